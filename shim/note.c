@@ -86,7 +86,7 @@ void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 	x->start[3] = (uint8_t)(n >> 7);
 	t->ticks = x->now;
 	if (SHIM_UNLIKELY(sampler.by_table))
-		event_log_event(
+		event_log_add(
 		    t->serial, t->tid, (enum trace_event_kind)x->start[1], x->now, x->body, n);
 	chunk_writer_commit_extended(t, end);
 }

@@ -20,6 +20,7 @@
 #include "util/text/fmt.h"
 #include "util/text/note.h"
 #include "util/unfinished.h"
+#include "verdict/verdict.h"
 
 enum { OPT_FORMAT = 256, OPT_TIME, OPT_EMIT };
 

@@ -16,6 +16,7 @@
 #include "report/replay.h"
 #include "util/progress.h"
 #include "util/text/fmt.h"
+#include "verdict/verdict.h"
 
 enum {
 	OPT_COMPARE = 256,

@@ -165,12 +165,12 @@ static int report_main(int argc, char **argv)
 	if (rc)
 		goto close;
 	run_untraced_words(traces.set.supervisor, &beyond);
-	if (beyond.length && result.note_count < NOTES_MAX)
-		result.notes[result.note_count++] = str_text(&beyond);
+	if (beyond.length)
+		notes_add(&result.notes, str_text(&beyond));
 	str_puts(&unrecorded, "not recorded: ");
 	run_untraced_programs(traces.set.images, traces.set.count, &unrecorded);
-	if (unrecorded.length > strlen("not recorded: ") && result.note_count < NOTES_MAX)
-		result.notes[result.note_count++] = str_text(&unrecorded);
+	if (unrecorded.length > strlen("not recorded: "))
+		notes_add(&result.notes, str_text(&unrecorded));
 	rc = write_report(&result, &log, &r, &err);
 	str_free(&unrecorded);
 	str_free(&beyond);

@@ -14,8 +14,8 @@
 #include "cmd/common/traces.h"
 #include "model/feed_until.h"
 #include "report/report.h"
+#include "verdict/result.h"
 #include "verdict/subject.h"
-#include "verdict/verdict.h"
 
 enum { OPT_FORMAT = 256, OPT_AT, OPT_BY, OPT_SPACE, OPT_PID, OPT_NATIVE };
 

@@ -17,8 +17,9 @@ static bool is_cache_refused(const struct scene *scene)
 	const struct callsites *callsites = scene->callsites;
 
 	return scene_asks_for(scene, ROLE_KV_CACHE) &&
-	       callsites->list[callsites->failed].largest < scene->failure->size / UNLIKE_TIMES &&
-	       !scene_worked_before(scene, callsites->moment_ns, scene->failure->size, 0);
+	       callsites->list[callsites->failed].largest <
+		   scene->end.refused->size / UNLIKE_TIMES &&
+	       !scene_worked_before(scene, callsites->moment_ns, scene->end.refused->size, 0);
 }
 
 /* Keys and values of all layers, in a block each, are of one pool, though each has its line:
@@ -43,7 +44,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	double sure = 1; /* of the largest */
 	bool known = false;
 
-	if (!scene->failed || !whole)
+	if (!scene->end.failed || !whole)
 		return DETECT_SILENT;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		uint64_t of_use;
@@ -63,7 +64,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		bytes += pool.bytes;
 		blocks += pool.blocks;
 		if (pool.asked) {
-			f.request_bytes = scene->failure->size;
+			f.request_bytes = scene->end.refused->size;
 			bytes += f.request_bytes;
 			whole += f.request_bytes;
 			blocks++;
@@ -78,7 +79,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (f.blame == CALLSITE_NONE &&
 	    (is_cache_refused(scene) || scene_asks_beside_weights(scene))) {
 		f.blame = callsites->failed;
-		block = bytes = f.request_bytes = scene->failure->size;
+		block = bytes = f.request_bytes = scene->end.refused->size;
 		whole += bytes;
 		blocks = 1;
 		known = is_cache_refused(scene);

@@ -49,16 +49,16 @@ static uint64_t stacks(const struct scene *scene)
 	const struct requests_held *held = scene->held;
 	uint64_t threads = 0;
 
-	if (scene->space || !scene->stack_bytes || !scene->threads || !held->finished)
+	if (scene->space || !scene->limit.stacks || !scene->limit.threads || !held->finished)
 		return 0;
 	for (uint32_t i = 0; i < held->alike; i++)
 		threads += held->list[i].lane->task == 0;
 	if (threads < 2 || threads < held->alike)
 		return 0;
-	if (scene->sampled || threads > scene->threads)
-		threads = scene->threads;
-	return (
-	    uint64_t)((double)scene->stack_bytes * (double)(threads - 1) / (double)scene->threads);
+	if (scene->sampled || threads > scene->limit.threads)
+		threads = scene->limit.threads;
+	return (uint64_t)((double)scene->limit.stacks * (double)(threads - 1) /
+			  (double)scene->limit.threads);
 }
 
 static double ended_well(const struct requests_held *held)
@@ -163,10 +163,10 @@ static double left_behind(const struct callsites *callsites)
 static double by_workers(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t own = callsites->live_bytes + callsites->map_bytes, others = scene->workers.bytes,
-		 most = 0;
+	uint64_t own = callsites->live_bytes + callsites->map_bytes,
+		 others = scene->others.workers.bytes, most = 0;
 
-	if (scene->space || scene->work || !scene->workers.count || !others)
+	if (scene->space || scene->work || !scene->others.workers.count || !others)
 		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++)
 		if (callsites->list[i].live_bytes > most &&
@@ -177,7 +177,7 @@ static double by_workers(const struct scene *scene, struct finding *f)
 		}
 	if (f->blame == CALLSITE_NONE)
 		return 0;
-	f->workers = scene->workers.count + 1;
+	f->workers = scene->others.workers.count + 1;
 	f->other_bytes = others;
 	f->fix = FIX_WORKERS;
 	f->strength =
@@ -203,7 +203,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		       queue = work, workers = work;
 
 	queue.fix = FIX_BACKLOG;
-	if (!scene->failed)
+	if (!scene->end.failed)
 		return DETECT_SILENT;
 	at_work(scene, &work);
 	waiting(scene, &queue);

@@ -28,17 +28,26 @@ struct scene_slack {
 	uint32_t pinned_by; /* place whose blocks border on most of it, or CALLSITE_NONE */
 };
 
-/* What others hold of the same memory. */
-struct scene_others {
-	bool known;
-	uint64_t bytes;
-	uint64_t grown; /* of these, what came since this process began there; 0: not known */
-};
-
 /* Other processes of the same pool, under the same limit. */
 struct scene_workers {
 	uint32_t count;
+	uint64_t bytes; /* resident */
+};
+
+/* What other processes hold of the same memory. */
+struct scene_others {
+	bool known;
 	uint64_t bytes;
+	uint64_t grown; /* part of bytes that came since this process began there; 0: not known */
+	struct scene_workers workers; /* of the others */
+};
+
+/* How the process ended. */
+struct scene_end {
+	bool failed; /* the process ran out, by a refused request or by a kill */
+	bool presumed; /* its end alone says so, and a growth that it would explain */
+	const struct failure *refused; /* the request nobody recovered from, or NULL */
+	uint64_t since_ns; /* only growth after it counts; 0: all growth */
 };
 
 /* A limit that the program set itself, below the memory that there is. */
@@ -47,37 +56,39 @@ struct scene_own_limit {
 	uint64_t kept_back; /* bytes that were free, and not allowed */
 };
 
-/* What a detector is given. Everything belongs to the caller. `model` and `places` are of the space
- * that ran out, whichever it is. */
+/* The limit that the process met. */
+struct scene_limit {
+	uint64_t bytes; /* 0: none known */
+	uint64_t usage; /* at the moment, in the limit's measure; 0: not known */
+	bool is_virtual; /* the limit is on the size of the address space */
+	uint64_t stacks; /* part of usage that threads' stacks take, where it is virtual */
+	uint64_t threads; /* beside the first one, that these stacks are of; 0: not known */
+	struct scene_own_limit own; /* it is this one */
+};
+
+/* What a detector is given. Everything belongs to the caller. `model`, `callsites` and `roles` are
+ * of the space that ran out, whichever it is. */
 struct scene {
+	const char *space; /* NULL: the host's */
 	const struct model *model;
 	const struct callsites *callsites;
-	const char *space; /* NULL: the host's */
-	/* Where they are of a part of what the process does: all that came and went meanwhile, by
-	 * which its work is told. NULL: the same. */
+	const enum role *roles; /* of each call site, by its index; NULL: none is known */
+	/* The whole process, where `model` is of a part of it: all that it acquired and released
+	 * tells its work. NULL: the same. */
 	const struct scene_work {
 		const struct model *model;
 		const struct callsites *callsites;
 	} * work;
-	/* Of the space: came and went before a checkpoint, and it is not known when. */
-	uint64_t went_count, went_bytes;
-	const enum role *roles; /* what is known of each place, by its index; NULL: nothing */
+	/* Blocks of the space that were released before a checkpoint, at an unknown time. */
+	struct {
+		uint64_t count, bytes;
+	} replaced;
+	bool sampled; /* of small blocks only a sample is known */
+	const struct requests_held *held; /* by requests in flight; NULL: not known */
+	struct scene_end end;
+	struct scene_limit limit;
 	struct scene_slack slack;
 	struct scene_others others;
-	struct scene_workers workers; /* of others */
-	struct scene_own_limit own_limit; /* it refused the request */
-	const struct requests_held *held; /* by requests in flight; NULL: not known */
-	const struct failure *failure; /* the request nobody recovered from, or NULL */
-	bool failed; /* the process ran out, by refusal or by a kill */
-	/* What grew before that is not asked for; 0: all growth is. */
-	uint64_t since_ns;
-	bool presumed; /* its end alone says so, and a growth that it would explain */
-	uint64_t limit_bytes; /* 0: none known */
-	uint64_t usage_bytes; /* at the moment, in the limit's measure; 0: not known */
-	bool virtual; /* that is the size of the address space */
-	uint64_t stack_bytes; /* of usage_bytes, where it is virtual: threads' stacks */
-	bool sampled; /* of small blocks only a sample is known */
-	uint64_t threads; /* beside the first one, that these are of; 0: not known */
 };
 
 /* What a block would have been, had the cause not been there. Rules work on the sum of a place, or

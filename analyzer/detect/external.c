@@ -33,7 +33,7 @@ static uint64_t largest_before(const struct callsite *p)
 static double in_series(const struct scene *scene, double least)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t size = scene->failure ? scene->failure->size : 0, before;
+	uint64_t size = scene->end.refused ? scene->end.refused->size : 0, before;
 
 	if (callsites->failed == CALLSITE_NONE)
 		return 1;
@@ -55,8 +55,8 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 	f->start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
 	finding_evidence(f, "held by others", (double)scene->others.bytes, "bytes");
 	finding_evidence(f, "live blocks of our own", (double)live, "bytes");
-	if (scene->limit_bytes)
-		finding_evidence(f, "of all there is", (double)scene->limit_bytes, "bytes");
+	if (scene->limit.bytes)
+		finding_evidence(f, "of all there is", (double)scene->limit.bytes, "bytes");
 	return strength;
 }
 
@@ -97,13 +97,13 @@ static uint64_t free_lists(const struct scene *scene)
 static bool was_lowered(const struct scene *scene, uint64_t live)
 {
 	const struct model *m = scene->model;
-	const struct failure *f = scene->failure;
+	const struct failure *f = scene->end.refused;
 	uint64_t beside, new = live + free_lists(scene) + (f ? f->stack_bytes : 0);
 
-	if (!scene->limit_bytes || !scene->virtual)
+	if (!scene->limit.bytes || !scene->limit.is_virtual)
 		return false;
-	beside = scene->usage_bytes > new ? scene->usage_bytes - new : 0;
-	return m->peak_vsize > scene->limit_bytes || beside + m->peak_bytes > scene->limit_bytes;
+	beside = scene->limit.usage > new ? scene->limit.usage - new : 0;
+	return m->peak_vsize > scene->limit.bytes || beside + m->peak_bytes > scene->limit.bytes;
 }
 
 /* Of fewer marks of the high-water mark none is of the middle of the work. */
@@ -125,12 +125,12 @@ static bool was_reached(const struct model *m)
 static double of_limit(const struct scene *scene, struct finding *f, uint64_t live)
 {
 	const struct model *m = scene->model;
-	uint64_t size = scene->failure ? scene->failure->size : 0, wanting;
+	uint64_t size = scene->end.refused ? scene->end.refused->size : 0, wanting;
 	uint64_t room =
-	    scene->limit_bytes > scene->usage_bytes ? scene->limit_bytes - scene->usage_bytes : 0;
+	    scene->limit.bytes > scene->limit.usage ? scene->limit.bytes - scene->limit.usage : 0;
 	uint64_t trend = peak_trend_trend(&m->rise, m->peak_bytes);
 	/* A limit of its own is known to within a segment, of which there was none to be had. */
-	bool own = scene->own_limit.known;
+	bool own = scene->limit.own.known;
 	/* As much had lived before, or more than there would be room for in any order. */
 	bool less_room =
 	    scene->slack.known && m->peak_bytes > live + scene->slack.bytes + scene->slack.below;
@@ -150,7 +150,7 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	    scene->callsites->list[scene->callsites->failed].size.grows)
 		return 0;
 	wanting = own ? size : size - room;
-	if (own && wanting > scene->own_limit.kept_back)
+	if (own && wanting > scene->limit.own.kept_back)
 		return 0;
 	/* That as much fitted before says little of what still grew: it was at the limit then, too.
 	 */
@@ -165,10 +165,10 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	finding_evidence(f, "live blocks, with what was refused", (double)(live + size), "bytes");
 	finding_evidence(f, "most that had lived before", (double)m->peak_bytes, "bytes");
 	finding_evidence(f, "by which it still grew, as a trend", (double)f->trend_bytes, "bytes");
-	finding_evidence(f, "the limit", (double)scene->limit_bytes, "bytes");
-	if (scene->own_limit.known)
+	finding_evidence(f, "the limit", (double)scene->limit.bytes, "bytes");
+	if (scene->limit.own.known)
 		finding_evidence(f, "free on the device, and not allowed by a limit of PyTorch's",
-		    (double)scene->own_limit.kept_back, "bytes");
+		    (double)scene->limit.own.kept_back, "bytes");
 	return strength;
 }
 
@@ -196,14 +196,15 @@ static uint64_t lived_early(const struct model *m)
 static double of_footprint(const struct scene *scene, struct finding *f, uint64_t live)
 {
 	const struct model *m = scene->model;
-	uint64_t size = scene->failure && !scene_asks_for_thread(scene) ? scene->failure->size : 0;
-	uint64_t room = num_less(scene->limit_bytes, scene->usage_bytes);
-	uint64_t asked = scene->failure ? scene->failure->size : 0, more, held;
+	uint64_t size =
+	    scene->end.refused && !scene_asks_for_thread(scene) ? scene->end.refused->size : 0;
+	uint64_t room = num_less(scene->limit.bytes, scene->limit.usage);
+	uint64_t asked = scene->end.refused ? scene->end.refused->size : 0, more, held;
 	uint64_t early = lived_early(m);
 	uint64_t beside = scene->held ? scene->held->sum - scene->held->largest : 0;
 	double still;
 
-	if (scene->space || scene->work || scene->presumed || !scene->limit_bytes || !live ||
+	if (scene->space || scene->work || scene->end.presumed || !scene->limit.bytes || !live ||
 	    scene_given_back(scene) < WORKED_SHARE ||
 	    early < m->peak_bytes - m->peak_bytes / AS_MUCH_PART || (asked && room >= asked))
 		return 0;
@@ -221,7 +222,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	    f, "most that lived in the first half of all work", (double)early, "bytes");
 	finding_evidence(
 	    f, "of all that was acquired, given back", scene_given_back(scene), "share");
-	finding_evidence(f, "the limit", (double)scene->limit_bytes, "bytes");
+	finding_evidence(f, "the limit", (double)scene->limit.bytes, "bytes");
 	return still * (1 - dominance((double)held, (double)live)) *
 	       fmax(0, 1 - (double)beside / (double)live);
 }
@@ -230,16 +231,16 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
  * beside, and does not hold more and more. */
 static double of_stacks(const struct scene *scene, struct finding *f, uint64_t live)
 {
-	uint64_t stacks = scene->stack_bytes, rest = scene->limit_bytes - stacks;
+	uint64_t stacks = scene->limit.stacks, rest = scene->limit.bytes - stacks;
 
-	if (scene->space || !scene->failure || !stacks || stacks >= scene->limit_bytes)
+	if (scene->space || !scene->end.refused || !stacks || stacks >= scene->limit.bytes)
 		return 0;
 	f->steady = true;
 	f->trend_bytes = peak_trend_trend(&scene->model->rise, scene->model->peak_bytes);
 	f->other_bytes = stacks;
 	finding_evidence(f, "threads' stacks", (double)stacks, "bytes");
 	finding_evidence(f, "live blocks", (double)live, "bytes");
-	finding_evidence(f, "the limit", (double)scene->limit_bytes, "bytes");
+	finding_evidence(f, "the limit", (double)scene->limit.bytes, "bytes");
 	return dominance((double)stacks, (double)rest) * settled(scene, rest);
 }
 
@@ -247,13 +248,13 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 static double of_start(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t size = scene->failure ? scene->failure->size : 0, own = 0, imported = 0;
+	uint64_t size = scene->end.refused ? scene->end.refused->size : 0, own = 0, imported = 0;
 	uint64_t room =
-	    scene->limit_bytes > scene->usage_bytes ? scene->limit_bytes - scene->usage_bytes : 0;
-	bool importing =
-	    scene->failure ? callsites->failed_import : callsites->imported_ns > callsites->own_ns;
+	    scene->limit.bytes > scene->limit.usage ? scene->limit.bytes - scene->limit.usage : 0;
+	bool importing = scene->end.refused ? callsites->failed_import
+					    : callsites->imported_ns > callsites->own_ns;
 
-	if (scene->space || !importing || !scene->limit_bytes)
+	if (scene->space || !importing || !scene->limit.bytes)
 		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
@@ -266,8 +267,8 @@ static double of_start(const struct scene *scene, struct finding *f)
 	f->other_bytes = size > room ? size - room : 1;
 	finding_evidence(f, "live, made by importing modules", (double)imported, "bytes");
 	finding_evidence(f, "live, made by what the modules' code then did", (double)own, "bytes");
-	finding_evidence(f, "the limit", (double)scene->limit_bytes, "bytes");
-	return 1 - fmin(1, 2 * (double)own / (double)scene->limit_bytes);
+	finding_evidence(f, "the limit", (double)scene->limit.bytes, "bytes");
+	return 1 - fmin(1, 2 * (double)own / (double)scene->limit.bytes);
 }
 
 static int judge(const struct scene *scene, struct finding *out)
@@ -275,7 +276,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	uint64_t live = scene->callsites->live_bytes + scene->callsites->map_bytes;
 	struct finding each[5], *best = &each[0];
 
-	if (!scene->failed)
+	if (!scene->end.failed)
 		return DETECT_SILENT;
 	for (size_t i = 0; i < 5; i++)
 		each[i] = (struct finding){

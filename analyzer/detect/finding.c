@@ -65,9 +65,9 @@ uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
 		if (p->index_of != i)
 			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, p->grown_bytes);
 		bytes += p->size.live_bytes;
-		if (i == callsites->failed && scene->failure && !scene_asks_for_thread(scene) &&
-		    scene->failure->size > p->size.first)
-			f->request_bytes = scene->failure->size - p->size.first;
+		if (i == callsites->failed && scene->end.refused && !scene_asks_for_thread(scene) &&
+		    scene->end.refused->size > p->size.first)
+			f->request_bytes = scene->end.refused->size - p->size.first;
 	}
 	return bytes;
 }
@@ -81,14 +81,14 @@ double dominance(double part, double rest)
 
 double scene_beside_workers(const struct scene *scene, uint64_t bytes)
 {
-	return dominance((double)bytes, (double)scene->workers.bytes);
+	return dominance((double)bytes, (double)scene->others.workers.bytes);
 }
 
 double scene_churn(const struct scene *scene)
 {
 	const struct model *m = scene->model;
 	uint64_t live = m->live_count + m->map_count,
-		 total = num_sum(m->total_count, scene->went_count);
+		 total = num_sum(m->total_count, scene->replaced.count);
 
 	return total > live ? 1 - (double)live / (double)total : 0;
 }
@@ -97,7 +97,7 @@ double scene_given_back(const struct scene *scene)
 {
 	const struct model *m = scene->model;
 	uint64_t live = m->live_bytes + m->map_bytes,
-		 total = num_sum(m->total_bytes, scene->went_bytes);
+		 total = num_sum(m->total_bytes, scene->replaced.bytes);
 
 	return total > live ? 1 - (double)live / (double)total : 0;
 }
@@ -121,7 +121,7 @@ bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p)
 
 bool scene_asks_for_thread(const struct scene *scene)
 {
-	return scene->failure && scene->failure->api == TRACE_API_THREAD;
+	return scene->end.refused && scene->end.refused->api == TRACE_API_THREAD;
 }
 
 /* So many of its larger blocks tell whose the small ones are. */
@@ -145,7 +145,7 @@ bool scene_is_weights(const struct scene *scene, uint32_t callsite)
 
 bool scene_asks_for(const struct scene *scene, enum role role)
 {
-	return scene->failure && scene->roles && scene->callsites->failed != CALLSITE_NONE &&
+	return scene->end.refused && scene->roles && scene->callsites->failed != CALLSITE_NONE &&
 	       scene->roles[scene->callsites->failed] == role;
 }
 
@@ -203,9 +203,10 @@ bool scene_asks_beside_weights(const struct scene *scene)
 	const struct callsites *callsites = scene->callsites;
 	uint64_t size, others = 0;
 
-	if (!scene->space || !scene->failure || callsites->failed == CALLSITE_NONE || !scene->roles)
+	if (!scene->space || !scene->end.refused || callsites->failed == CALLSITE_NONE ||
+	    !scene->roles)
 		return false;
-	size = scene->failure->size;
+	size = scene->end.refused->size;
 	for (uint32_t i = 0; i < callsites->count; i++)
 		if (scene->roles[i] != ROLE_WEIGHTS_LOAD)
 			others += callsites->list[i].live_bytes;

@@ -93,11 +93,11 @@ static void evidence(const struct scene *scene, struct finding *f, uint64_t size
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct scene_slack *slack = &scene->slack;
-	uint64_t size = scene->failure ? scene->failure->size : 0;
+	uint64_t size = scene->end.refused ? scene->end.refused->size : 0;
 	uint64_t live = scene->callsites->live_bytes + scene->callsites->map_bytes - slack->arenas;
 	struct finding f = {.cause = "fragmentation", .fix = "fragmentation", .strength = 1};
 
-	if (!slack->known || !scene->failed || (!size && scene->space) ||
+	if (!slack->known || !scene->end.failed || (!size && scene->space) ||
 	    slack->bytes < (live + slack->bytes) / 100)
 		return DETECT_SILENT;
 	if (size)
@@ -115,7 +115,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		    fmin(1, (double)slack->bytes * USUAL_PART / (double)(live + slack->bytes));
 	else
 		f.strength *=
-		    fmax(dominance((double)slack->bytes, (double)(live + scene->stack_bytes)),
+		    fmax(dominance((double)slack->bytes, (double)(live + scene->limit.stacks)),
 			in_pieces(slack, size)) *
 		    fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
 	if (f.strength <= 0)

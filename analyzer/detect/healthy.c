@@ -10,7 +10,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	const struct model *m = scene->model;
 	struct finding f = {.cause = "healthy", .fix = NULL, .blame = CALLSITE_NONE, .strength = 1};
 
-	if (scene->failed)
+	if (scene->end.failed)
 		return DETECT_SILENT;
 	finding_evidence(&f, "live bytes at the high-water mark", (double)m->peak_bytes, "bytes");
 	finding_evidence(&f, "high-water mark at", (double)m->peak_ns, "ns");
@@ -20,8 +20,8 @@ static int judge(const struct scene *scene, struct finding *out)
 		    (double)m->past.most_bytes, "bytes");
 	finding_evidence(
 	    &f, "live bytes at the end", (double)(m->live_bytes + m->map_bytes), "bytes");
-	if (scene->limit_bytes)
-		finding_evidence(&f, "limit", (double)scene->limit_bytes, "bytes");
+	if (scene->limit.bytes)
+		finding_evidence(&f, "limit", (double)scene->limit.bytes, "bytes");
 	if (m->bursts)
 		finding_evidence(
 		    &f, "refused requests that the program got over", (double)m->bursts, "1");

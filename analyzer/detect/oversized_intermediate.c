@@ -36,32 +36,34 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	const struct callsite *p;
 	double strength;
 
-	if (!scene->failure || scene->callsites->failed == CALLSITE_NONE)
+	if (!scene->end.refused || scene->callsites->failed == CALLSITE_NONE)
 		return 0;
 	p = &scene->callsites->list[scene->callsites->failed];
 	/* What is to hold all tokens is none of the things on the way; nor is a weight, before any
 	 * work. */
 	if (scene_asks_for(scene, ROLE_KV_CACHE) || scene_asks_for_thread(scene) ||
 	    (!scene->space && scene_asks_for(scene, ROLE_WEIGHTS_LOAD) &&
-		!scene_worked_before(scene, scene->callsites->moment_ns, scene->failure->size, 0)))
+		!scene_worked_before(
+		    scene, scene->callsites->moment_ns, scene->end.refused->size, 0)))
 		return 0;
 	/* The unknown stack has no series of its own to be out of. */
 	if ((p->size.grows || p->index_of != CALLSITE_NONE) ||
-	    (p->largest && scene->failure->size / OUT_OF_SERIES < p->largest))
+	    (p->largest && scene->end.refused->size / OUT_OF_SERIES < p->largest))
 		return 0;
-	strength = dominance((double)scene->failure->size, (double)whole);
+	strength = dominance((double)scene->end.refused->size, (double)whole);
 	if (scene_amplifies(scene, scene->callsites->failed))
 		strength *= FOLLOWS_INPUT;
 	if (scene_asks_beside_weights(scene))
 		strength *= worked(scene);
 	/* It is not too large for what was free, only for every piece of it. */
-	if (scene->slack.known && scene->failure->size <= scene->slack.bytes + scene->slack.below)
+	if (scene->slack.known &&
+	    scene->end.refused->size <= scene->slack.bytes + scene->slack.below)
 		strength *= 0.5;
 	if (strength <= 0)
 		return 0;
-	f->request_bytes = scene->failure->size;
+	f->request_bytes = scene->end.refused->size;
 	f->blame = scene->callsites->failed;
-	finding_evidence(f, "one request asked for", (double)scene->failure->size, "bytes");
+	finding_evidence(f, "one request asked for", (double)scene->end.refused->size, "bytes");
 	finding_evidence(f, "everything that lived then", (double)whole, "bytes");
 	finding_evidence(f, "largest block of that place before", (double)p->largest, "bytes");
 	return strength;
@@ -146,7 +148,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 		    youth(scene, p) * (is_set_up(scene, i) ? SET_UP : 1) * (double)p->live_bytes;
 		bytes += p->live_bytes;
 		count += p->live_count;
-		next |= scene->failure && i == callsites->failed;
+		next |= scene->end.refused && i == callsites->failed;
 		if (p->live_bytes > most) {
 			most = p->live_bytes;
 			if (f->blame == CALLSITE_NONE || !f->request_bytes)
@@ -157,7 +159,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 		return 0;
 	/* A piece of it could be had. */
 	if (next && !f->request_bytes)
-		f->request_bytes = scene->failure->size;
+		f->request_bytes = scene->end.refused->size;
 	finding_evidence(
 	    f, "blocks that are large against everything else", (double)count, "blocks");
 	finding_evidence(f, "bytes they hold", (double)bytes, "bytes");
@@ -332,8 +334,8 @@ static double one_call(const struct scene *scene, struct finding *f)
 		all += made;
 		sure += p->open_call == OPEN_CALL_YES ? made : 0;
 		set_up += is_set_up(scene, i) ? made : 0;
-		if (i == callsites->failed && scene->failure)
-			f->request_bytes = scene->failure->size;
+		if (i == callsites->failed && scene->end.refused)
+			f->request_bytes = scene->end.refused->size;
 		if (made > most) {
 			most = made;
 			f->blame = i;

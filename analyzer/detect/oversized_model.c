@@ -60,11 +60,11 @@ static bool first_weight(const struct scene *scene, uint64_t loaded, struct find
 	struct finding f = {
 	    .cause = "oversized-model", .fix = "oversized-model", .blame = callsites->failed};
 
-	if (!scene->failure || scene->failure->size <= loaded ||
+	if (!scene->end.refused || scene->end.refused->size <= loaded ||
 	    !scene_asks_for(scene, ROLE_WEIGHTS_LOAD) ||
-	    scene_worked_before(scene, callsites->moment_ns, scene->failure->size, 0))
+	    scene_worked_before(scene, callsites->moment_ns, scene->end.refused->size, 0))
 		return false;
-	f.request_bytes = scene->failure->size;
+	f.request_bytes = scene->end.refused->size;
 	f.start_ns = callsites->moment_ns;
 	f.strength = dominance((double)f.request_bytes, (double)live);
 	finding_evidence(&f, "asked for by what reads weights", (double)f.request_bytes, "bytes");
@@ -129,18 +129,18 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	f.strength *= scene_beside_workers(scene, loaded);
 	if (f.strength <= 0)
 		return DETECT_SILENT;
-	if (scene->failure && callsites->failed != CALLSITE_NONE &&
+	if (scene->end.refused && callsites->failed != CALLSITE_NONE &&
 	    !scene_asks_for(scene, ROLE_KV_CACHE) &&
 	    (callsites->list[callsites->failed].live_bytes >= live / 1000 || known))
-		f.request_bytes = scene->failure->size;
+		f.request_bytes = scene->end.refused->size;
 	f.start_ns = first;
 	finding_evidence(&f, "put in place, and never given back", (double)loaded, "bytes");
 	finding_evidence(&f, "in blocks", (double)blocks, "blocks");
 	finding_evidence(
 	    &f, "of all bytes acquired since the first of them, given back", churn, "share");
 	finding_evidence(&f, "all else that lived", (double)num_less(live, loaded), "bytes");
-	if (scene->limit_bytes)
-		finding_evidence(&f, "the limit", (double)scene->limit_bytes, "bytes");
+	if (scene->limit.bytes)
+		finding_evidence(&f, "the limit", (double)scene->limit.bytes, "bytes");
 	*out = f;
 	return 0;
 }
@@ -193,7 +193,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	uint64_t most = 0, varied = 0, worked = 0,
 		 live = callsites->live_bytes + callsites->map_bytes;
 
-	if (!scene->failed || !live)
+	if (!scene->end.failed || !live)
 		return DETECT_SILENT;
 	if (!scene->space)
 		return judge_host(scene, out);
@@ -223,9 +223,9 @@ static int judge(const struct scene *scene, struct finding *out)
 			f.blame = i;
 		}
 	}
-	if (scene->failure && !scene_asks_for(scene, ROLE_KV_CACHE) &&
+	if (scene->end.refused && !scene_asks_for(scene, ROLE_KV_CACHE) &&
 	    !scene_asks_beside_weights(scene))
-		f.request_bytes = scene->failure->size;
+		f.request_bytes = scene->end.refused->size;
 	f.strength = loading ? 1
 			     : fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
 				   fmin(1, (WORKED_BYTES - back) / (WORKED_BYTES - LOADED_BYTES));
@@ -242,8 +242,8 @@ static int judge(const struct scene *scene, struct finding *out)
 	    &f, "put in place, and never given back", (double)(live - worked), "bytes");
 	finding_evidence(&f, "of all blocks acquired, given back", churn, "share");
 	finding_evidence(&f, "of all bytes acquired, given back", back, "share");
-	if (scene->limit_bytes)
-		finding_evidence(&f, "of all there is", (double)scene->limit_bytes, "bytes");
+	if (scene->limit.bytes)
+		finding_evidence(&f, "of all there is", (double)scene->limit.bytes, "bytes");
 	*out = f;
 	return 0;
 }

@@ -330,8 +330,8 @@ static bool pool_of_stacks(const struct scene *scene, uint32_t callsite, struct 
 			p.largest = stack_stats_largest(s);
 	}
 	/* The allocator's own frames differ where it refuses: the line and the size tell. */
-	p.asked = scene->failure && callsite == scene->callsites->failed &&
-		  scene->failure->size == p.largest;
+	p.asked = scene->end.refused && callsite == scene->callsites->failed &&
+		  scene->end.refused->size == p.largest;
 	*out = p;
 	return p.blocks && enough(scene, p.bytes, p.blocks);
 }
@@ -339,8 +339,8 @@ static bool pool_of_stacks(const struct scene *scene, uint32_t callsite, struct 
 /* The refused request was made there, and was as large as one of them. */
 static bool is_next(const struct scene *scene, uint32_t callsite, uint64_t block)
 {
-	return scene->failure && callsite == scene->callsites->failed &&
-	       num_about(scene->failure->size, block, 16);
+	return scene->end.refused && callsite == scene->callsites->failed &&
+	       num_about(scene->end.refused->size, block, 16);
 }
 
 static double sure_of(const struct scene *scene, const struct callsite *p, uint64_t blocks)

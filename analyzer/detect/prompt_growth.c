@@ -34,13 +34,14 @@ static bool is_next(const struct scene *scene, const struct callsite *p)
 {
 	const struct callsite *failed;
 
-	if (!scene->failure || scene->callsites->failed == CALLSITE_NONE)
+	if (!scene->end.refused || scene->callsites->failed == CALLSITE_NONE)
 		return false;
 	failed = &scene->callsites->list[scene->callsites->failed];
 	if (failed == p)
 		return true;
 	return failed->step_count < 4 && same_function(failed, p) &&
-	       scene->failure->size / 4 <= p->size.last && scene->failure->size >= p->size.last / 4;
+	       scene->end.refused->size / 4 <= p->size.last &&
+	       scene->end.refused->size >= p->size.last / 4;
 }
 
 /* Piles of blocks that do not grow themselves, each of which was given back. What several requests
@@ -120,9 +121,9 @@ static uint64_t claim_pile(const struct scene *scene, struct finding *f, uint32_
 	uint64_t grown = p->pile.now - p->pile.first;
 
 	finding_claim_without(f, scene->callsites, callsite, grown);
-	if (callsite != scene->callsites->failed || !scene->failure)
+	if (callsite != scene->callsites->failed || !scene->end.refused)
 		return grown;
-	f->request_bytes = scene->failure->size;
+	f->request_bytes = scene->end.refused->size;
 	return grown + f->request_bytes;
 }
 
@@ -167,8 +168,8 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 		weight = p->size.last - p->size.first;
 		if (grown > weight)
 			weight = grown;
-		if (is_next(scene, p) && scene->failure->size > p->size.first) {
-			f->request_bytes = scene->failure->size - p->size.first;
+		if (is_next(scene, p) && scene->end.refused->size > p->size.first) {
+			f->request_bytes = scene->end.refused->size - p->size.first;
 			weight += f->request_bytes;
 		}
 		if (weight > most) {
@@ -197,9 +198,9 @@ static bool follows_input(const struct scene *scene, struct finding *f)
 	    .cause = "prompt-growth", .fix = "prompt-growth", .blame = found->callsite};
 	finding_claim_without(
 	    f, callsites, found->callsite, num_less(p->live_bytes, found->typical));
-	if (found->callsite == callsites->failed && scene->failure &&
-	    scene->failure->size > found->typical)
-		f->request_bytes = scene->failure->size - found->typical;
+	if (found->callsite == callsites->failed && scene->end.refused &&
+	    scene->end.refused->size > found->typical)
+		f->request_bytes = scene->end.refused->size - found->typical;
 	f->strength = scene->roles && scene->roles[found->callsite] != ROLE_NONE ? FOLLOWS_SURE
 										 : FOLLOWS_STRENGTH;
 	finding_evidence(f, "block size, typical", (double)found->typical, "bytes");
@@ -242,7 +243,7 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 		    "1");
 	if (f->request_bytes)
 		finding_evidence(f, "the refused request is the next of that series",
-		    (double)scene->failure->size, "bytes");
+		    (double)scene->end.refused->size, "bytes");
 }
 
 static int judge(const struct scene *scene, struct finding *out)

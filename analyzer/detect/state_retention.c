@@ -81,8 +81,8 @@ static int judge(const struct scene *scene, struct finding *out)
 			most = p->keep.bytes;
 			f.blame = i;
 		}
-		if (i == callsites->failed && scene->failure)
-			f.request_bytes = scene->failure->size;
+		if (i == callsites->failed && scene->end.refused)
+			f.request_bytes = scene->end.refused->size;
 	}
 	if (f.blame == CALLSITE_NONE || f.bytes < whole / 100)
 		return DETECT_SILENT;

@@ -362,7 +362,7 @@ static void head(const struct verdict_result *v, const struct program *steps, st
 	str_puts(out, " *\n");
 	str_clear(&line);
 	str_puts(&line, "The requests of ");
-	str_puts(&line, v->process_count ? v->processes[v->subject].cmdline : "a program");
+	str_puts(&line, v->tree.count ? v->tree.processes[v->tree.subject].cmdline : "a program");
 	str_puts(&line, ", as far as it takes them to fail so; written by whyoom.");
 	comment(out, str_text(&line), " * ");
 	str_puts(out, " *\n");

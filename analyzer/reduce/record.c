@@ -491,7 +491,8 @@ static bool in_request(void *arg, uint32_t stack)
 {
 	const struct verdict_result *v = arg;
 
-	return v->known && framework_stack(v->known, &v->model->feed, stack).in_request;
+	return v->frameworks.frames &&
+	       framework_stack(v->frameworks.frames, &v->model->feed, stack).in_request;
 }
 
 static int read_process(struct loader *l, struct err *err)

@@ -8,7 +8,7 @@
 
 #include "util/map.h"
 #include "util/vec.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* What a unit's bytes are in, for whoever takes them out of the measured levels; a space beside the
  * host's follows with its id. */

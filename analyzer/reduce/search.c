@@ -12,6 +12,7 @@
 #include "reduce/reduce.h"
 #include "util/num.h"
 #include "util/progress.h"
+#include "verdict/verdict.h"
 
 #define SURE 0.8 /* more than that need not be kept */
 #define PORTIONS 64u /* so fine at most */
@@ -69,7 +70,7 @@ static uint32_t innermost(const struct stack_view *v)
 
 static enum torch_match_kind match_of(const struct verdict_result *v)
 {
-	return v->device ? v->device->match.kind : TORCH_MATCH_NONE;
+	return v->devices.first ? v->devices.first->match.kind : TORCH_MATCH_NONE;
 }
 
 static bool is_same(const struct search *s, const struct view *view, const struct verdict_result *v)

@@ -242,7 +242,7 @@ static bool is_end(const struct reading *r, const struct event *e)
 /* PyTorch's own refusal comes after the driver's, whose requests these are. */
 static void find_segment(struct reading *r)
 {
-	const struct device_report *d = r->verdict->device;
+	const struct device_report *d = r->verdict->devices.first;
 
 	if (!r->out->device || !d)
 		return;

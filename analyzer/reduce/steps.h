@@ -7,7 +7,7 @@
 
 #include "util/text/str.h"
 #include "util/vec.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 enum step_what {
 	STEP_MALLOC,

@@ -22,10 +22,10 @@ static const struct space *choose(
 	bool failed = v->failure.kind == FAILURE_CUDA_OOM;
 
 	if (failed && !replay_wants_torch(request))
-		return spaces_find(s, v->device->space);
+		return spaces_find(s, v->devices.first->space);
 	for (uint32_t i = 0; s && i < s->count; i++)
 		if (s->list[i]->kind == SPACE_TORCH &&
-		    (!failed || s->list[i]->device == v->device->number))
+		    (!failed || s->list[i]->device == v->devices.first->number))
 			return s->list[i];
 	return NULL;
 }
@@ -34,7 +34,7 @@ static void set_original(
     const struct verdict_result *v, struct feed feed, struct replay_result *out)
 {
 	const struct device_failure *f = spaces_failure(v->model->spaces);
-	const struct device_report *d = v->device;
+	const struct device_report *d = v->devices.first;
 	struct replay_point *p = &out->original;
 
 	*p = (struct replay_point){.failed = true,

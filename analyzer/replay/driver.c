@@ -277,7 +277,7 @@ static int take_answer(struct writer *w, const struct through_answer *a, struct 
 	if (a->refused.serial != w->serial)
 		rc = find_event(w, a->refused.serial, &e, err);
 	if (!rc)
-		replay_set_replayed(out, feed, v->device->space, a->refused.size, e.time_ns,
+		replay_set_replayed(out, feed, v->devices.first->space, a->refused.size, e.time_ns,
 		    a->refused.serial, e.stack);
 	return rc;
 }
@@ -287,7 +287,7 @@ int replay_driver(const struct verdict_result *v, struct feed feed,
 {
 	struct writer w = {.feed = &feed,
 	    .last = spaces_failure(v->model->spaces),
-	    .cuda_name = v->device->device};
+	    .cuda_name = v->devices.first->device};
 	struct through_request to = {
 	    .program = request->device_player, .simgpu = request->simgpu, .allowed = UINT64_MAX};
 	struct through_answer answer;
@@ -299,7 +299,7 @@ int replay_driver(const struct verdict_result *v, struct feed feed,
 		return err_set(err, -EINVAL,
 		    "how large the device was is not recorded: say it, as --memory 24GiB");
 	w.more = total ? to.memory - total : 0;
-	snprintf(w.pool_name, sizeof(w.pool_name), "pool:%u", (unsigned)v->device->number);
+	snprintf(w.pool_name, sizeof(w.pool_name), "pool:%u", (unsigned)v->devices.first->number);
 	ranges_init(&w.mappings);
 	rc = through_stream_open(&w.stream, err);
 	if (!rc)

@@ -11,7 +11,7 @@
 #include "replay/play.h"
 #include "replay/through.h"
 #include "replay/touch.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 #define REPLAY_ALLOCATORS 4u
 

@@ -7,7 +7,7 @@
 
 #include "report/text/style.h"
 #include "util/text/json.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* A line of phases and requests where they are known; a table of stages from two of them on. */
 void flow_text(const struct verdict_result *r, const struct report_style *style, struct str *out);

@@ -9,7 +9,7 @@
 
 #include "explain/join/join.h"
 #include "util/text/str.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 struct report_style {
 	bool colour;

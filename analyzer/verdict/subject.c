@@ -137,10 +137,11 @@ static int read_process(struct choice *c, const struct trace_set *set, size_t i,
 		model_free(m);
 		return rc;
 	}
-	describe(r, &r->processes[i], feed, m, s);
-	r->process_count++;
-	importance_now =
-	    c->victims[i] ? IMPORTANT : importance(m, &r->processes[i], feed.facts(feed.self), s);
+	describe(r, &r->tree.processes[i], feed, m, s);
+	r->tree.count++;
+	importance_now = c->victims[i]
+			     ? IMPORTANT
+			     : importance(m, &r->tree.processes[i], feed.facts(feed.self), s);
 	refused_ns = course_refused_ns(c->courses[i]);
 	if (r->model && !is_better(c, importance_now, refused_ns, m->peak_bytes)) {
 		model_free(m);
@@ -149,7 +150,7 @@ static int read_process(struct choice *c, const struct trace_set *set, size_t i,
 	model_free(r->model);
 	r->model = m;
 	r->trace = set->images[i];
-	r->subject = i;
+	r->tree.subject = i;
 	c->importance = importance_now;
 	c->refused_ns = refused_ns;
 	*c->best = *c->now;
@@ -162,7 +163,7 @@ static int move_to(struct choice *c, const struct trace_set *set, size_t to, uin
 {
 	struct verdict_result *r = c->r;
 	struct feed feed = feed_of_trace(set->images[to]);
-	uint64_t from_ns = trace_facts(set->images[r->subject])->start_mono_ns;
+	uint64_t from_ns = trace_facts(set->images[r->tree.subject])->start_mono_ns;
 	struct model *m;
 	int rc = set->supervisor ? read_supervised(set, &feed, c->best, err) : 0;
 
@@ -173,12 +174,12 @@ static int move_to(struct choice *c, const struct trace_set *set, size_t to, uin
 	model_free(r->model);
 	r->model = m;
 	r->trace = set->images[to];
-	r->elsewhere.device = device;
-	r->elsewhere.failure = *failure;
-	r->elsewhere.failure.pid = r->processes[r->subject].pid;
-	r->elsewhere.failure.time_ns =
+	r->tree.elsewhere.device = device;
+	r->tree.elsewhere.failure = *failure;
+	r->tree.elsewhere.failure.pid = r->tree.processes[r->tree.subject].pid;
+	r->tree.elsewhere.failure.time_ns =
 	    failure->time_ns + from_ns - trace_facts(set->images[to])->start_mono_ns;
-	r->subject = to;
+	r->tree.subject = to;
 	return 0;
 }
 
@@ -196,11 +197,12 @@ static int read_volume(struct choice *c, const struct trace_set *set, struct err
 
 	if (!device)
 		return 0;
-	rc = volume_tree(set, r->subject, device, view.time_ns, !presumed, &tree, err);
+	rc = volume_tree(set, r->tree.subject, device, view.time_ns, !presumed, &tree, err);
 	if (rc)
 		return rc;
-	r->volume_siblings = tree.siblings;
-	return tree.holder == r->subject ? 0 : move_to(c, set, tree.holder, device, &view, err);
+	r->tree.siblings_volume = tree.siblings;
+	return tree.holder == r->tree.subject ? 0
+					      : move_to(c, set, tree.holder, device, &view, err);
 }
 
 static int judge_set(struct choice *c, const struct trace_set *set, struct err *err)
@@ -208,15 +210,16 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	struct verdict_result *r = c->r;
 	int rc = 0;
 
-	r->knowledge = knowledge_open();
-	r->known = r->knowledge ? framework_frames_new(r->knowledge) : NULL;
-	if (!r->known)
+	r->frameworks.knowledge = knowledge_open();
+	r->frameworks.frames =
+	    r->frameworks.knowledge ? framework_frames_new(r->frameworks.knowledge) : NULL;
+	if (!r->frameworks.frames)
 		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
 	/* Of several, which one it is about is not known before their events are read. */
 	if (set->count == 1) {
 		struct feed feed = feed_of_trace(set->images[0]);
 
-		framework_look_ahead(r->known, &feed);
+		framework_look_ahead(r->frameworks.frames, &feed);
 	}
 	for (size_t i = 0; i < set->count && !rc; i++)
 		rc = read_process(c, set, i, err);
@@ -228,13 +231,15 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	rc = read_volume(c, set, err);
 	if (rc)
 		return rc;
-	r->siblings = tree_siblings(c->courses, r->process_count, r->subject);
-	r->siblings_then =
-	    tree_siblings_then(c->courses, r->process_count, r->subject, r->model->last_ns);
-	r->workers = tree_workers(c->courses, r->process_count, r->subject, r->model->last_ns);
-	r->victim = c->victims[r->subject];
-	trace_set_damage(set, r->trace, &r->damage);
-	rc = subject_judge(r, r->model->feed, set->supervisor ? c->best : NULL, r->victim, err);
+	r->tree.siblings = tree_siblings(c->courses, r->tree.count, r->tree.subject);
+	r->tree.siblings_live =
+	    tree_siblings_then(c->courses, r->tree.count, r->tree.subject, r->model->last_ns);
+	r->tree.workers =
+	    tree_workers(c->courses, r->tree.count, r->tree.subject, r->model->last_ns);
+	r->tree.victim = c->victims[r->tree.subject];
+	trace_set_damage(set, r->trace, &r->tree.damage);
+	rc =
+	    subject_judge(r, r->model->feed, set->supervisor ? c->best : NULL, r->tree.victim, err);
 	if (!rc && tree_settle(r, c->courses))
 		rc = err_set(err, -ENOMEM, "no memory for the processes");
 	return rc;
@@ -251,8 +256,8 @@ int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hint
 	    .best = calloc(1, sizeof(*c.best))};
 	int rc;
 
-	r.processes = calloc(set->count + 1, sizeof(*r.processes));
-	if (!r.processes || !c.courses || !c.victims || !c.now || !c.best) {
+	r.tree.processes = calloc(set->count + 1, sizeof(*r.tree.processes));
+	if (!r.tree.processes || !c.courses || !c.victims || !c.now || !c.best) {
 		rc = err_set(err, -ENOMEM, "no memory for the verdict");
 	} else {
 		victims_find(set, hints, c.victims);
@@ -277,15 +282,15 @@ static int judge_feed(
 {
 	int rc;
 
-	r->processes = calloc(1, sizeof(*r->processes));
-	if (!r->processes)
+	r->tree.processes = calloc(1, sizeof(*r->tree.processes));
+	if (!r->tree.processes)
 		return err_set(err, -ENOMEM, "no memory for the verdict");
 	rc = subject_model(feed, &r->model, err);
 	if (rc)
 		return rc;
-	describe(r, &r->processes[0], feed, r->model, s);
-	r->process_count = 1;
-	return subject_judge(r, feed, s, r->victim, err);
+	describe(r, &r->tree.processes[0], feed, r->model, s);
+	r->tree.count = 1;
+	return subject_judge(r, feed, s, r->tree.victim, err);
 }
 
 int verdict_of_feed(struct feed feed, const struct supervised *supervised,
@@ -305,13 +310,13 @@ int verdict_again(const struct verdict_result *of, struct feed feed,
 {
 	int rc;
 
-	*out = (struct verdict_result){.knowledge = of->knowledge,
-	    .known = of->known,
-	    .borrowed = true,
-	    .victim = of->victim,
-	    .damage = of->damage,
-	    .siblings = of->siblings,
-	    .workers = of->workers};
+	*out = (struct verdict_result){.frameworks.knowledge = of->frameworks.knowledge,
+	    .frameworks.frames = of->frameworks.frames,
+	    .frameworks.borrowed = true,
+	    .tree.victim = of->tree.victim,
+	    .tree.damage = of->tree.damage,
+	    .tree.siblings = of->tree.siblings,
+	    .tree.workers = of->tree.workers};
 	rc = judge_feed(out, feed, supervised, err);
 	if (rc)
 		verdict_fini(out);

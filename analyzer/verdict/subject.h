@@ -5,7 +5,7 @@
 #define ANALYZER_VERDICT_SUBJECT_H
 
 #include "verdict/failure/supervised.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* One pass over the feed. */
 int subject_model(struct feed feed, struct model **out, struct err *err);

@@ -163,13 +163,13 @@ static uint64_t resident_of(const struct course *c, uint64_t moment_ns)
 	return c->count ? num_most(outside, resident_at(&c->spaces[0]->live, at)) : outside;
 }
 
-struct tree_workers tree_workers(
+struct scene_workers tree_workers(
     struct course *const *courses, size_t count, size_t subject, uint64_t last_ns)
 {
 	const struct course *own = courses[subject];
 	uint64_t moment = own->start_ns + last_ns;
 	uint64_t least = resident_of(own, moment) / WORKER_PART;
-	struct tree_workers workers = {0};
+	struct scene_workers workers = {0};
 
 	for (size_t i = 0; i < count; i++) {
 		const struct course *c = courses[i];
@@ -182,7 +182,7 @@ struct tree_workers tree_workers(
 		if (!resident || resident < least)
 			continue;
 		workers.count++;
-		workers.resident += resident;
+		workers.bytes += resident;
 	}
 	return workers;
 }
@@ -229,12 +229,12 @@ static void end_at_exec(struct course *const *courses, size_t count)
 
 int tree_settle(struct verdict_result *r, struct course *const *courses)
 {
-	uint64_t moment = courses[r->subject]->start_ns;
+	uint64_t moment = courses[r->tree.subject]->start_ns;
 	int rc = 0;
 
-	end_at_exec(courses, r->process_count);
+	end_at_exec(courses, r->tree.count);
 	moment += r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak_ns;
-	for (size_t i = 0; i < r->process_count && !rc; i++)
-		rc = settle(r, &r->processes[i], courses[i], moment);
+	for (size_t i = 0; i < r->tree.count && !rc; i++)
+		rc = settle(r, &r->tree.processes[i], courses[i], moment);
 	return rc;
 }

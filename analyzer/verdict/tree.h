@@ -6,7 +6,7 @@
 #define ANALYZER_VERDICT_TREE_H
 
 #include "verdict/failure/supervised.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 struct course; /* how much of each space lived in a process, over its run */
 
@@ -28,7 +28,7 @@ uint64_t tree_siblings_then(
 
 /* Others that the subject's parent started of the same program, and that do about as much, when it
  * ended: workers of a pool. */
-struct tree_workers tree_workers(
+struct scene_workers tree_workers(
     struct course *const *courses, size_t count, size_t subject, uint64_t last_ns);
 
 /* Fills the memory of each process of r, whose courses are in the same order, as of r's failure, or

@@ -64,9 +64,9 @@ int subject_model(struct feed feed, struct model **out, struct err *err)
  * nobody saw to be refused. */
 static bool is_explained(const struct verdict_result *r)
 {
-	const struct candidate *best = &r->candidates[0];
+	const struct candidate *best = &r->ranking.list[0];
 
-	return (kill_grew(&r->kill) || r->at_limit) && r->candidate_count && best->admissible &&
+	return (kill_grew(&r->kill) || r->kill.at_limit) && r->ranking.count && best->admissible &&
 	       best->confidence >= RANK_CONFIDENCE_MIN && best->share >= 0.5;
 }
 
@@ -76,29 +76,34 @@ static bool may_be_volume(const struct verdict_result *r)
 	const struct failure *refused = model_failure(r->model);
 
 	return refused ? refused->api == TRACE_API_FALLOCATE
-		       : r->failure.kind == FAILURE_NONE && !r->at_limit &&
+		       : r->failure.kind == FAILURE_NONE && !r->kill.at_limit &&
 			     r->kill.counter != KILL_COUNTER_ROSE;
 }
 
-/* Of the memory that ran out. */
-static struct scene_others others_of(const struct verdict_result *r, const struct levels *levels)
-{
-	if (r->volume)
-		return (struct scene_others){.known = true, .bytes = volume_shares(r).files};
-	return group_strangers(r->model, levels, &r->failure, r->siblings);
-}
-
-/* Other workers of the same pool, where the limit is theirs, too; of the memory of others in a
- * group no more than that is. */
+/* Other workers of the same pool, where the limit is theirs, too; in a cgroup they have no more
+ * than all others in it. */
 static struct scene_workers workers_of(const struct verdict_result *r, const struct levels *levels)
 {
-	struct scene_workers workers = {r->workers.count, r->workers.resident};
+	struct scene_workers workers = r->tree.workers;
 
 	if (r->failure.limit == LIMIT_CGROUP && levels->known[TRACE_LEVEL_CG_ANON])
 		workers.bytes = num_least(workers.bytes, group_of(r->model, levels).others);
 	else if (r->failure.limit != LIMIT_SYSTEM && r->failure.limit != LIMIT_CGROUP)
 		workers = (struct scene_workers){0};
 	return workers;
+}
+
+/* What others hold of the memory that ran out. */
+static struct scene_others others_of(const struct verdict_result *r, const struct levels *levels)
+{
+	struct scene_others others = {.known = true};
+
+	if (r->volume)
+		others.bytes = volume_shares(r).files;
+	else
+		others = group_strangers(r->model, levels, &r->failure, r->tree.siblings);
+	others.workers = workers_of(r, levels);
+	return others;
 }
 
 /* From when on growth counts where the whole of it has no known shape: who was killed with memory
@@ -110,28 +115,28 @@ static uint64_t half_time(const struct model *m)
 
 static bool is_external(const struct verdict_result *r)
 {
-	return r->candidate_count && strcmp(r->candidates[0].finding.cause, "external") == 0;
+	return r->ranking.count && strcmp(r->ranking.list[0].finding.cause, "external") == 0;
 }
 
 /* SIGINT is what OpenBLAS sends itself when it gets no thread; and what a person sends to whom
  * nothing is wrong with, once it has started. */
 static bool was_interrupted(const struct verdict_result *r, struct ending end)
 {
-	return end.how == END_SIGNAL && end.code == SIGINT && r->candidate_count &&
-	       strcmp(r->candidates[0].finding.cause, "external") != 0;
+	return end.how == END_SIGNAL && end.code == SIGINT && r->ranking.count &&
+	       strcmp(r->ranking.list[0].finding.cause, "external") != 0;
 }
 
 static int recovered(struct verdict_result *r)
 {
 	const struct model *m = r->model;
 
-	r->recovered = calloc(m->failure_count + 1, sizeof(*r->recovered));
-	if (!r->recovered)
+	r->recoveries.list = calloc(m->failure_count + 1, sizeof(*r->recoveries.list));
+	if (!r->recoveries.list)
 		return -ENOMEM;
-	r->recovered_total = m->bursts - (model_failure(m) != NULL);
+	r->recoveries.total = m->bursts - (model_failure(m) != NULL);
 	for (size_t i = 0; i < m->failure_count; i++) {
 		const struct failure *f = &m->failures[i];
-		struct recovered *to = &r->recovered[r->recovered_count];
+		struct recovered *to = &r->recoveries.list[r->recoveries.count];
 
 		if (f == model_failure(m))
 			continue;
@@ -142,7 +147,7 @@ static int recovered(struct verdict_result *r)
 		if (f->stack)
 			to->stack.count =
 			    m->feed.symbols(m->feed.self, f->stack, &to->stack.symbols);
-		r->recovered_count++;
+		r->recoveries.count++;
 	}
 	return 0;
 }
@@ -157,11 +162,11 @@ static int account(
 	    .failure = &r->failure,
 	    .levels = levels,
 	    .age_ns = age_ns,
-	    .siblings = r->siblings_then,
+	    .siblings = r->tree.siblings_live,
 	    .volume = &shares,
 	    .at = failed ? "failure" : "peak",
-	    .candidates = r->candidates,
-	    .candidate_count = failed ? r->candidate_count : 0,
+	    .candidates = r->ranking.list,
+	    .candidate_count = failed ? r->ranking.count : 0,
 	    .roles = roles};
 	int rc;
 
@@ -191,28 +196,28 @@ int subject_judge(struct verdict_result *r, struct feed feed, const struct super
 		goto out;
 	failure_read(r->model, facts, s, &r->failure);
 	kill_read(r->model, facts, s, victim, &r->failure, &r->kill);
-	r->at_limit = r->failure.kind == FAILURE_NONE && !r->kill.killed &&
-		      failure_at_limit(r->model, facts, s, &r->failure);
+	r->kill.at_limit = r->failure.kind == FAILURE_NONE && !r->kill.killed &&
+			   failure_at_limit(r->model, facts, s, &r->failure);
 	ended_badly = false;
-	device = r->elsewhere.device;
+	device = r->tree.elsewhere.device;
 	if (device)
-		r->failure = r->elsewhere.failure;
+		r->failure = r->tree.elsewhere.failure;
 	else if (may_be_volume(r))
 		device = volume_failed(r->model, facts, s, &r->failure, &ended_badly);
 	if (device) {
 		r->kill = (struct kill_view){0};
-		r->at_limit = ended_badly;
-		until = r->elsewhere.device ? r->failure.time_ns : UINT64_MAX;
+		r->kill.at_limit = ended_badly;
+		until = r->tree.elsewhere.device ? r->failure.time_ns : UINT64_MAX;
 		rc = volume_enter(r, &feed, device, until, err);
 		if (rc)
 			goto out;
 	}
 	/* An end that nothing explains yet: a shape may. */
-	presumed = r->at_limit || (r->kill.killed && r->failure.kind == FAILURE_NONE);
+	presumed = r->kill.at_limit || (r->kill.killed && r->failure.kind == FAILURE_NONE);
 	failed = presumed || r->failure.kind != FAILURE_NONE;
-	moment = failed && !r->at_limit ? failure_moment(r->model) : AT_PEAK;
+	moment = failed && !r->kill.at_limit ? failure_moment(r->model) : AT_PEAK;
 again:
-	if (!failed && !r->at_limit)
+	if (!failed && !r->kill.at_limit)
 		failure_limits(r->model, s, &r->failure);
 	callsites_free(r->callsites);
 	r->callsites = NULL;
@@ -231,7 +236,7 @@ again:
 	failure_levels(r->model, s, failed, model_failure(r->model) && failed,
 	    r->callsites->moment_ns, levels, &age);
 	/* Before anything is claimed: what nobody uses does not depend on it. */
-	r->candidate_count = 0;
+	r->ranking.count = 0;
 	rc = account(r, failed, levels, age);
 	slack = (struct scene_slack){0};
 	if (!rc && !r->volume)
@@ -245,23 +250,22 @@ again:
 	rc = judge_scene(r,
 	    &(struct scene){.model = r->model,
 		.callsites = r->callsites,
-		.failure = failed ? model_failure(r->model) : NULL,
+		.end.refused = failed ? model_failure(r->model) : NULL,
 		.slack = slack,
 		.held = &r->flow.held,
 		.work = r->volume ? &work : NULL,
 		.others = others_of(r, levels),
-		.workers = workers_of(r, levels),
-		.failed = failed,
-		.since_ns = since_ns,
-		.presumed = presumed,
-		.limit_bytes = r->failure.limit_bytes,
-		.usage_bytes = r->failure.usage_bytes,
-		.virtual = r->failure.limit == LIMIT_AS,
-		.stack_bytes = r->failure.limit == LIMIT_AS || r->failure.limit == LIMIT_DATA
-				   ? ledger_get(&r->ledger, "stacks")
-				   : 0,
+		.end.failed = failed,
+		.end.since_ns = since_ns,
+		.end.presumed = presumed,
+		.limit.bytes = r->failure.limit_bytes,
+		.limit.usage = r->failure.usage_bytes,
+		.limit.is_virtual = r->failure.limit == LIMIT_AS,
+		.limit.stacks = r->failure.limit == LIMIT_AS || r->failure.limit == LIMIT_DATA
+				    ? ledger_get(&r->ledger, "stacks")
+				    : 0,
 		.sampled = feed_number(&feed, "sampled.every", &every),
-		.threads = num_less(levels_value(levels, TRACE_LEVEL_THREADS), 1)},
+		.limit.threads = num_less(levels_value(levels, TRACE_LEVEL_THREADS), 1)},
 	    NULL, feed, err);
 	if (rc)
 		goto out;
@@ -271,10 +275,10 @@ again:
 	}
 	if (presumed) {
 		presumed = false;
-		if (r->at_limit && (was_interrupted(r, ending_of(r->model, facts, s)) ||
-				       (r->volume && is_external(r))))
-			r->at_limit = false;
-		if (is_explained(r) && r->at_limit) {
+		if (r->kill.at_limit && (was_interrupted(r, ending_of(r->model, facts, s)) ||
+					    (r->volume && is_external(r))))
+			r->kill.at_limit = false;
+		if (is_explained(r) && r->kill.at_limit) {
 			r->failure.kind = FAILURE_HOST_ALLOC;
 		} else if (is_explained(r)) {
 			r->failure.kind = kill_grew_kind(&r->kill);
@@ -286,7 +290,7 @@ again:
 			/* It ended badly, and that was full: it need not be why. */
 			if (r->volume) {
 				volume_leave(r, &feed);
-				r->at_limit = false;
+				r->kill.at_limit = false;
 			}
 			goto again;
 		}
@@ -321,18 +325,18 @@ out:
 
 void verdict_fini(struct verdict_result *r)
 {
-	free(r->devices);
-	free(r->spaces);
+	free(r->devices.list);
+	free(r->devices.spaces);
 	volume_free(r->volume);
 	flow_fini(&r->flow);
 	callsites_free(r->callsites);
 	model_free(r->model);
-	if (!r->borrowed) {
-		framework_frames_free(r->known);
-		knowledge_free(r->knowledge);
+	if (!r->frameworks.borrowed) {
+		framework_frames_free(r->frameworks.frames);
+		knowledge_free(r->frameworks.knowledge);
 	}
-	free(r->processes);
-	free(r->recovered);
+	free(r->tree.processes);
+	free(r->recoveries.list);
 	arena_free(&r->arena);
 	memset(r, 0, sizeof(*r));
 }

@@ -1,8 +1,8 @@
 /*
- * checkpoint.c - see checkpoint.h. In this order, so that a process may be killed at any moment:
- * which chunks are full; then the time T, up to which the checkpoint stands for everything; then
- * what lived at T; its parts, sealed; the header's slot, from where on it counts; and only then are
- * the old chunks given back.
+ * checkpoint.c - see checkpoint.h. The order of steps lets the process be killed at any moment:
+ * find the full chunks; take the time T up to which the checkpoint stands for everything; gather
+ * what lived at T; write and seal its parts; store the header's slot, which commits it; only then
+ * punch out the old chunks.
  */
 #include "checkpoint/checkpoint.h"
 
@@ -24,107 +24,107 @@
 #include "sampling/sampler.h"
 #include "trace/trace_file.h"
 
-#define EXACT_BYTES 24u /* of a block on disk, about */
+#define EXACT_BYTES 24u /* an exact block takes about this on disk */
 #define SAMPLED_BYTES 32u
-#define WENT_BYTES 48u
-#define RECORD_MORE 48u /* of a kept event: kind, length, times, threads */
+#define FREED_BYTES 48u
+#define RECORD_HEADER_MAX 48u /* of a logged event: kind, length, times, threads */
 #define RANGES_MAX 4096u
-#define SUMS (TRACE_CHECKPOINT_PERIODS * (1 + FREED_STATS_STACKS))
-#define RESIDENT (512u << 10) /* of the memory that is held: what a small one takes */
+#define SUMS_MAX (TRACE_CHECKPOINT_PERIODS * (1 + FREED_STATS_STACKS))
+#define RESIDENT (512u << 10) /* bytes of memory with pages: enough for a small checkpoint */
 
 struct period {
 	uint64_t begin, end; /* ticks */
 	uint64_t replaced; /* bytes of the trace */
-	uint64_t acquired, acquired_bytes, released, released_bytes, most_bytes;
+	uint64_t acquired, acquired_bytes, released, released_bytes, peak_bytes;
 	uint64_t left_out;
 	uint32_t thread, tid;
 };
 
-/* Of this process's file; only who has the lock changes it. */
+/* The checkpoints of this process's file. Only the thread that holds the lock changes them. */
 static struct {
 	int lock;
-	uint32_t number; /* of the last one */
+	uint32_t number; /* of the last checkpoint */
 	uint32_t periods;
-	uint64_t left_out; /* up to the last one */
+	uint64_t left_out; /* events and blocks, up to the last checkpoint */
 	uint64_t begin; /* ticks, where the present period began; 0: with the file */
-	uint64_t not_before; /* ticks: there was no memory for one just now */
-	bool tight; /* the last one found no room in the budget: fewer blocks are to be in it */
-	struct hold hold; /* all that making one takes */
+	uint64_t retry_at; /* ticks; memory was refused just before */
+	bool over_budget; /* the last attempt did not fit: the next must hold fewer blocks */
+	struct hold memory; /* of `struct build` and `struct writer` */
 	struct period period[TRACE_CHECKPOINT_PERIODS];
-} made;
+} checkpoints;
 
 struct range {
 	uint64_t offset, bytes;
 };
 
-/* What one is made of; arrays are in made.hold. */
-struct making {
+/* The content of a checkpoint; the arrays lie in checkpoints.memory. */
+struct build {
 	int fd;
-	struct range *ranges; /* what is replaced */
+	struct range *ranges; /* the chunks that are replaced */
 	uint32_t ranges_count;
 	uint64_t replaced;
 	uint64_t ticks; /* T */
 	struct live_blocks_totals totals; /* as of T */
 	struct resample_block *blocks;
-	uint64_t blocks_count, blocks_room;
+	uint64_t blocks_count, blocks_max; /* blocks_max: room in the array */
 	uint64_t blocks_left_out;
 	struct resampling resampling;
 	struct order *order, *scratch;
-	uint64_t order_count, order_room;
+	uint64_t order_count, order_max;
 };
 
-/* Where it is written. */
+/* Where the checkpoint is written. */
 struct writer {
 	struct file_chunk chunk;
 	uint8_t *pos, *end;
 	uint64_t ticks, address;
-	uint32_t thread; /* whose the next event is, as far as the part has said */
+	uint32_t thread; /* the last one that the part named */
 	uint32_t number, parts;
 	struct range part[256];
 };
 
-enum { BLOCK, RECORD, PERIOD, WENT }; /* order.value: which, in the low two bits */
+enum { BLOCK, LOGGED, PERIOD, FREED }; /* in the low two bits of order.value; above: an index */
 
-/* Bytes on disk of one of so many blocks, and of what is kept besides. */
-static uint64_t room_of(uint64_t exact, uint64_t sampled)
+/* Bytes on disk of a checkpoint with that many blocks. */
+static uint64_t estimate_bytes(uint64_t exact, uint64_t sampled)
 {
 	uint64_t chunk = trace_file_chunk_bytes();
 	uint64_t bytes = exact * EXACT_BYTES + sampled * SAMPLED_BYTES + event_log_bytes() + chunk +
-			 (uint64_t)made.periods * freed_stats_most() * WENT_BYTES;
+			 (uint64_t)checkpoints.periods * freed_stats_stacks_max() * FREED_BYTES;
 
 	return (bytes + chunk - 1) / chunk * chunk;
 }
 
-uint64_t checkpoint_room(void)
+uint64_t checkpoint_bytes_needed(void)
 {
 	struct live_blocks_totals now;
 
 	if (!sampler.by_table)
 		return 0;
-	now = live_blocks_period(false);
-	return room_of(now.live - now.live_sampled, now.live_sampled);
+	now = live_blocks_totals();
+	return estimate_bytes(now.live - now.live_sampled, now.live_sampled);
 }
 
-/* Bytes that this one may take at most: with as much kept free for the next one, and what is not
- * replaced, an eighth of the budget is to be left, beside that which is for large blocks. */
-static uint64_t most_room(const struct making *m)
+/* The most bytes that this checkpoint may take. Half of the free room stays for the next one, and a
+ * quarter of the limit for the records in between and for large blocks. */
+static uint64_t available_bytes(const struct build *build)
 {
-	uint64_t stays = trace_file_held() - m->replaced, limit = trace_file_limit();
+	uint64_t stays = trace_file_held() - build->replaced, limit = trace_file_limit();
 	uint64_t all = limit - limit / 4;
 
 	return all > stays ? (all - stays) / 2 : 0;
 }
 
-/* How many blocks there is room for where so many live: more may come meanwhile. */
-static uint64_t blocks_room(uint64_t live)
+/* Room for blocks in the array; more may come than live now. */
+static uint64_t block_capacity(uint64_t live)
 {
 	return live + live / 8 + 1024;
 }
 
-/* Bytes of made.hold that one takes, of so many blocks and kept events. */
+/* Bytes of checkpoints.memory that a checkpoint takes. */
 static size_t work_bytes(uint64_t blocks, uint64_t records)
 {
-	uint64_t order = blocks + records + SUMS;
+	uint64_t order = blocks + records + SUMS_MAX;
 
 	return scratch_piece(sizeof(struct writer)) +
 	       scratch_piece(RANGES_MAX * sizeof(struct range)) +
@@ -132,46 +132,47 @@ static size_t work_bytes(uint64_t blocks, uint64_t records)
 	       2 * scratch_piece(order * sizeof(struct order));
 }
 
-static bool take_lock(void)
+static bool lock_try(void)
 {
-	return !__atomic_exchange_n(&made.lock, 1, __ATOMIC_ACQUIRE);
+	return !__atomic_exchange_n(&checkpoints.lock, 1, __ATOMIC_ACQUIRE);
 }
 
-static void free_lock(void)
+static void lock_release(void)
 {
-	__atomic_store_n(&made.lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&checkpoints.lock, 0, __ATOMIC_RELEASE);
 }
 
-void checkpoint_prepare(void)
+void checkpoint_reserve(void)
 {
 	uint64_t live, records, wanted;
 
 	if (!sampler.by_table || trace_file_held() < trace_file_limit() / 2)
 		return;
-	/* as many as there will be by the next chunk, if most of what it has lives on */
-	live = live_blocks_period(false).live + trace_file_chunk_bytes() / 16;
+	/* with one more chunk of acquisitions, at 16 bytes each */
+	live = live_blocks_totals().live + trace_file_chunk_bytes() / 16;
 	records = event_log_bytes() / EVENT_LOG_UNIT + 1024;
-	wanted = work_bytes(blocks_room(live), records);
-	live_blocks_prepare();
-	event_log_prepare();
-	if (!take_lock())
+	wanted = work_bytes(block_capacity(live), records);
+	live_blocks_reserve();
+	event_log_reserve();
+	if (!lock_try())
 		return;
-	if (made.hold.bytes < wanted || made.hold.bytes > 4 * wanted)
-		scratch_ready(
-		    &made.hold, work_bytes(blocks_room(live + live / 2), records * 2), RESIDENT);
-	free_lock();
+	if (checkpoints.memory.bytes < wanted || checkpoints.memory.bytes > 4 * wanted)
+		scratch_ready(&checkpoints.memory,
+		    work_bytes(block_capacity(live + live / 2), records * 2), RESIDENT);
+	lock_release();
 }
 
-/* The chunks that are full: nothing is written to them any more. */
-static void find_full(struct making *m)
+/* Full chunks are sealed: nobody writes to them any more. */
+static void find_full_chunks(struct build *build)
 {
 	uint64_t end = __atomic_load_n(&trace_file_header->file_bytes, __ATOMIC_RELAXED);
 
-	for (uint64_t at = TRACE_SLOT_BYTES; at < end && m->ranges_count < RANGES_MAX;) {
-		struct range *last = m->ranges_count ? &m->ranges[m->ranges_count - 1] : NULL;
+	for (uint64_t at = TRACE_SLOT_BYTES; at < end && build->ranges_count < RANGES_MAX;) {
+		struct range *last =
+		    build->ranges_count ? &build->ranges[build->ranges_count - 1] : NULL;
 		struct trace_chunk c;
 
-		if (!trace_file_read(m->fd, at, &c, sizeof(c)))
+		if (!trace_file_read(build->fd, at, &c, sizeof(c)))
 			return;
 		if (c.magic != TRACE_CHUNK_MAGIC || !c.bytes || c.bytes % TRACE_SLOT_BYTES) {
 			at += TRACE_SLOT_BYTES;
@@ -181,38 +182,38 @@ static void find_full(struct making *m)
 			if (last && last->offset + last->bytes == at)
 				last->bytes += c.bytes;
 			else
-				m->ranges[m->ranges_count++] = (struct range){at, c.bytes};
-			m->replaced += c.bytes;
+				build->ranges[build->ranges_count++] = (struct range){at, c.bytes};
+			build->replaced += c.bytes;
 		}
 		at += c.bytes;
 	}
 }
 
-static bool add_block(void *arg, uint64_t address, const struct live_block *how)
+static bool add_block(void *arg, uint64_t address, const struct live_block *info)
 {
-	struct making *m = arg;
+	struct build *build = arg;
 
-	if (m->blocks_count == m->blocks_room) {
-		m->blocks_left_out++;
+	if (build->blocks_count == build->blocks_max) {
+		build->blocks_left_out++;
 		return true;
 	}
-	m->blocks[m->blocks_count++] = (struct resample_block){address, *how};
+	build->blocks[build->blocks_count++] = (struct resample_block){address, *info};
 	return true;
 }
 
-static void add_order(struct making *m, uint64_t ticks, uint64_t what, uint64_t which)
+static void order_add(struct build *build, uint64_t ticks, uint64_t what, uint64_t which)
 {
-	if (m->order_count < m->order_room)
-		m->order[m->order_count++] = (struct order){ticks, which << 2 | what};
+	if (build->order_count < build->order_max)
+		build->order[build->order_count++] = (struct order){ticks, which << 2 | what};
 }
 
-/* Neighbours become one where there are too many. */
+/* Merges neighbouring periods by twos. */
 static void merge_periods(void)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i + 1 < made.periods; i += 2) {
-		struct period p = made.period[i], *q = &made.period[i + 1];
+	for (uint32_t i = 0; i + 1 < checkpoints.periods; i += 2) {
+		struct period p = checkpoints.period[i], *q = &checkpoints.period[i + 1];
 
 		p.end = q->end;
 		p.replaced += q->replaced;
@@ -220,83 +221,87 @@ static void merge_periods(void)
 		p.acquired_bytes += q->acquired_bytes;
 		p.released += q->released;
 		p.released_bytes += q->released_bytes;
-		p.most_bytes = p.most_bytes > q->most_bytes ? p.most_bytes : q->most_bytes;
+		p.peak_bytes = p.peak_bytes > q->peak_bytes ? p.peak_bytes : q->peak_bytes;
 		p.left_out += q->left_out;
 		freed_stats_merge(i, i + 1, n);
-		made.period[n++] = p;
+		checkpoints.period[n++] = p;
 	}
-	made.periods = n;
+	checkpoints.periods = n;
 }
 
-static void add_period(struct making *m, const struct checkpoint_caller *caller)
+static void add_period(struct build *build, const struct checkpoint_caller *caller)
 {
-	const struct live_blocks_totals *totals = &m->totals;
-	uint64_t left_out = event_log_left_out() + m->blocks_left_out;
+	const struct live_blocks_totals *totals = &build->totals;
+	uint64_t left_out = event_log_left_out() + build->blocks_left_out;
 
-	if (made.periods == TRACE_CHECKPOINT_PERIODS)
+	if (checkpoints.periods == TRACE_CHECKPOINT_PERIODS)
 		merge_periods();
-	freed_stats_period_commit(made.periods, m->ticks);
-	made.period[made.periods++] = (struct period){
-	    .begin = made.begin ? made.begin : trace_file_header->start_ticks,
-	    .end = m->ticks,
-	    .replaced = m->replaced,
+	freed_stats_period_commit(checkpoints.periods, build->ticks);
+	checkpoints.period[checkpoints.periods++] = (struct period){
+	    .begin = checkpoints.begin ? checkpoints.begin : trace_file_header->start_ticks,
+	    .end = build->ticks,
+	    .replaced = build->replaced,
 	    .acquired = totals->acquired,
 	    .acquired_bytes = totals->acquired_bytes,
 	    .released = totals->released,
 	    .released_bytes = totals->released_bytes,
-	    .most_bytes = totals->most_bytes,
-	    .left_out = left_out > made.left_out ? left_out - made.left_out : 0,
+	    .peak_bytes = totals->peak_bytes,
+	    .left_out = left_out > checkpoints.left_out ? left_out - checkpoints.left_out : 0,
 	    .thread = caller->serial,
 	    .tid = caller->tid,
 	};
 	live_blocks_period_commit(totals);
-	made.left_out = left_out;
-	made.begin = m->ticks;
+	checkpoints.left_out = left_out;
+	checkpoints.begin = build->ticks;
 }
 
-/* What is known of a period; of what came and went in it at the time of the largest. */
-static void add_period_order(struct making *m, uint32_t period)
+/* Freed blocks of a period are written at the time of the largest. */
+static void order_period(struct build *build, uint32_t period)
 {
 	uint32_t count;
-	const struct gone *g = freed_stats_of(period, &count);
+	const struct freed_stack *g = freed_stats_period(period, &count);
 
 	for (uint32_t i = 0; i < count; i++)
-		add_order(m, g[i].birth, WENT, (uint64_t)period * FREED_STATS_STACKS + i);
-	add_order(m, made.period[period].end, PERIOD, period);
+		order_add(build, g[i].birth, FREED, (uint64_t)period * FREED_STATS_STACKS + i);
+	order_add(build, checkpoints.period[period].end, PERIOD, period);
 }
 
-/* What lived at T, in the order of time. What is kept is held, and stays so. */
-static enum checkpoint_result gather(struct making *m, const struct checkpoint_caller *caller)
+/* Collects what lived at T, in the order of time. Pre: the event log is frozen. */
+static enum checkpoint_result gather_events(
+    struct build *build, const struct checkpoint_caller *caller)
 {
+	struct resample_limit limit = {
+	    available_bytes(build), checkpoints.over_budget, estimate_bytes};
 	uint64_t records = 0;
 
-	m->blocks_room = blocks_room(live_blocks_period(false).live);
-	m->blocks = scratch_take(&made.hold, m->blocks_room * sizeof(*m->blocks));
+	build->blocks_max = block_capacity(live_blocks_totals().live);
+	build->blocks =
+	    scratch_take(&checkpoints.memory, build->blocks_max * sizeof(*build->blocks));
 	for (const struct event_log_record *r = event_log_next(NULL); r; r = event_log_next(r))
 		records++;
-	m->order_room = m->blocks_room + records + SUMS;
-	m->order = scratch_take(&made.hold, m->order_room * sizeof(*m->order));
-	m->scratch = scratch_take(&made.hold, m->order_room * sizeof(*m->scratch));
-	if (made.hold.refused)
+	build->order_max = build->blocks_max + records + SUMS_MAX;
+	build->order = scratch_take(&checkpoints.memory, build->order_max * sizeof(*build->order));
+	build->scratch =
+	    scratch_take(&checkpoints.memory, build->order_max * sizeof(*build->scratch));
+	if (checkpoints.memory.refused)
 		return CHECKPOINT_FAILED;
-	live_blocks_each(m->ticks, add_block, m);
-	if (!resample_fit(
-		&m->resampling, m->blocks, m->blocks_count, most_room(m), made.tight, room_of))
+	live_blocks_each(build->ticks, add_block, build);
+	if (!resample_fit(&build->resampling, build->blocks, build->blocks_count, &limit))
 		return CHECKPOINT_NOT_WORTH;
-	add_period(m, caller);
+	add_period(build, caller);
 	for (const struct event_log_record *r = event_log_next(NULL); r; r = event_log_next(r))
-		if (r->ticks <= m->ticks)
-			add_order(m, r->ticks, RECORD, (uintptr_t)r);
-	for (uint64_t i = 0; i < m->blocks_count; i++)
-		if (m->blocks[i].how.mean != RESAMPLE_GONE)
-			add_order(m, m->blocks[i].how.birth, BLOCK, i);
-	for (uint32_t i = 0; i < made.periods; i++)
-		add_period_order(m, i);
-	merge_sort(m->order, m->scratch, m->order_count);
+		if (r->ticks <= build->ticks)
+			order_add(build, r->ticks, LOGGED, (uintptr_t)r);
+	for (uint64_t i = 0; i < build->blocks_count; i++)
+		if (build->blocks[i].info.mean != RESAMPLE_DROPPED)
+			order_add(build, build->blocks[i].info.birth, BLOCK, i);
+	for (uint32_t i = 0; i < checkpoints.periods; i++)
+		order_period(build, i);
+	merge_sort(build->order, build->scratch, build->order_count);
 	return CHECKPOINT_MADE;
 }
 
-static void seal_part(struct writer *w)
+static void part_seal(struct writer *w)
 {
 	if (!w->chunk.chunk)
 		return;
@@ -306,27 +311,27 @@ static void seal_part(struct writer *w)
 	trace_file_seal(&w->chunk);
 }
 
-static bool claim_part(struct writer *w, uint32_t bytes, enum trace_drop *why)
+static bool part_claim(struct writer *w, uint32_t bytes, enum trace_drop *why)
 {
 	return trace_file_claim(
 	    &w->chunk, TRACE_CHUNK_CHECKPOINT, bytes, 0, w->number, w->parts, true, why);
 }
 
-/* In the present part or the next; false: the file has no room for it. */
-static bool room(struct writer *w, uint32_t need)
+/* Makes room in the present part or the next; false: the file has none. */
+static bool reserve(struct writer *w, uint32_t need)
 {
 	enum trace_drop why;
 
 	if (w->chunk.chunk && w->pos + need <= w->end)
 		return true;
-	seal_part(w);
+	part_seal(w);
 	if (w->parts == sizeof(w->part) / sizeof(w->part[0]))
 		return false;
-	if (!claim_part(w, trace_file_chunk_bytes(), &why) &&
-	    (why != TRACE_DROP_NO_MEMORY || !claim_part(w, TRACE_FIRST_CHUNK_BYTES, &why))) {
-		/* where it is the bound of all together, others may make room */
-		made.tight = why == TRACE_DROP_BUDGET &&
-			     !trace_file_bound_is_shared(TRACE_FIRST_CHUNK_BYTES);
+	if (!part_claim(w, trace_file_chunk_bytes(), &why) &&
+	    (why != TRACE_DROP_NO_MEMORY || !part_claim(w, TRACE_FIRST_CHUNK_BYTES, &why))) {
+		/* under the bound of all traces together, others may make room */
+		checkpoints.over_budget = why == TRACE_DROP_BUDGET &&
+					  !trace_file_bound_is_shared(TRACE_FIRST_CHUNK_BYTES);
 		return false;
 	}
 	w->part[w->parts++] = (struct range){w->chunk.offset, w->chunk.bytes};
@@ -340,8 +345,8 @@ static bool room(struct writer *w, uint32_t need)
 	return true;
 }
 
-/* The time since the event before. */
-static uint64_t pass(struct writer *w, uint64_t ticks)
+/* Moves to an event's time; returns the ticks since the event before. */
+static uint64_t advance(struct writer *w, uint64_t ticks)
 {
 	uint64_t dt = ticks > w->ticks ? ticks - w->ticks : 0;
 
@@ -349,51 +354,52 @@ static uint64_t pass(struct writer *w, uint64_t ticks)
 	return dt;
 }
 
-static void extended(struct writer *w, unsigned kind, const uint8_t *body, size_t bytes)
+static void write_extended(struct writer *w, unsigned kind, const uint8_t *body, size_t bytes)
 {
 	*w->pos++ = TRACE_EXTENDED;
 	w->pos = varint_put(w->pos, kind);
 	w->pos = varint_put_bytes(w->pos, body, bytes);
 }
 
-static void switch_thread(struct writer *w, uint32_t thread, uint32_t tid, uint64_t ticks)
+static void write_thread(struct writer *w, uint32_t thread, uint32_t tid, uint64_t ticks)
 {
 	uint8_t body[32], *b = body;
 
 	if (thread == w->thread)
 		return;
-	b = varint_put(b, pass(w, ticks));
+	b = varint_put(b, advance(w, ticks));
 	b = varint_put(b, thread);
 	b = varint_put(b, tid);
-	extended(w, TRACE_SHARED_THREAD, body, (size_t)(b - body));
+	write_extended(w, TRACE_SHARED_THREAD, body, (size_t)(b - body));
 	w->thread = thread;
 }
 
 static bool write_block(struct writer *w, const struct resample_block *block)
 {
-	const struct live_block *how = &block->how;
+	const struct live_block *info = &block->info;
 	uint8_t body[80], *b = body;
 
-	if (!room(w, 160))
+	if (!reserve(w, 160))
 		return false;
-	switch_thread(w, how->thread, how->tid, how->birth);
-	if (!how->mean && !(block->address & 7)) {
-		*w->pos++ = (uint8_t)(TRACE_ALLOC | how->api << TRACE_ALLOC_API_SHIFT);
-		w->pos = varint_put(w->pos, pass(w, how->birth));
+	write_thread(w, info->thread, info->tid, info->birth);
+	if (!info->mean && !(block->address & 7)) {
+		*w->pos++ = (uint8_t)(TRACE_ALLOC | info->api << TRACE_ALLOC_API_SHIFT);
+		w->pos = varint_put(w->pos, advance(w, info->birth));
 		w->pos = varint_put_signed(w->pos, (int64_t)(block->address - w->address) >> 3);
-		w->pos = varint_put(w->pos, how->size);
-		w->pos = varint_put(w->pos, how->stack);
+		w->pos = varint_put(w->pos, info->size);
+		w->pos = varint_put(w->pos, info->stack);
 		w->address = block->address;
 		return true;
 	}
-	b = varint_put(b, pass(w, how->birth));
+	b = varint_put(b, advance(w, info->birth));
 	b = varint_put(b, block->address);
-	b = varint_put(b, how->size);
-	if (how->mean)
-		b = varint_put(b, how->mean);
-	b = varint_put(b, how->stack);
-	b = varint_put(b, how->api);
-	extended(w, how->mean ? TRACE_SAMPLED_ALLOC : TRACE_ALLOC_WIDE, body, (size_t)(b - body));
+	b = varint_put(b, info->size);
+	if (info->mean)
+		b = varint_put(b, info->mean);
+	b = varint_put(b, info->stack);
+	b = varint_put(b, info->api);
+	write_extended(
+	    w, info->mean ? TRACE_SAMPLED_ALLOC : TRACE_ALLOC_WIDE, body, (size_t)(b - body));
 	return true;
 }
 
@@ -402,10 +408,10 @@ static bool write_record(struct writer *w, const struct event_log_record *r)
 	uint8_t dt[VARINT_BYTES_MAX];
 	size_t n;
 
-	if (!room(w, r->length + 2 * RECORD_MORE))
+	if (!reserve(w, r->length + 2 * RECORD_HEADER_MAX))
 		return false;
-	switch_thread(w, r->thread, r->tid, r->ticks);
-	n = (size_t)(varint_put(dt, pass(w, r->ticks)) - dt);
+	write_thread(w, r->thread, r->tid, r->ticks);
+	n = (size_t)(varint_put(dt, advance(w, r->ticks)) - dt);
 	*w->pos++ = TRACE_EXTENDED;
 	w->pos = varint_put(w->pos, r->kind);
 	w->pos = varint_put(w->pos, n + r->length);
@@ -419,74 +425,74 @@ static bool write_period(struct writer *w, const struct period *p)
 {
 	uint8_t body[9 * VARINT_BYTES_MAX], *b = body;
 
-	if (!room(w, 256))
+	if (!reserve(w, 256))
 		return false;
-	switch_thread(w, p->thread, p->tid, p->end);
-	b = varint_put(b, pass(w, p->end));
+	write_thread(w, p->thread, p->tid, p->end);
+	b = varint_put(b, advance(w, p->end));
 	b = varint_put(b, p->begin);
 	b = varint_put(b, p->replaced);
 	b = varint_put(b, p->acquired);
 	b = varint_put(b, p->acquired_bytes);
 	b = varint_put(b, p->released);
 	b = varint_put(b, p->released_bytes);
-	b = varint_put(b, p->most_bytes);
+	b = varint_put(b, p->peak_bytes);
 	b = varint_put(b, p->left_out);
-	extended(w, TRACE_CHECKPOINT, body, (size_t)(b - body));
+	write_extended(w, TRACE_CHECKPOINT, body, (size_t)(b - body));
 	return true;
 }
 
-static bool write_went(struct writer *w, uint64_t which)
+static bool write_freed(struct writer *w, uint64_t which)
 {
-	const struct period *p = &made.period[which / FREED_STATS_STACKS];
+	const struct period *p = &checkpoints.period[which / FREED_STATS_STACKS];
 	uint8_t body[8 * VARINT_BYTES_MAX], *b = body;
 	uint32_t count;
-	const struct gone *g =
-	    &freed_stats_of(which / FREED_STATS_STACKS, &count)[which % FREED_STATS_STACKS];
+	const struct freed_stack *g =
+	    &freed_stats_period(which / FREED_STATS_STACKS, &count)[which % FREED_STATS_STACKS];
 
-	if (!room(w, 256))
+	if (!reserve(w, 256))
 		return false;
-	switch_thread(w, p->thread, p->tid, g->birth);
-	b = varint_put(b, pass(w, g->birth));
-	b = varint_put(b, g->who >> 32);
-	b = varint_put(b, (uint32_t)g->who);
+	write_thread(w, p->thread, p->tid, g->birth);
+	b = varint_put(b, advance(w, g->birth));
+	b = varint_put(b, g->key >> 32);
+	b = varint_put(b, (uint32_t)g->key);
 	b = varint_put(b, g->blocks);
 	b = varint_put(b, g->bytes);
 	b = varint_put(b, g->largest);
-	b = varint_put(b, g->life / g->blocks * 1024);
-	b = varint_put(b, g->longest);
-	extended(w, TRACE_WENT, body, (size_t)(b - body));
+	b = varint_put(b, g->lifetime / g->blocks * 1024);
+	b = varint_put(b, g->longest_lifetime);
+	write_extended(w, TRACE_WENT, body, (size_t)(b - body));
 	return true;
 }
 
-static bool write_all(struct writer *w, const struct making *m)
+static bool write_all(struct writer *w, const struct build *build)
 {
-	for (uint64_t i = 0; i < m->order_count; i++) {
-		uint64_t which = m->order[i].value >> 2;
+	for (uint64_t i = 0; i < build->order_count; i++) {
+		uint64_t which = build->order[i].value >> 2;
 		bool ok = false;
 
-		switch (m->order[i].value & 3) {
+		switch (build->order[i].value & 3) {
 		case BLOCK:
-			ok = write_block(w, &m->blocks[which]);
+			ok = write_block(w, &build->blocks[which]);
 			break;
-		case RECORD:
+		case LOGGED:
 			ok = write_record(w, (const struct event_log_record *)(uintptr_t)which);
 			break;
 		case PERIOD:
-			ok = write_period(w, &made.period[which]);
+			ok = write_period(w, &checkpoints.period[which]);
 			break;
-		case WENT:
-			ok = write_went(w, which);
+		case FREED:
+			ok = write_freed(w, which);
 			break;
 		}
 		if (!ok)
 			return false;
 	}
-	seal_part(w);
+	part_seal(w);
 	return true;
 }
 
-/* From here on it counts. */
-static void commit(const struct writer *w, uint64_t ticks)
+/* Stores the header's slot: from here on the checkpoint replaces the old chunks. */
+static void commit_slot(const struct writer *w, uint64_t ticks)
 {
 	uint32_t which = w->number % TRACE_CHECKPOINT_SLOTS;
 	struct trace_checkpoint *slot = &trace_file_header->checkpoint[which], checked;
@@ -500,54 +506,54 @@ static void commit(const struct writer *w, uint64_t ticks)
 	__atomic_store_n(&slot->number, w->number, __ATOMIC_RELEASE);
 }
 
-static void give_back(int fd, const struct range *ranges, uint32_t count)
+static void punch_ranges(int fd, const struct range *ranges, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		trace_file_punch(fd, ranges[i].offset, ranges[i].bytes);
 }
 
-/* What is kept is held. */
-static enum checkpoint_result write_down(struct making *m, struct writer *w)
+/* Pre: the event log is frozen. */
+static enum checkpoint_result write_and_commit(struct build *build, struct writer *w)
 {
-	w->number = made.number + 1;
-	if (!write_all(w, m)) {
-		/* numbers are not used again, as these parts might be seen */
-		made.number++;
-		seal_part(w);
-		give_back(m->fd, w->part, w->parts);
+	w->number = checkpoints.number + 1;
+	if (!write_all(w, build)) {
+		/* readers may have seen these parts, so no other checkpoint has their number */
+		checkpoints.number++;
+		part_seal(w);
+		punch_ranges(build->fd, w->part, w->parts);
 		return CHECKPOINT_FAILED;
 	}
-	made.number = w->number;
-	made.tight = false;
-	commit(w, m->ticks);
-	give_back(m->fd, m->ranges, m->ranges_count);
-	resample_live_blocks(&m->resampling, m->blocks, m->blocks_count);
+	checkpoints.number = w->number;
+	checkpoints.over_budget = false;
+	commit_slot(w, build->ticks);
+	punch_ranges(build->fd, build->ranges, build->ranges_count);
+	resample_live_blocks(&build->resampling, build->blocks, build->blocks_count);
 	return CHECKPOINT_MADE;
 }
 
-static enum checkpoint_result make(
-    struct making *m, struct writer *w, const struct checkpoint_caller *caller)
+static enum checkpoint_result build_checkpoint(
+    struct build *build, struct writer *w, const struct checkpoint_caller *caller)
 {
 	enum checkpoint_result result;
-	struct live_blocks_totals now = live_blocks_period(false);
+	struct live_blocks_totals now = live_blocks_totals();
 
-	find_full(m);
-	if (room_of(now.live - now.live_sampled, 0) > most_room(m))
+	find_full_chunks(build);
+	if (estimate_bytes(now.live - now.live_sampled, 0) > available_bytes(build))
 		return CHECKPOINT_NOT_WORTH;
 	freed_stats_period_begin();
-	m->ticks = clock_ticks();
-	m->totals = live_blocks_period(true);
-	caller->settle(m->ticks);
+	build->ticks = clock_ticks();
+	build->totals = live_blocks_period_begin();
+	caller->settle(build->ticks);
 	if (!event_log_begin()) {
-		live_blocks_period_abort(&m->totals);
+		live_blocks_period_abort(&build->totals);
 		freed_stats_period_abort();
 		return CHECKPOINT_FAILED;
 	}
-	result = gather(m, caller);
+	result = gather_events(build, caller);
 	if (result == CHECKPOINT_MADE) {
-		result = write_down(m, w);
+		result = write_and_commit(build, w);
 	} else {
-		live_blocks_period_abort(&m->totals);
+		live_blocks_period_abort(&build->totals);
 		freed_stats_period_abort();
 	}
 	event_log_end();
@@ -557,27 +563,28 @@ static enum checkpoint_result make(
 enum checkpoint_result checkpoint_make(const struct checkpoint_caller *caller)
 {
 	enum checkpoint_result result = CHECKPOINT_FAILED;
-	struct making m = {.fd = -1};
+	struct build build = {.fd = -1};
 	struct writer *w;
 
 	if (shim.sandboxed)
 		return CHECKPOINT_NOT_WORTH;
-	if (clock_ticks() < __atomic_load_n(&made.not_before, __ATOMIC_RELAXED))
+	if (clock_ticks() < __atomic_load_n(&checkpoints.retry_at, __ATOMIC_RELAXED))
 		return CHECKPOINT_FAILED;
-	if (!take_lock())
+	if (!lock_try())
 		return CHECKPOINT_BUSY;
-	w = scratch_take(&made.hold, sizeof(*w));
-	m.ranges = scratch_take(&made.hold, RANGES_MAX * sizeof(*m.ranges));
-	m.fd = trace_file_open();
-	if (w && m.ranges && m.fd >= 0)
-		result = trace_file_can_punch(m.fd) ? make(&m, w, caller) : CHECKPOINT_NOT_WORTH;
-	if (m.fd >= 0)
-		trace_file_close(m.fd);
-	if (made.hold.refused) /* tried at each event, it would be all that the process does */
-		__atomic_store_n(&made.not_before, clock_ticks() + 10 * tick_clock.ticks_100ms,
+	w = scratch_take(&checkpoints.memory, sizeof(*w));
+	build.ranges = scratch_take(&checkpoints.memory, RANGES_MAX * sizeof(*build.ranges));
+	build.fd = trace_file_open();
+	if (w && build.ranges && build.fd >= 0)
+		result = trace_file_can_punch(build.fd) ? build_checkpoint(&build, w, caller)
+							: CHECKPOINT_NOT_WORTH;
+	if (build.fd >= 0)
+		trace_file_close(build.fd);
+	if (checkpoints.memory.refused) /* a retry at each event would stop the process */
+		__atomic_store_n(&checkpoints.retry_at, clock_ticks() + 10 * tick_clock.ticks_100ms,
 		    __ATOMIC_RELAXED);
-	scratch_end(&made.hold);
-	free_lock();
+	scratch_end(&checkpoints.memory);
+	lock_release();
 	return result;
 }
 
@@ -585,14 +592,14 @@ void checkpoint_wait(void)
 {
 	uint64_t until = clock_ticks() + tick_clock.ticks_100ms;
 
-	while (__atomic_load_n(&made.lock, __ATOMIC_ACQUIRE) && clock_ticks() < until)
+	while (__atomic_load_n(&checkpoints.lock, __ATOMIC_ACQUIRE) && clock_ticks() < until)
 		sys_yield();
 }
 
 void checkpoint_forked(uint64_t start)
 {
-	scratch_forget(&made.hold);
-	memset(&made, 0, sizeof(made));
+	scratch_forget(&checkpoints.memory);
+	memset(&checkpoints, 0, sizeof(checkpoints));
 	live_blocks_forked(start);
 	resample_forked();
 	freed_stats_forked();

@@ -1,10 +1,10 @@
 /*
- * checkpoint.h - so that a process can be recorded for weeks in the space of its budget: what still
- * matters of the chunks that are full is written once more, and they are given back. Only where
- * records are by the table of known blocks (mode sampled, from the start).
+ * checkpoint.h - lets a process be recorded for weeks within its budget: writes what still matters
+ * of the full chunks once more, and gives their disk space back. Only in mode sampled from the
+ * start, as checkpoints need the live-block table.
  *
- * Takes milliseconds, of the one thread that found no room for its next chunk; the others go on.
- * What memory it takes is held from half of the budget on; signals are blocked by the caller.
+ * The thread that found no room for its next chunk makes the checkpoint, in some milliseconds; the
+ * others go on. Callers block signals.
  */
 #ifndef SHIM_CHECKPOINT_H
 #define SHIM_CHECKPOINT_H
@@ -13,30 +13,35 @@
 
 enum checkpoint_result {
 	CHECKPOINT_MADE,
-	CHECKPOINT_BUSY, /* another thread is at it */
-	CHECKPOINT_FAILED, /* now; everything is as it was */
-	CHECKPOINT_NOT_WORTH, /* too little would become free; or this file system cannot */
+	CHECKPOINT_BUSY, /* another thread is making one */
+	CHECKPOINT_FAILED, /* this time; nothing has changed */
+	CHECKPOINT_NOT_WORTH, /* it would free too little, or the file system cannot punch holes */
 };
 
-/* The calling thread, in a record for which it has taken no time yet. */
+/* The calling thread. */
 struct checkpoint_caller {
 	uint32_t serial, tid;
 	/* Waits until no other thread is in a record that it began before `ticks`. */
 	void (*settle)(uint64_t ticks);
 };
+
+/* Makes a checkpoint and frees the chunks that it replaces. The caller is in the middle of a record
+ * whose time it has not taken yet. */
 enum checkpoint_result checkpoint_make(const struct checkpoint_caller *caller);
 
-/* Before each chunk: from half of the budget on, holds what memory the next one will take, as it
- * may be refused when it is due. */
-void checkpoint_prepare(void);
+/* Reserves the memory of the next checkpoint, once half of the budget is used: the system may
+ * refuse it later. Call before each chunk. */
+void checkpoint_reserve(void);
 
-/* Until the one that another thread is making is there; 100 ms at most. */
+/* Waits until the checkpoint of another thread is made; at most 100 ms. */
 void checkpoint_wait(void);
 
-/* About what the next one takes itself, bytes: kept free for it. 0 where there will be none. */
-uint64_t checkpoint_room(void);
+/* Estimates how many bytes of the file the next checkpoint takes, so that they are kept free for
+ * it. 0: there will be none. */
+uint64_t checkpoint_bytes_needed(void);
 
-/* In the child of a fork: its own file has none. `start`: ticks of its beginning. */
+/* Starts anew in the child of a fork, whose file has no checkpoint. `start`: ticks at which its
+ * file begins. */
 void checkpoint_forked(uint64_t start);
 
 #endif

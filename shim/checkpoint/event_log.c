@@ -1,7 +1,7 @@
 /*
- * event_log.c - see event_log.h. New events go into one of two segments, by an atomic add; the one
- * that is full is added to what is kept, and tidied up (event_log_compact.c), by the thread that
- * found it full, while others go on in the other.
+ * event_log.c - see event_log.h. An event claims room in the active segment by an atomic add. The
+ * thread that finds the segment full makes the spare one active, appends the full one to the
+ * retained records and compacts these (event_log_compact.c), while the other threads go on.
  */
 #include "checkpoint/event_log.h"
 
@@ -14,14 +14,14 @@
 #include "checkpoint/event_log_compact.h"
 #include "sampling/sampler.h"
 
-#define KEPT_MAX (4u << 20) /* bytes */
-#define KEPT_MIN (128u << 10)
-#define RESIDENT (512u << 10) /* of the memory for tidying up, once a checkpoint is near */
+#define RETAINED_MAX (4u << 20) /* bytes */
+#define RETAINED_MIN (128u << 10)
+#define RESIDENT (512u << 10) /* bytes of scratch with pages, once a checkpoint is near */
 
 struct segment {
-	uint32_t units; /* it has room for */
-	uint32_t used; /* claimed; grows beyond `units` when it is full */
-	uint32_t done; /* of what was claimed: written, or never to be */
+	uint32_t units; /* room */
+	uint32_t used; /* units claimed; grows beyond `units` when the segment is full */
+	uint32_t done; /* claimed units that are written or never will be */
 	uint8_t records[] __attribute__((aligned(EVENT_LOG_UNIT)));
 };
 
@@ -29,24 +29,24 @@ static struct {
 	int lock; /* signals are blocked while it is held */
 	bool failed; /* no memory */
 	struct segment *active, *spare;
-	struct event_log_compaction kept;
-	uint32_t room, segment; /* units of kept.records, and of each segment */
+	struct event_log_compaction retained;
+	uint32_t retained_units, segment_units; /* room in retained.records and in each segment */
 	bool releases_lost;
 	uint64_t lost;
-} keep;
+} event_log;
 
-/* What each process with a budget of 64 MiB and more has; smaller ones have less. */
-static uint32_t kept_units(void)
+/* Room for retained records; reaches RETAINED_MAX at a budget of 64 MiB. */
+static uint32_t units_max(void)
 {
 	uint64_t bytes = options.max_trace / 16;
 
-	bytes = bytes > KEPT_MAX ? KEPT_MAX : bytes < KEPT_MIN ? KEPT_MIN : bytes;
+	bytes = bytes > RETAINED_MAX ? RETAINED_MAX : bytes < RETAINED_MIN ? RETAINED_MIN : bytes;
 	return (uint32_t)(bytes / EVENT_LOG_UNIT);
 }
 
 static size_t segment_bytes(void)
 {
-	return sizeof(struct segment) + (size_t)keep.segment * EVENT_LOG_UNIT;
+	return sizeof(struct segment) + (size_t)event_log.segment_units * EVENT_LOG_UNIT;
 }
 
 static struct segment *segment_new(void)
@@ -54,61 +54,62 @@ static struct segment *segment_new(void)
 	struct segment *s = sys_pages(segment_bytes());
 
 	if (s)
-		s->units = keep.segment;
+		s->units = event_log.segment_units;
 	return s;
 }
 
-static bool take_lock(void)
+static bool lock_try(void)
 {
-	return !__atomic_exchange_n(&keep.lock, 1, __ATOMIC_ACQUIRE);
+	return !__atomic_exchange_n(&event_log.lock, 1, __ATOMIC_ACQUIRE);
 }
 
-static void free_lock(void)
+static void lock_release(void)
 {
-	__atomic_store_n(&keep.lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&event_log.lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Under the lock: the segment that was the spare one. What a fork finds there it gives back once.
- */
+/* Under the lock: makes the spare segment active. The spare pointer is cleared first, so that the
+ * child of a fork never frees the segment twice. */
 static void use_spare(void)
 {
-	struct segment *next = keep.spare;
+	struct segment *next = event_log.spare;
 
-	__atomic_store_n(&keep.spare, NULL, __ATOMIC_RELEASE);
-	__atomic_store_n(&keep.active, next, __ATOMIC_RELEASE);
+	__atomic_store_n(&event_log.spare, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&event_log.active, next, __ATOMIC_RELEASE);
 }
 
-/* Under the lock: memory for when the present segment, and the next, is added. */
-static void prepare_tidying(size_t resident)
+/* Under the lock: reserves scratch to compact with this and the next segment appended. */
+static void reserve_scratch(size_t resident)
 {
-	scratch_ready(
-	    &keep.kept.hold, event_log_compact_bytes(keep.kept.units + 2 * keep.segment), resident);
+	scratch_ready(&event_log.retained.hold,
+	    event_log_compact_bytes(event_log.retained.units + 2 * event_log.segment_units),
+	    resident);
 }
 
 /* Under the lock. */
-static bool begin(void)
+static bool allocate(void)
 {
-	if (keep.active)
+	if (event_log.active)
 		return true;
-	if (keep.failed)
+	if (event_log.failed)
 		return false;
-	keep.segment = kept_units() / 8;
-	keep.room = kept_units() + keep.segment;
-	if (!keep.kept.records)
-		keep.kept.records = sys_pages(keep.room * EVENT_LOG_UNIT);
-	if (!keep.spare)
-		keep.spare = segment_new();
-	keep.kept.most = kept_units();
-	keep.failed = !keep.kept.records || !keep.spare;
-	if (!keep.failed) {
+	event_log.segment_units = units_max() / 8;
+	event_log.retained_units = units_max() + event_log.segment_units;
+	if (!event_log.retained.records)
+		event_log.retained.records = sys_pages(event_log.retained_units * EVENT_LOG_UNIT);
+	if (!event_log.spare)
+		event_log.spare = segment_new();
+	event_log.retained.most = units_max();
+	event_log.failed = !event_log.retained.records || !event_log.spare;
+	if (!event_log.failed) {
 		use_spare();
-		keep.spare = segment_new();
-		prepare_tidying(0);
+		event_log.spare = segment_new();
+		reserve_scratch(0);
 	}
-	return !keep.failed;
+	return !event_log.failed;
 }
 
-/* All who had claimed room there have written. False: one of them does not come to it. */
+/* Waits until all claimed records are written. False: a thread takes too long. */
 static bool close_segment(struct segment *s, uint32_t *used)
 {
 	uint64_t until = clock_ticks() + 5 * tick_clock.ticks_100ms;
@@ -124,8 +125,8 @@ static bool close_segment(struct segment *s, uint32_t *used)
 	return true;
 }
 
-/* Up to the first that is not whole: what comes behind it cannot be told apart. */
-static uint32_t written(const struct segment *s, uint32_t used)
+/* Units up to the first incomplete record; nothing tells where the next one begins. */
+static uint32_t written_units(const struct segment *s, uint32_t used)
 {
 	uint32_t at = 0;
 
@@ -141,55 +142,56 @@ static uint32_t written(const struct segment *s, uint32_t used)
 	return at;
 }
 
-/* Under the lock: what is new comes to what is kept. False: there is no second segment. */
-static bool gather(void)
+/* Under the lock: appends the active segment to the retained records and compacts them. False:
+ * there is no spare segment. */
+static bool retire_segment(void)
 {
 	struct segment *full;
 	uint32_t used;
 	bool whole;
 
-	if (!begin())
+	if (!allocate())
 		return false;
-	if (!keep.spare)
-		keep.spare = segment_new();
-	if (!keep.spare)
+	if (!event_log.spare)
+		event_log.spare = segment_new();
+	if (!event_log.spare)
 		return false;
-	full = keep.active;
+	full = event_log.active;
 	use_spare();
 	whole = close_segment(full, &used);
 	if (!whole)
-		used = written(full, used);
-	memcpy(keep.kept.records + (size_t)keep.kept.units * EVENT_LOG_UNIT, full->records,
-	    used * EVENT_LOG_UNIT);
-	keep.kept.units += used;
-	keep.kept.settled = clock_ticks() - tick_clock.ticks_100ms;
-	keep.kept.releases_lost |=
-	    __atomic_exchange_n(&keep.releases_lost, false, __ATOMIC_RELAXED) || !whole;
-	keep.kept.left_out += __atomic_exchange_n(&keep.lost, 0, __ATOMIC_RELAXED);
-	event_log_compact(&keep.kept);
-	prepare_tidying(0);
+		used = written_units(full, used);
+	memcpy(event_log.retained.records + (size_t)event_log.retained.units * EVENT_LOG_UNIT,
+	    full->records, used * EVENT_LOG_UNIT);
+	event_log.retained.units += used;
+	event_log.retained.settled = clock_ticks() - tick_clock.ticks_100ms;
+	event_log.retained.releases_lost |=
+	    __atomic_exchange_n(&event_log.releases_lost, false, __ATOMIC_RELAXED) || !whole;
+	event_log.retained.left_out += __atomic_exchange_n(&event_log.lost, 0, __ATOMIC_RELAXED);
+	event_log_compact(&event_log.retained);
+	reserve_scratch(0);
 	if (!whole)
-		return true; /* somebody may still write there: it is left to whom that is */
+		return true; /* a thread may still write there, so the segment is not used again */
 	memset(full->records, 0, used * EVENT_LOG_UNIT);
 	full->done = 0;
-	keep.spare = full;
+	event_log.spare = full;
 	__atomic_store_n(&full->used, 0, __ATOMIC_RELEASE);
 	return true;
 }
 
-/* Room was used up, or there is none yet. */
-static void make_room(const struct segment *full)
+/* Replaces the full segment; NULL: allocates the first. */
+static void renew_segment(const struct segment *full)
 {
 	uint64_t signals = sys_block_signals();
 
-	if (take_lock()) {
-		if (__atomic_load_n(&keep.active, __ATOMIC_RELAXED) == full) {
+	if (lock_try()) {
+		if (__atomic_load_n(&event_log.active, __ATOMIC_RELAXED) == full) {
 			if (full)
-				gather();
+				retire_segment();
 			else
-				begin();
+				allocate();
 		}
-		free_lock();
+		lock_release();
 	} else {
 		sys_yield();
 	}
@@ -201,7 +203,7 @@ static struct event_log_record *claim(uint32_t units, struct segment **where)
 	uint64_t until = 0;
 
 	do {
-		struct segment *s = __atomic_load_n(&keep.active, __ATOMIC_ACQUIRE);
+		struct segment *s = __atomic_load_n(&event_log.active, __ATOMIC_ACQUIRE);
 		uint32_t at = s ? __atomic_load_n(&s->used, __ATOMIC_RELAXED) : 0;
 
 		if (s && at < s->units) {
@@ -214,16 +216,16 @@ static struct event_log_record *claim(uint32_t units, struct segment **where)
 			if (at < s->units) /* the first that did not fit */
 				__atomic_fetch_add(&s->done, s->units - at, __ATOMIC_RELEASE);
 		}
-		if (keep.failed || shim.sandboxed)
+		if (event_log.failed || shim.sandboxed)
 			return NULL;
-		make_room(s);
+		renew_segment(s);
 		if (!until)
 			until = clock_ticks() + 10 * tick_clock.ticks_100ms;
 	} while (clock_ticks() < until);
 	return NULL;
 }
 
-static bool is_kept(enum trace_event_kind kind)
+static bool is_logged(enum trace_event_kind kind)
 {
 	return kind != TRACE_ALLOC_WIDE && kind != TRACE_FREE_WIDE && kind != TRACE_SAMPLED_ALLOC &&
 	       kind != TRACE_SHARED_THREAD;
@@ -235,13 +237,13 @@ static bool is_release(enum trace_event_kind kind)
 	       kind == TRACE_SPACE_CLEAR || kind == TRACE_BRK;
 }
 
-void event_log_event(uint32_t serial, uint32_t tid, enum trace_event_kind kind, uint64_t ticks,
+void event_log_add(uint32_t serial, uint32_t tid, enum trace_event_kind kind, uint64_t ticks,
     const uint8_t *body, uint32_t length)
 {
 	struct event_log_record *r = NULL;
 	struct segment *where = NULL;
 
-	if (!is_kept(kind))
+	if (!is_logged(kind))
 		return;
 	/* the body of each event begins with dt */
 	while (length && (*body & 0x80)) {
@@ -255,9 +257,9 @@ void event_log_event(uint32_t serial, uint32_t tid, enum trace_event_kind kind, 
 	if (length <= UINT16_MAX)
 		r = claim(event_log_units(length), &where);
 	if (!r) {
-		__atomic_fetch_add(&keep.lost, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&event_log.lost, 1, __ATOMIC_RELAXED);
 		if (is_release(kind))
-			__atomic_store_n(&keep.releases_lost, true, __ATOMIC_RELAXED);
+			__atomic_store_n(&event_log.releases_lost, true, __ATOMIC_RELAXED);
 		return;
 	}
 	r->ticks = ticks;
@@ -269,38 +271,39 @@ void event_log_event(uint32_t serial, uint32_t tid, enum trace_event_kind kind, 
 	__atomic_fetch_add(&where->done, event_log_units(length), __ATOMIC_RELEASE);
 }
 
-void event_log_prepare(void)
+void event_log_reserve(void)
 {
-	if (!take_lock())
+	if (!lock_try())
 		return;
-	if (keep.active)
-		prepare_tidying(RESIDENT);
-	free_lock();
+	if (event_log.active)
+		reserve_scratch(RESIDENT);
+	lock_release();
 }
 
 bool event_log_begin(void)
 {
 	uint64_t until = clock_ticks() + 5 * tick_clock.ticks_100ms;
 
-	while (!take_lock()) {
+	while (!lock_try()) {
 		if (clock_ticks() > until)
 			return false;
 		sys_yield();
 	}
-	if (gather())
+	if (retire_segment())
 		return true;
-	free_lock();
+	lock_release();
 	return false;
 }
 
 void event_log_end(void)
 {
-	free_lock();
+	lock_release();
 }
 
 const struct event_log_record *event_log_next(const struct event_log_record *previous)
 {
-	const uint8_t *p = keep.kept.records, *end = p + (size_t)keep.kept.units * EVENT_LOG_UNIT;
+	const uint8_t *p = event_log.retained.records,
+		      *end = p + (size_t)event_log.retained.units * EVENT_LOG_UNIT;
 
 	if (previous)
 		p = (const uint8_t *)previous + event_log_units(previous->length) * EVENT_LOG_UNIT;
@@ -309,24 +312,25 @@ const struct event_log_record *event_log_next(const struct event_log_record *pre
 
 uint64_t event_log_left_out(void)
 {
-	return keep.kept.left_out;
+	return event_log.retained.left_out;
 }
 
 uint64_t event_log_bytes(void)
 {
-	struct segment *s = __atomic_load_n(&keep.active, __ATOMIC_ACQUIRE);
+	struct segment *s = __atomic_load_n(&event_log.active, __ATOMIC_ACQUIRE);
 	uint32_t used = s ? __atomic_load_n(&s->used, __ATOMIC_RELAXED) : 0;
 
-	return ((uint64_t)__atomic_load_n(&keep.kept.units, __ATOMIC_RELAXED) +
+	return ((uint64_t)__atomic_load_n(&event_log.retained.units, __ATOMIC_RELAXED) +
 		   (s && used > s->units ? s->units : used)) *
 	       EVENT_LOG_UNIT;
 }
 
 void event_log_forked(void)
 {
-	sys_pages_free(keep.active, segment_bytes());
-	sys_pages_free(keep.spare, segment_bytes());
-	sys_pages_free(keep.kept.records, (size_t)keep.room * EVENT_LOG_UNIT);
-	scratch_forget(&keep.kept.hold);
-	memset(&keep, 0, sizeof(keep));
+	sys_pages_free(event_log.active, segment_bytes());
+	sys_pages_free(event_log.spare, segment_bytes());
+	sys_pages_free(
+	    event_log.retained.records, (size_t)event_log.retained_units * EVENT_LOG_UNIT);
+	scratch_forget(&event_log.retained.hold);
+	memset(&event_log, 0, sizeof(event_log));
 }

@@ -1,28 +1,23 @@
 /*
- * event_log.h - what a checkpoint will hold of the events that are not the host's blocks (those are
- * in live_blocks.h's table): mappings and blocks of other spaces whose release has not come, and of
- * what pairs with nothing, so much as there is room for. In memory of our own, and bounded; kept
- * only where records are by the table of known blocks.
- *
- * event_log_event() is for any thread in the middle of a record: no lock, no waiting but when the
- * room for what is new is used up and another thread is at it.
+ * event_log.h - the log of events other than the host's blocks (live_blocks.h has those), for the
+ * next checkpoint: mappings and blocks of other spaces that are not released yet, and, as far as
+ * room allows, events that pair with nothing. Bounded, in memory of our own; kept only in mode
+ * sampled.
  */
-#ifndef SHIM_KEEP_H
-#define SHIM_KEEP_H
+#ifndef SHIM_EVENT_LOG_H
+#define SHIM_EVENT_LOG_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "whyoom/trace.h"
 
-/* One that is kept. `body` is what follows dt in the trace. A multiple of EVENT_LOG_UNIT bytes. */
+/* A multiple of EVENT_LOG_UNIT bytes. `body` is what follows dt in the trace. */
 struct event_log_record {
 	uint64_t ticks;
 	uint32_t thread, tid;
-	uint32_t left_out; /* scratch */
-	uint16_t length; /* of the body */
+	uint16_t length; /* of the body, bytes */
 	uint8_t kind; /* enum trace_event_kind; 0: nothing here */
-	uint8_t unused;
 	uint8_t body[];
 };
 #define EVENT_LOG_UNIT 32u
@@ -33,28 +28,30 @@ static inline uint32_t event_log_units(uint32_t length)
 	       EVENT_LOG_UNIT;
 }
 
-/* The event that is about to be committed; `body` with its dt. */
-void event_log_event(uint32_t serial, uint32_t tid, enum trace_event_kind kind, uint64_t ticks,
+/* Adds the event that is about to be committed; `body` includes its dt. Any thread, in the middle
+ * of a record. Takes no lock; waits only when the segment is full and another thread compacts it.
+ */
+void event_log_add(uint32_t serial, uint32_t tid, enum trace_event_kind kind, uint64_t ticks,
     const uint8_t *body, uint32_t length);
 
-/* Before a chunk, where a checkpoint is near: has what memory event_log_begin() will take. Signals
- * are blocked. */
-void event_log_prepare(void);
+/* Reserves the memory that event_log_begin() takes. Call before a chunk once a checkpoint is near.
+ * Pre: signals are blocked. */
+void event_log_reserve(void);
 
-/* Holds what is kept as of now, tidied up, until event_log_end(); false: not now. Signals are
- * blocked. New events go on, into what little room they have meanwhile. */
+/* Compacts the log and freezes it until event_log_end(); false: not possible now. New events still
+ * come, into a second segment. Pre: signals are blocked. */
 bool event_log_begin(void);
 void event_log_end(void);
-/* While it is held: the first record, or the one after; NULL: no more. In the order in which they
- * came, which is nearly that of time. */
+/* Returns the first record, or the one after `previous`; NULL: there is none. Records come nearly
+ * in the order of time. Pre: the log is frozen. */
 const struct event_log_record *event_log_next(const struct event_log_record *previous);
-/* While it is held: how many events had no room, since the start. */
+/* How many events found no room since the start. Pre: the log is frozen. */
 uint64_t event_log_left_out(void);
 
-/* About what a checkpoint needs for it, bytes. */
+/* Estimates how many bytes a checkpoint needs for the log. */
 uint64_t event_log_bytes(void);
 
-/* In the child of a fork: nothing. */
+/* Starts an empty log in the child of a fork. */
 void event_log_forked(void);
 
 #endif

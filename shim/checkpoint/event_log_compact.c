@@ -1,8 +1,8 @@
 /*
- * event_log_compact.c - see event_log_compact.h. A release and what it releases go together, once
- * it is too late for the release to be taken back. Mappings that were only released in part stay as
- * they were recorded, and so does what released the part. Of levels, those that lie close together
- * in time go, evenly over the whole history; of the rest, the oldest.
+ * event_log_compact.c - see event_log_compact.h. An acquisition and its release are dropped
+ * together, once the release can no longer be taken back. A mapping that was released in part stays
+ * as recorded, and so do its partial releases. Levels that lie close together in time are dropped
+ * evenly over the whole history; of the other events, the oldest.
  */
 #include "checkpoint/event_log_compact.h"
 
@@ -15,8 +15,8 @@
 #include "checkpoint/freed_stats.h"
 #include "trace/space.h"
 
-/* Where an address means something else: the host's, the driver's, its handles, mappings of these,
- * reserved ones; and from TORCH on each space of PyTorch's by its id. */
+/* Name spaces of addresses: the host's mappings, the driver's blocks, its handles, mappings of
+ * handles, reserved ranges; from TORCH on, each space of PyTorch by its id. */
 enum domain { NOWHERE, MAPS, DRIVER, HANDLES, SPACE_MAPS, RESERVED, TORCH };
 enum role { OTHER, OPENS, CLOSES };
 enum class { STATE, RING, SAMPLES, FAILURES, CALLS, ADVICE, CLASSES };
@@ -28,10 +28,10 @@ enum class { STATE, RING, SAMPLES, FAILURES, CALLS, ADVICE, CLASSES };
 struct item {
 	uint64_t address, extra; /* extra: size of a mapping */
 	uint32_t at; /* units */
-	uint32_t partner; /* of OPENS: what closes it; of CLOSES with TRACE_UNMAP_REMAP: what
-			     follows; index + 1 */
-	uint32_t next; /* of a handle's records; index + 1 */
-	uint32_t link; /* of a SPACE_MAP: its handle; index + 1 */
+	/* indices + 1 */
+	uint32_t partner; /* of OPENS: its closer; of CLOSES by an mremap: the new mapping */
+	uint32_t next; /* record of the same handle */
+	uint32_t link; /* of a SPACE_MAP: its handle */
 	int32_t references, mappings; /* of a handle */
 	uint32_t domain;
 	uint8_t role, class;
@@ -43,10 +43,10 @@ struct work {
 	struct event_log_compaction *k;
 	struct item *items;
 	uint32_t count, room;
-	uint32_t *places; /* of openers: index + 1 */
+	uint32_t *table; /* of openers: index + 1 */
 	uint32_t mask;
-	struct order *maps, *most; /* scratch, for `count` each; NULL */
-	bool odd_maps, odd_space_maps; /* some were released in part, or lie in others */
+	struct order *maps, *most; /* scratch, for `room` each; NULL */
+	bool odd_maps, odd_space_maps; /* some were released in part, or overlap */
 };
 
 static struct event_log_record *record(const struct work *w, uint32_t i)
@@ -55,7 +55,7 @@ static struct event_log_record *record(const struct work *w, uint32_t i)
 						   (size_t)w->items[i].at * EVENT_LOG_UNIT);
 }
 
-/* Those that are missing are 0. */
+/* Reads the first `n` fields of a body; missing ones are 0. */
 static void fields(const struct event_log_record *r, uint64_t *out, unsigned n)
 {
 	const uint8_t *p = r->body, *end = p + r->length;
@@ -70,25 +70,25 @@ static void fields(const struct event_log_record *r, uint64_t *out, unsigned n)
 	}
 }
 
-static uint32_t *place_of(struct work *w, uint32_t domain, uint64_t address)
+static uint32_t *table_slot(struct work *w, uint32_t domain, uint64_t address)
 {
 	uint64_t h = (address + domain) * 0x9e3779b97f4a7c15ull;
 	uint32_t i = (uint32_t)(h >> 32) & w->mask;
 
-	while (w->places[i]) {
-		const struct item *it = &w->items[w->places[i] - 1];
+	while (w->table[i]) {
+		const struct item *it = &w->items[w->table[i] - 1];
 
 		if (it->address == address && it->domain == domain)
 			break;
 		i = (i + 1) & w->mask;
 	}
-	return &w->places[i];
+	return &w->table[i];
 }
 
-/* What lives there, or lived last; NULL. */
+/* The latest opener of an address, alive or not; NULL: there is none. */
 static struct item *opener(struct work *w, uint32_t domain, uint64_t address)
 {
-	uint32_t i = *place_of(w, domain, address);
+	uint32_t i = *table_slot(w, domain, address);
 
 	return i ? &w->items[i - 1] : NULL;
 }
@@ -102,7 +102,7 @@ static uint32_t domain_of(uint64_t space, uint64_t flags)
 	return kind == CUDA_TORCH ? TORCH + (uint32_t)space : kind == CUDA_VA ? RESERVED : DRIVER;
 }
 
-static struct item *set(
+static struct item *set_item(
     struct work *w, uint32_t i, enum role role, uint32_t domain, uint64_t address, uint64_t extra)
 {
 	struct item *it = &w->items[i];
@@ -114,18 +114,18 @@ static struct item *set(
 	return it;
 }
 
-static void open_it(struct work *w, struct item *it)
+static void add_opener(struct work *w, struct item *it)
 {
-	uint32_t *place = place_of(w, it->domain, it->address);
-	struct item *was = *place ? &w->items[*place - 1] : NULL;
+	uint32_t *slot = table_slot(w, it->domain, it->address);
+	struct item *was = *slot ? &w->items[*slot - 1] : NULL;
 
 	/* its release was not seen */
 	if (was && !was->partner && (it->domain != MAPS || was->extra == it->extra))
 		was->dead = it->domain != HANDLES;
-	*place = (uint32_t)(it - w->items) + 1;
+	*slot = (uint32_t)(it - w->items) + 1;
 }
 
-/* A record more of a handle's. */
+/* Appends a record to its handle's list. */
 static void add_to_handle(struct work *w, struct item *h, uint32_t i, int references)
 {
 	w->items[i].next = h->next;
@@ -133,9 +133,9 @@ static void add_to_handle(struct work *w, struct item *h, uint32_t i, int refere
 	h->references += references;
 }
 
-static void handle(struct work *w, uint32_t i, uint64_t value, int references, bool first)
+static void count_reference(struct work *w, uint32_t i, uint64_t value, int references, bool first)
 {
-	struct item *it = set(w, i, references > 0 ? OPENS : CLOSES, HANDLES, value, 0), *h;
+	struct item *it = set_item(w, i, references > 0 ? OPENS : CLOSES, HANDLES, value, 0), *h;
 
 	h = first ? NULL : opener(w, HANDLES, value);
 	if (h) {
@@ -143,7 +143,7 @@ static void handle(struct work *w, uint32_t i, uint64_t value, int references, b
 		it->role = OTHER;
 	} else if (references > 0) {
 		it->references = references;
-		open_it(w, it);
+		add_opener(w, it);
 	} else {
 		it->dead = true;
 	}
@@ -156,12 +156,12 @@ static void close_space_map(struct work *w, struct item *it, uint32_t closer)
 		w->items[it->link - 1].mappings--;
 }
 
-/* All mappings of handles that lie in its range. */
+/* Closes all mappings of handles that lie in the range. */
 static void space_unmap(struct work *w, uint32_t i, uint64_t address, uint64_t size)
 {
 	struct item *exact = opener(w, SPACE_MAPS, address);
 
-	set(w, i, CLOSES, SPACE_MAPS, address, size);
+	set_item(w, i, CLOSES, SPACE_MAPS, address, size);
 	if (exact && !exact->partner && exact->extra == size) {
 		close_space_map(w, exact, i);
 		return;
@@ -179,19 +179,20 @@ static void space_unmap(struct work *w, uint32_t i, uint64_t address, uint64_t s
 	}
 }
 
-static void close_it(struct work *w, uint32_t i, uint32_t domain, uint64_t address, uint64_t size)
+static void close_opener(
+    struct work *w, uint32_t i, uint32_t domain, uint64_t address, uint64_t size)
 {
 	struct item *it = opener(w, domain, address);
 
-	set(w, i, CLOSES, domain, address, size);
+	set_item(w, i, CLOSES, domain, address, size);
 	if (it && !it->partner && !it->dead && (domain != MAPS || it->extra == size))
 		it->partner = i + 1;
 	else if (domain == MAPS)
 		w->odd_maps = true;
 }
 
-/* The thread's latest release of that address did not happen. */
-static void undo(struct work *w, uint32_t i, uint32_t domain, uint64_t address)
+/* Takes back the thread's latest release of the address, which failed. */
+static void undo_release(struct work *w, uint32_t i, uint32_t domain, uint64_t address)
 {
 	uint32_t thread = record(w, i)->thread, j = i;
 
@@ -214,8 +215,8 @@ static void undo(struct work *w, uint32_t i, uint32_t domain, uint64_t address)
 	}
 }
 
-/* The acquiring half of mremap has its attributes from the releasing one. */
-static void follow_remap(struct work *w, uint32_t i)
+/* The new mapping of an mremap has its attributes from the old one: links the two. */
+static void link_remap(struct work *w, uint32_t i)
 {
 	uint32_t thread = record(w, i)->thread, j = i;
 
@@ -240,35 +241,35 @@ static void pair(struct work *w, uint32_t i)
 	case TRACE_SPACE_ALLOC:
 		fields(r, f, 10);
 		if (f[7] & TRACE_SPACE_HANDLE)
-			handle(w, i, f[2], 1, !(f[7] & TRACE_SPACE_REFERENCE));
+			count_reference(w, i, f[2], 1, !(f[7] & TRACE_SPACE_REFERENCE));
 		else
-			open_it(w, set(w, i, OPENS, domain_of(f[0], 0), f[2], 0));
+			add_opener(w, set_item(w, i, OPENS, domain_of(f[0], 0), f[2], 0));
 		break;
 	case TRACE_SPACE_FREE:
 		fields(r, f, 5);
 		if (f[4] & TRACE_SPACE_HANDLE)
-			handle(w, i, f[2], -1, false);
+			count_reference(w, i, f[2], -1, false);
 		else
-			close_it(w, i, domain_of(f[0], 0), f[2], 0);
+			close_opener(w, i, domain_of(f[0], 0), f[2], 0);
 		break;
 	case TRACE_SPACE_UNFREE:
 		fields(r, f, 3);
 		if (f[2] & TRACE_SPACE_HANDLE)
-			handle(w, i, f[1], 1, false);
+			count_reference(w, i, f[1], 1, false);
 		else
-			undo(w, i, domain_of(f[0], 0), f[1]);
+			undo_release(w, i, domain_of(f[0], 0), f[1]);
 		break;
 	case TRACE_SPACE_MAP: {
 		struct item *h;
 
 		fields(r, f, 5);
-		set(w, i, OPENS, SPACE_MAPS, f[1], f[2]);
+		set_item(w, i, OPENS, SPACE_MAPS, f[1], f[2]);
 		h = opener(w, HANDLES, f[4]);
 		if (h) {
 			h->mappings++;
 			it->link = (uint32_t)(h - w->items) + 1;
 		}
-		open_it(w, it);
+		add_opener(w, it);
 		break;
 	}
 	case TRACE_SPACE_UNMAP:
@@ -277,24 +278,24 @@ static void pair(struct work *w, uint32_t i)
 		break;
 	case TRACE_SPACE_UNUNMAP:
 		fields(r, f, 1);
-		undo(w, i, SPACE_MAPS, f[0]);
+		undo_release(w, i, SPACE_MAPS, f[0]);
 		break;
 	case TRACE_MAP:
 		fields(r, f, 5);
-		set(w, i, OPENS, MAPS, f[0], f[1]);
+		set_item(w, i, OPENS, MAPS, f[0], f[1]);
 		w->odd_maps |= (f[4] & TRACE_MAP_FIXED) != 0;
 		if (f[4] & TRACE_MAP_REMAP)
-			follow_remap(w, i);
-		open_it(w, it);
+			link_remap(w, i);
+		add_opener(w, it);
 		break;
 	case TRACE_UNMAP:
 		fields(r, f, 4);
 		it->remap = f[3] & TRACE_UNMAP_REMAP;
-		close_it(w, i, MAPS, f[0], f[1]);
+		close_opener(w, i, MAPS, f[0], f[1]);
 		break;
 	case TRACE_UNUNMAP:
 		fields(r, f, 1);
-		undo(w, i, MAPS, f[0]);
+		undo_release(w, i, MAPS, f[0]);
 		break;
 	default:
 		break;
@@ -331,7 +332,7 @@ static uint32_t mask_for(uint32_t count)
 
 size_t event_log_compact_bytes(uint32_t units)
 {
-	/* hardly a record has one unit alone */
+	/* few records take one unit alone, most take two */
 	uint64_t count = (uint64_t)units / 4 * 3 + 1;
 
 	return scratch_piece(count * sizeof(struct item)) +
@@ -339,7 +340,7 @@ size_t event_log_compact_bytes(uint32_t units)
 	       2 * scratch_piece(count * sizeof(struct order));
 }
 
-/* The next record at `at` or behind, and its place; NULL. */
+/* Moves *at to the next record and returns it; NULL: there is none. */
 static const struct event_log_record *record_at(const struct work *w, uint32_t *at)
 {
 	for (; *at < w->k->units; ++*at) {
@@ -352,8 +353,8 @@ static const struct event_log_record *record_at(const struct work *w, uint32_t *
 	return NULL;
 }
 
-/* The records, in the order in which they lie there. False: no memory. */
-static bool begin(struct work *w)
+/* Makes an item for each record, in order. False: no memory. */
+static bool load_records(struct work *w)
 {
 	const struct event_log_record *r;
 
@@ -362,8 +363,8 @@ static bool begin(struct work *w)
 		w->room++;
 	w->mask = mask_for(w->room);
 	w->items = scratch_take(&w->k->hold, w->room * sizeof(*w->items));
-	w->places = scratch_take(&w->k->hold, (w->mask + 1ul) * sizeof(*w->places));
-	if (!w->items || !w->places)
+	w->table = scratch_take(&w->k->hold, (w->mask + 1ul) * sizeof(*w->table));
+	if (!w->items || !w->table)
 		return false;
 	for (uint32_t at = 0; (r = record_at(w, &at)); at += event_log_units(r->length)) {
 		w->items[w->count].at = at;
@@ -372,33 +373,34 @@ static bool begin(struct work *w)
 	return true;
 }
 
-/* Too late to be taken back: its thread has done much since, or it is long ago. */
-static bool settled(const struct work *w, uint32_t i)
+/* True: the release can no longer be taken back, as its thread has recorded enough since, or time
+ * has passed. */
+static bool is_settled(const struct work *w, uint32_t i)
 {
 	return w->items[i].later >= LATER || record(w, i)->ticks <= w->k->settled;
 }
 
-/* How many records of its thread follow each, as far as that matters. */
-static void count_later(struct work *w)
+/* Counts the records of the same thread that follow each, up to LATER. */
+static void count_followers(struct work *w)
 {
 	size_t bytes = (w->mask + 1ul) * sizeof(uint32_t);
 	uint32_t *counts = scratch_take(&w->k->hold, bytes);
 
-	memset(w->places, 0, bytes);
+	memset(w->table, 0, bytes);
 	for (uint32_t i = w->count; counts && i--;) {
 		uint32_t thread = record(w, i)->thread;
 		uint32_t at = (uint32_t)((thread * 0x9e3779b97f4a7c15ull) >> 32) & w->mask;
 
-		while (w->places[at] && w->places[at] != thread)
+		while (w->table[at] && w->table[at] != thread)
 			at = (at + 1) & w->mask;
-		w->places[at] = thread;
+		w->table[at] = thread;
 		w->items[i].later = (uint8_t)counts[at];
 		counts[at] += counts[at] < LATER;
 	}
 }
 
-/* A block of a space is no more in the log. */
-static void sum_up(const struct work *w, uint32_t opened, uint32_t closed)
+/* Accounts for a block of a space that leaves the log. */
+static void add_to_freed_stats(const struct work *w, uint32_t opened, uint32_t closed)
 {
 	const struct event_log_record *r = record(w, opened);
 	uint64_t f[5];
@@ -406,26 +408,26 @@ static void sum_up(const struct work *w, uint32_t opened, uint32_t closed)
 	if (r->kind != TRACE_SPACE_ALLOC)
 		return;
 	fields(r, f, 5);
-	freed_stats_note_of(
+	freed_stats_add_space(
 	    (uint32_t)f[0], (uint32_t)f[4], f[3], r->ticks, record(w, closed)->ticks);
 }
 
-static void settle_handle(struct work *w, struct item *h)
+static void drop_settled_handle(struct work *w, struct item *h)
 {
 	bool over = h->references <= 0 && h->mappings <= 0;
 
 	for (uint32_t i = h->next; i && over; i = w->items[i - 1].next)
-		over = settled(w, i - 1);
+		over = is_settled(w, i - 1);
 	h->dead = over;
 	for (uint32_t i = h->next; i; i = w->items[i - 1].next)
 		w->items[i - 1].dead = over;
 }
 
-/* What was released, with what released it. Backwards: what follows an mremap says whether that is
- * still needed. */
-static void settle(struct work *w)
+/* Drops acquisitions with their settled releases. Goes backwards, as an mremap is needed as long as
+ * the mapping that it made is. */
+static void drop_settled_pairs(struct work *w)
 {
-	count_later(w);
+	count_followers(w);
 	for (uint32_t i = 0; i < w->count; i++)
 		if (w->items[i].role == CLOSES)
 			w->items[i].dead = true;
@@ -435,25 +437,25 @@ static void settle(struct work *w)
 		if (it->role != OPENS)
 			continue;
 		if (it->domain == HANDLES) {
-			settle_handle(w, it);
+			drop_settled_handle(w, it);
 			continue;
 		}
 		if (!it->partner)
 			continue;
 		c = &w->items[it->partner - 1];
-		if (settled(w, it->partner - 1) &&
+		if (is_settled(w, it->partner - 1) &&
 		    (!c->remap || !c->partner || w->items[c->partner - 1].dead)) {
 			it->dead = true;
-			sum_up(w, i, it->partner - 1);
+			add_to_freed_stats(w, i, it->partner - 1);
 		} else {
 			c->dead = false;
 		}
 	}
 }
 
-/* Does a kept mapping of before `closer` lie where it released? `most`: the ends of all up to each.
- */
-static bool touches(const struct work *w, uint32_t closer, const struct order *maps,
+/* Says whether a live mapping, older than `closer`, overlaps the range that it released. Pre:
+ * `maps` is sorted by address; most[i] is the largest end of maps[0..i]. */
+static bool overlaps_live(const struct work *w, uint32_t closer, const struct order *maps,
     const struct order *most, uint32_t n)
 {
 	const struct item *c = &w->items[closer];
@@ -476,8 +478,8 @@ static bool touches(const struct work *w, uint32_t closer, const struct order *m
 	return false;
 }
 
-/* Where mappings were released in part, each release stays that touches one that is kept. */
-static void keep_partial(struct work *w, uint32_t domain)
+/* Keeps each release that overlaps a live mapping. */
+static void keep_partial_releases(struct work *w, uint32_t domain)
 {
 	size_t bytes = w->room * sizeof(struct order);
 	struct order *maps, *most;
@@ -506,7 +508,7 @@ static void keep_partial(struct work *w, uint32_t domain)
 	}
 	for (uint32_t i = 0; i < w->count; i++)
 		if (w->items[i].role == CLOSES && w->items[i].domain == domain &&
-		    (!maps || !most || touches(w, i, maps, most, n)))
+		    (!maps || !most || overlaps_live(w, i, maps, most, n)))
 			w->items[i].dead = false;
 }
 
@@ -520,7 +522,8 @@ static uint32_t units_of(const struct work *w, enum class class)
 	return units;
 }
 
-/* The host's, a space's, another process's; and those with an allocator's account apart. */
+/* Identifies a series of levels: its owner (host, space, other process), and whether it is an
+ * allocator's account. */
 static uint64_t stream_of(const struct event_log_record *r)
 {
 	uint64_t f[2 + 2 * 24];
@@ -533,7 +536,7 @@ static uint64_t stream_of(const struct event_log_record *r)
 	return f[0] << 8 | r->kind << 1 | account;
 }
 
-static void thin(struct work *w, uint32_t most)
+static void sparsify_samples(struct work *w, uint32_t most)
 {
 	struct {
 		uint64_t key, ticks;
@@ -567,27 +570,27 @@ static void thin(struct work *w, uint32_t most)
 	} while (w->k->pause < 1ull << 60);
 }
 
-static void leave_out(struct work *w, uint32_t i, uint32_t *units)
+static void drop_record(struct work *w, uint32_t i, uint32_t *units)
 {
 	*units -= event_log_units(record(w, i)->length);
 	w->items[i].dead = true;
 	w->k->left_out += w->items[i].class != RING || record(w, i)->kind == TRACE_MARK;
 }
 
-/* Of each thread the latest TASK stays, as it is still that task's. */
-static void spare_tasks(struct work *w, bool *spared)
+/* Marks the latest TASK of each thread, which says what the thread runs now. */
+static void mark_current_tasks(struct work *w, bool *spared)
 {
-	memset(w->places, 0, (w->mask + 1ul) * sizeof(*w->places));
+	memset(w->table, 0, (w->mask + 1ul) * sizeof(*w->table));
 	for (uint32_t i = w->count; i--;) {
 		const struct event_log_record *r = record(w, i);
 		uint32_t at = (uint32_t)((r->thread * 0x9e3779b97f4a7c15ull) >> 32) & w->mask;
 
 		if (r->kind != TRACE_TASK || w->items[i].dead)
 			continue;
-		while (w->places[at] && w->places[at] != r->thread)
+		while (w->table[at] && w->table[at] != r->thread)
 			at = (at + 1) & w->mask;
-		w->items[i].remap = !w->places[at];
-		w->places[at] = r->thread;
+		w->items[i].remap = !w->table[at];
+		w->table[at] = r->thread;
 		*spared = true;
 	}
 }
@@ -598,14 +601,14 @@ static void drop_oldest(struct work *w, enum class class, uint32_t most)
 	bool spared = false;
 
 	if (units > most && class == RING)
-		spare_tasks(w, &spared);
+		mark_current_tasks(w, &spared);
 	for (uint32_t i = 0; i < w->count && units > most; i++)
 		if (w->items[i].class == class && !w->items[i].dead &&
 		    !(spared && w->items[i].remap))
-			leave_out(w, i, &units);
+			drop_record(w, i, &units);
 }
 
-/* How it began, and what was last. */
+/* Keeps the first and the last records. */
 static void drop_middle(struct work *w, enum class class, uint32_t most)
 {
 	uint32_t units = units_of(w, class), first = 0;
@@ -616,15 +619,15 @@ static void drop_middle(struct work *w, enum class class, uint32_t most)
 		if (first < most / 2)
 			first += event_log_units(record(w, i)->length);
 		else
-			leave_out(w, i, &units);
+			drop_record(w, i, &units);
 	}
 }
 
-static void limit(struct work *w)
+static void apply_bounds(struct work *w)
 {
 	uint32_t most = w->k->most, others = 0;
 
-	thin(w, most / 4);
+	sparsify_samples(w, most / 4);
 	drop_oldest(w, RING, most / 8);
 	drop_oldest(w, ADVICE, most / 16);
 	drop_middle(w, FAILURES, most / 16);
@@ -634,7 +637,7 @@ static void limit(struct work *w)
 	drop_oldest(w, STATE, others < most ? most - others : 0);
 }
 
-static void pack(struct work *w)
+static void close_gaps(struct work *w)
 {
 	uint32_t to = 0;
 
@@ -657,9 +660,9 @@ void event_log_compact(struct event_log_compaction *k)
 
 	if (!k->units)
 		return;
-	if (!begin(&w)) {
+	if (!load_records(&w)) {
 		if (k->units > k->most) {
-			k->left_out += k->units; /* at most so many */
+			k->left_out += k->units; /* an upper bound */
 			k->units = 0;
 			k->releases_lost = false;
 		}
@@ -668,19 +671,19 @@ void event_log_compact(struct event_log_compaction *k)
 	}
 	for (uint32_t i = 0; i < w.count; i++)
 		pair(&w, i);
-	settle(&w);
+	drop_settled_pairs(&w);
 	if (w.odd_maps)
-		keep_partial(&w, MAPS);
+		keep_partial_releases(&w, MAPS);
 	if (w.odd_space_maps)
-		keep_partial(&w, SPACE_MAPS);
+		keep_partial_releases(&w, SPACE_MAPS);
 	if (k->releases_lost) {
-		/* rather nothing than what does not live */
+		/* better no state than blocks that may be dead */
 		for (uint32_t i = 0; i < w.count; i++)
 			if (w.items[i].class == STATE && !w.items[i].dead)
-				leave_out(&w, i, &none);
+				drop_record(&w, i, &none);
 		k->releases_lost = false;
 	}
-	limit(&w);
-	pack(&w);
+	apply_bounds(&w);
+	close_gaps(&w);
 	scratch_end(&k->hold);
 }

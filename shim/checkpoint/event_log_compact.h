@@ -1,32 +1,31 @@
 /*
- * event_log_compact.h - which of the kept events no longer matter: what was released since, and
- * what is too much. Knows the bodies of events; its memory is the caller's hold, for the time of
- * the call.
+ * event_log_compact.h - removes from the event log what no longer matters: events whose counterpart
+ * came since, and, beyond the bound, what matters least. Knows the bodies of events.
  */
-#ifndef SHIM_KEEP_TIDY_H
-#define SHIM_KEEP_TIDY_H
+#ifndef SHIM_EVENT_LOG_COMPACT_H
+#define SHIM_EVENT_LOG_COMPACT_H
 
 #include <stdint.h>
 
 #include "base/scratch.h"
 
 struct event_log_compaction {
-	struct hold hold; /* for the work; nothing taken */
+	struct hold hold; /* working memory; free between calls */
 	uint8_t *records; /* struct event_log_record, EVENT_LOG_UNIT aligned; in and out */
 	uint32_t units; /* in and out */
 	uint32_t most; /* units that may be left */
-	uint64_t settled; /* ticks: releases after these may still be taken back */
-	uint64_t pause; /* ticks between two levels of a kind that are kept; raised as need be */
-	uint64_t left_out; /* raised by each that mattered and had no room */
-	int releases_lost; /* not all releases are there: then what they release is not to be kept.
-			    * 0 when that was done */
+	uint64_t settled; /* ticks: a release after these may still be taken back */
+	uint64_t pause; /* ticks between two levels of a kind; raised as needed */
+	uint64_t left_out; /* raised for each event that mattered and found no room */
+	int releases_lost; /* some releases are missing, so no state can be trusted and all of it
+			    * is dropped; reset when that is done */
 };
 
-/* Where there is no memory for it, everything stays as it is, unless it is too much: then all of it
- * goes. */
+/* Compacts k->records in place. Without memory for the work nothing changes, unless the records
+ * exceed the bound: then all are dropped. */
 void event_log_compact(struct event_log_compaction *k);
 
-/* Bytes of the hold that so many units take, about and at most. */
+/* The most working memory that compaction of `units` takes, in bytes. */
 size_t event_log_compact_bytes(uint32_t units);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * freed_stats.c - see freed_stats.h. The present period's are added up in one of two tables; the
- * other one holds those of the period before, and is cleared when that is needed again: who was in
- * the middle of adding to it has ended by then.
+ * freed_stats.c - see freed_stats.h. The present period is added up in one of two tables. The other
+ * one holds the period before and is cleared only when it is needed again: a thread that was in the
+ * middle of adding to it is done by then.
  */
 #include "checkpoint/freed_stats.h"
 
@@ -16,50 +16,49 @@
 #include "base/sys.h"
 #include "sampling/sampler.h"
 
-#define PLACES 2048u /* a power of two */
+#define SLOTS 2048u /* a power of two */
 #define PROBES 16u
 #define PAGE 4096u
-#define PAGE_MOST 65536u
-#define LIFE_UNIT 1024u /* ticks: the sum of a period is then far from overflowing */
+#define PAGE_MAX 65536u
+#define LIFETIME_UNIT 1024u /* ticks: keeps the sum of a period far from overflowing */
 
-/* Whole pages: a child of a fork gives them back untouched. */
+/* Whole pages, so that the child of a fork can give them back untouched. */
 static struct {
-	struct gone table[2][PLACES];
-	struct gone kept[TRACE_CHECKPOINT_PERIODS][FREED_STATS_STACKS];
+	struct freed_stack table[2][SLOTS];
+	struct freed_stack kept[TRACE_CHECKPOINT_PERIODS][FREED_STATS_STACKS];
 	uint32_t count[TRACE_CHECKPOINT_PERIODS];
 	uint32_t present; /* which table */
-	uint64_t marked; /* ticks of freed_stats_period_begin(), while the other table is still
-			    added to; 0 */
+	uint64_t begun; /* ticks of freed_stats_period_begin() until commit or abort; else 0 */
 	bool used;
-} all __attribute__((aligned(PAGE)));
+} freed __attribute__((aligned(PAGE)));
 
-uint32_t freed_stats_most(void)
+uint32_t freed_stats_stacks_max(void)
 {
 	uint64_t most = options.max_trace / (256u << 10);
 
 	return most > FREED_STATS_STACKS ? FREED_STATS_STACKS : most < 4 ? 4 : (uint32_t)most;
 }
 
-/* Whose place it is; NULL: none is free. */
-static struct gone *place_of(struct gone *table, uint64_t who)
+/* Returns the key's slot, claimed if need be; NULL: none is free. */
+static struct freed_stack *slot_of(struct freed_stack *table, uint64_t key)
 {
-	uint32_t at = (uint32_t)(who * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+	uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
 
 	for (uint32_t i = 0; i < PROBES; i++, at++) {
-		struct gone *g = &table[at % PLACES];
-		uint64_t there = __atomic_load_n(&g->who, __ATOMIC_RELAXED);
+		struct freed_stack *g = &table[at % SLOTS];
+		uint64_t there = __atomic_load_n(&g->key, __ATOMIC_RELAXED);
 
-		if (there == who)
+		if (there == key)
 			return g;
-		if (!there && (__atomic_compare_exchange_n(&g->who, &there, who, false,
+		if (!there && (__atomic_compare_exchange_n(&g->key, &there, key, false,
 				   __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-				  there == who))
+				  there == key))
 			return g;
 	}
 	return NULL;
 }
 
-/* The latest of those that are as large is the one. */
+/* True also for a value as large as the maximum: of equal blocks the latest counts. */
 static bool raise_to(uint64_t *most, uint64_t value)
 {
 	uint64_t was = __atomic_load_n(most, __ATOMIC_RELAXED);
@@ -71,51 +70,55 @@ static bool raise_to(uint64_t *most, uint64_t value)
 	return false;
 }
 
-/* So many of a size, that stand for `bytes`. */
+/* Adds blocks of a size that stand for `bytes` together. */
 static void add(
-    uint32_t table, uint64_t who, uint64_t size, uint64_t bytes, uint64_t birth, uint64_t release)
+    uint32_t table, uint64_t key, uint64_t size, uint64_t bytes, uint64_t birth, uint64_t release)
 {
-	struct gone *g = (uint32_t)who ? place_of(all.table[table & 1], who) : NULL;
+	struct freed_stack *g = (uint32_t)key ? slot_of(freed.table[table & 1], key) : NULL;
 	uint64_t blocks = size ? bytes / size : 1;
-	uint64_t life = release > birth ? release - birth : 0;
+	uint64_t lifetime = release > birth ? release - birth : 0;
 
 	if (!g)
 		return;
-	if (!__atomic_load_n(&all.used, __ATOMIC_RELAXED))
-		__atomic_store_n(&all.used, true, __ATOMIC_RELAXED);
+	if (!__atomic_load_n(&freed.used, __ATOMIC_RELAXED))
+		__atomic_store_n(&freed.used, true, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&g->blocks, blocks, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&g->bytes, bytes, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&g->life, life / LIFE_UNIT * blocks, __ATOMIC_RELAXED);
-	raise_to(&g->longest, life);
+	__atomic_fetch_add(&g->lifetime, lifetime / LIFETIME_UNIT * blocks, __ATOMIC_RELAXED);
+	raise_to(&g->longest_lifetime, lifetime);
 	if (raise_to(&g->largest, size))
 		__atomic_store_n(&g->birth, birth, __ATOMIC_RELAXED);
 }
 
-void freed_stats_note(const struct live_block *how)
+void freed_stats_add_host(const struct live_block *info)
 {
-	add(__atomic_load_n(&all.present, __ATOMIC_RELAXED), how->stack, how->size,
-	    sampler_stands_for(how->size, how->mean), how->birth, clock_ticks());
+	add(__atomic_load_n(&freed.present, __ATOMIC_RELAXED), info->stack, info->size,
+	    sampler_stands_for(info->size, info->mean), info->birth, clock_ticks());
 }
 
-void freed_stats_note_of(
+void freed_stats_add_space(
     uint32_t space, uint32_t stack, uint64_t size, uint64_t birth, uint64_t release)
 {
-	uint32_t table = __atomic_load_n(&all.present, __ATOMIC_RELAXED);
+	uint32_t table = __atomic_load_n(&freed.present, __ATOMIC_RELAXED);
 
-	if (release <= __atomic_load_n(&all.marked, __ATOMIC_RELAXED))
-		table = !(table & 1); /* of the period that is being summed up */
+	if (release <= __atomic_load_n(&freed.begun, __ATOMIC_RELAXED))
+		table = !(table & 1); /* the period that has just ended */
 	add(table, (uint64_t)space << 32 | stack, size, size, birth, release);
 }
 
-/* Takes the first by bytes, or by size, out of a list: of the host's, or of others. */
-static bool take_first(struct gone *from, uint32_t count, bool host, bool by_size, struct gone *out)
+enum stack_choice { HOST = 1, BY_SIZE = 2 }; /* else: other spaces; by bytes */
+
+/* Takes the top stack out of a list. */
+static bool take_top(
+    struct freed_stack *from, uint32_t count, enum stack_choice choice, struct freed_stack *out)
 {
-	struct gone *first = NULL;
+	bool host = choice & HOST, by_size = choice & BY_SIZE;
+	struct freed_stack *first = NULL;
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct gone *g = &from[i];
+		struct freed_stack *g = &from[i];
 
-		if (!(uint32_t)g->who || !(g->who >> 32) != host || !g->birth || !g->blocks)
+		if (!(uint32_t)g->key || !(g->key >> 32) != host || !g->birth || !g->blocks)
 			continue;
 		if (!first || (by_size ? g->largest > first->largest : g->bytes > first->bytes))
 			first = g;
@@ -127,40 +130,42 @@ static bool take_first(struct gone *from, uint32_t count, bool host, bool by_siz
 	return true;
 }
 
-/* Those of a list that tell most. The list is used up. */
-static void choose(struct gone *from, uint32_t count, uint32_t to)
+/* Keeps the top stacks of a list, by turns of host and other spaces, of bytes and block size. The
+ * list is used up. */
+static void choose_stacks(struct freed_stack *from, uint32_t count, uint32_t to)
 {
-	uint32_t most = freed_stats_most(), n = 0;
+	static const uint8_t choices[4] = {HOST, 0, HOST | BY_SIZE, BY_SIZE};
+	uint32_t most = freed_stats_stacks_max(), n = 0;
 
-	while (n < most && (take_first(from, count, !(n & 1), n & 2, &all.kept[to][n]) ||
-			       take_first(from, count, n & 1, n & 2, &all.kept[to][n])))
+	while (n < most && (take_top(from, count, choices[n % 4], &freed.kept[to][n]) ||
+			       take_top(from, count, choices[n % 4] ^ HOST, &freed.kept[to][n])))
 		n++;
-	all.count[to] = n;
+	freed.count[to] = n;
 }
 
 void freed_stats_period_begin(void)
 {
-	uint32_t next = !(all.present & 1);
+	uint32_t next = !(freed.present & 1);
 
-	memset(all.table[next], 0, sizeof(all.table[next]));
-	__atomic_store_n(&all.present, next, __ATOMIC_RELEASE);
-	__atomic_store_n(&all.marked, clock_ticks(), __ATOMIC_RELEASE);
+	memset(freed.table[next], 0, sizeof(freed.table[next]));
+	__atomic_store_n(&freed.present, next, __ATOMIC_RELEASE);
+	__atomic_store_n(&freed.begun, clock_ticks(), __ATOMIC_RELEASE);
 }
 
 void freed_stats_period_abort(void)
 {
-	__atomic_store_n(&all.marked, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&all.present, !(all.present & 1), __ATOMIC_RELEASE);
+	__atomic_store_n(&freed.begun, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&freed.present, !(freed.present & 1), __ATOMIC_RELEASE);
 }
 
 void freed_stats_period_commit(uint32_t period, uint64_t end)
 {
-	__atomic_store_n(&all.marked, 0, __ATOMIC_RELEASE);
-	choose(all.table[!(all.present & 1)], PLACES, period);
-	for (uint32_t i = 0; i < all.count[period]; i++) {
-		struct gone *g = &all.kept[period][i];
+	__atomic_store_n(&freed.begun, 0, __ATOMIC_RELEASE);
+	choose_stacks(freed.table[!(freed.present & 1)], SLOTS, period);
+	for (uint32_t i = 0; i < freed.count[period]; i++) {
+		struct freed_stack *g = &freed.kept[period][i];
 
-		/* of somebody who took long to add it */
+		/* a thread took long to add it */
 		if (g->birth > end)
 			g->birth = end;
 	}
@@ -168,15 +173,15 @@ void freed_stats_period_commit(uint32_t period, uint64_t end)
 
 void freed_stats_merge(uint32_t first, uint32_t second, uint32_t to)
 {
-	static struct gone both[2 * FREED_STATS_STACKS]; /* not on the host's stack */
-	uint32_t firsts = all.count[first], n = firsts;
+	static struct freed_stack both[2 * FREED_STATS_STACKS]; /* not on the host's stack */
+	uint32_t firsts = freed.count[first], n = firsts;
 
-	memcpy(both, all.kept[first], n * sizeof(both[0]));
-	for (uint32_t i = 0; i < all.count[second]; i++) {
-		const struct gone *g = &all.kept[second][i];
+	memcpy(both, freed.kept[first], n * sizeof(both[0]));
+	for (uint32_t i = 0; i < freed.count[second]; i++) {
+		const struct freed_stack *g = &freed.kept[second][i];
 		uint32_t k = 0;
 
-		while (k < firsts && both[k].who != g->who)
+		while (k < firsts && both[k].key != g->key)
 			k++;
 		if (k == firsts) {
 			both[n++] = *g;
@@ -184,31 +189,33 @@ void freed_stats_merge(uint32_t first, uint32_t second, uint32_t to)
 		}
 		both[k].blocks += g->blocks;
 		both[k].bytes += g->bytes;
-		both[k].life += g->life;
-		both[k].longest = both[k].longest > g->longest ? both[k].longest : g->longest;
+		both[k].lifetime += g->lifetime;
+		both[k].longest_lifetime = both[k].longest_lifetime > g->longest_lifetime
+					       ? both[k].longest_lifetime
+					       : g->longest_lifetime;
 		if (g->largest >= both[k].largest) {
 			both[k].largest = g->largest;
 			both[k].birth = g->birth;
 		}
 	}
-	choose(both, n, to);
+	choose_stacks(both, n, to);
 }
 
-const struct gone *freed_stats_of(uint32_t period, uint32_t *count)
+const struct freed_stack *freed_stats_period(uint32_t period, uint32_t *count)
 {
-	*count = all.count[period];
-	return all.kept[period];
+	*count = freed.count[period];
+	return freed.kept[period];
 }
 
 void freed_stats_forked(void)
 {
-	size_t whole = sizeof(all) / PAGE_MOST * PAGE_MOST; /* never rounded up */
+	size_t whole = sizeof(freed) / PAGE_MAX * PAGE_MAX; /* never rounded up */
 
-	if (!all.used)
+	if (!freed.used)
 		return;
 	if (shim.sandboxed ||
-	    sys_failed(sys_call(SYS_madvise, (long)&all, (long)whole, MADV_DONTNEED, 0, 0, 0)))
-		memset(&all, 0, sizeof(all));
+	    sys_failed(sys_call(SYS_madvise, (long)&freed, (long)whole, MADV_DONTNEED, 0, 0, 0)))
+		memset(&freed, 0, sizeof(freed));
 	else
-		memset((char *)&all + whole, 0, sizeof(all) - whole);
+		memset((char *)&freed + whole, 0, sizeof(freed) - whole);
 }

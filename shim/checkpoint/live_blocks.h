@@ -1,14 +1,14 @@
 /*
- * live_blocks.h - the addresses of the blocks whose acquisition was recorded, where not all are:
- * only their releases are worth a record. Any thread, signal handlers included, at any time; no
- * lock.
+ * live_blocks.h - the table of live blocks whose acquisition was recorded, for runs in which not
+ * all are: only the release of such a block is worth a record. Lock-free; any thread may call at
+ * any time, signal handlers included, except where a function says otherwise.
  *
- * Whoever releases a block got it from whoever acquired it, so what live_blocks_add() stored before
- * the block was handed out is seen. An address is taken out before the real release, hence never by
- * the block that has it next.
+ * The thread that releases a block got it from the thread that acquired it, so it sees what
+ * live_blocks_add() stored before the block was handed out. An address is removed before the real
+ * release, hence never together with the block that has it next.
  */
-#ifndef SHIM_KNOWN_H
-#define SHIM_KNOWN_H
+#ifndef SHIM_LIVE_BLOCKS_H
+#define SHIM_LIVE_BLOCKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +16,8 @@
 
 #include "sampling/sampler.h"
 
-/* How many known addresses share a place: neighbours share one, so that it is in the cache when the
- * blocks are. 255 stays for ever. */
+/* Counts the live addresses of each slot. Neighbouring addresses share a slot, so that it is in the
+ * cache when the blocks are. 255 is for ever. */
 #define LIVE_BLOCKS_FILTER_SLOTS 65536u
 extern uint8_t live_blocks_filter[LIVE_BLOCKS_FILTER_SLOTS] __attribute__((visibility("hidden")));
 
@@ -28,7 +28,7 @@ static inline uint8_t *live_blocks_slot(const void *block)
 	return &live_blocks_filter[(at ^ at >> 16) % LIVE_BLOCKS_FILTER_SLOTS];
 }
 
-/* False: certainly not known. One load, no write. */
+/* Says whether the block may be in the table; false is certain. One load, no write. */
 static inline bool live_blocks_maybe(const void *block)
 {
 	return __atomic_load_n(live_blocks_slot(block), __ATOMIC_RELAXED) != 0;
@@ -41,54 +41,56 @@ static inline bool live_blocks_ignores(const void *block)
 	return sampler.by_table && !live_blocks_maybe(block);
 }
 
-/* How a known block was acquired, as the trace has it. */
+/* How a block was acquired, as the trace has it. */
 struct live_block {
 	uint64_t birth; /* ticks of its record, never 0 */
 	uint64_t size;
-	uint64_t mean; /* it was chosen with; 0: it stands for itself */
+	uint64_t mean; /* of the sample it belongs to; 0: it stands for itself alone */
 	uint32_t stack;
 	uint32_t thread, tid; /* serial number, and the kernel's */
 	uint32_t api;
 };
 
-/* False: no memory for it. What is there already of that address was released unseen: it goes. */
-bool live_blocks_add(const void *block, const struct live_block *how);
+/* Adds a block. False: no memory. A block that is still there at this address was released unseen
+ * and is removed. */
+bool live_blocks_add(const void *block, const struct live_block *info);
 
-/* Room for more, where little is left: later there may be no memory for it. Not in a handler. */
-void live_blocks_prepare(void);
+/* Grows the table while little room is left, as memory may be refused later. Not in a signal
+ * handler. */
+void live_blocks_reserve(void);
 
-/* Takes it out; *how (may be NULL): as it was added. False: it was not known. */
-bool live_blocks_take(const void *block, struct live_block *how);
+/* Removes a block that is released; *info (may be NULL) becomes what was added. False: it is not in
+ * the table. */
+bool live_blocks_take(const void *block, struct live_block *info);
 
-/*
- * What became of known blocks in the present period: for the record of a period that is
- * replaced. Bytes are what the blocks stand for.
- */
+/* Sums of the present period, for the record of a period that a checkpoint replaces. Bytes are
+ * those that the blocks stand for. */
 struct live_blocks_totals {
 	uint64_t acquired, acquired_bytes, released, released_bytes;
-	uint64_t live, live_bytes, most_bytes; /* now, and at the most */
-	uint64_t live_sampled; /* of `live`, those that stand for others */
+	uint64_t live, live_bytes, peak_bytes;
+	uint64_t live_sampled; /* of `live`, the blocks that stand for others */
 };
-/* `mark`: a period ends here if it is followed by live_blocks_period_commit() with what this
- * returned, for the sums, which go on meanwhile; else by live_blocks_period_abort(). */
-struct live_blocks_totals live_blocks_period(bool mark);
-void live_blocks_period_commit(const struct live_blocks_totals *marked);
-void live_blocks_period_abort(const struct live_blocks_totals *marked);
+struct live_blocks_totals live_blocks_totals(void);
 
-/*
- * Calls `each` for each block that is known and was acquired in this process at `until` or before;
- * what is added or taken meanwhile may be seen or not, but never half. `each` returns false to
- * stop; then so does this.
- */
+/* Ends the period tentatively and returns its totals. Counting goes on meanwhile.
+ * Post: the caller passes the totals to _commit, which leaves in the sums only what came since, or
+ * to _abort, which lets the period continue. */
+struct live_blocks_totals live_blocks_period_begin(void);
+void live_blocks_period_commit(const struct live_blocks_totals *period);
+void live_blocks_period_abort(const struct live_blocks_totals *period);
+
+/* Calls `each` for each live block that this process acquired at `until` (ticks) or before. A block
+ * that is added or removed meanwhile is shown or not, but never in part. Stops and returns false
+ * when `each` does. */
 bool live_blocks_each(uint64_t until,
-    bool (*each)(void *arg, uint64_t address, const struct live_block *how), void *arg);
+    bool (*each)(void *arg, uint64_t address, const struct live_block *info), void *arg);
 
-/* The block that live_blocks_each() showed so, if it is still there: from now on one of a sample by
- * `mean`; 0: not known any more, its release is like that of one that was never recorded. */
-void live_blocks_thin(uint64_t address, uint64_t birth, uint64_t mean);
+/* Resamples the block that live_blocks_each() showed, if it still lives: it stands for more by
+ * `mean`, or, with mean 0, it is removed as if it had never been recorded. */
+void live_blocks_resample(uint64_t address, uint64_t birth, uint64_t mean);
 
-/* In the child of a fork, which goes on knowing what it inherited: `start`, ticks, is where its own
- * trace begins. */
+/* Starts new totals in the child of a fork. The inherited blocks stay in the table but are not the
+ * child's own, whose trace begins at `start` (ticks). */
 void live_blocks_forked(uint64_t start);
 
 /* Memory of the tables, bytes. */

@@ -7,31 +7,31 @@
 #include "sampling/control.h"
 #include "sampling/sampler.h"
 
-#define MEAN_MOST (1ull << 40) /* bytes: one that readers believe */
+#define MEAN_MAX (1ull << 40) /* bytes; readers reject more */
 
 static struct {
-	int unsaid;
+	int pending;
 	uint64_t blocks;
-} news;
+} notice;
 
-/* Those of the sample that are left. */
-static uint64_t thin_to(
+/* Returns how many sampled blocks are left. */
+static uint64_t raise_mean(
     struct resampling *t, struct resample_block *blocks, uint64_t count, uint64_t mean)
 {
 	uint64_t left = 0;
 
 	for (uint64_t i = 0; i < count; i++) {
-		struct live_block *how = &blocks[i].how;
+		struct live_block *info = &blocks[i].info;
 
-		if (!how->mean || how->mean == RESAMPLE_GONE)
+		if (!info->mean || info->mean == RESAMPLE_DROPPED)
 			continue;
-		if (how->mean < mean && !sampler_stays(how->size, how->mean, mean)) {
-			how->mean = RESAMPLE_GONE;
-			t->gone++;
+		if (info->mean < mean && !sampler_stays(info->size, info->mean, mean)) {
+			info->mean = RESAMPLE_DROPPED;
+			t->dropped++;
 			continue;
 		}
-		if (how->mean < mean)
-			how->mean = mean;
+		if (info->mean < mean)
+			info->mean = mean;
 		left++;
 	}
 	t->mean = mean;
@@ -39,26 +39,26 @@ static uint64_t thin_to(
 }
 
 bool resample_fit(struct resampling *t, struct resample_block *blocks, uint64_t count,
-    uint64_t most, bool tight, uint64_t (*room)(uint64_t exact, uint64_t sampled))
+    const struct resample_limit *limit)
 {
 	uint64_t sampled = 0, exact, least, wanted, exact_from, mean = control_mean(&exact_from);
 
 	for (uint64_t i = 0; i < count; i++)
-		sampled += blocks[i].how.mean != 0;
+		sampled += blocks[i].info.mean != 0;
 	exact = count - sampled;
-	if (!tight && room(exact, sampled) <= most)
+	if (!limit->exceeded && limit->estimate(exact, sampled) <= limit->most)
 		return true;
-	least = room(exact, 0);
-	/* what is left of the sample is to be worth something */
-	if (!sampled || least + options.max_trace / 64 > most)
+	least = limit->estimate(exact, 0);
+	/* with less room than this the rest of the sample would say nothing */
+	if (!sampled || least + options.max_trace / 64 > limit->most)
 		return false;
-	wanted = least + (most - least) / 4 * 3;
+	wanted = least + (limit->most - least) / 4 * 3;
 	do {
 		t->shift++;
-		if (mean << t->shift > MEAN_MOST)
+		if (mean << t->shift > MEAN_MAX)
 			return false;
-		sampled = thin_to(t, blocks, count, mean << t->shift);
-	} while (room(exact, sampled) > wanted);
+		sampled = raise_mean(t, blocks, count, mean << t->shift);
+	} while (limit->estimate(exact, sampled) > wanted);
 	return true;
 }
 
@@ -72,28 +72,28 @@ void resample_live_blocks(
 	for (uint64_t i = 0; i < count; i++) {
 		const struct resample_block *b = &blocks[i];
 
-		if (b->how.mean)
-			live_blocks_thin(b->address, b->how.birth,
-			    b->how.mean == RESAMPLE_GONE ? 0 : b->how.mean);
+		if (b->info.mean)
+			live_blocks_resample(b->address, b->info.birth,
+			    b->info.mean == RESAMPLE_DROPPED ? 0 : b->info.mean);
 	}
 	while (!control_thin(t->shift) && clock_ticks() < until)
 		sys_yield();
-	__atomic_fetch_add(&news.blocks, t->gone, __ATOMIC_RELAXED);
-	__atomic_store_n(&news.unsaid, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&notice.blocks, t->dropped, __ATOMIC_RELAXED);
+	__atomic_store_n(&notice.pending, 1, __ATOMIC_RELEASE);
 }
 
 bool resample_notice_take(struct resample_notice *out)
 {
-	if (__builtin_expect(!__atomic_load_n(&news.unsaid, __ATOMIC_RELAXED), 1) ||
-	    !__atomic_exchange_n(&news.unsaid, 0, __ATOMIC_ACQUIRE))
+	if (__builtin_expect(!__atomic_load_n(&notice.pending, __ATOMIC_RELAXED), 1) ||
+	    !__atomic_exchange_n(&notice.pending, 0, __ATOMIC_ACQUIRE))
 		return false;
-	out->blocks = __atomic_exchange_n(&news.blocks, 0, __ATOMIC_RELAXED);
+	out->blocks = __atomic_exchange_n(&notice.blocks, 0, __ATOMIC_RELAXED);
 	out->mean = control_mean(&out->exact_from);
 	return true;
 }
 
 void resample_forked(void)
 {
-	news.unsaid = 0;
-	news.blocks = 0;
+	notice.pending = 0;
+	notice.blocks = 0;
 }

@@ -1,14 +1,13 @@
 /*
- * resample.h - where what lives has no room in a checkpoint: blocks of the sample are left out of
- * it, those that stay stand for more, and new ones are chosen as seldom. A block that was chosen by
- * some mean would have been by a larger one with the chance p(larger) / p(mean): it stays with that
- * chance, by a draw of its own, and is as if it had been chosen by the larger mean. What was not
- * chosen but recorded exactly stays.
+ * resample.h - makes a checkpoint fit when the live blocks do not: drops some sampled blocks, lets
+ * the others stand for more, and samples new blocks as seldom. A block that was sampled with one
+ * mean would have been sampled with a larger mean with chance p(larger) / p(mean), so it stays with
+ * that chance and then counts as sampled with the larger mean. Exactly recorded blocks all stay.
  *
- * By whoever makes the checkpoint, alone.
+ * Only the thread that makes a checkpoint calls this, but for resample_notice_take().
  */
-#ifndef SHIM_THIN_H
-#define SHIM_THIN_H
+#ifndef SHIM_RESAMPLE_H
+#define SHIM_RESAMPLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,36 +16,42 @@
 
 struct resample_block {
 	uint64_t address;
-	struct live_block how;
+	struct live_block info;
 };
-#define RESAMPLE_GONE UINT64_MAX /* how.mean of one that did not stay */
+#define RESAMPLE_DROPPED UINT64_MAX /* info.mean of a dropped block */
 
 struct resampling {
-	uint64_t mean; /* by which the sample is from now on; 0: as it was */
-	unsigned shift; /* so often twice what it was */
-	uint64_t gone; /* blocks */
+	uint64_t mean; /* of the sample from now on; 0: unchanged */
+	unsigned shift; /* how many times the mean was doubled */
+	uint64_t dropped; /* blocks */
 };
 
-/* Chooses among so many blocks until they fit, bytes: `room` of what is exact and of what is of the
- * sample is at most `most`, and if it was not, far less, so that there is time until the next such.
- * `tight`: it was not, whatever they say. False: what is exact takes too much already. */
-bool resample_fit(struct resampling *t, struct resample_block *blocks, uint64_t count,
-    uint64_t most, bool tight, uint64_t (*room)(uint64_t exact, uint64_t sampled));
+/* What a checkpoint has room for, in bytes. */
+struct resample_limit {
+	uint64_t most;
+	bool exceeded; /* the last checkpoint found no room, whatever the estimate says */
+	uint64_t (*estimate)(uint64_t exact, uint64_t sampled); /* bytes for that many blocks */
+};
 
-/* Once the checkpoint counts: blocks that are not in it are like those that were never recorded,
- * and new ones are chosen by the larger mean. Until here their releases were recorded, and release
- * nothing: so at no moment does the trace know a block whose release would not be in it. */
+/* Drops sampled blocks until the estimate fits. If it must drop any it goes well below the limit,
+ * so that the next resampling is not due at once. False: the exact blocks alone take too much. */
+bool resample_fit(struct resampling *t, struct resample_block *blocks, uint64_t count,
+    const struct resample_limit *limit);
+
+/* Applies a resampling to the live-block table and to the sampler. Pre: the checkpoint is
+ * committed. Until then the releases of dropped blocks are recorded in vain, so that the trace
+ * never knows a block whose release it would miss. */
 void resample_live_blocks(
     const struct resampling *t, const struct resample_block *blocks, uint64_t count);
 
-/* True, once for each time: that is to be said in the trace, by the caller. */
+/* Returns true once after each resampling: the caller records the notice. Any thread. */
 struct resample_notice {
-	uint64_t blocks; /* that did not stay */
-	uint64_t mean, exact_from; /* from then on */
+	uint64_t blocks; /* that were dropped */
+	uint64_t mean, exact_from; /* of the sample from then on */
 };
 bool resample_notice_take(struct resample_notice *out);
 
-/* In the child of a fork: what its parent had to say was of its parent's trace. */
+/* Drops the parent's pending notice, in the child of a fork. */
 void resample_forked(void);
 
 #endif

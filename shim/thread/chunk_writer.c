@@ -292,7 +292,7 @@ static void notice(struct thread *t, enum trace_notice what, const uint64_t *fie
 	p = varint_put(p, TRACE_NOTICE);
 	p = varint_put_bytes(p, body, (size_t)(b - body));
 	if (sampler.by_table)
-		event_log_event(
+		event_log_add(
 		    t->serial, t->tid, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
 	chunk_writer_commit_extended(t, p);
 }
@@ -350,8 +350,8 @@ static void look_at_budget(struct thread *t, struct claim *how)
 		shim.budget = false;
 	how->last = shim.budget;
 	if (!shim.budget) {
-		trace_file_keep_aside(checkpoint_room());
-		checkpoint_prepare();
+		trace_file_keep_aside(checkpoint_bytes_needed());
+		checkpoint_reserve();
 		if (trace_file_under_budget(how->bytes))
 			return;
 		made = sampler.by_table ? checkpoint_make(&caller) : CHECKPOINT_NOT_WORTH;

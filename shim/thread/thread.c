@@ -90,7 +90,7 @@ static void finish(struct thread *t)
 		*p++ = TRACE_EXTENDED;
 		p = varint_put(p, TRACE_THREAD_EXIT);
 		if (sampler.by_table)
-			event_log_event(
+			event_log_add(
 			    t->serial, t->tid, TRACE_THREAD_EXIT, now, body, (uint32_t)(b - body));
 		p = varint_put_bytes(p, body, (size_t)(b - body));
 		chunk_writer_commit_extended(t, p);

@@ -209,7 +209,7 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	struct candidate *candidates = calloc(count + 1, sizeof(*candidates));
 	struct replay_result results[WHAT_IF_CHANGES];
 	uint64_t limits[WHAT_IF_CHANGES];
-	const char *space = f->kind == FAILURE_CUDA_OOM ? r->device->space : NULL;
+	const char *space = f->kind == FAILURE_CUDA_OOM ? r->devices.first->space : NULL;
 	struct put_off requests = {0};
 	int64_t more = 0;
 	int rc = 0;
@@ -270,7 +270,7 @@ int what_if_host(const struct trace_set *set, struct what_if_change *changes, si
 		return rc;
 	device = r.failure.kind == FAILURE_CUDA_OOM;
 	if (!r.model || !r.callsites || !r.failure.limit_bytes ||
-	    strcmp(out->space, device ? r.device->space : "host") != 0)
+	    strcmp(out->space, device ? r.devices.first->space : "host") != 0)
 		rc = err_set(err, -ENOENT, "no limit of %s is known of that trace",
 		    strcmp(out->space, "host") == 0 ? "the host's memory" : out->space);
 	else

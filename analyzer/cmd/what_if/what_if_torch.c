@@ -9,6 +9,7 @@
 #include "model/space/space.h"
 #include "verdict/device/device_rewrite.h"
 #include "verdict/judge/put_off.h"
+#include "verdict/verdict.h"
 
 static void apply(struct device_rewrite *w, const struct what_if_change *c, struct torch_change *to)
 {

@@ -43,10 +43,11 @@ static enum join tells_of(const struct explain_message *m, const struct verdict_
 		return JOIN_NOTHING;
 	if (r->failure.kind != FAILURE_NONE &&
 	    (is_size(size, r->failure.requested_bytes) ||
-		(r->failure.kind == FAILURE_CUDA_OOM && is_size(size, r->device->segment))))
+		(r->failure.kind == FAILURE_CUDA_OOM && is_size(size, r->devices.first->segment))))
 		return JOIN_FAILURE;
-	for (size_t i = 0; i < r->recovered_count; i++)
-		if (is_size(size, r->recovered[i].size) || is_size(size, r->recovered[i].segment))
+	for (size_t i = 0; i < r->recoveries.count; i++)
+		if (is_size(size, r->recoveries.list[i].size) ||
+		    is_size(size, r->recoveries.list[i].segment))
 			return JOIN_RECOVERED;
 	return JOIN_NOTHING;
 }
@@ -87,10 +88,9 @@ bool join_verdict(const struct explanation *e, const enum join *of, struct verdi
 	for (size_t i = 0; i < e->verdict.fix_count && i < FIXES_MAX; i++)
 		v->fixes[v->fix_count++] =
 		    (struct fix){e->verdict.fixes[i].for_, e->verdict.fixes[i].text};
-	if (r->note_count < sizeof(r->notes) / sizeof(*r->notes))
-		r->notes[r->note_count++] =
-		    nothing ? "The verdict is the log's: the recording saw no request that was "
-			      "refused for good, and no kill for want of memory."
-			    : "The verdict is the log's: what was recorded does not decide it.";
+	notes_add(
+	    &r->notes, nothing ? "The verdict is the log's: the recording saw no request that was "
+				 "refused for good, and no kill for want of memory."
+			       : "The verdict is the log's: what was recorded does not decide it.");
 	return true;
 }

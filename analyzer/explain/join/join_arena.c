@@ -58,10 +58,11 @@ static void make_ledger(const struct bfc *b, const struct refusal *of, struct ve
 
 	for (size_t i = 0; i < b->regions.count; i++) {
 		const struct bfc_region *region = &b->regions.items[i];
-		enum role role =
-		    r->known
-			? (enum role)framework_stack(r->known, &r->model->feed, region->stack).role
-			: ROLE_NONE;
+		enum role role = r->frameworks.frames
+				     ? (enum role)framework_stack(
+					   r->frameworks.frames, &r->model->feed, region->stack)
+					   .role
+				     : ROLE_NONE;
 
 		*(role == ROLE_WEIGHTS_LOAD ? &weights : &rest) += region->size;
 	}
@@ -75,12 +76,6 @@ static void make_ledger(const struct bfc *b, const struct refusal *of, struct ve
 	ledger_close(l);
 }
 
-static void note(struct verdict_result *r, const char *text)
-{
-	if (r->note_count < NOTES_MAX)
-		r->notes[r->note_count++] = text;
-}
-
 int join_arena(const struct explanation *e, struct verdict_result *r, struct err *err)
 {
 	struct refusal of;
@@ -92,24 +87,24 @@ int join_arena(const struct explanation *e, struct verdict_result *r, struct err
 	rc = bfc_read(&r->model->feed, &bfc, err);
 	if (!rc && bfc.regions.count && !bfc.several) {
 		r->failure.kind = FAILURE_HOST_ALLOC;
-		r->failure.pid = r->processes[r->subject].pid;
+		r->failure.pid = r->tree.processes[r->tree.subject].pid;
 		r->failure.time_ns = moment(&of, r);
 		r->failure.requested_bytes = of.requested;
 		r->failure.limit = LIMIT_ARENA;
 		r->failure.limit_bytes = bfc.most + of.available;
 		r->failure.usage_bytes = bfc.most;
-		r->what_if_count = 0; /* were of another limit */
+		r->what_ifs.count = 0; /* were of another limit */
 		make_ledger(&bfc, &of, r);
-		note(r,
+		notes_add(&r->notes,
 		    "The limit is the arena's own: what its segments hold, by the recording, and "
 		    "what was left, by the log. How much of the segments was free inside is not "
 		    "recorded.");
 	} else if (!rc) {
-		note(r, bfc.several
-			    ? "The log tells of a limit of ONNX Runtime's arena; the recording "
-			      "has several arenas, and which one it was of is not known."
-			    : "The log tells of a limit of ONNX Runtime's arena; the recording "
-			      "has no such arena in the host's memory.");
+		notes_add(&r->notes,
+		    bfc.several ? "The log tells of a limit of ONNX Runtime's arena; the recording "
+				  "has several arenas, and which one it was of is not known."
+				: "The log tells of a limit of ONNX Runtime's arena; the recording "
+				  "has no such arena in the host's memory.");
 	}
 	bfc_fini(&bfc);
 	return rc;

@@ -7,7 +7,7 @@
 #define ANALYZER_EXPLAIN_JOIN_ARENA_H
 
 #include "explain/explain.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* Where the log has such a message, nothing was recorded that ran out, and the arena is told from
  * other memory: makes it the report's failure, and its limit the ledger's. Reads the recording once

@@ -78,8 +78,8 @@ void device_json(struct json *j, const char *key, const struct device_report *d)
 void spaces_json(struct json *j, const struct verdict_result *r)
 {
 	json_array(j, "spaces");
-	for (size_t i = 0; i < r->space_count; i++) {
-		const struct space_report *s = &r->spaces[i];
+	for (size_t i = 0; i < r->devices.space_count; i++) {
+		const struct space_report *s = &r->devices.spaces[i];
 
 		json_object(j, NULL);
 		json_string(j, "space", s->name);

@@ -34,8 +34,8 @@ static void processes(struct json *j, const struct verdict_result *r)
 	static const char *const hows[] = {"unknown", "exit", "signal", "unknown"};
 
 	json_array(j, "processes");
-	for (size_t i = 0; i < r->process_count; i++) {
-		const struct process *p = &r->processes[i];
+	for (size_t i = 0; i < r->tree.count; i++) {
+		const struct process *p = &r->tree.processes[i];
 		time_t seconds = (time_t)(p->start_real_ns / 1000000000u);
 		char text[40] = "";
 		struct tm tm;
@@ -82,14 +82,15 @@ static void failure(struct json *j, const struct verdict_result *r)
 	} else {
 		json_u64(j, "pid", f->pid);
 		json_real(j, "seconds", (double)f->time_ns / 1e9, 6);
-		json_string(j, "space", f->kind == FAILURE_CUDA_OOM ? r->device->space : "host");
+		json_string(
+		    j, "space", f->kind == FAILURE_CUDA_OOM ? r->devices.first->space : "host");
 		if (f->requested_bytes)
 			json_u64(j, "requested_bytes", f->requested_bytes);
 		else
 			json_null(j, "requested_bytes");
 	}
-	if (f->kind == FAILURE_CUDA_OOM && r->device->segment)
-		json_u64(j, "segment_bytes", r->device->segment);
+	if (f->kind == FAILURE_CUDA_OOM && r->devices.first->segment)
+		json_u64(j, "segment_bytes", r->devices.first->segment);
 	else
 		json_null(j, "segment_bytes");
 	json_string(j, "limit_kind", limit_kind_name(f->limit));
@@ -105,8 +106,8 @@ static void failure(struct json *j, const struct verdict_result *r)
 static void recovered(struct json *j, const struct verdict_result *r)
 {
 	json_array(j, "recovered");
-	for (size_t i = 0; i < r->recovered_count; i++) {
-		const struct recovered *x = &r->recovered[i];
+	for (size_t i = 0; i < r->recoveries.count; i++) {
+		const struct recovered *x = &r->recoveries.list[i];
 
 		json_object(j, NULL);
 		json_real(j, "seconds", (double)x->time_ns / 1e9, 6);
@@ -169,8 +170,8 @@ static void coverage(struct json *j, const struct verdict_result *r)
 		json_string(j, NULL, "mmap");
 	json_array_end(j);
 	json_string(j, "python", c->python && *c->python ? c->python : NULL);
-	json_string(j, "cuda", r->device ? r->device->cuda : NULL);
-	json_string(j, "torch", r->device ? r->device->torch_blocks : NULL);
+	json_string(j, "cuda", r->devices.first ? r->devices.first->cuda : NULL);
+	json_string(j, "torch", r->devices.first ? r->devices.first->torch_blocks : NULL);
 	json_bool(j, "trace_complete", c->complete);
 	json_u64(j, "lost_events", c->lost_events);
 	if (c->small_missing || c->checkpoint.until_ns)
@@ -218,8 +219,8 @@ static void coverage(struct json *j, const struct verdict_result *r)
 static void candidates(struct json *j, const struct verdict_result *r)
 {
 	json_array(j, "candidates");
-	for (size_t i = 0; i < r->candidate_count; i++) {
-		const struct candidate *c = &r->candidates[i];
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		const struct candidate *c = &r->ranking.list[i];
 
 		json_object(j, NULL);
 		json_string(j, "cause", c->finding.cause);
@@ -249,7 +250,8 @@ static void verdict(struct json *j, const struct verdict_result *r)
 	json_string(j, "cause", v->cause);
 	json_real(j, "confidence", v->confidence, 3);
 	json_string(j, "summary", v->summary);
-	json_string(j, "space", r->failure.kind == FAILURE_CUDA_OOM ? r->device->space : "host");
+	json_string(
+	    j, "space", r->failure.kind == FAILURE_CUDA_OOM ? r->devices.first->space : "host");
 	if (v->blame.function) {
 		json_object(j, "blame");
 		json_string(j, "function", v->blame.function);
@@ -327,8 +329,8 @@ static void ledgers(struct json *j, const struct verdict_result *r)
 	json_array(j, "ledger");
 	ledger(j, &r->ledger);
 	/* Of the device that failed, it is the first. */
-	for (size_t i = r->failure.kind == FAILURE_CUDA_OOM; i < r->device_count; i++)
-		ledger(j, &r->devices[i].ledger);
+	for (size_t i = r->failure.kind == FAILURE_CUDA_OOM; i < r->devices.count; i++)
+		ledger(j, &r->devices.list[i].ledger);
 	json_array_end(j);
 }
 
@@ -338,28 +340,28 @@ void report_json(const struct verdict_result *r, const struct report_log *log, s
 
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
-	report_damage_json(&j, &r->damage);
+	report_damage_json(&j, &r->tree.damage);
 	processes(&j, r);
 	failure(&j, r);
 	recovered(&j, r);
 	coverage(&j, r);
 	verdict(&j, r);
 	ledgers(&j, r);
-	if (r->device) {
-		device_json(&j, "device", r->device);
+	if (r->devices.first) {
+		device_json(&j, "device", r->devices.first);
 		json_array(&j, "other_devices");
-		for (size_t i = 1; i < r->device_count; i++)
-			device_json(&j, NULL, &r->devices[i]);
+		for (size_t i = 1; i < r->devices.count; i++)
+			device_json(&j, NULL, &r->devices.list[i]);
 		json_array_end(&j);
 		spaces_json(&j, r);
 	}
 	flow_json(&j, r);
 	json_array(&j, "what_if");
-	for (size_t i = 0; i < r->what_if_count; i++) {
+	for (size_t i = 0; i < r->what_ifs.count; i++) {
 		json_object(&j, NULL);
-		json_string(&j, "change", r->what_if[i].change);
-		json_bool(&j, "fits", r->what_if[i].fits);
-		json_i64(&j, "headroom_bytes", r->what_if[i].headroom);
+		json_string(&j, "change", r->what_ifs.list[i].change);
+		json_bool(&j, "fits", r->what_ifs.list[i].fits);
+		json_i64(&j, "headroom_bytes", r->what_ifs.list[i].headroom);
 		json_object_end(&j);
 	}
 	json_array_end(&j);

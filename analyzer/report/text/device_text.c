@@ -11,7 +11,7 @@
 
 static void request(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
-	const struct device_report *d = r->device;
+	const struct device_report *d = r->devices.first;
 	struct str text = {0};
 	struct fmt a;
 
@@ -160,8 +160,8 @@ static void other_spaces(
 	struct fmt a, b, c;
 
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
-		for (size_t i = 0; i < r->space_count; i++) {
-			const struct space_report *s = &r->spaces[i];
+		for (size_t i = 0; i < r->devices.space_count; i++) {
+			const struct space_report *s = &r->devices.spaces[i];
 
 			if (strcmp(s->name, kinds[k].name) != 0)
 				continue;
@@ -179,10 +179,10 @@ static void other_spaces(
 
 void device_text(const struct verdict_result *r, const struct report_style *style, struct str *out)
 {
-	if (!r->device->failed && !style->verbose)
+	if (!r->devices.first->failed && !style->verbose)
 		return;
-	for (size_t i = 0; i < r->device_count; i++) {
-		const struct device_report *d = &r->devices[i];
+	for (size_t i = 0; i < r->devices.count; i++) {
+		const struct device_report *d = &r->devices.list[i];
 
 		if (d->failed)
 			request(r, style, out);

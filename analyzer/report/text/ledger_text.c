@@ -136,7 +136,7 @@ static void title(const struct verdict_result *r, const struct ledger *l,
 	str_printf(&text, "Where %s",
 	    st->verbose ? fmt_size_exact(&a, l->limit_bytes) : fmt_size(&a, l->limit_bytes));
 	/* Of several devices it must be said which. */
-	if (l->space && r->device_count > 1)
+	if (l->space && r->devices.count > 1)
 		str_printf(&text, " of %s", l->space);
 	if (l->limit == LIMIT_NONE)
 		str_puts(&text, " went (resident)");
@@ -228,10 +228,11 @@ static bool matters(const struct verdict_result *r, const struct device_report *
 void ledger_text(const struct verdict_result *r, const struct report_style *style, struct str *out)
 {
 	one(r, &r->ledger, style, out);
-	for (size_t i = 0; i < r->device_count; i++) {
-		const struct device_report *d = &r->devices[i];
+	for (size_t i = 0; i < r->devices.count; i++) {
+		const struct device_report *d = &r->devices.list[i];
 
-		if (!(r->ledger.space && d == r->device) && (style->verbose || matters(r, d)))
+		if (!(r->ledger.space && d == r->devices.first) &&
+		    (style->verbose || matters(r, d)))
 			one(r, &d->ledger, style, out);
 	}
 }

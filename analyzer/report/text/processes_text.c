@@ -58,8 +58,8 @@ static struct table layout(const struct verdict_result *r, const struct report_s
 	struct table t = {.r = r, .style = st, .resident = true, .gpus = {GPU_NONE}, .count = 1};
 	unsigned fit;
 
-	for (size_t i = 0; i < r->process_count; i++) {
-		const struct process *p = &r->processes[i];
+	for (size_t i = 0; i < r->tree.count; i++) {
+		const struct process *p = &r->tree.processes[i];
 
 		if (p->memory_count && p->memory[0].held && !p->resident)
 			t.resident = false;
@@ -71,17 +71,17 @@ static struct table layout(const struct verdict_result *r, const struct report_s
 	if (t.count > fit)
 		t.count = fit;
 	t.name = st->columns > t.count * CELL ? st->columns - t.count * CELL : NAME_MIN;
-	for (size_t i = 0; i < r->process_count; i++)
+	for (size_t i = 0; i < r->tree.count; i++)
 		for (unsigned c = 0; c < t.count; c++)
-			t.sums[c] += held(&t, &r->processes[i], t.gpus[c]);
+			t.sums[c] += held(&t, &r->tree.processes[i], t.gpus[c]);
 	return t;
 }
 
 static bool is_small(const struct table *t, size_t i)
 {
-	const struct process *p = &t->r->processes[i];
+	const struct process *p = &t->r->tree.processes[i];
 
-	if (i == t->r->subject || p->refused_ns)
+	if (i == t->r->tree.subject || p->refused_ns)
 		return false;
 	for (unsigned c = 0; c < t->count; c++)
 		if (held(t, p, t->gpus[c]) > (t->style->verbose ? 0 : t->sums[c] / SMALL))
@@ -122,13 +122,13 @@ static void head(const struct table *t, struct str *out)
 
 static void name_of(const struct table *t, size_t i, struct str *name)
 {
-	const struct process *p = &t->r->processes[i];
+	const struct process *p = &t->r->tree.processes[i];
 	const char *program = p->cmdline, *slash;
 	size_t n = strcspn(program, " ");
 	struct fmt a;
 
-	str_printf(name, "%s%u ", i == t->r->subject ? "* " : "  ", p->pid);
-	if ((t->r->elsewhere.device ? p->pid == t->r->failure.pid : i == t->r->subject) &&
+	str_printf(name, "%s%u ", i == t->r->tree.subject ? "* " : "  ", p->pid);
+	if ((t->r->tree.elsewhere.device ? p->pid == t->r->failure.pid : i == t->r->tree.subject) &&
 	    t->r->failure.kind != FAILURE_NONE)
 		str_puts(name, "failed: ");
 	else if (p->late_ns)
@@ -144,7 +144,7 @@ bool processes_matter(const struct verdict_result *r)
 	struct table t = layout(r, &(struct report_style){.columns = 200});
 	size_t large = 0;
 
-	for (size_t i = 0; i < r->process_count; i++)
+	for (size_t i = 0; i < r->tree.count; i++)
 		large += !is_small(&t, i);
 	return large > 1;
 }
@@ -158,12 +158,12 @@ void processes_text(
 	size_t small = 0;
 
 	head(&t, out);
-	for (size_t i = 0; i < r->process_count; i++) {
+	for (size_t i = 0; i < r->tree.count; i++) {
 		bool merged = is_small(&t, i);
 
 		small += merged;
 		for (unsigned c = 0; c < t.count; c++) {
-			values[c] = held(&t, &r->processes[i], t.gpus[c]);
+			values[c] = held(&t, &r->tree.processes[i], t.gpus[c]);
 			others[c] += merged ? values[c] : 0;
 		}
 		if (merged)

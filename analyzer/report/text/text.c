@@ -37,12 +37,12 @@ static void command(struct str *out, const char *cmdline, unsigned columns)
 
 static void headline(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
-	const struct process *p = &r->processes[r->subject];
+	const struct process *p = &r->tree.processes[r->tree.subject];
 	const char *name = NULL;
 	struct str about = {0};
 	struct fmt a;
 
-	report_damage_text(&r->damage, st, out);
+	report_damage_text(&r->tree.damage, st, out);
 	str_printf(out, "%s%s%s", term_style(st->colour, style_tone(r->verdict.cause)),
 	    r->verdict.cause, term_style(st->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
@@ -167,14 +167,14 @@ static void candidates(
 {
 	bool table = st->columns >= 68;
 
-	if (!r->candidate_count)
+	if (!r->ranking.count)
 		return;
 	style_heading(out, st, "Causes weighed");
 	if (table)
 		str_puts(
 		    out, "  cause                    score  shape  of growth  further  fits\n");
-	for (size_t i = 0; i < r->candidate_count; i++) {
-		const struct candidate *c = &r->candidates[i];
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		const struct candidate *c = &r->ranking.list[i];
 		struct str line = {0};
 
 		if (table) {
@@ -196,11 +196,11 @@ static void what_ifs(const struct verdict_result *r, const struct report_style *
 {
 	struct fmt a;
 
-	if (!r->what_if_count)
+	if (!r->what_ifs.count)
 		return;
 	style_heading(out, st, "What if");
-	for (size_t i = 0; i < r->what_if_count; i++) {
-		const struct what_if *w = &r->what_if[i];
+	for (size_t i = 0; i < r->what_ifs.count; i++) {
+		const struct what_if *w = &r->what_ifs.list[i];
 		struct str line = {0};
 
 		str_printf(&line, "%s: %s, %s", w->change, w->fits ? "fits" : "does not fit",
@@ -248,11 +248,11 @@ static void background(
 		fact(out, st, "mappings", fmt_count(&a, f->mappings));
 	if (f->kill_evidence)
 		fact(out, st, "why it was killed", f->kill_evidence);
-	for (size_t i = 0; i < r->recovered_count; i++) {
+	for (size_t i = 0; i < r->recoveries.count; i++) {
 		str_clear(&line);
-		str_printf(&line, "%s refused at %s%s", fmt_size(&a, r->recovered[i].size),
-		    fmt_duration(&b, r->recovered[i].time_ns),
-		    r->recovered[i].retried ? ", granted later" : "");
+		str_printf(&line, "%s refused at %s%s", fmt_size(&a, r->recoveries.list[i].size),
+		    fmt_duration(&b, r->recoveries.list[i].time_ns),
+		    r->recoveries.list[i].retried ? ", granted later" : "");
 		fact(out, st, "got over", str_text(&line));
 	}
 	style_heading(out, st, "Recording");
@@ -262,13 +262,13 @@ static void background(
 	str_printf(&line, "%s; events lost: %s", c->complete ? "yes" : "no",
 	    fmt_count(&a, c->lost_events));
 	fact(out, st, "complete", str_text(&line));
-	for (size_t i = 0; i < r->process_count; i++)
-		events += r->processes[i].events;
-	for (size_t i = 0; i < r->process_count; i++) {
-		const struct process *p = &r->processes[i];
+	for (size_t i = 0; i < r->tree.count; i++)
+		events += r->tree.processes[i].events;
+	for (size_t i = 0; i < r->tree.count; i++) {
+		const struct process *p = &r->tree.processes[i];
 
-		if (i != r->subject && !p->dropped && p->events < events / FEW_EVENTS &&
-		    r->process_count > PROCESSES_MAX) {
+		if (i != r->tree.subject && !p->dropped && p->events < events / FEW_EVENTS &&
+		    r->tree.count > PROCESSES_MAX) {
 			few++;
 			few_events += p->events;
 			continue;
@@ -277,7 +277,7 @@ static void background(
 		str_printf(&line, "pid %u, %s events, %s: ", p->pid, fmt_count(&a, p->events),
 		    fmt_duration(&b, p->seconds > 0 ? (uint64_t)(p->seconds * 1e9) : 0));
 		command(&line, p->cmdline, st->columns > 40 ? st->columns - 40 : 0);
-		style_item(out, st, i == r->subject ? "  * " : "    ", 4, str_text(&line));
+		style_item(out, st, i == r->tree.subject ? "  * " : "    ", 4, str_text(&line));
 	}
 	str_clear(&line);
 	str_printf(&line, "%zu more with %s events together: whyoom check lists them", few,
@@ -436,10 +436,10 @@ void report_text(const struct verdict_result *r, const struct report_log *log,
 	headline(r, style, out);
 	ledger_text(r, style, out);
 	blamed(r, style, out);
-	if (r->device)
+	if (r->devices.first)
 		device_text(r, style, out);
 	flow_text(r, style, out);
-	if (r->process_count > 1 && (style->verbose || processes_matter(r)))
+	if (r->tree.count > 1 && (style->verbose || processes_matter(r)))
 		processes_text(r, style, out);
 	if (log && log->explanation->count)
 		report_explain_story(log->explanation, log->of, style, out);
@@ -451,8 +451,8 @@ void report_text(const struct verdict_result *r, const struct report_log *log,
 		background(r, style, out);
 	}
 	sampled(r, style, out);
-	for (size_t i = 0; i < r->note_count; i++)
-		style_item(out, style, "Note: ", 6, r->notes[i]);
+	for (size_t i = 0; i < r->notes.count; i++)
+		style_item(out, style, "Note: ", 6, r->notes.list[i]);
 	if (!style->verbose)
 		str_printf(out, "%sEvidence, what-ifs, stacks: --verbose%s\n",
 		    term_style(style->colour, TERM_DIM), term_style(style->colour, TERM_PLAIN));
@@ -476,7 +476,7 @@ void report_brief(const struct verdict_result *r, const char *trace,
 	struct report_style narrow = *style;
 	struct str text = {0}, line = {0};
 
-	report_damage_text(&r->damage, &narrow, &text);
+	report_damage_text(&r->tree.damage, &narrow, &text);
 	str_printf(&text, "whyoom: %s%s%s", term_style(style->colour, style_tone(r->verdict.cause)),
 	    r->verdict.cause, term_style(style->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)

@@ -81,9 +81,9 @@ static int list_devices(
 		n++;
 	}
 	list[0].failed = f;
-	r->devices = list;
-	r->device = n ? list : NULL;
-	r->device_count = n;
+	r->devices.list = list;
+	r->devices.first = n ? list : NULL;
+	r->devices.count = n;
 	return 0;
 }
 
@@ -221,8 +221,8 @@ static int account(const struct verdict_result *r, struct device_report *d, cons
 	    .map = map,
 	    .callsites = callsites,
 	    .roles = roles,
-	    .candidates = r->candidates,
-	    .candidate_count = judged ? r->candidate_count : 0,
+	    .candidates = r->ranking.list,
+	    .candidate_count = judged ? r->ranking.count : 0,
 	    .request = d->failed && strncmp(d->space, "torch", 5) == 0 ? d->requested : 0};
 	int rc = callsites && !roles ? -ENOMEM : device_ledger_make(d, &in);
 
@@ -321,14 +321,14 @@ static int recovered(
     struct verdict_result *r, struct feed feed, const struct device_failure *judged)
 {
 	const struct spaces *s = r->model->spaces;
-	size_t count = r->recovered_count + s->failure_count - (judged != NULL),
-	       to = r->recovered_count;
-	struct recovered *grown = realloc(r->recovered, (count + 1) * sizeof(*grown));
+	size_t count = r->recoveries.count + s->failure_count - (judged != NULL),
+	       to = r->recoveries.count;
+	struct recovered *grown = realloc(r->recoveries.list, (count + 1) * sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
-	r->recovered = grown;
-	r->recovered_total += s->failure_total - (judged != NULL);
+	r->recoveries.list = grown;
+	r->recoveries.total += s->failure_total - (judged != NULL);
 	for (size_t i = 0; i < s->failure_count; i++) {
 		const struct device_failure *f = &s->failures[i];
 
@@ -342,7 +342,7 @@ static int recovered(
 		    .segment = f->segment,
 		    .stack = view(feed, f->stack)};
 	}
-	r->recovered_count = to;
+	r->recoveries.count = to;
 	/* By time, whichever space they were of. */
 	for (size_t i = 1; i < to; i++)
 		for (size_t k = i; k > 0 && grown[k].time_ns < grown[k - 1].time_ns; k--) {
@@ -433,7 +433,7 @@ static int take_over(struct verdict_result *r, struct feed feed, const struct mo
     const struct device_failure *f, struct err *err)
 {
 	int rc;
-	struct device_report *d = r->device;
+	struct device_report *d = r->devices.first;
 
 	r->failure = (struct failure_view){.kind = FAILURE_CUDA_OOM,
 	    .pid = r->failure.pid,
@@ -446,7 +446,7 @@ static int take_over(struct verdict_result *r, struct feed feed, const struct mo
 	d->frame = blamed(feed, &r->failure.stack);
 	memset(&r->verdict, 0, sizeof(r->verdict));
 	r->verdict.cause = "unknown";
-	r->candidate_count = r->what_if_count = 0;
+	r->ranking.count = r->what_ifs.count = 0;
 	rc = device_cause(r, feed, then, f, err);
 	if (!rc && account_judged(r, d, then))
 		rc = err_set(err, -ENOMEM, "no memory for the device's map");
@@ -468,18 +468,19 @@ static int take_over(struct verdict_result *r, struct feed feed, const struct mo
 static int list_spaces(
     struct verdict_result *r, const struct spaces *all, const struct spaces *then)
 {
-	r->spaces = calloc(all->count + 1, sizeof(*r->spaces));
-	if (!r->spaces)
+	r->devices.spaces = calloc(all->count + 1, sizeof(*r->devices.spaces));
+	if (!r->devices.spaces)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < all->count; i++) {
 		const struct space *sp = all->list[i], *at = spaces_find(then, sp->name);
 
 		if (sp->model->total_count)
-			r->spaces[r->space_count++] = (struct space_report){.name = sp->name,
-			    .live_bytes = at ? at->model->live_bytes : 0,
-			    .live_blocks = at ? at->model->live_count : 0,
-			    .peak_bytes = sp->model->peak_bytes,
-			    .peak_ns = sp->model->peak_ns};
+			r->devices.spaces[r->devices.space_count++] =
+			    (struct space_report){.name = sp->name,
+				.live_bytes = at ? at->model->live_bytes : 0,
+				.live_blocks = at ? at->model->live_count : 0,
+				.peak_bytes = sp->model->peak_bytes,
+				.peak_ns = sp->model->peak_ns};
 	}
 	return 0;
 }
@@ -570,8 +571,8 @@ int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
 	rc = recovered(r, feed, f);
 	if (!rc)
 		rc = list_devices(r, s, f);
-	for (size_t i = 0; i < r->device_count && !rc; i++) {
-		const struct space *sp = main_space(s, r->devices[i].number);
+	for (size_t i = 0; i < r->devices.count && !rc; i++) {
+		const struct space *sp = main_space(s, r->devices.list[i].number);
 		uint64_t event = f ? f->event : sp->peak_event;
 
 		/* After a failure all stand at the same moment. */
@@ -582,15 +583,15 @@ int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
 		}
 		if (!rc && f && !i) {
 			own = *f;
-			r->devices[0].unsaid = as_torch(feed, s, then->spaces, &own);
+			r->devices.list[0].unsaid = as_torch(feed, s, then->spaces, &own);
 			f = &own;
 		}
 		if (!rc)
-			rc = report_device(r, &r->devices[i], feed, then, f, err);
+			rc = report_device(r, &r->devices.list[i], feed, then, f, err);
 		if (!rc && !i)
 			rc = list_spaces(r, s, then->spaces);
 	}
-	if (!rc && f && r->device)
+	if (!rc && f && r->devices.first)
 		rc = take_over(r, feed, then, f, err);
 	model_free(then);
 	return rc;

@@ -7,7 +7,7 @@
 
 #include "model/space/space.h"
 #include "model/torch/torch_replay.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 #define DEVICE_STACK_STATS_LIST 5u
 

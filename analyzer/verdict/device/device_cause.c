@@ -130,12 +130,12 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 	    .result = f->result,
 	    .count = f->count};
 	struct scene scene = {.space = name,
-	    .went_count = went->count,
-	    .went_bytes = went->bytes,
-	    .failure = &refused,
-	    .failed = true,
-	    .limit_bytes = r->failure.limit_bytes,
-	    .usage_bytes = r->failure.usage_bytes,
+	    .replaced.count = went->count,
+	    .replaced.bytes = went->bytes,
+	    .end.refused = &refused,
+	    .end.failed = true,
+	    .limit.bytes = r->failure.limit_bytes,
+	    .limit.usage = r->failure.usage_bytes,
 	    .held = &r->flow.held};
 	int rc;
 
@@ -156,15 +156,16 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 	rc = set_slack(then, sp, f, r->callsites, &scene.slack);
 	if (rc)
 		return err_set(err, rc, "no memory for the device's map");
-	scene.slack.bytes = num_less(scene.slack.bytes, r->device->hidden_bytes);
-	scene.others = (struct scene_others){
-	    r->device->others_known, r->device->others, others_grown(then, sp, r->device)};
-	if (r->device->capped && r->device->free_known)
-		scene.own_limit = (struct scene_own_limit){true, r->device->free};
+	scene.slack.bytes = num_less(scene.slack.bytes, r->devices.first->hidden_bytes);
+	scene.others = (struct scene_others){.known = r->devices.first->others_known,
+	    .bytes = r->devices.first->others,
+	    .grown = others_grown(then, sp, r->devices.first)};
+	if (r->devices.first->capped && r->devices.first->free_known)
+		scene.limit.own = (struct scene_own_limit){true, r->devices.first->free};
 	rc = judge_scene(r, &scene, device_replay, feed, err);
 	if (rc)
 		return rc;
-	r->coverage.gap = gap_of(r->device);
+	r->coverage.gap = gap_of(r->devices.first);
 	decide(r, true,
 	    r->coverage.gap ? "Run it under `whyoom run`, which asks what other "
 			      "processes hold."

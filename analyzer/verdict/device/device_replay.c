@@ -60,8 +60,8 @@ static bool can_be_tried(const struct finding *f)
 static int set_candidates(
     const struct verdict_result *r, const struct caching_settings *as, struct tries *t)
 {
-	for (size_t i = 0; i < r->candidate_count; i++) {
-		const struct finding *f = &r->candidates[i].finding;
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		const struct finding *f = &r->ranking.list[i].finding;
 		struct device_rewrite *w = &t->rewrites[i];
 
 		if (!can_be_tried(f))
@@ -87,16 +87,16 @@ static struct candidate_trial trial_of(
 {
 	struct candidate_trial t = {.made = true, .fits = o->fits, .headroom = o->headroom};
 
-	if (r->device->unsaid && f->request_bytes < r->device->segment)
-		t.headroom -= (int64_t)(r->device->segment - f->request_bytes);
+	if (r->devices.first->unsaid && f->request_bytes < r->devices.first->segment)
+		t.headroom -= (int64_t)(r->devices.first->segment - f->request_bytes);
 	t.fits = t.fits && t.headroom >= 0;
 	return t;
 }
 
 static void take_outcomes(struct verdict_result *r, const struct tries *t, bool expandable)
 {
-	for (size_t i = 0; i < r->candidate_count; i++) {
-		struct candidate *c = &r->candidates[i];
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		struct candidate *c = &r->ranking.list[i];
 		const struct torch_outcome *o = &t->outcomes[t->at[i]];
 
 		if (t->at[i])
@@ -114,17 +114,16 @@ static void take_outcomes(struct verdict_result *r, const struct tries *t, bool 
 
 static void note_mismatch(struct verdict_result *r)
 {
-	if (r->note_count < NOTES_MAX)
-		r->notes[r->note_count++] =
-		    "The model of PyTorch's allocator does not make the segments that were "
-		    "recorded: what other settings would have done is not said, and what would "
-		    "have fitted without each cause is a sum of bytes, without its allocator.";
+	notes_add(&r->notes,
+	    "The model of PyTorch's allocator does not make the segments that were "
+	    "recorded: what other settings would have done is not said, and what would "
+	    "have fitted without each cause is a sum of bytes, without its allocator.");
 }
 
 static int ask(struct verdict_result *r, struct feed feed, const struct caching_settings *as,
     struct tries *t, struct err *err)
 {
-	struct device_report *d = r->device;
+	struct device_report *d = r->devices.first;
 	struct caching_settings expandable = *as, split = *as;
 	char text[64];
 	int rc = set_candidates(r, as, t);
@@ -155,7 +154,7 @@ static int ask(struct verdict_result *r, struct feed feed, const struct caching_
 
 int device_replay(struct verdict_result *r, struct feed feed, struct err *err)
 {
-	const struct device_report *d = r->device;
+	const struct device_report *d = r->devices.first;
 	struct tries t = {.count = TRY_CANDIDATES};
 	struct caching_settings as;
 	int rc;

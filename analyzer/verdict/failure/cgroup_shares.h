@@ -6,7 +6,7 @@
 #define ANALYZER_VERDICT_GROUP_H
 
 #include "verdict/failure/supervised.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* Samples of one moment, carried on; bytes. */
 struct group {

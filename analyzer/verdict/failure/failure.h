@@ -6,7 +6,7 @@
 #define ANALYZER_VERDICT_FAILURE_H
 
 #include "verdict/failure/supervised.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* How the process ended, as far as anybody saw. */
 struct ending {

@@ -6,7 +6,7 @@
 #define ANALYZER_VERDICT_OUTLOOK_H
 
 #include "verdict/failure/supervised.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* `s` may be NULL: then only what the process measured itself is known. */
 void outlook_read(const struct model *m, const struct supervised *s, struct outlook *out);

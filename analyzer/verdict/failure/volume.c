@@ -116,7 +116,7 @@ int volume_enter(struct verdict_result *r, struct feed *feed, uint64_t device, u
 	if (!v)
 		return err_set(err, -ENOMEM, "no memory for the verdict");
 	v->device = device;
-	v->siblings = r->volume_siblings;
+	v->siblings = r->tree.siblings_volume;
 	v->directory = directory_of(r, seen ? seen->name : NULL);
 	shm_feed_init(&v->feed, *feed, device);
 	v->feed.until_ns = until_ns;

@@ -7,7 +7,7 @@
 
 #include "model/heap/shm_feed.h"
 #include "verdict/failure/supervised.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* What is kept of it in a result. */
 struct volume_view {

@@ -8,7 +8,7 @@
 
 static enum role role_of(const struct verdict_result *r, uint32_t stack)
 {
-	return (enum role)framework_stack(r->known, &r->model->feed, stack).role;
+	return (enum role)framework_stack(r->frameworks.frames, &r->model->feed, stack).role;
 }
 
 /* What its stacks that hold this much of a place's bytes are known for; smaller ones are not asked.
@@ -70,7 +70,7 @@ enum role *framework_roles(
 {
 	enum role *roles = calloc(callsites->count + 1u, sizeof(*roles));
 
-	if (roles && r->known && weigh_roles(r, m, callsites, roles)) {
+	if (roles && r->frameworks.frames && weigh_roles(r, m, callsites, roles)) {
 		free(roles);
 		return NULL;
 	}
@@ -83,7 +83,8 @@ static enum role role_in(const struct verdict_result *r,
     const struct knowledge_framework *framework, const struct stack_view *stack, size_t i)
 {
 	for (i++; i-- > 0;) {
-		struct knowledge_place callsite = known_callsite(r->knowledge, &stack->symbols[i]);
+		struct knowledge_place callsite =
+		    known_callsite(r->frameworks.knowledge, &stack->symbols[i]);
 
 		if (callsite.framework == framework && callsite.role != ROLE_NONE &&
 		    callsite.role != ROLE_ALLOCATOR)
@@ -100,7 +101,7 @@ static void add_fixes(const struct verdict_result *r, struct knowledge_place cal
 			    : r->failure.kind == FAILURE_NONE	? ""
 								: "host";
 	size_t n = knowledge_fixes(
-	    r->knowledge, callsite.framework, cause, callsite.role, found, FIXES_MAX);
+	    r->frameworks.knowledge, callsite.framework, cause, callsite.role, found, FIXES_MAX);
 
 	for (size_t k = 0; k < n && *count < FIXES_MAX; k++)
 		if (knowledge_fix_applies(found[k], space))
@@ -113,9 +114,9 @@ void framework_malloc_fixes(
 	struct symbol malloc_of = {.function = "malloc", .module = r->coverage.malloc_owner};
 	struct knowledge_place callsite;
 
-	if (!r->knowledge || !malloc_of.module)
+	if (!r->frameworks.knowledge || !malloc_of.module)
 		return;
-	callsite = known_callsite(r->knowledge, &malloc_of);
+	callsite = known_callsite(r->frameworks.knowledge, &malloc_of);
 	if (callsite.framework)
 		add_fixes(r, callsite, cause, fixes, count);
 }
@@ -125,8 +126,8 @@ static void remembered_fixes(
     const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count)
 {
 	const struct knowledge_framework *python =
-	    r->knowledge ? knowledge_framework(r->knowledge, "python") : NULL;
-	uint32_t blame = r->candidate_count ? r->candidates[0].finding.blame : CALLSITE_NONE;
+	    r->frameworks.knowledge ? knowledge_framework(r->frameworks.knowledge, "python") : NULL;
+	uint32_t blame = r->ranking.count ? r->ranking.list[0].finding.blame : CALLSITE_NONE;
 
 	if (python && blame != CALLSITE_NONE && r->callsites->list[blame].remembered)
 		add_fixes(r, (struct knowledge_place){ROLE_CACHE, python}, cause, fixes, count);
@@ -150,8 +151,8 @@ static bool can_advise(const struct advice *a, const struct knowledge_framework 
 static void serving_fixes(const struct verdict_result *r, struct advice *a, const char *cause,
     struct fix *fixes, size_t *count)
 {
-	for (size_t i = 0; r->known && i < r->known->symbols.count; i++) {
-		struct knowledge_place callsite = framework_looked_at(r->known, i);
+	for (size_t i = 0; r->frameworks.frames && i < r->frameworks.frames->symbols.count; i++) {
+		struct knowledge_place callsite = framework_looked_at(r->frameworks.frames, i);
 
 		if (!can_advise(a, callsite.framework) || !callsite.framework->serves)
 			continue;
@@ -167,12 +168,12 @@ void framework_fixes(const struct verdict_result *r, const char *cause,
     const struct stack_view *stack, struct fix *fixes, size_t *count)
 {
 	struct advice advice = {.count = 0};
-	size_t frames = r->knowledge ? stack->count : 0;
+	size_t frames = r->frameworks.knowledge ? stack->count : 0;
 
 	remembered_fixes(r, cause, fixes, count);
 	for (size_t i = 2 * frames; i-- > 0;) {
 		struct knowledge_place callsite =
-		    known_callsite(r->knowledge, &stack->symbols[i % frames]);
+		    known_callsite(r->frameworks.knowledge, &stack->symbols[i % frames]);
 
 		if (!can_advise(&advice, callsite.framework))
 			continue;

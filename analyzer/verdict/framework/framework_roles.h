@@ -6,7 +6,7 @@
 #define ANALYZER_VERDICT_KNOWN_H
 
 #include "verdict/framework/framework_frames.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* The role of the innermost frame that has one, of most of what lives at
  * each place (of its heaviest stack where nothing does), NONE where that has none; to be freed.

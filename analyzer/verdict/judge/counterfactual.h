@@ -7,7 +7,7 @@
 #define ANALYZER_VERDICT_COUNTERFACTUAL_H
 
 #include "model/heap/peak_trend.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 struct replay_result {
 	uint64_t live, live_start; /* really: at the moment, when the growth began */

@@ -5,9 +5,17 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/* What a process has resident before its first own allocation: libraries' data, stacks, the loader.
- */
-#define BASE_BYTES (8ull << 20)
+#include "util/tuned.h"
+
+TUNED(uint64_t, BASE_BYTES, 8ull << 20,
+    "libraries' data, stacks and the loader: a process has 2 to 6 MiB of them resident before its "
+    "own first allocation");
+TUNED(uint64_t, SEEN_PART, 2,
+    "below half, what was recorded cannot tell the cause: most of the memory is something else");
+TUNED(uint64_t, LOST_EVENTS_PART, 20,
+    "one event in twenty; with fewer lost, the counts of a call site still have the right order");
+TUNED(uint64_t, LOST_BYTES_PART, 4,
+    "a quarter of the peak; less than that is smaller than the largest call site nearly always");
 
 #define DAMAGED_NEXT                                                                               \
 	"Keep the trace on a disk that keeps what is written to it, and copy all of it; `whyoom "  \
@@ -88,14 +96,14 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 		*next =
 		    "Check that the program is dynamically linked and not setuid, and that nothing "
 		    "clears LD_PRELOAD; run it under `whyoom run`.";
-	} else if (resident > BASE_BYTES && seen < (resident - BASE_BYTES) / 2 &&
+	} else if (resident > BASE_BYTES && seen < (resident - BASE_BYTES) / SEEN_PART &&
 		   facts->damage.share > 0) {
 		out->gap = "the trace is damaged, and most of the resident memory was acquired "
 			   "in what is missing of it";
 		*next = DAMAGED_NEXT;
 	} else if (facts->rights.stopped_ns &&
-		   (facts->dropped[TRACE_DROP_RIGHTS] > m->events / 20 ||
-		       facts->dropped_bytes > m->peak_bytes / 4)) {
+		   (facts->dropped[TRACE_DROP_RIGHTS] > m->events / LOST_EVENTS_PART ||
+		       facts->dropped_bytes > m->peak_bytes / LOST_BYTES_PART)) {
 		out->gap = "rights were given up, and from then on it could not be recorded";
 		*next = facts->rights.reason == TRACE_RIGHT_SECCOMP
 			    ? "Run it without its seccomp sandbox, or with a filter that allows "
@@ -103,7 +111,7 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 			    : "Start it with the rights given up already: setpriv --reuid USER "
 			      "--clear-groups whyoom run -o DIR -- COMMAND, where DIR is that "
 			      "user's.";
-	} else if (resident > BASE_BYTES && seen < (resident - BASE_BYTES) / 2) {
+	} else if (resident > BASE_BYTES && seen < (resident - BASE_BYTES) / SEEN_PART) {
 		out->gap = "most of the resident memory was not acquired through anything that was "
 			   "recorded";
 		*next =
@@ -114,7 +122,8 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 			   "they are lost";
 		out->blurred = true;
 		*next = "Keep the trace on a disk that keeps what is written to it.";
-	} else if (out->lost_events > m->events / 20 || out->lost_bytes > m->peak_bytes / 4) {
+	} else if (out->lost_events > m->events / LOST_EVENTS_PART ||
+		   out->lost_bytes > m->peak_bytes / LOST_BYTES_PART) {
 		out->gap = "too many events were lost";
 		out->blurred = true;
 		*next =

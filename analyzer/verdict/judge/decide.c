@@ -37,7 +37,7 @@ void decide_blame(struct verdict_result *r, size_t i)
 
 static enum role role_at(struct verdict_result *r, size_t i)
 {
-	return framework_frame(r->known, &r->verdict.blame.stack.symbols[i]).role;
+	return framework_frame(r->frameworks.frames, &r->verdict.blame.stack.symbols[i]).role;
 }
 
 /* Of a framework's own allocator, the first frame around it that is known for something. */
@@ -148,7 +148,7 @@ static void blame(struct verdict_result *r, const struct finding *f)
 		if (s->function && strcmp(s->function, main->function) == 0 &&
 		    s->line == main->line) {
 			r->verdict.blame.frame = i;
-			if (r->known) {
+			if (r->frameworks.frames) {
 				leave_allocator(r);
 				if (strcmp(f->cause, "state-retention") == 0)
 					enter_store(r, main->owner);
@@ -236,15 +236,15 @@ static void kill_evidence(struct verdict_result *r)
 static bool unexplained(const struct verdict_result *r, bool failed)
 {
 	return !failed &&
-	       (r->at_limit ||
+	       (r->kill.at_limit ||
 		   (r->kill.killed && (r->kill.rising || r->kill.counter != KILL_COUNTER_QUIET)));
 }
 
 void decide(struct verdict_result *r, bool failed, const char *next)
 {
 	struct verdict *v = &r->verdict;
-	const struct candidate *best = r->candidate_count ? &r->candidates[0] : NULL;
-	const struct candidate *second = r->candidate_count > 1 ? &r->candidates[1] : NULL;
+	const struct candidate *best = r->ranking.count ? &r->ranking.list[0] : NULL;
+	const struct candidate *second = r->ranking.count > 1 ? &r->ranking.list[1] : NULL;
 	double sure = best ? best->confidence : 0;
 
 	/* Losses blur; a shape that is clear in spite of them is still there. */
@@ -253,7 +253,7 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 				(double)(r->model->events + r->coverage.lost_events);
 	/* What is missing of the trace may be as much as its share of what was recorded, and all of
 	 * that may speak for something else. */
-	sure *= 1 - r->damage.share;
+	sure *= 1 - r->tree.damage.share;
 	v->cause = "unknown";
 	v->confidence = 0;
 	v->next = next ? next : what_next(r);
@@ -291,8 +291,9 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 
 static void add_what_if(struct verdict_result *r, const char *change, bool fits, double headroom)
 {
-	if (r->what_if_count < WHAT_IF_MAX && change)
-		r->what_if[r->what_if_count++] = (struct what_if){change, fits, (int64_t)headroom};
+	if (r->what_ifs.count < WHAT_IF_MAX && change)
+		r->what_ifs.list[r->what_ifs.count++] =
+		    (struct what_if){change, fits, (int64_t)headroom};
 }
 
 void decide_what_ifs(struct verdict_result *r)
@@ -315,14 +316,16 @@ void decide_what_ifs(struct verdict_result *r)
 
 	if (r->failure.kind == FAILURE_NONE)
 		return;
-	for (size_t i = 0; i < r->candidate_count; i++)
+	for (size_t i = 0; i < r->ranking.count; i++)
 		for (size_t w = 0; w < sizeof(words) / sizeof(*words); w++)
-			if (strcmp(words[w].cause, r->candidates[i].finding.cause) == 0)
-				add_what_if(r, words[w].change, r->candidates[i].fits,
-				    (double)r->candidates[i].headroom);
-	for (size_t i = 0; r->failure.kind == FAILURE_CUDA_OOM && i < r->device->setting_count; i++)
-		add_what_if(r, r->device->settings[i].change, r->device->settings[i].fits,
-		    (double)r->device->settings[i].headroom);
+			if (strcmp(words[w].cause, r->ranking.list[i].finding.cause) == 0)
+				add_what_if(r, words[w].change, r->ranking.list[i].fits,
+				    (double)r->ranking.list[i].headroom);
+	for (size_t i = 0;
+	     r->failure.kind == FAILURE_CUDA_OOM && i < r->devices.first->setting_count; i++)
+		add_what_if(r, r->devices.first->settings[i].change,
+		    r->devices.first->settings[i].fits,
+		    (double)r->devices.first->settings[i].headroom);
 	if (r->failure.limit != LIMIT_NONE && r->failure.limit != LIMIT_UNKNOWN &&
 	    r->failure.limit != LIMIT_MAPPINGS)
 		add_what_if(r, "twice the limit", room + (double)r->failure.limit_bytes >= 0,

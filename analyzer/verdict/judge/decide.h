@@ -5,7 +5,7 @@
 #ifndef ANALYZER_VERDICT_DECIDE_H
 #define ANALYZER_VERDICT_DECIDE_H
 
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* Fills r->verdict but for the words, from r->candidates, r->places and r->coverage. `next`: what
  * to record next time where that is known already, or NULL. */

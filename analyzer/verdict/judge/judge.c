@@ -32,23 +32,23 @@ static void weigh_against_others(const struct scene *scene, struct finding *f)
 {
 	uint64_t claimed = f->bytes + f->request_bytes + f->other_bytes;
 
-	if (scene->work && scene->failed)
+	if (scene->work && scene->end.failed)
 		f->strength *=
-		    dominance((double)claimed, (double)num_less(scene->usage_bytes, claimed));
+		    dominance((double)claimed, (double)num_less(scene->limit.usage, claimed));
 }
 
 static void detect(const struct scene *scene, struct verdict_result *r)
 {
-	r->candidate_count = 0;
-	for (size_t i = 0; detectors[i] && r->candidate_count < CANDIDATES_MAX; i++) {
-		struct candidate *c = &r->candidates[r->candidate_count];
+	r->ranking.count = 0;
+	for (size_t i = 0; detectors[i] && r->ranking.count < CANDIDATES_MAX; i++) {
+		struct candidate *c = &r->ranking.list[r->ranking.count];
 
 		memset(c, 0, sizeof(*c));
 		if (detectors[i]->judge(scene, &c->finding) != 0)
 			continue;
 		leave_out_unused(scene->callsites, &c->finding);
 		weigh_against_others(scene, &c->finding);
-		r->candidate_count++;
+		r->ranking.count++;
 	}
 }
 
@@ -59,8 +59,8 @@ static void growth_starts(
 {
 	uint64_t start = callsites->moment_ns;
 
-	for (size_t i = 0; i < r->candidate_count; i++) {
-		const struct finding *f = &r->candidates[i].finding;
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		const struct finding *f = &r->ranking.list[i].finding;
 		const struct callsite *p =
 		    f->blame == CALLSITE_NONE ? NULL : &callsites->list[f->blame];
 
@@ -70,8 +70,8 @@ static void growth_starts(
 		    f->strength >= RANK_STRENGTH_MIN && p->first_ns < start)
 			start = p->first_ns;
 	}
-	for (size_t i = 0; i < r->candidate_count; i++) {
-		struct finding *f = &r->candidates[i].finding;
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		struct finding *f = &r->ranking.list[i].finding;
 
 		if (!f->start_ns)
 			f->start_ns = start;
@@ -84,8 +84,8 @@ static void growth_starts(
 static void set_slack(
     const struct verdict_result *r, const struct scene *scene, struct replay_result *replays)
 {
-	for (size_t i = 0; i < r->candidate_count; i++) {
-		uint64_t then = host_slack_at(scene->model, r->candidates[i].finding.start_ns);
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		uint64_t then = host_slack_at(scene->model, r->ranking.list[i].finding.start_ns);
 
 		/* What an allocator keeps to grow into is no growth, nor does it lie between
 		 * blocks: it is there with the first of them. */
@@ -98,11 +98,11 @@ int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial
     struct feed feed, struct err *err)
 {
 	struct replay_result replays[CANDIDATES_MAX];
-	struct rank_input in = {.limit_bytes = scene->limit_bytes,
-	    .usage_bytes = scene->usage_bytes,
-	    .request_bytes = scene->failed ? r->failure.requested_bytes : 0,
+	struct rank_input in = {.limit_bytes = scene->limit.bytes,
+	    .usage_bytes = scene->limit.usage,
+	    .request_bytes = scene->end.failed ? r->failure.requested_bytes : 0,
 	    .others_grown = scene->others.grown,
-	    .failed = scene->failed};
+	    .failed = scene->end.failed};
 	enum role *roles = framework_roles(r, scene->model, scene->callsites);
 	struct scene full = *scene;
 	int rc = 0;
@@ -112,13 +112,13 @@ int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial
 	full.roles = roles;
 	detect(&full, r);
 	free(roles);
-	growth_starts(r, scene->callsites, scene->since_ns);
+	growth_starts(r, scene->callsites, scene->end.since_ns);
 	memset(replays, 0, sizeof(replays));
-	if (scene->failed)
-		rc = counterfactual_replay(feed, scene->space, scene->callsites, r->candidates,
-		    r->candidate_count, replays, err);
+	if (scene->end.failed)
+		rc = counterfactual_replay(feed, scene->space, scene->callsites, r->ranking.list,
+		    r->ranking.count, replays, err);
 	else
-		for (size_t i = 0; i < r->candidate_count; i++)
+		for (size_t i = 0; i < r->ranking.count; i++)
 			replays[i].live = scene->model->peak_bytes;
 	if (!rc && trial)
 		rc = trial(r, feed, err);
@@ -126,6 +126,6 @@ int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial
 		return rc;
 	if (!scene->space && scene->slack.known)
 		set_slack(r, scene, replays);
-	rank_candidates(&in, r->candidates, replays, r->candidate_count);
+	rank_candidates(&in, r->ranking.list, replays, r->ranking.count);
 	return 0;
 }

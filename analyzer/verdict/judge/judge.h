@@ -5,7 +5,7 @@
 #ifndef ANALYZER_VERDICT_JUDGE_H
 #define ANALYZER_VERDICT_JUDGE_H
 
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* Asks the space's own allocator about r->candidates: fills their trials. 0 or negative, err
  * filled. */

@@ -230,8 +230,8 @@ int put_off_read(const struct verdict_result *r, struct feed feed, uint32_t devi
 	d.host = device == PUT_OFF_HOST;
 	snprintf(d.name, sizeof(d.name), "torch:%u", (unsigned)device);
 	d.by_lanes = !r->flow.requests || requests_source(r->flow.requests) >= REQUESTS_TASKS;
-	stages_init(&stages, &feed, r->known);
-	d.requests = requests_new(r->known ? in_request : NULL, &stages);
+	stages_init(&stages, &feed, r->frameworks.frames);
+	d.requests = requests_new(r->frameworks.frames ? in_request : NULL, &stages);
 	rc = d.requests ? 0 : -ENOMEM;
 	feed_progress(&feed, "reading what could be put off");
 	while (!rc && (more = feed.next(feed.self, &e, err)) == 1) {

@@ -12,7 +12,7 @@
 #define ANALYZER_VERDICT_PUT_OFF_H
 
 #include "model/torch/torch_replay.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* One request, or a thread or task that stands for one. */
 struct put_off_unit {

@@ -5,7 +5,7 @@
 #define ANALYZER_VERDICT_RANK_H
 
 #include "verdict/judge/counterfactual.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 struct rank_input {
 	uint64_t limit_bytes, usage_bytes, request_bytes;

@@ -7,7 +7,7 @@
 #ifndef ANALYZER_VERDICT_CLASSES_H
 #define ANALYZER_VERDICT_CLASSES_H
 
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 enum live_class {
 	CLASS_WEIGHTS,

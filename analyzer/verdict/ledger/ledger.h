@@ -7,7 +7,7 @@
 
 #include "verdict/failure/supervised.h"
 #include "verdict/failure/volume.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 struct ledger_input {
 	const struct model *model;

@@ -96,8 +96,8 @@ static int follow_space(struct verdict_result *r, struct feed feed)
 
 	if (!f)
 		return 0;
-	r->flow.space = flow_space_new(feed, r->known, r->model->spaces->list[f->space]->name,
-	    f->event ? f->event : UINT64_MAX);
+	r->flow.space = flow_space_new(feed, r->frameworks.frames,
+	    r->model->spaces->list[f->space]->name, f->event ? f->event : UINT64_MAX);
 	return r->flow.space ? 0 : -ENOMEM;
 }
 
@@ -112,8 +112,8 @@ int flow_read(
 	int rc;
 
 	flow_fini(flow);
-	stages_init(&stages, &feed, r->known);
-	flow->requests = requests_new(r->known ? in_request : NULL, &stages);
+	stages_init(&stages, &feed, r->frameworks.frames);
+	flow->requests = requests_new(r->frameworks.frames ? in_request : NULL, &stages);
 	if (!flow->requests || follow_space(r, feed))
 		return err_set(err, -ENOMEM, "no memory for the requests");
 	rc = proportion_init(&proportion, callsites, f ? f->size : 0);
@@ -147,9 +147,9 @@ int flow_read_on(struct verdict_result *r, struct err *err)
 void flow_settle(struct verdict_result *r)
 {
 	struct phases *p = &r->flow.phases;
-	bool loading = r->candidate_count && r->verdict.cause &&
+	bool loading = r->ranking.count && r->verdict.cause &&
 		       strcmp(r->verdict.cause, "oversized-model") == 0 &&
-		       !r->candidates[0].finding.late;
+		       !r->ranking.list[0].finding.late;
 
 	if (loading && p->count > 1 && !p->list[0].marked && !p->list[1].marked &&
 	    r->flow.requests && !r->flow.requests->begun) {
@@ -169,7 +169,7 @@ static int read_space(struct verdict_result *r, struct feed feed, const struct m
 	if (flow->space && strcmp(flow_space_name(flow->space), name) == 0)
 		return 0;
 	flow_space_free(flow->space);
-	flow->space = flow_space_new(feed, r->known, name, then->others);
+	flow->space = flow_space_new(feed, r->frameworks.frames, name, then->others);
 	if (!flow->space)
 		return err_set(err, -ENOMEM, "no memory for the requests");
 	rc = feed.rewind(feed.self, err);

@@ -6,7 +6,7 @@
 #define ANALYZER_VERDICT_FLOW_H
 
 #include "model/space/space.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* Of the host, for `places`. Fills r->flow, which is empty or of an earlier reading. 0; negative
  * errno with err. */

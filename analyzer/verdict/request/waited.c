@@ -32,7 +32,7 @@ int waited_read(
     struct verdict_result *r, struct feed feed, const struct failure *refused, struct err *err)
 {
 	struct verdict *v = &r->verdict;
-	uint32_t callsite = r->candidate_count ? r->candidates[0].finding.blame : CALLSITE_NONE;
+	uint32_t callsite = r->ranking.count ? r->ranking.list[0].finding.blame : CALLSITE_NONE;
 	struct waiting waiting;
 	int rc;
 
@@ -40,8 +40,9 @@ int waited_read(
 	    !waiting_possible(&feed, r->callsites, callsite))
 		return 0;
 	/* A frame that is known for something says more than who asked for it. */
-	if (r->known && v->blame.stack.count &&
-	    framework_frame(r->known, &v->blame.stack.symbols[v->blame.frame]).role != ROLE_NONE)
+	if (r->frameworks.frames && v->blame.stack.count &&
+	    framework_frame(r->frameworks.frames, &v->blame.stack.symbols[v->blame.frame]).role !=
+		ROLE_NONE)
 		return 0;
 	rc = waiting_read(feed, r->callsites, callsite, refused, &waiting, err);
 	if (rc || !waiting.stack)

@@ -5,7 +5,7 @@
 #ifndef ANALYZER_VERDICT_WAITED_H
 #define ANALYZER_VERDICT_WAITED_H
 
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* After decide(): changes r->verdict.blame, and adds evidence, where one line waited. `refused`: of
  * r->places, or NULL. 0 or negative, err filled. */

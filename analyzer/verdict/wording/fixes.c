@@ -57,9 +57,9 @@ static void volume_fixes(
 /* What the winner's finding asks for, where it is a special case of its cause. */
 static bool asks_for(const struct verdict_result *r, const char *cause, const char *fix)
 {
-	const struct finding *f = &r->candidates[0].finding;
+	const struct finding *f = &r->ranking.list[0].finding;
 
-	return r->candidate_count && strcmp(f->cause, cause) == 0 && f->fix &&
+	return r->ranking.count && strcmp(f->cause, cause) == 0 && f->fix &&
 	       strcmp(f->fix, fix) == 0;
 }
 

@@ -6,7 +6,7 @@
 #define ANALYZER_VERDICT_FIXES_H
 
 #include "util/arena.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* Of the frameworks in the blamed stack, or else in that of the request that failed; then those for
  * any program. */

@@ -39,8 +39,8 @@ static void add_blame(struct str *s, const struct verdict_result *r)
 
 static const struct callsite *main_callsite(const struct verdict_result *r)
 {
-	return r->candidate_count && r->candidates[0].finding.blame != CALLSITE_NONE
-		   ? &r->callsites->list[r->candidates[0].finding.blame]
+	return r->ranking.count && r->ranking.list[0].finding.blame != CALLSITE_NONE
+		   ? &r->callsites->list[r->ranking.list[0].finding.blame]
 		   : NULL;
 }
 
@@ -74,14 +74,14 @@ static void add_end(struct str *s, const struct verdict_result *r)
 	switch (f->kind) {
 	case FAILURE_HOST_ALLOC:
 	case FAILURE_PYTHON_MEMORYERROR:
-		if (r->at_limit) {
+		if (r->kill.at_limit) {
 			str_puts(s, ". It ended with an error");
 			add_left(s, r);
 			break;
 		}
 		str_printf(
 		    s, ". The request that failed, for %s", fmt_size(&a, f->requested_bytes));
-		if (r->elsewhere.device)
+		if (r->tree.elsewhere.device)
 			str_printf(s, " in process %u", f->pid);
 		str_puts(s, ", did not fit");
 		if (r->volume)
@@ -102,7 +102,7 @@ static void add_end(struct str *s, const struct verdict_result *r)
 			    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
 		break;
 	case FAILURE_BUS:
-		if (r->elsewhere.device)
+		if (r->tree.elsewhere.device)
 			str_printf(s, ". Process %u", f->pid);
 		else
 			str_puts(s, ". It");
@@ -126,7 +126,8 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 	struct fmt a, b, c;
 	uint64_t last = p->size.last;
 
-	if (!p->size.grows && r->callsites->proportion.callsite == r->candidates[0].finding.blame) {
+	if (!p->size.grows &&
+	    r->callsites->proportion.callsite == r->ranking.list[0].finding.blame) {
 		add_blame(s, r);
 		str_printf(s,
 		    " allocates in proportion to the request's input: %s for the last one, of %s, "
@@ -150,7 +151,7 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 	if (!p->size.grows) {
 		add_blame(s, r);
 		str_printf(s, " keeps %s, and each step goes through all that is kept again",
-		    fmt_size(&a, r->candidates[0].finding.bytes));
+		    fmt_size(&a, r->ranking.list[0].finding.bytes));
 		add_end(s, r);
 		return;
 	}
@@ -170,7 +171,7 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 static void leak(struct str *s, const struct verdict_result *r)
 {
 	const struct callsite *p = main_callsite(r);
-	uint64_t all = r->candidates[0].finding.bytes;
+	uint64_t all = r->ranking.list[0].finding.bytes;
 	struct fmt a, b, c;
 
 	str_printf(s, "%s leaked in ", fmt_size(&c, all));
@@ -195,7 +196,7 @@ static void state_retention(struct str *s, const struct verdict_result *r)
 
 	add_blame(s, r);
 	str_printf(s, " keeps %s without a bound: %s ",
-	    fmt_size(&b, r->candidates[0].finding.bytes), fmt_count(&a, p->keep.count));
+	    fmt_size(&b, r->ranking.list[0].finding.bytes), fmt_count(&a, p->keep.count));
 	if (p->copies_of != CALLSITE_NONE && p->size.grows) {
 		state = &r->callsites->list[p->copies_of];
 		str_puts(s, "copies of what ");
@@ -217,7 +218,7 @@ static void state_retention(struct str *s, const struct verdict_result *r)
 
 static void oversized(struct str *s, const struct verdict_result *r)
 {
-	const struct finding *f = &r->candidates[0].finding;
+	const struct finding *f = &r->ranking.list[0].finding;
 	struct fmt a, b;
 
 	if (f->copied) {
@@ -265,7 +266,7 @@ static uint64_t live(const struct verdict_result *r)
 
 static void oversized_model(struct str *s, const struct verdict_result *r)
 {
-	const struct finding *f = &r->candidates[0].finding;
+	const struct finding *f = &r->ranking.list[0].finding;
 	uint64_t most = main_callsite(r)->live_bytes;
 	struct fmt a, b;
 
@@ -292,7 +293,7 @@ static void oversized_model(struct str *s, const struct verdict_result *r)
 
 static void batch_prealloc(struct str *s, const struct verdict_result *r)
 {
-	const struct finding *f = &r->candidates[0].finding;
+	const struct finding *f = &r->ranking.list[0].finding;
 	const struct callsite *p = main_callsite(r);
 	struct fmt a, b, c;
 
@@ -319,7 +320,7 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 static void concurrency(struct str *s, const struct verdict_result *r)
 {
 	const char *unit = requests_held_unit(&r->flow.held);
-	const struct finding *f = &r->candidates[0].finding;
+	const struct finding *f = &r->ranking.list[0].finding;
 	struct fmt a, b, c;
 
 	if (main_callsite(r)->backlog.grows) {
@@ -362,7 +363,7 @@ static bool lies_in_arenas(const struct finding *f)
 
 static void fragmentation(struct str *s, const struct verdict_result *r)
 {
-	const struct finding *f = &r->candidates[0].finding;
+	const struct finding *f = &r->ranking.list[0].finding;
 	struct fmt a, b;
 
 	if (r->failure.kind == FAILURE_CUDA_OOM)
@@ -396,16 +397,16 @@ static void external(struct str *s, const struct verdict_result *r)
 {
 	struct fmt a, b, c;
 
-	if (strcmp(r->candidates[0].finding.fix, FIX_STACKS) == 0) {
+	if (strcmp(r->ranking.list[0].finding.fix, FIX_STACKS) == 0) {
 		str_printf(s,
 		    "The limit of %s (%s) is below what this process needs, which does not grow: "
 		    "its threads' stacks take %s, and %s more are in use",
 		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
-		    fmt_size(&b, r->candidates[0].finding.other_bytes), fmt_size(&c, live(r)));
+		    fmt_size(&b, r->ranking.list[0].finding.other_bytes), fmt_size(&c, live(r)));
 		add_end(s, r);
 		return;
 	}
-	if (r->candidates[0].finding.steady) {
+	if (r->ranking.list[0].finding.steady) {
 		str_printf(s,
 		    "The limit of %s (%s) is below what this process needs, which does "
 		    "not grow: %s were in use",
@@ -416,11 +417,11 @@ static void external(struct str *s, const struct verdict_result *r)
 	}
 	if (r->volume)
 		str_printf(s, "Files that no recorded process has mapped take %s, this process %s",
-		    fmt_size(&a, r->candidates[0].finding.other_bytes),
+		    fmt_size(&a, r->ranking.list[0].finding.other_bytes),
 		    fmt_size(&b, volume_shares(r).own));
 	else
 		str_printf(s, "Other processes hold %s of the memory, this process %s",
-		    fmt_size(&a, r->candidates[0].finding.other_bytes), fmt_size(&b, live(r)));
+		    fmt_size(&a, r->ranking.list[0].finding.other_bytes), fmt_size(&b, live(r)));
 	add_end(s, r);
 }
 
@@ -444,22 +445,23 @@ static void healthy(struct str *s, const struct verdict_result *r)
 		    fmt_size(&c, free_of(l)), fmt_size(&b, l->limit_bytes),
 		    limit_kind_name(l->limit));
 	str_putc(s, '.');
-	for (size_t i = 0; i < r->device_count; i++)
-		if (r->devices[i].ledger.limit != LIMIT_NONE)
+	for (size_t i = 0; i < r->devices.count; i++)
+		if (r->devices.list[i].ledger.limit != LIMIT_NONE)
 			str_printf(s, " %s of the %s of %s stayed free.",
-			    fmt_size(&b, free_of(&r->devices[i].ledger)),
-			    fmt_size(&a, r->devices[i].ledger.limit_bytes), r->devices[i].device);
+			    fmt_size(&b, free_of(&r->devices.list[i].ledger)),
+			    fmt_size(&a, r->devices.list[i].ledger.limit_bytes),
+			    r->devices.list[i].device);
 	if (r->kill.killed && !kill_with_memory_left(&r->kill))
 		str_puts(s, r->kill.seen ? " It was killed by SIGKILL, but not by the kernel's OOM "
 					   "killer, whose count did not rise, and its memory did "
 					   "not rise towards the end."
 					 : " How it ended was not seen; the kernel's count of OOM "
 					   "kills did not rise.");
-	if (r->recovered_total)
+	if (r->recoveries.total)
 		str_printf(s, " The program went on after %s refused request%s.",
-		    fmt_count(&a, r->recovered_total), r->recovered_total == 1 ? "" : "s");
-	for (size_t i = 0; i < r->candidate_count; i++) {
-		const struct candidate *k = &r->candidates[i];
+		    fmt_count(&a, r->recoveries.total), r->recoveries.total == 1 ? "" : "s");
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		const struct candidate *k = &r->ranking.list[i];
 		const struct callsite *p;
 		bool grew;
 
@@ -550,15 +552,15 @@ static void unknown(struct str *s, const struct verdict_result *r)
 		str_printf(s, "The cause cannot be told: %s.", r->coverage.gap);
 	else if (r->kill.killed && r->failure.kind == FAILURE_NONE)
 		unexplained(s, r);
-	else if (r->at_limit && r->failure.kind == FAILURE_NONE) {
+	else if (r->kill.at_limit && r->failure.kind == FAILURE_NONE) {
 		str_puts(s, "It ended with an error");
 		add_left(s, r);
 		str_puts(s, ", but no refused request was recorded");
 	} else {
 		str_puts(s, "The evidence does not decide");
 	}
-	for (size_t i = 0; i < r->candidate_count && named < 2 && !r->coverage.gap; i++) {
-		const struct candidate *k = &r->candidates[i];
+	for (size_t i = 0; i < r->ranking.count && named < 2 && !r->coverage.gap; i++) {
+		const struct candidate *k = &r->ranking.list[i];
 
 		if (strcmp(k->finding.cause, "healthy") == 0 || k->finding.blame == CALLSITE_NONE)
 			continue;

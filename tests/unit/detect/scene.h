@@ -71,8 +71,8 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 	t->scene.model = t->m;
 	t->scene.callsites = t->p;
 	stage_requests(t, feed);
-	t->scene.failure = model_failure(t->m);
-	t->scene.failed = failed;
+	t->scene.end.refused = model_failure(t->m);
+	t->scene.end.failed = failed;
 	t->scene.slack.pinned_by = CALLSITE_NONE;
 	for (uint32_t i = 0; i < t->p->count; i++)
 		if (t->pinned_by && strcmp(t->p->list[i].function, t->pinned_by) == 0)

@@ -64,8 +64,8 @@ static void test_stacks(void **state)
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
 		struct staged t = {.s = script_new(),
-		    .scene = {.stack_bytes = tries[i].threads * SIZE,
-			.threads = tries[i].threads,
+		    .scene = {.limit.stacks = tries[i].threads * SIZE,
+			.limit.threads = tries[i].threads,
 			.sampled = tries[i].sampled}};
 
 		serve(&t, 200, 8, 8);
@@ -83,7 +83,7 @@ static void test_workers(void **state)
 {
 	for (int leaks = 0; leaks < 2; leaks++) {
 		struct staged t = {.s = script_new(),
-		    .scene = {.workers = {7, 700000000}, .limit_bytes = 800000000}};
+		    .scene = {.others.workers = {7, 700000000}, .limit.bytes = 800000000}};
 		uint32_t work = script_stack(t.s, "main;answer;embed");
 		struct finding f;
 
@@ -105,7 +105,7 @@ static void test_workers(void **state)
 			assert_true(t.f.strength >= 0.8);
 			assert_int_equal(detect_oversized_intermediate.judge(&t.scene, &f), 0);
 			assert_true(f.strength < 0.3);
-			t.scene.workers = (struct scene_workers){0};
+			t.scene.others.workers = (struct scene_workers){0};
 			assert_int_equal(detect_oversized_intermediate.judge(&t.scene, &f), 0);
 			assert_true(f.strength > 0.8);
 		}

@@ -63,9 +63,9 @@ static void lower(struct staged *t, uint64_t request, uint64_t limit, int kept)
 	}
 	script_failed(t->s, work, request);
 	t->scene.space = "torch:0";
-	t->scene.limit_bytes = limit;
-	t->scene.usage_bytes = 1000000;
-	t->scene.own_limit = (struct scene_own_limit){.known = kept >= 0, .kept_back = 4000000};
+	t->scene.limit.bytes = limit;
+	t->scene.limit.usage = 1000000;
+	t->scene.limit.own = (struct scene_own_limit){.known = kept >= 0, .kept_back = 4000000};
 	stage(t, &detect_external, true);
 }
 
@@ -141,8 +141,8 @@ static void plateau(struct staged *t, uint64_t kept, bool thread)
 		e->api = TRACE_API_THREAD;
 		e->u.failed.why = TRACE_FAIL_ERRNO;
 	}
-	t->scene.limit_bytes = 2000000;
-	t->scene.usage_bytes = 1900000;
+	t->scene.limit.bytes = 2000000;
+	t->scene.limit.usage = 1900000;
 	stage(t, &detect_external, true);
 }
 
@@ -186,8 +186,8 @@ static void start(struct staged *t, uint64_t own, const char *at)
 		script_alloc(t->s, import, 100000);
 	if (at)
 		script_failed(t->s, script_stack(t->s, at), 1000000);
-	t->scene.limit_bytes = 60000000;
-	t->scene.usage_bytes = 59900000;
+	t->scene.limit.bytes = 60000000;
+	t->scene.limit.usage = 59900000;
 	stage(t, &detect_external, true);
 }
 
@@ -228,9 +228,9 @@ static void reload(struct staged *t, uint64_t request, uint64_t limit, uint64_t 
 			script_alloc(t->s, keep, kept);
 	}
 	script_failed(t->s, work, request);
-	t->scene.limit_bytes = limit;
-	t->scene.usage_bytes = 1500000 + 200 * kept;
-	t->scene.virtual = true;
+	t->scene.limit.bytes = limit;
+	t->scene.limit.usage = 1500000 + 200 * kept;
+	t->scene.limit.is_virtual = true;
 	stage(t, &detect_external, true);
 }
 
@@ -273,9 +273,9 @@ static void test_just_reached(void **state)
 	}
 	script_release(t.s, script_alloc(t.s, work, 20000));
 	script_failed(t.s, work, 10000);
-	t.scene.limit_bytes = 5005000;
-	t.scene.usage_bytes = 5000000;
-	t.scene.virtual = true;
+	t.scene.limit.bytes = 5005000;
+	t.scene.limit.usage = 5000000;
+	t.scene.limit.is_virtual = true;
 	stage(&t, &detect_external, true);
 	assert_true(t.rc == DETECT_SILENT || (t.f.strength < 0.8 && t.f.trend_bytes > 2000000));
 	strike(&t);
@@ -292,10 +292,10 @@ static void test_stacks(void **state)
 		for (int i = 0; grows && i < 40; i++)
 			script_alloc(t.s, script_stack(t.s, "main;keep"), 1000000);
 		script_failed(t.s, script_stack(t.s, "main;begin"), 8000000);
-		t.scene.limit_bytes = 128000000;
-		t.scene.usage_bytes = 122000000;
-		t.scene.virtual = true;
-		t.scene.stack_bytes = grows ? 80000000 : 120000000;
+		t.scene.limit.bytes = 128000000;
+		t.scene.limit.usage = 122000000;
+		t.scene.limit.is_virtual = true;
+		t.scene.limit.stacks = grows ? 80000000 : 120000000;
 		stage(&t, &detect_external, true);
 		if (grows) {
 			assert_true(t.rc == DETECT_SILENT || t.f.strength <= 0.3);

@@ -5,6 +5,7 @@
 
 #include "model/script.h"
 #include "reduce/steps.h"
+#include "verdict/verdict.h"
 
 #define MIB (1ull << 20)
 

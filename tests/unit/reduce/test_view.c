@@ -3,6 +3,7 @@
 
 #include "model/script.h"
 #include "reduce/view.h"
+#include "verdict/verdict.h"
 
 #define MIB (1ull << 20)
 #define LIMIT (100 * MIB)

@@ -6,6 +6,7 @@
 
 #include "model/script.h"
 #include "report/report.h"
+#include "verdict/verdict.h"
 
 static inline struct script *sample(struct verdict_result *r)
 {

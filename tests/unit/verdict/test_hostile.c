@@ -145,8 +145,8 @@ static void check_verdict(const struct verdict_result *r)
 	assert_true(r->failure.kind != FAILURE_NONE || strcmp(v->cause, "healthy") == 0 ||
 		    strcmp(v->cause, "unknown") == 0);
 	assert_true(strcmp(v->cause, "healthy") != 0 || r->failure.kind == FAILURE_NONE);
-	for (size_t i = 0; i < r->candidate_count; i++) {
-		const struct candidate *c = &r->candidates[i];
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		const struct candidate *c = &r->ranking.list[i];
 
 		if (!(c->confidence >= 0 && c->confidence <= 1))
 			fail_msg("%s: confidence %g, strength %g, share %g, further %g",

@@ -53,18 +53,18 @@ static uint32_t chosen(const struct made *list, size_t count)
 		make(&list[i]);
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
 	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
-	assert_int_equal(r.process_count, count);
-	pid = r.processes[r.subject].pid;
-	assert_ptr_equal(r.trace, set.images[r.subject]);
+	assert_int_equal(r.tree.count, count);
+	pid = r.tree.processes[r.tree.subject].pid;
+	assert_ptr_equal(r.trace, set.images[r.tree.subject]);
 	for (size_t i = 0; i < count; i++) { /* by start; each described */
-		assert_int_equal(r.processes[i].pid, list[i].pid);
-		assert_int_equal(r.processes[i].events, list[i].blocks + list[i].refused);
-		assert_string_equal(r.processes[i].cmdline, "/opt/prog");
-		assert_int_equal(r.processes[i].how, list[i].how == TRACE_END_EXIT ? END_EXIT
-						     : list[i].how == TRACE_END_SIGNAL
-							 ? END_SIGNAL
-							 : END_UNKNOWN);
-		assert_int_equal(r.processes[i].code, list[i].code);
+		assert_int_equal(r.tree.processes[i].pid, list[i].pid);
+		assert_int_equal(r.tree.processes[i].events, list[i].blocks + list[i].refused);
+		assert_string_equal(r.tree.processes[i].cmdline, "/opt/prog");
+		assert_int_equal(r.tree.processes[i].how, list[i].how == TRACE_END_EXIT ? END_EXIT
+							  : list[i].how == TRACE_END_SIGNAL
+							      ? END_SIGNAL
+							      : END_UNKNOWN);
+		assert_int_equal(r.tree.processes[i].code, list[i].code);
 	}
 	verdict_fini(&r);
 	trace_set_close(&set);
@@ -169,14 +169,14 @@ static void with_a_supervisor(void **state)
 	recorded_save(&c, "d/run.whyoom");
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
 	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
-	assert_int_equal(r.processes[r.subject].pid, 6);
-	assert_int_equal(r.processes[r.subject].how, END_SIGNAL);
-	assert_int_equal(r.processes[r.subject].code, SIGKILL);
+	assert_int_equal(r.tree.processes[r.tree.subject].pid, 6);
+	assert_int_equal(r.tree.processes[r.tree.subject].how, END_SIGNAL);
+	assert_int_equal(r.tree.processes[r.tree.subject].code, SIGKILL);
 	assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
 	assert_int_equal(r.failure.limit, LIMIT_CGROUP);
 	assert_int_equal(r.failure.limit_bytes, 5000000);
 	assert_int_equal(r.failure.pid, 6);
-	assert_int_equal(r.processes[1 - r.subject].how, END_EXIT);
+	assert_int_equal(r.tree.processes[1 - r.tree.subject].how, END_EXIT);
 	verdict_fini(&r);
 	trace_set_close(&set);
 }

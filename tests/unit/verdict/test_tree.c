@@ -45,9 +45,9 @@ static void refused(struct compose *c, uint64_t ns)
 
 static const struct process *process(const struct verdict_result *r, uint32_t pid)
 {
-	for (size_t i = 0; i < r->process_count; i++)
-		if (r->processes[i].pid == pid)
-			return &r->processes[i];
+	for (size_t i = 0; i < r->tree.count; i++)
+		if (r->tree.processes[i].pid == pid)
+			return &r->tree.processes[i];
 	fail_msg("no process %u", pid);
 	return NULL;
 }
@@ -87,9 +87,9 @@ static void beside_each_other(void **state)
 
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
 	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
-	assert_int_equal(r.processes[r.subject].pid, 2);
-	assert_true(r.siblings_then >= 10 * MIB);
-	assert_int_equal(r.siblings_then, process(&r, 3)->memory[0].held);
+	assert_int_equal(r.tree.processes[r.tree.subject].pid, 2);
+	assert_true(r.tree.siblings_live >= 10 * MIB);
+	assert_int_equal(r.tree.siblings_live, process(&r, 3)->memory[0].held);
 	p = process(&r, 2);
 	assert_int_equal(p->ppid, 1);
 	assert_int_equal(p->refused_ns, 1000 * ms);
@@ -136,9 +136,9 @@ static void after_exec(void **state)
 	recorded_save(&c, "d/2.1.whyoom");
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
 	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
-	assert_int_equal(r.subject, 1);
-	assert_int_equal(r.processes[0].memory[0].held, 0);
-	assert_int_equal(r.processes[1].memory[0].held, 7 * MIB);
+	assert_int_equal(r.tree.subject, 1);
+	assert_int_equal(r.tree.processes[0].memory[0].held, 0);
+	assert_int_equal(r.tree.processes[1].memory[0].held, 7 * MIB);
 	verdict_fini(&r);
 	trace_set_close(&set);
 }
@@ -175,7 +175,7 @@ static void while_it_waits(void **state)
 		recorded_save(&c, "d/run.whyoom");
 		assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
 		assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
-		assert_int_equal(r.processes[r.subject].pid, 2);
+		assert_int_equal(r.tree.processes[r.tree.subject].pid, 2);
 		assert_int_equal(process(&r, 3)->resident, seen ? 12 * MIB : 0);
 		assert_int_equal(process(&r, 3)->memory[0].held, seen ? 10 * MIB : 0);
 		verdict_fini(&r);
@@ -217,9 +217,9 @@ static void workers_of_a_pool(void **state)
 	}
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
 	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
-	assert_int_equal(r.processes[r.subject].pid, 2);
-	assert_int_equal(r.workers.count, 2);
-	assert_int_equal(r.workers.resident, 170 * MIB);
+	assert_int_equal(r.tree.processes[r.tree.subject].pid, 2);
+	assert_int_equal(r.tree.workers.count, 2);
+	assert_int_equal(r.tree.workers.bytes, 170 * MIB);
 	verdict_fini(&r);
 	trace_set_close(&set);
 	(void)state;
@@ -285,7 +285,8 @@ static void full_shm(void **state)
 			assert_int_equal(r.failure.limit, LIMIT_SHM);
 			assert_int_equal(r.failure.kind, asked ? FAILURE_HOST_ALLOC : FAILURE_BUS);
 			assert_int_equal(r.failure.pid, WORKER);
-			assert_int_equal(r.processes[r.subject].pid, kept ? TRAINER : WORKER);
+			assert_int_equal(
+			    r.tree.processes[r.tree.subject].pid, kept ? TRAINER : WORKER);
 			assert_int_equal(r.ledger.pid, kept ? TRAINER : WORKER);
 			assert_int_equal(r.ledger.unaccounted, 0);
 			assert_int_equal(r.ledger.limit_bytes, SHM_SIZE);

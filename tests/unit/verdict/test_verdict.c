@@ -164,7 +164,7 @@ static void test_leak_of_equal_slope(void **state)
 		expect(&o, "leak", "remember");
 		assert_true(o.r.verdict.confidence >= 0.8);
 		assert_string_equal(o.r.verdict.runner_up ? o.r.verdict.runner_up : "",
-		    o.r.candidate_count > 1 ? o.r.candidates[1].finding.cause : "state-retention");
+		    o.r.ranking.count > 1 ? o.r.ranking.list[1].finding.cause : "state-retention");
 		done(s, &o);
 	}
 	(void)state;
@@ -517,8 +517,8 @@ static void test_seconds(void **state)
 	script_facts(s)->running = true;
 	script_facts(s)->start_mono_ns = (uint64_t)now.tv_sec * 1000000000u - 5000000000u;
 	assert_int_equal(verdict_of_feed(script_feed(s), NULL, &r, &err), 0);
-	assert_int_equal(r.processes[0].how, END_RUNNING);
-	assert_true(r.processes[0].seconds >= 5 && r.processes[0].seconds < 600);
+	assert_int_equal(r.tree.processes[0].how, END_RUNNING);
+	assert_true(r.tree.processes[0].seconds >= 5 && r.tree.processes[0].seconds < 600);
 	verdict_fini(&r);
 
 	script_facts(s)->running = false;
@@ -527,7 +527,7 @@ static void test_seconds(void **state)
 	outside.how = TRACE_END_EXIT;
 	outside.ended_ns = 7000000000u;
 	assert_int_equal(verdict_of_feed(script_feed(s), &outside, &r, &err), 0);
-	assert_float_equal(r.processes[0].seconds, 7, 1e-6);
+	assert_float_equal(r.tree.processes[0].seconds, 7, 1e-6);
 	verdict_fini(&r);
 	script_free(s);
 	(void)state;

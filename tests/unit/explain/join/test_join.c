@@ -58,9 +58,9 @@ static void test_messages(void **state)
 	struct device_report device = {.segment = 20 * MIB};
 	struct verdict_result r = {
 	    .failure = {.kind = FAILURE_CUDA_OOM, .requested_bytes = 2530 * MIB},
-	    .device = &device,
-	    .recovered = &before,
-	    .recovered_count = 1};
+	    .devices.first = &device,
+	    .recoveries.list = &before,
+	    .recoveries.count = 1};
 	const enum join *of = join_messages(&e, &r, &arena);
 
 	assert_int_equal(of[0], JOIN_FAILURE); /* 2.4707 GiB */
@@ -88,8 +88,8 @@ static bool is_logs(const char *log, const char *cause, enum failure_kind kind)
 	struct recovered before = {.size = 9 * MIB};
 	struct verdict_result r = {.failure = {.kind = kind, .requested_bytes = 5 * MIB},
 	    .verdict = {.cause = cause, .next = "Once more."},
-	    .recovered = &before,
-	    .recovered_count = 1};
+	    .recoveries.list = &before,
+	    .recoveries.count = 1};
 	const enum join *of = join_messages(&e, &r, &arena);
 	bool is = join_verdict(&e, of, &r);
 
@@ -98,10 +98,10 @@ static bool is_logs(const char *log, const char *cause, enum failure_kind kind)
 		assert_true(r.verdict.confidence == e.verdict.confidence);
 		assert_null(r.verdict.next);
 		assert_true(r.verdict.fix_count > 0);
-		assert_int_equal(r.note_count, 1);
+		assert_int_equal(r.notes.count, 1);
 	} else {
 		assert_string_equal(r.verdict.cause, cause);
-		assert_int_equal(r.note_count, 0);
+		assert_int_equal(r.notes.count, 0);
 	}
 	explain_fini(&e);
 	return is;

@@ -95,9 +95,9 @@ static void test_not_told(void **state)
 		script_exit(s, 1);
 		judge_with(s, LOG, &r);
 		assert_int_equal(r.failure.kind, FAILURE_NONE);
-		for (size_t i = 0; i < r.note_count; i++)
-			found += strstr(r.notes[i], several ? "several arenas" : "no such arena") !=
-				 NULL;
+		for (size_t i = 0; i < r.notes.count; i++)
+			found += strstr(r.notes.list[i],
+				     several ? "several arenas" : "no such arena") != NULL;
 		assert_int_equal(found, 1);
 		end(s, &r);
 	}

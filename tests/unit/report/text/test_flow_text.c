@@ -76,8 +76,8 @@ static void test_known(void **state)
 	pipeline(s, 100);
 	assert_int_equal(verdict_of_feed(script_feed(s), NULL, &r, &err), 0);
 	/* As if it had been there from the start. */
-	r.knowledge = known();
-	r.known = framework_frames_new(r.knowledge);
+	r.frameworks.knowledge = known();
+	r.frameworks.frames = framework_frames_new(r.frameworks.knowledge);
 	assert_int_equal(flow_read(&r, script_feed(s), r.callsites, &err), 0);
 	flow_text(&r, &style, &text);
 	assert_non_null(strstr(str_text(&text), "loading"));

@@ -136,8 +136,8 @@ static void test_devices(void **state)
 		    .rows = {{"weights", 1000 * MiB}},
 		    .row_count = 1};
 	r.failure.kind = FAILURE_CUDA_OOM;
-	r.devices = r.device = devices;
-	r.device_count = 3;
+	r.devices.list = r.devices.first = devices;
+	r.devices.count = 3;
 	r.ledger = devices[0].ledger;
 	ledger_text(&r, &st, &out);
 	assert_non_null(strstr(str_text(&out), "Where 0.98 GiB of cuda:1 went (device memory)"));

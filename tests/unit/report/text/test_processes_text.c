@@ -27,8 +27,10 @@ static struct process list[] = {
 
 static struct verdict_result base(void)
 {
-	return (struct verdict_result){
-	    .processes = list, .process_count = 4, .subject = 1, .failure.kind = FAILURE_CUDA_OOM};
+	return (struct verdict_result){.tree.processes = list,
+	    .tree.count = 4,
+	    .tree.subject = 1,
+	    .failure.kind = FAILURE_CUDA_OOM};
 }
 
 static void test_rows(void **state)
@@ -86,7 +88,7 @@ static void test_matter(void **state)
 	struct verdict_result r = base();
 
 	assert_true(processes_matter(&r));
-	r.process_count = 2; /* a shell, and what it started */
+	r.tree.count = 2; /* a shell, and what it started */
 	assert_false(processes_matter(&r));
 }
 

@@ -67,25 +67,25 @@ static void test_many_processes(void **state)
 	struct verdict_result r;
 	struct script *s = sample(&r);
 	struct report_style st = {.columns = 80, .verbose = true};
-	struct process all[40], *own = r.processes;
+	struct process all[40], *own = r.tree.processes;
 	struct str out = {0};
 
 	for (uint32_t i = 0; i < 40; i++)
 		all[i] = (struct process){.pid = 500 + i, .cmdline = "bash", .events = 10};
 	all[0] = *own;
 	all[7].dropped = 3;
-	r.processes = all;
-	r.process_count = 40;
+	r.tree.processes = all;
+	r.tree.count = 40;
 	report_text(&r, NULL, &st, &out);
 	assert_non_null(strstr(str_text(&out), "\n    pid 507, 10 events"));
 	assert_non_null(strstr(str_text(&out), "\n    38 more with 380 events together"));
 	assert_null(strstr(str_text(&out), "pid 508"));
-	r.process_count = 10;
+	r.tree.count = 10;
 	str_clear(&out);
 	report_text(&r, NULL, &st, &out);
 	assert_non_null(strstr(str_text(&out), "\n    pid 508, 10 events"));
-	r.processes = own;
-	r.process_count = 1;
+	r.tree.processes = own;
+	r.tree.count = 1;
 	str_free(&out);
 	verdict_fini(&r);
 	script_free(s);

@@ -1,7 +1,7 @@
 /*
- * test_checkpoint.c - chunks are replaced by what still mattered of them: every block that lives is
- * read once, as it was acquired, and none that was released; the file stays in its budget; what
- * cannot be written leaves everything as it was.
+ * test_checkpoint.c - a checkpoint replaces chunks: every live block is read once, as it was
+ * acquired, and no released one; the file stays within its budget; a checkpoint that cannot be
+ * written changes nothing.
  */
 #include "../under.h"
 
@@ -63,7 +63,7 @@ struct live {
 	uint64_t address, size, stack, ticks, mean;
 };
 
-/* What lives at the end, by the trace; each address once. */
+/* The blocks that live at the end according to the trace, each address once. */
 static uint64_t living(const struct under_trace *t, struct live *out, uint64_t room)
 {
 	uint64_t n = 0;
@@ -91,7 +91,7 @@ static uint64_t living(const struct under_trace *t, struct live *out, uint64_t r
 	return n;
 }
 
-/* Events come as the chunks lie in the file: the checkpoint first, the rest by time. */
+/* Sorts the checkpoint first, the rest by time; events come in the order of chunks. */
 static int by_time(const void *a, const void *b)
 {
 	const struct under_event *x = a, *y = b;
@@ -107,7 +107,7 @@ static struct under_trace *read_sorted(void)
 
 	assert_int_equal(t->errors, 0);
 	assert_int_equal(t->parts, t->checkpoint_parts);
-	for (uint64_t i = 1; i < t->count; i++) /* in itself it is in order, part after part */
+	for (uint64_t i = 1; i < t->count; i++) /* a checkpoint's events are in order */
 		if (t->events[i].checkpoint && t->events[i - 1].checkpoint)
 			assert_true(t->events[i].ticks >= t->events[i - 1].ticks);
 	qsort(t->events, t->count, sizeof(*t->events), by_time);
@@ -117,7 +117,7 @@ static struct under_trace *read_sorted(void)
 #define LEAKED 500u
 #define CHURN 200u
 
-/* A leak between blocks that come and go, long enough for many checkpoints. */
+/* A leak among short-lived blocks, long enough for many checkpoints. */
 static void leak_and_churn(unsigned rounds, uint64_t ticks[LEAKED])
 {
 	for (unsigned i = 0; i < rounds; i++) {
@@ -179,7 +179,7 @@ static void test_round_trip(void **state)
 	}
 	assert_int_equal(last, t->checkpoint_ticks);
 	assert_true(periods <= TRACE_CHECKPOINT_PERIODS && periods >= 5);
-	/* the rest is in what follows it: nothing is counted twice, nothing is missing */
+	/* the other events follow the checkpoint: none is counted twice, none is missing */
 	for (uint64_t i = 0; i < t->count; i++) {
 		acquired += !t->events[i].checkpoint && (t->events[i].kind == TRACE_ALLOC ||
 							    t->events[i].kind == TRACE_ALLOC_WIDE);
@@ -187,7 +187,7 @@ static void test_round_trip(void **state)
 							    t->events[i].kind == TRACE_FREE_WIDE);
 	}
 	assert_int_equal(acquired, 4000000 + LEAKED);
-	/* one that found no room had been counted, and was written after the checkpoint */
+	/* the event that found no room was counted before, and written after, each checkpoint */
 	assert_in_range(released, 4000000 - CHURN + 1, 4000000 - CHURN + 1 + t->checkpoint);
 	assert_false(shim.budget);
 	for (int i = 0; i < TRACE_DROP_REASONS; i++)
@@ -196,7 +196,7 @@ static void test_round_trip(void **state)
 	under_end();
 }
 
-/* Those that stand for others keep their weight. */
+/* Sampled blocks keep their weight. */
 static void test_weights(void **state)
 {
 	static struct live live[100000];
@@ -209,7 +209,7 @@ static void test_weights(void **state)
 		release(0x100000 + 64ul * (i % 3000));
 		if (i % 1000 == 0)
 			acquire(0x10000000 + 64ul * i, 100, 6);
-		if (live_blocks_period(false).acquired == 0 && i > 100000 && i % 100000 == 0)
+		if (live_blocks_totals().acquired == 0 && i > 100000 && i % 100000 == 0)
 			break;
 	}
 	t = read_sorted();
@@ -227,7 +227,8 @@ static void fill(unsigned from, unsigned count)
 		acquire(0x1000000 + 64ul * i, 1000, i % 50);
 }
 
-/* No room for it: then all is as it was, and what is recorded from then on is what is large. */
+/* A checkpoint that is not worth its room changes nothing; from then on only large blocks are
+ * recorded. */
 static void test_not_worth(void **state)
 {
 	struct under_trace *t;
@@ -250,15 +251,15 @@ static void test_not_worth(void **state)
 	under_free(t);
 	under_end();
 	shim.budget = false;
-	/* the table still knows them: not the next test's */
+	/* empty the table for the next test */
 	for (unsigned i = 0; i < 300000; i++)
 		live_blocks_take((void *)(0x1000000 + 64ul * i), NULL);
 	live_blocks_take((void *)0x80, NULL);
 }
 
-/* What lives of the sample has no room: some of it is left out, the rest stands for more, and it
- * goes on; what was left out is released as what was never recorded. */
-static void test_thinned(void **state)
+/* The sample has no room: some blocks are dropped, the others stand for more, and recording goes
+ * on; a dropped block is released as if it had never been recorded. */
+static void test_resampled(void **state)
 {
 	static struct live live[100000];
 	const unsigned each = 1000000, size = 100;
@@ -311,8 +312,7 @@ static void test_thinned(void **state)
 	under_end();
 }
 
-/* Where the file may not grow any more a checkpoint fails, and the old chunks are what they were.
- */
+/* While the file cannot grow a checkpoint fails, and the old chunks stay. */
 static void test_no_space(void **state)
 {
 	static uint64_t ticks[LEAKED];
@@ -353,7 +353,7 @@ int main(void)
 	    cmocka_unit_test(test_round_trip),
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_no_space),
-	    cmocka_unit_test(test_thinned),
+	    cmocka_unit_test(test_resampled),
 	    cmocka_unit_test(test_not_worth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * test_keep.c - what is kept beside the host's blocks: releases take with them what they release
- * and nothing else; levels become sparse evenly; what has no room is counted, the oldest first.
+ * test_event_log.c - a release removes its acquisition from the log and nothing else; levels become
+ * sparse evenly; events without room are dropped, the oldest first, and counted.
  */
 #include "../under.h"
 
@@ -18,8 +18,8 @@
 
 #define CUDA0 ((uint64_t)CUDA_DEVICE * 64 + 1)
 #define TORCH0 ((uint64_t)CUDA_TORCH * 64 + 1)
-/* Ticks between events: so many that what is released is too long ago to be taken back, and no more
- * together than have passed since the machine started. */
+/* Ticks between events: enough that no release can be taken back any more, and together fewer than
+ * have passed since the machine started. */
 #define OLD 100000u
 
 static struct thread self = {.serial = 1, .tid = 11};
@@ -33,7 +33,7 @@ static void event_of(
 	for (unsigned i = 0; i < count; i++)
 		p = varint_put(p, fields[i]);
 	now += OLD;
-	event_log_event(t->serial, t->tid, kind, now, body, (uint32_t)(p - body));
+	event_log_add(t->serial, t->tid, kind, now, body, (uint32_t)(p - body));
 }
 
 #define EVENT(kind, ...)                                                                           \
@@ -52,7 +52,7 @@ static int begin(void **state)
 
 static uint64_t left_out;
 
-/* How many of a kind are kept; of all: 0. */
+/* Counts the logged events of a kind; 0: of all. */
 static unsigned kept(unsigned kind)
 {
 	unsigned n = 0;
@@ -99,9 +99,9 @@ static void test_spaces(void **state)
 	assert_int_equal(kept(0), 2);
 	EVENT(SPACE_FREE, 0, 5, 0x2000, 0, 0, 0); /* of whichever space */
 	assert_int_equal(kept(0), 1);
-	EVENT(SPACE_FREE, CUDA0, 5, 0x3000, 0, 0, 0); /* of nothing that is known */
+	EVENT(SPACE_FREE, CUDA0, 5, 0x3000, 0, 0, 0); /* of an unknown block */
 	assert_int_equal(kept(0), 1);
-	/* a release that did not happen */
+	/* a release that failed */
 	EVENT(SPACE_FREE, CUDA0, 5, 0x1000, 0, 0, 0);
 	EVENT(SPACE_UNFREE, CUDA0, 0x1000, 0);
 	assert_int_equal(kept(TRACE_SPACE_ALLOC), 1);
@@ -128,7 +128,7 @@ static void test_handles(void **state)
 	assert_int_equal(kept(0), 5);
 	EVENT(SPACE_UNMAP, 6, 0x100000, 1 << 21);
 	assert_int_equal(kept(0), 0);
-	/* the value is another handle's now; and two mappings go at once */
+	/* the value names another handle now; one call unmaps two mappings */
 	EVENT(SPACE_ALLOC, CUDA0, 3, 77, 1 << 21, 17, 0, 0, H, 0, 0);
 	EVENT(SPACE_MAP, 3, 0x100000, 1 << 20, 0, 77, 17);
 	EVENT(SPACE_MAP, 3, 0x200000, 1 << 20, 1 << 20, 77, 17);
@@ -144,21 +144,21 @@ static void test_maps(void **state)
 	EVENT(MAP, 0x20000, 0x4000, 3, TRACE_API_MMAP, 0, 0, 0, 0, 17);
 	EVENT(UNMAP, 0x20000, 0x4000, TRACE_API_MUNMAP, 0);
 	assert_int_equal(kept(0), 1);
-	/* a part of it goes: both stay as they were */
+	/* released in part: both records stay */
 	EVENT(UNMAP, 0x11000, 0x1000, TRACE_API_MUNMAP, 0);
 	assert_int_equal(kept(0), 2);
-	/* something else comes there; then all goes, and takes it along */
+	/* another mapping comes there; then one release covers all */
 	EVENT(MAP, 0x11000, 0x1000, 3, TRACE_API_MMAP, 0, 0, 0, 0, 17);
 	EVENT(UNMAP, 0x10000, 0x4000, TRACE_API_MUNMAP, 0);
 	assert_int_equal(kept(TRACE_UNMAP), 1);
 	assert_int_equal(kept(0), 2);
-	/* what does not touch it goes as ever */
+	/* a mapping elsewhere is dropped as usual */
 	EVENT(MAP, 0x50000, 0x4000, 3, TRACE_API_MMAP, 0, 0, 0, 0, 17);
 	EVENT(UNMAP, 0x50000, 0x4000, TRACE_API_MUNMAP, 0);
 	assert_int_equal(kept(0), 2);
 }
 
-/* Where a mapping came from, its attributes are. */
+/* A moved mapping has its attributes from the first record, so the chain stays. */
 static void test_mremap(void **state)
 {
 	EVENT(MAP, 0x10000, 0x4000, 3, TRACE_API_MMAP, TRACE_MAP_SHARED, 0, 0, 0, 17);
@@ -172,7 +172,7 @@ static void test_mremap(void **state)
 	assert_int_equal(kept(0), 0);
 }
 
-/* Pairs without end take no room; what lives through them stays. */
+/* Pairs without end take no room; a block that outlives them stays. */
 static void test_churn(void **state)
 {
 	options.max_trace = 4 << 20;
@@ -185,7 +185,7 @@ static void test_churn(void **state)
 	assert_int_equal(left_out, 0);
 }
 
-/* What lives and has no room goes, the oldest first, and is counted. */
+/* Live blocks without room are dropped, the oldest first, and counted. */
 static void test_bound(void **state)
 {
 	enum { MANY = 200000 };
@@ -229,7 +229,7 @@ static void test_levels(void **state)
 	assert_true(longest < (now - first) / n * 4);
 }
 
-/* Marks and tasks go by age, but for the last task of each thread. */
+/* Marks and tasks are dropped by age, except the current task of each thread. */
 static void test_tasks(void **state)
 {
 	struct thread other = {.serial = 2, .tid = 12};
@@ -263,18 +263,18 @@ static void *pairs(void *arg)
 		    varint_put(varint_put(varint_put(varint_put(body, 0), TORCH0), 4), address),
 		    32);
 		memset(p, 0, 6);
-		event_log_event(
+		event_log_add(
 		    t.serial, t.tid, TRACE_SPACE_ALLOC, 5 + i * 2, body, (uint32_t)(p + 6 - body));
 		p = varint_put(varint_put(varint_put(varint_put(body, 0), TORCH0), 4), address);
 		memset(p, 0, 3);
 		if (i < 99900)
-			event_log_event(t.serial, t.tid, TRACE_SPACE_FREE, 6 + i * 2, body,
+			event_log_add(t.serial, t.tid, TRACE_SPACE_FREE, 6 + i * 2, body,
 			    (uint32_t)(p + 3 - body));
 	}
 	return NULL;
 }
 
-/* From several threads, while somebody looks: of each thread exactly what it has not released. */
+/* Several threads add while another freezes the log: exactly the live blocks of each remain. */
 static void test_threads(void **state)
 {
 	pthread_t threads[4];
@@ -296,10 +296,10 @@ static void test_threads(void **state)
 	assert_int_equal(n, 4 * 50); /* the last hundred of each, which are 50 places twice */
 }
 
-/* What is in no checkpoint one by one is there as a sum, once. */
+/* Blocks that leave the log are counted in the freed statistics, once. */
 static void test_summed(void **state)
 {
-	const struct gone *g;
+	const struct freed_stack *g;
 	uint32_t count;
 
 	freed_stats_forked();
@@ -312,13 +312,13 @@ static void test_summed(void **state)
 	assert_int_equal(kept(0), 1);
 	freed_stats_period_begin();
 	freed_stats_period_commit(0, UINT64_MAX);
-	g = freed_stats_of(0, &count);
+	g = freed_stats_period(0, &count);
 	assert_int_equal(count, 1);
-	assert_int_equal(g->who, TORCH0 << 32 | 17);
+	assert_int_equal(g->key, TORCH0 << 32 | 17);
 	assert_int_equal(g->blocks, 5);
 	assert_int_equal(g->bytes, 15 << 20);
 	assert_int_equal(g->largest, 5 << 20);
-	assert_int_equal(g->longest, OLD);
+	assert_int_equal(g->longest_lifetime, OLD);
 	(void)state;
 }
 

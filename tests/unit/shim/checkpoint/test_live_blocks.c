@@ -1,6 +1,6 @@
 /*
- * test_known.c - what was added is found and taken out once, whoever takes it and however much the
- * table has grown; what was not added is not.
+ * test_live_blocks.c - a block that was added is found and removed once, by any thread and whatever
+ * the size of the table; a block that was not added is never found.
  */
 #include "../under.h"
 
@@ -41,22 +41,22 @@ static void test_once(void **state)
 	assert_false(live_blocks_maybe(nth(1)));
 }
 
-/* The very block that was shown, and no other that lies there since. */
-static void test_thin(void **state)
+/* Resampling changes the very block that was shown, and no other that came there since. */
+static void test_resample(void **state)
 {
-	struct live_blocks_totals before = live_blocks_period(false), now;
-	struct live_block how = {.birth = 7, .size = 100, .mean = 1000}, was;
+	struct live_blocks_totals before = live_blocks_totals(), now;
+	struct live_block info = {.birth = 7, .size = 100, .mean = 1000}, was;
 
 	for (uint64_t i = 0; i < 3; i++)
-		assert_true(live_blocks_add(nth(i), &how));
-	how.mean = 0;
-	assert_true(live_blocks_add(nth(3), &how));
-	now = live_blocks_period(false);
+		assert_true(live_blocks_add(nth(i), &info));
+	info.mean = 0;
+	assert_true(live_blocks_add(nth(3), &info));
+	now = live_blocks_totals();
 	assert_int_equal(now.live_sampled - before.live_sampled, 3);
-	live_blocks_thin((uintptr_t)nth(0), 7, 0);
-	live_blocks_thin((uintptr_t)nth(1), 7, 2000);
-	live_blocks_thin((uintptr_t)nth(2), 6, 0);
-	live_blocks_thin((uintptr_t)nth(3), 7, 2000);
+	live_blocks_resample((uintptr_t)nth(0), 7, 0);
+	live_blocks_resample((uintptr_t)nth(1), 7, 2000);
+	live_blocks_resample((uintptr_t)nth(2), 6, 0);
+	live_blocks_resample((uintptr_t)nth(3), 7, 2000);
 	assert_false(live_blocks_take(nth(0), NULL));
 	assert_true(live_blocks_take(nth(1), &was));
 	assert_int_equal(was.mean, 2000);
@@ -64,11 +64,11 @@ static void test_thin(void **state)
 	assert_int_equal(was.mean, 1000);
 	assert_true(live_blocks_take(nth(3), &was));
 	assert_int_equal(was.mean, 0);
-	now = live_blocks_period(false);
+	now = live_blocks_totals();
 	assert_int_equal(now.live, before.live);
 	assert_int_equal(now.live_sampled, before.live_sampled);
 	assert_int_equal(now.live_bytes, before.live_bytes);
-	/* what was taken out was not released */
+	/* a block that resampling removed does not count as released */
 	assert_int_equal(now.released - before.released, 3);
 	assert_false(live_blocks_maybe(nth(0)));
 }
@@ -98,8 +98,8 @@ static void *add_many(void *arg)
 	return NULL;
 }
 
-/* While one makes the table larger the others find no room, and wait for it. First of all tests, as
- * it stays large. */
+/* Threads that find no room wait for the one that grows the table. Runs first, as the table never
+ * shrinks. */
 static void test_growth_by_threads(void **state)
 {
 	pthread_t threads[THREADS];
@@ -114,10 +114,10 @@ static void test_growth_by_threads(void **state)
 	}
 }
 
-static uint64_t mail[THREADS][MANY / THREADS]; /* what one hands to the next */
+static uint64_t mail[THREADS][MANY / THREADS]; /* blocks that a thread hands to the next */
 static unsigned posted[THREADS];
 
-/* Acquires blocks for its neighbour, and releases what its other neighbour acquired. */
+/* Acquires blocks for one neighbour, and releases those of the other. */
 static void *trade(void *arg)
 {
 	unsigned me = (unsigned)(uintptr_t)arg, from = (me + 1) % THREADS;
@@ -155,7 +155,7 @@ static void test_threads(void **state)
 				assert_true(live_blocks_take((void *)(uintptr_t)mail[t][i], NULL));
 }
 
-static struct live_block nth_how(uint64_t i)
+static struct live_block nth_info(uint64_t i)
 {
 	return (struct live_block){.birth = 100 + i,
 	    .size = 3 * i + 1,
@@ -171,91 +171,91 @@ struct seen {
 	bool wrong;
 };
 
-static bool see(void *arg, uint64_t address, const struct live_block *how)
+static bool check_shown(void *arg, uint64_t address, const struct live_block *info)
 {
 	struct seen *s = arg;
-	uint64_t i = how->birth - 100;
-	struct live_block expected = nth_how(i);
+	uint64_t i = info->birth - 100;
+	struct live_block expected = nth_info(i);
 
-	s->wrong |= (uint64_t)(uintptr_t)nth(i) != address || expected.size != how->size ||
-		    expected.mean != how->mean || expected.stack != how->stack ||
-		    expected.thread != how->thread || expected.tid != how->tid ||
-		    expected.api != how->api;
+	s->wrong |= (uint64_t)(uintptr_t)nth(i) != address || expected.size != info->size ||
+		    expected.mean != info->mean || expected.stack != info->stack ||
+		    expected.thread != info->thread || expected.tid != info->tid ||
+		    expected.api != info->api;
 	s->count++;
 	s->sum += i;
 	return true;
 }
 
 /* How each was acquired comes back, of all and of one; what came later than asked for does not. */
-static void test_how(void **state)
+static void test_info(void **state)
 {
-	struct live_block how;
+	struct live_block info;
 	struct seen s = {0};
 	struct live_blocks_totals now;
 
 	for (uint64_t i = 0; i < 20000; i++) {
-		how = nth_how(i);
-		assert_true(live_blocks_add(nth(i), &how));
+		info = nth_info(i);
+		assert_true(live_blocks_add(nth(i), &info));
 	}
 	for (uint64_t i = 0; i < 20000; i += 2)
 		assert_true(live_blocks_take(nth(i), NULL));
-	assert_true(live_blocks_each(100 + 9999, see, &s));
+	assert_true(live_blocks_each(100 + 9999, check_shown, &s));
 	assert_false(s.wrong);
 	assert_int_equal(s.count, 5000);
 	assert_int_equal(s.sum, 5000ull * 5000);
-	assert_true(live_blocks_take(nth(77), &how));
-	assert_int_equal(how.size, 3 * 77 + 1);
-	assert_int_equal(how.birth, 177);
+	assert_true(live_blocks_take(nth(77), &info));
+	assert_int_equal(info.size, 3 * 77 + 1);
+	assert_int_equal(info.birth, 177);
 	/* what a fork leaves is not of the child's own */
 	live_blocks_forked(100 + 10000);
 	s = (struct seen){0};
-	assert_true(live_blocks_each(UINT64_MAX, see, &s));
+	assert_true(live_blocks_each(UINT64_MAX, check_shown, &s));
 	assert_int_equal(s.count, 5000);
 	for (uint64_t i = 1; i < 20000; i += 2)
 		assert_int_equal(live_blocks_take(nth(i), NULL), i != 77);
-	now = live_blocks_period(true);
+	now = live_blocks_period_begin();
 	assert_int_equal(now.live_bytes, -now.released_bytes);
 	live_blocks_forked(0);
 }
 
-/* An address whose release was not seen is there once, as it was acquired last. */
+/* An address whose release was missed is there once, with its latest acquisition. */
 static void test_again(void **state)
 {
-	struct live_block how = nth_how(1);
+	struct live_block info = nth_info(1);
 	struct live_blocks_totals now;
 
 	live_blocks_forked(0);
-	assert_true(live_blocks_add(nth(1), &how));
-	how = nth_how(3);
-	assert_true(live_blocks_add(nth(1), &how));
-	now = live_blocks_period(true);
+	assert_true(live_blocks_add(nth(1), &info));
+	info = nth_info(3);
+	assert_true(live_blocks_add(nth(1), &info));
+	now = live_blocks_period_begin();
 	live_blocks_period_commit(&now);
 	assert_int_equal(now.live, 1);
 	assert_int_equal(now.acquired, 2);
 	assert_int_equal(now.released, 1);
-	assert_int_equal(now.live_bytes, how.size); /* of mean 0 */
-	assert_true(live_blocks_take(nth(1), &how));
-	assert_int_equal(how.birth, 103);
+	assert_int_equal(now.live_bytes, info.size); /* of mean 0 */
+	assert_true(live_blocks_take(nth(1), &info));
+	assert_int_equal(info.birth, 103);
 	assert_false(live_blocks_take(nth(1), NULL));
-	now = live_blocks_period(true);
+	now = live_blocks_period_begin();
 	assert_int_equal(now.live, 0);
-	assert_int_equal(now.most_bytes, 10);
-	assert_int_equal(now.acquired, 0); /* those two were the former period's */
+	assert_int_equal(now.peak_bytes, 10);
+	assert_int_equal(now.acquired, 0); /* those two belong to the period before */
 	assert_int_equal(now.released, 1);
-	assert_int_equal(live_blocks_period(false).most_bytes, 0);
-	/* what comes after the mark is the next one's */
-	assert_true(live_blocks_add(nth(5), &how));
+	assert_int_equal(live_blocks_totals().peak_bytes, 0);
+	/* a block that comes after the period's end belongs to the next one */
+	assert_true(live_blocks_add(nth(5), &info));
 	live_blocks_period_commit(&now);
-	assert_int_equal(live_blocks_period(false).acquired, 1);
-	assert_int_equal(live_blocks_period(false).released, 0);
+	assert_int_equal(live_blocks_totals().acquired, 1);
+	assert_int_equal(live_blocks_totals().released, 0);
 	assert_true(live_blocks_take(nth(5), NULL));
-	/* none ended: its peak is still this one's */
-	now = live_blocks_period(true);
-	assert_int_equal(now.most_bytes, how.size);
-	assert_int_equal(live_blocks_period(false).most_bytes, 0);
+	/* aborted: the period keeps its peak */
+	now = live_blocks_period_begin();
+	assert_int_equal(now.peak_bytes, info.size);
+	assert_int_equal(live_blocks_totals().peak_bytes, 0);
 	live_blocks_period_abort(&now);
-	assert_int_equal(live_blocks_period(false).most_bytes, how.size);
-	assert_int_equal(live_blocks_period(false).acquired, 1);
+	assert_int_equal(live_blocks_totals().peak_bytes, info.size);
+	assert_int_equal(live_blocks_totals().acquired, 1);
 }
 
 static bool stop;
@@ -266,33 +266,33 @@ static void *churn(void *arg)
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		for (uint64_t i = from; i < from + 50; i++) {
-			struct live_block how = nth_how(i);
+			struct live_block info = nth_info(i);
 
-			if (!live_blocks_add(nth(i), &how) || !live_blocks_take(nth(i), NULL))
+			if (!live_blocks_add(nth(i), &info) || !live_blocks_take(nth(i), NULL))
 				return "lost";
 		}
 	return NULL;
 }
 
 /* Looked at while others add and take: what stays is seen once, and nothing half. */
-static void test_look(void **state)
+static void test_each(void **state)
 {
 	pthread_t threads[THREADS];
 	void *failed;
 
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct live_block how = nth_how(i);
+		struct live_block info = nth_info(i);
 
-		assert_true(live_blocks_add(nth(i), &how));
+		assert_true(live_blocks_add(nth(i), &info));
 	}
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, churn, (void *)i), 0);
 	for (int round = 0; round < 200; round++) {
 		struct seen s = {0};
 
-		assert_true(live_blocks_each(100 + 999, see, &s));
+		assert_true(live_blocks_each(100 + 999, check_shown, &s));
 		assert_int_equal(s.count, 1000);
-		assert_true(live_blocks_each(UINT64_MAX, see, &s));
+		assert_true(live_blocks_each(UINT64_MAX, check_shown, &s));
 		assert_false(s.wrong);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
@@ -310,12 +310,12 @@ int main(void)
 	    cmocka_unit_test(test_growth_by_threads),
 	    cmocka_unit_test(test_none),
 	    cmocka_unit_test(test_once),
-	    cmocka_unit_test(test_thin),
+	    cmocka_unit_test(test_resample),
 	    cmocka_unit_test(test_growth),
 	    cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_how),
+	    cmocka_unit_test(test_info),
 	    cmocka_unit_test(test_again),
-	    cmocka_unit_test(test_look),
+	    cmocka_unit_test(test_each),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

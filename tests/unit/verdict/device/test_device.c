@@ -40,14 +40,14 @@ static void one_large_request(void **state)
 	const struct device_report *d;
 
 	judge_script(s, NULL, &r);
-	d = r.device;
+	d = r.devices.first;
 	assert_int_equal(r.failure.kind, FAILURE_CUDA_OOM);
 	assert_string_equal(failure_kind_name(r.failure.kind), "cuda-oom");
 	assert_int_equal(r.failure.requested_bytes, 599 * MiB);
 	assert_string_equal(r.verdict.cause, "oversized-intermediate");
 	assert_string_equal(r.verdict.blame.function, "answer");
 	assert_non_null(strstr(r.verdict.summary, "599 MiB"));
-	assert_true(r.what_if_count >= 2);
+	assert_true(r.what_ifs.count >= 2);
 	assert_true(r.verdict.fix_count >= 1);
 	assert_true(d->failed);
 	assert_string_equal(d->space, "torch:0");
@@ -117,10 +117,10 @@ static void not_known_one_by_one(void **state)
 		script_facts(s)->checkpoint.until_ns = past ? e->time_ns : 1;
 		script_exit(s, 1);
 		judge_script(s, NULL, &r);
-		assert_true(ledger_adds_up(&r.device->ledger));
-		assert_int_equal(
-		    row_of(&r.device->ledger, "live, not known one by one"), past ? 30 * MiB : 0);
-		assert_int_equal(row_of(&r.device->ledger, "PyTorch slack, fragmented"),
+		assert_true(ledger_adds_up(&r.devices.first->ledger));
+		assert_int_equal(row_of(&r.devices.first->ledger, "live, not known one by one"),
+		    past ? 30 * MiB : 0);
+		assert_int_equal(row_of(&r.devices.first->ledger, "PyTorch slack, fragmented"),
 		    past ? 10 * MiB : 40 * MiB);
 		verdict_fini(&r);
 		script_free(s);
@@ -155,7 +155,7 @@ static void slack(void **state)
 		}
 		script_exit(s, refused);
 		judge_script(s, NULL, &r);
-		l = &r.device->ledger;
+		l = &r.devices.first->ledger;
 		assert_true(ledger_adds_up(l));
 		if (refused) {
 			assert_int_equal(row_of(l, "PyTorch slack, kept apart"), 140 * MiB);
@@ -262,8 +262,8 @@ static void any_device(void **state)
 			script_space_failed(s, torch, stacks[1], 1 + dice(&seed, GiB), 1);
 		script_exit(s, 1);
 		judge_script(s, NULL, &r);
-		for (size_t k = 0; k < r.device_count; k++)
-			assert_true(ledger_adds_up(&r.devices[k].ledger));
+		for (size_t k = 0; k < r.devices.count; k++)
+			assert_true(ledger_adds_up(&r.devices.list[k].ledger));
 		verdict_fini(&r);
 		script_free(s);
 	}
@@ -289,13 +289,13 @@ static void beside_the_host(void **state)
 	judge_script(s, NULL, &r);
 	assert_int_equal(r.failure.kind, FAILURE_NONE);
 	assert_null(r.ledger.space);
-	assert_non_null(r.device);
-	assert_false(r.device->failed);
-	assert_int_equal(r.device->live_bytes, 30 * MiB);
-	assert_true(ledger_adds_up(&r.device->ledger));
-	assert_int_equal(r.recovered_count, 1);
-	assert_string_equal(r.recovered[0].space, "cuda:0");
-	assert_true(r.recovered[0].retried);
+	assert_non_null(r.devices.first);
+	assert_false(r.devices.first->failed);
+	assert_int_equal(r.devices.first->live_bytes, 30 * MiB);
+	assert_true(ledger_adds_up(&r.devices.first->ledger));
+	assert_int_equal(r.recoveries.count, 1);
+	assert_string_equal(r.recoveries.list[0].space, "cuda:0");
+	assert_true(r.recoveries.list[0].retried);
 	verdict_fini(&r);
 	script_free(s);
 }
@@ -307,7 +307,7 @@ static void no_device(void **state)
 
 	script_alloc(s, script_stack(s, "main"), 100);
 	judge_script(s, NULL, &r);
-	assert_null(r.device);
+	assert_null(r.devices.first);
 	verdict_fini(&r);
 	script_free(s);
 }

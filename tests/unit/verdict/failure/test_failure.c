@@ -221,7 +221,7 @@ static void test_unseen(void **state)
 	struct verdict_result r;
 
 	starting(99 * MiB, 1, &s, &r);
-	assert_true(r.at_limit);
+	assert_true(r.kill.at_limit);
 	assert_int_equal(r.failure.kind, FAILURE_HOST_ALLOC);
 	assert_int_equal(r.failure.limit, LIMIT_AS);
 	assert_int_equal(r.failure.usage_bytes, 99 * MiB);
@@ -243,7 +243,7 @@ static void test_unseen(void **state)
 	script_sample(s);
 	script_killed(s, 2);
 	judge_script(s, NULL, &r);
-	assert_false(r.at_limit);
+	assert_false(r.kill.at_limit);
 	assert_string_equal(r.verdict.cause, "healthy");
 	end(s, &r);
 
@@ -288,7 +288,7 @@ static void test_neighbours(void **state)
 	levels_set(&outside.last, TRACE_LEVEL_RSS_SHMEM, 2 * MiB, script_now(s));
 	judge_script(s, &outside, &r);
 	assert_string_equal(r.verdict.cause, "external");
-	assert_int_equal(r.candidates[0].finding.other_bytes, 368 * MiB);
+	assert_int_equal(r.ranking.list[0].finding.other_bytes, 368 * MiB);
 	end(s, &r);
 	(void)state;
 }

@@ -40,14 +40,14 @@ static void test_special_cases(void **state)
 	size_t count;
 
 	r.verdict.blame.function = "feed";
-	r.candidate_count = 1;
+	r.ranking.count = 1;
 	for (size_t i = 0; i < 2; i++) {
-		r.candidates[0].finding =
+		r.ranking.list[0].finding =
 		    (struct finding){.cause = cases[i].cause, .fix = cases[i].fix};
 		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
 		assert_non_null(strstr(fixes[0].text, cases[i].said));
 		/* Another candidate's case is none of this one's. */
-		r.candidates[0].finding.cause = "leak";
+		r.ranking.list[0].finding.cause = "leak";
 		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
 		assert_null(strstr(fixes[0].text, cases[i].said));
 	}
@@ -97,9 +97,9 @@ static void test_frameworks(void **state)
 	struct fix fixes[FIXES_MAX];
 	size_t count;
 
-	r.knowledge = knowledge_new();
-	add_knowledge(r.knowledge, ACME);
-	add_knowledge(r.knowledge, NUMBERS);
+	r.frameworks.knowledge = knowledge_new();
+	add_knowledge(r.frameworks.knowledge, ACME);
+	add_knowledge(r.frameworks.knowledge, NUMBERS);
 	fixes_for(&r, "leak", fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "Acme");
 	assert_string_equal(fixes[0].text, "Give the store a bound.");
@@ -107,7 +107,7 @@ static void test_frameworks(void **state)
 	assert_string_equal(fixes[2].for_, "any");
 	fixes_for(&r, "prompt-growth", fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "any");
-	knowledge_free(r.knowledge);
+	knowledge_free(r.frameworks.knowledge);
 	arena_free(&r.arena);
 	(void)state;
 }
@@ -121,17 +121,19 @@ static void test_serving(void **state)
 	struct fix fixes[FIXES_MAX];
 	size_t count;
 
-	r.knowledge = knowledge_new();
-	add_knowledge(r.knowledge, NUMBERS);
-	add_knowledge(r.knowledge, SERVER);
-	r.known = framework_frames_new(r.knowledge);
-	framework_frame(r.known, in_python("ones", "/lib/site-packages/numbers/make.py", 2));
-	framework_frame(r.known, in_python("route", "/lib/site-packages/server/route.py", 3));
+	r.frameworks.knowledge = knowledge_new();
+	add_knowledge(r.frameworks.knowledge, NUMBERS);
+	add_knowledge(r.frameworks.knowledge, SERVER);
+	r.frameworks.frames = framework_frames_new(r.frameworks.knowledge);
+	framework_frame(
+	    r.frameworks.frames, in_python("ones", "/lib/site-packages/numbers/make.py", 2));
+	framework_frame(
+	    r.frameworks.frames, in_python("route", "/lib/site-packages/server/route.py", 3));
 	fixes_for(&r, "leak", fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "Server");
 	assert_string_equal(fixes[1].for_, "any");
-	framework_frames_free(r.known);
-	knowledge_free(r.knowledge);
+	framework_frames_free(r.frameworks.frames);
+	knowledge_free(r.frameworks.knowledge);
 	arena_free(&r.arena);
 	(void)state;
 }

@@ -1,0 +1,336 @@
+/*
+ * result.h - everything that a report prints, as data: how the process failed, where every byte of
+ * the limit was, which cause explains it, how sure that is, and what to change. Each part of struct
+ * verdict_result names the module that writes it; for all others it is const.
+ */
+#ifndef ANALYZER_VERDICT_RESULT_H
+#define ANALYZER_VERDICT_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detect/detect.h"
+#include "knowledge/knowledge.h"
+#include "model/request/phase.h"
+#include "model/request/request_held.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "verdict/request/stages.h"
+
+enum end_how { END_UNKNOWN, END_EXIT, END_SIGNAL, END_RUNNING };
+
+/* Of the host (gpu GPU_NONE) or of what a driver gave on a GPU. */
+struct process_memory {
+	const char *space; /* as the process calls it: "host", "cuda:0", "pool:0" */
+	uint32_t gpu; /* its number on the machine, the same for all processes */
+	uint64_t held, peak; /* at the moment of the failure, or of the subject's peak; at most */
+};
+
+struct process {
+	uint32_t pid, ppid;
+	const char *cmdline; /* arguments joined by blanks; the executable when not recorded */
+	const char *trace; /* path */
+	uint64_t events, dropped;
+	uint64_t start_real_ns;
+	double seconds;
+	enum end_how how;
+	uint32_t code;
+	uint64_t refused_ns; /* since its start: first refused for good; 0: never */
+	uint64_t late_ns; /* of that, how long after the subject's failure */
+	struct process_memory *memory; /* the host first; empty where one process alone was read */
+	size_t memory_count;
+	uint64_t resident; /* at that moment; 0: not sampled */
+};
+
+enum failure_kind {
+	FAILURE_NONE,
+	FAILURE_HOST_ALLOC,
+	FAILURE_PYTHON_MEMORYERROR,
+	FAILURE_OOM_KILL,
+	/* By SIGKILL while its memory grew, but memory had not run out: "none" in the JSON, as no
+	 * request was refused; the verdict says what grew. */
+	FAILURE_KILLED,
+	FAILURE_BUS, /* by SIGBUS, or as it seems: a page of a mapped file could not be had */
+	FAILURE_CUDA_OOM, /* of a device: verdict_result.device */
+};
+
+enum limit_kind {
+	LIMIT_NONE, /* the high-water mark stands in for it */
+	LIMIT_AS,
+	LIMIT_DATA,
+	LIMIT_CGROUP,
+	LIMIT_SYSTEM, /* the machine's memory */
+	LIMIT_OVERCOMMIT, /* the kernel would not promise that much */
+	LIMIT_ADDRESS, /* more than any address space holds */
+	LIMIT_MAPPINGS, /* the number of mappings: vm.max_map_count */
+	LIMIT_DEVICE, /* the device's memory */
+	LIMIT_TORCH, /* what PyTorch may take of it: per_process_memory_fraction */
+	LIMIT_SHM, /* of a file system in memory, /dev/shm mostly: volume.h */
+	LIMIT_ARENA, /* of a library's own arena, by the log: ONNX Runtime's */
+	LIMIT_UNKNOWN, /* refused, and no limit that was recorded explains it */
+};
+const char *limit_kind_name(enum limit_kind kind); /* "RLIMIT_AS", as in the JSON */
+const char *failure_kind_name(enum failure_kind kind); /* "host-alloc" */
+static inline bool failure_is_kill(enum failure_kind kind)
+{
+	return kind == FAILURE_OOM_KILL || kind == FAILURE_KILLED;
+}
+
+struct stack_view {
+	const struct symbol *symbols; /* outermost first */
+	size_t count;
+};
+
+struct failure_view {
+	enum failure_kind kind;
+	uint32_t pid;
+	uint64_t time_ns; /* since the process' start */
+	uint64_t requested_bytes; /* 0: no request was refused */
+	enum limit_kind limit;
+	uint64_t limit_bytes, usage_bytes; /* in the limit's measure */
+	uint64_t mappings; /* of LIMIT_MAPPINGS: how many there were, which is all there may be */
+	uint64_t usage_age_ns; /* of the sample that usage comes from */
+	struct stack_view stack;
+	const char
+	    *kill_evidence; /* of a SIGKILL, a SIGBUS: what it is taken for, and why; or NULL */
+};
+
+/* What is known of a kill. See kill.c for the rule. */
+enum kill_counter {
+	KILL_COUNTER_UNSEEN, /* nobody watched the kernel's counts of OOM kills to the end */
+	KILL_COUNTER_QUIET, /* they did not rise while it ran */
+	KILL_COUNTER_ROSE,
+};
+/* How much memory was left when the process was killed, and when it would have been full. See
+ * outlook.h. */
+struct outlook {
+	bool known; /* false: nobody measured what was left; the rest is 0 then */
+	bool plenty; /* more than any killer of processes waits for */
+	enum limit_kind memory; /* the scarcer of the cgroup's and the machine's memory */
+	uint64_t left_bytes;
+	bool grows; /* what lives rises steadily until the end */
+	enum limit_kind first; /* the limit that this growth would have reached first */
+	uint64_t first_bytes; /* of it */
+	/* After the kill, the soonest and the latest; 0: there is no trend to carry on. */
+	uint64_t full_soonest_ns, full_latest_ns;
+};
+struct kill_view {
+	struct outlook outlook;
+	bool killed; /* by SIGKILL, or no end was seen */
+	/* Not killed, but it ended badly, next to its limit, though no refused request was seen:
+	 * the loader's and the C library's own are not. */
+	bool at_limit;
+	bool seen; /* the signal was */
+	bool rising; /* memory, until then */
+	enum kill_counter counter;
+	/* Highest in the first two thirds of the run, and in the last third. */
+	uint64_t live_early, live_late;
+	uint64_t rss_early, rss_late; /* 0: not sampled */
+};
+
+struct ledger_row {
+	const char *class;
+	uint64_t bytes;
+};
+#define LEDGER_ROWS 20u
+
+struct ledger {
+	uint32_t pid;
+	enum limit_kind limit;
+	uint64_t limit_bytes;
+	const char *at; /* "failure" or "peak" */
+	const char *space; /* NULL: the host's */
+	struct ledger_row rows[LEDGER_ROWS];
+	uint32_t row_count;
+	int64_t unaccounted;
+	uint64_t age_ns; /* of the sample that resident bytes come from */
+};
+
+struct fix {
+	const char *for_; /* "any", or a framework */
+	const char *text;
+};
+#define FIXES_MAX 8u
+
+struct what_if {
+	const char *change;
+	bool fits;
+	int64_t headroom;
+};
+#define WHAT_IF_MAX 12u
+#define NOTES_MAX 16u
+
+/* One candidate, with what the replay without it gave. */
+struct candidate {
+	struct finding finding;
+	/* Asked of the model of the space's own allocator, where that takes what was recorded. */
+	struct candidate_trial {
+		bool made, fits;
+		int64_t headroom;
+	} trial;
+	uint64_t removed; /* live bytes less at the moment */
+	int64_t headroom; /* under the limit, with the request as it would then have been */
+	bool fits, admissible;
+	double share; /* of the growth since the steady state */
+	double further; /* of ten times the work so far: how much would fit */
+	double score, confidence;
+};
+#define CANDIDATES_MAX 16u
+
+struct verdict {
+	const char *cause;
+	double confidence;
+	const char *summary; /* a sentence or two */
+	struct {
+		const char *function, *file; /* NULL: nothing to blame */
+		uint32_t line;
+		uint64_t bytes;
+		struct stack_view stack;
+		size_t frame; /* index of the blamed frame in stack */
+		double error; /* of bytes, where these are estimated from a sample */
+	} blame;
+	struct evidence evidence[EVIDENCE_MAX]; /* of the winner; of the likeliest when unknown */
+	size_t evidence_count;
+	struct fix fixes[FIXES_MAX];
+	size_t fix_count;
+	const char *runner_up; /* NULL: none */
+	double runner_up_confidence;
+	const char *next; /* for unknown: what to record next time */
+};
+
+struct recovered {
+	uint64_t time_ns, size, count;
+	bool retried;
+	const char *space; /* NULL: the host's */
+	uint64_t segment; /* asked of the level below, 0: nothing */
+	struct stack_view stack;
+};
+
+struct coverage {
+	const char *malloc_owner, *python; /* NULL: not known */
+	bool malloc_seen, maps_seen, complete;
+	uint64_t lost_events, lost_bytes;
+	bool small_missing; /* from the bound of the trace on, blocks under 64 KiB */
+	bool disk_bound; /* that, or the checkpoint, is for the bound of all traces of the run */
+	/* Of blocks under exact_from bytes, one is in the record for sample_every bytes of them (0:
+	 * each is): what lives at the moment is an estimate, with this standard error. */
+	uint64_t sample_every, exact_from;
+	double error;
+	uint64_t paused_ns; /* in which no new blocks were recorded */
+	uint64_t paused_bytes; /* of those that were not, as far as they were counted */
+	/* A checkpoint took the place of older events: of what came and went before, sums alone are
+	 * known. until_ns 0: none did. */
+	struct trace_checkpoint_facts checkpoint;
+	struct past past;
+	uint64_t brief_stacks, untold; /* as of struct trace_facts */
+	/* The sample was made coarser for --max-rate; 0: it was not. */
+	uint64_t coarser_times, coarsest_every, coarsest_exact_from;
+	/* And because what lived had no room in a checkpoint; 0: it had. */
+	uint64_t thinned_times, thinned_blocks, thinned_every;
+	struct trace_rights_facts rights; /* that were given up */
+	const char *gap; /* why what was seen is not enough, or NULL */
+	bool blurred; /* the gap is of lost events: a failure's cause may still be clear */
+};
+
+/* What went on until the moment; on the host, also where a device failed. */
+struct flow {
+	struct requests *requests; /* NULL: not read */
+	struct flow_space *space; /* the device's that refused, NULL: none did */
+	struct requests_held held;
+	struct phases phases;
+	struct stage stages[ROLE_COUNT]; /* by peak, the largest first */
+	size_t stage_count;
+};
+
+/* The processes of a set beside each other. subject.c fills it, but for each process' memory:
+ * tree.c. */
+struct process_tree {
+	struct process *processes;
+	size_t count;
+	size_t subject; /* index of the process that the rest is about */
+	bool victim; /* the kernel's log says that its OOM killer took the subject */
+	/* Resident bytes of all other processes: the sum of each one's maximum. */
+	uint64_t siblings;
+	uint64_t siblings_live; /* bytes that lived in them when the subject ended */
+	uint64_t siblings_volume; /* bytes of a full file system that they had mapped */
+	struct scene_workers workers; /* pages that they share count once for each */
+	/* Another process was killed for a full file system that the subject filled: its failure,
+	 * on the subject's clock. device 0: no. */
+	struct {
+		uint64_t device;
+		struct failure_view failure;
+	} elsewhere;
+	struct trace_set_damage damage;
+};
+
+/* What the knowledge files say of the subject's frames. subject.c opens it. */
+struct frameworks {
+	struct knowledge *knowledge; /* NULL: nobody looked any up */
+	struct framework_frames *frames; /* NULL likewise */
+	bool borrowed; /* both belong to another result */
+};
+
+/* The failures that the process recovered from. */
+struct recoveries {
+	struct recovered *list;
+	size_t count;
+	uint64_t total; /* with those that the list has no room for */
+};
+
+/* The candidate causes, the best first. judge.c */
+struct ranking {
+	struct candidate list[CANDIDATES_MAX];
+	size_t count;
+};
+
+/* decide.c */
+struct what_ifs {
+	struct what_if list[WHAT_IF_MAX];
+	size_t count;
+};
+
+/* What the reader should know besides. */
+struct notes {
+	const char *list[NOTES_MAX];
+	size_t count;
+};
+/* The text stays the caller's. Nothing happens when the list is full. */
+static inline void notes_add(struct notes *notes, const char *text)
+{
+	if (notes->count < NOTES_MAX)
+		notes->list[notes->count++] = text;
+}
+
+/* device.c fills it; its lists are in device.h. */
+struct devices {
+	struct device_report *list;
+	size_t count;
+	struct device_report *first; /* list, or NULL when no device was used */
+	struct space_report *spaces; /* beside the host's, those that ever held anything */
+	size_t space_count;
+};
+
+struct verdict_result {
+	struct process_tree tree;
+	struct frameworks frameworks;
+	struct trace *trace; /* the subject's */
+	struct model
+	    *model; /* of the memory that ran out; volume.c replaces the host's by a volume's */
+	struct callsites *callsites; /* of that model, at the moment */
+	struct volume_view *volume; /* of LIMIT_SHM; or NULL */
+	struct failure_view failure;
+	struct kill_view kill;
+	struct recoveries recoveries;
+	struct flow flow;
+	struct ranking ranking;
+	struct coverage coverage;
+	struct verdict verdict;
+	struct ledger ledger;
+	struct what_ifs what_ifs;
+	struct notes notes;
+	struct devices devices;
+	struct arena arena; /* owns the words */
+};
+
+#endif
