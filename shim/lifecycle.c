@@ -23,6 +23,7 @@
 #include "base/options.h"
 #include "base/reserve.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "checkpoint/checkpoint.h"
 #include "cuda/cuda_call.h"
 #include "cuda/cuda_find.h"
@@ -44,7 +45,8 @@
 #include "trace/rights.h"
 #include "trace/trace_file.h"
 
-/* musl's loader must not miss these if it is told to load us: there the shim does nothing. */
+/* musl's loader must not miss these if it is told to load us: there the shim does
+ * nothing. */
 #pragma weak gnu_get_libc_version
 #pragma weak on_exit
 
@@ -57,7 +59,7 @@ static char tree_variable[40] = TRACE_FILE_TREE "=";
 static bool asked_for_quiet;
 
 /* Variables that decide how memory is used. */
-static const char *const telling[] = {
+static const char *const memory_variables[] = {
     "LD_PRELOAD",
     "GLIBC_TUNABLES",
     "MALLOC_ARENA_MAX",
@@ -88,13 +90,9 @@ static const char *const telling[] = {
 static void info_number(const char *key, uint64_t v)
 {
 	char digits[24];
-	int i = 23;
 
-	digits[i] = 0;
-	do
-		digits[--i] = (char)('0' + v % 10);
-	while (v /= 10);
-	definition_info(key, digits + i);
+	text_append_number(digits, digits + sizeof(digits), v);
+	definitions_info(key, digits);
 }
 
 static void info_link(const char *key, const char *link)
@@ -104,7 +102,7 @@ static void info_link(const char *key, const char *link)
 
 	path[n > 0 ? n : 0] = 0;
 	if (n > 0)
-		definition_info(key, path);
+		definitions_info(key, path);
 }
 
 static void info_cmdline(void)
@@ -119,7 +117,7 @@ static void info_cmdline(void)
 	/* Each argument ends with a NUL, the record separates them: the last argument may be
 	 * empty. */
 	if (n > 0)
-		definition_info_bytes("cmdline", text, (size_t)(text[n - 1] ? n : n - 1));
+		definitions_info_bytes("cmdline", text, (size_t)(text[n - 1] ? n : n - 1));
 	sys_pages_free(text, LONGEST);
 }
 
@@ -154,9 +152,9 @@ static void info_owner(void)
 		find_owner(&owner);
 	if (!owner.path[0])
 		return;
-	definition_info("malloc.owner", owner.path);
+	definitions_info("malloc.owner", owner.path);
 	if (symbols_program_owns)
-		definition_info(
+		definitions_info(
 		    "malloc.partial", "the program's own calls of its own malloc are not seen");
 }
 
@@ -167,7 +165,7 @@ static void info_mode(void)
 		sampler_set(
 		    !strcmp(options.mode, "sampled"), options.sample_every, options.exact_from);
 	trace_file_set_mode(sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL);
-	control_begin();
+	control_publish();
 	if (!sampler.on) {
 		if (options.max_rate)
 			sys_say("WHYOOM_MAX_RATE does nothing in mode full");
@@ -182,38 +180,40 @@ static void info_mode(void)
 /* What the environment contained at the start: "NAME=VALUE" of each of memory_variables[] that
  * fits, and the options. The child of a fork writes it again from here: its first event may come
  * from within setenv(), which has just freed the array that `environ` still points to. */
-static char told[2048], told_options[1024];
-static size_t told_bytes;
+static char start_variables[2048], start_options[1024];
+static size_t start_variables_bytes;
 
 static void remember_environment(void)
 {
-	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
-		const char *value = options_variable(environ, telling[i]);
-		size_t name = strlen(telling[i]) + 1, bytes = value ? name + strlen(value) + 1 : 0;
+	for (size_t i = 0; i < sizeof(memory_variables) / sizeof(memory_variables[0]); i++) {
+		const char *value = options_variable(environ, memory_variables[i]);
+		size_t name = strlen(memory_variables[i]) + 1,
+		       bytes = value ? name + strlen(value) + 1 : 0;
 
-		if (!value || bytes > sizeof(told) - told_bytes)
+		if (!value || bytes > sizeof(start_variables) - start_variables_bytes)
 			continue;
 		/* the value follows the name and "=" in the environment */
-		memcpy(told + told_bytes, value - name, bytes);
-		told_bytes += bytes;
+		memcpy(start_variables + start_variables_bytes, value - name, bytes);
+		start_variables_bytes += bytes;
 	}
-	options_text(environ, told_options, sizeof(told_options));
+	options_text(environ, start_options, sizeof(start_options));
 }
 
 static void write_environment(void)
 {
 	char key[64] = "env.";
 
-	for (const char *line = told; line < told + told_bytes; line += strlen(line) + 1) {
+	for (const char *line = start_variables; line < start_variables + start_variables_bytes;
+	     line += strlen(line) + 1) {
 		const char *value = strchr(line, '=') + 1;
 		size_t name = (size_t)(value - line) - 1;
 
 		memcpy(key + 4, line, name);
 		key[4 + name] = 0;
-		definition_info(key, value);
+		definitions_info(key, value);
 	}
-	if (told_options[0])
-		definition_info("options", told_options);
+	if (start_options[0])
+		definitions_info("options", start_options);
 }
 
 /* Write the facts about the process; again in the child of a fork, whose file stands alone. */
@@ -223,7 +223,7 @@ static void write_facts(void)
 	uint64_t cpus[16];
 	long n;
 
-	definition_info("whyoom.version", WHYOOM_VERSION);
+	definitions_info("whyoom.version", WHYOOM_VERSION);
 	info_link("exe", "/proc/self/exe");
 	info_link("cwd", "/proc/self/cwd");
 	if (options.cmdline)
@@ -239,9 +239,9 @@ static void write_facts(void)
 		info_number("cpus", count);
 	}
 	if (sys_call(SYS_uname, (long)&kernel, 0, 0, 0, 0, 0) == 0)
-		definition_info("kernel", kernel.release);
+		definitions_info("kernel", kernel.release);
 	if (gnu_get_libc_version)
-		definition_info("libc", gnu_get_libc_version());
+		definitions_info("libc", gnu_get_libc_version());
 	info_owner();
 	info_mode();
 	levels_init();
@@ -276,15 +276,8 @@ static void pass_directory_on(void)
 
 static void pass_tree_on(uint64_t pid)
 {
-	char digits[24];
-	int i = 23;
-
-	digits[i] = 0;
-	do
-		digits[--i] = (char)('0' + pid % 10);
-	while (pid /= 10);
-	tree_variable[sizeof(TRACE_FILE_TREE)] = 0;
-	strncat(tree_variable, digits + i, sizeof(digits));
+	text_append_number(
+	    tree_variable + sizeof(TRACE_FILE_TREE), tree_variable + sizeof(tree_variable), pid);
 	put_into_environment(tree_variable);
 }
 
@@ -353,7 +346,8 @@ static bool read_environment(void)
 	return descendant;
 }
 
-/* Say why nothing is recorded, unless a recorded process started this one: that one has told. */
+/* Say why nothing is recorded, unless a recorded process started this one: that one has
+ * told. */
 static void say_dormant(void)
 {
 	read_environment();
@@ -405,7 +399,7 @@ bool lifecycle_start(void)
 	stack_init();
 	remember_environment();
 	write_facts();
-	threads_init();
+	thread_init();
 	note_poll_with(hook_dl_poll);
 	__atomic_store_n(&shim.mode, SHIM_RECORDING, __ATOMIC_RELEASE);
 	return true;
@@ -431,13 +425,13 @@ bool lifecycle_forked(struct thread *self)
 		/* another thread came first: one created by this one, or forked together with it */
 		while (__atomic_load_n(shim.alive, __ATOMIC_ACQUIRE) == ALIVE_SETTLING)
 			sys_yield();
-		return self && shim.mode == SHIM_RECORDING && thread_joins(self);
+		return self && shim.mode == SHIM_RECORDING && thread_forked_late(self);
 	}
 	shim.pid = sys_getpid();
 	shim.budget = shim.budget_shared = false;
 	loader_forked();
 	trace_file_forget();
-	definitions_fork_child();
+	definitions_forked();
 	chunk_writer_forked();
 	note_forked();
 	control_forked();
@@ -484,7 +478,7 @@ void lifecycle_end(int how, int status)
 	trace_file_set_end(
 	    trace_file_header, (uint32_t)how, (uint32_t)status, sys_clock_ns(CLOCK_MONOTONIC));
 	if (how == TRACE_END_EXIT)
-		trace_file_tidy(sampler.on ? sampler_counted() : 0);
+		trace_file_clean_up(sampler.on ? sampler_counted() : 0);
 }
 
 static void at_exit(int status, void *unused)
@@ -507,7 +501,7 @@ static __attribute__((constructor)) void lifecycle_load(void)
 {
 	if (shim.mode == SHIM_UNSTARTED)
 		thread_make();
-	exec_env_settle(environ, symbols_sanitized);
+	environment_settle(environ, symbols_sanitized);
 	if ((symbols_sanitized || symbols_foreign()) && !getauxval(AT_SECURE))
 		say_dormant(); /* a sanitizer's runtime is ready by now */
 	if (shim.mode != SHIM_RECORDING)

@@ -36,13 +36,13 @@ static uint64_t levels_pause;
 static void (*poll_libraries)(void);
 static uint64_t failed_levels_due; /* ticks; the next FAILED event with levels */
 /* How the block in thread.released was acquired. */
-static __thread struct live_block released __attribute__((tls_model("initial-exec")));
+static __thread struct live_block released_block __attribute__((tls_model("initial-exec")));
 
 /* Record the levels if they are due. `stack` was captured just before, for a call of the malloc
  * family; 0: another call, and the allocator is not asked. */
 static void note_levels(struct note n, uint32_t stack, uint64_t now, bool all);
 
-static __attribute__((noinline)) void side(
+static __attribute__((noinline)) void write_side(
     struct note n, unsigned kind, unsigned flags, const void *block, uint64_t size, uint64_t ticks)
 {
 	chunk_writer_side(n.thread, &(struct trace_side){
@@ -69,7 +69,7 @@ bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind 
 	*p++ = TRACE_EXTENDED;
 	*p++ = (uint8_t)kind; /* all kinds are below 128 */
 	x->body = p + LENGTH_BYTES;
-	x->now = tick_now(t);
+	x->now = record_ticks(t);
 	return true;
 }
 
@@ -92,7 +92,7 @@ void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 }
 
 /* With the budget used up only large blocks are recorded, so only their releases matter. */
-static bool left_out(const void *block)
+static bool is_small(const void *block)
 {
 	return real.malloc_usable_size && real.malloc_usable_size((void *)block) < LARGE_BLOCK;
 }
@@ -120,12 +120,12 @@ static inline __attribute__((always_inline)) void release(
 
 	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
 		if (n.how == NOTE_SIDE)
-			side(n, tag & TRACE_TAG_KIND, tag & 0xf0, block, 0, clock_ticks());
+			write_side(n, tag & TRACE_TAG_KIND, tag & 0xf0, block, 0, clock_ticks());
 		return;
 	}
 	record_begin(t);
 	if (SHIM_UNLIKELY(shim.budget) && !sampler.by_table && !(tag & NOTE_FREE_FOREIGN) &&
-	    left_out(block))
+	    is_small(block))
 		goto out;
 	if (SHIM_UNLIKELY(address & 7)) {
 		if ((tag & TRACE_TAG_KIND) == TRACE_UNFREE)
@@ -136,7 +136,7 @@ static inline __attribute__((always_inline)) void release(
 	}
 	if (SHIM_UNLIKELY(!chunk_writer_room(t, 0)))
 		goto out;
-	now = tick_now(t);
+	now = record_ticks(t);
 	p = t->pos;
 	*p++ = (uint8_t)tag;
 	p = varint_put_short(p, now - t->ticks);
@@ -149,10 +149,10 @@ out:
 }
 
 /* Where only recorded blocks' releases are recorded: is this one? */
-static __attribute__((noinline)) bool free_known(struct note n, const void *block)
+static __attribute__((noinline)) bool release_is_recorded(struct note n, const void *block)
 {
 	bool known = n.how != NOTE_INSIDE && n.how != NOTE_SIDE_INSIDE &&
-		     live_blocks_take(block, n.how == NOTE_PLAIN ? &released : NULL);
+		     live_blocks_take(block, n.how == NOTE_PLAIN ? &released_block : NULL);
 
 	if (n.how == NOTE_PLAIN)
 		n.thread->released = known ? block : NULL;
@@ -161,13 +161,13 @@ static __attribute__((noinline)) bool free_known(struct note n, const void *bloc
 
 void note_free(struct note n, const void *block, unsigned flags)
 {
-	if (SHIM_LIKELY(!sampler.by_table) || free_known(n, block))
+	if (SHIM_LIKELY(!sampler.by_table) || release_is_recorded(n, block))
 		release(n, block, TRACE_FREE | flags);
 }
 
 void note_free_idle(struct thread *t, const void *block)
 {
-	if (SHIM_LIKELY(!sampler.by_table) || free_known(note_of_idle(t), block))
+	if (SHIM_LIKELY(!sampler.by_table) || release_is_recorded(note_of_idle(t), block))
 		release(note_of_idle(t), block, TRACE_FREE);
 }
 
@@ -175,7 +175,7 @@ void note_unfree(struct note n, const void *block)
 {
 	if (SHIM_UNLIKELY(sampler.by_table) &&
 	    (n.how != NOTE_PLAIN || n.thread->released != block ||
-		!live_blocks_add(block, &released)))
+		!live_blocks_add(block, &released_block)))
 		return;
 	release(n, block, TRACE_UNFREE);
 }
@@ -241,7 +241,7 @@ static void notice(struct thread *t, enum trace_notice what, const uint64_t *fie
 }
 
 /* In a record: obey the pending command and record the change. */
-static __attribute__((noinline)) void note_followed(struct thread *t)
+static __attribute__((noinline)) void obey_control(struct thread *t)
 {
 	bool paused = control_paused();
 
@@ -257,12 +257,12 @@ static __attribute__((noinline)) void note_followed(struct thread *t)
 }
 
 /* The same outside a record. */
-static __attribute__((noinline)) void follow(struct note n)
+static __attribute__((noinline)) void obey_control_outside(struct note n)
 {
 	if (n.how != NOTE_PLAIN || !chunk_writer_room(n.thread, 0))
 		return;
 	record_begin(n.thread);
-	note_followed(n.thread);
+	obey_control(n.thread);
 	record_end(n.thread);
 }
 
@@ -297,15 +297,15 @@ static inline __attribute__((always_inline)) bool alloc_begin(
 		return false;
 	/* needed after the walk, which evicts much of the cache */
 	__builtin_prefetch(&t->expected[TRACE_EXPECTED_PLACE(t->stack)], 1);
-	*stack = capture(n, start);
+	*stack = record_stack(n, start);
 	return true;
 }
 
-static struct live_block known_as(
+static struct live_block live_block_of(
     struct thread *t, enum trace_api api, uint64_t size, uint64_t mean, uint32_t stack)
 {
 	return (struct live_block){
-	    .birth = tick_now(t),
+	    .birth = record_ticks(t),
 	    .size = size,
 	    .mean = mean,
 	    .stack = stack,
@@ -327,7 +327,7 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 	if (n.how != NOTE_PLAIN && n.how != NOTE_SIDE)
 		return;
 	if (control_asked())
-		follow(n);
+		obey_control_outside(n);
 	if (!sampler.on) {
 		note_alloc(n, api, block, size, start);
 		return;
@@ -337,16 +337,17 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 		return;
 	if (n.how == NOTE_SIDE) {
 		/* side records have no room for a weight */
-		how = known_as(t, api, size, 0, 0);
+		how = live_block_of(t, api, size, 0, 0);
 		if (take == SAMPLER_CHOSEN || (sampler.by_table && !live_blocks_add(block, &how)))
 			trace_file_dropped(TRACE_DROP_SIGNAL, 1, size);
 		else
-			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size, how.birth);
+			write_side(
+			    n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size, how.birth);
 		return;
 	}
 	if (!alloc_begin(n, size, start, &stack))
 		goto out;
-	how = known_as(t, api, size, take == SAMPLER_CHOSEN ? sampler_self.mean : 0, stack);
+	how = live_block_of(t, api, size, take == SAMPLER_CHOSEN ? sampler_self.mean : 0, stack);
 	/* first the table, so that a checkpoint finds the block there if it misses the record */
 	if (sampler.by_table && !live_blocks_add(block, &how)) {
 		trace_file_dropped(TRACE_DROP_NO_MEMORY, 1, size);
@@ -375,17 +376,17 @@ static inline __attribute__((always_inline)) void acquire(struct note n, enum tr
 	}
 	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
 		if (n.how == NOTE_SIDE)
-			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size,
+			write_side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size,
 			    clock_ticks());
 		return;
 	}
 	if (!alloc_begin(n, size, start, &stack))
 		goto out;
 	if (SHIM_UNLIKELY((uintptr_t)block & 7)) {
-		alloc_long(t, api, block, size, 0, stack, tick_now(t));
+		alloc_long(t, api, block, size, 0, stack, record_ticks(t));
 		goto out;
 	}
-	now = tick_now(t);
+	now = record_ticks(t);
 	alloc_compact(t, api, block, size, stack, now);
 	if (SHIM_UNLIKELY(now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED)))
 		note_levels(n, api <= TRACE_API_ALIGNED ? stack : 0, now, false);
@@ -418,7 +419,7 @@ static uint8_t *put_levels(uint8_t *p, const struct level *levels, unsigned coun
 }
 
 /* May the allocator be asked what it holds? See levels_malloc.h. `stack`: as for note_levels(). */
-static bool may_ask(struct note n, uint32_t stack)
+static bool may_ask_allocator(struct note n, uint32_t stack)
 {
 	return stack && n.before == THREAD_IDLE && !shim.sandboxed &&
 	       !(__atomic_load_n(&trace_file_header->flags, __ATOMIC_RELAXED) &
@@ -428,7 +429,7 @@ static bool may_ask(struct note n, uint32_t stack)
 
 /* Ask the allocator, in a record. Meanwhile the thread leaves the record: as in a real call, what
  * the allocator does is its own. Returns the number filled in. */
-static unsigned ask(struct note n, uint64_t resident, struct level *out)
+static unsigned ask_allocator(struct note n, uint64_t resident, struct level *out)
 {
 	unsigned count;
 
@@ -472,17 +473,17 @@ static __attribute__((noinline)) void note_levels(
 		return;
 	__atomic_store_n(&levels_pause, pause, __ATOMIC_RELAXED);
 	if (control_asked())
-		note_followed(t);
+		obey_control(t);
 	chunk_writer_meter(t);
-	if (rate_look(now, &grown))
+	if (rate_adjust(now, &grown))
 		notice(
 		    t, TRACE_NOTICE_RATE, (uint64_t[]){grown, sampler.mean, sampler.exact_from}, 3);
 	if (poll_libraries)
 		poll_libraries();
 	count = levels_read(levels, all);
 	resident = count && levels[0].key == TRACE_LEVEL_RSS ? levels[0].value : 0;
-	if (resident && may_ask(n, stack) && levels_malloc_grown(now, resident))
-		count += ask(n, resident, levels + count);
+	if (resident && may_ask_allocator(n, stack) && levels_malloc_grown(now, resident))
+		count += ask_allocator(n, resident, levels + count);
 	if (resident)
 		count += ask_python(n, now, resident, levels + count);
 	if (!extended_begin(t, &x, TRACE_LEVEL, 32 + count * LEVEL_BYTES, true, 0))
@@ -492,7 +493,7 @@ static __attribute__((noinline)) void note_levels(
 	extended_end(t, &x, put_levels(p, levels, count));
 }
 
-bool plain(struct note n)
+bool record_is_plain(struct note n)
 {
 	if (n.how == NOTE_SIDE || n.how == NOTE_SIDE_INSIDE)
 		trace_file_dropped(TRACE_DROP_SIGNAL, 1, 0);
@@ -501,7 +502,7 @@ bool plain(struct note n)
 
 /* A program that tries again and again gets levels for its first failure, then every 10 ms: reading
  * them takes a hundred times as long as the failed call. */
-static bool levels_worth_it(uint64_t now)
+static bool failed_levels_are_due(uint64_t now)
 {
 	uint64_t due = __atomic_load_n(&failed_levels_due, __ATOMIC_RELAXED);
 
@@ -520,7 +521,7 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	uint8_t *p;
 
 	if ((f->error != ENOMEM && f->error != EAGAIN && f->api != TRACE_API_FALLOCATE) ||
-	    !plain(n))
+	    !record_is_plain(n))
 		return;
 	/* `whyoom run` reads this when the program ends well, before it reads all events. */
 	if (!(__atomic_load_n(&trace_file_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
@@ -528,13 +529,14 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	record_begin(t);
 	if (!chunk_writer_make_room(t, 1024, true, 0))
 		goto out;
-	stack = capture(n, start);
-	if (may_ask(n, f->api <= TRACE_API_ALIGNED && f->size <= PTRDIFF_MAX ? stack : 0) &&
+	stack = record_stack(n, start);
+	if (may_ask_allocator(
+		n, f->api <= TRACE_API_ALIGNED && f->size <= PTRDIFF_MAX ? stack : 0) &&
 	    levels_malloc_due(clock_ticks()))
-		heap = ask(n, 0, levels);
+		heap = ask_allocator(n, 0, levels);
 	heap += ask_python(n, clock_ticks(), 0, levels + heap);
 	count = heap;
-	if (levels_worth_it(clock_ticks()) || heap)
+	if (failed_levels_are_due(clock_ticks()) || heap)
 		count += levels_read(levels + heap, true);
 	if (count > heap)
 		count += levels_mappings(levels + count);
@@ -573,12 +575,12 @@ void note_map(struct note n, const struct note_mapping *m, const struct stack_st
 		flags |= TRACE_MAP_ALLOCATOR;
 		n.how = NOTE_PLAIN;
 	}
-	if (!plain(n))
+	if (!record_is_plain(n))
 		return;
 	record_begin(t);
 	if (!chunk_writer_room(t, m->length))
 		goto out;
-	stack = capture(n, start);
+	stack = record_stack(n, start);
 	if (!extended_begin(t, &x, TRACE_MAP, m->level_count ? 256 : 128, true, m->length))
 		goto out;
 	p = extended_dt(t, &x);
@@ -601,7 +603,7 @@ out:
 }
 
 /* Record an event that consists of a few numbers. */
-static void simple(
+static void write_numbers(
     struct note n, enum trace_event_kind kind, const uint64_t *fields, int count, bool important)
 {
 	struct thread *t = n.thread;
@@ -610,7 +612,7 @@ static void simple(
 
 	if (n.how == NOTE_INSIDE)
 		n.how = NOTE_PLAIN;
-	if (!plain(n))
+	if (!record_is_plain(n))
 		return;
 	record_begin(t);
 	if (extended_begin(t, &x, kind, 96, important, 0)) {
@@ -627,17 +629,18 @@ void note_unmap(
 {
 	if (n.how == NOTE_INSIDE)
 		flags |= TRACE_UNMAP_ALLOCATOR;
-	simple(n, TRACE_UNMAP, (uint64_t[]){address, page_round(length), api, flags}, 4, true);
+	write_numbers(
+	    n, TRACE_UNMAP, (uint64_t[]){address, page_round(length), api, flags}, 4, true);
 }
 
 void note_ununmap(struct note n, uintptr_t address, uint64_t length)
 {
-	simple(n, TRACE_UNUNMAP, (uint64_t[]){address, page_round(length)}, 2, true);
+	write_numbers(n, TRACE_UNUNMAP, (uint64_t[]){address, page_round(length)}, 2, true);
 }
 
 void note_advise(struct note n, uintptr_t address, uint64_t length, int advice)
 {
-	simple(
+	write_numbers(
 	    n, TRACE_ADVISE, (uint64_t[]){address, page_round(length), (uint64_t)advice}, 3, true);
 }
 
@@ -647,11 +650,11 @@ void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct sta
 
 	if (n.how == NOTE_INSIDE)
 		n.how = NOTE_PLAIN;
-	if (!plain(n))
+	if (!record_is_plain(n))
 		return;
 	record_begin(n.thread);
-	stack = chunk_writer_room(n.thread, 0) ? capture(n, start) : 0;
-	simple(n, TRACE_BRK, (uint64_t[]){before, after, stack}, 3, true);
+	stack = chunk_writer_room(n.thread, 0) ? record_stack(n, start) : 0;
+	write_numbers(n, TRACE_BRK, (uint64_t[]){before, after, stack}, 3, true);
 	record_end(n.thread);
 }
 
@@ -669,17 +672,17 @@ void record_task(struct thread *t)
 
 void note_task_end(struct note n, uint64_t key)
 {
-	simple(n, TRACE_TASK_END, (uint64_t[]){key}, 1, true);
+	write_numbers(n, TRACE_TASK_END, (uint64_t[]){key}, 1, true);
 }
 
 void note_fork(struct note n, int child)
 {
-	simple(n, TRACE_FORK, (uint64_t[]){(uint64_t)child}, 1, true);
+	write_numbers(n, TRACE_FORK, (uint64_t[]){(uint64_t)child}, 1, true);
 }
 
 void note_signal(struct note n, int number)
 {
-	simple(n, TRACE_SIGNAL, (uint64_t[]){(uint64_t)number, 0, 0}, 3, true);
+	write_numbers(n, TRACE_SIGNAL, (uint64_t[]){(uint64_t)number, 0, 0}, 3, true);
 }
 
 void note_end(int how, int status)
@@ -694,8 +697,8 @@ void note_end(int how, int status)
 		if (chunk_writer_make_room(n.thread, 1024, true, 0))
 			note_levels(n, 0, clock_ticks(), true);
 		record_end(n.thread);
-		simple(n, TRACE_EXIT, (uint64_t[]){(uint64_t)how, (uint64_t)(uint32_t)status}, 2,
-		    true);
+		write_numbers(n, TRACE_EXIT,
+		    (uint64_t[]){(uint64_t)how, (uint64_t)(uint32_t)status}, 2, true);
 	}
 	note_leave(n);
 }

@@ -11,22 +11,22 @@
 #include "base/shim_state.h"
 #include "shim.h"
 
-#define fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#define record_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 /* Send a handler's calls to the side area until record_end(). */
 static inline void record_begin(struct thread *t)
 {
 	t->state = THREAD_RECORD;
-	fence();
+	record_fence();
 }
 
 static inline void record_end(struct thread *t)
 {
-	fence();
+	record_fence();
 	t->state = THREAD_REAL;
 }
 
-static inline uint64_t tick_now(struct thread *t)
+static inline uint64_t record_ticks(struct thread *t)
 {
 	uint64_t now = clock_ticks();
 
@@ -51,13 +51,13 @@ void extended_end(struct thread *t, struct extended *x, uint8_t *end);
 
 /* Can the call be recorded in full? Only compact events fit into the side area; others are counted
  * as lost. */
-bool plain(struct note n);
+bool record_is_plain(struct note n);
 
 /* Record that the thread continues with another task. */
 void record_task(struct thread *t);
 
 /* Capture the present stack, and record the task first if it has changed. 0: no stack. */
-static inline uint32_t capture(struct note n, const struct stack_start *start)
+static inline uint32_t record_stack(struct note n, const struct stack_start *start)
 {
 	struct thread_slot *slot = n.thread->slot;
 	uint32_t stack;

@@ -4,11 +4,11 @@
 #include "base/bootstrap_arena.h"
 
 uint8_t bootstrap_arena[BOOTSTRAP_BYTES] __attribute__((aligned(64)));
-static size_t boot_used;
+static size_t used_bytes;
 
 void *bootstrap_alloc(size_t size, size_t align)
 {
-	size_t used = __atomic_load_n(&boot_used, __ATOMIC_RELAXED), start, end;
+	size_t used = __atomic_load_n(&used_bytes, __ATOMIC_RELAXED), start, end;
 
 	if (align < 16)
 		align = 16;
@@ -24,7 +24,7 @@ void *bootstrap_alloc(size_t size, size_t align)
 		if (end > BOOTSTRAP_BYTES)
 			return NULL;
 	} while (!__atomic_compare_exchange_n(
-	    &boot_used, &used, end, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	    &used_bytes, &used, end, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	((size_t *)(void *)(bootstrap_arena + start))[-1] = size;
 	return bootstrap_arena + start;
 }

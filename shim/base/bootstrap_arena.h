@@ -2,8 +2,8 @@
  * bootstrap_arena.h - a small arena for allocations that arrive while the real functions are being
  * looked up. Blocks are never freed. Any thread, signal-safe.
  */
-#ifndef SHIM_BOOT_H
-#define SHIM_BOOT_H
+#ifndef SHIM_BOOTSTRAP_ARENA_H
+#define SHIM_BOOTSTRAP_ARENA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -17,21 +17,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct map_entry {
+struct lockfree_map_entry {
 	_Atomic uint64_t key, value;
 };
 
-struct map_table {
-	struct map_table *outgrown; /* the previous table */
+struct lockfree_map_table {
+	struct lockfree_map_table *outgrown; /* the previous table */
 	size_t bytes; /* of this mapping */
 	uint64_t mask;
 	_Atomic uint64_t used;
 	_Atomic bool last; /* cannot grow: at its limit, or no memory */
-	struct map_entry entries[];
+	struct lockfree_map_entry entries[];
 };
 
-struct map {
-	_Atomic(struct map_table *) table;
+struct lockfree_map {
+	_Atomic(struct lockfree_map_table *) table;
 	atomic_flag growing;
 	uint64_t max_entries; /* a power of two */
 	uint64_t (*hash)(uint64_t key); /* its low bits choose the entry */
@@ -39,39 +39,43 @@ struct map {
 	bool (*keep)(uint64_t key);
 };
 
-#define MAP_INIT(max, hash_function, keep_function)                                                \
+#define LOCKFREE_MAP_INIT(max, hash_function, keep_function)                                       \
 	{                                                                                          \
 		.growing = ATOMIC_FLAG_INIT, .max_entries = (max), .hash = (hash_function),        \
 		.keep = (keep_function)                                                            \
 	}
 
 /* Begin with room for `entries`, a power of two. False: no memory. */
-bool map_init(struct map *map, uint64_t entries);
+bool lockfree_map_init(struct lockfree_map *map, uint64_t entries);
 
 /* Store a pair. False: no room. A key that is already stored is stored a second time. */
-bool map_put(struct map *map, uint64_t key, uint64_t value);
+bool lockfree_map_put(struct lockfree_map *map, uint64_t key, uint64_t value);
 
 /* Forget everything. Only while no other thread can use the map: in the child of a fork. */
-void map_clear_alone(struct map *map);
+void lockfree_map_clear_alone(struct lockfree_map *map);
 
-size_t map_bytes(const struct map *map);
+size_t lockfree_map_bytes(const struct lockfree_map *map);
 
 /*
  * Return the first value that match() accepts and its key in *found; 0: none. `hash` is map->hash()
  * of the wanted key. match() is inlined.
  */
-static inline __attribute__((always_inline)) uint64_t map_get(struct map *map, uint64_t hash,
-    uint64_t wanted, bool (*match)(uint64_t key, uint64_t value, uint64_t wanted), uint64_t *found)
+static inline __attribute__((always_inline)) uint64_t lockfree_map_get(struct lockfree_map *map,
+    uint64_t hash, uint64_t wanted, bool (*match)(uint64_t key, uint64_t value, uint64_t wanted),
+    uint64_t *found)
 {
-	struct map_table *t = atomic_load_explicit(&map->table, memory_order_acquire);
+	struct lockfree_map_table *t = atomic_load_explicit(&map->table, memory_order_acquire);
+
 	if (__builtin_expect(!t, 0))
 		return 0;
 	/* Never full (table_put): an empty entry ends the search. */
 	for (uint64_t i = hash & t->mask;; i = (i + 1) & t->mask) {
 		uint64_t key = atomic_load_explicit(&t->entries[i].key, memory_order_acquire);
+		uint64_t value;
+
 		if (!key)
 			return 0;
-		uint64_t value = atomic_load_explicit(&t->entries[i].value, memory_order_acquire);
+		value = atomic_load_explicit(&t->entries[i].value, memory_order_acquire);
 		if (value && match(key, value, wanted)) {
 			*found = key;
 			return value;

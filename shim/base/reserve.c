@@ -24,7 +24,7 @@
 #define START_OF(range) ((range) & ~(uint64_t)(PAGE - 1))
 
 static uint64_t ranges[RANGES];
-static uint64_t held; /* bytes in them */
+static uint64_t range_bytes; /* bytes in them */
 static bool refused; /* the kernel's last answer */
 
 static void unmap(uint64_t start, size_t bytes)
@@ -36,14 +36,14 @@ static void range_put(uint64_t start, size_t bytes)
 {
 	uint64_t range = start | bytes / TRACE_SLOT_BYTES, none;
 
-	__atomic_fetch_add(&held, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&range_bytes, bytes, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < RANGES; i++) {
 		none = 0;
 		if (__atomic_compare_exchange_n(
 			&ranges[i], &none, range, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return;
 	}
-	__atomic_fetch_sub(&held, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&range_bytes, bytes, __ATOMIC_RELAXED);
 	unmap(start, bytes);
 }
 
@@ -61,7 +61,8 @@ void *reserve_take(size_t bytes)
 		if (!__atomic_compare_exchange_n(
 			place, &range, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
-		__atomic_fetch_sub(&held, SLOTS_OF(range) * TRACE_SLOT_BYTES, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(
+		    &range_bytes, SLOTS_OF(range) * TRACE_SLOT_BYTES, __ATOMIC_RELAXED);
 		if (SLOTS_OF(range) > slots)
 			range_put(
 			    START_OF(range) + bytes, (SLOTS_OF(range) - slots) * TRACE_SLOT_BYTES);
@@ -90,7 +91,8 @@ bool reserve_keep(void *mapping, size_t bytes)
 	uint64_t most = __atomic_load_n(&refused, __ATOMIC_RELAXED) ? RANGES_MOST : RANGES_WANTED;
 	long p;
 
-	if (__atomic_load_n(&held, __ATOMIC_RELAXED) + bytes > most || bytes % TRACE_SLOT_BYTES)
+	if (__atomic_load_n(&range_bytes, __ATOMIC_RELAXED) + bytes > most ||
+	    bytes % TRACE_SLOT_BYTES)
 		return false;
 	p = sys_call(SYS_mmap, (long)mapping, (long)bytes, PROT_NONE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -232,7 +234,7 @@ static void pages_fill(void)
 
 void reserve_granted(void)
 {
-	uint64_t now = __atomic_load_n(&held, __ATOMIC_RELAXED);
+	uint64_t now = __atomic_load_n(&range_bytes, __ATOMIC_RELAXED);
 	void *range;
 	long p;
 
@@ -256,7 +258,7 @@ void reserve_granted(void)
 
 uint64_t reserve_bytes(void)
 {
-	return __atomic_load_n(&held, __ATOMIC_RELAXED);
+	return __atomic_load_n(&range_bytes, __ATOMIC_RELAXED);
 }
 
 void reserve_init(void)

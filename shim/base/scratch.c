@@ -22,7 +22,7 @@ static size_t least(size_t a, size_t b)
 }
 
 /* Populate pages before they are needed; a cgroup may have none left by then. */
-static void make_resident(struct hold *h, size_t bytes)
+static void make_resident(struct scratch *h, size_t bytes)
 {
 	for (size_t at = h->resident; at < least(h->bytes, bytes); at += PAGE) {
 		*(volatile uint8_t *)(h->base + at) = 0;
@@ -30,7 +30,7 @@ static void make_resident(struct hold *h, size_t bytes)
 	}
 }
 
-bool scratch_ready(struct hold *h, size_t bytes, size_t resident)
+bool scratch_ready(struct scratch *h, size_t bytes, size_t resident)
 {
 	uint8_t *base = h->base;
 	size_t was = h->bytes;
@@ -59,7 +59,7 @@ bool scratch_ready(struct hold *h, size_t bytes, size_t resident)
 	return true;
 }
 
-void *scratch_take(struct hold *h, size_t bytes)
+void *scratch_take(struct scratch *h, size_t bytes)
 {
 	void *p;
 
@@ -89,7 +89,7 @@ static void clear(uint8_t *from, size_t bytes)
 		memset(from, 0, bytes);
 }
 
-void scratch_end(struct hold *h)
+void scratch_end(struct scratch *h)
 {
 	size_t stays = least(h->used, h->resident);
 
@@ -104,7 +104,7 @@ void scratch_end(struct hold *h)
 	h->refused = false;
 }
 
-void scratch_forget(struct hold *h)
+void scratch_forget(struct scratch *h)
 {
 	while (h->more_count) {
 		h->more_count--;

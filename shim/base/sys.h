@@ -63,6 +63,10 @@ void sys_say(const char *text);
  * negative errno. */
 long sys_read_file(const char *path, char *buffer, size_t size);
 
+/* Write the name under which /proc has an open file. */
+#define SYS_FD_LINK_BYTES 32
+void sys_fd_link(int fd, char out[SYS_FD_LINK_BYTES]);
+
 /* Write the path of an open file to `out`, cut to `size` and terminated. Returns its length or
  * negative errno; *out is then "". */
 long sys_fd_path(int fd, char *out, size_t size);
@@ -75,6 +79,9 @@ void sys_close(int fd);
  * work, in which a handler of the host could see tables half changed. */
 uint64_t sys_block_signals(void);
 void sys_restore_signals(uint64_t mask);
+
+/* Return the soft limit of a resource, RLIMIT_*; RLIM64_INFINITY: none. */
+uint64_t sys_limit(int resource);
 
 /* For loops that wait for a few instructions of another thread. */
 void sys_yield(void);

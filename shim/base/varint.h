@@ -2,8 +2,8 @@
  * varint.h - encoders for the trace's variable-length fields. The caller guarantees room; a varint
  * takes at most VARINT_BYTES_MAX bytes. Each function returns the position after what it wrote.
  */
-#ifndef SHIM_WIRE_H
-#define SHIM_WIRE_H
+#ifndef SHIM_VARINT_H
+#define SHIM_VARINT_H
 
 #include <stdint.h>
 #include <string.h>
@@ -39,11 +39,12 @@ static inline uint8_t *varint_put_short(uint8_t *p, uint64_t v)
  */
 static inline uint8_t *varint_put_in_room(uint8_t *p, uint64_t v)
 {
-	if (__builtin_expect(v >> 28 != 0, 0))
-		return varint_put(p, v);
 	uint32_t x = (uint32_t)v;
 	/* divides by 7, exact up to 27 */
 	uint32_t more = (uint32_t)((31 ^ __builtin_clz(x | 1)) * 37) >> 8;
+
+	if (__builtin_expect(v >> 28 != 0, 0))
+		return varint_put(p, v);
 	x = (x & 0x3fff) | (x & 0xfffc000) << 2;
 	x = (x & 0x7f007f) | (x & 0x3f803f80) << 1;
 	x |= 0x808080 & ((UINT32_C(1) << 8 * more) - 1);

@@ -49,7 +49,7 @@ static struct {
 	uint64_t begin; /* ticks, where the present period began; 0: with the file */
 	uint64_t retry_at; /* ticks; memory was refused just before */
 	bool over_budget; /* the last attempt did not fit: the next must hold fewer blocks */
-	struct hold memory; /* of `struct build` and `struct writer` */
+	struct scratch memory; /* of `struct build` and `struct writer` */
 	struct period period[TRACE_CHECKPOINT_PERIODS];
 } checkpoints;
 
@@ -69,7 +69,7 @@ struct build {
 	uint64_t blocks_count, blocks_max; /* blocks_max: room in the array */
 	uint64_t blocks_left_out;
 	struct resampling resampling;
-	struct order *order, *scratch;
+	struct sort_item *order, *scratch;
 	uint64_t order_count, order_max;
 };
 
@@ -109,7 +109,7 @@ uint64_t checkpoint_bytes_needed(void)
  * quarter of the limit for the records in between and for large blocks. */
 static uint64_t available_bytes(const struct build *build)
 {
-	uint64_t stays = trace_file_held() - build->replaced, limit = trace_file_limit();
+	uint64_t stays = trace_file_disk_bytes() - build->replaced, limit = trace_file_limit();
 	uint64_t all = limit - limit / 4;
 
 	return all > stays ? (all - stays) / 2 : 0;
@@ -129,7 +129,7 @@ static size_t work_bytes(uint64_t blocks, uint64_t records)
 	return scratch_piece(sizeof(struct writer)) +
 	       scratch_piece(RANGES_MAX * sizeof(struct range)) +
 	       scratch_piece(blocks * sizeof(struct resample_block)) +
-	       2 * scratch_piece(order * sizeof(struct order));
+	       2 * scratch_piece(order * sizeof(struct sort_item));
 }
 
 static bool lock_try(void)
@@ -146,7 +146,7 @@ void checkpoint_reserve(void)
 {
 	uint64_t live, records, wanted;
 
-	if (!sampler.by_table || trace_file_held() < trace_file_limit() / 2)
+	if (!sampler.by_table || trace_file_disk_bytes() < trace_file_limit() / 2)
 		return;
 	/* with one more chunk of acquisitions, at 16 bytes each */
 	live = live_blocks_totals().live + trace_file_chunk_bytes() / 16;
@@ -204,7 +204,7 @@ static bool add_block(void *arg, uint64_t address, const struct live_block *info
 static void order_add(struct build *build, uint64_t ticks, uint64_t what, uint64_t which)
 {
 	if (build->order_count < build->order_max)
-		build->order[build->order_count++] = (struct order){ticks, which << 2 | what};
+		build->order[build->order_count++] = (struct sort_item){ticks, which << 2 | what};
 }
 
 /* Merges neighbouring periods by twos. */

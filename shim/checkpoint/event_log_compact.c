@@ -45,7 +45,7 @@ struct work {
 	uint32_t count, room;
 	uint32_t *table; /* of openers: index + 1 */
 	uint32_t mask;
-	struct order *maps, *most; /* scratch, for `room` each; NULL */
+	struct sort_item *maps, *most; /* scratch, for `room` each; NULL */
 	bool odd_maps, odd_space_maps; /* some were released in part, or overlap */
 };
 
@@ -337,7 +337,7 @@ size_t event_log_compact_bytes(uint32_t units)
 
 	return scratch_piece(count * sizeof(struct item)) +
 	       2 * scratch_piece((mask_for((uint32_t)count) + 1ul) * sizeof(uint32_t)) +
-	       2 * scratch_piece(count * sizeof(struct order));
+	       2 * scratch_piece(count * sizeof(struct sort_item));
 }
 
 /* Moves *at to the next record and returns it; NULL: there is none. */
@@ -455,8 +455,8 @@ static void drop_settled_pairs(struct work *w)
 
 /* Says whether a live mapping, older than `closer`, overlaps the range that it released. Pre:
  * `maps` is sorted by address; most[i] is the largest end of maps[0..i]. */
-static bool overlaps_live(const struct work *w, uint32_t closer, const struct order *maps,
-    const struct order *most, uint32_t n)
+static bool overlaps_live(const struct work *w, uint32_t closer, const struct sort_item *maps,
+    const struct sort_item *most, uint32_t n)
 {
 	const struct item *c = &w->items[closer];
 	uint32_t low = 0, high = n;
@@ -481,8 +481,8 @@ static bool overlaps_live(const struct work *w, uint32_t closer, const struct or
 /* Keeps each release that overlaps a live mapping. */
 static void keep_partial_releases(struct work *w, uint32_t domain)
 {
-	size_t bytes = w->room * sizeof(struct order);
-	struct order *maps, *most;
+	size_t bytes = w->room * sizeof(struct sort_item);
+	struct sort_item *maps, *most;
 	uint32_t n = 0;
 	uint64_t end = 0;
 
@@ -496,7 +496,7 @@ static void keep_partial_releases(struct work *w, uint32_t domain)
 		const struct item *it = &w->items[i];
 
 		if (it->role == OPENS && it->domain == domain && !it->dead)
-			maps[n++] = (struct order){it->address, i};
+			maps[n++] = (struct sort_item){it->address, i};
 	}
 	if (maps && most)
 		merge_sort(maps, most, n);

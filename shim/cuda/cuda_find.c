@@ -180,7 +180,7 @@ static void say_driver(const void *function)
 		&found, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	if (symbols_module_of(function, &driver) && !shim_is_copy())
-		definition_info("cuda.driver", driver.path);
+		definitions_info("cuda.driver", driver.path);
 	__atomic_store_n(&found, 2, __ATOMIC_RELEASE);
 }
 
@@ -209,7 +209,7 @@ static void *bind(enum cuda_id id, void *function)
 			return cuda_wrapper[id][i];
 	}
 	if (!shim_is_copy())
-		definition_info("cuda.missed", rows[id].symbol);
+		definitions_info("cuda.missed", rows[id].symbol);
 	return NULL;
 }
 
@@ -316,5 +316,5 @@ bool cuda_modules_look(const struct dl_phdr_info *info)
 void cuda_find_forked(void)
 {
 	if (driver.path[0])
-		definition_info("cuda.driver", driver.path);
+		definitions_info("cuda.driver", driver.path);
 }

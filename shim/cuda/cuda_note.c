@@ -65,7 +65,7 @@ uint32_t cuda_name(enum cuda_id id)
 	uint32_t name = __atomic_load_n(&names[id], __ATOMIC_ACQUIRE);
 
 	if (SHIM_UNLIKELY(!name)) {
-		name = definition_string(symbols[id]);
+		name = definitions_string(symbols[id]);
 		__atomic_store_n(&names[id], name, __ATOMIC_RELEASE);
 	}
 	return name;
@@ -87,7 +87,7 @@ static void define_space(uint32_t id, enum cuda_kind kind, uint32_t device, uint
 	p = varint_put(body, id);
 	p = varint_put_bytes(p, name, n);
 	p = varint_put(p, parent);
-	if (definition_write(TRACE_DEF_SPACE, body, (size_t)(p - body)))
+	if (definitions_write(TRACE_DEF_SPACE, body, (size_t)(p - body)))
 		__atomic_store_n(&space_defined[id], true, __ATOMIC_RELEASE);
 }
 
@@ -110,7 +110,7 @@ uint32_t cuda_space(enum cuda_kind kind, int device)
 static inline bool begin(struct note *n, const struct stack_start *start)
 {
 	*n = note_enter((const void *)start->pc);
-	if (!plain(*n)) {
+	if (!record_is_plain(*n)) {
 		note_leave(*n);
 		return false;
 	}
@@ -278,7 +278,7 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 		trace_file_flag(TRACE_FLAG_FAILED);
 	if (!chunk_writer_make_room(n.thread, FAILED_MAX, true, 0))
 		goto out;
-	stack = capture(n, start);
+	stack = record_stack(n, start);
 	if (f->host && !shim.sandboxed)
 		host = levels_read(levels, true);
 	if (!extended_begin(n.thread, &x, TRACE_FAILED, FAILED_MAX, true, 0))
@@ -415,7 +415,7 @@ static uint64_t took(
 	/* room first: in the wrong process nothing more may happen */
 	if (!room(n.thread, b->size))
 		goto out;
-	stack = capture(n, &c->start);
+	stack = record_stack(n, &c->start);
 	if (!extended_begin(n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, b->size))
 		goto out;
 	p = extended_dt(n.thread, &x);
@@ -523,7 +523,7 @@ void cuda_mapped(
 	if (c->result) {
 		cuda_failed(c, size);
 	} else if (begin(&n, &c->start)) {
-		stack = room(n.thread, 0) ? capture(n, &c->start) : 0;
+		stack = room(n.thread, 0) ? record_stack(n, &c->start) : 0;
 		if (extended_begin(n.thread, &x, TRACE_SPACE_MAP, RECORD_MAX, true, 0)) {
 			p = extended_dt(n.thread, &x);
 			p = varint_put(p, cuda_name(c->id));
@@ -578,7 +578,7 @@ static void record_called(const struct cuda_call *c, const struct called *d)
 	if (!begin(&n, &c->start))
 		return;
 	before = d->memory && c->before && c->before_device == d->device;
-	stack = room(n.thread, 0) ? capture(n, &c->start) : 0;
+	stack = room(n.thread, 0) ? record_stack(n, &c->start) : 0;
 	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
 		p = extended_dt(n.thread, &x);
 		p = varint_put(p, cuda_space(d->kind, d->device));

@@ -122,7 +122,7 @@ static bool put_behind(char *to, const char *list, const char *runtime)
 
 	to = put_others(to, list);
 	if (next_entry(start, &first)) {
-		if (!exec_is_runtime(first.text, (unsigned)first.length))
+		if (!program_is_runtime(first.text, (unsigned)first.length))
 			return false;
 		to = put(to, ":", 1);
 	} else {
@@ -133,7 +133,7 @@ static bool put_behind(char *to, const char *list, const char *runtime)
 	return true;
 }
 
-size_t exec_env_bytes(char *const *environment, const char *runtime)
+size_t environment_bytes(char *const *environment, const char *runtime)
 {
 	size_t lines = 0, text = 0;
 	const char *list;
@@ -152,12 +152,12 @@ size_t exec_env_bytes(char *const *environment, const char *runtime)
 	return found ? (2 * lines + 2) * sizeof(char *) + text + sizeof(ASAN ASAN_ADDED) : 0;
 }
 
-char **exec_env_make(
-    char *const *environment, enum exec_change change, const char *runtime, void *to)
+char **environment_make(
+    char *const *environment, enum environment_change change, const char *runtime, void *to)
 {
 	size_t lines = 0, n = 0;
 	char **out = to, *text;
-	bool front = true, lenient = change == EXEC_LENIENT || change == EXEC_TWICE;
+	bool front = true, lenient = change == ENVIRONMENT_LENIENT || change == ENVIRONMENT_TWICE;
 
 	while (environment[lines])
 		lines++;
@@ -175,14 +175,14 @@ char **exec_env_make(
 				continue;
 			}
 		}
-		if (!list || !names_us(list) || change == EXEC_LENIENT) {
+		if (!list || !names_us(list) || change == ENVIRONMENT_LENIENT) {
 			out[n++] = environment[i];
 			continue;
 		}
 		text = put(text, VARIABLE, VARIABLE_BYTES);
-		if (change != EXEC_BEHIND || !put_behind(text, list, runtime))
+		if (change != ENVIRONMENT_BEHIND || !put_behind(text, list, runtime))
 			put_others(text, list);
-		if (change == EXEC_TWICE) {
+		if (change == ENVIRONMENT_TWICE) {
 			if (front)
 				out[n++] = start;
 			out[n++] = environment[i];
@@ -200,7 +200,7 @@ char **exec_env_make(
 	return out;
 }
 
-bool exec_env_library(char *const *environment, char *out, size_t size)
+bool environment_library(char *const *environment, char *out, size_t size)
 {
 	struct entry e;
 	const char *list;
@@ -234,14 +234,14 @@ static void settle_runtime(char *list)
 
 	if (next_entry(list, &first) && first.text == list &&
 	    !strncmp(list + first.length, MARK, sizeof(MARK) - 1) &&
-	    exec_is_runtime(first.text, (unsigned)first.length)) {
+	    program_is_runtime(first.text, (unsigned)first.length)) {
 		const char *rest = list + first.length + sizeof(MARK) - 1;
 
 		memmove(list, rest, strlen(rest) + 1);
 	}
 }
 
-void exec_env_settle(char **environment, bool sanitized)
+void environment_settle(char **environment, bool sanitized)
 {
 	char **last = NULL;
 	size_t n = 0, kept = 0;

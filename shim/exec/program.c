@@ -31,13 +31,13 @@ struct seen {
 
 /* A thread that finds `turn` even makes it odd and writes the entry; a reader that sees it change
  * reads the file instead. An entry left odd by a thread that a fork lost is never used again. */
-static struct place {
+static struct examined {
 	uint32_t turn;
 	uint8_t kind;
 	bool capable; /* has file capabilities */
 	struct seen file;
 	char text[64];
-} places[64];
+} examined_files[64];
 
 static struct seen seen_of(const struct stat *st)
 {
@@ -45,16 +45,16 @@ static struct seen seen_of(const struct stat *st)
 	    st->st_ctim.tv_sec, st->st_ctim.tv_nsec};
 }
 
-static struct place *place_of(const struct seen *file)
+static struct examined *entry_of(const struct seen *file)
 {
 	uint64_t hash = (file->ino ^ file->dev << 32) * 0x9E3779B97F4A7C15u;
 
-	return &places[hash >> 58];
+	return &examined_files[hash >> 58];
 }
 
-static bool recall(const struct seen *file, struct exec_program *out, bool *capable)
+static bool recall(const struct seen *file, struct program *out, bool *capable)
 {
-	struct place *p = place_of(file);
+	struct examined *p = entry_of(file);
 	uint32_t turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);
 
 	if (!turn || (turn & 1) || memcmp(&p->file, file, sizeof(*file)) != 0)
@@ -66,9 +66,9 @@ static bool recall(const struct seen *file, struct exec_program *out, bool *capa
 	return __atomic_load_n(&p->turn, __ATOMIC_RELAXED) == turn;
 }
 
-static void remember(const struct seen *file, const struct exec_program *program, bool capable)
+static void remember(const struct seen *file, const struct program *program, bool capable)
 {
-	struct place *p = place_of(file);
+	struct examined *p = entry_of(file);
 	uint32_t turn = __atomic_load_n(&p->turn, __ATOMIC_RELAXED);
 
 	if ((turn & 1) || !__atomic_compare_exchange_n(
@@ -143,7 +143,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-bool exec_is_runtime(const char *name, unsigned length)
+bool program_is_runtime(const char *name, unsigned length)
 {
 	static const char *const names[] = {"libasan.so", "libhwasan.so", "liblsan.so",
 	    "libtsan.so", "libclang_rt.asan", "libclang_rt.hwasan", "libclang_rt.lsan",
@@ -212,7 +212,7 @@ static bool is_name(const char *text)
 
 /* Find a sanitizer's runtime: a library that the program needs, or part of the program (clang, gcc
  * -static-libasan). */
-static enum exec_kind sanitizer(const struct elf *elf, const Elf64_Phdr *dynamic, char text[64])
+static enum program_kind sanitizer(const struct elf *elf, const Elf64_Phdr *dynamic, char text[64])
 {
 	static const char *const inits[] = {"__asan_init", "__hwasan_init", "__lsan_init",
 	    "__msan_init", "__tsan_init",
@@ -233,18 +233,18 @@ static enum exec_kind sanitizer(const struct elf *elf, const Elf64_Phdr *dynamic
 	for (long i = 0; i < n && strings && entries[i].d_tag != DT_NULL; i++)
 		if (entries[i].d_tag == DT_NEEDED &&
 		    read_text(elf->fd, text, 64, strings + entries[i].d_un.d_val) &&
-		    exec_is_runtime(text, (unsigned)strlen(text)))
-			return strlen(text) < 63 && is_name(text) ? EXEC_SANITIZER_LIBRARY
-								  : EXEC_SANITIZER_UNNAMED;
+		    program_is_runtime(text, (unsigned)strlen(text)))
+			return strlen(text) < 63 && is_name(text) ? PROGRAM_SANITIZER_LIBRARY
+								  : PROGRAM_SANITIZER_UNNAMED;
 	text[0] = 0;
 	for (size_t i = 0; hash && i < sizeof(inits) / sizeof(inits[0]); i++)
 		if (exports(elf, hash, inits[i]))
-			return EXEC_SANITIZED;
-	return EXEC_PLAIN;
+			return PROGRAM_SANITIZED;
+	return PROGRAM_PLAIN;
 }
 
 /* The file's first `have` bytes are in work->head. */
-static enum exec_kind elf_kind(
+static enum program_kind elf_kind(
     int fd, struct work *work, size_t have, const char *path, char text[64])
 {
 	const Elf64_Ehdr *eh = (const void *)work->head;
@@ -257,13 +257,13 @@ static enum exec_kind elf_kind(
 
 	if (eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_ident[EI_DATA] != ELFDATA2LSB ||
 	    eh->e_machine != MACHINE)
-		return EXEC_MACHINE;
+		return PROGRAM_MACHINE;
 	if (eh->e_phentsize != sizeof(far[0]))
-		return EXEC_PLAIN;
+		return PROGRAM_PLAIN;
 	if (eh->e_phoff <= have && bytes <= have - eh->e_phoff)
 		memcpy(far, work->head + eh->e_phoff, bytes);
 	else if (!read_whole(fd, far, bytes, eh->e_phoff))
-		return EXEC_PLAIN;
+		return PROGRAM_PLAIN;
 	for (unsigned i = 0; i < elf.count; i++) {
 		if (far[i].p_type == PT_INTERP)
 			interpreter = &far[i];
@@ -273,22 +273,22 @@ static enum exec_kind elf_kind(
 	if (!interpreter) {
 		/* a loader that is executed directly */
 		name = base_name(path);
-		return begins(name, "ld-musl")				   ? EXEC_MUSL
-		       : begins(name, "ld-linux") || begins(name, "ld.so") ? EXEC_PLAIN
-									   : EXEC_STATIC;
+		return begins(name, "ld-musl")				   ? PROGRAM_MUSL
+		       : begins(name, "ld-linux") || begins(name, "ld.so") ? PROGRAM_PLAIN
+									   : PROGRAM_STATIC;
 	}
 	if (!read_text(fd, loader,
 		interpreter->p_filesz < sizeof(work->path) ? interpreter->p_filesz + 1
 							   : sizeof(work->path),
 		interpreter->p_offset))
-		return EXEC_PLAIN;
+		return PROGRAM_PLAIN;
 	name = base_name(loader);
 	if (begins(name, "ld-musl"))
-		return EXEC_MUSL;
+		return PROGRAM_MUSL;
 	if (!begins(name, "ld-linux") && !begins(name, "ld.so") && !begins(name, "ld-2.") &&
 	    !begins(name, "ld64.so"))
-		return EXEC_LOADER;
-	return dynamic ? sanitizer(&elf, dynamic, text) : EXEC_PLAIN;
+		return PROGRAM_LOADER;
+	return dynamic ? sanitizer(&elf, dynamic, text) : PROGRAM_PLAIN;
 }
 
 /* Find the interpreter in a script's first line, as the kernel does. */
@@ -309,20 +309,13 @@ static bool interpreter(const char *line, size_t have, char *out, size_t room)
 
 static int open_file(int directory, const char *path, int flags)
 {
-	static const char folder[] = "/proc/self/fd/";
 	enum { HOW = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
-	char link[40];
-	unsigned at = sizeof(folder) - 1, digits = 1;
+	char link[SYS_FD_LINK_BYTES];
 
 	if (path[0] || !(flags & AT_EMPTY_PATH))
 		return (int)sys_call(SYS_openat, directory, (long)path,
 		    HOW | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0), 0, 0, 0);
-	memcpy(link, folder, at);
-	for (int v = directory; v >= 10; v /= 10)
-		digits++;
-	link[at + digits] = 0;
-	for (int v = directory; digits; v /= 10)
-		link[at + --digits] = (char)('0' + v % 10);
+	sys_fd_link(directory, link);
 	return sys_open(link, HOW, 0);
 }
 
@@ -335,7 +328,7 @@ static bool stat_file(int directory, const char *path, int flags, struct stat *s
 
 /* Examine the file itself, and remember the result with the file's identity and times. */
 static void read_program(
-    int fd, struct work *work, const char *path, struct exec_program *out, bool *capable)
+    int fd, struct work *work, const char *path, struct program *out, bool *capable)
 {
 	const uint8_t *head = work->head;
 	struct seen file, after;
@@ -354,7 +347,7 @@ static void read_program(
 		if (!interpreter(
 			(char *)head, n < 255 ? (size_t)n : 255, out->path, sizeof(out->path)))
 			return;
-		out->kind = EXEC_SCRIPT;
+		out->kind = PROGRAM_SCRIPT;
 		if (strlen(out->path) >= sizeof(out->text))
 			return;
 		memcpy(out->text, out->path, strlen(out->path) + 1);
@@ -379,8 +372,7 @@ static bool changes_rights(const struct stat *st, bool capable)
 		   st->st_gid != (uint32_t)sys_call(SYS_getegid, 0, 0, 0, 0, 0, 0));
 }
 
-static void look(
-    struct work *work, int directory, const char *path, int flags, struct exec_program *out)
+static void look(struct work *work, int directory, const char *path, int flags, struct program *out)
 {
 	bool capable;
 	struct stat st;
@@ -389,24 +381,24 @@ static void look(
 
 	/* The kernel follows as many. */
 	for (int depth = 0; depth < 5; depth++) {
-		out->kind = EXEC_PLAIN;
+		out->kind = PROGRAM_PLAIN;
 		out->secure = capable = false;
 		out->text[0] = 0;
 		if (!stat_file(directory, path, flags, &st))
 			return;
 		file = seen_of(&st);
 		if (!recall(&file, out, &capable)) {
-			out->kind = EXEC_PLAIN;
+			out->kind = PROGRAM_PLAIN;
 			out->text[0] = 0;
 			fd = open_file(directory, path, flags);
 			if (fd >= 0) {
 				read_program(fd, work, path, out, &capable);
 				sys_close(fd);
 			}
-		} else if (out->kind == EXEC_SCRIPT) {
+		} else if (out->kind == PROGRAM_SCRIPT) {
 			memcpy(out->path, out->text, sizeof(out->text));
 		}
-		if (out->kind != EXEC_SCRIPT) {
+		if (out->kind != PROGRAM_SCRIPT) {
 			out->secure = changes_rights(&st, capable);
 			return;
 		}
@@ -415,14 +407,14 @@ static void look(
 		directory = AT_FDCWD;
 		flags = 0;
 	}
-	out->kind = EXEC_PLAIN;
+	out->kind = PROGRAM_PLAIN;
 }
 
-void exec_look(int directory, const char *path, int flags, struct exec_program *out)
+void program_examine(int directory, const char *path, int flags, struct program *out)
 {
 	struct work *work = sys_pages(sizeof(*work));
 
-	*out = (struct exec_program){.kind = EXEC_PLAIN};
+	*out = (struct program){.kind = PROGRAM_PLAIN};
 	strncat(out->path, path, sizeof(out->path) - 1);
 	if (!work)
 		return;
@@ -430,7 +422,7 @@ void exec_look(int directory, const char *path, int flags, struct exec_program *
 	sys_pages_free(work, sizeof(*work));
 }
 
-bool exec_search(const char *name, const char *search_path, char *out, unsigned size)
+bool program_search(const char *name, const char *search_path, char *out, unsigned size)
 {
 	size_t length = strlen(name);
 	struct stat st;

@@ -49,7 +49,7 @@ static bool may_look(bool announced)
 		break;
 	case LOADER_UNKNOWN:
 		if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
-			definition_info("modules.unseen", "what the child of a fork has loaded");
+			definitions_info("modules.unseen", "what the child of a fork has loaded");
 	}
 	return false;
 }

@@ -90,7 +90,7 @@ static uint32_t string_of(uint32_t number)
 	id = atomic_load_explicit(&place->id, memory_order_acquire);
 	text = atomic_load_explicit(&place->text, memory_order_acquire);
 	if (!id && text) {
-		id = definition_string(text);
+		id = definitions_string(text);
 		atomic_store_explicit(&place->id, id, memory_order_release);
 	}
 	return id;
@@ -103,7 +103,7 @@ static void record(struct note n, const struct mark *m, const struct stack_start
 	struct extended x;
 	uint8_t *p;
 
-	if (!plain(n))
+	if (!record_is_plain(n))
 		return;
 	/* What is left of the budget is for requests, not for the ranges of each kernel. */
 	if (shim.budget && m->what >= TRACE_MARK_PUSHED) {
@@ -117,7 +117,7 @@ static void record(struct note n, const struct mark *m, const struct stack_start
 	name = string_of(m->name);
 	domain = string_of(m->domain);
 	/* Also where nothing was acquired yet since the thread went on with another task. */
-	stack = capture(n, start);
+	stack = record_stack(n, start);
 	if (!extended_begin(t, &x, TRACE_MARK, MARK_BYTES, true, 0))
 		goto out;
 	p = extended_dt(t, &x);

@@ -85,7 +85,7 @@ static void *real_function(const void *caller, const char *name)
 static inline bool begin(struct note *n, const struct stack_start *start)
 {
 	*n = note_enter((const void *)start->pc);
-	if (!plain(*n)) {
+	if (!record_is_plain(*n)) {
 		note_leave(*n);
 		return false;
 	}
@@ -147,7 +147,7 @@ static void usage(void *block, int64_t size, uint64_t allocated, uint64_t held,
 	space = cuda_space(CUDA_TORCH, device.index);
 	name = cuda_name(CUDA_NOTHING);
 	if (size > 0) {
-		stack = capture(n, start);
+		stack = record_stack(n, start);
 		if (!extended_begin(
 			n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, (uint64_t)size))
 			goto out;
@@ -254,11 +254,11 @@ static const char *setting(void)
 static void say(void)
 {
 	if (blocks)
-		definition_info("torch.blocks", blocks);
+		definitions_info("torch.blocks", blocks);
 	if (segments)
-		definition_info("torch.segments", segments);
+		definitions_info("torch.segments", segments);
 	if (failures)
-		definition_info("torch.failures", failures);
+		definitions_info("torch.failures", failures);
 }
 
 bool hook_torch_look(const struct dl_phdr_info *info)

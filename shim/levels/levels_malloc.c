@@ -12,7 +12,7 @@
 #include "whyoom/trace.h"
 
 #define SHARE 50 /* an answer that took t is repeated after SHARE * t at the earliest */
-#define DEAR 50 /* in 100 ms: an answer that takes longer delays other threads noticeably */
+#define SLOW 50 /* in 100 ms: an answer that takes longer delays other threads noticeably */
 #define SMALL (1u << 20)
 
 /* glibc's, written out: its headers have the second one only from 2.33. */
@@ -143,7 +143,7 @@ static unsigned ask_mimalloc(struct level *out)
 }
 
 /* A function counts only if the owner defines it: programs preload functions of the same name. */
-static bool owners(const char *name, void *to, unsigned (*by)(struct level *))
+static bool find_in_owner(const char *name, void *to, unsigned (*by)(struct level *))
 {
 	uintptr_t found = (uintptr_t)symbols_find(name);
 
@@ -165,13 +165,13 @@ void levels_malloc_init(void)
 	high = shim.owner_high;
 	memset(&owner, 0, sizeof(owner));
 	if (shim.owner_is_libc)
-		(void)(owners("mallinfo2", &owner.mallinfo2, ask_glibc) ||
-		       owners("mallinfo", &owner.mallinfo, ask_glibc));
+		(void)(find_in_owner("mallinfo2", &owner.mallinfo2, ask_glibc) ||
+		       find_in_owner("mallinfo", &owner.mallinfo, ask_glibc));
 	else
-		(void)(owners("mallctl", &owner.mallctl, ask_jemalloc) ||
-		       owners("MallocExtension_GetNumericProperty", &owner.tcmalloc_property,
+		(void)(find_in_owner("mallctl", &owner.mallctl, ask_jemalloc) ||
+		       find_in_owner("MallocExtension_GetNumericProperty", &owner.tcmalloc_property,
 			   ask_tcmalloc) ||
-		       owners("mi_process_info", &owner.mi_process_info, ask_mimalloc));
+		       find_in_owner("mi_process_info", &owner.mi_process_info, ask_mimalloc));
 }
 
 static bool take(uint64_t *due, uint64_t now)
@@ -210,7 +210,7 @@ unsigned levels_malloc_read(struct level *out, uint64_t resident)
 	    start + (SHARE * cost > least ? SHARE * cost : least), __ATOMIC_RELAXED);
 	if (resident)
 		__atomic_store_n(&next_resident,
-		    resident + (cost > tick_clock.ticks_100ms / DEAR ? resident : resident / 8) +
+		    resident + (cost > tick_clock.ticks_100ms / SLOW ? resident : resident / 8) +
 			SMALL,
 		    __ATOMIC_RELAXED);
 	return n;

@@ -12,7 +12,7 @@
 #define SLOTS_FIRST 1024u /* a power of two */
 #define SPINS 10000u
 #define BATCH 128u
-#define SMALL (1u << 20)
+#define GROWN_LEAST (1u << 20)
 
 /* The header of each pool. All blocks of a pool have the size (size_class + 1) * 16; those from
  * `fresh` on were never handed out. */
@@ -89,14 +89,14 @@ void levels_python_init(void)
 
 /* ---- the table ---- */
 
-static size_t place_of(uintptr_t address)
+static size_t slot_of(uintptr_t address)
 {
 	return (size_t)((address >> 12) * 0x9e3779b97f4a7c15ull >> 20) & (table.room - 1);
 }
 
 static void insert(uintptr_t address)
 {
-	size_t i = place_of(address);
+	size_t i = slot_of(address);
 
 	while (table.slots[i] && table.slots[i] != address)
 		i = (i + 1) & (table.room - 1);
@@ -133,7 +133,7 @@ static void take_out(size_t i)
 	table.slots[i] = 0;
 	table.count--;
 	for (size_t j = (i + 1) & mask; table.slots[j]; j = (j + 1) & mask) {
-		size_t wanted = place_of(table.slots[j]);
+		size_t wanted = slot_of(table.slots[j]);
 
 		if (((j - wanted) & mask) < ((j - i) & mask))
 			continue;
@@ -168,7 +168,7 @@ void levels_python_unmapped(uintptr_t address, size_t length)
 		return;
 	mask = sys_block_signals();
 	if (lock()) {
-		for (size_t i = place_of(address); table.slots[i]; i = (i + 1) & (table.room - 1))
+		for (size_t i = slot_of(address); table.slots[i]; i = (i + 1) & (table.room - 1))
 			if (table.slots[i] == address) {
 				take_out(i);
 				break;
@@ -190,7 +190,8 @@ bool levels_python_due(uint64_t now, uint64_t resident)
 		__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return false;
 	if (resident)
-		__atomic_store_n(&next_resident, resident + resident / 8 + SMALL, __ATOMIC_RELAXED);
+		__atomic_store_n(
+		    &next_resident, resident + resident / 8 + GROWN_LEAST, __ATOMIC_RELAXED);
 	return true;
 }
 

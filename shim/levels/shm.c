@@ -15,8 +15,8 @@
 #include "base/sys.h"
 #include "whyoom/trace.h"
 
-/* File systems that were asked and are not of a fixed size. Those that found no place are asked
- * again. */
+/* File systems that were asked and are not of a fixed size. Those that found no place are
+ * asked again. */
 #define OTHERS 16u
 static uint64_t others[OTHERS];
 static unsigned others_used;
@@ -26,7 +26,7 @@ static struct {
 	bool busy; /* one thread at a time; another one goes without */
 	uint64_t device;
 	char directory[512]; /* "": none */
-} place;
+} filesystem;
 
 static bool is_other(uint64_t device)
 {
@@ -63,17 +63,17 @@ static void remember(int fd, uint64_t device)
 {
 	char *slash;
 
-	if (__atomic_load_n(&place.device, __ATOMIC_RELAXED) == device ||
-	    __atomic_exchange_n(&place.busy, true, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&filesystem.device, __ATOMIC_RELAXED) == device ||
+	    __atomic_exchange_n(&filesystem.busy, true, __ATOMIC_ACQUIRE))
 		return;
-	place.device = 0;
-	sys_fd_path(fd, place.directory, sizeof(place.directory));
-	slash = strrchr(place.directory, '/');
-	if (slash && place.directory[0] == '/') {
-		slash[slash == place.directory] = 0;
-		__atomic_store_n(&place.device, device, __ATOMIC_RELAXED);
+	filesystem.device = 0;
+	sys_fd_path(fd, filesystem.directory, sizeof(filesystem.directory));
+	slash = strrchr(filesystem.directory, '/');
+	if (slash && filesystem.directory[0] == '/') {
+		slash[slash == filesystem.directory] = 0;
+		__atomic_store_n(&filesystem.device, device, __ATOMIC_RELAXED);
 	}
-	__atomic_store_n(&place.busy, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&filesystem.busy, false, __ATOMIC_RELEASE);
 }
 
 static unsigned put(struct level *out, uint64_t device, const struct statfs *fs)
@@ -118,20 +118,21 @@ unsigned shm_read(struct level *out)
 	struct stat st;
 	unsigned n = 0;
 
-	if (!__atomic_load_n(&place.device, __ATOMIC_RELAXED) ||
-	    __atomic_exchange_n(&place.busy, true, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&filesystem.device, __ATOMIC_RELAXED) ||
+	    __atomic_exchange_n(&filesystem.busy, true, __ATOMIC_ACQUIRE))
 		return 0;
 	/* Another file system may be there by now. */
-	if (place.device &&
-	    !sys_call(SYS_newfstatat, AT_FDCWD, (long)place.directory, (long)&st, 0, 0, 0) &&
-	    st.st_dev == place.device &&
-	    !sys_call(SYS_statfs, (long)place.directory, (long)&fs, 0, 0, 0, 0) && has_size(&fs))
+	if (filesystem.device &&
+	    !sys_call(SYS_newfstatat, AT_FDCWD, (long)filesystem.directory, (long)&st, 0, 0, 0) &&
+	    st.st_dev == filesystem.device &&
+	    !sys_call(SYS_statfs, (long)filesystem.directory, (long)&fs, 0, 0, 0, 0) &&
+	    has_size(&fs))
 		n = put(out, st.st_dev, &fs);
-	__atomic_store_n(&place.busy, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&filesystem.busy, false, __ATOMIC_RELEASE);
 	return n;
 }
 
 void shm_forked(void)
 {
-	place.busy = false;
+	filesystem.busy = false;
 }

@@ -222,7 +222,7 @@ bool got_point(const struct dl_phdr_info *info, const struct got_hook *hooks, si
 	if (!names.count || !read_module(info, &m) || is_ours(&m))
 		return true;
 	wanted =
-	    symbols_symbols(info, names.names, names.hashes, names.count, symbols, SYMBOLS_MAX);
+	    symbols_of_names(info, names.names, names.hashes, names.count, symbols, SYMBOLS_MAX);
 	if (!wanted)
 		return true;
 	how = relocated(&m);

@@ -19,10 +19,10 @@
 static int users; /* threads in the list on our behalf */
 static int forking; /* threads in libc's fork */
 /* this thread is one of those in fork */
-static __thread bool mine __attribute__((tls_model("initial-exec")));
+static __thread bool in_fork __attribute__((tls_model("initial-exec")));
 /* This thread is in the list: its callback may come here again, although a thread that forks waits
  * for it. */
-static __thread bool inside __attribute__((tls_model("initial-exec")));
+static __thread bool in_list __attribute__((tls_model("initial-exec")));
 /* CHILD: of a fork; the list's lock may be taken for ever */
 static enum { ANY, CHILD, CHILD_ASKS } state;
 static uint64_t list_before; /* list_now() before a change, in such a child */
@@ -52,7 +52,7 @@ static void enter(void)
 
 	for (;;) {
 		__atomic_fetch_add(&users, 1, __ATOMIC_SEQ_CST);
-		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST) || mine)
+		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST) || in_fork)
 			return;
 		__atomic_fetch_sub(&users, 1, __ATOMIC_SEQ_CST);
 		since = since ? since : sys_clock_ns(CLOCK_MONOTONIC);
@@ -66,12 +66,12 @@ int loader_each_needed(loader_callback *callback, void *data)
 {
 	int result;
 
-	if (inside)
+	if (in_list)
 		return dl_iterate_phdr(callback, data);
 	enter();
-	inside = true;
+	in_list = true;
 	result = dl_iterate_phdr(callback, data);
-	inside = false;
+	in_list = false;
 	__atomic_fetch_sub(&users, 1, __ATOMIC_SEQ_CST);
 	return result;
 }
@@ -196,7 +196,7 @@ void loader_before_fork(void)
 {
 	uint64_t since;
 
-	mine = true; /* the program's own fork handlers may allocate */
+	in_fork = true; /* the program's own fork handlers may allocate */
 	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&users, __ATOMIC_SEQ_CST))
 		return;
@@ -207,7 +207,7 @@ void loader_before_fork(void)
 
 void loader_after_fork(bool in_child)
 {
-	mine = false;
+	in_fork = false;
 	if (in_child)
 		loader_forked();
 	else

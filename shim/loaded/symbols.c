@@ -20,7 +20,7 @@
  * Until symbols_all() has run, the hot wrappers forward to these. The arena serves calls that
  * arrive on the resolving thread itself, since an ifunc's resolver may allocate.
  */
-enum { RESOLVE_NOT, RESOLVE_NOW, RESOLVE_DONE };
+enum { SYMBOLS_NONE, SYMBOLS_RESOLVING, SYMBOLS_READY };
 static int symbols_state;
 
 static void *first_malloc(size_t size)
@@ -340,7 +340,7 @@ bool symbols_defined(const struct dl_phdr_info *info, const char *const *names,
 }
 
 /* DT_GNU_HASH leaves out the imported symbols, which come first; DT_HASH has all. */
-size_t symbols_symbols(const struct dl_phdr_info *info, const char *const *names,
+size_t symbols_of_names(const struct dl_phdr_info *info, const char *const *names,
     const uint32_t *hashes, size_t count, struct symbols_symbol *out, size_t room)
 {
 	struct module_tables m;
@@ -462,7 +462,7 @@ struct search_for {
 };
 
 /* Undefined symbols come first in the table; the hash tables leave them out. */
-static int read_wish(struct dl_phdr_info *info, size_t size, void *data)
+static int read_undefined(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search_for *s = data;
 	struct module_tables m;
@@ -502,7 +502,7 @@ void *symbols_for(const void *address, const char *name)
 {
 	struct search_for s = {.address = address, .name = name};
 
-	loader_each(read_wish, &s);
+	loader_each(read_undefined, &s);
 	loader_each(search_for_module, &s);
 	return s.count == 1 ? s.found : NULL;
 }
@@ -643,7 +643,7 @@ static void search_list(struct search *s, unsigned modules)
 	}
 }
 
-static void symbols_locked(void)
+static void resolve_all(void)
 {
 #define X(member, name) name,
 #define RIGHTS_API(name, parameters, arguments, right, uid, when) #name,
@@ -689,20 +689,20 @@ static void symbols_locked(void)
 void symbols_all(void)
 {
 	static int owner;
-	int expected = RESOLVE_NOT, tid;
+	int expected = SYMBOLS_NONE, tid;
 
-	if (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == RESOLVE_DONE)
+	if (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == SYMBOLS_READY)
 		return;
 	tid = sys_gettid();
-	if (__atomic_compare_exchange_n(&symbols_state, &expected, RESOLVE_NOW, false,
+	if (__atomic_compare_exchange_n(&symbols_state, &expected, SYMBOLS_RESOLVING, false,
 		__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&owner, tid, __ATOMIC_RELAXED);
-		symbols_locked();
-		__atomic_store_n(&symbols_state, RESOLVE_DONE, __ATOMIC_RELEASE);
+		resolve_all();
+		__atomic_store_n(&symbols_state, SYMBOLS_READY, __ATOMIC_RELEASE);
 		return;
 	}
 	/* Another thread is resolving, which is short, unless it is this very thread. */
-	while (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == RESOLVE_NOW &&
+	while (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == SYMBOLS_RESOLVING &&
 	       __atomic_load_n(&owner, __ATOMIC_RELAXED) != tid)
 		sys_yield();
 }

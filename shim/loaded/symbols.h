@@ -3,8 +3,8 @@
  * it allocates nothing, sets no dlerror, needs no libdl and cannot enter our hooks. Takes the
  * loader's list lock briefly: not for hot paths. Any thread.
  */
-#ifndef SHIM_RESOLVE_H
-#define SHIM_RESOLVE_H
+#ifndef SHIM_SYMBOLS_H
+#define SHIM_SYMBOLS_H
 
 #include <link.h>
 #include <pthread.h>
@@ -107,7 +107,7 @@ bool symbols_defined(const struct dl_phdr_info *info, const char *const *names,
 struct symbols_symbol {
 	uint32_t symbol, name;
 };
-size_t symbols_symbols(const struct dl_phdr_info *info, const char *const *names,
+size_t symbols_of_names(const struct dl_phdr_info *info, const char *const *names,
     const uint32_t *hashes, size_t count, struct symbols_symbol *out, size_t room);
 
 /* Find a symbol in the modules loaded after ours, like RTLD_NEXT. */

@@ -34,7 +34,7 @@ static struct {
 } table;
 
 static const struct visit_watcher *watcher;
-static uint32_t again; /* visitors that want to see all modules again */
+static uint32_t revisit; /* visitors that want to see all modules again */
 static const char *owner; /* `me` of the thread that uses the table */
 static __thread char me __attribute__((tls_model("initial-exec")));
 
@@ -162,7 +162,7 @@ static int meet(struct dl_phdr_info *info, size_t size, void *data)
 /* Show all modules to the visitors that asked for them again. */
 static void start_again(void)
 {
-	uint32_t asked = __atomic_exchange_n(&again, 0, __ATOMIC_ACQ_REL);
+	uint32_t asked = __atomic_exchange_n(&revisit, 0, __ATOMIC_ACQ_REL);
 
 	for (uint32_t i = 0; asked && i < table.count; i++)
 		table.modules[i].done &= ~asked;
@@ -182,7 +182,7 @@ static void pass_over(const struct visit *v, uint64_t loaded, uint64_t unloaded)
 		remove_from(p.at, table.count);
 	if (table.seen && unloaded != table.unloaded && p.fresh != loaded - table.loaded) {
 		watcher->rescan();
-		__atomic_store_n(&again, UINT32_MAX, __ATOMIC_RELEASE);
+		__atomic_store_n(&revisit, UINT32_MAX, __ATOMIC_RELEASE);
 	}
 	table.seen = true;
 	table.loaded = loaded;
@@ -206,10 +206,10 @@ static int visit_locked(struct dl_phdr_info *info, size_t size, void *data)
 		    !(table.left & v->by))
 			break;
 		pass_over(v, loaded, unloaded);
-		if (!(__atomic_load_n(&again, __ATOMIC_ACQUIRE) & v->by))
+		if (!(__atomic_load_n(&revisit, __ATOMIC_ACQUIRE) & v->by))
 			break;
 	}
-	v->done = !((table.left | __atomic_load_n(&again, __ATOMIC_ACQUIRE)) & v->by);
+	v->done = !((table.left | __atomic_load_n(&revisit, __ATOMIC_ACQUIRE)) & v->by);
 	if (v->then)
 		v->then(v->data);
 	__atomic_store_n(&owner, NULL, __ATOMIC_RELAXED);
@@ -241,7 +241,7 @@ bool visit_modules(const struct visitor *visitors, size_t count)
 
 void visit_again(enum visit_by by)
 {
-	__atomic_fetch_or(&again, 1u << by, __ATOMIC_ACQ_REL);
+	__atomic_fetch_or(&revisit, 1u << by, __ATOMIC_ACQ_REL);
 }
 
 static void started(void *unused)

@@ -616,7 +616,7 @@ static void state_facts(void)
 void python_facts(void)
 {
 	if (atomic_load_explicit(&python.found, memory_order_acquire) == 2)
-		definition_info("python", python.facts);
+		definitions_info("python", python.facts);
 	if (python_active())
 		python_task_facts();
 }

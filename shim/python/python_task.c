@@ -182,9 +182,9 @@ void python_task_changed(struct python_task *t, uintptr_t context, uintptr_t roo
 void python_task_facts(void)
 {
 	if (state.why_not)
-		definition_info("python.tasks", state.why_not);
+		definitions_info("python.tasks", state.why_not);
 	else if (state.type)
-		definition_info(
+		definitions_info(
 		    "python.tasks", is_green() ? "contexts, green threads" : "contexts");
 }
 

@@ -20,7 +20,7 @@ static inline bool control_asked(void)
 }
 
 /* Show the settings in the header of a new trace. */
-void control_begin(void);
+void control_publish(void);
 
 /* Obey the pending command; the first thread that comes does it. Returns whether blocks are
  * recorded differently from now on; the caller records that. */
@@ -34,7 +34,7 @@ bool control_scale(unsigned *shift);
  * or more are all recorded. */
 uint64_t control_mean(uint64_t *exact_from);
 /* Multiply the mean by 1 << shift for good. False: not now. */
-bool control_thin(unsigned shift);
+bool control_coarsen(unsigned shift);
 
 /* Are new blocks left unrecorded at present? */
 bool control_paused(void);

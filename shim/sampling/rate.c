@@ -24,7 +24,7 @@ void rate_add(uint64_t bytes)
 		__atomic_fetch_add(&rate.bytes, bytes, __ATOMIC_RELAXED);
 }
 
-bool rate_look(uint64_t now, uint64_t *grown)
+bool rate_adjust(uint64_t now, uint64_t *grown)
 {
 	uint64_t second = tick_clock.ticks_100ms * 10, max = options.max_rate, bytes, elapsed,
 		 since;

@@ -15,7 +15,7 @@ void rate_add(uint64_t bytes);
 /* Adjust the sample about ten times a second; the thread that reads the levels calls it. Returns
  * whether the sample changed because the trace grew by *grown bytes a second; the caller records
  * that. */
-bool rate_look(uint64_t now_ticks, uint64_t *grown);
+bool rate_adjust(uint64_t now_ticks, uint64_t *grown);
 
 /* In the child of a fork: its file begins empty. The sample is the parent's. */
 void rate_forked(void);

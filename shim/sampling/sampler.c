@@ -11,7 +11,7 @@
 #include "trace/trace_file.h"
 
 /* Bytes: each countdown stops at least this often, to look for commands. */
-#define OFTEN (1u << 20)
+#define LOOK_BYTES (1u << 20)
 
 #define LN2_32 2977044472ull /* ln 2 * 2^32 */
 
@@ -106,7 +106,7 @@ bool sampler_stays(uint64_t size, uint64_t mean, uint64_t coarser)
  * or mmap by name itself; the caller's state then tells whose call it is. */
 static void count_down(struct sampler_thread *s, uint64_t bytes)
 {
-	uint64_t most = sampler.exact_from < OFTEN ? sampler.exact_from : OFTEN;
+	uint64_t most = sampler.exact_from < LOOK_BYTES ? sampler.exact_from : LOOK_BYTES;
 
 	if (!shim.owner_is_libc)
 		most = 0;

@@ -18,11 +18,11 @@ static bool cfi_cache_keep(uint64_t key)
 	return key >> 48 && module_live((uint32_t)(key >> 48));
 }
 
-struct map cfi_cache_map = MAP_INIT(ROWS_MAX, cfi_cache_hash, cfi_cache_keep);
+struct lockfree_map cfi_cache_map = LOCKFREE_MAP_INIT(ROWS_MAX, cfi_cache_hash, cfi_cache_keep);
 
 int cfi_cache_init(void)
 {
-	return map_init(&cfi_cache_map, ROWS_FIRST) ? 0 : -ENOMEM;
+	return lockfree_map_init(&cfi_cache_map, ROWS_FIRST) ? 0 : -ENOMEM;
 }
 
 void cfi_cache_fork_child(void)
@@ -33,7 +33,7 @@ void cfi_cache_fork_child(void)
 
 size_t cfi_cache_bytes(void)
 {
-	return map_bytes(&cfi_cache_map);
+	return lockfree_map_bytes(&cfi_cache_map);
 }
 
 bool cfi_cache_is_sigreturn(uintptr_t pc)
@@ -169,6 +169,6 @@ uint64_t cfi_cache_make(
 	}
 	/* While libraries come and go nothing is kept that may be about another one. */
 	if (!modules_doubtful() && pc <= ROW_PC_MASK)
-		map_put(&cfi_cache_map, (uint64_t)pc | (uint64_t)*module << 48, row);
+		lockfree_map_put(&cfi_cache_map, (uint64_t)pc | (uint64_t)*module << 48, row);
 	return row;
 }

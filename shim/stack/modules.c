@@ -578,7 +578,7 @@ bool module_define(uint32_t id)
 	if (atomic_load_explicit(&m->defined, memory_order_acquire) == 2)
 		return true;
 	if (atomic_compare_exchange_strong(&m->defined, &none, 1)) {
-		bool ok = definition_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
+		bool ok = definitions_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
 		atomic_store_explicit(&m->defined, ok ? 2 : 0, memory_order_release);
 		return ok;
 	}
@@ -589,7 +589,7 @@ bool module_define(uint32_t id)
 			return true;
 		sys_yield();
 	}
-	return definition_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
+	return definitions_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
 }
 
 void modules_fork_child(void)

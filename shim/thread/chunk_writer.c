@@ -33,9 +33,9 @@ struct parked {
 static struct {
 	int lock; /* taken with signals blocked */
 	uint32_t count;
-	uint32_t made; /* shared chunks created so far */
-	struct parked *places;
-} lot;
+	uint32_t created; /* shared chunks created so far */
+	struct parked *chunks;
+} parking;
 
 void chunk_writer_meter(struct thread *t)
 {
@@ -58,25 +58,25 @@ void chunk_writer_commit_extended(struct thread *t, uint8_t *pos)
 	t->chunk->checksum += sum;
 }
 
-static void lot_lock(void)
+static void parking_lock(void)
 {
-	while (__atomic_exchange_n(&lot.lock, 1, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&parking.lock, 1, __ATOMIC_ACQUIRE))
 		sys_yield();
 }
 
-static void lot_unlock(void)
+static void parking_unlock(void)
 {
-	__atomic_store_n(&lot.lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&parking.lock, 0, __ATOMIC_RELEASE);
 }
 
 void chunk_writer_forked(void)
 {
 	/* these mappings belong to the parent's file */
-	for (uint32_t i = 0; lot.places && i < lot.count; i++)
-		trace_file_unmap(&lot.places[i].mapped);
-	lot.lock = 0;
-	lot.count = 0;
-	lot.made = 0;
+	for (uint32_t i = 0; parking.chunks && i < parking.count; i++)
+		trace_file_unmap(&parking.chunks[i].mapped);
+	parking.lock = 0;
+	parking.count = 0;
+	parking.created = 0;
 }
 
 static uint8_t *ordinary_end(const struct thread *t)
@@ -189,13 +189,13 @@ bool chunk_writer_open(struct thread *t, enum trace_drop *why)
 	bool found = false;
 	uint32_t sequence;
 
-	lot_lock();
-	if (lot.count) {
-		p = lot.places[--lot.count];
+	parking_lock();
+	if (parking.count) {
+		p = parking.chunks[--parking.count];
 		found = true;
 	}
-	sequence = lot.made;
-	lot_unlock();
+	sequence = parking.created;
+	parking_unlock();
 	if (found && (p.mapped.chunk || trace_file_map(&p.mapped))) {
 		use_chunk(t, &p.mapped, p.mapped.chunk->committed);
 		t->ticks = p.ticks;
@@ -207,7 +207,7 @@ bool chunk_writer_open(struct thread *t, enum trace_drop *why)
 	if (!trace_file_claim(
 		&c, TRACE_CHUNK_SHARED, TRACE_FIRST_CHUNK_BYTES, 0, 0, sequence, false, why))
 		return false;
-	__atomic_fetch_add(&lot.made, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&parking.created, 1, __ATOMIC_RELAXED);
 	use_chunk(t, &c, 0);
 	t->ticks = c.chunk->ticks;
 	t->address = 0;
@@ -243,7 +243,7 @@ static void shorten(struct file_chunk *c, const uint8_t *pos)
 	__atomic_store_n(&chunk->bytes, bytes, __ATOMIC_RELEASE);
 	memset((uint8_t *)chunk + c->bytes - side, 0, side); /* a gap is all zeros */
 	trace_file_unmap(&rest);
-	trace_file_hole(c->offset + bytes, c->bytes - bytes);
+	trace_file_add_gap(c->offset + bytes, c->bytes - bytes);
 	c->bytes = bytes;
 }
 
@@ -257,17 +257,17 @@ void chunk_writer_close(struct thread *t)
 	chunk_writer_meter(t);
 	thread_chunk_leaves(t);
 	if (t->shared && t->pos < ordinary_end(t)) {
-		lot_lock();
-		if (!lot.places)
-			lot.places = sys_pages(PARKED_MAX * sizeof(struct parked));
-		if (lot.places && lot.count < PARKED_MAX) {
-			if (lot.count >= PARKED_MAPPED)
+		parking_lock();
+		if (!parking.chunks)
+			parking.chunks = sys_pages(PARKED_MAX * sizeof(struct parked));
+		if (parking.chunks && parking.count < PARKED_MAX) {
+			if (parking.count >= PARKED_MAPPED)
 				trace_file_unmap(&p.mapped);
-			lot.places[lot.count] = p;
-			__atomic_store_n(&lot.count, lot.count + 1, __ATOMIC_RELEASE);
+			parking.chunks[parking.count] = p;
+			__atomic_store_n(&parking.count, parking.count + 1, __ATOMIC_RELEASE);
 			parked = true;
 		}
-		lot_unlock();
+		parking_unlock();
 	}
 	if (!parked) {
 		if (!t->shared)
@@ -332,15 +332,15 @@ static bool claim_own(
 struct claim {
 	uint32_t bytes;
 	bool last; /* may use the share that is reserved for large blocks */
-	bool first_over; /* the budget has just been used up: record that */
+	bool first_over_budget; /* the budget has just been used up: record that */
 };
 
 /* Where no ordinary chunk fits any more, a checkpoint makes room, or small blocks stop being
  * recorded. */
 static void look_at_budget(struct thread *t, struct claim *how)
 {
-	const struct checkpoint_caller caller = {t->serial, t->tid, threads_settle};
-	enum checkpoint_result made;
+	const struct checkpoint_caller caller = {t->serial, t->tid, thread_settle};
+	enum checkpoint_result result;
 
 	how->bytes = trace_file_chunk_bytes();
 	/* Other processes have made room. Blocks missed meanwhile are not in the table, so none is
@@ -350,16 +350,16 @@ static void look_at_budget(struct thread *t, struct claim *how)
 		shim.budget = false;
 	how->last = shim.budget;
 	if (!shim.budget) {
-		trace_file_keep_aside(checkpoint_bytes_needed());
+		trace_file_set_aside(checkpoint_bytes_needed());
 		checkpoint_reserve();
 		if (trace_file_under_budget(how->bytes))
 			return;
-		made = sampler.by_table ? checkpoint_make(&caller) : CHECKPOINT_NOT_WORTH;
-		how->last = made == CHECKPOINT_BUSY || made == CHECKPOINT_NOT_WORTH;
-		if (made == CHECKPOINT_NOT_WORTH) {
-			trace_file_keep_aside(0);
+		result = sampler.by_table ? checkpoint_make(&caller) : CHECKPOINT_NOT_WORTH;
+		how->last = result == CHECKPOINT_BUSY || result == CHECKPOINT_NOT_WORTH;
+		if (result == CHECKPOINT_NOT_WORTH) {
+			trace_file_set_aside(0);
 			shim.budget_shared = trace_file_bound_is_shared(how->bytes);
-			how->first_over =
+			how->first_over_budget =
 			    !__atomic_exchange_n(&shim.budget, true, __ATOMIC_RELAXED);
 			trace_file_flag(
 			    TRACE_FLAG_BUDGET | (shim.budget_shared ? TRACE_FLAG_DISK : 0));
@@ -388,7 +388,7 @@ static bool claim_patiently(
 static bool next_chunk(struct thread *t, enum trace_drop *why)
 {
 	struct file_chunk c, old = t->mapped;
-	struct claim how = {.first_over = false};
+	struct claim how = {.first_over_budget = false};
 	const uint8_t *pos = t->pos;
 	bool had = t->chunk;
 
@@ -424,7 +424,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 		shorten(&old, pos); /* a chunk that ended for its side area has room left */
 		trace_file_seal(&old);
 	}
-	if (how.first_over)
+	if (how.first_over_budget)
 		note_budget(t);
 	return true;
 }
@@ -454,7 +454,7 @@ static bool side_is_short(const struct thread *t)
 }
 
 /* Take the next chunk from the room that rights.h reserved, without a system call. */
-static bool next_of_room(struct thread *t)
+static bool next_from_room(struct thread *t)
 {
 	enum { PIECE = 4 * TRACE_SLOT_BYTES };
 	struct trace_chunk *old = t->chunk;
@@ -488,7 +488,7 @@ bool chunk_writer_make_room(struct thread *t, uint32_t need, bool important, uin
 	if (shim.sandboxed && t->serial) {
 		/* without a system call, or not at all */
 		if (!t->vfork &&
-		    ((t->chunk && t->pos + need <= ordinary_end(t)) || next_of_room(t) ||
+		    ((t->chunk && t->pos + need <= ordinary_end(t)) || next_from_room(t) ||
 			(important && t->chunk && t->pos + need <= t->end)))
 			return true;
 		trace_file_dropped(t->vfork ? TRACE_DROP_VFORK : TRACE_DROP_RIGHTS, 1, size);

@@ -2,8 +2,8 @@
  * chunk_writer.h - writes events into the calling thread's chunk. Takes no lock and makes no system
  * call except when a chunk is full.
  */
-#ifndef SHIM_TBUF_H
-#define SHIM_TBUF_H
+#ifndef SHIM_CHUNK_WRITER_H
+#define SHIM_CHUNK_WRITER_H
 
 #include <string.h>
 

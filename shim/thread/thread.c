@@ -193,7 +193,7 @@ static void define(const struct thread *t)
 	p = varint_put(p, t->serial);
 	p = varint_put(p, t->tid);
 	p = varint_put_bytes(p, name, strlen(name));
-	definition_write(TRACE_DEF_THREAD, body, (size_t)(p - body));
+	definitions_write(TRACE_DEF_THREAD, body, (size_t)(p - body));
 }
 
 /* Fill in a zeroed state. Signals are blocked. */
@@ -315,7 +315,7 @@ void thread_forked(struct thread *self)
 		begin_again(self, mine, tid);
 }
 
-bool thread_joins(struct thread *self)
+bool thread_forked_late(struct thread *self)
 {
 	struct slot_block *block;
 	struct thread_slot *s, *mine = NULL;
@@ -335,7 +335,7 @@ bool thread_joins(struct thread *self)
 	return mine;
 }
 
-void threads_settle(uint64_t ticks)
+void thread_settle(uint64_t ticks)
 {
 	uint64_t until = ticks + tick_clock.ticks_100ms / 5;
 	struct slot_block *block;
@@ -415,7 +415,7 @@ static void thread_exits(void *state)
 	sys_restore_signals(signals);
 }
 
-void threads_init(void)
+void thread_init(void)
 {
 	/* values of the first keys lie in the thread's own memory, so that setting one allocates
 	 * nothing */

@@ -76,7 +76,6 @@ struct thread {
 	uint64_t retry_ticks;
 	uint64_t lost; /* events lost since then */
 	enum trace_drop lost_why;
-	uint64_t level_ticks;
 	uint32_t exit_rounds; /* rounds of key destructors so far */
 	uint32_t task_turn; /* slot->task.turn when the task was last recorded */
 	/* the block of the latest release, where only recorded blocks' releases are recorded */
@@ -105,14 +104,14 @@ void thread_forked(struct thread *self);
 
 /* The same for the thread that forked, `self` being its state, when another thread of the child
  * came first. False: `self` is none of the parent's states. */
-bool thread_joins(struct thread *self);
+bool thread_forked_late(struct thread *self);
 
 /* After vfork: until an event is the parent's own, this thread's events check the pid. `for_ever`:
  * the parent does not wait for the child. */
 void thread_mark_vfork(bool for_ever);
 
 /* Have the end of threads reported. Once, when recording starts. */
-void threads_init(void);
+void thread_init(void);
 
 /* Return zeroed pages that a fork zeroes for the child, if the kernel can (shim.can_wipe); NULL:
  * none. */
@@ -123,7 +122,7 @@ void thread_wipe(void);
 
 /* Wait, a few milliseconds at most, until no other thread is in a record that it may have begun
  * before `ticks`. Everything up to that time is then in the trace and in the tables. */
-void threads_settle(uint64_t ticks);
+void thread_settle(uint64_t ticks);
 
 /* Tell a forked child which chunk to unmap: none from the moment the chunk may become another's, as
  * in sys_pages_free(); after a change of t->chunk, the new one. */

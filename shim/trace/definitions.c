@@ -189,7 +189,7 @@ static bool has_share(enum trace_def_kind kind)
 	return true;
 }
 
-bool definition_write(enum trace_def_kind kind, const void *body, size_t size)
+bool definitions_write(enum trace_def_kind kind, const void *body, size_t size)
 {
 	uint32_t bytes =
 	    (uint32_t)((sizeof(struct trace_def) + size + TRACE_DEF_CHECK_BYTES + 7) & ~(size_t)7);
@@ -230,7 +230,7 @@ drop:
 	return false;
 }
 
-uint32_t definition_string(const char *text)
+uint32_t definitions_string(const char *text)
 {
 	uint8_t body[1200];
 	size_t n = strlen(text);
@@ -258,7 +258,7 @@ uint32_t definition_string(const char *text)
 		}
 	}
 	id = __atomic_add_fetch(&string_last, 1, __ATOMIC_RELAXED);
-	if (!definition_write(TRACE_DEF_STRING, body,
+	if (!definitions_write(TRACE_DEF_STRING, body,
 		(size_t)(varint_put_bytes(varint_put(body, id), text, n) - body)))
 		return 0;
 	if (i < 64)
@@ -266,7 +266,7 @@ uint32_t definition_string(const char *text)
 	return id;
 }
 
-void definition_info_bytes(const char *key, const char *value, size_t n)
+void definitions_info_bytes(const char *key, const char *value, size_t n)
 {
 	size_t key_bytes = strlen(key), pages = n + key_bytes + 32;
 	uint8_t small[512], *body = small, *p;
@@ -279,17 +279,17 @@ void definition_info_bytes(const char *key, const char *value, size_t n)
 	}
 	p = varint_put_bytes(body, key, key_bytes);
 	p = varint_put_bytes(p, value, n);
-	definition_write(TRACE_DEF_INFO, body, (size_t)(p - body));
+	definitions_write(TRACE_DEF_INFO, body, (size_t)(p - body));
 	if (body != small)
 		sys_pages_free(body, pages);
 }
 
-void definition_info(const char *key, const char *value)
+void definitions_info(const char *key, const char *value)
 {
-	definition_info_bytes(key, value, strlen(value));
+	definitions_info_bytes(key, value, strlen(value));
 }
 
-void definitions_fork_child(void)
+void definitions_forked(void)
 {
 	if (current)
 		trace_file_unmap(&current->mapped);

@@ -3,8 +3,8 @@
  * definition chunks. Lock-free, any thread, signal-safe. Write a definition before an event uses
  * its id. After a fork the child's trace is empty: every table of ids starts afresh.
  */
-#ifndef SHIM_DEFS_H
-#define SHIM_DEFS_H
+#ifndef SHIM_DEFINITIONS_H
+#define SHIM_DEFINITIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,13 +13,13 @@
 #include "whyoom/trace.h"
 
 /* Write a definition; the body is complete and is copied. False: no room, which is counted. */
-bool definition_write(enum trace_def_kind kind, const void *body, size_t bytes);
+bool definitions_write(enum trace_def_kind kind, const void *body, size_t bytes);
 
 /*
  * How much room is left for definitions, which are never replaced. Where checkpoints replace old
  * chunks, definitions must leave room for weeks: from a quarter of the budget on, new stacks are
  * written in brief; from a third on, where no new code is defined either, in the briefest form;
- * from three eighths on nothing new is defined, and definition_write() returns false and counts
+ * from three eighths on nothing new is defined, and definitions_write() returns false and counts
  * that in the header.
  */
 enum definitions_room {
@@ -34,14 +34,14 @@ void definitions_count_brief(void);
 void definitions_count_untold(void);
 
 /* Return the id of a string and define it at first use; 0: no room. Not for hot paths. */
-uint32_t definition_string(const char *text);
+uint32_t definitions_string(const char *text);
 
 /* Write a fact about the process. */
-void definition_info(const char *key, const char *value);
+void definitions_info(const char *key, const char *value);
 /* INFO whose value may hold NULs. */
-void definition_info_bytes(const char *key, const char *value, size_t bytes);
+void definitions_info_bytes(const char *key, const char *value, size_t bytes);
 
 /* In the child of a fork: its file has no definitions yet. */
-void definitions_fork_child(void);
+void definitions_forked(void);
 
 #endif

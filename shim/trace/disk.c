@@ -27,8 +27,8 @@
 /* All processes together recount at most this often. */
 #define RECOUNT_SECONDS 10u
 
-static struct trace_disk alone; /* counts while there is no account */
-static struct trace_disk *account = &alone;
+static struct trace_disk private_account; /* counts while there is no account */
+static struct trace_disk *account = &private_account;
 static uint64_t bound;
 
 static uint64_t reserve_bytes(void)
@@ -162,7 +162,7 @@ static void recount(int directory)
 	int64_t before;
 	bool others;
 
-	if (account == &alone || (last <= now && now - last < RECOUNT_SECONDS) ||
+	if (account == &private_account || (last <= now && now - last < RECOUNT_SECONDS) ||
 	    !__atomic_compare_exchange_n(
 		&account->counted_s, &last, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
@@ -173,11 +173,12 @@ static void recount(int directory)
 
 void disk_open(int directory)
 {
-	if (account == &alone) {
+	struct trace_disk *a;
+
+	if (account == &private_account) {
 		bound = options.max_disk ? options.max_disk : default_bound(directory);
 		bound = bound > INT64_MAX ? INT64_MAX : bound;
-		struct trace_disk *a = map_account(directory);
-
+		a = map_account(directory);
 		if (a)
 			__atomic_store_n(&account, a, __ATOMIC_RELEASE);
 	}
@@ -189,9 +190,9 @@ void disk_close(void)
 {
 	struct trace_disk *a = account;
 
-	account = &alone;
-	memset(&alone, 0, sizeof(alone));
-	if (a != &alone)
+	account = &private_account;
+	memset(&private_account, 0, sizeof(private_account));
+	if (a != &private_account)
 		sys_call(SYS_munmap, (long)a, TRACE_DISK_BYTES, 0, 0, 0, 0);
 }
 
@@ -258,7 +259,7 @@ void disk_small_set_base(uint32_t number, uint64_t key, uint32_t at)
 
 uint64_t disk_bytes(void)
 {
-	return account == &alone ? 0 : TRACE_DISK_BYTES;
+	return account == &private_account ? 0 : TRACE_DISK_BYTES;
 }
 
 void disk_tidy(const char *directory)

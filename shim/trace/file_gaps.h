@@ -3,8 +3,8 @@
  * thread. Nothing waits: a thread that finds the table in use goes without, because it may be a
  * signal handler that interrupted the user. A range that is lost that way stays empty.
  */
-#ifndef SHIM_HOLES_H
-#define SHIM_HOLES_H
+#ifndef SHIM_FILE_GAPS_H
+#define SHIM_FILE_GAPS_H
 
 #include <stdbool.h>
 #include <stdint.h>

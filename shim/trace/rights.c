@@ -17,6 +17,7 @@
 #include "base/options.h"
 #include "base/shim_state.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "trace/trace_file.h"
 
 /* From Linux 5.14; headers of older C libraries lack it. */
@@ -34,7 +35,7 @@ static struct {
 	bool any; /* some right was given up */
 	uint32_t latest; /* enum trace_right */
 	uint64_t end; /* the file's size */
-	uint64_t place; /* the user that has a directory, plus 1; 0: none */
+	uint64_t user_directory; /* the user that has a directory, plus 1; 0: none */
 	struct {
 		bool taken; /* or was not to be had: tried once */
 		uint8_t *start;
@@ -155,11 +156,11 @@ void *rights_room(uint64_t *offset, uint32_t bytes)
 
 static uint64_t largest_file(void)
 {
-	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+	uint64_t limit;
 
 	/* a larger file raises a signal */
-	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur < INT64_MAX ? limit.rlim_cur : INT64_MAX;
+	limit = sys_limit(RLIMIT_FSIZE);
+	return limit < INT64_MAX ? limit : INT64_MAX;
 }
 
 /* Under the lock. */
@@ -189,7 +190,7 @@ static void make_large(int fd)
 /* Under the lock. Once for a process, whatever calls follow. */
 static void take_room(int fd)
 {
-	uint64_t held = trace_file_held(), bytes = ROOM_BYTES, offset;
+	uint64_t held = trace_file_disk_bytes(), bytes = ROOM_BYTES, offset;
 	uint64_t left = options.max_trace > held ? options.max_trace - held : 0;
 	void *start;
 
@@ -244,7 +245,7 @@ static bool is_ours(const char *name)
 	return (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) ||
 	       (n > suffix && !strncmp(name + n - suffix, ".whyoom", suffix)) ||
 	       !strcmp(name, "disk.account") || !strcmp(name, "earlier") ||
-	       !strncmp(name, RIGHTS_PLACE, sizeof(RIGHTS_PLACE) - 1);
+	       !strncmp(name, RIGHTS_DIRECTORY, sizeof(RIGHTS_DIRECTORY) - 1);
 }
 
 /* Does the directory hold nothing but traces? Then everybody may pass through it; not so somebody's
@@ -273,14 +274,14 @@ static bool has_only_ours(int dir)
 }
 
 /* Under the lock: make a subdirectory of the trace directory that belongs to that user. */
-static void make_place(uint32_t uid)
+static void make_user_directory(uint32_t uid)
 {
-	char name[24] = RIGHTS_PLACE, *p = name + sizeof(RIGHTS_PLACE) - 1;
-	uint32_t scale = 1, me = (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+	char name[24] = RIGHTS_DIRECTORY;
+	uint32_t me = (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
 	struct stat st;
 	int dir, fd;
 
-	if (uid == me || rights.place == uid + 1ull)
+	if (uid == me || rights.user_directory == uid + 1ull)
 		return;
 	dir = sys_open(trace_file_directory(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (dir < 0)
@@ -289,11 +290,7 @@ static void make_place(uint32_t uid)
 	if (sys_call(SYS_fstat, dir, (long)&st, 0, 0, 0, 0) < 0 || st.st_uid != me ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH)) || (!(st.st_mode & S_IXOTH) && !has_only_ours(dir)))
 		goto close_dir;
-	while (uid / scale >= 10)
-		scale *= 10;
-	for (; scale; scale /= 10)
-		*p++ = (char)('0' + uid / scale % 10);
-	*p = 0;
+	text_append_number(name + sizeof(RIGHTS_DIRECTORY) - 1, name + sizeof(name), uid);
 	sys_call(SYS_mkdirat, dir, (long)name, 0700, 0, 0, 0);
 	fd = (int)sys_call(
 	    SYS_openat, dir, (long)name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
@@ -305,14 +302,14 @@ static void make_place(uint32_t uid)
 	    ((st.st_mode & S_IXOTH) ||
 		sys_call(SYS_fchmod, dir, (st.st_mode & 07777) | S_IXGRP | S_IXOTH, 0, 0, 0, 0) ==
 		    0))
-		rights.place = uid + 1ull;
+		rights.user_directory = uid + 1ull;
 	sys_close(fd);
 close_dir:
 	sys_close(dir);
 }
 
 /* Does the trace belong to this process? Signals are blocked. */
-static bool ours(void)
+static bool is_own_trace(void)
 {
 	if (shim.mode != SHIM_RECORDING || shim.sandboxed)
 		return false;
@@ -322,13 +319,13 @@ static bool ours(void)
 bool rights_before(enum trace_right right, long uid)
 {
 	uint64_t signals = sys_block_signals();
-	bool noted = ours();
+	bool noted = is_own_trace();
 
 	if (noted) {
 		lock();
 		prepare();
 		if (right == TRACE_RIGHT_USER && uid >= 0)
-			make_place((uint32_t)uid);
+			make_user_directory((uint32_t)uid);
 		unlock();
 	}
 	sys_restore_signals(signals);
@@ -399,7 +396,7 @@ struct rights_filter rights_before_filter(const void *fprog)
 	bool opening, mapping;
 	int fd;
 
-	f.noted = ours();
+	f.noted = is_own_trace();
 	if (!f.noted)
 		goto done;
 	lock();

@@ -57,7 +57,7 @@ void rights_go_on(void);
 void rights_orphaned(struct trace_header *parent);
 
 /* The name of a user's subdirectory, followed by its id. */
-#define RIGHTS_PLACE "uid."
+#define RIGHTS_DIRECTORY "uid."
 
 /* In the child of a fork, whose file is another. */
 void rights_forked(void);

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "base/varint.h"
 #include "base/xxh64.h"
 #include "trace/disk.h"
@@ -223,10 +224,7 @@ static bool make_plain(struct plain *o, const uint8_t *base, uint64_t size)
 /* Would writing up to `end`, with what others append meanwhile, raise SIGXFSZ? */
 static bool over_file_limit(uint64_t end)
 {
-	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
-
-	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur != RLIM64_INFINITY && end + (1u << 20) > limit.rlim_cur;
+	return end + (1u << 20) > sys_limit(RLIMIT_FSIZE);
 }
 
 /* Does the file system append in one step? Network file systems do not, so writers would
@@ -247,15 +245,10 @@ static bool appends(int fd)
 
 static void file_name(char out[40], uint32_t number)
 {
-	char digits[12], *p = digits + sizeof(digits) - 1;
+	const char *end = out + 40;
 
-	*p = 0;
-	do
-		*--p = (char)('0' + number % 10);
-	while (number /= 10);
-	memcpy(out, "small.", 7);
-	strncat(out, p, 12);
-	strncat(out, TRACE_SMALL_SUFFIX, 16);
+	text_append(text_append_number(text_append(out, end, "small."), end, number), end,
+	    TRACE_SMALL_SUFFIX);
 }
 
 /* Open the file that is appended to now. Returns a descriptor or negative errno. */

@@ -213,7 +213,7 @@ bool trace_cleanup_former(const char *path)
 	return removed;
 }
 
-bool litter_is_former(const char *path, const struct trace_header *last)
+bool trace_cleanup_is_former(const char *path, const struct trace_header *last)
 {
 	struct trace_header h;
 	int fd = sys_open(path, O_RDONLY | O_NOFOLLOW, 0);

@@ -36,8 +36,8 @@
 static union {
 	struct trace_header header;
 	uint8_t page[TRACE_HEADER_BYTES]; /* with the copies of its counters */
-} nowhere;
-struct trace_header *trace_file_header __attribute__((visibility("hidden"))) = &nowhere.header;
+} no_file;
+struct trace_header *trace_file_header __attribute__((visibility("hidden"))) = &no_file.header;
 
 /* In the child of a fork, until it has a file of its own. */
 static struct trace_header *parent_header;
@@ -48,7 +48,7 @@ static struct {
 	uint64_t dev, ino;
 	uint64_t size; /* of the file, as far as it was extended */
 	uint64_t mapped; /* bytes of header and chunks */
-	uint64_t held; /* bytes on disk: claimed, less given back */
+	uint64_t disk_bytes; /* bytes on disk: claimed, less given back */
 	uint64_t aside; /* reserved for the next checkpoint */
 	bool checkpoints; /* they replace old chunks */
 	bool root;
@@ -57,7 +57,7 @@ static struct {
 		uint64_t offset, bytes;
 	} sealed[8]; /* the latest sealed chunks, still in the page cache */
 	uint32_t sealed_next;
-} file;
+} trace;
 
 /* The share of the budget that only large blocks, failures and levels may use. */
 static uint64_t budget_reserve(void)
@@ -69,12 +69,12 @@ static uint64_t budget_reserve(void)
 
 void trace_file_expect_checkpoints(bool expected)
 {
-	file.checkpoints = expected;
+	trace.checkpoints = expected;
 }
 
 bool trace_file_expects_checkpoints(void)
 {
-	return file.checkpoints;
+	return trace.checkpoints;
 }
 
 uint32_t trace_file_chunk_bytes(void)
@@ -82,7 +82,7 @@ uint32_t trace_file_chunk_bytes(void)
 	uint64_t bytes = options.max_trace / 64;
 
 	/* enough chunks for a checkpoint to find sealed ones among them */
-	if (!file.checkpoints || bytes >= TRACE_CHUNK_BYTES)
+	if (!trace.checkpoints || bytes >= TRACE_CHUNK_BYTES)
 		return TRACE_CHUNK_BYTES;
 	return bytes > TRACE_FIRST_CHUNK_BYTES
 		   ? (uint32_t)bytes / TRACE_SLOT_BYTES * TRACE_SLOT_BYTES
@@ -98,12 +98,12 @@ void trace_file_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes)
 
 const char *trace_file_directory(void)
 {
-	return file.directory;
+	return trace.directory;
 }
 
 bool trace_file_is_root(void)
 {
-	return file.root;
+	return trace.root;
 }
 
 /* Open a trace directory and check it. Returns a descriptor or negative errno. */
@@ -137,33 +137,33 @@ refuse:
 
 static int directory_find(const char *wanted, const char **why)
 {
-	char *p = file.directory;
-	const char *end = file.directory + sizeof(file.directory);
+	char *p = trace.directory;
+	const char *end = trace.directory + sizeof(trace.directory);
 	bool named = wanted && *wanted, made;
 	long n;
 
 	if (!named || wanted[0] != '/') {
-		n = sys_call(SYS_getcwd, (long)file.directory, PATH_BYTES - 64, 0, 0, 0, 0);
+		n = sys_call(SYS_getcwd, (long)trace.directory, PATH_BYTES - 64, 0, 0, 0, 0);
 		*why = "the current directory has no name";
-		if (n <= 0 || file.directory[0] != '/')
+		if (n <= 0 || trace.directory[0] != '/')
 			return n < 0 ? (int)n : -ENOENT;
-		p = append(file.directory + strlen(file.directory), end, "/");
+		p = text_append(trace.directory + strlen(trace.directory), end, "/");
 	}
 	if (named) {
-		p = append(p, end, wanted);
+		p = text_append(p, end, wanted);
 		/* a trailing slash would make the kernel follow a link */
-		while (p[-1] == '/' && p - 1 > file.directory)
+		while (p[-1] == '/' && p - 1 > trace.directory)
 			*--p = 0;
 	} else {
-		p = append(p, end, "whyoom.");
-		append_number(p, end, (uint64_t)shim.pid);
+		p = text_append(p, end, "whyoom.");
+		text_append_number(p, end, (uint64_t)shim.pid);
 	}
 	*why = "the trace directory cannot be made";
-	n = sys_call(SYS_mkdirat, AT_FDCWD, (long)file.directory, 0700, 0, 0, 0);
+	n = sys_call(SYS_mkdirat, AT_FDCWD, (long)trace.directory, 0700, 0, 0, 0);
 	made = n == 0;
 	if (n < 0 && n != -EEXIST)
 		return (int)n;
-	return directory_check(file.directory, made || !named, why);
+	return directory_check(trace.directory, made || !named, why);
 }
 
 /* Did `whyoom run` start this process, or is the directory named after it or its earlier image?
@@ -172,12 +172,12 @@ static int directory_find(const char *wanted, const char **why)
 static void find_root(bool forked)
 {
 	const char *root = forked ? NULL : options_variable(environ, "WHYOOM_ROOT");
-	const char *id = forked ? NULL : trace_file_id_in(file.directory);
+	const char *id = forked ? NULL : trace_file_id_in(trace.directory);
 	char mine[24];
 
-	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
-	file.own_directory = (!root || !*root) && id && !strcmp(id, mine);
-	file.root = file.own_directory || (root && !strcmp(root, mine));
+	text_append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	trace.own_directory = (!root || !*root) && id && !strcmp(id, mine);
+	trace.root = trace.own_directory || (root && !strcmp(root, mine));
 }
 
 /* For a file that cannot be opened: see rights.h. */
@@ -194,7 +194,7 @@ static void *map_copy(uint64_t offset, uint64_t bytes)
 		}
 	}
 	if (p)
-		__atomic_fetch_add(&file.mapped, bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&trace.mapped, bytes, __ATOMIC_RELAXED);
 	return p;
 }
 
@@ -206,7 +206,7 @@ static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 	long p;
 	void *range;
 
-	if (fd == SINK_MAPPED)
+	if (fd == TRACE_FILE_MAPPED)
 		return map_copy(offset, bytes);
 	p = sys_call(SYS_mmap, 0, (long)bytes, ACCESS, how, fd, (long)offset);
 	if (sys_failed(p)) {
@@ -223,7 +223,7 @@ static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 	} else {
 		reserve_granted();
 	}
-	__atomic_fetch_add(&file.mapped, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&trace.mapped, bytes, __ATOMIC_RELAXED);
 	return (void *)p;
 }
 
@@ -231,33 +231,33 @@ static void unmap_range(void *p, uint32_t bytes)
 {
 	if (!reserve_keep(p, bytes))
 		sys_call(SYS_munmap, (long)p, bytes, 0, 0, 0, 0);
-	__atomic_fetch_sub(&file.mapped, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&trace.mapped, bytes, __ATOMIC_RELAXED);
 }
 
 uint64_t trace_file_bytes(void)
 {
-	return __atomic_load_n(&file.mapped, __ATOMIC_RELAXED) + disk_bytes() + reserve_bytes();
+	return __atomic_load_n(&trace.mapped, __ATOMIC_RELAXED) + disk_bytes() + reserve_bytes();
 }
 
-/* Create the file under the first free name; file.path ends at `number`. The file before it usually
- * belongs to the program that called exec to become this one; if that trace is trivial and removed,
- * its name is taken. */
+/* Create the file under the first free name; trace.path ends at `number`. The file before it
+ * usually belongs to the program that called exec to become this one; if that trace is trivial and
+ * removed, its name is taken. */
 static int open_new(char *number, const char *end, uint32_t *image, bool forked, uint32_t first)
 {
 	bool asked = forked;
 	int fd;
 
-	for (*image = first; *image < SINK_IMAGES_MAX; ++*image) {
-		append(append_number(number, end, *image), end, ".whyoom");
-		if (sys_call(SYS_faccessat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) == 0)
+	for (*image = first; *image < TRACE_FILE_IMAGES_MAX; ++*image) {
+		text_append(text_append_number(number, end, *image), end, ".whyoom");
+		if (sys_call(SYS_faccessat, AT_FDCWD, (long)trace.path, 0, 0, 0, 0) == 0)
 			continue;
 		if (*image > first && !asked) {
-			append(append_number(number, end, *image - 1), end, ".whyoom");
-			*image -= trace_cleanup_former(file.path);
-			append(append_number(number, end, *image), end, ".whyoom");
+			text_append(text_append_number(number, end, *image - 1), end, ".whyoom");
+			*image -= trace_cleanup_former(trace.path);
+			text_append(text_append_number(number, end, *image), end, ".whyoom");
 			asked = true;
 		}
-		fd = sys_open(file.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		fd = sys_open(trace.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 		if (fd != -EEXIST)
 			return fd;
 	}
@@ -275,12 +275,12 @@ static void forget_parent(void)
  * process's user. Returns where the number goes. */
 static char *path_begin(bool place)
 {
-	const char *end = file.path + sizeof(file.path);
-	char *p = append(append(file.path, end, file.directory), end, "/");
+	const char *end = trace.path + sizeof(trace.path);
+	char *p = text_append(text_append(trace.path, end, trace.directory), end, "/");
 
 	if (place) {
-		p = append(p, end, RIGHTS_PLACE);
-		p = append_number(p, end, (uint64_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
+		p = text_append(p, end, RIGHTS_DIRECTORY);
+		p = text_append_number(p, end, (uint64_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
 	}
 	return p;
 }
@@ -289,33 +289,34 @@ static char *path_begin(bool place)
  * directory already holds. */
 static char *path_of_process(bool place, uint32_t *images)
 {
-	const char *end = file.path + sizeof(file.path);
-	char *number = append_number(path_begin(false), end, (uint64_t)shim.pid);
+	const char *end = trace.path + sizeof(trace.path);
+	char *number = text_append_number(path_begin(false), end, (uint64_t)shim.pid);
 
-	number = append(number, end, ".");
+	number = text_append(number, end, ".");
 	*images = 0;
 	if (!place)
 		return number;
-	for (; *images < SINK_IMAGES_MAX; ++*images) {
-		append(append_number(number, end, *images), end, ".whyoom");
-		if (sys_call(SYS_faccessat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) < 0)
+	for (; *images < TRACE_FILE_IMAGES_MAX; ++*images) {
+		text_append(text_append_number(number, end, *images), end, ".whyoom");
+		if (sys_call(SYS_faccessat, AT_FDCWD, (long)trace.path, 0, 0, 0, 0) < 0)
 			break;
 	}
-	number = append_number(append(path_begin(true), end, "/"), end, (uint64_t)shim.pid);
-	return append(number, end, ".");
+	number =
+	    text_append_number(text_append(path_begin(true), end, "/"), end, (uint64_t)shim.pid);
+	return text_append(number, end, ".");
 }
 
 /* Create the file in the subdirectory that was made for this user before the process gave up its
  * rights. Returns `error` where there is none. */
 static int open_in_place(int error, uint32_t *image, bool forked, const char **why)
 {
-	const char *end = file.path + sizeof(file.path), *ignored;
+	const char *end = trace.path + sizeof(trace.path), *ignored;
 	uint32_t images;
 	int place;
 	char *number;
 
 	path_begin(true);
-	place = directory_check(file.path, true, &ignored);
+	place = directory_check(trace.path, true, &ignored);
 	if (place < 0)
 		return error;
 	disk_open(place); /* this user cannot open the directory above */
@@ -327,14 +328,14 @@ static int open_in_place(int error, uint32_t *image, bool forked, const char **w
 
 int trace_file_create(const char *directory, bool forked, const char **why)
 {
-	const char *end = file.path + sizeof(file.path);
+	const char *end = trace.path + sizeof(trace.path);
 	struct trace_header *h;
 	struct stat st;
 	uint32_t image = 0, images;
 	int fd = -1, rc;
 
-	fd = file.directory[0] ? directory_check(file.directory, false, why)
-			       : directory_find(directory, why);
+	fd = trace.directory[0] ? directory_check(trace.directory, false, why)
+				: directory_find(directory, why);
 	find_root(forked);
 	if (fd >= 0) {
 		disk_open(fd);
@@ -349,8 +350,8 @@ int trace_file_create(const char *directory, bool forked, const char **why)
 	rc = (int)sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
 	if (rc < 0)
 		goto fail;
-	file.dev = st.st_dev;
-	file.ino = st.st_ino;
+	trace.dev = st.st_dev;
+	trace.ino = st.st_ino;
 	options.max_trace = options.max_trace < disk_bound() ? options.max_trace : disk_bound();
 	*why = "all traces together have reached their bound (WHYOOM_MAX_DISK)";
 	rc = -EDQUOT;
@@ -361,18 +362,18 @@ int trace_file_create(const char *directory, bool forked, const char **why)
 	if (rc < 0)
 		goto give_back;
 	rc = -ENOMEM;
-	file.mapped = 0; /* the parent's mappings are gone */
-	file.held = TRACE_SLOT_BYTES;
-	file.aside = 0;
+	trace.mapped = 0; /* the parent's mappings are gone */
+	trace.disk_bytes = TRACE_SLOT_BYTES;
+	trace.aside = 0;
 	h = map_range(fd, 0, TRACE_HEADER_BYTES);
 	if (!h)
 		goto give_back;
 	trace_file_header_fill(
-	    h, image, (file.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0));
+	    h, image, (trace.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0));
 	for (int i = 0; i < TRACE_DROP_REASONS; i++)
-		trace_file_count(&h->dropped[i], nowhere.header.dropped[i]);
-	trace_file_count(&h->dropped_bytes, nowhere.header.dropped_bytes);
-	memset(&nowhere, 0, sizeof(nowhere));
+		trace_file_count(&h->dropped[i], no_file.header.dropped[i]);
+	trace_file_count(&h->dropped_bytes, no_file.header.dropped_bytes);
+	memset(&no_file, 0, sizeof(no_file));
 	trace_file_header_begin(h);
 	__atomic_store_n(&trace_file_header, h, __ATOMIC_RELEASE);
 	sys_close(fd);
@@ -382,7 +383,7 @@ give_back:
 	disk_give(TRACE_SLOT_BYTES);
 fail:
 	sys_close(fd);
-	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
+	sys_call(SYS_unlinkat, AT_FDCWD, (long)trace.path, 0, 0, 0, 0);
 	return rc;
 }
 
@@ -405,15 +406,15 @@ bool trace_file_orphaned(int error)
 void trace_file_forget(void)
 {
 	forget_parent();
-	if (trace_file_header != &nowhere.header)
+	if (trace_file_header != &no_file.header)
 		parent_header = trace_file_header;
-	memset(&nowhere, 0, sizeof(nowhere));
-	trace_file_header = &nowhere.header;
-	file.root = file.own_directory = false;
-	file.path[0] = 0;
-	memset(file.sealed, 0, sizeof(file.sealed));
+	memset(&no_file, 0, sizeof(no_file));
+	trace_file_header = &no_file.header;
+	trace.root = trace.own_directory = false;
+	trace.path[0] = 0;
+	memset(trace.sealed, 0, sizeof(trace.sealed));
 	file_gaps_forget();
-	file.sealed_next = 0;
+	trace.sealed_next = 0;
 	rights_forked();
 }
 
@@ -422,11 +423,11 @@ void trace_file_forget(void)
 static void fold(void)
 {
 	const struct trace_header *h = trace_file_header;
-	const char *end = file.path + sizeof(file.path);
-	char *number = strrchr(file.path, '/');
+	const char *end = trace.path + sizeof(trace.path);
+	char *number = strrchr(trace.path, '/');
 	uint32_t image = h->image;
 
-	/* file.path ends with ID.IMAGE.whyoom */
+	/* trace.path ends with ID.IMAGE.whyoom */
 	number = number ? strchr(number, '.') : NULL;
 	if (!number)
 		return;
@@ -434,45 +435,45 @@ static void fold(void)
 		if (h->rights.ticks[i]) /* a filter might not allow it */
 			return;
 	for (uint32_t i = 0; i < image; i++) {
-		append(append_number(number + 1, end, i), end, ".whyoom");
-		if (litter_is_former(file.path, h))
-			small_fold(file.directory, file.path);
+		text_append(text_append_number(number + 1, end, i), end, ".whyoom");
+		if (trace_cleanup_is_former(trace.path, h))
+			small_fold(trace.directory, trace.path);
 	}
-	append(append_number(number + 1, end, image), end, ".whyoom");
+	text_append(text_append_number(number + 1, end, image), end, ".whyoom");
 	if (h->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES && small_alone())
-		small_fold(file.directory, file.path);
+		small_fold(trace.directory, trace.path);
 }
 
-void trace_file_tidy(uint64_t passed)
+void trace_file_clean_up(uint64_t passed)
 {
 	bool small;
 
-	if (trace_file_header == &nowhere.header || (file.root && !file.own_directory))
+	if (trace_file_header == &no_file.header || (trace.root && !trace.own_directory))
 		return;
 	small = trace_file_header->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES;
 	if ((small && !trace_file_pass_on(trace_file_header)) ||
-	    !trace_cleanup_trivial(file.path, passed)) {
+	    !trace_cleanup_trivial(trace.path, passed)) {
 		fold();
 		return;
 	}
-	if (sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) == 0)
-		disk_give(trace_file_held());
-	if (!file.own_directory)
+	if (sys_call(SYS_unlinkat, AT_FDCWD, (long)trace.path, 0, 0, 0, 0) == 0)
+		disk_give(trace_file_disk_bytes());
+	if (!trace.own_directory)
 		return;
-	disk_tidy(file.directory); /* unless other processes have written there */
-	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.directory, AT_REMOVEDIR, 0, 0, 0);
+	disk_tidy(trace.directory); /* unless other processes have written there */
+	sys_call(SYS_unlinkat, AT_FDCWD, (long)trace.directory, AT_REMOVEDIR, 0, 0, 0);
 }
 
 /* Returns a descriptor only for the very file that this process made. */
 int trace_file_open_by_path(void)
 {
 	struct stat st;
-	int fd = sys_open(file.path, O_RDWR | O_NOFOLLOW, 0);
+	int fd = sys_open(trace.path, O_RDWR | O_NOFOLLOW, 0);
 
 	if (fd < 0)
 		return fd;
-	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 || st.st_dev != file.dev ||
-	    st.st_ino != file.ino) {
+	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 || st.st_dev != trace.dev ||
+	    st.st_ino != trace.ino) {
 		sys_close(fd);
 		return -ESTALE;
 	}
@@ -481,8 +482,8 @@ int trace_file_open_by_path(void)
 
 static bool under_own_budget(uint64_t bytes)
 {
-	return trace_file_held() + bytes + budget_reserve() +
-		   __atomic_load_n(&file.aside, __ATOMIC_RELAXED) <=
+	return trace_file_disk_bytes() + bytes + budget_reserve() +
+		   __atomic_load_n(&trace.aside, __ATOMIC_RELAXED) <=
 	       options.max_trace;
 }
 
@@ -498,22 +499,22 @@ bool trace_file_bound_is_shared(uint64_t bytes)
 
 uint64_t trace_file_limit(void)
 {
-	uint64_t most = trace_file_held() + disk_room(DISK_LAST);
+	uint64_t most = trace_file_disk_bytes() + disk_room(DISK_LAST);
 
 	return most < options.max_trace ? most : options.max_trace;
 }
 
-void trace_file_keep_aside(uint64_t bytes)
+void trace_file_set_aside(uint64_t bytes)
 {
-	__atomic_store_n(&file.aside, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&trace.aside, bytes, __ATOMIC_RELAXED);
 }
 
-uint64_t trace_file_held(void)
+uint64_t trace_file_disk_bytes(void)
 {
-	return __atomic_load_n(&file.held, __ATOMIC_RELAXED);
+	return __atomic_load_n(&trace.disk_bytes, __ATOMIC_RELAXED);
 }
 
-void trace_file_hole(uint64_t offset, uint32_t bytes)
+void trace_file_add_gap(uint64_t offset, uint32_t bytes)
 {
 	file_gaps_add(offset, bytes, false);
 }
@@ -525,7 +526,7 @@ bool trace_file_punch(int fd, uint64_t offset, uint64_t bytes)
 		trace_file_count(&trace_file_header->chunk_bytes, bytes);
 		return false;
 	}
-	__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&trace.disk_bytes, bytes, __ATOMIC_RELAXED);
 	disk_give(bytes);
 	file_gaps_add(offset, bytes, true);
 	return true;
@@ -534,7 +535,7 @@ bool trace_file_punch(int fd, uint64_t offset, uint64_t bytes)
 /* What a chunk of that type must leave free. */
 static uint64_t aside(enum trace_chunk_type type)
 {
-	return type == TRACE_CHUNK_CHECKPOINT ? 0 : __atomic_load_n(&file.aside, __ATOMIC_RELAXED);
+	return type == TRACE_CHUNK_CHECKPOINT ? 0 : __atomic_load_n(&trace.aside, __ATOMIC_RELAXED);
 }
 
 /* The check of an unsealed chunk's header, whose magic is not there yet. */
@@ -561,21 +562,21 @@ static void *claim_range(
 {
 	struct trace_header *h = trace_file_header;
 	uint64_t offset = 0, expected;
-	bool hole, punched = false, claimed = false, held = false, taken = false;
+	bool gap, punched = false, claimed = false, held = false, taken = false;
 	void *range;
 	int fd, rc;
 
 	*why = TRACE_DROP_BUDGET;
-	hole = file_gaps_take(&offset, bytes, &punched);
-	if ((!hole || punched) &&
-	    trace_file_held() + bytes + aside(type) + (last ? 0 : budget_reserve()) >
+	gap = file_gaps_take(&offset, bytes, &punched);
+	if ((!gap || punched) &&
+	    trace_file_disk_bytes() + bytes + aside(type) + (last ? 0 : budget_reserve()) >
 		options.max_trace) {
-		if (hole)
+		if (gap)
 			file_gaps_add(offset, bytes, punched);
 		return NULL;
 	}
 	fd = -1;
-	if (!hole || punched) {
+	if (!gap || punched) {
 		taken = disk_take(bytes, last ? DISK_LAST : DISK_ORDINARY);
 		if (!taken) {
 			trace_file_flag(TRACE_FLAG_DISK);
@@ -586,23 +587,23 @@ static void *claim_range(
 	*why = blame(fd);
 	if (fd < 0)
 		goto give_back;
-	if (!hole) {
+	if (!gap) {
 		offset = __atomic_fetch_add(&h->file_bytes, bytes, __ATOMIC_RELAXED);
 		claimed = true;
 	}
-	if (!hole || punched) {
+	if (!gap || punched) {
 		rc = trace_file_reserve(fd, offset, bytes);
 		*why = blame(rc);
 		if (rc < 0)
 			goto give_back;
-		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&trace.disk_bytes, bytes, __ATOMIC_RELAXED);
 		held = true;
 	}
 	*why = TRACE_DROP_NO_MEMORY;
 	range = map_range(fd, offset, bytes);
 	if (!range)
 		goto give_back;
-	if (fd == SINK_MAPPED && !rights_populate(range, bytes)) {
+	if (fd == TRACE_FILE_MAPPED && !rights_populate(range, bytes)) {
 		*why = blame(-ENOSPC);
 		unmap_range(range, bytes);
 		goto give_back;
@@ -613,10 +614,10 @@ static void *claim_range(
 give_back:
 	expected = offset + bytes;
 	if (held && claimed)
-		__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&trace.disk_bytes, bytes, __ATOMIC_RELAXED);
 	if (taken && (claimed || !held))
 		disk_give(bytes);
-	if (hole)
+	if (gap)
 		file_gaps_add(offset, bytes, punched && !held);
 	else if (claimed) /* unless another range was claimed behind it; then it stays empty */
 		__atomic_compare_exchange_n(
@@ -639,7 +640,7 @@ void *trace_file_take_range(int fd, uint64_t bytes, uint64_t *offset)
 	expected = at + bytes;
 	range = trace_file_reserve(fd, at, bytes) < 0 ? NULL : map_range(fd, at, bytes);
 	if (range) {
-		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&trace.disk_bytes, bytes, __ATOMIC_RELAXED);
 		*offset = at;
 	} else {
 		disk_give(bytes);
@@ -657,7 +658,7 @@ bool trace_file_claim(struct file_chunk *out, enum trace_chunk_type type, uint32
 	uint64_t offset = 0;
 
 	*why = TRACE_DROP_NO_SPACE;
-	if (trace_file_header == &nowhere.header)
+	if (trace_file_header == &no_file.header)
 		return false;
 	*why = TRACE_DROP_RIGHTS;
 	if (!shim.sandboxed)
@@ -725,24 +726,24 @@ static void let_go(const struct file_chunk *c, bool seal)
 {
 	static const uint32_t sealed = 1;
 	enum { SYNC_WRITE = 2, KEEP = 3, ADVISE_DONTNEED = 4 };
-	uint32_t slots = sizeof(file.sealed) / sizeof(file.sealed[0]), i;
+	uint32_t slots = sizeof(trace.sealed) / sizeof(trace.sealed[0]), i;
 	int fd = trace_file_open();
 
-	if (fd == SINK_MAPPED && seal)
+	if (fd == TRACE_FILE_MAPPED && seal)
 		trace_file_seal_by_mapping(c->offset);
-	if (fd < 0 || fd == SINK_MAPPED) /* the kernel writes it back in its own time */
+	if (fd < 0 || fd == TRACE_FILE_MAPPED) /* the kernel writes it back in its own time */
 		return;
 	if (seal)
 		sys_call(SYS_pwrite64, fd, (long)&sealed, sizeof(sealed),
 		    (long)(c->offset + offsetof(struct trace_chunk, sealed)), 0, 0);
 	sys_call(SYS_sync_file_range, fd, (long)c->offset, c->bytes, SYNC_WRITE, 0, 0);
-	i = __atomic_fetch_add(&file.sealed_next, 1, __ATOMIC_RELAXED);
+	i = __atomic_fetch_add(&trace.sealed_next, 1, __ATOMIC_RELAXED);
 	/* chunks sealed some time ago are on disk by now */
-	if (i >= KEEP && file.sealed[(i - KEEP) % slots].bytes)
-		sys_call(SYS_fadvise64, fd, (long)file.sealed[(i - KEEP) % slots].offset,
-		    (long)file.sealed[(i - KEEP) % slots].bytes, ADVISE_DONTNEED, 0, 0);
-	file.sealed[i % slots].offset = c->offset;
-	file.sealed[i % slots].bytes = c->bytes;
+	if (i >= KEEP && trace.sealed[(i - KEEP) % slots].bytes)
+		sys_call(SYS_fadvise64, fd, (long)trace.sealed[(i - KEEP) % slots].offset,
+		    (long)trace.sealed[(i - KEEP) % slots].bytes, ADVISE_DONTNEED, 0, 0);
+	trace.sealed[i % slots].offset = c->offset;
+	trace.sealed[i % slots].bytes = c->bytes;
 	sys_close(fd);
 }
 
@@ -774,7 +775,7 @@ bool trace_file_seal_for_next(struct file_chunk *c)
 		return false;
 	}
 	c->chunk = NULL;
-	__atomic_fetch_sub(&file.mapped, c->bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&trace.mapped, c->bytes, __ATOMIC_RELAXED);
 	let_go(c, true);
 	return true;
 }

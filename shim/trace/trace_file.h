@@ -4,8 +4,8 @@
  * take hundreds of microseconds. The caller blocks signals where a handler could see its own state
  * half changed. Functions that count or set header fields are signal-safe.
  */
-#ifndef SHIM_SINK_H
-#define SHIM_SINK_H
+#ifndef SHIM_TRACE_FILE_H
+#define SHIM_TRACE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ bool trace_file_is_root(void);
 /* Return the id in a directory's name of the form "…/whyoom.ID"; NULL: it has another form. */
 const char *trace_file_id_in(const char *directory);
 /* The most images (programs) of one process. */
-#define SINK_IMAGES_MAX 100000u
+#define TRACE_FILE_IMAGES_MAX 100000u
 /* By its environment: did a recorded process start this one? */
 bool trace_file_is_descendant(char *const *environment);
 /* The same, or was an earlier image of this process recorded? */
@@ -56,7 +56,7 @@ bool trace_file_claim(struct file_chunk *out, enum trace_chunk_type type, uint32
     uint32_t thread, uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why);
 
 /* Offer a reserved, unused range to later chunks. */
-void trace_file_hole(uint64_t offset, uint32_t bytes);
+void trace_file_add_gap(uint64_t offset, uint32_t bytes);
 
 /* Map a chunk again after trace_file_unmap(). False: not possible. */
 bool trace_file_map(struct file_chunk *chunk);
@@ -80,9 +80,9 @@ bool trace_file_bound_is_shared(uint64_t bytes);
 /* Return how large this trace may become now, bytes. */
 uint64_t trace_file_limit(void);
 /* Reserve `bytes` of the budget for the chunks of a checkpoint. */
-void trace_file_keep_aside(uint64_t bytes);
+void trace_file_set_aside(uint64_t bytes);
 /* Return the bytes that the file takes on disk: chunks, and gaps that were not punched. */
-uint64_t trace_file_held(void);
+uint64_t trace_file_disk_bytes(void);
 /* Tell whether checkpoints replace old chunks from now on. Then chunks are smaller and definitions
  * are limited to a share of the budget. */
 void trace_file_expect_checkpoints(bool expected);
@@ -91,10 +91,10 @@ bool trace_file_expects_checkpoints(void);
  * small. */
 uint32_t trace_file_chunk_bytes(void);
 
-/* Open the file for the functions below. Returns a descriptor, or SINK_MAPPED where the process
- * gave up rights and reaches the file only by mappings (rights.h); negative errno if it is not the
- * file that this process made. End with trace_file_close(). */
-#define SINK_MAPPED INT32_MAX
+/* Open the file for the functions below. Returns a descriptor, or TRACE_FILE_MAPPED where the
+ * process gave up rights and reaches the file only by mappings (rights.h); negative errno if it is
+ * not the file that this process made. End with trace_file_close(). */
+#define TRACE_FILE_MAPPED INT32_MAX
 int trace_file_open(void);
 void trace_file_close(int file);
 /* The same, by its path only. */
@@ -146,6 +146,6 @@ bool trace_file_pass_on(struct trace_header *from);
 /* At a clean end: remove this process's file if it holds next to nothing, or put it into the file
  * of small traces. The root's file stays in a directory that somebody asked for. `passed`: bytes
  * that the calling thread acquired, recorded or not, where not every block is recorded; else 0. */
-void trace_file_tidy(uint64_t passed);
+void trace_file_clean_up(uint64_t passed);
 
 #endif

@@ -17,24 +17,21 @@ int trace_file_open(void)
 	int fd;
 
 	if (rights_by_mapping(0))
-		return SINK_MAPPED;
+		return TRACE_FILE_MAPPED;
 	fd = trace_file_open_by_path();
-	return fd < 0 && rights_by_mapping(fd) ? SINK_MAPPED : fd;
+	return fd < 0 && rights_by_mapping(fd) ? TRACE_FILE_MAPPED : fd;
 }
 
 void trace_file_close(int fd)
 {
-	if (fd != SINK_MAPPED)
+	if (fd != TRACE_FILE_MAPPED)
 		sys_close(fd);
 }
 
 /* Would writing up to `end` raise SIGXFSZ? */
 static bool over_file_limit(uint64_t end)
 {
-	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
-
-	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur != RLIM64_INFINITY && end > limit.rlim_cur;
+	return end > sys_limit(RLIMIT_FSIZE);
 }
 
 int trace_file_reserve(int fd, uint64_t offset, uint64_t bytes)
@@ -43,7 +40,7 @@ int trace_file_reserve(int fd, uint64_t offset, uint64_t bytes)
 	long n;
 	int tries = 0;
 
-	if (fd == SINK_MAPPED) /* the mapping provides the space */
+	if (fd == TRACE_FILE_MAPPED) /* the mapping provides the space */
 		return offset + bytes <= rights_file_end() ? 0 : -EFBIG;
 	if (over_file_limit(offset + bytes))
 		return -EFBIG;
@@ -64,7 +61,7 @@ bool trace_file_punch_range(int fd, uint64_t offset, uint64_t bytes)
 {
 	enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
 
-	if (fd == SINK_MAPPED)
+	if (fd == TRACE_FILE_MAPPED)
 		return rights_punch(offset, bytes);
 	return sys_call(
 		   SYS_fallocate, fd, KEEP_SIZE | PUNCH_HOLE, (long)offset, (long)bytes, 0, 0) >= 0;
@@ -80,7 +77,7 @@ bool trace_file_read(int fd, uint64_t offset, void *into, size_t bytes)
 {
 	void *p;
 
-	if (fd != SINK_MAPPED)
+	if (fd != TRACE_FILE_MAPPED)
 		return sys_call(SYS_pread64, fd, (long)into, (long)bytes, (long)offset, 0, 0) ==
 		       (long)bytes;
 	/* reading beyond the file's end would raise SIGBUS */

@@ -42,7 +42,7 @@ bool trace_file_is_descendant(char *const *environment)
 	const char *id = tree_of(environment);
 	char mine[24];
 
-	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	text_append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
 	return id && strcmp(id, mine) != 0;
 }
 
@@ -54,7 +54,7 @@ bool trace_file_in_tree(char *const *environment)
 /* The id of the process that started this one. */
 static void put_parent(char *out, const char *end)
 {
-	append_number(out, end, (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
+	text_append_number(out, end, (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
 }
 
 bool trace_file_started_by_run(char *const *environment)
@@ -66,7 +66,7 @@ bool trace_file_started_by_run(char *const *environment)
 	put_parent(parent, parent + sizeof(parent));
 	if (!id || strcmp(id, parent) != 0)
 		return false;
-	append(append(path, end, trace_file_directory()), end, "/run.whyoom");
+	text_append(text_append(path, end, trace_file_directory()), end, "/run.whyoom");
 	return sys_call(SYS_faccessat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
 }
 
@@ -82,20 +82,20 @@ static struct trace_header *map_header(int dir, const char *pid)
 {
 	char name[64];
 	const char *end = name + sizeof(name);
-	char *number = append(append(name, end, pid), end, ".");
+	char *number = text_append(text_append(name, end, pid), end, ".");
 	struct trace_header *h = NULL;
 	struct stat st;
 	uint32_t n = 0;
 	int fd = -1;
 	long p;
 
-	for (; n < SINK_IMAGES_MAX; n++) {
-		append(append_number(number, end, n), end, ".whyoom");
+	for (; n < TRACE_FILE_IMAGES_MAX; n++) {
+		text_append(text_append_number(number, end, n), end, ".whyoom");
 		if (sys_call(SYS_faccessat, dir, (long)name, 0, 0, 0, 0) < 0)
 			break;
 	}
 	if (n) {
-		append(append_number(number, end, n - 1), end, ".whyoom");
+		text_append(text_append_number(number, end, n - 1), end, ".whyoom");
 		fd = (int)sys_call(
 		    SYS_openat, dir, (long)name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
 	}
@@ -156,7 +156,7 @@ bool trace_file_pass_on(struct trace_header *from)
 
 	if (!from->unrecorded)
 		return true;
-	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	text_append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
 	if (!first || !strcmp(first, mine))
 		return false;
 	h = map_first(first);

@@ -55,7 +55,7 @@ static _Atomic size_t store_used;
 static _Atomic(struct stored *) codes[IDS];
 static _Atomic uint32_t code_count;
 
-bool definition_write(enum trace_def_kind kind, const void *body, size_t bytes)
+bool definitions_write(enum trace_def_kind kind, const void *body, size_t bytes)
 {
 	if (!store || kind != TRACE_DEF_CODE)
 		return false;
@@ -80,7 +80,7 @@ bool definition_write(enum trace_def_kind kind, const void *body, size_t bytes)
 
 static char facts[200];
 
-void definition_info(const char *key, const char *value)
+void definitions_info(const char *key, const char *value)
 {
 	if (!strcmp(key, "python"))
 		strncat(facts, value, sizeof facts - 1 - strlen(facts));

@@ -17,9 +17,11 @@ static struct note enter(void)
 
 static struct under_trace *begin_and_read(void (*work)(void))
 {
+	struct under_trace *t;
+
 	assert_int_equal(under_begin(1 << 30), 0);
 	work();
-	struct under_trace *t = under_read();
+	t = under_read();
 	assert_int_equal(t->errors, 0);
 	return t;
 }

@@ -126,7 +126,7 @@ void under_end(void)
 	shim.budget = false;
 	unlink(under_path());
 	trace_file_forget();
-	definitions_fork_child();
+	definitions_forked();
 	chunk_writer_forked();
 	note_forked();
 	checkpoint_forked(clock_ticks());

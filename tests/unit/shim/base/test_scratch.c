@@ -50,7 +50,7 @@ static void zeros(const uint8_t *p, size_t bytes)
 		assert_int_equal(p[i], 0);
 }
 
-static size_t resident(const struct hold *h)
+static size_t resident(const struct scratch *h)
 {
 	unsigned char page[4096];
 	size_t n = 0;
@@ -63,7 +63,7 @@ static size_t resident(const struct hold *h)
 
 static void test_refused(void **state)
 {
-	struct hold h = {0};
+	struct scratch h = {0};
 	uint8_t *a, *b, *c;
 	size_t before = sys_own_bytes();
 
@@ -100,7 +100,7 @@ static void test_refused(void **state)
 static void test_more(void **state)
 {
 	enum { PIECE = 73728 }; /* larger than what sys_pages_free() keeps for the next */
-	struct hold h = {0};
+	struct scratch h = {0};
 	size_t before = sys_own_bytes();
 
 	for (int round = 0; round < 3; round++) {
@@ -124,7 +124,7 @@ static void test_more(void **state)
 /* A host that locks all of its memory: nothing is given back, and yet it is zero. */
 static void test_locked(void **state)
 {
-	struct hold h = {0};
+	struct scratch h = {0};
 
 	assert_true(scratch_ready(&h, 64 << 10, 0));
 	if (mlock(h.base, h.bytes) == 0) {

@@ -324,7 +324,7 @@ static void test_no_space(void **state)
 
 	begin(4 << 20, 1 << 20, 1);
 	leak_and_churn(500000, ticks);
-	caller = (struct checkpoint_caller){thread_self->serial, thread_self->tid, threads_settle};
+	caller = (struct checkpoint_caller){thread_self->serial, thread_self->tid, thread_settle};
 	t = read_sorted();
 	number = t->checkpoint;
 	under_free(t);

@@ -66,7 +66,7 @@ static int in_module(struct dl_phdr_info *info, size_t size, void *data)
 	bool program = !info->dlpi_name[0], libc = strstr(info->dlpi_name, "/libc.so") != NULL;
 	struct symbols_symbol symbols[8];
 	void *found[3] = {NULL, NULL, NULL};
-	size_t n = symbols_symbols(info, asked, hashes, 3, symbols, 8);
+	size_t n = symbols_of_names(info, asked, hashes, 3, symbols, 8);
 
 	if (!program && !libc)
 		return 0;
@@ -78,7 +78,7 @@ static int in_module(struct dl_phdr_info *info, size_t size, void *data)
 		assert_int_equal(n, 2);
 		assert_int_equal(symbols[0].name + symbols[1].name, 0 + 2);
 		assert_true(symbols[0].symbol && symbols[0].symbol != symbols[1].symbol);
-		assert_int_equal(symbols_symbols(info, asked, hashes, 3, symbols, 1), 1);
+		assert_int_equal(symbols_of_names(info, asked, hashes, 3, symbols, 1), 1);
 	}
 	return 0;
 }

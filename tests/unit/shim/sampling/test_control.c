@@ -149,7 +149,7 @@ static void test_thinned(void **state)
 	control_follow();
 	ask(TRACE_CONTROL_SAMPLED, 4096);
 	control_follow();
-	assert_true(control_thin(2));
+	assert_true(control_coarsen(2));
 	assert_int_equal(sampler.mean, 4 * 4096);
 	assert_int_equal(sampler.exact_from, 1 << 20);
 	assert_true(control_scale(&shift));

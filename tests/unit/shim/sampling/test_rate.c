@@ -30,7 +30,7 @@ static void begin(bool sampled, uint64_t max)
 	trace_file_header->control.asked = 1;
 	assert_true(control_follow());
 	now += tick_clock.ticks_100ms * 100;
-	assert_false(rate_look(now, &(uint64_t){0})); /* a window begins */
+	assert_false(rate_adjust(now, &(uint64_t){0})); /* a window begins */
 }
 
 /* A tenth of a second with so many bytes. */
@@ -40,7 +40,7 @@ static bool tenth(uint64_t bytes)
 
 	rate_add(bytes);
 	now += tick_clock.ticks_100ms;
-	return rate_look(now, &grown) && grown;
+	return rate_adjust(now, &grown) && grown;
 }
 
 static void test_coarser_and_finer(void **state)

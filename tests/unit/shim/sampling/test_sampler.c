@@ -119,6 +119,8 @@ static void test_stays(void **state)
 
 static void test_exact(void **state)
 {
+	unsigned chosen = 0;
+
 	begin(MEAN, 10000, 1);
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_int_equal(take(10000 + next() % 100000), SAMPLER_EXACT);
@@ -126,7 +128,6 @@ static void test_exact(void **state)
 	}
 	/* a countdown that is longer than the threshold goes on beyond it */
 	begin(1 << 20, 4096, 1);
-	unsigned chosen = 0;
 	for (unsigned i = 0; i < 1 << 20; i++)
 		chosen += take(1024) == SAMPLER_CHOSEN;
 	assert_true(fabs((double)chosen - 1024) < 150);

@@ -63,7 +63,7 @@ static void test_short_threads(void **state)
 	struct under_trace *t;
 
 	assert_int_equal(under_begin(1 << 30), 0);
-	threads_init();
+	thread_init();
 	for (int i = 0; i < 2000; i++) {
 		pthread_t thread;
 

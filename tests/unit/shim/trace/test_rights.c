@@ -32,7 +32,7 @@ static void give_up(char away[4200])
 	assert_true(rights_before(TRACE_RIGHT_ROOT, -1));
 	assert_int_equal(rename(under_path(), away), 0);
 	rights_given_up(TRACE_RIGHT_ROOT);
-	assert_int_equal(trace_file_open(), SINK_MAPPED);
+	assert_int_equal(trace_file_open(), TRACE_FILE_MAPPED);
 }
 
 static void test_goes_on(void **state)
@@ -53,27 +53,27 @@ static void test_goes_on(void **state)
 	assert_int_equal(c.offset, b.offset + (1 << 20));
 	assert_true(blocks_of(away) >= held + (1 << 20) + 65536); /* on disk, not a hole */
 	memset(b.chunk + 1, 7, (1 << 20) - sizeof(*b.chunk));
-	assert_true(trace_file_read(SINK_MAPPED, c.offset, &read, sizeof(read)));
+	assert_true(trace_file_read(TRACE_FILE_MAPPED, c.offset, &read, sizeof(read)));
 	assert_int_equal(read.magic, TRACE_CHUNK_MAGIC);
 	assert_int_equal(read.sequence, 3);
 	trace_file_unmap(&c);
 	assert_true(trace_file_map(&c));
 	assert_int_equal(c.chunk->sequence, 3);
 	trace_file_seal(&c);
-	assert_true(trace_file_read(SINK_MAPPED, c.offset, &read, sizeof(read)));
+	assert_true(trace_file_read(TRACE_FILE_MAPPED, c.offset, &read, sizeof(read)));
 	assert_int_equal(read.sealed, 1);
 	/* space is given back, and serves again */
 	trace_file_seal(&b);
-	assert_true(trace_file_can_punch(SINK_MAPPED));
+	assert_true(trace_file_can_punch(TRACE_FILE_MAPPED));
 	held = blocks_of(away);
-	assert_true(trace_file_punch(SINK_MAPPED, b.offset, 1 << 20));
+	assert_true(trace_file_punch(TRACE_FILE_MAPPED, b.offset, 1 << 20));
 	assert_int_equal(blocks_of(away), held - (1 << 20));
 	assert_true(claim(&c, 1 << 20, &why));
 	assert_int_equal(c.offset, b.offset);
 	assert_int_equal(blocks_of(away), held);
 	assert_int_equal(((uint8_t *)c.chunk)[4096], 0);
 	trace_file_unmap(&c);
-	assert_false(trace_file_read(SINK_MAPPED, rights_file_end(), &read, sizeof(read)));
+	assert_false(trace_file_read(TRACE_FILE_MAPPED, rights_file_end(), &read, sizeof(read)));
 	assert_int_not_equal(trace_file_header->rights.ticks[TRACE_RIGHT_ROOT], 0);
 	assert_int_equal(trace_file_header->rights.stopped_ticks, 0);
 	assert_int_equal(rename(away, under_path()), 0);

@@ -38,7 +38,7 @@ static int begin(void **state)
 /* A process that did something and has ended. */
 static void record(unsigned blocks)
 {
-	definition_info("exe", "/usr/bin/something");
+	definitions_info("exe", "/usr/bin/something");
 	for (uintptr_t i = 1; i <= blocks; i++) {
 		struct note n = note_enter(__builtin_return_address(0));
 

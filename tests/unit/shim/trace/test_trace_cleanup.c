@@ -66,6 +66,7 @@ static void test_former(void **state)
 {
 	uint64_t long_ago = 1;
 	uint32_t other = 1;
+	struct note n;
 
 	/* ours, trivial: gone */
 	assert_int_equal(under_begin(1 << 30), 0);
@@ -75,7 +76,7 @@ static void test_former(void **state)
 
 	/* ours, with something in it: marked */
 	assert_int_equal(under_begin(1 << 30), 0);
-	struct note n = note_enter(__builtin_return_address(0));
+	n = note_enter(__builtin_return_address(0));
 	note_alloc(n, TRACE_API_MALLOC, (void *)0x1000, 1 << 20, &nowhere);
 	note_leave(n);
 	assert_false(trace_cleanup_former(under_path()));
@@ -101,8 +102,10 @@ static void test_garbage(void **state)
 {
 	srand(1);
 	for (int round = 0; round < 300; round++) {
+		struct note n;
+
 		assert_int_equal(under_begin(1 << 30), 0);
-		struct note n = note_enter(__builtin_return_address(0));
+		n = note_enter(__builtin_return_address(0));
 		note_alloc(n, TRACE_API_MALLOC, (void *)0x1000, 5, &nowhere);
 		note_leave(n);
 		for (int i = 0; i < 20; i++) {

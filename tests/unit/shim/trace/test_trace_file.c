@@ -52,7 +52,7 @@ static void test_holes(void **state)
 
 	assert_int_equal(under_begin(1 << 30), 0);
 	assert_true(claim(&a, 1 << 20, &why));
-	trace_file_hole(a.offset + 65536, 131072);
+	trace_file_add_gap(a.offset + 65536, 131072);
 	assert_true(claim(&b, 65536, &why));
 	assert_int_equal(b.offset, a.offset + 65536);
 	trace_file_unmap(&b);
