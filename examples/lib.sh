@@ -1,8 +1,8 @@
-# lib.sh - sourced by the examples' run scripts: whyoom, an environment with what the example needs, and
-# a program under a limit with its report. Everything goes into the checkout's build/ folder.
+# lib.sh - sourced by the examples' run scripts: whyoom, an environment with what the example needs,
+# and a program under a limit with its report. Everything goes into the checkout's build/ folder.
 #
-# What is there already is not made: WHYOOM_EXE (whyoom in its build directory), WHYOOM_EXAMPLE_PYTHON
-# (an interpreter that has the packages), WHYOOM_EXAMPLE_DIR (for the traces).
+# What is there already is not made: WHYOOM_EXE (whyoom in its build directory),
+# WHYOOM_EXAMPLE_PYTHON (an interpreter that has the packages), WHYOOM_EXAMPLE_DIR (for the traces).
 . "$(dirname "${BASH_SOURCE[0]}")/../tests/lib/setup.sh"
 
 # example NAME: sets here, traces, whyoom and python.
@@ -31,7 +31,8 @@ example_environment() {
 	local base venv
 
 	base=$(command -v /usr/bin/python3 || command -v python3)
-	venv=$top/build/venv-$1-$({ "$base" -V && cat "$here/requirements.txt"; } | sha256sum | cut -c1-12)
+	venv=$({ "$base" -V && cat "$here/requirements.txt"; } | sha256sum | cut -c1-12)
+	venv=$top/build/venv-$1-$venv
 	python=$venv/bin/python
 	[ -f "$venv/ready" ] && return
 	say "installing what $1 needs into build/${venv##*/}"
@@ -41,8 +42,8 @@ example_environment() {
 	touch "$venv/ready"
 }
 
-# watch TRACE MIB PROGRAM [ARGUMENT...]: runs a program of the example with so much address space, which
-# works without a container and without rights; its exit status is shown, not passed on.
+# watch TRACE MIB PROGRAM [ARGUMENT...]: runs a program of the example with so much address space,
+# which works without a container and without rights; its exit status is shown, not passed on.
 watch() {
 	local trace=$1 kib=$(($2 * 1024)) program=$3 status=0
 	shift 3

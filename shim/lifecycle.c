@@ -449,7 +449,7 @@ bool lifecycle_forked(struct thread *self)
 	}
 	checkpoint_forked(trace_file_header->start_ticks);
 	write_facts();
-	python_facts();
+	python_write_info();
 	cuda_find_forked();
 	hook_dl_forked();
 	hook_torch_forked();

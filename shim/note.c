@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/record_fields.h"
 #include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/varint.h"
@@ -105,8 +106,7 @@ static void free_wide(struct thread *t, const void *block, unsigned flags)
 	if (!extended_begin(t, &x, TRACE_FREE_WIDE, CHUNK_WRITER_EVENT_MAX, false, 0))
 		return;
 	p = extended_dt(t, &x);
-	p = varint_put(p, (uintptr_t)block);
-	p = varint_put(p, flags >> 4);
+	p = FIELDS_PUT(p, FREE_WIDE, NULL, .address = (uintptr_t)block, .flags = flags >> 4);
 	extended_end(t, &x, p);
 }
 
@@ -192,12 +192,12 @@ static void alloc_long(struct thread *t, enum trace_api api, const void *block, 
 	x.start[0] = TRACE_EXTENDED;
 	x.start[1] = mean ? TRACE_SAMPLED_ALLOC : TRACE_ALLOC_WIDE;
 	p = extended_dt(t, &x);
-	p = varint_put(p, (uintptr_t)block);
-	p = varint_put(p, size);
 	if (mean)
-		p = varint_put(p, mean);
-	p = varint_put(p, stack);
-	p = varint_put(p, api);
+		p = FIELDS_PUT(p, SAMPLED_ALLOC, NULL, .address = (uintptr_t)block, .size = size,
+		    .mean = mean, .stack = stack, .api = api);
+	else
+		p = FIELDS_PUT(p, ALLOC_WIDE, NULL, .address = (uintptr_t)block, .size = size,
+		    .stack = stack, .api = api);
 	extended_end(t, &x, p);
 }
 
@@ -227,17 +227,12 @@ static inline uint8_t *alloc_end(
 	return end;
 }
 
-static void notice(struct thread *t, enum trace_notice what, const uint64_t *fields, int count)
+static void notice(struct thread *t, const struct trace_NOTICE *f)
 {
 	struct extended x;
-	uint8_t *p;
 
-	if (!extended_begin(t, &x, TRACE_NOTICE, 96, true, 0))
-		return;
-	p = varint_put(extended_dt(t, &x), what);
-	for (int i = 0; i < count; i++)
-		p = varint_put(p, fields[i]);
-	extended_end(t, &x, p);
+	if (extended_begin(t, &x, TRACE_NOTICE, 96, true, 0))
+		extended_end(t, &x, fields_put_notice(extended_dt(t, &x), f));
 }
 
 /* In a record: obey the pending command and record the change. */
@@ -248,12 +243,12 @@ static __attribute__((noinline)) void obey_control(struct thread *t)
 	if (!control_follow())
 		return;
 	if (paused != control_paused())
-		notice(t, TRACE_NOTICE_PAUSE, (uint64_t[]){!paused}, 1);
+		notice(t, &(struct trace_NOTICE){.what = TRACE_NOTICE_PAUSE, .value = !paused});
 	if (!control_paused())
-		notice(t, TRACE_NOTICE_MODE,
-		    (uint64_t[]){sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL,
-			sampler.on ? sampler.mean : 0, sampler.on ? sampler.exact_from : 0},
-		    3);
+		notice(t, &(struct trace_NOTICE){.what = TRACE_NOTICE_MODE,
+			      .value = sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL,
+			      .mean = sampler.on ? sampler.mean : 0,
+			      .exact_from = sampler.on ? sampler.exact_from : 0});
 }
 
 /* The same outside a record. */
@@ -408,16 +403,6 @@ void note_alloc_idle(struct thread *t, enum trace_api api, const void *block, ui
 
 #define LEVEL_BYTES 12u /* at most: two varints */
 
-static uint8_t *put_levels(uint8_t *p, const struct level *levels, unsigned count)
-{
-	p = varint_put(p, count);
-	for (unsigned i = 0; i < count; i++) {
-		p = varint_put(p, levels[i].key);
-		p = varint_put(p, levels[i].value);
-	}
-	return p;
-}
-
 /* May the allocator be asked what it holds? See levels_malloc.h. `stack`: as for note_levels(). */
 static bool may_ask_allocator(struct note n, uint32_t stack)
 {
@@ -464,7 +449,6 @@ static __attribute__((noinline)) void note_levels(
 	struct extended x;
 	uint64_t grown;
 	unsigned count;
-	uint8_t *p;
 
 	/* one thread takes it */
 	if (now < due || shim.sandboxed ||
@@ -476,8 +460,10 @@ static __attribute__((noinline)) void note_levels(
 		obey_control(t);
 	chunk_writer_meter(t);
 	if (rate_adjust(now, &grown))
-		notice(
-		    t, TRACE_NOTICE_RATE, (uint64_t[]){grown, sampler.mean, sampler.exact_from}, 3);
+		notice(t, &(struct trace_NOTICE){.what = TRACE_NOTICE_RATE,
+			      .value = grown,
+			      .mean = sampler.mean,
+			      .exact_from = sampler.exact_from});
 	if (poll_libraries)
 		poll_libraries();
 	count = levels_read(levels, all);
@@ -488,9 +474,9 @@ static __attribute__((noinline)) void note_levels(
 		count += ask_python(n, now, resident, levels + count);
 	if (!extended_begin(t, &x, TRACE_LEVEL, 32 + count * LEVEL_BYTES, true, 0))
 		return;
-	p = extended_dt(t, &x);
-	p = varint_put(p, TRACE_SPACE_HOST);
-	extended_end(t, &x, put_levels(p, levels, count));
+	extended_end(t, &x,
+	    FIELDS_PUT(
+		extended_dt(t, &x), LEVEL, levels, .space = TRACE_SPACE_HOST, .levels = count));
 }
 
 bool record_is_plain(struct note n)
@@ -542,16 +528,10 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 		count += levels_mappings(levels + count);
 	if (!extended_begin(t, &x, TRACE_FAILED, 1024, true, 0))
 		goto out;
-	p = extended_dt(t, &x);
-	p = varint_put(p, TRACE_SPACE_HOST);
-	p = varint_put(p, f->api);
-	p = varint_put(p, TRACE_FAIL_ERRNO);
-	p = varint_put(p, (uint64_t)f->error);
-	p = varint_put(p, f->size);
-	p = varint_put(p, f->alignment);
-	p = varint_put(p, f->old);
-	p = varint_put(p, stack);
-	extended_end(t, &x, put_levels(p, levels, count));
+	p = FIELDS_PUT_BEFORE(extended_dt(t, &x), FAILED, call, levels, .space = TRACE_SPACE_HOST,
+	    .api = f->api, .why = TRACE_FAIL_ERRNO, .result = (uint64_t)f->error, .size = f->size,
+	    .alignment = f->alignment, .old_address = f->old, .stack = stack, .levels = count);
+	extended_end(t, &x, p);
 out:
 	record_end(t);
 }
@@ -583,18 +563,18 @@ void note_map(struct note n, const struct note_mapping *m, const struct stack_st
 	stack = record_stack(n, start);
 	if (!extended_begin(t, &x, TRACE_MAP, m->level_count ? 256 : 128, true, m->length))
 		goto out;
-	p = extended_dt(t, &x);
-	p = varint_put(p, m->address);
-	p = varint_put(p, page_round(m->length));
-	p = varint_put(p, (uint64_t)m->prot);
-	p = varint_put(p, m->api);
-	p = varint_put(p, flags);
-	p = varint_put(p, m->backing);
-	p = varint_put(p, m->name);
-	p = varint_put(p, m->offset);
-	p = varint_put(p, stack);
-	if (m->level_count)
-		p = put_levels(p, m->levels, m->level_count);
+	p = fields_put_MAP(extended_dt(t, &x),
+	    &(struct trace_MAP){.address = m->address,
+		.length = page_round(m->length),
+		.prot = (uint64_t)m->prot,
+		.api = m->api,
+		.flags = flags,
+		.backing = m->backing,
+		.name = m->name,
+		.offset = m->offset,
+		.stack = stack,
+		.levels = m->level_count},
+	    m->levels, TRACE_FIELDS_BEFORE(MAP, levels) + (m->level_count > 0));
 	extended_end(t, &x, p);
 	if (x.now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED))
 		note_levels(n, 0, x.now, false);
@@ -602,9 +582,9 @@ out:
 	record_end(t);
 }
 
-/* Record an event that consists of a few numbers. */
+/* An event without a stack of its own, whose fields are all there. */
 static void write_numbers(
-    struct note n, enum trace_event_kind kind, const uint64_t *fields, int count, bool important)
+    struct note n, enum trace_event_kind kind, const uint64_t *fields, size_t count)
 {
 	struct thread *t = n.thread;
 	struct extended x;
@@ -615,33 +595,36 @@ static void write_numbers(
 	if (!record_is_plain(n))
 		return;
 	record_begin(t);
-	if (extended_begin(t, &x, kind, 96, important, 0)) {
+	if (extended_begin(t, &x, kind, 96, true, 0)) {
 		p = extended_dt(t, &x);
-		for (int i = 0; i < count; i++)
+		for (size_t i = 0; i < count; i++)
 			p = varint_put(p, fields[i]);
 		extended_end(t, &x, p);
 	}
 	record_end(t);
 }
+#define SIMPLE(n, NAME, ...)                                                                       \
+	write_numbers(n, TRACE_##NAME, (const uint64_t *)&(struct trace_##NAME){__VA_ARGS__},      \
+	    sizeof(struct trace_##NAME) / sizeof(uint64_t))
 
 void note_unmap(
     struct note n, enum trace_api api, uintptr_t address, uint64_t length, unsigned flags)
 {
 	if (n.how == NOTE_INSIDE)
 		flags |= TRACE_UNMAP_ALLOCATOR;
-	write_numbers(
-	    n, TRACE_UNMAP, (uint64_t[]){address, page_round(length), api, flags}, 4, true);
+	SIMPLE(
+	    n, UNMAP, .address = address, .length = page_round(length), .api = api, .flags = flags);
 }
 
 void note_ununmap(struct note n, uintptr_t address, uint64_t length)
 {
-	write_numbers(n, TRACE_UNUNMAP, (uint64_t[]){address, page_round(length)}, 2, true);
+	SIMPLE(n, UNUNMAP, .address = address, .length = page_round(length));
 }
 
 void note_advise(struct note n, uintptr_t address, uint64_t length, int advice)
 {
-	write_numbers(
-	    n, TRACE_ADVISE, (uint64_t[]){address, page_round(length), (uint64_t)advice}, 3, true);
+	SIMPLE(n, ADVISE, .address = address, .length = page_round(length),
+	    .advice = (uint64_t)advice);
 }
 
 void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct stack_start *start)
@@ -654,7 +637,7 @@ void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct sta
 		return;
 	record_begin(n.thread);
 	stack = chunk_writer_room(n.thread, 0) ? record_stack(n, start) : 0;
-	write_numbers(n, TRACE_BRK, (uint64_t[]){before, after, stack}, 3, true);
+	SIMPLE(n, BRK, .old_end = before, .new_end = after, .stack = stack);
 	record_end(n.thread);
 }
 
@@ -666,23 +649,23 @@ void record_task(struct thread *t)
 	/* Together with the compact event that follows it fits into one event's room. */
 	if (!extended_begin(t, &x, TRACE_TASK, TASK_BYTES, true, 0))
 		return;
-	extended_end(t, &x, varint_put(extended_dt(t, &x), task->key));
+	extended_end(t, &x, FIELDS_PUT(extended_dt(t, &x), TASK, NULL, .key = task->key));
 	t->task_turn = task->turn;
 }
 
 void note_task_end(struct note n, uint64_t key)
 {
-	write_numbers(n, TRACE_TASK_END, (uint64_t[]){key}, 1, true);
+	SIMPLE(n, TASK_END, .key = key);
 }
 
 void note_fork(struct note n, int child)
 {
-	write_numbers(n, TRACE_FORK, (uint64_t[]){(uint64_t)child}, 1, true);
+	SIMPLE(n, FORK, .child = (uint64_t)child);
 }
 
 void note_signal(struct note n, int number)
 {
-	write_numbers(n, TRACE_SIGNAL, (uint64_t[]){(uint64_t)number, 0, 0}, 3, true);
+	SIMPLE(n, SIGNAL, .signal = (uint64_t)number);
 }
 
 void note_end(int how, int status)
@@ -697,8 +680,7 @@ void note_end(int how, int status)
 		if (chunk_writer_make_room(n.thread, 1024, true, 0))
 			note_levels(n, 0, clock_ticks(), true);
 		record_end(n.thread);
-		write_numbers(n, TRACE_EXIT,
-		    (uint64_t[]){(uint64_t)how, (uint64_t)(uint32_t)status}, 2, true);
+		SIMPLE(n, EXIT, .how = (uint64_t)how, .status = (uint32_t)status);
 	}
 	note_leave(n);
 }

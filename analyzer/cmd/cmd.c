@@ -1,45 +1,63 @@
 /*
- * cmd.c - help and errors, worded alike for every subcommand. Knows no subcommand.
+ * cmd.c - help and errors, in the same words for every subcommand. Knows no subcommand.
  */
 #include "cmd/cmd.h"
 #include "util/text/note.h"
 
 #include <ctype.h>
+#include <getopt.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Prints details with the formats in place of FORMATS; the text behind stays in its column. */
+static void print_details(const struct command *command, FILE *out)
+{
+	const char *rest = strstr(command->details, "FORMATS");
+	size_t width = strlen("FORMATS");
+	struct str names = {0};
+
+	if (!rest) {
+		fputs(command->details, out);
+		return;
+	}
+	format_names(command->result, "|", &names);
+	fprintf(out, "%.*s%s", (int)(rest - command->details), command->details, str_text(&names));
+	for (rest += width; rest[0] == ' ' && rest[1] == ' ' && width < names.length; width++)
+		rest++;
+	fputs(rest, out);
+	str_free(&names);
+}
 
 void cmd_help(const struct command *command, FILE *out)
 {
 	if (command) {
-		const char *stop = strchr(command->summary, '?') ? "" : ".";
-
-		fprintf(out, "Usage: whyoom %s %s\n\n%c%s%s\n\n%s", command->name,
-		    command->arguments, toupper((unsigned char)command->summary[0]),
-		    command->summary + 1, stop, command->details);
+		fprintf(out, "Usage: whyoom %s %s\n\n%c%s.\n\n", command->name, command->arguments,
+		    toupper((unsigned char)command->summary[0]), command->summary + 1);
+		print_details(command, out);
 		if (command->more)
 			command->more(out);
 		if (!command->starts)
 			fputs(
-			    "\nEvery command that reads takes --max-memory SIZE: it ends with an "
-			    "error "
-			    "where it would\n"
-			    "need more (0: no limit; default: three quarters of what there is).\n",
+			    "\n      --max-memory SIZE    fail instead of using more memory (0: no "
+			    "limit; default:\n"
+			    "                           three quarters of what is available)\n",
 			    out);
 		return;
 	}
 	fputs("Usage: whyoom COMMAND [ARGUMENT...]\n\n"
-	      "Says why a program ran out of memory.\n\n"
-	      "    whyoom run -- python server.py     run it, watched\n"
-	      "    whyoom report whyoom.4711          why did it die?\n\n"
+	      "Finds out why a program ran out of memory.\n\n"
+	      "    whyoom run -- python server.py     run it and record its memory\n"
+	      "    whyoom report whyoom.4711          why did it run out?\n\n"
 	      "Commands:\n",
 	    out);
 	for (size_t i = 0; cmd_table[i]; i++)
 		fprintf(out, "  %-10s %s\n", cmd_table[i]->name, cmd_table[i]->summary);
-	fputs("\n`whyoom COMMAND --help` says more, and so does `man whyoom-COMMAND`.\n"
+	fputs("\nFor more: `whyoom COMMAND --help` or `man whyoom-COMMAND`.\n"
 	      "`whyoom --version` prints the version.\n"
-	      "Exit status: 0 done, 1 an error in the input or the system, 2 wrong usage; `run` "
+	      "Exit status: 0 done, 1 an error in the input or the system, 2 wrong usage. `run` "
 	      "exits\n"
-	      "as the program did, with 128 + signal when that was killed.\n",
+	      "with the program's status, or 128 + N if signal N killed it.\n",
 	    out);
 }
 
@@ -56,17 +74,27 @@ int cmd_usage(const struct command *command, const char *format, ...)
 	return CMD_USAGE;
 }
 
-int cmd_format(const struct command *command, const char *text, bool *json)
-{
-	*json = strcmp(text, "json") == 0;
-	if (*json || strcmp(text, "text") == 0)
-		return 0;
-	return cmd_usage(command, "--format is text or json, not '%s'", text);
-}
-
 int cmd_stray(const struct command *command, int opt, const char *word)
 {
 	return cmd_usage(command, opt == ':' ? "'%s' needs a value" : "unknown option '%s'", word);
+}
+
+int cmd_number(const struct command *command, const char *option, uint64_t least, uint64_t *out)
+{
+	char *end;
+
+	*out = strtoull(optarg, &end, 10);
+	if (*optarg >= '0' && *optarg <= '9' && !*end && *out >= least && *out <= UINT32_MAX)
+		return 0;
+	return cmd_usage(
+	    command, "%s is a number from %d on, not '%s'", option, (int)least, optarg);
+}
+
+int cmd_wants_trace(const struct command *command, int argc)
+{
+	if (optind < argc)
+		return 0;
+	return cmd_usage(command, "no trace: name a directory that `whyoom run` made");
 }
 
 int cmd_error(const struct err *err)
@@ -109,7 +137,7 @@ static unsigned distance(const char *a, const char *b)
 const char *cmd_suggest(const char *word)
 {
 	const char *found = NULL;
-	unsigned best = 3; /* two slips of the finger */
+	unsigned best = 3; /* at most two typing errors */
 
 	for (size_t i = 0; cmd_table[i]; i++) {
 		const char *name = cmd_table[i]->name;

@@ -1,18 +1,19 @@
 /*
  * cmd.h - what a subcommand is, and the few things that all of them say the same way.
  *
- * A subcommand is one file, cmd/X.c, that defines `const struct command cmd_X`, a line here and a
- * line in the table of main.c. Its main() gets argv from its own name on (argv[0] is "X") and
- * returns the exit status. It writes results to stdout, everything else to stderr; main.c checks
- * that stdout took it all.
+ * A subcommand is a row in commands.def and a file that defines `const struct command cmd_X`. Its
+ * main() gets argv from its own name on (argv[0] is "X") and returns the exit status. It writes
+ * results to stdout and everything else to stderr; main.c checks that stdout took all of it.
  */
 #ifndef ANALYZER_CMD_CMD_H
 #define ANALYZER_CMD_CMD_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
+#include "report/format.h"
 #include "util/text/err.h"
 
 enum cmd_status {
@@ -25,47 +26,47 @@ struct command {
 	const char *name;
 	const char *arguments; /* after "whyoom NAME ", as in "TRACE... [OPTION...]" */
 	const char *summary; /* one line for `whyoom --help`, lower case, no full stop */
-	const char
-	    *details; /* the rest of `whyoom NAME --help`: options, a line each, "\n" at the end */
-	void (*more)(FILE *out); /* NULL, or prints what is made from a table, after details */
+	/* The rest of `whyoom NAME --help`: options, a line each, "\n" at the end. FORMATS stands
+	 * for the formats that can write the result. */
+	const char *details;
+	void (*more)(FILE *out); /* NULL, or prints lines made from a table, after details */
+	enum format_result result; /* what --format applies to */
 	int (*main)(int argc, char **argv);
-	bool starts; /* somebody's program, for which no limit of ours may hold: no --max-memory */
+	bool starts; /* runs a program, for which no limit of ours may hold: no --max-memory */
 };
+
+/* The first line of many details. */
+#define CMD_TRACE "TRACE is a directory that `whyoom run` made, or one file of it.\n"
 
 /* The table: defined in main.c, NULL-terminated, in the order of `whyoom --help`. */
 extern const struct command *const cmd_table[];
 
-/* One a line. */
-extern const struct command cmd_check;
-extern const struct command cmd_ctl;
-extern const struct command cmd_explain;
-extern const struct command cmd_map;
-extern const struct command cmd_pack;
-extern const struct command cmd_reduce;
-extern const struct command cmd_replay;
-extern const struct command cmd_report;
-extern const struct command cmd_run;
-extern const struct command cmd_sites;
-extern const struct command cmd_what_if;
+#define COMMAND(name) extern const struct command cmd_##name;
+#include "cmd/commands.def"
+#undef COMMAND
 
-/* `whyoom NAME --help`, and `whyoom --help` for NULL. */
+/* Prints `whyoom NAME --help`, or `whyoom --help` for NULL. */
 void cmd_help(const struct command *command, FILE *out);
 
 /* Prints "whyoom NAME: words" and where to find help; returns CMD_USAGE. */
 int cmd_usage(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* What --format takes: 0, or CMD_USAGE and says so. */
-int cmd_format(const struct command *command, const char *text, bool *json);
-
-/* For what getopt_long() does not know: ':' an option without its value, else an unknown one.
+/* Reports what getopt_long() does not know: ':' an option without its value, else an unknown one.
  * Returns CMD_USAGE. */
 int cmd_stray(const struct command *command, int opt, const char *word);
+
+/* Parses optarg, the value of an option, as a whole number from `least` to UINT32_MAX. 0, or
+ * CMD_USAGE and tells the user. */
+int cmd_number(const struct command *command, const char *option, uint64_t least, uint64_t *out);
+
+/* Returns 0 if getopt_long() left an argument (optind); else asks for a trace: CMD_USAGE. */
+int cmd_wants_trace(const struct command *command, int argc);
 
 /* Prints "whyoom: words"; returns CMD_ERROR. */
 int cmd_error(const struct err *err);
 
-/* The name in the table that `word` was perhaps meant to be, or NULL. */
+/* Returns the command whose name resembles `word` most, or NULL if none does. */
 const char *cmd_suggest(const char *word);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * explain.c - `whyoom explain`: what a log's out-of-memory messages mean, when there is no trace.
+ * explain.c - `whyoom explain`: what the out-of-memory messages of a log mean, without a trace.
  */
 #include "explain/explain.h"
 
@@ -13,99 +13,70 @@
 #include "cmd/common/output.h"
 #include "report/explain.h"
 
-enum { OPT_FORMAT = 256 };
-
 static const struct option options[] = {
-    {"format", required_argument, NULL, OPT_FORMAT},
-    {"output", required_argument, NULL, 'o'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
+    OUTPUT_VERBOSE,
+    OUTPUT_OPTIONS,
     {NULL, 0, NULL, 0},
 };
 
-struct request {
-	const char *log, *output; /* NULL: stdin, stdout */
-	bool json, verbose;
-};
-
-/* -1: go on; else the exit status. */
-static int parse(int argc, char **argv, struct request *r)
+static int parse(int argc, char **argv, struct output *output, const char **log)
 {
-	int opt;
+	int opt, rc = 0;
 
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":o:vh", options, NULL)) != -1) {
-		switch (opt) {
-		case OPT_FORMAT:
-			if (cmd_format(&cmd_explain, optarg, &r->json))
-				return CMD_USAGE;
-			break;
-		case 'o':
-			r->output = optarg;
-			break;
-		case 'v':
-			r->verbose = true;
-			break;
-		case 'h':
-			cmd_help(&cmd_explain, stdout);
-			return CMD_DONE;
-		default:
-			return cmd_stray(&cmd_explain, opt, argv[optind - 1]);
-		}
-	}
+	while (!rc && (opt = getopt_long(argc, argv, OUTPUT_SHORT "v", options, NULL)) != -1)
+		rc = output_option(&cmd_explain, opt, argv, output);
+	if (rc)
+		return rc;
 	if (argc - optind > 1)
 		return cmd_usage(&cmd_explain, "one FILE at a time");
 	if (optind < argc)
-		r->log = argv[optind];
+		*log = argv[optind];
 	else if (isatty(STDIN_FILENO))
 		return cmd_usage(&cmd_explain, "no FILE, and stdin is a terminal ('-' reads it)");
-	return -1;
+	return 0;
 }
 
 static int explain_main(int argc, char **argv)
 {
-	struct request r = {0};
+	struct output output = OUTPUT_DEFAULT;
+	const char *log = NULL; /* stdin */
 	struct explanation explanation;
 	struct knowledge *knowledge;
 	struct report_style style;
 	struct str text = {0};
 	struct err err = {""};
-	int status = parse(argc, argv, &r);
+	int rc = parse(argc, argv, &output, &log);
 
-	if (status >= 0)
-		return status;
+	if (rc)
+		return rc < 0 ? CMD_DONE : rc;
 	knowledge = knowledge_open();
-	if (!knowledge) {
-		err_set(&err, -ENOMEM, "no memory for the knowledge files");
-		return cmd_error(&err);
-	}
-	if (log_read(r.log, knowledge, &explanation, &err)) {
-		knowledge_free(knowledge);
-		return cmd_error(&err);
-	}
-	style = report_style_of(r.output ? -1 : STDOUT_FILENO);
-	style.verbose = r.verbose;
-	if (r.json)
-		report_explain_json(&explanation, &text);
+	if (knowledge)
+		rc = log_read(log, knowledge, &explanation, &err);
 	else
-		report_explain_text(&explanation, &style, &text);
-	status = output_write(&text, r.output, &err) ? cmd_error(&err) : CMD_DONE;
-	str_free(&text);
-	explain_fini(&explanation);
+		rc = err_set(&err, -ENOMEM, "no memory for the knowledge files");
+	if (!rc) {
+		style = output_style(&output);
+		output.format->explain(&explanation, &style, &text);
+		rc = output_write(&text, output.path, &err);
+		str_free(&text);
+		explain_fini(&explanation);
+	}
 	knowledge_free(knowledge);
-	return status;
+	return rc ? cmd_error(&err) : CMD_DONE;
 }
 
 const struct command cmd_explain = {
     .name = "explain",
     .arguments = "[OPTION...] [FILE]",
-    .summary = "say what the out-of-memory messages of a log mean, when there is no trace",
+    .summary = "explain the out-of-memory messages of a log, without a trace",
+    .result = FORMAT_OF_explain,
     .details =
-	"FILE is a log or the text of an exception; without it, or as '-', stdin is read.\n\n"
-	"      --format text|json   for a person (default), or for a program\n"
+	"FILE is a log or the text of an exception; without it, or with '-', stdin is read.\n\n"
+	"      --format FORMATS\n"
 	"  -o, --output FILE        write there instead of to stdout\n"
-	"  -v, --verbose            every message with its text and its numbers\n"
+	"  -v, --verbose            show the text and the numbers of every message\n"
 	"  -h, --help               this help\n",
     .main = explain_main,
 };

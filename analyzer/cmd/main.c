@@ -1,6 +1,6 @@
 /*
- * main.c - the command table, and what holds for every command: help, version, and that a result
- * which stdout did not take is an error. A command is one line here.
+ * main.c - the command table, and what holds for every command: help, version, and an error if
+ * stdout did not take the whole result.
  */
 #include "cmd/cmd.h"
 #include "cmd/common/limit.h"
@@ -13,23 +13,25 @@
 #include "util/unfinished.h"
 
 const struct command *const cmd_table[] = {
-    &cmd_run,
-    &cmd_report,
-    &cmd_map,
-    &cmd_sites,
-    &cmd_what_if,
-    &cmd_replay,
-    &cmd_reduce,
-    &cmd_explain,
-    &cmd_ctl,
-    &cmd_check,
-    &cmd_pack,
+#define COMMAND(name) &cmd_##name,
+#include "cmd/commands.def"
+#undef COMMAND
     NULL,
 };
+
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; cmd_table[i]; i++)
+		if (!strcmp(cmd_table[i]->name, name))
+			return cmd_table[i];
+	return NULL;
+}
 
 static int dispatch(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
+	const struct command *command;
+	bool help = argc > 2 && !strcmp(argv[2], "--help");
 
 	if (!name) {
 		cmd_help(NULL, stderr);
@@ -41,39 +43,31 @@ static int dispatch(int argc, char **argv)
 			return CMD_DONE;
 		}
 		name = argv[2];
-		for (size_t i = 0; cmd_table[i]; i++)
-			if (!strcmp(cmd_table[i]->name, name)) {
-				cmd_help(cmd_table[i], stdout);
-				return CMD_DONE;
-			}
+		help = true;
 	} else if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
 		puts("whyoom " WHYOOM_VERSION);
 		return CMD_DONE;
 	} else if (name[0] == '-') {
 		return cmd_usage(NULL, "unknown option '%s'", name);
 	}
-	for (size_t i = 0; cmd_table[i]; i++) {
-		const struct command *command = cmd_table[i];
-
-		if (strcmp(command->name, name))
-			continue;
-		if (argc > 2 && !strcmp(argv[2], "--help")) {
-			cmd_help(command, stdout);
-			return CMD_DONE;
-		}
-		if (!command->starts) {
-			if (limit_take(&argc, argv))
-				return CMD_USAGE;
-			unfinished_watch();
-			progress_watch();
-		}
-		return command->main(argc - 1, argv + 1);
+	command = find(name);
+	if (!command) {
+		if (cmd_suggest(name))
+			return cmd_usage(NULL, "there is no command '%s'; did you mean '%s'?", name,
+			    cmd_suggest(name));
+		return cmd_usage(NULL, "there is no command '%s'", name);
 	}
-	name = argc > 2 && !strcmp(argv[1], "help") ? argv[2] : argv[1];
-	if (cmd_suggest(name))
-		return cmd_usage(
-		    NULL, "there is no command '%s'; did you mean '%s'?", name, cmd_suggest(name));
-	return cmd_usage(NULL, "there is no command '%s'", name);
+	if (help) {
+		cmd_help(command, stdout);
+		return CMD_DONE;
+	}
+	if (!command->starts) {
+		if (limit_take(&argc, argv))
+			return CMD_USAGE;
+		unfinished_watch();
+		progress_watch();
+	}
+	return command->main(argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)

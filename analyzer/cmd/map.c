@@ -1,10 +1,7 @@
 /*
- * map.c - `whyoom map`: who sits where, at one moment.
+ * map.c - `whyoom map`: what lies where in memory, at one moment.
  */
 #include <getopt.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/common/moment.h"
@@ -12,84 +9,60 @@
 #include "cmd/common/traces.h"
 #include "report/map.h"
 
-enum { OPT_FORMAT = 256, OPT_AT, OPT_SPACE, OPT_PID };
+enum { OPT_AT = 256, OPT_SPACE, OPT_PID };
 
 static const struct option options[] = {
-    {"format", required_argument, NULL, OPT_FORMAT},
     {"at", required_argument, NULL, OPT_AT},
     {"space", required_argument, NULL, OPT_SPACE},
     {"pid", required_argument, NULL, OPT_PID},
     {"limit", required_argument, NULL, 'n'},
-    {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},
+    OUTPUT_OPTIONS,
     {NULL, 0, NULL, 0},
 };
 
 struct request {
 	struct moment_request moment;
-	const char *output;
+	struct output output;
 	uint32_t limit;
-	bool json;
 };
 
-static bool count(const char *text, uint64_t *out)
+static int take_option(struct request *r, int opt, char *const *argv)
 {
-	char *end;
+	uint64_t value;
 
-	if (*text < '0' || *text > '9')
-		return false;
-	*out = strtoull(text, &end, 10);
-	return !*end && *out <= UINT32_MAX;
+	switch (opt) {
+	case OPT_AT:
+		return moment_parse(optarg, &r->moment) ? 0
+							: cmd_usage(&cmd_map, MOMENT_USAGE, optarg);
+	case OPT_SPACE:
+		r->moment.space = optarg;
+		return 0;
+	case OPT_PID:
+		return cmd_number(&cmd_map, "--pid", 1, &r->moment.pid);
+	case 'n':
+		if (cmd_number(&cmd_map, "--limit", 0, &value))
+			return CMD_USAGE;
+		r->limit = (uint32_t)value;
+		return 0;
+	default:
+		return output_option(&cmd_map, opt, argv, &r->output);
+	}
 }
 
 static int parse(int argc, char **argv, struct request *r)
 {
-	uint64_t value;
-	int opt;
+	int opt, rc = 0;
 
-	*r = (struct request){.limit = 16};
+	*r = (struct request){.output = OUTPUT_DEFAULT, .limit = 16};
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":n:o:h", options, NULL)) != -1) {
-		switch (opt) {
-		case OPT_FORMAT:
-			if (cmd_format(&cmd_map, optarg, &r->json))
-				return CMD_USAGE;
-			break;
-		case OPT_AT:
-			if (!moment_parse(optarg, &r->moment))
-				return cmd_usage(&cmd_map, MOMENT_USAGE, optarg);
-			break;
-		case OPT_SPACE:
-			r->moment.space = optarg;
-			break;
-		case OPT_PID:
-			if (!count(optarg, &value) || !value)
-				return cmd_usage(&cmd_map, "--pid is a number, not '%s'", optarg);
-			r->moment.pid = value;
-			break;
-		case 'n':
-			if (!count(optarg, &value))
-				return cmd_usage(&cmd_map, "--limit is a number, not '%s'", optarg);
-			r->limit = (uint32_t)value;
-			break;
-		case 'o':
-			r->output = optarg;
-			break;
-		case 'h':
-			cmd_help(&cmd_map, stdout);
-			return -1;
-		default:
-			return cmd_stray(&cmd_map, opt, argv[optind - 1]);
-		}
-	}
-	if (optind == argc)
-		return cmd_usage(&cmd_map, "no trace: name a directory that `whyoom run` made");
-	return 0;
+	while (!rc && (opt = getopt_long(argc, argv, OUTPUT_SHORT "n:", options, NULL)) != -1)
+		rc = take_option(r, opt, argv);
+	return rc ? rc : cmd_wants_trace(&cmd_map, argc);
 }
 
-/* What the driver and PyTorch's allocator said of their levels until then. */
-static void levels_of(struct map_view *v, const struct moment_view *m)
+/* The last levels that the driver and PyTorch's allocator reported before the moment. */
+static void add_levels(struct map_view *v, const struct moment_view *m)
 {
 	const struct spaces *s = m->model->spaces;
 	const struct space *cuda, *torch;
@@ -103,17 +76,19 @@ static void levels_of(struct map_view *v, const struct moment_view *m)
 		v->samples = cuda->samples;
 		v->sample_count = cuda->sample_count;
 	}
-	v->free_known = cuda && levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_FREE, &v->free) &&
-			levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &v->total);
-	v->reserved_known = torch &&
-			    levels_get(&torch->model->levels, TRACE_LEVEL_RESERVED, &v->reserved) &&
-			    levels_get(&torch->model->levels, TRACE_LEVEL_ALLOCATED, &allocated);
+	v->free_known = cuda &&
+			levels_get(&cuda->model->measured.levels, TRACE_LEVEL_DEV_FREE, &v->free) &&
+			levels_get(&cuda->model->measured.levels, TRACE_LEVEL_DEV_TOTAL, &v->total);
+	v->reserved_known =
+	    torch &&
+	    levels_get(&torch->model->measured.levels, TRACE_LEVEL_RESERVED, &v->reserved) &&
+	    levels_get(&torch->model->measured.levels, TRACE_LEVEL_ALLOCATED, &allocated);
 }
 
 static int show(const struct trace_set *set, const void *request, struct err *err)
 {
 	const struct request *r = request;
-	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
+	struct report_style style = output_style(&r->output);
 	struct moment_view moment;
 	struct space_map map = {0};
 	struct map_view view = {.map = &map, .limit = r->limit};
@@ -129,18 +104,15 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	trace_set_damage(set, moment.trace, &view.damage);
 	view.request = moment.request;
 	view.segment = moment.failed && moment.space ? moment.failure.segment : 0;
-	levels_of(&view, &moment);
+	add_levels(&view, &moment);
 	rc = moment.space ? space_map_make(moment.model, moment.space, moment.request, &map)
 			  : space_map_host(moment.model, moment.model->feed.each_live,
 				moment.model->feed.self, moment.request, &map);
 	if (rc) {
 		err_set(err, rc, "no memory for the map");
 	} else {
-		if (r->json)
-			report_map_json(&view, &text);
-		else
-			report_map_text(&view, &style, &text);
-		rc = output_write(&text, r->output, err);
+		r->output.format->map(&view, &style, &text);
+		rc = output_write(&text, r->output.path, err);
 	}
 	str_free(&text);
 	space_map_fini(&map);
@@ -158,17 +130,18 @@ static int map_main(int argc, char **argv)
 const struct command cmd_map = {
     .name = "map",
     .arguments = "[OPTION...] TRACE...",
-    .summary = "show who sits where: segments, blocks, holes and what holds them",
-    .details =
-	"TRACE is a directory that `whyoom run` made, or one file of it.\n\n"
-	"      --at failure|peak|end|SECONDS  the moment (default: the failure, else the peak)\n"
-	"      --space SPACE                  torch:0, cuda:0, pool:0, managed, pinned, va, host, "
-	"...\n"
-	"                                     (default: the one that failed)\n"
-	"      --format text|json\n"
-	"      --pid PID                      of several processes, this one\n"
-	"  -n, --limit N                      draw N segments (default: 16; 0: all)\n"
-	"  -o, --output FILE                  write there instead of to stdout\n"
-	"  -h, --help                         this help\n",
+    .summary = "draw the memory: segments, blocks, holes and what pins them",
+    .result = FORMAT_OF_map,
+    .details = CMD_TRACE
+    "\n"
+    "      --at failure|peak|end|SECONDS  the moment (default: the failure, else the peak)\n"
+    "      --space SPACE                  torch:0, cuda:0, pool:0, managed, pinned, va, host, "
+    "...\n"
+    "                                     (default: the one that failed)\n"
+    "      --format FORMATS\n"
+    "      --pid PID                      the process, if there are several\n"
+    "  -n, --limit N                      draw N segments (default: 16; 0: all)\n"
+    "  -o, --output FILE                  write there instead of to stdout\n"
+    "  -h, --help                         this help\n",
     .main = map_main,
 };

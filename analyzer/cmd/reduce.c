@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,27 +18,26 @@
 #include "reduce/steps.h"
 #include "replay/replay.h"
 #include "report/reduce.h"
-#include "util/text/fmt.h"
 #include "util/text/note.h"
 #include "util/unfinished.h"
 #include "verdict/verdict.h"
 
-enum { OPT_FORMAT = 256, OPT_TIME, OPT_EMIT };
+enum { OPT_TIME = 256, OPT_EMIT };
 
 static const struct option options[] = {
-    {"format", required_argument, NULL, OPT_FORMAT},
     {"time", required_argument, NULL, OPT_TIME},
     {"emit", required_argument, NULL, OPT_EMIT},
-    {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},
+    OUTPUT_OPTIONS,
     {NULL, 0, NULL, 0},
 };
 
-#define SECONDS 120.0
+/* Long enough for most traces to shrink to tens of events, short enough to wait for. */
+#define SECONDS 120
 
 static volatile sig_atomic_t stopped;
 
-/* Ends the search, not the command: what was found until then is made. A second one ends that. */
+/* The first signal ends the search, and its result so far is written; the second ends the command.
+ */
 static void stop(int signal)
 {
 	stopped = 1;
@@ -45,90 +45,81 @@ static void stop(int signal)
 }
 
 struct request {
-	struct reduce_request reduce;
-	const char *output; /* the small trace; NULL: only the program is wanted */
+	uint64_t seconds;
+	struct output output; /* -o names the small trace, and the result's text goes to stdout */
+	const char *trace; /* NULL: only the program is wanted */
 	const char *program; /* NULL: to stdout */
-	char beside[PATH_MAX]; /* the program's name, where it is made of the trace's */
-	bool emit, json;
+	char beside[PATH_MAX]; /* the program's name, if it comes from the trace's */
+	bool emit;
 };
 
-/* small.whyoom has its program in small.c. */
+/* The program of small.whyoom is small.c. */
 static void name_program(struct request *r)
 {
-	size_t n = r->output ? strlen(r->output) : 0;
+	size_t n = r->trace ? strlen(r->trace) : 0;
 
-	while (n > 1 && r->output[n - 1] == '/')
+	while (n > 1 && r->trace[n - 1] == '/')
 		n--;
-	if (n > 2 && !strcmp(r->output + n - 2, ".c")) {
-		r->program = r->output;
-		r->output = NULL;
-	} else if (r->output) {
-		if (n > 7 && !strncmp(r->output + n - 7, ".whyoom", 7))
+	if (n > 2 && !strcmp(r->trace + n - 2, ".c")) {
+		r->program = r->trace;
+		r->trace = NULL;
+	} else if (r->trace) {
+		if (n > 7 && !strncmp(r->trace + n - 7, ".whyoom", 7))
 			n -= 7;
-		snprintf(r->beside, sizeof(r->beside), "%.*s.c", (int)n, r->output);
+		snprintf(r->beside, sizeof(r->beside), "%.*s.c", (int)n, r->trace);
 		r->program = r->beside;
+	}
+}
+
+static int take_option(struct request *r, int opt, char *const *argv)
+{
+	switch (opt) {
+	case OPT_TIME:
+		return cmd_number(&cmd_reduce, "--time", 1, &r->seconds);
+	case OPT_EMIT:
+		if (strcmp(optarg, "c") != 0)
+			return cmd_usage(&cmd_reduce, "--emit is 'c', not '%s'", optarg);
+		r->emit = true;
+		return 0;
+	default:
+		return output_option(&cmd_reduce, opt, argv, &r->output);
 	}
 }
 
 static int parse(int argc, char **argv, struct request *r)
 {
-	uint64_t seconds;
-	char *end;
-	int opt;
+	int opt, rc = 0;
 
-	*r = (struct request){.reduce.seconds = SECONDS};
+	*r = (struct request){.seconds = SECONDS, .output = OUTPUT_DEFAULT};
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":o:h", options, NULL)) != -1) {
-		switch (opt) {
-		case OPT_FORMAT:
-			if (cmd_format(&cmd_reduce, optarg, &r->json))
-				return CMD_USAGE;
-			break;
-		case OPT_TIME:
-			seconds = strtoull(optarg, &end, 10);
-			if (*optarg < '1' || *optarg > '9' || *end)
-				return cmd_usage(
-				    &cmd_reduce, "--time is a number of seconds, not '%s'", optarg);
-			r->reduce.seconds = (double)seconds;
-			break;
-		case OPT_EMIT:
-			if (strcmp(optarg, "c") != 0)
-				return cmd_usage(&cmd_reduce, "--emit is 'c', not '%s'", optarg);
-			r->emit = true;
-			break;
-		case 'o':
-			r->output = optarg;
-			break;
-		case 'h':
-			cmd_help(&cmd_reduce, stdout);
-			return -1;
-		default:
-			return cmd_stray(&cmd_reduce, opt, argv[optind - 1]);
-		}
-	}
-	if (optind == argc)
-		return cmd_usage(&cmd_reduce, "no trace: name a directory that `whyoom run` made");
-	if (!r->output && !r->emit)
-		r->output = "small.whyoom";
+	while (!rc && (opt = getopt_long(argc, argv, OUTPUT_SHORT, options, NULL)) != -1)
+		rc = take_option(r, opt, argv);
+	if (!rc)
+		rc = cmd_wants_trace(&cmd_reduce, argc);
+	if (rc)
+		return rc;
+	r->trace = r->output.path;
+	if (!r->trace && !r->emit)
+		r->trace = "small.whyoom";
 	if (r->emit)
 		name_program(r);
 	return 0;
 }
 
-/* --- does it still fail there? --- */
+/* --- does it still fail? --- */
 
 struct check {
 	struct replay_request replay;
 	const char *cause;
-	bool same; /* the whole trace failed where its record does */
+	bool same; /* the original, replayed, fails at the recorded request */
 };
 
 /* 1, 0 or negative. */
 static int replays(const struct check *c, const struct trace_set *set,
     const struct verdict_result *v, struct err *err)
 {
-	/* What is written to does not count against a limit of address space. */
+	/* A limit on address space counts memory whether it is written to or not. */
 	struct replay_request request = c->replay;
 	struct replay_result result = {0};
 	int rc;
@@ -142,8 +133,8 @@ static int replays(const struct check *c, const struct trace_set *set,
 	return rc;
 }
 
-/* What was made is read as anybody would read it: is it the same cause, and if the whole trace
- * failed when it was replayed, does this one? */
+/* Does the trace at `path` have the same cause, and if the original failed in a replay, does this
+ * one, too? */
 static int fails(void *arg, const char *path, struct err *err)
 {
 	const struct check *c = arg;
@@ -159,11 +150,9 @@ static int fails(void *arg, const char *path, struct err *err)
 		rc = v.failure.kind != FAILURE_NONE && !strcmp(v.verdict.cause, c->cause);
 		if (rc && c->same)
 			rc = replays(c, &set, &v, &why);
-		/* As when somebody else has taken the machine's memory meanwhile. */
+		/* Another program may be using the machine's memory just now. */
 		if (rc < 0 && !stopped)
-			note(
-			    "what was left out just then stays in, as it could not be replayed: %s",
-			    why.text);
+			note("one reduction could not be replayed and is undone: %s", why.text);
 		rc = rc < 0 ? 0 : rc;
 		verdict_fini(&v);
 	}
@@ -198,14 +187,14 @@ static int emit(const char *path, const char *program, struct err *err)
 	return rc;
 }
 
-/* Where the small trace is made, if it is wanted at all. */
+/* The path of the small trace; a temporary one, if only the program is wanted. */
 static int name_trace(const struct request *r, char path[PATH_MAX], struct err *err)
 {
 	const char *where = getenv("TMPDIR");
 
-	if (r->output) {
-		snprintf(path, PATH_MAX, "%s", r->output);
-		return access(path, F_OK) ? 0 : err_set(err, -EEXIST, "%s is there already", path);
+	if (r->trace) {
+		snprintf(path, PATH_MAX, "%s", r->trace);
+		return access(path, F_OK) ? 0 : err_set(err, -EEXIST, "%s already exists", path);
 	}
 	snprintf(path, PATH_MAX, "%.200s/whyoom-reduce.%ld", where && *where ? where : "/tmp",
 	    (long)getpid());
@@ -215,16 +204,16 @@ static int name_trace(const struct request *r, char path[PATH_MAX], struct err *
 static int reduce(const struct trace_set *set, const struct verdict_result *verdict,
     const struct request *r, const char *path, struct reduce_result *result, struct err *err)
 {
-	struct reduce_request request = r->reduce;
+	struct reduce_request request = {.seconds = (double)r->seconds};
 	struct check check = {.cause = verdict->verdict.cause};
 	struct replay_parts parts;
 	struct err why = {""};
 	int rc = replay_parts_find(&parts, &check.replay, err);
 
-	/* Of many replays: without a cgroup for each. */
+	/* Making a cgroup for each of many replays would take too long. */
 	check.replay.callsite = (struct group_callsite){0};
 	if (!rc && verdict->failure.kind != FAILURE_NONE) {
-		/* Where it cannot be replayed here, the verdict alone has to do. */
+		/* If it cannot be replayed here, the verdict alone decides. */
 		check.same = replays(&check, set, verdict, &why) == 1;
 	}
 	sigaction(SIGINT, &(struct sigaction){.sa_handler = stop}, NULL);
@@ -252,15 +241,17 @@ static int show(const struct trace_set *set, const void *arg, struct err *err)
 		rc = verdict_of_set(set, NULL, &verdict, err);
 	if (rc)
 		return rc;
-	if (!r->output)
+	if (!r->trace)
 		unfinished_directory(path);
 	rc = reduce(set, &verdict, r, path, &result, err);
 	if (!rc && r->emit)
 		rc = emit(path, r->program, err);
-	if (!rc && r->output) {
-		report_reduce(&result, path, r->emit ? r->program : NULL, r->json, &style, &text);
+	if (!rc && r->trace) {
+		struct reduce_view view = {&result, path, r->emit ? r->program : NULL};
+
+		r->output.format->reduce(&view, &style, &text);
 		rc = output_write(&text, NULL, err);
-	} else if (!r->output) {
+	} else if (!r->trace) {
 		reduce_remove(path);
 	}
 	str_free(&text);
@@ -278,14 +269,17 @@ static int reduce_main(int argc, char **argv)
 const struct command cmd_reduce = {
     .name = "reduce",
     .arguments = "TRACE... [OPTION...]",
-    .summary = "the smallest trace that fails for the same cause",
-    .details =
-	"TRACE is a directory that `whyoom run` made, or one file of it. What it fails without\n"
-	"is left out, in ever smaller portions; limits and measurements are less by it. SMALL is\n"
-	"a directory that every command reads.\n\n"
-	"  -o, --output DIR                   SMALL, which must not be there yet (small.whyoom)\n"
-	"      --time SECONDS                 search for so long at most (120)\n"
-	"      --format text|json\n"
-	"  -h, --help                         this help\n",
+    .summary = "find the smallest trace that fails for the same cause",
+    .result = FORMAT_OF_reduce,
+    .details = CMD_TRACE
+    "Everything that the failure does not need is left out, in ever smaller portions, and\n"
+    "limits and measurements are lowered by as much. The result is a trace that every command\n"
+    "reads.\n\n"
+    "  -o, --output DIR                   the result, which must not exist (small.whyoom)\n"
+    "      --emit c                       also write a C program that fails the same way; with\n"
+    "                                     -o FILE.c, or without -o to stdout, only that\n"
+    "      --time SECONDS                 search for at most this long (120)\n"
+    "      --format FORMATS\n"
+    "  -h, --help                         this help\n",
     .main = reduce_main,
 };

@@ -1,5 +1,5 @@
 /*
- * replay.c - `whyoom replay`: does it fail again, without the program?
+ * replay.c - `whyoom replay`: do the recorded requests fail again, without the program?
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,7 +22,6 @@ enum {
 	OPT_COMPARE = 256,
 	OPT_MEMORY,
 	OPT_NO_TOUCH,
-	OPT_FORMAT,
 	OPT_HOLD,
 	OPT_UNTIL,
 	OPT_THROUGH,
@@ -42,14 +41,13 @@ static const struct option options[] = {
     {"alloc-conf", required_argument, NULL, OPT_CONF},
     {"speed", required_argument, NULL, OPT_SPEED},
     {"python", required_argument, NULL, OPT_PYTHON},
-    {"format", required_argument, NULL, OPT_FORMAT},
-    {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},
+    OUTPUT_OPTIONS,
     {NULL, 0, NULL, 0},
 };
 
-#define SPEED_LEAST 0.001
-#define SPEED_MOST 1e6
+/* Outside of these a replay takes years, or the pauses are shorter than the clock can tell. */
+#define SPEED_MIN 0.001
+#define SPEED_MAX 1e6
 
 struct request {
 	struct replay_request replay;
@@ -57,8 +55,7 @@ struct request {
 	char script[PATH_MAX];
 	const char *python; /* NULL: the one that is found */
 	bool through;
-	const char *output;
-	bool json;
+	struct output output;
 };
 
 static int take_allocators(struct replay_request *r, const char *text)
@@ -71,7 +68,7 @@ static int take_allocators(struct replay_request *r, const char *text)
 		snprintf(name, sizeof(name), "%.*s", (int)(n < 31 ? n : 31), text);
 		a = play_allocator(name);
 		if (!a)
-			return cmd_usage(&cmd_replay, "no allocator '%s': there are %s", name,
+			return cmd_usage(&cmd_replay, "there is no allocator '%s', only %s", name,
 			    play_allocator_names());
 		if (r->allocator_count == REPLAY_ALLOCATORS)
 			return cmd_usage(&cmd_replay, "at most %u allocators", REPLAY_ALLOCATORS);
@@ -91,13 +88,11 @@ static int take_settings(struct replay_request *r, const char *text)
 		return cmd_usage(&cmd_replay, "--alloc-conf: %s", err.text);
 	if (settings.foreign_backend)
 		return cmd_usage(&cmd_replay, "--alloc-conf: the backend cudaMallocAsync is the "
-					      "driver's allocator, not PyTorch's: "
-					      "there is no model of it");
+					      "driver's allocator, which has no model");
 	r->alloc_conf = text;
 	return 0;
 }
 
-/* How many times as fast as it was recorded. */
 static int take_speed(struct replay_request *r, const char *text)
 {
 	char *end;
@@ -106,10 +101,9 @@ static int take_speed(struct replay_request *r, const char *text)
 	if (!strcmp(text, "max"))
 		return 0;
 	r->speed = strtod(text, &end);
-	if (*end || end == text || !(r->speed >= SPEED_LEAST && r->speed <= SPEED_MOST))
-		return cmd_usage(&cmd_replay,
-		    "--speed is how many times as fast as recorded, as 1 or 10, or 'max', not '%s'",
-		    text);
+	if (*end || end == text || !(r->speed >= SPEED_MIN && r->speed <= SPEED_MAX))
+		return cmd_usage(
+		    &cmd_replay, "--speed is a factor (1: as recorded) or 'max', not '%s'", text);
 	return 0;
 }
 
@@ -147,16 +141,8 @@ static int take_option(struct request *r, int opt, char *const *argv)
 	case OPT_PYTHON:
 		r->python = optarg;
 		return 0;
-	case OPT_FORMAT:
-		return cmd_format(&cmd_replay, optarg, &r->json);
-	case 'o':
-		r->output = optarg;
-		return 0;
-	case 'h':
-		cmd_help(&cmd_replay, stdout);
-		return -1;
 	default:
-		return cmd_stray(&cmd_replay, opt, argv[optind - 1]);
+		return output_option(&cmd_replay, opt, argv, &r->output);
 	}
 }
 
@@ -164,13 +150,13 @@ static int parse(int argc, char **argv, struct request *r)
 {
 	int opt, rc = 0;
 
-	memset(r, 0, sizeof(*r));
+	*r = (struct request){.output = OUTPUT_DEFAULT};
 	optind = 0;
 	opterr = 0;
-	while (!rc && (opt = getopt_long(argc, argv, ":o:h", options, NULL)) != -1)
+	while (!rc && (opt = getopt_long(argc, argv, OUTPUT_SHORT, options, NULL)) != -1)
 		rc = take_option(r, opt, argv);
-	if (!rc && optind == argc)
-		rc = cmd_usage(&cmd_replay, "no trace: name a directory that `whyoom run` made");
+	if (!rc)
+		rc = cmd_wants_trace(&cmd_replay, argc);
 	if (!rc && r->python && !r->through)
 		rc = cmd_usage(&cmd_replay, "--python is for --through torch");
 	return rc;
@@ -187,15 +173,15 @@ static int find_parts(struct request *r, struct err *err)
 	return run_library_through(r->script, err);
 }
 
-/* Until somebody ends it, or us. */
+/* Waits until the held process ends. */
 static void hold(int pid)
 {
 	fprintf(stderr,
-	    "whyoom: process %d stands where it failed, or at the end; its blocks are in "
-	    "`whyoom_blocks`,\n"
-	    "and `whyoom map` says whose they are:\n"
+	    "whyoom: process %d is stopped at the failure, or at the end. Its blocks are in "
+	    "`whyoom_blocks`;\n"
+	    "`whyoom map` says which call sites they belong to.\n"
 	    "    gdb -p %d\n"
-	    "It ends with this command: Ctrl-C.\n",
+	    "Ctrl-C ends both.\n",
 	    pid, pid);
 	progress_unwatch();
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -205,7 +191,7 @@ static void hold(int pid)
 static int show(const struct trace_set *set, const void *arg, struct err *err)
 {
 	struct request r = *(const struct request *)arg;
-	struct report_style style = report_style_of(r.output ? -1 : STDOUT_FILENO);
+	struct report_style style = output_style(&r.output);
 	struct verdict_result verdict;
 	struct replay_result result = {0};
 	struct str text = {0};
@@ -219,24 +205,20 @@ static int show(const struct trace_set *set, const void *arg, struct err *err)
 		return rc;
 	if (verdict.volume) {
 		rc = err_set(err, -ENOTSUP,
-		    "what ran out is a file system in memory, and a replay makes no files: it "
-		    "cannot fail for that; `whyoom what-if --memory` says what would have fitted");
+		    "a file system in memory ran full, and a replay writes no files, so it cannot "
+		    "fail the same way; `whyoom what-if --memory` says what would have fitted");
 		verdict_fini(&verdict);
 		return rc;
 	}
 	device = verdict.failure.kind == FAILURE_CUDA_OOM || replay_wants_torch(&r.replay);
 	if (device && r.replay.speed > 0)
-		fputs("whyoom: --speed is for the host's requests: a device's are made as fast as "
-		      "they go\n",
+		fputs("whyoom: --speed is ignored: it is for host memory, not for a device's\n",
 		    stderr);
 	rc = device ? replay_device(&verdict, &r.replay, &result, err)
 		    : replay_host(set, &verdict, &r.replay, &result, err);
 	if (!rc) {
-		if (r.json)
-			report_replay_json(&result, &text);
-		else
-			report_replay_text(&result, &style, &text);
-		rc = output_write(&text, r.output, err);
+		r.output.format->replay(&result, &style, &text);
+		rc = output_write(&text, r.output.path, err);
 	}
 	if (!rc && result.held)
 		hold(result.held);
@@ -256,25 +238,26 @@ static int replay_main(int argc, char **argv)
 const struct command cmd_replay = {
     .name = "replay",
     .arguments = "TRACE... [OPTION...]",
-    .summary = "does it fail again, without the program?",
-    .details =
-	"TRACE is a directory that `whyoom run` made, or one file of it. Its requests are "
-	"made once\n"
-	"more, in their order, of a real allocator and under the recorded limit.\n\n"
-	"      --compare NAME[,NAME...]       of each: glibc, jemalloc, tcmalloc, mimalloc\n"
-	"                                     (default: the recorded one)\n"
-	"      --memory SIZE                  with a limit of that size\n"
-	"      --speed N|max                  N times as fast as recorded: 1 is as it was\n"
-	"                                     (default: max, as fast as it goes)\n"
-	"      --no-touch                     do not write to what is acquired\n"
-	"      --hold                         stop where it fails, for a debugger\n"
-	"      --until failure|end            with --hold: or at the end, where it does not fail\n"
-	"      --alloc-conf SETTINGS          PyTorch's allocator with these, as in\n"
-	"                                     PYTORCH_CUDA_ALLOC_CONF\n"
-	"      --through torch                PyTorch's own allocator, too, not only its model\n"
-	"      --python PATH                  that has PyTorch (default: python3)\n"
-	"      --format text|json\n"
-	"  -o, --output FILE                  write there instead of to stdout\n"
-	"  -h, --help                         this help\n",
+    .summary = "repeat the recorded requests without the program, to see whether they fail again",
+    .result = FORMAT_OF_replay,
+    .details = CMD_TRACE
+    "Its requests are repeated in their order, on a real allocator and under the recorded\n"
+    "limit.\n\n"
+    "      --compare NAME[,NAME...]       on each of glibc, jemalloc, tcmalloc, mimalloc\n"
+    "                                     (default: the recorded one)\n"
+    "      --memory SIZE                  under a limit of that size\n"
+    "      --speed N|max                  N times as fast as recorded: 1 is as recorded\n"
+    "                                     (default: max, as fast as possible)\n"
+    "      --no-touch                     do not write to the memory\n"
+    "      --hold                         stop at the failure, for a debugger\n"
+    "      --until failure|end            with --hold: where to stop; end is for a replay that\n"
+    "                                     does not fail\n"
+    "      --alloc-conf SETTINGS          on PyTorch's allocator with these settings, as in\n"
+    "                                     PYTORCH_CUDA_ALLOC_CONF\n"
+    "      --through torch                also on PyTorch's own allocator, not only its model\n"
+    "      --python PATH                  the Python that has PyTorch (default: python3)\n"
+    "      --format FORMATS\n"
+    "  -o, --output FILE                  write there instead of to stdout\n"
+    "  -h, --help                         this help\n",
     .main = replay_main,
 };

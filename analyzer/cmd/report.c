@@ -1,5 +1,5 @@
 /*
- * report.c - `whyoom report`: why did it die?
+ * report.c - `whyoom report`: why did the program run out of memory?
  */
 #include "cmd/report.h"
 
@@ -7,73 +7,46 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/common/log.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
-#include "cmd/run/untraced.h"
 #include "explain/join/join_arena.h"
 #include "report/report.h"
+#include "report/unrecorded.h"
 #include "util/progress.h"
 #include "verdict/verdict.h"
 
-enum { OPT_FORMAT = 256, OPT_LOG, OPT_NATIVE };
-
 static const struct option options[] = {
-    {"format", required_argument, NULL, OPT_FORMAT},
-    {"log", required_argument, NULL, OPT_LOG},
-    {"output", required_argument, NULL, 'o'},
-    {"native", no_argument, NULL, OPT_NATIVE},
-    {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
+    {"log", required_argument, NULL, 'l'},
+    OUTPUT_STACKS,
+    OUTPUT_OPTIONS,
     {NULL, 0, NULL, 0},
 };
 
 struct request {
-	const char *output, *log; /* NULL: stdout, none */
-	bool json, verbose, native;
+	struct output output;
+	const char *log; /* NULL: none */
 };
 
-/* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, struct request *r)
 {
-	int opt;
+	int opt, rc = 0;
 
+	*r = (struct request){.output = OUTPUT_DEFAULT};
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":o:vh", options, NULL)) != -1) {
-		switch (opt) {
-		case OPT_FORMAT:
-			if (cmd_format(&cmd_report, optarg, &r->json))
-				return CMD_USAGE;
-			break;
-		case OPT_LOG:
+	while (!rc && (opt = getopt_long(argc, argv, OUTPUT_SHORT "v", options, NULL)) != -1) {
+		if (opt == 'l')
 			r->log = optarg;
-			break;
-		case 'o':
-			r->output = optarg;
-			break;
-		case OPT_NATIVE:
-			r->native = true;
-			break;
-		case 'v':
-			r->verbose = true;
-			break;
-		case 'h':
-			cmd_help(&cmd_report, stdout);
-			return CMD_DONE;
-		default:
-			return cmd_stray(&cmd_report, opt, argv[optind - 1]);
-		}
+		else
+			rc = output_option(&cmd_report, opt, argv, &r->output);
 	}
-	if (optind == argc)
-		return cmd_usage(&cmd_report, "no trace: name a directory that `whyoom run` made");
-	return -1;
+	return rc ? rc : cmd_wants_trace(&cmd_report, argc);
 }
 
-/* The log that was named, and what it is read with. */
+/* The log that --log names, and the knowledge that explains it. */
 struct log {
 	struct knowledge *knowledge;
 	struct explanation explanation;
@@ -99,7 +72,7 @@ static void close_log(struct log *log)
 	knowledge_free(log->knowledge);
 }
 
-/* The verdict, with what the log knows of kills. */
+/* The verdict; the log may name processes that the kernel killed. */
 static int judge(
     const struct trace_set *set, struct log *log, struct verdict_result *out, struct err *err)
 {
@@ -117,8 +90,8 @@ static int judge(
 static int write_report(
     struct verdict_result *result, struct log *log, const struct request *r, struct err *err)
 {
-	struct report_log joined = {.explanation = &log->explanation};
-	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
+	struct report_view view = {.result = result};
+	struct report_style style = output_style(&r->output);
 	struct str text = {0};
 	int rc;
 
@@ -126,60 +99,56 @@ static int write_report(
 		rc = join_arena(&log->explanation, result, err);
 		if (rc)
 			return rc;
-		joined.of = join_messages(&log->explanation, result, &result->arena);
-		if (!joined.of)
+		view.log = &log->explanation;
+		view.joined = join_messages(&log->explanation, result, &result->arena);
+		if (!view.joined)
 			return err_set(err, -ENOMEM, "no memory for the log");
-		join_verdict(&log->explanation, joined.of, result);
+		join_verdict(&log->explanation, view.joined, result);
 	}
-	style.verbose = r->verbose;
-	style.native = r->native;
-	if (r->json)
-		report_json(result, log->read ? &joined : NULL, &text);
-	else
-		report_text(result, log->read ? &joined : NULL, &style, &text);
-	rc = output_write(&text, r->output, err);
+	r->output.format->report(&view, &style, &text);
+	rc = output_write(&text, r->output.path, err);
 	str_free(&text);
+	return rc;
+}
+
+static void add_note(struct verdict_result *result, const struct str *text)
+{
+	if (text->length)
+		notes_add(&result->notes, str_text(text));
+}
+
+static int show(const struct trace_set *set, const void *request, struct err *err)
+{
+	const struct request *r = request;
+	struct verdict_result result;
+	struct log log = {0};
+	struct str processes = {0}, programs = {0};
+	int rc = r->log ? open_log(&log, r->log, err) : 0;
+
+	if (!rc)
+		rc = judge(set, &log, &result, err);
+	progress_end();
+	if (!rc) {
+		unrecorded_processes(set->supervisor, &processes);
+		add_note(&result, &processes);
+		str_puts(&programs, "not recorded: ");
+		unrecorded_programs(set->images, set->count, &programs);
+		if (programs.length > strlen("not recorded: "))
+			add_note(&result, &programs);
+		rc = write_report(&result, &log, r, err);
+		str_free(&programs);
+		str_free(&processes);
+		verdict_fini(&result);
+	}
+	close_log(&log);
 	return rc;
 }
 
 static int report_main(int argc, char **argv)
 {
-	struct request r = {0};
-	struct traces traces = {0};
-	struct verdict_result result;
-	struct log log = {0};
-	struct str beyond = {0}, unrecorded = {0};
-	struct err err = {""};
-	int status = parse(argc, argv, &r), rc = 0;
+	struct request r;
 
-	if (status >= 0)
-		return status;
-	if (r.log)
-		rc = open_log(&log, r.log, &err);
-	if (!rc)
-		rc = traces_open(&traces, argv + optind, (size_t)(argc - optind), &err);
-	if (rc)
-		goto out;
-	rc = judge(&traces.set, &log, &result, &err);
-	progress_end();
-	if (rc)
-		goto close;
-	run_untraced_words(traces.set.supervisor, &beyond);
-	if (beyond.length)
-		notes_add(&result.notes, str_text(&beyond));
-	str_puts(&unrecorded, "not recorded: ");
-	run_untraced_programs(traces.set.images, traces.set.count, &unrecorded);
-	if (unrecorded.length > strlen("not recorded: "))
-		notes_add(&result.notes, str_text(&unrecorded));
-	rc = write_report(&result, &log, &r, &err);
-	str_free(&unrecorded);
-	str_free(&beyond);
-	verdict_fini(&result);
-close:
-	traces_close(&traces);
-out:
-	close_log(&log);
-	return rc ? cmd_error(&err) : CMD_DONE;
+	return traces_show(parse(argc, argv, &r), argc, argv, show, &r);
 }
 
 int report_after_run(const char *dir, FILE *out, bool always, struct err *err)
@@ -212,15 +181,16 @@ int report_after_run(const char *dir, FILE *out, bool always, struct err *err)
 const struct command cmd_report = {
     .name = "report",
     .arguments = "[OPTION...] TRACE...",
-    .summary = "say why it ran out: verdict, where the memory was, who, what to change",
-    .details =
-	"TRACE is a directory that `whyoom run` made, or one file of it.\n\n"
-	"      --format text|json   for a person (default), or schema 1 for a program\n"
-	"      --log FILE           a log of the same run ('-': stdin), also the kernel's: joined\n"
-	"                           with what was recorded\n"
-	"      --native             also the interpreter's and libc's own frames in stacks\n"
-	"  -o, --output FILE        write there instead of to stdout\n"
-	"  -v, --verbose            evidence, other causes, what-ifs, exact bytes, whole stacks\n"
-	"  -h, --help               this help\n",
+    .summary = "say why the program ran out of memory, what held it and what to change",
+    .result = FORMAT_OF_report,
+    .details = CMD_TRACE
+    "\n"
+    "      --format FORMATS\n"
+    "      --log FILE           also explain this log of the same run ('-': stdin); the kernel's\n"
+    "                           log works, too\n"
+    "      --native             show the frames of libc and the interpreter in stacks\n"
+    "  -o, --output FILE        write there instead of to stdout\n"
+    "  -v, --verbose            add evidence, other causes, what-ifs, exact bytes, whole stacks\n"
+    "  -h, --help               this help\n",
     .main = report_main,
 };

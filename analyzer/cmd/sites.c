@@ -1,12 +1,10 @@
 /*
- * sites.c - `whyoom sites`: the stacks behind the bytes.
+ * sites.c - `whyoom sites`: which call sites hold the memory?
  */
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/common/moment.h"
@@ -17,135 +15,108 @@
 #include "verdict/result.h"
 #include "verdict/subject.h"
 
-enum { OPT_FORMAT = 256, OPT_AT, OPT_BY, OPT_SPACE, OPT_PID, OPT_NATIVE };
+enum { OPT_AT = 256, OPT_BY, OPT_SPACE, OPT_PID };
 
 static const struct option options[] = {
-    {"format", required_argument, NULL, OPT_FORMAT},
     {"at", required_argument, NULL, OPT_AT},
     {"by", required_argument, NULL, OPT_BY},
     {"space", required_argument, NULL, OPT_SPACE},
     {"pid", required_argument, NULL, OPT_PID},
     {"limit", required_argument, NULL, 'n'},
-    {"output", required_argument, NULL, 'o'},
-    {"native", no_argument, NULL, OPT_NATIVE},
-    {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
+    OUTPUT_STACKS,
+    OUTPUT_OPTIONS,
     {NULL, 0, NULL, 0},
 };
 
 struct request {
 	struct moment_request moment;
-	const char *output;
+	struct output output;
 	enum sites_by by;
 	uint32_t limit;
-	bool json, verbose, native;
 };
 
-static bool number(const char *text, double most, double *out)
+static int take_option(struct request *r, int opt, char *const *argv)
 {
-	char *end;
+	uint64_t value;
 
-	errno = 0;
-	*out = strtod(text, &end);
-	return !errno && end != text && !*end && isfinite(*out) && *out >= 0 && *out <= most;
+	switch (opt) {
+	case OPT_AT:
+		return moment_parse(optarg, &r->moment)
+			   ? 0
+			   : cmd_usage(&cmd_sites, MOMENT_USAGE, optarg);
+	case OPT_BY:
+		if (sites_by_name(optarg) < 0)
+			return cmd_usage(&cmd_sites,
+			    "--by is live, peak, total, growth or leaked, not '%s'", optarg);
+		r->by = (enum sites_by)sites_by_name(optarg);
+		return 0;
+	case OPT_SPACE:
+		r->moment.space = optarg;
+		return 0;
+	case OPT_PID:
+		return cmd_number(&cmd_sites, "--pid", 1, &r->moment.pid);
+	case 'n':
+		if (cmd_number(&cmd_sites, "--limit", 0, &value))
+			return CMD_USAGE;
+		r->limit = (uint32_t)value;
+		return 0;
+	default:
+		return output_option(&cmd_sites, opt, argv, &r->output);
+	}
 }
 
 static int parse(int argc, char **argv, struct request *r)
 {
-	double value;
-	int opt;
+	int opt, rc = 0;
 
-	*r = (struct request){.by = SITES_LIVE, .limit = 20};
+	*r = (struct request){.output = OUTPUT_DEFAULT, .by = SITES_LIVE, .limit = 20};
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":n:o:vh", options, NULL)) != -1) {
-		switch (opt) {
-		case OPT_FORMAT:
-			if (cmd_format(&cmd_sites, optarg, &r->json))
-				return CMD_USAGE;
-			break;
-		case OPT_AT:
-			if (!moment_parse(optarg, &r->moment))
-				return cmd_usage(&cmd_sites, MOMENT_USAGE, optarg);
-			break;
-		case OPT_BY:
-			if (sites_by_name(optarg) < 0)
-				return cmd_usage(&cmd_sites,
-				    "--by is live, peak, total, growth or leaked, not '%s'",
-				    optarg);
-			r->by = (enum sites_by)sites_by_name(optarg);
-			break;
-		case OPT_SPACE:
-			r->moment.space = optarg;
-			break;
-		case OPT_PID:
-			if (!number(optarg, 4e9, &value) || value < 1)
-				return cmd_usage(&cmd_sites, "--pid is a number, not '%s'", optarg);
-			r->moment.pid = (uint64_t)value;
-			break;
-		case 'n':
-			if (!number(optarg, 4e9, &value))
-				return cmd_usage(
-				    &cmd_sites, "--limit is a number, not '%s'", optarg);
-			r->limit = (uint32_t)value;
-			break;
-		case 'o':
-			r->output = optarg;
-			break;
-		case OPT_NATIVE:
-			r->native = true;
-			break;
-		case 'v':
-			r->verbose = true;
-			break;
-		case 'h':
-			cmd_help(&cmd_sites, stdout);
-			return -1;
-		default:
-			return cmd_stray(&cmd_sites, opt, argv[optind - 1]);
-		}
-	}
-	if (optind == argc)
-		return cmd_usage(&cmd_sites, "no trace: name a directory that `whyoom run` made");
-	return 0;
+	while (!rc && (opt = getopt_long(argc, argv, OUTPUT_SHORT "vn:", options, NULL)) != -1)
+		rc = take_option(r, opt, argv);
+	return rc ? rc : cmd_wants_trace(&cmd_sites, argc);
 }
 
-static int print(const struct trace_set *set, const struct trace *t, const struct model *m,
-    enum moment moment, const char *at, const struct request *r, struct err *err)
+/* What is shown, and of which moment. */
+struct subject {
+	const struct trace *trace;
+	const struct model *model;
+	enum moment moment; /* of the model */
+	const char *at; /* as the user reads it */
+};
+
+static int print(
+    const struct trace_set *set, const struct subject *s, const struct request *r, struct err *err)
 {
-	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
+	struct report_style style = output_style(&r->output);
 	struct callsites *callsites = NULL;
 	struct str text = {0};
-	int rc = callsites_new(m, moment, &callsites, err);
+	int rc = callsites_new(s->model, s->moment, &callsites, err);
 
 	if (!rc) {
-		struct sites_view view = {m, callsites, at, r->by, r->limit, {0}};
+		struct sites_view view = {s->model, callsites, s->at, r->by, r->limit, {0}};
 
-		trace_set_damage(set, t, &view.damage);
-		style.verbose = r->verbose;
-		style.native = r->native;
-		if (r->json)
-			report_sites_json(&view, &text);
-		else
-			report_sites_text(&view, &style, &text);
-		rc = output_write(&text, r->output, err);
+		trace_set_damage(set, s->trace, &view.damage);
+		r->output.format->sites(&view, &style, &text);
+		rc = output_write(&text, r->output.path, err);
 	}
 	str_free(&text);
 	callsites_free(callsites);
 	return rc;
 }
 
-/* Of a space beside the host's: its model stands at the moment, but for the high-water mark, which
- * it knows itself. */
+/* A space other than the host's: moment_find() leaves its model at the moment. */
 static int show_space(const struct trace_set *set, const struct request *r, struct err *err)
 {
+	struct subject subject;
 	struct moment_view moment;
 	int rc = moment_find(set, &r->moment, &moment, err);
 
 	if (rc)
 		return rc;
-	rc = print(set, moment.trace, moment.space->model, AT_END,
-	    moment.name[0] ? moment.name : moment.at, r, err);
+	subject = (struct subject){
+	    moment.trace, moment.space->model, AT_END, moment.name[0] ? moment.name : moment.at};
+	rc = print(set, &subject, r, err);
 	moment_fini(&moment);
 	return rc;
 }
@@ -166,7 +137,6 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	rc = moment_process(set, r->moment.pid, &t, err);
 	if (rc)
 		return rc;
-	/* At a second: the events until then, and no more. */
 	rc = seconds > 0 ? feed_until_model(
 			       feed_of_trace(t), UINT64_MAX, (uint64_t)(seconds * 1e9), &m, err)
 			 : subject_model(feed_of_trace(t), &m, err);
@@ -179,16 +149,16 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 		at = model_failure(m) ? "failure" : "peak";
 	}
 	if (strcmp(at, "failure") == 0) {
-		if (m->failure_count)
+		if (m->refusals.count)
 			moment = AT_FAILURE;
 		else
-			rc = err_set(
-			    err, -ENOENT, "no request was refused in that trace: use --at peak");
+			rc =
+			    err_set(err, -ENOENT, "no request failed in this trace: use --at peak");
 	} else if (strcmp(at, "peak") == 0) {
 		moment = AT_PEAK;
 	}
 	if (!rc)
-		rc = print(set, t, m, moment, at, r, err);
+		rc = print(set, &(struct subject){t, m, moment, at}, r, err);
 	model_free(m);
 	return rc;
 }
@@ -203,19 +173,20 @@ static int sites_main(int argc, char **argv)
 const struct command cmd_sites = {
     .name = "sites",
     .arguments = "[OPTION...] TRACE...",
-    .summary = "show the stacks behind the bytes",
-    .details =
-	"TRACE is a directory that `whyoom run` made, or one file of it.\n\n"
-	"      --at failure|peak|end|SECONDS  the moment (default: the failure, else the peak)\n"
-	"      --by live|peak|total|growth|leaked\n"
-	"                                     the order (default: live)\n"
-	"      --format text|json\n"
-	"      --space SPACE                  torch:0, cuda:0, pool:0, managed, ... (default: "
-	"host)\n"
-	"      --pid PID                      of several processes, this one\n"
-	"  -n, --limit N                      the first N (default: 20; 0: all)\n"
-	"  -o, --output FILE                  write there instead of to stdout\n"
-	"  -v, --verbose                      whole stacks\n"
-	"  -h, --help                         this help\n",
+    .summary = "list the call sites that hold the memory, with their stacks",
+    .result = FORMAT_OF_sites,
+    .details = CMD_TRACE
+    "\n"
+    "      --at failure|peak|end|SECONDS  the moment (default: the failure, else the peak)\n"
+    "      --by live|peak|total|growth|leaked\n"
+    "                                     the order (default: live)\n"
+    "      --format FORMATS\n"
+    "      --space SPACE                  torch:0, cuda:0, pool:0, managed, ... (default: host)\n"
+    "      --pid PID                      the process, if there are several\n"
+    "  -n, --limit N                      the first N (default: 20; 0: all)\n"
+    "  -o, --output FILE                  write there instead of to stdout\n"
+    "  -v, --verbose                      whole stacks\n"
+    "      --native                       show the frames of libc and the interpreter, too\n"
+    "  -h, --help                         this help\n",
     .main = sites_main,
 };

@@ -17,7 +17,7 @@ static bool is_cache_refused(const struct scene *scene)
 	const struct callsites *callsites = scene->callsites;
 
 	return scene_asks_for(scene, ROLE_KV_CACHE) &&
-	       callsites->list[callsites->failed].largest <
+	       callsites->list[callsites->failed].facts.largest <
 		   scene->end.refused->size / UNLIKE_TIMES &&
 	       !scene_worked_before(scene, callsites->moment_ns, scene->end.refused->size, 0);
 }

@@ -153,8 +153,8 @@ static double left_behind(const struct callsites *callsites)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 
-		if ((p->keep.stays || p->size.grows) && p->open_call != OPEN_CALL_YES)
-			left += p->live_bytes;
+		if ((p->survivors.stays || p->size.grows) && p->call.open != OPEN_CALL_YES)
+			left += p->facts.live_bytes;
 	}
 	return whole ? (double)left / (double)whole : 1;
 }
@@ -169,10 +169,10 @@ static double by_workers(const struct scene *scene, struct finding *f)
 	if (scene->space || scene->work || !scene->others.workers.count || !others)
 		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++)
-		if (callsites->list[i].live_bytes > most &&
+		if (callsites->list[i].facts.live_bytes > most &&
 		    callsites->list[i].owner == OWNER_USER &&
 		    !callsite_is_import(&callsites->list[i])) {
-			most = callsites->list[i].live_bytes;
+			most = callsites->list[i].facts.live_bytes;
 			f->blame = i;
 		}
 	if (f->blame == CALLSITE_NONE)

@@ -23,10 +23,10 @@ static uint64_t largest_before(const struct callsite *p)
 {
 	uint64_t largest = 0;
 
-	for (uint32_t i = 0; i < p->step_count; i++)
-		if (p->steps[i].freed_count && p->steps[i].max > largest)
-			largest = p->steps[i].max;
-	return largest ? largest : p->largest;
+	for (uint32_t i = 0; i < p->facts.step_count; i++)
+		if (p->facts.steps[i].freed_count && p->facts.steps[i].max > largest)
+			largest = p->facts.steps[i].max;
+	return largest ? largest : p->facts.largest;
 }
 
 /* One that is larger than any before is our own doing, in part. */
@@ -52,7 +52,7 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 		return 0;
 	f->other_bytes = scene->others.bytes;
 	f->alone = true;
-	f->start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
+	f->start_ns = scene->model->run.first_ns ? scene->model->run.first_ns : 1;
 	finding_evidence(f, "held by others", (double)scene->others.bytes, "bytes");
 	finding_evidence(f, "live blocks of our own", (double)live, "bytes");
 	if (scene->limit.bytes)
@@ -64,11 +64,12 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 static bool is_over(const struct scene *scene, const struct callsite *p)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t run = callsites->moment_ns - scene->model->first_ns,
+	uint64_t run = callsites->moment_ns - scene->model->run.first_ns,
 		 serial = callsites->moment_serial;
 
-	return callsites->moment_ns - p->last_ns > run / 4 ||
-	       (p->step_count && p->steps[p->step_count - 1].serial < serial - serial / 4);
+	return callsites->moment_ns - p->facts.last_ns > run / 4 ||
+	       (p->facts.step_count &&
+		   p->facts.steps[p->facts.step_count - 1].serial < serial - serial / 4);
 }
 
 /* Of so many bytes, the part that neither grows nor stays behind, or no longer does. */
@@ -80,8 +81,8 @@ static double settled(const struct scene *scene, uint64_t whole)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 
-		if ((p->size.grows || p->keep.stays) && !is_over(scene, p))
-			rising += p->live_bytes;
+		if ((p->size.grows || p->survivors.stays) && !is_over(scene, p))
+			rising += p->facts.live_bytes;
 	}
 	return whole ? 1 - fmin(1, (double)rising / (double)whole) : 0;
 }
@@ -103,7 +104,8 @@ static bool was_lowered(const struct scene *scene, uint64_t live)
 	if (!scene->limit.bytes || !scene->limit.is_virtual)
 		return false;
 	beside = scene->limit.usage > new ? scene->limit.usage - new : 0;
-	return m->peak_vsize > scene->limit.bytes || beside + m->peak_bytes > scene->limit.bytes;
+	return m->measured.peak_vsize > scene->limit.bytes ||
+	       beside + m->peak.bytes > scene->limit.bytes;
 }
 
 /* Of fewer marks of the high-water mark none is of the middle of the work. */
@@ -115,10 +117,11 @@ static bool was_lowered(const struct scene *scene, uint64_t live)
  * that. */
 static bool was_reached(const struct model *m)
 {
-	uint64_t early =
-	    m->rise.used >= RISEN_MARKS ? m->rise.marks[m->rise.used / 2] : m->peak_bytes;
+	uint64_t early = m->peak_trend.used >= RISEN_MARKS
+			     ? m->peak_trend.marks[m->peak_trend.used / 2]
+			     : m->peak.bytes;
 
-	return early >= m->peak_bytes - m->peak_bytes / AS_MUCH_PART;
+	return early >= m->peak.bytes - m->peak.bytes / AS_MUCH_PART;
 }
 
 /* The same work as ever, and a limit below it. */
@@ -128,15 +131,15 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	uint64_t size = scene->end.refused ? scene->end.refused->size : 0, wanting;
 	uint64_t room =
 	    scene->limit.bytes > scene->limit.usage ? scene->limit.bytes - scene->limit.usage : 0;
-	uint64_t trend = peak_trend_trend(&m->rise, m->peak_bytes);
+	uint64_t trend = peak_trend_added(&m->peak_trend, m->peak.bytes);
 	/* A limit of its own is known to within a segment, of which there was none to be had. */
 	bool own = scene->limit.own.known;
 	/* As much had lived before, or more than there would be room for in any order. */
 	bool less_room =
-	    scene->slack.known && m->peak_bytes > live + scene->slack.bytes + scene->slack.below;
+	    scene->slack.known && m->peak.bytes > live + scene->slack.bytes + scene->slack.below;
 	bool fitted =
-	    (scene->space || was_reached(m)) && (live + size <= m->peak_bytes || less_room);
-	struct burst burst;
+	    (scene->space || was_reached(m)) && (live + size <= m->peak.bytes || less_room);
+	struct late_rise burst;
 	double strength;
 
 	if (!size || (room >= size && !own) ||
@@ -156,14 +159,14 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	 */
 	strength = settled(scene, live) * (fitted ? 1 : NEVER_FITTED * in_series(scene, 0));
 	/* What came to live but lately is no work as ever. */
-	if (!fitted && (!was_reached(m) || late_rise_find(&m->timeline, m->first_ns,
+	if (!fitted && (!was_reached(m) || late_rise_find(&m->timeline, m->run.first_ns,
 					       scene->callsites->moment_ns, &burst)))
 		strength *= 0.5;
 	f->steady = true;
 	f->trend_bytes = fitted ? 0 : trend;
 	f->other_bytes = wanting;
 	finding_evidence(f, "live blocks, with what was refused", (double)(live + size), "bytes");
-	finding_evidence(f, "most that had lived before", (double)m->peak_bytes, "bytes");
+	finding_evidence(f, "most that had lived before", (double)m->peak.bytes, "bytes");
 	finding_evidence(f, "by which it still grew, as a trend", (double)f->trend_bytes, "bytes");
 	finding_evidence(f, "the limit", (double)scene->limit.bytes, "bytes");
 	if (scene->limit.own.known)
@@ -180,8 +183,8 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
  * then on the limit says where the top is. 0: it is not known. */
 static uint64_t lived_early(const struct model *m)
 {
-	const struct rise *r = &m->rise;
-	uint64_t worked = m->failure_count ? m->failures[0].acquired_before : m->total_bytes;
+	const struct peak_trend *r = &m->peak_trend;
+	uint64_t worked = m->refusals.count ? m->refusals.list[0].acquired_before : m->total.bytes;
 	uint64_t at = r->stride ? worked / 2 / r->stride : 0;
 
 	return r->used >= RISEN_MARKS && at < r->used ? r->marks[at] : 0;
@@ -206,9 +209,9 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 
 	if (scene->space || scene->work || scene->end.presumed || !scene->limit.bytes || !live ||
 	    scene_given_back(scene) < WORKED_SHARE ||
-	    early < m->peak_bytes - m->peak_bytes / AS_MUCH_PART || (asked && room >= asked))
+	    early < m->peak.bytes - m->peak.bytes / AS_MUCH_PART || (asked && room >= asked))
 		return 0;
-	more = num_less(live + size, m->peak_bytes);
+	more = num_less(live + size, m->peak.bytes);
 	/* What malloc holds free beside is not what the program needs. */
 	held = scene->slack.known ? num_less(scene->slack.bytes, scene->slack.reserved) : 0;
 	still = 1 - NEARLY_ALL * (1 - settled(scene, live) + (double)more / (double)live);
@@ -217,7 +220,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	f->steady = true;
 	f->other_bytes = asked > room ? asked - room : 1;
 	finding_evidence(f, "live blocks", (double)live, "bytes");
-	finding_evidence(f, "most that ever lived", (double)m->peak_bytes, "bytes");
+	finding_evidence(f, "most that ever lived", (double)m->peak.bytes, "bytes");
 	finding_evidence(
 	    f, "most that lived in the first half of all work", (double)early, "bytes");
 	finding_evidence(
@@ -236,7 +239,7 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 	if (scene->space || !scene->end.refused || !stacks || stacks >= scene->limit.bytes)
 		return 0;
 	f->steady = true;
-	f->trend_bytes = peak_trend_trend(&scene->model->rise, scene->model->peak_bytes);
+	f->trend_bytes = peak_trend_added(&scene->model->peak_trend, scene->model->peak.bytes);
 	f->other_bytes = stacks;
 	finding_evidence(f, "threads' stacks", (double)stacks, "bytes");
 	finding_evidence(f, "live blocks", (double)live, "bytes");
@@ -259,9 +262,9 @@ static double of_start(const struct scene *scene, struct finding *f)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 
-		imported += p->imported_bytes;
+		imported += p->facts.imported_bytes;
 		if (p->owner != OWNER_RUNTIME)
-			own += p->live_bytes - p->imported_bytes;
+			own += p->facts.live_bytes - p->facts.imported_bytes;
 	}
 	f->steady = true;
 	f->other_bytes = size > room ? size - room : 1;

@@ -31,7 +31,7 @@ void finding_claim(
 void finding_claim_without(
     struct finding *f, const struct callsites *callsites, uint32_t callsite, uint64_t bytes)
 {
-	uint64_t live = callsites->list[callsite].live_bytes;
+	uint64_t live = callsites->list[callsite].facts.live_bytes;
 
 	/* What is known by its steps may be a little more than what is known to live. */
 	bytes = num_least(bytes, live);
@@ -46,9 +46,10 @@ void finding_evidence(struct finding *f, const char *fact, double value, const c
 
 double finding_stays(const struct callsite *p)
 {
-	double many = p->keep.count >= 16 ? 1 : 0.6 + 0.4 / 12 * (double)(p->keep.count - 4);
+	double many =
+	    p->survivors.count >= 16 ? 1 : 0.6 + 0.4 / 12 * (double)(p->survivors.count - 4);
 
-	return p->keep.even * many * fmin(1, 0.4 + p->keep.late * 1.8);
+	return p->survivors.even * many * fmin(1, 0.4 + p->survivors.late * 1.8);
 }
 
 uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
@@ -60,10 +61,11 @@ uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 
-		if (p->index_of == CALLSITE_NONE || !of(scene, &callsites->list[p->index_of]))
+		if (p->relations.index_of == CALLSITE_NONE ||
+		    !of(scene, &callsites->list[p->relations.index_of]))
 			continue;
-		if (p->index_of != i)
-			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, p->grown_bytes);
+		if (p->relations.index_of != i)
+			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, p->size.grown_bytes);
 		bytes += p->size.live_bytes;
 		if (i == callsites->failed && scene->end.refused && !scene_asks_for_thread(scene) &&
 		    scene->end.refused->size > p->size.first)
@@ -87,8 +89,8 @@ double scene_beside_workers(const struct scene *scene, uint64_t bytes)
 double scene_churn(const struct scene *scene)
 {
 	const struct model *m = scene->model;
-	uint64_t live = m->live_count + m->map_count,
-		 total = num_sum(m->total_count, scene->replaced.count);
+	uint64_t live = m->blocks.count + m->maps.count,
+		 total = num_sum(m->total.count, scene->replaced.count);
 
 	return total > live ? 1 - (double)live / (double)total : 0;
 }
@@ -96,8 +98,8 @@ double scene_churn(const struct scene *scene)
 double scene_given_back(const struct scene *scene)
 {
 	const struct model *m = scene->model;
-	uint64_t live = m->live_bytes + m->map_bytes,
-		 total = num_sum(m->total_bytes, scene->replaced.bytes);
+	uint64_t live = m->blocks.bytes + m->maps.bytes,
+		 total = num_sum(m->total.bytes, scene->replaced.bytes);
 
 	return total > live ? 1 - (double)live / (double)total : 0;
 }
@@ -107,8 +109,8 @@ bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p)
 	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
 	uint64_t alive = 0, gone = 0;
 
-	for (size_t i = 0; i < scene->model->stack_stats_count; i++) {
-		const struct stack_stats *s = model_stack_stats_number(scene->model, i);
+	for (size_t i = 0; i < scene->model->stacks.count; i++) {
+		const struct stack_stats *s = stack_table_number(&scene->model->stacks, i);
 
 		if (s->kind != STACK_STATS_MAP ||
 		    callsites_of_stack(scene->callsites, STACK_STATS_MAP, s->stack) != callsite)
@@ -130,8 +132,8 @@ bool scene_asks_for_thread(const struct scene *scene)
 double scene_held_times(const struct scene *scene, uint32_t callsite)
 {
 	const struct callsite *p = &scene->callsites->list[callsite];
-	uint64_t small = p->arenas ? num_less(p->map_bytes, callsite_unused(p)) : 0;
-	uint64_t larger = num_less(p->live_bytes, p->map_bytes);
+	uint64_t small = p->arena_share.any ? num_less(p->facts.map_bytes, callsite_unused(p)) : 0;
+	uint64_t larger = num_less(p->facts.live_bytes, p->facts.map_bytes);
 
 	if (!small || !larger || scene->held->callsites[callsite].blocks < LARGER_BLOCKS)
 		return 1;
@@ -191,7 +193,7 @@ double scene_share_of(const struct scene *scene, enum role role)
 
 	for (uint32_t i = 0; scene->roles && i < scene->callsites->count; i++)
 		if (scene->roles[i] == role)
-			bytes += scene->callsites->list[i].live_bytes;
+			bytes += scene->callsites->list[i].facts.live_bytes;
 	return whole ? (double)bytes / (double)whole : 0;
 }
 
@@ -209,8 +211,8 @@ bool scene_asks_beside_weights(const struct scene *scene)
 	size = scene->end.refused->size;
 	for (uint32_t i = 0; i < callsites->count; i++)
 		if (scene->roles[i] != ROLE_WEIGHTS_LOAD)
-			others += callsites->list[i].live_bytes;
-	return !callsites->list[callsites->failed].total_count && callsites->live_bytes &&
+			others += callsites->list[i].facts.live_bytes;
+	return !callsites->list[callsites->failed].facts.total_count && callsites->live_bytes &&
 	       size > callsites->live_bytes && others < size / INPUT_PART &&
 	       others < callsites->live_bytes / 2 && !scene_asks_for(scene, ROLE_WEIGHTS_LOAD);
 }
@@ -229,13 +231,14 @@ bool scene_in_store(const struct scene *scene, const struct callsite *p)
 /* As many blocks of one stay, for each of the other's, all the time. */
 static bool stay_together(const struct callsite *a, const struct callsite *b, uint64_t moment_ns)
 {
-	uint64_t from = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
+	uint64_t from =
+	    a->facts.first_ns > b->facts.first_ns ? a->facts.first_ns : b->facts.first_ns;
 	double least = 0, most = 0;
 
 	for (uint32_t i = WITH_FIRST; i <= WITH_MOMENTS; i++) {
 		uint64_t at = from + (moment_ns - from) / WITH_MOMENTS * i;
-		double other = callsite_kept_count(b, at);
-		double each = other > 0 ? callsite_kept_count(a, at) / other : 0;
+		double other = survivors_count_until(b, at);
+		double each = other > 0 ? survivors_count_until(a, at) / other : 0;
 
 		if (each <= 0)
 			return false;
@@ -247,13 +250,13 @@ static bool stay_together(const struct callsite *a, const struct callsite *b, ui
 
 bool scene_kept_with_store(const struct scene *scene, const struct callsite *p)
 {
-	if (!p->keep.stays || callsite_is_import(p))
+	if (!p->survivors.stays || callsite_is_import(p))
 		return false;
 	for (uint32_t i = 0; i < scene->callsites->count; i++) {
 		const struct callsite *store = &scene->callsites->list[i];
 
-		if (store != p && store->keep.stays && scene_in_store(scene, store) &&
-		    store->keep.bytes >= p->keep.bytes &&
+		if (store != p && store->survivors.stays && scene_in_store(scene, store) &&
+		    store->survivors.bytes >= p->survivors.bytes &&
 		    stay_together(p, store, scene->callsites->moment_ns))
 			return true;
 	}
@@ -279,8 +282,8 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 
-		for (uint32_t k = 0; k < p->step_count; k++) {
-			const struct step *s = &p->steps[k];
+		for (uint32_t k = 0; k < p->facts.step_count; k++) {
+			const struct step *s = &p->facts.steps[k];
 			double part = 1;
 
 			if (s->last_ns < since_ns)
@@ -307,16 +310,16 @@ static const struct step *after_first(const struct callsite *p)
 	uint64_t large = 0;
 
 	if (callsite_large_blocks(p) < TELLING_BLOCKS)
-		return p->steps;
-	for (uint32_t k = 0; k < p->step_count; k++) {
-		if (p->steps[k].max <= p->largest / 2)
+		return p->facts.steps;
+	for (uint32_t k = 0; k < p->facts.step_count; k++) {
+		if (p->facts.steps[k].max <= p->facts.largest / 2)
 			continue;
 		if (large++)
-			return &p->steps[k];
-		if (p->steps[k].bytes > p->largest + p->largest / 2)
+			return &p->facts.steps[k];
+		if (p->facts.steps[k].bytes > p->facts.largest + p->facts.largest / 2)
 			break;
 	}
-	return p->steps;
+	return p->facts.steps;
 }
 
 /* Is it by way of the place's own line that the stack was reached? */
@@ -338,8 +341,8 @@ bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uin
 
 	if (!scene->work && scene->callsites->moment_serial - from->serial <= most)
 		return true;
-	for (size_t i = 0; i < m->stack_stats_count && sum <= most; i++) {
-		const struct stack_stats *s = model_stack_stats_number(m, i);
+	for (size_t i = 0; i < m->stacks.count && sum <= most; i++) {
+		const struct stack_stats *s = stack_table_number(&m->stacks, i);
 		uint64_t here = 0;
 
 		for (uint32_t k = 0, used = stack_stats_used(s); k < used; k++) {
@@ -364,15 +367,15 @@ bool scene_worked_between(const struct scene *scene, const struct callsite *p)
 	/* Numbers of blocks are of their own model; time is the same in all. */
 	bool timed = scene->work != NULL;
 
-	if (scene->space || !p->step_count || !p->largest)
+	if (scene->space || !p->facts.step_count || !p->facts.largest)
 		return false;
 	most = BETWEEN_BLOCKS * callsite_large_blocks(p);
 	from = timed ? after_first(p)->time_ns : after_first(p)->serial;
-	until = timed ? p->last_ns : p->steps[p->step_count - 1].serial;
+	until = timed ? p->facts.last_ns : p->facts.steps[p->facts.step_count - 1].serial;
 	if (until - from <= most)
 		return false;
-	for (size_t i = 0; i < m->stack_stats_count && went <= most; i++) {
-		const struct stack_stats *s = model_stack_stats_number(m, i);
+	for (size_t i = 0; i < m->stacks.count && went <= most; i++) {
+		const struct stack_stats *s = stack_table_number(&m->stacks, i);
 
 		for (uint32_t k = 0, used = stack_stats_used(s); k < used; k++) {
 			struct cohort own;
@@ -401,13 +404,14 @@ bool scene_worked_before(
 		double here = 0;
 		uint64_t times = 0;
 
-		lived -= callsite_kept(p, since_ns);
+		lived -= survivors_bytes_until(p, since_ns);
 
 		if (p->owner != OWNER_USER || strcmp(p->function, "<module>") == 0)
 			continue;
-		for (uint32_t k = 0; k < p->step_count && p->steps[k].last_ns < since_ns; k++) {
-			here += (double)p->steps[k].freed_bytes;
-			times += p->steps[k].freed_count;
+		for (uint32_t k = 0;
+		     k < p->facts.step_count && p->facts.steps[k].last_ns < since_ns; k++) {
+			here += (double)p->facts.steps[k].freed_bytes;
+			times += p->facts.steps[k].freed_count;
 		}
 		released += times >= WORKED_BEFORE_TIMES ? here : 0;
 	}
@@ -429,13 +433,13 @@ bool scene_reads_weights(const struct scene *scene, const struct callsite *of)
 
 		if (scene->roles[i] != ROLE_WEIGHTS_LOAD)
 			continue;
-		for (uint32_t k = 0; k < p->step_count; k++)
-			if (p->steps[k].last_ns >= of->first_ns)
-				read += (double)p->steps[k].bytes;
-		last = p->last_ns > last ? p->last_ns : last;
+		for (uint32_t k = 0; k < p->facts.step_count; k++)
+			if (p->facts.steps[k].last_ns >= of->facts.first_ns)
+				read += (double)p->facts.steps[k].bytes;
+		last = p->facts.last_ns > last ? p->facts.last_ns : last;
 	}
-	return read >= (double)of->live_bytes / READ_PART && last > of->first_ns &&
-	       moment - last <= (moment - of->first_ns) / 4;
+	return read >= (double)of->facts.live_bytes / READ_PART && last > of->facts.first_ns &&
+	       moment - last <= (moment - of->facts.first_ns) / 4;
 }
 
 /* No more than a few hundred hold it all. */
@@ -446,8 +450,9 @@ bool scene_few_large(const struct scene *scene, const struct callsite *p)
 	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
 
 	/* The interpreter's arenas are large, and what lies in them is small. */
-	return p->live_count && p->live_bytes / p->live_count >= whole / FEW_BLOCKS / 4 &&
-	       !(p->arenas && p->map_bytes > p->live_bytes / 2);
+	return p->facts.live_count &&
+	       p->facts.live_bytes / p->facts.live_count >= whole / FEW_BLOCKS / 4 &&
+	       !(p->arena_share.any && p->facts.map_bytes > p->facts.live_bytes / 2);
 }
 
 #define TURNS_MIN 4u
@@ -458,27 +463,29 @@ bool scene_in_turns(const struct scene *scene, const struct callsite *p)
 {
 	uint32_t lines = 0;
 
-	if (p->live_count < TURNS_MIN || p->freed_count)
+	if (p->facts.live_count < TURNS_MIN || p->facts.freed_count)
 		return false;
 	for (uint32_t i = 0; i < scene->callsites->count; i++) {
 		const struct callsite *o = &scene->callsites->list[i];
-		uint64_t from = o->first_ns > p->first_ns ? o->first_ns : p->first_ns;
-		uint64_t until = o->last_ns < p->last_ns ? o->last_ns : p->last_ns;
+		uint64_t from =
+		    o->facts.first_ns > p->facts.first_ns ? o->facts.first_ns : p->facts.first_ns;
+		uint64_t until =
+		    o->facts.last_ns < p->facts.last_ns ? o->facts.last_ns : p->facts.last_ns;
 
-		lines += !o->freed_count && o->live_count + 1 >= p->live_count &&
-			 o->live_count <= p->live_count + 1 &&
-			 o->live_bytes >= p->live_bytes / 64 && until > from &&
-			 until - from >= (p->last_ns - p->first_ns) / 4 * 3;
+		lines += !o->facts.freed_count && o->facts.live_count + 1 >= p->facts.live_count &&
+			 o->facts.live_count <= p->facts.live_count + 1 &&
+			 o->facts.live_bytes >= p->facts.live_bytes / 64 && until > from &&
+			 until - from >= (p->facts.last_ns - p->facts.first_ns) / 4 * 3;
 	}
 	return lines >= LINES_MIN;
 }
 
 bool scene_sizes_drift(const struct callsite *p)
 {
-	if (p->step_count < 2 || callsite_is_uniform(p))
+	if (p->facts.step_count < 2 || callsite_is_uniform(p))
 		return false;
-	for (uint32_t k = 1; k < p->step_count; k++)
-		if (p->steps[k].min < p->steps[k - 1].max)
+	for (uint32_t k = 1; k < p->facts.step_count; k++)
+		if (p->facts.steps[k].min < p->facts.steps[k - 1].max)
 			return false;
 	return true;
 }
@@ -492,15 +499,15 @@ bool scene_sizes_scatter(const struct callsite *p)
 	uint64_t sizes[CALLSITE_STEPS];
 	uint32_t count = 0, again = 0;
 
-	for (uint32_t i = 0; i < p->step_count; i++) {
+	for (uint32_t i = 0; i < p->facts.step_count; i++) {
 		uint32_t k = 0;
 
-		if (p->steps[i].max < p->largest / SCATTER_PART)
+		if (p->facts.steps[i].max < p->facts.largest / SCATTER_PART)
 			continue;
-		while (k < count && sizes[k] != p->steps[i].max)
+		while (k < count && sizes[k] != p->facts.steps[i].max)
 			k++;
 		again += k < count;
-		sizes[count++] = p->steps[i].max;
+		sizes[count++] = p->facts.steps[i].max;
 	}
 	return count >= SCATTER_MIN && again <= count / 4;
 }
@@ -588,13 +595,13 @@ static bool in_turns_with(const struct way *a, const struct way *b)
 
 bool scene_sizes_recur(const struct scene *scene, uint32_t callsite)
 {
-	uint64_t whole = scene->callsites->list[callsite].live_bytes;
+	uint64_t whole = scene->callsites->list[callsite].facts.live_bytes;
 	struct way before = {0};
 
-	for (size_t i = 0; i < scene->model->stack_stats_count; i++) {
+	for (size_t i = 0; i < scene->model->stacks.count; i++) {
 		uint64_t live, count;
 		const struct stack_stats *s =
-		    model_stack_stats(scene->model, model_stack_stats_number(scene->model, i),
+		    model_stack_stats(scene->model, stack_table_number(&scene->model->stacks, i),
 			scene->callsites->moment, &live, &count);
 		uint32_t distinct;
 		struct way way;
@@ -626,15 +633,15 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t callsite)
 /* Since the first block of a place: those that may be parameters, or copies on the way to one. */
 static uint64_t large_since(const struct scene *scene, const struct callsite *of)
 {
-	uint64_t least = of->largest / COMPANY_PART, count = 0;
+	uint64_t least = of->facts.largest / COMPANY_PART, count = 0;
 
 	for (uint32_t i = 0; i < scene->callsites->count; i++) {
 		const struct callsite *p = &scene->callsites->list[i];
 
-		for (uint32_t k = 0; k < p->step_count; k++) {
-			const struct step *s = &p->steps[k];
+		for (uint32_t k = 0; k < p->facts.step_count; k++) {
+			const struct step *s = &p->facts.steps[k];
 
-			if (s->time_ns >= of->first_ns && s->max && s->max >= least)
+			if (s->time_ns >= of->facts.first_ns && s->max && s->max >= least)
 				count += s->min >= least ? s->count : s->bytes / s->max;
 		}
 	}
@@ -644,15 +651,15 @@ static uint64_t large_since(const struct scene *scene, const struct callsite *of
 /* A loop of the program's outermost function is as good as a call, when nothing else is done. */
 static bool is_quiet(const struct scene *scene, const struct callsite *p)
 {
-	return !scene->space && p->step_count &&
-	       scene->callsites->moment_serial - p->steps[0].serial <=
+	return !scene->space && p->facts.step_count &&
+	       scene->callsites->moment_serial - p->facts.steps[0].serial <=
 		   QUIET_BLOCKS * (large_since(scene, p) + 1);
 }
 
 bool scene_is_staged(const struct scene *scene, const struct callsite *p)
 {
-	return (p->open_call != OPEN_CALL_NO || is_quiet(scene, p)) && scene_few_large(scene, p) &&
-	       scene_worked_since(scene, p->first_ns) < STAGED_SHARE;
+	return (p->call.open != OPEN_CALL_NO || is_quiet(scene, p)) && scene_few_large(scene, p) &&
+	       scene_worked_since(scene, p->facts.first_ns) < STAGED_SHARE;
 }
 
 bool scene_in_company(const struct scene *scene, const struct callsite *p)
@@ -662,11 +669,12 @@ bool scene_in_company(const struct scene *scene, const struct callsite *p)
 	for (uint32_t i = 0; i < scene->callsites->count; i++) {
 		const struct callsite *o = &scene->callsites->list[i];
 
-		if (o != p && o->largest != p->largest && o->owner != OWNER_RUNTIME &&
+		if (o != p && o->facts.largest != p->facts.largest && o->owner != OWNER_RUNTIME &&
 		    scene_few_large(scene, o) && !callsite_is_import(o) && !o->size.grows)
-			others += callsite_kept(o, p->last_ns) - callsite_kept(o, p->first_ns);
+			others += survivors_bytes_until(o, p->facts.last_ns) -
+				  survivors_bytes_until(o, p->facts.first_ns);
 	}
-	return others > (double)p->live_bytes / COMPANY_PART;
+	return others > (double)p->facts.live_bytes / COMPANY_PART;
 }
 
 bool scene_is_read_in(const struct scene *scene, uint32_t callsite)
@@ -675,5 +683,5 @@ bool scene_is_read_in(const struct scene *scene, uint32_t callsite)
 
 	return scene_is_staged(scene, p) &&
 	       ((scene_sizes_recur(scene, callsite) && !scene_sizes_drift(p)) ||
-		   (p->open_call != OPEN_CALL_NO && scene_in_company(scene, p)));
+		   (p->call.open != OPEN_CALL_NO && scene_in_company(scene, p)));
 }

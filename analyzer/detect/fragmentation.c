@@ -25,13 +25,14 @@ static uint64_t risen(const struct scene *scene, uint64_t live)
 {
 	const struct model *m = scene->model;
 	const struct timeline *t = &m->timeline;
-	uint64_t half = m->first_ns + (scene->callsites->moment_ns - m->first_ns) / 2, before = 0;
+	uint64_t half = m->run.first_ns + (scene->callsites->moment_ns - m->run.first_ns) / 2,
+		 before = 0;
 
 	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= half; i++)
 		if (t->periods[i].most > before)
 			before = t->periods[i].most;
-	if (m->rise.used >= RISEN_MARKS)
-		before = num_least(before, m->rise.marks[m->rise.used / 2]);
+	if (m->peak_trend.used >= RISEN_MARKS)
+		before = num_least(before, m->peak_trend.marks[m->peak_trend.used / 2]);
 	return num_less(live, before);
 }
 
@@ -45,7 +46,7 @@ static double would_hold(const struct scene *scene, uint64_t size, uint64_t live
 	if (slack->below >= size)
 		return 0;
 	/* In one piece they would have held this request, but not the work that went before. */
-	if (scene->model->peak_bytes >
+	if (scene->model->peak.bytes >
 	    live + slack->bytes + slack->below + (scene->space ? 0 : slack->bytes / AS_MUCH_PART))
 		return 0;
 	enough = (double)(slack->bytes + slack->below) / (double)size;
@@ -102,7 +103,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	if (size)
 		f.strength = would_hold(scene, size, live);
-	f.trend_bytes = peak_trend_trend(&scene->model->rise, scene->model->peak_bytes);
+	f.trend_bytes = peak_trend_added(&scene->model->peak_trend, scene->model->peak.bytes);
 	/* Address space that is kept to grow into was so from the start: growth fills it. */
 	if (slack->reserved > slack->bytes / 2 && risen(scene, live) > f.trend_bytes)
 		f.trend_bytes = risen(scene, live);

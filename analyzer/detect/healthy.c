@@ -12,19 +12,19 @@ static int judge(const struct scene *scene, struct finding *out)
 
 	if (scene->end.failed)
 		return DETECT_SILENT;
-	finding_evidence(&f, "live bytes at the high-water mark", (double)m->peak_bytes, "bytes");
-	finding_evidence(&f, "high-water mark at", (double)m->peak_ns, "ns");
+	finding_evidence(&f, "live bytes at the high-water mark", (double)m->peak.bytes, "bytes");
+	finding_evidence(&f, "high-water mark at", (double)m->peak.time_ns, "ns");
 	/* Of the time before a checkpoint only what outlived it is in that. */
-	if (m->past.most_bytes > m->peak_bytes)
+	if (m->replaced.most_bytes > m->peak.bytes)
 		finding_evidence(&f, "most that lived at a time before the checkpoint",
-		    (double)m->past.most_bytes, "bytes");
+		    (double)m->replaced.most_bytes, "bytes");
 	finding_evidence(
-	    &f, "live bytes at the end", (double)(m->live_bytes + m->map_bytes), "bytes");
+	    &f, "live bytes at the end", (double)(m->blocks.bytes + m->maps.bytes), "bytes");
 	if (scene->limit.bytes)
 		finding_evidence(&f, "limit", (double)scene->limit.bytes, "bytes");
-	if (m->bursts)
-		finding_evidence(
-		    &f, "refused requests that the program got over", (double)m->bursts, "1");
+	if (m->refusals.bursts)
+		finding_evidence(&f, "refused requests that the program got over",
+		    (double)m->refusals.bursts, "1");
 	*out = f;
 	return 0;
 }

@@ -19,16 +19,19 @@ static bool candidate(const struct scene *scene, const struct callsite *p)
 {
 	const struct callsites *callsites = scene->callsites;
 
-	return p->keep.stays && (!p->size.grows || (p->index_of != CALLSITE_NONE &&
-						       &callsites->list[p->index_of] == p));
+	return p->survivors.stays &&
+	       (!p->size.grows || (p->relations.index_of != CALLSITE_NONE &&
+				      &callsites->list[p->relations.index_of] == p));
 }
 
 /* How long a block of this place lives when it is released, else until the next one comes. */
 static uint64_t normal_life(const struct callsite *p)
 {
-	if (p->freed_count)
-		return p->life_ns / p->freed_count;
-	return p->total_count > 1 ? (p->last_ns - p->first_ns) / (p->total_count - 1) : 0;
+	if (p->facts.freed_count)
+		return p->facts.life_ns / p->facts.freed_count;
+	return p->facts.total_count > 1
+		   ? (p->facts.last_ns - p->facts.first_ns) / (p->facts.total_count - 1)
+		   : 0;
 }
 
 /* Of what the interpreter's arenas grew by since they were half as many, the part that is in use:
@@ -38,29 +41,30 @@ static double in_use(const struct scene *scene, const struct callsite *p)
 	const struct scene_slack *slack = &scene->slack;
 	double arenas = 0, used;
 
-	if (!p->arenas || p->map_bytes < p->live_bytes / 2 || !slack->arenas_steady)
+	if (!p->arena_share.any || p->facts.map_bytes < p->facts.live_bytes / 2 ||
+	    !slack->arenas_steady)
 		return 1;
 	for (uint32_t i = 0; i < scene->callsites->count; i++)
-		arenas += scene->callsites->list[i].arenas
-			      ? (double)scene->callsites->list[i].map_bytes
+		arenas += scene->callsites->list[i].arena_share.any
+			      ? (double)scene->callsites->list[i].facts.map_bytes
 			      : 0;
 	used = arenas - (double)slack->arenas - (double)slack->arenas_steady;
 	return fmax(0, fmin(1, used / (arenas / 2)));
 }
 
-static double shape(
-    const struct scene *scene, const struct callsite *p, const struct burst *burst, double finished)
+static double shape(const struct scene *scene, const struct callsite *p,
+    const struct late_rise *burst, double finished)
 {
 	double strength = finding_stays(p) * in_use(scene, p);
 
 	/* What feeds a growing buffer is released with it; and what is gone through at each step is
 	 * no finished work. */
-	if (p->feeds != CALLSITE_NONE)
+	if (p->relations.feeds != CALLSITE_NONE)
 		strength *= 0.4;
-	else if (p->listed_by != CALLSITE_NONE)
+	else if (p->relations.listed_by != CALLSITE_NONE)
 		strength *= 0.3;
 	/* Nor is it an accident that a store keeps it, or that it is a copy of what is in use. */
-	if (scene_in_store(scene, p) || p->copies_of != CALLSITE_NONE ||
+	if (scene_in_store(scene, p) || p->relations.copies_of != CALLSITE_NONE ||
 	    scene_kept_with_store(scene, p))
 		strength *= 0.4;
 	/* Modules that were imported are no finished work, however they go on coming. */
@@ -70,10 +74,10 @@ static double shape(
 	if (p->backlog.grows)
 		strength *= 0.3;
 	/* No call ended since it began to grow: nothing is finished yet. */
-	if (p->open_call != OPEN_CALL_NO)
-		strength *= p->open_call == OPEN_CALL_YES ? 0.3 : 0.85;
+	if (p->call.open != OPEN_CALL_NO)
+		strength *= p->call.open == OPEN_CALL_YES ? 0.3 : 0.85;
 	/* All of it from one short stretch after a long steady state: one request's, then. */
-	if (burst && p->first_ns >= burst->start_ns)
+	if (burst && p->facts.first_ns >= burst->start_ns)
 		strength *= 0.5;
 	return strength * finished;
 }
@@ -82,7 +86,7 @@ static double shape(
 static double in_flight(const struct scene *scene, uint32_t callsite)
 {
 	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;
-	double kept = (double)scene->callsites->list[callsite].keep.bytes;
+	double kept = (double)scene->callsites->list[callsite].survivors.bytes;
 
 	if (!h || h->alike < 2 || !kept || (scene->held->finished && scene->held->left >= 0.5))
 		return 0;
@@ -98,7 +102,7 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
 	struct pool pool;
 
-	if (scene->space || p->keep.count > SET_UP_BLOCKS)
+	if (scene->space || p->survivors.count > SET_UP_BLOCKS)
 		return 0;
 	if (scene_is_read_in(scene, callsite) || scene_reads_weights(scene, p))
 		return 1;
@@ -106,8 +110,9 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 		return pool.sure;
 	return !scene_sizes_drift(p) && !scene_sizes_scatter(p) &&
 	       !scene_worked_between(scene, p) &&
-	       (!callsite_is_uniform(p) || p->keep.count <= SET_UP_ALIKE) &&
-	       scene_few_large(scene, p) && scene_worked_since(scene, p->first_ns) < SET_UP_SHARE;
+	       (!callsite_is_uniform(p) || p->survivors.count <= SET_UP_ALIKE) &&
+	       scene_few_large(scene, p) &&
+	       scene_worked_since(scene, p->facts.first_ns) < SET_UP_SHARE;
 }
 
 static int judge(const struct scene *scene, struct finding *out)
@@ -117,8 +122,8 @@ static int judge(const struct scene *scene, struct finding *out)
 	uint64_t most = 0, whole = callsites->live_bytes + callsites->map_bytes, index;
 	double weighted = 0;
 	const struct callsite *main;
-	struct burst burst;
-	bool sudden = late_rise_find(&scene->model->timeline, scene->model->first_ns,
+	struct late_rise burst;
+	bool sudden = late_rise_find(&scene->model->timeline, scene->model->run.first_ns,
 			  callsites->moment_ns, &burst) &&
 		      (burst.worked || !scene->space);
 	/* On a device nothing is finished that never gave anything back: it is still being loaded.
@@ -128,20 +133,20 @@ static int judge(const struct scene *scene, struct finding *out)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 
-		if (!candidate(scene, p) || p->keep.bytes < whole / 1000)
+		if (!candidate(scene, p) || p->survivors.bytes < whole / 1000)
 			continue;
 		/* A table at the same line is as young as its last doubling: had what it points to
 		 * been released, it would have stayed as small as it was early on. */
-		if (p->index_of == i)
-			finding_claim(&f, i, RULE_KEEP_BYTES, p->keep.before / 2,
-			    p->keep.bytes - p->keep.before / 2);
+		if (p->relations.index_of == i)
+			finding_claim(&f, i, RULE_KEEP_BYTES, p->survivors.before / 2,
+			    p->survivors.bytes - p->survivors.before / 2);
 		else
-			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->keep.bytes);
+			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->survivors.bytes);
 		weighted += shape(scene, p, sudden ? &burst : NULL, finished) *
 			    (1 - 0.7 * in_flight(scene, i)) * (1 - 0.5 * set_up(scene, p)) *
-			    (double)p->keep.bytes;
-		if (p->keep.bytes > most) {
-			most = p->keep.bytes;
+			    (double)p->survivors.bytes;
+		if (p->survivors.bytes > most) {
+			most = p->survivors.bytes;
 			f.blame = i;
 		}
 	}
@@ -150,16 +155,17 @@ static int judge(const struct scene *scene, struct finding *out)
 	f.strength = fmin(1, weighted / (double)f.bytes);
 	index = finding_claim_tables(scene, &f, candidate);
 	main = &callsites->list[f.blame];
-	finding_evidence(&f, "blocks never released", (double)main->keep.count, "blocks");
-	finding_evidence(&f, "bytes they hold", (double)main->keep.bytes, "bytes");
+	finding_evidence(&f, "blocks never released", (double)main->survivors.count, "blocks");
+	finding_evidence(&f, "bytes they hold", (double)main->survivors.bytes, "bytes");
 	/* Of those before a checkpoint, only who survived was counted. */
-	if (main->first_ns > callsites->past_ns || !callsites->past_ns)
+	if (main->facts.first_ns > callsites->replaced_until_ns || !callsites->replaced_until_ns)
 		finding_evidence(&f, "of all blocks acquired there, still alive",
-		    (double)main->keep.count / (double)(main->total_count ? main->total_count : 1),
+		    (double)main->survivors.count /
+			(double)(main->facts.total_count ? main->facts.total_count : 1),
 		    "share");
 	finding_evidence(&f, "typical size, early", (double)main->size.first, "bytes");
 	finding_evidence(&f, "typical size, at the end", (double)main->size.last, "bytes");
-	finding_evidence(&f, "generations that left as many behind", main->keep.even, "share");
+	finding_evidence(&f, "generations that left as many behind", main->survivors.even, "share");
 	if (index)
 		finding_evidence(
 		    &f, "held by the table that points to them", (double)index, "bytes");

@@ -47,8 +47,8 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 		    scene, scene->callsites->moment_ns, scene->end.refused->size, 0)))
 		return 0;
 	/* The unknown stack has no series of its own to be out of. */
-	if ((p->size.grows || p->index_of != CALLSITE_NONE) ||
-	    (p->largest && scene->end.refused->size / OUT_OF_SERIES < p->largest))
+	if ((p->size.grows || p->relations.index_of != CALLSITE_NONE) ||
+	    (p->facts.largest && scene->end.refused->size / OUT_OF_SERIES < p->facts.largest))
 		return 0;
 	strength = dominance((double)scene->end.refused->size, (double)whole);
 	if (scene_amplifies(scene, scene->callsites->failed))
@@ -65,16 +65,17 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	f->blame = scene->callsites->failed;
 	finding_evidence(f, "one request asked for", (double)scene->end.refused->size, "bytes");
 	finding_evidence(f, "everything that lived then", (double)whole, "bytes");
-	finding_evidence(f, "largest block of that place before", (double)p->largest, "bytes");
+	finding_evidence(
+	    f, "largest block of that place before", (double)p->facts.largest, "bytes");
 	return strength;
 }
 
 /* Blocks as large as these have come and gone there time and again. */
 static bool is_usual(const struct callsite *p)
 {
-	return p->freed_count >= 8 && p->freed_count >= p->live_count &&
-	       (p->total_bytes - p->live_bytes) / p->freed_count >=
-		   p->live_bytes / p->live_count / OUT_OF_SERIES;
+	return p->facts.freed_count >= 8 && p->facts.freed_count >= p->facts.live_count &&
+	       (p->facts.total_bytes - p->facts.live_bytes) / p->facts.freed_count >=
+		   p->facts.live_bytes / p->facts.live_count / OUT_OF_SERIES;
 }
 
 /* Of what requests in flight hold at the places that are claimed, the share of the one that holds
@@ -97,17 +98,18 @@ static double alone(const struct scene *scene, const struct finding *f)
 static double youth(const struct scene *scene, const struct callsite *p)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t run = num_less(callsites->moment_ns, scene->model->first_ns);
-	double age = run ? (double)num_less(callsites->moment_ns, p->last_ns) / (double)run : 0;
-	double worked =
-	    p->step_count && callsites->moment_serial
-		? (double)num_less(callsites->moment_serial, p->steps[p->step_count - 1].serial) /
-		      (double)callsites->moment_serial
-		: 0;
+	uint64_t run = num_less(callsites->moment_ns, scene->model->run.first_ns);
+	double age =
+	    run ? (double)num_less(callsites->moment_ns, p->facts.last_ns) / (double)run : 0;
+	double worked = p->facts.step_count && callsites->moment_serial
+			    ? (double)num_less(callsites->moment_serial,
+				  p->facts.steps[p->facts.step_count - 1].serial) /
+				  (double)callsites->moment_serial
+			    : 0;
 
 	if (!scene->space)
 		return 1 - fmin(age, worked);
-	return 1 - (p->open_call == OPEN_CALL_NO ? fmax(age, worked) : age);
+	return 1 - (p->call.open == OPEN_CALL_NO ? fmax(age, worked) : age);
 }
 
 /* Several alike that were taken in one go were set up for all requests, and are no one's: on a
@@ -122,8 +124,9 @@ static bool is_set_up(const struct scene *scene, uint32_t callsite)
 
 	if (!pool_at(scene, callsite, &pool) || pool.blocks < 2)
 		return false;
-	return scene->space ? p->open_call == OPEN_CALL_NO && callsite != scene->callsites->failed
-			    : !scene_worked_before(scene, p->first_ns, p->live_bytes, 0);
+	return scene->space
+		   ? p->call.open == OPEN_CALL_NO && callsite != scene->callsites->failed
+		   : !scene_worked_before(scene, p->facts.first_ns, p->facts.live_bytes, 0);
 }
 
 /* Few blocks, each large against everything else, that were not there all along. */
@@ -137,20 +140,22 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 
-		if (!p->live_count || p->live_bytes / p->live_count < whole / LARGE_PART ||
-		    p->size.grows || p->index_of != CALLSITE_NONE ||
-		    (p->keep.stays && p->keep.count >= 8 &&
-			callsite_largest_live(p) <= p->live_bytes / 2) ||
+		if (!p->facts.live_count ||
+		    p->facts.live_bytes / p->facts.live_count < whole / LARGE_PART ||
+		    p->size.grows || p->relations.index_of != CALLSITE_NONE ||
+		    (p->survivors.stays && p->survivors.count >= 8 &&
+			callsite_largest_live(p) <= p->facts.live_bytes / 2) ||
 		    is_usual(p))
 			continue;
-		finding_claim(f, i, RULE_STREAM, p->live_bytes / p->live_count / 64, p->live_bytes);
-		young +=
-		    youth(scene, p) * (is_set_up(scene, i) ? SET_UP : 1) * (double)p->live_bytes;
-		bytes += p->live_bytes;
-		count += p->live_count;
+		finding_claim(f, i, RULE_STREAM, p->facts.live_bytes / p->facts.live_count / 64,
+		    p->facts.live_bytes);
+		young += youth(scene, p) * (is_set_up(scene, i) ? SET_UP : 1) *
+			 (double)p->facts.live_bytes;
+		bytes += p->facts.live_bytes;
+		count += p->facts.live_count;
 		next |= scene->end.refused && i == callsites->failed;
-		if (p->live_bytes > most) {
-			most = p->live_bytes;
+		if (p->facts.live_bytes > most) {
+			most = p->facts.live_bytes;
 			if (f->blame == CALLSITE_NONE || !f->request_bytes)
 				f->blame = i;
 		}
@@ -180,31 +185,32 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 static uint64_t outlived(const struct callsite *p, uint64_t moment_ns, uint64_t *since_ns)
 {
 	uint64_t before = 0, released = 0, alive = 0, rest = 0, since = 0, age;
-	uint32_t from = p->step_count;
+	uint32_t from = p->facts.step_count;
 
 	while (from > 0) {
-		const struct step *s = &p->steps[from - 1];
+		const struct step *s = &p->facts.steps[from - 1];
 
 		/* One that is released in part lies across the beginning of the pile, or its pieces
 		 * are made by way of others. */
-		if (s->freed_bytes >= s->bytes - s->bytes / 16 && from < p->step_count)
+		if (s->freed_bytes >= s->bytes - s->bytes / 16 && from < p->facts.step_count)
 			break;
 		alive += s->bytes - s->freed_bytes;
 		since = s->time_ns;
 		from--;
 	}
 	for (uint32_t i = 0; i < from; i++) {
-		before += p->steps[i].count;
-		released += p->steps[i].freed_count;
-		rest += p->steps[i].bytes - p->steps[i].freed_bytes;
+		before += p->facts.steps[i].count;
+		released += p->facts.steps[i].freed_count;
+		rest += p->facts.steps[i].bytes - p->facts.steps[i].freed_bytes;
 	}
 	age = moment_ns - since;
-	if (before < 8 || before < p->keep.count / 4 || released < before - before / 16 ||
+	if (before < 8 || before < p->survivors.count / 4 || released < before - before / 16 ||
 	    rest > alive / 16)
 		return 0;
 	/* Not yet for long; but there was none as large: see unlike_piles(). */
-	if (age < 2 * p->longest_life_ns && age < OUTLIVED_TIMES * (p->life_ns / p->freed_count) &&
-	    (!p->pile.largest || alive <= p->pile.largest))
+	if (age < 2 * p->facts.longest_life_ns &&
+	    age < OUTLIVED_TIMES * (p->facts.life_ns / p->facts.freed_count) &&
+	    (!p->buildup.largest || alive <= p->buildup.largest))
 		return 0;
 	*since_ns = since;
 	return alive;
@@ -221,15 +227,15 @@ static double unpaced(const struct callsite *p, uint64_t since_ns, uint64_t mome
 {
 	double before = 0, during = 0, freed = 0;
 
-	for (uint32_t i = 0; i < p->step_count; i++) {
-		const struct step *s = &p->steps[i];
+	for (uint32_t i = 0; i < p->facts.step_count; i++) {
+		const struct step *s = &p->facts.steps[i];
 
 		*(s->time_ns < since_ns ? &before : &during) += (double)s->count;
 		freed += s->time_ns < since_ns ? 0 : (double)s->freed_count;
 	}
-	if (since_ns <= p->first_ns || moment_ns <= since_ns || during <= 0 ||
+	if (since_ns <= p->facts.first_ns || moment_ns <= since_ns || during <= 0 ||
 	    during / (double)(moment_ns - since_ns) >
-		SAME_PACE * before / (double)(since_ns - p->first_ns))
+		SAME_PACE * before / (double)(since_ns - p->facts.first_ns))
 		return 1;
 	return 1 - freed / during;
 }
@@ -238,9 +244,9 @@ static double unpaced(const struct callsite *p, uint64_t since_ns, uint64_t mome
  * size; from twice as much on it is. */
 static double unlike_piles(const struct callsite *p, uint64_t made)
 {
-	if (!p->pile.largest)
+	if (!p->buildup.largest)
 		return 1;
-	return fmax(0, fmin(1, log2((double)made / (double)p->pile.largest)));
+	return fmax(0, fmin(1, log2((double)made / (double)p->buildup.largest)));
 }
 
 static double last_request(const struct scene *scene, struct finding *f)
@@ -266,9 +272,9 @@ static double last_request(const struct scene *scene, struct finding *f)
 			unlike = unlike_piles(p, made);
 			apart = unpaced(p, since, callsites->moment_ns);
 			finding_evidence(f, "blocks made there and released before",
-			    (double)p->freed_count, "blocks");
-			finding_evidence(
-			    f, "longest that one of them lived", (double)p->longest_life_ns, "ns");
+			    (double)p->facts.freed_count, "blocks");
+			finding_evidence(f, "longest that one of them lived",
+			    (double)p->facts.longest_life_ns, "ns");
 			finding_evidence(
 			    f, "not released, of the last request", (double)made, "bytes");
 		}
@@ -280,18 +286,19 @@ static double last_request(const struct scene *scene, struct finding *f)
 static double pile(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
-	struct burst burst;
+	struct late_rise burst;
 	uint64_t bytes = 0, most = 0, large = 0, count = 0;
 
 	/* On a device it takes seconds until anything is worked with. */
-	if (!late_rise_find(
-		&scene->model->timeline, scene->model->first_ns, callsites->moment_ns, &burst) ||
+	if (!late_rise_find(&scene->model->timeline, scene->model->run.first_ns,
+		callsites->moment_ns, &burst) ||
 	    (scene->space && !burst.worked))
 		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
-		double before = callsite_kept(p, burst.start_ns);
-		uint64_t made = p->keep.bytes > before ? p->keep.bytes - (uint64_t)before : 0;
+		double before = survivors_bytes_until(p, burst.start_ns);
+		uint64_t made =
+		    p->survivors.bytes > before ? p->survivors.bytes - (uint64_t)before : 0;
 
 		if ((p->size.grows && p->size.live_bytes > made / 4) || scene_amplifies(scene, i) ||
 		    made < burst.peak_trend_bytes / 100 || is_set_up(scene, i) ||
@@ -300,7 +307,7 @@ static double pile(const struct scene *scene, struct finding *f)
 		finding_claim(f, i, RULE_KEEP_BYTES, (uint64_t)before, made);
 		bytes += made;
 		large += scene_few_large(scene, p) ? made : 0;
-		count += scene_few_large(scene, p) ? p->live_count : 0;
+		count += scene_few_large(scene, p) ? p->facts.live_count : 0;
 		if (made > most) {
 			most = made;
 			f->blame = i;
@@ -326,20 +333,20 @@ static double one_call(const struct scene *scene, struct finding *f)
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
-		uint64_t made = p->keep.stays ? p->keep.bytes : p->live_bytes;
+		uint64_t made = p->survivors.stays ? p->survivors.bytes : p->facts.live_bytes;
 
-		if (p->open_call == OPEN_CALL_NO || scene_is_weights(scene, i))
+		if (p->call.open == OPEN_CALL_NO || scene_is_weights(scene, i))
 			continue;
 		finding_claim_without(f, callsites, i, made);
 		all += made;
-		sure += p->open_call == OPEN_CALL_YES ? made : 0;
+		sure += p->call.open == OPEN_CALL_YES ? made : 0;
 		set_up += is_set_up(scene, i) ? made : 0;
 		if (i == callsites->failed && scene->end.refused)
 			f->request_bytes = scene->end.refused->size;
 		if (made > most) {
 			most = made;
 			f->blame = i;
-			before = p->calls_before;
+			before = p->call.ended_before;
 		}
 	}
 	if (!f->bytes)
@@ -349,9 +356,9 @@ static double one_call(const struct scene *scene, struct finding *f)
 		finding_evidence(
 		    f, "calls like it that had ended before, leaving nothing", (double)before, "1");
 	/* Layer after layer, before anything was worked with: a model is put in place. */
-	if (sure && !scene->space && callsites->list[f->blame].live_count >= SET_UP_MIN &&
+	if (sure && !scene->space && callsites->list[f->blame].facts.live_count >= SET_UP_MIN &&
 	    scene_is_read_in(scene, f->blame) &&
-	    !scene_worked_before(scene, callsites->list[f->blame].first_ns, f->bytes, 0))
+	    !scene_worked_before(scene, callsites->list[f->blame].facts.first_ns, f->bytes, 0))
 		sure = 0;
 	/* What little is surely one call's says nothing of the rest. */
 	return (sure > all / 2 ? 0.95 : 0.35) * (set_up > all / 2 ? SET_UP : 1) * worked(scene);
@@ -366,10 +373,12 @@ static uint64_t made_first(const struct callsite *p, uint64_t size)
 {
 	uint64_t least = size - size / ALIKE_PART, most = size + size / ALIKE_PART;
 
-	for (uint32_t k = 0; p->largest >= least && p->largest <= most && k < p->step_count; k++) {
-		if (p->steps[k].max >= least)
-			return p->steps[k].last_ns;
-		if (p->steps[k].max > size / OUT_OF_SERIES)
+	for (uint32_t k = 0;
+	     p->facts.largest >= least && p->facts.largest <= most && k < p->facts.step_count;
+	     k++) {
+		if (p->facts.steps[k].max >= least)
+			return p->facts.steps[k].last_ns;
+		if (p->facts.steps[k].max > size / OUT_OF_SERIES)
 			return 0;
 	}
 	return 0;
@@ -382,7 +391,7 @@ static void blame_first(const struct scene *scene, struct finding *f)
 	const struct callsites *callsites = scene->callsites;
 	const struct callsite *blamed = &callsites->list[f->blame];
 	bool asked = f->request_bytes && f->blame == callsites->failed;
-	uint64_t size = asked ? f->request_bytes : blamed->largest;
+	uint64_t size = asked ? f->request_bytes : blamed->facts.largest;
 	uint64_t first = asked ? callsites->moment_ns : made_first(blamed, size);
 
 	if (scene->space || size < (callsites->live_bytes + callsites->map_bytes) / LARGE_PART)
@@ -422,7 +431,8 @@ static bool is_better(const struct scene *scene, const struct finding *g, const 
 
 static bool was_always_large(const struct scene *scene, const struct callsite *p)
 {
-	return scene->callsites->past_ns && p->freed_count && p->size.first >= p->size.last / 2;
+	return scene->callsites->replaced_until_ns && p->facts.freed_count &&
+	       p->size.first >= p->size.last / 2;
 }
 
 static int judge(const struct scene *scene, struct finding *out)

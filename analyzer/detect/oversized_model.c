@@ -37,8 +37,9 @@
 static bool is_parameter(const struct scene *scene, const struct callsite *p)
 {
 	return scene_few_large(scene, p) && !callsite_is_import(p) && !p->size.grows &&
-	       !p->open_repeats && p->owner != OWNER_RUNTIME && p->index_of == CALLSITE_NONE &&
-	       (p->freed_count < p->live_count || scene_is_staged(scene, p) ||
+	       !p->call.repeats && p->owner != OWNER_RUNTIME &&
+	       p->relations.index_of == CALLSITE_NONE &&
+	       (p->facts.freed_count < p->facts.live_count || scene_is_staged(scene, p) ||
 		   scene_reads_weights(scene, p)) &&
 	       !callsite_is_working_set(p, scene->callsites->moment_ns);
 }
@@ -90,25 +91,25 @@ static int judge_host(const struct scene *scene, struct finding *out)
 		bool weights = scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD, reads;
 		bool mapped = callsite_is_mapped_files(p);
 
-		if (p->live_bytes < live / 1000 || (!weights && !is_parameter(scene, p)))
+		if (p->facts.live_bytes < live / 1000 || (!weights && !is_parameter(scene, p)))
 			continue;
 		reads = scene_reads_weights(scene, p);
-		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
+		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->facts.live_bytes);
 		largest = callsite_largest_live(p);
 		one = largest > one ? largest : one;
-		loaded += p->live_bytes;
-		blocks += p->live_count;
-		varied += is_varied(scene, p) ? p->live_bytes : 0;
+		loaded += p->facts.live_bytes;
+		blocks += p->facts.live_count;
+		varied += is_varied(scene, p) ? p->facts.live_bytes : 0;
 		if (reads || mapped || scene_is_read_in(scene, i))
-			read += p->live_bytes;
+			read += p->facts.live_bytes;
 		/* A few files are data that was there before; many may be one of each request. */
-		if (weights || reads || (mapped && p->live_count < BLOCKS_MIN))
-			known += p->live_bytes;
-		if (p->live_bytes >= live / 100 && p->first_ns < first)
-			first = p->first_ns;
+		if (weights || reads || (mapped && p->facts.live_count < BLOCKS_MIN))
+			known += p->facts.live_bytes;
+		if (p->facts.live_bytes >= live / 100 && p->facts.first_ns < first)
+			first = p->facts.first_ns;
 		/* What is made of files is to be changed before the files are. */
-		if (p->live_bytes / (mapped ? 2 : 1) > most) {
-			most = p->live_bytes / (mapped ? 2 : 1);
+		if (p->facts.live_bytes / (mapped ? 2 : 1) > most) {
+			most = p->facts.live_bytes / (mapped ? 2 : 1);
 			f.blame = i;
 		}
 	}
@@ -124,14 +125,15 @@ static int judge_host(const struct scene *scene, struct finding *out)
 						(HOST_WORKED_SHARE - HOST_LOADED_SHARE));
 	f.strength = still * fmax((double)known / (double)loaded,
 				 fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)loaded));
-	if (scene_worked_before(scene, first, loaded, read ? callsites->list[f.blame].largest : 0))
+	if (scene_worked_before(
+		scene, first, loaded, read ? callsites->list[f.blame].facts.largest : 0))
 		f.strength *= 0.3;
 	f.strength *= scene_beside_workers(scene, loaded);
 	if (f.strength <= 0)
 		return DETECT_SILENT;
 	if (scene->end.refused && callsites->failed != CALLSITE_NONE &&
 	    !scene_asks_for(scene, ROLE_KV_CACHE) &&
-	    (callsites->list[callsites->failed].live_bytes >= live / 1000 || known))
+	    (callsites->list[callsites->failed].facts.live_bytes >= live / 1000 || known))
 		f.request_bytes = scene->end.refused->size;
 	f.start_ns = first;
 	finding_evidence(&f, "put in place, and never given back", (double)loaded, "bytes");
@@ -155,7 +157,7 @@ static bool is_loading(const struct scene *scene)
 	if (callsites->failed == CALLSITE_NONE || !scene_is_weights(scene, callsites->failed))
 		return false;
 	p = &callsites->list[callsites->failed];
-	return p->open_call != OPEN_CALL_NO && p->freed_count < p->live_count;
+	return p->call.open != OPEN_CALL_NO && p->facts.freed_count < p->facts.live_count;
 }
 
 static bool has_served(const struct scene *scene)
@@ -177,7 +179,7 @@ static uint64_t parameters(const struct scene *scene)
 
 	for (uint32_t i = 0; scene->roles && i < scene->callsites->count; i++)
 		if (scene->roles[i] == ROLE_WEIGHTS_LOAD)
-			blocks += scene->callsites->list[i].live_count;
+			blocks += scene->callsites->list[i].facts.live_count;
 	return scene_churn(scene) >= GIVEN_BACK ? blocks : 0;
 }
 
@@ -204,22 +206,22 @@ static int judge(const struct scene *scene, struct finding *out)
 		const struct callsite *p = &callsites->list[i];
 		struct pool pool;
 
-		if (p->live_bytes < live / 1000)
+		if (p->facts.live_bytes < live / 1000)
 			continue;
 		/* That is work, and no weight. */
 		if (callsite_is_working_set(p, callsites->moment_ns) ||
 		    (loading && !scene_is_weights(scene, i)) ||
 		    (known_blocks && scene->roles[i] != ROLE_WEIGHTS_LOAD &&
-			p->live_count > OF_A_PARAMETER * known_blocks)) {
-			worked += p->live_bytes;
+			p->facts.live_count > OF_A_PARAMETER * known_blocks)) {
+			worked += p->facts.live_bytes;
 			continue;
 		}
-		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
+		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->facts.live_bytes);
 		/* A model has parameters of several shapes; of a pool all blocks are alike. */
 		if (!callsite_is_uniform(p))
-			varied += p->live_bytes - (pool_at(scene, i, &pool) ? pool.bytes : 0);
-		if (p->live_bytes > most) {
-			most = p->live_bytes;
+			varied += p->facts.live_bytes - (pool_at(scene, i, &pool) ? pool.bytes : 0);
+		if (p->facts.live_bytes > most) {
+			most = p->facts.live_bytes;
 			f.blame = i;
 		}
 	}
@@ -236,7 +238,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		f.strength *= (double)live / (double)(live + scene->others.bytes);
 	if (!loading && has_served(scene))
 		f.strength *= SERVED_STRENGTH;
-	f.start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
+	f.start_ns = scene->model->run.first_ns ? scene->model->run.first_ns : 1;
 	f.late = loading;
 	finding_evidence(
 	    &f, "put in place, and never given back", (double)(live - worked), "bytes");

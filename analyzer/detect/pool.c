@@ -31,7 +31,7 @@
 
 static bool is_uniform(const struct callsite *p)
 {
-	return p->freed_count == 0 && callsite_is_uniform(p);
+	return p->facts.freed_count == 0 && callsite_is_uniform(p);
 }
 
 /* The step of its first large block. */
@@ -39,7 +39,7 @@ static uint32_t first_large(const struct callsite *p)
 {
 	uint32_t first = 0;
 
-	while (first < p->step_count && p->steps[first].max <= p->largest / 2)
+	while (first < p->facts.step_count && p->facts.steps[first].max <= p->facts.largest / 2)
 		first++;
 	return first;
 }
@@ -57,20 +57,21 @@ static bool without_first_call(const struct callsite *p, struct callsite *out)
 	uint64_t went = 0, bytes = 0;
 	uint32_t first = first_large(p);
 
-	if (!first || first == p->step_count || callsite_large_blocks(p) < LATER_BLOCKS ||
-	    p->steps[first].time_ns - p->first_ns > p->last_ns - p->steps[first].time_ns)
+	if (!first || first == p->facts.step_count || callsite_large_blocks(p) < LATER_BLOCKS ||
+	    p->facts.steps[first].time_ns - p->facts.first_ns >
+		p->facts.last_ns - p->facts.steps[first].time_ns)
 		return false;
-	for (uint32_t i = first; i < p->step_count; i++) {
-		went += p->steps[i].freed_count;
-		bytes += p->steps[i].freed_bytes;
+	for (uint32_t i = first; i < p->facts.step_count; i++) {
+		went += p->facts.steps[i].freed_count;
+		bytes += p->facts.steps[i].freed_bytes;
 	}
-	if (went > callsite_large_blocks(p) || bytes > p->largest / LIST_PART)
+	if (went > callsite_large_blocks(p) || bytes > p->facts.largest / LIST_PART)
 		return false;
 	*out = *p;
-	out->freed_count = 0;
-	out->step_count = p->step_count - first;
-	out->steps = &p->steps[first];
-	out->first_ns = out->steps[0].time_ns;
+	out->facts.freed_count = 0;
+	out->facts.step_count = p->facts.step_count - first;
+	out->facts.steps = &p->facts.steps[first];
+	out->facts.first_ns = out->facts.steps[0].time_ns;
 	return true;
 }
 
@@ -99,12 +100,12 @@ static uint64_t worked_beside(const struct scene *scene, const struct callsite *
 		const struct callsite *o = &scene->callsites->list[i];
 		uint64_t here = 0;
 
-		if (o->owner != OWNER_USER || o->largest >= p->largest / SOURCE_PART ||
+		if (o->owner != OWNER_USER || o->facts.largest >= p->facts.largest / SOURCE_PART ||
 		    callsite_is_import(o))
 			continue;
-		for (uint32_t k = 0; k < o->step_count; k++)
-			if (o->steps[k].time_ns >= p->first_ns)
-				here += o->steps[k].freed_bytes;
+		for (uint32_t k = 0; k < o->facts.step_count; k++)
+			if (o->facts.steps[k].time_ns >= p->facts.first_ns)
+				here += o->facts.steps[k].freed_bytes;
 		if (here && !is_called_in(feed, o, p) && !is_called_in(feed, p, o))
 			bytes += here;
 	}
@@ -116,8 +117,8 @@ static bool was_refused(const struct scene *scene, uint32_t callsite, uint64_t f
 {
 	const struct model *m = scene->model;
 
-	for (size_t i = 0; i < m->failure_count; i++) {
-		const struct failure *f = &m->failures[i];
+	for (size_t i = 0; i < m->refusals.count; i++) {
+		const struct failure *f = &m->refusals.list[i];
 
 		if (f->time_ns >= from && f->time_ns < until &&
 		    callsites_of_stack(scene->callsites, STACK_STATS_HEAP, f->stack) == callsite)
@@ -132,24 +133,24 @@ static bool was_refused(const struct scene *scene, uint32_t callsite, uint64_t f
  */
 static bool without_tries(const struct scene *scene, const struct callsite *p, struct callsite *out)
 {
-	uint32_t callsite = (uint32_t)(p - scene->callsites->list), first = p->step_count;
+	uint32_t callsite = (uint32_t)(p - scene->callsites->list), first = p->facts.step_count;
 	uint64_t left = 0;
 
-	while (first && !p->steps[first - 1].freed_count)
+	while (first && !p->facts.steps[first - 1].freed_count)
 		first--;
-	if (!first || first == p->step_count)
+	if (!first || first == p->facts.step_count)
 		return false;
 	/* The one in which this try began holds some of it. */
 	for (uint32_t i = 0; i + 1 < first; i++)
-		left += p->steps[i].bytes - p->steps[i].freed_bytes;
-	if (left > p->live_bytes / LIST_PART ||
-	    !was_refused(scene, callsite, p->first_ns, p->steps[first].time_ns))
+		left += p->facts.steps[i].bytes - p->facts.steps[i].freed_bytes;
+	if (left > p->facts.live_bytes / LIST_PART ||
+	    !was_refused(scene, callsite, p->facts.first_ns, p->facts.steps[first].time_ns))
 		return false;
 	*out = *p;
-	out->freed_count = 0;
-	out->step_count = p->step_count - first;
-	out->steps = &p->steps[first];
-	out->first_ns = out->steps[0].time_ns;
+	out->facts.freed_count = 0;
+	out->facts.step_count = p->facts.step_count - first;
+	out->facts.steps = &p->facts.steps[first];
+	out->facts.first_ns = out->facts.steps[0].time_ns;
 	return true;
 }
 
@@ -157,20 +158,21 @@ static bool without_tries(const struct scene *scene, const struct callsite *p, s
  * and nothing else was done since the first of them: of a request there would be more to see. */
 static bool is_filled(const struct scene *scene, const struct callsite *p)
 {
-	uint64_t early = 0, given_back = p->total_bytes - p->live_bytes;
+	uint64_t early = 0, given_back = p->facts.total_bytes - p->facts.live_bytes;
 	uint32_t first = first_large(p);
 
 	/* It was kept from the first one on; requests that came one by one gave theirs back. */
-	for (uint32_t i = first; i < first + (p->step_count - first) / 2; i++)
-		early += p->steps[i].bytes - p->steps[i].freed_bytes;
-	return !scene->space && early >= p->live_bytes / 4 && callsite_is_uniform(p) &&
-	       (given_back <= p->live_bytes / LIST_PART ||
-		   p->life_ns * p->live_count <=
-		       COPY_LIVES * (p->last_ns - p->first_ns) * p->freed_count) &&
-	       p->freed_count <= p->live_count + 2 &&
-	       given_back <= p->live_bytes + 2 * p->largest &&
-	       worked_beside(scene, p) <= p->live_bytes / LIST_PART &&
-	       scene_made_no_more(scene, p, FILLED_BLOCKS * (p->live_count + 1));
+	for (uint32_t i = first; i < first + (p->facts.step_count - first) / 2; i++)
+		early += p->facts.steps[i].bytes - p->facts.steps[i].freed_bytes;
+	return !scene->space && early >= p->facts.live_bytes / 4 && callsite_is_uniform(p) &&
+	       (given_back <= p->facts.live_bytes / LIST_PART ||
+		   p->facts.life_ns * p->facts.live_count <=
+		       COPY_LIVES * (p->facts.last_ns - p->facts.first_ns) *
+			   p->facts.freed_count) &&
+	       p->facts.freed_count <= p->facts.live_count + 2 &&
+	       given_back <= p->facts.live_bytes + 2 * p->facts.largest &&
+	       worked_beside(scene, p) <= p->facts.live_bytes / LIST_PART &&
+	       scene_made_no_more(scene, p, FILLED_BLOCKS * (p->facts.live_count + 1));
 }
 
 static bool is_uniform_stack_stats(const struct stack_stats *s)
@@ -186,8 +188,8 @@ static double acquired(const struct callsite *p, uint64_t from, uint64_t until, 
 {
 	double sum = 0;
 
-	for (uint32_t i = 0; i < p->step_count; i++) {
-		const struct step *s = &p->steps[i];
+	for (uint32_t i = 0; i < p->facts.step_count; i++) {
+		const struct step *s = &p->facts.steps[i];
 		uint64_t start = s->time_ns > from ? s->time_ns : from;
 		uint64_t end = s->last_ns < until ? s->last_ns : until;
 		double bytes = (double)(kept ? s->bytes - s->freed_bytes : s->bytes);
@@ -205,10 +207,11 @@ static double acquired(const struct callsite *p, uint64_t from, uint64_t until, 
  * that was enlarged a few times. An interpreter's arenas are alike whatever lies in them. */
 static bool is_alike(const struct callsite *o, const struct callsite *p)
 {
-	return o->largest == p->largest &&
-	       (is_uniform(o) ||
-		   (callsite_is_uniform(o) && !o->arenas && o->freed_count <= o->live_count + 2 &&
-		       o->total_bytes - o->live_bytes <= o->live_bytes / LIST_PART));
+	return o->facts.largest == p->facts.largest &&
+	       (is_uniform(o) || (callsite_is_uniform(o) && !o->arena_share.any &&
+				     o->facts.freed_count <= o->facts.live_count + 2 &&
+				     o->facts.total_bytes - o->facts.live_bytes <=
+					 o->facts.live_bytes / LIST_PART));
 }
 
 /* A layer's parameters come one after the other, of several sizes, and what requests leave behind
@@ -222,7 +225,7 @@ static bool is_interleaved(
 		const struct callsite *o = &callsites->list[i];
 
 		*(i == callsite || is_alike(o, p) ? &alike : &others) +=
-		    acquired(o, p->first_ns, p->last_ns, false);
+		    acquired(o, p->facts.first_ns, p->facts.last_ns, false);
 	}
 	return others > alike / 4;
 }
@@ -281,8 +284,8 @@ static bool in_one_call(const struct scene *scene, const struct stack_stats *s, 
 {
 	uint32_t before = 0, again = 0;
 
-	for (size_t i = 0; i < scene->model->stack_stats_count; i++) {
-		const struct stack_stats *o = model_stack_stats_number(scene->model, i);
+	for (size_t i = 0; i < scene->model->stacks.count; i++) {
+		const struct stack_stats *o = stack_table_number(&scene->model->stacks, i);
 
 		if (!of_callsite(scene, o, callsite) || !stack_stats_used(o) ||
 		    !stack_stats_freed_count(o) || born_first(o) >= born_first(s))
@@ -298,8 +301,8 @@ static bool in_company(const struct scene *scene, const struct stack_stats *s)
 {
 	double alike = 0, others = 0;
 
-	for (size_t i = 0; i < scene->model->stack_stats_count; i++) {
-		const struct stack_stats *o = model_stack_stats_number(scene->model, i);
+	for (size_t i = 0; i < scene->model->stacks.count; i++) {
+		const struct stack_stats *o = stack_table_number(&scene->model->stacks, i);
 
 		if (o->kind != STACK_STATS_HEAP || !stack_stats_used(o) ||
 		    !stack_stats_live_bytes(o) || !made_within(o, born_first(s), born_last(s)) ||
@@ -316,8 +319,8 @@ static bool pool_of_stacks(const struct scene *scene, uint32_t callsite, struct 
 {
 	struct pool p = {.sure = 1};
 
-	for (size_t i = 0; i < scene->model->stack_stats_count; i++) {
-		const struct stack_stats *s = model_stack_stats_number(scene->model, i);
+	for (size_t i = 0; i < scene->model->stacks.count; i++) {
+		const struct stack_stats *s = stack_table_number(&scene->model->stacks, i);
 
 		if (!of_callsite(scene, s, callsite) || !stack_stats_used(s) ||
 		    !is_uniform_stack_stats(s) || stack_stats_live_count(s) < 2 ||
@@ -345,7 +348,7 @@ static bool is_next(const struct scene *scene, uint32_t callsite, uint64_t block
 
 static double sure_of(const struct scene *scene, const struct callsite *p, uint64_t blocks)
 {
-	if (blocks <= IDLE_BLOCKS || in_one_go(scene, p->first_ns, p->last_ns))
+	if (blocks <= IDLE_BLOCKS || in_one_go(scene, p->facts.first_ns, p->facts.last_ns))
 		return 1;
 	return (double)(FEW_BLOCKS - blocks) / (FEW_BLOCKS - IDLE_BLOCKS);
 }
@@ -358,20 +361,21 @@ bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
 	bool filled = is_filled(scene, p);
 	uint64_t blocks = callsite_large_blocks(p);
 
-	if (!scene->space && !filled && p->freed_count &&
+	if (!scene->space && !filled && p->facts.freed_count &&
 	    (without_first_call(p, &later) || without_tries(scene, p, &later)))
 		p = &later;
 	if (callsite_is_import(p) || callsite_is_mapped_files(p) || scene_in_turns(scene, p))
 		return false;
-	if (p->step_count && (is_uniform(p) || filled) && enough(scene, p->live_bytes, blocks) &&
-	    (in_one_go(scene, p->first_ns, p->last_ns) ||
+	if (p->facts.step_count && (is_uniform(p) || filled) &&
+	    enough(scene, p->facts.live_bytes, blocks) &&
+	    (in_one_go(scene, p->facts.first_ns, p->facts.last_ns) ||
 		(!scene->space &&
-		    (filled || scene_worked_since(scene, p->first_ns) < IDLE_SHARE))) &&
+		    (filled || scene_worked_since(scene, p->facts.first_ns) < IDLE_SHARE))) &&
 	    !is_interleaved(callsites, callsite, p) && !scene_worked_between(scene, p)) {
-		*out = (struct pool){.bytes = p->live_bytes,
+		*out = (struct pool){.bytes = p->facts.live_bytes,
 		    .blocks = blocks,
-		    .largest = p->largest,
-		    .asked = is_next(scene, callsite, p->largest),
+		    .largest = p->facts.largest,
+		    .asked = is_next(scene, callsite, p->facts.largest),
 		    .sure = sure_of(scene, p, blocks)};
 		return true;
 	}

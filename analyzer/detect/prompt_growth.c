@@ -16,7 +16,7 @@
 
 static bool candidate(const struct callsite *p)
 {
-	return p->size.grows && p->index_of == CALLSITE_NONE;
+	return p->size.grows && p->relations.index_of == CALLSITE_NONE;
 }
 
 static bool same_function(const struct callsite *a, const struct callsite *b)
@@ -39,7 +39,7 @@ static bool is_next(const struct scene *scene, const struct callsite *p)
 	failed = &scene->callsites->list[scene->callsites->failed];
 	if (failed == p)
 		return true;
-	return failed->step_count < 4 && same_function(failed, p) &&
+	return failed->facts.step_count < 4 && same_function(failed, p) &&
 	       scene->end.refused->size / 4 <= p->size.last &&
 	       scene->end.refused->size >= p->size.last / 4;
 }
@@ -51,8 +51,8 @@ static double shape_of_piles(const struct scene *scene, const struct callsite *p
 	const struct held_callsite *h =
 	    scene->held ? &scene->held->callsites[p - scene->callsites->list] : NULL;
 	double of_one = h && h->alike > 1 ? (double)h->largest / (double)h->bytes : 1;
-	double times = (double)p->pile.now / (double)p->pile.first;
-	double many = p->pile.times >= 8 ? 1 : 0.2 + 0.1 * (double)p->pile.times;
+	double times = (double)p->buildup.now / (double)p->buildup.first;
+	double many = p->buildup.times >= 8 ? 1 : 0.2 + 0.1 * (double)p->buildup.times;
 
 	return of_one * many * (0.5 + 0.5 * fmin(1, log2(times) / 2));
 }
@@ -64,7 +64,8 @@ static double shape(const struct scene *scene, const struct callsite *p)
 	double much = 0.5 + 0.5 * fmin(1, log2(times) / 2);
 
 	/* What grows is kept beside them, or a store keeps them: they are its snapshots. */
-	bool kept = p->keep.stays && (p->copies_of != CALLSITE_NONE || scene_in_store(scene, p));
+	bool kept = p->survivors.stays &&
+		    (p->relations.copies_of != CALLSITE_NONE || scene_in_store(scene, p));
 
 	if (!p->size.grows)
 		return shape_of_piles(scene, p);
@@ -81,17 +82,18 @@ static uint64_t claim_material(
 	*listed = false;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
-		bool feeds = p->feeds != CALLSITE_NONE && candidate(&callsites->list[p->feeds]);
+		bool feeds = p->relations.feeds != CALLSITE_NONE &&
+			     candidate(&callsites->list[p->relations.feeds]);
 
-		if (!feeds && p->listed_by == CALLSITE_NONE)
+		if (!feeds && p->relations.listed_by == CALLSITE_NONE)
 			continue;
 		*listed |= !feeds;
-		kept += p->keep.bytes;
+		kept += p->survivors.bytes;
 		/* Typical of the first eighth, as the early size of a block is. */
-		finding_claim(
-		    f, i, RULE_KEEP_BYTES, p->keep.before / 2, p->keep.bytes - p->keep.before / 2);
-		if (p->keep.bytes > most) {
-			most = p->keep.bytes;
+		finding_claim(f, i, RULE_KEEP_BYTES, p->survivors.before / 2,
+		    p->survivors.bytes - p->survivors.before / 2);
+		if (p->survivors.bytes > most) {
+			most = p->survivors.bytes;
 			*largest = i;
 		}
 	}
@@ -105,11 +107,11 @@ static uint64_t claim_material(
  */
 static uint64_t grown_in_arenas(const struct scene *scene, const struct callsite *p)
 {
-	uint64_t used = p->map_bytes - callsite_unused(p), most, grown;
+	uint64_t used = p->facts.map_bytes - callsite_unused(p), most, grown;
 
-	if (!p->arenas || !scene_maps_in_passing(scene, p))
+	if (!p->arena_share.any || !scene_maps_in_passing(scene, p))
 		return 0;
-	most = ENTRY_TIMES * (p->largest - p->size.first);
+	most = ENTRY_TIMES * (p->facts.largest - p->size.first);
 	grown = (uint64_t)((double)used * (1 - (double)p->size.first / (double)p->size.last));
 	return num_least(grown, most);
 }
@@ -118,7 +120,7 @@ static uint64_t grown_in_arenas(const struct scene *scene, const struct callsite
 static uint64_t claim_pile(const struct scene *scene, struct finding *f, uint32_t callsite)
 {
 	const struct callsite *p = &scene->callsites->list[callsite];
-	uint64_t grown = p->pile.now - p->pile.first;
+	uint64_t grown = p->buildup.now - p->buildup.first;
 
 	finding_claim_without(f, scene->callsites, callsite, grown);
 	if (callsite != scene->callsites->failed || !scene->end.refused)
@@ -136,10 +138,10 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
-		uint64_t grown = p->grown_bytes, weight;
+		uint64_t grown = p->size.grown_bytes, weight;
 
 		if (!candidate(p)) {
-			weight = p->pile.grows ? claim_pile(scene, f, i) : 0;
+			weight = p->buildup.grows ? claim_pile(scene, f, i) : 0;
 			if (weight > most) {
 				most = weight;
 				f->blame = i;
@@ -148,20 +150,21 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 		}
 		/* What stays was capped one by one; of what comes and goes, a turn would have held
 		 * as much as an early one, pieces included. */
-		if (p->keep.stays) {
+		if (p->survivors.stays) {
 			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, grown);
 		} else {
-			uint64_t pieces = PIECES_TIMES * (p->largest - p->size.first);
+			uint64_t pieces = PIECES_TIMES * (p->facts.largest - p->size.first);
 			/* The interpreter's arenas are all of one size, and there for others, too.
 			 */
-			uint64_t blocks = p->live_bytes - (p->arenas ? p->map_bytes : 0);
+			uint64_t blocks =
+			    p->facts.live_bytes - (p->arena_share.any ? p->facts.map_bytes : 0);
 
 			grown = blocks > p->size.first ? blocks - p->size.first : 0;
 			if (grown > pieces)
 				grown = pieces;
 			/* Or as many as live at once, each grown. */
-			if (grown < p->grown_bytes)
-				grown = p->grown_bytes;
+			if (grown < p->size.grown_bytes)
+				grown = p->size.grown_bytes;
 			grown += grown_in_arenas(scene, p);
 			finding_claim_without(f, callsites, i, grown);
 		}
@@ -197,7 +200,7 @@ static bool follows_input(const struct scene *scene, struct finding *f)
 	*f = (struct finding){
 	    .cause = "prompt-growth", .fix = "prompt-growth", .blame = found->callsite};
 	finding_claim_without(
-	    f, callsites, found->callsite, num_less(p->live_bytes, found->typical));
+	    f, callsites, found->callsite, num_less(p->facts.live_bytes, found->typical));
 	if (found->callsite == callsites->failed && scene->end.refused &&
 	    scene->end.refused->size > found->typical)
 		f->request_bytes = scene->end.refused->size - found->typical;
@@ -222,24 +225,26 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 		finding_evidence(f, "block size, at the end", (double)main->size.last, "bytes");
 		finding_evidence(f, "share of pairs of steps in which the later is larger",
 		    (main->size.tau + 1) / 2, "share");
-	} else if (main->pile.grows) {
+	} else if (main->buildup.grows) {
 		finding_evidence(
-		    f, "held there at once, the first time", (double)main->pile.first, "bytes");
+		    f, "held there at once, the first time", (double)main->buildup.first, "bytes");
 		finding_evidence(
-		    f, "held there at once, at the end", (double)main->pile.now, "bytes");
+		    f, "held there at once, at the end", (double)main->buildup.now, "bytes");
 		finding_evidence(
-		    f, "times that it was all given back", (double)main->pile.times, "1");
-		finding_evidence(
-		    f, "times that it was more than ever before", (double)main->pile.records, "1");
+		    f, "times that it was all given back", (double)main->buildup.times, "1");
+		finding_evidence(f, "times that it was more than ever before",
+		    (double)main->buildup.records, "1");
 	}
-	finding_evidence(f, "blocks acquired there", (double)main->total_count, "blocks");
+	finding_evidence(f, "blocks acquired there", (double)main->facts.total_count, "blocks");
 	if (kept)
 		finding_evidence(f, "kept, and part of what grows", (double)kept, "bytes");
 	if (listed)
 		finding_evidence(f, "what is kept is put together anew at each step, so often",
 		    (double)scene->callsites
-			->list[main->listed_by == CALLSITE_NONE ? f->blame : main->listed_by]
-			.total_count,
+			->list[main->relations.listed_by == CALLSITE_NONE
+				   ? f->blame
+				   : main->relations.listed_by]
+			.facts.total_count,
 		    "1");
 	if (f->request_bytes)
 		finding_evidence(f, "the refused request is the next of that series",
@@ -265,11 +270,11 @@ static int judge(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	/* The buffers are hardly there beside what they list: the list is the evidence then. */
 	if (material != CALLSITE_NONE && listed &&
-	    most < callsites->list[material].keep.bytes / 5) {
+	    most < callsites->list[material].survivors.bytes / 5) {
 		const struct callsite *list =
-		    &callsites->list[callsites->list[material].listed_by == CALLSITE_NONE
+		    &callsites->list[callsites->list[material].relations.listed_by == CALLSITE_NONE
 					 ? f.blame
-					 : callsites->list[material].listed_by];
+					 : callsites->list[material].relations.listed_by];
 		f.blame = material;
 		f.strength = 0.95 * shape(scene, list);
 	} else {

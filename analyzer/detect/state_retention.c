@@ -14,8 +14,8 @@
 
 static bool candidate(const struct scene *scene, const struct callsite *p)
 {
-	return p->keep.stays && p->index_of == CALLSITE_NONE &&
-	       (p->copies_of != CALLSITE_NONE || scene_in_store(scene, p) ||
+	return p->survivors.stays && p->relations.index_of == CALLSITE_NONE &&
+	       (p->relations.copies_of != CALLSITE_NONE || scene_in_store(scene, p) ||
 		   scene_kept_with_store(scene, p));
 }
 
@@ -23,11 +23,11 @@ static double shape(const struct scene *scene, const struct callsite *p)
 {
 	double strength = finding_stays(p);
 
-	if (p->copies_of != CALLSITE_NONE)
+	if (p->relations.copies_of != CALLSITE_NONE)
 		return strength * COPIES_STRENGTH;
 	/* One call fills it, and has not ended: what it will do with it is not known. Snapshots of
 	 * one call's steps are snapshots all the same. */
-	if (p->open_call == OPEN_CALL_YES &&
+	if (p->call.open == OPEN_CALL_YES &&
 	    scene->roles[p - scene->callsites->list] != ROLE_CHECKPOINTER)
 		strength *= 0.4;
 	return strength * STORE_STRENGTH;
@@ -37,15 +37,16 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t table
 {
 	const struct callsite *main = &scene->callsites->list[f->blame];
 
-	finding_evidence(f, "blocks kept", (double)main->keep.count, "blocks");
-	finding_evidence(f, "bytes they hold", (double)main->keep.bytes, "bytes");
+	finding_evidence(f, "blocks kept", (double)main->survivors.count, "blocks");
+	finding_evidence(f, "bytes they hold", (double)main->survivors.bytes, "bytes");
 	finding_evidence(f, "typical size, early", (double)main->size.first, "bytes");
 	finding_evidence(f, "typical size, at the end", (double)main->size.last, "bytes");
-	if (main->copies_of != CALLSITE_NONE) {
-		const struct callsite *state = &scene->callsites->list[main->copies_of];
+	if (main->relations.copies_of != CALLSITE_NONE) {
+		const struct callsite *state = &scene->callsites->list[main->relations.copies_of];
 
 		finding_evidence(f, "of what they are copies of, held at the moment",
-		    (double)(state->keep.stays ? state->keep.bytes : state->size.last), "bytes");
+		    (double)(state->survivors.stays ? state->survivors.bytes : state->size.last),
+		    "bytes");
 	}
 	if (scene_in_store(scene, main))
 		finding_evidence(f, "share of all live bytes that known stores made",
@@ -67,18 +68,19 @@ static int judge(const struct scene *scene, struct finding *out)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 
-		if (!candidate(scene, p) || p->keep.bytes < whole / 1000)
+		if (!candidate(scene, p) || p->survivors.bytes < whole / 1000)
 			continue;
 		/* Of copies the newest would have done; a store with a bound holds what it held
 		 * early. */
-		newest = p->size.grows || p->copies_of != CALLSITE_NONE ? p->largest
-									: p->keep.before / 2;
-		if (newest > p->keep.bytes)
-			newest = p->keep.bytes;
-		finding_claim_without(&f, callsites, i, p->keep.bytes - newest);
-		weighted += shape(scene, p) * (double)p->keep.bytes;
-		if (p->keep.bytes > most) {
-			most = p->keep.bytes;
+		newest = p->size.grows || p->relations.copies_of != CALLSITE_NONE
+			     ? p->facts.largest
+			     : p->survivors.before / 2;
+		if (newest > p->survivors.bytes)
+			newest = p->survivors.bytes;
+		finding_claim_without(&f, callsites, i, p->survivors.bytes - newest);
+		weighted += shape(scene, p) * (double)p->survivors.bytes;
+		if (p->survivors.bytes > most) {
+			most = p->survivors.bytes;
 			f.blame = i;
 		}
 		if (i == callsites->failed && scene->end.refused)

@@ -13,7 +13,7 @@ static int read_until(
 	int rc = model_new(feed, &m, err);
 
 	feed_progress(&feed, "reading until the moment");
-	while (rc == 0 && m->others < others && (rc = feed.next(feed.self, &e, err)) == 1) {
+	while (rc == 0 && m->run.others < others && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = 0;
 		if (e.time_ns > ns)
 			break;

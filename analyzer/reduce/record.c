@@ -482,7 +482,7 @@ static int find_arenas(struct loader *l)
 	const struct callsites *p = l->verdict->callsites;
 
 	for (uint32_t i = 0; p && i < p->count; i++)
-		if (p->list[i].arenas)
+		if (p->list[i].arena_share.any)
 			put(&l->arenas, p->list[i].stack, 1, l);
 	return l->rc;
 }

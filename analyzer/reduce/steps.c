@@ -258,7 +258,7 @@ static void find_resident(struct reading *r)
 	struct resident resident;
 
 	r->out->touched = 1;
-	if (failure_resident(m, &m->levels, (struct lived){.all = live}, &resident) &&
+	if (failure_resident(m, &m->measured.levels, (struct lived){.all = live}, &resident) &&
 	    resident.anonymous < live && live)
 		r->out->touched = (double)resident.anonymous / (double)live;
 	r->out->resident = (uint64_t)((double)live * r->out->touched);

@@ -140,7 +140,7 @@ static int replay_torch(const struct space *sp, struct feed feed,
 	if (!rc) {
 		out->torch.asked = true;
 		out->original.event = out->match.refused;
-		out->peak_live = sp->model->peak_bytes;
+		out->peak_live = sp->model->peak.bytes;
 		out->headroom = o->headroom;
 		if (o->refused)
 			replay_set_replayed(out, feed, sp->name, o->refusal.size,

@@ -358,7 +358,8 @@ static int refine_touch(struct host *h, struct err *err)
 static void estimate(struct host *h)
 {
 	const struct replay_result *out = h->out;
-	uint64_t end = out->original.failed ? out->original.time_ns : h->verdict->model->last_ns;
+	uint64_t end =
+	    out->original.failed ? out->original.time_ns : h->verdict->model->run.last_ns;
 	uint64_t had = out->limit_bytes ? out->limit_bytes : out->rows[0].peak_resident;
 
 	if (out->memory > had && !out->replayed.failed)

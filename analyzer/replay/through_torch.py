@@ -1,18 +1,18 @@
-"""through_torch.py STREAM DEVICE_BYTES ALLOWED_BYTES - what a program asked of PyTorch's caching allocator, asked once more
-of the real one. `whyoom replay --through torch` starts this with the user's Python; it needs PyTorch and a device, which
-may be the simulated one.
+"""through_torch.py STREAM DEVICE_BYTES ALLOWED_BYTES - what a program asked of PyTorch's caching
+allocator, asked once more of the real one. `whyoom replay --through torch` starts this with the
+user's Python; it needs PyTorch and a device, which may be the simulated one.
 
 STREAM is a file of lines; numbers are decimal, sizes bytes:
 
     r BYTES                             the device has so much for PyTorch's segments, from here on
-    a SERIAL BYTES STREAM POOL GRANTED  a request; POOL 0 is the default one; GRANTED: 1 when the record has its block
-    f SERIAL                            the block of that request is released
-    e                                   torch.cuda.empty_cache()
-    p POOL                              the graphs that used that private pool are gone
+    a SERIAL BYTES STREAM POOL GRANTED  a request; POOL 0 is the default one; GRANTED: 1 when the
+    record has its block f SERIAL                            the block of that request is released e
+    torch.cuda.empty_cache() p POOL                              the graphs that used that private
+    pool are gone
 
-ALLOWED_BYTES is what may be reserved, or 0: all. The answer goes to standard output, a line for each fact, as `key value`;
-it ends at the first request that the record granted and this allocator refuses. Exit status 0: answered; 3: this device
-will not do, another may."""
+ALLOWED_BYTES is what may be reserved, or 0: all. The answer goes to standard output, a line for
+each fact, as `key value`; it ends at the first request that the record granted and this allocator
+refuses. Exit status 0: answered; 3: this device will not do, another may."""
 import ctypes
 import os
 import sys
@@ -32,7 +32,8 @@ def give_up(status, why):
 
 
 class Driver:
-    """The few calls of the driver's that PyTorch does not offer: memory beside PyTorch's, and streams in any number."""
+    """The few calls of the driver's that PyTorch does not offer: memory beside PyTorch's, and
+    streams in any number."""
 
     def __init__(self):
         self.library = ctypes.CDLL("libcuda.so.1")
@@ -58,7 +59,8 @@ class Driver:
         self.blocks, self.held = [], 0
         while size >= PAGE:
             part, block = size, ctypes.c_uint64()
-            while part >= PAGE and self.library.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(part)):
+            while part >= PAGE and self.library.cuMemAlloc_v2(ctypes.byref(block),
+                                                              ctypes.c_size_t(part)):
                 part = part // 2 // PAGE * PAGE
             if part < PAGE:
                 return
@@ -91,7 +93,8 @@ class Replay:
             return raw(size, self.streams[stream])
         if pool not in self.pools:
             if not hasattr(self.torch.cuda, "MemPool"):
-                give_up(1, "private pools need PyTorch 2.5 or a later one, and this is " + self.torch.__version__)
+                give_up(1, "private pools need PyTorch 2.5 or a later one, and this is "
+                        + self.torch.__version__)
             self.pools[pool] = self.torch.cuda.MemPool()
         with self.torch.cuda.use_mem_pool(self.pools[pool]):
             return raw(size, self.streams[stream])
@@ -102,7 +105,8 @@ class Replay:
             block = self.ask(size, stream, pool)
         except self.torch.cuda.OutOfMemoryError:
             stats = self.torch.cuda.memory_stats()
-            self.refused = (serial, size, stats["reserved_bytes.all.current"], stats["allocated_bytes.all.current"])
+            self.refused = (serial, size, stats["reserved_bytes.all.current"],
+                            stats["allocated_bytes.all.current"])
             return not granted
         if granted:
             self.blocks[serial] = block
@@ -144,7 +148,8 @@ def begin(allowed):
                 "%s cannot import torch: %s: %s" % (sys.executable, type(error).__name__, error))
     try:
         torch.cuda.init()
-        torch._C._cuda_cudaCachingAllocator_raw_delete(torch._C._cuda_cudaCachingAllocator_raw_alloc(1, 0))
+        torch._C._cuda_cudaCachingAllocator_raw_delete(
+            torch._C._cuda_cudaCachingAllocator_raw_alloc(1, 0))
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         total = torch.cuda.get_device_properties(0).total_memory
@@ -152,7 +157,8 @@ def begin(allowed):
             torch.cuda.set_per_process_memory_fraction(min(1.0, (allowed + 0.5) / total))
     except Exception as error:
         message = str(error).split("\n")[0]
-        give_up(1 if "onfig" in message or "ALLOC_CONF" in message or "nrecognized" in message else 3,
+        give_up(1 if "onfig" in message or "ALLOC_CONF" in message or "nrecognized" in message
+                else 3,
                 "PyTorch %s: %s" % (torch.__version__, message))
     return torch
 
@@ -172,8 +178,10 @@ def main():
         replay.run(lines)
         took = time.perf_counter() - began
     stats = torch.cuda.memory_stats()
-    for key, name in (("peak_reserved", "reserved_bytes.all.peak"), ("peak_allocated", "allocated_bytes.all.peak"),
-                      ("end_reserved", "reserved_bytes.all.current"), ("segments", "segment.all.current"),
+    for key, name in (("peak_reserved", "reserved_bytes.all.peak"),
+                      ("peak_allocated", "allocated_bytes.all.peak"),
+                      ("end_reserved", "reserved_bytes.all.current"),
+                      ("segments", "segment.all.current"),
                       ("peak_segments", "segment.all.peak")):
         say(key, stats[name])
     say("granted", replay.granted)

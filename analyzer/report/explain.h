@@ -1,6 +1,6 @@
 /*
- * explain.h - an explanation of a log, in words or as JSON. Names and texts come from the log:
- * control characters never reach the output.
+ * explain.h - the explanation of a log, as text or JSON. Names and texts come from the log: control
+ * characters never reach the output.
  */
 #ifndef ANALYZER_REPORT_EXPLAIN_H
 #define ANALYZER_REPORT_EXPLAIN_H
@@ -11,12 +11,13 @@
 /* One screen for a log of a few messages; with verbose every message, its text and its numbers. */
 void report_explain_text(
     const struct explanation *e, const struct report_style *style, struct str *out);
-/* The messages in order, with what each tells of; `of` NULL: of nothing recorded. */
+/* The messages in order; `of` says which recorded failure each is about, NULL: there is none. */
 void report_explain_story(const struct explanation *e, const enum join *of,
     const struct report_style *style, struct str *out);
 /* One JSON object: explain-schema.json. */
-void report_explain_json(const struct explanation *e, struct str *out);
-/* Its members, each message with what it tells of. */
+void report_explain_json(
+    const struct explanation *e, const struct report_style *style, struct str *out);
+/* The members of that object, for one that is open; `of` as above. */
 void report_explain_members(struct json *j, const struct explanation *e, const enum join *of);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * map.h - the contiguous-block map of a space: as strips for a terminal, and as JSON.
+ * map.h - the memory of a space, address by address: as strips for a terminal, and as JSON.
  */
 #ifndef ANALYZER_REPORT_MAP_H
 #define ANALYZER_REPORT_MAP_H
@@ -13,33 +13,33 @@ struct map_view {
 	const char *at; /* "failure", "peak", "end", "12.5s" */
 	uint32_t pid;
 	uint64_t time_ns;
-	/* A refused request, where there is one; segment 0: the level below was not asked. */
+	/* The refused request, or 0; segment 0: the level below was not asked. */
 	uint64_t request, segment;
 	uint64_t reserved, free, total; /* of PyTorch's allocator, of the device */
 	bool reserved_known, free_known;
-	/* Of the device until then: what no event explains; the model's. */
+	/* The device's memory that no event explains, until that moment. The model owns them. */
 	const struct device_sample *samples;
 	size_t sample_count;
-	uint32_t limit; /* strips that are drawn, equal ones once; 0: all of them */
+	uint32_t limit; /* draw at most so many strips, equal ones once; 0: all */
 	struct trace_set_damage damage;
 };
 
 void report_map_text(const struct map_view *v, const struct report_style *style, struct str *out);
-/* One JSON object. Of the host, segments without their blocks. */
-void report_map_json(const struct map_view *v, struct str *out);
+/* One JSON object, schema 1: map-schema.json. The host's segments come without their blocks. */
+void report_map_json(const struct map_view *v, const struct report_style *style, struct str *out);
 
-/* The segments to draw, by address: those that tell most, which are where room could be made, then
- * by holes, then by size. Segments of one layout are one choice; with limit 0 each is its own. To
- * be freed; NULL: no memory. */
+/* Chooses the segments to draw and returns them by address, for free(); NULL: no memory. Preferred
+ * are segments where room could be made, then those with more holes, then larger ones. Segments of
+ * the same layout are one choice, but with limit 0 each is its own. */
 struct map_choice {
 	size_t segment;
-	size_t like; /* further segments of that layout */
+	size_t like; /* further segments of the same layout */
 	uint64_t weight, size; /* of all their holes; of each */
 };
 struct map_choice *map_choose(const struct space_map *map, uint32_t limit, size_t *count);
 
-/* The live blocks of a segment by site, most bytes first. At most `room`; returns how many sites
- * there are; -1: no memory. */
+/* Adds up the live blocks of a segment by stack, most bytes first. Fills at most `room` pins and
+ * returns how many stacks there are; -1: no memory. */
 struct map_pin {
 	uint32_t stats;
 	uint64_t bytes, blocks;

@@ -4,15 +4,16 @@
 #include "util/text/fmt.h"
 #include "util/text/json.h"
 
-static void write_json(
-    const struct reduce_result *r, const char *path, const char *program, struct str *out)
+void report_reduce_json(
+    const struct reduce_view *v, const struct report_style *style, struct str *out)
 {
+	const struct reduce_result *r = v->result;
 	struct json j = {.out = out, .pretty = true};
 
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
-	json_string(&j, "trace", path);
-	json_string(&j, "program", program);
+	json_string(&j, "trace", v->path);
+	json_string(&j, "program", v->program);
 	json_string(&j, "cause", r->cause);
 	json_object(&j, "original");
 	json_u64(&j, "events", r->events);
@@ -39,47 +40,40 @@ static void item(
 	str_free(line);
 }
 
-static void write_text(const struct reduce_result *r, const char *path, const char *program,
-    const struct report_style *style, struct str *out)
+void report_reduce_text(
+    const struct reduce_view *v, const struct report_style *style, struct str *out)
 {
+	const struct reduce_result *r = v->result;
 	struct str line = {0};
 	struct fmt a, b;
 
-	style_title(out, style, path);
+	style_title(out, style, v->path);
 	str_printf(&line, "%s of %s, %.0f times fewer", fmt_count(&a, r->events_left),
 	    fmt_count(&b, r->events),
 	    r->events_left ? (double)r->events / (double)r->events_left : 0);
 	item(out, style, "  events    ", &line);
 	str_printf(&line, "%s of %s", fmt_count(&a, r->blocks_left), fmt_count(&b, r->blocks));
 	item(out, style, "  blocks    ", &line);
-	str_printf(&line, "%s, %.2f (before: %.2f)", r->cause, r->confidence_left, r->confidence);
+	str_printf(&line, "%s, confidence %.2f (before: %.2f)", r->cause, r->confidence_left,
+	    r->confidence);
 	item(out, style, "  cause     ", &line);
 	if (r->limit_less) {
-		str_printf(&line, "less by %s, as what was left out", fmt_size(&a, r->limit_less));
+		str_printf(&line, "lower by %s, the memory that was left out",
+		    fmt_size(&a, r->limit_less));
 		item(out, style, "  limit     ", &line);
 	}
 	if (r->replayed)
-		str_puts(&line, "fails at the same request, as the whole trace does");
+		str_puts(&line, "fails at the same request as the original");
 	else
-		str_printf(&line, "not asked: the whole trace %s",
-		    *r->why ? "cannot be here" : "does not fail at its request here");
+		str_printf(&line, "not tested: the original %s",
+		    *r->why ? "cannot be replayed here" : "does not fail at that request here");
 	if (!r->replayed && *r->why)
 		str_printf(&line, " (%s)", r->why);
 	item(out, style, "  replayed  ", &line);
-	if (program)
-		style_item(out, style, "  program   ", 12, program);
+	if (v->program)
+		style_item(out, style, "  program   ", 12, v->program);
 	if (!r->ended)
 		style_wrap(out, style, 2,
-		    "The time was up before everything was tried: --time SECONDS gives it more, "
-		    "and "
-		    "what was made can be reduced again.");
-}
-
-void report_reduce(const struct reduce_result *r, const char *path, const char *program, bool json,
-    const struct report_style *style, struct str *out)
-{
-	if (json)
-		write_json(r, path, program, out);
-	else
-		write_text(r, path, program, style, out);
+		    "The search ran out of time. To go on, reduce this result again, or give more "
+		    "with --time SECONDS.");
 }

@@ -1,15 +1,22 @@
 /*
- * reduce.h - what `whyoom reduce` says of what it made.
+ * reduce.h - the result of `whyoom reduce`, as text or JSON.
  */
 #ifndef ANALYZER_REPORT_REDUCE_H
 #define ANALYZER_REPORT_REDUCE_H
 
 #include "reduce/reduce.h"
 #include "report/text/style.h"
-#include "util/text/str.h"
 
-/* `path` is what was made; `program` NULL: none was. */
-void report_reduce(const struct reduce_result *r, const char *path, const char *program, bool json,
-    const struct report_style *style, struct str *out);
+struct reduce_view {
+	const struct reduce_result *result;
+	const char *path; /* the small trace */
+	const char *program; /* NULL: none was written */
+};
+
+void report_reduce_text(
+    const struct reduce_view *v, const struct report_style *style, struct str *out);
+/* One JSON object, schema 1: reduce-schema.json. */
+void report_reduce_json(
+    const struct reduce_view *v, const struct report_style *style, struct str *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * replay.h - what came of a replay, in words or as JSON.
+ * replay.h - the outcome of a replay, as text or JSON.
  */
 #ifndef ANALYZER_REPORT_REPLAY_H
 #define ANALYZER_REPORT_REPLAY_H
@@ -10,6 +10,7 @@
 void report_replay_text(
     const struct replay_result *r, const struct report_style *style, struct str *out);
 /* One JSON object, schema 1: replay-schema.json. */
-void report_replay_json(const struct replay_result *r, struct str *out);
+void report_replay_json(
+    const struct replay_result *r, const struct report_style *style, struct str *out);
 
 #endif

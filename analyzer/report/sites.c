@@ -1,4 +1,4 @@
-/* sites.c - the places behind the bytes, as text and as JSON. */
+/* sites.c - the call sites behind the bytes, as text and as JSON. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,18 +27,18 @@ static uint64_t key_of(const struct callsite *p, enum sites_by by)
 {
 	switch (by) {
 	case SITES_LIVE:
-		return p->live_bytes;
-	case STACK_STATS_LIST_PEAK:
-		return p->peak_bytes;
+		return p->facts.live_bytes;
+	case SITES_PEAK:
+		return p->facts.peak_bytes;
 	case SITES_TOTAL:
-		return p->total_bytes;
-	case STACK_STATS_LIST_GROWTH:
+		return p->facts.total_bytes;
+	case SITES_GROWTH:
 		/* By blocks that got larger, or by more of them. */
 		if (p->size.grows)
 			return p->size.last - p->size.first;
-		return p->keep.stays ? p->keep.bytes - p->keep.before : 0;
-	case STACK_STATS_LIST_LEAKED:
-		return p->keep.stays ? p->keep.bytes : 0;
+		return p->survivors.stays ? p->survivors.bytes - p->survivors.before : 0;
+	case SITES_LEAKED:
+		return p->survivors.stays ? p->survivors.bytes : 0;
 	}
 	return 0;
 }
@@ -76,7 +76,7 @@ static size_t frames(
 	return p->stack ? v->model->feed.symbols(v->model->feed.self, p->stack, out) : 0;
 }
 
-/* Of these the function and its place take what the numbers leave. */
+/* The function and its place share the columns that the numbers leave. */
 struct columns {
 	unsigned bytes, blocks, largest; /* widths; 0: left out */
 	unsigned name;
@@ -87,7 +87,7 @@ static struct columns layout(const struct report_style *style)
 	struct columns c = {.bytes = 11, .blocks = 12, .largest = 11};
 	unsigned fixed;
 
-	/* What matters least goes first. */
+	/* Narrow terminals lose the least important columns first. */
 	if (style->columns < 72)
 		c.largest = 0;
 	if (style->columns < 52)
@@ -105,10 +105,10 @@ static void headings(const struct sites_view *v, const struct report_style *styl
 	struct str title = {0};
 	struct fmt a, b;
 
-	str_printf(&title, "%s at %s%s: %s lived, of %s blocks and mappings acquired in all",
+	str_printf(&title, "%s at %s%s: %s in use, %s blocks and mappings acquired in all",
 	    names[v->by], v->at[0] >= '0' && v->at[0] <= '9' ? "" : "the ", v->at,
 	    fmt_size(&a, v->callsites->live_bytes + v->callsites->map_bytes),
-	    fmt_count(&b, v->model->total_count));
+	    fmt_count(&b, v->model->total.count));
 	style_title(out, style, str_text(&title));
 	str_free(&title);
 	style_cell(out, style, names[v->by], c->bytes, true);
@@ -119,13 +119,13 @@ static void headings(const struct sites_view *v, const struct report_style *styl
 	str_puts(out, "  function\n");
 }
 
-/* The place keeps its line, the function gives way. */
-static void function_and_callsite(
+/* The place keeps its line number; the function is shortened first. */
+static void function_and_place(
     const struct callsite *p, const struct report_style *style, unsigned columns, struct str *out)
 {
 	char buffer[512];
 	const char *where = style_where(buffer, sizeof(buffer), p->file, p->line, NULL);
-	unsigned name, callsite = term_columns(where);
+	unsigned name, place = term_columns(where);
 	struct str function = {0};
 
 	style_function(&function, style, p->function);
@@ -135,18 +135,18 @@ static void function_and_callsite(
 		str_free(&function);
 		return;
 	}
-	if (name + 2 + callsite > columns) {
+	if (name + 2 + place > columns) {
 		unsigned least = columns > 24 ? columns / 2 - 1 : 10;
 
-		if (callsite > least)
-			callsite = columns > name + 2 + least ? columns - name - 2 : least;
-		name = columns > callsite + 2 ? columns - callsite - 2 : 8;
+		if (place > least)
+			place = columns > name + 2 + least ? columns - name - 2 : least;
+		name = columns > place + 2 ? columns - place - 2 : 8;
 		if (name > term_columns(str_text(&function)))
 			name = term_columns(str_text(&function));
 	}
 	style_cell(out, style, str_text(&function), name, false);
 	str_puts(out, "  ");
-	style_place(out, style, where, callsite);
+	style_place(out, style, where, place);
 	str_free(&function);
 }
 
@@ -171,12 +171,14 @@ void report_sites_text(
 		style_cell(out, style, fmt_size(&a, list[i].key), columns.bytes, true);
 		if (columns.blocks)
 			style_cell(out, style,
-			    fmt_count(&a, v->by == SITES_TOTAL ? p->total_count : p->live_count),
+			    fmt_count(&a,
+				v->by == SITES_TOTAL ? p->facts.total_count : p->facts.live_count),
 			    columns.blocks, true);
 		if (columns.largest)
-			style_cell(out, style, fmt_size(&a, p->largest), columns.largest, true);
+			style_cell(
+			    out, style, fmt_size(&a, p->facts.largest), columns.largest, true);
 		str_puts(out, "  ");
-		function_and_callsite(p, style, columns.name, out);
+		function_and_place(p, style, columns.name, out);
 		style_end(out);
 		if (!style->verbose)
 			continue;
@@ -189,7 +191,8 @@ void report_sites_text(
 	free(list);
 }
 
-void report_sites_json(const struct sites_view *v, struct str *out)
+void report_sites_json(
+    const struct sites_view *v, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 	size_t count;
@@ -218,14 +221,14 @@ void report_sites_json(const struct sites_view *v, struct str *out)
 		else
 			json_null(&j, "line");
 		json_u64(&j, "bytes", list[i].key);
-		json_u64(&j, "live_bytes", p->live_bytes);
-		json_u64(&j, "live_blocks", p->live_count);
-		json_u64(&j, "peak_bytes", p->peak_bytes);
-		json_u64(&j, "total_bytes", p->total_bytes);
-		json_u64(&j, "total_blocks", p->total_count);
-		json_u64(&j, "largest_bytes", p->largest);
+		json_u64(&j, "live_bytes", p->facts.live_bytes);
+		json_u64(&j, "live_blocks", p->facts.live_count);
+		json_u64(&j, "peak_bytes", p->facts.peak_bytes);
+		json_u64(&j, "total_bytes", p->facts.total_bytes);
+		json_u64(&j, "total_blocks", p->facts.total_count);
+		json_u64(&j, "largest_bytes", p->facts.largest);
 		json_bool(&j, "blocks_grow", p->size.grows);
-		json_bool(&j, "blocks_stay", p->keep.stays);
+		json_bool(&j, "blocks_stay", p->survivors.stays);
 		stack.count = frames(v, p, &stack.symbols);
 		report_stack_json(&j, "stack", &stack);
 		json_object_end(&j);

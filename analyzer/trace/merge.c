@@ -50,8 +50,8 @@ static inline void settle_top(struct trace *t)
 static bool is_release(const struct rec *rec)
 {
 	return rec->kind == TRACE_FREE || rec->kind == TRACE_TASK_END ||
-	       (rec->kind == REC_RICH &&
-		   (rec->rich->kind == TRACE_SPACE_FREE || rec->rich->kind == TRACE_SPACE_UNMAP));
+	       (rec->kind == REC_EXTENDED && (rec->extended->kind == TRACE_SPACE_FREE ||
+						 rec->extended->kind == TRACE_SPACE_UNMAP));
 }
 
 /* The place of a stream in the order: its next event, or the earliest that this can be. */
@@ -341,260 +341,20 @@ static int apply_task_end(struct trace *t, const struct rec *rec, struct event *
 	return 1;
 }
 
-static uint32_t narrow(uint64_t v)
+/* 1, or 0: this kind is no event. */
+static int apply_extended(struct trace *t, const struct rec *rec, struct event *out)
 {
-	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
-}
-
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
-/* A period that a checkpoint took the place of. */
-static void apply_period(struct trace *t, const uint64_t *f, struct event *out)
-{
-	struct trace_replaced *all = &t->counts.replaced;
-
-	out->u.period.begin_ns = clock_ns(&t->clock, f[0]);
-	if (out->u.period.begin_ns > out->time_ns)
-		out->u.period.begin_ns = out->time_ns;
-	all->trace_bytes = sum(all->trace_bytes, out->u.period.trace_bytes = f[1]);
-	all->acquired = sum(all->acquired, out->u.period.acquired = f[2]);
-	all->acquired_bytes = sum(all->acquired_bytes, out->u.period.acquired_bytes = f[3]);
-	all->released = sum(all->released, out->u.period.released = f[4]);
-	all->released_bytes = sum(all->released_bytes, out->u.period.released_bytes = f[5]);
-	out->u.period.most_bytes = f[6];
-	all->left_out = sum(all->left_out, out->u.period.left_out = f[7]);
-	all->periods++;
-}
-
-/* So many times the time of so many ticks, nanoseconds. */
-static uint64_t passed_ns(const struct trace *t, uint64_t ticks, uint64_t times)
-{
-	double ns = (double)ticks / (double)clock_ticks_of(&t->clock, 1000000000) * 1e9;
-
-	return ns * (double)times < 0x1p56 ? (uint64_t)(ns * (double)times) : 1ull << 56;
-}
-
-/* An event with a length: one case for each kind of the format. */
-static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
-{
-	struct rich *rich = rec->rich;
-	const uint64_t *f = rich->field;
-
 	put_event(t, out, EV_NOTICE, rec, rec->ticks);
-	t->rich = rich; /* freed with the next event */
+	t->extended = rec->extended; /* freed with the next event */
 	out->address = out->size = 0;
-	memset(&out->u, 0, sizeof(out->u));
-	out->levels = rich->levels;
-	out->level_count = rich->level_count;
-	switch ((enum trace_event_kind)rich->kind) {
-	case TRACE_MAP:
-		out->kind = EV_MAP;
-		out->address = f[0];
-		out->size = f[1];
-		out->u.map.prot = (uint32_t)f[2];
-		out->api = (uint8_t)f[3];
-		out->u.map.flags = (uint32_t)f[4];
-		out->u.map.backing = narrow(f[5]);
-		out->u.map.name = defs_string(&t->defs, f[6]);
-		out->u.map.offset = f[7];
-		return 1;
-	case TRACE_UNMAP:
-		out->kind = EV_UNMAP;
-		out->address = f[0];
-		out->size = f[1];
-		out->api = (uint8_t)f[2];
-		out->u.map.flags = (uint32_t)f[3];
-		return 1;
-	case TRACE_UNUNMAP:
-		out->kind = EV_UNUNMAP;
-		out->address = f[0];
-		out->size = f[1];
-		return 1;
-	case TRACE_ADVISE:
-		out->kind = EV_ADVISE;
-		out->address = f[0];
-		out->size = f[1];
-		out->u.advise.advice = narrow(f[2]);
-		return 1;
-	case TRACE_BRK:
-		out->kind = EV_BRK;
-		out->api = TRACE_API_BRK;
-		out->address = f[0] < f[1] ? f[0] : f[1];
-		out->size = f[0] < f[1] ? f[1] - f[0] : f[0] - f[1];
-		out->u.brk.old_end = f[0];
-		out->u.brk.new_end = f[1];
-		return 1;
-	case TRACE_FAILED:
-		out->kind = EV_FAILED;
-		out->space = narrow(f[0]);
-		out->api = (uint8_t)f[1];
-		out->u.failed.why = narrow(f[2]);
-		out->u.failed.result = (int32_t)f[3];
-		out->size = f[4];
-		out->u.failed.alignment = f[5];
-		out->u.failed.old_address = f[6];
-		out->u.failed.api = defs_string(&t->defs, rich->after[0]);
-		out->u.failed.label = defs_string(&t->defs, rich->after[1]);
-		out->u.failed.retry = narrow(rich->after[2]);
-		out->u.failed.flags = (uint32_t)rich->after[3];
-		return 1;
-	case TRACE_LEVEL:
-		out->kind = EV_LEVEL;
-		out->space = narrow(f[0]);
-		return 1;
-	case TRACE_LEVEL_OF:
-		out->kind = EV_LEVEL;
-		out->u.child.pid = narrow(f[0]);
-		out->space = narrow(rich->after[0]);
-		return 1;
-	case TRACE_THREAD_EXIT:
-		out->kind = EV_THREAD_EXIT;
-		return 1;
-	case TRACE_EXIT:
-		out->kind = EV_EXIT;
-		out->u.end.how = narrow(f[0]);
-		out->u.end.code = narrow(f[1]);
-		if (t->facts.end_how == TRACE_END_NONE &&
-		    (f[0] == TRACE_END_EXIT || f[0] == TRACE_END_EXEC)) {
-			t->facts.end_how = (uint32_t)f[0];
-			t->facts.end_code = narrow(f[1]);
-		}
-		return 1;
-	case TRACE_SIGNAL:
-		out->kind = EV_SIGNAL;
-		out->u.end.how = TRACE_END_SIGNAL;
-		out->u.end.code = narrow(f[0]);
-		out->address = f[2];
-		return 1;
-	case TRACE_FORK:
-		out->kind = EV_FORK;
-		out->u.child.pid = narrow(f[0]);
-		return 1;
-	case TRACE_NOTICE:
-		out->kind = EV_NOTICE;
-		out->u.notice.what = narrow(f[0]);
-		out->u.notice.value = f[1];
-		out->u.notice.mean = rich->after[0];
-		out->u.notice.exact_from = rich->after[1];
-		if (f[0] == TRACE_NOTICE_BUDGET)
-			t->facts.budget = true;
-		return 1;
-	case TRACE_CHILD_END:
-		out->kind = EV_CHILD_END;
-		out->u.child.pid = narrow(f[0]);
-		out->u.child.how = narrow(f[1]);
-		out->u.child.code = narrow(f[2]);
-		out->u.child.flags = (uint32_t)f[3];
-		return 1;
-	case TRACE_SPACE_ALLOC:
-		out->kind = EV_SPACE_ALLOC;
-		out->space = narrow(f[0]);
-		out->u.space.api = defs_string(&t->defs, f[1]);
-		out->address = f[2];
-		out->size = f[3];
-		out->u.space.stream = f[5];
-		out->u.space.context = f[6];
-		out->u.space.flags = (uint32_t)f[7];
-		out->u.space.label = defs_string(&t->defs, f[8]);
-		out->u.space.retry = narrow(f[9]);
-		return 1;
-	case TRACE_SPACE_FREE:
-		out->kind = EV_SPACE_FREE;
-		out->space = narrow(f[0]);
-		out->u.space.api = defs_string(&t->defs, f[1]);
-		out->address = f[2];
-		out->u.space.stream = f[3];
-		out->u.space.flags = (uint32_t)f[4];
-		out->u.space.label = defs_string(&t->defs, f[5]);
-		return 1;
-	case TRACE_SPACE_UNFREE:
-		out->kind = EV_SPACE_UNFREE;
-		out->space = narrow(f[0]);
-		out->address = f[1];
-		out->u.space.flags = (uint32_t)f[2];
-		return 1;
-	case TRACE_SPACE_MAP:
-		out->kind = EV_SPACE_MAP;
-		out->u.space.api = defs_string(&t->defs, f[0]);
-		out->address = f[1];
-		out->size = f[2];
-		out->u.space.offset = f[3];
-		out->u.space.handle = f[4];
-		return 1;
-	case TRACE_SPACE_UNMAP:
-		out->kind = EV_SPACE_UNMAP;
-		out->u.space.api = defs_string(&t->defs, f[0]);
-		out->address = f[1];
-		out->size = f[2];
-		return 1;
-	case TRACE_SPACE_UNUNMAP:
-		out->kind = EV_SPACE_UNUNMAP;
-		out->address = f[0];
-		out->size = f[1];
-		return 1;
-	case TRACE_SPACE_CLEAR:
-		out->kind = EV_SPACE_CLEAR;
-		out->space = narrow(f[0]);
-		out->u.space.api = defs_string(&t->defs, f[1]);
-		out->u.space.what = narrow(f[2]);
-		out->u.space.handle = f[3];
-		out->u.space.label = defs_string(&t->defs, f[4]);
-		return 1;
-	case TRACE_SPACE_CALL:
-		out->kind = EV_SPACE_CALL;
-		out->space = narrow(f[0]);
-		out->u.space.api = defs_string(&t->defs, f[1]);
-		out->u.space.handle = f[2];
-		out->u.space.offset = f[3];
-		out->u.space.result = (int32_t)f[4];
-		out->u.space.label = defs_string(&t->defs, rich->after[0]);
-		return 1;
-	case TRACE_MARK:
-		out->kind = EV_MARK;
-		out->u.mark.phase = narrow(f[0]);
-		out->u.mark.what = narrow(rich->after[0]);
-		out->u.mark.id = f[1];
-		out->u.mark.name = defs_string(&t->defs, f[2]);
-		out->u.mark.domain = defs_string(&t->defs, rich->after[2]);
-		out->u.mark.tokens = f[0] == TRACE_MARK_LENGTH ? rich->after[3] : 0;
-		return 1;
-	case TRACE_WENT:
-		out->kind = EV_WENT;
-		out->space = narrow(f[0]);
-		out->u.went.count = f[2];
-		out->u.went.bytes = f[3];
-		out->size = f[4];
-		out->u.went.life_ns = passed_ns(t, f[5], f[2]);
-		out->u.went.longest_ns = passed_ns(t, f[6], 1);
-		return 1;
-	case TRACE_CHECKPOINT:
-		out->kind = EV_CHECKPOINT;
-		apply_period(t, f, out);
-		return 1;
-	case TRACE_ALLOC:
-	case TRACE_ALLOC_EXPECTED:
-	case TRACE_FREE:
-	case TRACE_UNFREE:
-	case TRACE_TASK:
-	case TRACE_TASK_END:
-	case TRACE_EXTENDED:
-	case TRACE_SHARED_THREAD:
-	case TRACE_SAMPLED_ALLOC:
-	case TRACE_ALLOC_WIDE:
-	case TRACE_FREE_WIDE:
-		break; /* stream.c never hands these on */
-	}
-	return 0;
+	return extended_to_event(t, rec->extended, out);
 }
 
 /* What only tells how to read the others is no event. */
 static bool is_counted(const struct rec *rec)
 {
 	switch (rec->kind) {
-	case REC_GONE:
+	case REC_APPLIED:
 	case REC_UNKNOWN:
 	case TRACE_TASK:
 	case TRACE_TASK_END:
@@ -609,9 +369,9 @@ static void settle(struct trace *t)
 		live_recycle(&t->live, t->released);
 		t->released = NULL;
 	}
-	if (t->rich) {
-		free(t->rich);
-		t->rich = NULL;
+	if (t->extended) {
+		free(t->extended);
+		t->extended = NULL;
 	}
 }
 
@@ -697,8 +457,8 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 		case TRACE_TASK_END:
 			r = apply_task_end(t, rec, out);
 			break;
-		case REC_RICH:
-			r = apply_rich(t, rec, out);
+		case REC_EXTENDED:
+			r = apply_extended(t, rec, out);
 			break;
 		}
 		if (r < 0)

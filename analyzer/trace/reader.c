@@ -514,7 +514,7 @@ void trace_close(struct trace *t)
 		stream_fini(&t->streams[i]);
 	free(t->streams);
 	free(t->heap);
-	free(t->rich);
+	free(t->extended);
 	free(t->argv);
 	free(t->states);
 	vec_free(&t->threads);

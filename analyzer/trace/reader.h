@@ -99,7 +99,7 @@ struct trace {
 	bool over_live; /* the ALLOC at the head was found to be over a live block */
 	struct block *released; /* to be recycled at the next event */
 	struct block old; /* what out->old points at */
-	struct rich *rich; /* what out->levels points into */
+	struct extended *extended; /* of the latest event, whose levels point into it */
 
 	struct symbols *symbols;
 	struct outside outside;

@@ -50,8 +50,8 @@ static inline void take_in(struct stream *s)
 	struct rec *rec = &s->queue[s->tail];
 
 	if (__builtin_expect(rec->ticks < s->floor, 0)) {
-		if (rec->kind == REC_RICH)
-			free(rec->rich);
+		if (rec->kind == REC_EXTENDED)
+			free(rec->extended);
 		return;
 	}
 	if (rec->ticks < s->last_ticks)
@@ -337,120 +337,6 @@ static int close_chunk(struct stream *s, struct stream_context *ctx, bool whole)
 	return push_sides(s, UINT64_MAX);
 }
 
-/* How many fields each kind has after dt, and whether levels follow. */
-static int layout(uint64_t kind, bool *levels)
-{
-	*levels = false;
-	switch ((enum trace_event_kind)kind) {
-	case TRACE_MAP:
-		return 9;
-	case TRACE_UNMAP:
-		return 4;
-	case TRACE_UNUNMAP:
-		return 2;
-	case TRACE_ADVISE:
-		return 3;
-	case TRACE_BRK:
-		return 3;
-	case TRACE_FAILED:
-		*levels = true;
-		return 8;
-	case TRACE_LEVEL:
-	case TRACE_LEVEL_OF:
-		*levels = true;
-		return 1;
-	case TRACE_THREAD_EXIT:
-		return 0;
-	case TRACE_EXIT:
-		return 2;
-	case TRACE_SIGNAL:
-		return 3;
-	case TRACE_FORK:
-		return 1;
-	case TRACE_NOTICE:
-		return 2;
-	case TRACE_CHILD_END:
-		return 4;
-	case TRACE_SHARED_THREAD:
-		return 2;
-	case TRACE_ALLOC_WIDE:
-		return 4;
-	case TRACE_FREE_WIDE:
-		return 2;
-	case TRACE_SPACE_ALLOC:
-		return 10;
-	case TRACE_SPACE_FREE:
-		return 6;
-	case TRACE_SPACE_UNFREE:
-		return 3;
-	case TRACE_SPACE_MAP:
-		return 6;
-	case TRACE_SPACE_UNMAP:
-		return 3;
-	case TRACE_SPACE_UNUNMAP:
-		return 2;
-	case TRACE_SPACE_CLEAR:
-		return 5;
-	case TRACE_SPACE_CALL:
-		*levels = true;
-		return 6;
-	case TRACE_MARK:
-		return 3;
-	case TRACE_TASK:
-	case TRACE_TASK_END:
-		return 1;
-	case TRACE_SAMPLED_ALLOC:
-		return 5;
-	case TRACE_CHECKPOINT:
-		return 8;
-	case TRACE_WENT:
-		return 7;
-	case TRACE_ALLOC:
-	case TRACE_ALLOC_EXPECTED:
-	case TRACE_FREE:
-	case TRACE_UNFREE:
-	case TRACE_EXTENDED: /* never written with a length */
-		break;
-	}
-	return -1;
-}
-
-/* How many fields follow the levels, or those that the kind had at first. */
-static unsigned after_levels(uint64_t kind, const uint64_t *field)
-{
-	if (kind == TRACE_NOTICE)
-		return field[0] == TRACE_NOTICE_MODE || field[0] == TRACE_NOTICE_RATE ||
-			       field[0] == TRACE_NOTICE_THINNED
-			   ? 2
-			   : 0;
-	if (kind == TRACE_FAILED)
-		return field[2] == TRACE_FAIL_DEVICE || field[2] == TRACE_FAIL_FRAMEWORK ? 4 : 0;
-	if (kind == TRACE_MARK)
-		return field[0] == TRACE_MARK_LENGTH ? 4 : 3;
-	return kind == TRACE_SPACE_CALL || kind == TRACE_LEVEL_OF;
-}
-
-/* Which of its fields is a stack; -1: none. */
-static int stack_field(uint64_t kind)
-{
-	switch (kind) {
-	case TRACE_MAP:
-		return 8;
-	case TRACE_BRK:
-		return 2;
-	case TRACE_WENT:
-		return 1;
-	case TRACE_FAILED:
-		return 7;
-	case TRACE_SPACE_ALLOC:
-		return 4;
-	case TRACE_SPACE_MAP:
-	case TRACE_SPACE_CALL:
-		return 5;
-	}
-	return -1;
-}
-
 /* Neither so small a block nor so rare a sample that what it would stand for fits into no address
  * space: that is damage, and it stands for itself. */
 static bool believable(uint64_t size, uint64_t mean)
@@ -458,105 +344,98 @@ static bool believable(uint64_t size, uint64_t mean)
 	return size && mean < TRACE_SIZE_LIMIT;
 }
 
-/* Of an event of the host with a size: whether no address space has room for it. */
-static bool is_too_large(uint64_t kind, const uint64_t *field)
+/* A block or a mapping that no address space has room for. */
+static bool is_too_large(uint64_t kind, const union trace_fields *f)
 {
-	return (kind == TRACE_ALLOC_WIDE || kind == TRACE_SAMPLED_ALLOC || kind == TRACE_MAP) &&
-	       field[1] >= TRACE_SIZE_LIMIT;
+	return (kind == TRACE_ALLOC_WIDE && f->ALLOC_WIDE.size >= TRACE_SIZE_LIMIT) ||
+	       (kind == TRACE_SAMPLED_ALLOC && f->SAMPLED_ALLOC.size >= TRACE_SIZE_LIMIT) ||
+	       (kind == TRACE_MAP && f->MAP.length >= TRACE_SIZE_LIMIT);
+}
+
+/* Completes the record of a kind that has the fields of a compact one. False: it has others. */
+static bool is_simple(uint64_t kind, const union trace_fields *f, struct rec *rec)
+{
+	switch (kind) {
+	case TRACE_TASK:
+		rec->kind = TRACE_TASK;
+		rec->address = f->TASK.key;
+		return true;
+	case TRACE_TASK_END:
+		rec->kind = TRACE_TASK_END;
+		rec->address = f->TASK_END.key;
+		return true;
+	case TRACE_ALLOC_WIDE:
+		rec->kind = TRACE_ALLOC;
+		rec->address = f->ALLOC_WIDE.address;
+		rec->size = f->ALLOC_WIDE.size;
+		rec->api = f->ALLOC_WIDE.api & 7;
+		return true;
+	case TRACE_SAMPLED_ALLOC:
+		rec->kind = TRACE_ALLOC;
+		rec->address = f->SAMPLED_ALLOC.address;
+		rec->size = f->SAMPLED_ALLOC.size;
+		rec->mean =
+		    believable(rec->size, f->SAMPLED_ALLOC.mean) ? (float)f->SAMPLED_ALLOC.mean : 0;
+		rec->api = f->SAMPLED_ALLOC.api & 7;
+		return true;
+	case TRACE_FREE_WIDE:
+		rec->kind = TRACE_FREE;
+		rec->address = f->FREE_WIDE.address;
+		rec->realloc = f->FREE_WIDE.flags & TRACE_FREE_REALLOC >> 4;
+		return true;
+	}
+	return false;
 }
 
 /* An event with a length. 0; 1: it contradicts the format; negative errno. */
 static int decode_extended(
-    struct stream *s, struct stream_context *ctx, uint64_t kind, struct cursor *body)
+    struct stream *s, struct stream_context *ctx, uint64_t kind, struct cursor *c)
 {
-	struct rec rec = {.kind = REC_RICH};
-	uint64_t dt = cursor_varint(body), field[RICH_FIELDS], count = 0;
-	bool levels;
-	int fields = layout(kind, &levels), r;
+	const struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];
+	struct rec rec = {.kind = REC_EXTENDED};
+	uint64_t dt = cursor_varint(c);
+	struct extended_body body;
+	int r;
 
-	if ((kind == TRACE_CHECKPOINT || kind == TRACE_WENT) &&
-	    ctx->chunks[s->first + s->next - 1].type != TRACE_CHUNK_CHECKPOINT)
-		fields = -1; /* says nothing of what is there */
-	if (body->bad || dt > s->latest - s->ticks)
+	if (c->bad || dt > s->latest - s->ticks)
 		return 1;
 	s->ticks += dt;
 	rec.ticks = s->ticks;
-	if (fields < 0) {
-		ctx->unknown_records += !ctx->chunks[s->first + s->next - 1].checked;
+	/* Outside of a checkpoint these two say nothing about what is there. */
+	if (!extended_is_known(kind) || ((kind == TRACE_CHECKPOINT || kind == TRACE_WENT) &&
+					    chunk->type != TRACE_CHUNK_CHECKPOINT)) {
+		ctx->unknown_records += !chunk->checked;
 		rec.kind = REC_UNKNOWN;
 		goto out;
 	}
-	for (int i = 0; i < fields; i++)
-		field[i] = cursor_varint(body);
-	/* Of a mapping only where its file system has any. */
-	if (levels || (kind == TRACE_MAP && cursor_left(body)))
-		count = cursor_varint(body);
-	if (body->bad || count > cursor_left(body) / 2 || is_too_large(kind, field))
+	if (!extended_read(kind, c, &body) || is_too_large(kind, &body.fields))
 		return 1;
 	if (kind == TRACE_SHARED_THREAD) {
-		if (field[0] > UINT32_MAX || field[1] > UINT32_MAX)
+		const struct trace_SHARED_THREAD *f = &body.fields.SHARED_THREAD;
+
+		if (f->serial > UINT32_MAX || f->tid > UINT32_MAX)
 			return 1;
-		s->thread = ctx->thread_index(ctx->arg, (uint32_t)field[0], (uint32_t)field[1]);
+		s->thread = ctx->thread_index(ctx->arg, (uint32_t)f->serial, (uint32_t)f->tid);
 		return 0;
 	}
 	rec.thread = thread_of(s, ctx);
-	if (kind == TRACE_TASK || kind == TRACE_TASK_END) {
-		rec.kind = (uint8_t)kind;
-		rec.address = field[0];
-		goto out;
-	}
-	if (kind == TRACE_ALLOC_WIDE || kind == TRACE_FREE_WIDE || kind == TRACE_SAMPLED_ALLOC) {
+	if (!is_simple(kind, &body.fields, &rec)) {
+		rec.extended = extended_new(kind, &body);
+		if (!rec.extended)
+			return -ENOMEM;
+	} else if (rec.kind == TRACE_ALLOC || rec.kind == TRACE_FREE) {
 		if (ctx->skip_blocks)
 			return push_sides(s, rec.ticks);
-		rec.address = field[0];
 		live_prefetch_slot(ctx->live, rec.address);
-		if (kind == TRACE_ALLOC_WIDE) {
-			rec.kind = TRACE_ALLOC;
-			rec.size = field[1];
-			rec.stack = stack_of(ctx, field[2]);
-			rec.api = field[3] & 7;
-		} else if (kind == TRACE_SAMPLED_ALLOC) {
-			rec.kind = TRACE_ALLOC;
-			rec.size = field[1];
-			rec.mean = believable(field[1], field[2]) ? (float)field[2] : 0;
-			rec.stack = stack_of(ctx, field[3]);
-			rec.api = field[4] & 7;
-		} else {
-			rec.kind = TRACE_FREE;
-			rec.realloc = field[1] & TRACE_FREE_REALLOC >> 4;
-		}
-		goto out;
 	}
-	rec.rich = malloc(sizeof(*rec.rich) + count * sizeof(struct event_level));
-	if (!rec.rich)
-		return -ENOMEM;
-	*rec.rich = (struct rich){.kind = (uint16_t)kind, .level_count = (uint32_t)count};
-	memcpy(rec.rich->field, field, (size_t)fields * sizeof(field[0]));
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t key = cursor_varint(body);
-		rec.rich->levels[i].key = key > UINT32_MAX ? 0 : (uint32_t)key;
-		rec.rich->levels[i].value = cursor_varint(body);
-	}
-	/* Version 1.0 of LEVEL_OF ended with its levels, its reservation of MARK with the name, and
-	 * 2.0's notice of a mode with that. */
-	if ((kind != TRACE_LEVEL_OF && kind != TRACE_MARK && kind != TRACE_NOTICE) ||
-	    cursor_left(body))
-		for (unsigned i = 0, n = after_levels(kind, field); i < n; i++)
-			rec.rich->after[i] = cursor_varint(body);
-	if (body->bad) {
-		free(rec.rich);
-		return 1;
-	}
-	if (stack_field(kind) >= 0)
-		rec.stack = stack_of(ctx, field[stack_field(kind)]);
-	else if (kind == TRACE_MARK)
-		rec.stack = stack_of(ctx, rec.rich->after[1]);
+	if (body.has_stack)
+		rec.stack = stack_of(ctx, body.stack);
 out:
 	r = push_sides(s, rec.ticks);
 	if (!r)
 		r = push(s, &rec);
-	if (r && rec.kind == REC_RICH)
-		free(rec.rich);
+	if (r && rec.kind == REC_EXTENDED)
+		free(rec.extended);
 	return r;
 }
 
@@ -567,12 +446,11 @@ static int step_extended(struct stream *s, struct stream_context *ctx, struct er
 	uint64_t kind = cursor_varint(&c), length = cursor_varint(&c);
 	struct cursor body;
 	size_t head = (size_t)(c.p - (s->window + s->at));
-	bool levels;
 	int r;
 
 	if (c.bad || length > s->window_bytes - s->at - head + s->unread)
 		return 1;
-	if (layout(kind, &levels) < 0 && length > cursor_left(&c) && length > 16) {
+	if (!extended_is_known(kind) && length > cursor_left(&c) && length > 16) {
 		/* Of an unknown kind only dt is wanted: what follows is not collected. */
 		body = cursor_of(c.p, cursor_left(&c) < 16 ? cursor_left(&c) : 16);
 		r = decode_extended(s, ctx, kind, &body);
@@ -734,8 +612,8 @@ int stream_more(struct stream *s, struct stream_context *ctx, struct err *err)
 void stream_rewind(struct stream *s, const struct stream_context *ctx)
 {
 	for (; s->head < s->tail; s->head++)
-		if (s->queue[s->head].kind == REC_RICH)
-			free(s->queue[s->head].rich);
+		if (s->queue[s->head].kind == REC_EXTENDED)
+			free(s->queue[s->head].extended);
 	s->head = s->tail = 0;
 	s->next = 0;
 	s->in_chunk = false;
@@ -751,8 +629,8 @@ void stream_rewind(struct stream *s, const struct stream_context *ctx)
 void stream_fini(struct stream *s)
 {
 	for (; s->head < s->tail; s->head++)
-		if (s->queue[s->head].kind == REC_RICH)
-			free(s->queue[s->head].rich);
+		if (s->queue[s->head].kind == REC_EXTENDED)
+			free(s->queue[s->head].extended);
 	free(s->queue);
 	free(s->window);
 	free(s->expected);

@@ -11,6 +11,7 @@
 #include "trace/definitions/definitions.h"
 #include "trace/directory/source.h"
 #include "trace/event.h"
+#include "trace/extended.h"
 #include "trace/integrity/damage.h"
 #include "trace/integrity/gaps.h"
 #include "trace/live.h"
@@ -32,25 +33,14 @@ struct chunk {
 	bool checked; /* decoded once: checksum and tears are known */
 };
 
-/* The fields of an extended event, in the order of the document, after dt. */
-#define RICH_FIELDS 10
-#define RICH_AFTER 4
-struct rich {
-	uint16_t kind;
-	uint64_t field[RICH_FIELDS];
-	uint64_t after[RICH_AFTER]; /* those that follow the levels */
-	uint32_t level_count;
-	struct event_level levels[];
-};
-
 /* One decoded event. */
-#define REC_GONE 0u /* a release that was applied ahead of its turn */
+#define REC_APPLIED 0u /* a release that was applied ahead of its turn */
 #define REC_UNKNOWN 254u /* a kind of a newer version, or a reserved one */
 struct rec {
 	uint64_t ticks, address;
 	union {
 		uint64_t size;
-		struct rich *rich; /* kind REC_RICH; its owner frees it */
+		struct extended *extended; /* of REC_EXTENDED: its owner frees it */
 	};
 	uint32_t stack; /* canonical */
 	uint32_t thread; /* index into the trace's threads */
@@ -60,7 +50,7 @@ struct rec {
 	bool realloc; /* TRACE_FREE: the releasing half */
 	float mean; /* TRACE_ALLOC: as of struct block */
 };
-#define REC_RICH 255u
+#define REC_EXTENDED 255u
 
 /* What all streams of a file share. */
 struct stream_context {

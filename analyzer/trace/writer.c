@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trace/extended.h"
 #include "trace/integrity/checks.h"
 #include "trace/reader.h"
 #include "trace/xxh64.h"
@@ -128,7 +129,7 @@ static bool mark(struct trace_writer *w, struct map *taken, uint32_t id)
 	return !(*there)++;
 }
 
-static uint32_t string(struct trace_writer *w, const char *text)
+uint32_t writer_string(struct trace_writer *w, const char *text)
 {
 	uint32_t id = text ? intern_add(&w->strings, text, strlen(text)) : 0;
 
@@ -190,7 +191,7 @@ static void code(struct trace_writer *w, uint32_t id)
 	define(w, TRACE_DEF_CODE);
 }
 
-static uint32_t stack(struct trace_writer *w, uint32_t id)
+uint32_t writer_stack(struct trace_writer *w, uint32_t id)
 {
 	const struct frame *frames;
 	uint64_t before = 0;
@@ -255,7 +256,7 @@ static uint32_t parent_of(struct trace_writer *w, const char *name)
 	return 0;
 }
 
-static uint32_t space(struct trace_writer *w, uint32_t id)
+uint32_t writer_space(struct trace_writer *w, uint32_t id)
 {
 	const char *name = id ? trace_space(w->of, id) : NULL;
 
@@ -378,18 +379,30 @@ static struct writer_lane *lane_of(struct trace_writer *w, uint32_t thread, uint
 	return l;
 }
 
-/* dt, then what the caller put into `body` beforehand. */
-static void put_extended(struct writer_lane *l, uint64_t kind, uint64_t dt, const struct str *body)
+static void put_extended(struct writer_lane *l, uint64_t kind, const union trace_fields *f,
+    uint64_t dt, const struct event *e)
 {
-	struct str head = {0};
+	/* Only these two are written with the fields that came with a later minor version. */
+	unsigned count = extended_count(kind, f, kind == TRACE_LEVEL_OF || kind == TRACE_MARK);
+	const uint64_t *field = (const uint64_t *)f;
+	struct str body = {0};
 
-	put(&head, dt);
+	put(&body, dt);
+	for (unsigned i = 0; i < count; i++) {
+		put(&body, field[i]);
+		if ((trace_field_types[kind][i] & ~TRACE_FIELD_LATER) != TRACE_FIELD_LEVELS)
+			continue;
+		for (uint32_t n = 0; n < e->level_count; n++) {
+			put(&body, e->levels[n].key);
+			put(&body, e->levels[n].value);
+		}
+	}
 	str_putc(&l->body.bytes, TRACE_EXTENDED);
 	put(&l->body.bytes, kind);
-	put(&l->body.bytes, head.length + body->length);
-	str_add(&l->body.bytes, str_text(&head), head.length);
-	str_add(&l->body.bytes, str_text(body), body->length);
-	str_free(&head);
+	put(&l->body.bytes, body.length);
+	str_add(&l->body.bytes, str_text(&body), body.length);
+	l->body.bytes.failed |= body.failed;
+	str_free(&body);
 }
 
 static void put_compact(struct writer_lane *l, uint8_t tag, uint64_t dt, uint64_t address)
@@ -400,40 +413,29 @@ static void put_compact(struct writer_lane *l, uint8_t tag, uint64_t dt, uint64_
 	l->address = address;
 }
 
-static void put_levels(struct str *s, const struct event *e)
-{
-	put(s, e->level_count);
-	for (uint32_t i = 0; i < e->level_count; i++) {
-		put(s, e->levels[i].key);
-		put(s, e->levels[i].value);
-	}
-}
-
 /* False: it is no block of the host's. */
 static bool add_block(
     struct trace_writer *w, struct writer_lane *l, const struct event *e, uint64_t dt)
 {
 	bool wide = (e->address & 7) || (l->address & 7);
 	uint8_t moving = e->flags & EVENT_REALLOC ? TRACE_FREE_REALLOC : 0;
-	struct str body = {0};
+	union trace_fields f;
 	uint32_t id;
 
 	switch (e->kind) {
 	case EV_ALLOC:
-		id = stack(w, e->stack);
+		id = writer_stack(w, e->stack);
 		if (e->block && e->block->mean > 0) {
-			put(&body, e->address);
-			put(&body, e->size);
-			put(&body, (uint64_t)e->block->mean);
-			put(&body, id);
-			put(&body, e->api);
-			put_extended(l, TRACE_SAMPLED_ALLOC, dt, &body);
+			f.SAMPLED_ALLOC = (struct trace_SAMPLED_ALLOC){.address = e->address,
+			    .size = e->size,
+			    .mean = (uint64_t)e->block->mean,
+			    .stack = id,
+			    .api = e->api};
+			put_extended(l, TRACE_SAMPLED_ALLOC, &f, dt, e);
 		} else if (wide) {
-			put(&body, e->address);
-			put(&body, e->size);
-			put(&body, id);
-			put(&body, e->api);
-			put_extended(l, TRACE_ALLOC_WIDE, dt, &body);
+			f.ALLOC_WIDE = (struct trace_ALLOC_WIDE){
+			    .address = e->address, .size = e->size, .stack = id, .api = e->api};
+			put_extended(l, TRACE_ALLOC_WIDE, &f, dt, e);
 		} else {
 			uint8_t same = id == l->stack ? TRACE_ALLOC_SAME_STACK : 0;
 
@@ -445,195 +447,31 @@ static bool add_block(
 				put(&l->body.bytes, id);
 			l->stack = id;
 		}
-		break;
+		return true;
 	case EV_FREE:
 		if (wide) {
-			put(&body, e->address);
-			put(&body, moving >> 4);
-			put_extended(l, TRACE_FREE_WIDE, dt, &body);
+			f.FREE_WIDE =
+			    (struct trace_FREE_WIDE){.address = e->address, .flags = moving >> 4};
+			put_extended(l, TRACE_FREE_WIDE, &f, dt, e);
 		} else {
 			put_compact(l, TRACE_FREE | moving, dt, e->address);
 		}
-		break;
+		return true;
 	case EV_UNFREE:
-		/* Of an odd address there is no such record: whoever reads it does without. */
+		/* An odd address has no such record: readers do without. */
 		if (!wide)
 			put_compact(l, TRACE_UNFREE, dt, e->address);
-		break;
+		return true;
 	default:
 		return false;
 	}
-	str_free(&body);
-	return true;
-}
-
-/* The fields of an event with a length; its kind, or 0: it is none. */
-static uint64_t put_fields(struct trace_writer *w, struct str *s, const struct event *e)
-{
-	switch (e->kind) {
-	case EV_MAP:
-		put(s, e->address);
-		put(s, e->size);
-		put(s, e->u.map.prot);
-		put(s, e->api);
-		put(s, e->u.map.flags);
-		put(s, e->u.map.backing);
-		put(s, string(w, e->u.map.name));
-		put(s, e->u.map.offset);
-		put(s, stack(w, e->stack));
-		return TRACE_MAP;
-	case EV_UNMAP:
-		put(s, e->address);
-		put(s, e->size);
-		put(s, e->api);
-		put(s, e->u.map.flags);
-		return TRACE_UNMAP;
-	case EV_UNUNMAP:
-	case EV_SPACE_UNUNMAP:
-		put(s, e->address);
-		put(s, e->size);
-		return e->kind == EV_UNUNMAP ? TRACE_UNUNMAP : TRACE_SPACE_UNUNMAP;
-	case EV_ADVISE:
-		put(s, e->address);
-		put(s, e->size);
-		put(s, e->u.advise.advice);
-		return TRACE_ADVISE;
-	case EV_BRK:
-		put(s, e->u.brk.old_end);
-		put(s, e->u.brk.new_end);
-		put(s, stack(w, e->stack));
-		return TRACE_BRK;
-	case EV_FAILED:
-		put(s, space(w, e->space));
-		put(s, e->api);
-		put(s, e->u.failed.why);
-		put(s, (uint32_t)e->u.failed.result);
-		put(s, e->size);
-		put(s, e->u.failed.alignment);
-		put(s, e->u.failed.old_address);
-		put(s, stack(w, e->stack));
-		put_levels(s, e);
-		if (e->u.failed.why != TRACE_FAIL_ERRNO) {
-			put(s, string(w, e->u.failed.api));
-			put(s, string(w, e->u.failed.label));
-			put(s, e->u.failed.retry);
-			put(s, e->u.failed.flags);
-		}
-		return TRACE_FAILED;
-	case EV_LEVEL:
-		put(s, e->u.child.pid ? e->u.child.pid : space(w, e->space));
-		put_levels(s, e);
-		if (e->u.child.pid)
-			put(s, space(w, e->space));
-		return e->u.child.pid ? TRACE_LEVEL_OF : TRACE_LEVEL;
-	case EV_THREAD_EXIT:
-		return TRACE_THREAD_EXIT;
-	case EV_EXIT:
-		put(s, e->u.end.how);
-		put(s, e->u.end.code);
-		return TRACE_EXIT;
-	case EV_SIGNAL:
-		put(s, e->u.end.code);
-		put(s, 0);
-		put(s, e->address);
-		return TRACE_SIGNAL;
-	case EV_FORK:
-		put(s, e->u.child.pid);
-		return TRACE_FORK;
-	case EV_NOTICE:
-		put(s, e->u.notice.what);
-		put(s, e->u.notice.value);
-		return TRACE_NOTICE;
-	case EV_CHILD_END:
-		put(s, e->u.child.pid);
-		put(s, e->u.child.how);
-		put(s, e->u.child.code);
-		put(s, e->u.child.flags);
-		return TRACE_CHILD_END;
-	case EV_SPACE_ALLOC:
-		put(s, space(w, e->space));
-		put(s, string(w, e->u.space.api));
-		put(s, e->address);
-		put(s, e->size);
-		put(s, stack(w, e->stack));
-		put(s, e->u.space.stream);
-		put(s, e->u.space.context);
-		put(s, e->u.space.flags);
-		put(s, string(w, e->u.space.label));
-		put(s, e->u.space.retry);
-		return TRACE_SPACE_ALLOC;
-	case EV_SPACE_FREE:
-		put(s, space(w, e->space));
-		put(s, string(w, e->u.space.api));
-		put(s, e->address);
-		put(s, e->u.space.stream);
-		put(s, e->u.space.flags);
-		put(s, string(w, e->u.space.label));
-		return TRACE_SPACE_FREE;
-	case EV_SPACE_UNFREE:
-		put(s, space(w, e->space));
-		put(s, e->address);
-		put(s, e->u.space.flags);
-		return TRACE_SPACE_UNFREE;
-	case EV_SPACE_MAP:
-		put(s, string(w, e->u.space.api));
-		put(s, e->address);
-		put(s, e->size);
-		put(s, e->u.space.offset);
-		put(s, e->u.space.handle);
-		put(s, stack(w, e->stack));
-		return TRACE_SPACE_MAP;
-	case EV_SPACE_UNMAP:
-		put(s, string(w, e->u.space.api));
-		put(s, e->address);
-		put(s, e->size);
-		return TRACE_SPACE_UNMAP;
-	case EV_SPACE_CLEAR:
-		put(s, space(w, e->space));
-		put(s, string(w, e->u.space.api));
-		put(s, e->u.space.what);
-		put(s, e->u.space.handle);
-		put(s, string(w, e->u.space.label));
-		return TRACE_SPACE_CLEAR;
-	case EV_SPACE_CALL:
-		put(s, space(w, e->space));
-		put(s, string(w, e->u.space.api));
-		put(s, e->u.space.handle);
-		put(s, e->u.space.offset);
-		put(s, (uint32_t)e->u.space.result);
-		put(s, stack(w, e->stack));
-		put_levels(s, e);
-		put(s, string(w, e->u.space.label));
-		return TRACE_SPACE_CALL;
-	case EV_MARK:
-		put(s, e->u.mark.phase);
-		put(s, e->u.mark.id);
-		put(s, string(w, e->u.mark.name));
-		put(s, e->u.mark.what);
-		put(s, stack(w, e->stack));
-		put(s, string(w, e->u.mark.domain));
-		if (e->u.mark.phase == TRACE_MARK_LENGTH)
-			put(s, e->u.mark.tokens);
-		return TRACE_MARK;
-	case EV_TASK_END:
-		put(s, e->task);
-		return TRACE_TASK_END;
-	case EV_ALLOC:
-	case EV_FREE:
-	case EV_UNFREE:
-	case EV_OUTSIDE:
-	case EV_WENT:
-	case EV_CHECKPOINT: /* what was saved is all that there is */
-		break;
-	}
-	return 0;
 }
 
 int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *err)
 {
 	uint64_t ticks = w->of->facts.start_mono_ns + e->time_ns;
+	union trace_fields f;
 	struct writer_lane *l;
-	struct str body = {0};
 	uint64_t kind;
 
 	if (e->kind == EV_OUTSIDE || e->kind == EV_WENT || e->kind == EV_CHECKPOINT)
@@ -645,22 +483,20 @@ int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *
 	/* One that ends was begun, though nothing was done for it. */
 	if (l && (e->kind == EV_TASK_END ? mark(w, &w->tasks, e->task) : e->task != l->task)) {
 		mark(w, &w->tasks, e->task);
-		put(&body, e->task);
-		put_extended(l, TRACE_TASK, ticks - l->ticks, &body);
+		f.TASK.key = e->task;
+		put_extended(l, TRACE_TASK, &f, ticks - l->ticks, e);
 		l->ticks = ticks;
 		l->task = e->task;
-		str_clear(&body);
 	}
 	if (l && !add_block(w, l, e, ticks - l->ticks)) {
-		kind = put_fields(w, &body, e);
+		kind = extended_of_event(w, e, &f);
 		if (kind)
-			put_extended(l, kind, ticks - l->ticks, &body);
+			put_extended(l, kind, &f, ticks - l->ticks, e);
 	}
 	if (l)
 		l->ticks = ticks;
-	w->failed |= body.failed || (l && l->body.bytes.failed) || w->definitions.bytes.failed ||
-		     w->scratch.failed;
-	str_free(&body);
+	w->failed |=
+	    (l && l->body.bytes.failed) || w->definitions.bytes.failed || w->scratch.failed;
 	return w->failed ? err_set(err, -ENOMEM, "no memory for the trace to be written") : 0;
 }
 

@@ -28,4 +28,10 @@ int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *
  * err. */
 int trace_writer_save(struct trace_writer *w, const char *path, struct err *err);
 
+/* For extended.c: the id in the file of what an event names, which is defined there the first time.
+ * A text of NULL, and an id of 0, is 0. */
+uint32_t writer_string(struct trace_writer *w, const char *text);
+uint32_t writer_stack(struct trace_writer *w, uint32_t id);
+uint32_t writer_space(struct trace_writer *w, uint32_t id);
+
 #endif

@@ -222,7 +222,7 @@ struct coverage {
 	/* A checkpoint took the place of older events: of what came and went before, sums alone are
 	 * known. until_ns 0: none did. */
 	struct trace_checkpoint_facts checkpoint;
-	struct past past;
+	struct replaced past;
 	uint64_t brief_stacks, untold; /* as of struct trace_facts */
 	/* The sample was made coarser for --max-rate; 0: it was not. */
 	uint64_t coarser_times, coarsest_every, coarsest_exact_from;

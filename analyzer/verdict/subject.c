@@ -1,324 +1,411 @@
-/*
- * subject.c - of all processes of a set, the one that the report is about: who was refused memory
- * and never got over it, else who was killed, else the one that was started.
- */
+/* subject.c - see subject.h. Each phase is a function; judge() is their order. */
 #include "verdict/subject.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "model/space/space.h"
-#include "util/text/str.h"
+#include "model/callsite/open_call.h"
+#include "util/num.h"
+#include "util/progress.h"
+#include "verdict/device/device.h"
+#include "verdict/failure/cgroup_shares.h"
 #include "verdict/failure/failure.h"
-#include "verdict/failure/victim.h"
+#include "verdict/failure/kill.h"
 #include "verdict/failure/volume.h"
 #include "verdict/framework/framework_roles.h"
-#include "verdict/tree.h"
+#include "verdict/judge/coverage.h"
+#include "verdict/judge/decide.h"
+#include "verdict/judge/judge.h"
+#include "verdict/judge/rank.h"
+#include "verdict/ledger/arenas.h"
+#include "verdict/ledger/host_slack.h"
+#include "verdict/ledger/ledger.h"
+#include "verdict/request/flow.h"
+#include "verdict/request/waited.h"
+#include "verdict/wording/fixes.h"
+#include "verdict/wording/words.h"
 
-static const char *command_line(struct verdict_result *r, const struct trace_facts *f)
-{
-	struct str s = {0};
-	const char *text;
+#define PROGRESS_EVENTS 65536u
+/* A cause explains an end that nothing else explains when it made half of the growth: what explains
+ * less leaves more unexplained than not. */
+#define EXPLAINED_SHARE 0.5
 
-	for (size_t i = 0; f->argv && f->argv[i]; i++) {
-		if (i)
-			str_putc(&s, ' ');
-		str_puts(&s, f->argv[i]);
-	}
-	if (!s.length && f->exe)
-		str_puts(&s, f->exe);
-	text = s.failed ? NULL : arena_copy(&r->arena, str_text(&s), s.length);
-	str_free(&s);
-	return text ? text : "";
-}
-
-static void describe(struct verdict_result *r, struct process *p, struct feed feed,
-    const struct model *m, const struct supervised *s)
-{
-	const struct trace_facts *f = feed.facts(feed.self);
-	struct ending end = ending_of(m, f, s);
-	uint64_t last = f->last_ns > m->last_ns ? f->last_ns : m->last_ns;
-	struct timespec now;
-
-	/* It lived on after its last event, as long as somebody saw it. */
-	if (s && s->ended && s->ended_ns > last)
-		last = s->ended_ns;
-	if (end.how == END_RUNNING && clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
-		uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-
-		if (ns > f->start_mono_ns && ns - f->start_mono_ns > last)
-			last = ns - f->start_mono_ns;
-	}
-	*p = (struct process){.pid = f->pid,
-	    .ppid = f->ppid,
-	    .cmdline = command_line(r, f),
-	    .trace = f->path ? f->path : "",
-	    .events = m->events,
-	    .dropped = f->dropped_total + m->lost,
-	    .start_real_ns = f->start_real_ns,
-	    .seconds = (double)last / 1e9,
-	    .how = end.how,
-	    .code = end.code};
-}
-
-/* Higher: more likely what one asks about. */
-#define IMPORTANT 5
-static int importance(const struct model *m, const struct process *p, const struct trace_facts *f,
-    const struct supervised *s)
-{
-	bool bad =
-	    p->how == END_SIGNAL || (p->how == END_EXIT && p->code != 0) || p->how == END_UNKNOWN;
-
-	if (model_failure(m) || spaces_failure(m->spaces))
-		return bad ? IMPORTANT : 3;
-	if (p->how == END_SIGNAL && p->code == 9)
-		return 4;
-	if (p->how == END_SIGNAL && p->code == SIGBUS && m->shm.count)
-		return 4;
-	/* What was killed with it may be what the memory was in. */
-	if (p->how == END_UNKNOWN && s && supervised_killed_with(s, m->last_ns))
-		return 4;
-	if (p->how == END_UNKNOWN)
-		return volume_short(m) ? 3 : 2;
-	return f->root ? 1 : 0;
-}
-
-static int read_supervised(
-    const struct trace_set *set, const struct feed *feed, struct supervised *out, struct err *err)
-{
-	struct feed outside = feed_of_trace(set->supervisor);
-	const struct trace_facts *sf = outside.facts(outside.self), *f = feed->facts(feed->self);
-	struct supervised_of of = {.pid = f->pid,
-	    .shift_ns = (int64_t)(sf->start_mono_ns - f->start_mono_ns),
-	    .stack_each = supervised_stack_each(feed)};
-
-	return supervised_read(&outside, &of, out, err);
-}
-
-/* The one that the rest is about, while others are looked at. */
-struct choice {
-	struct verdict_result *r;
-	struct course **courses; /* of all processes so far */
-	bool *victims; /* of each: did the kernel's log name it? */
-	struct supervised *now, *best;
-	int importance;
-	uint64_t refused_ns;
+/*
+ * What the phases take for granted. Where the process ended badly and nothing was refused, the
+ * memory that grew may explain it: the phases run for HYPOTHESIS_GROWTH, and again for the next
+ * hypothesis as long as no cause explains the end.
+ */
+enum hypothesis {
+	HYPOTHESIS_NONE, /* the failure was seen, or the process ended well */
+	HYPOTHESIS_GROWTH, /* all that grew explains the end */
+	HYPOTHESIS_LATE_GROWTH, /* what grew in the second half of the run does */
 };
 
-/* Of equally important ones who was refused first: what came after may be its doing. */
-static bool is_better(const struct choice *c, int importance, uint64_t refused_ns, uint64_t peak)
-{
-	if (importance != c->importance)
-		return importance > c->importance;
-	if (refused_ns != c->refused_ns && refused_ns && c->refused_ns)
-		return refused_ns < c->refused_ns;
-	return peak > c->r->model->peak_bytes;
-}
+/* One process under judgement. */
+struct judging {
+	struct verdict_result *r;
+	struct feed feed; /* of r->model */
+	const struct trace_facts *facts;
+	const struct supervised *supervised; /* NULL: nobody watched it */
+	enum hypothesis hypothesis;
+	bool failed; /* it ran out of memory, by what was seen or by the hypothesis */
+	enum moment moment; /* that the result is about */
+	struct levels levels; /* at that moment */
+	uint64_t age_ns; /* by how much their sample of resident bytes is older */
+	struct scene_slack slack;
+	struct scene_work work; /* with r->volume */
+};
 
-static int read_process(struct choice *c, const struct trace_set *set, size_t i, struct err *err)
+int subject_model(struct feed feed, struct model **out, struct err *err)
 {
-	struct verdict_result *r = c->r;
-	struct feed feed = feed_of_trace(set->images[i]);
-	const struct supervised *s = set->supervisor ? c->now : NULL;
 	struct model *m;
-	uint64_t refused_ns;
-	int rc = subject_model(feed, &m, err), importance_now;
+	struct event e;
+	int rc = model_new(feed, &m, err);
 
 	if (rc)
 		return rc;
-	if (s)
-		rc = read_supervised(set, &feed, c->now, err);
-	if (!rc && !(c->courses[i] = course_new(m, s, set->images[i])))
-		rc = err_set(err, -ENOMEM, "no memory for the verdict");
-	if (rc) {
+	progress_begin("reading", feed.facts(feed.self)->event_bytes);
+	rc = feed.rewind(feed.self, err);
+	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
+		rc = model_apply(m, &e, err);
+		if (m->run.events % PROGRESS_EVENTS == 0 && feed.bytes_read)
+			progress_step(feed.bytes_read(feed.self));
+	}
+	progress_end();
+	if (rc < 0) {
 		model_free(m);
 		return rc;
 	}
-	describe(r, &r->tree.processes[i], feed, m, s);
-	r->tree.count++;
-	importance_now = c->victims[i]
-			     ? IMPORTANT
-			     : importance(m, &r->tree.processes[i], feed.facts(feed.self), s);
-	refused_ns = course_refused_ns(c->courses[i]);
-	if (r->model && !is_better(c, importance_now, refused_ns, m->peak_bytes)) {
-		model_free(m);
-		return 0;
+	model_finish(m);
+	feed_rest(&feed);
+	failure_settle(m);
+	*out = m;
+	return 0;
+}
+
+/* Nothing else was refused for which there is a limit that explains it, or killed. */
+static bool may_be_volume(const struct verdict_result *r)
+{
+	const struct failure *refused = model_failure(r->model);
+
+	return refused ? refused->api == TRACE_API_FALLOCATE
+		       : r->failure.kind == FAILURE_NONE && !r->kill.at_limit &&
+			     r->kill.counter != KILL_COUNTER_ROSE;
+}
+
+/* Other workers of the same pool, where the limit is theirs, too; in a cgroup they have no more
+ * than all others in it. */
+static struct scene_workers workers_of(const struct verdict_result *r, const struct levels *levels)
+{
+	struct scene_workers workers = r->tree.workers;
+
+	if (r->failure.limit == LIMIT_CGROUP && levels->known[TRACE_LEVEL_CG_ANON])
+		workers.bytes = num_least(workers.bytes, group_of(r->model, levels).others);
+	else if (r->failure.limit != LIMIT_SYSTEM && r->failure.limit != LIMIT_CGROUP)
+		workers = (struct scene_workers){0};
+	return workers;
+}
+
+/* What others hold of the memory that ran out. */
+static struct scene_others others_of(const struct verdict_result *r, const struct levels *levels)
+{
+	struct scene_others others = {.known = true};
+
+	if (r->volume)
+		others.bytes = volume_shares(r).files;
+	else
+		others = group_strangers(r->model, levels, &r->failure, r->tree.siblings);
+	others.workers = workers_of(r, levels);
+	return others;
+}
+
+static int recovered(struct verdict_result *r)
+{
+	const struct model *m = r->model;
+
+	r->recoveries.list = calloc(m->refusals.count + 1, sizeof(*r->recoveries.list));
+	if (!r->recoveries.list)
+		return -ENOMEM;
+	r->recoveries.total = m->refusals.bursts - (model_failure(m) != NULL);
+	for (size_t i = 0; i < m->refusals.count; i++) {
+		const struct failure *f = &m->refusals.list[i];
+		struct recovered *to = &r->recoveries.list[r->recoveries.count];
+
+		if (f == model_failure(m))
+			continue;
+		*to = (struct recovered){.time_ns = f->time_ns,
+		    .size = f->size,
+		    .count = f->count,
+		    .retried = f->retried};
+		if (f->stack)
+			to->stack.count =
+			    m->feed.symbols(m->feed.self, f->stack, &to->stack.symbols);
+		r->recoveries.count++;
 	}
-	model_free(r->model);
-	r->model = m;
-	r->trace = set->images[i];
-	r->tree.subject = i;
-	c->importance = importance_now;
-	c->refused_ns = refused_ns;
-	*c->best = *c->now;
 	return 0;
 }
 
-/* The rest is about that process, with how the other one failed. */
-static int move_to(struct choice *c, const struct trace_set *set, size_t to, uint64_t device,
-    const struct failure_view *failure, struct err *err)
+/* The failure as the process and the supervisor saw it, and the first hypothesis. */
+static int read_failure(struct judging *j, struct err *err)
 {
-	struct verdict_result *r = c->r;
-	struct feed feed = feed_of_trace(set->images[to]);
-	uint64_t from_ns = trace_facts(set->images[r->tree.subject])->start_mono_ns;
-	struct model *m;
-	int rc = set->supervisor ? read_supervised(set, &feed, c->best, err) : 0;
-
-	if (!rc)
-		rc = subject_model(feed, &m, err);
-	if (rc)
-		return rc;
-	model_free(r->model);
-	r->model = m;
-	r->trace = set->images[to];
-	r->tree.elsewhere.device = device;
-	r->tree.elsewhere.failure = *failure;
-	r->tree.elsewhere.failure.pid = r->tree.processes[r->tree.subject].pid;
-	r->tree.elsewhere.failure.time_ns =
-	    failure->time_ns + from_ns - trace_facts(set->images[to])->start_mono_ns;
-	r->tree.subject = to;
-	return 0;
-}
-
-/* Where a file system in memory is full: what the others have of it, and who it is that filled it.
- */
-static int read_volume(struct choice *c, const struct trace_set *set, struct err *err)
-{
-	struct verdict_result *r = c->r;
-	struct failure_view view = {0};
-	struct volume_tree tree;
-	bool presumed;
-	uint64_t device = volume_failed(r->model, r->model->feed.facts(r->model->feed.self),
-	    set->supervisor ? c->best : NULL, &view, &presumed);
+	struct verdict_result *r = j->r;
+	uint64_t device = r->tree.elsewhere.device, until_ns = UINT64_MAX;
+	bool ended_badly = false, presumed;
 	int rc;
 
-	if (!device)
-		return 0;
-	rc = volume_tree(set, r->tree.subject, device, view.time_ns, !presumed, &tree, err);
-	if (rc)
-		return rc;
-	r->tree.siblings_volume = tree.siblings;
-	return tree.holder == r->tree.subject ? 0
-					      : move_to(c, set, tree.holder, device, &view, err);
+	failure_read(r->model, j->facts, j->supervised, &r->failure);
+	kill_read(r->model, j->facts, j->supervised, r->tree.victim, &r->failure, &r->kill);
+	r->kill.at_limit = r->failure.kind == FAILURE_NONE && !r->kill.killed &&
+			   failure_at_limit(r->model, j->facts, j->supervised, &r->failure);
+	if (device) {
+		r->failure = r->tree.elsewhere.failure;
+		until_ns = r->failure.time_ns;
+	} else if (may_be_volume(r)) {
+		device =
+		    volume_failed(r->model, j->facts, j->supervised, &r->failure, &ended_badly);
+	}
+	if (device) {
+		r->kill = (struct kill_view){.at_limit = ended_badly};
+		rc = volume_enter(r, &j->feed, device, until_ns, err);
+		if (rc)
+			return rc;
+	}
+	presumed = r->kill.at_limit || (r->kill.killed && r->failure.kind == FAILURE_NONE);
+	j->hypothesis = presumed ? HYPOTHESIS_GROWTH : HYPOTHESIS_NONE;
+	j->failed = presumed || r->failure.kind != FAILURE_NONE;
+	j->moment = j->failed && !r->kill.at_limit ? failure_moment(r->model) : AT_PEAK;
+	return 0;
 }
 
-static int judge_set(struct choice *c, const struct trace_set *set, struct err *err)
+/* Where every byte of the limit was. `in_classes`: what the causes claim has rows of its own. */
+static int account(struct judging *j, bool in_classes)
 {
-	struct verdict_result *r = c->r;
-	int rc = 0;
+	struct verdict_result *r = j->r;
+	enum role *roles = framework_roles(r, r->model, r->callsites);
+	struct volume_shares shares = {0};
+	struct ledger_input in = {.model = r->model,
+	    .callsites = r->callsites,
+	    .failure = &r->failure,
+	    .levels = &j->levels,
+	    .age_ns = j->age_ns,
+	    .siblings = r->tree.siblings_live,
+	    .volume = &shares,
+	    .at = j->failed ? "failure" : "peak",
+	    .candidates = r->ranking.list,
+	    .candidate_count = in_classes && j->failed ? r->ranking.count : 0,
+	    .roles = roles};
+	int rc;
 
-	r->frameworks.knowledge = knowledge_open();
-	r->frameworks.frames =
-	    r->frameworks.knowledge ? framework_frames_new(r->frameworks.knowledge) : NULL;
-	if (!r->frameworks.frames)
-		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
-	/* Of several, which one it is about is not known before their events are read. */
-	if (set->count == 1) {
-		struct feed feed = feed_of_trace(set->images[0]);
-
-		framework_look_ahead(r->frameworks.frames, &feed);
-	}
-	for (size_t i = 0; i < set->count && !rc; i++)
-		rc = read_process(c, set, i, err);
-	if (rc)
-		return rc;
-	if (!r->model)
-		return err_set(
-		    err, -ENODATA, "%s: holds no process", set->path ? set->path : "the set");
-	rc = read_volume(c, set, err);
-	if (rc)
-		return rc;
-	r->tree.siblings = tree_siblings(c->courses, r->tree.count, r->tree.subject);
-	r->tree.siblings_live =
-	    tree_siblings_then(c->courses, r->tree.count, r->tree.subject, r->model->last_ns);
-	r->tree.workers =
-	    tree_workers(c->courses, r->tree.count, r->tree.subject, r->model->last_ns);
-	r->tree.victim = c->victims[r->tree.subject];
-	trace_set_damage(set, r->trace, &r->tree.damage);
-	rc =
-	    subject_judge(r, r->model->feed, set->supervisor ? c->best : NULL, r->tree.victim, err);
-	if (!rc && tree_settle(r, c->courses))
-		rc = err_set(err, -ENOMEM, "no memory for the processes");
+	if (r->volume)
+		shares = volume_shares(r);
+	rc = roles ? ledger_make(&in, &r->ledger) : -ENOMEM;
+	r->ledger.pid = j->facts->pid;
+	free(roles);
 	return rc;
 }
 
-int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hints,
-    struct verdict_result *out, struct err *err)
+/* What lived at the moment, at which call sites, and whose work it was. */
+static int read_moment(struct judging *j, struct err *err)
 {
-	struct verdict_result r = {0};
-	struct choice c = {.r = &r,
-	    .courses = calloc(set->count + 1, sizeof(*c.courses)),
-	    .victims = calloc(set->count + 1, sizeof(*c.victims)),
-	    .now = calloc(1, sizeof(*c.now)),
-	    .best = calloc(1, sizeof(*c.best))};
+	struct verdict_result *r = j->r;
 	int rc;
 
-	r.tree.processes = calloc(set->count + 1, sizeof(*r.tree.processes));
-	if (!r.tree.processes || !c.courses || !c.victims || !c.now || !c.best) {
-		rc = err_set(err, -ENOMEM, "no memory for the verdict");
-	} else {
-		victims_find(set, hints, c.victims);
-		rc = judge_set(&c, set, err);
-	}
-	for (size_t i = 0; c.courses && i < set->count; i++)
-		course_free(c.courses[i]);
-	free(c.courses);
-	free(c.victims);
-	free(c.now);
-	free(c.best);
-	if (rc) {
-		verdict_fini(&r);
+	if (!j->failed && !r->kill.at_limit)
+		failure_limits(r->model, j->supervised, &r->failure);
+	callsites_free(r->callsites);
+	r->callsites = NULL;
+	r->model->options.files_charged = r->failure.limit == LIMIT_AS	   ? FILES_ALL
+					  : r->failure.limit == LIMIT_DATA ? FILES_DATA
+									   : FILES_NONE;
+	rc = callsites_new(r->model, j->moment, &r->callsites, err);
+	if (rc)
 		return rc;
-	}
-	*out = r;
-	return 0;
+	arenas_mark(r->model, r->callsites);
+	if (j->failed)
+		rc = open_call_read(j->feed, r->callsites, err);
+	return rc ? rc : flow_read(r, j->feed, r->callsites, err);
 }
 
-static int judge_feed(
+/* What malloc holds free. It does not depend on what the causes claim, and they depend on it. */
+static int read_slack(struct judging *j, struct err *err)
+{
+	struct verdict_result *r = j->r;
+	int rc;
+
+	failure_levels(r->model, j->supervised, j->failed, model_failure(r->model) && j->failed,
+	    r->callsites->moment_ns, &j->levels, &j->age_ns);
+	rc = account(j, false);
+	j->slack = (struct scene_slack){0};
+	if (!rc && !r->volume)
+		rc = host_slack_read(&j->feed, r->model, r->callsites, &r->ledger, &j->slack);
+	if (!rc)
+		rc = flow_read_on(r, err);
+	if (!rc && r->volume)
+		rc = volume_work(r->volume, j->moment, &j->work, err);
+	return rc;
+}
+
+static struct scene_limit limit_of(const struct judging *j)
+{
+	const struct verdict_result *r = j->r;
+	const struct failure_view *f = &r->failure;
+	bool has_stacks = f->limit == LIMIT_AS || f->limit == LIMIT_DATA;
+
+	return (struct scene_limit){.bytes = f->limit_bytes,
+	    .usage = f->usage_bytes,
+	    .is_virtual = f->limit == LIMIT_AS,
+	    .stacks = has_stacks ? ledger_get(&r->ledger, "stacks") : 0,
+	    .threads = num_less(levels_value(&j->levels, TRACE_LEVEL_THREADS), 1)};
+}
+
+static uint64_t half_time(const struct model *m)
+{
+	return num_least(m->run.first_ns, m->run.last_ns) / 2 + m->run.last_ns / 2;
+}
+
+static int judge_host(struct judging *j, struct err *err)
+{
+	struct verdict_result *r = j->r;
+	uint64_t every;
+	struct scene scene = {.model = r->model,
+	    .callsites = r->callsites,
+	    .work = r->volume ? &j->work : NULL,
+	    .sampled = feed_number(&j->feed, "sampled.every", &every),
+	    .held = &r->flow.held,
+	    .end = {.failed = j->failed,
+		.presumed = j->hypothesis != HYPOTHESIS_NONE,
+		.refused = j->failed ? model_failure(r->model) : NULL,
+		.since_ns = j->hypothesis == HYPOTHESIS_LATE_GROWTH ? half_time(r->model) : 0},
+	    .limit = limit_of(j),
+	    .slack = j->slack,
+	    .others = others_of(r, &j->levels)};
+
+	return judge_scene(r, &scene, NULL, j->feed, err);
+}
+
+/* A cause whose shape is there explains the end: the third case of the rule in kill.c, and a
+ * refusal that nobody saw. */
+static bool is_explained(const struct verdict_result *r)
+{
+	const struct candidate *best = &r->ranking.list[0];
+
+	return (kill_grew(&r->kill) || r->kill.at_limit) && r->ranking.count && best->admissible &&
+	       best->confidence >= RANK_CONFIDENCE_MIN && best->share >= EXPLAINED_SHARE;
+}
+
+/* Is what ended the process no want of memory, though it was at its limit? OpenBLAS sends itself
+ * SIGINT when it gets no thread; but a person interrupts a process that works. And a full file
+ * system that others filled need not be why a process ended badly. */
+static bool is_other_end(const struct judging *j)
+{
+	const struct verdict_result *r = j->r;
+	struct ending end = ending_of(r->model, j->facts, j->supervised);
+	bool external =
+	    r->ranking.count && strcmp(r->ranking.list[0].finding.cause, "external") == 0;
+
+	if (r->volume && external)
+		return true;
+	return end.how == END_SIGNAL && end.code == SIGINT && r->ranking.count && !external;
+}
+
+/* Accept the hypothesis, or take the next one: then the phases run again. */
+static bool is_settled(struct judging *j)
+{
+	struct verdict_result *r = j->r;
+
+	if (j->hypothesis == HYPOTHESIS_NONE)
+		return true;
+	/* The kernel does not kill for what a process holds while memory is left, but what grew
+	 * late may have been about to fill it. */
+	if (j->hypothesis == HYPOTHESIS_GROWTH && !is_explained(r) &&
+	    kill_with_memory_left(&r->kill)) {
+		j->hypothesis = HYPOTHESIS_LATE_GROWTH;
+		return false;
+	}
+	j->hypothesis = HYPOTHESIS_NONE;
+	if (r->kill.at_limit && is_other_end(j))
+		r->kill.at_limit = false;
+	if (is_explained(r)) {
+		r->failure.kind = r->kill.at_limit ? FAILURE_HOST_ALLOC : kill_grew_kind(&r->kill);
+		if (!r->kill.at_limit)
+			r->failure.kill_evidence = kill_grew_evidence(&r->kill);
+		return true;
+	}
+	j->failed = false;
+	j->moment = AT_PEAK;
+	/* It ended badly, and the file system was full: that need not be why. */
+	if (r->volume) {
+		volume_leave(r, &j->feed);
+		r->kill.at_limit = false;
+	}
+	return false;
+}
+
+/* The verdict on the host, from its ranking. */
+static int conclude(struct judging *j, struct err *err)
+{
+	struct verdict_result *r = j->r;
+	const char *next;
+	int rc;
+
+	feed_rest(&j->feed);
+	coverage_read(r->volume ? r->volume->whole : r->model, r->callsites, j->facts, &j->levels,
+	    j->failed ? (struct ending){END_EXIT, 0} : ending_of(r->model, j->facts, j->supervised),
+	    &r->coverage, &next);
+	/* Resident bytes say nothing about a file system in memory. */
+	if (r->volume && !r->coverage.blurred)
+		r->coverage.gap = next = NULL;
+	decide(r, j->failed, next);
+	rc = account(j, true);
+	decide_what_ifs(r);
+	if (!rc)
+		rc = waited_read(r, j->feed, j->failed ? model_failure(r->model) : NULL, err);
+	if (!rc)
+		rc = recovered(r);
+	if (!rc)
+		fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
+	return rc;
+}
+
+static int judge(struct judging *j, struct err *err)
+{
+	struct verdict_result *r = j->r;
+	int rc = read_failure(j, err);
+
+	while (!rc) {
+		rc = read_moment(j, err);
+		if (!rc)
+			rc = read_slack(j, err);
+		if (!rc)
+			rc = judge_host(j, err);
+		if (rc || is_settled(j))
+			break;
+	}
+	if (!rc)
+		rc = conclude(j, err);
+	if (!rc)
+		rc = device_judge(r, j->feed, err);
+	if (rc)
+		return rc;
+	flow_settle(r);
+	if (!r->verdict.summary)
+		r->verdict.summary = words_summary(r);
+	return r->verdict.summary ? 0 : -ENOMEM;
+}
+
+int subject_judge(
     struct verdict_result *r, struct feed feed, const struct supervised *s, struct err *err)
 {
-	int rc;
+	struct judging *j = calloc(1, sizeof(*j));
+	int rc = -ENOMEM;
 
-	r->tree.processes = calloc(1, sizeof(*r->tree.processes));
-	if (!r->tree.processes)
-		return err_set(err, -ENOMEM, "no memory for the verdict");
-	rc = subject_model(feed, &r->model, err);
-	if (rc)
-		return rc;
-	describe(r, &r->tree.processes[0], feed, r->model, s);
-	r->tree.count = 1;
-	return subject_judge(r, feed, s, r->tree.victim, err);
-}
-
-int verdict_of_feed(struct feed feed, const struct supervised *supervised,
-    struct verdict_result *out, struct err *err)
-{
-	int rc;
-
-	memset(out, 0, sizeof(*out));
-	rc = judge_feed(out, feed, supervised, err);
-	if (rc)
-		verdict_fini(out);
-	return rc;
-}
-
-int verdict_again(const struct verdict_result *of, struct feed feed,
-    const struct supervised *supervised, struct verdict_result *out, struct err *err)
-{
-	int rc;
-
-	*out = (struct verdict_result){.frameworks.knowledge = of->frameworks.knowledge,
-	    .frameworks.frames = of->frameworks.frames,
-	    .frameworks.borrowed = true,
-	    .tree.victim = of->tree.victim,
-	    .tree.damage = of->tree.damage,
-	    .tree.siblings = of->tree.siblings,
-	    .tree.workers = of->tree.workers};
-	rc = judge_feed(out, feed, supervised, err);
-	if (rc)
-		verdict_fini(out);
-	return rc;
+	if (j) {
+		*j = (struct judging){
+		    .r = r, .feed = feed, .facts = feed.facts(feed.self), .supervised = s};
+		rc = judge(j, err);
+	}
+	free(j);
+	return rc == -ENOMEM ? err_set(err, rc, "no memory for the verdict") : rc;
 }

@@ -1,5 +1,6 @@
 /*
- * subject.h - inside verdict/: the steps for one process, and the choice of it among many.
+ * subject.h - one process, from its events to the verdict: model, failure, detectors, replay, rank,
+ * ledger, words.
  */
 #ifndef ANALYZER_VERDICT_SUBJECT_H
 #define ANALYZER_VERDICT_SUBJECT_H
@@ -7,11 +8,14 @@
 #include "verdict/failure/supervised.h"
 #include "verdict/result.h"
 
-/* One pass over the feed. */
+/* Build the model of a process in one pass over its feed. The caller frees *out. 0; negative errno
+ * with err. */
 int subject_model(struct feed feed, struct model **out, struct err *err);
-/* Everything but r->processes, from r->model. `victim`: the kernel's log says that its OOM killer
- * took the process. */
-int subject_judge(struct verdict_result *r, struct feed feed, const struct supervised *s,
-    bool victim, struct err *err);
+
+/* Judge the process of r->model, which `feed` is of, and fill the rest of *r. Before: r->tree (but
+ * for the processes' memory), r->frameworks, r->model. `supervised` may be NULL. 0; negative errno
+ * with err. */
+int subject_judge(struct verdict_result *r, struct feed feed, const struct supervised *supervised,
+    struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
-"""broken.py TICKETS - a help desk on AutoGen: one assistant works through the tickets of the night, and
-may read a ticket's log. It is never told to forget: each ticket is put before the model with all the
-tickets before it, their logs and their answers, until one prompt is too long."""
+"""broken.py TICKETS - a help desk on AutoGen: one assistant works through the tickets of the night,
+and may read a ticket's log. It is never told to forget: each ticket is put before the model with
+all the tickets before it, their logs and their answers, until one prompt is too long."""
 
 import asyncio
 import sys

@@ -1,6 +1,6 @@
-"""mended.py TICKETS - the same help desk, mended: the model is given the last few messages, the tool
-returns the end of the log, and after each ticket the assistant forgets it (a buffered context bounds
-what is sent, not what it keeps)."""
+"""mended.py TICKETS - the same help desk, mended: the model is given the last few messages, the
+tool returns the end of the log, and after each ticket the assistant forgets it (a buffered context
+bounds what is sent, not what it keeps)."""
 
 import asyncio
 import sys

@@ -1,6 +1,7 @@
-"""A stand-in for a language model: no weights, but the memory of one. For each request it keeps keys
-and values for every token of the prompt, as a transformer does, and lets go of them when it has
-answered. It looks up a ticket's log by the tool that it is given, and then answers at length."""
+"""A stand-in for a language model: no weights, but the memory of one. For each request it keeps
+keys and values for every token of the prompt, as a transformer does, and lets go of them when it
+has answered. It looks up a ticket's log by the tool that it is given, and then answers at
+length."""
 
 import json
 from array import array
@@ -21,7 +22,8 @@ class StandIn(ChatCompletionClient):
         if tools and not isinstance(messages[-1], FunctionExecutionResultMessage):
             ticket = [m.content for m in messages if isinstance(m, UserMessage)][-1]
             number = int("".join(c for c in ticket.partition(":")[0] if c.isdigit()))
-            content = [FunctionCall(id="1", name="read_log", arguments=json.dumps({"ticket": number}))]
+            content = [FunctionCall(id="1", name="read_log",
+                                    arguments=json.dumps({"ticket": number}))]
         else:
             content = f"({len(tokens)} tokens read, {len(cache) * 4 >> 20} MiB) " + SENTENCE * 20
         return CreateResult(finish_reason="stop" if isinstance(content, str) else "function_calls",

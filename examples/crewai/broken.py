@@ -1,6 +1,6 @@
-"""broken.py CUSTOMERS - letters to customers, written by a crew: one task a customer, all in one crew.
-CrewAI gives each task the outputs of all tasks before it as context, as nothing else is said; so each
-prompt holds all the letters written so far, until one is too long."""
+"""broken.py CUSTOMERS - letters to customers, written by a crew: one task a customer, all in one
+crew. CrewAI gives each task the outputs of all tasks before it as context, as nothing else is said;
+so each prompt holds all the letters written so far, until one is too long."""
 
 import sys
 

@@ -1,5 +1,5 @@
-"""mended.py CUSTOMERS - the same letters, mended: one crew of one task, used again for each customer by
-kickoff(inputs=...); no letter is put before the model with another."""
+"""mended.py CUSTOMERS - the same letters, mended: one crew of one task, used again for each
+customer by kickoff(inputs=...); no letter is put before the model with another."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""A stand-in for a language model: no weights, but the memory of one. For each request it keeps keys
-and values for every token of the prompt, as a transformer does, and lets go of them when it has
-answered."""
+"""A stand-in for a language model: no weights, but the memory of one. For each request it keeps
+keys and values for every token of the prompt, as a transformer does, and lets go of them when it
+has answered."""
 
 from array import array
 
@@ -20,7 +20,8 @@ class StandIn(BaseLLM):
             self._emit_call_started_event(messages, **whose)
             tokens = " ".join(m["content"] for m in messages).split()
             cache = self.prefill(tokens)
-            answer = (f"Thought: I now can give a great answer\nFinal Answer: ({len(tokens)} tokens read, "
+            answer = (f"Thought: I now can give a great answer\nFinal Answer: ({len(tokens)} "
+                      f"tokens read, "
                       f"{len(cache) * 4 >> 20} MiB) " + SENTENCE * 120)
             self._emit_call_completed_event(answer, LLMCallType.LLM_CALL, **whose)
         return answer

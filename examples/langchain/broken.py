@@ -1,5 +1,6 @@
 """A help desk with a memory: every turn of a conversation is put before the model again. Nothing
-ever leaves the history, so each prompt is longer than the last, and at some turn one is too long."""
+ever leaves the history, so each prompt is longer than the last, and at some turn one is too
+long."""
 
 import sys
 

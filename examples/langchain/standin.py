@@ -18,7 +18,8 @@ class StandIn(SimpleChatModel):
     def _call(self, messages, stop=None, run_manager=None, **kwargs):
         tokens = [word for m in messages for word in m.content.split()]
         cache = self.prefill(tokens)
-        return f"({len(tokens)} tokens read, {len(cache) * cache.itemsize >> 20} MiB) " + SENTENCE * 60
+        return (f"({len(tokens)} tokens read, {len(cache) * cache.itemsize >> 20} MiB) "
+                + SENTENCE * 60)
 
     def prefill(self, tokens):
         return array("f", bytes(4 * FLOATS_PER_TOKEN * len(tokens)))

@@ -1,5 +1,6 @@
-"""An intake of insurance claims: each claim is a thread of a graph and brings its documents along in the state.
-The checkpointer keeps the state after every step, of every claim, also of those that are long decided."""
+"""An intake of insurance claims: each claim is a thread of a graph and brings its documents along
+in the state. The checkpointer keeps the state after every step, of every claim, also of those that
+are long decided."""
 
 import signal
 import sys

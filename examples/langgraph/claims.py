@@ -1,6 +1,7 @@
 """What comes in, and what a language model would make of it."""
 
-PAGE = "On the night of the {day}th the storm took {count} tiles off the roof, and Mr Smith saw it. "
+PAGE = ("On the night of the {day}th the storm took {count} tiles off the roof, and Mr Smith saw "
+        "it. ")
 
 
 def claims(count):

@@ -1,5 +1,5 @@
-"""The same intake, mended: the state holds the name of a file in place of the documents, and a claim that is
-decided is deleted from the checkpointer."""
+"""The same intake, mended: the state holds the name of a file in place of the documents, and a
+claim that is decided is deleted from the checkpointer."""
 
 import os
 import signal

@@ -1,4 +1,5 @@
-"""client.py PORT - longer and longer requests, until one is not answered; then it stops the server."""
+"""client.py PORT - longer and longer requests, until one is not answered; then it stops the
+server."""
 import http.client
 import json
 import sys

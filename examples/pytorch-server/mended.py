@@ -1,5 +1,5 @@
-"""The same transformer, mended: the cache of all layers is made once, as long as a request may ever get,
-and holds keys and values alone. `longest` is what the server then lets a request ask for."""
+"""The same transformer, mended: the cache of all layers is made once, as long as a request may ever
+get, and holds keys and values alone. `longest` is what the server then lets a request ask for."""
 import torch
 from torch.nn import functional as F
 
@@ -24,7 +24,8 @@ class Transformer(model.Transformer):
 
     def __init__(self, width=1024, heads=16, **sizes):
         super().__init__(width=width, heads=heads, **sizes)
-        self.cache = [torch.empty(2, self.batch, heads, self.longest, width // heads, dtype=torch.half)
+        self.cache = [torch.empty(2, self.batch, heads, self.longest, width // heads,
+                                  dtype=torch.half)
                       for _ in self.blocks]
 
     def forward(self, tokens, past=None):

@@ -1,7 +1,7 @@
-"""server.py PORT MODEL - an inference server on the standard library: POST /generate {"batch", "prompt",
-"tokens"}, where `prompt` is the number of tokens in it. MODEL is the module it takes: `model`, or `mended`.
-A request for which there is no memory is answered with 507, one that is longer than the model allows with
-413, and the server goes on. GET /stop ends it."""
+"""server.py PORT MODEL - an inference server on the standard library: POST /generate {"batch",
+"prompt", "tokens"}, where `prompt` is the number of tokens in it. MODEL is the module it takes:
+`model`, or `mended`. A request for which there is no memory is answered with 507, one that is
+longer than the model allows with 413, and the server goes on. GET /stop ends it."""
 import importlib
 import json
 import sys
@@ -49,5 +49,6 @@ turn = threading.Lock()
 with torch.device("cuda"):
     model = importlib.import_module(sys.argv[2]).Transformer().half().eval()
 server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
-print(f"serving on port {server.server_port}, {torch.cuda.memory_allocated() >> 20} MiB taken", flush=True)
+print(f"serving on port {server.server_port}, {torch.cuda.memory_allocated() >> 20} MiB taken",
+      flush=True)
 server.serve_forever()

@@ -307,30 +307,21 @@ struct trace_def {
 
 /* The kinds of definitions and events, with fixed ids: see trace_kinds.def. */
 #define TRACE_DEF(id, NAME, meaning) TRACE_DEF_##NAME = id,
-#define TRACE_COMPACT(id, NAME, meaning)
-#define TRACE_KIND(id, NAME, meaning)
 enum trace_def_kind {
 #include "trace_kinds.def"
 };
-#undef TRACE_DEF
-#undef TRACE_COMPACT
-#undef TRACE_KIND
 
 /*
  * An event starts with a tag byte: the kind in the low four bits, flags in the high four. Kinds 1
  * to 14 are compact, their bodies are fixed for ever. Kind 15 says that a varint kind and a varint
  * length follow, then a body of that length; an unknown one is skipped.
  */
-#define TRACE_DEF(id, NAME, meaning)
 #define TRACE_COMPACT(id, NAME, meaning) TRACE_##NAME = id,
-#define TRACE_KIND(id, NAME, meaning) TRACE_##NAME = id,
+#define TRACE_KIND(id, NAME, KEEP, meaning, fields) TRACE_##NAME = id,
 enum trace_event_kind {
 	TRACE_EXTENDED = 15,
 #include "trace_kinds.def"
 };
-#undef TRACE_DEF
-#undef TRACE_COMPACT
-#undef TRACE_KIND
 
 #define TRACE_TAG_KIND 0x0f
 /* TRACE_ALLOC */

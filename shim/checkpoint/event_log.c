@@ -225,12 +225,6 @@ static struct event_log_record *claim(uint32_t units, struct segment **where)
 	return NULL;
 }
 
-static bool is_logged(enum trace_event_kind kind)
-{
-	return kind != TRACE_ALLOC_WIDE && kind != TRACE_FREE_WIDE && kind != TRACE_SAMPLED_ALLOC &&
-	       kind != TRACE_SHARED_THREAD;
-}
-
 static bool is_release(enum trace_event_kind kind)
 {
 	return kind == TRACE_SPACE_FREE || kind == TRACE_SPACE_UNMAP || kind == TRACE_UNMAP ||
@@ -243,7 +237,7 @@ void event_log_add(uint32_t serial, uint32_t tid, enum trace_event_kind kind, ui
 	struct event_log_record *r = NULL;
 	struct segment *where = NULL;
 
-	if (!is_logged(kind))
+	if (event_log_keep[kind] == EVENT_LOG_NEVER)
 		return;
 	/* the body of each event begins with dt */
 	while (length && (*body & 0x80)) {

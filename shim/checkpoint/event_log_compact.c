@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/merge_sort.h"
+#include "base/record_fields.h"
 #include "checkpoint/event_log.h"
 #include "checkpoint/freed_stats.h"
 #include "trace/space.h"
@@ -19,7 +20,6 @@
  * handles, reserved ranges; from TORCH on, each space of PyTorch by its id. */
 enum domain { NOWHERE, MAPS, DRIVER, HANDLES, SPACE_MAPS, RESERVED, TORCH };
 enum role { OTHER, OPENS, CLOSES };
-enum class { STATE, RING, SAMPLES, FAILURES, CALLS, ADVICE, CLASSES };
 
 #define LOOK_BACK 64u /* records, from what takes a release back to the release */
 #define STREAMS 128u
@@ -55,19 +55,10 @@ static struct event_log_record *record(const struct work *w, uint32_t i)
 						   (size_t)w->items[i].at * EVENT_LOG_UNIT);
 }
 
-/* Reads the first `n` fields of a body; missing ones are 0. */
-static void fields(const struct event_log_record *r, uint64_t *out, unsigned n)
+static unsigned fields(
+    const struct event_log_record *r, union trace_fields *out, struct level *levels, unsigned room)
 {
-	const uint8_t *p = r->body, *end = p + r->length;
-
-	for (unsigned i = 0; i < n; i++) {
-		out[i] = 0;
-		for (unsigned shift = 0; p < end && shift < 64; shift += 7) {
-			out[i] |= (uint64_t)(*p & 0x7f) << shift;
-			if (!(*p++ & 0x80))
-				break;
-		}
-	}
+	return fields_get(r->kind, r->body, r->body + r->length, out, levels, room);
 }
 
 static uint32_t *table_slot(struct work *w, uint32_t domain, uint64_t address)
@@ -231,94 +222,115 @@ static void link_remap(struct work *w, uint32_t i)
 	}
 }
 
+/* The kinds of two columns of trace_kinds.def, so that the compiler finds one without a case. */
+#define NONE(NAME)
+#define PAIRED_KIND(NAME) PAIRED_##NAME = TRACE_##NAME,
+#define VARIES_KIND(NAME) NONE(NAME)
+#define NEVER_KIND(NAME) NONE(NAME)
+#define STATE_KIND(NAME) NONE(NAME)
+#define RECENT_KIND(NAME) NONE(NAME)
+#define SAMPLE_KIND(NAME) NONE(NAME)
+#define FAILURE_KIND(NAME) NONE(NAME)
+#define CALL_KIND(NAME) NONE(NAME)
+#define ADVICE_KIND(NAME) NONE(NAME)
+enum paired_kind {
+#define TRACE_KIND(id, NAME, KEEP, meaning, fields) KEEP##_KIND(NAME)
+#include "whyoom/trace_kinds.def"
+};
+#undef PAIRED_KIND
+#undef VARIES_KIND
+#define PAIRED_KIND(NAME) NONE(NAME)
+#define VARIES_KIND(NAME) VARIES_##NAME = TRACE_##NAME,
+enum varying_kind {
+#define TRACE_KIND(id, NAME, KEEP, meaning, fields) KEEP##_KIND(NAME)
+#include "whyoom/trace_kinds.def"
+};
+
 static void pair(struct work *w, uint32_t i)
 {
 	const struct event_log_record *r = record(w, i);
-	struct item *it = &w->items[i];
-	uint64_t f[10];
+	struct item *it = &w->items[i], *h;
+	union trace_fields f;
 
-	switch (r->kind) {
-	case TRACE_SPACE_ALLOC:
-		fields(r, f, 10);
-		if (f[7] & TRACE_SPACE_HANDLE)
-			count_reference(w, i, f[2], 1, !(f[7] & TRACE_SPACE_REFERENCE));
+	if (event_log_keep[r->kind] != EVENT_LOG_PAIRED)
+		return;
+	fields(r, &f, NULL, 0);
+	switch ((enum paired_kind)r->kind) {
+	case PAIRED_SPACE_ALLOC:
+		if (f.SPACE_ALLOC.flags & TRACE_SPACE_HANDLE)
+			count_reference(w, i, f.SPACE_ALLOC.address, 1,
+			    !(f.SPACE_ALLOC.flags & TRACE_SPACE_REFERENCE));
 		else
-			add_opener(w, set_item(w, i, OPENS, domain_of(f[0], 0), f[2], 0));
+			add_opener(w, set_item(w, i, OPENS, domain_of(f.SPACE_ALLOC.space, 0),
+					  f.SPACE_ALLOC.address, 0));
 		break;
-	case TRACE_SPACE_FREE:
-		fields(r, f, 5);
-		if (f[4] & TRACE_SPACE_HANDLE)
-			count_reference(w, i, f[2], -1, false);
+	case PAIRED_SPACE_FREE:
+		if (f.SPACE_FREE.flags & TRACE_SPACE_HANDLE)
+			count_reference(w, i, f.SPACE_FREE.address, -1, false);
 		else
-			close_opener(w, i, domain_of(f[0], 0), f[2], 0);
+			close_opener(
+			    w, i, domain_of(f.SPACE_FREE.space, 0), f.SPACE_FREE.address, 0);
 		break;
-	case TRACE_SPACE_UNFREE:
-		fields(r, f, 3);
-		if (f[2] & TRACE_SPACE_HANDLE)
-			count_reference(w, i, f[1], 1, false);
+	case PAIRED_SPACE_UNFREE:
+		if (f.SPACE_UNFREE.flags & TRACE_SPACE_HANDLE)
+			count_reference(w, i, f.SPACE_UNFREE.address, 1, false);
 		else
-			undo_release(w, i, domain_of(f[0], 0), f[1]);
+			undo_release(
+			    w, i, domain_of(f.SPACE_UNFREE.space, 0), f.SPACE_UNFREE.address);
 		break;
-	case TRACE_SPACE_MAP: {
-		struct item *h;
-
-		fields(r, f, 5);
-		set_item(w, i, OPENS, SPACE_MAPS, f[1], f[2]);
-		h = opener(w, HANDLES, f[4]);
+	case PAIRED_SPACE_MAP:
+		set_item(w, i, OPENS, SPACE_MAPS, f.SPACE_MAP.address, f.SPACE_MAP.size);
+		h = opener(w, HANDLES, f.SPACE_MAP.handle);
 		if (h) {
 			h->mappings++;
 			it->link = (uint32_t)(h - w->items) + 1;
 		}
 		add_opener(w, it);
 		break;
-	}
-	case TRACE_SPACE_UNMAP:
-		fields(r, f, 3);
-		space_unmap(w, i, f[1], f[2]);
+	case PAIRED_SPACE_UNMAP:
+		space_unmap(w, i, f.SPACE_UNMAP.address, f.SPACE_UNMAP.size);
 		break;
-	case TRACE_SPACE_UNUNMAP:
-		fields(r, f, 1);
-		undo_release(w, i, SPACE_MAPS, f[0]);
+	case PAIRED_SPACE_UNUNMAP:
+		undo_release(w, i, SPACE_MAPS, f.SPACE_UNUNMAP.address);
 		break;
-	case TRACE_MAP:
-		fields(r, f, 5);
-		set_item(w, i, OPENS, MAPS, f[0], f[1]);
-		w->odd_maps |= (f[4] & TRACE_MAP_FIXED) != 0;
-		if (f[4] & TRACE_MAP_REMAP)
+	case PAIRED_MAP:
+		set_item(w, i, OPENS, MAPS, f.MAP.address, f.MAP.length);
+		w->odd_maps |= (f.MAP.flags & TRACE_MAP_FIXED) != 0;
+		if (f.MAP.flags & TRACE_MAP_REMAP)
 			link_remap(w, i);
 		add_opener(w, it);
 		break;
-	case TRACE_UNMAP:
-		fields(r, f, 4);
-		it->remap = f[3] & TRACE_UNMAP_REMAP;
-		close_opener(w, i, MAPS, f[0], f[1]);
+	case PAIRED_UNMAP:
+		it->remap = f.UNMAP.flags & TRACE_UNMAP_REMAP;
+		close_opener(w, i, MAPS, f.UNMAP.address, f.UNMAP.length);
 		break;
-	case TRACE_UNUNMAP:
-		fields(r, f, 1);
-		undo_release(w, i, MAPS, f[0]);
-		break;
-	default:
+	case PAIRED_UNUNMAP:
+		undo_release(w, i, MAPS, f.UNUNMAP.address);
 		break;
 	}
 }
 
-static enum class class_of(const struct event_log_record *r) {
-	uint64_t f[4];
+static enum event_log_keep class_of(const struct event_log_record *r)
+{
+	enum event_log_keep keep = event_log_keep[r->kind];
+	union trace_fields f;
 
-	fields(r, f, 4); switch (r->kind){
-		case TRACE_MARK : return f[3] == TRACE_MARK_PHASE ? STATE : RING;
-		case TRACE_NOTICE : return f[0] == TRACE_NOTICE_LOST || f[0] == TRACE_NOTICE_MODULES
-		    ? RING
-		    : STATE;
-		case TRACE_TASK : case TRACE_TASK_END : case TRACE_THREAD_EXIT : case
-		TRACE_FORK : return RING;
-		case TRACE_LEVEL : case TRACE_LEVEL_OF : return SAMPLES;
-		case TRACE_SPACE_CALL : /* without an entry point of the driver's: a sample */
-			return f[1] ? CALLS : SAMPLES;
-		case TRACE_FAILED : return FAILURES;
-		case TRACE_ADVISE : return ADVICE;
-		default : return STATE;
+	if (keep == EVENT_LOG_PAIRED)
+		return EVENT_LOG_STATE;
+	if (keep != EVENT_LOG_VARIES)
+		return keep;
+	fields(r, &f, NULL, 0);
+	switch ((enum varying_kind)r->kind) {
+	case VARIES_MARK:
+		return f.MARK.what == TRACE_MARK_PHASE ? EVENT_LOG_STATE : EVENT_LOG_RECENT;
+	case VARIES_NOTICE:
+		return f.NOTICE.what == TRACE_NOTICE_LOST || f.NOTICE.what == TRACE_NOTICE_MODULES
+			   ? EVENT_LOG_RECENT
+			   : EVENT_LOG_STATE;
+	case VARIES_SPACE_CALL: /* without an entry point of the driver's: a sample */
+		return f.SPACE_CALL.api ? EVENT_LOG_CALL : EVENT_LOG_SAMPLE;
 	}
+	return EVENT_LOG_STATE;
 }
 
 static uint32_t mask_for(uint32_t count)
@@ -403,13 +415,13 @@ static void count_followers(struct work *w)
 static void add_to_freed_stats(const struct work *w, uint32_t opened, uint32_t closed)
 {
 	const struct event_log_record *r = record(w, opened);
-	uint64_t f[5];
+	union trace_fields f;
 
 	if (r->kind != TRACE_SPACE_ALLOC)
 		return;
-	fields(r, f, 5);
-	freed_stats_add_space(
-	    (uint32_t)f[0], (uint32_t)f[4], f[3], r->ticks, record(w, closed)->ticks);
+	fields(r, &f, NULL, 0);
+	freed_stats_add_space((uint32_t)f.SPACE_ALLOC.space, (uint32_t)f.SPACE_ALLOC.stack,
+	    f.SPACE_ALLOC.size, r->ticks, record(w, closed)->ticks);
 }
 
 static void drop_settled_handle(struct work *w, struct item *h)
@@ -512,7 +524,7 @@ static void keep_partial_releases(struct work *w, uint32_t domain)
 			w->items[i].dead = false;
 }
 
-static uint32_t units_of(const struct work *w, enum class class)
+static uint32_t units_of(const struct work *w, enum event_log_keep class)
 {
 	uint32_t units = 0;
 
@@ -526,14 +538,18 @@ static uint32_t units_of(const struct work *w, enum class class)
  * allocator's account. */
 static uint64_t stream_of(const struct event_log_record *r)
 {
-	uint64_t f[2 + 2 * 24];
+	struct level levels[24];
 	bool account = false;
+	union trace_fields f;
+	unsigned count = fields(r, &f, levels, 24);
+	uint64_t subject = r->kind == TRACE_LEVEL      ? f.LEVEL.space
+			   : r->kind == TRACE_LEVEL_OF ? f.LEVEL_OF.pid
+						       : f.SPACE_CALL.space;
 
-	fields(r, f, sizeof(f) / sizeof(f[0]));
-	for (uint64_t i = 0; r->kind == TRACE_LEVEL && i < f[1] && i < 24; i++)
-		account |= f[2 + 2 * i] >= TRACE_LEVEL_MALLOC_ARENA &&
-			   f[2 + 2 * i] < TRACE_LEVEL_MALLOC_ARENA + 16;
-	return f[0] << 8 | r->kind << 1 | account;
+	for (unsigned i = 0; r->kind == TRACE_LEVEL && i < count; i++)
+		account |= levels[i].key >= TRACE_LEVEL_MALLOC_ARENA &&
+			   levels[i].key < TRACE_LEVEL_MALLOC_ARENA + 16;
+	return subject << 8 | r->kind << 1 | account;
 }
 
 static void sparsify_samples(struct work *w, uint32_t most)
@@ -550,7 +566,7 @@ static void sparsify_samples(struct work *w, uint32_t most)
 			uint64_t key;
 			uint32_t s = 0;
 
-			if (w->items[i].class != SAMPLES || w->items[i].dead)
+			if (w->items[i].class != EVENT_LOG_SAMPLE || w->items[i].dead)
 				continue;
 			key = stream_of(r);
 			while (s < streams && last[s].key != key)
@@ -564,7 +580,7 @@ static void sparsify_samples(struct work *w, uint32_t most)
 			last[s].ticks = r->ticks;
 			streams += s == streams;
 		}
-		if (units_of(w, SAMPLES) <= most)
+		if (units_of(w, EVENT_LOG_SAMPLE) <= most)
 			return;
 		w->k->pause = w->k->pause ? w->k->pause * 2 : tick_clock.ticks_100ms + 1;
 	} while (w->k->pause < 1ull << 60);
@@ -574,7 +590,7 @@ static void drop_record(struct work *w, uint32_t i, uint32_t *units)
 {
 	*units -= event_log_units(record(w, i)->length);
 	w->items[i].dead = true;
-	w->k->left_out += w->items[i].class != RING || record(w, i)->kind == TRACE_MARK;
+	w->k->left_out += w->items[i].class != EVENT_LOG_RECENT || record(w, i)->kind == TRACE_MARK;
 }
 
 /* Marks the latest TASK of each thread, which says what the thread runs now. */
@@ -595,12 +611,12 @@ static void mark_current_tasks(struct work *w, bool *spared)
 	}
 }
 
-static void drop_oldest(struct work *w, enum class class, uint32_t most)
+static void drop_oldest(struct work *w, enum event_log_keep class, uint32_t most)
 {
 	uint32_t units = units_of(w, class);
 	bool spared = false;
 
-	if (units > most && class == RING)
+	if (units > most && class == EVENT_LOG_RECENT)
 		mark_current_tasks(w, &spared);
 	for (uint32_t i = 0; i < w->count && units > most; i++)
 		if (w->items[i].class == class && !w->items[i].dead &&
@@ -609,7 +625,7 @@ static void drop_oldest(struct work *w, enum class class, uint32_t most)
 }
 
 /* Keeps the first and the last records. */
-static void drop_middle(struct work *w, enum class class, uint32_t most)
+static void drop_middle(struct work *w, enum event_log_keep class, uint32_t most)
 {
 	uint32_t units = units_of(w, class), first = 0;
 
@@ -628,13 +644,13 @@ static void apply_bounds(struct work *w)
 	uint32_t most = w->k->most, others = 0;
 
 	sparsify_samples(w, most / 4);
-	drop_oldest(w, RING, most / 8);
-	drop_oldest(w, ADVICE, most / 16);
-	drop_middle(w, FAILURES, most / 16);
-	drop_middle(w, CALLS, most / 16);
-	for (enum class c = STATE + 1; c < CLASSES; c++)
+	drop_oldest(w, EVENT_LOG_RECENT, most / 8);
+	drop_oldest(w, EVENT_LOG_ADVICE, most / 16);
+	drop_middle(w, EVENT_LOG_FAILURE, most / 16);
+	drop_middle(w, EVENT_LOG_CALL, most / 16);
+	for (enum event_log_keep c = EVENT_LOG_STATE + 1; c < EVENT_LOG_CLASSES; c++)
 		others += units_of(w, c);
-	drop_oldest(w, STATE, others < most ? most - others : 0);
+	drop_oldest(w, EVENT_LOG_STATE, others < most ? most - others : 0);
 }
 
 static void close_gaps(struct work *w)
@@ -679,7 +695,7 @@ void event_log_compact(struct event_log_compaction *k)
 	if (k->releases_lost) {
 		/* better no state than blocks that may be dead */
 		for (uint32_t i = 0; i < w.count; i++)
-			if (w.items[i].class == STATE && !w.items[i].dead)
+			if (w.items[i].class == EVENT_LOG_STATE && !w.items[i].dead)
 				drop_record(&w, i, &none);
 		k->releases_lost = false;
 	}

@@ -8,6 +8,26 @@
 #include <stdint.h>
 
 #include "base/scratch.h"
+#include "whyoom/trace_fields.h"
+
+/* What happens to records when there is too little room: see KEEP in trace_kinds.def. */
+enum event_log_keep {
+	EVENT_LOG_NEVER,
+	EVENT_LOG_STATE,
+	EVENT_LOG_RECENT,
+	EVENT_LOG_SAMPLE,
+	EVENT_LOG_FAILURE,
+	EVENT_LOG_CALL,
+	EVENT_LOG_ADVICE,
+	EVENT_LOG_CLASSES,
+	EVENT_LOG_PAIRED = EVENT_LOG_CLASSES,
+	EVENT_LOG_VARIES,
+};
+/* By enum trace_event_kind. */
+static const uint8_t event_log_keep[TRACE_KINDS] = {
+#define TRACE_KIND(id, NAME, KEEP, meaning, fields) [id] = EVENT_LOG_##KEEP,
+#include "whyoom/trace_kinds.def"
+};
 
 struct event_log_compaction {
 	struct scratch hold; /* working memory; free between calls */

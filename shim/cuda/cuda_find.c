@@ -301,7 +301,7 @@ static bool is_here(const struct dl_phdr_info *info)
 	return here;
 }
 
-bool cuda_modules_look(const struct dl_phdr_info *info)
+bool cuda_modules_visit(const struct dl_phdr_info *info)
 {
 	static const struct got_walk walk = {cuda_wanted, cuda_slot};
 	const char *path = info->dlpi_name ? info->dlpi_name : "";

@@ -29,7 +29,7 @@ void *cuda_by_symbol(const char *name, void *function);
 void *cuda_by_request(const char *name, int version, bool per_thread, void *function);
 
 /* A visitor (visit.h): the slots of modules are pointed to wrappers. */
-bool cuda_modules_look(const struct dl_phdr_info *info);
+bool cuda_modules_visit(const struct dl_phdr_info *info);
 
 /* In the child of a fork, when its trace is there: what was said is said again. */
 void cuda_find_forked(void);

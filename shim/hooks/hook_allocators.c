@@ -185,7 +185,7 @@ static bool find_real(const struct dl_phdr_info *info)
 	return more;
 }
 
-bool hook_allocators_look(const struct dl_phdr_info *info)
+bool hook_allocators_visit(const struct dl_phdr_info *info)
 {
 	if (find_real(info))
 		visit_again(VISIT_ALLOCATORS);

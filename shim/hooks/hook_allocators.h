@@ -10,6 +10,6 @@
 #include <stdbool.h>
 
 /* A visitor (visit.h). */
-bool hook_allocators_look(const struct dl_phdr_info *info);
+bool hook_allocators_visit(const struct dl_phdr_info *info);
 
 #endif

@@ -268,7 +268,6 @@ static void took_async(
 #define AFTER_TAKE_ASYNC(out, size, pool, stream) took_async(&c, OUT(out), size, pool, stream);
 
 #define BEFORE_GIVE_ASYNC(address, stream)                                                         \
-	unsigned flags_ = TRACE_SPACE_STREAM;                                                      \
 	if (c.outer) {                                                                             \
 		if (cuda_device_captures(WORD(stream)))                                            \
 			flags_ |= TRACE_SPACE_CAPTURED;                                            \
@@ -436,8 +435,9 @@ static void looked_up(enum cuda_id id, const void *caller, gpu_result result, co
 		enum { id_ = CUDA_##symbol, twin_ = TWIN_##stream };                               \
 		struct cuda_call c;                                                                \
 		gpu_result result;                                                                 \
+		unsigned flags_ = TRACE_SPACE_STREAM; /* of asynchronous releases */               \
                                                                                                    \
-		(void)twin_;                                                                       \
+		(void)twin_, (void)flags_;                                                         \
 		ENTER_##library(&c, (enum cuda_id)id_, STACK_START());                             \
 		BEFORE_##effect result = ((gpu_result(*) parameters)cuda_real[id_][n])arguments;   \
 		LEAVE_##library(result);                                                           \

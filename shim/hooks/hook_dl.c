@@ -21,7 +21,7 @@
 #include "python/python.h"
 #include "shim.h"
 #include "stack/modules.h"
-#include "stack/stack.h"
+#include "stack/unwind_system.h"
 #include "trace/definitions.h"
 
 /* There is, or may be, something to poll for: a dlopen that we could not await. */
@@ -45,7 +45,7 @@ static bool may_look(bool announced)
 		return true;
 	case LOADER_AS_BEFORE:
 		if (announced)
-			stack_modules_unchanged();
+			modules_change_abort();
 		break;
 	case LOADER_UNKNOWN:
 		if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
@@ -65,13 +65,13 @@ static bool look_deep(const struct dl_phdr_info *info)
 }
 
 static const struct visitor visitors[] = {
-    {VISIT_STACKS, modules_look},
-    {VISIT_ALLOCATORS, hook_allocators_look},
-    {VISIT_MALLOC, hook_malloc_look},
+    {VISIT_STACKS, modules_visit},
+    {VISIT_ALLOCATORS, hook_allocators_visit},
+    {VISIT_MALLOC, hook_malloc_visit},
     {VISIT_DEEPBIND, look_deep},
-    {VISIT_CUDA, cuda_modules_look},
-    {VISIT_TORCH, hook_torch_look},
-    {VISIT_PYTHON, python_look},
+    {VISIT_CUDA, cuda_modules_visit},
+    {VISIT_TORCH, hook_torch_visit},
+    {VISIT_PYTHON, python_visit},
 };
 #define VISITORS (sizeof(visitors) / sizeof(visitors[0]))
 
@@ -88,15 +88,21 @@ static void visited(bool done)
 {
 	static const struct python_services services = {stack_code_at, task_ended};
 
-	python_visited(&services);
+	python_after_visit(&services);
 	if (!done) /* modules that are still being loaded, for one: they are polled for */
 		__atomic_store_n(&jumped, true, __ATOMIC_RELAXED);
+}
+
+static void commit_change(void)
+{
+	unwind_system_load();
+	visited(modules_change_commit(visitors, VISITORS));
 }
 
 static void changed(void)
 {
 	if (listening() && may_look(true))
-		visited(stack_modules_changed(visitors, VISITORS));
+		commit_change();
 }
 
 void hook_dl_poll(void)
@@ -110,7 +116,7 @@ void hook_dl_poll(void)
 	if (!may_look(open))
 		return;
 	if (open)
-		visited(stack_modules_changed(visitors, VISITORS));
+		commit_change();
 	else
 		visited(visit_modules(visitors, VISITORS));
 }
@@ -155,11 +161,11 @@ __attribute__((used, visibility("hidden"))) void *hook_dlopen_before(
 	loader_changing();
 	/* a path is found without the caller's help, unless it names it with $ORIGIN */
 	if (strchr(name, '/') && !strchr(name, '$') && !visit_caller_matters(caller)) {
-		stack_modules_changing();
+		modules_change_begin();
 		return (void *)hook_dlopen;
 	}
 	if (!__atomic_exchange_n(&open_jump, true, __ATOMIC_ACQ_REL))
-		stack_modules_changing();
+		modules_change_begin();
 	note_mode(mode);
 	__atomic_store_n(&jumped, true, __ATOMIC_RELAXED);
 	return (void *)real.dlopen;
@@ -174,7 +180,7 @@ SHIM_EXPORT int dlclose(void *handle)
 	if (listening()) {
 		hook_dl_poll(); /* what came unseen, before it can go and another take its place */
 		loader_changing();
-		stack_modules_changing();
+		modules_change_begin();
 	}
 	rc = real.dlclose(handle);
 	saved = errno;

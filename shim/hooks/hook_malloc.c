@@ -362,7 +362,7 @@ static const struct got_hook hooks[] = {
 
 /* A program with an allocator of its own exports it in front of ours: libraries' calls are led to
  * us by their slots. The program's direct calls cannot be seen. */
-bool hook_malloc_look(const struct dl_phdr_info *info)
+bool hook_malloc_visit(const struct dl_phdr_info *info)
 {
 	return !symbols_program_owns || got_point(info, hooks, sizeof(hooks) / sizeof(hooks[0]));
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /* A visitor (visit.h), for a program with an allocator of its own. */
-bool hook_malloc_look(const struct dl_phdr_info *info);
+bool hook_malloc_visit(const struct dl_phdr_info *info);
 
 /* For one once some library was loaded with RTLD_DEEPBIND and so binds to the C library's own: its
  * slots, and those of what came with it, are pointed to ours. */

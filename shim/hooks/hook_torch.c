@@ -261,7 +261,7 @@ static void say(void)
 		definitions_info("torch.failures", failures);
 }
 
-bool hook_torch_look(const struct dl_phdr_info *info)
+bool hook_torch_visit(const struct dl_phdr_info *info)
 {
 	const char *conf;
 

@@ -10,7 +10,7 @@
 
 /* A visitor (visit.h): once PyTorch is there, the trace says whether its blocks are recorded, and
  * why not. */
-bool hook_torch_look(const struct dl_phdr_info *info);
+bool hook_torch_visit(const struct dl_phdr_info *info);
 
 /* In the child of a fork, when its trace is there: it is said again. */
 void hook_torch_forked(void);

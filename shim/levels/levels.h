@@ -8,12 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LEVELS_MAX 40
+#include "base/record_fields.h" /* struct level */
 
-struct level {
-	uint32_t key; /* enum trace_level */
-	uint64_t value;
-};
+#define LEVELS_MAX 40
 
 /* Find the cgroup and write the facts about limits. Once for each process, also after a fork. */
 void levels_init(void);

@@ -1,13 +1,13 @@
 /*
- * python.c - the calling thread's Python frames, outermost first, kept between calls so that what
- * did not change costs a comparison. docs/python-frames.md describes the layouts and rules.
+ * python.c - see python.h. Keeps the frames between calls, so that an unchanged frame costs only a
+ * comparison. docs/python-frames.md describes the layouts and rules.
  *
- * A walk goes inward-out along the interpreter's own links. As soon as it meets a frame that it
- * knows, it compares from there on with what it saw last time, link by link: an address alone says
- * nothing, since frames are made again at the same place. Every frame is compared at every call.
+ * A walk follows the interpreter's links outwards. From the first frame that it knows it compares
+ * link by link with the last walk, to the end: an address alone proves nothing, as the interpreter
+ * reuses frames.
  *
- * Must not: take the GIL, call anything of the interpreter but the accessors that only read, walk
- * where memory is released (a frame may be half gone then), use more than a little of the stack.
+ * Must not: take the GIL, call the interpreter except for read-only accessors, walk while memory is
+ * released (a frame may be half torn down), use more than a little of the stack.
  */
 #include "python/python.h"
 
@@ -28,28 +28,28 @@
 #define FIRST_FRAMES 128u
 #define MAP_SLOTS 1024u /* a power of two */
 #define NO_LASTI INT32_MIN
-/* In place of an id */
+/* special ids */
 #define NO_ID UINT32_MAX /* to be looked up */
 #define BOUNDARY_ID (UINT32_MAX - 1) /* between two evaluations, no Python code */
 
-/* One frame of the chain: what is compared at every call. code is the field as it is, with bit 0
- * set in 3.11 when the frame is the first of its evaluation. */
+/* A frame of the chain, as every call compares it. `code` is the raw field; in 3.11 bit 0 is set
+ * for the first frame of an evaluation. */
 struct link {
 	uintptr_t frame, code, instr;
 };
 
-/* And what follows from it. */
+/* What follows from a link. */
 struct info {
 	uint32_t id;
 	int32_t lasti;
-	uint32_t frames, runs; /* of the view, up to and with this one */
+	uint32_t frames, runs; /* of the view, up to and including this one */
 };
 
 struct python_walk {
-	struct link *links; /* outermost first; links[-1] is the end of the chain: frame 0 */
+	struct link *links; /* outermost first; links[-1].frame is 0, the end of the chain */
 	struct info *infos;
 	uint32_t count, room;
-	struct link *fresh; /* those met by this walk, innermost first */
+	struct link *fresh; /* new in this walk, innermost first */
 	struct info *fresh_infos;
 	struct python_frame *frames;
 	struct python_run *runs;
@@ -59,7 +59,7 @@ struct python_walk {
 	struct python_task task;
 	struct python_scratch scratch;
 	size_t bytes; /* of this struct's pages */
-	void *buffers; /* all the arrays: one mapping */
+	void *buffers; /* one mapping for all arrays */
 	size_t buffer_bytes;
 	uint32_t map[MAP_SLOTS]; /* hash of a frame's address -> its index, unless stale */
 };
@@ -71,7 +71,7 @@ static struct {
 	void *(*unchecked)(void);
 	int (*finalizing)(void);
 	uintptr_t eval, eval_end;
-	_Atomic uint32_t found; /* 0 not yet, 1 somebody is at it, 2 done */
+	_Atomic uint32_t found; /* 0: not yet, 1: a thread is setting it up, 2: done */
 	const char *refused;
 	char facts[160];
 } python;
@@ -81,6 +81,7 @@ _Atomic bool python_active_;
 static inline uintptr_t load(uintptr_t p, unsigned offset)
 {
 	uintptr_t v;
+
 	memcpy(&v, (const void *)(p + offset), sizeof v);
 	return v;
 }
@@ -88,6 +89,7 @@ static inline uintptr_t load(uintptr_t p, unsigned offset)
 static inline uint32_t load32(uintptr_t p, unsigned offset)
 {
 	uint32_t v;
+
 	memcpy(&v, (const void *)(p + offset), sizeof v);
 	return v;
 }
@@ -100,36 +102,41 @@ static inline bool plausible(uintptr_t p)
 /* ---- the own thread state ---- */
 
 /*
- * To 3.11 the accessor gives a thread's first state, also while it runs a sub-interpreter. Then the
- * holder of the GIL is taken if its creator is this thread. It may be freed while we look.
+ * Up to 3.11 the accessor returns a thread's first state even while it runs a sub-interpreter.
+ * Returns the state that holds the GIL if this thread created it. That state may be freed
+ * meanwhile, hence process_vm_readv().
  */
 static uintptr_t sub_interpreter_state(uintptr_t own, uintptr_t holder)
 {
 	uintptr_t head = load((uintptr_t)python.runtime, python.abi.interpreters), thread = 0;
+	struct iovec to, from;
+	long pid;
 
 	if (!holder || !plausible(head) || !load(head, 0))
 		return own;
-	struct iovec to = {&thread, sizeof thread};
-	struct iovec from = {(void *)(holder + python.abi.thread_id), sizeof thread};
-	long pid = sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	to = (struct iovec){&thread, sizeof thread};
+	from = (struct iovec){(void *)(holder + python.abi.thread_id), sizeof thread};
+	pid = sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	if (sys_call(SYS_process_vm_readv, pid, (long)&to, 1, (long)&from, 1, 0) != sizeof thread)
 		return own;
 	return thread == load(own, python.abi.thread_id) ? holder : own;
 }
 
-/* This thread's state, 0: no Python frames here and now. */
+/* Returns this thread's state; 0: it runs no Python now. */
 static inline uintptr_t own_state(void)
 {
+	uintptr_t own, holder;
+
 	if (python.abi.kind == PYTHON_SHIMS) {
-		/* Thread-local: the state that is attached, NULL without the GIL. */
-		uintptr_t own = (uintptr_t)python.unchecked();
+		/* thread-local: the attached state, NULL without the GIL */
+		own = (uintptr_t)python.unchecked();
 		if (own)
 			return own;
-		/* Another thread may be freeing states, and this one must not run any more. */
+		/* while finalising another thread may be freeing states */
 		return python.finalizing() ? 0 : (uintptr_t)python.gilstate();
 	}
-	uintptr_t own = (uintptr_t)python.gilstate();
-	uintptr_t holder = (uintptr_t)python.unchecked(); /* of the whole process */
+	own = (uintptr_t)python.gilstate();
+	holder = (uintptr_t)python.unchecked(); /* of the whole process */
 	if (!own || own == holder)
 		return own;
 	if (python.finalizing())
@@ -139,38 +146,45 @@ static inline uintptr_t own_state(void)
 
 /* ---- memory ---- */
 
-/* Moves an array to its place in the new mapping. */
-static void *moved(uint8_t **place, size_t bytes, const void *old, size_t old_bytes)
+/* Copies an array to *next, which advances by `bytes`. */
+static void *move_array(uint8_t **next, size_t bytes, const void *old, size_t old_bytes)
 {
-	void *p = *place;
+	void *p = *next;
 
 	if (old_bytes)
 		memcpy(p, old, old_bytes);
-	*place += bytes;
+	*next += bytes;
 	return p;
 }
 
-static bool make_room(struct python_walk *w, uint32_t wanted)
+static bool reserve_frames(struct python_walk *w, uint32_t wanted)
 {
 	uint32_t room = w->room ? w->room : FIRST_FRAMES;
+	void *old;
+	size_t links, infos, frames, runs, bytes;
+	uint32_t kept;
+	uint8_t *p;
+
 	while (room < wanted)
 		room *= 2;
-	size_t links = room * sizeof(struct link), infos = room * sizeof(struct info);
-	size_t frames = room * sizeof(struct python_frame), runs = room * sizeof(struct python_run);
-	size_t bytes = sizeof(struct link) + 2 * links + 2 * infos + frames + runs;
-	uint8_t *p = sys_pages(bytes);
+	links = room * sizeof(struct link);
+	infos = room * sizeof(struct info);
+	frames = room * sizeof(struct python_frame);
+	runs = room * sizeof(struct python_run);
+	bytes = sizeof(struct link) + 2 * links + 2 * infos + frames + runs;
+	p = sys_pages(bytes);
 	if (!p)
 		return false;
-	void *old = w->buffers;
-	uint32_t kept = old ? w->room : 0;
+	old = w->buffers;
+	kept = old ? w->room : 0;
 	w->buffers = p;
 	p += sizeof(struct link);
-	w->links = moved(&p, links, w->links, kept * sizeof(struct link));
-	w->fresh = moved(&p, links, w->fresh, kept * sizeof(struct link));
-	w->runs = moved(&p, runs, w->runs, w->run_count * sizeof(struct python_run));
-	w->frames = moved(&p, frames, w->frames, w->frame_count * sizeof(struct python_frame));
-	w->infos = moved(&p, infos, w->infos, kept * sizeof(struct info));
-	w->fresh_infos = moved(&p, infos, w->fresh_infos, kept * sizeof(struct info));
+	w->links = move_array(&p, links, w->links, kept * sizeof(struct link));
+	w->fresh = move_array(&p, links, w->fresh, kept * sizeof(struct link));
+	w->runs = move_array(&p, runs, w->runs, w->run_count * sizeof(struct python_run));
+	w->frames = move_array(&p, frames, w->frames, w->frame_count * sizeof(struct python_frame));
+	w->infos = move_array(&p, infos, w->infos, kept * sizeof(struct info));
+	w->fresh_infos = move_array(&p, infos, w->fresh_infos, kept * sizeof(struct info));
 	w->room = room;
 	if (old)
 		sys_pages_free(old, w->buffer_bytes);
@@ -181,10 +195,11 @@ static bool make_room(struct python_walk *w, uint32_t wanted)
 static struct python_walk *walk_new(void)
 {
 	struct python_walk *w = sys_pages(sizeof *w);
+
 	if (!w)
 		return NULL;
 	w->bytes = sizeof *w;
-	if (!make_room(w, FIRST_FRAMES)) {
+	if (!reserve_frames(w, FIRST_FRAMES)) {
 		sys_pages_free(w, w->bytes);
 		return NULL;
 	}
@@ -193,12 +208,12 @@ static struct python_walk *walk_new(void)
 
 /* ---- following the chain ---- */
 
-static inline uint32_t map_place(uintptr_t frame)
+static inline uint32_t map_slot(uintptr_t frame)
 {
 	return (uint32_t)((frame >> 3) * 0x9e3779b97f4a7c15ull >> 54) & (MAP_SLOTS - 1);
 }
 
-/* Offsets as locals: stores to our own arrays would make the compiler load them again. */
+/* Local copies of offsets, as the compiler would load globals again after each store. */
 struct layout {
 	uint16_t previous, code, instr, owner;
 };
@@ -212,6 +227,7 @@ static inline struct layout layout_now(void)
 static inline uintptr_t code_of(uintptr_t frame, struct layout l, enum python_kind kind)
 {
 	uintptr_t code = load(frame, l.code);
+
 	if (kind == PYTHON_ENTRIES)
 		code |= *(const uint8_t *)(frame + l.owner) != 0;
 	return code;
@@ -222,30 +238,30 @@ static inline uintptr_t instr_of(uintptr_t frame, struct layout l, enum python_k
 	return kind == PYTHON_OBJECTS ? load32(frame, l.instr) : load(frame, l.instr);
 }
 
-/* 3.14 keeps tags in the low bits, and so do we. */
+/* Strips the tags that 3.14 and we keep in the low bits. */
 static inline uintptr_t code_address(uintptr_t code)
 {
 	return code & ~(uintptr_t)7;
 }
 
-static inline bool boundary(uintptr_t frame, struct layout l, enum python_kind kind)
+static inline bool is_boundary(uintptr_t frame, struct layout l, enum python_kind kind)
 {
 	return kind == PYTHON_SHIMS && *(const uint8_t *)(frame + l.owner) >= PYTHON_OWNER_BOUNDARY;
 }
 
-/* Takes over what is new in a frame that was known; lowers *same if it shows. */
-static inline void renew(
+/* Reads a known frame again; lowers *same if the view changes. */
+static inline void refresh_frame(
     struct python_walk *w, uint32_t i, struct layout l, uint32_t *same, enum python_kind kind)
 {
 	struct link *link = &w->links[i];
 	struct info *info = &w->infos[i];
 	uintptr_t before = link->code;
-	bool was = info->id == BOUNDARY_ID, is = boundary(link->frame, l, kind);
+	bool was = info->id == BOUNDARY_ID, is = is_boundary(link->frame, l, kind);
 
 	link->code = code_of(link->frame, l, kind);
 	link->instr = instr_of(link->frame, l, kind);
 	if (was && is)
-		return; /* its fields mean nothing */
+		return; /* the fields of a boundary frame mean nothing */
 	if (was || is || before != link->code)
 		info->id = is ? BOUNDARY_ID : NO_ID;
 	info->lasti = NO_LASTI;
@@ -253,11 +269,11 @@ static inline void renew(
 }
 
 /*
- * Compares links[*at] and all outside it with the interpreter's frames, and lowers *same to the
- * outermost one that changed. True: they are the chain, to its end. False: links[*at] is the last
- * that belongs to it, and *next is what it goes on with.
+ * Compares links[*at] and all outer links with the interpreter's frames, and lowers *same to the
+ * outermost one that changed. True: they are the rest of the chain. False: the chain follows them
+ * up to links[*at] and then goes on with frame *next.
  */
-static inline __attribute__((always_inline)) bool compare(
+static inline __attribute__((always_inline)) bool compare_known(
     struct python_walk *w, uint32_t *at, uint32_t *same, uintptr_t *next, enum python_kind kind)
 {
 	const struct layout l = layout_now();
@@ -267,10 +283,11 @@ static inline __attribute__((always_inline)) bool compare(
 		const struct link *k = &links[i];
 		uintptr_t outer = load(k->frame, l.previous), code = code_of(k->frame, l, kind);
 		uintptr_t instr = instr_of(k->frame, l, kind);
+
 		if (__builtin_expect(
 			((code ^ k->code) | (instr ^ k->instr) | (outer ^ k[-1].frame)) != 0, 0)) {
 			if (code != k->code || instr != k->instr)
-				renew(w, i, l, same, kind);
+				refresh_frame(w, i, l, same, kind);
 			if (outer != k[-1].frame) {
 				*at = i;
 				*next = outer;
@@ -282,9 +299,9 @@ static inline __attribute__((always_inline)) bool compare(
 	}
 }
 
-/* Brings links up to date; *same: as many outermost ones as did not change. False: there are none,
- * or no memory; they are as before then, or none. */
-static inline __attribute__((always_inline)) bool follow(
+/* Brings links up to date; *same: how many outermost ones did not change. False: there are no
+ * frames, or no memory. */
+static inline __attribute__((always_inline)) bool follow_chain(
     struct python_walk *w, uintptr_t innermost, uint32_t *same, enum python_kind kind)
 {
 	const struct layout l = layout_now();
@@ -294,18 +311,20 @@ static inline __attribute__((always_inline)) bool follow(
 	*same = w->count;
 	w->cut = false;
 	while (frame) {
-		uint32_t at = limit && frame == w->links[limit - 1].frame
-				  ? limit - 1
-				  : w->map[map_place(frame)];
+		uint32_t at = limit && frame == w->links[limit - 1].frame ? limit - 1
+									  : w->map[map_slot(frame)];
+
 		if (at < limit && w->links[at].frame == frame) {
 			uint32_t top = at;
-			if (compare(w, &at, same, &frame, kind)) {
+			uint32_t n;
+
+			if (compare_known(w, &at, same, &frame, kind)) {
 				keep = top + 1;
 				break;
 			}
-			/* links[at..top] are of the chain, what lies outside them is not. */
-			uint32_t n = top - at + 1;
-			if (fresh + n > w->room && !make_room(w, fresh + n))
+			/* links[at..top] belong to the chain, the outer ones do not */
+			n = top - at + 1;
+			if (fresh + n > w->room && !reserve_frames(w, fresh + n))
 				goto no_memory;
 			for (uint32_t i = top + 1; i-- > at; fresh++) {
 				w->fresh[fresh] = w->links[i];
@@ -315,29 +334,29 @@ static inline __attribute__((always_inline)) bool follow(
 			continue;
 		}
 		if (!plausible(frame))
-			goto no_memory; /* nor sense */
+			goto no_memory; /* not a frame */
 		if (fresh >= PYTHON_FRAMES_MAX) {
 			w->cut = true;
 			break;
 		}
-		if (fresh + 1 > w->room && !make_room(w, fresh + 1))
+		if (fresh + 1 > w->room && !reserve_frames(w, fresh + 1))
 			goto no_memory;
 		w->fresh[fresh] =
 		    (struct link){frame, code_of(frame, l, kind), instr_of(frame, l, kind)};
 		w->fresh_infos[fresh++] = (struct info){
-		    .id = boundary(frame, l, kind) ? BOUNDARY_ID : NO_ID, .lasti = NO_LASTI};
+		    .id = is_boundary(frame, l, kind) ? BOUNDARY_ID : NO_ID, .lasti = NO_LASTI};
 		frame = load(frame, l.previous);
 	}
 	if (keep + fresh == 0)
 		return false;
-	if (keep + fresh > w->room && !make_room(w, keep + fresh))
+	if (keep + fresh > w->room && !reserve_frames(w, keep + fresh))
 		goto no_memory;
 	if (*same > keep)
 		*same = keep;
 	for (uint32_t i = keep, k = fresh; k-- > 0; i++) {
 		w->links[i] = w->fresh[k];
 		w->infos[i] = w->fresh_infos[k];
-		w->map[map_place(w->links[i].frame)] = i;
+		w->map[map_slot(w->links[i].frame)] = i;
 	}
 	w->count = keep + fresh;
 	return true;
@@ -352,15 +371,17 @@ no_memory:
 static int32_t lasti_of(uintptr_t code, uintptr_t instr)
 {
 	const struct python_abi *abi = &python.abi;
+	intptr_t i;
 
 	if (abi->kind == PYTHON_OBJECTS) {
-		int32_t i = (int32_t)(uint32_t)instr;
-		return i < 0 ? -1 : abi->minor == 10 ? i * 2 : i;
+		int32_t at = (int32_t)(uint32_t)instr;
+
+		return at < 0 ? -1 : abi->minor == 10 ? at * 2 : at;
 	}
-	intptr_t i = (intptr_t)(instr - (code + abi->code_instructions));
+	i = (intptr_t)(instr - (code + abi->code_instructions));
 	if (i < 0 || i > INT32_MAX / 2)
 		return -1;
-	/* Cells and free variables are set up before the first line is reached. */
+	/* setting up cells and free variables precedes the first line */
 	return i < 2 * (intptr_t)(int32_t)load32(code, abi->code_firsttraceable) ? -1 : (int32_t)i;
 }
 
@@ -371,8 +392,8 @@ static inline bool starts_run(const struct python_walk *w, uint32_t i, enum pyth
 	return kind == PYTHON_ENTRIES ? (w->links[i].code & 1) : w->infos[i - 1].id == BOUNDARY_ID;
 }
 
-/* Frames and runs of links[from..], those before stand. */
-static inline __attribute__((always_inline)) void rebuild(
+/* Makes the frames and runs of links[from..] anew. */
+static inline __attribute__((always_inline)) void rebuild_view(
     struct python_walk *w, uint32_t from, enum python_kind kind)
 {
 	uint32_t frames = from ? w->infos[from - 1].frames : 0;
@@ -383,14 +404,17 @@ static inline __attribute__((always_inline)) void rebuild(
 	for (uint32_t i = from; i < w->count; i++) {
 		const struct link *link = &w->links[i];
 		struct info *info = &w->infos[i];
+
 		if (info->id != BOUNDARY_ID) {
 			uintptr_t code = code_address(link->code);
+
 			if (info->id == NO_ID)
 				info->id = python_code_id(code, &w->scratch);
 			if (info->lasti == NO_LASTI)
 				info->lasti = info->id ? lasti_of(code, link->instr) : -1;
 			if (starts_run(w, i, kind)) {
 				bool anchored = kind == PYTHON_SHIMS && i;
+
 				w->runs[runs++] = (struct python_run){
 				    .anchor = anchored ? link[-1].frame : 0, .first = frames};
 			}
@@ -404,8 +428,9 @@ static inline __attribute__((always_inline)) void rebuild(
 	w->run_count = runs;
 }
 
-/* 3.10 and 3.11 keep a list of records on the C stack, one for each evaluation, innermost first;
- * the last one lies in the thread state. The number of outermost runs whose anchors stand. */
+/* Takes the anchors from the list of records that 3.10 and 3.11 keep on the C stack, one for each
+ * evaluation, innermost first; the last lies in the thread state. Returns how many outermost runs
+ * keep their anchors. */
 static uint32_t set_anchors(struct python_walk *w, uintptr_t state)
 {
 	const unsigned previous = python.abi.cframe_previous;
@@ -414,11 +439,13 @@ static uint32_t set_anchors(struct python_walk *w, uintptr_t state)
 	uint32_t same = w->run_count;
 
 	for (uint32_t r = w->run_count; r-- > 0;) {
+		uintptr_t outer;
+
 		if (__builtin_expect(record && record == runs[r].anchor, 1)) {
 			record = load(record, previous);
 			continue;
 		}
-		uintptr_t outer = plausible(record) ? load(record, previous) : 0;
+		outer = plausible(record) ? load(record, previous) : 0;
 		runs[r].anchor = plausible(outer) ? record : 0;
 		same = r;
 		record = runs[r].anchor ? outer : 0;
@@ -426,14 +453,16 @@ static uint32_t set_anchors(struct python_walk *w, uintptr_t state)
 	return same;
 }
 
-/* Some code object died: an address may mean another one now. */
+/* Looks the ids up again after a code object was freed: an address may be another object's now. */
 static void check_ids(struct python_walk *w, uint32_t *same)
 {
 	for (uint32_t i = w->count; i-- > 0;) {
 		struct info *info = &w->infos[i];
+		uint32_t id;
+
 		if (info->id == BOUNDARY_ID || info->id == NO_ID)
 			continue;
-		uint32_t id = python_code_id(code_address(w->links[i].code), &w->scratch);
+		id = python_code_id(code_address(w->links[i].code), &w->scratch);
 		if (id == info->id)
 			continue;
 		info->id = id;
@@ -443,8 +472,9 @@ static void check_ids(struct python_walk *w, uint32_t *same)
 	}
 }
 
-/* What the thread is working at. */
-static inline __attribute__((always_inline)) void see_task(struct python_walk *w, uintptr_t state)
+/* Updates the task that the thread runs. */
+static inline __attribute__((always_inline)) void update_task(
+    struct python_walk *w, uintptr_t state)
 {
 	uint32_t now = atomic_load_explicit(&python_task_state, memory_order_relaxed);
 	uintptr_t root = 0;
@@ -455,13 +485,13 @@ static inline __attribute__((always_inline)) void see_task(struct python_walk *w
 	python_task_now(&w->task, load(state, python.abi.thread_context), root, now);
 }
 
-static inline __attribute__((always_inline)) bool update(struct python_walk *w, uintptr_t state,
-    uintptr_t innermost, struct python_view *view, enum python_kind kind)
+static inline __attribute__((always_inline)) bool update_walk(struct python_walk *w,
+    uintptr_t state, uintptr_t innermost, struct python_view *view, enum python_kind kind)
 {
 	uint32_t old_count = w->count, old_runs = w->run_count, same;
 	uint32_t deaths = atomic_load_explicit(&python_code_deaths, memory_order_acquire);
 
-	if (!follow(w, innermost, &same, kind))
+	if (!follow_chain(w, innermost, &same, kind))
 		return false;
 	if (__builtin_expect(deaths != w->deaths || !python_code_watched(), 0)) {
 		check_ids(w, &same);
@@ -471,10 +501,12 @@ static inline __attribute__((always_inline)) bool update(struct python_walk *w, 
 	view->same = w->frame_count;
 	if (same < w->count || w->count != old_count) {
 		uint32_t runs = same ? w->infos[same - 1].runs : 0;
+		uint32_t end;
+
 		view->same = same ? w->infos[same - 1].frames : 0;
-		/* The run around the first change is another one, unless it ends there anyway. */
-		uint32_t end = runs ? w->runs[runs - 1].first + w->runs[runs - 1].count : 0;
-		rebuild(w, same, kind);
+		/* the run around the first change is a different one, unless it ends there */
+		end = runs ? w->runs[runs - 1].first + w->runs[runs - 1].count : 0;
+		rebuild_view(w, same, kind);
 		if (runs &&
 		    (end > view->same || w->runs[runs - 1].first + w->runs[runs - 1].count != end))
 			runs--;
@@ -482,6 +514,7 @@ static inline __attribute__((always_inline)) bool update(struct python_walk *w, 
 	}
 	if (python.abi.thread_cframe && kind != PYTHON_SHIMS) {
 		uint32_t anchored = set_anchors(w, state);
+
 		if (view->same_runs > anchored)
 			view->same_runs = anchored;
 	}
@@ -492,7 +525,7 @@ static inline __attribute__((always_inline)) bool update(struct python_walk *w, 
 	view->runs = w->runs;
 	view->run_count = w->run_count;
 	view->cut = w->cut;
-	see_task(w, state);
+	update_task(w, state);
 	view->task = &w->task;
 	return view->count != 0;
 }
@@ -500,41 +533,47 @@ static inline __attribute__((always_inline)) bool update(struct python_walk *w, 
 static bool __attribute__((noinline))
 walk_objects(struct python_walk *w, uintptr_t state, struct python_view *view)
 {
-	return update(w, state, load(state, python.abi.thread_frame), view, PYTHON_OBJECTS);
+	return update_walk(w, state, load(state, python.abi.thread_frame), view, PYTHON_OBJECTS);
 }
 
 static bool __attribute__((noinline))
 walk_entries(struct python_walk *w, uintptr_t state, struct python_view *view)
 {
 	uintptr_t record = load(state, python.abi.thread_cframe);
+
 	if (!plausible(record))
 		return false;
-	return update(w, state, load(record, python.abi.cframe_current), view, PYTHON_ENTRIES);
+	return update_walk(w, state, load(record, python.abi.cframe_current), view, PYTHON_ENTRIES);
 }
 
 static bool __attribute__((noinline))
 walk_shims(struct python_walk *w, uintptr_t state, struct python_view *view)
 {
 	uintptr_t innermost;
+
 	if (python.abi.thread_cframe) {
 		uintptr_t record = load(state, python.abi.thread_cframe);
+
 		if (!plausible(record))
 			return false;
 		innermost = load(record, python.abi.cframe_current);
 	} else {
 		innermost = load(state, python.abi.thread_frame);
 	}
-	return update(w, state, innermost, view, PYTHON_SHIMS);
+	return update_walk(w, state, innermost, view, PYTHON_SHIMS);
 }
 
 bool python_walk_now(struct python_walk **walk, struct python_view *view)
 {
+	struct python_walk *w;
+	uintptr_t state;
+
 	if (!atomic_load_explicit(&python_active_, memory_order_acquire))
 		return false;
-	uintptr_t state = own_state();
+	state = own_state();
 	if (!plausible(state))
 		return false;
-	struct python_walk *w = *walk;
+	w = *walk;
 	if (!w) {
 		w = *walk = walk_new();
 		if (!w)
@@ -574,7 +613,7 @@ static void find_symbols(struct python_symbols *s)
 		   symbols_find("_Py_INCREF_IncRefTotal");
 }
 
-static char *put(char *p, const char *end, const char *text)
+static char *append_text(char *p, const char *end, const char *text)
 {
 	while (*text && p < end)
 		*p++ = *text++;
@@ -582,48 +621,49 @@ static char *put(char *p, const char *end, const char *text)
 	return p;
 }
 
-static char *put_number(char *p, const char *end, uint32_t n)
+static char *append_number(char *p, const char *end, uint32_t n)
 {
 	char digits[12], *d = digits + sizeof digits;
+
 	*--d = 0;
 	do
 		*--d = (char)('0' + n % 10);
 	while (n /= 10);
-	return put(p, end, d);
+	return append_text(p, end, d);
 }
 
-/* "3.11.2", or "3.15.0: why frames are not recorded". */
-static void state_facts(void)
+/* Formats "3.11.2", or "3.15.0: why frames are not recorded". */
+static void format_facts(void)
 {
 	char *p = python.facts, *end = p + sizeof python.facts - 1;
 	uint32_t v = python.abi.version;
 
 	if (v) {
-		p = put_number(p, end, v >> 24);
-		p = put(p, end, ".");
-		p = put_number(p, end, v >> 16 & 255);
-		p = put(p, end, ".");
-		p = put_number(p, end, v >> 8 & 255);
+		p = append_number(p, end, v >> 24);
+		p = append_text(p, end, ".");
+		p = append_number(p, end, v >> 16 & 255);
+		p = append_text(p, end, ".");
+		p = append_number(p, end, v >> 8 & 255);
 	} else {
-		p = put(p, end, "unknown version");
+		p = append_text(p, end, "unknown version");
 	}
 	if (python.refused) {
-		p = put(p, end, ": ");
-		put(p, end, python.refused);
+		p = append_text(p, end, ": ");
+		append_text(p, end, python.refused);
 	}
 }
 
-void python_facts(void)
+void python_write_info(void)
 {
 	if (atomic_load_explicit(&python.found, memory_order_acquire) == 2)
 		definitions_info("python", python.facts);
 	if (python_active())
-		python_task_facts();
+		python_task_write_info();
 }
 
-static _Atomic bool noted; /* something was, and not made use of yet */
+static _Atomic bool visit_pending; /* a visit found a sign of Python that is not handled yet */
 
-bool python_look(const struct dl_phdr_info *info)
+bool python_visit(const struct dl_phdr_info *info)
 {
 	static const char *const signs[] = {"_PyRuntime", "PyInit__greenlet", "PyInit_greenlet"};
 	const uint32_t hashes[] = {
@@ -631,21 +671,22 @@ bool python_look(const struct dl_phdr_info *info)
 	void *found[3] = {NULL, NULL, NULL};
 
 	if (symbols_defined(info, signs, hashes, found, 3))
-		atomic_store_explicit(&noted, true, memory_order_release);
+		atomic_store_explicit(&visit_pending, true, memory_order_release);
 	return true;
 }
 
-void python_visited(const struct python_services *services)
+void python_after_visit(const struct python_services *services)
 {
 	struct python_symbols symbols = {0};
 	uintptr_t eval[2] = {0}, module[2] = {0};
 	uint32_t not_yet = 0;
+	bool off, force;
 
-	if (!atomic_load_explicit(&noted, memory_order_relaxed) ||
-	    !atomic_exchange_explicit(&noted, false, memory_order_acq_rel))
+	if (!atomic_load_explicit(&visit_pending, memory_order_relaxed) ||
+	    !atomic_exchange_explicit(&visit_pending, false, memory_order_acq_rel))
 		return;
 	if (python_active())
-		python_task_look();
+		python_task_find_greenlet();
 	if (atomic_load_explicit(&python.found, memory_order_acquire) || !options.stacks ||
 	    !atomic_compare_exchange_strong(&python.found, &not_yet, 1))
 		return;
@@ -654,12 +695,12 @@ void python_visited(const struct python_services *services)
 		atomic_store(&python.found, 0); /* may be loaded later */
 		return;
 	}
-	bool off = options.python && !strcmp(options.python, "off");
-	bool force = options.python && !strcmp(options.python, "force");
+	off = options.python && !strcmp(options.python, "off");
+	force = options.python && !strcmp(options.python, "force");
 	python.refused = python_abi_detect(&symbols, force, &python.abi);
 	if (!python.refused && off)
 		python.refused = "switched off";
-	state_facts();
+	format_facts();
 	if (!python.refused) {
 		python.runtime = symbols.runtime;
 		python.gilstate = symbols.gilstate;
@@ -677,10 +718,13 @@ void python_visited(const struct python_services *services)
 	}
 	atomic_store(&python_active_, !python.refused);
 	atomic_store_explicit(&python.found, 2, memory_order_release);
-	python_facts();
+	python_write_info();
 	if (python.refused && !off) {
 		char line[240], *end = line + sizeof line - 1;
-		put(put(put(line, end, "no Python frames: "), end, "Python "), end, python.facts);
+
+		append_text(
+		    append_text(append_text(line, end, "no Python frames: "), end, "Python "), end,
+		    python.facts);
 		sys_say(line);
 	}
 }
@@ -696,9 +740,9 @@ void python_fork_child(struct python_walk *own)
 {
 	uint32_t looking = 1;
 
-	/* who was did not come along */
+	/* the thread that was setting it up is not in the child */
 	if (atomic_compare_exchange_strong(&python.found, &looking, 0))
-		atomic_store(&noted, true);
+		atomic_store(&visit_pending, true);
 	python_code_fork_child();
 	if (own)
 		own->count = own->frame_count = own->run_count = 0;

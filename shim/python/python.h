@@ -1,6 +1,7 @@
 /*
- * python.h - the frames of the CPython interpreter on the calling thread, read with plain loads and
- * two exported accessor functions. Takes no GIL, allocates nothing from the host, runs no Python.
+ * python.h - reads the frames of the CPython interpreter on the calling thread, with plain loads
+ * and two exported accessor functions. Takes no GIL, allocates nothing from the host, runs no
+ * Python.
  */
 #ifndef SHIM_PYTHON_H
 #define SHIM_PYTHON_H
@@ -11,16 +12,16 @@
 #include <stdint.h>
 
 struct python_task;
-struct python_walk; /* per thread, made at first use */
+struct python_walk; /* per thread, allocated at first use */
 
 struct python_frame {
-	uint32_t code; /* id of a CODE definition, already written; 0: not known */
-	int32_t lasti; /* byte offset of the instruction, -1 not started */
+	uint32_t code; /* id of a CODE definition that is written; 0: unknown */
+	int32_t lasti; /* byte offset of the instruction; -1: not started */
 };
 
-/* Frames that one native frame of the interpreter runs. */
+/* The frames that one native frame of the interpreter runs. */
 struct python_run {
-	uintptr_t anchor; /* an address within that native frame, 0 where there is none (<= 3.9) */
+	uintptr_t anchor; /* an address within that native frame; 0: not known (<= 3.9) */
 	uint32_t first, count; /* of frames[], which is outermost first */
 };
 
@@ -29,16 +30,16 @@ struct python_view {
 	uint32_t count;
 	const struct python_run *runs; /* outermost first, covering all frames */
 	uint32_t run_count;
-	uint32_t same; /* this many outermost frames are as in this thread's previous view */
-	uint32_t same_runs; /* and as many runs, with all their frames, anchors included */
-	bool cut; /* more than PYTHON_FRAMES_MAX: these are the innermost */
+	uint32_t same; /* outermost frames that equal the thread's previous view */
+	uint32_t same_runs; /* outermost runs that do, with their frames and anchors */
+	bool cut; /* there are more than PYTHON_FRAMES_MAX; these are the innermost */
 	const struct python_task *task; /* see python_task.h */
 };
 
 #define PYTHON_FRAMES_MAX 65536u
 
-/* A visitor (visit.h): takes note of an interpreter, or of what changes its ways. */
-bool python_look(const struct dl_phdr_info *info);
+/* A visitor (visit.h): notes that a module brings an interpreter or greenlet. */
+bool python_visit(const struct dl_phdr_info *info);
 
 /* What python/ needs of folders above it. */
 struct python_services {
@@ -49,8 +50,9 @@ struct python_services {
 	void (*task_ended)(uintptr_t key, const void *caller);
 };
 
-/* After a visit: makes use of what was noted since the last time. `services` stays valid. */
-void python_visited(const struct python_services *services);
+/* Starts reading frames if visits since the last call noted an interpreter. `services` stays valid.
+ */
+void python_after_visit(const struct python_services *services);
 
 extern _Atomic bool python_active_ __attribute__((visibility("hidden")));
 
@@ -59,19 +61,21 @@ static inline bool python_active(void)
 	return atomic_load_explicit(&python_active_, memory_order_acquire);
 }
 
-/* The INFO "python": its version, and why its frames are not recorded if so. Written by
- * python_visited() when it finds one, again for the trace of a fork's child. */
-void python_facts(void);
+/* Writes the INFO "python": the interpreter's version and, if its frames are not recorded, why.
+ * python_after_visit() calls it; call it again for the trace of a fork's child. */
+void python_write_info(void);
 
-/* Is pc inside the interpreter's evaluation function (where that is known)? For versions whose
- * runs have no anchors. */
+/* Says whether pc is inside the interpreter's evaluation function, as far as that is known. For
+ * versions whose runs have no anchors. */
 bool python_is_eval(uintptr_t pc);
 
-/* False: no Python frames on this thread now (no interpreter, foreign thread, finalising). The
- * view is valid until this thread's next call. */
+/* Reads the thread's frames. False: there are none (no interpreter, foreign thread, finalising).
+ * The view is valid until this thread's next call. Must not be called while memory is released. */
 bool python_walk_now(struct python_walk **walk, struct python_view *view);
 
-void python_fork_child(struct python_walk *own); /* code ids start afresh */
+/* Starts code ids afresh, in the child of a fork. */
+void python_fork_child(struct python_walk *own);
+/* Frees the thread's walk; *walk becomes NULL. */
 void python_thread_end(struct python_walk **walk);
 
 #endif

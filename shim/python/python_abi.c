@@ -1,8 +1,8 @@
 /*
- * python_abi.c - the layout table, and its check against the running interpreter. The table was
- * taken from the public headers of each version; docs/python-frames.md explains the columns.
+ * python_abi.c - the layout table, and its check against the running interpreter. The table comes
+ * from the public headers of each version; docs/python-frames.md explains the columns.
  *
- * Reads static data of the interpreter only: must work before Py_Initialize().
+ * Reads only static data of the interpreter, so that it works before Py_Initialize().
  */
 #include "python/python_abi.h"
 
@@ -61,14 +61,16 @@ static const struct python_abi layouts[] = {
 
 static uint32_t version_of(const struct python_symbols *s)
 {
+	uint32_t part[3] = {0, 0, 0}, n = 0, level = 0xf;
+	const char *text;
+
 	if (s->version)
 		return *(const uint32_t *)s->version;
 	if (!s->get_version)
 		return 0;
-	/* "3.8.18 (default, ...": a static buffer, safe before initialisation. Letters after the
-	 * numbers (a1, rc2) mean a pre-release; level 0xf is a final one. */
-	const char *text = s->get_version();
-	uint32_t part[3] = {0, 0, 0}, n = 0, level = 0xf;
+	/* "3.8.18 (default, ...", a static buffer. Letters after the numbers (a1, rc2) mean a
+	 * pre-release; level 0xf is a final release. */
+	text = s->get_version();
 	for (; n < 3; n++, text++) {
 		while (*text >= '0' && *text <= '9' && part[n] < 1000)
 			part[n] = part[n] * 10 + (uint32_t)(*text++ - '0');
@@ -80,7 +82,7 @@ static uint32_t version_of(const struct python_symbols *s)
 	return (part[0] & 255) << 24 | (part[1] & 255) << 16 | (part[2] & 255) << 8 | level << 4;
 }
 
-/* PyCode_Type.tp_members names each visible field of a code object with its true offset. */
+/* Compares with PyCode_Type.tp_members, which has the true offset of each visible field. */
 static bool members_agree(const void *code_type, const struct python_abi *abi)
 {
 	const struct {
@@ -100,6 +102,7 @@ static bool members_agree(const void *code_type, const struct python_abi *abi)
 		return false;
 	for (unsigned rows = 0; rows < 64; rows++, member += 40) {
 		const char *name = (const char *)WORD(member, 0);
+
 		if (!name)
 			break;
 		for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -110,7 +113,7 @@ static bool members_agree(const void *code_type, const struct python_abi *abi)
 			found |= 1u << i;
 		}
 	}
-	/* All versions list the first three; 3.11 on also the qualified name and the table. */
+	/* all versions list the first three; from 3.11 also the qualified name and the table */
 	return (found & 7) == 7 && (abi->kind == PYTHON_OBJECTS || (found & 24) == 24);
 }
 
@@ -121,16 +124,18 @@ static bool members_agree(const void *code_type, const struct python_abi *abi)
 static const char *debug_offsets_agree(const void *runtime, const struct python_abi *abi)
 {
 	const uint64_t *w = runtime;
+	const uint64_t *thread, *frame, *code, *object;
+
 	if (memcmp(w, "xdebugpy", 8) != 0)
 		return "its debugging offsets have another form";
 	if (w[1] != abi->version)
 		return "its debugging offsets are of another version";
 	if (w[2] != 0)
 		return "it is a free-threaded build";
-	const uint64_t *thread = w + 3 + 3 + (abi->minor == 13 ? 13 : 16);
-	const uint64_t *frame = thread + 9;
-	const uint64_t *code = frame + (abi->minor == 13 ? 6 : 8);
-	const uint64_t *object = code + (abi->minor == 13 ? 10 : 11);
+	thread = w + 3 + 3 + (abi->minor == 13 ? 13 : 16);
+	frame = thread + 9;
+	code = frame + (abi->minor == 13 ? 6 : 8);
+	object = code + (abi->minor == 13 ? 10 : 11);
 	if (thread[4] != abi->thread_frame || frame[1] != abi->frame_previous ||
 	    frame[2] != abi->frame_code || frame[3] != abi->frame_instr ||
 	    frame[5] != abi->frame_owner || code[1] != abi->code_filename ||

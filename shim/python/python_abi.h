@@ -1,6 +1,6 @@
 /*
- * python_abi.h - where each CPython version keeps the few fields that frames are read from, and how
- * the interpreter in this process is checked against them before a single one is used.
+ * python_abi.h - the layout of each CPython version: where it keeps the fields that frames are read
+ * from, and a check of the running interpreter against them before any is used.
  *
  * LP64 only; x86-64 and aarch64 agree. Knows no threads and no walks.
  */
@@ -10,25 +10,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How frames hang together. */
+/* How frames are linked. */
 enum python_kind {
-	PYTHON_OBJECTS, /* to 3.10: a list of frame objects, each with an evaluation of its own */
-	PYTHON_ENTRIES, /* 3.11: interpreter frames, is_entry marks the first of an evaluation */
-	PYTHON_SHIMS, /* 3.12 on: interpreter frames, a boundary frame on the C stack marks it */
+	PYTHON_OBJECTS, /* up to 3.10: a list of frame objects, one evaluation each */
+	PYTHON_ENTRIES, /* 3.11: interpreter frames; is_entry marks the first of an evaluation */
+	PYTHON_SHIMS, /* from 3.12: interpreter frames; a boundary frame on the C stack precedes it
+		       */
 };
 
-/* Offsets in bytes; 0 where a version has no such field (none of these lies at 0 otherwise, but
- * for frame_code, frame_previous and cframe_current). */
+/* Offsets in bytes. 0: the version has no such field, except for frame_code, frame_previous and
+ * cframe_current, which may lie at 0. */
 struct python_abi {
 	enum python_kind kind;
 	uint32_t version; /* PY_VERSION_HEX of the running interpreter */
 	uint32_t minor;
-	bool tested; /* this minor version has been run under the tests */
+	bool tested; /* the tests run this minor version */
 
 	/* PyThreadState, and the _PyCFrame of 3.10 to 3.12 */
 	uint16_t thread_frame, thread_cframe, thread_id, thread_context;
 	uint16_t cframe_current, cframe_previous;
-	uint16_t interpreters; /* interpreters.head in _PyRuntime, to 3.11 */
+	uint16_t interpreters; /* interpreters.head in _PyRuntime, up to 3.11 */
 
 	uint16_t frame_previous, frame_code, frame_instr;
 	uint16_t frame_owner; /* u8; 3.11: is_entry */
@@ -41,8 +42,8 @@ struct python_abi {
 	uint16_t str_ascii, str_compact; /* header bytes of the two compact forms */
 };
 
-/* Never change between the supported versions. */
-#define PYTHON_REFCOUNT 0 /* the low 32 bits are 0 only in an object that is being torn down */
+/* The same in all supported versions. */
+#define PYTHON_REFCOUNT 0 /* its low 32 bits are 0 only in an object that is being freed */
 #define PYTHON_TYPE 8
 #define PYTHON_STR_LENGTH 16
 #define PYTHON_STR_STATE 32
@@ -70,9 +71,9 @@ struct python_symbols {
 };
 
 /*
- * Fills abi for the interpreter behind symbols, and checks it against what that interpreter says
- * about itself. NULL when it may be used, otherwise the reason why not, as words for a person.
- * `force`: a version that was never tested is tried, as long as its own statements agree.
+ * Fills *abi for the interpreter behind `symbols` and checks it against the interpreter's own
+ * statements. Returns NULL if it may be used, otherwise the reason in words for a person.
+ * `force`: accept a version that was never tested if its own statements agree.
  */
 const char *python_abi_detect(
     const struct python_symbols *symbols, bool force, struct python_abi *abi);

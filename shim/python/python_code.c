@@ -1,10 +1,10 @@
 /*
- * python_code.c - the table of code objects, their definitions, and the end of their lives.
+ * python_code.c - see python_code.h.
  *
- * What must hold: an id that is found under an address is that of the code object that lives there
- * now. Slots are changed by compare-and-swap only, and whoever loses a race does without: the worst
- * that follows is a second definition of the same code. Objects are read once, by
- * process_vm_readv() on ourselves where the system allows it, which cannot fault.
+ * Invariant: an id that is found under an address is that of the code object that lives there now.
+ * Slots change only by compare-and-swap, and a thread that loses a race gives up: at worst the same
+ * code is defined twice. Objects are read once, by process_vm_readv() on this process if the system
+ * allows it, which cannot fault.
  *
  * Must not: call into the interpreter, take its reference counts, wait, allocate from the host.
  */
@@ -28,22 +28,22 @@
 #define NAMELESS (UINT32_MAX - 1)
 #define LAST_ID (UINT32_MAX - 65536)
 
-/* id: 0 free, or its code object died; BUSY while somebody changes the slot; NAMELESS: there was
- * no room for the definition, it is not tried again. */
+/* id: 0: free, or its code object is freed; BUSY: a thread changes the slot; NAMELESS: there was no
+ * room for the definition, and it is not tried again. */
 struct slot {
 	_Atomic uintptr_t code;
 	_Atomic uint32_t id;
-	_Atomic uint32_t print; /* without a watched deallocator: what the object looked like */
+	_Atomic uint32_t fingerprint; /* of the object's contents, if deallocation is not watched */
 };
 
-/* Tables that were outgrown stay, since a reader may be in one; together they are smaller than the
- * present one, because slots of dead objects are used again and only live ones make it grow. */
+/* Outgrown tables stay, as a reader may be in one. Together they are smaller than the present one:
+ * only live objects make it grow, as slots of freed ones are reused. */
 struct table {
 	struct table *outgrown;
 	size_t bytes;
 	uint32_t mask;
 	_Atomic uint32_t used;
-	_Atomic bool full; /* no larger one could be had */
+	_Atomic bool full; /* there was no memory for a larger one */
 	struct slot slots[];
 };
 
@@ -77,7 +77,7 @@ static bool plausible(uintptr_t p, size_t bytes)
 	return p > 65536 && p < (uintptr_t)1 << 48 && bytes < (size_t)1 << 40;
 }
 
-/* All parts, or false. */
+/* Reads all parts, or returns false. */
 static bool read_parts(const struct part *parts, unsigned n)
 {
 	struct iovec to[4], from[4];
@@ -93,13 +93,14 @@ static bool read_parts(const struct part *parts, unsigned n)
 	if (!atomic_load_explicit(&state.no_readv, memory_order_relaxed)) {
 		long pid = sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 		long got = sys_call(SYS_process_vm_readv, pid, (long)to, n, (long)from, n, 0);
+
 		if (got == (long)total)
 			return true;
 		if (got != -EPERM && got != -ENOSYS && got != -EACCES)
 			return false;
 		atomic_store_explicit(&state.no_readv, true, memory_order_relaxed);
 	}
-	/* A sandbox forbids the call. The object is alive as long as the frame that led here. */
+	/* a sandbox forbids the call; the frame that led here keeps the object alive */
 	for (unsigned i = 0; i < n; i++)
 		memcpy(parts[i].to, (const void *)parts[i].from, parts[i].bytes);
 	return true;
@@ -108,6 +109,7 @@ static bool read_parts(const struct part *parts, unsigned n)
 static uint32_t u32_at(const uint8_t *p, size_t offset)
 {
 	uint32_t v;
+
 	memcpy(&v, p + offset, sizeof v);
 	return v;
 }
@@ -115,6 +117,7 @@ static uint32_t u32_at(const uint8_t *p, size_t offset)
 static uint64_t u64_at(const uint8_t *p, size_t offset)
 {
 	uint64_t v;
+
 	memcpy(&v, p + offset, sizeof v);
 	return v;
 }
@@ -122,10 +125,10 @@ static uint64_t u64_at(const uint8_t *p, size_t offset)
 struct text {
 	uintptr_t data;
 	uint32_t chars;
-	uint32_t width; /* bytes a character: 1, 2, 4; 0: not a string that can be read */
+	uint32_t width; /* bytes of a character: 1, 2, 4; 0: the string cannot be read */
 };
 
-#define STR_HEAD 40u /* as much of a str object as holds its length and kind */
+#define STR_HEAD 40u /* bytes of a str object up to and with its length and kind */
 
 static struct text text_of(const uint8_t *head, uintptr_t address)
 {
@@ -152,14 +155,15 @@ static uint32_t char_at(const uint8_t *p, uint32_t width, uint32_t i)
 	return u32_at(p, 4 * (size_t)i);
 }
 
-/* Surrogates U+DC80 to U+DCFF are how Python keeps bytes of a file name that it could not decode:
- * they become those bytes again. Other surrogates cannot be written in UTF-8. */
+/* Python keeps undecodable bytes of a file name as surrogates U+DC80 to U+DCFF; they become those
+ * bytes again. UTF-8 cannot express other surrogates. */
 static size_t to_utf8(uint8_t *out, const uint8_t *raw, const struct text *t)
 {
 	uint8_t *p = out;
 
 	for (uint32_t i = 0; i < t->chars; i++) {
 		uint32_t c = char_at(raw, t->width, i);
+
 		if (c < 0x80) {
 			*p++ = (uint8_t)c;
 		} else if (c < 0x800) {
@@ -185,9 +189,11 @@ static size_t to_utf8(uint8_t *out, const uint8_t *raw, const struct text *t)
 
 static bool scratch_room(struct python_scratch *s, size_t bytes)
 {
+	size_t size;
+
 	if (s->size >= bytes)
 		return true;
-	size_t size = s->size ? s->size : 16384;
+	size = s->size ? s->size : 16384;
 	while (size < bytes)
 		size *= 2;
 	if (!sys_pages_replace((void **)&s->bytes, s->size, 0, size))
@@ -198,8 +204,8 @@ static bool scratch_room(struct python_scratch *s, size_t bytes)
 
 /* ---- definitions ---- */
 
-/* A read must not reach beyond the object: it may be the last thing that is mapped. The line table
- * is the last field that is read here. */
+/* Reads must end with the object, as the page behind it may be unmapped. The line table is the last
+ * field that is read. */
 #define CODE_HEAD_MAX 192u
 
 enum defined { DEFINED, UNREADABLE, NO_ROOM };
@@ -216,42 +222,53 @@ static uint8_t *put_text(uint8_t *p, uint8_t *room, const uint8_t *raw, const st
 	return varint_put_bytes(p, room, to_utf8(room, raw, t));
 }
 
-static enum defined define(uint32_t id, uintptr_t code, struct python_scratch *scratch)
+static enum defined define_code(uint32_t id, uintptr_t code, struct python_scratch *scratch)
 {
 	const struct python_abi *abi = &state.abi;
-	uint8_t head[CODE_HEAD_MAX], name_head[STR_HEAD], file_head[STR_HEAD], table_head[24];
+	uint8_t head[CODE_HEAD_MAX], name_head[STR_HEAD], file_head[STR_HEAD], table_head[24], *raw,
+	    *text, *body, *p;
+	int32_t first;
+	size_t converted, text_at, body_at, name_raw, file_raw;
+	struct text names, files;
+	bool qualified;
+	struct part heads[3], strings[2];
+	unsigned n = 0;
+	uintptr_t name, file, table;
+	uint64_t table_bytes;
 
 	if (!read_parts(&(struct part){head, code, abi->code_linetable + 8u}, 1))
 		return UNREADABLE;
 	if (u64_at(head, PYTHON_TYPE) != state.type || u32_at(head, PYTHON_REFCOUNT) == 0)
 		return UNREADABLE;
-	bool qualified = abi->code_qualname != 0;
-	uintptr_t name = u64_at(head, qualified ? abi->code_qualname : abi->code_name);
-	uintptr_t file = u64_at(head, abi->code_filename);
-	uintptr_t table = u64_at(head, abi->code_linetable);
-	const struct part heads[] = {{name_head, name, sizeof name_head},
-	    {file_head, file, sizeof file_head}, {table_head, table, sizeof table_head}};
+	qualified = abi->code_qualname != 0;
+	name = u64_at(head, qualified ? abi->code_qualname : abi->code_name);
+	file = u64_at(head, abi->code_filename);
+	table = u64_at(head, abi->code_linetable);
+	heads[0] = (struct part){name_head, name, sizeof name_head};
+	heads[1] = (struct part){file_head, file, sizeof file_head};
+	heads[2] = (struct part){table_head, table, sizeof table_head};
 	if (!read_parts(heads, 3))
 		return UNREADABLE;
 
-	struct text names = text_of(name_head, name), files = text_of(file_head, file);
-	size_t name_raw = (size_t)names.chars * names.width;
-	size_t file_raw = (size_t)files.chars * files.width;
-	uint64_t table_bytes = u64_at(table_head, PYTHON_BYTES_LENGTH);
-	/* Half a line table would give wrong lines at its end; without one it is the first line. */
+	names = text_of(name_head, name);
+	files = text_of(file_head, file);
+	name_raw = (size_t)names.chars * names.width;
+	file_raw = (size_t)files.chars * files.width;
+	table_bytes = u64_at(table_head, PYTHON_BYTES_LENGTH);
+	/* half a line table would give wrong lines; without one every line is the first */
 	if (table_bytes > TABLE_MAX_BYTES)
 		table_bytes = 0;
 
-	/* The scratch: both strings as they are, one of them converted, the body. */
-	size_t converted =
-	    utf8_max(&names) > utf8_max(&files) ? utf8_max(&names) : utf8_max(&files);
-	size_t text_at = name_raw + file_raw, body_at = text_at + converted;
+	/* scratch holds both raw strings, one converted string, and the body */
+	converted = utf8_max(&names) > utf8_max(&files) ? utf8_max(&names) : utf8_max(&files);
+	text_at = name_raw + file_raw;
+	body_at = text_at + converted;
 	if (!scratch_room(scratch,
 		body_at + utf8_max(&names) + utf8_max(&files) + 8 * VARINT_BYTES_MAX + table_bytes))
 		return NO_ROOM;
-	uint8_t *raw = scratch->bytes, *text = raw + text_at, *body = raw + body_at;
-	struct part strings[2];
-	unsigned n = 0;
+	raw = scratch->bytes;
+	text = raw + text_at;
+	body = raw + body_at;
 	if (name_raw)
 		strings[n++] = (struct part){raw, names.data, name_raw};
 	if (file_raw)
@@ -259,8 +276,8 @@ static enum defined define(uint32_t id, uintptr_t code, struct python_scratch *s
 	if (n && !read_parts(strings, n))
 		return UNREADABLE;
 
-	int32_t first = (int32_t)u32_at(head, abi->code_firstlineno);
-	uint8_t *p = varint_put(body, id);
+	first = (int32_t)u32_at(head, abi->code_firstlineno);
+	p = varint_put(body, id);
 	p = varint_put(p, abi->version >> 16);
 	p = varint_put(p, first > 0 ? (uint32_t)first : 0);
 	p = varint_put(p, qualified ? 0 : 1);
@@ -281,6 +298,7 @@ static struct table *table_new(uint32_t slots)
 {
 	size_t bytes = sizeof(struct table) + slots * sizeof(struct slot);
 	struct table *t = sys_pages(bytes);
+
 	if (t) {
 		t->bytes = bytes;
 		t->mask = slots - 1;
@@ -289,13 +307,14 @@ static struct table *table_new(uint32_t slots)
 }
 
 /*
- * An object that dies while the table grows must not live on in the new one. Here: publish `next`,
- * then copy each slot, then look at the old slot again. In forget(): clear the old slot, then look
- * for `next`. Whichever comes first, one of the two sees the other.
+ * An object that is freed while the table grows must not survive in the new one. So table_grow()
+ * publishes `next`, copies a slot, then checks the old slot again; code_dealloc() clears the old
+ * slot, then checks for `next`. In either order one of them sees the other.
  */
-static void grow(struct table *old)
+static void table_grow(struct table *old)
 {
 	uint32_t live = 0, slots = FIRST_SLOTS;
+	struct table *t, *none = NULL;
 
 	if (atomic_load(&old->full) || atomic_load(&state.next))
 		return;
@@ -304,8 +323,8 @@ static void grow(struct table *old)
 	while (slots < live * 4)
 		slots *= 2;
 	if (slots <= old->mask)
-		slots = (old->mask + 1) * 2; /* long runs of slots, not many objects */
-	struct table *t = slots <= MAX_SLOTS ? table_new(slots) : NULL, *none = NULL;
+		slots = (old->mask + 1) * 2; /* probes are long, though objects are few */
+	t = slots <= MAX_SLOTS ? table_new(slots) : NULL;
 	if (!t) {
 		atomic_store(&old->full, true);
 		return;
@@ -315,7 +334,8 @@ static void grow(struct table *old)
 		return;
 	}
 	if (atomic_load(&state.table) != old) {
-		/* Someone else grew it between; t was visible, so it stays, as an outgrown one. */
+		/* another thread grew it meanwhile; t was visible, so it stays as an outgrown one
+		 */
 		struct table *now = atomic_load(&state.table);
 		t->outgrown = now->outgrown;
 		now->outgrown = t;
@@ -324,13 +344,16 @@ static void grow(struct table *old)
 	}
 	for (uint32_t i = 0; i <= old->mask; i++) {
 		uint32_t id = atomic_load(&old->slots[i].id);
+		uintptr_t code;
+		uint32_t k;
+
 		if (!id || id == BUSY)
 			continue;
-		uintptr_t code = atomic_load(&old->slots[i].code);
-		uint32_t k = hash(code) & t->mask;
+		code = atomic_load(&old->slots[i].code);
+		k = hash(code) & t->mask;
 		while (atomic_load_explicit(&t->slots[k].code, memory_order_relaxed))
 			k = (k + 1) & t->mask;
-		atomic_store(&t->slots[k].print, atomic_load(&old->slots[i].print));
+		atomic_store(&t->slots[k].fingerprint, atomic_load(&old->slots[i].fingerprint));
 		atomic_store(&t->slots[k].id, id);
 		atomic_store(&t->slots[k].code, code);
 		atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed);
@@ -343,99 +366,107 @@ static void grow(struct table *old)
 	atomic_store(&state.next, NULL);
 }
 
-/* Was it never used? Then nothing of this run lies behind it. A slot is busy before it has an
- * address. */
-static inline bool unused(struct slot *s, uintptr_t code, uint32_t id)
+/* Says whether the slot was never used, so that the probe ends here. A slot is busy before it has
+ * an address. */
+static inline bool never_used(struct slot *s, uintptr_t code, uint32_t id)
 {
 	return !code && !id && !atomic_load_explicit(&s->code, memory_order_acquire);
 }
 
-/* All slots of an address: two threads may both have stored it. */
-static void forget_in(struct table *t, uintptr_t code)
+/* Clears all slots of an address: two threads may both have stored it. */
+static void table_forget(struct table *t, uintptr_t code)
 {
 	uint32_t i = hash(code) & t->mask;
+
 	for (uint32_t n = 0; n < MAX_PROBES; n++, i = (i + 1) & t->mask) {
 		struct slot *s = &t->slots[i];
 		uintptr_t at = atomic_load(&s->code);
 		uint32_t id = atomic_load(&s->id);
-		if (unused(s, at, id))
+
+		if (never_used(s, at, id))
 			return;
 		if (at == code && id && id != BUSY)
 			atomic_compare_exchange_strong(&s->id, &id, 0);
 	}
 }
 
-/* In place of PyCode_Type.tp_dealloc. */
+/* Replaces PyCode_Type.tp_dealloc. */
 static void code_dealloc(void *object)
 {
 	struct table *t = atomic_load(&state.table);
+	struct table *now, *next;
+
 	if (t)
-		forget_in(t, (uintptr_t)object);
-	struct table *next = atomic_load(&state.next);
+		table_forget(t, (uintptr_t)object);
+	next = atomic_load(&state.next);
 	if (next)
-		forget_in(next, (uintptr_t)object);
-	struct table *now = atomic_load(&state.table);
+		table_forget(next, (uintptr_t)object);
+	now = atomic_load(&state.table);
 	if (now != t && now != next && now)
-		forget_in(now, (uintptr_t)object);
+		table_forget(now, (uintptr_t)object);
 	atomic_fetch_add_explicit(&python_code_deaths, 1, memory_order_release);
 	state.dealloc(object);
 }
 
 /*
- * What the object looks like, when nobody tells us that it died: its version where it has one,
- * which is not given twice, otherwise a hash over the contents of what we would define.
+ * Identifies an object while deallocation is not watched: by its version, which is unique, or else
+ * by a hash of the contents that we would define.
  */
-static uint32_t print_of(uintptr_t code)
+static uint32_t fingerprint_of(uintptr_t code)
 {
 	const struct python_abi *abi = &state.abi;
 	const uint8_t *p = (const uint8_t *)code;
-	uint64_t h = u32_at(p, abi->code_firstlineno);
-
-	if (u32_at(p, PYTHON_REFCOUNT) == 0)
-		return 0; /* its strings may be gone */
-	if (abi->code_version && u32_at(p, abi->code_version))
-		return u32_at(p, abi->code_version);
 	const uint16_t strings[] = {
 	    abi->code_filename, abi->code_qualname ? abi->code_qualname : abi->code_name};
+	uint64_t h = u32_at(p, abi->code_firstlineno), bytes;
+	uintptr_t table;
+
+	if (u32_at(p, PYTHON_REFCOUNT) == 0)
+		return 0; /* its strings may be freed */
+	if (abi->code_version && u32_at(p, abi->code_version))
+		return u32_at(p, abi->code_version);
 	for (unsigned k = 0; k < 2; k++) {
 		uintptr_t s = u64_at(p, strings[k]);
+		struct text t;
+
 		if (!plausible(s, 0))
 			return 0;
-		struct text t = text_of((const uint8_t *)s, s);
+		t = text_of((const uint8_t *)s, s);
 		for (uint32_t i = 0; i < t.chars * t.width; i++)
 			h = (h ^ ((const uint8_t *)t.data)[i]) * 0x100000001b3ull;
 	}
-	uintptr_t table = u64_at(p, abi->code_linetable);
+	table = u64_at(p, abi->code_linetable);
 	if (!plausible(table, 0))
 		return 0;
-	uint64_t bytes = u64_at((const uint8_t *)table, PYTHON_BYTES_LENGTH);
+	bytes = u64_at((const uint8_t *)table, PYTHON_BYTES_LENGTH);
 	for (uint64_t i = 0; i < bytes && i < TABLE_MAX_BYTES; i++)
 		h = (h ^ ((const uint8_t *)table)[PYTHON_BYTES_DATA + i]) * 0x100000001b3ull;
 	return (uint32_t)(h ^ h >> 32);
 }
 
-static void store(uintptr_t code, uint32_t id, uint32_t print)
+static void table_store(uintptr_t code, uint32_t id, uint32_t fingerprint)
 {
 	struct table *t = atomic_load(&state.table);
 	uint32_t i = hash(code) & t->mask;
 
-	/* The first slot that is empty, or whose object died. */
+	/* the first slot that is empty or whose object is freed */
 	for (uint32_t n = 0; n < MAX_PROBES; n++, i = (i + 1) & t->mask) {
 		struct slot *s = &t->slots[i];
 		uint32_t free_id = 0;
+
 		if (atomic_load_explicit(&s->id, memory_order_relaxed) != 0 ||
 		    !atomic_compare_exchange_strong(&s->id, &free_id, BUSY))
 			continue;
 		if (!atomic_load_explicit(&s->code, memory_order_relaxed))
 			atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed);
 		atomic_store(&s->code, code);
-		atomic_store(&s->print, print);
+		atomic_store(&s->fingerprint, fingerprint);
 		atomic_store(&s->id, id);
 		return;
 	}
 }
 
-static uint32_t find(struct table *t, uintptr_t code, uint32_t print, bool *room)
+static uint32_t table_find(struct table *t, uintptr_t code, uint32_t fingerprint, bool *room)
 {
 	uint32_t i = hash(code) & t->mask;
 
@@ -444,14 +475,16 @@ static uint32_t find(struct table *t, uintptr_t code, uint32_t print, bool *room
 		struct slot *s = &t->slots[i];
 		uintptr_t at = atomic_load_explicit(&s->code, memory_order_acquire);
 		uint32_t id = atomic_load_explicit(&s->id, memory_order_acquire);
+
 		*room |= id == 0;
-		if (unused(s, at, id))
+		if (never_used(s, at, id))
 			return 0;
-		/* Looked at twice: between the two the slot may have been given away. */
+		/* read the address twice: in between the slot may have got another object */
 		if (at == code && id && id != BUSY &&
 		    atomic_load_explicit(&s->code, memory_order_acquire) == at) {
-			uint32_t seen = atomic_load_explicit(&s->print, memory_order_relaxed);
-			if (state.watched || seen == print)
+			uint32_t seen = atomic_load_explicit(&s->fingerprint, memory_order_relaxed);
+
+			if (state.watched || seen == fingerprint)
 				return id;
 			atomic_compare_exchange_strong(&s->id, &id, 0);
 			*room = true;
@@ -463,12 +496,14 @@ static uint32_t find(struct table *t, uintptr_t code, uint32_t print, bool *room
 static struct table *table_now(void)
 {
 	struct table *t = atomic_load_explicit(&state.table, memory_order_acquire);
+
 	if (!t) {
-		struct table *made = table_new(FIRST_SLOTS);
-		if (made && atomic_compare_exchange_strong(&state.table, &t, made))
-			return made;
-		if (made)
-			sys_pages_free(made, made->bytes);
+		struct table *fresh = table_new(FIRST_SLOTS);
+
+		if (fresh && atomic_compare_exchange_strong(&state.table, &t, fresh))
+			return fresh;
+		if (fresh)
+			sys_pages_free(fresh, fresh->bytes);
 	}
 	return t;
 }
@@ -477,25 +512,27 @@ uint32_t python_code_id(uintptr_t code, struct python_scratch *scratch)
 {
 	struct table *t = table_now();
 	bool room;
+	enum defined how;
+	uint32_t fingerprint, id;
 
 	if (!t || (code & 7) || !plausible(code, 0))
 		return 0;
-	uint32_t print = state.watched ? 0 : print_of(code);
-	uint32_t id = find(t, code, print, &room);
+	fingerprint = state.watched ? 0 : fingerprint_of(code);
+	id = table_find(t, code, fingerprint, &room);
 	if (__builtin_expect(id != 0, 1))
 		return id == NAMELESS ? 0 : id;
 	if (atomic_load_explicit(&t->used, memory_order_relaxed) > t->mask / 2 || !room) {
-		grow(t);
+		table_grow(t);
 		t = atomic_load(&state.table);
-		find(t, code, print, &room);
+		table_find(t, code, fingerprint, &room);
 		if (!room)
-			return 0; /* defined again and again otherwise */
+			return 0; /* without a slot it would be defined at each look-up */
 	}
 	id = atomic_fetch_add(&state.last_id, 1) + 1;
-	enum defined how = id < LAST_ID ? define(id, code, scratch) : NO_ROOM;
+	how = id < LAST_ID ? define_code(id, code, scratch) : NO_ROOM;
 	if (how == UNREADABLE)
 		return 0;
-	store(code, how == DEFINED ? id : NAMELESS, print);
+	table_store(code, how == DEFINED ? id : NAMELESS, fingerprint);
 	return how == DEFINED ? id : 0;
 }
 
@@ -508,17 +545,20 @@ bool python_code_watched(void)
 
 void python_code_init(const struct python_abi *abi, const void *code_type, bool watch)
 {
+	_Atomic(uintptr_t) *dealloc_field;
+	uintptr_t own;
+
 	state.abi = *abi;
 	state.type = (uintptr_t)code_type;
 	if (!watch)
 		return;
-	_Atomic(uintptr_t) *place = (void *)((uintptr_t)code_type + PYTHON_TYPE_DEALLOC);
-	uintptr_t own = atomic_load(place);
+	dealloc_field = (void *)((uintptr_t)code_type + PYTHON_TYPE_DEALLOC);
+	own = atomic_load(dealloc_field);
 	if (!own || own == (uintptr_t)code_dealloc)
 		return;
 	state.dealloc = (void (*)(void *))own;
 	state.watched = true;
-	atomic_store(place, (uintptr_t)code_dealloc);
+	atomic_store(dealloc_field, (uintptr_t)code_dealloc);
 }
 
 void python_code_fork_child(void)
@@ -533,6 +573,7 @@ void python_code_fork_child(void)
 		sys_pages_free(next, next->bytes);
 	while (t) {
 		struct table *outgrown = t->outgrown;
+
 		sys_pages_free(t, t->bytes);
 		t = outgrown;
 	}
@@ -541,6 +582,7 @@ void python_code_fork_child(void)
 size_t python_code_bytes(void)
 {
 	size_t bytes = 0;
+
 	for (struct table *t = atomic_load(&state.table); t; t = t->outgrown)
 		bytes += t->bytes;
 	return bytes;

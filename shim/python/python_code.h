@@ -1,10 +1,10 @@
 /*
- * python_code.h - code objects to ids. A process-wide table from the address of a code object to
- * the id of its CODE definition; reads names and line tables at first sight, and learns of code
- * objects that are freed, so that an address that is used again gets a new id.
+ * python_code.h - gives code objects ids. A process-wide table maps the address of a code object to
+ * the id of its CODE definition. Reads names and line tables at first sight, and learns when a code
+ * object is freed, so that a reused address gets a new id.
  *
- * Any thread, signal handlers included; no lock is ever waited for. Needs no GIL: the caller has a
- * frame that runs the code object, which keeps it alive.
+ * Any thread, also in signal handlers; never waits for a lock. Needs no GIL: the caller has a frame
+ * that runs the code object, which keeps it alive.
  */
 #ifndef SHIM_PYTHON_CODE_H
 #define SHIM_PYTHON_CODE_H
@@ -16,29 +16,29 @@
 
 #include "python/python_abi.h"
 
-/* Scratch memory of one thread, our own pages, grown when needed. */
+/* Scratch memory of one thread, in our own pages; grows as needed. */
 struct python_scratch {
 	uint8_t *bytes;
 	size_t size;
 };
 
 /*
- * Once, when the interpreter was found. With `watch` the deallocator of code objects is wrapped
- * (one pointer stored in PyCode_Type); without it, or where that type cannot be written, what is
- * found under an address is compared with what the table was told. The result is stored before
- * the first look-up.
+ * Prepares the table. Call once, before the first look-up. `watch`: wrap the deallocator of code
+ * objects (one pointer in PyCode_Type). Without it each look-up compares the object's contents with
+ * a fingerprint.
  */
 void python_code_init(const struct python_abi *abi, const void *code_type, bool watch);
 bool python_code_watched(void);
 
-/* Raised after each code object that was freed: ids that a thread kept must be looked up again. */
+/* Raised after each code object that is freed: threads must look up the ids that they keep. */
 extern _Atomic uint32_t python_code_deaths;
 
-/* The id of a code object, its definition written before; 0: unknown (torn down, not readable, not
- * a code object, no room). */
+/* Returns the id of a code object whose definition is written; 0: unknown (being freed, unreadable,
+ * not a code object, no room). */
 uint32_t python_code_id(uintptr_t code, struct python_scratch *scratch);
 
-void python_code_fork_child(void); /* ids start afresh; the only thread */
+/* Starts ids afresh in the child of a fork. Pre: there is only one thread. */
+void python_code_fork_child(void);
 size_t python_code_bytes(void);
 
 #endif

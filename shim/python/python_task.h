@@ -1,7 +1,7 @@
 /*
- * python_task.h - what the calling thread is working at, where Python has several things in hand on
- * one thread: a key for the current one of asyncio's or trio's tasks, or of the green threads.
- * Reads with plain loads; takes no GIL. docs/python-frames.md says what serves as a key, and why.
+ * python_task.h - tells apart the tasks that Python runs on one thread: a key for the current task
+ * of asyncio or trio, or for the current green thread. Reads with plain loads; takes no GIL.
+ * docs/python-frames.md says what serves as a key, and why.
  */
 #ifndef SHIM_PYTHON_TASK_H
 #define SHIM_PYTHON_TASK_H
@@ -12,37 +12,37 @@
 
 #include "python/python_abi.h"
 
-/* One of these per walk: what was seen last. */
+/* The task of a walk. */
 struct python_task {
 	uintptr_t context, root;
 	uint32_t state;
-	uint32_t turn; /* raised whenever `key` is another task's from now on, or may be */
+	uint32_t turn; /* raised whenever `key` may name another task from now on */
 	uint64_t key; /* 0: none */
 	uint8_t thread; /* enum python_task_thread */
 };
 
 enum python_task_thread { PYTHON_THREAD_UNASKED, PYTHON_THREAD_MAIN, PYTHON_THREAD_OTHER };
 
-/* Raised by 2 when a key's object dies; bit 0: there are green threads, which their outermost
- * frames tell apart. One word, because it is read at every stack. */
+/* Raised by 2 when a key's object is freed; bit 0: there are green threads, told apart by their
+ * outermost frames. One word, as every capture reads it. */
 extern _Atomic uint32_t python_task_state;
 #define PYTHON_TASK_GREEN 1u
 #define PYTHON_TASK_DEATH 2u
 
-/* Once the layout is known. `context_type`: PyContext_Type, or NULL. `ended`: called when a task
- * has ended, see python.h; NULL: deaths are not watched. */
+/* Prepares for an interpreter. `context_type`: PyContext_Type, or NULL. `ended`: called when a task
+ * has ended, see python.h; NULL: the destructor of contexts is not wrapped. */
 void python_task_init(const struct python_abi *abi, const void *context_type,
     void (*ended)(uintptr_t key, const void *caller));
-/* New modules were loaded: is one of them greenlet's? */
-void python_task_look(void);
-/* The INFO "python.tasks": whether tasks are told apart, and why not. */
-void python_task_facts(void);
+/* Looks for greenlet among the loaded modules. Call when modules were loaded. */
+void python_task_find_greenlet(void);
+/* Writes the INFO "python.tasks": whether tasks are told apart, and why not. */
+void python_task_write_info(void);
 
-/* What python_task_now() found changed. */
+/* The slow path of python_task_now(). */
 void python_task_changed(struct python_task *t, uintptr_t context, uintptr_t root, uint32_t state);
 
-/* `context`: the thread state's current one, 0 none; `root`: the outermost frame of Python code, 0
- * when `state` says that nobody needs it. */
+/* Updates *t. `context`: the thread state's current one, 0: none. `root`: the outermost frame of
+ * Python code; 0 unless `state` has PYTHON_TASK_GREEN. */
 static inline void python_task_now(
     struct python_task *t, uintptr_t context, uintptr_t root, uint32_t state)
 {
@@ -51,7 +51,8 @@ static inline void python_task_now(
 		python_task_changed(t, context, root, state);
 }
 
-/* The page at this address is about to go: is it a key? Then that task has ended. Cheap. */
+/* Says whether the page at this address, which is about to be unmapped, was a key: then that task
+ * has ended. Cheap. */
 bool python_task_unmapped(uintptr_t address);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * cfi_cache.c - turns call frame information into packed rows. What does not fit becomes ROW_FULL:
- * the rule is interpreted anew at each walk, which is slow but right. Must not read the host's
- * stack.
+ * cfi_cache.c - packs call frame information into rows. Rules that do not fit become ROW_FULL and
+ * are interpreted anew at each walk, which is slow but right. Must not read the host's stack.
  */
 #include "stack/cfi_cache.h"
 
@@ -11,14 +10,14 @@
 #include "stack/readable.h"
 
 #define ROWS_FIRST 4096u
-#define ROWS_MAX (1u << 20) /* 16 MiB; beyond, further places are worked out each time */
+#define ROWS_MAX (1u << 20) /* 16 MiB; further rows are worked out each time */
 
-static bool cfi_cache_keep(uint64_t key)
+static bool entry_is_live(uint64_t key)
 {
 	return key >> 48 && module_live((uint32_t)(key >> 48));
 }
 
-struct lockfree_map cfi_cache_map = LOCKFREE_MAP_INIT(ROWS_MAX, cfi_cache_hash, cfi_cache_keep);
+struct lockfree_map cfi_cache_map = LOCKFREE_MAP_INIT(ROWS_MAX, cfi_cache_hash, entry_is_live);
 
 int cfi_cache_init(void)
 {
@@ -27,7 +26,7 @@ int cfi_cache_init(void)
 
 void cfi_cache_fork_child(void)
 {
-	/* Rows stay true in the child; only a grower that was interrupted is gone. */
+	/* rows stay true in the child; a thread that was growing the map is not there */
 	atomic_flag_clear_explicit(&cfi_cache_map.growing, memory_order_relaxed);
 }
 
@@ -50,6 +49,7 @@ bool cfi_cache_is_sigreturn(uintptr_t pc)
 static bool fits(int64_t v, unsigned bits)
 {
 	int64_t limit = INT64_C(1) << (bits - 1);
+
 	return v % 8 == 0 && v / 8 >= -limit && v / 8 < limit;
 }
 
@@ -60,11 +60,12 @@ static uint64_t pack(
 	       (uint64_t)(uint16_t)(fp_offset / 8) << 24 | (uint64_t)(cfa_offset / 8) << 40;
 }
 
-/* An expression as base + offset, where it is as simple as that. */
+/* Evaluates an expression to base + offset; false: it is not that simple. */
 static bool symbolic(struct cfi_expr *e, uintptr_t pc, const struct cfi_rule *rule, bool with_cfa,
     struct cfi_value *out)
 {
 	const struct cfi_value cfa = {.base = CFI_BASE_CFA};
+
 	e->regs = NULL;
 	e->read = NULL;
 	e->pc = pc;
@@ -86,8 +87,8 @@ static uint64_t compile(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr
 			return full;
 		kind = r->cfa_reg == CFI_SP ? ROW_SP : ROW_FP;
 	} else {
-		/* The expression of PLT entries depends on pc alone; realigned functions keep their
-		 * CFA in a slot at a known distance from the frame pointer. */
+		/* PLT entries depend on pc alone; realigned functions keep their CFA at a fixed
+		 * distance from the frame pointer */
 		if (!symbolic(e, pc, &r->cfa, false, &v))
 			return full;
 		if (v.base == CFI_BASE_AT_FP && v.offset == 0) {
@@ -119,7 +120,7 @@ static uint64_t compile(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr
 	default:
 		return full;
 	}
-	/* The stack pointer outside is the CFA, unless a rule says otherwise. */
+	/* the outer stack pointer is the CFA unless a rule says otherwise */
 	if (r->reg[CFI_SP].kind != CFI_SAME &&
 	    !(r->reg[CFI_SP].kind == CFI_VAL_OFFSET && r->reg[CFI_SP].value == 0))
 		return full;
@@ -132,12 +133,13 @@ static uint64_t compile(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr
 }
 
 /*
- * A return address that no call has put there, at the very start of a function, so that the byte
- * before it belongs to nobody: a signal trampoline, or the start of a coroutine.
+ * Returns the row kind of a return address that no call has put there: it is the first byte of a
+ * function, a signal trampoline or the start of a coroutine, so no CFI describes the byte before.
  */
-static unsigned without_call(const struct module *m, uintptr_t pc, struct cfi_work *work)
+static unsigned row_without_call(const struct module *m, uintptr_t pc, struct cfi_work *work)
 {
 	struct cfi_entry entry;
+
 	if (cfi_cache_is_sigreturn(pc))
 		return ROW_SIGNAL;
 	if (!cfi_find(m, pc, &entry) && entry.lo == pc && !entry.signal &&
@@ -152,14 +154,16 @@ uint64_t cfi_cache_make(
 	uint64_t before = modules_generation(), row;
 	const struct module *m = module_find(pc);
 	struct cfi_entry entry;
+
 	*module = m ? m->id : 0;
 	if (!m) {
 		row = (cfi_cache_is_sigreturn(pc + 1) ? ROW_SIGNAL : ROW_NO_CFI) | ROW_VALID |
 		      (uint64_t)(uint32_t)before << 8;
 	} else {
 		int rc = cfi_find(m, pc, &entry);
+
 		if (rc == CFI_NONE)
-			row = without_call(m, pc + 1, work) | ROW_VALID;
+			row = row_without_call(m, pc + 1, work) | ROW_VALID;
 		else if (rc || (!entry.signal && cfi_run(&entry, pc, work)))
 			row = ROW_FULL | ROW_VALID;
 		else if (entry.signal)
@@ -167,7 +171,7 @@ uint64_t cfi_cache_make(
 		else
 			row = compile(&work->now, pc, expr);
 	}
-	/* While libraries come and go nothing is kept that may be about another one. */
+	/* in doubtful times the row may describe another library */
 	if (!modules_doubtful() && pc <= ROW_PC_MASK)
 		lockfree_map_put(&cfi_cache_map, (uint64_t)pc | (uint64_t)*module << 48, row);
 	return row;

@@ -1,10 +1,10 @@
 /*
- * cfi_cache.h - the cache pc -> unwind row: how to get from a frame to the one outside it, packed
- * into 64 bits. A row belongs to a module id and is true while that module is live, so nothing has
- * to be removed when a library goes. Lock-free, signal-safe.
+ * cfi_cache.h - the cache of CFI rows: by pc, how to get from a frame to its outer frame, packed
+ * into 64 bits. A row belongs to a module id and is true while that module is live, so nothing
+ * needs to be removed when a library is unloaded. Lock-free, signal-safe.
  */
-#ifndef SHIM_ROWS_H
-#define SHIM_ROWS_H
+#ifndef SHIM_CFI_CACHE_H
+#define SHIM_CFI_CACHE_H
 
 #include "base/lockfree_map.h"
 #include "stack/eh_frame.h"
@@ -17,13 +17,12 @@
  * 24..39  frame pointer at CFA, or at fp, + 8 * this (signed)
  *         (ROW_FP_SAME: the return address once more, so that there is always one to read)
  * 40..63  CFA offset / 8 (signed)
- * ROW_NO_CFI and ROW_SIGNAL outside all modules: 8..39 are the module generation in which that was
- * so.
+ * ROW_NO_CFI and ROW_SIGNAL outside all modules: 8..39 are the module generation of the row.
  */
 enum row_kind {
 	ROW_SP = 0, /* CFA = sp + offset */
 	ROW_FP = 1, /* CFA = fp + offset */
-	ROW_AT_FP = 2, /* CFA = what lies at fp + offset: functions that realign their stack */
+	ROW_AT_FP = 2, /* CFA = the word at fp + offset, in functions that realign their stack */
 	ROW_ROOT = 3, /* no outer frame */
 	ROW_SIGNAL = 4,
 	ROW_FULL = 5, /* needs other registers: unwind_full.c */
@@ -45,7 +44,7 @@ static inline unsigned row_fp(uint64_t row)
 	return row >> ROW_FP_SHIFT & 3;
 }
 
-/* CFA from sp or fp, the outer frame pointer the same or at the CFA. */
+/* True: the CFA comes from sp or fp, and the outer frame pointer is unchanged or at the CFA. */
 static inline bool row_plain(uint64_t row)
 {
 	return (row & (ROW_VALID | 6 | 2 << 3)) == ROW_VALID;
@@ -75,7 +74,7 @@ static inline uint64_t cfi_cache_hash(uint64_t pc)
 	return (pc & ROW_PC_MASK) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
 
-/* The same for an address within ROW_PC_MASK; for others a place where nothing will match. */
+/* Equals cfi_cache_hash() for an address within ROW_PC_MASK; others get a slot without a match. */
 static inline uint64_t cfi_cache_hash_plain(uint64_t pc)
 {
 	return pc * UINT64_C(0x9e3779b97f4a7c15) >> 32;
@@ -90,21 +89,22 @@ static inline bool cfi_cache_match(uint64_t key, uint64_t row, uint64_t pc)
 		   : (uint32_t)(row >> 8) == (uint32_t)modules_generation();
 }
 
-/* The row for an address within an instruction, 0 when it is not cached. */
+/* Returns the cached row for an address within an instruction, and its module; 0: none. */
 static inline uint64_t cfi_cache_find(uintptr_t pc, uint32_t *module)
 {
 	uint64_t key,
 	    row = lockfree_map_get(&cfi_cache_map, cfi_cache_hash(pc), pc, cfi_cache_match, &key);
+
 	if (row)
 		*module = (uint32_t)(key >> 48);
 	return row;
 }
 
-/* Works it out and caches it. Never 0. */
+/* Works out the row of an address and caches it. `work` and `expr` are scratch. Never 0. */
 uint64_t cfi_cache_make(
     uintptr_t pc, struct cfi_work *work, struct cfi_expr *expr, uint32_t *module);
 
-/* Is this the code that returns from a signal handler? For code without unwind information. */
+/* Says whether the code at pc returns from a signal handler. For code without CFI. */
 bool cfi_cache_is_sigreturn(uintptr_t pc);
 
 int cfi_cache_init(void);

@@ -1,6 +1,6 @@
 /*
- * dwarf_expr.c - cfi_eval() of eh_frame.h: the DWARF stack machine, on numbers or on the few
- * symbols that a cached row can express. Every loop is bounded; reads go through the caller.
+ * dwarf_expr.c - cfi_eval() of eh_frame.h: the DWARF stack machine, on numbers or on the symbols
+ * that a cached row can express. Every loop is bounded; the caller's function reads memory.
  */
 #include <string.h>
 
@@ -51,7 +51,7 @@ enum {
 	DW_OP_nop = 0x96,
 };
 
-#define STEPS_MAX 1000 /* branches may go back */
+#define STEPS_MAX 1000 /* bounds loops, as branches may go back */
 
 struct code {
 	const uint8_t *begin, *p, *end;
@@ -61,6 +61,7 @@ struct code {
 static uint64_t fixed(struct code *c, unsigned bytes, bool is_signed)
 {
 	uint64_t v = 0;
+
 	if ((size_t)(c->end - c->p) < bytes) {
 		c->bad = true;
 		return 0;
@@ -77,6 +78,7 @@ static uint64_t leb(struct code *c, bool is_signed)
 	uint64_t v = 0;
 	unsigned shift = 0;
 	uint8_t b;
+
 	do {
 		if (c->p == c->end) {
 			c->bad = true;
@@ -114,6 +116,7 @@ static bool load_register(const struct cfi_expr *e, uint64_t reg, int64_t add, s
 static bool deref(struct cfi_expr *e, struct cfi_value *v, unsigned bytes)
 {
 	uint64_t word = 0;
+
 	if (v->base == CFI_CONST && e->read && bytes >= 1 && bytes <= 8) {
 		if (!e->read(e->arg, (uintptr_t)v->offset, bytes, &word))
 			return false;
@@ -126,11 +129,12 @@ static bool deref(struct cfi_expr *e, struct cfi_value *v, unsigned bytes)
 	return true;
 }
 
-/* a op b on the top two, b the topmost. */
+/* Sets *a to a op b, the top two of the stack. */
 static bool binary(uint8_t op, struct cfi_value *a, const struct cfi_value *b)
 {
 	uint64_t x = (uint64_t)a->offset, y = (uint64_t)b->offset;
 	int64_t sx = a->offset, sy = b->offset;
+
 	if (op == DW_OP_plus && (a->base == CFI_CONST || b->base == CFI_CONST)) {
 		if (a->base == CFI_CONST)
 			*a = *b;
@@ -206,12 +210,14 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 	struct code c = {expr, expr, expr + bytes, false};
 	struct cfi_value *s = e->stack, t;
 	unsigned n = 0;
+
 	if (start)
 		s[n++] = *start;
 
 	for (unsigned steps = 0; c.p < c.end && !c.bad; steps++) {
 		uint8_t op = *c.p++;
 		unsigned needs = op == DW_OP_over || op == DW_OP_swap ? 2 : op == DW_OP_rot ? 3 : 0;
+
 		if (op == DW_OP_deref || op == DW_OP_deref_size || op == DW_OP_dup ||
 		    op == DW_OP_drop || op == DW_OP_abs || op == DW_OP_neg || op == DW_OP_not ||
 		    op == DW_OP_plus_uconst || op == DW_OP_bra)
@@ -229,6 +235,7 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 		}
 		if (op >= DW_OP_const1u && op <= DW_OP_const8s) {
 			unsigned k = op - DW_OP_const1u;
+
 			s[n++] =
 			    (struct cfi_value){.offset = (int64_t)fixed(&c, 1u << k / 2, k & 1)};
 			continue;
@@ -245,6 +252,7 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 			break;
 		case DW_OP_bregx: {
 			uint64_t reg = leb(&c, false);
+
 			if (!load_register(e, reg, (int64_t)leb(&c, true), &s[n++]))
 				return false;
 			break;
@@ -268,6 +276,7 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 			break;
 		case DW_OP_pick: {
 			uint64_t k = fixed(&c, 1, false);
+
 			if (k >= n)
 				return false;
 			s[n] = s[n - 1 - k];
@@ -301,6 +310,7 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 		case DW_OP_skip:
 		case DW_OP_bra: {
 			int64_t by = (int64_t)fixed(&c, 2, true);
+
 			if (op == DW_OP_bra) {
 				if (s[--n].base != CFI_CONST)
 					return false;

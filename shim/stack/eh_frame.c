@@ -1,6 +1,6 @@
 /*
- * eh_frame.c - finds and runs call frame information. Tables are read within the segment that
- * holds them, whatever they say: a damaged one ends in CFI_UNSUPPORTED, never in a fault.
+ * eh_frame.c - see eh_frame.h. Reads tables only within the segment that holds them: a damaged one
+ * ends in CFI_UNSUPPORTED, never in a fault.
  */
 #include "stack/eh_frame.h"
 
@@ -14,6 +14,7 @@ struct cursor {
 static uint64_t take(struct cursor *c, unsigned bytes)
 {
 	uint64_t v = 0;
+
 	if ((size_t)(c->end - c->p) < bytes) {
 		c->bad = true;
 		c->p = c->end;
@@ -27,8 +28,10 @@ static uint64_t take(struct cursor *c, unsigned bytes)
 static uint64_t take_uleb(struct cursor *c)
 {
 	uint64_t v = 0;
+
 	for (unsigned shift = 0;; shift += 7) {
 		uint8_t b = (uint8_t)take(c, 1);
+
 		if (shift < 64)
 			v |= (uint64_t)(b & 0x7f) << shift;
 		if (!(b & 0x80))
@@ -41,6 +44,7 @@ static int64_t take_sleb(struct cursor *c)
 	uint64_t v = 0;
 	unsigned shift = 0;
 	uint8_t b;
+
 	do {
 		b = (uint8_t)take(c, 1);
 		if (shift < 64)
@@ -55,6 +59,7 @@ static int64_t take_sleb(struct cursor *c)
 static const uint8_t *take_block(struct cursor *c, uint64_t bytes)
 {
 	const uint8_t *at = c->p;
+
 	if ((uint64_t)(c->end - c->p) < bytes) {
 		c->bad = true;
 		c->p = c->end;
@@ -64,7 +69,7 @@ static const uint8_t *take_block(struct cursor *c, uint64_t bytes)
 	return at;
 }
 
-/* Pointer encodings: the low four bits say the format, the next three what it is relative to. */
+/* Pointer encodings: the low four bits are the format, the next three the base. */
 enum {
 	PE_ABSPTR = 0x00,
 	PE_ULEB = 0x01,
@@ -84,6 +89,7 @@ enum {
 static uintptr_t take_pointer(struct cursor *c, uint8_t encoding, uintptr_t data)
 {
 	uintptr_t at = (uintptr_t)c->p, v;
+
 	switch (encoding & 0x0f) {
 	case PE_ABSPTR:
 	case PE_U8:
@@ -127,10 +133,11 @@ static uintptr_t take_pointer(struct cursor *c, uint8_t encoding, uintptr_t data
 
 /* --- finding --- */
 
-/* One CIE or FDE: its body, and where the next one starts. False: the terminator, or no record. */
+/* Takes one CIE or FDE: its body, and where the next one starts. False: terminator or no record. */
 static bool take_record(struct cursor *c, struct cursor *body, const uint8_t **next)
 {
 	uint64_t bytes = take(c, 4);
+
 	if (bytes == 0xffffffff)
 		bytes = take(c, 8);
 	if (c->bad || !bytes || bytes > (uint64_t)(c->end - c->p))
@@ -143,10 +150,12 @@ static bool take_record(struct cursor *c, struct cursor *body, const uint8_t **n
 static int read_cie(const struct module *m, const uint8_t *at, struct cfi_entry *out)
 {
 	struct cursor c = {at, m->eh_hi, false}, b;
-	const uint8_t *next, *augmentation, *nul;
+	const uint8_t *next, *augmentation, *nul, *program;
+	uint8_t version;
+
 	if (at < m->eh_lo || at >= m->eh_hi || !take_record(&c, &b, &next) || take(&b, 4) != 0)
 		return CFI_UNSUPPORTED;
-	uint8_t version = (uint8_t)take(&b, 1);
+	version = (uint8_t)take(&b, 1);
 	if (version != 1 && version != 3 && version != 4)
 		return CFI_UNSUPPORTED;
 	augmentation = b.p;
@@ -162,7 +171,7 @@ static int read_cie(const struct module *m, const uint8_t *at, struct cfi_entry 
 	out->encoding = PE_ABSPTR;
 	out->signal = false;
 
-	const uint8_t *program = NULL;
+	program = NULL;
 	for (const uint8_t *a = augmentation; *a; a++) {
 		switch (*a) {
 		case 'z':
@@ -171,8 +180,10 @@ static int read_cie(const struct module *m, const uint8_t *at, struct cfi_entry 
 			program = take_block(&b, 0);
 			{
 				uint64_t bytes = take_uleb(&b);
+				struct cursor skip;
+
 				program = b.p;
-				struct cursor skip = b;
+				skip = b;
 				take_block(&skip, bytes);
 				if (skip.bad)
 					return CFI_UNSUPPORTED;
@@ -184,6 +195,7 @@ static int read_cie(const struct module *m, const uint8_t *at, struct cfi_entry 
 			break;
 		case 'P': {
 			uint8_t encoding = (uint8_t)take(&b, 1);
+
 			if ((encoding & 0x70) == 0x50)
 				return CFI_UNSUPPORTED;
 			take_pointer(&b, encoding & 0x0f, 0);
@@ -199,7 +211,7 @@ static int read_cie(const struct module *m, const uint8_t *at, struct cfi_entry 
 		case 'G': /* aarch64: memory tagging of the stack */
 			break;
 		default:
-			/* 'z' says how long the unknown is. */
+			/* with 'z' the length of the unknown data is known */
 			if (!program)
 				return CFI_UNSUPPORTED;
 			goto known;
@@ -213,22 +225,28 @@ known:
 	return CFI_OK;
 }
 
-/* The FDE at `at`, if it describes pc. */
+/* Reads the FDE at `at`; CFI_NONE if it does not describe pc. *next: the record after it, or NULL.
+ */
 static int read_fde(const struct module *m, const uint8_t *at, uintptr_t pc, struct cfi_entry *out,
     const uint8_t **next)
 {
 	struct cursor c = {at, m->eh_hi, false}, b;
+	struct cursor cie, body;
+	int rc;
+	const uint8_t *id_at, *unused;
+	uint64_t back;
+
 	if (at < m->eh_lo || at >= m->eh_hi || !take_record(&c, &b, next)) {
 		*next = NULL;
 		return CFI_NONE;
 	}
-	const uint8_t *id_at = b.p;
-	uint64_t back = take(&b, 4);
+	id_at = b.p;
+	back = take(&b, 4);
 	if (!back)
 		return CFI_NONE; /* a CIE */
 	if (back > (uint64_t)(id_at - m->eh_lo))
 		return CFI_UNSUPPORTED;
-	int rc = read_cie(m, id_at - back, out);
+	rc = read_cie(m, id_at - back, out);
 	if (rc)
 		return rc;
 	if (out->encoding & PE_INDIRECT)
@@ -239,9 +257,8 @@ static int read_fde(const struct module *m, const uint8_t *at, uintptr_t pc, str
 		return CFI_UNSUPPORTED;
 	if (pc < out->lo || pc >= out->hi)
 		return CFI_NONE;
-	/* Every CIE of gcc and clang has 'z'; without it the FDE has no augmentation data. */
-	struct cursor cie = {id_at - back, m->eh_hi, false}, body;
-	const uint8_t *unused;
+	/* every CIE of gcc and clang has 'z'; without it the FDE has no augmentation data */
+	cie = (struct cursor){id_at - back, m->eh_hi, false};
 	take_record(&cie, &body, &unused);
 	if (body.end - body.p > 5 && body.p[5] == 'z')
 		take_block(&b, take_uleb(&b));
@@ -255,25 +272,37 @@ static int read_fde(const struct module *m, const uint8_t *at, uintptr_t pc, str
 int cfi_find(const struct module *m, uintptr_t pc, struct cfi_entry *out)
 {
 	const uint8_t *hdr = m->eh_frame_hdr, *next;
+	uint8_t frame_enc, count_enc, table_enc;
+	struct cursor c;
+	const uint8_t *frames;
+	uint64_t count;
+
 	if (!hdr)
 		return CFI_NONE;
-	struct cursor c = {hdr, m->eh_hi, false};
+	c = (struct cursor){hdr, m->eh_hi, false};
 	if (take(&c, 1) != 1)
 		return CFI_UNSUPPORTED;
-	uint8_t frame_enc = (uint8_t)take(&c, 1), count_enc = (uint8_t)take(&c, 1);
-	uint8_t table_enc = (uint8_t)take(&c, 1);
-	const uint8_t *frames = (const uint8_t *)take_pointer(&c, frame_enc, (uintptr_t)hdr);
-	uint64_t count = count_enc == PE_OMIT ? 0 : take_pointer(&c, count_enc, (uintptr_t)hdr);
+	frame_enc = (uint8_t)take(&c, 1);
+	count_enc = (uint8_t)take(&c, 1);
+	table_enc = (uint8_t)take(&c, 1);
+	frames = (const uint8_t *)take_pointer(&c, frame_enc, (uintptr_t)hdr);
+	count = count_enc == PE_OMIT ? 0 : take_pointer(&c, count_enc, (uintptr_t)hdr);
 
 	if (count && table_enc == (PE_DATAREL | PE_S4)) {
-		/* Pairs of i32 (code, FDE), relative to the header, sorted by code. */
+		int32_t fde;
+		int64_t want;
+		uint64_t lo, hi;
+
+		/* pairs of i32 (code, FDE), relative to the header, sorted by code */
 		if (c.bad || count > (uint64_t)(c.end - c.p) / 8)
 			return CFI_UNSUPPORTED;
-		int64_t want = (int64_t)(pc - (uintptr_t)hdr);
-		uint64_t lo = 0, hi = count;
+		want = (int64_t)(pc - (uintptr_t)hdr);
+		lo = 0;
+		hi = count;
 		while (lo < hi) {
 			uint64_t mid = (lo + hi) / 2;
 			int32_t at;
+
 			memcpy(&at, c.p + 8 * mid, 4);
 			if (at <= want)
 				lo = mid + 1;
@@ -282,16 +311,16 @@ int cfi_find(const struct module *m, uintptr_t pc, struct cfi_entry *out)
 		}
 		if (!lo)
 			return CFI_NONE;
-		int32_t fde;
 		memcpy(&fde, c.p + 8 * (lo - 1) + 4, 4);
 		return read_fde(m, hdr + fde, pc, out, &next);
 	}
 
-	/* No table: one after the other. */
+	/* no table: search all records */
 	if (c.bad || frame_enc == PE_OMIT)
 		return CFI_UNSUPPORTED;
 	for (const uint8_t *at = frames; at; at = next) {
 		int rc = read_fde(m, at, pc, out, &next);
+
 		if (rc == CFI_OK)
 			return rc;
 	}
@@ -329,7 +358,7 @@ enum {
 	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-/* Registers that we do not follow (vector ones) are parsed and left out. */
+/* Ignores registers that we do not follow (vector ones). */
 static void set_rule(struct cfi_rules *r, uint64_t reg, uint32_t kind, int64_t value)
 {
 	if (reg < CFI_REGS)
@@ -340,18 +369,21 @@ static struct cfi_rule take_expression(struct cursor *c, uint32_t kind)
 {
 	uint64_t bytes = take_uleb(c);
 	const uint8_t *expr = take_block(c, bytes);
+
 	return (struct cfi_rule){.expr = expr, .expr_bytes = (uint32_t)bytes, .kind = kind};
 }
 
-/* Runs until the location passes pc or the program ends. */
+/* Runs a program until its location passes pc, or to its end. */
 static int run(
     const struct cfi_entry *e, struct cursor c, uintptr_t pc, uintptr_t *loc, struct cfi_work *w)
 {
 	struct cfi_rules *r = &w->now;
 	unsigned depth = 0;
+
 	while (c.p < c.end && !c.bad) {
 		uint8_t op = *c.p++, low = op & 0x3f;
 		uint64_t reg;
+
 		switch (op >> 6) {
 		case 1:
 			*loc += low * e->code_align;
@@ -450,16 +482,17 @@ static int run(
 			break;
 		case OP_EXPRESSION:
 		case OP_VAL_EXPRESSION: {
+			struct cfi_rule rule;
+
 			reg = take_uleb(&c);
-			struct cfi_rule rule =
-			    take_expression(&c, op == OP_EXPRESSION ? CFI_EXPR : CFI_VAL_EXPR);
+			rule = take_expression(&c, op == OP_EXPRESSION ? CFI_EXPR : CFI_VAL_EXPR);
 			if (reg < CFI_REGS)
 				r->reg[reg] = rule;
 			break;
 		}
 #if defined(__aarch64__)
 		case OP_NEGATE_RA_STATE:
-			/* Signed or not, the reader of return addresses strips the signature. */
+			/* readers of return addresses strip the signature anyway */
 			break;
 #endif
 		case OP_GNU_ARGS_SIZE:
@@ -475,8 +508,10 @@ static int run(
 int cfi_run(const struct cfi_entry *e, uintptr_t pc, struct cfi_work *w)
 {
 	uintptr_t loc = 0;
+	int rc;
+
 	memset(&w->now, 0, sizeof(w->now));
-	int rc = run(e, (struct cursor){e->cie_program, e->cie_end, false}, UINTPTR_MAX, &loc, w);
+	rc = run(e, (struct cursor){e->cie_program, e->cie_end, false}, UINTPTR_MAX, &loc, w);
 	if (rc)
 		return rc;
 	w->initial = w->now;

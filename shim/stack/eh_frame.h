@@ -1,8 +1,8 @@
 /*
- * eh_frame.h - reads DWARF call frame information as compilers put it into .eh_frame: finds the
- * entry for an address and runs its program up to it. Allocates nothing, keeps nothing; the caller
- * brings the working memory. Sources: DWARF 5 section 6.4; Linux Standard Base 5.0, "Exception
- * Frames"; "DWARF for the Arm 64-bit Architecture", for the signing of return addresses.
+ * eh_frame.h - reads DWARF call frame information from .eh_frame: finds the entry for an address
+ * and runs its program up to it. Allocates and keeps nothing; the caller brings the working memory.
+ * Sources: DWARF 5 section 6.4; Linux Standard Base 5.0, "Exception Frames"; "DWARF for the Arm
+ * 64-bit Architecture", for the signing of return addresses.
  */
 #ifndef SHIM_EH_FRAME_H
 #define SHIM_EH_FRAME_H
@@ -13,7 +13,7 @@
 
 #include "stack/modules.h"
 
-/* DWARF register numbers. A return address that is not in memory is in CFI_RA's register. */
+/* DWARF register numbers. CFI_RA: the register of a return address that is not in memory. */
 #if defined(__x86_64__)
 #define CFI_REGS 17
 #define CFI_FP 6
@@ -30,13 +30,13 @@
 #define CFI_REMEMBER_MAX 8
 #define CFI_EXPR_STACK 32
 
-/* Where a register's value in the outer frame is. Zero: unchanged. */
+/* Where the outer frame's value of a register is. */
 enum cfi_rule_kind {
 	CFI_SAME = 0,
-	CFI_UNDEFINED, /* lost; for the return address: the outermost frame */
+	CFI_UNDEFINED, /* lost; for the return address: this is the outermost frame */
 	CFI_OFFSET, /* at CFA + value */
 	CFI_VAL_OFFSET, /* is CFA + value */
-	CFI_REGISTER, /* in register value */
+	CFI_REGISTER, /* in register number `value` */
 	CFI_EXPR, /* at the address that expr computes */
 	CFI_VAL_EXPR, /* is what expr computes */
 };
@@ -61,7 +61,7 @@ struct cfi_work {
 };
 
 struct cfi_entry {
-	uintptr_t lo, hi; /* the code it describes */
+	uintptr_t lo, hi; /* the code that it describes */
 	const uint8_t *cie_program, *cie_end, *program, *end;
 	uint64_t code_align;
 	int64_t data_align;
@@ -73,19 +73,18 @@ struct cfi_entry {
 enum {
 	CFI_OK = 0,
 	CFI_NONE = 1, /* no unwind information for this address */
-	CFI_UNSUPPORTED = 2, /* there is, and this reader does not understand it */
+	CFI_UNSUPPORTED = 2, /* this reader does not understand it */
 };
 
+/* Finds the entry that describes pc. Returns CFI_OK, CFI_NONE or CFI_UNSUPPORTED. */
 int cfi_find(const struct module *module, uintptr_t pc, struct cfi_entry *out);
 
-/* work->now becomes the rules that hold at pc. */
+/* Sets work->now to the rules that hold at pc. Returns CFI_OK or CFI_UNSUPPORTED. */
 int cfi_run(const struct cfi_entry *entry, uintptr_t pc, struct cfi_work *work);
 
-/*
- * Values of an expression. With registers known it is CFI_CONST throughout; with regs NULL, only
- * pc is known and the others stay symbols: base + offset, or what lies at fp + inner, + offset.
- * CFI_BASE_CFA is for the caller's start value.
- */
+/* The base of an expression's value. With known registers every value is CFI_CONST; with regs NULL
+ * only pc is known and values stay symbolic: base + offset, or for CFI_BASE_AT_FP the word at
+ * fp + inner, + offset. CFI_BASE_CFA is for the caller's start value. */
 enum cfi_base { CFI_CONST = 0, CFI_BASE_SP, CFI_BASE_FP, CFI_BASE_AT_FP, CFI_BASE_CFA };
 
 struct cfi_value {
@@ -97,13 +96,14 @@ struct cfi_expr {
 	const uintptr_t *regs; /* CFI_REGS of them, NULL: symbolic */
 	uint64_t known; /* bit n: regs[n] is known */
 	uintptr_t pc;
-	/* Reads `bytes` (1 to 8) at an address, false when it cannot be read. */
+	/* reads `bytes` (1 to 8) at an address; false: it cannot be read */
 	bool (*read)(void *arg, uintptr_t address, unsigned bytes, uint64_t *out);
 	void *arg;
 	struct cfi_value stack[CFI_EXPR_STACK];
 };
 
-/* `start` is pushed first unless NULL (the CFA, for register rules). False: cannot be had. */
+/* Evaluates an expression to *out. `start` is pushed first unless NULL (the CFA, for register
+ * rules). False: the value cannot be worked out. */
 bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struct cfi_value *start,
     struct cfi_value *out);
 

@@ -1,6 +1,5 @@
 /*
- * readable.c - the ranges of readable.h. Must not fault, and must not read /proc: it may be absent,
- * and costs too much.
+ * readable.c - see readable.h. Must not fault, nor read /proc, which may be absent and is slow.
  */
 #include "stack/readable.h"
 
@@ -9,7 +8,7 @@
 
 #include "base/sys.h"
 
-#define PAGE 4096u /* the smallest of both architectures; larger pages are asked about twice */
+#define PAGE 4096u /* the smallest of both architectures */
 #define EXTEND_PAGES 64u
 
 _Atomic uint64_t readable_epoch = 1;
@@ -17,9 +16,9 @@ _Atomic uint64_t readable_epoch = 1;
 bool readable_page(uintptr_t address)
 {
 	/*
-	 * The kernel copies the new mask from the address before it looks at `how`, which is
-	 * invalid: EFAULT or EINVAL, and nothing is changed. It is allowed under every seccomp
-	 * filter that lets a C library run.
+	 * The kernel copies the new mask from the address before it checks `how`, which is invalid:
+	 * it returns EFAULT or EINVAL and changes nothing. Every seccomp filter that lets a C
+	 * library run allows this call.
 	 */
 	uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
 	return page && sys_call(SYS_rt_sigprocmask, ~0L, (long)page, 0, 8, 0, 0) != -EFAULT;
@@ -36,18 +35,21 @@ static void use(struct readable *r, unsigned i)
 	r->span = r->ranges[i].hi - r->ranges[i].lo;
 }
 
-/* Extends one of the ranges, or begins one. */
+/* Finds, extends or begins the range of an address. */
 bool readable_slow(struct readable *r, uintptr_t address)
 {
 	uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
-	for (unsigned i = 0; i < READABLE_RANGES; i++) {
+	unsigned i;
+
+	for (i = 0; i < READABLE_RANGES; i++) {
 		if (page >= r->ranges[i].lo && page < r->ranges[i].hi) {
 			use(r, i);
 			return true;
 		}
 	}
-	for (unsigned i = 0; i < READABLE_RANGES; i++) {
+	for (i = 0; i < READABLE_RANGES; i++) {
 		uintptr_t lo = r->ranges[i].lo, hi = r->ranges[i].hi;
+
 		if (!hi)
 			continue;
 		if (page >= hi && page - hi < EXTEND_PAGES * PAGE) {
@@ -69,7 +71,7 @@ bool readable_slow(struct readable *r, uintptr_t address)
 	}
 	if (!readable_page(page))
 		return false;
-	unsigned i = r->next++ % READABLE_RANGES;
+	i = r->next++ % READABLE_RANGES;
 	r->ranges[i].lo = page;
 	r->ranges[i].hi = page + PAGE;
 	use(r, i);
@@ -79,7 +81,8 @@ bool readable_slow(struct readable *r, uintptr_t address)
 void readable_restart(struct readable *r, uintptr_t sp)
 {
 	uint64_t now = atomic_load_explicit(&readable_epoch, memory_order_relaxed);
-	/* On another stack, or the map has changed: what was true of the last walk may not be. */
+
+	/* another stack, or the memory map has changed */
 	if (r->epoch != now || !(sp < r->lo && r->lo - sp <= EXTEND_PAGES * PAGE)) {
 		for (unsigned i = 0; i < READABLE_RANGES; i++)
 			r->ranges[i].lo = r->ranges[i].hi = 0;

@@ -1,8 +1,8 @@
 /*
- * readable.h - which parts of the stack can be read without a fault. Ranges are found by asking the
- * kernel about one page at a time, when a walk first needs it, and are kept while the thread's
- * stack pointer stays within. A stack in use is always readable; this is for walks that were led
- * astray by wrong unwind information, and for their ends.
+ * readable.h - which parts of the stack can be read without a fault. Asks the kernel about one page
+ * at a time, when a walk first needs it, and keeps the ranges while the thread's stack pointer
+ * stays within. A stack in use is always readable; this protects walks that wrong unwind
+ * information leads astray, and the ends of walks.
  */
 #ifndef SHIM_READABLE_H
 #define SHIM_READABLE_H
@@ -22,12 +22,12 @@ struct readable {
 	} ranges[READABLE_RANGES];
 };
 
-/* Is the page of this address readable? A system call; any thread, signal-safe. */
+/* Asks the kernel whether the page of this address is readable. Any thread, signal-safe. */
 bool readable_page(uintptr_t address);
 
 bool readable_slow(struct readable *r, uintptr_t address);
 
-/* Of an aligned word. */
+/* Says whether the word can be read; false also if it is not aligned to 8. */
 static inline bool readable_word(struct readable *r, uintptr_t address)
 {
 	if (__builtin_expect(address & 7, 0))
@@ -38,7 +38,7 @@ static inline bool readable_word(struct readable *r, uintptr_t address)
 extern _Atomic uint64_t readable_epoch __attribute__((visibility("hidden")));
 void readable_restart(struct readable *r, uintptr_t sp);
 
-/* A walk starts at this stack pointer. */
+/* Prepares for a walk from this stack pointer. */
 static inline void readable_start(struct readable *r, uintptr_t sp)
 {
 	if (__builtin_expect(
@@ -48,7 +48,7 @@ static inline void readable_start(struct readable *r, uintptr_t sp)
 		readable_restart(r, sp);
 }
 
-/* The host unmapped or protected memory: every range is found anew. Any thread. */
+/* Makes every thread find its ranges anew. Any thread. */
 void readable_forget(void);
 
 #endif

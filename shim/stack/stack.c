@@ -1,5 +1,5 @@
 /*
- * stack.c - stacks to ids: merges native and Python frames into one list, hashes it from the root
+ * stack.c - see stack.h. Merges native and Python frames into one list, hashes it from the root
  * inwards, and writes a definition the first time a stack is seen. Owns the table of ids and the
  * walkers. Must not touch the host's heap and takes no lock.
  */
@@ -22,16 +22,15 @@
 #include "stack/unwind_system.h"
 #include "trace/definitions.h"
 
-#define STACK_HALF 2048u /* deeper than two of these: the middle is cut */
+#define STACK_HALF 2048u /* frames; a stack deeper than two halves loses its middle */
 #define FIRST_ITEMS 128u
 #define INTERPRETERS 4
-#define FOLLOWED 1024u /* a power of two */
-/* Of a stack that is told in brief: so many of the innermost frames, then of Python's alone, and at
- * last of the outermost. */
+#define NEXT_SLOTS 1024u /* a power of two */
+/* Frames of an abbreviated stack: the innermost, then only Python's, then the outermost. */
 static const struct brief {
 	uint32_t inner, python, outer;
 } briefs[] = {{12, 8, 4}, {6, 2, 2}};
-#define BRIEF_MAX (2 * (12 + 8 + 4)) /* with what is left out */
+#define BRIEF_MAX (2 * (12 + 8 + 4)) /* with a mark for each gap */
 #define IDS_FIRST 4096u
 #define IDS_MAX (1u << 22) /* 64 MiB, nearly four million stacks */
 
@@ -44,44 +43,42 @@ struct item {
 
 enum merge { MERGE_NATIVE, MERGE_PYTHON, MERGE_PYTHON_FIRST };
 
-/* How far items and runs have come with a native frame, of MERGE_PYTHON. */
-struct placed {
+/* How many items and runs the list has up to a native frame; only under MERGE_PYTHON. */
+struct position {
 	uint32_t items_end, runs_end;
 };
 
 struct walker {
 	struct unwind unwind;
-	struct placed *placed; /* one for each native frame */
-	uint32_t placed_room;
+	struct position *positions; /* one for each native frame */
+	uint32_t positions_room;
 	struct python_walk *python;
 	struct item *items; /* outermost first; native stacks have none */
 	uint32_t count, room;
 	uint32_t last_id; /* of the last stack; 0: it has none in this trace */
-	uint32_t last_keep; /* so many of its outermost frames are in its definition as they are */
+	uint32_t last_keep; /* outermost frames that its definition holds unabridged */
 	enum merge merge;
 	uint8_t *body;
-	size_t body_room;
-	size_t accounted;
-	/* Functions that were seen to run Python frames, while `generation` holds. */
+	size_t body_room, accounted;
+	/* Functions that run Python frames; valid for `generation`. */
 	struct {
 		uintptr_t lo, hi;
 	} interpreters[INTERPRETERS];
 	uint32_t next_interpreter;
 	uint64_t generation;
 	struct item brief[BRIEF_MAX];
-	/* By the id of a stack: what followed it last time, so that the great table, which is in no
-	 * near cache, need not be asked. As there: one hash, 32 bits of a second one, the id. */
+	/* By the id of a stack: the entry of the stack that followed it last time, which mostly
+	 * spares a look-up in the large table, whose entries are rarely in a cache. */
 	struct {
 		uint64_t a, value;
-	} followed[FOLLOWED];
+	} next_cache[NEXT_SLOTS];
 };
 
 /*
- * Hash of a stack -> its id. The key is one 64-bit hash, the upper half of the value 32 bits of a
- * second one with other constants: 96 bits decide that two stacks are equal. Ids have 32 bits, so
- * even a trace that used all of them would merge two different stacks with a probability of
- * 2^63 / 2^96 = 2^-33; one with a million stacks 2^-57. The table is not open to an adversary:
- * whoever chooses the program's return addresses has the program.
+ * Hash of a stack -> its id. The key is one 64-bit hash; the upper half of the value is 32 bits of
+ * a second hash, so 96 bits decide whether two stacks are equal. A trace that uses all 2^32 ids
+ * merges two different stacks with probability 2^63 / 2^96 = 2^-33; one with a million stacks with
+ * 2^-57. No adversary matters: whoever chooses return addresses controls the program anyway.
  */
 static uint64_t ids_hash(uint64_t key)
 {
@@ -95,6 +92,7 @@ static _Atomic size_t walker_bytes;
 static inline bool ids_match(uint64_t key, uint64_t value, uint64_t wanted)
 {
 	const struct stack_hash *h = (const struct stack_hash *)(uintptr_t)wanted;
+
 	return key == h->a && value >> 32 == h->b >> 32;
 }
 
@@ -103,6 +101,7 @@ static inline bool ids_match(uint64_t key, uint64_t value, uint64_t wanted)
 static struct walker *walker_new(void)
 {
 	struct walker *w = sys_pages(sizeof(*w));
+
 	if (w) {
 		w->accounted = sizeof(*w);
 		atomic_fetch_add(&walker_bytes, w->accounted);
@@ -110,20 +109,23 @@ static struct walker *walker_new(void)
 	return w;
 }
 
-static __attribute__((noinline)) void account(struct walker *w)
+static __attribute__((noinline)) void update_walker_bytes(struct walker *w)
 {
 	size_t now = sizeof(*w) + unwind_bytes(&w->unwind) + w->room * sizeof(*w->items) +
-		     w->body_room + w->placed_room * sizeof(*w->placed);
+		     w->body_room + w->positions_room * sizeof(*w->positions);
+
 	atomic_fetch_add(&walker_bytes, now - w->accounted);
 	w->accounted = now;
 	w->unwind.grown = false;
 }
 
-static bool room_items(struct walker *w, uint32_t want)
+static bool reserve_items(struct walker *w, uint32_t want)
 {
+	uint32_t room;
+
 	if (want <= w->room)
 		return true;
-	uint32_t room = w->room ? w->room : FIRST_ITEMS;
+	room = w->room ? w->room : FIRST_ITEMS;
 	while (room < want)
 		room *= 2;
 	if (!sys_pages_replace((void **)&w->items, w->room * sizeof(*w->items),
@@ -134,52 +136,58 @@ static bool room_items(struct walker *w, uint32_t want)
 	return true;
 }
 
-static bool room_placed(struct walker *w, uint32_t want)
+static bool reserve_positions(struct walker *w, uint32_t want)
 {
-	if (want <= w->placed_room)
+	size_t had;
+	uint32_t room;
+
+	if (want <= w->positions_room)
 		return true;
-	uint32_t room = w->placed_room ? w->placed_room : FIRST_ITEMS;
+	room = w->positions_room ? w->positions_room : FIRST_ITEMS;
 	while (room < want)
 		room *= 2;
-	size_t had = w->placed_room * sizeof(*w->placed);
-	if (!sys_pages_replace((void **)&w->placed, had, had, room * sizeof(*w->placed)))
+	had = w->positions_room * sizeof(*w->positions);
+	if (!sys_pages_replace((void **)&w->positions, had, had, room * sizeof(*w->positions)))
 		return false;
-	w->placed_room = room;
+	w->positions_room = room;
 	w->unwind.grown = true;
 	return true;
 }
 
 /* --- the list of items --- */
 
-/* A list that is being written over the last one, as long as the two agree. */
+/* A list of items that is written over the last one; equal items are only counted. */
 struct list {
 	struct walker *w;
 	uint32_t n, old; /* items so far; items that the old list had */
-	uint32_t same; /* of the two lists, from the root */
+	uint32_t same; /* items that the two lists share, from the root */
 };
 
 static inline __attribute__((always_inline)) bool append(
     struct list *l, uint64_t value, uint32_t tag)
 {
 	struct walker *w = l->w;
+	struct stack_hash h;
+	struct item *it;
+
 	if (__builtin_expect(l->n == w->room, 0)) {
 		w->count = l->n > l->old ? l->n : l->old;
-		if (!room_items(w, l->n + 1))
+		if (!reserve_items(w, l->n + 1))
 			return false;
 	}
-	struct item *it = &w->items[l->n];
+	it = &w->items[l->n];
 	if (l->same == l->n && l->n < l->old && it->value == value && it->tag == tag) {
 		l->same = ++l->n;
 		return true;
 	}
-	struct stack_hash h = l->n ? it[-1].hash : STACK_HASH_ROOT;
+	h = l->n ? it[-1].hash : STACK_HASH_ROOT;
 	*it = (struct item){value, tag, stack_hash_next(h, value, stack_hash_tag(tag))};
 	l->n++;
 	return true;
 }
 
-/* One of our wrappers, in the middle of the host's stack. */
-static inline bool ours(uint32_t tag)
+/* A wrapper of the shim in the middle of the host's stack. */
+static inline bool is_shim_frame(uint32_t tag)
 {
 	return tag >> 3 == modules_self && (tag & 3) == TRACE_FRAME_NATIVE;
 }
@@ -187,42 +195,46 @@ static inline bool ours(uint32_t tag)
 static inline bool append_native(struct list *l, uint32_t i)
 {
 	const struct unwind *u = &l->w->unwind;
-	if (__builtin_expect(ours(u->frames[i].tag), 0))
+
+	if (__builtin_expect(is_shim_frame(u->frames[i].tag), 0))
 		return true;
 	return append(l, u->links[i].pc, u->frames[i].tag);
 }
 
-/* `old`: as many items here were Python frames of the last list, beginning with the same one. */
+/* `old`: the number of items here that were Python frames in the last list, from the same first
+ * frame on. */
 static bool append_run(
     struct list *l, const struct python_view *view, const struct python_run *run, uint32_t old)
 {
 	uint32_t skip = view->same > run->first ? view->same - run->first : 0;
+
 	skip = skip < run->count ? skip : run->count;
 	skip = skip < old ? skip : old;
 	l->n += skip;
 	l->same += skip;
 	for (uint32_t i = run->first + skip; i < run->first + run->count; i++) {
 		const struct python_frame *f = &view->frames[i];
+
 		if (!append(l, (uint64_t)(f->lasti + 1), f->code << 2 | TRACE_FRAME_PYTHON))
 			return false;
 	}
 	return true;
 }
 
-/* Is this native frame the one that runs the Python run? */
-static inline bool runs_here(const struct unwind *u, uint32_t i, const struct python_run *run)
+/* Says whether this native frame runs the Python run. */
+static inline bool runs_in_frame(const struct unwind *u, uint32_t i, const struct python_run *run)
 {
 	const struct link *f = &u->links[i];
+
 	if (!run->anchor)
 		return python_is_eval(f->pc);
-	/* It is a local of that frame: between its stack pointer and the outer frame's. */
+	/* the anchor is a local variable of that frame */
 	return run->anchor >= f->sp && (i == 0 || run->anchor < f[-1].sp);
 }
 
 /*
- * The frame of the interpreter itself. Where in its loop it is says nothing that the Python frames
- * and the frames inside do not, and readers leave it out; so it stands for its whole function, by
- * the function's start. Otherwise each bytecode would make all Python frames inside it new.
+ * Appends the interpreter's own frame by its function's start instead of its pc. Readers leave the
+ * frame out, and the pc changes with each bytecode, which would make all frames inside it new.
  */
 static bool append_interpreter(struct list *l, uint32_t at)
 {
@@ -230,71 +242,79 @@ static bool append_interpreter(struct list *l, uint32_t at)
 	uint64_t generation = modules_generation();
 	const struct frame *f = &w->unwind.frames[at];
 	uintptr_t pc = w->unwind.links[at].pc - !(f->tag & FRAME_EXACT);
+	const struct module *m;
+	struct cfi_entry entry;
+	uint32_t tag;
+	unsigned i;
+
 	if (w->generation != generation) {
 		memset(w->interpreters, 0, sizeof(w->interpreters));
 		w->generation = generation;
 	}
-	uint32_t tag = f->tag | FRAME_EXACT;
-	for (unsigned i = 0; i < INTERPRETERS; i++)
+	tag = f->tag | FRAME_EXACT;
+	for (i = 0; i < INTERPRETERS; i++)
 		if (pc >= w->interpreters[i].lo && pc < w->interpreters[i].hi)
 			return append(l, w->interpreters[i].lo, tag);
-	const struct module *m = module_by_id(f->tag >> 3);
-	struct cfi_entry entry;
+	m = module_by_id(f->tag >> 3);
 	if (!m || cfi_find(m, pc, &entry))
 		return append_native(l, at);
-	unsigned i = w->next_interpreter++ % INTERPRETERS;
+	i = w->next_interpreter++ % INTERPRETERS;
 	w->interpreters[i].lo = entry.lo;
 	w->interpreters[i].hi = entry.hi;
 	return append(l, entry.lo, tag);
 }
 
 /*
- * Runs in the places of the native frames that run them, frames before `from` being as they were.
- * 1: some run found no place.
+ * Puts each run behind the native frame that runs it. Native frames before `from` are unchanged.
+ * Returns 0; 1 if a run has no native frame; or negative errno.
  */
-static int list_merged(struct list *l, const struct python_view *view, uint32_t from, uint32_t kept)
+static int merge_runs_in_place(
+    struct list *l, const struct python_view *view, uint32_t from, uint32_t kept)
 {
 	struct unwind *u = &l->w->unwind;
-	struct placed *placed = l->w->placed;
-	uint32_t r = from ? placed[from - 1].runs_end : 0;
-	/* Without anchors frames and runs pair up one to one, or there is no telling which is
-	 * whose. */
+	struct position *positions = l->w->positions;
+	uint32_t r = from ? positions[from - 1].runs_end : 0;
+
+	/* without anchors frames and runs pair up one to one, or not at all */
 	bool by_name = !view->runs[0].anchor;
 	if (by_name && view->cut)
 		return 1;
 	for (uint32_t i = from; i < u->count; i++) {
 		bool native = (u->frames[i].tag & 3) == TRACE_FRAME_NATIVE;
-		bool here = native && r < view->run_count && runs_here(u, i, &view->runs[r]);
+		bool here = native && r < view->run_count && runs_in_frame(u, i, &view->runs[r]);
+
 		if (!(here ? append_interpreter(l, i) : append_native(l, i)))
 			return -ENOMEM;
 		if (native) {
-			/* More of the interpreter's frames than runs. */
+			/* more frames of the interpreter than runs */
 			if (by_name && r == view->run_count && python_is_eval(u->links[i].pc))
 				return 1;
 			while (here) {
-				/* A frame that was here, in a list that has been the same so far:
-				 * what followed it were the Python frames from this one on. */
-				uint32_t end = placed[i].items_end;
+				/* an unchanged frame in a list that is equal so far: in the last
+				 * list the Python frames from this one on followed it */
+				uint32_t end = positions[i].items_end;
 				uint32_t old =
 				    i < kept && l->same == l->n && end > l->n ? end - l->n : 0;
 				if (!append_run(l, view, &view->runs[r], old))
 					return -ENOMEM;
 				r++;
-				/* Without anchors each native frame runs one. */
+				/* without anchors each native frame runs one */
 				here = r < view->run_count && !by_name &&
-				       runs_here(u, i, &view->runs[r]);
+				       runs_in_frame(u, i, &view->runs[r]);
 			}
 		}
-		placed[i] = (struct placed){l->n, r};
+		positions[i] = (struct position){l->n, r};
 	}
 	return r < view->run_count;
 }
 
-/* No places: Python first, the native frames whole after it, so that nothing is lost or hidden. */
-static bool list_python_first(struct list *l, const struct python_view *view)
+/* The runs cannot be assigned: puts all Python frames first and all native frames after them, so
+ * that nothing is lost. */
+static bool merge_python_first(struct list *l, const struct python_view *view)
 {
 	struct unwind *u = &l->w->unwind;
 	uint32_t i = 0;
+
 	for (; i < u->count && (u->frames[i].tag & 3) != TRACE_FRAME_NATIVE; i++)
 		if (!append_native(l, i))
 			return false;
@@ -307,38 +327,44 @@ static bool list_python_first(struct list *l, const struct python_view *view)
 	return true;
 }
 
-static bool list_build(struct list *l, const struct python_view *view, uint32_t kept)
+static bool build_list(struct list *l, const struct python_view *view, uint32_t kept)
 {
 	struct walker *w = l->w;
-	if (!room_placed(w, w->unwind.count))
+	int rc;
+	bool python_before;
+	uint32_t from;
+
+	if (!reserve_positions(w, w->unwind.count))
 		return false;
-	/* Frames keep their places as far as neither they nor the runs up to them have changed. */
-	bool python_before = w->merge == MERGE_PYTHON;
-	uint32_t from = python_before ? kept : 0;
-	while (from && w->placed[from - 1].runs_end > view->same_runs)
+	/* positions stay as far as neither the frames nor the runs up to them have changed */
+	python_before = w->merge == MERGE_PYTHON;
+	from = python_before ? kept : 0;
+	while (from && w->positions[from - 1].runs_end > view->same_runs)
 		from--;
-	l->n = l->same = from ? w->placed[from - 1].items_end : 0;
+	l->n = l->same = from ? w->positions[from - 1].items_end : 0;
 	w->merge = MERGE_PYTHON;
-	int rc = list_merged(l, view, from, python_before ? kept : 0);
+	rc = merge_runs_in_place(l, view, from, python_before ? kept : 0);
 	if (rc <= 0)
 		return rc == 0;
 	w->merge = MERGE_PYTHON_FIRST;
-	l->old = l->same; /* beyond, the old list has been written over */
+	l->old = l->same; /* the rest of the old list is overwritten by now */
 	l->n = l->same = 0;
-	return list_python_first(l, view);
+	return merge_python_first(l, view);
 }
 
-/* Items of a native stack, from `keep` on. */
-static bool list_native(struct walker *w, uint32_t keep)
+/* Fills in the items of a native stack from `keep` on. */
+static bool fill_native_items(struct walker *w, uint32_t keep)
 {
 	struct unwind *u = &w->unwind;
 	uint32_t i = u->count;
+
 	w->count = 0; /* nothing is worth copying */
-	if (!room_items(w, unwind_listed(u, i - 1)))
+	if (!reserve_items(w, unwind_listed(u, i - 1)))
 		return false;
 	for (uint32_t n; i-- > 0 && (n = unwind_listed(u, i)) > keep;) {
 		const struct frame *f = &u->frames[i];
-		/* One of the shim's has the number of the frame outside it, which comes after. */
+
+		/* a frame of the shim has the number of its outer frame, which overwrites it */
 		w->items[n - 1] = (struct item){u->links[i].pc, f->tag, f->hash};
 	}
 	return true;
@@ -346,13 +372,14 @@ static bool list_native(struct walker *w, uint32_t keep)
 
 /* --- definitions --- */
 
-static uint8_t *encode(uint8_t *p, const struct item *it, uint32_t n, uint64_t *address)
+static uint8_t *encode_frames(uint8_t *p, const struct item *it, uint32_t n, uint64_t *address)
 {
 	for (; n; n--, it++) {
 		p = varint_put(p, it->tag);
 		if ((it->tag & 3) == TRACE_FRAME_NATIVE) {
 			const struct module *m = module_by_id(it->tag >> 3);
 			uint64_t at = it->value - (m ? m->bias : 0);
+
 			p = varint_put_signed(p, (int64_t)(at - *address));
 			*address = at;
 		} else if ((it->tag & 3) == TRACE_FRAME_PYTHON) {
@@ -371,10 +398,11 @@ static bool define_modules(const struct item *it, uint32_t n)
 	return true;
 }
 
-/* For so many frames. */
-static bool room_body(struct walker *w, uint32_t frames)
+/* Makes room in the body for the definition of a stack. */
+static bool reserve_body(struct walker *w, uint32_t frames)
 {
 	size_t room = (size_t)(frames + 4) * 2 * VARINT_BYTES_MAX;
+
 	if (room <= w->body_room)
 		return true;
 	room = (room + 4095) & ~(size_t)4095;
@@ -385,74 +413,83 @@ static bool room_body(struct walker *w, uint32_t frames)
 	return true;
 }
 
-/* Writes items, of which the first `keep` are the last stack's. `cut`: left out in the middle. */
-static bool define(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uint64_t cut)
+/* Writes the definition of a stack of n items that shares its first `keep` with the last stack.
+ * `cut`: how many frames the middle leaves out. */
+static bool define_stack(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uint64_t cut)
 {
 	uint32_t head = cut ? STACK_HALF : n, tail = cut ? n - STACK_HALF : n;
 	uint32_t m = head - keep + (cut ? 1 + STACK_HALF : 0);
-	if (!room_body(w, m))
+	uint64_t address;
+	uint8_t *p;
+
+	if (!reserve_body(w, m))
 		return false;
 	if (!define_modules(w->items + keep, head - keep) ||
 	    !define_modules(w->items + tail, n - tail))
 		return false;
-	uint64_t address = 0;
-	uint8_t *p = varint_put(w->body, id);
+	address = 0;
+	p = varint_put(w->body, id);
 	p = varint_put(p, keep ? w->last_id : 0);
 	p = varint_put(p, keep);
 	p = varint_put(p, m);
-	p = encode(p, w->items + keep, head - keep, &address);
+	p = encode_frames(p, w->items + keep, head - keep, &address);
 	if (cut) {
 		p = varint_put(p, cut << 2 | TRACE_FRAME_CUT);
-		p = encode(p, w->items + tail, n - tail, &address);
+		p = encode_frames(p, w->items + tail, n - tail, &address);
 	}
 	return definitions_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body));
 }
 
-static inline uint32_t followed_place(const struct walker *w)
+static inline uint32_t next_slot(const struct walker *w)
 {
 	return w->last_id * UINT32_C(2654435761) >> 22;
 }
 
-/* The id of a stack that is known, 0: it is not. */
+/* Returns the id of a stack; 0: it has none yet. */
 static inline uint32_t ids_find(struct walker *w, struct stack_hash *h)
 {
 	uint64_t key, value;
-	uint32_t place = followed_place(w);
+	uint32_t place = next_slot(w);
+
 	h->a += !h->a;
-	if (w->followed[place].a == h->a && w->followed[place].value >> 32 == h->b >> 32)
-		return (uint32_t)w->followed[place].value;
+	if (w->next_cache[place].a == h->a && w->next_cache[place].value >> 32 == h->b >> 32)
+		return (uint32_t)w->next_cache[place].value;
 	value = lockfree_map_get(&ids, ids_hash(h->a), (uintptr_t)h, ids_match, &key);
 	if (value) {
-		w->followed[place].a = key;
-		w->followed[place].value = value;
+		w->next_cache[place].a = key;
+		w->next_cache[place].value = value;
 	}
 	return (uint32_t)value;
 }
 
-/* A new id for w->items, `same` of which are the last stack's; cut if `cut`. */
+/* Gives w->items a new id and defines it. `same` and `cut` as in intern() and define_stack(). */
 static uint32_t intern_new(
     struct walker *w, uint32_t n, uint32_t same, uint64_t cut, struct stack_hash h)
 {
 	uint32_t keep = w->last_id ? same : 0, id;
+
 	if (keep > w->last_keep)
 		keep = w->last_keep;
 	if (cut && keep > STACK_HALF)
 		keep = STACK_HALF;
 	if (!atomic_load_explicit(&ids.table, memory_order_relaxed))
 		return 0;
-	if (w->merge == MERGE_NATIVE && !list_native(w, keep))
+	if (w->merge == MERGE_NATIVE && !fill_native_items(w, keep))
 		return 0;
 	id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
-	if (!id || !define(w, id, keep, n, cut))
+	if (!id || !define_stack(w, id, keep, n, cut))
 		return 0;
 	lockfree_map_put(&ids, h.a, (h.b >> 32) << 32 | id);
 	return id;
 }
 
-/* Those of n items that tell most of it; a mark where some are left out. How many there are. */
+/* Copies the most telling of n items to w->brief, with a mark for each gap. Returns their number.
+ */
 static uint32_t choose_brief(struct walker *w, uint32_t n, const struct brief *of)
 {
 	uint32_t chosen[BRIEF_MAX / 2], count = 0, python = 0, i = n;
+	uint32_t out, next;
+
 	while (i && count < of->inner)
 		chosen[count++] = --i;
 	for (; i > of->outer && python < of->python; i--)
@@ -462,7 +499,8 @@ static uint32_t choose_brief(struct walker *w, uint32_t n, const struct brief *o
 		}
 	for (i = i < of->outer ? i : of->outer; i; i--)
 		chosen[count++] = i - 1;
-	uint32_t out = 0, next = 0;
+	out = 0;
+	next = 0;
 	while (count--) {
 		if (chosen[count] != next)
 			w->brief[out++] = (struct item){.tag = TRACE_FRAME_CUT};
@@ -472,18 +510,22 @@ static uint32_t choose_brief(struct walker *w, uint32_t n, const struct brief *o
 	return out;
 }
 
-/* Writes w->brief, n of them. */
+/* Defines the n items of w->brief. */
 static uint32_t define_brief(struct walker *w, uint32_t n, struct stack_hash h)
 {
-	if (!room_body(w, n) || !define_modules(w->brief, n))
+	uint64_t address;
+	uint32_t id;
+	uint8_t *p;
+
+	if (!reserve_body(w, n) || !define_modules(w->brief, n))
 		return 0;
-	uint64_t address = 0;
-	uint32_t id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
-	uint8_t *p = varint_put(w->body, id);
+	address = 0;
+	id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
+	p = varint_put(w->body, id);
 	p = varint_put(p, 0);
 	p = varint_put(p, 0);
 	p = varint_put(p, n);
-	p = encode(p, w->brief, n, &address);
+	p = encode_frames(p, w->brief, n, &address);
 	if (!id || !definitions_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body)))
 		return 0;
 	definitions_count_brief();
@@ -491,18 +533,20 @@ static uint32_t define_brief(struct walker *w, uint32_t n, struct stack_hash h)
 	return id;
 }
 
-/* The id of a stack of n items that has none, where definitions have taken their share: of what is
- * told of it in brief, which other stacks may have in common with it. */
+/* Returns the id of the abbreviated stack, which other stacks may share. For stacks without an id,
+ * once definitions have used their share of the budget. */
 static uint32_t intern_brief(struct walker *w, uint32_t n, enum definitions_room room)
 {
-	if (w->merge == MERGE_NATIVE && !list_native(w, 0))
+	if (w->merge == MERGE_NATIVE && !fill_native_items(w, 0))
 		return 0;
 	for (unsigned i = 0; i < 2; i++) {
 		uint32_t count = choose_brief(w, n, &briefs[i]);
 		struct stack_hash h = STACK_HASH_ROOT;
+		uint32_t id;
+
 		for (uint32_t k = 0; k < count; k++)
 			h = stack_hash_next(h, w->brief[k].value, stack_hash_tag(w->brief[k].tag));
-		uint32_t id = ids_find(w, &h);
+		id = ids_find(w, &h);
 		if (!id && room == (i ? DEFINITIONS_BRIEFEST : DEFINITIONS_BRIEF))
 			return define_brief(w, count, h);
 		if (id)
@@ -512,14 +556,16 @@ static uint32_t intern_brief(struct walker *w, uint32_t n, enum definitions_room
 	return 0;
 }
 
-/* The id of a stack of n items, of which `same` are the last one's. */
+/* Returns the id of a stack of n items that shares its first `same` with the last stack. */
 static uint32_t intern(struct walker *w, uint32_t n, uint32_t same, struct stack_hash h)
 {
 	uint64_t cut = 0;
+	uint32_t id, keep;
+
 	if (!n)
 		return 0;
 	if (__builtin_expect(n > 2 * STACK_HALF, 0)) {
-		if (w->merge == MERGE_NATIVE && !list_native(w, STACK_HALF - 1))
+		if (w->merge == MERGE_NATIVE && !fill_native_items(w, STACK_HALF - 1))
 			return 0;
 		cut = (uint64_t)n - 2 * STACK_HALF + w->unwind.left_out;
 		h = w->items[STACK_HALF - 1].hash;
@@ -527,10 +573,11 @@ static uint32_t intern(struct walker *w, uint32_t n, uint32_t same, struct stack
 		for (uint32_t i = n - STACK_HALF; i < n; i++)
 			h = stack_hash_next(h, w->items[i].value, stack_hash_tag(w->items[i].tag));
 	}
-	uint32_t id = ids_find(w, &h);
-	uint32_t keep = cut ? STACK_HALF : UINT32_MAX;
+	id = ids_find(w, &h);
+	keep = cut ? STACK_HALF : UINT32_MAX;
 	if (__builtin_expect(!id, 0)) {
 		enum definitions_room room = definitions_room(); /* AMPLE is 0 */
+
 		id = room ? intern_brief(w, n, room) : intern_new(w, n, same, cut, h);
 		keep = room ? 0 : keep;
 	}
@@ -541,16 +588,18 @@ static uint32_t intern(struct walker *w, uint32_t n, uint32_t same, struct stack
 
 /* --- the interface --- */
 
-/* No interpreter: the frames are the list, and have their hashes. */
+/* Without an interpreter the native frames are the list; they carry their hashes. */
 static inline uint32_t capture_native(struct walker *w, uint32_t kept)
 {
 	const struct unwind *u = &w->unwind;
 	uint32_t same = kept && w->merge == MERGE_NATIVE ? unwind_listed(u, kept - 1) : 0;
+	uint32_t inner;
+
 	w->merge = MERGE_NATIVE;
 	w->count = 0;
 	if (!u->count)
 		return w->last_id = 0;
-	uint32_t inner = u->count - 1;
+	inner = u->count - 1;
 	return w->last_id = intern(w, unwind_listed(u, inner), same, u->frames[inner].hash);
 }
 
@@ -559,7 +608,8 @@ static __attribute__((noinline)) uint32_t capture_merged(
 {
 	struct list list = {.w = w, .old = w->count};
 	uint32_t old = w->count;
-	bool built = list_build(&list, view, kept);
+	bool built = build_list(&list, view, kept);
+
 	if (!built) {
 		w->count = 0;
 		w->last_id = 0;
@@ -573,10 +623,10 @@ static __attribute__((noinline)) uint32_t capture_merged(
 	return w->last_id;
 }
 
-/* `seen` is the interpreter's own count, of which 0 is none: a new walker has taken no turn. */
-#define NOT_SEEN UINT32_MAX
+/* No turn of the interpreter's, which counts from 0. */
+#define TURN_UNSEEN UINT32_MAX
 
-static inline void take_task(struct stack_task *task, const struct python_view *view)
+static inline void task_update(struct stack_task *task, const struct python_view *view)
 {
 	if (__builtin_expect(view->task->turn == task->seen, 1))
 		return;
@@ -585,11 +635,11 @@ static inline void take_task(struct stack_task *task, const struct python_view *
 	task->turn++;
 }
 
-static inline void no_task(struct stack_task *task)
+static inline void task_clear(struct stack_task *task)
 {
 	if (__builtin_expect(!task->key, 1))
 		return;
-	task->seen = NOT_SEEN;
+	task->seen = TURN_UNSEEN;
 	task->key = 0;
 	task->turn++;
 }
@@ -598,28 +648,29 @@ uint32_t stack_capture(
     struct walker **walker, const struct stack_start *start, bool python, struct stack_task *task)
 {
 	struct walker *w = *walker;
+	uint32_t id, kept, before;
+	struct python_view view;
+	bool with;
+
 	if (__builtin_expect(!w, 0)) {
 		w = *walker = walker_new();
 		if (!w)
 			return 0;
 	}
-	uint32_t kept, before = w->unwind.count;
-	/* needed at the end, when the walk has displaced much else */
-	__builtin_prefetch(&w->followed[followed_place(w)]);
+	before = w->unwind.count;
+	/* the end of the capture needs it */
+	__builtin_prefetch(&w->next_cache[next_slot(w)]);
 	if (__builtin_expect(!unwind_walk_quick(&w->unwind, start, &kept), 0)) {
 		w->unwind.count = 0;
 		w->count = 0;
 		w->last_id = 0;
 		return 0;
 	}
-	struct python_view view;
-	bool with =
-	    python && python_active() && python_walk_now(&w->python, &view) && view.run_count;
+	with = python && python_active() && python_walk_now(&w->python, &view) && view.run_count;
 	if (with)
-		take_task(task, &view);
+		task_update(task, &view);
 	else if (python)
-		no_task(task);
-	uint32_t id;
+		task_clear(task);
 	if (with)
 		id = capture_merged(w, &view, kept);
 	else if (kept == before && kept == w->unwind.count && w->merge == MERGE_NATIVE &&
@@ -628,7 +679,7 @@ uint32_t stack_capture(
 	else
 		id = capture_native(w, kept);
 	if (__builtin_expect(w->unwind.grown, 0))
-		account(w);
+		update_walker_bytes(w);
 	return id;
 }
 
@@ -647,27 +698,12 @@ bool stack_interrupted(const struct walker *w)
 int stack_init(void)
 {
 	int rc = modules_init();
+
 	if (!rc)
 		rc = cfi_cache_init();
 	if (!rc && !lockfree_map_init(&ids, IDS_FIRST))
 		rc = -ENOMEM;
 	return rc;
-}
-
-void stack_modules_changing(void)
-{
-	modules_changing();
-}
-
-bool stack_modules_changed(const struct visitor *visitors, size_t count)
-{
-	unwind_system_safe_moment();
-	return modules_changed(visitors, count);
-}
-
-void stack_modules_unchanged(void)
-{
-	modules_unchanged();
 }
 
 void stack_code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2])
@@ -699,8 +735,8 @@ void stack_fork_child(struct walker *own)
 	if (!own)
 		return;
 	own->last_id = 0;
-	memset(own->followed, 0, sizeof(own->followed));
-	/* Items of Python frames name code ids, which start afresh. */
+	memset(own->next_cache, 0, sizeof(own->next_cache));
+	/* items of Python frames hold code ids, which are void in the child */
 	own->merge = MERGE_NATIVE;
 	own->count = 0;
 	own->unwind.count = 0;
@@ -711,13 +747,14 @@ void stack_fork_child(struct walker *own)
 void stack_thread_end(struct walker **walker)
 {
 	struct walker *w = *walker;
+
 	*walker = NULL;
 	if (!w)
 		return;
 	python_thread_end(&w->python);
 	unwind_free(&w->unwind);
 	sys_pages_free(w->items, w->room * sizeof(*w->items));
-	sys_pages_free(w->placed, w->placed_room * sizeof(*w->placed));
+	sys_pages_free(w->positions, w->positions_room * sizeof(*w->positions));
 	sys_pages_free(w->body, w->body_room);
 	atomic_fetch_sub(&walker_bytes, w->accounted);
 	sys_pages_free(w, sizeof(*w));

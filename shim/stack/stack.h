@@ -1,7 +1,7 @@
 /*
- * stack.h - from a place in the code to a stack id: native frames by unwind.c, the interpreter's by
- * python.c, merged, hash-consed, and written to the trace once. One walker per thread; everything
- * it needs is its own memory, never the host's heap or more than 2 KiB of the host's stack.
+ * stack.h - turns the caller's position into a stack id: merges native frames (unwind.c) with the
+ * interpreter's (python.c), gives equal stacks one id and writes each to the trace once. One walker
+ * per thread, in memory of its own; never uses the host's heap, nor more than 2 KiB of its stack.
  */
 #ifndef SHIM_STACK_H
 #define SHIM_STACK_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct walker; /* per thread, made at first use */
+struct walker; /* per thread, allocated at first use */
 
 /* The frame that called the hook: its return address, its CFA (stack pointer after the return) and
  * its frame pointer register. */
@@ -18,10 +18,11 @@ struct stack_start {
 	uintptr_t pc, sp, fp;
 };
 
-/* Call in an exported wrapper itself: it is never inlined and keeps a frame pointer. */
+/* Takes the start of a walk. Pre: used directly in an exported wrapper, which is never inlined and
+ * keeps a frame pointer. */
 #if defined(__aarch64__) && defined(__clang__)
-/* clang's __builtin_dwarf_cfa() is not the CFA here. The walk begins in the wrapper itself, which
- * is left out like all frames of the shim. */
+/* clang's __builtin_dwarf_cfa() is not the CFA here, so the walk begins in the wrapper itself; like
+ * all frames of the shim it is not part of the stack. */
 #define STACK_START()                                                                              \
 	__extension__({                                                                            \
 		struct stack_start stack_start_;                                                   \
@@ -44,45 +45,37 @@ void stack_code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2]);
 
 #endif
 
-/* What the interpreter's thread was working at, where it said so: see python_task.h. One per
- * walker, zero at first. */
+/* The Python task that the thread runs, see python_task.h. One per walker, zero at first. */
 struct stack_task {
 	uint64_t key; /* 0: none is known */
-	uint32_t turn; /* raised whenever the key is another task's from now on */
+	uint32_t turn; /* raised whenever the key changes to another task */
 	uint32_t seen;
 };
 
-/* Process-wide tables; before the first capture. 0, or negative errno: then stacks are 0. */
+/* Allocates the process-wide tables. Call before the first capture. Returns 0 or negative errno;
+ * after an error every stack is 0. */
 int stack_init(void);
 
-/* The id of the present stack, 0 when it cannot be had. `python`: look for the interpreter's
- * frames too (never in releases, nor where the interpreter may be half torn down), and for its
- * task. */
+/* Returns the id of the present stack; 0: it cannot be had. `python`: include the interpreter's
+ * frames and update *task; false in releases and wherever the interpreter may be half torn down.
+ * *walker is the thread's own. */
 uint32_t stack_capture(
     struct walker **walker, const struct stack_start *start, bool python, struct stack_task *task);
 
-/* Did the last capture come upon a signal's frame, or not reach the outermost one? Then the thread
- * may have been interrupted anywhere, the allocator included. */
+/* Says whether the last capture met a signal frame or did not reach the outermost frame. The thread
+ * may then have been interrupted anywhere, also inside the allocator. */
 bool stack_interrupted(const struct walker *walker);
 
-/* In the child of a fork: forget all ids; the calling thread's walker stays usable. */
+/* Forgets all ids in the child of a fork. The calling thread's walker stays usable. */
 void stack_fork_child(struct walker *own);
+/* Frees the thread's walker; *walker becomes NULL. */
 void stack_thread_end(struct walker **walker);
 
-/* Before dlopen or dlclose, and after: rows of modules that are gone are dropped. In between, where
- * constructors run and another library may already lie where one was, each look-up asks the loader.
- * `changed` without `changing` is allowed, for changes heard of late. Any thread; not under a lock
- * that an allocation could need. */
-void stack_modules_changing(void);
-struct visitor; /* visit.h: they see what has come; false: not all of it yet */
-bool stack_modules_changed(const struct visitor *visitors, size_t count);
-void stack_modules_unchanged(void); /* instead, where nothing has come or gone */
-
-/* After the host unmapped memory or took away its read permission (munmap, mremap, mprotect): what
- * was found readable is asked for again. Cheap. */
+/* Makes walks ask the kernel again what is readable. Call after the host unmapped memory or made it
+ * unreadable (munmap, mremap, mprotect). Cheap; any thread. */
 void stack_memory_unmapped(void);
 
-/* Bytes of our own memory that stacks use now. */
+/* Memory of stacks and their tables, bytes. */
 uint64_t stack_own_bytes(void);
 
 /* The bounds of the function and of the module at pc; those that are not known stay as they are. */

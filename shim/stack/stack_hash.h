@@ -1,7 +1,7 @@
 /*
  * stack_hash.h - the hash of a stack, built frame by frame from the root inwards, so that each
- * frame can keep the hash of the stack up to it. 128 bits, of which 96 decide that two stacks are
- * equal: see stack.c.
+ * frame keeps the hash of the stack up to it. 128 bits, of which 96 decide whether two stacks are
+ * equal (stack.c).
  */
 #ifndef SHIM_STACK_HASH_H
 #define SHIM_STACK_HASH_H
@@ -15,7 +15,7 @@ struct stack_hash {
 #define STACK_HASH_ROOT                                                                            \
 	((struct stack_hash){UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344)})
 
-/* A frame's tag is that of its neighbour more often than not: its part is worked out once. */
+/* Hashes a tag. Neighbouring frames mostly share it, so callers reuse the result. */
 static inline struct stack_hash stack_hash_tag(uint32_t tag)
 {
 	return (struct stack_hash){
@@ -27,11 +27,8 @@ static inline uint64_t stack_hash_turn(uint64_t v)
 	return v << 32 | v >> 32;
 }
 
-/*
- * Every step can be undone: for a given frame different states stay different, and for a given
- * state different frames do. The halves meet a frame in different ways, and are multiplied by
- * different numbers.
- */
+/* Adds a frame. Each step is a bijection of the state for a given frame, and of the frame for a
+ * given state; the two halves mix the frame in different ways. */
 static inline struct stack_hash stack_hash_next(
     struct stack_hash h, uint64_t value, struct stack_hash tag)
 {

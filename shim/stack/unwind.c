@@ -1,6 +1,6 @@
 /*
- * unwind.c - walking by cached rows, with validated reuse. Reads the host's stack by plain loads,
- * after readable.h has said that it may; changes nothing. See docs/unwinding.md.
+ * unwind.c - walks by cached rows and reuses the last walk where its words are unchanged. Reads the
+ * host's stack by plain loads once readable.h allows it; writes nothing. See docs/unwinding.md.
  */
 #include "stack/unwind.h"
 
@@ -14,18 +14,20 @@
 
 #define FIRST_FRAMES 128u
 #define FIRST_CHECKS 256u
-#define SIGNALS_MAX 64 /* nested handlers; each lets the stack pointer go anywhere */
+#define SIGNALS_MAX 64 /* signal frames of a walk; each lets the stack pointer jump anywhere */
 
-/* A check that never holds, for steps whose reads are not listed. */
+/* The word of a check that always fails, for steps whose reads are not listed. */
 static const uintptr_t never = 1;
 
-/* Room for `want` elements of `size`; the old ones are kept. */
+/* Makes room for `want` elements of `size`, with the old contents. */
 static __attribute__((noinline)) bool grow(
     struct unwind *u, void **array, uint32_t *room, uint32_t want, uint32_t first, size_t size)
 {
+	uint32_t n;
+
 	if (want <= *room)
 		return true;
-	uint32_t n = *room ? *room : first;
+	n = *room ? *room : first;
 	while (n < want)
 		n *= 2;
 	if (!sys_pages_replace(array, *room * size, *room * size, n * size))
@@ -35,7 +37,7 @@ static __attribute__((noinline)) bool grow(
 	return true;
 }
 
-static inline bool room_fresh(struct unwind *u, uint32_t frames, uint32_t checks)
+static inline bool reserve_fresh(struct unwind *u, uint32_t frames, uint32_t checks)
 {
 	if (__builtin_expect(frames <= u->fresh_room && checks <= u->fresh_checks_room, 1))
 		return true;
@@ -45,7 +47,7 @@ static inline bool room_fresh(struct unwind *u, uint32_t frames, uint32_t checks
 		   sizeof(*u->fresh_checks));
 }
 
-/* links_room counts the one in front, too. */
+/* links_room includes the sentinel. */
 static __attribute__((noinline)) bool grow_frames(struct unwind *u, uint32_t frames)
 {
 	if (!grow(u, (void **)&u->all_links, &u->links_room, frames + 1, FIRST_FRAMES,
@@ -57,7 +59,7 @@ static __attribute__((noinline)) bool grow_frames(struct unwind *u, uint32_t fra
 	    u, (void **)&u->frames, &u->frames_room, frames, FIRST_FRAMES, sizeof(*u->frames));
 }
 
-static inline bool room_kept(struct unwind *u, uint32_t frames, uint32_t checks)
+static inline bool reserve_kept(struct unwind *u, uint32_t frames, uint32_t checks)
 {
 	if (__builtin_expect(
 		frames < u->links_room && frames <= u->frames_room && checks <= u->checks_room, 1))
@@ -92,9 +94,9 @@ static inline __attribute__((always_inline)) bool load(
 	return true;
 }
 
-/* The kinds that are rare, out of the way of the others. *checks: how many were added. */
+/* Steps out by a rare kind of row, out of line. *added: the number of checks. */
 static __attribute__((noinline)) enum unwind_step step_rare(
-    struct unwind *u, uint64_t row, struct unwind_place *at, struct check *checks, uint32_t *added)
+    struct unwind *u, uint64_t row, struct unwind_state *at, struct check *checks, uint32_t *added)
 {
 	*added = 0;
 	switch (row_kind(row)) {
@@ -107,7 +109,7 @@ static __attribute__((noinline)) enum unwind_step step_rare(
 			return STEP_BAD;
 		*added = 3;
 		*at =
-		    (struct unwind_place){checks[0].value, checks[1].value, checks[2].value, true};
+		    (struct unwind_state){checks[0].value, checks[1].value, checks[2].value, true};
 		return STEP_OK;
 	case ROW_FULL:
 		*checks = (struct check){&never, 0};
@@ -118,27 +120,32 @@ static __attribute__((noinline)) enum unwind_step step_rare(
 	}
 }
 
-static __attribute__((noinline)) uint64_t make_row(struct unwind *u, uintptr_t pc, uint32_t *module)
+static __attribute__((noinline)) uint64_t row_make(struct unwind *u, uintptr_t pc, uint32_t *module)
 {
 	return cfi_cache_make(pc, &u->cfi, &u->expr, module);
 }
 
 /*
- * The row of this return address to where walk_plain() looks, if it is one for it: the words lie
- * below the CFA and within the frame, the frame pointer lowest, so that little has to be compared
- * when it is used. False: it is not, or is there already.
+ * Puts the row of this return address into the near cache if walk_plain() can use it: its words
+ * must lie below the CFA and within the frame, the frame pointer lowest, so that a use needs few
+ * comparisons. False: it cannot, or the row is there already.
  */
 static __attribute__((noinline)) bool near_fill(struct unwind *u, uintptr_t pc)
 {
-	struct near_row *e = near_place(u, pc);
+	struct near_row *e = near_set(u, pc);
 	uint32_t module = 0;
+	int64_t cfa, ra, fp;
+	uint64_t row;
+
 	for (unsigned i = 0; i < NEAR_WAYS; i++)
 		if (e[i].pc == pc)
 			return false;
-	uint64_t row = cfi_cache_find(pc - 1, &module);
+	row = cfi_cache_find(pc - 1, &module);
 	if (!row)
-		row = make_row(u, pc - 1, &module);
-	const int64_t cfa = row_cfa_offset(row), ra = row_ra_offset(row), fp = row_fp_offset(row);
+		row = row_make(u, pc - 1, &module);
+	cfa = row_cfa_offset(row);
+	ra = row_ra_offset(row);
+	fp = row_fp_offset(row);
 	if (!row_plain(row) || !module || ra >= 0 || fp > ra ||
 	    fp < -8 * (INT64_C(1) << (FRESH_FP_BITS - 1)) || cfa < 0 || cfa % 8 ||
 	    cfa >= INT64_C(1) << FRESH_CFA_BITS)
@@ -149,7 +156,7 @@ static __attribute__((noinline)) bool near_fill(struct unwind *u, uintptr_t pc)
 	if (ra != -LINK_RA)
 		return false;
 #endif
-	/* The oldest one goes. */
+	/* replace the oldest */
 	for (unsigned i = NEAR_WAYS; --i;)
 		e[i] = e[i - 1];
 	e->pc = pc;
@@ -163,32 +170,37 @@ static __attribute__((noinline)) bool near_fill(struct unwind *u, uintptr_t pc)
 	return true;
 }
 
-/* Out of the frame at `at`, whose tag becomes known. At most three checks are added. What is
- * handed to functions that are not inlined are copies: the place itself stays in registers. */
+/* Steps out of the frame at `at` and sets its tag. Adds at most three checks. Functions that are
+ * not inlined get copies of *at, so that it stays in registers. */
 static inline __attribute__((always_inline)) enum unwind_step step(
-    struct unwind *u, struct unwind_place *at, struct check **next, uint64_t *tag, bool unstable)
+    struct unwind *u, struct unwind_state *at, struct check **next, uint64_t *tag, bool unstable)
 {
-	uintptr_t pc = at->pc - !at->exact;
+	uintptr_t pc = at->pc - !at->exact, cfa;
+	struct check *check = *next;
 	uint32_t module = 0;
 	uint64_t row = cfi_cache_find(pc, &module);
+	unsigned kind, saved;
+
 	if (__builtin_expect(!row || (unstable && module && !module_verify(module, pc)), 0)) {
 		uint32_t made;
-		row = make_row(u, pc, &made);
+
+		row = row_make(u, pc, &made);
 		module = made;
 	}
 	*tag = module << 3 | (at->exact ? FRAME_EXACT : 0);
 
-	unsigned kind = row_kind(row);
-	uintptr_t cfa = kind == ROW_SP ? at->sp : at->fp;
-	struct check *check = *next;
+	kind = row_kind(row);
+	cfa = kind == ROW_SP ? at->sp : at->fp;
 	if (kind == ROW_FP || kind == ROW_AT_FP || row_fp(row) == ROW_FP_AT_FP)
 		*tag |= FRESH_READS_FP;
 	if (__builtin_expect(kind > ROW_FP, 0)) {
 		if (kind != ROW_AT_FP) {
-			struct unwind_place place = *at;
+			struct unwind_state place = *at;
 			uint32_t added;
+			enum unwind_step rc;
+
 			*tag |= FRESH_SETS_FP;
-			enum unwind_step rc = step_rare(u, row, &place, check, &added);
+			rc = step_rare(u, row, &place, check, &added);
 			*next = check + added;
 			*at = place;
 			return rc;
@@ -198,15 +210,16 @@ static inline __attribute__((always_inline)) enum unwind_step step(
 		cfa = check++->value - (uintptr_t)row_cfa_offset(row);
 	}
 	cfa += (uintptr_t)row_cfa_offset(row);
-	/* The stack only ever gets shorter: no walk goes in circles. */
+	/* each step must shorten the stack, so that no walk goes in circles */
 	if (__builtin_expect(cfa <= at->sp, 0))
 		return STEP_BAD;
 	if (!load(u, cfa + (uintptr_t)row_ra_offset(row), check))
 		return STEP_BAD;
 	at->pc = unwind_strip(check++->value);
-	unsigned saved = row_fp(row);
+	saved = row_fp(row);
 	if (saved != ROW_FP_SAME) {
 		uintptr_t base = saved == ROW_FP_AT_FP ? at->fp : cfa;
+
 		if (!load(u, base + (uintptr_t)row_fp_offset(row), check))
 			return STEP_BAD;
 		at->fp = check++->value;
@@ -218,17 +231,18 @@ static inline __attribute__((always_inline)) enum unwind_step step(
 	return at->pc ? STEP_OK : STEP_ROOT;
 }
 
-/* The walk so far is all there is room for: its innermost half stays, the rest becomes a ring. */
+/* A walk beyond UNWIND_FRAMES_MAX keeps its innermost half; the other half becomes a ring. */
 struct ring {
-	uint32_t at;
-	uint32_t left_out;
+	uint32_t at, left_out;
 };
 
 static struct fresh *fresh_frame(struct unwind *u, uint32_t *n, struct ring *ring)
 {
+	struct fresh *f;
+
 	if (__builtin_expect(*n < UNWIND_FRAMES_MAX, 1))
 		return &u->fresh[(*n)++];
-	struct fresh *f = &u->fresh[UNWIND_FRAMES_MAX / 2 + ring->at];
+	f = &u->fresh[UNWIND_FRAMES_MAX / 2 + ring->at];
 	ring->at = (ring->at + 1) % (UNWIND_FRAMES_MAX / 2);
 	ring->left_out++;
 	return f;
@@ -238,15 +252,16 @@ static void reverse(struct fresh *f, uint32_t n)
 {
 	for (uint32_t i = 0, j = n; i + 1 < j; i++) {
 		struct fresh t = f[i];
+
 		f[i] = f[--j];
 		f[j] = t;
 	}
 }
 
 /*
- * As keep_plain(), whatever frames they are. Of the saved frame pointers only those are kept to be
- * compared that the way outwards depends on: most functions use the register for something else,
- * and what they saved there changes all the time.
+ * Like keep_plain(), for any kind of frames. Keeps a check of a saved frame pointer only if the
+ * outer frames depend on it: most functions use the register for other values, which change all the
+ * time.
  */
 static __attribute__((noinline)) void keep_fresh(
     struct unwind *u, uint32_t kept, uint32_t n, const struct link *at, uintptr_t fp)
@@ -255,13 +270,15 @@ static __attribute__((noinline)) void keep_fresh(
 	struct frame now = {.hash = STACK_HASH_ROOT, .run = RUN_CHECKS};
 	struct frame *out = u->frames + kept;
 	struct link *link = u->links + kept;
+	struct check *c;
+	bool fp_used;
 
 	if (outer)
 		now = *outer;
-	struct check *c = u->checks + now.checks_end;
-	bool fp_used = now.run & RUN_FP_USED;
+	c = u->checks + now.checks_end;
+	fp_used = now.run & RUN_FP_USED;
 
-	/* The frame pointer in each of them, which walk_plain() does not follow. */
+	/* work out the frame pointers, which walk_plain() does not follow */
 	for (struct fresh *f = u->fresh; f < u->fresh + n; f++) {
 		if (f == u->fresh)
 			f->fp = fp;
@@ -274,9 +291,12 @@ static __attribute__((noinline)) void keep_fresh(
 		const struct link *l = i == n - 1 ? at : &f[1].link;
 		const struct check *const before = c;
 		uint32_t first;
+		bool listed;
+
 		if (f->info & FRESH_PLAIN) {
 			bool saved = fp_used && f->info & FRESH_SAVED;
-			/* The outermost one has no outer link. */
+
+			/* the outermost frame has no outer link */
 			if (saved || out == u->frames)
 				*c++ = link_check(l);
 			if (saved)
@@ -287,6 +307,7 @@ static __attribute__((noinline)) void keep_fresh(
 		} else {
 			const struct check *to = u->fresh_checks + f->checks_end;
 			const struct check *from = to - f->checks;
+
 			if (f->info & FRESH_SAVED && !fp_used)
 				to--;
 			while (to > from)
@@ -297,14 +318,14 @@ static __attribute__((noinline)) void keep_fresh(
 		if (f->info & FRESH_READS_FP)
 			fp_used = true;
 		now.checks_end = (uint32_t)(c - u->checks);
-		bool listed = !(f->info & FRESH_PLAIN) || c > before;
+		listed = !(f->info & FRESH_PLAIN) || c > before;
 		first = !(now.run & RUN_CHECKS) == !listed ? now.run & RUN_FIRST : kept + n - 1 - i;
 		now.run = first | (listed ? RUN_CHECKS : 0) | (fp_used ? RUN_FP_USED : 0);
 		now.tag = (uint32_t)f->info;
 		if (tag_counts(now.tag))
 			now.hash = stack_hash_next(now.hash, f->link.pc, stack_hash_tag(now.tag));
 		else
-			now.ours++;
+			now.shim_frames++;
 		now.fp = f->fp;
 		*link++ = f->link;
 		*out++ = now;
@@ -314,29 +335,34 @@ static __attribute__((noinline)) void keep_fresh(
 
 static __attribute__((noinline)) void near_forget(struct unwind *u, uint64_t generation)
 {
-	if (u->near_generation) /* else they are pages that nobody has written to */
+	if (u->near_generation) /* else the pages are untouched */
 		memset(u->near, 0, sizeof(u->near));
-	/* 0 is no return address: where it would be found is another one. */
+	/* 0 is no return address: nothing may match it */
 	for (unsigned i = 0; i < NEAR_WAYS; i++)
-		near_place(u, 0)[i].pc = 1;
+		near_set(u, 0)[i].pc = 1;
 	u->near_generation = generation;
 }
 
-/* The frame at the cursor that walk_plain() cannot leave. */
+/* Steps out of the frame at the cursor, which walk_plain() cannot. */
 static enum unwind_step walk_step(
     struct unwind *u, struct cursor *c, struct ring *ring, uint32_t *checks, bool unstable)
 {
-	struct unwind_place at = c->at;
-	at.fp = fp_now(u, c);
-	struct fresh *f = fresh_frame(u, &c->n, ring);
-	*f = (struct fresh){.link = cursor_link(c), .fp = at.fp};
-	const uint32_t before = *checks;
-	struct check *next = u->fresh_checks + before;
+	struct unwind_state at = c->at;
+	uint32_t before;
+	struct fresh *f;
+	struct check *next;
 	uint64_t info;
-	enum unwind_step end = step(u, &at, &next, &info, unstable);
+	enum unwind_step end;
+
+	at.fp = fp_now(u, c);
+	f = fresh_frame(u, &c->n, ring);
+	*f = (struct fresh){.link = cursor_link(c), .fp = at.fp};
+	before = *checks;
+	next = u->fresh_checks + before;
+	end = step(u, &at, &next, &info, unstable);
 	if (!ring->left_out)
 		*checks = (uint32_t)(next - u->fresh_checks);
-	/* Where the step went wrong half-way there are no checks. */
+	/* a step that failed half-way has no checks */
 	if (__builtin_expect(end == STEP_BAD || ring->left_out, 0))
 		info &= ~FRESH_SAVED;
 	f->info = info;
@@ -350,9 +376,10 @@ static enum unwind_step walk_step(
 	return end;
 }
 
-static inline bool same_place(const struct unwind *u, const struct cursor *c)
+static inline bool same_position(const struct unwind *u, const struct cursor *c)
 {
 	const struct link *l = &u->links[c->j];
+
 	return l->sp == c->at.sp && l->pc == c->at.pc && same_frame(u, c);
 }
 
@@ -363,6 +390,7 @@ bool unwind_walk_on(struct unwind *u, const struct stack_start *start, uint32_t 
 	struct ring ring = {0, 0};
 	unsigned signals = 0;
 	enum unwind_step end = STEP_OK;
+	uint32_t most, n;
 
 	while (!met) {
 		if (__builtin_expect(!unstable && !ring.left_out, 1)) {
@@ -374,17 +402,18 @@ bool unwind_walk_on(struct unwind *u, const struct stack_start *start, uint32_t 
 		}
 		while (c.j >= 0 && u->links[c.j].sp < c.at.sp)
 			c.j--;
-		if (c.j >= 0 && same_place(u, &c)) {
+		if (c.j >= 0 && same_position(u, &c)) {
 			int64_t changed = first_changed(u, (uint32_t)c.j);
+
 			if (changed < 0)
 				break;
-			/* Frames from there on may be elsewhere, or others. */
+			/* frames from there on may have moved or changed */
 			c.j = changed - 1;
 			continue;
 		}
 		if (!unstable && !ring.left_out && !c.at.exact && near_fill(u, c.at.pc))
 			continue;
-		if (!room_fresh(
+		if (!reserve_fresh(
 			u, c.n + 2 < UNWIND_FRAMES_MAX ? c.n + 2 : UNWIND_FRAMES_MAX, checks + 8))
 			return false;
 		end = walk_step(u, &c, &ring, &checks, unstable);
@@ -401,15 +430,17 @@ bool unwind_walk_on(struct unwind *u, const struct stack_start *start, uint32_t 
 		}
 	}
 	if (end == STEP_NO_CFI || end == STEP_BAD) {
-		if (!room_fresh(
+		uint32_t why;
+
+		if (!reserve_fresh(
 			u, c.n + 1 < UNWIND_FRAMES_MAX ? c.n + 1 : UNWIND_FRAMES_MAX, checks + 8))
 			return false;
-		uint32_t why = end == STEP_BAD ? TRACE_FRAME_END_BAD : TRACE_FRAME_END_NO_CFI;
+		why = end == STEP_BAD ? TRACE_FRAME_END_BAD : TRACE_FRAME_END_NO_CFI;
 		*fresh_frame(u, &c.n, &ring) =
 		    (struct fresh){.info = why << 2 | TRACE_FRAME_END, .checks_end = checks};
 	}
 
-	const uint32_t n = c.n;
+	n = c.n;
 	*kept = (uint32_t)(c.j + 1);
 	if (n == 0) {
 		u->count = *kept;
@@ -417,17 +448,17 @@ bool unwind_walk_on(struct unwind *u, const struct stack_start *start, uint32_t 
 		return true;
 	}
 	if (*kept + n > UNWIND_FRAMES_MAX) {
-		/* Too deep to keep both: walk it all, once. Rare, and still right. */
+		/* too many to keep both: walk the whole stack, which is rare */
 		u->count = 0;
 		u->generation = 0;
 		return unwind_walk(u, start, kept);
 	}
-	uint32_t most = checks + 2 * n;
-	if (!room_kept(u, *kept + n, (*kept ? u->frames[*kept - 1].checks_end : 0) + most))
+	most = checks + 2 * n;
+	if (!reserve_kept(u, *kept + n, (*kept ? u->frames[*kept - 1].checks_end : 0) + most))
 		return false;
 	link_inner(u, &c, *kept, n);
 	if (ring.left_out) {
-		/* The ring's oldest first, then all outermost first. */
+		/* turn the ring so that its oldest is first, then reverse it to outermost first */
 		struct fresh *half = u->fresh + UNWIND_FRAMES_MAX / 2;
 		reverse(half, ring.at);
 		reverse(half + ring.at, UNWIND_FRAMES_MAX / 2 - ring.at);
@@ -437,6 +468,7 @@ bool unwind_walk_on(struct unwind *u, const struct stack_start *start, uint32_t 
 		keep_plain(u, *kept, n);
 	} else {
 		struct link at = cursor_link(&c);
+
 		keep_fresh(u, *kept, n, &at, start->fp);
 	}
 	u->left_out = ring.left_out;

@@ -1,8 +1,8 @@
 /*
- * unwind_full.c - the slow unwinder: all registers, rules interpreted anew, for frames that a row
- * cannot express (the CFA in %rbx of the lazy binder, a return address in a register). It starts in
- * its own frame, where every callee-saved register is known, and passes the shim's frames on the
- * way. Must not allocate; its state is in struct unwind.
+ * unwind_full.c - the slow unwinder, for frames that a row cannot express (the lazy binder has its
+ * CFA in %rbx; a return address may be in a register). Interprets the rules for all registers, from
+ * its own frame outwards, where it knows every callee-saved register. Must not allocate; its state
+ * is in struct unwind.
  */
 #include <string.h>
 
@@ -14,16 +14,15 @@
 
 struct full {
 	struct unwind *u;
-	uintptr_t regs[CFI_REGS];
+	uintptr_t regs[CFI_REGS], pc;
 	uint64_t known;
-	uintptr_t pc;
 	bool exact;
 };
 
 #if defined(__x86_64__)
 #define SAVED (1u << 3 | 1u << 6 | 1u << 7 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
 
-/* Stores the registers that a call preserves, as they are after the return from here. */
+/* Stores the callee-saved registers as they are after the return from this function. */
 __attribute__((visibility("hidden"))) void unwind_here(uintptr_t *regs, uintptr_t *pc);
 __asm__(".text\n"
 	".p2align 4\n"
@@ -47,13 +46,13 @@ __asm__(".text\n"
 	".cfi_endproc\n"
 	".size unwind_here,.-unwind_here\n");
 
-/* DWARF number to place in the kernel's gregs. */
-static const uint8_t signal_place[17] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16};
+/* DWARF register number -> index in the kernel's gregs. */
+static const uint8_t signal_index[17] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16};
 
 static void signal_registers(struct full *f, const uintptr_t *sp)
 {
 	for (unsigned i = 0; i < 17; i++)
-		f->regs[i] = sp[SIGNAL_GREGS / 8 + signal_place[i]];
+		f->regs[i] = sp[SIGNAL_GREGS / 8 + signal_index[i]];
 	f->known = (1u << 17) - 1;
 	f->pc = f->regs[CFI_RA];
 }
@@ -94,6 +93,7 @@ static void signal_registers(struct full *f, const uintptr_t *sp)
 static bool read_stack(void *arg, uintptr_t address, unsigned bytes, uint64_t *out)
 {
 	struct unwind *u = arg;
+
 	*out = 0;
 	if (!readable_word(&u->memory, address & ~UINT64_C(7)) ||
 	    !readable_word(&u->memory, (address + bytes - 1) & ~UINT64_C(7)))
@@ -108,6 +108,7 @@ static bool rule_value(
 	struct unwind *u = f->u;
 	struct cfi_value v = {.offset = (int64_t)cfa};
 	uint64_t word;
+
 	switch (rule->kind) {
 	case CFI_SAME:
 		*out = f->regs[reg];
@@ -148,6 +149,7 @@ static bool rule_value(
 static enum unwind_step full_signal(struct full *f)
 {
 	uintptr_t sp = f->regs[CFI_SP];
+
 	for (uintptr_t at = sp; at <= sp + SIGNAL_PC; at += 8)
 		if (!readable_word(&f->u->memory, at))
 			return STEP_BAD;
@@ -163,6 +165,10 @@ static enum unwind_step full_out(struct full *f, bool *unsupported)
 	const struct module *m = module_find(pc);
 	struct cfi_entry entry;
 	int rc = m ? cfi_find(m, pc, &entry) : CFI_NONE;
+	uintptr_t outer[CFI_REGS], ra;
+	const struct cfi_rules *r;
+	uint64_t known;
+
 	*unsupported = false;
 	if (rc == CFI_NONE)
 		return cfi_cache_is_sigreturn(pc + 1) ? full_signal(f) : STEP_NO_CFI;
@@ -175,7 +181,7 @@ static enum unwind_step full_out(struct full *f, bool *unsupported)
 		return STEP_NO_CFI;
 	}
 
-	const struct cfi_rules *r = &u->cfi.now;
+	r = &u->cfi.now;
 	if (r->reg[CFI_RA].kind == CFI_UNDEFINED)
 		return STEP_ROOT;
 #if defined(__x86_64__)
@@ -190,11 +196,11 @@ static enum unwind_step full_out(struct full *f, bool *unsupported)
 		return STEP_BAD;
 	}
 
-	uintptr_t outer[CFI_REGS], ra;
-	uint64_t known = 0;
+	known = 0;
 	for (unsigned i = 0; i < CFI_REGS; i++) {
 		const struct cfi_rule *rule = &r->reg[i];
-		/* What a call may destroy is only known again where a rule says so. */
+
+		/* only a rule recovers a register that calls may destroy */
 		if (rule->kind == CFI_SAME && !(SAVED >> i & 1))
 			continue;
 		if (rule_value(f, rule, i, cfa, &outer[i]))
@@ -203,7 +209,7 @@ static enum unwind_step full_out(struct full *f, bool *unsupported)
 	if (r->reg[CFI_SP].kind == CFI_SAME)
 		outer[CFI_SP] = cfa;
 	known |= UINT64_C(1) << CFI_SP;
-	/* A return address still in its register is only right in a frame that made no call. */
+	/* only a frame that made no call still has its return address in the register */
 	if (r->reg[CFI_RA].kind == CFI_SAME && !f->exact)
 		return STEP_BAD;
 	if (r->reg[CFI_RA].kind == CFI_SAME)
@@ -223,15 +229,17 @@ static enum unwind_step full_out(struct full *f, bool *unsupported)
 }
 
 __attribute__((noinline)) enum unwind_step unwind_full_step(
-    struct unwind *u, struct unwind_place *at)
+    struct unwind *u, struct unwind_state *at)
 {
 	struct full f = {.u = u, .known = SAVED};
 	bool unsupported;
+
 	unwind_here(f.regs, &f.pc);
 	u->full_walks++;
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
 		bool there = f.pc == at->pc && f.regs[CFI_SP] == at->sp;
 		enum unwind_step rc = full_out(&f, &unsupported);
+
 		if (unsupported)
 			return unwind_system_step(at);
 		if (rc != STEP_OK)

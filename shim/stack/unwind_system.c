@@ -1,7 +1,6 @@
 /*
- * unwind_system.c - steps with libunwind.so.8. Its interface is declared here as its ABI has it, so
- * that building needs no headers; nothing is called before unwind_system_safe_moment() has found
- * all of it.
+ * unwind_system.c - steps with libunwind.so.8. Declares its ABI here, so that building needs no
+ * headers; calls nothing before unwind_system_load() has found all of it.
  */
 #include "stack/unwind_system.h"
 
@@ -12,7 +11,7 @@
 #include "base/sys.h"
 #include "loaded/symbols.h"
 
-/* Sizes of unw_cursor_t and of the context, which is ucontext_t or a part of it: upper bounds. */
+/* Upper bounds of unw_cursor_t and of the context, which is ucontext_t or a part of it. */
 #define CURSOR_BYTES 4096
 #define CONTEXT_BYTES 8192
 #define STEPS_MAX 8192u
@@ -43,7 +42,7 @@ static _Atomic bool wanted, tried;
 static struct api api;
 static _Atomic(const struct api *) ready;
 
-/* The host must not meet our failure in its next dlerror(). */
+/* Clears our failure from the host's next dlerror(). */
 static void forget_error(void)
 {
 	char *(*error)(void) = (char *(*)(void))symbols_find("dlerror");
@@ -52,11 +51,13 @@ static void forget_error(void)
 		error();
 }
 
-void unwind_system_safe_moment(void)
+void unwind_system_load(void)
 {
+	void *lib;
+
 	if (!atomic_load(&wanted) || atomic_exchange(&tried, true) || !CONTEXT_NAME)
 		return;
-	void *lib = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	lib = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!lib) {
 		forget_error();
 		return;
@@ -70,28 +71,36 @@ void unwind_system_safe_moment(void)
 		atomic_store_explicit(&ready, &api, memory_order_release);
 }
 
-enum unwind_step unwind_system_step(struct unwind_place *at)
+enum unwind_step unwind_system_step(struct unwind_state *at)
 {
 	const struct api *a = atomic_load_explicit(&ready, memory_order_acquire);
+	void *cursor, *context;
+	uint8_t *memory;
+	enum unwind_step rc;
+
 	if (!a) {
 		atomic_store(&wanted, true);
 		return STEP_NO_CFI;
 	}
-	uint8_t *memory = sys_pages(CURSOR_BYTES + CONTEXT_BYTES);
+	memory = sys_pages(CURSOR_BYTES + CONTEXT_BYTES);
 	if (!memory)
 		return STEP_NO_CFI;
-	void *cursor = memory, *context = memory + CURSOR_BYTES;
-	enum unwind_step rc = STEP_NO_CFI;
+	cursor = memory;
+	context = memory + CURSOR_BYTES;
+	rc = STEP_NO_CFI;
 	a->getcontext(context);
 	if (a->init_local(cursor, context) < 0)
 		goto out;
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
 		uintptr_t pc = 0, sp = 0;
+		bool there, trampoline;
+		int more;
+
 		a->get_reg(cursor, REG_IP, &pc);
 		a->get_reg(cursor, REG_SP, &sp);
-		bool there = pc == at->pc && sp == at->sp;
-		bool trampoline = a->is_signal_frame(cursor) > 0;
-		int more = a->step(cursor);
+		there = pc == at->pc && sp == at->sp;
+		trampoline = a->is_signal_frame(cursor) > 0;
+		more = a->step(cursor);
 		if (!there) {
 			if (more <= 0)
 				goto out;

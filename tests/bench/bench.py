@@ -1,8 +1,8 @@
-"""bench.py - what the parts of tests/bench share: what there is to run and to run it with, how the CPU time of a
-run is counted, and how a figure is said.
+"""bench.py - what the parts of tests/bench share: what there is to run and to run it with, how the
+CPU time of a run is counted, and how a figure is said.
 
-CPU time is user and system time of everything a run starts, helper processes too: this process is the reaper of all
-orphans, and a run has ended when no process of it is left."""
+CPU time is user and system time of everything a run starts, helper processes too: this process is
+the reaper of all orphans, and a run has ended when no process of it is left."""
 
 import argparse
 import ctypes
@@ -26,8 +26,8 @@ MEMRAY = os.path.join(VENV, "bin", "python")
 
 
 class Workload:
-    """command: what runs; peers: the tools to compare with, and the most that our added CPU time may be of theirs (None:
-    no target); density: the most bytes of trace that an event may take."""
+    """command: what runs; peers: the tools to compare with, and the most that our added CPU time
+    may be of theirs (None: no target); density: the most bytes of trace that an event may take."""
 
     def __init__(self, name, what, command, peers, density=None, env=None):
         self.name, self.what, self.command = name, what, command
@@ -48,7 +48,8 @@ def ask_gxx(question):
 def cc1plus():
     """g++'s compiler proper, with what g++ would tell it about this system."""
     multiarch = ask_gxx("-print-multiarch")
-    return [ask_gxx("-print-prog-name=cc1plus") or "cc1plus"] + (["-imultiarch", multiarch] if multiarch else [])
+    return [ask_gxx("-print-prog-name=cc1plus") or "cc1plus"] + (["-imultiarch", multiarch]
+                                                                 if multiarch else [])
 
 
 def workloads():
@@ -59,19 +60,23 @@ def workloads():
     return [
         Workload("storm", "3 M pairs from 200 random stacks, 1 thread", [storm, "1", "3000000"],
                  {"heaptrack": 0.25}, 7),
-        Workload("storm-2", "the same by 2 threads", [storm, "2", "3000000"], {"heaptrack": 0.25}, 7),
+        Workload("storm-2", "the same by 2 threads", [storm, "2", "3000000"], {"heaptrack": 0.25},
+                 7),
         Workload("cmake", "a string-heavy CMake script",
                  ["cmake", "-DROUNDS=1500", "-P", source("strings.cmake")], {"heaptrack": 0.10}, 7),
-        Workload("clang", "clang++ -O2, much of the standard library", ["clang++"] + unit + ["-c"] + made,
+        Workload("clang", "clang++ -O2, much of the standard library", ["clang++"] + unit + ["-c"]
+                 + made,
                  {"heaptrack": 0.15}, 8),
         # g++ itself only starts cc1plus, where heaptrack does not follow; and cc1plus itself is too
         # much for the helper process of heaptrack 1.4, which runs out of memory.
         Workload("cc1plus", "g++'s compiler proper, -O2, the same file",
                  cc1plus() + unit + ["-quiet", "-D_GNU_SOURCE"] + made, {}),
         Workload("python-malloc", "JSON, strings, arrays; PYTHONMALLOC=malloc",
-                 [PYTHON, objects, "800"], {"memray": 0.8, "memray-native": 1.0, "memray-all": 1.0}, 7,
+                 [PYTHON, objects, "800"], {"memray": 0.8, "memray-native": 1.0, "memray-all": 1.0},
+                 7,
                  {"PYTHONMALLOC": "malloc"}),
-        Workload("python", "the same with Python's own allocator", [PYTHON, objects, "1600"], {"memray": 1.0}),
+        Workload("python", "the same with Python's own allocator", [PYTHON, objects, "1600"],
+                 {"memray": 1.0}),
     ]
 
 
@@ -92,7 +97,8 @@ def spent(command, env, where):
     started = time.monotonic()
     out = os.path.join(where, "stdout")
     with open(out, "wb") as o, open(os.path.join(where, "stderr"), "wb") as e:
-        p = subprocess.Popen(command, env=env, cwd=where, stdin=subprocess.DEVNULL, stdout=o, stderr=e)
+        p = subprocess.Popen(command, env=env, cwd=where, stdin=subprocess.DEVNULL, stdout=o,
+                             stderr=e)
         status = p.wait()
     while True:
         try:
@@ -136,7 +142,8 @@ def processor():
 
 def versions():
     return {
-        "processor": processor(), "cpus": os.cpu_count(), "kernel": platform.release().split("-")[0],
+        "processor": processor(), "cpus": os.cpu_count(),
+        "kernel": platform.release().split("-")[0],
         "libc": "-".join(platform.libc_ver()), "cmake": version(["cmake", "--version"]),
         "clang": version(["clang++", "--version"]), "g++": version(["g++", "--version"]),
         "python": version([PYTHON, "--version"]), "heaptrack": version(["heaptrack", "--version"]),
@@ -146,9 +153,11 @@ def versions():
 
 
 def figure(what, value, target=None, unit="", least=False, between=None, precision=2):
-    """What was found out, beside what it should be at most, or with `least` at least; target None: nothing."""
+    """What was found out, beside what it should be at most, or with `least` at least; target None:
+    nothing."""
     met = None if target is None else value >= target if least else value <= target
-    return {"what": what, "value": value, "unit": unit, "target": target, "least": least, "met": met,
+    return {"what": what, "value": value, "unit": unit, "target": target, "least": least,
+            "met": met,
             "between": between, "precision": precision}
 
 
@@ -166,9 +175,12 @@ def figures_table(figures, head="figure"):
 
 def arguments(description, rounds):
     """The options that all parts have."""
-    p = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("build", nargs="?", default=BUILD, help="a build directory (default: build/default)")
-    p.add_argument("--rounds", type=positive, default=rounds, help=f"rounds that count (default: {rounds or 'each part has its own'})")
+    p = argparse.ArgumentParser(description=description,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("build", nargs="?", default=BUILD,
+                   help="a build directory (default: build/default)")
+    p.add_argument("--rounds", type=positive, default=rounds,
+                   help=f"rounds that count (default: {rounds or 'each part has its own'})")
     p.add_argument("--json", metavar="FILE", help="write all figures there as well")
     p.add_argument("--strict", action="store_true", help="exit status 1 when a target is missed")
     return p
@@ -183,7 +195,8 @@ class Built:
         self.whyoom = os.path.join(self.build, "analyzer", "cmd", "whyoom")
         for path in (self.shim, self.whyoom):
             if not os.path.exists(path):
-                raise SystemExit(f"bench: there is no {path}; build it first: ninja -C {self.build}")
+                raise SystemExit(f"bench: there is no {path}; build it first: ninja -C "
+                                 f"{self.build}")
 
 
 def write_json(path, what):
@@ -197,7 +210,8 @@ def finish(options, figures, **more):
     """Says the figures, writes them where that was asked for; the exit status."""
     print("\n" + figures_table(figures), flush=True)
     if options.json:
-        write_json(options.json, {"rounds": options.rounds, "versions": versions(), "figures": figures, **more})
+        write_json(options.json, {"rounds": options.rounds, "versions": versions(),
+                                  "figures": figures, **more})
     return 1 if options.strict and any(f["met"] is False for f in figures) else 0
 
 
@@ -205,7 +219,8 @@ def compile_workload(name, *more):
     """The C program workloads/NAME.c; its path."""
     os.makedirs(WORK, exist_ok=True)
     path = os.path.join(WORK, name)
-    subprocess.run(["gcc", "-O2", "-g", "-Wall", "-Wextra", "-pthread", "-o", path, source(name + ".c"), *more], check=True)
+    subprocess.run(["gcc", "-O2", "-g", "-Wall", "-Wextra", "-pthread", "-o", path,
+                    source(name + ".c"), *more], check=True)
     return path
 
 

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""cuda.py [BUILD] [--rounds N] [--only NAME]: what recording a GPU's memory costs, in ns of the calling thread.
-Nothing needs a GPU.
+"""cuda.py [BUILD] [--rounds N] [--only NAME]: what recording a GPU's memory costs, in ns of the
+calling thread. Nothing needs a GPU.
 
 On stand-ins, a run by its quietest part, as other programs of the machine only add:
 
-    allocation      one cuMemAlloc and one cuMemFree of a driver that does nothing, 4 and 40 frames deep
-    launch, copy    a kernel's and one of memory, of that driver: it has to be its own function that is called
-    report          one of PyTorch's reports, from C
-    report, Python  the same, from a Python program of 12 frames of its own, called through ctypes
+    allocation      one cuMemAlloc and one cuMemFree of a driver that does nothing, 4 and 40 frames
+    deep launch, copy    a kernel's and one of memory, of that driver: it has to be its own function
+    that is called report          one of PyTorch's reports, from C report, Python  the same, from a
+    Python program of 12 frames of its own, called through ctypes
 
 On the simulated device, with PyTorch's own wheel (600 MB from PyPI, once):
 
-    decode          a transformer makes tokens; each report's stack, native and Python, differs from the one before
-    repeat          a tensor is made and dropped at one place; the stack stays
+    decode          a transformer makes tokens; each report's stack, native and Python, differs from
+    the one before repeat          a tensor is made and dropped at one place; the stack stays
 
-There each report is timed by a library in front of the recorder (workloads/clocked.c): the median of one round's
-reports, less the same of a process that is not recorded. The thread's CPU time is that of processes without that
-library. Processes with and without the recorder take turns; figures are medians over the rounds, and in
-brackets the least and the most."""
+There each report is timed by a library in front of the recorder (workloads/clocked.c): the median
+of one round's reports, less the same of a process that is not recorded. The thread's CPU time is
+that of processes without that library. Processes with and without the recorder take turns; figures
+are medians over the rounds, and in brackets the least and the most."""
 import json
 import os
 import shutil
@@ -32,11 +32,12 @@ import bench  # noqa: E402
 import wheel  # noqa: E402
 from worker import Worker  # noqa: E402
 
-# The most that may be added, in ns: to an allocation and its release, to a launch, to a report of PyTorch's. What is
-# below is what two runs of the same differ by.
+# The most that may be added, in ns: to an allocation and its release, to a launch, to a report of
+# PyTorch's. What is below is what two runs of the same differ by.
 PAIR, NOTHING, REPORT = 300, 1, 500
 
-# Called by `python3 -c`: a report for an allocation and one for its release, at the end of 12 calls.
+# Called by `python3 -c`: a report for an allocation and one for its release, at the end of 12
+# calls.
 REPORTS = """
 import ctypes, sys, time
 lib = ctypes.CDLL(sys.argv[1])
@@ -64,7 +65,8 @@ deeper(10)
 
 def surroundings(preload, folder, **variables):
     """An environment in which the libraries named are preloaded."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("WHYOOM", "PYTORCH", "LD_PRELOAD"))}
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("WHYOOM", "PYTORCH", "LD_PRELOAD"))}
     return dict(env, LD_PRELOAD=":".join(preload), WHYOOM_DIR=os.path.join(folder, "trace"),
                 WHYOOM_QUIET="1", **variables)
 
@@ -73,7 +75,8 @@ class Figures(list):
     """All of them, each said as soon as it is known."""
 
     def add(self, what, added, target=None):
-        self.append(bench.figure(what, statistics.median(added), target, "ns added", between=[min(added), max(added)],
+        self.append(bench.figure(what, statistics.median(added), target, "ns added",
+                                 between=[min(added), max(added)],
                                  precision=0))
         bench.say("  " + bench.figures_table(self[-1:]).split("\n")[1])
 
@@ -98,7 +101,8 @@ def stand_ins(build, shim, rounds, wanted, figures):
             "allocation and release, 40 frames": ([os.path.join(tests, "cost"), null, "40"], PAIR),
             "launch of a kernel": ([os.path.join(tests, "cost"), null, "4", "launch"], NOTHING),
             "copy": ([os.path.join(tests, "cost"), null, "4", "copy"], NOTHING),
-            "report, from C": ([os.path.join(tests, "torch"), c10, os.path.join(tests, "libc10_0.so"), "30000"], REPORT),
+            "report, from C": ([os.path.join(tests, "torch"), c10,
+                                os.path.join(tests, "libc10_0.so"), "30000"], REPORT),
             "report, from Python": ([shutil.which("python3"), "-c", REPORTS, c10], REPORT),
         }
         for name, (argv, target) in cases.items():
@@ -116,19 +120,22 @@ def stand_ins(build, shim, rounds, wanted, figures):
 def worker(python, workload, preload, folder):
     folder = tempfile.mkdtemp(dir=folder)
     env = surroundings(preload, folder, WHYOOM_SIMGPU="8GiB", WHYOOM_SIMGPU_QUIET="1",
-                       WHYOOM_SIMGPU_MACHINE="bench-%d-%s" % (os.getpid(), os.path.basename(folder)),
+                       WHYOOM_SIMGPU_MACHINE="bench-%d-%s"
+                       % (os.getpid(), os.path.basename(folder)),
                        PYTHONDONTWRITEBYTECODE="1")
     return Worker(python, workload, env), env["WHYOOM_DIR"]
 
 
 def events(whyoom, trace):
     """How many it holds so far."""
-    done = subprocess.run([whyoom, "check", "--format", "json", trace], capture_output=True, text=True, check=True)
+    done = subprocess.run([whyoom, "check", "--format", "json", trace], capture_output=True,
+                          text=True, check=True)
     return json.loads(done.stdout)["processes"][0]["events"]
 
 
 def show_reports(python, workload, libraries, rounds, folder, figures):
-    """What recording adds to a report: to the median of each round's, and to the 99th percentile."""
+    """What recording adds to a report: to the median of each round's, and to the 99th
+    percentile."""
     clocked, shim, simgpu = libraries
     plain, _ = worker(python, workload, [clocked, simgpu], folder)
     recorded, _ = worker(python, workload, [clocked, shim, simgpu], folder)
@@ -137,7 +144,8 @@ def show_reports(python, workload, libraries, rounds, folder, figures):
     recorded.end()
     for kind, name in (("take", "a block"), ("give", "a release")):
         for at, which in ((1, "median"), (3, "99 of 100")):
-            figures.add(f"{workload}, {name}, {which}", [b[kind][at] - a[kind][1] for a, b in pairs],
+            figures.add(f"{workload}, {name}, {which}",
+                        [b[kind][at] - a[kind][1] for a, b in pairs],
                         REPORT if at == 1 else None)
 
 
@@ -153,7 +161,8 @@ def show_whole(python, workload, libraries, rounds, folder, whyoom, figures):
     blocks = statistics.median(b["blocks"] for _, b in pairs)
     without, within = (statistics.median(p[i]["cpu"] for p in pairs) for i in (0, 1))
     each = [(b["cpu"] - a["cpu"]) / count for a, b in pairs]
-    bench.say(f"  {workload}, a round: CPU ms {without / 1e6:.1f} without, {within / 1e6:.1f} with: "
+    bench.say(f"  {workload}, a round: CPU ms {without / 1e6:.1f} without, {within / 1e6:.1f} "
+              f"with: "
           f"{blocks:.0f} blocks, {count:.0f} events of all kinds")
     figures.add(f"{workload}, an event of any kind", each)
 
@@ -171,8 +180,10 @@ def pytorch(built, rounds, wanted, figures):
                         os.path.join(HERE, "workloads", "clocked.c"), "-ldl"], check=True)
         for workload in ("decode", "repeat"):
             if workload.startswith(wanted):
-                show_reports(python, workload, (clocked, built.shim, simgpu), rounds, folder, figures)
-                show_whole(python, workload, (clocked, built.shim, simgpu), rounds, folder, built.whyoom, figures)
+                show_reports(python, workload, (clocked, built.shim, simgpu), rounds, folder,
+                             figures)
+                show_whole(python, workload, (clocked, built.shim, simgpu), rounds, folder,
+                           built.whyoom, figures)
 
 
 def main():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tests/bench/run [BUILD] [--rounds N] [--json FILE] [--strict]: every part in turn, and at the end each figure beside
-its target, as a table and as one line of JSON.
+"""tests/bench/run [BUILD] [--rounds N] [--json FILE] [--strict]: every part in turn, and at the end
+each figure beside its target, as a table and as one line of JSON.
 
     recording    CPU time of mode full, beside heaptrack and memray; bytes an event; two threads
     sampled      CPU time of mode sampled, beside the samplers of jemalloc and tcmalloc
@@ -29,7 +29,8 @@ def main():
         for part in PARTS:
             print(f"== {part}", flush=True)
             out = os.path.join(folder, part)
-            command = [sys.executable, os.path.join(bench.HERE, part + ".py"), built.build, "--json", out]
+            command = [sys.executable, os.path.join(bench.HERE, part + ".py"), built.build,
+                       "--json", out]
             if options.rounds:
                 command += ["--rounds", str(options.rounds)]
             status = subprocess.run(command).returncode
@@ -42,7 +43,8 @@ def main():
     print(bench.figures_table(figures, "all of them"))
     missed = [f["what"] for f in figures if f["met"] is False]
     print(f"\n{sum(f['met'] is True for f in figures)} targets met, {len(missed)} missed\n")
-    print(json.dumps({f["what"]: {k: round(f[k], 3) if isinstance(f[k], float) else f[k] for k in ("value", "unit", "target", "met")}
+    print(json.dumps({f["what"]: {k: round(f[k], 3) if isinstance(f[k], float) else f[k]
+                                  for k in ("value", "unit", "target", "met")}
                       for f in figures}))
     if options.json:
         bench.write_json(options.json, {"versions": bench.versions(), "parts": parts})

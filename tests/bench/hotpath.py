@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""hotpath.py [BUILD] [--guard]: how many instructions the recorder adds to an allocation and its release, counted by
-callgrind: the same on every machine and day to about one percent, so that two versions can be compared by them.
+"""hotpath.py [BUILD] [--guard]: how many instructions the recorder adds to an allocation and its
+release, counted by callgrind: the same on every machine and day to about one percent, so that two
+versions can be compared by them.
 
     pairs     malloc and free by a stack that does not change (workloads/pairs.c)
-    storm     by one of 200 random stacks, 15 to 21 calls deep, 18 of whose frames are new each time (workloads/storm.c)
-    python    objects of CPython, each a malloc, with their Python frames (workloads/objects.py)
+    storm     by one of 200 random stacks, 15 to 21 calls deep, 18 of whose frames are new each time
+    (workloads/storm.c) python    objects of CPython, each a malloc, with their Python frames
+    (workloads/objects.py)
 
-Of each kind two runs of different lengths, with and without the recorder: what one more pair takes, so that start-up
-does not count. Pairs are half of the events that were recorded.
+Of each kind two runs of different lengths, with and without the recorder: what one more pair takes,
+so that start-up does not count. Pairs are half of the events that were recorded.
 
---guard: exit status 1 when that is above the bound of its kind in BOUNDS, 77 where there is no valgrind. The suite
-`bench` of the build runs it. Whoever makes the path quicker lowers the bound to a twentieth above what is printed."""
+--guard: exit status 1 when that is above the bound of its kind in BOUNDS, 77 where there is no
+valgrind. The suite `bench` of the build runs it. Whoever makes the path quicker lowers the bound to
+a twentieth above what is printed."""
 import argparse
 import json
 import os
@@ -22,8 +25,8 @@ import tempfile
 from bench import BUILD, source
 from report import COUNT, compile_to, counted
 
-# Of each kind: the two lengths, and the most instructions that the recorder may add to a pair: a twentieth above what
-# gcc 12 makes of it at -O2.
+# Of each kind: the two lengths, and the most instructions that the recorder may add to a pair: a
+# twentieth above what gcc 12 makes of it at -O2.
 BOUNDS = {"pairs": (5000, 25000, 633), "storm": (5000, 25000, 1854), "python": (2, 6, 2035)}
 
 
@@ -36,16 +39,19 @@ def command(folder, kind, length):
 def instructions(folder, argv, tools=None):
     """Those of a run, and the events that it recorded."""
     trace = os.path.join(folder, "trace")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("WHYOOM", "LD_PRELOAD", "PYTHON"))}
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("WHYOOM", "LD_PRELOAD", "PYTHON"))}
     env.update(PYTHONMALLOC="malloc", PYTHONHASHSEED="0", WHYOOM_QUIET="1", WHYOOM_DIR=trace)
     if tools:
         env["LD_PRELOAD"] = tools["shim"]
-    done = subprocess.run(COUNT + argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(COUNT + argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(argv)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
     events = 0
     if tools:
-        said = subprocess.run([tools["whyoom"], "check", "--format", "json", trace], stdout=subprocess.PIPE, check=True)
+        said = subprocess.run([tools["whyoom"], "check", "--format", "json", trace],
+                              stdout=subprocess.PIPE, check=True)
         events = sum(p["events"] for p in json.loads(said.stdout)["processes"])
         shutil.rmtree(trace)
     return counted(done.stderr), events
@@ -54,15 +60,18 @@ def instructions(folder, argv, tools=None):
 def added(folder, kind, tools):
     """Instructions that the recorder adds to a pair, and those that it takes without."""
     short, long, _ = BOUNDS[kind]
-    (less, few), (more, many) = (instructions(folder, command(folder, kind, n), tools) for n in (short, long))
+    (less, few), (more, many) = (instructions(folder, command(folder, kind, n), tools)
+                                 for n in (short, long))
     (bare, _), (longer, _) = (instructions(folder, command(folder, kind, n)) for n in (short, long))
     pairs = (many - few) / 2
     return (more - less - longer + bare) / pairs, (longer - bare) / pairs
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", nargs="?", default=BUILD, help="a build directory (default: build/default)")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", nargs="?", default=BUILD,
+                        help="a build directory (default: build/default)")
     parser.add_argument("--guard", action="store_true")
     options = parser.parse_args()
     if not shutil.which("valgrind"):
@@ -74,7 +83,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="whyoom-hotpath-", dir=build) as folder:
         for kind, (_, _, bound) in BOUNDS.items():
             more, own = added(folder, kind, tools)
-            print(f"{kind:8} {own:6.0f} instructions a pair, the recorder adds {more:6.0f}, at most {bound}", flush=True)
+            print(f"{kind:8} {own:6.0f} instructions a pair, the recorder adds {more:6.0f}, at "
+                  f"most {bound}", flush=True)
             sound &= more <= bound
     return 0 if sound or not options.guard else 1
 

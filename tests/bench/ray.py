@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What recording adds to the CPU time of a dozen tasks and actors of Ray: some twenty processes that load hundreds
-of libraries and do little else.
+"""What recording adds to the CPU time of a dozen tasks and actors of Ray: some twenty processes
+that load hundreds of libraries and do little else.
 
-In each round it runs plain, in mode sampled and in mode full; what counts is the median of the rounds' quotients.
-The CPU time is perf's count, as Ray's processes are not all waited for."""
+In each round it runs plain, in mode sampled and in mode full; what counts is the median of the
+rounds' quotients. The CPU time is perf's count, as Ray's processes are not all waited for."""
 
 import os
 import shutil
@@ -40,15 +40,18 @@ def run(python, how, shim):
     os.makedirs(where)
     traces = os.path.join(where, "traces")
     env = dict(bench.clean_env(), RAY_USAGE_STATS_ENABLED="0")
-    ours = [] if how == "plain" else ["LD_PRELOAD=" + shim, "WHYOOM_DIR=" + traces, "WHYOOM_MODE=" + how]
+    ours = [] if how == "plain" else ["LD_PRELOAD=" + shim, "WHYOOM_DIR=" + traces,
+                                      "WHYOOM_MODE=" + how]
     counted = os.path.join(where, "perf")
-    _, _, printed = bench.spent(["perf", "stat", "-x,", "-e", "task-clock", "-o", counted, "env", *ours, python,
+    _, _, printed = bench.spent(["perf", "stat", "-x,", "-e", "task-clock", "-o", counted, "env",
+                                 *ours, python,
                                  bench.source("ray_jobs.py")], env, where)
     with open(counted) as f:
         cpu = next(float(line.split(",")[0]) for line in f if "task-clock" in line) / 1000
     if b"[15, 15, 15, 15]" not in printed:
         raise SystemExit(f"bench: {how}: Ray printed {printed!r}")
-    size = sum(os.path.getsize(os.path.join(traces, f)) for f in os.listdir(traces)) if how != "plain" else 0
+    size = sum(os.path.getsize(os.path.join(traces, f))
+               for f in os.listdir(traces)) if how != "plain" else 0
     return cpu, size
 
 
@@ -67,11 +70,13 @@ def measure(python, shim, rounds):
 
 def main():
     p = bench.arguments(__doc__, 3)
-    p.add_argument("--python", help="an interpreter that has Ray (default: one is made in build/bench/ray)")
+    p.add_argument("--python", help="an interpreter that has Ray (default: one is made in "
+                   "build/bench/ray)")
     a = p.parse_args()
     shim = bench.Built(a.build).shim
     if not shutil.which("perf"):
-        raise SystemExit("bench: there is no perf; install linux-perf (Ubuntu: linux-tools-generic)")
+        raise SystemExit("bench: there is no perf; install linux-perf (Ubuntu: "
+                         "linux-tools-generic)")
     python = interpreter(a.python)
     bench.become_reaper()
     measured = measure(python, shim, a.rounds)
@@ -79,10 +84,12 @@ def main():
     figures = []
     for how, target in TARGETS.items():
         ratios = [cpu / p for (cpu, _), p in zip(measured[how], plain)]
-        figures.append(bench.figure(f"Ray: CPU in mode {how}", statistics.median(ratios), target, "of plain",
+        figures.append(bench.figure(f"Ray: CPU in mode {how}", statistics.median(ratios), target,
+                                    "of plain",
                                     between=[min(ratios), max(ratios)]))
         print(f"{how:8} {statistics.median(cpu for cpu, _ in measured[how]):6.2f} s of CPU, "
-              f"{statistics.median(size for _, size in measured[how]) / 2 ** 20:.1f} MiB of traces; "
+              f"{statistics.median(size for _, size in measured[how]) / 2 ** 20:.1f} MiB of "
+              f"traces; "
               f"plain {statistics.median(plain):.2f} s")
     return bench.finish(a, figures, rounds_measured=measured)
 

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""readers.py [BUILD] [--rounds N] [--only NAME]: how long it takes to read what was recorded, beside the peers' own
-readers, on one core.
+"""readers.py [BUILD] [--rounds N] [--only NAME]: how long it takes to read what was recorded,
+beside the peers' own readers, on one core.
 
 The same program is recorded by us and by a peer; then, turn by turn, in each round:
 
     whyoom check            every event read, in order, with the map of what lives
-    whyoom report           all of it: passes, verdict, replays without each cause; symbols kept from an earlier report
-    heaptrack               its interpret and its print, of the raw data, which is taken out of its compression first
-    memray stats            of its file
+    whyoom report           all of it: passes, verdict, replays without each cause; symbols kept
+    from an earlier report heaptrack               its interpret and its print, of the raw data,
+    which is taken out of its compression first memray stats            of its file
 
-CPU seconds, user and system: medians of the rounds; the speed is the peer's time by that of `check`, the target 4.
-The memory of a report is the most of all runs, the first one included, which finds the symbols. Programs as of
-recording.py, and `stacks` (workloads/stacks.c), where nearly each block is from a stack of its own: the worst case."""
+CPU seconds, user and system: medians of the rounds; the speed is the peer's time by that of
+`check`, the target 4. The memory of a report is the most of all runs, the first one included, which
+finds the symbols. Programs as of recording.py, and `stacks` (workloads/stacks.c), where nearly each
+block is from a stack of its own: the worst case."""
 import glob
 import json
 import os
@@ -31,7 +32,8 @@ INTERPRET = sorted(glob.glob("/usr/lib*/heaptrack/libexec/heaptrack_interpret") 
 def works():
     by_name = {w.name: w for w in bench.workloads()}
     chosen = [by_name[n] for n in ("storm", "cmake", "clang", "python-malloc", "python")]
-    stacks = bench.Workload("stacks", "", [os.path.join(bench.WORK, "stacks"), "500000"], {"heaptrack": None})
+    stacks = bench.Workload("stacks", "", [os.path.join(bench.WORK, "stacks"), "500000"],
+                            {"heaptrack": None})
     return chosen[:1] + [stacks] + chosen[1:]
 
 
@@ -41,7 +43,8 @@ def peer_of(work):
 
 
 def run(command, env, where, **more):
-    done = subprocess.run(command, env=env, cwd=where, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    done = subprocess.run(command, env=env, cwd=where, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, **more)
     return done.returncode, done.stderr.decode(errors="replace")
 
@@ -80,7 +83,8 @@ def record(work, shim, where):
 
 def events_and_blocks(whyoom, trace):
     """Of `whyoom check`: events, and the most blocks that lived at once."""
-    done = subprocess.run([whyoom, "check", "--format", "json", trace], capture_output=True, text=True, check=True)
+    done = subprocess.run([whyoom, "check", "--format", "json", trace], capture_output=True,
+                          text=True, check=True)
     processes = json.loads(done.stdout)["processes"]
     return (sum(p["events"] for p in processes),
             sum(s.get("most_live_blocks", 0) for p in processes for s in p["spaces"]))
@@ -95,9 +99,11 @@ def measure(work, shim, whyoom, rounds, where):
     ours = {"check": [], "report": [], "peer": []}
     mib = {"check": 0, "report": 0, "peer": 0}
     for r in range(rounds + 1):  # the first one only warms: caches, and the symbols that are kept
-        one = {"check": [spent([whyoom, "check", trace], env=env)], "report": [spent(report, env=env)]}
+        one = {"check": [spent([whyoom, "check", trace], env=env)],
+               "report": [spent(report, env=env)]}
         if peer_of(work) == "memray":
-            one["peer"] = [spent([bench.MEMRAY, "-m", "memray", "stats", peer], env=bench.clean_env())]
+            one["peer"] = [spent([bench.MEMRAY, "-m", "memray", "stats", peer],
+                                 env=bench.clean_env())]
         else:
             one["peer"] = [spent([INTERPRET[0]], stdin=peer, stdout=interpreted),
                            spent(["heaptrack_print", interpreted])]
@@ -106,7 +112,8 @@ def measure(work, shim, whyoom, rounds, where):
                 ours[name].append(sum(p[0] for p in parts))
             mib[name] = max([mib[name]] + [p[1] for p in parts])
     cpu = {name: statistics.median(times) for name, times in ours.items()}
-    return {"name": work.name, "peer": peer_of(work), "events": events, "live_blocks": live, "cpu": cpu, "all_cpu": ours,
+    return {"name": work.name, "peer": peer_of(work), "events": events, "live_blocks": live,
+            "cpu": cpu, "all_cpu": ours,
             "mib": mib, "speed": cpu["peer"] / cpu["check"],
             "events_a_second": {name: events / cpu[name] for name in ("check", "report")}}
 
@@ -115,9 +122,11 @@ def figures(rows):
     out = []
     for r in rows:
         name = r["name"]
-        out += [bench.figure(f"{name}: read by check, times as fast as {r['peer']}", r["speed"], SPEED,
+        out += [bench.figure(f"{name}: read by check, times as fast as {r['peer']}", r["speed"],
+                             SPEED,
                              least=True, precision=1),
-                bench.figure(f"{name}: report", r["events_a_second"]["report"] / 1e6, EVENTS, "M events/s",
+                bench.figure(f"{name}: report", r["events_a_second"]["report"] / 1e6, EVENTS,
+                             "M events/s",
                              least=True),
                 bench.figure(f"{name}: report's memory", r["mib"]["report"],
                              round(MIB + BYTES * r["live_blocks"] / (1 << 20)), "MiB", precision=0)]
@@ -125,11 +134,13 @@ def figures(rows):
 
 
 def table(rows):
-    lines = [f"{'program':14} {'M events':>8} {'check s':>8} {'peer':>10} {'peer s':>8} {'speed':>6} {'report s':>9} "
+    lines = [f"{'program':14} {'M events':>8} {'check s':>8} {'peer':>10} {'peer s':>8} "
+             f"{'speed':>6} {'report s':>9} "
              f"{'M events/s':>10} {'MiB check, report, peer':>24}"]
     for r in rows:
         mib = ", ".join(f"{r['mib'][n]:.0f}" for n in ("check", "report", "peer"))
-        lines.append(f"{r['name']:14} {r['events'] / 1e6:8.2f} {r['cpu']['check']:8.2f} {r['peer']:>10} "
+        lines.append(f"{r['name']:14} {r['events'] / 1e6:8.2f} {r['cpu']['check']:8.2f} "
+                     f"{r['peer']:>10} "
                      f"{r['cpu']['peer']:8.2f} {r['speed']:6.1f} {r['cpu']['report']:9.2f} "
                      f"{r['events_a_second']['report'] / 1e6:10.2f} {mib:>24}")
     return "\n".join(lines)
@@ -137,7 +148,8 @@ def table(rows):
 
 def main():
     parser = bench.arguments(__doc__, 5)
-    parser.add_argument("--only", default="", metavar="NAME", help="the programs whose names begin so")
+    parser.add_argument("--only", default="", metavar="NAME",
+                        help="the programs whose names begin so")
     options = parser.parse_args()
     built = bench.Built(options.build)
     chosen = [w for w in works() if w.name.startswith(options.only)]

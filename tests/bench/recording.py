@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""recording.py [BUILD] [--rounds N] [--only NAME]: what recording everything costs. Runs each workload without a tool,
-under whyoom, and under its peer, and compares their CPU time.
+"""recording.py [BUILD] [--rounds N] [--only NAME]: what recording everything costs. Runs each
+workload without a tool, under whyoom, and under its peer, and compares their CPU time.
 
-The tools take turns within a round, so that a change of the machine's pace meets all of them; the figures are
-medians over the rounds. "added" is the median of a tool less the median of no tool."""
+The tools take turns within a round, so that a change of the machine's pace meets all of them; the
+figures are medians over the rounds. "added" is the median of a tool less the median of no tool."""
 import json
 import os
 import shutil
@@ -11,10 +11,12 @@ import statistics
 import subprocess
 import sys
 
-from bench import (MEMRAY, WORK, Built, arguments, become_reaper, clean_env, figure, finish, say, set_up, spent, workloads)
+from bench import (MEMRAY, WORK, Built, arguments, become_reaper, clean_env, figure, finish, say,
+                   set_up, spent, workloads)
 
 # What its allocators do (`--native` alone: with native frames; else Python's only).
-MEMRAYS = {"memray": [], "memray-native": ["--native"], "memray-all": ["--trace-python-allocators", "--native"]}
+MEMRAYS = {"memray": [], "memray-native": ["--native"],
+           "memray-all": ["--trace-python-allocators", "--native"]}
 PACKED = 3.5  # bytes an event after `whyoom pack`
 # storm-2 is storm by two threads: as much faster as without the recorder, but for a twentieth.
 SCALING = ("storm", "storm-2", 0.95)
@@ -54,7 +56,8 @@ def events_of(whyoom, where):
     trace = os.path.join(where, "trace")
     if not os.path.isdir(trace):
         return None
-    done = subprocess.run([whyoom, "check", "--format", "json", trace], capture_output=True, text=True)
+    done = subprocess.run([whyoom, "check", "--format", "json", trace], capture_output=True,
+                          text=True)
     if done.returncode:
         raise SystemExit(f"bench: whyoom check refuses the trace: {done.stderr[-500:]}")
     processes = json.loads(done.stdout)["processes"]
@@ -63,7 +66,8 @@ def events_of(whyoom, where):
 
 def packed_size(whyoom, where):
     """What `whyoom pack` makes of the trace."""
-    done = subprocess.run([whyoom, "pack", os.path.join(where, "trace")], capture_output=True, text=True)
+    done = subprocess.run([whyoom, "pack", os.path.join(where, "trace")], capture_output=True,
+                          text=True)
     if done.returncode:
         raise SystemExit(f"bench: whyoom pack refuses the trace: {done.stderr[-500:]}")
     return tree_size(where)
@@ -114,20 +118,23 @@ def judge(work, result):
         row["tools"][tool] = {
             "cpu": cpu, "spread": spread(r["cpu"]), "times": cpu / base, "added": cpu - base,
             "wall": statistics.median(r["wall"]), "all_cpu": r["cpu"], "bytes": r.get("bytes"),
-            "events": (r.get("events") or (None, None))[0], "dropped": (r.get("events") or (None, None))[1],
+            "events": (r.get("events") or (None, None))[0],
+            "dropped": (r.get("events") or (None, None))[1],
         }
     us = row["tools"].get("whyoom")
     for peer, target in work.peers.items():
         if us and peer in result and row["tools"][peer]["added"] > 0:
             # What each round says by itself gives the ratio's own spread.
             rounds = [(a - n) / (p - n) for n, a, p in
-                      zip(result["none"]["cpu"], result["whyoom"]["cpu"], result[peer]["cpu"]) if p > n]
+                      zip(result["none"]["cpu"], result["whyoom"]["cpu"], result[peer]["cpu"])
+                      if p > n]
             row["figures"].append(figure(f"{work.name}: CPU added, as a part of what {peer} adds",
                                          us["added"] / row["tools"][peer]["added"], target,
                                          between=[min(rounds), max(rounds)]))
     if us and us["events"]:
         us["ns_per_event"] = us["added"] / us["events"] * 1e9
-        row["figures"] += [figure(f"{work.name}: trace", us["bytes"] / us["events"], work.density, "bytes an event"),
+        row["figures"] += [figure(f"{work.name}: trace", us["bytes"] / us["events"], work.density,
+                                  "bytes an event"),
                            figure(f"{work.name}: packed", result["whyoom"]["packed"] / us["events"],
                                   PACKED if work.density else None, "bytes an event")]
     return row
@@ -136,11 +143,13 @@ def judge(work, result):
 def scaling(rows):
     """How much faster two threads are than one, as a part of what they are without the recorder."""
     one, two, target = SCALING
-    walls = {r["name"]: {t: v["wall"] for t, v in r["tools"].items()} for r in rows if "whyoom" in r["tools"]}
+    walls = {r["name"]: {t: v["wall"] for t, v in r["tools"].items()} for r in rows
+             if "whyoom" in r["tools"]}
     if one not in walls or two not in walls:
         return []
     own = walls[one]["none"] / walls[two]["none"]
-    return [figure("from 1 thread to 2, as a part of the program's own", walls[one]["whyoom"] / walls[two]["whyoom"] / own,
+    return [figure("from 1 thread to 2, as a part of the program's own",
+                   walls[one]["whyoom"] / walls[two]["whyoom"] / own,
                    target, least=True)]
 
 
@@ -152,7 +161,8 @@ def table(rows):
             size = "" if not t["bytes"] or tool == "none" else f"{t['bytes'] / 1e6:.1f}"
             events = f"{t['events'] / 1e6:.2f}" if t["events"] else ""
             ns = f"{t['ns_per_event']:.0f}" if t.get("ns_per_event") else ""
-            lines.append(f"{row['name']:14} {tool:10} {t['cpu']:7.2f} {t['spread']:5.0%} {t['times']:6.2f} "
+            lines.append(f"{row['name']:14} {tool:10} {t['cpu']:7.2f} {t['spread']:5.0%} "
+                         f"{t['times']:6.2f} "
                          f"{t['added']:7.2f} {t['wall']:7.2f} {size:>6} {events:>8} {ns:>8}")
     for row in rows:
         if row["tools"].get("whyoom", {}).get("dropped"):
@@ -164,9 +174,11 @@ def main():
     known = workloads()
     p = arguments(__doc__, 5)
     p.add_argument("--only", action="append", choices=[w.name for w in known], metavar="NAME",
-                   help="only this workload; may be given again: " + ", ".join(w.name for w in known))
+                   help="only this workload; may be given again: "
+                   + ", ".join(w.name for w in known))
     p.add_argument("--tools", default="none,whyoom,peer", help="a part of: none,whyoom,peer")
-    p.add_argument("--shim", help="another libwhyoom.so than that of BUILD, to compare two on the same day")
+    p.add_argument("--shim", help="another libwhyoom.so than that of BUILD, to compare two on the "
+                   "same day")
     a = p.parse_args()
     wanted = set(a.tools.split(","))
     if not wanted <= {"none", "whyoom", "peer"} or "none" not in wanted:

@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
-"""report.py [BUILD] [--rounds N] [--only NAME] [--instructions] [--guard] [--strict]: how long `whyoom report` takes, and how
-much memory.
+"""report.py [BUILD] [--rounds N] [--only NAME] [--instructions] [--guard] [--strict]: how long
+`whyoom report` takes, and how much memory.
 
-Four recordings are made with its library, each judged --rounds times, after a first time that does not count: what that
-found out about symbols is kept. The figure is the CPU time of the quickest, as other programs of the machine only add:
+Four recordings are made with its library, each judged --rounds times, after a first time that does
+not count: what that found out about symbols is kept. The figure is the CPU time of the quickest, as
+other programs of the machine only add:
 
     storm      3 million pairs from 200 stacks: few stacks, nearly nothing lives (workloads/storm.c)
-    stacks     500,000 blocks, nearly each from a stack of its own, one in four kept until it fails under RLIMIT_AS:
+    stacks     500,000 blocks, nearly each from a stack of its own, one in four kept until it fails
+    under RLIMIT_AS:
                all passes, and the replay without each cause (workloads/stacks.c)
     python     JSON, strings and arrays, each object a malloc (workloads/objects.py)
     two        a directory of two processes, both as `stacks`
 
---instructions counts them with callgrind on a tenth of each, which is the same on every machine and day to about one
-percent: what to compare two versions by. --strict: exit status 1 when a million events take longer than 1 s.
+--instructions counts them with callgrind on a tenth of each, which is the same on every machine and
+day to about one percent: what to compare two versions by. --strict: exit status 1 when a million
+events take longer than 1 s.
 
---guard: of small recordings of two sizes, what one more event costs, so that neither symbols nor start-up count; exit
-status 1 when that is above the bound of its kind in BOUNDS, 77 where there is no valgrind; and, of two other sizes of
-`stacks`, how much memory one more block with its stack takes, at most BYTES. The suite `bench` of the
-build runs it. Whoever makes the report quicker or smaller lowers the bound to a tenth above what is printed."""
+--guard: of small recordings of two sizes, what one more event costs, so that neither symbols nor
+start-up count; exit status 1 when that is above the bound of its kind in BOUNDS, 77 where there is
+no valgrind; and, of two other sizes of `stacks`, how much memory one more block with its stack
+takes, at most BYTES. The suite `bench` of the build runs it. Whoever makes the report quicker or
+smaller lowers the bound to a tenth above what is printed."""
 import argparse
 import json
 import os
@@ -31,16 +35,18 @@ import tempfile
 from bench import BUILD, source
 
 TARGET = 1.0
-# Of each kind: two parts of the whole recording, and the most instructions that one more event of the larger one may
-# take: a tenth above what gcc 12 makes of it at -O2.
+# Of each kind: two parts of the whole recording, and the most instructions that one more event of
+# the larger one may take: a tenth above what gcc 12 makes of it at -O2.
 BOUNDS = {"storm": (400, 50, 1750), "stacks": (500, 160, 17000)}
-# The same of memory: of `stacks`, where nearly each block has a stack of its own, and one in four lives.
+# The same of memory: of `stacks`, where nearly each block has a stack of its own, and one in four
+# lives.
 BYTES = (8, 2, 68)
 
 
 def compile_to(folder, name):
     path = os.path.join(folder, name)
-    subprocess.run(["cc", "-O2", "-g", "-Wall", "-Wextra", "-pthread", "-o", path, source(name + ".c")], check=True)
+    subprocess.run(["cc", "-O2", "-g", "-Wall", "-Wextra", "-pthread", "-o", path,
+                    source(name + ".c")], check=True)
     return path
 
 
@@ -63,7 +69,8 @@ def judge(whyoom, trace, before=()):
     """CPU seconds, MiB and events of one report."""
     out = trace + ".json"
     env = {**os.environ, "WHYOOM_CACHE": os.path.join(os.path.dirname(trace), "symbols")}
-    env.pop("MALLOC_PERTURB_", None)  # meson sets it: what is written into each block then is none of our work
+    # meson sets it: what is written into each block then is none of our work
+    env.pop("MALLOC_PERTURB_", None)
     child = subprocess.Popen([*before, whyoom, "report", "--format", "json", "-o", out, trace],
                              stderr=subprocess.PIPE, text=True, env=env)
     words = child.stderr.read()
@@ -102,7 +109,8 @@ def memory(folder, shim, whyoom):
         runs.append((judge(whyoom, trace)[1] * (1 << 20), int(argv[1])))
     (less, few), (more, many) = runs
     each = (more - less) / (many - few)
-    print(f"{'memory':10} {many - few:8} stacks more, {each:6.0f} bytes each, at most {bound}", flush=True)
+    print(f"{'memory':10} {many - few:8} stacks more, {each:6.0f} bytes each, at most {bound}",
+          flush=True)
     return each <= bound
 
 
@@ -121,16 +129,20 @@ def guard(folder, shim, whyoom):
             runs.append(instructions(whyoom, trace))
         (less, few), (more, many) = runs
         each = (more - less) / (many - few)
-        print(f"{name:10} {many - few:8} events more, {each:6.0f} instructions each, at most {bound}", flush=True)
+        print(f"{name:10} {many - few:8} events more, {each:6.0f} instructions each, at most "
+              f"{bound}", flush=True)
         sound &= each <= bound
     return sound
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", nargs="?", default=BUILD, help="a build directory (default: build/default)")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", nargs="?", default=BUILD,
+                        help="a build directory (default: build/default)")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", metavar="NAME", help="the recordings whose names begin so")
+    parser.add_argument("--only", default="", metavar="NAME",
+                        help="the recordings whose names begin so")
     parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--guard", action="store_true")
     parser.add_argument("--strict", action="store_true")
@@ -141,7 +153,8 @@ def main():
     if options.guard:
         with tempfile.TemporaryDirectory(prefix="whyoom-bench-", dir=build) as folder:
             return not guard(folder, shim, whyoom)
-    version = subprocess.run([whyoom, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    version = subprocess.run([whyoom, "--version"], capture_output=True, text=True,
+                             check=True).stdout.strip()
     print(f"{version}, kernel {platform.release()}, Python {platform.python_version()}")
     print("recording    M events      CPU s  s/M events    MiB"
           if not options.instructions else "recording    M events   instructions an event")

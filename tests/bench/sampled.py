@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What mode sampled adds to the CPU time of a program, beside the samplers of jemalloc and tcmalloc at the
-same rate (one block for 512 KiB), each against its own allocator without one.
+"""What mode sampled adds to the CPU time of a program, beside the samplers of jemalloc and tcmalloc
+at the same rate (one block for 512 KiB), each against its own allocator without one.
 
-Of each pair both run in each round, in turns, so that the machine's pace meets both; what is added is the
-median of the rounds' quotients, and beside it the interval that holds it with 95 % confidence, by the
-order of the quotients alone."""
+Of each pair both run in each round, in turns, so that the machine's pace meets both; what is added
+is the median of the rounds' quotients, and beside it the interval that holds it with 95 %
+confidence, by the order of the quotients alone."""
 
 import ctypes.util
 import math
@@ -29,7 +29,8 @@ TARGETS = {"storm": 12, "serve": 2}
 def workloads():
     python = bench.PYTHON
     serve = [bench.Workload("serve", "an inference server: asyncio, JSON, numpy",
-                            [python, bench.source("serve.py"), "60"], None, None, {"OPENBLAS_NUM_THREADS": "1"})]
+                            [python, bench.source("serve.py"), "60"], None, None,
+                            {"OPENBLAS_NUM_THREADS": "1"})]
     kept = [w for w in bench.workloads() if w.name in ("storm", "python-malloc")]
     return kept + serve
 
@@ -41,7 +42,8 @@ def library(name):
 
 def profiles(jemalloc):
     """Was it built with its profiler?"""
-    done = subprocess.run(["true"], env={"LD_PRELOAD": jemalloc, "MALLOC_CONF": "prof:true"}, capture_output=True)
+    done = subprocess.run(["true"], env={"LD_PRELOAD": jemalloc, "MALLOC_CONF": "prof:true"},
+                          capture_output=True)
     return not done.stderr
 
 
@@ -91,23 +93,29 @@ def judge(work, result):
     for tool, pairs in result.items():
         added = [b / a - 1 for a, b in pairs]
         low, high = interval(added)
-        rows.append({"workload": work.name, "tool": tool, "without": statistics.median(a for a, _ in pairs),
-                     "with": statistics.median(b for _, b in pairs), "added": statistics.median(added),
+        rows.append({"workload": work.name, "tool": tool,
+                     "without": statistics.median(a for a, _ in pairs),
+                     "with": statistics.median(b for _, b in pairs),
+                     "added": statistics.median(added),
                      "low": low, "high": high, "pairs": pairs})
     return rows
 
 
 def figures(rows):
-    return [bench.figure(f"{r['workload']}: CPU added by {'mode sampled' if r['tool'] == 'whyoom' else r['tool']}",
-                         100 * r["added"], TARGETS.get(r["workload"]) if r["tool"] == "whyoom" else None, "%",
+    return [bench.figure(f"{r['workload']}: CPU added by "
+                         f"{'mode sampled' if r['tool'] == 'whyoom' else r['tool']}",
+                         100 * r["added"], TARGETS.get(r["workload"]) if r["tool"] == "whyoom"
+                         else None, "%",
                          between=[100 * r["low"], 100 * r["high"]], precision=1) for r in rows]
 
 
 def table(rows):
-    lines = [f"{'workload':14} {'sampler':9} {'CPU s without':>13} {'with':>6} {'added':>7} {'95 %':>16}"]
+    lines = [f"{'workload':14} {'sampler':9} {'CPU s without':>13} {'with':>6} {'added':>7} "
+             f"{'95 %':>16}"]
     for r in rows:
         between = f"{r['low']:.1%} to {r['high']:.1%}"
-        lines.append(f"{r['workload']:14} {r['tool']:9} {r['without']:13.2f} {r['with']:6.2f} {r['added']:7.1%} {between:>16}")
+        lines.append(f"{r['workload']:14} {r['tool']:9} {r['without']:13.2f} {r['with']:6.2f} "
+                     f"{r['added']:7.1%} {between:>16}")
     return "\n".join(lines)
 
 

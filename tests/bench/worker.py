@@ -1,6 +1,7 @@
 """worker.py - a process that runs a round of workloads/decode.py whenever it is told to.
 
-Owns the pipe to it. What is in front of the program, and on which device it runs, its caller says."""
+Owns the pipe to it. What is in front of the program, and on which device it runs, its caller
+says."""
 import json
 import os
 import subprocess
@@ -15,7 +16,8 @@ class Ended(Exception):
 class Worker:
     def __init__(self, python, workload, environment, before=()):
         """before: a command in front, as `whyoom run --`."""
-        self.process = subprocess.Popen([*before, python, SCRIPT, workload], env=environment, text=True,
+        self.process = subprocess.Popen([*before, python, SCRIPT, workload], env=environment,
+                                        text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.line()  # ready
 

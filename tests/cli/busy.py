@@ -1,4 +1,5 @@
-"""What the programs of several tests begin with: work that leaves nothing, and what is kept beside it."""
+"""What the programs of several tests begin with: work that leaves nothing, and what is kept beside
+it."""
 
 HEAD = r"""
 #include <pthread.h>

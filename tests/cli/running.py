@@ -1,4 +1,5 @@
-"""What the tests of `whyoom run` begin with: a directory of their own, and programs started through it."""
+"""What the tests of `whyoom run` begin with: a directory of their own, and programs started through
+it."""
 
 import os
 import shutil

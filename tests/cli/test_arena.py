@@ -1,5 +1,6 @@
-"""A limit inside ONNX Runtime: the log says that its arena refused, the recording what that had taken. Both
-together are the limit that the program set, to the byte, on the wheel as it is published, without names."""
+"""A limit inside ONNX Runtime: the log says that its arena refused, the recording what that had
+taken. Both together are the limit that the program set, to the byte, on the wheel as it is
+published, without names."""
 
 import json
 import os
@@ -54,7 +55,8 @@ def recorded(folder, limit, strategy, others):
     trace, log = os.path.join(folder, "trace"), os.path.join(folder, "log")
     with open(log, "w") as f:
         done = subprocess.run([WHYOOM, "run", "-o", trace, "--", python, "-c", PROGRAM, str(limit),
-                               str(strategy), str(others)], stderr=f, stdout=subprocess.DEVNULL, timeout=200)
+                               str(strategy), str(others)], stderr=f, stdout=subprocess.DEVNULL,
+                              timeout=200)
     with open(log) as f:
         said = f.read()
     assert done.returncode == 1 and "is smaller than requested bytes of" in said, said[-2000:]
@@ -63,7 +65,8 @@ def recorded(folder, limit, strategy, others):
         return subprocess.run([WHYOOM, "report", *more, trace], check=True, capture_output=True,
                               text=True, timeout=200).stdout
 
-    return (json.loads(report("--format", "json")), json.loads(report("--format", "json", "--log", log)),
+    return (json.loads(report("--format", "json")),
+            json.loads(report("--format", "json", "--log", log)),
             report("--log", log), said)
 
 

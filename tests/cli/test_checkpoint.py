@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A trace whose older chunks were replaced by a checkpoint, through every command: what is known of the time before, what
-was given up, and that nobody makes a leak of it."""
+"""A trace whose older chunks were replaced by a checkpoint, through every command: what is known of
+the time before, what was given up, and that nobody makes a leak of it."""
 
 import json
 import os
@@ -13,7 +13,8 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "golden"))
 import writer  # noqa: E402
-from writer import SAMPLED_ALLOC, CHECKPOINT, FAILED, LEVEL, NOTICE, SHARED_THREAD, TASK, WENT  # noqa: E402
+# noqa: E402
+from writer import SAMPLED_ALLOC, CHECKPOINT, FAILED, LEVEL, NOTICE, SHARED_THREAD, TASK, WENT
 
 WHYOOM = os.environ.get("WHYOOM_EXE", "whyoom")
 SECOND = 1000000000
@@ -21,8 +22,8 @@ UNTIL = 3000 * SECOND
 
 
 def server(leaks, parts=2, kept=3000, content=300):
-    """An hour of a server with a cache whose content is exchanged, of which the first 50 minutes were replaced; it is
-    refused a request at the end. Its leak, if it has one, began with it."""
+    """An hour of a server with a cache whose content is exchanged, of which the first 50 minutes
+    were replaced; it is refused a request at the end. Its leak, if it has one, began with it."""
     d = writer.Definitions()
     d.module(1, "/nowhere/server")
     for stack, address in ((1, 0x1000), (2, 0x2000), (3, 0x3000)):
@@ -43,14 +44,16 @@ def server(leaks, parts=2, kept=3000, content=300):
     for n in range(parts):
         p = writer.part(7, n, size=4 * writer.SLOT)
         p.extended(SHARED_THREAD, 1, 1001)
-        for ticks, address, size, stack in events[len(events) * n // parts:len(events) * (n + 1) // parts]:
+        for ticks, address, size, stack in events[len(events) * n // parts:len(events) * (
+            n + 1) // parts]:
             p.alloc(address, size, stack, ticks)
         if n == parts - 1:
             for k in range(1, 11):
                 grown = (leaks * kept * k // 10 + content) * 200000
                 last = (leaks * kept * (k - 1) // 10 + content * (k > 1)) * 200000
                 if k == 10:
-                    p.extended(CHECKPOINT, UNTIL // 10 * 9, 200 << 20, 1000000, (100 << 30) + grown - last, 999000, 100 << 30,
+                    p.extended(CHECKPOINT, UNTIL // 10 * 9, 200 << 20, 1000000,
+                               (100 << 30) + grown - last, 999000, 100 << 30,
                                grown + (10 << 20), 17, ticks=UNTIL)
         chunks.append(p)
     c = writer.Chunk(1, UNTIL + 1, sequence=200, size=8 * writer.SLOT)
@@ -64,7 +67,8 @@ def server(leaks, parts=2, kept=3000, content=300):
         c.alloc(0x50000000000, 100000, 3, ticks + 3)
         c.free(0x50000000000, ticks + 4)
     if leaks:
-        c.levels(FAILED, (0, 0, 1, 12, 200000, 0, 0, 1), ((5, 1023 << 20), (128, 1 << 30)), ticks=UNTIL + 601 * SECOND)
+        c.levels(FAILED, (0, 0, 1, 12, 200000, 0, 0, 1), ((5, 1023 << 20), (128, 1 << 30)),
+                 ticks=UNTIL + 601 * SECOND)
     return [d, *chunks, c]
 
 
@@ -80,7 +84,8 @@ class Checkpoints(unittest.TestCase):
             chunks, major=2, minor=4, mode=1, checkpoints=slots, **more))
 
     def run_it(self, *words, status=0):
-        done = subprocess.run([WHYOOM, *words, str(self.folder)], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([WHYOOM, *words, str(self.folder)], capture_output=True, text=True,
+                              timeout=120)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout if not status else done.stderr
 
@@ -92,80 +97,98 @@ class Checkpoints(unittest.TestCase):
         r = self.report()
         self.assertEqual(r["verdict"]["cause"], "leak")
         past = r["coverage"]["checkpoint"]
-        self.assertEqual((past["until_seconds"], past["left_out"], past["damaged"], past["lost"]), (3000, 17, False, False))
+        self.assertEqual((past["until_seconds"], past["left_out"], past["damaged"], past["lost"]),
+                         (3000, 17, False, False))
         self.assertEqual(len(past["periods"]), 1)
         self.assertFalse(r["coverage"]["trace_complete"])
         # What lived is there with its birth, be it from before or after.
         self.assertGreaterEqual(r["verdict"]["blame"]["bytes"], 3600 * 200000)
         text = self.run_it("report")
-        self.assertIn("of the first 50 min 00 s it holds only what still lived at their end", " ".join(text.split()))
-        # How many came there before the checkpoint is not known, so neither is how many of them it was that stayed.
-        self.assertIn("687 MiB leaked in server+0xfff: 3,600 blocks were never released", " ".join(text.split()))
+        self.assertIn("of the first 50 min 00 s it holds only what still lived at their end",
+                      " ".join(text.split()))
+        # How many came there before the checkpoint is not known, so neither is how many of them it
+        # was that stayed.
+        self.assertIn("687 MiB leaked in server+0xfff: 3,600 blocks were never released",
+                      " ".join(text.split()))
         self.assertIn("17 events found no room in it", " ".join(text.split()))
 
     def test_thinned_out(self):
-        """What was given up for what lives to have room is said, with what it makes of the error."""
+        """What was given up for what lives to have room is said, with what it makes of the
+        error."""
         chunks = server(False)
         for i, (mean, blocks) in enumerate(((1 << 20, 500), (4 << 20, 700))):
             chunks[-1].extended(NOTICE, 8, blocks, mean, 65536, ticks=UNTIL + (601 + i) * SECOND)
-        chunks[-1].extended(SAMPLED_ALLOC, 0x60000000000, 4096, 4 << 20, 3, 0, ticks=UNTIL + 604 * SECOND)
+        chunks[-1].extended(SAMPLED_ALLOC, 0x60000000000, 4096, 4 << 20, 3, 0,
+                            ticks=UNTIL + 604 * SECOND)
         self.write(chunks, end=(1, 0))
         sampled = self.report()["coverage"]["sampled"]
-        self.assertEqual([sampled["thinned_" + k] for k in ("times", "blocks", "every_bytes")], [2, 1200, 4 << 20])
+        self.assertEqual([sampled["thinned_" + k] for k in ("times", "blocks", "every_bytes")],
+                         [2, 1200, 4 << 20])
         self.assertNotIn("coarser_times", sampled)
         self.assertAlmostEqual(sampled["error_bytes"], 4 << 20, delta=4096)
         text = " ".join(self.run_it("report").split())
-        self.assertIn("What lived took too much of --max-trace: 2 times blocks of the sample were left out, 1,200 in all", text)
+        self.assertIn("What lived took too much of --max-trace: 2 times blocks of the sample were "
+                      "left out, 1,200 in all", text)
         self.assertIn("one for each 4.00 MiB since", text)
 
     def test_told_in_brief(self):
-        """Definitions that took their share: what is missing is said, and that the record is not complete."""
+        """Definitions that took their share: what is missing is said, and that the record is not
+        complete."""
         chunks = server(False)
         chunks[0].module(2, "/lib/x86_64-linux-gnu/libc.so.6")
         chunks[0].stack(4, [("native", 1, 0x100, False), ("cut", 0), ("native", 2, 0x4000, False)])
         chunks[-1].alloc(0x60000000000, 1 << 24, 4, UNTIL + 604 * SECOND)
         self.write(chunks, end=(1, 0), in_brief=(1234, 5678))
         c = self.report()["coverage"]
-        self.assertEqual((c["brief_stacks"], c["untold"], c["lost_events"], c["trace_complete"]), (1234, 5678, 0, False))
+        self.assertEqual((c["brief_stacks"], c["untold"], c["lost_events"], c["trace_complete"]),
+                         (1234, 5678, 0, False))
         text = " ".join(self.run_it("report").split())
         self.assertIn("1,234 different ones. For 5,678 events there was no room", text)
         text = " ".join(self.run_it("check").split())
-        self.assertIn("1,234 stacks are told in brief, and for 5,678 events there was no room for theirs", text)
+        self.assertIn("1,234 stacks are told in brief, and for 5,678 events there was no room for "
+                      "theirs", text)
         sites = json.loads(self.run_it("sites", "--at", "end", "--format", "json"))["sites"]
         self.assertIn("server+0xff", [s["function"] for s in sites])  # and not what is left out
         self.assertIn("[frames left out]", json.dumps(sites))
 
     def test_a_leak_shortly_after(self):
-        """Weeks are in the checkpoint, and what came since is a fifteenth: it does not decide by itself."""
+        """Weeks are in the checkpoint, and what came since is a fifteenth: it does not decide by
+        itself."""
         self.write(server(True, kept=9000), end=(1, 1), flags=10)
         r = self.report()
         self.assertEqual(r["verdict"]["cause"], "leak")
         self.assertGreaterEqual(r["verdict"]["blame"]["bytes"], 9000 * 200000)
 
     def test_a_large_cache_shortly_after(self):
-        """Of a cache's content all of the time before is there as well, but what came since took the place of some."""
+        """Of a cache's content all of the time before is there as well, but what came since took
+        the place of some."""
         chunks = server(False, kept=9000, content=9000)
-        chunks[-1].levels(FAILED, (0, 0, 1, 12, 200000, 0, 0, 1), ((5, 1023 << 20), (128, 1 << 30)), ticks=UNTIL + 601 * SECOND)
+        chunks[-1].levels(FAILED, (0, 0, 1, 12, 200000, 0, 0, 1), ((5, 1023 << 20), (128, 1 << 30)),
+                          ticks=UNTIL + 601 * SECOND)
         self.write(chunks, end=(1, 1), flags=10)
         self.assertNotEqual(self.report()["verdict"]["cause"], "leak")
 
     def late(self, exchanged):
-        """What is kept began half way, of one request in two; and by the sums, at each moment as many `exchanged` bytes
-        lived besides which did not outlive it."""
-        d, part, c = server(False)[0], writer.part(7, 0, size=4 * writer.SLOT), writer.Chunk(1, UNTIL + 1, sequence=200)
+        """What is kept began half way, of one request in two; and by the sums, at each moment as
+        many `exchanged` bytes lived besides which did not outlive it."""
+        d, part, c = server(False)[0], writer.part(7, 0, size=4 * writer.SLOT), writer.Chunk(
+            1, UNTIL + 1, sequence=200)
         p, before, kept = part, 0, 0
         p.extended(SHARED_THREAD, 1, 1001)
         for k in range(1, 11):
             for i in range(200 * (k > 5)):
-                p.alloc(0x10000000000 + (k * 200 + i) * 262144, 200000, 1, UNTIL * (k - 1) // 10 + UNTIL // 2000 * i)
+                p.alloc(0x10000000000 + (k * 200 + i) * 262144, 200000, 1,
+                        UNTIL * (k - 1) // 10 + UNTIL // 2000 * i)
                 kept += 200000
             now = kept + (exchanged if k < 10 else 0)
-            p.extended(CHECKPOINT, UNTIL // 10 * (k - 1), 20 << 20, 100000, (10 << 30) + now - before, 99000, 10 << 30,
+            p.extended(CHECKPOINT, UNTIL // 10 * (k - 1), 20 << 20, 100000,
+                       (10 << 30) + now - before, 99000, 10 << 30,
                        now + (10 << 20), 0, ticks=UNTIL // 10 * k)
             before = now
         for i in range(8):
             c.alloc(0x40000000000 + i * 262144, 200000, 1, UNTIL + (i + 1) * SECOND)
-        c.levels(FAILED, (0, 0, 1, 12, 200000, 0, 0, 1), ((5, 1023 << 20), (128, 1 << 30)), ticks=UNTIL + 9 * SECOND)
+        c.levels(FAILED, (0, 0, 1, 12, 200000, 0, 0, 1), ((5, 1023 << 20), (128, 1 << 30)),
+                 ticks=UNTIL + 9 * SECOND)
         self.write([d, part, c], slots=((7, 1, UNTIL), (0, 0, 0)), end=(1, 1), flags=10)
         return self.report()["verdict"]
 
@@ -179,8 +202,8 @@ class Checkpoints(unittest.TestCase):
         self.assertIn("--max-trace", verdict["next"])
 
     def anew(self, sizes, since=4):
-        """A buffer that was made anew a thousand times in each of as many periods as there are sizes, and some times since;
-        the next one is refused."""
+        """A buffer that was made anew a thousand times in each of as many periods as there are
+        sizes, and some times since; the next one is refused."""
         d, p, c = server(False)[0], writer.part(7, 0), writer.Chunk(1, UNTIL + 1, sequence=200)
         p.extended(SHARED_THREAD, 1, 1001)
         for k, size in enumerate(sizes, 1):
@@ -189,13 +212,16 @@ class Checkpoints(unittest.TestCase):
                 p.alloc(0x10000000000, size, 1, end - 700)
             p.extended(WENT, 0, 1, 1000, 1000 * size, size, 1000000, 2000000, ticks=end - 600)
             p.extended(WENT, 0, 2, 100000, 100000 * 300, 400, 10000, 20000, ticks=end - 300)
-            p.extended(CHECKPOINT, UNTIL // len(sizes) * (k - 1), 20 << 20, 100000, 1001 * size, 99000, 1000 * size, 2 * size, 0,
+            p.extended(CHECKPOINT, UNTIL // len(sizes) * (k - 1), 20 << 20, 100000, 1001 * size,
+                       99000, 1000 * size, 2 * size, 0,
                        ticks=end)
         for i in range(since):
             c.alloc(0x20000000000 + (i << 32), sizes[-1], 1, UNTIL + 10 * i + 10)
             c.free(0x20000000000 + (i - 1 << 32) if i else 0x10000000000, UNTIL + 10 * i + 11)
-        c.levels(FAILED, (0, 0, 1, 12, sizes[-1], 0, 0, 1), ((5, 2 * sizes[-1]), (128, 2 * sizes[-1])), ticks=UNTIL + 1000)
-        self.write([d, p, c], slots=((7, 1, UNTIL // len(sizes) * len(sizes)), (0, 0, 0)), end=(1, 1), flags=10)
+        c.levels(FAILED, (0, 0, 1, 12, sizes[-1], 0, 0, 1),
+                 ((5, 2 * sizes[-1]), (128, 2 * sizes[-1])), ticks=UNTIL + 1000)
+        self.write([d, p, c], slots=((7, 1, UNTIL // len(sizes) * len(sizes)), (0, 0, 0)),
+                   end=(1, 1), flags=10)
         return self.report()["verdict"]
 
     def test_what_was_made_anew(self):
@@ -205,23 +231,28 @@ class Checkpoints(unittest.TestCase):
         self.assertEqual(verdict["blame"]["function"], "server+0xfff")
         self.assertGreater(verdict["confidence"], 0.7)
         facts = {e["fact"]: e["value"] for e in verdict["evidence"]}
-        self.assertEqual((facts["block size, early"], facts["blocks acquired there"]), (1 << 24, 10005))
+        self.assertEqual((facts["block size, early"], facts["blocks acquired there"]),
+                         (1 << 24, 10005))
 
     def test_what_was_made_anew_alike(self):
-        for sizes in ([10 << 24] * 10, [(k * 7 % 10 + 1) << 24 for k in range(10)], [1 << 24] * 5 + [10 << 24] * 5):
+        for sizes in ([10 << 24] * 10, [(k * 7 % 10 + 1) << 24 for k in range(10)],
+                      [1 << 24] * 5 + [10 << 24] * 5):
             self.assertNotEqual(self.anew(sizes)["cause"], "prompt-growth", sizes)
 
     def test_missing_for_a_moment(self):
         """What found no room while a checkpoint was written is not all that came from then on."""
-        for flags, words in ((0, "5 events are missing, because there was no room for them while older events were replaced"),
+        for flags, words in ((0, "5 events are missing, because there was no room for them while "
+                              "older events were replaced"),
                              (1, "from then on blocks under 64 KiB are missing")):
             self.write(server(False), flags=flags, dropped=(0, 0, 0, 0, 5))
             self.assertIn(words, " ".join(self.run_it("check").split()))
 
     def test_a_cache_is_none(self):
-        """Refused what is too much, while its cache exchanges its content: whoever is to blame, the cache did not leak."""
+        """Refused what is too much, while its cache exchanges its content: whoever is to blame, the
+        cache did not leak."""
         chunks = server(False)
-        chunks[-1].levels(FAILED, (0, 0, 1, 12, 1 << 30, 0, 0, 3), ((5, 200 << 20), (128, 1 << 30)), ticks=UNTIL + 601 * SECOND)
+        chunks[-1].levels(FAILED, (0, 0, 1, 12, 1 << 30, 0, 0, 3), ((5, 200 << 20), (128, 1 << 30)),
+                          ticks=UNTIL + 601 * SECOND)
         self.write(chunks, end=(1, 1), flags=10)
         r = self.report()
         self.assertNotIn(r["verdict"]["cause"], ("leak", "state-retention", "prompt-growth"))
@@ -231,7 +262,8 @@ class Checkpoints(unittest.TestCase):
         r = self.report()
         self.assertEqual(r["verdict"]["cause"], "healthy")
         facts = {e["fact"]: e["value"] for e in r["verdict"]["evidence"]}
-        self.assertEqual(facts["most that lived at a time before the checkpoint"], 300 * 200000 + (10 << 20))
+        self.assertEqual(facts["most that lived at a time before the checkpoint"],
+                         300 * 200000 + (10 << 20))
 
     def test_lost(self):
         """None is whole: what was before is lost, and that is never read as healthy."""
@@ -246,9 +278,11 @@ class Checkpoints(unittest.TestCase):
 
     def test_packed(self):
         self.write(server(True), end=(1, 1), flags=10)
-        before = [self.run_it(*words) for words in (("report", "--format", "json"), ("sites",), ("check", "--format", "json"))]
+        before = [self.run_it(*words) for words in (("report", "--format", "json"), ("sites",),
+                                                    ("check", "--format", "json"))]
         self.run_it("pack")
-        after = [self.run_it(*words) for words in (("report", "--format", "json"), ("sites",), ("check", "--format", "json"))]
+        after = [self.run_it(*words) for words in (("report", "--format", "json"), ("sites",),
+                                                   ("check", "--format", "json"))]
         self.assertEqual(before, after)
 
     def test_every_other_command(self):
@@ -256,7 +290,8 @@ class Checkpoints(unittest.TestCase):
         self.assertIn("server+0xfff", self.run_it("sites"))
         self.run_it("map")
         self.run_it("what-if", "--memory", "64GiB")
-        self.assertIn("of that time only what outlived it is replayed", " ".join(self.run_it("replay").split()))
+        self.assertIn("of that time only what outlived it is replayed",
+                      " ".join(self.run_it("replay").split()))
         small = self.folder.parent / "small"
         self.run_it("reduce", "--time", "3", "-o", str(small))
         self.folder = small  # is a trace of its own, without a past

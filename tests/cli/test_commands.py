@@ -36,7 +36,8 @@ class Commands(unittest.TestCase):
         self.assertIn("Commands:", r.stderr)
 
     def test_unknown(self):
-        for word, meant in (("rnu", "run"), ("reprot", "report"), ("chek", "check"), ("site", "sites")):
+        for word, meant in (("rnu", "run"), ("reprot", "report"), ("chek", "check"),
+                            ("site", "sites")):
             r = whyoom(word)
             self.assertEqual(r.returncode, 2)
             self.assertIn(f"did you mean '{meant}'", r.stderr)

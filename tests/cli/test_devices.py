@@ -1,5 +1,5 @@
-"""Devices as `whyoom run` and `whyoom report` see them: programs that call the driver, on the simulated one,
-which answers the management library's questions too."""
+"""Devices as `whyoom run` and `whyoom report` see them: programs that call the driver, on the
+simulated one, which answers the management library's questions too."""
 
 import json
 import os
@@ -41,9 +41,12 @@ class Devices(unittest.TestCase):
         self.traces = os.path.join(scratch.name, "traces")
 
     def run_program(self, simgpu, program, status=1, **env):
-        r = subprocess.run([WHYOOM, "run", "--simgpu", simgpu, "-o", self.traces, "--", sys.executable,
-                            "-c", DRIVER + textwrap.dedent(program)], capture_output=True, text=True,
-                           timeout=120, env={**os.environ, "WHYOOM_SIMGPU_CONTEXT": str(CONTEXT), **env})
+        r = subprocess.run([WHYOOM, "run", "--simgpu", simgpu, "-o", self.traces, "--",
+                            sys.executable,
+                            "-c", DRIVER + textwrap.dedent(program)], capture_output=True,
+                           text=True,
+                           timeout=120, env={**os.environ, "WHYOOM_SIMGPU_CONTEXT": str(CONTEXT),
+                                             **env})
         self.assertEqual(r.returncode, status, r.stderr)
         return r
 
@@ -63,7 +66,8 @@ class Devices(unittest.TestCase):
     def report(self):
         report = self.json("report", "report-schema.json")
         for ledger in report["ledger"]:
-            self.assertEqual(sum(row["bytes"] for row in ledger["rows"]) + ledger["unaccounted_bytes"],
+            self.assertEqual(sum(row["bytes"] for row in ledger["rows"])
+                             + ledger["unaccounted_bytes"],
                              ledger["limit_bytes"])
         return report
 
@@ -100,10 +104,12 @@ class Devices(unittest.TestCase):
         self.assertEqual(report["ledger"][0]["unaccounted_bytes"], 0)
         self.assertEqual(device["others_bytes"], 300 * MIB + CONTEXT)
         self.assertEqual(device["unattributed_bytes"], CONTEXT)
-        held = {p["pid"]: {m["space"]: m["held_bytes"] for m in p["memory"]} for p in report["processes"]}
+        held = {p["pid"]: {m["space"]: m["held_bytes"] for m in p["memory"]}
+                for p in report["processes"]}
         parent = {p["pid"]: p["parent_pid"] for p in report["processes"]}
         failed = report["failure"]["pid"]
-        self.assertEqual([x["cuda:0"] for pid, x in held.items() if parent[pid] == failed], [300 * MIB])
+        self.assertEqual([x["cuda:0"] for pid, x in held.items() if parent[pid] == failed],
+                         [300 * MIB])
         self.assertEqual(held[failed]["cuda:0"], device["live_bytes"])
         # From outside and from inside it is the same, all the time.
         series = [s for s in device["unattributed"] if s["explained_bytes"]]

@@ -1,5 +1,5 @@
-"""`whyoom explain`: every message text of logs/corpus.json, as it stands in the public place it is quoted
-from, is found and read; stories, formats, and logs that are long or no logs at all."""
+"""`whyoom explain`: every message text of logs/corpus.json, as it stands in the public place it is
+quoted from, is found and read; stories, formats, and logs that are long or no logs at all."""
 
 import json
 import os
@@ -15,7 +15,8 @@ LOGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "logs")
 SCHEMA = os.path.join(LOGS, "../../../analyzer/report/explain-schema.json")
 with open(SCHEMA) as f:
     VALIDATOR = jsonschema.Draft202012Validator(json.load(f))
-CAUSES = ("prompt-growth leak state-retention fragmentation oversized-model batch-prealloc concurrency "
+CAUSES = ("prompt-growth leak state-retention fragmentation oversized-model batch-prealloc "
+          "concurrency "
           "oversized-intermediate external healthy unknown").split()
 
 
@@ -51,7 +52,8 @@ class Corpus(unittest.TestCase):
                 result = explain_json(log)
                 found = [f"{m['from']}: {m['fields']['message']}" for m in result["messages"]]
                 self.assertEqual(found, case["messages"])
-                self.assertEqual(result["verdict"]["cause"], case["cause"], result["verdict"]["summary"])
+                self.assertEqual(result["verdict"]["cause"], case["cause"],
+                                 result["verdict"]["summary"])
                 for index, fields in case.get("fields", {}).items():
                     have = result["messages"][int(index)]["fields"]
                     for name, value in fields.items():
@@ -72,22 +74,28 @@ class Corpus(unittest.TestCase):
                     self.assertLessEqual(len(line), columns, case["log"])
 
 
-TORCH = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {requested}. GPU 0 has a total capacity "
-         "of 23.65 GiB of which {free} is free. Including non-PyTorch memory, this process has 20.81 GiB "
-         "memory in use. Of the allocated memory {live} is allocated by PyTorch, and {gap} is reserved by "
+TORCH = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {requested}. GPU 0 has a "
+         "total capacity "
+         "of 23.65 GiB of which {free} is free. Including non-PyTorch memory, this process has "
+         "20.81 GiB "
+         "memory in use. Of the allocated memory {live} is allocated by PyTorch, and {gap} is "
+         "reserved by "
          "PyTorch but unallocated.\n")
 
 
 class Story(unittest.TestCase):
     def test_order_of_time(self):
-        log = ("2026-05-01 10:00:09 (Worker_TP1) ERROR Worker proc VllmWorker-1 died unexpectedly, shutting down "
+        log = ("2026-05-01 10:00:09 (Worker_TP1) ERROR Worker proc VllmWorker-1 died unexpectedly, "
+               "shutting down "
                "executor.\n"
-               "2026-05-01 10:00:01 WARNING Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because "
+               "2026-05-01 10:00:01 WARNING Sequence group 7 is preempted by "
+               "PreemptionMode.RECOMPUTE mode because "
                "there is not enough KV cache space. total_num_cumulative_preemption=51\n"
                "2026-05-01 10:00:05 ERROR " + TORCH.format(requested="3.00 GiB", free="1.66 GiB",
                                                            live="12.09 GiB", gap="4.84 GiB"))
         result = explain_json(log)
-        self.assertEqual([m["kind"] for m in result["messages"]], ["retry", "failure", "consequence"])
+        self.assertEqual([m["kind"] for m in result["messages"]],
+                         ["retry", "failure", "consequence"])
         self.assertEqual([m["fields"]["line"] for m in result["messages"]], [2, 3, 1])
         self.assertEqual(result["verdict"]["cause"], "fragmentation")
         text = explain(log=log).stdout.decode()
@@ -97,7 +105,8 @@ class Story(unittest.TestCase):
 
     def test_gap_of_pytorch(self):
         for gap, cause in (("4.84 GiB", "fragmentation"), ("100.00 MiB", "unknown")):
-            result = explain_json(TORCH.format(requested="3.00 GiB", free="1.66 GiB", live="12.09 GiB",
+            result = explain_json(TORCH.format(requested="3.00 GiB", free="1.66 GiB",
+                                               live="12.09 GiB",
                                                gap=gap))
             message = result["messages"][0]
             self.assertEqual(result["verdict"]["cause"], cause)
@@ -116,7 +125,8 @@ class Story(unittest.TestCase):
 
     def test_traceback_says_what_it_did(self):
         frames = ("Traceback (most recent call last):\n"
-                  '  File "/opt/venv/lib/python3.12/site-packages/transformers/modeling_utils.py", line 4300, '
+                  '  File "/opt/venv/lib/python3.12/site-packages/transformers/modeling_utils.py", '
+                  'line 4300, '
                   "in from_pretrained\n")
         result = explain_json(frames + TORCH.format(requested="20.00 MiB", free="1.00 MiB",
                                                     live="20.60 GiB", gap="10.00 MiB"))
@@ -134,7 +144,8 @@ class WithATrace(unittest.TestCase):
     """`report --log`: the messages beside what was recorded."""
 
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="whyoom-log-", dir=os.environ.get("WHYOOM_TEST_TMP"))
+        scratch = tempfile.TemporaryDirectory(prefix="whyoom-log-",
+                                              dir=os.environ.get("WHYOOM_TEST_TMP"))
         self.addCleanup(scratch.cleanup)
         self.traces = os.path.join(scratch.name, "traces")
 
@@ -154,8 +165,10 @@ class WithATrace(unittest.TestCase):
 
     def test_the_failure_is_found_in_the_log(self):
         report = self.report_json(
-            "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); bytearray(3 << 30)",
-            "fine so far\nDefaultCPUAllocator: can't allocate memory: you tried to allocate 3221225472 bytes."
+            "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); "
+                "bytearray(3 << 30)",
+            "fine so far\nDefaultCPUAllocator: can't allocate memory: you tried to allocate "
+                "3221225472 bytes."
             " Error code 12 (Cannot allocate memory)\nterminate called: std::bad_alloc\n")
         self.assertEqual(report["failure"]["requested_bytes"] >> 30, 3)
         self.assertEqual(report["log"]["messages"][0]["recorded"], "failure")
@@ -163,7 +176,8 @@ class WithATrace(unittest.TestCase):
     def test_the_kernels_log_says_who_was_killed(self):
         program = "import os, signal; x = bytearray(50 << 20); os.kill(os.getpid(), signal.SIGKILL)"
         name = os.path.basename(os.path.realpath(sys.executable))[:15]
-        kernel = (f"[1.5] Out of memory: Killed process 999999 ({name}) total-vm:9kB, anon-rss:9kB, "
+        kernel = (f"[1.5] Out of memory: Killed process 999999 ({name}) total-vm:9kB, "
+                  f"anon-rss:9kB, "
                   "file-rss:1kB, shmem-rss:0kB, UID:0 pgtables:1kB oom_score_adj:0\n")
         text = self.run_and_report(program, kernel)
         self.assertIn("kernel, failure: this failure", text)
@@ -176,7 +190,8 @@ class WithATrace(unittest.TestCase):
     def test_where_nothing_was_refused_the_log_decides(self):
         with open(os.path.join(LOGS, "corpus.json")) as f:
             known = {case["log"]: case for case in json.load(f)}
-        name = next(n for n in sorted(known) if n.startswith("vllm") and known[n]["cause"] != "unknown")
+        name = next(n for n in sorted(known) if n.startswith("vllm")
+                    and known[n]["cause"] != "unknown")
         with open(os.path.join(LOGS, name)) as f:
             report = self.report_json("raise SystemExit(1)", f.read())
         self.assertEqual(report["failure"]["kind"], "none")
@@ -184,7 +199,8 @@ class WithATrace(unittest.TestCase):
 
     def test_a_log_that_is_not_there(self):
         self.run_and_report("pass", "")
-        r = subprocess.run([WHYOOM, "report", "--log", "/nonexistent", self.traces], capture_output=True,
+        r = subprocess.run([WHYOOM, "report", "--log", "/nonexistent", self.traces],
+                           capture_output=True,
                            text=True, timeout=60)
         self.assertEqual(r.returncode, 1)
         self.assertIn("/nonexistent", r.stderr)
@@ -199,8 +215,10 @@ class Robust(unittest.TestCase):
 
     def test_long_log_in_bounded_memory(self):
         """A log of 100 MB, with a message in the middle, in seconds and a few megabytes."""
-        line = b"INFO 05-01 12:34:56 [loggers.py:111] Engine 000: Avg prompt throughput: 12.3 tokens/s\n"
-        oom = TORCH.format(requested="3.00 GiB", free="1.66 GiB", live="12.09 GiB", gap="4.84 GiB").encode()
+        line = (b"INFO 05-01 12:34:56 [loggers.py:111] Engine 000: Avg prompt throughput: 12.3 "
+                b"tokens/s\n")
+        oom = TORCH.format(requested="3.00 GiB", free="1.66 GiB", live="12.09 GiB",
+                           gap="4.84 GiB").encode()
         with tempfile.NamedTemporaryFile() as f:
             half = line * (50_000_000 // len(line))
             f.write(half)
@@ -213,13 +231,15 @@ class Robust(unittest.TestCase):
                       "usage = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
                       "print(usage.ru_maxrss, usage.ru_utime + usage.ru_stime)\n"
                       "sys.stdout.write(out.decode())\n")
-            done = subprocess.run(["/usr/bin/env", "python3", "-c", script, WHYOOM, "explain", "--format",
+            done = subprocess.run(["/usr/bin/env", "python3", "-c", script, WHYOOM, "explain",
+                                   "--format",
                                    "json", f.name], capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)
             first, rest = done.stdout.split("\n", 1)
             kib, seconds = first.split()
             result = json.loads(rest)
-            print(f"shown: 100 MB of log explained in {float(seconds):.1f} s with {int(kib) >> 10} MiB")
+            print(f"shown: 100 MB of log explained in {float(seconds):.1f} s with {int(kib) >> 10} "
+                  f"MiB")
             self.assertEqual(result["verdict"]["cause"], "fragmentation")
             self.assertEqual(result["messages"][0]["fields"]["line"], len(half) // len(line) + 1)
             self.assertLess(int(kib), 64 << 10)
@@ -253,12 +273,16 @@ class Knowledge(unittest.TestCase):
         with tempfile.TemporaryDirectory() as d:
             os.makedirs(os.path.join(d, "whyoom", "knowledge"))
             with open(os.path.join(d, "whyoom", "knowledge", "mine.know"), "w") as f:
-                f.write("framework = mine\nname = Mine\n[message full]\nkind = failure\nspace = host\n"
-                        "needle = the jar is full\npattern = the jar is full at (?<used_MiB>{NUM}) MiB\n"
-                        "cause = leak 0.7\nmeaning = The jar held {used_bytes}.\nfix = Empty the jar.\n")
+                f.write("framework = mine\nname = Mine\n[message full]\nkind = failure\nspace = "
+                        "host\n"
+                        "needle = the jar is full\npattern = the jar is full at (?<used_MiB>{NUM}) "
+                        "MiB\n"
+                        "cause = leak 0.7\nmeaning = The jar held {used_bytes}.\nfix = Empty the "
+                        "jar.\n")
             env = dict(os.environ, XDG_CONFIG_HOME=d)
             done = subprocess.run([WHYOOM, "explain", "--format", "json"],
-                                  input=b"the jar is full at 3 MiB\nMemoryError\n", capture_output=True, env=env)
+                                  input=b"the jar is full at 3 MiB\nMemoryError\n",
+                                  capture_output=True, env=env)
         result = json.loads(done.stdout)
         self.assertEqual([m["from"] for m in result["messages"]], ["Mine", "Python"])
         self.assertEqual(result["messages"][0]["fields"]["used_bytes"], 3 << 20)

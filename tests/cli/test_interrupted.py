@@ -1,5 +1,5 @@
-"""A command that is interrupted, or finds no room, leaves no half-made output, no temporary file and no process, and ends
-by the signal that ended it."""
+"""A command that is interrupted, or finds no room, leaves no half-made output, no temporary file
+and no process, and ends by the signal that ended it."""
 
 import glob
 import os
@@ -38,11 +38,13 @@ class Interrupted(unittest.TestCase):
             f.write(PROGRAM)
         subprocess.run(["gcc", "-O1", "-o", program, program + ".c", "-pthread"], check=True)
         cls.trace = os.path.join(cls.folder, "trace")
-        subprocess.run([WHYOOM, "run", "--quiet", "-o", cls.trace, "--", program], capture_output=True,
+        subprocess.run([WHYOOM, "run", "--quiet", "-o", cls.trace, "--", program],
+                       capture_output=True,
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT)))
         cls.log = os.path.join(cls.folder, "log")
         with open(cls.log, "w") as f:
-            f.write("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\nnothing\n" * 20000)
+            f.write("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 "
+                    "GiB\nnothing\n" * 20000)
 
     @classmethod
     def tearDownClass(cls):
@@ -84,7 +86,8 @@ class Interrupted(unittest.TestCase):
     def content(self, name):
         """None: it is not there. A directory is a set of whole traces."""
         if os.path.isdir(self.path(name)):
-            checked = subprocess.run([WHYOOM, "check", self.path(name)], capture_output=True, text=True)
+            checked = subprocess.run([WHYOOM, "check", self.path(name)], capture_output=True,
+                                     text=True)
             self.assertEqual(checked.returncode, 0, checked.stderr)
             return "traces"
         if not os.path.exists(self.path(name)):
@@ -101,8 +104,8 @@ class Interrupted(unittest.TestCase):
         return time.monotonic() - begin
 
     def interrupt(self, args, outputs, signals=(signal.SIGTERM,), moments=5, same=True):
-        """At moments that divide its time evenly. What came out whole before the signal may be there, and nothing
-        else; `same`: as it comes out each time."""
+        """At moments that divide its time evenly. What came out whole before the signal may be
+        there, and nothing else; `same`: as it comes out each time."""
         seconds = self.whole(*args)
         contents = {name: self.content(name) for name in outputs}
         ended = 0
@@ -125,7 +128,8 @@ class Interrupted(unittest.TestCase):
         self.assertGreater(ended, 0)
 
     def test_report(self):
-        self.interrupt(["report", "-o", self.path("r"), self.trace], ["r"], (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+        self.interrupt(["report", "-o", self.path("r"), self.trace], ["r"],
+                       (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
     def test_map(self):
         self.interrupt(["sites", "--format", "json", "-o", self.path("s"), self.trace], ["s"])
@@ -134,13 +138,16 @@ class Interrupted(unittest.TestCase):
         self.interrupt(["explain", "-o", self.path("e"), self.log], ["e"])
 
     def test_pack(self):
-        self.interrupt(["pack", "-o", self.path("p"), self.trace], ["p"], (signal.SIGINT, signal.SIGTERM))
+        self.interrupt(["pack", "-o", self.path("p"), self.trace], ["p"],
+                       (signal.SIGINT, signal.SIGTERM))
 
     def test_replay(self):
-        self.interrupt(["replay", "-o", self.path("r"), self.trace], ["r"], (signal.SIGINT, signal.SIGTERM), moments=4, same=False)
+        self.interrupt(["replay", "-o", self.path("r"), self.trace], ["r"],
+                       (signal.SIGINT, signal.SIGTERM), moments=4, same=False)
 
     def test_reduce(self):
-        self.interrupt(["reduce", "-o", self.path("small"), "--emit", "c", self.trace], ["small", "small.c"], moments=4, same=False)
+        self.interrupt(["reduce", "-o", self.path("small"), "--emit", "c", self.trace],
+                       ["small", "small.c"], moments=4, same=False)
 
     def test_reduce_to_a_program(self):
         """Its trace is a temporary one. SIGINT ends the search, a second one the command."""
@@ -171,7 +178,8 @@ class Interrupted(unittest.TestCase):
     def test_slow_sink(self):
         """Who reads slowly, or not at all, keeps no command."""
         read, write = os.pipe()
-        process = subprocess.Popen([WHYOOM, "sites", "-n", "0", "-v", "--format", "json", self.trace], stdout=write)
+        process = subprocess.Popen([WHYOOM, "sites", "-n", "0", "-v", "--format", "json",
+                                    self.trace], stdout=write)
         os.close(write)
         time.sleep(0.2)
         process.terminate()
@@ -190,9 +198,12 @@ class Interrupted(unittest.TestCase):
         """As on a full disk."""
         with open(self.path("r"), "w") as f:
             f.write("before")
-        for args in (["report", "-v", "-o", self.path("r"), self.trace], ["pack", "-o", self.path("p"), self.trace],
+        for args in (["report", "-v", "-o", self.path("r"), self.trace],
+                     ["pack", "-o", self.path("p"), self.trace],
                      ["reduce", "-o", self.path("small"), self.trace], ["replay", self.trace]):
-            process = self.start(*args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300)))
+            process = self.start(*args,
+                                 preexec_fn=lambda: resource.setrlimit(
+                                     resource.RLIMIT_FSIZE, (300, 300)))
             _, words = process.communicate()
             self.assertEqual(process.returncode, 1, words)
             self.assertIn("File too large", words)

@@ -152,10 +152,12 @@ class Map(unittest.TestCase):
         return found
 
     def test_to_scale(self):
-        """A column is as many bytes in the request as in the segments, and no less than a strip needs."""
+        """A column is as many bytes in the request as in the segments, and no less than a strip
+        needs."""
         for columns in (40, 80, 120):
             strips = self.strips(columns, "-n", "0")
-            self.assertEqual(len(strips), 13)  # the request, its segment, and those of 400 and 20 MiB
+            # the request, its segment, and those of 400 and 20 MiB
+            self.assertEqual(len(strips), 13)
             largest = max(len(strip) for strip, _ in strips)
             self.assertLessEqual(largest, columns - 5)
             self.assertGreaterEqual(largest, columns - 7)
@@ -166,7 +168,8 @@ class Map(unittest.TestCase):
     def test_who_keeps_a_segment(self):
         for columns in (40, 80, 120):
             words = " ".join(self.whyoom("map", "-n", "0", self.path, COLUMNS=str(columns)).split())
-            self.assertEqual(words.count("20.0 MiB, 20 % live, largest hole 8.00 MiB; 1 block of B (4.00 MiB)"), 10)
+            self.assertEqual(words.count("20.0 MiB, 20 % live, largest hole 8.00 MiB; 1 block of B "
+                                         "(4.00 MiB)"), 10)
             self.assertIn("400 MiB, full: 1 block of A (400 MiB)", words)
             self.assertIn("The fewest blocks in the way of 15.0 MiB lie in 0x50000000 (^): "
                           "1 block of B (4.00 MiB).", words)
@@ -175,15 +178,18 @@ class Map(unittest.TestCase):
     def test_equal_segments_once(self):
         """One stands for all of its layout; where room could be made is drawn by itself."""
         text = self.whyoom("map", self.path, COLUMNS="80")
-        self.assertEqual(re.findall(r"^  (0x\w+|\[\w+\]  0x\w+)", text, re.M)[1:], ["0x50000000", "0x51400000"])
-        self.assertEqual(re.findall("and .* like it.*", text), ["and 8 like it: 160 MiB, of it 128 MiB in holes"])
+        self.assertEqual(re.findall(r"^  (0x\w+|\[\w+\]  0x\w+)", text, re.M)[1:],
+                         ["0x50000000", "0x51400000"])
+        self.assertEqual(re.findall("and .* like it.*", text),
+                         ["and 8 like it: 160 MiB, of it 128 MiB in holes"])
         self.assertNotIn("like it", self.whyoom("map", "-n", "0", self.path))
 
     def test_sizes_that_print_alike(self):
         """What is refused and the largest hole differ by less than three digits show."""
         self.write(oom(request=8 * MIB + 4096))
         for command, words in (("map", ("the largest 8.000 MiB", "a block of 8.004 MiB")),
-                               ("report", ("Refused by torch:0: 8.004 MiB", "the largest of 8.000 MiB"))):
+                               ("report", ("Refused by torch:0: 8.004 MiB",
+                                           "the largest of 8.000 MiB"))):
             text = " ".join(self.whyoom(command, self.path, COLUMNS="80").split())
             for expected in words:
                 self.assertIn(expected, text)
@@ -259,7 +265,8 @@ class Map(unittest.TestCase):
             for words in ("Refused by torch:0: 15.0 MiB, after 3 attempts", "Server.load",
                           "the largest of 8.00 MiB", "Inside cuda:0",
                           "390 MiB are unaccounted: explained by no event",
-                          "Without one live block, of 4.00 MiB, there would be room inside a segment"):
+                          "Without one live block, of 4.00 MiB, there would be room inside a "
+                          "segment"):
                 self.assertIn(words, " ".join(text.split()))
         wide = self.whyoom("report", self.path, COLUMNS="80")
         self.assertRegex(wide, r"40\.0 MiB +10 blocks of 4\.00 MiB +Server\.answer")

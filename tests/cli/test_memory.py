@@ -1,5 +1,5 @@
-"""--max-memory: a trace that needs more ends with a line that says so and how much would do, and with
-nothing half-written; with as much as it says there is an answer."""
+"""--max-memory: a trace that needs more ends with a line that says so and how much would do, and
+with nothing half-written; with as much as it says there is an answer."""
 
 import os
 import pathlib
@@ -25,7 +25,8 @@ def large(tmp_path_factory):
     definitions = writer.Definitions(size=16 * writer.SLOT)
     definitions.module(1, "/nowhere/server")
     for stack in range(1, 5001):
-        definitions.stack(stack, [("native", 1, 0x1000, False), ("native", 1, 0x2000 + stack * 16, False)])
+        definitions.stack(stack, [("native", 1, 0x1000, False),
+                                  ("native", 1, 0x2000 + stack * 16, False)])
     definitions.info("limit.as", str(1 << 30))
     chunks, chunk, ticks = [definitions], None, 1000
     for n in range(BLOCKS):
@@ -34,20 +35,24 @@ def large(tmp_path_factory):
             chunks.append(chunk)
         ticks += 1000
         chunk.alloc(0x10000000 + n * 4096, 1000 + n % 7, stack=1 + n % 5000, ticks=ticks)
-    chunk.levels(writer.FAILED, (0, 0, 1, 12, 1 << 29, 0, 0, 5), ((5, 900 << 20), (128, 1 << 30)), ticks=ticks + 1000)
+    chunk.levels(writer.FAILED, (0, 0, 1, 12, 1 << 29, 0, 0, 5), ((5, 900 << 20), (128, 1 << 30)),
+                 ticks=ticks + 1000)
     (folder / "4711.0.whyoom").write_bytes(writer.trace(chunks, end=(1, 1)))
     return folder
 
 
-COMMANDS = {"report": [], "report-json": ["--format", "json"], "map": [], "sites": ["--by", "growth"], "check": [],
-            "what-if": ["--memory", "2GiB"], "what-if-cap": ["--cap-growth", "1MiB"], "reduce": ["--time", "1"],
+COMMANDS = {"report": [], "report-json": ["--format", "json"], "map": [],
+            "sites": ["--by", "growth"], "check": [],
+            "what-if": ["--memory", "2GiB"], "what-if-cap": ["--cap-growth", "1MiB"],
+            "reduce": ["--time", "1"],
             "replay": []}
 
 
 def ask(name, trace, out, most):
     command = re.match("what-if|[a-z]+", name)[0]
     output = [] if command == "check" else ["-o", out]
-    return subprocess.run([WHYOOM, command, *COMMANDS[name], *output, "--max-memory", most, trace], text=True,
+    return subprocess.run([WHYOOM, command, *COMMANDS[name], *output, "--max-memory", most, trace],
+                          text=True,
                           capture_output=True, timeout=120)
 
 
@@ -61,9 +66,11 @@ def test_says_how_much_would_do(name, large, tmp_path):
             break
         # `check` says all that it can of a trace that it could not read to its end.
         where = " ".join(done.stdout.split()) if name == "check" else done.stderr
-        assert name == "check" or (done.stdout == "" and len(done.stderr.splitlines()) == 1), done.stderr
+        assert name == "check" or (done.stdout == ""
+                                   and len(done.stderr.splitlines()) == 1), done.stderr
         assert not list(tmp_path.iterdir())
-        said = re.search(r"--max-memory is ([\d.]+ \w+); (?:try|by how far it came, about) ([\d.]+ \w+)", where)
+        said = re.search(r"--max-memory is ([\d.]+ \w+); (?:try|by how far it came, about) ([\d.]+ "
+                         r"\w+)", where)
         assert said, where
         most = said[2].replace(" ", "")
         done = ask(name, large, out, most)
@@ -79,15 +86,20 @@ def test_a_small_one_needs_little(tmp_path):
 
 def test_explain(tmp_path):
     log = tmp_path / "log"
-    log.write_text("".join(f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {n}.00 GiB. GPU 0 has a total "
-                           f"capacity of 80.00 GiB of which 1.25 GiB is free.\n" for n in range(1, 2000)))
-    done = subprocess.run([WHYOOM, "explain", "--max-memory=2MiB", log], text=True, capture_output=True, timeout=60)
+    log.write_text("".join(f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {n}.00 "
+                           f"GiB. GPU 0 has a total "
+                           f"capacity of 80.00 GiB of which 1.25 GiB is free.\n"
+                           for n in range(1, 2000)))
+    done = subprocess.run([WHYOOM, "explain", "--max-memory=2MiB", log], text=True,
+                          capture_output=True, timeout=60)
     assert done.returncode == 1 and done.stdout == "" and "--max-memory is 2.00 MiB" in done.stderr
-    assert subprocess.run([WHYOOM, "explain", "--max-memory=0", log], capture_output=True).returncode == 0
+    assert subprocess.run([WHYOOM, "explain", "--max-memory=0", log],
+                          capture_output=True).returncode == 0
 
 
 def test_wrong_ones():
-    for words in (["report", "--max-memory", "much", "x"], ["report", "x", "--max-memory"], ["check", "--max-memory=", "x"]):
+    for words in (["report", "--max-memory", "much", "x"], ["report", "x", "--max-memory"],
+                  ["check", "--max-memory=", "x"]):
         done = subprocess.run([WHYOOM, *words], text=True, capture_output=True)
         assert done.returncode == 2 and "--max-memory" in done.stderr, words
 
@@ -95,7 +107,8 @@ def test_wrong_ones():
 def test_a_limit_by_default():
     """Without being asked, too: not more than the machine has."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
-    with subprocess.Popen([WHYOOM, "explain"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as one:
+    with subprocess.Popen([WHYOOM, "explain"], stdin=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL) as one:
         limit = resource.RLIM_INFINITY
         while limit == resource.RLIM_INFINITY and one.poll() is None:
             limit = resource.prlimit(one.pid, resource.RLIMIT_DATA)[0]

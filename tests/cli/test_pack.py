@@ -1,5 +1,5 @@
-"""whyoom pack: every command reads what it makes as it read the original, and whatever goes wrong leaves the
-original and nothing else."""
+"""whyoom pack: every command reads what it makes as it read the original, and whatever goes wrong
+leaves the original and nothing else."""
 
 import json
 import mmap
@@ -44,7 +44,8 @@ def failing(folder, **more):
     c = writer.Chunk(1, 1000, size=8 * writer.SLOT)
     for n in range(20000):
         c.alloc(0x10000000 + n * 65536, 45000, stack=1, ticks=1000 + n * 1000)
-    c.levels(writer.FAILED, (0, 0, 1, 12, 1 << 29, 0, 0, 1), ((5, 900 << 20), (128, 1 << 30)), ticks=30000000)
+    c.levels(writer.FAILED, (0, 0, 1, 12, 1 << 29, 0, 0, 1), ((5, 900 << 20), (128, 1 << 30)),
+             ticks=30000000)
     (folder / "4711.0.whyoom").write_bytes(writer.trace([d, c], end=(1, 1)))
     return folder
 
@@ -53,11 +54,13 @@ def all_of(folder):
     return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 
-COMMANDS = [("report", "--format", "json"), ("report", "-v"), ("map", "--format", "json"), ("sites", "--by", "total"),
+COMMANDS = [("report", "--format", "json"), ("report", "-v"), ("map", "--format", "json"),
+            ("sites", "--by", "total"),
             ("check", "--format", "json"), ("what-if", "--memory", "64GiB")]
 
 
-@pytest.mark.parametrize("name", ["kinds", "spaces", "killed", "marks", "arenas", "order", "failing"])
+@pytest.mark.parametrize("name", ["kinds", "spaces", "killed", "marks", "arenas", "order",
+                                  "failing"])
 def test_every_command_reads_it(name, tmp_path):
     folder = tmp_path / "t"
     if name == "failing":
@@ -74,7 +77,8 @@ def test_every_command_reads_it(name, tmp_path):
     assert set(all_of(folder)) == set(raw)
     for words, old in zip(COMMANDS, before):
         new = whyoom(*words, folder)
-        assert (new.returncode, new.stdout, new.stderr) == (old.returncode, old.stdout, old.stderr), words
+        assert (new.returncode, new.stdout, new.stderr) == (old.returncode, old.stdout,
+                                                            old.stderr), words
     assert pack("--unpack", folder).stdout.decode().startswith(f"{len(raw)} file")
     assert all_of(folder) == raw
 
@@ -86,7 +90,8 @@ def test_what_older_ones_packed(tmp_path):
     old = all_of(folder)
     pack("-u", folder)
     for name, data in old.items():
-        plain = subprocess.run(["zstd", "-dc"], input=data, stdout=subprocess.PIPE, check=True).stdout
+        plain = subprocess.run(["zstd", "-dc"], input=data, stdout=subprocess.PIPE,
+                               check=True).stdout
         assert plain == (folder / name).read_bytes()
     assert b"is not packed" in pack("-u", folder).stderr
     assert whyoom("pack", "-u", "-k", folder).returncode == 2
@@ -138,7 +143,9 @@ def test_keep(tmp_path):
     os.chmod(folder / "4711.0.whyoom", 0o600)
     pack("--keep", folder)
     found = all_of(folder)
-    assert set(found) == {"4711.0.whyoom", "4711.0.whyoom.raw"} and found["4711.0.whyoom.raw"] == raw["4711.0.whyoom"]
+    assert set(found) == {"4711.0.whyoom",
+                          "4711.0.whyoom.raw"} and found["4711.0.whyoom.raw"] == raw[
+                              "4711.0.whyoom"]
     assert os.stat(folder / "4711.0.whyoom").st_mode & 0o777 == 0o600
     assert len(json.loads(whyoom("check", "--format", "json", folder).stdout)["processes"]) == 1
 
@@ -153,7 +160,8 @@ def test_one_that_is_held_is_refused(how, tmp_path):
         if held:
             f.close()
         done = whyoom("pack", folder)
-        assert done.returncode == 1 and f"process {os.getpid()} still has it open".encode() in done.stderr
+        assert (done.returncode == 1
+                and f"process {os.getpid()} still has it open".encode() in done.stderr)
     assert all_of(folder) == raw
 
 
@@ -162,7 +170,8 @@ def test_a_running_process_is_refused(tmp_path):
     folder = pathlib.Path(os.getcwd()) / f"pack-{os.getpid()}"  # /tmp may be memory
     env = dict(os.environ, LD_PRELOAD=str(LIBRARY), WHYOOM_DIR=str(folder), WHYOOM_ALLOW_TMPFS="1")
     try:
-        with subprocess.Popen(["cat"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
+        with subprocess.Popen(["cat"], env=env, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as one:
             one.stdin.write(b"x\n")
             one.stdin.flush()
             one.stdout.readline()
@@ -191,7 +200,8 @@ def large(folder):
 def test_no_room(tmp_path):
     folder = large(tmp_path / "t")
     raw = all_of(folder)
-    done = subprocess.run(["prlimit", "--fsize=1000000", WHYOOM, "pack", folder], capture_output=True)
+    done = subprocess.run(["prlimit", "--fsize=1000000", WHYOOM, "pack", folder],
+                          capture_output=True)
     assert done.returncode == 1 and b"cannot be packed: File too large" in done.stderr
     assert all_of(folder) == raw
 
@@ -209,7 +219,8 @@ def test_interrupted(number, tmp_path):
 
 
 def test_damaged(tmp_path):
-    """What was packed is not believed either: no command crashes, each says what is wrong, first; and tells what is left."""
+    """What was packed is not believed either: no command crashes, each says what is wrong, first;
+    and tells what is left."""
     folder = failing(tmp_path / "t")
     pack(folder)
     path = folder / "4711.0.whyoom"
@@ -218,7 +229,8 @@ def test_damaged(tmp_path):
     done = whyoom("report", folder)
     assert done.returncode == 1 and b"it was cut off" in done.stderr
     middle = len(data) // 2
-    path.write_bytes(data[:middle] + bytes(b ^ 0x55 for b in data[middle:middle + 50]) + data[middle + 50:])
+    path.write_bytes(data[:middle] + bytes(b ^ 0x55 for b in data[middle:middle + 50])
+                     + data[middle + 50:])
     damaged = all_of(folder)
     for words in (["report"], ["map"], ["sites"]):
         done = whyoom(*words, folder)

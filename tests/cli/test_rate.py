@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""--max-rate: a storm of blocks stays within it, what its record estimates is right within the error that the report
-states, and what was given up for it is said. And what passes in a pause is counted."""
+"""--max-rate: a storm of blocks stays within it, what its record estimates is right within the
+error that the report states, and what was given up for it is said. And what passes in a pause is
+counted."""
 
 import glob
 import json
@@ -14,7 +15,8 @@ import unittest
 WHYOOM = os.environ.get("WHYOOM_EXE", "whyoom")
 LIBRARY = os.path.join(os.path.dirname(WHYOOM), "..", "..", "shim", "libwhyoom.so")
 LIMIT = 256 << 10
-# Makes and drops lists of blocks of some KiB as fast as it can, and keeps some; says how many bytes at last.
+# Makes and drops lists of blocks of some KiB as fast as it can, and keeps some; says how many bytes
+# at last.
 STORM = """
 import sys, time
 end, kept, n = time.monotonic() + float(sys.argv[1]), [], 0
@@ -32,20 +34,24 @@ sys.stdin.readline()
 
 class Rate(unittest.TestCase):
     def setUp(self):
-        top = tempfile.TemporaryDirectory(prefix="rate.", dir=os.environ.get("TMPDIR") or "/var/tmp")
+        top = tempfile.TemporaryDirectory(prefix="rate.", dir=os.environ.get("TMPDIR")
+                                          or "/var/tmp")
         self.addCleanup(top.cleanup)
         self.trace = os.path.join(top.name, "trace")
 
     def start(self, *words, **env):
-        p = subprocess.Popen([sys.executable, "-c", STORM, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                             env=dict(os.environ, LD_PRELOAD=LIBRARY, WHYOOM_DIR=self.trace, PYTHONMALLOC="malloc",
+        p = subprocess.Popen([sys.executable, "-c", STORM, *words], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True,
+                             env=dict(os.environ, LD_PRELOAD=LIBRARY, WHYOOM_DIR=self.trace,
+                                      PYTHONMALLOC="malloc",
                                       WHYOOM_MODE="sampled", WHYOOM_SAMPLE_EVERY="16KiB", **env))
         self.addCleanup(p.kill)
         self.addCleanup(p.stdout.close)
         return p
 
     def report(self):
-        done = subprocess.run([WHYOOM, "report", "--format", "json", self.trace], capture_output=True, text=True)
+        done = subprocess.run([WHYOOM, "report", "--format", "json", self.trace],
+                              capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -55,7 +61,8 @@ class Rate(unittest.TestCase):
         kept = int(p.stdout.readline())
         p.kill()  # with all that lives
         p.wait()
-        done = subprocess.run([WHYOOM, "check", "--format", "json", self.trace], capture_output=True, text=True)
+        done = subprocess.run([WHYOOM, "check", "--format", "json", self.trace],
+                              capture_output=True, text=True)
         process = json.loads(done.stdout)["processes"][0]
         return process, kept, self.report()
 
@@ -79,10 +86,12 @@ class Rate(unittest.TestCase):
         sampled = report["coverage"]["sampled"]
         self.assertGreaterEqual(sampled["coarser_times"], 1)
         self.assertGreater(sampled["coarsest_every_bytes"], 16 << 10)
-        # What lives by the record against what the program says, with four errors as margin: a cautious one, as the
-        # error is of the sum alone.
-        done = subprocess.run([WHYOOM, "sites", "--at", "end", "--format", "json", self.trace], capture_output=True, text=True)
-        self.assertLess(abs(json.loads(done.stdout)["live_bytes"] - kept), 4 * sampled["error_bytes"] + (8 << 20))
+        # What lives by the record against what the program says, with four errors as margin: a
+        # cautious one, as the error is of the sum alone.
+        done = subprocess.run([WHYOOM, "sites", "--at", "end", "--format", "json", self.trace],
+                              capture_output=True, text=True)
+        self.assertLess(abs(json.loads(done.stdout)["live_bytes"] - kept),
+                        4 * sampled["error_bytes"] + (8 << 20))
         self.assertGreater(kept, 64 << 20)
 
     def test_without_it_would_not(self):
@@ -90,7 +99,8 @@ class Rate(unittest.TestCase):
         self.assertGreater(self.committed(), LIMIT * 5 * 2)
 
     def test_mode_full_refuses_it(self):
-        done = subprocess.run([WHYOOM, "run", "-o", self.trace, "--max-rate", "1MiB", "--", "true"], capture_output=True, text=True)
+        done = subprocess.run([WHYOOM, "run", "-o", self.trace, "--max-rate", "1MiB", "--", "true"],
+                              capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--max-rate needs --mode sampled", done.stderr)
 
@@ -99,7 +109,8 @@ class Rate(unittest.TestCase):
         time.sleep(0.7)
 
         def ctl(*words):
-            done = subprocess.run([WHYOOM, "ctl", str(p.pid), *words], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([WHYOOM, "ctl", str(p.pid), *words], capture_output=True,
+                                  text=True, timeout=60)
             self.assertEqual(done.returncode, 0, done.stderr)
             return done.stdout
 

@@ -1,5 +1,5 @@
-"""`whyoom reduce`: what is left of a trace is far less, of the same cause, and fails when it is replayed; the program
-that is written from it is refused the same request."""
+"""`whyoom reduce`: what is left of a trace is far less, of the same cause, and fails when it is
+replayed; the program that is written from it is refused the same request."""
 
 import json
 import os
@@ -15,7 +15,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import busy  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report", "reduce-schema.json")
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report",
+                      "reduce-schema.json")
 MIB = 1 << 20
 LIMIT = 256 * MIB
 
@@ -103,7 +104,8 @@ class Reduce(unittest.TestCase):
         source, cls.program = os.path.join(cls.folder, "p.c"), os.path.join(cls.folder, "p")
         with open(source, "w") as f:
             f.write(PROGRAM)
-        subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", "-o", cls.program, source], check=True)
+        subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", "-o", cls.program, source],
+                       check=True)
         cls.traces = {}
 
     @classmethod
@@ -120,7 +122,8 @@ class Reduce(unittest.TestCase):
                 if kind is not None:
                     resource.setrlimit(kind, (LIMIT, LIMIT))
 
-            subprocess.run([WHYOOM, "run", "-o", self.path(what), "--", self.program, what], capture_output=True,
+            subprocess.run([WHYOOM, "run", "-o", self.path(what), "--", self.program, what],
+                           capture_output=True,
                            preexec_fn=limits, env={**os.environ, "MALLOC_ARENA_MAX": "1"})
             self.traces[what] = self.path(what)
         return self.traces[what]
@@ -131,7 +134,8 @@ class Reduce(unittest.TestCase):
         return run.stderr if status else run.stdout
 
     def reduce(self, trace, name, *options):
-        answer = json.loads(self.whyoom("reduce", trace, "-o", self.path(name), "--format", "json", *options))
+        answer = json.loads(self.whyoom("reduce", trace, "-o", self.path(name), "--format", "json",
+                                        *options))
         try:
             import jsonschema
         except ImportError:
@@ -147,17 +151,19 @@ class Reduce(unittest.TestCase):
         """Compiled without a warning, of fewer than 200 lines; run."""
         with open(source) as f:
             self.assertLess(len(f.readlines()), 200)
-        done = subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", source[:-2], source, "-pthread", "-ldl"],
+        done = subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", source[:-2],
+                               source, "-pthread", "-ldl"],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return source[:-2]
 
     def replays(self, what):
-        """A trace that fails when it is replayed: where next to nothing of the limit is left before the request that is
-        refused, an allocator's last piece decides, and one in some does not."""
+        """A trace that fails when it is replayed: where next to nothing of the limit is left before
+        the request that is refused, an allocator's last piece decides, and one in some does not."""
         for _ in range(5):
             trace = self.trace(what)
-            if json.loads(self.whyoom("replay", "--no-touch", "--format", "json", trace))["same_failure"]:
+            if json.loads(self.whyoom("replay", "--no-touch", "--format", "json",
+                                      trace))["same_failure"]:
                 return trace
             subprocess.run(["rm", "-rf", self.traces.pop(what)], check=True)
         self.fail("none of five recordings fails when it is replayed")
@@ -171,15 +177,18 @@ class Reduce(unittest.TestCase):
         for key in ("cause", "space"):
             self.assertEqual(before["verdict"][key], after["verdict"][key])
         self.assertEqual(after["verdict"]["cause"], cause)
-        self.assertGreaterEqual(after["verdict"]["confidence"], min(before["verdict"]["confidence"], 0.8) - 0.01)
-        self.assertEqual(before["verdict"]["blame"]["function"], after["verdict"]["blame"]["function"])
+        self.assertGreaterEqual(after["verdict"]["confidence"],
+                                min(before["verdict"]["confidence"], 0.8) - 0.01)
+        self.assertEqual(before["verdict"]["blame"]["function"],
+                         after["verdict"]["blame"]["function"])
         for key in ("kind", "requested_bytes", "limit_kind", "stack"):
             self.assertEqual(before["failure"][key], after["failure"][key])
         self.assertEqual(len([p for p in after["processes"] if p["events"]]), 1)
         self.assertEqual(after["processes"][0]["events"], answer["reduced"]["events"])
         # What was left out is in no row: what is unaccounted is as it was.
         old, new = before["ledger"][0], after["ledger"][0]
-        self.assertEqual(sum(r["bytes"] for r in new["rows"]) + new["unaccounted_bytes"], new["limit_bytes"])
+        self.assertEqual(sum(r["bytes"] for r in new["rows"]) + new["unaccounted_bytes"],
+                         new["limit_bytes"])
         self.assertLess(abs(new["unaccounted_bytes"] - old["unaccounted_bytes"]), 4 * MIB)
         return answer
 
@@ -209,7 +218,8 @@ class Reduce(unittest.TestCase):
         run = subprocess.run([self.build(self.path("alone.c"))], capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stdout)
         self.assertIn("/* prompt (p.c:", open(self.path("alone.c")).read())
-        self.assertTrue(self.whyoom("reduce", self.path("beside.whyoom"), "--emit", "c").startswith("/*\n * leak:"))
+        self.assertTrue(self.whyoom("reduce", self.path("beside.whyoom"), "--emit",
+                                    "c").startswith("/*\n * leak:"))
 
     def test_program_killed(self):
         trace = self.trace("killed", None)
@@ -224,7 +234,8 @@ class Reduce(unittest.TestCase):
             f.write(DEVICE)
         subprocess.run(["gcc", "-O1", "-g", "-w", "-o", self.path("d"), source, "-ldl"], check=True)
         trace = self.path("recorded")
-        subprocess.run([WHYOOM, "run", "--simgpu", "2GiB", "-o", trace, "--", self.path("d")], capture_output=True)
+        subprocess.run([WHYOOM, "run", "--simgpu", "2GiB", "-o", trace, "--", self.path("d")],
+                       capture_output=True)
         self.assertEqual(self.report(trace)["verdict"]["cause"], "leak")
         answer = self.reduce(trace, "device")
         self.assertGreater(answer["original"]["events"], 20 * answer["reduced"]["events"])
@@ -235,7 +246,8 @@ class Reduce(unittest.TestCase):
         self.whyoom("reduce", trace, "-o", self.path("card.c"), "--emit", "c")
         program = self.build(self.path("card.c"))
         # On a larger card, too.
-        run = subprocess.run([WHYOOM, "run", "--simgpu", "3GiB", "-o", self.path("run"), "--", program],
+        run = subprocess.run([WHYOOM, "run", "--simgpu", "3GiB", "-o", self.path("run"), "--",
+                              program],
                              capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("CUDA_ERROR_OUT_OF_MEMORY", run.stdout)
@@ -247,21 +259,27 @@ class Reduce(unittest.TestCase):
         self.assertLessEqual(max(map(len, out.splitlines())), max(80, len(self.path("told")) + 4))
 
     def test_refusals(self):
-        self.assertIn("nothing failed in it", self.whyoom("reduce", self.trace("fits", None), "-o", self.path("no"), status=1))
+        self.assertIn("nothing failed in it", self.whyoom("reduce", self.trace("fits", None), "-o",
+                                                          self.path("no"), status=1))
         self.assertFalse(os.path.exists(self.path("no")))
         os.mkdir(self.path("there"))
-        self.assertIn("is there already", self.whyoom("reduce", self.trace("leak"), "-o", self.path("there"), status=1))
+        self.assertIn("is there already", self.whyoom("reduce", self.trace("leak"), "-o",
+                                                      self.path("there"), status=1))
         self.assertEqual(os.listdir(self.path("there")), [])
-        self.assertIn("--emit is 'c'", self.whyoom("reduce", self.trace("leak"), "--emit", "rust", status=2))
-        self.assertIn("--time", self.whyoom("reduce", self.trace("leak"), "-o", "x", "--time", "0", status=2))
-        missing = self.whyoom("reduce", self.trace("leak"), "-o", self.path("no/such/place"), status=1)
+        self.assertIn("--emit is 'c'", self.whyoom("reduce", self.trace("leak"), "--emit", "rust",
+                                                   status=2))
+        self.assertIn("--time", self.whyoom("reduce", self.trace("leak"), "-o", "x", "--time", "0",
+                                            status=2))
+        missing = self.whyoom("reduce", self.trace("leak"), "-o", self.path("no/such/place"),
+                              status=1)
         self.assertIn("No such file or directory", missing)
 
     def test_interrupted(self):
         """What was found until then is made; nothing else is left."""
         folder = self.path("clean")
         os.mkdir(folder)
-        run = subprocess.Popen([WHYOOM, "reduce", self.trace("leak"), "-o", os.path.join(folder, "small"), "--format", "json"],
+        run = subprocess.Popen([WHYOOM, "reduce", self.trace("leak"), "-o",
+                                os.path.join(folder, "small"), "--format", "json"],
                                stdout=subprocess.PIPE, text=True)
         while not os.listdir(folder) and run.poll() is None:
             time.sleep(0.005)
@@ -269,7 +287,8 @@ class Reduce(unittest.TestCase):
         out, _ = run.communicate(timeout=60)
         self.assertEqual(run.returncode, 0)
         self.assertEqual(os.listdir(folder), ["small"])
-        self.assertLess(json.loads(out)["reduced"]["events"], json.loads(out)["original"]["events"] + 1)
+        self.assertLess(json.loads(out)["reduced"]["events"], json.loads(out)["original"]["events"]
+                        + 1)
         self.assertEqual(self.report(os.path.join(folder, "small"))["verdict"]["cause"], "leak")
 
 

@@ -1,5 +1,5 @@
-"""`whyoom replay`: programs that run into a limit fail again at the same request, without the program; others do
-not."""
+"""`whyoom replay`: programs that run into a limit fail again at the same request, without the
+program; others do not."""
 
 import json
 import os
@@ -17,7 +17,8 @@ from test_what_if import CUDA, Record, fragmented  # noqa: E402
 from writer import Chunk, Definitions, trace  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report", "replay-schema.json")
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report",
+                      "replay-schema.json")
 MIB = 1 << 20
 LIMIT = 256 * MIB
 
@@ -99,13 +100,15 @@ class Replay(unittest.TestCase):
                     resource.setrlimit(kind, (limit, limit))
 
             # With several arenas chance decides which one the last piece comes from.
-            subprocess.run([WHYOOM, "run", "-o", out, "--", self.program, what], capture_output=True, preexec_fn=limits,
+            subprocess.run([WHYOOM, "run", "-o", out, "--", self.program, what],
+                           capture_output=True, preexec_fn=limits,
                            env={**os.environ, "MALLOC_ARENA_MAX": "1"})
             self.traces[what] = out
         return self.traces[what]
 
     def replay(self, trace, *options):
-        run = subprocess.run([WHYOOM, "replay", "--format", "json", *options, trace], capture_output=True, text=True)
+        run = subprocess.run([WHYOOM, "replay", "--format", "json", *options, trace],
+                             capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stderr)
         answer = json.loads(run.stdout)
         try:
@@ -119,7 +122,8 @@ class Replay(unittest.TestCase):
     def same(self, answer):
         self.assertIs(answer["same_failure"], True, answer)
         self.assertEqual(answer["original"]["event"], answer["replayed"]["event"])
-        self.assertEqual(answer["original"]["requested_bytes"], answer["replayed"]["requested_bytes"])
+        self.assertEqual(answer["original"]["requested_bytes"],
+                         answer["replayed"]["requested_bytes"])
         self.assertEqual(answer["allocators"][0]["peak_live"], answer["peak_live"])
         self.assertEqual(answer["original"]["stack"], answer["replayed"]["stack"])
         self.assertIn("serve", [f["function"] for f in answer["replayed"]["stack"]])
@@ -127,7 +131,8 @@ class Replay(unittest.TestCase):
     def test_leak(self):
         r = self.replay(self.trace("leak"))
         self.same(r)
-        # Which of the two finds no room first is a matter of pages: what is kept, or what the work takes.
+        # Which of the two finds no room first is a matter of pages: what is kept, or what the work
+        # takes.
         wanted = r["original"]["requested_bytes"]
         self.assertTrue(wanted == 300 * 1024 or 100 <= wanted <= 30000, wanted)
         self.assertEqual(r["limit_kind"], "RLIMIT_AS")
@@ -145,7 +150,8 @@ class Replay(unittest.TestCase):
         self.same(r)
         self.assertAlmostEqual(r["speed"], speed, places=4)
         for wrong in ("0", "-1", "fast", "2x", "nan", ""):
-            run = subprocess.run([WHYOOM, "replay", "--speed", wrong, trace], capture_output=True, text=True)
+            run = subprocess.run([WHYOOM, "replay", "--speed", wrong, trace], capture_output=True,
+                                 text=True)
             self.assertEqual(run.returncode, 2, wrong)
             self.assertIn("--speed", run.stderr)
 
@@ -156,7 +162,8 @@ class Replay(unittest.TestCase):
         def limits():
             resource.setrlimit(resource.RLIMIT_DATA, (200 * MIB, 200 * MIB))
 
-        subprocess.run([WHYOOM, "run", "-o", out, "--", self.program, "leak"], capture_output=True, preexec_fn=limits)
+        subprocess.run([WHYOOM, "run", "-o", out, "--", self.program, "leak"], capture_output=True,
+                       preexec_fn=limits)
         r = self.replay(out)
         self.same(r)
         self.assertEqual(r["limit_kind"], "RLIMIT_DATA")
@@ -165,8 +172,9 @@ class Replay(unittest.TestCase):
         self.same(self.replay(self.trace("threads")))
 
     def replay_threads(self, name, *options):
-        """Under glibc's own number of arenas: at the limit it lives on from what the threads' arenas have. Where the
-        threads stood in each other's way, arenas took so much of the limit that it is recorded again."""
+        """Under glibc's own number of arenas: at the limit it lives on from what the threads'
+        arenas have. Where the threads stood in each other's way, arenas took so much of the limit
+        that it is recorded again."""
         for n in range(5):
             r = self.replay(self.record_threads(f"{name}.{n}", *options))
             if r["allocators"][0]["peak_live"] > LIMIT / 2:
@@ -179,7 +187,8 @@ class Replay(unittest.TestCase):
         def limits():
             resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
 
-        subprocess.run([WHYOOM, "run", "-o", out, *options, "--", self.program, "threads"], capture_output=True,
+        subprocess.run([WHYOOM, "run", "-o", out, *options, "--", self.program, "threads"],
+                       capture_output=True,
                        preexec_fn=limits)
         return out
 
@@ -247,14 +256,16 @@ class Replay(unittest.TestCase):
     def test_text(self):
         run = subprocess.run([WHYOOM, "replay", self.trace("leak")], capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertTrue(run.stdout.startswith("Reproduced: it fails where it failed, under RLIMIT_AS of 256 MiB"), run.stdout)
+        self.assertTrue(run.stdout.startswith("Reproduced: it fails where it failed, under "
+                                              "RLIMIT_AS of 256 MiB"), run.stdout)
         self.assertRegex(run.stdout, r"recorded +[\d.]+ (KiB|B) refused after .* at event [0-9,]+")
         self.assertRegex(run.stdout, r"glibc +\S+ MiB +\S+ MiB +\S+ % +\S+ MiB +[0-9,]+")
         self.assertLessEqual(max(map(len, run.stdout.splitlines())), 80)
 
     def held(self, trace, *options):
         """It stops, and its blocks are at hand; both end with us."""
-        whyoom = subprocess.Popen([WHYOOM, "replay", "--hold", *options, trace], stdout=subprocess.DEVNULL,
+        whyoom = subprocess.Popen([WHYOOM, "replay", "--hold", *options, trace],
+                                  stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE, text=True)
         try:
             pid = None
@@ -280,7 +291,8 @@ class Replay(unittest.TestCase):
         self.held(self.trace("leak"))
         self.held(self.trace("leak"), "--until", "failure")
         self.held(self.trace("fits", None), "--until", "end")
-        done = subprocess.run([WHYOOM, "replay", "--hold", self.trace("fits", None)], capture_output=True, timeout=60)
+        done = subprocess.run([WHYOOM, "replay", "--hold", self.trace("fits", None)],
+                              capture_output=True, timeout=60)
         self.assertEqual(done.returncode, 0)
 
     def blocks(self, count, size, page=4096):
@@ -331,7 +343,8 @@ class Replay(unittest.TestCase):
         self.assertEqual(r["allocators"][0]["peak_live"], r["peak_live"])
 
     def test_no_room(self):
-        """4 TiB: refused before it starts, with what would fit; that much of it, and all without writing, is played."""
+        """4 TiB: refused before it starts, with what would fit; that much of it, and all without
+        writing, is played."""
         path = os.path.join(self.folder.name, "4712.0.whyoom")
         with open(path, "wb") as f:
             f.write(self.blocks(4096, 1 << 30))
@@ -359,7 +372,8 @@ class Replay(unittest.TestCase):
         trace = self.save(fragmented())
         r = self.replay(trace)
         self.assertIs(r["same_failure"], True)
-        self.assertEqual((r["replayed"]["space"], r["replayed"]["event"], r["replayed"]["requested_bytes"]),
+        self.assertEqual((r["replayed"]["space"], r["replayed"]["event"],
+                          r["replayed"]["requested_bytes"]),
                          ("torch:0", 7, 200 * MIB))
         self.assertEqual(r["headroom_bytes"], -100 * MIB)
         r = self.replay(trace, "--memory", "1100MiB")
@@ -376,7 +390,8 @@ class Replay(unittest.TestCase):
         record.segment(0, 500)
         record.segment(500, 300)
         record.levels(CUDA, (96, 100 * MIB), (97, 1000 * MIB))
-        record.events.extended(21, CUDA, 0, 2, 2, 200 * MIB, 0, 0, 2, 0, 1, 0, 0, 0, ticks=record.now())
+        record.events.extended(21, CUDA, 0, 2, 2, 200 * MIB, 0, 0, 2, 0, 1, 0, 0, 0,
+                               ticks=record.now())
         trace = self.save(record)
         r = self.replay(trace)
         self.assertIs(r["same_failure"], True)
@@ -386,7 +401,8 @@ class Replay(unittest.TestCase):
         self.assertEqual(self.replay(trace, "--memory", "800MiB")["replayed"]["event"], 2)
 
     def test_settings(self):
-        """Other settings of PyTorch's, put to the model: the holes of 150 MiB segments serve 200 MiB when pages move."""
+        """Other settings of PyTorch's, put to the model: the holes of 150 MiB segments serve 200
+        MiB when pages move."""
         trace = self.save(fragmented())
         r = self.replay(trace, "--alloc-conf", "expandable_segments:True")
         self.assertIs(r["same_failure"], False)
@@ -399,33 +415,43 @@ class Replay(unittest.TestCase):
         self.assertEqual(r["torch"]["model"]["failed_at"]["reserved_bytes"], 650 * MIB)
 
     def through(self, lines, status=0):
-        """Runs the replay with a program in PyTorch's place; what that was started with, and the command."""
-        fake, seen = os.path.join(self.folder.name, "python"), os.path.join(self.folder.name, "seen")
+        """Runs the replay with a program in PyTorch's place; what that was started with, and the
+        command."""
+        fake, seen = os.path.join(self.folder.name,
+                                  "python"), os.path.join(self.folder.name, "seen")
         with open(fake, "w") as f:
-            f.write("#!/bin/sh\n(echo \"$PYTORCH_CUDA_ALLOC_CONF\"; echo $WHYOOM_SIMGPU; echo $3 $4; cat $2) >%s\n"
+            f.write("#!/bin/sh\n(echo \"$PYTORCH_CUDA_ALLOC_CONF\"; echo $WHYOOM_SIMGPU; echo $3 "
+                    "$4; cat $2) >%s\n"
                     "cat <<'EOF'\n%s\nEOF\nexit %d\n" % (seen, "\n".join(lines), status))
         os.chmod(fake, 0o755)
-        run = subprocess.run([WHYOOM, "replay", "--format", "json", "--through", "torch", "--python", fake, "--alloc-conf",
-                              "max_split_size_mb:64", self.save(fragmented())], capture_output=True, text=True)
+        run = subprocess.run([WHYOOM, "replay", "--format", "json", "--through", "torch",
+                              "--python", fake, "--alloc-conf",
+                              "max_split_size_mb:64", self.save(fragmented())], capture_output=True,
+                             text=True)
         with open(seen) as f:
             return f.read().splitlines(), run
 
-    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "it would be asked on the machine's own device")
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"),
+                     "it would be asked on the machine's own device")
     def test_through(self):
-        """What PyTorch's own allocator is asked is what the model is; what it answers is compared."""
-        answer = ["torch 9.9", "device Simulated", "peak_reserved %d" % (800 * MIB), "peak_allocated %d" % (800 * MIB),
+        """What PyTorch's own allocator is asked is what the model is; what it answers is
+        compared."""
+        answer = ["torch 9.9", "device Simulated", "peak_reserved %d" % (800 * MIB),
+                  "peak_allocated %d" % (800 * MIB),
                   "granted 0", "refused 7 %d %d %d" % (200 * MIB, 800 * MIB, 550 * MIB), "done 1"]
         seen, run = self.through(answer)
         self.assertEqual(seen[:3], ["max_split_size_mb:64", str(1000 * MIB), "%d 0" % (1000 * MIB)])
         self.assertEqual(seen[3:], [
             "r %d" % (900 * MIB), "a 1 %d 0 0 1" % (500 * MIB), "a 2 %d 0 0 1" % (150 * MIB),
-            "a 3 %d 0 0 1" % (150 * MIB), "f 2", "f 3", "a 4 %d 0 0 1" % (20 * MIB), "a 5 %d 0 0 1" % (120 * MIB),
+            "a 3 %d 0 0 1" % (150 * MIB), "f 2", "f 3", "a 4 %d 0 0 1" % (20 * MIB),
+            "a 5 %d 0 0 1" % (120 * MIB),
             "a 6 %d 0 0 1" % (30 * MIB), "f 5", "a 7 %d 0 0 0" % (200 * MIB)])
         r = json.loads(run.stdout)["torch"]
         self.assertEqual(r["own"]["failed_at"]["event"], 7)
         self.assertEqual(r["own"]["device"], "simulated")
         # With that setting the model splits nothing of 64 MiB and more.
-        self.assertEqual(r["agree"], r["model"]["failed_at"] is not None and r["model"]["failed_at"]["event"] == 7 and
+        self.assertEqual(r["agree"], r["model"]["failed_at"] is not None
+                         and r["model"]["failed_at"]["event"] == 7 and
                          r["model"]["peak_reserved"] == 800 * MIB)
         answer[2] = "peak_reserved %d" % (801 * MIB)
         self.assertIs(json.loads(self.through(answer)[1].stdout)["torch"]["agree"], False)
@@ -434,25 +460,33 @@ class Replay(unittest.TestCase):
         _, run = self.through(["error no torch here"], 1)
         self.assertEqual(run.returncode, 1)
         self.assertIn("could not be asked: no torch here", run.stderr)
-        run = subprocess.run([WHYOOM, "replay", "--through", "torch", "--python", "/no/python", self.save(fragmented())],
+        run = subprocess.run([WHYOOM, "replay", "--through", "torch", "--python", "/no/python",
+                              self.save(fragmented())],
                              capture_output=True, text=True)
         self.assertIn("cannot start /no/python: No such file", run.stderr)
 
     def test_without_blocks(self):
-        run = subprocess.run([WHYOOM, "replay", "--alloc-conf", "backend:native", self.trace("leak")],
+        run = subprocess.run([WHYOOM, "replay", "--alloc-conf", "backend:native",
+                              self.trace("leak")],
                              capture_output=True, text=True)
         self.assertEqual(run.returncode, 1)
         self.assertIn("PyTorch had no blocks", run.stderr)
 
     def test_usage(self):
-        for arguments, words in ((["replay"], "no trace"), (["replay", "--compare", "dlmalloc", "x"], "glibc, jemalloc"),
+        for arguments, words in ((["replay"], "no trace"),
+                                 (["replay", "--compare", "dlmalloc", "x"], "glibc, jemalloc"),
                                  (["replay", "--memory", "much", "x"], "--memory is a size"),
-                                 (["replay", "--python", "python3", "x"], "--python is for --through torch"),
+                                 (["replay", "--python", "python3", "x"],
+                                  "--python is for --through torch"),
                                  (["replay", "--through", "jax", "x"], "--through is torch"),
-                                 (["replay", "--alloc-conf", "backend:native,max_split_size_mb:3", "x"],
-                                  "'max_split_size_mb:3', at character 16: max_split_size_mb takes a number of MiB"),
-                                 (["replay", "--alloc-conf", "max_split:3", "x"], "there are expandable_segments"),
-                                 (["replay", "--alloc-conf", "backend:cudaMallocAsync", "x"], "is the driver's allocator")):
+                                 (["replay", "--alloc-conf", "backend:native,max_split_size_mb:3",
+                                   "x"],
+                                  "'max_split_size_mb:3', at character 16: max_split_size_mb takes "
+                                  "a number of MiB"),
+                                 (["replay", "--alloc-conf", "max_split:3", "x"],
+                                  "there are expandable_segments"),
+                                 (["replay", "--alloc-conf", "backend:cudaMallocAsync", "x"],
+                                  "is the driver's allocator")):
             run = subprocess.run([WHYOOM, *arguments], capture_output=True, text=True)
             self.assertEqual(run.returncode, 2)
             self.assertIn(words, run.stderr)

@@ -1,5 +1,5 @@
-"""`whyoom replay` of what a device's driver was asked: it fails again at the same request, on a simulated device; and on a
-device of another size where the program itself fails there."""
+"""`whyoom replay` of what a device's driver was asked: it fails again at the same request, on a
+simulated device; and on a device of another size where the program itself fails there."""
 
 import json
 import os
@@ -18,7 +18,8 @@ class ReplayDevice(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.program = os.path.join(cls.folder.name, "requests")
-        subprocess.run(["gcc", "-O1", "-g", "-w", "-o", cls.program, os.path.join(HERE, "device_requests.c"), "-ldl"],
+        subprocess.run(["gcc", "-O1", "-g", "-w", "-o", cls.program,
+                        os.path.join(HERE, "device_requests.c"), "-ldl"],
                        check=True)
 
     @classmethod
@@ -28,12 +29,14 @@ class ReplayDevice(unittest.TestCase):
     def record(self, way, memory, **variables):
         out = tempfile.mkdtemp(dir=self.folder.name)
         # Contexts would differ with the device.
-        subprocess.run([WHYOOM, "run", "-o", out + "/t", "--simgpu", memory, "--", self.program, way], capture_output=True,
+        subprocess.run([WHYOOM, "run", "-o", out + "/t", "--simgpu", memory, "--", self.program,
+                        way], capture_output=True,
                        env={**os.environ, "WHYOOM_SIMGPU_CONTEXT": "64MiB", **variables})
         return out + "/t"
 
     def replay(self, trace, *options):
-        run = subprocess.run([WHYOOM, "replay", "--format", "json", *options, trace], capture_output=True, text=True)
+        run = subprocess.run([WHYOOM, "replay", "--format", "json", *options, trace],
+                             capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stderr)
         return json.loads(run.stdout)
 
@@ -59,22 +62,28 @@ class ReplayDevice(unittest.TestCase):
                 self.assertIn("device", r)
 
     def test_other_sizes(self):
-        """What fails on half the device is what fails when the program itself runs there; and more is enough."""
+        """What fails on half the device is what fails when the program itself runs there; and more
+        is enough."""
         for way in WAYS:
             with self.subTest(way):
                 small, large = self.record(way, "512MiB"), self.record(way, "1GiB")
-                there, here = self.replay(small)["original"], self.replay(large, "--memory", "512MiB")["replayed"]
-                self.assertEqual((here["event"], here["requested_bytes"]), (there["event"], there["requested_bytes"]))
+                there, here = self.replay(small)["original"], self.replay(
+                    large, "--memory", "512MiB")["replayed"]
+                self.assertEqual((here["event"], here["requested_bytes"]),
+                                 (there["event"], there["requested_bytes"]))
                 self.assertIsNone(self.replay(small, "--memory", "1GiB")["replayed"])
 
     def test_neighbour(self):
         """What another process holds is held beside the replay."""
         shared = {"WHYOOM_SIMGPU_MACHINE": "replay-%d" % os.getpid()}
-        library = os.path.join(os.path.dirname(WHYOOM), "..", "..", "shim", "simgpu", "libwhyoom-simgpu.so")
+        library = os.path.join(os.path.dirname(WHYOOM), "..", "..", "shim", "simgpu",
+                               "libwhyoom-simgpu.so")
         if not os.path.exists(library):
             self.skipTest("not in a build tree")
-        holder = subprocess.Popen([self.program, "hold"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={
-            **os.environ, "LD_PRELOAD": library, "WHYOOM_SIMGPU": "1GiB", "WHYOOM_SIMGPU_CONTEXT": "64MiB", **shared})
+        holder = subprocess.Popen([self.program, "hold"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, env={
+            **os.environ, "LD_PRELOAD": library, "WHYOOM_SIMGPU": "1GiB",
+            "WHYOOM_SIMGPU_CONTEXT": "64MiB", **shared})
         try:
             self.assertEqual(holder.stdout.readline(), b"holds\n")
             trace = self.record("leak", "1GiB", **shared)
@@ -85,9 +94,12 @@ class ReplayDevice(unittest.TestCase):
         self.assertLess(r["original"]["event"], 20)  # alone it comes to 31
 
     def test_text(self):
-        run = subprocess.run([WHYOOM, "replay", self.record("leak", "1GiB")], capture_output=True, text=True)
-        self.assertIn("Reproduced: it fails where it failed, under device memory of 1.00 GiB", run.stdout)
-        self.assertRegex(" ".join(run.stdout.split()), r"The [0-9]+ requests and releases were made again of ")
+        run = subprocess.run([WHYOOM, "replay", self.record("leak", "1GiB")], capture_output=True,
+                             text=True)
+        self.assertIn("Reproduced: it fails where it failed, under device memory of 1.00 GiB",
+                      run.stdout)
+        self.assertRegex(" ".join(run.stdout.split()),
+                         r"The [0-9]+ requests and releases were made again of ")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""`whyoom run` from outside: it exits as its program does, leaves the program's surroundings as they were, and
-looks after its directory.
+"""`whyoom run` from outside: it exits as its program does, leaves the program's surroundings as
+they were, and looks after its directory.
 
 WHYOOM_EXE names the program under test. Needs nothing but Python; run by pytest or unittest."""
 
@@ -95,7 +95,8 @@ class Surroundings(Case):
             resource.setrlimit(resource.RLIMIT_NOFILE, (200, 300))
 
         # grep itself, not a shell, which would change some of it
-        self.both(["grep", "-E", "^((Sig|Shd)(Pnd|Blk|Ign|Cgt)|Umask|Cpus_allowed:|NoNewPrivs|Seccomp:)",
+        self.both(["grep", "-E",
+                   "^((Sig|Shd)(Pnd|Blk|Ign|Cgt)|Umask|Cpus_allowed:|NoNewPrivs|Seccomp:)",
                    "/proc/self/status"], preexec_fn=odd)
         self.both(["cat", "/proc/self/limits"], preexec_fn=odd)
         self.both(["pwd"])
@@ -127,7 +128,8 @@ class Surroundings(Case):
     def test_variables_that_name_our_pid_name_the_program(self):
         # systemd hands sockets to the process whose pid LISTEN_PID says
         script = 'export LISTEN_PID=$$; exec "$@"'
-        r = subprocess.run(["sh", "-c", script, "sh", *self.command("sh", "-c", "echo $$ $LISTEN_PID")],
+        r = subprocess.run(["sh", "-c", script, "sh",
+                            *self.command("sh", "-c", "echo $$ $LISTEN_PID")],
                            capture_output=True, text=True, cwd=self.dir)
         pid, listen = r.stdout.split()
         self.assertEqual(pid, listen)
@@ -253,7 +255,8 @@ class Directory(Case):
 
     def test_a_killed_run_is_reported_at_the_next_start(self):
         p = self.start(sys.executable, "-c",
-                       "import time\nx = bytearray(30 << 20)\nprint('up', flush=True)\ntime.sleep(30)",
+                       "import time\nx = bytearray(30 << 20)\nprint('up', "
+                       "flush=True)\ntime.sleep(30)",
                        start_new_session=True)
         self.assertEqual(p.stdout.readline(), "up\n")
         os.killpg(p.pid, signal.SIGKILL)  # everything at once, as a container dies
@@ -345,7 +348,8 @@ class Verdict(Case):
         self.assertEqual((r.returncode, r.stderr), (1, "mine\n"))
 
     def test_quiet(self):
-        r = self.run_it(sys.executable, "-c", self.GROW, preexec_fn=self.limited, options=["--quiet"])
+        r = self.run_it(sys.executable, "-c", self.GROW, preexec_fn=self.limited,
+                        options=["--quiet"])
         self.assertNotIn("whyoom", r.stderr)
 
 

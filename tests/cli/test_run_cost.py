@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `whyoom run` takes of a core beside its program: one budget, however many processes there are. The bounds
-leave room for a busy machine; -s prints the figures."""
+"""What `whyoom run` takes of a core beside its program: one budget, however many processes there
+are. The bounds leave room for a busy machine; -s prints the figures."""
 
 import os
 import signal
@@ -57,14 +57,16 @@ class Cost(Case):
         self.out = os.path.join(self.dir, f"traces{number}")
         said = f"said{number}"
         with open(self.file(said), "w") as out:
-            p = self.start(sys.executable, "-c", CROWD % (count - 1, does), options=options, stdout=out,
+            p = self.start(sys.executable, "-c", CROWD % (count - 1, does), options=options,
+                           stdout=out,
                            start_new_session=True)
         self.addCleanup(os.killpg, p.pid, signal.SIGKILL)
         self.assertTrue(until(lambda: self.read(said).count("up") == count, 60), self.read(said))
         return p
 
     def test_of_a_core(self):
-        running = [self.begin(i, count, does, options) for i, (_, count, does, options, _) in enumerate(CROWDS)]
+        running = [self.begin(i, count, does, options) for i,
+                   (_, count, does, options, _) in enumerate(CROWDS)]
         time.sleep(SETTLE)
         before, begun = [cpu_seconds(p.pid) for p in running], time.monotonic()
         time.sleep(SECONDS)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A kill that is none of memory's: by hand, by timeout, of a program that grows and of one that does not."""
+"""A kill that is none of memory's: by hand, by timeout, of a program that grows and of one that
+does not."""
 
 import json
 import os
@@ -34,7 +35,8 @@ STEADY = WORK % (60, "pass")
 
 class Killed(Case):
     def report(self):
-        done = subprocess.run([WHYOOM, "report", "--format", "json", self.out], capture_output=True, text=True)
+        done = subprocess.run([WHYOOM, "report", "--format", "json", self.out], capture_output=True,
+                              text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -57,7 +59,8 @@ class Killed(Case):
         self.assertEqual(report["verdict"]["blame"]["function"], "remember")
         self.assertTrue(report["verdict"]["fixes"])
         summary = report["verdict"]["summary"]
-        self.assertRegex(summary, r"memory had not run out \([0-9.]+ [MGT]iB free\)\. It was growing: .* in remember")
+        self.assertRegex(summary, r"memory had not run out \([0-9.]+ [MGT]iB free\)\. It was "
+                         r"growing: .* in remember")
         self.assertRegex(summary, r" would have been full .* later\.")
         self.assertIn("memory had not run out", " ".join(said.split()))
         self.assertNotIn("when memory runs out", said)
@@ -69,14 +72,16 @@ class Killed(Case):
 
     def test_by_hand_while_it_does_not(self):
         said, report = self.kill(STEADY, signal.SIGKILL)
-        self.assertEqual((report["verdict"]["cause"], report["failure"]["kind"]), ("healthy", "none"))
+        self.assertEqual((report["verdict"]["cause"], report["failure"]["kind"]),
+                         ("healthy", "none"))
         summary = report["verdict"]["summary"]
         self.assertIn("Killed by SIGKILL; memory had not run out", summary)
         self.assertNotIn("growing", summary)
         self.assertNotIn("would have been full", summary)
 
     def test_by_timeout(self):
-        """The report is about the process that held the memory, not about the one that was started."""
+        """The report is about the process that held the memory, not about the one that was
+        started."""
         r = self.run_it("timeout", "-s", "KILL", "4", sys.executable, "-c", GROWS)
         self.assertEqual(r.returncode, 137)
         report = self.report()

@@ -133,7 +133,8 @@ class Terminal(Case):
         if pid == 0:
             os.chdir(self.dir)
             os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
-                       dict(os.environ, PS1="$ ", WHYOOM_DIR="", BASH_SILENCE_DEPRECATION_WARNING="1"))
+                       dict(os.environ, PS1="$ ", WHYOOM_DIR="",
+                            BASH_SILENCE_DEPRECATION_WARNING="1"))
         self.tty = fd
         self.text = ""
 
@@ -197,7 +198,8 @@ class Terminal(Case):
 
     def test_ctrl_z_fg_and_bg(self):
         self.shell()
-        with open(self.file("p.py"), "w") as f:  # one process: a shell within vfork cannot be stopped
+        # one process: a shell within vfork cannot be stopped
+        with open(self.file("p.py"), "w") as f:
             f.write("import os, time\nprint('begun.', flush=True)\nfor i in range(100):\n"
                     "    if os.path.exists('go'):\n        os._exit(7)\n    time.sleep(0.1)\n")
         self.send(self.run_line(f"{sys.executable} p.py") + "; echo first-$?-\n")

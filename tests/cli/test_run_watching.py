@@ -65,7 +65,8 @@ class Watching(Case):
     def test_growth_is_seen_from_outside(self):
         self.run_it(sys.executable, "-c",
                     "import os, time\nkeep = []\nfor i in range(12):\n"
-                    "    keep.append(bytearray(b'x') * (8 << 20))\n    time.sleep(0.05)\nos._exit(0)")
+                    "    keep.append(bytearray(b'x') * (8 << 20))\n    "
+                    "time.sleep(0.05)\nos._exit(0)")
         data, events = self.supervisor()
         rss = [v[1] for _, _, v in self.levels(events, 23) if 1 in v]
         self.assertGreater(max(rss) - min(rss), 50 << 20)
@@ -78,10 +79,11 @@ class Watching(Case):
             if 17 in v:
                 virt.append({**v, 5: whole})
         self.assertTrue(virt)
-        # The parts add up to the whole, but for what moved between two readings: no further than to the samples
-        # beside it, for it only grows.
+        # The parts add up to the whole, but for what moved between two readings: no further than to
+        # the samples beside it, for it only grows.
         wholes = [v[5] for v in virt]
-        for v, before, after in zip(virt, wholes[:1] + wholes, wholes[1:] + [wholes[0] + (12 * 8 << 20)]):
+        for v, before, after in zip(virt, wholes[:1] + wholes,
+                                    wholes[1:] + [wholes[0] + (12 * 8 << 20)]):
             parts = sum(v.get(k, 0) for k in (16, 17, 18, 19, 20))
             self.assertGreater(parts, before - (16 << 20))
             self.assertLess(parts, after + (16 << 20))
@@ -103,7 +105,8 @@ class Watching(Case):
     def test_sigkill_of_everything_loses_no_sample(self):
         p = self.start(sys.executable, "-c",
                        "import time\nprint('up', flush=True)\nkeep = []\n"
-                       "while True:\n    keep.append(bytearray(b'x') * (4 << 20))\n    time.sleep(0.02)",
+                       "while True:\n    keep.append(bytearray(b'x') * (4 << 20))\n    "
+                       "time.sleep(0.02)",
                        start_new_session=True)
         p.stdout.readline()
         time.sleep(1.2)
@@ -133,7 +136,8 @@ class Watching(Case):
 
     def test_returns_when_the_program_does_not_its_daemons(self):
         start = time.monotonic()
-        self.assertEqual(self.run_it("sh", "-c", "setsid sleep 20 >/dev/null 2>&1 </dev/null & exit 6")
+        self.assertEqual(self.run_it("sh", "-c", "setsid sleep 20 >/dev/null 2>&1 </dev/null & "
+                                     "exit 6")
                          .returncode, 6)
         self.assertLess(time.monotonic() - start, 5)
 
@@ -153,7 +157,8 @@ class Watching(Case):
         if int(info["MemAvailable"].split()[0]) < int(info["MemTotal"].split()[0]) / 4:
             self.skipTest("less than a quarter of this machine's memory is left")
         r = self.run_it("timeout", "-s", "KILL", "4", sys.executable, "-c",
-                        "import time\nkept = []\ndef remember():\n    kept.append(bytes(64 << 10))\n"
+                        "import time\nkept = []\ndef remember():\n    kept.append(bytes(64 << "
+                        "10))\n"
                         "while True:\n    remember()\n    time.sleep(0.002)")
         said = " ".join(r.stderr.split())
         self.assertEqual(r.returncode, 128 + 9)
@@ -170,7 +175,8 @@ class Watching(Case):
         try:
             os.mkdir(group)
             self.addCleanup(os.rmdir, group)
-            with open(os.path.join(group, "memory.limit_in_bytes" if v1 else "memory.max"), "w") as f:
+            with open(os.path.join(group, "memory.limit_in_bytes" if v1 else "memory.max"),
+                      "w") as f:
                 f.write("100M")
         except OSError as e:
             # without the right to make cgroups: SIGKILL as the OOM killer sends it is tested above
@@ -183,7 +189,8 @@ class Watching(Case):
 
         # After a while in which nothing moves, and looks are rare.
         r = self.run_it(sys.executable, "-c",
-                        "import time\nx = []\ntime.sleep(4)\nwhile True:\n    x.append(b'x' * (1 << 20))\n"
+                        "import time\nx = []\ntime.sleep(4)\nwhile True:\n    x.append(b'x' * (1 "
+                        "<< 20))\n"
                         "    time.sleep(0.01)", preexec_fn=enter)
         self.assertEqual(r.returncode, 137)
         self.assertIn("killed by SIGKILL", r.stderr)

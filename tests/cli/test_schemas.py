@@ -26,7 +26,8 @@ def schema(command):
 
 def answer(command, trace):
     """None where the command has nothing to say of that trace, and says why."""
-    done = subprocess.run([WHYOOM, command, "--format", "json", *COMMANDS[command], trace], stdout=subprocess.PIPE,
+    done = subprocess.run([WHYOOM, command, "--format", "json", *COMMANDS[command], trace],
+                          stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode in (0, 1)
     assert done.stdout or done.stderr.startswith("whyoom: ")

@@ -1,5 +1,5 @@
-"""The answers of symbol files are kept: a second report is the same to the byte and reads no symbols; without a place
-to keep them, or with rubbish in it, it is the same, too."""
+"""The answers of symbol files are kept: a second report is the same to the byte and reads no
+symbols; without a place to keep them, or with rubbish in it, it is the same, too."""
 
 import glob
 import json
@@ -54,7 +54,8 @@ class SymbolCache(unittest.TestCase):
             f.write(PROGRAM)
         subprocess.run(["cc", "-O2", "-g", "-o", cls.program, source], check=True)
         cls.trace = os.path.join(cls.folder, "trace")
-        done = subprocess.run([WHYOOM, "run", "-o", cls.trace, "--", cls.program], capture_output=True,
+        done = subprocess.run([WHYOOM, "run", "-o", cls.trace, "--", cls.program],
+                              capture_output=True,
                               env={**os.environ, "WHYOOM_CACHE": "off"}, timeout=100)
         assert done.returncode == 3, done
 
@@ -67,7 +68,8 @@ class SymbolCache(unittest.TestCase):
         env.update(variables)
         if cache:
             env["WHYOOM_CACHE"] = cache
-        done = subprocess.run([*before, WHYOOM, "report", "--format", "json", self.trace], capture_output=True, env=env,
+        done = subprocess.run([*before, WHYOOM, "report", "--format", "json", self.trace],
+                              capture_output=True, env=env,
                               check=True, timeout=100)
         self.assertEqual(done.stderr, b"")
         return done.stdout
@@ -84,7 +86,8 @@ class SymbolCache(unittest.TestCase):
         before = {f: os.stat(f).st_ino for f in files}
         self.assertEqual(self.report(cache), without)
         # Nothing was new: nothing is written.
-        self.assertEqual({f: os.stat(f).st_ino for f in glob.glob(os.path.join(cache, "*"))}, before)
+        self.assertEqual({f: os.stat(f).st_ino for f in glob.glob(os.path.join(cache, "*"))},
+                         before)
 
     def test_a_second_report_reads_no_symbols(self):
         if not shutil.which("strace"):
@@ -128,7 +131,8 @@ class SymbolCache(unittest.TestCase):
         cache = os.path.join(self.folder, "many")
         without = self.report("off")
         env = {**os.environ, "WHYOOM_CACHE": cache}
-        running = [subprocess.Popen([WHYOOM, "report", "--format", "json", self.trace], stdout=subprocess.PIPE, env=env)
+        running = [subprocess.Popen([WHYOOM, "report", "--format", "json", self.trace],
+                                    stdout=subprocess.PIPE, env=env)
                    for _ in range(6)]
         for child in running:
             self.assertEqual(child.communicate(timeout=100)[0], without)

@@ -1,5 +1,5 @@
-"""The tarball: unpacked anywhere, and in the root of an older Debian where one can be made, `whyoom`
-runs, finds its library beside itself, and the library loads into that system's programs.
+"""The tarball: unpacked anywhere, and in the root of an older Debian where one can be made,
+`whyoom` runs, finds its library beside itself, and the library loads into that system's programs.
 
 Needs WHYOOM_SOURCE and WHYOOM_BUILD; the tarball is made in the latter. The packages of the older
 system come from the mirror that apt uses here, and are kept in the build directory."""
@@ -39,7 +39,8 @@ def older_root():
     options = [f"Dir::State={apt}/state", f"Dir::State::lists={apt}/lists",
                f"Dir::State::status={apt}/state/status", f"Dir::Cache={apt}/cache",
                f"Dir::Etc::sourcelist={apt}/etc/sources.list", "Dir::Etc::sourceparts=-",
-               f"Dir::Etc::main={apt}/etc/none", "Acquire::Languages=none", "APT::Sandbox::User=root",
+               f"Dir::Etc::main={apt}/etc/none", "Acquire::Languages=none",
+               "APT::Sandbox::User=root",
                "Acquire::http::Timeout=30", "Acquire::Retries=1"]
     if not os.path.exists("/usr/share/keyrings/debian-archive-keyring.gpg"):
         options.append("Acquire::AllowInsecureRepositories=true")
@@ -76,10 +77,12 @@ class Tarball(unittest.TestCase):
         cls.version = version
 
     def test_malloc_has_types(self):
-        """A debugger calls it without a cast, as it does libc's own where that has debug information."""
+        """A debugger calls it without a cast, as it does libc's own where that has debug
+        information."""
         with tempfile.TemporaryDirectory(dir=DISK) as where:
             library = os.path.join(self.unpack(where), "lib/libwhyoom.so")
-            r = subprocess.run(["readelf", "--debug-dump=info", library], capture_output=True, text=True, check=True)
+            r = subprocess.run(["readelf", "--debug-dump=info", library], capture_output=True,
+                               text=True, check=True)
             self.assertRegex(r.stdout, r"DW_AT_name\s+:.*\bmalloc\n")
 
     def unpack(self, where):
@@ -119,10 +122,12 @@ class Tarball(unittest.TestCase):
                                text=True).stdout.splitlines()
         top = os.path.basename(self.tarball)[:-len(".tar.xz")] + "/"
         self.assertTrue(all(n.startswith(top) for n in names))
-        for wanted in ("bin/whyoom", "lib/libwhyoom.so", "lib/libwhyoom-nvtx.so", "lib/libwhyoom-simgpu.so", "lib/whyoom-nvml", "lib/whyoom-player",
+        for wanted in ("bin/whyoom", "lib/libwhyoom.so", "lib/libwhyoom-nvtx.so",
+                       "lib/libwhyoom-simgpu.so", "lib/whyoom-nvml", "lib/whyoom-player",
                        "lib/whyoom-device-player", "share/whyoom/through_torch.py",
                        "share/whyoom/report-schema.json", "share/whyoom/map-schema.json",
-                       "share/man/man1/whyoom.1", "share/doc/whyoom/README.md", "share/doc/whyoom/docs/guide.md",
+                       "share/man/man1/whyoom.1", "share/doc/whyoom/README.md",
+                       "share/doc/whyoom/docs/guide.md",
                        "share/doc/whyoom/LICENSE"):
             self.assertIn(top + wanted, names)
 

@@ -1,5 +1,5 @@
-"""`whyoom what-if`: on a composed trace of PyTorch's blocks, whose figures follow by hand, and on a program
-that runs into a limit of the host's memory."""
+"""`whyoom what-if`: on a composed trace of PyTorch's blocks, whose figures follow by hand, and on a
+program that runs into a limit of the host's memory."""
 
 import json
 import os
@@ -45,12 +45,14 @@ class Record:
 
     def segment(self, offset, size):
         self.reserved += size
-        self.events.extended(SPACE_ALLOC, CUDA, 1, BASE + offset * MIB, size * MIB, 0, 0, 7, 0, 0, 0,
+        self.events.extended(SPACE_ALLOC, CUDA, 1, BASE + offset * MIB, size * MIB, 0, 0, 7, 0, 0,
+                             0,
                              ticks=self.now())
 
     def block(self, offset, size, stack=ANSWER):
         self.allocated += size
-        self.events.extended(SPACE_ALLOC, TORCH, 2, BASE + offset * MIB, size * MIB, stack, 0, 0, 0, 0, 0,
+        self.events.extended(SPACE_ALLOC, TORCH, 2, BASE + offset * MIB, size * MIB, stack, 0, 0, 0,
+                             0, 0,
                              ticks=self.now())
         self.told()
 
@@ -64,12 +66,15 @@ class Record:
 
     def refused(self, size):
         for _ in range(2):
-            self.events.extended(FAILED, CUDA, 0, 2, 2, size * MIB, 0, 0, 0, 0, 1, 0, 1, 0, ticks=self.now())
-        self.events.extended(FAILED, TORCH, 0, 3, 2, size * MIB, 0, 0, ANSWER, 0, 2, 0, 0, 0, ticks=self.now())
+            self.events.extended(FAILED, CUDA, 0, 2, 2, size * MIB, 0, 0, 0, 0, 1, 0, 1, 0,
+                                 ticks=self.now())
+        self.events.extended(FAILED, TORCH, 0, 3, 2, size * MIB, 0, 0, ANSWER, 0, 2, 0, 0, 0,
+                             ticks=self.now())
 
     def bytes(self):
         self.events.extended(EXIT, 1, 1, ticks=self.now())
-        return trace([self.definitions, self.events], minor=1, end=(1, 1), end_mono_ns=self.now(), flags=10)
+        return trace([self.definitions, self.events], minor=1, end=(1, 1), end_mono_ns=self.now(),
+                     flags=10)
 
 
 def fragmented():
@@ -119,7 +124,8 @@ class WhatIf(unittest.TestCase):
         self.save(fragmented())
         answer = self.ask()
         self.assertEqual((answer["space"], answer["pid"]), ("torch:0", 4711))
-        self.assertEqual((answer["limit_bytes"], answer["requested_bytes"]), (1000 * MIB, 200 * MIB))
+        self.assertEqual((answer["limit_bytes"], answer["requested_bytes"]),
+                         (1000 * MIB, 200 * MIB))
         self.assertEqual(answer["what_if"], [])
         model = answer["model"]
         self.assertEqual((model["match"], model["requests"], model["segments"], model["streams"]),
@@ -148,9 +154,11 @@ class WhatIf(unittest.TestCase):
         self.save(fragmented())
         answer = self.ask("--memory", "1050MiB", "--expandable-segments")
         self.assertEqual([row["change"] for row in answer["what_if"]],
-                         ["1.03 GiB of memory", "expandable_segments:True", "all of these together"])
+                         ["1.03 GiB of memory", "expandable_segments:True",
+                          "all of these together"])
         self.assertEqual([row["fits"] for row in answer["what_if"]], [False, True, True])
-        self.assertEqual(answer["what_if"][2]["headroom_bytes"] - answer["what_if"][1]["headroom_bytes"], 50 * MIB)
+        self.assertEqual(answer["what_if"][2]["headroom_bytes"] - answer["what_if"][1][
+            "headroom_bytes"], 50 * MIB)
 
     def test_fails_earlier(self):
         self.save(fragmented())
@@ -178,23 +186,29 @@ class WhatIf(unittest.TestCase):
     def test_wrong(self):
         self.save(fragmented())
         for changes in (["--memory", "much"], ["--memory", "0"], ["--max-split-size-mb", "19"],
-                        ["--max-split-size-mb", "x"], ["--cap-growth", "-1"], ["--format", "xml"], ["--pid", "0"],
-                        ["--nosuch"], ["--memory"], ["--concurrency", "0"], ["--max-len", "many"], ["--max-len", "0"],
-                        ["--max-len", "0%"], ["--max-len", "101%"], ["--max-len", "5%%"], ["--longest", "0", "--max-len", "1"],
+                        ["--max-split-size-mb", "x"], ["--cap-growth", "-1"], ["--format", "xml"],
+                        ["--pid", "0"],
+                        ["--nosuch"], ["--memory"], ["--concurrency", "0"], ["--max-len", "many"],
+                        ["--max-len", "0"],
+                        ["--max-len", "0%"], ["--max-len", "101%"], ["--max-len", "5%%"],
+                        ["--longest", "0", "--max-len", "1"],
                         ["--longest", "10"], ["--expandable-segments"] * 16):
             self.whyoom("what-if", self.path, *changes, status=2)
         for changes, said in ((["--without-site", "nobody"], "no site 'nobody'"),
                               (["--space", "torch:3"], "PyTorch has no blocks in 'torch:3'"),
                               (["--space", "cuda:0"], "--space is torch:N or host"),
-                              (["--space", "host", "--expandable-segments"], "is a setting of PyTorch's"),
+                              (["--space", "host", "--expandable-segments"],
+                               "is a setting of PyTorch's"),
                               (["--concurrency", "2"], "no two requests, tasks or threads"),
-                              (["--concurrency", "2", "--space", "torch:3"], "PyTorch has no blocks in 'torch:3'"),
+                              (["--concurrency", "2", "--space", "torch:3"],
+                               "PyTorch has no blocks in 'torch:3'"),
                               (["--space", "host"], "no limit of the host's memory is known"),
                               (["--pid", "5"], "no process 5")):
             self.assertIn(said, self.whyoom("what-if", self.path, *changes, status=1))
 
     def test_does_not_apply(self):
-        """Each change that does not apply says why, the others are answered; where none applies it is an error."""
+        """Each change that does not apply says why, the others are answered; where none applies it
+        is an error."""
         self.save(fragmented())
         changes = ("--without-site", "nobody", "--memory", "1100MiB", "--concurrency", "2",
                    "--expandable-segments")
@@ -204,7 +218,8 @@ class WhatIf(unittest.TestCase):
             self.assertIn(why, row["why_not"])
             self.assertEqual((row["applies"], row["fits"], row["headroom_bytes"], row["refused"]),
                              (False, None, None, None))
-        for row, alone in ((memory, changes[2:4]), (expandable, changes[6:]), (together, changes[2:4] + changes[6:])):
+        for row, alone in ((memory, changes[2:4]), (expandable, changes[6:]),
+                           (together, changes[2:4] + changes[6:])):
             alone = self.ask(*alone)["what_if"][-1]
             self.assertEqual((row["applies"], row["why_not"], row["fits"], row["headroom_bytes"]),
                              (True, None, True, alone["headroom_bytes"]))
@@ -213,12 +228,14 @@ class WhatIf(unittest.TestCase):
         self.assertIn("- without nobody: does not apply: no site 'nobody': name a function", text)
         self.assertIn("- 1.07 GiB of memory: fits, 0 B", text)
         # With one that applies, there is nothing to take together.
-        self.assertEqual([row["applies"] for row in self.ask(*changes[:4])["what_if"]], [False, True])
+        self.assertEqual([row["applies"] for row in self.ask(*changes[:4])["what_if"]],
+                         [False, True])
         said = self.whyoom("what-if", *changes[:2], *changes[4:6], self.path, status=1)
         self.assertEqual(said.count(": does not apply: "), 2)
         self.assertIn("whyoom: at most 2 requests at once: does not apply: no two requests", said)
         # PyTorch's settings change nothing of another space.
-        said = self.whyoom("what-if", self.path, "--space", "host", *changes[6:], "--max-split-size-mb", "64", status=1)
+        said = self.whyoom("what-if", self.path, "--space", "host", *changes[6:],
+                           "--max-split-size-mb", "64", status=1)
         self.assertEqual(said.count("does not apply: it is a setting of PyTorch's"), 2)
 
     PROGRAM = """
@@ -238,7 +255,8 @@ while True:
 
     def test_host(self):
         traces = os.path.join(self.scratch.name, "traces")
-        done = subprocess.run([WHYOOM, "run", "-o", traces, "--quiet", "--", "/usr/bin/python3", "-c", self.PROGRAM],
+        done = subprocess.run([WHYOOM, "run", "-o", traces, "--quiet", "--", "/usr/bin/python3",
+                               "-c", self.PROGRAM],
                               capture_output=True, text=True, timeout=120)
         self.assertIn("MemoryError", done.stderr)
         self.path = traces
@@ -252,7 +270,8 @@ while True:
         larger, without_grow, capped, smaller, without_weights, together = answer["what_if"]
         self.assertEqual(larger["headroom_bytes"], 10 * 1024 * MIB - 600 * MIB - wanting)
         self.assertEqual(smaller["headroom_bytes"], 100 * MIB - 600 * MIB - wanting)
-        self.assertTrue(larger["fits"] and without_grow["fits"] and capped["fits"] and without_weights["fits"])
+        self.assertTrue(larger["fits"] and without_grow["fits"] and capped["fits"]
+                        and without_weights["fits"])
         self.assertFalse(smaller["fits"])
         self.assertAlmostEqual(without_weights["headroom_bytes"], 100 * MIB - wanting, delta=MIB)
         self.assertGreater(without_grow["headroom_bytes"], capped["headroom_bytes"])
@@ -287,7 +306,8 @@ for many in (1, 2, 1, 2, 40):
     def test_concurrency(self):
         traces = os.path.join(self.scratch.name, "traces")
         environment = dict(os.environ, MALLOC_ARENA_MAX="1")
-        subprocess.run([WHYOOM, "run", "-o", traces, "--quiet", "--", "/usr/bin/python3", "-c", self.THREADS],
+        subprocess.run([WHYOOM, "run", "-o", traces, "--quiet", "--", "/usr/bin/python3", "-c",
+                        self.THREADS],
                        capture_output=True, text=True, timeout=120, env=environment)
         self.path = traces
         answer = self.ask("--concurrency", "1", "--concurrency", "4", "--concurrency", "1000")
@@ -298,30 +318,38 @@ for many in (1, 2, 1, 2, 40):
         self.assertTrue(one["fits"] and four["fits"] and together["fits"])
         self.assertEqual((thousand["fits"], thousand["headroom_bytes"]), (False, recorded))
         # Three more of them, each with what it had got by then.
-        self.assertTrue(10 * MIB <= one["headroom_bytes"] - four["headroom_bytes"] <= 3 * 40 * MIB + MIB)
+        self.assertTrue(10 * MIB <= one["headroom_bytes"] - four["headroom_bytes"] <= 3 * 40 * MIB
+                        + MIB)
         self.assertEqual(together["headroom_bytes"], one["headroom_bytes"])
         self.path = os.path.join(self.scratch.name, "alone")
-        subprocess.run([WHYOOM, "run", "-o", self.path, "--quiet", "--", "/usr/bin/python3", "-c", self.PROGRAM],
+        subprocess.run([WHYOOM, "run", "-o", self.path, "--quiet", "--", "/usr/bin/python3", "-c",
+                        self.PROGRAM],
                        capture_output=True, text=True, timeout=120)
         self.assertIn("no two requests, tasks or threads were at work at once",
                       self.whyoom("what-if", self.path, "--concurrency", "1", status=1))
 
     def test_concurrency_of_the_driver(self):
-        """Four threads hold 200 MiB each of a device, asked of its driver, and the fourth is refused 200 more."""
+        """Four threads hold 200 MiB each of a device, asked of its driver, and the fourth is
+        refused 200 more."""
         r = Record()
         threads = [r.events] + [Chunk(i, 0) for i in (2, 3, 4)]
         for i, events in enumerate(threads):
-            events.extended(SPACE_ALLOC, CUDA, 1, BASE + 200 * i * MIB, 200 * MIB, ANSWER, 0, 0, 0, 0, 0, ticks=r.now())
+            events.extended(SPACE_ALLOC, CUDA, 1, BASE + 200 * i * MIB, 200 * MIB, ANSWER, 0, 0, 0,
+                            0, 0, ticks=r.now())
         r.levels(CUDA, (96, 100 * MIB), (97, 1000 * MIB))
-        threads[3].extended(FAILED, CUDA, 0, 2, 2, 200 * MIB, 0, ANSWER, 0, 0, 1, 0, 1, 0, ticks=r.now())
+        threads[3].extended(FAILED, CUDA, 0, 2, 2, 200 * MIB, 0, ANSWER, 0, 0, 1, 0, 1, 0,
+                            ticks=r.now())
         r.events.extended(EXIT, 1, 1, ticks=r.now())
         with open(self.path, "wb") as f:
-            f.write(trace([r.definitions, *threads], minor=1, end=(1, 1), end_mono_ns=r.now(), flags=10))
-        answer = self.ask("--space", "cuda:0", "--concurrency", "1", "--memory", "2GiB", "--expandable-segments")
+            f.write(trace([r.definitions, *threads], minor=1, end=(1, 1), end_mono_ns=r.now(),
+                          flags=10))
+        answer = self.ask("--space", "cuda:0", "--concurrency", "1", "--memory", "2GiB",
+                          "--expandable-segments")
         one, memory, expandable, together = answer["what_if"]
         self.assertEqual([x["applies"] for x in answer["what_if"]], [True, True, False, True])
         self.assertEqual(one["headroom_bytes"] - answer["recorded"]["headroom_bytes"], 600 * MIB)
-        self.assertEqual([x["note"] and x["note"].startswith("at most that, as it is a sum over that one moment")
+        self.assertEqual([x["note"] and x["note"].startswith("at most that, as it is a sum over "
+                                                             "that one moment")
                           for x in answer["what_if"]], [True, None, None, True])
         self.assertIn("the question is about cuda:0", expandable["why_not"])
 
@@ -369,8 +397,10 @@ except MemoryError:
 
     def serve(self, name, longest, marks):
         self.path = os.path.join(self.scratch.name, name)
-        done = subprocess.run([WHYOOM, "run", "-o", self.path, "--quiet", "--", "/usr/bin/python3", "-c", self.INPUTS,
-                               str(longest), str(int(marks))], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([WHYOOM, "run", "-o", self.path, "--quiet", "--", "/usr/bin/python3",
+                               "-c", self.INPUTS,
+                               str(longest), str(int(marks))], capture_output=True, text=True,
+                              timeout=120)
         self.assertIn(done.returncode, (0, 3), done.stderr)
         return done.returncode == 0
 
@@ -387,7 +417,8 @@ except MemoryError:
             self.assertEqual([row["fits"] for row in rows], [*really, True])
             self.assertEqual(rows[-1]["headroom_bytes"], rows[0]["headroom_bytes"])
             found = answer["lengths"]
-            self.assertEqual((found["from"], found["longest_tokens"]), ("marks" if marks else "longest", 7000))
+            self.assertEqual((found["from"], found["longest_tokens"]),
+                             ("marks" if marks else "longest", 7000))
             self.assertEqual(found["fits_tokens"], int(found["fits_share"] * 7000))
             self.assertEqual(found["reference"] is None, marks)
             self.assertTrue(5000 < found["fits_tokens"] < 6600)
@@ -397,20 +428,23 @@ except MemoryError:
         self.path = os.path.join(self.scratch.name, "all-False")
         answer = self.ask("--max-len", "4096", "--max-len", "50%")
         share = answer["lengths"]["fits_share"]
-        self.assertEqual((answer["lengths"]["from"], answer["lengths"]["fits_tokens"]), ("sizes", None))
+        self.assertEqual((answer["lengths"]["from"], answer["lengths"]["fits_tokens"]),
+                         ("sizes", None))
         self.assertEqual([row["change"] for row in answer["what_if"][:2]],
                          ["inputs of at most %.3g %% of the longest" % (100 * share),
                           "inputs of at most 50 % of the longest"])
         self.assertEqual([row["fits"] for row in answer["what_if"]], [True, True, True])
         text = " ".join(self.whyoom("what-if", "--max-len", "4096", self.path).split())
-        self.assertIn("It fits up to %.3g %% of the longest; with --longest TOKENS" % (100 * share), text)
+        self.assertIn("It fits up to %.3g %% of the longest; with --longest TOKENS" % (100 * share),
+                      text)
         # A site that is left out is not made smaller once more.
         without, shorter, both = self.ask("--without-site", "embed", "--max-len", "1%")["what_if"]
         self.assertTrue(0 < both["headroom_bytes"] - shorter["headroom_bytes"] < MIB)
         self.assertGreater(both["headroom_bytes"], without["headroom_bytes"])
         self.path = os.path.join(self.scratch.name, "all-True")
         self.assertIn("the program said itself how long its inputs were, up to 7000 tokens",
-                      self.whyoom("what-if", "--max-len", "10", "--longest", "7000", self.path, status=1))
+                      self.whyoom("what-if", "--max-len", "10", "--longest", "7000", self.path,
+                                  status=1))
 
     def test_max_len_of_nothing(self):
         """Where all is of one size there is no length to cap."""
@@ -423,7 +457,8 @@ except MemoryError:
                       self.whyoom("what-if", "--max-len", "10", self.path, status=1))
         answer = self.ask("--max-len", "10", "--memory", "2GiB")
         shorter, memory = answer["what_if"]
-        self.assertEqual((shorter["applies"], memory["applies"], answer["lengths"]), (False, True, None))
+        self.assertEqual((shorter["applies"], memory["applies"], answer["lengths"]),
+                         (False, True, None))
         self.assertIn("nothing that was made there", shorter["why_not"])
 
 

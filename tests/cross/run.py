@@ -67,7 +67,7 @@ step("its symbols", [sys.executable, os.path.join(TOP, "tests", "lint", "symbols
 progs = os.path.join(BUILD, "progs")
 os.makedirs(progs, exist_ok=True)
 for name in PROGRAMS:
-    source = os.path.join(TOP, "tests", "preload", "progs", name + ".c")
+    source, = glob.glob(os.path.join(TOP, "tests", "preload", "progs", "*", name + ".c"))
     # Not position-independent: above one that is, qemu-user leaves brk no room to grow.
     step("build " + name, ["aarch64-linux-gnu-gcc", *FLAGS, "-no-pie", source, "-o",
                            os.path.join(progs, name), "-lpthread", "-lrt", "-ldl"])
@@ -80,7 +80,8 @@ for path in sorted(glob.glob(os.path.join(TOP, "tests", "cuda", "test_*.py"))):
                   *("-" + case for case in NOT_CUDA.get(script, ()))],
          timeout=600, env=dict(os.environ, WHYOOM_TEST_EMULATOR=EMULATOR))
 for name in SIMGPU:
-    step("simgpu " + name, [sys.executable, os.path.join(TOP, "tests", "simgpu", "test_simgpu.py"), name],
+    step("simgpu " + name, [sys.executable, os.path.join(TOP, "tests", "simgpu", "test_simgpu.py"),
+                            name],
          timeout=600,
          env=dict(os.environ, WHYOOM_TEST_RUNNER=EMULATOR,
                   WHYOOM_TEST_PROGS=os.path.join(BUILD, "tests", "simgpu"),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""abi.py SOURCE: compiles abi.cc against every set of real CUDA headers that can be had (real.py). None: skipped.
+"""abi.py SOURCE: compiles abi.cc against every set of real CUDA headers that can be had (real.py).
+None: skipped.
 
 A row that is deliberately wrong must be refused, too: a comparison that cannot fail is none."""
 import os
@@ -15,13 +16,16 @@ SKIP = 77
 CHANGES = [  # file, right, wrong
     ("cuda_api.def", "(gpu_ptr *out, size_t size), (out, size), TAKE(DEVICE",
      "(gpu_ptr *out, unsigned size), (out, size), TAKE(DEVICE"),
-    ("cuda_abi.h", "uint64_t size;\n\tunsigned flags, reserved[16];", "unsigned flags, reserved[16];\n\tuint64_t size;"),
-    ("simgpu/driver.def", "(gpu_ptr to, const void *from, size_t n))", "(gpu_ptr to, const void *from, unsigned n))"),
+    ("cuda_abi.h", "uint64_t size;\n\tunsigned flags, reserved[16];",
+     "unsigned flags, reserved[16];\n\tuint64_t size;"),
+    ("simgpu/driver.def", "(gpu_ptr to, const void *from, size_t n))",
+     "(gpu_ptr to, const void *from, unsigned n))"),
 ]
 
 
 def compile_with(cxx, source, includes, shim, out):
-    return subprocess.run([cxx, '-std=c++17', '-w', '-I' + shim] + ['-isystem' + i for i in includes] +
+    return subprocess.run([cxx, '-std=c++17', '-w', '-I' + shim]
+                          + ['-isystem' + i for i in includes] +
                           [source, '-o', out], capture_output=True, text=True)
 
 
@@ -54,7 +58,8 @@ def main():
         out = os.path.join(tmp, "abi")
         for include in sets:
             built = compile_with(cxx, source, [include], shim, out)
-            ran = built if built.returncode else subprocess.run([out], capture_output=True, text=True)
+            ran = built if built.returncode else subprocess.run([out], capture_output=True,
+                                                                text=True)
             print(ran.stdout + ran.stderr[-3000:], end="")
             passed += not ran.returncode
             failed += bool(ran.returncode)

@@ -1,7 +1,8 @@
-"""What the tests of the CUDA hooks share: SHIM PROGRAMS SOURCE [CASE...] are the arguments of each of them.
+"""What the tests of the CUDA hooks share: SHIM PROGRAMS SOURCE [CASE...] are the arguments of each
+of them.
 
-run() starts a program on the stand-in driver under the preload; Trace is what it recorded, as the second reader
-has it. A case is a function of the name case_*; main() runs those of a module."""
+run() starts a program on the stand-in driver under the preload; Trace is what it recorded, as the
+second reader has it. A case is a function of the name case_*; main() runs those of a module."""
 import os
 import shutil
 import subprocess
@@ -47,7 +48,8 @@ class Ran:
 
 
 def run(*argv, before=(), preload=(), env=(), shim=True, rc=0):
-    """A program of PROGS, or one by its path; before, preload: other libraries, in front of the shim and behind it."""
+    """A program of PROGS, or one by its path; before, preload: other libraries, in front of the
+    shim and behind it."""
     directory = tempfile.mkdtemp(prefix="whyoom-cuda-")
     e = {k: v for k, v in os.environ.items() if not k.startswith(("WHYOOM", "STAND", "PYTORCH"))}
     e["LD_LIBRARY_PATH"] = PROGS
@@ -59,7 +61,8 @@ def run(*argv, before=(), preload=(), env=(), shim=True, rc=0):
     command = [argv[0] if "/" in argv[0] else os.path.join(PROGS, argv[0]), *argv[1:]]
     emulator = os.environ.get("WHYOOM_TEST_EMULATOR")
     if emulator:  # another machine's programs: what is for them is not for the emulator
-        given = [x for k in ("LD_PRELOAD", "LD_LIBRARY_PATH") if k in e for x in ("-E", f"{k}={e.pop(k)}")]
+        given = [x for k in ("LD_PRELOAD", "LD_LIBRARY_PATH") if k in e
+                 for x in ("-E", f"{k}={e.pop(k)}")]
         command = emulator.split() + given + command
     done = subprocess.run(command, env=e, capture_output=True, text=True, timeout=120)
     ran = Ran(done, directory)
@@ -69,7 +72,8 @@ def run(*argv, before=(), preload=(), env=(), shim=True, rc=0):
 
 
 def direct(case):
-    """The program that is linked with the driver, with its slots bound at the start, and at the first call."""
+    """The program that is linked with the driver, with its slots bound at the start, and at the
+    first call."""
     for kind in ("now", "lazy"):
         yield run("direct_" + kind, case)
 
@@ -79,13 +83,14 @@ def takes(trace):
 
 
 def main(module):
-    """Runs the cases of a module, given as its globals(), or those that were asked for, or all but -CASE; the exit
-    status."""
+    """Runs the cases of a module, given as its globals(), or those that were asked for, or all but
+    -CASE; the exit status."""
     wanted = [a for a in sys.argv[4:] if a[0] != "-"]
     unwanted = [a[1:] for a in sys.argv[4:] if a[0] == "-"]
     passed = failed = 0
     for name, function in list(module.items()):
-        if not name.startswith("case_") or name[5:] in unwanted or (wanted and name[5:] not in wanted):
+        if not name.startswith("case_") or name[5:] in unwanted or (
+            wanted and name[5:] not in wanted):
             continue
         try:
             function()

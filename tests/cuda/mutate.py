@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""mutate.py [NAME...]: do the tests notice when a care is taken out? In a copy of the tree, one after the other is, the
-recorder is built, and the case that is said to show it has to fail. Where the text that a change replaces is no longer there,
-the change has to be written anew.
+"""mutate.py [NAME...]: do the tests notice when a care is taken out? In a copy of the tree, one
+after the other is, the recorder is built, and the case that is said to show it has to fail. Where
+the text that a change replaces is no longer there, the change has to be written anew.
 
 docs/shim.md tells what each of them is about."""
 import collections
@@ -22,90 +22,134 @@ LINK = "the link"  # in place of a case: the recorder cannot even be linked
 Change = collections.namedtuple("Change", "file old new case")
 CHANGES = {
     # what a call's pointers lead to
-    "failed-out": Change("hook_cuda.c", "(result || !(out) ? 0 : WORD(*(out)))", "(!(out) ? 0 : WORD(*(out)))",
+    "failed-out": Change("hook_cuda.c", "(result || !(out) ? 0 : WORD(*(out)))",
+                         "(!(out) ? 0 : WORD(*(out)))",
                          "pitfalls:pointers"),
-    "null-out": Change("hook_cuda.c", "(result || !(out) ? 0 : WORD(*(out)))", "(result ? 0 : WORD(*(out)))",
+    "null-out": Change("hook_cuda.c", "(result || !(out) ? 0 : WORD(*(out)))",
+                       "(result ? 0 : WORD(*(out)))",
                        "pitfalls:pointers"),
-    "failed-pitch": Change("hook_cuda.c", "result || !(pitch) ?", "!(pitch) ?", "pitfalls:pointers"),
-    "failed-probe": Change("hook_cuda.c", "if (c.outer && !result) cuda_probed", "if (c.outer) cuda_probed",
+    "failed-pitch": Change("hook_cuda.c", "result || !(pitch) ?", "!(pitch) ?",
                            "pitfalls:pointers"),
-    "null-probe": Change("hook_cuda.c", "(available) ? *(available) : 0", "*(available)", "cuda:failures"),
-    "unread-in": Change("hook_cuda.c", "return result != GPU_ERROR_NOT_INITIALIZED &&", "return true ||",
+    "failed-probe": Change("hook_cuda.c", "if (c.outer && !result) cuda_probed",
+                           "if (c.outer) cuda_probed",
+                           "pitfalls:pointers"),
+    "null-probe": Change("hook_cuda.c", "(available) ? *(available) : 0", "*(available)",
+                         "cuda:failures"),
+    "unread-in": Change("hook_cuda.c", "return result != GPU_ERROR_NOT_INITIALIZED &&",
+                        "return true ||",
                         "pitfalls:pointers"),
     # whose memory it is
     "named-device": Change("hook_cuda.c", "device ? prop->location.id : 0", "-1", "cuda:early"),
-    "host-location": Change("hook_cuda.c", "prop && !device ? CUDA_PINNED : CUDA_DEVICE", "CUDA_DEVICE", "cuda:failures"),
-    "other-device": Change("cuda_device.c", "context && (device < 0 || now == device)", "context", "kinds:contexts"),
+    "host-location": Change("hook_cuda.c", "prop && !device ? CUDA_PINNED : CUDA_DEVICE",
+                            "CUDA_DEVICE", "cuda:failures"),
+    "other-device": Change("cuda_device.c", "context && (device < 0 || now == device)", "context",
+                           "kinds:contexts"),
     "other-before": Change("cuda_note.c", "&& c->before_device == d->device", "", "kinds:contexts"),
     # when the driver is asked
-    "errno": Change("cuda_device.c", "errno = errno_before_;", "(void)errno_before_;", "pitfalls:errno"),
-    "no-context": Change("cuda_device.c", "if (!now) return -1;", "if (!now) return ASK(ctx_device, &device) ? -1 : device;",
+    "errno": Change("cuda_device.c", "errno = errno_before_;", "(void)errno_before_;",
+                    "pitfalls:errno"),
+    "no-context": Change("cuda_device.c", "if (!now) return -1;",
+                         "if (!now) return ASK(ctx_device, &device) ? -1 : device;",
                          "cuda:early"),
-    "before-init": Change("cuda_device.c", "if (!had_context || !moment())", "if (!moment())", "pitfalls:early"),
-    "refused-init": Change("cuda_note.c", "result == GPU_ERROR_NOT_INITIALIZED ||", "", "pitfalls:early"),
-    "callback": Change("cuda_note.c", "|| result == GPU_ERROR_NOT_PERMITTED", "", "pitfalls:callback"),
-    "capture": Change("cuda_device.c", "!__atomic_load_n(&captures, __ATOMIC_ACQUIRE) && !cuda_self.asking",
+    "before-init": Change("cuda_device.c", "if (!had_context || !moment())", "if (!moment())",
+                          "pitfalls:early"),
+    "refused-init": Change("cuda_note.c", "result == GPU_ERROR_NOT_INITIALIZED ||", "",
+                           "pitfalls:early"),
+    "callback": Change("cuda_note.c", "|| result == GPU_ERROR_NOT_PERMITTED", "",
+                       "pitfalls:callback"),
+    "capture": Change("cuda_device.c", "!__atomic_load_n(&captures, __ATOMIC_ACQUIRE) && "
+                      "!cuda_self.asking",
                       "!cuda_self.asking", "cuda:capture"),
-    "capture-refused": Change("hook_cuda.c", "if (result) cuda_device_capture(-1);", "", "pitfalls:captures"),
-    "capture-goes-on": Change("hook_cuda.c", "if (!result || result == GPU_ERROR_CAPTURE_INVALIDATED ||",
-                              "if (true || result == GPU_ERROR_CAPTURE_INVALIDATED ||", "pitfalls:captures"),
-    "capture-invalid": Change("hook_cuda.c", "result == GPU_ERROR_CAPTURE_INVALIDATED ||", "", "pitfalls:captures"),
+    "capture-refused": Change("hook_cuda.c", "if (result) cuda_device_capture(-1);", "",
+                              "pitfalls:captures"),
+    "capture-goes-on": Change("hook_cuda.c",
+                              "if (!result || result == GPU_ERROR_CAPTURE_INVALIDATED ||",
+                              "if (true || result == GPU_ERROR_CAPTURE_INVALIDATED ||",
+                              "pitfalls:captures"),
+    "capture-invalid": Change("hook_cuda.c", "result == GPU_ERROR_CAPTURE_INVALIDATED ||", "",
+                              "pitfalls:captures"),
     "allocator-lock": Change("cuda_note.c", "}, start, false);", "}, start, true);", "cuda:torch"),
     "ending": Change("cuda_device.c", "!shim.ending &&", "", "pitfalls:ending"),
-    "ending-vfork": Change("lifecycle.c", "if (sys_getpid() != shim.pid) return; /* a vfork child */",
-                           "shim.ending = true; if (sys_getpid() != shim.pid) return;", "pitfalls:vforked"),
+    "ending-vfork": Change("lifecycle.c", "if (sys_getpid() != shim.pid) return; /* a vfork child "
+                           "*/",
+                           "shim.ending = true; if (sys_getpid() != shim.pid) return;",
+                           "pitfalls:vforked"),
     "inherited": Change("cuda_device.c", "!inherited &&", "", "pitfalls:forked"),
     "copy": Change("cuda_device.c", "&& !lifecycle_is_copy();", ";", "pitfalls:forked"),
-    "filter": Change("cuda_device.c", "!shim.sandboxed && !filter_any() &&", "!shim.sandboxed &&", "pitfalls:filtered"),
+    "filter": Change("cuda_device.c", "!shim.sandboxed && !filter_any() &&", "!shim.sandboxed &&",
+                     "pitfalls:filtered"),
     "often": Change("cuda_note.c", "!take_turn(&sample_due[device]) ||", "", "kinds:samples"),
-    "context-stays": Change("cuda_device.c", "ASK(ctx_pop, &popped);", "(void)popped;", "kinds:contexts"),
+    "context-stays": Change("cuda_device.c", "ASK(ctx_pop, &popped);", "(void)popped;",
+                            "kinds:contexts"),
     # one event for each allocation
-    "nested": Change("cuda_call.h", "t->depth++ == 0 && !t->asking", "(t->depth++, !t->asking)", "cuda:nested"),
-    "longjmp": Change("cuda_call.h", "if (__builtin_expect(t->depth && frame > t->frame, 0)) t->depth = 0;", "",
+    "nested": Change("cuda_call.h", "t->depth++ == 0 && !t->asking", "(t->depth++, !t->asking)",
+                     "cuda:nested"),
+    "longjmp": Change("cuda_call.h", "if (__builtin_expect(t->depth && frame > t->frame, 0)) "
+                      "t->depth = 0;", "",
                       "pitfalls:jumps"),
-    "longjmp-label": Change("cuda_call.h", "t->frame = frame; if (t->label && frame > t->label_frame) t->label = 0;",
+    "longjmp-label": Change("cuda_call.h", "t->frame = frame; if (t->label && frame > "
+                            "t->label_frame) t->label = 0;",
                             "t->frame = frame;", "pitfalls:jumps"),
     "retry": Change("cuda_note.c", "if (SHIM_LIKELY(!group)) return 0;", "return 0;", "cuda:retry"),
-    "multicast": Change("hook_cuda.c", "#define FLAGS_MULTICAST (TRACE_SPACE_HANDLE | TRACE_SPACE_MULTICAST)",
+    "multicast": Change("hook_cuda.c", "#define FLAGS_MULTICAST (TRACE_SPACE_HANDLE | "
+                        "TRACE_SPACE_MULTICAST)",
                        "#define FLAGS_MULTICAST TRACE_SPACE_HANDLE", "kinds:foreign"),
     "reference": Change("hook_cuda.c", ".flags = TRACE_SPACE_HANDLE | TRACE_SPACE_REFERENCE",
                         ".flags = TRACE_SPACE_HANDLE", "kinds:handles"),
-    "foreign": Change("hook_cuda.c", "#define KIND_FOREIGN_HANDLE CUDA_FOREIGN", "#define KIND_FOREIGN_HANDLE CUDA_DEVICE",
+    "foreign": Change("hook_cuda.c", "#define KIND_FOREIGN_HANDLE CUDA_FOREIGN",
+                      "#define KIND_FOREIGN_HANDLE CUDA_DEVICE",
                       "kinds:foreign"),
-    "captured": Change("hook_cuda.c", "bool captured = c->outer && cuda_device_captures(WORD(stream));",
+    "captured": Change("hook_cuda.c",
+                       "bool captured = c->outer && cuda_device_captures(WORD(stream));",
                        "bool captured = false;", "kinds:graphs"),
     # which functions are wrapped, and for whom
-    "prefix": Change("cuda_find.c", "for (uint32_t i = hash(name) % TABLE; by_symbol[i]; i = (i + 1) % TABLE) "
+    "prefix": Change("cuda_find.c", "for (uint32_t i = hash(name) % TABLE; by_symbol[i]; i = (i + "
+                     "1) % TABLE) "
                      "if (!strcmp(rows[by_symbol[i]].symbol, name)) return by_symbol[i];",
                      "for (unsigned i = 1; i < CUDA_IDS; i++) if (cuda_wrapper[i][0] && "
-                     "!strncmp(name, rows[i].symbol, strlen(rows[i].symbol))) return (enum cuda_id)i;", "pitfalls:names"),
-    "not-in-driver": Change("cuda_find.c", "(rows[id].library == DRIVER && !cuda_in_driver(function))", "false",
+                     "!strncmp(name, rows[i].symbol, strlen(rows[i].symbol))) return (enum "
+                     "cuda_id)i;", "pitfalls:names"),
+    "not-in-driver": Change("cuda_find.c",
+                            "(rows[id].library == DRIVER && !cuda_in_driver(function))", "false",
                             "pitfalls:names"),
-    "export-table": Change("cuda_api.def", "cuGetExportTable, 3000, ANY, ONE, LOOKUP, (const void **out, const struct "
-                           "gpu_uuid *id), (out, id), NONE)", "cuGetExportTable, 3000, ANY, ONE, LOOKUP, (const void "
-                           "**out, const struct gpu_uuid *id), (out, id), FAILS(0))", "pitfalls:names"),
+    "export-table": Change("cuda_api.def", "cuGetExportTable, 3000, ANY, ONE, LOOKUP, (const void "
+                           "**out, const struct "
+                           "gpu_uuid *id), (out, id), NONE)",
+                           "cuGetExportTable, 3000, ANY, ONE, LOOKUP, (const void "
+                           "**out, const struct gpu_uuid *id), (out, id), FAILS(0))",
+                           "pitfalls:names"),
     "patchers": Change("cuda_find.c", '"libucm",', "", "routes:excluded"),
-    "unloaded": Change("cuda_find.c", "if (!resolve_module_of(now, &where) &&", "if (false &&", "pitfalls:unloading"),
+    "unloaded": Change("cuda_find.c", "if (!resolve_module_of(now, &where) &&", "if (false &&",
+                       "pitfalls:unloading"),
     "few-lookups": Change("hook_cuda.c", "if (cuda_self.label == id)",
-                          "static __thread int many; if (many++ > 100) return; if (cuda_self.label == id)",
+                          "static __thread int many; if (many++ > 100) return; if (cuda_self.label "
+                          "== id)",
                           "pitfalls:lookups"),
     # the child of a fork writes a trace of its own
-    "fork-spaces": Change("cuda_note.c", "memset(space_defined, 0, sizeof(space_defined));", "", "cuda:forked"),
+    "fork-spaces": Change("cuda_note.c", "memset(space_defined, 0, sizeof(space_defined));", "",
+                          "cuda:forked"),
     "fork-names": Change("cuda_note.c", "memset(names, 0, sizeof(names));", "", "cuda:forked"),
-    "fork-driver": Change("cuda_find.c", 'if (driver.path[0]) def_info("cuda.driver", driver.path);', "",
+    "fork-driver": Change("cuda_find.c", 'if (driver.path[0]) def_info("cuda.driver", '
+                          'driver.path);', "",
                           "pitfalls:forked"),
     # locks, memory, the end
     "loader-lock": Change("cuda_note.c", "uint64_t context = 0, now = 0; if (device < 0)",
-                          "uint64_t context = 0, now = 0; extern int dladdr(const void *, void *); void *where_[4]; "
-                          "dladdr((void *)c->start.pc, where_); if (device < 0)", "pitfalls:loader"),
+                          "uint64_t context = 0, now = 0; extern int dladdr(const void *, void *); "
+                          "void *where_[4]; "
+                          "dladdr((void *)c->start.pc, where_); if (device < 0)",
+                          "pitfalls:loader"),
     "allocates": Change("cuda_note.c", "uint64_t context = 0, now = 0; if (device < 0)",
                         "uint64_t context = 0, now = 0; extern void *malloc(size_t); "
-                        "__asm__ volatile(\"\" ::\"r\"(malloc(8))); if (device < 0)", "pitfalls:heap"),
+                        "__asm__ volatile(\"\" ::\"r\"(malloc(8))); if (device < 0)",
+                        "pitfalls:heap"),
     "unlinked": Change("cuda_device.c", "if (ASK(memory, &now, &all) != GPU_SUCCESS)",
-                       "extern gpu_result cuMemGetInfo_v2(size_t *, size_t *); if (cuMemGetInfo_v2(&now, &all))",
+                       "extern gpu_result cuMemGetInfo_v2(size_t *, size_t *); if "
+                       "(cuMemGetInfo_v2(&now, &all))",
                        LINK),
-    "killed": Change("sink.c", "HOW = MAP_SHARED | MAP_POPULATE", "HOW = MAP_PRIVATE | MAP_POPULATE", "pitfalls:killed"),
-    "said": Change("hook_torch.c", 'if (blocks) def_info("torch.blocks", blocks);', "", "cuda:torch"),
+    "killed": Change("sink.c", "HOW = MAP_SHARED | MAP_POPULATE",
+                     "HOW = MAP_PRIVATE | MAP_POPULATE", "pitfalls:killed"),
+    "said": Change("hook_torch.c", 'if (blocks) def_info("torch.blocks", blocks);', "",
+                   "cuda:torch"),
 }
 
 
@@ -118,7 +162,8 @@ class Failed(Exception):
 
 
 def changed(text, change):
-    """The text with the change made: runs of white space, and the ends of a macro's lines, count as one blank."""
+    """The text with the change made: runs of white space, and the ends of a macro's lines, count as
+    one blank."""
     words = [re.escape(word) for word in change.old.split()]
     found = list(re.finditer(r"(?:\s|\\\n)+".join(words), text))
     if len(found) != 1:
@@ -135,7 +180,8 @@ class Copy:
                         ignore=lambda base, names: {"build", ".git", "__pycache__"} & set(names))
         self.run("meson", "setup", self.build, self.tree)
         targets = json.loads(self.run("meson", "introspect", "--targets", self.build))
-        self.library, = (t["filename"][0] for t in targets if t["name"] == "whyoom" and "shared" in t["type"])
+        self.library, = (t["filename"][0] for t in targets if t["name"] == "whyoom"
+                         and "shared" in t["type"])
         self.programs = os.path.join(self.build, "tests", "cuda")
         self.targets = [os.path.relpath(f, self.build) for t in targets for f in t["filename"]
                         if f == self.library or f.startswith(self.programs + os.sep)]
@@ -154,7 +200,8 @@ class Copy:
         module, name = case.split(":")
         script = os.path.join(self.tree, "tests", "cuda", f"test_{module}.py")
         try:
-            done = subprocess.run([sys.executable, script, self.library, self.programs, self.tree, name],
+            done = subprocess.run([sys.executable, script, self.library, self.programs, self.tree,
+                                   name],
                                   capture_output=True, text=True, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             return False

@@ -1,7 +1,9 @@
-"""real.py - NVIDIA's own runtimes and headers, where they can be had: those of an installed toolkit, and those that PyPI
-carries, 11 to 13, small packages without what they depend on. They are kept between runs as PyTorch's are.
+"""real.py - NVIDIA's own runtimes and headers, where they can be had: those of an installed
+toolkit, and those that PyPI carries, 11 to 13, small packages without what they depend on. They are
+kept between runs as PyTorch's are.
 
-Nothing of them is needed to build, and none of their functions runs beyond the look-up of the driver's."""
+Nothing of them is needed to build, and none of their functions runs beyond the look-up of the
+driver's."""
 import glob
 import os
 import sys
@@ -10,8 +12,8 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 sys.path.insert(0, os.path.join(SOURCE, "tests", "torch"))
 import wheel  # noqa: E402
 
-# What one environment can hold: packages of one name replace each other, and so do the files of 11 and 12. The
-# JPEG decoder for 11 holds a static runtime; from 12.9 on the runtime's package has it.
+# What one environment can hold: packages of one name replace each other, and so do the files of 11
+# and 12. The JPEG decoder for 11 holds a static runtime; from 12.9 on the runtime's package has it.
 PACKAGES = [
     ("cuda-runtimes-11", ["nvidia-cuda-runtime-cu11==11.8.89", "nvidia-nvjpeg-cu11==11.9.0.86",
                           "nvidia-cuda-runtime==13.0.96", "nvidia-cuda-crt==13.0.88"]),
@@ -34,7 +36,8 @@ class Found:
             except wheel.Skip as reason:
                 self.missing.append(f"{name}: {reason}")
                 continue
-            roots += glob.glob(os.path.join(os.path.dirname(os.path.dirname(python)), "lib", "python3*",
+            roots += glob.glob(os.path.join(os.path.dirname(os.path.dirname(python)), "lib",
+                                            "python3*",
                                             "site-packages", "nvidia", "*"))
         seen = set()
         for root in roots:
@@ -66,7 +69,8 @@ class Found:
                 for path in self.files("lib*/libcudart_static.a")]
 
     def inside(self):
-        """(library, function) of libraries that hold a static runtime and start it in a function of two pointers or one."""
+        """(library, function) of libraries that hold a static runtime and start it in a function of
+        two pointers or one."""
         return [(path, "nvjpegCreateSimple") for path in self.files("lib/libnvjpeg.so.1[0-9]")]
 
 

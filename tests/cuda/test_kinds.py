@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_kinds.py SHIM PROGRAMS SOURCE [CASE...]: memory that is not a plain block is recorded once, as what it is; and the
-device's levels, when they are taken and whose they are."""
+"""test_kinds.py SHIM PROGRAMS SOURCE [CASE...]: memory that is not a plain block is recorded once,
+as what it is; and the device's levels, when they are taken and whose they are."""
 import sys
 
 from harness import ARRAY, CAPTURED, HANDLE, OOM, REFERENCE, STREAM, check, equal, main, run, takes
@@ -72,9 +72,11 @@ def case_foreign():
     ran = run("kinds", "foreign")
     equal(check_sums(ran), [2 * MIB, 0])
     t = ran.trace
-    equal([(d["space"], d["api"], d["size"], d["flags"]) for d in t.of("SPACE_ALLOC") if d["space"] != "va"],
+    equal([(d["space"], d["api"], d["size"], d["flags"]) for d in t.of("SPACE_ALLOC")
+           if d["space"] != "va"],
           [("cuda:0", "cuMemCreate", 2 * MIB, HANDLE), ("foreign", "cuIpcOpenMemHandle_v2", 0, 0),
-           ("foreign", "cuMemImportFromShareableHandle", 0, HANDLE), ("foreign", "cuMemPoolImportPointer", 0, 0),
+           ("foreign", "cuMemImportFromShareableHandle", 0, HANDLE),
+           ("foreign", "cuMemPoolImportPointer", 0, 0),
            ("foreign", "cuImportExternalMemory", 16 * MIB, HANDLE),
            ("foreign", "cuExternalMemoryGetMappedBuffer", 8 * MIB, 0),
            ("foreign", "cuExternalMemoryGetMappedMipmappedArray", (64 * 64 + 32 * 32) * 4, HANDLE),
@@ -83,7 +85,8 @@ def case_foreign():
     taken = {(d["flags"] & HANDLE, d["address"]) for d in t.of("SPACE_ALLOC") if d["space"] != "va"}
     given = [(d["flags"] & HANDLE, d["address"]) for d in t.of("SPACE_FREE") if d["address"] != 77]
     equal(sorted(given), sorted(taken))
-    equal([(d["api"], d["size"], d["result"]) for d in t.of("FAILED")], [("cuMulticastBindMem", 0, OOM)])
+    equal([(d["api"], d["size"], d["result"]) for d in t.of("FAILED")],
+          [("cuMulticastBindMem", 0, OOM)])
 
 
 def case_arrays():
@@ -98,23 +101,29 @@ def case_graphs():
     t = run("kinds", "graphs").trace
     graph = [d for d in t.of("SPACE_ALLOC") if d["space"] == "graph:0"]
     equal([(d["api"], d["size"], d["flags"], d["object"]) for d in graph],
-          [("cuGraphAddMemAllocNode", 5 * MIB, CAPTURED, 0x99), ("cuGraphAddNode_v2", 6 * MIB, CAPTURED, 0x99),
+          [("cuGraphAddMemAllocNode", 5 * MIB, CAPTURED, 0x99),
+           ("cuGraphAddNode_v2", 6 * MIB, CAPTURED, 0x99),
            ("cuMemAllocAsync", 7 * MIB, CAPTURED | STREAM, 0xc0de)])
     equal([x for x in takes(t) if x[0] != "graph:0"], [("pool:0", 8 * MIB, "cuMemAllocAsync", "")])
-    equal([(d["address"] == graph[2]["address"], d["flags"]) for d in t.of("SPACE_FREE")], [(True, CAPTURED | STREAM)])
+    equal([(d["address"] == graph[2]["address"], d["flags"]) for d in t.of("SPACE_FREE")],
+          [(True, CAPTURED | STREAM)])
     freed = [(d["api"], d["object"]) for d in t.of("SPACE_CALL") if "Graph" in d["api"]]
-    equal(freed, [("cuGraphAddNode_v2", graph[1]["address"]), ("cuGraphAddMemFreeNode", graph[0]["address"])])
-    equal([(d["api"], d["size"], d["result"]) for d in t.of("FAILED")], [("cuGraphAddMemAllocNode", 0, 1)])
+    equal(freed, [("cuGraphAddNode_v2", graph[1]["address"]),
+                  ("cuGraphAddMemFreeNode", graph[0]["address"])])
+    equal([(d["api"], d["size"], d["result"]) for d in t.of("FAILED")],
+          [("cuGraphAddMemAllocNode", 0, 1)])
     # what the graphs hold is asked after a launch
     held = [r.levels for r in t.records if r.kind == "SPACE_CALL" and r.data["space"] == "graph:0"]
     equal(held, [{RESERVED: 11 * MIB + (32 << 20), ALLOCATED: 11 * MIB}])
-    equal([(d["space"], d["what"], d["object"]) for d in t.of("SPACE_CLEAR")], [("graph:0", 4, 0x99)])
+    equal([(d["space"], d["what"], d["object"]) for d in t.of("SPACE_CLEAR")],
+          [("graph:0", 4, 0x99)])
 
 
 def case_contexts():
     """The memory that a context and code take, and of which device it is."""
     t = run("kinds", "contexts", env={"STAND_CONTEXT_BYTES": str(100 * MIB)}).trace
-    calls = [(r.data["space"], r.data["api"], r.levels) for r in t.records if r.kind == "SPACE_CALL"]
+    calls = [(r.data["space"], r.data["api"], r.levels) for r in t.records if r.kind
+             == "SPACE_CALL"]
 
     def levels(free, before=None, device=0):
         out = {FREE: GIB - free * MIB + device, TOTAL: GIB + device}
@@ -122,11 +131,15 @@ def case_contexts():
 
     retain, create = "cuDevicePrimaryCtxRetain", "cuCtxCreate_v2"
     equal(calls, [("cuda:0", retain, levels(100)),  # in the context itself: there was none before
-                  ("cuda:0", "cuModuleLoadData", levels(103, 100)), ("cuda:0", "cuLibraryLoadData", levels(108, 103)),
-                  ("cuda:0", "cuCtxSetLimit", levels(116, 108)), ("cuda:0", "cuModuleUnload", levels(113, 116)),
+                  ("cuda:0", "cuModuleLoadData", levels(103, 100)),
+                  ("cuda:0", "cuLibraryLoadData", levels(108, 103)),
+                  ("cuda:0", "cuCtxSetLimit", levels(116, 108)),
+                  ("cuda:0", "cuModuleUnload", levels(113, 116)),
                   ("cuda:0", create, levels(213, 113)),
-                  ("cuda:1", retain, levels(213, device=1)),  # one sum serves both devices of the stand-in
-                  ("cuda:1", create, levels(315, device=1)),  # what was free of device 0 is not its "before"
+                  # one sum serves both devices of the stand-in
+                  ("cuda:1", retain, levels(213, device=1)),
+                  # what was free of device 0 is not its "before"
+                  ("cuda:1", create, levels(315, device=1)),
                   ("cuda:1", retain, levels(215, device=1)), ("cuda:1", retain, {})])
     # a handle of device 1 is no occasion to ask device 0, the current one
     equal([(r.data["space"], r.levels) for r in t.records if r.kind == "FAILED"], [("cuda:1", {})])
@@ -142,7 +155,8 @@ def case_samples():
     least = min(b - a for a, b in zip(times, times[1:]))
     check(least > 90, f"two samples within {least:.0f} ms")
     check(len(levels) >= 5, f"{len(levels)} samples in a second or two")
-    check(all(r.data["space"] == "cuda:0" and set(r.levels) == {FREE, TOTAL} for r in levels), "of the device")
+    check(all(r.data["space"] == "cuda:0" and set(r.levels) == {FREE, TOTAL} for r in levels),
+          "of the device")
 
 
 sys.exit(main(globals()))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""test_pitfalls.py SHIM PROGRAMS SOURCE [CASE...]: what tools between a program and the driver were wrong about, one after the
-other. docs/shim.md has the list; mutate.py shows that each case fails when the care it tests is taken out."""
+"""test_pitfalls.py SHIM PROGRAMS SOURCE [CASE...]: what tools between a program and the driver were
+wrong about, one after the other. docs/shim.md has the list; mutate.py shows that each case fails
+when the care it tests is taken out."""
 import os
 import sys
 
@@ -18,20 +19,25 @@ def case_errno():
 
 
 def case_pointers():
-    """Out-parameters of failed calls, in-parameters that the driver never read, and NULL where it succeeds."""
+    """Out-parameters of failed calls, in-parameters that the driver never read, and NULL where it
+    succeeds."""
     t = careful("pointers").trace
     equal([(d["api"], d["size"], d["result"]) for d in t.of("FAILED")],
           [("cuMemCreate", 4096, 3), ("cuArrayCreate_v2", 0, 3), ("cuMipmappedArrayCreate", 0, 3),
-           ("cuGraphAddMemAllocNode", 0, 3), ("cuMulticastCreate", 0, 3), ("cuImportExternalMemory", 0, 3),
-           ("cuMemAlloc_v2", 1001, 1), ("cuMemAllocPitch_v2", 2000, 1), ("cuMemAllocPitch_v2", 3000, 1),
+           ("cuGraphAddMemAllocNode", 0, 3), ("cuMulticastCreate", 0, 3),
+           ("cuImportExternalMemory", 0, 3),
+           ("cuMemAlloc_v2", 1001, 1), ("cuMemAllocPitch_v2", 2000, 1),
+           ("cuMemAllocPitch_v2", 3000, 1),
            ("cuMemHostAlloc", 1004, 1), ("cuArrayCreate_v2", 64 * 32 * 4, 1)])
     equal(t.of("SPACE_ALLOC"), [])
-    probes = [r.levels for r in t.records if r.kind == "SPACE_CALL" and r.data["api"] == "cuMemGetInfo_v2"]
+    probes = [r.levels for r in t.records if r.kind == "SPACE_CALL"
+              and r.data["api"] == "cuMemGetInfo_v2"]
     equal(probes, [{96: 0, 97: 0}], "the one that succeeded, without a place for its answer")
 
 
 def case_early():
-    """Before cuInit the driver is asked nothing, neither by look-ups nor by calls that it refuses."""
+    """Before cuInit the driver is asked nothing, neither by look-ups nor by calls that it
+    refuses."""
     ran = careful("early")
     equal(ran.out, "early 0\n", "questions before cuInit")
     equal([(d["api"], d["size"], d["result"]) for d in ran.trace.of("FAILED")],
@@ -39,9 +45,11 @@ def case_early():
 
 
 def case_captures():
-    """Nothing is asked while a stream captures; a capture that did not begin, or is of no use any more, is none."""
+    """Nothing is asked while a stream captures; a capture that did not begin, or is of no use any
+    more, is none."""
     failed = [r for r in careful("captures").trace.records if r.kind == "FAILED"]
-    equal([(r.data["size"] - (1 << 40), bool(r.levels)) for r in failed], [(1, True), (2, False), (3, True)])
+    equal([(r.data["size"] - (1 << 40), bool(r.levels)) for r in failed],
+          [(1, True), (2, False), (3, True)])
 
 
 def case_ending():
@@ -56,7 +64,8 @@ def case_forked():
     ran = careful("forked")
     equal(ran.err, "")
     child, = (t for t in ran.traces if any(d["size"] == 2002 for d in t.of("SPACE_ALLOC")))
-    equal([(r.data["size"], r.levels) for r in child.records if r.kind == "FAILED"], [(1 << 40, {})])
+    equal([(r.data["size"], r.levels) for r in child.records if r.kind == "FAILED"],
+          [(1 << 40, {})])
     check("libcuda.so.1" in child.infos["cuda.driver"], "the child's trace stands alone")
 
 
@@ -81,7 +90,8 @@ def case_jumps():
 
 
 def case_loader():
-    """Nothing of ours waits for the loader's lock: a constructor waits for another thread's allocation."""
+    """Nothing of ours waits for the loader's lock: a constructor waits for another thread's
+    allocation."""
     t = careful("loader").trace
     equal(takes(t), [("cuda:0", 1001, "cuMemAlloc_v2", "")])
     equal([d["size"] for d in t.of("FAILED")], [1 << 40])

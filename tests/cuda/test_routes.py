@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_routes.py SHIM PROGRAMS SOURCE [CASE...]: every way to CUDA's functions records each allocation once; and where
-nothing is to be recorded, nothing changes."""
+"""test_routes.py SHIM PROGRAMS SOURCE [CASE...]: every way to CUDA's functions records each
+allocation once; and where nothing is to be recorded, nothing changes."""
 import collections
 import os
 import re
@@ -31,7 +31,8 @@ def expected(labels, offset=0, twin="cudaMallocAsync_ptsz"):
             ("managed", 4004 + offset, "cuMemAllocManaged", label("cudaMallocManaged")),
             ("pool:0", 5005 + offset, "cuMemAllocAsync", label("cudaMallocAsync")),
             ("pool:0", 6006 + offset, "cuMemAllocAsync_ptsz", label(twin)),
-            ("cuda:0", 7007 + offset, "cuMemAlloc_v2", ""), ("cuda:0", 7017 + offset, "cuMemAlloc_v2", "")]
+            ("cuda:0", 7007 + offset, "cuMemAlloc_v2", ""),
+            ("cuda:0", 7017 + offset, "cuMemAlloc_v2", "")]
 
 
 def check_runtime(t, labels, offset=0):
@@ -55,7 +56,8 @@ def case_dynamic_runtimes():
                 t = run(f"user_{version}_{kind}", env=env).trace
                 equal(len(t.of("SPACE_ALLOC")), 8)
                 check_runtime(t, True)
-                equal([d["label"] for d in t.of("SPACE_FREE")], ["cudaFree", "cudaFreeHost", "cudaFreeAsync"])
+                equal([d["label"] for d in t.of("SPACE_FREE")],
+                      ["cudaFree", "cudaFreeHost", "cudaFreeAsync"])
                 # by the number that real runtimes ask for
                 equal([(d["space"], d["what"], d["api"], d["label"]) for d in t.of("SPACE_CLEAR")],
                       [("cuda:0", DEVICE, "cuDevicePrimaryCtxReset", "cudaDeviceReset")])
@@ -105,7 +107,8 @@ def case_entry_points():
 
 
 def case_interposer():
-    """Another preloaded library in front of the runtime, before and after us: called as without us."""
+    """Another preloaded library in front of the runtime, before and after us: called as without
+    us."""
     library = os.path.join(PROGS, "libinterposer.so")
     for version in ("12", "13"):
         for kind in ("now", "lazy"):
@@ -116,8 +119,9 @@ def case_interposer():
 
 
 def case_lookup_interposer():
-    """Another one in front of dlsym: it is asked as often as without us. What it fetches is recorded when it comes after
-    us, as where `whyoom run` starts the program; in front of us, it asks for the C library's own by its version."""
+    """Another one in front of dlsym: it is asked as often as without us. What it fetches is
+    recorded when it comes after us, as where `whyoom run` starts the program; in front of us, it
+    asks for the C library's own by its version."""
     library = os.path.join(PROGS, "liblookup_interposer.so")
     without = run("lookups", "dlsym", preload=[library], shim=False)
     check("asked" in without.err, without.err)
@@ -130,7 +134,8 @@ def case_lookup_interposer():
 # -- look-ups
 
 def case_dlsym():
-    equal(takes(run("lookups", "dlsym").trace), [("cuda:0", n, "cuMemAlloc_v2", "") for n in (1001, 2002)])
+    equal(takes(run("lookups", "dlsym").trace),
+          [("cuda:0", n, "cuMemAlloc_v2", "") for n in (1001, 2002)])
 
 
 def case_dlvsym():
@@ -147,18 +152,22 @@ def case_lookup():
     for env in ({}, {"STAND_SPLIT": "1"}):
         t = run("lookups", "lookup", env=env).trace
         equal([x[1] for x in takes(t)], list(range(1001, 1009)))
-        equal([x[2] for x in takes(t)], ["cuMemAlloc_v2"] * 5 + ["cuMemAllocAsync", "cuMemAllocAsync_ptsz",
+        equal([x[2] for x in takes(t)],
+              ["cuMemAlloc_v2"] * 5 + ["cuMemAllocAsync", "cuMemAllocAsync_ptsz",
                                                                "cuMemAllocAsync"])
-        equal([d["api"] for d in t.of("SPACE_CALL") if "Advise" in d["api"]], ["cuMemAdvise", "cuMemAdvise_v2"])
+        equal([d["api"] for d in t.of("SPACE_CALL") if "Advise" in d["api"]],
+              ["cuMemAdvise", "cuMemAdvise_v2"])
         check("cuda.missed" not in t.infos, "every function found a wrapper")
 
 
 def case_excluded():
-    """Those that look functions up in order to patch them, or to call past everybody, get the driver's own."""
+    """Those that look functions up in order to patch them, or to call past everybody, get the
+    driver's own."""
     for library in ("libucm.so.0", "libcupti.so.12"):
         ran = run("lookups", "excluded", os.path.join(PROGS, library))
         equal([x for t in ran.traces for x in takes(t)], [], library)
-    run("lookups", "excluded", os.path.join(PROGS, "libplain.so"), rc=3)  # an ordinary one gets a wrapper
+    # an ordinary one gets a wrapper
+    run("lookups", "excluded", os.path.join(PROGS, "libplain.so"), rc=3)
     equal([x for t in run("lookups", "own").traces for x in takes(t)], [], "the driver")
 
 
@@ -171,7 +180,8 @@ def case_foreign():
 
 
 def case_loading():
-    """Modules that the loader is still at work on are left alone: their slots are not theirs yet."""
+    """Modules that the loader is still at work on are left alone: their slots are not theirs
+    yet."""
     t = run("lookups", "loading", "plugin_13_now.so").trace
     check(t.host, "the other thread allocated")
     check("cuda.missed" not in t.infos, "no wrapper was spent on what is no function")
@@ -188,7 +198,8 @@ def absent(shim, **env):
 
 
 def exports():
-    out = subprocess.run(["nm", "-D", "--defined-only", SHIM], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(["nm", "-D", "--defined-only", SHIM], capture_output=True, text=True,
+                         check=True).stdout
     return {line.split()[-1] for line in out.splitlines()}
 
 
@@ -205,7 +216,8 @@ def case_absent_bindings():
 
     def bindings(shim):
         found = BINDING.findall(absent(shim, LD_DEBUG="bindings", LD_BIND_NOW="1").err)
-        return collections.Counter((a, b, name) for a, b, name in found if a != SHIM and name not in names)
+        return collections.Counter((a, b, name) for a, b, name in found if a != SHIM and name
+                                   not in names)
     with_us, without = bindings(True), bindings(False)
     equal(with_us - without, collections.Counter())
     equal(without - with_us, collections.Counter())
@@ -213,7 +225,8 @@ def case_absent_bindings():
 
 
 def case_exports():
-    """None of CUDA's names is exported: a weak reference of a program without CUDA stays undefined."""
+    """None of CUDA's names is exported: a weak reference of a program without CUDA stays
+    undefined."""
     equal([n for n in exports() if n.startswith("cu")], [])
     check("dlsym" in exports(), "dlsym is exported")
 
@@ -221,9 +234,10 @@ def case_exports():
 # -- the real ones
 
 def real_runtime(what, command):
-    """They ask the wrapped look-up for everything. That they then refuse a driver that is none of NVIDIA's is theirs to
-    do, and is the same without us. Returns [(name, version, flags)]."""
-    ran, without = run(*command, env={"STAND_LOG": "1"}), run(*command, env={"STAND_LOG": "1"}, shim=False)
+    """They ask the wrapped look-up for everything. That they then refuse a driver that is none of
+    NVIDIA's is theirs to do, and is the same without us. Returns [(name, version, flags)]."""
+    ran, without = run(*command, env={"STAND_LOG": "1"}), run(*command, env={"STAND_LOG": "1"},
+                                                              shim=False)
     equal(ran.out, without.out, what)
     equal(ran.err, without.err, what + ": the driver is asked the same")
     check("asked cuMemAlloc 3020 0" in ran.err and "asked cuMemAllocAsync 11020 2" in ran.err, what)
@@ -233,15 +247,16 @@ def real_runtime(what, command):
 
 
 def real_runtimes(tmp):
-    """(what it is, the command that starts it) of the dynamic ones, of programs that a static one is linked into, and of
-    libraries that hold one."""
+    """(what it is, the command that starts it) of the dynamic ones, of programs that a static one
+    is linked into, and of libraries that hold one."""
     found = real.Found()
     real.say_missing(found)
     for path in found.runtimes():
         yield "dynamic", ["lookups", "real", path, "cudaMalloc"]
     for number, (archive, others) in enumerate(found.static()):
         program = os.path.join(tmp, f"static{number}")
-        subprocess.run([os.environ.get("CC", "cc"), os.path.join(HERE, "progs", "static.c"), archive, *others, "-lpthread",
+        subprocess.run([os.environ.get("CC", "cc"), os.path.join(HERE, "progs", "static.c"),
+                        archive, *others, "-lpthread",
                         "-ldl", "-lrt", "-o", program], check=True)
         yield "static", [program]
     for path, function in found.inside():
@@ -261,7 +276,8 @@ def case_real_runtimes():
                 stream = "PER_THREAD" if flags == 2 else "LEGACY"
                 fitting = [r.symbol for r in rows.get(name, ())
                            if r.start <= version <= r.end and r.stream in ("ONE", stream)]
-                check(len(fitting) == 1 or name not in rows, f"{name} {version} {flags}: rows {fitting}")
+                check(len(fitting) == 1 or name not in rows,
+                      f"{name} {version} {flags}: rows {fitting}")
     print("real runtimes:", ", ".join(f"{n} {kind}" for kind, n in seen.items()) or "none")
 
 

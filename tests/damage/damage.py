@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""damage.py [--count N] [--seed N] [--keep DIR]: damaged traces are said to be damaged, or tell the same as whole ones.
+"""damage.py [--count N] [--seed N] [--keep DIR]: damaged traces are said to be damaged, or tell the
+same as whole ones.
 
-Records several programs (full, in threads, forked, killed, sampled with checkpoints, small), packs one, and damages
-the files at random: zeroed, cut off, ranges swapped or repeated, one bit turned; from 1 byte to 10 MiB, at the bounds of
-chunks and anywhere. Of each `whyoom report` must say the same as of the whole trace in what matters (verdict, ledger,
-largest sites), or that it is damaged, or what cannot be read; quickly, and by exit status 0 or 1. A wrong answer without a
-word is a failure. Before that: nothing is said to be damaged where nothing is."""
+Records several programs (full, in threads, forked, killed, sampled with checkpoints, small), packs
+one, and damages the files at random: zeroed, cut off, ranges swapped or repeated, one bit turned;
+from 1 byte to 10 MiB, at the bounds of chunks and anywhere. Of each `whyoom report` must say the
+same as of the whole trace in what matters (verdict, ledger, largest sites), or that it is damaged,
+or what cannot be read; quickly, and by exit status 0 or 1. A wrong answer without a word is a
+failure. Before that: nothing is said to be damaged where nothing is."""
 import argparse
 import concurrent.futures
 import json
@@ -29,7 +31,8 @@ PROGRAMS = {
     "threads": (["threads", "1500"], {}),
     "fork": (["forks", "400"], {}),
     "killed": (["killed", "600"], {}),
-    "sampled": (["weeks", "400000"], {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "4096", "WHYOOM_EXACT_FROM": "8192",
+    "sampled": (["weeks", "400000"], {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "4096",
+                                      "WHYOOM_EXACT_FROM": "8192",
                                     "WHYOOM_MAX_TRACE": str(3 << 20)}),
 }
 
@@ -40,8 +43,10 @@ def tool(name):
 
 def whyoom(*words):
     """Exit status, what it says, and on stderr."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("WHYOOM_D", "LD_PRELOAD"))}
-    done = subprocess.run([tool("WHYOOM_EXE"), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    environment = {k: v for k, v in os.environ.items()
+                   if not k.startswith(("WHYOOM_D", "LD_PRELOAD"))}
+    done = subprocess.run([tool("WHYOOM_EXE"), *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True,
                           errors="replace", timeout=PATIENCE, env=environment)
     return done.returncode, done.stdout, done.stderr
 
@@ -51,9 +56,11 @@ def record(top):
     traces = {}
     for name, (words, more) in PROGRAMS.items():
         traces[name] = os.path.join(top, name)
-        environment = dict(os.environ, LD_PRELOAD=tool("WHYOOM_SHIM"), WHYOOM_DIR=traces[name], WHYOOM_QUIET="1",
+        environment = dict(os.environ, LD_PRELOAD=tool("WHYOOM_SHIM"), WHYOOM_DIR=traces[name],
+                           WHYOOM_QUIET="1",
                            WHYOOM_ALLOW_TMPFS="1", **more)
-        subprocess.run([tool("WHYOOM_PROGRAMS"), *words], env=environment, stdout=subprocess.DEVNULL, check=False)
+        subprocess.run([tool("WHYOOM_PROGRAMS"), *words], env=environment,
+                       stdout=subprocess.DEVNULL, check=False)
     traces["packed"] = os.path.join(top, "packed")
     shutil.copytree(traces["killed"], traces["packed"])
     status, _, says = whyoom("pack", traces["packed"])
@@ -221,7 +228,8 @@ class Judge:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=48)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--only", type=int, help="this one alone")
@@ -245,7 +253,8 @@ def main():
                     wrong.append(trouble)
     for line in wrong[:40]:
         print("FAILED", line)
-    print(", ".join(f"{n} {result}" for result, n in sorted(counts.items())), f"in {time.time() - started:.0f} s")
+    print(", ".join(f"{n} {result}" for result, n in sorted(counts.items())),
+          f"in {time.time() - started:.0f} s")
     passed = sum(counts.values()) - len(wrong)
     print(f"{max(passed, 0)} passed, {len(wrong)} failed")
     return bool(wrong)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""test_examples.py NAME: the example's run script, with both programs, to its end. What the report says of the
-broken one is what its README shows, and the mended one runs through.
+"""test_examples.py NAME: the example's run script, with both programs, to its end. What the report
+says of the broken one is what its README shows, and the mended one runs through.
 
-The environment is that of the scenarios with the same framework, so that nothing is installed twice.
+The environment is that of the scenarios with the same framework, so that nothing is installed
+twice.
 """
 import json
 import os
@@ -29,7 +30,8 @@ EXAMPLES = {
 
 
 def report(trace):
-    done = subprocess.run([wheel.WHYOOM, "report", "--format", "json", trace], capture_output=True, text=True,
+    done = subprocess.run([wheel.WHYOOM, "report", "--format", "json", trace], capture_output=True,
+                          text=True,
                           timeout=120)
     equal(done.returncode, 0, done.stderr)
     return json.loads(done.stdout)
@@ -44,7 +46,8 @@ def shown(name):
 def run(name, folder):
     python = environment.interpreter(EXAMPLES[name][0])
     kept = {k: v for k, v in os.environ.items() if not k.startswith(wheel.NOT_OURS)}
-    done = subprocess.run([os.path.join(ROOT, "examples", name, "run"), "--mended"], capture_output=True, text=True,
+    done = subprocess.run([os.path.join(ROOT, "examples", name, "run"), "--mended"],
+                          capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=300,
                           env={**kept, "WHYOOM_EXE": wheel.WHYOOM, "WHYOOM_EXAMPLE_PYTHON": python,
                                "WHYOOM_EXAMPLE_DIR": folder})
@@ -59,7 +62,8 @@ def example(name):
         broken, mended = (report(os.path.join(folder, which)) for which in ("broken", "mended"))
     equal(broken["verdict"]["cause"], cause, f"the verdict: {broken['verdict']['summary']}")
     check(broken["verdict"]["confidence"] >= 0.8, f"it is {broken['verdict']['confidence']} sure")
-    check(broken["verdict"]["blame"]["function"] in blamed, f"blame: {broken['verdict']['blame']['function']}")
+    check(broken["verdict"]["blame"]["function"] in blamed,
+          f"blame: {broken['verdict']['blame']['function']}")
     equal(mended["verdict"]["cause"], "healthy", f"the mended one: {mended['verdict']['summary']}")
     equal(mended["processes"][0]["end"], {"how": "exit", "code": 0}, "the mended one's end")
     check(cause in out and f"whyoom: {cause}" in err, "the verdict is printed")

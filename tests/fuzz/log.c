@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		return 0;
 	report_explain_text(&explanation, &style, &text);
 	str_clear(&text);
-	report_explain_json(&explanation, &text);
+	report_explain_json(&explanation, NULL, &text);
 	str_free(&text);
 	/* The report takes longer than the log. */
 	if (explanation.count && bytes % 32 == 0) {

@@ -1,4 +1,5 @@
-"""The checks of section 8 of docs/trace-format.md, for the second reader: written from the document alone."""
+"""The checks of section 8 of docs/trace-format.md, for the second reader: written from the document
+alone."""
 
 import struct
 
@@ -57,7 +58,8 @@ def header(data):
     if number(data, 112, 4) and number(data, 392, 8) != xxh64(data[112:128]):
         yield "end"
     for i in (0, 1):
-        if number(data, 328 + 16 * i, 4) and number(data, 400 + 8 * i, 8) != xxh64(data[328 + 16 * i:344 + 16 * i]):
+        if number(data, 328 + 16 * i, 4) and number(data, 400 + 8 * i,
+                                                    8) != xxh64(data[328 + 16 * i:344 + 16 * i]):
             yield f"checkpoint {i}"
 
 
@@ -66,7 +68,9 @@ def definitions(chunk, committed):
     while at + 8 <= len(chunk):
         size = number(chunk, at, 4)
         if size % 8 or size < 16 or size > len(chunk) - at or \
-                number(chunk, at + size - 4, 4) != xxh64(chunk[at:at + 6] + b"\0" + chunk[at + 7:at + size - 4]) & 0xFFFFFFFF:
+                number(chunk, at + size - 4,
+                       4) != xxh64(chunk[at:at + 6] + b"\0"
+                                   + chunk[at + 7:at + size - 4]) & 0xFFFFFFFF:
             at += 8
             continue
         found += size
@@ -100,7 +104,8 @@ def chunk(chunk):
 
 
 def unsound(data):
-    """What is not as it was written, of a process that has ended or was killed; from version 2.7 on."""
+    """What is not as it was written, of a process that has ended or was killed; from version 2.7
+    on."""
     out, found, at = list(header(data)), 0, SLOT
     while at < len(data):
         size = number(data, at + 8, 4)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the golden traces of a format: `make.py v1`, `make.py v2`. They are kept in the tree and never made anew:
-a file that was readable once must stay so. A new version adds a folder."""
+"""Makes the golden traces of a format: `make.py v1`, `make.py v2`. They are kept in the tree and
+never made anew: a file that was readable once must stay so. A new version adds a folder."""
 
 import os
 import sys
@@ -11,7 +11,8 @@ from writer import *
 def every_kind():
     d = Definitions(0)
     d.string(1, "/data/model.bin")
-    d.module(1, "/usr/bin/server", bytes(range(20)), bias=0x550000000000, ranges=((0, 0x5000, 0, 1),))
+    d.module(1, "/usr/bin/server", bytes(range(20)), bias=0x550000000000,
+             ranges=((0, 0x5000, 0, 1),))
     d.module(2, "/usr/lib/libpython3.11.so.1.0", b"\x01" * 20, bias=0x7F0000000000)
     # def f(): line 10; 2 bytes each: 10, 11, none, 9
     d.code(1, 0x30B, 10, "Chat.turn", "/srv/chat.py", bytes([0x80, 0, 0xD8, 1, 1, 0xF8, 0xE8, 5]))
@@ -98,7 +99,8 @@ def killed():
     definition without its commit, no end; and what a disk full and a budget leave."""
     d = Definitions(0)
     d.stack(1, [("native", 0, 0x1000, True)])
-    d.record(STACK, varint(2) + varint(0) + varint(0) + varint(1) + varint(4) + svarint(0x2000), committed=0)
+    d.record(STACK, varint(2) + varint(0) + varint(0) + varint(1) + varint(4) + svarint(0x2000),
+             committed=0)
     a = Chunk(1, 0, 0)
     a.alloc(0x1000, 100, 1, 10)
     a.extended(NOTICE, 1, 1 << 31, ticks=20)
@@ -110,7 +112,8 @@ def killed():
     beyond = Chunk(3, 5, 5, size=1 << 20)
     beyond.alloc(0x4000, 100, 1, 25)
     cut = beyond.encode()[:SLOT]
-    return trace([d, a, bytes(SLOT), b, bytes(SLOT), cut], dropped=(3, 0, 1, 0, 1000), dropped_bytes=50000,
+    return trace([d, a, bytes(SLOT), b, bytes(SLOT), cut], dropped=(3, 0, 1, 0, 1000),
+                 dropped_bytes=50000,
                  flags=3, pid=200)
 
 
@@ -130,14 +133,17 @@ def supervisor():
 
 
 def spaces():
-    """Version 1.1: spaces beside the host's, each kind of event and each flag once, and attempts that
-    failed at three levels."""
+    """Version 1.1: spaces beside the host's, each kind of event and each flag once, and attempts
+    that failed at three levels."""
     d = Definitions(0)
-    for id, text in enumerate(("cuMemAlloc_v2", "cudaMalloc", "torch", "cuMemCreate", "cuMemMap", "cuMemRelease",
-                               "cuMemUnmap", "cuCtxCreate_v2", "cuMemAllocAsync", "cuGraphAddMemAllocNode",
+    for id, text in enumerate(("cuMemAlloc_v2", "cudaMalloc", "torch", "cuMemCreate", "cuMemMap",
+                               "cuMemRelease",
+                               "cuMemUnmap", "cuCtxCreate_v2", "cuMemAllocAsync",
+                               "cuGraphAddMemAllocNode",
                                "cuMemHostRegister_v2", "cuMemAllocManaged", "cuMemFree_v2"), 1):
         d.string(id, text)
-    names = ("cuda:0", "torch:0", "pool:0", "graph:0", "managed", "pinned", "foreign", "va", "cuda:1")
+    names = ("cuda:0", "torch:0", "pool:0", "graph:0", "managed", "pinned", "foreign", "va",
+             "cuda:1")
     for id, name in enumerate(names, 1):
         d.space(id, name, 1 if name in ("torch:0", "pool:0", "graph:0") else 0)
     cuda, torch, pool, graph, managed, pinned, foreign, va, second = range(1, 10)
@@ -147,7 +153,8 @@ def spaces():
     d.info("cuda.driver", "/usr/lib/libcuda.so.1")
     d.info("torch.blocks", "recorded")
     a, b = Chunk(1, 1000, seal=True), Chunk(2, 1010)
-    a.levels(SPACE_CALL, [cuda, 8, 0x55, 0, 0, 1], [(96, 900 << 20), (97, 1 << 30)], ticks=1100, after=(0,))
+    a.levels(SPACE_CALL, [cuda, 8, 0x55, 0, 0, 1], [(96, 900 << 20), (97, 1 << 30)], ticks=1100,
+             after=(0,))
     a.levels(LEVEL, [cuda], [(96, 900 << 20), (97, 1 << 30), (98, 10 << 20)], ticks=1110)
     a.extended(SPACE_ALLOC, cuda, 1, 0x7F0000000000, 20 << 20, 1, 0, 0x55, 0, 2, 0, ticks=1200)
     a.extended(SPACE_ALLOC, torch, 3, 0x7F0000000000, 2 << 20, 1, 0x99, 0, 0, 0, 0, ticks=1210)
@@ -161,7 +168,8 @@ def spaces():
     a.extended(SPACE_UNMAP, 7, 0x700000000000, 2 << 20, ticks=1350)
     a.extended(SPACE_UNUNMAP, 0x700000000000, 2 << 20, ticks=1360)
     a.extended(SPACE_ALLOC, pool, 9, 0x7F1000000000, 1 << 20, 1, 0x77, 0x66, 4, 2, 0, ticks=1400)
-    a.levels(SPACE_CALL, [pool, 0, 0x66, 0, 0, 0], [(99, 32 << 20), (100, 1 << 20)], ticks=1410, after=(0,))
+    a.levels(SPACE_CALL, [pool, 0, 0x66, 0, 0, 0], [(99, 32 << 20), (100, 1 << 20)], ticks=1410,
+             after=(0,))
     a.extended(SPACE_ALLOC, graph, 10, 0x7F2000000000, 1 << 20, 1, 0, 0x44, 8, 0, 0, ticks=1420)
     a.extended(SPACE_CLEAR, graph, 10, 4, 0x44, 0, ticks=1430)
     a.extended(SPACE_ALLOC, pinned, 11, 0x7F3000000000, 1 << 16, 1, 0, 0x55, 32, 0, 0, ticks=1440)
@@ -174,15 +182,19 @@ def spaces():
     device = [(96, 10 << 20), (97, 1 << 30)]
     a.levels(FAILED, [cuda, 0, 2, 2, 40 << 20, 0, 0, 1], device, ticks=1500, after=(1, 2, 5, 0))
     a.levels(FAILED, [cuda, 0, 2, 2, 41 << 20, 0, 0, 1], [], ticks=1510, after=(0, 2, 5, 1))
-    a.levels(FAILED, [torch, 0, 3, 2, 39 << 20, 0, 0, 1], [(99, 20 << 20), (100, 0)], ticks=1520, after=(0, 3, 5, 0))
-    a.levels(FAILED, [pinned, 0, 2, 2, 1 << 40, 0, 0, 2], [(1, 1 << 20)], ticks=1600, after=(11, 0, 6, 2))
-    a.levels(FAILED, [0, 0, 1, 12, 1 << 40, 0, 0, 2], [], ticks=1610)  # of the host: nothing follows
+    a.levels(FAILED, [torch, 0, 3, 2, 39 << 20, 0, 0, 1], [(99, 20 << 20), (100, 0)], ticks=1520,
+             after=(0, 3, 5, 0))
+    a.levels(FAILED, [pinned, 0, 2, 2, 1 << 40, 0, 0, 2], [(1, 1 << 20)], ticks=1600,
+             after=(11, 0, 6, 2))
+    # of the host: nothing follows
+    a.levels(FAILED, [0, 0, 1, 12, 1 << 40, 0, 0, 2], [], ticks=1610)
     a.extended(EXIT, 1, 1, ticks=3000)
     # Another thread takes at once what this one gave back; its clock is a little behind.
     b.extended(SPACE_ALLOC, second, 1, 0x7F6000000000, 1 << 20, 2, 0, 0, 0, 0, 0, ticks=1400)
     b.extended(SPACE_FREE, 0, 13, 0x7F0000000000, 0, 0, 0, ticks=1525)
     b.extended(SPACE_ALLOC, cuda, 1, 0x7F0000000000, 1 << 20, 2, 0, 0x55, 0, 0, 7, ticks=1525)
-    b.levels(SPACE_CALL, [second, 8, 0x56, 1, 2, 2], [(101, 1 << 30), (96, 1 << 29), (97, 1 << 30)], ticks=1530,
+    b.levels(SPACE_CALL, [second, 8, 0x56, 1, 2, 2], [(101, 1 << 30), (96, 1 << 29), (97, 1 << 30)],
+             ticks=1530,
              after=(2,))
     b.extended(SPACE_CLEAR, second, 13, 2, 0, 0, ticks=1540)
     b.extended(SPACE_CLEAR, cuda, 13, 1, 0x55, 0, ticks=1550)
@@ -211,7 +223,8 @@ def devices():
 
 
 def marks():
-    """Version 1.2: each mark once, and tasks that interleave, move and end; keys that are used again."""
+    """Version 1.2: each mark once, and tasks that interleave, move and end; keys that are used
+    again."""
     d = Definitions(0)
     for id, text in enumerate(("/chat", "loading", "forward", "torch", "tokens"), 1):
         d.string(id, text)
@@ -270,7 +283,8 @@ def marks():
 
 
 def arenas():
-    """Version 1.3: what an interpreter's arenas hold, while they grow and when one more is refused."""
+    """Version 1.3: what an interpreter's arenas hold, while they grow and when one more is
+    refused."""
     d = Definitions(0)
     d.string(1, "python3")
     d.stack(1, [("native", 0, 0x1000, True)])
@@ -316,7 +330,8 @@ def sampled():
 
 
 def expected():
-    """Version 2.0: stacks and sizes that are not written because they followed the last one before."""
+    """Version 2.0: stacks and sizes that are not written because they followed the last one
+    before."""
     d = Definitions(0)
     for i in range(1, 8):
         d.stack(i, [("native", 0, 0x1000 * i, True)])
@@ -367,14 +382,15 @@ def lengths():
     a.extended(MARK, begin, request, 1, 0, 1, 0, ticks=1100)
     a.extended(MARK, length, request, 0, 0, 1, 0, 4096, ticks=1110)
     a.alloc(0x1000, 4096, 1, 1120)
-    b.extended(MARK, length, request, 0, 0, 0, 0, 1 << 40, 7, ticks=1130)  # and a field of a newer version
+    # and a field of a newer version
+    b.extended(MARK, length, request, 0, 0, 0, 0, 1 << 40, 7, ticks=1130)
     a.extended(MARK, end, request, 0, 0, 1, 0, ticks=1140)
     return trace([d, a, b], major=2, minor=2, end=(1, 0), end_mono_ns=3000)
 
 
 def checkpoint():
-    """Version 2.4: old chunks were replaced twice, and a third time was under way when it died. One that was to become
-    a hole is still there."""
+    """Version 2.4: old chunks were replaced twice, and a third time was under way when it died. One
+    that was to become a hole is still there."""
     d = Definitions(0)
     for i in range(1, 5):
         d.stack(i, [("native", 0, 0x1000 * i, True)])
@@ -397,7 +413,8 @@ def checkpoint():
     a.extended(SHARED_THREAD, 2, 1002)
     a.extended(SPACE_ALLOC, 1, 1, 0x7F4000000000, 1 << 26, 4, 0, 0x55AA, 0, 2, 0, ticks=140)
     a.extended(WENT, 0, 3, 4000, 40 << 20, 65536, 100, 900, ticks=150)
-    a.extended(CHECKPOINT, 10, 3 << 20, 70000, 1 << 30, 69990, (1 << 30) - (5 << 20), 9 << 20, 0, ticks=2000)
+    a.extended(CHECKPOINT, 10, 3 << 20, 70000, 1 << 30, 69990, (1 << 30) - (5 << 20), 9 << 20, 0,
+               ticks=2000)
     b.extended(SHARED_THREAD, 2, 1002)
     b.levels(LEVEL, [0], [(1, 6 << 20)], ticks=2500)
     b.extended(TASK, 0x5000, ticks=2600)  # is at it still
@@ -406,7 +423,8 @@ def checkpoint():
     b.extended(SAMPLED_ALLOC, 0x7F1000400008, 64, 65536, 4, 2, ticks=2700)
     b.extended(SHARED_THREAD, 1, 1001)
     b.extended(SAMPLED_ALLOC, 0x7F1000500010, 128, 65536, 4, 0, ticks=5000)  # at that very moment
-    b.extended(CHECKPOINT, 2000, 2 << 20, 40000, 1 << 29, 39000, 1 << 28, 12 << 20, 3, 99, ticks=5000)
+    b.extended(CHECKPOINT, 2000, 2 << 20, 40000, 1 << 29, 39000, 1 << 28, 12 << 20, 3, 99,
+               ticks=5000)
     # a thread's chunk over that moment: deltas of what does not count any more, a signal handler's
     c = Chunk(1, 4000, sequence=7, seal=True)
     c.alloc(0x7F1000000010, 1 << 20, 2, 4100)
@@ -454,7 +472,8 @@ def unwhole():
     a.alloc(0x7F0000003000, 79, 1, 1000)
     a.alloc(0x7F0000004000, 80, 1, 1001)
     a.free(0x7F0000001000, 3001)
-    return trace([d, one, two, a], major=2, minor=4, mode=1, checkpoints=((4, 1, 1000), (5, 2, 3000)))
+    return trace([d, one, two, a], major=2, minor=4, mode=1,
+                 checkpoints=((4, 1, 1000), (5, 2, 3000)))
 
 
 def lost():
@@ -471,7 +490,8 @@ def lost():
 
 
 def work():
-    """What v2/packed is made of: blocks of few sizes that come and go, so that the chunk is split, and all kinds of its events."""
+    """What v2/packed is made of: blocks of few sizes that come and go, so that the chunk is split,
+    and all kinds of its events."""
     d = Definitions(0)
     for i in range(1, 8):
         d.stack(i, [("native", 0, 0x1000 * i, True)])
@@ -479,7 +499,8 @@ def work():
     a = Chunk(1, 1000, seal=True)
     for n in range(4000):
         state = (state * 1103515245 + 12345) % (1 << 31)
-        slot, what, ticks = (state >> 8) % 50, (state >> 16) % 60, ticks + (state >> 20) % 40 + 1000 * (n % 97 == 0)
+        slot, what, ticks = (state >> 8) % 50, (state >> 16) % 60, ticks + (
+            state >> 20) % 40 + 1000 * (n % 97 == 0)
         size = 24 + slot % 5 * 1000 + (1 << 33) * (slot == 49)
         if what == 0:
             a.levels(LEVEL, (0,), ((1, state),), ticks=ticks)
@@ -493,21 +514,25 @@ def work():
             live[slot] = spare.get(slot, 0x7F0000000000 + 64 * (state % 100000))
             stack = 1 + slot % 7
             place = (a.last_stack * 2654435761 & 0xFFFFFFFF) >> 22
-            a.alloc(live[slot], size, stack, ticks, api=what % 4, expect=a.expected.get(place, (0, 0))[0] == stack)
+            a.alloc(live[slot], size, stack, ticks, api=what % 4,
+                    expect=a.expected.get(place, (0, 0))[0] == stack)
     a.side(ticks, 1, 0x7E0000000000, 77, 3)
     return trace([d, a], major=2, end=(1, 0), end_mono_ns=1 << 30)
 
 
 def volumes():
-    """Version 2.6: files of a tmpfs are mapped, of one that is seen later, and space is refused there."""
+    """Version 2.6: files of a tmpfs are mapped, of one that is seen later, and space is refused
+    there."""
     d = Definitions(0)
     d.string(1, "/dev/shm/psm_1")
     d.string(2, "/data/model.bin")
     d.stack(1, [("native", 0, 0x1000, True)])
     there = [(112, 64 << 20), (113, 60 << 20), (114, 39)]
     a = Chunk(1, 1000, seal=True)
-    a.levels(MAP, [0x7F2000000000, 1 << 20, 3, 8, 16, 3, 1, 0, 1], there + [(115, 7), (116, 4096)], ticks=1100)
-    a.extended(MAP, 0x7F3000000000, 1 << 20, 1, 8, 16, 1, 2, 0, 1, ticks=1200)  # on a disk: nothing follows
+    a.levels(MAP, [0x7F2000000000, 1 << 20, 3, 8, 16, 3, 1, 0, 1], there + [(115, 7), (116, 4096)],
+             ticks=1100)
+    # on a disk: nothing follows
+    a.extended(MAP, 0x7F3000000000, 1 << 20, 1, 8, 16, 1, 2, 0, 1, ticks=1200)
     a.levels(MAP, [0x7F4000000000, 1 << 20, 3, 8, 16, 3, 1, 0, 1], [], ticks=1300)
     a.levels(LEVEL, [0], [(1, 5 << 20)] + there, ticks=1400)
     a.levels(FAILED, [0, 15, 1, 28, 64 << 20, 0, 0, 1], there, ticks=1500)
@@ -515,21 +540,25 @@ def volumes():
 
 
 def unrecorded():
-    """Version 2.8: programs that were started and are not recorded; one place is being filled, one start failed, one reason
-    is a newer one, one path fills its place, and some starts found none."""
+    """Version 2.8: programs that were started and are not recorded; one place is being filled, one
+    start failed, one reason is a newer one, one path fills its place, and some starts found
+    none."""
     d = Definitions(0)
     d.stack(1, [("native", 0, 0x1000, True)])
     a = Chunk(1, 1000, seal=True)
     a.alloc(0x7F0000001000, 77, 1, 1100)
     a.free(0x7F0000001000, 1200)
     return trace([d, a], major=2, minor=8, unrecorded=12, programs=(
-        (1, 2, b"/usr/local/bin/musl"), (255, 0, b""), (5, 0, b"/failed"), (5, 1, b"/sbin/ldconfig"), (99, 1, b"/new"),
-        (8, 3, b"/" + 118 * b"x"), (3, 1, b"/caf\xc3\xa9 bar"), *((w, 1, b"p") for w in (2, 4, 6, 7)))[:16])
+        (1, 2, b"/usr/local/bin/musl"), (255, 0, b""), (5, 0, b"/failed"),
+        (5, 1, b"/sbin/ldconfig"), (99, 1, b"/new"),
+        (8, 3, b"/" + 118 * b"x"), (3, 1, b"/caf\xc3\xa9 bar"),
+        *((w, 1, b"p") for w in (2, 4, 6, 7)))[:16])
 
 
 def early():
-    """Releases of what another thread just handed over that have the earlier time: by up to a microsecond, by more,
-    of what realloc gave, and so early that they took what lived there before."""
+    """Releases of what another thread just handed over that have the earlier time: by up to a
+    microsecond, by more, of what realloc gave, and so early that they took what lived there
+    before."""
     d = Definitions(0)
     d.stack(1, [("native", 0, 0x1000, True)])
     a = Chunk(1, 1000)
@@ -548,14 +577,16 @@ def early():
 
 
 def rights():
-    """A process that gave up its user, its root directory and, by a filter, all else: version 2.7."""
+    """A process that gave up its user, its root directory and, by a filter, all else: version
+    2.7."""
     d = Definitions(0)
     d.stack(1, [("native", 0, 0x1000, True)])
     a = Chunk(1, 1000)
     for i in range(50):
         a.alloc(0x10000 + 64 * i, 48, 1, 2000 + 100 * i)
     # a hole at the end, which is no part of it
-    return trace([d, a], major=2, minor=7, dropped=[0] * 8 + [321], dropped_bytes=654321, rights={1: 3000, 4: 4000, 6: 6500},
+    return trace([d, a], major=2, minor=7, dropped=[0] * 8 + [321], dropped_bytes=654321,
+                 rights={1: 3000, 4: 4000, 6: 6500},
                  stopped=(7000, 3, 6)) + bytes(4 * SLOT)
 
 
@@ -578,7 +609,8 @@ GOLDENS = {"v1": {
     "lengths/4711.0.whyoom": lengths, "volumes/4711.0.whyoom": volumes,
     "rights/4711.0.whyoom": rights, "rights/uid.65534/4712.0.whyoom": given_back,
     "early/4711.0.whyoom": early, "unrecorded/4711.0.whyoom": unrecorded,
-    "checkpoint/4711.0.whyoom": checkpoint, "unwhole/4711.0.whyoom": unwhole, "unwhole/4712.0.whyoom": lost,
+    "checkpoint/4711.0.whyoom": checkpoint, "unwhole/4711.0.whyoom": unwhole,
+    "unwhole/4712.0.whyoom": lost,
 }}
 
 

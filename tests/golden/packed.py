@@ -34,7 +34,8 @@ def zstd(frame):
 
 
 class Planes:
-    """Numbers in three streams of a byte each, and a fourth for what is beyond; or in one and a second."""
+    """Numbers in three streams of a byte each, and a fourth for what is beyond; or in one and a
+    second."""
     def __init__(self, *streams):
         *self.low, self.last, self.more = streams
 
@@ -56,7 +57,8 @@ def joined(frame):
         at += packed
     assert at == len(frame)
     literal, tags, place = streams[0], streams[1], streams[4]
-    times, ages, written, sizes, stacks = (Planes(*streams[a:b]) for a, b in ((2, 4), (5, 9), (9, 13), (13, 17), (17, 21)))
+    times, ages, written, sizes, stacks = (Planes(*streams[a:b]) for a,
+                                           b in ((2, 4), (5, 9), (9, 13), (13, 17), (17, 21)))
     out, literal.at = bytearray(literal.data[:64]), 64
     address = stack = 0
     expected, births, released = [(0, 0)] * 1024, [], {}

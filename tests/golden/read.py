@@ -24,7 +24,8 @@ MAGIC = b"WHYOOMT\n"
 CHUNK_MAGIC = 0x6B6E6843
 SLOT = 65536
 RIGHTS = ("unknown", "user", "group", "capability", "root", "namespace", "seccomp", "landlock")
-WHY = {1: "musl", 2: "loader", 3: "sanitizer", 4: "machine", 5: "static", 6: "setuid", 7: "library", 8: "directory"}
+WHY = {1: "musl", 2: "loader", 3: "sanitizer", 4: "machine", 5: "static", 6: "setuid", 7: "library",
+       8: "directory"}
 CHUNK_MAX = 64 << 20
 SIZE_LIMIT = 1 << 48
 LATE_NS, EARLY_NS = 100000, 1000
@@ -33,13 +34,17 @@ REALLOC = 2
 NAMES = {16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
          23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
          29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 32: "SPACE_ALLOC", 33: "SPACE_FREE",
-         34: "SPACE_UNFREE", 35: "SAMPLED_ALLOC", 36: "CHECKPOINT", 37: "ALLOC_WIDE", 38: "FREE_WIDE", 39: "SPACE_MAP", 40: "SPACE_UNMAP",
-         41: "SPACE_UNUNMAP", 42: "SPACE_CLEAR", 43: "SPACE_CALL", 44: "TASK", 45: "TASK_END", 46: "WENT"}
+         34: "SPACE_UNFREE", 35: "SAMPLED_ALLOC", 36: "CHECKPOINT", 37: "ALLOC_WIDE",
+         38: "FREE_WIDE", 39: "SPACE_MAP", 40: "SPACE_UNMAP",
+         41: "SPACE_UNUNMAP", 42: "SPACE_CLEAR", 43: "SPACE_CALL", 44: "TASK", 45: "TASK_END",
+         46: "WENT"}
 # How many numbers follow dt; True: then n pairs.
 FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3, False),
           21: (8, True), 22: (1, True), 23: (1, True), 24: (0, False), 25: (2, False),
-          26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False), 31: (3, False),
-          32: (10, False), 33: (6, False), 34: (3, False), 35: (5, False), 36: (8, False), 37: (4, False), 38: (2, False),
+          26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False),
+          31: (3, False),
+          32: (10, False), 33: (6, False), 34: (3, False), 35: (5, False), 36: (8, False),
+          37: (4, False), 38: (2, False),
           39: (6, False), 40: (3, False), 41: (2, False), 42: (5, False), 43: (6, True),
           44: (1, False), 45: (1, False), 46: (7, False)}
 # How many numbers follow the pairs: of FAILED only where why is 2 or 3, of LEVEL_OF from 1.1 on, of
@@ -127,7 +132,8 @@ class Trace:
             with open(path, "rb") as f:
                 head = f.read(4096)
                 # behind the last chunk that was claimed there may be a hole of gigabytes
-                end = struct.unpack_from("<Q", head, 104)[0] if head[:8] == MAGIC and len(head) == 4096 else 0
+                end = struct.unpack_from("<Q", head,
+                                         104)[0] if head[:8] == MAGIC and len(head) == 4096 else 0
                 data = unpack(head + f.read(max(end - 4096, 0) if end else -1))
         self.data = data
         self.torn = self.bad_checksums = self.unknown = 0
@@ -159,14 +165,17 @@ class Trace:
         self.dropped_bytes, self.flags = struct.unpack_from("<QQ", d, 256)
         self.slots = [struct.unpack_from("<IIQ", d, at) for at in (328, 344)]
         self.paused_bytes, *self.in_brief = struct.unpack_from("<3Q", d, 360)
-        self.rights = {RIGHTS[i]: ticks for i, ticks in enumerate(struct.unpack_from("<8Q", d, 512)) if ticks}
+        self.rights = {RIGHTS[i]: ticks for i, ticks in enumerate(struct.unpack_from("<8Q", d, 512))
+                       if ticks}
         self.stopped_ticks, self.orphans, kind = struct.unpack_from("<QQI", d, 640)
-        self.lost_for = RIGHTS[kind if kind < len(RIGHTS) else 0] if self.stopped_ticks or self.orphans else None
+        self.lost_for = RIGHTS[kind if kind < len(RIGHTS)
+                               else 0] if self.stopped_ticks or self.orphans else None
         self.unrecorded, self.unrecorded_programs = struct.unpack_from("<Q", d, 1024)[0], []
         for why, count, path in struct.iter_unpack("<II120s", d[1032:3080]):
             if why not in (0, 255) and count:
-                self.unrecorded_programs.append({"path": path.split(b"\0")[0].decode(errors="replace"),
-                                                 "why": WHY.get(why, "unknown"), "count": count})
+                self.unrecorded_programs.append(
+                    {"path": path.split(b"\0")[0].decode(errors="replace"),
+                     "why": WHY.get(why, "unknown"), "count": count})
 
     # -- chunks
 
@@ -223,7 +232,8 @@ class Trace:
         newest = slots[0][0] if slots else 0
         self.damaged = newest if newest != self.checkpoint else 0
         self.unfinished = sum(c[5] > newest for c in parts)
-        self.chunks = [c for c in self.chunks if c[0] != 4 or (self.checkpoint and c[5] == self.checkpoint)]
+        self.chunks = [c for c in self.chunks if c[0] != 4
+                       or (self.checkpoint and c[5] == self.checkpoint)]
 
     def definitions(self, at, end, torn):
         broken = False
@@ -339,7 +349,8 @@ class Trace:
     # -- events
 
     def chunk_events(self, chunk):
-        kind, thread, sequence, at, size, tid, ticks, committed, sides, checksum, sealed, torn = chunk
+        kind, thread, sequence, at, size, tid, ticks, committed, sides, checksum, sealed, torn = (
+            chunk)
         if thread:
             self.tids.setdefault(thread, tid)
         aside = []
@@ -377,7 +388,8 @@ class Trace:
                     count, pairs = FIELDS[what]
                     fields = [body.varint() for _ in range(count)]
                     levels = []
-                    if pairs or (what == 16 and body.at < body.end):  # of MAP from 2.6 on, where there are any
+                    # of MAP from 2.6 on, where there are any
+                    if pairs or (what == 16 and body.at < body.end):
                         levels = [(body.varint(), body.varint()) for _ in range(body.varint())]
                     if what in AFTER and (what != 21 or fields[2] in (2, 3)) and \
                             (what != 28 or fields[0] in (2, 7, 8)) and \
@@ -438,12 +450,14 @@ class Trace:
         return [e for e in out + aside if kind == 4 or e.ticks >= self.floor]
 
     def ordered(self, contradicts):
-        """All events by time; in a thread they stay in the order in which they were written. One that
-        contradicts what lives lets the others of its tick pass."""
+        """All events by time; in a thread they stay in the order in which they were written. One
+        that contradicts what lives lets the others of its tick pass."""
         self.tids = {}
         streams, last = {}, {}
-        for chunk in sorted(self.chunks, key=lambda c: (c[0], {1: c[1:4], 3: c[3:4], 4: c[2:3]}[c[0]])):
-            key = chunk[1] if chunk[0] == 1 else ("shared", chunk[3]) if chunk[0] == 3 else "checkpoint"
+        for chunk in sorted(self.chunks,
+                            key=lambda c: (c[0], {1: c[1:4], 3: c[3:4], 4: c[2:3]}[c[0]])):
+            key = chunk[1] if chunk[0] == 1 else ("shared",
+                                                  chunk[3]) if chunk[0] == 3 else "checkpoint"
             events = streams.setdefault(key, [])
             now = last.get(key, chunk[6])
             for e in self.chunk_events(chunk):
@@ -486,7 +500,8 @@ class Trace:
     def replay(self, emit=lambda *a: None):
         """Section 5, what the order means."""
         live = {}
-        out = {"events": 0, "repairs": 0, "unmatched_frees": 0, "double_allocs": 0, "most_live_blocks": 0, "marks": 0,
+        out = {"events": 0, "repairs": 0, "unmatched_frees": 0, "double_allocs": 0,
+               "most_live_blocks": 0, "marks": 0,
                "tasks": 0, "replaced": [0] * 7}
         per, last_frees = {}, {}
         tasks, current = {}, {}  # by key, by thread
@@ -548,7 +563,8 @@ class Trace:
                     own = any(a == e.address and size is not None and e.ticks - at <= early_by
                               for thread, frees in last_frees.items() if thread != e.thread
                               for a, size, at in frees)
-                    f = take_next(key, e, by_address, early_by, lambda f: f.kind == 1 and f.api != REALLOC, own)
+                    f = take_next(key, e, by_address, early_by, lambda f: f.kind == 1
+                                  and f.api != REALLOC, own)
                     if f:
                         alloc(f, e.ticks)
                 free(e, e.ticks)
@@ -621,7 +637,8 @@ class Trace:
                 f[5] = self.innermost(f[5])
         elif e.kind == 31:
             phase, id, name, what, stack, domain, *tokens = f + [0] * (6 - len(f))
-            f = [phase, what, id, self.strings.get(name, "-"), self.strings.get(domain, "-"), *tokens,
+            f = [phase, what, id, self.strings.get(name, "-"), self.strings.get(domain, "-"),
+                 *tokens,
                  self.innermost(stack)]
         elif e.kind == 26:
             del f[1]
@@ -640,7 +657,8 @@ class Trace:
 
     def check(self):
         r = self.replay()
-        threads = sorted(({"tid": self.tids.get(s) or self.names.get(s, (0,))[0], "allocs": c["allocs"],
+        threads = sorted(({"tid": self.tids.get(s) or self.names.get(s, (0,))[0],
+                           "allocs": c["allocs"],
                            "frees": c["frees"]} for s, c in r["threads"].items()),
                          key=lambda t: tuple(t.values()))
         return {"pid": self.pid, "trace": self.path, "events": r["events"],
@@ -651,10 +669,13 @@ class Trace:
                 "stacks": len({s for s in self.stacks.values() if s}), "threads": threads,
                 "checkpoint": {"number": self.checkpoint, "damaged": self.damaged,
                                "unfinished_chunks": self.unfinished,
-                               **dict(zip(("periods", "trace_bytes", "acquired", "acquired_bytes", "released",
+                               **dict(zip(("periods", "trace_bytes", "acquired", "acquired_bytes",
+                                           "released",
                                            "released_bytes", "left_out"), r["replaced"]))},
-                "paused_bytes": self.paused_bytes, "brief_stacks": self.in_brief[0], "untold": self.in_brief[1],
-                "rights": {"given_up": sorted(self.rights), "stopped": self.stopped_ticks != 0, "children": self.orphans,
+                "paused_bytes": self.paused_bytes, "brief_stacks": self.in_brief[0],
+                "untold": self.in_brief[1],
+                "rights": {"given_up": sorted(self.rights), "stopped": self.stopped_ticks != 0,
+                           "children": self.orphans,
                            "reason": self.lost_for},
                 "unrecorded": self.unrecorded, "unrecorded_programs": self.unrecorded_programs,
                 "spaces": [{"space": "host", "allocs": sum(t["allocs"] for t in threads),

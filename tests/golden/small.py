@@ -100,7 +100,8 @@ def traces(data):
     while (at := data.find(MAGIC, at)) >= 0:
         if at + HEAD.size > len(data):
             return
-        (_, checksum, size, version, coded, quantum, pid, image, trace_bytes, plain_bytes, times, base_at, _,
+        (_, checksum, size, version, coded, quantum, pid, image, trace_bytes, plain_bytes, times,
+         base_at, _,
          start) = HEAD.unpack_from(data, at)
         record = data[at:at + size]
         if version != 1 or len(record) != size or \
@@ -121,7 +122,8 @@ def traces(data):
 
 
 def there(directory):
-    """Those in files of a directory that have no file of their own there: (path as if it had, bytes)."""
+    """Those in files of a directory that have no file of their own there: (path as if it had,
+    bytes)."""
     for name in sorted(os.listdir(directory)):
         if not name.endswith(".whyooms"):
             continue

@@ -1,7 +1,8 @@
 """spaces.py - the records of spaces beside the host's, as a subclass of the second reader.
 
-The host's events, millions in a program that imports a framework, are stepped over, and stacks are put
-together when they are asked for: seconds in place of minutes. Not for what concerns the host."""
+The host's events, millions in a program that imports a framework, are stepped over, and stacks are
+put together when they are asked for: seconds in place of minutes. Not for what concerns the
+host."""
 import collections
 
 import read
@@ -60,8 +61,8 @@ class Trace(read.Trace):
         self.stacks = {0: ()}
 
     def frames(self, stack):
-        """Frames of a stack, outermost first. The chain of bases can be 100,000 long: of each only what
-        is kept to the end is decoded."""
+        """Frames of a stack, outermost first. The chain of bases can be 100,000 long: of each only
+        what is kept to the end is decoded."""
         parts, need, id = [], None, stack
         while id not in self.stacks and need != 0:
             at, end = self.stack_bytes[id]

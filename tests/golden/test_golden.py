@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two readers, one format: the analyzer and read.py must say the same about the golden traces, about
-what was kept as their true contents, and about a fresh trace of the real library.
+"""Two readers, one format: the analyzer and read.py must say the same about the golden traces,
+about what was kept as their true contents, and about a fresh trace of the real library.
 
     test_golden.py WHYOOM DUMP [LIBWHYOOM CHURN]"""
 
@@ -22,8 +22,10 @@ COMMON = ("pid", "events", "dropped", "torn_chunks", "bad_checksums", "unknown_r
 
 
 def run(*command, **options):
-    """Exit status 1 of `whyoom check` says that a trace is damaged, and it is still told what it holds."""
-    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True, timeout=120, **options)
+    """Exit status 1 of `whyoom check` says that a trace is damaged, and it is still told what it
+    holds."""
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True, timeout=120,
+                          **options)
     assert done.returncode in ((0, 1) if "check" in command else (0,)), (command, done.returncode)
     return done.stdout
 
@@ -78,10 +80,12 @@ class Agreement(unittest.TestCase):
                 self.assertEqual(json.loads(json.dumps(found)), expected)
 
     def test_checkpoints(self):
-        """What was replaced, and by which one, is told by both in the same way; it is no whole trace where one is damaged."""
+        """What was replaced, and by which one, is told by both in the same way; it is no whole
+        trace where one is damaged."""
         for name, number, damaged in (("checkpoint", 2, 0), ("unwhole", 4, 5)):
             folder = HERE / "v2" / name
-            done = subprocess.run([WHYOOM, "check", "--format", "json", folder], stdout=subprocess.PIPE, text=True)
+            done = subprocess.run([WHYOOM, "check", "--format", "json", folder],
+                                  stdout=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode, 1 if damaged else 0)
             mine, other = (json.loads(text)["processes"] for text in (done.stdout, reader(folder)))
             for one, two in zip(mine, other):
@@ -89,18 +93,22 @@ class Agreement(unittest.TestCase):
                 keys = "checkpoint", "paused_bytes", "brief_stacks", "untold"
                 self.assertEqual([one[k] for k in keys], [two[k] for k in keys])
                 self.assertEqual(one["whole"], not one["checkpoint"]["damaged"])
-            self.assertEqual((mine[0]["checkpoint"]["number"], mine[0]["checkpoint"]["damaged"]), (number, damaged))
+            self.assertEqual((mine[0]["checkpoint"]["number"], mine[0]["checkpoint"]["damaged"]),
+                             (number, damaged))
 
     def test_rights(self):
-        """Which rights were given up, whether that ended the recording, and for how many children there is none."""
+        """Which rights were given up, whether that ended the recording, and for how many children
+        there is none."""
         text = run(WHYOOM, "check", "--format", "json", HERE / "v2" / "rights")
         mine, other = (json.loads(x)["processes"] for x in (text, reader(HERE / "v2" / "rights")))
         self.assertEqual([p["pid"] for p in mine], [4711, 4712])
         for one, two in zip(mine, other):
             r = one["rights"]
-            self.assertEqual({"given_up": sorted(r["given_up_seconds"]), "stopped": r["stopped_seconds"] > 0,
+            self.assertEqual({"given_up": sorted(r["given_up_seconds"]),
+                              "stopped": r["stopped_seconds"] > 0,
                               "children": r["children"], "reason": r["reason"]}, two["rights"])
-        self.assertEqual((mine[0]["dropped_by"], mine[0]["rights"]["reason"]), ({"rights": 321}, "seccomp"))
+        self.assertEqual((mine[0]["dropped_by"], mine[0]["rights"]["reason"]),
+                         ({"rights": 321}, "seccomp"))
         self.assertEqual(mine[1]["rights"]["reason"], None)
 
     def test_unrecorded(self):
@@ -112,8 +120,10 @@ class Agreement(unittest.TestCase):
         self.assertEqual((mine["unrecorded"], len(mine["unrecorded_programs"])), (12, 9))
         text = run(WHYOOM, "check", folder)
         self.assertRegex(text, r"unrecorded +/")
-        self.assertIn("/usr/local/bin/musl (musl, started 2 times)", " ".join(text.split()))
-        self.assertIn("/usr/local/bin/musl (musl, started 2 times)", " ".join(run(WHYOOM, "report", folder).split()))
+        self.assertIn("/usr/local/bin/musl (linked with musl, started 2 times)",
+                      " ".join(text.split()))
+        self.assertIn("/usr/local/bin/musl (linked with musl, started 2 times)",
+                      " ".join(run(WHYOOM, "report", folder).split()))
 
     def test_how_the_killed_one_ended(self):
         """The supervisor's file says what the killed process could not."""
@@ -140,15 +150,18 @@ class Agreement(unittest.TestCase):
             self.all_is_checked(pathlib.Path(folder) / "t")
 
     def all_is_checked(self, folder):
-        """Of what the library writes every byte that counts has a check, as the document says, and both find it."""
+        """Of what the library writes every byte that counts has a check, as the document says, and
+        both find it."""
         path, = folder.glob("*.whyoom")
         data, first = path.read_bytes(), 65536
         self.assertEqual(unsound(data), [])
-        # Of the header; of the first chunk's header, which is of definitions; and of its first definition.
+        # Of the header; of the first chunk's header, which is of definitions; and of its first
+        # definition.
         for at in (4, 40, 64, 112, 130, 3072 + 384, first + 12, first + 30, first + 64 + 9):
             path.write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1:])
             self.assertTrue(unsound(path.read_bytes()) or at < 8, at)
-            done = subprocess.run([WHYOOM, "check", "--format", "json", folder], stdout=subprocess.PIPE, text=True)
+            done = subprocess.run([WHYOOM, "check", "--format", "json", folder],
+                                  stdout=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode, 1, at)
             damage = json.loads(done.stdout)["processes"][0]["damage"]
             self.assertTrue(damage and damage["places"], at)

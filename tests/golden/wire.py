@@ -1,4 +1,5 @@
-"""What the second reader and the writer need: numbers and bytes out of a record, numbers into one, and the checksum."""
+"""What the second reader and the writer need: numbers and bytes out of a record, numbers into one,
+and the checksum."""
 
 import struct
 

@@ -60,13 +60,15 @@ class Chunk:
         return svarint(d)
 
     def alloc(self, address, size, stack=0, ticks=None, api=0, expect=False):
-        """expect: by the stack that followed the last one before; its size then is left out if it is the same."""
+        """expect: by the stack that followed the last one before; its size then is left out if it
+        is the same."""
         place = (self.last_stack * 2654435761 & 0xFFFFFFFF) >> 22
         same = stack == self.last_stack
         if expect:
             assert self.expected.get(place, (0, 0))[0] == stack
             known = self.expected.get(place, (0, 0))[1] == size
-            self.body += bytes([ALLOC_EXPECTED | api << 4 | (0x80 if known else 0)]) + self._dt(ticks)
+            self.body += bytes([ALLOC_EXPECTED | api << 4 | (0x80 if known else 0)]) + self._dt(
+                ticks)
             self.body += self._address(address) + (b"" if known else varint(size))
         else:
             self.body += bytes([ALLOC | api << 4 | (0x80 if same else 0)]) + self._dt(ticks)
@@ -75,7 +77,8 @@ class Chunk:
         self.last_stack = stack
 
     def free(self, address, ticks=None, realloc=False):
-        self.body += bytes([FREE | (0x10 if realloc else 0)]) + self._dt(ticks) + self._address(address)
+        self.body += bytes([FREE | (0x10 if realloc else 0)]) + self._dt(ticks) + self._address(
+            address)
 
     def unfree(self, address, ticks=None):
         self.body += bytes([UNFREE]) + self._dt(ticks) + self._address(address)
@@ -101,7 +104,8 @@ class Chunk:
         struct.pack_into("<IHHIIIIQQIIQII", out, 0, f["magic"], f["kind"], f["header"], f["size"],
                          f["thread"], f["tid"], f["sequence"], f["ticks"], f["mono_ns"],
                          f["committed"], f["sides"], f["checksum"], f["sealed"], 0)
-        assert 64 + len(self.body) <= self.size - (SIDE_AREA if self.kind in (EVENTS, SHARED) else 0)
+        assert 64 + len(self.body) <= self.size - (SIDE_AREA if self.kind in (EVENTS, SHARED)
+                                                   else 0)
         out[64:64 + len(self.body)] = self.body
         for n, record in enumerate(self.sides, 1):
             out[self.size - 32 * n:self.size - 32 * (n - 1)] = record
@@ -128,9 +132,11 @@ class Definitions(Chunk):
     def string(self, id, text):
         self.record(STRING, varint(id) + blob(text))
 
-    def module(self, id, path, build_id=b"", bias=0, ranges=((0, 0x10000, 0, 1),), device=0, inode=0,
+    def module(self, id, path, build_id=b"", bias=0, ranges=((0, 0x10000, 0, 1),), device=0,
+               inode=0,
                size=0, mtime_ns=0):
-        numbers = [bias, device, inode, size, mtime_ns, len(ranges)] + [n for r in ranges for n in r]
+        numbers = [bias, device, inode, size, mtime_ns,
+                   len(ranges)] + [n for r in ranges for n in r]
         self.record(MODULE, varint(id) + blob(path) + blob(build_id) +
                     b"".join(varint(n) for n in numbers))
 
@@ -165,8 +171,11 @@ class Definitions(Chunk):
 
 
 def header(pid=4711, ppid=1, image=0, mode=0, clock=3, major=1, minor=0, ticks_hz=1000000000,
-           start=(0, 0, 1700000000000000000), end=(0, 0), end_mono_ns=0, dropped=(), dropped_bytes=0,
-           flags=2, checkpoints=(), paused_bytes=0, in_brief=(0, 0), rights={}, stopped=(0, 0, 0), unrecorded=0, programs=(), file_bytes=0, magic=b"WHYOOMT\n", header_bytes=HEADER, slot_bytes=SLOT):
+           start=(0, 0, 1700000000000000000), end=(0, 0), end_mono_ns=0, dropped=(),
+           dropped_bytes=0,
+           flags=2, checkpoints=(), paused_bytes=0, in_brief=(0, 0), rights={}, stopped=(0, 0, 0),
+           unrecorded=0, programs=(), file_bytes=0, magic=b"WHYOOMT\n", header_bytes=HEADER,
+           slot_bytes=SLOT):
     out = bytearray(SLOT)
     struct.pack_into("<8sHHIIIIIIIIIQQQQ", out, 0, magic, major, minor, header_bytes, slot_bytes, 1,
                      mode, clock, 0, pid, ppid, image, ticks_hz, *start)

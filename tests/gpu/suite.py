@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """suite.py [PART...]: what can only be shown on a machine with a GPU. See docs/gpu.md.
 
-A part is a function part_*(), whose figures go into results.json and results.txt, in WHYOOM_TEST_TMP. It is left out,
-with the reason, when the machine lacks something."""
+A part is a function part_*(), whose figures go into results.json and results.txt, in
+WHYOOM_TEST_TMP. It is left out, with the reason, when the machine lacks something."""
 import collections
 import json
 import os
@@ -35,7 +35,8 @@ def on_each_runtime(source, work):
     figures = {}
     with tempfile.TemporaryDirectory(dir=wheel.TMP) as folder:
         for version, program in machine.builds(source, folder).items():
-            figures["runtime " + version] = work(program) if machine.takes(program) else "newer than the driver"
+            figures["runtime " + version] = work(program) if machine.takes(
+                program) else "newer than the driver"
     if not any(isinstance(f, dict) for f in figures.values()):
         raise Skip(f"no runtime of NVIDIA's runs here: {figures or 'none is installed'}")
     return figures
@@ -49,7 +50,8 @@ def kinds(run):
 
 def without_levels(out):
     """What memory.c prints, without what depends on the device's mood."""
-    return [{k: v for k, v in json.loads(line).items() if k not in ("took", "gave")} for line in out.splitlines()]
+    return [{k: v for k, v in json.loads(line).items() if k not in ("took", "gave")}
+            for line in out.splitlines()]
 
 
 def sums_equal(run):
@@ -65,7 +67,8 @@ def sums_equal(run):
     refused = [line["bytes"] for line in machine.lines(run) if line["kind"] == "refused"]
     equal([d["size"] for d in trace.of("FAILED", "cuda:0")], refused, "what was refused")
     for space in ("cuda:0", "pinned", "managed"):
-        equal(run.whyoom("map", "--at", "end", "--space", space)["live_bytes"], 0, f"live in {space} at the end")
+        equal(run.whyoom("map", "--at", "end", "--space", space)["live_bytes"], 0,
+              f"live in {space} at the end")
 
 
 def one_program(program):
@@ -94,7 +97,8 @@ def part_questions():
 def compared(program, *arguments, folder):
     """Device memory by both accounts: how much only one of them has."""
     out = os.path.join(folder, "oracle.out")
-    run = machine.run(program, *arguments, CUDA_INJECTION64_PATH=machine.oracle(folder), ORACLE_OUT=out)
+    run = machine.run(program, *arguments, CUDA_INJECTION64_PATH=machine.oracle(folder),
+                      ORACLE_OUT=out)
     theirs, ours = collections.Counter(), collections.Counter()
     with open(out) as lines:
         for operation, kind, address, size in (map(int, line.split()) for line in lines):
@@ -105,12 +109,13 @@ def compared(program, *arguments, folder):
             ours[d["address"], d["size"]] += 1
     check(theirs, "CUPTI saw nothing")
     return {name: [sum(c.values()), sum(size * n for (_, size), n in c.items())]
-            for name, c in (("both", theirs & ours), ("CUPTI only", theirs - ours), ("whyoom only", ours - theirs))}
+            for name, c in (("both", theirs & ours), ("CUPTI only", theirs - ours),
+                            ("whyoom only", ours - theirs))}
 
 
 def part_cupti():
-    """Of a program all of whose calls are known, nothing may be missing. What PyTorch, cuBLAS and cuDNN take by private
-    ways is an answer, not an error."""
+    """Of a program all of whose calls are known, nothing may be missing. What PyTorch, cuBLAS and
+    cuDNN take by private ways is an answer, not an error."""
     with tempfile.TemporaryDirectory(dir=wheel.TMP) as folder:
         machine.oracle(folder)
         figures = on_each_runtime("memory.c", lambda program: compared(program, folder=folder))
@@ -124,23 +129,29 @@ def part_cupti():
 # --- PyTorch ---
 
 def part_torch_equality():
-    """Events against torch.cuda.memory_stats(): 4 threads, side streams, graphs, both kinds of segments."""
+    """Events against torch.cuda.memory_stats(): 4 threads, side streams, graphs, both kinds of
+    segments."""
     python = machine.python_with()
     figures = {}
-    for name, variables in (("segments", {}), ("expandable", {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})):
-        _, stats = test_equality.reserved(python, expandable=bool(variables), memory=machine.MEMORY, **variables)
-        figures[name] = {k: stats[f"{k}.all.allocated"] for k in ("allocation", "allocated_bytes", "segment")}
+    for name, variables in (("segments", {}),
+                            ("expandable",
+                             {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})):
+        _, stats = test_equality.reserved(python, expandable=bool(variables), memory=machine.MEMORY,
+                                          **variables)
+        figures[name] = {k: stats[f"{k}.all.allocated"]
+                         for k in ("allocation", "allocated_bytes", "segment")}
     return figures
 
 
 def part_torch_levels():
-    """Between moments at which nothing new was computed, the device's free memory falls by what PyTorch
-    reserves and is recorded; the rest is what no event explains."""
+    """Between moments at which nothing new was computed, the device's free memory falls by what
+    PyTorch reserves and is recorded; the rest is what no event explains."""
     run = machine.run(machine.python_with(), script("levels.py"))
     moments, total = run.figures["moments"], run.figures["total"]
     free, reserved = moments[0]
     for now_free, now_reserved in moments[1:]:
-        equal(free - now_free, now_reserved - reserved, "what the device has less, and PyTorch has more")
+        equal(free - now_free, now_reserved - reserved,
+              "what the device has less, and PyTorch has more")
     live = run.whyoom("map", "--at", "end", "--space", "cuda:0")["live_bytes"]
     equal(live, moments[-1][1], "recorded as live at the end")
     return {"total": total, "free": moments[-1][0], "recorded": live,
@@ -183,14 +194,16 @@ def decoding(workload):
         if SIMULATED:
             plain = ["env", "LD_PRELOAD=" + wheel.SIMGPU, "WHYOOM_SIMGPU=" + machine.MEMORY]
             front += ["--simgpu", machine.MEMORY]
-        workers = [Worker(python, workload, environment, before=before) for before in (plain, [*front, "--"])]
+        workers = [Worker(python, workload, environment, before=before)
+                   for before in (plain, [*front, "--"])]
         pairs = [[w.round() for w in workers] for _ in range(ROUNDS)]
         for w in workers:
             w.end()
     rates = [[r["tokens"] * 1e9 / r["wall"] for r in side] for side in zip(*pairs)]
     ratios = [b / a for a, b in zip(*rates)]
     cpu = [statistics.median(p[i]["cpu"] for p in pairs) / 1e6 for i in (0, 1)]
-    return {"tokens/s without": round(statistics.median(rates[0]), 1), "with": round(statistics.median(rates[1]), 1),
+    return {"tokens/s without": round(statistics.median(rates[0]), 1),
+            "with": round(statistics.median(rates[1]), 1),
             "ratio": [round(f(ratios), 3) for f in (statistics.median, min, max)],
             "thread's CPU ms without, with": [round(c, 1) for c in cpu]}
 
@@ -205,7 +218,8 @@ def part_decoding():
 # --- servers ---
 
 def part_llama_cpp():
-    """A CUDA build of llama.cpp: WHYOOM_GPU_LLAMA is a command, as `llama-cli -m FILE -ngl 99 -n 64 --temp 0 -p x`."""
+    """A CUDA build of llama.cpp: WHYOOM_GPU_LLAMA is a command, as `llama-cli -m FILE -ngl 99 -n 64
+    --temp 0 -p x`."""
     command = shlex.split(os.environ.get("WHYOOM_GPU_LLAMA", ""))
     if not command:
         raise Skip("WHYOOM_GPU_LLAMA names no command")
@@ -224,10 +238,12 @@ def part_vllm():
     run = test_vllm.engine(python, machine.MEMORY)
     equal(run.figures, {"prompts": [5, 500, 5000], "answers": [16, 16, 16]}, "what was served")
     pid = str(test_vllm.engine_pid(run))
-    blocks, device = (run.whyoom("map", "--pid", pid, "--at", "peak", "--space", space)["live_bytes"]
+    blocks, device = (run.whyoom("map", "--pid", pid, "--at", "peak", "--space",
+                                 space)["live_bytes"]
                       for space in ("torch:0", "cuda:0"))
     check(0 < blocks <= device, f"{blocks} bytes of blocks in {device}")
-    return {"processes": len(run.trace_files()), "blocks at the peak": blocks, "device at the peak": device}
+    return {"processes": len(run.trace_files()), "blocks at the peak": blocks,
+            "device at the peak": device}
 
 
 # --- the loop ---

@@ -14,7 +14,8 @@ import sys
 
 
 def work(n):
-    records = [{"id": i, "text": "x" * (i * 7919 % 300), "tags": ["t%d" % (i * k % 97) for k in range(10)]}
+    records = [{"id": i, "text": "x" * (i * 7919 % 300),
+                "tags": ["t%d" % (i * k % 97) for k in range(10)]}
                for i in range(n)]
     back = json.loads(json.dumps(records))
     block = bytearray(n * 2000)
@@ -28,7 +29,8 @@ def threads(n):
 
 
 def child(n):
-    return subprocess.run([sys.executable, "-S", "-c", "print(sum(range(%d)))" % n], capture_output=True, text=True).stdout
+    return subprocess.run([sys.executable, "-S", "-c", "print(sum(range(%d)))" % n],
+                          capture_output=True, text=True).stdout
 
 
 def answer(path):
@@ -45,7 +47,8 @@ def answer(path):
 def wsgi(environ, start_response):
     status, text = answer(environ["PATH_INFO"])
     body = text.encode()
-    start_response("%d X" % status, [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
+    start_response("%d X" % status, [("Content-Type", "text/plain"),
+                                     ("Content-Length", str(len(body)))])
     return [body]
 
 
@@ -64,12 +67,15 @@ async def asgi(scope, receive, send):
         made = await asyncio.gather(*(loop.run_in_executor(None, work, n + i) for i in range(4)))
         status, text = 200, " ".join(made)
     elif path.startswith("/child"):
-        p = await asyncio.create_subprocess_exec(sys.executable, "-S", "-c", "print(sum(range(%d)))" % int(path.split("/")[2]),
+        p = await asyncio.create_subprocess_exec(sys.executable, "-S", "-c", "print(sum(range(%d)))"
+                                                 % int(path.split("/")[2]),
                                                  stdout=asyncio.subprocess.PIPE)
         status, text = 200, (await p.communicate())[0].decode()
     else:
         status, text = answer(path)
-    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"text/plain")]})
+    await send({"type": "http.response.start", "status": status,
+                "headers": [(b"content-type", b"text/plain")]})
     for i in range(0, len(text), 100):
-        await send({"type": "http.response.body", "body": text[i:i + 100].encode(), "more_body": True})
+        await send({"type": "http.response.body", "body": text[i:i + 100].encode(),
+                    "more_body": True})
     await send({"type": "http.response.body"})

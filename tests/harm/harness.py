@@ -4,11 +4,12 @@ Owns the environments of both sides, the directories they run in, and the check 
 nothing of single programs.
 
 From the environment, set by meson: WHYOOM_TEST_SHIM (the library), WHYOOM_EXE (the analyzer),
-WHYOOM_TEST_TMP (a directory on a real file system). WHYOOM_HARM_RESULTS names a file to which a line
-of JSON is added for each case, from which tests/harm/all makes its table.
+WHYOOM_TEST_TMP (a directory on a real file system). WHYOOM_HARM_RESULTS names a file to which a
+line of JSON is added for each case, from which tests/harm/all makes its table.
 
-WHYOOM_HARM_MODE: full (the default); sampled, with a sample so dense that both ways of each call are taken
-all the time; switched: `whyoom ctl` changes the mode and pauses the recording while the program runs.
+WHYOOM_HARM_MODE: full (the default); sampled, with a sample so dense that both ways of each call
+are taken all the time; switched: `whyoom ctl` changes the mode and pauses the recording while the
+program runs.
 """
 
 import gzip
@@ -37,13 +38,16 @@ WHYOOM = os.environ.get("WHYOOM_EXE", "")
 TMP = os.environ.get("WHYOOM_TEST_TMP", "/var/tmp")
 RESULTS = os.environ.get("WHYOOM_HARM_RESULTS", "")
 PYTHON = "/usr/bin/python3"
-NOT_OURS = ("LD_", "WHYOOM", "PYTHON", "MALLOC_", "GLIBC_", "NODE_", "GIT_", "DEBUGINFOD", "MESON", "MAKE")
+NOT_OURS = ("LD_", "WHYOOM", "PYTHON", "MALLOC_", "GLIBC_", "NODE_", "GIT_", "DEBUGINFOD", "MESON",
+            "MAKE")
 MODE = os.environ.get("WHYOOM_HARM_MODE", "full")
 DENSE = {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "8KiB", "WHYOOM_EXACT_FROM": "64KiB"}
 MODES = {"full": {}, "sampled": DENSE, "switched": {}}
 # What `whyoom ctl` asks for, in turn; and how often it must have been answered for a case to count.
-ASKED = ["mode sampled --sample-every 8KiB --exact-from 64KiB", "pause", "status", "resume", "mode full", "pause", "flush",
-         "mode sampled", "resume", "mode sampled --sample-every 1MiB --exact-from 4KiB", "mode full"]
+ASKED = ["mode sampled --sample-every 8KiB --exact-from 64KiB", "pause", "status", "resume",
+         "mode full", "pause", "flush",
+         "mode sampled", "resume", "mode sampled --sample-every 1MiB --exact-from 4KiB",
+         "mode full"]
 ANSWERS = 10
 # A shell's vfork child allocates in its parent's memory; nothing is written there, but counted.
 EXPLAINED = {"vfork"}
@@ -84,7 +88,8 @@ def how(rc):
 
 
 class Switcher(threading.Thread):
-    """Asks whatever is being recorded in a directory for the one and the other, until it is told to stop."""
+    """Asks whatever is being recorded in a directory for the one and the other, until it is told to
+    stop."""
 
     def __init__(self, side):
         super().__init__(daemon=True)
@@ -96,8 +101,10 @@ class Switcher(threading.Thread):
                 return
             if os.path.isdir(self.side.trace):
                 # who has ended, or does nothing, does not answer
-                p = subprocess.run([self.side.job.whyoom, "ctl", self.side.trace, *words.split(), "--wait", "20"], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, user=self.side.job.user,
+                p = subprocess.run([self.side.job.whyoom, "ctl", self.side.trace, *words.split(),
+                                    "--wait", "20"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   user=self.side.job.user,
                                    env=self.side.env(preload=False))
                 self.answers += p.stdout.count(b"\n")
             self.over.wait(0.02)
@@ -135,7 +142,8 @@ class Side:
         popen.setdefault("stdin", subprocess.DEVNULL)
         popen.setdefault("cwd", self.top)
         if self.job.user:
-            popen.update(user=self.job.user, group=pwd.getpwnam(self.job.user).pw_gid, extra_groups=[])
+            popen.update(user=self.job.user, group=pwd.getpwnam(self.job.user).pw_gid,
+                         extra_groups=[])
         if MODE == "switched" and self.preloaded and preload and not self.switcher:
             self.switcher = Switcher(self)
             self.switcher.start()
@@ -153,26 +161,32 @@ class Side:
             out, err = p.communicate()
             raise Failed("%s: %s hangs (%d s): %s" % (self.name, argv, timeout, tail(out + err)))
         if rc is not None and p.returncode != rc:
-            raise Failed("%s: %s ended with %s: %s" % (self.name, argv, how(p.returncode), tail(out + err)))
+            raise Failed("%s: %s ended with %s: %s" % (self.name, argv, how(p.returncode),
+                                                       tail(out + err)))
         return p.returncode, out, err
 
     def traces(self, least, processes=1, explained=EXPLAINED):
-        """What `whyoom check` says of the traces: whole, no event dropped for another reason than the
-        explained ones, `least` events in the largest one, so many processes. (A sample has fewer, and
-        processes with next to none leave no trace.)"""
+        """What `whyoom check` says of the traces: whole, no event dropped for another reason than
+        the explained ones, `least` events in the largest one, so many processes. (A sample has
+        fewer, and processes with next to none leave no trace.)"""
         if MODE != "full":
             least = processes = 1
         if self.switcher:
             self.job.answers = self.switcher.stop()
-        p = subprocess.run([WHYOOM, "check", "--format", "json", self.trace], capture_output=True, text=True,
+        p = subprocess.run([WHYOOM, "check", "--format", "json", self.trace], capture_output=True,
+                           text=True,
                            timeout=300, env=self.env(preload=False))
-        check(p.returncode == 0, "whyoom check ends with %s: %s" % (how(p.returncode), p.stderr[-2000:]))
+        check(p.returncode == 0, "whyoom check ends with %s: %s"
+              % (how(p.returncode), p.stderr[-2000:]))
         found = json.loads(p.stdout)["processes"]
-        check(len(found) >= processes, "%d traces, at least %d were expected" % (len(found), processes))
+        check(len(found) >= processes, "%d traces, at least %d were expected"
+              % (len(found), processes))
         most = max(x["events"] for x in found)
-        check(most >= least, "the largest trace has %d events, less than %d: was it recorded?" % (most, least))
+        check(most >= least, "the largest trace has %d events, less than %d: was it recorded?"
+              % (most, least))
         for x in found:
-            check(set(x["dropped_by"]) <= explained, "events were dropped in %s: %s" % (x["trace"], x["dropped_by"]))
+            check(set(x["dropped_by"]) <= explained, "events were dropped in %s: %s"
+                  % (x["trace"], x["dropped_by"]))
         return found
 
 
@@ -226,7 +240,8 @@ class Job:
     def switched(self):
         """In mode switched: that the program was asked often enough; how often it answered."""
         if self.answers is None or self.answers < ANSWERS:
-            raise Skip("the same, but only %d answers to `whyoom ctl`: too short" % (self.answers or 0))
+            raise Skip("the same, but only %d answers to `whyoom ctl`: too short"
+                       % (self.answers or 0))
         return "%d answers to ctl" % self.answers
 
     def close(self, keep):
@@ -239,7 +254,8 @@ class Job:
 
 def version(argv, pattern):
     """What a program says its version is."""
-    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       stdin=subprocess.DEVNULL, text=True)
     m = re.search(pattern, p.stdout)
     return m[1] if m else "?"
 
@@ -258,13 +274,15 @@ def wait_for(true, why, seconds=60):
 
 
 class Connection:
-    """One that is kept, and made anew where the server has closed it (as it does when it is reloaded)."""
+    """One that is kept, and made anew where the server has closed it (as it does when it is
+    reloaded)."""
 
     def __init__(self, port):
         self.port, self.c = port, None
 
     def get(self, path):
-        """(status, digest of the body as it was before a server compressed it: how that is cut into blocks is chance)"""
+        """(status, digest of the body as it was before a server compressed it: how that is cut into
+        blocks is chance)"""
         for patience in (2, 1, 0):
             try:
                 self.c = self.c or http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -323,7 +341,8 @@ def stop(p, sig, why="", seconds=60):
     except subprocess.TimeoutExpired:
         p.kill()
         p.wait()
-        raise Failed("%s does not end by %s: %s" % (p.args[0], sig, why() if callable(why) else why))
+        raise Failed("%s does not end by %s: %s" % (p.args[0], sig, why() if callable(why)
+                                                    else why))
 
 
 def tail(b):
@@ -341,7 +360,8 @@ def same(got, want, where):
         for i, (g, w) in enumerate(zip(got, want)):
             same(g, w, "%s[%d]" % (where, i))
     if isinstance(want, bytes) and isinstance(got, bytes):
-        at = next((i for i, (g, w) in enumerate(zip(got, want)) if g != w), min(len(got), len(want)))
+        at = next((i for i, (g, w) in enumerate(zip(got, want)) if g != w),
+                  min(len(got), len(want)))
         got, want = got[max(0, at - 60) : at + 300], want[max(0, at - 60) : at + 300]
         where += " from byte %d" % at
     raise Failed("%s: with the preload %r, without %r" % (where or "the results differ", got, want))
@@ -358,7 +378,8 @@ def main(argv, cases):
     """Runs the cases that are named; 0 passed, 1 failed, 77 nothing but skipped."""
     for what in (SHIM, WHYOOM):
         if not os.path.exists(what):
-            print("WHYOOM_TEST_SHIM and WHYOOM_EXE must name the library and the analyzer", file=sys.stderr)
+            print("WHYOOM_TEST_SHIM and WHYOOM_EXE must name the library and the analyzer",
+                  file=sys.stderr)
             return 2
     passed = failed = skipped = 0
     for name in argv[1:] or sorted(cases):
@@ -372,7 +393,8 @@ def main(argv, cases):
                 note = ", ".join(filter(None, [note, job.switched()]))
             good = True
             passed += 1
-            print("ok %s%s (%.1f s)" % (name, ": %s" % note if note else "", time.monotonic() - start))
+            print("ok %s%s (%.1f s)" % (name, ": %s" % note if note else "",
+                                        time.monotonic() - start))
         except Skip as e:
             good = True
             skipped += 1
@@ -387,7 +409,8 @@ def main(argv, cases):
         if RESULTS:
             with open(RESULTS, "a") as f:
                 case = "%s %s" % (os.path.basename(argv[0]), name)
-                print(json.dumps({"case": case, "program": job.program, "what": job.what, "mode": MODE, "outcome": outcome}), file=f)
+                print(json.dumps({"case": case, "program": job.program, "what": job.what,
+                                  "mode": MODE, "outcome": outcome}), file=f)
         sys.stdout.flush()
     print("%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else ""))
     return 1 if failed else 77 if skipped and not passed else 0

@@ -20,7 +20,8 @@ def rows(path):
         key = (c["program"], c["what"]) if c["what"] else versions.get(c["case"])
         if key:
             out.setdefault(key, {})[c["mode"]] = c["outcome"]
-    return [(*key, *(short(out[key].get(m), m) for m in MODES)) for key in sorted(out, key=lambda k: (k[0].lower(), k[1]))]
+    return [(*key, *(short(out[key].get(m), m) for m in MODES))
+            for key in sorted(out, key=lambda k: (k[0].lower(), k[1]))]
 
 
 def short(outcome, mode):

@@ -88,9 +88,11 @@ sys.exit(7)
 def python_with(module):
     """The interpreter of an environment that another suite has made, or the system's."""
     home = os.path.expanduser("~")
-    kept = sorted(glob.glob(os.path.join(home, ".cache/whyoom-tests/%s-*/bin/python" % module)), key=natural)
+    kept = sorted(glob.glob(os.path.join(home, ".cache/whyoom-tests/%s-*/bin/python" % module)),
+                  key=natural)
     for python in kept[::-1] + [harness.PYTHON]:
-        p = subprocess.run([python, "-c", "import %s as m; print(m.__version__)" % module], capture_output=True, text=True)
+        p = subprocess.run([python, "-c", "import %s as m; print(m.__version__)" % module],
+                           capture_output=True, text=True)
         if p.returncode == 0:
             return python, p.stdout.strip()
     raise Skip("no Python here has %s: other suites install it in ~/.cache" % module)
@@ -103,15 +105,21 @@ def natural(path):
 def run(job, module, name, what, script):
     python, number = python_with(module)
     job.about("%s %s" % (name, number), what)
-    got = job.both(lambda side: output(side, side.run([python, "-c", script], env={"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"})))
+    got = job.both(lambda side: output(side,
+                                       side.run([python, "-c", script],
+                                                env={"OPENBLAS_NUM_THREADS": "2",
+                                                     "OMP_NUM_THREADS": "2"})))
     check(got[0] == "status 7", "it ends with %s" % (got,))
     found = job.preload.traces(least=20000, processes=3)
     return "%d traces, %d events" % (len(found), sum(p["events"] for p in found))
 
 
 CASES = {
-    "numpy": lambda job: run(job, "numpy", "numpy", "linear algebra, sorting, threads, mapped files, forked pools", NUMPY),
-    "torch": lambda job: run(job, "torch", "PyTorch (CPU)", "training with forked loaders, convolution, attention, tracing", TORCH),
+    "numpy": lambda job: run(job, "numpy", "numpy",
+                             "linear algebra, sorting, threads, mapped files, forked pools", NUMPY),
+    "torch": lambda job: run(job, "torch", "PyTorch (CPU)",
+                             "training with forked loaders, convolution, attention, tracing",
+                             TORCH),
 }
 
 if __name__ == "__main__":

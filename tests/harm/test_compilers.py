@@ -9,7 +9,8 @@ import sys
 import harness
 from harness import check, need, output
 
-SOURCES = ["shim/stack/eh_frame.c", "shim/python/python_code.c", "shim/stack/stack.c", "shim/stack/unwind.c", "shim/note.c",
+SOURCES = ["shim/stack/eh_frame.c", "shim/python/python_code.c", "shim/stack/stack.c",
+           "shim/stack/unwind.c", "shim/note.c",
            "tests/bench/workloads/storm.c"]
 WRONG = """
 #include <stdio.h>
@@ -27,12 +28,14 @@ def tree(side, below):
         for n in names:
             path = os.path.join(folder, n)
             with open(path, "rb") as f:
-                found[os.path.relpath(path, side.path(below))] = hashlib.sha256(f.read()).hexdigest()
+                found[os.path.relpath(path, side.path(below))] = hashlib.sha256(
+                    f.read()).hexdigest()
     return found
 
 
 def build(side, compiler, more):
-    """A make of two jobs at a time, in a copy of the sources that has the same path on both sides."""
+    """A make of two jobs at a time, in a copy of the sources that has the same path on both
+    sides."""
     here = os.path.join(side.job.top, "build")
     shutil.rmtree(here, ignore_errors=True)
     os.makedirs(here)
@@ -46,7 +49,8 @@ def build(side, compiler, more):
         if s.endswith((".h", ".def")):
             shutil.copy(os.path.join(harness.TOP, "shim", s), here)
     shutil.copytree(os.path.join(harness.TOP, "include"), os.path.join(here, "include"))
-    flags = "-std=gnu11 -O2 -g -fPIC -frandom-seed=1 -D_GNU_SOURCE -Iinclude -DWHYOOM_VERSION='\"1\"' " + more
+    flags = ("-std=gnu11 -O2 -g -fPIC -frandom-seed=1 -D_GNU_SOURCE -Iinclude "
+             "-DWHYOOM_VERSION='\"1\"' " + more)
     rules.append("all: storm %s" % " ".join(objects))
     rules.append("%%.o: %%.c\n\t%s %s -c -o $@ $<" % (compiler, flags))
     rules.append("storm: storm.o\n\t%s %s -o $@ $< -lpthread" % (compiler, flags))
@@ -62,12 +66,14 @@ def build(side, compiler, more):
 
 
 def diagnose(side, compiler):
-    return output(side, side.run([compiler, "-x", "c", "-Wall", "-c", "-o", "/dev/null", "-"], data=WRONG.encode()))
+    return output(side, side.run([compiler, "-x", "c", "-Wall", "-c", "-o", "/dev/null", "-"],
+                                 data=WRONG.encode()))
 
 
 def c_compiler(job, name, more):
     compiler = need(name)
-    job.about("%s %s" % (name, harness.version([compiler, "--version"], r"(\d+\.[\d.]+)")), "a parallel build: %s, to the bit; wrong programs" % more)
+    job.about("%s %s" % (name, harness.version([compiler, "--version"], r"(\d+\.[\d.]+)")),
+              "a parallel build: %s, to the bit; wrong programs" % more)
     job.both(lambda side: build(side, compiler, more))
     said = job.both(lambda side: diagnose(side, compiler))
     check(said[0] == "status 1" and b"undeclared" in said[2], "the wrong program: %s" % (said,))
@@ -78,13 +84,15 @@ def c_compiler(job, name, more):
 def templates(job, name):
     """A C++ unit with much of the standard library: the largest process here."""
     compiler = need(name)
-    job.about("%s %s" % (name, harness.version([compiler, "--version"], r"(\d+\.[\d.]+)")), "a C++ file full of templates, to the bit")
+    job.about("%s %s" % (name, harness.version([compiler, "--version"], r"(\d+\.[\d.]+)")),
+              "a C++ file full of templates, to the bit")
 
     def compile(side):
         here = os.path.join(job.top, "unit")
         os.makedirs(here, exist_ok=True)
         shutil.copy(os.path.join(harness.TOP, "tests/bench/workloads/templates.cc"), here)
-        rc = side.run([compiler, "-std=c++17", "-O1", "-g", "-DINSTANCES=1", "-frandom-seed=1", "-o", "out",
+        rc = side.run([compiler, "-std=c++17", "-O1", "-g", "-DINSTANCES=1", "-frandom-seed=1",
+                       "-o", "out",
                        "templates.cc"], cwd=here, rc=0)
         with open(os.path.join(here, "out"), "rb") as f:
             made = hashlib.sha256(f.read()).hexdigest()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Languages with runtimes of their own, computer algebra and scriptable editors: each computes for a second or
-more, and prints the same, writes the same files and ends the same. What needs a compiler is compiled under the
-recorder, too."""
+"""Languages with runtimes of their own, computer algebra and scriptable editors: each computes for
+a second or more, and prints the same, writes the same files and ends the same. What needs a
+compiler is compiled under the recorder, too."""
 
 import hashlib
 import os
@@ -309,9 +309,10 @@ cquit 5
 """
 
 
-def program(job, name, version_of, what, file, text, argv, status, least=50, files=(), before=(), env=None):
-    """Runs a program text in an interpreter. argv: the command, PATH being the text; before: commands that run
-    first, under the recorder, too; files: what it leaves, which is compared."""
+def program(job, name, version_of, what, file, text, argv, status, least=50, files=(), before=(),
+            env=None):
+    """Runs a program text in an interpreter. argv: the command, PATH being the text; before:
+    commands that run first, under the recorder, too; files: what it leaves, which is compared."""
     need(argv[0] if "/" not in argv[0] and argv[0] != "TOP" else before[0][0])
     job.about("%s %s" % (name, version(*version_of)), what)
 
@@ -336,38 +337,52 @@ def program(job, name, version_of, what, file, text, argv, status, least=50, fil
 
 CASES = {
     "octave": lambda job: program(
-        job, "GNU Octave", (["octave-cli", "--version"], r"version ([\d.]+)"), "linear algebra, sparse matrices, cells, maps, a matrix that is refused",
-        "t.m", OCTAVE, ["octave-cli", "--norc", "--quiet", "t.m"], 6, least=5000, env={"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}),
+        job, "GNU Octave", (["octave-cli", "--version"], r"version ([\d.]+)"),
+        "linear algebra, sparse matrices, cells, maps, a matrix that is refused",
+        "t.m", OCTAVE, ["octave-cli", "--norc", "--quiet", "t.m"], 6, least=5000,
+        env={"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}),
     "maxima": lambda job: program(
-        job, "Maxima", (["maxima", "--version"], r"Maxima ([\d.]+)"), "factors, integrals, exact matrices", "t.mac", MAXIMA,
+        job, "Maxima", (["maxima", "--version"], r"Maxima ([\d.]+)"),
+        "factors, integrals, exact matrices", "t.mac", MAXIMA,
         ["maxima", "--very-quiet", "-b", "t.mac"], 0),
     "gawk": lambda job: program(
-        job, "gawk", (["gawk", "--version"], r"Awk ([\d.]+)"), "arrays, regular expressions, a coprocess", "t.awk", AWK,
+        job, "gawk", (["gawk", "--version"], r"Awk ([\d.]+)"),
+        "arrays, regular expressions, a coprocess", "t.awk", AWK,
         ["gawk", "-f", "t.awk"], 7, least=20000),
     "swipl": lambda job: program(
-        job, "SWI-Prolog", (["swipl", "--version"], r"version ([\d.]+)"), "constraints, threads, a stack limit, its collectors", "t.pl", PROLOG,
+        job, "SWI-Prolog", (["swipl", "--version"], r"version ([\d.]+)"),
+        "constraints, threads, a stack limit, its collectors", "t.pl", PROLOG,
         ["swipl", "-q", "t.pl"], 4, least=1000),
     "tcl": lambda job: program(
-        job, "Tcl", (["sh", "-c", "echo 'puts [info patchlevel]' | tclsh"], r"([\d.]+)"), "dictionaries, interpreters, coroutines, events, pipes", "t.tcl", TCL,
+        job, "Tcl", (["sh", "-c", "echo 'puts [info patchlevel]' | tclsh"], r"([\d.]+)"),
+        "dictionaries, interpreters, coroutines, events, pipes", "t.tcl", TCL,
         ["tclsh", "t.tcl"], 8, least=5000),
     "ocaml": lambda job: program(
-        job, "OCaml", (["ocamlopt", "-version"], r"([\d.]+)"), "compiled natively: maps, threads, a fork, compaction, a stack overflow", "t.ml", OCAML,
+        job, "OCaml", (["ocamlopt", "-version"], r"([\d.]+)"),
+        "compiled natively: maps, threads, a fork, compaction, a stack overflow", "t.ml", OCAML,
         ["TOP/t"], 9, least=1000,
         before=[["ocamlopt", "-I", "+threads", "unix.cmxa", "threads.cmxa", "t.ml", "-o", "t"]]),
     "ocaml-bytecode": lambda job: program(
-        job, "OCaml", (["ocamlc", "-version"], r"([\d.]+)"), "in its interpreter", "t.ml", OCAML, ["ocamlrun", "TOP/t.byte"], 9, least=1000,
+        job, "OCaml", (["ocamlc", "-version"], r"([\d.]+)"), "in its interpreter", "t.ml", OCAML,
+        ["ocamlrun", "TOP/t.byte"], 9, least=1000,
         before=[["ocamlc", "-I", "+threads", "unix.cma", "threads.cma", "t.ml", "-o", "t.byte"]]),
     "ghc": lambda job: program(
-        job, "GHC", (["ghc", "--version"], r"version ([\d.]+)"), "compiles a program, and that: green and system threads, foreign memory", "t.hs", HASKELL,
-        ["TOP/t", "+RTS", "-N2"], 5, least=1000, before=[["ghc", "-v0", "-O1", "-threaded", "-rtsopts", "t.hs", "-o", "t"]]),
+        job, "GHC", (["ghc", "--version"], r"version ([\d.]+)"),
+        "compiles a program, and that: green and system threads, foreign memory", "t.hs", HASKELL,
+        ["TOP/t", "+RTS", "-N2"], 5, least=1000,
+        before=[["ghc", "-v0", "-O1", "-threaded", "-rtsopts", "t.hs", "-o", "t"]]),
     "mono": lambda job: program(
-        job, "Mono", (["mono", "--version"], r"version ([\d.]+)"), "compiles a program, and that: threads, null references by SIGSEGV, its collector", "t.cs", CSHARP,
+        job, "Mono", (["mono", "--version"], r"version ([\d.]+)"),
+        "compiles a program, and that: threads, null references by SIGSEGV, its collector", "t.cs",
+        CSHARP,
         ["mono", "t.exe"], 6, least=1000, before=[["mcs", "t.cs", "-out:t.exe"]]),
     "emacs": lambda job: program(
-        job, "GNU Emacs", (["emacs", "--version"], r"Emacs ([\d.]+)"), "sorts, indents, fontifies, encodes; children", "t.el", LISP,
+        job, "GNU Emacs", (["emacs", "--version"], r"Emacs ([\d.]+)"),
+        "sorts, indents, fontifies, encodes; children", "t.el", LISP,
         ["emacs", "-Q", "--batch", "-l", "t.el"], 5, least=5000, files=["written"]),
     "vim": lambda job: program(
-        job, "Vim", (["vim", "--version"], r"IMproved ([\d.]+)"), "edits 60,000 lines: sorts, substitutes, macros, undo, filters", "t.vim", VIM,
+        job, "Vim", (["vim", "--version"], r"IMproved ([\d.]+)"),
+        "edits 60,000 lines: sorts, substitutes, macros, undo, filters", "t.vim", VIM,
         ["vim", "-es", "-u", "NONE", "-S", "t.vim"], 5, least=20000, files=["out", "edited"]),
 }
 

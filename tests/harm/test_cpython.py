@@ -19,8 +19,10 @@ from harness import Failed, Skip, check
 TIMEOUT = 900
 AGAIN = 4
 # Fewer outcomes than this, and the module did not really run.
-LEAST = {"test_threading": 150, "test_subprocess": 250, "test_multiprocessing_fork": 300, "test_multiprocessing_spawn": 300,
-         "test_multiprocessing_forkserver": 300, "test_asyncio": 1500, "test_mmap": 20, "test_ctypes": 300, "test_faulthandler": 20,
+LEAST = {"test_threading": 150, "test_subprocess": 250, "test_multiprocessing_fork": 300,
+         "test_multiprocessing_spawn": 300,
+         "test_multiprocessing_forkserver": 300, "test_asyncio": 1500, "test_mmap": 20,
+         "test_ctypes": 300, "test_faulthandler": 20,
          "test_signal": 30, "test_gc": 20, "test_os": 200, "test_socket": 300, "test_posix": 80}
 
 
@@ -37,14 +39,16 @@ def start(side, module, label, only=()):
     report = os.path.join(where, "report.xml")
     short = tempfile.mkdtemp(prefix="h-")  # sockets lie there: a path may have 108 bytes
     atexit.register(shutil.rmtree, short, ignore_errors=True)
-    argv = [harness.PYTHON, "-m", "test", "--timeout", str(TIMEOUT - 60), "--tempdir", short, "--junit-xml", report]
+    argv = [harness.PYTHON, "-m", "test", "--timeout", str(TIMEOUT - 60), "--tempdir", short,
+            "--junit-xml", report]
     argv += ["-i", "*VSOCK*"]  # one port for both sides, and in a virtual machine nobody answers
     for name in only:
         argv += ["-m", name]
     log = open(os.path.join(where, "log"), "wb")
     with log:
         p = side.start(argv + [module], stdout=log, stderr=subprocess.STDOUT, cwd=where,
-                       env={"TMPDIR": short, "PYTHONDONTWRITEBYTECODE": "1"}, start_new_session=True)
+                       env={"TMPDIR": short, "PYTHONDONTWRITEBYTECODE": "1"},
+                       start_new_session=True)
     p.report, p.log, p.side = report, log.name, side
     return p
 
@@ -92,19 +96,22 @@ def run(job, module):
     here = subprocess.run([harness.PYTHON, "-c", "import test.%s" % module], capture_output=True)
     if here.returncode:
         raise Skip("%s has no test.%s (package libpython3-testsuite)" % (harness.PYTHON, module))
-    job.about("CPython " + harness.version([harness.PYTHON, "--version"], r"([\d.]+)"), "its own " + module)
+    job.about("CPython " + harness.version([harness.PYTHON, "--version"], r"([\d.]+)"),
+              "its own " + module)
     started = [start(s, module, "first") for s in job.sides]
     (rc_plain, plain), (rc_ours, ours) = [finish(p) for p in started]
     check(len(plain) >= LEAST[module], "only %d tests ran: %s" % (len(plain), log(started[0])))
     names = sorted(n for n in set(plain) | set(ours) if plain.get(n) != ours.get(n))
     note = "%d tests" % len(plain)
     if names:
-        print("  %s ended differently, again: %s" % (module, [(n, plain.get(n), ours.get(n)) for n in names]))
+        print("  %s ended differently, again: %s"
+              % (module, [(n, plain.get(n), ours.get(n)) for n in names]))
         harm, flakes = again(job, module, names)
         check(not harm, "(without, with the preload): %s\n%s" % (harm, log(started[1])))
         note += ", flaking on both sides: %s" % " ".join(flakes)
     else:
-        check(rc_plain == rc_ours, "status %s without, %s with: %s" % (rc_plain, rc_ours, log(started[1])))
+        check(rc_plain == rc_ours, "status %s without, %s with: %s"
+              % (rc_plain, rc_ours, log(started[1])))
     found = job.preload.traces(least=5000)
     return "%s, %d traces, %d events" % (note, len(found), sum(p["events"] for p in found))
 

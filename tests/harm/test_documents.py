@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that draw, typeset and convert: the same documents and pictures, to the bit where the format bears no
-date, else what another program draws or reads from them."""
+"""Programs that draw, typeset and convert: the same documents and pictures, to the bit where the
+format bears no date, else what another program draws or reads from them."""
 
 import os
 import sys
@@ -166,33 +166,42 @@ def script(job, programs, name, version_of, what, text, least, processes=2, prel
     """Runs a shell script, whose last command fails on purpose; what it prints is compared."""
     need("bash", *programs)
     job.about("%s %s" % (name, version(*version_of)), what)
-    got = job.both(lambda side: output(side, side.run([need("bash"), "-c", prelude + text], env=env)))
+    got = job.both(lambda side: output(side, side.run([need("bash"), "-c", prelude + text],
+                                                      env=env)))
     check(got[0] == "status 9", "it ends with %s" % (got,))
     found = job.preload.traces(least=least, processes=processes)
     return "%d traces, %d events" % (len(found), sum(x["events"] for x in found))
 
 
 def picture_case(job, programs, name, asked, prelude):
-    return script(job, programs, name, asked, "filters, formats, differences: pictures to the bit", PICTURES, 100, 10, prelude,
+    return script(job, programs, name, asked, "filters, formats, differences: pictures to the bit",
+                  PICTURES, 100, 10, prelude,
                   env={"OMP_NUM_THREADS": "2"})
 
 
 CASES = {
     "ghostscript": lambda job: script(
-        job, ["gs"], "Ghostscript", (["gs", "--version"], r"([\d.]+)"), "PostScript to pictures, to PDF, and that to pictures by threads and to text",
+        job, ["gs"], "Ghostscript", (["gs", "--version"], r"([\d.]+)"),
+        "PostScript to pictures, to PDF, and that to pictures by threads and to text",
         GHOSTSCRIPT, 10000, 4),
     "imagemagick": lambda job: picture_case(
-        job, ["convert", "identify"], "ImageMagick", (["convert", "--version"], r"ImageMagick ([\d.-]+)"), 'run() { "$@"; }\n'),
+        job, ["convert", "identify"], "ImageMagick",
+        (["convert", "--version"], r"ImageMagick ([\d.-]+)"), 'run() { "$@"; }\n'),
     "graphicsmagick": lambda job: picture_case(
-        job, ["gm"], "GraphicsMagick", (["gm", "version"], r"GraphicsMagick ([\d.]+)"), 'run() { gm "$@"; }\n'),
+        job, ["gm"], "GraphicsMagick", (["gm", "version"], r"GraphicsMagick ([\d.]+)"),
+        'run() { gm "$@"; }\n'),
     "gnuplot": lambda job: script(
-        job, ["gnuplot"], "gnuplot", (["gnuplot", "--version"], r"gnuplot ([\d.]+)"), "a fit, arrays, plots in four formats, to the bit", GNUPLOT, 5000, 2),
+        job, ["gnuplot"], "gnuplot", (["gnuplot", "--version"], r"gnuplot ([\d.]+)"),
+        "a fit, arrays, plots in four formats, to the bit", GNUPLOT, 5000, 2),
     "pandoc": lambda job: script(
-        job, ["pandoc"], "pandoc", (["pandoc", "--version"], r"pandoc ([\d.]+)"), "between eight formats, a filter in Lua", PANDOC, 100, 5),
+        job, ["pandoc"], "pandoc", (["pandoc", "--version"], r"pandoc ([\d.]+)"),
+        "between eight formats, a filter in Lua", PANDOC, 100, 5),
     "latex": lambda job: script(
-        job, ["pdflatex", "dvips"], "pdfTeX", (["pdftex", "--version"], r"(3\.[\d.-]+)"), "LaTeX with references: PDF, DVI, PostScript, to the bit", LATEX, 1000, 4),
+        job, ["pdflatex", "dvips"], "pdfTeX", (["pdftex", "--version"], r"(3\.[\d.-]+)"),
+        "LaTeX with references: PDF, DVI, PostScript, to the bit", LATEX, 1000, 4),
     "libreoffice": lambda job: script(
-        job, ["soffice", "gs"], "LibreOffice", (["soffice", "--version"], r"LibreOffice ([\d.]+)"), "HTML to ODT, DOCX, PDF and text, without a display",
+        job, ["soffice", "gs"], "LibreOffice", (["soffice", "--version"], r"LibreOffice ([\d.]+)"),
+        "HTML to ODT, DOCX, PDF and text, without a display",
         OFFICE, 100000, 5),
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tools of every day that fork, trace, multiplex, encrypt and transfer: the same words, files and ends. test_tools.py
-has those that a fresh machine can run in a few minutes."""
+"""Tools of every day that fork, trace, multiplex, encrypt and transfer: the same words, files and
+ends. test_tools.py has those that a fresh machine can run in a few minutes."""
 
 import hashlib
 import os
@@ -245,16 +245,20 @@ bwrap --ro-bind /usr /usr nothing 2>/dev/null || exit 9
 """
 
 
-def script(job, program, asked, name, what, text, least, processes, status=9, env=None, port=False, explained=harness.EXPLAINED):
+def script(job, program, asked, name, what, text, least, processes, status=9, env=None, port=False,
+           explained=harness.EXPLAINED):
     need(*program)
     job.about("%s %s" % (name, version(*asked)), what)
 
     def one(side):
         number = harness.free_port() if port else 0
         # the paths of sockets must be short
-        with tempfile.TemporaryDirectory(prefix="whyoom-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(prefix="whyoom-", dir="/tmp",
+                                         ignore_cleanup_errors=True) as folder:
             variables = {"SHORT": folder, "WRITABLE": side.top, "GNUPGHOME": folder, **(env or {})}
-            end, out, err = output(side, side.run([need("bash"), "-c", text.replace("PORT", str(number))], env=variables))
+            end, out, err = output(side,
+                                   side.run([need("bash"), "-c", text.replace("PORT", str(number))],
+                                            env=variables))
         return [end] + [x.replace(folder.encode(), b"SHORT") for x in (out, err)]
 
     got = job.both(one)
@@ -264,15 +268,18 @@ def script(job, program, asked, name, what, text, least, processes, status=9, en
 
 def rsync(job):
     program = need("rsync")
-    job.about("rsync " + version([program, "--version"], r"version ([\d.]+)"), "copies, differences, deletions, to and from its server")
+    job.about("rsync " + version([program, "--version"], r"version ([\d.]+)"),
+              "copies, differences, deletions, to and from its server")
 
     def session(side):
         port = harness.free_port()
         os.makedirs(side.path("served"))
         user = "uid = root\ngid = root\n" if os.getuid() == 0 else ""
         with open(side.path("conf"), "w") as f:
-            f.write("use chroot = no\n%s[m]\npath = %s\nread only = no\n" % (user, side.path("served")))
-        s = Daemon(side, [program, "--daemon", "--no-detach", "--config", side.path("conf"), "--port", str(port), "--address", "127.0.0.1"],
+            f.write("use chroot = no\n%s[m]\npath = %s\nread only = no\n"
+                    % (user, side.path("served")))
+        s = Daemon(side, [program, "--daemon", "--no-detach", "--config", side.path("conf"),
+                          "--port", str(port), "--address", "127.0.0.1"],
                    lambda: listens(port))
         try:
             got = output(side, side.run([need("bash"), "-c", RSYNC.replace("PORT", str(port))]))
@@ -287,7 +294,8 @@ def rsync(job):
 
 def curl(job):
     program = need("curl")
-    job.about("curl " + version([program, "--version"], r"curl ([\d.]+)"), "transfers by the hundred at once, redirects, uploads, refusals")
+    job.about("curl " + version([program, "--version"], r"curl ([\d.]+)"),
+              "transfers by the hundred at once, redirects, uploads, refusals")
 
     def session(side):
         with Origin() as origin:
@@ -295,11 +303,16 @@ def curl(job):
 
             def run(*words):
                 end, out, err = side.run([program, "-s", "--no-progress-meter", *words])
-                return end, sorted(out.replace(b"%d" % origin.port, b"PORT").splitlines()), err.replace(b"%d" % origin.port, b"PORT")
+                return end, sorted(out.replace(b"%d" % origin.port,
+                                               b"PORT").splitlines()), err.replace(
+                                                   b"%d" % origin.port, b"PORT")
             show = ["-w", "%{http_code} %{size_download} %{num_redirects} %{url_effective}\n"]
-            got = {"many": run("--parallel", "--parallel-max", "20", *show, *[w for i in range(300) for w in (top + str(i % 90), "-o", side.path("o%d" % i))]),
+            got = {"many": run("--parallel", "--parallel-max", "20", *show,
+                               *[w for i in range(300)
+                                 for w in (top + str(i % 90), "-o", side.path("o%d" % i))]),
                    "one after the other": run(*show, "-o", side.path("p#1"), top + "[1-90]"),
-                   "redirected": run("-L", *show, "-o", side.path("q"), top + "moved"), "refused": run("-f", *show, top + "nothing")}
+                   "redirected": run("-L", *show, "-o", side.path("q"), top + "moved"),
+                   "refused": run("-f", *show, top + "nothing")}
             with open(side.path("large"), "wb") as f:
                 f.write(b"0123456789abcdef" * 500000)
             got["up"] = run("-T", side.path("large"), top + "up")
@@ -312,23 +325,29 @@ def curl(job):
         return got
 
     got = job.both(session)
-    check(got["many"][0] == 0 and got["many"][1][0].startswith(b"200 ") and got["refused"][0] == 22, "answers: %s" % got)
+    check(got["many"][0] == 0 and got["many"][1][0].startswith(b"200 ") and got["refused"][0] == 22,
+          "answers: %s" % got)
     return whole(job, 10000, 3)
 
 
 def gdb(job):
     program = need("gdb")
-    job.about("GNU gdb " + version([program, "--version"], r"(\d+\.\d+)"), "breakpoints, a watchpoint, a fault, calls into a program that is recorded, too; its Python")
+    job.about("GNU gdb " + version([program, "--version"], r"(\d+\.\d+)"), "breakpoints, a "
+              "watchpoint, a fault, calls into a program that is recorded, too; its Python")
     binary = os.path.join(job.top, "debugged")
-    job.plain.run([need("gcc"), "-g", "-O1", "-pthread", "-o", binary, job.source("debugged.c", GDB_PROGRAM)], rc=0)
+    job.plain.run([need("gcc"), "-g", "-O1", "-pthread", "-o", binary,
+                   job.source("debugged.c", GDB_PROGRAM)], rc=0)
     commands = job.source("commands", GDB)
 
     def one(side):
-        end, out, err = output(side, side.run([program, "-q", "-nx", "-batch", "-x", commands, binary], env={"DEBUGINFOD_URLS": ""}))
+        end, out, err = output(side,
+                               side.run([program, "-q", "-nx", "-batch", "-x", commands, binary],
+                                        env={"DEBUGINFOD_URLS": ""}))
         return end, re.sub(rb"process \d+", b"process N", out), err
 
     got = job.both(one)
-    check(got[0] == "status 6" and b"stopped by the fault" in got[1] and b"sum 79800" in got[1], "it ends with %s" % (got,))
+    check(got[0] == "status 6" and b"stopped by the fault" in got[1] and b"sum 79800" in got[1],
+          "it ends with %s" % (got,))
     return whole(job, 10000, 2)
 
 
@@ -336,15 +355,23 @@ CASES = {
     "rsync": rsync,
     "curl": curl,
     "gdb": gdb,
-    "openssl": lambda job: script(job, ["openssl"], (["openssl", "version"], r"OpenSSL ([\d.]+)"), "OpenSSL",
-                                  "ciphers, digests, keys, certificates; its TLS server and clients", OPENSSL, 3000, 20, port=True),
-    "gnupg": lambda job: script(job, ["gpg", "gpg-agent"], (["gpg", "--version"], r"GnuPG\) ([\d.]+)"), "GnuPG",
+    "openssl": lambda job: script(job, ["openssl"], (["openssl", "version"], r"OpenSSL ([\d.]+)"),
+                                  "OpenSSL",
+                                  "ciphers, digests, keys, certificates; its TLS server and "
+                                  "clients", OPENSSL, 3000, 20, port=True),
+    "gnupg": lambda job: script(job, ["gpg", "gpg-agent"],
+                                (["gpg", "--version"], r"GnuPG\) ([\d.]+)"), "GnuPG",
                                 "keys, signatures, ciphers, through its agent", GNUPG, 1000, 10),
-    "tmux": lambda job: script(job, ["tmux"], (["tmux", "-V"], r"tmux (\S+)"), "tmux", "shells in panes, buffers, what they show", TMUX, 5000, 5,
+    "tmux": lambda job: script(job, ["tmux"], (["tmux", "-V"], r"tmux (\S+)"), "tmux",
+                               "shells in panes, buffers, what they show", TMUX, 5000, 5,
                                env={"TERM": "xterm-256color"}),
-    "bwrap": lambda job: script(job, ["bwrap", "unshare", "nsenter", "setpriv"], (["bwrap", "--version"], r"bubblewrap ([\d.]+)"), "bubblewrap, unshare",
-                                "Python in other namespaces, another root, without rights", BWRAP, 10000, 4,
-                                # between two roots, bwrap cannot reach its trace's directory: an event is counted there, not written
+    "bwrap": lambda job: script(job, ["bwrap", "unshare", "nsenter", "setpriv"],
+                                (["bwrap", "--version"], r"bubblewrap ([\d.]+)"),
+                                "bubblewrap, unshare",
+                                "Python in other namespaces, another root, without rights", BWRAP,
+                                10000, 4,
+                                # between two roots, bwrap cannot reach its trace's directory: an
+                                # event is counted there, not written
                                 explained=harness.EXPLAINED | {"no_space"}),
 }
 

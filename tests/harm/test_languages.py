@@ -250,10 +250,12 @@ int main(int argc, char **argv)
 
 def built(job, argv):
     """The program argv builds as job.top/program, with the compilers' own homes and caches."""
-    env = dict(os.environ, GOCACHE=os.path.join(job.top, "gocache"), GOFLAGS="-mod=mod", GO111MODULE="off",
+    env = dict(os.environ, GOCACHE=os.path.join(job.top, "gocache"), GOFLAGS="-mod=mod",
+               GO111MODULE="off",
                CCACHE_DISABLE="1")
     path = os.path.join(job.top, "program")
-    p = subprocess.run(argv + ["-o", path] if argv[1:2] != ["build"] else argv[:2] + ["-o", path] + argv[2:],
+    p = subprocess.run(argv + ["-o", path] if argv[1:2] != ["build"] else argv[:2] + ["-o", path]
+                       + argv[2:],
                        env=env, cwd=job.top, capture_output=True, text=True, timeout=600)
     if p.returncode:
         raise harness.Failed("%s: %s" % (argv, p.stderr[-1500:]))
@@ -267,10 +269,13 @@ def both(job, argv, status, env=None):
 
 
 def warned(job, argv, status, words):
-    """`whyoom run` says before it starts it that nothing can be recorded, and ends as the program does."""
+    """`whyoom run` says before it starts it that nothing can be recorded, and ends as the program
+    does."""
     plain = output(job.plain, job.plain.run(argv))
-    rc, out, err = job.plain.run([harness.WHYOOM, "run", "-o", job.plain.path("by-run"), "--", *argv])
-    check((harness.how(rc), out) == plain[:2] and rc == status, "under whyoom run: status %s, %r" % (rc, out[-300:]))
+    rc, out, err = job.plain.run([harness.WHYOOM, "run", "-o", job.plain.path("by-run"), "--",
+                                  *argv])
+    check((harness.how(rc), out) == plain[:2] and rc == status, "under whyoom run: status %s, %r"
+          % (rc, out[-300:]))
     check(re.search(words, err.decode()), "whyoom run says %r, not %r" % (err, words))
 
 
@@ -292,14 +297,16 @@ def go(job, what):
 def rust(job):
     # a manager of several compilers looks for them in a home that is not there under test
     compiler = "/usr/bin/rustc" if os.path.exists("/usr/bin/rustc") else need("rustc")
-    job.about("Rust " + version([compiler, "--version"], r"rustc ([\d.]+)"), "threads, a panic that unwinds, sockets, children")
+    job.about("Rust " + version([compiler, "--version"], r"rustc ([\d.]+)"),
+              "threads, a panic that unwinds, sockets, children")
     p = built(job, [compiler, "-O", job.source("main.rs", RUST)])
     both(job, [p], 11)
     return "%d events" % max(x["events"] for x in job.preload.traces(least=20000))
 
 
 def c_program(job, more=(), compiler="gcc"):
-    return built(job, [need(compiler), "-O1", "-g", "-w", job.source("plain.c", PLAIN), "-pthread", *more])
+    return built(job, [need(compiler), "-O1", "-g", "-w", job.source("plain.c", PLAIN), "-pthread",
+                       *more])
 
 
 def static(job):
@@ -313,14 +320,18 @@ def static(job):
 def musl(job):
     harness.records_nothing()
     need("musl-gcc")
-    job.about("musl " + version(["ldd-musl" if shutil.which("ldd-musl") else "/lib/ld-musl-x86_64.so.1"], r"Version ([\d.]+)"),
-              "its loader refuses the library, or the program runs unrecorded; `whyoom run` says so and leaves it out")
+    job.about("musl " + version(["ldd-musl" if shutil.which("ldd-musl")
+                                 else "/lib/ld-musl-x86_64.so.1"], r"Version ([\d.]+)"),
+              "its loader refuses the library, or the program runs unrecorded; `whyoom run` says "
+              "so and leaves it out")
     p = c_program(job, compiler="musl-gcc")
     plain = output(job.plain, job.plain.run([p], rc=13))
     rc, out, err = job.preload.run([p])
-    check((rc, out) == (13, plain[1]) or rc == 127 and b"relocating" in err, "with LD_PRELOAD: %s %r" % (rc, err[:500]))
+    check((rc, out) == (13, plain[1]) or rc == 127 and b"relocating" in err,
+          "with LD_PRELOAD: %s %r" % (rc, err[:500]))
     warned(job, [p], 13, "musl")
-    return "with LD_PRELOAD by hand, status %d: %s" % (rc, err.decode().splitlines()[0] if err else "no complaint")
+    return "with LD_PRELOAD by hand, status %d: %s" % (rc, err.decode().splitlines()[0] if err
+                                                       else "no complaint")
 
 
 def setuid(job):
@@ -339,11 +350,13 @@ def setuid(job):
     nobody = pwd.getpwnam("nobody").pw_uid
     if b" %d\n" % (-nobody % (1 << 32)) not in got[1]:
         raise Skip("setuid has no effect where the test runs")
-    check(not os.path.exists(job.preload.trace) and not got[2], "it was recorded, or said %r" % got[2])
+    check(not os.path.exists(job.preload.trace) and not got[2], "it was recorded, or said %r"
+          % got[2])
 
 
 def allocator_library(name):
-    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"):
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+                   "/usr/lib"):
         for file in ("lib%s.so.2" % name, "lib%s.so.4" % name, "lib%s.so.2.0" % name):
             if os.path.exists(os.path.join(folder, file)):
                 return os.path.join(folder, file)
@@ -353,7 +366,8 @@ def allocator_library(name):
 def allocator(job, name):
     """Linked, preloaded after us, and before us."""
     library = allocator_library(name)
-    job.about("%s (%s)" % (name.split("_")[0], os.path.basename(os.path.realpath(library))), "linked; preloaded before and after")
+    job.about("%s (%s)" % (name.split("_")[0], os.path.basename(os.path.realpath(library))),
+              "linked; preloaded before and after")
     p = c_program(job)
     shutil.move(p, p + "-plain")
     linked = c_program(job, ["-Wl,--no-as-needed", library])
@@ -368,7 +382,8 @@ def allocator(job, name):
         # a program that uses its allocator's operators, and is an interpreter besides
         results = []
         for side, value in zip(job.sides, order):
-            env = {"LD_PRELOAD": value % {"other": library, "ours": harness.SHIM}, "PYTHONMALLOC": "malloc"}
+            env = {"LD_PRELOAD": value % {"other": library, "ours": harness.SHIM},
+                   "PYTHONMALLOC": "malloc"}
             results.append(output(side, side.run([harness.PYTHON, "-c", """
 import subprocess, threading, json, os
 def work(n): seen[n] = len(json.dumps([json.loads(json.dumps({"a": [n] * 50})) for i in range(200)]))
@@ -404,11 +419,13 @@ int main(int argc, char **argv)
 
 
 def profiler(job):
-    """gperftools' CPU profiler: SIGPROF at 1 kHz, whose handler walks the stack of whoever it interrupts, us as well."""
+    """gperftools' CPU profiler: SIGPROF at 1 kHz, whose handler walks the stack of whoever it
+    interrupts, us as well."""
     library = "/usr/lib/%s-linux-gnu/libprofiler.so" % os.uname().machine
     if not os.path.exists(library):
         raise Skip("there is no libprofiler (package libgoogle-perftools-dev)")
-    job.about("gperftools' profiler (%s)" % os.path.basename(os.path.realpath(library)), "SIGPROF at 1 kHz in threads and children")
+    job.about("gperftools' profiler (%s)" % os.path.basename(os.path.realpath(library)),
+              "SIGPROF at 1 kHz in threads and children")
     p = c_program(job, ["-Wl,--no-as-needed", library])
 
     def session(side):
@@ -436,21 +453,26 @@ def valgrind(job):
 
     def session(side):
         got = []
-        for tool, argv in (("memcheck", [wrong]), ("memcheck", [wrong, "x"]), ("memcheck", [plain + "-plain"]),
+        for tool, argv in (("memcheck", [wrong]), ("memcheck", [wrong, "x"]),
+                           ("memcheck", [plain + "-plain"]),
                            ("helgrind", [plain + "-plain"]), ("massif", [wrong])):
-            rc, out, err = side.run([program, "-q", "--tool=" + tool, "--error-exitcode=9" if tool != "massif" else "--massif-out-file=massif",
+            rc, out, err = side.run([program, "-q", "--tool=" + tool, "--error-exitcode=9"
+                                     if tool != "massif" else "--massif-out-file=massif",
                                      *argv], timeout=400)
             got.append((harness.how(rc), out, without_numbers(err)))
         return got
 
     got = job.both(session)
-    check([x[0] for x in got] == ["status %d" % x for x in (4, 9, 13, 13, 4)] and "free'd" in got[1][2], "it ends with %s" % (got,))
+    check([x[0] for x in got] == ["status %d" % x for x in (4, 9, 13, 13, 4)]
+          and "free'd" in got[1][2], "it ends with %s" % (got,))
 
 
 def sanitizers(job):
-    """By hand: the same, or refused with a line; `whyoom run` leaves the library out, and says so."""
+    """By hand: the same, or refused with a line; `whyoom run` leaves the library out, and says
+    so."""
     harness.records_nothing()
-    job.about("programs built with sanitizers", "they do what they did, unrecorded, or AddressSanitizer's library refuses; "
+    job.about("programs built with sanitizers",
+              "they do what they did, unrecorded, or AddressSanitizer's library refuses; "
                                                 "`whyoom run` leaves them alone and says so")
     known = []
     path = job.source("wrong.c", WRONG)
@@ -466,13 +488,15 @@ def sanitizers(job):
             for more in ([], ["x"]):
                 plain = job.plain.run([p, *more], env=env)
                 ours = job.preload.run([p, *more], env=env)
-                run = job.plain.run([harness.WHYOOM, "run", "-o", job.plain.path("by-run"), "--", p, *more], env=env)
+                run = job.plain.run([harness.WHYOOM, "run", "-o", job.plain.path("by-run"), "--", p,
+                                     *more], env=env)
                 where = "%s -fsanitize=%s %s" % (compiler, kind, more)
                 harness.same(run[:2], plain[:2], where + " under whyoom run")
                 if b"runtime does not come first" in ours[2] and ours[0] == 1:
                     continue
                 harness.same(ours[:2], plain[:2], where)
-                first = [re.search(r"ERROR: .*?Sanitizer: [\w-]+|WARNING: .*?Sanitizer: [\w-]+|$", without_numbers(x[2]))[0]
+                first = [re.search(r"ERROR: .*?Sanitizer: [\w-]+|WARNING: .*?Sanitizer: [\w-]+|$",
+                                   without_numbers(x[2]))[0]
                          for x in (plain, ours)]
                 harness.same(first[1], first[0], where + ", what it found")
             known.append(compiler[0] + kind[0])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Packages from PyPI whose work is done by native threads, worker processes and allocators of their own: the same
-numbers, and the same ends. They lie in an environment in ~/.cache, which is made once."""
+"""Packages from PyPI whose work is done by native threads, worker processes and allocators of their
+own: the same numbers, and the same ends. They lie in an environment in ~/.cache, which is made
+once."""
 
 import fcntl
 import os
@@ -13,10 +14,13 @@ import harness
 from harness import Skip, check, need, output
 from test_servers import Server
 
-PACKAGES = ["numpy==2.4.6", "pandas==3.1.1", "pyarrow==26.0.1", "polars==2.1.0", "duckdb==2.0.1", "scikit-learn==1.9.1", "jax==0.10.2",
-            "dask[distributed]==2026.8.0", "grpcio==1.85.3", "celery[redis]==5.7.0", "tornado==6.6.1", "ray==2.60.0"]
+PACKAGES = ["numpy==2.4.6", "pandas==3.1.1", "pyarrow==26.0.1", "polars==2.1.0", "duckdb==2.0.1",
+            "scikit-learn==1.9.1", "jax==0.10.2",
+            "dask[distributed]==2026.8.0", "grpcio==1.85.3", "celery[redis]==5.7.0",
+            "tornado==6.6.1", "ray==2.60.0"]
 # Two threads, whatever the machine has, or the sums may differ in their last digits.
-TWO = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "POLARS_MAX_THREADS": "2", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+TWO = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "POLARS_MAX_THREADS": "2",
+       "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
 
 PANDAS = r"""
 import hashlib, os, sys
@@ -334,11 +338,15 @@ def python():
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.exists(ready) or open(ready).read() != " ".join(PACKAGES):
             for words in ([harness.PYTHON, "-m", "venv", "--clear", folder],
-                          [interpreter, "-m", "pip", "install", "-q", "--only-binary=:all:", "--retries=2", "--timeout=30",
+                          [interpreter, "-m", "pip", "install", "-q", "--only-binary=:all:",
+                           "--retries=2", "--timeout=30",
                            "--disable-pip-version-check", *PACKAGES]):
-                done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+                done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      stdin=subprocess.DEVNULL, text=True)
                 if done.returncode:
-                    raise Skip("%s: %s" % (words[2], (done.stdout.strip().splitlines() or ["it says nothing"])[-1][:200]))
+                    raise Skip("%s: %s" % (words[2],
+                                           (done.stdout.strip().splitlines()
+                                            or ["it says nothing"])[-1][:200]))
             with open(ready, "w") as f:
                 f.write(" ".join(PACKAGES))
     return interpreter
@@ -352,16 +360,21 @@ def about(job, name, package, what):
     return interpreter
 
 
-def run(job, name, package, what, script, least, processes=1, arguments=lambda short: [], stderr=True):
-    """A script to its end. stderr: whether what it says there is compared, too (logs with times are not)."""
+def run(job, name, package, what, script, least, processes=1, arguments=lambda short: [],
+        stderr=True):
+    """A script to its end. stderr: whether what it says there is compared, too (logs with times are
+    not)."""
     interpreter = about(job, name, package, what)
     path = job.source("program.py", script)
 
     def one(side):
         # the path of a socket in it must be short
-        with tempfile.TemporaryDirectory(prefix="whyoom-", dir="/tmp", ignore_cleanup_errors=True) as short:
+        with tempfile.TemporaryDirectory(prefix="whyoom-", dir="/tmp",
+                                         ignore_cleanup_errors=True) as short:
             end, out, err = output(side, side.run([interpreter, path, *arguments(short)], env=TWO))
-        return (end, out, err) if stderr else (end, out, [w for w in (b"Fatal Python error", b"whyoom: ") if w in err])
+        return (end, out, err) if stderr else (end, out,
+                                               [w for w in (b"Fatal Python error", b"whyoom: ")
+                                                if w in err])
 
     got = job.both(one)
     check(got[0] == "status 7", "it ends with %s" % (got,))
@@ -370,17 +383,20 @@ def run(job, name, package, what, script, least, processes=1, arguments=lambda s
 
 
 def celery(job):
-    interpreter = about(job, "Celery", "celery", "prefork workers that are replaced, one that dies; tasks through Redis")
+    interpreter = about(job, "Celery", "celery", "prefork workers that are replaced, one that "
+                        "dies; tasks through Redis")
     redis = need("redis-server")
     path = job.source("tasks.py", CELERY)
 
     def session(side):
         env = dict(TWO, PYTHONPATH=job.top)
         got = {}
-        broker = side.start([redis, "--port", "0", "--unixsocket", side.path("s"), "--save", ""], preload=False, stdout=subprocess.DEVNULL)
+        broker = side.start([redis, "--port", "0", "--unixsocket", side.path("s"), "--save", ""],
+                            preload=False, stdout=subprocess.DEVNULL)
         harness.wait_for(lambda: os.path.exists(side.path("s")), "Redis does not start")
         with open(side.path("log"), "wb") as log:
-            p = side.start([interpreter, "-m", "celery", "-A", "tasks", "worker", "-c", "2", "-l", "warning", "--without-gossip", "--without-mingle"],
+            p = side.start([interpreter, "-m", "celery", "-A", "tasks", "worker", "-c", "2", "-l",
+                            "warning", "--without-gossip", "--without-mingle"],
                            env=env, stdout=log, stderr=subprocess.STDOUT)
         try:
             got["tasks"] = output(side, side.run([interpreter, path], env=env))
@@ -390,7 +406,8 @@ def celery(job):
             broker.wait()
         with open(side.path("log"), errors="replace") as f:
             text = f.read()
-        got["log"] = {w: text.count(w) for w in ("WorkerLostError", "ValueError: on purpose", "Fatal", "SIGSEGV", "whyoom: ")}
+        got["log"] = {w: text.count(w) for w in ("WorkerLostError", "ValueError: on purpose",
+                                                 "Fatal", "SIGSEGV", "whyoom: ")}
         return got
 
     got = job.both(session)
@@ -400,7 +417,8 @@ def celery(job):
 
 
 def tornado(job):
-    interpreter = about(job, "Tornado", "tornado", "two forked processes with threads under load, one killed")
+    interpreter = about(job, "Tornado", "tornado", "two forked processes with threads under load, "
+                        "one killed")
     path = job.source("server.py", TORNADO)
 
     def session(side):
@@ -427,14 +445,25 @@ def tornado(job):
 
 
 CASES = {
-    "pandas": lambda job: run(job, "pandas, pyarrow", "pandas", "groups, joins, Parquet with threads, Arrow's three allocators", PANDAS, 20000),
-    "polars": lambda job: run(job, "Polars", "polars", "lazy and streaming queries in threads, with an allocator of its own", POLARS, 5000),
-    "duckdb": lambda job: run(job, "DuckDB", "duckdb", "1.5 million rows in threads, a database file, Parquet, a query over its limit", DUCKDB, 20000),
-    "sklearn": lambda job: run(job, "scikit-learn", "scikit-learn", "forests, boosting, clusters; OpenMP, joblib's threads and processes", SKLEARN, 20000, 3),
-    "jax": lambda job: run(job, "JAX (CPU)", "jax", "compiles and runs a training, scans, maps; an array that is refused", JAX, 50000),
-    "dask": lambda job: run(job, "Dask", "dask", "a cluster of processes, one of which dies: arrays, frames, bags, tasks", DASK, 50000, 4, stderr=False),
-    "ray": lambda job: run(job, "Ray", "ray", "its store, tasks, actors, a worker that dies", RAY, 50000, 4, arguments=lambda short: [short], stderr=False),
-    "grpc": lambda job: run(job, "gRPC (Python)", "grpcio", "a server and six clients: calls, streams both ways, errors", GRPC, 20000),
+    "pandas": lambda job: run(job, "pandas, pyarrow", "pandas",
+                              "groups, joins, Parquet with threads, Arrow's three allocators",
+                              PANDAS, 20000),
+    "polars": lambda job: run(job, "Polars", "polars",
+                              "lazy and streaming queries in threads, with an allocator of its own",
+                              POLARS, 5000),
+    "duckdb": lambda job: run(job, "DuckDB", "duckdb", "1.5 million rows in threads, a database "
+                              "file, Parquet, a query over its limit", DUCKDB, 20000),
+    "sklearn": lambda job: run(job, "scikit-learn", "scikit-learn", "forests, boosting, clusters; "
+                               "OpenMP, joblib's threads and processes", SKLEARN, 20000, 3),
+    "jax": lambda job: run(job, "JAX (CPU)", "jax", "compiles and runs a training, scans, maps; an "
+                           "array that is refused", JAX, 50000),
+    "dask": lambda job: run(job, "Dask", "dask", "a cluster of processes, one of which dies: "
+                            "arrays, frames, bags, tasks", DASK, 50000, 4, stderr=False),
+    "ray": lambda job: run(job, "Ray", "ray", "its store, tasks, actors, a worker that dies", RAY,
+                           50000, 4, arguments=lambda short: [short], stderr=False),
+    "grpc": lambda job: run(job, "gRPC (Python)", "grpcio",
+                            "a server and six clients: calls, streams both ways, errors", GRPC,
+                            20000),
     "celery": celery,
     "tornado": tornado,
 }

@@ -31,12 +31,14 @@ class Server:
     def __init__(self, side, *more):
         self.side, self.socket = side, side.path("s")
         argv = [need("redis-server"), "--port", "0", "--unixsocket", self.socket, "--dir", side.top,
-                "--save", "", "--appendonly", "yes", "--enable-debug-command", "yes", "--daemonize", "no"]
+                "--save", "", "--appendonly", "yes", "--enable-debug-command", "yes", "--daemonize",
+                "no"]
         self.log = open(side.path("server.log"), "ab")
         self.p = side.start(argv + list(more), stdout=self.log, stderr=subprocess.STDOUT)
         limit = time.monotonic() + 60
         while self.say("PING", must=False) != b"PONG\n":
-            check(self.p.poll() is None and time.monotonic() < limit, "the server does not start: " + self.tail())
+            check(self.p.poll() is None and time.monotonic() < limit, "the server does not start: "
+                  + self.tail())
             time.sleep(0.05)
 
     def tail(self):
@@ -46,13 +48,15 @@ class Server:
     def say(self, *words, data=None, must=True):
         rc, out, err = self.side.run([need("redis-cli"), "-s", self.socket, *words], data=data)
         if must and (rc or err):
-            raise Failed("%s: %s: %s: %s %s" % (self.side.name, words[0], harness.how(rc), err, self.tail()))
+            raise Failed("%s: %s: %s: %s %s" % (self.side.name, words[0], harness.how(rc), err,
+                                                self.tail()))
         return out
 
     def wait_until(self, field, value):
         limit = time.monotonic() + 60
         while ("%s:%s" % (field, value)).encode() not in self.say("INFO", "persistence"):
-            check(time.monotonic() < limit, "%s does not become %s: %s" % (field, value, self.tail()))
+            check(time.monotonic() < limit, "%s does not become %s: %s"
+                  % (field, value, self.tail()))
             time.sleep(0.05)
 
     def benchmark(self, *words):
@@ -89,12 +93,16 @@ def session(side):
         got["reload"] = s.say("DEBUG", "RELOAD")
         got["digest again"] = s.say("DEBUG", "DIGEST")
         check(got["digest"] == got["digest again"], "a reload changed the data")
-        lines = b"".join(b"SET pipe:%d %d\nGET pipe:%d\nINCR pipe:n\n" % (i, i * i, i) for i in range(500))
+        lines = b"".join(b"SET pipe:%d %d\nGET pipe:%d\nINCR pipe:n\n" % (i, i * i, i)
+                         for i in range(500))
         got["pipe"] = s.say(data=lines)
-        got["errors"] = [s.say(*w, must=False) for w in (["INCR", "stream"], ["NOSUCH"], ["SETRANGE", "a", "-1", "x"])]
+        got["errors"] = [s.say(*w, must=False) for w in (["INCR", "stream"], ["NOSUCH"],
+                                                         ["SETRANGE", "a", "-1", "x"])]
         got["benchmark"] = s.benchmark("-n", "20000", "-c", "20", "-q", "-P", "8", "-t",
-                                       "set,get,incr,lpush,rpush,lpop,sadd,hset,spop,zadd,lrange_100,mset")
-        check(got["benchmark"][0] == 0 and len(got["benchmark"][1]) >= 12, "benchmark: %s" % (got["benchmark"],))
+                                       "set,get,incr,lpush,rpush,lpop,sadd,hset,spop,"
+                                       "zadd,lrange_100,mset")
+        check(got["benchmark"][0] == 0 and len(got["benchmark"][1]) >= 12,
+              "benchmark: %s" % (got["benchmark"],))
         got["large"] = s.benchmark("-n", "300", "-d", "300000", "-t", "set,get")
         s.say("FLUSHALL")
         got["fill again"] = s.say("EVAL", FILL.decode(), "0", "1000")
@@ -115,12 +123,14 @@ def session(side):
 def server(job):
     need("redis-server", "redis-cli", "redis-benchmark")
     job.about("Redis " + harness.version(["redis-server", "--version"], r"v=([\d.]+)"),
-              "a data set through saves, a rewrite, a reload and a restart; its benchmark; I/O threads")
+              "a data set through saves, a rewrite, a reload and a restart; its benchmark; I/O "
+              "threads")
     got = job.both(session)
     check(got["end"] == "status 0", "the server ends with " + got["end"])
     # The server uses jemalloc, by its plain names and by its own.
     found = job.preload.traces(least=100000, processes=6)
-    return "%s, %d traces, %d events" % (got["allocator"].decode(), len(found), sum(p["events"] for p in found))
+    return "%s, %d traces, %d events" % (got["allocator"].decode(), len(found),
+                                         sum(p["events"] for p in found))
 
 
 if __name__ == "__main__":

@@ -127,7 +127,8 @@ def finish(job, got, least, processes=1):
     check(got["end"] in ("status 0", "SIGTERM"), "it ends with " + got["end"])
     found = job.preload.traces(least=least, processes=processes)
     check(any(p["rights"]["given_up_seconds"] for p in found), "no right was given up")
-    check(not any(p["rights"]["stopped_seconds"] or p["rights"]["children"] for p in found), "the recording stopped")
+    check(not any(p["rights"]["stopped_seconds"] or p["rights"]["children"] for p in found),
+          "the recording stopped")
     return "%d traces, %d events, none lost" % (len(found), sum(p["events"] for p in found))
 
 
@@ -135,9 +136,11 @@ def apache(job, mpm):
     program = need("apache2")
     user, _, gid = user_of("www-data", "nobody")
     reachable(job)
-    job.about("apache2 " + version([program, "-v"], r"Apache/([\d.]+)"), "started as root, workers (%s) of another user, under load" % mpm)
+    job.about("apache2 " + version([program, "-v"], r"Apache/([\d.]+)"),
+              "started as root, workers (%s) of another user, under load" % mpm)
     group = grp.getgrgid(gid).gr_name
-    got = job.both(lambda side: web(side, [program, "-DFOREGROUND", "-f"], APACHE, harness.free_port(), signal.SIGTERM, user=user,
+    got = job.both(lambda side: web(side, [program, "-DFOREGROUND", "-f"], APACHE,
+                                    harness.free_port(), signal.SIGTERM, user=user,
                                     group=group, mpm=mpm))
     return finish(job, got, 1000, 3)
 
@@ -146,9 +149,11 @@ def nginx(job):
     program = need("nginx")
     user, _, gid = user_of("www-data", "nobody")
     reachable(job)
-    job.about("nginx " + version([program, "-v"], r"nginx/([\d.]+)"), "started as root, workers of another user, under load")
+    job.about("nginx " + version([program, "-v"], r"nginx/([\d.]+)"),
+              "started as root, workers of another user, under load")
     group = grp.getgrgid(gid).gr_name
-    got = job.both(lambda side: web(side, [program, "-p", side.top, "-c"], NGINX, harness.free_port(), signal.SIGQUIT, user=user, group=group))
+    got = job.both(lambda side: web(side, [program, "-p", side.top, "-c"], NGINX,
+                                    harness.free_port(), signal.SIGQUIT, user=user, group=group))
     return finish(job, got, 1000, 3)
 
 
@@ -156,11 +161,13 @@ def memcached(job):
     program = need("memcached")
     user_of("nobody")
     reachable(job)
-    job.about("memcached " + version([program, "-V"], r"([\d.]+)"), "started as root, -u nobody: values stored and read by 4 clients")
+    job.about("memcached " + version([program, "-V"], r"([\d.]+)"),
+              "started as root, -u nobody: values stored and read by 4 clients")
 
     def session(side):
         port = harness.free_port()
-        s = Started(side, [program, "-u", "nobody", "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-m", "64", "-t", "4"], port)
+        s = Started(side, [program, "-u", "nobody", "-l", "127.0.0.1", "-p", str(port), "-U", "0",
+                           "-m", "64", "-t", "4"], port)
         answers = []
 
         def client(me):
@@ -169,7 +176,8 @@ def memcached(job):
             digest = hashlib.sha256()
             for i in range(3000):
                 value = b"%d " % i * (i % 900 + 1)
-                f.write(b"set k%d-%d 0 0 %d\r\n%s\r\nget k%d-%d\r\n" % (me, i, len(value), value, me, i))
+                f.write(b"set k%d-%d 0 0 %d\r\n%s\r\nget k%d-%d\r\n"
+                        % (me, i, len(value), value, me, i))
                 f.flush()
                 for _ in range(4):
                     digest.update(f.readline())
@@ -213,12 +221,14 @@ def mosquitto(job):
     program = need("mosquitto")
     user, _, _ = user_of("mosquitto", "nobody")
     reachable(job)
-    job.about("mosquitto " + version([program, "-h"], r"version ([\d.]+)"), "started as root, becomes another user: 4 clients, retained messages")
+    job.about("mosquitto " + version([program, "-h"], r"version ([\d.]+)"),
+              "started as root, becomes another user: 4 clients, retained messages")
 
     def session(side):
         port = harness.free_port()
         with open(side.path("conf"), "w") as f:
-            f.write("user %s\nlistener %d 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n" % (user, port))
+            f.write("user %s\nlistener %d 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n"
+                    % (user, port))
         s = Started(side, [program, "-c", side.path("conf")], port)
         answers = []
 
@@ -226,12 +236,14 @@ def mosquitto(job):
             c = socket.create_connection(("127.0.0.1", port), 60)
             f = c.makefile("rwb")
             topic = b"t/%d" % me
-            f.write(packet(0x10, text(b"MQTT") + bytes([4, 2]) + struct.pack(">H", 60) + text(b"client%d" % me)))
+            f.write(packet(0x10, text(b"MQTT") + bytes([4, 2]) + struct.pack(">H", 60)
+                           + text(b"client%d" % me)))
             f.write(packet(0x82, struct.pack(">H", 1) + text(topic + b"/#") + b"\0"))
             f.flush()
             check(next_packet(f)[0] == 0x20 and next_packet(f)[0] == 0x90, "no connection")
             digest = hashlib.sha256()
-            for i in range(4000):  # a topic of its own for each, retained: what the broker holds grows
+            # a topic of its own for each, retained: what the broker holds grows
+            for i in range(4000):
                 f.write(packet(0x31, text(topic + b"/%d" % i) + b"%d" % i * (i % 300 + 1)))
                 f.flush()
                 kind, body = next_packet(f)
@@ -254,14 +266,16 @@ def squid(job):
     program = need("squid")
     user, _, _ = user_of("proxy", "squid", "nobody")
     reachable(job)
-    job.about("squid " + version([program, "-v"], r"Version ([\d.]+)"), "started as root, becomes another user: pages through it by 4 clients")
+    job.about("squid " + version([program, "-v"], r"Version ([\d.]+)"),
+              "started as root, becomes another user: pages through it by 4 clients")
 
     def session(side):
         port, origin = harness.free_port(), harness.free_port()
         paths = pages(side.top)
         with open(side.path("conf"), "w") as f:
             f.write(SQUID % {"top": side.top, "port": port, "user": user})
-        http_server = subprocess.Popen([harness.PYTHON, "-m", "http.server", "--bind", "127.0.0.1", "--directory", side.path("www"), str(origin)],
+        http_server = subprocess.Popen([harness.PYTHON, "-m", "http.server", "--bind", "127.0.0.1",
+                                        "--directory", side.path("www"), str(origin)],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         s = None
         answers = []
@@ -271,7 +285,8 @@ def squid(job):
             for path in paths:
                 c.request("GET", "http://127.0.0.1:%d%s" % (origin, path))
                 r = c.getresponse()
-                answers.append((path, r.status, hashlib.sha256(r.read() if r.status == 200 else b"").hexdigest()))
+                answers.append((path, r.status,
+                                hashlib.sha256(r.read() if r.status == 200 else b"").hexdigest()))
                 if r.status != 200:
                     r.read()
             c.close()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Interpreters and runtimes with memory managers, collectors, threads and faults of their own, each with a
-program of its language; and a browser, whose processes are forked by a zygote and put into sandboxes."""
+"""Interpreters and runtimes with memory managers, collectors, threads and faults of their own, each
+with a program of its language; and a browser, whose processes are forked by a zygote and put into
+sandboxes."""
 
 import os
 import sys
@@ -25,7 +26,8 @@ def deep(n) = deep(n + 1)
 begin; deep(0); rescue SystemStackError => e; puts e.class; end
 exit 4
 """
-# Its extensions are loaded with RTLD_DEEPBIND; it grows large blocks in place, and ends by its own limit.
+# Its extensions are loaded with RTLD_DEEPBIND; it grows large blocks in place, and ends by its own
+# limit.
 PHP = r"""<?php
 $a = []; for ($i = 0; $i < 200000; $i++) $a["k$i"] = str_repeat("x", $i % 50);
 ksort($a); echo md5(serialize($a)), "\n";
@@ -85,17 +87,20 @@ my $x = "a" x 1e6; $x =~ s/a/bb/g; print length $x, "\n";
 local $SIG{ALRM} = sub { die "alarm\n" }; eval { alarm 1; 1 while 1 }; print $@; exit 11
 """
 
-# By name: the file, its text, the command before the file's name, the exit status, how to ask for the version.
+# By name: the file, its text, the command before the file's name, the exit status, how to ask for
+# the version.
 PROGRAMS = {
     "ruby": ("t.rb", RUBY, ["ruby"], 4, (["ruby", "--version"], r"ruby ([\d.]+)")),
     "php": ("t.php", PHP, ["php"], 255, (["php", "--version"], r"PHP ([\d.]+)")),
     "R": ("t.R", R, ["Rscript"], 6, (["Rscript", "--version"], r"version ([\d.]+)")),
-    "guile": ("t.scm", GUILE, ["guile", "--no-auto-compile"], 4, (["guile", "--version"], r"Guile\) ([\d.]+)")),
+    "guile": ("t.scm", GUILE, ["guile", "--no-auto-compile"], 4,
+              (["guile", "--version"], r"Guile\) ([\d.]+)")),
     "sbcl": ("t.lisp", LISP, ["sbcl", "--script"], 6, (["sbcl", "--version"], r"SBCL ([\d.]+\d)")),
     "lua": ("t.lua", LUA, ["lua5.4"], 9, (["lua5.4", "-v"], r"Lua ([\d.]+)")),
     "perl": ("t.pl", PERL, ["perl"], 11, (["perl", "--version"], r"v([\d.]+)")),
 }
-NAMES = {"ruby": "Ruby", "php": "PHP", "guile": "GNU Guile", "sbcl": "SBCL", "lua": "Lua", "perl": "Perl"}
+NAMES = {"ruby": "Ruby", "php": "PHP", "guile": "GNU Guile", "sbcl": "SBCL", "lua": "Lua",
+         "perl": "Perl"}
 WHAT = {
     "ruby": "threads, fibers, a fork, compaction, a stack overflow",
     "php": "extensions loaded with RTLD_DEEPBIND; ends by its own memory limit",
@@ -120,10 +125,13 @@ def interpreter(job, name):
 def erlang(job):
     compiler = need("erlc")
     need("erl")
-    job.about("Erlang/OTP " + version(["erl", "-noshell", "-eval", 'io:format("~s", [erlang:system_info(otp_release)]), halt().'],
+    job.about("Erlang/OTP " + version(["erl", "-noshell", "-eval", 'io:format("~s", '
+                                       '[erlang:system_info(otp_release)]), halt().'],
                                       r"(\d+)"), "processes by the thousand, tables, a child")
     job.plain.run([compiler, "-o", job.top, job.source("t.erl", ERLANG)], rc=0)
-    got = job.both(lambda side: output(side, side.run(["erl", "-noshell", "-pa", job.top, "-s", "t", "main"])))
+    got = job.both(lambda side: output(side,
+                                       side.run(["erl", "-noshell", "-pa", job.top, "-s", "t",
+                                                 "main"])))
     check(got[0] == "status 5", "the program ends with %s" % (got,))
     return "%d events" % sum(x["events"] for x in job.preload.traces(least=100))
 
@@ -133,14 +141,17 @@ def chromium(job):
     browser = need("chromium")
     page = ("data:text/html,<h1>hi</h1><script>let a=[];for(let i=0;i<1e5;i++)a.push({x:i});"
             "document.write(a.length+' '+new Blob(a.map(String)).size)</script>")
-    job.about("Chromium " + version([browser, "--version"], r"Chromium ([\d.]+)"), "a page with a script, in its processes")
+    job.about("Chromium " + version([browser, "--version"], r"Chromium ([\d.]+)"),
+              "a page with a script, in its processes")
 
     def show(side):
         # the path of a socket in it must be short
-        with tempfile.TemporaryDirectory(prefix="whyoom-", dir="/tmp", ignore_cleanup_errors=True) as short:
+        with tempfile.TemporaryDirectory(prefix="whyoom-", dir="/tmp",
+                                         ignore_cleanup_errors=True) as short:
             argv = [browser, "--headless=new", "--disable-gpu", "--user-data-dir=" + short,
                     "--virtual-time-budget=2000", "--dump-dom", page]
-            rc, out, _ = side.run(argv + (["--no-sandbox"] if os.getuid() == 0 else []), env={"TMPDIR": short})
+            rc, out, _ = side.run(argv + (["--no-sandbox"] if os.getuid() == 0 else []),
+                                  env={"TMPDIR": short})
         return harness.how(rc), out
 
     got = job.both(show)
@@ -150,21 +161,29 @@ def chromium(job):
 
 
 def firefox(job):
-    """Its processes fork from one that is there for that, and give up their rights: chroot, namespaces, seccomp."""
+    """Its processes fork from one that is there for that, and give up their rights: chroot,
+    namespaces, seccomp."""
     browser = need("firefox-esr")
     page = job.source("page.html", "<h1>hi</h1><canvas id=c width=600 height=300></canvas><script>"
-                      "let c=document.getElementById('c').getContext('2d');for(let i=0;i<2000;i++){c.fillStyle='rgb('+i%255+',0,0)';c.fillRect(i%600,i%300,9,9)}"
-                      "let a=[];for(let i=0;i<1e5;i++)a.push({x:i});document.body.append(a.length)</script>")
-    job.about("Firefox " + version([browser, "--version"], r"Firefox ([\d.]+)"), "a picture of a page with a script, in its processes")
+                      "let c=document.getElementById('c').getContext('2d');for(let "
+                      "i=0;i<2000;i++){c.fillStyle='rgb('+i%255+',0,0)';"
+                      "c.fillRect(i%600,i%300,9,9)}"
+                      "let a=[];for(let "
+                      "i=0;i<1e5;i++)a.push({x:i});document.body.append(a.length)</script>")
+    job.about("Firefox " + version([browser, "--version"], r"Firefox ([\d.]+)"),
+              "a picture of a page with a script, in its processes")
 
     def show(side):
-        rc = side.run([browser, "--headless", "--window-size=800,600", "--screenshot", side.path("page.png"), "file://" + page])[0]
-        check(os.path.exists(side.path("page.png")), "%s: there is no picture; %s" % (side.name, harness.how(rc)))
+        rc = side.run([browser, "--headless", "--window-size=800,600", "--screenshot",
+                       side.path("page.png"), "file://" + page])[0]
+        check(os.path.exists(side.path("page.png")), "%s: there is no picture; %s"
+              % (side.name, harness.how(rc)))
         with open(side.path("page.png"), "rb") as f:
             return harness.how(rc), f.read()
 
     got = job.both(show)
-    check(got[0] == "status 0" and len(got[1]) > 10000, "the picture has %d bytes, %s" % (len(got[1]), got[0]))
+    check(got[0] == "status 0" and len(got[1]) > 10000, "the picture has %d bytes, %s"
+          % (len(got[1]), got[0]))
     found = job.preload.traces(least=10000, processes=6)
     return "%d traces, %d events" % (len(found), sum(x["events"] for x in found))
 

@@ -12,7 +12,8 @@ import harness
 from harness import Skip, check, need, version
 
 THREADS = 6
-PATHS = (["/make/%d" % (i % 40) for i in range(60)] + ["/thread/%d" % i for i in range(6)] + ["/child/%d" % i for i in range(4)] +
+PATHS = (["/make/%d" % (i % 40) for i in range(60)] + ["/thread/%d" % i for i in range(6)]
+         + ["/child/%d" % i for i in range(4)] +
          ["/fail", "/nowhere"])
 NGINX = """
 daemon off; pid %(top)s/pid; error_log %(top)s/error.log notice; worker_processes 2; %(user)s
@@ -72,13 +73,15 @@ class Server:
         """What a crash would have left in the log."""
         with open(self.log, errors="replace") as f:
             text = f.read()
-        return [w for w in ("SIGSEGV", "SIGABRT", "Fatal Python error", "Segmentation", "WORKER TIMEOUT", "whyoom: ") if w in text]
+        return [w for w in ("SIGSEGV", "SIGABRT", "Fatal Python error", "Segmentation",
+                            "WORKER TIMEOUT", "whyoom: ") if w in text]
 
 
 def gunicorn_session(side, kind):
     port = harness.free_port()
     got = {}
-    s = Server(side, [need("gunicorn"), "--chdir", harness.HERE, "-b", "127.0.0.1:%d" % port, "-w", "3", *kind, "app:wsgi"],
+    s = Server(side, [need("gunicorn"), "--chdir", harness.HERE, "-b", "127.0.0.1:%d" % port, "-w",
+                      "3", *kind, "app:wsgi"],
                port, env={"PYTHONDONTWRITEBYTECODE": "1"})
     try:
         got["load"] = s.load()
@@ -103,15 +106,18 @@ def gunicorn(job, kind):
     job.about("gunicorn " + version([program, "--version"], r"([\d.]+)"),
               "preforked workers (%s) under load, one killed, a reload" % " ".join(kind))
     got = job.both(lambda side: gunicorn_session(side, kind))
-    check(got["end"] == "status 0" and not got["wrong"], "it ends with %s, %s" % (got["end"], got["wrong"]))
-    check(got["load"]["/make/7"][0][0] == 200 and got["load"]["/fail"][0][0] == 500, "answers: %s" % got["load"])
+    check(got["end"] == "status 0" and not got["wrong"],
+          "it ends with %s, %s" % (got["end"], got["wrong"]))
+    check(got["load"]["/make/7"][0][0] == 200 and got["load"]["/fail"][0][0] == 500,
+          "answers: %s" % got["load"])
     found = job.preload.traces(least=2000, processes=6)
     return "%d traces, %d events" % (len(found), sum(p["events"] for p in found))
 
 
 def uvicorn_session(side, more):
     port = harness.free_port()
-    s = Server(side, [harness.PYTHON, "-m", "uvicorn", "--app-dir", harness.HERE, "--port", str(port), "--no-access-log",
+    s = Server(side, [harness.PYTHON, "-m", "uvicorn", "--app-dir", harness.HERE, "--port",
+                      str(port), "--no-access-log",
                       *more, "app:asgi"], port, env={"PYTHONDONTWRITEBYTECODE": "1"})
     got = {}
     try:
@@ -130,7 +136,8 @@ def uvicorn(job, what, more):
     job.about("uvicorn " + found, what + " under load")
     got = job.both(lambda side: uvicorn_session(side, more))
     check(not got["wrong"], "it ends with %s, %s" % (got["end"], got["wrong"]))
-    check(got["load"]["/thread/3"][0][0] == 200 and got["load"]["/fail"][0][0] == 500, "answers: %s" % got["load"])
+    check(got["load"]["/thread/3"][0][0] == 200 and got["load"]["/fail"][0][0] == 500,
+          "answers: %s" % got["load"])
     found = job.preload.traces(least=5000)
     return "%s, %d traces, %d events" % (got["end"], len(found), sum(p["events"] for p in found))
 
@@ -144,10 +151,13 @@ def nginx_session(side, program):
     with open(side.path("www", "pid"), "w") as f:
         f.write("0")
     with open(side.path("conf"), "w") as f:
-        f.write(NGINX % {"top": side.top, "port": port, "user": "user root;" if os.getuid() == 0 else ""})
+        f.write(NGINX % {"top": side.top, "port": port, "user": "user root;" if os.getuid() == 0
+                         else ""})
     got = {"test": side.run([program, "-t", "-c", side.path("conf"), "-p", side.top])[0]}
     s = Server(side, [program, "-c", side.path("conf"), "-p", side.top], port)
-    paths = ["/%d.txt" % (i % 30) for i in range(120)] + ["/inner/%d.txt" % i for i in range(30)] + ["/sub", "/limit", "/none"]
+    paths = ["/%d.txt" % (i % 30) for i in range(120)] + ["/inner/%d.txt" % i
+                                                          for i in range(30)] + [
+                                                              "/sub", "/limit", "/none"]
     try:
         got["load"] = harness.requests(port, paths, THREADS)
         s.p.send_signal(signal.SIGHUP)
@@ -170,7 +180,8 @@ def nginx(job):
     job.about("nginx " + version([program, "-v"], r"nginx/([\d.]+)"),
               "two workers under load, a reload, reopened logs, a proxy to itself")
     got = job.both(lambda side: nginx_session(side, program))
-    check(got["end"] == "status 0" and not got["wrong"], "it ends with %s, %s" % (got["end"], got["wrong"]))
+    check(got["end"] == "status 0" and not got["wrong"],
+          "it ends with %s, %s" % (got["end"], got["wrong"]))
     check(got["load"]["/29.txt"][0][0] == 200, "answers: %s" % got["load"])
     found = job.preload.traces(least=1000, processes=3)
     return "%d traces, %d events" % (len(found), sum(p["events"] for p in found))
@@ -178,7 +189,9 @@ def nginx(job):
 
 CASES = {
     "gunicorn": lambda job: gunicorn(job, ["-k", "sync"]),
-    "gunicorn-preload": lambda job: gunicorn(job, ["-k", "gthread", "--threads", "4", "--max-requests", "100"]),
+    "gunicorn-preload": lambda job: gunicorn(job,
+                                             ["-k", "gthread", "--threads", "4", "--max-requests",
+                                              "100"]),
     "nginx": nginx,
     "uvicorn": lambda job: uvicorn(job, "one process", []),
     "uvicorn-workers": lambda job: uvicorn(job, "two spawned workers", ["--workers", "2"]),

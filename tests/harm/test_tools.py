@@ -66,7 +66,8 @@ sys.exit(6)
 
 def bash(job):
     shell = need("bash")
-    job.about("bash " + version([shell, "--version"], r"version ([\d.]+)"), "jobs, signals, pipes, a memory limit")
+    job.about("bash " + version([shell, "--version"], r"version ([\d.]+)"),
+              "jobs, signals, pipes, a memory limit")
     got = job.both(lambda side: output(side, side.run([shell, "-c", BASH])))
     check(got[0] == "status 42", "bash ends with %s: %s" % (got[0], got[2]))
     check(b"killed 143" in got[1] and b"fedcba" in got[1], "it printed only %s" % got[1])
@@ -75,7 +76,8 @@ def bash(job):
 
 def git(job):
     program = need("git")
-    job.about("git " + version([program, "--version"], r"version ([\d.]+)"), "commits, merges, packs, clones, to the bit")
+    job.about("git " + version([program, "--version"], r"version ([\d.]+)"),
+              "commits, merges, packs, clones, to the bit")
     when = "2020-01-01T00:00:00Z"
     env = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
 
@@ -84,16 +86,18 @@ def git(job):
         os.makedirs(here)
 
         def say(*words, rc=0, data=None):
-            return output(side, side.run([program, "-c", "user.name=N", "-c", "user.email=n@example.org",
-                                          "-c", "init.defaultBranch=main", "-c", "gc.auto=0",
-                                          "-c", "protocol.file.allow=always", *words],
-                                         cwd=here, env=env, rc=rc, data=data))
+            return output(side,
+                          side.run([program, "-c", "user.name=N", "-c", "user.email=n@example.org",
+                                    "-c", "init.defaultBranch=main", "-c", "gc.auto=0",
+                                    "-c", "protocol.file.allow=always", *words],
+                                   cwd=here, env=env, rc=rc, data=data))
 
         said = [say("init", "-q")]
         for k in range(12):
             for i in range(25):
                 with open(os.path.join(here, "f%d.txt" % i), "w") as f:
-                    f.write("".join("%d %d\n" % (i, (j * (k + 1)) % (97 + i)) for j in range(200 + k * i)))
+                    f.write("".join("%d %d\n" % (i, (j * (k + 1)) % (97 + i))
+                                    for j in range(200 + k * i)))
             said.append(say("add", "-A"))
             said.append(say("commit", "-q", "-m", "round %d" % k))
             if k == 5:
@@ -129,7 +133,8 @@ def archives(job):
     """Compressors with threads, and a pipe of them."""
     for p in ("xz", "zstd", "gzip", "tar", "sha256sum"):
         need(p)
-    job.about("tar, gzip, xz %s, zstd %s" % (version(["xz", "--version"], r"([\d.]+)"), version(["zstd", "--version"], r"v([\d.]+)")),
+    job.about("tar, gzip, xz %s, zstd %s" % (version(["xz", "--version"], r"([\d.]+)"),
+                                             version(["zstd", "--version"], r"v([\d.]+)")),
               "archives, with threads, to the bit")
     script = r"""
 set -e
@@ -150,9 +155,12 @@ xz -t data.zst
 
 
 def sqlite(job):
-    job.about("SQLite " + version([harness.PYTHON, "-c", "import sqlite3; print(sqlite3.sqlite_version)"], r"([\d.]+)"),
+    job.about("SQLite "
+              + version([harness.PYTHON, "-c", "import sqlite3; print(sqlite3.sqlite_version)"],
+                        r"([\d.]+)"),
               "tables, indexes, readers in threads, vacuum: the file to the bit")
-    got = job.both(lambda side: output(side, side.run([harness.PYTHON, "-c", SQLITE, side.path("t.db")])))
+    got = job.both(lambda side: output(side,
+                                       side.run([harness.PYTHON, "-c", SQLITE, side.path("t.db")])))
     check(got[0] == "status 6", "ends with %s: %s" % (got[0], got[2]))
     return "%d events" % max(p["events"] for p in job.preload.traces(least=20000))
 
@@ -176,7 +184,8 @@ run -i nothing.mp4 -f null - || exit 9
 def ffmpeg(job):
     """Encoders and filters with threads, much of it in assembly that keeps no frame pointers."""
     program = need("ffmpeg")
-    job.about("ffmpeg " + version([program, "-version"], r"version (\d[\d.]+)"), "x264, VP9, AAC and filters in threads, to the bit")
+    job.about("ffmpeg " + version([program, "-version"], r"version (\d[\d.]+)"),
+              "x264, VP9, AAC and filters in threads, to the bit")
     got = job.both(lambda side: output(side, side.run([need("bash"), "-c", FFMPEG])))
     check(got[0] == "status 9" and b"c.mkv" in got[1], "it ends with %s" % (got,))
     found = job.preload.traces(least=1000, processes=5)

@@ -20,7 +20,8 @@ def split(text):
 
 
 def read(source):
-    """(rows, newest): every row, with those of the twins after their own, and the version the table knows.
+    """(rows, newest): every row, with those of the twins after their own, and the version the table
+    knows.
 
     `section` is the comment above a row; `ptsz` that it was written as one of a pair."""
     with open(os.path.join(source, "shim", "cuda", "cuda_api.def")) as f:

@@ -4,12 +4,15 @@
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 packages_build="gcc g++ make pkg-config meson ninja-build libdw-dev libelf-dev libzstd-dev
-	libjansson-dev libpcre2-dev libiberty-dev zlib1g-dev liblzma-dev libbz2-dev python3 python3-venv"
+	libjansson-dev libpcre2-dev libiberty-dev zlib1g-dev liblzma-dev libbz2-dev
+	python3 python3-venv"
 packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev python3-pytest
-	python3-jsonschema gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+	python3-jsonschema gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
+	qemu-user
 	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-server redis-tools nodejs
 	nginx-light gunicorn python3-uvicorn stress-ng valgrind musl-tools libjemalloc2
-	libtcmalloc-minimal4 python3-dev mandoc procps util-linux mount e2fsprogs time xz-utils zstd debian-archive-keyring
+	libtcmalloc-minimal4 python3-dev mandoc procps util-linux mount e2fsprogs time xz-utils zstd
+	debian-archive-keyring
 	bubblewrap"
 packages_bench="heaptrack cmake clang valgrind zstd python3-numpy libjemalloc2 libgoogle-perftools4"
 # What only tests/harm/all needs.
@@ -19,7 +22,8 @@ packages_harm="postgresql default-jdk-headless ffmpeg golang-go
 	octave maxima gawk swi-prolog-nox tcl ocaml-nox ghc mono-runtime mono-mcs emacs-nox vim
 	ghostscript imagemagick graphicsmagick gnuplot-nox pandoc texlive-latex-base
 	texlive-latex-recommended texlive-binaries libreoffice-writer-nogui
-	mariadb-server-core mariadb-client-core slapd ldap-utils memcached mosquitto mosquitto-clients
+	mariadb-server-core mariadb-client-core slapd ldap-utils memcached mosquitto
+	mosquitto-clients
 	haproxy varnish squid apache2 php-fpm uwsgi-core uwsgi-plugin-python3
 	rsync curl gdb openssl gnupg tmux bubblewrap"
 
@@ -56,14 +60,15 @@ need_packages() {
 		exit 1
 	}
 	for p in "$@"; do
-		dpkg-query -W -f='${db:Status-Abbrev}' "$p" 2>/dev/null | grep -q '^ii' || missing+=("$p")
+		dpkg-query -W -f='${db:Status-Abbrev}' "$p" 2>/dev/null |
+			grep -q '^ii' || missing+=("$p")
 	done
 	[ ${#missing[@]} -eq 0 ] && return
 	if [ "$(id -u)" != 0 ]; then
 		if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
 			as_root=(sudo)
 		else
-			say "these packages are missing, and there is neither root nor sudo to install them:"
+			say "these packages are missing; to install them needs root or sudo:"
 			say "  apt-get install ${missing[*]}"
 			exit 1
 		fi

@@ -3,9 +3,9 @@
 
 A suite is a folder of tests/, run by `meson test --suite NAME` in a build directory, or a script.
 Each test is a program whose output says how many cases it ran: cmocka's or unittest's
-summary, pytest's closing line, or a plain "N passed, N failed[, N skipped]". A test that says nothing
-counts as one case, by its exit status (77: skipped). Skips are named with their reasons: lines
-"SKIP name: reason", or pytest's own. Lines "shown: ..." are repeated.
+summary, pytest's closing line, or a plain "N passed, N failed[, N skipped]". A test that says
+nothing counts as one case, by its exit status (77: skipped). Skips are named with their reasons:
+lines "SKIP name: reason", or pytest's own. Lines "shown: ..." are repeated.
 """
 import json
 import os
@@ -32,28 +32,36 @@ SUITES = [
     ("unit", "default", ["unit"], True, "unit tests of both halves"),
     ("sanitize", "sanitize", ["unit"], True, "the analyzer's under ASan and UBSan"),
     ("clang", "clang", ["unit"], True, "the same, built with clang"),
-    ("fuzz-quick", "fuzz", ["tests/fuzz/run same"], True, "hostile traces, logs, ELF and knowledge files: the same inputs each time, about a minute"),
+    ("fuzz-quick", "fuzz", ["tests/fuzz/run same"], True,
+     "hostile traces, logs, ELF and knowledge files: the same inputs each time, about a minute"),
     ("python", "default", ["python"], True, "Python frames against traceback"),
     ("preload", "default", ["preload"], True, "real processes under the preload"),
     ("cuda", "default", ["cuda"], True, "CUDA's calls on a stand-in driver, by every route"),
     ("simgpu", "default", ["simgpu"], True, "the simulated GPU"),
-    ("torch", "default", ["torch"], True, "PyTorch's wheel on it: 600 MB from PyPI, kept in ~/.cache"),
+    ("torch", "default", ["torch"], True, "PyTorch's wheel on it: 600 MB from PyPI, kept in "
+     "~/.cache"),
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
     ("cli", "default", ["cli"], True, "the command line, packaging"),
-    ("damage", "default", ["damage"], True, "damaged traces say so, or tell the same as whole ones"),
+    ("damage", "default", ["damage"], True,
+     "damaged traces say so, or tell the same as whole ones"),
     ("scenarios", "default", ["scenarios"], True,
-     "programs whose cause is known, a case or two of each; packages from PyPI are kept in ~/.cache"),
-    ("report", "default", ["bench"], True, "what one more event costs the recorder and the report, in instructions"),
+     "programs whose cause is known, a case or two of each; packages from PyPI are kept in "
+     "~/.cache"),
+    ("report", "default", ["bench"], True, "what one more event costs the recorder and the report, "
+     "in instructions"),
     ("examples", "default", ["examples"], True, "what newcomers copy from, broken and mended"),
     ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
     ("harm", "default", ["harm"], True, "real programs with and without the preload"),
     ("fuzz", "fuzz", ["tests/fuzz/run 600"], False, "others, for ten minutes"),
     ("harm-all", "default", ["harm-all"], False,
-     "the rest of them, where they are installed; tests/harm/all installs, runs and writes the table"),
+     "the rest of them, where they are installed; tests/harm/all installs, runs and writes the "
+     "table"),
     ("python-all", "default", ["python-all"], False, "every Python version that can be had"),
     ("damage-all", "default", ["damage-all"], False, "2,000 damages, by another seed each time"),
-    ("mutations", "default", ["tests/cuda/mutate.py"], False, "the cares of the CUDA hooks, taken out one by one"),
-    ("scenarios-all", "default", ["scenarios-all"], False, "each program at each of its limits, and shuffled"),
+    ("mutations", "default", ["tests/cuda/mutate.py"], False,
+     "the cares of the CUDA hooks, taken out one by one"),
+    ("scenarios-all", "default", ["scenarios-all"], False,
+     "each program at each of its limits, and shuffled"),
     ("torch-all", "default", ["torch-all"], False, "PyTorch 2.4 to the newest, 4 GB on disk"),
     ("gpu", "default", ["tests/gpu/run"], False, "a machine with a real GPU: docs/gpu.md"),
     ("vllm", "default", ["vllm"], False, "vLLM on the simulated GPU, 3 GB on disk"),
@@ -165,7 +173,8 @@ def meson_suite(directory, suites, logname):
 
 def script_suite(command):
     started = time.time()
-    process = subprocess.Popen([os.path.join(TOP, command.split()[0]), *command.split()[1:]], cwd=TOP, stdout=subprocess.PIPE,
+    process = subprocess.Popen([os.path.join(TOP, command.split()[0]), *command.split()[1:]],
+                               cwd=TOP, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace")
     output = []
     for line in process.stdout:

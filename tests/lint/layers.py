@@ -22,8 +22,9 @@ SIMGPU = ["base/sys.h", "cuda/cuda_abi.h", "cuda/cuda_api.def"]
 ANALYZER = ["util", "trace", "model", "knowledge", "detect", "verdict", "replay", "reduce",
             "explain", "report", "import", "export", "cmd"]
 # The wire format stops at trace/; cmd/ writes a supervisor's file, and knows the options.
-WIRE = {"trace": ("whyoom/trace.h",),
-        "cmd": ("whyoom/trace.h", "whyoom/options.def", "whyoom/option_sizes.def")}
+WIRE = {"trace": ("whyoom/trace.h", "whyoom/trace_fields.h"),
+        "cmd": ("whyoom/trace.h", "whyoom/trace_fields.h", "whyoom/options.def",
+                "whyoom/option_sizes.def")}
 
 passed = failed = 0
 

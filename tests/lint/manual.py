@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Each command has a man page without mistakes, which names every flag of its --help."""
+"""Each command has a man page without mistakes, which names every flag of its --help and the same
+formats; whyoom(1) names every command."""
 import os
 import re
 import subprocess
@@ -20,7 +21,8 @@ def check(good, text):
 
 def help_of(*command):
     done = subprocess.run([whyoom, *command, "--help"], capture_output=True, text=True)
-    check(done.returncode == 0 and done.stdout, f"whyoom {' '.join(command)} --help does not answer")
+    check(done.returncode == 0 and done.stdout, f"whyoom {' '.join(command)} --help does not "
+          f"answer")
     return done.stdout
 
 
@@ -35,6 +37,10 @@ def page(name, text):
     manual = re.sub(r"\bFl\s+(-+)", r"-\1", manual)  # mdoc writes a long flag as ".Fl -name"
     for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))):
         check(flag in manual, f"{name} does not mention {flag}, as --help does")
+    offered = re.search(r"--format ([a-z|]+)", text)
+    for formats in re.findall(r"--format Cm ([a-z |]+)", manual) if offered else ():
+        check(formats.replace(" ", "") == offered[1],
+              f"{name} has the formats {formats}, and --help {offered[1]}")
 
 
 top = help_of()
@@ -42,6 +48,9 @@ page("whyoom.1", "")
 commands = re.findall(r"^  ([a-z-]+) ", top, re.M)
 check(commands, "whyoom --help names no command")
 for command in commands:
+    check(f".Xr whyoom-{command} 1" in open(os.path.join(TOP, "analyzer", "man",
+                                                         "whyoom.1")).read(),
+          f"whyoom.1 does not name whyoom-{command}")
     page(f"whyoom-{command}.1", help_of(command))
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed > 0)

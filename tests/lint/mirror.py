@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Each source file has a test file of its name, tests/unit/**/test_<name>.c, or stands in
-mirror.txt with the test that covers it."""
+"""Each source file has a test file of its name, tests/unit/**/test_<name>.c, or for a command
+tests/cli/test_<name>.py, or stands in mirror.txt with the test that covers it."""
 import os
 import sys
 
@@ -16,6 +16,8 @@ unit = set()
 for base, _, names in os.walk(os.path.join(TOP, "tests", "unit")):
     unit.update(n for n in names if n.startswith("test_"))
 
+scripts = set(os.listdir(os.path.join(TOP, "tests", "cli")))
+
 passed = failed = 0
 for top in ("shim", "analyzer"):
     for base, _, names in os.walk(os.path.join(TOP, top)):
@@ -24,11 +26,14 @@ for top in ("shim", "analyzer"):
                 continue
             source = os.path.relpath(os.path.join(base, name), TOP)
             stem = os.path.splitext(name)[0]
-            if f"test_{stem}.c" in unit:
+            command = source.startswith(os.path.join("analyzer", "cmd",
+                                                     "")) and f"test_{stem}.py" in scripts
+            if f"test_{stem}.c" in unit or command:
                 passed += 1
             elif source not in covered:
                 failed += 1
-                print(f"{source}: there is no tests/unit/**/test_{stem}.c and no line in mirror.txt")
+                print(f"{source}: there is no tests/unit/**/test_{stem}.c and no line in "
+                      f"mirror.txt")
             elif not os.path.exists(os.path.join(TOP, covered[source])):
                 failed += 1
                 print(f"{source}: mirror.txt names {covered[source]}, which does not exist")

@@ -3,24 +3,21 @@
 and hold no trailing blanks."""
 import os
 import re
-import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import sources  # noqa: E402
 
 TOP = sys.argv[1]
 OPEN_WORK = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b|not imple" r"mented")
 MACHINE = re.compile(r"(?<![\w.$}])/(?:work|root|home/\w+)/|(?<![\w.$}])/tmp/[a-z]+/")
 TEXT = (".c", ".h", ".cc", ".cpp", ".S", ".def", ".py", ".sh", ".md", ".build", ".txt", ".1")
 
-try:
-    files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=TOP, check=True,
-                           capture_output=True, text=True).stdout.split("\n")
-except (OSError, subprocess.CalledProcessError):
-    files = [os.path.relpath(os.path.join(b, n), TOP) for b, _, names in os.walk(TOP)
-             for n in names if not os.path.relpath(b, TOP).startswith(("build", ".git"))]
 passed = failed = 0
-for name in sorted(set(files)):
+for name in sources.files(TOP):
     path = os.path.join(TOP, name)
-    if not os.path.isfile(path) or os.path.islink(path):
+    if os.path.islink(path):
         continue
     if not (name.endswith(TEXT) or os.path.basename(name) in ("NEWS", "run")):
         continue

@@ -1,8 +1,8 @@
 """harness.py - runs a test program under the preload and hands its traces to the checks.
 
 Owns the environment of the programs (only they get LD_PRELOAD), temporary directories, the end of
-programs that do not end, and the comparison of a trace with a program's oracle log. Knows nothing of
-single tests.
+programs that do not end, and the comparison of a trace with a program's oracle log. Knows nothing
+of single tests.
 
 From the environment, set by meson: WHYOOM_TEST_SHIM (the library), WHYOOM_TEST_PROGS (where the
 programs were built), WHYOOM_TEST_TMP (a directory on a real file system), WHYOOM_TEST_RUNNER (a
@@ -34,7 +34,8 @@ TMP = os.environ.get("WHYOOM_TEST_TMP", "/var/tmp")
 LIMIT = float(os.environ.get("WHYOOM_TEST_LIMIT", "inf"))
 RUNNER = shlex.split(os.environ.get("WHYOOM_TEST_RUNNER", ""))
 MARK = 12345677
-DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork", "rights"]
+DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork",
+         "rights"]
 KINDS = {1: "ALLOC", 2: "FREE", 3: "UNFREE", 4: "MAP", 5: "UNMAP", 6: "ADVISE", 7: "BRK",
          8: "FAILED", 9: "BEGIN", 10: "END"}
 BLOCKS = ("ALLOC", "FREE", "UNFREE")
@@ -43,7 +44,8 @@ NOT_OURS = ("LD_PRELOAD", "MALLOC_ARENA_MAX", "MALLOC_PERTURB_", "GLIBC_TUNABLES
 # must be there as in mode full, by way of the table of recorded blocks.
 MODES = {"full": {}, "sampled": {"WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": "1"}}
 SAMPLED = os.environ.get("WHYOOM_TEST_MODE") == "sampled"
-CLEAN_ENV = {k: v for k, v in os.environ.items() if not k.startswith("WHYOOM") and k not in NOT_OURS}
+CLEAN_ENV = {k: v for k, v in os.environ.items() if not k.startswith("WHYOOM")
+             and k not in NOT_OURS}
 
 
 class Skip(Exception):
@@ -137,7 +139,8 @@ class Result:
 
     def trace(self, pid=None, image=None):
         found = [t for t in self.traces if pid in (None, t.pid) and image in (None, t.image)]
-        check(len(found) == 1, "%d traces for pid %s, image %s: %s; stderr: %s", len(found), pid, image,
+        check(len(found) == 1, "%d traces for pid %s, image %s: %s; stderr: %s", len(found), pid,
+              image,
               [os.path.basename(f[2]) for f in self.files], self.err[-600:])
         return found[0]
 
@@ -176,9 +179,9 @@ class Job:
         return os.path.join(self.top, *parts)
 
     def start(self, argv, preload=True, env=None, directory="", cwd=None, **popen):
-        """A Popen, in a session of its own, and where its traces and its oracle are. argv[0] without a slash: a
-        test program. What still runs at the end of the case is killed.
-        preload: True, False, or the value of LD_PRELOAD. A value None in env removes the variable."""
+        """A Popen, in a session of its own, and where its traces and its oracle are. argv[0]
+        without a slash: a test program. What still runs at the end of the case is killed. preload:
+        True, False, or the value of LD_PRELOAD. A value None in env removes the variable."""
         self.count += 1
         if directory == "":
             directory = self.path("trace%d" % self.count)
@@ -201,14 +204,15 @@ class Job:
             argv = RUNNER + passed + argv
         else:
             full.update(own)
-        p = subprocess.Popen(argv, env=full, cwd=cwd or self.top, stdin=subprocess.DEVNULL, start_new_session=True,
+        p = subprocess.Popen(argv, env=full, cwd=cwd or self.top, stdin=subprocess.DEVNULL,
+                             start_new_session=True,
                              **popen)
         self.started.append((p, "ORACLE=" + own["ORACLE"]))
         return p, directory, own["ORACLE"]
 
     def run(self, argv, preload=True, env=None, directory="", rc=0, timeout=120, cwd=None, **popen):
-        """Runs to the end, its own and that of all that hold its output. rc None: any. timeout: in seconds;
-        less where the case has less left."""
+        """Runs to the end, its own and that of all that hold its output. rc None: any. timeout: in
+        seconds; less where the case has less left."""
         start = time.monotonic()
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stderr", subprocess.PIPE)
@@ -218,9 +222,11 @@ class Job:
             out, err = p.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             self.hangs(p, argv, timeout)
-        r = Result(p.returncode, words(out), words(err), directory, oracle, p.pid, time.monotonic() - start)
+        r = Result(p.returncode, words(out), words(err), directory, oracle, p.pid,
+                   time.monotonic() - start)
         if rc is not None and r.rc != rc:
-            raise Failed("%s ended with %s, not %s; stderr: %s" % (argv, how(r.rc), how(rc), r.err[-1500:]))
+            raise Failed("%s ended with %s, not %s; stderr: %s"
+                         % (argv, how(r.rc), how(rc), r.err[-1500:]))
         return r
 
 
@@ -233,7 +239,8 @@ class Job:
             err = p.communicate(timeout=5)[1]
         except subprocess.TimeoutExpired as e:  # somebody else has its output
             err = e.stderr
-        raise Failed("%s hangs (%.0f s):\n%s\nstderr: %s" % (argv, seconds, "\n".join(now), words(err)[-800:]))
+        raise Failed("%s hangs (%.0f s):\n%s\nstderr: %s" % (argv, seconds, "\n".join(now),
+                                                             words(err)[-800:]))
 
 
 def words(b):
@@ -267,10 +274,12 @@ def show(x):
 
 def same(got, want, what):
     for i, (g, w) in enumerate(zip(got, want)):
-        check(g == w, "%s, event %d: the trace has %s, the program did %s; before: %s; then the trace has %s",
+        check(g == w, "%s, event %d: the trace has %s, the program did %s; before: %s; then the "
+              "trace has %s",
               what, i, show(g), show(w), [show(x) for x in want[max(0, i - 2) : i]],
               [show(x) for x in got[i + 1 : i + 3]])
-    check(len(got) == len(want), "%s: %d events in the trace, %d by the program; the first extra: %s", what,
+    check(len(got) == len(want), "%s: %d events in the trace, %d by the program; the first extra: "
+          "%s", what,
           len(got), len(want), show((got[len(want) :] or want[len(got) :] or [("", 0)])[0]))
 
 
@@ -299,8 +308,8 @@ def block_tuples(events):
 
 
 def without_empty(events):
-    """Without blocks of no bytes, and their releases; and of a release not what it is half of, which is
-    left out where there may be no other half."""
+    """Without blocks of no bytes, and their releases; and of a release not what it is half of,
+    which is left out where there may be no other half."""
     out, empty = [], set()
     for e in events:
         if e[0] == "ALLOC" and not e[2]:
@@ -334,13 +343,16 @@ def compare_blocks(result, trace=None, tids=None):
 
 def undamaged(directory):
     """What an ordinary end leaves, by SIGKILL too, is whole: `whyoom check` names no damage."""
-    if os.environ.get("WHYOOM_EXE") and any(name.endswith(".whyoom") for name in os.listdir(directory)):
-        done = subprocess.run([os.environ["WHYOOM_EXE"], "check", "--format", "json", directory], stdout=subprocess.PIPE,
+    if os.environ.get("WHYOOM_EXE") and any(name.endswith(".whyoom")
+                                            for name in os.listdir(directory)):
+        done = subprocess.run([os.environ["WHYOOM_EXE"], "check", "--format", "json", directory],
+                              stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=300)
         if "no header yet" not in done.stderr:
             check(done.stdout, "check says nothing: %s", done.stderr)
             damages = [p["damage"] for p in json.loads(done.stdout)["processes"] if p["damage"]]
-            check(not damages and not done.returncode, "said to be damaged: %s %s", damages, done.stderr)
+            check(not damages and not done.returncode, "said to be damaged: %s %s", damages,
+                  done.stderr)
 
 
 def sound(trace, drops=()):
@@ -352,7 +364,8 @@ def sound(trace, drops=()):
     check(not extra, "dropped: %s", extra)
     for evs in trace.events_of.values():
         for e in evs:
-            check(not e.stack or trace.stacks.get(e.stack), "stack %d of a %s is not defined", e.stack, e.kind)
+            check(not e.stack or trace.stacks.get(e.stack), "stack %d of a %s is not defined",
+                  e.stack, e.kind)
 
 
 def main(argv, cases):
@@ -364,7 +377,8 @@ def main(argv, cases):
         odd = set(argv[2:]) ^ set(cases)
         print("FAILED: cases that only one side knows: %s" % sorted(odd) if odd else "ok")
         return 1 if odd else 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # with what a case has started
+    # with what a case has started
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
     status = 0
     for name in argv[1:] or sorted(cases):
         if name not in cases:
@@ -374,7 +388,8 @@ def main(argv, cases):
         try:
             note = cases[name](job)
             ok = True
-            print("ok %s%s (%.1f s)" % (name, ": %s" % note if note else "", time.monotonic() - start))
+            print("ok %s%s (%.1f s)" % (name, ": %s" % note if note else "",
+                                        time.monotonic() - start))
         except Skip as e:
             ok = True
             print("SKIP %s: %s" % (name, e))

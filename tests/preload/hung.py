@@ -1,7 +1,8 @@
 """hung.py - what the processes of a program that does not end are at, and their end.
 
-A program's processes are those of its session, and those that took its environment along into another
-one. Must not wait for any of them without a limit. Words only: what follows from them is the caller's.
+A program's processes are those of its session, and those that took its environment along into
+another one. Must not wait for any of them without a limit. Words only: what follows from them is
+the caller's.
 """
 
 import os
@@ -10,10 +11,12 @@ import signal
 import subprocess
 import time
 
-STACKS = (("gdb", ["-p", "%d", "-nx", "-batch", "-ex", "thread apply all bt 24"]), ("eu-stack", ["-p", "%d", "-n", "24"]))
+STACKS = (("gdb", ["-p", "%d", "-nx", "-batch", "-ex", "thread apply all bt 24"]),
+          ("eu-stack", ["-p", "%d", "-n", "24"]))
 STACK_SECONDS = 20  # for each process: symbols are read anew
 SHOWN = 4  # processes whose stacks are looked at
-NOISE = ("[New LWP", "[Thread debugging", "Using host lib", "[Inferior", "warning:", "Download failed", "TID ", "PID ")
+NOISE = ("[New LWP", "[Thread debugging", "Using host lib", "[Inferior", "warning:",
+         "Download failed", "TID ", "PID ")
 
 
 def read(*path):
@@ -31,7 +34,8 @@ def state(pid):
 
 
 def processes(leader, token):
-    """Those that still run, of the session that the leader made or with token, NAME=VALUE, in the environment."""
+    """Those that still run, of the session that the leader made or with token, NAME=VALUE, in the
+    environment."""
     found = []
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         now = state(pid)
@@ -44,11 +48,13 @@ def processes(leader, token):
 def threads(pid):
     """A line for each thread: where in the kernel it waits."""
     out = []
-    for tid in sorted(os.listdir("/proc/%d/task" % pid) if os.path.isdir("/proc/%d/task" % pid) else [], key=int):
+    for tid in sorted(os.listdir("/proc/%d/task" % pid) if os.path.isdir("/proc/%d/task" % pid)
+                      else [], key=int):
         now = read(pid, "task", tid, "stat").rpartition(b") ")[2].split()
         call = read(pid, "task", tid, "syscall").decode().split()
         out.append("    thread %s %s: state %s, in %s, system call %s" % (
-            tid, read(pid, "task", tid, "comm").decode(errors="replace").strip(), now[0].decode() if now else "gone",
+            tid, read(pid, "task", tid, "comm").decode(errors="replace").strip(), now[0].decode()
+            if now else "gone",
             read(pid, "task", tid, "wchan").decode() or "?", " ".join(call[:4]) or "?"))
     return out
 
@@ -59,12 +65,15 @@ def stacks(pid):
         if not shutil.which(tool):
             continue
         try:
-            done = subprocess.run([tool] + [a % pid if "%d" in a else a for a in args], stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=STACK_SECONDS,
+            done = subprocess.run([tool] + [a % pid if "%d" in a else a for a in args],
+                                  stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  timeout=STACK_SECONDS,
                                   env={"PATH": os.environ.get("PATH", "")})
         except (subprocess.TimeoutExpired, OSError):
             continue
-        lines = [x for x in done.stdout.decode(errors="replace").splitlines() if x.strip() and not x.startswith(NOISE)]
+        lines = [x for x in done.stdout.decode(errors="replace").splitlines() if x.strip()
+                 and not x.startswith(NOISE)]
         if any(x.startswith("#") for x in lines):
             return ["    " + x for x in lines[:200]]
     return []

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A process in mode sampled goes on and on in the space of its budget: what lives is all in the trace, once,
-as it was acquired, whenever the process is killed. All blocks are recorded here, so that it goes fast."""
+"""A process in mode sampled goes on and on in the space of its budget: what lives is all in the
+trace, once, as it was acquired, whenever the process is killed. All blocks are recorded here, so
+that it goes fast."""
 
 import json
 import math
@@ -30,7 +31,8 @@ def leaks(job, pid=None):
     """(thread, address, size) of what the program never released, in the order of time."""
     with open(job.path("leaked"), "rb") as f:
         data = f.read()
-    return [x[:3] for x in struct.iter_unpack("<4Q", data[: len(data) & ~31]) if pid in (None, x[3])]
+    return [x[:3] for x in struct.iter_unpack("<4Q", data[: len(data) & ~31])
+            if pid in (None, x[3])]
 
 
 def disk(directory):
@@ -63,7 +65,8 @@ class Watch(threading.Thread):
 
 
 def living(t):
-    """{address: event}: what lives at the end. Events are each read once: an address is free before it is acquired."""
+    """{address: event}: what lives at the end. Events are each read once: an address is free before
+    it is acquired."""
     live, again = {}, []
     for serial, e in t.events(("ALLOC", "FREE", "UNFREE")):
         if e.kind == "FREE":
@@ -84,8 +87,10 @@ def complete(t, leaked, threads, what=""):
     live = living(t)
     ours = {a: e for a, e in live.items() if e.size in LEAK_SIZES}
     missing = [x for x in leaked if x[1] not in ours or ours[x[1]].size != x[2]]
-    check(not missing, "%s%d of %d leaked blocks are missing: %s", what, len(missing), len(leaked), missing[:5])
-    check(len(ours) <= len(leaked) + threads, "%s%d leaked blocks live, of %d", what, len(ours), len(leaked))
+    check(not missing, "%s%d of %d leaked blocks are missing: %s", what, len(missing), len(leaked),
+          missing[:5])
+    check(len(ours) <= len(leaked) + threads, "%s%d leaked blocks live, of %d", what, len(ours),
+          len(leaked))
     rest = len(live) - len(ours)
     # stdio's, threads' own
     check(rest <= threads * (LIVE + 1) + 64, "%s%d other blocks live", what, rest)
@@ -123,7 +128,8 @@ def sound_file(t, drops=()):
 
 @case
 def checkpoints(job):
-    """Tens of checkpoints in 4 MiB: the file never takes more, nothing is lost, nothing is there twice."""
+    """Tens of checkpoints in 4 MiB: the file never takes more, nothing is lost, nothing is there
+    twice."""
     directory = job.path("trace1")
     watch = Watch(directory)
     r = job.run(["weeks", "3", "1500000"], env=options(job, "4MiB"), timeout=140)
@@ -136,26 +142,32 @@ def checkpoints(job):
     complete(t, leaked, 3)
     acquired = sum(p.f["acquired"] for p in periods)
     outside = sum(e.kind == "ALLOC" and not e.kept for _, e in t.events())
-    # The sums of a period are of its end, but for what each thread is in the middle of, or does before it is seen there.
+    # The sums of a period are of its end, but for what each thread is in the middle of, or does
+    # before it is seen there.
     off = acquired + outside - 3 * 1500000 - len(leaked)
-    check(abs(off) < 3 * 100 * len(periods), "%d acquired in periods, %d after them: %d off", acquired, outside, off)
-    check(all(p.f["left_out"] == 0 for p in periods), "left out: %s", [p.f["left_out"] for p in periods])
+    check(abs(off) < 3 * 100 * len(periods), "%d acquired in periods, %d after them: %d off",
+          acquired, outside, off)
+    check(all(p.f["left_out"] == 0 for p in periods), "left out: %s",
+          [p.f["left_out"] for p in periods])
     # mappings: what was unmapped is gone, levels tell the whole history
     maps = {}
     for _, e in t.events(("MAP", "UNMAP")):
         maps.pop(e.address, None)
         if e.kind == "MAP":
             maps[e.address] = e
-    check(sum(e.size == 8192 for e in maps.values()) == 0, "mappings that were unmapped live: %s", maps)
+    check(sum(e.size == 8192 for e in maps.values()) == 0, "mappings that were unmapped live: %s",
+          maps)
     levels = sorted(e.ticks for e in t.all("LEVEL"))
-    check(levels and levels[0] < t.start_ticks + (t.until - t.start_ticks) / 10, "levels from the beginning on")
+    check(levels and levels[0] < t.start_ticks + (t.until - t.start_ticks) / 10,
+          "levels from the beginning on")
     return "%d checkpoints, at most %d KiB on disk, %d leaked blocks, sums %d off" % (
         t.checkpoint, most >> 10, len(leaked), off)
 
 
 @case
 def checkpoints_on_tmpfs(job):
-    """There each page is memory: what is given back is free at once, and no page of it is mapped."""
+    """There each page is memory: what is given back is free at once, and no page of it is
+    mapped."""
     if not os.access("/dev/shm", os.W_OK) or os.statvfs("/dev/shm").f_bavail * 4096 < 64 << 20:
         raise Skip("no tmpfs at /dev/shm")
     directory = tempfile.mkdtemp(prefix="whyoom-t-", dir="/dev/shm")
@@ -175,15 +187,18 @@ def checkpoints_on_tmpfs(job):
 
 @case
 def checkpoints_without_memory(job):
-    """From before the first one on the process gets no address space any more: they are written as ever, and nothing is
-    lost, as their memory was there."""
-    r = job.run(["weeks", "2", "2000000"], env=options(job, "8MiB", TIGHT="350000", LEAK_EACH="200"), timeout=140)
+    """From before the first one on the process gets no address space any more: they are written as
+    ever, and nothing is lost, as their memory was there."""
+    r = job.run(["weeks", "2", "2000000"],
+                env=options(job, "8MiB", TIGHT="350000", LEAK_EACH="200"), timeout=140)
     t, = tracefile.traces(r.dir)
     periods = sound_file(t)
     live = complete(t, leaks(job), 2)
     # more than what small tables have in reserve for such a time
-    check(t.checkpoint >= 3 and len(live) > 3500, "%d checkpoints, %d blocks", t.checkpoint, len(live))
-    check(all(p.f["left_out"] == 0 for p in periods), "left out: %s", [p.f["left_out"] for p in periods])
+    check(t.checkpoint >= 3 and len(live) > 3500, "%d checkpoints, %d blocks", t.checkpoint,
+          len(live))
+    check(all(p.f["left_out"] == 0 for p in periods), "left out: %s",
+          [p.f["left_out"] for p in periods])
     return "%d checkpoints, %d blocks live" % (t.checkpoint, len(live))
 
 
@@ -228,7 +243,8 @@ def checkpoints_after_fork(job):
         check(t.checkpoint >= 5, "%d checkpoints", t.checkpoint)
         complete(t, leaks(job, t.pid), 1)
     inherited = {x[1] for x in leaks(job, parent.pid)}
-    check(not inherited & {a for a, e in living(child).items() if e.size in LEAK_SIZES}, "inherited blocks in the child's")
+    check(not inherited & {a for a, e in living(child).items() if e.size in LEAK_SIZES},
+          "inherited blocks in the child's")
     return "%d and %d checkpoints" % (parent.checkpoint, child.checkpoint)
 
 
@@ -272,7 +288,8 @@ def estimate(t):
             live[e.address] = e
     weights = [(stands_for(e), e.size) for e in live.values()]
     return (sum(w for w, _ in weights), math.sqrt(sum(w * w - w for w, _ in weights)),
-            sum(w * s for w, s in weights), math.sqrt(sum((w * w - w) * s * s for w, s in weights)), live)
+            sum(w * s for w, s in weights), math.sqrt(sum((w * w - w) * s * s for w, s in weights)),
+            live)
 
 
 def thinned(t):
@@ -282,8 +299,8 @@ def thinned(t):
 
 @case
 def checkpoints_of_a_large_live_set(job):
-    """What lives would take more than the budget: it goes on, by ever fewer blocks that stand for more, and what they are
-    said to stand for is what lives."""
+    """What lives would take more than the budget: it goes on, by ever fewer blocks that stand for
+    more, and what they are said to stand for is what lives."""
     watch = Watch(job.path("trace1"))
     r = job.run(["hoards", "2", "2000000"], env=LARGE, timeout=140)
     most = watch.end()
@@ -295,8 +312,10 @@ def checkpoints_of_a_large_live_set(job):
     check(not t.flags & 1, "the budget ended it")
     words = r.out.split()
     blocks, block_error, size, error, live = estimate(t)
-    check(abs(blocks - int(words[1])) < 4 * block_error, "%d ± %d blocks live, of %s", blocks, block_error, words[1])
-    check(abs(size - int(words[3])) < 4 * error and error < size / 20, "%d ± %d bytes live, of %s", size, error, words[3])
+    check(abs(blocks - int(words[1])) < 4 * block_error, "%d ± %d blocks live, of %s", blocks,
+          block_error, words[1])
+    check(abs(size - int(words[3])) < 4 * error and error < size / 20, "%d ± %d bytes live, of %s",
+          size, error, words[3])
     # from the beginning to the end, not the latest alone
     ticks = sorted(e.ticks for e in live.values())
     middle = t.start_ticks + (ticks[-1] - t.start_ticks) // 2
@@ -309,7 +328,8 @@ def checkpoints_of_a_large_live_set(job):
 
 @case
 def checkpoints_of_what_was_large(job):
-    """When all of it is released, nothing of it lives: neither what stayed in the record nor what was left out."""
+    """When all of it is released, nothing of it lives: neither what stayed in the record nor what
+    was left out."""
     r = job.run(["hoards", "2", "1000000", "emptied"], env=LARGE, timeout=140)
     t, = tracefile.traces(r.dir)
     sound_file(t)
@@ -332,7 +352,8 @@ def checkpoints_of_a_large_live_set_killed(job):
         check(disk(directory) <= 2 << 20, "kill %d: %d bytes", n, disk(directory))
         blocks, _, size, error, live = estimate(t)
         # one that had hardly begun says nothing
-        check(len(live) < 2000 or 0.9 < size / (blocks * 115.5) < 1.1, "kill %d: %d blocks, %d bytes", n, blocks, size)
+        check(len(live) < 2000 or 0.9 < size / (blocks * 115.5) < 1.1,
+              "kill %d: %d blocks, %d bytes", n, blocks, size)
         seen += bool(thinned(t))
         shutil.rmtree(directory)
     check(seen, "thinned in none of %d runs", times)
@@ -341,8 +362,8 @@ def checkpoints_of_a_large_live_set_killed(job):
 
 @case
 def checkpoints_with_ever_new_stacks(job):
-    """Stacks are never replaced: when they have taken their share, new ones are told in brief, by ever fewer frames. All
-    blocks are recorded, and it goes on."""
+    """Stacks are never replaced: when they have taken their share, new ones are told in brief, by
+    ever fewer frames. All blocks are recorded, and it goes on."""
     watch = Watch(job.path("trace1"))
     r = job.run(["paths", "2", "400000"], env=options(job, "2MiB"), timeout=140)
     most = watch.end()
@@ -352,11 +373,13 @@ def checkpoints_with_ever_new_stacks(job):
     check(not t.flags & 1 and t.checkpoint >= 5, "flags %#x, %d checkpoints", t.flags, t.checkpoint)
     definitions = sum(c["bytes"] for c in t.chunks if c["type"] == 2)
     check(definitions <= (2 << 20) * 3 / 8 + (192 << 10), "definitions take %d bytes", definitions)
-    check(t.brief_stacks > 100 and not t.untold, "%d stacks in brief, %d events without", t.brief_stacks, t.untold)
+    check(t.brief_stacks > 100 and not t.untold, "%d stacks in brief, %d events without",
+          t.brief_stacks, t.untold)
     ours = {a: e for a, e in living(t).items() if e.size in LEAK_SIZES}
     leaked = leaks(job)
     missing = [x for x in leaked if x[1] not in ours or ours[x[1]].size != x[2]]
-    check(not missing, "%d of %d leaked blocks are missing: %s", len(missing), len(leaked), missing[:5])
+    check(not missing, "%d of %d leaked blocks are missing: %s", len(missing), len(leaked),
+          missing[:5])
     # the first are told as ever; in brief: the innermost, a mark, the outermost
     depths = {}
     for e in ours.values():
@@ -364,28 +387,33 @@ def checkpoints_with_ever_new_stacks(job):
         depths.setdefault(len(frames), []).append([k[0] for k in frames])
     check(max(depths) > 40, "whole stacks: %s", sorted(depths))
     brief = [f for n, stacks in depths.items() if 0 < n < 40 for f in stacks]
-    check(brief and all(f.count("cut") == 1 and len(f) in (9, 17) for f in brief), "in brief: %s", brief[:2])
+    check(brief and all(f.count("cut") == 1 and len(f) in (9, 17) for f in brief), "in brief: %s",
+          brief[:2])
     check(not depths.get(0), "%d blocks have no stack", len(depths.get(0, ())))
     return "%d checkpoints, %d KiB of definitions; of %d blocks %d are told in brief" % (
         t.checkpoint, definitions >> 10, len(ours), len(brief))
 
 
 def rebuilds(job, budget, first, more):
-    """A buffer made anew at each turn until the address space is used up: its trace, and the report's verdict."""
-    r = job.run(["rebuilds", "3000", str(first), str(more)], rc=3, env=options(job, budget, ROOM=str(300 << 20)))
+    """A buffer made anew at each turn until the address space is used up: its trace, and the
+    report's verdict."""
+    r = job.run(["rebuilds", "3000", str(first), str(more)], rc=3,
+                env=options(job, budget, ROOM=str(300 << 20)))
     t, = tracefile.traces(r.dir)
     sound_file(t)
     if "WHYOOM_EXE" not in os.environ:
         return t, None
-    done = subprocess.run([os.environ["WHYOOM_EXE"], "report", "--format", "json", r.dir], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([os.environ["WHYOOM_EXE"], "report", "--format", "json", r.dir],
+                          capture_output=True, text=True, timeout=60)
     check(done.returncode == 0, "report: %s", done.stderr)
     return t, json.loads(done.stdout)["verdict"]
 
 
 @case
 def growth_through_checkpoints(job):
-    """What is made anew at each turn and given back leaves one survivor; whether it grew is told by what went, and none of
-    it grows where all are alike. Each period has its own, in the order of time."""
+    """What is made anew at each turn and given back leaves one survivor; whether it grew is told by
+    what went, and none of it grows where all are alike. Each period has its own, in the order of
+    time."""
     said = []
     for first, more in ((65536, 65536), (64 << 20, 0)):
         t, verdict = rebuilds(job, "1MiB", first, more)
@@ -398,11 +426,15 @@ def growth_through_checkpoints(job):
         for e, p in zip(went, periods):
             turn += e.f["blocks"]
             # Of each period all but the one that lives at its end, which is the next one's.
-            check(e.size == first + (turn - 1) * more, "turn %d: a buffer of %d bytes", turn, e.size)
+            check(e.size == first + (turn - 1) * more, "turn %d: a buffer of %d bytes", turn,
+                  e.size)
             check(p.f["begin"] <= e.ticks <= p.ticks or e.f["blocks"] == 1, "%s, in %s", e, p)
-            check(e.f["bytes"] == sum(first + k * more for k in range(turn - e.f["blocks"], turn)), "%d bytes", e.f["bytes"])
-            check(0 < e.f["life"] <= e.f["longest"] <= p.ticks - t.start_ticks, "lifetimes: %s", e.f)
-            check(e.f["bytes"] <= p.f["released_bytes"] and e.f["blocks"] <= p.f["released"], "of %s", p.f)
+            check(e.f["bytes"] == sum(first + k * more for k in range(turn - e.f["blocks"], turn)),
+                  "%d bytes", e.f["bytes"])
+            check(0 < e.f["life"] <= e.f["longest"] <= p.ticks - t.start_ticks, "lifetimes: %s",
+                  e.f)
+            check(e.f["bytes"] <= p.f["released_bytes"] and e.f["blocks"] <= p.f["released"],
+                  "of %s", p.f)
         check(turn > 1000, "%d turns are told", turn)
         if not verdict:
             continue
@@ -411,10 +443,13 @@ def growth_through_checkpoints(job):
         if more:
             equal((verdict["cause"], who), ("prompt-growth", "compose"), "who grew")
             _, whole = rebuilds(job, "256MiB", first, more)
-            equal((whole["cause"], whole["blame"]["function"]), ("prompt-growth", "compose"), "with room for everything")
-            check(verdict["confidence"] >= whole["confidence"] - 0.2, "%s; with room %.2f", said, whole["confidence"])
+            equal((whole["cause"], whole["blame"]["function"]), ("prompt-growth", "compose"),
+                  "with room for everything")
+            check(verdict["confidence"] >= whole["confidence"] - 0.2, "%s; with room %.2f", said,
+                  whole["confidence"])
         else:
-            check(verdict["cause"] != "prompt-growth" and who != "compose", "nothing grew: %s", said)
+            check(verdict["cause"] != "prompt-growth" and who != "compose", "nothing grew: %s",
+                  said)
     return "; ".join(said) or "no analyzer in this build"
 
 

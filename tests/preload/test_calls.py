@@ -59,9 +59,11 @@ def limit_address_space(job):
     compare_blocks(r)
     sound(r.trace())
     failed = r.trace().all("FAILED")
-    check(failed and dict(failed[0].levels).get(128) == 400 << 20, "RLIMIT_AS is not in FAILED's levels: %s",
+    check(failed and dict(failed[0].levels).get(128) == 400 << 20,
+          "RLIMIT_AS is not in FAILED's levels: %s",
           failed and failed[0].levels)
-    check(all(dict(e.levels).get(5, 0) > 100 << 20 for e in failed if e.levels), "no virtual size in FAILED's levels: %s",
+    check(all(dict(e.levels).get(5, 0) > 100 << 20 for e in failed if e.levels),
+          "no virtual size in FAILED's levels: %s",
           failed and failed[0].levels)
     taken = int(plain.out) - int(r.out)
     check(taken <= 48, "our own address space is %d MiB of 400", taken)
@@ -72,7 +74,8 @@ def limit_address_space(job):
 def no_usage_between_calls(job):
     """Two runs of the same program: the same events, no matter what ours does in between."""
     a, b = calls(job, "successes"), calls(job, "successes")
-    sizes = [[(e.kind, e.size) for e in between_marks(t.trace().thread(t.trace().pid)) if e.kind in BLOCKS]
+    sizes = [[(e.kind, e.size) for e in between_marks(t.trace().thread(t.trace().pid))
+              if e.kind in BLOCKS]
              for t in (a, b)]
     equal(len(sizes[0]), len(sizes[1]), "events")
     equal(sizes[0] == sizes[1], True, "the same events")
@@ -95,7 +98,8 @@ def maps(job, what, apis=None):
             elif e.kind == "UNMAP":
                 got.append(("UNMAP", f[0], up(f[1], page), f[2], f[3] & (2 | 4)))
             elif e.kind == "UNUNMAP":
-                check(got and got[-1][0] == "UNMAP" and got[-1][1] == f[0], "UNUNMAP of something else")
+                check(got and got[-1][0] == "UNMAP" and got[-1][1] == f[0],
+                      "UNUNMAP of something else")
                 got.pop()
                 undone += 1
             elif e.kind == "ADVISE":
@@ -132,8 +136,8 @@ def maps_moves(job):
 
 @case
 def maps_failing(job):
-    """ENOMEM is FAILED, EINVAL and EBADF are not, nor a growth that may not move and has no room, nor huge pages that
-    are not there; what was to be unmapped lives on."""
+    """ENOMEM is FAILED, EINVAL and EBADF are not, nor a growth that may not move and has no room,
+    nor huge pages that are not there; what was to be unmapped lives on."""
     maps(job, "failing")
 
 
@@ -184,7 +188,8 @@ def maps_random_ranges(job):
         elif e.kind == "UNUNMAP":
             mapped |= undo
     mapped = {p for p in mapped if lo // page <= p < hi // page}
-    check(mapped == truth, "%d pages too many, %d too few", len(mapped - truth), len(truth - mapped))
+    check(mapped == truth, "%d pages too many, %d too few", len(mapped - truth),
+          len(truth - mapped))
     return "%d pages of %d" % (len(truth), (hi - lo) // page)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What traces take of the disk: the bound of all of a run together, and the traces of processes that
-recorded little, which share a file."""
+"""What traces take of the disk: the bound of all of a run together, and the traces of processes
+that recorded little, which share a file."""
 
 import collections
 import json
@@ -20,7 +20,8 @@ CASES = {}
 WHYOOM = os.environ.get("WHYOOM_EXE")
 MIB = 1 << 20
 ACCOUNT = "disk.account"
-# Beyond what is counted: the account, the folder, and blocks in which a file system says where a file's are.
+# Beyond what is counted: the account, the folder, and blocks in which a file system says where a
+# file's are.
 OVERSHOOT = 4096 + 4096 + 64 * 4096
 FLAG_BUDGET, FLAG_DISK = 1, 16
 
@@ -59,9 +60,11 @@ def checked(directory, status=0):
     """What `whyoom check` says: processes, and of the directory."""
     if not WHYOOM:
         raise Skip("no analyzer in this build")
-    r = subprocess.run([WHYOOM, "check", "--format", "json", directory], env=CLEAN_ENV, stdout=subprocess.PIPE,
+    r = subprocess.run([WHYOOM, "check", "--format", "json", directory], env=CLEAN_ENV,
+                       stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE)
-    check(r.returncode == status and not r.stderr, "check ended with %d: %s", r.returncode, r.stderr.decode())
+    check(r.returncode == status and not r.stderr, "check ended with %d: %s", r.returncode,
+          r.stderr.decode())
     said = json.loads(r.stdout)
     return said["processes"], said["directories"][0]
 
@@ -78,7 +81,8 @@ def bound_kept(job, mode, bound):
     directory = job.path("trace")
     env = {"WHYOOM_MAX_DISK": str(bound), "WHYOOM_MODE": mode, "WHYOOM_EXACT_FROM": "1",
            "LEAKED": job.path("leaked")}
-    started = [job.start(["weeks", "2", "60000"], env=env, directory=directory)[0] for _ in range(16)]
+    started = [job.start(["weeks", "2", "60000"], env=env, directory=directory)[0]
+               for _ in range(16)]
     most = 0
     while any(p.poll() is None for p in started):
         most = max(most, usage(directory))
@@ -87,7 +91,8 @@ def bound_kept(job, mode, bound):
     equal({p.returncode for p in started}, {0}, "exit status")
     check(most <= bound + OVERSHOOT, "%d bytes on the disk at a time, of %d", most, bound)
     equal(account(directory)[0], bound, "the bound in the account")
-    traces = [Trace(os.path.join(directory, n)) for n in os.listdir(directory) if n.endswith(".whyoom")]
+    traces = [Trace(os.path.join(directory, n)) for n in os.listdir(directory)
+              if n.endswith(".whyoom")]
     check(4 <= len(traces) <= 16, "%d traces", len(traces))  # who comes when all is taken has none
     return directory, traces, most
 
@@ -100,14 +105,18 @@ def disk_bound(job):
     for t in traces:
         sound(t, drops=("budget",))
     over = [t for t in traces if t.flags & FLAG_BUDGET]
-    check(over and all(t.flags & FLAG_DISK and t.drops for t in over), "flags %s", [t.flags for t in traces])
+    check(over and all(t.flags & FLAG_DISK and t.drops for t in over), "flags %s",
+          [t.flags for t in traces])
     if WHYOOM:
         processes, folder = checked(directory)
-        equal({p["disk_bound_reached"] for p in processes if p["budget_reached"]}, {True}, "disk_bound_reached")
+        equal({p["disk_bound_reached"] for p in processes if p["budget_reached"]}, {True},
+              "disk_bound_reached")
         equal(folder["disk_bound"], bound, "disk_bound")
-        text = subprocess.run([WHYOOM, "check", directory], stdout=subprocess.PIPE, env=CLEAN_ENV).stdout.decode()
+        text = subprocess.run([WHYOOM, "check", directory], stdout=subprocess.PIPE,
+                              env=CLEAN_ENV).stdout.decode()
         text = " ".join(text.split())
-        check("WHYOOM_MAX_DISK" in text and "of 12.0 MiB at most" in text, "check says: %s", text[-600:])
+        check("WHYOOM_MAX_DISK" in text and "of 12.0 MiB at most" in text, "check says: %s",
+              text[-600:])
     return "%.1f of %d MiB" % (most / MIB, bound // MIB)
 
 
@@ -129,7 +138,8 @@ def disk_bound_default(job):
     top = mounted(job, "tmpfs", "size=64m,mode=777")
     try:
         job.run(["guest", "many", "100000"], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"})
-        check(6 * MIB < account(top + "/t")[0] <= 64 * MIB // 10, "bound %d", account(top + "/t")[0])
+        check(6 * MIB < account(top + "/t")[0] <= 64 * MIB // 10, "bound %d",
+              account(top + "/t")[0])
     finally:
         unmount(top)
 
@@ -138,13 +148,15 @@ def disk_bound_default(job):
 def disk_bound_too_small(job):
     """Not even the first file has room: said once, and the program runs."""
     r = job.run(["guest", "nothing"], env={"WHYOOM_MAX_DISK": "4KiB"})
-    check(not r.files and r.err.count("\n") == 1 and "WHYOOM_MAX_DISK" in r.err, "stderr: %r", r.err)
+    check(not r.files and r.err.count("\n") == 1 and "WHYOOM_MAX_DISK" in r.err, "stderr: %r",
+          r.err)
 
 
 @case
 def disk_account_damaged(job):
     """Whatever stands in the account's place, the program is recorded."""
-    for i, content in enumerate((b"", b"x", b"\xff" * 4096, os.urandom(4096), b"WHYOOMD\n" + b"\xff" * 4088, None)):
+    for i, content in enumerate((b"", b"x", b"\xff" * 4096, os.urandom(4096),
+                                 b"WHYOOMD\n" + b"\xff" * 4088, None)):
         directory = job.path("d%d" % i)
         os.mkdir(directory, 0o700)
         if content is None:
@@ -162,7 +174,8 @@ def start_small(directory, argv, **more):
 
 @case
 def small_traces(job):
-    """A thousand processes leave less than 1,000 KiB in two files, and each that recorded something is there."""
+    """A thousand processes leave less than 1,000 KiB in two files, and each that recorded something
+    is there."""
     directory = job.path("t")
     kinds = [[needs("perl"), "-e", "1"], [needs("true")], [needs("sh"), "-c", ":"]]
     pids = collections.defaultdict(list)
@@ -180,7 +193,8 @@ def small_traces(job):
     processes, _ = checked(directory)
     found = collections.Counter(p["pid"] for p in processes)
     equal({found[p] for p in pids[0]}, {1}, "how often each of perl is there")
-    check(all(p["whole"] and p["complete"] and p["small"] and p["end"] == {"how": "exit", "code": 0} for p in processes),
+    check(all(p["whole"] and p["complete"] and p["small"] and p["end"] == {"how": "exit", "code": 0}
+              for p in processes),
           "not all are whole")
     # the other reader sees the same
     with open(os.path.join(directory, "small.0.whyooms"), "rb") as f:
@@ -193,7 +207,8 @@ def small_traces(job):
         sound(t)
         counts, p = t.check(), by[pid, image]
         equal([counts[k] for k in ("events", "stacks", "spaces")],
-              [p["events"], p["stacks"], [{k: v for k, v in p["spaces"][0].items()}]], "counts of %d" % pid)
+              [p["events"], p["stacks"], [{k: v for k, v in p["spaces"][0].items()}]],
+              "counts of %d" % pid)
     return said
 
 
@@ -226,7 +241,9 @@ def small_traces_read_as_before(job):
     equal([p["small"] for p in processes if p["pid"] == pids[2]], [False], "its own file counts")
     equal(folder["empty"], ["7.0.whyoom", "8.0.whyoom"], "files that hold nothing yet")
     text = subprocess.run([WHYOOM, "check", directory], stdout=subprocess.PIPE, env=CLEAN_ENV)
-    check(text.returncode == 0 and b"2 files that hold nothing yet: 7.0.whyoom, 8.0.whyoom" in text.stdout, "check says: %s",
+    check(text.returncode == 0
+          and b"2 files that hold nothing yet: 7.0.whyoom, 8.0.whyoom" in text.stdout,
+          "check says: %s",
           text.stdout.decode()[-400:])
     for name, count in (("%d.0.whyoom" % pids[1], 1), ("small.0.whyooms", 5)):
         equal(len(checked(os.path.join(directory, name))[0]), count, "traces in %s" % name)
@@ -234,7 +251,8 @@ def small_traces_read_as_before(job):
     third = [i for i in range(len(data)) if data.startswith(small.MAGIC, i)][2]
     with open(shared, "wb") as f:
         f.write(data[:third + 100])
-    equal(sorted(p["pid"] for p in checked(directory)[0]), sorted(pids[:3]), "one that was not done")
+    equal(sorted(p["pid"] for p in checked(directory)[0]), sorted(pids[:3]),
+          "one that was not done")
     for name in ("7.0.whyoom", "8.0.whyoom", "%d.0.whyoom" % pids[2]):
         os.unlink(os.path.join(directory, name))
     equal(checked(directory, status=1)[1]["files_left_out"], 1, "lost ones")
@@ -245,19 +263,24 @@ def small_traces_read_as_before(job):
     p.wait()
     processes, folder = checked(directory, status=1)
     equal(sorted(x["pid"] for x in processes), sorted(pids[:4] + [p.pid]), "after a torn record")
-    check(folder["files_left_out"] == 1 and folder["bytes_left_out"] > 100, "the torn one is not told")
+    check(folder["files_left_out"] == 1 and folder["bytes_left_out"] > 100,
+          "the torn one is not told")
     for command in (["report"], ["sites"], ["replay"]):
-        r = subprocess.run([WHYOOM] + command + [os.path.join(directory, "%d.0.whyoom" % pids[0])], env=CLEAN_ENV,
+        r = subprocess.run([WHYOOM] + command + [os.path.join(directory, "%d.0.whyoom" % pids[0])],
+                           env=CLEAN_ENV,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        check(r.returncode == 0 and r.stdout, "%s ended with %d: %s", command, r.returncode, r.stderr.decode())
+        check(r.returncode == 0 and r.stdout, "%s ended with %d: %s", command, r.returncode,
+              r.stderr.decode())
 
 
 @case
 def small_traces_emptied(job):
-    """A file of them that has none: nobody came so far, or it has lost all, which the account tells."""
+    """A file of them that has none: nobody came so far, or it has lost all, which the account
+    tells."""
     directory = job.path("t")
     shared = os.path.join(directory, "small.0.whyooms")
-    p = start_small(directory, [needs("perl"), "-e", "$| = 1; print 1; <>"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p = start_small(directory, [needs("perl"), "-e", "$| = 1; print 1; <>"], stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE)
     equal(p.stdout.read(1), b"1", "the sign that it records")
     p.kill()
     p.communicate()
@@ -272,7 +295,8 @@ def small_traces_emptied(job):
 
 @case
 def small_traces_killed(job):
-    """At whatever moment a process is killed, its trace is there once: alone, or among the others."""
+    """At whatever moment a process is killed, its trace is there once: alone, or among the
+    others."""
     directory, rounds = job.path("t"), 300
     argv = [needs("perl"), "-e", "$| = 1; print 1; $x .= 'y' x 100 for 1 .. 100"]
     pids, rng, longest = [], random.Random(7), 0.0
@@ -326,10 +350,12 @@ def small_traces_on_a_full_disk(job):
     top = mounted(job, "tmpfs", "size=600k,mode=777")
     directory, argv = top + "/t", [needs("perl"), "-e", "1"]
     try:
-        env = dict(CLEAN_ENV, WHYOOM_DIR=directory, LD_PRELOAD=SHIM, WHYOOM_ALLOW_TMPFS="1", WHYOOM_QUIET="1",
+        env = dict(CLEAN_ENV, WHYOOM_DIR=directory, LD_PRELOAD=SHIM, WHYOOM_ALLOW_TMPFS="1",
+                   WHYOOM_QUIET="1",
                    WHYOOM_MAX_DISK="1GiB")
         for _ in range(300):
-            equal(subprocess.run(argv, env=env, stdin=subprocess.DEVNULL).returncode, 0, "exit status")
+            equal(subprocess.run(argv, env=env, stdin=subprocess.DEVNULL).returncode, 0,
+                  "exit status")
         check(os.statvfs(top).f_bavail * 4096 < 200 << 10, "the disk is not full")
         with open(directory + "/small.0.whyooms", "rb") as f:
             data = f.read()

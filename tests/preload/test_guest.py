@@ -45,7 +45,8 @@ def accounted(r, reasons):
     equal(before, 400, "blocks before")
     check(set(t.drops) <= set(reasons), "dropped: %s", t.drops)
     if after < AFTER:
-        check(lost >= AFTER - after, "%d of %d blocks are missing, %d events counted as lost", AFTER - after, AFTER, lost)
+        check(lost >= AFTER - after, "%d of %d blocks are missing, %d events counted as lost",
+              AFTER - after, AFTER, lost)
     check(r.err.count("\n") <= 1, "more than one line: %s", r.err)
     return "%d of %d recorded, %s" % (after, AFTER, t.drops)
 
@@ -100,7 +101,8 @@ def without_proc(job):
     """/proc is not mounted, as in a bare chroot or container: nothing that is recorded needs it."""
     root()
     script = 'umount -l /proc || exit 77; LD_PRELOAD="$1" WHYOOM_DIR="$2" exec "$3" nothing'
-    r = job.run([shutil.which("unshare") or "/usr/bin/unshare", "-m", "/bin/sh", "-c", script, "sh", SHIM, job.path("t"), prog("guest")],
+    r = job.run([shutil.which("unshare") or "/usr/bin/unshare", "-m", "/bin/sh", "-c", script, "sh",
+                 SHIM, job.path("t"), prog("guest")],
                 preload=False, directory=job.path("t"), rc=None)
     if r.rc in (1, 77):
         raise Skip("no mount namespace of one's own here: " + r.err.strip()[-100:])
@@ -112,7 +114,8 @@ def without_proc(job):
 
 @case
 def clock_jumps(job):
-    """The time of day leaps and the monotonic clock stands still: nothing is lost, and times do not go back."""
+    """The time of day leaps and the monotonic clock stands still: nothing is lost, and times do not
+    go back."""
     for order in ("jumping:ours", "ours:jumping"):
         names = {"ours": SHIM, "jumping": os.path.join(PROGS, "libjumping_clock.so")}
         r = whole(job, "nothing", preload=":".join(names[x] for x in order.split(":")))
@@ -158,7 +161,8 @@ def mounted(job, kind, options):
     root()
     top = job.path("mnt")
     os.makedirs(top, exist_ok=True)
-    if subprocess.run(["mount", "-t", kind, "-o", options, "whyoom-test", top], stderr=subprocess.DEVNULL).returncode:
+    if subprocess.run(["mount", "-t", kind, "-o", options, "whyoom-test", top],
+                      stderr=subprocess.DEVNULL).returncode:
         raise Skip("cannot mount a %s" % kind)
     return top
 
@@ -253,31 +257,41 @@ def said_once(job):
     shim = open_to_all(job)
     os.mkdir(job.path("t"), 0o700)
     os.mkdir(job.path("empty"))
-    script = "import os\nos.chroot('%s')\nfor i in range(5):\n if not os.fork(): os._exit(0 * len(bytes(5000)))\n os.wait()"
-    r = job.run([sys.executable, "-c", script % job.path("empty")], preload=shim, directory=job.path("t"))
+    script = ("import os\nos.chroot('%s')\nfor i in range(5):\n if not os.fork(): os._exit(0 * "
+              "len(bytes(5000)))\n os.wait()")
+    r = job.run([sys.executable, "-c", script % job.path("empty")], preload=shim,
+                directory=job.path("t"))
     check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
     equal(r.trace().drops.get("rights", 0), 5, "children counted")
-    # started by exec with fewer rights, none can be counted: if that is asked for, the first of them speaks for its own
+    # started by exec with fewer rights, none can be counted: if that is asked for, the first of
+    # them speaks for its own
     os.mkdir(job.path("closed"), 0o700)
     for verbose in "0", "1":
-        r = job.run(["/bin/sh", "-c", "setpriv --reuid 65534 --clear-groups /bin/sh -c '/bin/true; /bin/true'; exit 3"],
-                    preload=shim, env={"WHYOOM_DIR": None, "WHYOOM_VERBOSE": verbose}, directory=None,
+        r = job.run(["/bin/sh", "-c", "setpriv --reuid 65534 --clear-groups /bin/sh -c '/bin/true; "
+                     "/bin/true'; exit 3"],
+                    preload=shim, env={"WHYOOM_DIR": None, "WHYOOM_VERBOSE": verbose},
+                    directory=None,
                     cwd=job.path("closed"), rc=3)
-        check(r.err.count("\n") == int(verbose) and r.err.startswith("whyoom" * int(verbose)), "stderr: %r", r.err)
+        check(r.err.count("\n") == int(verbose) and r.err.startswith("whyoom" * int(verbose)),
+              "stderr: %r", r.err)
     # where the directory can be reached, they have a place there
     os.mkdir(job.path("open"), 0o755)
-    r = job.run(["/bin/sh", "-c", "setpriv --reuid 65534 --clear-groups /bin/sh -c '/bin/true; /bin/true'; exit 3"],
+    r = job.run(["/bin/sh", "-c", "setpriv --reuid 65534 --clear-groups /bin/sh -c '/bin/true; "
+                 "/bin/true'; exit 3"],
                 preload=shim, env={"WHYOOM_DIR": None}, directory=None, cwd=job.path("open"), rc=3)
     equal(r.err, "", "stderr")
 
 
 @case
 def descendants_without_a_file(job):
-    """Started by exec with the same rights and without room: counted, and said once for all if that is asked for."""
-    top = mounted(job, "tmpfs", "size=64m,mode=777,nr_inodes=4")  # the folder, its account, one trace
+    """Started by exec with the same rights and without room: counted, and said once for all if that
+    is asked for."""
+    # the folder, its account, one trace
+    top = mounted(job, "tmpfs", "size=64m,mode=777,nr_inodes=4")
     try:
         script = "for i in 1 2 3 4 5; do env sh -c '/bin/true; /bin/true'; done; exit 3"
-        r = job.run(["/bin/sh", "-c", script], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"}, rc=3)
+        r = job.run(["/bin/sh", "-c", script], directory=top + "/t",
+                    env={"WHYOOM_ALLOW_TMPFS": "1"}, rc=3)
         equal(r.err, "", "stderr")
         lost = r.trace().drops.get("no-space", 0)
         check(lost >= 15, "%d of 15 are counted", lost)
@@ -285,14 +299,16 @@ def descendants_without_a_file(job):
         unmount(top)
     top = mounted(job, "tmpfs", "size=64m,mode=777,nr_inodes=4")
     try:
-        r = job.run(["/bin/sh", "-c", script], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1", "WHYOOM_VERBOSE": "1"}, rc=3)
+        r = job.run(["/bin/sh", "-c", script], directory=top + "/t",
+                    env={"WHYOOM_ALLOW_TMPFS": "1", "WHYOOM_VERBOSE": "1"}, rc=3)
         check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
     finally:
         unmount(top)
     # nor is there room for the first one's: it speaks, and nobody after it
     top = mounted(job, "tmpfs", "size=64m,mode=777,nr_inodes=2")
     try:
-        r = job.run(["/bin/sh", "-c", script], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"}, rc=3)
+        r = job.run(["/bin/sh", "-c", script], directory=top + "/t",
+                    env={"WHYOOM_ALLOW_TMPFS": "1"}, rc=3)
         check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
     finally:
         unmount(top)
@@ -322,8 +338,10 @@ def dormant_when_setuid(job):
         os.chmod(lib, 0o4755)
         os.chmod(copy, 0o4755)
         os.chmod(job.top, 0o777)
-        r = job.run(["/bin/sh", "-c", "exec setpriv --reuid 65534 --clear-groups sh -c 'LD_PRELOAD=%s exec %s nothing'"
-                     % (os.path.basename(lib), copy)], preload=False, env={"WHYOOM_DIR": job.path("d")})
+        r = job.run(["/bin/sh", "-c", "exec setpriv --reuid 65534 --clear-groups sh -c "
+                     "'LD_PRELOAD=%s exec %s nothing'"
+                     % (os.path.basename(lib), copy)], preload=False,
+                    env={"WHYOOM_DIR": job.path("d")})
         equal(r.err, "", "stderr")
         check(not os.path.exists(job.path("d")), "a setuid program was recorded")
     finally:
@@ -341,10 +359,12 @@ def switched_off(job):
 @case
 def wrong_options(job):
     """Said once, with the name; the default is used."""
-    for name, value in (("WHYOOM_MAX_TRACE", "much"), ("WHYOOM_PYTHON", "maybe"), ("WHYOOM_CMDLINE", "2"),
+    for name, value in (("WHYOOM_MAX_TRACE", "much"), ("WHYOOM_PYTHON", "maybe"),
+                        ("WHYOOM_CMDLINE", "2"),
                         ("WHYOOM_OFF", "perhaps")):
         r = job.run(["guest", "nothing"], env={name: value})
-        check(r.err.count("\n") == 1 and name in r.err and value in r.err, "%s=%s: %r", name, value, r.err)
+        check(r.err.count("\n") == 1 and name in r.err and value in r.err, "%s=%s: %r", name, value,
+              r.err)
         sound(r.trace())
         r = job.run(["guest", "nothing"], env={name: value, "WHYOOM_QUIET": "1"})
         equal(r.err, "", "stderr when quiet")
@@ -353,7 +373,8 @@ def wrong_options(job):
 @case
 def command_line(job):
     r = job.run(["guest", "nothing", "--token=secret"])
-    equal(r.trace().infos.get("cmdline", "").split("\0")[1:], ["nothing", "--token=secret"], "cmdline")
+    equal(r.trace().infos.get("cmdline", "").split("\0")[1:], ["nothing", "--token=secret"],
+          "cmdline")
     for more in ([""], ["", ""], ["x", "", "y", ""]):
         r = job.run(["guest", "nothing", *more])
         equal(r.trace().infos.get("cmdline", "").split("\0")[1:], ["nothing", *more], "cmdline")
@@ -367,27 +388,30 @@ def command_line(job):
 def facts(job):
     """What is said about the process."""
     t = job.run(["guest", "nothing"], env={"LD_LIBRARY_PATH": "/nowhere"}).trace()
-    for key in ("exe", "cmdline", "cwd", "limit.as", "limit.data", "limit.stack", "page.size", "cpus", "kernel", "libc",
+    for key in ("exe", "cmdline", "cwd", "limit.as", "limit.data", "limit.stack", "page.size",
+                "cpus", "kernel", "libc",
                 "malloc.owner", "whyoom.version", "cgroup.version"):
         check(t.infos.get(key), "no %s in %s", key, sorted(t.infos))
     if not RUNNER:
         equal(t.infos["exe"], os.path.realpath(prog("guest")), "exe")
     check("libc" in t.infos["malloc.owner"], "malloc.owner %s", t.infos["malloc.owner"])
     check(t.all("LEVEL"), "no levels")
-    check(any(dict(e.levels).get(1, 0) > 100 << 10 for e in t.all("LEVEL")), "no RSS among the levels")
+    check(any(dict(e.levels).get(1, 0) > 100 << 10 for e in t.all("LEVEL")),
+          "no RSS among the levels")
 
 
 @case
 def budget(job):
-    """At WHYOOM_MAX_TRACE small blocks are left out, large ones go on, and this is said. (In mode sampled, where all of
-    them live, so that a checkpoint would take most of it.)"""
+    """At WHYOOM_MAX_TRACE small blocks are left out, large ones go on, and this is said. (In mode
+    sampled, where all of them live, so that a checkpoint would take most of it.)"""
     r = job.run(["guest", "many", "2000000"], env={"WHYOOM_MAX_TRACE": "3MiB"}, timeout=200)
     t = r.trace()
     sound(t, drops=("budget",))
     check(t.flags & 1, "the flag")
     check(1 in t.notices(), "no notice: %s", t.notices())
     small = sum(e.size == 48 for e in t.all("ALLOC"))
-    check(0 < small < 2000000 and t.drops.get("budget", 0) >= 2000000 - small, "%d small, dropped %s", small, t.drops)
+    check(0 < small < 2000000 and t.drops.get("budget", 0) >= 2000000 - small,
+          "%d small, dropped %s", small, t.drops)
     equal(sum(e.size == 100000 for e in t.all("ALLOC")), 50, "large blocks")
     size = os.stat(t.path).st_size
     check(size < 6 << 20, "the file has %d bytes", size)
@@ -397,15 +421,16 @@ def budget(job):
 @case
 def memory_of_our_own(job):
     """A trace of many chunks stays out of the process: written back and dropped."""
-    a, b = [int(job.run(["storm", "2", "800000"], preload=preload, env={"COUNTERS": job.path("c")}).out)
+    a, b = [int(job.run(["storm", "2", "800000"], preload=preload,
+                        env={"COUNTERS": job.path("c")}).out)
             for preload in (False, True)]
     check(b - a <= 16 * 1024, "%d KiB more at the peak", b - a)
     return "%d KiB more at the peak" % (b - a)
 
 
 def resident(job, *args):
-    """What ours adds to what the program has resident, what of it is in the trace's mappings (KiB), the frames of its
-    distinct stacks, and the run."""
+    """What ours adds to what the program has resident, what of it is in the trace's mappings (KiB),
+    the frames of its distinct stacks, and the run."""
     r, plain = job.run(["resident", *args]), job.run(["resident", *args], preload=False)
     got, without = ({k: int(v) for k, v in map(str.split, x.out.splitlines())} for x in (r, plain))
     return got["resident"] - without["resident"], got["trace"], got["frames"], r
@@ -421,24 +446,30 @@ def memory_of_stacks(job):
         sound(t)
         distinct = {e.stack for e in t.all("ALLOC") if 40 <= e.size < 47}
         equal(len(distinct), int(n), "distinct stacks")
-        check(more * 1024 <= (16 << 20) + 64 * frames, "%d KiB more are resident with %d frames", more, frames)
+        check(more * 1024 <= (16 << 20) + 64 * frames, "%d KiB more are resident with %d frames",
+              more, frames)
         each[frames] = more
     (few, kib), (many, more) = sorted(each.items())
-    check((more - kib) * 1024 <= 64 * (many - few), "%d KiB more for %d frames more", more - kib, many - few)
+    check((more - kib) * 1024 <= 64 * (many - few), "%d KiB more for %d frames more", more - kib,
+          many - few)
     return "%d KiB more with %d frames, %d KiB with %d" % (kib, few, more, many)
 
 
 @case
 def sealed_chunks_are_given_back(job):
-    """What was written is not resident any more: two threads' windows are, however long the trace."""
+    """What was written is not resident any more: two threads' windows are, however long the
+    trace."""
     more, trace, _, r = resident(job, "blocks", "3000000")
     size = os.stat(r.files[0][2]).st_size
     check(size > 20 << 20, "a trace of %d KiB only", size >> 10)
     check(trace <= 2048, "%d KiB of the trace are resident", trace)
     check(more <= 16 * 1024, "%d KiB more are resident", more)
-    note = "%d KiB of a trace of %d KiB are resident; %d KiB more in all" % (trace, size >> 10, more)
-    if shutil.which("fincore"):  # nor does the page cache keep all of it, once it has reached the disk
-        cached = int(subprocess.run(["fincore", "-b", "-n", "-o", "RES", r.files[0][2]], stdout=subprocess.PIPE).stdout)
+    note = "%d KiB of a trace of %d KiB are resident; %d KiB more in all" % (
+        trace, size >> 10, more)
+    # nor does the page cache keep all of it, once it has reached the disk
+    if shutil.which("fincore"):
+        cached = int(subprocess.run(["fincore", "-b", "-n", "-o", "RES", r.files[0][2]],
+                                    stdout=subprocess.PIPE).stdout)
         check(cached <= size // 2, "%d KiB of %d are in the page cache", cached >> 10, size >> 10)
         note += "; %d KiB in the page cache" % (cached >> 10)
     return note

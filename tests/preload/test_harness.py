@@ -14,7 +14,8 @@ def case(f):
 
 
 def hangs(job, script, argv0="/bin/sh", **more):
-    """The words of the failure; nothing of the program is left, and little more than its time went by."""
+    """The words of the failure; nothing of the program is left, and little more than its time went
+    by."""
     start = time.monotonic()
     try:
         job.run([argv0, "-c", script], **{"timeout": 2, **more})
@@ -28,8 +29,8 @@ def hangs(job, script, argv0="/bin/sh", **more):
 
 @case
 def hung_is_told(job):
-    """Each process with its id, name and where its threads wait; also where only children hang that hold the
-    output, in a session of their own, or stopped."""
+    """Each process with its id, name and where its threads wait; also where only children hang that
+    hold the output, in a session of their own, or stopped."""
     for script, names in (("sleep 971 & sleep 972", ("sh", "sleep 971", "sleep 972")),
                           ("sleep 973 & exit 0", ("sleep 973",)),
                           ("setsid sleep 974 & echo words >&2; exit 0", ("sleep 974", "words")),
@@ -64,12 +65,15 @@ def hung_has_no_longer_than_its_case(job):
 @case
 def hung_ends_with_its_case(job):
     """A case that fails, or is ended from outside, leaves no program running."""
-    for how_it_ends in ("raise Failed('on purpose')", "os.kill(os.getpid(), signal.SIGTERM); time.sleep(30)"):
+    for how_it_ends in ("raise Failed('on purpose')",
+                        "os.kill(os.getpid(), signal.SIGTERM); time.sleep(30)"):
         script = ("import sys\nsys.path.insert(0, %r)\nfrom harness import *\n"
-                  "def it(job):\n    p, _, _ = job.start(['/bin/sh', '-c', 'sleep 977 & sleep 978'])\n"
+                  "def it(job):\n    p, _, _ = job.start(['/bin/sh', '-c', 'sleep 977 & sleep "
+                  "978'])\n"
                   "    print(p.pid, job.started[-1][1], flush=True)\n    time.sleep(0.3)\n    %s\n"
                   "sys.exit(main(['x', 'it'], {'it': it}))\n") % (HERE, how_it_ends)
-        done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE,
                               env=dict(os.environ, WHYOOM_TEST_TMP=job.top), timeout=60, text=True)
         check(done.returncode, "it passes: %s", done.stdout)
         pid, token = done.stdout.splitlines()[0].split()

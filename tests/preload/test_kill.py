@@ -38,8 +38,8 @@ CONTROL = 272  # in a trace's header: asked, command, every, exact_from, answere
 
 
 def start_asking(directory, commands):
-    """Does what `whyoom ctl` does, as fast as can be: asks every trace of a directory for another mode, in
-    turn. In a process of its own, so that nobody waits for the interpreter. Its id."""
+    """Does what `whyoom ctl` does, as fast as can be: asks every trace of a directory for another
+    mode, in turn. In a process of its own, so that nobody waits for the interpreter. Its id."""
     parent, pid = os.getpid(), os.fork()
     if pid:
         return pid
@@ -84,9 +84,9 @@ def answered(path):
 
 
 def kills(job, times, way, exact=0, commands=None):
-    """way: "" the program is killed, "group" with a shell that has started it, "family" with children of its own.
-    exact: mode sampled, in which blocks of so many bytes are all recorded. commands: what n, the number of
-    the kill, is asked for meanwhile."""
+    """way: "" the program is killed, "group" with a shell that has started it, "family" with
+    children of its own. exact: mode sampled, in which blocks of so many bytes are all recorded.
+    commands: what n, the number of the kill, is asked for meanwhile."""
     env = {"WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": str(exact)} if exact else {}
     rng = random.Random(20260 + len(way))
     group = way == "group"
@@ -104,7 +104,8 @@ def kills(job, times, way, exact=0, commands=None):
         asked = commands(n) if commands else []
         asker = start_asking(directory, asked) if asked else None
         deadline = time.monotonic() + 20
-        while p.poll() is None and time.monotonic() < deadline and not any(c[2] for c in counters(path)):
+        while p.poll() is None and time.monotonic() < deadline and not any(
+            c[2] for c in counters(path)):
             time.sleep(0.0005)  # until the first call has returned
         time.sleep(min(rng.expovariate(500), 0.02) * (3 if way == "family" else 1))
         os.killpg(p.pid, signal.SIGKILL)
@@ -128,7 +129,8 @@ def kills(job, times, way, exact=0, commands=None):
             if here:
                 events += killed(t, here, n, exact, (PAUSE,) in asked)
         # a child of a paused process may have recorded nothing, and so have no trace
-        counted = [c for c in counted if (PAUSE,) not in asked and any(x >= exact for x in sizes(c[0], c[2]))]
+        counted = [c for c in counted if (PAUSE,) not in asked
+                   and any(x >= exact for x in sizes(c[0], c[2]))]
         check(not counted, "kill %d: no trace holds the threads %s", n, counted)
         undamaged(directory)
         shutil.rmtree(directory)
@@ -137,18 +139,21 @@ def kills(job, times, way, exact=0, commands=None):
     if commands:
         check(answers > running, "only %d answers in %d kills", answers, running)
         note += ", asked to change %d times" % answers
-    print("shown: %s%s" % (note, " of a process group" if group else " of a family of processes" if way else ""))
+    print("shown: %s%s" % (note, " of a process group" if group else " of a family of processes"
+                           if way else ""))
     return note
 
 
 def begun(path):
-    """Has the trace its header? A child may be killed while it makes its file: before its first call returned."""
+    """Has the trace its header? A child may be killed while it makes its file: before its first
+    call returned."""
     with open(path, "rb") as f:
         return any(f.read(8))
 
 
 def alive(counted):
-    """Does any of the threads run? One that is dead may stay until somebody has asked for its status."""
+    """Does any of the threads run? One that is dead may stay until somebody has asked for its
+    status."""
     for c in counted:
         try:
             with open("/proc/%d/stat" % c[1]) as f:
@@ -165,8 +170,9 @@ def sizes(me, n):
 
 
 def killed(t, counted, n, exact=0, paused=False):
-    """Each thread's events: what had returned is there, and at most one call more, with its size (of
-    those from `exact` bytes on; if the recording was paused now and then, some of them). How many had returned."""
+    """Each thread's events: what had returned is there, and at most one call more, with its size
+    (of those from `exact` bytes on; if the recording was paused now and then, some of them). How
+    many had returned."""
     total = 0
     check(not t.torn and not t.drops, "kill %d: torn %d, dropped %s", n, t.torn, t.drops)
     check(not t.bad_checksums, "kill %d: %d wrong checksums", n, t.bad_checksums)
@@ -179,13 +185,16 @@ def killed(t, counted, n, exact=0, paused=False):
         got_f = sum(e.kind == "FREE" for e in evs)
         if paused:
             rest = iter(want + done[-1:])
-            check(all(x in rest for x in got_a), "kill %d: thread %d: not in the order of what it did", n, me)
+            check(all(x in rest for x in got_a), "kill %d: thread %d: not in the order of what it "
+                  "did", n, me)
             total += len(got_a)
             continue
-        check(got_a in (want, want + done[-1:]), "kill %d: thread %d: %d allocations returned, %d recorded: not the same",
+        check(got_a in (want, want + done[-1:]), "kill %d: thread %d: %d allocations returned, %d "
+              "recorded: not the same",
               n, me, len(want), len(got_a))
         if not exact:
-            check(frees <= got_f <= frees + 1, "kill %d: thread %d: %d releases returned, %d recorded", n, me, frees, got_f)
+            check(frees <= got_f <= frees + 1, "kill %d: thread %d: %d releases returned, %d "
+                  "recorded", n, me, frees, got_f)
         total += allocs + frees
     return total
 
@@ -216,7 +225,8 @@ def kill_sampled(job):
 
 @case
 def kill_switched(job):
-    """The same while `whyoom ctl` asks for another mode every millisecond, and every other time for pauses."""
+    """The same while `whyoom ctl` asks for another mode every millisecond, and every other time for
+    pauses."""
     modes = [(SAMPLE, 8192, 600), (FULL,), (SAMPLE, 1 << 20, 500), (FULL,), (0,)]
     return kills(job, TIMES, "family", exact=600,
                  commands=lambda n: modes + [(PAUSE,), (RESUME,)] if n % 2 else modes)
@@ -232,7 +242,8 @@ def storm_exact(job):
     n = 0
     for me, tid, allocs, frees in counters(job.path("c")):
         evs = t.thread(tid, marked=False)
-        equal((sum(e.kind == "ALLOC" for e in evs), sum(e.kind == "FREE" for e in evs)), (allocs, frees),
+        equal((sum(e.kind == "ALLOC" for e in evs), sum(e.kind == "FREE" for e in evs)),
+              (allocs, frees),
               "thread %d" % me)
         n += allocs + frees
     return "%d events, %.1f bytes each" % (n, len(t.data) / n)
@@ -246,7 +257,8 @@ def storm_cross(job):
     sound(t)
     out = read.Trace(t.path, t.data).replay()
     equal(out["double_allocs"], 0, "addresses that live twice")
-    check(out["repairs"] * 1000 < out["events"], "%d repairs of %d events", out["repairs"], out["events"])
+    check(out["repairs"] * 1000 < out["events"], "%d repairs of %d events", out["repairs"],
+          out["events"])
     equal(out["unmatched_frees"], 0, "releases of nothing")
     return "%d events, %d repairs" % (out["events"], out["repairs"])
 
@@ -273,7 +285,8 @@ def threads_short(job):
     r = job.run(["threads", "short", str(n)], timeout=240)
     t = r.trace()
     sound(t)
-    check(sum(100 <= e.size < 107 for e in t.all("ALLOC")) >= n, "blocks of the threads are missing")
+    check(sum(100 <= e.size < 107 for e in t.all("ALLOC")) >= n,
+          "blocks of the threads are missing")
     early, late = [int(re.search(w + r" (\d+)", r.out).group(1)) for w in ("early", "late")]
     plain_growth = [int(re.search(w + r" (\d+)", plain.out).group(1)) for w in ("early", "late")]
     grown = late - early - (plain_growth[1] - plain_growth[0])
@@ -285,17 +298,22 @@ def threads_short(job):
 
 @case
 def threads_idle(job):
-    """Threads that worked and wait now: the recorder keeps 128 KiB of each, beside 16 MiB of its own."""
+    """Threads that worked and wait now: the recorder keeps 128 KiB of each, beside 16 MiB of its
+    own."""
     few, many = 20, 120
     more = {}
     for n in (few, many):
-        with_us, without = [int(re.search(r"resident (\d+)", job.run(["threads", "idle", str(n)], preload=p).out).group(1))
+        with_us, without = [int(re.search(r"resident (\d+)",
+                                          job.run(["threads", "idle", str(n)],
+                                                  preload=p).out).group(1))
                             for p in (True, False)]
         more[n] = with_us - without
-        check(more[n] <= 16 * 1024 + n * 128, "%d KiB more are resident with %d idle threads", more[n], n)
+        check(more[n] <= 16 * 1024 + n * 128, "%d KiB more are resident with %d idle threads",
+              more[n], n)
     each = (more[many] - more[few]) / (many - few)
     check(each <= 128, "%d KiB more for each idle thread", each)
-    return "%d KiB more with %d threads, %d KiB with %d: %.0f KiB each" % (more[few], few, more[many], many, each)
+    return "%d KiB more with %d threads, %d KiB with %d: %.0f KiB each" % (
+        more[few], few, more[many], many, each)
 
 
 @case
@@ -303,13 +321,15 @@ def thread_ends(job):
     """Destructors of thread-specific data that allocate after the thread's function returned."""
     r = job.run(["threads", "tls"])
     sound(r.trace())
-    check(sum(e.size == 555 for e in r.trace().all("ALLOC")) >= 1, "the second round of destructors is missing")
+    check(sum(e.size == 555 for e in r.trace().all("ALLOC")) >= 1,
+          "the second round of destructors is missing")
     return "%d events" % compare_blocks(r)
 
 
 @case
 def thread_ends_while_asked_for(job):
-    """A new thread asks whether another one is dead, and that one leaves before it has the answer."""
+    """A new thread asks whether another one is dead, and that one leaves before it has the
+    answer."""
     r = job.run(["asked", "8"], rc=None)
     if r.rc == 77:
         raise Skip(r.out.strip())
@@ -338,19 +358,21 @@ def deep_stack(job):
         check(depth < total < depth + 20, "depth %d: %d frames and %s", depth, len(native), gaps)
         check(not any(f[0] == "end" for f in frames), "depth %d: does not reach the root", depth)
         if cut:
-            check(native[0] != native[-1] and frames[0][0] == "native" and frames[-1][0] == "native",
+            check(native[0] != native[-1] and frames[0][0] == "native"
+                  and frames[-1][0] == "native",
                   "not cut in the middle")
 
 
 @case
 def stack_overflow(job):
-    """A recursion that never ends: the fault is the program's, in the same function at the same depth,
-    seen by its handler on its own stack; and without a handler it is SIGSEGV."""
+    """A recursion that never ends: the fault is the program's, in the same function at the same
+    depth, seen by its handler on its own stack; and without a handler it is SIGSEGV."""
     for stack in ("65536", "1048576"):
         plain, r = (job.run(["threads", "overflow", stack], preload=p, rc=3) for p in (False, True))
         (depth, place), (depth_here, place_here) = (x.out.split() for x in (plain, r))
         equal((place_here, place), ("own", "own"), "where the fault was")
-        check(abs(int(depth) - int(depth_here)) <= 1, "%s frames deep without us, %s with", depth, depth_here)
+        check(abs(int(depth) - int(depth_here)) <= 1, "%s frames deep without us, %s with", depth,
+              depth_here)
     for preload in (False, True):
         job.run(["threads", "overflow", "65536", "dies"], preload=preload, rc=-signal.SIGSEGV)
     sound(r.trace())
@@ -370,15 +392,17 @@ def long_jumps(job):
 
 
 def handlers(job, *args, most=2 if SAMPLED else 10):
-    """What is lost is counted, always; and little is (one of `most`). That is measured again on a machine so busy
-    that the kernel keeps us long where a handler's events go to the side. In mode sampled every block goes through
-    the table of known ones here, and so the thread is longer in its records."""
+    """What is lost is counted, always; and little is (one of `most`). That is measured again on a
+    machine so busy that the kernel keeps us long where a handler's events go to the side. In mode
+    sampled every block goes through the table of known ones here, and so the thread is longer in
+    its records."""
     for left in (2, 1, 0):
         ma, ha, sides, lost = handlers_once(job, *args)
         if lost * most <= ha:
             break
         check(left, "%d of %d of the handler's are lost", lost, ha)
-    return "%d in the main program, %d in handlers of which %d aside, %d lost and counted" % (ma, ha, sides, lost)
+    return "%d in the main program, %d in handlers of which %d aside, %d lost and counted" % (
+        ma, ha, sides, lost)
 
 
 def handlers_once(job, *args):
@@ -390,9 +414,11 @@ def handlers_once(job, *args):
     got_h = [e for e in t.all("ALLOC") if e.size in (4242, 4243)]
     got_m = [e for e in t.all("ALLOC") if 16 <= e.size < 116 and e.api == 0]
     check(len(got_m) >= ma, "main: %d allocations, %d recorded", ma, len(got_m))
-    check(ha - lost <= len(got_h) <= ha, "handler: %d allocations, %d recorded, %d said to be lost", ha, len(got_h), lost)
+    check(ha - lost <= len(got_h) <= ha, "handler: %d allocations, %d recorded, %d said to be lost",
+          ha, len(got_h), lost)
     frees = len(t.all("FREE"))
-    check(frees >= mf + hf - lost, "%d + %d releases, %d recorded, %d said to be lost", mf, hf, frees, lost)
+    check(frees >= mf + hf - lost, "%d + %d releases, %d recorded, %d said to be lost", mf, hf,
+          frees, lost)
     check(ha > 100, "the handler ran %d times only", ha // 2)
     return ma, ha, t.sides, lost
 
@@ -410,8 +436,8 @@ def signal_handlers_threads(job):
 
 @case
 def signal_handlers_profiler(job):
-    """SIGPROF as profilers ask for it, of the CPU's time, beside a timer of 1 kHz for each thread: more than
-    the places aside may hold."""
+    """SIGPROF as profilers ask for it, of the CPU's time, beside a timer of 1 kHz for each thread:
+    more than the places aside may hold."""
     return handlers(job, "0.3", "2", "prof", most=1)
 
 

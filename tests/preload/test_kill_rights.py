@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""SIGKILL at any moment while rights are given up, one after the other: every event whose call had returned is
-in a trace, or counted for the right that ended the recording."""
+"""SIGKILL at any moment while rights are given up, one after the other: every event whose call had
+returned is in a trace, or counted for the right that ended the recording."""
 
 import random
 import sys
@@ -12,9 +12,12 @@ from test_rights import all_traces, counters, rights_of
 CASES = {}
 # As many kills as are asked for, as in test_kill.py, but few by default.
 TIMES = int(os.environ.get("WHYOOM_TEST_KILLS", "12"))
-WAYS = [["setgroups", "setgid", "setuid"], ["chroot"], ["seteuid", "again", "chroot", "setuid"], ["fork", "setuid", "fork"],
-        ["thread", "setgid", "setuid", "thread"], ["unshare", "setuid"], ["capset", "chroot"], ["landlock", "setuid"],
-        ["harmless-filter", "no-opening", "setuid"], ["no-mapping"], ["sandbox"], ["thread", "chroot", "no-opening"]]
+WAYS = [["setgroups", "setgid", "setuid"], ["chroot"], ["seteuid", "again", "chroot", "setuid"],
+        ["fork", "setuid", "fork"],
+        ["thread", "setgid", "setuid", "thread"], ["unshare", "setuid"], ["capset", "chroot"],
+        ["landlock", "setuid"],
+        ["harmless-filter", "no-opening", "setuid"], ["no-mapping"], ["sandbox"],
+        ["thread", "chroot", "no-opening"]]
 
 
 def case(f):
@@ -29,7 +32,8 @@ def begun(path):
 
 @case
 def kill_while_rights_go(job):
-    """Random SIGKILLs of all its processes, between the start and some chunks after the last right."""
+    """Random SIGKILLs of all its processes, between the start and some chunks after the last
+    right."""
     if RUNNER:
         raise Skip("emulated")
     root()
@@ -41,12 +45,17 @@ def kill_while_rights_go(job):
         here = Job("kill-rights")
         shim = open_to_all(here)
         os.mkdir(here.path("place"))
-        p, directory, _ = here.start(["rights", "0", *WAYS[n % len(WAYS)]], preload=shim, directory=here.path("t"),
-                                     env={"COUNTERS": here.path("counters"), "PLACE": here.path("place")},
+        p, directory, _ = here.start(["rights", "0", *WAYS[n % len(WAYS)]], preload=shim,
+                                     directory=here.path("t"),
+                                     env={"COUNTERS": here.path("counters"),
+                                          "PLACE": here.path("place")},
                                      stderr=subprocess.DEVNULL)
         path = here.path("counters")
         limit = time.monotonic() + 30
-        while p.poll() is None and time.monotonic() < limit and not (os.path.exists(path) and any(c[2] for c in counters(path))):
+        while p.poll() is None and time.monotonic() < limit and not (os.path.exists(path)
+                                                                     and any(c[2]
+                                                                             for c in counters(
+                                                                                 path))):
             time.sleep(0.0005)
         # half of them while the rights go, half when chunks come after that
         time.sleep(min(rng.expovariate(300), 0.03) if n % 2 else rng.uniform(0.01, 0.06))
@@ -62,8 +71,10 @@ def kill_while_rights_go(job):
         traces = all_traces_begun(here.path("t"))
         dropped = {t.pid: t.drops for t in traces}
         for t in traces:
-            check(not t.torn and not t.bad_checksums, "kill %d: torn %d, checksums %d", n, t.torn, t.bad_checksums)
-            check(set(t.drops) <= {"rights"}, "kill %d (%s): dropped %s", n, WAYS[n % len(WAYS)], t.drops)
+            check(not t.torn and not t.bad_checksums, "kill %d: torn %d, checksums %d", n, t.torn,
+                  t.bad_checksums)
+            check(set(t.drops) <= {"rights"}, "kill %d (%s): dropped %s", n, WAYS[n % len(WAYS)],
+                  t.drops)
         told = {}
         for t in traces:
             for serial, evs in t.events_of.items():
@@ -75,10 +86,12 @@ def kill_while_rights_go(job):
             if lost <= 0:
                 check(lost >= -1, "kill %d: %d blocks returned, %d recorded", n, blocks, got)
             elif pid in dropped:
-                check(dropped[pid].get("rights", 0) >= lost, "kill %d (%s): %d of %d blocks are missing, dropped: %s", n,
+                check(dropped[pid].get("rights", 0) >= lost,
+                      "kill %d (%s): %d of %d blocks are missing, dropped: %s", n,
                       WAYS[n % len(WAYS)], lost, blocks, dropped[pid])
             else:  # a child without a trace is counted in its parent's
-                check(any(rights_of(t)[2] for t in traces), "kill %d (%s): no trace holds %d", n, WAYS[n % len(WAYS)], tid)
+                check(any(rights_of(t)[2] for t in traces), "kill %d (%s): no trace holds %d", n,
+                      WAYS[n % len(WAYS)], tid)
             events += min(blocks, got)
             named += max(lost, 0)
         struck += 1
@@ -86,7 +99,8 @@ def kill_while_rights_go(job):
         here.close(keep=False)
     equal(struck, TIMES, "kills that struck a running program")
     check(late * 3 >= struck, "only %d of %d came after a right was given up", late, struck)
-    return "0 events lost without being named of %d in %d kills, %d of them after a right was given up; %d named" % (
+    return ("0 events lost without being named of %d in %d kills, %d of them after a right was "
+            "given up; %d named") % (
         events, struck, late, named)
 
 

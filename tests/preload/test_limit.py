@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The address space comes to its end: nothing is lost, failures are cheap, our own share is told."""
+"""The address space comes to its end: nothing is lost, failures are cheap, our own share is
+told."""
 
 import sys
 
@@ -21,10 +22,12 @@ def failures(t, at_least):
     for e in failed:
         check(t.stacks.get(e.fields[7]), "a failure without a stack: %s", e.fields)
     levels = dict(failed[0].levels)
-    check(levels.get(WHYOOM) and levels.get(AS) and levels.get(LIMIT_AS), "levels of the first: %s", levels)
+    check(levels.get(WHYOOM) and levels.get(AS) and levels.get(LIMIT_AS), "levels of the first: %s",
+          levels)
     told = [e for e in failed if e.levels]
     seconds = (t.ns(failed[-1].ticks) - t.ns(failed[0].ticks)) / 1e9
-    check(len(told) <= seconds * 200 + 1, "%d of %d failures in %.3f s have levels", len(told), len(failed), seconds)
+    check(len(told) <= seconds * 200 + 1, "%d of %d failures in %.3f s have levels", len(told),
+          len(failed), seconds)
     return len(failed), len(told)
 
 
@@ -39,8 +42,10 @@ def exhausted(job):
     for line in r.out.splitlines():
         tid, failed, done = [int(x) for x in line.split()[1:]]
         events = t.thread(tid, marked=False)
-        equal(sum(e.kind == "FAILED" and e.fields[4] == 1 << 40 for e in events), failed, "failures of thread %d" % tid)
-        equal(sum(e.kind == "ALLOC" and e.size == 40 for e in events) % 100, done % 100, "blocks of thread %d" % tid)
+        equal(sum(e.kind == "FAILED" and e.fields[4] == 1 << 40 for e in events), failed,
+              "failures of thread %d" % tid)
+        equal(sum(e.kind == "ALLOC" and e.size == 40 for e in events) % 100, done % 100,
+              "blocks of thread %d" % tid)
         total += done
     depths = {len(t.stacks[e.fields[7]]) for e in t.all("FAILED")}
     check(len(depths) > 250, "%d depths", len(depths))
@@ -105,7 +110,8 @@ print(sum(caught))
 
 @case
 def stack_refused(job):
-    """The C library asks for a thread's stack by itself; that it was refused is told all the same."""
+    """The C library asks for a thread's stack by itself; that it was refused is told all the
+    same."""
     r = job.run(["exhaust", "stacks"])
     t = r.trace()
     sound(t)
@@ -130,7 +136,8 @@ def mappings_used_up(job):
     equal(failed[0].fields[1], 8, "by mmap")
     levels = dict(failed[0].levels)
     equal(levels.get(LIMIT_MAPPINGS), most, "what is allowed")
-    check(most - 5 <= levels.get(MAPPINGS, 0) <= most + 5, "%s mappings, %d are allowed", levels.get(MAPPINGS), most)
+    check(most - 5 <= levels.get(MAPPINGS, 0) <= most + 5, "%s mappings, %d are allowed",
+          levels.get(MAPPINGS), most)
     check(most - 500 < int(r.out) <= most, "%s mappings were made", r.out)
     return "%s of %d" % (levels[MAPPINGS], most)
 
@@ -146,7 +153,8 @@ def failure_storm(job):
     check(dict(t.all("FAILED")[0].levels).get(WHYOOM), "levels of the first")
     told = sum(bool(e.levels) for e in t.all("FAILED"))
     check(told <= r.seconds * 200 + 1, "%d failures have levels", told)
-    return "%d ns more than %d; %d of 100000 with levels" % (int(r.out) - int(plain.out), int(plain.out), told)
+    return "%d ns more than %d; %d of 100000 with levels" % (int(r.out) - int(plain.out),
+                                                             int(plain.out), told)
 
 
 def mappings(text):
@@ -167,7 +175,8 @@ def own_share(job):
     total, trace = mappings(r.out)
     without, _ = mappings(job.run(["exhaust", "maps"], env={"WHYOOM_OFF": "1"}).out)
     check(trace < told, "the trace alone has %d, told are %d", trace, told)
-    check(abs(total - without - told) <= 64 << 10, "%d with, %d without: %d, told are %d", total, without,
+    check(abs(total - without - told) <= 64 << 10, "%d with, %d without: %d, told are %d", total,
+          without,
           total - without, told)
     return "%d KiB" % (told >> 10)
 
@@ -176,7 +185,8 @@ ARENA, MMAP, USED, FREE = 64, 65, 66, 67
 
 
 def allocator(name):
-    found = [path for m in ("x86_64", "aarch64") for path in ["/usr/lib/%s-linux-gnu/%s" % (m, name)]
+    found = [path for m in ("x86_64", "aarch64")
+             for path in ["/usr/lib/%s-linux-gnu/%s" % (m, name)]
              if os.path.exists(path)]
     check(found, "%s is not installed", name)
     return SHIM + ":" + found[0]
@@ -184,7 +194,8 @@ def allocator(name):
 
 def accounts(t):
     """For each failure of a gibibyte what the allocator said, None where it was not asked."""
-    levels = [dict(e.levels) for e in sorted(t.all("FAILED"), key=lambda e: e.ticks) if e.fields[4] == 1 << 30]
+    levels = [dict(e.levels) for e in sorted(t.all("FAILED"), key=lambda e: e.ticks)
+              if e.fields[4] == 1 << 30]
     return [[l[k] for k in (ARENA, MMAP, USED, FREE)] if ARENA in l else None for l in levels]
 
 
@@ -222,11 +233,13 @@ def allocator_account_tcmalloc(job):
 
 @case
 def allocator_account_mimalloc(job):
-    """mimalloc only says what it has taken: no less than what it has handed out, and not the double."""
+    """mimalloc only says what it has taken: no less than what it has handed out, and not the
+    double."""
     t = job.run(["heap", "account"], preload=allocator("libmimalloc.so.2")).trace()
     sound(t)
     levels = [dict(e.levels) for e in t.all("FAILED") if e.fields[4] == 1 << 30][0]
-    check(FREE not in levels and 22_000_000 < levels[ARENA] + levels[MMAP] < 100_000_000, "%s", levels)
+    check(FREE not in levels and 22_000_000 < levels[ARENA] + levels[MMAP] < 100_000_000, "%s",
+          levels)
 
 
 @case
@@ -241,7 +254,8 @@ def allocator_asked_while_it_grows(job):
     for earlier, later in zip(asked, asked[1:]):
         check(later[rss] > earlier[rss] * 9 // 8, "from %d to %d", earlier[rss], later[rss])
     last = asked[-1]
-    check(told[-1][rss] <= last[rss] + last[rss] // 8 + (8 << 20), "%d, and asked at %d", told[-1][rss], last[rss])
+    check(told[-1][rss] <= last[rss] + last[rss] // 8 + (8 << 20), "%d, and asked at %d",
+          told[-1][rss], last[rss])
     check(last[USED] > 40_000_000 and last[USED] + last[FREE] == last[ARENA], "%s", last)
     return "%d times" % len(asked)
 

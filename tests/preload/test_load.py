@@ -27,7 +27,8 @@ def library(name):
 
 
 def owner(t, name):
-    check(name in os.path.basename(t.infos.get("malloc.owner", "")), "malloc.owner is %r", t.infos.get("malloc.owner"))
+    check(name in os.path.basename(t.infos.get("malloc.owner", "")), "malloc.owner is %r",
+          t.infos.get("malloc.owner"))
 
 
 def by_size(t, size, kinds=("ALLOC",)):
@@ -36,7 +37,8 @@ def by_size(t, size, kinds=("ALLOC",)):
 
 def preloaded(job, name):
     """The allocator comes after us in LD_PRELOAD: exact counts all the same, and it is named."""
-    r = job.run(["storm", "2", "20000"], preload=SHIM + ":" + library(name), env={"COUNTERS": job.path("c")})
+    r = job.run(["storm", "2", "20000"], preload=SHIM + ":" + library(name),
+                env={"COUNTERS": job.path("c")})
     t = r.trace()
     sound(t)
     owner(t, name)
@@ -50,7 +52,8 @@ def preloaded(job, name):
     out = read.Trace(t.path, t.data).replay()
     equal(out["double_allocs"], 0, "addresses that live twice")
     # before us it is the owner, and we see what it passes on or nothing; the host must not notice
-    job.run(["storm", "2", "2000"], preload=library(name) + ":" + SHIM, env={"COUNTERS": job.path("c2")})
+    job.run(["storm", "2", "2000"], preload=library(name) + ":" + SHIM,
+            env={"COUNTERS": job.path("c2")})
 
 
 def linked(job, name):
@@ -66,7 +69,8 @@ def linked(job, name):
     live = read.Trace(t.path, t.data).replay()
     equal(live["double_allocs"], 0, "addresses that live twice")
     for size in (7002, 8002):
-        equal(sum(e.size == size for e in left_over(t)), 0, "blocks of %d bytes that were never released" % size)
+        equal(sum(e.size == size for e in left_over(t)), 0,
+              "blocks of %d bytes that were never released" % size)
 
 
 def left_over(t):
@@ -88,7 +92,8 @@ for _name in ALLOCATORS:
 
 @case
 def own_malloc(job):
-    """The program exports a malloc: it runs as without us; the trace, if any, says who owns malloc."""
+    """The program exports a malloc: it runs as without us; the trace, if any, says who owns
+    malloc."""
     plain, r = job.run(["own_malloc"], preload=False), job.run(["own_malloc"])
     equal((r.out, r.err), (plain.out, plain.err), "output")
     if r.files:
@@ -113,7 +118,8 @@ def sanitized(job):
         if name == "address" and r.rc == 1 and "does not come first" in r.err:
             continue
         equal((how(r.rc), r.out), (how(plain.rc), plain.out), "what it did")
-        check(r.err == "whyoom: built with a sanitizer, which replaces malloc itself; not recording\n", "it said %r", r.err)
+        check(r.err == "whyoom: built with a sanitizer, which replaces malloc itself; not "
+              "recording\n", "it said %r", r.err)
         equal(r.files, [], "traces")
         r = job.run(["sanitized_" + name], env={"WHYOOM_QUIET": "1"}, rc=5)
         equal(r.err, "", "what it said though it was to be quiet")
@@ -137,7 +143,8 @@ def nothing_from_the_heap(job):
     """Recording never enters malloc."""
     plain, r = job.run(["counted"], preload=False), job.run(["counted"])
     equal(r.out.split()[0], plain.out.split()[0], "calls of malloc")
-    equal(r.out.split()[1], plain.out.split()[1], "calls of malloc, a thread's begin and end included")
+    equal(r.out.split()[1], plain.out.split()[1],
+          "calls of malloc, a thread's begin and end included")
 
 
 @case
@@ -150,8 +157,10 @@ def load_unload(job):
         blocks = by_size(t, size)
         equal(len(blocks), 300, "blocks of %s" % name)
         for e in blocks:
-            modules = [os.path.basename(f[1][0]) for f in t.stacks[e.stack] if f[0] == "native" and f[1]]
-            check(modules[-2:] == [name, name] and modules[-3] == "plugins", "a block of %s under %s", name, modules)
+            modules = [os.path.basename(f[1][0]) for f in t.stacks[e.stack] if f[0] == "native"
+                       and f[1]]
+            check(modules[-2:] == [name, name] and modules[-3] == "plugins",
+                  "a block of %s under %s", name, modules)
     lib = [v for v in t.modules.values() if "libplugin" in v[0]]
     check(len(set(lib)) == 2, "modules %s", lib)
     return "%d module definitions" % len(t.modules)
@@ -167,20 +176,24 @@ def load_unload_while_threads_allocate(job):
         blocks = by_size(t, size)
         check(len(blocks) >= (200 if size == 5001 else 1), "%d blocks of %s", len(blocks), name)
         for e in blocks:
-            modules = [os.path.basename(f[1][0]) for f in t.stacks[e.stack] if f[0] == "native" and f[1]]
+            modules = [os.path.basename(f[1][0]) for f in t.stacks[e.stack] if f[0] == "native"
+                       and f[1]]
             check(modules[-1] == name, "a block of %s under %s", name, modules)
     equal(len(by_size(t, 5001)), 200, "blocks of the loading thread")
-    return "%d loads in the other thread, %d blocks" % (len(by_size(t, 5002)), len(by_size(t, 4001)))
+    return "%d loads in the other thread, %d blocks" % (len(by_size(t, 5002)),
+                                                        len(by_size(t, 4001)))
 
 
 @case
 def load_deepbind(job):
-    """Libraries that bind to the C library past us: their blocks are seen, and their releases of others'."""
+    """Libraries that bind to the C library past us: their blocks are seen, and their releases of
+    others'."""
     job.run(["plugins", "deep", "50"], preload=False)
     r = job.run(["plugins", "deep", "50"])
     t = r.trace()
     sound(t)
-    equal([len(by_size(t, n)) for n in (5001, 5002, 6001)], [50, 50, 100], "blocks of both plugins and ours")
+    equal([len(by_size(t, n)) for n in (5001, 5002, 6001)], [50, 50, 100],
+          "blocks of both plugins and ours")
     live = set()
     for e in t.thread(t.pid, marked=False):
         if e.kind == "FREE":
@@ -207,11 +220,14 @@ def load_beside_many_relocations(job):
         shutil.copy(prog("libslots_a.so"), os.path.join(where, str(i)))
     least = {}
     for _ in range(5):
-        for how, options in (("plain", {"preload": False}), ("ours", {"env": {"WHYOOM_MODE": "sampled"}})):
-            took = int(job.run(["slots", "beside", prog("libmany.so"), str(count), where], **options).out)
+        for how, options in (("plain", {"preload": False}),
+                             ("ours", {"env": {"WHYOOM_MODE": "sampled"}})):
+            took = int(job.run(["slots", "beside", prog("libmany.so"), str(count), where],
+                               **options).out)
             least[how] = min(took, least.get(how, took))
     ratio = least["ours"] / least["plain"]
-    check(ratio < 2, "%d dlopens beside 27,000 relocations take %.2f times as long as without us", count, ratio)
+    check(ratio < 2, "%d dlopens beside 27,000 relocations take %.2f times as long as without us",
+          count, ratio)
     return "%.2f times as long" % ratio
 
 
@@ -250,7 +266,8 @@ def slots_of_a_constructor(job):
 @case
 def slots_of_two_allocators(job):
     """A wrapper forwards to one of them; libraries that mean the other keep it."""
-    equal(job.run(["slots", "two"], preload=False, env={"LD_LIBRARY_PATH": PROGS}).out, "1 2\n", "calls of each")
+    equal(job.run(["slots", "two"], preload=False, env={"LD_LIBRARY_PATH": PROGS}).out, "1 2\n",
+          "calls of each")
     equal(slots(job, ["two"], {7051: 1, 7052: 0}).out, "1 2\n", "calls of each")
 
 
@@ -278,7 +295,8 @@ def cxx(job):
     t = r.trace()
     sound(t)
     failed = t.all("FAILED")
-    check(any(e.fields[4] == 1 << 62 for e in failed) and any(e.fields[4] == 1 << 61 for e in failed), "FAILED: %s",
+    check(any(e.fields[4] == 1 << 62 for e in failed)
+          and any(e.fields[4] == 1 << 61 for e in failed), "FAILED: %s",
           [e.fields for e in failed])
     equal(len([e for e in t.all("ALLOC") if e.size == 301]), 5000, "the strings of exceptions")
     out = read.Trace(t.path, t.data).replay()
@@ -286,13 +304,16 @@ def cxx(job):
     # what runs under the dynamic loader's own start, which has no unwind information, ends there
     for s in t.stacks.values():
         if s and s[0][0] == "end":
-            check(s[1][1] and "ld-linux" in s[1][1][0], "a stack does not reach its root: %s", s[:3])
+            check(s[1][1] and "ld-linux" in s[1][1][0], "a stack does not reach its root: %s",
+                  s[:3])
 
 
 def functions(path):
     """{name: (address, size)} of a program."""
-    out = subprocess.run(["nm", "-S", "--defined-only", path], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return {x[3]: (int(x[0], 16), int(x[1], 16)) for x in map(str.split, out.splitlines()) if len(x) == 4}
+    out = subprocess.run(["nm", "-S", "--defined-only", path], stdout=subprocess.PIPE, text=True,
+                         check=True).stdout
+    return {x[3]: (int(x[0], 16), int(x[1], 16)) for x in map(str.split, out.splitlines())
+            if len(x) == 4}
 
 
 @case
@@ -308,21 +329,25 @@ def coroutines(job):
             inside = {n: 0 for n in places}
             for f in t.stacks[e.stack]:
                 for n, (at, long) in places.items():
-                    inside[n] += f[0] == "native" and bool(f[1]) and f[1][0].endswith("/coroutines") and \
+                    inside[n] += f[0] == "native" and bool(f[1]) and f[1][0].endswith(
+                        "/coroutines") and \
                         at < f[2] <= at + long
-            check(1 <= inside.pop(name) <= 9 and not any(inside.values()), "a block of co_%s under %s", name, inside)
+            check(1 <= inside.pop(name) <= 9 and not any(inside.values()),
+                  "a block of co_%s under %s", name, inside)
             total += 1
     check(total > 6000, "only %d blocks", total)
 
 
 def called(job, preload):
     """What a debugger says of calls of malloc's family, without addresses."""
-    commands = ["set startup-with-shell off", "break main", "run", "p malloc(10)", "p calloc(2, 3)", "p realloc($1, 100)",
+    commands = ["set startup-with-shell off", "break main", "run", "p malloc(10)", "p calloc(2, 3)",
+                "p realloc($1, 100)",
                 "p free($2)", "kill"]
     if preload:
         commands.insert(0, "set environment LD_PRELOAD " + preload)
         commands.insert(0, "set environment WHYOOM_DIR " + job.path("d"))
-    r = job.run([shutil.which("gdb"), "-nx", "-q", "-batch", *(x for c in commands for x in ("-ex", c)), prog("calls")],
+    r = job.run([shutil.which("gdb"), "-nx", "-q", "-batch",
+                 *(x for c in commands for x in ("-ex", c)), prog("calls")],
                 preload=False, rc=None, timeout=60)
     return [re.sub("0x[0-9a-f]+", "ADDRESS", line) for line in (r.out + r.err).splitlines()
             if re.match(r"\$[0-9]|.*unknown return type|History", line)]
@@ -330,12 +355,13 @@ def called(job, preload):
 
 @case
 def called_by_a_debugger(job):
-    """gdb's "p malloc(10)" says what it says without us, where libc has debug information; with the library as the
-    tarball has it."""
+    """gdb's "p malloc(10)" says what it says without us, where libc has debug information; with the
+    library as the tarball has it."""
     if not shutil.which("gdb"):
         raise Skip("gdb is not installed")
     stripped = job.path("libwhyoom.so")
-    subprocess.run(["strip", "--strip-unneeded", "--keep-section=.debug_*", "-o", stripped, SHIM], check=True)
+    subprocess.run(["strip", "--strip-unneeded", "--keep-section=.debug_*", "-o", stripped, SHIM],
+                   check=True)
     plain = called(job, None)
     if len(plain) < 4 or "unknown" in " ".join(plain):
         raise Skip("gdb cannot call malloc here: %s" % plain)
@@ -344,14 +370,17 @@ def called_by_a_debugger(job):
 
 @case
 def one_function(job):
-    """mmap and mmap64 are the same function, as they are in libc: memray says on stderr where they are not."""
+    """mmap and mmap64 are the same function, as they are in libc: memray says on stderr where they
+    are not."""
     script = "import ctypes\nl = ctypes.CDLL(None)\n" \
-             "print(*(ctypes.cast(getattr(l, n), ctypes.c_void_p).value for n in ('mmap', 'mmap64')))"
+             "print(*(ctypes.cast(getattr(l, n), ctypes.c_void_p).value " \
+             "for n in ('mmap', 'mmap64')))"
     for preload in (False, True):
         r = job.run([sys.executable, "-c", script], preload=preload)
         equal(len(set(r.out.split())), 1, "addresses")
     python = os.environ.get("WHYOOM_TEST_MEMRAY", sys.executable)
-    argv = [python, "-m", "memray", "run", "-q", "-f", "-o", job.path("m.bin"), "-c", "x = [bytearray(100000) for _ in range(20)]"]
+    argv = [python, "-m", "memray", "run", "-q", "-f", "-o", job.path("m.bin"), "-c",
+            "x = [bytearray(100000) for _ in range(20)]"]
     plain = job.run(argv, preload=False, rc=None)
     if plain.rc:
         return "memray is not installed"

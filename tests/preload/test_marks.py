@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What programs say of their requests and phases: by mark.h, from Python through ctypes, and by NVTX."""
+"""What programs say of their requests and phases: by mark.h, from Python through ctypes, and by
+NVTX."""
 
 import glob
 import os
@@ -51,7 +52,8 @@ def plain(job, program):
     others = [m for serial in trace.events_of if serial != 1 for m in marks(trace, serial)]
     equal(sorted(others), [(END, REQUEST, request, None), (ENTER, REQUEST, request, None),
                            (LEAVE, REQUEST, request, None)], "those of the others")
-    (worker,) = [e for e in trace.events_of.values() if any(x.kind == "MARK" and x.fields[0] == ENTER for x in e)]
+    (worker,) = [e for e in trace.events_of.values()
+                 if any(x.kind == "MARK" and x.fields[0] == ENTER for x in e)]
     order = [e.kind for e in worker if e.kind == "MARK" or e.size == 4242]
     equal(order, ["MARK", "ALLOC", "MARK"], "the worker's block is between its marks")
 
@@ -109,8 +111,10 @@ def marks_after_fork(job):
 
 def nvtx_header():
     """Where NVTX's own header lies, if it is installed."""
-    roots = [os.environ.get("CUDA_HOME", "")] + sorted(glob.glob("/usr/local/cuda*"), reverse=True) + ["/usr"]
-    return next((r + "/include" for r in roots if os.path.exists(r + "/include/nvtx3/nvToolsExt.h")), None)
+    roots = [os.environ.get("CUDA_HOME", "")] + sorted(glob.glob("/usr/local/cuda*"),
+                                                       reverse=True) + ["/usr"]
+    return next((r + "/include" for r in roots
+                 if os.path.exists(r + "/include/nvtx3/nvToolsExt.h")), None)
 
 
 def ranges(job, program):
@@ -131,11 +135,13 @@ def ranges(job, program):
              for e in trace.all("MARK")]
     push, pop = (BEGIN, PUSHED, 0), (END, PUSHED, 0, None)
     equal(found, [
-        push + ("outer", None), push + ("w?de", None), pop + (None,), push + ("attributes", None), pop + (None,),
+        push + ("outer", None), push + ("w?de", None), pop + (None,), push + ("attributes", None),
+        pop + (None,),
         pop + (None,), (POINT, POINTED, 0, "token", None), (POINT, POINTED, 0, "attributes", None),
         (BEGIN, RANGE, first, "first", None), (BEGIN, RANGE, second, "registered", "server"),
         (END, RANGE, first, None, None), push + ("registered", "server"),
-        (POINT, POINTED, 0, "attributes", "server"), pop + ("server",), (END, RANGE, second, None, "server"),
+        (POINT, POINTED, 0, "attributes", "server"), pop + ("server",),
+        (END, RANGE, second, None, "server"),
         push + (None, None), pop + (None,), push + (None, None), pop + (None,),
     ], "the ranges")
     check(all(e.fields[4] for e in trace.all("MARK")), "a range without a stack")
@@ -153,7 +159,9 @@ def nvtx_ranges_by_its_own_header(job):
         raise Skip("NVTX's header is not installed")
     built = job.path("nvtx")
     done = subprocess.run(["cc", "-DREAL_NVTX", "-I", header, "-o", built, "-ldl",
-                           os.path.join(HERE, "progs", "nvtx.c"), "-ldl"], capture_output=True, text=True)
+                           os.path.join(HERE, "progs", "memory", "nvtx.c"), "-ldl"],
+                          capture_output=True,
+                          text=True)
     check(done.returncode == 0, "it does not build: %s", done.stderr[-500:])
     ranges(job, built)
 

@@ -24,8 +24,10 @@ def forked(job, what):
     for t in r.traces:
         sound(t)
     c, p = r.trace(pid=child), r.trace(pid=parent[0])
-    equal((c.ppid, bool(c.flags & 4), bool(p.flags & 4)), (parent[0], True, False), "parent and flags")
-    check(not any(e.size in (111, 112, 113) for e in c.all("ALLOC")), "the parent's events in the child's file")
+    equal((c.ppid, bool(c.flags & 4), bool(p.flags & 4)), (parent[0], True, False),
+          "parent and flags")
+    check(not any(e.size in (111, 112, 113) for e in c.all("ALLOC")),
+          "the parent's events in the child's file")
     check(not any(e.size == 321 for e in p.all("ALLOC")), "the child's events in the parent's file")
     equal((c.end_how, c.end_code), (1, 3), "the child's end")
     return r, p, c
@@ -59,9 +61,11 @@ def fork_while_threads_allocate(job):
 
 @case
 def fork_latecomer(job):
-    """In a child the first to be recorded is a thread that is new: the one that forked keeps its state to itself."""
+    """In a child the first to be recorded is a thread that is new: the one that forked keeps its
+    state to itself."""
     r = job.run(["processes", "latecomer"],
-                env={"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB", "WHYOOM_EXACT_FROM": "64KiB"})
+                env={"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB",
+                     "WHYOOM_EXACT_FROM": "64KiB"})
     children = [t for t in r.traces if t.flags & 4]
     equal(len(children), 20, "children with a trace")
     for t in children:
@@ -74,8 +78,8 @@ def fork_latecomer(job):
 
 @case
 def fork_loader_held(job):
-    """A fork, libc's or not, while another thread holds the lock of the loader's list: the child, in which it stays
-    taken, records, opens and closes what is there, and ends."""
+    """A fork, libc's or not, while another thread holds the lock of the loader's list: the child,
+    in which it stays taken, records, opens and closes what is there, and ends."""
     for what in ("loader-held", "loader-held-raw"):
         job.run(["processes", what], preload=False, timeout=20)
         r = job.run(["processes", what], timeout=20)
@@ -89,9 +93,11 @@ def fork_loader_held(job):
 
 @case
 def fork_setenv(job):
-    """A child's first event comes from within setenv(), when `environ` still points to what was freed."""
+    """A child's first event comes from within setenv(), when `environ` still points to what was
+    freed."""
     r = job.run(["processes", "setenv"],
-                env={"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB", "WHYOOM_EXACT_FROM": "512"})
+                env={"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB",
+                     "WHYOOM_EXACT_FROM": "512"})
     children = [t for t in r.traces if t.flags & 4]
     equal(len(children), 20, "children with a trace")
     for t in children:
@@ -101,27 +107,34 @@ def fork_setenv(job):
 
 @case
 def fork_chaos(job):
-    """Threads that fork while others allocate and signals come, children with threads and children: in every mode each
-    block is as it was left, every process ends well, and what was recorded is whole."""
+    """Threads that fork while others allocate and signals come, children with threads and children:
+    in every mode each block is as it was left, every process ends well, and what was recorded is
+    whole."""
     notes = []
     for mode, env in (("full", {}),
-                      ("sampled", {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "4KiB", "WHYOOM_EXACT_FROM": "32KiB"}),
-                      ("large only", {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB", "WHYOOM_EXACT_FROM": "64KiB"}),
-                      ("budget", {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "4KiB", "WHYOOM_EXACT_FROM": "32KiB",
+                      ("sampled", {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "4KiB",
+                                   "WHYOOM_EXACT_FROM": "32KiB"}),
+                      ("large only", {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB",
+                                      "WHYOOM_EXACT_FROM": "64KiB"}),
+                      ("budget", {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "4KiB",
+                                  "WHYOOM_EXACT_FROM": "32KiB",
                                   "WHYOOM_MAX_TRACE": "1MiB"})):
         r = job.run(["chaos", "1.5"], env=env)
         children = int(r.out)
         check(children > 2, "%s: %d children", mode, children)
-        check(len(r.traces) > children / 2, "%s: %d traces of %d children", mode, len(r.traces), children)
+        check(len(r.traces) > children / 2, "%s: %d traces of %d children", mode, len(r.traces),
+              children)
         for t in r.traces:
-            sound(t, drops=("signal", "budget", "no-thread") if mode == "budget" else ("signal", "no-thread"))
+            sound(t, drops=("signal", "budget", "no-thread") if mode == "budget"
+                  else ("signal", "no-thread"))
         notes.append("%s: %d children" % (mode, children))
     return ", ".join(notes)
 
 
 @case
 def fork_storm(job):
-    """Four threads fork a hundred children each, which exit, _exit, execute or abort: each has its own trace, whole."""
+    """Four threads fork a hundred children each, which exit, _exit, execute or abort: each has its
+    own trace, whole."""
     r = job.run(["processes", "storm"])
     children = [t for t in r.traces if t.flags & 4]
     equal(len(children), 400, "children with a trace")
@@ -131,20 +144,23 @@ def fork_storm(job):
     for t in children:
         equal(sum(321 <= e.size < 324 for e in t.all("ALLOC")), 40, "blocks of child %d" % t.pid)
         ends[t.end_how, t.end_code] = ends.get((t.end_how, t.end_code), 0) + 1
-    equal((ends.get((1, 11)), ends.get((1, 12)), ends.get((3, 0))), (100, 100, 100), "ends, of %s" % ends)
+    equal((ends.get((1, 11)), ends.get((1, 12)), ends.get((3, 0))), (100, 100, 100),
+          "ends, of %s" % ends)
     parent = [t for t in r.traces if not t.flags & 4 and t.pid == r.pid]
     compare_blocks(r, parent[0], tids=list(parent[0].tids.values()))
 
 
 @case
 def fork_of_the_stopped(job):
-    """Another thread has just let go of memory, which is somebody else's by the time of the fork: no child gives it
-    back once more."""
+    """Another thread has just let go of memory, which is somebody else's by the time of the fork:
+    no child gives it back once more."""
     notes = []
     for work in "chunks", "depth", "threads", "periods":
-        for mode in {}, {"WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": "1", "WHYOOM_MAX_TRACE": "4MiB"}:
+        for mode in {}, {"WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": "1",
+                         "WHYOOM_MAX_TRACE": "4MiB"}:
             forks = 0
-            for _ in range(5):  # on a busy machine a fork takes so long that others' moments pass meanwhile
+            # on a busy machine a fork takes so long that others' moments pass meanwhile
+            for _ in range(5):
                 r = job.run(["stopped", work], env=mode, rc=None)
                 if r.rc == 77:
                     raise Skip(r.out.strip())
@@ -189,12 +205,14 @@ def spawn(job):
     parent = [t for t in r.traces if any(e.size == 111 for e in t.all("ALLOC"))]
     compare_blocks(r, parent[0], tids=[parent[0].pid])
     sound(parent[0])
-    equal(sum(e.size == 654 for e in r.trace(pid=child).all("ALLOC")), 500, "the spawned child's blocks")
+    equal(sum(e.size == 654 for e in r.trace(pid=child).all("ALLOC")), 500,
+          "the spawned child's blocks")
 
 
 @case
 def exec_chain(job):
-    """Five images of one pid: a file each, numbered; the former ones say that they were replaced."""
+    """Five images of one pid: a file each, numbered; the former ones say that they were
+    replaced."""
     r = job.run(["processes", "exec", "4"])
     equal([(t.pid, t.image) for t in r.traces], [(r.pid, i) for i in range(5)], "pid and image")
     for t in r.traces:
@@ -221,12 +239,14 @@ def trivial_processes_leave_nothing(job):
     equal(r.err, "", "stderr")
     r = job.run(["/bin/sh", "-c", "for i in 1 2 3 4 5; do /bin/true; done"])
     check(len(r.files) <= 1, "litter: %s", r.files)
-    equal([n for n in os.listdir(job.top) if n.startswith("whyoom.")], [], "litter in the current directory")
+    equal([n for n in os.listdir(job.top) if n.startswith("whyoom.")], [],
+          "litter in the current directory")
 
 
 @case
 def ends(job):
-    """_exit, abort and SIGSEGV end the program as without us, and the trace knows what can be known."""
+    """_exit, abort and SIGSEGV end the program as without us, and the trace knows what can be
+    known."""
     for what, rc in (("exit-now", 7), ("abort", -signal.SIGABRT), ("segv", -signal.SIGSEGV)):
         r = job.run(["processes", what], rc=rc)
         t = r.trace()
@@ -235,19 +255,24 @@ def ends(job):
         if rc >= 0:
             equal((t.end_how, t.end_code), (1, rc), what)
         else:
-            check((t.end_how, t.end_code) in ((0, 0), (2, -rc)), "%s: end %d, %d", what, t.end_how, t.end_code)
+            check((t.end_how, t.end_code) in ((0, 0), (2, -rc)), "%s: end %d, %d", what, t.end_how,
+                  t.end_code)
 
 
 @case
 def quits_while_busy(job):
-    """Every end from main and from a thread, exec from a thread, cancelled threads, a main that ends first."""
-    for what, rc, end in (("exit", 3, (1, 3)), ("exit-thread", 3, (1, 3)), ("exit-now-thread", 3, (1, 3)),
-                          ("raw-thread", 3, (1, 3)), ("quick-thread", 3, (0, 0)), ("abort-thread", -signal.SIGABRT, (2, signal.SIGABRT)),
+    """Every end from main and from a thread, exec from a thread, cancelled threads, a main that
+    ends first."""
+    for what, rc, end in (("exit", 3, (1, 3)), ("exit-thread", 3, (1, 3)),
+                          ("exit-now-thread", 3, (1, 3)),
+                          ("raw-thread", 3, (1, 3)), ("quick-thread", 3, (0, 0)),
+                          ("abort-thread", -signal.SIGABRT, (2, signal.SIGABRT)),
                           ("exec", 3, (3, 0)), ("cancel", 3, (1, 3)), ("main-first", 0, (1, 0))):
         for _ in range(2):
             r = job.run(["quit", what], rc=rc, timeout=30)
             t = r.trace(pid=r.pid, image=0)
-            check(not t.torn and not t.bad_checksums, "%s: torn %d, checksums %d", what, t.torn, t.bad_checksums)
+            check(not t.torn and not t.bad_checksums, "%s: torn %d, checksums %d", what, t.torn,
+                  t.bad_checksums)
             equal(t.end_how, end[0], "%s: end" % what)
             if end[0] in (1, 2):
                 equal(t.end_code, end[1], "%s: status" % what)
@@ -259,12 +284,14 @@ def quits_while_busy(job):
 
 @case
 def cancelled(job):
-    """Six hundred threads are cancelled as they begin, allocate, wait or compute; what they had is released, and
-    both are recorded."""
-    plain, r = job.run(["quit", "cancel-storm"], preload=False, rc=3), job.run(["quit", "cancel-storm"], rc=3)
+    """Six hundred threads are cancelled as they begin, allocate, wait or compute; what they had is
+    released, and both are recorded."""
+    plain, r = job.run(["quit", "cancel-storm"], preload=False,
+                       rc=3), job.run(["quit", "cancel-storm"], rc=3)
     (gone, released), (gone_here, released_here) = (map(int, x.out.split()) for x in (plain, r))
     equal((gone, gone_here), (600, 600), "cancelled threads")
-    check(released and released_here, "%d without us and %d with had begun", released, released_here)
+    check(released and released_here, "%d without us and %d with had begun", released,
+          released_here)
     t = r.trace()
     sound(t)
     equal(sum(e.size == 701 for e in t.all("ALLOC")), released_here, "clean-ups")
@@ -279,7 +306,8 @@ def daemons(job):
     r = job.run(["quit", "daemon"])
     pid = r.pids("daemon")[0]
     deadline = time.monotonic() + 20
-    while os.path.exists("/proc/%d/maps" % pid) and open("/proc/%d/stat" % pid).read().split()[2] != "Z":
+    while os.path.exists("/proc/%d/maps" % pid) and open("/proc/%d/stat" % pid).read().split()[
+        2] != "Z":
         check(time.monotonic() < deadline, "the daemon does not end")
         time.sleep(0.02)
     t = r.trace(pid=pid)

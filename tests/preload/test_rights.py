@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Rights that are given up: the recording goes on, or what is lost is counted and its reason named."""
+"""Rights that are given up: the recording goes on, or what is lost is counted and its reason
+named."""
 
 import stat
 import sys
@@ -9,7 +10,8 @@ from test_guest import open_to_all, root
 
 CASES = {}
 BLOCKS = 60000  # more than fits into a chunk, so that there are new ones on the way
-# In the header: the moments by enum trace_right, since when events are lost, children, and for which right
+# In the header: the moments by enum trace_right, since when events are lost, children, and for
+# which right
 RIGHTS = 512
 KINDS = ["unknown", "user", "group", "capability", "root", "namespace", "seccomp", "landlock"]
 
@@ -20,8 +22,8 @@ def case(f):
 
 
 def rights_of(t):
-    """What the header says: the rights that were given up, whether events are lost for it by now, for how many
-    children there is no trace, and for which right that is."""
+    """What the header says: the rights that were given up, whether events are lost for it by now,
+    for how many children there is no trace, and for which right that is."""
     ticks = struct.unpack_from("<16Q", t.data, RIGHTS)
     stopped, children, kind = struct.unpack_from("<QQI", t.data, RIGHTS + 128)
     return {KINDS[i] for i, n in enumerate(ticks) if n}, bool(stopped), children, KINDS[kind]
@@ -39,20 +41,24 @@ def all_traces(directory):
     """Of the directory, and of those in it that belong to users."""
     found = []
     for top, _, names in os.walk(directory):
-        found += [Trace(os.path.join(top, n)) for n in names if n.endswith(".whyoom") and n[0].isdigit()]
+        found += [Trace(os.path.join(top, n)) for n in names if n.endswith(".whyoom")
+                  and n[0].isdigit()]
         found += [Trace(*t) for t in small.there(top)]
     return found
 
 
 def give_up(job, *ways, blocks=BLOCKS, env=None, preload=None, rc=0, **kw):
-    """Runs the program; its traces, and for each of its threads how many blocks it had and how many are recorded."""
+    """Runs the program; its traces, and for each of its threads how many blocks it had and how many
+    are recorded."""
     if RUNNER:
         raise Skip("emulated")
     root()
     shim = open_to_all(job)
     os.makedirs(job.path("place"))
-    r = job.run(["rights", str(blocks), *ways], preload=preload or shim, rc=None, directory=job.path("t"),
-                env={"COUNTERS": job.path("counters"), "PLACE": job.path("place"), **(env or {})}, **kw)
+    r = job.run(["rights", str(blocks), *ways], preload=preload or shim, rc=None,
+                directory=job.path("t"),
+                env={"COUNTERS": job.path("counters"), "PLACE": job.path("place"), **(env or {})},
+                **kw)
     if r.rc == 77:
         raise Skip("this kernel does not know " + ways[-1])
     check(r.rc == rc, "%s ended with %s; %s", ways, how(r.rc), r.err[-500:])
@@ -62,7 +68,8 @@ def give_up(job, *ways, blocks=BLOCKS, env=None, preload=None, rc=0, **kw):
         for serial, evs in t.events_of.items():
             told[t.pid, t.tids[serial]] = told.get((t.pid, t.tids[serial]), 0) + sum(
                 e.kind == "ALLOC" and e.size == 902 for e in evs)
-    rows = [(pid, tid, n, told.get((pid, tid), 0)) for pid, tid, n in counters(job.path("counters"))]
+    rows = [(pid, tid, n, told.get((pid, tid), 0)) for pid, tid,
+            n in counters(job.path("counters"))]
     check(rows and all(n >= 400 for _, _, n, _ in rows), "the program's own count: %s", rows)
     return r, traces, rows
 
@@ -77,7 +84,8 @@ def nothing_lost(job, *ways, right=None, **kw):
     if right:
         first = [t for t in traces if t.pid == rows[0][0]][0]
         given, stopped, children, _ = rights_of(first)
-        check(right in given and not stopped and not children, "the header says: %s", rights_of(first))
+        check(right in given and not stopped and not children, "the header says: %s",
+              rights_of(first))
     job.close(keep=False)
     return "%d blocks" % sum(x[2] for x in rows)
 
@@ -90,13 +98,15 @@ def each(job, ways, **kw):
 
 @case
 def rights_user(job):
-    return each(job, ["setuid", "seteuid", "setreuid", "setresuid", "setfsuid", "call:setuid", "call:setreuid", "call:setresuid"],
+    return each(job, ["setuid", "seteuid", "setreuid", "setresuid", "setfsuid", "call:setuid",
+                      "call:setreuid", "call:setresuid"],
                 right="user")
 
 
 @case
 def rights_group(job):
-    return each(job, ["setgid", "setegid", "setregid", "setresgid", "setfsgid", "setgroups", "initgroups", "call:setgid",
+    return each(job, ["setgid", "setegid", "setregid", "setresgid", "setfsgid", "setgroups",
+                      "initgroups", "call:setgid",
                       ("setgroups", "setgid", "setuid")], right="group")
 
 
@@ -123,7 +133,8 @@ def rights_landlock(job):
 @case
 def rights_seccomp(job):
     """Filters that forbid opening, mapping, or nothing that matters, and the strict mode."""
-    return each(job, ["harmless-filter", "no-opening", "no-mapping", ("no-opening", "no-mapping"), "sandbox", "strict"],
+    return each(job, ["harmless-filter", "no-opening", "no-mapping", ("no-opening", "no-mapping"),
+                      "sandbox", "strict"],
                 right="seccomp")
 
 
@@ -139,7 +150,8 @@ def rights_calls_fail(job):
     r, traces, rows = give_up(job, "fails")
     equal([n for _, _, _, n in rows], [n for _, _, n, _ in rows], "blocks")
     given, stopped, children, _ = rights_of(traces[0])
-    check(given <= {"user", "group"} and not stopped and not children, "the header says: %s", rights_of(traces[0]))
+    check(given <= {"user", "group"} and not stopped and not children, "the header says: %s",
+          rights_of(traces[0]))
 
 
 @case
@@ -158,22 +170,25 @@ def rights_vfork(job):
 
 @case
 def rights_forks(job):
-    """Children of processes of another user have a place for their traces, which only that user can read."""
-    each(job, [("setuid", "fork"), ("fork", "setuid"), ("setgid", "setuid", "fork", "fork"), ("seteuid", "fork", "again", "fork"), ("capset", "fork")],
+    """Children of processes of another user have a place for their traces, which only that user can
+    read."""
+    each(job, [("setuid", "fork"), ("fork", "setuid"), ("setgid", "setuid", "fork", "fork"),
+               ("seteuid", "fork", "again", "fork"), ("capset", "fork")],
          blocks=20000)
     r, traces, rows = give_up(job, "setuid", "fork", blocks=20000)
     place = job.path("t", "uid.65534")
     st = os.stat(place)
     equal((st.st_uid, stat.S_IMODE(st.st_mode)), (65534, 0o700), "the place")
     files = [os.path.join(place, n) for n in os.listdir(place)]
-    equal([(os.stat(f).st_uid, stat.S_IMODE(os.stat(f).st_mode)) for f in files], [(65534, 0o600)], "the child's file")
+    equal([(os.stat(f).st_uid, stat.S_IMODE(os.stat(f).st_mode)) for f in files], [(65534, 0o600)],
+          "the child's file")
     equal(stat.S_IMODE(os.stat(job.path("t")).st_mode), 0o711, "our directory")
 
 
 @case
 def rights_place_refused(job):
-    """A directory with other things in it is not opened to everybody, nor one that others may write to; links that a
-    user has planted are not followed. Children are counted then."""
+    """A directory with other things in it is not opened to everybody, nor one that others may write
+    to; links that a user has planted are not followed. Children are counted then."""
     for what in ("other files", "writable", "link"):
         here = Job("rights-place")
         shim = open_to_all(here)
@@ -194,14 +209,17 @@ def rights_place_refused(job):
         if what == "writable":  # there each user can make a file
             equal(len(traces), 2, "traces")
         else:
-            equal([rights_of(t)[2:] for t in traces], [(1, "user")], "children without a trace (%s)" % what)
+            equal([rights_of(t)[2:] for t in traces], [(1, "user")], "children without a trace (%s)"
+                  % what)
         here.close(keep=False)
 
 
 @case
 def rights_forks_counted(job):
-    """After chroot and in a sandbox a child can have no file: counted in its parent's, with the reason."""
-    for way, kind in (("chroot", "root"), ("landlock", "landlock"), ("no-opening", "seccomp"), ("sandbox", "seccomp")):
+    """After chroot and in a sandbox a child can have no file: counted in its parent's, with the
+    reason."""
+    for way, kind in (("chroot", "root"), ("landlock", "landlock"), ("no-opening", "seccomp"),
+                      ("sandbox", "seccomp")):
         here = Job("rights-forks")
         r, traces, rows = give_up(here, way, "fork", blocks=400)
         t = [t for t in traces if t.pid == rows[0][0]][0]
@@ -219,7 +237,8 @@ def rights_unseen(job):
     t = traces[0]
     lost = t.drops.get("rights", 0)
     (_, _, blocks, recorded), = rows
-    check(set(t.drops) == {"rights"} and lost >= blocks - recorded > 0, "%d of %d blocks recorded, dropped: %s", recorded,
+    check(set(t.drops) == {"rights"} and lost >= blocks - recorded > 0,
+          "%d of %d blocks recorded, dropped: %s", recorded,
           blocks, t.drops)
     given, stopped, _, kind = rights_of(t)
     equal((stopped, kind), (True, "unknown"), "the header")
@@ -233,14 +252,17 @@ def rights_in_little_room(job):
     (_, _, blocks, recorded), = rows
     lost = t.drops.get("rights", 0)
     check(blocks > recorded > 10000, "%d of %d blocks recorded", recorded, blocks)
-    check(set(t.drops) == {"rights"} and lost >= blocks - recorded, "dropped: %s of %d", t.drops, blocks - recorded)
+    check(set(t.drops) == {"rights"} and lost >= blocks - recorded, "dropped: %s of %d", t.drops,
+          blocks - recorded)
     equal(rights_of(t)[1::2], (True, "seccomp"), "the header")
-    check(os.stat(t.path).st_blocks * 512 <= 2 << 20, "the file takes %d KiB", os.stat(t.path).st_blocks / 2)
+    check(os.stat(t.path).st_blocks * 512 <= 2 << 20, "the file takes %d KiB",
+          os.stat(t.path).st_blocks / 2)
 
 
 @case
 def rights_checkpoints(job):
-    """What lives takes the place of older events in a file that cannot be opened: it keeps to its size."""
+    """What lives takes the place of older events in a file that cannot be opened: it keeps to its
+    size."""
     r, traces, rows = give_up(job, "chroot", "setuid", blocks=400000, env={
         "WHYOOM_MAX_TRACE": "3MiB", "WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": "1"})
     t = traces[0]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""File systems of a fixed size whose files are memory: how large they are, and what is free, is told when a file is
-mapped, and with the levels; space that is refused there is a failure."""
+"""File systems of a fixed size whose files are memory: how large they are, and what is free, is
+told when a file is mapped, and with the levels; space that is refused there is a failure."""
 
 import os
 import subprocess
@@ -22,13 +22,15 @@ def case(f):
 def mounted(job):
     top = job.path("memory")
     os.makedirs(top)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "whyoom-test", top], stderr=subprocess.DEVNULL).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "whyoom-test", top],
+                      stderr=subprocess.DEVNULL).returncode:
         raise Skip("cannot mount a tmpfs")
     return top
 
 
 def sizes(t, name):
-    return [(e.fields[1], dict(e.levels)) for e in t.all("MAP") if t.strings.get(e.fields[6], "").startswith(name)]
+    return [(e.fields[1], dict(e.levels)) for e in t.all("MAP")
+            if t.strings.get(e.fields[6], "").startswith(name)]
 
 
 @case
@@ -43,15 +45,19 @@ def shm_told(job):
     t = r.trace(pid=r.pid)
     sound(t)
     told = sizes(t, top + "/first")
-    equal([size for size, _ in told], [400 * KIB, 400 * KIB, 400 * KIB, 300 * KIB], "mappings of the file")
+    equal([size for size, _ in told], [400 * KIB, 400 * KIB, 400 * KIB, 300 * KIB],
+          "mappings of the file")
     first, second, private, unlinked = [levels for _, levels in told]
     equal(private, {}, "of a private mapping")
     for levels, written in ((first, 0), (second, 200 * KIB), (unlinked, 200 * KIB)):
-        equal((levels[TOTAL], levels[DEVICE], levels[WRITTEN]), (SIZE, device, written), "levels %s" % levels)
-        check(levels[FREE] <= SIZE - written and levels[FREE] >= SIZE - written - 16 * KIB, "free: %s", levels)
+        equal((levels[TOTAL], levels[DEVICE], levels[WRITTEN]), (SIZE, device, written),
+              "levels %s" % levels)
+        check(levels[FREE] <= SIZE - written and levels[FREE] >= SIZE - written - 16 * KIB,
+              "free: %s", levels)
     equal(len({levels[FILE] for levels in (first, second, unlinked)}), 1, "files")
     for e in t.all("MAP"):
-        check(t.strings.get(e.fields[6], "").startswith(top) or not e.levels, "levels of %s", e.fields)
+        check(t.strings.get(e.fields[6], "").startswith(top) or not e.levels, "levels of %s",
+              e.fields)
     failed = [e for e in t.all("FAILED")]
     equal([(e.fields[1], e.fields[3], e.fields[4] // KIB) for e in failed],
           [(FALLOCATE, ENOSPC, size) for size in (2048, 3072, 4096, 5120)], "refused")

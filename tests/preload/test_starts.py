@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""exec, posix_spawn and all that is built on them: programs that this library cannot be loaded into are as without it, what they
-start is recorded again where it can be, and who started them says so."""
+"""exec, posix_spawn and all that is built on them: programs that this library cannot be loaded into
+are as without it, what they start is recorded again where it can be, and who started them says
+so."""
 
 import glob
 import shutil
@@ -12,7 +13,7 @@ from harness import *
 
 CASES = {}
 HERE = os.path.dirname(os.path.abspath(__file__))
-SOURCE = os.path.join(HERE, "progs", "started.c")
+SOURCE = os.path.join(HERE, "progs", "process", "started.c")
 
 
 def case(f):
@@ -23,7 +24,8 @@ def case(f):
 def clang_folder():
     if not shutil.which("clang"):
         return None
-    found = subprocess.run(["clang", "-print-file-name=libclang_rt.asan-x86_64.so"], stdout=subprocess.PIPE, text=True).stdout
+    found = subprocess.run(["clang", "-print-file-name=libclang_rt.asan-x86_64.so"],
+                           stdout=subprocess.PIPE, text=True).stdout
     return os.path.dirname(found.strip()) or None
 
 
@@ -38,7 +40,8 @@ KINDS = {
     "tsan": (["gcc", "-fsanitize=thread"], "sanitizer"),
     "ubsan": (["gcc", "-fsanitize=undefined"], None),
     "clang-asan": (["clang", "-fsanitize=address"], "sanitizer"),
-    "clang-asan-library": (["clang", "-fsanitize=address", "-shared-libasan", "-Wl,-rpath," + (clang_folder() or "/")], "sanitizer"),
+    "clang-asan-library": (["clang", "-fsanitize=address", "-shared-libasan",
+                            "-Wl,-rpath," + (clang_folder() or "/")], "sanitizer"),
     "clang-msan": (["clang", "-fsanitize=memory"], "sanitizer"),
 }
 
@@ -54,7 +57,8 @@ def build(job, *names):
             continue
         if not os.path.exists(path) or os.stat(path).st_mtime < os.stat(SOURCE).st_mtime:
             fresh = job.path("started-" + name)
-            subprocess.run([*command, "-O1", "-o", fresh, SOURCE], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run([*command, "-O1", "-o", fresh, SOURCE], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
             if not os.path.exists(fresh) or job.run([fresh], preload=False, rc=None).rc != 5:
                 continue
             os.rename(fresh, path)
@@ -80,19 +84,22 @@ def same(job, argv, **kw):
     env = kw.pop("env", {})
     plain = job.run(argv, preload=False, env=env, **kw)
     r = job.run(argv, env=env, **kw)
-    equal((how(r.rc), r.out, r.err), (how(plain.rc), plain.out, plain.err), "what %s does" % " ".join(argv)[:200])
+    equal((how(r.rc), r.out, r.err), (how(plain.rc), plain.out, plain.err),
+          "what %s does" % " ".join(argv)[:200])
     return r
 
 
 @case
 def starts_by_every_call(job):
-    """Each call of libc's, by fork and vfork; environment and arguments stay as the caller has them."""
+    """Each call of libc's, by fork and vfork; environment and arguments stay as the caller has
+    them."""
     programs = build(job, "plain", "musl", "asan", "static")
     for name, path in programs.items():
         r = same(job, ["starts", "calls", path], rc=0)
         why = KINDS[name][1]
         if why:
-            # 13 calls by fork and by vfork, twice posix_spawn; the shells of system, popen and wordexp are others
+            # 13 calls by fork and by vfork, twice posix_spawn; the shells of system, popen and
+            # wordexp are others
             count = told(r).get((os.path.basename(path), why), 0)
             check(count >= 28, "%s: %d of 28 starts are told: %s", name, count, told(r))
         else:
@@ -103,15 +110,18 @@ def starts_by_every_call(job):
 def starts_that_fail(job):
     """errno, and the shell that takes what nobody knows: as without us."""
     os.makedirs(job.path("f", "folder"))
-    for name, mode, content in (("unreadable", 0o600, b"#!/bin/sh\nexit 4\n"), ("text", 0o755, b"echo text $1; exit 6\n"),
-                                ("empty", 0o755, b""), ("no-interpreter", 0o755, b"#!/nowhere/sh\n"),
+    for name, mode, content in (("unreadable", 0o600, b"#!/bin/sh\nexit 4\n"),
+                                ("text", 0o755, b"echo text $1; exit 6\n"),
+                                ("empty", 0o755, b""),
+                                ("no-interpreter", 0o755, b"#!/nowhere/sh\n"),
                                 ("damaged", 0o755, b"\x7fELF\2\1\1" + bytes(500))):
         with open(job.path("f", name), "wb") as f:
             f.write(content)
         os.chmod(job.path("f", name), mode)
     r = same(job, ["starts", "errors", job.path("f")], rc=0)
     # what no machine knows, but a shell takes, has begun
-    check(all(name == "damaged" for name, _ in told(r)), "told of starts that failed is %s", told(r))
+    check(all(name == "damaged" for name, _ in told(r)), "told of starts that failed is %s",
+          told(r))
 
 
 TOOLS = {
@@ -123,11 +133,14 @@ TOOLS = {
     "xargs": "printf 'a\\nb\\n' | xargs -n1 %s; echo $?",
     "nice": "nice -n 1 nohup %s one; echo $?",
     "find": "find / -maxdepth 0 -exec %s one \\;; echo $?",
-    "make": "printf 'all:\\n\\t@%s one || echo failed\\n\\t@true; %s two || echo failed\\n' > m.mk; make -s -f m.mk; echo $?",
+    "make": "printf 'all:\\n\\t@%s one || echo failed\\n\\t@true; %s two || echo failed\\n' > "
+        "m.mk; make -s -f m.mk; echo $?",
     "script": "printf '#!%s\\n' > s; chmod 755 s; ./s one; echo $?",
     "awk": "awk 'BEGIN { print system(\"%s one\"); \"%s two\" | getline x; print x }'",
-    "subprocess": sys.executable + " -c 'import subprocess as s; print(s.run([\"%s\", \"one\"], stdout=s.PIPE)); "
-                  "print(s.run(\"%s two; exit 3\", shell=True, stdout=s.PIPE, env=dict(__import__(\"os\").environ)))'",
+    "subprocess": sys.executable + " -c 'import subprocess as s; print(s.run([\"%s\", \"one\"], "
+        "stdout=s.PIPE)); "
+                  "print(s.run(\"%s two; exit 3\", shell=True, stdout=s.PIPE, "
+        "env=dict(__import__(\"os\").environ)))'",
     "multiprocessing": sys.executable + " mp.py %s",
 }
 MULTIPROCESSING = """import multiprocessing as m, os, subprocess, sys
@@ -149,7 +162,8 @@ def by_tool(job, tool):
         r = same(job, ["/bin/sh", "-c", line.replace("%s", path)], cwd=job.top)
         why = KINDS[name][1]
         if why and tool != "env-empty":
-            check(told(r).get((os.path.basename(path), why)), "%s by %s: told is %s", name, tool, told(r))
+            check(told(r).get((os.path.basename(path), why)), "%s by %s: told is %s", name, tool,
+                  told(r))
     return ", ".join(programs)
 
 
@@ -159,18 +173,23 @@ for _tool in TOOLS:
 
 @case
 def starts_back_again(job):
-    """What a program starts that is not recorded, is: there the library is back. Then once more, two of them deep."""
+    """What a program starts that is not recorded, is: there the library is back. Then once more,
+    two of them deep."""
     programs = build(job)
-    second = [programs[name] for name in ("static", "musl", "asan", "clang-asan") if name in programs]
+    second = [programs[name] for name in ("static", "musl", "asan", "clang-asan")
+              if name in programs]
     deep = 0
     for name, path in programs.items():
         for chain in ([path, "run"], *([path, "run", other, "run"] for other in second)):
             script = " ".join(chain + [programs["plain"]]) + "; exit $?"
             r = same(job, ["/bin/sh", "-c", script])
-            traces = [t for t in r.traces if os.path.basename(t.infos.get("exe", "")) == "started-plain"]
+            traces = [t for t in r.traces
+                      if os.path.basename(t.infos.get("exe", "")) == "started-plain"]
             last = [t for t in traces if any(e.size == 100000 for e in t.all("ALLOC"))]
-            check(last, "under %s nothing is recorded; stderr: %s", [os.path.basename(c) for c in chain], r.err)
-            check("::" not in last[0].infos["env.LD_PRELOAD"], "LD_PRELOAD is %s", last[0].infos["env.LD_PRELOAD"])
+            check(last, "under %s nothing is recorded; stderr: %s",
+                  [os.path.basename(c) for c in chain], r.err)
+            check("::" not in last[0].infos["env.LD_PRELOAD"], "LD_PRELOAD is %s",
+                  last[0].infos["env.LD_PRELOAD"])
             deep += 1
     return "%d chains" % deep
 
@@ -183,8 +202,11 @@ def starts_leave_no_trace_in_the_environment(job):
         for asan in ("", "color=never"):
             env = {"ASAN_OPTIONS": asan} if asan else {}
             r = job.run(["/bin/sh", "-c", "%s run env; exit 0" % path], env=env)
-            lines = [x for x in r.out.splitlines() if x.startswith(("LD_PRELOAD=", "ASAN_OPTIONS="))]
-            equal(sorted(lines), sorted(["LD_PRELOAD=" + SHIM] + ["ASAN_OPTIONS=" + asan] * bool(asan)), "after " + name)
+            lines = [x for x in r.out.splitlines()
+                     if x.startswith(("LD_PRELOAD=", "ASAN_OPTIONS="))]
+            equal(sorted(lines),
+                  sorted(["LD_PRELOAD=" + SHIM] + ["ASAN_OPTIONS=" + asan] * bool(asan)),
+                  "after " + name)
 
 
 @case
@@ -193,13 +215,18 @@ def starts_with_other_preloads(job):
     programs = build(job, "plain", "asan", "musl")
     other = os.path.join(PROGS, "libjumping_clock.so")
     for lists in (SHIM + ":" + other, other + ":" + SHIM, other + " " + SHIM):
-        r = job.run(["/bin/sh", "-c", "%s run env; exit 0" % programs.get("musl", programs["plain"])], preload=lists)
-        check("LD_PRELOAD=" + lists in r.out.splitlines(), "LD_PRELOAD after musl, of %s: %s", lists, r.out)
-    if "asan" in programs:  # another library in front of AddressSanitizer's: that refuses, as it does without us
+        r = job.run(["/bin/sh", "-c",
+                     "%s run env; exit 0" % programs.get("musl", programs["plain"])], preload=lists)
+        check("LD_PRELOAD=" + lists in r.out.splitlines(), "LD_PRELOAD after musl, of %s: %s",
+              lists, r.out)
+    # another library in front of AddressSanitizer's: that refuses, as it does without us
+    if "asan" in programs:
         plain = job.run(["/bin/sh", "-c", programs["asan"] + "; exit $?"], preload=other, rc=None)
-        r = job.run(["/bin/sh", "-c", programs["asan"] + "; exit $?"], preload=SHIM + ":" + other, rc=None)
+        r = job.run(["/bin/sh", "-c", programs["asan"] + "; exit $?"], preload=SHIM + ":" + other,
+                    rc=None)
         cut = lambda text: text.split("==")[-1]
-        equal((r.rc, r.out, cut(r.err)), (plain.rc, plain.out, cut(plain.err)), "AddressSanitizer behind another one")
+        equal((r.rc, r.out, cut(r.err)), (plain.rc, plain.out, cut(plain.err)),
+              "AddressSanitizer behind another one")
 
 
 @case
@@ -214,7 +241,8 @@ def starts_while_threads_allocate(job):
 
 @case
 def starts_with_a_large_environment(job):
-    """3,000 variables: more than we put on a stack; and the children of vfork leave nothing behind."""
+    """3,000 variables: more than we put on a stack; and the children of vfork leave nothing
+    behind."""
     for name, path in build(job, "musl", "static").items():
         r = job.run(["starts", "large", path, "300"])
         check(r.err.startswith("bad 0,"), "children: %s", r.err)
@@ -223,13 +251,16 @@ def starts_with_a_large_environment(job):
 
 @case
 def starts_where_the_library_is_not(job):
-    """Another root, or other rights: the loader would complain of it on stderr, and it is told instead."""
+    """Another root, or other rights: the loader would complain of it on stderr, and it is told
+    instead."""
     copy = job.path("lib", "libwhyoom.so")
     os.mkdir(job.path("lib"))
     shutil.copy(SHIM, copy)
-    r = job.run(["/bin/sh", "-c", "mv %s %s.away; /bin/echo x; exit 3" % (copy, copy)], preload=copy, rc=None)
+    r = job.run(["/bin/sh", "-c", "mv %s %s.away; /bin/echo x; exit 3" % (copy, copy)],
+                preload=copy, rc=None)
     equal((r.rc, r.out, r.err), (3, "x\n", ""), "what it does")
-    r = job.run([sys.executable, "-c", "import os\nos.rename(%r, %r)\nos.execv('/bin/echo', ['echo', 'x'])" % (copy + ".away", copy + ".gone")],
+    r = job.run([sys.executable, "-c", "import os\nos.rename(%r, %r)\nos.execv('/bin/echo', "
+                 "['echo', 'x'])" % (copy + ".away", copy + ".gone")],
                 preload=copy + ".away", rc=None)
     equal((r.rc, r.out, r.err), (0, "x\n", ""), "what it does")
     equal(told(r), {("echo", "library"): 1}, "what is told")
@@ -244,7 +275,8 @@ def starts_that_change_their_rights(job):
     top = tempfile.mkdtemp(prefix="whyoom-test-", dir="/var/tmp")
     try:
         os.chmod(top, 0o755)
-        shim, path = shutil.copy(SHIM, top), shutil.copy(programs["plain"], os.path.join(top, "setuid"))
+        shim, path = shutil.copy(SHIM, top), shutil.copy(programs["plain"],
+                                                         os.path.join(top, "setuid"))
         os.chmod(path, 0o4755)
         os.mkdir(os.path.join(top, "t"), 0o700)
         os.chown(os.path.join(top, "t"), 65534, 65534)
@@ -252,7 +284,8 @@ def starts_that_change_their_rights(job):
         as_nobody = ["setpriv", "--reuid", "65534", "--clear-groups"]
         as_nobody[0] = shutil.which("setpriv")
         plain = job.run([*as_nobody, "/bin/sh", "-c", script], preload=False, rc=None, cwd=top)
-        r = job.run([*as_nobody, "env", "LD_PRELOAD=" + shim, "WHYOOM_DIR=" + os.path.join(top, "t"), "/bin/sh", "-c", script],
+        r = job.run([*as_nobody, "env", "LD_PRELOAD=" + shim,
+                     "WHYOOM_DIR=" + os.path.join(top, "t"), "/bin/sh", "-c", script],
                     preload=False, rc=None, directory=os.path.join(top, "t"), cwd=top)
         equal((r.rc, r.out, r.err), (plain.rc, plain.out, plain.err), "what it does")
         if plain.rc != 5:
@@ -264,10 +297,12 @@ def starts_that_change_their_rights(job):
 
 @case
 def starts_in_a_read_only_root(job):
-    """Nobody may write a trace there: nothing is said, unless that is asked for, and who can tells it."""
+    """Nobody may write a trace there: nothing is said, unless that is asked for, and who can tells
+    it."""
     if not shutil.which("bwrap"):
         raise Skip("bubblewrap is not installed")
-    argv = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "/bin/sh", "-c", "/bin/echo x; /bin/echo y; exit 3"]
+    argv = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "/bin/sh", "-c",
+            "/bin/echo x; /bin/echo y; exit 3"]
     argv[0] = shutil.which("bwrap")
     if job.run(argv, preload=False, rc=None).rc != 3:
         raise Skip("bubblewrap may not do this here")
@@ -280,28 +315,32 @@ def starts_in_a_read_only_root(job):
 
 @case
 def starts_of_another_machine(job):
-    """Of 32 bits: its loader would complain; here none has to be installed, as a file that cannot run is enough."""
+    """Of 32 bits: its loader would complain; here none has to be installed, as a file that cannot
+    run is enough."""
     with open(build(job, "plain", "static")["plain"], "rb") as f:
         head = f.read()
     with open(job.path("odd"), "wb") as f:
         f.write(head[:18] + b"\x16" + head[19:])  # EM_S390
     os.chmod(job.path("odd"), 0o755)
-    r = same(job, [sys.executable, "-c", "import subprocess\ntry: subprocess.run([%r])\nexcept OSError as e: print(e)" % job.path("odd")])
+    r = same(job, [sys.executable, "-c", "import subprocess\ntry: subprocess.run([%r])\nexcept "
+                   "OSError as e: print(e)" % job.path("odd")])
     equal(told(r), {}, "what is told of a start that failed")
-    r = same(job, ["/bin/sh", "-c", "env %s; exit 3" % job.path("odd")])  # which the shell then takes for a script
+    # which the shell then takes for a script
+    r = same(job, ["/bin/sh", "-c", "env %s; exit 3" % job.path("odd")])
     check(set(told(r)) <= {("odd", "machine")}, "what is told: %s", told(r))
 
 
 @case
 def starts_cost_little(job):
-    """What our look adds to an execve, which is refused after it, so that nothing else is measured; and to one by vfork, of
-    a program that itself is static."""
+    """What our look adds to an execve, which is refused after it, so that nothing else is measured;
+    and to one by vfork, of a program that itself is static."""
     path = build(job, "static", "plain")["static"]
     best = {}
     for _ in range(8):
         for way, count in (("refused", "500"), ("cost", "50")):
             for what in (False, True):
-                n = int(job.run(["starts", way, path, count], preload=what, stdout=subprocess.DEVNULL).err)
+                n = int(job.run(["starts", way, path, count], preload=what,
+                                stdout=subprocess.DEVNULL).err)
                 best[way, what] = min(n, best.get((way, what), n))
     more = (best["refused", True] - best["refused", False]) / 1000
     check(more < 50, "%.1f us more for each execve", more)

@@ -1,7 +1,7 @@
 """tracefile.py - a small decoder of trace files for the preload tests, after docs/trace-format.md.
 
-Owns nothing but reading: it decodes one file into plain tuples, per thread and in the order in which
-they were written. It is strict where the format promises something (a test must see a broken
+Owns nothing but reading: it decodes one file into plain tuples, per thread and in the order in
+which they were written. It is strict where the format promises something (a test must see a broken
 promise), and must not know what a test expects.
 """
 
@@ -20,7 +20,8 @@ EXTENDED = {
     29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 35: "SAMPLED_ALLOC", 36: "CHECKPOINT",
     37: "ALLOC_WIDE", 38: "FREE_WIDE", 46: "WENT",
 }
-DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork", "rights"]
+DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork",
+         "rights"]
 M64 = (1 << 64) - 1
 
 
@@ -113,7 +114,8 @@ class Trace:
         return {DROPS[i] if i < len(DROPS) else str(i): n for i, n in enumerate(self.drops) if n}
 
     def _choose(self):
-        """The newest checkpoint whose parts are all there: what it stands for is read of it alone."""
+        """The newest checkpoint whose parts are all there: what it stands for is read of it
+        alone."""
         parts, at = {}, SLOT
         while at + 64 <= len(self.data):
             magic, kind, _, size, _, number, seq = struct.unpack_from("<IHHIIII", self.data, at)
@@ -129,7 +131,8 @@ class Trace:
                 self.checkpoint, self.until = number, ticks
                 return
         if self.checkpoints:
-            raise Broken("%s: no checkpoint of %s is whole: %s" % (self.path, self.checkpoints, parts))
+            raise Broken("%s: no checkpoint of %s is whole: %s"
+                         % (self.path, self.checkpoints, parts))
 
     def _chunks(self, want_events):
         self._choose()
@@ -273,7 +276,8 @@ class Trace:
             count = 64
         out = self.events_of.setdefault(thread, [])
         for n in range(1, count + 1):
-            ticks, addr, size, stack, kind, flags, _ = struct.unpack_from("<QQQIBBH", d, end - 32 * n)
+            ticks, addr, size, stack, kind, flags, _ = struct.unpack_from(
+                "<QQQIBBH", d, end - 32 * n)
             name = {1: "ALLOC", 2: "FREE", 3: "UNFREE"}.get(kind)
             if not name:
                 raise Broken("side record of kind %d" % kind)
@@ -365,7 +369,8 @@ class Trace:
         if name == "ADVISE":
             return Event(name, ticks, vals[0], vals[1], f={"advice": vals[2]})
         if name == "BRK":
-            return Event(name, ticks, vals[0], vals[1] - vals[0], vals[2], f={"old": vals[0], "new": vals[1]})
+            return Event(name, ticks, vals[0], vals[1] - vals[0], vals[2],
+                         f={"old": vals[0], "new": vals[1]})
         if name == "FAILED":
             space, api, why, res, size, align, old, st, n = vals[:9]
             return Event(name, ticks, 0, size, st, 0, api,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""arenas.py LIBRARY PYTHON - end to end: how full the interpreter's arenas are, by the levels in the
-trace of the real library, against what arenas_program.py says it holds."""
+"""arenas.py LIBRARY PYTHON - end to end: how full the interpreter's arenas are, by the levels in
+the trace of the real library, against what arenas_program.py says it holds."""
 
 import os
 import subprocess
@@ -24,7 +24,8 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         done = subprocess.run(
             python + [os.path.join(HERE, "arenas_program.py")],
-            env=dict(os.environ, LD_PRELOAD=library, WHYOOM_DIR=os.path.join(work, "trace")), stdout=subprocess.PIPE)
+            env=dict(os.environ, LD_PRELOAD=library, WHYOOM_DIR=os.path.join(work, "trace")),
+            stdout=subprocess.PIPE)
         assert done.returncode == 0, done.returncode
         count, small, gone, large = map(int, done.stdout.split())
         seen = []

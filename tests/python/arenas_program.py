@@ -1,5 +1,6 @@
-"""Small objects of two sizes side by side, all of one size released at the end; what remains is written
-on stdout: how many objects, and of what size. A large list at the end makes the process grow."""
+"""Small objects of two sizes side by side, all of one size released at the end; what remains is
+written on stdout: how many objects, and of what size. A large list at the end makes the process
+grow."""
 import sys
 
 COUNT = 150000

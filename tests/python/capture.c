@@ -57,12 +57,17 @@ static _Atomic uint32_t code_count;
 
 bool definitions_write(enum trace_def_kind kind, const void *body, size_t bytes)
 {
+	struct stored *s;
+	size_t room, at;
+	const uint8_t *p;
+	uint64_t id;
+
 	if (!store || kind != TRACE_DEF_CODE)
 		return false;
-	size_t room = (sizeof(struct stored) + bytes + 7) & ~(size_t)7;
-	size_t at = atomic_fetch_add(&store_used, room);
-	const uint8_t *p = body;
-	uint64_t id = 0;
+	room = (sizeof(struct stored) + bytes + 7) & ~(size_t)7;
+	at = atomic_fetch_add(&store_used, room);
+	p = body;
+	id = 0;
 	for (unsigned shift = 0;; shift += 7) {
 		id |= (uint64_t)(*p & 127) << shift;
 		if (!(*p++ & 128))
@@ -70,7 +75,7 @@ bool definitions_write(enum trace_def_kind kind, const void *body, size_t bytes)
 	}
 	if (at + room > STORE || id >= IDS)
 		return false;
-	struct stored *s = (void *)(store + at);
+	s = (void *)(store + at);
 	s->bytes = (uint32_t)bytes;
 	memcpy(s->body, body, bytes);
 	atomic_store(&codes[id], s);
@@ -136,6 +141,8 @@ static bool same_run(const struct python_run *a, const struct python_run *b)
 
 static void check_same(struct kept *k, const struct python_view *v)
 {
+	uint32_t at;
+
 	if (v->same > v->count || v->same > k->before_count)
 		wrong("same is too large", v->same, k->before_count);
 	else
@@ -146,13 +153,14 @@ static void check_same(struct kept *k, const struct python_view *v)
 		wrong("same_runs is too large", v->same_runs, k->before_run_count);
 	} else if (v->same_runs) {
 		const struct python_run *last = &v->runs[v->same_runs - 1];
+
 		for (uint32_t i = 0; i < v->same_runs; i++)
 			if (!same_run(&v->runs[i], &k->before_runs[i]))
 				wrong("a run said to be the same", i, v->same_runs);
 		if (last->first + last->count > v->same)
 			wrong("a run with a frame that is not", last->first + last->count, v->same);
 	}
-	uint32_t at = 0;
+	at = 0;
 	for (uint32_t i = 0; i < v->run_count; i++) {
 		if (v->runs[i].first != at || !v->runs[i].count)
 			wrong("runs do not cover the frames", i, at);
@@ -185,13 +193,18 @@ static void check_fresh(struct kept *k, const struct python_view *v)
 
 static bool room_for(struct kept *k, uint32_t count)
 {
+	size_t f, r;
+	uint32_t room;
+	uint8_t *p;
+
 	if (k->room >= count)
 		return true;
-	uint32_t room = k->room ? k->room : 1024;
+	room = k->room ? k->room : 1024;
 	while (room < count)
 		room *= 2;
-	size_t f = room * sizeof(struct python_frame), r = room * sizeof(struct python_run);
-	uint8_t *p = sys_pages(2 * (f + r));
+	f = room * sizeof(struct python_frame);
+	r = room * sizeof(struct python_run);
+	p = sys_pages(2 * (f + r));
 	if (!p)
 		return false;
 	if (k->room) {
@@ -235,14 +248,17 @@ static void capture(size_t size)
 {
 	struct python_view v;
 	bool asked = size == CAPTURE_SIZE;
+	struct kept *k;
 
 	if (!ready || inside || (!every && !quick && !asked))
 		return;
 	inside = true;
-	struct kept *k = kept_now();
+	k = kept_now();
 	if (k) {
+		bool found;
+
 		atomic_fetch_add_explicit(&captures, 1, memory_order_relaxed);
-		bool found = python_walk_now(&k->walk, &v);
+		found = python_walk_now(&k->walk, &v);
 		if (asked)
 			k->none = !found;
 		if (found)
@@ -260,6 +276,7 @@ static void capture(size_t size)
 EXPORT void *malloc(size_t size)
 {
 	void *p = __libc_malloc(size);
+
 	capture(size);
 	return p;
 }
@@ -267,6 +284,7 @@ EXPORT void *malloc(size_t size)
 EXPORT void *calloc(size_t n, size_t size)
 {
 	void *p = __libc_calloc(n, size);
+
 	capture(n * size);
 	return p;
 }
@@ -274,6 +292,7 @@ EXPORT void *calloc(size_t n, size_t size)
 EXPORT void *realloc(void *old, size_t size)
 {
 	void *p = __libc_realloc(old, size);
+
 	capture(size);
 	return p;
 }
@@ -281,6 +300,7 @@ EXPORT void *realloc(void *old, size_t size)
 EXPORT void *mmap64(void *at, size_t bytes, int prot, int flags, int fd, off64_t offset)
 {
 	long p = sys_call(SYS_mmap, (long)at, (long)bytes, prot, flags, fd, offset);
+
 	if (p < 0 && p > -4096) {
 		errno = (int)-p;
 		return MAP_FAILED;
@@ -301,6 +321,7 @@ EXPORT void *mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t off
 EXPORT int capture_last(uint32_t *code, int32_t *lasti, uint64_t *anchor, int max)
 {
 	struct kept *k = kept;
+
 	if (!k || k->none)
 		return -1;
 	for (uint32_t r = 0; r < k->run_count; r++)
@@ -318,6 +339,7 @@ EXPORT int capture_last(uint32_t *code, int32_t *lasti, uint64_t *anchor, int ma
 EXPORT int capture_code(uint32_t id, uint8_t *out, int room)
 {
 	struct stored *s = id < IDS ? atomic_load(&codes[id]) : NULL;
+
 	if (!s || (int)s->bytes > room)
 		return 0;
 	memcpy(out, s->body, s->bytes);
@@ -344,7 +366,7 @@ EXPORT const char *capture_facts(void)
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	python_look(info);
+	python_visit(info);
 	return 0;
 }
 
@@ -354,12 +376,13 @@ EXPORT void capture_look(void)
 	static const struct python_services services = {code_at, task_ended};
 
 	loader_each(look_at, NULL);
-	python_visited(&services);
+	python_after_visit(&services);
 }
 
 static double seconds(void)
 {
 	struct timespec t;
+
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
@@ -370,12 +393,15 @@ EXPORT double capture_bench(int rounds, int walks, int *depth)
 	struct python_view v = {0};
 	double best = 1e9;
 	struct kept *k = kept_now();
+
 	inside = true;
 	for (int r = 0; r < rounds; r++) {
 		double start = seconds();
+		double t;
+
 		for (int i = 0; i < walks; i++)
 			python_walk_now(&k->walk, &v);
-		double t = seconds() - start;
+		t = seconds() - start;
 		if (t < best)
 			best = t;
 	}
@@ -431,6 +457,7 @@ static __attribute__((destructor)) void stop(void)
 {
 	const char *to = getenv("PYTHON_CAPTURE_REPORT");
 	FILE *f = to ? fopen(to, "a") : NULL;
+
 	if (f) {
 		fprintf(f, "%d %llu %llu %llu %s\n", (int)getpid(), (unsigned long long)captures,
 		    (unsigned long long)views, (unsigned long long)errors, first_error);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""cpython.py LIBRARY PYTHON... - CPython's own tests with a walk at every allocation, and without: the
-same must fail, and no walk may differ from one without its cache."""
+"""cpython.py LIBRARY PYTHON... - CPython's own tests with a walk at every allocation, and without:
+the same must fail, and no walk may differ from one without its cache."""
 
 import os
 import re
@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 
-TESTS = ["test_generators", "test_coroutines", "test_gc", "test_sys_settrace", "test_sys_setprofile",
+TESTS = ["test_generators", "test_coroutines", "test_gc", "test_sys_settrace",
+         "test_sys_setprofile",
          "test_exceptions", "test_code", "test_fork1", "test_threading"]
 
 

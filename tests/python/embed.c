@@ -9,22 +9,26 @@
 
 int main(int argc, char **argv)
 {
+	int (*go)(int, char **);
+	void (*look)(void);
+	void *python;
+
 	if (argc < 2)
 		return 2;
 	free(malloc(100));
-	void *python = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
+	python = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
 	if (!python) {
 		fprintf(stderr, "%s\n", dlerror());
 		return 77;
 	}
 	if (dlerror())
 		return 3; /* looking for the interpreter must not leave an error behind */
-	void (*look)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "capture_look");
+	look = (void (*)(void))dlsym(RTLD_DEFAULT, "capture_look");
 	if (look)
 		look();
 	else
 		dlerror();
-	int (*go)(int, char **) = (int (*)(int, char **))dlsym(python, "Py_BytesMain");
+	go = (int (*)(int, char **))dlsym(python, "Py_BytesMain");
 	if (!go)
 		return 4;
 	argv[1] = argv[0];

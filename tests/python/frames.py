@@ -442,7 +442,9 @@ def without_the_gil():
     t.start()
     try:
         for _ in range(100):
-            p = libc.malloc(1234567); want = harness.walk(sys._getframe()); short = harness.extract(sys._getframe())  # noqa: E501,E702
+            # noqa: E501,E702
+            p = libc.malloc(1234567); want = harness.walk(sys._getframe()); short = harness.extract(
+                sys._getframe())
             libc.free(p)
             harness.compare(harness.capture().last(), want, short)
     finally:
@@ -511,7 +513,8 @@ def forked():
         bad = len(harness.problems)
         try:
             f1()
-            classes.__wrapped__() if hasattr(classes, "__wrapped__") else nesting_and_multi_line_calls()
+            classes.__wrapped__() if hasattr(classes,
+                                             "__wrapped__") else nesting_and_multi_line_calls()
             t = threading.Thread(target=f1)
             t.start()
             t.join()

@@ -101,7 +101,8 @@ def compare(got, want, extracted):
 
 
 def probe():
-    block = bytes(SIZE); frame = sys._getframe(); want = walk(frame); extracted = extract(frame)  # noqa: E501,E702
+    # noqa: E501,E702
+    block = bytes(SIZE); frame = sys._getframe(); want = walk(frame); extracted = extract(frame)
     del block
     compare(capture().last(), want, extracted)
     return 1

@@ -31,7 +31,8 @@ def block():
 
 
 def mapping():
-    n = next(sizes) // 4096 * 4096; m = mmap.mmap(-1, n); note("MAP", n, sys._getframe())  # noqa: E702
+    # noqa: E702
+    n = next(sizes) // 4096 * 4096; m = mmap.mmap(-1, n); note("MAP", n, sys._getframe())
     m.close()
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tasks.py LIBRARY PYTHON - end to end: whose each block of tasks_program.py is, by the tasks in the
-trace of the real library. Green threads' and trio's packages come from PyPI, once for each version of
-Python; without them their part is left out, and that is said."""
+"""tasks.py LIBRARY PYTHON - end to end: whose each block of tasks_program.py is, by the tasks in
+the trace of the real library. Green threads' and trio's packages come from PyPI, once for each
+version of Python; without them their part is left out, and that is said."""
 
 import json
 import os
@@ -112,7 +112,8 @@ def main():
             return 1
         with open(expected) as f:
             ways = json.load(f)
-        traces = [read.Trace(path, data) for path, data in read.files([os.path.join(work, "trace")])]
+        traces = [read.Trace(path, data) for path,
+                  data in read.files([os.path.join(work, "trace")])]
         traces = [t for t in traces if "python" in t.infos]
         sizes = sorted(traces, key=lambda t: len(t.data))
         passed, problems = check(ways, Blocks(sizes[-1]), WATCHED)

@@ -1,6 +1,6 @@
-"""Several things in hand at once, in each of the ways that Python has: every one acquires blocks whose
-size says whose they are. Prints what there was: for each way, how many, and whether one that comes
-after another one's end is told apart from it."""
+"""Several things in hand at once, in each of the ways that Python has: every one acquires blocks
+whose size says whose they are. Prints what there was: for each way, how many, and whether one that
+comes after another one's end is told apart from it."""
 
 import asyncio
 import contextvars

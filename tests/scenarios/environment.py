@@ -1,8 +1,8 @@
 """environment.py - the interpreter of a scenario that needs more than Python itself.
 
-Owns which packages there are under which name: "torch", or a file of environments/, where everything
-that is installed stands with its version. They come from PyPI once and are kept; what cannot be
-had is wheel.Skip.
+Owns which packages there are under which name: "torch", or a file of environments/, where
+everything that is installed stands with its version. They come from PyPI once and are kept; what
+cannot be had is wheel.Skip.
 """
 import os
 import sys
@@ -12,9 +12,10 @@ sys.path.insert(0, os.path.join(HERE, "..", "torch"))  # before a package of the
 import wheel  # noqa: E402
 
 PINNED = os.path.join(HERE, "environments")
-# Of the caller's own, these would send a run's data elsewhere, or change what is measured: an extension in
-# Rust that is refused memory hangs when it is to print a backtrace.
-VARIABLES = {"PYTHONDONTWRITEBYTECODE": "1", "LANGSMITH_TRACING": "false", "LANGCHAIN_TRACING_V2": "false",
+# Of the caller's own, these would send a run's data elsewhere, or change what is measured: an
+# extension in Rust that is refused memory hangs when it is to print a backtrace.
+VARIABLES = {"PYTHONDONTWRITEBYTECODE": "1", "LANGSMITH_TRACING": "false",
+             "LANGCHAIN_TRACING_V2": "false",
              "RUST_BACKTRACE": "0", "OTEL_SDK_DISABLED": "true", "CREWAI_DISABLE_TELEMETRY": "true"}
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The corpus' measures, on records made up here: each gate can fail, and the fit finds what is there."""
+"""The corpus' measures, on records made up here: each gate can fail, and the fit finds what is
+there."""
 import os
 import random
 import sys
@@ -38,7 +39,8 @@ class Gates(unittest.TestCase):
         self.assertIn("cause right: 39 of 42", missed[0])
 
     def test_blame(self):
-        self.assertIn("blame right: 39 of 45", figures.gates(self.good + [record("leak", "leak", blame=False)] * 6)[0])
+        self.assertIn("blame right: 39 of 45",
+                      figures.gates(self.good + [record("leak", "leak", blame=False)] * 6)[0])
 
     def test_blame_under_a_wrong_cause(self):
         self.assertEqual(figures.shares([record("leak", "external")])["blame_right"], 0)
@@ -48,7 +50,8 @@ class Gates(unittest.TestCase):
         self.assertTrue(any("0.8 and more" in m for m in missed), missed)
 
     def test_accused(self):
-        self.assertIn("accused: b.0", figures.gates(self.good + [record("healthy", "leak", folder="b")])[0])
+        self.assertIn("accused: b.0",
+                      figures.gates(self.good + [record("healthy", "leak", folder="b")])[0])
         self.assertEqual(figures.gates(self.good + [record("healthy", "unknown", 0)]), [])
 
     def test_summary_counts(self):
@@ -59,7 +62,8 @@ class Gates(unittest.TestCase):
 
 class Blame(unittest.TestCase):
     def test_caller(self):
-        stack = [{"function": f, "line": n} for n, f in enumerate(("malloc", "make", "serve", "main"))]
+        stack = [{"function": f, "line": n} for n,
+                 f in enumerate(("malloc", "make", "serve", "main"))]
         verdict = {"blame": {"function": "make", "line": 1, "stack": stack}}
         self.assertEqual(judge.blamed_and_caller(verdict), ("make", "serve"))
 
@@ -80,7 +84,8 @@ class Cause(unittest.TestCase):
     def test_of_another_limit(self):
         class High(self.Case):
             cause = "healthy"
-        self.assertTrue(judge.cause_right({"verdict": {"cause": "healthy", "runner_up": None}}, High))
+        self.assertTrue(judge.cause_right({"verdict": {"cause": "healthy", "runner_up": None}},
+                                          High))
 
 
 class Fit(unittest.TestCase):
@@ -89,16 +94,19 @@ class Fit(unittest.TestCase):
         for n in range(400):
             margin = pick.random() * 0.8
             right = pick.random() < 1 / (1 + 2.718 ** -(10 * margin - 2))
-            records.append(scored("p%d" % n, "leak" if right else "external", "leak", 0.9, 0.9 - margin))
+            records.append(scored("p%d" % n, "leak" if right else "external", "leak", 0.9,
+                                  0.9 - margin))
         base, score, margin = calibration.fit(records)
         self.assertTrue(6 < margin < 14, margin)
         self.assertGreaterEqual(score, 0)
         sure = calibration.judged_with((base, score, margin), records)
-        self.assertGreater(figures.share(figures.shares(sure)["sure_right"], figures.shares(sure)["sure"]), 0.9)
+        self.assertGreater(figures.share(figures.shares(sure)["sure_right"],
+                                         figures.shares(sure)["sure"]), 0.9)
 
     def test_never_falls(self):
         # Against all reason the weaker ones are right: no weight may say so.
-        records = [scored("p%d" % n, "leak" if n < 40 else "external", "leak", n / 80, 0) for n in range(80)]
+        records = [scored("p%d" % n, "leak" if n < 40 else "external", "leak", n / 80, 0)
+                   for n in range(80)]
         _, score, margin = calibration.fit(records)
         self.assertEqual((score, margin), (0, 0))
 
@@ -122,7 +130,8 @@ class Misjudged(unittest.TestCase):
         self.assertTrue(figures.is_misjudged({**good, "blame_right": False}))
         self.assertFalse(figures.is_misjudged({**good, "blame_right": None}))
         self.assertFalse(figures.is_misjudged({**good, "cause_right": False, "events": 0}))
-        self.assertFalse(figures.is_misjudged({**good, "cause_right": False, "expected": "healthy"}))
+        self.assertFalse(figures.is_misjudged({**good, "cause_right": False,
+                                               "expected": "healthy"}))
 
 
 if __name__ == "__main__":

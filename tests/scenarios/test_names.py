@@ -3,8 +3,8 @@
 
     test_names.py ENVIRONMENT...
 
-Each `python =` pattern whose package is in one of these environments must fit a file and a function of it,
-except those that are for other versions (OLDER).
+Each `python =` pattern whose package is in one of these environments must fit a file and a function
+of it, except those that are for other versions (OLDER).
 """
 import ast
 import fnmatch
@@ -53,7 +53,8 @@ def functions(node, prefix=""):
 def files(path):
     if path.endswith(".py"):
         return [path] if os.path.exists(path) else []
-    return [os.path.join(top, n) for top, _, names in os.walk(path) for n in names if n.endswith(".py")]
+    return [os.path.join(top, n) for top, _, names in os.walk(path) for n in names
+            if n.endswith(".py")]
 
 
 def fits(path, glob):
@@ -67,7 +68,8 @@ def fits(path, glob):
 
 
 def site_packages(name):
-    return subprocess.run([environment.interpreter(name), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+    return subprocess.run([environment.interpreter(name), "-c",
+                           "import sysconfig; print(sysconfig.get_path('purelib'))"],
                           capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -86,7 +88,8 @@ def main():
             whole = file if function == "*" else f"{file}: {function}"
             good = fits(os.path.join(packages, file), function)
             if good == (whole in OLDER):
-                print(f"FAIL {source}: {whole}: " + (f"is there, though only {OLDER[whole]}" if good else
+                print(f"FAIL {source}: {whole}: " + (f"is there, though only {OLDER[whole]}" if good
+                                                     else
                                                       f"not in the packages of {name}"))
                 counts["failed"] += 1
             else:

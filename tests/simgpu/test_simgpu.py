@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The simulated device: test_simgpu.py CASE. Programs link with it as with CUDA; it is preloaded."""
+"""The simulated device: test_simgpu.py CASE. Programs link with it as with CUDA; it is
+preloaded."""
 import os
 import re
 import shutil

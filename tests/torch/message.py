@@ -47,7 +47,8 @@ def others(message):
 
 def same(report, message, idle_in_pools=0):
     """The report's figures are those of the message, at the precision that it prints.
-    idle_in_pools: bytes of private pools that no block has; the message counts them as allocated."""
+    idle_in_pools: bytes of private pools that no block has; the message counts them as
+    allocated."""
     said, device, failure = figures(message), report["device"], report["failure"]
     equal(printed(failure["segment_bytes"]), said["segment"], "asked of the device")
     equal(printed(device["total_bytes"]), said["total"], "the device's memory")
@@ -57,4 +58,5 @@ def same(report, message, idle_in_pools=0):
         equal(printed(taken), said["in use"], "in use by the process")
     allocated = device["allocated_bytes"] + idle_in_pools
     equal(printed(allocated), said["allocated"], "allocated by PyTorch")
-    equal(printed(device["reserved_bytes"] - allocated), said["unallocated"], "reserved, not allocated")
+    equal(printed(device["reserved_bytes"] - allocated), said["unallocated"],
+          "reserved, not allocated")

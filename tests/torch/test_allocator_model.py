@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The analyzer's model of PyTorch's caching allocator against the allocator itself: for random requests, with
-the settings that decide where blocks go, and for every program here, it takes the segments that
-PyTorch took, in their order, and holds as much after each event.
+"""The analyzer's model of PyTorch's caching allocator against the allocator itself: for random
+requests, with the settings that decide where blocks go, and for every program here, it takes the
+segments that PyTorch took, in their order, and holds as much after each event.
 
 WHYOOM_TEST_SEQUENCES: how many random sequences in all.
 """
@@ -50,12 +50,14 @@ def identical(run, what):
 
 
 def allocations(python, seed, sequences, settings, memory, streams=1):
-    return Run(python, "programs/allocations.py", str(seed), str(sequences), str(streams), memory=memory,
+    return Run(python, "programs/allocations.py", str(seed), str(sequences), str(streams),
+               memory=memory,
                options=PLAIN, PYTORCH_CUDA_ALLOC_CONF=settings).end()
 
 
 def case_sequences(python):
-    """Every setting, as often as it takes; in one process many sequences, as starting takes long."""
+    """Every setting, as often as it takes; in one process many sequences, as starting takes
+    long."""
     processes = max(6, -(-SEQUENCES // IN_ONE_PROCESS))
     each = -(-SEQUENCES // processes)
     known = settings_of(python)
@@ -65,7 +67,8 @@ def case_sequences(python):
         run = allocations(python, seed, each, settings, memory)
         model = identical(run, f"seed {seed}, '{settings}' on {memory}")
         equal(model["requests"], run.figures["requests"], "what was asked for")
-        check(model["compared"] >= model["requests"], "what is reserved is known after each request")
+        check(model["compared"] >= model["requests"],
+              "what is reserved is known after each request")
         requests += model["requests"]
         segments += model["segments"]
         if processes > 6:  # a trace is large
@@ -78,7 +81,8 @@ def case_streams(python):
     for seed, streams in ((101, 2), (102, 4)):
         model = modelled(allocations(python, seed, 60, "", "2GiB", streams))
         print(f"{streams} streams: {model['match']}, {model['deviation']:.4f}")
-        check(model["match"] in ("identical", "within"), f"{streams} streams: {model['first_difference']}")
+        check(model["match"] in ("identical", "within"),
+              f"{streams} streams: {model['first_difference']}")
         check(model["streams"] >= streams, f"{model['streams']} of {streams} streams were seen")
 
 
@@ -96,7 +100,8 @@ def case_what_if(python):
         return Run(python, "programs/failures.py", which, memory=memory,
                    PYTORCH_CUDA_ALLOC_CONF=settings).end()
 
-    answer = failing("fragmentation").whyoom("what-if", "--expandable-segments", "--cap-growth", "0")
+    answer = failing("fragmentation").whyoom("what-if", "--expandable-segments", "--cap-growth",
+                                             "0")
     expandable, capped, both = answer["what_if"]
     equal(answer["recorded"]["fits"], False, "as it was")
     equal(expandable["fits"], True, "with expandable segments")
@@ -108,13 +113,15 @@ def case_what_if(python):
     really = failing("leak", "2GiB").whyoom("what-if")["recorded"]
     equal(half["fits"], False, "on a smaller device")
     for name in ("request", "bytes", "segment_bytes", "reserved_bytes", "allocated_bytes"):
-        equal(half["refused"][name], really["refused"][name], f"{name}, where it fails on half the device")
+        equal(half["refused"][name], really["refused"][name],
+              f"{name}, where it fails on half the device")
 
 
 def case_lengths(python):
     """How long prompts may be is what happens when they really are no longer."""
     def serving(longest, options=PLAIN):
-        return Run(python, "programs/lengths.py", str(longest), memory="2GiB", options=options).end()
+        return Run(python, "programs/lengths.py", str(longest), memory="2GiB",
+                   options=options).end()
 
     run = serving(10000, ())
     equal(run.last, "refused", "with the longest")

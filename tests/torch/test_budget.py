@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch through checkpoints: in mode sampled, with a budget that is used up several times over, what is said of a
-server is what is said with room for all of it, and what PyTorch itself counts."""
+"""PyTorch through checkpoints: in mode sampled, with a budget that is used up several times over,
+what is said of a server is what is said with room for all of it, and what PyTorch itself counts."""
 import json
 
 import message
@@ -12,7 +12,8 @@ BUDGET = (*ROOM, "--max-trace", "4MiB")
 
 
 def recorded(python, which, budget=BUDGET, **variables):
-    run = Run(python, "programs/server.py", which, memory=MEMORY, options=budget, **variables).end(**ENDS.get(which, {}))
+    run = Run(python, "programs/server.py", which, memory=MEMORY, options=budget,
+              **variables).end(**ENDS.get(which, {}))
     run.report = run.whyoom("report")
     past = run.report["coverage"].get("checkpoint")
     if budget is BUDGET:
@@ -29,9 +30,11 @@ ENDS = {"host": {"status": 1}}
 
 
 def figures_agree(run):
-    """Each of PyTorch's blocks and segments was carried through the checkpoints, and nothing besides."""
+    """Each of PyTorch's blocks and segments was carried through the checkpoints, and nothing
+    besides."""
     said, device = run.figures, run.report["device"]
-    for name, got in (("free", device["free_bytes"]), ("allocated", device["live_bytes"]), ("blocks", device["live_blocks"]),
+    for name, got in (("free", device["free_bytes"]), ("allocated", device["live_bytes"]),
+                      ("blocks", device["live_blocks"]),
                       ("reserved", device["segment_bytes"])):
         equal(got, said[name], f"{name}, of PyTorch's own figures")
     message.same(run.report, run.last)
@@ -44,7 +47,8 @@ def both(python, which, sure=0.15, **variables):
     got, want = (r.report["verdict"] for r in (small, whole))
     equal(got["cause"], want["cause"], f"{which}: the cause")
     equal(*((v["blame"] or {}).get("function") for v in (got, want)), f"{which}: who")
-    check(abs(got["confidence"] - want["confidence"]) <= sure, f"{which}: {got['confidence']}, {want['confidence']} sure")
+    check(abs(got["confidence"] - want["confidence"]) <= sure,
+          f"{which}: {got['confidence']}, {want['confidence']} sure")
     return small
 
 
@@ -58,7 +62,8 @@ def case_leak(python):
 
 
 def case_grows(python):
-    """A buffer that is made anew, each larger, has one survivor at a time: its growth is in what checkpoints tell as sums."""
+    """A buffer that is made anew, each larger, has one survivor at a time: its growth is in what
+    checkpoints tell as sums."""
     run = both(python, "grows")
     figures_agree(run)
     equal(run.report["verdict"]["cause"], "prompt-growth", "the cause")
@@ -78,8 +83,8 @@ def case_cache(python):
 
 
 def case_host(python):
-    """Who asks and who keeps are both to blame. A second or two, of which a checkpoint leaves a part, do not always suffice:
-    then nothing is said, rather than something else."""
+    """Who asks and who keeps are both to blame. A second or two, of which a checkpoint leaves a
+    part, do not always suffice: then nothing is said, rather than something else."""
     small = recorded(python, "host", LIMIT=str(1 << 30)).report["verdict"]
     whole = recorded(python, "host", ROOM, LIMIT=str(1 << 30)).report["verdict"]
     equal(whole["cause"], "leak", "the cause")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What is recorded of PyTorch's allocator equals torch.cuda.memory_stats(), to the byte: 4 threads, side streams,
-blocks that other streams use, graphs, with and without expandable segments."""
+"""What is recorded of PyTorch's allocator equals torch.cuda.memory_stats(), to the byte: 4 threads,
+side streams, blocks that other streams use, graphs, with and without expandable segments."""
 import bisect
 
 from wheel import Run, check, equal, main
@@ -11,7 +11,8 @@ SMALL = 1 << 20  # up to it, a request is served by the pool of small blocks
 
 
 class Level:
-    """What the allocator counts of one thing: how often it came and went, bytes, the most at a time."""
+    """What the allocator counts of one thing: how often it came and went, bytes, the most at a
+    time."""
 
     def __init__(self):
         self.allocated = self.freed = self.current = self.peak = 0
@@ -83,7 +84,8 @@ class Replay:
         address, size = data["address"], data["size"]
         if data["space"] == "torch:0":
             check(address not in self.blocks, f"a block twice at {address:#x}")
-            check(self.memory.hold(address, size), f"the block of {size} at {address:#x} lies in no segment")
+            check(self.memory.hold(address, size), f"the block of {size} at {address:#x} lies in "
+                  f"no segment")
             self.blocks[address] = size
             self.count(size, "add")
         elif data["label"] == "cudaMalloc":
@@ -119,7 +121,8 @@ def reserved(python, *arguments, expandable=False, memory="4GiB", **variables):
     # Up to 2.5, graphs' pools are of the other kind also with expandable segments.
     equal(replay.memory.pages.allocated > 0, expandable, "memory that is mapped page by page")
     equal(trace.infos["torch.blocks"], "recorded", "what the trace says of itself")
-    equal(trace.infos.get("torch.segments"), "expandable" if expandable else None, "of its segments")
+    equal(trace.infos.get("torch.segments"), "expandable" if expandable else None,
+          "of its segments")
     levels = [r.levels for r in trace.records if r.kind == "LEVEL" and r.data["space"] == "torch:0"]
     equal(levels[-1][99], stats["reserved_bytes.all.current"], "the level of what is reserved")
     as_the_analyzer_has_it(run, stats)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that run out of the device's memory: what is recorded is what PyTorch's message says, what PyTorch
-counts, and what the program asked for."""
+"""Programs that run out of the device's memory: what is recorded is what PyTorch's message says,
+what PyTorch counts, and what the program asked for."""
 import os
 
 import message
@@ -21,7 +21,8 @@ def refused(run):
     failure, device = report["failure"], report["device"]
     equal(failure["kind"], "cuda-oom", "what happened")
     equal(failure["space"], "torch:0", "who refused")
-    equal(failure["requested_bytes"], -(-said["asked"] // ROUND) * ROUND, "the block that was asked for")
+    equal(failure["requested_bytes"], -(-said["asked"] // ROUND) * ROUND,
+          "the block that was asked for")
     for name, got in (("segment", failure["segment_bytes"]), ("free", device["free_bytes"]),
                       ("total", device["total_bytes"]), ("allocated", device["allocated_bytes"]),
                       ("reserved", device["reserved_bytes"]), ("blocks", device["live_blocks"]),
@@ -36,7 +37,8 @@ def refused(run):
 
 def innermost(run):
     """The innermost Python function of the program in the failing stack."""
-    return next(f["function"] for f in run.report["failure"]["stack"] if f["file"].endswith("failures.py"))
+    return next(f["function"] for f in run.report["failure"]["stack"]
+                if f["file"].endswith("failures.py"))
 
 
 def case_model(python):
@@ -86,14 +88,16 @@ def case_expandable(python):
 
 
 def case_graphs(python):
-    """What lies idle in a graph's pool is of no use to others; the message counts it as allocated."""
+    """What lies idle in a graph's pool is of no use to others; the message counts it as
+    allocated."""
     run = until_failure(python, "graphs")
     message.same(run.report, run.last, idle_in_pools=100 * MIB)
     equal(message.in_private_pools(run.last), message.printed(100 * MIB), "idle in private pools")
 
 
 def case_sharing(python):
-    """Two processes on one device: what one holds the other cannot have, and its message says who."""
+    """Two processes on one device: what one holds the other cannot have, and its message says
+    who."""
     machine = f"test-{os.getpid()}"
     first = Run(python, "programs/failures.py", "half", memory=MEMORY, machine=machine)
     equal(first.process.stdout.readline(), "holds\n", "the first one")

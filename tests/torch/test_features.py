@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch does on the simulated device what it does on a device, with the recorder in front and without."""
+"""PyTorch does on the simulated device what it does on a device, with the recorder in front and
+without."""
 import os
 
 from wheel import Run, check, equal, main

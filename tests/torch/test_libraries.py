@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""CUDA's other libraries, which the simulated device stands in for, as PyTorch uses them on a plain device and on those
-for which it chooses differently."""
+"""CUDA's other libraries, which the simulated device stands in for, as PyTorch uses them on a plain
+device and on those for which it chooses differently."""
 from wheel import Run, equal, main
 
 
 def libraries(python, device):
-    equal(Run(python, "programs/libraries.py", memory=device, record=False).end().last, "ok", "the last line")
+    equal(Run(python, "programs/libraries.py", memory=device, record=False).end().last, "ok",
+          "the last line")
 
 
 def case_plain(python):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""`whyoom replay --through torch`: what a program asked of PyTorch's allocator is asked of it again, on a simulated device,
-and of the model; both refuse the same request and reserve as much, with the recorded settings and with others."""
+"""`whyoom replay --through torch`: what a program asked of PyTorch's allocator is asked of it
+again, on a simulated device, and of the model; both refuse the same request and reserve as much,
+with the recorded settings and with others."""
 from test_allocator_model import PLAIN
 from wheel import Run, check, equal, main
 
@@ -30,7 +31,8 @@ def case_recorded(python):
     for which in ("model", "leak", "fragmentation", "graphs"):
         run = failing(which, python)
         model = same(run, python)
-        equal(model["failed_at"]["event"], run.whyoom("replay")["original"]["event"], f"where it fails, {which}")
+        equal(model["failed_at"]["event"], run.whyoom("replay")["original"]["event"],
+              f"where it fails, {which}")
 
 
 def case_settings(python):
@@ -46,7 +48,8 @@ def case_settings(python):
 
 def case_sequences(python):
     """Random requests, with and without a limit."""
-    for seed, settings in ((7, ""), (8, "per_process_memory_fraction:0.5"), (9, "expandable_segments:True")):
+    for seed, settings in ((7, ""), (8, "per_process_memory_fraction:0.5"),
+                           (9, "expandable_segments:True")):
         run = Run(python, "programs/allocations.py", str(seed), "8", memory="2GiB", options=PLAIN,
                   PYTORCH_CUDA_ALLOC_CONF=settings).end()
         same(run, python)
@@ -54,14 +57,16 @@ def case_sequences(python):
 
 def case_streams(python):
     """Streams are told apart by their blocks: a little may be off."""
-    run = Run(python, "programs/allocations.py", "11", "12", "3", memory="4GiB", options=PLAIN).end()
+    run = Run(python, "programs/allocations.py", "11", "12", "3", memory="4GiB",
+              options=PLAIN).end()
     model, own, answer = both(run, python)
     check(answer["streams"] >= 3, f"{answer['streams']} of 3 streams were seen")
     check(answer["agree"], f"within 1 %: {model}, {own}")
 
 
 def case_concurrency(python):
-    """Twelve at once are too many for the smaller device: how many are not is what then really fits there."""
+    """Twelve at once are too many for the smaller device: how many are not is what then really fits
+    there."""
     def served(at_once, memory):
         return Run(python, "programs/users.py", "12", str(at_once), memory=memory).end()
 
@@ -72,8 +77,10 @@ def case_concurrency(python):
         answer = record.whyoom("what-if", "--memory", "1GiB", "--concurrency", str(n))
         memory, alone, rows[n] = answer["what_if"]
         equal((memory["fits"], alone["fits"]), (False, True), "each change by itself")
-    equal({n: rows[n]["fits"] for n in numbers}, {n: served(n, "1GiB").last == "fits" for n in numbers}, "and really")
-    check(rows[1]["headroom_bytes"] > rows[3]["headroom_bytes"] > rows[4]["headroom_bytes"], "fewer leave more")
+    equal({n: rows[n]["fits"] for n in numbers},
+          {n: served(n, "1GiB").last == "fits" for n in numbers}, "and really")
+    check(rows[1]["headroom_bytes"] > rows[3]["headroom_bytes"] > rows[4]["headroom_bytes"],
+          "fewer leave more")
     equal(rows[12]["refused"], memory["refused"], "twelve of twelve is as it was")
 
 

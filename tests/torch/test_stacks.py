@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every block of PyTorch's that is recorded has its stack, and in it the Python functions as Python has them."""
+"""Every block of PyTorch's that is recorded has its stack, and in it the Python functions as Python
+has them."""
 import os
 
 from wheel import Run, check, equal, main
@@ -50,9 +51,11 @@ def case_stacks(python):
             equal(recorded, want, "a block and where Python asked for it")
     (backward,) = set(by_thread) - set(asked)
     check(by_thread[backward], "the backward pass asked for nothing")
-    equal({len(frames) for _, frames in by_thread[backward]}, {0}, "Python frames of a thread without Python")
+    equal({len(frames) for _, frames in by_thread[backward]}, {0},
+          "Python frames of a thread without Python")
     everything = sum(map(len, by_thread.values()))
-    print(f"shown: {everything} blocks, each with its stack; {sum(map(len, asked.values()))} with Python frames "
+    print(f"shown: {everything} blocks, each with its stack; {sum(map(len, asked.values()))} with "
+          f"Python frames "
           "equal to Python's own")
 
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""transformers' own Llama runs out of the device's memory, and what is recorded says that its KV cache does."""
+"""transformers' own Llama runs out of the device's memory, and what is recorded says that its KV
+cache does."""
 import message
 from test_failures import refused
 from wheel import Run, check, environment, equal, main, torch_layer
 
 TRANSFORMERS = ("transformers", [
-    "transformers==4.57.1", "huggingface_hub==0.36.0", "tokenizers==0.22.1", "safetensors", "regex", "requests",
+    "transformers==4.57.1", "huggingface_hub==0.36.0", "tokenizers==0.22.1", "safetensors", "regex",
+    "requests",
     "urllib3", "idna", "certifi", "charset_normalizer", "tqdm", "packaging", "pyyaml", "hf_xet"])
 LAYERS, TOKEN = 12, 128 << 10  # of the program; bytes of keys, and of values, a token
 
@@ -22,7 +24,8 @@ def case_llama(_):
     for function in "DynamicLayer.update", "Cache.update", "LlamaAttention.forward", "generate":
         check(function in stack, f"{function} is not in {stack}")
     most = run.report["device"]["sites"][0]
-    check("DynamicLayer.update" in [frame["function"] for frame in most["stack"]], "the cache holds the most")
+    check("DynamicLayer.update" in [frame["function"] for frame in most["stack"]],
+          "the cache holds the most")
     # It is being made anew: the last layers' are one token shorter.
     equal(most["bytes"] // (2 * LAYERS * (length - 1) * TOKEN), 1, "what it holds, in whole caches")
 

@@ -76,8 +76,8 @@ def pip(python, packages):
 
 
 def attempt(make, failed):
-    """Calls make(). That it could not is kept in the file `failed` and believed for a while, as every
-    case asks again and pip takes its time to give up."""
+    """Calls make(). That it could not is kept in the file `failed` and believed for a while, as
+    every case asks again and pip takes its time to give up."""
     try:
         if time.time() - os.stat(failed).st_mtime < OFFLINE:
             with open(failed) as f:
@@ -109,8 +109,8 @@ def make_base(folder, packages):
 
 
 def environment(base, *layers):
-    """The interpreter of a virtual environment that holds the packages of `base`, which names it, and of
-    each further layer: pairs (name, packages). Safe when several processes ask."""
+    """The interpreter of a virtual environment that holds the packages of `base`, which names it,
+    and of each further layer: pairs (name, packages). Safe when several processes ask."""
     cache = os.environ.get("WHYOOM_TEST_CACHE") or os.path.expanduser("~/.cache/whyoom-tests")
     folder = os.path.join(cache, "%s-py%d.%d" % (base[0], *sys.version_info[:2]))
     python = os.path.join(folder, "bin", "python")
@@ -135,9 +135,10 @@ class Run:
 
     Run(python, "progs/x.py", "argument", memory="3GiB", PYTORCH_ALLOC_CONF="...")
 
-    script: relative to this directory, or a list, as ["-m", "module"]. memory: of the simulated device;
-    None: on the machine's own. record: under `whyoom run` with `options`, and then .directory holds the
-    traces until the case is over. machine: processes that name the same one share its devices.
+    script: relative to this directory, or a list, as ["-m", "module"]. memory: of the simulated
+    device; None: on the machine's own. record: under `whyoom run` with `options`, and then
+    .directory holds the traces until the case is over. machine: processes that name the same one
+    share its devices.
     """
 
     def __init__(self, python, script, *arguments, memory="4GiB", record=True, machine=None,
@@ -158,7 +159,8 @@ class Run:
                        *options, "--", *command]
         elif memory:
             environment.update(LD_PRELOAD=SIMGPU, WHYOOM_SIMGPU=memory)
-        self.process = subprocess.Popen(command, cwd=HERE, env=environment, text=True, errors="replace",
+        self.process = subprocess.Popen(command, cwd=HERE, env=environment, text=True,
+                                        errors="replace",
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""vLLM's own wheel on the simulated device, recorded: it serves where there is memory, and where there is not it says
-what is missing. 3 GB of packages, and a minute or two: a suite of its own.
+"""vLLM's own wheel on the simulated device, recorded: it serves where there is memory, and where
+there is not it says what is missing. 3 GB of packages, and a minute or two: a suite of its own.
 
 Triton, by which vLLM samples, wants a C compiler and Python's headers.
 """
@@ -40,9 +40,12 @@ def engine(python, memory, status=0):
     global home
     if not home:
         home = tempfile.TemporaryDirectory(prefix="vllm-", dir=wheel.TMP)
-        Run(python, os.path.join(HERE, "programs", "tiny_model.py"), home.name + "/model", record=False).end()
-    return Run(python, os.path.join(HERE, "programs", "generate.py"), home.name + "/model", memory=memory,
-               HOME=home.name, VLLM_CACHE_ROOT=home.name + "/vllm", TRITON_CACHE_DIR=home.name + "/triton",
+        Run(python, os.path.join(HERE, "programs", "tiny_model.py"), home.name + "/model",
+            record=False).end()
+    return Run(python, os.path.join(HERE, "programs", "generate.py"), home.name + "/model",
+               memory=memory,
+               HOME=home.name, VLLM_CACHE_ROOT=home.name + "/vllm", TRITON_CACHE_DIR=home.name
+               + "/triton",
                VLLM_NO_USAGE_STATS="1", HF_HUB_OFFLINE="1").end(status)
 
 
@@ -64,17 +67,20 @@ def case_serves(python):
     check(tokens, "vLLM does not say how large its cache is")
     seen = run.whyoom("map", "--pid", str(engine_pid(run)), "--space", "torch:0", "--at", "peak")
     sizes = sorted(b["bytes"] for s in seen["segments"] for b in s["blocks"])
-    check(len(set(sizes[-LAYERS:])) == 1 and sizes[-LAYERS - 1] < sizes[-1] // 2, f"not {LAYERS} equal: {sizes}")
+    check(len(set(sizes[-LAYERS:])) == 1 and sizes[-LAYERS - 1] < sizes[-1] // 2,
+          f"not {LAYERS} equal: {sizes}")
     # Segments are rounded to 2 MiB, and a rest of less than 1 MiB is left with the block.
     layer = int(tokens[1].replace(",", "")) * TOKEN // LAYERS
     check(0 <= sizes[-1] - layer < MIB, f"{sizes[-1]} for a layer, which needs {layer}")
 
 
 def case_cache_too_small(python):
-    """The weights fit into 1 GiB, the KV cache for one request does not: vLLM refuses before the device does."""
+    """The weights fit into 1 GiB, the KV cache for one request does not: vLLM refuses before the
+    device does."""
     run = engine(python, "1GiB", status=1)
     text = run.out + run.err
-    match = re.search(r"\((\S+) GiB KV cache is needed, which is larger than the available KV cache memory "
+    match = re.search(r"\((\S+) GiB KV cache is needed, which is larger than the available KV "
+                      r"cache memory "
                       r"\((\S+) GiB\)", text)
     check(match, text[-3000:])
     equal(match[1], f"{LENGTH * TOKEN / GIB:.2f}", "the cache for one request, in GiB")
@@ -91,7 +97,8 @@ def case_out_of_memory(python):
     failure = report["failure"]
     equal(failure["kind"], "cuda-oom", "what happened")
     equal(failure["pid"], engine_pid(run), "in which process")
-    equal(message.printed(failure["requested_bytes"]), message.figures(said[1])["segment"], "the block")
+    equal(message.printed(failure["requested_bytes"]), message.figures(said[1])["segment"],
+          "the block")
     message.same(report, said[1])
     stack = [frame["function"] for frame in failure["stack"]]
     for function in "LlamaMLP.forward", "GPUModelRunner.profile_run":

@@ -92,7 +92,7 @@ static const struct space *default_space(const struct model *m)
 		if (sp->kind != SPACE_TORCH && sp->kind != SPACE_CUDA)
 			continue;
 		if (!best || (sp->kind == SPACE_TORCH) > (best->kind == SPACE_TORCH) ||
-		    (sp->kind == best->kind && sp->model->peak_bytes > best->model->peak_bytes))
+		    (sp->kind == best->kind && sp->model->peak.bytes > best->model->peak.bytes))
 			best = sp;
 	}
 	return best;
@@ -126,17 +126,17 @@ static int choose(const struct model *m, const struct space *sp,
 	*events = *until = UINT64_MAX;
 	if (f && !concerns(m->spaces, f, sp))
 		f = NULL;
-	failed = sp ? f != NULL : m->failure_count > 0;
+	failed = sp ? f != NULL : m->refusals.count > 0;
 	if (request->seconds > 0) {
 		snprintf(out->name, sizeof(out->name), "%gs", request->seconds);
 		*until = (uint64_t)(request->seconds * 1e9);
-		out->time_ns = *until < m->last_ns ? *until : m->last_ns;
+		out->time_ns = *until < m->run.last_ns ? *until : m->run.last_ns;
 		return 0;
 	}
 	out->at = request->at					       ? request->at
 		  : (sp ? f && !f->retried : model_failure(m) != NULL) ? "failure"
 								       : "peak";
-	out->time_ns = m->last_ns;
+	out->time_ns = m->run.last_ns;
 	if (strcmp(out->at, "failure") == 0) {
 		if (!failed)
 			return err_set(err, -ENOENT,
@@ -149,7 +149,7 @@ static int choose(const struct model *m, const struct space *sp,
 			out->time_ns = f->time_ns;
 			*events = f->event;
 		} else {
-			const struct failure *h = &m->failures[m->failure_count - 1];
+			const struct failure *h = &m->refusals.list[m->refusals.count - 1];
 
 			out->request = h->size;
 			out->time_ns = *until = h->time_ns;
@@ -158,8 +158,8 @@ static int choose(const struct model *m, const struct space *sp,
 		if (sp)
 			*events = sp->peak_event;
 		else
-			*until = m->peak_ns;
-		out->time_ns = sp ? sp->model->peak_ns : m->peak_ns;
+			*until = m->peak.time_ns;
+		out->time_ns = sp ? sp->model->peak.time_ns : m->peak.time_ns;
 	}
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "cmd/common/output.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,6 +25,45 @@ static int write_all(int fd, const char *text, size_t bytes)
 	return 0;
 }
 
+int output_option(const struct command *command, int opt, char *const *argv, struct output *output)
+{
+	struct str names = {0};
+
+	switch (opt) {
+	case OUTPUT_FORMAT:
+		output->format = format_find(command->result, optarg);
+		if (output->format)
+			return 0;
+		format_names(command->result, " or ", &names);
+		cmd_usage(command, "--format is %s, not '%s'", str_text(&names), optarg);
+		str_free(&names);
+		return CMD_USAGE;
+	case 'o':
+		output->path = optarg;
+		return 0;
+	case 'v':
+		output->verbose = true;
+		return 0;
+	case OUTPUT_NATIVE:
+		output->native = true;
+		return 0;
+	case 'h':
+		cmd_help(command, stdout);
+		return -1;
+	default:
+		return cmd_stray(command, opt, argv[optind - 1]);
+	}
+}
+
+struct report_style output_style(const struct output *output)
+{
+	struct report_style style = report_style_of(output->path ? -1 : STDOUT_FILENO);
+
+	style.verbose = output->verbose;
+	style.native = output->native;
+	return style;
+}
+
 int output_write(const struct str *text, const char *path, struct err *err)
 {
 	struct new_file f = {.fd = -1};
@@ -34,9 +74,9 @@ int output_write(const struct str *text, const char *path, struct err *err)
 		return err_set(err, -ENOMEM, "no memory for the output");
 	if (!path || strcmp(path, "-") == 0) {
 		fwrite(str_text(text), 1, text->length, stdout);
-		return 0; /* main() sees whether stdout took it */
+		return 0; /* main() checks that stdout took it */
 	}
-	/* What is no plain file (a terminal, a pipe, /dev/null) cannot be replaced. */
+	/* Only a regular file can be replaced; a terminal, a pipe or /dev/null is written to. */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		FILE *out = fopen(path, "w");
 

@@ -79,8 +79,7 @@ static void report_apart(const char *dir, bool always, siginfo_t *taken)
 			if (write(fd, "1000", 4) < 0)
 				fd = -1;
 		}
-		/* Without a trace of its own (a static program) there is nothing to say of a
-		 * program that ended by itself. */
+		/* A program without a trace (a static one) that ended by itself needs no words. */
 		if (report_after_run(dir, stderr, always, &err) && always)
 			note("no verdict: %s", err.text);
 		fflush(stderr);
@@ -105,12 +104,12 @@ static void report_apart(const char *dir, bool always, siginfo_t *taken)
 	taken->si_signo = 0;
 }
 
-/* Who is to ask which management library about devices; empty: nobody. */
-struct devices {
+/* The helper program that samples the GPUs, and the library that it asks; empty: no GPUs. */
+struct gpu_sampling {
 	char helper[PATH_MAX], library[PATH_MAX];
 };
 
-static void find_devices(const char *library, const char *simgpu, struct devices *out)
+static void find_gpus(const char *library, const char *simgpu, struct gpu_sampling *out)
 {
 	if (!simgpu && !run_nvml_present())
 		return;
@@ -121,7 +120,7 @@ static void find_devices(const char *library, const char *simgpu, struct devices
 		out->helper[0] = '\0';
 }
 
-/* NVTX has room for one tool: whoever named his keeps it. */
+/* NVTX loads a single tool; one that the user already chose stays. */
 static int prepare_nvtx(const char *library, struct err *err)
 {
 	char path[PATH_MAX];
@@ -133,7 +132,7 @@ static int prepare_nvtx(const char *library, struct err *err)
 }
 
 static int prepare_environment(const struct run_options *options, const struct run_dir *dir,
-    bool preload, struct devices *devices, struct err *err)
+    bool preload, struct gpu_sampling *gpus, struct err *err)
 {
 	char library[PATH_MAX], simgpu[PATH_MAX], *all, *beneath = NULL;
 	int rc = run_options_export(options);
@@ -155,7 +154,7 @@ static int prepare_environment(const struct run_options *options, const struct r
 			return rc;
 		beneath = run_library_preload(simgpu, getenv("LD_PRELOAD"));
 	}
-	find_devices(library, options->simgpu ? simgpu : NULL, devices);
+	find_gpus(library, options->simgpu ? simgpu : NULL, gpus);
 	all = run_library_preload(library, beneath ? beneath : getenv("LD_PRELOAD"));
 	rc = !all || (options->simgpu && !beneath) || setenv("LD_PRELOAD", all, 1) ? -ENOMEM : 0;
 	free(beneath);
@@ -176,14 +175,14 @@ static void describe(
 		run_trace_info_list(trace, "cmdline", options->program);
 }
 
-/* After the end: the verdict, where there is something to say. */
+/* Prints the verdict, unless nothing failed. */
 static void conclude(const struct run_child *child, const struct run_dir *dir, int trouble)
 {
 	bool killed = child->code != CLD_EXITED && child->status == SIGKILL;
 	siginfo_t taken;
 
 	if (trouble)
-		say("the samples taken from outside are incomplete: %s", strerror(trouble));
+		say("the supervisor could not write all of its samples: %s", strerror(trouble));
 	if (quiet || child->relayed_kill)
 		return;
 	if (killed)
@@ -192,7 +191,7 @@ static void conclude(const struct run_child *child, const struct run_dir *dir, i
 		report_apart(dir->path, killed, &taken);
 }
 
-/* What the processes of this run shared. */
+/* Removes the simulated machine that the processes of this run shared. */
 static void forget_simgpu(const struct run_options *options)
 {
 	const char *machine = getenv("WHYOOM_SIMGPU_MACHINE");
@@ -209,7 +208,7 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	struct run_dir_wish wish = {.path = run_option_text(options, RUN_OPTION_dir),
 	    .allow_tmpfs = run_option_flag(options, RUN_OPTION_allow_tmpfs),
 	    .inherited = !options->given[RUN_OPTION_dir]};
-	struct devices devices = {.helper = "", .library = ""};
+	struct gpu_sampling gpus = {.helper = "", .library = ""};
 	struct run_trace *trace = NULL;
 	struct run_program program;
 	struct run_child child;
@@ -228,15 +227,15 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	if (*dir.note)
 		say("%s", dir.note);
 	if (*dir.killed)
-		say("the last run in %s was killed; its traces are in %s", dir.path, dir.killed);
+		say("the previous run in %s was killed; its traces are now in %s", dir.path, dir.killed);
 	if (run_program_warning(program.kind))
 		say("%s %s", program.file, run_program_warning(program.kind));
-	/* From here on no signal interrupts, not even that of a file size limit. */
+	/* Blocks all signals from here on, SIGXFSZ included. */
 	run_child_prepare(&child, argv);
 	rc = run_trace_new(dir.fd, &trace, err);
 	if (!rc)
 		rc = prepare_environment(
-		    options, &dir, run_program_preloadable(program.kind), &devices, err);
+		    options, &dir, run_program_preloadable(program.kind), &gpus, err);
 	if (rc)
 		goto fail;
 	if (*dir.killed && !quiet) {
@@ -252,8 +251,8 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	}
 	run_child_let_go((const int[]){run_trace_fd(trace), dir.fd, -1});
 	describe(trace, options, &program);
-	if (*devices.helper)
-		child.nvml = run_nvml_start(devices.helper, devices.library);
+	if (*gpus.helper)
+		child.nvml = run_nvml_start(gpus.helper, gpus.library);
 	status = run_child_wait(&child, trace, dir.fd, run_option_flag(options, RUN_OPTION_off));
 	run_nvml_stop(child.nvml);
 	trouble = run_trace_trouble(trace);
@@ -296,20 +295,18 @@ static int run_main(int argc, char **argv)
 const struct command cmd_run = {
     .name = "run",
     .arguments = "[OPTION...] [--] PROGRAM [ARGUMENT...]",
-    .summary = "run a program, and say why when its memory runs out",
+    .summary = "run a program and record its memory; if it runs out, say why",
     .details =
-	"Records what PROGRAM and all that it starts allocate, and watches them from outside. The\n"
-	"traces go to the directory whyoom.PID, which `whyoom report` reads. Exits as PROGRAM "
-	"did,\n"
-	"with 128 + signal when it was killed; 126 or 127 when it could not be started.\n\n"
-	"  -o DIR                the directory for the traces; those of an earlier run that are\n"
-	"                        there are moved to DIR/earlier, and the newest three are kept\n"
-	"  --python-objects      show each Python object (PYTHONMALLOC=malloc), not only arenas\n"
+	"Records the allocations of PROGRAM and of every process that it starts, and samples their\n"
+	"memory from outside. The traces go to the directory whyoom.PID, which `whyoom report`\n"
+	"reads. Exits with the status of PROGRAM, or 128 + N if signal N killed it; 126 or 127 if\n"
+	"it could not be started.\n\n"
+	"  -o DIR                the directory for the traces; those of an earlier run there are\n"
+	"                        moved to DIR/earlier, which keeps the newest three\n"
+	"  --python-objects      record every Python object (PYTHONMALLOC=malloc), not only arenas\n"
 	"  --nvtx                record the program's NVTX ranges, unless another tool does\n"
-	"  --simgpu WHICH        put a simulated GPU beneath: its memory (4GiB), several "
-	"(2x24GiB), or\n"
-	"                        the name of one (A100-80GB, H100, L4, RTX4090); kernels do "
-	"nothing\n",
+	"  --simgpu WHICH        run on a simulated GPU: its memory (4GiB), several (2x24GiB), or a\n"
+	"                        model (A100-80GB, H100, L4, RTX4090); kernels do nothing\n",
     .more = run_options_help,
     .starts = true,
     .main = run_main,

@@ -1,5 +1,5 @@
 /*
- * what_if.c - `whyoom what-if`: would it have fitted?
+ * what_if.c - `whyoom what-if`: would a change have made the run fit?
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,12 +22,11 @@ enum {
 	OPT_MEMORY = 256,
 	OPT_EXPANDABLE,
 	OPT_MAX_SPLIT,
-	OPT_WITHOUT_STACK_STATS,
+	OPT_WITHOUT_SITE,
 	OPT_CAP_GROWTH,
 	OPT_CONCURRENCY,
 	OPT_MAX_LEN,
 	OPT_LONGEST,
-	OPT_FORMAT,
 	OPT_SPACE,
 	OPT_PID,
 };
@@ -36,25 +35,23 @@ static const struct option options[] = {
     {"memory", required_argument, NULL, OPT_MEMORY},
     {"expandable-segments", no_argument, NULL, OPT_EXPANDABLE},
     {"max-split-size-mb", required_argument, NULL, OPT_MAX_SPLIT},
-    {"without-site", required_argument, NULL, OPT_WITHOUT_STACK_STATS},
+    {"without-site", required_argument, NULL, OPT_WITHOUT_SITE},
     {"cap-growth", required_argument, NULL, OPT_CAP_GROWTH},
     {"concurrency", required_argument, NULL, OPT_CONCURRENCY},
     {"max-len", required_argument, NULL, OPT_MAX_LEN},
     {"longest", required_argument, NULL, OPT_LONGEST},
-    {"format", required_argument, NULL, OPT_FORMAT},
     {"space", required_argument, NULL, OPT_SPACE},
     {"pid", required_argument, NULL, OPT_PID},
-    {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},
+    OUTPUT_OPTIONS,
     {NULL, 0, NULL, 0},
 };
 
 struct request {
 	struct what_if_change changes[WHAT_IF_CHANGES];
 	size_t count;
-	const char *space, *output; /* space NULL: where it failed */
+	const char *space; /* NULL: where it failed */
 	uint64_t pid, longest;
-	bool json;
+	struct output output;
 };
 
 /* --- what is asked --- */
@@ -75,16 +72,16 @@ static int too_many(void)
 	return cmd_usage(&cmd_what_if, "at most %u changes", WHAT_IF_CHANGES - 1);
 }
 
-static int add_bytes(struct request *r, enum what_if_kind kind, const char *option,
-    const char *text, const char *words)
+static int add_bytes(
+    struct request *r, enum what_if_kind kind, const char *option, const char *words)
 {
 	struct what_if_change *c = add(r, kind);
 	struct fmt f;
 
 	if (!c)
 		return too_many();
-	if (fmt_parse_size(text, &c->value) || (kind == WHAT_IF_MEMORY && !c->value))
-		return cmd_usage(&cmd_what_if, "%s is a size, as 24GiB, not '%s'", option, text);
+	if (fmt_parse_size(optarg, &c->value) || (kind == WHAT_IF_MEMORY && !c->value))
+		return cmd_usage(&cmd_what_if, "%s is a size, as 24GiB, not '%s'", option, optarg);
 	snprintf(c->words, sizeof(c->words), words, fmt_size(&f, c->value));
 	return 0;
 }
@@ -106,25 +103,15 @@ static int add_max_split(struct request *r, const char *text)
 	return 0;
 }
 
-static int parse_count(const char *option, const char *text, uint64_t *out)
-{
-	char *end;
-
-	*out = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || !*out)
-		return cmd_usage(&cmd_what_if, "%s is a number from 1 on, not '%s'", option, text);
-	return 0;
-}
-
-static int add_number(struct request *r, enum what_if_kind kind, const char *option,
-    const char *text, const char *words)
+static int add_number(
+    struct request *r, enum what_if_kind kind, const char *option, const char *words)
 {
 	struct what_if_change *c = add(r, kind);
 	int rc;
 
 	if (!c)
 		return too_many();
-	rc = parse_count(option, text, &c->value);
+	rc = cmd_number(&cmd_what_if, option, 1, &c->value);
 	if (rc)
 		return rc;
 	if (kind == WHAT_IF_CONCURRENCY && c->value == 1)
@@ -142,7 +129,7 @@ static int add_length(struct request *r, const char *text)
 
 	if (!*text || text[strlen(text) - 1] != '%')
 		return add_number(
-		    r, WHAT_IF_MAX_LEN, "--max-len", text, "inputs of at most %" PRIu64 " tokens");
+		    r, WHAT_IF_MAX_LEN, "--max-len", "inputs of at most %" PRIu64 " tokens");
 	percent = strtod(text, &end);
 	if (*text < '0' || *text > '9' || end[0] != '%' || end[1] || !(percent > 0) ||
 	    percent > 100)
@@ -170,45 +157,32 @@ static int add_plain(struct request *r, enum what_if_kind kind, const char *word
 
 static int take_option(struct request *r, int opt, char *const *argv)
 {
-	char *end;
-
 	switch (opt) {
 	case OPT_MEMORY:
-		return add_bytes(r, WHAT_IF_MEMORY, "--memory", optarg, "%s of memory");
+		return add_bytes(r, WHAT_IF_MEMORY, "--memory", "%s of memory");
 	case OPT_EXPANDABLE:
 		return add_plain(r, WHAT_IF_EXPANDABLE, "");
 	case OPT_MAX_SPLIT:
 		return add_max_split(r, optarg);
-	case OPT_WITHOUT_STACK_STATS:
-		return add_plain(r, WHAT_IF_WITHOUT_STACK_STATS, optarg);
+	case OPT_WITHOUT_SITE:
+		return add_plain(r, WHAT_IF_WITHOUT_SITE, optarg);
 	case OPT_CAP_GROWTH:
-		return add_bytes(r, WHAT_IF_CAP_GROWTH, "--cap-growth", optarg,
-		    "growth of each site capped at %s");
+		return add_bytes(
+		    r, WHAT_IF_CAP_GROWTH, "--cap-growth", "growth of each site capped at %s");
 	case OPT_CONCURRENCY:
-		return add_number(r, WHAT_IF_CONCURRENCY, "--concurrency", optarg,
+		return add_number(r, WHAT_IF_CONCURRENCY, "--concurrency",
 		    "at most %" PRIu64 " requests at once");
 	case OPT_MAX_LEN:
 		return add_length(r, optarg);
 	case OPT_LONGEST:
-		return parse_count("--longest", optarg, &r->longest);
-	case OPT_FORMAT:
-		return cmd_format(&cmd_what_if, optarg, &r->json);
+		return cmd_number(&cmd_what_if, "--longest", 1, &r->longest);
 	case OPT_SPACE:
 		r->space = optarg;
 		return 0;
 	case OPT_PID:
-		r->pid = strtoull(optarg, &end, 10);
-		if (*optarg < '1' || *optarg > '9' || *end)
-			return cmd_usage(&cmd_what_if, "--pid is a number, not '%s'", optarg);
-		return 0;
-	case 'o':
-		r->output = optarg;
-		return 0;
-	case 'h':
-		cmd_help(&cmd_what_if, stdout);
-		return -1;
+		return cmd_number(&cmd_what_if, "--pid", 1, &r->pid);
 	default:
-		return cmd_stray(&cmd_what_if, opt, argv[optind - 1]);
+		return output_option(&cmd_what_if, opt, argv, &r->output);
 	}
 }
 
@@ -229,15 +203,15 @@ static int parse(int argc, char **argv, struct request *r)
 {
 	int opt, rc = 0;
 
-	memset(r, 0, sizeof(*r));
+	*r = (struct request){.output = OUTPUT_DEFAULT};
 	optind = 0;
 	opterr = 0;
-	while (!rc && (opt = getopt_long(argc, argv, ":o:h", options, NULL)) != -1)
+	while (!rc && (opt = getopt_long(argc, argv, OUTPUT_SHORT, options, NULL)) != -1)
 		rc = take_option(r, opt, argv);
+	if (!rc)
+		rc = cmd_wants_trace(&cmd_what_if, argc);
 	if (rc)
 		return rc;
-	if (optind == argc)
-		return cmd_usage(&cmd_what_if, "no trace: name a directory that `whyoom run` made");
 	if (r->longest && !asks(r, WHAT_IF_MAX_LEN))
 		return cmd_usage(&cmd_what_if, "--longest says what --max-len is to be taken of");
 	if (r->count > 1) {
@@ -249,7 +223,7 @@ static int parse(int argc, char **argv, struct request *r)
 
 /* --- sites --- */
 
-static bool is_stack_stats(const struct callsite *p, const char *stats)
+static bool is_named(const struct callsite *p, const char *stats)
 {
 	const char *base = p->file ? strrchr(p->file, '/') : NULL;
 	char line[16];
@@ -268,13 +242,13 @@ static bool is_stack_stats(const struct callsite *p, const char *stats)
 	       (strlen(base) == n && strncmp(base, stats, n) == 0);
 }
 
-int what_if_stack_stats(
+int what_if_find_site(
     const struct callsites *callsites, const char *stats, uint32_t *out, struct err *err)
 {
 	uint32_t found = CALLSITE_NONE;
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
-		if (!is_stack_stats(&callsites->list[i], stats))
+		if (!is_named(&callsites->list[i], stats))
 			continue;
 		if (found != CALLSITE_NONE)
 			return err_set(err, WHAT_IF_NOT_HERE,
@@ -289,13 +263,14 @@ int what_if_stack_stats(
 	return 0;
 }
 
-void what_if_stacks(const struct callsites *callsites, struct what_if_change *changes, size_t count)
+void what_if_find_sites(
+    const struct callsites *callsites, struct what_if_change *changes, size_t count)
 {
 	struct err why;
 
 	for (size_t i = 0; i < count; i++)
-		if (changes[i].kind == WHAT_IF_WITHOUT_STACK_STATS &&
-		    what_if_stack_stats(callsites, changes[i].stats, &changes[i].callsite, &why))
+		if (changes[i].kind == WHAT_IF_WITHOUT_SITE &&
+		    what_if_find_site(callsites, changes[i].stats, &changes[i].callsite, &why))
 			what_if_not(&changes[i], why.text);
 }
 
@@ -334,16 +309,16 @@ static void settle_rows(struct request *r, struct what_if_answer *a)
 	struct what_if_change *last = r->count ? &r->changes[r->count - 1] : NULL;
 	size_t apply = 0;
 
-	for (size_t i = 0; i < r->count && i + 1 < a->count; i++) {
+	for (size_t i = 0; i < r->count && i + 1 < a->view.count; i++) {
 		apply += r->changes[i].kind < WHAT_IF_TOGETHER;
 		if (r->changes[i].kind == WHAT_IF_NONE)
-			a->rows[i + 1] = (struct what_if_row){
+			a->view.rows[i + 1] = (struct what_if_row){
 			    .change = r->changes[i].words, .why_not = r->changes[i].why_not};
 	}
 	if (!last || last->kind != WHAT_IF_TOGETHER)
 		return;
 	if (apply < 2)
-		a->count--;
+		a->view.count--;
 	else if (apply + 1 < r->count)
 		strcpy(last->words, "all that apply together");
 }
@@ -410,22 +385,23 @@ static int find_answer(
 
 	if (rc)
 		return rc;
-	a->pid = trace_facts(t)->pid;
+	a->view.pid = trace_facts(t)->pid;
 	rc = subject_model(feed_of_trace(t), &m, err);
 	if (rc)
 		return rc;
-	trace_set_damage(set, t, &a->damage);
+	trace_set_damage(set, t, &a->view.damage);
 	if (r->space)
-		snprintf(a->space, sizeof(a->space), "%s", r->space);
+		snprintf(a->view.space, sizeof(a->view.space), "%s", r->space);
 	else
-		choose_space(m, a->space, sizeof(a->space));
+		choose_space(m, a->view.space, sizeof(a->view.space));
 	a->lengths.asked = asks(r, WHAT_IF_MAX_LEN);
 	a->lengths.tokens = r->longest;
 	/* A driver's space is judged as the host's, by what lived. */
-	torch = strcmp(a->space, "host") != 0 &&
-		!((asks(r, WHAT_IF_CONCURRENCY) || a->lengths.asked) && of_driver(m, a->space));
+	torch =
+	    strcmp(a->view.space, "host") != 0 &&
+	    !((asks(r, WHAT_IF_CONCURRENCY) || a->lengths.asked) && of_driver(m, a->view.space));
 	if (!torch)
-		check_settings(r, a->space);
+		check_settings(r, a->view.space);
 	rc = some_apply(r);
 	if (!rc)
 		rc = torch ? what_if_torch(&one, m, r->changes, r->count, a, err)
@@ -439,17 +415,15 @@ static int find_answer(
 
 static int answer(const struct trace_set *set, struct request *r, struct err *err)
 {
-	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
+	struct report_style style = output_style(&r->output);
 	struct what_if_answer a = {0};
 	struct str text = {0};
 	int rc = find_answer(set, r, &a, err);
 
 	if (!rc) {
-		if (r->json)
-			what_if_json(&a, &text);
-		else
-			what_if_text(&a, &style, &text);
-		rc = output_write(&text, r->output, err);
+		what_if_lengths_view(&a.lengths, &a.view.inputs);
+		r->output.format->what_if(&a.view, &style, &text);
+		rc = output_write(&text, r->output.path, err);
 	}
 	what_if_lengths_fini(&a.lengths);
 	str_free(&text);
@@ -479,24 +453,23 @@ static int what_if_main(int argc, char **argv)
 const struct command cmd_what_if = {
     .name = "what-if",
     .arguments = "TRACE... CHANGE...",
-    .summary = "would it have fitted?",
-    .details =
-	"TRACE is a directory that `whyoom run` made, or one file of it. Each CHANGE is tried by\n"
-	"itself, and with several all of them together. One that does not apply to this trace is\n"
-	"said not to, and why:\n\n"
-	"      --memory SIZE                  a device, or a limit, of that size\n"
-	"      --expandable-segments          PyTorch's expandable_segments:True\n"
-	"      --max-split-size-mb N          PyTorch's max_split_size_mb:N\n"
-	"      --without-site SITE            without what a FUNCTION or FILE:LINE asks for\n"
-	"      --cap-growth SIZE              no site holds that much more than its first block\n"
-	"      --concurrency N                at most N requests in flight, and the others wait\n"
-	"      --max-len N|SHARE%             inputs of at most N tokens, or that part of the "
-	"longest\n\n"
-	"      --longest TOKENS               that the longest input had, where no marks say it\n"
-	"      --space SPACE                  torch:0, ..., host (default: where it failed)\n"
-	"      --format text|json\n"
-	"      --pid PID                      of several processes, this one\n"
-	"  -o, --output FILE                  write there instead of to stdout\n"
-	"  -h, --help                         this help\n",
+    .summary = "say whether a change would have made the run fit",
+    .result = FORMAT_OF_what_if,
+    .details = CMD_TRACE
+    "Each CHANGE is tried by itself, and several also together. For a CHANGE that does not\n"
+    "apply to this trace the answer says why.\n\n"
+    "      --memory SIZE                  a device, or a limit, of that size\n"
+    "      --expandable-segments          PyTorch's expandable_segments:True\n"
+    "      --max-split-size-mb N          PyTorch's max_split_size_mb:N\n"
+    "      --without-site SITE            without the memory of FUNCTION or FILE:LINE\n"
+    "      --cap-growth SIZE              no call site grows by more than SIZE\n"
+    "      --concurrency N                at most N requests in flight; the others wait\n"
+    "      --max-len N|SHARE%             inputs of at most N tokens, or SHARE of the longest\n\n"
+    "      --longest TOKENS               the length of the longest input, if no marks say it\n"
+    "      --space SPACE                  torch:0, ..., host (default: where it failed)\n"
+    "      --format FORMATS\n"
+    "      --pid PID                      the process, if there are several\n"
+    "  -o, --output FILE                  write there instead of to stdout\n"
+    "  -h, --help                         this help\n",
     .main = what_if_main,
 };

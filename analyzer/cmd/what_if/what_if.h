@@ -7,24 +7,19 @@
 
 #include "model/callsite/callsite.h"
 #include "model/request/lengths.h"
-#include "model/torch/torch_replay.h"
-#include "trace/trace.h"
+#include "report/what_if.h"
 
 enum what_if_kind {
 	WHAT_IF_MEMORY, /* value: bytes of the device, or of the limit */
 	WHAT_IF_EXPANDABLE,
 	WHAT_IF_MAX_SPLIT, /* value: bytes */
-	WHAT_IF_WITHOUT_STACK_STATS, /* site */
+	WHAT_IF_WITHOUT_SITE, /* site */
 	WHAT_IF_CAP_GROWTH, /* value: bytes by which each place may grow */
 	WHAT_IF_CONCURRENCY, /* value: so many requests in flight, and the others wait */
 	WHAT_IF_MAX_LEN, /* value: tokens of an input; or share, of the longest one */
 	WHAT_IF_TOGETHER, /* all of the others */
 	WHAT_IF_NONE, /* does not apply to this trace: why_not says why, and nothing is changed */
 };
-
-struct json;
-struct report_style;
-struct str;
 
 struct what_if_change {
 	enum what_if_kind kind;
@@ -35,18 +30,8 @@ struct what_if_change {
 	char words[160]; /* as a person says it */
 	char why_not[300]; /* empty: it applies */
 };
-#define WHAT_IF_CHANGES 16u
+#define WHAT_IF_CHANGES (WHAT_IF_ROWS - 1)
 #define WHAT_IF_NOT_HERE 1 /* instead of 0: what is asked for does not apply; err says why */
-
-struct what_if_row {
-	const char *change; /* words */
-	const char *why_not; /* it does not apply, and the rest is nothing; NULL: it does */
-	const char *note; /* how far to rely on it; NULL: as the others */
-	bool fits;
-	int64_t headroom;
-	bool refused; /* known: which request it was */
-	struct torch_refusal refusal;
-};
 
 /* Of inputs, where their lengths are asked about. */
 struct what_if_lengths {
@@ -58,15 +43,8 @@ struct what_if_lengths {
 };
 
 struct what_if_answer {
-	char space[32];
-	uint32_t pid;
-	struct trace_set_damage damage;
-	bool failed; /* in the record */
-	uint64_t requested, limit; /* then; limit 0: not known */
-	struct torch_match match; /* of PyTorch's */
+	struct what_if_view view;
 	struct what_if_lengths lengths;
-	struct what_if_row rows[WHAT_IF_CHANGES + 1]; /* the record's own first, without words */
-	size_t count;
 };
 
 #define WHAT_IF_NOT_AT_ONCE                                                                        \
@@ -97,21 +75,15 @@ double what_if_lengths_most(const struct what_if_lengths *l, const struct what_i
     size_t count, size_t which);
 /* Of `share`, in tokens; 0: not known. */
 uint64_t what_if_lengths_tokens(const struct what_if_lengths *l, double share);
-void what_if_lengths_json(const struct what_if_lengths *l, struct json *j);
-void what_if_lengths_text(
-    const struct what_if_lengths *l, const struct report_style *style, struct str *out);
+/* Fills the part of the view; it borrows l->reference. */
+void what_if_lengths_view(const struct what_if_lengths *l, struct what_if_inputs *out);
 
 /* The place that a user means; 0, or WHAT_IF_NOT_HERE: none, or several. */
-int what_if_stack_stats(
+int what_if_find_site(
     const struct callsites *callsites, const char *stats, uint32_t *out, struct err *err);
 /* Of all sites that are asked about: those that are none do not apply. */
-void what_if_stacks(
+void what_if_find_sites(
     const struct callsites *callsites, struct what_if_change *changes, size_t count);
-
-/* what_if_show.c */
-void what_if_json(const struct what_if_answer *a, struct str *out);
-void what_if_text(
-    const struct what_if_answer *a, const struct report_style *style, struct str *out);
 
 /* Each: 0 or negative with err; the space is out's, and `m` the model of the trace. `changes` has
  * WHAT_IF_TOGETHER last where that was asked for. */

@@ -20,8 +20,8 @@ static void cap_all(struct finding *f, const struct callsites *callsites, uint64
 		const struct callsite *p = &callsites->list[i];
 		uint64_t most = (uint64_t)p->size.first + cap;
 
-		if (p->live_bytes > most)
-			finding_claim(f, i, RULE_KEEP_BYTES, most, p->live_bytes - most);
+		if (p->facts.live_bytes > most)
+			finding_claim(f, i, RULE_KEEP_BYTES, most, p->facts.live_bytes - most);
 	}
 }
 
@@ -32,7 +32,7 @@ static void limit_requests(struct finding *f, const struct verdict_result *r,
 	const struct requests_held *held = &r->flow.held;
 
 	for (uint32_t i = 0; i < callsites->count && held->callsites; i++) {
-		uint64_t live = callsites->list[i].live_bytes, gone;
+		uint64_t live = callsites->list[i].facts.live_bytes, gone;
 
 		if (held->callsites[i].alike < 2)
 			continue;
@@ -52,9 +52,9 @@ static void claim(struct candidate *c, const struct what_if_change *change,
 	case WHAT_IF_MEMORY:
 		*limit = change->value;
 		break;
-	case WHAT_IF_WITHOUT_STACK_STATS:
+	case WHAT_IF_WITHOUT_SITE:
 		finding_claim(&c->finding, change->callsite, RULE_KEEP_BYTES, 0,
-		    callsites->list[change->callsite].live_bytes);
+		    callsites->list[change->callsite].facts.live_bytes);
 		break;
 	case WHAT_IF_CAP_GROWTH:
 		cap_all(&c->finding, callsites, change->value);
@@ -88,7 +88,7 @@ static void add_row(
 {
 	int64_t headroom = (int64_t)(limit - used - request);
 
-	out->rows[out->count++] =
+	out->view.rows[out->view.count++] =
 	    (struct what_if_row){.change = words, .fits = headroom >= 0, .headroom = headroom};
 }
 
@@ -216,7 +216,7 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 
 	if (!candidates)
 		return err_set(err, -ENOMEM, "no memory for the changes");
-	what_if_stacks(r->callsites, changes, count);
+	what_if_find_sites(r->callsites, changes, count);
 	if (r->flow.held.alike < 2)
 		what_if_none(changes, count, WHAT_IF_CONCURRENCY, WHAT_IF_NOT_AT_ONCE);
 	for (size_t i = 0; i < count; i++)
@@ -252,7 +252,7 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 		add_row(
 		    out, changes[i].words, num_less(f->usage_bytes, removed), request, limits[i]);
 		if (at_most)
-			out->rows[out->count - 1].note = by_one_moment;
+			out->view.rows[out->view.count - 1].note = by_one_moment;
 	}
 	put_off_fini(&requests);
 	free(candidates);
@@ -270,14 +270,13 @@ int what_if_host(const struct trace_set *set, struct what_if_change *changes, si
 		return rc;
 	device = r.failure.kind == FAILURE_CUDA_OOM;
 	if (!r.model || !r.callsites || !r.failure.limit_bytes ||
-	    strcmp(out->space, device ? r.devices.first->space : "host") != 0)
+	    strcmp(out->view.space, device ? r.devices.first->space : "host") != 0)
 		rc = err_set(err, -ENOENT, "no limit of %s is known of that trace",
-		    strcmp(out->space, "host") == 0 ? "the host's memory" : out->space);
+		    strcmp(out->view.space, "host") == 0 ? "the host's memory" : out->view.space);
 	else
 		rc = judge(&r, changes, count, out, err);
-	out->failed = r.failure.kind != FAILURE_NONE;
-	out->requested = r.failure.requested_bytes;
-	out->limit = r.failure.limit_bytes;
+	out->view.requested = r.failure.requested_bytes;
+	out->view.limit = r.failure.limit_bytes;
 	verdict_fini(&r);
 	return rc;
 }

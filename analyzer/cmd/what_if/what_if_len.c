@@ -8,9 +8,6 @@
 #include <string.h>
 
 #include "cmd/what_if/what_if.h"
-#include "report/text/style.h"
-#include "util/text/fmt.h"
-#include "util/text/json.h"
 
 /* --- reading --- */
 
@@ -47,12 +44,12 @@ int what_if_lengths_read(struct what_if_lengths *l, struct feed feed, const char
 		return rc;
 	if (l->of.source == LENGTHS_MARKED && l->tokens)
 		return err_set(err, WHAT_IF_NOT_HERE,
-		    "--longest: the program said itself how long its inputs were, up to %.0f "
+		    "--longest: the program's own marks say how long its inputs were, up to %.0f "
 		    "tokens",
 		    l->of.longest);
 	if (l->of.source == LENGTHS_NONE || l->of.longest <= 0)
-		return err_set(err, WHAT_IF_NOT_HERE,
-		    "nothing that was made there is larger for one input than for another");
+		return err_set(
+		    err, WHAT_IF_NOT_HERE, "no memory there depends on the length of the input");
 	if (l->of.source == LENGTHS_SIZES)
 		name_reference(l, &feed, callsites);
 	return 0;
@@ -136,7 +133,7 @@ double what_if_lengths_most(const struct what_if_lengths *l, const struct what_i
 	return least;
 }
 
-/* --- words --- */
+/* --- for the report --- */
 
 static uint64_t live_of(const struct what_if_lengths *l, enum order order)
 {
@@ -151,58 +148,20 @@ static uint64_t live_of(const struct what_if_lengths *l, enum order order)
 	return sum;
 }
 
-void what_if_lengths_json(const struct what_if_lengths *l, struct json *j)
+void what_if_lengths_view(const struct what_if_lengths *l, struct what_if_inputs *out)
 {
-	bool known = in_tokens(l);
-
-	if (!l->asked) {
-		json_null(j, "lengths");
-		return;
-	}
-	json_object(j, "lengths");
-	json_string(j, "from",
-	    l->of.source == LENGTHS_MARKED ? "marks"
-	    : l->tokens			   ? "longest"
-					   : "sizes");
-	json_string(j, "reference", l->reference[0] ? l->reference : NULL);
-	json_u64_or_null(j, "longest_tokens", what_if_lengths_tokens(l, 1), known);
-	json_real(j, "fits_share", l->fits, 6);
-	json_u64_or_null(j, "fits_tokens", what_if_lengths_tokens(l, l->fits), known);
-	json_u64(j, "linear_bytes", live_of(l, ORDER_LINEAR));
-	json_u64(j, "square_bytes", live_of(l, ORDER_SQUARE));
-	json_object_end(j);
-}
-
-void what_if_lengths_text(
-    const struct what_if_lengths *l, const struct report_style *style, struct str *out)
-{
-	struct str line = {0};
-	struct fmt a, b;
-
 	if (!l->asked)
 		return;
-	if (l->of.source == LENGTHS_MARKED)
-		str_printf(&line, "The longest input had %s tokens, as the program said.",
-		    fmt_count(&a, what_if_lengths_tokens(l, 1)));
-	else
-		str_printf(
-		    &line, "An input is taken to be as long as what %s made for it.", l->reference);
-	if (l->fits >= 1)
-		str_puts(&line, " The longest fits.");
-	else if (l->fits <= 0)
-		str_puts(&line, " However short they are, it does not fit.");
-	else if (in_tokens(l))
-		str_printf(&line, " It fits up to %s tokens.",
-		    fmt_count(&a, what_if_lengths_tokens(l, l->fits)));
-	else
-		str_printf(&line,
-		    " It fits up to %.3g %% of the longest; with --longest TOKENS that is said in "
-		    "tokens.",
-		    l->fits * 100);
-	str_printf(&line,
-	    " Of what lived then, %s follows the length and %s its square; the rest stays.",
-	    fmt_size(&a, live_of(l, ORDER_LINEAR)), fmt_size(&b, live_of(l, ORDER_SQUARE)));
-	str_puts(out, "\n");
-	style_wrap(out, style, 2, str_text(&line));
-	str_free(&line);
+	*out = (struct what_if_inputs){
+	    .asked = true,
+	    .source = l->of.source == LENGTHS_MARKED ? WHAT_IF_BY_MARKS
+		      : l->tokens		     ? WHAT_IF_BY_LONGEST
+						     : WHAT_IF_BY_SIZES,
+	    .reference = l->reference,
+	    .longest_tokens = what_if_lengths_tokens(l, 1),
+	    .fits = l->fits,
+	    .fits_tokens = what_if_lengths_tokens(l, l->fits),
+	    .linear_bytes = live_of(l, ORDER_LINEAR),
+	    .square_bytes = live_of(l, ORDER_SQUARE),
+	};
 }

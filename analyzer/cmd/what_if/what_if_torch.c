@@ -23,7 +23,7 @@ static void apply(struct device_rewrite *w, const struct what_if_change *c, stru
 	case WHAT_IF_MAX_SPLIT:
 		w->settings.max_split = c->value;
 		break;
-	case WHAT_IF_WITHOUT_STACK_STATS:
+	case WHAT_IF_WITHOUT_SITE:
 		device_rewrite_rule(w, c->callsite, RULE_KEEP_BYTES, 0);
 		break;
 	case WHAT_IF_CAP_GROWTH:
@@ -104,7 +104,8 @@ static int find_lengths(struct trace *t, const struct callsites *callsites, uint
 	if (!out->lengths.asked)
 		return 0;
 	torch_replay_settings(s.feed, &settings);
-	rc = what_if_lengths_read(&out->lengths, s.feed, out->space, UINT64_MAX, callsites, err);
+	rc = what_if_lengths_read(
+	    &out->lengths, s.feed, out->view.space, UINT64_MAX, callsites, err);
 	if (rc == WHAT_IF_NOT_HERE) {
 		what_if_none(changes, count, WHAT_IF_MAX_LEN, err->text);
 		out->lengths.asked = false;
@@ -129,7 +130,7 @@ static int run(struct trace *t, const struct callsites *callsites, uint32_t devi
 	struct caching_settings settings;
 	int rc;
 
-	what_if_stacks(callsites, changes, count);
+	what_if_find_sites(callsites, changes, count);
 	rc = find_lengths(t, callsites, device, out, changes, count, err);
 	if (rc)
 		return rc;
@@ -149,9 +150,9 @@ static int run(struct trace *t, const struct callsites *callsites, uint32_t devi
 		err_set(err, rc, "no memory for the changes");
 	else
 		rc = torch_replay(
-		    feed_of_trace(t), device, tries, count + 1, outcomes, &out->match, err);
+		    feed_of_trace(t), device, tries, count + 1, outcomes, &out->view.match, err);
 	for (size_t i = 0; i <= count && !rc; i++)
-		out->rows[out->count++] =
+		out->view.rows[out->view.count++] =
 		    (struct what_if_row){.change = i ? changes[i - 1].words : NULL,
 			.fits = outcomes[i].fits,
 			.headroom = outcomes[i].headroom,
@@ -188,7 +189,7 @@ int what_if_torch(const struct trace_set *set, const struct model *m,
     struct what_if_change *changes, size_t count, struct what_if_answer *out, struct err *err)
 {
 	struct put_off requests = {0};
-	const struct space *sp = spaces_find(m->spaces, out->space), *cuda;
+	const struct space *sp = spaces_find(m->spaces, out->view.space), *cuda;
 	struct callsites *callsites = NULL;
 	int rc;
 
@@ -196,7 +197,7 @@ int what_if_torch(const struct trace_set *set, const struct model *m,
 		return err_set(err, -ENOENT,
 		    "PyTorch has no blocks in '%.40s' of that trace: --space "
 		    "is torch:N or host",
-		    out->space);
+		    out->view.space);
 	rc = read_requests(set, sp->device, changes, count, &requests, err);
 	if (!rc)
 		rc = callsites_new(sp->model, AT_PEAK, &callsites, err);
@@ -207,10 +208,9 @@ int what_if_torch(const struct trace_set *set, const struct model *m,
 	put_off_fini(&requests);
 	if (rc)
 		return rc;
-	out->failed = out->rows[0].refused;
-	out->requested = out->failed ? out->rows[0].refusal.size : 0;
+	out->view.requested = out->view.rows[0].refused ? out->view.rows[0].refusal.size : 0;
 	cuda = spaces_of(m->spaces, SPACE_CUDA, sp->device);
 	if (cuda)
-		levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &out->limit);
+		levels_get(&cuda->model->measured.levels, TRACE_LEVEL_DEV_TOTAL, &out->view.limit);
 	return 0;
 }

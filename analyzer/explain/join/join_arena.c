@@ -45,9 +45,9 @@ static uint64_t moment(const struct refusal *of, const struct verdict_result *r)
 	int64_t at = of->message->when.ns - (int64_t)facts->start_real_ns;
 
 	if (of->message->when.clock != WHEN_WALL || !of->message->when.year)
-		return r->model->last_ns;
+		return r->model->run.last_ns;
 	at = (at % quarter + quarter) % quarter;
-	return (uint64_t)at <= r->model->last_ns ? (uint64_t)at : r->model->last_ns;
+	return (uint64_t)at <= r->model->run.last_ns ? (uint64_t)at : r->model->run.last_ns;
 }
 
 /* By what took each region. What is free inside is not recorded. */

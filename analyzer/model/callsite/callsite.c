@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "model/callsite/callsite_words.h"
-#include "model/callsite/history.h"
 #include "model/callsite/tables.h"
 #include "util/text/str.h"
 
@@ -45,7 +44,7 @@ struct builder {
 	struct framework_words *known; /* KNOWN_WORDS of them, by hash */
 	struct step *steps; /* scratch, of one place */
 	size_t step_room;
-	struct member *members;
+	struct callsite_member *members;
 	size_t member_count;
 };
 
@@ -103,12 +102,12 @@ static int callsite_of_words(struct builder *b, const struct callsite_words *wor
 	    .part_file = words->part_file,
 	    .python = words->python,
 	    .owner = words->owner,
-	    .steps = &no_step,
+	    .facts.steps = &no_step,
 	    .stack = words->stack,
-	    .feeds = CALLSITE_NONE,
-	    .index_of = CALLSITE_NONE,
-	    .listed_by = CALLSITE_NONE,
-	    .copies_of = CALLSITE_NONE};
+	    .relations.feeds = CALLSITE_NONE,
+	    .relations.index_of = CALLSITE_NONE,
+	    .relations.listed_by = CALLSITE_NONE,
+	    .relations.copies_of = CALLSITE_NONE};
 	uint64_t h;
 	uint32_t i;
 	int rc;
@@ -150,8 +149,8 @@ static uint32_t class_of(uint64_t weight)
 
 static inline void ask_ahead(const struct model *m, size_t number)
 {
-	if (number + ASK_AHEAD < m->stack_stats_count)
-		stack_stats_ask(model_stack_stats_number(m, number + ASK_AHEAD));
+	if (number + ASK_AHEAD < m->stacks.count)
+		stack_stats_ask(stack_table_number(&m->stacks, number + ASK_AHEAD));
 }
 
 /* What lived of a site, and its weight by that. */
@@ -172,8 +171,8 @@ static uint32_t sum_up(const struct model *m, struct callsites *p, uint64_t *sum
 	uint64_t live, count, weight;
 
 	*sum = *reached = 0;
-	for (size_t i = 0; i < m->stack_stats_count; i++) {
-		const struct stack_stats *s = model_stack_stats_number(m, i);
+	for (size_t i = 0; i < m->stacks.count; i++) {
+		const struct stack_stats *s = stack_table_number(&m->stacks, i);
 
 		ask_ahead(m, i);
 		if (!model_has_callsites(m, s->kind))
@@ -202,8 +201,8 @@ static int weigh_stacks(
 
 	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->stack_stats_count && n < room; i++) {
-		const struct stack_stats *s = model_stack_stats_number(m, i);
+	for (size_t i = 0; i < m->stacks.count && n < room; i++) {
+		const struct stack_stats *s = stack_table_number(&m->stacks, i);
 
 		ask_ahead(m, i);
 		if (!model_has_callsites(m, s->kind))
@@ -229,33 +228,33 @@ static void count_in(struct callsite *callsite, const struct stack_stats *now,
 	uint64_t peak, peak_count;
 
 	model_stack_stats(m, now, AT_PEAK, &peak, &peak_count);
-	if (!callsite->total_count) { /* the heaviest comes first */
+	if (!callsite->facts.total_count) { /* the heaviest comes first */
 		callsite->stack = now->stack;
-		callsite->alike_size = stack_stats_largest(then);
+		callsite->facts.alike_size = stack_stats_largest(then);
 	}
-	if (stack_stats_largest(then) == callsite->alike_size &&
+	if (stack_stats_largest(then) == callsite->facts.alike_size &&
 	    stack_stats_largest(then) * count <= live + live / 32)
-		callsite->alike_bytes += live;
-	callsite->live_bytes += live;
-	callsite->live_count += count;
-	callsite->live_variance += model_stack_stats_variance(m, now, moment);
+		callsite->facts.alike_bytes += live;
+	callsite->facts.live_bytes += live;
+	callsite->facts.live_count += count;
+	callsite->facts.live_variance += model_stack_stats_variance(m, now, moment);
 	if (then->kind != STACK_STATS_HEAP)
-		callsite->map_bytes += live;
+		callsite->facts.map_bytes += live;
 	if (then->kind == STACK_STATS_SHARED)
-		callsite->shared_bytes += live;
+		callsite->facts.shared_bytes += live;
 	if (stack_stats_is_file(then->kind))
-		callsite->file_bytes += live;
-	callsite->peak_bytes += peak;
-	callsite->end_bytes += stack_stats_live_bytes(now);
-	callsite->total_bytes += stack_stats_total_bytes(then);
-	callsite->total_count += stack_stats_total_count(then);
-	if (stack_stats_largest(then) > callsite->largest)
-		callsite->largest = stack_stats_largest(then);
-	callsite->freed_count += stack_stats_freed_count(then);
-	callsite->life_ns += stack_stats_life_ns(then);
-	if (stack_stats_longest_life_ns(then) > callsite->longest_life_ns)
-		callsite->longest_life_ns = stack_stats_longest_life_ns(then);
-	callsite->regrown += stack_stats_rare(then)->regrown;
+		callsite->facts.file_bytes += live;
+	callsite->facts.peak_bytes += peak;
+	callsite->facts.end_bytes += stack_stats_live_bytes(now);
+	callsite->facts.total_bytes += stack_stats_total_bytes(then);
+	callsite->facts.total_count += stack_stats_total_count(then);
+	if (stack_stats_largest(then) > callsite->facts.largest)
+		callsite->facts.largest = stack_stats_largest(then);
+	callsite->facts.freed_count += stack_stats_freed_count(then);
+	callsite->facts.life_ns += stack_stats_life_ns(then);
+	if (stack_stats_longest_life_ns(then) > callsite->facts.longest_life_ns)
+		callsite->facts.longest_life_ns = stack_stats_longest_life_ns(then);
+	callsite->facts.regrown += stack_stats_rare(then)->regrown;
 }
 
 /* Whether a module was being imported, or code of one's own was at work. */
@@ -268,7 +267,7 @@ static void note_import(struct builder *b, struct callsite *callsite, bool impor
 	uint64_t last = used ? stack_stats_cohort(then, used - 1, &own)->last_ns : 0;
 
 	if (import)
-		callsite->imported_bytes += live;
+		callsite->facts.imported_bytes += live;
 	if ((import || callsite->owner == OWNER_USER) && last > *newest)
 		*newest = last;
 }
@@ -281,7 +280,7 @@ static int by_time(const void *a, const void *b)
 
 static int by_callsite(const void *a, const void *b)
 {
-	const struct member *x = a, *y = b;
+	const struct callsite_member *x = a, *y = b;
 	return (x->callsite > y->callsite) - (x->callsite < y->callsite);
 }
 
@@ -289,7 +288,7 @@ static int by_callsite(const void *a, const void *b)
  * others' steps have, or else all that came since would be one. */
 static uint64_t step_weight(const struct step *s, uint64_t of_went)
 {
-	return s->count - s->went_count + (s->went_count ? of_went : 0);
+	return s->count - s->summed_count + (s->summed_count ? of_went : 0);
 }
 
 /* Of the scratch. */
@@ -303,14 +302,16 @@ static int keep_steps(struct builder *b, struct callsite *callsite, uint32_t cou
 	if (!steps)
 		return -ENOMEM;
 	memcpy(steps, b->steps, count * sizeof(*steps));
-	callsite->steps = steps;
-	callsite->step_count = count;
+	callsite->facts.steps = steps;
+	callsite->facts.step_count = count;
+	callsite->facts.first_ns = steps[0].time_ns;
+	callsite->facts.last_ns = steps[count - 1].last_ns;
 	return 0;
 }
 
 /* Merges the cohorts of a place's sites, by time, into at most CALLSITE_STEPS steps. */
-static int make_steps(
-    struct builder *b, struct callsite *callsite, const struct member *members, size_t count)
+static int make_steps(struct builder *b, struct callsite *callsite,
+    const struct callsite_member *members, size_t count)
 {
 	uint64_t total = 0, target, of_went, weight = 0;
 	size_t n = 0, room = 0, own = 0;
@@ -334,14 +335,14 @@ static int make_steps(
 				continue;
 			b->steps[n++] = (struct step){from->serial, from->time_ns, from->last_ns,
 			    from->count, from->bytes, from->max, from->min, from->freed_count,
-			    from->freed_bytes, from->went_count, from->went_bytes};
-			total += from->count - from->went_count;
-			own += from->count > from->went_count;
+			    from->freed_bytes, from->summed_count, from->summed_bytes};
+			total += from->count - from->summed_count;
+			own += from->count > from->summed_count;
 		}
 	}
 	of_went = own ? (total + own - 1) / own : 1;
 	for (size_t i = 0; i < n; i++)
-		total += b->steps[i].went_count ? of_went : 0;
+		total += b->steps[i].summed_count ? of_went : 0;
 	if (n)
 		qsort(b->steps, n, sizeof(*b->steps), by_time);
 	/* A step is closed from half the target on, so there can be no more than twice as many. */
@@ -364,8 +365,8 @@ static int make_steps(
 		last->bytes += b->steps[i].bytes;
 		last->freed_count += b->steps[i].freed_count;
 		last->freed_bytes += b->steps[i].freed_bytes;
-		last->went_count += b->steps[i].went_count;
-		last->went_bytes += b->steps[i].went_bytes;
+		last->summed_count += b->steps[i].summed_count;
+		last->summed_bytes += b->steps[i].summed_bytes;
 		if (b->steps[i].max > last->max)
 			last->max = b->steps[i].max;
 		if (b->steps[i].min < last->min)
@@ -432,7 +433,7 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 		count_in(&b->p->list[at], now, then, live, count, m, b->p->moment);
 		note_import(b, &b->p->list[at], words[i].import, then, live);
 		b->p->of[now->kind][now->stack] = (uint16_t)(at + 1);
-		b->members[b->member_count++] = (struct member){at, then};
+		b->members[b->member_count++] = (struct callsite_member){at, then};
 	}
 out:
 	free(stats_list);
@@ -451,8 +452,8 @@ static int tables(
 			p->limits[s->kind] = s->stack + 1u;
 	}
 	for (int k = 0; k < STACK_STATS_KINDS; k++) {
-		if (m->limits[k] > p->stack_limit)
-			p->stack_limit = m->limits[k];
+		if (m->stacks.limits[k] > p->stack_limit)
+			p->stack_limit = m->stacks.limits[k];
 		if (!p->limits[k])
 			continue;
 		/* Of most kinds it stays as it is nearly everywhere, and then takes no memory. */
@@ -467,18 +468,18 @@ static void moment_of(
     const struct model *m, enum moment moment, const struct failure *refused, struct callsites *p)
 {
 	p->moment = moment;
-	p->moment_ns = m->last_ns;
-	p->past_ns = past_until_ns(&m->feed);
-	p->past = &m->past;
-	p->files_charged = m->files_charged;
-	p->first_ns = m->first_ns;
-	p->moment_serial = m->serial;
+	p->moment_ns = m->run.last_ns;
+	p->replaced_until_ns = replaced_until_ns(&m->feed);
+	p->replaced = &m->replaced;
+	p->files_charged = m->options.files_charged;
+	p->first_ns = m->run.first_ns;
+	p->moment_serial = m->run.serial;
 	if (refused) {
 		p->moment_ns = refused->time_ns;
 		p->moment_serial = refused->serial;
 	} else if (moment == AT_PEAK) {
-		p->moment_ns = m->peak_ns;
-		p->moment_serial = m->peak_serial;
+		p->moment_ns = m->peak.time_ns;
+		p->moment_serial = m->peak.serial;
 	}
 }
 
@@ -488,6 +489,17 @@ static void context_of(
 	context->malloc_owner = m->feed.info(m->feed.self, "malloc.owner");
 	context->interpreter = feed_interpreter(&m->feed);
 	context->memory = memory;
+}
+
+/* Those that its own stacks tell. */
+static void read_parts(
+    struct callsite *c, const struct callsite_member *members, size_t count, uint64_t padding)
+{
+	if (!c->facts.step_count)
+		return;
+	sizes_read(c, members, count, padding, &c->size);
+	backlog_read(c, members, count, &c->backlog);
+	buildup_read(c, members, count, &c->buildup);
 }
 
 static int build(const struct model *m, enum moment moment, const struct failure *refused,
@@ -520,9 +532,14 @@ static int build(const struct model *m, enum moment moment, const struct failure
 		rc = make_steps(&b, &b.p->list[b.members[i].callsite], &b.members[i], j - i);
 		if (rc)
 			goto out;
-		history_sizes(&b.p->list[b.members[i].callsite], &b.members[i], j - i, m->padding);
+		read_parts(
+		    &b.p->list[b.members[i].callsite], &b.members[i], j - i, m->options.padding);
 	}
-	history_read(b.p, &m->timeline);
+	for (uint32_t i = 0; i < b.p->count; i++)
+		survivors_read(b.p, &b.p->list[i], &b.p->list[i].survivors);
+	for (uint32_t i = 0; i < b.p->count; i++)
+		sizes_settle(b.p, &b.p->list[i], &m->timeline, &b.p->list[i].size);
+	relations_read(b.p);
 	if ((rc = tables_read(&m->feed, b.p, b.members, b.member_count)))
 		goto out;
 	*out = b.p;
@@ -541,9 +558,10 @@ out:
 int callsites_new(
     const struct model *m, enum moment moment, struct callsites **out, struct err *err)
 {
-	bool refused = moment == AT_FAILURE && m->failure_count;
+	bool refused = moment == AT_FAILURE && m->refusals.count;
 
-	return build(m, moment, refused ? &m->failures[m->failure_count - 1] : NULL, out, err);
+	return build(
+	    m, moment, refused ? &m->refusals.list[m->refusals.count - 1] : NULL, out, err);
 }
 
 int callsites_refused(
@@ -554,23 +572,25 @@ int callsites_refused(
 
 uint64_t callsite_unused(const struct callsite *callsite)
 {
-	return (uint64_t)((double)callsite->map_bytes * callsite->unused);
+	return (uint64_t)((double)callsite->facts.map_bytes * callsite->arena_share.unused);
 }
 
 bool callsite_is_uniform(const struct callsite *p)
 {
 	/* The copy that a block is filled from may have a header more. */
-	return p->live_count && p->largest <= p->alike_size + p->alike_size / 32 &&
-	       (p->alike_bytes >= p->live_bytes - p->live_bytes / 32 ||
-		   p->largest * p->live_count <= p->live_bytes + p->live_bytes / 32);
+	return p->facts.live_count &&
+	       p->facts.largest <= p->facts.alike_size + p->facts.alike_size / 32 &&
+	       (p->facts.alike_bytes >= p->facts.live_bytes - p->facts.live_bytes / 32 ||
+		   p->facts.largest * p->facts.live_count <=
+		       p->facts.live_bytes + p->facts.live_bytes / 32);
 }
 
 uint64_t callsite_largest_live(const struct callsite *p)
 {
 	uint64_t largest = 0;
 
-	for (uint32_t i = 0; i < p->step_count; i++) {
-		const struct step *s = &p->steps[i];
+	for (uint32_t i = 0; i < p->facts.step_count; i++) {
+		const struct step *s = &p->facts.steps[i];
 
 		if (s->max > largest && s->bytes - s->freed_bytes >= s->max)
 			largest = s->max;
@@ -580,7 +600,7 @@ uint64_t callsite_largest_live(const struct callsite *p)
 
 bool callsite_is_import(const struct callsite *p)
 {
-	return p->imported_bytes > p->live_bytes / 2;
+	return p->facts.imported_bytes > p->facts.live_bytes / 2;
 }
 
 /* So many have to have come and gone before it is a habit. */
@@ -590,17 +610,27 @@ bool callsite_is_working_set(const struct callsite *p, uint64_t moment_ns)
 {
 	uint64_t old = 0, survivors = 0;
 
-	if (p->freed_count < WORKING_SET_MIN)
+	if (p->facts.freed_count < WORKING_SET_MIN)
 		return false;
-	for (uint32_t i = 0; i < p->step_count; i++) {
-		const struct step *s = &p->steps[i];
+	for (uint32_t i = 0; i < p->facts.step_count; i++) {
+		const struct step *s = &p->facts.steps[i];
 
-		if (moment_ns - s->last_ns <= p->longest_life_ns)
+		if (moment_ns - s->last_ns <= p->facts.longest_life_ns)
 			continue;
 		old += s->bytes;
 		survivors += s->bytes - s->freed_bytes;
 	}
 	return old && survivors <= old / 16;
+}
+
+const struct stack_stats *callsite_heaviest(const struct callsite_member *members, size_t count)
+{
+	const struct stack_stats *s = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (!s || stack_stats_live_bytes(members[i].at) > stack_stats_live_bytes(s))
+			s = members[i].at;
+	return s;
 }
 
 void callsites_free(struct callsites *p)

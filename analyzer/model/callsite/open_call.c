@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/callsite/callsite.h"
 #include "util/map.h"
 #include "util/num.h"
 #include "util/text/str.h"
@@ -239,7 +240,7 @@ static int still_open(
 	if (!begun)
 		longer->open = shorter->open = 0;
 	/* A pile that is done with may have come at any time. */
-	if (!w->callsites->list[w->callsite].keep.stays && shorter->since < shorter->open)
+	if (!w->callsites->list[w->callsite].survivors.stays && shorter->since < shorter->open)
 		shorter->open = shorter->since;
 	if (rc >= 0 && longer->open)
 		rc = feed->each_live(feed->self, note_oldest, w);
@@ -417,9 +418,9 @@ static int held_see(struct held *h, const struct walk *w, const struct event *e)
  */
 static bool held_less(const struct held *h, const struct callsite *p, uint64_t ended)
 {
-	uint64_t since = num_less(p->total_bytes, h->made);
+	uint64_t since = num_less(p->facts.total_bytes, h->made);
 
-	return since && (double)h->made / (double)(ended ? ended : 1) * (double)p->keep.bytes /
+	return since && (double)h->made / (double)(ended ? ended : 1) * (double)p->survivors.bytes /
 				(double)since >
 			    LEFT_PART * (double)h->peak;
 }
@@ -478,9 +479,10 @@ static bool gave_back(const struct callsite *p, uint64_t before_ns)
 {
 	uint64_t count = 0, freed = 0;
 
-	for (uint32_t i = 0; i < p->step_count && p->steps[i].last_ns < before_ns; i++) {
-		count += p->steps[i].count;
-		freed += p->steps[i].freed_count;
+	for (uint32_t i = 0; i < p->facts.step_count && p->facts.steps[i].last_ns < before_ns;
+	     i++) {
+		count += p->facts.steps[i].count;
+		freed += p->facts.steps[i].freed_count;
 	}
 	return count >= CALLS_MIN && freed >= count - count / 16;
 }
@@ -489,7 +491,7 @@ static bool gave_back(const struct callsite *p, uint64_t before_ns)
  * be the first in it. */
 static bool is_of_arenas(const struct callsite *p)
 {
-	return p->map_bytes > p->live_bytes / 2;
+	return p->facts.map_bytes > p->facts.live_bytes / 2;
 }
 
 /* So many calls had ended by then, and a good part of them left something behind. */
@@ -502,7 +504,7 @@ static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 		left += w->oldest[i] <= ended_ns;
 	/* Mappings are known by their steps only: an interpreter's arenas, of which a few stay. */
 	if (is_of_arenas(main))
-		return callsite_kept_count(main, ended_ns) > (double)ended / ARENAS_LEFT_PART;
+		return survivors_count_until(main, ended_ns) > (double)ended / ARENAS_LEFT_PART;
 	return left > ended / LEFT_PART || left == OLDEST;
 }
 
@@ -520,12 +522,12 @@ static uint64_t begun_ns(const struct callsite *p)
 {
 	uint64_t kept = 0;
 
-	for (uint32_t i = 0; i < p->step_count; i++) {
-		kept += p->steps[i].bytes - p->steps[i].freed_bytes;
-		if (kept >= p->keep.bytes / BEGUN_PART)
-			return p->steps[i].last_ns;
+	for (uint32_t i = 0; i < p->facts.step_count; i++) {
+		kept += p->facts.steps[i].bytes - p->facts.steps[i].freed_bytes;
+		if (kept >= p->survivors.bytes / BEGUN_PART)
+			return p->facts.steps[i].last_ns;
 	}
-	return p->first_ns;
+	return p->facts.first_ns;
 }
 
 /* It holds more than all that was made there before: no next one of a series, whatever it is. */
@@ -533,14 +535,14 @@ static bool is_pile(const struct callsite *p)
 {
 	uint64_t made = 0, from = begun_ns(p);
 
-	for (uint32_t i = 0; i < p->step_count && p->steps[i].last_ns < from; i++)
-		made += p->steps[i].bytes;
-	return p->keep.count >= PILE_MIN && p->keep.bytes >= made;
+	for (uint32_t i = 0; i < p->facts.step_count && p->facts.steps[i].last_ns < from; i++)
+		made += p->facts.steps[i].bytes;
+	return p->survivors.count >= PILE_MIN && p->survivors.bytes >= made;
 }
 
 static bool qualifies(const struct callsite *p, bool piles)
 {
-	return p->stack && (piles ? !p->keep.stays && is_pile(p) : p->keep.stays);
+	return p->stack && (piles ? !p->survivors.stays && is_pile(p) : p->survivors.stays);
 }
 
 /* The place that keeps most, `but` one, of those that keep from each generation, or else of piles.
@@ -553,10 +555,10 @@ static uint32_t keeps_most(const struct callsites *p, uint32_t but)
 		for (uint32_t i = 0; i < p->count; i++)
 			if (i != but && qualifies(&p->list[i], piles) &&
 			    (most == CALLSITE_NONE ||
-				p->list[i].keep.bytes > p->list[most].keep.bytes))
+				p->list[i].survivors.bytes > p->list[most].survivors.bytes))
 				most = i;
 		if (most != CALLSITE_NONE &&
-		    p->list[most].keep.bytes >= (p->live_bytes + p->map_bytes) / 4)
+		    p->list[most].survivors.bytes >= (p->live_bytes + p->map_bytes) / 4)
 			return most;
 	}
 	return CALLSITE_NONE;
@@ -576,16 +578,16 @@ static int mark(struct callsites *p, const struct way *way, size_t length, enum 
 		struct callsite *callsite = &p->list[i];
 
 		/* Who remembers the results of a call has seen it end. */
-		if (!callsite->remembered &&
-		    (callsite->keep.stays || callsite->index_of != CALLSITE_NONE ||
+		if (!callsite->holders.remembered &&
+		    (callsite->survivors.stays || callsite->relations.index_of != CALLSITE_NONE ||
 			(as == OPEN_CALL_YES && (callsite->size.grows || is_pile(callsite)))) &&
 		    common(&look, callsite->stack) == length) {
-			if (as == OPEN_CALL_YES || callsite->open_call == OPEN_CALL_NO) {
-				callsite->open_call = as;
-				callsite->open_of = open_of;
-				callsite->open_repeats = repeats;
-				if (callsite->calls_before < before)
-					callsite->calls_before = before;
+			if (as == OPEN_CALL_YES || callsite->call.open == OPEN_CALL_NO) {
+				callsite->call.open = as;
+				callsite->call.function = open_of;
+				callsite->call.repeats = repeats;
+				if (callsite->call.ended_before < before)
+					callsite->call.ended_before = before;
 			}
 		}
 	}
@@ -619,7 +621,7 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 			    ((w->way->outermost && gave_back(main, w->from_ns)) ||
 				(open > w->way->first && b.elsewhere.count >= CALLS_MIN &&
 				    ((double)b.elsewhere.bytes / LEFT_PART >=
-					    callsite_kept(main, call_ns) ||
+					    survivors_bytes_until(main, call_ns) ||
 					gave_back(main, w->from_ns)))));
 	}
 	earlier_fini(&b);
@@ -648,16 +650,16 @@ static size_t evaluation_around(const struct symbol *symbols, size_t open)
 static bool holds_all(
     const struct way *w, struct callsites *p, const struct callsite *kept, size_t frame)
 {
-	bool all = kept->table_count;
+	bool all = kept->holders.table_count;
 	struct look look;
 
 	if (look_init(&look, w, true, frame + 1))
 		return false;
-	for (uint32_t i = 0; i < kept->table_count && all; i++) {
+	for (uint32_t i = 0; i < kept->holders.table_count && all; i++) {
 		const struct symbol *symbols;
-		size_t count = w->feed->symbols(w->feed->self, kept->tables[i], &symbols);
+		size_t count = w->feed->symbols(w->feed->self, kept->holders.tables[i], &symbols);
 
-		all = common(&look, kept->tables[i]) == frame &&
+		all = common(&look, kept->holders.tables[i]) == frame &&
 		      is_innermost_own(p, symbols, count, frame);
 	}
 	look_fini(&look);
@@ -678,8 +680,8 @@ static int judge(const struct way *w, struct callsites *p, uint32_t most,
 
 	while (++inner < count && !blame_is_comprehension(&symbols[inner]))
 		;
-	if (inner >= count ||
-	    (p->list[most].index_of != most && !is_innermost_own(p, symbols, count, inner)))
+	if (inner >= count || (p->list[most].relations.index_of != most &&
+				  !is_innermost_own(p, symbols, count, inner)))
 		inner = frame;
 	still_init(&evaluation, inner);
 	still_init(&call, frame);
@@ -741,13 +743,14 @@ static void mark_piles(struct callsites *p)
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct callsite *callsite = &p->list[i];
 
-		if (!callsite->pile.bytes || callsite->remembered || callsite->size.grows ||
-		    callsite->backlog.grows ||
-		    callsite->pile.bytes < callsite->live_bytes - callsite->live_bytes / LEFT_PART)
+		if (!callsite->buildup.bytes || callsite->holders.remembered ||
+		    callsite->size.grows || callsite->backlog.grows ||
+		    callsite->buildup.bytes <
+			callsite->facts.live_bytes - callsite->facts.live_bytes / LEFT_PART)
 			continue;
-		callsite->open_call = OPEN_CALL_YES;
-		callsite->open_repeats = true;
-		callsite->calls_before = callsite->pile.times;
+		callsite->call.open = OPEN_CALL_YES;
+		callsite->call.repeats = true;
+		callsite->call.ended_before = callsite->buildup.times;
 	}
 }
 
@@ -783,10 +786,15 @@ int open_call_read(struct feed feed, struct callsites *p, struct err *err)
 	if (most == CALLSITE_NONE)
 		return 0;
 	rc = read_place(&feed, p, most, err);
-	if (!rc && p->list[most].open_call != OPEN_CALL_YES && is_of_arenas(&p->list[most])) {
+	if (!rc && p->list[most].call.open != OPEN_CALL_YES && is_of_arenas(&p->list[most])) {
 		next = keeps_most(p, most);
 		if (next != CALLSITE_NONE && is_of_arenas(&p->list[next]))
 			rc = read_place(&feed, p, next, err);
 	}
 	return rc == -ENOMEM ? err_set(err, rc, "no memory for the calls") : rc;
+}
+
+void open_call_retract(struct callsites *p, uint32_t callsite)
+{
+	p->list[callsite].call.open = OPEN_CALL_NO;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/callsite/callsite.h"
+
 /* Worth a look from this part of everything on. */
 #define LARGE_PART 64u
 /* Smaller ones of that place are no buffers, but what belongs to them. */
@@ -50,14 +52,14 @@ static uint32_t choose(const struct callsites *p, uint64_t refused, uint64_t *ta
 	for (uint32_t i = 0; i < p->count; i++) {
 		const struct callsite *c = &p->list[i];
 
-		if (c->live_bytes > most && c->live_bytes >= c->largest) {
-			most = c->live_bytes;
+		if (c->facts.live_bytes > most && c->facts.live_bytes >= c->facts.largest) {
+			most = c->facts.live_bytes;
 			at = i;
 		}
 	}
-	if (at == CALLSITE_NONE || p->list[at].largest < whole / LARGE_PART)
+	if (at == CALLSITE_NONE || p->list[at].facts.largest < whole / LARGE_PART)
 		return CALLSITE_NONE;
-	*target = p->list[at].largest;
+	*target = p->list[at].facts.largest;
 	return at;
 }
 
@@ -66,7 +68,7 @@ int proportion_init(struct proportion *p, struct callsites *callsites, uint64_t 
 	*p = (struct proportion){.callsites = callsites};
 	p->callsite = choose(callsites, refused, &p->target);
 	/* What grows from step to step, or stays, has a history of its own. */
-	if (p->callsite != CALLSITE_NONE && callsites->list[p->callsite].keep.stays)
+	if (p->callsite != CALLSITE_NONE && callsites->list[p->callsite].survivors.stays)
 		p->callsite = CALLSITE_NONE;
 	if (p->callsite == CALLSITE_NONE)
 		return 0;
@@ -167,7 +169,7 @@ void proportion_finish(struct proportion *p)
 		return;
 	/* It was refused, and is in no event. */
 	if (p->callsite == p->callsites->failed &&
-	    p->target != p->callsites->list[p->callsite].largest)
+	    p->target != p->callsites->list[p->callsite].facts.largest)
 		pair_up(p, p->target);
 	for (uint32_t i = 0; i < p->callsites->count; i++) {
 		const struct pairs *d = &p->pairs[i];

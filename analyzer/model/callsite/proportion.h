@@ -10,10 +10,26 @@
 #ifndef ANALYZER_MODEL_PROPORTION_H
 #define ANALYZER_MODEL_PROPORTION_H
 
-#include "model/callsite/callsite.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "util/vec.h"
 
+struct callsites;
+struct event;
 struct pairs;
+
+/* The blocks of `callsite` follow what was made before each of them at `driver`. Filled by
+ * proportion.c, const for all others. */
+struct proportion_found {
+	uint32_t callsite, driver; /* CALLSITE_NONE: there are none */
+	uint64_t target, input; /* the one out of the ordinary, and what was made for it */
+	uint64_t typical; /* of those before */
+	uint64_t pairs;
+	double fit, slope; /* of logarithms: slope 1 is proportional, 2 its square */
+	/* Both are made again and again in the same sizes before they change: layer by layer. */
+	bool layered;
+};
 
 struct proportion {
 	struct callsites *callsites;

@@ -34,7 +34,7 @@ void stack_stats_mark_peak(struct stack_stats *s)
 
 static bool stands_alone(const struct stack_stats_more *more, const struct cohort *c)
 {
-	return c->went_count && c->count > 2 * more->stride;
+	return c->summed_count && c->count > 2 * more->stride;
 }
 
 static void merge_pairs(struct stack_stats_more *more)
@@ -55,8 +55,8 @@ static void merge_pairs(struct stack_stats_more *more)
 			c.bytes += d.bytes;
 			c.freed_count += d.freed_count;
 			c.freed_bytes += d.freed_bytes;
-			c.went_count += d.went_count;
-			c.went_bytes += d.went_bytes;
+			c.summed_count += d.summed_count;
+			c.summed_bytes += d.summed_bytes;
 			if (d.max > c.max)
 				c.max = d.max;
 			if (d.min < c.min)
@@ -114,10 +114,10 @@ static inline void cohort_add(
 
 static void pile_add(struct stack_stats_more *more, uint64_t time_ns, uint64_t count)
 {
-	struct stack_stats_pile *pile = &more->pile;
+	struct stack_stats_buildup *pile = &more->buildup;
 
-	if (more->no_pile) {
-		more->no_pile = false;
+	if (more->no_buildup) {
+		more->no_buildup = false;
 		pile->high = pile->bytes = 0;
 		pile->before = more->total_count - count;
 		pile->since_ns = time_ns;
@@ -132,7 +132,7 @@ static void pile_add(struct stack_stats_more *more, uint64_t time_ns, uint64_t c
 
 static void pile_gone(struct stack_stats_rare *rare, uint64_t bytes, uint64_t time_ns)
 {
-	struct stack_stats_piles *piles = &rare->piles;
+	struct stack_stats_buildups *piles = &rare->buildups;
 
 	if (!piles->times++)
 		piles->first = bytes;
@@ -144,12 +144,12 @@ static void pile_gone(struct stack_stats_rare *rare, uint64_t bytes, uint64_t ti
 
 static void pile_take(struct stack_stats_more *more, uint64_t time_ns)
 {
-	const struct stack_stats_pile *pile = &more->pile;
+	const struct stack_stats_buildup *pile = &more->buildup;
 	struct stack_stats_rare *rare;
 
-	if (more->no_pile || more->live_count > pile->high / PILE_LEFT_PART)
+	if (more->no_buildup || more->live_count > pile->high / PILE_LEFT_PART)
 		return;
-	more->no_pile = true;
+	more->no_buildup = true;
 	rare = pile->high < PILE_LEAST ? NULL : stack_stats_keep_rare(&more->rare);
 	if (!rare)
 		return;
@@ -279,8 +279,8 @@ int stack_stats_acquire(
 	return 0;
 }
 
-int stack_stats_went(struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
-    uint64_t life_ns, uint64_t longest_ns)
+int stack_stats_add_freed(struct stack_stats *s, uint64_t serial, uint64_t time_ns,
+    struct alike blocks, uint64_t life_ns, uint64_t longest_ns)
 {
 	struct stack_stats_more *more = stack_stats_keep_wide(s);
 	struct cohort *c;
@@ -291,8 +291,8 @@ int stack_stats_went(struct stack_stats *s, uint64_t serial, uint64_t time_ns, s
 	cohort_add(c, serial, time_ns, blocks);
 	c->freed_count += blocks.count;
 	c->freed_bytes += blocks.bytes;
-	c->went_count += blocks.count;
-	c->went_bytes += blocks.bytes;
+	c->summed_count += blocks.count;
+	c->summed_bytes += blocks.bytes;
 	more->total_bytes += blocks.bytes;
 	more->total_count += blocks.count;
 	more->freed_count += blocks.count;

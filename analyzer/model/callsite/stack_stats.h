@@ -23,7 +23,7 @@ struct cohort {
 	uint64_t count, bytes; /* acquired */
 	uint64_t max, min; /* its largest block, and its smallest */
 	uint64_t freed_count, freed_bytes;
-	uint64_t went_count, went_bytes; /* of these, what stack_stats_went() told */
+	uint64_t summed_count, summed_bytes; /* of these, what stack_stats_add_freed() told */
 };
 #define STACK_STATS_COHORTS 64u
 
@@ -60,13 +60,13 @@ struct stack_stats_order {
 };
 
 /* Several lived at once, and then next to none of them: the present one, */
-struct stack_stats_pile {
+struct stack_stats_buildup {
 	uint64_t high, bytes; /* most at once */
 	uint64_t before; /* total_count when it began */
 	uint64_t since_ns; /* birth of its first */
 };
 /* and those that were given back. */
-struct stack_stats_piles {
+struct stack_stats_buildups {
 	uint32_t times; /* that one was */
 	uint32_t records; /* of them, clearly larger than all before */
 	uint64_t ended_ns; /* the latest */
@@ -77,8 +77,8 @@ struct stack_stats_piles {
 struct stack_stats_course {
 	struct stack_stats_object object;
 	struct stack_stats_order order;
-	struct stack_stats_pile pile;
-	bool acquired, no_pile; /* as of struct stack_stats_more */
+	struct stack_stats_buildup buildup;
+	bool acquired, no_buildup; /* as of struct stack_stats_more */
 };
 
 /* What few sites have. */
@@ -87,7 +87,7 @@ struct stack_stats_rare {
 	double peak_live_variance; /* of peak_live_bytes */
 	uint64_t regrown; /* acquired by realloc of a smaller block */
 	struct stack_stats_object object;
-	struct stack_stats_piles piles;
+	struct stack_stats_buildups buildups;
 };
 
 /* A cohort of one block, as long as no more is to be said of any of a site's. Times of 48 bits are
@@ -121,11 +121,11 @@ struct stack_stats_more {
 	/* Objects that were given back, as struct stack_stats_object says. */
 	uint64_t ended_count, ended_largest;
 	struct stack_stats_order order;
-	struct stack_stats_pile pile;
+	struct stack_stats_buildup buildup;
 	uint64_t stride : 46; /* acquisitions a cohort */
 	uint64_t used : 8, room : 8; /* cohorts */
 	uint64_t acquired : 1; /* since the last one given back */
-	uint64_t no_pile : 1; /* the next one begins a pile */
+	uint64_t no_buildup : 1; /* the next one begins a build-up */
 	/* The cohorts, in one of these three. */
 	struct single *singles;
 	struct narrow_cohort *narrow;
@@ -286,8 +286,8 @@ void stack_stats_regrow(struct stack_stats *s, uint64_t from, uint64_t from_byte
     uint64_t bytes, uint64_t total);
 /* So many came and went, in the time before a checkpoint, and it is not known when; the largest of
  * them now. It stands for all their sizes. 0 or -ENOMEM, which leaves the site as it was. */
-int stack_stats_went(struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
-    uint64_t life_ns, uint64_t longest_ns);
+int stack_stats_add_freed(struct stack_stats *s, uint64_t serial, uint64_t time_ns,
+    struct alike blocks, uint64_t life_ns, uint64_t longest_ns);
 /* Takes a release back. */
 void stack_stats_restore(struct stack_stats *s, uint64_t serial, uint64_t birth_ns,
     uint64_t time_ns, struct alike blocks);

@@ -45,7 +45,7 @@ static void open_one(const struct stack_stats *s, struct stack_stats_more *out)
 	bool freed = stack_stats_one_freed(s), ended = s->form == STACK_STATS_ENDED;
 	uint64_t bytes = s->bytes;
 
-	*out = (struct stack_stats_more){.stride = 1, .no_pile = s->form != STACK_STATS_LIVES};
+	*out = (struct stack_stats_more){.stride = 1, .no_buildup = s->form != STACK_STATS_LIVES};
 	if (s->form == STACK_STATS_EMPTY)
 		return;
 	out->used = out->total_count = 1;
@@ -59,7 +59,7 @@ static void open_one(const struct stack_stats *s, struct stack_stats_more *out)
 	out->ended_count = ended;
 	out->ended_largest = ended ? bytes : 0;
 	out->acquired = !ended;
-	out->pile = (struct stack_stats_pile){
+	out->buildup = (struct stack_stats_buildup){
 	    .high = 1, .bytes = bytes, .since_ns = stack_stats_one_time(s)};
 	if (ended)
 		out->order = (struct stack_stats_order){s->serial, out->life_ns, 1, 1};
@@ -100,12 +100,12 @@ static void open_few(const struct stack_stats *s, struct stack_stats_more *out)
 	    .ended_count = few->ended_count,
 	    .ended_largest = few->ended_largest,
 	    .order = {few->order_serial, few_time(few, FEW_ORDER_LIFE), few->ascending, few->turns},
-	    .pile = {few->pile_high, few->pile_bytes, few->pile_before,
+	    .buildup = {few->pile_high, few->pile_bytes, few->pile_before,
 		single_time(few->singles[few->pile_before])},
 	    .stride = 1,
 	    .used = few->used,
 	    .acquired = few->acquired,
-	    .no_pile = few->no_pile,
+	    .no_buildup = few->no_pile,
 	    .singles = few->singles,
 	    .rare = few->rare,
 	};
@@ -316,9 +316,9 @@ struct stack_stats_course stack_stats_course(const struct stack_stats *s)
 
 	return (struct stack_stats_course){.object = stack_stats_rare(s)->object,
 	    .order = more->order,
-	    .pile = more->pile,
+	    .buildup = more->buildup,
 	    .acquired = more->acquired,
-	    .no_pile = more->no_pile};
+	    .no_buildup = more->no_buildup};
 }
 
 const struct cohort *stack_stats_cohort(

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/callsite/callsite.h"
 #include "model/callsite/trend.h"
 #include "util/text/str.h"
 
@@ -73,7 +74,7 @@ static enum holds holds_by(const struct table *t, const struct callsite *keeper,
     double least_kept)
 {
 	double least = 0, most = 0, kept = 0;
-	double enough = fmax(least_kept, KEPT_STEPS * all / keeper->step_count);
+	double enough = fmax(least_kept, KEPT_STEPS * all / keeper->facts.step_count);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0, used = stack_stats_used(t->at); i < used; i++) {
@@ -104,12 +105,13 @@ static enum holds holds_by(const struct table *t, const struct callsite *keeper,
  */
 static enum holds holds(const struct table *t, const struct callsite *keeper)
 {
-	double count = (double)keeper->keep.count, bytes = (double)keeper->keep.bytes;
-	enum holds by_count = holds_by(t, keeper, callsite_kept_count, count, KEPT_MIN), by_bytes;
+	double count = (double)keeper->survivors.count, bytes = (double)keeper->survivors.bytes;
+	enum holds by_count = holds_by(t, keeper, survivors_count_until, count, KEPT_MIN), by_bytes;
 
-	if (by_count == HOLDS || !keeper->map_bytes)
+	if (by_count == HOLDS || !keeper->facts.map_bytes)
 		return by_count;
-	by_bytes = holds_by(t, keeper, callsite_kept, bytes, KEPT_MIN * (double)keeper->largest);
+	by_bytes = holds_by(
+	    t, keeper, survivors_bytes_until, bytes, KEPT_MIN * (double)keeper->facts.largest);
 	return by_bytes > by_count ? by_bytes : by_count;
 }
 
@@ -172,11 +174,11 @@ static bool is_allocators(
 
 /* The same of a good part of what the place keeps. */
 static bool is_of_allocator(const struct feed *feed, const struct callsites *p,
-    const struct table *t, const struct member *members, size_t count)
+    const struct table *t, const struct callsite_member *members, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (stack_stats_live_bytes(members[i].at) >=
-			p->list[members[i].callsite].keep.bytes / ALLOCATOR_PART &&
+			p->list[members[i].callsite].survivors.bytes / ALLOCATOR_PART &&
 		    is_allocators(feed, p, t, members[i].at->stack))
 			return true;
 	return false;
@@ -184,13 +186,14 @@ static bool is_of_allocator(const struct feed *feed, const struct callsites *p,
 
 static bool matters(const struct callsites *p, const struct callsite *k)
 {
-	return k->keep.stays && k->stack &&
-	       k->keep.bytes >= (p->live_bytes + p->map_bytes) / HELD_PART;
+	return k->survivors.stays && k->stack &&
+	       k->survivors.bytes >= (p->live_bytes + p->map_bytes) / HELD_PART;
 }
 
 /* `members`: of that place. */
 static void find_tables(const struct feed *feed, const struct callsites *p, struct callsite *k,
-    const struct table *tables, size_t count, const struct member *members, size_t member_count)
+    const struct table *tables, size_t count, const struct callsite_member *members,
+    size_t member_count)
 {
 	bool all = true, sure = false;
 	uint32_t n = 0;
@@ -203,20 +206,20 @@ static void find_tables(const struct feed *feed, const struct callsites *p, stru
 		sure |= how == HOLDS;
 		all &= tables[i].remembers;
 		if (n < CALLSITE_TABLES)
-			k->tables[n] = tables[i].at->stack;
+			k->holders.tables[n] = tables[i].at->stack;
 		n++;
 	}
 	/* Of so many one cannot say which holds it. */
 	if (!sure || n > CALLSITE_TABLES)
 		return;
-	k->table_count = n;
-	k->remembered = all;
+	k->holders.table_count = n;
+	k->holders.remembered = all;
 }
 
 /* Members lie place by place, their sites anywhere. */
 #define ASK_AHEAD 8u
 
-static inline void ask_ahead(const struct member *members, size_t number, size_t count)
+static inline void ask_ahead(const struct callsite_member *members, size_t number, size_t count)
 {
 	if (number + 2 * ASK_AHEAD < count)
 		__builtin_prefetch(members[number + 2 * ASK_AHEAD].at);
@@ -224,8 +227,8 @@ static inline void ask_ahead(const struct member *members, size_t number, size_t
 		stack_stats_ask(members[number + ASK_AHEAD].at);
 }
 
-int tables_read(
-    const struct feed *feed, struct callsites *p, const struct member *members, size_t count)
+int tables_read(const struct feed *feed, struct callsites *p, const struct callsite_member *members,
+    size_t count)
 {
 	struct table *tables = malloc((count + 1) * sizeof(*tables));
 	size_t n = 0;

@@ -8,7 +8,7 @@
 /* More is in no address space. */
 #define BYTES_MAX (1ull << 56)
 
-static void keep(struct allocator_stats *a, const struct answer *new)
+static void keep(struct allocator_stats *a, const struct allocator_reading *new)
 {
 	if (new->arena > BYTES_MAX || new->mmap > BYTES_MAX || new->free > new->arena)
 		return;
@@ -17,19 +17,19 @@ static void keep(struct allocator_stats *a, const struct answer *new)
 		a->count--;
 	if (!a->stride)
 		a->stride = 1;
-	if (a->count == ANSWERS) {
-		for (uint32_t i = 0; i < ANSWERS / 2; i++)
+	if (a->count == ALLOCATOR_READINGS) {
+		for (uint32_t i = 0; i < ALLOCATOR_READINGS / 2; i++)
 			a->at[i] = a->at[2 * i];
-		a->count = ANSWERS / 2;
+		a->count = ALLOCATOR_READINGS / 2;
 		a->stride *= 2;
 	}
 	a->at[a->count++] = *new;
 }
 
 void allocator_stats_note(
-    struct allocator_stats *a, const struct event *e, const struct answer *now)
+    struct allocator_stats *a, const struct event *e, const struct allocator_reading *now)
 {
-	struct answer new = *now;
+	struct allocator_reading new = *now;
 
 	if (!event_level(e, TRACE_LEVEL_MALLOC_ARENA, &new.arena))
 		return;
@@ -41,7 +41,7 @@ void allocator_stats_note(
 
 void allocator_stats_note_arenas(struct allocator_stats *a, const struct event *e)
 {
-	struct answer new = {.time_ns = e->time_ns, .split = true};
+	struct allocator_reading new = {.time_ns = e->time_ns, .split = true};
 	uint64_t used;
 
 	if (!event_level(e, TRACE_LEVEL_PYTHON_ARENAS, &new.arena) ||
@@ -52,23 +52,24 @@ void allocator_stats_note_arenas(struct allocator_stats *a, const struct event *
 	keep(a, &new);
 }
 
-const struct answer *allocator_stats_at(const struct allocator_stats *a, uint64_t time_ns)
+const struct allocator_reading *allocator_stats_at(
+    const struct allocator_stats *a, uint64_t time_ns)
 {
-	const struct answer *found = NULL;
+	const struct allocator_reading *found = NULL;
 
 	for (uint32_t i = 0; i < a->count && a->at[i].time_ns <= time_ns; i++)
 		found = &a->at[i];
 	return found;
 }
 
-uint64_t answer_held(const struct answer *answer)
+uint64_t allocator_stats_held(const struct allocator_reading *answer)
 {
 	return answer->arena + answer->mmap;
 }
 
-uint64_t answer_beside(const struct answer *answer)
+uint64_t allocator_stats_beside(const struct allocator_reading *answer)
 {
-	uint64_t held = answer_held(answer);
+	uint64_t held = allocator_stats_held(answer);
 
 	return held > answer->live_bytes ? held - answer->live_bytes : 0;
 }

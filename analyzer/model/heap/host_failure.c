@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "model/heap/maps.h"
+#include "model/model.h"
 #include "util/num.h"
 #include "util/text/str.h"
 
@@ -15,7 +15,7 @@
 /* Since that refusal the process has acquired as much again as lived then. */
 static bool went_on(const struct model *m, const struct failure *f)
 {
-	return num_sum(m->total_bytes - f->until_bytes, f->periods_bytes) >
+	return num_sum(m->total.bytes - f->until_bytes, f->periods_bytes) >
 	       num_sum(f->until_live, f->size);
 }
 
@@ -23,16 +23,16 @@ static bool went_on(const struct model *m, const struct failure *f)
  * nor is it yet what was done since. */
 static bool is_told_by(const struct model *m, struct failure *f, const struct event *e)
 {
-	uint64_t past = past_until_ns(&m->feed), live = m->live_bytes + m->map_bytes;
+	uint64_t past = replaced_until_ns(&m->feed), live = m->blocks.bytes + m->maps.bytes;
 
 	if (f->until_past || f->time_ns > past)
 		return true;
 	if (e->time_ns <= past)
 		return false;
 	f->until_past = true;
-	f->until_bytes = m->total_bytes;
+	f->until_bytes = m->total.bytes;
 	f->until_live = f->until_live > live ? f->until_live : live;
-	f->after = m->total_count;
+	f->after = m->total.count;
 	return true;
 }
 
@@ -56,7 +56,7 @@ bool host_failure_is_half(uint64_t size, uint64_t whole)
 /* So much was let go since that the request would fit: who still wants it asks for all of it. */
 static bool is_given_up(const struct model *m, const struct failure *f)
 {
-	return num_sum(m->live_bytes + m->map_bytes, f->size) <= f->until_live;
+	return num_sum(m->blocks.bytes + m->maps.bytes, f->size) <= f->until_live;
 }
 
 /*
@@ -67,7 +67,7 @@ static bool is_given_up(const struct model *m, const struct failure *f)
  */
 static bool is_granted(const struct model *m, const struct failure *f, const struct event *e)
 {
-	bool at_once = m->total_count - f->after <= RETRY_WITHIN && !is_given_up(m, f);
+	bool at_once = m->total.count - f->after <= RETRY_WITHIN && !is_given_up(m, f);
 
 	return e->thread == f->thread &&
 	       (e->size >= f->size || at_once || host_failure_is_half(e->size, f->least));
@@ -104,7 +104,7 @@ static bool is_piled(struct failure *f, const struct event *e, uint64_t since)
 
 void host_failure_released(struct model *m, const struct event *e, uint32_t stack, uint64_t bytes)
 {
-	struct failure *f = host_failure_newest(m);
+	struct failure *f = host_failure_newest(&m->refusals);
 
 	if (e->thread != f->thread || stack != f->stack || !stack)
 		return;
@@ -147,7 +147,7 @@ static bool makes_do(const struct model *m, const struct failure *f, const struc
 
 void host_failure_acquired(struct model *m, const struct event *e)
 {
-	struct failure *f = host_failure_newest(m);
+	struct failure *f = host_failure_newest(&m->refusals);
 	bool same = e->stack == f->stack && e->stack;
 	bool next = e->thread == f->thread && !f->own++;
 	uint64_t since;
@@ -157,7 +157,7 @@ void host_failure_acquired(struct model *m, const struct event *e)
 	if (next && !f->settled && makes_do(m, f, e))
 		f->settled = f->retried = true;
 	since =
-	    num_sum(num_less(m->total_bytes, num_sum(f->until_bytes, e->size)), f->periods_bytes);
+	    num_sum(num_less(m->total.bytes, num_sum(f->until_bytes, e->size)), f->periods_bytes);
 	f->settled |= f->again_over || since > (was_pile(f) ? f->pile : f->size);
 	if (same && !f->settled)
 		f->settled = f->retried = was_pile(f) ? is_piled(f, e, since) : is_granted(m, f, e);
@@ -165,7 +165,7 @@ void host_failure_acquired(struct model *m, const struct event *e)
 		return;
 	f->recovered =
 	    f->retried ||
-	    (same && (e->size >= f->size || m->total_count - f->after <= RETRY_WITHIN)) ||
+	    (same && (e->size >= f->size || m->total.count - f->after <= RETRY_WITHIN)) ||
 	    went_on(m, f);
 	if (f->recovered)
 		got_over(f, e->time_ns);
@@ -173,7 +173,7 @@ void host_failure_acquired(struct model *m, const struct event *e)
 
 void host_failure_period(struct model *m, const struct event *e)
 {
-	struct failure *f = host_failure_newest(m);
+	struct failure *f = host_failure_newest(&m->refusals);
 
 	if (!f || f->recovered || f->time_ns > e->time_ns || f->until_past)
 		return;
@@ -191,8 +191,8 @@ void host_failure_period(struct model *m, const struct event *e)
 
 static uint64_t granted_at(const struct model *m, uint32_t stack)
 {
-	const struct stack_stats *heap = model_stack_stats_open(m, stack, STACK_STATS_HEAP),
-				 *map = model_stack_stats_open(m, stack, STACK_STATS_MAP);
+	const struct stack_stats *heap = stack_table_open(&m->stacks, stack, STACK_STATS_HEAP),
+				 *map = stack_table_open(&m->stacks, stack, STACK_STATS_MAP);
 
 	return (heap ? stack_stats_total_count(heap) : 0) +
 	       (map ? stack_stats_total_count(map) : 0);
@@ -208,19 +208,19 @@ static bool is_still(const struct model *m, const struct failure *f, const struc
 {
 	return !f->retried && !f->until_past && e->stack && e->stack == f->stack &&
 	       num_about(e->size, f->size, HALF_ROUND) &&
-	       num_about(
-		   m->live_bytes + m->map_bytes, f->live_bytes + f->live_map_bytes, AS_FULL_PART) &&
-	       granted_at(m, model_stack_of(e->stack)) == f->granted;
+	       num_about(m->blocks.bytes + m->maps.bytes, f->live_bytes + f->live_map_bytes,
+		   AS_FULL_PART) &&
+	       granted_at(m, stack_table_id(e->stack)) == f->granted;
 }
 
 void host_failure_refused(struct model *m, const struct event *e)
 {
-	struct failure *f = host_failure_newest(m);
+	struct failure *f = host_failure_newest(&m->refusals);
 
-	m->refused++;
+	m->refusals.requests++;
 	if (f && f->recovered && is_still(m, f, e)) {
 		f->recovered = false;
-		f->until_bytes = m->total_bytes;
+		f->until_bytes = m->total.bytes;
 	}
 	if (f && !f->recovered) {
 		/* The first of a burst is the one that matters: what follows is its echo, on the
@@ -229,27 +229,23 @@ void host_failure_refused(struct model *m, const struct event *e)
 		if (e->thread == f->thread)
 			f->own = 0;
 		if (e->stack == f->stack)
-			f->after = m->total_count;
+			f->after = m->total.count;
 		if (e->size > f->largest)
 			f->largest = e->size;
 		if (host_failure_is_half(e->size, f->least))
 			f->least = e->size;
-		for (uint32_t i = 0; i < e->level_count; i++)
-			if (e->levels[i].key < MODEL_LEVELS &&
-			    m->levels_failed.time_ns[e->levels[i].key] < f->time_ns)
-				levels_set(&m->levels_failed, e->levels[i].key, e->levels[i].value,
-				    e->time_ns);
+		measured_freeze_more(&m->measured, e, f->time_ns);
 		return;
 	}
-	if (m->failure_count == MODEL_FAILURES)
-		memmove(
-		    &m->failures[1], &m->failures[2], (MODEL_FAILURES - 2) * sizeof(*m->failures));
+	if (m->refusals.count == MODEL_FAILURES)
+		memmove(&m->refusals.list[1], &m->refusals.list[2],
+		    (MODEL_FAILURES - 2) * sizeof(*m->refusals.list));
 	else
-		m->failure_count++;
-	m->bursts++;
-	m->failure_epoch++;
-	m->levels_failed = m->levels;
-	f = host_failure_newest(m);
+		m->refusals.count++;
+	m->refusals.bursts++;
+	m->refusals.epoch++;
+	measured_freeze(&m->measured);
+	f = host_failure_newest(&m->refusals);
 	*f = (struct failure){
 	    .time_ns = e->time_ns,
 	    .size = e->size,
@@ -260,24 +256,24 @@ void host_failure_refused(struct model *m, const struct event *e)
 	    .api = e->api,
 	    .result = e->u.failed.result,
 	    .count = 1,
-	    .granted = granted_at(m, model_stack_of(e->stack)),
-	    .after = m->total_count,
-	    .live_bytes = m->live_bytes,
-	    .live_map_bytes = m->map_bytes,
-	    .stack_bytes = m->stack_bytes,
-	    .shared_bytes = m->shared_bytes,
-	    .file_bytes = m->file_bytes,
-	    .allocator_bytes = m->allocator_bytes,
-	    .acquired_before = m->total_bytes,
-	    .until_bytes = m->total_bytes,
-	    .until_live = m->live_bytes + m->map_bytes,
-	    .serial = m->serial,
+	    .granted = granted_at(m, stack_table_id(e->stack)),
+	    .after = m->total.count,
+	    .live_bytes = m->blocks.bytes,
+	    .live_map_bytes = m->maps.bytes,
+	    .stack_bytes = m->maps.stack_bytes,
+	    .shared_bytes = m->maps.shared_bytes,
+	    .file_bytes = m->maps.file_bytes,
+	    .allocator_bytes = m->maps.allocator_bytes,
+	    .acquired_before = m->total.bytes,
+	    .until_bytes = m->total.bytes,
+	    .until_live = m->blocks.bytes + m->maps.bytes,
+	    .serial = m->run.serial,
 	};
 }
 
 void host_failure_end(struct model *m)
 {
-	struct failure *f = host_failure_newest(m);
+	struct failure *f = host_failure_newest(&m->refusals);
 
 	if (!f)
 		return;
@@ -287,6 +283,22 @@ void host_failure_end(struct model *m)
 	/* The one that was granted may have been another's: of the next worker at the same place,
 	 * while what was refused brought the process down. It had to live on to have got over it.
 	 */
-	if (f->recovered && (m->signalled || (m->exited && m->exit_code)) && !went_on(m, f))
+	if (f->recovered && (m->run.signalled || (m->run.exited && m->run.exit_code)) &&
+	    !went_on(m, f))
 		f->recovered = f->retried = false;
+}
+
+const struct failure *model_failure(const struct model *m)
+{
+	const struct refusals *r = &m->refusals;
+
+	return r->count && !r->list[r->count - 1].retried ? &r->list[r->count - 1] : NULL;
+}
+
+void model_did_without(struct model *m)
+{
+	struct failure *f = host_failure_newest(&m->refusals);
+
+	if (f && f->recovered)
+		f->retried = true;
 }

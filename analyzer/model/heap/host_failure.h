@@ -1,26 +1,76 @@
 /*
- * host_failure.h - inside model/: requests that the host refused, in bursts, and how the process
- * went on after each: was it granted all the same, did it do without, or was that its end? Those of
- * devices are in space_failure.c.
+ * host_failure.h - requests that the host refused, in bursts, and how the process went on after
+ * each: was it granted all the same, did it do without, or was that its end? Those of devices are
+ * in space_failure.c.
  */
 #ifndef ANALYZER_MODEL_HOST_FAILURE_H
 #define ANALYZER_MODEL_HOST_FAILURE_H
 
-#include "model/model.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct event;
+struct model;
+
+/* A burst of refused requests: the first, and what came of it. */
+struct failure {
+	uint64_t time_ns, size, old_size; /* size: the whole block; old_size: what a realloc had */
+	uint64_t largest; /* refused in the burst */
+	uint64_t least; /* of those that were halved, and refused again */
+	uint32_t stack, thread, api;
+	int32_t result; /* errno */
+	uint64_t count; /* refused requests in the burst */
+	uint64_t granted; /* acquisitions at that stack until then */
+	uint64_t own; /* acquisitions of that thread since the latest of them */
+	uint64_t after; /* acquisitions until the latest of them */
+	uint64_t live_bytes, live_map_bytes;
+	uint64_t stack_bytes, shared_bytes, file_bytes, allocator_bytes; /* virtual, as seen */
+	uint64_t acquired_before, serial; /* bytes and blocks, by the whole process until then */
+	/* Whether it was got over is told by what is acquired from then on. Where a checkpoint took
+	 * the place of then: by its later periods, and from its end on. Bytes: until that end, in
+	 * the periods, and what lived, at least. */
+	uint64_t until_bytes, periods_bytes, until_live;
+	bool until_past;
+	/* Bytes of that stack and thread: what was let go since, before any more was made there; of
+	 * that what lives, and the most that did. */
+	uint64_t pile, again, again_most;
+	bool again_fallen, again_over; /* over: not begun at once, or begun again after it fell */
+	/* Recovered: the process lived on. Retried: the thread was granted it after all, or did it
+	 * in another way; else what it was for was given up, and the failure was survived. Settled:
+	 * which of these is known. */
+	bool recovered, retried, settled;
+	uint64_t recovered_ns;
+};
+#define MODEL_FAILURES 32u /* kept with their facts; all are counted */
+
+/* Filled by host_failure.c, const for all others. */
+struct refusals {
+	struct failure list[MODEL_FAILURES]; /* bursts; the last entry is always the latest */
+	size_t count; /* of the list */
+	uint64_t bursts, requests; /* all of them */
+	uint64_t epoch; /* of the latest; 0: none failed */
+};
 
 /* The newest burst; NULL: nothing failed. */
-static inline struct failure *host_failure_newest(struct model *m)
+static inline struct failure *host_failure_newest(struct refusals *r)
 {
-	return m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
+	return r->count ? &r->list[r->count - 1] : NULL;
 }
 
 /* Something failed, and it is not known yet how it went on. */
-static inline bool host_failure_is_open(struct model *m)
+static inline bool host_failure_is_open(const struct refusals *r)
 {
-	const struct failure *f = host_failure_newest(m);
-
-	return f && !(f->recovered && f->settled);
+	return r->count && !(r->list[r->count - 1].recovered && r->list[r->count - 1].settled);
 }
+
+/* The latest burst, unless it was granted after all: NULL then. Survived ones count: what was asked
+ * for was not had. */
+const struct failure *model_failure(const struct model *m);
+/* The latest burst, which was survived, is none of a limit's: it was had in another way. */
+void model_did_without(struct model *m);
+
+/* What follows is for model.c. */
 
 /* A request was refused; the event's levels are the model's newest. */
 void host_failure_refused(struct model *m, const struct event *e);

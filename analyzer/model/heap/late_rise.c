@@ -7,7 +7,7 @@
 #define STEADY_PART 10u
 
 bool late_rise_find(
-    const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct burst *out)
+    const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct late_rise *out)
 {
 	uint64_t index = moment_ns >> t->shift, top = 0, base, acquired = 0;
 	uint32_t last = index < t->used ? (uint32_t)index : t->used - 1, from, steady;

@@ -7,7 +7,7 @@
 
 #include "model/model.h"
 
-struct burst {
+struct late_rise {
 	uint64_t start_ns, steady_ns; /* when it began, how long it was steady before */
 	uint64_t base_bytes, peak_trend_bytes;
 	/* While it was steady as much was acquired and released as lived: it was at work, and not
@@ -18,6 +18,6 @@ struct burst {
 /* False when there is none. `first_ns`: of the first event, before which nothing was steady;
  * `moment_ns`: the end of the rise. */
 bool late_rise_find(
-    const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct burst *out);
+    const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct late_rise *out);
 
 #endif

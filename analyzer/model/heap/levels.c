@@ -1,4 +1,6 @@
-/* levels.c - the newest value of each level. */
+/* levels.c - see levels.h. */
+#include "model/heap/levels.h"
+
 #include "model/model.h"
 
 #include "util/num.h"
@@ -56,4 +58,71 @@ void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each)
 	if (carried < size && carried < STACKS_KEPT)
 		carried = num_least(size, STACKS_KEPT);
 	l->value[TRACE_LEVEL_VIRT_THREADS] = carried;
+}
+
+/* Before anything else is: what was resident of the parent's. */
+static void note_inherited(struct model *m, const struct event *e)
+{
+	struct measured *s = &m->measured;
+	uint64_t anonymous;
+
+	if (s->inherited_known || !event_level(e, TRACE_LEVEL_RSS_ANON, &anonymous))
+		return;
+	s->inherited_known = true;
+	if (m->feed.facts && m->feed.facts(m->feed.self)->forked)
+		s->inherited_bytes = num_less(anonymous, m->blocks.bytes + m->maps.bytes);
+}
+
+void measured_note(struct model *m, const struct event *e)
+{
+	struct measured *s = &m->measured;
+
+	allocator_stats_note(&s->malloc, e,
+	    &(struct allocator_reading){.live_bytes = m->blocks.bytes,
+		.live_count = m->blocks.count,
+		.live_variance = m->blocks.variance,
+		.acquired = m->total.bytes});
+	allocator_stats_note_arenas(&s->arenas, e);
+	for (uint32_t i = 0; i < e->level_count; i++) {
+		const struct event_level *l = &e->levels[i];
+
+		levels_set(&s->levels, l->key, l->value, e->time_ns);
+		if (l->key == TRACE_LEVEL_RSS)
+			s->at_rss = (struct live_at_rss){e->time_ns,
+			    m->blocks.bytes + m->maps.bytes, m->maps.charged_shared_bytes};
+		if (l->key == TRACE_LEVEL_RSS && l->value > s->peak_rss)
+			s->peak_rss = l->value;
+		if ((l->key == TRACE_LEVEL_VSIZE || l->key == TRACE_LEVEL_VSIZE_PEAK) &&
+		    l->value > s->peak_vsize)
+			s->peak_vsize = l->value;
+	}
+}
+
+void measured_sample(struct model *m, const struct event *e)
+{
+	struct measured *s = &m->measured;
+	uint64_t live = m->blocks.bytes + m->maps.bytes, rss;
+
+	note_inherited(m, e);
+	measured_note(m, e);
+	if (live >= s->at_peak_live) {
+		s->at_peak = s->levels;
+		s->at_peak_live = live;
+	}
+	if (levels_get(&s->levels, TRACE_LEVEL_RSS, &rss))
+		timeline_rss(&m->timeline, e->time_ns, live, rss);
+}
+
+void measured_freeze(struct measured *s)
+{
+	s->at_failure = s->levels;
+}
+
+void measured_freeze_more(struct measured *s, const struct event *e, uint64_t since_ns)
+{
+	for (uint32_t i = 0; i < e->level_count; i++)
+		if (e->levels[i].key < MODEL_LEVELS &&
+		    s->at_failure.time_ns[e->levels[i].key] < since_ns)
+			levels_set(
+			    &s->at_failure, e->levels[i].key, e->levels[i].value, e->time_ns);
 }

@@ -7,30 +7,45 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+
+#include "model/model.h"
+
+void maps_init(struct maps *maps)
+{
+	memset(maps, 0, sizeof(*maps));
+	ranges_init(&maps->ranges);
+}
+
+void maps_fini(struct maps *maps)
+{
+	free(maps->undo);
+	ranges_fini(&maps->ranges);
+}
 
 static uint64_t *sum_of(struct model *m, const struct range *r)
 {
 	if (r->flags & TRACE_MAP_ALLOCATOR)
-		return &m->allocator_bytes;
+		return &m->maps.allocator_bytes;
 	switch ((enum stack_stats_kind)r->kind) {
 	case STACK_STATS_STACK:
-		return &m->stack_bytes;
+		return &m->maps.stack_bytes;
 	case STACK_STATS_SHARED:
-		return m->shared_counts ? &m->map_bytes : &m->shared_bytes;
+		return m->maps.shared_counts ? &m->maps.bytes : &m->maps.shared_bytes;
 	case STACK_STATS_FILE:
 	case STACK_STATS_COPY:
-		if (m->sums && model_has_callsites(m, (enum stack_stats_kind)r->kind))
-			return &m->map_bytes;
-		return r->flags & TRACE_MAP_SHARED ? &m->shared_bytes : &m->file_bytes;
+		if (m->options.sums && model_has_callsites(m, (enum stack_stats_kind)r->kind))
+			return &m->maps.bytes;
+		return r->flags & TRACE_MAP_SHARED ? &m->maps.shared_bytes : &m->maps.file_bytes;
 	case STACK_STATS_RESERVED:
-		return &m->reserved_bytes;
+		return &m->maps.reserved_bytes;
 	case STACK_STATS_HEAP:
 	case STACK_STATS_MAP:
 	case STACK_STATS_KINDS:
 		break;
 	}
-	return &m->map_bytes;
+	return &m->maps.bytes;
 }
 
 /* Asked of the limit that was in force at the start. */
@@ -38,8 +53,8 @@ static void ask_shared(struct model *m)
 {
 	uint64_t limit;
 
-	m->shared_asked = true;
-	m->shared_counts = !m->feed.info || !feed_number(&m->feed, "limit.data", &limit);
+	m->maps.shared_asked = true;
+	m->maps.shared_counts = !m->feed.info || !feed_number(&m->feed, "limit.data", &limit);
 }
 
 /* Shared memory's part of map_bytes, and its course. */
@@ -47,67 +62,68 @@ static void note_shared(struct model *m, const struct range *r, int64_t change, 
 {
 	if (r->kind != STACK_STATS_SHARED)
 		return;
-	m->map_shared_bytes += (uint64_t)change;
-	if (!m->sums)
-		timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes)
-		    ->came[CAME_SHARED] += change;
+	m->maps.charged_shared_bytes += (uint64_t)change;
+	if (!m->options.sums)
+		timeline_map(
+		    &m->timeline, time_ns, m->blocks.bytes + m->maps.bytes, CAME_SHARED, change);
 }
 
 /* The course of what is mapped of files. */
 static void note_file(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
 {
-	if (!stack_stats_is_file((enum stack_stats_kind)r->kind) || m->sums)
+	if (!stack_stats_is_file((enum stack_stats_kind)r->kind) || m->options.sums)
 		return;
-	timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes)
-	    ->came[r->flags & TRACE_MAP_SHARED ? CAME_SHARED_FILE : CAME_FILE] += change;
+	timeline_map(&m->timeline, time_ns, m->blocks.bytes + m->maps.bytes,
+	    r->flags & TRACE_MAP_SHARED ? CAME_SHARED_FILE : CAME_FILE, change);
 }
 
 static bool has_stack_stats(const struct model *m, const struct range *r)
 {
-	return !m->sums && !(r->flags & TRACE_MAP_ALLOCATOR) && r->kind != STACK_STATS_STACK &&
-	       r->kind != STACK_STATS_RESERVED;
+	return !m->options.sums && !(r->flags & TRACE_MAP_ALLOCATOR) &&
+	       r->kind != STACK_STATS_STACK && r->kind != STACK_STATS_RESERVED;
 }
 
 static void on_cut(void *arg, const struct range *piece, int whole, int split)
 {
 	struct model *m = arg;
-	uint64_t size = piece->end - piece->start, before = m->live_bytes + m->map_bytes;
+	uint64_t size = piece->end - piece->start, before = m->blocks.bytes + m->maps.bytes;
 	uint64_t *sum = sum_of(m, piece);
 	struct stack_stats *s;
 
-	if (m->undo_count == m->undo_room) {
-		size_t room = m->undo_room ? 2 * m->undo_room : 64;
-		struct range *more = realloc(m->undo, room * sizeof(*more));
+	if (m->maps.undo_count == m->maps.undo_room) {
+		size_t room = m->maps.undo_room ? 2 * m->maps.undo_room : 64;
+		struct range *more = realloc(m->maps.undo, room * sizeof(*more));
 
 		if (more) {
-			m->undo = more;
-			m->undo_room = room;
+			m->maps.undo = more;
+			m->maps.undo_room = room;
 		} else {
-			m->cut_error = -ENOMEM;
+			m->maps.cut_error = -ENOMEM;
 		}
 	}
-	if (m->undo_count < m->undo_room)
-		m->undo[m->undo_count++] = *piece;
-	if (has_stack_stats(m, piece) && !model_stack_stats_of(m, piece->stack, piece->kind, &s)) {
+	if (m->maps.undo_count < m->maps.undo_room)
+		m->maps.undo[m->maps.undo_count++] = *piece;
+	if (has_stack_stats(m, piece) &&
+	    !stack_table_get(&m->stacks, piece->stack, piece->kind, &s)) {
 		int rc = model_touch(m, s);
 		if (rc)
-			m->cut_error = rc;
+			m->maps.cut_error = rc;
 		stack_stats_release(
-		    s, piece->serial, piece->birth_ns, m->cut_ns, ALIKE_ONE(size), whole);
+		    s, piece->serial, piece->birth_ns, m->maps.cut_ns, ALIKE_ONE(size), whole);
 		if (split)
 			stack_stats_split(s, piece->serial);
 	}
 	*sum -= size < *sum ? size : *sum;
-	note_file(m, piece, -(int64_t)size, m->cut_ns);
+	note_file(m, piece, -(int64_t)size, m->maps.cut_ns);
 	shm_moved(&m->shm, piece->volume, -(int64_t)size);
-	if (sum == &m->map_bytes) {
-		note_shared(m, piece, -(int64_t)size, m->cut_ns);
-		m->map_count -= whole && m->map_count ? 1 : 0;
-		m->map_count += split ? 1 : 0;
-		model_released(m, m->cut_ns, size, before);
-		if (m->observer.arg)
-			m->observer.released(m->observer.arg, piece->stack, piece->kind,
-			    ALIKE_ONE(size), piece->birth_ns, m->cut_ns);
+	if (sum == &m->maps.bytes) {
+		note_shared(m, piece, -(int64_t)size, m->maps.cut_ns);
+		m->maps.count -= whole && m->maps.count ? 1 : 0;
+		m->maps.count += split ? 1 : 0;
+		model_released(m, m->maps.cut_ns, size, before);
+		if (m->options.observer.arg)
+			m->options.observer.released(m->options.observer.arg, piece->stack,
+			    piece->kind, ALIKE_ONE(size), piece->birth_ns, m->maps.cut_ns);
 	}
 }
 
@@ -115,24 +131,24 @@ static int cut(struct model *m, uint64_t start, uint64_t end, uint64_t time_ns)
 {
 	int rc;
 
-	m->cut_ns = time_ns;
-	m->cut_error = 0;
-	m->undo_count = 0;
-	rc = ranges_cut(&m->ranges, start, end, on_cut, m);
-	return rc ? rc : m->cut_error;
+	m->maps.cut_ns = time_ns;
+	m->maps.cut_error = 0;
+	m->maps.undo_count = 0;
+	rc = ranges_cut(&m->maps.ranges, start, end, on_cut, m);
+	return rc ? rc : m->maps.cut_error;
 }
 
 static int add(struct model *m, const struct range *r, uint64_t time_ns)
 {
-	uint64_t size = r->end - r->start, before = m->live_bytes + m->map_bytes;
+	uint64_t size = r->end - r->start, before = m->blocks.bytes + m->maps.bytes;
 	uint64_t *sum = sum_of(m, r);
 	struct stack_stats *s;
-	int rc = ranges_add(&m->ranges, r);
+	int rc = ranges_add(&m->maps.ranges, r);
 
 	if (rc)
 		return rc;
 	if (has_stack_stats(m, r)) {
-		if ((rc = model_stack_stats_of(m, r->stack, r->kind, &s)) ||
+		if ((rc = stack_table_get(&m->stacks, r->stack, r->kind, &s)) ||
 		    (rc = model_touch(m, s)) ||
 		    (rc = stack_stats_acquire(s, r->serial, time_ns, ALIKE_ONE(size))))
 			return rc;
@@ -140,13 +156,13 @@ static int add(struct model *m, const struct range *r, uint64_t time_ns)
 	*sum += size;
 	note_file(m, r, (int64_t)size, time_ns);
 	shm_moved(&m->shm, r->volume, (int64_t)size);
-	if (sum == &m->map_bytes) {
-		m->map_count++;
+	if (sum == &m->maps.bytes) {
+		m->maps.count++;
 		note_shared(m, r, (int64_t)size, time_ns);
 		model_acquired(m, time_ns, size, before);
-		if (m->observer.arg)
-			m->observer.acquired(
-			    m->observer.arg, r->stack, r->kind, ALIKE_ONE(size), time_ns);
+		if (m->options.observer.arg)
+			m->options.observer.acquired(
+			    m->options.observer.arg, r->stack, r->kind, ALIKE_ONE(size), time_ns);
 	}
 	return 0;
 }
@@ -191,28 +207,29 @@ int maps_on_map(struct model *m, const struct event *e)
 	r.flags = e->u.map.flags;
 	r.prot = e->u.map.prot;
 	r.kind = kind_of(e);
-	if (r.flags & TRACE_MAP_REMAP && m->undo_count) {
+	if (r.flags & TRACE_MAP_REMAP && m->maps.undo_count) {
 		/* The attributes are those of what was moved. */
-		const struct range *was = &m->undo[0];
+		const struct range *was = &m->maps.undo[0];
 		r.kind = was->kind;
 		r.flags |= was->flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED);
 		r.prot = was->prot;
 		r.volume = was->volume;
 	}
-	if (r.kind == STACK_STATS_SHARED && !m->shared_asked)
+	if (r.kind == STACK_STATS_SHARED && !m->maps.shared_asked)
 		ask_shared(m);
 	/* Whatever lies there is gone: the kernel hands out an address only once, so an overlap is
 	 * MAP_FIXED or a release that we did not see. */
 	rc = cut(m, r.start, r.end, e->time_ns);
 	if (rc)
 		return rc;
-	m->undo_count = 0;
+	m->maps.undo_count = 0;
 	if (!r.volume && e->level_count)
 		r.volume = shm_note(&m->shm, e);
-	m->shm.untold |= !r.volume && r.kind == STACK_STATS_SHARED && e->api == TRACE_API_MMAP &&
-			 e->u.map.backing == TRACE_BACKING_SHM;
+	if (!r.volume && r.kind == STACK_STATS_SHARED && e->api == TRACE_API_MMAP &&
+	    e->u.map.backing == TRACE_BACKING_SHM)
+		shm_untold(&m->shm);
 	/* Sites of mappings hold no blocks, so their serials may be equal to a block's. */
-	r.serial = ++m->serial;
+	r.serial = ++m->run.serial;
 	return add(m, &r, e->time_ns);
 }
 
@@ -222,26 +239,34 @@ int maps_on_unmap(struct model *m, const struct event *e)
 
 	if (!end_of(e, &end))
 		return 0;
-	m->undo_address = e->address;
-	m->undo_end = end;
+	m->maps.undo_address = e->address;
+	m->maps.undo_end = end;
 	return cut(m, e->address, end, e->time_ns);
 }
 
 int maps_on_ununmap(struct model *m, const struct event *e)
 {
-	size_t count = m->undo_count;
+	size_t count = m->maps.undo_count;
 
-	if (e->address != m->undo_address)
+	if (e->address != m->maps.undo_address)
 		return 0;
-	m->undo_count = 0;
+	m->maps.undo_count = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct range r = m->undo[i];
+		struct range r = m->maps.undo[i];
 		int rc;
 
-		r.serial = ++m->serial;
+		r.serial = ++m->run.serial;
 		rc = add(m, &r, e->time_ns);
 		if (rc)
 			return rc;
 	}
 	return 0;
+}
+
+void maps_on_brk(struct maps *maps, const struct event *e)
+{
+	if (e->u.brk.new_end >= e->u.brk.old_end)
+		maps->break_bytes += e->u.brk.new_end - e->u.brk.old_end;
+	else if (maps->break_bytes >= e->u.brk.old_end - e->u.brk.new_end)
+		maps->break_bytes -= e->u.brk.old_end - e->u.brk.new_end;
 }

@@ -6,28 +6,28 @@
 #define TREND_CHANCE 12u
 
 /* Each mark then stands for twice as much work. */
-static void halve(struct rise *r)
+static void halve(struct peak_trend *r)
 {
-	for (uint32_t i = 0; i < RISE_MARKS / 2; i++)
+	for (uint32_t i = 0; i < PEAK_TREND_MARKS / 2; i++)
 		r->marks[i] = r->marks[2 * i + 1];
-	r->used = RISE_MARKS / 2;
+	r->used = PEAK_TREND_MARKS / 2;
 	r->stride *= 2;
 }
 
-void peak_trend_note(struct rise *r, uint64_t acquired, uint64_t peak)
+void peak_trend_note(struct peak_trend *r, uint64_t acquired, uint64_t peak)
 {
 	if (!r->stride)
 		r->stride = FIRST_STRIDE;
 	/* The stride is a power of two: asked of each acquisition. */
 	while (acquired >> __builtin_ctzll(r->stride) > r->used && r->stride < UINT64_MAX / 2) {
-		if (r->used == RISE_MARKS)
+		if (r->used == PEAK_TREND_MARKS)
 			halve(r);
 		else
 			r->marks[r->used++] = peak;
 	}
 }
 
-uint64_t peak_trend_trend_of(const uint64_t marks[TREND_MARKS], uint64_t rise)
+uint64_t peak_trend_of_marks(const uint64_t marks[TREND_MARKS], uint64_t rise)
 {
 	const uint64_t steps = TREND_MARKS - 1;
 	uint64_t added = 0, largest = 0;
@@ -43,7 +43,7 @@ uint64_t peak_trend_trend_of(const uint64_t marks[TREND_MARKS], uint64_t rise)
 	return added < rise / TREND_CHANCE ? 0 : 2 * added;
 }
 
-uint64_t peak_trend_trend(const struct rise *r, uint64_t peak)
+uint64_t peak_trend_added(const struct peak_trend *r, uint64_t peak)
 {
 	uint64_t marks[TREND_MARKS];
 
@@ -51,5 +51,5 @@ uint64_t peak_trend_trend(const struct rise *r, uint64_t peak)
 		return 0;
 	for (uint32_t i = 0; i < TREND_MARKS; i++)
 		marks[i] = r->marks[(r->used - 1) / 2 + (r->used / 2 * i) / (TREND_MARKS - 1)];
-	return peak_trend_trend_of(marks, peak);
+	return peak_trend_of_marks(marks, peak);
 }

@@ -8,16 +8,16 @@
 
 #include <stdint.h>
 
-#define RISE_MARKS 64u
+#define PEAK_TREND_MARKS 64u
 
-struct rise {
+struct peak_trend {
 	uint64_t stride; /* bytes acquired between two marks; 0: nothing was yet */
 	uint32_t used;
-	uint64_t marks[RISE_MARKS]; /* the high-water mark when so much had been acquired */
+	uint64_t marks[PEAK_TREND_MARKS]; /* the high-water mark when so much had been acquired */
 };
 
 /* After an acquisition: bytes acquired so far, and the high-water mark. */
-void peak_trend_note(struct rise *r, uint64_t acquired, uint64_t peak);
+void peak_trend_note(struct peak_trend *r, uint64_t acquired, uint64_t peak);
 
 /*
  * A high-water mark at this many equal parts of the second half of a run, its beginning included:
@@ -25,8 +25,8 @@ void peak_trend_note(struct rise *r, uint64_t acquired, uint64_t peak);
  * jump is no trend: the largest step is left out. 0 when what is left may be chance.
  */
 #define TREND_MARKS 9u
-uint64_t peak_trend_trend_of(const uint64_t marks[TREND_MARKS], uint64_t rise);
+uint64_t peak_trend_of_marks(const uint64_t marks[TREND_MARKS], uint64_t rise);
 /* The same of all work so far, the high-water mark being `peak`. */
-uint64_t peak_trend_trend(const struct rise *r, uint64_t peak);
+uint64_t peak_trend_added(const struct peak_trend *r, uint64_t peak);
 
 #endif

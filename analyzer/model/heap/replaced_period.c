@@ -3,7 +3,7 @@
 
 #include "util/num.h"
 
-void replaced_note(struct past *p, struct timeline *t, const struct event *e, uint64_t live,
+void replaced_note(struct replaced *p, struct timeline *t, const struct event *e, uint64_t live,
     uint64_t mapped, uint64_t total)
 {
 	struct replaced_period q = {
@@ -47,12 +47,12 @@ void replaced_note(struct past *p, struct timeline *t, const struct event *e, ui
 
 #define EXCHANGED_PART 4u
 
-uint64_t past_work_ns(const struct past *p)
+uint64_t replaced_work_ns(const struct replaced *p)
 {
 	return p && p->count ? p->periods[p->count - 1].begin_ns : 0;
 }
 
-bool replaced_kept(const struct past *p, uint64_t from_ns, uint64_t bytes)
+bool replaced_kept(const struct replaced *p, uint64_t from_ns, uint64_t bytes)
 {
 	uint64_t until;
 	uint32_t moments = 0, early = 0;
@@ -74,7 +74,7 @@ bool replaced_kept(const struct past *p, uint64_t from_ns, uint64_t bytes)
 	return moments >= 2 && early;
 }
 
-uint64_t past_until_ns(const struct feed *feed)
+uint64_t replaced_until_ns(const struct feed *feed)
 {
 	return feed->facts ? feed->facts(feed->self)->checkpoint.until_ns : 0;
 }

@@ -1,7 +1,7 @@
 /*
  * replaced_period.h - what is known of the time that a checkpoint took the place of: sums for each
  * period, and of the blocks those that outlived it. The course of the whole process is put right by
- * the sums; that of a site cannot be, and who judges by it asks past_until_ns(); unless
+ * the sums; that of a site cannot be, and who judges by it asks replaced_until_ns(); unless
  * replaced_kept() says that so little was exchanged in all that the site's survivors are its
  * course.
  */
@@ -19,7 +19,7 @@ struct replaced_period {
 	uint64_t gone_bytes;
 };
 
-struct past {
+struct replaced {
 	struct replaced_period periods[TRACE_CHECKPOINT_PERIODS]; /* the oldest; sums are of all */
 	uint32_t count;
 	uint64_t trace_bytes, left_out;
@@ -31,19 +31,19 @@ struct past {
 
 /* EV_CHECKPOINT, when what outlived it was applied: `live` bytes of blocks and `mapped` of mappings
  * live by the events so far, which acquired `total` in all. */
-void replaced_note(struct past *p, struct timeline *t, const struct event *e, uint64_t live,
+void replaced_note(struct replaced *p, struct timeline *t, const struct event *e, uint64_t live,
     uint64_t mapped, uint64_t total);
 
 /* Of what came and went before this moment nothing is known but what outlived it; 0: all is. */
-uint64_t past_until_ns(const struct feed *feed);
+uint64_t replaced_until_ns(const struct feed *feed);
 
 /* Who held something from before this moment on, and gave back what was made with it, is not known:
  * the begin of the last period. 0: there is none. */
-uint64_t past_work_ns(const struct past *p);
+uint64_t replaced_work_ns(const struct replaced *p);
 
 /* Of a site that began at `from`: those of its blocks that outlived the checkpoint, of so many
  * bytes, are nearly all that it ever kept: at several moments of before much less than that lived
  * which did not outlive it. */
-bool replaced_kept(const struct past *p, uint64_t from_ns, uint64_t bytes);
+bool replaced_kept(const struct replaced *p, uint64_t from_ns, uint64_t bytes);
 
 #endif

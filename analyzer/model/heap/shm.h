@@ -29,6 +29,8 @@ struct shm {
 
 /* What an event tells of one; a MAP before it is mapped. Its index, plus 1; 0: nothing is told. */
 uint32_t shm_note(struct shm *s, const struct event *e);
+/* A file of /dev/shm was mapped, and nothing told of what is free there. */
+void shm_untold(struct shm *s);
 /* So much more is mapped of that number; 0: none. */
 void shm_moved(struct shm *s, uint32_t number, int64_t change);
 

@@ -167,3 +167,48 @@ uint64_t timeline_acquired(const struct timeline *t, uint64_t from_ns, uint64_t 
 	}
 	return (uint64_t)sum;
 }
+
+void timeline_rss(struct timeline *t, uint64_t time_ns, uint64_t live, uint64_t rss)
+{
+	struct period *p = timeline_at(t, time_ns, live);
+
+	if (rss > p->rss)
+		p->rss = rss;
+}
+
+void timeline_map(
+    struct timeline *t, uint64_t time_ns, uint64_t live, enum came what, int64_t change)
+{
+	timeline_at(t, time_ns, live)->came[what] += change;
+}
+
+static struct period *change(
+    struct timeline *t, uint64_t time_ns, uint64_t live_before, uint64_t live)
+{
+	struct period *p = timeline_at(t, time_ns, live_before);
+
+	p->events++;
+	p->last = live;
+	p->last_ns = time_ns;
+	return p;
+}
+
+void timeline_acquire(
+    struct timeline *t, uint64_t time_ns, uint64_t live_before, uint64_t live, uint64_t size)
+{
+	struct period *p = change(t, time_ns, live_before, live);
+
+	p->acquired += size;
+	if (live > p->most)
+		p->most = live;
+}
+
+void timeline_release(
+    struct timeline *t, uint64_t time_ns, uint64_t live_before, uint64_t live, uint64_t size)
+{
+	struct period *p = change(t, time_ns, live_before, live);
+
+	p->released += size;
+	if (live < p->least)
+		p->least = live;
+}

@@ -40,6 +40,17 @@ static inline struct period *timeline_at(struct timeline *t, uint64_t time_ns, u
 	return &t->periods[t->used - 1];
 }
 
+/* RSS as it was seen, while `live` lived. */
+void timeline_rss(struct timeline *t, uint64_t time_ns, uint64_t live, uint64_t rss);
+/* Of what is mapped, by so much more. */
+void timeline_map(
+    struct timeline *t, uint64_t time_ns, uint64_t live, enum came what, int64_t change);
+/* `size` bytes were acquired or released, and then `live` lived. */
+void timeline_acquire(
+    struct timeline *t, uint64_t time_ns, uint64_t live_before, uint64_t live, uint64_t size);
+void timeline_release(
+    struct timeline *t, uint64_t time_ns, uint64_t live_before, uint64_t live, uint64_t size);
+
 /* A stretch of time of which only sums are known: they are spread over it evenly. Its end lies in
  * the present period. */
 struct timeline_replaced {

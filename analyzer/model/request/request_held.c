@@ -45,10 +45,11 @@ static int turnover_read(struct reader *d, const struct model *m)
 {
 	uint64_t least = TURNOVER_LANES * d->r->lanes.count;
 
-	for (size_t i = 0; m && i < m->stack_stats_count; i++) {
+	for (size_t i = 0; m && i < m->stacks.count; i++) {
 		uint64_t live_bytes, live_count, live = 0, freed = 0, *at;
-		const struct stack_stats *s = model_stack_stats(m, model_stack_stats_number(m, i),
-		    d->callsites->moment, &live_bytes, &live_count);
+		const struct stack_stats *s =
+		    model_stack_stats(m, stack_table_number(&m->stacks, i), d->callsites->moment,
+			&live_bytes, &live_count);
 		struct cohort own;
 
 		if (s->kind != STACK_STATS_HEAP || stack_stats_freed_count(s) < least)
@@ -283,7 +284,7 @@ int requests_held_read(const struct requests *r, const struct model *m,
     const struct callsites *callsites, held_each_fn each, void *self, struct requests_held *out)
 {
 	struct reader d = {
-	    .r = r, .callsites = callsites, .seen_from = past_work_ns(callsites->past)};
+	    .r = r, .callsites = callsites, .seen_from = replaced_work_ns(callsites->replaced)};
 	int rc;
 
 	memset(out, 0, sizeof(*out));

@@ -132,7 +132,8 @@ static bool has_python(const struct watch *w, uint32_t callsite)
 static int read_events(struct watch *w, struct feed *feed, uint32_t callsite, struct err *err)
 {
 	const struct callsite *of = &w->callsites->list[callsite];
-	uint64_t least = num_least(of->total_bytes / SMALL_PART, of->largest / LARGEST_PART);
+	uint64_t least =
+	    num_least(of->facts.total_bytes / SMALL_PART, of->facts.largest / LARGEST_PART);
 	bool python = has_python(w, callsite), first = true;
 	uint32_t main = 0;
 	struct event e;

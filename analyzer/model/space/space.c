@@ -124,7 +124,7 @@ static int space_new(struct spaces *s, const char *name, struct space **out)
 		return rc;
 	}
 	/* What is left of a hole, and as little as this, is not split off. */
-	sp->model->padding = sp->kind == SPACE_TORCH ? CACHING_SMALL : 0;
+	sp->model->options.padding = sp->kind == SPACE_TORCH ? CACHING_SMALL : 0;
 	*out = sp;
 	return 0;
 }
@@ -235,8 +235,8 @@ int spaces_apply(struct model *m, const struct event *e)
 		s = m->spaces;
 	}
 	s->now_ns = e->time_ns;
-	s->past_ns = m->past.count ? m->past.periods[m->past.count - 1].end_ns : 0;
-	s->now_event = m->others;
+	s->past_ns = m->replaced.count ? m->replaced.periods[m->replaced.count - 1].end_ns : 0;
+	s->now_event = m->run.others;
 	s->now_thread = e->thread;
 	rc = space_of(s, e->space, &sp);
 	if (rc || (rc = dispatch(s, sp, e)))
@@ -320,8 +320,8 @@ void spaces_check(const struct spaces *s)
 			assert(b->references || b->mapped);
 	}
 	for (uint32_t i = 0; i < s->count; i++) {
-		assert(bytes[i] == s->list[i]->model->live_bytes);
-		assert(blocks[i] == s->list[i]->model->live_count);
+		assert(bytes[i] == s->list[i]->model->blocks.bytes);
+		assert(blocks[i] == s->list[i]->model->blocks.count);
 		model_check(s->list[i]->model);
 	}
 	ranges_each(&s->layout, check_range, (void *)s);

@@ -110,7 +110,7 @@ static void unlink_context(struct spaces *s, uint32_t index)
 static int tell(struct spaces *s, const struct space_block *b, enum event_kind kind)
 {
 	struct space *sp = s->list[b->space];
-	uint64_t peak = sp->model->peak_bytes;
+	uint64_t peak = sp->model->peak.bytes;
 	struct event e = {.kind = kind,
 	    .thread = b->block.thread,
 	    .stack = b->block.stack,
@@ -120,7 +120,7 @@ static int tell(struct spaces *s, const struct space_block *b, enum event_kind k
 	    .block = &b->block};
 	int rc = model_apply(sp->model, &e, NULL);
 
-	if (sp->model->peak_bytes != peak)
+	if (sp->model->peak.bytes != peak)
 		sp->peak_event = s->now_event;
 	return rc;
 }

@@ -27,7 +27,7 @@ static uint64_t level_of(const struct space *sp, uint32_t key, bool *known)
 {
 	uint64_t value = 0;
 
-	*known = sp && levels_get(&sp->model->levels, key, &value);
+	*known = sp && levels_get(&sp->model->measured.levels, key, &value);
 	return value;
 }
 
@@ -41,9 +41,9 @@ static void take_moment(
 
 	f->time_ns = f->last_ns = e->time_ns;
 	f->event = s->now_event;
-	f->live_bytes = sp->model->live_bytes;
-	f->acquired = sp->model->total_count;
-	f->acquired_bytes = sp->model->total_bytes;
+	f->live_bytes = sp->model->blocks.bytes;
+	f->acquired = sp->model->total.count;
+	f->acquired_bytes = sp->model->total.bytes;
 	f->reserved = level_of(sp, TRACE_LEVEL_RESERVED, &f->reserved_known);
 	f->allocated = level_of(sp, TRACE_LEVEL_ALLOCATED, &both);
 	f->reserved_known = f->reserved_known && both;
@@ -159,7 +159,7 @@ static bool same_line(const struct spaces *s, uint32_t one, uint32_t other)
 static void note_grant(struct spaces *s, struct device_failure *f, const struct event *e)
 {
 	const struct model *m = s->list[f->space]->model;
-	uint64_t since = num_less(m->total_bytes, num_sum(f->acquired_bytes, e->size));
+	uint64_t since = num_less(m->total.bytes, num_sum(f->acquired_bytes, e->size));
 
 	if (num_sum(since, f->went_bytes) > f->size)
 		f->settled = true;
@@ -171,7 +171,7 @@ static void note_grant(struct spaces *s, struct device_failure *f, const struct 
 /* Since then as much has been acquired again as lived: it does what it did before. */
 static bool went_on(const struct model *m, const struct device_failure *f)
 {
-	return num_sum(m->total_bytes - f->acquired_bytes, f->went_bytes) >
+	return num_sum(m->total.bytes - f->acquired_bytes, f->went_bytes) >
 	       num_sum(f->live_bytes, f->size);
 }
 
@@ -188,11 +188,11 @@ static void count_from_there(struct device_failure *f, const struct model *m)
 	if (f->since_past)
 		return;
 	f->since_past = true;
-	f->acquired = m->total_count;
-	f->acquired_bytes = m->total_bytes;
+	f->acquired = m->total.count;
+	f->acquired_bytes = m->total.bytes;
 	f->live_bytes = lived(f);
-	if (f->live_bytes < m->live_bytes)
-		f->live_bytes = m->live_bytes;
+	if (f->live_bytes < m->blocks.bytes)
+		f->live_bytes = m->blocks.bytes;
 }
 
 void space_failure_went(struct spaces *s, const struct space *sp, uint64_t bytes)
@@ -209,7 +209,7 @@ void space_failure_went(struct spaces *s, const struct space *sp, uint64_t bytes
 void space_note_failure(struct spaces *s, const struct space *sp, const struct event *e)
 {
 	struct device_failure *f = latest(s);
-	uint64_t live, past = past_until_ns(&s->feed);
+	uint64_t live, past = replaced_until_ns(&s->feed);
 	const struct model *m;
 
 	if (!f || (f->recovered && f->settled))
@@ -226,9 +226,9 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 			return;
 		count_from_there(f, m);
 	}
-	live = m->live_bytes;
+	live = m->blocks.bytes;
 	if (e->kind == EV_SPACE_ALLOC && sp && sp->index == f->space) {
-		bool at_once = m->total_count - f->acquired <= RETRY_WITHIN;
+		bool at_once = m->total.count - f->acquired <= RETRY_WITHIN;
 
 		if (!f->settled)
 			note_grant(s, f, e);
@@ -261,9 +261,9 @@ void spaces_finish(struct spaces *s, bool badly)
 	/* What was granted may have been another's, on the way out: it had to live on, and do as
 	 * much again as before. */
 	sp = s->list[f->space];
-	before = num_sum(f->acquired_bytes, sp->model->went.bytes);
+	before = num_sum(f->acquired_bytes, sp->model->total.freed_stats.bytes);
 	before = num_less(before, f->went_bytes); /* these were after it */
-	if (num_sum(sp->model->total_bytes - f->acquired_bytes, f->went_bytes) <= before) {
+	if (num_sum(sp->model->total.bytes - f->acquired_bytes, f->went_bytes) <= before) {
 		s->retried_total -= f->retried;
 		f->recovered = f->retried = false;
 	}

@@ -23,7 +23,7 @@ static uint64_t pool_bytes(const struct space *sp)
 		return 0;
 	for (size_t i = 0; i < sp->pools.count; i++)
 		sum += sp->pools.items[i].reserved;
-	live = sp->kind == SPACE_POOL ? sp->model->live_bytes : 0;
+	live = sp->kind == SPACE_POOL ? sp->model->blocks.bytes : 0;
 	return sum > live ? sum : live;
 }
 
@@ -31,7 +31,8 @@ uint64_t spaces_explained(const struct spaces *s, uint32_t device)
 {
 	const struct space *cuda = spaces_of(s, SPACE_CUDA, device);
 
-	return (cuda ? cuda->model->live_bytes : 0) + pool_bytes(spaces_of(s, SPACE_POOL, device)) +
+	return (cuda ? cuda->model->blocks.bytes : 0) +
+	       pool_bytes(spaces_of(s, SPACE_POOL, device)) +
 	       pool_bytes(spaces_of(s, SPACE_GRAPH, device));
 }
 
@@ -55,7 +56,7 @@ static void add_sample(struct space *cuda, const struct device_sample *now)
 /* The driver was just asked for the free memory of that device. */
 static void take_sample(struct spaces *s, struct space *cuda)
 {
-	const struct levels *l = &cuda->model->levels;
+	const struct levels *l = &cuda->model->measured.levels;
 	struct device_sample now = {.time_ns = s->now_ns};
 
 	if (!levels_get(l, TRACE_LEVEL_DEV_FREE, &now.free) ||
@@ -89,7 +90,8 @@ void space_take_outside(struct spaces *s, struct space *cuda)
 	/* It uses the device and is not among those who do: they go by other numbers. */
 	now.others_known = now.own_known || (now.others_known && !now.explained);
 	if (now.others_known)
-		levels_set(&cuda->model->levels, TRACE_LEVEL_DEV_OTHERS, now.others, now.time_ns);
+		levels_set(
+		    &cuda->model->measured.levels, TRACE_LEVEL_DEV_OTHERS, now.others, now.time_ns);
 	else
 		now.others = 0;
 	now.unattributed = (int64_t)((now.own_known ? now.own : now.total - now.free - now.others) -
@@ -112,7 +114,7 @@ void space_forget_contexts(struct space *cuda)
 
 bool spaces_others(const struct spaces *s, const struct space *cuda, uint64_t *bytes)
 {
-	const struct levels *l = &cuda->model->levels;
+	const struct levels *l = &cuda->model->measured.levels;
 	uint64_t free_bytes, total, own;
 
 	*bytes = 0;
@@ -167,9 +169,9 @@ int space_take_levels(struct spaces *s, struct space *sp, const struct event *e)
 		const struct event_level *l = &e->levels[i];
 
 		if (!is_device_key(l->key))
-			levels_set(&sp->model->levels, l->key, l->value, e->time_ns);
+			levels_set(&sp->model->measured.levels, l->key, l->value, e->time_ns);
 		else if (cuda)
-			levels_set(&cuda->model->levels, l->key, l->value, e->time_ns);
+			levels_set(&cuda->model->measured.levels, l->key, l->value, e->time_ns);
 	}
 	if (cuda && event_level(e, TRACE_LEVEL_DEV_FREE, &free_bytes))
 		take_sample(s, cuda);

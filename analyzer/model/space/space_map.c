@@ -297,13 +297,13 @@ static int sort_stacks(struct space_map *map)
 {
 	size_t n = map->stats_list.count;
 	struct map_stack_stats *sorted = malloc((n + 1) * sizeof(*sorted));
-	uint32_t *order = malloc((n + 1) * sizeof(*order)), *callsite = NULL;
+	uint32_t *order = malloc((n + 1) * sizeof(*order)), *place = NULL;
 
-	callsite = malloc((n + 1) * sizeof(*callsite));
-	if (!sorted || !order || !callsite) {
+	place = malloc((n + 1) * sizeof(*place));
+	if (!sorted || !order || !place) {
 		free(sorted);
 		free(order);
-		free(callsite);
+		free(place);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -321,16 +321,16 @@ static int sort_stacks(struct space_map *map)
 			}
 	for (size_t i = 0; i < n; i++) {
 		sorted[i] = map->stats_list.items[order[i]];
-		callsite[order[i]] = (uint32_t)i;
+		place[order[i]] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < n; i++)
 		map->stats_list.items[i] = sorted[i];
 	for (size_t i = 0; i < map->pieces.count; i++)
 		if (map->pieces.items[i].stats != MAP_NO_STACK_STATS)
-			map->pieces.items[i].stats = callsite[map->pieces.items[i].stats];
+			map->pieces.items[i].stats = place[map->pieces.items[i].stats];
 	free(sorted);
 	free(order);
-	free(callsite);
+	free(place);
 	return 0;
 }
 
@@ -455,7 +455,7 @@ int space_map_host(const struct model *m,
 	out->request = request;
 	rc = each(self, host_block, &g);
 	if (!rc)
-		ranges_each(&m->ranges, host_range, &g);
+		ranges_each(&m->maps.ranges, host_range, &g);
 	return finish(&g, HOST_GAP, rc ? rc : g.error);
 }
 

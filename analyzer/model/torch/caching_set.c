@@ -6,11 +6,11 @@
 
 #include "util/map.h"
 
-struct callsite {
+struct position {
 	uint64_t stream, size, address;
 };
 
-static bool before(const struct caching_set *s, const struct callsite *a, const struct callsite *b)
+static bool before(const struct caching_set *s, const struct position *a, const struct position *b)
 {
 	if (a->stream != b->stream)
 		return a->stream < b->stream;
@@ -19,29 +19,29 @@ static bool before(const struct caching_set *s, const struct callsite *a, const 
 	return a->address < b->address;
 }
 
-static struct callsite callsite_of(const struct caching_block *b)
+static struct position position_of(const struct caching_block *b)
 {
-	return (struct callsite){b->stream, b->size, b->address};
+	return (struct position){b->stream, b->size, b->address};
 }
 
 static bool block_before(
-    const struct caching_set *s, const struct caching_block *b, const struct callsite *at)
+    const struct caching_set *s, const struct caching_block *b, const struct position *at)
 {
-	struct callsite callsite = callsite_of(b);
+	struct position position = position_of(b);
 
-	return before(s, &callsite, at);
+	return before(s, &position, at);
 }
 
 void caching_set_insert(struct caching_set *s, struct caching_block *b)
 {
-	struct callsite callsite = callsite_of(b);
+	struct position position = position_of(b);
 	struct caching_block **at = &s->root, **left = &b->left, **right = &b->right, *rest;
 
 	b->priority = (uint32_t)(map_hash(b->address) >> 32);
 	while (*at && (*at)->priority >= b->priority)
-		at = block_before(s, *at, &callsite) ? &(*at)->right : &(*at)->left;
+		at = block_before(s, *at, &position) ? &(*at)->right : &(*at)->left;
 	for (rest = *at; rest;) {
-		if (block_before(s, rest, &callsite)) {
+		if (block_before(s, rest, &position)) {
 			*left = rest;
 			left = &rest->right;
 			rest = rest->right;
@@ -57,11 +57,11 @@ void caching_set_insert(struct caching_set *s, struct caching_block *b)
 
 void caching_set_remove(struct caching_set *s, struct caching_block *b)
 {
-	struct callsite callsite = callsite_of(b);
+	struct position position = position_of(b);
 	struct caching_block **at = &s->root, *left = b->left, *right = b->right;
 
 	while (*at != b)
-		at = block_before(s, *at, &callsite) ? &(*at)->right : &(*at)->left;
+		at = block_before(s, *at, &position) ? &(*at)->right : &(*at)->left;
 	while (left && right) {
 		if (left->priority >= right->priority) {
 			*at = left;
@@ -79,11 +79,11 @@ void caching_set_remove(struct caching_set *s, struct caching_block *b)
 struct caching_block *caching_set_at(
     const struct caching_set *s, uint64_t stream, uint64_t size, uint64_t address)
 {
-	struct callsite callsite = {stream, size, address};
+	struct position position = {stream, size, address};
 	struct caching_block *found = NULL;
 
 	for (struct caching_block *at = s->root; at;) {
-		if (block_before(s, at, &callsite)) {
+		if (block_before(s, at, &position)) {
 			at = at->right;
 		} else {
 			found = at;
@@ -96,11 +96,11 @@ struct caching_block *caching_set_at(
 struct caching_block *caching_set_before(
     const struct caching_set *s, uint64_t stream, uint64_t size, uint64_t address)
 {
-	struct callsite callsite = {stream, size, address};
+	struct position position = {stream, size, address};
 	struct caching_block *found = NULL;
 
 	for (struct caching_block *at = s->root; at;) {
-		if (block_before(s, at, &callsite)) {
+		if (block_before(s, at, &position)) {
 			found = at;
 			at = at->right;
 		} else {

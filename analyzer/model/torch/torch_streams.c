@@ -186,7 +186,7 @@ static int grow(struct finder *f)
 	return rc;
 }
 
-static int callsite_block(struct finder *f, struct caching_block *hole, uint64_t size)
+static int settle_block(struct finder *f, struct caching_block *hole, uint64_t size)
 {
 	struct caching_block *rest;
 	uint64_t *slot;
@@ -334,7 +334,7 @@ static int label_ranges(struct finder *f, const struct torch_step *step, uint64_
 	return rc;
 }
 
-static int callsite_in_range(struct finder *f, const struct torch_block *b)
+static int settle_in_range(struct finder *f, const struct torch_block *b)
 {
 	struct range at = {.start = b->address, .end = b->address + b->size};
 	int rc = ranges_cut(&f->range_blocks, at.start, at.end, NULL, NULL);
@@ -352,7 +352,7 @@ static int on_request(struct finder *f, const struct torch_step *step)
 		return 0;
 	s = &f->record.segments.items[step->segment];
 	if (s->range)
-		return callsite_in_range(f, &step->block);
+		return settle_in_range(f, &step->block);
 	hole = piece_at(&f->hole_at, step->block.address);
 	if (hole) {
 		rc = note_passed_over(f, hole, step->segment, step->block.size);
@@ -368,7 +368,7 @@ static int on_request(struct finder *f, const struct torch_step *step)
 		f->first.items[step->segment] = hole;
 	}
 	return hole->size < step->block.size ? add_hole(f, hole)
-					     : callsite_block(f, hole, step->block.size);
+					     : settle_block(f, hole, step->block.size);
 }
 
 static int on_release(struct finder *f, uint64_t address)

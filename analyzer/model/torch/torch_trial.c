@@ -43,15 +43,15 @@ static void note_taken(void *arg, const struct range *range)
 	*(bool *)arg = true;
 }
 
-/* The lowest place with room, as the simulated device gives it. */
-struct callsite {
+/* The lowest gap with room, as the simulated device gives it. */
+struct gap {
 	uint64_t at, size;
 	bool found;
 };
 
 static void look(void *arg, const struct range *range)
 {
-	struct callsite *p = arg;
+	struct gap *p = arg;
 
 	if (p->found || range->end <= p->at)
 		return;
@@ -63,8 +63,7 @@ static void look(void *arg, const struct range *range)
 
 static uint64_t lowest(struct torch_trial *t, uint64_t size)
 {
-	struct callsite p = {
-	    .at = t->first_address ? t->first_address : OWN_ADDRESSES, .size = size};
+	struct gap p = {.at = t->first_address ? t->first_address : OWN_ADDRESSES, .size = size};
 
 	/* There was none for less, and since then none came to be. */
 	if (t->full_until && size >= t->full_size)

@@ -101,7 +101,8 @@ void report_explain_members(struct json *j, const struct explanation *e, const e
 	verdict(j, e);
 }
 
-void report_explain_json(const struct explanation *e, struct str *out)
+void report_explain_json(
+    const struct explanation *e, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 

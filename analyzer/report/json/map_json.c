@@ -104,7 +104,7 @@ static void stats_list(struct json *j, const struct map_view *v)
 	json_array_end(j);
 }
 
-void report_map_json(const struct map_view *v, struct str *out)
+void report_map_json(const struct map_view *v, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 	const struct space_map *map = v->map;

@@ -122,7 +122,8 @@ static void torch(struct json *j, const struct replay_result *r)
 	json_object_end(j);
 }
 
-void report_replay_json(const struct replay_result *r, struct str *out)
+void report_replay_json(
+    const struct replay_result *r, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 

@@ -8,8 +8,8 @@
 #include "report/device.h"
 #include "report/explain.h"
 #include "report/flow.h"
+#include "report/format.h"
 #include "report/frames.h"
-#include "report/report.h"
 #include "util/text/fmt.h"
 
 static void process_memory(struct json *j, const struct process *p)
@@ -126,7 +126,7 @@ static void recovered(struct json *j, const struct verdict_result *r)
 /* What is known of the time that a checkpoint took the place of. */
 static void past(struct json *j, const struct coverage *c)
 {
-	const struct past *p = &c->past;
+	const struct replaced *p = &c->past;
 
 	json_object(j, "checkpoint");
 	json_real(j, "until_seconds", (double)c->checkpoint.until_ns / 1e9, 3);
@@ -334,8 +334,9 @@ static void ledgers(struct json *j, const struct verdict_result *r)
 	json_array_end(j);
 }
 
-void report_json(const struct verdict_result *r, const struct report_log *log, struct str *out)
+void report_json(const struct report_view *v, const struct report_style *style, struct str *out)
 {
+	const struct verdict_result *r = v->result;
 	struct json j = {.out = out, .pretty = true};
 
 	json_object(&j, NULL);
@@ -365,11 +366,23 @@ void report_json(const struct verdict_result *r, const struct report_log *log, s
 		json_object_end(&j);
 	}
 	json_array_end(&j);
-	if (log) {
+	if (v->log) {
 		json_object(&j, "log");
-		report_explain_members(&j, log->explanation, log->of);
+		report_explain_members(&j, v->log, v->joined);
 		json_object_end(&j);
 	}
 	json_object_end(&j);
 	str_putc(out, '\n');
 }
+
+const struct format format_json = {
+    .name = "json",
+    .report = report_json,
+    .sites = report_sites_json,
+    .map = report_map_json,
+    .what_if = report_what_if_json,
+    .replay = report_replay_json,
+    .reduce = report_reduce_json,
+    .explain = report_explain_json,
+    .check = report_check_json,
+};

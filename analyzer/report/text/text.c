@@ -10,6 +10,7 @@
 #include "report/device.h"
 #include "report/explain.h"
 #include "report/flow.h"
+#include "report/format.h"
 #include "report/frames.h"
 #include "report/text/ledger_text.h"
 #include "report/text/processes_text.h"
@@ -290,7 +291,7 @@ static void background(
 /* What is known of the time that a checkpoint took the place of. */
 static void past(const struct coverage *c, const struct report_style *st, struct str *out)
 {
-	const struct past *p = &c->past;
+	const struct replaced *p = &c->past;
 	struct str line = {0};
 	struct fmt a, b, d, e;
 
@@ -430,9 +431,10 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 	str_free(&line);
 }
 
-void report_text(const struct verdict_result *r, const struct report_log *log,
-    const struct report_style *style, struct str *out)
+void report_text(const struct report_view *v, const struct report_style *style, struct str *out)
 {
+	const struct verdict_result *r = v->result;
+
 	headline(r, style, out);
 	ledger_text(r, style, out);
 	blamed(r, style, out);
@@ -441,8 +443,8 @@ void report_text(const struct verdict_result *r, const struct report_log *log,
 	flow_text(r, style, out);
 	if (r->tree.count > 1 && (style->verbose || processes_matter(r)))
 		processes_text(r, style, out);
-	if (log && log->explanation->count)
-		report_explain_story(log->explanation, log->of, style, out);
+	if (v->log && v->log->count)
+		report_explain_story(v->log, v->joined, style, out);
 	fixes(r, style, out);
 	if (style->verbose) {
 		evidence(r, style, out);
@@ -496,3 +498,15 @@ void report_brief(const struct verdict_result *r, const char *trace,
 	str_free(&text);
 	str_free(&line);
 }
+
+const struct format format_text = {
+    .name = "text",
+    .report = report_text,
+    .sites = report_sites_text,
+    .map = report_map_text,
+    .what_if = report_what_if_text,
+    .replay = report_replay_text,
+    .reduce = report_reduce_text,
+    .explain = report_explain_text,
+    .check = report_check_text,
+};

@@ -53,7 +53,7 @@ int repair_find(struct trace *t, const struct rec *of, bool own, unsigned kind, 
 	if (!best)
 		return 0;
 	*found = *best;
-	best->kind = REC_GONE;
+	best->kind = REC_APPLIED;
 	return 1;
 }
 

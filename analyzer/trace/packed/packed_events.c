@@ -102,8 +102,8 @@ static uint32_t course_find(const struct course *c, uint32_t class, uint64_t add
 	return at ? n : PLACE_MOST;
 }
 
-/* The place in the table of what followed a stack. */
-static uint32_t place_of(uint64_t stack)
+/* The slot of a stack in the table of what followed it. */
+static uint32_t table_slot(uint64_t stack)
 {
 	return (uint32_t)stack * 2654435761u >> 22;
 }
@@ -204,7 +204,7 @@ struct splitter {
 static int split_alloc(struct splitter *w, struct cursor *c, unsigned tag, uint64_t step)
 {
 	struct course *k = &w->course;
-	uint32_t place = place_of(k->stack), class, n;
+	uint32_t place = table_slot(k->stack), class, n;
 	bool expected = KIND(tag) == TRACE_ALLOC_EXPECTED, same = tag & FLAG_SAME;
 	uint64_t size = k->expected[place].size, before = k->address, *birth;
 	uint64_t stack = expected ? k->expected[place].stack : k->stack;
@@ -392,7 +392,7 @@ static void emit_written(struct joiner *j)
 static void join_alloc(struct joiner *j, unsigned tag)
 {
 	struct course *k = &j->course;
-	uint32_t place = place_of(k->stack), told, taken;
+	uint32_t place = table_slot(k->stack), told, taken;
 	bool expected = KIND(tag) == TRACE_ALLOC_EXPECTED, same = tag & FLAG_SAME;
 	uint64_t size = k->expected[place].size;
 	uint64_t stack = expected ? k->expected[place].stack : k->stack;

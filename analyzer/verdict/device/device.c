@@ -56,7 +56,7 @@ static uint64_t weight(const struct spaces *s, const struct device_failure *f, u
 
 	return refused && is_of_device(refused) && refused->device == device
 		   ? UINT64_MAX
-		   : main_space(s, device)->model->peak_bytes;
+		   : main_space(s, device)->model->peak.bytes;
 }
 
 /* The devices that have spaces. */
@@ -122,8 +122,8 @@ static void stats_list(struct device_report *d, struct feed feed, const struct c
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 
-		for (size_t k = 0; k < DEVICE_STACK_STATS_LIST && p && p->live_bytes; k++)
-			if (!left[k] || left[k]->live_bytes < p->live_bytes) {
+		for (size_t k = 0; k < DEVICE_STACK_STATS_LIST && p && p->facts.live_bytes; k++)
+			if (!left[k] || left[k]->facts.live_bytes < p->facts.live_bytes) {
 				const struct callsite *next = left[k];
 
 				left[k] = p;
@@ -135,8 +135,8 @@ static void stats_list(struct device_report *d, struct feed feed, const struct c
 		    (struct device_stack_stats){.function = left[k]->function,
 			.file = left[k]->file,
 			.line = left[k]->line,
-			.bytes = left[k]->live_bytes,
-			.blocks = left[k]->live_count,
+			.bytes = left[k]->facts.live_bytes,
+			.blocks = left[k]->facts.live_count,
 			.stack = view(feed, left[k]->stack)};
 	for (size_t k = 0; k < d->stack_stats_count; k++)
 		d->stats_list[k].frame = frame_of(
@@ -167,13 +167,14 @@ static void levels(struct device_report *d, const struct spaces *s, const struct
     const struct space *torch)
 {
 	if (torch)
-		d->reserved_known =
-		    levels_get(&torch->model->levels, TRACE_LEVEL_RESERVED, &d->reserved) &&
-		    levels_get(&torch->model->levels, TRACE_LEVEL_ALLOCATED, &d->allocated);
+		d->reserved_known = levels_get(&torch->model->measured.levels, TRACE_LEVEL_RESERVED,
+					&d->reserved) &&
+				    levels_get(&torch->model->measured.levels,
+					TRACE_LEVEL_ALLOCATED, &d->allocated);
 	if (!cuda)
 		return;
-	d->free_known = levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_FREE, &d->free) &&
-			levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &d->total);
+	d->free_known = levels_get(&cuda->model->measured.levels, TRACE_LEVEL_DEV_FREE, &d->free) &&
+			levels_get(&cuda->model->measured.levels, TRACE_LEVEL_DEV_TOTAL, &d->total);
 	d->explained = spaces_explained(s, cuda->device);
 	d->others_known = spaces_others(s, cuda, &d->others);
 	if (cuda->device < DEVICES_MAX && s->outside[cuda->device].total) {
@@ -256,8 +257,8 @@ static int describe(const struct verdict_result *r, struct device_report *d, str
 		largest_blocks(d, &map);
 		d->segments = map.segments.count;
 		d->segment_bytes = map.bytes;
-		d->live_bytes = torch ? map.live_bytes : cuda->model->live_bytes;
-		d->live_blocks = torch ? map.live_blocks : cuda->model->live_count;
+		d->live_bytes = torch ? map.live_bytes : cuda->model->blocks.bytes;
+		d->live_blocks = torch ? map.live_blocks : cuda->model->blocks.count;
 		d->holes = map.holes;
 		d->hole_bytes = map.hole_bytes;
 		d->largest_hole = map.largest_hole;
@@ -474,13 +475,13 @@ static int list_spaces(
 	for (uint32_t i = 0; i < all->count; i++) {
 		const struct space *sp = all->list[i], *at = spaces_find(then, sp->name);
 
-		if (sp->model->total_count)
+		if (sp->model->total.count)
 			r->devices.spaces[r->devices.space_count++] =
 			    (struct space_report){.name = sp->name,
-				.live_bytes = at ? at->model->live_bytes : 0,
-				.live_blocks = at ? at->model->live_count : 0,
-				.peak_bytes = sp->model->peak_bytes,
-				.peak_ns = sp->model->peak_ns};
+				.live_bytes = at ? at->model->blocks.bytes : 0,
+				.live_blocks = at ? at->model->blocks.count : 0,
+				.peak_bytes = sp->model->peak.bytes,
+				.peak_ns = sp->model->peak.time_ns};
 	}
 	return 0;
 }
@@ -494,7 +495,7 @@ static int report_device(struct verdict_result *r, struct device_report *d, stru
 	int rc;
 
 	d->at = f ? "failure" : "peak";
-	d->time_ns = f ? f->time_ns : sp->model->peak_ns;
+	d->time_ns = f ? f->time_ns : sp->model->peak.time_ns;
 	d->retried = s->retried_total;
 	d->other_results = s->other_results;
 	if (sp->kind == SPACE_CUDA) {
@@ -504,7 +505,7 @@ static int report_device(struct verdict_result *r, struct device_report *d, stru
 	if (d->failed)
 		refused(d, s, f);
 	rc = describe(r, d, feed, then, err);
-	d->peak_reserved = sp->model->peak_bytes;
+	d->peak_reserved = sp->model->peak.bytes;
 	coverage(r, d);
 	return rc;
 }

@@ -121,7 +121,7 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
     const struct device_failure *f, struct err *err)
 {
 	const char *name = r->model->spaces->list[f->space]->name;
-	const struct alike *went = &r->model->spaces->list[f->space]->model->went;
+	const struct alike *went = &r->model->spaces->list[f->space]->model->total.freed_stats;
 	const struct space *sp = spaces_find(then->spaces, name);
 	struct failure refused = {.time_ns = f->time_ns,
 	    .size = f->size,
@@ -141,7 +141,7 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 
 	if (!sp)
 		return 0;
-	refused.serial = sp->model->serial;
+	refused.serial = sp->model->run.serial;
 	scene.model = sp->model;
 	callsites_free(r->callsites);
 	r->callsites = NULL;

@@ -118,8 +118,8 @@ static void device_rows(struct device_report *d, const struct space *cuda)
 	ledger_row(l, "free", available);
 	l->limit = LIMIT_DEVICE;
 	l->limit_bytes = d->total;
-	if (cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE] < d->time_ns)
-		l->age_ns = d->time_ns - cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE];
+	if (cuda->model->measured.levels.time_ns[TRACE_LEVEL_DEV_FREE] < d->time_ns)
+		l->age_ns = d->time_ns - cuda->model->measured.levels.time_ns[TRACE_LEVEL_DEV_FREE];
 }
 
 static uint64_t sum_of(const struct ledger *l)
@@ -135,7 +135,7 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 {
 	const struct space *cuda = spaces_of(in->model->spaces, SPACE_CUDA, in->device);
 	uint64_t own = d->torch && in->map ? in->map->live_bytes
-		       : cuda		   ? cuda->model->live_bytes
+		       : cuda		   ? cuda->model->blocks.bytes
 					   : 0;
 	const struct classes_input lives = {.callsites = in->callsites,
 	    .roles = in->roles,
@@ -154,7 +154,7 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 	l->limit = LIMIT_UNKNOWN;
 	l->at = d->at;
 	live_rows(l, &classes);
-	if (d->reserved_known && in->map && d->time_ns <= past_until_ns(&in->model->feed))
+	if (d->reserved_known && in->map && d->time_ns <= replaced_until_ns(&in->model->feed))
 		d->hidden_bytes = num_less(d->allocated, in->map->live_bytes);
 	if (d->torch && in->map)
 		slack_rows(l, in->map, d->failed, in->request, d->hidden_bytes);

@@ -39,7 +39,7 @@ struct group group_of(const struct model *m, const struct levels *v)
 		own = anonymous_at(m, v, at);
 		/* Much less than the process alone had: looked at when that was gone already, which
 		 * it was not while it was itself looked at. */
-		g.others = at >= m->last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
+		g.others = at >= m->run.last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
 				   anonymous < own - own / 8
 			       ? anonymous
 			       : num_less(anonymous, own);

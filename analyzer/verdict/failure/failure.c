@@ -5,12 +5,34 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 #include "verdict/failure/cgroup_shares.h"
 
-/* What glibc and an interpreter ask for beside the block itself: rounding, a top pad, an arena. */
-#define SLACK_BYTES (1ull << 20)
-/* What a change of one mapping may need besides, and what the kernel's list has besides. */
-#define SLACK_MAPPINGS 4u
+TUNED(uint64_t, SLACK_BYTES, 1ull << 20,
+    "glibc asks for more than the block: pages, a pad of 128 KiB at its heap's top; an interpreter "
+    "for an arena of up to 1 MiB");
+TUNED(uint64_t, REQUEST_PART, 8, "an allocator rounds a block up to its next size class: by 1/8");
+TUNED(uint64_t, SLACK_MAPPINGS, 4,
+    "changing part of a mapping makes three of it, and the kernel's own list has one more");
+TUNED(uint64_t, OVERCOMMIT_PART, 2,
+    "the kernel's heuristic refuses what exceeds memory and swap; from half of the memory on, no "
+    "other limit being near, that is the likeliest reason");
+TUNED(uint64_t, NEAR_PEAK_PART, 8,
+    "repeated peaks of one program differ by some percent; an eighth more is another phase");
+TUNED(uint64_t, SOON_PART, 10,
+    "the kernel reclaims and swaps before it kills: the peak is a little earlier, and in a long "
+    "run no phase is much shorter than a tenth");
+TUNED(uint64_t, SOON_STEPS, 2, "one step may be much shorter than the longest, the next is not");
+TUNED(uint64_t, GROUP_NEAR_PART, 10,
+    "a process may fill a tenth of its cgroup between the last sample and the kill");
+TUNED(uint64_t, SYSTEM_NEAR_PART, 20,
+    "the kernel kills below some percent of available memory; a machine in use has more");
+TUNED(uint64_t, RECENT_NS, 5000000000u,
+    "an unchanged process is sampled less and less often, but within seconds");
+TUNED(uint64_t, RECENT_PART, 10, "and less often the longer it runs");
+TUNED(uint64_t, NEXT_TO_PART, 16,
+    "the loader or a thread's stack asks for some megabytes: 8 MiB are a sixteenth of 128 MiB");
+
 /* Requests above this are in no address space of today's machines. */
 #define ADDRESS_BYTES (1ull << 47)
 
@@ -76,12 +98,12 @@ struct ending ending_of(
 		return (struct ending){END_SIGNAL, facts->end_code};
 	if (facts->end_how == TRACE_END_EXIT || facts->end_how == TRACE_END_EXEC)
 		return (struct ending){END_EXIT, facts->end_code};
-	if (m->exited)
-		return (struct ending){END_EXIT, m->exit_code};
+	if (m->run.exited)
+		return (struct ending){END_EXIT, m->run.exit_code};
 	if (facts->running)
 		return (struct ending){END_RUNNING, 0};
-	if (m->signalled)
-		return (struct ending){END_SIGNAL, m->signal};
+	if (m->run.signalled)
+		return (struct ending){END_SIGNAL, m->run.signal};
 	return (struct ending){END_UNKNOWN, 0};
 }
 
@@ -95,11 +117,9 @@ static void overlay(struct levels *to, const struct levels *from, bool newer_onl
 	}
 }
 
-/* Next to what lived at most, that is: where the allocator held much free, most may have been
- * resident when far less lived. */
-static bool lived_as_much(const struct model *m, uint64_t time_ns)
+bool failure_near_peak(const struct model *m, uint64_t bytes)
 {
-	return timeline_live(&m->timeline, time_ns) >= m->peak_bytes - m->peak_bytes / 8;
+	return bytes >= m->peak.bytes - m->peak.bytes / NEAR_PEAK_PART;
 }
 
 void failure_levels(const struct model *m, const struct supervised *s, bool failed, bool refused,
@@ -108,7 +128,7 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 	uint64_t at;
 
 	if (refused) {
-		*out = m->levels_failed;
+		*out = m->measured.at_failure;
 		if (s) {
 			struct levels last = s->last;
 			uint64_t threads;
@@ -118,7 +138,7 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 			overlay(out, &last, false);
 		}
 	} else if (failed) {
-		*out = m->levels;
+		*out = m->measured.levels;
 		if (s) {
 			overlay(out, &s->last, true);
 			group_carry(m, s, out);
@@ -126,17 +146,20 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 	} else {
 		uint64_t ours = 0, theirs = 0;
 
-		/* One sample as a whole: keys of different moments do not add up. */
-		*out = m->levels_peak_live ? m->levels_peak : m->levels;
+		/* One sample as a whole, as keys of different moments do not add up. The one with
+		 * the most resident bytes may be of a time when far less lived and the allocator
+		 * held much free: that says nothing about the peak. */
+		*out = m->measured.at_peak_live ? m->measured.at_peak : m->measured.levels;
 		levels_get(out, TRACE_LEVEL_RSS, &ours);
 		if (s && levels_get(&s->highest, TRACE_LEVEL_RSS, &theirs) && theirs > ours &&
-		    (!ours || lived_as_much(m, s->highest.time_ns[TRACE_LEVEL_RSS]))) {
+		    (!ours || failure_near_peak(m, timeline_live(&m->timeline,
+						       s->highest.time_ns[TRACE_LEVEL_RSS])))) {
 			struct levels own = *out;
 
 			*out = s->highest;
 			overlay(out, &own, false);
 		}
-		overlay(out, &m->levels, false);
+		overlay(out, &m->measured.levels, false);
 		if (s) {
 			overlay(out, &s->last, false);
 			if (levels_get(&s->last, TRACE_LEVEL_RSS_PEAK, &theirs))
@@ -155,8 +178,7 @@ static bool limit_of(
 	return levels_get(l, key, out) || (feed_number(&m->feed, info, out) && *out > 0);
 }
 
-/* Which limit refused the request: the one it would have crossed, else the one it came nearest to.
- */
+/* The limit that refused the request: the one that it would have crossed, else the nearest. */
 static void refusing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, near = UINT64_MAX, request = out->requested_bytes;
@@ -184,7 +206,7 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 		out->limit_bytes = limit;
 		out->usage_bytes = use;
 	}
-	if (out->limit != LIMIT_UNKNOWN && near <= request + request / 8 + SLACK_BYTES)
+	if (out->limit != LIMIT_UNKNOWN && near <= request + request / REQUEST_PART + SLACK_BYTES)
 		return;
 	if (levels_get(l, TRACE_LEVEL_LIMIT_MAPPINGS, &limit) &&
 	    levels_get(l, TRACE_LEVEL_MAPPINGS, &use) && use + SLACK_MAPPINGS >= limit) {
@@ -198,7 +220,7 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 		out->limit_bytes = ADDRESS_BYTES;
 		return;
 	}
-	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) && request > limit / 2) {
+	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) && request > limit / OVERCOMMIT_PART) {
 		out->limit = LIMIT_OVERCOMMIT;
 		out->limit_bytes = limit;
 		levels_get(l, TRACE_LEVEL_RSS, &out->usage_bytes);
@@ -210,7 +232,7 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 	}
 }
 
-/* What comes when `then` bytes live, of which `resident` are, until `now` do. */
+/* By how much `resident` bytes grow when the live bytes grow from `then` to `now`. */
 static uint64_t grown_from(uint64_t then, uint64_t now, uint64_t resident)
 {
 	double part = then ? (double)resident / (double)then : 1;
@@ -218,8 +240,8 @@ static uint64_t grown_from(uint64_t then, uint64_t now, uint64_t resident)
 	return (uint64_t)((double)num_less(now, then) * (part < 1 ? part : 1));
 }
 
-/* What was resident at the time of the sample that the sum is of: where only the sum was sampled
- * then, less what changes slowly; shared memory is carried there. */
+/* Resident bytes at the time of the newest sample of their sum, *time_ns. Where that sample has the
+ * sum alone, take off what changes slowly: files, and shared memory as it grew until then. */
 static bool sampled(
     const struct model *m, const struct levels *l, struct resident *out, uint64_t *time_ns)
 {
@@ -241,20 +263,21 @@ static bool sampled(
 	return true;
 }
 
-/* The kernel's own account counts, where the most was resident after that sample. */
+/* The kernel says that more was resident after that sample than in it. */
 static bool grew_to_peak(const struct model *m, const struct levels *l, struct lived moment)
 {
 	return l->known[TRACE_LEVEL_RSS] && l->known[TRACE_LEVEL_RSS_PEAK] &&
 	       l->time_ns[TRACE_LEVEL_RSS_PEAK] > l->time_ns[TRACE_LEVEL_RSS] &&
-	       moment.all >= m->peak_bytes - m->peak_bytes / 8;
+	       failure_near_peak(m, moment.all);
 }
 
 static struct lived lived_at(const struct model *m, uint64_t time_ns)
 {
 	struct lived lived;
 
-	if (time_ns == m->at_rss.time_ns)
-		return (struct lived){m->at_rss.live_bytes, m->at_rss.shared_bytes};
+	if (time_ns == m->measured.at_rss.time_ns)
+		return (struct lived){
+		    m->measured.at_rss.live_bytes, m->measured.at_rss.shared_bytes};
 	lived.all = timeline_live(&m->timeline, time_ns);
 	lived.shared = num_least(timeline_came(&m->timeline, time_ns, CAME_SHARED), lived.all);
 	return lived;
@@ -279,9 +302,9 @@ struct resident failure_grown(const struct model *m, const struct levels *l, str
 	}
 	grown.anonymous = grown_from(
 	    lived.all - lived.shared, num_less(moment.all, moment.shared), then.anonymous);
-	/* A sample from after the high-water mark may have what an allocator kept of it: by the
-	 * kernel's account no more was resident. */
-	if (moment.all >= m->peak_bytes && time_ns > m->peak_ns &&
+	/* A sample from after the peak may include what an allocator kept of it: the kernel says
+	 * that no more was resident. */
+	if (moment.all >= m->peak.bytes && time_ns > m->peak.time_ns &&
 	    levels_get(l, TRACE_LEVEL_RSS_PEAK, &peak)) {
 		most = num_less(peak, levels_value(l, TRACE_LEVEL_RSS));
 		grown.anonymous = num_least(grown.anonymous, most);
@@ -311,15 +334,15 @@ bool failure_resident(
 	return true;
 }
 
-/* The longest that it took, in the second half of the way there, to get above the high-water mark
- * again: a step of a program whose steps need more each. */
+/* The longest time between two new peaks in the second half of the way to the highest: the step of
+ * a program whose every step needs more. */
 static uint64_t longest_step(const struct model *m)
 {
 	const struct timeline *t = &m->timeline;
 	uint64_t top = 0, before = 0, longest = 0,
-		 half = m->first_ns + (m->peak_ns - m->first_ns) / 2;
+		 half = m->run.first_ns + (m->peak.time_ns - m->run.first_ns) / 2;
 
-	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= m->peak_ns; i++) {
+	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= m->peak.time_ns; i++) {
 		uint64_t at = (uint64_t)i << t->shift;
 
 		if (t->periods[i].most <= top)
@@ -334,20 +357,19 @@ static uint64_t longest_step(const struct model *m)
 
 enum moment failure_moment(const struct model *m)
 {
-	uint64_t since = m->last_ns - m->peak_ns, run = m->last_ns - m->first_ns;
+	uint64_t since = m->run.last_ns - m->peak.time_ns, run = m->run.last_ns - m->run.first_ns;
 
 	if (model_failure(m))
 		return AT_FAILURE;
-	/* Between two steps a transient is not there; shortly before, at the high-water mark, it
-	 * was. */
-	return since <= run / 10 || since <= 2 * longest_step(m) ? AT_PEAK : AT_END;
+	/* A kill between two steps finds no temporary blocks; the peak shortly before has them. */
+	return since <= run / SOON_PART || since <= SOON_STEPS * longest_step(m) ? AT_PEAK : AT_END;
 }
 
 struct lived failure_lived(const struct model *m, enum moment moment)
 {
 	return moment == AT_PEAK
-		   ? (struct lived){m->peak_bytes, m->peak_shared_bytes}
-		   : (struct lived){m->live_bytes + m->map_bytes, m->map_shared_bytes};
+		   ? (struct lived){m->peak.bytes, m->peak.shared_bytes}
+		   : (struct lived){m->blocks.bytes + m->maps.bytes, m->maps.charged_shared_bytes};
 }
 
 static uint64_t all_grown(const struct model *m, const struct levels *l, enum moment moment)
@@ -357,14 +379,15 @@ static uint64_t all_grown(const struct model *m, const struct levels *l, enum mo
 	return grown.anonymous + grown.shared;
 }
 
-/* The limits that kill, for resident memory. */
+/* The limits on resident memory, which kill instead of refusing. */
 static void killing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, rss = levels_value(l, TRACE_LEVEL_RSS);
 	uint64_t grown = all_grown(m, l, failure_moment(m));
 
 	if (limit_of(m, l, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
-	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) && use + grown >= limit - limit / 10) {
+	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) &&
+	    use + grown >= limit - limit / GROUP_NEAR_PART) {
 		use += grown;
 		out->limit = LIMIT_CGROUP;
 		out->limit_bytes = limit;
@@ -372,7 +395,7 @@ static void killing_limit(const struct model *m, const struct levels *l, struct 
 		return;
 	}
 	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) &&
-	    levels_get(l, TRACE_LEVEL_SYS_AVAILABLE, &use) && use < limit / 20) {
+	    levels_get(l, TRACE_LEVEL_SYS_AVAILABLE, &use) && use < limit / SYSTEM_NEAR_PART) {
 		out->limit = LIMIT_SYSTEM;
 		out->limit_bytes = limit;
 		out->usage_bytes = limit - use;
@@ -381,7 +404,7 @@ static void killing_limit(const struct model *m, const struct levels *l, struct 
 	out->limit = LIMIT_NONE;
 	out->usage_bytes = rss + grown;
 	if (!out->usage_bytes)
-		out->usage_bytes = m->peak_bytes;
+		out->usage_bytes = m->peak.bytes;
 	out->limit_bytes = out->usage_bytes;
 }
 
@@ -389,11 +412,9 @@ void failure_kill_limit(const struct model *m, const struct supervised *s, struc
 {
 	struct levels levels;
 
-	failure_levels(m, s, true, false, m->last_ns, &levels, &out->usage_age_ns);
+	failure_levels(m, s, true, false, m->run.last_ns, &levels, &out->usage_age_ns);
 	killing_limit(m, &levels, out);
 }
-
-#define RECENT_NS 5000000000u
 
 size_t failure_rooms(
     const struct model *m, const struct supervised *s, struct room rooms[FAILURE_ROOMS])
@@ -409,13 +430,15 @@ size_t failure_rooms(
 	    {LIMIT_AS, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_VSIZE, "limit.as", false},
 	    {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data", false},
 	};
-	uint64_t recent = (m->last_ns - num_least(m->first_ns, m->last_ns)) / 10, age, grown;
+	uint64_t recent =
+		     (m->run.last_ns - num_least(m->run.first_ns, m->run.last_ns)) / RECENT_PART,
+		 age, grown;
 	struct levels l;
 	size_t count = 0;
 
 	if (recent < RECENT_NS)
 		recent = RECENT_NS;
-	failure_levels(m, s, true, false, m->last_ns, &l, &age);
+	failure_levels(m, s, true, false, m->run.last_ns, &l, &age);
 	grown = all_grown(m, &l, failure_moment(m));
 	for (size_t i = 0; i < FAILURE_ROOMS; i++) {
 		uint64_t limit, use;
@@ -423,7 +446,7 @@ size_t failure_rooms(
 		if (!(limits[i].info ? limit_of(m, &l, limits[i].limit_key, limits[i].info, &limit)
 				     : levels_get(&l, limits[i].limit_key, &limit)) ||
 		    !levels_get(&l, limits[i].use_key, &use) ||
-		    l.time_ns[limits[i].use_key] + recent < m->last_ns)
+		    l.time_ns[limits[i].use_key] + recent < m->run.last_ns)
 			continue;
 		if (limits[i].limit == LIMIT_SYSTEM)
 			use = num_less(limit, use);
@@ -440,11 +463,11 @@ void failure_kill_at_limit(
 	struct levels levels;
 	uint64_t age;
 
-	failure_levels(m, s, true, false, m->last_ns, &levels, &age);
+	failure_levels(m, s, true, false, m->run.last_ns, &levels, &age);
 	if (out->limit == LIMIT_NONE &&
 	    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes))
 		out->limit = LIMIT_CGROUP;
-	/* It kills when a page more does not fit: what a sample said before is older. */
+	/* The killer comes when one more page does not fit; the sample is from before. */
 	if (out->limit == LIMIT_CGROUP)
 		out->usage_bytes = out->limit_bytes;
 }
@@ -458,10 +481,10 @@ void failure_settle(struct model *m)
 	if (!f || !f->recovered)
 		return;
 	view.requested_bytes = f->size;
-	refusing_limit(m, &m->levels_failed, &view);
+	refusing_limit(m, &m->measured.at_failure, &view);
 	left = num_less(view.limit_bytes, view.usage_bytes);
 	if (((view.limit == LIMIT_AS || view.limit == LIMIT_DATA) &&
-		left <= f->size + f->size / 8 + SLACK_BYTES) ||
+		left <= f->size + f->size / REQUEST_PART + SLACK_BYTES) ||
 	    view.limit == LIMIT_MAPPINGS ||
 	    (view.limit == LIMIT_OVERCOMMIT && feed_python_frame(&m->feed, f->stack)))
 		return;
@@ -488,12 +511,12 @@ void failure_read(const struct model *m, const struct trace_facts *facts,
 	refusing_limit(m, &levels, out);
 }
 
-/* How much more lived at the high-water mark than at the time of a sample. */
+/* How much more lived at the peak than at the time of a sample. */
 static uint64_t acquired_since(const struct model *m, uint64_t sample_ns)
 {
 	uint64_t then = timeline_live(&m->timeline, sample_ns);
 
-	return m->peak_bytes > then ? m->peak_bytes - then : 0;
+	return m->peak.bytes > then ? m->peak.bytes - then : 0;
 }
 
 void failure_limits(const struct model *m, const struct supervised *s, struct failure_view *out)
@@ -501,7 +524,7 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	struct levels levels;
 	uint64_t limit, use, age;
 
-	failure_levels(m, s, false, false, m->peak_ns, &levels, &age);
+	failure_levels(m, s, false, false, m->peak.time_ns, &levels, &age);
 	out->usage_age_ns = age;
 	if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_AS, "limit.as", &limit) &&
 	    levels_get(&levels, TRACE_LEVEL_VSIZE, &use)) {
@@ -517,15 +540,12 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	} else {
 		out->limit = LIMIT_NONE;
 		use = levels_value(&levels, TRACE_LEVEL_RSS);
-		use = use ? use + all_grown(m, &levels, AT_PEAK) : m->peak_bytes;
+		use = use ? use + all_grown(m, &levels, AT_PEAK) : m->peak.bytes;
 		limit = use;
 	}
 	out->limit_bytes = limit;
 	out->usage_bytes = use < limit ? use : limit;
 }
-
-/* A mapping that the loader or a thread's stack asks for is some megabytes. */
-#define NEXT_TO_PART 16u
 
 static bool ended_badly(struct ending end)
 {
@@ -543,10 +563,9 @@ bool failure_at_limit(const struct model *m, const struct trace_facts *facts,
 	if (!ended_badly(ending_of(m, facts, s)))
 		return false;
 	failure_limits(m, s, &view);
-	if (view.limit == LIMIT_AS && m->peak_vsize > view.usage_bytes)
-		view.usage_bytes = m->peak_vsize;
-	/* As it was at the exit. */
-	if (view.limit == LIMIT_DATA && levels_get(&m->levels, TRACE_LEVEL_DATA, &data) &&
+	if (view.limit == LIMIT_AS && m->measured.peak_vsize > view.usage_bytes)
+		view.usage_bytes = m->measured.peak_vsize;
+	if (view.limit == LIMIT_DATA && levels_get(&m->measured.levels, TRACE_LEVEL_DATA, &data) &&
 	    data > view.usage_bytes)
 		view.usage_bytes = data;
 	if (view.usage_bytes > view.limit_bytes)
@@ -554,7 +573,7 @@ bool failure_at_limit(const struct model *m, const struct trace_facts *facts,
 	if ((view.limit != LIMIT_AS && view.limit != LIMIT_DATA) ||
 	    view.limit_bytes - view.usage_bytes > view.limit_bytes / NEXT_TO_PART)
 		return false;
-	view.time_ns = m->peak_ns;
+	view.time_ns = m->peak.time_ns;
 	*out = view;
 	return true;
 }

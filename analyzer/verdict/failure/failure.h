@@ -69,6 +69,9 @@ struct room {
 size_t failure_rooms(
     const struct model *m, const struct supervised *s, struct room rooms[FAILURE_ROOMS]);
 
+/* Is that next to the peak of the live bytes, as peaks of one program go? */
+bool failure_near_peak(const struct model *m, uint64_t bytes);
+
 /* The moment to look at when it failed: the refusal; for a kill the high-water mark, when that was
  * shortly before, as steps go. */
 enum moment failure_moment(const struct model *m);

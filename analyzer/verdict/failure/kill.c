@@ -1,24 +1,23 @@
 /*
  * kill.c - see kill.h.
  *
- * SIGKILL does not name its sender, and nobody in the process sees it come. The rule, from the
+ * SIGKILL does not name its sender, and the process does not see it come. The rule, from the
  * strongest evidence to none:
  *
- *  1. The cgroup's count of OOM kills rose while it ran, or the kernel's log names the process: the
- *     kernel's OOM killer.
+ *  1. The cgroup's count of OOM kills rose during the run, or the kernel's log names the process:
+ *     it was the kernel's OOM killer.
  *  2. The cgroup was within a tenth of its limit, or less than a twentieth of the machine's memory
- *     was available: memory, whoever did it.
- *  3. Memory still rose: over the last third of the run it stood higher than ever before, by a
- *     sixteenth at least (live bytes, or resident ones by the samples and by the kernel's account
- *     at the end), and the end came soon after the highest point, or what was resident still rose
- *     then. When, besides, a cause whose shape is there made that growth, it is taken for a kill
- *     for want of memory. It need not be the kernel's: earlyoom, systemd-oomd and the kubelet kill
- *     in the same way, and the counters tell which.
- *     But where plenty of both was left (outlook.c), it was killed for another reason, and memory
- *     had not run out: what grew is named all the same, as it would have filled the memory one day.
- *     There slow growth counts, too: what lives rises steadily.
- *  4. It rose, but no shape is there; or nobody watched the counters; or the machine's count rose
- *     and may have been for this one: `unknown`.
+ *     was available: it was for want of memory, whoever killed.
+ *  3. Memory still rose: in the last third of the run it stood higher than before by a sixteenth
+ *     (live bytes, or resident bytes as sampled or as the kernel counts them at the end), and the
+ *     end came soon after the peak, or resident bytes still rose then. When a cause also explains
+ *     that growth, the kill is taken for one for want of memory. The killer need not be the kernel:
+ *     earlyoom, systemd-oomd and the kubelet kill likewise, and the counters tell them apart.
+ *     Where plenty was left of the machine's and the cgroup's memory (outlook.c), the kill had
+ *     another reason. What grew is named all the same, as it would have filled the memory one day,
+ *     and slow but steady growth of the live bytes counts there, too.
+ *  4. Memory rose, but no cause explains it; or nobody watched the counters; or the machine's count
+ *     rose, perhaps for this process: `unknown`.
  *  5. Memory was flat, the counters were watched to the end, and none rose: the kill had another
  *     reason, and nothing ran out.
  */
@@ -26,16 +25,19 @@
 
 #include <signal.h>
 
+#include "util/tuned.h"
 #include "verdict/failure/outlook.h"
 
-/* Of what was reached in the last third. */
-#define RISE_PART 16u
-/* Of what was resident before the last eighth: more than chance. */
-#define STILL_PART 64u
+TUNED(
+    uint64_t, LATE_PART, 3, "a third of the run holds several steps, and loading is over by then");
+TUNED(uint64_t, RISE_PART, 16,
+    "the peaks of a steady program differ by some percent: a sixteenth is beyond that");
+TUNED(uint64_t, STILL_FROM_PART, 8,
+    "an eighth of the run is about its end, and still holds several samples");
+TUNED(uint64_t, STILL_PART, 64, "the kernel counts resident pages in batches, to within a percent");
 
-/* Did that count rise while it ran? One that was not watched to the end does not say that it did
- * not.
- */
+/* Did that count rise during the run? *known is false when it did not, and nobody watched it to the
+ * end. */
 static bool rose(const struct supervised *s, uint32_t key, bool *known)
 {
 	uint64_t first, last;
@@ -55,8 +57,7 @@ static enum kill_counter counter_of(const struct supervised *s)
 
 	if (group_rose)
 		return KILL_COUNTER_ROSE;
-	/* The machine's count is of everybody's kills, also in other containers; the group's own is
-	 * of this one's, whatever its reason. */
+	/* The machine counts kills in all containers, the group those of its own processes. */
 	if (group)
 		return KILL_COUNTER_QUIET;
 	return machine_rose ? KILL_COUNTER_ROSE
@@ -64,7 +65,7 @@ static enum kill_counter counter_of(const struct supervised *s)
 			    : KILL_COUNTER_UNSEEN;
 }
 
-/* The highest of both parts of a run. */
+/* The highest value before and after the cut. */
 static void highest(
     const struct timeline *t, uint64_t cut_ns, bool resident, uint64_t *early, uint64_t *late)
 {
@@ -82,12 +83,12 @@ static bool rises(uint64_t early, uint64_t late)
 	return late > early && late - early >= late / RISE_PART;
 }
 
-/* In the last eighth of a run more became resident than ever before. What an allocator holds and
- * does not give back goes on rising so, whatever of it lives just then. */
+/* Did resident bytes reach a new peak at the very end of the run? What an allocator does not give
+ * back goes on rising, whatever lives at that moment. */
 static bool still_rises(
     const struct model *m, const struct supervised *s, uint64_t from, uint64_t end)
 {
-	uint64_t cut = end - (end - from) / 8, early = 0, late = 0;
+	uint64_t cut = end - (end - from) / STILL_FROM_PART, early = 0, late = 0;
 
 	highest(&m->timeline, cut, true, &early, &late);
 	if (s)
@@ -97,21 +98,22 @@ static bool still_rises(
 
 static void read_rise(const struct model *m, const struct supervised *s, struct kill_view *out)
 {
-	uint64_t from = m->first_ns == UINT64_MAX ? 0 : m->first_ns, end = m->last_ns, cut;
+	uint64_t from = m->run.first_ns == UINT64_MAX ? 0 : m->run.first_ns, end = m->run.last_ns,
+		 cut;
 	bool resident;
 
 	if (s && s->ended && s->ended_ns > end)
 		end = s->ended_ns;
-	cut = from + (end > from ? (end - from) / 3 * 2 : 0);
+	cut = from + (end > from ? (end - from) / LATE_PART * (LATE_PART - 1) : 0);
 	highest(&m->timeline, cut, false, &out->live_early, &out->live_late);
 	highest(&m->timeline, cut, true, &out->rss_early, &out->rss_late);
 	if (s)
 		highest(&s->resident, cut, true, &out->rss_early, &out->rss_late);
-	/* Without a look early on, a later one rises above nothing. */
+	/* Without an early sample, a later one rises above nothing. */
 	resident = out->rss_early && rises(out->rss_early, out->rss_late);
 	out->rising = rises(out->live_early, out->live_late) || resident;
 	out->rising &= failure_moment(m) == AT_PEAK ||
-		       m->live_bytes + m->map_bytes >= m->peak_bytes - m->peak_bytes / 8 ||
+		       failure_near_peak(m, m->blocks.bytes + m->maps.bytes) ||
 		       (resident && end > from && still_rises(m, s, from, end));
 }
 
@@ -178,7 +180,7 @@ void kill_read(const struct model *m, const struct trace_facts *facts, const str
 	out->counter = counter_of(s);
 	read_rise(m, s, out);
 	outlook_read(m, s, &out->outlook);
-	failure->time_ns = m->last_ns;
+	failure->time_ns = m->run.last_ns;
 	failure_kill_limit(m, s, failure);
 	if (rose(s, TRACE_LEVEL_CG_OOM_KILL, &known)) {
 		failure->kind = FAILURE_OOM_KILL;

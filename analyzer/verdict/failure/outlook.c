@@ -1,27 +1,26 @@
 /*
  * outlook.c - see outlook.h.
  *
- * Daemons that kill wait for less than a tenth of the memory to be left, unless they are told
- * otherwise: earlyoom (-m 10), systemd-oomd (SwapUsedLimit=90%), the kubelet
- * (memory.available<100Mi). Who is killed while a fifth or more is left, of the machine's memory
- * and of the cgroup's, is not killed for want of memory.
+ * Plenty is left when a fifth of the machine's memory and of the cgroup's is: then no killer comes
+ * for want of memory.
  *
- * The forecast carries the slope of what lives on: that of the second half of the run, and that of
- * its last quarter. Where both rise steadily the limit is reached between the two moments that they
+ * The forecast extends two slopes of the live bytes: that of the run's second half and that of its
+ * last quarter. Where both rise steadily, the limit is reached between the two moments that they
  * give.
  */
 #include "verdict/failure/outlook.h"
 
 #include "model/callsite/trend.h"
 #include "util/num.h"
+#include "util/tuned.h"
 #include "verdict/failure/failure.h"
 
-/* Of the memory. */
-#define PLENTY_PART 5u
-/* Kendall's tau of values that rise, but for some that chance exchanges. */
-#define STEADY_TAU 0.7
-/* Fewer are no series. */
-#define PERIODS_MIN 8u
+TUNED(uint64_t, PLENTY_PART, 5,
+    "earlyoom (-m 10), systemd-oomd (SwapUsedLimit=90%) and the kubelet (memory.available<100Mi) "
+    "wait until less than a tenth is left; twice that allows for old samples");
+TUNED(double, STEADY_TAU, 0.7,
+    "Kendall's tau of a rise in which chance exchanges three pairs in twenty");
+TUNED(size_t, PERIODS_MIN, 8, "with fewer points, chance gives such a tau more than once in 100");
 
 static void read_left(const struct room *rooms, size_t count, struct outlook *out)
 {
@@ -44,14 +43,14 @@ static void read_left(const struct room *rooms, size_t count, struct outlook *ou
 		*out = (struct outlook){.known = false};
 }
 
-/* Bytes a second that what lives at least in each period rises by, from there to the end; 0: it
- * does not rise steadily. */
+/* Bytes a second by which the least live bytes of each period rise from period `first` to the end;
+ * 0: they do not rise steadily. */
 static double slope_from(const struct timeline *t, uint32_t first)
 {
 	double x[TIMELINE_PERIODS], y[TIMELINE_PERIODS], slope;
 	size_t n = 0;
 
-	/* The last period is not over: what lives least in it may be what its start saw. */
+	/* The last period is not over: its least value may be that of its start. */
 	for (uint32_t i = first; i + 1 < t->used; i++, n++) {
 		x[n] = (double)i * (double)timeline_period_ns(t) / 1e9;
 		y[n] = (double)t->periods[i].least;

@@ -6,8 +6,18 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 
-#define DYING_NS 2000000000u /* large processes take a while to give back all they had */
+TUNED(uint64_t, DYING_NS, 2000000000u,
+    "freeing the pages of a dying process takes the kernel about a second for tens of GiB");
+TUNED(uint64_t, ROUND_NS, 50000000,
+    "samples of one round of the supervisor are some milliseconds apart");
+TUNED(uint64_t, FELL_PART, 16, "a live process frees less than a sixteenth between two samples");
+TUNED(uint64_t, BELOW_OWN_PART, 8,
+    "cgroup and process are sampled one after the other, and differ by less while both live");
+TUNED(uint64_t, BATCH_PART, 64, "the kernel counts resident pages in batches, to within a percent");
+TUNED(uint64_t, SEEN_NS, 12000000000u,
+    "an unchanged process is written down about every ten seconds");
 
 static bool is_cgroup(uint32_t key)
 {
@@ -23,7 +33,6 @@ static void note_resident(struct supervised *s, uint64_t rss, uint64_t time_ns)
 		p->rss = rss;
 }
 
-/* Less by more than a sixteenth. */
 static bool fell(const struct supervised *s, const struct event *e, uint32_t key)
 {
 	uint64_t before;
@@ -32,11 +41,11 @@ static bool fell(const struct supervised *s, const struct event *e, uint32_t key
 		return false;
 	for (uint32_t i = 0; i < e->level_count; i++)
 		if (e->levels[i].key == key)
-			return e->levels[i].value < before - before / 16;
+			return e->levels[i].value < before - before / FELL_PART;
 	return false;
 }
 
-/* The kernel has killed somebody of the group since the last look. */
+/* The kernel has killed a process of the group since the last sample. */
 static bool somebody_killed(const struct supervised *s, const struct event *e)
 {
 	uint64_t before, now;
@@ -45,8 +54,8 @@ static bool somebody_killed(const struct supervised *s, const struct event *e)
 	       event_level(e, TRACE_LEVEL_CG_OOM_KILL, &now) && now > before;
 }
 
-/* The group has less than the process alone had: that is being torn down, and what is left of it
- * is nobody else's. */
+/* The group has less than the process alone had: the process is being torn down, and what is left
+ * is still its own. */
 static bool below_own(const struct supervised *s, const struct event *e)
 {
 	uint64_t own;
@@ -55,11 +64,11 @@ static bool below_own(const struct supervised *s, const struct event *e)
 		return false;
 	for (uint32_t i = 0; i < e->level_count; i++)
 		if (e->levels[i].key == TRACE_LEVEL_CG_ANON)
-			return e->levels[i].value < own - own / 8;
+			return e->levels[i].value < own - own / BELOW_OWN_PART;
 	return false;
 }
 
-/* The group has no more than while it was seen to fall, just before. */
+/* The group has no more than in the sample just before, in which it had fallen. */
 static bool falls_on(const struct supervised *s, const struct event *e, uint64_t time_ns)
 {
 	uint64_t before, now;
@@ -69,7 +78,7 @@ static bool falls_on(const struct supervised *s, const struct event *e, uint64_t
 	       time_ns <= s->fallen.time_ns[TRACE_LEVEL_CG_CURRENT] + DYING_NS;
 }
 
-/* What takes longer to read is a record of its own, behind the quick one of the same look. */
+/* Levels that take longer to read are a second record, after the quick one of the same sample. */
 static bool is_rest_of_look(const struct event *e)
 {
 	uint64_t value;
@@ -78,26 +87,21 @@ static bool is_rest_of_look(const struct event *e)
 	       !event_level(e, TRACE_LEVEL_RSS_PEAK, &value);
 }
 
-/*
- * Has the process' memory fallen, or the cgroup's usage since the process was last seen? Then it
- * may be that it dies: what is charged to whom then is not how it was when memory ran out. Samples
- * of one round of the supervisor are a few milliseconds apart.
- */
+/* Has the process' memory fallen, or the cgroup's usage since the process was last sampled? Then it
+ * may be dying, and its share of the cgroup is not what it was when memory ran out. */
 static bool may_be_dying(
     const struct supervised *s, const struct event *e, bool ours, uint64_t time_ns)
 {
-	const uint64_t round_ns = 50000000;
-
 	if (ours)
 		return is_rest_of_look(e) ? s->fallen.known[TRACE_LEVEL_RSS]
 					  : fell(s, e, TRACE_LEVEL_RSS);
 	return somebody_killed(s, e) || below_own(s, e) || falls_on(s, e, time_ns) ||
 	       (s->last.known[TRACE_LEVEL_RSS] &&
-		   time_ns > s->last.time_ns[TRACE_LEVEL_RSS] + round_ns &&
+		   time_ns > s->last.time_ns[TRACE_LEVEL_RSS] + ROUND_NS &&
 		   fell(s, e, TRACE_LEVEL_CG_CURRENT));
 }
 
-/* Not the counters and limits of a cgroup. */
+/* What is used, and no counter or limit of a cgroup. */
 static bool is_usage(uint32_t key)
 {
 	return key <= TRACE_LEVEL_RSS_SHMEM || key == TRACE_LEVEL_VSIZE || key == TRACE_LEVEL_PSS ||
@@ -105,13 +109,13 @@ static bool is_usage(uint32_t key)
 		   key != TRACE_LEVEL_CG_MAX && key != TRACE_LEVEL_CG_PEAK);
 }
 
-/* In the sample of a cgroup whose killer has struck, is it what others have? */
+/* Once the cgroup's killer has struck: is that level what the others have? */
 static bool is_others(const struct supervised *s, uint32_t key)
 {
 	return key == TRACE_LEVEL_CG_SHMEM || (s->finished && key == TRACE_LEVEL_CG_ANON);
 }
 
-/* It lived on, or ended by itself: the newer samples are as good. */
+/* The process lived on, or ended by itself: the samples since it fell are valid. */
 static void catch_up(struct supervised *s)
 {
 	for (uint32_t k = 0; k < MODEL_LEVELS; k++)
@@ -120,8 +124,8 @@ static void catch_up(struct supervised *s)
 	memset(s->fallen.known, 0, sizeof(s->fallen.known));
 }
 
-/* The process and the cgroup are looked at one after the other: which of its samples is the nearer
- * to the cgroup's newest? */
+/* Process and cgroup are sampled one after the other: keep the process' sample that is nearest to
+ * the cgroup's newest. */
 static void note_beside(struct supervised *s, uint64_t time_ns)
 {
 	const struct levels *l = &s->last;
@@ -138,7 +142,7 @@ static void note_beside(struct supervised *s, uint64_t time_ns)
 	levels_set(&s->last, MODEL_LEVEL_BESIDE, l->value[TRACE_LEVEL_RSS_ANON], group);
 }
 
-/* A process that is not our own child has no end that we learn of: it was looked at no more. */
+/* The end of a process that is not the supervisor's own child is not seen: its samples stop. */
 static bool died_of_signal(const struct supervised *s)
 {
 	uint32_t key = s->fallen.known[TRACE_LEVEL_RSS] ? TRACE_LEVEL_RSS : TRACE_LEVEL_CG_CURRENT;
@@ -148,27 +152,27 @@ static bool died_of_signal(const struct supervised *s)
 	return s->how == TRACE_END_SIGNAL && s->ended_ns <= s->fallen.time_ns[key] + DYING_NS;
 }
 
-/* The kernel counts in batches: to within a little. */
 static bool was_peak(const struct supervised *s, uint64_t peak)
 {
 	uint64_t rss;
 
-	return levels_get(&s->last, TRACE_LEVEL_RSS, &rss) && rss >= peak - peak / 64;
+	return levels_get(&s->last, TRACE_LEVEL_RSS, &rss) && rss >= peak - peak / BATCH_PART;
 }
 
-/* Other processes, as they are when the cgroup is looked at and after that. */
+/* The other processes, at the cgroup's last sample and since. */
 #define OTHERS_MAX 256u
 
 struct others {
 	struct other {
 		uint32_t pid;
-		uint64_t anonymous, private, then; /* then: at the last look at the cgroup */
-		bool exact; /* `private` was told; a process just forked shares what it has */
+		uint64_t anonymous, private;
+		uint64_t then; /* private at the cgroup's last sample */
+		bool exact; /* private was sampled; a process just forked shares its pages */
 	} at[OTHERS_MAX];
 	uint32_t count;
 };
 
-/* `struck`: the killer has. What goes after that was there when he came. */
+/* `struck`: the killer came. What a process frees after that was there when he came. */
 static void note_other(struct others *o, const struct event *e, bool struck)
 {
 	uint64_t own = 0, anonymous;
@@ -201,7 +205,7 @@ static void forget_other(struct others *o, uint32_t pid)
 			o->at[i] = o->at[--o->count];
 }
 
-/* The cgroup was looked at: from there on growth counts. */
+/* The cgroup was sampled: growth counts from here. */
 static void mark_others(struct others *o)
 {
 	for (uint32_t i = 0; i < o->count; i++)
@@ -223,7 +227,7 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 	uint64_t rss = 0, highest = 0, peak, low, size;
 	bool fallen, killed = somebody_killed(s, e);
 
-	/* Whoever grows again, or stays as he is for a while, does not die. */
+	/* A process that grows again, or stays as it is for a while, is not dying. */
 	if (ours && levels_get(&s->fallen, TRACE_LEVEL_RSS, &low) &&
 	    (event_level_value(e, TRACE_LEVEL_RSS) > low ||
 		time_ns > s->fallen.time_ns[TRACE_LEVEL_RSS] + DYING_NS))
@@ -234,13 +238,13 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		const struct event_level *l = &e->levels[i];
 		bool seen;
 
-		/* The cgroup is everybody's, whichever process a sample is filed under. */
+		/* The cgroup's levels stand in the sample of any of its processes. */
 		if (!ours && !is_cgroup(l->key))
 			continue;
 		if (!ours && (s->finished || killed) && is_others(s, l->key) &&
 		    !s->after.known[l->key])
 			levels_set(&s->after, l->key, l->value, time_ns);
-		/* What the dead gave back was not free while it lived. */
+		/* What the dead process gave back was not free while it lived. */
 		if (s->finished && ((is_cgroup(l->key) && is_usage(l->key)) ||
 				       l->key == TRACE_LEVEL_SYS_AVAILABLE))
 			continue;
@@ -252,8 +256,8 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 			s->fallen.known[l->key] = s->after.known[l->key] = false;
 		if (l->key == TRACE_LEVEL_RSS_PEAK) {
 			note_resident(s, l->value, time_ns);
-			/* Newer than the sample before it only where it says more, or where that
-			 * one was the peak itself: then no more came after it. */
+			/* The kernel's peak is news only where it is higher, or where the last
+			 * sample was the peak itself: then nothing came after that. */
 			if (levels_get(&s->last, l->key, &peak) && l->value <= peak) {
 				if (was_peak(s, peak))
 					levels_set(&s->last, l->key, peak, time_ns);
@@ -282,9 +286,6 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 	if (rss >= highest)
 		s->highest = s->last;
 }
-
-/* An unchanged process is written down once in so long. */
-#define SEEN_NS 12000000000u
 
 uint32_t supervised_killed_with(const struct supervised *s, uint64_t last_ns)
 {

@@ -7,14 +7,19 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 #include "util/vec.h"
 #include "verdict/failure/failure.h"
 #include "verdict/subject.h"
 
-/* Unless the recording says otherwise. */
-#define PAGE_BYTES 4096u
+TUNED(uint64_t, REQUEST_PART, 8,
+    "another process may free a little between the refusal and the look at the file system");
+TUNED(uint64_t, HOLDS_TIMES, 2,
+    "a process with twice what the subject holds is the larger part, whatever else there is");
 
-/* The one that was told of last, of those that may have failed. */
+#define PAGE_BYTES 4096u /* unless the recording says otherwise */
+
+/* Of the volumes that may have failed, the one seen last. */
 static const struct shm_volume *shortest(
     const struct model *m, bool (*is_it)(const struct shm_volume *))
 {
@@ -40,12 +45,12 @@ static uint64_t refused_there(
 	uint64_t device, total, free;
 
 	if (refused->api != TRACE_API_FALLOCATE ||
-	    !levels_get(&m->levels_failed, TRACE_LEVEL_SHM_DEVICE, &device) ||
-	    !levels_get(&m->levels_failed, TRACE_LEVEL_SHM_TOTAL, &total) ||
-	    !levels_get(&m->levels_failed, TRACE_LEVEL_SHM_FREE, &free))
+	    !levels_get(&m->measured.at_failure, TRACE_LEVEL_SHM_DEVICE, &device) ||
+	    !levels_get(&m->measured.at_failure, TRACE_LEVEL_SHM_TOTAL, &total) ||
+	    !levels_get(&m->measured.at_failure, TRACE_LEVEL_SHM_FREE, &free))
 		return 0;
-	/* Of another file system, or seen before room was made there. */
-	if (free > total || free > refused->size + refused->size / 8)
+	/* The request was for another file system, or room was made there since. */
+	if (free > total || free > refused->size + refused->size / REQUEST_PART)
 		return 0;
 	out->kind = FAILURE_HOST_ALLOC;
 	out->time_ns = refused->time_ns;
@@ -67,8 +72,8 @@ uint64_t volume_failed(const struct model *m, const struct trace_facts *facts,
 	*presumed = false;
 	if (refused)
 		return refused_there(m, refused, out);
-	/* Who is ended from outside, as workers are when all is done, may have looked last when it
-	 * was full, too. */
+	/* A full file system does not explain a worker that is ended from outside when all is done:
+	 * there it must have been exceeded. */
 	v = shortest(m, bus			 ? shm_is_short
 			: end.how == END_UNKNOWN ? shm_is_exceeded
 						 : shm_is_full);
@@ -77,12 +82,12 @@ uint64_t volume_failed(const struct model *m, const struct trace_facts *facts,
 		return 0;
 	out->limit = LIMIT_SHM;
 	out->limit_bytes = v->total;
-	out->time_ns = m->last_ns;
+	out->time_ns = m->run.last_ns;
 	if (*presumed) {
 		out->usage_bytes = v->total - v->free;
 		return v->device;
 	}
-	/* It is a page that cannot be had: nothing is left. */
+	/* One page could not be had: nothing is left. */
 	out->kind = FAILURE_BUS;
 	out->usage_bytes = v->total;
 	if (!feed_number(&m->feed, "page.size", &out->requested_bytes))
@@ -99,7 +104,7 @@ static const char *directory_of(struct verdict_result *r, const char *name)
 {
 	const char *slash = name ? strrchr(name, '/') : NULL;
 
-	/* Whatever lies in directories there, this is what people know it as. */
+	/* People know it by this name, whatever directories are in it. */
 	if (name && strncmp(name, "/dev/shm/", 9) == 0)
 		return "/dev/shm";
 	return slash && slash != name ? arena_copy(&r->arena, name, (size_t)(slash - name)) : NULL;
@@ -181,7 +186,7 @@ static void on_mapped(void *arg, const struct range *r)
 	    vec_push(&f->list, (struct mapped_file){r->serial, r->end - r->start, f->process}) != 0;
 }
 
-/* What is mapped at that moment of the process' own time. */
+/* The files mapped at `until_ns` of the process' own clock. */
 static int read_mapped(
     struct feed feed, uint64_t device, uint64_t until_ns, struct mapped_files *out, struct err *err)
 {
@@ -214,7 +219,7 @@ static int by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Each file once, and those of that process not at all. */
+/* Bytes that others have mapped: each file once, and none that `process` has mapped, too. */
 static uint64_t sum_others(struct mapped_files *f, size_t process)
 {
 	uint64_t sum = 0;
@@ -246,9 +251,6 @@ static uint64_t sum_of(const struct mapped_files *f, size_t process)
 	return sum;
 }
 
-/* Who has so many times what the subject has is who filled it. */
-#define HOLDS_TIMES 2u
-
 int volume_tree(const struct trace_set *set, size_t subject, uint64_t device, uint64_t moment_ns,
     bool may_move, struct volume_tree *out, struct err *err)
 {
@@ -261,7 +263,7 @@ int volume_tree(const struct trace_set *set, size_t subject, uint64_t device, ui
 	for (size_t i = 0; i < set->count && !rc; i++) {
 		const struct trace_facts *f = trace_facts(set->images[i]);
 
-		/* What a process was before it executed another program is gone. */
+		/* A process loses its mappings when it executes another program. */
 		if ((i != subject && f->pid == self->pid) || f->start_mono_ns > then)
 			continue;
 		files.process = i;
@@ -287,8 +289,8 @@ struct volume_shares volume_shares(const struct verdict_result *r)
 	uint64_t used = r->failure.usage_bytes;
 	struct volume_shares s;
 
-	/* What was there before belongs to others; of the rest, what is mapped is its own as far
-	 * as there is so much. */
+	/* What was there before the process belongs to others. The rest is its own as far as it has
+	 * that much mapped. */
 	s.own = num_least(r->callsites->map_bytes, num_less(used, v ? v->others : 0));
 	s.siblings = num_least(r->volume->siblings, used - s.own);
 	s.files = used - s.own - s.siblings;

@@ -19,10 +19,10 @@ static enum role role_of(const struct verdict_result *r, uint32_t stack)
  * stores. */
 static enum role role_by_tables(const struct verdict_result *r, const struct callsite *p)
 {
-	enum role role = p->remembered ? ROLE_CACHE : ROLE_NONE;
+	enum role role = p->holders.remembered ? ROLE_CACHE : ROLE_NONE;
 
-	for (uint32_t i = 0; i < p->table_count && !p->remembered; i++) {
-		role = role_of(r, p->tables[i]);
+	for (uint32_t i = 0; i < p->holders.table_count && !p->holders.remembered; i++) {
+		role = role_of(r, p->holders.tables[i]);
 		if (!role_is_store(role))
 			return ROLE_NONE;
 	}
@@ -38,15 +38,15 @@ static int weigh_roles(const struct verdict_result *r, const struct model *m,
 
 	if (!held)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->stack_stats_count; i++) {
-		const struct stack_stats *s = model_stack_stats_number(m, i);
+	for (size_t i = 0; i < m->stacks.count; i++) {
+		const struct stack_stats *s = stack_table_number(&m->stacks, i);
 		uint64_t live, count;
 		uint32_t at = callsites_of_stack(callsites, s->kind, s->stack);
 
 		if (at == CALLSITE_NONE)
 			continue;
 		model_stack_stats(m, s, callsites->moment, &live, &count);
-		if (live > callsites->list[at].live_bytes / STACK_PART)
+		if (live > callsites->list[at].facts.live_bytes / STACK_PART)
 			held[at][role_of(r, s->stack)] += live;
 	}
 	for (uint32_t i = 0; i < callsites->count; i++) {
@@ -129,7 +129,7 @@ static void remembered_fixes(
 	    r->frameworks.knowledge ? knowledge_framework(r->frameworks.knowledge, "python") : NULL;
 	uint32_t blame = r->ranking.count ? r->ranking.list[0].finding.blame : CALLSITE_NONE;
 
-	if (python && blame != CALLSITE_NONE && r->callsites->list[blame].remembered)
+	if (python && blame != CALLSITE_NONE && r->callsites->list[blame].holders.remembered)
 		add_fixes(r, (struct knowledge_place){ROLE_CACHE, python}, cause, fixes, count);
 }
 

@@ -146,7 +146,7 @@ static uint64_t slack_of(const struct replay *r, uint64_t live)
 /* What lives, but for what is free in arenas: that is the allocator's slack. */
 static uint64_t live_of(const struct replay *r)
 {
-	return r->m->live_bytes + r->m->map_bytes - r->unused;
+	return r->m->blocks.bytes + r->m->maps.bytes - r->unused;
 }
 
 /* Of a block of that place, the part that is in use. */
@@ -155,8 +155,8 @@ static uint64_t used_of(
 {
 	const struct callsite *p = callsite == CALLSITE_NONE ? NULL : &r->callsites->list[callsite];
 
-	return p && p->arenas && kind == STACK_STATS_MAP
-		   ? size - (uint64_t)((double)size * p->unused)
+	return p && p->arena_share.any && kind == STACK_STATS_MAP
+		   ? size - (uint64_t)((double)size * p->arena_share.unused)
 		   : size;
 }
 
@@ -296,7 +296,7 @@ static void listen(struct replay *r, struct model *m, const char *space)
 
 	if (!of)
 		return;
-	of->observer = (struct observer){r, acquired, released};
+	of->options.observer = (struct observer){r, acquired, released};
 	r->m = of;
 	if (sp) {
 		r->spaces = m->spaces;
@@ -324,8 +324,8 @@ int counterfactual_replay(struct feed feed, const char *space, const struct call
 	rc = model_new(feed, &m, err);
 	if (rc)
 		goto out;
-	m->sums = !space;
-	m->files_charged = callsites->files_charged;
+	m->options.sums = !space;
+	m->options.files_charged = callsites->files_charged;
 	listen(&r, m, space);
 	progress_begin("replaying without each cause", feed.facts(feed.self)->event_bytes);
 	rc = space ? feed_rewind_spaces(&feed, err) : feed.rewind(feed.self, err);
@@ -337,15 +337,15 @@ int counterfactual_replay(struct feed feed, const char *space, const struct call
 		rc = model_apply(m, &e, err);
 		if (rc || (e.kind == EV_FAILED && e.time_ns == moment_ns))
 			break;
-		if (m->events % PROGRESS_EVENTS == 0 && feed.bytes_read)
+		if (m->run.events % PROGRESS_EVENTS == 0 && feed.bytes_read)
 			progress_step(feed.bytes_read(feed.self));
 		if (r.m)
 			continue;
 		/* The space came to be with this very block. */
 		listen(&r, m, space);
-		if (r.m && e.kind == EV_SPACE_ALLOC && r.m->live_bytes)
+		if (r.m && e.kind == EV_SPACE_ALLOC && r.m->blocks.bytes)
 			acquired(
-			    &r, e.stack, STACK_STATS_HEAP, ALIKE_ONE(r.m->live_bytes), e.time_ns);
+			    &r, e.stack, STACK_STATS_HEAP, ALIKE_ONE(r.m->blocks.bytes), e.time_ns);
 	}
 	progress_end();
 	if (rc < 0)

@@ -36,7 +36,7 @@ static void read_sample(
 	out->sample_every = info_number(m, "sampled.every");
 	out->exact_from = info_number(m, "sampled.exact_from");
 	for (uint32_t i = 0; i < callsites->count; i++)
-		variance += callsites->list[i].live_variance;
+		variance += callsites->list[i].facts.live_variance;
 	out->error = sqrt(fmax(variance, 0));
 }
 
@@ -44,43 +44,47 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
     const struct trace_facts *facts, const struct levels *levels, struct ending end,
     struct coverage *out, const char **next)
 {
-	const struct answer *malloc_says = allocator_stats_at(&m->allocator_stats, UINT64_MAX);
-	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes + m->inherited_bytes;
+	const struct allocator_reading *malloc_says =
+	    allocator_stats_at(&m->measured.malloc, UINT64_MAX);
+	uint64_t seen = m->peak.bytes + m->maps.stack_bytes + m->maps.shared_bytes +
+			m->measured.inherited_bytes;
 	uint64_t resident = 0, swap = 0;
 
 	/* What malloc keeps of what was given back was seen, too, be it from after it was asked
 	 * last: it is asked whenever memory grows. */
 	if (malloc_says)
-		seen += answer_beside(malloc_says) + m->total_bytes - malloc_says->acquired;
+		seen +=
+		    allocator_stats_beside(malloc_says) + m->total.bytes - malloc_says->acquired;
 	*out = (struct coverage){
 	    .malloc_owner = m->feed.info(m->feed.self, "malloc.owner"),
 	    .python = m->feed.info(m->feed.self, "python"),
 	    .complete = !facts->torn_chunks && !facts->bad_checksums && !facts->damage.count &&
-			!facts->dropped_total && !m->lost && !facts->budget && !m->budget &&
-			!facts->checkpoint.until_ns && !facts->untold && !facts->brief_stacks,
-	    .lost_events = facts->dropped_total + m->lost,
+			!facts->dropped_total && !m->recording.lost && !facts->budget &&
+			!m->recording.budget && !facts->checkpoint.until_ns && !facts->untold &&
+			!facts->brief_stacks,
+	    .lost_events = facts->dropped_total + m->recording.lost,
 	    .lost_bytes = facts->dropped_bytes,
-	    .small_missing = facts->budget || m->budget,
+	    .small_missing = facts->budget || m->recording.budget,
 	    .disk_bound = facts->disk_bound,
-	    .paused_ns = m->paused_ns,
+	    .paused_ns = m->recording.paused_ns,
 	    .paused_bytes = facts->paused_bytes,
 	    .brief_stacks = facts->brief_stacks,
 	    .untold = facts->untold,
 	    .checkpoint = facts->checkpoint,
 	    .rights = facts->rights,
-	    .past = m->past,
-	    .coarser_times = m->coarser_times,
-	    .coarsest_every = m->coarsest_every,
-	    .coarsest_exact_from = m->coarsest_exact_from,
-	    .thinned_times = m->thinned_times,
-	    .thinned_blocks = m->thinned_blocks,
-	    .thinned_every = m->thinned_every,
+	    .past = m->replaced,
+	    .coarser_times = m->recording.coarser_times,
+	    .coarsest_every = m->recording.coarsest_every,
+	    .coarsest_exact_from = m->recording.coarsest_exact_from,
+	    .thinned_times = m->recording.thinned_times,
+	    .thinned_blocks = m->recording.thinned_blocks,
+	    .thinned_every = m->recording.thinned_every,
 	};
 	if (facts->mode == TRACE_MODE_SAMPLED)
 		read_sample(m, callsites, out);
 	*next = NULL;
-	for (size_t i = 0; i < m->stack_stats_count; i++) {
-		if (model_stack_stats_number(m, i)->kind == STACK_STATS_HEAP)
+	for (size_t i = 0; i < m->stacks.count; i++) {
+		if (stack_table_number(&m->stacks, i)->kind == STACK_STATS_HEAP)
 			out->malloc_seen = true;
 		else
 			out->maps_seen = true;
@@ -102,8 +106,8 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 			   "in what is missing of it";
 		*next = DAMAGED_NEXT;
 	} else if (facts->rights.stopped_ns &&
-		   (facts->dropped[TRACE_DROP_RIGHTS] > m->events / LOST_EVENTS_PART ||
-		       facts->dropped_bytes > m->peak_bytes / LOST_BYTES_PART)) {
+		   (facts->dropped[TRACE_DROP_RIGHTS] > m->run.events / LOST_EVENTS_PART ||
+		       facts->dropped_bytes > m->peak.bytes / LOST_BYTES_PART)) {
 		out->gap = "rights were given up, and from then on it could not be recorded";
 		*next = facts->rights.reason == TRACE_RIGHT_SECCOMP
 			    ? "Run it without its seccomp sandbox, or with a filter that allows "
@@ -122,8 +126,8 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 			   "they are lost";
 		out->blurred = true;
 		*next = "Keep the trace on a disk that keeps what is written to it.";
-	} else if (out->lost_events > m->events / LOST_EVENTS_PART ||
-		   out->lost_bytes > m->peak_bytes / LOST_BYTES_PART) {
+	} else if (out->lost_events > m->run.events / LOST_EVENTS_PART ||
+		   out->lost_bytes > m->peak.bytes / LOST_BYTES_PART) {
 		out->gap = "too many events were lost";
 		out->blurred = true;
 		*next =

@@ -136,7 +136,7 @@ static void blame(struct verdict_result *r, const struct finding *f)
 
 		if (str_same(p->function, main->function) && str_same(p->file, main->file)) {
 			bytes += f->claims[i].bytes;
-			variance += p->live_variance;
+			variance += p->facts.live_variance;
 		}
 	}
 	r->verdict.blame.bytes = bytes + f->request_bytes;
@@ -250,7 +250,7 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 	/* Losses blur; a shape that is clear in spite of them is still there. */
 	if (r->coverage.lost_events && best)
 		sure *= 1 - 0.5 * (double)r->coverage.lost_events /
-				(double)(r->model->events + r->coverage.lost_events);
+				(double)(r->model->run.events + r->coverage.lost_events);
 	/* What is missing of the trace may be as much as its share of what was recorded, and all of
 	 * that may speak for something else. */
 	sure *= 1 - r->tree.damage.share;

@@ -16,10 +16,10 @@ static void leave_out_unused(const struct callsites *callsites, struct finding *
 {
 	for (uint32_t i = 0; i < f->claim_count; i++) {
 		const struct callsite *p = &callsites->list[f->claims[i].callsite];
-		uint64_t unused =
-		    p->live_bytes ? (uint64_t)((double)f->claims[i].bytes *
-					       (double)callsite_unused(p) / (double)p->live_bytes)
-				  : 0;
+		uint64_t unused = p->facts.live_bytes ? (uint64_t)((double)f->claims[i].bytes *
+								   (double)callsite_unused(p) /
+								   (double)p->facts.live_bytes)
+						      : 0;
 
 		f->claims[i].bytes -= unused;
 		f->bytes -= unused;
@@ -66,9 +66,9 @@ static void growth_starts(
 
 		/* A refused request alone has no beginning but itself; and modules that are
 		 * imported come before anything grows. */
-		if (!f->start_ns && p && p->step_count && !callsite_is_import(p) &&
-		    f->strength >= RANK_STRENGTH_MIN && p->first_ns < start)
-			start = p->first_ns;
+		if (!f->start_ns && p && p->facts.step_count && !callsite_is_import(p) &&
+		    f->strength >= RANK_STRENGTH_MIN && p->facts.first_ns < start)
+			start = p->facts.first_ns;
 	}
 	for (size_t i = 0; i < r->ranking.count; i++) {
 		struct finding *f = &r->ranking.list[i].finding;
@@ -119,7 +119,7 @@ int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial
 		    r->ranking.count, replays, err);
 	else
 		for (size_t i = 0; i < r->ranking.count; i++)
-			replays[i].live = scene->model->peak_bytes;
+			replays[i].live = scene->model->peak.bytes;
 	if (!rc && trial)
 		rc = trial(r, feed, err);
 	if (rc)

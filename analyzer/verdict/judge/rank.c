@@ -4,11 +4,20 @@
 #include <math.h>
 #include <string.h>
 
-#define WEIGHT_BASE -2.5
-#define WEIGHT_SCORE 3.5
-#define WEIGHT_MARGIN 3.0
-/* The trend is carried on to ten times the work: nine more. */
-#define FURTHER_TIMES 9.0
+#include "util/tuned.h"
+
+/* Fit the three weights: tests/scenarios/run --keep DIR, then tests/scenarios/calibrate DIR. */
+TUNED(double, WEIGHT_BASE, -2.5, "calibrate's fit on half of the programs, rounded to a half");
+TUNED(double, WEIGHT_SCORE, 3.5, "likewise: a perfect score alone gives 0.73");
+TUNED(double, WEIGHT_MARGIN, 3.0, "likewise: without a rival a perfect score gives 0.98");
+TUNED(double, FURTHER_TIMES, 9.0,
+    "ten times the work so far: a fix that lasts less only delays the failure");
+TUNED(double, FITS_WEIGHT, 0.6,
+    "letting the request fit is most of a cause; how long that would have lasted is the rest");
+TUNED(double, INADMISSIBLE_WEIGHT, 0.3,
+    "below RANK_CONFIDENCE_MIN for any score, and still in order for the list of candidates");
+TUNED(double, TREND_WEIGHT, 0.5, "a trend never outweighs that nothing ran out, which scores 1");
+TUNED(double, TREND_SCORE_MIN, 0.2, "it made 40 percent of the peak: worth a mention");
 
 double rank_confidence(double score, double second)
 {
@@ -22,19 +31,19 @@ static double clip(double x)
 	return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
-/* Holes lie between blocks: with so much of what lives, as much of them would not be there; but for
- * holes that are larger than what lies between them, the allocator is to be asked. */
+/* Holes lie between blocks: removing a share of the live bytes removes that share of the holes. Of
+ * holes that are larger than the blocks between them, only the allocator knows. */
 static double with_slack(double removed, uint64_t live, uint64_t slack)
 {
 	return live ? removed + removed * fmin(1, (double)slack / (double)live) : removed;
 }
 
-/* The growth that remains. */
+/* The growth that remains without the cause. */
 static double rest_of(const struct replay_result *r)
 {
 	uint64_t top = r->without_peaks[TREND_MARKS - 1], start = r->without_start;
 
-	return (double)peak_trend_trend_of(r->without_peaks, top > start ? top - start : 0);
+	return (double)peak_trend_of_marks(r->without_peaks, top > start ? top - start : 0);
 }
 
 static void weigh(const struct rank_input *in, struct candidate *c, const struct replay_result *r)
@@ -47,18 +56,17 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	double at_start = with_slack(
 	    (double)r->live_start - (double)r->without_start, r->live_start, r->slack_start);
 	double rest = rest_of(r), room;
-	/* What others took came to the same limit, and no change of ours takes it away. */
+	/* What others took counts against the same limit, and no change of the program frees it. */
 	double others = f->alone ? 0 : (double)in->others_grown;
 
 	if (!in->failed) {
-		/* Nothing to remedy. A trend is worth a mention, by how much of the high-water mark
-		 * it made; it never outweighs that nothing ran out. */
+		/* Nothing is to remedy; a trend is weighed by how much of the peak it made. */
 		c->fits = true;
 		c->share = f->blame == CALLSITE_NONE ? 1
 			   : r->live		     ? clip((double)f->bytes / (double)r->live)
 						     : 0;
-		c->score = f->strength * c->share * (f->blame == CALLSITE_NONE ? 1 : 0.5);
-		c->admissible = f->blame == CALLSITE_NONE || c->score >= 0.2;
+		c->score = f->strength * c->share * (f->blame == CALLSITE_NONE ? 1 : TREND_WEIGHT);
+		c->admissible = f->blame == CALLSITE_NONE || c->score >= TREND_SCORE_MIN;
 		return;
 	}
 	if (request < 0)
@@ -66,7 +74,7 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	removed += (double)f->slack_bytes + (double)f->other_bytes;
 	at_start += fmin((double)f->slack_bytes, (double)r->slack_start);
 	growth += (double)f->other_bytes + others;
-	/* In one piece the holes would have held what was asked for: it is no growth then. */
+	/* In one piece the holes would have held the request: it is no growth then. */
 	if (f->slack_bytes)
 		growth -= request;
 	c->removed = removed > 0 ? (uint64_t)removed : 0;
@@ -86,10 +94,9 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	c->headroom = (int64_t)room;
 	c->further = !c->fits ? 0 : rest <= 0 ? 1 : clip(room / rest / FURTHER_TIMES);
 	c->admissible = f->strength >= RANK_STRENGTH_MIN && c->fits;
-	c->score = f->strength * c->share * (0.6 + 0.4 * c->further);
-	/* What would not have prevented it is not the cause, but may be worth a mention. */
+	c->score = f->strength * c->share * (FITS_WEIGHT + (1 - FITS_WEIGHT) * c->further);
 	if (!c->admissible)
-		c->score *= 0.3;
+		c->score *= INADMISSIBLE_WEIGHT;
 }
 
 void rank_candidates(const struct rank_input *in, struct candidate *candidates,

@@ -1,9 +1,10 @@
 /*
- * rank.h - candidates from best to worst, with the confidence of each.
+ * rank.h - the candidate causes from best to worst, with the confidence in each.
  */
 #ifndef ANALYZER_VERDICT_RANK_H
 #define ANALYZER_VERDICT_RANK_H
 
+#include "util/tuned.h"
 #include "verdict/judge/counterfactual.h"
 #include "verdict/result.h"
 
@@ -13,21 +14,19 @@ struct rank_input {
 	bool failed;
 };
 
-/* Fills removed, headroom, fits, share, further, admissible, score and confidence from the replays,
- * and sorts both arrays alike, best first. */
+/* Rank the candidates. replays[i] is of candidates[i]. Fills removed, headroom, fits, share,
+ * further, admissible, score and confidence of each, and sorts both arrays alike, best first. */
 void rank_candidates(const struct rank_input *in, struct candidate *candidates,
     struct replay_result *replays, size_t count);
 
-/* Below this the verdict is `unknown`. */
-#define RANK_CONFIDENCE_MIN 0.5
-/* And below this strength a shape is not there. */
-#define RANK_STRENGTH_MIN 0.4
+TUNED(double, RANK_CONFIDENCE_MIN, 0.5,
+    "below it the verdict is `unknown`: a cause that is more likely wrong than right misleads");
+TUNED(double, RANK_STRENGTH_MIN, 0.4,
+    "a shape with one strong doubt still counts, with two it does not");
 
-/*
- * How sure a winner of that score is beside a second of that score (0: there is none): a logistic
- * of its score and of the margin, so that a weak winner is not sure because it stands alone, nor a
- * strong one beside a strong rival. The weights are to be fitted on labelled programs.
- */
+/* Return the confidence, 0 to 1, in a winner of that score beside a second of that score (0: there
+ * is none): a logistic of the score and of the margin, so that neither a weak winner that stands
+ * alone is sure, nor a strong one beside a strong rival. */
 double rank_confidence(double score, double second);
 
 #endif

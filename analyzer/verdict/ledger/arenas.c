@@ -1,25 +1,29 @@
 /*
- * arenas.c - see arenas.h. The account is of all arenas together, so all places have the same share
- * of what lies free; arenas that came since were full when they came, or there was no need of them.
+ * arenas.c - see arenas.h. The interpreter accounts for all arenas together, so every call site has
+ * the same share of the free bytes. Arenas that came since were full: otherwise there was no need
+ * of them.
  */
 #include "verdict/ledger/arenas.h"
 
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* The account of a failure is written with it, a little later. */
-#define SAME_FAILURE_NS 200000000u
+TUNED(uint64_t, SAME_FAILURE_NS, 200000000,
+    "the interpreter's account of a failure is written with it, some milliseconds later");
+TUNED(uint64_t, STEADY_PART, 2,
+    "what was in use when there were half as many arenas is not what made them grow");
 
-/* Did the interpreter itself make this mapping, for its own allocator? An extension in C may have
- * asked it for an object. */
+/* Did the interpreter make this mapping for its own allocator? An extension in C may be on the
+ * stack, too: it asked for an object. */
 static bool is_arena(const struct model *m, const char *interpreter, const struct callsite *p)
 {
 	const struct symbol *symbols;
 	bool by_interpreter = false;
 	size_t count;
 
-	if (!interpreter || !p->map_bytes || !p->stack)
+	if (!interpreter || !p->facts.map_bytes || !p->stack)
 		return false;
 	count = m->feed.symbols(m->feed.self, p->stack, &symbols);
 	for (size_t i = count; i-- > 0;) {
@@ -41,7 +45,7 @@ void arenas_mark(const struct model *m, struct callsites *callsites)
 {
 	uint64_t until =
 	    callsites->moment_ns + (callsites->moment == AT_FAILURE ? SAME_FAILURE_NS : 0);
-	const struct answer *a = allocator_stats_at(&m->arenas, until);
+	const struct allocator_reading *a = allocator_stats_at(&m->measured.arenas, until);
 	const char *interpreter = feed_interpreter(&m->feed);
 	uint64_t bytes = 0;
 	double unused = 0;
@@ -49,31 +53,32 @@ void arenas_mark(const struct model *m, struct callsites *callsites)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		struct callsite *p = &callsites->list[i];
 
-		p->arenas = is_arena(m, interpreter, p);
-		bytes += p->arenas ? p->map_bytes : 0;
+		p->arena_share.any = is_arena(m, interpreter, p);
+		bytes += p->arena_share.any ? p->facts.map_bytes : 0;
 	}
 	if (a && a->arena)
 		unused = (double)a->free / (double)(bytes > a->arena ? bytes : a->arena);
 	for (uint32_t i = 0; i < callsites->count; i++)
-		callsites->list[i].unused = callsites->list[i].arenas ? unused : 0;
+		callsites->list[i].arena_share.unused =
+		    callsites->list[i].arena_share.any ? unused : 0;
 }
 
 uint64_t arenas_free_at(const struct model *m, uint64_t time_ns)
 {
-	const struct answer *a = allocator_stats_at(&m->arenas, time_ns);
+	const struct allocator_reading *a = allocator_stats_at(&m->measured.arenas, time_ns);
 
 	return a ? a->free : 0;
 }
 
 uint64_t arenas_steady(const struct model *m, uint64_t time_ns)
 {
-	const struct answer *now = allocator_stats_at(&m->arenas, time_ns);
+	const struct allocator_reading *now = allocator_stats_at(&m->measured.arenas, time_ns);
 	uint64_t before = 0;
 
 	if (!now)
 		return 0;
-	for (const struct answer *a = m->arenas.at; a < now; a++)
-		if (a->arena <= now->arena / 2 && a->arena - a->free > before)
+	for (const struct allocator_reading *a = m->measured.arenas.at; a < now; a++)
+		if (a->arena <= now->arena / STEADY_PART && a->arena - a->free > before)
 			before = a->arena - a->free;
 	return num_least(before, now->arena - now->free);
 }

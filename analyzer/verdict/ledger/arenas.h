@@ -7,14 +7,14 @@
 
 #include "model/callsite/callsite.h"
 
-/* Marks the places that hold arenas: sets their `arenas`, and `unused` by the interpreter's last
- * account before the moment; that stays 0 where there is none. */
+/* Mark the call sites that hold arenas: set their `arenas`, and `unused` by the interpreter's last
+ * account before the moment (0 where there is none). */
 void arenas_mark(const struct model *m, struct callsites *callsites);
 
-/* What it held free then; 0: not known. */
+/* Return the bytes that lay free in the arenas at that moment; 0: not known. */
 uint64_t arenas_free_at(const struct model *m, uint64_t time_ns);
-/* Of what was in use at the newest account before that, so much was in use already when there were
- * half as many arenas: that is no growth. */
+/* Return the bytes in use at that moment that were in use already when there were half as many
+ * arenas: they are no growth. */
 uint64_t arenas_steady(const struct model *m, uint64_t time_ns);
 
 #endif

@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "util/map.h"
+#include "util/tuned.h"
 
-#define CHUNK_BYTES 256u /* sizes are multiples of it */
+TUNED(uint64_t, LEAST_BYTES, 4096, "below it, many blocks have such a size by chance");
+TUNED(size_t, INWARD, 5,
+    "frames from the arena's own to malloc, in either call: unnamed wrappers are counted as well");
+
+#define CHUNK_BYTES 256u /* an arena's sizes are multiples of it */
 #define HANDLE_BYTES 8u
-#define LEAST_BYTES 4096u /* below it, too much has such a size by chance */
-#define LATELY 16u /* of all threads' blocks so many are looked back at */
-#define INWARD 5u /* frames from the arena's own to the allocator's, in either of the two calls */
+#define LATELY 16u /* blocks of all threads that look_back() sees */
 
 struct reading {
 	const struct feed *feed;
@@ -29,7 +32,7 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* One function called both: what differs is what it called, and where in it. */
+/* Did one function make both calls? They differ in what it called, and from which line. */
 static bool of_one_call(const struct feed *feed, struct bfc_region *r, uint32_t table)
 {
 	const struct symbol *x, *y;
@@ -56,7 +59,7 @@ static int add(struct reading *s, struct bfc_region *r)
 	return vec_push(&s->out->regions, *r);
 }
 
-/* Is that block the table of a region that the thread took just before? */
+/* Add the region that this block is the table of, if the thread took one just before. */
 static int look_back(struct reading *s, const struct event *e)
 {
 	for (unsigned i = 1; i <= LATELY; i++) {
@@ -105,7 +108,7 @@ static bool of_pair(const struct bfc_region *r, const struct bfc_region *as)
 	return same(r->by, as->by) && same(r->table_by, as->table_by);
 }
 
-/* An arena has one place for both calls: the pair with most bytes is it. */
+/* An arena makes both calls from one place: keep the pair of calls with the most bytes. */
 static void keep_one_pair(struct bfc *b)
 {
 	enum { PAIRS = 64 };
@@ -153,7 +156,7 @@ static void sum_up(struct bfc *b)
 		if (r->freed && r->freed < first_freed)
 			first_freed = r->freed;
 		b->several |= r->taken > first_freed;
-		/* What a limit leaves for the last one is no power of two but by chance. */
+		/* The last region is what a limit left, and rarely a power of two. */
 		doubling &= is_power(r->size);
 		b->several |= doubling && r->size < largest;
 		if (r->size > largest)

@@ -67,12 +67,13 @@ static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t 
 {
 	const struct callsite *p = &w->in->callsites->list[at];
 	uint64_t left = w->left[at], heap, maps, shared;
-	uint64_t of_maps = num_least(left, p->map_bytes - callsite_unused(p));
+	uint64_t of_maps = num_least(left, p->facts.map_bytes - callsite_unused(p));
 
 	bytes = num_least(bytes, left);
 	heap = num_least(bytes, left - of_maps);
-	maps = num_least(bytes - heap, num_less(of_maps, p->shared_bytes + p->file_bytes));
-	shared = num_least(bytes - heap - maps, num_less(of_maps, maps + p->file_bytes));
+	maps =
+	    num_least(bytes - heap, num_less(of_maps, p->facts.shared_bytes + p->facts.file_bytes));
+	shared = num_least(bytes - heap - maps, num_less(of_maps, maps + p->facts.file_bytes));
 	w->left[at] -= bytes;
 	move(heap, &w->out->heap_other, &w->out->of[class].heap);
 	move(maps, &w->out->maps_other, &w->out->of[class].maps);
@@ -82,22 +83,23 @@ static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t 
 
 static bool is_large(const struct classes_input *in, const struct callsite *p, uint64_t whole)
 {
-	return in->device || (p->live_count && p->live_bytes / p->live_count >= LARGE_BLOCK &&
-				 p->live_bytes >= whole / LARGE_PART);
+	return in->device ||
+	       (p->facts.live_count && p->facts.live_bytes / p->facts.live_count >= LARGE_BLOCK &&
+		   p->facts.live_bytes >= whole / LARGE_PART);
 }
 
 /* With one block that lived long, hardly any is old enough to tell. */
 static bool is_work(const struct work *w, const struct callsite *p)
 {
-	return p->freed_count >= p->live_count &&
+	return p->facts.freed_count >= p->facts.live_count &&
 	       callsite_is_working_set(p, w->in->callsites->moment_ns);
 }
 
 /* What a server's work takes and gives back, and no scalar here and there. */
 static bool is_notable_work(const struct work *w, const struct callsite *p, uint64_t whole)
 {
-	return p->total_bytes >= whole / LARGE_PART &&
-	       (w->in->device || p->largest >= LARGE_BLOCK) && is_work(w, p);
+	return p->facts.total_bytes >= whole / LARGE_PART &&
+	       (w->in->device || p->facts.largest >= LARGE_BLOCK) && is_work(w, p);
 }
 
 enum when {
@@ -116,9 +118,9 @@ static enum when when_made(const struct work *w, const struct callsite *p, uint6
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *q = &callsites->list[i];
 
-		if (q == p || q->last_ns <= p->last_ns || !is_notable_work(w, q, whole))
+		if (q == p || q->facts.last_ns <= p->facts.last_ns || !is_notable_work(w, q, whole))
 			continue;
-		if (q->first_ns < p->last_ns)
+		if (q->facts.first_ns < p->facts.last_ns)
 			return AMID_WORK;
 		when = BEFORE_WORK;
 	}
@@ -131,7 +133,7 @@ static bool is_after_work(const struct work *w, const struct callsite *p, uint64
 	const struct callsites *callsites = w->in->callsites;
 
 	for (uint32_t i = 0; i < callsites->count; i++)
-		if (callsites->list[i].first_ns < p->first_ns &&
+		if (callsites->list[i].facts.first_ns < p->facts.first_ns &&
 		    is_notable_work(w, &callsites->list[i], whole))
 			return true;
 	return false;
@@ -142,10 +144,10 @@ static bool is_after_work(const struct work *w, const struct callsite *p, uint64
 
 static bool work_is_known(const struct callsites *callsites, const struct callsite *p)
 {
-	uint64_t past = num_less(callsites->past_ns, callsites->first_ns);
+	uint64_t past = num_less(callsites->replaced_until_ns, callsites->first_ns);
 
-	return !callsites->past_ns || p->first_ns > callsites->past_ns ||
-	       p->last_ns <= callsites->first_ns + past / LOADING_PART;
+	return !callsites->replaced_until_ns || p->facts.first_ns > callsites->replaced_until_ns ||
+	       p->facts.last_ns <= callsites->first_ns + past / LOADING_PART;
 }
 
 /* Large, complete when work began, and there ever since. */
@@ -153,7 +155,7 @@ static bool is_early(const struct work *w, uint32_t at, uint64_t whole)
 {
 	const struct callsite *p = &w->in->callsites->list[at];
 
-	return p->freed_count == 0 && is_large(w->in, p, whole) &&
+	return p->facts.freed_count == 0 && is_large(w->in, p, whole) &&
 	       when_made(w, p, whole) == BEFORE_WORK && work_is_known(w->in->callsites, p);
 }
 
@@ -165,8 +167,9 @@ static bool is_from_the_start(const struct work *w, uint32_t at)
 	const struct callsite *p = &callsites->list[at];
 	uint64_t run = num_less(callsites->moment_ns, callsites->first_ns);
 
-	return p->last_ns <= callsites->first_ns + run / LOADING_PART &&
-	       num_less(p->total_bytes, p->live_bytes) <= p->live_bytes / LARGE_PART;
+	return p->facts.last_ns <= callsites->first_ns + run / LOADING_PART &&
+	       num_less(p->facts.total_bytes, p->facts.live_bytes) <=
+		   p->facts.live_bytes / LARGE_PART;
 }
 
 static void charge_findings(struct work *w, uint64_t whole)
@@ -211,14 +214,15 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 		return CLASS_REQUESTS;
 	if (p->size.grows && !p->size.geometric)
 		return CLASS_PROMPT;
-	if (early && p->live_count > 1 && p->live_count <= POOL_BLOCKS && callsite_is_uniform(p) &&
-	    p->last_ns - p->first_ns <= callsites->moment_ns / POOL_PART)
+	if (early && p->facts.live_count > 1 && p->facts.live_count <= POOL_BLOCKS &&
+	    callsite_is_uniform(p) &&
+	    p->facts.last_ns - p->facts.first_ns <= callsites->moment_ns / POOL_PART)
 		return CLASS_POOLS;
 	if (early)
 		return CLASS_WEIGHTS;
-	if (p->keep.stays)
-		return p->open_call == OPEN_CALL_YES ? CLASS_REQUESTS : CLASS_RETAINED;
-	if (p->total_count <= ONE_OFF_BLOCKS && p->live_bytes >= whole / ONE_OFF_PART &&
+	if (p->survivors.stays)
+		return p->call.open == OPEN_CALL_YES ? CLASS_REQUESTS : CLASS_RETAINED;
+	if (p->facts.total_count <= ONE_OFF_BLOCKS && p->facts.live_bytes >= whole / ONE_OFF_PART &&
 	    is_after_work(w, p, whole))
 		return CLASS_ONE_OFF;
 	return CLASS_COUNT;
@@ -230,10 +234,11 @@ static void charge_shapes(struct work *w, uint64_t whole)
 
 	for (uint32_t i = 0; i < in->callsites->count; i++) {
 		const struct callsite *p = &in->callsites->list[i];
-		uint64_t maps = num_least(num_least(w->left[i], p->map_bytes), w->out->maps_other);
+		uint64_t maps =
+		    num_least(num_least(w->left[i], p->facts.map_bytes), w->out->maps_other);
 		enum live_class class;
 
-		if (p->arenas) {
+		if (p->arena_share.any) {
 			w->out->arenas += maps;
 			w->out->maps_other -= maps;
 			w->left[i] -= maps;
@@ -264,7 +269,7 @@ int classes_make(const struct classes_input *in, struct classes *out)
 		uint64_t unused =
 		    num_least(callsite_unused(&in->callsites->list[i]), out->maps_other);
 
-		w.left[i] = num_less(in->callsites->list[i].live_bytes, unused);
+		w.left[i] = num_less(in->callsites->list[i].facts.live_bytes, unused);
 		out->arenas_free += unused;
 		out->maps_other -= unused;
 	}

@@ -1,37 +1,41 @@
 /*
- * host_slack.c - see host_slack.h. How much is free malloc itself has said; where it lies, the live
- * blocks show: between two of them that lie in one stretch of its memory.
+ * host_slack.c - see host_slack.h. Malloc's own account says how much is free; the live blocks show
+ * where: between two neighbours in one stretch of its memory.
  */
 #include "verdict/ledger/host_slack.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/num.h"
 #include "util/sort.h"
+#include "util/tuned.h"
 #include "util/vec.h"
 #include "verdict/ledger/arenas.h"
 #include "verdict/ledger/malloc_held.h"
 
-/* Malloc's memory is in stretches that begin at multiples of this (glibc's heaps of a thread), or
- * are smaller; two blocks of different ones have no hole between them. */
+TUNED(uint64_t, HOLE_MIN, 128, "headers and rounding between two neighbours are less");
+TUNED(uint64_t, BELOW_MIN, 1u << 20,
+    "malloc asks the kernel for more than the block: whole pages, a pad at its heap's top");
+TUNED(uint64_t, ARENAS_PART, 2, "the larger half of the free bytes says who pins them");
+TUNED(uint64_t, PINNED_PART, 8,
+    "holes beside the blocks of a call site pin a good part of what is free, not some of it");
+
+/* glibc's heaps of a thread begin at multiples of 64 MiB, other stretches of malloc's memory are
+ * smaller: two blocks of different stretches have no hole between them. */
 #define STRETCH_SHIFT 26u
-/* A block above this may have a mapping of its own, which ends where it does. */
+/* glibc's M_MMAP_THRESHOLD: a larger block may have a mapping of its own. */
 #define OWN_MAPPING (128u << 10)
-/* Headers and rounding are less. */
-#define HOLE_MIN 128u
 
-/* Malloc asks the kernel for more than the block: a pad at the top of its heap, whole pages. */
-#define BELOW_MIN (1u << 20)
-
-/* Blocks are put in order a slice of the address space at a time: all at once would take a quarter
- * of what they take themselves. Where the slices begin, some of the blocks say. */
+/* Blocks are sorted one slice of the address space at a time: all at once would take a quarter of
+ * the memory that they take themselves. A sample of the blocks tells where slices begin. */
 #define SLICES 8u
 #define SLICE_LEAST 32768u /* blocks: fewer are not divided */
 #define SAMPLE_EVERY 64u
 
 struct holes {
 	const struct callsites *callsites;
-	uint64_t *beside; /* of each place */
+	uint64_t *beside; /* bytes of holes beside the blocks of each call site */
 	struct scene_slack *out;
 	VEC(struct sort_item) pieces; /* blocks of the slice */
 	uint64_t from, until; /* its addresses, the last one included */
@@ -62,7 +66,7 @@ static int gather(void *arg, const struct block *b)
 	return vec_push(&h->pieces, ((struct sort_item){b->address, b}));
 }
 
-/* What lies between two neighbours, beside the blocks of each one's place. */
+/* Note the hole between two neighbours, at the call sites of both. */
 static void look_between(struct holes *h, const struct block *a, const struct block *b)
 {
 	uint64_t end = a->address + a->size;
@@ -101,7 +105,7 @@ static int read_slice(struct holes *h, const struct feed *feed)
 	return 0;
 }
 
-/* Where slices end that have about as many blocks each; how many there are. 0 or negative errno. */
+/* Divide the address space into slices of about as many blocks each. 0 or negative errno. */
 static int divide(struct holes *h, const struct feed *feed, uint64_t *ends, unsigned *count)
 {
 	int rc = feed->each_live(feed->self, sample, h);
@@ -146,7 +150,7 @@ static uint32_t most_of(const uint64_t *bytes, uint32_t count, uint64_t least)
 	return most;
 }
 
-/* The place whose arenas have most free. */
+/* The call site whose arenas have most free. */
 static uint32_t emptiest(const struct callsites *callsites)
 {
 	uint32_t most = CALLSITE_NONE;
@@ -173,8 +177,8 @@ int host_slack_read(const struct feed *feed, const struct model *m,
 	rc = 0;
 	out->reserved = ledger_get(ledger, LEDGER_KEPT);
 	out->arenas = ledger_get(ledger, LEDGER_ARENAS_FREE);
-	/* Of an allocator that tells only the whole, it is all that is in no block; of one that was
-	 * not asked nothing is known. */
+	/* An allocator that accounts for the whole alone holds free what is in no block; one that
+	 * was not asked holds an unknown amount. */
 	malloc_held(m, callsites, 0, &held);
 	if (held.known && !held.split)
 		out->bytes = ledger_get(ledger, LEDGER_UNSPLIT);
@@ -182,30 +186,30 @@ int host_slack_read(const struct feed *feed, const struct model *m,
 	out->bytes += ledger_get(ledger, LEDGER_FREE_LISTS) + out->reserved + out->arenas;
 	out->known = out->bytes > 0;
 	out->below = ledger_get(ledger, "free");
-	out->below -= out->below < BELOW_MIN ? out->below : BELOW_MIN;
+	out->below -= num_least(out->below, BELOW_MIN);
 	if (!out->known)
 		goto out;
-	/* Between the blocks of a sample lie those that are not in it. */
+	/* Between the blocks of a sample lie others, which are not in it. */
 	if (feed->facts(feed->self)->mode != TRACE_MODE_SAMPLED)
 		rc = find_holes(&holes, feed);
 	if (rc)
 		goto out;
 	if (out->largest > out->bytes - out->reserved - out->arenas)
 		out->largest = out->bytes - out->reserved - out->arenas;
-	if (out->arenas > out->bytes / 2) {
+	if (out->arenas > out->bytes / ARENAS_PART) {
 		out->pinned_by = emptiest(callsites);
 		goto out;
 	}
-	/* Of the holes, those that are known to lie there must be a good part. */
-	out->pinned_by = most_of(of_callsite, callsites->count, out->bytes / 8);
+	out->pinned_by = most_of(of_callsite, callsites->count, out->bytes / PINNED_PART);
 	if (out->pinned_by == CALLSITE_NONE) {
 		for (uint32_t i = 0; i < callsites->count; i++) {
 			const struct callsite *p = &callsites->list[i];
 
-			of_callsite[i] = p->total_bytes > p->live_bytes &&
-						 p->total_bytes / OWN_MAPPING < p->total_count
-					     ? p->total_bytes - p->live_bytes
-					     : 0;
+			of_callsite[i] =
+			    p->facts.total_bytes > p->facts.live_bytes &&
+				    p->facts.total_bytes / OWN_MAPPING < p->facts.total_count
+				? p->facts.total_bytes - p->facts.live_bytes
+				: 0;
 		}
 		out->pinned_by = most_of(of_callsite, callsites->count, 0);
 	}
@@ -216,7 +220,10 @@ out:
 
 uint64_t host_slack_at(const struct model *m, uint64_t time_ns)
 {
-	const struct answer *a = allocator_stats_at(&m->allocator_stats, time_ns);
+	const struct allocator_reading *a = allocator_stats_at(&m->measured.malloc, time_ns);
 
-	return (!a ? 0 : a->split ? a->free : answer_beside(a)) + arenas_free_at(m, time_ns);
+	return (!a	      ? 0
+		   : a->split ? a->free
+			      : allocator_stats_beside(a)) +
+	       arenas_free_at(m, time_ns);
 }

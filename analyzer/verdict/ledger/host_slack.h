@@ -8,16 +8,16 @@
 #include "verdict/ledger/ledger.h"
 
 /*
- * Fills *out from that moment's ledger: free lists, and under a limit on address space what malloc
+ * Fill *out from that moment's ledger: free lists and, under a limit on address space, what malloc
  * keeps of it to grow into (glibc takes 64 MiB for each arena, and an arena for each thread). The
- * feed stands at the moment, so that it can tell what lives. `pinned_by` is the place whose blocks
- * border on most of the holes; where those are too few to have a place, the one that gave most
- * back: they are its blocks' holes. 0 or -ENOMEM.
+ * feed must stand at the moment, as it is asked for the live blocks. `pinned_by` is the call site
+ * whose blocks border on most of the holes; where the known holes are too few, the one that gave
+ * most bytes back, as these are the holes. 0 or -ENOMEM.
  */
 int host_slack_read(const struct feed *feed, const struct model *m,
     const struct callsites *callsites, const struct ledger *ledger, struct scene_slack *out);
 
-/* What malloc had free at a moment before, at most. */
+/* Return the bytes that malloc had free at an earlier moment, at most. */
 uint64_t host_slack_at(const struct model *m, uint64_t time_ns);
 
 #endif

@@ -191,8 +191,8 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	bool failed = refused && in->failure->kind != FAILURE_NONE;
 	uint64_t heap = in->callsites->live_bytes, usage;
 	uint64_t maps = in->callsites->map_bytes - (data_only ? in->callsites->shared_bytes : 0);
-	uint64_t threads = failed ? refused->stack_bytes : in->model->stack_bytes;
-	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
+	uint64_t threads = failed ? refused->stack_bytes : in->model->maps.stack_bytes;
+	uint64_t own_shared = failed ? refused->shared_bytes : in->model->maps.shared_bytes;
 	uint64_t known_shared = data_only ? 0 : in->callsites->shared_bytes;
 	uint64_t known_files = in->callsites->file_bytes; /* 0 where they are not charged */
 	/* Of files, when the sample was taken: */
@@ -234,7 +234,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 		if (data_known)
 			without_memory = num_less(num_less(room, num_less(data, ours.anonymous) +
 								     known_shared + known_files),
-			    in->model->reserved_bytes);
+			    in->model->maps.reserved_bytes);
 	} else {
 		/* Nobody looked from outside: the kernel counts what is private and writable, ours
 		 * among it. */
@@ -333,7 +333,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	/* It need not be this process that wrote to what it keeps from being let go. */
 	in_classes = live_rows(
 	    l, c, true, room, live, num_least(cgroup ? g.shmem : now.shared, lived.shared));
-	inherited = num_least(in->model->inherited_bytes, num_less(room, live));
+	inherited = num_least(in->model->measured.inherited_bytes, num_less(room, live));
 	ledger_row(l, "inherited from the parent", inherited);
 	if (stopped(in))
 		unrecorded_rows(l, &held, num_less(room, live + inherited));

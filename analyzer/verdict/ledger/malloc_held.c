@@ -1,19 +1,19 @@
 /*
- * malloc_held.c - see malloc_held.h. An answer is of a failure, or from some time before: it is
- * carried on with the blocks. Overhead goes with their number; what they gave back lies between the
- * others, but for mappings of their own, which the kernel got back.
+ * malloc_held.c - see malloc_held.h. The allocator's account is from the failure or from some time
+ * before, and is carried on with the blocks: overhead is proportional to their number, and freed
+ * blocks lie between the others, except those with mappings of their own.
  */
 #include "verdict/ledger/malloc_held.h"
 
 #include <math.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* Levels of one failure are written within milliseconds, the allocator's after the others. */
-#define SAME_FAILURE_NS 200000000u
-
-/* Where what lives is estimated from a sample. */
-#define SURELY_DEVIATIONS 4.0
+TUNED(uint64_t, SAME_FAILURE_NS, 200000000,
+    "the levels of one failure are written within milliseconds, the allocator's last");
+TUNED(double, SURELY_DEVIATIONS, 4.0,
+    "the live bytes are estimated from a sample: four deviations off is no chance");
 
 static uint64_t acquired_until(
     const struct model *m, const struct callsites *callsites, uint64_t measured_ns)
@@ -23,7 +23,7 @@ static uint64_t acquired_until(
 
 	if (callsites->moment == AT_FAILURE && f)
 		return f->acquired_before;
-	return num_less(m->total_bytes, timeline_acquired(&m->timeline, until, m->last_ns + 1));
+	return num_less(m->total.bytes, timeline_acquired(&m->timeline, until, m->run.last_ns + 1));
 }
 
 void malloc_held(const struct model *m, const struct callsites *callsites, uint64_t measured_ns,
@@ -31,17 +31,17 @@ void malloc_held(const struct model *m, const struct callsites *callsites, uint6
 {
 	uint64_t moment = callsites->moment_ns, heap = callsites->live_bytes, held, over;
 	bool failed = callsites->moment == AT_FAILURE;
-	const struct answer *a =
-	    allocator_stats_at(&m->allocator_stats, moment + (failed ? SAME_FAILURE_NS : 0));
+	const struct allocator_reading *a =
+	    allocator_stats_at(&m->measured.malloc, moment + (failed ? SAME_FAILURE_NS : 0));
 
 	*out = (struct malloc_held){.known = false};
-	/* Less than what lives there, surely: it is another allocator's. */
-	if (!a || (double)answer_held(a) <
+	/* Surely less than the live bytes: the account is another allocator's. */
+	if (!a || (double)allocator_stats_held(a) <
 		      (double)a->live_bytes - SURELY_DEVIATIONS * sqrt(fmax(a->live_variance, 0)))
 		return;
 	out->known = true;
 	out->split = a->split;
-	over = num_less(answer_beside(a), a->free);
+	over = num_less(allocator_stats_beside(a), a->free);
 	if (a->live_count)
 		over = (uint64_t)((double)over / (double)a->live_count *
 				  (double)callsites->live_blocks);

@@ -10,13 +10,13 @@
 struct malloc_held {
 	bool known, split; /* split: the two parts are known apart */
 	uint64_t overhead, free; /* without split: the sum is in `overhead` */
-	/* Acquired by the process since it was asked: so much more may lie in its free lists, where
-	 * memory appeared since that nothing else explains. */
+	/* Bytes that the process acquired since that account: where memory appeared that nothing
+	 * else explains, up to this much of it may lie in free lists. */
 	uint64_t since;
 };
 
-/* The moment is that of `places`; memory was measured then, or at `measured_ns`, if that is later.
- */
+/* Fill *out for the moment of `callsites`. Memory was measured then, or at `measured_ns` if that is
+ * later. */
 void malloc_held(const struct model *m, const struct callsites *callsites, uint64_t measured_ns,
     struct malloc_held *out);
 

@@ -57,8 +57,8 @@ static void mark_calls(struct callsites *callsites, const struct requests_held *
 
 		if ((held->callsites[i].alike >= 2 &&
 			held->callsites[i].largest < held->callsites[i].bytes / 2) ||
-		    (p->pile.bytes && ended_since(held->of, p->pile.since_ns) >= 2))
-			p->open_call = OPEN_CALL_NO;
+		    (p->buildup.bytes && ended_since(held->of, p->buildup.since_ns) >= 2))
+			open_call_retract(callsites, i);
 	}
 }
 
@@ -131,8 +131,8 @@ int flow_read(
 		err_set(err, rc, "no memory for the requests");
 	else
 		mark_calls(callsites, &flow->held);
-	phases_read(&r->model->timeline, r->model->first_ns, callsites->moment_ns, flow->requests,
-	    &flow->phases);
+	phases_read(&r->model->timeline, r->model->run.first_ns, callsites->moment_ns,
+	    flow->requests, &flow->phases);
 	flow->stage_count = stages_list(&stages, flow->stages, ROLE_COUNT);
 	/* Its argument ends here. */
 	flow->requests->is_entry = NULL;
@@ -169,7 +169,7 @@ static int read_space(struct verdict_result *r, struct feed feed, const struct m
 	if (flow->space && strcmp(flow_space_name(flow->space), name) == 0)
 		return 0;
 	flow_space_free(flow->space);
-	flow->space = flow_space_new(feed, r->frameworks.frames, name, then->others);
+	flow->space = flow_space_new(feed, r->frameworks.frames, name, then->run.others);
 	if (!flow->space)
 		return err_set(err, -ENOMEM, "no memory for the requests");
 	rc = feed.rewind(feed.self, err);
@@ -185,7 +185,7 @@ static int read_proportion(struct verdict_result *r, struct feed feed, const str
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
 	else if (proportion.callsite != CALLSITE_NONE)
-		rc = flow_space_proportion(feed, name, then->others, &proportion, err);
+		rc = flow_space_proportion(feed, name, then->run.others, &proportion, err);
 	if (!rc)
 		proportion_finish(&proportion);
 	proportion_fini(&proportion);

@@ -26,7 +26,7 @@ static int blocks_apply(
 		return rc;
 	sp = spaces_find(b->model->spaces, b->name);
 	if (sp) {
-		sp->model->witness = witness;
+		sp->model->options.witness = witness;
 		*came = b->found = true;
 	}
 	return 0;
@@ -86,7 +86,7 @@ const char *flow_space_name(const struct flow_space *f)
 
 bool flow_space_done(const struct flow_space *f)
 {
-	return f->blocks.model->others >= f->until;
+	return f->blocks.model->run.others >= f->until;
 }
 
 /* Those of the event that the space came to be with. */
@@ -164,8 +164,8 @@ int flow_space_proportion(struct feed feed, const char *name, uint64_t until,
 		return rc;
 	rc = feed_rewind_spaces(&feed, err);
 	feed_progress(&feed, "reading what was made of what on the device");
-	while (
-	    rc == 0 && blocks.model->others < until && (rc = feed.next(feed.self, &e, err)) == 1) {
+	while (rc == 0 && blocks.model->run.others < until &&
+	       (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = blocks_apply(&blocks, &e, (struct witness){proportion, on_made}, &came, err);
 		feed_passed(&feed, ++events);
 	}

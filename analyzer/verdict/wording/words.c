@@ -138,13 +138,13 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 		add_end(s, r);
 		return;
 	}
-	if (!p->size.grows && p->pile.grows) {
+	if (!p->size.grows && p->buildup.grows) {
 		add_blame(s, r);
 		str_printf(s,
 		    " holds more at once on every call, though it gives all of it back: %s at "
 		    "first, "
 		    "%s by the end",
-		    fmt_size(&a, p->pile.first), fmt_size(&b, p->pile.now));
+		    fmt_size(&a, p->buildup.first), fmt_size(&b, p->buildup.now));
 		add_end(s, r);
 		return;
 	}
@@ -155,12 +155,12 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 		add_end(s, r);
 		return;
 	}
-	if (p->largest > last)
-		last = p->largest;
+	if (p->facts.largest > last)
+		last = p->facts.largest;
 	add_blame(s, r);
 	str_printf(s, " allocates larger blocks each time: %s at first, %s at block %s",
 	    fmt_size(&a, p->size.start < p->size.first ? p->size.start : p->size.first),
-	    fmt_size(&b, last), fmt_count(&c, p->total_count));
+	    fmt_size(&b, last), fmt_count(&c, p->facts.total_count));
 	for (size_t i = 0; i < r->verdict.evidence_count; i++)
 		if (strcmp(r->verdict.evidence[i].fact, "kept, and part of what grows") == 0)
 			str_printf(s, ", built from %s that are kept",
@@ -176,16 +176,18 @@ static void leak(struct str *s, const struct verdict_result *r)
 
 	str_printf(s, "%s leaked in ", fmt_size(&c, all));
 	add_blame(s, r);
-	str_printf(s, ": %s", fmt_count(&a, p->keep.count));
+	str_printf(s, ": %s", fmt_count(&a, p->survivors.count));
 	/* Of those before a checkpoint, only who survived was counted; and arenas are counted where
 	 * they remain, not what came and went inside. */
-	if ((!r->callsites->past_ns || p->first_ns > r->callsites->past_ns) && !p->arenas)
-		str_printf(s, " of its %s", fmt_count(&b, p->total_count));
+	if ((!r->callsites->replaced_until_ns ||
+		p->facts.first_ns > r->callsites->replaced_until_ns) &&
+	    !p->arena_share.any)
+		str_printf(s, " of its %s", fmt_count(&b, p->facts.total_count));
 	str_printf(s, " blocks were never released; %s",
 	    callsite_is_uniform(p) ? "they all have the same size" : "their sizes do not grow");
-	if (all - all / NEARLY_PART > p->keep.bytes)
+	if (all - all / NEARLY_PART > p->survivors.bytes)
 		str_printf(s, ". They are %s of it; the rest leaked at other lines",
-		    fmt_size(&b, p->keep.bytes));
+		    fmt_size(&b, p->survivors.bytes));
 	add_end(s, r);
 }
 
@@ -196,14 +198,14 @@ static void state_retention(struct str *s, const struct verdict_result *r)
 
 	add_blame(s, r);
 	str_printf(s, " keeps %s without a bound: %s ",
-	    fmt_size(&b, r->ranking.list[0].finding.bytes), fmt_count(&a, p->keep.count));
-	if (p->copies_of != CALLSITE_NONE && p->size.grows) {
-		state = &r->callsites->list[p->copies_of];
+	    fmt_size(&b, r->ranking.list[0].finding.bytes), fmt_count(&a, p->survivors.count));
+	if (p->relations.copies_of != CALLSITE_NONE && p->size.grows) {
+		state = &r->callsites->list[p->relations.copies_of];
 		str_puts(s, "copies of what ");
 		add_callsite(s, state->function, state->file, state->line);
 		str_puts(s, " holds");
-	} else if (p->copies_of != CALLSITE_NONE) {
-		state = &r->callsites->list[p->copies_of];
+	} else if (p->relations.copies_of != CALLSITE_NONE) {
+		state = &r->callsites->list[p->relations.copies_of];
 		str_puts(s, "blocks, in copies of what ");
 		add_callsite(s, state->function, state->file, state->line);
 		str_puts(s, " holds");
@@ -212,7 +214,7 @@ static void state_retention(struct str *s, const struct verdict_result *r)
 	}
 	if (p->size.grows)
 		str_printf(s, ", %s each at first and up to %s now", fmt_size(&a, p->size.first),
-		    fmt_size(&b, p->largest));
+		    fmt_size(&b, p->facts.largest));
 	add_end(s, r);
 }
 
@@ -229,8 +231,8 @@ static void oversized(struct str *s, const struct verdict_result *r)
 		    fmt_size(
 			&b, r->callsites->live_bytes + r->callsites->map_bytes + f->request_bytes));
 	} else if (f->blame != CALLSITE_NONE &&
-		   r->callsites->list[f->blame].open_call != OPEN_CALL_NO) {
-		const struct symbol *of = r->callsites->list[f->blame].open_of;
+		   r->callsites->list[f->blame].call.open != OPEN_CALL_NO) {
+		const struct symbol *of = r->callsites->list[f->blame].call.function;
 		bool inside = of && !str_same(of->function, r->verdict.blame.function);
 
 		str_puts(s, "One call of ");
@@ -267,7 +269,7 @@ static uint64_t live(const struct verdict_result *r)
 static void oversized_model(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
-	uint64_t most = main_callsite(r)->live_bytes;
+	uint64_t most = main_callsite(r)->facts.live_bytes;
 	struct fmt a, b;
 
 	str_puts(s, "The model does not fit: ");
@@ -298,20 +300,20 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 	struct fmt a, b, c;
 
 	add_blame(s, r);
-	if (f->request_bytes / 2 > p->largest) {
+	if (f->request_bytes / 2 > p->facts.largest) {
 		str_printf(s, " asked for %s up front, in one block, while %s were in use",
 		    fmt_size(&a, f->request_bytes),
 		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
 		add_end(s, r);
 		return;
 	}
-	str_printf(s, " took %s up front, in ", fmt_size(&a, p->live_bytes));
+	str_printf(s, " took %s up front, in ", fmt_size(&a, p->facts.live_bytes));
 	if (callsite_large_blocks(p) == 1)
 		str_puts(s, "one block");
 	else
 		str_printf(s, "%s blocks of %s", fmt_count(&b, callsite_large_blocks(p)),
-		    fmt_size(&c, p->largest));
-	if (num_less(f->bytes, p->live_bytes) > f->bytes / NEARLY_PART)
+		    fmt_size(&c, p->facts.largest));
+	if (num_less(f->bytes, p->facts.live_bytes) > f->bytes / NEARLY_PART)
 		str_printf(s, " (%s with those of other lines)", fmt_size(&a, f->bytes));
 	str_puts(s, ", and keeps them for all of the run");
 	add_end(s, r);
@@ -439,7 +441,7 @@ static void healthy(struct str *s, const struct verdict_result *r)
 	struct fmt a, b, c;
 
 	str_printf(s, "Nothing ran out: at most %s were in use at once",
-	    fmt_size(&a, r->model->peak_bytes));
+	    fmt_size(&a, r->model->peak.bytes));
 	if (l->limit != LIMIT_NONE)
 		str_printf(s, ", and %s of the limit of %s (%s) stayed free",
 		    fmt_size(&c, free_of(l)), fmt_size(&b, l->limit_bytes),
@@ -469,7 +471,7 @@ static void healthy(struct str *s, const struct verdict_result *r)
 			continue;
 		p = &r->callsites->list[k->finding.blame];
 		/* Of one that was killed it was looked at: it did not. */
-		grew = (p->size.grows || p->keep.stays) && !r->kill.killed;
+		grew = (p->size.grows || p->survivors.stays) && !r->kill.killed;
 		str_puts(s, grew ? " But " : " ");
 		add_callsite(s, p->function, p->file, p->line);
 		str_printf(s,
@@ -499,7 +501,7 @@ static void unexplained(struct str *s, const struct verdict_result *r)
 	str_printf(s, ", and its memory %s (at most %s lived at once)",
 	    k->rising ? "was still rising, though in no known shape"
 		      : "did not rise towards the end",
-	    fmt_size(&a, r->model->peak_bytes));
+	    fmt_size(&a, r->model->peak.bytes));
 }
 
 /* What ended it was not memory: before all else. */

@@ -5,10 +5,10 @@
     large    the same with 6.5 thousand million parameters, which a device has something to do with
     repeat   one tensor, made and dropped at one place: always the same stack
 
-For each line of standard input it runs a round, and answers with a line of JSON: `cpu`, the thread's CPU
-time, and `wall`, both in ns and until the device is done; `tokens` that were made; `blocks`, what PyTorch's
-allocator gave and took back meanwhile; and where clocked.c is loaded `take` and `give`, the ns that each of its
-reports took, as percentiles."""
+For each line of standard input it runs a round, and answers with a line of JSON: `cpu`, the
+thread's CPU time, and `wall`, both in ns and until the device is done; `tokens` that were made;
+`blocks`, what PyTorch's allocator gave and took back meanwhile; and where clocked.c is loaded
+`take` and `give`, the ns that each of its reports took, as percentiles."""
 import ctypes
 import json
 import os
@@ -88,7 +88,8 @@ def main():
             torch.cuda.synchronize()
             wall, cpu = time.perf_counter_ns() - wall, time.thread_time_ns() - cpu
             blocks = torch.cuda.memory_stats()["allocation.all.allocated"] - blocks
-            print(json.dumps({"cpu": cpu, "wall": wall, "tokens": tokens, "blocks": blocks, **clock.read()}),
+            print(json.dumps({"cpu": cpu, "wall": wall, "tokens": tokens, "blocks": blocks,
+                              **clock.read()}),
                   flush=True)
 
 

@@ -8,7 +8,8 @@ import zlib
 
 def make(n):
     return {"id": n, "name": "user %d" % n, "tags": ["t%d" % (n * k % 97) for k in range(8)],
-            "scores": [n * k / 7.0 for k in range(12)], "nested": {"a": {"b": [None, True, str(n)]}}}
+            "scores": [n * k / 7.0 for k in range(12)],
+            "nested": {"a": {"b": [None, True, str(n)]}}}
 
 
 def turn_around(n):

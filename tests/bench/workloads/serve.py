@@ -1,6 +1,7 @@
-"""serve.py REQUESTS - an inference server as Python has it: JSON over sockets on an event loop, a small
-transformer in numpy with a cache of keys and values that grows by a token, sessions that are kept for a
-while. Clients and server are one process, so that all CPU time is counted. Prints a digest."""
+"""serve.py REQUESTS - an inference server as Python has it: JSON over sockets on an event loop, a
+small transformer in numpy with a cache of keys and values that grows by a token, sessions that are
+kept for a while. Clients and server are one process, so that all CPU time is counted. Prints a
+digest."""
 
 import asyncio
 import hashlib
@@ -19,7 +20,8 @@ class Model:
             return r.standard_normal(shape, dtype=numpy.float32) / numpy.float32(shape[0] ** 0.5)
         self.embed = weights(WORDS, WIDTH)
         self.layers = [{"qkv": weights(WIDTH, 3 * WIDTH), "out": weights(WIDTH, WIDTH),
-                        "up": weights(WIDTH, 4 * WIDTH), "down": weights(4 * WIDTH, WIDTH)} for _ in range(LAYERS)]
+                        "up": weights(WIDTH, 4 * WIDTH), "down": weights(4 * WIDTH, WIDTH)}
+                       for _ in range(LAYERS)]
 
     def step(self, tokens, cache):
         x = self.embed[tokens]
@@ -46,7 +48,8 @@ class Server:
         while line := await reader.readline():
             request = json.loads(line)
             answer = await self.generate(request["session"], request["prompt"], request["tokens"])
-            writer.write(json.dumps({"session": request["session"], "text": answer}).encode() + b"\n")
+            writer.write(json.dumps({"session": request["session"], "text": answer}).encode()
+                         + b"\n")
             await writer.drain()
         writer.close()
 
@@ -70,8 +73,10 @@ def hash_of(word):
 async def client(port, number, requests, answers):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for i in range(requests):
-        prompt = " ".join(f"word{(number * 31 + i * 7 + j) % 997}" for j in range(20 + (i * 13 + number) % 60))
-        writer.write(json.dumps({"session": f"{number}-{i}", "prompt": prompt, "tokens": 24}).encode() + b"\n")
+        prompt = " ".join(f"word{(number * 31 + i * 7 + j) % 997}"
+                          for j in range(20 + (i * 13 + number) % 60))
+        writer.write(json.dumps({"session": f"{number}-{i}", "prompt": prompt,
+                                 "tokens": 24}).encode() + b"\n")
         answers.append((number, i, json.loads(await reader.readline())["text"]))
     writer.close()
 

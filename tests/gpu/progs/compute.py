@@ -1,5 +1,5 @@
-"""compute.py - results of computing, to be compared between two runs: a few steps of training, an attention, a
-convolution, graphs, and copies there and back; as JSON, to the last digit."""
+"""compute.py - results of computing, to be compared between two runs: a few steps of training, an
+attention, a convolution, graphs, and copies there and back; as JSON, to the last digit."""
 import json
 import os
 

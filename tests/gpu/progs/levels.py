@@ -1,5 +1,6 @@
-"""levels.py - what the device and PyTorch say of memory at moments between which nothing is computed, in JSON:
-[free on the device, reserved by PyTorch] each. Ends without giving anything back."""
+"""levels.py - what the device and PyTorch say of memory at moments between which nothing is
+computed, in JSON: [free on the device, reserved by PyTorch] each. Ends without giving anything
+back."""
 import json
 import os
 

@@ -1,4 +1,5 @@
-"""A nightly batch on a pool as large as the list: every thread holds the keys and values of its own prompt."""
+"""A nightly batch on a pool as large as the list: every thread holds the keys and values of its own
+prompt."""
 import os
 
 from langchain_core.output_parsers import StrOutputParser

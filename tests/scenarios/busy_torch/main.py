@@ -1,4 +1,5 @@
-"""Texts are classified on the GPU; one is very long: CUDA is out of memory, its client gets 500, and the service goes on."""
+"""Texts are classified on the GPU; one is very long: CUDA is out of memory, its client gets 500,
+and the service goes on."""
 import os
 import random
 import torch

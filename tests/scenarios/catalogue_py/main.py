@@ -1,4 +1,5 @@
-"""Tiny requests, too small to be seen one by one; then a tool that makes one table of everything."""
+"""Tiny requests, too small to be seen one by one; then a tool that makes one table of
+everything."""
 import os
 
 SCALE = int(os.environ.get("SCALE", "1"))

@@ -1,4 +1,5 @@
-"""A form of five steps with a checkpointer in memory: each thread leaves a snapshot of its upload for every step."""
+"""A form of five steps with a checkpointer in memory: each thread leaves a snapshot of its upload
+for every step."""
 import os
 from typing import TypedDict
 
@@ -30,7 +31,8 @@ def serve(builder):
     saver = InMemorySaver()
     graph = builder.compile(checkpointer=saver)
     for number in range(120):
-        state = graph.invoke({"upload": upload(number), "step": ""}, {"configurable": {"thread_id": str(number)}})
+        state = graph.invoke({"upload": upload(number), "step": ""},
+                             {"configurable": {"thread_id": str(number)}})
         print(number, state["step"])
 
 

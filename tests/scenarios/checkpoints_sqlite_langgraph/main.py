@@ -30,7 +30,8 @@ def upload(number):
 def serve(builder, saver):
     graph = builder.compile(checkpointer=saver)
     for number in range(60):
-        state = graph.invoke({"upload": upload(number), "step": ""}, {"configurable": {"thread_id": str(number)}})
+        state = graph.invoke({"upload": upload(number), "step": ""},
+                             {"configurable": {"thread_id": str(number)}})
         print(number, state["step"])
 
 

@@ -1,4 +1,5 @@
-"""In a container: an agent that sends the whole conversation as JSON with each step, on disk a log."""
+"""In a container: an agent that sends the whole conversation as JSON with each step, on disk a
+log."""
 import json
 import os
 import tempfile

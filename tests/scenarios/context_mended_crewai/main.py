@@ -18,9 +18,11 @@ def main():
                    llm=LocalModel(answer=chapter, cache_bytes=512))
     tasks, summary = [], []
     for n in range(20):
-        tasks.append(Task(description="Write chapter %d." % n, expected_output="a chapter", agent=author,
+        tasks.append(Task(description="Write chapter %d." % n, expected_output="a chapter",
+                          agent=author,
                           context=summary))
-        tasks.append(Task(description="Summarise it in short.", expected_output="a sentence", agent=author,
+        tasks.append(Task(description="Summarise it in short.", expected_output="a sentence",
+                          agent=author,
                           context=[tasks[-1]]))
         summary = [tasks[-1]]
     Crew(agents=[author], tasks=tasks).kickoff()

@@ -1,5 +1,6 @@
-"""A job with a deadline: the starter gives its worker some seconds, then kills both, as `timeout -s KILL` does. The worker
-keeps each answer in a list that nobody reads. Memory has not run out by then."""
+"""A job with a deadline: the starter gives its worker some seconds, then kills both, as `timeout -s
+KILL` does. The worker keeps each answer in a list that nobody reads. Memory has not run out by
+then."""
 import os
 import signal
 import time

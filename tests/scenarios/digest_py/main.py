@@ -1,5 +1,5 @@
-"""A desk that reads its papers in a few threads, each with address space of malloc's to itself, and answers questions one
-at a time; at night all papers are summarised at once."""
+"""A desk that reads its papers in a few threads, each with address space of malloc's to itself, and
+answers questions one at a time; at night all papers are summarised at once."""
 import asyncio
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -33,7 +33,8 @@ def conclude(state):
 
 async def serve(graph):
     for many in (1, 2, 1, 3, 2, 60):
-        state = await graph.ainvoke({"documents": [text(16000, i) for i in range(many)], "findings": []},
+        state = await graph.ainvoke({"documents": [text(16000, i) for i in range(many)],
+                                     "findings": []},
                                     config={"max_concurrency": 4})
         print(state["findings"][-1])
 

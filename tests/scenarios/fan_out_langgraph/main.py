@@ -1,4 +1,5 @@
-"""Send for each document: as many branches at once as there are documents, each with a model call of its own."""
+"""Send for each document: as many branches at once as there are documents, each with a model call
+of its own."""
 import asyncio
 import operator
 import os
@@ -33,7 +34,8 @@ def conclude(state):
 
 async def serve(graph):
     for many in (1, 2, 1, 3, 2, 60):
-        state = await graph.ainvoke({"documents": [text(16000, i) for i in range(many)], "findings": []})
+        state = await graph.ainvoke({"documents": [text(16000, i) for i in range(many)],
+                                     "findings": []})
         print(state["findings"][-1])
 
 

@@ -1,5 +1,5 @@
-"""Every ticket of the morning is handed to an assistant at once. Each of them has a short prompt, and
-holds the model's memory of it while it waits for its answer."""
+"""Every ticket of the morning is handed to an assistant at once. Each of them has a short prompt,
+and holds the model's memory of it while it waits for its answer."""
 import asyncio
 import os
 

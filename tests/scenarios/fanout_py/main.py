@@ -1,4 +1,5 @@
-"""All questions of a batch at once: each reads its documents, piece by piece, and is no trouble alone."""
+"""All questions of a batch at once: each reads its documents, piece by piece, and is no trouble
+alone."""
 import asyncio
 import os
 

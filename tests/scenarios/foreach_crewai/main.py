@@ -1,5 +1,5 @@
-"""kickoff_for_each_async over all applications of the day: CrewAI copies the crew for each, and runs them
-all at once in threads."""
+"""kickoff_for_each_async over all applications of the day: CrewAI copies the crew for each, and
+runs them all at once in threads."""
 import asyncio
 import os
 from concurrent.futures import ThreadPoolExecutor

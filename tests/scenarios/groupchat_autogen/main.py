@@ -1,5 +1,5 @@
-"""Nine agents in one chat, who talk for a long while. Each has a session of its own with the model, and
-the session keeps what it computed of the prompt until its next turn."""
+"""Nine agents in one chat, who talk for a long while. Each has a session of its own with the model,
+and the session keeps what it computed of the prompt until its next turn."""
 import asyncio
 import os
 

@@ -1,5 +1,5 @@
-"""A team for each job, with a handler of its own on AutoGen's event log that is never removed: it holds
-the team, its model and what that has warmed up. The prompts are short and never grow."""
+"""A team for each job, with a handler of its own on AutoGen's event log that is never removed: it
+holds the team, its model and what that has warmed up. The prompts are short and never grow."""
 import asyncio
 import logging
 import os
@@ -36,7 +36,8 @@ def answer(messages):
 
 def build_team():
     model = WarmModel(answer)
-    team = RoundRobinGroupChat([AssistantAgent(name, model) for name in ("smith", "joiner")], max_turns=2)
+    team = RoundRobinGroupChat([AssistantAgent(name, model) for name in ("smith", "joiner")],
+                               max_turns=2)
     logging.getLogger(EVENT_LOGGER_NAME).addHandler(JobLog(team))
     return team
 

@@ -1,4 +1,5 @@
-"""A service that adds a callback handler to its model for each request, to time it, and never takes it away."""
+"""A service that adds a callback handler to its model for each request, to time it, and never takes
+it away."""
 import os
 
 from langchain_core.callbacks import BaseCallbackHandler

@@ -1,4 +1,5 @@
-"""A new client for each job, kept alive by a list of handlers: as much a turn as a chat's history."""
+"""A new client for each job, kept alive by a list of handlers: as much a turn as a chat's
+history."""
 import os
 
 SCALE = int(os.environ.get("SCALE", "1"))

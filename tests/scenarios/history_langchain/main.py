@@ -1,4 +1,5 @@
-"""A chat with a memory: RunnableWithMessageHistory puts the whole session before the model at every turn."""
+"""A chat with a memory: RunnableWithMessageHistory puts the whole session before the model at every
+turn."""
 import os
 
 from langchain_core.chat_history import InMemoryChatMessageHistory
@@ -17,7 +18,8 @@ def session(session_id):
 
 def main():
     prompt = ChatPromptTemplate.from_messages(
-        [("system", "You keep servers alive."), MessagesPlaceholder("history"), ("human", "{question}")])
+        [("system", "You keep servers alive."), MessagesPlaceholder("history"),
+         ("human", "{question}")])
     chat = RunnableWithMessageHistory(prompt | LocalChat(answer_bytes=6000 * SCALE), session,
                                       input_messages_key="question", history_messages_key="history")
     for turn in range(45):

@@ -1,4 +1,5 @@
-"""The same chat, mended: trim_messages leaves the model, and the session, the last of the conversation."""
+"""The same chat, mended: trim_messages leaves the model, and the session, the last of the
+conversation."""
 import os
 
 from langchain_core.chat_history import InMemoryChatMessageHistory
@@ -25,7 +26,8 @@ def session(session_id):
 
 def main():
     prompt = ChatPromptTemplate.from_messages(
-        [("system", "You keep servers alive."), MessagesPlaceholder("history"), ("human", "{question}")])
+        [("system", "You keep servers alive."), MessagesPlaceholder("history"),
+         ("human", "{question}")])
     chat = RunnableWithMessageHistory(prompt | LocalChat(answer_bytes=6000 * SCALE), session,
                                       input_messages_key="question", history_messages_key="history")
     for turn in range(60):

@@ -1,5 +1,5 @@
-"""The same shape as a fan-out, and another fault: the branches are small, and what they found is joined into one
-matrix of everything against everything."""
+"""The same shape as a fan-out, and another fault: the branches are small, and what they found is
+joined into one matrix of everything against everything."""
 import operator
 import os
 from typing import Annotated, TypedDict

@@ -1,4 +1,5 @@
-"""A decoder's cache for the largest batch and the longest context, taken for each layer at the start."""
+"""A decoder's cache for the largest batch and the longest context, taken for each layer at the
+start."""
 import numpy as np
 import os
 
@@ -9,8 +10,10 @@ LAYERS, BATCH, CONTEXT, WIDTH = 24, 16, 1024, 64
 
 class Cache:
     def __init__(self):
-        self.keys = [np.full((BATCH, CONTEXT, WIDTH * SCALE), 0.5, np.float32) for _ in range(LAYERS)]
-        self.values = [np.full((BATCH, CONTEXT, WIDTH * SCALE), 0.5, np.float32) for _ in range(LAYERS)]
+        self.keys = [np.full((BATCH, CONTEXT, WIDTH * SCALE), 0.5, np.float32)
+                     for _ in range(LAYERS)]
+        self.values = [np.full((BATCH, CONTEXT, WIDTH * SCALE), 0.5, np.float32)
+                       for _ in range(LAYERS)]
 
 
 def decode(cache, step):

@@ -1,4 +1,5 @@
-"""Jobs of a labelling service: small reports all day, and a customer's export of everything as a zipped CSV."""
+"""Jobs of a labelling service: small reports all day, and a customer's export of everything as a
+zipped CSV."""
 import csv
 import io
 import queue
@@ -23,7 +24,8 @@ class Store:
 
     def rows(self, first, last):
         for k in range(first, min(last, self.size)):
-            yield Label(k, "annotator-%d" % (k % 37), "the sentence number %d of the corpus" % k, k % 100 / 100)
+            yield Label(k, "annotator-%d" % (k % 37), "the sentence number %d of the corpus" % k,
+                        k % 100 / 100)
 
 
 def report(store, start):

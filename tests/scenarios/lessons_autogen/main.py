@@ -1,4 +1,5 @@
-"""Each job ends with a lesson, and each new assistant begins with all of them in its system message."""
+"""Each job ends with a lesson, and each new assistant begins with all of them in its system
+message."""
 import asyncio
 import json
 import os
@@ -10,7 +11,8 @@ SCALE = int(os.environ.get("SCALE", "1"))
 
 
 def as_request(messages):
-    body = {"model": "local", "messages": [{"role": m.type, "content": m.content} for m in messages]}
+    body = {"model": "local", "messages": [{"role": m.type, "content": m.content}
+                                           for m in messages]}
     return json.dumps(body).encode()
 
 
@@ -32,7 +34,8 @@ async def work():
     model = HostedModel(lesson, cache_bytes=1)
     lessons = []
     for job in range(24):
-        agent = AssistantAgent("worker", model, system_message="Learned so far:\n" + "\n".join(lessons))
+        agent = AssistantAgent("worker", model, system_message="Learned so far:\n"
+                               + "\n".join(lessons))
         result = await agent.run(task="Job %d: mend the pump." % job)
         lessons.append(result.messages[-1].content)
 

@@ -1,5 +1,5 @@
-"""calibration.py - how sure a verdict may be: fits the weights of rank_confidence() (verdict/rank.c) on
-records, and says what the verdicts would have been with other weights.
+"""calibration.py - how sure a verdict may be: fits the weights of rank_confidence()
+(verdict/rank.c) on records, and says what the verdicts would have been with other weights.
 
 The model is that function's: a logistic of the winner's score and of its margin over the second.
 """
@@ -104,5 +104,6 @@ def judged_with(weights, records):
         known = sure >= CONFIDENCE_MIN
         cause = best["cause"] if known else "unknown"
         right = cause == r["expected"]
-        out.append(dict(r, cause=cause, confidence=sure * lowered if known else 0, cause_right=right))
+        out.append(dict(r, cause=cause, confidence=sure * lowered if known else 0,
+                        cause_right=right))
     return out

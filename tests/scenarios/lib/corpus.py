@@ -100,9 +100,9 @@ def framework(folder, expect):
 
 
 def cases(folder, whole, shuffle=True):
-    """All cases of a folder; or, not `whole`, one limit as written and another one shuffled (of those with
-    an environment, which are slow to start, one of the two), chosen by the folder's name, so that over
-    the folders every position has its turn."""
+    """All cases of a folder; or, not `whole`, one limit as written and another one shuffled (of
+    those with an environment, which are slow to start, one of the two), chosen by the folder's
+    name, so that over the folders every position has its turn."""
     expect = expected(folder)
     count, turn = len(expect["limits"]), zlib.crc32(folder.encode())
     plain, other = range(count), range(count)

@@ -1,5 +1,5 @@
-"""figures.py - the measures of a run, from its records alone: how often right, how sure, how complete,
-how fast; and the gates that they must pass.
+"""figures.py - the measures of a run, from its records alone: how often right, how sure, how
+complete, how fast; and the gates that they must pass.
 """
 import collections
 import statistics
@@ -84,7 +84,8 @@ def calibration(records):
             lines.append("%.2f to %.2f   %6d %6d %6.1f%%" % (low, high, len(band), sum(band),
                                                             100 * sum(band) / len(band)))
     s = shares(records)
-    lines.append("of those of %.1f and more, right: %s" % (SURE, percent(s["sure_right"], s["sure"])))
+    lines.append("of those of %.1f and more, right: %s"
+                 % (SURE, percent(s["sure_right"], s["sure"])))
     lines.append("verdicts that are as sure: %s" % percent(s["sure"], s["judged"]))
     return lines
 
@@ -117,7 +118,8 @@ def times(records):
     long = [r["seconds"] / r["events"] * 1e6 for r in records if r["events"] >= 200000]
     lines = ["report: median %.2f s, longest %.2f s a trace" % (statistics.median(took), max(took))]
     if long:
-        lines.append("report, a million events: median %.2f s, longest %.2f s (%d traces of 200,000 "
+        lines.append("report, a million events: median %.2f s, longest %.2f s (%d traces of "
+                     "200,000 "
                      "and more)" % (statistics.median(long), max(long), len(long)))
     return lines
 
@@ -130,7 +132,8 @@ def summary(records):
     names = {r["folder"] for r in records}
     by_cause = collections.Counter(c for _, c in {(r["folder"], r["expected"]) for r in records})
     return ["%d programs, %d runs" % (len(names), len(records)),
-            "programs by cause: " + ", ".join("%s %d" % (c, by_cause[c]) for c in CAUSES if by_cause[c]),
+            "programs by cause: " + ", ".join("%s %d" % (c, by_cause[c]) for c in CAUSES
+                                              if by_cause[c]),
             "", *matrix(records), "",
             "cause right: " + percent(s["cause_right"], s["judged"]),
             "blame right: " + percent(s["blame_right"], s["blame_given"]),

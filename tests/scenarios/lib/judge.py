@@ -1,7 +1,7 @@
 """judge.py - asks whyoom about a trace, and compares what it says with the label.
 
-Makes one record of a case, a plain dictionary: it is what --results writes, and all that the figures
-are made of.
+Makes one record of a case, a plain dictionary: it is what --results writes, and all that the
+figures are made of.
 """
 import json
 import os
@@ -40,7 +40,8 @@ def matches(function, wanted):
 
 
 def blamed_and_caller(verdict):
-    """The blamed function and its direct caller, as far as there are any. Stacks begin innermost."""
+    """The blamed function and its direct caller, as far as there are any. Stacks begin
+    innermost."""
     blame = verdict["blame"]
     if not blame:
         return "", ""
@@ -59,7 +60,8 @@ def check_limit(ledger, case, runner):
         return
     if ledger["limit_kind"] != wanted or ledger["limit_bytes"] != limit["bytes"]:
         raise Failure("the limit is %s of %d" % (ledger["limit_kind"], ledger["limit_bytes"]))
-    missing = set(limit.get("rows", case.expect.get("rows", []))) - {row["class"] for row in ledger["rows"]}
+    missing = set(limit.get("rows", case.expect.get("rows", []))) - {row["class"] for row in ledger[
+        "rows"]}
     if missing:
         raise Failure("the ledger has no row: " + ", ".join(sorted(missing)))
 
@@ -96,7 +98,8 @@ def check_failure(answer, case, runner):
     killed = (kill_kind(case, runner),)
     refused = ("host-alloc", "python-memoryerror")
     # without one of ours the program is killed by its starter, or sets one itself
-    kinds = {"rss": killed, "none": killed + refused, "cgroup": killed, "gpu": ("cuda-oom",), "shm": ("bus-error",)}
+    kinds = {"rss": killed, "none": killed + refused, "cgroup": killed, "gpu": ("cuda-oom",),
+             "shm": ("bus-error",)}
     if kind not in kinds.get(case.limit["kind"], refused):
         raise Failure("failure.kind is %s" % kind)
 
@@ -130,7 +133,8 @@ def unaccounted(answer, host):
 
 def record(case):
     """What is known before the verdict."""
-    return {"case": case.id, "folder": case.folder, "framework": framework(case.folder, case.expect),
+    return {"case": case.id, "folder": case.folder,
+            "framework": framework(case.folder, case.expect),
             "limit": case.limit, "shuffled": case.variant, "expected": case.cause,
             "open": case.open}
 
@@ -149,7 +153,8 @@ def judged(case, status, trace, runner, environment):
     try:
         check_report(answer, case, status, runner)
         if not out["cause_right"]:
-            raise Failure("says %s, then %s" % (verdict["cause"], (verdict["runner_up"] or {}).get("cause")))
+            raise Failure("says %s, then %s" % (verdict["cause"],
+                                                (verdict["runner_up"] or {}).get("cause")))
         check_failure(answer, case, runner)
         if out["blame_right"] is False:
             raise Failure("blames %s" % (blamed or "nobody"))

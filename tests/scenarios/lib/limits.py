@@ -1,5 +1,5 @@
-"""limits.py - runs a command until its memory ends: RLIMIT_AS, RLIMIT_DATA, a kill at a resident size,
-a memory cgroup, a simulated device, a /dev/shm of some size.
+"""limits.py - runs a command until its memory ends: RLIMIT_AS, RLIMIT_DATA, a kill at a resident
+size, a memory cgroup, a simulated device, a /dev/shm of some size.
 
 Knows nothing of labels and verdicts.
 """
@@ -111,8 +111,8 @@ class Cgroup:
         return ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', directory] + command
 
 
-# Takes so many bytes by and by, then waits. They are a file in memory, as a volume of another container
-# is: no process' own, so that the kernel takes the program for the largest.
+# Takes so many bytes by and by, then waits. They are a file in memory, as a volume of another
+# container is: no process' own, so that the kernel takes the program for the largest.
 NEIGHBOUR = """
 import os, sys, tempfile, time
 with tempfile.TemporaryFile(dir="/dev/shm", buffering=0) as f:
@@ -149,14 +149,16 @@ exec "$@"
 def shm_why_not():
     """Why there is none to be had here, or ''."""
     try:
-        done = subprocess.run(["unshare", "-m", "sh", "-c", SHM, "65536", "0", "true"], capture_output=True, text=True)
+        done = subprocess.run(["unshare", "-m", "sh", "-c", SHM, "65536", "0", "true"],
+                              capture_output=True, text=True)
         return "" if done.returncode == 0 else done.stderr.strip()[-100:] or "no mount namespace"
     except OSError as e:
         return str(e)
 
 
 class Runner:
-    """Runs programs under `whyoom run`, or with LD_PRELOAD alone when `preload` names the library."""
+    """Runs programs under `whyoom run`, or with LD_PRELOAD alone when `preload` names the
+    library."""
     def __init__(self, whyoom, preload):
         self.whyoom, self.preload = whyoom, preload
         self.cgroup = Cgroup()
@@ -168,7 +170,8 @@ class Runner:
             if why:
                 raise wheel.Skip("a /dev/shm of its own: " + why)
             return self.limited(command, extra, limit, trace, lambda inner: [
-                "unshare", "-m", "sh", "-c", SHM, str(limit["bytes"]), str(limit.get("filled", 0)), *inner])
+                "unshare", "-m", "sh", "-c", SHM, str(limit["bytes"]), str(limit.get("filled", 0)),
+                *inner])
         if limit["kind"] != "cgroup":
             return self.limited(command, extra, limit, trace, lambda c: c)
         if self.cgroup.why and "neighbour" in limit:

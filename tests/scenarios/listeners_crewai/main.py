@@ -1,5 +1,5 @@
-"""A crew, an agent and a client for each job, and a listener on CrewAI's event bus that counts its tasks:
-the bus keeps the listener, the listener the crew, the crew its client."""
+"""A crew, an agent and a client for each job, and a listener on CrewAI's event bus that counts its
+tasks: the bus keeps the listener, the listener the crew, the crew its client."""
 import os
 
 from crewai_model import LocalModel, final

@@ -21,7 +21,8 @@ def sort(chain, number):
 
 def main():
     set_llm_cache(InMemoryCache(maxsize=20))
-    chain = ChatPromptTemplate.from_template("Sort this: {ticket}") | RemoteChat() | StrOutputParser()
+    chain = ChatPromptTemplate.from_template(
+        "Sort this: {ticket}") | RemoteChat() | StrOutputParser()
     for number in range(100):
         print(sort(chain, number)[:40])
 

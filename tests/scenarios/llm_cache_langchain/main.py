@@ -1,4 +1,5 @@
-"""set_llm_cache(InMemoryCache()) in front of tickets that never repeat: each prompt and its answer stay for good."""
+"""set_llm_cache(InMemoryCache()) in front of tickets that never repeat: each prompt and its answer
+stay for good."""
 import os
 
 from langchain_core.caches import InMemoryCache
@@ -21,7 +22,8 @@ def sort(chain, number):
 
 def main():
     set_llm_cache(InMemoryCache())
-    chain = ChatPromptTemplate.from_template("Sort this: {ticket}") | RemoteChat() | StrOutputParser()
+    chain = ChatPromptTemplate.from_template(
+        "Sort this: {ticket}") | RemoteChat() | StrOutputParser()
     for number in range(120):
         print(sort(chain, number)[:40])
 

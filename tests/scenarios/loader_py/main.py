@@ -1,4 +1,5 @@
-"""A loader's worker makes batches in shared memory; the trainer reads them, and remembers each of them for its report."""
+"""A loader's worker makes batches in shared memory; the trainer reads them, and remembers each of
+them for its report."""
 import multiprocessing
 import os
 import sys

@@ -1,5 +1,5 @@
-"""A directory's search: what each query finds is read in rows and thrown away; queries are short and long as they come,
-and now and then one is longer than all before."""
+"""A directory's search: what each query finds is read in rows and thrown away; queries are short
+and long as they come, and now and then one is longer than all before."""
 import os
 import random
 

@@ -6,9 +6,11 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_model import LocalModel
 
 SCALE = int(os.environ.get("SCALE", "1"))
-PAGES = {"kettle": 6, "drill": 40, "fridge": 25, "boiler": 150, "mower": 60, "lift": 500, "lathe": 300,
+PAGES = {"kettle": 6, "drill": 40, "fridge": 25, "boiler": 150, "mower": 60, "lift": 500,
+         "lathe": 300,
          "crane": 2600}
-ASKED = ["drill", "kettle", "lift", "fridge", "mower", "lathe", "boiler", "kettle", "lathe", "drill"]
+ASKED = ["drill", "kettle", "lift", "fridge", "mower", "lathe", "boiler", "kettle", "lathe",
+         "drill"]
 
 
 def read_page(number):

@@ -1,4 +1,5 @@
-"""An embedder's tables are files of several sizes, mapped one after the other; then it would answer."""
+"""An embedder's tables are files of several sizes, mapped one after the other; then it would
+answer."""
 import os
 import tempfile
 
@@ -12,7 +13,8 @@ WIDTH = 256
 def write(folder, number, rows):
     path = os.path.join(folder, "table%d.npy" % number)
     with open(path, "wb") as f:
-        np.lib.format.write_array_header_1_0(f, {"descr": "<f4", "fortran_order": False, "shape": (rows * SCALE, WIDTH)})
+        np.lib.format.write_array_header_1_0(f, {"descr": "<f4", "fortran_order": False,
+                                                 "shape": (rows * SCALE, WIDTH)})
         f.truncate(f.tell() + rows * SCALE * WIDTH * 4)
     return path
 

@@ -1,5 +1,5 @@
-"""An assistant with AutoGen's ListMemory: before each answer all memories are added to its context once
-more, and after each answer there is one memory more."""
+"""An assistant with AutoGen's ListMemory: before each answer all memories are added to its context
+once more, and after each answer there is one memory more."""
 import asyncio
 import os
 
@@ -19,7 +19,8 @@ async def companion():
     agent = AssistantAgent("friend", LocalModel(answer, cache_bytes=2), memory=[memory])
     for day in range(90):
         result = await agent.run(task="Day %d. Do you remember?" % day)
-        await memory.add(MemoryContent(content=result.messages[-1].content, mime_type=MemoryMimeType.TEXT))
+        await memory.add(MemoryContent(content=result.messages[-1].content,
+                                       mime_type=MemoryMimeType.TEXT))
 
 
 asyncio.run(companion())

@@ -1,11 +1,13 @@
-"""Loads a model in bfloat16, widens each weight in several steps and merges an adapter into some."""
+"""Loads a model in bfloat16, widens each weight in several steps and merges an adapter into
+some."""
 import os
 
 import numpy as np
 
 SCALE = int(os.environ.get("SCALE", "1"))
 LAYERS, WIDTH, RANK = 24 * SCALE, 512, 16
-SHAPES = {"query": (1, 1), "key": (1, 1), "value": (1, 1), "output": (1, 1), "up": (4, 1), "down": (1, 4)}
+SHAPES = {"query": (1, 1), "key": (1, 1), "value": (1, 1), "output": (1, 1), "up": (4, 1),
+          "down": (1, 4)}
 
 
 def read(layer):

@@ -1,4 +1,5 @@
-"""Builds a model layer by layer, each parameter drawn in double precision and then narrowed, and answers."""
+"""Builds a model layer by layer, each parameter drawn in double precision and then narrowed, and
+answers."""
 import os
 
 import numpy as np

@@ -1,5 +1,5 @@
-"""When a conversation rests, its cache goes from the device to page-locked memory of the host; there are so many places
-for them, and who comes last takes the place of who has rested longest."""
+"""When a conversation rests, its cache goes from the device to page-locked memory of the host;
+there are so many places for them, and who comes last takes the place of who has rested longest."""
 import os
 import random
 import torch

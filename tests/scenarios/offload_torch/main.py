@@ -1,5 +1,5 @@
-"""When a conversation rests, its cache goes from the device to page-locked memory of the host, so that it is back in
-no time; conversations that nobody comes back to stay there."""
+"""When a conversation rests, its cache goes from the device to page-locked memory of the host, so
+that it is back in no time; conversations that nobody comes back to stay there."""
 import os
 import random
 import torch
@@ -23,7 +23,8 @@ class Shelf:
         self.resting = {}
 
     def put(self, name, past):
-        self.resting[name] = [(p.keys.to("cpu").pin_memory(), p.values.to("cpu").pin_memory()) for p in past]
+        self.resting[name] = [(p.keys.to("cpu").pin_memory(), p.values.to("cpu").pin_memory())
+                              for p in past]
 
 
 @torch.no_grad()

@@ -1,4 +1,5 @@
-"""A table for each request, of which none is let go: what one tool would make at once, by and by."""
+"""A table for each request, of which none is let go: what one tool would make at once, by and
+by."""
 import os
 
 SCALE = int(os.environ.get("SCALE", "1"))

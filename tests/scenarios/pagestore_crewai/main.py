@@ -1,5 +1,5 @@
-"""One crew that answers question after question, with a tool that keeps every page that it has fetched, by
-its number, and never lets one go. What goes to the model is short."""
+"""One crew that answers question after question, with a tool that keeps every page that it has
+fetched, by its number, and never lets one go. What goes to the model is short."""
 import os
 
 from crewai_model import LocalModel, between, final, looked_up, use_tool

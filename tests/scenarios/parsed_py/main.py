@@ -8,7 +8,8 @@ SCALE = int(os.environ.get("SCALE", "1"))
 @functools.lru_cache(maxsize=None)
 def parse(query):
     words = query.split()
-    return {"words": words, "pairs": list(zip(words, words[1:])), "lengths": [len(w) for w in words]}
+    return {"words": words, "pairs": list(zip(words, words[1:])),
+            "lengths": [len(w) for w in words]}
 
 
 def answer(number):

@@ -1,5 +1,5 @@
-"""A search over an index that grows a little for each question, by a matrix of all vectors against all: one
-temporary is larger than everything else together."""
+"""A search over an index that grows a little for each question, by a matrix of all vectors against
+all: one temporary is larger than everything else together."""
 import os
 
 import numpy as np

@@ -1,4 +1,5 @@
-"""A search service scores each query against all vectors, in as many threads as there are queries."""
+"""A search service scores each query against all vectors, in as many threads as there are
+queries."""
 import concurrent.futures
 import time
 

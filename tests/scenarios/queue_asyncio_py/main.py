@@ -1,5 +1,5 @@
-"""Pages are fetched faster than they are embedded, an asyncio.Queue without a bound between; those who
-embed do so in step, so that several pages are done with at the same time."""
+"""Pages are fetched faster than they are embedded, an asyncio.Queue without a bound between; those
+who embed do so in step, so that several pages are done with at the same time."""
 import asyncio
 import os
 

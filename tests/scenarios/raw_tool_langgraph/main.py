@@ -1,4 +1,5 @@
-"""An agent whose tool fetches a page and puts its whole text into the messages. One page is a whole site."""
+"""An agent whose tool fetches a page and puts its whole text into the messages. One page is a whole
+site."""
 import os
 
 from langchain_core.tools import tool
@@ -8,7 +9,8 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from stand_ins import ToolUser, text
 
 SCALE = int(os.environ.get("SCALE", "1"))
-BYTES = {"a.example": 60000, "b.example": 90000, "c.example": 40000, "all.example": 45000000 * SCALE}
+BYTES = {"a.example": 60000, "b.example": 90000, "c.example": 40000,
+         "all.example": 45000000 * SCALE}
 
 
 def fetched(address):

@@ -1,5 +1,5 @@
-"""A crew that writes to customers: the whole record of each, with its notes and all that was ever said,
-goes into the task's description. Most records are short."""
+"""A crew that writes to customers: the whole record of each, with its notes and all that was ever
+said, goes into the task's description. Most records are short."""
 import os
 
 from crewai_model import LocalModel, final
@@ -21,7 +21,8 @@ def answer(messages):
 def main():
     writer = Agent(role="writer", goal="write letters", backstory="You write.",
                    llm=LocalModel(answer=answer, cache_bytes=1024 * SCALE))
-    letter = Task(description="Write to this customer: {record}", expected_output="a letter", agent=writer)
+    letter = Task(description="Write to this customer: {record}", expected_output="a letter",
+                  agent=writer)
     for visits in VISITS:
         Crew(agents=[writer], tasks=[letter]).kickoff(inputs={"record": full_record(visits)})
 

@@ -10,7 +10,8 @@ VISITS = [40, 15, 90, 30, 60, 10, 120, 25, 75, 50, 20, 100, 2600, 35, 80]
 
 def extract(visits):
     return "".join("Visit %d: bought a lamp, came back with a question about the lamp.\n" % n
-                   for n in range(max(0, visits - 3), visits)) + "and %d visits before" % (visits - 3)
+                   for n in range(max(0, visits - 3), visits)) + "and %d visits before" % (
+                       visits - 3)
 
 
 def answer(messages):
@@ -20,7 +21,8 @@ def answer(messages):
 def main():
     writer = Agent(role="writer", goal="write letters", backstory="You write.",
                    llm=LocalModel(answer=answer, cache_bytes=1024 * SCALE))
-    letter = Task(description="Write to this customer: {record}", expected_output="a letter", agent=writer)
+    letter = Task(description="Write to this customer: {record}", expected_output="a letter",
+                  agent=writer)
     for visits in VISITS:
         Crew(agents=[writer], tasks=[letter]).kickoff(inputs={"record": extract(visits)})
 

@@ -1,5 +1,5 @@
-"""A report refined from one page after the other: nobody tells the model to keep the draft short, and the draft
-so far is part of every prompt."""
+"""A report refined from one page after the other: nobody tells the model to keep the draft short,
+and the draft so far is part of every prompt."""
 import os
 
 from langchain_core.output_parsers import StrOutputParser
@@ -36,7 +36,8 @@ def extend(refine, page, draft):
 def main():
     prompt = PromptTemplate.from_template("Extend the draft by this page:\n{page}\nDRAFT:\n{draft}")
     model = Writer(answer_bytes=800000 * SCALE)
-    refine = {"page": lambda x: shorten(x["page"]), "draft": RunnableLambda(lambda x: x["draft"])} | prompt \
+    refine = {"page": lambda x: shorten(x["page"]),
+              "draft": RunnableLambda(lambda x: x["draft"])} | prompt \
         | model | StrOutputParser()
     draft = ""
     for page in pages():

@@ -1,4 +1,5 @@
-"""Pages are kept when they are rendered; when memory is refused they are dropped, and the page is rendered again."""
+"""Pages are kept when they are rendered; when memory is refused they are dropped, and the page is
+rendered again."""
 import os
 
 SCALE = int(os.environ.get("SCALE", "1"))

@@ -1,4 +1,5 @@
-"""The same line, mended: the assistant reads its last eight messages, and keeps no more than those."""
+"""The same line, mended: the assistant reads its last eight messages, and keeps no more than
+those."""
 import asyncio
 import os
 

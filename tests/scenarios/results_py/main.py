@@ -1,4 +1,5 @@
-"""A pool of processes does the work; the parent keeps every result although each was written out."""
+"""A pool of processes does the work; the parent keeps every result although each was written
+out."""
 import multiprocessing
 import os
 

@@ -1,4 +1,5 @@
-"""Batches go to workers through rings of shared memory, each made for the largest batch there may be."""
+"""Batches go to workers through rings of shared memory, each made for the largest batch there may
+be."""
 import ctypes
 import multiprocessing
 import os

@@ -1,5 +1,5 @@
-"""A crew with a tool over a table of sales. Asked for a shop it returns its rows; asked for all shops it
-returns thousands, as one text that goes back to the model."""
+"""A crew with a tool over a table of sales. Asked for a shop it returns its rows; asked for all
+shops it returns thousands, as one text that goes back to the model."""
 import os
 
 from crewai_model import LocalModel, between, final, looked_up, use_tool
@@ -14,7 +14,8 @@ ASKED = ["shop 1", "shop 2", "shop 3", "shop 4", "shop 5", "shop 6", "all shops"
 def query_sales(which: str) -> str:
     """Sales of a shop, or of all shops."""
     count = 400000 * SCALE if "all" in which else 20
-    rows = [{"sale": n, "shop": n % 53, "article": "lamp %d" % (n % 211), "price": n % 97} for n in range(count)]
+    rows = [{"sale": n, "shop": n % 53, "article": "lamp %d" % (n % 211), "price": n % 97}
+            for n in range(count)]
     return "\n".join(str(row) for row in rows)
 
 
@@ -28,8 +29,10 @@ def next_step(messages):
 def main():
     model = LocalModel(answer=next_step, cache_bytes=1)
     for which in ASKED:
-        clerk = Agent(role="clerk", goal="count", backstory="You count.", llm=model, tools=[query_sales])
-        task = Task(description="How many sales had <%s>?" % which, expected_output="a number", agent=clerk)
+        clerk = Agent(role="clerk", goal="count", backstory="You count.", llm=model,
+                      tools=[query_sales])
+        task = Task(description="How many sales had <%s>?" % which, expected_output="a number",
+                    agent=clerk)
         Crew(agents=[clerk], tasks=[task]).kickoff()
 
 

@@ -33,8 +33,10 @@ def next_step(messages):
 def main():
     model = LocalModel(answer=next_step, cache_bytes=1)
     for which in ASKED:
-        clerk = Agent(role="clerk", goal="count", backstory="You count.", llm=model, tools=[query_sales])
-        task = Task(description="How many sales had <%s>?" % which, expected_output="a number", agent=clerk)
+        clerk = Agent(role="clerk", goal="count", backstory="You count.", llm=model,
+                      tools=[query_sales])
+        task = Task(description="How many sales had <%s>?" % which, expected_output="a number",
+                    agent=clerk)
         Crew(agents=[clerk], tasks=[task]).kickoff()
 
 

@@ -1,4 +1,5 @@
-"""A service hands its answers to others in shared memory, and nobody takes the segments away again."""
+"""A service hands its answers to others in shared memory, and nobody takes the segments away
+again."""
 import json
 import os
 import sys

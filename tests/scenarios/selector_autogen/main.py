@@ -1,5 +1,5 @@
-"""A selector's chat on AutoGen's own replay client, which splits every prompt into words to count them:
-the selector is asked who is next with the whole of the chat before it."""
+"""A selector's chat on AutoGen's own replay client, which splits every prompt into words to count
+them: the selector is asked who is next with the whole of the chat before it."""
 import asyncio
 import os
 
@@ -12,7 +12,8 @@ TURNS = 40
 
 
 def speech(turn):
-    return ("In round %d there is little to be said, and so I say it at length. " % turn) * 1200 * SCALE
+    return ("In round %d there is little to be said, and so I say it at length. "
+            % turn) * 1200 * SCALE
 
 
 async def debate():

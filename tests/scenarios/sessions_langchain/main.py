@@ -1,4 +1,5 @@
-"""A session for each visitor, each of a few turns and of the same length, in a dictionary that forgets nobody."""
+"""A session for each visitor, each of a few turns and of the same length, in a dictionary that
+forgets nobody."""
 import os
 
 from langchain_core.chat_history import InMemoryChatMessageHistory
@@ -24,8 +25,10 @@ def read_upload(visitor, turn):
 
 def main():
     sessions = Sessions()
-    prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("history"), ("human", "{question}")])
-    chat = RunnableWithMessageHistory(prompt | RemoteChat(), sessions.of, input_messages_key="question",
+    prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("history"),
+                                               ("human", "{question}")])
+    chat = RunnableWithMessageHistory(prompt | RemoteChat(), sessions.of,
+                                      input_messages_key="question",
                                       history_messages_key="history")
     for visitor in range(80):
         for turn in range(2):

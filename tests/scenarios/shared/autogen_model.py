@@ -1,6 +1,6 @@
-"""A stand-in for a local language model under AutoGen: no weights and no thoughts, but the memory of a
-request. It renders the messages into one prompt, and holds keys and values for each of its characters
-until it has answered."""
+"""A stand-in for a local language model under AutoGen: no weights and no thoughts, but the memory
+of a request. It renders the messages into one prompt, and holds keys and values for each of its
+characters until it has answered."""
 import asyncio
 
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage

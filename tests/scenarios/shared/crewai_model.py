@@ -1,11 +1,12 @@
-"""A stand-in for a local language model under CrewAI: no weights and no thoughts, but the memory of a
-request. It renders the messages into one prompt, and holds keys and values for each of its characters
-until it has answered. Import it before CrewAI, which then keeps its files beside it."""
+"""A stand-in for a local language model under CrewAI: no weights and no thoughts, but the memory of
+a request. It renders the messages into one prompt, and holds keys and values for each of its
+characters until it has answered. Import it before CrewAI, which then keeps its files beside it."""
 import os
 import time
 from typing import Any, Callable
 
-os.environ["CREWAI_STORAGE_DIR"] = os.path.join(os.path.dirname(os.path.abspath(__file__)), "storage")
+os.environ["CREWAI_STORAGE_DIR"] = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                                "storage")
 
 from crewai import BaseLLM  # noqa: E402
 from crewai.events.types.llm_events import LLMCallType  # noqa: E402

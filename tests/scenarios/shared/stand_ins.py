@@ -1,5 +1,5 @@
-"""What would need a network or gigabytes of weights, stood in for: chat models and an embedder with the
-interfaces of the real ones."""
+"""What would need a network or gigabytes of weights, stood in for: chat models and an embedder with
+the interfaces of the real ones."""
 import asyncio
 import json
 import time
@@ -35,7 +35,8 @@ class RemoteChat(BaseChatModel):
         return "remote"
 
     def to_wire(self, messages):
-        return json.dumps({"messages": [{"role": m.type, "content": m.content} for m in messages]}).encode()
+        return json.dumps({"messages": [{"role": m.type, "content": m.content}
+                                        for m in messages]}).encode()
 
     def answer(self, messages):
         request = self.to_wire(messages)
@@ -85,7 +86,8 @@ class ToolUser(RemoteChat):
     def answer(self, messages):
         if messages[-1].type != "human":
             return super().answer(messages)
-        call = {"name": self.tool, "args": {"query": messages[-1].content}, "id": f"call-{self.served}"}
+        call = {"name": self.tool, "args": {"query": messages[-1].content},
+                "id": f"call-{self.served}"}
         return result("", tool_calls=[call])
 
 

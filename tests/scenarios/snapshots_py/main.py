@@ -1,4 +1,5 @@
-"""An agent whose state grows by a finding a step, and a store that keeps the whole state of each."""
+"""An agent whose state grows by a finding a step, and a store that keeps the whole state of
+each."""
 import json
 import os
 
@@ -19,7 +20,8 @@ class Agent:
         self.state = {"messages": [], "step": 0}
 
     def think(self, step):
-        self.state["messages"].append({"role": "tool", "content": f"finding {step}. " * 900 * SCALE})
+        self.state["messages"].append({"role": "tool",
+                                       "content": f"finding {step}. " * 900 * SCALE})
         self.state["step"] = step
         self.saver.put("thread", step, self.state)
 

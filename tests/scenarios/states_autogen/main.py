@@ -1,5 +1,5 @@
-"""A team whose state is saved after each task, so that a user may go back to any of them. Each is a copy
-of all that was said until then; the model itself is given the last four messages only."""
+"""A team whose state is saved after each task, so that a user may go back to any of them. Each is a
+copy of all that was said until then; the model itself is given the last four messages only."""
 import asyncio
 import json
 import os
@@ -26,7 +26,8 @@ def answer(messages):
 
 async def novel():
     model = LocalModel(answer, cache_bytes=16)
-    writers = [AssistantAgent(name, model, model_context=BufferedChatCompletionContext(buffer_size=4))
+    writers = [AssistantAgent(name, model,
+                              model_context=BufferedChatCompletionContext(buffer_size=4))
                for name in ("first", "second")]
     team = RoundRobinGroupChat(writers, max_turns=2)
     points = RestorePoints()

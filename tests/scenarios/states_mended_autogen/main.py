@@ -25,7 +25,8 @@ def answer(messages):
 
 async def novel():
     model = LocalModel(answer, cache_bytes=16)
-    writers = [AssistantAgent(name, model, model_context=BufferedChatCompletionContext(buffer_size=4))
+    writers = [AssistantAgent(name, model,
+                              model_context=BufferedChatCompletionContext(buffer_size=4))
                for name in ("first", "second")]
     team = RoundRobinGroupChat(writers, max_turns=2)
     points = RestorePoints()

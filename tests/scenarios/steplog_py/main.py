@@ -1,5 +1,6 @@
-"""Sessions are found by a weak dictionary, so that they go when the last of their users has gone. Every step is logged;
-the handler keeps the records in memory until something bad happens, and writes them then."""
+"""Sessions are found by a weak dictionary, so that they go when the last of their users has gone.
+Every step is logged; the handler keeps the records in memory until something bad happens, and
+writes them then."""
 import asyncio
 import logging
 import logging.handlers
@@ -10,7 +11,8 @@ import weakref
 log = logging.getLogger("assistant")
 log.setLevel(logging.DEBUG)
 log.propagate = False
-log.addHandler(logging.handlers.MemoryHandler(1000000, logging.ERROR, logging.StreamHandler(sys.stdout)))
+log.addHandler(logging.handlers.MemoryHandler(1000000, logging.ERROR,
+                                              logging.StreamHandler(sys.stdout)))
 
 sessions = weakref.WeakValueDictionary()
 

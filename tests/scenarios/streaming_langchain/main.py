@@ -1,4 +1,5 @@
-"""A chain that streams, to one client after the other; each answer is large and is let go of. A sawtooth."""
+"""A chain that streams, to one client after the other; each answer is large and is let go of. A
+sawtooth."""
 import os
 
 from langchain_core.language_models import GenericFakeChatModel
@@ -23,7 +24,8 @@ def page(chunks):
 
 
 def main():
-    chain = ChatPromptTemplate.from_template("Write about {subject}") | GenericFakeChatModel(messages=answers()) \
+    chain = ChatPromptTemplate.from_template("Write about {subject}") | GenericFakeChatModel(
+        messages=answers()) \
         | StrOutputParser()
     for number in range(16):
         print(len(page(chain.stream({"subject": f"number {number}"}))))

@@ -1,5 +1,5 @@
-"""Answers from a manual: a "stuff" chain puts all that was found into one prompt, and each time the answer was
-not liked, forty more pieces are asked for."""
+"""Answers from a manual: a "stuff" chain puts all that was found into one prompt, and each time the
+answer was not liked, forty more pieces are asked for."""
 import os
 
 from langchain_classic.chains.combine_documents import create_stuff_documents_chain
@@ -25,10 +25,12 @@ def answer(chain, found):
 
 def main():
     store = index()
-    prompt = ChatPromptTemplate.from_template("Answer from this:\n{context}\n\nQuestion: {question}")
+    prompt = ChatPromptTemplate.from_template("Answer from this:\n{context}\n\nQuestion: "
+                                              "{question}")
     chain = create_stuff_documents_chain(RemoteChat(), prompt)
     for turn in range(12):
-        found = store.as_retriever(search_kwargs={"k": 40 + 40 * turn}).invoke(f"why is it down, {turn}?")
+        found = store.as_retriever(search_kwargs={"k": 40 + 40 * turn}).invoke(
+            f"why is it down, {turn}?")
         print(answer(chain, found)[:40])
 
 

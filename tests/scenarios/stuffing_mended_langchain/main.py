@@ -24,7 +24,8 @@ def answer(chain, found):
 
 def main():
     store = index()
-    prompt = ChatPromptTemplate.from_template("Answer from this:\n{context}\n\nQuestion: {question}")
+    prompt = ChatPromptTemplate.from_template("Answer from this:\n{context}\n\nQuestion: "
+                                              "{question}")
     chain = create_stuff_documents_chain(RemoteChat(), prompt)
     for turn in range(20):
         found = store.as_retriever(search_kwargs={"k": 4}).invoke(f"why is it down, {turn}?")

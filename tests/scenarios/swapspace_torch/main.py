@@ -1,5 +1,5 @@
-"""An engine with swap space for sequences that have to wait: page-locked memory of the host, taken before the first
-request, as many GiB as the settings say."""
+"""An engine with swap space for sequences that have to wait: page-locked memory of the host, taken
+before the first request, as many GiB as the settings say."""
 import os
 import torch
 from small_lm import SmallLM, tokens

@@ -16,7 +16,8 @@ def answer(messages):
 def handle(order):
     model = LocalModel(answer=answer, cache_bytes=8192 * SCALE, seconds=1.5)
     packer = Agent(role="packer", goal="pack", backstory="You pack.", llm=model)
-    task = Task(description="Pack order %d. %s" % (order, "x" * CHARACTERS), expected_output="a word",
+    task = Task(description="Pack order %d. %s" % (order, "x" * CHARACTERS),
+                expected_output="a word",
                 agent=packer)
     Crew(agents=[packer], tasks=[task]).kickoff()
 

@@ -18,7 +18,8 @@ model = LocalModel(answer=answer, cache_bytes=8192 * SCALE, seconds=0.1)
 
 def handle(order):
     packer = Agent(role="packer", goal="pack", backstory="You pack.", llm=model)
-    task = Task(description="Pack order %d. %s" % (order, "x" * CHARACTERS), expected_output="a word",
+    task = Task(description="Pack order %d. %s" % (order, "x" * CHARACTERS),
+                expected_output="a word",
                 agent=packer)
     Crew(agents=[packer], tasks=[task]).kickoff()
 

@@ -30,7 +30,8 @@ def on_request(number, kind):
     pending[number] = bytearray(20000 * SCALE)
     if kind == "cancel":
         return len(pending)
-    found = len(tiles.fetch(random.randrange(3000)) if kind == "tile" else [str(i) for i in range(200)])
+    found = len(tiles.fetch(random.randrange(3000)) if kind == "tile"
+                else [str(i) for i in range(200)])
     del pending[number]
     return found
 

@@ -1,5 +1,5 @@
-"""A crawler: of each site's pages one word in a hundred is kept for the report, all others go. Each site's words are longer than
-the last one's, so none of them fits where shorter ones were."""
+"""A crawler: of each site's pages one word in a hundred is kept for the report, all others go. Each
+site's words are longer than the last one's, so none of them fits where shorter ones were."""
 import os
 
 SCALE = int(os.environ.get("SCALE", "1"))
@@ -8,7 +8,8 @@ report = []
 
 
 def words(site, page):
-    return ["%s-%d-%d" % ("w" * (4 + site * 9), page, i) for i in range(160000 * SCALE // (2 + site))]
+    return ["%s-%d-%d" % ("w" * (4 + site * 9), page, i)
+            for i in range(160000 * SCALE // (2 + site))]
 
 
 def crawl(site):

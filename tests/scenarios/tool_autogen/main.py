@@ -1,5 +1,5 @@
-"""An analyst with a tool that looks up orders. For a customer it returns a few rows; asked for the whole
-year, it returns all of them as one JSON text, which goes back to the model."""
+"""An analyst with a tool that looks up orders. For a customer it returns a few rows; asked for the
+whole year, it returns all of them as one JSON text, which goes back to the model."""
 import asyncio
 import json
 import os
@@ -10,7 +10,8 @@ from autogen_core.models import FunctionExecutionResultMessage
 from autogen_model import LocalModel
 
 SCALE = int(os.environ.get("SCALE", "1"))
-ASKED = ["customer %d" % n for n in range(40)] + ["the whole year"] + ["customer %d" % n for n in range(9)]
+ASKED = ["customer %d" % n for n in range(40)] + ["the whole year"] + [
+    "customer %d" % n for n in range(9)]
 
 
 def fetch_orders(which: str) -> str:

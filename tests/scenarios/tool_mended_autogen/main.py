@@ -10,7 +10,8 @@ from autogen_core.models import FunctionExecutionResultMessage
 from autogen_model import LocalModel
 
 SCALE = int(os.environ.get("SCALE", "1"))
-ASKED = ["customer %d" % n for n in range(40)] + ["the whole year"] + ["customer %d" % n for n in range(9)]
+ASKED = ["customer %d" % n for n in range(40)] + ["the whole year"] + [
+    "customer %d" % n for n in range(9)]
 
 
 def rows(which):

@@ -1,4 +1,5 @@
-"""An agent with a tool that returns all it found: of most customers a few orders, of the last one every order."""
+"""An agent with a tool that returns all it found: of most customers a few orders, of the last one
+every order."""
 import json
 import os
 
@@ -14,7 +15,8 @@ ORDERS = {"acme": 300, "globex": 500, "initech": 200, "umbrella": 400, "everybod
 def rows(customer):
     for number in range(ORDERS[customer]):
         yield {"order": number, "customer": customer, "items": [number % 7, number % 11],
-               "note": 6 * f"leave order {number} of {customer} with the neighbour, ring twice, and do not wait. "}
+               "note": 6 * f"leave order {number} of {customer} with the neighbour, ring twice, "
+               f"and do not wait. "}
 
 
 @tool
@@ -27,7 +29,8 @@ def main():
     agent = create_agent(ToolUser(tool="find_orders"), [find_orders])
     for turn in range(3):
         for customer in ("acme", "globex", "initech", "umbrella"):
-            print(turn, agent.invoke({"messages": [("user", customer)]})["messages"][-1].content[:40])
+            print(turn, agent.invoke({"messages": [("user", customer)]})["messages"][-1].content[
+                :40])
     print(agent.invoke({"messages": [("user", "everybody")]})["messages"][-1].content[:40])
 
 

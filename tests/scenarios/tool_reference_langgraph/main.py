@@ -1,4 +1,5 @@
-"""The same agent: the tool keeps the page in a file and puts its head and its name into the messages."""
+"""The same agent: the tool keeps the page in a file and puts its head and its name into the
+messages."""
 import os
 import tempfile
 
@@ -9,7 +10,8 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from stand_ins import ToolUser, text
 
 SCALE = int(os.environ.get("SCALE", "1"))
-BYTES = {"a.example": 60000, "b.example": 90000, "c.example": 40000, "all.example": 45000000 * SCALE}
+BYTES = {"a.example": 60000, "b.example": 90000, "c.example": 40000,
+         "all.example": 45000000 * SCALE}
 
 
 FOLDER = tempfile.TemporaryDirectory()

@@ -1,4 +1,5 @@
-"""Contracts are parsed, a thread for each: a tree of small objects, of which a digest is given back."""
+"""Contracts are parsed, a thread for each: a tree of small objects, of which a digest is given
+back."""
 import concurrent.futures
 import os
 import signal

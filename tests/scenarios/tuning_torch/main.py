@@ -1,5 +1,5 @@
-"""A translation service that gives back what it does not use, on a card where a fine-tuning starts by and by:
-somebody else's job, which knows nothing of it."""
+"""A translation service that gives back what it does not use, on a card where a fine-tuning starts
+by and by: somebody else's job, which knows nothing of it."""
 import os
 import random
 import subprocess
@@ -24,17 +24,21 @@ class Translator(nn.Module):
         super().__init__()
         self.words = nn.Embedding(16000, width)
         self.encoder = nn.TransformerEncoder(
-            nn.TransformerEncoderLayer(width, 12, 3072, batch_first=True), 6, enable_nested_tensor=False)
+            nn.TransformerEncoderLayer(width, 12, 3072, batch_first=True), 6,
+            enable_nested_tensor=False)
 
     @torch.inference_mode()
     def translate(self, sentences, length):
-        return self.encoder(self.words(torch.zeros(sentences, length, dtype=torch.long, device="cuda"))).sum()
+        return self.encoder(self.words(torch.zeros(sentences, length, dtype=torch.long,
+                                                   device="cuda"))).sum()
 
 
 def another():
     """Of another container: nothing of ours but the card."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("WHYOOM") or k.startswith("WHYOOM_SIMGPU")}
-    env["LD_PRELOAD"] = ":".join(p for p in os.environ.get("LD_PRELOAD", "").split(":") if "simgpu" in p)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("WHYOOM")
+           or k.startswith("WHYOOM_SIMGPU")}
+    env["LD_PRELOAD"] = ":".join(p for p in os.environ.get("LD_PRELOAD", "").split(":")
+                                 if "simgpu" in p)
     return subprocess.Popen([sys.executable, __file__, "tuning"], env=env)
 
 

@@ -1,4 +1,5 @@
-"""Reports are uploaded and parsed; one is far larger than the others, is answered with 507, and the service goes on."""
+"""Reports are uploaded and parsed; one is far larger than the others, is answered with 507, and the
+service goes on."""
 import os
 
 SCALE = int(os.environ.get("SCALE", "1"))

@@ -1,4 +1,5 @@
-"""A crawler: of each page the words are looked up, and all of them stay in a list that nobody empties."""
+"""A crawler: of each page the words are looked up, and all of them stay in a list that nobody
+empties."""
 import os
 
 SCALE = int(os.environ.get("SCALE", "1"))

@@ -1,5 +1,5 @@
-"""A service that holds its model itself: sixty layers of weights in half precision, before the first
-question is asked."""
+"""A service that holds its model itself: sixty layers of weights in half precision, before the
+first question is asked."""
 import asyncio
 import os
 
@@ -30,7 +30,8 @@ def answer(messages):
 
 async def serve(model):
     for question in range(30):
-        await AssistantAgent("sage", model).run(task="What is the answer to question %d?" % question)
+        await AssistantAgent("sage", model).run(task="What is the answer to question %d?"
+                                                % question)
 
 
 asyncio.run(serve(InProcess(answer)))

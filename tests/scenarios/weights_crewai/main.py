@@ -1,5 +1,5 @@
-"""A crew whose model is in the same process: its layers are read from a file of weights before the first
-kickoff."""
+"""A crew whose model is in the same process: its layers are read from a file of weights before the
+first kickoff."""
 import os
 
 from crewai_model import LocalModel, final
@@ -12,7 +12,8 @@ SHAPES = [(4096, 1024), (1024, 4096), (3072, 1024), (1024, 1024)]
 
 def read_weights(path, layers):
     with open(path, "rb") as file:
-        return [[np.frombuffer(file.read(4 * rows * columns), np.float32).reshape(rows, columns).copy()
+        return [[np.frombuffer(file.read(4 * rows * columns),
+                               np.float32).reshape(rows, columns).copy()
                  for rows, columns in SHAPES] for _ in range(layers)]
 
 

@@ -29,7 +29,8 @@ def answer(messages):
 
 async def serve(model):
     for question in range(30):
-        await AssistantAgent("sage", model).run(task="What is the answer to question %d?" % question)
+        await AssistantAgent("sage", model).run(task="What is the answer to question %d?"
+                                                % question)
 
 
 asyncio.run(serve(InProcess(answer)))

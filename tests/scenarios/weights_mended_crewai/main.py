@@ -11,7 +11,8 @@ SHAPES = [(1024, 512), (512, 1024), (768, 512), (512, 512)]
 
 def read_weights(path, layers):
     with open(path, "rb") as file:
-        return [[np.frombuffer(file.read(4 * rows * columns), np.float32).reshape(rows, columns).copy()
+        return [[np.frombuffer(file.read(4 * rows * columns),
+                               np.float32).reshape(rows, columns).copy()
                  for rows, columns in SHAPES] for _ in range(layers)]
 
 

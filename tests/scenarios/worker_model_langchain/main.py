@@ -37,7 +37,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "layer.npz")  # every layer is alike
         write_shard(path)
-        chat = ChatPromptTemplate.from_template("Be brief: {question}") | WorkerChat.from_pretrained(path)
+        chat = ChatPromptTemplate.from_template(
+            "Be brief: {question}") | WorkerChat.from_pretrained(path)
     for number in range(20):
         print(chat.invoke({"question": f"number {number}?"}).content[:40])
 

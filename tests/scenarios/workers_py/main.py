@@ -1,4 +1,5 @@
-"""Images are described by a pool of processes; the service keeps what they answered for every request, for ever."""
+"""Images are described by a pool of processes; the service keeps what they answered for every
+request, for ever."""
 import multiprocessing
 import os
 

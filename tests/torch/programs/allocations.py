@@ -1,6 +1,6 @@
-"""allocations.py SEED SEQUENCES [STREAMS] - sequences of random requests and releases, of sizes from bytes to
-a good part of the device, near the allocator's thresholds as well as far from them; many end where
-there is no more memory.
+"""allocations.py SEED SEQUENCES [STREAMS] - sequences of random requests and releases, of sizes
+from bytes to a good part of the device, near the allocator's thresholds as well as far from them;
+many end where there is no more memory.
 
 Prints how many requests were made and how many were refused, as JSON.
 """
@@ -53,7 +53,8 @@ def repeated(sizes=[]):
 
 def growing(last=[MIB]):
     """As a cache that grows by concatenation."""
-    last[0] = last[0] + chance.randrange(1, MIB) if last[0] < 120 * MIB else chance.randrange(1, MIB)
+    last[0] = last[0] + chance.randrange(1, MIB) if last[0] < 120 * MIB else chance.randrange(
+        1, MIB)
     return last[0]
 
 

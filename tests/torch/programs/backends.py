@@ -1,5 +1,5 @@
-"""backends.py - blocks of known sizes, some given back, on two streams; what PyTorch counts of them and
-what was asked for, in JSON. For the settings under which PyTorch does not report its blocks."""
+"""backends.py - blocks of known sizes, some given back, on two streams; what PyTorch counts of them
+and what was asked for, in JSON. For the settings under which PyTorch does not report its blocks."""
 import json
 import os
 
@@ -23,5 +23,6 @@ for turn in range(20):
 torch.cuda.synchronize()
 free, total = torch.cuda.mem_get_info()
 print(json.dumps({"asked": asked, "given back": given_back, "stats": torch.cuda.memory_stats(),
-                  "free": free, "total": total, "backend": torch.cuda.get_allocator_backend()}), flush=True)
+                  "free": free, "total": total, "backend": torch.cuda.get_allocator_backend()}),
+      flush=True)
 os._exit(0)

@@ -1,6 +1,6 @@
-"""equality.py [MEMORY-IS-SHORT] - what PyTorch counts, in JSON: 4 threads with streams of their own, blocks that
-other streams use and other threads free, graphs with private pools, and the cache emptied in between.
-Ends without freeing anything more."""
+"""equality.py [MEMORY-IS-SHORT] - what PyTorch counts, in JSON: 4 threads with streams of their
+own, blocks that other streams use and other threads free, graphs with private pools, and the cache
+emptied in between. Ends without freeing anything more."""
 import gc
 import json
 import os

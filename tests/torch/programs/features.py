@@ -18,7 +18,8 @@ assert (x @ x.T).shape == (64, 64) and torch.softmax(x, -1).shape == x.shape
 assert torch.baddbmm(torch.zeros(2, 3, 5, device=d), torch.ones(2, 3, 4, device=d),
                      torch.ones(2, 4, 5, device=d)).shape == (2, 3, 5)
 assert torch.topk(x, 5)[0].shape == (64, 5) and torch.sort(x)[0].shape == x.shape
-assert torch.nn.Embedding(1000, 64).to(d)(torch.zeros(2, 5, dtype=torch.long, device=d)).shape == (2, 5, 64)
+assert torch.nn.Embedding(1000, 64).to(d)(torch.zeros(2, 5, dtype=torch.long, device=d)).shape == (
+    2, 5, 64)
 assert torch.linspace(0, 1, 7, device=d).shape == (7,)
 
 for dtype in (torch.float16, torch.bfloat16):

@@ -1,5 +1,5 @@
-"""lengths.py LONGEST: answers prompts of different lengths, none longer than that: states that grow with a
-prompt, scores that grow with its square, keys that stay. Prints "fits", or "refused"."""
+"""lengths.py LONGEST: answers prompts of different lengths, none longer than that: states that grow
+with a prompt, scores that grow with its square, keys that stay. Prints "fits", or "refused"."""
 import sys
 
 import torch

@@ -1,4 +1,5 @@
-"""What PyTorch asks CUDA's other libraries for: it has its shape, or raises the library's own error. `ok` at the end."""
+"""What PyTorch asks CUDA's other libraries for: it has its shape, or raises the library's own
+error. `ok` at the end."""
 import os
 
 import torch
@@ -60,7 +61,8 @@ torch.distributed.destroy_process_group()
 
 # cuSOLVER, cuSPARSE, cuSPARSELt and NVRTC say no
 square = torch.randn(5, 5, device=d)
-refused("cusparse", torch.mm, torch.sparse_csr_tensor([0, 1, 2, 3, 4, 5], range(5), torch.ones(5)).to(d), square)
+refused("cusparse", torch.mm, torch.sparse_csr_tensor([0, 1, 2, 3, 4, 5], range(5),
+                                                      torch.ones(5)).to(d), square)
 refused("cusolver", torch.linalg.inv, square)
 refused("cusolver", torch.linalg.cholesky, square)
 refused("NVRTC", torch.special.bessel_j0, square)

@@ -1,5 +1,5 @@
-"""llama.py - transformers' own Llama, of random weights, generates a token at a time; its cache is made anew, one longer,
-for each layer and token, until it does not fit."""
+"""llama.py - transformers' own Llama, of random weights, generates a token at a time; its cache is
+made anew, one longer, for each layer and token, until it does not fit."""
 import torch
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 

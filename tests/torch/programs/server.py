@@ -1,9 +1,10 @@
-"""server.py WHICH - a server on a device, whose requests make and give back far more than they leave behind.
+"""server.py WHICH - a server on a device, whose requests make and give back far more than they
+leave behind.
 
-leak: one in four leaves a block behind, until the device is full. grows: what each reads grows with what was said.
-holes: between its requests it gives back every other block, and what it then wants fits into none of the holes.
-cache: it keeps the last 200 results, and ends well. host: as leak, but in the host's memory, of which there is
-less than LIMIT more."""
+leak: one in four leaves a block behind, until the device is full. grows: what each reads grows with
+what was said. holes: between its requests it gives back every other block, and what it then wants
+fits into none of the holes. cache: it keeps the last 200 results, and ends well. host: as leak, but
+in the host's memory, of which there is less than LIMIT more."""
 import os
 import resource
 import sys

@@ -1,5 +1,6 @@
-"""stacks.py - where blocks come from: for each, in each thread's order, its address and the Python functions that
-called for it, outermost first, as Python itself has them. In JSON; ends without freeing anything more."""
+"""stacks.py - where blocks come from: for each, in each thread's order, its address and the Python
+functions that called for it, outermost first, as Python itself has them. In JSON; ends without
+freeing anything more."""
 import json
 import os
 import sys
@@ -17,7 +18,8 @@ def frames():
     found, frame = [], sys._getframe(1)
     while frame:
         code = frame.f_code
-        found.append(f"{getattr(code, 'co_qualname', code.co_name)} {code.co_filename}:{frame.f_lineno}")
+        found.append(f"{getattr(code, 'co_qualname', code.co_name)} "
+                     f"{code.co_filename}:{frame.f_lineno}")
         frame = frame.f_back
     return found[::-1]
 

@@ -1,5 +1,5 @@
-"""until_failure.py - runs a program until the device's memory is used up, and says what PyTorch knows of
-that: a line of JSON, then PyTorch's message or `fits`.
+"""until_failure.py - runs a program until the device's memory is used up, and says what PyTorch
+knows of that: a line of JSON, then PyTorch's message or `fits`.
 
 `asked` is set by the program before each request that may fail, in bytes."""
 import json

@@ -1,5 +1,6 @@
-"""users.py USERS AT_ONCE - that many users come at the same time, and at most so many are served at once. Each holds what it
-asks for until it is answered: a cache that grows by blocks, and something larger for a moment at each step."""
+"""users.py USERS AT_ONCE - that many users come at the same time, and at most so many are served at
+once. Each holds what it asks for until it is answered: a cache that grows by blocks, and something
+larger for a moment at each step."""
 import sys
 import threading
 import time

@@ -18,15 +18,25 @@ static void more(FILE *out)
 	fputs("  -x  made from a table\n", out);
 }
 
-static const struct command run = {
-    "run", "[OPTION...] PROGRAM", "watch a program", "details\n", more, nothing, true};
-static const struct command report = {"report", "TRACE...", "say why", "", NULL, nothing, false};
-static const struct command stats_list = {
-    "sites", "TRACE...", "show who", "", NULL, nothing, false};
+static const struct command run = {.name = "run",
+    .arguments = "[OPTION...] PROGRAM",
+    .summary = "watch a program",
+    .details = "details\n",
+    .more = more,
+    .main = nothing,
+    .starts = true};
+static const struct command report = {.name = "report",
+    .arguments = "TRACE...",
+    .summary = "say why",
+    .details = "  --format FORMATS     how\n",
+    .result = FORMAT_OF_report,
+    .main = nothing};
+static const struct command sites = {
+    .name = "sites", .arguments = "TRACE...", .summary = "show them", .details = ""};
 static const struct command what_if = {
-    "what-if", "TRACE CHANGE", "would it fit", "", NULL, nothing, false};
+    .name = "what-if", .arguments = "TRACE CHANGE", .summary = "would it fit", .details = ""};
 
-const struct command *const cmd_table[] = {&run, &report, &stats_list, &what_if, NULL};
+const struct command *const cmd_table[] = {&run, &report, &sites, &what_if, NULL};
 
 static char *help_of(const struct command *command)
 {
@@ -48,6 +58,8 @@ static void help(void **state)
 	free(text);
 	text = help_of(&report);
 	assert_non_null(strstr(text, "Usage: whyoom report TRACE...\n\nSay why.\n\n"));
+	/* The registry's formats, and what follows them stays in its column. */
+	assert_non_null(strstr(text, "\n  --format text|json   how\n"));
 	assert_non_null(strstr(text, "--max-memory"));
 	free(text);
 }

@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 #include "recorded.h"
 
-#define STACK_STATS_LIST(...)                                                                      \
+#define SITES(...)                                                                                 \
 	({                                                                                         \
 		char *argv_[] = {"sites", "--format=json", "-o", PATH("out"), __VA_ARGS__, NULL};  \
 		cmd_sites.main((int)(sizeof(argv_) / sizeof(*argv_)) - 1, argv_);                  \
@@ -35,26 +35,26 @@ static bool says(const char *text)
 static void moments(void **state)
 {
 	recorded_process("d/1.0.whyoom", 1, 1000, true);
-	assert_int_equal(STACK_STATS_LIST(PATH("d")), CMD_DONE);
+	assert_int_equal(SITES(PATH("d")), CMD_DONE);
 	assert_true(says("\"at\": \"failure\""));
 	assert_int_equal(NUMBER("live_bytes", 1), 1000 * RECORDED_BLOCK);
 	assert_int_equal(NUMBER("live_blocks", 1), 1000);
-	assert_int_equal(STACK_STATS_LIST("--at", "peak", PATH("d")), CMD_DONE);
+	assert_int_equal(SITES("--at", "peak", PATH("d")), CMD_DONE);
 	/* The last block of the other place lived beside all of them. */
 	assert_int_equal(NUMBER("live_bytes", 1), 1000 * RECORDED_BLOCK + 5000);
 	/* Three microseconds a round: after 1.5 ms half of them were there. */
-	assert_int_equal(STACK_STATS_LIST("--at", "0.0015", PATH("d")), CMD_DONE);
+	assert_int_equal(SITES("--at", "0.0015", PATH("d")), CMD_DONE);
 	assert_int_equal(NUMBER("live_bytes", 1), 500 * RECORDED_BLOCK);
-	assert_int_equal(STACK_STATS_LIST("--at", "0", PATH("d")), CMD_DONE);
+	assert_int_equal(SITES("--at", "0", PATH("d")), CMD_DONE);
 	assert_int_equal(NUMBER("live_bytes", 1), 0);
-	assert_int_equal(STACK_STATS_LIST("--at", "1e9", PATH("d")), CMD_DONE);
+	assert_int_equal(SITES("--at", "1e9", PATH("d")), CMD_DONE);
 	assert_int_equal(NUMBER("live_bytes", 1), 1000 * RECORDED_BLOCK);
 }
 
 static void order_and_count(void **state)
 {
 	recorded_process("d/1.0.whyoom", 1, 1000, false);
-	assert_int_equal(STACK_STATS_LIST("--by", "total", "--limit", "1", PATH("d")), CMD_DONE);
+	assert_int_equal(SITES("--by", "total", "--limit", "1", PATH("d")), CMD_DONE);
 	assert_true(says("\"by\": \"total\""));
 	assert_true(says("\"at\": \"peak\"")); /* nothing failed */
 	assert_int_equal(NUMBER("total_bytes", 1), 1000 * RECORDED_BLOCK);
@@ -62,7 +62,7 @@ static void order_and_count(void **state)
 	assert_int_equal(NUMBER("largest_bytes", 1), RECORDED_BLOCK);
 	assert_null(
 	    strstr(strstr(scratch_read(scratch("out")), "\"total_bytes\"") + 1, "\"total_bytes\""));
-	assert_int_equal(STACK_STATS_LIST("--by", "total", "-n", "0", PATH("d")), CMD_DONE);
+	assert_int_equal(SITES("--by", "total", "-n", "0", PATH("d")), CMD_DONE);
 	assert_int_equal(NUMBER("total_bytes", 2), 1000 * 5000);
 }
 
@@ -71,11 +71,11 @@ static void which_process(void **state)
 	recorded_process("d/1.0.whyoom", 1, 300, false);
 	recorded_process("d/2.0.whyoom", 2, 1000, true);
 	recorded_process("d/3.0.whyoom", 3, 500, false);
-	assert_int_equal(STACK_STATS_LIST("--at=end", PATH("d")), CMD_DONE);
+	assert_int_equal(SITES("--at=end", PATH("d")), CMD_DONE);
 	assert_int_equal(NUMBER("live_bytes", 1), 1000 * RECORDED_BLOCK); /* that failed */
-	assert_int_equal(STACK_STATS_LIST("--at=end", "--pid=3", PATH("d")), CMD_DONE);
+	assert_int_equal(SITES("--at=end", "--pid=3", PATH("d")), CMD_DONE);
 	assert_int_equal(NUMBER("live_bytes", 1), 500 * RECORDED_BLOCK);
-	assert_int_equal(STACK_STATS_LIST("--at=end", "--pid", "1", PATH("d")), CMD_DONE);
+	assert_int_equal(SITES("--at=end", "--pid", "1", PATH("d")), CMD_DONE);
 	assert_int_equal(NUMBER("live_bytes", 1), 300 * RECORDED_BLOCK);
 }
 
@@ -89,13 +89,13 @@ static void errors(void **state)
 	recorded_process("d/1.0.whyoom", 1, 100, false);
 	assert_non_null(freopen("/dev/null", "w", stderr));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (STACK_STATS_LIST(wrong[i], PATH("d")) != CMD_USAGE)
+		if (SITES(wrong[i], PATH("d")) != CMD_USAGE)
 			fail_msg("%s", wrong[i]);
-	assert_int_equal(STACK_STATS_LIST("--at"), CMD_USAGE);
-	assert_int_equal(STACK_STATS_LIST("--verbose"), CMD_USAGE); /* no trace */
-	assert_int_equal(STACK_STATS_LIST("--at=failure", PATH("d")), CMD_ERROR);
-	assert_int_equal(STACK_STATS_LIST("--pid=77", PATH("d")), CMD_ERROR);
-	assert_int_equal(STACK_STATS_LIST(PATH("none")), CMD_ERROR);
+	assert_int_equal(SITES("--at"), CMD_USAGE);
+	assert_int_equal(SITES("--verbose"), CMD_USAGE); /* no trace */
+	assert_int_equal(SITES("--at=failure", PATH("d")), CMD_ERROR);
+	assert_int_equal(SITES("--pid=77", PATH("d")), CMD_ERROR);
+	assert_int_equal(SITES(PATH("none")), CMD_ERROR);
 	fflush(stderr);
 	dup2(kept, 2);
 	close(kept);

@@ -65,8 +65,8 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 			     &t->p, &err),
 	    0);
 	for (uint32_t i = 0; i < t->p->count; i++) {
-		t->p->list[i].open_call = t->open_call;
-		t->p->list[i].open_repeats = t->open_repeats;
+		t->p->list[i].call.open = t->open_call;
+		t->p->list[i].call.repeats = t->open_repeats;
 	}
 	t->scene.model = t->m;
 	t->scene.callsites = t->p;

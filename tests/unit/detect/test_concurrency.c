@@ -280,7 +280,7 @@ static void test_arenas(void **state)
 		script_failed(t.s, work, 1 << 20);
 		stage(&t, &detect_concurrency, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
-			t.p->list[i].arenas = strcmp(t.p->list[i].function, "parse") == 0;
+			t.p->list[i].arena_share.any = strcmp(t.p->list[i].function, "parse") == 0;
 		memset(&t.f, 0, sizeof(t.f));
 		t.rc = detect_concurrency.judge(&t.scene, &t.f);
 		if (tables) {

@@ -31,7 +31,7 @@ static void test_claims(void **state)
 /* What is kept by a place's steps may be a little more than what lives: nothing remains then. */
 static void test_claim_without(void **state)
 {
-	struct callsite callsite = {.live_bytes = 1000};
+	struct callsite callsite = {.facts.live_bytes = 1000};
 	struct callsites callsites = {.list = &callsite, .count = 1};
 	static const uint64_t less[] = {0, 400, 1000, 1010}, rest[] = {1000, 600, 0, 0};
 

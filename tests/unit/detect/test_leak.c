@@ -149,7 +149,7 @@ static void test_arenas(void **state)
 		    .known = true, .arenas_steady = 10 << 20, .arenas = (empty ? 80 : 0) << 20};
 		stage(&t, &detect_leak, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
-			t.p->list[i].arenas = true;
+			t.p->list[i].arena_share.any = true;
 		assert_int_equal(detect_leak.judge(&t.scene, &t.f), 0);
 		if (empty)
 			assert_true(t.f.strength < full / 4);

@@ -125,8 +125,8 @@ static void test_piles(void **state)
 			assert_int_equal(t.f.request_bytes, 20000);
 			assert_int_equal(t.f.claim_count, 1);
 			assert_int_equal(t.f.claims[0].bytes, 610 * 20000);
-			assert_true(t.p->list[t.f.blame].pile.grows);
-			assert_int_equal(t.p->list[t.f.blame].pile.records, 21);
+			assert_true(t.p->list[t.f.blame].buildup.grows);
+			assert_int_equal(t.p->list[t.f.blame].buildup.records, 21);
 		} else {
 			assert_int_equal(t.rc, DETECT_SILENT);
 		}
@@ -185,7 +185,7 @@ static void test_arenas(void **state)
 		script_failed(t.s, at, 1000000);
 		stage(&t, &detect_prompt_growth, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
-			t.p->list[i].arenas = arenas;
+			t.p->list[i].arena_share.any = arenas;
 		memset(&t.f, 0, sizeof(t.f));
 		assert_int_equal(detect_prompt_growth.judge(&t.scene, &t.f), 0);
 		assert_string_equal(blamed(&t), "search");
@@ -217,7 +217,7 @@ static void test_arenas_of_entries(void **state)
 	script_failed(t.s, at, 1 * MiB);
 	stage(&t, &detect_prompt_growth, true);
 	for (uint32_t i = 0; i < t.p->count; i++)
-		t.p->list[i].arenas = true;
+		t.p->list[i].arena_share.any = true;
 	memset(&t.f, 0, sizeof(t.f));
 	assert_int_equal(detect_prompt_growth.judge(&t.scene, &t.f), 0);
 	assert_string_equal(blamed(&t), "tokens");

@@ -31,7 +31,7 @@ static inline uint64_t live(const struct model *m, const char *name)
 {
 	struct space *sp = spaces_find(m->spaces, name);
 
-	return sp ? sp->model->live_bytes : 0;
+	return sp ? sp->model->blocks.bytes : 0;
 }
 
 static inline void handle_new(struct script *s, uint32_t space, uint64_t handle, uint64_t size)

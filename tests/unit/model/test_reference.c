@@ -306,7 +306,7 @@ static void compare_stacks(
 {
 	for (uint32_t stack = 0; stack < STACKS; stack++)
 		for (uint32_t kind = 0; kind < STACK_STATS_KINDS; kind++) {
-			const struct stack_stats *s = model_stack_stats_at(m, stack, kind);
+			const struct stack_stats *s = stack_table_find(&m->stacks, stack, kind);
 			uint64_t bytes = 0, count = 0;
 
 			/* The mark is that of blocks, and of the program's own mappings and shared
@@ -332,30 +332,30 @@ static void compare(const struct model *m, bool stack_stats_list_too)
 		two.peak = heap.bytes + maps;
 		memcpy(two.at_peak, two.stats_list, sizeof(two.stats_list));
 	}
-	if (m->bursts != two.bursts) {
-		two.bursts = m->bursts;
+	if (m->refusals.bursts != two.bursts) {
+		two.bursts = m->refusals.bursts;
 		memcpy(two.at_failure, two.stats_list, sizeof(two.stats_list));
-		assert_int_equal(m->failures[m->failure_count - 1].live_bytes, heap.bytes);
-		assert_int_equal(m->failures[m->failure_count - 1].live_map_bytes, maps);
+		assert_int_equal(m->refusals.list[m->refusals.count - 1].live_bytes, heap.bytes);
+		assert_int_equal(m->refusals.list[m->refusals.count - 1].live_map_bytes, maps);
 	}
-	assert_int_equal(m->live_bytes, heap.bytes);
-	assert_int_equal(m->live_count, heap.count);
-	assert_int_equal(m->map_bytes, maps);
-	assert_int_equal(m->map_shared_bytes, sums[STACK_STATS_SHARED]);
+	assert_int_equal(m->blocks.bytes, heap.bytes);
+	assert_int_equal(m->blocks.count, heap.count);
+	assert_int_equal(m->maps.bytes, maps);
+	assert_int_equal(m->maps.charged_shared_bytes, sums[STACK_STATS_SHARED]);
 	assert_int_equal(
 	    timeline_came(&m->timeline, two.now, CAME_SHARED), sums[STACK_STATS_SHARED]);
-	assert_int_equal(m->map_count, pieces);
-	assert_int_equal(m->shared_bytes, sums[FILES_SHARED]);
-	assert_int_equal(m->file_bytes, sums[STACK_STATS_FILE] + sums[STACK_STATS_COPY]);
-	assert_int_equal(m->stack_bytes, sums[STACK_STATS_STACK]);
-	assert_int_equal(m->reserved_bytes, sums[STACK_STATS_RESERVED]);
-	assert_int_equal(m->allocator_bytes, sums[OF_ALLOCATOR]);
-	assert_int_equal(m->peak_bytes, two.peak);
-	assert_int_equal(m->break_bytes, two.end);
-	assert_int_equal(m->unmatched, two.unmatched);
-	assert_int_equal(m->lost, two.lost);
-	assert_int_equal(m->peak_rss, two.rss);
-	assert_int_equal(m->last_ns, two.now);
+	assert_int_equal(m->maps.count, pieces);
+	assert_int_equal(m->maps.shared_bytes, sums[FILES_SHARED]);
+	assert_int_equal(m->maps.file_bytes, sums[STACK_STATS_FILE] + sums[STACK_STATS_COPY]);
+	assert_int_equal(m->maps.stack_bytes, sums[STACK_STATS_STACK]);
+	assert_int_equal(m->maps.reserved_bytes, sums[STACK_STATS_RESERVED]);
+	assert_int_equal(m->maps.allocator_bytes, sums[OF_ALLOCATOR]);
+	assert_int_equal(m->peak.bytes, two.peak);
+	assert_int_equal(m->maps.break_bytes, two.end);
+	assert_int_equal(m->run.unmatched, two.unmatched);
+	assert_int_equal(m->recording.lost, two.lost);
+	assert_int_equal(m->measured.peak_rss, two.rss);
+	assert_int_equal(m->run.last_ns, two.now);
 	if (!stack_stats_list_too)
 		return;
 	compare_stacks(m, AT_END, two.stats_list);
@@ -365,7 +365,7 @@ static void compare(const struct model *m, bool stack_stats_list_too)
 	for (uint32_t key = 0; key < MODEL_LEVELS; key++) {
 		uint64_t value = 0;
 
-		assert_int_equal(levels_get(&m->levels, key, &value), two.known[key]);
+		assert_int_equal(levels_get(&m->measured.levels, key, &value), two.known[key]);
 		assert_int_equal(value, two.known[key] ? two.levels[key] : 0);
 	}
 }
@@ -389,8 +389,8 @@ static void run(uint64_t seed, int events)
 		model_check(m);
 	}
 	compare(m, true);
-	assert_int_equal(m->events, events);
-	assert_true(m->bursts > 1 || events < 10000); /* else nothing was shown */
+	assert_int_equal(m->run.events, events);
+	assert_true(m->refusals.bursts > 1 || events < 10000); /* else nothing was shown */
 	model_finish(m);
 	model_free(m);
 }

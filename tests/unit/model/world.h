@@ -24,7 +24,7 @@ static inline void look(struct world *w)
 	struct err err;
 
 	assert_int_equal(model_new(feed, &w->m, &err), 0);
-	w->m->padding = w->padding;
+	w->m->options.padding = w->padding;
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(w->m, &e, &err), 0);
 	model_finish(w->m);

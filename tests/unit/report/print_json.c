@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 		if (verdict_of_feed(script_feed(s), NULL, &r, &err))
 			return 1;
 	}
-	report_json(&r, NULL, &out);
+	report_json(&(struct report_view){.result = &r}, NULL, &out);
 	fputs(str_text(&out), stdout);
 	str_free(&out);
 	verdict_fini(&r);

@@ -9,8 +9,8 @@ static void test_orders(void **state)
 	static const struct {
 		enum sites_by by;
 		const char *first;
-	} of[] = {{SITES_LIVE, "big"}, {STACK_STATS_LIST_PEAK, "spike"}, {SITES_TOTAL, "churn"},
-	    {STACK_STATS_LIST_GROWTH, "prompt"}, {STACK_STATS_LIST_LEAKED, "leak"}};
+	} of[] = {{SITES_LIVE, "big"}, {SITES_PEAK, "spike"}, {SITES_TOTAL, "churn"},
+	    {SITES_GROWTH, "prompt"}, {SITES_LEAKED, "leak"}};
 	struct script *s = script_new();
 	uint32_t leak = script_stack(s, "main;leak"), churn = script_stack(s, "main;churn");
 	uint32_t prompt = script_stack(s, "main;prompt");
@@ -35,7 +35,7 @@ static void test_orders(void **state)
 	assert_int_equal(callsites_new(m, AT_PEAK, &peak, &err), 0);
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
 		struct sites_view v = {
-		    m, of[i].by == STACK_STATS_LIST_PEAK ? peak : end, "end", of[i].by, 1, {0}};
+		    m, of[i].by == SITES_PEAK ? peak : end, "end", of[i].by, 1, {0}};
 		struct report_style st = {.columns = 100};
 		struct str out = {0};
 		const char *line;
@@ -55,13 +55,13 @@ static void test_orders(void **state)
 		}
 		v.limit = 1;
 		str_clear(&out);
-		report_sites_json(&v, &out);
+		report_sites_json(&v, NULL, &out);
 		line = strstr(str_text(&out), "\"function\": ");
 		assert_non_null(line);
 		assert_int_equal(strncmp(line + 13, of[i].first, strlen(of[i].first)), 0);
 		str_free(&out);
 	}
-	assert_int_equal(sites_by_name("leaked"), STACK_STATS_LIST_LEAKED);
+	assert_int_equal(sites_by_name("leaked"), SITES_LEAKED);
 	assert_int_equal(sites_by_name("size"), -1);
 	callsites_free(end);
 	callsites_free(peak);

@@ -20,6 +20,7 @@ static int capture;
 static double now(void)
 {
 	struct timespec t;
+
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
@@ -60,6 +61,7 @@ static __attribute__((noinline)) void go(const unsigned char *path)
 		leaf();
 	} else {
 		unsigned c = *path;
+
 		sink = f[c](path + 1, c, sink);
 	}
 	__asm__ volatile("" ::: "memory");
@@ -67,12 +69,14 @@ static __attribute__((noinline)) void go(const unsigned char *path)
 
 static __attribute__((noinline)) double hot(int depth, long n)
 {
+	double t;
+
 	if (depth > 0) {
-		double t = hot(depth - 1, n);
+		t = hot(depth - 1, n);
 		__asm__ volatile("" ::: "memory");
 		return t;
 	}
-	double t = now();
+	t = now();
 	for (long i = 0; i < n; i++)
 		leaf();
 	return (now() - t) / (double)n;
@@ -82,6 +86,7 @@ static double random_stacks(long n)
 {
 	unsigned r = 1;
 	double t = now();
+
 	for (long i = 0; i < n; i++) {
 		r = r * 1103515245 + 12345;
 		go(paths[(r >> 8) % STACKS]);
@@ -95,6 +100,7 @@ static double inner(long n)
 	static const unsigned char tail[][4] = {
 	    {1, 2, 3, 0xff}, {4, 5, 6, 0xff}, {1, 5, 0, 0xff}, {7, 2, 3, 0xff}};
 	double t = now();
+
 	for (long i = 0; i < n; i++)
 		go(tail[i & 3]);
 	return (now() - t) / (double)n;
@@ -103,6 +109,7 @@ static double inner(long n)
 static __attribute__((noinline)) double inner_at(int depth, long n)
 {
 	double t = depth ? inner_at(depth - 1, n) : inner(n);
+
 	__asm__ volatile("" ::: "memory");
 	return t;
 }
@@ -110,11 +117,14 @@ static __attribute__((noinline)) double inner_at(int depth, long n)
 static double best(double (*f)(int, long), int depth, long n)
 {
 	double with = 1e9, without = 1e9;
+
 	for (int i = 0; i < 5; i++) {
+		double b, a;
+
 		capture = 0;
-		double a = f(depth, n);
+		a = f(depth, n);
 		capture = 1;
-		double b = f(depth, n);
+		b = f(depth, n);
 		without = a < without ? a : without;
 		with = b < with ? b : with;
 	}
@@ -130,11 +140,13 @@ static double random_at(int depth, long n)
 int main(int argc, char **argv)
 {
 	long n = argc > 1 ? atol(argv[1]) : 200000;
+
 	if (under_init())
 		return 1;
 	srand(1);
 	for (int i = 0; i < STACKS; i++) {
 		int d = 4 + rand() % (DEPTH / 2 - 3);
+
 		for (int k = 0; k < d; k++)
 			paths[i][k] = (unsigned char)(rand() % 8);
 		paths[i][d] = 0xff;

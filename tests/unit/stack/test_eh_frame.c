@@ -34,6 +34,7 @@ static void put(struct image *im, const void *p, size_t n)
 static void put32(struct image *im, int64_t v)
 {
 	int32_t w = (int32_t)v;
+
 	put(im, &w, 4);
 }
 
@@ -43,30 +44,34 @@ static void put32(struct image *im, int64_t v)
 static void make(struct image *im, const char *augmentation, const uint8_t *cie, size_t cie_bytes,
     const uint8_t *fde, size_t fde_bytes)
 {
+	size_t at, cie_at, fde_at;
+	int32_t length, fde_offset;
+	uint8_t ra;
+
 	memset(im, 0, sizeof(*im));
 	im->code = (uintptr_t)im->bytes + CODE_AT;
 	put(im, "\x01\x1b\x03\x3b", 4);
 	put32(im, 20 - 4); /* .eh_frame begins at 20 */
 	put32(im, 1);
 	put32(im, CODE_AT);
-	size_t fde_at = im->n;
+	fde_at = im->n;
 	put32(im, 0);
 
-	size_t cie_at = im->n;
+	cie_at = im->n;
 	put32(im, 0);
 	put32(im, 0);
 	put(im, "\x01", 1);
 	put(im, augmentation, strlen(augmentation) + 1);
 	put(im, "\x01\x78", 2); /* code 1, data -8 */
-	uint8_t ra = CFI_RA;
+	ra = CFI_RA;
 	put(im, &ra, 1);
 	put(im, "\x01\x1b", 2); /* one byte: pcrel sdata4 */
 	put(im, cie, cie_bytes);
-	int32_t length = (int32_t)(im->n - cie_at - 4);
+	length = (int32_t)(im->n - cie_at - 4);
 	memcpy(im->bytes + cie_at, &length, 4);
 
-	size_t at = im->n;
-	int32_t fde_offset = (int32_t)at;
+	at = im->n;
+	fde_offset = (int32_t)at;
 	memcpy(im->bytes + fde_at, &fde_offset, 4);
 	put32(im, 0);
 	put32(im, (int64_t)(at + 4 - cie_at));
@@ -86,6 +91,7 @@ static void make(struct image *im, const char *augmentation, const uint8_t *cie,
 static int rules_at(struct image *im, unsigned offset)
 {
 	int rc = cfi_find(&im->module, im->code + offset, &entry);
+
 	return rc ? rc : cfi_run(&entry, im->code + offset, &work);
 }
 
@@ -96,7 +102,7 @@ static const uint8_t common[] = {0x0c, CFI_SP, 8, 0x80 | CFI_RA, 1};
 static void test_locations(void **state)
 {
 	struct image im;
-	(void)state;
+
 	/* push fp; mov sp, fp; ...; leave; ret */
 	make(&im, "zR", common, sizeof(common),
 	    RULES(0x41, 0x0e, 16, 0x80 | CFI_FP, 2, 0x43, 0x0d, CFI_FP, 0x02, 20, 0x0a, 0x0c,
@@ -132,7 +138,7 @@ static void test_locations(void **state)
 static void test_rules(void **state)
 {
 	struct image im;
-	(void)state;
+
 	make(&im, "zR", common, sizeof(common),
 	    RULES(0x05, 3, 4, 0x11, 12, 0x7d, 0x07, 13, 0x09, 14, 15, 0x14, 1, 2, 0x15, 2, 0x7e,
 		0x2e, 0x80, 1, 0x2f, 0, 3, 0x12, 5, 0x7c, 0x08, CFI_FP, 0x80 | 60, 5, 0x05, 0x80, 2,
@@ -154,8 +160,11 @@ static void test_rules(void **state)
 
 static void test_damaged(void **state)
 {
+	static const uint8_t program[] = {
+	    0x41, 0x0e, 16, 0x80 | CFI_FP, 2, 0x43, 0x0d, CFI_FP, 0x10, 3, 2, 0x76, 0};
 	struct image im;
-	(void)state;
+	unsigned r = 1;
+
 	/* restore without remember; an unknown instruction; an offset change of an expression */
 	make(&im, "zR", common, sizeof(common), RULES(0x0b));
 	assert_int_equal(rules_at(&im, 0), CFI_UNSUPPORTED);
@@ -175,10 +184,9 @@ static void test_damaged(void **state)
 
 	/* Any damage to any byte, and any cut: an answer, and nothing read outside (under
 	 * sanitizers). */
-	static const uint8_t program[] = {
-	    0x41, 0x0e, 16, 0x80 | CFI_FP, 2, 0x43, 0x0d, CFI_FP, 0x10, 3, 2, 0x76, 0};
-	unsigned r = 1;
 	for (unsigned i = 0; i < 200000; i++) {
+		int rc;
+
 		make(&im, "zR", common, sizeof(common), program, sizeof(program));
 		for (unsigned k = 0; k < 1 + i % 3; k++) {
 			r = r * 1103515245 + 12345;
@@ -186,7 +194,7 @@ static void test_damaged(void **state)
 		}
 		r = r * 1103515245 + 12345;
 		im.module.eh_hi = im.bytes + (i % 2 ? im.n : (r >> 8) % im.n);
-		int rc = rules_at(&im, 9);
+		rc = rules_at(&im, 9);
 		assert_in_range(rc, CFI_OK, CFI_UNSUPPORTED);
 	}
 }
@@ -204,7 +212,6 @@ static bool symbolic(uintptr_t pc, const uint8_t *code, size_t n, struct cfi_val
 
 static void test_plt(void **state)
 {
-	(void)state;
 #if defined(__x86_64__)
 	/* sp + 8 + (pc % 16 >= 11) * 8, of the linker's PLT */
 	static const uint8_t code[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
@@ -219,18 +226,18 @@ static void test_plt(void **state)
 
 static void test_symbols(void **state)
 {
-	struct cfi_value v;
-	(void)state;
 	/* what lies at fp - 16: a realigned frame's CFA */
 	static const uint8_t at_fp[] = {0x70 + CFI_FP, 0x70, 0x06};
+	static const uint8_t other[] = {0x70 + 3, 0};
+	static const uint8_t twice[] = {0x70 + CFI_FP, 0, 0x06, 0x06};
+	static const uint8_t sum[] = {0x70 + CFI_FP, 0, 0x70 + CFI_SP, 0, 0x22};
+	struct cfi_value v;
+
 	assert_true(symbolic(0, at_fp, sizeof(at_fp), &v));
 	assert_int_equal(v.base, CFI_BASE_AT_FP);
 	assert_int_equal(v.inner, -16);
 	assert_int_equal(v.offset, 0);
-	/* unknown registers, and what no row can say, are refused */
-	static const uint8_t other[] = {0x70 + 3, 0};
-	static const uint8_t twice[] = {0x70 + CFI_FP, 0, 0x06, 0x06};
-	static const uint8_t sum[] = {0x70 + CFI_FP, 0, 0x70 + CFI_SP, 0, 0x22};
+	/* unknown registers, and values that no row can express, are refused */
 	assert_false(symbolic(0, other, sizeof(other), &v));
 	assert_false(symbolic(0, twice, sizeof(twice), &v));
 	assert_false(symbolic(0, sum, sizeof(sum), &v));
@@ -250,6 +257,7 @@ static int64_t value(const uint8_t *code, size_t n)
 	static uint64_t memory[4] = {0x1122334455667788, 2, 3, 4};
 	uintptr_t regs[CFI_REGS] = {7, 11, 0x1008};
 	struct cfi_value v;
+
 	memset(&expr, 0, sizeof(expr));
 	expr.regs = regs;
 	expr.known = 7;
@@ -261,7 +269,9 @@ static int64_t value(const uint8_t *code, size_t n)
 
 static void test_numbers(void **state)
 {
-	(void)state;
+	uint8_t many[CFI_EXPR_STACK + 8];
+	unsigned r = 7;
+
 	assert_int_equal(VALUE(0x70, 5), 12);
 	assert_int_equal(VALUE(0x92, 1, 0x7f), 10);
 	assert_int_equal(VALUE(0x73, 0), -999); /* not known */
@@ -291,18 +301,18 @@ static void test_numbers(void **state)
 	assert_int_equal(VALUE(0x22), -999);
 	assert_int_equal(VALUE(0x13), -999);
 	assert_int_equal(VALUE(0xf0), -999);
-	uint8_t many[CFI_EXPR_STACK + 8];
 	memset(many, 0x31, sizeof(many));
 	assert_int_equal(value(many, sizeof(many)), -999);
-	unsigned r = 7;
 	for (unsigned i = 0; i < 300000; i++) {
 		uint8_t code[16];
+
 		for (unsigned k = 0; k < sizeof(code); k++) {
 			r = r * 1103515245 + 12345;
 			code[k] = (uint8_t)(r >> 16);
 		}
 		if (code[0] != 0x06) {
 			struct cfi_value v;
+
 			memset(&expr, 0, sizeof(expr));
 			cfi_eval(&expr, code, sizeof(code), NULL, &v);
 		}
@@ -319,5 +329,6 @@ int main(void)
 	    cmocka_unit_test(test_symbols),
 	    cmocka_unit_test(test_numbers),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

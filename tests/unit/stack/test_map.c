@@ -38,6 +38,7 @@ static bool keep(uint64_t key)
 static uint64_t get(struct lockfree_map *map, uint64_t key)
 {
 	uint64_t found = 0, value = lockfree_map_get(map, hash(key), key, match, &found);
+
 	assert_true(!value || found == key);
 	return value;
 }
@@ -51,7 +52,7 @@ static uint64_t value_of(uint64_t key)
 static void test_grows(void **state)
 {
 	struct lockfree_map map = LOCKFREE_MAP_INIT(1u << 20, hash, NULL);
-	(void)state;
+
 	assert_int_equal(get(&map, 5), 0); /* before it is there */
 	assert_false(lockfree_map_put(&map, 5, 6));
 	assert_true(lockfree_map_init(&map, 64));
@@ -73,15 +74,16 @@ static void test_grows(void **state)
 static void test_full(void **state)
 {
 	struct lockfree_map map = LOCKFREE_MAP_INIT(1024, hash, NULL);
-	(void)state;
-	assert_true(lockfree_map_init(&map, 256));
 	unsigned stored = 0;
+
+	assert_true(lockfree_map_init(&map, 256));
 	for (uint64_t k = 1; k <= 5000; k++)
 		stored += lockfree_map_put(&map, k, value_of(k));
 	assert_in_range(stored, 900, 1023);
 	/* Every search ends, for what is there and what is not. */
 	for (uint64_t k = 1; k <= 10000; k++) {
 		uint64_t v = get(&map, k);
+
 		assert_true(v == 0 || v == value_of(k));
 	}
 }
@@ -89,7 +91,7 @@ static void test_full(void **state)
 static void test_dead_entries(void **state)
 {
 	struct lockfree_map map = LOCKFREE_MAP_INIT(4096, hash, keep);
-	(void)state;
+
 	assert_true(lockfree_map_init(&map, 1024));
 	/* Ten times what it can hold, of which only the newest live: it never fills. */
 	for (uint64_t k = 1; k <= 40000; k++) {
@@ -107,9 +109,13 @@ struct shared {
 static void *racer(void *arg)
 {
 	uint64_t r = (uintptr_t)arg * 7919 + 1;
+
 	for (int i = 0; i < 60000; i++) {
+		uint64_t k, v;
+
 		r = r * UINT64_C(6364136223846793005) + 1442695040888963407u;
-		uint64_t k = 1 + (r >> 33) % 20000, v = get(&shared.map, k);
+		k = 1 + (r >> 33) % 20000;
+		v = get(&shared.map, k);
 		if (v && v != value_of(k))
 			shared.wrong++;
 		if (!v) {
@@ -124,7 +130,7 @@ static void *racer(void *arg)
 static void test_threads(void **state)
 {
 	pthread_t threads[THREADS];
-	(void)state;
+
 	assert_true(lockfree_map_init(&shared.map, 64));
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, racer, (void *)(i + 1)), 0);
@@ -145,5 +151,6 @@ int main(void)
 	    cmocka_unit_test(test_dead_entries),
 	    cmocka_unit_test(test_threads),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

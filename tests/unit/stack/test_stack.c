@@ -30,6 +30,7 @@ static const char *libraries = ".";
 static __attribute__((noinline)) uint32_t here(void)
 {
 	uint32_t id = under_hook(false);
+
 	AFTER();
 	return id;
 }
@@ -37,6 +38,7 @@ static __attribute__((noinline)) uint32_t here(void)
 static __attribute__((noinline)) uint32_t below(int depth)
 {
 	uint32_t id = depth ? below(depth - 1) : here();
+
 	AFTER();
 	return id;
 }
@@ -44,11 +46,12 @@ static __attribute__((noinline)) uint32_t below(int depth)
 static void test_same_id(void **state)
 {
 	uint32_t ids[3];
-	volatile int three = 3; /* so that the loops are not unrolled: one place calls */
-	(void)state;
+	volatile int three = 3; /* keeps the loops from being unrolled: all calls are one */
+	uint32_t defined;
+
 	for (int i = 0; i < three; i++)
 		ids[i] = below(5);
-	uint32_t defined = under_definitions();
+	defined = under_definitions();
 	assert_int_not_equal(ids[0], 0);
 	assert_int_equal(ids[0], ids[1]);
 	assert_int_equal(ids[1], ids[2]);
@@ -60,9 +63,11 @@ static void test_same_id(void **state)
 	/* Written once, however often it is met, and whatever was met in between. */
 	defined = under_definitions();
 	for (int i = 0; i < 10 * three; i++) {
+		uint32_t id;
+
 		if (i % 5 == 0)
 			under_forget();
-		uint32_t id = below(5 + i % 3);
+		id = below(5 + i % 3);
 		if (i >= 3)
 			assert_int_equal(id, ids[i % 3]);
 		ids[i % 3] = id;
@@ -73,6 +78,7 @@ static void test_same_id(void **state)
 static __attribute__((noinline)) uint32_t one_way(void)
 {
 	uint32_t id = here();
+
 	AFTER();
 	return id;
 }
@@ -80,6 +86,7 @@ static __attribute__((noinline)) uint32_t one_way(void)
 static __attribute__((noinline)) uint32_t other_way(void)
 {
 	uint32_t id = below(1);
+
 	AFTER();
 	return id;
 }
@@ -97,9 +104,10 @@ __asm__(".text\nundescribed:\n\tstp x29, x30, [sp, -16]!\n\tblr x0\n"
  */
 static void test_met_at_the_end(void **state)
 {
+	int n, m;
+
 	static uint32_t (*const ways[])(void) = {one_way, other_way};
 	uint32_t ids[6];
-	(void)state;
 	for (volatile int i = 0; i < 6; i++)
 		ids[i] = undescribed(ways[i % 2]);
 	for (int i = 0; i < 6; i++) {
@@ -107,7 +115,8 @@ static void test_met_at_the_end(void **state)
 		assert_int_equal(ids[i], ids[i % 2]);
 	}
 	assert_int_not_equal(ids[0], ids[1]);
-	int n = under_frames(ids[0], frames, ROOM), m = under_frames(ids[1], others, ROOM);
+	n = under_frames(ids[0], frames, ROOM);
+	m = under_frames(ids[1], others, ROOM);
 	assert_int_equal(m, n + 2);
 	assert_int_equal(frames[n - 1].type, UNDER_END);
 	assert_int_equal(others[m - 1].type, UNDER_END);
@@ -115,17 +124,20 @@ static void test_met_at_the_end(void **state)
 
 static void test_cut(void **state)
 {
-	(void)state;
-	uint32_t whole = below(4000), cut = below(6000);
-	int n = under_frames(whole, frames, ROOM);
+	uint32_t deeper, whole, cut;
+	int root, n;
+
+	whole = below(4000);
+	cut = below(6000);
+	n = under_frames(whole, frames, ROOM);
 	assert_in_range(n, 4001, 4095);
-	int root = n - 4001;
+	root = n - 4001;
 	n = under_frames(cut, frames, ROOM);
 	assert_int_equal(n, 4097);
 	assert_int_equal(frames[2048].type, UNDER_CUT);
 	assert_int_equal(frames[2048].value, 6001 + root - 4096);
 	/* Deeper by one: other inner and outer frames stay, one more is left out. */
-	uint32_t deeper = below(6001);
+	deeper = below(6001);
 	assert_int_not_equal(deeper, cut);
 	n = under_frames(deeper, others, ROOM);
 	assert_int_equal(n, 4097);
@@ -137,6 +149,7 @@ static void test_cut(void **state)
 static __attribute__((noinline)) uint32_t elsewhere(void)
 {
 	uint32_t id = under_hook(false);
+
 	AFTER();
 	return id;
 }
@@ -144,6 +157,7 @@ static __attribute__((noinline)) uint32_t elsewhere(void)
 static __attribute__((noinline)) uint32_t above(int depth)
 {
 	uint32_t id = depth ? above(depth - 1) : elsewhere();
+
 	AFTER();
 	return id;
 }
@@ -151,6 +165,8 @@ static __attribute__((noinline)) uint32_t above(int depth)
 /* Where definitions have no room any more: a new stack is told by its ends. */
 static void test_brief(void **state)
 {
+	int n;
+
 	enum {
 		WHOLE,
 		BRIEF,
@@ -171,12 +187,11 @@ static void test_brief(void **state)
 	volatile int count = STEPS_HERE; /* one place calls */
 	uint32_t id[STEPS_HERE];
 	uint64_t brief, untold;
-	(void)state;
 	for (int i = 0; i < count; i++) {
 		under_room(steps[i].room);
 		id[i] = below(steps[i].depth);
 	}
-	int n = under_frames(id[WHOLE], frames, ROOM);
+	n = under_frames(id[WHOLE], frames, ROOM);
 	assert_int_not_equal(id[BRIEF], 0);
 	assert_int_equal(under_frames(id[BRIEF], others, ROOM), 17);
 	assert_memory_equal(others, frames, 12 * sizeof(frames[0]));
@@ -220,16 +235,19 @@ static void test_brief(void **state)
 static __attribute__((noinline)) uint32_t far_below(long depth)
 {
 	uint32_t id = depth ? far_below(depth - 1) : here();
+
 	AFTER();
 	return id;
 }
 
 static void test_very_deep(void **state)
 {
-	(void)state;
+	uint32_t id;
+	int n;
+
 	/* 16 bytes and the return address a frame: needs a part of 8 MiB. */
-	uint32_t id = far_below(100000);
-	int n = under_frames(id, frames, ROOM);
+	id = far_below(100000);
+	n = under_frames(id, frames, ROOM);
 	assert_int_equal(n, 4097);
 	assert_in_range(frames[2048].value, 100001 - 4096, 100100 - 4096);
 	assert_int_equal(far_below(3) != 0, 1);
@@ -245,6 +263,7 @@ static __attribute__((noinline)) uint32_t saver(void)
 {
 	volatile char local = 0;
 	uint32_t id = 0;
+
 	saver_at = (uintptr_t)&local;
 #if defined(__x86_64__)
 	__asm__ volatile("xorl %%ebp, %%ebp" ::: "rbp");
@@ -259,8 +278,10 @@ static __attribute__((noinline)) uint32_t saver(void)
 static __attribute__((noinline)) uint32_t hanging(size_t bytes)
 {
 	volatile char *room = __builtin_alloca(bytes);
+	uint32_t id;
+
 	__asm__ volatile("" ::"r"(room));
-	uint32_t id = saver();
+	id = saver();
 	AFTER();
 	return id;
 }
@@ -268,15 +289,18 @@ static __attribute__((noinline)) uint32_t hanging(size_t bytes)
 static __attribute__((noinline)) uint32_t near_by(size_t bytes)
 {
 	uint32_t id = hanging(bytes);
+
 	AFTER();
 	return id;
 }
 
 static __attribute__((noinline)) uint32_t far_off(size_t bytes)
 {
-	volatile char between[512]; /* never written: what an earlier call left here stays */
+	volatile char between[512]; /* never written: the words of an earlier call stay here */
+	uint32_t id;
+
 	__asm__ volatile("" ::"r"(between));
-	uint32_t id = hanging(bytes);
+	id = hanging(bytes);
 	AFTER();
 	return id;
 }
@@ -291,7 +315,6 @@ static void test_saved_frame_pointer(void **state)
 	size_t bytes = 2048;
 	uint32_t first = 0, reusing = 0, whole = 0, id;
 	uintptr_t at = 0;
-	(void)state;
 	saver_captures = true;
 	for (;;) {
 		id = way(bytes);
@@ -333,6 +356,7 @@ static __attribute__((noinline)) uint32_t through(void *handle)
 {
 	enter_function enter = (enter_function)dlsym(handle, "agree_lib_enter");
 	uint32_t id = 0;
+
 	assert_non_null(enter);
 	enter(2, from_library, &id);
 	return id;
@@ -341,9 +365,11 @@ static __attribute__((noinline)) uint32_t through(void *handle)
 static void *open_library(const char *name)
 {
 	char path[4096];
+	void *handle;
+
 	snprintf(path, sizeof(path), "%s/%s", libraries, name);
 	under_changing();
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	under_changed();
 	if (!handle)
 		fail_msg("%s", dlerror());
@@ -360,8 +386,10 @@ static void close_library(void *handle)
 static uint32_t module_of(uint32_t id, const char *name)
 {
 	int n = under_frames(id, frames, ROOM);
+
 	for (int i = 0; i < n; i++) {
 		const char *path = under_module_path(frames[i].module);
+
 		if (path && strstr(path, name))
 			return frames[i].module;
 	}
@@ -371,28 +399,33 @@ static uint32_t module_of(uint32_t id, const char *name)
 static void *base_of(void *handle)
 {
 	Dl_info info;
+
 	return dladdr(dlsym(handle, "agree_lib_enter"), &info) ? info.dli_fbase : NULL;
 }
 
 static void test_library_replaced(void **state)
 {
-	(void)state;
-	void *one = open_library("libagree1.so");
-	void *place = base_of(one);
-	uint32_t first = through(one);
-	uint32_t module = module_of(first, "libagree1.so");
+	int n, m;
+	uint32_t second, first, module;
+	void *two, *one, *place;
+
+	one = open_library("libagree1.so");
+	place = base_of(one);
+	first = through(one);
+	module = module_of(first, "libagree1.so");
 	assert_int_not_equal(module, 0);
 	close_library(one);
 
-	void *two = open_library("libagree2.so");
+	two = open_library("libagree2.so");
 	if (base_of(two) != place)
 		print_message("the loader did not use the same address: only ids are tested\n");
-	uint32_t second = through(two);
+	second = through(two);
 	assert_int_not_equal(second, first);
 	assert_int_equal(module_of(second, "libagree1.so"), 0);
 	assert_int_not_equal(module_of(second, "libagree2.so"), 0);
 	assert_int_not_equal(module_of(second, "libagree2.so"), module);
-	int n = under_frames(second, frames, ROOM), m = under_frames(first, others, ROOM);
+	n = under_frames(second, frames, ROOM);
+	m = under_frames(first, others, ROOM);
 	assert_int_equal(n, m); /* the same depth, walked through frames of another size */
 	close_library(two);
 
@@ -408,6 +441,7 @@ static void copy_file(const char *from, const char *to)
 	static char buffer[65536];
 	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
 	size_t n;
+
 	assert_non_null(in);
 	assert_non_null(out);
 	while ((n = fread(buffer, 1, sizeof(buffer), in)))
@@ -420,19 +454,22 @@ static void copy_file(const char *from, const char *to)
 static void test_library_copied(void **state)
 {
 	char from[4096], to[4096];
-	(void)state;
+	uint32_t id;
+	void *two, *one, *place;
+
 	snprintf(from, sizeof(from), "%s/libagree1.so", libraries);
 	snprintf(to, sizeof(to), "%s/libagree_copy.so", libraries);
 	copy_file(from, to);
-	void *one = open_library("libagree1.so"), *place = base_of(one);
+	one = open_library("libagree1.so");
+	place = base_of(one);
 	for (volatile int i = 0; i < 2; i++)
 		assert_int_not_equal(module_of(through(one), "libagree1.so"), 0);
 	close_library(one);
-	void *two = open_library("libagree_copy.so");
+	two = open_library("libagree_copy.so");
 	unlink(to);
 	if (base_of(two) != place)
 		print_message("the loader did not use the same address: only ids are tested\n");
-	uint32_t id = through(two);
+	id = through(two);
 	assert_int_equal(module_of(id, "libagree1.so"), 0);
 	assert_int_not_equal(module_of(id, "libagree_copy.so"), 0);
 	close_library(two);
@@ -440,11 +477,12 @@ static void test_library_copied(void **state)
 
 static void test_change_heard_late(void **state)
 {
-	(void)state;
-	/* A library that nobody announced is found when its code is met. */
+	void *handle;
 	char path[4096];
+
+	/* A library that nobody announced is found when its code is met. */
 	snprintf(path, sizeof(path), "%s/libagree2.so", libraries);
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	assert_non_null(handle);
 	assert_int_not_equal(module_of(through(handle), "libagree2.so"), 0);
 	dlclose(handle);
@@ -462,6 +500,7 @@ static struct python_task at_work;
 static __attribute__((noinline)) uint32_t with_python(void)
 {
 	uint32_t id = under_hook(true);
+
 	AFTER();
 	return id;
 }
@@ -470,8 +509,10 @@ static __attribute__((noinline)) uint32_t with_python(void)
 static __attribute__((noinline)) uint32_t interpreter(int level, int levels)
 {
 	volatile char local = 0;
+	uint32_t id;
+
 	anchors[level] = (uintptr_t)&local;
-	uint32_t id = level + 1 < levels ? interpreter(level + 1, levels) : with_python();
+	id = level + 1 < levels ? interpreter(level + 1, levels) : with_python();
 	AFTER();
 	return id + (uint32_t)local;
 }
@@ -486,6 +527,7 @@ static const char *shape(uint32_t id)
 {
 	static char text[ROOM];
 	int n = under_frames(id, frames, ROOM), k = 0;
+
 	for (int i = 0; i < n; i++) {
 		if (frames[i].type == UNDER_PYTHON)
 			text[k++] = (char)('0' + frames[i].code);
@@ -550,7 +592,7 @@ static void test_merge(void **state)
 {
 	uint32_t id[STEPS];
 	volatile int steps = STEPS;
-	(void)state;
+
 	for (int i = 0; i < steps; i++) {
 		prepare(i);
 		id[i] = interpreter(0, 3);
@@ -570,14 +612,15 @@ static void test_merge(void **state)
 
 static void test_merge_without_anchors(void **state)
 {
-	(void)state;
+	const char *s;
+
 	set_runs(3, false);
 	under_python(&view, is_interpreter);
 	assert_true(!strncmp(shape(interpreter(0, 3)), "n65I43I21In", 11));
 	/* Fewer runs than native frames, more, and one in no frame: Python first, the native part
 	 * whole. */
 	view.same = view.same_runs = 0;
-	const char *s = shape(interpreter(0, 4));
+	s = shape(interpreter(0, 4));
 	assert_true(!strncmp(s, "nIIIIn", 6));
 	assert_true(!strcmp(s + strlen(s) - 6, "654321"));
 	view.same = view.same_runs = 0;
@@ -598,7 +641,6 @@ static void test_task(void **state)
 {
 	uint32_t first, turn;
 
-	(void)state;
 	set_runs(2, true);
 	at_work = (struct python_task){.turn = 7, .key = 0x1000};
 	under_python(&view, NULL);
@@ -637,7 +679,6 @@ static void on_signal(int number)
 
 static void test_interrupted(void **state)
 {
-	(void)state;
 	assert_int_not_equal(below(3), 0);
 	assert_false(under_interrupted());
 	signal(SIGUSR1, on_signal);
@@ -652,29 +693,31 @@ static void test_interrupted(void **state)
 
 static void test_fork(void **state)
 {
-	(void)state;
-	uint32_t id = below(7);
+	int status;
+	pid_t child;
+	uint32_t id;
+
+	id = below(7);
 	assert_int_not_equal(id, 0);
-	pid_t child = fork();
+	child = fork();
 	if (!child) {
+		uint32_t mine, again;
+		int n;
+
 		under_fork_child();
-		uint32_t mine = below(7);
-		int n = under_frames(mine, frames, ROOM);
-		uint32_t again = below(7);
+		mine = below(7);
+		n = under_frames(mine, frames, ROOM);
+		again = below(7);
 		_exit(
 		    mine == 1 && n > 8 && again && under_frames(again, frames, ROOM) == n ? 0 : 1);
 	}
-	int status = 1;
+	status = 1;
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc > 1)
-		libraries = argv[1];
-	if (under_init())
-		return 1;
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_same_id),
 	    cmocka_unit_test(test_met_at_the_end),
@@ -691,5 +734,10 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_interrupted),
 	    cmocka_unit_test(test_fork),
 	};
+
+	if (argc > 1)
+		libraries = argv[1];
+	if (under_init())
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

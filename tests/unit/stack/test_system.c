@@ -62,6 +62,7 @@ static int frames_through(void (*through)(void (*)(void)), struct under_frame *o
 static void goes_on_with_the_systems(void **state)
 {
 	static struct under_frame want[ROOM], got[ROOM];
+
 	void (*volatile ways[])(void (*)(void)) = {few_states, many_states};
 	int n = 0, m = 0;
 

@@ -14,6 +14,7 @@ void sys_pages_free(void *p, size_t bytes);
 void *sys_pages(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
 	return p == MAP_FAILED ? NULL : p;
 }
 

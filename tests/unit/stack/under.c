@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "python/python.h"
+#include "stack/modules.h"
 #include "stack/stack.h"
 #include "stack/unwind.h"
+#include "stack/unwind_system.h"
 #include "trace/definitions.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -32,8 +34,10 @@ static __thread struct stack_task task;
 static uint64_t varint(const uint8_t **p, const uint8_t *end)
 {
 	uint64_t v = 0;
+
 	for (unsigned shift = 0; *p < end; shift += 7) {
 		uint8_t b = *(*p)++;
+
 		v |= (uint64_t)(b & 0x7f) << shift;
 		if (!(b & 0x80))
 			break;
@@ -44,6 +48,7 @@ static uint64_t varint(const uint8_t **p, const uint8_t *end)
 static int64_t svarint(const uint8_t **p, const uint8_t *end)
 {
 	uint64_t v = varint(p, end);
+
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
@@ -51,6 +56,7 @@ static void put(struct record ***table, uint32_t *room, struct record *r)
 {
 	if (r->id >= *room) {
 		uint32_t n = *room ? *room : 1024;
+
 		while (n <= r->id)
 			n *= 2;
 		*table = realloc(*table, n * sizeof(**table));
@@ -94,6 +100,7 @@ bool definitions_write(enum trace_def_kind kind, const void *body, size_t bytes)
 {
 	const uint8_t *p = body;
 	struct record *r = malloc(sizeof(*r) + bytes);
+
 	r->kind = kind;
 	r->bytes = bytes;
 	memcpy(r->body, body, bytes);
@@ -118,6 +125,7 @@ EXPORT int under_init(void)
 EXPORT __attribute__((noinline)) uint32_t under_hook(bool python)
 {
 	struct stack_start start = STACK_START();
+
 	return stack_capture(&walker, &start, python, &task);
 }
 
@@ -141,24 +149,36 @@ EXPORT __attribute__((noinline)) void under_call(void (*f)(void *), void *arg)
 /* Outermost first. */
 static int frames_of(uint32_t id, struct under_frame *out, int room, int keep)
 {
+	uint64_t address;
+	uint32_t base;
+	const struct record *r;
+	int kept, m, n;
+	const uint8_t *p, *end;
+
 	if (!id || id >= stacks_room || !stacks[id])
 		return -1;
-	const struct record *r = stacks[id];
-	const uint8_t *p = r->body, *end = p + r->bytes;
+	r = stacks[id];
+	p = r->body;
+	end = p + r->bytes;
 	varint(&p, end);
-	uint32_t base = (uint32_t)varint(&p, end);
-	int kept = (int)varint(&p, end), m = (int)varint(&p, end), n = 0;
+	base = (uint32_t)varint(&p, end);
+	kept = (int)varint(&p, end);
+	m = (int)varint(&p, end);
+	n = 0;
 	if (kept) {
 		n = frames_of(base, out, room, kept);
 		if (n != kept)
 			return -1;
 	}
-	uint64_t address = 0;
+	address = 0;
 	for (int i = 0; i < m; i++) {
+		uint64_t v;
+		struct under_frame f;
+
 		if (n == room)
 			return -1;
-		uint64_t v = varint(&p, end);
-		struct under_frame f = {.type = v & 3};
+		v = varint(&p, end);
+		f = (struct under_frame){.type = v & 3};
 		if (f.type == TRACE_FRAME_NATIVE) {
 			f.module = (uint32_t)(v >> 3);
 			f.exact = v >> 2 & 1;
@@ -181,11 +201,14 @@ static int frames_of(uint32_t id, struct under_frame *out, int room, int keep)
 
 EXPORT int under_frames(uint32_t id, struct under_frame *out, int room)
 {
+	int n;
+
 	pthread_mutex_lock(&lock);
-	int n = frames_of(id, out, room, -1);
+	n = frames_of(id, out, room, -1);
 	pthread_mutex_unlock(&lock);
 	for (int i = 0; i < n / 2; i++) {
 		struct under_frame t = out[i];
+
 		out[i] = out[n - 1 - i];
 		out[n - 1 - i] = t;
 	}
@@ -196,8 +219,10 @@ EXPORT int under_frames(uint32_t id, struct under_frame *out, int room)
  * record takes its place, and the table may move. */
 static const struct record *module_of(uint32_t id)
 {
+	const struct record *r;
+
 	pthread_mutex_lock(&lock);
-	const struct record *r = id && id < modules_room ? modules[id] : NULL;
+	r = id && id < modules_room ? modules[id] : NULL;
 	pthread_mutex_unlock(&lock);
 	return r;
 }
@@ -206,11 +231,14 @@ EXPORT const char *under_module_path(uint32_t id)
 {
 	static __thread char path[4096];
 	const struct record *r = module_of(id);
+	size_t n;
+	const uint8_t *p, *end;
 	if (!r)
 		return NULL;
-	const uint8_t *p = r->body, *end = p + r->bytes;
+	p = r->body;
+	end = p + r->bytes;
 	varint(&p, end);
-	size_t n = varint(&p, end);
+	n = varint(&p, end);
 	memcpy(path, p, n < sizeof(path) ? n : 0);
 	path[n < sizeof(path) ? n : 0] = 0;
 	return path;
@@ -218,10 +246,14 @@ EXPORT const char *under_module_path(uint32_t id)
 
 EXPORT uint64_t under_address(const struct under_frame *f)
 {
+	const struct record *r;
+	const uint8_t *p, *end;
+
 	if (!f->module)
 		return f->value;
-	const struct record *r = module_of(f->module);
-	const uint8_t *p = r->body, *end = p + r->bytes;
+	r = module_of(f->module);
+	p = r->body;
+	end = p + r->bytes;
 	varint(&p, end);
 	p += varint(&p, end);
 	p += varint(&p, end);
@@ -265,12 +297,13 @@ EXPORT void under_fork_child(void)
 
 EXPORT void under_changing(void)
 {
-	stack_modules_changing();
+	modules_change_begin();
 }
 
 EXPORT void under_changed(void)
 {
-	stack_modules_changed(NULL, 0);
+	unwind_system_load();
+	modules_change_commit(NULL, 0);
 }
 
 EXPORT uint64_t under_own_bytes(void)

@@ -204,7 +204,7 @@ static void test_any(void **state)
 		    verdict_of_feed(script_feed(s), dice(&seed, 2) ? &outside : NULL, &r, &err), 0);
 		assert_true(ledger_adds_up(&r.ledger));
 		check_verdict(&r);
-		report_text(&r, NULL, &style, &text);
+		report_text(&(struct report_view){.result = &r}, &style, &text);
 		/* With verbose, exact numbers and whole stacks may be wider. */
 		check_text(&text, style.verbose ? 1000 : style.columns, 100000);
 		str_clear(&text);
@@ -212,7 +212,7 @@ static void test_any(void **state)
 		report_brief(&r, "whyoom.1", &style, &text);
 		check_text(&text, style.columns, 10);
 		str_clear(&text);
-		report_json(&r, NULL, &text);
+		report_json(&(struct report_view){.result = &r}, NULL, &text);
 		assert_false(text.failed);
 		assert_null(strstr(str_text(&text), "nan"));
 		assert_null(strchr(str_text(&text), '\033'));

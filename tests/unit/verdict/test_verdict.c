@@ -65,7 +65,7 @@ static void judge(struct script *s, struct outcome *o)
 	assert_int_equal(verdict_of_feed(script_feed(s), NULL, &o->r, &err), 0);
 	assert_true(ledger_adds_up(&o->r.ledger));
 	model_check(o->r.model);
-	report_text(&o->r, NULL, &style, &text);
+	report_text(&(struct report_view){.result = &o->r}, &style, &text);
 	if (getenv("SHOW"))
 		printf("%s\n", str_text(&text));
 	assert_non_null(strstr(str_text(&text), o->r.verdict.cause));

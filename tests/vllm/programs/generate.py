@@ -1,5 +1,5 @@
-"""generate.py MODEL - vLLM's own engine, in a process of its own, answers prompts of several lengths; then a
-line of JSON."""
+"""generate.py MODEL - vLLM's own engine, in a process of its own, answers prompts of several
+lengths; then a line of JSON."""
 import json
 import sys
 

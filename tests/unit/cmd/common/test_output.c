@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,44 @@ static void standard_output(void **state)
 	}
 }
 
+static const struct command command = {.name = "map", .result = FORMAT_OF_map, .details = ""};
+
+static int take(int opt, const char *value, struct output *output)
+{
+	char *argv[] = {"map", "--option", NULL};
+
+	optind = 2;
+	optarg = (char *)value;
+	return output_option(&command, opt, argv, output);
+}
+
+/* The formats come from the registry; an unknown one is refused with the names of all. */
+static void options(void **state)
+{
+	struct output output = OUTPUT_DEFAULT;
+	int kept = dup(2);
+
+	assert_ptr_equal(output.format, &format_text);
+	assert_non_null(freopen(scratch("said"), "w", stderr));
+	assert_int_equal(take(OUTPUT_FORMAT, "xml", &output), CMD_USAGE);
+	assert_int_equal(take('?', NULL, &output), CMD_USAGE);
+	fflush(stderr);
+	dup2(kept, 2);
+	close(kept);
+	assert_non_null(
+	    strstr(scratch_read(scratch("said")), "--format is text or json, not 'xml'"));
+	assert_int_equal(take(OUTPUT_FORMAT, "json", &output), 0);
+	assert_ptr_equal(output.format, &format_json);
+	assert_int_equal(take('o', "file", &output), 0);
+	assert_string_equal(output.path, "file");
+	assert_false(output_style(&output).colour);
+	assert_int_equal(take('v', NULL, &output), 0);
+	assert_int_equal(take(OUTPUT_NATIVE, NULL, &output), 0);
+	assert_true(output_style(&output).verbose && output_style(&output).native);
+	/* No format writes what a command without a result has not. */
+	assert_null(format_find(FORMAT_OF_NOTHING, "text"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +186,7 @@ int main(void)
 	    scratch_test(a_full_disk),
 	    scratch_test(no_plain_file),
 	    scratch_test(standard_output),
+	    scratch_test(options),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

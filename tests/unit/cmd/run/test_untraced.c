@@ -11,6 +11,7 @@
 #include "../../util/unit.h"
 #include "../scratch.h"
 #include "cmd/run/untraced.h"
+#include "report/unrecorded.h"
 
 static int open_directory(void)
 {
@@ -88,7 +89,7 @@ static void words(unsigned count, bool to_the_end, struct str *out)
 	close(dir);
 	assert_int_equal(trace_set_open(scratch("run"), &set, &err), 0);
 	str_clear(out);
-	run_untraced_words(set.supervisor, out);
+	unrecorded_processes(set.supervisor, out);
 	trace_set_close(&set);
 }
 
@@ -99,7 +100,7 @@ static void is_said(void **state)
 
 	words(0, true, &s);
 	assert_int_equal(s.length, 0);
-	run_untraced_words(NULL, &s);
+	unrecorded_processes(NULL, &s);
 	assert_int_equal(s.length, 0);
 	words(1, true, &s);
 	assert_non_null(strstr(str_text(&s), "1 process left no trace"));
@@ -146,15 +147,16 @@ static void are_named(void **state)
 	}
 	close(dir);
 	assert_int_equal(trace_set_open(scratch("run"), &set, &err), 0);
-	run_untraced_programs(set.images, set.count, &s);
-	assert_non_null(strstr(str_text(&s), "/bin/musl (musl, started 6 times), "
+	unrecorded_programs(set.images, set.count, &s);
+	assert_non_null(strstr(str_text(&s), "/bin/musl (linked with musl, started 6 times), "
 					     "/bin/static (linked statically, started 4 times), "));
-	assert_non_null(strstr(str_text(&s), "(for a reason that this whyoom does not know"));
+	assert_non_null(
+	    strstr(str_text(&s), "(for a reason that this version of whyoom does not know"));
 	assert_non_null(strstr(str_text(&s), ", and 4 starts of others"));
 	assert_null(strchr(str_text(&s), '\n'));
 	assert_null(strstr(str_text(&s), "/half"));
-	assert_string_equal(run_untraced_key(TRACE_UNRECORDED_DIRECTORY), "directory");
-	assert_string_equal(run_untraced_key(1000), "unknown");
+	assert_string_equal(unrecorded_key(TRACE_UNRECORDED_DIRECTORY), "directory");
+	assert_string_equal(unrecorded_key(1000), "unknown");
 	trace_set_close(&set);
 	str_free(&s);
 }

@@ -48,15 +48,15 @@ static void test_two_ways_one_callsite(void **state)
 	    callsites_of_stack(p, STACK_STATS_HEAP, a), callsites_of_stack(p, STACK_STATS_HEAP, c));
 	load = &p->list[callsites_of_stack(p, STACK_STATS_HEAP, a)];
 	assert_string_equal(load->function, "load");
-	assert_int_equal(load->live_bytes, 300000);
-	for (uint32_t i = 0; i < load->step_count; i++) {
-		steps += load->steps[i].count;
-		bytes += load->steps[i].bytes;
-		assert_true(!i || load->steps[i].time_ns >= load->steps[i - 1].time_ns);
+	assert_int_equal(load->facts.live_bytes, 300000);
+	for (uint32_t i = 0; i < load->facts.step_count; i++) {
+		steps += load->facts.steps[i].count;
+		bytes += load->facts.steps[i].bytes;
+		assert_true(!i || load->facts.steps[i].time_ns >= load->facts.steps[i - 1].time_ns);
 	}
 	assert_int_equal(steps, 3000);
 	assert_int_equal(bytes, 300000);
-	assert_true(load->step_count <= CALLSITE_STEPS);
+	assert_true(load->facts.step_count <= CALLSITE_STEPS);
 	callsites_free(p);
 	model_free(m);
 	script_free(s);
@@ -89,11 +89,11 @@ static void test_parts_of_a_framework(void **state)
 	at = &p->list[callsites_of_stack(p, STACK_STATS_HEAP, cache)];
 	assert_string_equal(at->function, "main");
 	assert_string_equal(at->part, "dumps");
-	assert_int_equal(at->live_count, 30);
-	assert_true(at->keep.stays);
+	assert_int_equal(at->facts.live_count, 30);
+	assert_true(at->survivors.stays);
 	at = &p->list[callsites_of_stack(p, STACK_STATS_HEAP, prompt)];
 	assert_string_equal(at->function, "main");
-	assert_int_equal(at->live_count, 0);
+	assert_int_equal(at->facts.live_count, 0);
 	callsites_free(p);
 	model_free(m);
 	script_free(s);
@@ -118,10 +118,10 @@ static void test_many_stacks(void **state)
 	m = read_all(s, AT_END, &p);
 	load = find(p, "load");
 	assert_non_null(load);
-	for (uint32_t i = 0; i < load->step_count; i++) {
-		total += load->steps[i].count;
-		if (load->steps[i].count > most)
-			most = load->steps[i].count;
+	for (uint32_t i = 0; i < load->facts.step_count; i++) {
+		total += load->facts.steps[i].count;
+		if (load->facts.steps[i].count > most)
+			most = load->facts.steps[i].count;
 	}
 	assert_int_equal(total, 20000);
 	assert_true(most <= 20000 / 8);

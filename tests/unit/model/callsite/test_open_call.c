@@ -39,9 +39,9 @@ static void test_after_calls_that_ended(void **state)
 			script_alloc(t.s, all, 5000);
 		read_calls(&t);
 		assert_int_equal(
-		    callsite_of(&t, same ? "fetch" : "load")->open_call, OPEN_CALL_YES);
-		assert_true(callsite_of(&t, same ? "fetch" : "load")->calls_before >= 49);
-		assert_true(callsite_of(&t, same ? "fetch" : "load")->open_repeats);
+		    callsite_of(&t, same ? "fetch" : "load")->call.open, OPEN_CALL_YES);
+		assert_true(callsite_of(&t, same ? "fetch" : "load")->call.ended_before >= 49);
+		assert_true(callsite_of(&t, same ? "fetch" : "load")->call.repeats);
 		end(&t);
 	}
 	(void)state;
@@ -70,7 +70,7 @@ static void test_after_one_that_held_less(void **state)
 			script_alloc(t.s, serve, 5000);
 		read_calls(&t);
 		assert_int_equal(
-		    callsite_of(&t, "step")->open_call, stepwise ? OPEN_CALL_MAYBE : OPEN_CALL_YES);
+		    callsite_of(&t, "step")->call.open, stepwise ? OPEN_CALL_MAYBE : OPEN_CALL_YES);
 		end(&t);
 	}
 	(void)state;
@@ -103,7 +103,7 @@ static void test_tasks_inside(void **state)
 			script_release(t.s, script_alloc(t.s, ask, 5000));
 		}
 		read_calls(&t);
-		assert_int_equal(callsite_of(&t, "ledger")->open_call == OPEN_CALL_YES, called);
+		assert_int_equal(callsite_of(&t, "ledger")->call.open == OPEN_CALL_YES, called);
 		end(&t);
 	}
 	(void)state;
@@ -126,9 +126,9 @@ static void test_tasks_before(void **state)
 	for (int i = 0; i < 300; i++)
 		script_alloc(t.s, rows, 500000);
 	read_calls(&t);
-	assert_int_equal(callsite_of(&t, "rows")->open_call, OPEN_CALL_YES);
-	assert_string_equal(callsite_of(&t, "rows")->open_of->function, "rows");
-	assert_int_equal(callsite_of(&t, "rows")->calls_before, 10);
+	assert_int_equal(callsite_of(&t, "rows")->call.open, OPEN_CALL_YES);
+	assert_string_equal(callsite_of(&t, "rows")->call.function->function, "rows");
+	assert_int_equal(callsite_of(&t, "rows")->call.ended_before, 10);
 	end(&t);
 	(void)state;
 }
@@ -145,7 +145,7 @@ static void test_many_calls(void **state)
 			script_alloc(t.s, row, 5000);
 	}
 	read_calls(&t);
-	assert_int_equal(callsite_of(&t, "fetch")->open_call, OPEN_CALL_NO);
+	assert_int_equal(callsite_of(&t, "fetch")->call.open, OPEN_CALL_NO);
 	end(&t);
 	(void)state;
 }
@@ -162,7 +162,7 @@ static void test_nothing_else_seen(void **state)
 		for (int n = 0; n < 1000; n++)
 			script_alloc(t.s, script_stack(t.s, stacks[i]), 5000);
 		read_calls(&t);
-		assert_int_equal(callsite_of(&t, i ? "main" : "grow")->open_call,
+		assert_int_equal(callsite_of(&t, i ? "main" : "grow")->call.open,
 		    i ? OPEN_CALL_NO : OPEN_CALL_MAYBE);
 		end(&t);
 	}
@@ -193,9 +193,10 @@ static void test_comprehension(void **state)
 		}
 		read_calls(&t);
 		assert_int_equal(
-		    callsite_of(&t, "fetch")->open_call, own ? OPEN_CALL_YES : OPEN_CALL_NO);
+		    callsite_of(&t, "fetch")->call.open, own ? OPEN_CALL_YES : OPEN_CALL_NO);
 		if (own)
-			assert_string_equal(callsite_of(&t, "fetch")->open_of->function, "fetch");
+			assert_string_equal(
+			    callsite_of(&t, "fetch")->call.function->function, "fetch");
 		end(&t);
 	}
 	(void)state;
@@ -231,10 +232,10 @@ static void test_comprehension_of_calls(void **state)
 		}
 		read_calls(&t);
 		if (rival)
-			assert_int_not_equal(callsite_of(&t, "embed")->open_call, OPEN_CALL_YES);
+			assert_int_not_equal(callsite_of(&t, "embed")->call.open, OPEN_CALL_YES);
 		else
-			assert_int_equal(callsite_of(&t, "embed")->open_call, OPEN_CALL_YES);
-		assert_false(callsite_of(&t, "embed")->open_repeats);
+			assert_int_equal(callsite_of(&t, "embed")->call.open, OPEN_CALL_YES);
+		assert_false(callsite_of(&t, "embed")->call.repeats);
 		end(&t);
 	}
 	(void)state;
@@ -256,9 +257,9 @@ static void test_comprehension_alone(void **state)
 			script_alloc(t.s, row, 5000);
 		read_calls(&t);
 		if (own)
-			assert_int_equal(callsite_of(&t, "fetch")->open_call, OPEN_CALL_YES);
+			assert_int_equal(callsite_of(&t, "fetch")->call.open, OPEN_CALL_YES);
 		else
-			assert_int_not_equal(callsite_of(&t, "serve")->open_call, OPEN_CALL_YES);
+			assert_int_not_equal(callsite_of(&t, "serve")->call.open, OPEN_CALL_YES);
 		end(&t);
 	}
 	(void)state;
@@ -286,9 +287,9 @@ static void test_arenas_of_a_comprehension(void **state)
 		}
 		read_calls(&t);
 		if (arenas)
-			assert_int_equal(callsite_of(&t, "rows")->open_call, OPEN_CALL_YES);
+			assert_int_equal(callsite_of(&t, "rows")->call.open, OPEN_CALL_YES);
 		else
-			assert_int_not_equal(callsite_of(&t, "rows")->open_call, OPEN_CALL_YES);
+			assert_int_not_equal(callsite_of(&t, "rows")->call.open, OPEN_CALL_YES);
 		end(&t);
 	}
 	(void)state;
@@ -305,7 +306,7 @@ static void test_unknown_stacks(void **state)
 		script_release(t.s, script_alloc(t.s, 0, 50));
 	}
 	read_calls(&t);
-	assert_int_equal(callsite_of(&t, "grow")->open_call, OPEN_CALL_MAYBE);
+	assert_int_equal(callsite_of(&t, "grow")->call.open, OPEN_CALL_MAYBE);
 	end(&t);
 	(void)state;
 }
@@ -326,7 +327,7 @@ static void test_calls_that_left(void **state)
 		script_alloc(t.s, page, 160000);
 	}
 	read_calls(&t);
-	assert_int_not_equal(callsite_of(&t, "page")->open_call, OPEN_CALL_YES);
+	assert_int_not_equal(callsite_of(&t, "page")->call.open, OPEN_CALL_YES);
 	end(&t);
 	(void)state;
 }
@@ -354,7 +355,7 @@ static enum open_call worker_makes_pile(uint32_t calls, uint32_t threads, bool l
 	for (int i = 0; i < (leaves ? 4 : 5000); i++)
 		script_alloc(t.s, tool, 5000);
 	read_calls(&t);
-	call = callsite_of(&t, "tool")->open_call;
+	call = callsite_of(&t, "tool")->call.open;
 	end(&t);
 	return call;
 }
@@ -384,7 +385,7 @@ static void test_slow_beginning(void **state)
 		script_alloc(t.s, copy, 5000);
 	}
 	read_calls(&t);
-	assert_int_not_equal(callsite_of(&t, "save")->open_call, OPEN_CALL_YES);
+	assert_int_not_equal(callsite_of(&t, "save")->call.open, OPEN_CALL_YES);
 	end(&t);
 	(void)state;
 }
@@ -421,10 +422,10 @@ static void test_piles(void **state)
 		}
 		read_calls(&t);
 		if (how <= OTHER_WAY) {
-			assert_int_equal(callsite_of(&t, "node")->open_call, OPEN_CALL_YES);
-			assert_true(callsite_of(&t, "node")->calls_before >= 19);
+			assert_int_equal(callsite_of(&t, "node")->call.open, OPEN_CALL_YES);
+			assert_true(callsite_of(&t, "node")->call.ended_before >= 19);
 		} else {
-			assert_int_not_equal(callsite_of(&t, "node")->open_call, OPEN_CALL_YES);
+			assert_int_not_equal(callsite_of(&t, "node")->call.open, OPEN_CALL_YES);
 		}
 		end(&t);
 	}

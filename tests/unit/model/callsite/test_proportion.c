@@ -1,6 +1,7 @@
 /* Blocks that follow their input from request to request; and those that do not. */
 #include "model/unit.h"
 
+#include "model/callsite/callsite.h"
 #include "model/callsite/proportion.h"
 #include "model/script.h"
 

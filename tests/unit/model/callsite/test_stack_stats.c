@@ -56,7 +56,7 @@ static void test_went(void **state)
 	stack_stats_init(s, 7, STACK_STATS_HEAP);
 	for (uint64_t k = 1; k <= 10; k++) {
 		assert_int_equal(stack_stats_acquire(s, k, k * 1000, ALIKE_ONE(k)), 0);
-		assert_int_equal(stack_stats_went(s, k + 1, k * 1000 + 1,
+		assert_int_equal(stack_stats_add_freed(s, k + 1, k * 1000 + 1,
 				     (struct alike){k * 100, 100000, 5000000, 0}, 200000, 9),
 		    0);
 		if (k % 2) /* the last one that was acquired before */
@@ -68,7 +68,7 @@ static void test_went(void **state)
 	assert_in_range(stack_stats_life_ns(s), 2000000, 2000010);
 	assert_int_equal(stack_stats_longest_life_ns(s), 9);
 	for (uint32_t i = 0; i < stack_stats_used(s); i++)
-		if (stack_stats_more_of(s)->cohorts[i].went_count)
+		if (stack_stats_more_of(s)->cohorts[i].summed_count)
 			assert_int_equal(stack_stats_more_of(s)->cohorts[i].freed_count, 100000);
 	for (uint64_t i = 0; i < 30000; i++) {
 		assert_int_equal(stack_stats_acquire(s, 100 + i, 20000 + i, ALIKE_ONE(500)), 0);
@@ -80,9 +80,9 @@ static void test_went(void **state)
 
 		count += c->count;
 		freed += c->freed_count;
-		assert_true(c->serial >= last && c->went_count <= c->freed_count);
+		assert_true(c->serial >= last && c->summed_count <= c->freed_count);
 		last = c->serial;
-		alone += c->went_count == 100000 && c->max == 100 * (alone + 1);
+		alone += c->summed_count == 100000 && c->max == 100 * (alone + 1);
 	}
 	assert_int_equal(alone, 10);
 	assert_int_equal(count, stack_stats_total_count(s));
@@ -90,7 +90,7 @@ static void test_went(void **state)
 	/* Where there are too many of them, they are merged as all are. */
 	for (uint64_t k = 0; k < 1000; k++) {
 		assert_int_equal(stack_stats_acquire(s, 40000 + k, 60000 + k, ALIKE_ONE(k)), 0);
-		assert_int_equal(stack_stats_went(s, 40001 + k, 60000 + k,
+		assert_int_equal(stack_stats_add_freed(s, 40001 + k, 60000 + k,
 				     (struct alike){100, 100000, 5000000, 0}, 1, 1),
 		    0);
 		assert_true(stack_stats_used(s) <= STACK_STATS_COHORTS);
@@ -206,13 +206,13 @@ static void assert_same(const struct stack_stats *a, const struct stack_stats *b
 	assert_int_equal(c[0].order.ascending, c[1].order.ascending);
 	assert_int_equal(c[0].order.turns, c[1].order.turns);
 	assert_int_equal(c[0].acquired, c[1].acquired);
-	assert_memory_equal(&stack_stats_rare(a)->piles, &stack_stats_rare(b)->piles,
-	    sizeof(struct stack_stats_piles));
-	assert_int_equal(c[0].pile.high, c[1].pile.high);
-	assert_int_equal(c[0].pile.bytes, c[1].pile.bytes);
-	assert_int_equal(c[0].pile.before, c[1].pile.before);
-	assert_int_equal(c[0].pile.since_ns, c[1].pile.since_ns);
-	assert_int_equal(c[0].no_pile, c[1].no_pile);
+	assert_memory_equal(&stack_stats_rare(a)->buildups, &stack_stats_rare(b)->buildups,
+	    sizeof(struct stack_stats_buildups));
+	assert_int_equal(c[0].buildup.high, c[1].buildup.high);
+	assert_int_equal(c[0].buildup.bytes, c[1].buildup.bytes);
+	assert_int_equal(c[0].buildup.before, c[1].buildup.before);
+	assert_int_equal(c[0].buildup.since_ns, c[1].buildup.since_ns);
+	assert_int_equal(c[0].no_buildup, c[1].no_buildup);
 }
 
 static void keep_all(struct stack_stats *s)
@@ -432,16 +432,16 @@ static void test_piles(void **state)
 
 			for (uint64_t k = 0; k < blocks; k++, n++)
 				stack_stats_acquire(s, n + 1, 100 * (n + 1), ALIKE_ONE(64));
-			assert_false(stack_stats_course(s).no_pile);
-			assert_int_equal(stack_stats_course(s).pile.since_ns, 100 * first);
-			assert_int_equal(stack_stats_course(s).pile.before, first - 1);
+			assert_false(stack_stats_course(s).no_buildup);
+			assert_int_equal(stack_stats_course(s).buildup.since_ns, 100 * first);
+			assert_int_equal(stack_stats_course(s).buildup.before, first - 1);
 			for (uint64_t k = pile == 1 && blocks > 3; k < blocks; k++)
 				stack_stats_release(
 				    s, first + k, 100 * (first + k), 100 * n, ALIKE_ONE(64), true);
-			assert_true(stack_stats_course(s).no_pile);
+			assert_true(stack_stats_course(s).no_buildup);
 		}
-		assert_int_equal(stack_stats_rare(s)->piles.times, blocks > 3 ? 10 : 0);
-		assert_int_equal(stack_stats_rare(s)->piles.largest, blocks > 3 ? 41 * 64 : 0);
+		assert_int_equal(stack_stats_rare(s)->buildups.times, blocks > 3 ? 10 : 0);
+		assert_int_equal(stack_stats_rare(s)->buildups.largest, blocks > 3 ? 41 * 64 : 0);
 		stack_stats_fini(s);
 	}
 	(void)state;
@@ -463,10 +463,10 @@ static void test_piles_rise(void **state)
 		for (uint64_t k = first; k <= n; k++)
 			stack_stats_release(s, k, 100 * k, 100 * n, ALIKE_ONE(64), true);
 	}
-	assert_int_equal(stack_stats_rare(s)->piles.times, 6);
-	assert_int_equal(stack_stats_rare(s)->piles.records, 3);
-	assert_int_equal(stack_stats_rare(s)->piles.first, 40 * 64);
-	assert_int_equal(stack_stats_rare(s)->piles.largest, 160 * 64);
+	assert_int_equal(stack_stats_rare(s)->buildups.times, 6);
+	assert_int_equal(stack_stats_rare(s)->buildups.records, 3);
+	assert_int_equal(stack_stats_rare(s)->buildups.first, 40 * 64);
+	assert_int_equal(stack_stats_rare(s)->buildups.largest, 160 * 64);
 	stack_stats_fini(s);
 	(void)state;
 }
@@ -480,7 +480,7 @@ static void test_course_of_one(void **state)
 
 		stack_stats_init(s, 1, STACK_STATS_HEAP);
 		c = stack_stats_course(s);
-		assert_true(c.no_pile);
+		assert_true(c.no_buildup);
 		assert_false(c.acquired);
 		assert_int_equal(stack_stats_acquire(s, 7, 100, ALIKE_ONE(64)), 0);
 		if (step > 1) {
@@ -489,7 +489,7 @@ static void test_course_of_one(void **state)
 		}
 		assert_true(s->form < STACK_STATS_FEW);
 		c = stack_stats_course(s);
-		assert_int_equal(c.no_pile, step > 1);
+		assert_int_equal(c.no_buildup, step > 1);
 		assert_int_equal(c.acquired, step < 2);
 		assert_int_equal(c.order.serial, step > 1 ? 7 : 0);
 		/* The second one goes on from there; or the first one lives again, or grows. */
@@ -501,10 +501,10 @@ static void test_course_of_one(void **state)
 			stack_stats_regrow(s, 7, 64, 9, 128, 1000);
 		assert_true(s->form >= STACK_STATS_FEW);
 		c = stack_stats_course(s);
-		assert_int_equal(c.no_pile, step == 3);
-		assert_int_equal(c.pile.since_ns, step == 2 ? 200 : 100);
-		assert_int_equal(c.pile.before, step == 2);
-		assert_int_equal(c.pile.high, step < 2 ? 2 : 1);
+		assert_int_equal(c.no_buildup, step == 3);
+		assert_int_equal(c.buildup.since_ns, step == 2 ? 200 : 100);
+		assert_int_equal(c.buildup.before, step == 2);
+		assert_int_equal(c.buildup.high, step < 2 ? 2 : 1);
 		assert_int_equal(c.order.ascending, step > 1);
 		assert_int_equal(c.order.turns, step > 1);
 		assert_int_equal(c.order.life_ns, step > 1 ? 50 : 0);
@@ -513,7 +513,7 @@ static void test_course_of_one(void **state)
 		assert_int_equal(stack_stats_freeze(s, 1), 0);
 		assert_int_equal(stack_stats_acquire(s, 11, 300, ALIKE_ONE(64)), 0);
 		c = stack_stats_course(stack_stats_frozen(s, 1));
-		assert_int_equal(c.pile.high, step < 2 ? 2 : 1);
+		assert_int_equal(c.buildup.high, step < 2 ? 2 : 1);
 		stack_stats_fini(s);
 	}
 
@@ -521,10 +521,10 @@ static void test_course_of_one(void **state)
 	struct stack_stats many;
 	stack_stats_init(&many, 1, STACK_STATS_HEAP);
 	assert_int_equal(stack_stats_acquire(&many, 1, 100, (struct alike){64, 5, 320, 0}), 0);
-	assert_int_equal(stack_stats_course(&many).pile.high, 5);
+	assert_int_equal(stack_stats_course(&many).buildup.high, 5);
 	stack_stats_release(&many, 1, 100, 200, (struct alike){64, 5, 320, 0}, true);
-	assert_int_equal(stack_stats_rare(&many)->piles.times, 1);
-	assert_int_equal(stack_stats_rare(&many)->piles.largest, 320);
+	assert_int_equal(stack_stats_rare(&many)->buildups.times, 1);
+	assert_int_equal(stack_stats_rare(&many)->buildups.largest, 320);
 	stack_stats_fini(&many);
 	(void)state;
 }

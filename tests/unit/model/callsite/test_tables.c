@@ -61,10 +61,10 @@ static struct callsite keep_more(
 	assert_int_equal(callsites_new(m, AT_END, &p, &err), 0);
 	out = p->list[callsites_of_stack(
 	    p, small ? STACK_STATS_MAP : STACK_STATS_HEAP, script_stack(s, maker))];
-	for (uint32_t i = 0; i < out.table_count; i++) /* by their order, from 1 */
+	for (uint32_t i = 0; i < out.holders.table_count; i++) /* by their order, from 1 */
 		for (size_t t = 0; t < table_count; t++)
-			if (out.tables[i] == script_stack(s, tables[t].stack))
-				out.tables[i] = (uint32_t)t + 1;
+			if (out.holders.tables[i] == script_stack(s, tables[t].stack))
+				out.holders.tables[i] = (uint32_t)t + 1;
 	callsites_free(p);
 	model_free(m);
 	script_free(s);
@@ -82,23 +82,23 @@ static void test_remembers(void **state)
 	struct growth table = {FILLER, 640, 2, 20, 0};
 	struct callsite p = keep(MAKER, 700, &table, 1);
 
-	assert_int_equal(p.table_count, 1);
-	assert_true(p.remembered);
+	assert_int_equal(p.holders.table_count, 1);
+	assert_true(p.holders.remembered);
 	/* Another function of the runtime fills it. */
 	table.stack = SERVE "lib+0x8140" LIB ";lib+0x9900" LIB;
 	p = keep(MAKER, 700, &table, 1);
-	assert_int_equal(p.table_count, 1);
-	assert_false(p.remembered);
+	assert_int_equal(p.holders.table_count, 1);
+	assert_false(p.holders.remembered);
 	/* A list is what somebody made of it. */
 	table = (struct growth){FILLER, 640, 1.125, 8, 0};
-	assert_false(keep(MAKER, 700, &table, 1).remembered);
+	assert_false(keep(MAKER, 700, &table, 1).holders.remembered);
 	/* The program's own table, beside what it calls for. */
 	table =
 	    (struct growth){"<module>@/app/main.py:20;serve@/app/main.py:9;set" LIB, 640, 2, 20, 0};
 	p = keep("<module>@/app/main.py:20;serve@/app/main.py:9;page@/app/main.py:4;concat" LIB,
 	    700, &table, 1);
-	assert_int_equal(p.table_count, 1);
-	assert_false(p.remembered);
+	assert_int_equal(p.holders.table_count, 1);
+	assert_false(p.holders.remembered);
 	(void)state;
 }
 
@@ -110,17 +110,17 @@ static void test_whose(void **state)
 	struct callsite p = keep(MAKER, 700, tables, 2);
 
 	/* One that had long been large enough holds something else. */
-	assert_int_equal(p.table_count, 1);
-	assert_int_equal(p.tables[0], 1);
+	assert_int_equal(p.holders.table_count, 1);
+	assert_int_equal(p.holders.tables[0], 1);
 	/* Two that grow along: either may be it. */
 	tables[1].until = 0;
-	assert_int_equal(keep(MAKER, 700, tables, 2).table_count, 2);
+	assert_int_equal(keep(MAKER, 700, tables, 2).holders.table_count, 2);
 	/* Enlarged at another pace. */
 	tables[0].each = 1;
 	tables[0].factor = 16;
 	p = keep(MAKER, 700, tables, 2);
-	assert_int_equal(p.table_count, 1);
-	assert_int_equal(p.tables[0], 2);
+	assert_int_equal(p.holders.table_count, 1);
+	assert_int_equal(p.holders.tables[0], 2);
 	(void)state;
 }
 
@@ -132,7 +132,7 @@ static void test_arenas_at_an_end(void **state)
 	    "<module>@/app/main.py:20;embed@/app/e.py:7;append" LIB, 640, 1.125, 8, 0};
 
 	for (int small = 1; small <= 1000; small *= 10)
-		assert_int_equal(keep_more(MAKER, 300, small, &table, 1).table_count, 1);
+		assert_int_equal(keep_more(MAKER, 300, small, &table, 1).holders.table_count, 1);
 	(void)state;
 }
 
@@ -143,8 +143,8 @@ static void test_allocators_own(void **state)
 	struct callsite p =
 	    keep(SERVE "page@/app/main.py:4;lib+0x5000" LIB ";lib+0x7000" LIB, 700, &table, 1);
 
-	assert_int_equal(p.table_count, 0);
-	assert_false(p.remembered);
+	assert_int_equal(p.holders.table_count, 0);
+	assert_false(p.holders.remembered);
 	(void)state;
 }
 

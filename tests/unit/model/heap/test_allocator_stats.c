@@ -11,7 +11,8 @@ static void note(
 	    {TRACE_LEVEL_MALLOC_ARENA, arena}, {TRACE_LEVEL_MALLOC_FREE, free}};
 	struct event e = {.kind = EV_LEVEL, .time_ns = time_ns, .levels = levels, .level_count = 2};
 
-	allocator_stats_note(a, &e, &(struct answer){.live_bytes = live, .live_count = 1});
+	allocator_stats_note(
+	    a, &e, &(struct allocator_reading){.live_bytes = live, .live_count = 1});
 }
 
 static void test_answer(void **state)
@@ -26,16 +27,16 @@ static void test_answer(void **state)
 	assert_null(allocator_stats_at(&a, 99));
 	assert_int_equal(allocator_stats_at(&a, 100)->free, 700);
 	assert_true(allocator_stats_at(&a, 100)->split);
-	assert_int_equal(answer_beside(allocator_stats_at(&a, 150)), 750);
-	allocator_stats_note(&a, &e, &(struct answer){.live_bytes = 70});
+	assert_int_equal(allocator_stats_beside(allocator_stats_at(&a, 150)), 750);
+	allocator_stats_note(&a, &e, &(struct allocator_reading){.live_bytes = 70});
 	assert_int_equal(allocator_stats_at(&a, 199)->arena, 1000);
 	assert_false(allocator_stats_at(&a, 200)->split);
-	assert_int_equal(answer_held(allocator_stats_at(&a, 200)), 60);
-	assert_int_equal(answer_beside(allocator_stats_at(&a, 200)), 0);
+	assert_int_equal(allocator_stats_held(allocator_stats_at(&a, 200)), 60);
+	assert_int_equal(allocator_stats_beside(allocator_stats_at(&a, 200)), 0);
 	/* No answer, and what cannot be one. */
 	e.levels = whole + 1;
 	e.level_count = 1;
-	allocator_stats_note(&a, &e, &(struct answer){.live_bytes = 70});
+	allocator_stats_note(&a, &e, &(struct allocator_reading){.live_bytes = 70});
 	note(&a, 300, UINT64_MAX, 1, 1);
 	note(&a, 300, 1, 2, 1);
 	assert_int_equal(a.count, 2);
@@ -50,7 +51,7 @@ static void test_arenas(void **state)
 	    {TRACE_LEVEL_PYTHON_ARENAS, 1000}, {TRACE_LEVEL_PYTHON_USED, 300}};
 	struct event e = {.kind = EV_LEVEL, .time_ns = 100, .levels = levels, .level_count = 2};
 
-	allocator_stats_note(&a, &e, &(struct answer){.live_count = 1});
+	allocator_stats_note(&a, &e, &(struct allocator_reading){.live_count = 1});
 	assert_int_equal(a.count, 0);
 	allocator_stats_note_arenas(&a, &e);
 	assert_int_equal(allocator_stats_at(&a, 100)->free, 700);

@@ -67,7 +67,7 @@ static void test_recovery(void **state)
 	script_alloc(s, a, 5000);
 	m = read_all(script_feed(s));
 	assert_null(model_failure(m));
-	assert_true(m->failures[0].retried);
+	assert_true(m->refusals.list[0].retried);
 	model_free(m);
 	script_free(s);
 
@@ -135,8 +135,8 @@ static void test_recovery(void **state)
 		script_release(s, script_alloc(s, b, 10000));
 	script_failed(s, a, 6000);
 	m = read_all(script_feed(s));
-	assert_int_equal(m->bursts, 2);
-	assert_true(m->failures[0].recovered);
+	assert_int_equal(m->refusals.bursts, 2);
+	assert_true(m->refusals.list[0].recovered);
 	assert_non_null(model_failure(m));
 	assert_int_equal(model_failure(m)->size, 6000);
 	model_free(m);
@@ -223,8 +223,8 @@ static void test_smaller_batch(void **state)
 		for (int k = 0; k < 30; k++)
 			script_release(s, script_alloc(s, b, 10000));
 		m = read_all(script_feed(s));
-		assert_true(m->failures[0].recovered);
-		assert_int_equal(m->failures[0].retried, tries[i].granted);
+		assert_true(m->refusals.list[0].recovered);
+		assert_int_equal(m->refusals.list[0].retried, tries[i].granted);
 		model_free(m);
 		script_free(s);
 	}
@@ -292,9 +292,9 @@ static void test_survived(void **state)
 		for (int k = 0; k < 30; k++)
 			script_release(s, script_alloc(s, b, 10000));
 		m = read_all(script_feed(s));
-		assert_true(m->failures[0].recovered);
-		assert_int_equal(m->failures[0].retried, tries[i].granted);
-		assert_int_equal(model_failure(m) == NULL, m->failures[0].retried);
+		assert_true(m->refusals.list[0].recovered);
+		assert_int_equal(m->refusals.list[0].retried, tries[i].granted);
+		assert_int_equal(model_failure(m) == NULL, m->refusals.list[0].retried);
 		model_did_without(m);
 		assert_null(model_failure(m));
 		model_free(m);
@@ -332,9 +332,9 @@ static void test_refused_again(void **state)
 		}
 		m = read_all(script_feed(s));
 		one = how == AGAIN;
-		assert_int_equal(m->failure_count, one ? 1 : 2);
-		assert_int_equal(m->failures[0].count, one ? 4 : 3);
-		assert_int_equal(m->failures[0].recovered, !one);
+		assert_int_equal(m->refusals.count, one ? 1 : 2);
+		assert_int_equal(m->refusals.list[0].count, one ? 4 : 3);
+		assert_int_equal(m->refusals.list[0].recovered, !one);
 		assert_non_null(model_failure(m));
 		model_free(m);
 		script_free(s);
@@ -355,8 +355,8 @@ static void test_many_failures(void **state)
 	}
 	script_failed(s, a, 77777);
 	m = read_all(script_feed(s));
-	assert_int_equal(m->bursts, 101);
-	assert_int_equal(m->failure_count, MODEL_FAILURES);
+	assert_int_equal(m->refusals.bursts, 101);
+	assert_int_equal(m->refusals.count, MODEL_FAILURES);
 	assert_int_equal(model_failure(m)->size, 77777);
 	model_free(m);
 	script_free(s);

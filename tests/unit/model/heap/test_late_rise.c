@@ -21,7 +21,7 @@ static void put(uint64_t ms, uint64_t live)
 
 static void test_burst(void **state)
 {
-	struct burst b;
+	struct late_rise b;
 
 	timeline_init(&t);
 	for (uint64_t ms = 0; ms < 1000; ms++)
@@ -37,7 +37,7 @@ static void test_burst(void **state)
 
 static void test_at_work(void **state)
 {
-	struct burst b;
+	struct late_rise b;
 
 	work = 100 * KiB;
 	timeline_init(&t);
@@ -53,7 +53,7 @@ static void test_at_work(void **state)
 
 static void test_growth_all_along(void **state)
 {
-	struct burst b;
+	struct late_rise b;
 
 	timeline_init(&t);
 	for (uint64_t ms = 0; ms < 1200; ms++)
@@ -64,7 +64,7 @@ static void test_growth_all_along(void **state)
 
 static void test_start_up_then_growth(void **state)
 {
-	struct burst b;
+	struct late_rise b;
 
 	/* A start that climbs is no steady state. */
 	timeline_init(&t);
@@ -78,7 +78,7 @@ static void test_start_up_then_growth(void **state)
 
 static void test_flat(void **state)
 {
-	struct burst b;
+	struct late_rise b;
 
 	timeline_init(&t);
 	for (uint64_t ms = 0; ms < 1000; ms++)

@@ -20,13 +20,15 @@ static void test_parts(void **state)
 	script_map_at(s, a, 100 * PAGE, 10 * PAGE, 0);
 	script_unmap(s, 103 * PAGE, 2 * PAGE); /* a hole */
 	m = read_all(script_feed(s));
-	assert_int_equal(m->map_bytes, 8 * PAGE);
-	assert_int_equal(stack_stats_live_count(model_stack_stats_at(m, a, STACK_STATS_MAP)), 2);
+	assert_int_equal(m->maps.bytes, 8 * PAGE);
+	assert_int_equal(
+	    stack_stats_live_count(stack_table_find(&m->stacks, a, STACK_STATS_MAP)), 2);
 	model_free(m);
 	script_unmap(s, 90 * PAGE, 100 * PAGE); /* all, and what was never mapped */
 	m = read_all(script_feed(s));
-	assert_int_equal(m->map_bytes, 0);
-	assert_int_equal(stack_stats_live_bytes(model_stack_stats_at(m, a, STACK_STATS_MAP)), 0);
+	assert_int_equal(m->maps.bytes, 0);
+	assert_int_equal(
+	    stack_stats_live_bytes(stack_table_find(&m->stacks, a, STACK_STATS_MAP)), 0);
 	done(s, m);
 	(void)state;
 }
@@ -40,11 +42,11 @@ static void test_fixed_over_others(void **state)
 	script_map_at(s, a, 100 * PAGE, 10 * PAGE, 0);
 	script_map_at(s, b, 105 * PAGE, 10 * PAGE, TRACE_MAP_FIXED);
 	m = read_all(script_feed(s));
-	assert_int_equal(m->map_bytes, 15 * PAGE);
+	assert_int_equal(m->maps.bytes, 15 * PAGE);
 	assert_int_equal(
-	    stack_stats_live_bytes(model_stack_stats_at(m, a, STACK_STATS_MAP)), 5 * PAGE);
+	    stack_stats_live_bytes(stack_table_find(&m->stacks, a, STACK_STATS_MAP)), 5 * PAGE);
 	assert_int_equal(
-	    stack_stats_live_bytes(model_stack_stats_at(m, b, STACK_STATS_MAP)), 10 * PAGE);
+	    stack_stats_live_bytes(stack_table_find(&m->stacks, b, STACK_STATS_MAP)), 10 * PAGE);
 	done(s, m);
 	(void)state;
 }
@@ -59,7 +61,7 @@ static void test_undone(void **state)
 	script_unmap(s, 102 * PAGE, 3 * PAGE);
 	script_ununmap(s, 102 * PAGE, 3 * PAGE);
 	m = read_all(script_feed(s));
-	assert_int_equal(m->map_bytes, 10 * PAGE);
+	assert_int_equal(m->maps.bytes, 10 * PAGE);
 	done(s, m);
 	(void)state;
 }
@@ -76,8 +78,8 @@ static void test_many_undone(void **state)
 	script_unmap(s, 100 * PAGE, 2000 * PAGE);
 	script_ununmap(s, 100 * PAGE, 2000 * PAGE);
 	m = read_all(script_feed(s));
-	assert_int_equal(m->map_bytes, 1000 * PAGE);
-	assert_int_equal(m->map_count, 1000);
+	assert_int_equal(m->maps.bytes, 1000 * PAGE);
+	assert_int_equal(m->maps.count, 1000);
 	done(s, m);
 	(void)state;
 }
@@ -94,12 +96,12 @@ static void test_kinds(void **state)
 	script_map(s, a, 8 * PAGE, 0, TRACE_BACKING_FILE);
 	script_map_at(s, a, 500 * PAGE, 16 * PAGE, 0);
 	m = read_all(script_feed(s));
-	assert_int_equal(m->shared_bytes, PAGE); /* what is written there is the file's */
-	assert_int_equal(m->stack_bytes, 2 * PAGE);
-	assert_int_equal(m->allocator_bytes, 4 * PAGE);
-	assert_int_equal(m->file_bytes, 8 * PAGE);
-	assert_int_equal(m->map_bytes, 16 * PAGE);
-	assert_int_equal(m->peak_bytes, 16 * PAGE); /* blocks lie in the allocator's own */
+	assert_int_equal(m->maps.shared_bytes, PAGE); /* what is written there is the file's */
+	assert_int_equal(m->maps.stack_bytes, 2 * PAGE);
+	assert_int_equal(m->maps.allocator_bytes, 4 * PAGE);
+	assert_int_equal(m->maps.file_bytes, 8 * PAGE);
+	assert_int_equal(m->maps.bytes, 16 * PAGE);
+	assert_int_equal(m->peak.bytes, 16 * PAGE); /* blocks lie in the allocator's own */
 	done(s, m);
 	(void)state;
 }
@@ -124,13 +126,13 @@ static void test_shared(void **state)
 		script_map_at(s, b, 500 * PAGE, 16 * PAGE, 0);
 		script_unmap(s, 104 * PAGE, PAGE);
 		m = read_all(script_feed(s));
-		assert_int_equal(m->map_bytes, (counts ? 29 : 16) * PAGE);
-		assert_int_equal(m->map_shared_bytes, counts ? 13 * PAGE : 0);
-		assert_int_equal(m->shared_bytes, counts ? 0 : 13 * PAGE);
-		assert_int_equal(m->peak_bytes, (counts ? 30 : 16) * PAGE);
-		assert_int_equal(m->peak_shared_bytes, counts ? 14 * PAGE : 0);
-		assert_int_equal(
-		    timeline_came(&m->timeline, m->last_ns, CAME_SHARED), counts ? 13 * PAGE : 0);
+		assert_int_equal(m->maps.bytes, (counts ? 29 : 16) * PAGE);
+		assert_int_equal(m->maps.charged_shared_bytes, counts ? 13 * PAGE : 0);
+		assert_int_equal(m->maps.shared_bytes, counts ? 0 : 13 * PAGE);
+		assert_int_equal(m->peak.bytes, (counts ? 30 : 16) * PAGE);
+		assert_int_equal(m->peak.shared_bytes, counts ? 14 * PAGE : 0);
+		assert_int_equal(timeline_came(&m->timeline, m->run.last_ns, CAME_SHARED),
+		    counts ? 13 * PAGE : 0);
 		done(s, m);
 	}
 	(void)state;
@@ -147,8 +149,8 @@ static void test_move(void **state)
 	script_unmap(s, 100 * PAGE, 4 * PAGE);
 	script_map_at(s, a, 900 * PAGE, 8 * PAGE, TRACE_MAP_REMAP);
 	m = read_all(script_feed(s));
-	assert_int_equal(m->map_shared_bytes, 8 * PAGE);
-	assert_int_equal(m->map_bytes, 8 * PAGE);
+	assert_int_equal(m->maps.charged_shared_bytes, 8 * PAGE);
+	assert_int_equal(m->maps.bytes, 8 * PAGE);
 	done(s, m);
 	(void)state;
 }
@@ -164,7 +166,7 @@ static void test_absurd(void **state)
 	script_map_at(s, UINT32_MAX, 5 * PAGE, PAGE, 0);
 	script_unmap(s, UINT64_MAX, UINT64_MAX);
 	m = read_all(script_feed(s));
-	assert_int_equal(m->map_bytes, PAGE);
+	assert_int_equal(m->maps.bytes, PAGE);
 	done(s, m);
 	(void)state;
 }

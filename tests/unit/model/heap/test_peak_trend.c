@@ -6,16 +6,16 @@
 /* So much lived after each of so many equal pieces of work. */
 static uint64_t trend(uint64_t (*live)(uint32_t i), uint32_t pieces)
 {
-	struct rise r = {0};
+	struct peak_trend r = {0};
 	uint64_t peak = 0;
 
 	for (uint32_t i = 0; i < pieces; i++) {
 		if (live(i * 64 / pieces) > peak)
 			peak = live(i * 64 / pieces);
 		peak_trend_note(&r, (i + 1) * 5000ull, peak);
-		assert_true(r.used <= RISE_MARKS);
+		assert_true(r.used <= PEAK_TREND_MARKS);
 	}
-	return peak_trend_trend(&r, peak);
+	return peak_trend_added(&r, peak);
 }
 
 static uint64_t rising(uint32_t i)
@@ -57,12 +57,12 @@ static void test_trend(void **state)
 /* One acquisition of any size fills no more than there is room for. */
 static void test_huge(void **state)
 {
-	struct rise r = {0};
+	struct peak_trend r = {0};
 
 	peak_trend_note(&r, 1ull << 62, 1ull << 62);
-	assert_true(r.used <= RISE_MARKS && r.stride > 0);
+	assert_true(r.used <= PEAK_TREND_MARKS && r.stride > 0);
 	peak_trend_note(&r, UINT64_MAX, UINT64_MAX);
-	assert_true(r.used <= RISE_MARKS);
+	assert_true(r.used <= PEAK_TREND_MARKS);
 	(void)state;
 }
 

@@ -40,9 +40,9 @@ static void test_the_course(void **state)
 	}
 	look(&w);
 	t = &w.m->timeline;
-	assert_true(w.m->past.count == 2 && w.m->past.left_out == 2 &&
-		    w.m->past.trace_bytes == 2 << 20 && w.m->past.most_bytes == 100 * MiB &&
-		    w.m->past.periods[1].begin_ns == w.m->past.periods[0].end_ns);
+	assert_true(w.m->replaced.count == 2 && w.m->replaced.left_out == 2 &&
+		    w.m->replaced.trace_bytes == 2 << 20 && w.m->replaced.most_bytes == 100 * MiB &&
+		    w.m->replaced.periods[1].begin_ns == w.m->replaced.periods[0].end_ns);
 	/* All that was acquired is in it once, be it known one by one or not. */
 	assert_in_range(timeline_acquired(t, 0, until + 1), 2040 * MiB, 2048 * MiB);
 	assert_in_range(timeline_acquired(t, 0, until / 2), 980 * MiB, 1060 * MiB);
@@ -51,7 +51,7 @@ static void test_the_course(void **state)
 		assert_true(t->periods[i].most >= 100 * MiB &&
 			    t->periods[i].least <= t->periods[i].last &&
 			    t->periods[i].last <= t->periods[i].most);
-	assert_true(w.m->live_bytes < 10 * MiB); /* which is what lives */
+	assert_true(w.m->blocks.bytes < 10 * MiB); /* which is what lives */
 	end(&w);
 
 	/* Numbers of a damaged one. */
@@ -60,7 +60,7 @@ static void test_the_course(void **state)
 	for (int i = 0; i < 80; i++)
 		period(w.s, 0, UINT64_MAX / 2, UINT64_MAX / 4, UINT64_MAX);
 	look(&w);
-	assert_true(w.m->past.acquired_bytes == UINT64_MAX && w.m->past.count == 64);
+	assert_true(w.m->replaced.acquired_bytes == UINT64_MAX && w.m->replaced.count == 64);
 	end(&w);
 	(void)state;
 }
@@ -100,10 +100,10 @@ static void test_who_stays(void **state)
 			script_release(w.s, script_alloc(w.s, work, 100 * KiB));
 		}
 		look(&w);
-		assert_false(at(&w, cache)->keep.stays);
-		assert_true(at(&w, leak)->keep.stays);
-		assert_int_equal(at(&w, cache)->keep.count, 200);
-		assert_int_equal(at(&w, leak)->keep.count, since ? 320 : 200);
+		assert_false(at(&w, cache)->survivors.stays);
+		assert_true(at(&w, leak)->survivors.stays);
+		assert_int_equal(at(&w, cache)->survivors.count, 200);
+		assert_int_equal(at(&w, leak)->survivors.count, since ? 320 : 200);
 		end(&w);
 	}
 	(void)state;
@@ -128,7 +128,7 @@ static void test_few_of_many_stay(void **state)
 			script_release(w.s, block);
 	}
 	look(&w);
-	assert_true(at(&w, some)->keep.stays);
+	assert_true(at(&w, some)->survivors.stays);
 	end(&w);
 	(void)state;
 }
@@ -178,8 +178,8 @@ static void test_what_went_of_a_space(void **state)
 	of = spaces_find(w.m->spaces, "torch:0")->model;
 	assert_int_equal(callsites_new(of, AT_END, &p, &err), 0);
 	assert_true(p->list[callsites_of_stack(p, STACK_STATS_HEAP, grows)].size.grows);
-	assert_int_equal(
-	    p->list[callsites_of_stack(p, STACK_STATS_HEAP, grows)].freed_count, 6 * 2000 + 1800);
+	assert_int_equal(p->list[callsites_of_stack(p, STACK_STATS_HEAP, grows)].facts.freed_count,
+	    6 * 2000 + 1800);
 	assert_int_equal(
 	    p->list[callsites_of_stack(p, STACK_STATS_HEAP, grows)].size.start, 150 * MiB);
 	assert_false(p->list[callsites_of_stack(p, STACK_STATS_HEAP, same)].size.grows);
@@ -226,11 +226,11 @@ static void test_what_went(void **state)
 		assert_true(at(&w, grows)->size.grows);
 		assert_int_equal(at(&w, grows)->size.start, MiB);
 		assert_false(at(&w, same)->size.grows || at(&w, leak)->size.grows);
-		assert_true(at(&w, leak)->keep.stays);
-		assert_false(at(&w, cache)->keep.stays || at(&w, grows)->keep.stays);
-		assert_int_equal(at(&w, leak)->keep.count, since ? 320 : 200);
-		assert_int_equal(at(&w, cache)->keep.count, 200);
-		assert_int_equal(at(&w, grows)->freed_count, since ? 40120 : 40000);
+		assert_true(at(&w, leak)->survivors.stays);
+		assert_false(at(&w, cache)->survivors.stays || at(&w, grows)->survivors.stays);
+		assert_int_equal(at(&w, leak)->survivors.count, since ? 320 : 200);
+		assert_int_equal(at(&w, cache)->survivors.count, 200);
+		assert_int_equal(at(&w, grows)->facts.freed_count, since ? 40120 : 40000);
 		end(&w);
 	}
 

@@ -38,17 +38,17 @@ static void test_filter(void **state)
 	feed = shm_feed_of(&f);
 	for (int again = 0; again < 2; again++) {
 		m = read_all(feed);
-		assert_int_equal(m->live_bytes, 0);
-		assert_int_equal(m->map_bytes, 12 * MiB);
-		assert_int_equal(m->peak_bytes, 12 * MiB);
+		assert_int_equal(m->blocks.bytes, 0);
+		assert_int_equal(m->maps.bytes, 12 * MiB);
+		assert_int_equal(m->peak.bytes, 12 * MiB);
 		assert_null(model_failure(m));
-		assert_true(m->exited);
+		assert_true(m->run.exited);
 		model_free(m);
 	}
 	f.until_ns = late;
 	m = read_all(feed);
-	assert_int_equal(m->map_bytes, 8 * MiB);
-	assert_false(m->exited);
+	assert_int_equal(m->maps.bytes, 8 * MiB);
+	assert_false(m->run.exited);
 	model_free(m);
 	shm_feed_fini(&f);
 	script_free(s);
@@ -74,7 +74,7 @@ static void test_ranges(void **state)
 	script_unmap(s, c + MiB, MiB);
 	shm_feed_init(&f, script_feed(s), 5);
 	m = read_all(shm_feed_of(&f));
-	assert_int_equal(m->map_bytes, 5 * MiB);
+	assert_int_equal(m->maps.bytes, 5 * MiB);
 	model_free(m);
 	shm_feed_fini(&f);
 	script_free(s);

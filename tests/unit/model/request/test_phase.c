@@ -33,7 +33,7 @@ static void read_all(struct served *v, bool frames)
 		assert_int_equal(model_apply(v->m, &e, &err), 0);
 		assert_int_equal(requests_apply(v->r, &e), 0);
 	}
-	phases_read(&v->m->timeline, v->m->first_ns, v->m->last_ns, v->r, &v->p);
+	phases_read(&v->m->timeline, v->m->run.first_ns, v->m->run.last_ns, v->r, &v->p);
 }
 
 static void done(struct served *v)
@@ -77,7 +77,7 @@ static void test_memory(void **state)
 	assert_true(v.p.list[0].live_bytes > 90000000);
 	assert_string_equal(v.p.list[1].name, "serving");
 	assert_int_equal(v.p.list[1].start_ns, v.p.list[0].end_ns);
-	assert_int_equal(v.p.list[1].end_ns, v.m->last_ns);
+	assert_int_equal(v.p.list[1].end_ns, v.m->run.last_ns);
 	done(&v);
 	(void)state;
 }
@@ -134,7 +134,7 @@ static void test_marked(void **state)
 	assert_string_equal(v.p.list[0].name, "compiling");
 	assert_true(v.p.list[0].marked);
 	assert_true(v.p.list[0].end_ns - v.p.list[0].start_ns < 6 * MS);
-	assert_int_equal(v.p.list[1].end_ns, v.m->last_ns);
+	assert_int_equal(v.p.list[1].end_ns, v.m->run.last_ns);
 	done(&v);
 	(void)state;
 }

@@ -111,7 +111,7 @@ static void test_rounds_unseen(void **state)
 {
 	struct script *s = script_new();
 	uint32_t keep = script_stack(s, "pool;keep");
-	struct past past = {.count = 1};
+	struct replaced past = {.count = 1};
 	struct read x;
 
 	script_step(s, 1000);
@@ -124,7 +124,7 @@ static void test_rounds_unseen(void **state)
 	assert_int_equal(at(&x, "keep")->bytes, 20000);
 	assert_int_equal(at(&x, "keep")->alike, 2);
 	past.periods[0].begin_ns = x.p->moment_ns - 50 * 1000;
-	x.p->past = &past;
+	x.p->replaced = &past;
 	requests_held_fini(&x.h);
 	assert_int_equal(
 	    requests_held_read(x.r, x.m, x.p, x.m->feed.each_live, x.m->feed.self, &x.h), 0);

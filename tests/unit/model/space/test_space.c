@@ -26,8 +26,8 @@ static void by_name(void **state)
 	assert_null(spaces_find(NULL, "cuda:0"));
 	assert_int_equal(m->spaces->unknown, 1);
 	/* The host's sums know nothing of them. */
-	assert_int_equal(m->live_bytes, 100);
-	assert_int_equal(m->live_count, 1);
+	assert_int_equal(m->blocks.bytes, 100);
+	assert_int_equal(m->blocks.count, 1);
 	model_free(m);
 	script_free(s);
 }
@@ -49,11 +49,11 @@ static void peak_and_prefix(void **state)
 	script_space_alloc(s, cuda, stack, 1 << 24, 2 * MiB);
 	m = spaces_model(s);
 	assert_int_equal(live(m, "cuda:0"), 6 * MiB);
-	assert_int_equal(spaces_find(m->spaces, "cuda:0")->model->peak_bytes, 10 * MiB);
+	assert_int_equal(spaces_find(m->spaces, "cuda:0")->model->peak.bytes, 10 * MiB);
 	assert_int_equal(spaces_find(m->spaces, "cuda:0")->peak_event, 10);
 	assert_int_equal(feed_until_model(script_feed(s), 10, UINT64_MAX, &then, &err), 0);
 	assert_int_equal(live(then, "cuda:0"), 10 * MiB);
-	assert_int_equal(then->live_count, 10);
+	assert_int_equal(then->blocks.count, 10);
 	model_free(then);
 	assert_int_equal(feed_until_spaces(script_feed(s), 10, &then, &err), 0);
 	assert_int_equal(live(then, "cuda:0"), 10 * MiB);

@@ -72,7 +72,7 @@ static void taken_and_given_back(void **state)
 	m = spaces_model(s);
 	assert_int_equal(live(m, "pinned"), 8192);
 	assert_int_equal(m->spaces->unmatched, 2);
-	assert_int_equal(spaces_find(m->spaces, "pinned")->model->total_bytes, 8192);
+	assert_int_equal(spaces_find(m->spaces, "pinned")->model->total.bytes, 8192);
 	model_free(m);
 	script_free(s);
 }

@@ -34,7 +34,7 @@ static void both_levels(void **state)
 	assert_int_equal(f->segment, 64 * MiB);
 	assert_int_equal(f->count, 3);
 	assert_int_equal(m->spaces->failure_total, 1);
-	assert_int_equal(f->event, m->events);
+	assert_int_equal(f->event, m->run.events);
 	model_free(m);
 	script_free(s);
 }

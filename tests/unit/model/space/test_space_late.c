@@ -27,7 +27,7 @@ static void blocks(void **state)
 		e->address = 0x20000000;
 		e->size = 1 * MiB;
 		m = spaces_model(s);
-		assert_int_equal(spaces_find(m->spaces, names[i])->model->live_count, 2);
+		assert_int_equal(spaces_find(m->spaces, names[i])->model->blocks.count, 2);
 		assert_int_equal(m->spaces->repairs, 1);
 		assert_int_equal(m->spaces->unmatched, 0);
 		model_free(m);
@@ -39,7 +39,7 @@ static void blocks(void **state)
 		by(script_event(s, EV_SPACE_ALLOC, space), 2, 300000)->address = 0x20000000;
 		by(script_event(s, EV_SPACE_FREE, space), 1, 401000)->address = 0x20000000;
 		m = spaces_model(s);
-		assert_int_equal(spaces_find(m->spaces, names[i])->model->live_count, 0);
+		assert_int_equal(spaces_find(m->spaces, names[i])->model->blocks.count, 0);
 		model_free(m);
 		script_free(s);
 	}
@@ -121,7 +121,7 @@ static void four_threads(void **state)
 	m = spaces_model(s);
 	assert_true(m->spaces->repairs > ROUNDS / 4);
 	assert_int_equal(live(m, "torch:0"), SLOTS * MiB);
-	assert_int_equal(spaces_find(m->spaces, "torch:0")->model->peak_bytes, SLOTS * MiB);
+	assert_int_equal(spaces_find(m->spaces, "torch:0")->model->peak.bytes, SLOTS * MiB);
 	assert_int_equal(m->spaces->unmatched, 0);
 	model_free(m);
 	script_free(s);

@@ -89,7 +89,7 @@ static void from_outside(void **state)
 	outside(s, 800 * MiB, 0, 200 * MiB);
 	m = spaces_model(s);
 	assert_int_equal(m->spaces->count, 0); /* others use the device */
-	assert_int_equal(m->events, 0);
+	assert_int_equal(m->run.events, 0);
 	model_free(m);
 	cuda = script_space(s, "cuda:0");
 	script_space_alloc(s, cuda, 0, 0x10000000, 100 * MiB);
@@ -102,13 +102,13 @@ static void from_outside(void **state)
 	outside(s, 450 * MiB, 400 * MiB, 150 * MiB)->u.device.number = 1;
 	outside(s, 450 * MiB, 400 * MiB, 150 * MiB)->u.device.number = 99;
 	m = spaces_model(s);
-	assert_int_equal(m->events, 1);
+	assert_int_equal(m->run.events, 1);
 	sp = spaces_find(m->spaces, "cuda:0");
 	last = &sp->samples[sp->sample_count - 1];
 	assert_true(last->own_known);
 	assert_int_equal(last->unattributed, 250 * MiB);
 	assert_int_equal(last->others, 150 * MiB);
-	assert_int_equal(sp->model->levels.value[TRACE_LEVEL_DEV_OTHERS], 150 * MiB);
+	assert_int_equal(sp->model->measured.levels.value[TRACE_LEVEL_DEV_OTHERS], 150 * MiB);
 	model_free(m);
 	outside(s, 400 * MiB, 0, 600 * MiB);
 	m = spaces_model(s);

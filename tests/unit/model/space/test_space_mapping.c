@@ -23,7 +23,7 @@ static void released_while_mapped(void **state)
 	m = spaces_model(s);
 	assert_int_equal(live(m, "cuda:0"), 8 * MiB);
 	assert_int_equal(m->spaces->layout.count, 4);
-	assert_int_equal(spaces_find(m->spaces, "cuda:0")->model->total_bytes, 8 * MiB);
+	assert_int_equal(spaces_find(m->spaces, "cuda:0")->model->total.bytes, 8 * MiB);
 	model_free(m);
 	unmap(s, 0x10000000, 8 * MiB, false);
 	m = spaces_model(s);

@@ -90,7 +90,7 @@ static void test_known(void **state)
 	r.flow.stages[0].peak_ns = 125000000000;
 	flow_text(&r, &style, &text);
 	assert_non_null(strstr(str_text(&text), " MiB  2 min 05 s\n"));
-	report_json(&r, NULL, &json);
+	report_json(&(struct report_view){.result = &r}, NULL, &json);
 	assert_non_null(strstr(str_text(&json), "\"source\": \"marks\""));
 	assert_non_null(strstr(str_text(&json), "\"finished\": 96"));
 	assert_non_null(strstr(str_text(&json), "\"held_bytes\": 307200"));

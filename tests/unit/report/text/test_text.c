@@ -15,7 +15,7 @@ static void test_order_and_size(void **state)
 		struct str out = {0};
 		const char *verdict, *ledger, *who, *change;
 
-		report_text(&r, NULL, &st, &out);
+		report_text(&(struct report_view){.result = &r}, &st, &out);
 		verdict = strstr(str_text(&out), "leak ");
 		ledger = strstr(str_text(&out), "\nWhere 160 MiB went");
 		who = strstr(str_text(&out), "\nWho: ");
@@ -49,7 +49,7 @@ static void test_verbose_says_more(void **state)
 	struct report_style st = {.columns = 80, .verbose = true};
 	struct str out = {0};
 
-	report_text(&r, NULL, &st, &out);
+	report_text(&(struct report_view){.result = &r}, &st, &out);
 	assert_non_null(strstr(str_text(&out), "\nEvidence\n"));
 	assert_non_null(strstr(str_text(&out), "\nCauses weighed\n"));
 	assert_non_null(strstr(str_text(&out), "\nWhat if\n"));
@@ -76,13 +76,13 @@ static void test_many_processes(void **state)
 	all[7].dropped = 3;
 	r.tree.processes = all;
 	r.tree.count = 40;
-	report_text(&r, NULL, &st, &out);
+	report_text(&(struct report_view){.result = &r}, &st, &out);
 	assert_non_null(strstr(str_text(&out), "\n    pid 507, 10 events"));
 	assert_non_null(strstr(str_text(&out), "\n    38 more with 380 events together"));
 	assert_null(strstr(str_text(&out), "pid 508"));
 	r.tree.count = 10;
 	str_clear(&out);
-	report_text(&r, NULL, &st, &out);
+	report_text(&(struct report_view){.result = &r}, &st, &out);
 	assert_non_null(strstr(str_text(&out), "\n    pid 508, 10 events"));
 	r.tree.processes = own;
 	r.tree.count = 1;
@@ -99,7 +99,7 @@ static void test_colour_is_asked_for(void **state)
 	struct report_style st = {.columns = 80, .colour = true};
 	struct str out = {0};
 
-	report_text(&r, NULL, &st, &out);
+	report_text(&(struct report_view){.result = &r}, &st, &out);
 	assert_non_null(strstr(str_text(&out), term_style(true, TERM_RED)));
 	assert_null(strstr(str_text(&out), "\033[31mil")); /* the trace's own is not passed on */
 	str_free(&out);

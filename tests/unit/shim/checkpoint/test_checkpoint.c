@@ -356,5 +356,6 @@ int main(void)
 	    cmocka_unit_test(test_resampled),
 	    cmocka_unit_test(test_not_worth),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,7 +319,6 @@ static void test_summed(void **state)
 	assert_int_equal(g->bytes, 15 << 20);
 	assert_int_equal(g->largest, 5 << 20);
 	assert_int_equal(g->longest_lifetime, OLD);
-	(void)state;
 }
 
 int main(void)

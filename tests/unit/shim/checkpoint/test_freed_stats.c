@@ -39,7 +39,6 @@ static int begin(void **state)
 	options.max_trace = 64 << 20;
 	freed(1, 1, 0);
 	freed_stats_forked();
-	(void)state;
 	return 0;
 }
 
@@ -75,7 +74,6 @@ static void test_a_period(void **state)
 	freed_stats_period_commit(2, UINT64_MAX);
 	freed_stats_period(2, &count);
 	assert_int_equal(count, 0);
-	(void)state;
 }
 
 /* A checkpoint that fails leaves the period as it was. */
@@ -88,7 +86,6 @@ static void test_abort(void **state)
 	freed_stats_period_begin();
 	freed_stats_period_commit(0, UINT64_MAX);
 	assert_int_equal(stats_of(0, 7)->blocks, 2);
-	(void)state;
 }
 
 static void test_merged(void **state)
@@ -109,7 +106,6 @@ static void test_merged(void **state)
 	assert_int_equal(stats_of(1, 7)->largest, 400);
 	assert_int_equal(stats_of(1, 8)->blocks, 1);
 	assert_int_equal(stats_of(1, 9)->blocks, 1);
-	(void)state;
 }
 
 /* More stacks than the table holds, and than a period may keep. */
@@ -134,7 +130,6 @@ static void test_many(void **state)
 	assert_int_equal(freed_stats_stacks_max(), 4);
 	options.max_trace = 1ull << 40;
 	assert_int_equal(freed_stats_stacks_max(), FREED_STATS_STACKS);
-	(void)state;
 }
 
 static void test_child(void **state)
@@ -152,7 +147,6 @@ static void test_child(void **state)
 	freed_stats_period_commit(0, UINT64_MAX);
 	freed_stats_period(0, &count);
 	assert_int_equal(count, 0);
-	(void)state;
 }
 
 static const struct freed_stack *stats_of_space(uint32_t period, uint32_t space, uint32_t stack)
@@ -197,7 +191,6 @@ static void test_spaces(void **state)
 	freed_stats_period(1, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(stats_of_space(1, 193, 7 + 19)->largest, 1 << 22);
-	(void)state;
 }
 
 static void *busy(void *arg)
@@ -229,7 +222,6 @@ static void test_threads(void **state)
 	assert_int_equal(blocks, THREADS * TURNS);
 	assert_int_equal(bytes, THREADS * (uint64_t)TURNS * (TURNS + 1) / 2);
 	assert_int_equal(largest, TURNS);
-	(void)state;
 }
 
 int main(void)
@@ -243,5 +235,6 @@ int main(void)
 	    cmocka_unit_test_setup(test_spaces, begin),
 	    cmocka_unit_test_setup(test_threads, begin),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

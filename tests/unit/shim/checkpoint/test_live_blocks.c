@@ -317,5 +317,6 @@ int main(void)
 	    cmocka_unit_test(test_again),
 	    cmocka_unit_test(test_each),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -253,7 +253,7 @@ static void test_between_two_steps(void **state)
 	script_killed(s, 9);
 	watched(0, 0);
 	judge_script(s, &outside, &r);
-	assert_true(script_live(s) < r.model->peak_bytes / 2);
+	assert_true(script_live(s) < r.model->peak.bytes / 2);
 	assert_true(r.kill.rising);
 	assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
 	assert_string_equal(r.verdict.cause, "prompt-growth");

@@ -25,7 +25,7 @@ static void replay(struct script *s, enum rule rule, uint64_t value, struct repl
 	c.finding.claims[0] = (struct claim){
 	    callsites_of_stack(p, STACK_STATS_HEAP, script_stack(s, "main;a")), rule, value, 0};
 	c.finding.claim_count = 1;
-	c.finding.start_ns = m->last_ns / 2;
+	c.finding.start_ns = m->run.last_ns / 2;
 	assert_int_equal(counterfactual_replay(feed, NULL, p, &c, 1, out, &err), 0);
 	callsites_free(p);
 	model_free(m);

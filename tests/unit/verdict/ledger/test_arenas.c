@@ -110,7 +110,7 @@ static void test_extension(void **state)
 		assert_int_equal(callsites_new(m, AT_END, &callsites, &err), 0);
 		arenas_mark(m, callsites);
 		assert_int_equal(callsites->count, 1);
-		assert_int_equal(callsites->list[0].arenas, !own);
+		assert_int_equal(callsites->list[0].arena_share.any, !own);
 		callsites_free(callsites);
 		model_free(m);
 		script_free(s);

@@ -1,0 +1,53 @@
+/*
+ * format.h - the formats that a command can write its result in. A format is a row in formats.def
+ * and a file that defines its `struct format`; it writes the results that it has a function for,
+ * and `--format` offers it to those commands alone.
+ */
+#ifndef ANALYZER_REPORT_FORMAT_H
+#define ANALYZER_REPORT_FORMAT_H
+
+#include "report/check.h"
+#include "report/map.h"
+#include "report/reduce.h"
+#include "report/replay.h"
+#include "report/report.h"
+#include "report/what_if.h"
+
+/* The results: RESULT(name, type). */
+#define FORMAT_RESULTS(RESULT)                                                                     \
+	RESULT(report, struct report_view)                                                         \
+	RESULT(sites, struct sites_view)                                                           \
+	RESULT(map, struct map_view)                                                               \
+	RESULT(what_if, struct what_if_view)                                                       \
+	RESULT(replay, struct replay_result)                                                       \
+	RESULT(reduce, struct reduce_view)                                                         \
+	RESULT(explain, struct explanation)                                                        \
+	RESULT(check, struct check_view)
+
+enum format_result {
+	FORMAT_OF_NOTHING, /* the command has no --format */
+#define RESULT(name, type) FORMAT_OF_##name,
+	FORMAT_RESULTS(RESULT)
+#undef RESULT
+};
+
+/* Appends the result to a str; out of memory shows as its `failed`. The style says what a terminal
+ * can show; a format for programs ignores it. NULL: this format cannot write that result. */
+struct format {
+	const char *name;
+#define RESULT(member, type)                                                                       \
+	void (*member)(const type *result, const struct report_style *style, struct str *out);
+	FORMAT_RESULTS(RESULT)
+#undef RESULT
+};
+
+#define FORMAT(name) extern const struct format format_##name;
+#include "report/formats.def"
+#undef FORMAT
+
+/* Returns the format of that name if it can write the result, else NULL. */
+const struct format *format_find(enum format_result result, const char *name);
+/* Appends the names of the formats that can write the result, with `between` between them. */
+void format_names(enum format_result result, const char *between, struct str *out);
+
+#endif

@@ -1,0 +1,129 @@
+/* Queues whose consumer is slower than the producer. */
+#include "model/world.h"
+
+/* Jobs wait in a queue: the worker is slower (`every` > 1), or as fast; `forgets`: it takes the
+ * last one first, and the oldest are never worked off. */
+static bool backlog_grows(uint64_t every, uint64_t window, bool forgets)
+{
+	struct world w = {.s = script_new()};
+	uint32_t job = script_stack(w.s, "main;produce");
+	uint64_t jobs[1200], head = 0;
+	bool grows;
+
+	for (uint64_t i = 0; i < 1200; i++) {
+		jobs[i] = script_alloc(w.s, job, 5000);
+		script_wait(w.s, 1000000);
+		if (i % every || i < window)
+			continue;
+		script_release(w.s, jobs[forgets ? i : head++]);
+	}
+	look(&w);
+	grows = at(&w, job)->backlog.grows;
+	if (grows)
+		assert_int_equal(at(&w, job)->backlog.count + at(&w, job)->backlog.served, 1200);
+	end(&w);
+	return grows;
+}
+
+/* Several take from the queue, in turn, and any of them may be the next that is done; or from
+ * anywhere in it, as who throws out what a cache holds. */
+static bool backlog_of_several(uint64_t consumers, bool anywhere)
+{
+	struct world w = {.s = script_new()};
+	uint32_t job = script_stack(w.s, "main;receive");
+	uint64_t blocks[1200], first = 0, seed = 77, taken[8], n = 0;
+	bool grows;
+
+	for (uint64_t i = 0; i < 1200; i++) {
+		uint64_t k;
+
+		blocks[i] = script_alloc(w.s, job, 5000);
+		script_wait(w.s, 1000000);
+		if (i % 3)
+			continue;
+		while (n < consumers && first <= i) {
+			uint64_t of = anywhere ? first + dice(&seed, i + 1 - first) : first;
+
+			taken[n++] = blocks[of];
+			blocks[of] = blocks[first++];
+		}
+		k = dice(&seed, n);
+		script_release(w.s, taken[k]);
+		taken[k] = taken[--n];
+	}
+	look(&w);
+	grows = at(&w, job)->backlog.grows;
+	end(&w);
+	return grows;
+}
+
+/* So many at once are done with, of three times as many that came meanwhile: by workers in step,
+ * else whoever drops a pile of what it has, and of those hardly more wait. */
+static bool backlog_in_step(uint64_t at_once)
+{
+	struct world w = {.s = script_new()};
+	uint32_t job = script_stack(w.s, "main;receive");
+	uint64_t blocks[1200], first = 0;
+	bool grows;
+
+	for (uint64_t i = 0; i < 1200; i++) {
+		blocks[i] = script_alloc(w.s, job, 5000);
+		script_wait(w.s, 1000000);
+		for (uint64_t k = 0; (i + 1) % (3 * at_once) == 0 && k < at_once; k++)
+			script_release(w.s, blocks[first++]);
+	}
+	look(&w);
+	grows = at(&w, job)->backlog.grows;
+	end(&w);
+	return grows;
+}
+
+/* A few at once are dropped time and again, in the order in which they were made, until nothing is
+ * left; then many are made, and none is given back. */
+static bool backlog_of_piles(void)
+{
+	struct world w = {.s = script_new()};
+	uint32_t job = script_stack(w.s, "main;receive");
+	bool grows;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		uint64_t blocks[24], count = 5 + i % 20;
+
+		for (uint64_t k = 0; k < count; k++)
+			blocks[k] = script_alloc(w.s, job, 5000);
+		for (uint64_t k = 0; k < count; k++)
+			script_release(w.s, blocks[k]);
+	}
+	for (uint64_t i = 0; i < 500; i++)
+		script_alloc(w.s, job, 5000);
+	look(&w);
+	grows = at(&w, job)->backlog.grows;
+	end(&w);
+	return grows;
+}
+
+static void test_backlog(void **state)
+{
+	assert_true(backlog_in_step(1));
+	assert_true(backlog_in_step(4));
+	assert_true(backlog_in_step(32));
+	assert_false(backlog_in_step(100));
+	assert_false(backlog_of_piles());
+	assert_true(backlog_of_several(2, false));
+	assert_true(backlog_of_several(4, false));
+	assert_false(backlog_of_several(1, true));
+	assert_true(backlog_grows(3, 0, false));
+	assert_true(backlog_grows(10, 0, false));
+	assert_false(backlog_grows(1, 0, false)); /* it keeps up */
+	assert_false(backlog_grows(1, 300, false)); /* a window of the last 300 */
+	assert_false(backlog_grows(3, 0, true)); /* most are forgotten */
+	(void)state;
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_backlog),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
