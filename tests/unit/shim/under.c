@@ -1,6 +1,6 @@
 /*
- * under.c - the recording core without hooks: what lifecycle.c, stack.c, python.c and hook_dl.c
- * give it in the library, as small as a test can have it. A test calls note_*() itself.
+ * under.c - the recording core without hooks: minimal replacements for lifecycle.c, stack.c and
+ * python.c. A test calls note_*() itself.
  */
 #include "under.h"
 
@@ -121,7 +121,7 @@ const char *under_path(void)
 
 void under_end(void)
 {
-	/* as the child of a fork forgets what was its parent's */
+	/* forget everything, like the child of a fork */
 	shim.mode = SHIM_DORMANT;
 	shim.budget = false;
 	unlink(under_path());
@@ -149,7 +149,7 @@ static int64_t zigzag(uint64_t v)
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
-/* What a checkpoint stands for is read of it alone. */
+/* Events that a checkpoint replaces count only in the checkpoint. */
 static bool counts(const struct trace_chunk *c, const struct under_trace *t, uint64_t ticks)
 {
 	return c->type == TRACE_CHUNK_CHECKPOINT || !t->checkpoint || ticks > t->checkpoint_ticks;

@@ -1,6 +1,6 @@
 /*
- * test_exec_env.c - LD_PRELOAD for a program that is about to be executed, and what is undone of it
- * in the next process of ours.
+ * test_environment.c - LD_PRELOAD for a program that is about to be executed, and how the next
+ * recorded process undoes the change.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #define GPU "/opt/whyoom/libwhyoom-simgpu.so"
 #define LENIENT "ASAN_OPTIONS=::verify_asan_link_order=0"
 
-/* The changed environment as one text; the caller's is as it was. */
+/* The changed environment as one text; the caller's stays unchanged. */
 static const char *change(
     enum environment_change how, const char *runtime, const char *const *before)
 {
@@ -158,7 +158,7 @@ static void test_settled(void **state)
 	assert_string_equal(
 	    SETTLED(false, "ASAN_OPTIONS=a=b::verify_asan_link_order=0", "LD_PRELOAD=" US),
 	    "ASAN_OPTIONS=a=b|LD_PRELOAD=" US);
-	/* a user's own, and an environment that is not ours */
+	/* a user's own option, and an environment without us */
 	assert_string_equal(SETTLED(false, "ASAN_OPTIONS=verify_asan_link_order=0",
 				"LD_PRELOAD=/x/libasan.so.8:" US),
 	    "ASAN_OPTIONS=verify_asan_link_order=0|LD_PRELOAD=/x/libasan.so.8:" US);

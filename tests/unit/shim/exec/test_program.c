@@ -1,6 +1,6 @@
 /*
- * test_exec_look.c - what a file is that is about to be executed; files are made here, byte by
- * byte, damaged ones too.
+ * test_program.c - what kind of program a file is. The test makes the files byte by byte, also
+ * damaged ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static struct program look(void)
 	return out;
 }
 
-/* An ELF file with these in it. */
+/* An ELF file with these parts. */
 struct image {
 	Elf64_Ehdr head;
 	Elf64_Phdr segments[3];
@@ -88,7 +88,7 @@ static struct image image_of(const char *interpreter, const char *needed, const 
 			      .e_phentsize = sizeof(Elf64_Phdr),
 			      .e_phnum = 3}};
 	uint32_t h = gnu_hash(exported ? exported : "nothing");
-	const uint64_t at = 0x10000; /* the addresses are not the offsets */
+	const uint64_t at = 0x10000; /* the addresses differ from the offsets */
 
 	memcpy(i.head.e_ident, ELFMAG, SELFMAG);
 	i.head.e_ident[EI_CLASS] = ELFCLASS64;
@@ -109,9 +109,9 @@ static struct image image_of(const char *interpreter, const char *needed, const 
 	i.dynamic[1] = (Elf64_Dyn){DT_NEEDED, {20}};
 	i.dynamic[2] = (Elf64_Dyn){DT_STRTAB, {at + offsetof(struct image, strings)}};
 	i.dynamic[3] = (Elf64_Dyn){DT_GNU_HASH, {at + offsetof(struct image, hash)}};
-	i.hash[0] = 1; /* bucket */
-	i.hash[1] = 1; /* the first symbol that is hashed */
-	i.hash[2] = 1; /* word of the filter */
+	i.hash[0] = 1; /* buckets */
+	i.hash[1] = 1; /* the first hashed symbol */
+	i.hash[2] = 1; /* words of the filter */
 	i.hash[3] = 6;
 	i.bloom = 1ull << (h % 64) | 1ull << ((h >> 6) % 64);
 	i.bucket = 1;
@@ -183,7 +183,7 @@ static void test_sanitizers(void **state)
 	assert_false(program_is_runtime("/libasan.so/a.so", 16));
 }
 
-/* Whatever stands there, an answer comes. */
+/* Whatever the file contains, there is an answer. */
 static void test_damaged(void **state)
 {
 	struct image i;
@@ -244,7 +244,7 @@ static void set_age(time_t seconds)
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* Other bytes in the same file are another program, also where its length is the same. */
+/* Other bytes in the same file are another program, even with the same length. */
 static void test_changed(void **state)
 {
 	struct image one = image_of(LOADER, NULL, NULL), two = image_of(NULL, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * test_defs.c - definitions from many threads at once are all there, whole and once.
+ * test_definitions.c - definitions from many threads at once are all there, whole and once.
  */
 #include "../under.h"
 
@@ -140,7 +140,7 @@ static void test_no_room(void **state)
 	under_end();
 }
 
-/* In mode sampled, where the others are replaced: a share of the budget, and no more. */
+/* Where checkpoints replace the other chunks, definitions get a share of the budget. */
 static void test_share(void **state)
 {
 	uint8_t body[1000] = {0};

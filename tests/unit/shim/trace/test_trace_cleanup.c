@@ -1,5 +1,5 @@
 /*
- * test_litter.c - which files are litter, and what the next image does with the former one's.
+ * test_trace_cleanup.c - which traces are trivial, and what becomes of the earlier image's trace.
  */
 #include "../under.h"
 
@@ -68,13 +68,13 @@ static void test_former(void **state)
 	uint32_t other = 1;
 	struct note n;
 
-	/* ours, trivial: gone */
+	/* ours and trivial: removed */
 	assert_int_equal(under_begin(1 << 30), 0);
 	assert_true(trace_cleanup_former(under_path()));
 	assert_int_equal(access(under_path(), F_OK), -1);
 	under_end();
 
-	/* ours, with something in it: marked */
+	/* ours, with a large block: marked */
 	assert_int_equal(under_begin(1 << 30), 0);
 	n = note_enter(__builtin_return_address(0));
 	note_alloc(n, TRACE_API_MALLOC, (void *)0x1000, 1 << 20, &nowhere);
@@ -83,7 +83,7 @@ static void test_former(void **state)
 	assert_int_equal(header().end_how, TRACE_END_EXEC);
 	under_end();
 
-	/* of a process that had the same number before us: left alone */
+	/* of an earlier process with the same pid: left alone */
 	assert_int_equal(under_begin(1 << 30), 0);
 	patch(offsetof(struct trace_header, start_mono_ns), &long_ago, 8);
 	assert_false(trace_cleanup_former(under_path()));
@@ -97,7 +97,7 @@ static void test_former(void **state)
 	under_end();
 }
 
-/* Whatever is in the file, it is read within its bounds. */
+/* Whatever the file contains, reading stays within its bounds. */
 static void test_garbage(void **state)
 {
 	srand(1);
