@@ -86,6 +86,18 @@ uint64_t sys_limit(int resource);
 /* For loops that wait for a few instructions of another thread. */
 void sys_yield(void);
 
+/* A lock for a few hundred instructions. The caller blocks signals while it holds the lock. */
+static inline void sys_lock(int *lock)
+{
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+		sys_yield();
+}
+
+static inline void sys_unlock(int *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
 int sys_getpid(void);
 int sys_gettid(void);
 uint64_t sys_clock_ns(int clock);

@@ -1,6 +1,6 @@
 /*
- * varint.h - encoders for the trace's variable-length fields. The caller guarantees room; a varint
- * takes at most VARINT_BYTES_MAX bytes. Each function returns the position after what it wrote.
+ * varint.h - the trace's variable-length fields. For an encoder the caller guarantees room; a
+ * varint takes at most VARINT_BYTES_MAX bytes. Each function returns the position after the field.
  */
 #ifndef SHIM_VARINT_H
 #define SHIM_VARINT_H
@@ -67,6 +67,21 @@ static inline uint8_t *varint_put_bytes(uint8_t *p, const void *s, size_t n)
 	p = varint_put(p, n);
 	memcpy(p, s, n);
 	return p + n;
+}
+
+/* Read a field that ends before `end`. NULL: there is none, or `p` is NULL. */
+static inline const uint8_t *varint_get(const uint8_t *p, const uint8_t *end, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; p && p < end && shift < 64; shift += 7) {
+		v |= (uint64_t)(*p & 0x7f) << shift;
+		if (!(*p++ & 0x80)) {
+			*out = v;
+			return p;
+		}
+	}
+	return NULL;
 }
 
 #endif

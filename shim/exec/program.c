@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "loaded/symbols.h"
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -161,15 +162,6 @@ bool program_is_runtime(const char *name, unsigned length)
 	return false;
 }
 
-static uint32_t gnu_hash_of(const char *name)
-{
-	uint32_t h = 5381;
-
-	for (; *name; name++)
-		h = h * 33 + (uint8_t)*name;
-	return h;
-}
-
 /* Does the program itself export that name? Looks only at the hash table, in which names hardly
  * collide. */
 static bool exports(const struct elf *elf, uint64_t table, const char *name)
@@ -177,7 +169,7 @@ static bool exports(const struct elf *elf, uint64_t table, const char *name)
 	struct {
 		uint32_t buckets, first, words, shift;
 	} head;
-	uint32_t h = gnu_hash_of(name), bucket, *chain = elf->work->chain;
+	uint32_t h = symbols_hash(name), bucket, *chain = elf->work->chain;
 	uint64_t word, at;
 	int fd = elf->fd;
 

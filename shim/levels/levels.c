@@ -251,13 +251,6 @@ static bool line_value(const char *text, const char *name, uint64_t *out)
 	return false;
 }
 
-static unsigned put(struct level *out, unsigned n, uint32_t key, uint64_t value)
-{
-	out[n].key = key;
-	out[n].value = value;
-	return n + 1;
-}
-
 static bool read_usage(uint64_t *used)
 {
 	return cgroup_number(
@@ -282,24 +275,24 @@ static unsigned read_cgroup(struct level *out, unsigned n)
 	uint64_t v;
 
 	if (cgroup_limit(v2 ? "memory.max" : "memory.limit_in_bytes", &v))
-		n = put(out, n, TRACE_LEVEL_CG_MAX, v);
+		n = level_put(out, n, TRACE_LEVEL_CG_MAX, v);
 	if (v2 && cgroup_limit("memory.high", &v))
-		n = put(out, n, TRACE_LEVEL_CG_HIGH, v);
+		n = level_put(out, n, TRACE_LEVEL_CG_HIGH, v);
 	if (cgroup_file(cgroup, "memory.stat", text, sizeof(scratch.text)))
 		for (size_t i = 0; i < sizeof(details) / sizeof(details[0]); i++) {
 			const char *name = v2 ? details[i].v2 : details[i].v1;
 
 			if (name && line_value(text, name, &v))
-				n = put(out, n, details[i].key, v);
+				n = level_put(out, n, details[i].key, v);
 		}
 	if (v2 && cgroup_file(cgroup, "memory.events", text, sizeof(scratch.text))) {
 		if (line_value(text, "oom", &v))
-			n = put(out, n, TRACE_LEVEL_CG_OOM, v);
+			n = level_put(out, n, TRACE_LEVEL_CG_OOM, v);
 		if (line_value(text, "oom_kill", &v))
-			n = put(out, n, TRACE_LEVEL_CG_OOM_KILL, v);
+			n = level_put(out, n, TRACE_LEVEL_CG_OOM_KILL, v);
 	} else if (!v2 && cgroup_file(cgroup, "memory.oom_control", text, sizeof(scratch.text))) {
 		if (line_value(text, "oom_kill", &v))
-			n = put(out, n, TRACE_LEVEL_CG_OOM_KILL, v);
+			n = level_put(out, n, TRACE_LEVEL_CG_OOM_KILL, v);
 	}
 	return n;
 }
@@ -361,19 +354,19 @@ unsigned levels_read(struct level *out, bool all)
 	if (sys_read_file("/proc/self/statm", text, 256) > 0 && (s = parse_number(s, &size)) &&
 	    parse_number(s, &rss)) {
 		page = getauxval(AT_PAGESZ);
-		n = put(out, n, TRACE_LEVEL_RSS, rss * page);
-		n = put(out, n, TRACE_LEVEL_VSIZE, size * page);
+		n = level_put(out, n, TRACE_LEVEL_RSS, rss * page);
+		n = level_put(out, n, TRACE_LEVEL_VSIZE, size * page);
 		all |= has_grown(&process_rss, rss * page);
 	}
 	if (cgroup[0] && read_usage(&size)) {
-		n = put(out, n, TRACE_LEVEL_CG_CURRENT, size);
+		n = level_put(out, n, TRACE_LEVEL_CG_CURRENT, size);
 		all |= has_grown(&cgroup_usage, size);
 	}
 	size = sys_own_bytes();
 	trace = trace_file_bytes() - reserve_bytes();
-	n = put(out, n, TRACE_LEVEL_WHYOOM, size + trace + reserve_bytes());
-	n = put(out, n, TRACE_LEVEL_WHYOOM_TRACE, trace);
-	n = put(out, n, TRACE_LEVEL_WHYOOM_ANON, size);
+	n = level_put(out, n, TRACE_LEVEL_WHYOOM, size + trace + reserve_bytes());
+	n = level_put(out, n, TRACE_LEVEL_WHYOOM_TRACE, trace);
+	n = level_put(out, n, TRACE_LEVEL_WHYOOM_ANON, size);
 	if (all && sys_read_file("/proc/self/status", text, sizeof(scratch.text)) > 0) {
 		static const struct {
 			const char *name;
@@ -391,15 +384,15 @@ unsigned levels_read(struct level *out, bool all)
 
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 			if (line_value(text, rows[i].name, &size))
-				n = put(out, n, rows[i].key, size);
+				n = level_put(out, n, rows[i].key, size);
 		if (line_value(text, "Threads:", &size))
-			n = put(out, n, TRACE_LEVEL_THREADS, size);
+			n = level_put(out, n, TRACE_LEVEL_THREADS, size);
 	}
 	if (all) {
 		if ((size = sys_limit(RLIMIT_AS)) != RLIM64_INFINITY)
-			n = put(out, n, TRACE_LEVEL_LIMIT_AS, size);
+			n = level_put(out, n, TRACE_LEVEL_LIMIT_AS, size);
 		if ((size = sys_limit(RLIMIT_DATA)) != RLIM64_INFINITY)
-			n = put(out, n, TRACE_LEVEL_LIMIT_DATA, size);
+			n = level_put(out, n, TRACE_LEVEL_LIMIT_DATA, size);
 	}
 	if (all && cgroup[0])
 		n = read_cgroup(out, n);
@@ -431,8 +424,8 @@ unsigned levels_mappings(struct level *out)
 				mappings += text[i] == '\n';
 		sys_close(fd);
 		if (got == 0) {
-			n = put(out, n, TRACE_LEVEL_MAPPINGS, mappings);
-			n = put(out, n, TRACE_LEVEL_LIMIT_MAPPINGS, most);
+			n = level_put(out, n, TRACE_LEVEL_MAPPINGS, mappings);
+			n = level_put(out, n, TRACE_LEVEL_LIMIT_MAPPINGS, most);
 		}
 	}
 	took = sys_clock_ns(CLOCK_MONOTONIC) - begun;

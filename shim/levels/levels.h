@@ -12,6 +12,13 @@
 
 #define LEVELS_MAX 40
 
+/* Add a level to `out`, which holds `n`. Returns n + 1. */
+static inline unsigned level_put(struct level *out, unsigned n, uint32_t key, uint64_t value)
+{
+	out[n] = (struct level){key, value};
+	return n + 1;
+}
+
 /* Find the cgroup and write the facts about limits. Once for each process, also after a fork. */
 void levels_init(void);
 

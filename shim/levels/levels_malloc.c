@@ -38,22 +38,15 @@ static struct {
 static uint64_t failed_due, grown_due;
 static uint64_t next_resident; /* bytes: above this the process has grown */
 
-static unsigned put(struct level *out, unsigned n, uint32_t key, uint64_t value)
-{
-	out[n].key = key;
-	out[n].value = value;
-	return n + 1;
-}
-
 /* Blocks in thread caches count as used, and so do blocks with a mapping of their own. */
 static unsigned put_info(struct level *out, const struct info_size *m)
 {
-	unsigned n = put(out, 0, TRACE_LEVEL_MALLOC_ARENA, m->arena);
+	unsigned n = level_put(out, 0, TRACE_LEVEL_MALLOC_ARENA, m->arena);
 
-	n = put(out, n, TRACE_LEVEL_MALLOC_MMAP, m->hblkhd);
-	n = put(out, n, TRACE_LEVEL_MALLOC_USED, m->uordblks);
-	n = put(out, n, TRACE_LEVEL_MALLOC_FREE, m->fordblks);
-	return put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, m->keepcost);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_MMAP, m->hblkhd);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_USED, m->uordblks);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_FREE, m->fordblks);
+	return level_put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, m->keepcost);
 }
 
 static unsigned ask_glibc(struct level *out)
@@ -104,11 +97,11 @@ static unsigned ask_jemalloc(struct level *out)
 	used = allocated + metadata;
 	if (used > held)
 		used = held; /* the parts are not read at one moment */
-	n = put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
-	n = put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
-	n = put(out, n, TRACE_LEVEL_MALLOC_USED, used);
-	n = put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
-	return put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, retained);
+	n = level_put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_USED, used);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
+	return level_put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, retained);
 }
 
 static unsigned ask_tcmalloc(struct level *out)
@@ -122,11 +115,11 @@ static unsigned ask_tcmalloc(struct level *out)
 	owner.tcmalloc_property("tcmalloc.pageheap_free_bytes", &free_pages);
 	if (used > held)
 		used = held;
-	n = put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
-	n = put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
-	n = put(out, n, TRACE_LEVEL_MALLOC_USED, used);
-	n = put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
-	return put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, free_pages);
+	n = level_put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_USED, used);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
+	return level_put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, free_pages);
 }
 
 /* mimalloc tells what it has taken, not what is used. */
@@ -138,8 +131,8 @@ static unsigned ask_mimalloc(struct level *out)
 	    &unused, &unused, &unused, &unused, &unused, &committed, &unused, &unused);
 	if (!committed)
 		return 0;
-	return put(
-	    out, put(out, 0, TRACE_LEVEL_MALLOC_ARENA, committed), TRACE_LEVEL_MALLOC_MMAP, 0);
+	return level_put(out, level_put(out, 0, TRACE_LEVEL_MALLOC_ARENA, committed),
+	    TRACE_LEVEL_MALLOC_MMAP, 0);
 }
 
 /* A function counts only if the owner defines it: programs preload functions of the same name. */

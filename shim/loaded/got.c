@@ -38,44 +38,33 @@ struct module {
 	size_t relative; /* this many relocations of rela[1] come first and name no symbol */
 };
 
-static const void *at(uintptr_t bias, ElfW(Addr) value)
-{
-	return (const void *)(value < bias ? value + bias : value);
-}
-
 static bool read_module(const struct dl_phdr_info *info, struct module *m)
 {
-	const ElfW(Dyn) *d = NULL;
+	const ElfW(Dyn) *d = loader_dynamic(info);
 
 	memset(m, 0, sizeof(*m));
 	m->bias = info->dlpi_addr;
-	m->low = UINTPTR_MAX;
+	loader_bounds(info, &m->low, &m->high);
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uintptr_t start = m->bias + p->p_vaddr;
 
-		if (p->p_type == PT_DYNAMIC)
-			d = (const void *)start;
 		if (p->p_type == PT_GNU_RELRO) {
 			m->relro = start & ~(uintptr_t)(shim.page_size - 1);
 			m->relro_end = (start + p->p_memsz) & ~(uintptr_t)(shim.page_size - 1);
 		}
-		if (p->p_type == PT_LOAD && start < m->low)
-			m->low = start;
-		if (p->p_type == PT_LOAD && start + p->p_memsz > m->high)
-			m->high = start + p->p_memsz;
 	}
 	for (; d && d->d_tag != DT_NULL; d++) {
 		if (d->d_tag == DT_SYMTAB)
-			m->symbols = at(m->bias, d->d_un.d_ptr);
+			m->symbols = loader_pointer(m->bias, d->d_un.d_ptr);
 		else if (d->d_tag == DT_STRTAB)
-			m->strings = at(m->bias, d->d_un.d_ptr);
+			m->strings = loader_pointer(m->bias, d->d_un.d_ptr);
 		else if (d->d_tag == DT_JMPREL)
-			m->rela[0] = at(m->bias, d->d_un.d_ptr);
+			m->rela[0] = loader_pointer(m->bias, d->d_un.d_ptr);
 		else if (d->d_tag == DT_PLTRELSZ)
 			m->rela_bytes[0] = d->d_un.d_val;
 		else if (d->d_tag == DT_RELA)
-			m->rela[1] = at(m->bias, d->d_un.d_ptr);
+			m->rela[1] = loader_pointer(m->bias, d->d_un.d_ptr);
 		else if (d->d_tag == DT_RELASZ)
 			m->rela_bytes[1] = d->d_un.d_val;
 		else if (d->d_tag == DT_RELACOUNT)

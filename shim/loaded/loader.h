@@ -29,6 +29,38 @@ int loader_each_needed(loader_callback *callback, void *data);
  * the callback gets that module only, if it can be found without a lock. */
 int loader_each_at(const void *address, loader_callback *callback, void *data);
 
+/* The range of a module's segments. */
+static inline void loader_bounds(const struct dl_phdr_info *info, uintptr_t *low, uintptr_t *high)
+{
+	*low = UINTPTR_MAX;
+	*high = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && start < *low)
+			*low = start;
+		if (p->p_type == PT_LOAD && start + p->p_memsz > *high)
+			*high = start + p->p_memsz;
+	}
+}
+
+/* A module's dynamic section; NULL: it has none. */
+static inline const ElfW(Dyn) * loader_dynamic(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
+/* The address in a dynamic entry: glibc writes run-time addresses into the mapped section, other C
+ * libraries leave the file's. */
+static inline const void *loader_pointer(uintptr_t bias, ElfW(Addr) value)
+{
+	return (const void *)(value < bias ? value + bias : value);
+}
+
 /* Find the module that contains an address, without a lock: its bias, name and program headers.
  * False: there is none, or only loader_each() can tell. Signal-safe. */
 bool loader_find(uintptr_t address, struct dl_phdr_info *out);

@@ -106,13 +106,6 @@ struct module_tables {
 	uintptr_t bias;
 };
 
-/* glibc writes run-time addresses into the mapped dynamic section; other C libraries leave the
- * file's. */
-static const void *table_at(uintptr_t bias, ElfW(Addr) value)
-{
-	return (const void *)(value < bias ? value + bias : value);
-}
-
 static bool dynamic_tables(uintptr_t bias, const ElfW(Dyn) * dyn, struct module_tables *m)
 {
 	memset(m, 0, sizeof(*m));
@@ -120,7 +113,7 @@ static bool dynamic_tables(uintptr_t bias, const ElfW(Dyn) * dyn, struct module_
 	if (!dyn)
 		return false;
 	for (; dyn->d_tag != DT_NULL; dyn++) {
-		const void *p = table_at(m->bias, dyn->d_un.d_ptr);
+		const void *p = loader_pointer(m->bias, dyn->d_un.d_ptr);
 
 		switch (dyn->d_tag) {
 		case DT_SYMTAB:
@@ -149,20 +142,12 @@ static bool dynamic_tables(uintptr_t bias, const ElfW(Dyn) * dyn, struct module_
 	return m->symbols && m->strings && (m->gnu_hash || m->hash);
 }
 
-static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *info)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	return NULL;
-}
-
 static bool module_tables(const struct dl_phdr_info *info, struct module_tables *m)
 {
-	return dynamic_tables(info->dlpi_addr, dynamic_of(info), m);
+	return dynamic_tables(info->dlpi_addr, loader_dynamic(info), m);
 }
 
-static uint32_t gnu_hash_of(const char *name)
+uint32_t symbols_hash(const char *name)
 {
 	uint32_t h = 5381;
 
@@ -217,7 +202,7 @@ static uint32_t gnu_chain(const uint32_t *table, uint32_t h, const uint32_t **ch
 	return bucket[h % buckets] >= table[1] ? bucket[h % buckets] : 0;
 }
 
-/* hash: gnu_hash_of(name) */
+/* hash: symbols_hash(name) */
 static const ElfW(Sym) *
     module_lookup(const struct module_tables *m, const char *name, uint32_t hash)
 {
@@ -293,7 +278,7 @@ static void search_tables(const struct search *s, const struct module_tables *m)
 
 	for (size_t i = 0; i < s->count; i++)
 		if (!s->found[i] &&
-		    (symbol = module_lookup(m, s->names[i], gnu_hash_of(s->names[i]))))
+		    (symbol = module_lookup(m, s->names[i], symbols_hash(s->names[i]))))
 			s->found[i] = symbol_value(m, symbol);
 }
 
@@ -315,11 +300,6 @@ void *symbols_find(const char *name)
 
 	loader_each(search_module, &(struct search){&name, &found, 1, false, false});
 	return found;
-}
-
-uint32_t symbols_hash(const char *name)
-{
-	return gnu_hash_of(name);
 }
 
 bool symbols_defined(const struct dl_phdr_info *info, const char *const *names,
@@ -351,7 +331,7 @@ size_t symbols_of_names(const struct dl_phdr_info *info, const char *const *name
 		return 0;
 	for (uint32_t s = 1, end = m.gnu_hash ? m.gnu_hash[1] : m.hash[1]; s < end; s++) {
 		const char *name = m.strings + m.symbols[s].st_name;
-		uint32_t hash = gnu_hash_of(name);
+		uint32_t hash = symbols_hash(name);
 
 		for (uint32_t i = 0; i < count && n < room; i++)
 			if (hash == hashes[i] && same_name(name, names[i]))
@@ -396,7 +376,7 @@ static int search_in_module(struct dl_phdr_info *info, size_t size, void *data)
 	if (module_tables(info, &m))
 		for (size_t i = 0; i < s->count; i++)
 			if (!s->found[i] &&
-			    (symbol = module_lookup(&m, s->names[i], gnu_hash_of(s->names[i]))))
+			    (symbol = module_lookup(&m, s->names[i], symbols_hash(s->names[i]))))
 				s->found[i] = symbol_value(&m, symbol);
 	return 1;
 }
@@ -488,7 +468,7 @@ static int search_for_module(struct dl_phdr_info *info, size_t size, void *data)
 	const char *version;
 
 	if (module_contains(info, &real) || !module_tables(info, &m) ||
-	    !(symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
+	    !(symbol = module_lookup(&m, s->name, symbols_hash(s->name))))
 		return 0;
 	version = version_defined(&m, (uint32_t)(symbol - m.symbols));
 	if (s->version && version && strcmp(s->version, version) != 0)
@@ -527,8 +507,8 @@ static int read_needed(struct dl_phdr_info *info, size_t size, void *data)
 	if (!module_tables(info, &m))
 		return 1;
 	s->strings = m.strings;
-	s->dyn = dynamic_of(info);
-	if ((symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
+	s->dyn = loader_dynamic(info);
+	if ((symbol = module_lookup(&m, s->name, symbols_hash(s->name))))
 		s->found = symbol_value(&m, symbol);
 	return 1;
 }
@@ -542,7 +522,7 @@ static int search_library(struct dl_phdr_info *info, size_t size, void *data)
 
 	if (!name || strcmp(name + 1, s->library) != 0 || module_contains(info, &real) ||
 	    !module_tables(info, &m) ||
-	    !(symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
+	    !(symbol = module_lookup(&m, s->name, symbols_hash(s->name))))
 		return 0;
 	s->found = symbol_value(&m, symbol);
 	return 1;
@@ -714,7 +694,7 @@ struct module_query {
 
 static void module_soname(const struct dl_phdr_info *info, char *out, size_t room)
 {
-	const ElfW(Dyn) *dyn = dynamic_of(info);
+	const ElfW(Dyn) *dyn = loader_dynamic(info);
 	struct module_tables m;
 
 	out[0] = 0;
@@ -733,19 +713,7 @@ static int query_module(struct dl_phdr_info *info, size_t size, void *data)
 
 	if (!module_contains(info, q->address))
 		return 0;
-	out->low = UINTPTR_MAX;
-	out->high = 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type != PT_LOAD)
-			continue;
-		if (start < out->low)
-			out->low = start;
-		if (start + p->p_memsz > out->high)
-			out->high = start + p->p_memsz;
-	}
+	loader_bounds(info, &out->low, &out->high);
 	module_soname(info, out->soname, sizeof(out->soname));
 	out->path[0] = 0;
 	if (info->dlpi_name && info->dlpi_name[0]) {

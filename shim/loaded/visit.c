@@ -57,20 +57,9 @@ struct pass {
 
 static void read_headers(const struct dl_phdr_info *info, struct entry *e)
 {
-	const ElfW(Dyn) *d = NULL;
+	const ElfW(Dyn) *d = loader_dynamic(info);
 
-	e->low = UINTPTR_MAX;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type == PT_DYNAMIC)
-			d = (const void *)start;
-		if (p->p_type == PT_LOAD && start < e->low)
-			e->low = start;
-		if (p->p_type == PT_LOAD && start + p->p_memsz > e->high)
-			e->high = start + p->p_memsz;
-	}
+	loader_bounds(info, &e->low, &e->high);
 	/* the program's own path is always searched */
 	if (!info->dlpi_name || !info->dlpi_name[0])
 		return;

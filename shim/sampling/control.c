@@ -148,7 +148,7 @@ bool control_follow(void)
 					   ? c->exact_from
 					   : requested.exact_from;
 		break;
-	default: /* TRACE_CONTROL_NONE and unknown commands */
+	default: /* TRACE_CONTROL_STATUS and unknown commands */
 		changed = false;
 		break;
 	}

@@ -58,17 +58,6 @@ void chunk_writer_commit_extended(struct thread *t, uint8_t *pos)
 	t->chunk->checksum += sum;
 }
 
-static void parking_lock(void)
-{
-	while (__atomic_exchange_n(&parking.lock, 1, __ATOMIC_ACQUIRE))
-		sys_yield();
-}
-
-static void parking_unlock(void)
-{
-	__atomic_store_n(&parking.lock, 0, __ATOMIC_RELEASE);
-}
-
 void chunk_writer_forked(void)
 {
 	/* these mappings belong to the parent's file */
@@ -189,13 +178,13 @@ bool chunk_writer_open(struct thread *t, enum trace_drop *why)
 	bool found = false;
 	uint32_t sequence;
 
-	parking_lock();
+	sys_lock(&parking.lock);
 	if (parking.count) {
 		p = parking.chunks[--parking.count];
 		found = true;
 	}
 	sequence = parking.created;
-	parking_unlock();
+	sys_unlock(&parking.lock);
 	if (found && (p.mapped.chunk || trace_file_map(&p.mapped))) {
 		use_chunk(t, &p.mapped, p.mapped.chunk->committed);
 		t->ticks = p.ticks;
@@ -257,7 +246,7 @@ void chunk_writer_close(struct thread *t)
 	chunk_writer_meter(t);
 	thread_chunk_leaves(t);
 	if (t->shared && t->pos < ordinary_end(t)) {
-		parking_lock();
+		sys_lock(&parking.lock);
 		if (!parking.chunks)
 			parking.chunks = sys_pages(PARKED_MAX * sizeof(struct parked));
 		if (parking.chunks && parking.count < PARKED_MAX) {
@@ -267,7 +256,7 @@ void chunk_writer_close(struct thread *t)
 			__atomic_store_n(&parking.count, parking.count + 1, __ATOMIC_RELEASE);
 			parked = true;
 		}
-		parking_unlock();
+		sys_unlock(&parking.lock);
 	}
 	if (!parked) {
 		if (!t->shared)

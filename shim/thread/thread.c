@@ -50,17 +50,6 @@ static struct {
 	int (*set)(unsigned, const void *);
 } exit_key;
 
-static void threads_lock(void)
-{
-	while (__atomic_exchange_n(&threads.lock, 1, __ATOMIC_ACQUIRE))
-		sys_yield();
-}
-
-static void threads_unlock(void)
-{
-	__atomic_store_n(&threads.lock, 0, __ATOMIC_RELEASE);
-}
-
 void *thread_wiped_pages(size_t bytes)
 {
 	void *p = sys_pages(bytes);
@@ -218,13 +207,13 @@ static struct thread *thread_new(void)
 	struct thread *t;
 	bool reap;
 
-	threads_lock();
+	sys_lock(&threads.lock);
 	s = slot_find(tid, &reap);
 	if (!s)
 		s = slot_new();
 	if (s)
 		s->tid = tid;
-	threads_unlock();
+	sys_unlock(&threads.lock);
 	if (!s)
 		return NULL;
 	t = s->thread;
@@ -321,7 +310,7 @@ bool thread_forked_late(struct thread *self)
 	struct thread_slot *s, *mine = NULL;
 	uint32_t index = 0, tid = (uint32_t)sys_gettid();
 
-	threads_lock();
+	sys_lock(&threads.lock);
 	block = threads.blocks;
 	while ((s = slot_at(&block, &index)))
 		if (s->tid == TID_UNKNOWN) {
@@ -329,7 +318,7 @@ bool thread_forked_late(struct thread *self)
 				mine = s;
 			s->tid = s->thread == self ? tid : 0; /* no other thread can come */
 		}
-	threads_unlock();
+	sys_unlock(&threads.lock);
 	if (mine)
 		begin_again(self, mine, tid);
 	return mine;
@@ -342,9 +331,9 @@ void thread_settle(uint64_t ticks)
 	struct thread_slot *s;
 	uint32_t index = 0;
 
-	threads_lock();
+	sys_lock(&threads.lock);
 	block = threads.blocks;
-	threads_unlock();
+	sys_unlock(&threads.lock);
 	while ((s = slot_at(&block, &index))) {
 		const struct thread *t = s->thread;
 

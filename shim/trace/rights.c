@@ -43,17 +43,6 @@ static struct {
 	} room;
 } rights;
 
-static void lock(void)
-{
-	while (__atomic_exchange_n(&rights.lock, 1, __ATOMIC_ACQUIRE))
-		sys_yield();
-}
-
-static void unlock(void)
-{
-	__atomic_store_n(&rights.lock, 0, __ATOMIC_RELEASE);
-}
-
 /* --- reaching the file without opening it --- */
 
 /* Map a copy of the file's range, moving at most `step` bytes of address space at a time. */
@@ -322,11 +311,11 @@ bool rights_before(enum trace_right right, long uid)
 	bool noted = is_own_trace();
 
 	if (noted) {
-		lock();
+		sys_lock(&rights.lock);
 		prepare();
 		if (right == TRACE_RIGHT_USER && uid >= 0)
 			make_user_directory((uint32_t)uid);
-		unlock();
+		sys_unlock(&rights.lock);
 	}
 	sys_restore_signals(signals);
 	return noted;
@@ -399,7 +388,7 @@ struct rights_filter rights_before_filter(const void *fprog)
 	f.noted = is_own_trace();
 	if (!f.noted)
 		goto done;
-	lock();
+	sys_lock(&rights.lock);
 	prepare();
 	f.number = filter_add(fprog);
 	f.strict = f.number < 0 || !life_is_allowed();
@@ -422,13 +411,13 @@ struct rights_filter rights_before_filter(const void *fprog)
 		else
 			filter_restore(f.number);
 		__atomic_store_n(&rights.unreachable, true, __ATOMIC_RELAXED);
-		unlock();
+		sys_unlock(&rights.lock);
 		__atomic_store_n(&shim.sandboxed, f.strict, __ATOMIC_SEQ_CST);
 		return f;
 	}
 	if (!opening)
 		__atomic_store_n(&rights.refused, true, __ATOMIC_RELAXED);
-	unlock();
+	sys_unlock(&rights.lock);
 done:
 	sys_restore_signals(signals);
 	return f;

@@ -42,20 +42,6 @@ struct plain {
 	uint64_t key;
 };
 
-static const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
-{
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; p && p < end && shift < 64; shift += 7) {
-		v |= (uint64_t)(*p & 0x7f) << shift;
-		if (!(*p++ & 0x80)) {
-			*out = v;
-			return p;
-		}
-	}
-	return NULL;
-}
-
 static bool put(struct plain *o, const void *bytes, size_t n)
 {
 	if ((size_t)(o->end - o->pos) < n)
@@ -78,13 +64,13 @@ static const uint8_t *fields_end(unsigned tag, const uint8_t *p, const uint8_t *
 {
 	uint64_t v;
 
-	p = varint(p, end, &v); /* the address */
+	p = varint_get(p, end, &v); /* the address */
 	switch (tag & TRACE_TAG_KIND) {
 	case TRACE_ALLOC:
-		p = varint(p, end, &v);
-		return tag & TRACE_ALLOC_SAME_STACK ? p : varint(p, end, &v);
+		p = varint_get(p, end, &v);
+		return tag & TRACE_ALLOC_SAME_STACK ? p : varint_get(p, end, &v);
 	case TRACE_ALLOC_EXPECTED:
-		return tag & TRACE_ALLOC_SAME_SIZE ? p : varint(p, end, &v);
+		return tag & TRACE_ALLOC_SAME_SIZE ? p : varint_get(p, end, &v);
 	case TRACE_FREE:
 	case TRACE_UNFREE:
 		return p;
@@ -103,12 +89,12 @@ static const uint8_t *put_event(
 	bool extended = (tag & TRACE_TAG_KIND) == TRACE_EXTENDED;
 
 	if (extended) {
-		p = varint(varint(p, end, &kind), end, &length);
+		p = varint_get(varint_get(p, end, &kind), end, &length);
 		if (!p || length > (uint64_t)(end - p))
 			return NULL;
 		end = p + length;
 	}
-	rest = varint(p, end, &dt);
+	rest = varint_get(p, end, &dt);
 	if (!rest || o->count == TIMES_MAX)
 		return NULL;
 	*ticks += dt;

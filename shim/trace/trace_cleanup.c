@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/sys.h"
+#include "base/varint.h"
 #include "trace/disk.h"
 #include "trace/trace_file.h"
 #include "whyoom/trace.h"
@@ -26,20 +27,6 @@ struct tally {
 	bool keep; /* worth keeping whatever the counts */
 };
 
-static const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
-{
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; p < end && shift < 64; shift += 7) {
-		v |= (uint64_t)(*p & 0x7f) << shift;
-		if (!(*p++ & 0x80)) {
-			*out = v;
-			return p;
-		}
-	}
-	return NULL;
-}
-
 /* Count one event. NULL: not what this shim writes. */
 static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct tally *t)
 {
@@ -51,16 +38,16 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 		if (kind > TRACE_UNFREE)
 			return NULL; /* expected ALLOCs occur only in a thread's own chunk */
 		t->events++;
-		if ((p = varint(p, end, &v)))
-			p = varint(p, end, &v);
-		if (p && kind == TRACE_ALLOC && (p = varint(p, end, &v))) {
+		if ((p = varint_get(p, end, &v)))
+			p = varint_get(p, end, &v);
+		if (p && kind == TRACE_ALLOC && (p = varint_get(p, end, &v))) {
 			t->bytes += v;
 			if (!(tag & TRACE_ALLOC_SAME_STACK))
-				p = varint(p, end, &v);
+				p = varint_get(p, end, &v);
 		}
 		return p;
 	}
-	if (!(p = varint(p, end, &kind)) || !(p = varint(p, end, &length)) ||
+	if (!(p = varint_get(p, end, &kind)) || !(p = varint_get(p, end, &length)) ||
 	    length > (uint64_t)(end - p))
 		return NULL;
 	next = p + length;
@@ -78,8 +65,8 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 	case TRACE_MAP: /* dt, address, length */
 	case TRACE_ALLOC_WIDE:
 		t->events++;
-		if ((p = varint(p, next, &v)) && (p = varint(p, next, &v)) &&
-		    (p = varint(p, next, &v)))
+		if ((p = varint_get(p, next, &v)) && (p = varint_get(p, next, &v)) &&
+		    (p = varint_get(p, next, &v)))
 			t->bytes += v;
 		break;
 	case TRACE_UNMAP:
