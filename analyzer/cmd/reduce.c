@@ -111,7 +111,7 @@ static int parse(int argc, char **argv, struct request *r)
 
 struct check {
 	struct replay_request replay;
-	const char *cause;
+	enum cause cause;
 	bool same; /* the original, replayed, fails at the recorded request */
 };
 
@@ -147,7 +147,7 @@ static int fails(void *arg, const char *path, struct err *err)
 		return rc;
 	rc = verdict_of_set(&set, NULL, &v, err);
 	if (!rc) {
-		rc = v.failure.kind != FAILURE_NONE && !strcmp(v.verdict.cause, c->cause);
+		rc = v.failure.kind != FAILURE_NONE && v.verdict.cause == c->cause;
 		if (rc && c->same)
 			rc = replays(c, &set, &v, &why);
 		/* Another program may be using the machine's memory just now. */

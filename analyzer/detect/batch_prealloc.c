@@ -32,13 +32,12 @@ static bool is_twin(const struct finding *f, const uint64_t *sizes, uint64_t siz
 	return false;
 }
 
-static int judge(const struct scene *scene, struct finding *out)
+int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
 	uint64_t whole = callsites->live_bytes + callsites->map_bytes, most = 0, blocks = 0,
 		 block = 0, bytes = 0;
-	struct finding f = {
-	    .cause = "batch-prealloc", .fix = "batch-prealloc", .blame = CALLSITE_NONE};
+	struct finding f = {.blame = CALLSITE_NONE};
 
 	uint64_t sizes[CLAIMS_MAX]; /* by claim */
 	double sure = 1; /* of the largest */
@@ -90,24 +89,15 @@ static int judge(const struct scene *scene, struct finding *out)
 		     (blocks > 1 || known ? 1 : SINGLE_STRENGTH) *
 		     scene_beside_workers(scene, bytes);
 	if (bytes > f.request_bytes) {
+		finding_evidence(&f, FACT_POOL_BYTES, (double)(bytes - f.request_bytes));
 		finding_evidence(
-		    &f, "taken up front, and kept", (double)(bytes - f.request_bytes), "bytes");
-		finding_evidence(
-		    &f, "in blocks", (double)(blocks - (f.request_bytes ? 1 : 0)), "blocks");
+		    &f, FACT_BLOCK_COUNT, (double)(blocks - (f.request_bytes ? 1 : 0)));
 	}
-	finding_evidence(&f, "of this size each", (double)block, "bytes");
+	finding_evidence(&f, FACT_POOL_BLOCK, (double)block);
 	if (f.request_bytes)
-		finding_evidence(&f,
-		    known ? "the refused request was for all of it"
-			  : "the refused request was the next of them",
-		    (double)f.request_bytes, "bytes");
-	finding_evidence(&f, "all else that lived", (double)num_less(whole, bytes), "bytes");
+		finding_evidence(
+		    &f, known ? FACT_POOL_WHOLE : FACT_POOL_NEXT, (double)f.request_bytes);
+	finding_evidence(&f, FACT_LIVE_BESIDE, (double)num_less(whole, bytes));
 	*out = f;
 	return 0;
 }
-
-const struct detector detect_batch_prealloc = {
-    .name = "batch-prealloc",
-    .claim = "a pool for the largest batch was taken up front",
-    .judge = judge,
-};

@@ -96,17 +96,15 @@ static double at_work(const struct scene *scene, struct finding *out)
 	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
 	f.strength =
 	    (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + sum / (double)whole) * ended_well(held);
-	finding_evidence(
-	    &f, "at work at once, each with a working set", (double)at_once(held), "1");
-	finding_evidence(&f, "their working sets together", sum, "bytes");
-	finding_evidence(&f, "the largest of them", kept * sum, "bytes");
+	finding_evidence(&f, FACT_AT_ONCE, (double)at_once(held));
+	finding_evidence(&f, FACT_AT_ONCE_BYTES, sum);
+	finding_evidence(&f, FACT_AT_ONCE_LARGEST, kept * sum);
 	f.other_bytes = stacks(scene);
 	if (f.other_bytes)
-		finding_evidence(&f, "their threads' stacks", (double)f.other_bytes, "bytes");
+		finding_evidence(&f, FACT_AT_ONCE_STACKS, (double)f.other_bytes);
 	if (held->finished) {
-		finding_evidence(
-		    &f, "like them that had ended before", (double)held->finished, "1");
-		finding_evidence(&f, "of those, that left much behind", held->left, "share");
+		finding_evidence(&f, FACT_ENDED, (double)held->finished);
+		finding_evidence(&f, FACT_ENDED_LEFT, held->left);
 	}
 	*out = f;
 	return f.strength;
@@ -134,13 +132,10 @@ static double waiting(const struct scene *scene, struct finding *f)
 	if (f->blame == CALLSITE_NONE ||
 	    most < (callsites->live_bytes + callsites->map_bytes) / 100)
 		return 0;
-	finding_evidence(f, "that wait for their turn",
-	    (double)callsites->list[f->blame].backlog.count, "blocks");
-	finding_evidence(f, "bytes they hold", (double)most, "bytes");
-	finding_evidence(f, "given back before, in the order in which they were made",
-	    (double)callsites->list[f->blame].backlog.served, "blocks");
-	finding_evidence(
-	    f, "the last of those waited", (double)callsites->list[f->blame].backlog.wait_ns, "ns");
+	finding_evidence(f, FACT_WAITING, (double)callsites->list[f->blame].backlog.count);
+	finding_evidence(f, FACT_BLOCK_BYTES, (double)most);
+	finding_evidence(f, FACT_WAITING_SERVED, (double)callsites->list[f->blame].backlog.served);
+	finding_evidence(f, FACT_WAITING_NS, (double)callsites->list[f->blame].backlog.wait_ns);
 	return f->strength = 0.95;
 }
 
@@ -179,12 +174,12 @@ static double by_workers(const struct scene *scene, struct finding *f)
 		return 0;
 	f->workers = scene->others.workers.count + 1;
 	f->other_bytes = others;
-	f->fix = FIX_WORKERS;
+	f->form = FORM_WORKERS;
 	f->strength =
 	    (0.6 + 0.4 * (double)others / (double)(own + others)) * (1 - left_behind(callsites));
-	finding_evidence(f, "processes of one pool, at work at once", (double)f->workers, "1");
-	finding_evidence(f, "resident in the others", (double)others, "bytes");
-	finding_evidence(f, "live in this one", (double)own, "bytes");
+	finding_evidence(f, FACT_WORKERS, (double)f->workers);
+	finding_evidence(f, FACT_WORKERS_RESIDENT, (double)others);
+	finding_evidence(f, FACT_WORKERS_LIVE, (double)own);
 	return f->strength;
 }
 
@@ -195,14 +190,11 @@ static void prefer(struct finding *best, const struct finding *f)
 		*best = *f;
 }
 
-static int judge(const struct scene *scene, struct finding *out)
+int detect_concurrency(const struct scene *scene, struct finding *out)
 {
-	struct finding work = {.cause = "concurrency",
-			   .fix = "concurrency",
-			   .blame = CALLSITE_NONE},
-		       queue = work, workers = work;
+	struct finding work = {.blame = CALLSITE_NONE}, queue = work, workers = work;
 
-	queue.fix = FIX_BACKLOG;
+	queue.form = FORM_BACKLOG;
 	if (!scene->end.failed)
 		return DETECT_SILENT;
 	at_work(scene, &work);
@@ -215,9 +207,3 @@ static int judge(const struct scene *scene, struct finding *out)
 	*out = work;
 	return 0;
 }
-
-const struct detector detect_concurrency = {
-    .name = "concurrency",
-    .claim = "the working sets of several requests overlap",
-    .judge = judge,
-};

@@ -108,20 +108,23 @@ struct claim {
 };
 #define CLAIMS_MAX 64u
 
-#define FINDING_IN_ARENAS "of the holes, in the interpreter's arenas"
 struct evidence {
-	const char *fact; /* static words */
-	double value;
-	const char *unit; /* "bytes", "blocks", "share", "ns", "1" */
+	enum fact fact;
+	double value; /* in the fact's unit */
 };
 #define EVIDENCE_MAX 16u
 
-#define FIX_BACKLOG "backlog" /* of concurrency: what waits in a queue without a bound */
-#define FIX_WORKERS "workers" /* of concurrency: processes of a pool */
-#define FIX_STACKS "stacks" /* of external: address space that threads' stacks take */
+/* Which form of its cause a finding is: sentence and advice differ. */
+enum finding_form {
+	FORM_USUAL,
+	FORM_BACKLOG, /* concurrency: work that waits in a queue without a bound */
+	FORM_WORKERS, /* concurrency: processes of one pool */
+	FORM_STACKS, /* external: address space that threads' stacks take */
+};
 
 struct finding {
-	const char *cause; /* a row of the table of causes */
+	enum cause cause; /* of the detector; set by its caller */
+	enum finding_form form;
 	double strength; /* 0 to 1: how well the shape fits, whatever its size */
 	uint64_t bytes; /* sum over claims */
 	uint64_t request_bytes; /* of the refused request, that would not have been asked for */
@@ -142,7 +145,6 @@ struct finding {
 	uint32_t workers; /* of concurrency: processes of the pool; 0: it is all in one */
 	bool late; /* weights: put in place beside work */
 	bool copied; /* that made it first; what is claimed are copies of it */
-	const char *fix; /* which advice helps: the cause's, or one of FIX_* */
 	struct claim claims[CLAIMS_MAX];
 	uint32_t claim_count;
 	struct evidence evidence[EVIDENCE_MAX];
@@ -151,13 +153,13 @@ struct finding {
 
 #define DETECT_SILENT 1 /* the shape is not there */
 
-/* A detector keeps nothing: what it needs of the events, the model has gathered. */
-struct detector {
-	const char *name, *claim; /* "leak", and what it asserts in a sentence */
-	int (*judge)(const struct scene *scene, struct finding *out); /* 0, or DETECT_SILENT */
-};
+/*
+ * Look for one shape and fill `out`, but for its cause. Returns 0, or DETECT_SILENT with `out`
+ * undefined. A detector keeps nothing: what it needs of the events, the model has gathered.
+ */
+typedef int detector(const struct scene *scene, struct finding *out);
 
-extern const struct detector *const detectors[]; /* ends with NULL */
+extern detector *const detectors[CAUSE_COUNT]; /* by cause; NULL for CAUSE_UNKNOWN */
 
 /* For detectors: adds to a finding; what no longer fits is left out. */
 void finding_claim(
@@ -165,7 +167,9 @@ void finding_claim(
 /* The place holds so much less than it does, if that much. */
 void finding_claim_without(
     struct finding *f, const struct callsites *callsites, uint32_t callsite, uint64_t bytes);
-void finding_evidence(struct finding *f, const char *fact, double value, const char *unit);
+void finding_evidence(struct finding *f, enum fact fact, double value);
+/* Returns the value of that fact; 0 where the finding lacks it. */
+double finding_fact(const struct finding *f, enum fact fact);
 
 /* 0 to 1: how clearly each generation of the place's blocks left as many behind as the others. */
 double finding_stays(const struct callsite *p);

@@ -53,10 +53,10 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 	f->other_bytes = scene->others.bytes;
 	f->alone = true;
 	f->start_ns = scene->model->run.first_ns ? scene->model->run.first_ns : 1;
-	finding_evidence(f, "held by others", (double)scene->others.bytes, "bytes");
-	finding_evidence(f, "live blocks of our own", (double)live, "bytes");
+	finding_evidence(f, FACT_OTHERS, (double)scene->others.bytes);
+	finding_evidence(f, FACT_OTHERS_OWN, (double)live);
 	if (scene->limit.bytes)
-		finding_evidence(f, "of all there is", (double)scene->limit.bytes, "bytes");
+		finding_evidence(f, FACT_DEVICE_MEMORY, (double)scene->limit.bytes);
 	return strength;
 }
 
@@ -165,13 +165,12 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	f->steady = true;
 	f->trend_bytes = fitted ? 0 : trend;
 	f->other_bytes = wanting;
-	finding_evidence(f, "live blocks, with what was refused", (double)(live + size), "bytes");
-	finding_evidence(f, "most that had lived before", (double)m->peak.bytes, "bytes");
-	finding_evidence(f, "by which it still grew, as a trend", (double)f->trend_bytes, "bytes");
-	finding_evidence(f, "the limit", (double)scene->limit.bytes, "bytes");
+	finding_evidence(f, FACT_NEEDED, (double)(live + size));
+	finding_evidence(f, FACT_NEEDED_BEFORE, (double)m->peak.bytes);
+	finding_evidence(f, FACT_NEEDED_TREND, (double)f->trend_bytes);
+	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
 	if (scene->limit.own.known)
-		finding_evidence(f, "free on the device, and not allowed by a limit of PyTorch's",
-		    (double)scene->limit.own.kept_back, "bytes");
+		finding_evidence(f, FACT_OWN_LIMIT, (double)scene->limit.own.kept_back);
 	return strength;
 }
 
@@ -219,13 +218,11 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 		return 0;
 	f->steady = true;
 	f->other_bytes = asked > room ? asked - room : 1;
-	finding_evidence(f, "live blocks", (double)live, "bytes");
-	finding_evidence(f, "most that ever lived", (double)m->peak.bytes, "bytes");
-	finding_evidence(
-	    f, "most that lived in the first half of all work", (double)early, "bytes");
-	finding_evidence(
-	    f, "of all that was acquired, given back", scene_given_back(scene), "share");
-	finding_evidence(f, "the limit", (double)scene->limit.bytes, "bytes");
+	finding_evidence(f, FACT_LIVE, (double)live);
+	finding_evidence(f, FACT_FOOTPRINT_PEAK, (double)m->peak.bytes);
+	finding_evidence(f, FACT_FOOTPRINT_EARLY, (double)early);
+	finding_evidence(f, FACT_FOOTPRINT_RETURNED, scene_given_back(scene));
+	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
 	return still * (1 - dominance((double)held, (double)live)) *
 	       fmax(0, 1 - (double)beside / (double)live);
 }
@@ -241,9 +238,9 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 	f->steady = true;
 	f->trend_bytes = peak_trend_added(&scene->model->peak_trend, scene->model->peak.bytes);
 	f->other_bytes = stacks;
-	finding_evidence(f, "threads' stacks", (double)stacks, "bytes");
-	finding_evidence(f, "live blocks", (double)live, "bytes");
-	finding_evidence(f, "the limit", (double)scene->limit.bytes, "bytes");
+	finding_evidence(f, FACT_STACKS, (double)stacks);
+	finding_evidence(f, FACT_LIVE, (double)live);
+	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
 	return dominance((double)stacks, (double)rest) * settled(scene, rest);
 }
 
@@ -268,13 +265,13 @@ static double of_start(const struct scene *scene, struct finding *f)
 	}
 	f->steady = true;
 	f->other_bytes = size > room ? size - room : 1;
-	finding_evidence(f, "live, made by importing modules", (double)imported, "bytes");
-	finding_evidence(f, "live, made by what the modules' code then did", (double)own, "bytes");
-	finding_evidence(f, "the limit", (double)scene->limit.bytes, "bytes");
+	finding_evidence(f, FACT_START_IMPORTED, (double)imported);
+	finding_evidence(f, FACT_START_OWN, (double)own);
+	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
 	return 1 - fmin(1, 2 * (double)own / (double)scene->limit.bytes);
 }
 
-static int judge(const struct scene *scene, struct finding *out)
+int detect_external(const struct scene *scene, struct finding *out)
 {
 	uint64_t live = scene->callsites->live_bytes + scene->callsites->map_bytes;
 	struct finding each[5], *best = &each[0];
@@ -282,9 +279,8 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (!scene->end.failed)
 		return DETECT_SILENT;
 	for (size_t i = 0; i < 5; i++)
-		each[i] = (struct finding){
-		    .cause = "external", .fix = "external", .blame = CALLSITE_NONE};
-	each[3].fix = FIX_STACKS;
+		each[i] = (struct finding){.blame = CALLSITE_NONE};
+	each[3].form = FORM_STACKS;
 	each[0].strength = of_others(scene, &each[0], live);
 	each[1].strength = of_limit(scene, &each[1], live);
 	each[2].strength = of_start(scene, &each[2]);
@@ -296,9 +292,3 @@ static int judge(const struct scene *scene, struct finding *out)
 	*out = *best;
 	return out->strength > 0 ? 0 : DETECT_SILENT;
 }
-
-const struct detector detect_external = {
-    .name = "external",
-    .claim = "somebody else holds the memory, or the limit is below what is always needed",
-    .judge = judge,
-};

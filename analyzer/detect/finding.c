@@ -38,10 +38,18 @@ void finding_claim_without(
 	finding_claim(f, callsite, RULE_KEEP_BYTES, live - bytes, bytes);
 }
 
-void finding_evidence(struct finding *f, const char *fact, double value, const char *unit)
+void finding_evidence(struct finding *f, enum fact fact, double value)
 {
 	if (f->evidence_count < EVIDENCE_MAX)
-		f->evidence[f->evidence_count++] = (struct evidence){fact, value, unit};
+		f->evidence[f->evidence_count++] = (struct evidence){fact, value};
+}
+
+double finding_fact(const struct finding *f, enum fact fact)
+{
+	for (uint32_t i = 0; i < f->evidence_count; i++)
+		if (f->evidence[i].fact == fact)
+			return f->evidence[i].value;
+	return 0;
 }
 
 double finding_stays(const struct callsite *p)

@@ -73,30 +73,27 @@ static void evidence(const struct scene *scene, struct finding *f, uint64_t size
 {
 	const struct scene_slack *slack = &scene->slack;
 
-	finding_evidence(
-	    f, "in holes between live blocks", (double)(slack->bytes - slack->reserved), "bytes");
-	finding_evidence(f, "the holes", (double)slack->holes, "1");
-	finding_evidence(f, "the largest of them", (double)slack->largest, "bytes");
-	finding_evidence(f, "live blocks", (double)live, "bytes");
-	finding_evidence(
-	    f, "by which these still grew, as a trend", (double)f->trend_bytes, "bytes");
+	finding_evidence(f, FACT_HOLE_BYTES, (double)(slack->bytes - slack->reserved));
+	finding_evidence(f, FACT_HOLES, (double)slack->holes);
+	finding_evidence(f, FACT_HOLE_LARGEST, (double)slack->largest);
+	finding_evidence(f, FACT_LIVE, (double)live);
+	finding_evidence(f, FACT_HOLE_TREND, (double)f->trend_bytes);
 	if (slack->reserved)
-		finding_evidence(f, "address space that the allocator keeps to grow into",
-		    (double)slack->reserved, "bytes");
+		finding_evidence(f, FACT_HOLE_RESERVED, (double)slack->reserved);
 	if (slack->arenas)
-		finding_evidence(f, FINDING_IN_ARENAS, (double)slack->arenas, "bytes");
+		finding_evidence(f, FACT_HOLE_ARENAS, (double)slack->arenas);
 	if (size) {
-		finding_evidence(f, "the refused request", (double)size, "bytes");
-		finding_evidence(f, "free below, for a new segment", (double)slack->below, "bytes");
+		finding_evidence(f, FACT_HOLE_REFUSED, (double)size);
+		finding_evidence(f, FACT_HOLE_BELOW, (double)slack->below);
 	}
 }
 
-static int judge(const struct scene *scene, struct finding *out)
+int detect_fragmentation(const struct scene *scene, struct finding *out)
 {
 	const struct scene_slack *slack = &scene->slack;
 	uint64_t size = scene->end.refused ? scene->end.refused->size : 0;
 	uint64_t live = scene->callsites->live_bytes + scene->callsites->map_bytes - slack->arenas;
-	struct finding f = {.cause = "fragmentation", .fix = "fragmentation", .strength = 1};
+	struct finding f = {.strength = 1};
 
 	if (!slack->known || !scene->end.failed || (!size && scene->space) ||
 	    slack->bytes < (live + slack->bytes) / 100)
@@ -129,9 +126,3 @@ static int judge(const struct scene *scene, struct finding *out)
 	*out = f;
 	return 0;
 }
-
-const struct detector detect_fragmentation = {
-    .name = "fragmentation",
-    .claim = "enough is free, in pieces that are too small",
-    .judge = judge,
-};

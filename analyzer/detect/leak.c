@@ -115,10 +115,10 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 	       scene_worked_since(scene, p->facts.first_ns) < SET_UP_SHARE;
 }
 
-static int judge(const struct scene *scene, struct finding *out)
+int detect_leak(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
-	struct finding f = {.cause = "leak", .fix = "leak", .blame = CALLSITE_NONE};
+	struct finding f = {.blame = CALLSITE_NONE};
 	uint64_t most = 0, whole = callsites->live_bytes + callsites->map_bytes, index;
 	double weighted = 0;
 	const struct callsite *main;
@@ -155,26 +155,18 @@ static int judge(const struct scene *scene, struct finding *out)
 	f.strength = fmin(1, weighted / (double)f.bytes);
 	index = finding_claim_tables(scene, &f, candidate);
 	main = &callsites->list[f.blame];
-	finding_evidence(&f, "blocks never released", (double)main->survivors.count, "blocks");
-	finding_evidence(&f, "bytes they hold", (double)main->survivors.bytes, "bytes");
+	finding_evidence(&f, FACT_LEAK_BLOCKS, (double)main->survivors.count);
+	finding_evidence(&f, FACT_BLOCK_BYTES, (double)main->survivors.bytes);
 	/* Of those before a checkpoint, only who survived was counted. */
 	if (main->facts.first_ns > callsites->replaced_until_ns || !callsites->replaced_until_ns)
-		finding_evidence(&f, "of all blocks acquired there, still alive",
+		finding_evidence(&f, FACT_LEAK_SHARE,
 		    (double)main->survivors.count /
-			(double)(main->facts.total_count ? main->facts.total_count : 1),
-		    "share");
-	finding_evidence(&f, "typical size, early", (double)main->size.first, "bytes");
-	finding_evidence(&f, "typical size, at the end", (double)main->size.last, "bytes");
-	finding_evidence(&f, "generations that left as many behind", main->survivors.even, "share");
+			(double)(main->facts.total_count ? main->facts.total_count : 1));
+	finding_evidence(&f, FACT_SIZE_EARLY, (double)main->size.first);
+	finding_evidence(&f, FACT_SIZE_LATE, (double)main->size.last);
+	finding_evidence(&f, FACT_LEAK_EVEN, main->survivors.even);
 	if (index)
-		finding_evidence(
-		    &f, "held by the table that points to them", (double)index, "bytes");
+		finding_evidence(&f, FACT_LEAK_TABLE, (double)index);
 	*out = f;
 	return 0;
 }
-
-const struct detector detect_leak = {
-    .name = "leak",
-    .claim = "objects of finished work are never released: count grows, sizes do not",
-    .judge = judge,
-};

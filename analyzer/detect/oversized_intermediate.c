@@ -63,10 +63,9 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 		return 0;
 	f->request_bytes = scene->end.refused->size;
 	f->blame = scene->callsites->failed;
-	finding_evidence(f, "one request asked for", (double)scene->end.refused->size, "bytes");
-	finding_evidence(f, "everything that lived then", (double)whole, "bytes");
-	finding_evidence(
-	    f, "largest block of that place before", (double)p->facts.largest, "bytes");
+	finding_evidence(f, FACT_ASKED, (double)scene->end.refused->size);
+	finding_evidence(f, FACT_LIVE_THEN, (double)whole);
+	finding_evidence(f, FACT_ASKED_BEFORE, (double)p->facts.largest);
 	return strength;
 }
 
@@ -165,10 +164,9 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	/* A piece of it could be had. */
 	if (next && !f->request_bytes)
 		f->request_bytes = scene->end.refused->size;
-	finding_evidence(
-	    f, "blocks that are large against everything else", (double)count, "blocks");
-	finding_evidence(f, "bytes they hold", (double)bytes, "bytes");
-	finding_evidence(f, "share of all live bytes", (double)bytes / (double)whole, "share");
+	finding_evidence(f, FACT_LARGE_BLOCKS, (double)count);
+	finding_evidence(f, FACT_BLOCK_BYTES, (double)bytes);
+	finding_evidence(f, FACT_LARGE_SHARE, (double)bytes / (double)whole);
 	if (scene_amplifies(scene, f->blame))
 		young *= FOLLOWS_INPUT;
 	/* Old ones are the program's standing footprint, not an intermediate. */
@@ -271,12 +269,9 @@ static double last_request(const struct scene *scene, struct finding *f)
 			f->blame = i;
 			unlike = unlike_piles(p, made);
 			apart = unpaced(p, since, callsites->moment_ns);
-			finding_evidence(f, "blocks made there and released before",
-			    (double)p->facts.freed_count, "blocks");
-			finding_evidence(f, "longest that one of them lived",
-			    (double)p->facts.longest_life_ns, "ns");
-			finding_evidence(
-			    f, "not released, of the last request", (double)made, "bytes");
+			finding_evidence(f, FACT_LAST_RELEASED, (double)p->facts.freed_count);
+			finding_evidence(f, FACT_LAST_LIVED, (double)p->facts.longest_life_ns);
+			finding_evidence(f, FACT_LAST_KEPT, (double)made);
 		}
 	}
 	return bytes ? 0.9 * unlike * apart * alone(scene, f) : 0;
@@ -319,9 +314,8 @@ static double pile(const struct scene *scene, struct finding *f)
 	if (!scene->space && large > bytes / 2 && count >= SET_UP_MIN &&
 	    !scene_worked_before(scene, burst.start_ns, bytes, 0))
 		return 0;
-	finding_evidence(
-	    f, "rose by, in one stretch at the end", (double)burst.peak_trend_bytes, "bytes");
-	finding_evidence(f, "after a steady state of", (double)burst.steady_ns, "ns");
+	finding_evidence(f, FACT_BURST_RISE, (double)burst.peak_trend_bytes);
+	finding_evidence(f, FACT_BURST_STEADY, (double)burst.steady_ns);
 	return 0.9 * alone(scene, f) * fmin(1, (double)bytes / (double)burst.peak_trend_bytes);
 }
 
@@ -351,10 +345,9 @@ static double one_call(const struct scene *scene, struct finding *f)
 	}
 	if (!f->bytes)
 		return 0;
-	finding_evidence(f, "made in one call that had not ended", (double)f->bytes, "bytes");
+	finding_evidence(f, FACT_CALL_BYTES, (double)f->bytes);
 	if (before)
-		finding_evidence(
-		    f, "calls like it that had ended before, leaving nothing", (double)before, "1");
+		finding_evidence(f, FACT_CALL_BEFORE, (double)before);
 	/* Layer after layer, before anything was worked with: a model is put in place. */
 	if (sure && !scene->space && callsites->list[f->blame].facts.live_count >= SET_UP_MIN &&
 	    scene_is_read_in(scene, f->blame) &&
@@ -408,8 +401,7 @@ static void blame_first(const struct scene *scene, struct finding *f)
 	}
 	f->copied = &callsites->list[f->blame] != blamed;
 	if (f->copied)
-		finding_evidence(
-		    f, "as large as one made first by whom is blamed", (double)size, "bytes");
+		finding_evidence(f, FACT_COPY_BYTES, (double)size);
 }
 
 /* What is few and large against everything else is said first, unless another shape is clearer, or
@@ -435,13 +427,11 @@ static bool was_always_large(const struct scene *scene, const struct callsite *p
 	       p->size.first >= p->size.last / 2;
 }
 
-static int judge(const struct scene *scene, struct finding *out)
+int detect_oversized_intermediate(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
 	uint64_t whole = callsites->live_bytes + callsites->map_bytes;
-	const struct finding none = {.cause = "oversized-intermediate",
-	    .fix = "oversized-intermediate",
-	    .blame = CALLSITE_NONE};
+	const struct finding none = {.blame = CALLSITE_NONE};
 	struct finding f = none, g;
 	double asked = request(scene, &f, whole), large;
 
@@ -466,9 +456,3 @@ static int judge(const struct scene *scene, struct finding *out)
 	*out = f;
 	return 0;
 }
-
-const struct detector detect_oversized_intermediate = {
-    .name = "oversized-intermediate",
-    .claim = "one request makes something large against everything else",
-    .judge = judge,
-};

@@ -58,8 +58,7 @@ static bool first_weight(const struct scene *scene, uint64_t loaded, struct find
 {
 	const struct callsites *callsites = scene->callsites;
 	uint64_t live = callsites->live_bytes + callsites->map_bytes;
-	struct finding f = {
-	    .cause = "oversized-model", .fix = "oversized-model", .blame = callsites->failed};
+	struct finding f = {.blame = callsites->failed};
 
 	if (!scene->end.refused || scene->end.refused->size <= loaded ||
 	    !scene_asks_for(scene, ROLE_WEIGHTS_LOAD) ||
@@ -68,9 +67,9 @@ static bool first_weight(const struct scene *scene, uint64_t loaded, struct find
 	f.request_bytes = scene->end.refused->size;
 	f.start_ns = callsites->moment_ns;
 	f.strength = dominance((double)f.request_bytes, (double)live);
-	finding_evidence(&f, "asked for by what reads weights", (double)f.request_bytes, "bytes");
-	finding_evidence(&f, "put in place before", (double)loaded, "bytes");
-	finding_evidence(&f, "everything that lived then", (double)live, "bytes");
+	finding_evidence(&f, FACT_WEIGHT_ASKED, (double)f.request_bytes);
+	finding_evidence(&f, FACT_WEIGHT_BEFORE, (double)loaded);
+	finding_evidence(&f, FACT_LIVE_THEN, (double)live);
 	if (f.strength <= 0)
 		return false;
 	*out = f;
@@ -80,8 +79,7 @@ static bool first_weight(const struct scene *scene, uint64_t loaded, struct find
 static int judge_host(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
-	struct finding f = {
-	    .cause = "oversized-model", .fix = "oversized-model", .blame = CALLSITE_NONE};
+	struct finding f = {.blame = CALLSITE_NONE};
 	uint64_t most = 0, varied = 0, known = 0, blocks = 0, loaded = 0, first = UINT64_MAX;
 	uint64_t live = callsites->live_bytes + callsites->map_bytes, read = 0, one = 0, largest;
 	double churn, still;
@@ -136,13 +134,12 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	    (callsites->list[callsites->failed].facts.live_bytes >= live / 1000 || known))
 		f.request_bytes = scene->end.refused->size;
 	f.start_ns = first;
-	finding_evidence(&f, "put in place, and never given back", (double)loaded, "bytes");
-	finding_evidence(&f, "in blocks", (double)blocks, "blocks");
-	finding_evidence(
-	    &f, "of all bytes acquired since the first of them, given back", churn, "share");
-	finding_evidence(&f, "all else that lived", (double)num_less(live, loaded), "bytes");
+	finding_evidence(&f, FACT_LOADED, (double)loaded);
+	finding_evidence(&f, FACT_BLOCK_COUNT, (double)blocks);
+	finding_evidence(&f, FACT_LOADED_CHURN, churn);
+	finding_evidence(&f, FACT_LIVE_BESIDE, (double)num_less(live, loaded));
 	if (scene->limit.bytes)
-		finding_evidence(&f, "the limit", (double)scene->limit.bytes, "bytes");
+		finding_evidence(&f, FACT_LIMIT, (double)scene->limit.bytes);
 	*out = f;
 	return 0;
 }
@@ -183,11 +180,10 @@ static uint64_t parameters(const struct scene *scene)
 	return scene_churn(scene) >= GIVEN_BACK ? blocks : 0;
 }
 
-static int judge(const struct scene *scene, struct finding *out)
+int detect_oversized_model(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
-	struct finding f = {
-	    .cause = "oversized-model", .fix = "oversized-model", .blame = callsites->failed};
+	struct finding f = {.blame = callsites->failed};
 	uint64_t known_blocks = parameters(scene);
 	double churn = scene_churn(scene), known = scene_share_of(scene, ROLE_WEIGHTS_LOAD);
 	double back = scene_given_back(scene);
@@ -240,18 +236,11 @@ static int judge(const struct scene *scene, struct finding *out)
 		f.strength *= SERVED_STRENGTH;
 	f.start_ns = scene->model->run.first_ns ? scene->model->run.first_ns : 1;
 	f.late = loading;
-	finding_evidence(
-	    &f, "put in place, and never given back", (double)(live - worked), "bytes");
-	finding_evidence(&f, "of all blocks acquired, given back", churn, "share");
-	finding_evidence(&f, "of all bytes acquired, given back", back, "share");
+	finding_evidence(&f, FACT_LOADED, (double)(live - worked));
+	finding_evidence(&f, FACT_BLOCKS_RETURNED, churn);
+	finding_evidence(&f, FACT_BYTES_RETURNED, back);
 	if (scene->limit.bytes)
-		finding_evidence(&f, "of all there is", (double)scene->limit.bytes, "bytes");
+		finding_evidence(&f, FACT_DEVICE_MEMORY, (double)scene->limit.bytes);
 	*out = f;
 	return 0;
 }
-
-const struct detector detect_oversized_model = {
-    .name = "oversized-model",
-    .claim = "it ran out while the weights were put in place",
-    .judge = judge,
-};

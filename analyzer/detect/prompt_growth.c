@@ -197,8 +197,7 @@ static bool follows_input(const struct scene *scene, struct finding *f)
 	if (!scene_amplifies(scene, found->callsite) || callsites->list[found->callsite].size.grows)
 		return false;
 	p = &callsites->list[found->callsite];
-	*f = (struct finding){
-	    .cause = "prompt-growth", .fix = "prompt-growth", .blame = found->callsite};
+	*f = (struct finding){.blame = found->callsite};
 	finding_claim_without(
 	    f, callsites, found->callsite, num_less(p->facts.live_bytes, found->typical));
 	if (found->callsite == callsites->failed && scene->end.refused &&
@@ -206,13 +205,11 @@ static bool follows_input(const struct scene *scene, struct finding *f)
 		f->request_bytes = scene->end.refused->size - found->typical;
 	f->strength = scene->roles && scene->roles[found->callsite] != ROLE_NONE ? FOLLOWS_SURE
 										 : FOLLOWS_STRENGTH;
-	finding_evidence(f, "block size, typical", (double)found->typical, "bytes");
-	finding_evidence(f, "block size, at the end", (double)found->target, "bytes");
-	finding_evidence(f,
-	    "earlier blocks, as large as what was made before each of them makes them",
-	    (double)found->pairs, "blocks");
-	finding_evidence(f, "correlation of their sizes", found->fit, "share");
-	finding_evidence(f, "what the last one was made for", (double)found->input, "bytes");
+	finding_evidence(f, FACT_GROWTH_TYPICAL, (double)found->typical);
+	finding_evidence(f, FACT_GROWTH_LATE, (double)found->target);
+	finding_evidence(f, FACT_GROWTH_PAIRS, (double)found->pairs);
+	finding_evidence(f, FACT_GROWTH_FIT, found->fit);
+	finding_evidence(f, FACT_GROWTH_INPUT, (double)found->input);
 	return true;
 }
 
@@ -221,41 +218,33 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 	const struct callsite *main = &scene->callsites->list[f->blame];
 
 	if (main->size.grows) {
-		finding_evidence(f, "block size, early", (double)main->size.first, "bytes");
-		finding_evidence(f, "block size, at the end", (double)main->size.last, "bytes");
-		finding_evidence(f, "share of pairs of steps in which the later is larger",
-		    (main->size.tau + 1) / 2, "share");
+		finding_evidence(f, FACT_GROWTH_EARLY, (double)main->size.first);
+		finding_evidence(f, FACT_GROWTH_LATE, (double)main->size.last);
+		finding_evidence(f, FACT_GROWTH_RISING, (main->size.tau + 1) / 2);
 	} else if (main->buildup.grows) {
-		finding_evidence(
-		    f, "held there at once, the first time", (double)main->buildup.first, "bytes");
-		finding_evidence(
-		    f, "held there at once, at the end", (double)main->buildup.now, "bytes");
-		finding_evidence(
-		    f, "times that it was all given back", (double)main->buildup.times, "1");
-		finding_evidence(f, "times that it was more than ever before",
-		    (double)main->buildup.records, "1");
+		finding_evidence(f, FACT_PILE_FIRST, (double)main->buildup.first);
+		finding_evidence(f, FACT_PILE_LAST, (double)main->buildup.now);
+		finding_evidence(f, FACT_PILE_TIMES, (double)main->buildup.times);
+		finding_evidence(f, FACT_PILE_RECORDS, (double)main->buildup.records);
 	}
-	finding_evidence(f, "blocks acquired there", (double)main->facts.total_count, "blocks");
+	finding_evidence(f, FACT_GROWTH_BLOCKS, (double)main->facts.total_count);
 	if (kept)
-		finding_evidence(f, "kept, and part of what grows", (double)kept, "bytes");
+		finding_evidence(f, FACT_GROWTH_KEPT, (double)kept);
 	if (listed)
-		finding_evidence(f, "what is kept is put together anew at each step, so often",
+		finding_evidence(f, FACT_GROWTH_REBUILT,
 		    (double)scene->callsites
 			->list[main->relations.listed_by == CALLSITE_NONE
 				   ? f->blame
 				   : main->relations.listed_by]
-			.facts.total_count,
-		    "1");
+			.facts.total_count);
 	if (f->request_bytes)
-		finding_evidence(f, "the refused request is the next of that series",
-		    (double)scene->end.refused->size, "bytes");
+		finding_evidence(f, FACT_GROWTH_REFUSED, (double)scene->end.refused->size);
 }
 
-static int judge(const struct scene *scene, struct finding *out)
+int detect_prompt_growth(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
-	struct finding f = {
-	    .cause = "prompt-growth", .fix = "prompt-growth", .blame = CALLSITE_NONE};
+	struct finding f = {.blame = CALLSITE_NONE};
 	uint64_t whole = callsites->live_bytes + callsites->map_bytes, most, kept;
 	uint32_t material;
 	bool listed;
@@ -284,9 +273,3 @@ static int judge(const struct scene *scene, struct finding *out)
 	*out = f;
 	return 0;
 }
-
-const struct detector detect_prompt_growth = {
-    .name = "prompt-growth",
-    .claim = "blocks of one place get larger from step to step",
-    .judge = judge,
-};

@@ -1,16 +1,7 @@
-/* registry.c - the detectors; one line each. Their order decides nothing. */
+/* registry.c - see registry.h. */
 #include "detect/registry.h"
 
-const struct detector *const detectors[] = {
-    &detect_prompt_growth,
-    &detect_leak,
-    &detect_state_retention,
-    &detect_oversized_intermediate,
-    &detect_oversized_model,
-    &detect_batch_prealloc,
-    &detect_concurrency,
-    &detect_fragmentation,
-    &detect_external,
-    &detect_healthy,
-    NULL,
+detector *const detectors[CAUSE_COUNT] = {
+#define CAUSE(id, name, detect, class, wording, fixes, what_if, claim) [CAUSE_##id] = detect,
+#include "knowledge/causes.def"
 };

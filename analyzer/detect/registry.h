@@ -1,18 +1,10 @@
-/* registry.h - one line for each detector. */
+/* registry.h - the detectors of causes.def, one file each. */
 #ifndef ANALYZER_DETECT_REGISTRY_H
 #define ANALYZER_DETECT_REGISTRY_H
 
 #include "detect/detect.h"
 
-extern const struct detector detect_prompt_growth;
-extern const struct detector detect_leak;
-extern const struct detector detect_state_retention;
-extern const struct detector detect_oversized_intermediate;
-extern const struct detector detect_oversized_model;
-extern const struct detector detect_batch_prealloc;
-extern const struct detector detect_concurrency;
-extern const struct detector detect_fragmentation;
-extern const struct detector detect_external;
-extern const struct detector detect_healthy;
+#define CAUSE(id, name, detect, class, wording, fixes, what_if, claim) detector detect;
+#include "knowledge/causes.def"
 
 #endif

@@ -37,32 +37,28 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t table
 {
 	const struct callsite *main = &scene->callsites->list[f->blame];
 
-	finding_evidence(f, "blocks kept", (double)main->survivors.count, "blocks");
-	finding_evidence(f, "bytes they hold", (double)main->survivors.bytes, "bytes");
-	finding_evidence(f, "typical size, early", (double)main->size.first, "bytes");
-	finding_evidence(f, "typical size, at the end", (double)main->size.last, "bytes");
+	finding_evidence(f, FACT_KEPT_BLOCKS, (double)main->survivors.count);
+	finding_evidence(f, FACT_BLOCK_BYTES, (double)main->survivors.bytes);
+	finding_evidence(f, FACT_SIZE_EARLY, (double)main->size.first);
+	finding_evidence(f, FACT_SIZE_LATE, (double)main->size.last);
 	if (main->relations.copies_of != CALLSITE_NONE) {
 		const struct callsite *state = &scene->callsites->list[main->relations.copies_of];
 
-		finding_evidence(f, "of what they are copies of, held at the moment",
-		    (double)(state->survivors.stays ? state->survivors.bytes : state->size.last),
-		    "bytes");
+		finding_evidence(f, FACT_KEPT_ORIGINAL,
+		    (double)(state->survivors.stays ? state->survivors.bytes : state->size.last));
 	}
 	if (scene_in_store(scene, main))
-		finding_evidence(f, "share of all live bytes that known stores made",
-		    scene_share_of(scene, ROLE_CHECKPOINTER) + scene_share_of(scene, ROLE_CACHE),
-		    "share");
+		finding_evidence(f, FACT_KEPT_STORES,
+		    scene_share_of(scene, ROLE_CHECKPOINTER) + scene_share_of(scene, ROLE_CACHE));
 	if (tables)
-		finding_evidence(
-		    f, "held by the tables that point to them", (double)tables, "bytes");
+		finding_evidence(f, FACT_KEPT_TABLES, (double)tables);
 }
 
-static int judge(const struct scene *scene, struct finding *out)
+int detect_state_retention(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
 	uint64_t whole = callsites->live_bytes + callsites->map_bytes, most = 0, newest;
-	struct finding f = {
-	    .cause = "state-retention", .fix = "state-retention", .blame = CALLSITE_NONE};
+	struct finding f = {.blame = CALLSITE_NONE};
 	double weighted = 0;
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
@@ -93,9 +89,3 @@ static int judge(const struct scene *scene, struct finding *out)
 	*out = f;
 	return 0;
 }
-
-const struct detector detect_state_retention = {
-    .name = "state-retention",
-    .claim = "snapshots or entries of a store are kept without a bound",
-    .judge = judge,
-};

@@ -163,7 +163,8 @@ static void fragmented(const struct state *s, struct votes *votes, struct str *w
 	bool enough = s->gap >= s->requested;
 	struct fmt a, b, c;
 
-	votes_add(votes, "fragmentation", between(share, 0.01, 0.15, 0.3, enough ? 0.88 : 0.65));
+	votes_add(
+	    votes, CAUSE_FRAGMENTATION, between(share, 0.01, 0.15, 0.3, enough ? 0.88 : 0.65));
 	str_printf(words, "PyTorch held %s that no tensor used", fmt_size(&a, s->gap));
 	if (!enough)
 		str_printf(words, ", and %s of the device were free", fmt_size(&b, s->free));
@@ -173,8 +174,8 @@ static void fragmented(const struct state *s, struct votes *votes, struct str *w
 		str_puts(words, ": fragmentation.");
 		return;
 	}
-	votes_add(votes, "oversized-model", 0.35);
-	votes_add(votes, "prompt-growth", 0.3);
+	votes_add(votes, CAUSE_OVERSIZED_MODEL, 0.35);
+	votes_add(votes, CAUSE_PROMPT_GROWTH, 0.3);
 	str_puts(words,
 	    ". So little was left, though, that the next request would have failed: the "
 	    "device was full.");
@@ -187,7 +188,7 @@ static void others(
 	double share = (double)bytes / (double)s->total;
 	struct fmt a, b;
 
-	votes_add(votes, "external", between(share, 0.05, 0.5, 0.35, listed ? 0.9 : 0.65));
+	votes_add(votes, CAUSE_EXTERNAL, between(share, 0.05, 0.5, 0.35, listed ? 0.9 : 0.65));
 	str_printf(words,
 	    "Other processes held %s%s of the device's %s; without them the request "
 	    "would have fitted.",
@@ -208,16 +209,16 @@ static void needed(const struct state *s, struct votes *votes, struct str *words
 	    fmt_size(&a, s->live), fmt_size(&b, s->gap), fmt_size(&c, s->requested));
 	if (share >= 0.1) {
 		/* Nearly enough of it, too. */
-		votes_add(votes, "fragmentation",
+		votes_add(votes, CAUSE_FRAGMENTATION,
 		    between((double)s->gap / (double)s->requested, 0.2, 1, 0, 0.4));
-		votes_add(votes, "oversized-intermediate", between(share, 0.1, 0.4, 0.35, 0.6));
-		votes_add(votes, "prompt-growth", between(share, 0.1, 0.4, 0.35, 0.5));
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, between(share, 0.1, 0.4, 0.35, 0.6));
+		votes_add(votes, CAUSE_PROMPT_GROWTH, between(share, 0.1, 0.4, 0.35, 0.5));
 		str_puts(words,
 		    " One request was large against the device: a single tensor, or one "
 		    "that grows with the prompt.");
 	} else {
-		votes_add(votes, "oversized-model", 0.35);
-		votes_add(votes, "prompt-growth", 0.3);
+		votes_add(votes, CAUSE_OVERSIZED_MODEL, 0.35);
+		votes_add(votes, CAUSE_PROMPT_GROWTH, 0.3);
 		str_puts(words,
 		    " What filled it the message does not say: at load it is the model, "
 		    "with long prompts the KV cache, after hours a leak.");
@@ -235,16 +236,16 @@ bool device_vote(const struct explain_message *m, struct votes *votes, struct st
 	limit = s.allowed ? s.allowed : s.total;
 	lacking = num_less(segment_of(&s), s.free);
 	if (s.requested > limit) {
-		votes_add(votes, "oversized-intermediate", 0.75);
-		votes_add(votes, "prompt-growth", 0.45);
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, 0.75);
+		votes_add(votes, CAUSE_PROMPT_GROWTH, 0.45);
 		str_printf(words,
 		    "One request of %s is more than the %s there are: no allocator can serve it, "
 		    "and "
 		    "no setting of one helps.",
 		    fmt_size(&a, s.requested), fmt_size(&b, limit));
 	} else if (s.allowed && s.live + s.gap + s.requested > s.allowed && s.free >= s.requested) {
-		votes_add(votes, "external", 0.55);
-		votes_add(votes, "oversized-model", 0.3);
+		votes_add(votes, CAUSE_EXTERNAL, 0.55);
+		votes_add(votes, CAUSE_OVERSIZED_MODEL, 0.3);
 		str_printf(words,
 		    "%s of the device were free: what refused is PyTorch's own limit of %s "
 		    "(set_per_process_memory_fraction).",

@@ -22,7 +22,7 @@
 struct explain_message {
 	const struct knowledge_message *known;
 	enum message_kind kind;
-	const char *cause; /* NULL: the text alone cannot decide, or it has none */
+	enum cause cause; /* CAUSE_UNKNOWN: the text alone cannot decide, or it has none */
 	double confidence;
 	bool voted; /* it speaks for some cause, however faintly */
 	const char *meaning; /* a sentence or two, with the message's own numbers */
@@ -60,12 +60,12 @@ struct explanation {
 	size_t count;
 	bool by_time; /* ordered by their times; else as in the log */
 	struct {
-		const char *cause; /* as in the report's JSON; "unknown" */
+		enum cause cause;
 		double confidence;
 		const char *summary;
 		struct explain_fix fixes[EXPLAIN_FIXES_MAX];
 		size_t fix_count;
-		const char *runner_up; /* NULL: none */
+		enum cause runner_up; /* CAUSE_UNKNOWN: none */
 		double runner_up_confidence;
 		const char *next; /* of unknown: what would decide; NULL */
 		size_t message; /* index of the one it rests on; SIZE_MAX: none */

@@ -14,14 +14,15 @@ static void one_request(
 	struct fmt a;
 
 	if (requested >= 1ull << 40) {
-		votes_add(votes, "oversized-intermediate", 0.8);
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, 0.8);
 		str_printf(words,
 		    "One request of %s: more than a machine has. One huge array, or a size that "
 		    "was "
 		    "computed wrongly.",
 		    fmt_size(&a, requested));
 	} else if (requested >= 1ull << 30) {
-		votes_add(votes, "oversized-intermediate", requested >= 8ull << 30 ? 0.65 : 0.5);
+		votes_add(
+		    votes, CAUSE_OVERSIZED_INTERMEDIATE, requested >= 8ull << 30 ? 0.65 : 0.5);
 		str_printf(words,
 		    "One request of %s, at once: a large array or buffer, made whole.",
 		    fmt_size(&a, requested));
@@ -108,7 +109,7 @@ static bool pool_filled_it(
 
 	if (!name || pool < sum / 2)
 		return false;
-	votes_add(votes, "concurrency", 0.55);
+	votes_add(votes, CAUSE_CONCURRENCY, 0.55);
 	str_printf(words,
 	    " %zu of %s had about as much each, %s of %s in all: one would have fitted.", workers,
 	    name->text, fmt_size(&a, pool), fmt_size(&b, sum));
@@ -125,7 +126,7 @@ static uint64_t shared_of(const struct explain_message *stats)
 	return shared;
 }
 
-const char *host_vote_of_kill(const struct explain_message *kill,
+enum cause host_vote_of_kill(const struct explain_message *kill,
     const struct explain_message *table, const struct explain_message *stats, struct votes *votes,
     struct str *words)
 {
@@ -136,14 +137,14 @@ const char *host_vote_of_kill(const struct explain_message *kill,
 
 	if (!tasks || tasks->type != FIELD_LIST ||
 	    !fields_bytes(&kill->fields, "anon_bytes", &victim))
-		return NULL;
+		return CAUSE_UNKNOWN;
 	sum = sum_tasks(tasks->rows, &largest);
 	if (!largest || victim >= sum / 2)
-		return NULL;
+		return CAUSE_UNKNOWN;
 	str_puts(words, kill->meaning);
 	if (shared <= sum && pool_filled_it(tasks->rows, sum, votes, words))
-		return "concurrency";
-	votes_add(votes, "external", 0.55);
+		return CAUSE_CONCURRENCY;
+	votes_add(votes, CAUSE_EXTERNAL, 0.55);
 	str_printf(words,
 	    " It was not the one that filled it: the processes under that limit had %s in all",
 	    fmt_size(&a, sum));
@@ -157,7 +158,7 @@ const char *host_vote_of_kill(const struct explain_message *kill,
 		    " Most of it belongs to no process: %s are shared memory, files in /dev/shm "
 		    "or another tmpfs.",
 		    fmt_size(&a, shared));
-	return "external";
+	return CAUSE_EXTERNAL;
 }
 
 /* A monitor's own table, of the tasks that it chose among. */

@@ -17,10 +17,10 @@ void host_vote(const struct explain_message *m, struct votes *votes, struct str 
 /*
  * A kill beside the kernel's table of tasks: was the killed process the one that filled the memory,
  * or one of a pool of equals, or did no process (shared memory)? `stats`: the group's statistics,
- * of which shmem counts; NULL: there are none. Returns the cause that it votes for; NULL: the table
- * does not tell, and nothing was written.
+ * of which shmem counts; NULL: there are none. Returns the cause that it votes for; CAUSE_UNKNOWN:
+ * the table does not tell, and nothing was written.
  */
-const char *host_vote_of_kill(const struct explain_message *kill,
+enum cause host_vote_of_kill(const struct explain_message *kill,
     const struct explain_message *table, const struct explain_message *stats, struct votes *votes,
     struct str *words);
 

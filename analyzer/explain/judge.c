@@ -119,11 +119,11 @@ static void add_framework_fixes(struct explanation *e, const struct knowledge *k
  */
 static void collect_fixes(struct explanation *e, const struct knowledge *knowledge)
 {
-	const char *cause = e->verdict.cause;
+	enum cause cause = e->verdict.cause;
 
 	for (size_t i = 0; i < e->count; i++) {
 		const struct explain_message *m = &e->messages[i];
-		bool speaks = m->cause && strcmp(m->cause, cause) == 0;
+		bool speaks = m->cause && m->cause == cause;
 
 		for (size_t n = 0; speaks && n < m->known->fix_count; n++)
 			add_fix(e, m->known->from, "", m->known->fixes[n]);
@@ -157,14 +157,14 @@ static size_t most_telling(const struct explanation *e, size_t first)
 }
 
 /* The message the verdict rests on: the first of the first failure that speaks for the cause. */
-static size_t rests_on(const struct explanation *e, const char *cause)
+static size_t rests_on(const struct explanation *e, enum cause cause)
 {
 	size_t failure = SIZE_MAX, other = SIZE_MAX;
 
 	for (size_t i = 0; i < e->count; i++) {
 		const struct explain_message *m = &e->messages[i];
 
-		if (m->cause && cause && strcmp(m->cause, cause) == 0) {
+		if (m->cause && cause && m->cause == cause) {
 			if (m->kind == MESSAGE_FAILURE)
 				return i;
 			if (other == SIZE_MAX)
@@ -180,18 +180,18 @@ static size_t rests_on(const struct explanation *e, const char *cause)
 
 static void undecided(struct explanation *e, const struct votes *votes, struct str *s)
 {
-	e->verdict.cause = "unknown";
+	e->verdict.cause = CAUSE_UNKNOWN;
 	e->verdict.confidence = 0;
-	e->verdict.message = rests_on(e, NULL);
+	e->verdict.message = rests_on(e, CAUSE_UNKNOWN);
 	if (e->verdict.message != SIZE_MAX)
 		str_printf(s, "%s ", e->messages[e->verdict.message].meaning);
 	str_puts(s, "The text alone does not decide the cause");
 	if (votes->count) {
 		e->verdict.runner_up = votes->list[0].cause;
 		e->verdict.runner_up_confidence = votes->list[0].confidence;
-		str_printf(s, ": %s", votes->list[0].cause);
+		str_printf(s, ": %s", cause_name(votes->list[0].cause));
 		if (votes->count > 1)
-			str_printf(s, " or %s", votes->list[1].cause);
+			str_printf(s, " or %s", cause_name(votes->list[1].cause));
 		str_puts(s, votes->count > 1 ? " are the likeliest" : " is the likeliest");
 	}
 	str_puts(s, ".");
@@ -213,24 +213,24 @@ static void decided(struct explanation *e, const struct votes *votes, struct str
 	e->verdict.message = rests_on(e, winner->cause);
 	/* What else the log says may show why, but what failed comes first. */
 	if (e->messages[e->verdict.message].kind != MESSAGE_FAILURE)
-		str_printf(s, "%s ", e->messages[rests_on(e, NULL)].meaning);
+		str_printf(s, "%s ", e->messages[rests_on(e, CAUSE_UNKNOWN)].meaning);
 	str_puts(s, e->messages[e->verdict.message].meaning);
 }
 
 /* No failure: what else the log holds. */
 static void no_failure(struct explanation *e, struct str *s)
 {
-	e->verdict.cause = "unknown";
+	e->verdict.cause = CAUSE_UNKNOWN;
 	e->verdict.message = SIZE_MAX;
 	if (any(e, MESSAGE_NOT_MEMORY) && !any(e, MESSAGE_HINT) && !any(e, MESSAGE_CONSEQUENCE)) {
 		for (size_t i = e->count; i-- > 0;)
 			if (e->messages[i].kind == MESSAGE_NOT_MEMORY)
 				e->verdict.message = i;
-		e->verdict.cause = "healthy";
+		e->verdict.cause = CAUSE_HEALTHY;
 		e->verdict.confidence = 0.8;
 		str_printf(s, "No memory ran out. %s", e->messages[e->verdict.message].meaning);
 	} else if (any(e, MESSAGE_RETRY) && !any(e, MESSAGE_HINT) && !any(e, MESSAGE_CONSEQUENCE)) {
-		e->verdict.cause = "healthy";
+		e->verdict.cause = CAUSE_HEALTHY;
 		e->verdict.confidence = 0.7;
 		str_puts(s,
 		    "Nothing failed: what was refused, the program says it got over. Memory "
@@ -247,7 +247,7 @@ static void no_failure(struct explanation *e, struct str *s)
 	} else {
 		str_puts(s, "Nothing in it is known as a message of memory that ran out.");
 	}
-	if (strcmp(e->verdict.cause, "unknown") == 0)
+	if (e->verdict.cause == CAUSE_UNKNOWN)
 		e->verdict.next =
 		    "Look for how the process ended (its last lines, `dmesg`, "
 		    "`kubectl describe pod`), or run it under `whyoom run -- COMMAND`.";
@@ -282,7 +282,7 @@ static int judge_kills(struct explanation *e, struct votes *all)
 		struct explain_message *kill = &e->messages[i];
 		const struct explain_message *table = beside(e, kill, "tasks");
 		struct str words = {0};
-		const char *cause;
+		enum cause cause;
 
 		if (kill->kind != MESSAGE_FAILURE || kill->cause || !table)
 			continue;

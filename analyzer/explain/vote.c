@@ -6,10 +6,10 @@
 #include "explain/device.h"
 #include "explain/host.h"
 
-void votes_add(struct votes *votes, const char *cause, double confidence)
+void votes_add(struct votes *votes, enum cause cause, double confidence)
 {
 	for (size_t i = 0; i < votes->count; i++)
-		if (strcmp(votes->list[i].cause, cause) == 0) {
+		if (votes->list[i].cause == cause) {
 			if (confidence > votes->list[i].confidence)
 				votes->list[i].confidence = confidence;
 			return;
@@ -18,10 +18,10 @@ void votes_add(struct votes *votes, const char *cause, double confidence)
 		votes->list[votes->count++] = (struct vote){cause, confidence};
 }
 
-void votes_combine(struct votes *votes, const char *cause, double confidence)
+void votes_combine(struct votes *votes, enum cause cause, double confidence)
 {
 	for (size_t i = 0; i < votes->count; i++)
-		if (strcmp(votes->list[i].cause, cause) == 0) {
+		if (votes->list[i].cause == cause) {
 			double *have = &votes->list[i].confidence;
 
 			*have = 1 - (1 - *have) * (1 - confidence);
@@ -47,23 +47,23 @@ static void vote_of_traceback(const struct traceback *t, struct votes *votes)
 {
 	static const struct {
 		enum role role;
-		const char *cause;
+		enum cause cause;
 		double confidence;
 	} roles[] = {
 	    /* Before the first request is served, whatever was asked for. */
-	    {ROLE_WEIGHTS_LOAD, "oversized-model", 0.8},
-	    {ROLE_WARM_UP, "batch-prealloc", 0.7},
+	    {ROLE_WEIGHTS_LOAD, CAUSE_OVERSIZED_MODEL, 0.8},
+	    {ROLE_WARM_UP, CAUSE_BATCH_PREALLOC, 0.7},
 	    /* As long as the prompt. */
-	    {ROLE_KV_CACHE, "prompt-growth", 0.7},
-	    {ROLE_ATTENTION, "prompt-growth", 0.55},
-	    {ROLE_PROMPT_ASSEMBLY, "prompt-growth", 0.6},
-	    {ROLE_HISTORY, "prompt-growth", 0.6},
-	    {ROLE_CHECKPOINTER, "state-retention", 0.6},
-	    {ROLE_DOCUMENT_LOADER, "oversized-intermediate", 0.6},
-	    {ROLE_SPLITTER, "oversized-intermediate", 0.6},
-	    {ROLE_EMBEDDING, "oversized-intermediate", 0.6},
-	    {ROLE_TOOL_CALL, "oversized-intermediate", 0.55},
-	    {ROLE_FAN_OUT, "concurrency", 0.35},
+	    {ROLE_KV_CACHE, CAUSE_PROMPT_GROWTH, 0.7},
+	    {ROLE_ATTENTION, CAUSE_PROMPT_GROWTH, 0.55},
+	    {ROLE_PROMPT_ASSEMBLY, CAUSE_PROMPT_GROWTH, 0.6},
+	    {ROLE_HISTORY, CAUSE_PROMPT_GROWTH, 0.6},
+	    {ROLE_CHECKPOINTER, CAUSE_STATE_RETENTION, 0.6},
+	    {ROLE_DOCUMENT_LOADER, CAUSE_OVERSIZED_INTERMEDIATE, 0.6},
+	    {ROLE_SPLITTER, CAUSE_OVERSIZED_INTERMEDIATE, 0.6},
+	    {ROLE_EMBEDDING, CAUSE_OVERSIZED_INTERMEDIATE, 0.6},
+	    {ROLE_TOOL_CALL, CAUSE_OVERSIZED_INTERMEDIATE, 0.55},
+	    {ROLE_FAN_OUT, CAUSE_CONCURRENCY, 0.35},
 	};
 	bool startup = t->roles[ROLE_WEIGHTS_LOAD].function || t->roles[ROLE_WARM_UP].function;
 

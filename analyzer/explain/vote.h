@@ -12,16 +12,16 @@
 
 struct votes {
 	struct vote {
-		const char *cause;
+		enum cause cause;
 		double confidence;
 	} list[VOTES_MAX];
 	size_t count;
 };
 
 /* The strongest claim for a cause counts. */
-void votes_add(struct votes *votes, const char *cause, double confidence);
+void votes_add(struct votes *votes, enum cause cause, double confidence);
 /* Two independent claims for one cause are stronger than each. */
-void votes_combine(struct votes *votes, const char *cause, double confidence);
+void votes_combine(struct votes *votes, enum cause cause, double confidence);
 /* Strongest first; of equals, as added. */
 void votes_sort(struct votes *votes);
 

@@ -39,10 +39,6 @@ static const char *const kind_names[] = {
 #undef KIND
 };
 
-static const char *const cause_names[] = {"prompt-growth", "leak", "state-retention",
-    "fragmentation", "oversized-model", "batch-prealloc", "concurrency", "oversized-intermediate",
-    "external", "healthy"};
-
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
 static bool is_one_of(const char *word, const char *const *names, size_t count)
@@ -69,11 +65,6 @@ enum role role_by_name(const char *name)
 		if (strcmp(name, role_names[i]) == 0)
 			return (enum role)i;
 	return ROLE_NONE;
-}
-
-bool knowledge_is_cause(const char *name)
-{
-	return is_one_of(name, cause_names, COUNT(cause_names));
 }
 
 struct knowledge *knowledge_new(void)
@@ -165,11 +156,11 @@ static const char *const spaces[] = {"", "host", "device"};
 static int add_fix(struct adding *a, const struct section *s)
 {
 	const struct knowledge_fix empty = {
-	    .framework = a->framework, .cause = s->name, .setting = "", .space = ""};
+	    .framework = a->framework, .cause = cause_by_name(s->name), .setting = "", .space = ""};
 	struct knowledge_fix fix = empty;
 	bool any = false;
 
-	if (!knowledge_is_cause(s->name))
+	if (empty.cause == CAUSE_UNKNOWN)
 		return mistake(a, s->line, "there is no cause", s->name);
 	for (size_t i = 0; i < s->lines.count; i++) {
 		const struct section_line *l = &s->lines.items[i];
@@ -205,18 +196,17 @@ static int read_causes(struct adding *a, struct knowledge_message *m, const stru
 	while (*p) {
 		size_t bytes = strcspn(p, " ,");
 		struct knowledge_cause *c = &m->causes[m->cause_count];
-		char *end;
+		char name[32], *end;
 
 		if (m->cause_count == KNOWLEDGE_CAUSES_MAX)
 			return mistake(a, l->line, "too many causes:", l->value);
-		c->cause = arena_copy(&a->k->arena, p, bytes);
-		if (!c->cause)
-			return no_memory(a);
-		if (!knowledge_is_cause(c->cause))
-			return mistake(a, l->line, "there is no cause", c->cause);
+		snprintf(name, sizeof(name), "%.*s", (int)bytes, p);
+		c->cause = cause_by_name(name);
+		if (c->cause == CAUSE_UNKNOWN)
+			return mistake(a, l->line, "there is no cause", name);
 		c->confidence = strtod(p + bytes, &end);
 		if (end == p + bytes || !(c->confidence >= 0 && c->confidence <= 1))
-			return mistake(a, l->line, "no confidence from 0 to 1 after", c->cause);
+			return mistake(a, l->line, "no confidence from 0 to 1 after", name);
 		if (m->cause_count && c->confidence > c[-1].confidence)
 			return mistake(a, l->line, "the likeliest cause comes first:", l->value);
 		m->cause_count++;
@@ -432,7 +422,7 @@ const struct knowledge_framework *knowledge_framework(const struct knowledge *k,
 }
 
 size_t knowledge_fixes(const struct knowledge *k, const struct knowledge_framework *framework,
-    const char *cause, enum role role, const struct knowledge_fix **out, size_t room)
+    enum cause cause, enum role role, const struct knowledge_fix **out, size_t room)
 {
 	size_t count = 0;
 
@@ -445,8 +435,7 @@ size_t knowledge_fixes(const struct knowledge *k, const struct knowledge_framewo
 
 				if (f->framework == k->frameworks.items[n] &&
 				    strcmp(f->framework->id, framework->id) == 0 &&
-				    f->role == (pass ? ROLE_NONE : role) &&
-				    strcmp(f->cause, cause) == 0)
+				    f->role == (pass ? ROLE_NONE : role) && f->cause == cause)
 					out[count++] = f;
 			}
 	return count;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "knowledge/causes.h"
 #include "util/text/err.h"
 
 enum role {
@@ -46,7 +47,7 @@ struct knowledge_framework {
 /* What to change for a cause. */
 struct knowledge_fix {
 	const struct knowledge_framework *framework;
-	const char *cause;
+	enum cause cause;
 	enum role role; /* only where the blamed frame has it; ROLE_NONE: anywhere */
 	const char *space; /* only where the memory of "host" or "device" ran out; "": anywhere */
 	const char *setting; /* the framework's own name for it, as `--max-model-len`; "" without */
@@ -57,7 +58,7 @@ bool knowledge_fix_applies(const struct knowledge_fix *fix, const char *space);
 
 #define KNOWLEDGE_CAUSES_MAX 4u
 struct knowledge_cause {
-	const char *cause;
+	enum cause cause;
 	double confidence; /* from the message alone */
 };
 
@@ -119,11 +120,9 @@ const struct knowledge_framework *knowledge_framework(
     const struct knowledge *knowledge, const char *id); /* NULL: not known */
 /* The fixes of a framework for a cause, those for `role` first; at most `room`. */
 size_t knowledge_fixes(const struct knowledge *knowledge,
-    const struct knowledge_framework *framework, const char *cause, enum role role,
+    const struct knowledge_framework *framework, enum cause cause, enum role role,
     const struct knowledge_fix **out, size_t room);
 size_t knowledge_messages(
     const struct knowledge *knowledge, const struct knowledge_message *const **out);
-
-bool knowledge_is_cause(const char *name); /* "leak" and so on; "unknown" is none */
 
 #endif

@@ -357,7 +357,7 @@ static void head(const struct verdict_result *v, const struct program *steps, st
 	struct str line = {0};
 
 	str_puts(out, "/*\n");
-	str_printf(&line, "%s: %s", v->verdict.cause, v->verdict.summary);
+	str_printf(&line, "%s: %s", cause_name(v->verdict.cause), v->verdict.summary);
 	comment(out, str_text(&line), " * ");
 	str_puts(out, " *\n");
 	str_clear(&line);

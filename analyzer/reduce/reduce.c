@@ -139,7 +139,7 @@ int reduce_set(const struct trace_set *set, const struct verdict_result *verdict
 		return err_set(err, -ENOTSUP,
 		    "what ran out is a file system in memory, and what is left of a trace makes no "
 		    "files: it would not fail for that, and cannot be reduced");
-	if (!strcmp(verdict->verdict.cause, "unknown"))
+	if (verdict->verdict.cause == CAUSE_UNKNOWN)
 		return err_set(
 		    err, -ENODATA, "its cause is not known: what must be kept for that, neither");
 	rc = record_load(set, verdict, &record, err);

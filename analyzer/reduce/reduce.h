@@ -34,7 +34,7 @@ struct reduce_result {
 	/* The caller's: the whole one fails when it is replayed; or why it could not be. */
 	bool replayed;
 	char why[256];
-	const char *cause;
+	enum cause cause;
 	double confidence, confidence_left;
 };
 
@@ -63,7 +63,8 @@ struct search {
 	uint32_t portions; /* that this way has left out; they are counted while it is taken */
 	bool taking;
 	struct {
-		char cause[32], function[256];
+		enum cause cause;
+		char function[256];
 		double confidence;
 		enum failure_kind kind;
 		enum limit_kind limit;

@@ -85,7 +85,7 @@ static bool is_same(const struct search *s, const struct view *view, const struc
 		return false;
 	if (s->same.match != TORCH_MATCH_NONE && match_of(v) > s->same.match)
 		return false;
-	return !strcmp(v->verdict.cause, s->same.cause) && v->verdict.confidence >= least &&
+	return v->verdict.cause == s->same.cause && v->verdict.confidence >= least &&
 	       !strcmp(function_of(v), s->same.function) && v->failure.kind == s->same.kind &&
 	       v->failure.limit == s->same.limit &&
 	       v->failure.requested_bytes == s->same.requested &&
@@ -589,7 +589,7 @@ int search_round(struct search *s, struct err *err)
 
 static void remember(struct search *s, const struct view *view, const struct verdict_result *v)
 {
-	snprintf(s->same.cause, sizeof(s->same.cause), "%s", v->verdict.cause);
+	s->same.cause = v->verdict.cause;
 	snprintf(s->same.function, sizeof(s->same.function), "%s", function_of(v));
 	s->same.confidence = v->verdict.confidence;
 	s->left = s->whole = (struct search_left){v->verdict.confidence, v->failure.limit_bytes};
@@ -631,11 +631,11 @@ int search_begin(struct search *s, struct record *record, const struct verdict_r
 		rc = judge(s, &view, &v, err);
 	if (!rc) {
 		remember(s, &view, &v);
-		if (strcmp(v.verdict.cause, verdict->verdict.cause) != 0)
+		if (v.verdict.cause != verdict->verdict.cause)
 			rc = err_set(err, -EINVAL,
 			    "the verdict on this process alone is '%s', of all together it is "
 			    "'%s': it takes all of them, and cannot be reduced",
-			    v.verdict.cause, verdict->verdict.cause);
+			    cause_name(v.verdict.cause), cause_name(verdict->verdict.cause));
 		verdict_fini(&v);
 	}
 	view_fini(&view);

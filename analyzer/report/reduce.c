@@ -14,7 +14,7 @@ void report_reduce_json(
 	json_u64(&j, "schema", 1);
 	json_string(&j, "trace", v->path);
 	json_string(&j, "program", v->program);
-	json_string(&j, "cause", r->cause);
+	json_string(&j, "cause", cause_name(r->cause));
 	json_object(&j, "original");
 	json_u64(&j, "events", r->events);
 	json_u64(&j, "blocks", r->blocks);
@@ -54,8 +54,8 @@ void report_reduce_text(
 	item(out, style, "  events    ", &line);
 	str_printf(&line, "%s of %s", fmt_count(&a, r->blocks_left), fmt_count(&b, r->blocks));
 	item(out, style, "  blocks    ", &line);
-	str_printf(&line, "%s, confidence %.2f (before: %.2f)", r->cause, r->confidence_left,
-	    r->confidence);
+	str_printf(&line, "%s, confidence %.2f (before: %.2f)", cause_name(r->cause),
+	    r->confidence_left, r->confidence);
 	item(out, style, "  cause     ", &line);
 	if (r->limit_less) {
 		str_printf(&line, "lower by %s, the memory that was left out",

@@ -78,9 +78,18 @@ static inline bool failure_is_kill(enum failure_kind kind)
 }
 
 struct stack_view {
-	const struct symbol *symbols; /* outermost first */
+	const struct symbol *symbols; /* outermost first; the feed's */
 	size_t count;
 };
+/* Empty for stack 0. */
+static inline struct stack_view stack_view_of(const struct feed *feed, uint32_t stack)
+{
+	struct stack_view view = {NULL, 0};
+
+	if (stack)
+		view.count = feed->symbols(feed->self, stack, &view.symbols);
+	return view;
+}
 
 struct failure_view {
 	enum failure_kind kind;
@@ -176,10 +185,10 @@ struct candidate {
 	double further; /* of ten times the work so far: how much would fit */
 	double score, confidence;
 };
-#define CANDIDATES_MAX 16u
+#define CANDIDATES_MAX CAUSE_COUNT
 
 struct verdict {
-	const char *cause;
+	enum cause cause;
 	double confidence;
 	const char *summary; /* a sentence or two */
 	struct {
@@ -194,7 +203,7 @@ struct verdict {
 	size_t evidence_count;
 	struct fix fixes[FIXES_MAX];
 	size_t fix_count;
-	const char *runner_up; /* NULL: none */
+	enum cause runner_up; /* CAUSE_UNKNOWN: none */
 	double runner_up_confidence;
 	const char *next; /* for unknown: what to record next time */
 };

@@ -4,15 +4,15 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/callsite/open_call.h"
 #include "util/num.h"
 #include "util/progress.h"
-#include "verdict/device/device.h"
+#include "verdict/device/device_cause.h"
 #include "verdict/failure/cgroup_shares.h"
 #include "verdict/failure/failure.h"
 #include "verdict/failure/kill.h"
+#include "verdict/failure/recoveries.h"
 #include "verdict/failure/volume.h"
 #include "verdict/framework/framework_roles.h"
 #include "verdict/judge/coverage.h"
@@ -102,7 +102,7 @@ static struct scene_workers workers_of(const struct verdict_result *r, const str
 	struct scene_workers workers = r->tree.workers;
 
 	if (r->failure.limit == LIMIT_CGROUP && levels->known[TRACE_LEVEL_CG_ANON])
-		workers.bytes = num_least(workers.bytes, group_of(r->model, levels).others);
+		workers.bytes = num_least(workers.bytes, cgroup_shares_of(r->model, levels).others);
 	else if (r->failure.limit != LIMIT_SYSTEM && r->failure.limit != LIMIT_CGROUP)
 		workers = (struct scene_workers){0};
 	return workers;
@@ -116,35 +116,9 @@ static struct scene_others others_of(const struct verdict_result *r, const struc
 	if (r->volume)
 		others.bytes = volume_shares(r).files;
 	else
-		others = group_strangers(r->model, levels, &r->failure, r->tree.siblings);
+		others = cgroup_shares_strangers(r->model, levels, &r->failure, r->tree.siblings);
 	others.workers = workers_of(r, levels);
 	return others;
-}
-
-static int recovered(struct verdict_result *r)
-{
-	const struct model *m = r->model;
-
-	r->recoveries.list = calloc(m->refusals.count + 1, sizeof(*r->recoveries.list));
-	if (!r->recoveries.list)
-		return -ENOMEM;
-	r->recoveries.total = m->refusals.bursts - (model_failure(m) != NULL);
-	for (size_t i = 0; i < m->refusals.count; i++) {
-		const struct failure *f = &m->refusals.list[i];
-		struct recovered *to = &r->recoveries.list[r->recoveries.count];
-
-		if (f == model_failure(m))
-			continue;
-		*to = (struct recovered){.time_ns = f->time_ns,
-		    .size = f->size,
-		    .count = f->count,
-		    .retried = f->retried};
-		if (f->stack)
-			to->stack.count =
-			    m->feed.symbols(m->feed.self, f->stack, &to->stack.symbols);
-		r->recoveries.count++;
-	}
-	return 0;
 }
 
 /* The failure as the process and the supervisor saw it, and the first hypothesis. */
@@ -155,16 +129,15 @@ static int read_failure(struct judging *j, struct err *err)
 	bool ended_badly = false, presumed;
 	int rc;
 
-	failure_read(r->model, j->facts, j->supervised, &r->failure);
-	kill_read(r->model, j->facts, j->supervised, r->tree.victim, &r->failure, &r->kill);
+	failure_read(r->model, j->supervised, &r->failure);
+	kill_read(r->model, j->supervised, r->tree.victim, &r->failure, &r->kill);
 	r->kill.at_limit = r->failure.kind == FAILURE_NONE && !r->kill.killed &&
-			   failure_at_limit(r->model, j->facts, j->supervised, &r->failure);
+			   failure_at_limit(r->model, j->supervised, &r->failure);
 	if (device) {
 		r->failure = r->tree.elsewhere.failure;
 		until_ns = r->failure.time_ns;
 	} else if (may_be_volume(r)) {
-		device =
-		    volume_failed(r->model, j->facts, j->supervised, &r->failure, &ended_badly);
+		device = volume_failed(r->model, j->supervised, &r->failure, &ended_badly);
 	}
 	if (device) {
 		r->kill = (struct kill_view){.at_limit = ended_badly};
@@ -225,7 +198,7 @@ static int read_moment(struct judging *j, struct err *err)
 	arenas_mark(r->model, r->callsites);
 	if (j->failed)
 		rc = open_call_read(j->feed, r->callsites, err);
-	return rc ? rc : flow_read(r, j->feed, r->callsites, err);
+	return rc ? rc : flow_read(r, j->feed, r->callsites, &r->flow, err);
 }
 
 /* What malloc holds free. It does not depend on what the causes claim, and they depend on it. */
@@ -234,14 +207,17 @@ static int read_slack(struct judging *j, struct err *err)
 	struct verdict_result *r = j->r;
 	int rc;
 
-	failure_levels(r->model, j->supervised, j->failed, model_failure(r->model) && j->failed,
+	failure_levels(r->model, j->supervised,
+	    !j->failed		      ? LEVELS_AT_PEAK
+	    : model_failure(r->model) ? LEVELS_AT_REFUSAL
+				      : LEVELS_AT_END,
 	    r->callsites->moment_ns, &j->levels, &j->age_ns);
 	rc = account(j, false);
 	j->slack = (struct scene_slack){0};
 	if (!rc && !r->volume)
 		rc = host_slack_read(&j->feed, r->model, r->callsites, &r->ledger, &j->slack);
 	if (!rc)
-		rc = flow_read_on(r, err);
+		rc = flow_read_on(&r->flow, err);
 	if (!rc && r->volume)
 		rc = volume_work(r->volume, j->moment, &j->work, err);
 	return rc;
@@ -282,7 +258,7 @@ static int judge_host(struct judging *j, struct err *err)
 	    .slack = j->slack,
 	    .others = others_of(r, &j->levels)};
 
-	return judge_scene(r, &scene, NULL, j->feed, err);
+	return judge_scene(r, &scene, NULL, j->feed, &r->ranking, err);
 }
 
 /* A cause whose shape is there explains the end: the third case of the rule in kill.c, and a
@@ -301,9 +277,8 @@ static bool is_explained(const struct verdict_result *r)
 static bool is_other_end(const struct judging *j)
 {
 	const struct verdict_result *r = j->r;
-	struct ending end = ending_of(r->model, j->facts, j->supervised);
-	bool external =
-	    r->ranking.count && strcmp(r->ranking.list[0].finding.cause, "external") == 0;
+	struct ending end = failure_ending(r->model, j->supervised);
+	bool external = r->ranking.count && r->ranking.list[0].finding.cause == CAUSE_EXTERNAL;
 
 	if (r->volume && external)
 		return true;
@@ -351,8 +326,8 @@ static int conclude(struct judging *j, struct err *err)
 	int rc;
 
 	feed_rest(&j->feed);
-	coverage_read(r->volume ? r->volume->whole : r->model, r->callsites, j->facts, &j->levels,
-	    j->failed ? (struct ending){END_EXIT, 0} : ending_of(r->model, j->facts, j->supervised),
+	coverage_read(r->volume ? r->volume->whole : r->model, r->callsites, &j->levels,
+	    j->failed ? (struct ending){END_EXIT, 0} : failure_ending(r->model, j->supervised),
 	    &r->coverage, &next);
 	/* Resident bytes say nothing about a file system in memory. */
 	if (r->volume && !r->coverage.blurred)
@@ -363,9 +338,24 @@ static int conclude(struct judging *j, struct err *err)
 	if (!rc)
 		rc = waited_read(r, j->feed, j->failed ? model_failure(r->model) : NULL, err);
 	if (!rc)
-		rc = recovered(r);
-	if (!rc)
 		fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
+	return rc;
+}
+
+/* The devices, and the verdict on the one that refused. */
+static int judge_devices(struct judging *j, struct err *err)
+{
+	struct verdict_result *r = j->r;
+	struct device_refusal refusal;
+	int rc = recoveries_read(
+	    r->model, device_failed(r) ? spaces_failure(r->model->spaces) : NULL, &r->recoveries);
+
+	if (rc)
+		return rc;
+	rc = device_read(r, j->feed, &r->devices, &refusal, &r->arena, err);
+	if (!rc && refusal.then)
+		rc = device_cause(r, j->feed, &refusal, err);
+	model_free(refusal.then);
 	return rc;
 }
 
@@ -386,10 +376,10 @@ static int judge(struct judging *j, struct err *err)
 	if (!rc)
 		rc = conclude(j, err);
 	if (!rc)
-		rc = device_judge(r, j->feed, err);
+		rc = judge_devices(j, err);
 	if (rc)
 		return rc;
-	flow_settle(r);
+	flow_settle(r, &r->flow);
 	if (!r->verdict.summary)
 		r->verdict.summary = words_summary(r);
 	return r->verdict.summary ? 0 : -ENOMEM;

@@ -26,6 +26,11 @@ static int open_frameworks(struct frameworks *f, const struct trace_set *set, st
 	return 0;
 }
 
+static uint64_t moment_ns(const struct verdict_result *r)
+{
+	return r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak.time_ns;
+}
+
 static int judge_set(struct verdict_result *r, const struct trace_set *set,
     const struct verdict_hints *hints, struct err *err)
 {
@@ -40,7 +45,7 @@ static int judge_set(struct verdict_result *r, const struct trace_set *set,
 	r->trace = chosen.trace;
 	if (!rc)
 		rc = subject_judge(r, r->model->feed, chosen.supervised, err);
-	if (!rc && tree_settle(r, chosen.courses))
+	if (!rc && tree_settle(&r->tree, chosen.courses, moment_ns(r), &r->arena))
 		rc = err_set(err, -ENOMEM, "no memory for the processes");
 	choice_fini(&chosen);
 	return rc;

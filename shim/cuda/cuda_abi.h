@@ -1,8 +1,8 @@
 /*
  * cuda_abi.h - the types of CUDA's C interface that cuda_api.def needs, written from its public
- * documentation, so that nothing here needs the toolkit to build. One binary serves CUDA 11 to 13:
- * only what has the same layout in all of them is named; tests/cuda/abi.cc compares sizes, offsets
- * and every row's prototype with whichever real headers are found.
+ * documentation, so that building needs no toolkit. One binary serves CUDA 11 to 13, so fields are
+ * named only if their layout is the same in all of them; tests/cuda/abi.cc compares sizes, offsets
+ * and every row's prototype with the real headers that it finds.
  *
  * No function, no state. C11 and C++17. Can be included together with the real headers.
  */
@@ -13,13 +13,13 @@
 #include <stdint.h>
 
 typedef int gpu_result; /* CUresult and cudaError_t: 0 is success */
-typedef uint64_t gpu_ptr; /* CUdeviceptr; unique over all devices of the process, and the host */
-typedef uint64_t gpu_handle; /* CUmemGenericAllocationHandle: memory that has no address */
+typedef uint64_t gpu_ptr; /* CUdeviceptr; unique over all devices of the process and the host */
+typedef uint64_t gpu_handle; /* CUmemGenericAllocationHandle: memory without an address */
 typedef int gpu_device; /* ordinal of a device */
-typedef void *gpu_object; /* whatever the driver hands out as an opaque pointer */
+typedef void *gpu_object; /* any opaque pointer of the driver */
 typedef gpu_object gpu_context, gpu_stream, gpu_pool, gpu_array, gpu_graph, gpu_node, gpu_module;
 
-/* An argument that changed its type between majors, but not its register. */
+/* An argument whose type, but not its register, differs between major versions. */
 typedef uint64_t gpu_word;
 
 enum {
@@ -38,7 +38,7 @@ enum {
 	GPU_ERROR_CAPTURE_UNJOINED = 904,
 };
 
-/* cuGetProcAddress's flags, and where to look */
+/* flags of cuGetProcAddress */
 enum { GPU_PROC_DEFAULT = 0, GPU_PROC_LEGACY = 1, GPU_PROC_PER_THREAD = 2 };
 
 enum { GPU_LOCATION_DEVICE = 1, GPU_LOCATION_HOST = 2, GPU_LOCATION_HOST_NUMA = 3 };

@@ -1,5 +1,5 @@
 /*
- * cuda_device.c - asks the driver. Owns the count of captures and the small table of contexts.
+ * cuda_device.c - see cuda_device.h. Owns the count of captures and a small table of contexts.
  */
 #include "cuda/cuda_device.h"
 
@@ -14,7 +14,7 @@
 
 #define CONTEXTS 32
 
-/* The driver's functions that are asked, found together. */
+/* The driver's functions for queries. */
 static struct {
 	gpu_result (*ctx_current)(gpu_context *);
 	gpu_result (*ctx_device)(gpu_device *);
@@ -26,12 +26,12 @@ static struct {
 	gpu_result (*primary_state)(gpu_device, unsigned *, int *);
 	gpu_result (*ctx_push)(gpu_context);
 	gpu_result (*ctx_pop)(gpu_context *);
-} ask;
-static bool found; /* `ask` is filled in */
+} driver;
+static bool functions_found; /* `driver` is filled in */
 
 static int captures; /* streams that may be capturing, in the whole process */
 
-/* A child cannot use the driver that its parent had a context of. */
+/* If the parent had a context, its child cannot use the driver. */
 static bool had_context, inherited;
 
 static struct {
@@ -41,53 +41,54 @@ static struct {
 
 static struct {
 	uint64_t available, total;
-} last[SPACE_DEVICES];
+} last_memory[SPACE_DEVICES];
 
-void cuda_device_found(const void *function)
+void cuda_device_find_functions(const void *function)
 {
 	static const char *const names[] = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuMemGetInfo_v2",
 	    "cuStreamIsCapturing", "cuDeviceGetMemPool", "cuMemPoolGetAttribute",
 	    "cuDeviceGetGraphMemAttribute", "cuDevicePrimaryCtxGetState", "cuCtxPushCurrent_v2",
 	    "cuCtxPopCurrent_v2"};
 	void *addresses[sizeof(names) / sizeof(names[0])] = {NULL};
-	void **slot = (void **)&ask;
+	void **slot = (void **)&driver;
 
-	_Static_assert(sizeof(ask) == sizeof(addresses), "one name for each");
-	if (__atomic_load_n(&found, __ATOMIC_ACQUIRE))
+	_Static_assert(sizeof(driver) == sizeof(addresses), "one name for each");
+	if (__atomic_load_n(&functions_found, __ATOMIC_ACQUIRE))
 		return;
 	symbols_in(function, names, addresses, sizeof(names) / sizeof(names[0]));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		__atomic_store_n(&slot[i], addresses[i], __ATOMIC_RELAXED);
-	__atomic_store_n(&found, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&functions_found, true, __ATOMIC_RELEASE);
 }
 
-static bool may_call(void)
+static bool may_query(void)
 {
-	return __atomic_load_n(&found, __ATOMIC_ACQUIRE) && !shim.ending && !inherited &&
+	return __atomic_load_n(&functions_found, __ATOMIC_ACQUIRE) && !shim.ending && !inherited &&
 	       !shim_is_copy();
 }
 
-/* Our own questions go to the driver itself; should it come back through a wrapper, that records
- * nothing. They leave no errno. */
-#define ASK(function, ...)                                                                         \
+/* Calls a function of the driver. If that calls a wrapper, the wrapper records nothing. Keeps
+ * errno.
+ */
+#define QUERY(function, ...)                                                                       \
 	__extension__({                                                                            \
-		gpu_result ask_result_ = GPU_ERROR_NOT_INITIALIZED;                                \
-		if (may_call() && ask.function) {                                                  \
-			bool ask_before_ = cuda_self.asking;                                       \
-			int errno_before_ = errno;                                                 \
-			cuda_self.asking = true;                                                   \
-			ask_result_ = ask.function(__VA_ARGS__);                                   \
-			cuda_self.asking = ask_before_;                                            \
-			errno = errno_before_;                                                     \
+		gpu_result result_ = GPU_ERROR_NOT_INITIALIZED;                                    \
+		if (may_query() && driver.function) {                                              \
+			bool querying_ = cuda_self.querying;                                       \
+			int errno_ = errno;                                                        \
+			cuda_self.querying = true;                                                 \
+			result_ = driver.function(__VA_ARGS__);                                    \
+			cuda_self.querying = querying_;                                            \
+			errno = errno_;                                                            \
 		}                                                                                  \
-		ask_result_;                                                                       \
+		result_;                                                                           \
 	})
 
 static uint64_t current_context(void)
 {
 	gpu_context context = NULL;
 
-	if (ASK(ctx_current, &context) != GPU_SUCCESS || !context)
+	if (QUERY(ctx_current, &context) != GPU_SUCCESS || !context)
 		return 0;
 	if (SHIM_UNLIKELY(!had_context))
 		had_context = true;
@@ -105,10 +106,10 @@ int cuda_device_now(uint64_t *context)
 	for (unsigned i = 0; i < CONTEXTS; i++)
 		if (__atomic_load_n(&contexts[i].context, __ATOMIC_ACQUIRE) == now)
 			return __atomic_load_n(&contexts[i].device, __ATOMIC_RELAXED) - 1;
-	if (ASK(ctx_device, &device) != GPU_SUCCESS || device < 0 || device >= SPACE_DEVICES)
+	if (QUERY(ctx_device, &device) != GPU_SUCCESS || device < 0 || device >= SPACE_DEVICES)
 		return -1;
 	for (unsigned i = 0; i < CONTEXTS; i++, expected = 0) {
-		/* the device first: 0, not yet known, is read as -1 */
+		/* the device first: a reader sees 0, not stored yet, as -1 */
 		if (__atomic_load_n(&contexts[i].context, __ATOMIC_RELAXED) == 0 &&
 		    __atomic_compare_exchange_n(&contexts[i].device, &(int){0}, device + 1, false,
 			__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -120,7 +121,7 @@ int cuda_device_now(uint64_t *context)
 	return device;
 }
 
-void cuda_device_context_gone(uint64_t context)
+void cuda_device_context_destroyed(uint64_t context)
 {
 	for (unsigned i = 0; i < CONTEXTS; i++)
 		if (__atomic_load_n(&contexts[i].context, __ATOMIC_ACQUIRE) == context) {
@@ -129,11 +130,11 @@ void cuda_device_context_gone(uint64_t context)
 		}
 }
 
-static bool moment(void)
+static bool is_safe_moment(void)
 {
-	/* the driver's own system calls may be the host's death under a filter */
+	/* under a seccomp filter a system call of the driver may kill the host */
 	return shim.mode == SHIM_RECORDING && !shim.sandboxed && !filter_any() &&
-	       !__atomic_load_n(&captures, __ATOMIC_ACQUIRE) && !cuda_self.asking;
+	       !__atomic_load_n(&captures, __ATOMIC_ACQUIRE) && !cuda_self.querying;
 }
 
 bool cuda_device_may_ask(int device)
@@ -141,8 +142,8 @@ bool cuda_device_may_ask(int device)
 	uint64_t context;
 	int now;
 
-	/* no context so far: perhaps there is no cuInit so far */
-	if (!had_context || !moment())
+	/* without a context the driver may not be initialised */
+	if (!had_context || !is_safe_moment())
 		return false;
 	now = cuda_device_now(&context);
 	return context && (device < 0 || now == device);
@@ -152,7 +153,7 @@ bool cuda_device_memory(uint64_t *available, uint64_t *total)
 {
 	size_t now = 0, all = 0;
 
-	if (ASK(memory, &now, &all) != GPU_SUCCESS)
+	if (QUERY(memory, &now, &all) != GPU_SUCCESS)
 		return false;
 	*available = now;
 	*total = all;
@@ -166,12 +167,12 @@ bool cuda_device_memory_in(int device, uint64_t context, uint64_t *available, ui
 
 	if (cuda_device_may_ask(device))
 		return cuda_device_memory(available, total);
-	if (!moment() || device < 0 || device >= SPACE_DEVICES || last[device].total ||
-	    ASK(ctx_push, handle) != GPU_SUCCESS)
+	if (!is_safe_moment() || device < 0 || device >= SPACE_DEVICES ||
+	    last_memory[device].total || QUERY(ctx_push, handle) != GPU_SUCCESS)
 		return false;
 	had_context = true;
 	answered = cuda_device_memory(available, total);
-	ASK(ctx_pop, &popped);
+	QUERY(ctx_pop, &popped);
 	return answered;
 }
 
@@ -180,17 +181,18 @@ bool cuda_device_pool(int device, uint64_t pool, uint64_t *reserved, uint64_t *u
 	gpu_pool handle = (gpu_pool)(uintptr_t)pool;
 
 	*reserved = *used = 0;
-	if (!pool && ASK(pool_of, &handle, device) != GPU_SUCCESS)
+	if (!pool && QUERY(pool_of, &handle, device) != GPU_SUCCESS)
 		return false;
-	return ASK(pool_attribute, handle, GPU_POOL_RESERVED_CURRENT, reserved) == GPU_SUCCESS &&
-	       ASK(pool_attribute, handle, GPU_POOL_USED_CURRENT, used) == GPU_SUCCESS;
+	return QUERY(pool_attribute, handle, GPU_POOL_RESERVED_CURRENT, reserved) == GPU_SUCCESS &&
+	       QUERY(pool_attribute, handle, GPU_POOL_USED_CURRENT, used) == GPU_SUCCESS;
 }
 
 bool cuda_device_graphs(int device, uint64_t *reserved, uint64_t *used)
 {
 	*reserved = *used = 0;
-	return ASK(graph_attribute, device, GPU_GRAPH_RESERVED_CURRENT, reserved) == GPU_SUCCESS &&
-	       ASK(graph_attribute, device, GPU_GRAPH_USED_CURRENT, used) == GPU_SUCCESS;
+	return QUERY(graph_attribute, device, GPU_GRAPH_RESERVED_CURRENT, reserved) ==
+		   GPU_SUCCESS &&
+	       QUERY(graph_attribute, device, GPU_GRAPH_USED_CURRENT, used) == GPU_SUCCESS;
 }
 
 bool cuda_device_captures(uint64_t stream)
@@ -198,41 +200,41 @@ bool cuda_device_captures(uint64_t stream)
 	int status = 0;
 
 	return __atomic_load_n(&captures, __ATOMIC_ACQUIRE) > 0 &&
-	       ASK(capturing, (gpu_stream)(uintptr_t)stream, &status) == GPU_SUCCESS && status;
+	       QUERY(capturing, (gpu_stream)(uintptr_t)stream, &status) == GPU_SUCCESS && status;
 }
 
 void cuda_device_capture(int change)
 {
 	int now = __atomic_add_fetch(&captures, change, __ATOMIC_ACQ_REL);
 
-	/* an end without a beginning that we saw */
+	/* we did not see this capture begin */
 	if (now < 0)
 		__atomic_compare_exchange_n(
 		    &captures, &now, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-bool cuda_device_primary_gone(int device)
+bool cuda_device_primary_inactive(int device)
 {
 	unsigned flags;
 	int active = 1;
 
-	return ASK(primary_state, device, &flags, &active) == GPU_SUCCESS && !active;
+	return QUERY(primary_state, device, &flags, &active) == GPU_SUCCESS && !active;
 }
 
-void cuda_device_seen(int device, uint64_t available, uint64_t total)
+void cuda_device_set_last_memory(int device, uint64_t available, uint64_t total)
 {
 	if (device < 0 || device >= SPACE_DEVICES)
 		return;
-	__atomic_store_n(&last[device].available, available, __ATOMIC_RELAXED);
-	__atomic_store_n(&last[device].total, total, __ATOMIC_RELAXED);
+	__atomic_store_n(&last_memory[device].available, available, __ATOMIC_RELAXED);
+	__atomic_store_n(&last_memory[device].total, total, __ATOMIC_RELAXED);
 }
 
-bool cuda_device_last(int device, uint64_t *available, uint64_t *total)
+bool cuda_device_last_memory(int device, uint64_t *available, uint64_t *total)
 {
-	if (device < 0 || device >= SPACE_DEVICES || !last[device].total)
+	if (device < 0 || device >= SPACE_DEVICES || !last_memory[device].total)
 		return false;
-	*available = __atomic_load_n(&last[device].available, __ATOMIC_RELAXED);
-	*total = __atomic_load_n(&last[device].total, __ATOMIC_RELAXED);
+	*available = __atomic_load_n(&last_memory[device].available, __ATOMIC_RELAXED);
+	*total = __atomic_load_n(&last_memory[device].total, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -241,5 +243,5 @@ void cuda_device_forked(void)
 	inherited |= had_context;
 	captures = 0;
 	for (int i = 0; i < SPACE_DEVICES; i++)
-		cuda_device_seen(i, 0, 0);
+		cuda_device_set_last_memory(i, 0, 0);
 }

@@ -1,6 +1,6 @@
 /*
- * cuda_find.c - names to wrappers, and modules' slots. Real functions are kept for each copy of a
- * wrapper; a copy is given to one function for good, unless the library that this was in has gone.
+ * cuda_find.c - see cuda_find.h. Each copy of a wrapper has one real function for good, unless the
+ * library of that function is unloaded.
  */
 #include "cuda/cuda_find.h"
 
@@ -36,11 +36,10 @@ static const struct row {
 
 void *cuda_real[CUDA_IDS][CUDA_COPIES];
 
-/* Names that are wrapped, by symbol and by what they are asked for: open addressing, filled once.
- */
+/* Rows by symbol and by requested name: hash tables with open addressing, filled once. */
 #define TABLE 1024u
 static uint16_t by_symbol[TABLE], by_request[TABLE];
-static int tables_state; /* 0 empty, 1 being filled, 2 filled */
+static int table_state; /* 0 empty, 1 being filled, 2 filled */
 
 static uint32_t hash(const char *name)
 {
@@ -51,7 +50,7 @@ static uint32_t hash(const char *name)
 	return h ^ h >> 15;
 }
 
-static void put(uint16_t *table, const char *name, uint16_t id)
+static void table_put(uint16_t *table, const char *name, uint16_t id)
 {
 	uint32_t i = hash(name) % TABLE;
 
@@ -60,28 +59,28 @@ static void put(uint16_t *table, const char *name, uint16_t id)
 	table[i] = id;
 }
 
-static bool tables(void)
+static bool tables_ready(void)
 {
 	int expected = 0;
 
-	if (__atomic_load_n(&tables_state, __ATOMIC_ACQUIRE) == 2)
+	if (__atomic_load_n(&table_state, __ATOMIC_ACQUIRE) == 2)
 		return true;
 	if (!__atomic_compare_exchange_n(
-		&tables_state, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
-		return expected == 2; /* another is at it: this one look-up goes unwrapped */
+		&table_state, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+		return expected == 2; /* another thread fills them: this look-up gets no wrapper */
 	for (uint16_t id = 1; id < CUDA_IDS; id++) {
 		if (!cuda_wrapper[id][0])
 			continue;
-		put(by_symbol, rows[id].symbol, id);
+		table_put(by_symbol, rows[id].symbol, id);
 		if (rows[id].library == DRIVER)
-			put(by_request, rows[id].asked, id);
+			table_put(by_request, rows[id].asked, id);
 	}
-	__atomic_store_n(&tables_state, 2, __ATOMIC_RELEASE);
+	__atomic_store_n(&table_state, 2, __ATOMIC_RELEASE);
 	return true;
 }
 
-/* cuFoo and cudaFoo; not cudnnFoo, cublasFoo. */
-static inline bool looks_so(const char *name)
+/* True for cuFoo and cudaFoo, not for cudnnFoo or cublasFoo. */
+static inline bool is_cuda_name(const char *name)
 {
 	if (name[0] != 'c' || name[1] != 'u')
 		return false;
@@ -91,7 +90,7 @@ static inline bool looks_so(const char *name)
 
 static enum cuda_id find_symbol(const char *name)
 {
-	if (!looks_so(name) || !tables())
+	if (!is_cuda_name(name) || !tables_ready())
 		return CUDA_NOTHING;
 	for (uint32_t i = hash(name) % TABLE; by_symbol[i]; i = (i + 1) % TABLE)
 		if (!strcmp(rows[by_symbol[i]].symbol, name))
@@ -99,16 +98,16 @@ static enum cuda_id find_symbol(const char *name)
 	return CUDA_NOTHING;
 }
 
-/* --- who is who --- */
+/* --- classes of modules --- */
 
-enum { KNOWN = 1, LIBCUDA = 2, EXCLUDED = 4 };
+enum { CLASSIFIED = 1, LIBCUDA = 2, EXCLUDED = 4 };
 
 static bool begins(const char *name, const char *prefix)
 {
 	return !strncmp(name, prefix, strlen(prefix));
 }
 
-static unsigned kind_of_path(const char *path)
+static unsigned class_of_path(const char *path)
 {
 	static const char *const excluded[] = {"libcupti", "libucm", "libucs", "libuct", "libucp",
 	    "libnvperf", "libToolsInjection", "libInterceptorInjection", "libnvtx",
@@ -117,19 +116,19 @@ static unsigned kind_of_path(const char *path)
 
 	name = name ? name + 1 : path;
 	if (begins(name, "libcuda.so"))
-		return KNOWN | LIBCUDA | EXCLUDED;
+		return CLASSIFIED | LIBCUDA | EXCLUDED;
 	for (size_t i = 0; i < sizeof(excluded) / sizeof(excluded[0]); i++)
 		if (begins(name, excluded[i]))
-			return KNOWN | EXCLUDED;
-	return KNOWN;
+			return CLASSIFIED | EXCLUDED;
+	return CLASSIFIED;
 }
 
-/* The name under which others need it says what it is, too. */
+/* Other modules need libcuda by this name. */
 static const char *const driver_soname = "libcuda.so";
 
-static unsigned kind_of_address(const void *address)
+static unsigned class_of_address(const void *address)
 {
-	static uint8_t kinds[MODULES_MAX]; /* ids are never used for another module */
+	static uint8_t kinds[MODULES_MAX]; /* an id always names the same module */
 	const struct module *m = module_find((uintptr_t)address);
 	struct symbols_module where;
 	unsigned kind;
@@ -141,7 +140,7 @@ static unsigned kind_of_address(const void *address)
 		return kind;
 	if (!symbols_module_of(address, &where))
 		return 0;
-	kind = m->id == modules_self ? KNOWN | EXCLUDED : kind_of_path(where.path);
+	kind = m->id == modules_self ? CLASSIFIED | EXCLUDED : class_of_path(where.path);
 	if (begins(where.soname, driver_soname))
 		kind |= LIBCUDA | EXCLUDED;
 	__atomic_store_n(&kinds[m->id], (uint8_t)kind, __ATOMIC_RELAXED);
@@ -155,26 +154,26 @@ bool cuda_wanted(const char *name)
 
 bool cuda_caller_wants(const void *caller)
 {
-	unsigned kind = kind_of_address(caller);
+	unsigned kind = class_of_address(caller);
 
 	return !(kind & EXCLUDED);
 }
 
-bool cuda_in_driver(const void *function)
+bool cuda_is_driver_function(const void *function)
 {
-	return kind_of_address(function) & LIBCUDA;
+	return class_of_address(function) & LIBCUDA;
 }
 
 /* --- real functions --- */
 
-static struct symbols_module driver; /* its path is empty until it is known */
+static struct symbols_module driver; /* empty path: not known yet */
 
-static void say_driver(const void *function)
+static void note_driver(const void *function)
 {
-	static int found; /* 1: being looked up, 2: `driver` is filled in */
+	static int found; /* 1: a thread looks it up, 2: `driver` is filled in */
 	int expected = 0;
 
-	cuda_device_found(function);
+	cuda_device_find_functions(function);
 	if (__atomic_load_n(&found, __ATOMIC_RELAXED) ||
 	    !__atomic_compare_exchange_n(
 		&found, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -184,8 +183,8 @@ static void say_driver(const void *function)
 	__atomic_store_n(&found, 2, __ATOMIC_RELEASE);
 }
 
-/* A copy whose real function this is, or becomes. NULL: none is left. */
-static void *bind(enum cuda_id id, void *function)
+/* Returns the copy whose real function this is, or becomes. NULL: all copies are taken. */
+static void *bind_copy(enum cuda_id id, void *function)
 {
 	void *wanted = function, *now;
 	struct symbols_module where;
@@ -200,7 +199,7 @@ static void *bind(enum cuda_id id, void *function)
 		if (now == wanted)
 			return cuda_wrapper[id][i];
 	}
-	/* the library of one of them may have been unloaded: nobody calls through that any more */
+	/* reuse a copy whose library is unloaded: nobody calls it any more */
 	for (unsigned i = 0; i < CUDA_COPIES && loader_may_ask(); i++) {
 		now = __atomic_load_n(&cuda_real[id][i], __ATOMIC_ACQUIRE);
 		if (!symbols_module_of(now, &where) &&
@@ -217,27 +216,27 @@ static void *wrap(enum cuda_id id, void *function)
 {
 	void *wrapper;
 
-	/* a slot that is not relocated yet leads nowhere */
+	/* a slot that is not relocated yet points nowhere */
 	if (id == CUDA_NOTHING ||
-	    !(kind_of_address(function) & (rows[id].library == DRIVER ? LIBCUDA : KNOWN)))
+	    !(class_of_address(function) & (rows[id].library == DRIVER ? LIBCUDA : CLASSIFIED)))
 		return function;
-	wrapper = bind(id, function);
+	wrapper = bind_copy(id, function);
 	if (!wrapper)
 		return function;
 	if (rows[id].library == DRIVER)
-		say_driver(function);
+		note_driver(function);
 	return wrapper;
 }
 
-void *cuda_by_symbol(const char *name, void *function)
+void *cuda_wrapper_by_symbol(const char *name, void *function)
 {
 	enum cuda_id id = find_symbol(name);
 
-	/* a look-up of the runtime's functions is left alone: they only make names */
+	/* look-ups of the runtime's functions get no wrapper, which would only provide a name */
 	return id != CUDA_NOTHING && rows[id].library == DRIVER ? wrap(id, function) : function;
 }
 
-/* libcuda exports this symbol at this very address. */
+/* Says whether libcuda exports this symbol at this very address. */
 static bool is_exported(const char *symbol, void *function)
 {
 	void *exported = NULL;
@@ -246,13 +245,13 @@ static bool is_exported(const char *symbol, void *function)
 	return exported == function;
 }
 
-void *cuda_by_request(const char *name, int version, bool per_thread, void *function)
+void *cuda_wrapper_by_request(const char *name, int version, bool per_thread, void *function)
 {
 	enum cuda_id found = CUDA_NOTHING;
 	int stream = per_thread ? PER_THREAD : LEGACY;
 	unsigned count = 0;
 
-	if (!looks_so(name) || !tables())
+	if (!is_cuda_name(name) || !tables_ready())
 		return function;
 	for (uint32_t i = hash(name) % TABLE; by_request[i]; i = (i + 1) % TABLE) {
 		const struct row *row = &rows[by_request[i]];
@@ -261,7 +260,7 @@ void *cuda_by_request(const char *name, int version, bool per_thread, void *func
 		    (row->stream != ONE && row->stream != stream) ||
 		    (version && (version < row->from || version > row->to)))
 			continue;
-		/* one of several shapes, or of one that came after the table */
+		/* the version decides among several prototypes, unless it is unknown or newer */
 		if ((!version || version > CUDA_API_NEWEST) && is_exported(row->symbol, function))
 			return wrap(by_request[i], function);
 		found = by_request[i];
@@ -286,8 +285,8 @@ static void *cuda_slot(const struct got_slot *slot, bool *later)
 	return wrap(id, function);
 }
 
-/* Some module defines CUDA's functions. */
-static bool is_here(const struct dl_phdr_info *info)
+/* Says whether some module defines CUDA's functions. */
+static bool cuda_present(const struct dl_phdr_info *info)
 {
 	static const char *const signs[] = {"cuMemAlloc_v2", "cudaMalloc"};
 	static bool here;
@@ -307,7 +306,7 @@ bool cuda_modules_visit(const struct dl_phdr_info *info)
 	const char *path = info->dlpi_name ? info->dlpi_name : "";
 	const char *name = strrchr(path, '/');
 
-	if (!is_here(info) || kind_of_path(path) & EXCLUDED ||
+	if (!cuda_present(info) || class_of_path(path) & EXCLUDED ||
 	    begins(name ? name + 1 : path, "libcudart"))
 		return true;
 	return got_walk(info, &walk);

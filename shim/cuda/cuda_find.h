@@ -1,8 +1,7 @@
 /*
- * cuda_find.h - from a name or a pointer of CUDA's to the wrapper for it. Owns the real functions
- * of the wrappers, and the decision who is given a wrapper at all: libcuda itself, UCX and NVIDIA's
- * own tools are not, as they look functions up in order to patch them or to call past everybody
- * else.
+ * cuda_find.h - finds the wrapper for a name or function of CUDA. Owns the real functions of the
+ * wrappers and decides which callers get wrappers: libcuda itself, UCX and NVIDIA's tools do not,
+ * as they look functions up to patch them or to bypass other tools.
  *
  * Any thread. Takes the loader's list lock briefly, except in cuda_wanted().
  */
@@ -12,26 +11,26 @@
 #include <link.h>
 #include <stdbool.h>
 
-/* Could a look-up of this name be answered with a wrapper? Cheap: for every dlsym. */
+/* Says whether there is a wrapper for this name. Cheap, as every dlsym calls it. */
 bool cuda_wanted(const char *name);
 
-/* Is whoever asks from `caller` given wrappers? */
+/* Says whether the caller at this address gets wrappers. */
 bool cuda_caller_wants(const void *caller);
 
-/* Does this function lie in libcuda? */
-bool cuda_in_driver(const void *function);
+/* Says whether the function lies in libcuda. */
+bool cuda_is_driver_function(const void *function);
 
-/* The wrapper for `function`, which is what a symbol of this name led to; `function` itself when it
- * is none of libcuda's, or none that is wrapped. */
-void *cuda_by_symbol(const char *name, void *function);
+/* Returns the wrapper for `function`, the result of a look-up of this symbol; `function` itself if
+ * it is not in libcuda or has no wrapper. */
+void *cuda_wrapper_by_symbol(const char *name, void *function);
 
-/* The same for an answer of cuGetProcAddress: version as it was asked for, 0 when unknown. */
-void *cuda_by_request(const char *name, int version, bool per_thread, void *function);
+/* Returns the same for a result of cuGetProcAddress. `version`: as requested; 0: unknown. */
+void *cuda_wrapper_by_request(const char *name, int version, bool per_thread, void *function);
 
-/* A visitor (visit.h): the slots of modules are pointed to wrappers. */
+/* A visitor (visit.h): points the module's slots to wrappers. */
 bool cuda_modules_visit(const struct dl_phdr_info *info);
 
-/* In the child of a fork, when its trace is there: what was said is said again. */
+/* Writes the facts again for the trace of a fork's child. */
 void cuda_find_forked(void);
 
 #endif

@@ -1,15 +1,14 @@
 /*
- * cuda_note.c - records of spaces beside the host's. Owns the spaces' definitions, the groups of
- * retries and the moments at which the device is asked how much memory is free.
+ * cuda_note.c - see cuda_call.h. Records events of spaces other than the host. Owns the definitions
+ * of spaces, the groups of retries, and the times of queries for free memory.
  */
 #include <string.h>
 
 #include "base/varint.h"
 #include "cuda/cuda_call.h"
 #include "cuda/cuda_device.h"
+#include "cuda/space_record.h"
 #include "levels/levels.h"
-#include "record.h"
-#include "thread/chunk_writer.h"
 #include "trace/definitions.h"
 
 #define RECORD_MAX 160u
@@ -21,7 +20,7 @@ __thread struct cuda_thread cuda_self
 static const struct {
 	const char *name;
 	bool numbered;
-} kinds[CUDA_KINDS] = {
+} space_kinds[CUDA_KINDS] = {
     [CUDA_DEVICE] = {"cuda:", true},
     [CUDA_POOL] = {"pool:", true},
     [CUDA_GRAPH] = {"graph:", true},
@@ -34,7 +33,7 @@ static const struct {
 
 static bool space_defined[CUDA_KINDS * SPACE_DEVICES + 1];
 static uint32_t names[CUDA_IDS];
-static uint32_t retries; /* groups so far */
+static uint32_t retries; /* number of groups so far */
 static uint64_t sample_due[SPACE_DEVICES], pool_due[SPACE_DEVICES]; /* ticks */
 static bool graph_memory; /* some graph has memory nodes */
 
@@ -71,15 +70,15 @@ uint32_t cuda_name(enum cuda_id id)
 	return name;
 }
 
-/* Two threads may define one twice; it is the same. */
+/* Two threads may write the same definition twice, which is harmless. */
 static void define_space(uint32_t id, enum cuda_kind kind, uint32_t device, uint32_t parent)
 {
 	uint8_t body[64], *p;
 	char name[16];
-	size_t n = strlen(kinds[kind].name);
+	size_t n = strlen(space_kinds[kind].name);
 
-	memcpy(name, kinds[kind].name, n);
-	if (kinds[kind].numbered) {
+	memcpy(name, space_kinds[kind].name, n);
+	if (space_kinds[kind].numbered) {
 		if (device >= 10)
 			name[n++] = (char)('0' + device / 10);
 		name[n++] = (char)('0' + device % 10);
@@ -93,40 +92,24 @@ static void define_space(uint32_t id, enum cuda_kind kind, uint32_t device, uint
 
 uint32_t cuda_space(enum cuda_kind kind, int device)
 {
-	uint32_t n =
-	    kinds[kind].numbered && device > 0 && device < SPACE_DEVICES ? (uint32_t)device : 0;
+	uint32_t n = space_kinds[kind].numbered && device > 0 && device < SPACE_DEVICES
+			 ? (uint32_t)device
+			 : 0;
 	uint32_t id = space_number(kind, n), parent = 0;
 
 	if (SHIM_UNLIKELY(!__atomic_load_n(&space_defined[id], __ATOMIC_ACQUIRE))) {
-		if (kinds[kind].numbered && kind != CUDA_DEVICE)
+		if (space_kinds[kind].numbered && kind != CUDA_DEVICE)
 			parent = cuda_space(CUDA_DEVICE, device);
 		define_space(id, kind, n, parent);
 	}
 	return id;
 }
 
-/* --- brackets --- */
-
-static inline bool begin(struct note *n, const struct stack_start *start)
-{
-	*n = note_enter((const void *)start->pc);
-	if (!record_is_plain(*n)) {
-		note_leave(*n);
-		return false;
-	}
-	record_begin(n->thread);
-	return true;
-}
-
-static inline void end(struct note n)
-{
-	record_end(n.thread);
-	note_leave(n);
-}
+/* --- records --- */
 
 static uint8_t *put_memory(uint8_t *p, int device, uint64_t available, uint64_t total)
 {
-	cuda_device_seen(device, available, total);
+	cuda_device_set_last_memory(device, available, total);
 	p = varint_put(p, TRACE_LEVEL_DEV_FREE);
 	p = varint_put(p, available);
 	p = varint_put(p, TRACE_LEVEL_DEV_TOTAL);
@@ -141,16 +124,8 @@ static uint8_t *put_pair(uint8_t *p, uint32_t first, uint64_t a, uint32_t second
 	return varint_put(p, b);
 }
 
-/* Room for one record; extended_begin() finds it there. */
-static inline bool room(struct thread *t, uint64_t size)
-{
-	return SHIM_LIKELY(
-		   t->pos < t->limit && t->pos + RECORD_MAX <= t->limit + CHUNK_WRITER_EVENT_MAX) ||
-	       chunk_writer_make_room(t, RECORD_MAX, true, size);
-}
-
-/* One thread takes what is due, at most every 100 ms. */
-static bool take_turn(uint64_t *due)
+/* Returns true to one thread, at most every 100 ms. */
+static bool claim_turn(uint64_t *due)
 {
 	uint64_t now = clock_ticks(), at = __atomic_load_n(due, __ATOMIC_RELAXED);
 
@@ -158,7 +133,8 @@ static bool take_turn(uint64_t *due)
 				false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* How much is free, when it is due and may be asked. Outside a record: the driver is called. */
+/* Records free memory if that is due and may be queried. Pre: outside a record, as it calls the
+ * driver. */
 static void sample(const struct cuda_call *c, int device, uint64_t now)
 {
 	uint64_t available, total;
@@ -168,8 +144,8 @@ static void sample(const struct cuda_call *c, int device, uint64_t now)
 
 	if (device < 0 || device >= SPACE_DEVICES ||
 	    now < __atomic_load_n(&sample_due[device], __ATOMIC_RELAXED) ||
-	    !cuda_device_may_ask(device) || !take_turn(&sample_due[device]) ||
-	    !cuda_device_memory(&available, &total) || !begin(&n, &c->start))
+	    !cuda_device_may_ask(device) || !claim_turn(&sample_due[device]) ||
+	    !cuda_device_memory(&available, &total) || !space_record_begin(&n, &c->start))
 		return;
 	if (extended_begin(n.thread, &x, TRACE_LEVEL, 96, true, 0)) {
 		p = extended_dt(n.thread, &x);
@@ -177,10 +153,10 @@ static void sample(const struct cuda_call *c, int device, uint64_t now)
 		p = varint_put(p, 2);
 		extended_end(n.thread, &x, put_memory(p, device, available, total));
 	}
-	end(n);
+	space_record_end(n);
 }
 
-/* What a pool, or a device's graphs, hold: a SPACE_CALL of nobody's. */
+/* Records the memory of a pool, or of a device's graphs, as a SPACE_CALL without an entry point. */
 static void sample_pool(const struct cuda_call *c, enum cuda_kind kind, int device, uint64_t object)
 {
 	uint64_t reserved, used;
@@ -189,11 +165,11 @@ static void sample_pool(const struct cuda_call *c, enum cuda_kind kind, int devi
 	uint8_t *p;
 
 	if (device < 0 || device >= SPACE_DEVICES || !cuda_device_may_ask(-1) ||
-	    (kind == CUDA_POOL && !take_turn(&pool_due[device])))
+	    (kind == CUDA_POOL && !claim_turn(&pool_due[device])))
 		return;
 	if (!(kind == CUDA_POOL ? cuda_device_pool(device, object, &reserved, &used)
 				: cuda_device_graphs(device, &reserved, &used)) ||
-	    !begin(&n, &c->start))
+	    !space_record_begin(&n, &c->start))
 		return;
 	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
 		p = extended_dt(n.thread, &x);
@@ -207,7 +183,7 @@ static void sample_pool(const struct cuda_call *c, enum cuda_kind kind, int devi
 		p = put_pair(p, TRACE_LEVEL_RESERVED, reserved, TRACE_LEVEL_ALLOCATED, used);
 		extended_end(n.thread, &x, varint_put(p, 0));
 	}
-	end(n);
+	space_record_end(n);
 }
 
 /* --- failures and retries --- */
@@ -223,8 +199,8 @@ static uint32_t retry_failed(void)
 	return t->retry;
 }
 
-/* The attempt that succeeds ends its group. */
-static uint32_t retry_passed(void)
+/* Ends the group of retries; returns it if the success belongs to it, else 0. */
+static uint32_t retry_succeeded(void)
 {
 	struct cuda_thread *t = &cuda_self;
 	uint32_t group = t->retry;
@@ -250,13 +226,13 @@ struct failure {
 	gpu_result result;
 	uint64_t size;
 	int device;
-	bool memory; /* the device's free memory goes along */
-	bool host; /* the host's levels, too */
+	bool memory; /* record the device's free memory */
+	bool last_memory; /* the last known one, as the driver must not be queried */
+	bool host; /* record the host's levels */
 	uint64_t reserved, allocated; /* of a framework */
 };
 
-/* `ask`: whether the driver may be asked now. */
-static void record_failure(const struct failure *f, const struct stack_start *start, bool ask)
+static void record_failure(const struct failure *f, const struct stack_start *start)
 {
 	uint64_t available = 0, total = 0;
 	struct level levels[LEVELS_MAX];
@@ -267,11 +243,11 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 	uint32_t stack, retry = retry_failed();
 	uint8_t *p;
 
-	if (f->memory)
-		memory =
-		    ask ? cuda_device_may_ask(f->device) && cuda_device_memory(&available, &total)
-			: cuda_device_last(f->device, &available, &total);
-	if (!begin(&n, start))
+	if (f->memory && f->last_memory)
+		memory = cuda_device_last_memory(f->device, &available, &total);
+	else if (f->memory)
+		memory = cuda_device_may_ask(f->device) && cuda_device_memory(&available, &total);
+	if (!space_record_begin(&n, start))
 		return;
 	if (f->result == GPU_ERROR_OUT_OF_MEMORY &&
 	    !(__atomic_load_n(&trace_file_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
@@ -308,14 +284,14 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 	p = varint_put(p, retry);
 	extended_end(n.thread, &x, varint_put(p, f->flags));
 out:
-	end(n);
+	space_record_end(n);
 }
 
 /*
- * The current context and its device, -1: none. Some answers say that the driver is not to be
- * called: it is not there yet, or no longer, or this is a thread of its own, in a callback.
+ * Returns the device of the current context, and *context; -1: none. Some results forbid calling
+ * the driver: it is not initialised, shut down, or this is a thread of its own, in a callback.
  */
-static int device_after(gpu_result result, uint64_t *context)
+static int device_after_call(gpu_result result, uint64_t *context)
 {
 	*context = 0;
 	return result == GPU_ERROR_NOT_INITIALIZED || result == GPU_ERROR_DEINITIALIZED ||
@@ -324,7 +300,7 @@ static int device_after(gpu_result result, uint64_t *context)
 		   : cuda_device_now(context);
 }
 
-static void call_failed(
+static void record_call_failure(
     const struct cuda_call *c, enum cuda_kind kind, int device, unsigned flags, uint64_t size)
 {
 	cuda_self.label_failed = true;
@@ -341,7 +317,7 @@ static void call_failed(
 		.memory = c->result == GPU_ERROR_OUT_OF_MEMORY,
 		.host = kind == CUDA_PINNED && c->result == GPU_ERROR_OUT_OF_MEMORY,
 	    },
-	    &c->start, true);
+	    &c->start);
 }
 
 void cuda_failed(const struct cuda_call *c, uint64_t size)
@@ -349,10 +325,11 @@ void cuda_failed(const struct cuda_call *c, uint64_t size)
 	uint64_t context;
 
 	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
-		call_failed(c, CUDA_DEVICE, device_after(c->result, &context), 0, size);
+		record_call_failure(
+		    c, CUDA_DEVICE, device_after_call(c->result, &context), 0, size);
 }
 
-void cuda_label_leave(const struct cuda_call *c, gpu_result result, uint64_t size)
+void cuda_label_end(const struct cuda_call *c, gpu_result result, uint64_t size)
 {
 	struct cuda_thread *t = &cuda_self;
 	int device;
@@ -363,8 +340,8 @@ void cuda_label_leave(const struct cuda_call *c, gpu_result result, uint64_t siz
 	t->label = 0;
 	if (SHIM_LIKELY(!result) || t->label_failed || (!size && result != GPU_ERROR_OUT_OF_MEMORY))
 		return;
-	device = device_after(result, &context);
-	/* the driver was not asked, or cannot be seen */
+	device = device_after_call(result, &context);
+	/* the runtime did not call the driver, or by a way that we do not see */
 	record_failure(
 	    &(struct failure){
 		.kind = CUDA_DEVICE,
@@ -376,7 +353,7 @@ void cuda_label_leave(const struct cuda_call *c, gpu_result result, uint64_t siz
 		.device = device,
 		.memory = result == GPU_ERROR_OUT_OF_MEMORY,
 	    },
-	    &c->start, true);
+	    &c->start);
 }
 
 void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_t allocated,
@@ -391,17 +368,18 @@ void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_
 		.size = size,
 		.device = device,
 		.memory = true,
+		.last_memory = true,
 		.reserved = reserved,
 		.allocated = allocated,
 	    },
-	    start, false);
-	cuda_self.retry = 0; /* refused for good: what is asked for next is another request */
+	    start);
+	cuda_self.retry = 0; /* refused for good: the next request is another one */
 }
 
 /* --- blocks --- */
 
-/* The time of the record; 0: there is none. */
-static uint64_t took(
+/* Returns the ticks of the record; 0: none was made. */
+static uint64_t record_allocation(
     const struct cuda_call *c, const struct cuda_block *b, int device, uint64_t context)
 {
 	struct extended x;
@@ -410,10 +388,10 @@ static uint64_t took(
 	struct note n;
 	uint8_t *p;
 
-	if (!begin(&n, &c->start))
+	if (!space_record_begin(&n, &c->start))
 		return 0;
-	/* room first: in the wrong process nothing more may happen */
-	if (!room(n.thread, b->size))
+	/* room first: in a foreign process nothing more may happen */
+	if (!space_record_reserve(n.thread, RECORD_MAX, b->size))
 		goto out;
 	stack = record_stack(n, &c->start);
 	if (!extended_begin(n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, b->size))
@@ -428,26 +406,26 @@ static uint64_t took(
 	p = varint_put(p, b->object ? b->object : context);
 	p = varint_put(p, b->flags);
 	p = varint_put(p, c->label ? cuda_name(c->label) : 0);
-	extended_end(n.thread, &x, varint_put(p, retry_passed()));
+	extended_end(n.thread, &x, varint_put(p, retry_succeeded()));
 	now = x.now;
 out:
-	end(n);
+	space_record_end(n);
 	return now;
 }
 
-void cuda_took(const struct cuda_call *c, const struct cuda_block *b)
+void cuda_allocated(const struct cuda_call *c, const struct cuda_block *b)
 {
 	int device = b->device;
 	uint64_t context = 0, now = 0;
 
 	if (device < 0)
-		device = device_after(c->result, &context);
+		device = device_after_call(c->result, &context);
 	if (c->result)
-		call_failed(c, b->kind, device,
+		record_call_failure(c, b->kind, device,
 		    b->kind >= CUDA_PINNED && b->kind != CUDA_VA ? TRACE_FAILED_NOT_DEVICE : 0,
 		    b->size);
 	else
-		now = took(c, b, device, context);
+		now = record_allocation(c, b, device, context);
 	if (now) {
 		if (b->kind == CUDA_GRAPH)
 			__atomic_store_n(&graph_memory, true, __ATOMIC_RELAXED);
@@ -457,14 +435,14 @@ void cuda_took(const struct cuda_call *c, const struct cuda_block *b)
 	}
 }
 
-void cuda_give(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, uint64_t address,
-    uint64_t stream)
+void cuda_free_begin(const struct cuda_call *c, enum cuda_kind kind, unsigned flags,
+    uint64_t address, uint64_t stream)
 {
 	struct extended x;
 	struct note n;
 	uint8_t *p;
 
-	if (address && begin(&n, &c->start)) {
+	if (address && space_record_begin(&n, &c->start)) {
 		retry_released();
 		if (extended_begin(n.thread, &x, TRACE_SPACE_FREE, RECORD_MAX, true, 0)) {
 			p = extended_dt(n.thread, &x);
@@ -476,40 +454,52 @@ void cuda_give(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, u
 			p = varint_put(p, c->label ? cuda_name(c->label) : 0);
 			extended_end(n.thread, &x, p);
 		}
-		end(n);
+		space_record_end(n);
 	}
 }
 
-/* Events of a few numbers, without a stack: `space` and `name` first, where they are wanted. */
-static void simple(const struct cuda_call *c, enum trace_event_kind kind, int space, bool name,
-    int device, const uint64_t *fields, int count)
+/* An event of two numbers, without a stack, after a space and a name if it has these. */
+struct fields {
+	enum trace_event_kind kind;
+	bool spaced, named;
+	enum cuda_kind space; /* CUDA_KINDS: not known */
+	int device;
+	uint64_t value[2];
+};
+
+static void record_fields(const struct cuda_call *c, const struct fields *f)
 {
 	struct extended x;
 	struct note n;
 	uint8_t *p;
 
-	if (!begin(&n, &c->start))
+	if (!space_record_begin(&n, &c->start))
 		return;
-	if (extended_begin(n.thread, &x, kind, RECORD_MAX, true, 0)) {
+	if (extended_begin(n.thread, &x, f->kind, RECORD_MAX, true, 0)) {
 		p = extended_dt(n.thread, &x);
-		if (space >= 0)
+		if (f->spaced)
 			p = varint_put(
-			    p, space == CUDA_KINDS ? 0 : cuda_space((enum cuda_kind)space, device));
-		if (name)
+			    p, f->space == CUDA_KINDS ? 0 : cuda_space(f->space, f->device));
+		if (f->named)
 			p = varint_put(p, cuda_name(c->id));
-		for (int i = 0; i < count; i++)
-			p = varint_put(p, fields[i]);
-		if (kind == TRACE_SPACE_CLEAR)
+		p = varint_put(p, f->value[0]);
+		p = varint_put(p, f->value[1]);
+		if (f->kind == TRACE_SPACE_CLEAR)
 			p = varint_put(p, c->label ? cuda_name(c->label) : 0);
 		extended_end(n.thread, &x, p);
 	}
-	end(n);
+	space_record_end(n);
 }
 
-void cuda_given(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, uint64_t address)
+void cuda_free_end(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, uint64_t address)
 {
 	if (address && c->result)
-		simple(c, TRACE_SPACE_UNFREE, (int)kind, false, 0, (uint64_t[]){address, flags}, 2);
+		record_fields(c, &(struct fields){
+				     .kind = TRACE_SPACE_UNFREE,
+				     .spaced = true,
+				     .space = kind,
+				     .value = {address, flags},
+				 });
 }
 
 void cuda_mapped(
@@ -522,8 +512,9 @@ void cuda_mapped(
 
 	if (c->result) {
 		cuda_failed(c, size);
-	} else if (begin(&n, &c->start)) {
-		stack = room(n.thread, 0) ? record_stack(n, &c->start) : 0;
+	} else if (space_record_begin(&n, &c->start)) {
+		stack =
+		    space_record_reserve(n.thread, RECORD_MAX, 0) ? record_stack(n, &c->start) : 0;
 		if (extended_begin(n.thread, &x, TRACE_SPACE_MAP, RECORD_MAX, true, 0)) {
 			p = extended_dt(n.thread, &x);
 			p = varint_put(p, cuda_name(c->id));
@@ -533,30 +524,39 @@ void cuda_mapped(
 			p = varint_put(p, handle);
 			extended_end(n.thread, &x, varint_put(p, stack));
 		}
-		end(n);
+		space_record_end(n);
 	}
 }
 
-void cuda_unmap(const struct cuda_call *c, uint64_t address, uint64_t size)
+void cuda_unmap_begin(const struct cuda_call *c, uint64_t address, uint64_t size)
 {
 	retry_released();
-	simple(c, TRACE_SPACE_UNMAP, -1, true, 0, (uint64_t[]){address, size}, 2);
+	record_fields(c,
+	    &(struct fields){.kind = TRACE_SPACE_UNMAP, .named = true, .value = {address, size}});
 }
 
-void cuda_unmapped(const struct cuda_call *c, uint64_t address, uint64_t size)
+void cuda_unmap_end(const struct cuda_call *c, uint64_t address, uint64_t size)
 {
 	if (c->result)
-		simple(c, TRACE_SPACE_UNUNMAP, -1, false, 0, (uint64_t[]){address, size}, 2);
+		record_fields(
+		    c, &(struct fields){.kind = TRACE_SPACE_UNUNMAP, .value = {address, size}});
 }
 
 void cuda_cleared(
     const struct cuda_call *c, enum cuda_kind kind, int device, unsigned what, uint64_t object)
 {
-	if (!c->result)
-		simple(
-		    c, TRACE_SPACE_CLEAR, (int)kind, true, device, (uint64_t[]){what, object}, 2);
-	if (!c->result && what == TRACE_CLEAR_DEVICE)
-		cuda_device_seen(device, 0, 0); /* its next context is looked at again */
+	if (c->result)
+		return;
+	record_fields(c, &(struct fields){
+			     .kind = TRACE_SPACE_CLEAR,
+			     .spaced = true,
+			     .named = true,
+			     .space = kind,
+			     .device = device,
+			     .value = {what, object},
+			 });
+	if (what == TRACE_CLEAR_DEVICE)
+		cuda_device_set_last_memory(device, 0, 0); /* query again for its next context */
 }
 
 /* Levels of a SPACE_CALL. */
@@ -575,10 +575,10 @@ static void record_called(const struct cuda_call *c, const struct called *d)
 	struct note n;
 	uint8_t *p;
 
-	if (!begin(&n, &c->start))
+	if (!space_record_begin(&n, &c->start))
 		return;
 	before = d->memory && c->before && c->before_device == d->device;
-	stack = room(n.thread, 0) ? record_stack(n, &c->start) : 0;
+	stack = space_record_reserve(n.thread, RECORD_MAX, 0) ? record_stack(n, &c->start) : 0;
 	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
 		p = extended_dt(n.thread, &x);
 		p = varint_put(p, cuda_space(d->kind, d->device));
@@ -599,19 +599,21 @@ static void record_called(const struct cuda_call *c, const struct called *d)
 			    p, TRACE_LEVEL_RESERVED, d->reserved, TRACE_LEVEL_ALLOCATED, d->used);
 		extended_end(n.thread, &x, varint_put(p, c->label ? cuda_name(c->label) : 0));
 	}
-	end(n);
+	space_record_end(n);
 }
 
-void cuda_called(const struct cuda_call *c, int device, uint64_t object, uint64_t value, bool pool)
+void cuda_called(
+    const struct cuda_call *c, int device, uint64_t object, uint64_t value, enum cuda_object type)
 {
+	bool pool = type == CUDA_OBJECT_POOL;
 	struct called d = {
 	    .kind = pool ? CUDA_POOL : CUDA_DEVICE, .object = object, .value = value};
 	uint64_t context;
-	int now = device_after(c->result, &context);
+	int now = device_after_call(c->result, &context);
 
 	d.device = device < 0 ? now : device;
 	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
-		call_failed(c, CUDA_DEVICE, d.device, 0, 0);
+		record_call_failure(c, CUDA_DEVICE, d.device, 0, 0);
 	if (now >= 0 && (c->before || pool) && cuda_device_may_ask(d.device))
 		d.memory = cuda_device_memory(&d.available, &d.total);
 	if (now >= 0 && pool && cuda_device_may_ask(-1))
@@ -619,11 +621,12 @@ void cuda_called(const struct cuda_call *c, int device, uint64_t object, uint64_
 	record_called(c, &d);
 }
 
-void cuda_made_context(const struct cuda_call *c, int device, uint64_t context)
+void cuda_context_created(const struct cuda_call *c, int device, uint64_t context)
 {
 	struct called d = {.kind = CUDA_DEVICE, .device = device, .object = context};
+
 	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
-		call_failed(c, CUDA_DEVICE, device, 0, 0);
+		record_call_failure(c, CUDA_DEVICE, device, 0, 0);
 	if (context)
 		d.memory = cuda_device_memory_in(device, context, &d.available, &d.total);
 	record_called(c, &d);
@@ -634,21 +637,24 @@ void cuda_probed(const struct cuda_call *c, uint64_t available, uint64_t total)
 	struct called d = {
 	    .kind = CUDA_DEVICE, .memory = true, .available = available, .total = total};
 	uint64_t context;
+
 	d.device = cuda_device_now(&context);
 	record_called(c, &d);
 }
 
-void cuda_graph_gone(const struct cuda_call *c, uint64_t graph)
+void cuda_graph_destroyed(const struct cuda_call *c, uint64_t graph)
 {
 	uint64_t context;
+
 	if (__atomic_load_n(&graph_memory, __ATOMIC_RELAXED))
-		cuda_cleared(
-		    c, CUDA_GRAPH, device_after(c->result, &context), TRACE_CLEAR_GRAPH, graph);
+		cuda_cleared(c, CUDA_GRAPH, device_after_call(c->result, &context),
+		    TRACE_CLEAR_GRAPH, graph);
 }
 
-void cuda_before(struct cuda_call *c)
+void cuda_sample_before(struct cuda_call *c)
 {
 	uint64_t context, total;
+
 	if (cuda_device_may_ask(-1) && cuda_device_memory(&c->before, &total))
 		c->before_device = cuda_device_now(&context);
 }
@@ -660,6 +666,6 @@ void cuda_launched(const struct cuda_call *c)
 
 	if (c->result)
 		cuda_failed(c, 0);
-	else if (__atomic_load_n(&graph_memory, __ATOMIC_RELAXED) && take_turn(&due))
+	else if (__atomic_load_n(&graph_memory, __ATOMIC_RELAXED) && claim_turn(&due))
 		sample_pool(c, CUDA_GRAPH, cuda_device_now(&context), 0);
 }

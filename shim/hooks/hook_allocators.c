@@ -1,6 +1,6 @@
 /*
- * hook_allocators.c - wrappers for the entry points in allocator_api.def. The block that a wrapper
- * returns is recorded as one of malloc's would be.
+ * hook_allocators.c - wrappers for the entry points in allocator_api.def. Their blocks are recorded
+ * like those of malloc.
  */
 #include "hooks/hook_allocators.h"
 
@@ -18,8 +18,8 @@
 #define ENTER() note_enter(__builtin_return_address(0))
 #define WRAPPER static __attribute__((noinline))
 
-static void failed(struct note n, enum trace_api api, size_t size, const void *old, int error,
-    const struct stack_start *start)
+static void record_failure(struct note n, enum trace_api api, size_t size, const void *old,
+    int error, const struct stack_start *start)
 {
 	int saved = errno;
 
@@ -29,7 +29,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 	errno = saved;
 }
 
-/* What each wrapper forwards to. */
+/* The real functions. */
 #define ALLOC(name, parameters, arguments, size) static void *(*real_##name)parameters;
 #define REALLOC(name, parameters, arguments, old, size) ALLOC(name, parameters, , )
 #define MEMALIGN(name, parameters, arguments, out, size) static int(*real_##name) parameters;
@@ -54,7 +54,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 		if (p)                                                                             \
 			note_alloc(n, TRACE_API_ALLOCATOR, p, size_, &start);                      \
 		else                                                                               \
-			failed(n, TRACE_API_ALLOCATOR, size_, NULL, ENOMEM, &start);               \
+			record_failure(n, TRACE_API_ALLOCATOR, size_, NULL, ENOMEM, &start);       \
 		note_leave(n);                                                                     \
 		return p;                                                                          \
 	}
@@ -75,7 +75,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 		} else if (!(old_) || (size_) != 0) {                                              \
 			if (old_)                                                                  \
 				note_unfree(n, old_);                                              \
-			failed(n, TRACE_API_REALLOC, size_, old_, ENOMEM, &start);                 \
+			record_failure(n, TRACE_API_REALLOC, size_, old_, ENOMEM, &start);         \
 		}                                                                                  \
 		note_leave(n);                                                                     \
 		return p;                                                                          \
@@ -90,7 +90,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 		if (!rc)                                                                           \
 			note_alloc(n, TRACE_API_ALLOCATOR, *(out_), size_, &start);                \
 		else                                                                               \
-			failed(n, TRACE_API_ALLOCATOR, size_, NULL, rc, &start);                   \
+			record_failure(n, TRACE_API_ALLOCATOR, size_, NULL, rc, &start);           \
 		note_leave(n);                                                                     \
 		return rc;                                                                         \
 	}
@@ -104,7 +104,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 		real_##name arguments;                                                             \
 		note_leave(n);                                                                     \
 	}
-/* The block keeps its place: for the record, one released and one acquired. */
+/* The block keeps its address; recorded as a release and an acquisition. */
 #define RESIZE(name, parameters, arguments, block_)                                                \
 	WRAPPER size_t hook_##name parameters                                                      \
 	{                                                                                          \
@@ -127,25 +127,27 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 #undef NEW
 #undef DELETE
 
-/* The lists have names only from here on. */
+/* From here on a row becomes an entry of hooks[]. */
 static struct got_hook hooks[] = {
-#define ALLOC(name, parameters, arguments, size)                                                   \
-	{#name, (void *)hook_##name, (void **)&real_##name, false, false},
+#define ALLOC(name_, parameters, arguments, size)                                                  \
+	{.name = #name_, .wrapper = (void *)hook_##name_, .real = (void **)&real_##name_},
 #define REALLOC(name, parameters, arguments, old, size) ALLOC(name, , , )
 #define MEMALIGN(name, parameters, arguments, out, size) ALLOC(name, , , )
 #define FREE(name, parameters, arguments, block) ALLOC(name, , , )
 #define RESIZE(name, parameters, arguments, block) ALLOC(name, , , )
-#define NEW(name, parameters, arguments, size)                                                     \
-	{#name, (void *)hook_##name, (void **)&real_##name, true, false},
+#define NEW(name_, parameters, arguments, size)                                                    \
+	{.name = #name_,                                                                           \
+	    .wrapper = (void *)hook_##name_,                                                       \
+	    .real = (void **)&real_##name_,                                                        \
+	    .owners_only = true},
 #define DELETE(name, parameters, arguments, block) NEW(name, , , )
 #include "hooks/allocator_api.def"
 };
 #define HOOKS (sizeof(hooks) / sizeof(hooks[0]))
 _Static_assert(HOOKS <= GOT_HOOKS_MAX, "got.c has no room for all of them");
 
-/* Is what a wrapper forwards to still there? A later library may have been unloaded since, and then
- * nobody calls that any more. */
-static bool is_there(const struct got_hook *hook)
+/* Says whether the real function is still loaded. */
+static bool real_is_loaded(const struct got_hook *hook)
 {
 	void *found = NULL;
 
@@ -153,8 +155,8 @@ static bool is_there(const struct got_hook *hook)
 	return found == *hook->real;
 }
 
-/* A wrapper forwards to one place only, for as long as that is there. Returns whether one forwards
- * to this module from now on. */
+/* Finds real functions in a module. A wrapper forwards to one function for as long as that is
+ * loaded. True: some wrapper forwards to this module from now on. */
 static bool find_real(const struct dl_phdr_info *info)
 {
 	static uint32_t hashes[HOOKS];
@@ -172,7 +174,7 @@ static bool find_real(const struct dl_phdr_info *info)
 		return false;
 	for (size_t i = 0; i < HOOKS; i++) {
 		if (!found[i] || found[i] == *hooks[i].real ||
-		    (*hooks[i].real && is_there(&hooks[i])))
+		    (*hooks[i].real && real_is_loaded(&hooks[i])))
 			continue;
 		if (hooks[i].owners_only &&
 		    (shim.owner_is_libc ||

@@ -1,7 +1,7 @@
 /*
- * hook_cuda.c - makes a wrapper of each row of cuda_api.def that has an effect, and knows what each
- * effect means. A wrapper calls the real function with the very arguments that it got and hands
- * back its answer; out-parameters are read only after success, and only where there are any.
+ * hook_cuda.c - makes a wrapper of each row of cuda_api.def that has an effect, and defines the
+ * effects. A wrapper passes its arguments and the real function's result on unchanged; it reads
+ * out-parameters only after success, and only if they are not NULL.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -39,14 +39,13 @@ static uint64_t gpu_sum(const size_t *sizes, size_t count)
 	return sum;
 }
 
-/* Bits of a texel: CUarray_format and the number of channels. Block-compressed ones by their block
- * of 4 x 4. */
+/* Bits of a texel of a CUarray_format; of a block-compressed format, of a 4 x 4 block / 16. */
 static uint64_t texel_bits(int format, unsigned channels)
 {
 	switch (format) {
 	case 0x01: /* unsigned, signed, 8 bits */
 	case 0x08:
-	case 0xc0: /* normalised to 0..1, -1..1; one number for each count of channels */
+	case 0xc0: /* normalised to 0..1, -1..1 */
 	case 0xc3:
 		return 8ull * channels;
 	case 0x02:
@@ -108,10 +107,10 @@ static uint64_t gpu_array_bytes(const struct gpu_array_desc *d)
 	return d ? texels_bytes(d->width, d->height, 1, texel_bits(d->format, d->channels)) : 0;
 }
 
-/* All levels of a pyramid: each half as wide, high and deep as the one before. */
+/* Bytes of all mipmap levels: each is half as wide, high and deep as the one before. */
 static uint64_t gpu_array3d_bytes(const struct gpu_array3d_desc *d, unsigned levels)
 {
-	bool layers = d && (d->flags & 1); /* then the depth counts layers, and is not halved */
+	bool layers = d && (d->flags & 1); /* the depth counts layers and is not halved */
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; d && i < levels && i < 64; i++) {
@@ -161,121 +160,122 @@ static uint64_t gpu_channel_bytes(
 #define FLAGS_ADDRESS 0
 
 #define WORD(x) ((uint64_t)(uintptr_t)(x))
-/* what an out-parameter holds, if the call filled one in */
+/* the value of an out-parameter that the call filled in; else 0 */
 #define OUT(out) (result || !(out) ? 0 : WORD(*(out)))
 
-/* Whether the driver has come as far as to read what the caller's pointers lead to. */
-static inline bool gpu_has_read(gpu_result result)
+/* Says whether the driver has read through the caller's pointers, so that we may, too. */
+static inline bool gpu_arguments_read(gpu_result result)
 {
 	return result != GPU_ERROR_NOT_INITIALIZED && result != GPU_ERROR_DEINITIALIZED &&
 	       result != GPU_ERROR_NOT_PERMITTED && result != GPU_ERROR_INVALID_CONTEXT;
 }
-#define IN(pointer) (gpu_has_read(result) ? (pointer) : NULL)
+#define IN(pointer) (gpu_arguments_read(result) ? (pointer) : NULL)
 
-/* Sizes that the caller gave as a number, and those in what a pointer leads to. */
+/* Sizes given as a number, and those read through a pointer. */
 #define SIZE_DEVICE(size) size
 #define SIZE_MANAGED(size) size
 #define SIZE_PINNED(size) size
 #define SIZE_VA(size) size
-#define SIZE_FOREIGN(size) gpu_has_read(result) ? (size) : 0
+#define SIZE_FOREIGN(size) gpu_arguments_read(result) ? (size) : 0
 #define SIZE_FOREIGN_HANDLE(size) SIZE_FOREIGN(size)
 #define SIZE_MULTICAST(size) SIZE_FOREIGN(size)
 
-static void took(const struct cuda_call *c, const struct cuda_block *b)
+static void allocated(const struct cuda_call *c, const struct cuda_block *b)
 {
-	/* success without a block: there was nothing to take */
+	/* a success without a block allocated nothing */
 	if (c->outer && (c->result || b->address))
-		cuda_took(c, b);
+		cuda_allocated(c, b);
 }
 
 /* --- effects: what happens before the real call, and after it --- */
 
-#define BEFORE_TAKE(kind_, out, size_)
-#define AFTER_TAKE(kind_, out, size_)                                                              \
-	took(&c, &(struct cuda_block){.kind = KIND_##kind_,                                        \
-		     .flags = FLAGS_##kind_,                                                       \
-		     .device = -1,                                                                 \
-		     .address = OUT(out),                                                          \
-		     .size = SIZE_##kind_(size_)});
+#define BEFORE_ALLOC(kind_, out, size_)
+#define AFTER_ALLOC(kind_, out, size_)                                                             \
+	allocated(&c, &(struct cuda_block){.kind = KIND_##kind_,                                   \
+			  .flags = FLAGS_##kind_,                                                  \
+			  .device = -1,                                                            \
+			  .address = OUT(out),                                                     \
+			  .size = SIZE_##kind_(size_)});
 
-#define BEFORE_TAKE_AT(kind_, at, size_)
-#define AFTER_TAKE_AT(kind_, at, size_)                                                            \
-	took(&c, &(struct cuda_block){.kind = KIND_##kind_,                                        \
-		     .flags = FLAGS_##kind_,                                                       \
-		     .device = -1,                                                                 \
-		     .address = WORD(at),                                                          \
-		     .size = size_});
+#define BEFORE_ALLOC_AT(kind_, at, size_)
+#define AFTER_ALLOC_AT(kind_, at, size_)                                                           \
+	allocated(&c, &(struct cuda_block){.kind = KIND_##kind_,                                   \
+			  .flags = FLAGS_##kind_,                                                  \
+			  .device = -1,                                                            \
+			  .address = WORD(at),                                                     \
+			  .size = size_});
 
-#define BEFORE_TAKE_PITCHED(out, pitch, width, height)
-#define AFTER_TAKE_PITCHED(out, pitch, width, height)                                              \
-	AFTER_TAKE(DEVICE, out, gpu_times(result || !(pitch) ? (width) : *(pitch), height))
+#define BEFORE_ALLOC_PITCHED(out, pitch, width, height)
+#define AFTER_ALLOC_PITCHED(out, pitch, width, height)                                             \
+	AFTER_ALLOC(DEVICE, out, gpu_times(result || !(pitch) ? (width) : *(pitch), height))
 
-#define BEFORE_TAKE_ARRAY(out, size_)
-#define AFTER_TAKE_ARRAY(out, size_)                                                               \
-	took(&c, &(struct cuda_block){.kind = CUDA_DEVICE,                                         \
-		     .flags = FLAGS_ARRAY,                                                         \
-		     .device = -1,                                                                 \
-		     .address = OUT(out),                                                          \
-		     .size = gpu_has_read(result) ? (size_) : 0});
+#define BEFORE_ALLOC_ARRAY(out, size_)
+#define AFTER_ALLOC_ARRAY(out, size_)                                                              \
+	allocated(&c, &(struct cuda_block){.kind = CUDA_DEVICE,                                    \
+			  .flags = FLAGS_ARRAY,                                                    \
+			  .device = -1,                                                            \
+			  .address = OUT(out),                                                     \
+			  .size = gpu_arguments_read(result) ? (size_) : 0});
 
-/* The device is the one that the caller names: there need not be a context. */
-static void took_handle(
+/* The caller names the device, so there need not be a context. */
+static void allocated_handle(
     const struct cuda_call *c, uint64_t handle, size_t size, const struct gpu_alloc_prop *prop)
 {
 	bool device = prop && prop->location.type == GPU_LOCATION_DEVICE;
 
-	took(c, &(struct cuda_block){.kind = prop && !device ? CUDA_PINNED : CUDA_DEVICE,
-		    .flags = TRACE_SPACE_HANDLE,
-		    .device = device ? prop->location.id : 0,
-		    .address = handle,
-		    .size = size});
+	allocated(c, &(struct cuda_block){.kind = prop && !device ? CUDA_PINNED : CUDA_DEVICE,
+			 .flags = TRACE_SPACE_HANDLE,
+			 .device = device ? prop->location.id : 0,
+			 .address = handle,
+			 .size = size});
 }
 
-#define BEFORE_TAKE_HANDLE(out, size, prop)
-#define AFTER_TAKE_HANDLE(out, size, prop) took_handle(&c, OUT(out), size, IN(prop));
+#define BEFORE_ALLOC_HANDLE(out, size, prop)
+#define AFTER_ALLOC_HANDLE(out, size, prop) allocated_handle(&c, OUT(out), size, IN(prop));
 
 #define BEFORE_RETAIN(out)
 #define AFTER_RETAIN(out)                                                                          \
 	if (!result)                                                                               \
-		took(&c, &(struct cuda_block){.kind = CUDA_DEVICE,                                 \
-			     .flags = TRACE_SPACE_HANDLE | TRACE_SPACE_REFERENCE,                  \
-			     .device = -1,                                                         \
-			     .address = OUT(out)});
+		allocated(&c, &(struct cuda_block){.kind = CUDA_DEVICE,                            \
+				  .flags = TRACE_SPACE_HANDLE | TRACE_SPACE_REFERENCE,             \
+				  .device = -1,                                                    \
+				  .address = OUT(out)});
 
-#define BEFORE_GIVE(kind_, address)                                                                \
+#define BEFORE_FREE(kind_, address)                                                                \
 	if (c.outer)                                                                               \
-		cuda_give(&c, KIND_##kind_, FLAGS_##kind_, WORD(address), 0);
-#define AFTER_GIVE(kind_, address)                                                                 \
+		cuda_free_begin(&c, KIND_##kind_, FLAGS_##kind_, WORD(address), 0);
+#define AFTER_FREE(kind_, address)                                                                 \
 	if (c.outer)                                                                               \
-		cuda_given(&c, KIND_##kind_, FLAGS_##kind_, WORD(address));
+		cuda_free_end(&c, KIND_##kind_, FLAGS_##kind_, WORD(address));
 
-/* In a capture, memory comes and goes when the graph runs. */
-static void took_async(
+/* During a capture, memory is allocated and freed when the graph runs. */
+static void allocated_async(
     const struct cuda_call *c, uint64_t address, size_t size, gpu_pool pool, gpu_stream stream)
 {
 	bool captured = c->outer && cuda_device_captures(WORD(stream));
 
-	took(c, &(struct cuda_block){.kind = captured ? CUDA_GRAPH : CUDA_POOL,
-		    .flags = TRACE_SPACE_STREAM | (captured ? TRACE_SPACE_CAPTURED : 0),
-		    .device = -1,
-		    .address = address,
-		    .size = size,
-		    .stream = WORD(stream),
-		    .object = captured ? 0 : WORD(pool)});
+	allocated(c, &(struct cuda_block){.kind = captured ? CUDA_GRAPH : CUDA_POOL,
+			 .flags = TRACE_SPACE_STREAM | (captured ? TRACE_SPACE_CAPTURED : 0),
+			 .device = -1,
+			 .address = address,
+			 .size = size,
+			 .stream = WORD(stream),
+			 .object = captured ? 0 : WORD(pool)});
 }
 
-#define BEFORE_TAKE_ASYNC(out, size, pool, stream)
-#define AFTER_TAKE_ASYNC(out, size, pool, stream) took_async(&c, OUT(out), size, pool, stream);
+#define BEFORE_ALLOC_ASYNC(out, size, pool, stream)
+#define AFTER_ALLOC_ASYNC(out, size, pool, stream)                                                 \
+	allocated_async(&c, OUT(out), size, pool, stream);
 
-#define BEFORE_GIVE_ASYNC(address, stream)                                                         \
+#define BEFORE_FREE_ASYNC(address, stream)                                                         \
 	if (c.outer) {                                                                             \
 		if (cuda_device_captures(WORD(stream)))                                            \
 			flags_ |= TRACE_SPACE_CAPTURED;                                            \
-		cuda_give(&c, CUDA_KINDS, flags_, WORD(address), WORD(stream));                    \
+		cuda_free_begin(&c, CUDA_KINDS, flags_, WORD(address), WORD(stream));              \
 	}
-#define AFTER_GIVE_ASYNC(address, stream)                                                          \
+#define AFTER_FREE_ASYNC(address, stream)                                                          \
 	if (c.outer)                                                                               \
-		cuda_given(&c, CUDA_KINDS, flags_, WORD(address));
+		cuda_free_end(&c, CUDA_KINDS, flags_, WORD(address));
 
 #define BEFORE_MAP(address, size, offset, handle)
 #define AFTER_MAP(address, size, offset, handle)                                                   \
@@ -283,49 +283,50 @@ static void took_async(
 		cuda_mapped(&c, address, size, offset, handle);
 #define BEFORE_UNMAP(address, size)                                                                \
 	if (c.outer)                                                                               \
-		cuda_unmap(&c, address, size);
+		cuda_unmap_begin(&c, address, size);
 #define AFTER_UNMAP(address, size)                                                                 \
 	if (c.outer)                                                                               \
-		cuda_unmapped(&c, address, size);
+		cuda_unmap_end(&c, address, size);
 
 #define BEFORE_FAILS(size)
 #define AFTER_FAILS(size)                                                                          \
 	if (c.outer && result)                                                                     \
 		cuda_failed(&c, size);
 
-/* Calls whose effect only the driver knows. `asks`: free memory is looked at before, too. */
-#define BEFORE_ASKS                                                                                \
+/* Calls whose effect only the driver knows. SAMPLE_BEFORE queries free memory before the call, too.
+ */
+#define SAMPLE_BEFORE                                                                              \
 	if (c.outer)                                                                               \
-		cuda_before(&c);
-#define AFTER_CALLED(device, object, value, pool)                                                  \
+		cuda_sample_before(&c);
+#define AFTER_CALLED(device, object, value, type)                                                  \
 	if (c.outer)                                                                               \
-		cuda_called(&c, device, WORD(object), value, pool);
+		cuda_called(&c, device, WORD(object), value, CUDA_OBJECT_##type);
 #define BEFORE_CALL(object, value)
-#define AFTER_CALL(object, value) AFTER_CALLED(-1, object, result ? 0 : (uint64_t)(value), false)
-#define BEFORE_MODULE() BEFORE_ASKS
-#define AFTER_MODULE() AFTER_CALLED(-1, 0, 0, false)
-#define BEFORE_LIMIT(limit, value) BEFORE_ASKS
+#define AFTER_CALL(object, value) AFTER_CALLED(-1, object, result ? 0 : (uint64_t)(value), OTHER)
+#define BEFORE_MODULE() SAMPLE_BEFORE
+#define AFTER_MODULE() AFTER_CALLED(-1, 0, 0, OTHER)
+#define BEFORE_LIMIT(limit, value) SAMPLE_BEFORE
 #define AFTER_LIMIT(limit, value) AFTER_CALL(limit, value)
-#define BEFORE_CONTEXT_MADE(out, device) BEFORE_ASKS
-#define AFTER_CONTEXT_MADE(out, device)                                                            \
+#define BEFORE_CONTEXT_CREATED(out, device) SAMPLE_BEFORE
+#define AFTER_CONTEXT_CREATED(out, device)                                                         \
 	if (c.outer)                                                                               \
-		cuda_made_context(&c, device, OUT(out));
-#define BEFORE_POOL_MADE(out, props)
-#define AFTER_POOL_MADE(out, props)                                                                \
+		cuda_context_created(&c, device, OUT(out));
+#define BEFORE_POOL_CREATED(out, props)
+#define AFTER_POOL_CREATED(out, props)                                                             \
 	AFTER_CALLED(IN(props) && (props)->location.type == GPU_LOCATION_DEVICE                    \
 			 ? (props)->location.id                                                    \
 			 : -1,                                                                     \
-	    OUT(out), 0, false)
+	    OUT(out), 0, OTHER)
 #define BEFORE_POOL_IMPORTED(out)
-#define AFTER_POOL_IMPORTED(out) AFTER_CALLED(-1, OUT(out), 0, false)
-#define BEFORE_POOL_CALL(pool, value) BEFORE_ASKS
-#define AFTER_POOL_CALL(pool, value) AFTER_CALLED(-1, pool, value, true)
+#define AFTER_POOL_IMPORTED(out) AFTER_CALLED(-1, OUT(out), 0, OTHER)
+#define BEFORE_POOL_CALL(pool, value) SAMPLE_BEFORE
+#define AFTER_POOL_CALL(pool, value) AFTER_CALLED(-1, pool, value, POOL)
 #define BEFORE_POOL_SET(pool, attribute, value)
 #define AFTER_POOL_SET(pool, attribute, value)                                                     \
 	if (!result && (attribute) == GPU_POOL_RELEASE_THRESHOLD && (value))                       \
-	AFTER_CALLED(-1, pool, *(const uint64_t *)(value), true)
-#define BEFORE_POOL_GONE(pool)
-#define AFTER_POOL_GONE(pool)                                                                      \
+	AFTER_CALLED(-1, pool, *(const uint64_t *)(value), POOL)
+#define BEFORE_POOL_DESTROYED(pool)
+#define AFTER_POOL_DESTROYED(pool)                                                                 \
 	if (c.outer)                                                                               \
 		cuda_cleared(&c, CUDA_POOL, 0, TRACE_CLEAR_POOL, WORD(pool));
 
@@ -334,26 +335,27 @@ static void took_async(
 	if (c.outer && !result)                                                                    \
 		cuda_probed(&c, (available) ? *(available) : 0, (total) ? *(total) : 0);
 
-/* Contexts that go take everything along. */
-#define BEFORE_PRIMARY_GONE(device)
-#define AFTER_PRIMARY_GONE(device)                                                                 \
-	if (c.outer && !result && cuda_device_primary_gone(device))                                \
+/* A destroyed context releases everything in it. */
+#define BEFORE_PRIMARY_RELEASED(device)
+#define AFTER_PRIMARY_RELEASED(device)                                                             \
+	if (c.outer && !result && cuda_device_primary_inactive(device))                            \
 		cuda_cleared(&c, CUDA_DEVICE, device, TRACE_CLEAR_DEVICE, 0);
 #define BEFORE_PRIMARY_RESET(device)
 #define AFTER_PRIMARY_RESET(device)                                                                \
 	if (c.outer)                                                                               \
 		cuda_cleared(&c, CUDA_DEVICE, device, TRACE_CLEAR_DEVICE, 0);
-#define BEFORE_CONTEXT_GONE(context)
-#define AFTER_CONTEXT_GONE(context)                                                                \
+#define BEFORE_CONTEXT_DESTROYED(context)
+#define AFTER_CONTEXT_DESTROYED(context)                                                           \
 	if (!result)                                                                               \
-		cuda_device_context_gone(WORD(context));                                           \
+		cuda_device_context_destroyed(WORD(context));                                      \
 	if (c.outer)                                                                               \
 		cuda_cleared(&c, CUDA_DEVICE, 0, TRACE_CLEAR_CONTEXT, WORD(context));
 
 /* Graphs. */
-static void took_node(const struct cuda_call *c, gpu_graph graph, const struct gpu_node_alloc *a)
+static void allocated_node(
+    const struct cuda_call *c, gpu_graph graph, const struct gpu_node_alloc *a)
 {
-	took(
+	allocated(
 	    c, &(struct cuda_block){.kind = CUDA_GRAPH,
 		   .flags = TRACE_SPACE_CAPTURED,
 		   .device =
@@ -363,27 +365,27 @@ static void took_node(const struct cuda_call *c, gpu_graph graph, const struct g
 		   .object = WORD(graph)});
 }
 
-#define BEFORE_TAKE_NODE(graph, params)
-#define AFTER_TAKE_NODE(graph, params) took_node(&c, graph, IN(params));
-#define BEFORE_GIVE_NODE(graph, address)
-#define AFTER_GIVE_NODE(graph, address) AFTER_CALLED(-1, address, 0, false)
+#define BEFORE_ALLOC_NODE(graph, params)
+#define AFTER_ALLOC_NODE(graph, params) allocated_node(&c, graph, IN(params));
+#define BEFORE_FREE_NODE(graph, address)
+#define AFTER_FREE_NODE(graph, address) AFTER_CALLED(-1, address, 0, OTHER)
 #define BEFORE_NODE(graph, params)
 #define AFTER_NODE(graph, params)                                                                  \
 	if (IN(params) && (params)->type == GPU_NODE_MEM_ALLOC)                                    \
-		took_node(&c, graph, &(params)->of.alloc);                                         \
+		allocated_node(&c, graph, &(params)->of.alloc);                                    \
 	else if (IN(params) && (params)->type == GPU_NODE_MEM_FREE && !result)                     \
-	AFTER_CALLED(-1, (params)->of.free, 0, false)
+	AFTER_CALLED(-1, (params)->of.free, 0, OTHER)
 #define BEFORE_LAUNCH()
 #define AFTER_LAUNCH()                                                                             \
 	if (c.outer)                                                                               \
 		cuda_launched(&c);
-#define BEFORE_GRAPH_GONE(graph)
-#define AFTER_GRAPH_GONE(graph)                                                                    \
+#define BEFORE_GRAPH_DESTROYED(graph)
+#define AFTER_GRAPH_DESTROYED(graph)                                                               \
 	if (c.outer)                                                                               \
-		cuda_graph_gone(&c, WORD(graph));
+		cuda_graph_destroyed(&c, WORD(graph));
 
-/* While a stream may be capturing, the driver is not asked anything. An end that is refused, as
- * the stream is not the one or the thread is not, leaves the capture open. */
+/* While a stream may be capturing, the driver is not queried. An end that is refused, for a wrong
+ * stream or thread, leaves the capture open. */
 #define BEFORE_CAPTURE_BEGIN() cuda_device_capture(1);
 #define AFTER_CAPTURE_BEGIN()                                                                      \
 	if (result)                                                                                \
@@ -394,27 +396,38 @@ static void took_node(const struct cuda_call *c, gpu_graph graph, const struct g
 	    result == GPU_ERROR_CAPTURE_UNJOINED)                                                  \
 		cuda_device_capture(-1);
 
-/* Look-ups: the real answer first, then perhaps a wrapper in its place. */
-static void looked_up(enum cuda_id id, const void *caller, gpu_result result, const char *name,
-    void **out, int version, uint64_t flags, bool twin)
+/* Look-ups: replaces the real result by a wrapper if the caller gets one. */
+struct lookup {
+	enum cuda_id id;
+	gpu_result result;
+	const char *name;
+	void **out;
+	int version;
+	uint64_t flags;
+	bool twin;
+};
+
+static void looked_up(const struct lookup *l, const void *caller)
 {
-	bool per_thread = (flags & GPU_PROC_PER_THREAD) || (twin && !(flags & GPU_PROC_LEGACY));
+	bool per_thread =
+	    (l->flags & GPU_PROC_PER_THREAD) || (l->twin && !(l->flags & GPU_PROC_LEGACY));
 	int saved = errno;
 
-	if (cuda_self.label == id) /* a runtime's: it made no other call */
+	if (cuda_self.label == l->id) /* a look-up by the runtime, which calls no other function */
 		cuda_self.label = 0;
-	if (result == GPU_SUCCESS && out && *out && name && cuda_caller_wants(caller))
-		*out = cuda_by_request(name, version, per_thread, *out);
+	if (l->result == GPU_SUCCESS && l->out && *l->out && l->name && cuda_caller_wants(caller))
+		*l->out = cuda_wrapper_by_request(l->name, l->version, per_thread, *l->out);
 	errno = saved;
 }
 
 #define BEFORE_LOOKUP(name, out, version, flags)
 #define AFTER_LOOKUP(name, out, version, flags)                                                    \
-	looked_up((enum cuda_id)id_, __builtin_return_address(0), result, name, out,               \
-	    (int)(version), flags, twin_);
+	looked_up(                                                                                 \
+	    &(struct lookup){(enum cuda_id)id_, result, name, out, (int)(version), flags, twin_},  \
+	    __builtin_return_address(0));
 
 #define BEFORE_LABEL(size)
-#define AFTER_LABEL(size) cuda_label_leave(&c, result, result ? (uint64_t)(size) : 0);
+#define AFTER_LABEL(size) cuda_label_end(&c, result, result ? (uint64_t)(size) : 0);
 
 /* --- wrappers --- */
 
@@ -424,9 +437,9 @@ static void looked_up(enum cuda_id id, const void *caller, gpu_result result, co
 #define TWIN_LEGACY false
 #define TWIN_PER_THREAD true
 
-#define ENTER_DRIVER cuda_enter
-#define ENTER_RUNTIME cuda_label_enter
-#define LEAVE_DRIVER(result) cuda_leave(&c, result)
+#define ENTER_DRIVER cuda_begin
+#define ENTER_RUNTIME cuda_label_begin
+#define LEAVE_DRIVER(result) cuda_end(&c, result)
 #define LEAVE_RUNTIME(result) (void)result
 
 #define COPY(n, library, symbol, stream, parameters, arguments, effect)                            \
@@ -444,7 +457,7 @@ static void looked_up(enum cuda_id id, const void *caller, gpu_result result, co
 		AFTER_##effect return result;                                                      \
 	}
 
-/* Which rows have none: the others' EXISTS_ names stay as they are. */
+/* 0 for rows with effect NONE, else 1: other EXISTS_ names are no macros and stay as they are. */
 #define EXISTS_NONE ~, 0
 #define SECOND_(a, b, ...) b
 #define SECOND(...) SECOND_(__VA_ARGS__)

@@ -1,7 +1,7 @@
 /*
- * hook_dl.c - dlopen and dlclose: tells those who keep something for each module. The loader finds
- * libraries on behalf of the calling module, so a dlopen is mostly jumped to (hook_jump.c); called,
- * so that we get the control back, it is only where the caller cannot matter.
+ * hook_dl.c - dlopen and dlclose: shows new modules to the visitors. The loader searches libraries
+ * on behalf of the calling module, so we mostly jump to the real dlopen (hook_jump.c). We call it,
+ * and so get control back, only where the caller cannot matter.
  */
 #include "hooks/hook_dl.h"
 
@@ -24,19 +24,18 @@
 #include "stack/unwind_system.h"
 #include "trace/definitions.h"
 
-/* There is, or may be, something to poll for: a dlopen that we could not await. */
-static bool jumped;
-static bool open_jump; /* since the last poll */
-static bool deep; /* there was one with RTLD_DEEPBIND */
+static bool poll_needed; /* modules may have come by a dlopen whose end we did not see */
+static bool jump_pending; /* such a dlopen was called since the last poll */
+static bool deepbind_used; /* some dlopen had RTLD_DEEPBIND */
 
-static bool listening(void)
+static bool is_recording(void)
 {
 	return shim.mode == SHIM_RECORDING && !shim.sandboxed && !shim_is_copy();
 }
 
-/* Whether the loader may be asked what has changed. Where nothing has, so much is over that was
- * announced to the stacks; where nobody can tell, they verify from now on. */
-static bool may_look(bool announced)
+/* Says whether modules came or went. If none did, ends the announced change; if nobody can tell,
+ * leaves it open, so that look-ups verify from now on. */
+static bool loader_has_changes(bool announced)
 {
 	static bool said;
 
@@ -54,11 +53,11 @@ static bool may_look(bool announced)
 	return false;
 }
 
-static bool look_deep(const struct dl_phdr_info *info)
+static bool visit_deepbind(const struct dl_phdr_info *info)
 {
 	bool done;
 
-	if (!__atomic_load_n(&deep, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&deepbind_used, __ATOMIC_ACQUIRE))
 		return true;
 	done = hook_lookup_deepbind(info);
 	return hook_malloc_deepbind(info) && done;
@@ -68,7 +67,7 @@ static const struct visitor visitors[] = {
     {VISIT_STACKS, modules_visit},
     {VISIT_ALLOCATORS, hook_allocators_visit},
     {VISIT_MALLOC, hook_malloc_visit},
-    {VISIT_DEEPBIND, look_deep},
+    {VISIT_DEEPBIND, visit_deepbind},
     {VISIT_CUDA, cuda_modules_visit},
     {VISIT_TORCH, hook_torch_visit},
     {VISIT_PYTHON, python_visit},
@@ -84,24 +83,24 @@ static void task_ended(uintptr_t key, const void *caller)
 	note_leave(n);
 }
 
-static void visited(bool done)
+static void finish_visit(bool done)
 {
 	static const struct python_services services = {stack_code_at, task_ended};
 
 	python_after_visit(&services);
-	if (!done) /* modules that are still being loaded, for one: they are polled for */
-		__atomic_store_n(&jumped, true, __ATOMIC_RELAXED);
+	if (!done) /* some modules are still being loaded, for example */
+		__atomic_store_n(&poll_needed, true, __ATOMIC_RELAXED);
 }
 
 static void commit_change(void)
 {
 	unwind_system_load();
-	visited(modules_change_commit(visitors, VISITORS));
+	finish_visit(modules_change_commit(visitors, VISITORS));
 }
 
-static void changed(void)
+static void after_change(void)
 {
-	if (listening() && may_look(true))
+	if (is_recording() && loader_has_changes(true))
 		commit_change();
 }
 
@@ -109,33 +108,33 @@ void hook_dl_poll(void)
 {
 	bool open;
 
-	if (!__atomic_load_n(&jumped, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&poll_needed, __ATOMIC_RELAXED))
 		return;
-	/* all jumps so far count as one change, which may have brought nothing */
-	open = __atomic_exchange_n(&open_jump, false, __ATOMIC_ACQ_REL);
-	if (!may_look(open))
+	/* all jumps so far are one change, possibly without effect */
+	open = __atomic_exchange_n(&jump_pending, false, __ATOMIC_ACQ_REL);
+	if (!loader_has_changes(open))
 		return;
 	if (open)
 		commit_change();
 	else
-		visited(visit_modules(visitors, VISITORS));
+		finish_visit(visit_modules(visitors, VISITORS));
 }
 
 void hook_dl_forked(void)
 {
-	jumped = open_jump = false;
+	poll_needed = jump_pending = false;
 	visit_forked();
 }
 
 void hook_dl_init(void)
 {
 	visit_started();
-	visited(visit_modules(visitors, VISITORS));
+	finish_visit(visit_modules(visitors, VISITORS));
 }
 
 static void note_mode(int mode)
 {
-	if (!(mode & RTLD_DEEPBIND) || __atomic_exchange_n(&deep, true, __ATOMIC_ACQ_REL))
+	if (!(mode & RTLD_DEEPBIND) || __atomic_exchange_n(&deepbind_used, true, __ATOMIC_ACQ_REL))
 		return;
 	hook_lookup_deepbind_seen();
 	visit_again(VISIT_DEEPBIND);
@@ -147,7 +146,7 @@ static void *hook_dlopen(const char *name, int mode)
 	int saved = errno;
 
 	note_mode(mode);
-	changed();
+	after_change();
 	errno = saved;
 	return handle;
 }
@@ -156,18 +155,18 @@ __attribute__((used, visibility("hidden"))) void *hook_dlopen_before(
     const char *name, int mode, const void *caller)
 {
 	symbols_all();
-	if (!name || !listening())
+	if (!name || !is_recording())
 		return (void *)real.dlopen;
 	loader_changing();
-	/* a path is found without the caller's help, unless it names it with $ORIGIN */
+	/* a path does not depend on the caller, unless it contains $ORIGIN */
 	if (strchr(name, '/') && !strchr(name, '$') && !visit_caller_matters(caller)) {
 		modules_change_begin();
 		return (void *)hook_dlopen;
 	}
-	if (!__atomic_exchange_n(&open_jump, true, __ATOMIC_ACQ_REL))
+	if (!__atomic_exchange_n(&jump_pending, true, __ATOMIC_ACQ_REL))
 		modules_change_begin();
 	note_mode(mode);
-	__atomic_store_n(&jumped, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&poll_needed, true, __ATOMIC_RELAXED);
 	return (void *)real.dlopen;
 }
 
@@ -177,14 +176,14 @@ SHIM_EXPORT int dlclose(void *handle)
 	int rc, saved;
 
 	symbols_all();
-	if (listening()) {
-		hook_dl_poll(); /* what came unseen, before it can go and another take its place */
+	if (is_recording()) {
+		hook_dl_poll(); /* see new modules before they can be unloaded and replaced */
 		loader_changing();
 		modules_change_begin();
 	}
 	rc = real.dlclose(handle);
 	saved = errno;
-	changed();
+	after_change();
 	errno = saved;
 	return rc;
 }

@@ -1,20 +1,19 @@
 /*
- * hook_dl.h - between hook_dl.c, hook_jump.c and those who must know that modules came or went.
+ * hook_dl.h - notices that modules are loaded and unloaded.
  */
 #ifndef SHIM_HOOK_DL_H
 #define SHIM_HOOK_DL_H
 
-/* When the program begins: what is loaded now was not loaded by any dlopen. */
+/* Visits the modules that are loaded when the program begins. */
 void hook_dl_init(void);
 
-/* Where a dlopen of this name, called from there, is to jump to. */
+/* Returns the function to which a dlopen of this name, called from `caller`, jumps. */
 void *hook_dlopen_before(const char *name, int mode, const void *caller);
 
-/* Tells the stack and Python parts when modules came or went since the last time. Not from within
- * the loader. */
+/* Shows the visitors the modules that came since the last call. Pre: not inside the loader. */
 void hook_dl_poll(void);
 
-/* In the child of a fork: nothing was loaded since. */
+/* Forgets pending changes, in the child of a fork. */
 void hook_dl_forked(void);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * hook_exec.c - exec and posix_spawn. A program that dies of this library, or complains about it,
- * is started with an environment in which LD_PRELOAD does not name it; and what is not recorded is
- * noted in the trace of the process that starts it. All else is the real function's: the search
- * along PATH, too, which is only foretold here. Runs in the child of a vfork, on its parent's
- * memory, and in the child of a fork with other threads.
+ * hook_exec.c - exec and posix_spawn. A program that would die of this library, or complain about
+ * it, is started with an environment whose LD_PRELOAD does not name it; the starting process notes
+ * in its trace which programs are not recorded. The real functions do all else, including the
+ * search along PATH, which is only predicted here. Runs in the child of a vfork, on its parent's
+ * memory, and in the child of a fork from a process with threads.
  *
- * What libc starts by itself (system, popen, wordexp) is a shell, which loads this library.
+ * Programs that libc starts by itself (system, popen, wordexp) are shells, which load this library.
  */
 #include "hooks/hook_exec.h"
 
@@ -23,6 +23,7 @@
 #include "base/text.h"
 #include "exec/environment.h"
 #include "exec/program.h"
+#include "hooks/hook_map.h"
 #include "loaded/symbols.h"
 #include "shim.h"
 #include "trace/rights.h"
@@ -31,14 +32,15 @@
 
 #define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (symbols_all(), real.name))
 
-/* What is to be done about a program. */
+/* How a program is started. */
 struct decision {
 	enum environment_change change;
-	unsigned why; /* enum trace_unrecorded_why; 0: it is recorded, or nobody knows */
+	unsigned
+	    why; /* it is not recorded: enum trace_unrecorded_why; 0: as far as we know it is */
 	struct program program;
 };
 
-/* Would the loader find the library? Where it would not, it says so on stderr. */
+/* Says whether the loader would find the library; it complains on stderr if not. */
 static bool library_is_there(char *const *environment)
 {
 	char path[512];
@@ -53,33 +55,33 @@ static bool library_is_there(char *const *environment)
 	return fd >= 0 || fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM;
 }
 
-static long access_to(const char *path)
+static long check_access(const char *path)
 {
 	enum { FACCESSAT2 = 439 };
 
 	return sys_call(FACCESSAT2, AT_FDCWD, (long)path, W_OK | X_OK, AT_EACCESS, 0, 0);
 }
 
-/* What it then starts cannot be told by anybody, as it has no trace. */
+/* Says whether the program could not write a trace. Nobody can then record what it starts. */
 static bool directory_is_closed(void)
 {
 	const char *directory = trace_file_directory();
 	char path[512];
 	const char *end = path + sizeof(path);
-	long rc = access_to(directory);
+	long rc = check_access(directory);
 
 	if (rc == -EACCES && strlen(directory) < sizeof(path) - 40) {
 		/* other users have a directory in it */
 		text_append_number(
 		    text_append(text_append(path, end, directory), end, "/" RIGHTS_DIRECTORY), end,
 		    (uint64_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
-		rc = access_to(path);
+		rc = check_access(path);
 		return rc != 0 && rc != -ENOSYS && rc != -EPERM;
 	}
 	return rc == -EACCES || rc == -EROFS;
 }
 
-static void decide(struct decision *d)
+static void choose_change(struct decision *d)
 {
 	switch (d->program.kind) {
 	case PROGRAM_STATIC:
@@ -115,8 +117,8 @@ static void decide(struct decision *d)
 	}
 }
 
-/* Looks at what is to be executed, as execveat() is given it. False: nothing is to be done. */
-static bool look(
+/* Inspects the program that execveat() would execute. False: start it unchanged. */
+static bool inspect(
     int directory, const char *path, int flags, char *const *environment, struct decision *d)
 {
 	bool loads;
@@ -126,10 +128,10 @@ static bool look(
 	if (shim.sandboxed || !path || !environment_bytes(environment, ""))
 		return false;
 	program_examine(directory, path, flags, &d->program);
-	decide(d);
+	choose_change(d);
 	loads = d->change != ENVIRONMENT_LENIENT && d->change != ENVIRONMENT_WITHOUT;
 	if (d->program.secure && loads) {
-		/* the loader drops LD_PRELOAD, and says nothing */
+		/* the loader ignores LD_PRELOAD without a word */
 		d->why = TRACE_UNRECORDED_SETUID;
 		d->change = ENVIRONMENT_AS_IS;
 	} else if (loads && !library_is_there(environment)) {
@@ -146,45 +148,45 @@ static bool look(
 /* --- the environment --- */
 
 /*
- * Where there is more of it than a stack should bear. The child of a vfork that executes something
- * leaves its pages behind, in the thread that waited for it: that one's next exec takes them again.
+ * Pages for an environment that is too large for the stack. The child of a vfork leaves them behind
+ * when it executes a program; the next exec of the thread that waited for it uses them again.
  */
 static __thread struct {
 	void *pages;
 	size_t bytes;
-	int user; /* the thread that is at them; one that is not the caller has executed or ended */
-} left __attribute__((tls_model("initial-exec")));
+	int user; /* thread id; a thread other than the caller has executed a program or ended */
+} env_pages __attribute__((tls_model("initial-exec")));
 
-static void *take(size_t bytes)
+static void *env_pages_take(size_t bytes)
 {
 	int tid = sys_gettid();
 	void *old;
 
-	if (left.user == tid)
-		return sys_pages(bytes); /* a signal handler's, in between */
-	if (left.bytes < bytes) {
-		old = left.pages;
-		left.pages = NULL;
-		sys_pages_free(old, left.bytes);
-		left.pages = sys_pages(bytes);
-		left.bytes = left.pages ? bytes : 0;
+	if (env_pages.user == tid)
+		return sys_pages(bytes); /* for a signal handler that interrupted the user */
+	if (env_pages.bytes < bytes) {
+		old = env_pages.pages;
+		env_pages.pages = NULL;
+		sys_pages_free(old, env_pages.bytes);
+		env_pages.pages = sys_pages(bytes);
+		env_pages.bytes = env_pages.pages ? bytes : 0;
 	}
-	left.user = left.pages ? tid : 0;
-	return left.pages;
+	env_pages.user = env_pages.pages ? tid : 0;
+	return env_pages.pages;
 }
 
-static void give_back(void *pages, size_t bytes)
+static void env_pages_release(void *pages, size_t bytes)
 {
-	if (pages == left.pages) {
-		left.pages = NULL;
-		bytes = left.bytes;
-		left.bytes = 0;
-		left.user = 0;
+	if (pages == env_pages.pages) {
+		env_pages.pages = NULL;
+		bytes = env_pages.bytes;
+		env_pages.bytes = 0;
+		env_pages.user = 0;
 	}
 	sys_pages_free(pages, bytes);
 }
 
-/* A call that executes something, without its environment. */
+/* A call that starts a program, without the environment. */
 struct call {
 	int (*go)(const struct call *, char *const *environment);
 	pid_t *pid;
@@ -200,26 +202,26 @@ struct call {
 static __attribute__((noinline)) int go_small(
     const struct call *call, char *const *environment, const struct decision *d)
 {
-	void *place[SMALL_BYTES / sizeof(void *)];
+	void *pages[SMALL_BYTES / sizeof(void *)];
 
-	return call->go(call, environment_make(environment, d->change, d->program.text, place));
+	return call->go(call, environment_make(environment, d->change, d->program.text, pages));
 }
 
 static int go_large(
     const struct call *call, char *const *environment, const struct decision *d, size_t bytes)
 {
-	void *pages = take(bytes);
+	void *pages = env_pages_take(bytes);
 	int rc;
 
 	if (!pages)
 		return call->go(call, environment);
 	rc = call->go(call, environment_make(environment, d->change, d->program.text, pages));
-	give_back(pages, bytes);
+	env_pages_release(pages, bytes);
 	return rc;
 }
 
-/* With the environment that is right for it. 0: it was started. */
-static int start(const struct call *call, char *const *environment, const struct decision *d)
+/* Makes the call with the environment that the decision demands. */
+static int run_call(const struct call *call, char *const *environment, const struct decision *d)
 {
 	bool noted = shim.mode == SHIM_RECORDING;
 	size_t bytes = 0;
@@ -247,41 +249,42 @@ static int go_execve(const struct call *call, char *const *environment)
 	return real.execve(call->path, call->argv, environment);
 }
 
-static int by_path(const char *path, char *const *argv, char *const *environment)
+static int exec_path(const char *path, char *const *argv, char *const *environment)
 {
 	struct decision d;
 
-	if (!look(AT_FDCWD, path, 0, environment, &d))
+	if (!inspect(AT_FDCWD, path, 0, environment, &d))
 		return REAL(execve)(path, argv, environment);
 	symbols_all();
-	return start(&(struct call){.go = go_execve, .path = path, .argv = argv}, environment, &d);
+	return run_call(
+	    &(struct call){.go = go_execve, .path = path, .argv = argv}, environment, &d);
 }
 
 SHIM_EXPORT int execve(const char *path, char *const *argv, char *const *environment)
 {
-	return by_path(path, argv, environment);
+	return exec_path(path, argv, environment);
 }
 
 SHIM_EXPORT int execv(const char *path, char *const *argv)
 {
 	struct decision d;
 
-	if (!look(AT_FDCWD, path, 0, environ, &d))
+	if (!inspect(AT_FDCWD, path, 0, environ, &d))
 		return REAL(execv)(path, argv);
 	symbols_all();
-	return start(&(struct call){.go = go_execve, .path = path, .argv = argv}, environ, &d);
+	return run_call(&(struct call){.go = go_execve, .path = path, .argv = argv}, environ, &d);
 }
 
 /* --- along PATH --- */
 
-static bool look_along(const char *name, char *const *environment, struct decision *d)
+static bool inspect_on_path(const char *name, char *const *environment, struct decision *d)
 {
 	char path[512];
 
 	if (shim.sandboxed || !name ||
 	    !program_search(name, options_variable(environ, "PATH"), path, sizeof(path)))
 		return false;
-	return look(AT_FDCWD, path, 0, environment, d);
+	return inspect(AT_FDCWD, path, 0, environment, d);
 }
 
 static int go_execvpe(const struct call *call, char *const *environment)
@@ -293,30 +296,31 @@ SHIM_EXPORT int execvpe(const char *name, char *const *argv, char *const *enviro
 {
 	struct decision d;
 
-	if (!look_along(name, environment, &d))
+	if (!inspect_on_path(name, environment, &d))
 		return REAL(execvpe)(name, argv, environment);
 	symbols_all();
-	return start(&(struct call){.go = go_execvpe, .path = name, .argv = argv}, environment, &d);
+	return run_call(
+	    &(struct call){.go = go_execvpe, .path = name, .argv = argv}, environment, &d);
 }
 
-static int along_path(const char *name, char *const *argv)
+static int exec_on_path(const char *name, char *const *argv)
 {
 	struct decision d;
 
-	if (!look_along(name, environ, &d))
+	if (!inspect_on_path(name, environ, &d))
 		return REAL(execvp)(name, argv);
 	symbols_all();
-	return start(&(struct call){.go = go_execvpe, .path = name, .argv = argv}, environ, &d);
+	return run_call(&(struct call){.go = go_execvpe, .path = name, .argv = argv}, environ, &d);
 }
 
 SHIM_EXPORT int execvp(const char *name, char *const *argv)
 {
-	return along_path(name, argv);
+	return exec_on_path(name, argv);
 }
 
 /* --- with their arguments one by one --- */
 
-/* How many strings follow, the first one included, and the NULL at the end. */
+/* Counts the strings from `first` on, with the terminating NULL. */
 #define COUNT_ARGUMENTS(first, count)                                                              \
 	do {                                                                                       \
 		va_list counted;                                                                   \
@@ -327,7 +331,7 @@ SHIM_EXPORT int execvp(const char *name, char *const *argv)
 		count++;                                                                           \
 	} while (0)
 
-/* libc's own has them on the stack, too. */
+/* Copies them to the stack, as libc does. */
 #define ARGUMENTS(first, argv, rest)                                                               \
 	do {                                                                                       \
 		size_t count = 1;                                                                  \
@@ -346,7 +350,7 @@ SHIM_EXPORT int execl(const char *path, const char *first, ...)
 	va_start(rest, first);
 	ARGUMENTS(first, argv, rest);
 	va_end(rest);
-	return by_path(path, argv, environ);
+	return exec_path(path, argv, environ);
 }
 
 SHIM_EXPORT int execle(const char *path, const char *first, ...)
@@ -359,7 +363,7 @@ SHIM_EXPORT int execle(const char *path, const char *first, ...)
 	ARGUMENTS(first, argv, rest);
 	environment = va_arg(rest, char *const *);
 	va_end(rest);
-	return by_path(path, argv, environment);
+	return exec_path(path, argv, environment);
 }
 
 SHIM_EXPORT int execlp(const char *name, const char *first, ...)
@@ -370,7 +374,7 @@ SHIM_EXPORT int execlp(const char *name, const char *first, ...)
 	va_start(rest, first);
 	ARGUMENTS(first, argv, rest);
 	va_end(rest);
-	return along_path(name, argv);
+	return exec_on_path(name, argv);
 }
 
 /* --- by descriptor --- */
@@ -384,13 +388,13 @@ SHIM_EXPORT int fexecve(int fd, char *const *argv, char *const *environment)
 {
 	struct decision d;
 
-	if (fd < 0 || !look(fd, "", AT_EMPTY_PATH, environment, &d))
+	if (fd < 0 || !inspect(fd, "", AT_EMPTY_PATH, environment, &d))
 		return REAL(fexecve)(fd, argv, environment);
 	symbols_all();
-	return start(&(struct call){.go = go_fexecve, .fd = fd, .argv = argv}, environment, &d);
+	return run_call(&(struct call){.go = go_fexecve, .fd = fd, .argv = argv}, environment, &d);
 }
 
-/* glibc has it since 2.34. */
+/* glibc has execveat since 2.34. */
 static int go_execveat(const struct call *call, char *const *environment)
 {
 	long rc;
@@ -411,8 +415,8 @@ SHIM_EXPORT int execveat(
 	struct decision d;
 
 	symbols_all();
-	return look(directory, path, flags, environment, &d) ? start(&call, environment, &d)
-							     : go_execveat(&call, environment);
+	return inspect(directory, path, flags, environment, &d) ? run_call(&call, environment, &d)
+								: go_execveat(&call, environment);
 }
 
 /* --- through syscall() --- */
@@ -425,21 +429,22 @@ static int go_syscall(const struct call *call, char *const *environment)
 	    call->number, (long)call->fd, call->path, call->argv, environment, (long)call->flags);
 }
 
-long hook_exec_syscall(long number, long a, long b, long c, long d, long e)
+long hook_exec_syscall(const struct raw_syscall *raw)
 {
-	bool at = number == SYS_execveat;
+	bool at = raw->number == SYS_execveat;
+	const long *argument = raw->argument + at;
 	const struct call call = {.go = go_syscall,
-	    .number = number,
-	    .fd = at ? (int)a : AT_FDCWD,
-	    .path = (const char *)(at ? b : a),
-	    .argv = (char *const *)(at ? c : b),
-	    .flags = at ? (int)e : 0};
-	char *const *environment = (char *const *)(at ? d : c);
+	    .number = raw->number,
+	    .fd = at ? (int)raw->argument[0] : AT_FDCWD,
+	    .path = (const char *)argument[0],
+	    .argv = (char *const *)argument[1],
+	    .flags = at ? (int)raw->argument[4] : 0};
+	char *const *environment = (char *const *)argument[2];
 	struct decision decision;
 
 	symbols_all();
-	return look(call.fd, call.path, call.flags, environment, &decision)
-		   ? start(&call, environment, &decision)
+	return inspect(call.fd, call.path, call.flags, environment, &decision)
+		   ? run_call(&call, environment, &decision)
 		   : go_syscall(&call, environment);
 }
 
@@ -469,8 +474,8 @@ SHIM_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file
 	struct decision d;
 
 	symbols_all();
-	return look(AT_FDCWD, path, 0, environment, &d) ? start(&call, environment, &d)
-							: go_spawn(&call, environment);
+	return inspect(AT_FDCWD, path, 0, environment, &d) ? run_call(&call, environment, &d)
+							   : go_spawn(&call, environment);
 }
 
 SHIM_EXPORT int posix_spawnp(pid_t *pid, const char *name,
@@ -486,6 +491,6 @@ SHIM_EXPORT int posix_spawnp(pid_t *pid, const char *name,
 	struct decision d;
 
 	symbols_all();
-	return look_along(name, environment, &d) ? start(&call, environment, &d)
-						 : go_spawnp(&call, environment);
+	return inspect_on_path(name, environment, &d) ? run_call(&call, environment, &d)
+						      : go_spawnp(&call, environment);
 }

@@ -1,10 +1,12 @@
 /*
- * hook_exec.h - exec through syscall().
+ * hook_exec.h - exec called through syscall().
  */
 #ifndef SHIM_HOOK_EXEC_H
 #define SHIM_HOOK_EXEC_H
 
-/* SYS_execve or SYS_execveat, with its arguments. */
-long hook_exec_syscall(long number, long a, long b, long c, long d, long e);
+struct raw_syscall; /* hook_map.h */
+
+/* Handles SYS_execve and SYS_execveat. Returns as syscall() does. */
+long hook_exec_syscall(const struct raw_syscall *call);
 
 #endif

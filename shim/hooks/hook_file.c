@@ -1,6 +1,6 @@
 /*
- * hook_file.c - space in a file that is refused because its file system is full, where that is
- * memory. Who is granted it is not looked at: what is there counts when it is mapped.
+ * hook_file.c - records fallocate() calls that fail because a file system in memory is full. Calls
+ * that succeed are not recorded: files count when they are mapped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,8 @@
 
 #define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (symbols_all(), real.name))
 
-static void refused(int fd, uint64_t size, const void *caller, const struct stack_start *start)
+static void record_refusal(
+    int fd, uint64_t size, const void *caller, const struct stack_start *start)
 {
 	struct note n = note_enter(caller);
 	int saved = errno;
@@ -26,7 +27,7 @@ static void refused(int fd, uint64_t size, const void *caller, const struct stac
 	note_leave(n);
 }
 
-/* These two return the error, those below set errno. */
+/* These return the error; those below set errno. */
 #define POSIX_FALLOCATE(name, offset_type)                                                         \
 	SHIM_EXPORT int name(int fd, offset_type offset, offset_type length)                       \
 	{                                                                                          \
@@ -34,7 +35,7 @@ static void refused(int fd, uint64_t size, const void *caller, const struct stac
 		int rc = REAL(name)(fd, offset, length);                                           \
                                                                                                    \
 		if (SHIM_UNLIKELY(rc == ENOSPC))                                                   \
-			refused(fd, (uint64_t)length, __builtin_return_address(0), &start);        \
+			record_refusal(fd, (uint64_t)length, __builtin_return_address(0), &start); \
 		return rc;                                                                         \
 	}
 
@@ -45,7 +46,7 @@ static void refused(int fd, uint64_t size, const void *caller, const struct stac
 		int rc = REAL(name)(fd, mode, offset, length);                                     \
                                                                                                    \
 		if (SHIM_UNLIKELY(rc == -1 && errno == ENOSPC))                                    \
-			refused(fd, (uint64_t)length, __builtin_return_address(0), &start);        \
+			record_refusal(fd, (uint64_t)length, __builtin_return_address(0), &start); \
 		return rc;                                                                         \
 	}
 

@@ -1,11 +1,11 @@
 /*
- * hook_jump.c - wrappers that must leave no frame behind. They may note something before, and then
+ * hook_jump.c - wrappers that must leave no frame behind. They may note something first and then
  * jump into the real function with the caller's registers and stack:
  *
  * syscall	must not touch any argument, and a call like clone may return twice
  * vfork	returns twice, the second time on a stack that the child has used
- * dlopen	searches for the library on behalf of the module that called it (its RUNPATH,
- *$ORIGIN), which libc reads from the return address
+ * dlopen	searches the library on behalf of the calling module (its RUNPATH and $ORIGIN),
+ *which libc takes from the return address
  */
 #include "hooks/hook_map.h"
 
@@ -16,7 +16,7 @@
 #include "hooks/hook_rights.h"
 #include "loaded/symbols.h"
 
-/* Called by the assembly below, which the compiler does not see. */
+/* Called only by the assembly below, which the compiler does not see. */
 #define FROM_ASM __attribute__((used, noinline, visibility("hidden")))
 
 FROM_ASM void *hook_jump_syscall(void);
@@ -37,7 +37,7 @@ FROM_ASM void *hook_jump_vfork(void)
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
 
-/* What syscall() does not pass on by a jump. */
+/* The numbers that syscall() passes to hook_syscall(). */
 /* clang-format off */
 #define ALL_TO_HOOK                                                                                \
 	TO_HOOK(SYS_mmap)                                                                          \
@@ -68,8 +68,8 @@ FROM_ASM void *hook_jump_vfork(void)
 
 #if defined(__x86_64__)
 /* clang-format off */
-/* The numbers that matter go to hook_syscall, whose C arguments are the same registers and stack
- * slots. The others keep every register but rax, which the real one sets. */
+/* hook_syscall() takes its C arguments from the same registers and stack slots. All other numbers
+ * keep every register but rax, which the real function sets. */
 #define TO_HOOK(number) "	cmp $" STRING(number) ",%rdi\n	je hook_syscall\n"
 #define PUSH(reg) "	push %" #reg "\n	.cfi_adjust_cfa_offset 8\n"
 #define POP(reg) "	pop %" #reg "\n	.cfi_adjust_cfa_offset -8\n"
@@ -89,7 +89,7 @@ __asm__(".text\n.globl vfork\n.type vfork,@function\nvfork:\n\t.cfi_startproc\n\
 	"	add $8,%rsp\n	.cfi_adjust_cfa_offset -8\n"
 	"	jmp *%rax\n\t.cfi_endproc\n.size vfork,.-vfork\n");
 
-/* hook_dlopen_before() says where to go on: the real one, or hook_dlopen(). */
+/* hook_dlopen_before() returns where to jump: the real function or hook_dlopen(). */
 __asm__(".text\n.globl dlopen\n.type dlopen,@function\ndlopen:\n\t.cfi_startproc\n\tendbr64\n"
 	"	push %rdi\n	.cfi_adjust_cfa_offset 8\n"
 	"	push %rsi\n	.cfi_adjust_cfa_offset 8\n"

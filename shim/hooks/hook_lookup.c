@@ -1,9 +1,8 @@
 /*
- * hook_lookup.c - dlsym and dlvsym: where a program, or a CUDA runtime that is linked into it,
- * fetches the driver's functions one by one. Only that is answered by us: a name of the table,
- * asked of a handle (or of RTLD_DEFAULT, where everybody would get the same answer), by somebody
- * who is given wrappers. All else is a jump into the real one, as it reads the return address to
- * know whose "next" is meant, and says in dlerror() who asked.
+ * hook_lookup.c - dlsym and dlvsym, by which a program, or a CUDA runtime that is linked into it,
+ * fetches the driver's functions. We answer only for a name of the table, looked up in a handle (or
+ * in RTLD_DEFAULT, if every caller would get the same answer) by a caller that gets wrappers. All
+ * else jumps into the real function, as its result and dlerror() depend on the return address.
  */
 #include "hooks/hook_lookup.h"
 
@@ -19,14 +18,14 @@
 
 #define FROM_ASM __attribute__((used, noinline, visibility("hidden")))
 
-/* dlfcn.h's, which must not be included: it declares what is defined here */
+/* dlfcn.h must not be included: it declares functions that are defined here */
 #define DEFAULT_HANDLE ((void *)0)
 #define NEXT_HANDLE ((void *)-1)
 
 static void *real_dlsym(void)
 {
 	symbols_all();
-	/* older C libraries have it in a library of its own, which may come later than we */
+	/* older C libraries have it in a separate library, which may be loaded after us */
 	if (SHIM_UNLIKELY(!real.dlsym))
 		real.dlsym = (void *(*)(void *, const char *))symbols_next("dlsym");
 	return (void *)real.dlsym;
@@ -41,46 +40,47 @@ static void *real_dlvsym(void)
 }
 
 /* Nothing between the real call and the return may touch dlerror's state. */
-static void *answer(const char *name, void *function)
+static void *wrap_result(const char *name, void *function)
 {
 	int saved = errno;
 
 	if (function)
-		function = cuda_by_symbol(name, function);
+		function = cuda_wrapper_by_symbol(name, function);
 	errno = saved;
 	return function;
 }
 
 static void *hook_dlsym(void *handle, const char *name)
 {
-	return answer(name, real.dlsym(handle, name));
+	return wrap_result(name, real.dlsym(handle, name));
 }
 
 static void *hook_dlvsym(void *handle, const char *name, const char *version)
 {
-	return answer(name, real.dlvsym(handle, name, version));
+	return wrap_result(name, real.dlvsym(handle, name, version));
 }
 
 static bool deepbind_seen;
 
-/* What RTLD_DEFAULT means depends on who asks, and we are not he. But what libcuda has in the
- * global scope, which we look into, comes first for everybody who was not loaded with
- * RTLD_DEEPBIND. An error that this leaves behind does not matter: the real one is called once
- * more, by a jump or by us. */
-static bool same_for_all(const char *name)
+/* Says whether a look-up in RTLD_DEFAULT has the same result for every caller: a function of
+ * libcuda in the global scope comes first for all modules that were not loaded with RTLD_DEEPBIND.
+ * An error that this leaves in dlerror() does not matter, as the real function is called once more.
+ */
+static bool default_is_unambiguous(const char *name)
 {
 	void *function =
 	    __atomic_load_n(&deepbind_seen, __ATOMIC_RELAXED) ? NULL : symbols_find(name);
 
-	return function && cuda_in_driver(function) && real.dlsym(DEFAULT_HANDLE, name) == function;
+	return function && cuda_is_driver_function(function) &&
+	       real.dlsym(DEFAULT_HANDLE, name) == function;
 }
 
-static bool ours(void *handle, const char *name, const void *caller)
+static bool is_wrapped(void *handle, const char *name, const void *caller)
 {
 	int saved = errno;
 	bool yes = handle != NEXT_HANDLE && cuda_wanted(name) && shim.mode == SHIM_RECORDING &&
 		   !shim_is_copy() && cuda_caller_wants(caller) &&
-		   (handle != DEFAULT_HANDLE || same_for_all(name));
+		   (handle != DEFAULT_HANDLE || default_is_unambiguous(name));
 
 	errno = saved;
 	return yes;
@@ -91,7 +91,7 @@ FROM_ASM void *hook_dlsym_before(void *handle, const char *name, const void *cal
 {
 	void *function = real_dlsym();
 
-	return ours(handle, name, caller) ? (void *)hook_dlsym : function;
+	return is_wrapped(handle, name, caller) ? (void *)hook_dlsym : function;
 }
 
 FROM_ASM void *hook_dlvsym_before(void *handle, const char *name, const void *caller);
@@ -99,11 +99,11 @@ FROM_ASM void *hook_dlvsym_before(void *handle, const char *name, const void *ca
 {
 	void *function = real_dlvsym();
 
-	return handle != DEFAULT_HANDLE && ours(handle, name, caller) ? (void *)hook_dlvsym
-								      : function;
+	return handle != DEFAULT_HANDLE && is_wrapped(handle, name, caller) ? (void *)hook_dlvsym
+									    : function;
 }
 
-/* --- libraries that bind past us --- */
+/* --- libraries loaded with RTLD_DEEPBIND --- */
 
 extern const char hook_dlsym_entry[] __attribute__((visibility("hidden")));
 extern const char hook_dlvsym_entry[] __attribute__((visibility("hidden")));
@@ -114,7 +114,7 @@ static bool is_lookup(const char *name)
 	       (!strcmp(name, "dlsym") || !strcmp(name, "dlvsym"));
 }
 
-/* Only what leads to the C library's: another preloaded library's stays as it is. */
+/* Changes only slots that lead to the C library, not to another preloaded library. */
 static void *lookup_slot(const struct got_slot *slot, bool *later)
 {
 	bool versioned = slot->name[2] == 'v';
@@ -155,7 +155,7 @@ bool hook_lookup_deepbind(const struct dl_phdr_info *info)
 		"	pop %rdi\n	.cfi_adjust_cfa_offset -8\n"                               \
 		"	jmp *%rax\n	.cfi_endproc\n.size " #name ",.-" #name "\n")
 #elif defined(__aarch64__)
-/* x16: where a jump to a function that begins with "bti c" may come from */
+/* a jump to a function that begins with "bti c" must use x16 */
 #define LOOKUP(name)                                                                               \
 	__asm__(".text\n.hidden hook_" #name "_entry\n.globl hook_" #name "_entry\n"               \
 		".globl " #name "\n.type " #name ",%function\n"                                   \

@@ -1,6 +1,6 @@
 /*
- * hook_lookup.h - the look-ups dlsym and dlvsym, for libraries that were loaded with RTLD_DEEPBIND:
- * they bind to the C library's own, as their scope comes before the one that we are in.
+ * hook_lookup.h - dlsym and dlvsym for libraries that were loaded with RTLD_DEEPBIND: these bind to
+ * the C library's own functions, as their scope precedes ours.
  */
 #ifndef SHIM_HOOK_LOOKUP_H
 #define SHIM_HOOK_LOOKUP_H
@@ -8,11 +8,10 @@
 #include <link.h>
 #include <stdbool.h>
 
-/* Once there is such a library: RTLD_DEFAULT does not mean the same for all. */
+/* Notes that there is such a library, so that RTLD_DEFAULT depends on the caller. */
 void hook_lookup_deepbind_seen(void);
 
-/* A visitor (visit.h) from then on: the slots of such libraries, and of those that came with them,
- * are pointed to ours. */
+/* A visitor (visit.h) from then on: points slots that lead to the C library's look-ups to ours. */
 bool hook_lookup_deepbind(const struct dl_phdr_info *info);
 
 #endif

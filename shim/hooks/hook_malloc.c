@@ -1,6 +1,6 @@
 /*
- * hook_malloc.c - the malloc family. Each wrapper notes, forwards, notes, and nothing else: what
- * goes back to the caller is the real function's answer, errno included.
+ * hook_malloc.c - the malloc family. A wrapper only notes and forwards; the caller gets the real
+ * function's result and errno.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -15,14 +15,14 @@
 #include "sampling/sampler.h"
 #include "shim.h"
 
-/* The wrappers have names of their own, so that their addresses are ours whatever comes before us
- * in the order of look-up; the well-known names are given to them at the end. */
+/* Wrappers have names of their own, so that we can take their addresses whatever library precedes
+ * us in the look-up order; EXPORT() below adds the well-known names. */
 #define WRAPPER static __attribute__((noinline, used))
 
 #define ENTER() note_enter(__builtin_return_address(0))
 
-static __attribute__((noinline, cold)) void failed(struct note n, enum trace_api api, size_t size,
-    size_t align, const void *old, int error, const struct stack_start *start)
+static __attribute__((noinline, cold)) void record_failure(struct note n, enum trace_api api,
+    size_t size, size_t align, const void *old, int error, const struct stack_start *start)
 {
 	int saved = errno;
 
@@ -36,14 +36,14 @@ static __attribute__((noinline, cold)) void failed(struct note n, enum trace_api
 	errno = saved;
 }
 
-/* The block, or the failure. */
+/* Notes the block or the failure. */
 #define NOTE_RESULT(api, p, size, align)                                                           \
 	do {                                                                                       \
 		struct stack_start start = STACK_START();                                          \
 		if (SHIM_LIKELY(p))                                                                \
 			note_alloc(n, api, p, size, &start);                                       \
 		else                                                                               \
-			failed(n, api, size, align, NULL, errno, &start);                          \
+			record_failure(n, api, size, align, NULL, errno, &start);                  \
 	} while (0)
 
 /* The same for note_of_idle(t). */
@@ -53,31 +53,31 @@ static __attribute__((noinline, cold)) void failed(struct note n, enum trace_api
 		if (SHIM_LIKELY(p))                                                                \
 			note_alloc_idle(t, api, p, size, &start);                                  \
 		else                                                                               \
-			failed(note_of_idle(t), api, size, 0, NULL, errno, &start);                \
+			record_failure(note_of_idle(t), api, size, 0, NULL, errno, &start);        \
 	} while (0)
 
 /*
- * Each of the four that matter comes in parts: what sampler.h lets pass goes straight to the real
- * function; the rest is a jump away, so that it has the wrapper's own frame and return address and
- * the first part saves no registers for it. What is amid another call, or a thread's first, is one
- * more jump away.
+ * malloc, calloc, realloc and free come in parts. The wrapper forwards what the sampler skips; the
+ * rest is a tail call away, which keeps the wrapper's frame and return address and spares the
+ * wrapper from saving registers. One more tail call away is the case of a call inside another one,
+ * or of a thread's first.
  */
-#define OTHERWISE static __attribute__((noinline))
+#define SLOW static __attribute__((noinline))
 
-/* What was let pass came back empty-handed. */
-OTHERWISE __attribute__((cold)) void *refused(
+/* An allocation that the sampler skipped has failed. */
+SLOW __attribute__((cold)) void *record_refusal(
     enum trace_api api, size_t size, const void *old, int error)
 {
 	struct stack_start start = STACK_START();
 	struct note n = ENTER();
 
-	failed(n, api, size, 0, old, error, &start);
+	record_failure(n, api, size, 0, old, error, &start);
 	note_leave(n);
 	errno = error;
 	return NULL;
 }
 
-OTHERWISE void *malloc_amid(size_t size)
+SLOW void *malloc_nested(size_t size)
 {
 	struct note n = ENTER();
 	void *p = real.malloc(size);
@@ -87,13 +87,13 @@ OTHERWISE void *malloc_amid(size_t size)
 	return p;
 }
 
-OTHERWISE void *malloc_noted(size_t size)
+SLOW void *malloc_recorded(size_t size)
 {
 	struct thread *t = note_enter_idle();
 	void *p;
 
 	if (SHIM_UNLIKELY(!t))
-		return malloc_amid(size);
+		return malloc_nested(size);
 	p = real.malloc(size);
 	NOTE_RESULT_IDLE(TRACE_API_MALLOC, p, size);
 	note_leave(note_of_idle(t));
@@ -105,12 +105,12 @@ WRAPPER void *hook_malloc(size_t size)
 	void *p;
 
 	if (!sampler_passes(size))
-		return malloc_noted(size);
+		return malloc_recorded(size);
 	p = real.malloc(size);
-	return SHIM_LIKELY(p) ? p : refused(TRACE_API_MALLOC, size, NULL, errno);
+	return SHIM_LIKELY(p) ? p : record_refusal(TRACE_API_MALLOC, size, NULL, errno);
 }
 
-OTHERWISE void *calloc_amid(size_t count, size_t size, size_t bytes)
+SLOW void *calloc_nested(size_t count, size_t size, size_t bytes)
 {
 	struct note n = ENTER();
 	void *p = real.calloc(count, size);
@@ -120,13 +120,13 @@ OTHERWISE void *calloc_amid(size_t count, size_t size, size_t bytes)
 	return p;
 }
 
-OTHERWISE void *calloc_noted(size_t count, size_t size, size_t bytes)
+SLOW void *calloc_recorded(size_t count, size_t size, size_t bytes)
 {
 	struct thread *t = note_enter_idle();
 	void *p;
 
 	if (SHIM_UNLIKELY(!t))
-		return calloc_amid(count, size, bytes);
+		return calloc_nested(count, size, bytes);
 	p = real.calloc(count, size);
 	NOTE_RESULT_IDLE(TRACE_API_CALLOC, p, bytes);
 	note_leave(note_of_idle(t));
@@ -141,13 +141,13 @@ WRAPPER void *hook_calloc(size_t count, size_t size)
 	if (__builtin_mul_overflow(count, size, &bytes))
 		bytes = SIZE_MAX;
 	if (!sampler_passes(bytes))
-		return calloc_noted(count, size, bytes);
+		return calloc_recorded(count, size, bytes);
 	p = real.calloc(count, size);
-	return SHIM_LIKELY(p) ? p : refused(TRACE_API_CALLOC, bytes, NULL, errno);
+	return SHIM_LIKELY(p) ? p : record_refusal(TRACE_API_CALLOC, bytes, NULL, errno);
 }
 
-/* A block of the boot arena cannot grow: the new one comes from the allocator. */
-static void *realloc_boot(void *old, size_t size)
+/* Moves a block of the bootstrap arena to the allocator. */
+static void *realloc_bootstrap(void *old, size_t size)
 {
 	void *p = hook_malloc(size);
 
@@ -156,12 +156,12 @@ static void *realloc_boot(void *old, size_t size)
 	return p;
 }
 
-static inline __attribute__((always_inline)) void *realloc_noted(
+static inline __attribute__((always_inline)) void *realloc_with_notes(
     struct note n, void *old, size_t size, const struct stack_start *start)
 {
 	void *p;
 
-	/* where the new place may be left out, it is not announced */
+	/* TRACE_FREE_REALLOC announces the new block, which sampling may skip */
 	if (old)
 		note_free(n, old, sampler_is_exact(size) ? TRACE_FREE_REALLOC : 0);
 	p = real.realloc(old, size);
@@ -172,39 +172,38 @@ static inline __attribute__((always_inline)) void *realloc_noted(
 
 		if (old)
 			note_unfree(n, old);
-		failed(n, TRACE_API_REALLOC, size, 0, old, error, start);
+		record_failure(n, TRACE_API_REALLOC, size, 0, old, error, start);
 	}
 	return p;
 }
 
-OTHERWISE void *realloc_asked(void *old, size_t size)
+SLOW void *realloc_recorded(void *old, size_t size)
 {
 	struct stack_start start = STACK_START();
 	struct note n;
 	void *p;
 
 	if (SHIM_UNLIKELY(bootstrap_owns(old)))
-		return realloc_boot(old, size);
+		return realloc_bootstrap(old, size);
 	n = ENTER();
-	p = realloc_noted(n, old, size, &start);
+	p = realloc_with_notes(n, old, size, &start);
 	note_leave(n);
 	return p;
 }
 
-/* Each time a new draw, however the old one fell: so at any time what lives was chosen by its
- * present size. */
+/* Each call draws anew, so that every live block was sampled by its present size. */
 WRAPPER void *hook_realloc(void *old, size_t size)
 {
 	void *p;
 
 	if (!size || !live_blocks_ignores(old) || SHIM_UNLIKELY(bootstrap_owns(old)) ||
 	    !sampler_passes(size))
-		return realloc_asked(old, size);
+		return realloc_recorded(old, size);
 	p = real.realloc(old, size);
-	return SHIM_LIKELY(p) ? p : refused(TRACE_API_REALLOC, size, old, errno);
+	return SHIM_LIKELY(p) ? p : record_refusal(TRACE_API_REALLOC, size, old, errno);
 }
 
-/* Not forwarded: libc's makes it of realloc, which would come back here. */
+/* Calls realloc itself: libc's reallocarray would call our realloc. */
 WRAPPER void *hook_reallocarray(void *old, size_t count, size_t size)
 {
 	struct stack_start start = STACK_START();
@@ -214,19 +213,19 @@ WRAPPER void *hook_reallocarray(void *old, size_t count, size_t size)
 
 	if (SHIM_UNLIKELY(bootstrap_owns(old)))
 		return __builtin_mul_overflow(count, size, &bytes) ? (errno = ENOMEM, NULL)
-								   : realloc_boot(old, bytes);
+								   : realloc_bootstrap(old, bytes);
 	n = ENTER();
 	if (SHIM_UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
 		errno = ENOMEM;
-		failed(n, TRACE_API_REALLOC, SIZE_MAX, 0, old, ENOMEM, &start);
+		record_failure(n, TRACE_API_REALLOC, SIZE_MAX, 0, old, ENOMEM, &start);
 	} else {
-		p = realloc_noted(n, old, bytes, &start);
+		p = realloc_with_notes(n, old, bytes, &start);
 	}
 	note_leave(n);
 	return p;
 }
 
-OTHERWISE void free_amid(void *p)
+SLOW void free_nested(void *p)
 {
 	struct note n = ENTER();
 
@@ -235,7 +234,7 @@ OTHERWISE void free_amid(void *p)
 	note_leave(n);
 }
 
-OTHERWISE void free_noted(void *p)
+SLOW void free_recorded(void *p)
 {
 	struct thread *t;
 
@@ -243,7 +242,7 @@ OTHERWISE void free_noted(void *p)
 		return;
 	t = note_enter_idle();
 	if (SHIM_UNLIKELY(!t)) {
-		free_amid(p);
+		free_nested(p);
 		return;
 	}
 	note_free_idle(t, p);
@@ -256,7 +255,7 @@ WRAPPER void hook_free(void *p)
 	if (sampler.pass_frees && !live_blocks_maybe(p) && !bootstrap_owns(p))
 		real.free(p);
 	else
-		free_noted(p);
+		free_recorded(p);
 }
 
 WRAPPER int hook_posix_memalign(void **out, size_t align, size_t size)
@@ -268,7 +267,7 @@ WRAPPER int hook_posix_memalign(void **out, size_t align, size_t size)
 	if (SHIM_LIKELY(!rc))
 		note_alloc(n, TRACE_API_ALIGNED, *out, size, &start);
 	else
-		failed(n, TRACE_API_ALIGNED, size, align, NULL, rc, &start);
+		record_failure(n, TRACE_API_ALIGNED, size, align, NULL, rc, &start);
 	note_leave(n);
 	return rc;
 }
@@ -319,7 +318,7 @@ WRAPPER void *hook_pvalloc(size_t size)
 	return p;
 }
 
-/* Not an allocation, but the arena's blocks are unknown to the real one. */
+/* Wrapped only because the real function does not know the bootstrap arena's blocks. */
 WRAPPER size_t hook_malloc_usable_size(void *p)
 {
 	if (SHIM_UNLIKELY(bootstrap_owns(p)))
@@ -346,9 +345,9 @@ EXPORT(valloc);
 EXPORT(pvalloc);
 EXPORT(malloc_usable_size);
 
-#define HOOK(name)                                                                                 \
+#define HOOK(name_)                                                                                \
 	{                                                                                          \
-#name, (void *)hook_##name, (void **)&real.name, false, false                      \
+		.name = #name_, .wrapper = (void *)hook_##name_, .real = (void **)&real.name_      \
 	}
 static const struct got_hook hooks[] = {
     HOOK(malloc),
@@ -360,8 +359,8 @@ static const struct got_hook hooks[] = {
     HOOK(memalign),
 };
 
-/* A program with an allocator of its own exports it in front of ours: libraries' calls are led to
- * us by their slots. The program's direct calls cannot be seen. */
+/* A program with an allocator of its own exports it in front of ours: we see the libraries' calls
+ * by their slots, and the program's direct calls not at all. */
 bool hook_malloc_visit(const struct dl_phdr_info *info)
 {
 	return !symbols_program_owns || got_point(info, hooks, sizeof(hooks) / sizeof(hooks[0]));
@@ -380,7 +379,7 @@ static bool is_hooked(const char *name)
 	return hook_of(name) != NULL;
 }
 
-/* Only what leads to the function that ours calls: another allocator's stays as it is. */
+/* Changes only slots that lead to the function that ours forwards to, not another allocator's. */
 static void *malloc_slot(const struct got_slot *slot, bool *later)
 {
 	const struct got_hook *hook = hook_of(slot->name);

@@ -1,5 +1,5 @@
 /*
- * hook_malloc.h - the malloc family's hooks where exporting them is not enough.
+ * hook_malloc.h - points modules to the malloc hooks where exporting them is not enough.
  */
 #ifndef SHIM_HOOK_MALLOC_H
 #define SHIM_HOOK_MALLOC_H
@@ -7,11 +7,11 @@
 #include <link.h>
 #include <stdbool.h>
 
-/* A visitor (visit.h), for a program with an allocator of its own. */
+/* A visitor (visit.h), for a program that exports an allocator of its own. */
 bool hook_malloc_visit(const struct dl_phdr_info *info);
 
-/* For one once some library was loaded with RTLD_DEEPBIND and so binds to the C library's own: its
- * slots, and those of what came with it, are pointed to ours. */
+/* A visitor once some library was loaded with RTLD_DEEPBIND: points slots that lead to the C
+ * library's functions to ours. */
 bool hook_malloc_deepbind(const struct dl_phdr_info *info);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * hook_map.c - mappings: mmap, munmap, mremap, brk, sbrk, madvise, shared memory of System V, and
- * syscall() for the same.
+ * hook_map.c - mappings: mmap, munmap, mremap, brk, sbrk, madvise, System V shared memory, and
+ * syscall() with these.
  */
 #include "hooks/hook_map.h"
 
@@ -28,9 +28,8 @@
 #define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (symbols_all(), real.name))
 #define ENTER() note_enter(__builtin_return_address(0))
 
-/* Kept around our own work in wrappers whose libc function may set errno. */
-static void failed(struct note n, enum trace_api api, size_t size, const void *old, int error,
-    const struct stack_start *start)
+static void record_failure(struct note n, enum trace_api api, size_t size, const void *old,
+    int error, const struct stack_start *start)
 {
 	note_failed(n,
 	    &(struct note_failure){.api = api, .error = error, .size = size, .old = (uintptr_t)old},
@@ -68,16 +67,23 @@ static unsigned map_flags(int flags)
 	       ((flags & (MAP_STACK | MAP_GROWSDOWN)) ? TRACE_MAP_STACK : 0);
 }
 
-/* After a mmap, by whatever way. */
-static void noted_mmap(struct note n, void *result, size_t length, int prot, int flags, int fd,
-    uint64_t offset, unsigned how, const struct stack_start *start)
+struct mmap_call {
+	size_t length;
+	int prot, flags, fd;
+	uint64_t offset;
+	unsigned how; /* TRACE_MAP_SYSCALL, or 0 */
+};
+
+/* Records the result of an mmap. */
+static void record_mmap(
+    struct note n, void *result, const struct mmap_call *c, const struct stack_start *start)
 {
 	struct note_mapping m = {
 	    .api = TRACE_API_MMAP,
 	    .address = (uintptr_t)result,
-	    .length = length,
-	    .prot = prot,
-	    .flags = map_flags(flags) | how,
+	    .length = c->length,
+	    .prot = c->prot,
+	    .flags = map_flags(c->flags) | c->how,
 	};
 	struct level levels[SHM_LEVELS];
 	int saved = errno;
@@ -85,29 +91,29 @@ static void noted_mmap(struct note n, void *result, size_t length, int prot, int
 	if (n.how == NOTE_NOT)
 		return;
 	if (result == MAP_FAILED) {
-		/* Huge pages are taken from a pool of their own, and who asks for them goes on
-		 * without: if that is refused, too, that is recorded. */
-		if (!(flags & MAP_HUGETLB))
-			failed(n, TRACE_API_MMAP, length, NULL, saved, start);
+		/* huge pages have a pool of their own, and callers fall back to normal pages,
+		 * whose failure is recorded */
+		if (!(c->flags & MAP_HUGETLB))
+			record_failure(n, TRACE_API_MMAP, c->length, NULL, saved, start);
 		errno = saved;
 		return;
 	}
 	if (n.how != NOTE_SIDE && n.how != NOTE_SIDE_INSIDE && !shim.sandboxed &&
-	    !hook_map_wrong_process(n.thread))
-		m.backing = backing_of(fd, flags, &m.name);
+	    !hook_map_is_foreign_process(n.thread))
+		m.backing = backing_of(c->fd, c->flags, &m.name);
 	if (m.backing != TRACE_BACKING_ANON && m.backing != TRACE_BACKING_MEMFD &&
 	    (m.flags & TRACE_MAP_SHARED)) {
-		m.level_count = shm_mapped(fd, levels);
+		m.level_count = shm_mapped(c->fd, levels);
 		m.levels = levels;
 	}
-	if (!(flags & MAP_ANONYMOUS))
-		m.offset = offset;
+	if (!(c->flags & MAP_ANONYMOUS))
+		m.offset = c->offset;
 	note_map(n, &m, start);
 	errno = saved;
 }
 
-/* The interpreter asks for its arenas so, and for little else. */
-static void maybe_arena(
+/* Recognises the interpreter's arenas: it asks for little else this way. */
+static void note_arena(
     struct note n, void *result, size_t length, int flags, int fd, const void *caller)
 {
 	if (n.how == NOTE_PLAIN && fd == -1 && flags == (MAP_PRIVATE | MAP_ANONYMOUS) &&
@@ -121,14 +127,14 @@ SHIM_EXPORT void *mmap(void *address, size_t length, int prot, int flags, int fd
 	struct note n = ENTER();
 	void *p = REAL(mmap)(address, length, prot, flags, fd, offset);
 
-	maybe_arena(n, p, length, flags, fd, __builtin_return_address(0));
-	noted_mmap(n, p, length, prot, flags, fd, (uint64_t)offset, 0, &start);
+	note_arena(n, p, length, flags, fd, __builtin_return_address(0));
+	record_mmap(
+	    n, p, &(struct mmap_call){length, prot, flags, fd, (uint64_t)offset, 0}, &start);
 	note_leave(n);
 	return p;
 }
 
-/* One function, as in libc: memray compares the two addresses, and says on stderr that it corrects
- * one that differs. */
+/* One function, as in libc: memray warns on stderr if the two addresses differ. */
 SHIM_EXPORT __attribute__((alias("mmap"))) void *mmap64(
     void *address, size_t length, int prot, int flags, int fd, off64_t offset);
 
@@ -152,25 +158,25 @@ SHIM_EXPORT int munmap(void *address, size_t length)
 	return rc;
 }
 
-/* The two halves of a mremap. A size of 0 makes a second mapping of shared pages and releases
+/* The first half of an mremap. A size of 0 makes a second mapping of shared pages and releases
  * nothing; MREMAP_DONTUNMAP leaves the old range in place, empty. */
-static void remap_before(struct note n, void *old, size_t size, unsigned how)
+static void remap_begin(struct note n, void *old, size_t size, unsigned how)
 {
 	if (n.how && size)
 		note_unmap(n, TRACE_API_MREMAP, (uintptr_t)old, size,
 		    TRACE_UNMAP_REMAP | (how & TRACE_UNMAP_SYSCALL));
 }
 
-/* A mremap that fails may have unmapped the place that it was to move to already, and what it was
- * to leave out of the old one: what is gone there is noted. What was not there before is noted as
- * well, which changes nothing. */
-static void remap_failed(struct note n, uintptr_t wanted, size_t size, unsigned how)
+/* Records the pages of a range that a failed mremap has unmapped: it may have unmapped its target,
+ * and the end of a shrinking range. Pages that were not mapped before are recorded as well, which
+ * changes nothing. */
+static void record_lost_range(struct note n, uintptr_t wanted, size_t size, unsigned how)
 {
-	enum { PAGES_MOST = 65536 };
+	enum { PAGES_MAX = 65536 };
 	size_t pages = (size + shim.page_size - 1) / shim.page_size, gone = 0;
 	unsigned char page;
 
-	if (shim.sandboxed || pages > PAGES_MOST)
+	if (shim.sandboxed || pages > PAGES_MAX)
 		return;
 	for (size_t i = 0; i <= pages; i++) {
 		if (i < pages && sys_call(SYS_mincore, (long)(wanted + i * shim.page_size), 1,
@@ -191,7 +197,7 @@ struct remap {
 	int flags;
 };
 
-static void remap_after(struct note n, void *result, const struct remap *r, unsigned how,
+static void remap_end(struct note n, void *result, const struct remap *r, unsigned how,
     const struct stack_start *start)
 {
 	void *old = r->old;
@@ -214,14 +220,14 @@ static void remap_after(struct note n, void *result, const struct remap *r, unsi
 		if ((flags & MREMAP_FIXED) && saved != EINVAL) {
 			size_t kept = (size + shim.page_size - 1) & ~(shim.page_size - 1);
 
-			remap_failed(n, (uintptr_t)r->wanted, size, how);
+			record_lost_range(n, (uintptr_t)r->wanted, size, how);
 			if (old_size > kept)
-				remap_failed(n, (uintptr_t)old + kept, old_size - kept, how);
+				record_lost_range(n, (uintptr_t)old + kept, old_size - kept, how);
 		}
-		/* Where it may not move, what lies behind it is in the way, and its owner has
-		 * another way: if that is refused, too, that is recorded. */
+		/* without MREMAP_MAYMOVE a mapping is in the way, and the caller falls back to
+		 * another call, whose failure is recorded */
 		if (flags & MREMAP_MAYMOVE)
-			failed(n, TRACE_API_MREMAP, size, old, saved, start);
+			record_failure(n, TRACE_API_MREMAP, size, old, saved, start);
 		errno = saved;
 		return;
 	}
@@ -248,19 +254,19 @@ SHIM_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
 	void *wanted, *p;
 	va_list rest;
 
-	/* libc's own reads it always, too */
+	/* libc's function reads it always, too */
 	va_start(rest, flags);
 	wanted = va_arg(rest, void *);
 	va_end(rest);
-	remap_before(n, old, old_size, 0);
+	remap_begin(n, old, old_size, 0);
 	p = REAL(mremap)(old, old_size, size, flags, wanted);
-	remap_after(n, p, &(struct remap){old, wanted, old_size, size, flags}, 0, &start);
+	remap_end(n, p, &(struct remap){old, wanted, old_size, size, flags}, 0, &start);
 	stack_memory_unmapped();
 	note_leave(n);
 	return p;
 }
 
-/* Nothing to record, but what was readable may not be any more. */
+/* Records nothing, but memory may become unreadable. */
 SHIM_EXPORT int mprotect(void *address, size_t length, int prot)
 {
 	int rc = REAL(mprotect)(address, length, prot);
@@ -285,8 +291,9 @@ SHIM_EXPORT int brk(void *end)
 	if (n.how && !rc)
 		note_brk(n, before, break_now(), &start);
 	else if (n.how)
-		failed(n, TRACE_API_BRK, (uintptr_t)end > before ? (uintptr_t)end - before : 0,
-		    (void *)before, saved, &start);
+		record_failure(n, TRACE_API_BRK,
+		    (uintptr_t)end > before ? (uintptr_t)end - before : 0, (void *)before, saved,
+		    &start);
 	errno = saved;
 	note_leave(n);
 	return rc;
@@ -300,7 +307,7 @@ SHIM_EXPORT void *sbrk(intptr_t by)
 	int saved = errno;
 
 	if (n.how && before == (void *)-1)
-		failed(
+		record_failure(
 		    n, TRACE_API_BRK, by > 0 ? (size_t)by : 0, (void *)break_now(), saved, &start);
 	else if (n.how && by)
 		note_brk(n, (uintptr_t)before, (uintptr_t)before + (uintptr_t)by, &start);
@@ -309,7 +316,7 @@ SHIM_EXPORT void *sbrk(intptr_t by)
 	return before;
 }
 
-/* Which advice gives pages back, or takes them. */
+/* Says whether the advice gives pages back or takes them. */
 static bool moves_pages(int advice)
 {
 	switch (advice) {
@@ -341,7 +348,7 @@ SHIM_EXPORT int madvise(void *address, size_t length, int advice)
 	return rc;
 }
 
-/* shmdt() is not told a size: what shmat() mapped, by address. */
+/* Sizes of shmat() mappings by address, as shmdt() is not told them. */
 static struct {
 	uintptr_t address;
 	size_t bytes;
@@ -383,7 +390,7 @@ SHIM_EXPORT void *shmat(int id, const void *address, int flags)
 	if (n.how && !shim.sandboxed) {
 		sys_call(SYS_shmctl, id, IPC_STAT, (long)&info, 0, 0, 0);
 		if (p == (void *)-1) {
-			failed(n, TRACE_API_SHMAT, info.shm_segsz, NULL, saved, &start);
+			record_failure(n, TRACE_API_SHMAT, info.shm_segsz, NULL, saved, &start);
 		} else {
 			struct note_mapping m = {
 			    .api = TRACE_API_SHMAT,
@@ -423,8 +430,8 @@ SHIM_EXPORT int shmdt(const void *address)
 }
 
 /*
- * syscall() itself is a jump (hook_jump.c): only these four numbers, what gives up rights, exec,
- * and the end of the process, come here, with the registers as the caller set them.
+ * syscall() itself is a jump (hook_jump.c). Only mappings, calls that give up rights, exec and the
+ * end of the process come here, with the registers as the caller set them.
  */
 __attribute__((noinline, visibility("hidden"))) long hook_syscall(
     long number, long a, long b, long c, long d, long e, long f)
@@ -436,14 +443,14 @@ __attribute__((noinline, visibility("hidden"))) long hook_syscall(
 	long rc;
 
 	symbols_all();
-	if (hook_rights_syscall(number, a, b, c, d, e, f, &rc))
+	if (hook_rights_syscall(&(struct raw_syscall){number, {a, b, c, d, e, f}}, &rc))
 		return rc;
 	if (number == SYS_exit_group) {
 		lifecycle_end(TRACE_END_EXIT, (int)a & 0xff);
 		return REAL(syscall)(number, a, b, c, d, e, f);
 	}
 	if (number == SYS_execve || number == SYS_execveat)
-		return hook_exec_syscall(number, a, b, c, d, e);
+		return hook_exec_syscall(&(struct raw_syscall){number, {a, b, c, d, e, f}});
 	n = ENTER();
 	if (!n.how || (number != SYS_mmap && number != SYS_munmap && number != SYS_mremap &&
 			  number != SYS_brk)) {
@@ -454,18 +461,20 @@ __attribute__((noinline, visibility("hidden"))) long hook_syscall(
 	if (number == SYS_munmap)
 		note_unmap(n, TRACE_API_MUNMAP, (uintptr_t)a, (size_t)b, TRACE_UNMAP_SYSCALL);
 	else if (number == SYS_mremap)
-		remap_before(n, (void *)a, (size_t)b, TRACE_UNMAP_SYSCALL);
+		remap_begin(n, (void *)a, (size_t)b, TRACE_UNMAP_SYSCALL);
 	else if (number == SYS_brk)
 		before = break_now();
 	rc = REAL(syscall)(number, a, b, c, d, e, f);
 	saved = errno;
 	if (number == SYS_mmap)
-		noted_mmap(n, (void *)rc, (size_t)b, (int)c, (int)d, (int)e, (uint64_t)f,
-		    TRACE_MAP_SYSCALL, &start);
+		record_mmap(n, (void *)rc,
+		    &(struct mmap_call){
+			(size_t)b, (int)c, (int)d, (int)e, (uint64_t)f, TRACE_MAP_SYSCALL},
+		    &start);
 	else if (number == SYS_munmap && rc)
 		note_ununmap(n, (uintptr_t)a, (size_t)b);
 	else if (number == SYS_mremap)
-		remap_after(n, (void *)rc,
+		remap_end(n, (void *)rc,
 		    &(struct remap){(void *)a, (void *)e, (size_t)b, (size_t)c, (int)d},
 		    TRACE_MAP_SYSCALL, &start);
 	else if (number == SYS_brk && (uintptr_t)rc != before)

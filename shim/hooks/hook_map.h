@@ -1,5 +1,5 @@
 /*
- * hook_map.h - between hook_map.c and hook_jump.c.
+ * hook_map.h - system calls that change memory, for hook_jump.c.
  */
 #ifndef SHIM_HOOK_MAP_H
 #define SHIM_HOOK_MAP_H
@@ -8,11 +8,17 @@
 
 #include "thread/thread.h"
 
-/* syscall() with a number that concerns us. */
+/* A call of syscall(). */
+struct raw_syscall {
+	long number, argument[6];
+};
+
+/* Handles syscall() for the numbers in ALL_TO_HOOK (hook_jump.c). The arguments are in the caller's
+ * registers, hence the list. */
 long hook_syscall(long number, long a, long b, long c, long d, long e, long f);
 
-/* Is this a vfork child, or a fork that has not noticed yet, on the parent's memory? */
-static inline bool hook_map_wrong_process(const struct thread *t)
+/* True: a vfork child on the parent's memory, or a fork's child that has not noticed the fork. */
+static inline bool hook_map_is_foreign_process(const struct thread *t)
 {
 	return t->vfork || !t->serial;
 }

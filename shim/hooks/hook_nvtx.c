@@ -1,10 +1,10 @@
 /*
- * hook_nvtx.c - NVTX's ranges and marks as marks of ours. Each copy of NVTX in the process, which
- * was told to load libwhyoom-nvtx.so, hands us the table of its functions; we put ours where they
- * make an event, and leave all others as they are: without effect. The little that is needed of
- * NVTX's types stands here, so that it builds without NVTX.
+ * hook_nvtx.c - turns NVTX's ranges and marks into marks of ours. Each copy of NVTX in the process,
+ * told to load libwhyoom-nvtx.so, hands us the table of its functions; we replace those that make
+ * an event and leave the others without effect. Declares the few NVTX types that it needs, so that
+ * it builds without NVTX.
  *
- * Must not keep a state for each range: what a program pushes and never pops is its own affair.
+ * Must not keep state for a range, as programs may push ranges and never pop them.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ struct attributes {
 };
 enum { MESSAGE_ASCII = 1, MESSAGE_UNICODE = 2, MESSAGE_REGISTERED = 3 };
 
-/* What a push and a pop return when no tool counts their depth. */
+/* Push and pop return this if no tool counts their depth. */
 #define NO_DEPTH (-2)
 
 /* Handles of domains and registered strings are numbers of names; NULL is the default domain. */
@@ -100,7 +100,9 @@ static uint32_t name_of(const struct attributes *a)
 	return 0;
 }
 
-/* In the callback itself, which is never inlined: its caller is NVTX's function in the program. */
+/* Used directly in a callback, which is never inlined: its caller is NVTX's function in the
+ * program.
+ */
 #define MARK(phase_, what_, id_, name_, domain_)                                                   \
 	do {                                                                                       \
 		struct stack_start start = STACK_START();                                          \
@@ -109,7 +111,7 @@ static uint32_t name_of(const struct attributes *a)
 		    .id = id_,                                                                     \
 		    .name = name_,                                                                 \
 		    .domain = domain_};                                                            \
-		mark_say(__builtin_return_address(0), &m, &start);                                 \
+		mark_record(__builtin_return_address(0), &m, &start);                              \
 	} while (0)
 #define CALLBACK static __attribute__((noinline))
 
@@ -267,7 +269,7 @@ static const struct callback domains[] = {
     ROW(DOMAIN_CREATE_W, create_w),
 };
 
-/* A table has a place for each function, the first unused; a place points to NVTX's own pointer. */
+/* Puts our functions into a table. Each slot but the unused first points to NVTX's pointer. */
 static bool attach(const struct table_callbacks *callbacks, int module, const struct callback *rows,
     size_t row_count)
 {
@@ -284,7 +286,8 @@ static bool attach(const struct table_callbacks *callbacks, int module, const st
 
 SHIM_EXPORT int whyoom_nvtx_attach(const void *(*export_table)(uint32_t id));
 
-/* For libwhyoom-nvtx.so, while NVTX is being initialised. 1: our functions are there. */
+/* Called by libwhyoom-nvtx.so while NVTX is being initialised. Returns 1 if our functions are in
+ * place. */
 int whyoom_nvtx_attach(const void *(*export_table)(uint32_t id))
 {
 	const struct table_callbacks *callbacks;

@@ -1,5 +1,5 @@
 /*
- * hook_process.c - what tells of the process's own fate: fork, clone, _exit, abort.
+ * hook_process.c - the beginning and end of processes: fork, clone, _exit, abort.
  */
 #include <errno.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ SHIM_EXPORT pid_t fork(void)
 	return child;
 }
 
-/* A child that shares our memory without being a thread must not be taken for its parent. */
+/* Marks a child that shares our memory without being a thread, lest it be taken for its parent. */
 SHIM_EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...)
 {
 	void *parent_tid, *tls, *child_tid;
@@ -69,7 +69,7 @@ SHIM_EXPORT __attribute__((noreturn)) void _Exit(int status)
 	__builtin_unreachable();
 }
 
-/* A handler may still leave it by a longjmp; then a later end overwrites this one. */
+/* If a handler leaves by longjmp, a later end overwrites this one. */
 SHIM_EXPORT __attribute__((noreturn)) void abort(void)
 {
 	struct note n;

@@ -1,6 +1,6 @@
 /*
- * hook_rights.c - the calls of rights_api.def, and those that install seccomp filters. errno and
- * what they return are the real ones'.
+ * hook_rights.c - the calls of rights_api.def, and those that install seccomp filters. Result and
+ * errno are those of the real functions.
  */
 #include "hooks/hook_rights.h"
 
@@ -48,7 +48,7 @@ static struct rights_filter before_filter(const void *fprog)
 	return rights_before_filter(fprog);
 }
 
-/* setfsuid() and setfsgid() return what was before, whether they succeeded or not. */
+/* setfsuid() and setfsgid() return the previous id, whether they succeed or not. */
 #define RIGHTS_API(name, parameters, arguments, right, uid, when)                                  \
 	SHIM_EXPORT int name parameters;                                                           \
 	SHIM_EXPORT int name parameters                                                            \
@@ -70,7 +70,7 @@ static struct rights_filter before_filter(const void *fprog)
 #undef RIGHTS_API
 #undef RIGHTS_CALL
 
-/* Of a filter with a listener the answer is its descriptor, which is not negative. */
+/* Says whether the filter was installed. With a listener the result is its descriptor. */
 static bool installed(long number, long flags, long result)
 {
 	return number == SYS_seccomp && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) ? result >= 0
@@ -85,7 +85,7 @@ SHIM_EXPORT int prctl(int option, ...)
 	int result;
 
 	symbols_all();
-	/* libc's own reads them always, too */
+	/* libc's function reads them always, too */
 	va_start(rest, option);
 	a = va_arg(rest, unsigned long);
 	b = va_arg(rest, unsigned long);
@@ -100,8 +100,10 @@ SHIM_EXPORT int prctl(int option, ...)
 	return result;
 }
 
-bool hook_rights_syscall(long number, long a, long b, long c, long d, long e, long f, long *result)
+bool hook_rights_syscall(const struct raw_syscall *call, long *result)
 {
+	const long number = call->number, *x = call->argument;
+	const long a = x[0], b = x[1], c = x[2], d = x[3], e = x[4], f = x[5];
 	struct rights_filter filter;
 	enum trace_right right;
 	long uid;

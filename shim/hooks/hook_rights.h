@@ -1,5 +1,5 @@
 /*
- * hook_rights.h - what hook_map.c's hook_syscall() needs of hook_rights.c.
+ * hook_rights.h - syscall() for calls that give up rights or install a seccomp filter.
  */
 #ifndef SHIM_HOOK_RIGHTS_H
 #define SHIM_HOOK_RIGHTS_H
@@ -7,12 +7,14 @@
 #include <stdbool.h>
 #include <sys/syscall.h>
 
-/* Calls of older headers' missing. */
+/* missing in older headers */
 #ifndef SYS_landlock_restrict_self
 #define SYS_landlock_restrict_self 446
 #endif
 
-/* Makes the call that the host asks syscall() for, if it is one that gives up rights. */
-bool hook_rights_syscall(long number, long a, long b, long c, long d, long e, long f, long *result);
+struct raw_syscall; /* hook_map.h */
+
+/* Makes the call if it is one that gives up rights; *result as of syscall(). False: it is not. */
+bool hook_rights_syscall(const struct raw_syscall *call, long *result);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * hook_thread.c - a thread that cannot be had because its stack is refused: the C library asks the
- * kernel for that by itself, where no wrapper sees it.
+ * hook_thread.c - records threads that cannot be created because the kernel refuses their stack:
+ * the C library maps it by itself, where no wrapper sees the failure.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,10 +13,10 @@
 #include "loaded/symbols.h"
 #include "shim.h"
 
-/* What the C library takes where RLIMIT_STACK has no bound. */
+/* The C library's choice if RLIMIT_STACK is unlimited. */
 #define STACK_UNBOUND (2u << 20)
 
-/* An older C library has it in a library of its own, which may have come since. */
+/* Older C libraries have the getter in a separate library, which may be loaded after us. */
 static size_t stack_size(const pthread_attr_t *attributes)
 {
 	int (*get)(const pthread_attr_t *, size_t *) = real.pthread_attr_getstacksize;
@@ -33,8 +33,8 @@ static size_t stack_size(const pthread_attr_t *attributes)
 	return limit.rlim_cur;
 }
 
-/* The error is the same when there are too many threads: then the memory could be had. */
-static bool is_refused(size_t bytes)
+/* Tells a refused stack from too many threads, which gives the same error. */
+static bool memory_is_refused(size_t bytes)
 {
 	long p = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -55,7 +55,7 @@ SHIM_EXPORT int pthread_create(
 	size_t size;
 
 	symbols_all();
-	/* The library that has it may have come since. */
+	/* its library may be loaded after us */
 	create = real.pthread_create;
 	if (SHIM_UNLIKELY(!create))
 		create = (__typeof(create))symbols_next("pthread_create");
@@ -65,7 +65,7 @@ SHIM_EXPORT int pthread_create(
 	saved = errno;
 	n = note_enter(__builtin_return_address(0));
 	size = n.how != NOTE_NOT && !shim.sandboxed ? stack_size(attributes) : 0;
-	if (size && is_refused(size))
+	if (size && memory_is_refused(size))
 		note_failed(n,
 		    &(struct note_failure){.api = TRACE_API_THREAD, .error = ENOMEM, .size = size},
 		    &start);

@@ -1,9 +1,9 @@
 /*
- * hook_torch.c - libc10_cuda.so tells libc10.so of each block that its caching allocator hands out
- * or takes back, and of each failure, through two exported functions; here they are ours first.
- * They run under the allocator's mutex: no CUDA call, no Python, no waiting.
+ * hook_torch.c - libc10_cuda.so reports each block that its caching allocator hands out or takes
+ * back, and each failure, by two exported functions of libc10.so; ours precede them. They run under
+ * the allocator's mutex: no CUDA call, no Python, no waiting.
  *
- * The blocks are a second level, inside segments that the driver's wrappers recorded.
+ * The blocks are a second level, inside segments that the driver's wrappers record.
  */
 #include "hooks/hook_torch.h"
 
@@ -18,10 +18,9 @@
 #include "base/varint.h"
 #include "cuda/cuda_call.h"
 #include "cuda/cuda_device.h"
+#include "cuda/space_record.h"
 #include "loaded/symbols.h"
-#include "record.h"
 #include "stack/modules.h"
-#include "thread/chunk_writer.h"
 #include "trace/definitions.h"
 #include "trace/trace_file.h"
 
@@ -32,7 +31,7 @@ struct c10_device {
 #define C10_CUDA 1
 #define DEVICES 64
 #define RECORD_MAX 96u
-#define SMALL 65536 /* left out once the trace has reached its budget */
+#define SMALL 65536 /* smaller blocks are dropped once the trace has reached its budget */
 
 enum { USAGE, OUT_OF_MEMORY };
 static const char *const c10_names[][3] = {
@@ -46,19 +45,18 @@ static const char *const c10_names[][3] = {
 typedef void usage_function(void *, int64_t, uint64_t, uint64_t, struct c10_device);
 typedef void oom_function(int64_t, uint64_t, uint64_t, struct c10_device);
 
-static uint64_t reserved[DEVICES]; /* as it was last written */
+static uint64_t reserved[DEVICES]; /* as last recorded */
 
-/* --- the real functions: of the caller's own PyTorch --- */
+/* --- the real functions, of the caller's own PyTorch --- */
 
-/* Each thread keeps what it found last, for as long as no module comes or goes. */
+/* A thread's last results, valid while no module comes or goes. */
 static __thread struct {
 	uintptr_t caller;
 	uint64_t generation;
 	void *real;
 } last_real[4] __attribute__((tls_model("initial-exec")));
 
-/* libc10_cuda.so's needed libraries are searched first, so that two PyTorchs in one process keep to
- * themselves. */
+/* Searches the libraries that the caller needs first, as a process may hold two PyTorchs. */
 static __attribute__((noinline)) void *find_real(const void *caller, const char *name)
 {
 	void *found = symbols_needed(caller, name);
@@ -82,31 +80,7 @@ static void *real_function(const void *caller, const char *name)
 
 /* --- records --- */
 
-static inline bool begin(struct note *n, const struct stack_start *start)
-{
-	*n = note_enter((const void *)start->pc);
-	if (!record_is_plain(*n)) {
-		note_leave(*n);
-		return false;
-	}
-	record_begin(n->thread);
-	return true;
-}
-
-static inline void end(struct note n)
-{
-	record_end(n.thread);
-	note_leave(n);
-}
-
-static inline bool room(struct thread *t, uint64_t size)
-{
-	return SHIM_LIKELY(
-		   t->pos < t->limit && t->pos + RECORD_MAX <= t->limit + CHUNK_WRITER_EVENT_MAX) ||
-	       chunk_writer_make_room(t, RECORD_MAX, true, size);
-}
-
-/* What the allocator holds, when that has changed. */
+/* Records how much the allocator reserves, if that has changed. */
 static void note_reserved(struct thread *t, int device, uint64_t allocated, uint64_t now)
 {
 	struct extended x;
@@ -126,7 +100,7 @@ static void note_reserved(struct thread *t, int device, uint64_t allocated, uint
 	extended_end(t, &x, varint_put(p, allocated));
 }
 
-static void usage(void *block, int64_t size, uint64_t allocated, uint64_t held,
+static void record_usage(void *block, int64_t size, uint64_t allocated, uint64_t held,
     struct c10_device device, const struct stack_start *start)
 {
 	uint32_t space, name, stack;
@@ -136,13 +110,13 @@ static void usage(void *block, int64_t size, uint64_t allocated, uint64_t held,
 
 	if (device.type != C10_CUDA || device.index < 0 || device.index >= DEVICES || !block)
 		return;
-	if (!begin(&n, start))
+	if (!space_record_begin(&n, start))
 		return;
 	if (SHIM_UNLIKELY(shim.budget) && size < SMALL && size > -SMALL) {
 		trace_file_dropped(TRACE_DROP_BUDGET, 1, size > 0 ? (uint64_t)size : 0);
 		goto out;
 	}
-	if (!room(n.thread, size > 0 ? (uint64_t)size : 0))
+	if (!space_record_reserve(n.thread, RECORD_MAX, size > 0 ? (uint64_t)size : 0))
 		goto out;
 	space = cuda_space(CUDA_TORCH, device.index);
 	name = cuda_name(CUDA_NOTHING);
@@ -171,15 +145,15 @@ static void usage(void *block, int64_t size, uint64_t allocated, uint64_t held,
 	}
 	note_reserved(n.thread, device.index, allocated, held);
 out:
-	end(n);
+	space_record_end(n);
 }
 
-static void out_of_memory(int64_t size, uint64_t allocated, uint64_t held, struct c10_device device,
-    const struct stack_start *start)
+static void record_out_of_memory(int64_t size, uint64_t allocated, uint64_t held,
+    struct c10_device device, const struct stack_start *start)
 {
 	if (device.type != C10_CUDA || device.index < 0 || device.index >= DEVICES)
 		return;
-	/* The record of the failure says it, so that what comes after is a change from that. */
+	/* the record of the failure holds it, so a later level is a change from there */
 	__atomic_store_n(&reserved[device.index], held, __ATOMIC_RELAXED);
 	cuda_framework_failed(device.index, (uint64_t)size, held, allocated, start);
 }
@@ -195,7 +169,7 @@ static void out_of_memory(int64_t size, uint64_t allocated, uint64_t held, struc
 		int saved = errno;                                                                 \
 		usage_function *real_one;                                                          \
                                                                                                    \
-		usage(block, size, allocated, held, device, &start);                               \
+		record_usage(block, size, allocated, held, device, &start);                        \
 		real_one = (usage_function *)real_function(__builtin_return_address(0), symbol);   \
 		errno = saved;                                                                     \
 		if (real_one)                                                                      \
@@ -210,24 +184,24 @@ static void out_of_memory(int64_t size, uint64_t allocated, uint64_t held, struc
 		int saved = errno;                                                                 \
 		oom_function *real_one;                                                            \
                                                                                                    \
-		out_of_memory(size, allocated, held, device, &start);                              \
+		record_out_of_memory(size, allocated, held, device, &start);                       \
 		real_one = (oom_function *)real_function(__builtin_return_address(0), symbol);     \
 		errno = saved;                                                                     \
 		if (real_one)                                                                      \
 			real_one(size, allocated, held, device);                                   \
 	}
 
-/* 2.0 and later; 1.10 to 1.13; one snapshot in between. All in the same registers. */
+/* PyTorch 2.0 and later; 1.10 to 1.13; one snapshot in between. All use the same registers. */
 USAGE_WRAPPER(hook_usage, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")
 USAGE_WRAPPER(hook_usage_signed, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")
 OOM_WRAPPER(hook_oom, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")
 OOM_WRAPPER(hook_oom_signed, "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE")
 OOM_WRAPPER(hook_oom_unsigned, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")
 
-/* --- what is said about it --- */
+/* --- facts for the trace --- */
 
-static const char *blocks, *segments, *failures; /* NULL: nothing to say */
-static bool known;
+static const char *blocks, *segments, *failures; /* NULL: nothing to write */
+static bool torch_seen;
 
 static bool any_defined(int which)
 {
@@ -244,14 +218,14 @@ static bool is_torch(const struct dl_phdr_info *info)
 	return name && !strcmp(name, "/libc10_cuda.so");
 }
 
-static const char *setting(void)
+static const char *allocator_conf(void)
 {
 	const char *now = options_variable(environ, "PYTORCH_ALLOC_CONF");
 
 	return now ? now : options_variable(environ, "PYTORCH_CUDA_ALLOC_CONF");
 }
 
-static void say(void)
+static void write_info(void)
 {
 	if (blocks)
 		definitions_info("torch.blocks", blocks);
@@ -265,10 +239,10 @@ bool hook_torch_visit(const struct dl_phdr_info *info)
 {
 	const char *conf;
 
-	if (known || !is_torch(info))
+	if (torch_seen || !is_torch(info))
 		return true;
-	known = true;
-	conf = setting();
+	torch_seen = true;
+	conf = allocator_conf();
 	if (options_variable(environ, "PYTORCH_NO_CUDA_MEMORY_CACHING"))
 		blocks = "none: PYTORCH_NO_CUDA_MEMORY_CACHING is set, each block is a segment";
 	else if (conf && strstr(conf, "backend:cudaMallocAsync"))
@@ -281,12 +255,12 @@ bool hook_torch_visit(const struct dl_phdr_info *info)
 		segments = "expandable";
 	if (!any_defined(OUT_OF_MEMORY))
 		failures = "not reported by this version";
-	say();
+	write_info();
 	return true;
 }
 
 void hook_torch_forked(void)
 {
 	memset(reserved, 0, sizeof(reserved));
-	say();
+	write_info();
 }

@@ -1,6 +1,6 @@
 /*
- * hook_torch.h - PyTorch's caching allocator, seen from outside by the two functions through which
- * it reports to the profiler.
+ * hook_torch.h - observes PyTorch's caching allocator by the two functions through which it reports
+ * to the profiler.
  */
 #ifndef SHIM_HOOK_TORCH_H
 #define SHIM_HOOK_TORCH_H
@@ -8,11 +8,11 @@
 #include <link.h>
 #include <stdbool.h>
 
-/* A visitor (visit.h): once PyTorch is there, the trace says whether its blocks are recorded, and
- * why not. */
+/* A visitor (visit.h): when PyTorch is loaded, writes to the trace whether its blocks are recorded,
+ * and why not. */
 bool hook_torch_visit(const struct dl_phdr_info *info);
 
-/* In the child of a fork, when its trace is there: it is said again. */
+/* Writes that again for the trace of a fork's child. */
 void hook_torch_forked(void);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * api.h - the entry points: prototypes of them, from cuda_api.def (memory) and simgpu/driver.def
- * (the rest of the driver), and how one is defined. Written from the public
- * documentation of CUDA's interfaces.
+ * api.h - prototypes of the entry points, from cuda_api.def (memory) and simgpu/driver/driver.def
+ * (the rest of the driver), and macros that define one. Written from the public documentation of
+ * CUDA's interfaces.
  *
- * The runtime calls the driver by its exported names, through the PLT, as a program does: what
- * stands in front of the driver sees those calls. Inside the driver nothing calls an exported name.
+ * The runtime calls the driver by its exported names through the PLT, as a program does, so that a
+ * library in front of the driver sees those calls. The driver itself calls no exported name.
  */
 #ifndef SIMGPU_API_H
 #define SIMGPU_API_H
@@ -13,15 +13,15 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Every entry point has a hidden second name, self_X: the address that cuGetProcAddress answers
- * with, whatever stands in front of X. */
+/* Defines an entry point with a hidden second name, self_X: cuGetProcAddress returns that address,
+ * whatever library precedes ours. */
 #define API(symbol, parameters)                                                                    \
 	EXPORT gpu_result symbol parameters;                                                       \
 	extern __typeof__(symbol) self_##symbol                                                    \
 	    __attribute__((alias(#symbol), visibility("hidden")));                                 \
 	gpu_result symbol parameters
 
-/* With its twin for the per-thread default stream, which is the same here. */
+/* Also defines the twin for the per-thread default stream, which is the same function. */
 #define API_PTSZ(symbol, parameters)                                                               \
 	EXPORT gpu_result symbol parameters;                                                       \
 	extern __typeof__(symbol) symbol##_ptsz                                                    \
@@ -30,7 +30,7 @@
 	    __attribute__((alias(#symbol), visibility("hidden")));                                 \
 	API(symbol, parameters)
 
-/* The same for a runtime whose per-thread names end in _ptds. */
+/* The same for functions of the runtime whose twins end in _ptds. */
 #define API_PTDS(symbol, parameters)                                                               \
 	EXPORT gpu_result symbol parameters;                                                       \
 	extern __typeof__(symbol) symbol##_ptds                                                    \

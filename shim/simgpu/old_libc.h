@@ -1,6 +1,6 @@
 /*
- * old_libc.h - the C library's functions by their oldest versions, so that what is built on a
- * younger system runs on an older one. Included in front of every file.
+ * old_libc.h - binds functions of the C library to their oldest versions, so that a build on a
+ * newer system runs on an older one. Included in front of every file.
  */
 #ifndef SIMGPU_OLD_LIBC_H
 #define SIMGPU_OLD_LIBC_H

@@ -11,7 +11,7 @@ import unittest
 
 WHYOOM = os.environ["WHYOOM_EXE"]
 DISK = os.environ.get("WHYOOM_TEST_DIR", "/var/tmp")
-REPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report")
+REPORT = os.path.join(os.path.dirname(os.environ["WHYOOM_EXE"]), "..", "report")
 MIB = 1 << 20
 CONTEXT = 64 * MIB
 

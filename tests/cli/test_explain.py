@@ -12,12 +12,13 @@ import jsonschema
 
 WHYOOM = os.environ["WHYOOM_EXE"]
 LOGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "logs")
-SCHEMA = os.path.join(LOGS, "../../../analyzer/report/explain-schema.json")
+SCHEMA = os.path.join(os.path.dirname(WHYOOM), "../report/explain-schema.json")
 with open(SCHEMA) as f:
     VALIDATOR = jsonschema.Draft202012Validator(json.load(f))
-CAUSES = ("prompt-growth leak state-retention fragmentation oversized-model batch-prealloc "
-          "concurrency "
-          "oversized-intermediate external healthy unknown").split()
+sys.path.insert(0, os.path.join(LOGS, "../../../analyzer/knowledge"))
+import causes  # noqa: E402
+
+CAUSES = (*causes.names(), "unknown")
 
 
 def explain(*args, log=None, columns=80, **environment):

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from writer import *  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
-SCHEMAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report")
+SCHEMAS = os.path.join(os.path.dirname(WHYOOM), "..", "report")
 MIB = 1 << 20
 CUDA, TORCH = 1, 2
 

@@ -164,7 +164,7 @@ class Watching(Case):
         self.assertEqual(r.returncode, 128 + 9)
         self.assertIn("whyoom: leak", said)
         self.assertIn("memory had not run out", said)
-        self.assertRegex(said, r"It was growing: [\d.]+ MiB leaked in remember")
+        self.assertRegex(said, r"But it was growing. [\d.]+ MiB leaked in remember")
         self.assertIn("would have been full", said)
 
     def test_death_by_the_oom_killer(self):

@@ -11,9 +11,9 @@ import pytest
 jsonschema = pytest.importorskip("jsonschema")
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-SCHEMAS = TOP / "analyzer" / "report"
 GOLDEN = TOP / "tests" / "golden"
-WHYOOM = os.environ.get("WHYOOM_EXE", "whyoom")
+WHYOOM = os.environ["WHYOOM_EXE"]
+SCHEMAS = pathlib.Path(WHYOOM).parent.parent / "report"  # as they are built
 TRACES = ["v1/spaces", "v1/order", "v1/killed", "v2/checkpoint", "v2/unwhole", "v2/packed"]
 COMMANDS = {"report": [], "sites": [], "map": [], "check": [], "what-if": ["--memory", "1GiB"]}
 

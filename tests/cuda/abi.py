@@ -14,11 +14,11 @@ import real
 SOURCE = sys.argv[1]
 SKIP = 77
 CHANGES = [  # file, right, wrong
-    ("cuda_api.def", "(gpu_ptr *out, size_t size), (out, size), TAKE(DEVICE",
-     "(gpu_ptr *out, unsigned size), (out, size), TAKE(DEVICE"),
-    ("cuda_abi.h", "uint64_t size;\n\tunsigned flags, reserved[16];",
+    ("cuda/cuda_api.def", "(gpu_ptr *out, size_t size), (out, size), ALLOC(DEVICE",
+     "(gpu_ptr *out, unsigned size), (out, size), ALLOC(DEVICE"),
+    ("cuda/cuda_abi.h", "uint64_t size;\n\tunsigned flags, reserved[16];",
      "unsigned flags, reserved[16];\n\tuint64_t size;"),
-    ("simgpu/driver.def", "(gpu_ptr to, const void *from, size_t n))",
+    ("simgpu/driver/driver.def", "(gpu_ptr to, const void *from, size_t n))",
      "(gpu_ptr to, const void *from, unsigned n))"),
 ]
 
@@ -34,12 +34,12 @@ def refuses(cxx, source, includes, shim, change, tmp):
     name, right, wrong = change
     changed = os.path.join(tmp, "changed")
     shutil.rmtree(changed, ignore_errors=True)
-    os.makedirs(os.path.join(changed, "simgpu"))
-    for f in ("cuda_api.def", "cuda_abi.h", "simgpu/driver.def"):
+    for f in ("cuda/cuda_api.def", "cuda/cuda_abi.h", "simgpu/driver/driver.def"):
         text = open(os.path.join(shim, f)).read()
         if f == name:
             assert right in text, (name, "the row to change is gone")
             text = text.replace(right, wrong, 1)
+        os.makedirs(os.path.dirname(os.path.join(changed, f)), exist_ok=True)
         open(os.path.join(changed, f), "w").write(text)
     return compile_with(cxx, source, includes, changed, os.path.join(tmp, "abi")).returncode != 0
 

@@ -158,7 +158,7 @@ def shapes_are_known(rows, listed, newest):
             twin = "_ptsz" in r.symbol
             check((r.start, twin) in listed.get(r.asked, ()),
                   f"{r.symbol}: no {r.asked} begins at {r.start}")
-    with open(os.path.join(SOURCE, "shim", "simgpu", "driver.def")) as f:
+    with open(os.path.join(SOURCE, "shim", "simgpu", "driver", "driver.def")) as f:
         others = re.findall(r"^DRIVER_API(?:_PTSZ)?\((\w+), (\w+), (\d+)", f.read(), re.M)
     check(len(others) > 100, "the simulated device's other calls were found")
     for symbol, asked, start in others:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 TOP, whyoom = sys.argv[1], sys.argv[2]
+BUILT = os.path.join(os.path.dirname(whyoom), "..", "..")
 passed = failed = 0
 
 
@@ -27,8 +28,9 @@ def help_of(*command):
 
 
 def page(name, text):
-    path = os.path.join(TOP, "analyzer", "man", name)
-    if not os.path.exists(path):
+    paths = [os.path.join(top, "analyzer", "man", name) for top in (TOP, BUILT)]
+    path = next(filter(os.path.exists, paths), None)
+    if not path:
         check(False, f"there is no analyzer/man/{name}")
         return
     lint = subprocess.run(["mandoc", "-Tlint", "-Wwarning", path], capture_output=True, text=True)

@@ -65,9 +65,9 @@ const enum join *join_messages(
 bool join_verdict(const struct explanation *e, const enum join *of, struct verdict_result *r)
 {
 	bool nothing = r->failure.kind == FAILURE_NONE, unseen = false;
-	bool undecided = strcmp(e->verdict.cause, "unknown") == 0;
+	bool undecided = e->verdict.cause == CAUSE_UNKNOWN;
 	struct verdict *v = &r->verdict;
-	bool healthy = strcmp(v->cause, "healthy") == 0, own = false;
+	bool healthy = v->cause == CAUSE_HEALTHY, own = false;
 
 	for (size_t i = 0; i < e->count; i++) {
 		bool failed = e->messages[i].kind == MESSAGE_FAILURE && of[i] != JOIN_RECOVERED;
@@ -78,7 +78,7 @@ bool join_verdict(const struct explanation *e, const enum join *of, struct verdi
 	/* What a library says of the process itself does not read as healthy because its text
 	 * cannot decide; the kernel's log is of everybody. */
 	if (!unseen || (undecided && !(healthy && own)) ||
-	    (!nothing && !healthy && strcmp(v->cause, "unknown") != 0))
+	    (!nothing && !healthy && v->cause != CAUSE_UNKNOWN))
 		return false;
 	*v = (struct verdict){.cause = e->verdict.cause,
 	    .confidence = e->verdict.confidence,

@@ -42,7 +42,7 @@ static void message(struct json *j, const struct explain_message *m, const enum 
 	json_object(j, NULL);
 	json_string(j, "from", m->known->from);
 	json_string(j, "kind", message_kind_name(m->kind));
-	json_string(j, "cause", m->cause);
+	json_string(j, "cause", m->cause ? cause_name(m->cause) : NULL);
 	json_object(j, "fields");
 	json_string(j, "message", m->known->name);
 	json_u64(j, "line", m->line);
@@ -66,7 +66,7 @@ static void message(struct json *j, const struct explain_message *m, const enum 
 static void verdict(struct json *j, const struct explanation *e)
 {
 	json_object(j, "verdict");
-	json_string(j, "cause", e->verdict.cause);
+	json_string(j, "cause", cause_name(e->verdict.cause));
 	json_real(j, "confidence", e->verdict.confidence, 3);
 	json_string(j, "summary", e->verdict.summary);
 	json_array(j, "fixes");
@@ -82,7 +82,7 @@ static void verdict(struct json *j, const struct explanation *e)
 	json_array_end(j);
 	if (e->verdict.runner_up) {
 		json_object(j, "runner_up");
-		json_string(j, "cause", e->verdict.runner_up);
+		json_string(j, "cause", cause_name(e->verdict.runner_up));
 		json_real(j, "confidence", e->verdict.runner_up_confidence, 3);
 		json_object_end(j);
 	} else {

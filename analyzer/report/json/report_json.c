@@ -223,7 +223,7 @@ static void candidates(struct json *j, const struct verdict_result *r)
 		const struct candidate *c = &r->ranking.list[i];
 
 		json_object(j, NULL);
-		json_string(j, "cause", c->finding.cause);
+		json_string(j, "cause", cause_name(c->finding.cause));
 		json_real(j, "strength", c->finding.strength, 4);
 		json_real(j, "share", c->share, 4);
 		json_real(j, "further", c->further, 4);
@@ -247,7 +247,7 @@ static void verdict(struct json *j, const struct verdict_result *r)
 	const struct verdict *v = &r->verdict;
 
 	json_object(j, "verdict");
-	json_string(j, "cause", v->cause);
+	json_string(j, "cause", cause_name(v->cause));
 	json_real(j, "confidence", v->confidence, 3);
 	json_string(j, "summary", v->summary);
 	json_string(
@@ -273,12 +273,12 @@ static void verdict(struct json *j, const struct verdict_result *r)
 		const struct evidence *e = &v->evidence[i];
 
 		json_object(j, NULL);
-		json_string(j, "fact", e->fact);
-		if (strcmp(e->unit, "share") == 0)
+		json_string(j, "fact", fact_text(e->fact));
+		if (fact_unit(e->fact) == UNIT_SHARE)
 			json_real(j, "value", e->value, 4);
 		else
 			json_i64(j, "value", whole(e->value));
-		json_string(j, "unit", e->unit);
+		json_string(j, "unit", unit_name(fact_unit(e->fact)));
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -292,7 +292,7 @@ static void verdict(struct json *j, const struct verdict_result *r)
 	json_array_end(j);
 	if (v->runner_up) {
 		json_object(j, "runner_up");
-		json_string(j, "cause", v->runner_up);
+		json_string(j, "cause", cause_name(v->runner_up));
 		json_real(j, "confidence", v->runner_up_confidence, 3);
 		json_object_end(j);
 	} else {

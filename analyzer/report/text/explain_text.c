@@ -14,7 +14,7 @@
 static void headline(const struct explanation *e, const struct report_style *st, struct str *out)
 {
 	str_printf(out, "%s%s%s", term_style(st->colour, style_tone(e->verdict.cause)),
-	    e->verdict.cause, term_style(st->colour, TERM_PLAIN));
+	    cause_name(e->verdict.cause), term_style(st->colour, TERM_PLAIN));
 	if (e->verdict.confidence > 0)
 		str_printf(out, "   %s%.0f %% sure%s", term_style(st->colour, TERM_DIM),
 		    e->verdict.confidence * 100, term_style(st->colour, TERM_PLAIN));
@@ -112,7 +112,7 @@ static void step(
 	str_puts(out, term_style(st->colour, TERM_PLAIN));
 	str_puts(&text, m->meaning);
 	if (m->cause)
-		str_printf(&text, " (%s)", m->cause);
+		str_printf(&text, " (%s)", cause_name(m->cause));
 	style_wrap(out, st, 4, str_text(&text));
 	if (st->verbose) {
 		style_wrap(out, st, 6, m->text);

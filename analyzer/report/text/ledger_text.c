@@ -47,14 +47,14 @@ static const char *blamed_class(const struct verdict_result *r, const struct led
 
 	if (l != &r->ledger)
 		return NULL;
-	if (class != CLASS_COUNT)
+	if (class != CLASS_NONE)
 		return class_name(class);
-	if (strcmp(r->verdict.cause, "fragmentation") == 0)
+	if (r->verdict.cause == CAUSE_FRAGMENTATION)
 		return l->space ? "PyTorch slack, fragmented"
 		       : ledger_get(l, LEDGER_ARENAS_FREE) > ledger_get(l, LEDGER_FREE_LISTS)
 			   ? LEDGER_ARENAS_FREE
 			   : LEDGER_FREE_LISTS;
-	return strcmp(r->verdict.cause, "external") == 0 ? "other processes" : NULL;
+	return r->verdict.cause == CAUSE_EXTERNAL ? "other processes" : NULL;
 }
 
 /* Names, sizes and shares; exact bytes where they are wanted and fit; then a bar of what is left.

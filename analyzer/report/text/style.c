@@ -24,11 +24,11 @@ struct report_style report_style_of(int fd)
 	return style;
 }
 
-enum term_style style_tone(const char *cause)
+enum term_style style_tone(enum cause cause)
 {
-	if (strcmp(cause, "healthy") == 0)
+	if (cause == CAUSE_HEALTHY)
 		return TERM_GREEN;
-	return strcmp(cause, "unknown") == 0 ? TERM_YELLOW : TERM_RED;
+	return cause == CAUSE_UNKNOWN ? TERM_YELLOW : TERM_RED;
 }
 
 void style_blanks(struct str *out, unsigned n)

@@ -31,7 +31,7 @@ void style_bar(struct str *out, const struct report_style *style, double share, 
 /* As fmt_function(), in the style's characters. */
 void style_function(struct str *to, const struct report_style *style, const char *function);
 /* The colour of a verdict. */
-enum term_style style_tone(const char *cause);
+enum term_style style_tone(enum cause cause);
 /* "name.py:31", from the whole path; the module for native code without lines. */
 const char *style_where(
     char *buffer, size_t room, const char *file, uint32_t line, const char *module);

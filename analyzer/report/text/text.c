@@ -45,7 +45,7 @@ static void headline(const struct verdict_result *r, const struct report_style *
 
 	report_damage_text(&r->tree.damage, st, out);
 	str_printf(out, "%s%s%s", term_style(st->colour, style_tone(r->verdict.cause)),
-	    r->verdict.cause, term_style(st->colour, TERM_PLAIN));
+	    cause_name(r->verdict.cause), term_style(st->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
 		str_printf(out, "   %s%.0f %% sure%s", term_style(st->colour, TERM_DIM),
 		    r->verdict.confidence * 100, term_style(st->colour, TERM_PLAIN));
@@ -138,14 +138,21 @@ static void value(struct str *out, const struct evidence *e)
 	uint64_t whole = e->value >= 0x1p64 ? UINT64_MAX : e->value > 0 ? (uint64_t)e->value : 0;
 	struct fmt f;
 
-	if (strcmp(e->unit, "bytes") == 0)
+	switch (fact_unit(e->fact)) {
+	case UNIT_BYTES:
 		str_puts(out, fmt_size(&f, whole));
-	else if (strcmp(e->unit, "share") == 0)
+		break;
+	case UNIT_SHARE:
 		str_printf(out, "%.0f %%", e->value * 100);
-	else if (strcmp(e->unit, "ns") == 0)
+		break;
+	case UNIT_NS:
 		str_puts(out, fmt_duration(&f, whole));
-	else
+		break;
+	case UNIT_BLOCKS:
+	case UNIT_COUNT:
 		str_puts(out, fmt_count(&f, whole));
+		break;
+	}
 }
 
 static void evidence(const struct verdict_result *r, const struct report_style *st, struct str *out)
@@ -156,7 +163,7 @@ static void evidence(const struct verdict_result *r, const struct report_style *
 	for (size_t i = 0; i < r->verdict.evidence_count; i++) {
 		struct str line = {0};
 
-		str_printf(&line, "%s: ", r->verdict.evidence[i].fact);
+		str_printf(&line, "%s: ", fact_text(r->verdict.evidence[i].fact));
 		value(&line, &r->verdict.evidence[i]);
 		style_item(out, st, "  - ", 4, str_text(&line));
 		str_free(&line);
@@ -180,13 +187,13 @@ static void candidates(
 
 		if (table) {
 			str_printf(out, "  %-24s %5.2f  %5.2f  %8.0f %%  %5.0f %%  %s\n",
-			    c->finding.cause, c->score, c->finding.strength, c->share * 100,
-			    c->further * 100, c->fits ? "yes" : "no");
+			    cause_name(c->finding.cause), c->score, c->finding.strength,
+			    c->share * 100, c->further * 100, c->fits ? "yes" : "no");
 			continue;
 		}
 		str_printf(&line,
 		    "%s: score %.2f, shape %.2f, %.0f %% of the growth, further %.0f %%, %s",
-		    c->finding.cause, c->score, c->finding.strength, c->share * 100,
+		    cause_name(c->finding.cause), c->score, c->finding.strength, c->share * 100,
 		    c->further * 100, c->fits ? "fits" : "does not fit");
 		style_item(out, st, "  - ", 4, str_text(&line));
 		str_free(&line);
@@ -480,7 +487,7 @@ void report_brief(const struct verdict_result *r, const char *trace,
 
 	report_damage_text(&r->tree.damage, &narrow, &text);
 	str_printf(&text, "whyoom: %s%s%s", term_style(style->colour, style_tone(r->verdict.cause)),
-	    r->verdict.cause, term_style(style->colour, TERM_PLAIN));
+	    cause_name(r->verdict.cause), term_style(style->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
 		str_printf(&text, " (%.0f %% sure)", r->verdict.confidence * 100);
 	str_putc(&text, '\n');

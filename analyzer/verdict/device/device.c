@@ -1,4 +1,4 @@
-/* device.c - see device.h. The ledger's rows are in device_ledger.c. */
+/* device.c - see device.h. The rows of the ledger are device_ledger.c's. */
 #include "verdict/device/device.h"
 
 #include <errno.h>
@@ -38,7 +38,8 @@ static bool is_of_device(const struct space *sp)
 	return sp->kind != SPACE_OTHER && sp->kind <= SPACE_TORCH;
 }
 
-/* At most what the driver gave there; where it was not seen, what others say. */
+/* The driver's space, which all others lie in; where it was not recorded, the first of the others.
+ */
 static const struct space *main_space(const struct spaces *s, uint32_t device)
 {
 	const struct space *best = spaces_of(s, SPACE_CUDA, device);
@@ -49,7 +50,7 @@ static const struct space *main_space(const struct spaces *s, uint32_t device)
 	return best;
 }
 
-/* The one with the failure comes first, then those that held most. */
+/* The device that refused comes first, then those that held most. */
 static uint64_t weight(const struct spaces *s, const struct device_failure *f, uint32_t device)
 {
 	const struct space *refused = f ? s->list[f->space] : NULL;
@@ -60,8 +61,7 @@ static uint64_t weight(const struct spaces *s, const struct device_failure *f, u
 }
 
 /* The devices that have spaces. */
-static int list_devices(
-    struct verdict_result *r, const struct spaces *s, const struct device_failure *f)
+static int list_devices(const struct spaces *s, const struct device_failure *f, struct devices *out)
 {
 	struct device_report *list = calloc(s->count + 1, sizeof(*list));
 	size_t n = 0;
@@ -81,22 +81,13 @@ static int list_devices(
 		n++;
 	}
 	list[0].failed = f;
-	r->devices.list = list;
-	r->devices.first = n ? list : NULL;
-	r->devices.count = n;
+	out->list = list;
+	out->first = n ? list : NULL;
+	out->count = n;
 	return 0;
 }
 
-static struct stack_view view(struct feed feed, uint32_t stack)
-{
-	struct stack_view v = {NULL, 0};
-
-	if (stack)
-		v.count = feed.symbols(feed.self, stack, &v.symbols);
-	return v;
-}
-
-/* The place's own frame in its stack; what lies further in is the allocator's. */
+/* The call site's own frame in its stack; frames further in are the allocator's. */
 static size_t frame_of(const struct stack_view *v, const char *function, uint32_t line)
 {
 	for (size_t i = v->count; i-- > 0;)
@@ -104,15 +95,6 @@ static size_t frame_of(const struct stack_view *v, const char *function, uint32_
 		    v->symbols[i].line == line)
 			return i;
 	return v->count ? v->count - 1 : 0;
-}
-
-static size_t blamed(struct feed feed, const struct stack_view *v)
-{
-	struct blame_context context = {.malloc_owner = feed.info(feed.self, "malloc.owner"),
-	    .interpreter = feed_interpreter(&feed)};
-	int at = v->count ? blame_frame(&context, v->symbols, v->count) : -1;
-
-	return at >= 0 ? (size_t)at : v->count ? v->count - 1 : 0;
 }
 
 static void stats_list(struct device_report *d, struct feed feed, const struct callsites *callsites)
@@ -137,7 +119,7 @@ static void stats_list(struct device_report *d, struct feed feed, const struct c
 			.line = left[k]->line,
 			.bytes = left[k]->facts.live_bytes,
 			.blocks = left[k]->facts.live_count,
-			.stack = view(feed, left[k]->stack)};
+			.stack = stack_view_of(&feed, left[k]->stack)};
 	for (size_t k = 0; k < d->stack_stats_count; k++)
 		d->stats_list[k].frame = frame_of(
 		    &d->stats_list[k].stack, d->stats_list[k].function, d->stats_list[k].line);
@@ -203,7 +185,7 @@ static uint64_t cap_of(struct feed feed, const struct device_report *d)
 	return most > d->segment_bytes ? most - 1 : d->segment_bytes;
 }
 
-/* PyTorch's, where it is; what lies inside its segments is not the driver's to tell. */
+/* PyTorch's space, where there is one: the driver does not know what lies inside its segments. */
 static const struct space *inner_space(const struct spaces *s, uint32_t device)
 {
 	const struct space *torch = spaces_of(s, SPACE_TORCH, device);
@@ -211,9 +193,10 @@ static const struct space *inner_space(const struct spaces *s, uint32_t device)
 	return torch ? torch : spaces_of(s, SPACE_CUDA, device);
 }
 
-/* With what was found out of these places, `judged`, or by their shape alone. */
+/* With `ranking` the call sites are the judged ones; NULL: their bytes are divided by shape alone.
+ */
 static int account(const struct verdict_result *r, struct device_report *d, const struct model *m,
-    const struct space_map *map, const struct callsites *callsites, bool judged)
+    const struct space_map *map, const struct callsites *callsites, const struct ranking *ranking)
 {
 	const struct space *main = inner_space(m->spaces, d->number);
 	enum role *roles = callsites ? framework_roles(r, main->model, callsites) : NULL;
@@ -222,8 +205,8 @@ static int account(const struct verdict_result *r, struct device_report *d, cons
 	    .map = map,
 	    .callsites = callsites,
 	    .roles = roles,
-	    .candidates = r->ranking.list,
-	    .candidate_count = judged ? r->ranking.count : 0,
+	    .candidates = ranking ? ranking->list : NULL,
+	    .candidate_count = ranking ? ranking->count : 0,
 	    .request = d->failed && strncmp(d->space, "torch", 5) == 0 ? d->requested : 0};
 	int rc = callsites && !roles ? -ENOMEM : device_ledger_make(d, &in);
 
@@ -232,7 +215,7 @@ static int account(const struct verdict_result *r, struct device_report *d, cons
 	return rc;
 }
 
-/* The state as the model stands. */
+/* Describe the device as the model stands. */
 static int describe(const struct verdict_result *r, struct device_report *d, struct feed feed,
     const struct model *m, struct err *err)
 {
@@ -267,15 +250,14 @@ static int describe(const struct verdict_result *r, struct device_report *d, str
 		d->room_bytes = map.room.bytes;
 	}
 	d->capped = cap_of(feed, d);
-	rc = account(r, d, m, main ? &map : NULL, callsites, false);
+	rc = account(r, d, m, main ? &map : NULL, callsites, NULL);
 out:
 	callsites_free(callsites);
 	space_map_fini(&map);
 	return rc ? err_set(err, rc, "no memory for the device's map") : 0;
 }
 
-/* Once more, when it is known which cause the live blocks are charged to. */
-static int account_judged(
+int device_account(
     const struct verdict_result *r, struct device_report *d, const struct model *then)
 {
 	const struct space *main = inner_space(then->spaces, d->number);
@@ -286,13 +268,25 @@ static int account_judged(
 		return 0;
 	rc = space_map_make(then, main, d->requested, &map);
 	if (!rc)
-		rc = account(r, d, then, &map, r->callsites, true);
+		rc = account(r, d, then, &map, r->callsites, &r->ranking);
 	space_map_fini(&map);
 	return rc;
 }
 
-static void refused(struct device_report *d, const struct spaces *s, const struct device_failure *f)
+static size_t blamed(struct feed feed, const struct stack_view *v)
 {
+	struct blame_context context = {.malloc_owner = feed.info(feed.self, "malloc.owner"),
+	    .interpreter = feed_interpreter(&feed)};
+	int at = v->count ? blame_frame(&context, v->symbols, v->count) : -1;
+
+	return at >= 0 ? (size_t)at : v->count ? v->count - 1 : 0;
+}
+
+static void refused(struct device_report *d, struct feed feed, const struct spaces *s,
+    const struct device_failure *f)
+{
+	struct stack_view stack = stack_view_of(&feed, f->stack);
+
 	memcpy(d->space, s->list[f->space]->name, sizeof(d->space));
 	if (f->below != SPACE_NONE)
 		memcpy(d->below, s->list[f->below]->name, sizeof(d->below));
@@ -301,11 +295,11 @@ static void refused(struct device_report *d, const struct spaces *s, const struc
 	d->attempts = f->count;
 	d->api = f->label ? f->label : f->api;
 	d->above = f->flags & TRACE_FAILED_ABOVE;
+	d->frame = blamed(feed, &stack);
 }
 
-static void coverage(struct verdict_result *r, struct device_report *d)
+static void coverage(struct arena *words, struct device_report *d, const struct feed *feed)
 {
-	const struct feed *feed = &r->model->feed;
 	const char *driver = feed->info(feed->self, "cuda.driver");
 	const char *missed = feed->info(feed->self, "cuda.missed");
 	const char *torch = feed->info(feed->self, "torch.blocks");
@@ -313,75 +307,37 @@ static void coverage(struct verdict_result *r, struct device_report *d)
 
 	str_printf(&text, "%s%s%s", driver ? driver : "recorded", missed ? "; missed: " : "",
 	    missed ? missed : "");
-	d->cuda = text.failed ? "recorded" : arena_copy(&r->arena, str_text(&text), text.length);
+	d->cuda = text.failed ? "recorded" : arena_copy(words, str_text(&text), text.length);
 	str_free(&text);
 	d->torch_blocks = torch ? torch : d->torch ? "recorded" : NULL;
 }
 
-static int recovered(
-    struct verdict_result *r, struct feed feed, const struct device_failure *judged)
-{
-	const struct spaces *s = r->model->spaces;
-	size_t count = r->recoveries.count + s->failure_count - (judged != NULL),
-	       to = r->recoveries.count;
-	struct recovered *grown = realloc(r->recoveries.list, (count + 1) * sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	r->recoveries.list = grown;
-	r->recoveries.total += s->failure_total - (judged != NULL);
-	for (size_t i = 0; i < s->failure_count; i++) {
-		const struct device_failure *f = &s->failures[i];
-
-		if (f == judged)
-			continue;
-		grown[to++] = (struct recovered){.time_ns = f->time_ns,
-		    .size = f->size,
-		    .count = f->count,
-		    .retried = f->retried,
-		    .space = s->list[f->space]->name,
-		    .segment = f->segment,
-		    .stack = view(feed, f->stack)};
-	}
-	r->recoveries.count = to;
-	/* By time, whichever space they were of. */
-	for (size_t i = 1; i < to; i++)
-		for (size_t k = i; k > 0 && grown[k].time_ns < grown[k - 1].time_ns; k--) {
-			struct recovered swap = grown[k];
-
-			grown[k] = grown[k - 1];
-			grown[k - 1] = swap;
-		}
-	return 0;
-}
-
-static void fact(struct verdict *v, const char *text, uint64_t value, const char *unit)
+static void fact(struct verdict *v, enum fact fact, uint64_t value)
 {
 	if (v->evidence_count < EVIDENCE_MAX)
-		v->evidence[v->evidence_count++] =
-		    (struct evidence){.fact = text, .value = (double)value, .unit = unit};
+		v->evidence[v->evidence_count++] = (struct evidence){fact, (double)value};
 }
 
 static void evidence(struct verdict *v, const struct device_report *d)
 {
 	v->evidence_count = 0;
-	fact(v, "the block that was refused", d->requested, "bytes");
+	fact(v, FACT_REFUSED, d->requested);
 	if (d->segment)
-		fact(v, "asked of the level below", d->segment, "bytes");
+		fact(v, FACT_REFUSED_SEGMENT, d->segment);
 	if (d->free_known)
-		fact(v, "free on the device", d->free, "bytes");
+		fact(v, FACT_DEVICE_FREE, d->free);
 	if (d->torch) {
 		if (d->reserved_known)
-			fact(v, "reserved by PyTorch", d->reserved, "bytes");
-		fact(v, "live blocks of PyTorch", d->live_bytes, "bytes");
-		fact(v, "in holes of its segments", d->hole_bytes, "bytes");
-		fact(v, "the largest hole", d->largest_hole, "bytes");
+			fact(v, FACT_TORCH_RESERVED, d->reserved);
+		fact(v, FACT_TORCH_LIVE, d->live_bytes);
+		fact(v, FACT_TORCH_HOLES, d->hole_bytes);
+		fact(v, FACT_TORCH_LARGEST, d->largest_hole);
 	}
 	if (d->free_known && d->unattributed > 0)
-		fact(v, "used, and explained by no event", (uint64_t)d->unattributed, "bytes");
+		fact(v, FACT_UNEXPLAINED, (uint64_t)d->unattributed);
 }
 
-static const char *summary(struct verdict_result *r, const struct device_report *d)
+static const char *summary(struct arena *words, const struct device_report *d)
 {
 	struct str s = {0};
 	struct fmt a, b, c;
@@ -416,78 +372,32 @@ static const char *summary(struct verdict_result *r, const struct device_report 
 			    fmt_size(&c, d->total));
 		str_puts(&s, ".");
 	}
-	text = s.failed ? NULL : arena_copy(&r->arena, str_text(&s), s.length);
+	text = s.failed ? NULL : arena_copy(words, str_text(&s), s.length);
 	str_free(&s);
 	return text;
 }
 
-/* In the measure of the limit that refused. */
-static uint64_t usage_of(const struct device_report *d)
-{
-	if (d->capped)
-		return d->segment_bytes;
-	return d->free_known && d->total > d->free ? d->total - d->free : d->explained;
-}
-
-/* Of the host's answer nothing stays but what was seen. */
-static int take_over(struct verdict_result *r, struct feed feed, const struct model *then,
-    const struct device_failure *f, struct err *err)
-{
-	int rc;
-	struct device_report *d = r->devices.first;
-
-	r->failure = (struct failure_view){.kind = FAILURE_CUDA_OOM,
-	    .pid = r->failure.pid,
-	    .time_ns = f->time_ns,
-	    .requested_bytes = f->size,
-	    .limit = d->ledger.limit,
-	    .limit_bytes = d->ledger.limit_bytes,
-	    .usage_bytes = usage_of(d),
-	    .stack = view(feed, f->stack)};
-	d->frame = blamed(feed, &r->failure.stack);
-	memset(&r->verdict, 0, sizeof(r->verdict));
-	r->verdict.cause = "unknown";
-	r->ranking.count = r->what_ifs.count = 0;
-	rc = device_cause(r, feed, then, f, err);
-	if (!rc && account_judged(r, d, then))
-		rc = err_set(err, -ENOMEM, "no memory for the device's map");
-	if (rc)
-		return rc;
-	r->ledger = d->ledger;
-	decide_what_ifs(r);
-	if (strcmp(r->verdict.cause, "unknown") == 0) {
-		evidence(&r->verdict, d);
-		r->verdict.summary = summary(r, d);
-	} else {
-		fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
-		r->verdict.summary = words_summary(r);
-	}
-	return r->verdict.summary ? 0 : -ENOMEM;
-}
-
 /* The spaces as they were at the moment, and over the whole run. */
-static int list_spaces(
-    struct verdict_result *r, const struct spaces *all, const struct spaces *then)
+static int list_spaces(const struct spaces *all, const struct spaces *then, struct devices *out)
 {
-	r->devices.spaces = calloc(all->count + 1, sizeof(*r->devices.spaces));
-	if (!r->devices.spaces)
+	out->spaces = calloc(all->count + 1, sizeof(*out->spaces));
+	if (!out->spaces)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < all->count; i++) {
 		const struct space *sp = all->list[i], *at = spaces_find(then, sp->name);
 
 		if (sp->model->total.count)
-			r->devices.spaces[r->devices.space_count++] =
-			    (struct space_report){.name = sp->name,
-				.live_bytes = at ? at->model->blocks.bytes : 0,
-				.live_blocks = at ? at->model->blocks.count : 0,
-				.peak_bytes = sp->model->peak.bytes,
-				.peak_ns = sp->model->peak.time_ns};
+			out->spaces[out->space_count++] = (struct space_report){.name = sp->name,
+			    .live_bytes = at ? at->model->blocks.bytes : 0,
+			    .live_blocks = at ? at->model->blocks.count : 0,
+			    .peak_bytes = sp->model->peak.bytes,
+			    .peak_ns = sp->model->peak.time_ns};
 	}
 	return 0;
 }
 
-/* One device, from the model that stands at its moment. */
-static int report_device(struct verdict_result *r, struct device_report *d, struct feed feed,
+/* One device, from the model that stands at its moment. f: NULL, no device refused. */
+static int report_device(const struct verdict_result *r, struct device_report *d, struct feed feed,
     const struct model *then, const struct device_failure *f, struct err *err)
 {
 	const struct spaces *s = r->model->spaces;
@@ -503,23 +413,22 @@ static int report_device(struct verdict_result *r, struct device_report *d, stru
 		d->sample_count = sp->sample_count;
 	}
 	if (d->failed)
-		refused(d, s, f);
+		refused(d, feed, s, f);
 	rc = describe(r, d, feed, then, err);
 	d->peak_reserved = sp->model->peak.bytes;
-	coverage(r, d);
 	return rc;
 }
 
 static const char *innermost(struct feed feed, uint32_t stack)
 {
-	struct stack_view v = view(feed, stack);
+	struct stack_view v = stack_view_of(&feed, stack);
 
 	return v.count ? v.symbols[v.count - 1].function : NULL;
 }
 
 /*
- * While a graph is captured PyTorch does not say that it refused. The driver's refusal is its own
- * where the function that asked is the one that asked for its segments. Blocks of `then`.
+ * While a graph is captured, PyTorch does not record that it refused. The driver's refusal stands
+ * for it where the function that asked is the one that asked for PyTorch's live segments.
  */
 static bool asked_by_torch(
     struct feed feed, const struct spaces *then, const char *space, uint32_t stack)
@@ -541,7 +450,7 @@ static bool asked_by_torch(
 	return false;
 }
 
-/* The refusal as PyTorch's, which its driver's was: of a block whose size is not known. */
+/* Turn the driver's refusal into PyTorch's, of a block of unknown size. */
 static bool as_torch(
     struct feed feed, const struct spaces *s, const struct spaces *then, struct device_failure *f)
 {
@@ -555,25 +464,27 @@ static bool as_torch(
 	return true;
 }
 
-int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
+void device_unexplained(const struct device_report *d, struct verdict *v, struct arena *words)
+{
+	evidence(v, d);
+	v->summary = summary(words, d);
+}
+
+/* Where none refused, each device is described at its own peak. */
+int device_read(const struct verdict_result *r, struct feed feed, struct devices *out,
+    struct device_refusal *refusal, struct arena *words, struct err *err)
 {
 	const struct spaces *s = r->model->spaces;
-	const struct device_failure *f = NULL;
-	struct device_failure own;
+	const struct device_failure *f = s && device_failed(r) ? spaces_failure(s) : NULL;
 	struct model *then = NULL;
-	bool failed;
 	int rc;
 
+	*refusal = (struct device_refusal){NULL};
 	if (!s)
 		return 0;
-	failed = device_failed(r);
-	if (failed)
-		f = spaces_failure(s);
-	rc = recovered(r, feed, f);
-	if (!rc)
-		rc = list_devices(r, s, f);
-	for (size_t i = 0; i < r->devices.count && !rc; i++) {
-		const struct space *sp = main_space(s, r->devices.list[i].number);
+	rc = list_devices(s, f, out);
+	for (size_t i = 0; i < out->count && !rc; i++) {
+		const struct space *sp = main_space(s, out->list[i].number);
 		uint64_t event = f ? f->event : sp->peak_event;
 
 		/* After a failure all stand at the same moment. */
@@ -583,17 +494,21 @@ int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
 			rc = feed_until_spaces(feed, event ? event : UINT64_MAX, &then, err);
 		}
 		if (!rc && f && !i) {
-			own = *f;
-			r->devices.list[0].unsaid = as_torch(feed, s, then->spaces, &own);
-			f = &own;
+			refusal->failure = *f;
+			out->list[0].unsaid = as_torch(feed, s, then->spaces, &refusal->failure);
+			f = &refusal->failure;
 		}
 		if (!rc)
-			rc = report_device(r, &r->devices.list[i], feed, then, f, err);
+			rc = report_device(r, &out->list[i], feed, then, f, err);
+		if (!rc)
+			coverage(words, &out->list[i], &r->model->feed);
 		if (!rc && !i)
-			rc = list_spaces(r, s, then->spaces);
+			rc = list_spaces(s, then->spaces, out);
 	}
-	if (!rc && f && r->devices.first)
-		rc = take_over(r, feed, then, f, err);
+	if (!rc && f && out->first) {
+		refusal->then = then;
+		then = NULL;
+	}
 	model_free(then);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /*
- * device.h - a device's side of the answer: what was refused, how the memory lay then, who held it.
- * Why it was refused is for device_cause.h.
+ * device.h - a device's side of the answer: what was refused, what its memory looked like then, and
+ * which call sites held it. device_cause.h says why it was refused.
  */
 #ifndef ANALYZER_VERDICT_DEVICE_H
 #define ANALYZER_VERDICT_DEVICE_H
@@ -86,12 +86,27 @@ struct space_report {
 	uint64_t live_bytes, live_blocks, peak_bytes, peak_ns;
 };
 
-/* True when a device's refusal is what to report: nobody got over it, and the host's story does
- * not end later. */
+/* Is a device's refusal the failure to report? Nobody recovered from it, and the host did not fail
+ * later. */
 bool device_failed(const struct verdict_result *r);
-/* After everything of the host's: fills r->devices when there are spaces of devices, the one that
- * failed first, else the one that held most; and where one failed, the failure, the verdict and the
- * ledger too. 0; negative errno. */
-int device_judge(struct verdict_result *r, struct feed feed, struct err *err);
+
+/* The refusal that the report is about. */
+struct device_refusal {
+	struct model *then; /* the process as it was; the caller's. NULL: no device refused */
+	struct device_failure failure; /* as PyTorch's, where its driver refused a segment */
+};
+/* Fill *out with the devices that have spaces: the one that refused first, else the one that held
+ * most. After the host was judged. `words` keeps names. -ENOMEM or another negative errno with err;
+ * the lists in *out are the caller's all the same. */
+int device_read(const struct verdict_result *r, struct feed feed, struct devices *out,
+    struct device_refusal *refusal, struct arena *words, struct err *err);
+
+/* Make d->ledger again, now that r->ranking tells which cause the live blocks are charged to. 0 or
+ * -ENOMEM. */
+int device_account(
+    const struct verdict_result *r, struct device_report *d, const struct model *then);
+
+/* Word a refusal that no cause explains: evidence and summary (NULL: no memory). */
+void device_unexplained(const struct device_report *d, struct verdict *v, struct arena *words);
 
 #endif

@@ -13,8 +13,10 @@
 #include "verdict/judge/judge.h"
 #include "verdict/request/flow.h"
 #include "verdict/request/waited.h"
+#include "verdict/wording/fixes.h"
+#include "verdict/wording/words.h"
 
-static uint32_t callsite_of_site(
+static uint32_t callsite_of_stats(
     const struct callsites *callsites, const struct space_map *map, uint32_t stats)
 {
 	uint32_t stack =
@@ -23,7 +25,7 @@ static uint32_t callsite_of_site(
 	return callsites_of_stack(callsites, STACK_STATS_HEAP, stack);
 }
 
-/* The holes of segments that hold live blocks, and whose blocks border on most of them. */
+/* The holes of segments that hold live blocks, and the call site whose blocks border on most. */
 static int slack_of(
     const struct space_map *map, const struct callsites *callsites, struct scene_slack *slack)
 {
@@ -47,10 +49,10 @@ static int slack_of(
 			slack->holes++;
 			if (size > slack->largest)
 				slack->largest = size;
-			before = k > s->first ? callsite_of_site(callsites, map, p[-1].stats)
+			before = k > s->first ? callsite_of_stats(callsites, map, p[-1].stats)
 					      : CALLSITE_NONE;
 			after = k + 1 < s->first + s->count
-				    ? callsite_of_site(callsites, map, p[1].stats)
+				    ? callsite_of_stats(callsites, map, p[1].stats)
 				    : CALLSITE_NONE;
 			if (before != CALLSITE_NONE)
 				pinned[before] += size;
@@ -74,20 +76,20 @@ static int set_slack(const struct model *then, const struct space *sp,
 	struct space_map map = {0};
 	int rc;
 
-	/* What the driver itself does with its addresses is not ours to know. */
+	/* The driver does not tell how it divides its memory. */
 	if (sp->kind != SPACE_TORCH)
 		return 0;
 	rc = space_map_make(then, sp, f->size, &map);
 	if (!rc)
 		rc = slack_of(&map, callsites, slack);
 	space_map_fini(&map);
-	/* Where nobody was asked below, what is free there was of no use. */
+	/* Free memory at the level below counts only where that level was asked. */
 	if (f->segment && f->free_known)
 		slack->below = f->free;
 	return rc;
 }
 
-/* What the host's record lacks says nothing of the device, and the reverse. */
+/* Is what was recorded enough to judge the device? The host's gap says nothing about it. */
 static const char *gap_of(const struct device_report *d)
 {
 	uint64_t used = d->total - d->free;
@@ -101,7 +103,7 @@ static const char *gap_of(const struct device_report *d)
 		     "process, and what others held was not seen";
 }
 
-/* By how much others hold more of the device than when this process came to it. */
+/* How much more of the device others hold than when this process came to it. */
 static uint64_t others_grown(
     const struct model *then, const struct space *sp, const struct device_report *d)
 {
@@ -117,9 +119,54 @@ static uint64_t others_grown(
 	return 0;
 }
 
-int device_cause(struct verdict_result *r, struct feed feed, const struct model *then,
-    const struct device_failure *f, struct err *err)
+/* Usage in the measure of the limit that refused. */
+static uint64_t usage_of(const struct device_report *d)
 {
+	if (d->capped)
+		return d->segment_bytes;
+	return d->free_known && d->total > d->free ? d->total - d->free : d->explained;
+}
+
+/* Drop the host's answer: what was seen stays. */
+static void drop_host(
+    struct verdict_result *r, const struct feed *feed, const struct device_failure *f)
+{
+	const struct device_report *d = r->devices.first;
+
+	r->failure = (struct failure_view){.kind = FAILURE_CUDA_OOM,
+	    .pid = r->failure.pid,
+	    .time_ns = f->time_ns,
+	    .requested_bytes = f->size,
+	    .limit = d->ledger.limit,
+	    .limit_bytes = d->ledger.limit_bytes,
+	    .usage_bytes = usage_of(d),
+	    .stack = stack_view_of(feed, f->stack)};
+	r->verdict = (struct verdict){.cause = CAUSE_UNKNOWN};
+	r->ranking.count = r->what_ifs.count = 0;
+}
+
+/* The call sites of the space that refused, and whose work it was there. */
+static int read_moment(struct verdict_result *r, struct feed feed, const struct model *then,
+    const struct space *sp, const struct failure *refused, struct err *err)
+{
+	struct flow_of_space of = {.feed = feed, .then = then, .space = sp};
+	int rc;
+
+	callsites_free(r->callsites);
+	r->callsites = NULL;
+	rc = callsites_refused(sp->model, refused, &r->callsites, err);
+	if (!rc)
+		rc = open_call_read(feed, r->callsites, err);
+	of.callsites = r->callsites;
+	return rc ? rc : flow_read_space(r, &of, &r->flow, err);
+}
+
+static int judge(struct verdict_result *r, struct feed feed, const struct device_refusal *refusal,
+    struct err *err)
+{
+	const struct device_failure *f = &refusal->failure;
+	const struct model *then = refusal->then;
+	struct device_report *d = r->devices.first;
 	const char *name = r->model->spaces->list[f->space]->name;
 	const struct alike *went = &r->model->spaces->list[f->space]->model->total.freed_stats;
 	const struct space *sp = spaces_find(then->spaces, name);
@@ -130,45 +177,61 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 	    .result = f->result,
 	    .count = f->count};
 	struct scene scene = {.space = name,
-	    .replaced.count = went->count,
-	    .replaced.bytes = went->bytes,
-	    .end.refused = &refused,
-	    .end.failed = true,
-	    .limit.bytes = r->failure.limit_bytes,
-	    .limit.usage = r->failure.usage_bytes,
-	    .held = &r->flow.held};
+	    .replaced = {went->count, went->bytes},
+	    .held = &r->flow.held,
+	    .end = {.failed = true, .refused = &refused},
+	    .limit = {.bytes = r->failure.limit_bytes,
+		.usage = r->failure.usage_bytes,
+		.own = {.known = d->capped && d->free_known, .kept_back = d->free}}};
+	struct device_replay replay = {
+	    .failed_ns = f->time_ns, .device = d, .notes = &r->notes, .words = &r->arena};
+	const struct judge_trial trial = {device_replay, &replay};
 	int rc;
 
 	if (!sp)
 		return 0;
 	refused.serial = sp->model->run.serial;
-	scene.model = sp->model;
-	callsites_free(r->callsites);
-	r->callsites = NULL;
-	rc = callsites_refused(sp->model, &refused, &r->callsites, err);
-	if (!rc)
-		rc = open_call_read(feed, r->callsites, err);
-	if (!rc)
-		rc = flow_read_space(r, feed, then, sp, r->callsites, err);
+	rc = read_moment(r, feed, then, sp, &refused, err);
 	if (rc)
 		return rc;
-	scene.callsites = r->callsites;
+	scene.model = sp->model;
+	scene.callsites = replay.callsites = r->callsites;
 	rc = set_slack(then, sp, f, r->callsites, &scene.slack);
 	if (rc)
 		return err_set(err, rc, "no memory for the device's map");
-	scene.slack.bytes = num_less(scene.slack.bytes, r->devices.first->hidden_bytes);
-	scene.others = (struct scene_others){.known = r->devices.first->others_known,
-	    .bytes = r->devices.first->others,
-	    .grown = others_grown(then, sp, r->devices.first)};
-	if (r->devices.first->capped && r->devices.first->free_known)
-		scene.limit.own = (struct scene_own_limit){true, r->devices.first->free};
-	rc = judge_scene(r, &scene, device_replay, feed, err);
+	scene.slack.bytes = num_less(scene.slack.bytes, d->hidden_bytes);
+	scene.others = (struct scene_others){
+	    .known = d->others_known, .bytes = d->others, .grown = others_grown(then, sp, d)};
+	rc = judge_scene(r, &scene, &trial, feed, &r->ranking, err);
 	if (rc)
 		return rc;
-	r->coverage.gap = gap_of(r->devices.first);
+	r->coverage.gap = gap_of(d);
 	decide(r, true,
 	    r->coverage.gap ? "Run it under `whyoom run`, which asks what other "
 			      "processes hold."
 			    : NULL);
 	return waited_read(r, feed, &refused, err);
+}
+
+int device_cause(struct verdict_result *r, struct feed feed, const struct device_refusal *refusal,
+    struct err *err)
+{
+	struct verdict *v = &r->verdict;
+	int rc;
+
+	drop_host(r, &feed, &refusal->failure);
+	rc = judge(r, feed, refusal, err);
+	if (!rc && device_account(r, r->devices.first, refusal->then))
+		rc = err_set(err, -ENOMEM, "no memory for the device's map");
+	if (rc)
+		return rc;
+	r->ledger = r->devices.first->ledger;
+	decide_what_ifs(r);
+	if (v->cause == CAUSE_UNKNOWN) {
+		device_unexplained(r->devices.first, v, &r->arena);
+	} else {
+		fixes_for(r, v->cause, v->fixes, &v->fix_count, &r->arena);
+		v->summary = words_summary(r);
+	}
+	return v->summary ? 0 : -ENOMEM;
 }

@@ -1,16 +1,16 @@
 /*
- * device_cause.h - inside verdict/: why a device's refusal came, by the detectors that the host's
- * are judged with, on the blocks of the space that refused.
+ * device_cause.h - inside verdict/: why a device refused, by the same detectors as the host's, on
+ * the blocks of the space that refused.
  */
 #ifndef ANALYZER_VERDICT_DEVICE_CAUSE_H
 #define ANALYZER_VERDICT_DEVICE_CAUSE_H
 
 #include "verdict/device/device.h"
 
-/* `then`: the process as it was when `f` was refused. Fills r->candidates and r->verdict, but for
- * the words; r->places become those of that space. r->failure is that of the device already. 0;
- * negative errno. */
-int device_cause(struct verdict_result *r, struct feed feed, const struct model *then,
-    const struct device_failure *f, struct err *err);
+/* Judge the refusal. Replaces the host's answer: failure, call sites, flow, ranking, coverage's
+ * gap, verdict, ledger and what-ifs; r->devices is filled already. 0; negative errno, with err
+ * unless -ENOMEM. */
+int device_cause(struct verdict_result *r, struct feed feed, const struct device_refusal *refusal,
+    struct err *err);
 
 #endif

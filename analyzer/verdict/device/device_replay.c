@@ -5,14 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/tuned.h"
 #include "verdict/device/device_rewrite.h"
 #include "verdict/judge/rank.h"
 
-#define LEAST_SPLIT_MIB 32u
-#define MOST_SPLIT_MIB 512u
-/* The holes in one piece would have held it, but no setting of the allocator would have made them
- * one. */
-#define NOT_CURED 0.8
+TUNED(uint64_t, LEAST_SPLIT_MIB, 32,
+    "PyTorch refuses a max_split_size_mb of 20 and less; below 32 it hardly caches large blocks");
+TUNED(uint64_t, MOST_SPLIT_MIB, 512,
+    "larger blocks than that are few, and keeping them whole changes little");
+TUNED(double, NOT_CURED, 0.8,
+    "the holes in one piece would have held the request, but no setting would have joined them");
 
 enum { TRY_EXPANDABLE, TRY_SPLIT, TRY_CANDIDATES };
 #define TRIES (TRY_CANDIDATES + CANDIDATES_MAX)
@@ -57,11 +59,11 @@ static bool can_be_tried(const struct finding *f)
 	       (f->claim_count || f->alone || f->request_bytes);
 }
 
-static int set_candidates(
-    const struct verdict_result *r, const struct caching_settings *as, struct tries *t)
+static int set_candidates(const struct device_replay *r, const struct ranking *ranking,
+    const struct caching_settings *as, struct tries *t)
 {
-	for (size_t i = 0; i < r->ranking.count; i++) {
-		const struct finding *f = &r->ranking.list[i].finding;
+	for (size_t i = 0; i < ranking->count; i++) {
+		const struct finding *f = &ranking->list[i].finding;
 		struct device_rewrite *w = &t->rewrites[i];
 
 		if (!can_be_tried(f))
@@ -71,7 +73,7 @@ static int set_candidates(
 		for (uint32_t k = 0; k < f->claim_count; k++)
 			device_rewrite_rule(
 			    w, f->claims[k].callsite, f->claims[k].rule, f->claims[k].value);
-		w->failed.time_ns = r->failure.time_ns;
+		w->failed.time_ns = r->failed_ns;
 		w->failed.less = f->request_bytes;
 		t->at[i] = t->count++;
 		t->changes[t->at[i]].given_back = f->alone ? f->other_bytes : 0;
@@ -83,27 +85,28 @@ static int set_candidates(
 /* A refusal of which PyTorch said nothing is not in the record: it has to fit into what was left.
  */
 static struct candidate_trial trial_of(
-    const struct verdict_result *r, const struct finding *f, const struct torch_outcome *o)
+    const struct device_report *d, const struct finding *f, const struct torch_outcome *o)
 {
 	struct candidate_trial t = {.made = true, .fits = o->fits, .headroom = o->headroom};
 
-	if (r->devices.first->unsaid && f->request_bytes < r->devices.first->segment)
-		t.headroom -= (int64_t)(r->devices.first->segment - f->request_bytes);
+	if (d->unsaid && f->request_bytes < d->segment)
+		t.headroom -= (int64_t)(d->segment - f->request_bytes);
 	t.fits = t.fits && t.headroom >= 0;
 	return t;
 }
 
-static void take_outcomes(struct verdict_result *r, const struct tries *t, bool expandable)
+static void take_outcomes(
+    const struct device_report *d, struct ranking *ranking, const struct tries *t, bool expandable)
 {
-	for (size_t i = 0; i < r->ranking.count; i++) {
-		struct candidate *c = &r->ranking.list[i];
+	for (size_t i = 0; i < ranking->count; i++) {
+		struct candidate *c = &ranking->list[i];
 		const struct torch_outcome *o = &t->outcomes[t->at[i]];
 
 		if (t->at[i])
-			c->trial = trial_of(r, &c->finding, o);
+			c->trial = trial_of(d, &c->finding, o);
 		if (!c->finding.coalesced || expandable)
 			continue;
-		c->trial = trial_of(r, &c->finding, &t->outcomes[TRY_EXPANDABLE]);
+		c->trial = trial_of(d, &c->finding, &t->outcomes[TRY_EXPANDABLE]);
 		/* As a sum they do. */
 		if (!c->trial.fits) {
 			c->trial.made = false;
@@ -112,21 +115,21 @@ static void take_outcomes(struct verdict_result *r, const struct tries *t, bool 
 	}
 }
 
-static void note_mismatch(struct verdict_result *r)
+static void note_mismatch(struct notes *notes)
 {
-	notes_add(&r->notes,
+	notes_add(notes,
 	    "The model of PyTorch's allocator does not make the segments that were "
 	    "recorded: what other settings would have done is not said, and what would "
 	    "have fitted without each cause is a sum of bytes, without its allocator.");
 }
 
-static int ask(struct verdict_result *r, struct feed feed, const struct caching_settings *as,
-    struct tries *t, struct err *err)
+static int ask(struct device_replay *r, struct feed feed, struct ranking *ranking,
+    const struct caching_settings *as, struct tries *t, struct err *err)
 {
-	struct device_report *d = r->devices.first;
+	struct device_report *d = r->device;
 	struct caching_settings expandable = *as, split = *as;
 	char text[64];
-	int rc = set_candidates(r, as, t);
+	int rc = set_candidates(r, ranking, as, t);
 
 	expandable.expandable = true;
 	split.max_split = split_mib(d->requested) * CACHING_MIB;
@@ -138,23 +141,24 @@ static int ask(struct verdict_result *r, struct feed feed, const struct caching_
 	if (rc || d->match.kind == TORCH_MATCH_NONE)
 		return rc;
 	if (d->match.kind == TORCH_MATCH_NOT) {
-		note_mismatch(r);
+		note_mismatch(r->notes);
 		return 0;
 	}
-	take_outcomes(r, t, as->expandable);
+	take_outcomes(d, ranking, t, as->expandable);
 	if (!as->expandable)
-		rc = add_setting(d, &r->arena, DEVICE_EXPANDABLE, "expandable_segments:True",
+		rc = add_setting(d, r->words, DEVICE_EXPANDABLE, "expandable_segments:True",
 		    &t->outcomes[TRY_EXPANDABLE]);
 	snprintf(text, sizeof(text), "max_split_size_mb:%u", (unsigned)split_mib(d->requested));
 	/* What expandable segments hold is split whatever its size. */
 	if (!rc && !as->expandable && as->max_split != split.max_split)
-		rc = add_setting(d, &r->arena, DEVICE_MAX_SPLIT, text, &t->outcomes[TRY_SPLIT]);
+		rc = add_setting(d, r->words, DEVICE_MAX_SPLIT, text, &t->outcomes[TRY_SPLIT]);
 	return rc ? err_set(err, rc, "no memory for the what-ifs") : 0;
 }
 
-int device_replay(struct verdict_result *r, struct feed feed, struct err *err)
+int device_replay(void *self, struct feed feed, struct ranking *ranking, struct err *err)
 {
-	const struct device_report *d = r->devices.first;
+	struct device_replay *r = self;
+	const struct device_report *d = r->device;
 	struct tries t = {.count = TRY_CANDIDATES};
 	struct caching_settings as;
 	int rc;
@@ -164,7 +168,7 @@ int device_replay(struct verdict_result *r, struct feed feed, struct err *err)
 	if (!d->failed || strncmp(d->space, "torch", 5) != 0 || as.foreign_backend ||
 	    (d->capped && d->peak_reserved > d->capped))
 		return 0;
-	rc = ask(r, feed, &as, &t, err);
+	rc = ask(r, feed, ranking, &as, &t, err);
 	for (size_t i = 0; i < CANDIDATES_MAX; i++)
 		device_rewrite_fini(&t.rewrites[i]);
 	return rc;

@@ -2,17 +2,21 @@
 #include "verdict/failure/cgroup_shares.h"
 
 #include "util/num.h"
+#include "util/tuned.h"
 #include "verdict/failure/failure.h"
 
-/* What lived then, but for shared memory. */
+TUNED(uint64_t, GONE_PART, 8,
+    "cgroup and process are sampled one after the other, and differ by less while both live");
+
+/* Live bytes at that time, without shared memory. */
 static uint64_t private_at(const struct model *m, uint64_t time_ns)
 {
 	return num_less(timeline_live(&m->timeline, time_ns),
 	    timeline_came(&m->timeline, time_ns, CAME_SHARED));
 }
 
-/* The anonymous resident bytes of the process at the time of a sample of the cgroup: sampled beside
- * that, or carried there. */
+/* Anonymous resident bytes of the process at the time of a sample of the cgroup: as sampled beside
+ * it, or carried there. */
 static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint64_t time_ns)
 {
 	uint64_t value = levels_value(v, TRACE_LEVEL_RSS_ANON), then, now;
@@ -29,18 +33,18 @@ static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint
 	return moved < 0 ? num_less(value, (uint64_t)-moved) : value + (uint64_t)moved;
 }
 
-struct group group_of(const struct model *m, const struct levels *v)
+struct cgroup_shares cgroup_shares_of(const struct model *m, const struct levels *v)
 {
-	struct group g = {0};
+	struct cgroup_shares g = {0};
 	uint64_t anonymous, own, at;
 
 	if (levels_get(v, TRACE_LEVEL_CG_ANON, &anonymous)) {
 		at = v->time_ns[TRACE_LEVEL_CG_ANON];
 		own = anonymous_at(m, v, at);
-		/* Much less than the process alone had: looked at when that was gone already, which
-		 * it was not while it was itself looked at. */
+		/* The group has much less than the process alone had: the process was gone when the
+		 * group was sampled, so all of it is the others'. */
 		g.others = at >= m->run.last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
-				   anonymous < own - own / 8
+				   anonymous < own - own / GONE_PART
 			       ? anonymous
 			       : num_less(anonymous, own);
 	}
@@ -50,16 +54,16 @@ struct group group_of(const struct model *m, const struct levels *v)
 	return g;
 }
 
-void group_carry(const struct model *m, const struct supervised *s, struct levels *v)
+void cgroup_shares_carry(const struct model *m, const struct supervised *s, struct levels *v)
 {
-	struct group g = group_of(m, v);
+	struct cgroup_shares g = cgroup_shares_of(m, v);
 	uint64_t limit, usage, kills, first, then, room, after, more;
 	struct resident now;
 
 	if (!levels_get(&s->first, TRACE_LEVEL_CG_OOM_KILL, &first) ||
 	    !levels_get(&s->last, TRACE_LEVEL_CG_OOM_KILL, &kills) || kills == first ||
 	    !levels_get(v, TRACE_LEVEL_CG_MAX, &limit) ||
-	    /* Of the sample that the parts are of: the process itself may have seen more since. */
+	    /* The sample that has the parts, though the process may have seen more since. */
 	    !levels_get(&s->last, TRACE_LEVEL_CG_CURRENT, &usage))
 		return;
 	if (!failure_resident(m, v, failure_lived(m, failure_moment(m)), &now))
@@ -79,12 +83,12 @@ void group_carry(const struct model *m, const struct supervised *s, struct level
 	v->value[TRACE_LEVEL_CG_ANON] += num_least(more, room);
 }
 
-struct scene_others group_strangers(const struct model *m, const struct levels *v,
+struct scene_others cgroup_shares_strangers(const struct model *m, const struct levels *v,
     const struct failure_view *failure, uint64_t known)
 {
 	struct scene_others others = {0};
-	struct group g = group_of(m, v);
-	/* What it keeps mapped is its own, whoever wrote to it. */
+	struct cgroup_shares g = cgroup_shares_of(m, v);
+	/* Shared memory that the process has mapped is its own, whichever process wrote to it. */
 	uint64_t shared = failure_lived(m, failure_moment(m)).shared;
 
 	if (shared < levels_value(v, TRACE_LEVEL_RSS_SHMEM))

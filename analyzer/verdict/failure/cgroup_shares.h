@@ -1,6 +1,6 @@
 /*
- * cgroup_shares.h - what a cgroup is charged beside one of its processes, and what others hold of
- * the memory that a process is killed for.
+ * cgroup_shares.h - what a cgroup is charged for others than one of its processes, and what others
+ * hold of the memory that a process was killed for.
  */
 #ifndef ANALYZER_VERDICT_GROUP_H
 #define ANALYZER_VERDICT_GROUP_H
@@ -8,23 +8,23 @@
 #include "verdict/failure/supervised.h"
 #include "verdict/result.h"
 
-/* Samples of one moment, carried on; bytes. */
-struct group {
+/* Bytes, as sampled; others: anonymous memory of the other processes. */
+struct cgroup_shares {
 	uint64_t others, shmem, kernel, cache;
 };
-struct group group_of(const struct model *m, const struct levels *v);
+struct cgroup_shares cgroup_shares_of(const struct model *m, const struct levels *v);
 
 /*
- * The levels of a kill by the cgroup's killer, *v, from the last sample before it. He comes when
- * the group is full: its usage rose by what was left of the limit. Of that the process' own growth
- * is known; of the rest so much is the others' as they were seen to have more, each by itself since
- * then or all of them when he had struck.
+ * Carry the last sample before a kill by the cgroup's killer, *v, on to the kill. He comes when the
+ * group is full, so its usage rose by what was left of the limit. The process' own growth is known;
+ * of the rest, the others get what they were seen to have more, each by itself since the sample or
+ * all of them after the kill.
  */
-void group_carry(const struct model *m, const struct supervised *s, struct levels *v);
+void cgroup_shares_carry(const struct model *m, const struct supervised *s, struct levels *v);
 
-/* Of the memory that the failure's limit is on, what is neither this process' nor, by at most
- * `known` bytes, of other processes that were recorded: somebody else's. */
-struct scene_others group_strangers(const struct model *m, const struct levels *v,
+/* Return what strangers hold of the memory that the failure's limit is on: all but this process and
+ * `known` bytes of other recorded processes. */
+struct scene_others cgroup_shares_strangers(const struct model *m, const struct levels *v,
     const struct failure_view *failure, uint64_t known);
 
 #endif

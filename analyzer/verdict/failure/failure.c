@@ -89,9 +89,10 @@ const char *failure_kind_name(enum failure_kind kind)
 	return "none";
 }
 
-struct ending ending_of(
-    const struct model *m, const struct trace_facts *facts, const struct supervised *s)
+struct ending failure_ending(const struct model *m, const struct supervised *s)
 {
+	const struct trace_facts *facts = m->feed.facts(m->feed.self);
+
 	if (s && s->ended)
 		return (struct ending){s->how == TRACE_END_EXIT ? END_EXIT : END_SIGNAL, s->code};
 	if (facts->end_how == TRACE_END_SIGNAL)
@@ -122,12 +123,12 @@ bool failure_near_peak(const struct model *m, uint64_t bytes)
 	return bytes >= m->peak.bytes - m->peak.bytes / NEAR_PEAK_PART;
 }
 
-void failure_levels(const struct model *m, const struct supervised *s, bool failed, bool refused,
+void failure_levels(const struct model *m, const struct supervised *s, enum levels_at at,
     uint64_t moment_ns, struct levels *out, uint64_t *age_ns)
 {
-	uint64_t at;
+	uint64_t sampled_ns;
 
-	if (refused) {
+	if (at == LEVELS_AT_REFUSAL) {
 		*out = m->measured.at_failure;
 		if (s) {
 			struct levels last = s->last;
@@ -137,11 +138,11 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 				levels_carry_stacks(&last, threads, s->stack_each);
 			overlay(out, &last, false);
 		}
-	} else if (failed) {
+	} else if (at == LEVELS_AT_END) {
 		*out = m->measured.levels;
 		if (s) {
 			overlay(out, &s->last, true);
-			group_carry(m, s, out);
+			cgroup_shares_carry(m, s, out);
 		}
 	} else {
 		uint64_t ours = 0, theirs = 0;
@@ -167,8 +168,8 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 				    s->last.time_ns[TRACE_LEVEL_RSS_PEAK]);
 		}
 	}
-	at = out->known[TRACE_LEVEL_RSS] ? out->time_ns[TRACE_LEVEL_RSS] : moment_ns;
-	*age_ns = moment_ns > at ? moment_ns - at : 0;
+	sampled_ns = out->known[TRACE_LEVEL_RSS] ? out->time_ns[TRACE_LEVEL_RSS] : moment_ns;
+	*age_ns = num_less(moment_ns, sampled_ns);
 }
 
 /* The limit from the levels, else from what was noted at the start. */
@@ -412,7 +413,7 @@ void failure_kill_limit(const struct model *m, const struct supervised *s, struc
 {
 	struct levels levels;
 
-	failure_levels(m, s, true, false, m->run.last_ns, &levels, &out->usage_age_ns);
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &levels, &out->usage_age_ns);
 	killing_limit(m, &levels, out);
 }
 
@@ -438,7 +439,7 @@ size_t failure_rooms(
 
 	if (recent < RECENT_NS)
 		recent = RECENT_NS;
-	failure_levels(m, s, true, false, m->run.last_ns, &l, &age);
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &l, &age);
 	grown = all_grown(m, &l, failure_moment(m));
 	for (size_t i = 0; i < FAILURE_ROOMS; i++) {
 		uint64_t limit, use;
@@ -463,7 +464,7 @@ void failure_kill_at_limit(
 	struct levels levels;
 	uint64_t age;
 
-	failure_levels(m, s, true, false, m->run.last_ns, &levels, &age);
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &levels, &age);
 	if (out->limit == LIMIT_NONE &&
 	    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes))
 		out->limit = LIMIT_CGROUP;
@@ -491,13 +492,12 @@ void failure_settle(struct model *m)
 	model_did_without(m);
 }
 
-void failure_read(const struct model *m, const struct trace_facts *facts,
-    const struct supervised *s, struct failure_view *out)
+void failure_read(const struct model *m, const struct supervised *s, struct failure_view *out)
 {
 	const struct failure *refused = model_failure(m);
 	struct levels levels;
 
-	*out = (struct failure_view){.kind = FAILURE_NONE, .pid = facts->pid};
+	*out = (struct failure_view){.kind = FAILURE_NONE, .pid = m->feed.facts(m->feed.self)->pid};
 	if (!refused)
 		return;
 	out->time_ns = refused->time_ns;
@@ -507,7 +507,7 @@ void failure_read(const struct model *m, const struct trace_facts *facts,
 		    m->feed.symbols(m->feed.self, refused->stack, &out->stack.symbols);
 	out->kind = feed_python_frame(&m->feed, refused->stack) ? FAILURE_PYTHON_MEMORYERROR
 								: FAILURE_HOST_ALLOC;
-	failure_levels(m, s, true, true, refused->time_ns, &levels, &out->usage_age_ns);
+	failure_levels(m, s, LEVELS_AT_REFUSAL, refused->time_ns, &levels, &out->usage_age_ns);
 	refusing_limit(m, &levels, out);
 }
 
@@ -524,7 +524,7 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	struct levels levels;
 	uint64_t limit, use, age;
 
-	failure_levels(m, s, false, false, m->peak.time_ns, &levels, &age);
+	failure_levels(m, s, LEVELS_AT_PEAK, m->peak.time_ns, &levels, &age);
 	out->usage_age_ns = age;
 	if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_AS, "limit.as", &limit) &&
 	    levels_get(&levels, TRACE_LEVEL_VSIZE, &use)) {
@@ -554,13 +554,12 @@ static bool ended_badly(struct ending end)
 					     end.code == SIGBUS || end.code == SIGINT));
 }
 
-bool failure_at_limit(const struct model *m, const struct trace_facts *facts,
-    const struct supervised *s, struct failure_view *out)
+bool failure_at_limit(const struct model *m, const struct supervised *s, struct failure_view *out)
 {
 	struct failure_view view = *out;
 	uint64_t data;
 
-	if (!ended_badly(ending_of(m, facts, s)))
+	if (!ended_badly(failure_ending(m, s)))
 		return false;
 	failure_limits(m, s, &view);
 	if (view.limit == LIMIT_AS && m->measured.peak_vsize > view.usage_bytes)

@@ -166,10 +166,10 @@ const char *kill_grew_evidence(const struct kill_view *k)
 	return "killed while its memory still rose; no count of OOM kills was watched";
 }
 
-void kill_read(const struct model *m, const struct trace_facts *facts, const struct supervised *s,
-    bool victim, struct failure_view *failure, struct kill_view *out)
+void kill_read(const struct model *m, const struct supervised *s, bool victim,
+    struct failure_view *failure, struct kill_view *out)
 {
-	struct ending end = ending_of(m, facts, s);
+	struct ending end = failure_ending(m, s);
 	bool known;
 
 	*out = (struct kill_view){.seen = end.how == END_SIGNAL};

@@ -61,11 +61,11 @@ static uint64_t refused_there(
 	return device;
 }
 
-uint64_t volume_failed(const struct model *m, const struct trace_facts *facts,
-    const struct supervised *s, struct failure_view *out, bool *presumed)
+uint64_t volume_failed(
+    const struct model *m, const struct supervised *s, struct failure_view *out, bool *presumed)
 {
 	const struct failure *refused = model_failure(m);
-	struct ending end = ending_of(m, facts, s);
+	struct ending end = failure_ending(m, s);
 	bool bus = end.how == END_SIGNAL && end.code == SIGBUS;
 	const struct shm_volume *v;
 
@@ -251,28 +251,28 @@ static uint64_t sum_of(const struct mapped_files *f, size_t process)
 	return sum;
 }
 
-int volume_tree(const struct trace_set *set, size_t subject, uint64_t device, uint64_t moment_ns,
-    bool may_move, struct volume_tree *out, struct err *err)
+int volume_tree(const struct trace_set *set, const struct volume_of *of, struct volume_tree *out,
+    struct err *err)
 {
-	const struct trace_facts *self = trace_facts(set->images[subject]);
-	uint64_t then = self->start_mono_ns + moment_ns, most;
+	const struct trace_facts *self = trace_facts(set->images[of->subject]);
+	uint64_t then = self->start_mono_ns + of->moment_ns, most;
 	struct mapped_files files = {0};
-	size_t holder = subject;
+	size_t holder = of->subject;
 	int rc = 0;
 
 	for (size_t i = 0; i < set->count && !rc; i++) {
 		const struct trace_facts *f = trace_facts(set->images[i]);
 
 		/* A process loses its mappings when it executes another program. */
-		if ((i != subject && f->pid == self->pid) || f->start_mono_ns > then)
+		if ((i != of->subject && f->pid == self->pid) || f->start_mono_ns > then)
 			continue;
 		files.process = i;
-		rc = read_mapped(
-		    feed_of_trace(set->images[i]), device, then - f->start_mono_ns, &files, err);
+		rc = read_mapped(feed_of_trace(set->images[i]), of->device, then - f->start_mono_ns,
+		    &files, err);
 	}
-	most = HOLDS_TIMES * sum_of(&files, subject);
-	for (size_t i = 0; i < set->count && may_move; i++) {
-		if (i == subject || sum_of(&files, i) <= most)
+	most = HOLDS_TIMES * sum_of(&files, of->subject);
+	for (size_t i = 0; i < set->count && of->may_move; i++) {
+		if (i == of->subject || sum_of(&files, i) <= most)
 			continue;
 		most = sum_of(&files, i);
 		holder = i;

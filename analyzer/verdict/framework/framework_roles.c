@@ -94,7 +94,7 @@ static enum role role_in(const struct verdict_result *r,
 }
 
 static void add_fixes(const struct verdict_result *r, struct knowledge_place callsite,
-    const char *cause, struct fix *fixes, size_t *count)
+    enum cause cause, struct fix *fixes, size_t *count)
 {
 	const struct knowledge_fix *found[FIXES_MAX];
 	const char *space = r->failure.kind == FAILURE_CUDA_OOM ? "device"
@@ -109,7 +109,7 @@ static void add_fixes(const struct verdict_result *r, struct knowledge_place cal
 }
 
 void framework_malloc_fixes(
-    const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count)
+    const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count)
 {
 	struct symbol malloc_of = {.function = "malloc", .module = r->coverage.malloc_owner};
 	struct knowledge_place callsite;
@@ -123,7 +123,7 @@ void framework_malloc_fixes(
 
 /* Of the interpreter's own store, whose function may be nameless. */
 static void remembered_fixes(
-    const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count)
+    const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count)
 {
 	const struct knowledge_framework *python =
 	    r->frameworks.knowledge ? knowledge_framework(r->frameworks.knowledge, "python") : NULL;
@@ -148,7 +148,7 @@ static bool can_advise(const struct advice *a, const struct knowledge_framework 
 
 /* What the process runs its requests by, though no frame of it is on the stack: a function of the
  * program's own, or a task that was left to the event loop, was called in the end by these. */
-static void serving_fixes(const struct verdict_result *r, struct advice *a, const char *cause,
+static void serving_fixes(const struct verdict_result *r, struct advice *a, enum cause cause,
     struct fix *fixes, size_t *count)
 {
 	for (size_t i = 0; r->frameworks.frames && i < r->frameworks.frames->symbols.count; i++) {
@@ -164,7 +164,7 @@ static void serving_fixes(const struct verdict_result *r, struct advice *a, cons
 
 /* Those that are known to have a part in it first (the model's call, the history): a library that
  * merely computes inside of them says what holds for any use of it. Innermost first among each. */
-void framework_fixes(const struct verdict_result *r, const char *cause,
+void framework_fixes(const struct verdict_result *r, enum cause cause,
     const struct stack_view *stack, struct fix *fixes, size_t *count)
 {
 	struct advice advice = {.count = 0};

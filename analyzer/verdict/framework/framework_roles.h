@@ -15,11 +15,11 @@ enum role *framework_roles(
     const struct verdict_result *r, const struct model *m, const struct callsites *callsites);
 
 /* Adds the frameworks' own advice for a cause: of those in the stack, innermost first. */
-void framework_fixes(const struct verdict_result *r, const char *cause,
+void framework_fixes(const struct verdict_result *r, enum cause cause,
     const struct stack_view *stack, struct fix *fixes, size_t *count);
 
 /* The same of the host's malloc, whoever owns it. */
 void framework_malloc_fixes(
-    const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count);
+    const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count);
 
 #endif

@@ -41,17 +41,17 @@ static void read_sample(
 }
 
 void coverage_read(const struct model *m, const struct callsites *callsites,
-    const struct trace_facts *facts, const struct levels *levels, struct ending end,
-    struct coverage *out, const char **next)
+    const struct levels *levels, struct ending end, struct coverage *out, const char **next)
 {
+	const struct trace_facts *facts = m->feed.facts(m->feed.self);
 	const struct allocator_reading *malloc_says =
 	    allocator_stats_at(&m->measured.malloc, UINT64_MAX);
 	uint64_t seen = m->peak.bytes + m->maps.stack_bytes + m->maps.shared_bytes +
 			m->measured.inherited_bytes;
 	uint64_t resident = 0, swap = 0;
 
-	/* What malloc keeps of what was given back was seen, too, be it from after it was asked
-	 * last: it is asked whenever memory grows. */
+	/* What malloc keeps of freed blocks was seen, too, and what came since its last account: it
+	 * is asked whenever memory grows. */
 	if (malloc_says)
 		seen +=
 		    allocator_stats_beside(malloc_says) + m->total.bytes - malloc_says->acquired;

@@ -1,16 +1,15 @@
 /*
- * coverage.h - was enough recorded to tell? No data must never read as healthy.
+ * coverage.h - was enough recorded to judge? A run without data must never look healthy.
  */
 #ifndef ANALYZER_VERDICT_COVERAGE_H
 #define ANALYZER_VERDICT_COVERAGE_H
 
 #include "verdict/failure/failure.h"
 
-/* Fills *out; out->gap says what is missing when no verdict can rest on this, and *next what to
- * record next time (NULL: nothing). `end`: how it ended, where nothing is known to have run out;
- * else END_EXIT. */
+/* Fill *out. Where no verdict can rest on the recording, out->gap says what is missing, and *next
+ * what to do the next time; else both are NULL. `end` is how the process ended, or END_EXIT where a
+ * failure is known. */
 void coverage_read(const struct model *m, const struct callsites *callsites,
-    const struct trace_facts *facts, const struct levels *levels, struct ending end,
-    struct coverage *out, const char **next);
+    const struct levels *levels, struct ending end, struct coverage *out, const char **next);
 
 #endif

@@ -150,7 +150,7 @@ static void blame(struct verdict_result *r, const struct finding *f)
 			r->verdict.blame.frame = i;
 			if (r->frameworks.frames) {
 				leave_allocator(r);
-				if (strcmp(f->cause, "state-retention") == 0)
+				if (f->cause == CAUSE_STATE_RETENTION)
 					enter_store(r, main->owner);
 				name_store(r);
 			}
@@ -207,29 +207,24 @@ static void kill_evidence(struct verdict_result *r)
 	struct verdict *v = &r->verdict;
 	const struct kill_view *k = &r->kill;
 	const struct {
-		const char *fact;
-		double value;
-		const char *unit;
+		enum fact fact;
+		uint64_t value;
 		bool known;
 	} facts[] = {
-	    {"most alive in the first two thirds of the run", (double)k->live_early, "bytes", true},
-	    {"most alive in the last third", (double)k->live_late, "bytes", true},
-	    {"most resident in the first two thirds of the run", (double)k->rss_early, "bytes",
-		k->rss_early > 0},
-	    {"most resident in the last third", (double)k->rss_late, "bytes", k->rss_early > 0},
-	    {"free when it was killed", (double)k->outlook.left_bytes, "bytes", k->outlook.known},
-	    {"soonest that memory would have been full after that",
-		(double)k->outlook.full_soonest_ns, "ns", k->outlook.full_latest_ns > 0},
-	    {"latest that it would have been", (double)k->outlook.full_latest_ns, "ns",
-		k->outlook.full_latest_ns > 0},
-	    {"rises of the kernel's counts of OOM kills while it ran", 0, "1",
-		k->counter == KILL_COUNTER_QUIET},
+	    {FACT_KILL_LIVE_EARLY, k->live_early, true},
+	    {FACT_KILL_LIVE_LATE, k->live_late, true},
+	    {FACT_KILL_RSS_EARLY, k->rss_early, k->rss_early > 0},
+	    {FACT_KILL_RSS_LATE, k->rss_late, k->rss_early > 0},
+	    {FACT_KILL_FREE, k->outlook.left_bytes, k->outlook.known},
+	    {FACT_KILL_SOONEST, k->outlook.full_soonest_ns, k->outlook.full_latest_ns > 0},
+	    {FACT_KILL_LATEST, k->outlook.full_latest_ns, k->outlook.full_latest_ns > 0},
+	    {FACT_KILL_COUNTED, 0, k->counter == KILL_COUNTER_QUIET},
 	};
 
 	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
 		if (facts[i].known && v->evidence_count < EVIDENCE_MAX)
 			v->evidence[v->evidence_count++] =
-			    (struct evidence){facts[i].fact, facts[i].value, facts[i].unit};
+			    (struct evidence){facts[i].fact, (double)facts[i].value};
 }
 
 /* Nothing ran out, as far as was seen; but it did not end by itself. */
@@ -254,7 +249,7 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 	/* What is missing of the trace may be as much as its share of what was recorded, and all of
 	 * that may speak for something else. */
 	sure *= 1 - r->tree.damage.share;
-	v->cause = "unknown";
+	v->cause = CAUSE_UNKNOWN;
 	v->confidence = 0;
 	v->next = next ? next : what_next(r);
 	if (best && !(r->coverage.gap && !(failed && r->coverage.blurred)) &&
@@ -278,9 +273,9 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 	}
 	/* Kept for ever on purpose or by mistake: only a known store tells. What would not have
 	 * prevented it, or is far behind, is no rival. */
-	if (strcmp(v->cause, "leak") == 0 &&
+	if (v->cause == CAUSE_LEAK &&
 	    !(second && second->admissible && second->score >= best->score / 2)) {
-		v->runner_up = "state-retention";
+		v->runner_up = CAUSE_STATE_RETENTION;
 		v->runner_up_confidence = (1 - v->confidence) / 2;
 	} else if (second && second->score > 0) {
 		v->runner_up = second->finding.cause;
@@ -298,29 +293,14 @@ static void add_what_if(struct verdict_result *r, const char *change, bool fits,
 
 void decide_what_ifs(struct verdict_result *r)
 {
-	static const struct {
-		const char *cause, *change;
-	} words[] = {
-	    {"prompt-growth", "growth capped at its early size"},
-	    {"leak", "finished work released"},
-	    {"state-retention", "what is kept bounded"},
-	    {"oversized-intermediate", "the large intermediate streamed in pieces"},
-	    {"oversized-model", "the weights not on this device"},
-	    {"batch-prealloc", "the pool taken as it is needed"},
-	    {"concurrency", "requests one at a time"},
-	    {"fragmentation", "the holes in one piece"},
-	    {"external", "the others' memory given back, or the limit at what is needed"},
-	};
 	double room = (double)r->failure.limit_bytes - (double)r->failure.usage_bytes -
 		      (double)r->failure.requested_bytes;
 
 	if (r->failure.kind == FAILURE_NONE)
 		return;
 	for (size_t i = 0; i < r->ranking.count; i++)
-		for (size_t w = 0; w < sizeof(words) / sizeof(*words); w++)
-			if (strcmp(words[w].cause, r->ranking.list[i].finding.cause) == 0)
-				add_what_if(r, words[w].change, r->ranking.list[i].fits,
-				    (double)r->ranking.list[i].headroom);
+		add_what_if(r, cause_what_if(r->ranking.list[i].finding.cause),
+		    r->ranking.list[i].fits, (double)r->ranking.list[i].headroom);
 	for (size_t i = 0;
 	     r->failure.kind == FAILURE_CUDA_OOM && i < r->devices.first->setting_count; i++)
 		add_what_if(r, r->devices.first->settings[i].change,

@@ -11,7 +11,8 @@
 #include "verdict/judge/rank.h"
 #include "verdict/ledger/host_slack.h"
 
-/* What lies free in the interpreter's arenas is nobody's who asked for one. */
+/* Bytes that lie free in the interpreter's arenas belong to no call site that asked for an arena.
+ */
 static void leave_out_unused(const struct callsites *callsites, struct finding *f)
 {
 	for (uint32_t i = 0; i < f->claim_count; i++) {
@@ -26,8 +27,7 @@ static void leave_out_unused(const struct callsites *callsites, struct finding *
 	}
 }
 
-/* Of a file system that is shared, what is claimed counts for as much as it is against all else
- * that lies there. */
+/* In a shared file system, a claim counts for as much as it is against all else that lies there. */
 static void weigh_against_others(const struct scene *scene, struct finding *f)
 {
 	uint64_t claimed = f->bytes + f->request_bytes + f->other_bytes;
@@ -37,41 +37,41 @@ static void weigh_against_others(const struct scene *scene, struct finding *f)
 		    dominance((double)claimed, (double)num_less(scene->limit.usage, claimed));
 }
 
-static void detect(const struct scene *scene, struct verdict_result *r)
+static void detect(const struct scene *scene, struct ranking *out)
 {
-	r->ranking.count = 0;
-	for (size_t i = 0; detectors[i] && r->ranking.count < CANDIDATES_MAX; i++) {
-		struct candidate *c = &r->ranking.list[r->ranking.count];
+	out->count = 0;
+	for (enum cause cause = CAUSE_UNKNOWN + 1; cause < CAUSE_COUNT; cause++) {
+		struct candidate *c = &out->list[out->count];
 
 		memset(c, 0, sizeof(*c));
-		if (detectors[i]->judge(scene, &c->finding) != 0)
+		if (detectors[cause](scene, &c->finding) != 0)
 			continue;
+		c->finding.cause = cause;
 		leave_out_unused(scene->callsites, &c->finding);
 		weigh_against_others(scene, &c->finding);
-		r->ranking.count++;
+		out->count++;
 	}
 }
 
-/* Where the growth began, and not before since_ns: for all that have no beginning of their own,
- * with the first block of the earliest whose shape is there. */
-static void growth_starts(
-    struct verdict_result *r, const struct callsites *callsites, uint64_t since_ns)
+/* When the growth began that each finding is to explain, not before since_ns. Findings without a
+ * beginning of their own take the first block of the earliest one whose shape is there. */
+static void growth_starts(struct ranking *out, const struct callsites *callsites, uint64_t since_ns)
 {
 	uint64_t start = callsites->moment_ns;
 
-	for (size_t i = 0; i < r->ranking.count; i++) {
-		const struct finding *f = &r->ranking.list[i].finding;
+	for (size_t i = 0; i < out->count; i++) {
+		const struct finding *f = &out->list[i].finding;
 		const struct callsite *p =
 		    f->blame == CALLSITE_NONE ? NULL : &callsites->list[f->blame];
 
-		/* A refused request alone has no beginning but itself; and modules that are
-		 * imported come before anything grows. */
+		/* A refused request alone has no earlier beginning, and imported modules come
+		 * before anything grows. */
 		if (!f->start_ns && p && p->facts.step_count && !callsite_is_import(p) &&
 		    f->strength >= RANK_STRENGTH_MIN && p->facts.first_ns < start)
 			start = p->facts.first_ns;
 	}
-	for (size_t i = 0; i < r->ranking.count; i++) {
-		struct finding *f = &r->ranking.list[i].finding;
+	for (size_t i = 0; i < out->count; i++) {
+		struct finding *f = &out->list[i].finding;
 
 		if (!f->start_ns)
 			f->start_ns = start;
@@ -82,20 +82,20 @@ static void growth_starts(
 
 /* What the host's allocator held beside what lives, at the moment and when the growth began. */
 static void set_slack(
-    const struct verdict_result *r, const struct scene *scene, struct replay_result *replays)
+    const struct ranking *out, const struct scene *scene, struct replay_result *replays)
 {
-	for (size_t i = 0; i < r->ranking.count; i++) {
-		uint64_t then = host_slack_at(scene->model, r->ranking.list[i].finding.start_ns);
+	for (size_t i = 0; i < out->count; i++) {
+		uint64_t then = host_slack_at(scene->model, out->list[i].finding.start_ns);
 
-		/* What an allocator keeps to grow into is no growth, nor does it lie between
-		 * blocks: it is there with the first of them. */
+		/* What an allocator keeps to grow into is there with its first block: it is no
+		 * growth, and does not lie between blocks. */
 		replays[i].slack = num_less(scene->slack.bytes, scene->slack.reserved);
 		replays[i].slack_start = num_least(then, replays[i].slack);
 	}
 }
 
-int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial_fn trial,
-    struct feed feed, struct err *err)
+int judge_scene(const struct verdict_result *r, const struct scene *scene,
+    const struct judge_trial *trial, struct feed feed, struct ranking *out, struct err *err)
 {
 	struct replay_result replays[CANDIDATES_MAX];
 	struct rank_input in = {.limit_bytes = scene->limit.bytes,
@@ -110,22 +110,22 @@ int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial
 	if (!roles)
 		return -ENOMEM;
 	full.roles = roles;
-	detect(&full, r);
+	detect(&full, out);
 	free(roles);
-	growth_starts(r, scene->callsites, scene->end.since_ns);
+	growth_starts(out, scene->callsites, scene->end.since_ns);
 	memset(replays, 0, sizeof(replays));
 	if (scene->end.failed)
-		rc = counterfactual_replay(feed, scene->space, scene->callsites, r->ranking.list,
-		    r->ranking.count, replays, err);
+		rc = counterfactual_replay(
+		    feed, scene->space, scene->callsites, out->list, out->count, replays, err);
 	else
-		for (size_t i = 0; i < r->ranking.count; i++)
+		for (size_t i = 0; i < out->count; i++)
 			replays[i].live = scene->model->peak.bytes;
 	if (!rc && trial)
-		rc = trial(r, feed, err);
+		rc = trial->ask(trial->self, feed, out, err);
 	if (rc)
 		return rc;
 	if (!scene->space && scene->slack.known)
-		set_slack(r, scene, replays);
-	rank_candidates(&in, r->ranking.list, replays, r->ranking.count);
+		set_slack(out, scene, replays);
+	rank_candidates(&in, out->list, replays, out->count);
 	return 0;
 }

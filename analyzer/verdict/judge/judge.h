@@ -1,5 +1,5 @@
 /*
- * judge.h - inside verdict/: one space that ran out, or did not, through detectors, replay and
+ * judge.h - inside verdict/: judge one space, whether or not it ran out, by detectors, replay and
  * rank.
  */
 #ifndef ANALYZER_VERDICT_JUDGE_H
@@ -7,13 +7,18 @@
 
 #include "verdict/result.h"
 
-/* Asks the space's own allocator about r->candidates: fills their trials. 0 or negative, err
- * filled. */
-typedef int (*judge_trial_fn)(struct verdict_result *r, struct feed feed, struct err *err);
+/* A model of the space's allocator, which is asked what each candidate's absence would have
+ * changed.
+ */
+struct judge_trial {
+	/* Fill the candidates' trials. 0; negative errno with err. */
+	int (*ask)(void *self, struct feed feed, struct ranking *ranking, struct err *err);
+	void *self;
+};
 
-/* Fills r->candidates, best first. The scene's places are r's own; `trial` NULL: nobody can be
- * asked. 0; negative errno. */
-int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial_fn trial,
-    struct feed feed, struct err *err);
+/* Fill *out from the scene of r's process. `trial` may be NULL: no model of the allocator. 0;
+ * negative errno, with err unless -ENOMEM. */
+int judge_scene(const struct verdict_result *r, const struct scene *scene,
+    const struct judge_trial *trial, struct feed feed, struct ranking *out, struct err *err);
 
 #endif

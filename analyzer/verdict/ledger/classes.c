@@ -21,17 +21,23 @@
 #define ONE_OFF_PART 10u
 
 static const struct {
-	const char *name, *cause;
-	/* All that the place holds, and not only what would not have been there. */
+	const char *name;
+	/* A finding charges all that its place holds, not only what it claims. */
 	bool whole;
 } classes[CLASS_COUNT] = {
-    [CLASS_WEIGHTS] = {"weights", "oversized-model", true},
-    [CLASS_POOLS] = {"preallocated pools", "batch-prealloc", true},
-    [CLASS_PROMPT] = {"grows with the prompt", "prompt-growth", false},
-    [CLASS_RETAINED] = {"retained state", "state-retention", false},
-    [CLASS_LEAKED] = {"leaked", "leak", false},
-    [CLASS_REQUESTS] = {"working sets of requests", "concurrency", true},
-    [CLASS_ONE_OFF] = {"one-off intermediates", "oversized-intermediate", false},
+    [CLASS_WEIGHTS] = {"weights", true},
+    [CLASS_POOLS] = {"preallocated pools", true},
+    [CLASS_PROMPT] = {"grows with the prompt", false},
+    [CLASS_RETAINED] = {"retained state", false},
+    [CLASS_LEAKED] = {"leaked", false},
+    [CLASS_REQUESTS] = {"working sets of requests", true},
+    [CLASS_ONE_OFF] = {"one-off intermediates", false},
+};
+
+static const enum live_class of_cause[CAUSE_COUNT] = {
+    [CAUSE_UNKNOWN] = CLASS_NONE,
+#define CAUSE(id, name, detect, class, wording, fixes, what_if, claim) [CAUSE_##id] = class,
+#include "knowledge/causes.def"
 };
 
 const char *class_name(enum live_class class)
@@ -39,13 +45,9 @@ const char *class_name(enum live_class class)
 	return classes[class].name;
 }
 
-enum live_class class_of_cause(const char *cause)
+enum live_class class_of_cause(enum cause cause)
 {
-	enum live_class class = 0;
-
-	while (class < CLASS_COUNT && strcmp(classes[class].cause, cause) != 0)
-		class ++;
-	return class;
+	return of_cause[cause];
 }
 
 struct work {
@@ -178,7 +180,7 @@ static void charge_findings(struct work *w, uint64_t whole)
 		const struct candidate *c = &w->in->candidates[n];
 		enum live_class class = class_of_cause(c->finding.cause);
 
-		if (class == CLASS_COUNT || (n > 0 && !c->admissible))
+		if (class == CLASS_NONE || (n > 0 && !c->admissible))
 			continue;
 		for (uint32_t i = 0; i < c->finding.claim_count; i++) {
 			const struct claim *claim = &c->finding.claims[i];
@@ -195,7 +197,7 @@ static void charge_findings(struct work *w, uint64_t whole)
 	}
 }
 
-/* The class that a place's history shows, or CLASS_COUNT. */
+/* The class that a place's history shows, or CLASS_NONE. */
 static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whole)
 {
 	const struct callsites *callsites = w->in->callsites;
@@ -225,7 +227,7 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 	if (p->facts.total_count <= ONE_OFF_BLOCKS && p->facts.live_bytes >= whole / ONE_OFF_PART &&
 	    is_after_work(w, p, whole))
 		return CLASS_ONE_OFF;
-	return CLASS_COUNT;
+	return CLASS_NONE;
 }
 
 static void charge_shapes(struct work *w, uint64_t whole)
@@ -246,7 +248,7 @@ static void charge_shapes(struct work *w, uint64_t whole)
 		if (w->left[i] < whole / NOTABLE_PART)
 			continue;
 		class = shape_of(w, i, whole);
-		if (class != CLASS_COUNT)
+		if (class != CLASS_NONE)
 			charge(w, i, class, UINT64_MAX);
 	}
 }

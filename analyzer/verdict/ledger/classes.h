@@ -18,10 +18,11 @@ enum live_class {
 	CLASS_REQUESTS,
 	CLASS_ONE_OFF,
 	CLASS_COUNT,
+	CLASS_NONE = CLASS_COUNT,
 };
 const char *class_name(enum live_class class); /* the ledger's row: "grows with the prompt" */
-/* The class of what a cause claims; CLASS_COUNT: it claims nothing that lives. */
-enum live_class class_of_cause(const char *cause);
+/* Returns the class of what a cause claims; CLASS_NONE where it claims nothing that lives. */
+enum live_class class_of_cause(enum cause cause);
 
 struct classes_input {
 	const struct callsites *callsites;

@@ -271,7 +271,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 /* Of what came since the sample, no more than a cgroup's limit can have let in. The group's shared
  * memory is no less than the process has of it. */
 static void keep_within(
-    const struct ledger_input *in, struct lived live, struct group *g, struct resident *now)
+    const struct ledger_input *in, struct lived live, struct cgroup_shares *g, struct resident *now)
 {
 	struct resident grown = failure_grown(in->model, in->levels, live);
 	uint64_t limit = in->failure->limit_bytes, room, more;
@@ -290,7 +290,8 @@ static void keep_within(
 /* The other processes at the moment. A cgroup's killer strikes when nothing is left of the limit:
  * what the sample did not have of those that were recorded themselves came since, as far as it
  * fits. */
-static uint64_t others_now(const struct ledger_input *in, const struct group *g, uint64_t anonymous)
+static uint64_t others_now(
+    const struct ledger_input *in, const struct cgroup_shares *g, uint64_t anonymous)
 {
 	uint64_t room =
 	    num_less(in->failure->limit_bytes, anonymous + g->others + g->shmem + g->kernel);
@@ -311,7 +312,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	uint64_t file = levels_value(v, TRACE_LEVEL_RSS_FILE);
 	struct ours ours = ours_of(v, levels_value(v, TRACE_LEVEL_WHYOOM));
 	struct malloc_held held;
-	struct group g = group_of(in->model, v);
+	struct cgroup_shares g = cgroup_shares_of(in->model, v);
 	struct resident now;
 	uint64_t anonymous, stacks, room, trace, in_classes, inherited, used = 0;
 

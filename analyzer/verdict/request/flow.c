@@ -38,7 +38,7 @@ static int apply(struct requests *requests, struct stages *stages, struct propor
 	return rc ? rc : requests_apply(requests, e);
 }
 
-/* Requests that began and ended since; as far as they are kept. */
+/* Requests that began and ended since, as far as they are kept. */
 static uint32_t ended_since(const struct requests *r, uint64_t since_ns)
 {
 	uint32_t ended = 0;
@@ -48,8 +48,8 @@ static uint32_t ended_since(const struct requests *r, uint64_t since_ns)
 	return ended;
 }
 
-/* What several hold alike, no one call did, although on the thread of an event loop none is seen to
- * be left; nor what is there since before other requests that ended. */
+/* What several requests hold alike is not one call's, although on the thread of an event loop none
+ * of them is seen to return; nor is what was there before other requests began and ended. */
 static void mark_calls(struct callsites *callsites, const struct requests_held *held)
 {
 	for (uint32_t i = 0; i < callsites->count; i++) {
@@ -62,7 +62,7 @@ static void mark_calls(struct callsites *callsites, const struct requests_held *
 	}
 }
 
-/* Until the moment, so that what lives then is at hand. */
+/* Stop at the moment, so that the feed can be asked what lives. */
 static int read_events(struct flow *flow, struct stages *stages, struct proportion *proportion,
     struct feed *feed, struct err *err)
 {
@@ -89,24 +89,23 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 	return rc;
 }
 
-/* Where a device refused, it may be asked whose work it was there. 0 or -ENOMEM. */
-static int follow_space(struct verdict_result *r, struct feed feed)
+/* Where a device refused, read whose work it was there along with the host's. 0 or -ENOMEM. */
+static int follow_space(const struct verdict_result *r, struct feed feed, struct flow *flow)
 {
 	const struct device_failure *f = device_failed(r) ? spaces_failure(r->model->spaces) : NULL;
 
 	if (!f)
 		return 0;
-	r->flow.space = flow_space_new(feed, r->frameworks.frames,
+	flow->space = flow_space_new(feed, r->frameworks.frames,
 	    r->model->spaces->list[f->space]->name, f->event ? f->event : UINT64_MAX);
-	return r->flow.space ? 0 : -ENOMEM;
+	return flow->space ? 0 : -ENOMEM;
 }
 
-int flow_read(
-    struct verdict_result *r, struct feed feed, struct callsites *callsites, struct err *err)
+int flow_read(const struct verdict_result *r, struct feed feed, struct callsites *callsites,
+    struct flow *flow, struct err *err)
 {
 	const struct failure *f =
 	    callsites->failed == CALLSITE_NONE ? NULL : model_failure(r->model);
-	struct flow *flow = &r->flow;
 	struct proportion proportion;
 	struct stages stages;
 	int rc;
@@ -114,7 +113,7 @@ int flow_read(
 	flow_fini(flow);
 	stages_init(&stages, &feed, r->frameworks.frames);
 	flow->requests = requests_new(r->frameworks.frames ? in_request : NULL, &stages);
-	if (!flow->requests || follow_space(r, feed))
+	if (!flow->requests || follow_space(r, feed, flow))
 		return err_set(err, -ENOMEM, "no memory for the requests");
 	rc = proportion_init(&proportion, callsites, f ? f->size : 0);
 	if (rc)
@@ -139,68 +138,68 @@ int flow_read(
 	return rc;
 }
 
-int flow_read_on(struct verdict_result *r, struct err *err)
+int flow_read_on(struct flow *flow, struct err *err)
 {
-	return r->flow.space ? flow_space_read(r->flow.space, err) : 0;
+	return flow->space ? flow_space_read(flow->space, err) : 0;
 }
 
-void flow_settle(struct verdict_result *r)
+void flow_settle(const struct verdict_result *r, struct flow *flow)
 {
-	struct phases *p = &r->flow.phases;
-	bool loading = r->ranking.count && r->verdict.cause &&
-		       strcmp(r->verdict.cause, "oversized-model") == 0 &&
+	struct phases *p = &flow->phases;
+	bool loading = r->ranking.count && r->verdict.cause == CAUSE_OVERSIZED_MODEL &&
 		       !r->ranking.list[0].finding.late;
 
-	if (loading && p->count > 1 && !p->list[0].marked && !p->list[1].marked &&
-	    r->flow.requests && !r->flow.requests->begun) {
+	if (loading && p->count > 1 && !p->list[0].marked && !p->list[1].marked && flow->requests &&
+	    !flow->requests->begun) {
 		p->list[0].end_ns = p->list[p->count - 1].end_ns;
 		p->list[0].live_bytes = p->list[p->count - 1].live_bytes;
 		p->count = 1;
 	}
 }
 
-/* Where it was not foreseen that it is asked for, or another space's was followed. */
-static int read_space(struct verdict_result *r, struct feed feed, const struct model *then,
-    const char *name, struct err *err)
+/* Read whose work it was in that space, unless flow_read() did so along with the host's. */
+static int read_space(const struct verdict_result *r, const struct flow_of_space *of,
+    struct flow *flow, struct err *err)
 {
-	struct flow *flow = &r->flow;
+	const char *name = of->space->name;
+	struct feed feed = of->feed;
 	int rc;
 
 	if (flow->space && strcmp(flow_space_name(flow->space), name) == 0)
 		return 0;
 	flow_space_free(flow->space);
-	flow->space = flow_space_new(feed, r->frameworks.frames, name, then->run.others);
+	flow->space = flow_space_new(feed, r->frameworks.frames, name, of->then->run.others);
 	if (!flow->space)
 		return err_set(err, -ENOMEM, "no memory for the requests");
 	rc = feed.rewind(feed.self, err);
 	return rc ? rc : flow_space_read(flow->space, err);
 }
 
-static int read_proportion(struct verdict_result *r, struct feed feed, const struct model *then,
-    const char *name, struct callsites *callsites, struct err *err)
+static int read_proportion(
+    const struct verdict_result *r, const struct flow_of_space *of, struct err *err)
 {
 	struct proportion proportion;
-	int rc = proportion_init(&proportion, callsites, r->failure.requested_bytes);
+	int rc = proportion_init(&proportion, of->callsites, r->failure.requested_bytes);
 
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
 	else if (proportion.callsite != CALLSITE_NONE)
-		rc = flow_space_proportion(feed, name, then->run.others, &proportion, err);
+		rc = flow_space_proportion(
+		    of->feed, of->space->name, of->then->run.others, &proportion, err);
 	if (!rc)
 		proportion_finish(&proportion);
 	proportion_fini(&proportion);
 	return rc;
 }
 
-/* A space and its blocks. */
-struct of_space {
+struct blocks_of_space {
 	const struct spaces *spaces;
 	uint32_t space;
 };
 
 static int each_block(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
 {
-	const struct of_space *of = self;
+	const struct blocks_of_space *of = self;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < of->spaces->used && !rc; i++) {
@@ -212,15 +211,14 @@ static int each_block(void *self, int (*fn)(void *arg, const struct block *b), v
 	return rc;
 }
 
-int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
-    const struct space *space, struct callsites *callsites, struct err *err)
+int flow_read_space(const struct verdict_result *r, const struct flow_of_space *of,
+    struct flow *flow, struct err *err)
 {
-	struct flow *flow = &r->flow;
-	struct of_space of = {then->spaces, space->index};
-	int rc = read_space(r, feed, then, space->name, err);
+	struct blocks_of_space blocks = {of->then->spaces, of->space->index};
+	int rc = read_space(r, of, flow, err);
 
 	if (!rc)
-		rc = read_proportion(r, feed, then, space->name, callsites, err);
+		rc = read_proportion(r, of, err);
 	if (rc)
 		return rc;
 	requests_held_fini(&flow->held);
@@ -228,9 +226,10 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 	flow->requests = flow_space_take(flow->space);
 	flow_space_free(flow->space);
 	flow->space = NULL;
-	rc = requests_held_read(flow->requests, NULL, callsites, each_block, &of, &flow->held);
+	rc = requests_held_read(
+	    flow->requests, NULL, of->callsites, each_block, &blocks, &flow->held);
 	if (rc)
 		return err_set(err, rc, "no memory for the requests");
-	mark_calls(callsites, &flow->held);
+	mark_calls(of->callsites, &flow->held);
 	return 0;
 }

@@ -51,8 +51,7 @@ int waited_read(
 		return err_set(err, -ENOMEM, "no memory for the verdict");
 	decide_blame(r, waiting.frame);
 	if (v->evidence_count < EVIDENCE_MAX)
-		v->evidence[v->evidence_count++] = (struct evidence){
-		    "made by a library's threads, this line being the last that was seen before",
-		    waiting.share, "share"};
+		v->evidence[v->evidence_count++] =
+		    (struct evidence){FACT_LIBRARY_THREADS, waiting.share};
 	return 0;
 }

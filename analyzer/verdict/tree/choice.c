@@ -152,13 +152,13 @@ static int follow_volume(struct candidates *c, struct err *err)
 	struct failure_view view = {0};
 	struct volume_tree holders;
 	bool presumed;
-	uint64_t device = volume_failed(
-	    best->model, trace_facts(best->trace), best->supervised, &view, &presumed);
+	uint64_t device = volume_failed(best->model, best->supervised, &view, &presumed);
+	const struct volume_of of = {device, tree->subject, view.time_ns, !presumed};
 	int rc;
 
 	if (!device)
 		return 0;
-	rc = volume_tree(c->set, tree->subject, device, view.time_ns, !presumed, &holders, err);
+	rc = volume_tree(c->set, &of, &holders, err);
 	if (rc)
 		return rc;
 	tree->siblings_volume = holders.siblings;

@@ -56,7 +56,7 @@ struct process tree_process(
     struct arena *words, struct feed feed, const struct model *m, const struct supervised *s)
 {
 	const struct trace_facts *f = feed.facts(feed.self);
-	struct ending end = ending_of(m, f, s);
+	struct ending end = failure_ending(m, s);
 	uint64_t last = f->last_ns > m->run.last_ns ? f->last_ns : m->run.last_ns;
 	struct timespec now;
 
@@ -239,7 +239,7 @@ struct scene_workers tree_workers(
 }
 
 static int settle(
-    struct verdict_result *r, struct process *p, const struct course *c, uint64_t moment_ns)
+    struct process *p, const struct course *c, uint64_t moment_ns, struct arena *words)
 {
 	bool there = moment_ns >= c->start_ns && moment_ns <= c->end_ns;
 	uint64_t at = there ? moment_ns - c->start_ns : 0;
@@ -247,18 +247,18 @@ static int settle(
 	p->refused_ns = c->refused_ns ? c->refused_ns - c->start_ns : 0;
 	p->late_ns = c->refused_ns > moment_ns ? c->refused_ns - moment_ns : 0;
 	p->resident = there ? resident_at(&c->resident, at) : 0;
-	p->memory = arena_alloc(&r->arena, c->count * sizeof(*p->memory));
+	p->memory = arena_alloc(words, c->count * sizeof(*p->memory));
 	if (!p->memory)
 		return -ENOMEM;
 	p->memory_count = c->count;
 	for (size_t i = 0; i < c->count; i++) {
 		const struct course_space *s = c->spaces[i];
 
-		p->memory[i] = (struct process_memory){
-		    .space = arena_copy(&r->arena, s->name, strlen(s->name)),
-		    .gpu = s->gpu,
-		    .held = there ? timeline_live(&s->live, at) : 0,
-		    .peak = s->peak};
+		p->memory[i] =
+		    (struct process_memory){.space = arena_copy(words, s->name, strlen(s->name)),
+			.gpu = s->gpu,
+			.held = there ? timeline_live(&s->live, at) : 0,
+			.peak = s->peak};
 		if (!p->memory[i].space)
 			return -ENOMEM;
 	}
@@ -278,14 +278,14 @@ static void end_at_exec(struct course *const *courses, size_t count)
 		}
 }
 
-int tree_settle(struct verdict_result *r, struct course *const *courses)
+int tree_settle(struct process_tree *tree, struct course *const *courses, uint64_t moment_ns,
+    struct arena *words)
 {
-	uint64_t moment = courses[r->tree.subject]->start_ns;
+	uint64_t moment = courses[tree->subject]->start_ns + moment_ns;
 	int rc = 0;
 
-	end_at_exec(courses, r->tree.count);
-	moment += r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak.time_ns;
-	for (size_t i = 0; i < r->tree.count && !rc; i++)
-		rc = settle(r, &r->tree.processes[i], courses[i], moment);
+	end_at_exec(courses, tree->count);
+	for (size_t i = 0; i < tree->count && !rc; i++)
+		rc = settle(&tree->processes[i], courses[i], moment, words);
 	return rc;
 }

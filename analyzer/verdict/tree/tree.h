@@ -36,8 +36,9 @@ uint64_t tree_siblings_then(
 struct scene_workers tree_workers(
     struct course *const *courses, size_t count, size_t subject, uint64_t last_ns);
 
-/* Fills the memory of each process of r, whose courses are in the same order, as of r's failure, or
- * else of the subject's high-water mark. The words and lists are the result's. 0 or -ENOMEM. */
-int tree_settle(struct verdict_result *r, struct course *const *courses);
+/* Fill the memory of each process as of that moment on the subject's clock. The courses are in the
+ * order of the processes; `words` keeps names and lists. 0 or -ENOMEM. */
+int tree_settle(struct process_tree *tree, struct course *const *courses, uint64_t moment_ns,
+    struct arena *words);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* Of the frameworks in the blamed stack, or else in that of the request that failed; then those for
  * any program. */
-void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count,
+void fixes_for(const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count,
     struct arena *arena);
 
 #endif

@@ -10,8 +10,9 @@
 #include "verdict/device/device.h"
 #include "verdict/failure/kill.h"
 #include "verdict/failure/volume.h"
+#include "verdict/ledger/ledger.h"
 
-/* From so much less on, other places are worth a mention. */
+/* Other lines are worth a mention when the blamed one has less than nine tenths. */
 #define NEARLY_PART 10u
 
 static const char *base_name(const char *path)
@@ -44,7 +45,30 @@ static const struct callsite *main_callsite(const struct verdict_result *r)
 		   : NULL;
 }
 
-/* What was refused inside the C library or the loader was not seen. */
+/* Returns a fact of the finding that the sentence is about. */
+static uint64_t fact(const struct verdict_result *r, enum fact fact)
+{
+	return (uint64_t)finding_fact(&r->ranking.list[0].finding, fact);
+}
+
+/* "1st", "12th", "5,412th" */
+static const char *ordinal(struct fmt *out, uint64_t n)
+{
+	static const char *const endings[] = {"th", "st", "nd", "rd"};
+	bool teen = n / 10 % 10 == 1;
+	struct fmt count;
+
+	snprintf(out->text, sizeof(out->text), "%s%s", fmt_count(&count, n),
+	    endings[teen || n % 10 > 3 ? 0 : n % 10]);
+	return out->text;
+}
+
+static uint64_t live(const struct verdict_result *r)
+{
+	return r->callsites->live_bytes + r->callsites->map_bytes;
+}
+
+/* The C library and the loader refused it themselves: no request was recorded. */
 static void add_left(struct str *s, const struct verdict_result *r)
 {
 	const struct failure_view *f = &r->failure;
@@ -65,8 +89,37 @@ static void add_volume(struct str *s, const struct verdict_result *r)
 	    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(LIMIT_SHM));
 }
 
-/* "; the next request, of 3 GiB, did not fit under RLIMIT_AS of 1 GiB." */
-static void add_end(struct str *s, const struct verdict_result *r)
+/* What the sentence before has said already. */
+enum said { SAID_CAUSE, SAID_REQUEST, SAID_LIMIT };
+
+/* ". A request for 3.00 GiB then failed at the limit of 1.00 GiB (RLIMIT_AS)" */
+static void add_refusal(struct str *s, const struct verdict_result *r, enum said said)
+{
+	const struct failure_view *f = &r->failure;
+	bool bytes = f->limit != LIMIT_UNKNOWN && f->limit != LIMIT_MAPPINGS && !r->volume;
+	struct fmt a;
+
+	if (said == SAID_REQUEST && bytes) {
+		str_printf(s, ". The limit is %s (%s)", fmt_size(&a, f->limit_bytes),
+		    limit_kind_name(f->limit));
+		return;
+	}
+	str_printf(s, ". A request for %s", fmt_size(&a, f->requested_bytes));
+	if (r->tree.elsewhere.device)
+		str_printf(s, " in process %u", f->pid);
+	str_puts(s, " then failed");
+	if (r->volume)
+		add_volume(s, r);
+	else if (f->limit == LIMIT_MAPPINGS)
+		str_printf(s, ": the process has %s mappings, as many as %s allows",
+		    fmt_count(&a, f->mappings), limit_kind_name(f->limit));
+	else if (bytes && said != SAID_LIMIT)
+		str_printf(s, " at the limit of %s (%s)", fmt_size(&a, f->limit_bytes),
+		    limit_kind_name(f->limit));
+}
+
+/* How it ended. */
+static void add_end(struct str *s, const struct verdict_result *r, enum said said)
 {
 	const struct failure_view *f = &r->failure;
 	struct fmt a, b;
@@ -77,26 +130,16 @@ static void add_end(struct str *s, const struct verdict_result *r)
 		if (r->kill.at_limit) {
 			str_puts(s, ". It ended with an error");
 			add_left(s, r);
-			break;
+		} else {
+			add_refusal(s, r, said);
 		}
-		str_printf(
-		    s, ". The request that failed, for %s", fmt_size(&a, f->requested_bytes));
-		if (r->tree.elsewhere.device)
-			str_printf(s, " in process %u", f->pid);
-		str_puts(s, ", did not fit");
-		if (r->volume)
-			add_volume(s, r);
-		else if (f->limit == LIMIT_MAPPINGS)
-			str_printf(s, ": the process has %s mappings, as many as %s allows",
-			    fmt_count(&b, f->mappings), limit_kind_name(f->limit));
-		else if (f->limit != LIMIT_UNKNOWN)
-			str_printf(s, " under %s of %s", limit_kind_name(f->limit),
-			    fmt_size(&b, f->limit_bytes));
 		break;
 	case FAILURE_OOM_KILL:
 		if (f->limit == LIMIT_NONE)
 			str_printf(
 			    s, ". It was killed with %s resident", fmt_size(&a, f->usage_bytes));
+		else if (said == SAID_LIMIT)
+			str_puts(s, ". It was killed at that limit");
 		else
 			str_printf(s, ". It was killed at the limit of %s (%s)",
 			    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
@@ -110,8 +153,11 @@ static void add_end(struct str *s, const struct verdict_result *r)
 		add_volume(s, r);
 		break;
 	case FAILURE_CUDA_OOM:
-		str_printf(s, ". The block that failed, of %s, did not fit on the device of %s",
-		    fmt_size(&a, f->requested_bytes), fmt_size(&b, f->limit_bytes));
+		if (said == SAID_REQUEST)
+			str_printf(s, ". The device has %s", fmt_size(&b, f->limit_bytes));
+		else
+			str_printf(s, ". A request for %s then failed on the device of %s",
+			    fmt_size(&a, f->requested_bytes), fmt_size(&b, f->limit_bytes));
 		break;
 	case FAILURE_KILLED: /* said before the cause */
 	case FAILURE_NONE:
@@ -120,153 +166,149 @@ static void add_end(struct str *s, const struct verdict_result *r)
 	str_putc(s, '.');
 }
 
-static void prompt_growth(struct str *s, const struct verdict_result *r)
+/* A sentence has named this many bytes as the request: is it the one that failed? */
+static enum said said_request(const struct verdict_result *r, uint64_t bytes)
+{
+	return bytes == r->failure.requested_bytes ? SAID_REQUEST : SAID_CAUSE;
+}
+
+/* Larger blocks each time. */
+static void add_growth(struct str *s, const struct verdict_result *r, const struct callsite *p)
+{
+	uint64_t first = num_least(p->size.start, p->size.first);
+	uint64_t last = p->facts.largest > p->size.last ? p->facts.largest : p->size.last;
+	struct fmt a, b, c, d;
+
+	add_blame(s, r);
+	str_printf(s, " allocates %s more each time: %s at the first, %s at the %s",
+	    fmt_size(
+		&a, (last - first) / (p->facts.total_count > 1 ? p->facts.total_count - 1 : 1)),
+	    fmt_size(&b, first), fmt_size(&c, last), ordinal(&d, p->facts.total_count));
+	if (fact(r, FACT_GROWTH_KEPT))
+		str_printf(
+		    s, ", built from %s that are kept", fmt_size(&a, fact(r, FACT_GROWTH_KEPT)));
+}
+
+static void words_prompt_growth(struct str *s, const struct verdict_result *r)
 {
 	const struct callsite *p = main_callsite(r);
+	const struct proportion_found *input = &r->callsites->proportion;
 	struct fmt a, b, c;
-	uint64_t last = p->size.last;
 
-	if (!p->size.grows &&
-	    r->callsites->proportion.callsite == r->ranking.list[0].finding.blame) {
+	if (p->size.grows) {
+		add_growth(s, r, p);
+	} else if (input->callsite == r->ranking.list[0].finding.blame) {
 		add_blame(s, r);
 		str_printf(s,
-		    " allocates in proportion to the request's input: %s for the last one, of %s, "
-		    "and %s for a typical one before it",
-		    fmt_size(&a, r->callsites->proportion.target),
-		    fmt_size(&b, r->callsites->proportion.input),
-		    fmt_size(&c, r->callsites->proportion.typical));
-		add_end(s, r);
-		return;
-	}
-	if (!p->size.grows && p->buildup.grows) {
+		    " allocates in proportion to its input: %s for the last one, of %s, and %s for "
+		    "a typical one before",
+		    fmt_size(&a, input->target), fmt_size(&b, input->input),
+		    fmt_size(&c, input->typical));
+	} else if (p->buildup.grows) {
 		add_blame(s, r);
 		str_printf(s,
-		    " holds more at once on every call, though it gives all of it back: %s at "
-		    "first, "
-		    "%s by the end",
+		    " holds more at once on each call, and then frees all of it: %s at first, %s "
+		    "at the end",
 		    fmt_size(&a, p->buildup.first), fmt_size(&b, p->buildup.now));
-		add_end(s, r);
-		return;
-	}
-	if (!p->size.grows) {
+	} else {
 		add_blame(s, r);
-		str_printf(s, " keeps %s, and each step goes through all that is kept again",
+		str_printf(s, " keeps %s, and each step goes through all of it again",
 		    fmt_size(&a, r->ranking.list[0].finding.bytes));
-		add_end(s, r);
-		return;
 	}
-	if (p->facts.largest > last)
-		last = p->facts.largest;
-	add_blame(s, r);
-	str_printf(s, " allocates larger blocks each time: %s at first, %s at block %s",
-	    fmt_size(&a, p->size.start < p->size.first ? p->size.start : p->size.first),
-	    fmt_size(&b, last), fmt_count(&c, p->facts.total_count));
-	for (size_t i = 0; i < r->verdict.evidence_count; i++)
-		if (strcmp(r->verdict.evidence[i].fact, "kept, and part of what grows") == 0)
-			str_printf(s, ", built from %s that are kept",
-			    fmt_size(&a, (uint64_t)r->verdict.evidence[i].value));
-	add_end(s, r);
+	add_end(s, r, SAID_CAUSE);
 }
 
-static void leak(struct str *s, const struct verdict_result *r)
+static void words_leak(struct str *s, const struct verdict_result *r)
 {
 	const struct callsite *p = main_callsite(r);
+	const char *sizes = callsite_is_uniform(p) ? "all of the same size" : "and do not grow";
 	uint64_t all = r->ranking.list[0].finding.bytes;
-	struct fmt a, b, c;
+	/* Before a checkpoint only the blocks that survived it were counted; of arenas those that
+	 * remain, not what came and went inside. */
+	bool counted = (!r->callsites->replaced_until_ns ||
+			   p->facts.first_ns > r->callsites->replaced_until_ns) &&
+		       !p->arena_share.any;
+	struct fmt a, b;
 
-	str_printf(s, "%s leaked in ", fmt_size(&c, all));
-	add_blame(s, r);
-	str_printf(s, ": %s", fmt_count(&a, p->survivors.count));
-	/* Of those before a checkpoint, only who survived was counted; and arenas are counted where
-	 * they remain, not what came and went inside. */
-	if ((!r->callsites->replaced_until_ns ||
-		p->facts.first_ns > r->callsites->replaced_until_ns) &&
-	    !p->arena_share.any)
-		str_printf(s, " of its %s", fmt_count(&b, p->facts.total_count));
-	str_printf(s, " blocks were never released; %s",
-	    callsite_is_uniform(p) ? "they all have the same size" : "their sizes do not grow");
+	str_printf(s, "%s leaked", fmt_size(&a, all));
 	if (all - all / NEARLY_PART > p->survivors.bytes)
-		str_printf(s, ". They are %s of it; the rest leaked at other lines",
-		    fmt_size(&b, p->survivors.bytes));
-	add_end(s, r);
+		str_printf(s, ", %s of it", fmt_size(&b, p->survivors.bytes));
+	str_puts(s, " in ");
+	add_blame(s, r);
+	if (counted && p->survivors.count == p->facts.total_count)
+		str_printf(
+		    s, ": all its %s blocks are still there, ", fmt_count(&a, p->survivors.count));
+	else if (counted)
+		str_printf(s, ": %s of its %s blocks are still there, ",
+		    fmt_count(&a, p->survivors.count), fmt_count(&b, p->facts.total_count));
+	else
+		str_printf(s, ": %s blocks are still there, ", fmt_count(&a, p->survivors.count));
+	str_puts(s, sizes);
+	add_end(s, r, SAID_CAUSE);
 }
 
-static void state_retention(struct str *s, const struct verdict_result *r)
+static void words_state_retention(struct str *s, const struct verdict_result *r)
 {
-	const struct callsite *p = main_callsite(r), *state;
+	const struct callsite *p = main_callsite(r), *original;
 	struct fmt a, b;
 
 	add_blame(s, r);
 	str_printf(s, " keeps %s without a bound: %s ",
 	    fmt_size(&b, r->ranking.list[0].finding.bytes), fmt_count(&a, p->survivors.count));
-	if (p->relations.copies_of != CALLSITE_NONE && p->size.grows) {
-		state = &r->callsites->list[p->relations.copies_of];
-		str_puts(s, "copies of what ");
-		add_callsite(s, state->function, state->file, state->line);
-		str_puts(s, " holds");
-	} else if (p->relations.copies_of != CALLSITE_NONE) {
-		state = &r->callsites->list[p->relations.copies_of];
-		str_puts(s, "blocks, in copies of what ");
-		add_callsite(s, state->function, state->file, state->line);
-		str_puts(s, " holds");
-	} else {
+	if (p->relations.copies_of == CALLSITE_NONE) {
 		str_puts(s, "blocks in a store");
+	} else {
+		original = &r->callsites->list[p->relations.copies_of];
+		str_puts(s, p->size.grows ? "copies of what " : "blocks, in copies of what ");
+		add_callsite(s, original->function, original->file, original->line);
+		str_puts(s, " holds");
 	}
 	if (p->size.grows)
-		str_printf(s, ", %s each at first and up to %s now", fmt_size(&a, p->size.first),
+		str_printf(s, ", %s each at first and %s now", fmt_size(&a, p->size.first),
 		    fmt_size(&b, p->facts.largest));
-	add_end(s, r);
+	add_end(s, r, SAID_CAUSE);
 }
 
-static void oversized(struct str *s, const struct verdict_result *r)
+static void words_oversized_intermediate(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
+	const struct callsite *p = main_callsite(r);
+	enum said said = SAID_CAUSE;
 	struct fmt a, b;
 
 	if (f->copied) {
 		add_blame(s, r);
 		str_printf(s,
-		    " makes one large object and copies it on the way: %s of the %s in use",
+		    " makes one large object, which is then copied: the copies take %s of the %s "
+		    "in use",
 		    fmt_size(&a, f->bytes + f->request_bytes),
-		    fmt_size(
-			&b, r->callsites->live_bytes + r->callsites->map_bytes + f->request_bytes));
-	} else if (f->blame != CALLSITE_NONE &&
-		   r->callsites->list[f->blame].call.open != OPEN_CALL_NO) {
-		const struct symbol *of = r->callsites->list[f->blame].call.function;
+		    fmt_size(&b, live(r) + f->request_bytes));
+	} else if (p && p->call.open != OPEN_CALL_NO) {
+		const struct symbol *of = p->call.function;
 		bool inside = of && !str_same(of->function, r->verdict.blame.function);
 
-		str_puts(s, "One call of ");
-		if (inside)
-			add_callsite(s, of->function, of->file, of->line);
-		else
-			add_blame(s, r);
-		str_printf(s, " had allocated %s", fmt_size(&a, f->bytes));
+		str_printf(s, "%s of the %s in use were allocated by one call of ",
+		    fmt_size(&a, f->bytes), fmt_size(&b, live(r)));
 		if (inside) {
-			str_puts(s, " in ");
-			add_blame(s, r);
+			add_callsite(s, of->function, of->file, of->line);
+			str_puts(s, ", in ");
 		}
-		str_printf(s, " of the %s in use, and had not returned yet",
-		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
+		add_blame(s, r);
+		str_puts(s, inside ? ", and it had not returned" : " that had not returned");
 	} else if (f->request_bytes) {
 		add_blame(s, r);
-		str_printf(s, " asked for %s at once, while everything else used %s",
-		    fmt_size(&a, f->request_bytes),
-		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
+		str_printf(s, " asked for %s at once; everything else took %s",
+		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
+		said = said_request(r, f->request_bytes);
 	} else {
 		add_blame(s, r);
-		str_printf(s, " allocated most of what was in use: %s of %s",
-		    fmt_size(&a, f->bytes),
-		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
+		str_printf(s, " allocated %s of the %s in use", fmt_size(&a, f->bytes),
+		    fmt_size(&b, live(r)));
 	}
-	add_end(s, r);
+	add_end(s, r, said);
 }
 
-static uint64_t live(const struct verdict_result *r)
-{
-	return r->callsites->live_bytes + r->callsites->map_bytes;
-}
-
-static void oversized_model(struct str *s, const struct verdict_result *r)
+static void words_oversized_model(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	uint64_t most = main_callsite(r)->facts.live_bytes;
@@ -275,25 +317,25 @@ static void oversized_model(struct str *s, const struct verdict_result *r)
 	str_puts(s, "The model does not fit: ");
 	if (!f->bytes) {
 		add_blame(s, r);
-		str_printf(s, " asked for %s of it at once, while everything else used %s",
+		str_printf(s, " asked for %s of it at once; everything else took %s",
 		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
-		add_end(s, r);
+		add_end(s, r, said_request(r, f->request_bytes));
 		return;
 	}
-	str_printf(s, "%s had been loaded", fmt_size(&a, f->late ? most : f->bytes));
 	if (!f->late && most < f->bytes - f->bytes / 16)
-		str_printf(s, ", %s of it", fmt_size(&a, most));
-	str_puts(s, " by ");
-	add_blame(s, r);
-	if (f->late)
 		str_printf(
-		    s, ", beside %s that were there before", fmt_size(&a, num_less(live(r), most)));
+		    s, "%s were loaded, %s of it by ", fmt_size(&a, f->bytes), fmt_size(&b, most));
 	else
-		str_puts(s, " before the first request was served");
-	add_end(s, r);
+		str_printf(s, "%s were loaded by ", fmt_size(&a, f->late ? most : f->bytes));
+	add_blame(s, r);
+	if (!f->late)
+		str_puts(s, ", before the first request was served");
+	else if (live(r) > most)
+		str_printf(s, ", beside %s already in use", fmt_size(&a, live(r) - most));
+	add_end(s, r, SAID_CAUSE);
 }
 
-static void batch_prealloc(struct str *s, const struct verdict_result *r)
+static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	const struct callsite *p = main_callsite(r);
@@ -301,10 +343,9 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 
 	add_blame(s, r);
 	if (f->request_bytes / 2 > p->facts.largest) {
-		str_printf(s, " asked for %s up front, in one block, while %s were in use",
-		    fmt_size(&a, f->request_bytes),
-		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
-		add_end(s, r);
+		str_printf(s, " asked for %s up front, in one block; everything else took %s",
+		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
+		add_end(s, r, said_request(r, f->request_bytes));
 		return;
 	}
 	str_printf(s, " took %s up front, in ", fmt_size(&a, p->facts.live_bytes));
@@ -313,129 +354,111 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 	else
 		str_printf(s, "%s blocks of %s", fmt_count(&b, callsite_large_blocks(p)),
 		    fmt_size(&c, p->facts.largest));
+	str_puts(s, ", and keeps it for the whole run");
 	if (num_less(f->bytes, p->facts.live_bytes) > f->bytes / NEARLY_PART)
-		str_printf(s, " (%s with those of other lines)", fmt_size(&a, f->bytes));
-	str_puts(s, ", and keeps them for all of the run");
-	add_end(s, r);
+		str_printf(s, "; with the pools of other lines it is %s", fmt_size(&a, f->bytes));
+	add_end(s, r, SAID_CAUSE);
 }
 
-static void concurrency(struct str *s, const struct verdict_result *r)
+static void words_concurrency(struct str *s, const struct verdict_result *r)
 {
-	const char *unit = requests_held_unit(&r->flow.held);
 	const struct finding *f = &r->ranking.list[0].finding;
+	const struct callsite *p = main_callsite(r);
 	struct fmt a, b, c;
 
-	if (main_callsite(r)->backlog.grows) {
-		str_printf(s,
-		    "%s are queued in %s blocks: they are produced faster than they are processed, "
-		    "by ",
-		    fmt_size(&b, main_callsite(r)->backlog.bytes),
-		    fmt_count(&a, main_callsite(r)->backlog.count));
+	switch (f->form) {
+	case FORM_BACKLOG:
+		str_printf(s, "%s wait in a queue, in %s blocks: ", fmt_size(&a, p->backlog.bytes),
+		    fmt_count(&b, p->backlog.count));
 		add_blame(s, r);
-		add_end(s, r);
-		return;
-	}
-	if (f->workers) {
+		str_puts(s, " produces them faster than they are processed");
+		break;
+	case FORM_WORKERS:
 		str_printf(s,
-		    "%s processes of one pool worked at the same time: this one held %s, most of "
-		    "it "
-		    "in ",
-		    fmt_count(&a, f->workers),
-		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
+		    "%s processes of one pool worked at once: this one held %s, most of it in ",
+		    fmt_count(&a, f->workers), fmt_size(&b, live(r)));
 		add_blame(s, r);
-		str_printf(s, ", the others %s", fmt_size(&c, f->other_bytes));
-		add_end(s, r);
-		return;
+		str_printf(s, ", and the others %s", fmt_size(&c, f->other_bytes));
+		break;
+	case FORM_USUAL:
+	case FORM_STACKS:
+		str_printf(s, "%s %s held %s at once, up to %s each, most of it in ",
+		    fmt_count(&a, fact(r, FACT_AT_ONCE)), requests_held_unit(&r->flow.held),
+		    fmt_size(&b, fact(r, FACT_AT_ONCE_BYTES)),
+		    fmt_size(&c, fact(r, FACT_AT_ONCE_LARGEST)));
+		add_blame(s, r);
+		break;
 	}
-	str_printf(s, "%s %s held %s at the same time, the largest of them %s: most of it in ",
-	    fmt_count(&a, (uint64_t)f->evidence[0].value), unit,
-	    fmt_size(&b, (uint64_t)f->evidence[1].value),
-	    fmt_size(&c, (uint64_t)f->evidence[2].value));
-	add_blame(s, r);
-	add_end(s, r);
+	add_end(s, r, SAID_CAUSE);
 }
 
-static bool lies_in_arenas(const struct finding *f)
-{
-	for (uint32_t i = 0; i < f->evidence_count; i++)
-		if (strcmp(f->evidence[i].fact, FINDING_IN_ARENAS) == 0)
-			return f->evidence[i].value > (double)f->slack_bytes / 2;
-	return false;
-}
-
-static void fragmentation(struct str *s, const struct verdict_result *r)
+static void words_fragmentation(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
+	bool device = r->failure.kind == FAILURE_CUDA_OOM;
 	struct fmt a, b;
 
-	if (r->failure.kind == FAILURE_CUDA_OOM)
+	fmt_size(&a, f->slack_bytes);
+	if (device)
+		str_printf(s, "%s are free, but in holes of at most %s between live blocks", a.text,
+		    fmt_size(&b, fact(r, FACT_HOLE_LARGEST)));
+	else if (fact(r, FACT_HOLE_ARENAS) > f->slack_bytes / 2)
 		str_printf(s,
-		    "%s are free, but in holes between live blocks; the largest hole is %s",
-		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[2].value));
-	else if (lies_in_arenas(f))
+		    "%s are free in the interpreter's arenas, but a few objects in each arena keep "
+		    "it from being given back; %s are in use",
+		    a.text, fmt_size(&b, fact(r, FACT_LIVE)));
+	else if (fact(r, FACT_HOLE_BYTES) > f->slack_bytes / 2)
 		str_printf(s,
-		    "%s are free in the interpreter's arenas, but each arena still holds a few "
-		    "objects and cannot be given back; %s live",
-		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
-	else if (f->evidence[0].value > (double)f->slack_bytes / 2)
-		str_printf(s,
-		    "%s are free inside the allocator, which cannot give them back; %s live",
-		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
+		    "%s are free inside the allocator, which cannot give them back; %s are in use",
+		    a.text, fmt_size(&b, fact(r, FACT_LIVE)));
 	else
 		str_printf(s,
-		    "%s of address space are the allocator's own, most of it reserved to grow "
-		    "into; "
-		    "%s live",
-		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
+		    "The allocator holds %s of address space, most of it reserved to grow into; %s "
+		    "are in use",
+		    a.text, fmt_size(&b, fact(r, FACT_LIVE)));
 	if (f->blame != CALLSITE_NONE) {
-		str_puts(s, r->failure.kind == FAILURE_CUDA_OOM ? ", most of them beside blocks of "
-								: ", most of it in blocks of ");
+		str_puts(
+		    s, device ? ", most of them next to blocks of " : ", most of it in blocks of ");
 		add_blame(s, r);
 	}
-	add_end(s, r);
+	add_end(s, r, SAID_CAUSE);
 }
 
-static void external(struct str *s, const struct verdict_result *r)
+static void words_external(struct str *s, const struct verdict_result *r)
 {
+	const struct finding *f = &r->ranking.list[0].finding;
 	struct fmt a, b, c;
 
-	if (strcmp(r->ranking.list[0].finding.fix, FIX_STACKS) == 0) {
+	if (f->form == FORM_STACKS) {
 		str_printf(s,
-		    "The limit of %s (%s) is below what this process needs, which does not grow: "
-		    "its threads' stacks take %s, and %s more are in use",
-		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
-		    fmt_size(&b, r->ranking.list[0].finding.other_bytes), fmt_size(&c, live(r)));
-		add_end(s, r);
-		return;
-	}
-	if (r->ranking.list[0].finding.steady) {
+		    "Threads' stacks take %s of the limit of %s (%s), and all else %s: the process "
+		    "does not grow, the limit is too low for it",
+		    fmt_size(&b, f->other_bytes), fmt_size(&a, r->failure.limit_bytes),
+		    limit_kind_name(r->failure.limit), fmt_size(&c, live(r)));
+	} else if (f->steady) {
 		str_printf(s,
-		    "The limit of %s (%s) is below what this process needs, which does "
-		    "not grow: %s were in use",
+		    "The limit of %s (%s) is too low for this process, which does not grow: %s "
+		    "were in use",
 		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
 		    fmt_size(&b, live(r)));
-		add_end(s, r);
-		return;
+	} else {
+		if (r->volume)
+			str_printf(s,
+			    "Files that no recorded process has mapped take %s, this process %s",
+			    fmt_size(&a, f->other_bytes), fmt_size(&b, volume_shares(r).own));
+		else
+			str_printf(s, "Other processes hold %s of the memory, this process %s",
+			    fmt_size(&a, f->other_bytes), fmt_size(&b, live(r)));
 	}
-	if (r->volume)
-		str_printf(s, "Files that no recorded process has mapped take %s, this process %s",
-		    fmt_size(&a, r->ranking.list[0].finding.other_bytes),
-		    fmt_size(&b, volume_shares(r).own));
-	else
-		str_printf(s, "Other processes hold %s of the memory, this process %s",
-		    fmt_size(&a, r->ranking.list[0].finding.other_bytes), fmt_size(&b, live(r)));
-	add_end(s, r);
+	add_end(s, r, f->steady ? SAID_LIMIT : SAID_CAUSE);
 }
 
 static uint64_t free_of(const struct ledger *l)
 {
-	for (uint32_t i = 0; i < l->row_count; i++)
-		if (strcmp(l->rows[i].class, "free") == 0)
-			return l->rows[i].bytes;
-	return 0;
+	return ledger_get(l, "free");
 }
 
-static void healthy(struct str *s, const struct verdict_result *r)
+static void words_healthy(struct str *s, const struct verdict_result *r)
 {
 	const struct ledger *l = &r->ledger;
 	struct fmt a, b, c;
@@ -454,11 +477,10 @@ static void healthy(struct str *s, const struct verdict_result *r)
 			    fmt_size(&a, r->devices.list[i].ledger.limit_bytes),
 			    r->devices.list[i].device);
 	if (r->kill.killed && !kill_with_memory_left(&r->kill))
-		str_puts(s, r->kill.seen ? " It was killed by SIGKILL, but not by the kernel's OOM "
-					   "killer, whose count did not rise, and its memory did "
-					   "not rise towards the end."
-					 : " How it ended was not seen; the kernel's count of OOM "
-					   "kills did not rise.");
+		str_puts(s, r->kill.seen
+				? " SIGKILL ended it, but not the kernel's OOM killer: its count "
+				  "did not rise, and neither did the memory towards the end."
+				: " The end was not recorded; the kernel counted no OOM kill.");
 	if (r->recoveries.total)
 		str_printf(s, " The program went on after %s refused request%s.",
 		    fmt_count(&a, r->recoveries.total), r->recoveries.total == 1 ? "" : "s");
@@ -470,50 +492,51 @@ static void healthy(struct str *s, const struct verdict_result *r)
 		if (k->finding.blame == CALLSITE_NONE || !k->admissible)
 			continue;
 		p = &r->callsites->list[k->finding.blame];
-		/* Of one that was killed it was looked at: it did not. */
+		/* For a process that was killed, kill.c has found no growth. */
 		grew = (p->size.grows || p->survivors.stays) && !r->kill.killed;
 		str_puts(s, grew ? " But " : " ");
 		add_callsite(s, p->function, p->file, p->line);
 		str_printf(s,
 		    grew ? " was still growing at the end: %s (%s)." : " held %s of that (%s).",
-		    fmt_size(&a, k->finding.bytes), k->finding.cause);
+		    fmt_size(&a, k->finding.bytes), cause_name(k->finding.cause));
 		break;
 	}
 }
 
-/* A kill that nothing explains. */
-static void unexplained(struct str *s, const struct verdict_result *r)
+/* A kill that no shape explains. */
+static void add_unexplained(struct str *s, const struct verdict_result *r)
 {
+	static const char *const counted[] = {
+	    [KILL_COUNTER_ROSE] = "the kernel's OOM killer struck on this machine while it ran, "
+				  "perhaps at another process",
+	    [KILL_COUNTER_QUIET] = "the kernel counted no OOM kill",
+	    [KILL_COUNTER_UNSEEN] = "the kernel's count of OOM kills was not recorded",
+	};
 	const struct kill_view *k = &r->kill;
 	struct fmt a;
 
-	if (kill_with_memory_left(k)) {
-		str_puts(s, "The kernel's count of OOM kills did not rise");
-	} else {
-		str_puts(s, k->seen ? "It was killed by SIGKILL; " : "How it ended was not seen; ");
-		str_puts(s, k->counter == KILL_COUNTER_ROSE
-				? "the kernel's OOM killer struck on this machine while it ran, "
-				  "perhaps at another process"
-			    : k->counter == KILL_COUNTER_QUIET
-				? "the kernel's count of OOM kills did not rise"
-				: "nobody watched whether the kernel's OOM killer struck");
-	}
-	str_printf(s, ", and its memory %s (at most %s lived at once)",
-	    k->rising ? "was still rising, though in no known shape"
+	if (kill_with_memory_left(k))
+		str_puts(s, "The kernel counted no OOM kill");
+	else
+		str_printf(s, "%s; %s", k->seen ? "SIGKILL ended it" : "The end was not recorded",
+		    counted[k->counter]);
+	str_printf(s, ", and memory %s (at most %s were in use)",
+	    k->rising ? "was still rising, in a shape that no cause explains"
 		      : "did not rise towards the end",
 	    fmt_size(&a, r->model->peak.bytes));
 }
 
-/* What ended it was not memory: before all else. */
+/* Memory did not end it: the first thing to say. */
 static void add_kill(struct str *s, const struct verdict_result *r)
 {
 	struct fmt a;
 
-	str_printf(s, "%s; memory had not run out (%s free). ",
-	    r->kill.seen ? "Killed by SIGKILL" : "Its end was not seen",
+	str_printf(s,
+	    r->kill.seen ? "SIGKILL ended it with %s free: memory had not run out. "
+			 : "Its end was not recorded; with %s free, memory had not run out. ",
 	    fmt_size(&a, r->kill.outlook.left_bytes));
 	if (r->failure.kind == FAILURE_KILLED)
-		str_puts(s, "It was growing: ");
+		str_puts(s, "But it was growing. ");
 }
 
 static const char *first_limit(const struct outlook *o)
@@ -523,7 +546,7 @@ static const char *first_limit(const struct outlook *o)
 					  : limit_kind_name(o->first);
 }
 
-/* When that would have been a failure for want of memory. */
+/* When memory would have run out, had it gone on. */
 static void add_outlook(struct str *s, const struct verdict_result *r)
 {
 	const struct outlook *o = &r->kill.outlook;
@@ -540,69 +563,58 @@ static void add_outlook(struct str *s, const struct verdict_result *r)
 		    fmt_duration(&c, o->full_latest_ns));
 }
 
-static void unknown(struct str *s, const struct verdict_result *r)
+static void words_unknown(struct str *s, const struct verdict_result *r)
 {
 	size_t named = 0;
 	struct fmt t;
 
 	if (r->coverage.gap && r->coverage.rights.stopped_ns) {
-		str_printf(s, "The cause cannot be told: not recorded since %s, as ",
+		str_printf(s, "The cause is not known: recording stopped after %s, because ",
 		    fmt_duration(&t, r->coverage.rights.stopped_ns));
 		trace_rights_why(&r->coverage.rights, s);
 		str_puts(s, ".");
 	} else if (r->coverage.gap)
-		str_printf(s, "The cause cannot be told: %s.", r->coverage.gap);
+		str_printf(s, "The cause is not known: %s.", r->coverage.gap);
 	else if (r->kill.killed && r->failure.kind == FAILURE_NONE)
-		unexplained(s, r);
+		add_unexplained(s, r);
 	else if (r->kill.at_limit && r->failure.kind == FAILURE_NONE) {
 		str_puts(s, "It ended with an error");
 		add_left(s, r);
 		str_puts(s, ", but no refused request was recorded");
 	} else {
-		str_puts(s, "The evidence does not decide");
+		str_puts(s, "The evidence does not decide the cause");
 	}
 	for (size_t i = 0; i < r->ranking.count && named < 2 && !r->coverage.gap; i++) {
 		const struct candidate *k = &r->ranking.list[i];
 
-		if (strcmp(k->finding.cause, "healthy") == 0 || k->finding.blame == CALLSITE_NONE)
+		if (k->finding.cause == CAUSE_HEALTHY || k->finding.blame == CALLSITE_NONE)
 			continue;
-		str_printf(s, "%s %s in ", named ? ", or" : ": perhaps", k->finding.cause);
+		str_printf(
+		    s, "%s %s in ", named ? ", or" : ": perhaps", cause_name(k->finding.cause));
 		add_callsite(s, r->callsites->list[k->finding.blame].function,
 		    r->callsites->list[k->finding.blame].file,
 		    r->callsites->list[k->finding.blame].line);
 		named++;
 	}
 	if (!r->coverage.gap)
-		add_end(s, r);
+		add_end(s, r, SAID_CAUSE);
 }
+
+/* A row without its function does not compile. */
+static void (*const wordings[CAUSE_COUNT])(struct str *s, const struct verdict_result *r) = {
+    [CAUSE_UNKNOWN] = words_unknown,
+#define CAUSE(id, name, detect, class, wording, fixes, what_if, claim) [CAUSE_##id] = wording,
+#include "knowledge/causes.def"
+};
 
 const char *words_summary(struct verdict_result *r)
 {
-	static const struct {
-		const char *cause;
-		void (*say)(struct str *s, const struct verdict_result *r);
-	} words[] = {
-	    {"prompt-growth", prompt_growth},
-	    {"leak", leak},
-	    {"state-retention", state_retention},
-	    {"oversized-intermediate", oversized},
-	    {"oversized-model", oversized_model},
-	    {"batch-prealloc", batch_prealloc},
-	    {"concurrency", concurrency},
-	    {"fragmentation", fragmentation},
-	    {"external", external},
-	    {"healthy", healthy},
-	};
-	void (*say)(struct str * s, const struct verdict_result *r) = unknown;
 	struct str s = {0};
 	const char *text = NULL;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (strcmp(words[i].cause, r->verdict.cause) == 0)
-			say = words[i].say;
 	if (kill_with_memory_left(&r->kill))
 		add_kill(&s, r);
-	say(&s, r);
+	wordings[r->verdict.cause](&s, r);
 	if (r->failure.kind == FAILURE_KILLED)
 		add_outlook(&s, r);
 	if (!s.failed)

@@ -1,7 +1,7 @@
 /*
- * injection.c - libwhyoom-nvtx.so: what NVTX loads from the path in NVTX_INJECTION64_PATH. A
- * library of its own, so that libwhyoom.so has no symbol of NVTX's in the way of other tools, and
- * is never loaded into a process that it was not preloaded into.
+ * injection.c - libwhyoom-nvtx.so, which NVTX loads from the path in NVTX_INJECTION64_PATH. A
+ * separate library, so that libwhyoom.so exports no symbol of NVTX, which would disturb other tools,
+ * and is never loaded into a process without LD_PRELOAD.
  */
 #include <stddef.h>
 
@@ -11,7 +11,7 @@ extern int whyoom_nvtx_attach(export_table table) __attribute__((weak));
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(export_table table);
 
-/* 0: NVTX unloads this library, and its functions do nothing. */
+/* Returns 0 to make NVTX unload this library; its functions then do nothing. */
 int InitializeInjectionNvtx2(export_table table)
 {
 	return whyoom_nvtx_attach ? whyoom_nvtx_attach(table) : 0;

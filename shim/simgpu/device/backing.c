@@ -1,5 +1,5 @@
 /*
- * backing.c - see backing.h. One reserved mapping, handed out in pieces of 64 KiB.
+ * backing.c - see backing.h. One reserved mapping, used in pieces of 64 KiB.
  */
 #include "simgpu/device/backing.h"
 
@@ -13,9 +13,9 @@
 #define PIECE 65536ull
 
 static char *store;
-static uint32_t *unused; /* a stack of pieces that were given back, from 1 on */
-static uint64_t bound, fresh, unused_count, used;
-static bool said;
+static uint32_t *free_pieces; /* a stack; pieces are numbered from 1 */
+static uint64_t bound, next_piece, free_count, used;
+static bool warned;
 
 void backing_init(uint64_t bytes)
 {
@@ -26,8 +26,8 @@ void backing_init(uint64_t bytes)
 		return;
 	p = sys_call(SYS_mmap, 0, (long)(bound * PIECE), PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	unused = heap_new(bound * sizeof(*unused));
-	if (sys_failed(p) || !unused) {
+	free_pieces = heap_new(bound * sizeof(*free_pieces));
+	if (sys_failed(p) || !free_pieces) {
 		bound = 0;
 		return;
 	}
@@ -42,16 +42,16 @@ static char *piece_at(uint32_t piece)
 
 static uint32_t piece_new(void)
 {
-	if (unused_count) {
+	if (free_count) {
 		used++;
-		return unused[--unused_count];
+		return free_pieces[--free_count];
 	}
-	if (fresh < bound) {
+	if (next_piece < bound) {
 		used++;
-		return (uint32_t)++fresh;
+		return (uint32_t)++next_piece;
 	}
-	if (!said) {
-		said = true;
+	if (!warned) {
+		warned = true;
 		sys_say("the simulated GPU's real memory is full: what is written further is "
 			"dropped (WHYOOM_SIMGPU_BACKING)");
 	}
@@ -63,18 +63,18 @@ void backing_free(struct backing *backing)
 	for (uint64_t i = 0; i < backing->count; i++) {
 		if (!backing->pieces[i])
 			continue;
-		/* Back to zeros, and to the kernel. */
+		/* gives the pages to the kernel, so that they read as zeros again */
 		sys_call(
 		    SYS_madvise, (long)piece_at(backing->pieces[i]), PIECE, MADV_DONTNEED, 0, 0, 0);
-		unused[unused_count++] = backing->pieces[i];
+		free_pieces[free_count++] = backing->pieces[i];
 		used--;
 	}
 	heap_free(backing->pieces, backing->count * sizeof(*backing->pieces));
 	*backing = (struct backing){0};
 }
 
-/* Where the byte at `offset` is kept; NULL: nowhere. */
-static char *place(struct backing *backing, uint64_t size, uint64_t offset)
+/* Returns where the byte at `offset` is kept; NULL: nowhere. */
+static char *piece_address(struct backing *backing, uint64_t size, uint64_t offset)
 {
 	uint64_t i = offset / PIECE;
 
@@ -104,7 +104,7 @@ void backing_write(
     struct backing *backing, uint64_t size, uint64_t offset, const void *from, uint64_t n)
 {
 	for (uint64_t part; n; n -= part, offset += part, from = (const char *)from + part) {
-		char *to = place(backing, size, offset);
+		char *to = piece_address(backing, size, offset);
 
 		part = in_piece(offset, n);
 		if (to)
@@ -133,10 +133,10 @@ void backing_fill(struct backing *backing, uint64_t size, uint64_t offset, uint3
 		char *to;
 
 		part = in_piece(offset, n);
-		/* Zeros are what is read where nothing is kept. */
+		/* memory without a piece reads as zeros anyway */
 		if (!value && (i >= backing->count || !backing->pieces[i]))
 			continue;
-		to = place(backing, size, offset);
+		to = piece_address(backing, size, offset);
 		if (!to)
 			continue;
 		if (width == 1)

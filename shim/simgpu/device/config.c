@@ -24,7 +24,7 @@ static const struct preset {
 #undef SIMGPU_PRESET
 };
 
-/* Digits are read by hand: strtod() follows the host's locale. */
+/* Parses digits itself, as strtod() follows the host's locale. */
 bool config_size(const char *text, uint64_t *bytes)
 {
 	static const char units[] = "KMGT";
@@ -57,11 +57,11 @@ bool config_size(const char *text, uint64_t *bytes)
 		s++;
 	if (*s || __builtin_mul_overflow(whole, unit, &whole))
 		return false;
-	/* at most six digits, of at most 1 TiB: this fits */
+	/* at most six digits of at most 1 TiB: no overflow */
 	return !__builtin_add_overflow(whole, part * unit / scale, bytes);
 }
 
-/* "RTX 4090" is "rtx4090" and "A100-80GB" "a100 80gb". */
+/* Ignores case, blanks and dashes: "RTX 4090" is "rtx4090". */
 static bool same_name(const char *a, const char *b)
 {
 	for (;; a++, b++) {
@@ -100,7 +100,7 @@ static bool one_spec(const char *text, struct device_spec *spec)
 	    .major = 8,
 	    .minor = 0,
 	    .multiprocessors = 108};
-	/* A small device is for small programs: leave most of it to them. */
+	/* leave most of a small device to the program */
 	if (spec->context > bytes / 8)
 		spec->context = bytes / 8 & ~(GRANULE - 1);
 	snprintf(spec->name, sizeof(spec->name), "Simulated GPU");
@@ -163,7 +163,7 @@ static bool number(const char *text, uint64_t *out)
 
 enum type { TYPE_SIZE, TYPE_NUMBER, TYPE_TEXT };
 
-/* The value of one variable, or its default when there is none or it makes no sense. */
+/* Returns the value of a variable; its default if it is unset or makes no sense. */
 static const char *option(
     const char *name, enum type type, const char *fallback, uint64_t *value, char why[96])
 {

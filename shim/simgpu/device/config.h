@@ -1,7 +1,8 @@
 /*
- * config.h - which devices there are and how they misbehave, from WHYOOM_SIMGPU (the grammar is in
- * docs/simgpu.md) and the table in options.def. Read once. Of a wrong value the default holds, but
- * devices that make no sense are none: nobody should take a figure for what he asked for.
+ * config.h - the configuration: which devices there are and which failures they inject, from
+ * WHYOOM_SIMGPU (grammar in docs/simgpu.md) and the table in options.def. Read once. A wrong value
+ * becomes its default, but a wrong list of devices means no device: a default would be taken for
+ * the device that the user asked for.
  */
 #ifndef SIMGPU_CONFIG_H
 #define SIMGPU_CONFIG_H
@@ -10,20 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIMGPU_DEVICES 16 /* at most */
+#define SIMGPU_DEVICES 16 /* the most */
 #define SIMGPU_DEFAULT "24GiB"
 
 struct device_spec {
 	char name[64];
-	uint64_t bytes; /* in all */
-	uint64_t context; /* that a context takes */
+	uint64_t bytes; /* total */
+	uint64_t context; /* bytes that a context takes */
 	int major, minor, multiprocessors;
 };
 
 struct config {
 	struct device_spec devices[SIMGPU_DEVICES];
 	int count;
-	char machine[64]; /* characters that a file name may have; empty: none was named */
+	char machine[64]; /* a valid file name; empty: none was named */
 	uint64_t backing;
 	bool quiet;
 	struct {
@@ -32,12 +33,12 @@ struct config {
 	} fail;
 };
 
-/* `text` as in WHYOOM_SIMGPU. 0, or -1 with the reason in `why`; then `config` is as it was. */
+/* Parses a list of devices. Returns 0, or -1 with the reason in `why` and `config` unchanged. */
 int config_devices(struct config *config, const char *text, char why[96]);
-/* All of it, from the environment. What was wrong, as one line, in `why`, else empty. */
+/* Reads everything from the environment. `why` becomes one line about a wrong value, or empty. */
 void config_read(struct config *config, char why[96]);
 
-/* Bytes with a unit (K, M, G, T, with or without iB, a fraction allowed). */
+/* Parses bytes with a unit (K, M, G, T, with or without iB; a fraction is allowed). */
 bool config_size(const char *text, uint64_t *bytes);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * graph.c - see stream.h: graphs, their allocation nodes, and the thread that calls host functions.
  *
- * A graph's allocation has its address from the start and its memory from the first launch on. It
- * is kept for later launches until the device's graph memory is trimmed or the graph goes.
+ * A graph's allocation has its address from the start and its memory from the first launch on.
+ * Later launches reuse the memory until graph memory is trimmed or the graph is destroyed.
  */
 #include <pthread.h>
 #include <string.h>
@@ -15,9 +15,9 @@ static struct {
 	uint64_t used, used_high, reserved, reserved_high;
 } levels[SIMGPU_DEVICES];
 
-/* Graphs with allocations, which trimming has to find. */
-static struct known {
-	struct known *next;
+/* All allocation nodes, for trimming. */
+static struct tracked {
+	struct tracked *next;
 	struct node *node;
 } * allocations;
 
@@ -37,7 +37,7 @@ static void reserved_add(int device, uint64_t bytes)
 		levels[device].reserved_high = levels[device].reserved;
 }
 
-static void node_let_go(struct node *node)
+static void node_free_memory(struct node *node)
 {
 	if (!node->phys)
 		return;
@@ -52,7 +52,7 @@ void graph_free_block(struct block *block)
 
 	levels[block->device].used -= node->phys->bytes;
 	node->block = NULL;
-	block_drop(block);
+	block_free(block);
 }
 
 static void node_destroy(struct node *node)
@@ -60,11 +60,11 @@ static void node_destroy(struct node *node)
 	if (node->type == NODE_ALLOC) {
 		if (node->block)
 			graph_free_block(node->block);
-		node_let_go(node);
-		addresses_give(node->to, node->size);
-		for (struct known **at = &allocations; *at; at = &(*at)->next)
+		node_free_memory(node);
+		addresses_release(node->to, node->size);
+		for (struct tracked **at = &allocations; *at; at = &(*at)->next)
 			if ((*at)->node == node) {
-				struct known *gone = *at;
+				struct tracked *gone = *at;
 
 				*at = gone->next;
 				heap_free(gone, sizeof(*gone));
@@ -75,13 +75,13 @@ static void node_destroy(struct node *node)
 	object_free(node, sizeof(*node));
 }
 
-/* Its holders: the program's, and each instantiation's. Counted in head.device. */
+/* The program and each instantiation hold a graph; head.device counts the holds. */
 static void graph_hold(struct graph *graph)
 {
 	graph->head.device++;
 }
 
-static void graph_put(struct graph *graph)
+static void graph_release(struct graph *graph)
 {
 	struct node *next;
 
@@ -99,7 +99,7 @@ void graph_destroy(struct graph *graph)
 	if (!graph)
 		return;
 	graph->head.kind = 0;
-	graph_put(graph);
+	graph_release(graph);
 }
 
 struct node *graph_add(
@@ -126,11 +126,11 @@ struct node *graph_add(
 
 int graph_add_alloc(struct node *node, int device, uint64_t size)
 {
-	struct known *known = heap_new(sizeof(*known));
+	struct tracked *known = heap_new(sizeof(*known));
 
 	node->head.device = device;
 	node->size = size;
-	node->to = known && size ? addresses_take(size, PAGE_BYTES, 0) : 0;
+	node->to = known && size ? addresses_reserve(size, PAGE_BYTES, 0) : 0;
 	if (!node->to) {
 		heap_free(known, sizeof(*known));
 		node->type = NODE_EMPTY;
@@ -157,7 +157,7 @@ int graph_instantiate(struct graph *graph, bool frees_at_launch, struct exec **o
 
 void exec_destroy(struct exec *exec)
 {
-	graph_put(exec->graph);
+	graph_release(exec->graph);
 	object_free(exec, sizeof(*exec));
 }
 
@@ -173,7 +173,7 @@ static int run_alloc(struct exec *exec, struct node *node)
 		int rc = phys_new(device, node->size, &node->phys);
 
 		if (rc) {
-			pool_squeeze(device);
+			pool_release_unused(device);
 			rc = phys_new(device, node->size, &node->phys);
 		}
 		if (rc)
@@ -224,9 +224,9 @@ int exec_launch(struct exec *exec, struct stream *stream)
 
 void graph_trim(int device)
 {
-	for (struct known *k = allocations; k; k = k->next)
+	for (struct tracked *k = allocations; k; k = k->next)
 		if (k->node->head.device == device && !k->node->block)
-			node_let_go(k->node);
+			node_free_memory(k->node);
 }
 
 uint64_t graph_level(int device, int attribute)
@@ -311,7 +311,7 @@ void host_call(void (*call)(void *), void *data)
 void host_wait(void)
 {
 	pthread_mutex_lock(&host_lock);
-	/* A host function that synchronises would wait for itself. */
+	/* a host function that synchronises would wait for itself */
 	if (host_running && !pthread_equal(pthread_self(), host_thread))
 		while (host_pending)
 			pthread_cond_wait(&host_done, &host_lock);

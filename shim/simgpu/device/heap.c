@@ -1,6 +1,6 @@
 /*
  * heap.c - see heap.h. Free lists by powers of two, carved from chunks; larger pieces are mappings.
- * Chunks are never handed back: the tables of one process are small.
+ * Chunks are never freed, as the tables of a process are small.
  */
 #include "simgpu/device/heap.h"
 

@@ -1,7 +1,7 @@
 /*
- * machine.c - see machine.h. A process is known by its pid and when it started, so that a reused
- * pid is another process; a slot whose process is gone (a zombie is: it has let go of its memory)
- * is taken back by whoever needs memory or asks for the level.
+ * machine.c - see machine.h. Pid and start time identify a process, so that a reused pid is another
+ * process. The slot of a dead process (also a zombie, which has no memory any more) is freed by the
+ * next process that needs memory or asks for the level.
  */
 #include "simgpu/device/machine.h"
 
@@ -20,36 +20,37 @@
 #include "base/sys.h"
 
 #define MAGIC 0x3170677973776f77ull
-#define REAP_EVERY 20000000ull /* ns; and whenever something does not fit */
+#define REAP_EVERY 20000000ull /* ns; also done whenever a request does not fit */
 
 struct slot {
-	uint64_t started; /* of /proc/PID/stat */
+	uint64_t start_time; /* of /proc/PID/stat */
 	int32_t pid; /* 0: free */
 	uint32_t unused;
 	uint64_t bytes[SIMGPU_DEVICES];
 };
 
 struct shared {
-	uint64_t magic; /* written last by who makes it */
-	uint32_t gone; /* its name is, too: make another */
+	uint64_t magic; /* written last, by the process that makes the file */
+	uint32_t gone; /* the file is unlinked: make another */
 	uint32_t size; /* of this structure */
 	pthread_mutex_t lock;
 	int32_t count;
 	int32_t unused;
 	struct device_spec devices[SIMGPU_DEVICES];
 	uint64_t used[SIMGPU_DEVICES];
-	uint64_t reaped; /* when, CLOCK_MONOTONIC */
+	uint64_t reaped; /* CLOCK_MONOTONIC, ns */
 	uint64_t number;
 	struct slot slots[MACHINE_PROCESSES];
 };
 
 static struct shared *shared;
-static struct slot *own; /* this process's; NULL: it has taken nothing yet, or there was no room */
+static struct slot
+    *process_slot; /* NULL: this process has reserved nothing yet, or there was no room */
 static char path[128];
 static bool has_file;
 
-/* When the process started, by its own clock ticks; 0: it is gone, or only its name is left. */
-static uint64_t started(int pid)
+/* Returns the process's start time from /proc/PID/stat; 0: it is dead or a zombie. */
+static uint64_t start_time(int pid)
 {
 	char name[32], text[512], *s;
 	unsigned long long ticks = 0;
@@ -79,7 +80,7 @@ static void recount(void)
 				shared->used[d] += shared->slots[i].bytes[d];
 }
 
-/* Its holder may have died half way through a sum. */
+/* Recounts if the last holder died, which may have been in the middle of a sum. */
 static void lock(void)
 {
 	if (pthread_mutex_lock(&shared->lock) == EOWNERDEAD) {
@@ -98,14 +99,14 @@ static void reap(void)
 	for (int i = 0; i < MACHINE_PROCESSES; i++) {
 		struct slot *slot = &shared->slots[i];
 
-		if (slot->pid && slot != own && started(slot->pid) != slot->started)
+		if (slot->pid && slot != process_slot && start_time(slot->pid) != slot->start_time)
 			memset(slot, 0, sizeof(*slot));
 	}
 	recount();
 	shared->reaped = now();
 }
 
-static struct slot *slot_for_me(void)
+static struct slot *own_slot(void)
 {
 	for (int pass = 0; pass < 2; pass++) {
 		for (int i = 0; i < MACHINE_PROCESSES; i++) {
@@ -113,8 +114,8 @@ static struct slot *slot_for_me(void)
 
 			if (slot->pid)
 				continue;
-			*slot =
-			    (struct slot){.started = started(sys_getpid()), .pid = sys_getpid()};
+			*slot = (struct slot){
+			    .start_time = start_time(sys_getpid()), .pid = sys_getpid()};
 			return slot;
 		}
 		reap();
@@ -122,7 +123,7 @@ static struct slot *slot_for_me(void)
 	return NULL;
 }
 
-static void make(const struct config *config)
+static void initialise(const struct config *config)
 {
 	pthread_mutexattr_t attributes;
 
@@ -138,7 +139,7 @@ static void make(const struct config *config)
 	__atomic_store_n(&shared->magic, MAGIC, __ATOMIC_RELEASE);
 }
 
-static struct shared *map(int fd)
+static struct shared *map_file(int fd)
 {
 	long p = sys_call(SYS_mmap, 0, sizeof(struct shared), PROT_READ | PROT_WRITE,
 	    fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
@@ -146,7 +147,7 @@ static struct shared *map(int fd)
 	return sys_failed(p) ? NULL : (struct shared *)p;
 }
 
-/* 1: joined, 0: try again, -1: it cannot be. */
+/* Returns 1: joined, 0: try again, -1: impossible. */
 static int try_file(const struct config *config)
 {
 	struct stat st;
@@ -155,7 +156,7 @@ static int try_file(const struct config *config)
 
 	if (fd < 0)
 		return -1;
-	/* Only one makes it; the others wait here. */
+	/* one process makes the file; the others wait here */
 	do
 		locked = sys_call(SYS_flock, fd, 2 /* LOCK_EX */, 0, 0, 0, 0);
 	while (locked == -EINTR);
@@ -169,26 +170,26 @@ static int try_file(const struct config *config)
 	if (st.st_size < (off_t)sizeof(struct shared) &&
 	    sys_call(SYS_ftruncate, fd, sizeof(struct shared), 0, 0, 0, 0) < 0)
 		goto out;
-	shared = map(fd);
+	shared = map_file(fd);
 	if (!shared)
 		goto out;
 	if (shared->magic != MAGIC)
-		make(config);
+		initialise(config);
 	if (shared->size != sizeof(*shared))
 		goto out;
-	/* From here on it stays as long as we do. */
+	/* from here on the file stays as long as this process */
 	lock();
 	result = !shared->gone;
-	own = result ? slot_for_me() : NULL;
+	process_slot = result ? own_slot() : NULL;
 	unlock();
 out:
-	/* The mapping keeps the file open, so the lock is not released with the descriptor. */
+	/* closing the descriptor would not unlock, as the mapping keeps the file open */
 	sys_call(SYS_flock, fd, 8 /* LOCK_UN */, 0, 0, 0, 0);
 	sys_close(fd);
 	return result;
 }
 
-static void name_file(const struct config *config)
+static void choose_path(const struct config *config)
 {
 	uint64_t hash = 14695981039346656037ull;
 
@@ -208,7 +209,7 @@ bool machine_join(struct config *config, char why[160])
 	int done = 0;
 
 	why[0] = 0;
-	name_file(config);
+	choose_path(config);
 	has_file = true;
 	for (int i = 0; i < 10 && !done; i++)
 		done = try_file(config);
@@ -216,9 +217,9 @@ bool machine_join(struct config *config, char why[160])
 		snprintf(
 		    why, 160, "%.100s cannot be used: the simulated memory is not shared", path);
 		has_file = false;
-		shared = map(-1);
+		shared = map_file(-1);
 		if (shared)
-			make(config);
+			initialise(config);
 		return false;
 	}
 	if (memcmp(shared->devices, config->devices, sizeof(shared->devices)) ||
@@ -231,29 +232,28 @@ bool machine_join(struct config *config, char why[160])
 	return true;
 }
 
-/* The parent's place is not the child's, and without a place of its own nothing keeps the file: the
- * child joins anew. */
+/* The child joins anew: the slot is the parent's, and without a slot nothing keeps the file. */
 void machine_after_fork(void)
 {
 	if (shared)
 		sys_call(SYS_munmap, (long)shared, sizeof(*shared), 0, 0, 0, 0);
 	shared = NULL;
-	own = NULL;
+	process_slot = NULL;
 }
 
 void machine_leave(void)
 {
 	bool last = true;
 
-	if (!shared || !own || own->pid != sys_getpid())
+	if (!shared || !process_slot || process_slot->pid != sys_getpid())
 		return;
 	lock();
-	memset(own, 0, sizeof(*own));
-	own = NULL;
+	memset(process_slot, 0, sizeof(*process_slot));
+	process_slot = NULL;
 	reap();
 	for (int i = 0; i < MACHINE_PROCESSES; i++)
 		last = last && !shared->slots[i].pid;
-	/* A named machine stays: who named it may hold its name for processes to come. */
+	/* a named machine stays, for later processes of that name */
 	if (last && has_file) {
 		shared->gone = 1;
 		sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
@@ -261,36 +261,36 @@ void machine_leave(void)
 	unlock();
 }
 
-bool machine_take(int device, uint64_t bytes)
+bool machine_reserve(int device, uint64_t bytes)
 {
 	bool fits;
 
 	if (!shared)
 		return false;
 	lock();
-	if (!own)
-		own = slot_for_me();
+	if (!process_slot)
+		process_slot = own_slot();
 	fits = bytes <= shared->devices[device].bytes - shared->used[device];
 	if (!fits) {
 		reap();
 		fits = bytes <= shared->devices[device].bytes - shared->used[device];
 	}
-	fits = fits && own;
+	fits = fits && process_slot;
 	if (fits) {
 		shared->used[device] += bytes;
-		own->bytes[device] += bytes;
+		process_slot->bytes[device] += bytes;
 	}
 	unlock();
 	return fits;
 }
 
-void machine_give(int device, uint64_t bytes)
+void machine_release(int device, uint64_t bytes)
 {
-	if (!shared || !own)
+	if (!shared || !process_slot)
 		return;
 	lock();
 	shared->used[device] -= bytes;
-	own->bytes[device] -= bytes;
+	process_slot->bytes[device] -= bytes;
 	unlock();
 }
 
@@ -328,7 +328,7 @@ int machine_processes(int device, struct machine_process *out, int room)
 	return n;
 }
 
-uint64_t machine_number(void)
+uint64_t machine_unique_number(void)
 {
 	return shared ? __atomic_add_fetch(&shared->number, 1, __ATOMIC_RELAXED) : 1;
 }

@@ -12,13 +12,13 @@
 #include "simgpu/device/heap.h"
 #include "simgpu/device/machine.h"
 
-/* Between what kernels give to programs and what they give to mappings, on x86-64 and aarch64. */
+/* Between a program's addresses and those of mappings, on x86-64 and aarch64. */
 #define ADDRESSES 0x200000000000ull
 #define ADDRESSES_END 0x300000000000ull
 
 #define UNITS (PAGE_BYTES / SMALL_UNIT)
 
-/* A page that small blocks share. */
+/* A page shared by small blocks. */
 struct shared_page {
 	struct shared_page *next;
 	struct phys *phys;
@@ -32,7 +32,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct spans blocks, holes;
 static struct shared_page *pages;
 static uint64_t last_id;
-static bool have_holes;
+static bool holes_ready;
 
 void model_lock(void)
 {
@@ -58,7 +58,7 @@ int phys_new(int device, uint64_t bytes, struct phys **out)
 		return SIM_OUT_OF_MEMORY;
 	bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 	phys = heap_new(sizeof(*phys));
-	if (!phys || !machine_take(device, bytes)) {
+	if (!phys || !machine_reserve(device, bytes)) {
 		heap_free(phys, sizeof(*phys));
 		return SIM_OUT_OF_MEMORY;
 	}
@@ -69,12 +69,12 @@ int phys_new(int device, uint64_t bytes, struct phys **out)
 	return SIM_OK;
 }
 
-static void phys_check(struct phys *phys)
+static void phys_free_if_unused(struct phys *phys)
 {
 	if (phys->holds || phys->maps)
 		return;
 	if (!phys->foreign)
-		machine_give(phys->device, phys->bytes);
+		machine_release(phys->device, phys->bytes);
 	backing_free(&phys->backing);
 	heap_free(phys, sizeof(*phys));
 }
@@ -87,7 +87,7 @@ void phys_hold(struct phys *phys)
 void phys_release(struct phys *phys)
 {
 	phys->holds--;
-	phys_check(phys);
+	phys_free_if_unused(phys);
 }
 
 void phys_map(struct phys *phys)
@@ -98,7 +98,7 @@ void phys_map(struct phys *phys)
 void phys_unmap(struct phys *phys)
 {
 	phys->maps--;
-	phys_check(phys);
+	phys_free_if_unused(phys);
 }
 
 static bool hole_add(uint64_t start, uint64_t size)
@@ -116,7 +116,7 @@ static bool hole_add(uint64_t start, uint64_t size)
 	return true;
 }
 
-/* Cuts [start, start + bytes) out of a hole that holds it. */
+/* Cuts [start, start + bytes) out of a hole that contains it. */
 static void hole_cut(struct span *hole, uint64_t start, uint64_t bytes)
 {
 	uint64_t from = hole->start, end = hole->start + hole->size;
@@ -127,13 +127,13 @@ static void hole_cut(struct span *hole, uint64_t start, uint64_t bytes)
 	hole_add(start + bytes, end - start - bytes);
 }
 
-uint64_t addresses_take(uint64_t bytes, uint64_t align, uint64_t wanted)
+uint64_t addresses_reserve(uint64_t bytes, uint64_t align, uint64_t wanted)
 {
 	struct span *hole;
 	uint64_t start;
 
-	if (!have_holes)
-		have_holes = hole_add(ADDRESSES, ADDRESSES_END - ADDRESSES);
+	if (!holes_ready)
+		holes_ready = hole_add(ADDRESSES, ADDRESSES_END - ADDRESSES);
 	if (align < PAGE_BYTES)
 		align = PAGE_BYTES;
 	bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
@@ -154,20 +154,20 @@ uint64_t addresses_take(uint64_t bytes, uint64_t align, uint64_t wanted)
 	return start;
 }
 
-void addresses_give(uint64_t start, uint64_t bytes)
+void addresses_release(uint64_t start, uint64_t bytes)
 {
 	uint64_t end;
 	struct span *beside;
 
 	bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 	end = start + bytes;
-	beside = spans_before(&holes, start);
+	beside = spans_find_before(&holes, start);
 	if (beside && beside->start + beside->size == start) {
 		start = beside->start;
 		spans_remove(&holes, beside);
 		heap_free(beside, sizeof(*beside));
 	}
-	beside = spans_from(&holes, end);
+	beside = spans_find_from(&holes, end);
 	if (beside && beside->start == end) {
 		end += beside->size;
 		spans_remove(&holes, beside);
@@ -176,7 +176,7 @@ void addresses_give(uint64_t start, uint64_t bytes)
 	hole_add(start, end - start);
 }
 
-bool addresses_ours(uint64_t address)
+bool addresses_contain(uint64_t address)
 {
 	return address >= ADDRESSES && address < ADDRESSES_END;
 }
@@ -199,7 +199,7 @@ struct block *block_new(enum block_kind kind, int device, uint64_t start, uint64
 	return block;
 }
 
-void block_drop(struct block *block)
+void block_free(struct block *block)
 {
 	spans_remove(&blocks, &block->span);
 	heap_free(block, sizeof(*block));
@@ -210,9 +210,9 @@ struct block *memory_find(uint64_t address)
 	return (struct block *)spans_find(&blocks, address);
 }
 
-struct block *memory_from(uint64_t address)
+struct block *memory_find_from(uint64_t address)
 {
-	return (struct block *)spans_from(&blocks, address);
+	return (struct block *)spans_find_from(&blocks, address);
 }
 
 static int large_alloc(int device, uint64_t bytes, struct block **out)
@@ -223,18 +223,18 @@ static int large_alloc(int device, uint64_t bytes, struct block **out)
 
 	if (rc)
 		return rc;
-	start = addresses_take(phys->bytes, PAGE_BYTES, 0);
+	start = addresses_reserve(phys->bytes, PAGE_BYTES, 0);
 	*out = start ? block_new(BLOCK_DEVICE, device, start, bytes, phys, 0) : NULL;
 	if (*out)
 		return SIM_OK;
 	if (start)
-		addresses_give(start, phys->bytes);
+		addresses_release(start, phys->bytes);
 	phys_release(phys);
 	return SIM_OUT_OF_MEMORY;
 }
 
-/* The first run of so many free units, or UNITS. */
-static unsigned run_of(const struct shared_page *page, unsigned units)
+/* Returns the first run of that many free units, or UNITS. */
+static unsigned find_run(const struct shared_page *page, unsigned units)
 {
 	unsigned run = 0;
 
@@ -251,7 +251,7 @@ static unsigned run_of(const struct shared_page *page, unsigned units)
 	return UNITS;
 }
 
-static void mark(struct shared_page *page, unsigned from, unsigned units, bool used)
+static void mark_units(struct shared_page *page, unsigned from, unsigned units, bool used)
 {
 	for (unsigned i = from; i < from + units; i++) {
 		uint64_t bit = 1ull << i % 64;
@@ -269,7 +269,7 @@ static struct shared_page *page_new(int device)
 		heap_free(page, sizeof(*page));
 		return NULL;
 	}
-	page->start = addresses_take(PAGE_BYTES, PAGE_BYTES, 0);
+	page->start = addresses_reserve(PAGE_BYTES, PAGE_BYTES, 0);
 	if (!page->start) {
 		phys_release(page->phys);
 		heap_free(page, sizeof(*page));
@@ -281,7 +281,7 @@ static struct shared_page *page_new(int device)
 	return page;
 }
 
-static void page_check(struct shared_page *page)
+static void page_free_if_unused(struct shared_page *page)
 {
 	if (page->used)
 		return;
@@ -290,7 +290,7 @@ static void page_check(struct shared_page *page)
 			*at = page->next;
 			break;
 		}
-	addresses_give(page->start, PAGE_BYTES);
+	addresses_release(page->start, PAGE_BYTES);
 	phys_release(page->phys);
 	heap_free(page, sizeof(*page));
 }
@@ -303,7 +303,7 @@ static int small_alloc(int device, uint64_t bytes, struct block **out)
 	for (page = pages; page; page = page->next) {
 		if (page->device != device || UNITS - page->used < units)
 			continue;
-		at = run_of(page, units);
+		at = find_run(page, units);
 		if (at < UNITS)
 			break;
 	}
@@ -316,11 +316,11 @@ static int small_alloc(int device, uint64_t bytes, struct block **out)
 	*out = block_new(BLOCK_DEVICE, device, page->start + at * SMALL_UNIT, bytes, page->phys,
 	    at * SMALL_UNIT);
 	if (!*out) {
-		page_check(page);
+		page_free_if_unused(page);
 		return SIM_OUT_OF_MEMORY;
 	}
 	(*out)->owner = page;
-	mark(page, at, units, true);
+	mark_units(page, at, units, true);
 	return SIM_OK;
 }
 
@@ -332,8 +332,8 @@ int memory_alloc(int device, uint64_t bytes, struct block **out)
 				   : small_alloc(device, bytes, out);
 }
 
-/* As the driver has it: page-locked memory is a shared mapping, and resident from the start
- * (RssShmem). */
+/* As in the driver, page-locked memory is a shared mapping and resident from the start (RssShmem).
+ */
 static long map_host(enum block_kind kind, uint64_t size)
 {
 	int flags =
@@ -363,9 +363,9 @@ int memory_alloc_host(enum block_kind kind, int device, uint64_t bytes, struct b
 
 int memory_register(void *host, uint64_t bytes, struct block **out)
 {
-	struct block *next = memory_from((uint64_t)host);
+	struct block *next = memory_find_from((uint64_t)host);
 
-	if (!host || !bytes || addresses_ours((uint64_t)host))
+	if (!host || !bytes || addresses_contain((uint64_t)host))
 		return SIM_INVALID_VALUE;
 	if (memory_find((uint64_t)host) || (next && next->span.start < (uint64_t)host + bytes))
 		return SIM_ALREADY_REGISTERED;
@@ -381,26 +381,26 @@ void memory_free(struct block *block)
 	enum block_kind kind = block->kind;
 	unsigned from = (unsigned)(block->offset / SMALL_UNIT);
 
-	block_drop(block);
+	block_free(block);
 	if (kind == BLOCK_DEVICE && page) {
-		mark(page, from, (unsigned)((size + SMALL_UNIT - 1) / SMALL_UNIT), false);
-		page_check(page);
+		mark_units(page, from, (unsigned)((size + SMALL_UNIT - 1) / SMALL_UNIT), false);
+		page_free_if_unused(page);
 	} else if (kind == BLOCK_DEVICE || kind == BLOCK_IMPORT) {
-		addresses_give(start, phys->bytes);
+		addresses_release(start, phys->bytes);
 		phys_release(phys);
 	} else if (mapped) {
 		sys_call(SYS_munmap, (long)start, (long)mapped, 0, 0, 0, 0);
 	}
 }
 
-/* The block of a device address and how far it goes from there; NULL: host memory. False: ours, but
- * nobody's. */
-static bool resolve(uint64_t address, struct block **out, uint64_t *n)
+/* Finds the block of a device address (NULL: host memory) and cuts *n at its end. False: a device
+ * address without a block. */
+static bool find_target(uint64_t address, struct block **out, uint64_t *n)
 {
 	struct block *block = NULL;
 
 	*out = NULL;
-	if (!addresses_ours(address))
+	if (!addresses_contain(address))
 		return true;
 	block = memory_find(address);
 	if (!block || !block->phys)
@@ -411,7 +411,7 @@ static bool resolve(uint64_t address, struct block **out, uint64_t *n)
 	return true;
 }
 
-static uint64_t within(const struct block *block, uint64_t address)
+static uint64_t offset_in(const struct block *block, uint64_t address)
 {
 	return block->offset + (address - block->span.start);
 }
@@ -423,20 +423,21 @@ int memory_copy(uint64_t to, uint64_t from, uint64_t n)
 		uint64_t part = n;
 		char through[4096];
 
-		if (!resolve(from, &source, &part) || !resolve(to, &target, &part))
+		if (!find_target(from, &source, &part) || !find_target(to, &target, &part))
 			return SIM_INVALID_VALUE;
 		if (source && target) {
 			if (part > sizeof(through))
 				part = sizeof(through);
-			backing_read(&source->phys->backing, within(source, from), through, part);
+			backing_read(
+			    &source->phys->backing, offset_in(source, from), through, part);
 			backing_write(&target->phys->backing, target->phys->bytes,
-			    within(target, to), through, part);
+			    offset_in(target, to), through, part);
 		} else if (source) {
 			backing_read(
-			    &source->phys->backing, within(source, from), (void *)to, part);
+			    &source->phys->backing, offset_in(source, from), (void *)to, part);
 		} else if (target) {
 			backing_write(&target->phys->backing, target->phys->bytes,
-			    within(target, to), (const void *)from, part);
+			    offset_in(target, to), (const void *)from, part);
 		} else {
 			memmove((void *)to, (const void *)from, part);
 		}
@@ -453,11 +454,11 @@ int memory_fill(uint64_t to, uint32_t value, unsigned width, uint64_t n)
 		struct block *target;
 		uint64_t part = n;
 
-		if (!resolve(to, &target, &part))
+		if (!find_target(to, &target, &part))
 			return SIM_INVALID_VALUE;
 		if (target)
 			backing_fill(&target->phys->backing, target->phys->bytes,
-			    within(target, to), value, width, part);
+			    offset_in(target, to), value, width, part);
 		else
 			for (uint64_t i = 0; i + width <= part; i += width)
 				memcpy((char *)to + i, &value, width);
@@ -471,8 +472,8 @@ void memory_reset(int device)
 {
 	struct block *block, *next;
 
-	for (block = memory_from(0); block; block = next) {
-		next = memory_from(block->span.start + 1);
+	for (block = memory_find_from(0); block; block = next) {
+		next = memory_find_from(block->span.start + 1);
 		if (block->device == device &&
 		    (block->kind == BLOCK_DEVICE || block->kind == BLOCK_MANAGED ||
 			block->kind == BLOCK_PINNED || block->kind == BLOCK_IMPORT))

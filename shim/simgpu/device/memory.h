@@ -1,12 +1,12 @@
 /*
  * memory.h - the device model: physical memory, addresses, and the blocks that programs hold.
  *
- * A device address is a number in a range that no process maps: a host that follows one gets the
- * SIGSEGV which a real GPU gives it. What is written by copies is kept by backing.c. Results are
- * the driver's numbers. All of it under model_lock(), save where said.
+ * A device address is a number in a range that no process maps: a host that follows one gets
+ * SIGSEGV, as with a real GPU. backing.c keeps the contents. Functions return the driver's result
+ * numbers. Pre: model_lock() is held, unless a function says otherwise.
  *
- * How much memory a request takes, after public descriptions of the driver: up to 1 MiB, a share of
- * a 2 MiB page, in steps of 512 bytes; above it, whole pages of 2 MiB.
+ * A request takes memory as public descriptions of the driver say: up to 1 MiB, a share of a 2 MiB
+ * page, in steps of 512 bytes; above, whole pages of 2 MiB.
  */
 #ifndef SIMGPU_MEMORY_H
 #define SIMGPU_MEMORY_H
@@ -48,78 +48,79 @@ enum sim_result {
 	SIM_CAPTURE_WRONG_THREAD = 908,
 };
 
-#define PAGE_BYTES (2ull << 20) /* what physical memory is handed out in */
-#define SMALL_BYTES (1ull << 20) /* requests up to it share pages */
+#define PAGE_BYTES (2ull << 20)
+#define SMALL_BYTES (1ull << 20) /* requests up to this size share pages */
 #define SMALL_UNIT 512ull
 
 enum block_kind {
 	BLOCK_DEVICE,
 	BLOCK_POOL, /* stream-ordered; owner: its pool's segment */
 	BLOCK_MAPPED, /* virtual memory management */
-	BLOCK_IMPORT, /* another process's */
+	BLOCK_IMPORT, /* of another process */
 	BLOCK_GRAPH, /* of a graph's allocation node; owner: the node */
 	BLOCK_MANAGED,
 	BLOCK_PINNED,
-	BLOCK_REGISTERED, /* the host's own, only known here */
+	BLOCK_REGISTERED, /* memory of the host */
 };
 
-/* Physical memory. It goes when nobody holds it and nothing maps it. */
+/* Physical memory; freed when it has no holds and no maps. */
 struct phys {
 	uint64_t bytes;
 	int device;
 	unsigned holds, maps;
-	bool foreign; /* charged to the process that it was imported from */
+	bool foreign; /* imported, and charged to the process that exported it */
 	struct backing backing;
 };
 
 struct block {
-	struct span span; /* first: address and size as given out */
+	struct span span; /* first member; address and requested size */
 	enum block_kind kind;
 	int device;
 	uint64_t id; /* never reused */
 	struct phys *phys; /* NULL: real host memory */
-	uint64_t offset; /* in it */
+	uint64_t offset; /* in `phys` */
 	void *owner;
 	unsigned flags;
-	uint64_t mapped; /* real host memory to be unmapped; 0: not ours */
+	uint64_t mapped; /* bytes of real host memory to unmap; 0: it is not ours */
 };
 
-/* Every entry point of runtime and driver that touches the model takes it. Not recursive. */
+/* The lock that every entry point of runtime and driver takes to touch the model. Not recursive. */
 void model_lock(void);
 void model_unlock(void);
 void model_after_fork(void);
 
-int phys_new(int device, uint64_t bytes, struct phys **out); /* one hold */
+int phys_new(int device, uint64_t bytes, struct phys **out); /* with one hold */
 void phys_hold(struct phys *phys);
 void phys_release(struct phys *phys);
 void phys_map(struct phys *phys);
 void phys_unmap(struct phys *phys);
 
-/* Addresses of our own range; `align` is a power of two. 0: none is left. */
-uint64_t addresses_take(uint64_t bytes, uint64_t align, uint64_t wanted);
-void addresses_give(uint64_t start, uint64_t bytes);
-bool addresses_ours(uint64_t address);
+/* Reserves device addresses, at `wanted` if that is not 0; `align` is a power of two. 0: none is
+ * left. */
+uint64_t addresses_reserve(uint64_t bytes, uint64_t align, uint64_t wanted);
+void addresses_release(uint64_t start, uint64_t bytes);
+bool addresses_contain(uint64_t address);
 
 int memory_alloc(int device, uint64_t bytes, struct block **out);
-/* Real host memory that the device reaches. */
+/* Allocates, or registers, host memory that the device can access. */
 int memory_alloc_host(enum block_kind kind, int device, uint64_t bytes, struct block **out);
 int memory_register(void *host, uint64_t bytes, struct block **out);
-/* Of any kind made above; pools and mappings are their modules' own. */
+/* Frees a block of the functions above; pools and mappings free their own. */
 void memory_free(struct block *block);
 
-/* For those modules: a block at an address, over physical memory or none. */
+/* For pools and mappings: makes a block at an address, over physical memory or none. */
 struct block *block_new(enum block_kind kind, int device, uint64_t start, uint64_t size,
     struct phys *phys, uint64_t offset);
-void block_drop(struct block *block);
+void block_free(struct block *block);
 
-struct block *memory_find(uint64_t address); /* that holds it, or NULL */
-struct block *memory_from(uint64_t address); /* the first that starts there or above */
+struct block *memory_find(uint64_t address); /* the block that contains it, or NULL */
+struct block *memory_find_from(uint64_t address); /* the first that starts there or above */
 
-/* Copies and fills between any two addresses, the host's and ours. */
+/* Copy and fill memory at any addresses, the host's or the device's. */
 int memory_copy(uint64_t to, uint64_t from, uint64_t n);
 int memory_fill(uint64_t to, uint32_t value, unsigned width, uint64_t n);
 
-/* Everything that the device holds for this process goes, as at a reset. */
+/* Frees all that this process has on the device. */
 void memory_reset(int device);
 
 #endif

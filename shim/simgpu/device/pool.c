@@ -14,11 +14,11 @@ struct pool_segment {
 };
 
 struct pool_gap {
-	struct span span; /* first */
+	struct span span; /* first member */
 	struct pool_segment *segment;
 };
 
-static struct pool *all, *defaults[SIMGPU_DEVICES], *current[SIMGPU_DEVICES];
+static struct pool *pools, *defaults[SIMGPU_DEVICES], *current[SIMGPU_DEVICES];
 
 struct pool *pool_new(int device, uint64_t most)
 {
@@ -29,8 +29,8 @@ struct pool *pool_new(int device, uint64_t most)
 	pool->most = most;
 	for (int i = 1; i < 4; i++)
 		pool->reuse[i] = 1;
-	pool->next = all;
-	all = pool;
+	pool->next = pools;
+	pools = pool;
 	return pool;
 }
 
@@ -57,8 +57,8 @@ void pool_set_current(int device, struct pool *pool)
 static void gap_add(struct pool_segment *segment, uint64_t start, uint64_t size)
 {
 	struct spans *unused = &segment->pool->unused;
-	struct pool_gap *low = (struct pool_gap *)spans_before(unused, start);
-	struct pool_gap *high = (struct pool_gap *)spans_from(unused, start + size), *gap;
+	struct pool_gap *low = (struct pool_gap *)spans_find_before(unused, start);
+	struct pool_gap *high = (struct pool_gap *)spans_find_from(unused, start + size), *gap;
 
 	if (!size)
 		return;
@@ -82,7 +82,7 @@ static void gap_add(struct pool_segment *segment, uint64_t start, uint64_t size)
 	spans_insert(unused, &gap->span);
 }
 
-static void segment_drop(struct pool_segment *segment)
+static void segment_free(struct pool_segment *segment)
 {
 	struct pool *pool = segment->pool;
 	struct span *gap = spans_find(&pool->unused, segment->start);
@@ -97,7 +97,7 @@ static void segment_drop(struct pool_segment *segment)
 			break;
 		}
 	pool->reserved -= segment->phys->bytes;
-	addresses_give(segment->start, segment->phys->bytes);
+	addresses_release(segment->start, segment->phys->bytes);
 	phys_release(segment->phys);
 	heap_free(segment, sizeof(*segment));
 }
@@ -109,44 +109,44 @@ void pool_trim(struct pool *pool, uint64_t keep)
 	for (struct pool_segment *s = pool->segments; s && pool->reserved > keep; s = next) {
 		next = s->next;
 		if (!s->used)
-			segment_drop(s);
+			segment_free(s);
 	}
 }
 
-void pool_synchronised(int device)
+void pool_after_synchronise(int device)
 {
-	for (struct pool *pool = all; pool; pool = pool->next)
+	for (struct pool *pool = pools; pool; pool = pool->next)
 		if (pool->head.device == device && pool->reserved > pool->threshold)
 			pool_trim(pool, pool->threshold);
 }
 
-void pool_squeeze(int device)
+void pool_release_unused(int device)
 {
-	for (struct pool *pool = all; pool; pool = pool->next)
+	for (struct pool *pool = pools; pool; pool = pool->next)
 		if (pool->head.device == device)
 			pool_trim(pool, 0);
 }
 
-static int grow(struct pool *pool, uint64_t bytes)
+static int pool_grow(struct pool *pool, uint64_t bytes)
 {
 	struct pool_segment *segment = heap_new(sizeof(*segment));
-	uint64_t size = bytes > POOL_GROWTH ? bytes : POOL_GROWTH;
+	uint64_t size = bytes > POOL_SEGMENT_BYTES ? bytes : POOL_SEGMENT_BYTES;
 	int rc = SIM_OUT_OF_MEMORY;
 
 	if (!segment)
 		return rc;
-	/* A large step is a wish; the request itself is a need. */
+	/* prefer a whole segment, but the request itself is enough */
 	for (int step = 0; rc && step < 3; step++) {
 		if (step == 1)
 			size = bytes;
 		else if (step == 2)
-			pool_squeeze(pool->head.device);
+			pool_release_unused(pool->head.device);
 		if (pool->most && pool->reserved + size > pool->most)
 			continue;
 		rc = phys_new(pool->head.device, size, &segment->phys);
 	}
 	if (!rc) {
-		segment->start = addresses_take(segment->phys->bytes, PAGE_BYTES, 0);
+		segment->start = addresses_reserve(segment->phys->bytes, PAGE_BYTES, 0);
 		if (!segment->start) {
 			phys_release(segment->phys);
 			rc = SIM_OUT_OF_MEMORY;
@@ -166,14 +166,14 @@ static int grow(struct pool *pool, uint64_t bytes)
 	return SIM_OK;
 }
 
-static uint64_t rounded(uint64_t bytes)
+static uint64_t round_up(uint64_t bytes)
 {
 	return (bytes + SMALL_UNIT - 1) & ~(SMALL_UNIT - 1);
 }
 
 int pool_alloc(struct pool *pool, uint64_t bytes, struct block **out)
 {
-	uint64_t size = rounded(bytes);
+	uint64_t size = round_up(bytes);
 	struct pool_gap *gap = (struct pool_gap *)spans_first_fit(&pool->unused, size);
 	struct pool_segment *segment;
 	uint64_t start, left;
@@ -181,7 +181,7 @@ int pool_alloc(struct pool *pool, uint64_t bytes, struct block **out)
 	if (!bytes || bytes > 1ull << 46)
 		return bytes ? SIM_OUT_OF_MEMORY : SIM_INVALID_VALUE;
 	if (!gap) {
-		int rc = grow(pool, size);
+		int rc = pool_grow(pool, size);
 
 		if (rc)
 			return rc;
@@ -207,9 +207,9 @@ int pool_alloc(struct pool *pool, uint64_t bytes, struct block **out)
 	return SIM_OK;
 }
 
-static void forget(struct pool *pool)
+static void pool_unlink(struct pool *pool)
 {
-	for (struct pool **at = &all; *at; at = &(*at)->next)
+	for (struct pool **at = &pools; *at; at = &(*at)->next)
 		if (*at == pool) {
 			*at = pool->next;
 			break;
@@ -221,9 +221,9 @@ void pool_free(struct block *block)
 {
 	struct pool_segment *segment = block->owner;
 	struct pool *pool = segment->pool;
-	uint64_t start = block->span.start, size = rounded(block->span.size);
+	uint64_t start = block->span.start, size = round_up(block->span.size);
 
-	block_drop(block);
+	block_free(block);
 	segment->used -= size;
 	pool->used -= size;
 	gap_add(segment, start, size);
@@ -231,7 +231,7 @@ void pool_free(struct block *block)
 		return;
 	pool_trim(pool, 0);
 	if (!pool->segments)
-		forget(pool);
+		pool_unlink(pool);
 }
 
 void pool_destroy(struct pool *pool)
@@ -242,5 +242,5 @@ void pool_destroy(struct pool *pool)
 	pool->head.kind = 0;
 	pool_trim(pool, 0);
 	if (!pool->segments)
-		forget(pool);
+		pool_unlink(pool);
 }

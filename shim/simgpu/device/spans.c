@@ -19,7 +19,7 @@ static void refresh(struct span *span)
 	span->largest = largest;
 }
 
-/* Parts the tree into what starts below `start` and the rest. */
+/* Splits the tree into spans that start below `start` and the rest. */
 static void split(struct span *tree, uint64_t start, struct span **below, struct span **rest)
 {
 	if (!tree) {
@@ -80,7 +80,7 @@ void spans_remove(struct spans *spans, struct span *span)
 	spans->count--;
 }
 
-struct span *spans_before(const struct spans *spans, uint64_t address)
+struct span *spans_find_before(const struct spans *spans, uint64_t address)
 {
 	struct span *best = NULL;
 
@@ -95,7 +95,7 @@ struct span *spans_before(const struct spans *spans, uint64_t address)
 	return best;
 }
 
-struct span *spans_from(const struct spans *spans, uint64_t address)
+struct span *spans_find_from(const struct spans *spans, uint64_t address)
 {
 	struct span *best = NULL;
 
@@ -112,7 +112,7 @@ struct span *spans_from(const struct spans *spans, uint64_t address)
 
 struct span *spans_find(const struct spans *spans, uint64_t address)
 {
-	struct span *span = address == UINT64_MAX ? NULL : spans_before(spans, address + 1);
+	struct span *span = address == UINT64_MAX ? NULL : spans_find_before(spans, address + 1);
 
 	return span && address - span->start < span->size ? span : NULL;
 }

@@ -1,8 +1,8 @@
 /*
- * spans.h - ranges of addresses that do not overlap, in order: a treap with the largest size below
- * each node, so that the lowest range with enough room is found without walking them all.
+ * spans.h - an ordered set of address ranges that do not overlap: a treap whose nodes hold the
+ * largest size in their subtree, so that a first fit takes logarithmic time.
  *
- * The caller owns the nodes (the first member of its own structure) and keeps a lock.
+ * The caller owns the nodes (the first member of its own structure) and holds a lock.
  */
 #ifndef SIMGPU_SPANS_H
 #define SIMGPU_SPANS_H
@@ -13,7 +13,7 @@
 struct span {
 	uint64_t start, size; /* bytes; unchanged while the node is in a tree */
 	struct span *left, *right;
-	uint64_t largest; /* of this subtree */
+	uint64_t largest; /* size in this subtree */
 	uint32_t priority;
 };
 
@@ -26,12 +26,13 @@ struct spans {
 void spans_insert(struct spans *spans, struct span *span);
 void spans_remove(struct spans *spans, struct span *span);
 
-/* The one that holds `address`, or NULL. */
+/* Returns the span that contains `address`, or NULL. */
 struct span *spans_find(const struct spans *spans, uint64_t address);
-/* The first that starts at `address` or above, and the last that starts below it; or NULL. */
-struct span *spans_from(const struct spans *spans, uint64_t address);
-struct span *spans_before(const struct spans *spans, uint64_t address);
-/* The lowest of at least `size` bytes, or NULL. */
+/* Return the first span that starts at `address` or above, or the last that starts below; or NULL.
+ */
+struct span *spans_find_from(const struct spans *spans, uint64_t address);
+struct span *spans_find_before(const struct spans *spans, uint64_t address);
+/* Returns the lowest span of at least `size` bytes, or NULL. */
 struct span *spans_first_fit(const struct spans *spans, uint64_t size);
 
 #endif

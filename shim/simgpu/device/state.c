@@ -20,7 +20,7 @@ static struct context primaries[SIMGPU_DEVICES];
 static int visible[SIMGPU_DEVICES], visible_count;
 static uint64_t context_ids;
 static enum { DOWN, UP, FORKED, OVER } phase;
-static bool looked, announced; /* the machine is joined; that has been said */
+static bool machine_joined, announcement_made;
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void *object_new(enum object_kind kind, int device, size_t size)
@@ -53,7 +53,7 @@ static void child(void)
 	pthread_mutex_init(&init_lock, NULL);
 	machine_after_fork();
 	standins_after_fork();
-	looked = false;
+	machine_joined = false;
 	if (phase == UP)
 		phase = FORKED;
 	memset(&thread_state, 0, sizeof(thread_state));
@@ -71,8 +71,8 @@ static void __attribute__((destructor)) end(void)
 	phase = OVER;
 }
 
-/* As the driver reads CUDA_VISIBLE_DEVICES: numbers, up to the first that makes no sense. */
-static void see(void)
+/* Reads CUDA_VISIBLE_DEVICES like the driver: numbers, up to the first that makes no sense. */
+static void read_visible_devices(void)
 {
 	const char *text = getenv("CUDA_VISIBLE_DEVICES");
 
@@ -106,31 +106,31 @@ static void announce(void)
 	sys_say(line);
 }
 
-/* Under init_lock. */
-static void look(void)
+/* Pre: init_lock is held. */
+static void join_machine_once(void)
 {
 	char why[160];
 
-	if (looked)
+	if (machine_joined)
 		return;
-	looked = true;
+	machine_joined = true;
 	config_read(&config, why);
-	if (why[0] && !config.quiet && !announced)
+	if (why[0] && !config.quiet && !announcement_made)
 		sys_say(why);
 	if (!config.count)
 		return;
 	machine_join(&config, why);
-	if (why[0] && !config.quiet && !announced)
+	if (why[0] && !config.quiet && !announcement_made)
 		sys_say(why);
-	if (!announced)
+	if (!announcement_made)
 		announce();
-	announced = true;
+	announcement_made = true;
 }
 
-int state_look(void)
+int state_discover(void)
 {
 	pthread_mutex_lock(&init_lock);
-	look();
+	join_machine_once();
 	pthread_mutex_unlock(&init_lock);
 	return config.count ? SIM_OK : SIM_NO_DEVICE;
 }
@@ -139,8 +139,8 @@ int state_init(void)
 {
 	pthread_mutex_lock(&init_lock);
 	if (phase == DOWN) {
-		look();
-		see();
+		join_machine_once();
+		read_visible_devices();
 		backing_init(config.backing);
 		phase = UP;
 	}
@@ -252,7 +252,7 @@ int primary_release(int device, bool reset)
 		return SIM_OK;
 	memory_reset(device);
 	close_context(context);
-	/* A reset leaves those who retained it with a context that is made anew on its next use. */
+	/* the context stays retained after a reset, and is created anew at its next use */
 	context->retained = 0;
 	context->head.kind = 0;
 	return SIM_OK;

@@ -1,6 +1,6 @@
 /*
- * state.h - what driver and runtime have in common: whether the device is up, contexts, and what
- * each thread has current.
+ * state.h - state that driver and runtime share: whether the device is up, contexts, and each
+ * thread's current context.
  */
 #ifndef SIMGPU_STATE_H
 #define SIMGPU_STATE_H
@@ -28,15 +28,15 @@ enum object_kind {
 	OBJECT_EXTERNAL,
 };
 
-/* First member of everything that is handed out as an opaque pointer. Its memory is never given
- * back to the kernel, so that one destroyed is recognised. */
+/* The first member of every object that programs see as an opaque pointer. Its memory stays mapped,
+ * so that a destroyed object is recognised. */
 struct object {
 	uint32_t kind; /* 0: destroyed */
 	int32_t device;
 };
 
 void *object_new(enum object_kind kind, int device, size_t size);
-void *object_get(void *handle, enum object_kind kind); /* NULL: it is none, or no longer */
+void *object_get(void *handle, enum object_kind kind); /* NULL: not such an object, or destroyed */
 void object_free(void *object, size_t size);
 
 struct context {
@@ -44,34 +44,36 @@ struct context {
 	struct phys *overhead;
 	uint64_t id;
 	unsigned flags;
-	int retained; /* a primary one's count; 0: inactive */
+	int retained; /* count of a primary context; 0: inactive */
 	bool primary;
 };
 
 struct thread_state {
 	struct context *stack[16]; /* the last of `depth` is current */
 	int depth;
-	int device; /* the runtime's */
-	int last_error; /* the runtime's */
-	int capture_mode; /* 0 global, 1 thread-local, 2 relaxed */
+	int device; /* of the runtime */
+	int last_error; /* of the runtime */
+	int capture_mode; /* 0: global, 1: thread-local, 2: relaxed */
 };
 
 extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
 
-/* Up, or the result to answer with: not initialised, in a forked child, exiting. */
+/* Returns SIM_OK, or the result of a call while CUDA is not initialised, in a forked child, or at
+ * exit. */
 int state_enter(void);
 int state_init(void); /* cuInit */
-/* The machine and its devices are known, but CUDA is not up: NVML, by which a process that is going
- * to fork may ask. SIM_OK or SIM_NO_DEVICE. */
-int state_look(void);
+/* Joins the machine without initialising CUDA, for NVML, which a process may use before it forks.
+ * Returns SIM_OK or SIM_NO_DEVICE. */
+int state_discover(void);
 const struct config *state_config(void);
 
-/* Ordinals are what programs see (CUDA_VISIBLE_DEVICES), devices what the machine has. */
+/* Ordinals number the devices that programs see (CUDA_VISIBLE_DEVICES), device numbers those of the
+ * machine. */
 int state_count(void);
 int device_of(int ordinal); /* -1: there is none */
 int ordinal_of(int device);
 
-/* Under the model's lock. */
+/* Contexts. Pre: the model's lock is held. */
 struct context *context_current(void);
 int context_need(struct context **out); /* SIM_INVALID_CONTEXT: none is current */
 int primary_retain(int device, struct context **out);
@@ -80,7 +82,7 @@ struct context *primary_of(int device);
 int context_new(int device, unsigned flags, struct context **out);
 int context_destroy(struct context *context);
 
-/* True: this allocation is to fail (WHYOOM_SIMGPU_FAIL_*). Counts it. */
+/* Counts an allocation; true: it must fail (WHYOOM_SIMGPU_FAIL_*). */
 bool inject_failure(const char *call, uint64_t bytes);
 
 #endif

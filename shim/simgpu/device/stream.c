@@ -173,7 +173,7 @@ int capture_forbids(void)
 	for (struct capture *c = captures; c; c = c->next) {
 		bool mine = c->thread == sys_gettid();
 
-		/* 0: global, everybody is forbidden; 1: its own thread is; 2: nobody */
+		/* 0: global, forbids all threads; 1: its own thread; 2: none */
 		if (c->mode == 2 || (!mine && (c->mode == 1 || thread_state.capture_mode == 1)))
 			continue;
 		c->failed = SIM_CAPTURE_INVALIDATED;
@@ -218,7 +218,7 @@ int capture_end(struct stream *stream, struct graph **out)
 	if (capture->mode != 2 && capture->thread != sys_gettid())
 		return SIM_CAPTURE_WRONG_THREAD;
 	rc = capture->failed;
-	/* A stream that joined and whose last node no other comes after was never joined back. */
+	/* a stream whose last node has no successor was never joined back */
 	for (struct stream *s = streams; s; s = s->next) {
 		if (s->capture != capture)
 			continue;

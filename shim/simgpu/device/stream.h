@@ -1,7 +1,7 @@
 /*
- * stream.h - streams, events, captures and graphs. Nothing takes time: what is put on a stream has
- * happened when the call returns, except host functions, which a thread of our own calls in order.
- * Under the model's lock, save where said.
+ * stream.h - streams, events, captures and graphs. Nothing takes time: work on a stream is done
+ * when the call returns, except host functions, which a thread of our own calls in order. Pre: the
+ * model's lock is held, unless a function says otherwise.
  */
 #ifndef SIMGPU_STREAM_H
 #define SIMGPU_STREAM_H
@@ -12,7 +12,7 @@ struct node;
 
 struct graph {
 	struct object head;
-	struct node *nodes, **tail; /* in the order in which they were added */
+	struct node *nodes, **tail; /* in the order of their addition */
 	size_t count;
 };
 
@@ -37,14 +37,14 @@ struct node {
 	unsigned width;
 	void (*call)(void *); /* HOST */
 	void *data;
-	/* ALLOC: memory is taken when the graph is launched first */
+	/* ALLOC: allocated at the first launch */
 	struct phys *phys;
-	struct block *block; /* NULL: it is not allocated now */
+	struct block *block; /* NULL: not allocated now */
 };
 
 struct exec {
 	struct object head;
-	struct graph *graph; /* a hold */
+	struct graph *graph; /* held */
 	bool frees_at_launch;
 };
 
@@ -53,7 +53,7 @@ struct capture {
 	struct graph *graph;
 	struct stream *origin;
 	int mode, thread, joined; /* streams that take part */
-	int failed; /* what ending it will answer */
+	int failed; /* result of its end */
 	struct capture *next;
 };
 
@@ -65,7 +65,7 @@ struct stream {
 	unsigned flags;
 	int priority;
 	struct capture *capture;
-	struct node **last; /* while capturing: what the next node comes after */
+	struct node **last; /* while capturing: predecessors of the next node */
 	size_t last_count;
 };
 
@@ -80,7 +80,7 @@ struct event {
 
 int stream_new(unsigned flags, int priority, struct stream **out);
 int stream_destroy(struct stream *stream);
-/* The handle's stream: 0, 1 and 2 are the current context's default ones. */
+/* Finds the stream of a handle; 0, 1 and 2 are the current context's default streams. */
 int stream_get(void *handle, struct stream **out);
 
 int event_new(unsigned flags, struct event **out);
@@ -88,12 +88,12 @@ void event_destroy(struct event *event);
 int event_record(struct event *event, struct stream *stream);
 int stream_wait(struct stream *stream, struct event *event);
 
-/* Forbidden while a capture that does not allow it is under way: then the capture is lost, and
- * this is what the call answers. */
+/* Returns SIM_OK, or the result of a call that a running capture forbids; that capture becomes
+ * invalid. */
 int capture_forbids(void);
 int capture_begin(struct stream *stream, int mode, struct graph *graph);
 int capture_end(struct stream *stream, struct graph **out);
-/* A node on a capturing stream; NULL: there is no memory. */
+/* Adds a node on a capturing stream; NULL: no memory. */
 struct node *capture_node(struct stream *stream, enum node_type type);
 
 struct graph *graph_new(void);
@@ -104,15 +104,15 @@ int graph_add_alloc(struct node *node, int device, uint64_t size);
 int graph_instantiate(struct graph *graph, bool frees_at_launch, struct exec **out);
 void exec_destroy(struct exec *exec);
 int exec_launch(struct exec *exec, struct stream *stream);
-/* An allocation of a graph is freed outside of it. */
+/* Frees a graph's allocation outside the graph. */
 void graph_free_block(struct block *block);
 void graph_trim(int device);
 uint64_t graph_level(int device, int attribute); /* numbers of CUgraphMem_attribute */
 void graph_reset_high(int device, int attribute);
 
-/* Calls on the thread of its own, in order; waits until all that were put there have returned.
- * Neither may be called with the lock. */
+/* Queues a host function for our thread. Pre: the model's lock is not held. */
 void host_call(void (*call)(void *), void *data);
+/* Waits until all queued host functions have returned. Pre: the model's lock is not held. */
 void host_wait(void);
 
 #endif

@@ -59,7 +59,7 @@ API(cuDeviceGet, (gpu_device * device, int ordinal))
 	return SIM_OK;
 }
 
-/* What most questions about a device begin with. */
+/* Begins a query about a device: checks its ordinal and `out`. */
 static int spec_of(gpu_device device, const void *out, const struct device_spec **spec)
 {
 	int rc = state_enter();
@@ -127,7 +127,7 @@ API(cuDeviceComputeCapability, (int *major, int *minor, gpu_device device))
 	return SIM_OK;
 }
 
-/* Numbers of CUdevice_attribute, and what a device of compute capability 8.0 answers. */
+/* CUdevice_attribute numbers, and the values of a device of compute capability 8.0. */
 static const struct attribute {
 	int number, value;
 } attributes[] = {
@@ -527,14 +527,14 @@ API(cuCtxGetApiVersion, (gpu_context handle, unsigned *version))
 	return SIM_OK;
 }
 
-int driver_synchronised(void)
+int driver_after_synchronise(void)
 {
 	struct context *context;
 	int rc = driver_begin_unsafe(&context);
 
 	if (rc)
 		return rc;
-	pool_synchronised(context->head.device);
+	pool_after_synchronise(context->head.device);
 	model_unlock();
 	host_wait();
 	return SIM_OK;
@@ -542,12 +542,12 @@ int driver_synchronised(void)
 
 API(cuCtxSynchronize, (void))
 {
-	return driver_synchronised();
+	return driver_after_synchronise();
 }
 
 API(cuCtxSynchronize_v2, (gpu_context context))
 {
-	return driver_synchronised();
+	return driver_after_synchronise();
 }
 
 static size_t limits[16] = {1024, 1048576, 8388608, 2, 2048};

@@ -1,5 +1,5 @@
 /*
- * driver.h - what the files of the driver share.
+ * driver.h - how the driver's entry points begin and end.
  */
 #ifndef SIMGPU_DRIVER_H
 #define SIMGPU_DRIVER_H
@@ -11,23 +11,25 @@
 #include "simgpu/device/state.h"
 #include "simgpu/device/stream.h"
 
-/* Up, and the model locked; else the result to answer with, unlocked. And the way out. */
+/* Begins a call. SIM_OK: the device is up and the model locked; else the result of the call, and
+ * nothing is locked. */
 int driver_begin(void);
+/* Unlocks the model; returns rc. */
 int driver_end(int rc);
 
-/* The same, with what the call is about: the lock is held on SIM_OK only. */
-int driver_begin_unsafe(struct context **context); /* one is current, no capture forbids it */
+/* Begin a call and find its subject. The model is locked on SIM_OK only. */
+int driver_begin_unsafe(struct context **context); /* the current one; no capture may forbid it */
 int driver_begin_device(gpu_device ordinal, int *device);
 int driver_begin_stream(gpu_stream handle, struct stream **stream);
-int driver_begin_block(gpu_ptr address, struct block **block); /* that holds the address */
-/* NULL: *rc is the answer, and nothing is locked. */
+int driver_begin_block(gpu_ptr address, struct block **block); /* that contains the address */
+/* NULL: *rc is the result of the call, and nothing is locked. */
 void *driver_begin_object(void *handle, enum object_kind kind, int *rc);
 
-/* The end of a call on a capturing stream: a node with the type and arguments of `what`. */
-int driver_captured(struct stream *stream, const struct node *what);
+/* Ends a call on a capturing stream by adding a node with the type and arguments of `what`. */
+int driver_end_captured(struct stream *stream, const struct node *what);
 
-/* All that was put on the current device has happened. Takes the lock itself. */
-int driver_synchronised(void);
+/* Applies the effects of a synchronisation of the current device. Takes the lock itself. */
+int driver_after_synchronise(void);
 
 void device_uuid(int device, uint8_t out[16]);
 

@@ -1,6 +1,5 @@
 /*
- * driver_call.c - how the driver's calls begin and end: the device up, the model locked, and what
- * the call is about found; or the result to answer with, and nothing locked.
+ * driver_call.c - see driver.h.
  */
 #include "simgpu/driver/driver.h"
 
@@ -19,8 +18,8 @@ int driver_end(int rc)
 	return rc;
 }
 
-/* A call that has begun goes on, or ends here. */
-static int proceed(int rc)
+/* Ends a call that has begun unless rc is SIM_OK. */
+static int end_on_error(int rc)
 {
 	return rc ? driver_end(rc) : SIM_OK;
 }
@@ -32,7 +31,7 @@ int driver_begin_unsafe(struct context **context)
 	if (rc)
 		return rc;
 	rc = context_need(context);
-	return proceed(rc ? rc : capture_forbids());
+	return end_on_error(rc ? rc : capture_forbids());
 }
 
 int driver_begin_device(gpu_device ordinal, int *device)
@@ -42,14 +41,14 @@ int driver_begin_device(gpu_device ordinal, int *device)
 	if (rc)
 		return rc;
 	*device = device_of(ordinal);
-	return proceed(*device < 0 ? SIM_INVALID_DEVICE : SIM_OK);
+	return end_on_error(*device < 0 ? SIM_INVALID_DEVICE : SIM_OK);
 }
 
 int driver_begin_stream(gpu_stream handle, struct stream **stream)
 {
 	int rc = driver_begin();
 
-	return rc ? rc : proceed(stream_get(handle, stream));
+	return rc ? rc : end_on_error(stream_get(handle, stream));
 }
 
 int driver_begin_block(gpu_ptr address, struct block **block)
@@ -59,10 +58,10 @@ int driver_begin_block(gpu_ptr address, struct block **block)
 	if (rc)
 		return rc;
 	*block = memory_find(address);
-	return proceed(*block ? SIM_OK : SIM_INVALID_VALUE);
+	return end_on_error(*block ? SIM_OK : SIM_INVALID_VALUE);
 }
 
-/* What CUDA answers for a handle that is none of the kind. */
+/* CUDA's result for a handle that is not of the kind. */
 static int wrong_handle(enum object_kind kind)
 {
 	switch (kind) {
@@ -90,7 +89,7 @@ void *driver_begin_object(void *handle, enum object_kind kind, int *rc)
 	return object;
 }
 
-int driver_captured(struct stream *stream, const struct node *what)
+int driver_end_captured(struct stream *stream, const struct node *what)
 {
 	struct node *node = capture_node(stream, what->type);
 

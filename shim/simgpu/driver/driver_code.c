@@ -1,6 +1,6 @@
 /*
- * driver_code.c - the driver's entry points for modules, functions and launches. Code is never
- * looked at and never runs; a launch on a capturing stream is a node.
+ * driver_code.c - the driver's entry points for modules, functions and launches. Code is neither
+ * read nor run; a launch on a capturing stream becomes a node.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 struct module {
 	struct object head;
-	struct block *globals; /* what its variables lie in; made when one is asked for */
+	struct block *globals; /* memory of its variables; allocated at the first request */
 };
 
 #define GLOBALS (1ull << 20)
@@ -130,7 +130,7 @@ API(cuFuncLoad, (gpu_object function))
 	return SIM_OK;
 }
 
-/* Nobody reads the code, so nobody knows how large the variable is: one MiB is for all of them. */
+/* The code is not read, so the size of a variable is unknown: all of a module share 1 MiB. */
 API(cuModuleGetGlobal_v2, (gpu_ptr * out, size_t *size, gpu_module value, const char *name))
 {
 	struct module *module;
@@ -186,7 +186,7 @@ static int launch(gpu_stream handle)
 	if (rc)
 		return rc;
 	if (stream->capture)
-		return driver_captured(stream, &(struct node){.type = NODE_KERNEL});
+		return driver_end_captured(stream, &(struct node){.type = NODE_KERNEL});
 	return driver_end(SIM_OK);
 }
 

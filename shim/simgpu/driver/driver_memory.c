@@ -1,6 +1,6 @@
 /*
  * driver_memory.c - the driver's entry points for memory with an address: device, managed,
- * page-locked, arrays, copies, and questions about pointers.
+ * page-locked, arrays, copies, and queries about pointers.
  */
 #include <string.h>
 
@@ -13,13 +13,13 @@ struct array {
 	struct phys *phys;
 };
 
-/* Memory that pools keep unused is handed out before a request fails. */
-static int take(int device, uint64_t size, struct block **block)
+/* Releases unused memory of pools before a request fails. */
+static int allocate(int device, uint64_t size, struct block **block)
 {
 	int rc = memory_alloc(device, size, block);
 
 	if (rc == SIM_OUT_OF_MEMORY) {
-		pool_squeeze(device);
+		pool_release_unused(device);
 		rc = memory_alloc(device, size, block);
 	}
 	return rc;
@@ -36,7 +36,7 @@ API(cuMemAlloc_v2, (gpu_ptr * out, size_t size))
 	if (!out)
 		return driver_end(SIM_INVALID_VALUE);
 	rc = inject_failure("cuMemAlloc", size) ? SIM_OUT_OF_MEMORY
-						: take(context->head.device, size, &block);
+						: allocate(context->head.device, size, &block);
 	if (!rc)
 		*out = block->span.start;
 	return driver_end(rc);
@@ -55,7 +55,7 @@ API(cuMemAllocPitch_v2,
 	if (!out || !pitch || __builtin_mul_overflow(row, height, &size))
 		return driver_end(SIM_INVALID_VALUE);
 	rc = inject_failure("cuMemAllocPitch", size) ? SIM_OUT_OF_MEMORY
-						     : take(context->head.device, size, &block);
+						     : allocate(context->head.device, size, &block);
 	if (!rc) {
 		*out = block->span.start;
 		*pitch = row;
@@ -83,7 +83,7 @@ API(cuMemFree_v2, (gpu_ptr address))
 		break;
 	case BLOCK_POOL:
 		pool_free(block);
-		pool_synchronised(context->head.device);
+		pool_after_synchronise(context->head.device);
 		break;
 	case BLOCK_GRAPH:
 		graph_free_block(block);
@@ -128,8 +128,8 @@ API(cuMemGetAddressRange_v2, (gpu_ptr * base, size_t *size, gpu_ptr address))
 	return driver_end(SIM_OK);
 }
 
-/* Real memory of the host, which the device reaches. */
-static int take_host(
+/* Allocates host memory that the device can access. */
+static int allocate_host(
     enum block_kind kind, const char *call, size_t size, unsigned flags, struct block **block)
 {
 	struct context *context;
@@ -152,7 +152,7 @@ API(cuMemAllocManaged, (gpu_ptr * out, size_t size, unsigned flags))
 
 	if (!out)
 		return SIM_INVALID_VALUE;
-	rc = take_host(BLOCK_MANAGED, "cuMemAllocManaged", size, flags, &block);
+	rc = allocate_host(BLOCK_MANAGED, "cuMemAllocManaged", size, flags, &block);
 	if (!rc)
 		*out = block->span.start;
 	return rc;
@@ -165,7 +165,7 @@ API(cuMemHostAlloc, (void **out, size_t size, unsigned flags))
 
 	if (!out)
 		return SIM_INVALID_VALUE;
-	rc = take_host(BLOCK_PINNED, "cuMemHostAlloc", size, flags, &block);
+	rc = allocate_host(BLOCK_PINNED, "cuMemHostAlloc", size, flags, &block);
 	if (!rc)
 		*out = (void *)block->span.start;
 	return rc;
@@ -176,7 +176,7 @@ API(cuMemAllocHost_v2, (void **out, size_t size))
 	return self_cuMemHostAlloc(out, size, 0);
 }
 
-static int give_host(enum block_kind kind, void *address, int wrong)
+static int free_host(enum block_kind kind, void *address, int wrong)
 {
 	struct block *block;
 	int rc = driver_begin();
@@ -194,7 +194,7 @@ static int give_host(enum block_kind kind, void *address, int wrong)
 
 API(cuMemFreeHost, (void *address))
 {
-	return give_host(BLOCK_PINNED, address, SIM_INVALID_VALUE);
+	return free_host(BLOCK_PINNED, address, SIM_INVALID_VALUE);
 }
 
 API(cuMemHostRegister_v2, (void *address, size_t size, unsigned flags))
@@ -216,7 +216,7 @@ API(cuMemHostRegister_v2, (void *address, size_t size, unsigned flags))
 
 API(cuMemHostUnregister, (void *address))
 {
-	return give_host(BLOCK_REGISTERED, address, SIM_NOT_REGISTERED);
+	return free_host(BLOCK_REGISTERED, address, SIM_NOT_REGISTERED);
 }
 
 API(cuMemHostGetDevicePointer_v2, (gpu_ptr * out, void *address, unsigned flags))
@@ -256,7 +256,7 @@ static const unsigned char format_bytes[64] = {
     [0x20] = 4,
 };
 
-/* Bytes of an array of those measures; a dimension of 0 is not there. */
+/* Bytes of an array; a dimension of 0 counts as 1. */
 static uint64_t array_bytes(uint64_t w, uint64_t h, uint64_t d, int format, unsigned channels)
 {
 	uint64_t element = format > 0 && format < 64 ? format_bytes[format] : 0;
@@ -264,7 +264,7 @@ static uint64_t array_bytes(uint64_t w, uint64_t h, uint64_t d, int format, unsi
 	return (w ? w : 1) * (h ? h : 1) * (d ? d : 1) * (element ? element : 4) * channels;
 }
 
-static int take_array(gpu_array *out, const char *call, uint64_t bytes)
+static int allocate_array(gpu_array *out, const char *call, uint64_t bytes)
 {
 	struct context *context;
 	struct array *array;
@@ -289,7 +289,7 @@ API(cuArrayCreate_v2, (gpu_array * out, const struct gpu_array_desc *desc))
 {
 	if (!out || !desc)
 		return SIM_INVALID_VALUE;
-	return take_array(out, "cuArrayCreate",
+	return allocate_array(out, "cuArrayCreate",
 	    array_bytes(desc->width, desc->height, 0, desc->format, desc->channels));
 }
 
@@ -297,7 +297,7 @@ API(cuArray3DCreate_v2, (gpu_array * out, const struct gpu_array3d_desc *desc))
 {
 	if (!out || !desc)
 		return SIM_INVALID_VALUE;
-	return take_array(out, "cuArray3DCreate",
+	return allocate_array(out, "cuArray3DCreate",
 	    array_bytes(desc->width, desc->height, desc->depth, desc->format, desc->channels));
 }
 
@@ -316,7 +316,7 @@ API(cuMipmappedArrayCreate, (gpu_array * out, const struct gpu_array3d_desc *des
 		h = h > 1 ? h / 2 : h;
 		d = d > 1 ? d / 2 : d;
 	}
-	return take_array(out, "cuMipmappedArrayCreate", bytes);
+	return allocate_array(out, "cuMipmappedArrayCreate", bytes);
 }
 
 API(cuArrayDestroy, (gpu_array handle))
@@ -336,7 +336,7 @@ API(cuMipmappedArrayDestroy, (gpu_array handle))
 	return self_cuArrayDestroy(handle);
 }
 
-/* On a capturing stream a node of the graph, else done at once. */
+/* Adds a node on a capturing stream; else copies at once. */
 static int copy(gpu_ptr to, gpu_ptr from, size_t n, gpu_stream handle, bool async)
 {
 	struct stream *stream;
@@ -347,7 +347,7 @@ static int copy(gpu_ptr to, gpu_ptr from, size_t n, gpu_stream handle, bool asyn
 	if (!async)
 		rc = capture_forbids();
 	if (!rc && stream->capture)
-		return driver_captured(
+		return driver_end_captured(
 		    stream, &(struct node){.type = NODE_MEMCPY, .to = to, .from = from, .size = n});
 	return driver_end(rc ? rc : memory_copy(to, from, n));
 }
@@ -411,11 +411,11 @@ static int fill(gpu_ptr to, uint32_t value, unsigned width, size_t n, gpu_stream
 	if (rc)
 		return rc;
 	if (stream->capture)
-		return driver_captured(stream, &(struct node){.type = NODE_MEMSET,
-						   .to = to,
-						   .from = value,
-						   .width = width,
-						   .size = n * width});
+		return driver_end_captured(stream, &(struct node){.type = NODE_MEMSET,
+						       .to = to,
+						       .from = value,
+						       .width = width,
+						       .size = n * width});
 	return driver_end(memory_fill(to, value, width, n * width));
 }
 
@@ -459,7 +459,7 @@ API_PTSZ(cuStreamWriteValue32_v2, (gpu_stream stream, gpu_ptr to, unsigned value
 	return fill(to, value, 4, 1, stream);
 }
 
-/* One attribute; numbers of CUpointer_attribute. Under the lock. */
+/* Queries one CUpointer_attribute. Pre: the model's lock is held. */
 static int pointer(void *value, int attribute, gpu_ptr address)
 {
 	struct block *block = memory_find(address);
@@ -474,10 +474,10 @@ static int pointer(void *value, int attribute, gpu_ptr address)
 	case 2: /* memory type: host or device */
 		*(int *)value = host ? 1 : 2;
 		return SIM_OK;
-	case 3: /* as the device sees it */
+	case 3: /* device address */
 		*(gpu_ptr *)value = address;
 		return SIM_OK;
-	case 4: /* as the host sees it */
+	case 4: /* host address */
 		if (!host && block->kind != BLOCK_MANAGED)
 			return SIM_INVALID_VALUE;
 		*(void **)value = (void *)address;
@@ -494,7 +494,7 @@ static int pointer(void *value, int attribute, gpu_ptr address)
 	case 9:
 		*(int *)value = ordinal_of(block->device);
 		return SIM_OK;
-	case 10: /* may be exported the old way */
+	case 10: /* can be exported by cuIpc */
 		*(int *)value = block->kind == BLOCK_DEVICE;
 		return SIM_OK;
 	case 11:
@@ -506,7 +506,7 @@ static int pointer(void *value, int attribute, gpu_ptr address)
 	case 13: /* mapped */
 		*(int *)value = 1;
 		return SIM_OK;
-	case 14: /* handle types that it may be exported as */
+	case 14: /* handle types for export */
 		*(unsigned long long *)value = block->kind == BLOCK_MAPPED;
 		return SIM_OK;
 	case 16:
@@ -529,7 +529,7 @@ API(cuPointerGetAttribute, (void *value, int attribute, gpu_ptr address))
 	return driver_end(value ? pointer(value, attribute, address) : SIM_INVALID_VALUE);
 }
 
-/* Of memory that nobody knows it answers zeros, and succeeds. */
+/* Succeeds with zeros for unknown memory. */
 API(cuPointerGetAttributes, (unsigned count, int *attributes, void **values, gpu_ptr address))
 {
 	int rc = driver_begin();
@@ -561,8 +561,8 @@ API(cuPointerSetAttribute, (const void *value, int attribute, gpu_ptr address))
 	return rc ? rc : driver_end(SIM_OK);
 }
 
-/* Where managed memory lies makes no difference here. */
-static int hint(gpu_ptr address)
+/* Hints about managed memory have no effect; checks the address only. */
+static int accept_hint(gpu_ptr address)
 {
 	struct block *block;
 	int rc = driver_begin_block(address, &block);
@@ -572,26 +572,26 @@ static int hint(gpu_ptr address)
 
 API_PTSZ(cuMemPrefetchAsync, (gpu_ptr address, size_t size, gpu_device device, gpu_stream stream))
 {
-	return hint(address);
+	return accept_hint(address);
 }
 
 API_PTSZ(cuMemPrefetchAsync_v2,
     (gpu_ptr address, size_t size, struct gpu_location where, unsigned flags, gpu_stream stream))
 {
-	return hint(address);
+	return accept_hint(address);
 }
 
 API(cuMemAdvise, (gpu_ptr address, size_t size, int advice, gpu_device device))
 {
-	return hint(address);
+	return accept_hint(address);
 }
 
 API(cuMemAdvise_v2, (gpu_ptr address, size_t size, int advice, struct gpu_location where))
 {
-	return hint(address);
+	return accept_hint(address);
 }
 
 API_PTSZ(cuStreamAttachMemAsync, (gpu_stream stream, gpu_ptr address, size_t size, unsigned flags))
 {
-	return hint(address);
+	return accept_hint(address);
 }

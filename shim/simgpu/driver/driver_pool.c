@@ -3,8 +3,9 @@
  */
 #include "simgpu/driver/driver.h"
 
-/* On a capturing stream it becomes a node of the graph, whose memory comes when it is launched. */
-static int take(gpu_ptr *out, size_t size, struct pool *pool, gpu_stream handle, const char *call)
+/* On a capturing stream adds a node, whose memory is allocated at the graph's launch. */
+static int allocate(
+    gpu_ptr *out, size_t size, struct pool *pool, gpu_stream handle, const char *call)
 {
 	struct stream *stream;
 	struct block *block;
@@ -39,7 +40,7 @@ API_PTSZ(cuMemAllocAsync, (gpu_ptr * out, size_t size, gpu_stream stream))
 	if (rc)
 		return rc;
 	return driver_end(
-	    out ? take(out, size, NULL, stream, "cuMemAllocAsync") : SIM_INVALID_VALUE);
+	    out ? allocate(out, size, NULL, stream, "cuMemAllocAsync") : SIM_INVALID_VALUE);
 }
 
 API_PTSZ(cuMemAllocFromPoolAsync, (gpu_ptr * out, size_t size, gpu_pool handle, gpu_stream stream))
@@ -51,7 +52,7 @@ API_PTSZ(cuMemAllocFromPoolAsync, (gpu_ptr * out, size_t size, gpu_pool handle, 
 		return rc;
 	if (!out)
 		return driver_end(SIM_INVALID_VALUE);
-	return driver_end(take(out, size, pool, stream, "cuMemAllocFromPoolAsync"));
+	return driver_end(allocate(out, size, pool, stream, "cuMemAllocFromPoolAsync"));
 }
 
 API_PTSZ(cuMemFreeAsync, (gpu_ptr address, gpu_stream handle))
@@ -63,7 +64,8 @@ API_PTSZ(cuMemFreeAsync, (gpu_ptr address, gpu_stream handle))
 	if (rc)
 		return rc;
 	if (stream->capture)
-		return driver_captured(stream, &(struct node){.type = NODE_FREE, .to = address});
+		return driver_end_captured(
+		    stream, &(struct node){.type = NODE_FREE, .to = address});
 	block = memory_find(address);
 	if (!block || block->span.start != address)
 		return driver_end(SIM_INVALID_VALUE);
@@ -137,7 +139,7 @@ API(cuMemPoolSetAttribute, (gpu_pool handle, int attribute, void *value))
 	case GPU_POOL_RELEASE_THRESHOLD:
 		pool->threshold = *(uint64_t *)value;
 		break;
-	case GPU_POOL_RESERVED_HIGH: /* may be set to 0 only: starts anew */
+	case GPU_POOL_RESERVED_HIGH: /* only 0 is valid: resets it */
 		pool->reserved_high = pool->reserved;
 		break;
 	case GPU_POOL_USED_HIGH:

@@ -107,7 +107,7 @@ API_PTSZ(cuStreamSynchronize, (gpu_stream handle))
 		stream->capture->failed = SIM_CAPTURE_INVALIDATED;
 		return driver_end(SIM_CAPTURE_UNSUPPORTED);
 	}
-	pool_synchronised(stream->head.device);
+	pool_after_synchronise(stream->head.device);
 	model_unlock();
 	host_wait();
 	return SIM_OK;
@@ -121,7 +121,7 @@ static int call(gpu_stream handle, void (*function)(void *), void *data)
 	if (rc)
 		return rc;
 	if (stream->capture)
-		return driver_captured(
+		return driver_end_captured(
 		    stream, &(struct node){.type = NODE_HOST, .call = function, .data = data});
 	model_unlock();
 	host_call(function, data);
@@ -232,7 +232,7 @@ API(cuEventSynchronize, (gpu_object value))
 		return rc;
 	if (event->capture)
 		return driver_end(SIM_CAPTURE_UNSUPPORTED);
-	pool_synchronised(event->head.device);
+	pool_after_synchronise(event->head.device);
 	model_unlock();
 	host_wait();
 	return SIM_OK;
@@ -246,7 +246,7 @@ API(cuEventElapsedTime, (float *ms, gpu_object from, gpu_object to))
 	if (!start)
 		return rc;
 	end = object_get(to, OBJECT_EVENT);
-	/* 2: made without time */
+	/* 2: created without timing */
 	if (!ms || !end || !start->when || !end->when || (start->flags | end->flags) & 2)
 		return driver_end(ms ? SIM_INVALID_HANDLE : SIM_INVALID_VALUE);
 	*ms = (float)((double)(int64_t)(end->when - start->when) / 1e6);
@@ -270,7 +270,7 @@ API(cuIpcGetEventHandle, (struct gpu_ipc_handle * out, gpu_object value))
 	return driver_end(out ? SIM_OK : SIM_INVALID_VALUE);
 }
 
-/* Whatever the other process recorded has happened. */
+/* An event of another process has always happened. */
 API(cuIpcOpenEventHandle, (gpu_object * out, struct gpu_ipc_handle handle))
 {
 	return handle.reserved[0] == 0x45 ? self_cuEventCreate(out, 2) : SIM_INVALID_VALUE;
@@ -398,7 +398,7 @@ API(cuGraphDestroy, (gpu_graph value))
 	return driver_end(SIM_OK);
 }
 
-/* A node of some type, and the graph's lock held on SIM_OK only. */
+/* Adds a node to a graph. The model is locked on SIM_OK only. */
 static int add(gpu_node *out, gpu_graph value, const gpu_node *after, size_t count,
     enum node_type type, struct node **made)
 {
@@ -485,7 +485,7 @@ API(cuGraphAddNode, (gpu_node * out, gpu_graph graph, const gpu_node *after, siz
 	return self_cuGraphAddNode_v2(out, graph, after, NULL, count, params);
 }
 
-/* At most *count of what there are; how many those are, in *count. */
+/* Writes at most *count of the nodes; *count becomes their number. */
 static void list(struct node *const *from, size_t have, gpu_node *nodes, size_t *count)
 {
 	if (nodes)
@@ -601,9 +601,9 @@ API_PTSZ(cuGraphLaunch, (gpu_object value, gpu_stream handle))
 	if (rc || !exec)
 		return rc ? rc : driver_end(SIM_INVALID_VALUE);
 	if (stream->capture)
-		return driver_captured(stream, &(struct node){.type = NODE_EMPTY});
+		return driver_end_captured(stream, &(struct node){.type = NODE_EMPTY});
 	rc = driver_end(exec_launch(exec, stream));
-	/* A host function may call anything but CUDA: not under the lock. */
+	/* without the lock, as a host function may call anything but CUDA */
 	for (struct node *n = exec->graph->nodes; n && !rc; n = n->next)
 		if (n->type == NODE_HOST)
 			host_call(n->call, n->data);

@@ -1,7 +1,7 @@
 /*
- * driver_virtual.c - the driver's entry points for virtual memory management, and for memory of
- * other processes. What another process exported is charged to that process; its contents are not
- * shared: here it reads as zeros until it is written here.
+ * driver_virtual.c - the driver's entry points for virtual memory management and for memory of
+ * other processes. Imported memory is charged to the process that exported it; contents are not
+ * shared, so it reads as zeros until this process writes to it.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -16,28 +16,28 @@
 
 #define EXPORT_MAGIC 0x74726f70786573ull
 
-/* What is handed out for physical memory. Its holds are those of the programs. */
+/* A program's handle of physical memory. */
 struct handle {
 	struct object head;
 	struct phys *phys;
-	unsigned holds, maps; /* gone when both are 0 */
+	unsigned holds, maps; /* of the program; freed when both are 0 */
 	uint64_t size;
 	struct gpu_alloc_prop prop;
 };
 
-/* What an exported handle or pointer says of itself, in a file or in 64 opaque bytes. */
+/* The contents of an exported handle or pointer, in a file or in 64 opaque bytes. */
 struct exported {
 	uint64_t magic, number, size;
 	int32_t device, pid;
 };
 
 struct reservation {
-	struct span span; /* first */
+	struct span span; /* first member */
 };
 
 static struct spans reservations;
 
-static void handle_check(struct handle *handle)
+static void handle_free_if_unused(struct handle *handle)
 {
 	if (handle->holds || handle->maps)
 		return;
@@ -65,7 +65,7 @@ API(cuMemAddressReserve,
 	reservation = heap_new(sizeof(*reservation));
 	if (!reservation)
 		return driver_end(SIM_OUT_OF_MEMORY);
-	reservation->span.start = addresses_take(size, alignment, wanted);
+	reservation->span.start = addresses_reserve(size, alignment, wanted);
 	reservation->span.size = size;
 	if (!reservation->span.start) {
 		heap_free(reservation, sizeof(*reservation));
@@ -76,13 +76,13 @@ API(cuMemAddressReserve,
 	return driver_end(SIM_OK);
 }
 
-/* The first mapping in [from, from + size), or NULL. */
-static struct block *mapping_in(uint64_t from, uint64_t size)
+/* Returns the first mapping in [from, from + size), or NULL. */
+static struct block *first_mapping(uint64_t from, uint64_t size)
 {
 	struct block *block = memory_find(from);
 
 	if (!block)
-		block = memory_from(from);
+		block = memory_find_from(from);
 	return block && block->span.start < from + size ? block : NULL;
 }
 
@@ -94,11 +94,11 @@ API(cuMemAddressFree, (gpu_ptr address, size_t size))
 	if (rc)
 		return rc;
 	span = spans_find(&reservations, address);
-	if (!span || span->start != address || span->size != size || mapping_in(address, size))
+	if (!span || span->start != address || span->size != size || first_mapping(address, size))
 		return driver_end(SIM_INVALID_VALUE);
 	spans_remove(&reservations, span);
 	heap_free(span, sizeof(struct reservation));
-	addresses_give(address, size);
+	addresses_release(address, size);
 	return driver_end(SIM_OK);
 }
 
@@ -128,7 +128,7 @@ API(cuMemCreate,
 		return rc;
 	if (!out || !prop || !size || size % PAGE_BYTES || flags || prop->type != 1)
 		return driver_end(SIM_INVALID_VALUE);
-	/* Memory of a host's NUMA node, and handles for other machines, are not there. */
+	/* memory of a NUMA node and handles for other machines are not supported */
 	if (prop->location.type != GPU_LOCATION_DEVICE || prop->handle_types & 8)
 		return driver_end(SIM_NOT_SUPPORTED);
 	device = device_of(prop->location.id);
@@ -137,7 +137,7 @@ API(cuMemCreate,
 	rc =
 	    inject_failure("cuMemCreate", size) ? SIM_OUT_OF_MEMORY : phys_new(device, size, &phys);
 	if (rc == SIM_OUT_OF_MEMORY) {
-		pool_squeeze(device);
+		pool_release_unused(device);
 		rc = inject_failure("", size) ? rc : phys_new(device, size, &phys);
 	}
 	if (rc)
@@ -161,7 +161,7 @@ API(cuMemRelease, (gpu_handle value))
 	if (!handle)
 		return driver_end(SIM_INVALID_VALUE);
 	handle->holds--;
-	handle_check(handle);
+	handle_free_if_unused(handle);
 	return driver_end(SIM_OK);
 }
 
@@ -196,7 +196,7 @@ API(cuMemMap,
 	span = spans_find(&reservations, address);
 	if (!handle || !span || !size || flags || size % PAGE_BYTES || offset % PAGE_BYTES ||
 	    address % PAGE_BYTES || offset + size > handle->size ||
-	    size > span->start + span->size - address || mapping_in(address, size))
+	    size > span->start + span->size - address || first_mapping(address, size))
 		return driver_end(SIM_INVALID_VALUE);
 	block = block_new(BLOCK_MAPPED, handle->head.device, address, size, handle->phys, offset);
 	if (!block)
@@ -206,7 +206,7 @@ API(cuMemMap,
 	return driver_end(SIM_OK);
 }
 
-/* One call may take away many mappings, but no part of one. */
+/* One call may remove many mappings, but only whole ones. */
 API(cuMemUnmap, (gpu_ptr address, size_t size))
 {
 	struct block *block;
@@ -218,21 +218,21 @@ API(cuMemUnmap, (gpu_ptr address, size_t size))
 	for (uint64_t at = address; at < end; at = block->span.start + block->span.size) {
 		block = memory_find(at);
 		if (!block)
-			block = memory_from(at);
+			block = memory_find_from(at);
 		if (!block || block->span.start >= end)
 			break;
 		if (block->kind != BLOCK_MAPPED || block->span.start < address ||
 		    block->span.start + block->span.size > end)
 			return driver_end(SIM_INVALID_VALUE);
 	}
-	if (!size || !mapping_in(address, size))
+	if (!size || !first_mapping(address, size))
 		return driver_end(SIM_INVALID_VALUE);
-	while ((block = mapping_in(address, size))) {
+	while ((block = first_mapping(address, size))) {
 		struct handle *handle = block->owner;
 
-		block_drop(block);
+		block_free(block);
 		handle->maps--;
-		handle_check(handle);
+		handle_free_if_unused(handle);
 	}
 	return driver_end(SIM_OK);
 }
@@ -296,7 +296,7 @@ API(cuMemGetAllocationPropertiesFromHandle, (struct gpu_alloc_prop * out, gpu_ha
 	return driver_end(SIM_OK);
 }
 
-/* As a file descriptor: a small file that says which memory is meant. */
+/* Exports a handle as a file descriptor of a small file that identifies the memory. */
 API(cuMemExportToShareableHandle, (void *out, gpu_handle value, int type, unsigned long long flags))
 {
 	struct handle *handle;
@@ -311,7 +311,7 @@ API(cuMemExportToShareableHandle, (void *out, gpu_handle value, int type, unsign
 	if (type != 1)
 		return driver_end(SIM_NOT_SUPPORTED);
 	exported = (struct exported){
-	    EXPORT_MAGIC, machine_number(), handle->size, handle->head.device, sys_getpid()};
+	    EXPORT_MAGIC, machine_unique_number(), handle->size, handle->head.device, sys_getpid()};
 	fd = (int)sys_call(SYS_memfd_create, (long)"simgpu", MFD_CLOEXEC, 0, 0, 0, 0);
 	if (fd < 0)
 		return driver_end(SIM_OUT_OF_MEMORY);
@@ -384,7 +384,7 @@ API(cuIpcGetMemHandle, (struct gpu_ipc_handle * out, gpu_ptr address))
 	return driver_end(SIM_OK);
 }
 
-/* Every opening has an address of its own; a process cannot open what it exported itself. */
+/* Each opening has an address of its own; a process cannot open its own export. */
 API(cuIpcOpenMemHandle_v2, (gpu_ptr * out, struct gpu_ipc_handle value, unsigned flags))
 {
 	struct exported *exported = (struct exported *)&value;
@@ -403,12 +403,12 @@ API(cuIpcOpenMemHandle_v2, (gpu_ptr * out, struct gpu_ipc_handle value, unsigned
 	rc = import(exported, &phys);
 	if (rc)
 		return driver_end(rc);
-	start = addresses_take(phys->bytes, PAGE_BYTES, 0);
+	start = addresses_reserve(phys->bytes, PAGE_BYTES, 0);
 	block = start ? block_new(BLOCK_IMPORT, exported->device, start, exported->size, phys, 0)
 		      : NULL;
 	if (!block) {
 		if (start)
-			addresses_give(start, phys->bytes);
+			addresses_release(start, phys->bytes);
 		phys_release(phys);
 		return driver_end(SIM_OUT_OF_MEMORY);
 	}

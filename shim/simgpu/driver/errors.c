@@ -1,6 +1,6 @@
 /*
- * errors.c - see errors.h. Numbers and names are those of the public interface; PyTorch prints the
- * text of number 2, and programs compare it.
+ * errors.c - see errors.h. Numbers, names and texts are those of the public interface: PyTorch
+ * prints the text of number 2, and programs compare it.
  */
 #include "simgpu/driver/errors.h"
 

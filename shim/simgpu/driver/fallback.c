@@ -1,10 +1,10 @@
 /*
- * fallback.c - the entry points that nobody wrote by hand: they answer "not supported".
+ * fallback.c - all other entry points: they return "not supported".
  */
 #include "simgpu/api.h"
 #include "simgpu/device/memory.h"
 
-/* Weak: a definition elsewhere is taken instead, under both names. */
+/* Weak: a definition elsewhere replaces it, under both names. */
 #define FALLBACK(symbol, parameters)                                                               \
 	__attribute__((weak)) gpu_result symbol parameters                                         \
 	{                                                                                          \

@@ -67,9 +67,7 @@ API_PTSZ(
 		return SIM_INVALID_VALUE;
 	*out = look_up(name, version, flags, &known);
 	if (status)
-		*status = *out	  ? 0
-			  : known ? 2
-				  : 1; /* 1: no such name, 2: newer than that version */
+		*status = *out ? 0 : known ? 2 : 1; /* 1: no such name, 2: the version is too old */
 	return *out ? SIM_OK : SIM_NOT_FOUND;
 }
 

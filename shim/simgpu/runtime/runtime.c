@@ -1,6 +1,6 @@
 /*
- * runtime.c - the runtime's entry points for errors, devices and versions. One library serves the
- * majors 11 to 13: where an entry point differs between them, who calls decides.
+ * runtime.c - the runtime's entry points for errors, devices and versions. One library serves major
+ * versions 11 to 13: where an entry point differs, the caller's version decides.
  */
 #include "simgpu/runtime/runtime.h"
 
@@ -27,7 +27,7 @@ int runtime_up(void)
 {
 	int rc = state_enter();
 
-	/* A forked child stays down; a fresh process comes up by itself. */
+	/* initialises in a fresh process, but not in a forked child */
 	return rc == SIM_NOT_INITIALIZED ? cuInit(0) : rc;
 }
 
@@ -54,7 +54,7 @@ int runtime_enter(void)
 	return rc ? rc : cuCtxSetCurrent(made);
 }
 
-/* The digits after libcudart.so. in what the object was linked with; 0: none. */
+/* Returns the digits after libcudart.so. in the libraries that the object needs; 0: none. */
 static int major_of(const struct link_map *map)
 {
 	const char *strings = NULL;
@@ -62,7 +62,7 @@ static int major_of(const struct link_map *map)
 	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag; d++)
 		if (d->d_tag == DT_STRTAB)
 			strings = (const char *)d->d_un.d_ptr;
-	/* Some loaders leave it relative. */
+	/* some loaders leave this address relative */
 	if (strings && (ElfW(Addr))strings < map->l_addr)
 		strings += map->l_addr;
 	for (const ElfW(Dyn) *d = map->l_ld; strings && d && d->d_tag; d++) {
@@ -93,7 +93,7 @@ int runtime_major(const void *caller)
 			return seen[i].major;
 	major = major_of(map);
 	if (!major) {
-		/* Called through somebody who stands between: what the program has at all. */
+		/* called through a wrapper: use the version that any object of the program has */
 		while (map->l_prev)
 			map = map->l_prev;
 		for (; map && !major; map = map->l_next)
@@ -186,7 +186,7 @@ API(cudaGetDevice, (gpu_device * device))
 	return runtime_end(rc);
 }
 
-/* Since 12 it also makes the device's context. */
+/* From 12 on it also creates the device's context. */
 API(cudaSetDevice, (gpu_device device))
 {
 	int rc = runtime_up();
@@ -287,7 +287,7 @@ API(cudaDeviceDisablePeerAccess, (gpu_device peer))
 	return peer_access(peer, false);
 }
 
-/* Where the fields of cudaDeviceProp are, from 13 on and before: it lost some on the way. */
+/* Offsets of cudaDeviceProp's fields, from 13 on and before: 13 removed some. */
 static const struct layout {
 	size_t size, multiprocessors, integrated, map_host, concurrent, bus, engines, unified,
 	    bus_width, l2, threads, priorities, shared_multiprocessor, regs_multiprocessor, managed,
@@ -441,7 +441,7 @@ API(cudaProfilerStop, (void))
 	return runtime_end(runtime_up());
 }
 
-/* Before 12 there is no fourth argument to answer in. */
+/* Before 12 there is no fourth argument. */
 static int entry_point(
     const char *name, void **out, unsigned version, unsigned long long flags, int *status)
 {

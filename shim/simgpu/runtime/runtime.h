@@ -1,6 +1,6 @@
 /*
- * runtime.h - what the files of the runtime share. The runtime holds no memory of its own: every
- * allocation is a call of the driver's exported functions.
+ * runtime.h - how the runtime's entry points begin and end. The runtime has no memory of its own:
+ * every allocation is a call of the driver's exported functions.
  */
 #ifndef SIMGPU_RUNTIME_H
 #define SIMGPU_RUNTIME_H
@@ -8,15 +8,15 @@
 #include "simgpu/api.h"
 #include "simgpu/device/state.h"
 
-/* The driver is up; with a context, the thread's device has its primary one current. Results as the
- * program gets them. */
+/* Initialises the driver. Returns the result for the program. */
 int runtime_up(void);
+/* Also makes the primary context of the thread's device current. */
 int runtime_enter(void);
 
-/* What every entry point ends with: keeps the error for cudaGetLastError(). */
+/* Ends an entry point: stores the error for cudaGetLastError(); returns rc. */
 int runtime_end(int rc);
 
-/* Which major of the runtime's interface the code at this return address was built for. */
+/* Returns the runtime's major version for which the code at this return address was built. */
 int runtime_major(const void *caller);
 #define CALLER_MAJOR() runtime_major(__builtin_return_address(0))
 

@@ -1,6 +1,6 @@
 /*
- * runtime_code.c - the runtime's entry points for code: what the compiler's start-up code
- * registers, launches that do nothing, and variables on the device.
+ * runtime_code.c - the runtime's entry points for code: registrations by the compiler's start-up
+ * code, launches, which do nothing, and variables on the device.
  */
 #include <string.h>
 
@@ -17,8 +17,8 @@ struct dim3 {
 	unsigned x, y, z;
 };
 
-/* A variable that start-up code registered. Its memory is part of the program's code on the device:
- * no entry point gave it, and no recorder sees it. */
+/* A variable that start-up code registered. Its memory is part of the program's code on the device,
+ * not of any allocation, so no recorder sees it. */
 static struct variable {
 	struct variable *next;
 	const void *host;
@@ -207,7 +207,7 @@ API(cudaOccupancyMaxActiveClusters, (int *clusters, const void *function, const 
 	FORWARD(cuOccupancyMaxActiveClusters(clusters, NULL, config));
 }
 
-/* The variable's memory on the current device; 0: nobody registered it, or there is none. */
+/* Returns the variable's memory on the current device; 0: it is not registered, or no memory. */
 static uint64_t variable(const void *host, size_t *size)
 {
 	struct context *context = context_current();

@@ -1,11 +1,11 @@
 /*
- * runtime_memory.c - the runtime's entry points for memory: each is the driver's call of its kind.
+ * runtime_memory.c - the runtime's entry points for memory: each calls the driver's counterpart.
  */
 #include <string.h>
 
 #include "simgpu/runtime/runtime.h"
 
-/* Enters, and makes the driver's call. */
+/* Enters the runtime and makes the driver's call. */
 #define FORWARD(call)                                                                              \
 	do {                                                                                       \
 		int rc_ = runtime_enter();                                                         \
@@ -273,7 +273,7 @@ API(cudaIpcCloseMemHandle, (void *address))
 	FORWARD(cuIpcCloseMemHandle((gpu_ptr)address));
 }
 
-/* Of which kind a copy is follows from the addresses. */
+/* Ignores the kind of copy, which follows from the addresses. */
 API_PTDS(cudaMemcpy, (void *to, const void *from, size_t n, int kind))
 {
 	FORWARD(cuMemcpy((gpu_ptr)to, (gpu_ptr)from, n));
@@ -352,7 +352,7 @@ struct pointer { /* cudaPointerAttributes; 13 has reserved words behind it */
 	void *on_device, *on_host;
 };
 
-/* Memory that nobody registered is an answer, not an error. */
+/* Succeeds for memory that is not registered. */
 API(cudaPointerGetAttributes, (struct pointer * out, const void *address))
 {
 	struct block *block;
@@ -367,7 +367,7 @@ API(cudaPointerGetAttributes, (struct pointer * out, const void *address))
 	block = memory_find((uint64_t)address);
 	*out = (struct pointer){.type = 0, .device = -1};
 	if (!block) {
-		out->on_host = addresses_ours((uint64_t)address) ? NULL : (void *)address;
+		out->on_host = addresses_contain((uint64_t)address) ? NULL : (void *)address;
 	} else {
 		bool host = block->kind == BLOCK_PINNED || block->kind == BLOCK_REGISTERED;
 
@@ -380,7 +380,7 @@ API(cudaPointerGetAttributes, (struct pointer * out, const void *address))
 	return SIM_OK;
 }
 
-/* Hints, whose arguments changed with the majors: where managed memory lies is all the same. */
+/* Hints about managed memory, without effect; their arguments differ between major versions. */
 API_PTSZ(cudaMemPrefetchAsync,
     (const void *address, size_t size, gpu_word where, gpu_word flags_or_stream, gpu_word stream))
 {

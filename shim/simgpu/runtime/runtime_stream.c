@@ -1,6 +1,6 @@
 /*
- * runtime_stream.c - the runtime's entry points for streams, events, captures and graphs: each is
- * the driver's call of its kind.
+ * runtime_stream.c - the runtime's entry points for streams, events, captures and graphs: each
+ * calls the driver's counterpart.
  */
 #include "simgpu/runtime/runtime.h"
 
@@ -152,7 +152,7 @@ API_PTSZ(cudaStreamIsCapturing, (gpu_stream stream, int *status))
 	FORWARD(cuStreamIsCapturing(stream, status));
 }
 
-/* 13 added the edges; before, the plain name asked for status and id only. */
+/* 13 added the edges; before, the plain name returned status and id only. */
 API_PTSZ(cudaStreamGetCaptureInfo, (gpu_stream stream, int *status, uint64_t *id, gpu_graph *graph,
 				       const gpu_node **after, const void **edges, size_t *count))
 {
@@ -224,7 +224,7 @@ API(cudaGraphAddMemFreeNode,
 	FORWARD(cuGraphAddMemFreeNode(out, graph, after, count, (gpu_ptr)address));
 }
 
-/* Before 12: where it failed, and a text. Both are left alone. */
+/* Before 12 it also returns the failed node and a text; both stay untouched. */
 API(cudaGraphInstantiate,
     (gpu_object * out, gpu_graph graph, gpu_word flags_or_node, gpu_word log, gpu_word bytes))
 {

@@ -1,7 +1,7 @@
 /*
- * dlopen.S - dlopen() with the simulated device's say in the name: simgpu_open_name() answers which
- * name is to be opened, and has put in place what that object needs. Ends in a jump, so that the
- * loader sees the caller's return address and looks along the caller's own path.
+ * dlopen.S - dlopen() that opens the name which simgpu_open_name() returns, after that has put the
+ * object's stand-ins in place. Ends in a jump, so that the loader sees the caller's return address
+ * and searches the caller's own path.
  */
 #if defined(__x86_64__)
 	.text

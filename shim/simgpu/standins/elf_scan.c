@@ -1,6 +1,6 @@
 /*
- * elf_scan.c - see elf_scan.h. By program headers alone, as the loader does it; every offset is
- * checked against the file's size.
+ * elf_scan.c - see elf_scan.h. Uses program headers alone, as the loader does, and checks every
+ * offset against the file's size.
  */
 #include "simgpu/standins/elf_scan.h"
 
@@ -30,7 +30,7 @@ struct image {
 	uint64_t strings_size;
 };
 
-/* The file's bytes behind an address; NULL: there are not `n` of them. */
+/* Returns the file's `n` bytes at an address; NULL: the file has fewer. */
 static const void *at(const struct image *image, uint64_t address, uint64_t n)
 {
 	for (unsigned i = 0; i < image->count; i++) {
@@ -56,7 +56,7 @@ static const char *string(const struct image *image, uint64_t offset)
 	return memchr(s, 0, image->strings_size - offset) ? s : NULL;
 }
 
-/* Library and version of a version index. */
+/* Finds library and version of a version index. */
 static bool version_of(const struct image *image, uint64_t address, uint64_t count, unsigned index,
     const char **library, const char **version)
 {
@@ -89,7 +89,7 @@ static void symbols(const struct image *image, const uint64_t *tags, const struc
 	const uint32_t *hash;
 	uint64_t count = 0;
 
-	/* Those that are defined come last in a table with the newer hash. */
+	/* in a table with the GNU hash, defined symbols come last */
 	if (tags[1] && (hash = at(image, tags[1], 8)))
 		count = hash[1];
 	else if (tags[0] && (hash = at(image, tags[0], 8)))

@@ -1,7 +1,7 @@
 /*
- * elf_write.c - see elf_write.h. Two pages' worth of segments: everything that is only read or run,
- * and the dynamic section. One version definition for each version that a function has, as the
- * loader insists on when another object asks for it.
+ * elf_write.c - see elf_write.h. Two segments: read-only data with code, and the dynamic section.
+ * Defines each version that a function has, as the loader insists on it when another object needs
+ * that version.
  */
 #include "simgpu/standins/elf_write.h"
 
@@ -12,7 +12,7 @@
 
 #include "simgpu/device/heap.h"
 
-#define PAGE 65536ull /* of aarch64's largest; good for all */
+#define PAGE 65536ull /* the largest page of aarch64; a multiple of all others */
 #define VERSIONS 16
 #define CODE 16 /* bytes of a function */
 
@@ -39,7 +39,7 @@ static uint64_t aligned(uint64_t n)
 	return (n + 15) & ~15ull;
 }
 
-/* Its number in the table, from 2 on; 1: it has none. */
+/* Returns the version's number in the table, from 2 on; 1: no version. */
 static unsigned version_index(const char **versions, unsigned *count, const char *version)
 {
 	if (!version)

@@ -1,15 +1,15 @@
 /*
- * libraries.c - the functions of cuBLAS, cuDNN, cuFFT and CUPTI that have to answer something more
- * than a number. What computes does nothing: see standins.def. So shapes are those of a device, and
- * so is what PyTorch allocates for them; of workspaces, what is asked for is said here.
+ * libraries.c - functions of cuBLAS, cuDNN, cuFFT and CUPTI that must return more than a number.
+ * Functions that compute do nothing (standins.def). So tensors have their real shapes, and PyTorch
+ * allocates memory for them as on a device; workspace sizes are chosen here.
  */
 #include <string.h>
 
 #include "simgpu/device/heap.h"
 #include "simgpu/standins/libraries.h"
 
-/* A handle needs no more than to be one. `wrong` is the library's "bad parameter". */
-static int make(void **out, int wrong)
+/* Makes a handle without content. `wrong` is the library's "bad parameter". */
+static int handle_new(void **out, int wrong)
 {
 	static char handle[64];
 
@@ -26,7 +26,7 @@ static int make(void **out, int wrong)
 
 LIBRARY(cublasCreate_v2, (void **out))
 {
-	return make(out, CUBLAS_WRONG);
+	return handle_new(out, CUBLAS_WRONG);
 }
 
 LIBRARY(cublasGetVersion_v2, (void *h, int *out))
@@ -51,7 +51,7 @@ LIBRARY(cublasGetPointerMode_v2, (void *h, int *out))
 
 LIBRARY(cublasLtCreate, (void **out))
 {
-	return make(out, CUBLAS_WRONG);
+	return handle_new(out, CUBLAS_WRONG);
 }
 
 EXPORT size_t cublasLtGetVersion(void);
@@ -62,18 +62,18 @@ size_t cublasLtGetVersion(void)
 
 LIBRARY(cublasLtMatmulDescCreate, (void **out, int compute, int scale))
 {
-	return make(out, CUBLAS_WRONG);
+	return handle_new(out, CUBLAS_WRONG);
 }
 
 LIBRARY(
     cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t columns, int64_t ld))
 {
-	return make(out, CUBLAS_WRONG);
+	return handle_new(out, CUBLAS_WRONG);
 }
 
 LIBRARY(cublasLtMatmulPreferenceCreate, (void **out))
 {
-	return make(out, CUBLAS_WRONG);
+	return handle_new(out, CUBLAS_WRONG);
 }
 
 struct heuristic { /* cublasLtMatmulHeuristicResult_t */
@@ -95,7 +95,7 @@ LIBRARY(cublasLtMatmulAlgoGetHeuristic,
 	return 0;
 }
 
-/* Newer than any that a program was built with, so that none complains of its age. */
+/* Versions newer than any that a program was built with, so that none complains. */
 EXPORT size_t cudnnGetVersion(void);
 size_t cudnnGetVersion(void)
 {
@@ -118,8 +118,7 @@ size_t cudnnGetCudartVersion(void)
 	return 13000;
 }
 
-/* What is put on it besides operations (copies of parameters) goes to the program's own stream,
- * which may be capturing. */
+/* Returns the program's own stream: copies of parameters go there, and it may be capturing. */
 struct cudnn {
 	gpu_stream stream;
 };
@@ -156,36 +155,35 @@ LIBRARY(cudnnGetStream, (struct cudnn * dnn, gpu_stream *out))
 
 LIBRARY(cudnnCreateTensorDescriptor, (void **out))
 {
-	return make(out, CUDNN_WRONG);
+	return handle_new(out, CUDNN_WRONG);
 }
 
 LIBRARY(cudnnCreateFilterDescriptor, (void **out))
 {
-	return make(out, CUDNN_WRONG);
+	return handle_new(out, CUDNN_WRONG);
 }
 
 LIBRARY(cudnnCreateConvolutionDescriptor, (void **out))
 {
-	return make(out, CUDNN_WRONG);
+	return handle_new(out, CUDNN_WRONG);
 }
 
 LIBRARY(cudnnCreateActivationDescriptor, (void **out))
 {
-	return make(out, CUDNN_WRONG);
+	return handle_new(out, CUDNN_WRONG);
 }
 
 LIBRARY(cudnnBackendCreateDescriptor, (int type, void **out))
 {
-	return make(out, CUDNN_WRONG);
+	return handle_new(out, CUDNN_WRONG);
 }
 
-/* Numbers of cudnnBackendAttributeName_t and cudnnBackendAttributeType_t. */
+/* cudnnBackendAttributeName_t and cudnnBackendAttributeType_t */
 enum { CUDNN_HEURISTIC_RESULTS = 202, CUDNN_CONFIG_ENGINE = 300 };
 enum { CUDNN_TYPE_INT64 = 3, CUDNN_TYPE_INT32 = 23 };
 
-/* One engine fits every graph of operations, has nothing to choose and nothing to note, and needs
- * no memory, shared or as a workspace. Descriptors that are asked for were made by the caller and
- * are left as they are. */
+/* One engine fits every graph of operations; it has no choices and no notes, and needs neither
+ * shared memory nor a workspace. Descriptors were made by the caller and stay unchanged. */
 LIBRARY(cudnnBackendGetAttribute,
     (void *descriptor, int name, int type, int64_t wanted, int64_t *count, void *out))
 {
@@ -234,8 +232,8 @@ LIBRARY(cufftCreate, (int *plan))
 	return 0;
 }
 
-/* The workspace of a transform is taken to be as large as what it transforms. `type` is a
- * cudaDataType: half, single or double precision. */
+/* Assumes a workspace as large as the data. `type` is a cudaDataType: half, single or double
+ * precision. */
 LIBRARY(cufftXtMakePlanMany,
     (int plan, int rank, const long long *n, const long long *in_embed, long long in_stride,
 	long long in_distance, int in_type, const long long *out_embed, long long out_stride,
@@ -251,7 +249,7 @@ LIBRARY(cufftXtMakePlanMany,
 	return 0;
 }
 
-/* A profiler says why it cannot trace, and goes on without. */
+/* A profiler prints this reason and goes on without tracing. */
 LIBRARY(cuptiGetResultString, (int result, const char **out))
 {
 	if (!out)

@@ -1,6 +1,6 @@
 /*
- * libraries.h - entry points of CUDA's other libraries: each returns an int, its library's own
- * number, 0 being success.
+ * libraries.h - defines an entry point of another CUDA library: it returns an int, that library's
+ * result number; 0 is success.
  */
 #ifndef SIMGPU_LIBRARIES_H
 #define SIMGPU_LIBRARIES_H

@@ -1,7 +1,7 @@
 /*
- * nccl.c - NCCL's communicators. They connect nobody: a collective succeeds at once, moves nothing
- * and waits for no other rank, as kernels do nothing (standins.def). What a real one keeps on the
- * device for its channels is not taken.
+ * nccl.c - NCCL's communicators. They connect nothing: a collective succeeds at once, moves nothing
+ * and waits for no other rank, as kernels do nothing (standins.def). The device memory of a real
+ * communicator's channels is not simulated.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * nvml.c - the management library's entry points: devices, their memory, who uses it. Results are
- * NVML's numbers. Nothing here needs CUDA to be up, or makes it so in the program's eyes.
+ * nvml.c - the management library's entry points: devices, their memory, the processes that use it.
+ * Results are NVML's numbers. Nothing here needs or initialises CUDA.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,11 +15,11 @@ enum { NVML_OK = 0, NVML_INVALID = 2, NVML_UNSUPPORTED = 3, NVML_NOT_FOUND = 6, 
 
 static int count(void)
 {
-	state_look();
+	state_discover();
 	return state_config()->count;
 }
 
-/* A handle is the device's number and one, as a pointer. */
+/* A handle is the device's number plus 1, as a pointer. */
 static int device_at(void *handle)
 {
 	intptr_t n = (intptr_t)handle - 1;
@@ -119,7 +119,7 @@ LIBRARY(nvmlDeviceGetHandleByIndex, (unsigned index, void **out))
 	return nvmlDeviceGetHandleByIndex_v2(index, out);
 }
 
-/* "domain:bus:device.function"; the bus is the device's number and one */
+/* "domain:bus:device.function"; the bus is the device's number plus 1 */
 LIBRARY(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, void **out))
 {
 	unsigned domain, bus;
@@ -248,7 +248,7 @@ LIBRARY(nvmlDeviceGetMemoryInfo_v2, (void *handle, struct memory_v2 *out))
 	return NVML_OK;
 }
 
-struct process { /* as of the second and third shape of the call; the first has two fields */
+struct process { /* of versions 2 and 3 of the call; version 1 has only two fields */
 	unsigned pid;
 	unsigned long long bytes;
 	unsigned instance, compute;

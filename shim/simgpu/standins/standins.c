@@ -1,11 +1,11 @@
 /*
- * standins.c - puts something in the place of CUDA's libraries, at the moment when an object that
- * needs them is opened: a machine without them will do, and one with them behaves the same.
+ * standins.c - puts stand-ins in the place of CUDA's libraries when an object that needs them is
+ * opened, so that machines with and without these libraries behave the same.
  *
- * What an object, those that it needs and its neighbours in the folder ask of such a library is
- * made into a small shared object of the library's name (elf_write.c), in a folder of the user's
- * own below TMPDIR, and loaded first; the loader then finds the name taken. Nothing is written
- * when it is there from before.
+ * Collects what the object, those that it needs and its neighbours in the folder import from such a
+ * library, makes a small shared object of the library's name (elf_write.c) in the user's own folder
+ * below TMPDIR, and loads it first, so that the loader finds the name taken. A file that exists is
+ * not written again.
  */
 #include "simgpu/standins/standins.h"
 
@@ -25,8 +25,8 @@
 #include "simgpu/standins/elf_scan.h"
 #include "simgpu/standins/elf_write.h"
 
-#define LIBRARIES 64 /* at most, in one process */
-#define TABLE 16384 /* symbols, at most */
+#define LIBRARIES 64 /* the most in one process */
+#define TABLE 16384 /* the most symbols */
 #define DEEPEST 8
 
 static const struct kind {
@@ -50,7 +50,7 @@ struct library {
 
 struct symbol {
 	const char *name, *version;
-	int library; /* -1: it has been made, or is ours */
+	int library; /* -1: done, or defined by us */
 	int kind;
 };
 
@@ -61,7 +61,7 @@ static struct library libraries[LIBRARIES];
 static int library_count;
 static struct symbol *symbols; /* open addressing */
 static size_t symbol_count;
-static uint64_t seen[4096]; /* hashes of files that were looked at */
+static uint64_t scanned[4096]; /* hashes of paths */
 static int misc_count;
 static void *self;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -74,17 +74,17 @@ static uint64_t hash_of(const char *s, uint64_t hash)
 	return hash;
 }
 
-/* True the first time. */
-static bool first_time(const char *path)
+/* Returns true the first time. */
+static bool mark_scanned(const char *path)
 {
 	uint64_t hash = hash_of(path, 14695981039346656037ull) | 1;
-	size_t mask = sizeof(seen) / sizeof(*seen) - 1;
+	size_t mask = sizeof(scanned) / sizeof(*scanned) - 1;
 
 	for (size_t i = hash & mask, n = 0; n <= mask; i = (i + 1) & mask, n++) {
-		if (seen[i] == hash)
+		if (scanned[i] == hash)
 			return false;
-		if (!seen[i]) {
-			seen[i] = hash;
+		if (!scanned[i]) {
+			scanned[i] = hash;
 			return true;
 		}
 	}
@@ -156,7 +156,7 @@ static void symbol_add(const char *name, const char *version, int library, int k
 		symbol_count++;
 }
 
-/* An object on its way to be scanned. */
+/* An object that is being scanned. */
 struct object_file {
 	const char *path;
 	int depth;
@@ -199,7 +199,7 @@ static void on_undefined(void *data, const char *name, const char *library, cons
 	if (library || !o->cuda)
 		return;
 	kind = kind_of_symbol(name);
-	/* cuX: the driver's. What is not ours is added to what stands in for the runtime. */
+	/* cuX belongs to the driver; the runtime's stand-in gets those that we do not define */
 	if (kind >= 0 || (name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z'))
 		symbol_add(name, NULL, LIBRARIES, kind < 0 ? 0 : kind);
 }
@@ -213,7 +213,7 @@ static void folder_of(const char *path, char out[1024])
 	snprintf(out, 1024, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
 }
 
-static void gather(const char *path)
+static void scan_file(const char *path)
 {
 	struct object_file *o = heap_new(sizeof(*o));
 	struct elf_visitor needs = needs_visitor, undefined = {.undefined = on_undefined};
@@ -226,7 +226,7 @@ static void gather(const char *path)
 	heap_free(o, sizeof(*o));
 }
 
-struct entry { /* what getdents64 answers */
+struct entry { /* of getdents64 */
 	uint64_t inode;
 	int64_t offset;
 	unsigned short size;
@@ -234,9 +234,9 @@ struct entry { /* what getdents64 answers */
 	char name[];
 };
 
-/* Neighbours are opened later, one by one, and want of the same libraries what this one does not.
+/* Scans the neighbours, which are opened later and import other symbols of the same libraries.
  */
-static void gather_folder(const char *folder)
+static void scan_neighbours(const char *folder)
 {
 	char buffer[8192], path[1400];
 	long n;
@@ -252,7 +252,7 @@ static void gather_folder(const char *folder)
 			if (!strstr(e->name, ".so") || kind_of_file(e->name) >= 0)
 				continue;
 			snprintf(path, sizeof(path), "%s/%s", folder, e->name);
-			gather(path);
+			scan_file(path);
 		}
 	sys_close(fd);
 }
@@ -296,7 +296,7 @@ static void visit(const char *path, int depth)
 	struct object_file *o;
 	char folder[1024];
 
-	if (depth > DEEPEST || !first_time(path))
+	if (depth > DEEPEST || !mark_scanned(path))
 		return;
 	o = heap_new(sizeof(*o));
 	if (!o)
@@ -309,10 +309,10 @@ static void visit(const char *path, int depth)
 		if (o->cuda) {
 			char key[1100];
 
-			gather(path);
+			scan_file(path);
 			snprintf(key, sizeof(key), "%s/", folder);
-			if (first_time(key))
-				gather_folder(folder);
+			if (mark_scanned(key))
+				scan_neighbours(folder);
 		}
 		for (int i = 0; i < o->need_count; i++)
 			visit_need(o, folder, o->needs[i]);
@@ -320,7 +320,7 @@ static void visit(const char *path, int depth)
 	heap_free(o, sizeof(*o));
 }
 
-/* The folder for what we make, ours alone; false: there is none. */
+/* Finds or makes the folder for stand-ins, which only this user may write; false: there is none. */
 static bool own_folder(char out[512])
 {
 	const char *base = getenv("TMPDIR");
@@ -397,8 +397,9 @@ static bool returns_text(const char *name)
 	return false;
 }
 
-/* All that wait for `library`; LIBRARIES: those of no library, and of ones loaded before. */
-static void make(int library)
+/* Makes the stand-in of a library from its collected symbols. LIBRARIES: of the symbols without a
+ * library, or whose library is loaded already. */
+static void build_library(int library)
 {
 	struct elf_function *functions = heap_new(TABLE * sizeof(*functions));
 	size_t count = 0;
@@ -425,13 +426,13 @@ static void make(int library)
 	heap_free(functions, TABLE * sizeof(*functions));
 }
 
-static void make_all(void)
+static void build_all(void)
 {
-	/* First those of no library of their own: whoever looks finds them in any. */
-	make(LIBRARIES);
+	/* symbols without a library come first, as a look-up finds them in any object */
+	build_library(LIBRARIES);
 	for (int i = 0; i < library_count; i++)
 		if (!libraries[i].loaded)
-			make(i);
+			build_library(i);
 }
 
 static void begin(void)
@@ -445,8 +446,8 @@ static void begin(void)
 		self = simgpu_real_dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* Triton links what it compiles with the driver, which it looks for in the system's library cache,
- * or where this variable says. Programs read their environment when they start: it is set for any.
+/* Triton links its code with the driver, which it searches in the system's library cache or at the
+ * path in this variable. Set early, as programs read their environment when they start.
  */
 static void show_driver_to_triton(void)
 {
@@ -488,12 +489,12 @@ const char *simgpu_open_name(const char *file)
 		    library_of(strcmp(base, "libnvidia-ml.so") ? base : "libnvidia-ml.so.1");
 
 		if (library >= 0 && !libraries[library].loaded)
-			make(library);
+			build_library(library);
 		if (library >= 0 && libraries[library].loaded)
 			answer = libraries[library].name;
 	} else if (base != file) {
 		visit(file, 0);
-		make_all();
+		build_all();
 	}
 	pthread_mutex_unlock(&lock);
 	busy = false;

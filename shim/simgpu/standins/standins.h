@@ -1,6 +1,5 @@
 /*
- * standins.h - what stands in for CUDA's libraries; reached through dlopen(), which is ours
- * (dlopen.S).
+ * standins.h - stand-ins for CUDA's libraries, put in place by our dlopen() (dlopen.S).
  */
 #ifndef SIMGPU_STANDINS_H
 #define SIMGPU_STANDINS_H

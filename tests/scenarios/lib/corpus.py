@@ -7,14 +7,17 @@ import json
 import os
 import re
 import subprocess
+import sys
 import zlib
 
 import environment
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "analyzer", "knowledge"))
+import causes  # noqa: E402
+
 SHARED = os.path.join(HERE, "shared")
-CAUSES = ("prompt-growth", "leak", "state-retention", "fragmentation", "oversized-model",
-          "batch-prealloc", "concurrency", "oversized-intermediate", "external", "healthy")
+CAUSES = causes.names()
 MIB = 1 << 20
 BIGGEST = 3 << 30  # what a program may hold on the host, whatever its limit
 

@@ -54,8 +54,8 @@ int main(void)
 		at = next(SPACE);
 		size = 1 + next(220);
 		if (spans_find(&spans, at) != slow(at, 0, 0) ||
-		    spans_from(&spans, at) != slow(at, 1, 0) ||
-		    spans_before(&spans, at) != slow(at, 2, 0) ||
+		    spans_find_from(&spans, at) != slow(at, 1, 0) ||
+		    spans_find_before(&spans, at) != slow(at, 2, 0) ||
 		    spans_first_fit(&spans, size) != slow(0, 3, size)) {
 			CHECK(!"it differs from the plain search");
 			break;

@@ -47,7 +47,7 @@ static inline void stage_requests(struct staged *t, struct feed feed)
 }
 
 /* Reads the script and asks one detector; `failed`: as if the process had run out. */
-static inline void stage(struct staged *t, const struct detector *d, bool failed)
+static inline void stage(struct staged *t, detector *detect, bool failed)
 {
 	struct feed feed = script_feed(t->s);
 	struct event e;
@@ -78,7 +78,7 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 		if (t->pinned_by && strcmp(t->p->list[i].function, t->pinned_by) == 0)
 			t->scene.slack.pinned_by = i;
 	memset(&t->f, 0, sizeof(t->f));
-	t->rc = d->judge(&t->scene, &t->f);
+	t->rc = detect(&t->scene, &t->f);
 }
 
 static inline const char *blamed(const struct staged *t)

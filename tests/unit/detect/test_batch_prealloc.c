@@ -23,7 +23,7 @@ static void test_pool(void **state)
 		script_alloc(t.s, values, 1000000);
 	serve(&t, 2000);
 	script_failed(t.s, script_stack(t.s, "main;serve"), 20000);
-	stage(&t, &detect_batch_prealloc, true);
+	stage(&t, detect_batch_prealloc, true);
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength == 1);
 	assert_int_equal(t.f.bytes, 22000000); /* all but the first of each */
@@ -48,7 +48,7 @@ static void test_twins(void **state)
 			script_alloc(t.s, script_stack(t.s, "main;values"), values_of[n]);
 		serve(&t, 2000);
 		script_failed(t.s, script_stack(t.s, "main;serve"), 20000);
-		stage(&t, &detect_batch_prealloc, true);
+		stage(&t, detect_batch_prealloc, true);
 		assert_int_equal(t.rc, 0);
 		assert_int_equal(t.f.bytes, n ? 0 : 30000000);
 		strike(&t);
@@ -73,10 +73,10 @@ static void test_headers(void **state)
 				script_release(t.s, script_alloc(t.s, work, 100));
 		}
 		script_failed(t.s, slot, 1000000);
-		stage(&t, &detect_batch_prealloc, true);
+		stage(&t, detect_batch_prealloc, true);
 		assert_int_equal(t.rc, served ? DETECT_SILENT : 0);
 		if (!served)
-			assert_int_equal(t.f.evidence[1].value, 100);
+			assert_int_equal(finding_fact(&t.f, FACT_BLOCK_COUNT), 100);
 		strike(&t);
 	}
 	(void)state;
@@ -108,7 +108,7 @@ static void test_lists(void **state)
 			}
 		}
 		script_failed(t.s, blocks[0], 1000000);
-		stage(&t, &detect_batch_prealloc, true);
+		stage(&t, detect_batch_prealloc, true);
 		assert_int_equal(t.rc, 0);
 		assert_int_equal(t.f.claim_count, exchanged ? 1 : 2);
 		assert_true(exchanged || t.f.strength > 0.99);
@@ -139,10 +139,10 @@ static void test_first_call(void **state)
 			script_wait(t.s, 100000); /* it is filled */
 		}
 		script_failed(t.s, slot, 1000000);
-		stage(&t, &detect_batch_prealloc, true);
+		stage(&t, detect_batch_prealloc, true);
 		assert_int_equal(t.rc, way == FIRST ? 0 : DETECT_SILENT);
 		if (way == FIRST)
-			assert_int_equal(t.f.evidence[1].value, 8);
+			assert_int_equal(finding_fact(&t.f, FACT_BLOCK_COUNT), 8);
 		strike(&t);
 	}
 	(void)state;
@@ -161,7 +161,7 @@ static void test_parameters(void **state)
 		script_alloc(t.s, c, 900000);
 	}
 	script_failed(t.s, a, 1000000);
-	stage(&t, &detect_batch_prealloc, true);
+	stage(&t, detect_batch_prealloc, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -184,7 +184,7 @@ static void test_filled(void **state)
 			serve(&t, way == 1 ? 6 : 0);
 		}
 		script_failed(t.s, slot, way == 2 ? 8000000 : 1000000);
-		stage(&t, &detect_batch_prealloc, true);
+		stage(&t, detect_batch_prealloc, true);
 		assert_int_equal(t.rc, way == 1 ? DETECT_SILENT : 0);
 		if (way != 1)
 			assert_int_equal(t.f.request_bytes, way == 2 ? 0 : 1000000);
@@ -212,7 +212,7 @@ static void test_tried_again(void **state)
 				script_release(t.s, blocks[i]);
 		}
 		script_failed(t.s, slot, 25 * MiB);
-		stage(&t, &detect_batch_prealloc, true);
+		stage(&t, detect_batch_prealloc, true);
 		assert_int_equal(t.rc, refused ? 0 : DETECT_SILENT);
 		if (refused)
 			assert_true(t.f.strength > 0.9 && t.f.bytes >= 25 * 25 * MiB);
@@ -242,7 +242,7 @@ static void test_work_beside(void **state)
 			script_release(t.s, script_alloc(t.s, beside, of[n].size));
 		}
 		script_failed(t.s, slot, 1000000);
-		stage(&t, &detect_batch_prealloc, true);
+		stage(&t, detect_batch_prealloc, true);
 		assert_int_equal(t.rc, of[n].rc);
 		strike(&t);
 	}
@@ -264,10 +264,10 @@ static void test_many(void **state)
 		for (int i = 0; i < blocks[n]; i++)
 			script_alloc(t.s, keep, 1000000);
 		script_failed(t.s, keep, 1000000);
-		stage(&t, &detect_batch_prealloc, true);
+		stage(&t, detect_batch_prealloc, true);
 		assert_int_equal(t.rc, 0);
 		pool[n] = t.f.strength;
-		assert_int_equal(detect_leak.judge(&t.scene, &f), 0);
+		assert_int_equal(detect_leak(&t.scene, &f), 0);
 		leak[n] = f.strength;
 		strike(&t);
 	}
@@ -286,7 +286,7 @@ static void test_leak(void **state)
 		script_alloc(t.s, keep, 100000);
 	}
 	script_failed(t.s, keep, 100000);
-	stage(&t, &detect_batch_prealloc, true);
+	stage(&t, detect_batch_prealloc, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -314,7 +314,7 @@ static void layers(struct staged *t, int requests, int each)
 	}
 	script_failed(t->s, keys, 1000000);
 	t->scene.space = "torch:0";
-	stage(t, &detect_batch_prealloc, true);
+	stage(t, detect_batch_prealloc, true);
 }
 
 static void test_layers(void **state)
@@ -357,23 +357,23 @@ static void test_cache_in_one_piece(void **state)
 		      unknown = {.s = script_new()};
 
 	cache(&first, 0);
-	stage(&first, &detect_batch_prealloc, true);
+	stage(&first, detect_batch_prealloc, true);
 	assert_int_equal(first.rc, 0);
 	assert_true(first.f.strength == 1);
 	assert_int_equal(first.f.request_bytes, 100000000);
 	assert_string_equal(blamed(&first), "cache");
-	first.rc = detect_oversized_intermediate.judge(&first.scene, &first.f);
+	first.rc = detect_oversized_intermediate(&first.scene, &first.f);
 	assert_true(first.rc == DETECT_SILENT || first.f.request_bytes == 0);
 	strike(&first);
 
 	cache(&later, 2000);
-	stage(&later, &detect_batch_prealloc, true);
+	stage(&later, detect_batch_prealloc, true);
 	assert_true(later.rc == DETECT_SILENT || later.f.request_bytes == 0);
 	strike(&later);
 
 	cache(&unknown, 0);
 	unknown.scene.roles = NULL;
-	stage(&unknown, &detect_batch_prealloc, true);
+	stage(&unknown, detect_batch_prealloc, true);
 	assert_true(unknown.rc == DETECT_SILENT || unknown.f.request_bytes == 0);
 	strike(&unknown);
 	(void)state;
@@ -392,12 +392,12 @@ static void test_first_refused(void **state)
 			script_alloc(t.s, script_stack(t.s, "main;load"), 10000 + i % 3 * 5000);
 		script_failed(t.s, script_stack(t.s, weights ? "main;load" : "main;pool"), 9000000);
 		t.scene.space = "torch:0";
-		stage(&t, &detect_batch_prealloc, true);
+		stage(&t, detect_batch_prealloc, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
 			roles[i] = strcmp(t.p->list[i].function, "load") == 0 ? ROLE_WEIGHTS_LOAD
 									      : ROLE_NONE;
 		t.scene.roles = roles;
-		t.rc = detect_batch_prealloc.judge(&t.scene, &t.f);
+		t.rc = detect_batch_prealloc(&t.scene, &t.f);
 		if (weights) {
 			assert_true(t.rc == DETECT_SILENT || t.f.request_bytes == 0);
 		} else {
@@ -405,10 +405,10 @@ static void test_first_refused(void **state)
 			assert_true(t.f.strength > 0.6 && t.f.strength < 0.8);
 			assert_string_equal(blamed(&t), "pool");
 		}
-		t.rc = detect_oversized_model.judge(&t.scene, &t.f);
+		t.rc = detect_oversized_model(&t.scene, &t.f);
 		assert_int_equal(t.rc, 0);
 		assert_int_equal(t.f.request_bytes, weights ? 9000000 : 0);
-		t.rc = detect_oversized_intermediate.judge(&t.scene, &t.f);
+		t.rc = detect_oversized_intermediate(&t.scene, &t.f);
 		assert_true(weights || t.rc == DETECT_SILENT || t.f.strength < 0.5);
 		strike(&t);
 	}

@@ -20,7 +20,7 @@ static void serve(struct staged *t, uint32_t before, uint32_t overlap, uint32_t 
 		script_alloc(t->s, work, SIZE);
 	}
 	script_failed(t->s, work, SIZE);
-	stage(t, &detect_concurrency, true);
+	stage(t, detect_concurrency, true);
 }
 
 static void test_threads(void **state)
@@ -45,8 +45,7 @@ static void test_larger_than_before(void **state)
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength >= 0.75);
 	assert_int_equal(t.f.bytes, 50 * SIZE);
-	assert_true(
-	    detect_oversized_model.judge(&t.scene, &t.f) == DETECT_SILENT || t.f.strength < 0.1);
+	assert_true(detect_oversized_model(&t.scene, &t.f) == DETECT_SILENT || t.f.strength < 0.1);
 	strike(&t);
 	(void)state;
 }
@@ -96,17 +95,17 @@ static void test_workers(void **state)
 		}
 		if (!leaks)
 			script_alloc(t.s, work, 200 * SIZE);
-		stage(&t, &detect_concurrency, true);
+		stage(&t, detect_concurrency, true);
 		assert_int_equal(t.rc, leaks ? DETECT_SILENT : 0);
 		if (!leaks) {
 			assert_string_equal(blamed(&t), "embed");
 			assert_int_equal(t.f.other_bytes, 700000000);
 			assert_int_equal(t.f.workers, 8);
 			assert_true(t.f.strength >= 0.8);
-			assert_int_equal(detect_oversized_intermediate.judge(&t.scene, &f), 0);
+			assert_int_equal(detect_oversized_intermediate(&t.scene, &f), 0);
 			assert_true(f.strength < 0.3);
 			t.scene.others.workers = (struct scene_workers){0};
-			assert_int_equal(detect_oversized_intermediate.judge(&t.scene, &f), 0);
+			assert_int_equal(detect_oversized_intermediate(&t.scene, &f), 0);
 			assert_true(f.strength > 0.8);
 		}
 		strike(&t);
@@ -137,10 +136,10 @@ static void test_tasks(void **state)
 			script_alloc(t.s, work, SIZE / 10);
 	}
 	script_failed(t.s, work, SIZE);
-	stage(&t, &detect_concurrency, true);
+	stage(&t, detect_concurrency, true);
 	assert_int_equal(t.rc, 0);
 	assert_int_equal(t.f.bytes, 19 * SIZE);
-	assert_int_equal(t.f.evidence[0].value, 20);
+	assert_int_equal(finding_fact(&t.f, FACT_AT_ONCE), 20);
 	strike(&t);
 	(void)state;
 }
@@ -157,10 +156,10 @@ static void test_many_small(void **state)
 			script_alloc(t.s, work, SIZE / 100);
 	}
 	script_failed(t.s, work, SIZE);
-	stage(&t, &detect_concurrency, true);
+	stage(&t, detect_concurrency, true);
 	assert_int_equal(t.rc, 0);
 	assert_int_equal(t.held.alike, 2);
-	assert_in_range((uint64_t)t.f.evidence[0].value, 80, 100);
+	assert_in_range((uint64_t)finding_fact(&t.f, FACT_AT_ONCE), 80, 100);
 	strike(&t);
 	(void)state;
 }
@@ -181,7 +180,7 @@ static void leaves_behind(bool tasks)
 		script_event(t.s, tasks ? EV_TASK_END : EV_THREAD_EXIT, 0);
 	}
 	script_failed(t.s, keep, SIZE);
-	stage(&t, &detect_concurrency, true);
+	stage(&t, detect_concurrency, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 }
@@ -208,7 +207,7 @@ static void test_workers_leak(void **state)
 		script_release(t.s, at);
 	}
 	script_failed(t.s, keep, SIZE);
-	stage(&t, &detect_concurrency, true);
+	stage(&t, detect_concurrency, true);
 	assert_true(t.rc == DETECT_SILENT || t.f.bytes < (uint64_t)400 * SIZE / 4 / 50);
 	strike(&t);
 	(void)state;
@@ -226,7 +225,7 @@ static void test_one_huge(void **state)
 			script_alloc(t.s, work, SIZE);
 	}
 	script_failed(t.s, work, SIZE);
-	stage(&t, &detect_concurrency, true);
+	stage(&t, detect_concurrency, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -248,13 +247,13 @@ static void test_queue(void **state)
 			script_release(t.s, jobs[i / 4]);
 	}
 	script_failed(t.s, job, SIZE);
-	stage(&t, &detect_concurrency, true);
+	stage(&t, detect_concurrency, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "produce");
 	assert_int_equal(t.f.bytes, 299 * SIZE);
-	assert_string_equal(t.f.fix, FIX_BACKLOG);
+	assert_int_equal(t.f.form, FORM_BACKLOG);
 	assert_true(t.f.strength >= 0.9);
-	assert_true(detect_leak.judge(&t.scene, &t.f) == DETECT_SILENT || t.f.strength < 0.4);
+	assert_true(detect_leak(&t.scene, &t.f) == DETECT_SILENT || t.f.strength < 0.4);
 	strike(&t);
 	(void)state;
 }
@@ -278,18 +277,18 @@ static void test_arenas(void **state)
 				script_alloc(t.s, work, 6000);
 		}
 		script_failed(t.s, work, 1 << 20);
-		stage(&t, &detect_concurrency, true);
+		stage(&t, detect_concurrency, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
 			t.p->list[i].arena_share.any = strcmp(t.p->list[i].function, "parse") == 0;
 		memset(&t.f, 0, sizeof(t.f));
-		t.rc = detect_concurrency.judge(&t.scene, &t.f);
+		t.rc = detect_concurrency(&t.scene, &t.f);
 		if (tables) {
 			assert_int_equal(t.rc, 0);
 			assert_string_equal(blamed(&t), "parse");
 			assert_true(t.f.strength > 0.75);
 			assert_true(t.f.bytes > 220u << 20);
-			assert_true(detect_leak.judge(&t.scene, &leak) == DETECT_SILENT ||
-				    leak.strength < 0.4);
+			assert_true(
+			    detect_leak(&t.scene, &leak) == DETECT_SILENT || leak.strength < 0.4);
 		} else {
 			assert_int_equal(t.rc, DETECT_SILENT);
 		}

@@ -10,7 +10,7 @@ static void ask(struct staged *t, uint64_t request, uint64_t others)
 		script_release(t->s, script_alloc(t->s, work, 50000));
 	script_failed(t->s, work, request);
 	t->scene.others = (struct scene_others){.known = true, .bytes = others};
-	stage(t, &detect_external, true);
+	stage(t, detect_external, true);
 }
 
 static void test_others(void **state)
@@ -66,7 +66,7 @@ static void lower(struct staged *t, uint64_t request, uint64_t limit, int kept)
 	t->scene.limit.bytes = limit;
 	t->scene.limit.usage = 1000000;
 	t->scene.limit.own = (struct scene_own_limit){.known = kept >= 0, .kept_back = 4000000};
-	stage(t, &detect_external, true);
+	stage(t, detect_external, true);
 }
 
 static void test_limit(void **state)
@@ -143,7 +143,7 @@ static void plateau(struct staged *t, uint64_t kept, bool thread)
 	}
 	t->scene.limit.bytes = 2000000;
 	t->scene.limit.usage = 1900000;
-	stage(t, &detect_external, true);
+	stage(t, detect_external, true);
 }
 
 static void test_footprint(void **state)
@@ -188,7 +188,7 @@ static void start(struct staged *t, uint64_t own, const char *at)
 		script_failed(t->s, script_stack(t->s, at), 1000000);
 	t->scene.limit.bytes = 60000000;
 	t->scene.limit.usage = 59900000;
-	stage(t, &detect_external, true);
+	stage(t, detect_external, true);
 }
 
 static void test_start(void **state)
@@ -231,7 +231,7 @@ static void reload(struct staged *t, uint64_t request, uint64_t limit, uint64_t 
 	t->scene.limit.bytes = limit;
 	t->scene.limit.usage = 1500000 + 200 * kept;
 	t->scene.limit.is_virtual = true;
-	stage(t, &detect_external, true);
+	stage(t, detect_external, true);
 }
 
 static void test_lowered(void **state)
@@ -276,7 +276,7 @@ static void test_just_reached(void **state)
 	t.scene.limit.bytes = 5005000;
 	t.scene.limit.usage = 5000000;
 	t.scene.limit.is_virtual = true;
-	stage(&t, &detect_external, true);
+	stage(&t, detect_external, true);
 	assert_true(t.rc == DETECT_SILENT || (t.f.strength < 0.8 && t.f.trend_bytes > 2000000));
 	strike(&t);
 	(void)state;
@@ -296,14 +296,14 @@ static void test_stacks(void **state)
 		t.scene.limit.usage = 122000000;
 		t.scene.limit.is_virtual = true;
 		t.scene.limit.stacks = grows ? 80000000 : 120000000;
-		stage(&t, &detect_external, true);
+		stage(&t, detect_external, true);
 		if (grows) {
 			assert_true(t.rc == DETECT_SILENT || t.f.strength <= 0.3);
 		} else {
 			assert_int_equal(t.rc, 0);
 			assert_true(t.f.strength == 1);
 			assert_int_equal(t.f.other_bytes, 120000000);
-			assert_string_equal(t.f.fix, FIX_STACKS);
+			assert_int_equal(t.f.form, FORM_STACKS);
 		}
 		strike(&t);
 	}

@@ -5,7 +5,7 @@
 
 static void test_claims(void **state)
 {
-	struct finding f = {.cause = "leak"};
+	struct finding f = {0};
 	uint64_t sum = 0, least = UINT64_MAX;
 
 	for (uint32_t i = 0; i < 3 * CLAIMS_MAX; i++)
@@ -36,7 +36,7 @@ static void test_claim_without(void **state)
 	static const uint64_t less[] = {0, 400, 1000, 1010}, rest[] = {1000, 600, 0, 0};
 
 	for (int i = 0; i < 4; i++) {
-		struct finding f = {.cause = "leak"};
+		struct finding f = {0};
 
 		finding_claim_without(&f, &callsites, 0, less[i]);
 		assert_int_equal(f.claims[0].rule, RULE_KEEP_BYTES);
@@ -48,12 +48,14 @@ static void test_claim_without(void **state)
 
 static void test_evidence(void **state)
 {
-	struct finding f = {.cause = "leak"};
+	struct finding f = {0};
 
 	for (int i = 0; i < 40; i++)
-		finding_evidence(&f, "fact", i, "bytes");
+		finding_evidence(&f, (enum fact)i, i);
 	assert_int_equal(f.evidence_count, EVIDENCE_MAX);
 	assert_float_equal(f.evidence[EVIDENCE_MAX - 1].value, EVIDENCE_MAX - 1, 0);
+	assert_float_equal(finding_fact(&f, (enum fact)3), 3, 0);
+	assert_float_equal(finding_fact(&f, (enum fact)30), 0, 0);
 	(void)state;
 }
 

@@ -18,7 +18,7 @@ static void ask(struct staged *t, uint64_t request, uint64_t holes, uint64_t bel
 	t->scene.slack.holes = 50;
 	t->scene.slack.below = below;
 	t->pinned_by = "keep";
-	stage(t, &detect_fragmentation, true);
+	stage(t, detect_fragmentation, true);
 }
 
 static void test_holes(void **state)
@@ -92,7 +92,7 @@ static void test_silent(void **state)
 	assert_int_equal(room.rc, DETECT_SILENT);
 	strike(&room);
 	script_failed(host.s, script_stack(host.s, "main"), 1000);
-	stage(&host, &detect_fragmentation, true);
+	stage(&host, detect_fragmentation, true);
 	assert_int_equal(host.rc, DETECT_SILENT);
 	strike(&host);
 	(void)state;
@@ -131,7 +131,7 @@ static void test_host(void **state)
 	script_alloc(killed.s, script_stack(killed.s, "main;keep"), 50000);
 	killed.scene.slack =
 	    (struct scene_slack){.known = true, .bytes = 4500000, .pinned_by = CALLSITE_NONE};
-	stage(&killed, &detect_fragmentation, true);
+	stage(&killed, detect_fragmentation, true);
 	assert_int_equal(killed.rc, 0);
 	assert_true(killed.f.strength == 1);
 	assert_int_equal(killed.f.slack_bytes, 4500000);
@@ -158,7 +158,7 @@ static void test_kept_to_grow_into(void **state)
 		    .bytes = 4000000,
 		    .reserved = 3900000,
 		    .pinned_by = CALLSITE_NONE};
-		stage(&t, &detect_fragmentation, true);
+		stage(&t, detect_fragmentation, true);
 		assert_int_equal(t.rc, 0);
 		assert_true(burst ? t.f.strength < 0.6 : t.f.strength == 1);
 		assert_in_range(t.f.trend_bytes, burst ? 1800000 : 0, burst ? 2000000 : 0);

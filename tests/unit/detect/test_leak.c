@@ -15,7 +15,7 @@ static void test_leak(void **state)
 		script_alloc(t.s, leak, 100);
 	}
 	script_failed(t.s, table, room * 16);
-	stage(&t, &detect_leak, true);
+	stage(&t, detect_leak, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "leak");
 	assert_true(t.f.strength >= 0.9);
@@ -34,7 +34,7 @@ static void test_history_is_weak(void **state)
 		script_alloc(t.s, keep, 10000);
 		script_release(t.s, script_alloc(t.s, build, turn * 10000));
 	}
-	stage(&t, &detect_leak, true);
+	stage(&t, detect_leak, true);
 	assert_true(t.rc == DETECT_SILENT || t.f.strength <= 0.4);
 	strike(&t);
 	(void)state;
@@ -53,7 +53,7 @@ static void test_silent(void **state)
 			script_release(t.s, ring[i % 50]);
 		ring[i % 50] = script_alloc(t.s, work, 10000);
 	}
-	stage(&t, &detect_leak, true);
+	stage(&t, detect_leak, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -70,7 +70,7 @@ static void test_one_call(void **state)
 		for (int i = 0; i < 1000; i++)
 			script_alloc(t.s, script_stack(t.s, "main;answer;fetch"), 20000);
 		script_failed(t.s, script_stack(t.s, "main;answer;fetch"), 20000);
-		stage(&t, &detect_leak, true);
+		stage(&t, detect_leak, true);
 		assert_int_equal(t.rc, 0);
 		assert_true(t.f.strength < before - 0.1);
 		before = t.f.strength;
@@ -97,7 +97,7 @@ static void test_set_up(void **state)
 				script_release(t.s, script_alloc(t.s, work, 200));
 		}
 		script_failed(t.s, keep, 1000000);
-		stage(&t, &detect_leak, true);
+		stage(&t, detect_leak, true);
 		assert_int_equal(t.rc, 0);
 		if (!way)
 			set_up = t.f.strength;
@@ -123,7 +123,7 @@ static void test_scattered(void **state)
 			script_alloc(t.s, keep,
 			    1000000 + (scattered ? dice(&seed, 200000) : dice(&seed, 3) * 90000));
 		script_failed(t.s, keep, 1000000);
-		stage(&t, &detect_leak, true);
+		stage(&t, detect_leak, true);
 		assert_int_equal(t.rc, 0);
 		strength[scattered] = t.f.strength;
 		strike(&t);
@@ -147,10 +147,10 @@ static void test_arenas(void **state)
 		script_failed(t.s, at, 1 << 20);
 		t.scene.slack = (struct scene_slack){
 		    .known = true, .arenas_steady = 10 << 20, .arenas = (empty ? 80 : 0) << 20};
-		stage(&t, &detect_leak, true);
+		stage(&t, detect_leak, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
 			t.p->list[i].arena_share.any = true;
-		assert_int_equal(detect_leak.judge(&t.scene, &t.f), 0);
+		assert_int_equal(detect_leak(&t.scene, &t.f), 0);
 		if (empty)
 			assert_true(t.f.strength < full / 4);
 		full = t.f.strength;

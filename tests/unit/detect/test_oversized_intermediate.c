@@ -11,7 +11,7 @@ static void test_request(void **state)
 		script_release(t.s, script_alloc(t.s, load, 100000 + (uint64_t)i));
 	script_alloc(t.s, script_stack(t.s, "main;init"), 200 * MiB);
 	script_failed(t.s, load, 3 * GiB);
-	stage(&t, &detect_oversized_intermediate, true);
+	stage(&t, detect_oversized_intermediate, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "load");
 	assert_int_equal(t.f.request_bytes, 3 * GiB);
@@ -35,7 +35,7 @@ static void test_young_and_old_blocks(void **state)
 			script_alloc(t.s, matrix, 500 * MiB);
 		script_alloc(t.s, work, 1000);
 		script_failed(t.s, work, 100000);
-		stage(&t, &detect_oversized_intermediate, true);
+		stage(&t, detect_oversized_intermediate, true);
 		if (old)
 			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.2);
 		else
@@ -60,7 +60,7 @@ static void test_served_beside(void **state)
 			script_release(t.s, script_alloc(t.s, work, 100000));
 		script_failed(t.s, work, 100000);
 		t.scene.space = device ? "torch:0" : NULL;
-		stage(&t, &detect_oversized_intermediate, true);
+		stage(&t, detect_oversized_intermediate, true);
 		if (device)
 			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.2);
 		else
@@ -93,7 +93,7 @@ static void test_next_pile(void **state)
 		if (unlike < 2)
 			script_wait(t.s, 1000000000);
 		script_failed(t.s, script_stack(t.s, "main;count"), 5000);
-		stage(&t, &detect_oversized_intermediate, true);
+		stage(&t, detect_oversized_intermediate, true);
 		if (unlike)
 			assert_true(t.rc == 0 && t.f.strength >= 0.8);
 		else
@@ -122,7 +122,7 @@ static void test_paced(void **state)
 				script_release(t.s, job);
 		}
 		script_failed(t.s, open, 5000);
-		stage(&t, &detect_oversized_intermediate, true);
+		stage(&t, detect_oversized_intermediate, true);
 		if (at_once)
 			assert_true(t.rc == 0 && t.f.strength >= 0.8);
 		else
@@ -148,7 +148,7 @@ static void test_copies(void **state)
 	script_alloc(t.s, fetch, 100 * MiB);
 	script_alloc(t.s, wire, 100 * MiB + 100);
 	script_failed(t.s, wire, 101 * MiB);
-	stage(&t, &detect_oversized_intermediate, true);
+	stage(&t, detect_oversized_intermediate, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "fetch");
 	assert_true(t.f.copied);
@@ -167,7 +167,7 @@ static void test_slow(void **state)
 	script_alloc(t.s, script_stack(t.s, "main;matrix"), 500 * MiB);
 	script_wait(t.s, 1000000000);
 	script_failed(t.s, script_stack(t.s, "main;compare"), 1 * MiB);
-	stage(&t, &detect_oversized_intermediate, true);
+	stage(&t, detect_oversized_intermediate, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "matrix");
 	assert_true(t.f.strength >= 0.9);
@@ -191,7 +191,7 @@ static void test_set_up(void **state)
 		script_failed(t.s, work, 100000);
 		t.scene.space = "torch:0";
 		t.open_call = open ? OPEN_CALL_YES : OPEN_CALL_NO;
-		stage(&t, &detect_oversized_intermediate, true);
+		stage(&t, detect_oversized_intermediate, true);
 		assert_int_equal(t.rc, 0);
 		assert_true(open ? t.f.strength >= 0.9 : t.f.strength <= 0.5);
 		strike(&t);
@@ -220,7 +220,7 @@ static void test_pile(void **state)
 			few[i % 2000] = script_alloc(t.s, load, 10000);
 		}
 		script_failed(t.s, load, 10000);
-		stage(&t, &detect_oversized_intermediate, true);
+		stage(&t, detect_oversized_intermediate, true);
 		if (cache)
 			assert_int_equal(t.rc, DETECT_SILENT);
 		else
@@ -240,7 +240,7 @@ static void test_ordinary_request(void **state)
 		script_release(t.s, script_alloc(t.s, work, 100 * MiB));
 	}
 	script_failed(t.s, work, 100 * MiB);
-	stage(&t, &detect_oversized_intermediate, true);
+	stage(&t, detect_oversized_intermediate, true);
 	assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.2);
 	strike(&t);
 	(void)state;
@@ -261,7 +261,7 @@ static void test_one_call(void **state)
 		for (int i = 0; i < 3000; i++)
 			script_alloc(t.s, row, 20000);
 		script_failed(t.s, row, 20000);
-		stage(&t, &detect_oversized_intermediate, true);
+		stage(&t, detect_oversized_intermediate, true);
 		if (cases[c].as == OPEN_CALL_NO) {
 			assert_int_equal(t.rc, DETECT_SILENT);
 		} else {

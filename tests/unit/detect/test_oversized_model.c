@@ -28,14 +28,14 @@ static void test_loading(void **state)
 
 	load(&t, 40);
 	script_failed(t.s, script_stack(t.s, "main;build"), 110000);
-	stage(&t, &detect_oversized_model, true);
+	stage(&t, detect_oversized_model, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "build");
 	assert_true(t.f.strength == 0.8);
 	assert_int_equal(t.f.bytes, t.p->live_bytes);
 	assert_int_equal(t.f.request_bytes, 110000);
 	known(&t);
-	assert_int_equal(detect_oversized_model.judge(&t.scene, &t.f), 0);
+	assert_int_equal(detect_oversized_model(&t.scene, &t.f), 0);
 	assert_true(t.f.strength == 1);
 	strike(&t);
 	(void)state;
@@ -49,7 +49,7 @@ static void test_beside_others(void **state)
 	load(&t, 40);
 	script_failed(t.s, script_stack(t.s, "main;build"), 110000);
 	t.scene.others = (struct scene_others){.known = true, .bytes = 9 * 40 * 300500};
-	stage(&t, &detect_oversized_model, true);
+	stage(&t, detect_oversized_model, true);
 	assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.1);
 	strike(&t);
 	(void)state;
@@ -72,12 +72,12 @@ static void test_states(void **state)
 				script_release(t.s, script_alloc(t.s, work, 500));
 		}
 		script_failed(t.s, at, 110000);
-		stage(&t, &detect_oversized_model, true);
+		stage(&t, detect_oversized_model, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
 			roles[i] = strcmp(t.p->list[i].function, "build") == 0 ? ROLE_WEIGHTS_LOAD
 									       : ROLE_NONE;
 		t.scene.roles = roles;
-		t.rc = detect_oversized_model.judge(&t.scene, &t.f);
+		t.rc = detect_oversized_model(&t.scene, &t.f);
 		assert_int_equal(t.rc, 0);
 		assert_true(steps ? t.f.strength < 0.5 : t.f.strength >= 0.7);
 		strike(&t);
@@ -98,7 +98,7 @@ static void test_served(void **state)
 			script_event(t.s, tasks ? EV_TASK_END : EV_THREAD_EXIT, 0);
 		}
 		script_failed(t.s, script_stack(t.s, "main;build"), 110000);
-		stage(&t, &detect_oversized_model, true);
+		stage(&t, detect_oversized_model, true);
 		assert_int_equal(t.rc, 0);
 		assert_true(tasks ? t.f.strength < 0.4 : t.f.strength == 0.8);
 		strike(&t);
@@ -119,7 +119,7 @@ static void test_staged_copies(void **state)
 		script_release(t.s, staged);
 	}
 	script_failed(t.s, copy, 110000);
-	stage(&t, &detect_oversized_model, true);
+	stage(&t, detect_oversized_model, true);
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength >= 0.7);
 	strike(&t);
@@ -135,7 +135,7 @@ static void test_worked_with(void **state)
 	for (int i = 0; i < 2000; i++)
 		script_release(t.s, script_alloc(t.s, work, 30000));
 	script_failed(t.s, work, 30000);
-	stage(&t, &detect_oversized_model, true);
+	stage(&t, detect_oversized_model, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -155,7 +155,7 @@ static void test_worked_beside(void **state)
 	}
 	t.scene.space = "torch:0";
 	script_failed(t.s, work, 2000000);
-	stage(&t, &detect_oversized_model, true);
+	stage(&t, detect_oversized_model, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -173,7 +173,7 @@ static void test_first_weight(void **state)
 		script_failed(t.s, read, 40000000);
 		if (reads)
 			known(&t);
-		stage(&t, &detect_oversized_model, true);
+		stage(&t, detect_oversized_model, true);
 		assert_int_equal(t.rc, reads ? 0 : DETECT_SILENT);
 		if (reads) {
 			assert_string_equal(blamed(&t), "read");
@@ -203,7 +203,7 @@ static void test_host(void **state)
 		}
 		t.scene.space = NULL;
 		script_failed(t.s, script_stack(t.s, "main;build"), 110000);
-		stage(&t, &detect_oversized_model, true);
+		stage(&t, detect_oversized_model, true);
 		if (!worked) {
 			assert_int_equal(t.rc, 0);
 			assert_string_equal(blamed(&t), "build");
@@ -229,7 +229,7 @@ static void test_host_scattered(void **state)
 			script_alloc(t.s, build,
 			    100000 + (scattered ? dice(&seed, 90000) : dice(&seed, 5) * 20000));
 		script_failed(t.s, build, 110000);
-		stage(&t, &detect_oversized_model, true);
+		stage(&t, detect_oversized_model, true);
 		assert_int_equal(t.rc, 0);
 		assert_true(scattered ? t.f.strength <= 0.3 : t.f.strength >= 0.8);
 		strike(&t);
@@ -273,31 +273,31 @@ static void test_host_read(void **state)
 	struct finding leak;
 
 	read_in(&t, layer, 4, 12);
-	stage(&t, &detect_oversized_model, true);
+	stage(&t, detect_oversized_model, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "read");
 	assert_true(t.f.strength == 0.8);
-	assert_int_equal(detect_leak.judge(&t.scene, &leak), 0);
+	assert_int_equal(detect_leak(&t.scene, &leak), 0);
 	assert_true(leak.strength <= 0.5);
 	strike(&t);
 	/* Calls like it had come and gone before: this one works at a request, too. */
 	repeated.open_repeats = true;
 	read_in(&repeated, layer, 4, 12);
-	stage(&repeated, &detect_oversized_model, true);
+	stage(&repeated, detect_oversized_model, true);
 	assert_int_equal(repeated.rc, DETECT_SILENT);
 	strike(&repeated);
 	/* In no order they come as they are asked for. */
 	read_in_order(&any, layer, 4, 12, false);
-	stage(&any, &detect_oversized_model, true);
+	stage(&any, detect_oversized_model, true);
 	assert_true(any.rc == DETECT_SILENT || any.f.strength < 0.6);
-	assert_int_equal(detect_leak.judge(&any.scene, &leak), 0);
+	assert_int_equal(detect_leak(&any.scene, &leak), 0);
 	assert_true(leak.strength > 0.7);
 	strike(&any);
 	/* Of one size may be what requests leave behind. */
 	read_in(&same, alike, 1, 48);
-	stage(&same, &detect_oversized_model, true);
+	stage(&same, detect_oversized_model, true);
 	assert_true(same.rc == DETECT_SILENT || same.f.strength < 0.3);
-	assert_int_equal(detect_leak.judge(&same.scene, &leak), 0);
+	assert_int_equal(detect_leak(&same.scene, &leak), 0);
 	assert_true(leak.strength > 0.7);
 	strike(&same);
 	(void)state;
@@ -316,7 +316,7 @@ static void test_host_one_block(void **state)
 			script_alloc(t.s, keep, layer[i % 4]);
 		script_alloc(t.s, keep, one ? 4000000 : 200000);
 		script_failed(t.s, keep, 4000000);
-		stage(&t, &detect_oversized_model, true);
+		stage(&t, detect_oversized_model, true);
 		assert_int_equal(t.rc, one ? DETECT_SILENT : 0);
 		strike(&t);
 	}
@@ -344,8 +344,8 @@ static void test_host_company(void **state)
 			}
 		script_failed(t.s, up, 120000);
 		t.open_call = way == 1 ? OPEN_CALL_NO : OPEN_CALL_MAYBE;
-		stage(&t, &detect_oversized_model, true);
-		assert_int_equal(detect_leak.judge(&t.scene, &leak), 0);
+		stage(&t, detect_oversized_model, true);
+		assert_int_equal(detect_leak(&t.scene, &leak), 0);
 		if (way == 0) {
 			assert_int_equal(t.rc, 0);
 			assert_true(t.f.strength == 0.8);
@@ -380,19 +380,18 @@ static void test_host_reading(void **state)
 				script_release(t.s, full);
 		}
 		script_failed(t.s, keep, 400000);
-		stage(&t, &detect_oversized_model, true);
+		stage(&t, detect_oversized_model, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
 			if (strcmp(t.p->list[i].function, "read") == 0)
 				roles[i] = ROLE_WEIGHTS_LOAD;
 		t.scene.roles = roles;
 		if (early)
-			assert_true(
-			    detect_oversized_model.judge(&t.scene, &again) == DETECT_SILENT ||
-			    again.strength < 0.3);
+			assert_true(detect_oversized_model(&t.scene, &again) == DETECT_SILENT ||
+				    again.strength < 0.3);
 		else {
-			assert_int_equal(detect_oversized_model.judge(&t.scene, &again), 0);
+			assert_int_equal(detect_oversized_model(&t.scene, &again), 0);
 			assert_true(again.strength >= 0.9);
-			assert_int_equal(detect_leak.judge(&t.scene, &again), 0);
+			assert_int_equal(detect_leak(&t.scene, &again), 0);
 			assert_true(again.strength <= 0.5);
 		}
 		strike(&t);
@@ -412,15 +411,14 @@ static void test_host_turns(void **state)
 			for (int k = 0; k < n; k++)
 				script_alloc(t.s, script_stack(t.s, lines[k]), 100000);
 		script_failed(t.s, script_stack(t.s, lines[0]), 100000);
-		stage(&t, &detect_oversized_model, true);
+		stage(&t, detect_oversized_model, true);
 		assert_int_equal(t.rc, 0);
 		if (n == 3) {
 			assert_true(t.f.strength == 0.8);
-			assert_int_equal(
-			    detect_batch_prealloc.judge(&t.scene, &pool), DETECT_SILENT);
+			assert_int_equal(detect_batch_prealloc(&t.scene, &pool), DETECT_SILENT);
 		} else {
 			assert_true(t.f.strength < 0.3);
-			assert_int_equal(detect_batch_prealloc.judge(&t.scene, &pool), 0);
+			assert_int_equal(detect_batch_prealloc(&t.scene, &pool), 0);
 		}
 		strike(&t);
 	}
@@ -448,12 +446,12 @@ static void test_host_ways(void **state)
 			script_release(t.s, half);
 		}
 		script_failed(t.s, script_stack(t.s, ways[1]), 200000);
-		stage(&t, &detect_oversized_model, true);
+		stage(&t, detect_oversized_model, true);
 		if (turns) {
 			assert_int_equal(t.rc, 0);
 			assert_string_equal(blamed(&t), "read");
 			assert_true(t.f.strength == 0.8);
-			assert_int_equal(detect_leak.judge(&t.scene, &leak), 0);
+			assert_int_equal(detect_leak(&t.scene, &leak), 0);
 			assert_true(leak.strength <= 0.5);
 		} else {
 			/* One size after the other is no layer after layer. */
@@ -483,20 +481,20 @@ static void test_loading_late(void **state)
 		for (int i = 0; i < 200; i++)
 			script_alloc(t.s, late, shapes[i % 5]);
 		script_failed(t.s, late, 110000);
-		stage(&t, &detect_oversized_model, true);
+		stage(&t, detect_oversized_model, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
 			roles[i] = n < 2 && strcmp(t.p->list[i].function, "forward") != 0
 				       ? ROLE_WEIGHTS_LOAD
 				       : ROLE_NONE;
 		t.scene.roles = roles;
-		t.rc = detect_oversized_model.judge(&t.scene, &t.f);
+		t.rc = detect_oversized_model(&t.scene, &t.f);
 		assert_int_equal(t.rc, n ? DETECT_SILENT : 0);
 		if (!n) {
 			assert_string_equal(blamed(&t), "second");
 			assert_true(t.f.strength > 0.95);
 			assert_int_equal(t.f.request_bytes, 110000);
 			assert_true(
-			    detect_oversized_intermediate.judge(&t.scene, &one) == DETECT_SILENT ||
+			    detect_oversized_intermediate(&t.scene, &one) == DETECT_SILENT ||
 			    one.strength < 0.5);
 		}
 		strike(&t);
@@ -514,7 +512,7 @@ static void test_headers(void **state)
 		script_alloc(t.s, script_stack(t.s, "main;reserve"), 100000);
 	}
 	script_failed(t.s, script_stack(t.s, "main;reserve"), 100000);
-	stage(&t, &detect_batch_prealloc, true);
+	stage(&t, detect_batch_prealloc, true);
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength > 0.9);
 	strike(&t);

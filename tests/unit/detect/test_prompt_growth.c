@@ -14,7 +14,7 @@ static void test_transient_and_history(void **state)
 		script_release(t.s, script_alloc(t.s, build, turn * 10000));
 	}
 	script_failed(t.s, build, 1000000);
-	stage(&t, &detect_prompt_growth, true);
+	stage(&t, detect_prompt_growth, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "build");
 	assert_true(t.f.strength >= 0.9);
@@ -42,7 +42,7 @@ static void test_request_of_a_new_line(void **state)
 		for (uint64_t turn = 1; turn < 100; turn++)
 			script_release(t.s, script_alloc(t.s, build, turn * 10000));
 		script_failed(t.s, copy, 990000);
-		stage(&t, &detect_prompt_growth, true);
+		stage(&t, detect_prompt_growth, true);
 		assert_int_equal(t.rc, 0);
 		assert_int_equal(t.f.request_bytes != 0, !other);
 		strike(&t);
@@ -81,7 +81,7 @@ static void test_follows_the_input(void **state)
 		for (size_t i = 0; i < 8; i++)
 			roles[i] = cases[c].role;
 		t.scene.roles = roles;
-		stage(&t, &detect_prompt_growth, true);
+		stage(&t, detect_prompt_growth, true);
 		assert_int_equal(t.rc, cases[c].growth ? 0 : DETECT_SILENT);
 		if (cases[c].growth) {
 			assert_string_equal(blamed(&t), "make");
@@ -89,7 +89,7 @@ static void test_follows_the_input(void **state)
 			assert_true(t.f.request_bytes > cases[c].times * 390000);
 		}
 		/* Then it is no accident of one request. */
-		assert_int_equal(detect_oversized_intermediate.judge(&t.scene, &t.f), 0);
+		assert_int_equal(detect_oversized_intermediate(&t.scene, &t.f), 0);
 		assert_true(cases[c].growth ? t.f.strength <= 0.5 : t.f.strength > 0.5);
 		strike(&t);
 	}
@@ -117,7 +117,7 @@ static void test_piles(void **state)
 				script_release(t.s, pages[i]);
 		}
 		script_failed(t.s, page, 20000);
-		stage(&t, &detect_prompt_growth, true);
+		stage(&t, detect_prompt_growth, true);
 		if (rising) {
 			assert_int_equal(t.rc, 0);
 			assert_string_equal(blamed(&t), "page");
@@ -144,7 +144,7 @@ static void test_silent(void **state)
 		script_alloc(t.s, leak, 5000);
 		script_release(t.s, script_alloc(t.s, work, 100000 + i % 3));
 	}
-	stage(&t, &detect_prompt_growth, true);
+	stage(&t, detect_prompt_growth, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 
@@ -159,7 +159,7 @@ static void test_silent(void **state)
 		}
 		script_alloc(t.s, leak, 50);
 	}
-	stage(&t, &detect_prompt_growth, true);
+	stage(&t, detect_prompt_growth, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -183,11 +183,11 @@ static void test_arenas(void **state)
 				script_alloc(t.s, at, turn * 10000);
 		}
 		script_failed(t.s, at, 1000000);
-		stage(&t, &detect_prompt_growth, true);
+		stage(&t, detect_prompt_growth, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
 			t.p->list[i].arena_share.any = arenas;
 		memset(&t.f, 0, sizeof(t.f));
-		assert_int_equal(detect_prompt_growth.judge(&t.scene, &t.f), 0);
+		assert_int_equal(detect_prompt_growth(&t.scene, &t.f), 0);
 		assert_string_equal(blamed(&t), "search");
 		if (arenas)
 			assert_in_range(t.f.bytes, without - without / 8, without + without / 8);
@@ -215,11 +215,11 @@ static void test_arenas_of_entries(void **state)
 			script_release(t.s, list);
 	}
 	script_failed(t.s, at, 1 * MiB);
-	stage(&t, &detect_prompt_growth, true);
+	stage(&t, detect_prompt_growth, true);
 	for (uint32_t i = 0; i < t.p->count; i++)
 		t.p->list[i].arena_share.any = true;
 	memset(&t.f, 0, sizeof(t.f));
-	assert_int_equal(detect_prompt_growth.judge(&t.scene, &t.f), 0);
+	assert_int_equal(detect_prompt_growth(&t.scene, &t.f), 0);
 	assert_string_equal(blamed(&t), "tokens");
 	assert_true(t.f.bytes >= 50 * MiB);
 	strike(&t);

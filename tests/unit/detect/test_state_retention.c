@@ -13,7 +13,7 @@ static void test_copies_in_one_block(void **state)
 		script_alloc(t.s, save, i * 5000 + 300);
 	}
 	script_failed(t.s, save, 201 * 5000 + 300);
-	stage(&t, &detect_state_retention, true);
+	stage(&t, detect_state_retention, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "save");
 	assert_true(t.f.strength > 0.8);
@@ -38,7 +38,7 @@ static void test_copies_of_a_buffer(void **state)
 		script_alloc(t.s, save, i * 4000 + 16);
 	}
 	script_failed(t.s, save, 201 * 4000);
-	stage(&t, &detect_state_retention, true);
+	stage(&t, detect_state_retention, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "save");
 	strike(&t);
@@ -59,7 +59,7 @@ static int beside_a_creeping_state(bool copies)
 		script_alloc(t.s, save, copies ? 400000 + i * 700 : 420000);
 	}
 	script_failed(t.s, save, 420000);
-	stage(&t, &detect_state_retention, true);
+	stage(&t, detect_state_retention, true);
 	rc = t.rc;
 	assert_true(rc || t.f.strength > 0.8);
 	strike(&t);
@@ -89,7 +89,7 @@ static void test_longer_entries(void **state)
 		script_alloc(t.s, save, held);
 	}
 	script_failed(t.s, save, held);
-	stage(&t, &detect_state_retention, true);
+	stage(&t, detect_state_retention, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "save");
 	strike(&t);
@@ -108,7 +108,7 @@ static void test_copies_in_pieces(void **state)
 			script_alloc(t.s, copy, 700);
 	}
 	script_failed(t.s, copy, 700);
-	stage(&t, &detect_state_retention, true);
+	stage(&t, detect_state_retention, true);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "copy");
 	assert_int_equal(t.f.request_bytes, 700);
@@ -127,7 +127,7 @@ static void test_history(void **state)
 		script_release(t.s, script_alloc(t.s, build, i * 5000));
 	}
 	script_failed(t.s, build, 201 * 5000);
-	stage(&t, &detect_state_retention, true);
+	stage(&t, detect_state_retention, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -145,7 +145,7 @@ static void test_leaks(void **state)
 		script_alloc(t.s, b, 9000);
 	}
 	script_failed(t.s, b, 9000);
-	stage(&t, &detect_state_retention, true);
+	stage(&t, detect_state_retention, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -167,7 +167,7 @@ static void test_leak_beside_an_arena(void **state)
 		script_wait(t.s, 1000000);
 	}
 	script_failed(t.s, keep, 2000000);
-	stage(&t, &detect_state_retention, true);
+	stage(&t, detect_state_retention, true);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -183,11 +183,11 @@ static void test_known_store(void **state)
 		script_alloc(t.s, put, 9000);
 	script_failed(t.s, put, 9000);
 	t.scene.roles = roles;
-	stage(&t, &detect_state_retention, true);
+	stage(&t, detect_state_retention, true);
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength > 0.8);
 	/* And to the leak's detector it is none. */
-	assert_int_equal(detect_leak.judge(&t.scene, &t.f), 0);
+	assert_int_equal(detect_leak(&t.scene, &t.f), 0);
 	assert_true(t.f.strength < 0.5);
 	strike(&t);
 	(void)state;
@@ -218,16 +218,16 @@ static void test_kept_with_store(void **state)
 			script_wait(t.s, 1000000);
 		}
 		script_failed(t.s, put, 9000);
-		stage(&t, &detect_state_retention, true);
+		stage(&t, detect_state_retention, true);
 		for (uint32_t i = 0; i < t.p->count; i++)
 			if (strcmp(t.p->list[i].function, "put") == 0)
 				roles[i] = ROLE_CHECKPOINTER;
 		t.scene.roles = roles;
 		memset(&f, 0, sizeof(f));
-		assert_int_equal(detect_state_retention.judge(&t.scene, &f), 0);
+		assert_int_equal(detect_state_retention(&t.scene, &f), 0);
 		assert_int_equal(f.bytes > 400 * 9000, of[n].with);
 		memset(&f, 0, sizeof(f));
-		assert_int_equal(detect_leak.judge(&t.scene, &f), 0);
+		assert_int_equal(detect_leak(&t.scene, &f), 0);
 		assert_int_equal(f.strength < 0.5, of[n].with);
 		strike(&t);
 	}

@@ -23,7 +23,7 @@ static struct explanation explain(const struct knowledge *k, struct numbers n)
 }
 
 struct expected {
-	const char *first, *second; /* causes, likeliest first; NULL: not asked */
+	enum cause first, second; /* likeliest first; CAUSE_UNKNOWN: not asked */
 	double least, most; /* confidence of the first */
 };
 
@@ -41,12 +41,12 @@ static void votes(struct numbers n, struct expected x)
 	if (!x.first) {
 		assert_int_equal(v.count, 0);
 	} else {
-		assert_string_equal(v.list[0].cause, x.first);
+		assert_int_equal(v.list[0].cause, x.first);
 		if (v.list[0].confidence < x.least || v.list[0].confidence > x.most)
-			fail_msg("%s at %f", x.first, v.list[0].confidence);
+			fail_msg("%s at %f", cause_name(x.first), v.list[0].confidence);
 	}
 	if (x.second)
-		assert_string_equal(v.list[1].cause, x.second);
+		assert_int_equal(v.list[1].cause, x.second);
 	str_free(&words);
 	explain_fini(&e);
 	knowledge_free(k);
@@ -59,15 +59,15 @@ static void test_fragmentation(void **state)
 {
 	votes((struct numbers){"3.00 GiB", "23.65 GiB", "1.66 GiB", SELF("20.81 GiB"), NULL,
 		  "12.09 GiB", "4.84 GiB"},
-	    (struct expected){"fragmentation", NULL, 0.8, 1});
+	    (struct expected){CAUSE_FRAGMENTATION, CAUSE_UNKNOWN, 0.8, 1});
 	/* Neither the gap nor what is free is enough, but both together are. */
 	votes((struct numbers){"3.00 GiB", "23.65 GiB", "1.66 GiB", SELF("20.81 GiB"), NULL,
 		  "12.09 GiB", "2.00 GiB"},
-	    (struct expected){"fragmentation", NULL, 0.4, 0.7});
+	    (struct expected){CAUSE_FRAGMENTATION, CAUSE_UNKNOWN, 0.4, 0.7});
 	/* Full to the brim: any rest is larger than a tiny request. */
 	votes((struct numbers){"2.00 MiB", "23.65 GiB", "1.00 MiB", SELF("23.60 GiB"), NULL,
 		  "23.00 GiB", "90.00 MiB"},
-	    (struct expected){"oversized-model", NULL, 0, 0.49});
+	    (struct expected){CAUSE_OVERSIZED_MODEL, CAUSE_UNKNOWN, 0, 0.49});
 	(void)state;
 }
 
@@ -75,19 +75,19 @@ static void test_others(void **state)
 {
 	votes((struct numbers){"2.00 GiB", "23.65 GiB", "1.00 GiB",
 		  OTHER("15.00 GiB") SELF("7.00 GiB"), NULL, "6.00 GiB", "100.00 MiB"},
-	    (struct expected){"external", NULL, 0.8, 1});
+	    (struct expected){CAUSE_EXTERNAL, CAUSE_UNKNOWN, 0.8, 1});
 	/* Even without the other it would not have fitted. */
 	votes((struct numbers){"9.00 GiB", "23.65 GiB", "1.00 GiB",
 		  OTHER("500.00 MiB") SELF("22.00 GiB"), NULL, "21.00 GiB", "100.00 MiB"},
-	    (struct expected){"oversized-intermediate", "prompt-growth", 0.3, 0.7});
+	    (struct expected){CAUSE_OVERSIZED_INTERMEDIATE, CAUSE_PROMPT_GROWTH, 0.3, 0.7});
 	/* In use, and said by nobody. */
 	votes((struct numbers){"2.00 GiB", "23.65 GiB", "1.00 GiB", NULL, NULL, "4.00 GiB",
 		  "100.00 MiB"},
-	    (struct expected){"external", NULL, 0.5, 0.7});
+	    (struct expected){CAUSE_EXTERNAL, CAUSE_UNKNOWN, 0.5, 0.7});
 	/* A container does not see its own process id: the one listed is this process. */
 	votes((struct numbers){"1.74 GiB", "23.57 GiB", "605.88 MiB", OTHER("22.97 GiB"), NULL,
 		  "20.21 GiB", "185.98 MiB"},
-	    (struct expected){"oversized-model", "prompt-growth", 0, 0.49});
+	    (struct expected){CAUSE_OVERSIZED_MODEL, CAUSE_PROMPT_GROWTH, 0, 0.49});
 	(void)state;
 }
 
@@ -95,14 +95,14 @@ static void test_limits(void **state)
 {
 	votes((struct numbers){"55.57 GiB", "12.00 GiB", "9.02 GiB", NULL, NULL, "984.52 MiB",
 		  "463.48 MiB"},
-	    (struct expected){"oversized-intermediate", "prompt-growth", 0.7, 0.9});
+	    (struct expected){CAUSE_OVERSIZED_INTERMEDIATE, CAUSE_PROMPT_GROWTH, 0.7, 0.9});
 	votes((struct numbers){"2.00 GiB", "23.65 GiB", "15.00 GiB", SELF("8.00 GiB"), "9.00 GiB",
 		  "7.50 GiB", "100.00 MiB"},
-	    (struct expected){"external", NULL, 0.5, 0.7});
+	    (struct expected){CAUSE_EXTERNAL, CAUSE_UNKNOWN, 0.5, 0.7});
 	/* Free, and refused all the same. */
 	votes((struct numbers){"2.00 GiB", "23.65 GiB", "15.00 GiB", SELF("8.00 GiB"), NULL,
 		  "7.50 GiB", "100.00 MiB"},
-	    (struct expected){NULL, NULL, 0, 0});
+	    (struct expected){CAUSE_UNKNOWN, CAUSE_UNKNOWN, 0, 0});
 	(void)state;
 }
 

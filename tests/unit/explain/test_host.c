@@ -4,7 +4,7 @@
 #include "explain/host.h"
 #include "known.h"
 
-static void first(const char *log, const char *cause, double least)
+static void first(const char *log, enum cause cause, double least)
 {
 	struct knowledge *k = known_shipped();
 	struct explanation e = known_explain(k, log);
@@ -15,7 +15,7 @@ static void first(const char *log, const char *cause, double least)
 	host_vote(&e.messages[0], &v, &words);
 	assert_true(words.length > 10);
 	if (cause) {
-		assert_string_equal(v.list[0].cause, cause);
+		assert_int_equal(v.list[0].cause, cause);
 		assert_true(v.list[0].confidence >= least);
 	} else {
 		assert_int_equal(v.count, 0);
@@ -30,11 +30,11 @@ static void test_one_request(void **state)
 	first(
 	    "MemoryError: Unable to allocate 29.8 GiB for an array with shape (1000000, 4000) and "
 	    "data type float64\n",
-	    "oversized-intermediate", 0.6);
+	    CAUSE_OVERSIZED_INTERMEDIATE, 0.6);
 	first("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4398046511104 "
 	      "bytes\n",
-	    "oversized-intermediate", 0.8);
-	first("memory allocation of 4096 bytes failed\n", NULL, 0);
+	    CAUSE_OVERSIZED_INTERMEDIATE, 0.8);
+	first("memory allocation of 4096 bytes failed\n", CAUSE_UNKNOWN, 0);
 	(void)state;
 }
 
@@ -64,7 +64,7 @@ static void test_kill(void **state)
 		host_vote_of_kill(&e.messages[1], &e.messages[0], NULL, &v, &words);
 		assert_int_equal(v.count, i == 0);
 		if (i == 0) {
-			assert_string_equal(v.list[0].cause, "external");
+			assert_int_equal(v.list[0].cause, CAUSE_EXTERNAL);
 			assert_non_null(strstr(str_text(&words), "indexer alone 1.45 GiB"));
 		}
 		str_free(&words);
@@ -95,7 +95,7 @@ static void test_pool(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		struct explanation e = known_explain(k, logs[i]);
 
-		assert_string_equal(e.verdict.cause, i ? "external" : "concurrency");
+		assert_int_equal(e.verdict.cause, i ? CAUSE_EXTERNAL : CAUSE_CONCURRENCY);
 		assert_non_null(strstr(e.verdict.summary,
 		    i ? "8.58 GiB are shared memory" : "3 of worker had about as much each"));
 		explain_fini(&e);

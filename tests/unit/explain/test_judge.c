@@ -37,17 +37,17 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static struct explanation verdict(const char *log, const char *cause)
+static struct explanation verdict(const char *log, enum cause cause)
 {
 	struct explanation e = known_explain(knowledge, log);
 
-	assert_string_equal(e.verdict.cause, cause);
+	assert_int_equal(e.verdict.cause, cause);
 	assert_true(e.verdict.confidence >= 0 && e.verdict.confidence <= 0.95);
 	assert_true(strlen(e.verdict.summary) > 3);
 	return e;
 }
 
-static void check(const char *log, const char *cause)
+static void check(const char *log, enum cause cause)
 {
 	struct explanation e = verdict(log, cause);
 
@@ -56,7 +56,7 @@ static void check(const char *log, const char *cause)
 
 static void test_decided(void **state)
 {
-	struct explanation e = verdict("AFTER\nLEAK\n", "leak");
+	struct explanation e = verdict("AFTER\nLEAK\n", CAUSE_LEAK);
 
 	assert_true(e.verdict.confidence == 0.7);
 	assert_string_equal(e.verdict.summary, "It leaks.");
@@ -65,7 +65,7 @@ static void test_decided(void **state)
 	assert_string_equal(e.verdict.fixes[0].text, "Stop it.");
 	assert_null(e.verdict.next);
 	explain_fini(&e);
-	e = verdict("EXTERNAL\n", "external");
+	e = verdict("EXTERNAL\n", CAUSE_EXTERNAL);
 	assert_string_equal(e.verdict.fixes[0].setting, "--share");
 	assert_string_equal(e.verdict.fixes[0].for_, "X");
 	explain_fini(&e);
@@ -77,15 +77,15 @@ static void test_weights(void **state)
 {
 	struct explanation e;
 
-	check("2026-05-01 10:00:00 LEAK\n2026-05-01 12:00:00 EXTERNAL\n", "leak");
-	check("2026-05-01 10:00:00 EXTERNAL\n2026-05-01 12:00:00 LEAK\n", "external");
-	e = verdict("EXTERNAL\n x EXTERNAL\n", "external");
+	check("2026-05-01 10:00:00 LEAK\n2026-05-01 12:00:00 EXTERNAL\n", CAUSE_LEAK);
+	check("2026-05-01 10:00:00 EXTERNAL\n2026-05-01 12:00:00 LEAK\n", CAUSE_EXTERNAL);
+	e = verdict("EXTERNAL\n x EXTERNAL\n", CAUSE_EXTERNAL);
 	assert_true(e.verdict.confidence == 0.6);
 	explain_fini(&e);
-	e = verdict("WARN\nEXTERNAL\n", "external");
+	e = verdict("WARN\nEXTERNAL\n", CAUSE_EXTERNAL);
 	assert_true(e.verdict.confidence > 0.7);
 	explain_fini(&e);
-	e = verdict("SOFT\nEXTERNAL\n", "external");
+	e = verdict("SOFT\nEXTERNAL\n", CAUSE_EXTERNAL);
 	assert_true(e.verdict.confidence == 0.6);
 	explain_fini(&e);
 	(void)state;
@@ -93,29 +93,29 @@ static void test_weights(void **state)
 
 static void test_undecided(void **state)
 {
-	struct explanation e = verdict("WEAK\n", "unknown");
+	struct explanation e = verdict("WEAK\n", CAUSE_UNKNOWN);
 
 	assert_true(e.verdict.confidence == 0);
-	assert_string_equal(e.verdict.runner_up, "leak");
+	assert_int_equal(e.verdict.runner_up, CAUSE_LEAK);
 	assert_non_null(strstr(e.verdict.summary, "leak or external"));
 	assert_non_null(e.verdict.next);
-	assert_null(e.messages[0].cause);
+	assert_int_equal(e.messages[0].cause, CAUSE_UNKNOWN);
 	explain_fini(&e);
 	(void)state;
 }
 
 static void test_no_failure(void **state)
 {
-	check("WINDOW\n", "healthy");
-	check("SOFT\n", "healthy");
-	check("WINDOW\nHINT\n", "unknown");
-	check("HINT\n", "unknown");
-	check("AFTER\n", "unknown");
-	check("SOFT\nAFTER\n", "unknown");
-	check("nothing\n", "unknown");
-	check("", "unknown");
+	check("WINDOW\n", CAUSE_HEALTHY);
+	check("SOFT\n", CAUSE_HEALTHY);
+	check("WINDOW\nHINT\n", CAUSE_UNKNOWN);
+	check("HINT\n", CAUSE_UNKNOWN);
+	check("AFTER\n", CAUSE_UNKNOWN);
+	check("SOFT\nAFTER\n", CAUSE_UNKNOWN);
+	check("nothing\n", CAUSE_UNKNOWN);
+	check("", CAUSE_UNKNOWN);
 	/* What is no memory stays out of a verdict about memory. */
-	check("WINDOW\nLEAK\n", "leak");
+	check("WINDOW\nLEAK\n", CAUSE_LEAK);
 	(void)state;
 }
 

@@ -8,21 +8,21 @@ static void test_votes(void **state)
 {
 	struct votes v = {0};
 
-	votes_add(&v, "leak", 0.3);
-	votes_add(&v, "external", 0.5);
-	votes_add(&v, "leak", 0.6);
-	votes_add(&v, "external", 0.1);
+	votes_add(&v, CAUSE_LEAK, 0.3);
+	votes_add(&v, CAUSE_EXTERNAL, 0.5);
+	votes_add(&v, CAUSE_LEAK, 0.6);
+	votes_add(&v, CAUSE_EXTERNAL, 0.1);
 	votes_sort(&v);
 	assert_int_equal(v.count, 2);
-	assert_string_equal(v.list[0].cause, "leak");
+	assert_int_equal(v.list[0].cause, CAUSE_LEAK);
 	assert_true(v.list[0].confidence == 0.6);
 	assert_true(v.list[1].confidence == 0.5);
-	votes_combine(&v, "external", 0.5);
+	votes_combine(&v, CAUSE_EXTERNAL, 0.5);
 	votes_sort(&v);
-	assert_string_equal(v.list[0].cause, "external");
+	assert_int_equal(v.list[0].cause, CAUSE_EXTERNAL);
 	assert_true(v.list[0].confidence == 0.75);
 	for (int i = 0; i < 40; i++)
-		votes_add(&v, i % 2 ? "a" : "b", 0.1);
+		votes_add(&v, i % 2 ? CAUSE_CONCURRENCY : CAUSE_HEALTHY, 0.1);
 	assert_int_equal(v.count, 4);
 	(void)state;
 }
@@ -32,7 +32,7 @@ static const char knowledge_text[] =
     "[message m]\nkind = failure\nneedle = FAILED\npattern = FAILED\nmeaning = It failed.\n"
     "cause = external 0.4\n";
 
-static void first(const char *log, const char *cause)
+static void first(const char *log, enum cause cause)
 {
 	struct knowledge *k = known_text(knowledge_text);
 	struct explanation e = known_explain(k, log);
@@ -41,7 +41,7 @@ static void first(const char *log, const char *cause)
 
 	assert_int_equal(e.count, 1);
 	vote_of_message(&e.messages[0], &v, &words);
-	assert_string_equal(v.list[0].cause, cause);
+	assert_int_equal(v.list[0].cause, cause);
 	str_free(&words);
 	explain_fini(&e);
 	knowledge_free(k);
@@ -49,12 +49,12 @@ static void first(const char *log, const char *cause)
 
 static void test_traceback(void **state)
 {
-	first("FAILED\n", "external");
-	first("  File \"/a/cache.py\", line 1, in put\nFAILED\n", "prompt-growth");
+	first("FAILED\n", CAUSE_EXTERNAL);
+	first("  File \"/a/cache.py\", line 1, in put\nFAILED\n", CAUSE_PROMPT_GROWTH);
 	/* A cache made while the model is loaded is part of the loading. */
 	first("  File \"/a/load.py\", line 1, in load\n  File \"/a/cache.py\", line 1, in put\n"
 	      "FAILED\n",
-	    "oversized-model");
+	    CAUSE_OVERSIZED_MODEL);
 	(void)state;
 }
 

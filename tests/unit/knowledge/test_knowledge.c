@@ -55,16 +55,16 @@ static void test_all_sections(void **state)
 	    knowledge_place(k, "Cache.put", "/y/x/cache.py", NULL).role, ROLE_KV_CACHE);
 	assert_int_equal(knowledge_place(k, "x_put", NULL, "/y/libx.so").role, ROLE_KV_CACHE);
 	assert_ptr_equal(knowledge_place(k, "f", "/y/x/other.py", NULL).framework, x);
-	assert_int_equal(knowledge_fixes(k, x, "prompt-growth", ROLE_NONE, fixes, 4), 1);
+	assert_int_equal(knowledge_fixes(k, x, CAUSE_PROMPT_GROWTH, ROLE_NONE, fixes, 4), 1);
 	assert_string_equal(fixes[0]->setting, "--len");
 	assert_true(knowledge_fix_applies(fixes[0], "device"));
 	assert_true(knowledge_fix_applies(fixes[0], ""));
 	assert_false(knowledge_fix_applies(fixes[0], "host"));
-	assert_int_equal(knowledge_fixes(k, x, "prompt-growth", ROLE_KV_CACHE, fixes, 4), 2);
+	assert_int_equal(knowledge_fixes(k, x, CAUSE_PROMPT_GROWTH, ROLE_KV_CACHE, fixes, 4), 2);
 	assert_string_equal(fixes[0]->text, "Only of the cache.");
 	assert_true(knowledge_fix_applies(fixes[0], "host"));
-	assert_int_equal(knowledge_fixes(k, x, "prompt-growth", ROLE_KV_CACHE, fixes, 1), 1);
-	assert_int_equal(knowledge_fixes(k, x, "leak", ROLE_NONE, fixes, 4), 0);
+	assert_int_equal(knowledge_fixes(k, x, CAUSE_PROMPT_GROWTH, ROLE_KV_CACHE, fixes, 1), 1);
+	assert_int_equal(knowledge_fixes(k, x, CAUSE_LEAK, ROLE_NONE, fixes, 4), 0);
 	assert_int_equal(knowledge_messages(k, &messages), 1);
 	m = messages[0];
 	assert_string_equal(m->from, "The X");
@@ -72,7 +72,7 @@ static void test_all_sections(void **state)
 	assert_int_equal(m->needle_count, 2);
 	assert_string_equal(m->needles[1], "three");
 	assert_int_equal(m->cause_count, 2);
-	assert_string_equal(m->causes[1].cause, "external");
+	assert_int_equal(m->causes[1].cause, CAUSE_EXTERNAL);
 	assert_true(m->causes[0].confidence == 0.5);
 	assert_int_equal(m->fix_count, 2);
 	assert_string_equal(m->fixes[0], "Do this.");
@@ -163,7 +163,7 @@ static void test_directory(void **state)
 	/* Later files come first. */
 	assert_int_equal(knowledge_place(k, "f", "/x/a.py", NULL).role, ROLE_EMBEDDING);
 	assert_int_equal(
-	    knowledge_fixes(k, knowledge_framework(k, "x"), "leak", ROLE_NONE, fixes, 2), 2);
+	    knowledge_fixes(k, knowledge_framework(k, "x"), CAUSE_LEAK, ROLE_NONE, fixes, 2), 2);
 	assert_string_equal(fixes[0]->text, "second");
 	knowledge_free(k);
 }
@@ -173,8 +173,6 @@ static void test_names(void **state)
 	for (int role = 1; role < ROLE_COUNT; role++)
 		assert_int_equal(role_by_name(role_name((enum role)role)), role);
 	assert_int_equal(role_by_name("none"), ROLE_NONE);
-	assert_true(knowledge_is_cause("state-retention"));
-	assert_false(knowledge_is_cause("unknown"));
 	assert_string_equal(message_kind_name(MESSAGE_NOT_MEMORY), "not-memory");
 	(void)state;
 }

@@ -23,7 +23,7 @@ static inline struct script *sample(struct verdict_result *r)
 	script_failed(s, leak, 2 * MiB);
 	script_exit(s, 1);
 	assert_int_equal(verdict_of_feed(script_feed(s), NULL, r, &err), 0);
-	assert_string_equal(r->verdict.cause, "leak");
+	assert_int_equal(r->verdict.cause, CAUSE_LEAK);
 	return s;
 }
 

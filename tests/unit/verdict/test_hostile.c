@@ -119,32 +119,20 @@ static void any_outside(struct supervised *out)
 	}
 }
 
-static bool is_cause(const char *cause)
-{
-	static const char *const table[] = {"prompt-growth", "leak", "state-retention",
-	    "fragmentation", "oversized-model", "batch-prealloc", "concurrency",
-	    "oversized-intermediate", "external", "healthy", "unknown", NULL};
-
-	for (int i = 0; table[i]; i++)
-		if (strcmp(table[i], cause) == 0)
-			return true;
-	return false;
-}
-
 static void check_verdict(const struct verdict_result *r)
 {
 	const struct verdict *v = &r->verdict;
 
-	assert_true(is_cause(v->cause));
+	assert_true(v->cause < CAUSE_COUNT);
 	assert_true(v->confidence >= 0 && v->confidence <= 1);
 	assert_true(v->summary && *v->summary);
-	assert_true(!v->runner_up || is_cause(v->runner_up));
+	assert_true(v->runner_up < CAUSE_COUNT);
 	assert_true(v->evidence_count <= EVIDENCE_MAX && v->fix_count <= FIXES_MAX);
 	for (size_t i = 0; i < v->evidence_count; i++)
 		assert_true(isfinite(v->evidence[i].value));
-	assert_true(r->failure.kind != FAILURE_NONE || strcmp(v->cause, "healthy") == 0 ||
-		    strcmp(v->cause, "unknown") == 0);
-	assert_true(strcmp(v->cause, "healthy") != 0 || r->failure.kind == FAILURE_NONE);
+	assert_true(r->failure.kind != FAILURE_NONE || v->cause == CAUSE_HEALTHY ||
+		    v->cause == CAUSE_UNKNOWN);
+	assert_true(v->cause != CAUSE_HEALTHY || r->failure.kind == FAILURE_NONE);
 	for (size_t i = 0; i < r->ranking.count; i++) {
 		const struct candidate *c = &r->ranking.list[i];
 
@@ -216,7 +204,7 @@ static void test_any(void **state)
 		assert_false(text.failed);
 		assert_null(strstr(str_text(&text), "nan"));
 		assert_null(strchr(str_text(&text), '\033'));
-		causes += strcmp(r.verdict.cause, "unknown") != 0;
+		causes += r.verdict.cause != CAUSE_UNKNOWN;
 		failures += r.failure.kind != FAILURE_NONE;
 		str_free(&text);
 		verdict_fini(&r);

@@ -82,7 +82,7 @@ static void test_kill(void **state)
 }
 
 /* Whose verdict it is, with that cause and failure recorded. */
-static bool is_logs(const char *log, const char *cause, enum failure_kind kind)
+static bool is_logs(const char *log, enum cause cause, enum failure_kind kind)
 {
 	struct explanation e = known_explain(knowledge, log);
 	struct recovered before = {.size = 9 * MIB};
@@ -94,13 +94,13 @@ static bool is_logs(const char *log, const char *cause, enum failure_kind kind)
 	bool is = join_verdict(&e, of, &r);
 
 	if (is) {
-		assert_string_equal(r.verdict.cause, e.verdict.cause);
+		assert_int_equal(r.verdict.cause, e.verdict.cause);
 		assert_true(r.verdict.confidence == e.verdict.confidence);
 		assert_null(r.verdict.next);
 		assert_true(r.verdict.fix_count > 0);
 		assert_int_equal(r.notes.count, 1);
 	} else {
-		assert_string_equal(r.verdict.cause, cause);
+		assert_int_equal(r.verdict.cause, cause);
 		assert_int_equal(r.notes.count, 0);
 	}
 	explain_fini(&e);
@@ -110,16 +110,16 @@ static bool is_logs(const char *log, const char *cause, enum failure_kind kind)
 static void test_verdict(void **state)
 {
 	/* The recording has none: nothing ran out in it, or it cannot tell. */
-	assert_true(is_logs("REFUSED 5 MiB\n", "healthy", FAILURE_NONE));
-	assert_true(is_logs("REFUSED 5 MiB\n", "unknown", FAILURE_NONE));
-	assert_true(is_logs("REFUSED 5 MiB\n", "unknown", FAILURE_HOST_ALLOC));
+	assert_true(is_logs("REFUSED 5 MiB\n", CAUSE_HEALTHY, FAILURE_NONE));
+	assert_true(is_logs("REFUSED 5 MiB\n", CAUSE_UNKNOWN, FAILURE_NONE));
+	assert_true(is_logs("REFUSED 5 MiB\n", CAUSE_UNKNOWN, FAILURE_HOST_ALLOC));
 	/* It has. */
-	assert_false(is_logs("REFUSED 5 MiB\n", "external", FAILURE_HOST_ALLOC));
+	assert_false(is_logs("REFUSED 5 MiB\n", CAUSE_EXTERNAL, FAILURE_HOST_ALLOC));
 	/* The log tells of nothing, of what cannot decide, or of what was got over. */
-	assert_false(is_logs("fine\n", "unknown", FAILURE_HOST_ALLOC));
-	assert_false(is_logs("AGAIN 5 MiB\n", "healthy", FAILURE_NONE));
-	assert_false(is_logs("Killed 1 (a)\n", "healthy", FAILURE_NONE));
-	assert_false(is_logs("REFUSED 9 MiB\n", "healthy", FAILURE_NONE));
+	assert_false(is_logs("fine\n", CAUSE_UNKNOWN, FAILURE_HOST_ALLOC));
+	assert_false(is_logs("AGAIN 5 MiB\n", CAUSE_HEALTHY, FAILURE_NONE));
+	assert_false(is_logs("Killed 1 (a)\n", CAUSE_HEALTHY, FAILURE_NONE));
+	assert_false(is_logs("REFUSED 9 MiB\n", CAUSE_HEALTHY, FAILURE_NONE));
 }
 
 int main(void)

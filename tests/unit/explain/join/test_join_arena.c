@@ -42,14 +42,14 @@ static void judge_with(struct script *s, const char *text, struct verdict_result
 	bool limit;
 
 	judge_script(s, NULL, r);
-	assert_string_equal(r->verdict.cause, "healthy");
+	assert_int_equal(r->verdict.cause, CAUSE_HEALTHY);
 	assert_int_equal(join_arena(&e, r, &err), 0);
 	join_verdict(&e, join_messages(&e, r, &r->arena), r);
 	limit = r->failure.limit == LIMIT_ARENA;
 	assert_int_equal(limit, r->ledger.limit == LIMIT_ARENA);
 	assert_true(ledger_adds_up(&r->ledger));
 	/* The words are the explanation's. */
-	assert_string_equal(r->verdict.cause, e.count ? "unknown" : "healthy");
+	assert_int_equal(r->verdict.cause, e.count ? CAUSE_UNKNOWN : CAUSE_HEALTHY);
 	explain_fini(&e);
 }
 

@@ -8,7 +8,7 @@ static struct verdict_result base(void)
 {
 	struct verdict_result r = {0};
 
-	r.verdict.cause = "leak";
+	r.verdict.cause = CAUSE_LEAK;
 	r.failure.kind = FAILURE_HOST_ALLOC;
 	r.failure.time_ns = 4460000000u;
 	r.ledger = (struct ledger){.limit = LIMIT_CGROUP,
@@ -162,7 +162,7 @@ static void test_no_limit(void **state)
 	struct report_style st = {.columns = 80, .colour = true};
 	struct str out = {0};
 
-	r.verdict.cause = "healthy";
+	r.verdict.cause = CAUSE_HEALTHY;
 	r.failure.kind = FAILURE_NONE;
 	r.ledger.limit = LIMIT_NONE;
 	r.ledger.at = "peak";

@@ -44,7 +44,7 @@ static void one_large_request(void **state)
 	assert_int_equal(r.failure.kind, FAILURE_CUDA_OOM);
 	assert_string_equal(failure_kind_name(r.failure.kind), "cuda-oom");
 	assert_int_equal(r.failure.requested_bytes, 599 * MiB);
-	assert_string_equal(r.verdict.cause, "oversized-intermediate");
+	assert_int_equal(r.verdict.cause, CAUSE_OVERSIZED_INTERMEDIATE);
 	assert_string_equal(r.verdict.blame.function, "answer");
 	assert_non_null(strstr(r.verdict.summary, "599 MiB"));
 	assert_true(r.what_ifs.count >= 2);

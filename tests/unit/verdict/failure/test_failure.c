@@ -74,7 +74,7 @@ static void test_peak_before_the_look(void **state)
 	script_release(s, q);
 	script_exit(s, 0);
 	judge_script(s, NULL, &r);
-	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	assert_int_equal(r.ledger.limit_bytes, 428 * MiB);
 	end(s, &r);
 	(void)state;
@@ -164,7 +164,7 @@ static void test_kills(void **state)
 	judge_script(s, &outside, &r);
 	assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
 	assert_int_equal(r.failure.limit, LIMIT_CGROUP);
-	assert_string_equal(r.verdict.cause, "leak");
+	assert_int_equal(r.verdict.cause, CAUSE_LEAK);
 	end(s, &r);
 
 	s = leaking(100 * MiB);
@@ -180,7 +180,7 @@ static void test_kills(void **state)
 	outside.code = 15;
 	judge_script(s, &outside, &r);
 	assert_int_equal(r.failure.kind, FAILURE_NONE);
-	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	end(s, &r);
 
 	/* SIGKILL long after memory fell. */
@@ -225,14 +225,14 @@ static void test_unseen(void **state)
 	assert_int_equal(r.failure.kind, FAILURE_HOST_ALLOC);
 	assert_int_equal(r.failure.limit, LIMIT_AS);
 	assert_int_equal(r.failure.usage_bytes, 99 * MiB);
-	assert_string_equal(r.verdict.cause, "external");
+	assert_int_equal(r.verdict.cause, CAUSE_EXTERNAL);
 	assert_non_null(strstr(r.verdict.summary, "only 1.00 MiB of"));
 	end(s, &r);
 	starting(99 * MiB, 0, &s, &r);
-	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	end(s, &r);
 	starting(80 * MiB, 1, &s, &r);
-	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	end(s, &r);
 
 	/* Interrupted near its limit, and past its start: by a person. */
@@ -244,7 +244,7 @@ static void test_unseen(void **state)
 	script_killed(s, 2);
 	judge_script(s, NULL, &r);
 	assert_false(r.kill.at_limit);
-	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	end(s, &r);
 
 	/* No shape is there: not healthy, either. */
@@ -258,7 +258,7 @@ static void test_unseen(void **state)
 	script_exit(s, 1);
 	judge_script(s, NULL, &r);
 	assert_int_equal(r.failure.kind, FAILURE_NONE);
-	assert_string_equal(r.verdict.cause, "unknown");
+	assert_int_equal(r.verdict.cause, CAUSE_UNKNOWN);
 	assert_non_null(strstr(r.verdict.summary, "no refused request was recorded"));
 	end(s, &r);
 	(void)state;
@@ -287,7 +287,7 @@ static void test_neighbours(void **state)
 	levels_set(&outside.last, TRACE_LEVEL_RSS_ANON, 25 * MiB, script_now(s));
 	levels_set(&outside.last, TRACE_LEVEL_RSS_SHMEM, 2 * MiB, script_now(s));
 	judge_script(s, &outside, &r);
-	assert_string_equal(r.verdict.cause, "external");
+	assert_int_equal(r.verdict.cause, CAUSE_EXTERNAL);
 	assert_int_equal(r.ranking.list[0].finding.other_bytes, 368 * MiB);
 	end(s, &r);
 	(void)state;

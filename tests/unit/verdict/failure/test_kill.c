@@ -73,9 +73,9 @@ static void test_named_by_the_log(void **state)
 
 	watched(0, 0);
 	assert_int_equal(subject_model(feed, &m, &err), 0);
-	kill_read(m, feed.facts(feed.self), &outside, false, &failure, &kill);
+	kill_read(m, &outside, false, &failure, &kill);
 	assert_int_equal(failure.kind, FAILURE_NONE);
-	kill_read(m, feed.facts(feed.self), &outside, true, &failure, &kill);
+	kill_read(m, &outside, true, &failure, &kill);
 	assert_int_equal(failure.kind, FAILURE_OOM_KILL);
 	assert_non_null(strstr(failure.kill_evidence, "log"));
 	model_free(m);
@@ -93,7 +93,7 @@ static void test_flat(void **state)
 	assert_true(r.kill.killed && r.kill.seen && !r.kill.rising);
 	assert_int_equal(r.kill.counter, KILL_COUNTER_QUIET);
 	assert_int_equal(r.failure.kind, FAILURE_NONE);
-	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	assert_true(r.verdict.confidence >= 0.5 && r.verdict.confidence < 0.9);
 	assert_non_null(strstr(r.verdict.summary, "SIGKILL"));
 	assert_non_null(strstr(r.failure.kill_evidence, "not by the kernel"));
@@ -103,7 +103,7 @@ static void test_flat(void **state)
 	s = flat();
 	watched(0, 1);
 	judge_script(s, &outside, &r);
-	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	end(s, &r);
 
 	/* Without a count of the group's own, it may have been for this one. */
@@ -111,7 +111,7 @@ static void test_flat(void **state)
 	forget(TRACE_LEVEL_CG_OOM_KILL);
 	judge_script(s, &outside, &r);
 	assert_int_equal(r.kill.counter, KILL_COUNTER_ROSE);
-	assert_string_equal(r.verdict.cause, "unknown");
+	assert_int_equal(r.verdict.cause, CAUSE_UNKNOWN);
 	assert_non_null(strstr(r.verdict.next, "dmesg"));
 	end(s, &r);
 
@@ -121,13 +121,13 @@ static void test_flat(void **state)
 	outside.finished = false;
 	judge_script(s, &outside, &r);
 	assert_int_equal(r.kill.counter, KILL_COUNTER_UNSEEN);
-	assert_string_equal(r.verdict.cause, "unknown");
+	assert_int_equal(r.verdict.cause, CAUSE_UNKNOWN);
 	assert_float_equal(r.verdict.confidence, 0, 0);
 	end(s, &r);
 
 	s = flat();
 	judge_script(s, NULL, &r);
-	assert_string_equal(r.verdict.cause, "unknown");
+	assert_int_equal(r.verdict.cause, CAUSE_UNKNOWN);
 	assert_non_null(strstr(r.verdict.next, "whyoom run"));
 	end(s, &r);
 	(void)state;
@@ -145,14 +145,14 @@ static void test_rising(void **state)
 	assert_true(r.kill.live_late > r.kill.live_early);
 	assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
 	assert_non_null(strstr(r.failure.kill_evidence, "earlyoom"));
-	assert_string_equal(r.verdict.cause, "leak");
+	assert_int_equal(r.verdict.cause, CAUSE_LEAK);
 	end(s, &r);
 
 	s = leaking();
 	judge_script(s, NULL, &r);
 	assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
 	assert_int_equal(r.kill.counter, KILL_COUNTER_UNSEEN);
-	assert_string_equal(r.verdict.cause, "leak");
+	assert_int_equal(r.verdict.cause, CAUSE_LEAK);
 	end(s, &r);
 
 	/* It rose long ago, and was idle since: the samples from outside know. */
@@ -162,7 +162,7 @@ static void test_rising(void **state)
 	judge_script(s, &outside, &r);
 	assert_false(r.kill.rising);
 	assert_int_equal(r.failure.kind, FAILURE_NONE);
-	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	end(s, &r);
 	(void)state;
 }
@@ -188,7 +188,7 @@ static void test_resident_rises(void **state)
 	levels_set(&outside.last, TRACE_LEVEL_RSS_PEAK, 420 * MiB, 8 * now);
 	judge_script(s, &outside, &r);
 	assert_true(r.kill.rising);
-	assert_string_equal(r.verdict.cause, "oversized-intermediate");
+	assert_int_equal(r.verdict.cause, CAUSE_OVERSIZED_INTERMEDIATE);
 	assert_string_equal(r.verdict.blame.function, "matrix");
 	/* The kernel's account at the end, not a guess from the last look. */
 	assert_int_equal(r.failure.usage_bytes, 420 * MiB);
@@ -225,7 +225,7 @@ static void test_held(void **state)
 		levels_set(&outside.last, TRACE_LEVEL_RSS, still ? 210 * MiB : 170 * MiB, now);
 		judge_script(s, &outside, &r);
 		assert_int_equal(r.kill.rising, still);
-		assert_string_equal(r.verdict.cause, still ? "unknown" : "healthy");
+		assert_int_equal(r.verdict.cause, still ? CAUSE_UNKNOWN : CAUSE_HEALTHY);
 		end(s, &r);
 	}
 	(void)state;
@@ -256,7 +256,7 @@ static void test_between_two_steps(void **state)
 	assert_true(script_live(s) < r.model->peak.bytes / 2);
 	assert_true(r.kill.rising);
 	assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
-	assert_string_equal(r.verdict.cause, "prompt-growth");
+	assert_int_equal(r.verdict.cause, CAUSE_PROMPT_GROWTH);
 	assert_string_equal(r.verdict.blame.function, "prompt");
 	end(s, &r);
 	(void)state;
@@ -277,7 +277,7 @@ static void test_rising_without_a_shape(void **state)
 	watched(0, 0);
 	judge_script(s, &outside, &r);
 	assert_true(r.kill.rising);
-	assert_string_equal(r.verdict.cause, "unknown");
+	assert_int_equal(r.verdict.cause, CAUSE_UNKNOWN);
 	assert_non_null(strstr(r.verdict.summary, "rising"));
 	assert_non_null(r.verdict.next);
 	end(s, &r);

@@ -47,7 +47,7 @@ static void test_leak(void **state)
 		if (seen)
 			script_killed(s, SIGBUS);
 		judge_script(s, NULL, &r);
-		assert_string_equal(r.verdict.cause, "leak");
+		assert_int_equal(r.verdict.cause, CAUSE_LEAK);
 		assert_string_equal(r.verdict.blame.function, "publish");
 		assert_int_equal(r.failure.kind, FAILURE_BUS);
 		assert_int_equal(r.failure.limit, LIMIT_SHM);
@@ -83,7 +83,7 @@ static void test_others(void **state)
 	script_map_shm(s, script_stack(s, "main;work"), 2 * MiB, &v);
 	script_killed(s, SIGBUS);
 	judge_script(s, NULL, &r);
-	assert_string_equal(r.verdict.cause, "external");
+	assert_int_equal(r.verdict.cause, CAUSE_EXTERNAL);
 	assert_int_equal(row_of(&r.ledger, "other files"), SIZE - MiB);
 	assert_int_equal(r.ledger.unaccounted, 0);
 	assert_true(advises(&r, "ls -l /dev/shm"));
@@ -127,7 +127,7 @@ static void test_refused(void **state)
 	assert_int_equal(r.failure.limit, LIMIT_SHM);
 	assert_int_equal(r.failure.kind, FAILURE_HOST_ALLOC);
 	assert_int_equal(r.failure.requested_bytes, 512 * KiB);
-	assert_string_equal(r.verdict.cause, "leak");
+	assert_int_equal(r.verdict.cause, CAUSE_LEAK);
 	verdict_fini(&r);
 	script_free(s);
 	(void)state;
@@ -186,9 +186,9 @@ static void test_ended_badly(void **state)
 		script_exit(s, 1);
 		judge_script(s, NULL, &r);
 		if (leaks)
-			assert_string_equal(r.verdict.cause, "leak");
+			assert_int_equal(r.verdict.cause, CAUSE_LEAK);
 		else
-			assert_string_equal(r.verdict.cause, "healthy");
+			assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 		assert_int_equal(r.failure.limit == LIMIT_SHM, leaks);
 		assert_int_equal(r.volume != NULL, leaks);
 		verdict_fini(&r);

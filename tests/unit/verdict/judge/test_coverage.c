@@ -13,7 +13,7 @@ static void test_gaps(void **state)
 	script_sample(s);
 	script_exit(s, 0);
 	judge_script(s, NULL, &r);
-	assert_string_equal(r.verdict.cause, "unknown");
+	assert_int_equal(r.verdict.cause, CAUSE_UNKNOWN);
 	assert_non_null(r.coverage.gap);
 	verdict_fini(&r);
 	script_free(s);
@@ -31,7 +31,7 @@ static void test_gaps(void **state)
 		}
 		script_exit(s, failed);
 		judge_script(s, NULL, &r);
-		assert_string_equal(r.verdict.cause, failed ? "leak" : "unknown");
+		assert_int_equal(r.verdict.cause, failed ? CAUSE_LEAK : CAUSE_UNKNOWN);
 		assert_false(r.coverage.complete);
 		verdict_fini(&r);
 		script_free(s);
@@ -54,10 +54,10 @@ static void test_bus_error(void **state)
 			script_killed(s, signal);
 			judge_script(s, NULL, &r);
 			if (shared && signal == SIGBUS) {
-				assert_string_equal(r.verdict.cause, "unknown");
+				assert_int_equal(r.verdict.cause, CAUSE_UNKNOWN);
 				assert_non_null(strstr(r.coverage.gap, "/dev/shm"));
 			} else {
-				assert_string_equal(r.verdict.cause, "healthy");
+				assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 			}
 			verdict_fini(&r);
 			script_free(s);
@@ -163,8 +163,8 @@ static void test_rights(void **state)
 	script_sample(s);
 	script_exit(s, 0);
 	judge_script(s, NULL, &r);
-	assert_string_equal(r.verdict.cause, "unknown");
-	assert_non_null(strstr(r.verdict.summary, "not recorded since"));
+	assert_int_equal(r.verdict.cause, CAUSE_UNKNOWN);
+	assert_non_null(strstr(r.verdict.summary, "recording stopped after"));
 	assert_non_null(strstr(r.verdict.summary, "the user (setuid)"));
 	assert_true(ledger_get(&r.ledger, LEDGER_UNRECORDED) > 300 * MiB);
 	assert_int_equal(ledger_get(&r.ledger, LEDGER_UNSPLIT), 0);

@@ -37,21 +37,21 @@ static void test_order(void **state)
 		r[i].live_start = r[i].without_start = 100;
 		peaks(&r[i], 100, 100);
 	}
-	c[0].finding.cause = "one more";
+	c[0].finding.cause = CAUSE_LEAK;
 	r[0].without = 700;
 	peaks(&r[0], 400, 700);
-	c[1].finding.cause = "the end of it";
+	c[1].finding.cause = CAUSE_PROMPT_GROWTH;
 	r[1].without = 100;
-	c[2].finding.cause = "not enough";
+	c[2].finding.cause = CAUSE_CONCURRENCY;
 	r[2].without = 880;
 	peaks(&r[2], 500, 880);
 	rank_candidates(&in, c, r, 3);
-	assert_string_equal(c[0].finding.cause, "the end of it");
+	assert_int_equal(c[0].finding.cause, CAUSE_PROMPT_GROWTH);
 	assert_true(c[0].admissible && c[0].fits);
 	assert_float_equal(c[0].share, 800.0 / 850, 1e-6);
 	assert_float_equal(c[0].further, 1, 1e-6);
 	assert_int_equal(c[0].headroom, 760);
-	assert_string_equal(c[1].finding.cause, "one more");
+	assert_int_equal(c[1].finding.cause, CAUSE_LEAK);
 	assert_true(c[1].admissible && c[1].further < 0.1);
 	assert_false(c[2].fits);
 	assert_false(c[2].admissible);
@@ -74,15 +74,15 @@ static void test_others(void **state)
 		memset(r, 0, sizeof(r));
 		for (int i = 0; i < 2; i++)
 			r[i].live = r[i].live_start = r[i].without = r[i].without_start = 100;
-		c[0].finding = (struct finding){.cause = "holes",
+		c[0].finding = (struct finding){.cause = CAUSE_FRAGMENTATION,
 		    .strength = 1,
 		    .slack_bytes = 50,
 		    .steady = true,
 		    .coalesced = true};
 		c[1].finding = (struct finding){
-		    .cause = "others", .strength = 0.9, .other_bytes = 840, .alone = true};
+		    .cause = CAUSE_EXTERNAL, .strength = 0.9, .other_bytes = 840, .alone = true};
 		rank_candidates(&in, c, r, 2);
-		assert_string_equal(c[0].finding.cause, grown ? "others" : "holes");
+		assert_int_equal(c[0].finding.cause, grown ? CAUSE_EXTERNAL : CAUSE_FRAGMENTATION);
 		assert_true(c[0].admissible);
 	}
 	(void)state;
@@ -149,13 +149,13 @@ static void test_slack(void **state)
 		r[i].slack_start = 20;
 		peaks(&r[i], 600, 600);
 	}
-	c[0].finding.cause = "half of what lives";
+	c[0].finding.cause = CAUSE_LEAK;
 	r[0].without = 300;
 	r[0].without_start = 300;
-	c[1].finding.cause = "holes";
+	c[1].finding.cause = CAUSE_FRAGMENTATION;
 	c[1].finding.slack_bytes = 300;
 	rank_candidates(&in, c, r, 2);
-	assert_string_equal(c[0].finding.cause, "holes");
+	assert_int_equal(c[0].finding.cause, CAUSE_FRAGMENTATION);
 	assert_int_equal(c[0].removed, 300);
 	assert_float_equal(c[0].share, 280.0 / 300, 1e-6);
 	assert_int_equal(c[1].removed, 450);

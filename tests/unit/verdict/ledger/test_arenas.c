@@ -51,7 +51,7 @@ static void test_empty(void **state)
 	struct script *s;
 
 	batches(20 * MiB, &r, &s);
-	assert_string_equal(r.verdict.cause, "fragmentation");
+	assert_int_equal(r.verdict.cause, CAUSE_FRAGMENTATION);
 	assert_string_equal(r.verdict.blame.function, "read");
 	assert_non_null(strstr(r.verdict.summary, "arenas"));
 	assert_in_range(row_of(&r.ledger, "interpreter arenas, free"), 99 * MiB, 101 * MiB);
@@ -73,7 +73,7 @@ static void test_full(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		batches(i ? 0 : 114 * MiB, &r, &s);
-		assert_string_equal(r.verdict.cause, "leak");
+		assert_int_equal(r.verdict.cause, CAUSE_LEAK);
 		assert_string_equal(r.verdict.blame.function, "read");
 		assert_in_range(row_of(&r.ledger, "interpreter arenas, free"), i ? 0 : 5 * MiB,
 		    i ? 0 : 7 * MiB);

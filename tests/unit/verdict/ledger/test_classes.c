@@ -144,9 +144,9 @@ static uint32_t callsite_named(const struct callsites *p, const char *function)
  * than there is. */
 static void by_findings(void **state)
 {
-	struct candidate found[3] = {{.finding = {.cause = "leak", .claim_count = 1}},
-	    {.finding = {.cause = "prompt-growth", .claim_count = 1}, .admissible = true},
-	    {.finding = {.cause = "batch-prealloc", .claim_count = 1}, .admissible = false}};
+	struct candidate found[3] = {{.finding = {.cause = CAUSE_LEAK, .claim_count = 1}},
+	    {.finding = {.cause = CAUSE_PROMPT_GROWTH, .claim_count = 1}, .admissible = true},
+	    {.finding = {.cause = CAUSE_BATCH_PREALLOC, .claim_count = 1}, .admissible = false}};
 	struct classes_input in = {.device = true, .candidates = found, .candidate_count = 3};
 	struct classes c;
 	struct callsites *p;
@@ -185,8 +185,8 @@ static void by_findings(void **state)
 
 static void names(void **state)
 {
-	assert_int_equal(class_of_cause("leak"), CLASS_LEAKED);
-	assert_int_equal(class_of_cause("fragmentation"), CLASS_COUNT);
+	assert_int_equal(class_of_cause(CAUSE_LEAK), CLASS_LEAKED);
+	assert_int_equal(class_of_cause(CAUSE_FRAGMENTATION), CLASS_NONE);
 	for (int i = 0; i < CLASS_COUNT; i++)
 		assert_true(strlen(class_name(i)) > 0);
 	(void)state;

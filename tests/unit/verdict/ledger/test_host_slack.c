@@ -36,7 +36,7 @@ static void test_pinned(void **state)
 	struct script *s;
 
 	received(2000, 2000 * 48 * KiB, 64, &r, &s);
-	assert_string_equal(r.verdict.cause, "fragmentation");
+	assert_int_equal(r.verdict.cause, CAUSE_FRAGMENTATION);
 	assert_string_equal(r.verdict.blame.function, "keep");
 	assert_int_equal(row_of(&r.ledger, "allocator free lists"), 2000 * 48 * KiB);
 	assert_true(r.verdict.confidence >= 0.5);
@@ -69,9 +69,9 @@ static void test_whole(void **state)
 		script_exit(s, 1);
 		judge_script(s, NULL, &r);
 		if (asked)
-			assert_string_equal(r.verdict.cause, "fragmentation");
+			assert_int_equal(r.verdict.cause, CAUSE_FRAGMENTATION);
 		else
-			assert_string_not_equal(r.verdict.cause, "fragmentation");
+			assert_int_not_equal(r.verdict.cause, CAUSE_FRAGMENTATION);
 		verdict_fini(&r);
 		script_free(s);
 	}
@@ -85,7 +85,7 @@ static void test_of_a_leak(void **state)
 	struct script *s;
 
 	received(2000, 2000 * 8 * KiB, 40 * KiB, &r, &s);
-	assert_string_equal(r.verdict.cause, "leak");
+	assert_int_equal(r.verdict.cause, CAUSE_LEAK);
 	verdict_fini(&r);
 	script_free(s);
 	(void)state;
@@ -98,7 +98,7 @@ static void test_unasked(void **state)
 	struct script *s;
 
 	received(2000, 0, 64, &r, &s);
-	assert_string_not_equal(r.verdict.cause, "fragmentation");
+	assert_int_not_equal(r.verdict.cause, CAUSE_FRAGMENTATION);
 	verdict_fini(&r);
 	script_free(s);
 	(void)state;
@@ -131,7 +131,7 @@ static void test_reserved(void **state)
 	script_failed(s, report, 60 * MiB);
 	script_exit(s, 1);
 	judge_script(s, NULL, &r);
-	assert_string_equal(r.verdict.cause, "fragmentation");
+	assert_int_equal(r.verdict.cause, CAUSE_FRAGMENTATION);
 	/* Not of report, whose blocks had mappings of their own. */
 	assert_string_equal(r.verdict.blame.function, "work");
 	assert_true(row_of(&r.ledger, "kept to grow into") > 900 * MiB);

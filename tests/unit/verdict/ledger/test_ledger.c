@@ -485,7 +485,7 @@ static void test_cgroup_siblings(void **state)
 	killed_in_a_group(&outside, script_now(s));
 	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 110 * MiB, script_now(s));
 	judge_script(s, &outside, &r);
-	failure_levels(r.model, &outside, true, false, r.callsites->moment_ns, &levels, &age);
+	failure_levels(r.model, &outside, LEVELS_AT_END, r.callsites->moment_ns, &levels, &age);
 	in.model = r.model;
 	in.callsites = r.callsites;
 	in.failure = &r.failure;
@@ -610,7 +610,7 @@ static void test_untouched(void **state)
 	const struct ledger *l = &r.ledger;
 
 	sampled(s, LEVELS({TRACE_LEVEL_RSS, 50 * MiB}, {TRACE_LEVEL_RSS_ANON, 50 * MiB}), &r);
-	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	assert_int_equal(row_of(l, "retained state"), 50 * MiB);
 	assert_int_equal(l->unaccounted, 0);
 	end(s, &r);

@@ -9,20 +9,20 @@
 
 static void test_fixes(void **state)
 {
+	static const enum cause causes[] = {
+	    CAUSE_PROMPT_GROWTH, CAUSE_LEAK, CAUSE_OVERSIZED_INTERMEDIATE};
 	static struct verdict_result r;
 	struct fix fixes[FIXES_MAX];
 	size_t count;
 
 	r.verdict.blame.function = "remember";
-	for (const char *const *cause =
-		 (const char *const[]){"prompt-growth", "leak", "oversized-intermediate", NULL};
-	     *cause; cause++) {
-		fixes_for(&r, *cause, fixes, &count, &r.arena);
+	for (size_t i = 0; i < 3; i++) {
+		fixes_for(&r, causes[i], fixes, &count, &r.arena);
 		assert_true(count >= 2);
 		assert_non_null(strstr(fixes[0].text, "remember"));
 		assert_string_equal(fixes[0].for_, "any");
 	}
-	fixes_for(&r, "healthy", fixes, &count, &r.arena);
+	fixes_for(&r, CAUSE_HEALTHY, fixes, &count, &r.arena);
 	assert_int_equal(count, 0);
 	arena_free(&r.arena);
 	(void)state;
@@ -32,9 +32,11 @@ static void test_fixes(void **state)
 static void test_special_cases(void **state)
 {
 	static const struct {
-		const char *cause, *fix, *said;
-	} cases[] = {{"concurrency", FIX_BACKLOG, "queue that feed fills"},
-	    {"external", FIX_STACKS, "fewer threads"}};
+		enum cause cause;
+		enum finding_form form;
+		const char *said;
+	} cases[] = {{CAUSE_CONCURRENCY, FORM_BACKLOG, "queue that feed fills"},
+	    {CAUSE_EXTERNAL, FORM_STACKS, "fewer threads"}};
 	static struct verdict_result r;
 	struct fix fixes[FIXES_MAX];
 	size_t count;
@@ -43,11 +45,11 @@ static void test_special_cases(void **state)
 	r.ranking.count = 1;
 	for (size_t i = 0; i < 2; i++) {
 		r.ranking.list[0].finding =
-		    (struct finding){.cause = cases[i].cause, .fix = cases[i].fix};
+		    (struct finding){.cause = cases[i].cause, .form = cases[i].form};
 		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
 		assert_non_null(strstr(fixes[0].text, cases[i].said));
 		/* Another candidate's case is none of this one's. */
-		r.ranking.list[0].finding.cause = "leak";
+		r.ranking.list[0].finding.cause = CAUSE_LEAK;
 		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
 		assert_null(strstr(fixes[0].text, cases[i].said));
 	}
@@ -100,12 +102,12 @@ static void test_frameworks(void **state)
 	r.frameworks.knowledge = knowledge_new();
 	add_knowledge(r.frameworks.knowledge, ACME);
 	add_knowledge(r.frameworks.knowledge, NUMBERS);
-	fixes_for(&r, "leak", fixes, &count, &r.arena);
+	fixes_for(&r, CAUSE_LEAK, fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "Acme");
 	assert_string_equal(fixes[0].text, "Give the store a bound.");
 	assert_string_equal(fixes[1].for_, "Numbers");
 	assert_string_equal(fixes[2].for_, "any");
-	fixes_for(&r, "prompt-growth", fixes, &count, &r.arena);
+	fixes_for(&r, CAUSE_PROMPT_GROWTH, fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "any");
 	knowledge_free(r.frameworks.knowledge);
 	arena_free(&r.arena);
@@ -129,7 +131,7 @@ static void test_serving(void **state)
 	    r.frameworks.frames, in_python("ones", "/lib/site-packages/numbers/make.py", 2));
 	framework_frame(
 	    r.frameworks.frames, in_python("route", "/lib/site-packages/server/route.py", 3));
-	fixes_for(&r, "leak", fixes, &count, &r.arena);
+	fixes_for(&r, CAUSE_LEAK, fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "Server");
 	assert_string_equal(fixes[1].for_, "any");
 	framework_frames_free(r.frameworks.frames);
