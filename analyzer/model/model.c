@@ -10,7 +10,7 @@
 
 /* A larger block fits into no address space: damage, as with mappings. */
 #define BLOCK_MAX (1ull << 57)
-#define WENT_MAX (1ull << 54)
+#define FREED_STATS_MAX (1ull << 54)
 
 int model_new(struct feed feed, struct model **out, struct err *err)
 {
@@ -133,14 +133,14 @@ static int on_alloc(struct model *m, const struct event *e)
 	return 0;
 }
 
-/* Known as a sum: its site's history, not the process's, which has the sums of its periods. */
-static int on_went(struct model *m, const struct event *e)
+/* Known as a sum: its stack's history, not the process's, which has the sums of its periods. */
+static int on_freed_stats(struct model *m, const struct event *e)
 {
 	struct stack_stats *s;
 	int rc;
 
-	if (!e->u.went.count || e->u.went.count > WENT_MAX || e->u.went.bytes > WENT_MAX ||
-	    e->size > e->u.went.bytes)
+	if (!e->u.went.count || e->u.went.count > FREED_STATS_MAX ||
+	    e->u.went.bytes > FREED_STATS_MAX || e->size > e->u.went.bytes)
 		return 0;
 	if ((rc = stack_table_get(&m->stacks, e->stack, STACK_STATS_HEAP, &s)) ||
 	    (rc = model_touch(m, s)))
@@ -293,7 +293,7 @@ static int apply(struct model *m, const struct event *e)
 		rc = spaces_apply(m, e);
 		break;
 	case EV_WENT:
-		rc = e->space == TRACE_SPACE_HOST ? on_went(m, e) : spaces_apply(m, e);
+		rc = e->space == TRACE_SPACE_HOST ? on_freed_stats(m, e) : spaces_apply(m, e);
 		break;
 	case EV_OUTSIDE: /* handled above */
 	case EV_ADVISE:

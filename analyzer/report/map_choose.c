@@ -29,7 +29,7 @@ static uint64_t layout_hash(const struct space_map *map, const struct map_segmen
 		const struct map_piece *p = &map->pieces.items[i];
 
 		h = map_hash(h ^ (p->end - s->start));
-		h = map_hash(h ^ p->stats);
+		h = map_hash(h ^ p->callsite);
 	}
 	return h;
 }
@@ -44,7 +44,7 @@ static bool same_layout(
 		const struct map_piece *x = &map->pieces.items[a->first + i];
 		const struct map_piece *y = &map->pieces.items[b->first + i];
 
-		if (x->stats != y->stats || x->start - a->start != y->start - b->start ||
+		if (x->callsite != y->callsite || x->start - a->start != y->start - b->start ||
 		    x->end - a->start != y->end - b->start)
 			return false;
 	}

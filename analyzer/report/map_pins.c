@@ -24,9 +24,9 @@ int map_pins(
 		const struct map_piece *p = &map->pieces.items[i];
 		uint64_t *slot;
 
-		if (p->stats == MAP_NO_STACK_STATS)
+		if (p->callsite == MAP_HOLE)
 			continue;
-		slot = map_put(&seen, p->stats);
+		slot = map_put(&seen, p->callsite);
 		if (!slot)
 			goto out;
 		if (!*slot) {
@@ -39,7 +39,7 @@ int map_pins(
 				all = grown;
 				capacity = more;
 			}
-			all[used++] = (struct map_pin){.stats = p->stats};
+			all[used++] = (struct map_pin){.stats = p->callsite};
 			*slot = used;
 		}
 		all[*slot - 1].bytes += p->end - p->start;

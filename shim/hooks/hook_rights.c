@@ -71,7 +71,7 @@ static struct rights_filter before_filter(const void *fprog)
 #undef RIGHTS_CALL
 
 /* Says whether the filter was installed. With a listener the result is its descriptor. */
-static bool installed(long number, long flags, long result)
+static bool filter_installed(long number, long flags, long result)
 {
 	return number == SYS_seccomp && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) ? result >= 0
 										   : result == 0;
@@ -118,7 +118,7 @@ bool hook_rights_syscall(const struct raw_syscall *call, long *result)
 
 		filter = before_filter(program ? (const void *)c : NULL);
 		*result = real.syscall(number, a, b, c, d, e, f);
-		rights_after_filter(&filter, installed(number, b, *result));
+		rights_after_filter(&filter, filter_installed(number, b, *result));
 		return true;
 	}
 	switch (number) {

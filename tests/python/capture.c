@@ -1,11 +1,10 @@
 /*
  * capture.c - a preload library for the tests of shim/python/python.c: walks the Python frames
- * inside malloc and mmap, as the recording does, and lets the program under test ask what was seen.
+ * inside malloc and mmap, as the shim does, and lets the program under test query the results.
  *
- * PYTHON_CAPTURE=every walks in every acquisition, and each time once more without the cache: the
- * two must agree, and so must what the walk says about the part that did not change.
- * PYTHON_CAPTURE=quick walks in every acquisition, once. Otherwise only a block of exactly
- * CAPTURE_SIZE bytes is looked at.
+ * PYTHON_CAPTURE=every walks at every acquisition, and again without the cache: the two must agree,
+ * also about the part that did not change. PYTHON_CAPTURE=quick walks once at every acquisition.
+ * Otherwise it walks only for a block of exactly CAPTURE_SIZE bytes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -43,7 +42,7 @@ void capture_look(void);
 double capture_bench(int rounds, int walks, int *depth);
 void *capture_foreign(void *unused);
 
-/* ---- what python.c needs ---- */
+/* ---- for python.c ---- */
 
 struct stored {
 	uint32_t bytes;
@@ -91,7 +90,7 @@ void definitions_info(const char *key, const char *value)
 		strncat(facts, value, sizeof facts - 1 - strlen(facts));
 }
 
-/* Ends of tasks are counted, not recorded. */
+/* Counts the ends of tasks. */
 static _Atomic uint64_t task_ends;
 
 static void task_ended(uintptr_t key, const void *caller)
@@ -314,10 +313,10 @@ EXPORT void *mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t off
 	return mmap64(at, bytes, prot, flags, fd, offset);
 }
 
-/* ---- what the program under test asks ---- */
+/* ---- queries of the program under test ---- */
 
-/* The calling thread's last block of CAPTURE_SIZE: frames outermost first, and for each frame its
- * run's anchor. -1: there were no Python frames. */
+/* Returns the frames of the calling thread's last block of CAPTURE_SIZE, outermost first, each with
+ * its run's anchor. -1: there were no Python frames. */
 EXPORT int capture_last(uint32_t *code, int32_t *lasti, uint64_t *anchor, int max)
 {
 	struct kept *k = kept;
@@ -335,7 +334,7 @@ EXPORT int capture_last(uint32_t *code, int32_t *lasti, uint64_t *anchor, int ma
 	return (int)k->count;
 }
 
-/* The body of a CODE definition; its size, 0 unknown. */
+/* Copies the body of a CODE definition; returns its size, 0: unknown. */
 EXPORT int capture_code(uint32_t id, uint8_t *out, int room)
 {
 	struct stored *s = id < IDS ? atomic_load(&codes[id]) : NULL;
@@ -370,7 +369,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Also for a library that was loaded later. */
+/* Also finds a library that was loaded later. */
 EXPORT void capture_look(void)
 {
 	static const struct python_services services = {code_at, task_ended};
@@ -387,7 +386,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Nanoseconds of a walk over the stack that calls this: the fastest of some rounds. */
+/* Returns the nanoseconds of a walk over the caller's stack, the fastest of some rounds. */
 EXPORT double capture_bench(int rounds, int walks, int *depth)
 {
 	struct python_view v = {0};
@@ -412,7 +411,7 @@ EXPORT double capture_bench(int rounds, int walks, int *depth)
 	return best / walks * 1e9;
 }
 
-/* For a thread that Python knows nothing of: 1 if it saw no frames. */
+/* For a thread that Python does not know: returns 1 if it saw no frames. */
 EXPORT void *capture_foreign(void *unused)
 {
 	free(malloc(CAPTURE_SIZE));

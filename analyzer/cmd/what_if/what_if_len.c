@@ -135,14 +135,14 @@ double what_if_lengths_most(const struct what_if_lengths *l, const struct what_i
 
 /* --- for the report --- */
 
-static uint64_t live_of(const struct what_if_lengths *l, enum order order)
+static uint64_t live_of(const struct what_if_lengths *l, enum scaling order)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < l->of.stats_list.count; i++) {
-		const struct lengths_stack_stats *s = &l->of.stats_list.items[i];
+	for (size_t i = 0; i < l->of.stacks.count; i++) {
+		const struct lengths_stack *s = &l->of.stacks.items[i];
 
-		if ((s->many ? s->held.order : s->fit.order) == order)
+		if ((s->many ? s->held.kind : s->fit.kind) == order)
 			sum += s->live;
 	}
 	return sum;
@@ -161,7 +161,7 @@ void what_if_lengths_view(const struct what_if_lengths *l, struct what_if_inputs
 	    .longest_tokens = what_if_lengths_tokens(l, 1),
 	    .fits = l->fits,
 	    .fits_tokens = what_if_lengths_tokens(l, l->fits),
-	    .linear_bytes = live_of(l, ORDER_LINEAR),
-	    .square_bytes = live_of(l, ORDER_SQUARE),
+	    .linear_bytes = live_of(l, SCALING_LINEAR),
+	    .square_bytes = live_of(l, SCALING_SQUARE),
 	};
 }

@@ -4,22 +4,19 @@
 #include <math.h>
 
 #include "model/callsite/callsite.h"
+#include "util/tuned.h"
 
-/* A stack that made less of its call site's bytes does not speak for it. */
-#define SPEAKS_PART 8u
+TUNED(unsigned, SPEAKS_PART, 8u, "a stack that made less of its call site does not speak for it");
+TUNED(unsigned, TIMES_MIN, 4u, "three build-ups that were released may be chance");
+TUNED(
+    unsigned, ALIVE_PART, 4u, "of a build-up that stays at most a quarter is released on the way");
+TUNED(unsigned, UNUSUAL_TIMES, 4u, "requests of one kind differ by a factor of two or three");
+TUNED(double, RECORDS_TIMES, 2.5,
+    "of n numbers in any order ln n + 0.58 are records; 2.5 times that is no chance");
+TUNED(unsigned, GROWN_TIMES, 2u,
+    "the first build-up is a warm-up: twice its size is the least that is growth");
 
-/* Piles that were given back are a habit, by whatever way they were made; and of the present one so
- * much lives. */
-#define TIMES_MIN 4u
-#define ALIVE_PART 4u
-#define UNUSUAL_TIMES 4u
-
-/* Of n numbers in any order ln n + 0.58 are larger than all before; so many times as many are no
- * chance. */
-#define RECORDS_TIMES 2.5
-#define GROWN_TIMES 2u
-
-/* Its heaviest stack speaks for the place. */
+/* The heaviest stack stands for the call site. */
 static void read_growth(const struct callsite *c, const struct callsite_member *members,
     size_t count, struct buildup *out)
 {
@@ -61,8 +58,8 @@ void buildup_read(const struct callsite *c, const struct callsite_member *member
 		const struct stack_stats_course course = stack_stats_course(s);
 		uint64_t made = stack_stats_total_count(s) - course.buildup.before;
 
-		/* One block of it is more than all of those were: it is something else that the
-		 * same line makes. */
+		/* One block is larger than all earlier build-ups: the same line makes something
+		 * else. */
 		if (course.no_buildup || course.buildup.since_ns < ended_ns ||
 		    stack_stats_live_count(s) < made - made / ALIVE_PART ||
 		    stack_stats_live_bytes(s) > largest * stack_stats_live_count(s))
@@ -73,7 +70,7 @@ void buildup_read(const struct callsite *c, const struct callsite_member *member
 	}
 	out->largest = largest;
 	read_growth(c, members, count, out);
-	/* The next of their kind is none that is out of the ordinary. */
+	/* The next one of the same kind is not out of the ordinary. */
 	if (out->bytes < UNUSUAL_TIMES * largest)
 		out->bytes = 0;
 }

@@ -1,4 +1,5 @@
-/* callsite.c - gathers sites into places; what their histories show is in history.c. */
+/* callsite.c - gathers stacks into call sites. Each part of their history is read by a module of
+ * its own. */
 #include "model/callsite/callsite.h"
 
 #include <errno.h>
@@ -6,11 +7,14 @@
 #include <string.h>
 
 #include "model/callsite/callsite_words.h"
-#include "model/callsite/tables.h"
+#include "model/callsite/holders.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
+
+TUNED(unsigned, WORKING_SET_MIN, 8u, "of fewer releases the longest life is chance");
 
 #define STACKS_MAX 20000u /* are put into words; what is left is reported as a sum */
-_Static_assert(STACKS_MAX < UINT16_MAX, "places fit into what is kept of stacks");
+_Static_assert(STACKS_MAX < UINT16_MAX, "call sites fit into what is kept of stacks");
 
 struct weighed {
 	const struct stack_stats *stats; /* as it is now */
@@ -26,8 +30,8 @@ static int by_weight(const void *a, const void *b)
 	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
-/* The place of words that were seen before, told by where their text is: many stacks have the very
- * same words. */
+/* A cache from symbols to call sites, by the addresses of the strings: many stacks have the same
+ * ones. */
 #define KNOWN_WORDS 4096u
 struct framework_words {
 	const char *function, *file, *part, *part_file;
@@ -42,7 +46,7 @@ struct builder {
 	uint32_t *table; /* open addressing: index into p->list, CALLSITE_NONE: empty */
 	uint32_t table_size, room;
 	struct framework_words *known; /* KNOWN_WORDS of them, by hash */
-	struct step *steps; /* scratch, of one place */
+	struct step *steps; /* scratch, of one call site */
 	size_t step_room;
 	struct callsite_member *members;
 	size_t member_count;
@@ -91,7 +95,7 @@ static int grow_table(struct builder *b)
 	return 0;
 }
 
-static const struct step no_step; /* of a place that has none */
+static const struct step no_step; /* of a call site that has none */
 
 static int callsite_of_words(struct builder *b, const struct callsite_words *words, uint32_t *out)
 {
@@ -135,7 +139,7 @@ static int callsite_of_words(struct builder *b, const struct callsite_words *wor
 	return 0;
 }
 
-/* 64 classes to each doubling: a larger weight is never in a lower one. */
+/* 64 classes for each power of two; a larger weight is never in a lower class. */
 #define WEIGHT_CLASSES (59u * 64u)
 
 static uint32_t class_of(uint64_t weight)
@@ -145,7 +149,7 @@ static uint32_t class_of(uint64_t weight)
 	return top ? (top - 5) << 6 | (weight >> (top - 6) & 63) : (uint32_t)weight;
 }
 
-#define ASK_AHEAD 12u /* sites */
+#define ASK_AHEAD 12u /* stacks */
 
 static inline void ask_ahead(const struct model *m, size_t number)
 {
@@ -153,7 +157,7 @@ static inline void ask_ahead(const struct model *m, size_t number)
 		stack_stats_ask(stack_table_number(&m->stacks, number + ASK_AHEAD));
 }
 
-/* What lived of a site, and its weight by that. */
+/* The weight of a stack: what lived, or its largest block. */
 static uint64_t weigh(const struct model *m, const struct stack_stats *s, enum moment moment,
     uint64_t *live, uint64_t *count)
 {
@@ -163,8 +167,8 @@ static uint64_t weigh(const struct model *m, const struct stack_stats *s, enum m
 	return *live > largest ? *live : largest;
 }
 
-/* The sums of all sites that have places, and the lightest class that one of the first STACKS_MAX
- * may be of: there are many more. */
+/* Sum up all stacks that have call sites. Returns the lowest class that the heaviest STACKS_MAX
+ * stacks reach. */
 static uint32_t sum_up(const struct model *m, struct callsites *p, uint64_t *sum, size_t *reached)
 {
 	uint32_t of_class[WEIGHT_CLASSES] = {0}, least = WEIGHT_CLASSES;
@@ -190,7 +194,7 @@ static uint32_t sum_up(const struct model *m, struct callsites *p, uint64_t *sum
 	return least;
 }
 
-/* And these sums. */
+/* The heaviest stacks, most first, and how many of them to keep. */
 static int weigh_stacks(
     const struct model *m, struct callsites *p, struct weighed **out, size_t *keep)
 {
@@ -221,43 +225,48 @@ static int weigh_stacks(
 	return 0;
 }
 
-static void count_in(struct callsite *callsite, const struct stack_stats *now,
-    const struct stack_stats *then, uint64_t live, uint64_t count, const struct model *m,
-    enum moment moment)
+/* A stack at the moment. */
+struct live_stack {
+	const struct stack_stats *now, *then;
+	uint64_t live, count; /* then: bytes and blocks */
+};
+
+static void count_in(const struct model *m, const struct callsites *p, const struct live_stack *at,
+    struct callsite *c)
 {
 	uint64_t peak, peak_count;
 
-	model_stack_stats(m, now, AT_PEAK, &peak, &peak_count);
-	if (!callsite->facts.total_count) { /* the heaviest comes first */
-		callsite->stack = now->stack;
-		callsite->facts.alike_size = stack_stats_largest(then);
+	model_stack_stats(m, at->now, AT_PEAK, &peak, &peak_count);
+	if (!c->facts.total_count) { /* the heaviest comes first */
+		c->stack = at->now->stack;
+		c->facts.alike_size = stack_stats_largest(at->then);
 	}
-	if (stack_stats_largest(then) == callsite->facts.alike_size &&
-	    stack_stats_largest(then) * count <= live + live / 32)
-		callsite->facts.alike_bytes += live;
-	callsite->facts.live_bytes += live;
-	callsite->facts.live_count += count;
-	callsite->facts.live_variance += model_stack_stats_variance(m, now, moment);
-	if (then->kind != STACK_STATS_HEAP)
-		callsite->facts.map_bytes += live;
-	if (then->kind == STACK_STATS_SHARED)
-		callsite->facts.shared_bytes += live;
-	if (stack_stats_is_file(then->kind))
-		callsite->facts.file_bytes += live;
-	callsite->facts.peak_bytes += peak;
-	callsite->facts.end_bytes += stack_stats_live_bytes(now);
-	callsite->facts.total_bytes += stack_stats_total_bytes(then);
-	callsite->facts.total_count += stack_stats_total_count(then);
-	if (stack_stats_largest(then) > callsite->facts.largest)
-		callsite->facts.largest = stack_stats_largest(then);
-	callsite->facts.freed_count += stack_stats_freed_count(then);
-	callsite->facts.life_ns += stack_stats_life_ns(then);
-	if (stack_stats_longest_life_ns(then) > callsite->facts.longest_life_ns)
-		callsite->facts.longest_life_ns = stack_stats_longest_life_ns(then);
-	callsite->facts.regrown += stack_stats_rare(then)->regrown;
+	if (stack_stats_largest(at->then) == c->facts.alike_size &&
+	    stack_stats_largest(at->then) * at->count <= at->live + at->live / 32)
+		c->facts.alike_bytes += at->live;
+	c->facts.live_bytes += at->live;
+	c->facts.live_count += at->count;
+	c->facts.live_variance += model_stack_stats_variance(m, at->now, p->moment);
+	if (at->then->kind != STACK_STATS_HEAP)
+		c->facts.map_bytes += at->live;
+	if (at->then->kind == STACK_STATS_SHARED)
+		c->facts.shared_bytes += at->live;
+	if (stack_stats_is_file(at->then->kind))
+		c->facts.file_bytes += at->live;
+	c->facts.peak_bytes += peak;
+	c->facts.end_bytes += stack_stats_live_bytes(at->now);
+	c->facts.total_bytes += stack_stats_total_bytes(at->then);
+	c->facts.total_count += stack_stats_total_count(at->then);
+	if (stack_stats_largest(at->then) > c->facts.largest)
+		c->facts.largest = stack_stats_largest(at->then);
+	c->facts.freed_count += stack_stats_freed_count(at->then);
+	c->facts.life_ns += stack_stats_life_ns(at->then);
+	if (stack_stats_longest_life_ns(at->then) > c->facts.longest_life_ns)
+		c->facts.longest_life_ns = stack_stats_longest_life_ns(at->then);
+	c->facts.regrown += stack_stats_rare(at->then)->regrown;
 }
 
-/* Whether a module was being imported, or code of one's own was at work. */
+/* Note whether a module was being imported or the user's own code was at work. */
 static void note_import(struct builder *b, struct callsite *callsite, bool import,
     const struct stack_stats *then, uint64_t live)
 {
@@ -284,14 +293,14 @@ static int by_callsite(const void *a, const void *b)
 	return (x->callsite > y->callsite) - (x->callsite < y->callsite);
 }
 
-/* By how many blocks steps are alike: those that a checkpoint tells as a sum are as many as the
- * others' steps have, or else all that came since would be one. */
+/* The weight of a step when steps are made equal. Blocks that a checkpoint summed up count as one
+ * other step, or all that came since would be one step. */
 static uint64_t step_weight(const struct step *s, uint64_t of_went)
 {
 	return s->count - s->summed_count + (s->summed_count ? of_went : 0);
 }
 
-/* Of the scratch. */
+/* Copy the first `count` steps from the scratch. */
 static int keep_steps(struct builder *b, struct callsite *callsite, uint32_t count)
 {
 	struct step *steps;
@@ -309,7 +318,7 @@ static int keep_steps(struct builder *b, struct callsite *callsite, uint32_t cou
 	return 0;
 }
 
-/* Merges the cohorts of a place's sites, by time, into at most CALLSITE_STEPS steps. */
+/* Merges the cohorts of a call site's stacks, by time, into at most CALLSITE_STEPS steps. */
 static int make_steps(struct builder *b, struct callsite *callsite,
     const struct callsite_member *members, size_t count)
 {
@@ -345,7 +354,7 @@ static int make_steps(struct builder *b, struct callsite *callsite,
 		total += b->steps[i].summed_count ? of_went : 0;
 	if (n)
 		qsort(b->steps, n, sizeof(*b->steps), by_time);
-	/* A step is closed from half the target on, so there can be no more than twice as many. */
+	/* A step ends from half the target on, so there are at most twice as many. */
 	target = n <= CALLSITE_STEPS ? 1 : (total + CALLSITE_STEPS / 2 - 1) / (CALLSITE_STEPS / 2);
 	for (size_t i = 0; i < n; i++) {
 		struct step *last = merged ? &b->steps[merged - 1] : NULL;
@@ -402,23 +411,23 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 {
 	const struct model *m = b->m;
 	const struct failure *f = b->refused;
-	struct callsite_stack *stats_list = malloc((keep + 1) * sizeof(*stats_list));
+	struct callsite_stack *stacks = malloc((keep + 1) * sizeof(*stacks));
 	struct callsite_words *words = malloc((keep + 1) * sizeof(*words));
 	uint64_t live, count;
 	int rc = -ENOMEM;
 
-	if (!stats_list || !words)
+	if (!stacks || !words)
 		goto out;
 	for (size_t i = 0; i < keep; i++) {
 		const struct stack_stats *then =
 		    model_stack_stats(m, list[i].stats, b->p->moment, &live, &count);
 
-		stats_list[i] = (struct callsite_stack){then->stack, stack_stats_total_bytes(then),
+		stacks[i] = (struct callsite_stack){then->stack, stack_stats_total_bytes(then),
 		    stack_stats_total_count(then), stack_stats_largest(then)};
 	}
-	/* The refused request goes the way of its stack's blocks. */
-	stats_list[keep] = (struct callsite_stack){.stack = f ? f->stack : 0};
-	rc = callsite_words_read(&m->feed, &b->context, stats_list, keep + 1, words);
+	/* The refused request belongs to the call site of its stack's blocks. */
+	stacks[keep] = (struct callsite_stack){.stack = f ? f->stack : 0};
+	rc = callsite_words_read(&m->feed, &b->context, stacks, keep + 1, words);
 	if (!rc && f)
 		rc = find_callsite(b, &words[keep], &b->p->failed);
 	b->p->failed_import = !rc && f && words[keep].import;
@@ -430,18 +439,18 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 		if (rc)
 			break;
 		then = model_stack_stats(m, now, b->p->moment, &live, &count);
-		count_in(&b->p->list[at], now, then, live, count, m, b->p->moment);
+		count_in(m, b->p, &(struct live_stack){now, then, live, count}, &b->p->list[at]);
 		note_import(b, &b->p->list[at], words[i].import, then, live);
 		b->p->of[now->kind][now->stack] = (uint16_t)(at + 1);
 		b->members[b->member_count++] = (struct callsite_member){at, then};
 	}
 out:
-	free(stats_list);
+	free(stacks);
 	free(words);
 	return rc;
 }
 
-/* Up to the last stack of each kind that has a place. */
+/* Allocate the tables, up to the last stack of each kind that has a call site. */
 static int tables(
     struct callsites *p, const struct model *m, const struct weighed *list, size_t keep)
 {
@@ -456,7 +465,7 @@ static int tables(
 			p->stack_limit = m->stacks.limits[k];
 		if (!p->limits[k])
 			continue;
-		/* Of most kinds it stays as it is nearly everywhere, and then takes no memory. */
+		/* Most pages of most kinds stay untouched, and take no memory. */
 		p->of[k] = calloc(p->limits[k], sizeof(*p->of[k]));
 		if (!p->of[k])
 			return -ENOMEM;
@@ -491,7 +500,7 @@ static void context_of(
 	context->memory = memory;
 }
 
-/* Those that its own stacks tell. */
+/* Read the parts that follow from the call site's own stacks. */
 static void read_parts(
     struct callsite *c, const struct callsite_member *members, size_t count, uint64_t padding)
 {
@@ -540,7 +549,7 @@ static int build(const struct model *m, enum moment moment, const struct failure
 	for (uint32_t i = 0; i < b.p->count; i++)
 		sizes_settle(b.p, &b.p->list[i], &m->timeline, &b.p->list[i].size);
 	relations_read(b.p);
-	if ((rc = tables_read(&m->feed, b.p, b.members, b.member_count)))
+	if ((rc = holders_read(&m->feed, b.p, b.members, b.member_count)))
 		goto out;
 	*out = b.p;
 	b.p = NULL;
@@ -552,7 +561,7 @@ out:
 	free(b.known);
 	free(b.steps);
 	free(b.members);
-	return rc ? err_set(err, rc, "no memory for the places") : 0;
+	return rc ? err_set(err, rc, "no memory for the call sites") : 0;
 }
 
 int callsites_new(
@@ -577,7 +586,7 @@ uint64_t callsite_unused(const struct callsite *callsite)
 
 bool callsite_is_uniform(const struct callsite *p)
 {
-	/* The copy that a block is filled from may have a header more. */
+	/* A copy from which a block is filled may have a header more. */
 	return p->facts.live_count &&
 	       p->facts.largest <= p->facts.alike_size + p->facts.alike_size / 32 &&
 	       (p->facts.alike_bytes >= p->facts.live_bytes - p->facts.live_bytes / 32 ||
@@ -602,9 +611,6 @@ bool callsite_is_import(const struct callsite *p)
 {
 	return p->facts.imported_bytes > p->facts.live_bytes / 2;
 }
-
-/* So many have to have come and gone before it is a habit. */
-#define WORKING_SET_MIN 8u
 
 bool callsite_is_working_set(const struct callsite *p, uint64_t moment_ns)
 {

@@ -53,7 +53,7 @@ static void put_words(
 }
 
 int callsite_words_read(const struct feed *feed, const struct blame_context *context,
-    const struct callsite_stack *stats_list, size_t count, struct callsite_words *out)
+    const struct callsite_stack *stacks, size_t count, struct callsite_words *out)
 {
 	struct callsite_order *order = malloc((count + 1) * sizeof(*order));
 	struct wrapper_input *list = malloc((count + 1) * sizeof(*list));
@@ -63,10 +63,10 @@ int callsite_words_read(const struct feed *feed, const struct blame_context *con
 	if (!order || !list)
 		goto out;
 	for (size_t i = 0; i < count; i++)
-		order[i] = (struct callsite_order){stats_list[i].stack, (uint32_t)i};
+		order[i] = (struct callsite_order){stacks[i].stack, (uint32_t)i};
 	qsort(order, count, sizeof(*order), by_stack);
 	for (size_t i = 0; i < count; i++) {
-		const struct callsite_stack *stats = &stats_list[order[i].index];
+		const struct callsite_stack *stats = &stacks[order[i].index];
 
 		list[i] = (struct wrapper_input){
 		    stats->stack, stats->total_bytes, stats->total_count, stats->largest, -1};

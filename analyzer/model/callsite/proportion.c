@@ -8,38 +8,34 @@
 #include <string.h>
 
 #include "model/callsite/callsite.h"
+#include "util/tuned.h"
 
-/* Worth a look from this part of everything on. */
-#define LARGE_PART 64u
-/* Smaller ones of that place are no buffers, but what belongs to them. */
-#define SMALL_PART 4096u
-/* What comes so often is not out of the ordinary. */
-#define OFTEN 64u
-/* It is: so many times as large as those that make the line. */
-#define FAR_TIMES 2.0
-/* And no more of its order than one before. */
-#define NEAR_MOST 2u
-/* So many pairs, whose sizes differ by so much. */
-#define PAIRS_MIN 5.0
-#define SPREAD_MIN 1.5
-#define FIT_MIN 0.95
-/* Linear or square; a prompt that has a fixed part follows its input by less. */
-#define SLOPE_LEAST 0.75
-#define SLOPE_MOST 2.25
-/* How far the last pair may be from the line, by a factor. */
-#define OFF_TIMES 2.0
+TUNED(unsigned, LARGE_PART, 64u, "a smaller request decides nothing beside what lives");
+TUNED(unsigned, SMALL_PART, 4096u, "smaller blocks of the line belong to a buffer and are none");
+TUNED(unsigned, OFTEN, 64u, "a size that comes so often is not out of the ordinary");
+TUNED(double, FAR_TIMES, 2.0,
+    "the pairs that make the line are at most half as large as the one to be explained");
+TUNED(unsigned, NEAR_MOST, 2u, "one earlier pair of that size may be a retry");
+TUNED(double, PAIRS_MIN, 5.0, "a line through four points fits by chance");
+TUNED(double, SPREAD_MIN, 1.5, "sizes that differ by less show no slope");
+TUNED(double, FIT_MIN, 0.95,
+    "a container that doubles is off by up to two, which leaves a correlation of 0.96");
+TUNED(double, SLOPE_LEAST, 0.75, "a prompt that has a fixed part follows its input by less than 1");
+TUNED(double, SLOPE_MOST, 2.25, "attention grows with the square, plus what a container rounds up");
+TUNED(double, OFF_TIMES, 2.0, "the last block may be rounded up to the next power of two");
 
 struct pairs {
-	uint64_t since; /* the largest made since the last block of the place that is looked at */
+	uint64_t
+	    since; /* the largest made since the last block of the call site that is looked at */
 	uint64_t carried; /* before that */
 	uint64_t at_target; /* when the one to be explained was made */
 	uint32_t near; /* pairs of about the same size as that one, which is one of them */
-	uint64_t size; /* of the place's block of the latest pair */
+	uint64_t size; /* of the call site's block of the latest pair */
 	uint32_t pairs, again; /* all, and those that are as large as the one before */
 	double n, x, y, xx, yy, xy, least, most; /* of logarithms; least and most of x */
 };
 
-/* The place that holds most, unless a refused request is large itself. */
+/* The call site that holds most, unless a refused request is large itself. */
 static uint32_t choose(const struct callsites *p, uint64_t refused, uint64_t *target)
 {
 	uint64_t whole = p->live_bytes + p->map_bytes, most = 0;
@@ -67,7 +63,8 @@ int proportion_init(struct proportion *p, struct callsites *callsites, uint64_t 
 {
 	*p = (struct proportion){.callsites = callsites};
 	p->callsite = choose(callsites, refused, &p->target);
-	/* What grows from step to step, or stays, has a history of its own. */
+	/* A call site that grows from step to step, or keeps its blocks, has a history of its own.
+	 * */
 	if (p->callsite != CALLSITE_NONE && callsites->list[p->callsite].survivors.stays)
 		p->callsite = CALLSITE_NONE;
 	if (p->callsite == CALLSITE_NONE)
@@ -138,7 +135,8 @@ int proportion_apply(struct proportion *p, const struct event *e)
 	return 0;
 }
 
-/* How well they lie on a line that leads through the last of them; 0: they do not. */
+/* The correlation of the pairs with a line that also leads through the last one; 0: there is no
+ * such line. */
 static double fit_of(const struct pairs *d, uint64_t target, double *slope)
 {
 	double var_x, var_y, cov, fit, last = log((double)d->at_target);
@@ -167,7 +165,7 @@ void proportion_finish(struct proportion *p)
 
 	if (p->callsite == CALLSITE_NONE)
 		return;
-	/* It was refused, and is in no event. */
+	/* The refused request has no event. */
 	if (p->callsite == p->callsites->failed &&
 	    p->target != p->callsites->list[p->callsite].facts.largest)
 		pair_up(p, p->target);
@@ -175,7 +173,8 @@ void proportion_finish(struct proportion *p)
 		const struct pairs *d = &p->pairs[i];
 		double slope, fit = fit_of(d, p->target, &slope);
 
-		/* Of what was made on the way to it the largest is its input, be it a copy. */
+		/* The largest block that was made on the way to it is its input, even if it is a
+		 * copy. */
 		if (fit <= 0 || d->at_target <= most)
 			continue;
 		most = d->at_target;

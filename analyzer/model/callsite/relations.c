@@ -8,16 +8,43 @@
 
 #include "model/callsite/callsite.h"
 #include "model/callsite/trend.h"
+#include "util/tuned.h"
+
+TUNED(double, FEED_CORRELATION, 0.9,
+    "prompts vary by the question, beside the history that they contain");
+TUNED(
+    double, FEED_SLOPE, 0.2, "a prompt that contains a fifth of what is kept is still made of it");
+TUNED(double, LIST_CORRELATION, 0.98, "a list of pointers has exactly as many entries as are kept");
+TUNED(double, LIST_BYTES_LEAST, 4.0, "the smallest entry is an index of 32 bits");
+TUNED(double, LIST_BYTES_MOST, 128.0, "the largest entry is the slot of a hash table with its key");
+TUNED(unsigned, LIST_VALUES_MIN, 8u, "fewer sizes follow a number of entries by chance");
+TUNED(unsigned, LIST_TIMES_FEWER, 32u,
+    "a list is made about as often as an entry is added, or for a batch of them");
+TUNED(double, COPY_CORRELATION, 0.97, "copies are as large as the state, but for its header");
+TUNED(double, COPY_SLOPE_LEAST, 0.2, "text packs to a fifth");
+TUNED(double, COPY_SLOPE_MOST, 4.0, "escaped text takes up to four bytes a character");
+TUNED(double, PIECES_SLOPE_LEAST, 1.0 / 32,
+    "of a copy in pieces the small ones lie in arenas and are not seen");
+TUNED(double, HALFWAY_SHARE, 0.375,
+    "half-way a quarter of the copies of a growing state is there, of other things half");
+TUNED(unsigned, COPIES_PART, 16u,
+    "a smaller call site decides nothing, and the search is a double loop");
+TUNED(double, ALIKE_TIMES, 1.5,
+    "the last of copies that grow from nothing is nearly twice their mean");
+TUNED(double, CREEPS_FACTOR, 1.1, "a state that grows by less is no larger than rounding makes it");
+TUNED(double, AS_LARGE_PART, 16.0,
+    "an allocator rounds a block up by at most 1/8, half of it on average");
+TUNED(double, EVEN_SHARE, 0.75, "as of survivors that stay: two of eight eighths may be idle");
+TUNED(
+    unsigned, KEEPER_PART, 1024u, "a smaller one decides nothing, and the search is a double loop");
 
 /*
- * What a place keeps feeds another's blocks when these grow in proportion to it, by a good part of
- * its bytes: a prompt made of all that was said. An index grows with it as well, but by a factor at
- * a time, and holds no more than what it points to.
+ * A keeper feeds the blocks of another call site when these grow in proportion to what it keeps, by
+ * a good part of its bytes: a prompt made from the whole conversation. An index grows with it, too,
+ * but by a factor at a time, and holds no more than what it points to.
  */
-#define FEED_CORRELATION 0.9
-#define FEED_SLOPE 0.2
 
-/* Correlation of a grower's blocks with what a keeper kept, in bytes or in blocks. */
+/* The correlation of a grower's blocks with what the keeper kept, in bytes or in blocks. */
 static double together(
     const struct callsite *k, const struct callsite *g, survivors_until_t kept, double *slope)
 {
@@ -55,15 +82,10 @@ static void relate(struct callsites *p, uint32_t keeper, uint32_t grower)
 }
 
 /*
- * A list of everything kept, made anew at each step: its size follows the number of what is kept,
- * at some bytes each (a pointer, or a slot of a table), by even steps, since it is not enlarged but
- * made again; and that happens about as often as something is added.
+ * A list of all that is kept, made anew at each step: its size is proportional to the number of
+ * kept blocks, a few bytes each (a pointer, or a slot of a table), without jumps, and it is made
+ * about as often as something is added.
  */
-#define LIST_CORRELATION 0.98
-#define LIST_BYTES_LEAST 4.0
-#define LIST_BYTES_MOST 128.0
-#define LIST_SIZES_MIN 8u
-#define LIST_TIMES_FEWER 32u
 
 static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
 {
@@ -71,7 +93,7 @@ static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
 	double slope;
 
 	if (k->relations.listed_by != CALLSITE_NONE || g->size.geometric ||
-	    g->size.count < LIST_SIZES_MIN ||
+	    g->size.count < LIST_VALUES_MIN ||
 	    g->facts.total_count < k->survivors.count / LIST_TIMES_FEWER)
 		return;
 	if (together(k, g, survivors_count_until, &slope) >= LIST_CORRELATION &&
@@ -80,18 +102,13 @@ static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
 }
 
 /*
- * Copies of a state, each kept: either one block holds it all, and is as large as the state was at
- * the time; or each copy is made of many blocks, and what is kept there is the sum of what the
- * state held at each step. In both cases the state is there besides, and the copies outweigh it.
+ * Copies of a state, all kept. Either one block is a whole copy and as large as the state was then;
+ * or a copy is many blocks, and the copies sum up what the state held at each step. In both cases
+ * the state is there besides, and its copies outweigh it.
  */
-#define COPY_CORRELATION 0.97
-/* Packed or escaped, and on its way through another form. */
-#define COPY_SLOPE_LEAST 0.2
-#define COPY_SLOPE_MOST 4.0
-/* From this part of everything on, a place is worth the search. */
-#define COPIES_PART 16u
 
-/* The largest block of a place that replaces its buffer time and again, as it was at that time. */
+/* The size of the largest block at that time, of a call site that replaces its buffer again and
+ * again. */
 static double buffer_then(const struct callsite *p, uint64_t time_ns)
 {
 	double size = 0;
@@ -101,24 +118,17 @@ static double buffer_then(const struct callsite *p, uint64_t time_ns)
 	return size;
 }
 
-/* The last of what it keeps are no larger than the rest: of copies that grow from nothing they are
- * nearly twice as large. */
-#define ALIKE_TIMES 1.5
-
-/* It keeps what it makes. Each step takes longer than the one before, for there is more to copy:
- * the last third of the time adds less than that of the steps, and says nothing. */
+/* It keeps what it makes. Later steps take longer, since there is more to copy, so the last third
+ * of the time says nothing here. */
 static bool is_state(const struct callsite *p)
 {
-	return p->survivors.count >= SIZES_MIN && p->survivors.even >= 0.75 &&
+	return p->survivors.count >= SIZES_MIN && p->survivors.even >= EVEN_SHARE &&
 	       (!p->size.grows || (double)p->size.last * (double)p->survivors.count <=
 				      ALIKE_TIMES * (double)p->survivors.bytes);
 }
 
-/* A state that grows little, beside what it held from the start, is one all the same: its copies
- * are as large as it was, each time. */
-#define CREEPS_FACTOR 1.1
-#define AS_LARGE_PART 16.0
-
+/* A state that grows little, beside what it had from the start: its copies are as large as the
+ * state was each time. */
 static bool creeps(const struct callsite *p)
 {
 	return sizes_rise(&p->size) &&
@@ -133,7 +143,7 @@ static bool as_large(const double *x, const double *y, uint32_t n)
 	return true;
 }
 
-/* How closely the blocks of `c` follow what `state` held; 0: they do not. */
+/* How closely the blocks of `c` follow what `state` held; 0: not at all. */
 static double copies_whole(const struct callsite *c, const struct callsite *state)
 {
 	double x[CALLSITE_STEPS], y[CALLSITE_STEPS], slope, fit;
@@ -156,9 +166,9 @@ static double copies_whole(const struct callsite *c, const struct callsite *stat
 }
 
 /*
- * Half-way by what the state got since `first_ns`, when there was none of them, a quarter of its
- * copies is there; of what grows along with it, half. By its bytes, and by its blocks, for one that
- * is larger than all others is no growth. `copies`: after each of its steps.
+ * When the state is half-way from `first_ns` on, a quarter of its copies is there; of blocks that
+ * merely grow with it, half. Tested by bytes and by blocks, since one block that is larger than all
+ * others is no growth. `copies`: after each of its steps.
  */
 static bool is_convex(const struct callsite *state, const double *copies, uint32_t n,
     uint64_t first_ns, survivors_until_t kept)
@@ -168,12 +178,12 @@ static bool is_convex(const struct callsite *state, const double *copies, uint32
 
 	for (uint32_t i = 0; i < n; i++)
 		if (kept(state, state->facts.steps[i].last_ns) >= before + (all - before) / 2)
-			return copies[i] <= 0.375 * copies[n - 1];
+			return copies[i] <= HALFWAY_SHARE * copies[n - 1];
 	return false;
 }
 
-/* The same where a copy is many blocks: what is kept follows the sum of what the state held after
- * each of its blocks, which is convex, and not its last value. */
+/* The same for copies of many blocks: what is kept follows the sum, over the steps, of what the
+ * state held. This sum is convex. */
 static double copies_in_pieces(const struct callsite *c, const struct callsite *state)
 {
 	double x[CALLSITE_STEPS], y[CALLSITE_STEPS], held = 0, sum = 0, slope, fit;
@@ -195,7 +205,9 @@ static double copies_in_pieces(const struct callsite *c, const struct callsite *
 	    !is_convex(state, y, n, c->facts.first_ns, survivors_count_until))
 		return 0;
 	fit = trend_fit(x, y, n, &slope);
-	return fit >= COPY_CORRELATION && slope >= 1.0 / 32 && slope <= COPY_SLOPE_MOST ? fit : 0;
+	return fit >= COPY_CORRELATION && slope >= PIECES_SLOPE_LEAST && slope <= COPY_SLOPE_MOST
+		   ? fit
+		   : 0;
 }
 
 static void find_state(struct callsites *p, uint32_t copies)
@@ -218,10 +230,6 @@ static void find_state(struct callsites *p, uint32_t copies)
 	}
 }
 
-/* From this part of everything on, what is kept is worth the search for what it feeds: this is a
- * double loop. */
-#define KEEPER_PART 1024u
-
 void relations_read(struct callsites *p)
 {
 	for (uint32_t i = 0; i < p->count; i++)
@@ -230,8 +238,6 @@ void relations_read(struct callsites *p)
 	for (uint32_t k = 0; k < p->count; k++) {
 		const struct callsite *keeper = &p->list[k];
 
-		/* What is under a thousandth of the whole decides nothing, and this is a double
-		 * loop. */
 		if (!keeper->survivors.stays ||
 		    (keeper->size.grows && keeper->relations.index_of != k) ||
 		    keeper->survivors.bytes < (p->live_bytes + p->map_bytes) / 1024)

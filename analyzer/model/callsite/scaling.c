@@ -5,16 +5,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* As good as exact: what an allocator rounds is not more. */
-#define OFF_EXACT 0.02
-/* Worse than that is no curve. */
-#define OFF_MOST 0.25
-/* Of what a constant is off by, a curve must explain so much. */
-#define EXPLAINS 0.75
-/* Between two lengths nearer than this nothing shows. */
-#define APART 1.05
-/* Two lengths make a line of any two sizes: from this exponent on it is the square's. */
-#define SQUARE_FROM 1.75
+#include "util/tuned.h"
+
+TUNED(double, OFF_EXACT, 0.02, "an allocator rounds large blocks up by no more");
+TUNED(double, OFF_MOST, 0.25, "from a quarter on a curve predicts nothing");
+TUNED(double, EXPLAINS, 0.75,
+    "a curve that explains less of the variance is no better than the mean");
+TUNED(double, APART, 1.05, "between lengths that are nearer rounding hides the slope");
+TUNED(double, SQUARE_FROM, 1.75,
+    "the exponent between two lengths: nearer to 2 than to 1, with a linear part beside it");
 
 void scaling_add(struct scaling_pairs *p, double length, double size)
 {
@@ -32,7 +31,7 @@ void scaling_add(struct scaling_pairs *p, double length, double size)
 	p->y[2] += w * size * length * length;
 	for (uint32_t i = 0; i < p->different && is_new; i++)
 		is_new = length > p->lengths[i] * APART || length < p->lengths[i] / APART;
-	if (!is_new || p->different == ORDER_LENGTHS)
+	if (!is_new || p->different == SCALING_LENGTHS)
 		return;
 	p->lengths[p->different] = length;
 	p->sizes[p->different++] = size;
@@ -87,21 +86,21 @@ static void of_two(const struct scaling_pairs *p, struct scaling_fit *f)
 
 	if (exponent < SQUARE_FROM)
 		return;
-	*f = (struct scaling_fit){.order = ORDER_SQUARE, .c = p->y[2] / p->t[3]};
+	*f = (struct scaling_fit){.kind = SCALING_SQUARE, .c = p->y[2] / p->t[3]};
 	f->off = off(p, 0, 0, f->c);
 }
 
 void scaling_fit(const struct scaling_pairs *p, struct scaling_fit *out)
 {
-	struct scaling_fit one = {.order = ORDER_LINEAR}, two = {.order = ORDER_SQUARE};
+	struct scaling_fit one = {.kind = SCALING_LINEAR}, two = {.kind = SCALING_SQUARE};
 	double level = p->n ? p->y[0] / p->weight : 0, flat = p->n ? off(p, level, 0, 0) : 0;
 	bool square;
 
-	*out = (struct scaling_fit){.order = ORDER_UNKNOWN, .a = level, .off = flat};
+	*out = (struct scaling_fit){.kind = SCALING_UNKNOWN, .a = level, .off = flat};
 	if (p->different < 2)
 		return;
 	if (flat <= OFF_EXACT) {
-		out->order = ORDER_CONSTANT;
+		out->kind = SCALING_CONSTANT;
 		return;
 	}
 	if (!line(p, &one))
@@ -125,9 +124,9 @@ double scaling_length(const struct scaling_fit *f, double size)
 {
 	double d = f->b * f->b - 4 * f->c * (f->a - size), length = 0;
 
-	if (f->order == ORDER_LINEAR)
+	if (f->kind == SCALING_LINEAR)
 		length = (size - f->a) / f->b;
-	else if (f->order == ORDER_SQUARE && d > 0)
+	else if (f->kind == SCALING_SQUARE && d > 0)
 		length = (-f->b + sqrt(d)) / (2 * f->c);
 	return length > 0 ? length : 0;
 }
@@ -136,7 +135,7 @@ double scaling_ratio(const struct scaling_fit *f, double shorter, double longer)
 {
 	double from = scaling_at(f, longer);
 
-	if ((f->order != ORDER_LINEAR && f->order != ORDER_SQUARE) || shorter >= longer ||
+	if ((f->kind != SCALING_LINEAR && f->kind != SCALING_SQUARE) || shorter >= longer ||
 	    from <= 0)
 		return 1;
 	return fmin(1, scaling_at(f, shorter) / from);

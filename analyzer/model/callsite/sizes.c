@@ -6,8 +6,24 @@
 
 #include "model/callsite/callsite.h"
 #include "model/callsite/trend.h"
+#include "util/tuned.h"
 
-/* Values of which a history is judged. */
+TUNED(double, RISES_TAU, 0.5, "three in four of the pairs rise");
+TUNED(double, RISES_LATE, 0.3, "of 32 values without trend tau deviates by 0.12");
+TUNED(double, RISES_FACTOR, 1.5, "a container that is enlarged once has grown by half");
+TUNED(double, JUMP_SHARE, 0.85,
+    "one step that makes nearly all of the rise is other work and no growth");
+TUNED(double, OVER_PART, 64.0,
+    "even growth adds 1/4 in the last quarter, a logarithm from 1 to hundreds 1/20");
+TUNED(unsigned, OVER_MIN, 8u, "fewer values have no quarters");
+TUNED(
+    unsigned, ENDED_MIN, 8u, "so many objects that ended show how large one of them usually gets");
+TUNED(unsigned, UNUSUAL_TIMES, 4u, "objects of one kind differ by a factor of two or three");
+TUNED(unsigned, SPEAKS_PART, 8u, "a stack that made less of its call site does not speak for it");
+TUNED(unsigned, LARGE_PART, 4u, "a stack whose largest block is smaller makes something else");
+TUNED(unsigned, BESIDE_PART, 8u, "less than this part of what the line holds decides nothing");
+
+/* The values that are judged. */
 struct series {
 	struct size_at at[CALLSITE_STEPS];
 	uint64_t blocks[CALLSITE_STEPS]; /* of each, how many it stands for */
@@ -15,16 +31,7 @@ struct series {
 	bool sums; /* some are of what a checkpoint tells as one */
 };
 
-/* A series is said to rise when at least three in four of its pairs do (tau 0.5), and its end is
- * half as large again as its beginning. The second half must still rise, beyond what chance makes
- * of 32 values that have no trend (tau's deviation is then 0.12). */
-#define RISES_TAU 0.5
-#define RISES_LATE 0.3
-#define RISES_FACTOR 1.5
-
 /* It rose once, nearly by all of it, and stayed: work of another size, and no growth. */
-#define JUMP_SHARE 0.85
-
 static bool is_one_jump(const double *sizes, size_t n)
 {
 	double top = sizes[0], largest = 0;
@@ -39,13 +46,7 @@ static bool is_one_jump(const double *sizes, size_t n)
 	return largest > JUMP_SHARE * (top - sizes[0]);
 }
 
-/* Of all that it rose so little came in its last quarter: with even growth a quarter does, with
- * that of a logarithm, from one to hundreds, a twentieth. */
-#define OVER_PART 64.0
-#define OVER_MIN 8u
-
-/* What the larger half of them are like: smaller ones among them say nothing, nor does a single one
- * that is larger. */
+/* The median of the larger half: the smaller values say nothing, nor does a single outlier. */
 static double large(const double *sizes, size_t n)
 {
 	double least = trend_median(sizes, n), large[CALLSITE_STEPS];
@@ -57,8 +58,8 @@ static double large(const double *sizes, size_t n)
 	return trend_median(large, count);
 }
 
-/* It rose, and is done with that: what chance, or one more digit of a number, makes of the rest is
- * no growth. What is told as sums has no quarters. */
+/* The rise is over: chance, or one more digit of a number, makes the rest. Sums of a checkpoint
+ * have no quarters. */
 static bool has_levelled_off(const struct series *s, const double *sizes, double rise)
 {
 	size_t n = s->count, quarter = n / 4;
@@ -68,8 +69,8 @@ static bool has_levelled_off(const struct series *s, const double *sizes, double
 		   rise / OVER_PART;
 }
 
-/* How many values the first eighth of its blocks have. Values stand for as many blocks each, but
- * for those that a checkpoint tells as a sum: few, and most of what was. */
+/* The number of values in the first eighth of the blocks. Each value stands for as many blocks, but
+ * sums of a checkpoint are few and stand for most. */
 static size_t first_eighth(const struct series *s)
 {
 	uint64_t all = 0, so_far = 0;
@@ -117,8 +118,8 @@ static void series_judge(const struct series *s, struct callsite_sizes *out)
 		     !has_levelled_off(s, sizes, (double)out->last - (double)out->first);
 }
 
-/* The largest of every `width` values: a large block that comes once a turn is then not hidden by
- * the small ones around it. */
+/* Keep the largest of every `width` values: small blocks then do not hide a large one that comes
+ * once a turn. */
 static void series_coarser(struct series *s, size_t width)
 {
 	size_t n = 0;
@@ -138,8 +139,8 @@ static void series_coarser(struct series *s, size_t width)
 	s->count = n;
 }
 
-/* Where blocks are handed out larger than what was asked for, by less than so much, the smallest of
- * those that may have been asked for alike says best what it was. */
+/* The requested size. Where the allocator may hand out up to `padding` bytes more, the smallest of
+ * similar blocks is nearest to it. */
 static double asked_for(uint64_t max, uint64_t min, uint64_t padding)
 {
 	return (double)(padding && min > padding && max - min < padding ? min : max);
@@ -163,8 +164,8 @@ static void series_of_stack(const struct stack_stats *stats, uint64_t padding, s
 	}
 }
 
-/* Steps are in the order of their beginnings, and what is large in one that grows comes at its end:
- * one way to the line may have long steps, another short ones among them. */
+/* Sort by the end of each step, where a growing step has its large blocks: one way to the line may
+ * have long steps, another short ones among them. */
 static void series_of_steps(const struct callsite *p, uint64_t padding, struct series *out)
 {
 	out->count = 0;
@@ -184,8 +185,8 @@ static void series_of_steps(const struct callsite *p, uint64_t padding, struct s
 	}
 }
 
-/* Of blocks that live: those as large as their step's largest hold nearly all bytes, so their
- * number is that of bytes by size. */
+/* Bytes beyond what as many live blocks of the early size would hold. Blocks as large as their
+ * step's largest hold nearly all bytes, so their number follows from the bytes. */
 static uint64_t grown_bytes(const struct callsite *p, uint64_t early_size)
 {
 	uint64_t grown = 0;
@@ -203,14 +204,9 @@ static uint64_t grown_bytes(const struct callsite *p, uint64_t early_size)
 	return grown < p->facts.live_bytes ? grown : p->facts.live_bytes;
 }
 
-/* So many that ended are what is usual, and one that is so many times as large is not. */
-#define ENDED_MIN 8u
-#define UNUSUAL_TIMES 4u
-
 /*
- * What grew is one object, which realloc() enlarged again and again while little else was done, and
- * many like it that had ended before stayed small: one piece of work that is out of series, and no
- * growth from each to the next.
+ * The growth is one object that realloc() enlarged again and again while little else happened, and
+ * many ended objects like it stayed small: one exceptional piece of work, and no trend.
  */
 static bool grew_within_one(
     const struct callsite *p, const struct callsite_member *members, size_t count)
@@ -235,9 +231,6 @@ static bool grew_within_one(
 	return false;
 }
 
-/* A stack that made less of its call site's bytes does not speak for it. */
-#define SPEAKS_PART 8u
-
 void sizes_read(const struct callsite *c, const struct callsite_member *members, size_t count,
     uint64_t padding, struct callsite_sizes *out)
 {
@@ -258,7 +251,7 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 			*out = best;
 	}
 	for (size_t i = 0; i < count && count > 1; i++) {
-		if (stack_stats_largest(members[i].at) < c->facts.largest / 4)
+		if (stack_stats_largest(members[i].at) < c->facts.largest / LARGE_PART)
 			continue;
 		best = *out;
 		best.live_bytes = stack_stats_live_bytes(members[i].at);
@@ -267,12 +260,12 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 		if (!best.grows)
 			continue;
 		growing += stack_stats_live_bytes(members[i].at);
-		/* Where all of them together grow, a few that came by another way of a padding
-		 * allocator's own say less. */
+		/* When all stacks together grow, a small stack behind a padding allocator says
+		 * less. */
 		if (out->grows && padding &&
 		    stack_stats_total_bytes(members[i].at) < c->facts.total_bytes / SPEAKS_PART)
 			continue;
-		/* The clearest, among those that make the large ones. */
+		/* Take the clearest trend among the stacks that make the large blocks. */
 		if (!out->grows || (best.last * 2 >= out->last && best.tau >= out->tau))
 			*out = best;
 	}
@@ -284,8 +277,8 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 }
 
 /*
- * Its growth has ended: nothing came for longer than a third of the time in which it grew, and than
- * twice its longest pause so far (a table that doubles pauses for as long as it has been growing).
+ * The growth is over: nothing came for longer than a third of the time of growth and than twice the
+ * longest pause (a table that doubles pauses for as long as it has grown).
  */
 static bool is_over(const struct callsites *all, const struct callsite *p, const struct timeline *t)
 {
@@ -303,11 +296,8 @@ static bool is_over(const struct callsites *all, const struct callsite *p, const
 	return since > 2 * longest + 2 * timeline_period_ns(t);
 }
 
-/* Blocks that grow beside others of the line that hold nearly all: it does not grow. Where all of
- * them come and go, an interpreter's arenas hold what those list, and are of one size whatever lies
- * in them. */
-#define BESIDE_PART 8u
-
+/* Growing blocks lie beside others of the line that hold nearly all: the line does not grow. Where
+ * all of its blocks come and go, arenas hold the counted ones; their size says nothing. */
 static bool grows_beside(const struct callsites *all, const struct callsite *c)
 {
 	uint64_t heap = c->facts.live_bytes -

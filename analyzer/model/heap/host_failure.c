@@ -8,9 +8,17 @@
 #include "model/model.h"
 #include "util/num.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* A second try follows at once: after at most this many acquisitions, itself included. */
-#define RETRY_WITHIN 4u
+TUNED(
+    unsigned, RETRY_WITHIN, 4u, "a second try follows at once, behind its error's own few blocks");
+TUNED(unsigned, HALF_ROUND, 64u, "a half differs by what is rounded, or by the rest of a division");
+TUNED(unsigned, BUILDUP_MOST, 2u, "what was released is a build-up when it was half of what lived");
+TUNED(unsigned, BUILDUP_LITTLE, 8u, "less of other work comes before a retry");
+TUNED(unsigned, BUILDUP_BEGUN, 32u,
+    "an end in a retry cuts it off at any point; less may be other work");
+TUNED(
+    unsigned, AS_FULL_PART, 8u, "the memory counts as full again when as much lives, to an eighth");
 
 /* Since that refusal the process has acquired as much again as lived then. */
 static bool went_on(const struct model *m, const struct failure *f)
@@ -19,51 +27,48 @@ static bool went_on(const struct model *m, const struct failure *f)
 	       num_sum(f->until_live, f->size);
 }
 
-/* What lived then and how much had been acquired is known in part only, before a checkpoint. False:
- * nor is it yet what was done since. */
+/* False while only a part is known of what lived then, since a checkpoint replaced it, and nothing
+ * yet of what came since. */
 static bool is_told_by(const struct model *m, struct failure *f, const struct event *e)
 {
 	uint64_t past = replaced_until_ns(&m->feed), live = m->blocks.bytes + m->maps.bytes;
 
-	if (f->until_past || f->time_ns > past)
+	if (f->until_replaced || f->time_ns > past)
 		return true;
 	if (e->time_ns <= past)
 		return false;
-	f->until_past = true;
+	f->until_replaced = true;
 	f->until_bytes = m->total.bytes;
 	f->until_live = f->until_live > live ? f->until_live : live;
 	f->after = m->total.count;
 	return true;
 }
 
-/* What lived when it was refused a checkpoint took away: it is known that it was, and no more. */
+/* A checkpoint replaced what lived when it was refused: only the outcome is known. */
 static void got_over(struct failure *f, uint64_t time_ns)
 {
 	f->recovered = true;
 	f->recovered_ns = time_ns;
-	f->retried |= f->until_past;
-	f->settled |= f->until_past;
+	f->retried |= f->until_replaced;
+	f->settled |= f->until_replaced;
 }
-
-/* By which a half may differ: what is rounded, or the rest of a division. */
-#define HALF_ROUND 64u
 
 bool host_failure_is_half(uint64_t size, uint64_t whole)
 {
 	return num_about(size, whole / 2, HALF_ROUND);
 }
 
-/* So much was let go since that the request would fit: who still wants it asks for all of it. */
+/* So much was released since that the request would fit: a thread that still wants it asks for all
+ * of it. */
 static bool is_given_up(const struct model *m, const struct failure *f)
 {
 	return num_sum(m->blocks.bytes + m->maps.bytes, f->size) <= f->until_live;
 }
 
 /*
- * What the thread that was refused is granted at the same stack before as much else was done tells
- * whether it did without: all of it, or half of what was refused last, or less at once, as code
- * asks that takes what it can get. Later, or when what it was for was given up, it is work of its
- * own.
+ * The thread that was refused is granted, at the same stack and before much other work, all of it,
+ * or half of what was refused last, or less at once, as code asks that takes what it can get.
+ * Later, or when so much was released that it would fit, a request is other work.
  */
 static bool is_granted(const struct model *m, const struct failure *f, const struct event *e)
 {
@@ -73,33 +78,27 @@ static bool is_granted(const struct model *m, const struct failure *f, const str
 	       (e->size >= f->size || at_once || host_failure_is_half(e->size, f->least));
 }
 
-/* From that part of it on it was most of what lived, or is about as much; less is next to nothing.
- */
-#define PILE_MOST 2u
-#define PILE_LITTLE 8u
-#define PILE_BEGUN 32u
-
-/* Most of what lived had been made at that stack, and was let go: what was refused is a part of a
- * pile, and a batch that is too large, or the one request that is. */
-static bool was_pile(const struct failure *f)
+/* Most of what lived was made at that stack and was released: the refused request was a part of a
+ * build-up, such as a batch that is too large. */
+static bool is_part_of_buildup(const struct failure *f)
 {
-	return f->pile && f->pile >= f->until_live / PILE_MOST;
+	return f->released && f->released >= f->until_live / BUILDUP_MOST;
 }
 
 /*
- * One more of such a pile is as large as the one that was refused, whosever it is. Who tries it
- * with a smaller batch begins at once, and piles up half as much: the next request is smaller, or
- * comes when something else was done.
+ * True when the thread builds up as much again. A thread that tries a smaller batch begins at once
+ * and reaches half; a request that is smaller, or comes after other work, is no retry.
  */
-static bool is_piled(struct failure *f, const struct event *e, uint64_t since)
+static bool is_built_up_again(struct failure *f, const struct event *e, uint64_t since)
 {
 	if (e->thread != f->thread)
 		return false;
-	f->again_over |= f->again_fallen || (!f->again_most && since > f->pile / PILE_LITTLE);
-	f->again = num_sum(f->again, e->size);
-	if (f->again > f->again_most)
-		f->again_most = f->again;
-	return !f->again_over && f->again >= f->pile / PILE_MOST;
+	f->rebuilt_over |=
+	    f->rebuilt_fallen || (!f->rebuilt_most && since > f->released / BUILDUP_LITTLE);
+	f->rebuilt = num_sum(f->rebuilt, e->size);
+	if (f->rebuilt > f->rebuilt_most)
+		f->rebuilt_most = f->rebuilt;
+	return !f->rebuilt_over && f->rebuilt >= f->released / BUILDUP_MOST;
 }
 
 void host_failure_released(struct model *m, const struct event *e, uint32_t stack, uint64_t bytes)
@@ -108,12 +107,12 @@ void host_failure_released(struct model *m, const struct event *e, uint32_t stac
 
 	if (e->thread != f->thread || stack != f->stack || !stack)
 		return;
-	if (!f->again_most) {
-		f->pile = num_sum(f->pile, bytes);
+	if (!f->rebuilt_most) {
+		f->released = num_sum(f->released, bytes);
 		return;
 	}
-	f->again = num_less(f->again, bytes);
-	f->again_fallen |= f->again < f->again_most / PILE_MOST;
+	f->rebuilt = num_less(f->rebuilt, bytes);
+	f->rebuilt_fallen |= f->rebuilt < f->rebuilt_most / BUILDUP_MOST;
 }
 
 static bool same_function(const struct symbol *a, const struct symbol *b)
@@ -122,9 +121,8 @@ static bool same_function(const struct symbol *a, const struct symbol *b)
 }
 
 /*
- * An allocator that asks for address space to have in stock, and is refused, makes do with less:
- * the same function asks next, not yet out of the library's call, though from another line. Who is
- * told of a refusal is out of it, and asks for what is wanted then by ways of its own.
+ * An allocator that stocks address space and is refused asks for less: the same function asks next,
+ * from another line, before it returns. A caller that handles the error has left the library.
  */
 static bool makes_do(const struct model *m, const struct failure *f, const struct event *e)
 {
@@ -158,9 +156,10 @@ void host_failure_acquired(struct model *m, const struct event *e)
 		f->settled = f->retried = true;
 	since =
 	    num_sum(num_less(m->total.bytes, num_sum(f->until_bytes, e->size)), f->periods_bytes);
-	f->settled |= f->again_over || since > (was_pile(f) ? f->pile : f->size);
+	f->settled |= f->rebuilt_over || since > (is_part_of_buildup(f) ? f->released : f->size);
 	if (same && !f->settled)
-		f->settled = f->retried = was_pile(f) ? is_piled(f, e, since) : is_granted(m, f, e);
+		f->settled = f->retried =
+		    is_part_of_buildup(f) ? is_built_up_again(f, e, since) : is_granted(m, f, e);
 	if (f->recovered)
 		return;
 	f->recovered =
@@ -175,7 +174,7 @@ void host_failure_period(struct model *m, const struct event *e)
 {
 	struct failure *f = host_failure_newest(&m->refusals);
 
-	if (!f || f->recovered || f->time_ns > e->time_ns || f->until_past)
+	if (!f || f->recovered || f->time_ns > e->time_ns || f->until_replaced)
 		return;
 	if (f->time_ns > e->u.period.begin_ns) {
 		if (f->until_live < e->u.period.most_bytes)
@@ -184,7 +183,7 @@ void host_failure_period(struct model *m, const struct event *e)
 	}
 	f->periods_bytes = num_sum(f->periods_bytes, e->u.period.acquired_bytes);
 	if (f->periods_bytes > num_sum(f->until_live, f->size)) {
-		f->until_past = true;
+		f->until_replaced = true;
 		got_over(f, e->time_ns);
 	}
 }
@@ -198,15 +197,11 @@ static uint64_t granted_at(const struct model *m, uint32_t stack)
 	       (map ? stack_stats_total_count(map) : 0);
 }
 
-/* What lives is about what lived then when it differs by at most this part. */
-#define AS_FULL_PART 8u
-
-/* The same request is refused once more, as nothing was granted there since, and as much lives: the
- * process went on with other things, but the memory that it had run out of was never there again.
- */
+/* The same request is refused once more, nothing was granted there since, and as much lives: the
+ * process did other things, but the memory that it had run out of never came back. */
 static bool is_still(const struct model *m, const struct failure *f, const struct event *e)
 {
-	return !f->retried && !f->until_past && e->stack && e->stack == f->stack &&
+	return !f->retried && !f->until_replaced && e->stack && e->stack == f->stack &&
 	       num_about(e->size, f->size, HALF_ROUND) &&
 	       num_about(m->blocks.bytes + m->maps.bytes, f->live_bytes + f->live_map_bytes,
 		   AS_FULL_PART) &&
@@ -277,10 +272,11 @@ void host_failure_end(struct model *m)
 
 	if (!f)
 		return;
-	/* It was granted, and a part of the pile had been made again when the process ended. */
-	if (was_pile(f) && f->again_most >= f->pile / PILE_BEGUN && !f->again_over && !f->settled)
+	/* The retry was granted and under way when the process ended. */
+	if (is_part_of_buildup(f) && f->rebuilt_most >= f->released / BUILDUP_BEGUN &&
+	    !f->rebuilt_over && !f->settled)
 		f->recovered = f->retried = true;
-	/* The one that was granted may have been another's: of the next worker at the same place,
+	/* The one that was granted may have been another's: of the next worker at the same point,
 	 * while what was refused brought the process down. It had to live on to have got over it.
 	 */
 	if (f->recovered && (m->run.signalled || (m->run.exited && m->run.exit_code)) &&

@@ -1,10 +1,12 @@
 /* late_rise.c - see late_rise.h. Times are exact to one period of the timeline. */
 #include "model/heap/late_rise.h"
 
-/* The steady state must last this many times as long as the rise after it, and may move by this
- * part of the rise. */
-#define STEADY_TIMES 2u
-#define STEADY_PART 10u
+#include "util/tuned.h"
+
+TUNED(unsigned, STEADY_TIMES, 2u, "a steady state lasts twice as long as the rise after it");
+TUNED(unsigned, STEADY_PART, 10u,
+    "requests of a steady server move its memory by up to a tenth of the rise");
+TUNED(unsigned, FALLING_PART, 16u, "a smaller fall is noise of the way down before the rise");
 
 bool late_rise_find(
     const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct late_rise *out)
@@ -20,8 +22,8 @@ bool late_rise_find(
 	base = t->periods[0].least;
 	for (from = last; from > 0 && t->periods[from].least > top / 2; from--)
 		;
-	while (from > 0 &&
-	       t->periods[from - 1].most < t->periods[from].most - t->periods[from].most / 16)
+	while (from > 0 && t->periods[from - 1].most <
+			       t->periods[from].most - t->periods[from].most / FALLING_PART)
 		from--;
 	base = t->periods[from].least;
 	if (top <= base || top - base < top / 2)

@@ -228,7 +228,7 @@ int maps_on_map(struct model *m, const struct event *e)
 	if (!r.volume && r.kind == STACK_STATS_SHARED && e->api == TRACE_API_MMAP &&
 	    e->u.map.backing == TRACE_BACKING_SHM)
 		shm_untold(&m->shm);
-	/* Sites of mappings hold no blocks, so their serials may be equal to a block's. */
+	/* Stacks of mappings hold no blocks, so their serials may be equal to a block's. */
 	r.serial = ++m->run.serial;
 	return add(m, &r, e->time_ns);
 }

@@ -1,9 +1,12 @@
 /* peak_trend.c - see peak_trend.h. */
 #include "model/heap/peak_trend.h"
 
+#include "util/tuned.h"
+
+TUNED(unsigned, TREND_CHANCE, 12u,
+    "a trend adds half of its rise in half of the time; a sixth of that is a sawtooth's chance");
+
 #define FIRST_STRIDE 4096u
-/* A trend adds half of its rise in half of the time; a sixth of that is a sawtooth's chance. */
-#define TREND_CHANCE 12u
 
 /* Each mark then stands for twice as much work. */
 static void halve(struct peak_trend *r)

@@ -2,6 +2,10 @@
 #include "model/heap/replaced_period.h"
 
 #include "util/num.h"
+#include "util/tuned.h"
+
+TUNED(unsigned, EXCHANGED_PART, 4u,
+    "of content that is exchanged more than a quarter of the survivors' bytes is gone");
 
 void replaced_note(struct replaced *p, struct timeline *t, const struct event *e, uint64_t live,
     uint64_t mapped, uint64_t total)
@@ -44,8 +48,6 @@ void replaced_note(struct replaced *p, struct timeline *t, const struct event *e
 				 .released = q.released_bytes,
 				 .events = num_less(q.acquired, 1)});
 }
-
-#define EXCHANGED_PART 4u
 
 uint64_t replaced_work_ns(const struct replaced *p)
 {

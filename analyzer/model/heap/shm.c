@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* Of all there is; a page more may have been there for whom it was refused to. */
-#define FULL_PART 64u
+TUNED(unsigned, FULL_PART, 64u, "one page more may be free than was refused");
 
 const struct shm_volume *shm_find(const struct shm *s, uint64_t device)
 {

@@ -13,7 +13,7 @@ struct reader {
 	const char *space; /* NULL: the host */
 	uint32_t space_id; /* 0: not met yet */
 	uint64_t moment_ns, serial;
-	struct map stats_list, workers; /* to 1 + index */
+	struct map stacks, workers; /* to 1 + index */
 	struct map units; /* a request's serial to 1 + index */
 	VEC(uint32_t) label_of; /* by unit: 1 + its newest label */
 	struct map held; /* device: address to 1 + block */
@@ -96,19 +96,19 @@ static int label_of(struct reader *d, uint32_t thread, uint32_t task, uint32_t *
 
 static int stack_stats_of(struct reader *d, uint32_t stack, uint64_t size, uint32_t *out)
 {
-	uint64_t *at = map_put(&d->stats_list, stack);
-	struct lengths_stack_stats *s;
+	uint64_t *at = map_put(&d->stacks, stack);
+	struct lengths_stack *s;
 
 	if (!at)
 		return -ENOMEM;
 	if (!*at) {
-		if (vec_push(&d->out->stats_list,
-			(struct lengths_stack_stats){
+		if (vec_push(&d->out->stacks,
+			(struct lengths_stack){
 			    .stack = stack, .least = UINT64_MAX, .only_refused = true}))
 			return -ENOMEM;
-		*at = d->out->stats_list.count;
+		*at = d->out->stacks.count;
 	}
-	s = &d->out->stats_list.items[*at - 1];
+	s = &d->out->stacks.items[*at - 1];
 	s->largest = size > s->largest ? size : s->largest;
 	s->least = size < s->least ? size : s->least;
 	*out = (uint32_t)*at - 1;
@@ -127,7 +127,7 @@ static int add_block(struct reader *d, const struct event *e, uint64_t serial, u
 	if (!*worker)
 		*worker = ++l->workers;
 	b.worker = (uint32_t)*worker - 1;
-	rc = stack_stats_of(d, e->stack, size, &b.stats);
+	rc = stack_stats_of(d, e->stack, size, &b.stack);
 	if (!rc)
 		rc = label_of(d, e->thread, e->task, &b.label);
 	if (!rc)
@@ -135,7 +135,7 @@ static int add_block(struct reader *d, const struct event *e, uint64_t serial, u
 	if (!rc)
 		rc = vec_push(&l->blocks, b);
 	if (!rc && !b.refused)
-		l->stats_list.items[b.stats].only_refused = false;
+		l->stacks.items[b.stack].only_refused = false;
 	if (!rc && b.refused)
 		l->refused = (uint32_t)l->blocks.count;
 	return rc;
@@ -243,17 +243,17 @@ static bool same_frame(const struct symbol *a, const struct symbol *b)
 static int find_alike(const struct lengths *l, const struct feed *feed, uint32_t *stats)
 {
 	const struct symbol *own;
-	size_t depth = feed->symbols(feed->self, l->stats_list.items[*stats].stack, &own), most = 0;
+	size_t depth = feed->symbols(feed->self, l->stacks.items[*stats].stack, &own), most = 0;
 	struct stack_path path = {0};
 	uint32_t best = *stats;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < l->stats_list.count && !rc; i++) {
+	for (uint32_t i = 0; i < l->stacks.count && !rc; i++) {
 		size_t same = 0;
 
-		if (l->stats_list.items[i].only_refused)
+		if (l->stacks.items[i].only_refused)
 			continue;
-		rc = feed_path(feed, l->stats_list.items[i].stack, &path);
+		rc = feed_path(feed, l->stacks.items[i].stack, &path);
 		while (!rc && same < depth && same < path.count &&
 		       same_frame(&own[same], &path.symbols[same]))
 			same++;
@@ -274,16 +274,16 @@ static int callsite_refused(struct lengths *l, const struct feed *feed)
 
 	for (size_t i = 0; i < l->blocks.count && !rc; i++) {
 		struct lengths_block *b = &l->blocks.items[i];
-		struct lengths_stack_stats *s;
+		struct lengths_stack *s;
 
-		if (!b->refused || !l->stats_list.items[b->stats].only_refused)
+		if (!b->refused || !l->stacks.items[b->stack].only_refused)
 			continue;
-		if (b->stats != from) {
-			from = to = b->stats;
+		if (b->stack != from) {
+			from = to = b->stack;
 			rc = find_alike(l, feed, &to);
 		}
-		s = &l->stats_list.items[to];
-		b->stats = to;
+		s = &l->stacks.items[to];
+		b->stack = to;
 		s->largest = b->size > s->largest ? b->size : s->largest;
 		s->least = b->size < s->least ? b->size : s->least;
 	}
@@ -309,7 +309,7 @@ int lengths_read(
 			err_set(err, rc, "no memory for the blocks");
 	}
 	requests_free(d.requests);
-	map_free(&d.stats_list);
+	map_free(&d.stacks);
 	map_free(&d.workers);
 	map_free(&d.units);
 	map_free(&d.held);
@@ -324,7 +324,7 @@ void lengths_fini(struct lengths *l)
 	vec_free(&l->labels);
 	vec_free(&l->units);
 	vec_free(&l->before);
-	vec_free(&l->stats_list);
+	vec_free(&l->stacks);
 }
 
 size_t lengths_find(const struct lengths *l, uint64_t serial)

@@ -1,8 +1,8 @@
 /*
- * lengths_fit.c - what follows what. Where no marks say how long the inputs were, each of the sites
- * with the largest blocks is tried as the one whose sizes are the lengths: its blocks label what
- * their worker makes, until the next. Another site's block may be for the input before it or for
- * that which comes; it is the way round that fits better.
+ * lengths_fit.c - what follows what. Where no marks say how long the inputs were, each of the
+ * stacks with the largest blocks is tried as the one whose sizes are the lengths: its blocks label
+ * what their worker makes, until the next. Another stack's block may be for the input before it or
+ * for that which comes; it is the way round that fits better.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,16 +11,15 @@
 
 #include "model/request/lengths.h"
 #include "util/num.h"
+#include "util/tuned.h"
+
+TUNED(double, BETTER_TIMES, 2.0, "a fit to the label before must halve the error to be no chance");
+TUNED(double, OFF_SURE, 0.1, "blocks that are off by more tell no length");
+TUNED(double, SAME_LENGTH, 1.01, "tokens of lengths that are nearer make blocks of one size");
 
 #define TRIED 24u
-/* So much better must the other way round fit. */
-#define BETTER_TIMES 2.0
-/* What is off by more tells no length. */
-#define OFF_SURE 0.1
-/* Lengths nearer than this are one. */
-#define SAME_LENGTH 1.01
 
-/* One site's pairs, with its blocks for the label they have, and for the one before. */
+/* One stack's pairs, with its blocks for the label they have, and for the one before. */
 struct gather {
 	struct scaling_pairs pairs[2];
 	struct {
@@ -38,14 +37,14 @@ static double length_of(const struct lengths *l, const struct lengths_block *b)
 {
 	const struct lengths_label *label = label_at(l, b->label);
 
-	if (label && l->stats_list.items[b->stats].after)
+	if (label && l->stacks.items[b->stack].after)
 		label = label_at(l, label->before);
 	return label ? label->length : 0;
 }
 
-/* --- how long they are, by the sizes at one site --- */
+/* --- how long they are, by the sizes at one stack --- */
 
-/* Each block of that site is the last one of its label. 0 or -ENOMEM. */
+/* Each block of that stack is the last one of its label. 0 or -ENOMEM. */
 static int label_by(struct lengths *l, uint32_t stats)
 {
 	uint32_t *newest = calloc(l->workers + 1u, sizeof(*newest));
@@ -61,7 +60,7 @@ static int label_by(struct lengths *l, uint32_t stats)
 			*at = (uint32_t)l->labels.count;
 		}
 		b->label = *at;
-		if (rc || b->stats != stats)
+		if (rc || b->stack != stats)
 			continue;
 		l->labels.items[*at - 1].length = (double)b->size;
 		rc = vec_push(&l->labels, (struct lengths_label){.before = *at});
@@ -82,15 +81,15 @@ static void flush(const struct lengths *l, struct gather *g, int way)
 	g->now[way].label = 0;
 }
 
-/* Fits each site to the labels. */
+/* Fits each stack to the labels. */
 static void fit_stacks(struct lengths *l, struct gather *gathered)
 {
 	int ways = l->source == LENGTHS_SIZES ? 2 : 1;
 
-	memset(gathered, 0, l->stats_list.count * sizeof(*gathered));
+	memset(gathered, 0, l->stacks.count * sizeof(*gathered));
 	for (size_t i = 0; i < l->blocks.count; i++) {
 		const struct lengths_block *b = &l->blocks.items[i];
-		struct gather *g = &gathered[b->stats];
+		struct gather *g = &gathered[b->stack];
 
 		for (int way = 0; way < ways && b->label; way++) {
 			if (g->now[way].label != b->label) {
@@ -101,8 +100,8 @@ static void fit_stacks(struct lengths *l, struct gather *gathered)
 			g->now[way].most = fmax(g->now[way].most, (double)b->size);
 		}
 	}
-	for (size_t i = 0; i < l->stats_list.count; i++) {
-		struct lengths_stack_stats *s = &l->stats_list.items[i];
+	for (size_t i = 0; i < l->stacks.count; i++) {
+		struct lengths_stack *s = &l->stacks.items[i];
 		struct scaling_fit after;
 
 		for (int way = 0; way < ways; way++)
@@ -110,41 +109,41 @@ static void fit_stacks(struct lengths *l, struct gather *gathered)
 		scaling_fit(&gathered[i].pairs[0], &s->fit);
 		scaling_fit(&gathered[i].pairs[1], &after);
 		s->after =
-		    after.order > ORDER_CONSTANT &&
-		    (s->fit.order <= ORDER_CONSTANT || after.off * BETTER_TIMES < s->fit.off);
+		    after.kind > SCALING_CONSTANT &&
+		    (s->fit.kind <= SCALING_CONSTANT || after.off * BETTER_TIMES < s->fit.off);
 		if (s->after)
 			s->fit = after;
 	}
 }
 
-/* Bytes of sites that follow the lengths, the less the worse they do. */
+/* Bytes of stacks that follow the lengths, the less the worse they do. */
 static double explained(const struct lengths *l)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < l->stats_list.count; i++) {
-		const struct lengths_stack_stats *s = &l->stats_list.items[i];
+	for (size_t i = 0; i < l->stacks.count; i++) {
+		const struct lengths_stack *s = &l->stacks.items[i];
 
-		if (s->fit.order > ORDER_CONSTANT)
+		if (s->fit.kind > SCALING_CONSTANT)
 			sum += (double)s->largest * (1 - 2 * s->fit.off);
 	}
 	return sum;
 }
 
-/* The sites with the largest blocks whose sizes differ. */
+/* The stacks with the largest blocks whose sizes differ. */
 static size_t candidates(const struct lengths *l, uint32_t *out)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < l->stats_list.count; i++) {
-		const struct lengths_stack_stats *s = &l->stats_list.items[i];
+	for (uint32_t i = 0; i < l->stacks.count; i++) {
+		const struct lengths_stack *s = &l->stacks.items[i];
 		size_t at = n < TRIED ? n++ : TRIED;
 
 		if (s->largest < s->least + s->least / 16) {
 			n -= at < TRIED;
 			continue;
 		}
-		for (; at && l->stats_list.items[out[at - 1]].largest < s->largest; at--)
+		for (; at && l->stacks.items[out[at - 1]].largest < s->largest; at--)
 			if (at < TRIED)
 				out[at] = out[at - 1];
 		if (at < TRIED)
@@ -161,7 +160,7 @@ static int complete(struct lengths *l)
 
 	for (size_t i = 0; i < l->blocks.count && lengths; i++) {
 		const struct lengths_block *b = &l->blocks.items[i];
-		const struct lengths_stack_stats *s = &l->stats_list.items[b->stats];
+		const struct lengths_stack *s = &l->stacks.items[b->stack];
 		double *length = &lengths[b->label - 1];
 
 		if (!s->after && s->fit.off <= OFF_SURE)
@@ -202,7 +201,7 @@ static int choose_reference(struct lengths *l, struct gather *gathered)
 	if (rc)
 		return rc;
 	fit_stacks(l, gathered);
-	l->reference = l->stats_list.items[best].stack;
+	l->reference = l->stacks.items[best].stack;
 	return complete(l);
 }
 
@@ -212,7 +211,7 @@ struct held {
 	uint64_t live, most;
 };
 
-/* What each request held at each site: the most, and by each block. 0 or -ENOMEM. */
+/* What each request held at each stack: the most, and by each block. 0 or -ENOMEM. */
 static int hold(struct lengths *l, struct map *at, struct held **out)
 {
 	VEC(struct held) held = {0};
@@ -227,7 +226,7 @@ static int hold(struct lengths *l, struct map *at, struct held **out)
 
 		if (!label)
 			continue;
-		slot = map_put(at, (uint64_t)label->unit << 32 | b->stats);
+		slot = map_put(at, (uint64_t)label->unit << 32 | b->stack);
 		if (!slot || (!*slot && vec_push(&held, (struct held){0}))) {
 			rc = -ENOMEM;
 			break;
@@ -248,7 +247,7 @@ static int hold(struct lengths *l, struct map *at, struct held **out)
 
 static int fit_held(struct lengths *l)
 {
-	struct scaling_pairs *pairs = calloc(l->stats_list.count + 1u, sizeof(*pairs));
+	struct scaling_pairs *pairs = calloc(l->stacks.count + 1u, sizeof(*pairs));
 	struct held *held = NULL;
 	struct map at = {0};
 	int rc = pairs ? hold(l, &at, &held) : -ENOMEM;
@@ -260,11 +259,11 @@ static int fit_held(struct lengths *l)
 			scaling_add(&pairs[(uint32_t)at.slots[i].key], l->units.items[unit],
 			    (double)held[at.slots[i].value - 1].most);
 	}
-	for (size_t i = 0; i < l->stats_list.count && !rc; i++) {
-		struct lengths_stack_stats *s = &l->stats_list.items[i];
+	for (size_t i = 0; i < l->stacks.count && !rc; i++) {
+		struct lengths_stack *s = &l->stacks.items[i];
 
 		scaling_fit(&pairs[i], &s->held);
-		s->many = s->fit.order <= ORDER_CONSTANT && s->held.order > ORDER_CONSTANT;
+		s->many = s->fit.kind <= SCALING_CONSTANT && s->held.kind > SCALING_CONSTANT;
 	}
 	map_free(&at);
 	free(held);
@@ -294,7 +293,7 @@ static void on_made(struct lengths *l, const struct lengths_block *b, struct epi
 {
 	double length = length_of(l, b);
 
-	if (b->stats == l->blocks.items[l->refused - 1].stats && length > 0 &&
+	if (b->stack == l->blocks.items[l->refused - 1].stack && length > 0 &&
 	    !(e->open && length < e->length * SAME_LENGTH && e->length < length * SAME_LENGTH)) {
 		close_episode(l, e, op);
 		*e = (struct episode){
@@ -350,7 +349,7 @@ static void count_live(struct lengths *l)
 	}
 	for (size_t i = 0; i < end; i++) {
 		const struct lengths_block *b = &l->blocks.items[l->ops.items[i] >> 1];
-		struct lengths_stack_stats *s = &l->stats_list.items[b->stats];
+		struct lengths_stack *s = &l->stacks.items[b->stack];
 
 		s->live = l->ops.items[i] & 1 ? num_less(s->live, b->size) : s->live + b->size;
 	}
@@ -358,7 +357,7 @@ static void count_live(struct lengths *l)
 
 int lengths_judge(struct lengths *l)
 {
-	struct gather *gathered = calloc(l->stats_list.count + 1u, sizeof(*gathered));
+	struct gather *gathered = calloc(l->stacks.count + 1u, sizeof(*gathered));
 	int rc = gathered ? 0 : -ENOMEM;
 
 	if (!rc && l->source == LENGTHS_SIZES)
@@ -382,7 +381,7 @@ int lengths_judge(struct lengths *l)
 uint64_t lengths_size(const struct lengths *l, size_t block, double most)
 {
 	const struct lengths_block *b = &l->blocks.items[block];
-	const struct lengths_stack_stats *s = &l->stats_list.items[b->stats];
+	const struct lengths_stack *s = &l->stacks.items[b->stack];
 	double length = length_of(l, b), unit;
 
 	if (s->many && b->label) {
@@ -407,12 +406,12 @@ static double hold_part(
 	for (size_t i = part->start; i < part->end; i++) {
 		size_t block = l->ops.items[i] >> 1;
 		const struct lengths_block *b = &l->blocks.items[block];
-		const struct scaling_fit *f = &l->stats_list.items[b->stats].fit;
+		const struct scaling_fit *f = &l->stacks.items[b->stack].fit;
 		double length = length_of(l, b), size = (double)b->size;
 
 		if (b->worker != worker)
 			continue;
-		if (f->order > ORDER_CONSTANT && length > 0 && scaling_at(f, length) > 0)
+		if (f->kind > SCALING_CONSTANT && length > 0 && scaling_at(f, length) > 0)
 			size *= scaling_at(f, wanted) / scaling_at(f, length);
 		live += l->ops.items[i] & 1 ? -size : size;
 		most = fmax(most, live);
@@ -441,7 +440,7 @@ uint64_t lengths_less(
 		const struct lengths_block *b = &l->blocks.items[block];
 		uint64_t by;
 
-		if (b->refused || (counts && !counts(arg, l->stats_list.items[b->stats].stack)))
+		if (b->refused || (counts && !counts(arg, l->stacks.items[b->stack].stack)))
 			continue;
 		by = b->size - lengths_size(l, block, most);
 		less = l->ops.items[i] & 1 ? num_less(less, by) : less + by;

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
-/* Of what is taken in so many periods, so much comes back: that is work. */
-#define WORK_PERIODS 4u
-#define WORK_SHARE 0.75
-/* Before so much of what lives usually is there, it is the start of a program, not of a server. */
-#define LOADED_PART 4u
+#include "util/tuned.h"
+
+TUNED(unsigned, WORK_PERIODS, 4u,
+    "what is given back within four periods was scratch memory of work");
+TUNED(double, WORK_SHARE, 0.75, "of work most comes back; of loading nearly nothing");
+TUNED(
+    unsigned, LOADED_PART, 4u, "before a quarter of what lives usually is there a program starts");
 
 static void add(struct phases *p, const struct timeline *t, const char *name, uint64_t start_ns,
     uint64_t end_ns)

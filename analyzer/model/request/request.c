@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* A fall counts from this part of the largest on; a round ends with one of this part. */
-#define FALL_PART 8u
-#define ROUND_PART 2u
-/* Until there is a habit, only of that part of what the lane held: then most of it is done. */
-#define ROUND_OF_ALL 4u
+TUNED(unsigned, FALL_PART, 8u, "a smaller fall is an object freed on the way");
+TUNED(unsigned, ROUND_PART, 2u, "a round ends with a fall of half of the largest one");
+TUNED(unsigned, ROUND_OF_ALL, 4u,
+    "until there is a habit a round gives back a quarter of what the lane holds");
 
 const char *request_source_name(enum request_source source)
 {

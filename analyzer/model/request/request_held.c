@@ -6,20 +6,21 @@
 #include <string.h>
 
 #include "model/heap/replaced_period.h"
+#include "util/tuned.h"
 
-#define ALIKE_PART 8u
-/* What a lane keeps from one round to the next is not in hand; rounds are those of at least this
- * part of what it held at most. */
-#define ROUND_PART 512u
-/* So many lanes that ended are one. */
-#define ENDED_MIN 2u
+TUNED(unsigned, ALIKE_PART, 8u, "requests of one kind hold an eighth of the largest at least");
+TUNED(
+    unsigned, ROUND_PART, 512u, "rounds of less than this part of the lane's peak are no requests");
+TUNED(unsigned, ENDED_MIN, 2u, "one lane that ended may be the program's own start");
+TUNED(unsigned, TURNOVER_LANES, 8u,
+    "eight releases for each lane: each has been through its work at least once");
 
 struct reader {
 	const struct requests *r;
 	const struct callsites *callsites;
 	struct map turned; /* stack to a time: see turnover_read() */
 	struct map requests; /* request's serial, or lane: to 1 + index */
-	struct map holdings; /* index << 32 | place: to 1 + index */
+	struct map holdings; /* index << 32 | call site: to 1 + index */
 	VEC(struct held_request) list;
 	VEC(struct held_part) held;
 	/* Of the last block's lane. */
@@ -39,7 +40,6 @@ struct reader {
  * many as were not, whoever made blocks there before has done with that work. What one request
  * drops on its way is made by other calls than what it holds.
  */
-#define TURNOVER_LANES 8u
 
 static int turnover_read(struct reader *d, const struct model *m)
 {

@@ -7,16 +7,18 @@
 #include "util/map.h"
 #include "util/num.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
+
+TUNED(double, WAITED_SHARE, 0.75,
+    "a line that waited for less of the work only worked at the same time");
+TUNED(unsigned, SMALL_PART, 1024u,
+    "smaller blocks than this part of all come from the library's own bookkeeping");
+TUNED(unsigned, LARGEST_PART, 16u, "the same beside its largest block");
 
 /* Threads that acquired last, the latest first. */
 #define RECENT 64u
 /* Lines that waited; what further ones did counts for nobody. */
 #define LINES 16u
-/* One that waited for less of it than this part only worked at the same time. */
-#define WAITED_SHARE 0.75
-/* Smaller blocks than this part of what the place made say nothing, beside far larger ones. */
-#define SMALL_PART 1024u
-#define LARGEST_PART 16u
 
 struct recent {
 	uint32_t thread, stack;

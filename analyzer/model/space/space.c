@@ -177,7 +177,7 @@ static int space_on_went(struct spaces *s, struct space *sp, const struct event 
 	struct event own = *e;
 
 	own.space = TRACE_SPACE_HOST;
-	space_failure_went(s, sp, e->u.went.bytes);
+	space_failure_freed_stats(s, sp, e->u.went.bytes);
 	return model_apply(sp->model, &own, NULL);
 }
 
@@ -235,7 +235,8 @@ int spaces_apply(struct model *m, const struct event *e)
 		s = m->spaces;
 	}
 	s->now_ns = e->time_ns;
-	s->past_ns = m->replaced.count ? m->replaced.periods[m->replaced.count - 1].end_ns : 0;
+	s->replaced_until_ns =
+	    m->replaced.count ? m->replaced.periods[m->replaced.count - 1].end_ns : 0;
 	s->now_event = m->run.others;
 	s->now_thread = e->thread;
 	rc = space_of(s, e->space, &sp);

@@ -10,13 +10,12 @@
 #include "model/space/space_parts.h"
 #include "util/num.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* What is refused so soon after is asked for on the way out of the failure. */
-#define ECHO_NS 1000000000ull
-/* Attempts of one thread without a number follow each other within this. */
-#define RETRY_NS 50000000ull
-/* Code that asks for what it can get asks again at once. */
-#define RETRY_WITHIN 4u
+TUNED(uint64_t, ECHO_NS, 1000000000ull,
+    "an error that is raised, caught and logged takes less than a second");
+TUNED(uint64_t, RETRY_NS, 50000000ull, "an allocator flushes its caches and retries in less");
+TUNED(unsigned, RETRY_WITHIN, 4u, "code that takes what it can get asks again at once");
 
 static struct device_failure *latest(struct spaces *s)
 {
@@ -132,7 +131,7 @@ static void recover(struct spaces *s, struct device_failure *f, uint64_t time_ns
 	f->recovered = true;
 	f->recovered_ns = time_ns;
 	/* What lived then a checkpoint took away: it is known that it was refused, and no more. */
-	if (f->since_past || f->went_bytes)
+	if (f->since_replaced || f->summed_bytes)
 		f->retried = f->settled = true;
 }
 
@@ -161,7 +160,7 @@ static void note_grant(struct spaces *s, struct device_failure *f, const struct 
 	const struct model *m = s->list[f->space]->model;
 	uint64_t since = num_less(m->total.bytes, num_sum(f->acquired_bytes, e->size));
 
-	if (num_sum(since, f->went_bytes) > f->size)
+	if (num_sum(since, f->summed_bytes) > f->size)
 		f->settled = true;
 	else if (e->thread == f->thread && same_line(s, e->stack, f->stack) &&
 		 (e->size >= f->size || host_failure_is_half(e->size, f->least)))
@@ -171,7 +170,7 @@ static void note_grant(struct spaces *s, struct device_failure *f, const struct 
 /* Since then as much has been acquired again as lived: it does what it did before. */
 static bool went_on(const struct model *m, const struct device_failure *f)
 {
-	return num_sum(m->total.bytes - f->acquired_bytes, f->went_bytes) >
+	return num_sum(m->total.bytes - f->acquired_bytes, f->summed_bytes) >
 	       num_sum(f->live_bytes, f->size);
 }
 
@@ -185,9 +184,9 @@ static uint64_t lived(const struct device_failure *f)
  * before a checkpoint: what is done from that on is held against what is known there. */
 static void count_from_there(struct device_failure *f, const struct model *m)
 {
-	if (f->since_past)
+	if (f->since_replaced)
 		return;
-	f->since_past = true;
+	f->since_replaced = true;
 	f->acquired = m->total.count;
 	f->acquired_bytes = m->total.bytes;
 	f->live_bytes = lived(f);
@@ -195,14 +194,14 @@ static void count_from_there(struct device_failure *f, const struct model *m)
 		f->live_bytes = m->blocks.bytes;
 }
 
-void space_failure_went(struct spaces *s, const struct space *sp, uint64_t bytes)
+void space_failure_freed_stats(struct spaces *s, const struct space *sp, uint64_t bytes)
 {
 	struct device_failure *f = latest(s);
 
-	if (!f || f->recovered || f->space != sp->index || f->time_ns > s->past_ns)
+	if (!f || f->recovered || f->space != sp->index || f->time_ns > s->replaced_until_ns)
 		return;
-	f->went_bytes = num_sum(f->went_bytes, bytes);
-	if (f->went_bytes > num_sum(lived(f), f->size))
+	f->summed_bytes = num_sum(f->summed_bytes, bytes);
+	if (f->summed_bytes > num_sum(lived(f), f->size))
 		recover(s, f, s->now_ns);
 }
 
@@ -262,8 +261,8 @@ void spaces_finish(struct spaces *s, bool badly)
 	 * much again as before. */
 	sp = s->list[f->space];
 	before = num_sum(f->acquired_bytes, sp->model->total.freed_stats.bytes);
-	before = num_less(before, f->went_bytes); /* these were after it */
-	if (num_sum(sp->model->total.bytes - f->acquired_bytes, f->went_bytes) <= before) {
+	before = num_less(before, f->summed_bytes); /* these were after it */
+	if (num_sum(sp->model->total.bytes - f->acquired_bytes, f->summed_bytes) <= before) {
 		s->retried_total -= f->retried;
 		f->recovered = f->retried = false;
 	}

@@ -10,10 +10,12 @@
 #include "model/callsite/blame.h"
 #include "model/space/space_parts.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* Blocks of a driver that are further apart than this are not one range. */
-#define RANGE_GAP (32ull << 20)
-#define HOST_GAP (1ull << 20)
+TUNED(uint64_t, RANGE_GAP, 32ull << 20,
+    "a gap of more than one large segment of PyTorch (20 MiB) is no hole in a range");
+TUNED(uint64_t, HOST_GAP, 1ull << 20,
+    "larger holes of a heap are given back to the kernel, and are none of its own");
 
 struct item {
 	uint64_t start, end, birth_ns, stream;
@@ -26,8 +28,8 @@ struct gather {
 	struct space_map *map;
 	VEC(struct item) items;
 	struct blame_context context;
-	struct map stacks; /* to 1 + site */
-	struct map words; /* their hash to 1 + site */
+	struct map stacks; /* to 1 + stack */
+	struct map words; /* their hash to 1 + call site */
 	int error;
 };
 
@@ -56,7 +58,7 @@ static int segment_by_start(const void *a, const void *b)
 	return x->end < y->end ? -1 : x->end > y->end;
 }
 
-static uint64_t hash_words(const struct map_stack_stats *stats)
+static uint64_t hash_words(const struct map_callsite *stats)
 {
 	uint64_t h = 1469598103934665603u ^ stats->line;
 
@@ -67,22 +69,21 @@ static uint64_t hash_words(const struct map_stack_stats *stats)
 	return h;
 }
 
-/* Index of the site of the same words, which is made when there is none. */
-static int stack_stats_of_words(
-    struct gather *g, const struct map_stack_stats *stats, uint32_t *out)
+/* Index of the call site of the same words, which is made when there is none. */
+static int stack_stats_of_words(struct gather *g, const struct map_callsite *stats, uint32_t *out)
 {
 	for (uint64_t h = hash_words(stats);; h++) {
 		uint64_t *slot = map_put(&g->words, h);
-		const struct map_stack_stats *other;
+		const struct map_callsite *other;
 
 		if (!slot)
 			return -ENOMEM;
 		if (!*slot) {
-			if (vec_push(&g->map->stats_list, *stats))
+			if (vec_push(&g->map->callsites, *stats))
 				return -ENOMEM;
-			*slot = g->map->stats_list.count;
+			*slot = g->map->callsites.count;
 		}
-		other = &g->map->stats_list.items[*slot - 1];
+		other = &g->map->callsites.items[*slot - 1];
 		*out = (uint32_t)*slot - 1;
 		if (other->line == stats->line && str_same(other->function, stats->function) &&
 		    str_same(other->file, stats->file))
@@ -93,7 +94,7 @@ static int stack_stats_of_words(
 static int stack_stats_of(struct gather *g, uint32_t stack, uint32_t *out)
 {
 	const struct symbol *symbols = NULL;
-	struct map_stack_stats stats = {.stack = stack, .function = "(unknown)"};
+	struct map_callsite stats = {.stack = stack, .function = "(unknown)"};
 	const struct feed *feed = &g->m->feed;
 	uint64_t *slot = map_put(&g->stacks, stack);
 	size_t count;
@@ -242,8 +243,8 @@ static int add_hole(struct space_map *map, struct map_segment *to, uint64_t star
 	if (size > to->largest_hole)
 		to->largest_hole = size;
 	to->count++;
-	return vec_push(&map->pieces,
-	    (struct map_piece){.start = start, .end = end, .stats = MAP_NO_STACK_STATS});
+	return vec_push(
+	    &map->pieces, (struct map_piece){.start = start, .end = end, .callsite = MAP_HOLE});
 }
 
 static int lay_out(struct gather *g)
@@ -269,15 +270,15 @@ static int lay_out(struct gather *g)
 			if (piece.start >= piece.end) /* over another one: damage */
 				continue;
 			if ((rc = add_hole(map, to, at, piece.start)) ||
-			    (rc = stack_stats_of(g, item->stack, &piece.stats)) ||
+			    (rc = stack_stats_of(g, item->stack, &piece.callsite)) ||
 			    (rc = vec_push(&map->pieces, piece)))
 				break;
 			at = piece.end;
 			to->count++;
 			to->live_blocks++;
 			to->live_bytes += piece.end - piece.start;
-			map->stats_list.items[piece.stats].bytes += piece.end - piece.start;
-			map->stats_list.items[piece.stats].blocks++;
+			map->callsites.items[piece.callsite].bytes += piece.end - piece.start;
+			map->callsites.items[piece.callsite].blocks++;
 		}
 		if (!rc)
 			rc = add_hole(map, to, at, to->end);
@@ -295,8 +296,8 @@ static int lay_out(struct gather *g)
 /* Most first; the pieces' numbers follow. */
 static int sort_stacks(struct space_map *map)
 {
-	size_t n = map->stats_list.count;
-	struct map_stack_stats *sorted = malloc((n + 1) * sizeof(*sorted));
+	size_t n = map->callsites.count;
+	struct map_callsite *sorted = malloc((n + 1) * sizeof(*sorted));
 	uint32_t *order = malloc((n + 1) * sizeof(*order)), *place = NULL;
 
 	place = malloc((n + 1) * sizeof(*place));
@@ -308,26 +309,26 @@ static int sort_stacks(struct space_map *map)
 	}
 	for (size_t i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
-	/* Insertion by halves would do no better: sites are few. */
+	/* Insertion by halves would do no better: call sites are few. */
 	for (size_t gap = n / 2; gap > 0; gap /= 2)
 		for (size_t i = gap; i < n; i++)
 			for (size_t k = i;
-			     k >= gap && map->stats_list.items[order[k]].bytes >
-					     map->stats_list.items[order[k - gap]].bytes;
+			     k >= gap && map->callsites.items[order[k]].bytes >
+					     map->callsites.items[order[k - gap]].bytes;
 			     k -= gap) {
 				uint32_t swap = order[k];
 				order[k] = order[k - gap];
 				order[k - gap] = swap;
 			}
 	for (size_t i = 0; i < n; i++) {
-		sorted[i] = map->stats_list.items[order[i]];
+		sorted[i] = map->callsites.items[order[i]];
 		place[order[i]] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < n; i++)
-		map->stats_list.items[i] = sorted[i];
+		map->callsites.items[i] = sorted[i];
 	for (size_t i = 0; i < map->pieces.count; i++)
-		if (map->pieces.items[i].stats != MAP_NO_STACK_STATS)
-			map->pieces.items[i].stats = place[map->pieces.items[i].stats];
+		if (map->pieces.items[i].callsite != MAP_HOLE)
+			map->pieces.items[i].callsite = place[map->pieces.items[i].callsite];
 	free(sorted);
 	free(order);
 	free(place);
@@ -349,7 +350,7 @@ static void find_room(struct space_map *map)
 			while (to_end < to->count &&
 			       (to_end == from ||
 				   pieces[to_end - 1].end - pieces[from].start < map->request)) {
-				if (pieces[to_end].stats != MAP_NO_STACK_STATS) {
+				if (pieces[to_end].callsite != MAP_HOLE) {
 					bytes += pieces[to_end].end - pieces[to_end].start;
 					blocks++;
 				}
@@ -366,7 +367,7 @@ static void find_room(struct space_map *map)
 				map->room.bytes = bytes;
 				map->room.blocks = blocks;
 			}
-			if (pieces[from].stats != MAP_NO_STACK_STATS) {
+			if (pieces[from].callsite != MAP_HOLE) {
 				bytes -= pieces[from].end - pieces[from].start;
 				blocks--;
 			}
@@ -463,5 +464,5 @@ void space_map_fini(struct space_map *map)
 {
 	vec_free(&map->pieces);
 	vec_free(&map->segments);
-	vec_free(&map->stats_list);
+	vec_free(&map->callsites);
 }

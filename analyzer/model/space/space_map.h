@@ -1,6 +1,6 @@
 /*
- * space_map.h - who sits where at one moment: a space's segments (or, where it has none, the
- * address ranges that its blocks make), the blocks and holes in each, and what would have to go to
+ * space_map.h - the layout of a space at one moment: its segments (or, where it has none, the
+ * address ranges of its blocks), blocks and holes in each, and what would have to be released to
  * make room for a request.
  *
  * Made from a model that stands at the moment (feed_until.h). Memory grows with live blocks.
@@ -11,10 +11,10 @@
 #include "model/space/space.h"
 #include "util/vec.h"
 
-#define MAP_NO_STACK_STATS UINT32_MAX
+#define MAP_HOLE UINT32_MAX
 
-/* Of the same place in the program, as blame.h sees it. */
-struct map_stack_stats {
+/* All live blocks of one call site, as blame.h sees it. */
+struct map_callsite {
 	uint32_t stack; /* one of them */
 	const char *function, *file; /* file NULL, line 0: unknown */
 	uint32_t line;
@@ -24,7 +24,7 @@ struct map_stack_stats {
 struct map_piece {
 	uint64_t start, end;
 	uint64_t birth_ns, stream;
-	uint32_t stats; /* index; MAP_NO_STACK_STATS: a hole */
+	uint32_t callsite; /* index; MAP_HOLE: a hole */
 	uint32_t stack;
 };
 
@@ -44,7 +44,7 @@ struct space_map {
 	bool host;
 	VEC(struct map_piece) pieces; /* by address */
 	VEC(struct map_segment) segments; /* by address */
-	VEC(struct map_stack_stats) stats_list; /* by bytes, most first */
+	VEC(struct map_callsite) callsites; /* by bytes, most first */
 	uint64_t bytes; /* of all segments */
 	uint64_t live_bytes, live_blocks, holes, hole_bytes, largest_hole;
 	/* Handles' memory that is mapped nowhere, and arrays: it has no address. */
@@ -60,10 +60,10 @@ struct space_map {
 	} room;
 };
 
-/* 0 or -ENOMEM. The words belong to the model's feed. */
+/* Fill *out. 0 or -ENOMEM. Strings belong to the model's feed. */
 int space_map_make(
     const struct model *m, const struct space *sp, uint64_t request, struct space_map *out);
-/* The host's: `each` tells of all live blocks, as trace_each_live() does. */
+/* The same of the host; `each` calls its function for all live blocks, as trace_each_live(). */
 int space_map_host(const struct model *m,
     int (*each)(void *self, int (*fn)(void *arg, const struct block *b), void *arg), void *self,
     uint64_t request, struct space_map *out);

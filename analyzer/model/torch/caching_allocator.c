@@ -123,10 +123,10 @@ void caching_merge(struct caching_allocator *a, struct caching_block *b, struct 
 
 /* --- pools --- */
 
-static void pool_init(struct caching_pool *p, bool small, bool is_private)
+static void pool_init(struct caching_pool *p, struct caching_pool like)
 {
-	*p = (struct caching_pool){.free = {.by_size = true}, .small = small};
-	p->is_private = is_private;
+	*p = like;
+	p->free.by_size = true;
 }
 
 static struct caching_private *find_private(const struct caching_allocator *a, uint64_t id)
@@ -159,8 +159,8 @@ static struct caching_pool *make_pool(struct caching_allocator *a, uint64_t id, 
 		if (!p || vec_push(&a->privates, p))
 			return NULL;
 		p->id = id;
-		pool_init(&p->small, true, true);
-		pool_init(&p->large, false, true);
+		pool_init(&p->small, (struct caching_pool){.small = true, .is_private = true});
+		pool_init(&p->large, (struct caching_pool){.is_private = true});
 	}
 	return (struct caching_pool *)find_pool(a, id, size);
 }
@@ -173,8 +173,8 @@ int caching_allocator_new(const struct caching_config *config, struct caching_al
 		return -ENOMEM;
 	map_seed();
 	a->config = *config;
-	pool_init(&a->small, true, false);
-	pool_init(&a->large, false, false);
+	pool_init(&a->small, (struct caching_pool){.small = true});
+	pool_init(&a->large, (struct caching_pool){0});
 	*out = a;
 	return 0;
 }

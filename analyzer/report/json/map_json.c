@@ -44,10 +44,10 @@ static void blocks(struct json *j, const struct space_map *map, const struct map
 		json_object(j, NULL);
 		address(j, "address", p->start);
 		json_u64(j, "bytes", p->end - p->start);
-		if (p->stats == MAP_NO_STACK_STATS) {
+		if (p->callsite == MAP_HOLE) {
 			json_null(j, "site");
 		} else {
-			json_u64(j, "site", p->stats);
+			json_u64(j, "site", p->callsite);
 			address(j, "stream", p->stream);
 			json_real(j, "seconds", (double)p->birth_ns / 1e9, 6);
 		}
@@ -85,8 +85,8 @@ static void stats_list(struct json *j, const struct map_view *v)
 	const struct feed *feed = &v->model->feed;
 
 	json_array(j, "sites");
-	for (size_t i = 0; i < v->map->stats_list.count; i++) {
-		const struct map_stack_stats *s = &v->map->stats_list.items[i];
+	for (size_t i = 0; i < v->map->callsites.count; i++) {
+		const struct map_callsite *s = &v->map->callsites.items[i];
 		struct stack_view stack = {0};
 
 		if (s->stack)

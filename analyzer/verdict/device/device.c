@@ -129,11 +129,11 @@ static void largest_blocks(struct device_report *d, const struct space_map *map)
 {
 	for (size_t i = 0; i < map->pieces.count; i++) {
 		const struct map_piece *p = &map->pieces.items[i];
-		const struct map_stack_stats *stats;
+		const struct map_callsite *stats;
 
-		if (p->stats == MAP_NO_STACK_STATS)
+		if (p->callsite == MAP_HOLE)
 			continue;
-		stats = &map->stats_list.items[p->stats];
+		stats = &map->callsites.items[p->callsite];
 		for (size_t k = 0; k < d->stack_stats_count; k++) {
 			struct device_stack_stats *s = &d->stats_list[k];
 

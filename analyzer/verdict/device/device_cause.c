@@ -8,6 +8,7 @@
 #include "model/callsite/open_call.h"
 #include "model/space/space_map.h"
 #include "util/num.h"
+#include "util/tuned.h"
 #include "verdict/device/device_replay.h"
 #include "verdict/judge/decide.h"
 #include "verdict/judge/judge.h"
@@ -16,11 +17,13 @@
 #include "verdict/wording/fixes.h"
 #include "verdict/wording/words.h"
 
+TUNED(uint64_t, UNACCOUNTED_PART, 2,
+    "with most of the used memory in no event, the cause may be there as well");
+
 static uint32_t callsite_of_stats(
     const struct callsites *callsites, const struct space_map *map, uint32_t stats)
 {
-	uint32_t stack =
-	    stats == MAP_NO_STACK_STATS ? UINT32_MAX : map->stats_list.items[stats].stack;
+	uint32_t stack = stats == MAP_HOLE ? UINT32_MAX : map->callsites.items[stats].stack;
 
 	return callsites_of_stack(callsites, STACK_STATS_HEAP, stack);
 }
@@ -43,16 +46,16 @@ static int slack_of(
 			uint64_t size = p->end - p->start;
 			uint32_t before, after;
 
-			if (p->stats != MAP_NO_STACK_STATS)
+			if (p->callsite != MAP_HOLE)
 				continue;
 			slack->bytes += size;
 			slack->holes++;
 			if (size > slack->largest)
 				slack->largest = size;
-			before = k > s->first ? callsite_of_stats(callsites, map, p[-1].stats)
+			before = k > s->first ? callsite_of_stats(callsites, map, p[-1].callsite)
 					      : CALLSITE_NONE;
 			after = k + 1 < s->first + s->count
-				    ? callsite_of_stats(callsites, map, p[1].stats)
+				    ? callsite_of_stats(callsites, map, p[1].callsite)
 				    : CALLSITE_NONE;
 			if (before != CALLSITE_NONE)
 				pinned[before] += size;
@@ -95,7 +98,7 @@ static const char *gap_of(const struct device_report *d)
 	uint64_t used = d->total - d->free;
 
 	if (!d->free_known || d->free > d->total || d->ledger.unaccounted <= 0 ||
-	    (uint64_t)d->ledger.unaccounted <= used / 2)
+	    (uint64_t)d->ledger.unaccounted <= used / UNACCOUNTED_PART)
 		return NULL;
 	return d->others_known
 		   ? "most of the device's memory in use is explained by no event"

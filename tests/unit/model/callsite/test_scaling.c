@@ -30,22 +30,22 @@ static void test_orders(void **state)
 {
 	struct scaling_fit f = fit_of(5000, 0, 0, 0.005, 9);
 
-	assert_int_equal(f.order, ORDER_CONSTANT);
+	assert_int_equal(f.kind, SCALING_CONSTANT);
 	assert_true(scaling_ratio(&f, 1, 1000) == 1);
 	f = fit_of(0, 4096, 0, 0, 9);
-	assert_int_equal(f.order, ORDER_LINEAR);
+	assert_int_equal(f.kind, SCALING_LINEAR);
 	assert_true(near(scaling_ratio(&f, 500, 2000), 0.25, 1e-6));
 	assert_true(near(scaling_length(&f, 4096 * 77), 77, 1e-6));
 	/* A fixed part does not shrink with it. */
 	f = fit_of(1e6, 4096, 0, 0.003, 9);
-	assert_int_equal(f.order, ORDER_LINEAR);
+	assert_int_equal(f.kind, SCALING_LINEAR);
 	assert_true(near(scaling_at(&f, 1000), 1e6 + 4096e3, 0.02));
 	f = fit_of(0, 0, 64, 0, 9);
-	assert_int_equal(f.order, ORDER_SQUARE);
+	assert_int_equal(f.kind, SCALING_SQUARE);
 	assert_true(near(scaling_ratio(&f, 500, 2000), 1. / 16, 1e-4));
 	assert_true(near(scaling_length(&f, 64. * 300 * 300), 300, 1e-3));
 	f = fit_of(5000, 128, 64, 0.01, 20);
-	assert_int_equal(f.order, ORDER_SQUARE);
+	assert_int_equal(f.kind, SCALING_SQUARE);
 	assert_true(near(scaling_at(&f, 1000), 5000 + 128e3 + 64e6, 0.05));
 	/* Longer than it was is no question. */
 	assert_true(scaling_ratio(&f, 3000, 2000) == 1);
@@ -58,22 +58,22 @@ static void test_few(void **state)
 	struct scaling_fit f;
 
 	scaling_fit(&p, &f);
-	assert_int_equal(f.order, ORDER_UNKNOWN);
+	assert_int_equal(f.kind, SCALING_UNKNOWN);
 	scaling_add(&p, 100, 1e6);
 	scaling_add(&p, 101, 1.02e6);
 	scaling_fit(&p, &f);
-	assert_int_equal(f.order, ORDER_UNKNOWN);
+	assert_int_equal(f.kind, SCALING_UNKNOWN);
 	assert_true(scaling_ratio(&f, 1, 100) == 1);
 	scaling_add(&p, 200, 4e6);
 	scaling_fit(&p, &f);
-	assert_int_equal(f.order, ORDER_SQUARE);
+	assert_int_equal(f.kind, SCALING_SQUARE);
 	assert_true(near(scaling_ratio(&f, 50, 100), 0.25, 0.01));
 
 	p = (struct scaling_pairs){0};
 	scaling_add(&p, 100, 1e6);
 	scaling_add(&p, 200, 2e6);
 	scaling_fit(&p, &f);
-	assert_int_equal(f.order, ORDER_LINEAR);
+	assert_int_equal(f.kind, SCALING_LINEAR);
 	(void)state;
 }
 
@@ -85,13 +85,13 @@ static void test_none(void **state)
 	for (int i = 1; i <= 16; i++)
 		scaling_add(&p, 100 * i, i * 5 % 16 * 1000 + 1000);
 	scaling_fit(&p, &f);
-	assert_int_equal(f.order, ORDER_UNKNOWN);
+	assert_int_equal(f.kind, SCALING_UNKNOWN);
 	/* Smaller the longer: no growth. */
 	p = (struct scaling_pairs){0};
 	for (int i = 1; i <= 16; i++)
 		scaling_add(&p, 100 * i, 1e6 / i);
 	scaling_fit(&p, &f);
-	assert_int_equal(f.order, ORDER_UNKNOWN);
+	assert_int_equal(f.kind, SCALING_UNKNOWN);
 	(void)state;
 }
 

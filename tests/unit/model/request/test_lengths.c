@@ -121,7 +121,7 @@ static uint64_t newest(const struct lengths *l, uint32_t stack, double most)
 	uint64_t size = UINT64_MAX;
 
 	for (size_t i = 0; i < l->blocks.count; i++)
-		if (l->stats_list.items[l->blocks.items[i].stats].stack == stack)
+		if (l->stacks.items[l->blocks.items[i].stack].stack == stack)
 			size = lengths_size(l, i, most);
 	return size;
 }
@@ -133,8 +133,7 @@ static void check_sizes(struct server *v, const struct lengths *l, double token)
 	assert_true(near(l->longest, 400 * token));
 	assert_true(l->refused);
 	/* What was refused is found to be of that line, for which there are others. */
-	assert_int_equal(
-	    l->stats_list.items[l->blocks.items[l->refused - 1].stats].stack, v->scores);
+	assert_int_equal(l->stacks.items[l->blocks.items[l->refused - 1].stack].stack, v->scores);
 	assert_true(near((double)newest(l, v->scores, half), 8. * 200 * 200));
 	assert_true(near((double)newest(l, v->text, half), 100. * 200));
 	assert_int_equal(newest(l, v->ring, half), 5000);
@@ -218,8 +217,8 @@ static void test_workers(void **state)
 		}
 	}
 	l = read_all(&v);
-	for (size_t i = 0; i < l.stats_list.count; i++)
-		assert_int_equal(l.stats_list.items[i].fit.order, ORDER_LINEAR);
+	for (size_t i = 0; i < l.stacks.count; i++)
+		assert_int_equal(l.stacks.items[i].fit.kind, SCALING_LINEAR);
 	lengths_fini(&l);
 	script_free(v.script);
 	(void)state;

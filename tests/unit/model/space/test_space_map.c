@@ -48,10 +48,10 @@ static void segments(void **state)
 	assert_int_equal(map.room.segment, 0);
 	assert_int_equal(map.room.blocks, 1);
 	assert_int_equal(map.room.bytes, 1 * MiB);
-	assert_int_equal(map.stats_list.count, 2);
-	assert_int_equal(map.stats_list.items[0].line, 1);
-	assert_int_equal(map.stats_list.items[0].bytes, 24 * MiB);
-	assert_int_equal(map.stats_list.items[1].blocks, 2);
+	assert_int_equal(map.callsites.count, 2);
+	assert_int_equal(map.callsites.items[0].line, 1);
+	assert_int_equal(map.callsites.items[0].bytes, 24 * MiB);
+	assert_int_equal(map.callsites.items[1].blocks, 2);
 	space_map_fini(&map);
 	map = map_of(m, "torch:0", 21 * MiB);
 	assert_false(map.room.found);

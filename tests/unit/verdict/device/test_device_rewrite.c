@@ -113,11 +113,11 @@ static void test_lengths(void **state)
 	struct lengths_block blocks[] = {{.serial = 1, .size = 400, .label = 1},
 	    {.serial = 2, .size = 800, .label = 1, .refused = true}};
 	struct lengths_label label = {.length = 100};
-	struct lengths_stack_stats stats = {.fit = {.order = ORDER_LINEAR, .b = 4}};
+	struct lengths_stack stats = {.fit = {.kind = SCALING_LINEAR, .b = 4}};
 	struct lengths lengths = {.source = LENGTHS_SIZES,
 	    .blocks = {blocks, 2, 2},
 	    .labels = {&label, 1, 1},
-	    .stats_list = {&stats, 1, 1},
+	    .stacks = {&stats, 1, 1},
 	    .refused = 2};
 	struct torch_block b = {.serial = 1, .size = 400}, none = {.serial = 9, .size = 400};
 

@@ -1,5 +1,5 @@
-/* tables.c - see tables.h. */
-#include "model/callsite/tables.h"
+/* holders.c - see holders.h. */
+#include "model/callsite/holders.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,27 +9,20 @@
 #include "model/callsite/callsite.h"
 #include "model/callsite/trend.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* So often it has to have been enlarged, while there was something to hold, to be one, and to be
- * taken into account beside one. */
-#define ENLARGED_MIN 3u
-#define RIVAL_MIN 2u
-/* By a factor each time, so its bytes for each entry stay within twice that factor. */
-#define SPREAD_MOST 3.0
-/* Before so many are kept, what the table held at its start counts for more; and what was kept then
- * is known by steps only. */
-#define KEPT_MIN 4.0
-#define KEPT_STEPS 2.0
-/* A hash table that is enlarged has room for three times as many. */
-#define FULL_TIMES 4.0
-/* From this part of everything on, it matters who holds it. */
-#define HELD_PART 16u
-/* A hash table doubles; an array adds an eighth or a half. */
-#define HASH_FACTOR 1.7
-/* Two places of a nameless function are not further apart. */
-#define FUNCTION_BYTES 1024u
-/* From this part of what is kept on, it matters how it came. */
-#define ALLOCATOR_PART 8u
+TUNED(unsigned, ENLARGED_MIN, 3u, "two enlargements follow a count by chance");
+TUNED(unsigned, RIVAL_MIN, 2u, "a table that was enlarged once tells no factor");
+TUNED(double, SPREAD_MOST, 3.0,
+    "bytes an entry stay within the factor of an enlargement, which is at most 2, and rounding");
+TUNED(double, KEPT_MIN, 4.0, "a table has room for some entries before the first is kept");
+TUNED(double, KEPT_STEPS, 2.0, "what was kept at a time is known to one step, on both sides");
+TUNED(double, FULL_TIMES, 4.0, "a hash table has room for three times as many when it is enlarged");
+TUNED(unsigned, HELD_PART, 16u, "of a smaller call site it does not matter what holds it");
+TUNED(double, HASH_FACTOR, 1.7, "a hash table doubles; an array adds an eighth or a half");
+TUNED(unsigned, FUNCTION_BYTES, 1024u,
+    "two returns into one function without a name are not further apart");
+TUNED(unsigned, ALLOCATOR_PART, 8u, "a stack of a smaller part does not say how the blocks came");
 
 struct table {
 	const struct stack_stats *at;
@@ -37,7 +30,7 @@ struct table {
 	bool remembers; /* its owner also calls for what it puts there */
 };
 
-/* Each of its blocks took the place of the one before, and is larger. */
+/* True when each block replaced the one before and is larger. */
 static bool is_table(const struct stack_stats *s, struct table *out)
 {
 	double sizes[STACK_STATS_COHORTS];
@@ -68,7 +61,8 @@ enum holds {
 	HOLDS,
 };
 
-/* Was it enlarged as that grew: what the place kept until a time, of all that it keeps? */
+/* Whether the table was enlarged as what the call site keeps grew. `kept_until`: what it kept until
+ * a time; `all`: of all that it keeps. */
 static enum holds holds_by(const struct table *t, const struct callsite *keeper,
     double (*kept_until)(const struct callsite *callsite, uint64_t time_ns), double all,
     double least_kept)
@@ -92,16 +86,16 @@ static enum holds holds_by(const struct table *t, const struct callsite *keeper,
 			most = each;
 		n++;
 	}
-	/* One that was large enough for all that came since holds something else. */
+	/* A table that had room for all that came since holds something else. */
 	if (n < RIVAL_MIN || all > FULL_TIMES * kept || most > SPREAD_MOST * least)
 		return HOLDS_NOT;
 	return n >= ENLARGED_MIN && t->geometric ? HOLDS : HOLDS_PERHAPS;
 }
 
 /*
- * By the number of blocks; or by their bytes, where an interpreter's arenas are among them: when it
- * gets no more of these, each small object is a block of its own, and thousands that weigh next to
- * nothing come at last.
+ * By the number of blocks; or by bytes, where the interpreter's arenas are among them: once it gets
+ * no more arenas, each small object is a block of its own, and thousands of them weigh next to
+ * nothing.
  */
 static enum holds holds(const struct table *t, const struct callsite *keeper)
 {
@@ -115,7 +109,7 @@ static enum holds holds(const struct table *t, const struct callsite *keeper)
 	return by_bytes > by_count ? by_bytes : by_count;
 }
 
-/* Two returns into one nameless function of the runtime. */
+/* True for two return addresses in one function of the runtime that has no name. */
 static bool same_nameless(
     const struct blame_context *context, const struct symbol *a, const struct symbol *b)
 {
@@ -135,9 +129,9 @@ static bool has_python(const struct symbol *symbols, size_t from, size_t count)
 }
 
 /*
- * The same function of the runtime, called from the same line, calls the function that makes the
- * kept blocks, and enlarges the table without any: it remembers results, as functools.cache does.
- * Where the runtime's functions have names, the knowledge files know that one.
+ * A function that remembers its results, as functools.cache does: a function of the runtime, called
+ * from one line, calls the function that makes the kept blocks, and enlarges the table itself.
+ * Where functions of the runtime have names, the knowledge files know it.
  */
 static bool remembers(const struct feed *feed, const struct callsites *p, const struct table *t,
     const struct callsite *k)
@@ -153,8 +147,8 @@ static bool remembers(const struct feed *feed, const struct callsites *p, const 
 	       !has_python(filler, n, fillers);
 }
 
-/* A function of the runtime through which the block itself came enlarged it: its allocator's own
- * index. */
+/* The index of an allocator: a function of the runtime through which the blocks came enlarged it.
+ * */
 static bool is_allocators(
     const struct feed *feed, const struct callsites *p, const struct table *t, uint32_t stack)
 {
@@ -172,7 +166,7 @@ static bool is_allocators(
 	return false;
 }
 
-/* The same of a good part of what the place keeps. */
+/* The same for a good part of what the call site keeps. */
 static bool is_of_allocator(const struct feed *feed, const struct callsites *p,
     const struct table *t, const struct callsite_member *members, size_t count)
 {
@@ -190,33 +184,41 @@ static bool matters(const struct callsites *p, const struct callsite *k)
 	       k->survivors.bytes >= (p->live_bytes + p->map_bytes) / HELD_PART;
 }
 
-/* `members`: of that place. */
-static void find_tables(const struct feed *feed, const struct callsites *p, struct callsite *k,
-    const struct table *tables, size_t count, const struct callsite_member *members,
-    size_t member_count)
+/* All tables of the process. */
+struct tables {
+	const struct feed *feed;
+	const struct callsites *callsites;
+	const struct table *list;
+	size_t count;
+};
+
+static void find_holders(const struct tables *t, const struct callsite *c,
+    const struct callsite_member *members, size_t member_count, struct holders *out)
 {
 	bool all = true, sure = false;
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		enum holds how = holds(&tables[i], k);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct table *table = &t->list[i];
+		enum holds how = holds(table, c);
 
-		if (how == HOLDS_NOT || is_of_allocator(feed, p, &tables[i], members, member_count))
+		if (how == HOLDS_NOT ||
+		    is_of_allocator(t->feed, t->callsites, table, members, member_count))
 			continue;
 		sure |= how == HOLDS;
-		all &= tables[i].remembers;
+		all &= table->remembers;
 		if (n < CALLSITE_TABLES)
-			k->holders.tables[n] = tables[i].at->stack;
+			out->tables[n] = table->at->stack;
 		n++;
 	}
-	/* Of so many one cannot say which holds it. */
+	/* Too many: it is not known which holds it. */
 	if (!sure || n > CALLSITE_TABLES)
 		return;
-	k->holders.table_count = n;
-	k->holders.remembered = all;
+	out->table_count = n;
+	out->remembered = all;
 }
 
-/* Members lie place by place, their sites anywhere. */
+/* Members are sorted by call site; their stacks lie anywhere. */
 #define ASK_AHEAD 8u
 
 static inline void ask_ahead(const struct callsite_member *members, size_t number, size_t count)
@@ -227,8 +229,8 @@ static inline void ask_ahead(const struct callsite_member *members, size_t numbe
 		stack_stats_ask(members[number + ASK_AHEAD].at);
 }
 
-int tables_read(const struct feed *feed, struct callsites *p, const struct callsite_member *members,
-    size_t count)
+int holders_read(const struct feed *feed, struct callsites *p,
+    const struct callsite_member *members, size_t count)
 {
 	struct table *tables = malloc((count + 1) * sizeof(*tables));
 	size_t n = 0;
@@ -244,14 +246,15 @@ int tables_read(const struct feed *feed, struct callsites *p, const struct calls
 		for (size_t t = 0; t < n && matters(p, &p->list[i]); t++)
 			tables[t].remembers |= holds(&tables[t], &p->list[i]) == HOLDS &&
 					       remembers(feed, p, &tables[t], &p->list[i]);
-	/* They lie place by place. */
+	/* Members are sorted by call site. */
 	for (size_t i = 0, end; i < count; i = end) {
 		struct callsite *callsite = &p->list[members[i].callsite];
 
 		for (end = i; end < count && members[end].callsite == members[i].callsite; end++)
 			;
 		if (matters(p, callsite))
-			find_tables(feed, p, callsite, tables, n, members + i, end - i);
+			find_holders(&(struct tables){feed, p, tables, n}, callsite, members + i,
+			    end - i, &callsite->holders);
 	}
 	free(tables);
 	return 0;

@@ -1,5 +1,5 @@
-/* stack_stats_kept.c - see stack_stats_kept.h; and what is read of a site, whatever its form. */
-#include "model/callsite/stack_stats_kept.h"
+/* stack_stats_kept.c - see stack_stats_kept.h; also reads a stack of any form. */
+#include "model/stack/stack_stats_kept.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ void stack_stats_fini(struct stack_stats *s)
 	}
 }
 
-/* Of one block at most. */
+/* Expand a stack of at most one block. */
 static void open_one(const struct stack_stats *s, struct stack_stats_more *out)
 {
 	bool freed = stack_stats_one_freed(s), ended = s->form == STACK_STATS_ENDED;
@@ -65,7 +65,7 @@ static void open_one(const struct stack_stats *s, struct stack_stats_more *out)
 		out->order = (struct stack_stats_order){s->serial, out->life_ns, 1, 1};
 }
 
-/* What its one block says, as one of several. */
+/* The one block as the first of several. */
 static struct single single_of(const struct stack_stats *s)
 {
 	struct single one = single_make(s->serial, stack_stats_one_time(s), s->bytes);
@@ -100,12 +100,12 @@ static void open_few(const struct stack_stats *s, struct stack_stats_more *out)
 	    .ended_count = few->ended_count,
 	    .ended_largest = few->ended_largest,
 	    .order = {few->order_serial, few_time(few, FEW_ORDER_LIFE), few->ascending, few->turns},
-	    .buildup = {few->pile_high, few->pile_bytes, few->pile_before,
-		single_time(few->singles[few->pile_before])},
+	    .buildup = {few->buildup_high, few->buildup_bytes, few->buildup_before,
+		single_time(few->singles[few->buildup_before])},
 	    .stride = 1,
 	    .used = few->used,
 	    .acquired = few->acquired,
-	    .no_buildup = few->no_pile,
+	    .no_buildup = few->no_buildup,
 	    .singles = few->singles,
 	    .rare = few->rare,
 	};
@@ -125,19 +125,19 @@ static void begin_few(struct stack_stats_few *few, const struct stack_stats *s)
 	few->singles[0] = single_of(s);
 	few->singles[0].at_peak = s->at_peak;
 	few->live_count = !freed;
-	few->pile_bytes = s->bytes;
+	few->buildup_bytes = s->bytes;
 	few->ended_count = few->ascending = few->turns = ended;
 	few->ended_largest = ended ? s->bytes : 0;
 	few->order_serial = ended ? s->serial : 0;
 	few_set_time(few, FEW_ORDER_LIFE, ended ? stack_stats_one_life(s) : 0);
 	few_set_time(few, FEW_LIFE, stack_stats_one_life(s));
 	few_set_time(few, FEW_LONGEST_LIFE, stack_stats_one_life(s));
-	few->pile_high = 1;
+	few->buildup_high = 1;
 	few->acquired = !ended;
-	few->no_pile = freed;
+	few->no_buildup = freed;
 }
 
-/* For so many blocks there is room for that many: as few as malloc() tells apart. */
+/* Room for `used` blocks: the sizes that malloc() distinguishes. */
 static uint32_t few_room(uint32_t used)
 {
 	static const uint8_t room[STACK_STATS_FEW_BLOCKS + 1] = {

@@ -1,10 +1,10 @@
 /* stack_stats.c - see stack_stats.h. Owns the arithmetic of cohorts; knows nothing of events. */
-#include "model/callsite/stack_stats.h"
+#include "model/stack/stack_stats.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/callsite/stack_stats_kept.h"
+#include "model/stack/stack_stats_kept.h"
 #include "util/num.h"
 
 void stack_stats_mark_peak(struct stack_stats *s)
@@ -28,9 +28,9 @@ void stack_stats_mark_peak(struct stack_stats *s)
 	}
 }
 
-/* A cohort of what went in a period is of its own for as long as it stands for more than two of the
- * others: or else what came since would have them all be one. */
-#define WENT_COHORTS (STACK_STATS_COHORTS / 4)
+/* A cohort of blocks that a checkpoint summed up stays separate while it stands for more than two
+ * others; else all newer blocks would fall into one cohort. */
+#define SUMMED_COHORTS (STACK_STATS_COHORTS / 4)
 
 static bool stands_alone(const struct stack_stats_more *more, const struct cohort *c)
 {
@@ -47,7 +47,7 @@ static void merge_pairs(struct stack_stats_more *more)
 		bool last = from + 1 == more->used;
 		struct cohort c = cohort_get(more, from), d = last ? c : cohort_get(more, from + 1);
 
-		if (!last && (alone > WENT_COHORTS ||
+		if (!last && (alone > SUMMED_COHORTS ||
 				 (!stands_alone(more, &c) && !stands_alone(more, &d)))) {
 			from++;
 			c.last_ns = d.last_ns;
@@ -68,7 +68,7 @@ static void merge_pairs(struct stack_stats_more *more)
 	more->stride *= 2;
 }
 
-/* In the last cohort. */
+/* True when the last cohort takes one more. */
 static bool has_room(const struct stack_stats_more *more)
 {
 	uint32_t last = more->used - 1u;
@@ -108,90 +108,90 @@ static inline void cohort_add(
 		c->min = blocks.size;
 }
 
-/* Fewer at once are no pile; of one that was given back no more than such a part is left. */
-#define PILE_LEAST 4u
-#define PILE_LEFT_PART 16u
+/* Fewer blocks at once are no build-up; when a build-up ends, at most this part of it is left. */
+#define BUILDUP_LEAST 4u
+#define BUILDUP_LEFT_PART 16u
 
-static void pile_add(struct stack_stats_more *more, uint64_t time_ns, uint64_t count)
+static void buildup_add(struct stack_stats_more *more, uint64_t time_ns, uint64_t count)
 {
-	struct stack_stats_buildup *pile = &more->buildup;
+	struct stack_stats_buildup *now = &more->buildup;
 
 	if (more->no_buildup) {
 		more->no_buildup = false;
-		pile->high = pile->bytes = 0;
-		pile->before = more->total_count - count;
-		pile->since_ns = time_ns;
+		now->high = now->bytes = 0;
+		now->before = more->total_count - count;
+		now->since_ns = time_ns;
 	}
-	if (more->live_count > pile->high)
-		pile->high = more->live_count;
-	if (more->live_bytes > pile->bytes)
-		pile->bytes = more->live_bytes;
+	if (more->live_count > now->high)
+		now->high = more->live_count;
+	if (more->live_bytes > now->bytes)
+		now->bytes = more->live_bytes;
 }
 
-#define PILE_RECORD_PART 32u /* larger by so much is clearly so */
+#define BUILDUP_RECORD_PART 32u /* larger by so much is clearly so */
 
-static void pile_gone(struct stack_stats_rare *rare, uint64_t bytes, uint64_t time_ns)
+static void buildup_end(struct stack_stats_rare *rare, uint64_t bytes, uint64_t time_ns)
 {
-	struct stack_stats_buildups *piles = &rare->buildups;
+	struct stack_stats_buildups *ended = &rare->buildups;
 
-	if (!piles->times++)
-		piles->first = bytes;
-	piles->records += bytes > piles->largest + piles->largest / PILE_RECORD_PART;
-	if (bytes > piles->largest)
-		piles->largest = bytes;
-	piles->ended_ns = time_ns;
+	if (!ended->times++)
+		ended->first = bytes;
+	ended->records += bytes > ended->largest + ended->largest / BUILDUP_RECORD_PART;
+	if (bytes > ended->largest)
+		ended->largest = bytes;
+	ended->ended_ns = time_ns;
 }
 
-static void pile_take(struct stack_stats_more *more, uint64_t time_ns)
+static void buildup_take(struct stack_stats_more *more, uint64_t time_ns)
 {
-	const struct stack_stats_buildup *pile = &more->buildup;
+	const struct stack_stats_buildup *now = &more->buildup;
 	struct stack_stats_rare *rare;
 
-	if (more->no_buildup || more->live_count > pile->high / PILE_LEFT_PART)
+	if (more->no_buildup || more->live_count > now->high / BUILDUP_LEFT_PART)
 		return;
 	more->no_buildup = true;
-	rare = pile->high < PILE_LEAST ? NULL : stack_stats_keep_rare(&more->rare);
+	rare = now->high < BUILDUP_LEAST ? NULL : stack_stats_keep_rare(&more->rare);
 	if (!rare)
 		return;
-	pile_gone(rare, pile->bytes, time_ns);
+	buildup_end(rare, now->bytes, time_ns);
 }
 
-/* The same of a few, which are all given back or it is not. */
+/* The same for a few blocks, each of which is released as a whole. */
 static void few_acquire(struct stack_stats *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
 {
 	struct stack_stats_few *few = stack_stats_few_of(s);
 
-	if (few->no_pile) {
-		few->no_pile = false;
-		few->pile_high = few->pile_bytes = 0;
-		few->pile_before = few->used;
+	if (few->no_buildup) {
+		few->no_buildup = false;
+		few->buildup_high = few->buildup_bytes = 0;
+		few->buildup_before = few->used;
 	}
 	few->singles[few->used++] = single_make(serial, time_ns, bytes);
 	few->live_count++;
 	s->live_bytes += (uint32_t)bytes;
 	if (s->live_bytes > s->peak_bytes)
 		s->peak_bytes = s->live_bytes;
-	if (s->live_bytes > few->pile_bytes)
-		few->pile_bytes = s->live_bytes;
-	if (few->live_count > few->pile_high)
-		few->pile_high = few->live_count;
+	if (s->live_bytes > few->buildup_bytes)
+		few->buildup_bytes = s->live_bytes;
+	if (few->live_count > few->buildup_high)
+		few->buildup_high = few->live_count;
 	few->acquired = true;
 }
 
-static void few_pile_take(struct stack_stats_few *few, uint64_t time_ns)
+static void few_buildup_take(struct stack_stats_few *few, uint64_t time_ns)
 {
 	struct stack_stats_rare *rare;
 
-	_Static_assert(STACK_STATS_FEW_BLOCKS < PILE_LEFT_PART, "a pile of a few leaves none");
-	if (few->no_pile || few->live_count)
+	_Static_assert(STACK_STATS_FEW_BLOCKS < BUILDUP_LEFT_PART, "a pile of a few leaves none");
+	if (few->no_buildup || few->live_count)
 		return;
-	few->no_pile = true;
-	rare = few->pile_high < PILE_LEAST ? NULL : stack_stats_keep_rare(&few->rare);
+	few->no_buildup = true;
+	rare = few->buildup_high < BUILDUP_LEAST ? NULL : stack_stats_keep_rare(&few->rare);
 	if (rare)
-		pile_gone(rare, few->pile_bytes, time_ns);
+		buildup_end(rare, few->buildup_bytes, time_ns);
 }
 
-/* That much more, or less, of the variance of what lives. 0 or -ENOMEM. */
+/* Add to the variance of what lives. 0 or -ENOMEM. */
 static int add_variance(struct stack_stats_more *more, double variance)
 {
 	if (variance == 0)
@@ -202,7 +202,7 @@ static int add_variance(struct stack_stats_more *more, double variance)
 	return 0;
 }
 
-/* One test of all of it, as it is made for nearly each acquisition. */
+/* One test for all fields, as it runs for nearly each acquisition. */
 static bool stays_narrow(
     const struct stack_stats_more *more, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
@@ -212,7 +212,7 @@ static bool stays_narrow(
 		 (blocks.count | count) >> 16);
 }
 
-/* Puts them into the last cohort, or the next, of a site of which all is kept. */
+/* Add the blocks to the last cohort, or the next, of a stack of form STACK_STATS_MANY. */
 static int add_to_cohorts(
     struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
@@ -275,7 +275,7 @@ int stack_stats_acquire(
 	if (blocks.size > more->largest)
 		more->largest = blocks.size;
 	more->acquired = true;
-	pile_add(more, time_ns, blocks.count);
+	buildup_add(more, time_ns, blocks.count);
 	return 0;
 }
 
@@ -328,7 +328,7 @@ void stack_stats_regrow(struct stack_stats *s, uint64_t from, uint64_t from_byte
 	object->until = total;
 }
 
-/* The last of so many, at least one, that is not younger than the serial. */
+/* Index of the last item that is not younger than the serial. Pre: count > 0. */
 #define LAST_UNTIL(items, count, serial)                                                           \
 	({                                                                                         \
 		uint32_t low = 0, high = (count);                                                  \
@@ -345,7 +345,7 @@ void stack_stats_regrow(struct stack_stats *s, uint64_t from, uint64_t from_byte
 		low;                                                                               \
 	})
 
-/* The cohort that a block of this serial was born in, of at least one. */
+/* The cohort in which a block of this serial was born. Pre: there is one. */
 static uint32_t cohort_of(const struct stack_stats_more *more, uint64_t serial)
 {
 	if (more->singles)
@@ -355,7 +355,7 @@ static uint32_t cohort_of(const struct stack_stats_more *more, uint64_t serial)
 	return LAST_UNTIL(more->cohorts, more->used, serial);
 }
 
-/* Whether the cohort says that just these lived, as one: then `freed` may say all. */
+/* True when the cohort is exactly these blocks: then `freed` says all. */
 static bool was_single(const struct stack_stats_more *more, uint32_t at, struct alike blocks)
 {
 	return more->singles && blocks.count == 1 && blocks.bytes == more->singles[at].bytes;
@@ -390,7 +390,7 @@ static void take_from_cohort(
 	COHORT_CHANGE(more, at, cohort_lose, blocks, whole);
 }
 
-/* False: more than that went, or less, or else. */
+/* False when other blocks are released than those of one cohort. */
 static bool few_release(
     struct stack_stats *s, uint64_t serial, uint64_t time_ns, uint64_t life, struct alike blocks)
 {
@@ -409,7 +409,7 @@ static bool few_release(
 	few_set_time(few, FEW_LIFE, lived + life);
 	if (life > few_time(few, FEW_LONGEST_LIFE))
 		few_set_time(few, FEW_LONGEST_LIFE, life);
-	few_pile_take(few, time_ns);
+	few_buildup_take(few, time_ns);
 	return true;
 }
 
@@ -440,7 +440,7 @@ void stack_stats_release(struct stack_stats *s, uint64_t serial, uint64_t birth_
 	if (!whole)
 		return;
 	more->live_count = num_less(more->live_count, blocks.count);
-	pile_take(more, time_ns);
+	buildup_take(more, time_ns);
 	more->freed_count += blocks.count;
 	more->life_ns += life * blocks.count;
 	if (life > more->longest_life_ns)
@@ -531,7 +531,7 @@ void stack_stats_split(struct stack_stats *s, uint64_t serial)
 		more->cohorts[cohort_of(more, serial)].count++;
 }
 
-/* NULL of nothing, or without memory. */
+/* NULL for NULL, or without memory. */
 static void *copy_some(const void *from, size_t bytes)
 {
 	void *copy = from ? malloc(bytes) : NULL;
@@ -539,7 +539,7 @@ static void *copy_some(const void *from, size_t bytes)
 	return copy ? memcpy(copy, from, bytes) : NULL;
 }
 
-/* A copy, but for what was frozen of it. NULL: no memory. */
+/* Copy all but what was frozen of it. NULL: no memory. */
 static struct stack_stats_more *copy_of(const struct stack_stats_more *more)
 {
 	struct stack_stats_more *copy = malloc(sizeof(*copy));
