@@ -1,32 +1,32 @@
 /*
- * guard.c - the rare cases of guard.h: no state yet, and calls within calls.
+ * guard.c - the rare cases of guard.h: a thread without a state, and calls within calls.
  */
 #include "guard.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "base/shim_state.h"
 #include "base/sys.h"
-#include "lifecycle.h"
 
 static bool on_signal_stack(void)
 {
 	stack_t now = {0};
 
 	if (shim.sandboxed)
-		return true; /* not to be asked: the answer that keeps every state */
+		return true; /* the answer that keeps every state: asking takes a system call */
 	return sys_call(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) != 0 ||
 	       (now.ss_flags & SS_ONSTACK);
 }
 
-/* Was the call that set the state left by a longjmp? Then its frame is gone: we are above it. */
+/* Did a longjmp leave the call that set the state? Then this call is above that one's frame. */
 static bool abandoned(const struct thread *t, uintptr_t frame)
 {
 	return frame > t->frame && !on_signal_stack();
 }
 
-/* libc's allocator calls itself by inner names only: what comes from there is a handler's. Others
- * go through the public ones, also by a jump, so that the caller is us. */
+/* libc's allocator calls itself only by internal names, so a call from there comes from a handler.
+ * Other allocators use the public names, also by a jump, so that the caller is the shim. */
 static bool from_allocator(const void *caller)
 {
 	uintptr_t at = (uintptr_t)caller;

@@ -1,7 +1,7 @@
 /*
- * guard.h - what an arriving call is: the program's own, one that the real allocator makes inside
- * another, or one of a signal handler that interrupted us. Decided from the thread's state, which
- * is set around each real call and each record.
+ * guard.h - classifies an arriving call: the program's own, one that the real allocator makes
+ * inside another, or one of a signal handler that interrupted the shim. The thread's state decides;
+ * it is set around each real call and each record.
  */
 #ifndef SHIM_GUARD_H
 #define SHIM_GUARD_H
@@ -9,27 +9,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trace/thread.h"
+#include "thread/thread.h"
 
 enum note_how {
 	NOTE_NOT, /* pass through */
 	NOTE_PLAIN, /* record as usual */
 	NOTE_SIDE, /* a handler inside a record: into the side area */
-	NOTE_INSIDE, /* the allocator's own: only its mappings are recorded */
+	NOTE_INSIDE, /* the allocator's own call: only its mappings are recorded */
 	NOTE_SIDE_INSIDE, /* both: only its mappings count, as lost */
 };
 
 struct note {
 	struct thread *thread;
 	uint8_t how;
-	uint8_t before; /* the state to go back to */
+	uint8_t before; /* the state to restore */
 };
 
-/* The rare cases. `caller` is the wrapper's return address. */
+/* The rare cases. `caller` is the wrapper's return address, `frame` its frame address. */
 struct note guard_enter_slow(const void *caller, uintptr_t frame);
 
-/* Of nearly all calls: the program's own, of a thread that is at nothing else. NULL: this is not
- * known to be one, ask note_enter(). */
+/* Nearly every call is the program's own, of a thread that does nothing else. NULL: perhaps not;
+ * use note_enter(). */
 static inline __attribute__((always_inline)) struct thread *note_enter_idle(void)
 {
 	struct thread *t = thread_self;

@@ -1,7 +1,8 @@
 /*
- * lifecycle.c - starts the recording, notices forks, ends it. Owns the state `shim` and what is
- * put into the host's environment: WHYOOM_DIR, so that programs started from this one find the
- * directory, and WHYOOM_TREE, so that they know that they were.
+ * lifecycle.c - starts the recording, moves it to forked children, ends it; composes all folders of
+ * the shim. Owns the state `shim` and two variables in the host's environment: WHYOOM_DIR, so that
+ * programs started from this one find the directory, and WHYOOM_TREE, so that they know who started
+ * them.
  */
 #include "lifecycle.h"
 
@@ -22,6 +23,7 @@
 #include "base/options.h"
 #include "base/reserve.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "checkpoint/checkpoint.h"
 #include "cuda/cuda_call.h"
 #include "cuda/cuda_find.h"
@@ -32,32 +34,32 @@
 #include "levels/levels.h"
 #include "loaded/loader.h"
 #include "loaded/symbols.h"
-#include "note_state.h"
 #include "python/python.h"
 #include "sampling/control.h"
 #include "sampling/rate.h"
 #include "sampling/sampler.h"
 #include "shim.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
+#include "thread/thread.h"
 #include "trace/definitions.h"
-#include "trace/definitions_state.h"
 #include "trace/rights.h"
-#include "trace/thread_state.h"
 #include "trace/trace_file.h"
 
-/* So that musl's loader does not miss them, where it is told to load us all the same: we then do
- * nothing there. */
+/* musl's loader must not miss these if it is told to load us: there the shim does
+ * nothing. */
 #pragma weak gnu_get_libc_version
 #pragma weak on_exit
 
 struct shim_state shim __attribute__((visibility("hidden"))) = {.can_wipe = true};
+
+const struct thread_lifecycle thread_lifecycle = {lifecycle_start, lifecycle_forked};
 
 static char dir_variable[4096 + 16] = "WHYOOM_DIR=";
 static char tree_variable[40] = TRACE_FILE_TREE "=";
 static bool asked_for_quiet;
 
 /* Variables that decide how memory is used. */
-static const char *const telling[] = {
+static const char *const memory_variables[] = {
     "LD_PRELOAD",
     "GLIBC_TUNABLES",
     "MALLOC_ARENA_MAX",
@@ -88,13 +90,9 @@ static const char *const telling[] = {
 static void info_number(const char *key, uint64_t v)
 {
 	char digits[24];
-	int i = 23;
 
-	digits[i] = 0;
-	do
-		digits[--i] = (char)('0' + v % 10);
-	while (v /= 10);
-	definition_info(key, digits + i);
+	text_append_number(digits, digits + sizeof(digits), v);
+	definitions_info(key, digits);
 }
 
 static void info_link(const char *key, const char *link)
@@ -104,7 +102,7 @@ static void info_link(const char *key, const char *link)
 
 	path[n > 0 ? n : 0] = 0;
 	if (n > 0)
-		definition_info(key, path);
+		definitions_info(key, path);
 }
 
 static void info_cmdline(void)
@@ -116,9 +114,10 @@ static void info_cmdline(void)
 	if (!text)
 		return;
 	n = sys_read_file("/proc/self/cmdline", text, LONGEST);
-	/* The kernel ends each with a NUL, we separate them: the last one may be empty. */
+	/* Each argument ends with a NUL, the record separates them: the last argument may be
+	 * empty. */
 	if (n > 0)
-		definition_info_bytes("cmdline", text, (size_t)(text[n - 1] ? n : n - 1));
+		definitions_info_bytes("cmdline", text, (size_t)(text[n - 1] ? n : n - 1));
 	sys_pages_free(text, LONGEST);
 }
 
@@ -130,7 +129,7 @@ static bool module_is_libc(const char *path)
 	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6);
 }
 
-/* Once: the child of a fork must not ask the loader. */
+/* Once: the child of a fork must not walk the loader's list. */
 static void find_owner(struct symbols_module *m)
 {
 	if (symbols_module_of(&shim, m)) {
@@ -153,20 +152,20 @@ static void info_owner(void)
 		find_owner(&owner);
 	if (!owner.path[0])
 		return;
-	definition_info("malloc.owner", owner.path);
+	definitions_info("malloc.owner", owner.path);
 	if (symbols_program_owns)
-		definition_info(
+		definitions_info(
 		    "malloc.partial", "the program's own calls of its own malloc are not seen");
 }
 
-/* What is recorded of blocks, from the start on. */
+/* How blocks are recorded from the start on. */
 static void info_mode(void)
 {
 	if (!sampler.generation)
 		sampler_set(
 		    !strcmp(options.mode, "sampled"), options.sample_every, options.exact_from);
 	trace_file_set_mode(sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL);
-	control_begin();
+	control_publish();
 	if (!sampler.on) {
 		if (options.max_rate)
 			sys_say("WHYOOM_MAX_RATE does nothing in mode full");
@@ -178,51 +177,53 @@ static void info_mode(void)
 	info_number("sampled.exact_from", sampler.exact_from);
 }
 
-/* What the environment said at the start: each "NAME=VALUE" of telling[], as far as they fit, and
- * the options. A child of a fork tells it again from here: its first event may come from within
- * setenv(), which has just freed the array that `environ` still points to. */
-static char told[2048], told_options[1024];
-static size_t told_bytes;
+/* What the environment contained at the start: "NAME=VALUE" of each of memory_variables[] that
+ * fits, and the options. The child of a fork writes it again from here: its first event may come
+ * from within setenv(), which has just freed the array that `environ` still points to. */
+static char start_variables[2048], start_options[1024];
+static size_t start_variables_bytes;
 
 static void remember_environment(void)
 {
-	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
-		const char *value = options_variable(environ, telling[i]);
-		size_t name = strlen(telling[i]) + 1, bytes = value ? name + strlen(value) + 1 : 0;
+	for (size_t i = 0; i < sizeof(memory_variables) / sizeof(memory_variables[0]); i++) {
+		const char *value = options_variable(environ, memory_variables[i]);
+		size_t name = strlen(memory_variables[i]) + 1,
+		       bytes = value ? name + strlen(value) + 1 : 0;
 
-		if (!value || bytes > sizeof(told) - told_bytes)
+		if (!value || bytes > sizeof(start_variables) - start_variables_bytes)
 			continue;
-		/* value stands behind the name and "=" in the environment */
-		memcpy(told + told_bytes, value - name, bytes);
-		told_bytes += bytes;
+		/* the value follows the name and "=" in the environment */
+		memcpy(start_variables + start_variables_bytes, value - name, bytes);
+		start_variables_bytes += bytes;
 	}
-	options_text(environ, told_options, sizeof(told_options));
+	options_text(environ, start_options, sizeof(start_options));
 }
 
 static void write_environment(void)
 {
 	char key[64] = "env.";
 
-	for (const char *line = told; line < told + told_bytes; line += strlen(line) + 1) {
+	for (const char *line = start_variables; line < start_variables + start_variables_bytes;
+	     line += strlen(line) + 1) {
 		const char *value = strchr(line, '=') + 1;
 		size_t name = (size_t)(value - line) - 1;
 
 		memcpy(key + 4, line, name);
 		key[4 + name] = 0;
-		definition_info(key, value);
+		definitions_info(key, value);
 	}
-	if (told_options[0])
-		definition_info("options", told_options);
+	if (start_options[0])
+		definitions_info("options", start_options);
 }
 
-/* Everything about the process; again in the child of a fork, whose file stands alone. */
+/* Write the facts about the process; again in the child of a fork, whose file stands alone. */
 static void write_facts(void)
 {
 	struct utsname kernel;
 	uint64_t cpus[16];
 	long n;
 
-	definition_info("whyoom.version", WHYOOM_VERSION);
+	definitions_info("whyoom.version", WHYOOM_VERSION);
 	info_link("exe", "/proc/self/exe");
 	info_link("cwd", "/proc/self/cwd");
 	if (options.cmdline)
@@ -238,16 +239,16 @@ static void write_facts(void)
 		info_number("cpus", count);
 	}
 	if (sys_call(SYS_uname, (long)&kernel, 0, 0, 0, 0, 0) == 0)
-		definition_info("kernel", kernel.release);
+		definitions_info("kernel", kernel.release);
 	if (gnu_get_libc_version)
-		definition_info("libc", gnu_get_libc_version());
+		definitions_info("libc", gnu_get_libc_version());
 	info_owner();
 	info_mode();
 	levels_init();
 }
 
-/* A line in the host's environment, in an array of our own. setenv copes with that: it never frees
- * an array that it did not make. */
+/* Put a line into the host's environment, in an array of our own. setenv() accepts that: it never
+ * frees an array that it did not allocate. */
 static void put_into_environment(char *line)
 {
 	char **old = environ, **fresh;
@@ -275,15 +276,8 @@ static void pass_directory_on(void)
 
 static void pass_tree_on(uint64_t pid)
 {
-	char digits[24];
-	int i = 23;
-
-	digits[i] = 0;
-	do
-		digits[--i] = (char)('0' + pid % 10);
-	while (pid /= 10);
-	tree_variable[sizeof(TRACE_FILE_TREE)] = 0;
-	strncat(tree_variable, digits + i, sizeof(digits));
+	text_append_number(
+	    tree_variable + sizeof(TRACE_FILE_TREE), tree_variable + sizeof(tree_variable), pid);
 	put_into_environment(tree_variable);
 }
 
@@ -304,10 +298,10 @@ static void refuse(const char *why, int error)
 	shim.mode = SHIM_DORMANT;
 }
 
-/* From the start. What a process says on stderr others may read: a descendant is silent unless it
- * is asked, and is counted in the trace of the process that all began with, or of its parent. With
- * WHYOOM_VERBOSE one of many says it: if nobody was counted there before; where it cannot be
- * counted, its own descendants find that it has spoken. */
+/* Refuse to record from the start. Other programs may read this one's stderr: a descendant is
+ * silent unless asked, and counted in the trace of the tree's first process or of its parent. With
+ * WHYOOM_VERBOSE one descendant speaks: the first that is counted; where none can be counted,
+ * WHYOOM_TREE tells its own descendants that it has spoken. */
 static void refuse_start(bool descendant, const char *why, int error)
 {
 	long before = descendant ? trace_file_orphaned_by_exec() : -1;
@@ -321,8 +315,8 @@ static void refuse_start(bool descendant, const char *why, int error)
 	refuse(why, error);
 }
 
-/* For kernels that cannot zero memory at a fork (before Linux 4.14, and emulators that ignore the
- * advice without saying so): libc's fork tells. */
+/* For kernels that do not zero memory at a fork (before Linux 4.14, and emulators that ignore the
+ * advice silently): libc's fork calls this in the child. */
 static void child_of_fork(void)
 {
 	if (thread_self)
@@ -339,20 +333,21 @@ static void watch_forks(void)
 		watch(NULL, NULL, child_of_fork, NULL);
 }
 
-/* What the environment asks for. Returns whether a recorded process has started this one. */
+/* Read the options. Returns whether a recorded process has started this one. */
 static bool read_environment(void)
 {
 	const char *quiet = options_variable(environ, "WHYOOM_QUIET");
 	bool descendant = trace_file_is_descendant(environ);
 
 	asked_for_quiet = quiet && quiet[0] == '1';
-	/* what is wrong is said once, not by each descendant again */
+	/* each descendant would repeat the complaint */
 	sys_say_init(asked_for_quiet || descendant);
 	options_read(environ, sys_say);
 	return descendant;
 }
 
-/* Where a process that is recorded has started it, that one has told of it. */
+/* Say why nothing is recorded, unless a recorded process started this one: that one has
+ * told. */
 static void say_dormant(void)
 {
 	read_environment();
@@ -370,7 +365,7 @@ bool lifecycle_start(void)
 	const char *why;
 	bool descendant;
 
-	if (!environ) /* libc itself has not started: too early even for us */
+	if (!environ) /* too early: libc itself has not started */
 		return false;
 	if (!__atomic_compare_exchange_n(
 		&shim.mode, &expected, SHIM_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -404,7 +399,8 @@ bool lifecycle_start(void)
 	stack_init();
 	remember_environment();
 	write_facts();
-	threads_init();
+	thread_init();
+	note_poll_with(hook_dl_poll);
 	__atomic_store_n(&shim.mode, SHIM_RECORDING, __ATOMIC_RELEASE);
 	return true;
 }
@@ -426,16 +422,16 @@ bool lifecycle_forked(struct thread *self)
 		return false;
 	if (!__atomic_compare_exchange_n(
 		shim.alive, &expected, ALIVE_SETTLING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-		/* another thread came first: one that this one has made, or that it forked with */
+		/* another thread came first: one created by this one, or forked together with it */
 		while (__atomic_load_n(shim.alive, __ATOMIC_ACQUIRE) == ALIVE_SETTLING)
 			sys_yield();
-		return self && shim.mode == SHIM_RECORDING && thread_joins(self);
+		return self && shim.mode == SHIM_RECORDING && thread_forked_late(self);
 	}
 	shim.pid = sys_getpid();
 	shim.budget = shim.budget_shared = false;
 	loader_forked();
 	trace_file_forget();
-	definitions_fork_child();
+	definitions_forked();
 	chunk_writer_forked();
 	note_forked();
 	control_forked();
@@ -465,7 +461,7 @@ bool lifecycle_forked(struct thread *self)
 
 void lifecycle_end(int how, int status)
 {
-	if (shim.mode != SHIM_RECORDING || lifecycle_is_copy())
+	if (shim.mode != SHIM_RECORDING || shim_is_copy())
 		return; /* a copy that recorded nothing */
 	if (shim.sandboxed) {
 		if (thread_self && thread_self->vfork)
@@ -482,7 +478,7 @@ void lifecycle_end(int how, int status)
 	trace_file_set_end(
 	    trace_file_header, (uint32_t)how, (uint32_t)status, sys_clock_ns(CLOCK_MONOTONIC));
 	if (how == TRACE_END_EXIT)
-		trace_file_tidy();
+		trace_file_clean_up(sampler.on ? sampler_counted() : 0);
 }
 
 static void at_exit(int status, void *unused)
@@ -490,22 +486,22 @@ static void at_exit(int status, void *unused)
 	lifecycle_end(TRACE_END_EXIT, status & 0xff);
 }
 
-/* The destructors of the libraries run now, in any order: one that is called may be gone. */
+/* Libraries' destructors run now, in any order: a function that is called may be gone. */
 static __attribute__((destructor)) void lifecycle_unload(void)
 {
 	shim.ending = true;
 }
 
 /*
- * Recording may have begun long before this, at the first allocation of a library that is
- * initialised earlier. The handler is registered before the program's own start, so that it runs
- * after every other one and after the destructors of all libraries.
+ * Recording may have begun long before, at the first allocation of a library that is initialised
+ * earlier. Registered before the program starts, the exit handler runs after all others and after
+ * the destructors of all libraries.
  */
 static __attribute__((constructor)) void lifecycle_load(void)
 {
 	if (shim.mode == SHIM_UNSTARTED)
 		thread_make();
-	exec_env_settle(environ, symbols_sanitized);
+	environment_settle(environ, symbols_sanitized);
 	if ((symbols_sanitized || symbols_foreign()) && !getauxval(AT_SECURE))
 		say_dormant(); /* a sanitizer's runtime is ready by now */
 	if (shim.mode != SHIM_RECORDING)

@@ -1,6 +1,6 @@
 /*
- * note.c - turns facts into records in the calling thread's chunk; defines shim.h. Knows the
- * encoding of docs/trace-format.md, section 5. Must not allocate, lock, or call the host.
+ * note.c - turns facts into records in the calling thread's chunk; defines shim.h and record.h.
+ * Knows the encoding of docs/trace-format.md, section 5. Must not allocate, lock or call the host.
  */
 #include "shim.h"
 
@@ -11,39 +11,39 @@
 
 #include "base/clock.h"
 #include "base/record_fields.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/varint.h"
 #include "checkpoint/event_log.h"
-#include "hooks/hook_dl.h"
+#include "checkpoint/live_blocks.h"
 #include "levels/levels.h"
 #include "levels/levels_malloc.h"
 #include "levels/levels_python.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
-#include "note_state.h"
 #include "record.h"
 #include "sampling/control.h"
 #include "sampling/rate.h"
 #include "sampling/sampler.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 
-/* Blocks from here on are recorded when the budget is reached, too. */
+/* Blocks of this size and more are recorded even when the budget is used up. */
 #define LARGE_BLOCK 65536u
 #define LEVELS_ALL (LEVELS_MAX + LEVELS_MALLOC_MAX + LEVELS_PYTHON_MAX + LEVELS_MAPPINGS)
 
 static uint64_t levels_due; /* ticks; the next LEVEL event */
-/* Until the one after that, ticks: an eighth longer each time, up to 100 ms, so that a process that
- * lives for a fraction of a second only is looked at, too. */
+/* The pause until the LEVEL event after that, ticks: an eighth longer each time, up to 100 ms, so
+ * that a process that lives for a fraction of a second has some, too. */
 static uint64_t levels_pause;
-static uint64_t failed_levels_due; /* the next FAILED event that has levels */
-/* How the block was acquired that thread.released tells of. */
-static __thread struct live_block released __attribute__((tls_model("initial-exec")));
+static void (*poll_libraries)(void);
+static uint64_t failed_levels_due; /* ticks; the next FAILED event with levels */
+/* How the block in thread.released was acquired. */
+static __thread struct live_block released_block __attribute__((tls_model("initial-exec")));
 
-/* When they are due. `stack` is that of a call of malloc's own family, captured just before; 0: of
- * something else, and then the allocator is not asked. */
+/* Record the levels if they are due. `stack` was captured just before, for a call of the malloc
+ * family; 0: another call, and the allocator is not asked. */
 static void note_levels(struct note n, uint32_t stack, uint64_t now, bool all);
 
-static __attribute__((noinline)) void side(
+static __attribute__((noinline)) void write_side(
     struct note n, unsigned kind, unsigned flags, const void *block, uint64_t size, uint64_t ticks)
 {
 	chunk_writer_side(n.thread, &(struct trace_side){
@@ -68,9 +68,9 @@ bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind 
 			return false;
 	x->start = p = t->pos;
 	*p++ = TRACE_EXTENDED;
-	*p++ = (uint8_t)kind; /* all are below 128 */
+	*p++ = (uint8_t)kind; /* all kinds are below 128 */
 	x->body = p + LENGTH_BYTES;
-	x->now = tick_now(t);
+	x->now = record_ticks(t);
 	return true;
 }
 
@@ -87,12 +87,13 @@ void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 	x->start[3] = (uint8_t)(n >> 7);
 	t->ticks = x->now;
 	if (SHIM_UNLIKELY(sampler.by_table))
-		event_log_add(t, (enum trace_event_kind)x->start[1], x->now, x->body, n);
+		event_log_add(
+		    t->serial, t->tid, (enum trace_event_kind)x->start[1], x->now, x->body, n);
 	chunk_writer_commit_extended(t, end);
 }
 
-/* At the budget only large blocks are recorded, so only their releases matter. */
-static bool left_out(const void *block)
+/* With the budget used up only large blocks are recorded, so only their releases matter. */
+static bool is_small(const void *block)
 {
 	return real.malloc_usable_size && real.malloc_usable_size((void *)block) < LARGE_BLOCK;
 }
@@ -109,7 +110,7 @@ static void free_wide(struct thread *t, const void *block, unsigned flags)
 	extended_end(t, &x, p);
 }
 
-/* FREE and UNFREE have one form. */
+/* FREE and UNFREE have the same form. */
 static inline __attribute__((always_inline)) void release(
     struct note n, const void *block, unsigned tag)
 {
@@ -119,12 +120,12 @@ static inline __attribute__((always_inline)) void release(
 
 	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
 		if (n.how == NOTE_SIDE)
-			side(n, tag & TRACE_TAG_KIND, tag & 0xf0, block, 0, clock_ticks());
+			write_side(n, tag & TRACE_TAG_KIND, tag & 0xf0, block, 0, clock_ticks());
 		return;
 	}
 	record_begin(t);
 	if (SHIM_UNLIKELY(shim.budget) && !sampler.by_table && !(tag & NOTE_FREE_FOREIGN) &&
-	    left_out(block))
+	    is_small(block))
 		goto out;
 	if (SHIM_UNLIKELY(address & 7)) {
 		if ((tag & TRACE_TAG_KIND) == TRACE_UNFREE)
@@ -135,7 +136,7 @@ static inline __attribute__((always_inline)) void release(
 	}
 	if (SHIM_UNLIKELY(!chunk_writer_room(t, 0)))
 		goto out;
-	now = tick_now(t);
+	now = record_ticks(t);
 	p = t->pos;
 	*p++ = (uint8_t)tag;
 	p = varint_put_short(p, now - t->ticks);
@@ -147,11 +148,11 @@ out:
 	record_end(t);
 }
 
-/* Where only known blocks' releases are: whether this one is to be recorded. */
-static __attribute__((noinline)) bool free_known(struct note n, const void *block)
+/* Where only recorded blocks' releases are recorded: is this one? */
+static __attribute__((noinline)) bool release_is_recorded(struct note n, const void *block)
 {
 	bool known = n.how != NOTE_INSIDE && n.how != NOTE_SIDE_INSIDE &&
-		     live_blocks_take(block, n.how == NOTE_PLAIN ? &released : NULL);
+		     live_blocks_take(block, n.how == NOTE_PLAIN ? &released_block : NULL);
 
 	if (n.how == NOTE_PLAIN)
 		n.thread->released = known ? block : NULL;
@@ -160,13 +161,13 @@ static __attribute__((noinline)) bool free_known(struct note n, const void *bloc
 
 void note_free(struct note n, const void *block, unsigned flags)
 {
-	if (SHIM_LIKELY(!sampler.by_table) || free_known(n, block))
+	if (SHIM_LIKELY(!sampler.by_table) || release_is_recorded(n, block))
 		release(n, block, TRACE_FREE | flags);
 }
 
 void note_free_idle(struct thread *t, const void *block)
 {
-	if (SHIM_LIKELY(!sampler.by_table) || free_known(note_of_idle(t), block))
+	if (SHIM_LIKELY(!sampler.by_table) || release_is_recorded(note_of_idle(t), block))
 		release(note_of_idle(t), block, TRACE_FREE);
 }
 
@@ -174,14 +175,14 @@ void note_unfree(struct note n, const void *block)
 {
 	if (SHIM_UNLIKELY(sampler.by_table) &&
 	    (n.how != NOTE_PLAIN || n.thread->released != block ||
-		!live_blocks_add(block, &released)))
+		!live_blocks_add(block, &released_block)))
 		return;
 	release(n, block, TRACE_UNFREE);
 }
 
-/* In the long form: at an odd address, or one that stands for others (see sampler.h): `mean` is not
- * 0 then. There is room for it, and for a TASK, where there was any: behind the end of what a chunk
- * has for ordinary events are CHUNK_WRITER_RESERVE bytes. */
+/* The long form, for an odd address, or with mean > 0 for a block that stands for others
+ * (sampler.h). Where there was room for a compact event, there is room for this one and a TASK:
+ * CHUNK_WRITER_RESERVE bytes follow the end for ordinary events. */
 static void alloc_long(struct thread *t, enum trace_api api, const void *block, uint64_t size,
     uint64_t mean, uint32_t stack, uint64_t now)
 {
@@ -200,8 +201,8 @@ static void alloc_long(struct thread *t, enum trace_api api, const void *block, 
 	extended_end(t, &x, p);
 }
 
-/* Size and stack, unless they are what followed this chunk's last stack when that was met before.
- * Without a branch that depends on them: the id may still be on its way from a table. */
+/* Write size and stack unless they equal what followed the chunk's last stack the last time. Takes
+ * no branch on them: the stack id may still be on its way from a table. */
 static inline uint8_t *alloc_end(
     struct thread *t, uint8_t *p, uint8_t *tag, enum trace_api api, uint64_t size, uint32_t stack)
 {
@@ -234,8 +235,8 @@ static void notice(struct thread *t, const struct trace_NOTICE *f)
 		extended_end(t, &x, fields_put_notice(extended_dt(t, &x), f));
 }
 
-/* In a record: what was asked for is done, and said. */
-static __attribute__((noinline)) void note_followed(struct thread *t)
+/* In a record: obey the pending command and record the change. */
+static __attribute__((noinline)) void obey_control(struct thread *t)
 {
 	bool paused = control_paused();
 
@@ -250,13 +251,13 @@ static __attribute__((noinline)) void note_followed(struct thread *t)
 			      .exact_from = sampler.on ? sampler.exact_from : 0});
 }
 
-/* The same, of who is not in a record yet. */
-static __attribute__((noinline)) void follow(struct note n)
+/* The same outside a record. */
+static __attribute__((noinline)) void obey_control_outside(struct note n)
 {
 	if (n.how != NOTE_PLAIN || !chunk_writer_room(n.thread, 0))
 		return;
 	record_begin(n.thread);
-	note_followed(n.thread);
+	obey_control(n.thread);
 	record_end(n.thread);
 }
 
@@ -275,7 +276,7 @@ static inline __attribute__((always_inline)) void alloc_compact(struct thread *t
 	chunk_writer_commit(t, p);
 }
 
-/* Begins a record, which is to be ended whatever this says. False: the block is not recorded. */
+/* Begin a record. The caller ends it whatever this returns. False: the block is not recorded. */
 static inline __attribute__((always_inline)) bool alloc_begin(
     struct note n, uint64_t size, const struct stack_start *start, uint32_t *stack)
 {
@@ -289,17 +290,17 @@ static inline __attribute__((always_inline)) bool alloc_begin(
 	/* room first: in the wrong process nothing more may happen */
 	if (SHIM_UNLIKELY(!chunk_writer_room(t, size)))
 		return false;
-	/* needed after the walk, which displaces much else */
+	/* needed after the walk, which evicts much of the cache */
 	__builtin_prefetch(&t->expected[TRACE_EXPECTED_PLACE(t->stack)], 1);
-	*stack = capture(n, start);
+	*stack = record_stack(n, start);
 	return true;
 }
 
-static struct live_block known_as(
+static struct live_block live_block_of(
     struct thread *t, enum trace_api api, uint64_t size, uint64_t mean, uint32_t stack)
 {
 	return (struct live_block){
-	    .birth = tick_now(t),
+	    .birth = record_ticks(t),
 	    .size = size,
 	    .mean = mean,
 	    .stack = stack,
@@ -309,7 +310,7 @@ static struct live_block known_as(
 	};
 }
 
-/* Where not every block is recorded: whether this one is, and how. */
+/* Where not every block is recorded: decide on this one and record it. */
 static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api api,
     const void *block, uint64_t size, const struct stack_start *start)
 {
@@ -321,7 +322,7 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 	if (n.how != NOTE_PLAIN && n.how != NOTE_SIDE)
 		return;
 	if (control_asked())
-		follow(n);
+		obey_control_outside(n);
 	if (!sampler.on) {
 		note_alloc(n, api, block, size, start);
 		return;
@@ -330,18 +331,19 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 	if (take == SAMPLER_PASS)
 		return;
 	if (n.how == NOTE_SIDE) {
-		/* these have no room for a weight */
-		how = known_as(t, api, size, 0, 0);
+		/* side records have no room for a weight */
+		how = live_block_of(t, api, size, 0, 0);
 		if (take == SAMPLER_CHOSEN || (sampler.by_table && !live_blocks_add(block, &how)))
 			trace_file_dropped(TRACE_DROP_SIGNAL, 1, size);
 		else
-			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size, how.birth);
+			write_side(
+			    n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size, how.birth);
 		return;
 	}
 	if (!alloc_begin(n, size, start, &stack))
 		goto out;
-	how = known_as(t, api, size, take == SAMPLER_CHOSEN ? sampler_self.mean : 0, stack);
-	/* first, so that a checkpoint finds it in the table if it does not find the record */
+	how = live_block_of(t, api, size, take == SAMPLER_CHOSEN ? sampler_self.mean : 0, stack);
+	/* first the table, so that a checkpoint finds the block there if it misses the record */
 	if (sampler.by_table && !live_blocks_add(block, &how)) {
 		trace_file_dropped(TRACE_DROP_NO_MEMORY, 1, size);
 		goto out;
@@ -369,17 +371,17 @@ static inline __attribute__((always_inline)) void acquire(struct note n, enum tr
 	}
 	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
 		if (n.how == NOTE_SIDE)
-			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size,
+			write_side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size,
 			    clock_ticks());
 		return;
 	}
 	if (!alloc_begin(n, size, start, &stack))
 		goto out;
 	if (SHIM_UNLIKELY((uintptr_t)block & 7)) {
-		alloc_long(t, api, block, size, 0, stack, tick_now(t));
+		alloc_long(t, api, block, size, 0, stack, record_ticks(t));
 		goto out;
 	}
-	now = tick_now(t);
+	now = record_ticks(t);
 	alloc_compact(t, api, block, size, stack, now);
 	if (SHIM_UNLIKELY(now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED)))
 		note_levels(n, api <= TRACE_API_ALIGNED ? stack : 0, now, false);
@@ -401,8 +403,8 @@ void note_alloc_idle(struct thread *t, enum trace_api api, const void *block, ui
 
 #define LEVEL_BYTES 12u /* at most: two varints */
 
-/* May the allocator be asked what it holds? See levels_malloc.h. `stack`: as of note_levels(). */
-static bool may_ask(struct note n, uint32_t stack)
+/* May the allocator be asked what it holds? See levels_malloc.h. `stack`: as for note_levels(). */
+static bool may_ask_allocator(struct note n, uint32_t stack)
 {
 	return stack && n.before == THREAD_IDLE && !shim.sandboxed &&
 	       !(__atomic_load_n(&trace_file_header->flags, __ATOMIC_RELAXED) &
@@ -410,9 +412,9 @@ static bool may_ask(struct note n, uint32_t stack)
 	       !stack_interrupted(n.thread->slot->walker);
 }
 
-/* In a record, out of which the thread comes for as long as it takes: as in the real call, what the
- * allocator does for it is the allocator's own. The number filled in. */
-static unsigned ask(struct note n, uint64_t resident, struct level *out)
+/* Ask the allocator, in a record. Meanwhile the thread leaves the record: as in a real call, what
+ * the allocator does is its own. Returns the number filled in. */
+static unsigned ask_allocator(struct note n, uint64_t resident, struct level *out)
 {
 	unsigned count;
 
@@ -422,7 +424,7 @@ static unsigned ask(struct note n, uint64_t resident, struct level *out)
 	return count;
 }
 
-/* And may Python's allocator, whose answer needs nobody else? `resident` as above. */
+/* The same for Python's allocator, whose answer takes no lock. */
 static unsigned ask_python(struct note n, uint64_t now, uint64_t resident, struct level *out)
 {
 	if (n.before != THREAD_IDLE || shim.sandboxed || !levels_python_due(now, resident))
@@ -455,18 +457,19 @@ static __attribute__((noinline)) void note_levels(
 		return;
 	__atomic_store_n(&levels_pause, pause, __ATOMIC_RELAXED);
 	if (control_asked())
-		note_followed(t);
+		obey_control(t);
 	chunk_writer_meter(t);
-	if (rate_look(now, &grown))
+	if (rate_adjust(now, &grown))
 		notice(t, &(struct trace_NOTICE){.what = TRACE_NOTICE_RATE,
 			      .value = grown,
 			      .mean = sampler.mean,
 			      .exact_from = sampler.exact_from});
-	hook_dl_poll();
+	if (poll_libraries)
+		poll_libraries();
 	count = levels_read(levels, all);
 	resident = count && levels[0].key == TRACE_LEVEL_RSS ? levels[0].value : 0;
-	if (resident && may_ask(n, stack) && levels_malloc_grown(now, resident))
-		count += ask(n, resident, levels + count);
+	if (resident && may_ask_allocator(n, stack) && levels_malloc_grown(now, resident))
+		count += ask_allocator(n, resident, levels + count);
 	if (resident)
 		count += ask_python(n, now, resident, levels + count);
 	if (!extended_begin(t, &x, TRACE_LEVEL, 32 + count * LEVEL_BYTES, true, 0))
@@ -476,16 +479,16 @@ static __attribute__((noinline)) void note_levels(
 		extended_dt(t, &x), LEVEL, levels, .space = TRACE_SPACE_HOST, .levels = count));
 }
 
-bool plain(struct note n)
+bool record_is_plain(struct note n)
 {
 	if (n.how == NOTE_SIDE || n.how == NOTE_SIDE_INSIDE)
 		trace_file_dropped(TRACE_DROP_SIGNAL, 1, 0);
 	return n.how == NOTE_PLAIN;
 }
 
-/* A program that tries again and again gets the levels of its first failure, then of one in 10 ms:
- * reading them takes a hundred times as long as the call itself. */
-static bool levels_worth_it(uint64_t now)
+/* A program that tries again and again gets levels for its first failure, then every 10 ms: reading
+ * them takes a hundred times as long as the failed call. */
+static bool failed_levels_are_due(uint64_t now)
 {
 	uint64_t due = __atomic_load_n(&failed_levels_due, __ATOMIC_RELAXED);
 
@@ -504,21 +507,22 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	uint8_t *p;
 
 	if ((f->error != ENOMEM && f->error != EAGAIN && f->api != TRACE_API_FALLOCATE) ||
-	    !plain(n))
+	    !record_is_plain(n))
 		return;
-	/* `whyoom run` looks here when the program ends well, before it reads all events. */
+	/* `whyoom run` reads this when the program ends well, before it reads all events. */
 	if (!(__atomic_load_n(&trace_file_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
 		trace_file_flag(TRACE_FLAG_FAILED);
 	record_begin(t);
 	if (!chunk_writer_make_room(t, 1024, true, 0))
 		goto out;
-	stack = capture(n, start);
-	if (may_ask(n, f->api <= TRACE_API_ALIGNED && f->size <= PTRDIFF_MAX ? stack : 0) &&
+	stack = record_stack(n, start);
+	if (may_ask_allocator(
+		n, f->api <= TRACE_API_ALIGNED && f->size <= PTRDIFF_MAX ? stack : 0) &&
 	    levels_malloc_due(clock_ticks()))
-		heap = ask(n, 0, levels);
+		heap = ask_allocator(n, 0, levels);
 	heap += ask_python(n, clock_ticks(), 0, levels + heap);
 	count = heap;
-	if (levels_worth_it(clock_ticks()) || heap)
+	if (failed_levels_are_due(clock_ticks()) || heap)
 		count += levels_read(levels + heap, true);
 	if (count > heap)
 		count += levels_mappings(levels + count);
@@ -551,12 +555,12 @@ void note_map(struct note n, const struct note_mapping *m, const struct stack_st
 		flags |= TRACE_MAP_ALLOCATOR;
 		n.how = NOTE_PLAIN;
 	}
-	if (!plain(n))
+	if (!record_is_plain(n))
 		return;
 	record_begin(t);
 	if (!chunk_writer_room(t, m->length))
 		goto out;
-	stack = capture(n, start);
+	stack = record_stack(n, start);
 	if (!extended_begin(t, &x, TRACE_MAP, m->level_count ? 256 : 128, true, m->length))
 		goto out;
 	p = fields_put_MAP(extended_dt(t, &x),
@@ -579,7 +583,8 @@ out:
 }
 
 /* An event without a stack of its own, whose fields are all there. */
-static void simple(struct note n, enum trace_event_kind kind, const uint64_t *fields, size_t count)
+static void write_numbers(
+    struct note n, enum trace_event_kind kind, const uint64_t *fields, size_t count)
 {
 	struct thread *t = n.thread;
 	struct extended x;
@@ -587,7 +592,7 @@ static void simple(struct note n, enum trace_event_kind kind, const uint64_t *fi
 
 	if (n.how == NOTE_INSIDE)
 		n.how = NOTE_PLAIN;
-	if (!plain(n))
+	if (!record_is_plain(n))
 		return;
 	record_begin(t);
 	if (extended_begin(t, &x, kind, 96, true, 0)) {
@@ -599,7 +604,7 @@ static void simple(struct note n, enum trace_event_kind kind, const uint64_t *fi
 	record_end(t);
 }
 #define SIMPLE(n, NAME, ...)                                                                       \
-	simple(n, TRACE_##NAME, (const uint64_t *)&(struct trace_##NAME){__VA_ARGS__},             \
+	write_numbers(n, TRACE_##NAME, (const uint64_t *)&(struct trace_##NAME){__VA_ARGS__},      \
 	    sizeof(struct trace_##NAME) / sizeof(uint64_t))
 
 void note_unmap(
@@ -628,10 +633,10 @@ void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct sta
 
 	if (n.how == NOTE_INSIDE)
 		n.how = NOTE_PLAIN;
-	if (!plain(n))
+	if (!record_is_plain(n))
 		return;
 	record_begin(n.thread);
-	stack = chunk_writer_room(n.thread, 0) ? capture(n, start) : 0;
+	stack = chunk_writer_room(n.thread, 0) ? record_stack(n, start) : 0;
 	SIMPLE(n, BRK, .old_end = before, .new_end = after, .stack = stack);
 	record_end(n.thread);
 }
@@ -641,7 +646,7 @@ void record_task(struct thread *t)
 	const struct stack_task *task = &t->slot->task;
 	struct extended x;
 
-	/* With the compact event that follows not more than what one may take: there is room. */
+	/* Together with the compact event that follows it fits into one event's room. */
 	if (!extended_begin(t, &x, TRACE_TASK, TASK_BYTES, true, 0))
 		return;
 	extended_end(t, &x, FIELDS_PUT(extended_dt(t, &x), TASK, NULL, .key = task->key));
@@ -670,14 +675,19 @@ void note_end(int how, int status)
 	if (n.how == NOTE_PLAIN && how != TRACE_END_SIGNAL) {
 		levels_due = 0;
 		record_begin(n.thread);
-		/* What was refused inside of libc, or to the loader, no hook saw: how near to its
-		 * limits it ended may tell. */
+		/* No hook sees what libc or the loader are refused inside: the levels at the end
+		 * may show how close to its limits the process was. */
 		if (chunk_writer_make_room(n.thread, 1024, true, 0))
 			note_levels(n, 0, clock_ticks(), true);
 		record_end(n.thread);
 		SIMPLE(n, EXIT, .how = (uint64_t)how, .status = (uint32_t)status);
 	}
 	note_leave(n);
+}
+
+void note_poll_with(void (*poll)(void))
+{
+	poll_libraries = poll;
 }
 
 void note_forked(void)

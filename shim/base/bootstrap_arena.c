@@ -1,14 +1,14 @@
 /*
- * bootstrap_arena.c - the arena of bootstrap_arena.h. In front of each block is its size.
+ * bootstrap_arena.c - see bootstrap_arena.h. The word before each block holds its size.
  */
 #include "base/bootstrap_arena.h"
 
 uint8_t bootstrap_arena[BOOTSTRAP_BYTES] __attribute__((aligned(64)));
-static size_t boot_used;
+static size_t used_bytes;
 
 void *bootstrap_alloc(size_t size, size_t align)
 {
-	size_t used = __atomic_load_n(&boot_used, __ATOMIC_RELAXED), start, end;
+	size_t used = __atomic_load_n(&used_bytes, __ATOMIC_RELAXED), start, end;
 
 	if (align < 16)
 		align = 16;
@@ -16,7 +16,7 @@ void *bootstrap_alloc(size_t size, size_t align)
 		return NULL;
 	do {
 		start = (used + sizeof(size_t) + align - 1) & ~(align - 1);
-		/* the arena itself is aligned to 64 only: count from the address */
+		/* the arena is aligned to 64 only: align the address, not the offset */
 		start =
 		    (((uintptr_t)bootstrap_arena + start + align - 1) & ~(uintptr_t)(align - 1)) -
 		    (uintptr_t)bootstrap_arena;
@@ -24,7 +24,7 @@ void *bootstrap_alloc(size_t size, size_t align)
 		if (end > BOOTSTRAP_BYTES)
 			return NULL;
 	} while (!__atomic_compare_exchange_n(
-	    &boot_used, &used, end, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	    &used_bytes, &used, end, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	((size_t *)(void *)(bootstrap_arena + start))[-1] = size;
 	return bootstrap_arena + start;
 }

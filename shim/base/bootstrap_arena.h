@@ -1,9 +1,9 @@
 /*
- * bootstrap_arena.h - a small arena that serves allocations made while the real functions are being
- * looked up. Blocks are never given back. Any thread, signal-safe.
+ * bootstrap_arena.h - a small arena for allocations that arrive while the real functions are being
+ * looked up. Blocks are never freed. Any thread, signal-safe.
  */
-#ifndef SHIM_BOOT_H
-#define SHIM_BOOT_H
+#ifndef SHIM_BOOTSTRAP_ARENA_H
+#define SHIM_BOOTSTRAP_ARENA_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 extern uint8_t bootstrap_arena[BOOTSTRAP_BYTES];
 
-/* Zeroed; NULL when the arena is full. `align` is a power of two. */
+/* Return a zeroed block; NULL: the arena is full. `align` is a power of two. */
 void *bootstrap_alloc(size_t size, size_t align);
 size_t bootstrap_size(const void *p);
 

@@ -18,11 +18,11 @@ static uint64_t clock_monotonic_ns(void)
 {
 	struct timespec now = {0};
 
-	clock_gettime(CLOCK_MONOTONIC, &now); /* the vDSO's: no system call */
+	clock_gettime(CLOCK_MONOTONIC, &now); /* through the vDSO: no system call */
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static struct clock_pair frozen; /* ticks: 0 while it runs */
+static struct clock_pair frozen; /* ticks: 0 while the clock runs */
 static uint32_t frozen_kind;
 
 uint64_t clock_monotonic_ticks(void)
@@ -47,8 +47,8 @@ void clock_freeze(bool on)
 	}
 }
 
-/* The kernel falls back from the counter when it finds it unsteady: ask what it uses itself. An
- * emulated processor's counter may be the wall clock, which steps (qemu-user's is). */
+/* Does the kernel itself use that counter as its clock? It stops doing so when it finds the counter
+ * unsteady. An emulated CPU's counter may be the wall clock, which steps (qemu-user's is). */
 static bool counter_trusted(const char *counter)
 {
 	static const char file[] =
@@ -99,8 +99,8 @@ void clock_init(void)
 	tick_clock.ticks_100ms = tick_clock.hz ? tick_clock.hz / 10 : 15000000;
 }
 
-/* Between the two readings we may lose the CPU for milliseconds, by which all events of a chunk
- * would be late: the readings of ticks before and after tell. */
+/* The thread may lose the CPU for milliseconds between two readings, and all events of a chunk
+ * would be late. Reading ticks before and after reveals that. */
 struct clock_pair clock_bracket(uint64_t (*ticks)(void), uint64_t (*mono_ns)(void), uint64_t enough)
 {
 	enum { TRIES = 6 };
@@ -110,7 +110,7 @@ struct clock_pair clock_bracket(uint64_t (*ticks)(void), uint64_t (*mono_ns)(voi
 	for (int i = 0; i < TRIES && width > enough; i++) {
 		uint64_t before = ticks(), ns = mono_ns(), after = ticks();
 
-		if (after - before < width) { /* one that went backwards encloses nothing */
+		if (after - before < width) { /* readings that went backwards enclose nothing */
 			width = after - before;
 			best = (struct clock_pair){.ticks = before + width / 2, .mono_ns = ns};
 		}
@@ -123,7 +123,7 @@ static uint64_t read_ticks(void)
 	return clock_ticks();
 }
 
-/* Where a seccomp filter does not allow the call there is still the vDSO's. */
+/* If a seccomp filter forbids the system call, the vDSO still works. */
 static uint64_t read_mono_ns(void)
 {
 	uint64_t ns = sys_clock_ns(CLOCK_MONOTONIC);

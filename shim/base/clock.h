@@ -1,5 +1,5 @@
 /*
- * clock.h - ticks: the CPU's counter where the kernel itself trusts it as a clock, otherwise
+ * clock.h - ticks: the CPU's counter where the kernel trusts it as a clock, otherwise
  * CLOCK_MONOTONIC. A tick is 4 to 8 ns, so that differences stay short on disk.
  */
 #ifndef SHIM_CLOCK_H
@@ -11,8 +11,8 @@
 struct clock {
 	uint32_t kind; /* enum trace_clock; 0 before clock_init() */
 	uint32_t shift; /* a tick is the counter shifted right by this */
-	uint64_t hz; /* ticks a second, as far as it is known without measuring; else 0 */
-	uint64_t ticks_100ms; /* good to a factor of two */
+	uint64_t hz; /* ticks a second; 0: not known without measuring */
+	uint64_t ticks_100ms; /* within a factor of two */
 };
 extern struct clock tick_clock __attribute__((visibility("hidden")));
 
@@ -23,16 +23,18 @@ struct clock_pair {
 
 void clock_init(void);
 
-/* The host is about to enter seccomp's strict mode, in which to read a counter is its death: ticks
- * only count from here on. Or it did not. */
+/* Freeze before the host enters seccomp's strict mode, in which reading a counter is fatal: from
+ * then on ticks only count up. Unfreeze if it did not enter. */
 void clock_freeze(bool frozen);
 uint64_t clock_monotonic_ticks(void);
 
-/* Read for a chunk's start and the like: a microsecond, a few on a busy machine. */
+/* Read both clocks, for a chunk's start and the like. Takes one microsecond, a few on a busy
+ * machine. */
 struct clock_pair clock_now(void);
 
-/* What clock_now() does, with clocks that are given: the reading of `mono_ns` that the fewest ticks
- * enclose, of a few; of the first that `enough` enclose. The error is at most half of those. */
+/* Like clock_now(), with the given clocks: of a few readings of `mono_ns`, take the one that the
+ * fewest ticks enclose, or the first that at most `enough` ticks enclose. The error is at most half
+ * of them. */
 struct clock_pair clock_bracket(
     uint64_t (*ticks)(void), uint64_t (*mono_ns)(void), uint64_t enough);
 

@@ -1,5 +1,5 @@
 /*
- * filter.c - see filter.h. Knows the part of classic BPF that the kernel accepts of seccomp.
+ * filter.c - see filter.h. Knows the part of classic BPF that the kernel accepts for seccomp.
  */
 #include "base/filter.h"
 
@@ -30,7 +30,7 @@ struct filter {
 static struct {
 	struct filter each[FILTERS_MAX];
 	unsigned count;
-	unsigned refusals; /* nothing is allowed while it is not 0 */
+	unsigned refusals; /* while it is not 0, nothing is allowed */
 } filters;
 
 static bool alu(uint16_t code, uint32_t *a, uint32_t operand)
@@ -87,13 +87,13 @@ static bool jumps(uint16_t code, uint32_t a, uint32_t operand)
 	}
 }
 
-/* The registers of the machine. */
+/* The registers of the BPF machine. */
 struct machine {
 	struct seccomp_data data;
 	uint32_t a, x, memory[BPF_MEMWORDS];
 };
 
-/* What is not a jump or a return. False: not valid. */
+/* Run an instruction that is neither a jump nor a return. False: not valid. */
 static bool step(struct machine *m, const struct sock_filter *i)
 {
 	switch (i->code) {
@@ -152,7 +152,7 @@ uint32_t filter_run(
 
 	for (int i = 0; i < 6; i++)
 		m.data.args[i] = (uint64_t)arguments[i];
-	/* jumps lead forward alone */
+	/* jumps only lead forward */
 	for (uint64_t at = 0; at < length; at++) {
 		const struct sock_filter *i = &program[at];
 
@@ -200,12 +200,12 @@ bool filter_allows(long number, const long arguments[6])
 {
 	static const long descriptor[6] = {3};
 
-	/* what is opened must be closed again */
+	/* an opened file must be closed again */
 	return all_allow(number, arguments) &&
 	       (number != SYS_openat || all_allow(SYS_close, descriptor));
 }
 
-/* Memory of the host that may not be there. */
+/* Read memory of the host that may not exist. */
 static bool read_memory(void *into, const void *from, size_t bytes)
 {
 	struct iovec to = {into, bytes}, source = {(void *)(uintptr_t)from, bytes};
@@ -249,7 +249,7 @@ void filter_remove(int number)
 {
 	if (number < 0)
 		__atomic_fetch_sub(&filters.refusals, 1, __ATOMIC_ACQ_REL);
-	else /* its memory stays: another thread may be at it */
+	else /* its memory stays: another thread may be running it */
 		__atomic_store_n(&filters.each[number].removed, true, __ATOMIC_RELEASE);
 }
 

@@ -1,7 +1,7 @@
 /*
- * filter.h - the seccomp filters that the host has installed, as far as we saw them: a system call
- * of ours that one of them does not plainly allow may be the host's death, and is not made. They
- * are run here as the kernel runs them, of all threads for each one.
+ * filter.h - the seccomp filters that the host has installed, as far as the shim saw them. A system
+ * call of the shim that a filter does not plainly allow may kill the host, so it is not made.
+ * Filters run here as in the kernel; each thread is held to the filters of all threads.
  */
 #ifndef SHIM_FILTER_H
 #define SHIM_FILTER_H
@@ -11,24 +11,25 @@
 
 struct sock_filter;
 
-/* What that program answers for one call, an enum of SECCOMP_RET_*; one that is not valid kills. */
+/* Return the answer of a filter program to one call, a SECCOMP_RET_* value. An invalid program
+ * kills. */
 uint32_t filter_run(
     const struct sock_filter *program, unsigned length, uint32_t number, const long arguments[6]);
 
-/* The host is about to install the program at `fprog` (a struct sock_fprog, not to be trusted), or,
- * where it is NULL, the strict mode. From here on sys_call() asks it, too. A number for
- * filter_remove(), or -1: it cannot be read or kept, and no call is made from here on. One thread
- * at a time. */
+/* Add the program that the host is about to install, a struct sock_fprog that is not trusted, or
+ * for NULL the strict mode. From now on sys_call() asks it, too. Returns a number for
+ * filter_remove(); -1: it cannot be read or kept, and no system call is allowed from now on. One
+ * thread at a time. */
 int filter_add(const void *fprog);
 
-/* It was not installed; and it is now. */
+/* Drop a filter that was not installed after all, or put it back. */
 void filter_remove(int number);
 void filter_restore(int number);
 
-/* Is there one, by which other libraries' calls may be refused? */
+/* Is there a filter, which may also refuse the calls of other libraries? */
 bool filter_any(void);
 
-/* Do all filters allow that call? */
+/* Do all filters allow the call? `arguments`: all six. */
 bool filter_allows(long number, const long arguments[6]);
 
 #endif

@@ -1,15 +1,17 @@
 /*
  * lockfree_map.c - storing, growing and clearing of lockfree_map.h. Must not wait for another
- * thread and must not touch the host's heap.
+ * thread or touch the host's heap.
  */
 #include "base/lockfree_map.h"
 
 #include "base/sys.h"
 
-static struct map_table *table_new(uint64_t entries)
+static struct lockfree_map_table *table_new(uint64_t entries)
 {
-	size_t bytes = sizeof(struct map_table) + entries * sizeof(struct map_entry);
-	struct map_table *t = sys_pages_scattered(bytes);
+	size_t bytes =
+	    sizeof(struct lockfree_map_table) + entries * sizeof(struct lockfree_map_entry);
+	struct lockfree_map_table *t = sys_pages_scattered(bytes);
+
 	if (!t)
 		return NULL;
 	t->bytes = bytes;
@@ -17,20 +19,23 @@ static struct map_table *table_new(uint64_t entries)
 	return t;
 }
 
-/* A place of the table is taken by the key, for ever; the value follows. */
-static bool table_put(struct map_table *t, uint64_t hash, uint64_t key, uint64_t value)
+/* Give the key an entry of the table, for ever; the value follows. */
+static bool table_put(struct lockfree_map_table *t, uint64_t hash, uint64_t key, uint64_t value)
 {
 	/*
-	 * The count is raised before a place is taken, and places beyond 15/16 are refused: however
-	 * many threads race, one place in sixteen stays empty and every search ends.
+	 * The count is raised before an entry is taken, and more than 15/16 of the entries are
+	 * refused. However many threads race, one entry in sixteen stays empty and every search
+	 * ends.
 	 */
 	uint64_t limit = t->mask + 1 - (t->mask + 1) / 16;
+
 	if (atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed) >= limit) {
 		atomic_fetch_sub_explicit(&t->used, 1, memory_order_relaxed);
 		return false;
 	}
 	for (uint64_t i = hash & t->mask;; i = (i + 1) & t->mask) {
 		uint64_t old = 0;
+
 		if (atomic_load_explicit(&t->entries[i].key, memory_order_relaxed))
 			continue;
 		if (atomic_compare_exchange_strong_explicit(&t->entries[i].key, &old, key,
@@ -41,11 +46,13 @@ static bool table_put(struct map_table *t, uint64_t hash, uint64_t key, uint64_t
 	}
 }
 
-bool map_init(struct map *map, uint64_t entries)
+bool lockfree_map_init(struct lockfree_map *map, uint64_t entries)
 {
+	struct lockfree_map_table *t;
+
 	if (atomic_load_explicit(&map->table, memory_order_relaxed))
 		return true;
-	struct map_table *t = table_new(entries);
+	t = table_new(entries);
 	if (!t)
 		return false;
 	atomic_store_explicit(&map->table, t, memory_order_release);
@@ -53,24 +60,26 @@ bool map_init(struct map *map, uint64_t entries)
 }
 
 /*
- * Entries stored in the old table while this copies are lost to the new one, which is allowed. A
- * signal handler that comes here on the same thread finds the flag set and goes on without.
+ * Entries that are stored in the old table during the copy are lost, which callers allow. A signal
+ * handler that comes here on the same thread finds the flag set and continues without growing.
  */
-static void map_grow(struct map *map, struct map_table *old)
+static void map_grow(struct lockfree_map *map, struct lockfree_map_table *old)
 {
+	uint64_t entries = old->mask + 1, live = 0;
+	struct lockfree_map_table *t;
+
 	if (atomic_flag_test_and_set_explicit(&map->growing, memory_order_acquire))
 		return;
 	if (atomic_load_explicit(&map->table, memory_order_relaxed) != old)
 		goto out;
-
-	uint64_t entries = old->mask + 1, live = 0;
 	for (uint64_t i = 0; i < entries; i++) {
 		uint64_t key = atomic_load_explicit(&old->entries[i].key, memory_order_acquire);
+
 		live += key && (!map->keep || map->keep(key));
 	}
 	if (live > entries / 2)
 		entries *= 2;
-	struct map_table *t = entries > map->max_entries ? NULL : table_new(entries);
+	t = entries > map->max_entries ? NULL : table_new(entries);
 	if (!t) {
 		/* Not tried again: the count above reads the whole table. */
 		atomic_store_explicit(&old->last, true, memory_order_relaxed);
@@ -79,6 +88,7 @@ static void map_grow(struct map *map, struct map_table *old)
 	for (uint64_t i = 0; i <= old->mask; i++) {
 		uint64_t key = atomic_load_explicit(&old->entries[i].key, memory_order_acquire);
 		uint64_t value = atomic_load_explicit(&old->entries[i].value, memory_order_acquire);
+
 		if (key && value && (!map->keep || map->keep(key)))
 			table_put(t, map->hash(key), key, value);
 	}
@@ -88,9 +98,10 @@ out:
 	atomic_flag_clear_explicit(&map->growing, memory_order_release);
 }
 
-bool map_put(struct map *map, uint64_t key, uint64_t value)
+bool lockfree_map_put(struct lockfree_map *map, uint64_t key, uint64_t value)
 {
-	struct map_table *t = atomic_load_explicit(&map->table, memory_order_acquire);
+	struct lockfree_map_table *t = atomic_load_explicit(&map->table, memory_order_acquire);
+
 	if (!t)
 		return false;
 	if (atomic_load_explicit(&t->used, memory_order_relaxed) > (t->mask + 1) / 8 * 5 &&
@@ -101,18 +112,20 @@ bool map_put(struct map *map, uint64_t key, uint64_t value)
 	return table_put(t, map->hash(key), key, value);
 }
 
-void map_clear_alone(struct map *map)
+void lockfree_map_clear_alone(struct lockfree_map *map)
 {
-	struct map_table *t = atomic_load_explicit(&map->table, memory_order_relaxed);
+	struct lockfree_map_table *t = atomic_load_explicit(&map->table, memory_order_relaxed);
+	struct lockfree_map_table *fresh;
+
 	atomic_flag_clear_explicit(&map->growing, memory_order_relaxed);
 	if (!t)
 		return;
-	for (struct map_table *old = t->outgrown, *next; old; old = next) {
+	for (struct lockfree_map_table *old = t->outgrown, *next; old; old = next) {
 		next = old->outgrown;
 		sys_pages_free(old, old->bytes);
 	}
-	/* A fresh mapping instead of zeroing: the child then does not copy the parent's pages. */
-	struct map_table *fresh = table_new(t->mask + 1 > 4096 ? 4096 : t->mask + 1);
+	/* A new mapping instead of zeroing: the child then copies none of the parent's pages. */
+	fresh = table_new(t->mask + 1 > 4096 ? 4096 : t->mask + 1);
 	if (fresh) {
 		sys_pages_free(t, t->bytes);
 		t = fresh;
@@ -128,10 +141,12 @@ void map_clear_alone(struct map *map)
 	atomic_store_explicit(&map->table, t, memory_order_release);
 }
 
-size_t map_bytes(const struct map *map)
+size_t lockfree_map_bytes(const struct lockfree_map *map)
 {
 	size_t bytes = 0;
-	for (struct map_table *t = atomic_load(&((struct map *)map)->table); t; t = t->outgrown)
+
+	for (struct lockfree_map_table *t = atomic_load(&((struct lockfree_map *)map)->table); t;
+	     t = t->outgrown)
 		bytes += t->bytes;
 	return bytes;
 }

@@ -1,12 +1,13 @@
 /*
  * lockfree_map.h - an open-addressed map from a non-zero 64-bit key to a non-zero 64-bit value, in
- * memory of our own. Entries are written once and never change, so a look-up takes no lock and
- * needs no retry; it may miss an entry that is being written or was written while the map grew.
- * Callers must therefore be able to compute a value again: it is a cache of facts, not a ledger.
+ * the shim's own memory. Entries are written once and never change, so a look-up takes no lock and
+ * never retries. It may miss an entry that is just being written, or was written while the map
+ * grew. So callers must be able to compute a value again: the map is a cache of facts, not a
+ * ledger.
  *
- * Any thread, signal handlers included, at any time. Growing is done by whichever thread comes
- * first, nobody waits for it. Tables that were outgrown stay mapped, since a reader may be in one;
- * together they are smaller than the present one, unless entries died (keep()).
+ * Any thread, signal handlers included, at any time. The first thread that comes grows the map;
+ * others do not wait. Outgrown tables stay mapped because a reader may be in one; together they are
+ * smaller than the present one, unless entries were dropped (keep).
  */
 #ifndef SHIM_LOCKFREE_MAP_H
 #define SHIM_LOCKFREE_MAP_H
@@ -16,60 +17,65 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct map_entry {
+struct lockfree_map_entry {
 	_Atomic uint64_t key, value;
 };
 
-struct map_table {
-	struct map_table *outgrown; /* the one before */
+struct lockfree_map_table {
+	struct lockfree_map_table *outgrown; /* the previous table */
 	size_t bytes; /* of this mapping */
 	uint64_t mask;
 	_Atomic uint64_t used;
-	_Atomic bool last; /* it cannot grow: at its limit, or no memory */
-	struct map_entry entries[];
+	_Atomic bool last; /* cannot grow: at its limit, or no memory */
+	struct lockfree_map_entry entries[];
 };
 
-struct map {
-	_Atomic(struct map_table *) table;
+struct lockfree_map {
+	_Atomic(struct lockfree_map_table *) table;
 	atomic_flag growing;
 	uint64_t max_entries; /* a power of two */
-	uint64_t (*hash)(uint64_t key); /* low bits choose the place */
-	bool (*keep)(uint64_t key); /* false: drop it when the map grows; NULL: keep all */
+	uint64_t (*hash)(uint64_t key); /* its low bits choose the entry */
+	/* false: drop the key when the map grows; NULL: keep all keys */
+	bool (*keep)(uint64_t key);
 };
 
-#define MAP_INIT(max, hash_function, keep_function)                                                \
+#define LOCKFREE_MAP_INIT(max, hash_function, keep_function)                                       \
 	{                                                                                          \
 		.growing = ATOMIC_FLAG_INIT, .max_entries = (max), .hash = (hash_function),        \
 		.keep = (keep_function)                                                            \
 	}
 
-/* Room for entries (a power of two) at first. False: no memory. */
-bool map_init(struct map *map, uint64_t entries);
+/* Begin with room for `entries`, a power of two. False: no memory. */
+bool lockfree_map_init(struct lockfree_map *map, uint64_t entries);
 
-/* False: not stored, no room. Storing a key that is there already stores it a second time. */
-bool map_put(struct map *map, uint64_t key, uint64_t value);
+/* Store a pair. False: no room. A key that is already stored is stored a second time. */
+bool lockfree_map_put(struct lockfree_map *map, uint64_t key, uint64_t value);
 
-/* Forgets everything. Only while no other thread can use the map: in the child of a fork. */
-void map_clear_alone(struct map *map);
+/* Forget everything. Only while no other thread can use the map: in the child of a fork. */
+void lockfree_map_clear_alone(struct lockfree_map *map);
 
-size_t map_bytes(const struct map *map);
+size_t lockfree_map_bytes(const struct lockfree_map *map);
 
 /*
- * The first value whose key matches, 0 when there is none; its key goes to *found. `hash` as
- * map->hash would give for the key; match() is inlined.
+ * Return the first value that match() accepts and its key in *found; 0: none. `hash` is map->hash()
+ * of the wanted key. match() is inlined.
  */
-static inline __attribute__((always_inline)) uint64_t map_get(struct map *map, uint64_t hash,
-    uint64_t wanted, bool (*match)(uint64_t key, uint64_t value, uint64_t wanted), uint64_t *found)
+static inline __attribute__((always_inline)) uint64_t lockfree_map_get(struct lockfree_map *map,
+    uint64_t hash, uint64_t wanted, bool (*match)(uint64_t key, uint64_t value, uint64_t wanted),
+    uint64_t *found)
 {
-	struct map_table *t = atomic_load_explicit(&map->table, memory_order_acquire);
+	struct lockfree_map_table *t = atomic_load_explicit(&map->table, memory_order_acquire);
+
 	if (__builtin_expect(!t, 0))
 		return 0;
-	/* Never full, see map_put: an empty place ends the search. */
+	/* Never full (table_put): an empty entry ends the search. */
 	for (uint64_t i = hash & t->mask;; i = (i + 1) & t->mask) {
 		uint64_t key = atomic_load_explicit(&t->entries[i].key, memory_order_acquire);
+		uint64_t value;
+
 		if (!key)
 			return 0;
-		uint64_t value = atomic_load_explicit(&t->entries[i].value, memory_order_acquire);
+		value = atomic_load_explicit(&t->entries[i].value, memory_order_acquire);
 		if (value && match(key, value, wanted)) {
 			*found = key;
 			return value;

@@ -1,20 +1,19 @@
 /*
- * merge_sort.h - puts numbered keys in order, in the caller's memory: the C library's qsort may
- * allocate.
+ * merge_sort.h - sorts in the caller's memory; the C library's qsort may allocate.
  */
-#ifndef SHIM_ORDER_H
-#define SHIM_ORDER_H
+#ifndef SHIM_MERGE_SORT_H
+#define SHIM_MERGE_SORT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct order {
+struct sort_item {
 	uint64_t key;
 	uint64_t value;
 };
 
-/* By key; equal ones stay as they were. `scratch` has as much room. */
-static inline void merge_sort(struct order *items, struct order *scratch, size_t n)
+/* Sort by key; equal keys keep their order. `scratch` has room for n items. */
+static inline void merge_sort(struct sort_item *items, struct sort_item *scratch, size_t n)
 {
 	for (size_t width = 1; width < n; width *= 2) {
 		for (size_t from = 0; from < n; from += 2 * width) {

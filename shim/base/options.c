@@ -1,11 +1,13 @@
 /*
- * options.c - makes values of the WHYOOM_* variables, by the table in include/whyoom/options.def.
- * Calls nothing of libc's that could allocate or depend on the locale.
+ * options.c - reads the WHYOOM_* variables by the table in include/whyoom/options.def. Calls no
+ * function of libc that could allocate or depends on the locale.
  */
 #include "base/options.h"
 
 #include <stddef.h>
 #include <string.h>
+
+#include "base/text.h"
 
 struct options options;
 
@@ -102,7 +104,7 @@ static bool is_choice(const char *choices, const char *value)
 	return false;
 }
 
-/* The bounds of an option of type SIZE, NULL: it has none. */
+/* The bounds of an option of type SIZE; NULL: none. */
 static const struct size_row *size_row(unsigned place)
 {
 	for (size_t i = 0; i < sizeof(size_rows) / sizeof(size_rows[0]); i++)
@@ -149,35 +151,26 @@ static bool option_set(const struct option_row *row, const char *value)
 	return false;
 }
 
-static void append(char *out, unsigned size, const char *text)
-{
-	size_t n = strlen(out);
-
-	while (*text && n + 1 < size)
-		out[n++] = *text++;
-	out[n] = 0;
-}
-
 /* "0 or 1", "a size from 1MiB to 16TiB". */
-static void append_wanted(char *out, unsigned size, const struct option_row *row)
+static char *append_wanted(char *p, const char *end, const struct option_row *row)
 {
 	const struct size_row *bounds = row->type == TYPE_SIZE ? size_row(row->place) : NULL;
 
-	append(out, size,
+	p = text_append(p, end,
 	    row->type == TYPE_FLAG   ? "0 or 1"
 	    : row->type == TYPE_SIZE ? "a size"
 				     : row->choices);
 	if (bounds) {
-		append(out, size, " from ");
-		append(out, size, bounds->smallest);
-		append(out, size, " to ");
-		append(out, size, bounds->largest);
+		p = text_append(text_append(p, end, " from "), end, bounds->smallest);
+		p = text_append(text_append(p, end, " to "), end, bounds->largest);
 	}
+	return p;
 }
 
 void options_read(char *const *environment, void (*complain)(const char *line))
 {
-	char name[40], line[200];
+	char name[40], line[200], *p;
+	const char *end = line + sizeof(line);
 
 	for (size_t i = 0; i < ROWS; i++) {
 		const char *value;
@@ -187,26 +180,21 @@ void options_read(char *const *environment, void (*complain)(const char *line))
 		value = options_variable(environment, name);
 		if (!value || !*value || option_set(&option_rows[i], value))
 			continue;
-		line[0] = 0;
-		append(line, sizeof(line), name);
-		append(line, sizeof(line), "=");
-		append(line, sizeof(line) - 100, value);
-		append(line, sizeof(line), " is not ");
-		append_wanted(line, sizeof(line), &option_rows[i]);
-		append(line, sizeof(line), "; using ");
-		append(line, sizeof(line), option_rows[i].fallback);
+		p = text_append(text_append(line, end, name), end, "=");
+		p = text_append(text_append(p, end - 100, value), end, " is not ");
+		p = text_append(append_wanted(p, end, &option_rows[i]), end, "; using ");
+		text_append(p, end, option_rows[i].fallback);
 		complain(line);
 	}
 }
 
 void options_text(char *const *environment, char *out, unsigned size)
 {
-	out[0] = 0;
-	for (; environment && *environment; environment++) {
-		if (strncmp(*environment, "WHYOOM_", 7) != 0)
-			continue;
-		if (out[0])
-			append(out, size, " ");
-		append(out, size, *environment);
-	}
+	char *p = out;
+
+	*p = 0;
+	for (; environment && *environment; environment++)
+		if (!strncmp(*environment, "WHYOOM_", 7))
+			p = text_append(text_append(p, out + size, p > out ? " " : ""), out + size,
+			    *environment);
 }

@@ -20,17 +20,17 @@ struct options {
 
 extern struct options options __attribute__((visibility("hidden")));
 
-/* A wrong value is told to `complain` and the default stays. The environment's strings are kept by
- * reference. */
+/* Set `options` from the environment and the defaults. A wrong value is reported to `complain` and
+ * replaced by the default. Keeps pointers into the environment's strings. */
 void options_read(char *const *environment, void (*complain)(const char *line));
 
-/* "name=value name=value": those that are set, cut at size. */
+/* Write the variables that are set, "name=value name=value", to `out`, cut at `size`. */
 void options_text(char *const *environment, char *out, unsigned size);
 
-/* A variable's value in an environment, or NULL. */
+/* Return a variable's value in an environment; NULL: not set. */
 const char *options_variable(char *const *environment, const char *name);
 
-/* 512, 64KiB, 64K, 2GiB, 1.5GiB is not one. False: not a size. */
+/* Read a size such as 512, 64K, 64KiB, 2GiB. False: it is none, like 1.5GiB. */
 bool options_parse_size(const char *text, uint64_t *out);
 
 #endif

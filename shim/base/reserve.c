@@ -1,8 +1,8 @@
 /*
- * reserve.c - the address space of reserve.h. A mapping with MAP_FIXED over another one of the same
- * size needs no more of it, so a thread that fills chunk after chunk goes on for ever where the
- * host gets nothing. Must not touch memory that it does not own: a range whose replacement failed
- * may be somebody else's by now.
+ * reserve.c - the address space of reserve.h. A mapping with MAP_FIXED over another of the same
+ * size needs no more address space, so a thread can fill chunk after chunk where the host gets
+ * nothing. Must not touch memory that it does not own: after a failed replacement the range may
+ * belong to the host.
  */
 #include "base/reserve.h"
 
@@ -15,7 +15,7 @@
 
 #define PAGE 4096u
 
-/* --- ranges, for chunks: an address, and in its low bits how many slots of 64 KiB --- */
+/* --- ranges for chunks: the address, with the number of 64 KiB slots in its low bits --- */
 
 #define RANGES 32u
 #define RANGES_WANTED (8u * TRACE_SLOT_BYTES)
@@ -24,7 +24,7 @@
 #define START_OF(range) ((range) & ~(uint64_t)(PAGE - 1))
 
 static uint64_t ranges[RANGES];
-static uint64_t held; /* bytes in them */
+static uint64_t range_bytes; /* bytes in them */
 static bool refused; /* the kernel's last answer */
 
 static void unmap(uint64_t start, size_t bytes)
@@ -36,14 +36,14 @@ static void range_put(uint64_t start, size_t bytes)
 {
 	uint64_t range = start | bytes / TRACE_SLOT_BYTES, none;
 
-	__atomic_fetch_add(&held, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&range_bytes, bytes, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < RANGES; i++) {
 		none = 0;
 		if (__atomic_compare_exchange_n(
 			&ranges[i], &none, range, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return;
 	}
-	__atomic_fetch_sub(&held, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&range_bytes, bytes, __ATOMIC_RELAXED);
 	unmap(start, bytes);
 }
 
@@ -51,7 +51,7 @@ void *reserve_take(size_t bytes)
 {
 	uint64_t slots = bytes / TRACE_SLOT_BYTES;
 
-	/* one of this very size first: large ones are for large chunks */
+	/* first one of exactly this size: large ones are for large chunks */
 	for (unsigned i = 0; i < 2 * RANGES; i++) {
 		uint64_t *place = &ranges[i % RANGES];
 		uint64_t range = __atomic_load_n(place, __ATOMIC_RELAXED);
@@ -61,7 +61,8 @@ void *reserve_take(size_t bytes)
 		if (!__atomic_compare_exchange_n(
 			place, &range, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
-		__atomic_fetch_sub(&held, SLOTS_OF(range) * TRACE_SLOT_BYTES, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(
+		    &range_bytes, SLOTS_OF(range) * TRACE_SLOT_BYTES, __ATOMIC_RELAXED);
 		if (SLOTS_OF(range) > slots)
 			range_put(
 			    START_OF(range) + bytes, (SLOTS_OF(range) - slots) * TRACE_SLOT_BYTES);
@@ -70,8 +71,8 @@ void *reserve_take(size_t bytes)
 	return NULL;
 }
 
-/* Where replacing a mapping failed there is usually still the old one, but the kernel does not
- * promise it. */
+/* After a failed replacement the old mapping usually remains, but the kernel does not promise
+ * it. */
 static bool still_there(const void *p)
 {
 	unsigned char page;
@@ -90,7 +91,8 @@ bool reserve_keep(void *mapping, size_t bytes)
 	uint64_t most = __atomic_load_n(&refused, __ATOMIC_RELAXED) ? RANGES_MOST : RANGES_WANTED;
 	long p;
 
-	if (__atomic_load_n(&held, __ATOMIC_RELAXED) + bytes > most || bytes % TRACE_SLOT_BYTES)
+	if (__atomic_load_n(&range_bytes, __ATOMIC_RELAXED) + bytes > most ||
+	    bytes % TRACE_SLOT_BYTES)
 		return false;
 	p = sys_call(SYS_mmap, (long)mapping, (long)bytes, PROT_NONE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -105,7 +107,7 @@ void reserve_refused(void)
 	__atomic_store_n(&refused, true, __ATOMIC_RELAXED);
 }
 
-/* --- pages, for tables: regions of up to 64, one bit a page --- */
+/* --- pages for tables: regions of up to 64 pages, one bit a page --- */
 
 #define REGION_PAGES 64u
 #define REGIONS 32u
@@ -113,7 +115,7 @@ void reserve_refused(void)
 static struct region {
 	uint8_t *base;
 	size_t bytes;
-	uint64_t used; /* pages that a smaller region lacks are used */
+	uint64_t used; /* pages beyond a smaller region count as used */
 } regions[REGIONS];
 
 static bool region_add(void *base, size_t bytes)
@@ -126,7 +128,7 @@ static bool region_add(void *base, size_t bytes)
 
 		if (__atomic_load_n(&regions[i].base, __ATOMIC_RELAXED))
 			continue;
-		/* all used: nobody takes a page of it yet */
+		/* all used at first: no thread takes a page of it yet */
 		if (!__atomic_compare_exchange_n(
 			&regions[i].used, &none, ~0ull, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
@@ -138,7 +140,7 @@ static bool region_add(void *base, size_t bytes)
 	return false;
 }
 
-/* Pages in the place of a range. */
+/* Turn a range into pages. */
 static bool pages_from_range(void)
 {
 	size_t bytes = REGION_PAGES * PAGE;
@@ -214,7 +216,7 @@ static bool pages_give(void *p, size_t bytes)
 	return false;
 }
 
-/* One region that is less than half used, if the kernel grants it. */
+/* Have one region that is less than half used, if the kernel grants it. */
 static void pages_fill(void)
 {
 	size_t bytes = REGION_PAGES * PAGE;
@@ -232,7 +234,7 @@ static void pages_fill(void)
 
 void reserve_granted(void)
 {
-	uint64_t now = __atomic_load_n(&held, __ATOMIC_RELAXED);
+	uint64_t now = __atomic_load_n(&range_bytes, __ATOMIC_RELAXED);
 	void *range;
 	long p;
 
@@ -256,7 +258,7 @@ void reserve_granted(void)
 
 uint64_t reserve_bytes(void)
 {
-	return __atomic_load_n(&held, __ATOMIC_RELAXED);
+	return __atomic_load_n(&range_bytes, __ATOMIC_RELAXED);
 }
 
 void reserve_init(void)

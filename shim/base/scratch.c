@@ -1,4 +1,4 @@
-/* scratch.c - see scratch.h. Not of the reserve's pages: those are for what is small, and these
+/* scratch.c - see scratch.h. Does not use the reserve's pages, which are for small tables: these
  * grow. */
 #include "base/scratch.h"
 
@@ -9,7 +9,7 @@
 #include "base/sys.h"
 
 #define PAGE ((size_t)4096)
-#define SPARE ((size_t)4 << 20) /* so much too large is let be */
+#define SPARE ((size_t)4 << 20) /* memory beyond this and half of the need is given back */
 
 size_t scratch_piece(size_t bytes)
 {
@@ -21,8 +21,8 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Before they are needed, as a cgroup may have none left by then. */
-static void make_resident(struct hold *h, size_t bytes)
+/* Populate pages before they are needed; a cgroup may have none left by then. */
+static void make_resident(struct scratch *h, size_t bytes)
 {
 	for (size_t at = h->resident; at < least(h->bytes, bytes); at += PAGE) {
 		*(volatile uint8_t *)(h->base + at) = 0;
@@ -30,7 +30,7 @@ static void make_resident(struct hold *h, size_t bytes)
 	}
 }
 
-bool scratch_ready(struct hold *h, size_t bytes, size_t resident)
+bool scratch_ready(struct scratch *h, size_t bytes, size_t resident)
 {
 	uint8_t *base = h->base;
 	size_t was = h->bytes;
@@ -42,12 +42,12 @@ bool scratch_ready(struct hold *h, size_t bytes, size_t resident)
 		return true;
 	}
 	h->base = NULL; /* as in sys_pages_free() */
-	if (was) /* what was held counts: nothing but the difference is asked for */
+	if (was) /* asks the kernel only for the difference */
 		p = sys_call(SYS_mremap, (long)base, (long)was, (long)bytes, MREMAP_MAYMOVE, 0, 0);
 	else
 		p = sys_map(bytes);
 	if (!sys_failed(p)) {
-		sys_pages_more(bytes - was); /* less, where it wraps */
+		sys_pages_more(bytes - was); /* fewer where it wraps */
 		base = (uint8_t *)p;
 		h->bytes = bytes;
 		h->resident = least(h->resident, bytes);
@@ -59,7 +59,7 @@ bool scratch_ready(struct hold *h, size_t bytes, size_t resident)
 	return true;
 }
 
-void *scratch_take(struct hold *h, size_t bytes)
+void *scratch_take(struct scratch *h, size_t bytes)
 {
 	void *p;
 
@@ -79,17 +79,17 @@ void *scratch_take(struct hold *h, size_t bytes)
 	return p;
 }
 
-/* Zeros, and no memory but for what stays resident. */
+/* Zero pages and give them back, except for those that stay resident. */
 static void clear(uint8_t *from, size_t bytes)
 {
 	enum { DONTNEED = 4 };
 
-	if (bytes && /* the program's locked memory is not given up, so neither is ours then */
+	if (bytes && /* locked memory of the program stays, and so does ours */
 	    sys_failed(sys_call(SYS_madvise, (long)from, (long)bytes, DONTNEED, 0, 0, 0)))
 		memset(from, 0, bytes);
 }
 
-void scratch_end(struct hold *h)
+void scratch_end(struct scratch *h)
 {
 	size_t stays = least(h->used, h->resident);
 
@@ -104,7 +104,7 @@ void scratch_end(struct hold *h)
 	h->refused = false;
 }
 
-void scratch_forget(struct hold *h)
+void scratch_forget(struct scratch *h)
 {
 	while (h->more_count) {
 		h->more_count--;

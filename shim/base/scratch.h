@@ -1,12 +1,12 @@
 /*
- * scratch.h - memory for a piece of work that must not be refused it when it is due: one mapping of
- * ours that is asked for beforehand, taken piece by piece, and let go of as a whole. What it lacks
- * is asked for then.
+ * scratch.h - memory for work that must not fail for want of it when it is due: one mapping that is
+ * requested in advance, taken piece by piece, and released as a whole. If it is too small, more is
+ * requested then.
  *
- * One user at a time, who has a lock of its own, with signals blocked.
+ * One user at a time, under a lock of its own, with signals blocked.
  */
-#ifndef SHIM_HOLD_H
-#define SHIM_HOLD_H
+#ifndef SHIM_SCRATCH_H
+#define SHIM_SCRATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,32 +14,32 @@
 
 #define SCRATCH_MORE 8u
 
-struct hold {
+struct scratch {
 	uint8_t *base;
 	size_t bytes, used;
-	size_t resident; /* of it, at the least */
+	size_t resident; /* at least this many bytes of it are resident */
 	struct {
 		void *pages;
 		size_t bytes;
-	} more[SCRATCH_MORE]; /* what did not fit */
+	} more[SCRATCH_MORE]; /* pieces that did not fit */
 	unsigned more_count;
 	bool refused; /* a scratch_take() since the last scratch_end() */
 };
 
-/* Nothing is taken. From here on so many bytes of address space are there, and not very many more,
- * of which so many have their pages, too. False: refused, and what was there still is. */
-bool scratch_ready(struct hold *h, size_t bytes, size_t resident);
+/* Hold `bytes` of address space and not many more, with at least `resident` bytes populated.
+ * Nothing is taken at that time. False: refused; the memory held before remains. */
+bool scratch_ready(struct scratch *h, size_t bytes, size_t resident);
 
-/* What scratch_take() takes of it for so many. */
+/* Return how many bytes scratch_take() uses for a piece. */
 size_t scratch_piece(size_t bytes);
 
-/* Zeros, aligned to pages, until scratch_end(); NULL: neither held nor to be had. */
-void *scratch_take(struct hold *h, size_t bytes);
+/* Take a zeroed, page-aligned piece until scratch_end(); NULL: neither held nor granted now. */
+void *scratch_take(struct scratch *h, size_t bytes);
 
-/* All that was taken is free again. */
-void scratch_end(struct hold *h);
+/* Return all pieces. */
+void scratch_end(struct scratch *h);
 
-/* Nothing is held any more; also in the child of a fork, whoever was at it. */
-void scratch_forget(struct hold *h);
+/* Release all memory; also in the child of a fork, whatever the parent was doing. */
+void scratch_forget(struct scratch *h);
 
 #endif

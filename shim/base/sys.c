@@ -1,15 +1,18 @@
 /*
- * sys.c - system calls without libc: the one place that knows how to enter the kernel. Must not
- * call any libc function, because every one of them may be a hook of ours or of the host's.
+ * sys.c - system calls without libc: the only place that knows how to enter the kernel. Must not
+ * call any libc function, because each may be a hook of the shim's or of the host's.
  */
 #include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
+
+#include "base/text.h"
 
 static size_t own_bytes;
 static void *(*from_reserve)(size_t bytes);
@@ -76,42 +79,41 @@ long sys_map(size_t bytes)
 }
 
 /*
- * A few pieces of each small size that were given back are there for whoever asks next: a thread's
- * own are ten, and a server that has a thread for each request would map and unmap them all the
- * time, against all who touch memory for the first time. Near RLIMIT_AS it may be just such a piece
- * that takes the room that the host's new thread needed. In between a fork one may be lost, to the
- * child.
+ * Freed pieces of each small size wait here for the next request. A thread's own pieces are ten,
+ * and a server with a thread for each request would otherwise map and unmap them all the time,
+ * delaying every thread that faults. Near RLIMIT_AS such a piece may take the room that the host's
+ * next thread needs. A fork in between may lose a piece to the child.
  */
-#define KEPT_PAGES 16u
-#define KEPT_EACH 4u
-static void *kept[KEPT_PAGES][KEPT_EACH];
+#define SPARE_PAGES 16u
+#define SPARE_EACH 4u
+static void *spare[SPARE_PAGES][SPARE_EACH];
 
-static void *kept_take(size_t bytes)
+static void *spare_take(size_t bytes)
 {
 	size_t pages = bytes / 4096;
 	void *p = NULL;
 
-	if (!pages || pages > KEPT_PAGES)
+	if (!pages || pages > SPARE_PAGES)
 		return NULL;
-	for (unsigned i = 0; i < KEPT_EACH && !p; i++)
-		if (__atomic_load_n(&kept[pages - 1][i], __ATOMIC_RELAXED))
-			p = __atomic_exchange_n(&kept[pages - 1][i], NULL, __ATOMIC_ACQUIRE);
+	for (unsigned i = 0; i < SPARE_EACH && !p; i++)
+		if (__atomic_load_n(&spare[pages - 1][i], __ATOMIC_RELAXED))
+			p = __atomic_exchange_n(&spare[pages - 1][i], NULL, __ATOMIC_ACQUIRE);
 	if (p)
 		memset(p, 0, bytes);
 	return p;
 }
 
-static bool kept_give(void *p, size_t bytes)
+static bool spare_give(void *p, size_t bytes)
 {
 	size_t pages = bytes / 4096;
 
-	if (pages > KEPT_PAGES)
+	if (pages > SPARE_PAGES)
 		return false;
-	for (unsigned i = 0; i < KEPT_EACH; i++) {
+	for (unsigned i = 0; i < SPARE_EACH; i++) {
 		void *none = NULL;
 
 		if (__atomic_compare_exchange_n(
-			&kept[pages - 1][i], &none, p, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			&spare[pages - 1][i], &none, p, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return true;
 	}
 	return false;
@@ -123,7 +125,7 @@ void *sys_pages(size_t bytes)
 	long p;
 
 	bytes = page_round(bytes);
-	again = kept_take(bytes);
+	again = spare_take(bytes);
 	if (again)
 		return again;
 	p = sys_map(bytes);
@@ -165,7 +167,7 @@ void sys_pages_free(void *p, size_t bytes)
 	if (!p)
 		return;
 	bytes = page_round(bytes);
-	if ((to_reserve && to_reserve(p, bytes)) || kept_give(p, bytes))
+	if ((to_reserve && to_reserve(p, bytes)) || spare_give(p, bytes))
 		return;
 	sys_call(SYS_munmap, (long)p, (long)bytes, 0, 0, 0, 0);
 	__atomic_fetch_sub(&own_bytes, bytes, __ATOMIC_RELAXED);
@@ -187,7 +189,7 @@ void sys_pages_reserve(void *(*take)(size_t bytes), bool (*give)(void *p, size_t
 	from_reserve = take;
 }
 
-/* Daemons close descriptor 2 and the number soon names a file of theirs: never write to that. */
+/* Daemons close descriptor 2, and its number soon means a file of theirs: never write to that. */
 static struct {
 	bool quiet, known;
 	uint64_t dev, ino;
@@ -236,20 +238,19 @@ void sys_close(int fd)
 	sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
+void sys_fd_link(int fd, char out[SYS_FD_LINK_BYTES])
+{
+	const char *end = out + SYS_FD_LINK_BYTES;
+
+	text_append_number(text_append(out, end, "/proc/self/fd/"), end, (unsigned)fd);
+}
+
 long sys_fd_path(int fd, char *out, size_t size)
 {
-	static const char folder[] = "/proc/self/fd/";
-	char link[32];
-	unsigned at = 0, digits = 1;
+	char link[SYS_FD_LINK_BYTES];
 	long n;
 
-	for (; folder[at]; at++)
-		link[at] = folder[at];
-	for (int v = fd; v >= 10; v /= 10)
-		digits++;
-	link[at + digits] = 0;
-	for (int v = fd; digits; v /= 10)
-		link[at + --digits] = (char)('0' + v % 10);
+	sys_fd_link(fd, link);
 	n = sys_call(SYS_readlinkat, AT_FDCWD, (long)link, (long)out, (long)size - 1, 0, 0);
 	out[n > 0 ? n : 0] = 0;
 	return n;
@@ -286,6 +287,14 @@ uint64_t sys_block_signals(void)
 void sys_restore_signals(uint64_t mask)
 {
 	sys_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&mask, 0, 8, 0, 0);
+}
+
+uint64_t sys_limit(int resource)
+{
+	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+
+	sys_call(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
+	return limit.rlim_cur;
 }
 
 void sys_yield(void)

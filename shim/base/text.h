@@ -1,13 +1,13 @@
 /*
- * text.h - names and paths, put together without libc. What does not fit is cut off.
+ * text.h - builds names and paths without libc. Text that does not fit is cut off.
  */
 #ifndef SHIM_TEXT_H
 #define SHIM_TEXT_H
 
 #include <stdint.h>
 
-/* Both write up to `end` and return where the text ends, at its NUL. */
-static inline char *append(char *p, const char *end, const char *text)
+/* Append at `p`, up to `end`. Both return the end of the text, at its NUL. */
+static inline char *text_append(char *p, const char *end, const char *text)
 {
 	while (*text && p < end - 1)
 		*p++ = *text++;
@@ -15,7 +15,7 @@ static inline char *append(char *p, const char *end, const char *text)
 	return p;
 }
 
-static inline char *append_number(char *p, const char *end, uint64_t n)
+static inline char *text_append_number(char *p, const char *end, uint64_t n)
 {
 	char digits[21];
 	int i = 20;
@@ -24,7 +24,7 @@ static inline char *append_number(char *p, const char *end, uint64_t n)
 	do
 		digits[--i] = (char)('0' + n % 10);
 	while (n /= 10);
-	return append(p, end, digits + i);
+	return text_append(p, end, digits + i);
 }
 
 #endif

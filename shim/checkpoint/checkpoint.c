@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "base/record_fields.h"
 #include "base/scratch.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/varint.h"
 #include "base/xxh64.h"
@@ -21,9 +22,7 @@
 #include "checkpoint/freed_stats.h"
 #include "checkpoint/live_blocks.h"
 #include "checkpoint/resample.h"
-#include "lifecycle.h"
 #include "sampling/sampler.h"
-#include "trace/thread_state.h"
 #include "trace/trace_file.h"
 
 #define EXACT_BYTES 24u /* an exact block takes about this on disk */
@@ -51,7 +50,7 @@ static struct {
 	uint64_t begin; /* ticks, where the present period began; 0: with the file */
 	uint64_t retry_at; /* ticks; memory was refused just before */
 	bool over_budget; /* the last attempt did not fit: the next must hold fewer blocks */
-	struct hold memory; /* of `struct build` and `struct writer` */
+	struct scratch memory; /* of `struct build` and `struct writer` */
 	struct period period[TRACE_CHECKPOINT_PERIODS];
 } checkpoints;
 
@@ -71,7 +70,7 @@ struct build {
 	uint64_t blocks_count, blocks_max; /* blocks_max: room in the array */
 	uint64_t blocks_left_out;
 	struct resampling resampling;
-	struct order *order, *scratch;
+	struct sort_item *order, *scratch;
 	uint64_t order_count, order_max;
 };
 
@@ -111,7 +110,7 @@ uint64_t checkpoint_bytes_needed(void)
  * quarter of the limit for the records in between and for large blocks. */
 static uint64_t available_bytes(const struct build *build)
 {
-	uint64_t stays = trace_file_held() - build->replaced, limit = trace_file_limit();
+	uint64_t stays = trace_file_disk_bytes() - build->replaced, limit = trace_file_limit();
 	uint64_t all = limit - limit / 4;
 
 	return all > stays ? (all - stays) / 2 : 0;
@@ -131,7 +130,7 @@ static size_t work_bytes(uint64_t blocks, uint64_t records)
 	return scratch_piece(sizeof(struct writer)) +
 	       scratch_piece(RANGES_MAX * sizeof(struct range)) +
 	       scratch_piece(blocks * sizeof(struct resample_block)) +
-	       2 * scratch_piece(order * sizeof(struct order));
+	       2 * scratch_piece(order * sizeof(struct sort_item));
 }
 
 static bool lock_try(void)
@@ -148,7 +147,7 @@ void checkpoint_reserve(void)
 {
 	uint64_t live, records, wanted;
 
-	if (!sampler.by_table || trace_file_held() < trace_file_limit() / 2)
+	if (!sampler.by_table || trace_file_disk_bytes() < trace_file_limit() / 2)
 		return;
 	/* with one more chunk of acquisitions, at 16 bytes each */
 	live = live_blocks_totals().live + trace_file_chunk_bytes() / 16;
@@ -206,7 +205,7 @@ static bool add_block(void *arg, uint64_t address, const struct live_block *info
 static void order_add(struct build *build, uint64_t ticks, uint64_t what, uint64_t which)
 {
 	if (build->order_count < build->order_max)
-		build->order[build->order_count++] = (struct order){ticks, which << 2 | what};
+		build->order[build->order_count++] = (struct sort_item){ticks, which << 2 | what};
 }
 
 /* Merges neighbouring periods by twos. */
@@ -231,7 +230,7 @@ static void merge_periods(void)
 	checkpoints.periods = n;
 }
 
-static void add_period(struct build *build, const struct thread *t)
+static void add_period(struct build *build, const struct checkpoint_caller *caller)
 {
 	const struct live_blocks_totals *totals = &build->totals;
 	uint64_t left_out = event_log_left_out() + build->blocks_left_out;
@@ -249,8 +248,8 @@ static void add_period(struct build *build, const struct thread *t)
 	    .released_bytes = totals->released_bytes,
 	    .peak_bytes = totals->peak_bytes,
 	    .left_out = left_out > checkpoints.left_out ? left_out - checkpoints.left_out : 0,
-	    .thread = t->serial,
-	    .tid = t->tid,
+	    .thread = caller->serial,
+	    .tid = caller->tid,
 	};
 	live_blocks_period_commit(totals);
 	checkpoints.left_out = left_out;
@@ -269,7 +268,8 @@ static void order_period(struct build *build, uint32_t period)
 }
 
 /* Collects what lived at T, in the order of time. Pre: the event log is frozen. */
-static enum checkpoint_result gather_events(struct build *build, const struct thread *t)
+static enum checkpoint_result gather_events(
+    struct build *build, const struct checkpoint_caller *caller)
 {
 	struct resample_limit limit = {
 	    available_bytes(build), checkpoints.over_budget, estimate_bytes};
@@ -289,7 +289,7 @@ static enum checkpoint_result gather_events(struct build *build, const struct th
 	live_blocks_each(build->ticks, add_block, build);
 	if (!resample_fit(&build->resampling, build->blocks, build->blocks_count, &limit))
 		return CHECKPOINT_NOT_WORTH;
-	add_period(build, t);
+	add_period(build, caller);
 	for (const struct event_log_record *r = event_log_next(NULL); r; r = event_log_next(r))
 		if (r->ticks <= build->ticks)
 			order_add(build, r->ticks, LOGGED, (uintptr_t)r);
@@ -519,7 +519,7 @@ static enum checkpoint_result write_and_commit(struct build *build, struct write
 }
 
 static enum checkpoint_result build_checkpoint(
-    struct build *build, struct writer *w, const struct thread *t)
+    struct build *build, struct writer *w, const struct checkpoint_caller *caller)
 {
 	enum checkpoint_result result;
 	struct live_blocks_totals now = live_blocks_totals();
@@ -530,13 +530,13 @@ static enum checkpoint_result build_checkpoint(
 	freed_stats_period_begin();
 	build->ticks = clock_ticks();
 	build->totals = live_blocks_period_begin();
-	threads_settle(build->ticks);
+	caller->settle(build->ticks);
 	if (!event_log_begin()) {
 		live_blocks_period_abort(&build->totals);
 		freed_stats_period_abort();
 		return CHECKPOINT_FAILED;
 	}
-	result = gather_events(build, t);
+	result = gather_events(build, caller);
 	if (result == CHECKPOINT_MADE) {
 		result = write_and_commit(build, w);
 	} else {
@@ -547,7 +547,7 @@ static enum checkpoint_result build_checkpoint(
 	return result;
 }
 
-enum checkpoint_result checkpoint_make(const struct thread *t)
+enum checkpoint_result checkpoint_make(const struct checkpoint_caller *caller)
 {
 	enum checkpoint_result result = CHECKPOINT_FAILED;
 	struct build build = {.fd = -1};
@@ -563,7 +563,7 @@ enum checkpoint_result checkpoint_make(const struct thread *t)
 	build.ranges = scratch_take(&checkpoints.memory, RANGES_MAX * sizeof(*build.ranges));
 	build.fd = trace_file_open();
 	if (w && build.ranges && build.fd >= 0)
-		result = trace_file_can_punch(build.fd) ? build_checkpoint(&build, w, t)
+		result = trace_file_can_punch(build.fd) ? build_checkpoint(&build, w, caller)
 							: CHECKPOINT_NOT_WORTH;
 	if (build.fd >= 0)
 		trace_file_close(build.fd);

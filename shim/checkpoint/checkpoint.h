@@ -11,8 +11,6 @@
 
 #include <stdint.h>
 
-#include "trace/thread.h"
-
 enum checkpoint_result {
 	CHECKPOINT_MADE,
 	CHECKPOINT_BUSY, /* another thread is making one */
@@ -20,9 +18,16 @@ enum checkpoint_result {
 	CHECKPOINT_NOT_WORTH, /* it would free too little, or the file system cannot punch holes */
 };
 
-/* Makes a checkpoint and frees the chunks that it replaces. `t` is the calling thread, in the
- * middle of a record whose time it has not taken yet. */
-enum checkpoint_result checkpoint_make(const struct thread *t);
+/* The calling thread. */
+struct checkpoint_caller {
+	uint32_t serial, tid;
+	/* Waits until no other thread is in a record that it began before `ticks`. */
+	void (*settle)(uint64_t ticks);
+};
+
+/* Makes a checkpoint and frees the chunks that it replaces. The caller is in the middle of a record
+ * whose time it has not taken yet. */
+enum checkpoint_result checkpoint_make(const struct checkpoint_caller *caller);
 
 /* Reserves the memory of the next checkpoint, once half of the budget is used: the system may
  * refuse it later. Call before each chunk. */

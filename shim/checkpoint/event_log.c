@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "checkpoint/event_log_compact.h"
-#include "lifecycle.h"
 #include "sampling/sampler.h"
 
 #define RETAINED_MAX (4u << 20) /* bytes */
@@ -231,7 +231,7 @@ static bool is_release(enum trace_event_kind kind)
 	       kind == TRACE_SPACE_CLEAR || kind == TRACE_BRK;
 }
 
-void event_log_add(const struct thread *t, enum trace_event_kind kind, uint64_t ticks,
+void event_log_add(uint32_t serial, uint32_t tid, enum trace_event_kind kind, uint64_t ticks,
     const uint8_t *body, uint32_t length)
 {
 	struct event_log_record *r = NULL;
@@ -257,8 +257,8 @@ void event_log_add(const struct thread *t, enum trace_event_kind kind, uint64_t 
 		return;
 	}
 	r->ticks = ticks;
-	r->thread = t->serial;
-	r->tid = t->tid;
+	r->thread = serial;
+	r->tid = tid;
 	r->length = (uint16_t)length;
 	memcpy(r->body, body, length);
 	__atomic_store_n(&r->kind, (uint8_t)kind, __ATOMIC_RELEASE);

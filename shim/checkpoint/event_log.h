@@ -7,7 +7,9 @@
 #ifndef SHIM_EVENT_LOG_H
 #define SHIM_EVENT_LOG_H
 
-#include "trace/thread.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "whyoom/trace.h"
 
 /* A multiple of EVENT_LOG_UNIT bytes. `body` is what follows dt in the trace. */
@@ -29,7 +31,7 @@ static inline uint32_t event_log_units(uint32_t length)
 /* Adds the event that is about to be committed; `body` includes its dt. Any thread, in the middle
  * of a record. Takes no lock; waits only when the segment is full and another thread compacts it.
  */
-void event_log_add(const struct thread *t, enum trace_event_kind kind, uint64_t ticks,
+void event_log_add(uint32_t serial, uint32_t tid, enum trace_event_kind kind, uint64_t ticks,
     const uint8_t *body, uint32_t length);
 
 /* Reserves the memory that event_log_begin() takes. Call before a chunk once a checkpoint is near.

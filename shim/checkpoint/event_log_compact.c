@@ -14,7 +14,7 @@
 #include "base/record_fields.h"
 #include "checkpoint/event_log.h"
 #include "checkpoint/freed_stats.h"
-#include "cuda/cuda_call.h"
+#include "trace/space.h"
 
 /* Name spaces of addresses: the host's mappings, the driver's blocks, its handles, mappings of
  * handles, reserved ranges; from TORCH on, each space of PyTorch by its id. */
@@ -45,7 +45,7 @@ struct work {
 	uint32_t count, room;
 	uint32_t *table; /* of openers: index + 1 */
 	uint32_t mask;
-	struct order *maps, *most; /* scratch, for `room` each; NULL */
+	struct sort_item *maps, *most; /* scratch, for `room` each; NULL */
 	bool odd_maps, odd_space_maps; /* some were released in part, or overlap */
 };
 
@@ -86,7 +86,7 @@ static struct item *opener(struct work *w, uint32_t domain, uint64_t address)
 
 static uint32_t domain_of(uint64_t space, uint64_t flags)
 {
-	uint64_t kind = space ? (space - 1) / 64 : CUDA_DEVICE;
+	enum cuda_kind kind = space ? space_kind(space) : CUDA_DEVICE;
 
 	if (flags & TRACE_SPACE_HANDLE)
 		return HANDLES;
@@ -349,7 +349,7 @@ size_t event_log_compact_bytes(uint32_t units)
 
 	return scratch_piece(count * sizeof(struct item)) +
 	       2 * scratch_piece((mask_for((uint32_t)count) + 1ul) * sizeof(uint32_t)) +
-	       2 * scratch_piece(count * sizeof(struct order));
+	       2 * scratch_piece(count * sizeof(struct sort_item));
 }
 
 /* Moves *at to the next record and returns it; NULL: there is none. */
@@ -467,8 +467,8 @@ static void drop_settled_pairs(struct work *w)
 
 /* Says whether a live mapping, older than `closer`, overlaps the range that it released. Pre:
  * `maps` is sorted by address; most[i] is the largest end of maps[0..i]. */
-static bool overlaps_live(const struct work *w, uint32_t closer, const struct order *maps,
-    const struct order *most, uint32_t n)
+static bool overlaps_live(const struct work *w, uint32_t closer, const struct sort_item *maps,
+    const struct sort_item *most, uint32_t n)
 {
 	const struct item *c = &w->items[closer];
 	uint32_t low = 0, high = n;
@@ -493,8 +493,8 @@ static bool overlaps_live(const struct work *w, uint32_t closer, const struct or
 /* Keeps each release that overlaps a live mapping. */
 static void keep_partial_releases(struct work *w, uint32_t domain)
 {
-	size_t bytes = w->room * sizeof(struct order);
-	struct order *maps, *most;
+	size_t bytes = w->room * sizeof(struct sort_item);
+	struct sort_item *maps, *most;
 	uint32_t n = 0;
 	uint64_t end = 0;
 
@@ -508,7 +508,7 @@ static void keep_partial_releases(struct work *w, uint32_t domain)
 		const struct item *it = &w->items[i];
 
 		if (it->role == OPENS && it->domain == domain && !it->dead)
-			maps[n++] = (struct order){it->address, i};
+			maps[n++] = (struct sort_item){it->address, i};
 	}
 	if (maps && most)
 		merge_sort(maps, most, n);

@@ -30,7 +30,7 @@ static const uint8_t event_log_keep[TRACE_KINDS] = {
 };
 
 struct event_log_compaction {
-	struct hold hold; /* working memory; free between calls */
+	struct scratch hold; /* working memory; free between calls */
 	uint8_t *records; /* struct event_log_record, EVENT_LOG_UNIT aligned; in and out */
 	uint32_t units; /* in and out */
 	uint32_t most; /* units that may be left */

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
-#include "lifecycle.h"
 #include "sampling/sampler.h"
 
 #define SLOTS 2048u /* a power of two */

@@ -7,9 +7,9 @@
 #include "checkpoint/live_blocks.h"
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "checkpoint/freed_stats.h"
-#include "lifecycle.h"
 #include "sampling/sampler.h"
 
 #define BUCKET_SLOTS 8u /* addresses */

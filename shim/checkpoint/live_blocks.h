@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sampling/sampler.h"
+
 /* Counts the live addresses of each slot. Neighbouring addresses share a slot, so that it is in the
  * cache when the blocks are. 255 is for ever. */
 #define LIVE_BLOCKS_FILTER_SLOTS 65536u
@@ -30,6 +32,13 @@ static inline uint8_t *live_blocks_slot(const void *block)
 static inline bool live_blocks_maybe(const void *block)
 {
 	return __atomic_load_n(live_blocks_slot(block), __ATOMIC_RELAXED) != 0;
+}
+
+/* Does the release of this block go without a record? Yes where only recorded blocks' releases are
+ * recorded, and it is none of them. */
+static inline bool live_blocks_ignores(const void *block)
+{
+	return sampler.by_table && !live_blocks_maybe(block);
 }
 
 /* How a block was acquired, as the trace has it. */

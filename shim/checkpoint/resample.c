@@ -76,7 +76,7 @@ void resample_live_blocks(
 			live_blocks_resample(b->address, b->info.birth,
 			    b->info.mean == RESAMPLE_DROPPED ? 0 : b->info.mean);
 	}
-	while (!control_thin(t->shift) && clock_ticks() < until)
+	while (!control_coarsen(t->shift) && clock_ticks() < until)
 		sys_yield();
 	__atomic_fetch_add(&notice.blocks, t->dropped, __ATOMIC_RELAXED);
 	__atomic_store_n(&notice.pending, 1, __ATOMIC_RELEASE);

@@ -24,6 +24,7 @@
 
 #include "cuda/cuda_abi.h"
 #include "stack/stack.h"
+#include "trace/space.h"
 
 enum cuda_id {
 	CUDA_NOTHING,
@@ -115,19 +116,6 @@ static inline __attribute__((always_inline)) void cuda_label_begin(
 	t->label_start = start;
 	t->label_failed = false;
 }
-
-/* The kind of space that holds a block; space ids are computed from it. */
-enum cuda_kind {
-	CUDA_DEVICE, /* first, as its spaces are the parents */
-	CUDA_POOL,
-	CUDA_GRAPH,
-	CUDA_TORCH,
-	CUDA_MANAGED, /* from here on one space for all devices */
-	CUDA_PINNED,
-	CUDA_FOREIGN,
-	CUDA_VA,
-	CUDA_KINDS
-};
 
 struct cuda_block {
 	enum cuda_kind kind;

@@ -7,12 +7,11 @@
 #include <stddef.h>
 
 #include "base/filter.h"
+#include "base/shim_state.h"
 #include "cuda/cuda_call.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "shim.h"
 
-#define DEVICES 64
 #define CONTEXTS 32
 
 /* The driver's functions for queries. */
@@ -42,7 +41,7 @@ static struct {
 
 static struct {
 	uint64_t available, total;
-} last_memory[DEVICES];
+} last_memory[SPACE_DEVICES];
 
 void cuda_device_find_functions(const void *function)
 {
@@ -65,7 +64,7 @@ void cuda_device_find_functions(const void *function)
 static bool may_query(void)
 {
 	return __atomic_load_n(&functions_found, __ATOMIC_ACQUIRE) && !shim.ending && !inherited &&
-	       !lifecycle_is_copy();
+	       !shim_is_copy();
 }
 
 /* Calls a function of the driver. If that calls a wrapper, the wrapper records nothing. Keeps
@@ -107,7 +106,7 @@ int cuda_device_now(uint64_t *context)
 	for (unsigned i = 0; i < CONTEXTS; i++)
 		if (__atomic_load_n(&contexts[i].context, __ATOMIC_ACQUIRE) == now)
 			return __atomic_load_n(&contexts[i].device, __ATOMIC_RELAXED) - 1;
-	if (QUERY(ctx_device, &device) != GPU_SUCCESS || device < 0 || device >= DEVICES)
+	if (QUERY(ctx_device, &device) != GPU_SUCCESS || device < 0 || device >= SPACE_DEVICES)
 		return -1;
 	for (unsigned i = 0; i < CONTEXTS; i++, expected = 0) {
 		/* the device first: a reader sees 0, not stored yet, as -1 */
@@ -168,8 +167,8 @@ bool cuda_device_memory_in(int device, uint64_t context, uint64_t *available, ui
 
 	if (cuda_device_may_ask(device))
 		return cuda_device_memory(available, total);
-	if (!is_safe_moment() || device < 0 || device >= DEVICES || last_memory[device].total ||
-	    QUERY(ctx_push, handle) != GPU_SUCCESS)
+	if (!is_safe_moment() || device < 0 || device >= SPACE_DEVICES ||
+	    last_memory[device].total || QUERY(ctx_push, handle) != GPU_SUCCESS)
 		return false;
 	had_context = true;
 	answered = cuda_device_memory(available, total);
@@ -224,7 +223,7 @@ bool cuda_device_primary_inactive(int device)
 
 void cuda_device_set_last_memory(int device, uint64_t available, uint64_t total)
 {
-	if (device < 0 || device >= DEVICES)
+	if (device < 0 || device >= SPACE_DEVICES)
 		return;
 	__atomic_store_n(&last_memory[device].available, available, __ATOMIC_RELAXED);
 	__atomic_store_n(&last_memory[device].total, total, __ATOMIC_RELAXED);
@@ -232,7 +231,7 @@ void cuda_device_set_last_memory(int device, uint64_t available, uint64_t total)
 
 bool cuda_device_last_memory(int device, uint64_t *available, uint64_t *total)
 {
-	if (device < 0 || device >= DEVICES || !last_memory[device].total)
+	if (device < 0 || device >= SPACE_DEVICES || !last_memory[device].total)
 		return false;
 	*available = __atomic_load_n(&last_memory[device].available, __ATOMIC_RELAXED);
 	*total = __atomic_load_n(&last_memory[device].total, __ATOMIC_RELAXED);
@@ -243,6 +242,6 @@ void cuda_device_forked(void)
 {
 	inherited |= had_context;
 	captures = 0;
-	for (int i = 0; i < DEVICES; i++)
+	for (int i = 0; i < SPACE_DEVICES; i++)
 		cuda_device_set_last_memory(i, 0, 0);
 }

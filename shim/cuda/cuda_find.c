@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/shim_state.h"
 #include "cuda/cuda_call.h"
 #include "cuda/cuda_device.h"
-#include "lifecycle.h"
 #include "loaded/got.h"
 #include "loaded/loader.h"
 #include "loaded/symbols.h"
@@ -178,8 +178,8 @@ static void note_driver(const void *function)
 	    !__atomic_compare_exchange_n(
 		&found, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
-	if (symbols_module_of(function, &driver) && !lifecycle_is_copy())
-		definition_info("cuda.driver", driver.path);
+	if (symbols_module_of(function, &driver) && !shim_is_copy())
+		definitions_info("cuda.driver", driver.path);
 	__atomic_store_n(&found, 2, __ATOMIC_RELEASE);
 }
 
@@ -207,8 +207,8 @@ static void *bind_copy(enum cuda_id id, void *function)
 			&cuda_real[id][i], &now, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return cuda_wrapper[id][i];
 	}
-	if (!lifecycle_is_copy())
-		definition_info("cuda.missed", rows[id].symbol);
+	if (!shim_is_copy())
+		definitions_info("cuda.missed", rows[id].symbol);
 	return NULL;
 }
 
@@ -316,5 +316,5 @@ bool cuda_modules_visit(const struct dl_phdr_info *info)
 void cuda_find_forked(void)
 {
 	if (driver.path[0])
-		definition_info("cuda.driver", driver.path);
+		definitions_info("cuda.driver", driver.path);
 }

@@ -12,7 +12,6 @@
 #include "levels/levels.h"
 #include "trace/definitions.h"
 
-#define DEVICES 64u
 #define RECORD_MAX 160u
 #define FAILED_MAX 1024u
 
@@ -33,10 +32,10 @@ static const struct {
     [CUDA_VA] = {"va", false},
 };
 
-static bool space_defined[CUDA_KINDS * DEVICES + 1];
+static bool space_defined[CUDA_KINDS * SPACE_DEVICES + 1];
 static uint32_t names[CUDA_IDS];
 static uint32_t retries; /* number of groups so far */
-static uint64_t sample_due[DEVICES], pool_due[DEVICES]; /* ticks */
+static uint64_t sample_due[SPACE_DEVICES], pool_due[SPACE_DEVICES]; /* ticks */
 static bool graph_memory; /* some graph has memory nodes */
 
 static const char *const symbols[CUDA_IDS] = {
@@ -66,7 +65,7 @@ uint32_t cuda_name(enum cuda_id id)
 	uint32_t name = __atomic_load_n(&names[id], __ATOMIC_ACQUIRE);
 
 	if (SHIM_UNLIKELY(!name)) {
-		name = definition_string(symbols[id]);
+		name = definitions_string(symbols[id]);
 		__atomic_store_n(&names[id], name, __ATOMIC_RELEASE);
 	}
 	return name;
@@ -88,16 +87,16 @@ static void define_space(uint32_t id, enum cuda_kind kind, uint32_t device, uint
 	p = varint_put(body, id);
 	p = varint_put_bytes(p, name, n);
 	p = varint_put(p, parent);
-	if (definition_write(TRACE_DEF_SPACE, body, (size_t)(p - body)))
+	if (definitions_write(TRACE_DEF_SPACE, body, (size_t)(p - body)))
 		__atomic_store_n(&space_defined[id], true, __ATOMIC_RELEASE);
 }
 
 uint32_t cuda_space(enum cuda_kind kind, int device)
 {
-	uint32_t n = space_kinds[kind].numbered && device > 0 && device < (int)DEVICES
+	uint32_t n = space_kinds[kind].numbered && device > 0 && device < SPACE_DEVICES
 			 ? (uint32_t)device
 			 : 0;
-	uint32_t id = (uint32_t)kind * DEVICES + n + 1, parent = 0;
+	uint32_t id = space_number(kind, n), parent = 0;
 
 	if (SHIM_UNLIKELY(!__atomic_load_n(&space_defined[id], __ATOMIC_ACQUIRE))) {
 		if (space_kinds[kind].numbered && kind != CUDA_DEVICE)
@@ -155,7 +154,7 @@ static void sample_memory(const struct cuda_call *c, int device, uint64_t now)
 	struct note n;
 	uint8_t *p;
 
-	if (device < 0 || device >= (int)DEVICES ||
+	if (device < 0 || device >= SPACE_DEVICES ||
 	    now < __atomic_load_n(&sample_due[device], __ATOMIC_RELAXED) ||
 	    !cuda_device_may_ask(device) || !claim_turn(&sample_due[device]) ||
 	    !cuda_device_memory(&available, &total) || !space_record_begin(&n, &c->start))
@@ -178,7 +177,7 @@ static void sample_pool(const struct cuda_call *c, enum cuda_kind kind, int devi
 	struct note n;
 	uint8_t *p;
 
-	if (device < 0 || device >= (int)DEVICES || !cuda_device_may_ask(-1) ||
+	if (device < 0 || device >= SPACE_DEVICES || !cuda_device_may_ask(-1) ||
 	    (kind == CUDA_POOL && !claim_turn(&pool_due[device])))
 		return;
 	if (!(kind == CUDA_POOL ? cuda_device_pool(device, object, &reserved, &used)
@@ -262,7 +261,7 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 		trace_file_flag(TRACE_FLAG_FAILED);
 	if (!chunk_writer_make_room(n.thread, FAILED_MAX, true, 0))
 		goto out;
-	stack = capture(n, start);
+	stack = record_stack(n, start);
 	if (f->host && !shim.sandboxed)
 		count = levels_read(levels, true);
 	if (!extended_begin(n.thread, &x, TRACE_FAILED, FAILED_MAX, true, 0))
@@ -386,7 +385,7 @@ static uint64_t record_allocation(
 	/* room first: in a foreign process nothing more may happen */
 	if (!space_record_reserve(n.thread, RECORD_MAX, b->size))
 		goto out;
-	stack = capture(n, &c->start);
+	stack = record_stack(n, &c->start);
 	if (!extended_begin(n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, b->size))
 		goto out;
 	p = FIELDS_PUT(extended_dt(n.thread, &x), SPACE_ALLOC, NULL,
@@ -481,7 +480,8 @@ void cuda_mapped(
 	if (c->result) {
 		cuda_failed(c, size);
 	} else if (space_record_begin(&n, &c->start)) {
-		stack = space_record_reserve(n.thread, RECORD_MAX, 0) ? capture(n, &c->start) : 0;
+		stack =
+		    space_record_reserve(n.thread, RECORD_MAX, 0) ? record_stack(n, &c->start) : 0;
 		if (extended_begin(n.thread, &x, TRACE_SPACE_MAP, RECORD_MAX, true, 0)) {
 			p = FIELDS_PUT(extended_dt(n.thread, &x), SPACE_MAP, NULL,
 			    .api = cuda_name(c->id), .address = address, .size = size,
@@ -537,7 +537,7 @@ static void record_called(const struct cuda_call *c, const struct called *d)
 	if (!space_record_begin(&n, &c->start))
 		return;
 	before = d->memory && c->before && c->before_device == d->device;
-	stack = space_record_reserve(n.thread, RECORD_MAX, 0) ? capture(n, &c->start) : 0;
+	stack = space_record_reserve(n.thread, RECORD_MAX, 0) ? record_stack(n, &c->start) : 0;
 	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
 		if (d->memory)
 			count = add_memory(levels, count, d->device, d->available, d->total);

@@ -6,13 +6,13 @@
 #define SHIM_SPACE_RECORD_H
 
 #include "record.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 
 /* Begins a record. False: this moment allows none; nothing needs to be ended. */
 static inline bool space_record_begin(struct note *n, const struct stack_start *start)
 {
 	*n = note_enter((const void *)start->pc);
-	if (!plain(*n)) {
+	if (!record_is_plain(*n)) {
 		note_leave(*n);
 		return false;
 	}

@@ -7,15 +7,15 @@
 
 #define ASAN "ASAN_OPTIONS="
 #define ASAN_KEY "verify_asan_link_order"
-#define ASAN_ADDED "::" ASAN_KEY "=0" /* empty ones are skipped: that tells ours from another's */
+#define ASAN_ADDED "::" ASAN_KEY "=0" /* the empty option, which is skipped, marks it as ours */
 #define VARIABLE "LD_PRELOAD="
 #define VARIABLE_BYTES (sizeof(VARIABLE) - 1)
 #define LIBRARY "libwhyoom"
 
-/* After a runtime that exec_env_make() has put in front: the loader skips what is empty. */
+/* Follows a runtime that environment_make() has put in front: the loader skips empty entries. */
 #define MARK "::"
 
-/* An entry of a list that is separated by blanks and colons. */
+/* An entry of a list separated by blanks and colons. */
 struct entry {
 	const char *text;
 	size_t length;
@@ -26,7 +26,7 @@ static bool is_separator(char c)
 	return c == ':' || c == ' ';
 }
 
-/* The entry at `list` or after it; false: there is none. */
+/* Find the entry at or after `list`; false: none. */
 static bool next_entry(const char *list, struct entry *out)
 {
 	while (is_separator(*list))
@@ -38,7 +38,7 @@ static bool next_entry(const char *list, struct entry *out)
 	return out->length;
 }
 
-/* This library, or the simulated GPU's. */
+/* Is it this library, or the simulated GPU's? */
 static bool is_ours(const struct entry *e)
 {
 	size_t at = e->length;
@@ -76,7 +76,8 @@ static char *put(char *to, const char *text, size_t length)
 	return to + length;
 }
 
-/* The list without our entries, each with the separator after it, or the one before the last. */
+/* Write the list without our entries; each goes with the separator after it, the last one with the
+ * separator before it. */
 static char *put_others(char *to, const char *list)
 {
 	char *start = to;
@@ -98,7 +99,7 @@ static char *put_others(char *to, const char *list)
 	return put(to, list, strlen(list));
 }
 
-/* Ours alone, separated by colons. */
+/* Write only our entries, separated by colons. */
 static char *put_ours(char *to, const char *list)
 {
 	const char *start = to;
@@ -113,7 +114,7 @@ static char *put_ours(char *to, const char *list)
 	return to;
 }
 
-/* False: it cannot be so. */
+/* Write the list with our entries behind the runtime; false: not possible. */
 static bool put_behind(char *to, const char *list, const char *runtime)
 {
 	struct entry first;
@@ -121,7 +122,7 @@ static bool put_behind(char *to, const char *list, const char *runtime)
 
 	to = put_others(to, list);
 	if (next_entry(start, &first)) {
-		if (!exec_is_runtime(first.text, (unsigned)first.length))
+		if (!program_is_runtime(first.text, (unsigned)first.length))
 			return false;
 		to = put(to, ":", 1);
 	} else {
@@ -132,7 +133,7 @@ static bool put_behind(char *to, const char *list, const char *runtime)
 	return true;
 }
 
-size_t exec_env_bytes(char *const *environment, const char *runtime)
+size_t environment_bytes(char *const *environment, const char *runtime)
 {
 	size_t lines = 0, text = 0;
 	const char *list;
@@ -147,16 +148,16 @@ size_t exec_env_bytes(char *const *environment, const char *runtime)
 			text += strlen(*environment) + sizeof(ASAN_ADDED);
 		}
 	}
-	/* each line may become two, one may come besides, and there is an end */
+	/* each line may become two, one is added, and there is an end */
 	return found ? (2 * lines + 2) * sizeof(char *) + text + sizeof(ASAN ASAN_ADDED) : 0;
 }
 
-char **exec_env_make(
-    char *const *environment, enum exec_change change, const char *runtime, void *to)
+char **environment_make(
+    char *const *environment, enum environment_change change, const char *runtime, void *to)
 {
 	size_t lines = 0, n = 0;
 	char **out = to, *text;
-	bool front = true, lenient = change == EXEC_LENIENT || change == EXEC_TWICE;
+	bool front = true, lenient = change == ENVIRONMENT_LENIENT || change == ENVIRONMENT_TWICE;
 
 	while (environment[lines])
 		lines++;
@@ -174,19 +175,19 @@ char **exec_env_make(
 				continue;
 			}
 		}
-		if (!list || !names_us(list) || change == EXEC_LENIENT) {
+		if (!list || !names_us(list) || change == ENVIRONMENT_LENIENT) {
 			out[n++] = environment[i];
 			continue;
 		}
 		text = put(text, VARIABLE, VARIABLE_BYTES);
-		if (change != EXEC_BEHIND || !put_behind(text, list, runtime))
+		if (change != ENVIRONMENT_BEHIND || !put_behind(text, list, runtime))
 			put_others(text, list);
-		if (change == EXEC_TWICE) {
+		if (change == ENVIRONMENT_TWICE) {
 			if (front)
 				out[n++] = start;
 			out[n++] = environment[i];
 			front = false;
-		} else if (*text) { /* where we were alone, there was no such variable */
+		} else if (*text) { /* where we were the only entry, there was no such variable */
 			out[n++] = start;
 		}
 		text += strlen(text) + 1;
@@ -199,7 +200,7 @@ char **exec_env_make(
 	return out;
 }
 
-bool exec_env_library(char *const *environment, char *out, size_t size)
+bool environment_library(char *const *environment, char *out, size_t size)
 {
 	struct entry e;
 	const char *list;
@@ -215,7 +216,7 @@ bool exec_env_library(char *const *environment, char *out, size_t size)
 	return false;
 }
 
-/* The line without what was added; false: nothing is left of it. */
+/* Take out what was added; false: nothing of the line is left. */
 static bool settle_asan(char *line)
 {
 	const size_t added = sizeof(ASAN_ADDED) - 1;
@@ -233,14 +234,14 @@ static void settle_runtime(char *list)
 
 	if (next_entry(list, &first) && first.text == list &&
 	    !strncmp(list + first.length, MARK, sizeof(MARK) - 1) &&
-	    exec_is_runtime(first.text, (unsigned)first.length)) {
+	    program_is_runtime(first.text, (unsigned)first.length)) {
 		const char *rest = list + first.length + sizeof(MARK) - 1;
 
 		memmove(list, rest, strlen(rest) + 1);
 	}
 }
 
-void exec_env_settle(char **environment, bool sanitized)
+void environment_settle(char **environment, bool sanitized)
 {
 	char **last = NULL;
 	size_t n = 0, kept = 0;

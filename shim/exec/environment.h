@@ -1,45 +1,47 @@
 /*
  * environment.h - LD_PRELOAD in the environment of a program that is about to be executed. The
- * caller's array and strings stay as they are. Allocates nothing.
+ * caller's array and strings stay unchanged. Allocates nothing.
  */
-#ifndef SHIM_EXEC_ENV_H
-#define SHIM_EXEC_ENV_H
+#ifndef SHIM_ENVIRONMENT_H
+#define SHIM_ENVIRONMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum exec_change {
-	EXEC_AS_IS = 0,
+enum environment_change {
+	ENVIRONMENT_AS_IS = 0,
 	/*
-	 * Of a program that loads nothing: what it starts is started without a look at it. So that
-	 * AddressSanitizer does not refuse, as we then come before it, ASAN_OPTIONS tells it not
-	 * to.
+	 * For a program that loads no library: the programs that it starts get us unexamined. So
+	 * that AddressSanitizer accepts us before itself in them, ASAN_OPTIONS turns that check
+	 * off.
 	 */
-	EXEC_LENIENT,
-	EXEC_WITHOUT, /* our libraries leave it; the others stay, in their order */
+	ENVIRONMENT_LENIENT,
+	ENVIRONMENT_WITHOUT, /* our libraries leave the list; the others stay, in their order */
 	/*
-	 * For musl, whose loader takes the first LD_PRELOAD of two, where glibc's takes the last:
-	 * in front comes one without us. So the program runs without us, and what it starts with
-	 * the environment that it has, with us; for that it is lenient, too.
+	 * For musl, whose loader takes the first of two LD_PRELOAD lines, where glibc's takes the
+	 * last: a line without us comes first. The program runs without us and passes its
+	 * environment, with us, to what it starts; that part is lenient, too.
 	 */
-	EXEC_TWICE,
-	/* The sanitizer's runtime comes first, then we: see exec_env_settle(). Without us where the
-	 * first library of the others' is not a runtime: then it is up to that one to complain. */
-	EXEC_BEHIND,
+	ENVIRONMENT_TWICE,
+	/* The sanitizer's runtime first, then we; environment_settle() undoes it. Without us if
+	 * another library comes first that is no runtime: then the program complains about that
+	 * one. */
+	ENVIRONMENT_BEHIND,
 };
 
-/* Bytes for the array after any change, and its text; 0: LD_PRELOAD does not name us. */
-size_t exec_env_bytes(char *const *environment, const char *runtime);
+/* Return the bytes for the array and its text after any change; 0: LD_PRELOAD does not name us. */
+size_t environment_bytes(char *const *environment, const char *runtime);
 
-/* In `to`, of that many bytes, which stays in use as long as the answer is. */
-char **exec_env_make(
-    char *const *environment, enum exec_change change, const char *runtime, void *to);
+/* Build the changed environment in `to`, of environment_bytes(). It points to the caller's
+ * strings. */
+char **environment_make(
+    char *const *environment, enum environment_change change, const char *runtime, void *to);
 
-/* The path under which LD_PRELOAD has this library, terminated, in `out`; false: it has none. */
-bool exec_env_library(char *const *environment, char *out, size_t size);
+/* Write the path of this library in LD_PRELOAD, terminated, to `out`; false: none. */
+bool environment_library(char *const *environment, char *out, size_t size);
 
-/* In a process of ours: takes out again what a change has put in, so that what this one starts does
- * not get it. `sanitized`: not what a sanitizer's runtime may still have to read. */
-void exec_env_settle(char **environment, bool sanitized);
+/* Undo environment_make() in a process that it started, so that its own programs start unchanged.
+ * `sanitized`: keep what a sanitizer's runtime may still have to read. */
+void environment_settle(char **environment, bool sanitized);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * program.c - see program.h. Believes nothing that it reads: every offset is checked by
- * pread(), and whatever contradicts itself is a plain program, which exec will judge.
+ * program.c - see program.h. Trusts nothing that it reads: pread() checks every offset, and a file
+ * that contradicts itself is a plain program, which exec will judge.
  */
 #include "exec/program.h"
 
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "loaded/symbols.h"
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -22,22 +23,22 @@
 #define MACHINE EM_AARCH64
 #endif
 
-/* --- the files that were seen last --- */
+/* --- the files examined last --- */
 
 struct seen {
 	uint64_t dev, ino;
 	int64_t mtime, mtime_ns, ctime, ctime_ns;
 };
 
-/* Written by who finds `turn` even and makes it odd; whoever reads it while it changes goes to the
- * file instead. One left odd, by a thread that a fork did not take along, is never used again. */
-static struct place {
+/* A thread that finds `turn` even makes it odd and writes the entry; a reader that sees it change
+ * reads the file instead. An entry left odd by a thread that a fork lost is never used again. */
+static struct examined {
 	uint32_t turn;
 	uint8_t kind;
 	bool capable; /* has file capabilities */
 	struct seen file;
 	char text[64];
-} places[64];
+} examined_files[64];
 
 static struct seen seen_of(const struct stat *st)
 {
@@ -45,16 +46,16 @@ static struct seen seen_of(const struct stat *st)
 	    st->st_ctim.tv_sec, st->st_ctim.tv_nsec};
 }
 
-static struct place *place_of(const struct seen *file)
+static struct examined *entry_of(const struct seen *file)
 {
 	uint64_t hash = (file->ino ^ file->dev << 32) * 0x9E3779B97F4A7C15u;
 
-	return &places[hash >> 58];
+	return &examined_files[hash >> 58];
 }
 
-static bool recall(const struct seen *file, struct exec_program *out, bool *capable)
+static bool recall(const struct seen *file, struct program *out, bool *capable)
 {
-	struct place *p = place_of(file);
+	struct examined *p = entry_of(file);
 	uint32_t turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);
 
 	if (!turn || (turn & 1) || memcmp(&p->file, file, sizeof(*file)) != 0)
@@ -66,9 +67,9 @@ static bool recall(const struct seen *file, struct exec_program *out, bool *capa
 	return __atomic_load_n(&p->turn, __ATOMIC_RELAXED) == turn;
 }
 
-static void remember(const struct seen *file, const struct exec_program *program, bool capable)
+static void remember(const struct seen *file, const struct program *program, bool capable)
 {
-	struct place *p = place_of(file);
+	struct examined *p = entry_of(file);
 	uint32_t turn = __atomic_load_n(&p->turn, __ATOMIC_RELAXED);
 
 	if ((turn & 1) || !__atomic_compare_exchange_n(
@@ -85,7 +86,7 @@ static void remember(const struct seen *file, const struct exec_program *program
 
 enum { SEGMENTS = 32, ENTRIES = 128 };
 
-/* What is read of a file. Pages of our own, as who executes something may have a small stack. */
+/* Parts of a file. On pages of our own: the thread that calls exec may have a small stack. */
 struct work {
 	_Alignas(8) uint8_t head[1024];
 	Elf64_Phdr segments[SEGMENTS];
@@ -110,7 +111,7 @@ static bool read_whole(int fd, void *to, size_t bytes, uint64_t at)
 	return read_at(fd, to, bytes, at) == (long)bytes;
 }
 
-/* Text that ends somewhere in the file, cut to `size`. */
+/* Read text that ends somewhere in the file, cut to `size`. */
 static bool read_text(int fd, char *to, size_t size, uint64_t at)
 {
 	long n = read_at(fd, to, size - 1, at);
@@ -143,7 +144,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-bool exec_is_runtime(const char *name, unsigned length)
+bool program_is_runtime(const char *name, unsigned length)
 {
 	static const char *const names[] = {"libasan.so", "libhwasan.so", "liblsan.so",
 	    "libtsan.so", "libclang_rt.asan", "libclang_rt.hwasan", "libclang_rt.lsan",
@@ -161,22 +162,14 @@ bool exec_is_runtime(const char *name, unsigned length)
 	return false;
 }
 
-static uint32_t gnu_hash_of(const char *name)
-{
-	uint32_t h = 5381;
-
-	for (; *name; name++)
-		h = h * 33 + (uint8_t)*name;
-	return h;
-}
-
-/* Does the program itself export that? By the hash table alone, in which two names hardly meet. */
+/* Does the program itself export that name? Looks only at the hash table, in which names hardly
+ * collide. */
 static bool exports(const struct elf *elf, uint64_t table, const char *name)
 {
 	struct {
 		uint32_t buckets, first, words, shift;
 	} head;
-	uint32_t h = gnu_hash_of(name), bucket, *chain = elf->work->chain;
+	uint32_t h = symbols_hash(name), bucket, *chain = elf->work->chain;
 	uint64_t word, at;
 	int fd = elf->fd;
 
@@ -200,7 +193,7 @@ static bool exports(const struct elf *elf, uint64_t table, const char *name)
 	return false;
 }
 
-/* One that LD_PRELOAD can hold, and that the loader looks for as it would for the program. */
+/* Can LD_PRELOAD hold the name, and does the loader then look for it as for the program's? */
 static bool is_name(const char *text)
 {
 	for (; *text; text++)
@@ -209,12 +202,13 @@ static bool is_name(const char *text)
 	return true;
 }
 
-/* A sanitizer's runtime, as a library that it needs, or in itself (clang, gcc -static-libasan). */
-static enum exec_kind sanitizer(const struct elf *elf, const Elf64_Phdr *dynamic, char text[64])
+/* Find a sanitizer's runtime: a library that the program needs, or part of the program (clang, gcc
+ * -static-libasan). */
+static enum program_kind sanitizer(const struct elf *elf, const Elf64_Phdr *dynamic, char text[64])
 {
 	static const char *const inits[] = {"__asan_init", "__hwasan_init", "__lsan_init",
 	    "__msan_init", "__tsan_init",
-	    "mcheck_pedantic" /* gcc's, which exports no more of itself */};
+	    "mcheck_pedantic" /* gcc's, which exports no __asan_init */};
 	enum { MOST = sizeof(elf->work->dynamic) };
 	Elf64_Dyn *entries = elf->work->dynamic;
 	size_t bytes = dynamic->p_filesz < MOST ? dynamic->p_filesz : MOST;
@@ -231,18 +225,18 @@ static enum exec_kind sanitizer(const struct elf *elf, const Elf64_Phdr *dynamic
 	for (long i = 0; i < n && strings && entries[i].d_tag != DT_NULL; i++)
 		if (entries[i].d_tag == DT_NEEDED &&
 		    read_text(elf->fd, text, 64, strings + entries[i].d_un.d_val) &&
-		    exec_is_runtime(text, (unsigned)strlen(text)))
-			return strlen(text) < 63 && is_name(text) ? EXEC_SANITIZER_LIBRARY
-								  : EXEC_SANITIZER_UNNAMED;
+		    program_is_runtime(text, (unsigned)strlen(text)))
+			return strlen(text) < 63 && is_name(text) ? PROGRAM_SANITIZER_LIBRARY
+								  : PROGRAM_SANITIZER_UNNAMED;
 	text[0] = 0;
 	for (size_t i = 0; hash && i < sizeof(inits) / sizeof(inits[0]); i++)
 		if (exports(elf, hash, inits[i]))
-			return EXEC_SANITIZED;
-	return EXEC_PLAIN;
+			return PROGRAM_SANITIZED;
+	return PROGRAM_PLAIN;
 }
 
-/* `have` bytes of the file are there. */
-static enum exec_kind elf_kind(
+/* The file's first `have` bytes are in work->head. */
+static enum program_kind elf_kind(
     int fd, struct work *work, size_t have, const char *path, char text[64])
 {
 	const Elf64_Ehdr *eh = (const void *)work->head;
@@ -255,13 +249,13 @@ static enum exec_kind elf_kind(
 
 	if (eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_ident[EI_DATA] != ELFDATA2LSB ||
 	    eh->e_machine != MACHINE)
-		return EXEC_MACHINE;
+		return PROGRAM_MACHINE;
 	if (eh->e_phentsize != sizeof(far[0]))
-		return EXEC_PLAIN;
+		return PROGRAM_PLAIN;
 	if (eh->e_phoff <= have && bytes <= have - eh->e_phoff)
 		memcpy(far, work->head + eh->e_phoff, bytes);
 	else if (!read_whole(fd, far, bytes, eh->e_phoff))
-		return EXEC_PLAIN;
+		return PROGRAM_PLAIN;
 	for (unsigned i = 0; i < elf.count; i++) {
 		if (far[i].p_type == PT_INTERP)
 			interpreter = &far[i];
@@ -269,27 +263,27 @@ static enum exec_kind elf_kind(
 			dynamic = &far[i];
 	}
 	if (!interpreter) {
-		/* a loader that is executed by hand */
+		/* a loader that is executed directly */
 		name = base_name(path);
-		return begins(name, "ld-musl")				   ? EXEC_MUSL
-		       : begins(name, "ld-linux") || begins(name, "ld.so") ? EXEC_PLAIN
-									   : EXEC_STATIC;
+		return begins(name, "ld-musl")				   ? PROGRAM_MUSL
+		       : begins(name, "ld-linux") || begins(name, "ld.so") ? PROGRAM_PLAIN
+									   : PROGRAM_STATIC;
 	}
 	if (!read_text(fd, loader,
 		interpreter->p_filesz < sizeof(work->path) ? interpreter->p_filesz + 1
 							   : sizeof(work->path),
 		interpreter->p_offset))
-		return EXEC_PLAIN;
+		return PROGRAM_PLAIN;
 	name = base_name(loader);
 	if (begins(name, "ld-musl"))
-		return EXEC_MUSL;
+		return PROGRAM_MUSL;
 	if (!begins(name, "ld-linux") && !begins(name, "ld.so") && !begins(name, "ld-2.") &&
 	    !begins(name, "ld64.so"))
-		return EXEC_LOADER;
-	return dynamic ? sanitizer(&elf, dynamic, text) : EXEC_PLAIN;
+		return PROGRAM_LOADER;
+	return dynamic ? sanitizer(&elf, dynamic, text) : PROGRAM_PLAIN;
 }
 
-/* The interpreter in a first line, as the kernel reads it. */
+/* Find the interpreter in a script's first line, as the kernel does. */
 static bool interpreter(const char *line, size_t have, char *out, size_t room)
 {
 	size_t at = 2, n = 0;
@@ -307,20 +301,13 @@ static bool interpreter(const char *line, size_t have, char *out, size_t room)
 
 static int open_file(int directory, const char *path, int flags)
 {
-	static const char folder[] = "/proc/self/fd/";
 	enum { HOW = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
-	char link[40];
-	unsigned at = sizeof(folder) - 1, digits = 1;
+	char link[SYS_FD_LINK_BYTES];
 
 	if (path[0] || !(flags & AT_EMPTY_PATH))
 		return (int)sys_call(SYS_openat, directory, (long)path,
 		    HOW | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0), 0, 0, 0);
-	memcpy(link, folder, at);
-	for (int v = directory; v >= 10; v /= 10)
-		digits++;
-	link[at + digits] = 0;
-	for (int v = directory; digits; v /= 10)
-		link[at + --digits] = (char)('0' + v % 10);
+	sys_fd_link(directory, link);
 	return sys_open(link, HOW, 0);
 }
 
@@ -331,9 +318,9 @@ static bool stat_file(int directory, const char *path, int flags, struct stat *s
 	       S_ISREG(st->st_mode);
 }
 
-/* From the file itself, remembered by what it was when it was read. */
+/* Examine the file itself, and remember the result with the file's identity and times. */
 static void read_program(
-    int fd, struct work *work, const char *path, struct exec_program *out, bool *capable)
+    int fd, struct work *work, const char *path, struct program *out, bool *capable)
 {
 	const uint8_t *head = work->head;
 	struct seen file, after;
@@ -348,11 +335,11 @@ static void read_program(
 	if (n >= (long)sizeof(Elf64_Ehdr) && !memcmp(head, ELFMAG, SELFMAG))
 		out->kind = elf_kind(fd, work, (size_t)n, path, out->text);
 	else if (n > 2 && head[0] == '#' && head[1] == '!') {
-		/* The kernel looks at so many. */
+		/* The kernel looks at this many bytes. */
 		if (!interpreter(
 			(char *)head, n < 255 ? (size_t)n : 255, out->path, sizeof(out->path)))
 			return;
-		out->kind = EXEC_SCRIPT;
+		out->kind = PROGRAM_SCRIPT;
 		if (strlen(out->path) >= sizeof(out->text))
 			return;
 		memcpy(out->text, out->path, strlen(out->path) + 1);
@@ -362,7 +349,7 @@ static void read_program(
 	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0)
 		return;
 	after = seen_of(&st);
-	/* one that was written a moment ago may be written again without a new time */
+	/* a file that was just written may change again without a new time */
 	if (!memcmp(&file, &after, sizeof(file)) &&
 	    file.ctime + 2 < (int64_t)(sys_clock_ns(CLOCK_REALTIME) / 1000000000u))
 		remember(&file, out, *capable);
@@ -377,34 +364,33 @@ static bool changes_rights(const struct stat *st, bool capable)
 		   st->st_gid != (uint32_t)sys_call(SYS_getegid, 0, 0, 0, 0, 0, 0));
 }
 
-static void look(
-    struct work *work, int directory, const char *path, int flags, struct exec_program *out)
+static void look(struct work *work, int directory, const char *path, int flags, struct program *out)
 {
 	bool capable;
 	struct stat st;
 	struct seen file;
 	int fd;
 
-	/* As many as the kernel follows. */
+	/* The kernel follows as many. */
 	for (int depth = 0; depth < 5; depth++) {
-		out->kind = EXEC_PLAIN;
+		out->kind = PROGRAM_PLAIN;
 		out->secure = capable = false;
 		out->text[0] = 0;
 		if (!stat_file(directory, path, flags, &st))
 			return;
 		file = seen_of(&st);
 		if (!recall(&file, out, &capable)) {
-			out->kind = EXEC_PLAIN;
+			out->kind = PROGRAM_PLAIN;
 			out->text[0] = 0;
 			fd = open_file(directory, path, flags);
 			if (fd >= 0) {
 				read_program(fd, work, path, out, &capable);
 				sys_close(fd);
 			}
-		} else if (out->kind == EXEC_SCRIPT) {
+		} else if (out->kind == PROGRAM_SCRIPT) {
 			memcpy(out->path, out->text, sizeof(out->text));
 		}
-		if (out->kind != EXEC_SCRIPT) {
+		if (out->kind != PROGRAM_SCRIPT) {
 			out->secure = changes_rights(&st, capable);
 			return;
 		}
@@ -413,14 +399,14 @@ static void look(
 		directory = AT_FDCWD;
 		flags = 0;
 	}
-	out->kind = EXEC_PLAIN;
+	out->kind = PROGRAM_PLAIN;
 }
 
-void exec_look(int directory, const char *path, int flags, struct exec_program *out)
+void program_examine(int directory, const char *path, int flags, struct program *out)
 {
 	struct work *work = sys_pages(sizeof(*work));
 
-	*out = (struct exec_program){.kind = EXEC_PLAIN};
+	*out = (struct program){.kind = PROGRAM_PLAIN};
 	strncat(out->path, path, sizeof(out->path) - 1);
 	if (!work)
 		return;
@@ -428,7 +414,7 @@ void exec_look(int directory, const char *path, int flags, struct exec_program *
 	sys_pages_free(work, sizeof(*work));
 }
 
-bool exec_search(const char *name, const char *search_path, char *out, unsigned size)
+bool program_search(const char *name, const char *search_path, char *out, unsigned size)
 {
 	size_t length = strlen(name);
 	struct stat st;

@@ -8,7 +8,7 @@
 #include <link.h>
 #include <string.h>
 
-#include "lifecycle.h"
+#include "base/shim_state.h"
 #include "loaded/got.h"
 #include "loaded/symbols.h"
 #include "loaded/visit.h"

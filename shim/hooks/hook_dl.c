@@ -9,12 +9,12 @@
 #include <link.h>
 #include <string.h>
 
+#include "base/shim_state.h"
 #include "cuda/cuda_find.h"
 #include "hooks/hook_allocators.h"
 #include "hooks/hook_lookup.h"
 #include "hooks/hook_malloc.h"
 #include "hooks/hook_torch.h"
-#include "lifecycle.h"
 #include "loaded/loader.h"
 #include "loaded/symbols.h"
 #include "loaded/visit.h"
@@ -30,7 +30,7 @@ static bool deepbind_used; /* some dlopen had RTLD_DEEPBIND */
 
 static bool is_recording(void)
 {
-	return shim.mode == SHIM_RECORDING && !shim.sandboxed && !lifecycle_is_copy();
+	return shim.mode == SHIM_RECORDING && !shim.sandboxed && !shim_is_copy();
 }
 
 /* Says whether modules came or went. If none did, ends the announced change; if nobody can tell,
@@ -48,7 +48,7 @@ static bool loader_has_changes(bool announced)
 		break;
 	case LOADER_UNKNOWN:
 		if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
-			definition_info("modules.unseen", "what the child of a fork has loaded");
+			definitions_info("modules.unseen", "what the child of a fork has loaded");
 	}
 	return false;
 }
@@ -74,9 +74,20 @@ static const struct visitor visitors[] = {
 };
 #define VISITORS (sizeof(visitors) / sizeof(visitors[0]))
 
+static void task_ended(uintptr_t key, const void *caller)
+{
+	struct note n = note_enter(caller);
+
+	if (n.how)
+		note_task_end(n, key);
+	note_leave(n);
+}
+
 static void finish_visit(bool done)
 {
-	python_after_visit();
+	static const struct python_services services = {stack_code_at, task_ended};
+
+	python_after_visit(&services);
 	if (!done) /* some modules are still being loaded, for example */
 		__atomic_store_n(&poll_needed, true, __ATOMIC_RELAXED);
 }

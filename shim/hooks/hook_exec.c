@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "exec/environment.h"
 #include "exec/program.h"
 #include "hooks/hook_map.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "shim.h"
 #include "trace/rights.h"
@@ -34,10 +34,10 @@
 
 /* How a program is started. */
 struct decision {
-	enum exec_change change;
+	enum environment_change change;
 	unsigned
 	    why; /* it is not recorded: enum trace_unrecorded_why; 0: as far as we know it is */
-	struct exec_program program;
+	struct program program;
 };
 
 /* Says whether the loader would find the library; it complains on stderr if not. */
@@ -46,7 +46,7 @@ static bool library_is_there(char *const *environment)
 	char path[512];
 	int fd;
 
-	if (!exec_env_library(environment, path, sizeof(path)) || path[0] != '/' ||
+	if (!environment_library(environment, path, sizeof(path)) || path[0] != '/' ||
 	    strchr(path, '$'))
 		return true;
 	fd = sys_open(path, O_RDONLY, 0);
@@ -72,7 +72,8 @@ static bool directory_is_closed(void)
 
 	if (rc == -EACCES && strlen(directory) < sizeof(path) - 40) {
 		/* other users have a directory in it */
-		append_number(append(append(path, end, directory), end, "/" RIGHTS_PLACE), end,
+		text_append_number(
+		    text_append(text_append(path, end, directory), end, "/" RIGHTS_DIRECTORY), end,
 		    (uint64_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
 		rc = check_access(path);
 		return rc != 0 && rc != -ENOSYS && rc != -EPERM;
@@ -83,35 +84,35 @@ static bool directory_is_closed(void)
 static void choose_change(struct decision *d)
 {
 	switch (d->program.kind) {
-	case EXEC_STATIC:
+	case PROGRAM_STATIC:
 		d->why = TRACE_UNRECORDED_STATIC;
-		d->change = EXEC_LENIENT;
+		d->change = ENVIRONMENT_LENIENT;
 		break;
-	case EXEC_MUSL:
+	case PROGRAM_MUSL:
 		d->why = TRACE_UNRECORDED_MUSL;
-		d->change = EXEC_TWICE;
+		d->change = ENVIRONMENT_TWICE;
 		break;
-	case EXEC_LOADER:
+	case PROGRAM_LOADER:
 		d->why = TRACE_UNRECORDED_LOADER;
-		d->change = EXEC_WITHOUT;
+		d->change = ENVIRONMENT_WITHOUT;
 		break;
-	case EXEC_MACHINE:
+	case PROGRAM_MACHINE:
 		d->why = TRACE_UNRECORDED_MACHINE;
-		d->change = EXEC_WITHOUT;
+		d->change = ENVIRONMENT_WITHOUT;
 		break;
-	case EXEC_SANITIZED:
+	case PROGRAM_SANITIZED:
 		d->why = TRACE_UNRECORDED_SANITIZER;
 		break;
-	case EXEC_SANITIZER_UNNAMED:
+	case PROGRAM_SANITIZER_UNNAMED:
 		d->why = TRACE_UNRECORDED_SANITIZER;
-		d->change = EXEC_WITHOUT;
+		d->change = ENVIRONMENT_WITHOUT;
 		break;
-	case EXEC_SANITIZER_LIBRARY:
+	case PROGRAM_SANITIZER_LIBRARY:
 		d->why = TRACE_UNRECORDED_SANITIZER;
-		d->change = EXEC_BEHIND;
+		d->change = ENVIRONMENT_BEHIND;
 		break;
-	case EXEC_PLAIN:
-	case EXEC_SCRIPT:
+	case PROGRAM_PLAIN:
+	case PROGRAM_SCRIPT:
 		break;
 	}
 }
@@ -122,20 +123,20 @@ static bool inspect(
 {
 	bool loads;
 
-	d->change = EXEC_AS_IS;
+	d->change = ENVIRONMENT_AS_IS;
 	d->why = 0;
-	if (shim.sandboxed || !path || !exec_env_bytes(environment, ""))
+	if (shim.sandboxed || !path || !environment_bytes(environment, ""))
 		return false;
-	exec_look(directory, path, flags, &d->program);
+	program_examine(directory, path, flags, &d->program);
 	choose_change(d);
-	loads = d->change != EXEC_LENIENT && d->change != EXEC_WITHOUT;
+	loads = d->change != ENVIRONMENT_LENIENT && d->change != ENVIRONMENT_WITHOUT;
 	if (d->program.secure && loads) {
 		/* the loader ignores LD_PRELOAD without a word */
 		d->why = TRACE_UNRECORDED_SETUID;
-		d->change = EXEC_AS_IS;
+		d->change = ENVIRONMENT_AS_IS;
 	} else if (loads && !library_is_there(environment)) {
 		d->why = d->why ? d->why : TRACE_UNRECORDED_LIBRARY;
-		d->change = EXEC_WITHOUT;
+		d->change = ENVIRONMENT_WITHOUT;
 	} else if (!d->why && shim.mode == SHIM_RECORDING && directory_is_closed()) {
 		d->why = TRACE_UNRECORDED_DIRECTORY;
 	}
@@ -203,7 +204,7 @@ static __attribute__((noinline)) int go_on_stack(
 {
 	void *pages[SMALL_BYTES / sizeof(void *)];
 
-	return call->go(call, exec_env_make(environment, d->change, d->program.text, pages));
+	return call->go(call, environment_make(environment, d->change, d->program.text, pages));
 }
 
 static int go_on_pages(
@@ -214,7 +215,7 @@ static int go_on_pages(
 
 	if (!pages)
 		return call->go(call, environment);
-	rc = call->go(call, exec_env_make(environment, d->change, d->program.text, pages));
+	rc = call->go(call, environment_make(environment, d->change, d->program.text, pages));
 	env_pages_release(pages, bytes);
 	return rc;
 }
@@ -228,8 +229,8 @@ static int run_call(const struct call *call, char *const *environment, const str
 
 	if (noted)
 		unrecorded_add(trace_file_header, d->why, d->program.path);
-	if (d->change != EXEC_AS_IS)
-		bytes = exec_env_bytes(environment, d->program.text);
+	if (d->change != ENVIRONMENT_AS_IS)
+		bytes = environment_bytes(environment, d->program.text);
 	if (!bytes)
 		rc = call->go(call, environment);
 	else if (bytes <= SMALL_BYTES)
@@ -281,7 +282,7 @@ static bool inspect_on_path(const char *name, char *const *environment, struct d
 	char path[512];
 
 	if (shim.sandboxed || !name ||
-	    !exec_search(name, options_variable(environ, "PATH"), path, sizeof(path)))
+	    !program_search(name, options_variable(environ, "PATH"), path, sizeof(path)))
 		return false;
 	return inspect(AT_FDCWD, path, 0, environment, d);
 }

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "base/shim_state.h"
 #include "levels/shm.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "shim.h"
 

@@ -15,7 +15,7 @@
 #include "hooks/hook_dl.h"
 #include "hooks/hook_rights.h"
 #include "loaded/symbols.h"
-#include "trace/thread.h"
+#include "thread/thread.h"
 
 /* Called only by the assembly below, which the compiler does not see. */
 #define FROM_ASM __attribute__((used, noinline, visibility("hidden")))

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/shim_state.h"
 #include "cuda/cuda_find.h"
-#include "lifecycle.h"
 #include "loaded/got.h"
 #include "loaded/symbols.h"
 #include "shim.h"
@@ -79,7 +79,7 @@ static bool is_wrapped(void *handle, const char *name, const void *caller)
 {
 	int saved = errno;
 	bool yes = handle != NEXT_HANDLE && cuda_wanted(name) && shim.mode == SHIM_RECORDING &&
-		   !lifecycle_is_copy() && cuda_caller_wants(caller) &&
+		   !shim_is_copy() && cuda_caller_wants(caller) &&
 		   (handle != DEFAULT_HANDLE || default_is_unambiguous(name));
 
 	errno = saved;

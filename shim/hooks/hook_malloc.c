@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bootstrap_arena.h"
+#include "checkpoint/live_blocks.h"
 #include "hooks/hook_malloc.h"
 #include "loaded/got.h"
 #include "loaded/symbols.h"
@@ -195,7 +196,7 @@ WRAPPER void *hook_realloc(void *old, size_t size)
 {
 	void *p;
 
-	if (!size || !sampler_ignores(old) || SHIM_UNLIKELY(bootstrap_owns(old)) ||
+	if (!size || !live_blocks_ignores(old) || SHIM_UNLIKELY(bootstrap_owns(old)) ||
 	    !sampler_passes(size))
 		return realloc_recorded(old, size);
 	p = real.realloc(old, size);

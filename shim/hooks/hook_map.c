@@ -54,7 +54,7 @@ static unsigned backing_of(int fd, int flags, uint32_t *name)
 		return TRACE_BACKING_FILE;
 	if (!strcmp(path, "/dev/zero"))
 		return TRACE_BACKING_ANON;
-	*name = definition_string(path);
+	*name = definitions_string(path);
 	if (!strncmp(path, "/memfd:", 7))
 		return TRACE_BACKING_MEMFD;
 	if (!strncmp(path, "/dev/shm/", 9) || !strncmp(path, "/SYSV", 5))

@@ -11,7 +11,7 @@
 
 #include "base/record_fields.h"
 #include "record.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 #include "trace/definitions.h"
 
 #define NAMES_MAX 1000u
@@ -88,7 +88,7 @@ static uint32_t name_string(uint32_t number)
 	id = atomic_load_explicit(&slot->id, memory_order_acquire);
 	text = atomic_load_explicit(&slot->text, memory_order_acquire);
 	if (!id && text) {
-		id = definition_string(text);
+		id = definitions_string(text);
 		atomic_store_explicit(&slot->id, id, memory_order_release);
 	}
 	return id;
@@ -101,7 +101,7 @@ static void record_mark(struct note n, const struct mark *m, const struct stack_
 	struct extended x;
 	uint8_t *p;
 
-	if (!plain(n))
+	if (!record_is_plain(n))
 		return;
 	/* the rest of the budget is for requests, not for ranges of single kernels */
 	if (shim.budget && m->what >= TRACE_MARK_PUSHED) {
@@ -115,7 +115,7 @@ static void record_mark(struct note n, const struct mark *m, const struct stack_
 	name = name_string(m->name);
 	domain = name_string(m->domain);
 	/* also records a change of the Python task, which may precede the next allocation */
-	stack = capture(n, start);
+	stack = record_stack(n, start);
 	if (!extended_begin(t, &x, TRACE_MARK, MARK_BYTES, true, 0))
 		goto out;
 	p = fields_put_MARK(extended_dt(t, &x),

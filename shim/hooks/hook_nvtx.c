@@ -11,8 +11,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "base/shim_state.h"
 #include "hooks/hook_mark.h"
-#include "lifecycle.h"
 #include "shim.h"
 
 typedef void (*any_function)(void);

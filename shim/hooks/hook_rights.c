@@ -14,12 +14,39 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "hooks/hook_map.h"
+#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "shim.h"
 #include "trace/rights.h"
 
 #define RIGHTS_NAMESPACE(flags) (((flags) & (CLONE_NEWNS | CLONE_NEWUSER)) != 0)
+
+/* A child that was just forked makes its trace file while it still can. A vfork child is no copy.
+ */
+static void settle_fork(void)
+{
+	uint64_t signals;
+
+	if (shim.mode != SHIM_RECORDING || shim.sandboxed || !shim_is_copy())
+		return;
+	signals = sys_block_signals();
+	lifecycle_forked(thread_self);
+	sys_restore_signals(signals);
+}
+
+static bool before(enum trace_right right, long uid)
+{
+	settle_fork();
+	return rights_before(right, uid);
+}
+
+static struct rights_filter before_filter(const void *fprog)
+{
+	settle_fork();
+	return rights_before_filter(fprog);
+}
 
 /* setfsuid() and setfsgid() return the previous id, whether they succeed or not. */
 #define RIGHTS_API(name, parameters, arguments, right, uid, when)                                  \
@@ -30,7 +57,7 @@
 		int result, saved;                                                                 \
                                                                                                    \
 		symbols_all();                                                                     \
-		noted = (when) && rights_before(TRACE_RIGHT_##right, (int)(uid));                  \
+		noted = (when) && before(TRACE_RIGHT_##right, (int)(uid));                         \
 		result = real.name arguments;                                                      \
 		saved = errno;                                                                     \
 		if (noted && result != -1)                                                         \
@@ -67,7 +94,7 @@ SHIM_EXPORT int prctl(int option, ...)
 	va_end(rest);
 	if (option != PR_SET_SECCOMP)
 		return real.prctl(option, a, b, c, d);
-	filter = rights_before_filter(a == SECCOMP_MODE_FILTER ? (const void *)b : NULL);
+	filter = before_filter(a == SECCOMP_MODE_FILTER ? (const void *)b : NULL);
 	result = real.prctl(option, a, b, c, d);
 	rights_after_filter(&filter, result == 0);
 	return result;
@@ -89,7 +116,7 @@ bool hook_rights_syscall(const struct raw_syscall *call, long *result)
 		bool program =
 		    number == SYS_seccomp ? a == SECCOMP_SET_MODE_FILTER : b == SECCOMP_MODE_FILTER;
 
-		filter = rights_before_filter(program ? (const void *)c : NULL);
+		filter = before_filter(program ? (const void *)c : NULL);
 		*result = real.syscall(number, a, b, c, d, e, f);
 		rights_after_filter(&filter, filter_installed(number, b, *result));
 		return true;
@@ -109,7 +136,7 @@ bool hook_rights_syscall(const struct raw_syscall *call, long *result)
 	default:
 		return false;
 	}
-	noted = rights_before(right, uid);
+	noted = before(right, uid);
 	*result = real.syscall(number, a, b, c, d, e, f);
 	saved = errno;
 	if (noted && *result != -1)

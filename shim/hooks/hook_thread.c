@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "base/shim_state.h"
 #include "base/sys.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "shim.h"
 

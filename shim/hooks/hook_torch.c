@@ -15,10 +15,10 @@
 
 #include "base/options.h"
 #include "base/record_fields.h"
+#include "base/shim_state.h"
 #include "cuda/cuda_call.h"
 #include "cuda/cuda_device.h"
 #include "cuda/space_record.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "stack/modules.h"
 #include "trace/definitions.h"
@@ -119,7 +119,7 @@ static void record_usage(void *block, int64_t size, uint64_t allocated, uint64_t
 	space = cuda_space(CUDA_TORCH, device.index);
 	name = cuda_name(CUDA_NOTHING);
 	if (size > 0) {
-		stack = capture(n, start);
+		stack = record_stack(n, start);
 		if (!extended_begin(
 			n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, (uint64_t)size))
 			goto out;
@@ -219,11 +219,11 @@ static const char *allocator_conf(void)
 static void write_info(void)
 {
 	if (blocks_fact)
-		definition_info("torch.blocks", blocks_fact);
+		definitions_info("torch.blocks", blocks_fact);
 	if (segments_fact)
-		definition_info("torch.segments", segments_fact);
+		definitions_info("torch.segments", segments_fact);
 	if (failures_fact)
-		definition_info("torch.failures", failures_fact);
+		definitions_info("torch.failures", failures_fact);
 }
 
 bool hook_torch_visit(const struct dl_phdr_info *info)

@@ -1,5 +1,5 @@
 /*
- * levels.c - reads levels of memory. Knows the layouts of /proc and of cgroup v1 and v2.
+ * levels.c - see levels.h. Knows the layouts of /proc and of cgroup v1 and v2.
  */
 #include "levels/levels.h"
 
@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/reserve.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "levels/levels_malloc.h"
 #include "levels/levels_python.h"
 #include "levels/shm.h"
@@ -23,10 +24,10 @@
 
 #define PATH 768
 
-/* The cgroup's directory, "" when there is none to see. */
-static char group[PATH];
-static size_t group_mount; /* so many of its first bytes are the mount point */
-static int group_version;
+/* The cgroup's directory; "": none is visible. */
+static char cgroup[PATH];
+static size_t cgroup_mount; /* length of the mount point at its start */
+static int cgroup_version;
 
 /* Not on the host's stack, which may be small. */
 static struct {
@@ -59,7 +60,7 @@ static bool copy(char *out, size_t size, const char *from, size_t n)
 	return true;
 }
 
-/* Its own memory cgroup's path as /proc/self/cgroup tells it, and the version. */
+/* Find the process's own memory cgroup in /proc/self/cgroup. Returns the version; 0: none. */
 static int own_path(char *text, char *out)
 {
 	int version = 0;
@@ -99,8 +100,8 @@ static char *field(char *line, int n)
 	return line;
 }
 
-/* Where that hierarchy is mounted: fields 4 and 5 of mountinfo are the root within it and the
- * mount point; behind " - " follow the type and the options. */
+/* Find the hierarchy's mount: fields 4 and 5 of mountinfo are the root within the hierarchy and the
+ * mount point; the type and the options follow " - ". */
 static bool find_mount(char *text, int version, const char *path)
 {
 	for (char *line = text, *next; line && *line; line = next) {
@@ -125,7 +126,7 @@ static bool find_mount(char *text, int version, const char *path)
 		mount_bytes = (size_t)(mount_end - mount);
 		if (root_bytes == 1)
 			root_bytes = 0;
-		/* in a container the mount may show only our own part of the tree */
+		/* a container's mount may show only its own part of the tree */
 		if (strncmp(path, root, root_bytes) != 0)
 			path = "";
 		else
@@ -133,18 +134,18 @@ static bool find_mount(char *text, int version, const char *path)
 		rest = strlen(path);
 		if (rest == 1)
 			rest = 0;
-		if (mount_bytes + rest + 1 > sizeof(group))
+		if (mount_bytes + rest + 1 > sizeof(cgroup))
 			return false;
-		memcpy(group, mount, mount_bytes);
-		memcpy(group + mount_bytes, path, rest);
-		group[mount_bytes + rest] = 0;
-		group_mount = mount_bytes;
+		memcpy(cgroup, mount, mount_bytes);
+		memcpy(cgroup + mount_bytes, path, rest);
+		cgroup[mount_bytes + rest] = 0;
+		cgroup_mount = mount_bytes;
 		return true;
 	}
 	return false;
 }
 
-static bool group_file(const char *directory, const char *name, char *text, size_t size)
+static bool cgroup_file(const char *directory, const char *name, char *text, size_t size)
 {
 	char *path = scratch.path;
 	size_t n = strlen(directory), m = strlen(name);
@@ -157,65 +158,45 @@ static bool group_file(const char *directory, const char *name, char *text, size
 	return sys_read_file(path, text, size) > 0;
 }
 
-static bool group_number(const char *directory, const char *name, uint64_t *out)
+static bool cgroup_number(const char *directory, const char *name, uint64_t *out)
 {
 	char text[64];
 
-	return group_file(directory, name, text, sizeof(text)) && parse_number(text, out);
+	return cgroup_file(directory, name, text, sizeof(text)) && parse_number(text, out);
 }
 
-/* The smallest limit from here up to the mount point; v1 says "none" with a huge number. */
-static bool group_limit(const char *name, uint64_t *out)
+/* Return the smallest limit up to the mount point. v1 writes a huge number for none. */
+static bool cgroup_limit(const char *name, uint64_t *out)
 {
 	char *directory = scratch.directory;
 	uint64_t limit = UINT64_MAX, value;
 
-	memcpy(directory, group, PATH);
+	memcpy(directory, cgroup, PATH);
 	for (;;) {
 		size_t n = strlen(directory);
 
-		if (group_number(directory, name, &value) && value < limit)
+		if (cgroup_number(directory, name, &value) && value < limit)
 			limit = value;
-		if (n <= group_mount)
+		if (n <= cgroup_mount)
 			break;
-		while (n > group_mount && directory[n - 1] != '/')
+		while (n > cgroup_mount && directory[n - 1] != '/')
 			n--;
-		directory[n > group_mount ? n - 1 : group_mount] = 0;
+		directory[n > cgroup_mount ? n - 1 : cgroup_mount] = 0;
 	}
 	*out = limit;
 	return limit < 1ull << 60;
 }
 
-static void text_number(uint64_t v, char out[24])
-{
-	char digits[24];
-	int i = 23;
-
-	digits[i] = 0;
-	do
-		digits[--i] = (char)('0' + v % 10);
-	while (v /= 10);
-	memcpy(out, digits + i, (size_t)(24 - i));
-}
-
-static uint64_t resource_limit(int which)
-{
-	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
-
-	sys_call(SYS_prlimit64, 0, which, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur;
-}
-
 static void info_limit(const char *key, int which)
 {
-	uint64_t v = resource_limit(which);
+	uint64_t v = sys_limit(which);
 	char text[24];
 
 	if (v == RLIM64_INFINITY)
 		memcpy(text, "unlimited", 10);
 	else
-		text_number(v, text);
-	definition_info(key, text);
+		text_append_number(text, text + sizeof(text), v);
+	definitions_info(key, text);
 }
 
 void levels_init(void)
@@ -224,7 +205,7 @@ void levels_init(void)
 	char *path, number[24], *text = sys_pages(TEXT + PATH);
 	uint64_t v;
 
-	group[0] = 0;
+	cgroup[0] = 0;
 	levels_malloc_init();
 	levels_python_init();
 	shm_forked();
@@ -237,20 +218,21 @@ void levels_init(void)
 		return;
 	path = text + TEXT;
 	if (sys_read_file("/proc/self/cgroup", text, TEXT) > 0 &&
-	    (group_version = own_path(text, path)) &&
+	    (cgroup_version = own_path(text, path)) &&
 	    sys_read_file("/proc/self/mountinfo", text, TEXT) > 0 &&
-	    find_mount(text, group_version, path)) {
-		definition_info("cgroup.version", group_version == 2 ? "2" : "1");
-		definition_info("cgroup.path", path);
-		if (group_limit(group_version == 2 ? "memory.max" : "memory.limit_in_bytes", &v)) {
-			text_number(v, number);
-			definition_info("cgroup.max", number);
+	    find_mount(text, cgroup_version, path)) {
+		definitions_info("cgroup.version", cgroup_version == 2 ? "2" : "1");
+		definitions_info("cgroup.path", path);
+		if (cgroup_limit(
+			cgroup_version == 2 ? "memory.max" : "memory.limit_in_bytes", &v)) {
+			text_append_number(number, number + sizeof(number), v);
+			definitions_info("cgroup.max", number);
 		}
 	}
 	sys_pages_free(text, TEXT + PATH);
 }
 
-/* The value in bytes of a line "name value" in a cgroup's file, or of "Name:  value kB". */
+/* Return the bytes in a line "name value" of a cgroup's file, or "Name:  value kB". */
 static bool line_value(const char *text, const char *name, uint64_t *out)
 {
 	size_t n = strlen(name);
@@ -269,21 +251,14 @@ static bool line_value(const char *text, const char *name, uint64_t *out)
 	return false;
 }
 
-static unsigned put(struct level *out, unsigned n, uint32_t key, uint64_t value)
-{
-	out[n].key = key;
-	out[n].value = value;
-	return n + 1;
-}
-
 static bool read_usage(uint64_t *used)
 {
-	return group_number(
-	    group, group_version == 2 ? "memory.current" : "memory.usage_in_bytes", used);
+	return cgroup_number(
+	    cgroup, cgroup_version == 2 ? "memory.current" : "memory.usage_in_bytes", used);
 }
 
-/* The cgroup's limits, and of what its usage is made up. */
-static unsigned read_group(struct level *out, unsigned n)
+/* The cgroup's limits and the parts of its usage. */
+static unsigned read_cgroup(struct level *out, unsigned n)
 {
 	static const struct {
 		const char *v1, *v2;
@@ -295,29 +270,29 @@ static unsigned read_group(struct level *out, unsigned n)
 	    {"total_shmem", "shmem", TRACE_LEVEL_CG_SHMEM},
 	    {"total_inactive_file", "inactive_file", TRACE_LEVEL_CG_INACTIVE_FILE},
 	};
-	bool v2 = group_version == 2;
+	bool v2 = cgroup_version == 2;
 	char *text = scratch.text;
 	uint64_t v;
 
-	if (group_limit(v2 ? "memory.max" : "memory.limit_in_bytes", &v))
-		n = put(out, n, TRACE_LEVEL_CG_MAX, v);
-	if (v2 && group_limit("memory.high", &v))
-		n = put(out, n, TRACE_LEVEL_CG_HIGH, v);
-	if (group_file(group, "memory.stat", text, sizeof(scratch.text)))
+	if (cgroup_limit(v2 ? "memory.max" : "memory.limit_in_bytes", &v))
+		n = level_put(out, n, TRACE_LEVEL_CG_MAX, v);
+	if (v2 && cgroup_limit("memory.high", &v))
+		n = level_put(out, n, TRACE_LEVEL_CG_HIGH, v);
+	if (cgroup_file(cgroup, "memory.stat", text, sizeof(scratch.text)))
 		for (size_t i = 0; i < sizeof(details) / sizeof(details[0]); i++) {
 			const char *name = v2 ? details[i].v2 : details[i].v1;
 
 			if (name && line_value(text, name, &v))
-				n = put(out, n, details[i].key, v);
+				n = level_put(out, n, details[i].key, v);
 		}
-	if (v2 && group_file(group, "memory.events", text, sizeof(scratch.text))) {
+	if (v2 && cgroup_file(cgroup, "memory.events", text, sizeof(scratch.text))) {
 		if (line_value(text, "oom", &v))
-			n = put(out, n, TRACE_LEVEL_CG_OOM, v);
+			n = level_put(out, n, TRACE_LEVEL_CG_OOM, v);
 		if (line_value(text, "oom_kill", &v))
-			n = put(out, n, TRACE_LEVEL_CG_OOM_KILL, v);
-	} else if (!v2 && group_file(group, "memory.oom_control", text, sizeof(scratch.text))) {
+			n = level_put(out, n, TRACE_LEVEL_CG_OOM_KILL, v);
+	} else if (!v2 && cgroup_file(cgroup, "memory.oom_control", text, sizeof(scratch.text))) {
 		if (line_value(text, "oom_kill", &v))
-			n = put(out, n, TRACE_LEVEL_CG_OOM_KILL, v);
+			n = level_put(out, n, TRACE_LEVEL_CG_OOM_KILL, v);
 	}
 	return n;
 }
@@ -333,8 +308,8 @@ uint64_t levels_vsize(void)
 	return pages * getauxval(AT_PAGESZ);
 }
 
-/* Who is killed cannot be asked any more: so all is read when the process, or its group, has grown
- * by an eighth since, and by so much that a small program never comes to it. */
+/* A killed process cannot be asked any more. So everything is read when the process or its
+ * cgroup has grown by an eighth and by more than a small program ever does. */
 #define GROWN_LEAST (16u << 20)
 
 static bool has_grown(uint64_t *last, uint64_t now)
@@ -346,8 +321,8 @@ static bool has_grown(uint64_t *last, uint64_t now)
 	return grown;
 }
 
-/* One at a time: a handler or another thread that comes in between does without. Who was refused
- * memory may do so only once, and waits 5 ms for another that is at it. */
+/* One thread at a time; another one, or a handler, goes without. A process that is refused
+ * memory may do this only once: it waits up to 5 ms. */
 static bool enter(bool wait)
 {
 	uint64_t until = wait ? clock_ticks() + tick_clock.ticks_100ms / 20 : 0;
@@ -367,7 +342,8 @@ static void leave(void)
 
 unsigned levels_read(struct level *out, bool all)
 {
-	static uint64_t process, whole_group; /* under scratch.busy: what they used then */
+	/* under scratch.busy: usage when everything was read last */
+	static uint64_t process_rss, cgroup_usage;
 	uint64_t page, size, rss, trace;
 	char *text = scratch.text;
 	const char *s = text;
@@ -378,19 +354,19 @@ unsigned levels_read(struct level *out, bool all)
 	if (sys_read_file("/proc/self/statm", text, 256) > 0 && (s = parse_number(s, &size)) &&
 	    parse_number(s, &rss)) {
 		page = getauxval(AT_PAGESZ);
-		n = put(out, n, TRACE_LEVEL_RSS, rss * page);
-		n = put(out, n, TRACE_LEVEL_VSIZE, size * page);
-		all |= has_grown(&process, rss * page);
+		n = level_put(out, n, TRACE_LEVEL_RSS, rss * page);
+		n = level_put(out, n, TRACE_LEVEL_VSIZE, size * page);
+		all |= has_grown(&process_rss, rss * page);
 	}
-	if (group[0] && read_usage(&size)) {
-		n = put(out, n, TRACE_LEVEL_CG_CURRENT, size);
-		all |= has_grown(&whole_group, size);
+	if (cgroup[0] && read_usage(&size)) {
+		n = level_put(out, n, TRACE_LEVEL_CG_CURRENT, size);
+		all |= has_grown(&cgroup_usage, size);
 	}
 	size = sys_own_bytes();
 	trace = trace_file_bytes() - reserve_bytes();
-	n = put(out, n, TRACE_LEVEL_WHYOOM, size + trace + reserve_bytes());
-	n = put(out, n, TRACE_LEVEL_WHYOOM_TRACE, trace);
-	n = put(out, n, TRACE_LEVEL_WHYOOM_ANON, size);
+	n = level_put(out, n, TRACE_LEVEL_WHYOOM, size + trace + reserve_bytes());
+	n = level_put(out, n, TRACE_LEVEL_WHYOOM_TRACE, trace);
+	n = level_put(out, n, TRACE_LEVEL_WHYOOM_ANON, size);
 	if (all && sys_read_file("/proc/self/status", text, sizeof(scratch.text)) > 0) {
 		static const struct {
 			const char *name;
@@ -408,18 +384,18 @@ unsigned levels_read(struct level *out, bool all)
 
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 			if (line_value(text, rows[i].name, &size))
-				n = put(out, n, rows[i].key, size);
+				n = level_put(out, n, rows[i].key, size);
 		if (line_value(text, "Threads:", &size))
-			n = put(out, n, TRACE_LEVEL_THREADS, size);
+			n = level_put(out, n, TRACE_LEVEL_THREADS, size);
 	}
 	if (all) {
-		if ((size = resource_limit(RLIMIT_AS)) != RLIM64_INFINITY)
-			n = put(out, n, TRACE_LEVEL_LIMIT_AS, size);
-		if ((size = resource_limit(RLIMIT_DATA)) != RLIM64_INFINITY)
-			n = put(out, n, TRACE_LEVEL_LIMIT_DATA, size);
+		if ((size = sys_limit(RLIMIT_AS)) != RLIM64_INFINITY)
+			n = level_put(out, n, TRACE_LEVEL_LIMIT_AS, size);
+		if ((size = sys_limit(RLIMIT_DATA)) != RLIM64_INFINITY)
+			n = level_put(out, n, TRACE_LEVEL_LIMIT_DATA, size);
 	}
-	if (all && group[0])
-		n = read_group(out, n);
+	if (all && cgroup[0])
+		n = read_cgroup(out, n);
 	n += shm_read(out + n);
 	leave();
 	return n;
@@ -448,12 +424,12 @@ unsigned levels_mappings(struct level *out)
 				mappings += text[i] == '\n';
 		sys_close(fd);
 		if (got == 0) {
-			n = put(out, n, TRACE_LEVEL_MAPPINGS, mappings);
-			n = put(out, n, TRACE_LEVEL_LIMIT_MAPPINGS, most);
+			n = level_put(out, n, TRACE_LEVEL_MAPPINGS, mappings);
+			n = level_put(out, n, TRACE_LEVEL_LIMIT_MAPPINGS, most);
 		}
 	}
 	took = sys_clock_ns(CLOCK_MONOTONIC) - begun;
-	due = begun + 50 * took; /* who fails all the time does not pay for it each time */
+	due = begun + 50 * took; /* a program that fails all the time does not pay each time */
 	leave();
 	return n;
 }

@@ -1,6 +1,6 @@
 /*
- * levels.h - how much memory the process and its cgroup use, read from /proc and the cgroup's
- * files by raw system calls, and the facts about limits. No descriptor stays open.
+ * levels.h - how much memory the process and its cgroup use, read by raw system calls from /proc
+ * and the cgroup's files, and facts about limits. Keeps no descriptor open.
  */
 #ifndef SHIM_LEVELS_H
 #define SHIM_LEVELS_H
@@ -12,21 +12,28 @@
 
 #define LEVELS_MAX 40
 
-/* Finds the cgroup; writes the INFO about limits. Once for each process, also after fork. */
+/* Add a level to `out`, which holds `n`. Returns n + 1. */
+static inline unsigned level_put(struct level *out, unsigned n, uint32_t key, uint64_t value)
+{
+	out[n] = (struct level){key, value};
+	return n + 1;
+}
+
+/* Find the cgroup and write the facts about limits. Once for each process, also after a fork. */
 void levels_init(void);
 
-/* RSS, which comes first, virtual size, cgroup usage; `all`, as it is wanted at a failure, and when
- * one of these has grown by an eighth since: also limits, what RSS and usage are made up of, and
- * the cgroup's events. The number filled in. */
+/* Read RSS, which comes first, virtual size and cgroup usage. `all`, for a failure, or growth by an
+ * eighth since the last time: also limits, the parts of RSS and usage, and the cgroup's events.
+ * Fills in up to LEVELS_MAX and returns the number. */
 unsigned levels_read(struct level *out, bool all);
 
-/* How many mappings there are, and may be. For a refused call only: each mapping takes the kernel
- * about a microsecond; so it is done for a fiftieth of the time at most. The number filled in, at
- * most LEVELS_MAPPINGS. */
+/* Count the mappings and read their limit. Only after a refused call: the kernel needs about a
+ * microsecond for each mapping, so this takes at most a fiftieth of the time. Returns the number
+ * filled in, at most LEVELS_MAPPINGS. */
 #define LEVELS_MAPPINGS 2
 unsigned levels_mappings(struct level *out);
 
-/* The size of the address space, 0 when it cannot be read. */
+/* Return the size of the address space, bytes; 0: it cannot be read. */
 uint64_t levels_vsize(void);
 
 #endif

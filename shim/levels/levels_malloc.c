@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "whyoom/trace.h"
 
-#define SHARE 50 /* an answer that took t is not asked for again within SHARE * t */
-#define DEAR 50 /* in a 100 ms: from here on an answer holds others up noticeably */
+#define SHARE 50 /* an answer that took t is repeated after SHARE * t at the earliest */
+#define SLOW 50 /* in 100 ms: an answer that takes longer delays other threads noticeably */
 #define SMALL (1u << 20)
 
-/* glibc's, written out: its headers have the second one from 2.33 on only. */
+/* glibc's, written out: its headers have the second one only from 2.33. */
 struct info_int {
 	int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
@@ -25,7 +25,7 @@ struct info_size {
 };
 
 static struct {
-	/* The one that is asked, by one of these; NULL: nobody. */
+	/* Asks the owner by one of the functions below; NULL: it cannot be asked. */
 	unsigned (*ask)(struct level *out);
 	struct info_size (*mallinfo2)(void);
 	struct info_int (*mallinfo)(void);
@@ -34,26 +34,19 @@ static struct {
 	void (*mi_process_info)(
 	    size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *);
 } owner;
-/* Ticks: failures are not kept waiting by what was asked before them. */
+/* Ticks. Separate, so that earlier questions do not delay those after a failure. */
 static uint64_t failed_due, grown_due;
-static uint64_t next_resident; /* bytes: from here on it has grown */
+static uint64_t next_resident; /* bytes: above this the process has grown */
 
-static unsigned put(struct level *out, unsigned n, uint32_t key, uint64_t value)
-{
-	out[n].key = key;
-	out[n].value = value;
-	return n + 1;
-}
-
-/* What the thread caches hold counts as used; of blocks with a mapping of their own all does. */
+/* Blocks in thread caches count as used, and so do blocks with a mapping of their own. */
 static unsigned put_info(struct level *out, const struct info_size *m)
 {
-	unsigned n = put(out, 0, TRACE_LEVEL_MALLOC_ARENA, m->arena);
+	unsigned n = level_put(out, 0, TRACE_LEVEL_MALLOC_ARENA, m->arena);
 
-	n = put(out, n, TRACE_LEVEL_MALLOC_MMAP, m->hblkhd);
-	n = put(out, n, TRACE_LEVEL_MALLOC_USED, m->uordblks);
-	n = put(out, n, TRACE_LEVEL_MALLOC_FREE, m->fordblks);
-	return put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, m->keepcost);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_MMAP, m->hblkhd);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_USED, m->uordblks);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_FREE, m->fordblks);
+	return level_put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, m->keepcost);
 }
 
 static unsigned ask_glibc(struct level *out)
@@ -66,7 +59,7 @@ static unsigned ask_glibc(struct level *out)
 		wide = owner.mallinfo2();
 		return put_info(out, &wide);
 	}
-	/* 32 bits, which wrap: only where nothing can be larger. */
+	/* 32-bit numbers, which wrap: useful only where nothing can be larger. */
 	if (!size || size > UINT32_MAX)
 		return 0;
 	m = owner.mallinfo();
@@ -94,7 +87,7 @@ static unsigned ask_jemalloc(struct level *out)
 	size_t bytes = sizeof(epoch);
 	unsigned n;
 
-	/* Writing it brings the statistics up to date. */
+	/* Writing it updates the statistics. */
 	if (owner.mallctl("epoch", &epoch, &bytes, &epoch, sizeof(epoch)) ||
 	    !ask("stats.mapped", &mapped) || !ask("stats.allocated", &allocated))
 		return 0;
@@ -104,11 +97,11 @@ static unsigned ask_jemalloc(struct level *out)
 	used = allocated + metadata;
 	if (used > held)
 		used = held; /* the parts are not read at one moment */
-	n = put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
-	n = put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
-	n = put(out, n, TRACE_LEVEL_MALLOC_USED, used);
-	n = put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
-	return put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, retained);
+	n = level_put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_USED, used);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
+	return level_put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, retained);
 }
 
 static unsigned ask_tcmalloc(struct level *out)
@@ -122,14 +115,14 @@ static unsigned ask_tcmalloc(struct level *out)
 	owner.tcmalloc_property("tcmalloc.pageheap_free_bytes", &free_pages);
 	if (used > held)
 		used = held;
-	n = put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
-	n = put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
-	n = put(out, n, TRACE_LEVEL_MALLOC_USED, used);
-	n = put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
-	return put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, free_pages);
+	n = level_put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_USED, used);
+	n = level_put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
+	return level_put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, free_pages);
 }
 
-/* It does not add up what is used, only what it has taken. */
+/* mimalloc tells what it has taken, not what is used. */
 static unsigned ask_mimalloc(struct level *out)
 {
 	size_t unused, committed = 0;
@@ -138,12 +131,12 @@ static unsigned ask_mimalloc(struct level *out)
 	    &unused, &unused, &unused, &unused, &unused, &committed, &unused, &unused);
 	if (!committed)
 		return 0;
-	return put(
-	    out, put(out, 0, TRACE_LEVEL_MALLOC_ARENA, committed), TRACE_LEVEL_MALLOC_MMAP, 0);
+	return level_put(out, level_put(out, 0, TRACE_LEVEL_MALLOC_ARENA, committed),
+	    TRACE_LEVEL_MALLOC_MMAP, 0);
 }
 
-/* A function of that name counts only where it is the owner's: others preload their own. */
-static bool owners(const char *name, void *to, unsigned (*by)(struct level *))
+/* A function counts only if the owner defines it: programs preload functions of the same name. */
+static bool find_in_owner(const char *name, void *to, unsigned (*by)(struct level *))
 {
 	uintptr_t found = (uintptr_t)symbols_find(name);
 
@@ -160,18 +153,18 @@ void levels_malloc_init(void)
 
 	failed_due = grown_due = next_resident = 0;
 	if (low == shim.owner_low && high == shim.owner_high)
-		return; /* the child of a fork must not ask the loader */
+		return; /* the child of a fork must not walk the loader's list */
 	low = shim.owner_low;
 	high = shim.owner_high;
 	memset(&owner, 0, sizeof(owner));
 	if (shim.owner_is_libc)
-		(void)(owners("mallinfo2", &owner.mallinfo2, ask_glibc) ||
-		       owners("mallinfo", &owner.mallinfo, ask_glibc));
+		(void)(find_in_owner("mallinfo2", &owner.mallinfo2, ask_glibc) ||
+		       find_in_owner("mallinfo", &owner.mallinfo, ask_glibc));
 	else
-		(void)(owners("mallctl", &owner.mallctl, ask_jemalloc) ||
-		       owners("MallocExtension_GetNumericProperty", &owner.tcmalloc_property,
+		(void)(find_in_owner("mallctl", &owner.mallctl, ask_jemalloc) ||
+		       find_in_owner("MallocExtension_GetNumericProperty", &owner.tcmalloc_property,
 			   ask_tcmalloc) ||
-		       owners("mi_process_info", &owner.mi_process_info, ask_mimalloc));
+		       find_in_owner("mi_process_info", &owner.mi_process_info, ask_mimalloc));
 }
 
 static bool take(uint64_t *due, uint64_t now)
@@ -200,7 +193,7 @@ unsigned levels_malloc_read(struct level *out, uint64_t resident)
 	int saved = errno;
 	unsigned n;
 
-	/* A handler that does not come back would leave the allocator's locks taken. */
+	/* A handler that never returns would leave the allocator's locks taken. */
 	mask = sys_block_signals();
 	n = owner.ask ? owner.ask(out) : 0;
 	sys_restore_signals(mask);
@@ -210,7 +203,7 @@ unsigned levels_malloc_read(struct level *out, uint64_t resident)
 	    start + (SHARE * cost > least ? SHARE * cost : least), __ATOMIC_RELAXED);
 	if (resident)
 		__atomic_store_n(&next_resident,
-		    resident + (cost > tick_clock.ticks_100ms / DEAR ? resident : resident / 8) +
+		    resident + (cost > tick_clock.ticks_100ms / SLOW ? resident : resident / 8) +
 			SMALL,
 		    __ATOMIC_RELAXED);
 	return n;

@@ -1,4 +1,4 @@
-/* levels_python.c - see levels_python.h. Knows the layout of obmalloc's pools, CPython 3.8 on. */
+/* levels_python.c - see levels_python.h. Knows the pools of obmalloc, from CPython 3.8 on. */
 #include "levels/levels_python.h"
 
 #include <string.h>
@@ -12,9 +12,9 @@
 #define SLOTS_FIRST 1024u /* a power of two */
 #define SPINS 10000u
 #define BATCH 128u
-#define SMALL (1u << 20)
+#define GROWN_LEAST (1u << 20)
 
-/* The beginning of each pool. Its blocks are all of one size, (size_class + 1) * 16; those from
+/* The header of each pool. All blocks of a pool have the size (size_class + 1) * 16; those from
  * `fresh` on were never handed out. */
 struct pool {
 	uint32_t used; /* blocks */
@@ -28,18 +28,19 @@ _Static_assert(sizeof(struct pool) == 48, "as obmalloc has it");
 #define NO_CLASS 0xffffu
 #define CLASSES 32u
 
-/* Open addressing, never more than half full; 0 is free. */
+/* Open addressing, at most half full; 0 is free. */
 static struct {
 	uintptr_t *slots;
 	size_t room, count;
-	size_t arena_bytes, pool_bytes; /* 0: of this version nothing is known */
+	size_t arena_bytes, pool_bytes; /* 0: the layout of this version is not known */
 	uintptr_t low, high;
 	bool locked;
 } table;
-static uint64_t due[2]; /* ticks: while it grows, and of failures, which that does not hold up */
-static uint64_t next_resident; /* bytes: from here on it has grown */
+/* ticks: while it grows, and after failures, which the first does not delay */
+static uint64_t due[2];
+static uint64_t next_resident; /* bytes: above this the process has grown */
 
-/* One asks at a time. */
+/* One thread at a time. */
 static struct {
 	bool busy;
 	uintptr_t arenas[PYTHON_PROBES];
@@ -47,13 +48,13 @@ static struct {
 	struct pool pools[BATCH];
 } scratch;
 
-/* What a sample adds up to. */
+/* Sums over the sampled pools. */
 struct fill {
-	uint64_t pools, cut; /* those read; those that an arena has not, as it is not aligned */
+	uint64_t pools, cut; /* pools read; pools missing because the arena is not aligned */
 	uint64_t used, touched; /* bytes */
 };
 
-/* Whoever holds it does a few hundred instructions; who does not get it does without. */
+/* Its holder runs a few hundred instructions; a thread that does not get it goes without. */
 static bool lock(void)
 {
 	for (unsigned i = 0; i < SPINS; i++)
@@ -88,14 +89,14 @@ void levels_python_init(void)
 
 /* ---- the table ---- */
 
-static size_t place_of(uintptr_t address)
+static size_t slot_of(uintptr_t address)
 {
 	return (size_t)((address >> 12) * 0x9e3779b97f4a7c15ull >> 20) & (table.room - 1);
 }
 
 static void insert(uintptr_t address)
 {
-	size_t i = place_of(address);
+	size_t i = slot_of(address);
 
 	while (table.slots[i] && table.slots[i] != address)
 		i = (i + 1) & (table.room - 1);
@@ -124,7 +125,7 @@ static bool make_room(void)
 	return true;
 }
 
-/* What follows without a gap may have been meant for the place that gets free. */
+/* Entries that follow without a gap may belong into the place that becomes free. */
 static void take_out(size_t i)
 {
 	size_t mask = table.room - 1;
@@ -132,7 +133,7 @@ static void take_out(size_t i)
 	table.slots[i] = 0;
 	table.count--;
 	for (size_t j = (i + 1) & mask; table.slots[j]; j = (j + 1) & mask) {
-		size_t wanted = place_of(table.slots[j]);
+		size_t wanted = slot_of(table.slots[j]);
 
 		if (((j - wanted) & mask) < ((j - i) & mask))
 			continue;
@@ -167,7 +168,7 @@ void levels_python_unmapped(uintptr_t address, size_t length)
 		return;
 	mask = sys_block_signals();
 	if (lock()) {
-		for (size_t i = place_of(address); table.slots[i]; i = (i + 1) & (table.room - 1))
+		for (size_t i = slot_of(address); table.slots[i]; i = (i + 1) & (table.room - 1))
 			if (table.slots[i] == address) {
 				take_out(i);
 				break;
@@ -189,11 +190,12 @@ bool levels_python_due(uint64_t now, uint64_t resident)
 		__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return false;
 	if (resident)
-		__atomic_store_n(&next_resident, resident + resident / 8 + SMALL, __ATOMIC_RELAXED);
+		__atomic_store_n(
+		    &next_resident, resident + resident / 8 + GROWN_LEAST, __ATOMIC_RELAXED);
 	return true;
 }
 
-/* Is this what a pool begins with? Adds it up if so. */
+/* Is this a pool's header? Then add it up. */
 static bool add_pool(struct fill *sum, const struct pool *p)
 {
 	uint64_t size = (p->size_class + 1ull) * 16, touched;
@@ -211,8 +213,8 @@ static bool add_pool(struct fill *sum, const struct pool *p)
 	return true;
 }
 
-/* The headers of the pools at `from`; false: they cannot be read at all. What is gone is passed
- * over. */
+/* Read the headers of the pools at `from`; pools that are gone are skipped. False: reading fails
+ * altogether. */
 static bool read_pools(struct fill *sum, unsigned count, uint32_t *odd)
 {
 	long pid = sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
@@ -232,8 +234,7 @@ static bool read_pools(struct fill *sum, unsigned count, uint32_t *odd)
 	return true;
 }
 
-/* The arenas to look into; *all: how many there are. They lie in the table in no order of theirs.
- */
+/* Choose arenas to look into; *all: how many there are. Their order in the table is arbitrary. */
 static unsigned choose(size_t *all)
 {
 	unsigned chosen = 0;
@@ -251,7 +252,7 @@ static unsigned choose(size_t *all)
 	return chosen;
 }
 
-/* Reads so many pools of each arena; of more, the first one is another in each. */
+/* Read the same number of pools of each arena; if not all, begin with another one in each. */
 static bool read_arenas(struct fill *sum, unsigned arenas, uint32_t *odd)
 {
 	size_t pool = table.pool_bytes, most = table.arena_bytes / pool;
@@ -295,7 +296,7 @@ unsigned levels_python_read(struct level *out)
 	if (arenas && !read_arenas(&sum, arenas, &odd))
 		arenas = 0;
 	__atomic_store_n(&scratch.busy, false, __ATOMIC_RELEASE);
-	/* What is not laid out like pools is not the interpreter's. */
+	/* Memory that is not laid out like pools is not the interpreter's. */
 	if (!arenas || !sum.pools || odd > sum.pools / 16)
 		return 0;
 	scale =

@@ -1,6 +1,6 @@
 /*
- * shm.c - see shm.h. Asks the kernel alone, and of what may lie across a network at most once for
- * each device: fstatfs() may wait there. What disks hold has devices of its own, and is not asked.
+ * shm.c - see shm.h. Asks only the kernel, and about each device that may lie across a network at
+ * most once: fstatfs() may wait there. Disks have devices of their own and are not asked.
  */
 #include "levels/shm.h"
 
@@ -13,20 +13,20 @@
 #include <sys/sysmacros.h>
 
 #include "base/sys.h"
-#include "shim.h"
 #include "whyoom/trace.h"
 
-/* File systems that were asked and are none of these. What found no place is asked again. */
+/* File systems that were asked and are not of a fixed size. Those that found no place are
+ * asked again. */
 #define OTHERS 16u
 static uint64_t others[OTHERS];
 static unsigned others_used;
 
-/* Of the one that was told of last. */
+/* The file system that was reported last. */
 static struct {
-	bool busy; /* one at a time; who comes in between does without */
+	bool busy; /* one thread at a time; another one goes without */
 	uint64_t device;
 	char directory[512]; /* "": none */
-} place;
+} filesystem;
 
 static bool is_other(uint64_t device)
 {
@@ -38,13 +38,14 @@ static bool is_other(uint64_t device)
 
 static bool has_size(const struct statfs *fs)
 {
-	/* Without a bound of its own it says 0: memfd's are such, and huge pages' mostly. */
+	/* Without a size limit it says 0, like memfd's file system and mostly that of huge
+	 * pages. */
 	return ((unsigned long)fs->f_type == TMPFS_MAGIC ||
 		   (unsigned long)fs->f_type == HUGETLBFS_MAGIC) &&
 	       fs->f_blocks;
 }
 
-/* Of the file: its own facts, and those of its file system, where that is of a fixed size. */
+/* Get a file's facts and those of its file system, if that is of a fixed size. */
 static bool ask(int fd, struct stat *st, struct statfs *fs)
 {
 	if (sys_call(SYS_fstat, fd, (long)st, 0, 0, 0, 0) || major(st->st_dev) || !st->st_dev ||
@@ -57,22 +58,22 @@ static bool ask(int fd, struct stat *st, struct statfs *fs)
 	return false;
 }
 
-/* The file's directory: the file itself is often unlinked at once. */
+/* Remember the file's directory: the file itself is often unlinked at once. */
 static void remember(int fd, uint64_t device)
 {
 	char *slash;
 
-	if (__atomic_load_n(&place.device, __ATOMIC_RELAXED) == device ||
-	    __atomic_exchange_n(&place.busy, true, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&filesystem.device, __ATOMIC_RELAXED) == device ||
+	    __atomic_exchange_n(&filesystem.busy, true, __ATOMIC_ACQUIRE))
 		return;
-	place.device = 0;
-	sys_fd_path(fd, place.directory, sizeof(place.directory));
-	slash = strrchr(place.directory, '/');
-	if (slash && place.directory[0] == '/') {
-		slash[slash == place.directory] = 0;
-		__atomic_store_n(&place.device, device, __ATOMIC_RELAXED);
+	filesystem.device = 0;
+	sys_fd_path(fd, filesystem.directory, sizeof(filesystem.directory));
+	slash = strrchr(filesystem.directory, '/');
+	if (slash && filesystem.directory[0] == '/') {
+		slash[slash == filesystem.directory] = 0;
+		__atomic_store_n(&filesystem.device, device, __ATOMIC_RELAXED);
 	}
-	__atomic_store_n(&place.busy, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&filesystem.busy, false, __ATOMIC_RELEASE);
 }
 
 static unsigned put(struct level *out, uint64_t device, const struct statfs *fs)
@@ -117,20 +118,21 @@ unsigned shm_read(struct level *out)
 	struct stat st;
 	unsigned n = 0;
 
-	if (!__atomic_load_n(&place.device, __ATOMIC_RELAXED) ||
-	    __atomic_exchange_n(&place.busy, true, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&filesystem.device, __ATOMIC_RELAXED) ||
+	    __atomic_exchange_n(&filesystem.busy, true, __ATOMIC_ACQUIRE))
 		return 0;
-	/* Something else may be there by now. */
-	if (place.device &&
-	    !sys_call(SYS_newfstatat, AT_FDCWD, (long)place.directory, (long)&st, 0, 0, 0) &&
-	    st.st_dev == place.device &&
-	    !sys_call(SYS_statfs, (long)place.directory, (long)&fs, 0, 0, 0, 0) && has_size(&fs))
+	/* Another file system may be there by now. */
+	if (filesystem.device &&
+	    !sys_call(SYS_newfstatat, AT_FDCWD, (long)filesystem.directory, (long)&st, 0, 0, 0) &&
+	    st.st_dev == filesystem.device &&
+	    !sys_call(SYS_statfs, (long)filesystem.directory, (long)&fs, 0, 0, 0, 0) &&
+	    has_size(&fs))
 		n = put(out, st.st_dev, &fs);
-	__atomic_store_n(&place.busy, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&filesystem.busy, false, __ATOMIC_RELEASE);
 	return n;
 }
 
 void shm_forked(void)
 {
-	place.busy = false;
+	filesystem.busy = false;
 }

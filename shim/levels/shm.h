@@ -1,7 +1,8 @@
 /*
- * shm.h - file systems of a fixed size whose files are memory (tmpfs, hugetlbfs): how large they
- * are and what is free there. Who maps a file there, and writes to a page when none is left, dies
- * of SIGBUS, which nobody can note; so it is asked when a file is mapped, and each time levels are.
+ * shm.h - file systems of a fixed size whose files are memory (tmpfs, hugetlbfs): their size and
+ * free space. A process that maps a file there and writes to a page when none is left dies of
+ * SIGBUS, which nothing can record. So they are asked when a file is mapped, and whenever levels
+ * are read.
  */
 #ifndef SHIM_SHM_H
 #define SHIM_SHM_H
@@ -12,18 +13,19 @@
 
 #define SHM_LEVELS 5 /* the most that shm_mapped() fills in */
 
-/* After a file was mapped shared: what is to be said of it and of its file system. 0: that is not
- * of a fixed size, or none of these. Raw system calls; signal handlers may call it. */
+/* After a file was mapped shared: describe it and its file system. Returns the number filled in; 0:
+ * not such a file system. Raw system calls; signal handlers may call it. */
 unsigned shm_mapped(int fd, struct level *out);
 
-/* After space was refused to a file: is that of such a file system? It is the one that shm_read()
- * asks from then on. */
+/* After a file was refused space: does it lie on such a file system? shm_read() asks that one from
+ * then on. */
 bool shm_refused(int fd);
 
-/* The same of the file system that was told of last, for records of levels; at most 3. */
+/* Describe the file system that was reported last, for records of levels. Returns the number filled
+ * in, at most 3. */
 unsigned shm_read(struct level *out);
 
-/* In the child of a fork another thread may have been at it. */
+/* In the child of a fork: another thread may have held it. */
 void shm_forked(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * got.c - reads the relocations of loaded modules and changes single slots. A slot is one aligned
- * pointer, so that a thread that calls through it meanwhile takes either way. Where the loader has
- * made the slots read-only, the page is writable for a moment.
+ * pointer: a thread that calls through it meanwhile goes either way. Where the loader has made
+ * slots read-only, the page becomes writable for a moment.
  */
 #include "loaded/got.h"
 
@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "base/shim_state.h"
 #include "base/sys.h"
-#include "lifecycle.h"
 #include "loaded/loader.h"
 #include "loaded/symbols.h"
 
@@ -35,47 +35,36 @@ struct module {
 	const char *strings;
 	const ElfW(Rela) * rela[2];
 	size_t rela_bytes[2];
-	size_t relative; /* as many of rela[1] come first, and name no symbol */
+	size_t relative; /* this many relocations of rela[1] come first and name no symbol */
 };
-
-static const void *at(uintptr_t bias, ElfW(Addr) value)
-{
-	return (const void *)(value < bias ? value + bias : value);
-}
 
 static bool read_module(const struct dl_phdr_info *info, struct module *m)
 {
-	const ElfW(Dyn) *d = NULL;
+	const ElfW(Dyn) *d = loader_dynamic(info);
 
 	memset(m, 0, sizeof(*m));
 	m->bias = info->dlpi_addr;
-	m->low = UINTPTR_MAX;
+	loader_bounds(info, &m->low, &m->high);
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uintptr_t start = m->bias + p->p_vaddr;
 
-		if (p->p_type == PT_DYNAMIC)
-			d = (const void *)start;
 		if (p->p_type == PT_GNU_RELRO) {
 			m->relro = start & ~(uintptr_t)(shim.page_size - 1);
 			m->relro_end = (start + p->p_memsz) & ~(uintptr_t)(shim.page_size - 1);
 		}
-		if (p->p_type == PT_LOAD && start < m->low)
-			m->low = start;
-		if (p->p_type == PT_LOAD && start + p->p_memsz > m->high)
-			m->high = start + p->p_memsz;
 	}
 	for (; d && d->d_tag != DT_NULL; d++) {
 		if (d->d_tag == DT_SYMTAB)
-			m->symbols = at(m->bias, d->d_un.d_ptr);
+			m->symbols = loader_pointer(m->bias, d->d_un.d_ptr);
 		else if (d->d_tag == DT_STRTAB)
-			m->strings = at(m->bias, d->d_un.d_ptr);
+			m->strings = loader_pointer(m->bias, d->d_un.d_ptr);
 		else if (d->d_tag == DT_JMPREL)
-			m->rela[0] = at(m->bias, d->d_un.d_ptr);
+			m->rela[0] = loader_pointer(m->bias, d->d_un.d_ptr);
 		else if (d->d_tag == DT_PLTRELSZ)
 			m->rela_bytes[0] = d->d_un.d_val;
 		else if (d->d_tag == DT_RELA)
-			m->rela[1] = at(m->bias, d->d_un.d_ptr);
+			m->rela[1] = loader_pointer(m->bias, d->d_un.d_ptr);
 		else if (d->d_tag == DT_RELASZ)
 			m->rela_bytes[1] = d->d_un.d_val;
 		else if (d->d_tag == DT_RELACOUNT)
@@ -84,7 +73,8 @@ static bool read_module(const struct dl_phdr_info *info, struct module *m)
 	return m->symbols && m->strings;
 }
 
-/* Without a change, nor a fault: the word is or'ed with 0, and nobody waits at ours. */
+/* Tests without a change and without a fault: ORs the word with 0, and no thread waits at
+ * `nobody`. */
 static bool writable(uintptr_t address)
 {
 	static const uint32_t nobody;
@@ -94,10 +84,10 @@ static bool writable(uintptr_t address)
 }
 
 /*
- * A module is in the loader's list before it is relocated, and calls of malloc by the loader, or
- * other threads, bring us here meanwhile. Its slots hold nothing of use then; and to make them
- * read-only, as store() does, would be the loader's death. It does that itself when it has done
- * with them. Where there are none to make read-only, it can be asked, or an older one not.
+ * A module is in the loader's list before it is relocated; the loader's own malloc calls, or other
+ * threads, bring us here meanwhile. Its slots are useless then, and store() would make them
+ * read-only, which kills the loader. The loader does that itself when it is done. A module without
+ * read-only slots leaves only the question to the loader, which an older one cannot answer.
  */
 enum relocated { NOT_YET, PERHAPS, RELOCATED };
 
@@ -139,7 +129,7 @@ static size_t count_of(const struct module *m, int table)
 	return m->rela[table] ? m->rela_bytes[table] / sizeof(ElfW(Rela)) : 0;
 }
 
-/* The slot of a function still leads to this module's own stub that will bind it. */
+/* Does the slot still lead to this module's own stub that will bind it? */
 static bool is_unbound(
     const struct module *m, unsigned type, const ElfW(Sym) * symbol, uintptr_t now)
 {
@@ -147,7 +137,7 @@ static bool is_unbound(
 	       (symbol->st_shndx == SHN_UNDEF || now != m->bias + symbol->st_value);
 }
 
-#define SYMBOLS_MAX (2 * GOT_HOOKS_MAX) /* a name may be there in several versions */
+#define SYMBOLS_MAX (2 * GOT_HOOKS_MAX) /* a name may occur in several versions */
 
 struct names {
 	const char *names[GOT_HOOKS_MAX];
@@ -156,7 +146,7 @@ struct names {
 	size_t count;
 };
 
-/* Does the slot lead, or will it lead, to what the hook's wrapper forwards to? */
+/* Does the slot lead, or will it lead, to the function that the hook's wrapper forwards to? */
 static bool leads_there(const struct module *m, const struct got_hook *hook, unsigned type,
     const ElfW(Sym) * symbol, uintptr_t now, bool *later)
 {
@@ -171,7 +161,7 @@ static bool leads_there(const struct module *m, const struct got_hook *hook, uns
 	return meant && meant == *hook->real;
 }
 
-/* False: something is not known yet. */
+/* False: some slot's function is not known yet. */
 static bool point_table(const struct module *m, int table, const struct names *names,
     const struct symbols_symbol *symbols, size_t wanted)
 {
@@ -221,7 +211,7 @@ bool got_point(const struct dl_phdr_info *info, const struct got_hook *hooks, si
 	if (!names.count || !read_module(info, &m) || is_ours(&m))
 		return true;
 	wanted =
-	    symbols_symbols(info, names.names, names.hashes, names.count, symbols, SYMBOLS_MAX);
+	    symbols_of_names(info, names.names, names.hashes, names.count, symbols, SYMBOLS_MAX);
 	if (!wanted)
 		return true;
 	how = relocated(&m);

@@ -11,20 +11,23 @@
 
 #include "base/sys.h"
 
-/* No list takes as long, but whoever is there may have to wait for a CPU. */
+/* No walk of the list takes this long, but its thread may have to wait for a CPU. */
 #define PATIENCE 100000000u /* ns */
 
-#pragma weak _r_debug /* musl has none */
+#pragma weak _r_debug /* musl lacks it */
 
-static int users; /* threads that are at the list for us */
-static int forking; /* threads that are in libc's fork */
-static __thread bool mine __attribute__((tls_model("initial-exec"))); /* of these */
-/* A callback may come here again: whoever forks waits for it as it is. */
-static __thread bool inside __attribute__((tls_model("initial-exec")));
-static enum { ANY, CHILD, CHILD_ASKS } state; /* CHILD: of a fork, in which the lock may be taken */
-static uint64_t list_before; /* list_now(), in such a child */
+static int users; /* threads in the list on our behalf */
+static int forking; /* threads in libc's fork */
+/* this thread is one of those in fork */
+static __thread bool in_fork __attribute__((tls_model("initial-exec")));
+/* This thread is in the list: its callback may come here again, although a thread that forks waits
+ * for it. */
+static __thread bool in_list __attribute__((tls_model("initial-exec")));
+/* CHILD: of a fork; the list's lock may be taken for ever */
+static enum { ANY, CHILD, CHILD_ASKS } state;
+static uint64_t list_before; /* list_now() before a change, in such a child */
 
-/* glibc 2.35's, declared here because the headers we build with may be older. */
+/* glibc 2.35's, declared here because our build's headers may be older. */
 struct find_object {
 	unsigned long long flags;
 	void *map_start, *map_end;
@@ -35,21 +38,21 @@ struct find_object {
 static int (*find_object)(void *, struct find_object *);
 static uintptr_t page = 4096;
 
-/* False: patience is over. */
+/* False: waited long enough. */
 static bool wait_on(uint64_t since)
 {
 	sys_yield();
 	return sys_clock_ns(CLOCK_MONOTONIC) - since < PATIENCE;
 }
 
-/* Counted first, then looked: the one who forks does both the other way round. */
+/* First counts, then looks; a thread that forks does it the other way round. */
 static void enter(void)
 {
 	uint64_t since = 0;
 
 	for (;;) {
 		__atomic_fetch_add(&users, 1, __ATOMIC_SEQ_CST);
-		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST) || mine)
+		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST) || in_fork)
 			return;
 		__atomic_fetch_sub(&users, 1, __ATOMIC_SEQ_CST);
 		since = since ? since : sys_clock_ns(CLOCK_MONOTONIC);
@@ -63,12 +66,12 @@ int loader_each_needed(loader_callback *callback, void *data)
 {
 	int result;
 
-	if (inside)
+	if (in_list)
 		return dl_iterate_phdr(callback, data);
 	enter();
-	inside = true;
+	in_list = true;
 	result = dl_iterate_phdr(callback, data);
-	inside = false;
+	in_list = false;
 	__atomic_fetch_sub(&users, 1, __ATOMIC_SEQ_CST);
 	return result;
 }
@@ -105,7 +108,7 @@ bool loader_finds(void)
 	return find_object != NULL;
 }
 
-/* A library that a dlopen brings comes into what it searches after it has been relocated. */
+/* The loader adds a library to what _dl_find_object() searches after relocating it. */
 bool loader_knows(uintptr_t address)
 {
 	struct find_object found;
@@ -123,7 +126,7 @@ bool loader_find(uintptr_t address, struct dl_phdr_info *out)
 		return false;
 	start = (uintptr_t)found.map_start & ~(page - 1);
 	elf = (const ElfW(Ehdr) *)start;
-	/* The header is the start of the first segment in every file that linkers make. */
+	/* The header starts the first segment in every file that linkers make. */
 	if ((uintptr_t)found.map_end - start < page || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
 	    elf->e_phentsize != sizeof(ElfW(Phdr)) ||
 	    elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > page)
@@ -136,10 +139,10 @@ bool loader_find(uintptr_t address, struct dl_phdr_info *out)
 	return true;
 }
 
-/* --- has it changed --- */
+/* --- has the list changed? --- */
 
-/* A number that another list would not have; 0: unknown. Read by the kernel's help, as another
- * thread may unload something meanwhile. */
+/* Return a number that another list would not have; 0: unknown. The kernel reads the memory,
+ * because another thread may unload a module meanwhile. */
 static uint64_t list_now(void)
 {
 	enum { MOST = 65536 };
@@ -193,7 +196,7 @@ void loader_before_fork(void)
 {
 	uint64_t since;
 
-	mine = true; /* the program's own handlers of fork may allocate */
+	in_fork = true; /* the program's own fork handlers may allocate */
 	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&users, __ATOMIC_SEQ_CST))
 		return;
@@ -204,7 +207,7 @@ void loader_before_fork(void)
 
 void loader_after_fork(bool in_child)
 {
-	mine = false;
+	in_fork = false;
 	if (in_child)
 		loader_forked();
 	else

@@ -1,6 +1,6 @@
 /*
- * symbols.c - the symbol tables of loaded modules, read directly. Owns `real`, the table that every
- * wrapper forwards to. Must not call anything that could allocate.
+ * symbols.c - reads the symbol tables of loaded modules. Owns `real`, the table that every wrapper
+ * forwards to. Must not call anything that could allocate.
  */
 #include "loaded/symbols.h"
 
@@ -17,10 +17,10 @@
 #include "loaded/loader.h"
 
 /*
- * Until symbols_all() has run, the hot wrappers forward to these. A call that arrives while the
- * thread that resolves is still at it (an ifunc's resolver may allocate) is served by the arena.
+ * Until symbols_all() has run, the hot wrappers forward to these. The arena serves calls that
+ * arrive on the resolving thread itself, since an ifunc's resolver may allocate.
  */
-enum { RESOLVE_NOT, RESOLVE_NOW, RESOLVE_DONE };
+enum { SYMBOLS_NONE, SYMBOLS_RESOLVING, SYMBOLS_READY };
 static int symbols_state;
 
 static void *first_malloc(size_t size)
@@ -101,17 +101,10 @@ struct module_tables {
 	const uint32_t *gnu_hash;
 	const ElfW(Word) * hash;
 	const ElfW(Half) * versions;
-	const ElfW(Verdef) * defined; /* the versions that it defines, and those that it needs */
+	const ElfW(Verdef) * defined; /* the versions that it defines */
 	const ElfW(Verneed) * needed;
 	uintptr_t bias;
 };
-
-/* glibc writes run-time addresses into the dynamic section it has mapped, others leave the file's.
- */
-static const void *table_at(uintptr_t bias, ElfW(Addr) value)
-{
-	return (const void *)(value < bias ? value + bias : value);
-}
 
 static bool dynamic_tables(uintptr_t bias, const ElfW(Dyn) * dyn, struct module_tables *m)
 {
@@ -120,7 +113,7 @@ static bool dynamic_tables(uintptr_t bias, const ElfW(Dyn) * dyn, struct module_
 	if (!dyn)
 		return false;
 	for (; dyn->d_tag != DT_NULL; dyn++) {
-		const void *p = table_at(m->bias, dyn->d_un.d_ptr);
+		const void *p = loader_pointer(m->bias, dyn->d_un.d_ptr);
 
 		switch (dyn->d_tag) {
 		case DT_SYMTAB:
@@ -149,20 +142,12 @@ static bool dynamic_tables(uintptr_t bias, const ElfW(Dyn) * dyn, struct module_
 	return m->symbols && m->strings && (m->gnu_hash || m->hash);
 }
 
-static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *info)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	return NULL;
-}
-
 static bool module_tables(const struct dl_phdr_info *info, struct module_tables *m)
 {
-	return dynamic_tables(info->dlpi_addr, dynamic_of(info), m);
+	return dynamic_tables(info->dlpi_addr, loader_dynamic(info), m);
 }
 
-static uint32_t gnu_hash_of(const char *name)
+uint32_t symbols_hash(const char *name)
 {
 	uint32_t h = 5381;
 
@@ -182,7 +167,7 @@ static uint32_t sysv_hash_of(const char *name)
 	return h & 0x0fffffff;
 }
 
-/* Not by strcmp, which a sanitizer may have replaced and cannot run yet: see search_list(). */
+/* Not strcmp, which a sanitizer may have replaced and cannot run yet: see search_list(). */
 static bool same_name(const char *a, const char *b)
 {
 	while (*a && *a == *b)
@@ -190,7 +175,7 @@ static bool same_name(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* 2: the default version, 1: an old one, 0: not this one */
+/* 2: the default version; 1: an old one; 0: not this symbol */
 static int symbol_fits(const struct module_tables *m, uint32_t index, const char *name)
 {
 	const ElfW(Sym) *s = &m->symbols[index];
@@ -202,7 +187,7 @@ static int symbol_fits(const struct module_tables *m, uint32_t index, const char
 	return m->versions && (m->versions[index] & 0x8000) ? 1 : 2;
 }
 
-/* The chain of symbols that a name with this hash can be in. 0: none of it is here. */
+/* Find the chain of symbols that a name with this hash can be in. 0: the module has none. */
 static uint32_t gnu_chain(const uint32_t *table, uint32_t h, const uint32_t **chain)
 {
 	uint32_t buckets = table[0], words = table[2];
@@ -217,7 +202,7 @@ static uint32_t gnu_chain(const uint32_t *table, uint32_t h, const uint32_t **ch
 	return bucket[h % buckets] >= table[1] ? bucket[h % buckets] : 0;
 }
 
-/* hash: gnu_hash_of(name) */
+/* hash: symbols_hash(name) */
 static const ElfW(Sym) *
     module_lookup(const struct module_tables *m, const char *name, uint32_t hash)
 {
@@ -283,7 +268,7 @@ struct search {
 	const char *const *names;
 	void **found;
 	size_t count;
-	bool after_us; /* begin behind our own module */
+	bool after_us; /* begin after our own module */
 	bool past_us;
 };
 
@@ -293,7 +278,7 @@ static void search_tables(const struct search *s, const struct module_tables *m)
 
 	for (size_t i = 0; i < s->count; i++)
 		if (!s->found[i] &&
-		    (symbol = module_lookup(m, s->names[i], gnu_hash_of(s->names[i]))))
+		    (symbol = module_lookup(m, s->names[i], symbols_hash(s->names[i]))))
 			s->found[i] = symbol_value(m, symbol);
 }
 
@@ -317,11 +302,6 @@ void *symbols_find(const char *name)
 	return found;
 }
 
-uint32_t symbols_hash(const char *name)
-{
-	return gnu_hash_of(name);
-}
-
 bool symbols_defined(const struct dl_phdr_info *info, const char *const *names,
     const uint32_t *hashes, void **found, size_t count)
 {
@@ -339,9 +319,8 @@ bool symbols_defined(const struct dl_phdr_info *info, const char *const *names,
 	return any;
 }
 
-/* The symbols that the module imports come first, and DT_GNU_HASH leaves them out. The other table
- * has all. */
-size_t symbols_symbols(const struct dl_phdr_info *info, const char *const *names,
+/* DT_GNU_HASH leaves out the imported symbols, which come first; DT_HASH has all. */
+size_t symbols_of_names(const struct dl_phdr_info *info, const char *const *names,
     const uint32_t *hashes, size_t count, struct symbols_symbol *out, size_t room)
 {
 	struct module_tables m;
@@ -352,7 +331,7 @@ size_t symbols_symbols(const struct dl_phdr_info *info, const char *const *names
 		return 0;
 	for (uint32_t s = 1, end = m.gnu_hash ? m.gnu_hash[1] : m.hash[1]; s < end; s++) {
 		const char *name = m.strings + m.symbols[s].st_name;
-		uint32_t hash = gnu_hash_of(name);
+		uint32_t hash = symbols_hash(name);
 
 		for (uint32_t i = 0; i < count && n < room; i++)
 			if (hash == hashes[i] && same_name(name, names[i]))
@@ -397,7 +376,7 @@ static int search_in_module(struct dl_phdr_info *info, size_t size, void *data)
 	if (module_tables(info, &m))
 		for (size_t i = 0; i < s->count; i++)
 			if (!s->found[i] &&
-			    (symbol = module_lookup(&m, s->names[i], gnu_hash_of(s->names[i]))))
+			    (symbol = module_lookup(&m, s->names[i], symbols_hash(s->names[i]))))
 				s->found[i] = symbol_value(&m, symbol);
 	return 1;
 }
@@ -408,7 +387,7 @@ void symbols_in(const void *address, const char *const *names, void **found, siz
 	    address, search_in_module, &(struct search_in){address, names, found, count});
 }
 
-/* The name of a version that a module needs; NULL: of no particular one. */
+/* The name of the version that a module needs of a symbol; NULL: any version. */
 static const char *version_needed(const struct module_tables *m, uint32_t index)
 {
 	unsigned wanted = m->versions ? m->versions[index] & 0x7fff : 0;
@@ -433,7 +412,7 @@ static const char *version_needed(const struct module_tables *m, uint32_t index)
 	}
 }
 
-/* The name of the version with which a symbol is defined; NULL: without one. */
+/* The name of the version with which a symbol is defined; NULL: no version. */
 static const char *version_defined(const struct module_tables *m, uint32_t index)
 {
 	unsigned version = m->versions ? m->versions[index] & 0x7fff : 0;
@@ -462,8 +441,8 @@ struct search_for {
 	unsigned count;
 };
 
-/* The undefined symbols come first in the table, so that the hash tables leave them out. */
-static int read_wish(struct dl_phdr_info *info, size_t size, void *data)
+/* Undefined symbols come first in the table; the hash tables leave them out. */
+static int read_undefined(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search_for *s = data;
 	struct module_tables m;
@@ -489,7 +468,7 @@ static int search_for_module(struct dl_phdr_info *info, size_t size, void *data)
 	const char *version;
 
 	if (module_contains(info, &real) || !module_tables(info, &m) ||
-	    !(symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
+	    !(symbol = module_lookup(&m, s->name, symbols_hash(s->name))))
 		return 0;
 	version = version_defined(&m, (uint32_t)(symbol - m.symbols));
 	if (s->version && version && strcmp(s->version, version) != 0)
@@ -503,7 +482,7 @@ void *symbols_for(const void *address, const char *name)
 {
 	struct search_for s = {.address = address, .name = name};
 
-	loader_each(read_wish, &s);
+	loader_each(read_undefined, &s);
 	loader_each(search_for_module, &s);
 	return s.count == 1 ? s.found : NULL;
 }
@@ -528,8 +507,8 @@ static int read_needed(struct dl_phdr_info *info, size_t size, void *data)
 	if (!module_tables(info, &m))
 		return 1;
 	s->strings = m.strings;
-	s->dyn = dynamic_of(info);
-	if ((symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
+	s->dyn = loader_dynamic(info);
+	if ((symbol = module_lookup(&m, s->name, symbols_hash(s->name))))
 		s->found = symbol_value(&m, symbol);
 	return 1;
 }
@@ -543,7 +522,7 @@ static int search_library(struct dl_phdr_info *info, size_t size, void *data)
 
 	if (!name || strcmp(name + 1, s->library) != 0 || module_contains(info, &real) ||
 	    !module_tables(info, &m) ||
-	    !(symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
+	    !(symbol = module_lookup(&m, s->name, symbols_hash(s->name))))
 		return 0;
 	s->found = symbol_value(&m, symbol);
 	return 1;
@@ -609,7 +588,7 @@ void *symbols_needed(const void *address, const char *name)
 	X(abort, "abort")
 
 #pragma weak _r_debug
-extern struct r_debug *_dl_debug_addr __attribute__((weak)); /* musl's, which has no _r_debug */
+extern struct r_debug *_dl_debug_addr __attribute__((weak)); /* musl's instead of _r_debug */
 
 static const struct link_map *first_module(void)
 {
@@ -624,10 +603,10 @@ bool symbols_foreign(void)
 }
 
 /*
- * The same as search_module() of each, in the loader's list as it stands, without a call of
- * anybody: a sanitizer's runtime wraps dl_iterate_phdr, strcmp and many more, asks dlsym for the
- * real ones before it can run any of them, and that is us. Only for `real`, which is filled before
- * there are threads that load libraries. `modules`: look into so many, 0: into all.
+ * The same as search_module() for each module, directly from the loader's list and without calling
+ * any function. A sanitizer's runtime wraps dl_iterate_phdr, strcmp and many more, and before it
+ * can run any of them asks dlsym for the real ones, which is our wrapper. Only for `real`, which is
+ * filled before threads load libraries. `modules`: how many to search; 0: all.
  */
 static void search_list(struct search *s, unsigned modules)
 {
@@ -644,7 +623,7 @@ static void search_list(struct search *s, unsigned modules)
 	}
 }
 
-static void symbols_locked(void)
+static void resolve_all(void)
 {
 #define X(member, name) name,
 #define RIGHTS_API(name, parameters, arguments, right, uid, when) #name,
@@ -665,12 +644,12 @@ static void symbols_locked(void)
 #undef RIGHTS_CALL
 	static const char *const sanitizers[] = {
 	    "__asan_init", "__hwasan_init", "__lsan_init", "__msan_init", "__tsan_init"};
-	enum { COUNT = sizeof(names) / sizeof(names[0]), FAMILY = 10 /* malloc's, in front */ };
+	enum { COUNT = sizeof(names) / sizeof(names[0]), FAMILY = 10 }; /* malloc's comes first */
 	void *found[COUNT] = {NULL}, *runtime[5] = {NULL}, *static_runtime = NULL;
 	const char *const inside = "mcheck_pedantic";
 
 	search_list(&(struct search){sanitizers, runtime, 5, false, false}, 0);
-	/* gcc's, where it is linked statically, exports no beginning, but this */
+	/* gcc's static runtime exports no __asan_init, but this */
 	search_list(&(struct search){&inside, &static_runtime, 1, false, false}, 1);
 	symbols_sanitized =
 	    static_runtime || runtime[0] || runtime[1] || runtime[2] || runtime[3] || runtime[4];
@@ -679,7 +658,7 @@ static void symbols_locked(void)
 	if (!symbols_program_owns)
 		memset(found, 0, sizeof(found));
 	search_list(&(struct search){names, found, COUNT, true, false}, 0);
-	/* a definition in front of ours was preloaded before us, or is the program's own */
+	/* a definition before ours was preloaded before us, or is the program's own */
 	search_list(&(struct search){names, found, COUNT, false, false}, 0);
 	for (size_t i = 0; i < COUNT; i++)
 		if (found[i])
@@ -690,20 +669,20 @@ static void symbols_locked(void)
 void symbols_all(void)
 {
 	static int owner;
-	int expected = RESOLVE_NOT, tid;
+	int expected = SYMBOLS_NONE, tid;
 
-	if (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == RESOLVE_DONE)
+	if (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == SYMBOLS_READY)
 		return;
 	tid = sys_gettid();
-	if (__atomic_compare_exchange_n(&symbols_state, &expected, RESOLVE_NOW, false,
+	if (__atomic_compare_exchange_n(&symbols_state, &expected, SYMBOLS_RESOLVING, false,
 		__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&owner, tid, __ATOMIC_RELAXED);
-		symbols_locked();
-		__atomic_store_n(&symbols_state, RESOLVE_DONE, __ATOMIC_RELEASE);
+		resolve_all();
+		__atomic_store_n(&symbols_state, SYMBOLS_READY, __ATOMIC_RELEASE);
 		return;
 	}
-	/* Another thread is at it (it is short), unless that thread is we ourselves. */
-	while (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == RESOLVE_NOW &&
+	/* Another thread is resolving, which is short, unless it is this very thread. */
+	while (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == SYMBOLS_RESOLVING &&
 	       __atomic_load_n(&owner, __ATOMIC_RELAXED) != tid)
 		sys_yield();
 }
@@ -715,7 +694,7 @@ struct module_query {
 
 static void module_soname(const struct dl_phdr_info *info, char *out, size_t room)
 {
-	const ElfW(Dyn) *dyn = dynamic_of(info);
+	const ElfW(Dyn) *dyn = loader_dynamic(info);
 	struct module_tables m;
 
 	out[0] = 0;
@@ -734,19 +713,7 @@ static int query_module(struct dl_phdr_info *info, size_t size, void *data)
 
 	if (!module_contains(info, q->address))
 		return 0;
-	out->low = UINTPTR_MAX;
-	out->high = 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type != PT_LOAD)
-			continue;
-		if (start < out->low)
-			out->low = start;
-		if (start + p->p_memsz > out->high)
-			out->high = start + p->p_memsz;
-	}
+	loader_bounds(info, &out->low, &out->high);
 	module_soname(info, out->soname, sizeof(out->soname));
 	out->path[0] = 0;
 	if (info->dlpi_name && info->dlpi_name[0]) {

@@ -1,11 +1,10 @@
 /*
- * symbols.h - finds functions of other modules by reading their dynamic symbol tables. Does not
- * call dlsym: so it allocates nothing, sets no dlerror, needs no libdl where that is a library of
- * its own, and cannot enter our hooks. Takes the loader's list lock (dl_iterate_phdr) briefly: not
- * for hot paths. Any thread.
+ * symbols.h - finds functions of other modules in their dynamic symbol tables. Does not call dlsym:
+ * it allocates nothing, sets no dlerror, needs no libdl and cannot enter our hooks. Takes the
+ * loader's list lock briefly: not for hot paths. Any thread.
  */
-#ifndef SHIM_RESOLVE_H
-#define SHIM_RESOLVE_H
+#ifndef SHIM_SYMBOLS_H
+#define SHIM_SYMBOLS_H
 
 #include <link.h>
 #include <pthread.h>
@@ -16,7 +15,8 @@
 
 struct timespec;
 
-/* What our wrappers call. Set before the first wrapper forwards; NULL: nobody defines it. */
+/* The functions that our wrappers forward to. Set before the first wrapper runs; NULL:
+ * undefined. */
 struct symbols_real {
 	void *(*malloc)(size_t);
 	void *(*calloc)(size_t, size_t);
@@ -72,65 +72,68 @@ struct symbols_real {
 };
 extern struct symbols_real real __attribute__((visibility("hidden")));
 
-/* The program itself exports malloc: it was linked with an allocator. Then calls of libraries bind
- * to that, past our exports, and `real` holds the program's functions. */
+/* The program itself exports malloc: it was linked with an allocator. Libraries' calls then bind to
+ * it, not to our exports, and `real` holds the program's functions. */
 extern bool symbols_program_owns;
 
-/* A sanitizer's runtime is there, which replaces malloc and more itself and wants to come first: we
- * pass everything on and record nothing. */
+/* A sanitizer's runtime is loaded. It replaces malloc and more, and wants to come first: we forward
+ * every call and record nothing. */
 extern bool symbols_sanitized;
 
-/* The C library is not glibc: likewise. */
+/* Is the C library another one than glibc? Then the same holds. */
 bool symbols_foreign(void);
 
-/* Fills `real`; at once when it has been done. */
+/* Fill `real`. Returns at once if that is done. */
 void symbols_all(void);
 
-/* All that follows is found in the loader's list, and in the child of a fork not, where that may
- * not be asked (loader.h); but for symbols_next() and symbols_needed(), whose answers the program
- * cannot do without.
+/*
+ * The following functions search the loader's list. In the child of a fork they find nothing while
+ * the list may not be walked (loader.h), except symbols_next() and symbols_needed(), whose results
+ * the program cannot do without.
  *
- * The default definition of a function or object in the first loaded module that has one, ours
- * left out; NULL when nobody defines it. An ifunc is resolved. */
+ * Find the default definition of a function or object in the first loaded module that has one,
+ * except ours; an ifunc is resolved. NULL: undefined.
+ */
 void *symbols_find(const char *name);
 
-/* The same for many in one module, by the names' hashes: found[i] is left alone where it is not
- * NULL. Returns whether any was found. */
+/* Find several names in one module, by their hashes, symbols_hash(). Entries of found[] that are
+ * not NULL stay. Returns whether any was found. */
 uint32_t symbols_hash(const char *name);
 bool symbols_defined(const struct dl_phdr_info *info, const char *const *names,
     const uint32_t *hashes, void **found, size_t count);
 
-/* All symbols by which the module means one of these names, its own definitions and what it
- * imports: up to `room` of them, as its relocations number them, each with its name's index. */
+/* Find all symbols that the module defines or imports under one of these names. Fills in up to
+ * `room` of them: the number that its relocations use and the index of the name. */
 struct symbols_symbol {
 	uint32_t symbol, name;
 };
-size_t symbols_symbols(const struct dl_phdr_info *info, const char *const *names,
+size_t symbols_of_names(const struct dl_phdr_info *info, const char *const *names,
     const uint32_t *hashes, size_t count, struct symbols_symbol *out, size_t room);
 
-/* The same, in modules loaded after ours only, as RTLD_NEXT. */
+/* Find a symbol in the modules loaded after ours, like RTLD_NEXT. */
 void *symbols_next(const char *name);
 
-/* The same, in the one module that contains an address. */
+/* Find symbols in the module that contains `address`. */
 void symbols_in(const void *address, const char *const *names, void **found, size_t count);
 
-/* What an undefined symbol of the module at `address` stands for, when only one definition can be
- * meant: one of the version that the module asks for, or of none; NULL when there is none, or when
- * several could be. */
+/* Find the definition for an undefined symbol of the module at `address` if only one qualifies: one
+ * of the version that the module asks for, or without a version. NULL: none, or several. */
 void *symbols_for(const void *address, const char *name);
 
-/* In the module at `address`, or in the first of the libraries that it needs; NULL: in none. */
+/* Find a symbol in the module at `address`, or in the first library it needs that has it; NULL: in
+ * none. */
 void *symbols_needed(const void *address, const char *name);
 
-/* The module that contains an address. */
+/* Describe the module that contains `address`. False: none. */
 struct symbols_module {
 	uintptr_t low, high; /* all its segments */
-	char path[512]; /* of the executable: /proc/self/exe's target */
+	char path[512]; /* the executable's: the target of /proc/self/exe */
 	char soname[64]; /* empty: none */
 };
 bool symbols_module_of(const void *address, struct symbols_module *out);
 
-/* Modules loaded and unloaded since the process started; false when the loader does not count. */
+/* Return how many modules were loaded and unloaded since the start. False: the loader does not
+ * count. */
 bool symbols_counts(uint64_t *loaded, uint64_t *unloaded);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * visit.c - a table of the loaded modules in the order of the loader's list, to whose end it
- * appends. The table is guarded by the lock of that list, which a thread may take again while it
- * has it: all is done in a callback of the loader's, the passes over the list within it too.
+ * visit.c - a table of the loaded modules in the order of the loader's list, to whose end the
+ * loader appends. The lock of that list guards the table; a thread may take it again. So all work
+ * is done in a callback of the loader, and so are the passes over the list.
  */
 #include "loaded/visit.h"
 
@@ -9,17 +9,16 @@
 
 #include "base/sys.h"
 #include "loaded/loader.h"
-#include "stack/modules.h"
 
 #define FIRST_ROOM 256u
-#define PASSES 8 /* each one more is asked for by a visitor that has found what it looked for */
+#define PASSES 8 /* a visitor that finds what it looks for asks for one more */
 
 struct entry {
-	uintptr_t bias; /* these three are its identity */
+	uintptr_t bias; /* the first three members identify it */
 	const void *headers;
 	const char *name;
 	uintptr_t low, high;
-	uint32_t done; /* a bit for each visitor */
+	uint32_t done; /* one bit for each visitor */
 	bool rpath, from_start;
 };
 
@@ -27,50 +26,41 @@ static struct {
 	struct entry *modules;
 	uint32_t count, room;
 	uint64_t loaded, unloaded; /* the loader's counts at the last visit */
-	uint32_t left; /* the visitors that were not done with all modules then */
+	uint32_t left; /* visitors that were not done with all modules then */
 	bool seen; /* there was a visit */
-	bool any_rpath, start_rpath; /* some module has one; one that was there from the start */
-	const struct entry *looked_at; /* by a visitor */
+	/* some module has a DT_RPATH; some module from the start has one */
+	bool any_rpath, start_rpath;
+	const struct entry *looked_at; /* the module that a visitor is looking at */
 } table;
 
-static uint32_t again; /* the visitors that want to see all modules again */
-static const char *owner; /* `me` of the thread that has the table */
+static const struct visit_watcher *watcher;
+static uint32_t revisit; /* visitors that want to see all modules again */
+static const char *owner; /* `me` of the thread that uses the table */
 static __thread char me __attribute__((tls_model("initial-exec")));
 
 struct visit {
 	const struct visitor *visitors;
 	size_t count;
-	uint32_t by; /* a bit for each of them */
-	void (*then)(void *); /* with the table at hand, after the visit; may be NULL */
+	uint32_t by; /* one bit for each visitor */
+	void (*then)(void *); /* called with the table after the visit; may be NULL */
 	void *data;
 	bool done;
 };
 
 struct pass {
 	const struct visit *visit;
-	uint32_t at; /* so many modules were met so far */
-	uint32_t fresh; /* and so many of them are new */
+	uint32_t at; /* modules met so far */
+	uint32_t fresh; /* new ones among them */
 	uint32_t left; /* as table.left */
 	bool no_memory, any_rpath, start_rpath;
 };
 
 static void read_headers(const struct dl_phdr_info *info, struct entry *e)
 {
-	const ElfW(Dyn) *d = NULL;
+	const ElfW(Dyn) *d = loader_dynamic(info);
 
-	e->low = UINTPTR_MAX;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type == PT_DYNAMIC)
-			d = (const void *)start;
-		if (p->p_type == PT_LOAD && start < e->low)
-			e->low = start;
-		if (p->p_type == PT_LOAD && start + p->p_memsz > e->high)
-			e->high = start + p->p_memsz;
-	}
-	/* the program's own is always searched */
+	loader_bounds(info, &e->low, &e->high);
+	/* the program's own path is always searched */
 	if (!info->dlpi_name || !info->dlpi_name[0])
 		return;
 	for (; d && d->d_tag != DT_NULL; d++)
@@ -108,13 +98,13 @@ static void remove_from(uint32_t from, uint32_t to)
 	if (from == to)
 		return;
 	for (uint32_t i = from; i < to; i++)
-		modules_unloaded(table.modules[i].bias);
+		watcher->gone(table.modules[i].bias);
 	memmove(
 	    &table.modules[from], &table.modules[to], (table.count - to) * sizeof(*table.modules));
 	table.count -= to - from;
 }
 
-/* The entry of the module that the loader names next; NULL: no memory. */
+/* Return the entry of the module that the loader names next; NULL: no memory. */
 static struct entry *next_entry(struct pass *p, const struct dl_phdr_info *info)
 {
 	uint32_t i = p->at;
@@ -126,7 +116,7 @@ static struct entry *next_entry(struct pass *p, const struct dl_phdr_info *info)
 		    e->name == info->dlpi_name)
 			break;
 	}
-	/* What was passed over has gone; before a new one, which is the last, all the rest. */
+	/* Modules passed over are gone. A new module is the last one, so all remaining ones are. */
 	remove_from(p->at, i);
 	if (p->at == table.count) {
 		if (!append(info))
@@ -158,10 +148,10 @@ static int meet(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* Those who want to see all modules again get them. */
+/* Show all modules to the visitors that asked for them again. */
 static void start_again(void)
 {
-	uint32_t asked = __atomic_exchange_n(&again, 0, __ATOMIC_ACQ_REL);
+	uint32_t asked = __atomic_exchange_n(&revisit, 0, __ATOMIC_ACQ_REL);
 
 	for (uint32_t i = 0; asked && i < table.count; i++)
 		table.modules[i].done &= ~asked;
@@ -169,8 +159,8 @@ static void start_again(void)
 }
 
 /*
- * One pass over the list. As many modules must be new as the loader has loaded since the last time.
- * If fewer are, some went again, or they lie where others were, which the table takes them for.
+ * Make one pass over the list. As many modules must be new as the loader has loaded since the last
+ * pass. If fewer are, some were unloaded again, or lie where others were and look like them.
  */
 static void pass_over(const struct visit *v, uint64_t loaded, uint64_t unloaded)
 {
@@ -180,8 +170,8 @@ static void pass_over(const struct visit *v, uint64_t loaded, uint64_t unloaded)
 	if (!p.no_memory)
 		remove_from(p.at, table.count);
 	if (table.seen && unloaded != table.unloaded && p.fresh != loaded - table.loaded) {
-		modules_scan();
-		__atomic_store_n(&again, UINT32_MAX, __ATOMIC_RELEASE);
+		watcher->rescan();
+		__atomic_store_n(&revisit, UINT32_MAX, __ATOMIC_RELEASE);
 	}
 	table.seen = true;
 	table.loaded = loaded;
@@ -189,10 +179,10 @@ static void pass_over(const struct visit *v, uint64_t loaded, uint64_t unloaded)
 	table.left = p.no_memory ? UINT32_MAX : p.left;
 	table.any_rpath = p.any_rpath;
 	table.start_rpath = p.start_rpath;
-	modules_set_unload_count(unloaded);
+	watcher->told(unloaded);
 }
 
-/* The loader's first module, whatever it is: the lock is ours until this returns. */
+/* Called for the loader's first module, whichever it is: the lock is ours until this returns. */
 static int visit_locked(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct visit *v = data;
@@ -205,23 +195,28 @@ static int visit_locked(struct dl_phdr_info *info, size_t size, void *data)
 		    !(table.left & v->by))
 			break;
 		pass_over(v, loaded, unloaded);
-		if (!(__atomic_load_n(&again, __ATOMIC_ACQUIRE) & v->by))
+		if (!(__atomic_load_n(&revisit, __ATOMIC_ACQUIRE) & v->by))
 			break;
 	}
-	v->done = !((table.left | __atomic_load_n(&again, __ATOMIC_ACQUIRE)) & v->by);
+	v->done = !((table.left | __atomic_load_n(&revisit, __ATOMIC_ACQUIRE)) & v->by);
 	if (v->then)
 		v->then(v->data);
 	__atomic_store_n(&owner, NULL, __ATOMIC_RELAXED);
 	return 1;
 }
 
-/* False: this thread is in the midst of a visit, as in a signal handler, or the loader may not be
- * asked. */
+/* False: this thread is already in a visit, as in a signal handler, or the list may not be
+ * walked. */
 static bool visit(struct visit *v)
 {
 	if (__atomic_load_n(&owner, __ATOMIC_RELAXED) == &me)
 		return false;
 	return loader_each(visit_locked, v) != 0;
+}
+
+void visit_init(const struct visit_watcher *w)
+{
+	watcher = w;
 }
 
 bool visit_modules(const struct visitor *visitors, size_t count)
@@ -235,7 +230,7 @@ bool visit_modules(const struct visitor *visitors, size_t count)
 
 void visit_again(enum visit_by by)
 {
-	__atomic_fetch_or(&again, 1u << by, __ATOMIC_ACQ_REL);
+	__atomic_fetch_or(&revisit, 1u << by, __ATOMIC_ACQ_REL);
 }
 
 static void started(void *unused)
@@ -277,7 +272,7 @@ static void judge_caller(void *data)
 
 bool visit_caller_matters(const void *caller)
 {
-	struct caller c = {(uintptr_t)caller, true}; /* it may */
+	struct caller c = {(uintptr_t)caller, true}; /* assume so */
 
 	visit(&(struct visit){.then = judge_caller, .data = &c});
 	return c.matters;

@@ -1,7 +1,7 @@
 /*
- * visit.h - which of the loaded modules each part of the shim has looked at, so that a dlopen costs
- * what it brings and not all that is loaded. A module is known by where the loader has it. Where
- * the loader's counts say that another one may have taken that place, all are looked at again.
+ * visit.h - which loaded modules each part of the shim has looked at, so that a dlopen costs only
+ * what it brings. A module is known by its place in memory; when the loader's counts show that
+ * another one may have taken that place, all modules are looked at again.
  *
  * Any thread, but not within a capture.
  */
@@ -23,37 +23,44 @@ enum visit_by {
 	VISIT_STACKS,
 };
 
+/* Is told of unloaded modules. All functions are called under the loader's list lock. */
+struct visit_watcher {
+	void (*gone)(uintptr_t bias); /* the module with this bias is unloaded */
+	void (*told)(uint64_t unloaded); /* all unloads up to the loader's count are reported */
+	void (*rescan)(void); /* some unloads were not seen: compare all modules */
+};
+
+/* Set the watcher, once, before the first visit. It stays valid. */
+void visit_init(const struct visit_watcher *watcher);
+
 struct visitor {
 	enum visit_by by;
-	/* Called under the loader's list lock. True: done with this module for as long as it is
-	 * loaded. False: to be called again at the next visit, as for a module that is still being
-	 * loaded. */
+	/* Called under the loader's list lock. True: done with this module while it stays loaded.
+	 * False: call again at the next visit, for example while it is still being loaded. */
 	bool (*look)(const struct dl_phdr_info *info);
 };
 
-/* Takes note of the modules that came and went (the latter are reported to modules.h), and calls
- * each visitor for each module that it is not done with. False: some are left. */
+/* Find the modules that were loaded and unloaded, report the latter to the watcher, and call each
+ * visitor for each module that it is not done with. False: some are left. */
 bool visit_modules(const struct visitor *visitors, size_t count);
 
-/* That visitor wants to see all modules again: at the next visit, or, in the midst of one, before
- * it ends. */
+/* Show all modules to that visitor again: at the next visit, or before the present one ends. */
 void visit_again(enum visit_by by);
 
-/* When the program begins: what is loaded now was not loaded by any dlopen. */
+/* When the program begins: no dlopen loaded the modules that are there now. */
 void visit_started(void);
 
-/* In a visitor: was the module that it looks at there when the program began? */
+/* In a visitor: was the module there when the program began? */
 bool visit_is_from_start(void);
 
 /*
- * May a dlopen from there find libraries that the same dlopen from elsewhere would not? A library's
- * DT_RPATH (unlike DT_RUNPATH) also serves what its dependants' dependants need: that of the module
- * that calls dlopen, of the one that loaded that, and so on. A module that was there from the start
- * was loaded by others of those.
+ * May a dlopen by `caller` find libraries that a dlopen by other code would not? Unlike DT_RUNPATH,
+ * a DT_RPATH also serves indirect dependencies: that of the module that calls dlopen, of the module
+ * that loaded that one, and so on. Those of the start count for modules from the start.
  */
 bool visit_caller_matters(const void *caller);
 
-/* In the child of a fork: nobody else is in the midst of a visit. */
+/* In the child of a fork: no other thread is in a visit. */
 void visit_forked(void);
 
 #endif

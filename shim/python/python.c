@@ -23,8 +23,6 @@
 #include "python/python_abi.h"
 #include "python/python_code.h"
 #include "python/python_task.h"
-#include "stack/eh_frame.h"
-#include "stack/modules.h"
 #include "trace/definitions.h"
 
 #define FIRST_FRAMES 128u
@@ -658,7 +656,7 @@ static void format_facts(void)
 void python_write_info(void)
 {
 	if (atomic_load_explicit(&python.found, memory_order_acquire) == 2)
-		definition_info("python", python.facts);
+		definitions_info("python", python.facts);
 	if (python_active())
 		python_task_write_info();
 }
@@ -677,9 +675,10 @@ bool python_visit(const struct dl_phdr_info *info)
 	return true;
 }
 
-void python_after_visit(void)
+void python_after_visit(const struct python_services *services)
 {
 	struct python_symbols symbols = {0};
+	uintptr_t eval[2] = {0}, module[2] = {0};
 	uint32_t not_yet = 0;
 	bool off, force;
 
@@ -703,22 +702,19 @@ void python_after_visit(void)
 		python.refused = "switched off";
 	format_facts();
 	if (!python.refused) {
-		struct cfi_entry eval;
-		const struct module *module;
-
 		python.runtime = symbols.runtime;
 		python.gilstate = symbols.gilstate;
 		python.unchecked = symbols.unchecked;
 		python.finalizing = symbols.finalizing;
-		module = symbols.eval ? module_find((uintptr_t)symbols.eval) : NULL;
-		if (module && cfi_find(module, (uintptr_t)symbols.eval, &eval) == CFI_OK) {
-			python.eval = eval.lo;
-			python.eval_end = eval.hi;
-		}
-		if (module)
-			levels_python_found(python.abi.minor, module->start, module->end);
+		if (symbols.eval)
+			services->code_at((uintptr_t)symbols.eval, eval, module);
+		python.eval = eval[0];
+		python.eval_end = eval[1];
+		if (module[1])
+			levels_python_found(python.abi.minor, module[0], module[1]);
 		python_code_init(&python.abi, symbols.code_type, options.python_watch);
-		python_task_init(&python.abi, symbols.context_type, options.python_watch);
+		python_task_init(&python.abi, symbols.context_type,
+		    options.python_watch ? services->task_ended : NULL);
 	}
 	atomic_store(&python_active_, !python.refused);
 	atomic_store_explicit(&python.found, 2, memory_order_release);

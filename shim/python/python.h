@@ -41,8 +41,18 @@ struct python_view {
 /* A visitor (visit.h): notes that a module brings an interpreter or greenlet. */
 bool python_visit(const struct dl_phdr_info *info);
 
-/* Starts reading frames if visits since the last call noted an interpreter. */
-void python_after_visit(void);
+/* What python/ needs of folders above it. */
+struct python_services {
+	/* The bounds of the function and of the module at pc; 0, 0 where they are not known. */
+	void (*code_at)(uintptr_t pc, uintptr_t function[2], uintptr_t module[2]);
+	/* The task of that key has ended; `caller` is the return address of the call that ended it.
+	 */
+	void (*task_ended)(uintptr_t key, const void *caller);
+};
+
+/* Starts reading frames if visits since the last call noted an interpreter. `services` stays valid.
+ */
+void python_after_visit(const struct python_services *services);
 
 extern _Atomic bool python_active_ __attribute__((visibility("hidden")));
 

@@ -289,7 +289,7 @@ static enum defined define_code(uint32_t id, uintptr_t code, struct python_scrat
 			return UNREADABLE;
 		p += table_bytes;
 	}
-	return definition_write(TRACE_DEF_CODE, body, (size_t)(p - body)) ? DEFINED : NO_ROOM;
+	return definitions_write(TRACE_DEF_CODE, body, (size_t)(p - body)) ? DEFINED : NO_ROOM;
 }
 
 /* ---- the table ---- */

@@ -10,7 +10,6 @@
 
 #include "base/sys.h"
 #include "loaded/symbols.h"
-#include "shim.h"
 #include "trace/definitions.h"
 
 /* Keys whose object is alive. A key without room is used all the same; only the end of its task is
@@ -32,6 +31,7 @@ _Atomic uint32_t python_task_state;
 
 static struct {
 	uintptr_t type; /* 0: contexts are not read */
+	void (*ended)(uintptr_t key, const void *caller);
 	void (*dealloc)(void *);
 	bool frame_pages; /* the outermost frame begins a mapping of its own */
 	bool threads_enter; /* threading.Thread runs in a context of its own, from 3.14 on */
@@ -89,13 +89,8 @@ static bool key_remove(uintptr_t key)
 /* Replaces PyContext_Type.tp_dealloc. */
 static void context_dealloc(void *object)
 {
-	if (key_remove((uintptr_t)object)) {
-		struct note n = note_enter(__builtin_return_address(0));
-
-		if (n.how)
-			note_task_end(n, (uintptr_t)object);
-		note_leave(n);
-	}
+	if (key_remove((uintptr_t)object))
+		state.ended((uintptr_t)object, __builtin_return_address(0));
 	state.dealloc(object);
 }
 
@@ -188,9 +183,9 @@ void python_task_changed(struct python_task *t, uintptr_t context, uintptr_t roo
 void python_task_write_info(void)
 {
 	if (state.why_not)
-		definition_info("python.tasks", state.why_not);
+		definitions_info("python.tasks", state.why_not);
 	else if (state.type)
-		definition_info(
+		definitions_info(
 		    "python.tasks", is_green() ? "contexts, green threads" : "contexts");
 }
 
@@ -203,7 +198,8 @@ void python_task_find_greenlet(void)
 	}
 }
 
-void python_task_init(const struct python_abi *abi, const void *context_type, bool watch)
+void python_task_init(const struct python_abi *abi, const void *context_type,
+    void (*ended)(uintptr_t key, const void *caller))
 {
 	uintptr_t type = (uintptr_t)context_type;
 
@@ -216,11 +212,12 @@ void python_task_init(const struct python_abi *abi, const void *context_type, bo
 		state.why_not = "no: its contexts are not those of its version";
 	else
 		state.type = type;
-	if (state.type && watch) {
+	if (state.type && ended) {
 		_Atomic(uintptr_t) *dealloc_field = (void *)(type + PYTHON_TYPE_DEALLOC);
 		uintptr_t own = atomic_load(dealloc_field);
 
 		if (own && own != (uintptr_t)context_dealloc) {
+			state.ended = ended;
 			state.dealloc = (void (*)(void *))own;
 			atomic_store(dealloc_field, (uintptr_t)context_dealloc);
 		}

@@ -29,9 +29,10 @@ extern _Atomic uint32_t python_task_state;
 #define PYTHON_TASK_GREEN 1u
 #define PYTHON_TASK_DEATH 2u
 
-/* Prepares for an interpreter. `context_type`: PyContext_Type, or NULL. `watch`: wrap the
- * destructor of contexts, to learn when tasks end. */
-void python_task_init(const struct python_abi *abi, const void *context_type, bool watch);
+/* Prepares for an interpreter. `context_type`: PyContext_Type, or NULL. `ended`: called when a task
+ * has ended, see python.h; NULL: the destructor of contexts is not wrapped. */
+void python_task_init(const struct python_abi *abi, const void *context_type,
+    void (*ended)(uintptr_t key, const void *caller));
 /* Looks for greenlet among the loaded modules. Call when modules were loaded. */
 void python_task_find_greenlet(void);
 /* Writes the INFO "python.tasks": whether tasks are told apart, and why not. */

@@ -1,61 +1,62 @@
 /*
- * control.c - see control.h. A pause is a sample that has nobody: what lives goes on to be released
- * in the record, and a malloc costs a subtraction.
+ * control.c - see control.h. A pause is a sample that chooses no block: releases of recorded blocks
+ * are still recorded, and malloc costs one subtraction.
  */
 #include "sampling/control.h"
 
 #include "sampling/sampler.h"
 
-#define NOBODY (1ull << 56) /* bytes: more than any program acquires */
+#define NO_BLOCK (1ull << 56) /* bytes: more than any program acquires */
 
 uint32_t control_seen __attribute__((visibility("hidden")));
 
 static struct {
 	bool known, paused, on;
 	uint64_t mean, exact_from;
-	unsigned shift; /* of both, for --max-rate */
-	unsigned thinned; /* of the mean, as what lives had no room in a checkpoint */
-} wish; /* what is recorded when nothing is paused */
+	unsigned shift; /* doublings of both, for --max-rate */
+	/* doublings of the mean because live blocks did not fit into a checkpoint */
+	unsigned thinned;
+} requested; /* what is recorded when nothing is paused */
 
-static int busy; /* one at a time; who comes meanwhile tries again later */
+static int busy; /* one thread at a time; another one tries again later */
 
-/* How it is, for who looks and does not ask. */
-static void publish(void)
+/* Show the present settings in the header, for `whyoom ctl` without a command. */
+void control_publish(void)
 {
 	struct trace_control *c = &trace_file_header->control;
-	bool on = wish.known ? wish.on : sampler.on;
-	uint64_t mean = wish.known ? wish.mean : sampler.mean;
-	uint64_t exact_from = wish.known ? wish.exact_from : sampler.exact_from;
+	bool on = requested.known ? requested.on : sampler.on;
+	uint64_t mean = requested.known ? requested.mean : sampler.mean;
+	uint64_t exact_from = requested.known ? requested.exact_from : sampler.exact_from;
 
 	c->mode = on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL;
-	c->paused = wish.paused;
-	c->every_now = mean << (wish.shift + wish.thinned);
-	c->exact_from_now = exact_from << wish.shift;
+	c->paused = requested.paused;
+	c->every_now = mean << (requested.shift + requested.thinned);
+	c->exact_from_now = exact_from << requested.shift;
 }
 
-static bool begin(void)
+static bool try_lock(void)
 {
 	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
 		return false;
-	if (!wish.known) {
-		wish.known = true;
-		wish.on = sampler.on;
-		wish.mean = sampler.mean;
-		wish.exact_from = sampler.exact_from;
+	if (!requested.known) {
+		requested.known = true;
+		requested.on = sampler.on;
+		requested.mean = sampler.mean;
+		requested.exact_from = sampler.exact_from;
 	}
 	return true;
 }
 
-static void end(void)
+static void unlock(void)
 {
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
-/* A mean that fits into what a reader believes. */
+/* The most doublings whose result a reader still accepts. */
 static unsigned most_shift(void)
 {
-	uint64_t mean = wish.mean << wish.thinned;
-	uint64_t larger = mean > wish.exact_from ? mean : wish.exact_from;
+	uint64_t mean = requested.mean << requested.thinned;
+	uint64_t larger = mean > requested.exact_from ? mean : requested.exact_from;
 	unsigned shift = 0;
 
 	while (shift < 32 && larger << (shift + 1) < 1ull << 40)
@@ -67,48 +68,50 @@ static void apply(void)
 {
 	unsigned most = most_shift();
 
-	if (wish.shift > most)
-		wish.shift = most;
-	sampler.paused = wish.paused;
-	if (wish.paused)
-		sampler_set(true, NOBODY, NOBODY);
-	else if (wish.on)
-		sampler_set(
-		    true, wish.mean << (wish.shift + wish.thinned), wish.exact_from << wish.shift);
+	if (requested.shift > most)
+		requested.shift = most;
+	sampler.paused = requested.paused;
+	if (requested.paused)
+		sampler_set(true, NO_BLOCK, NO_BLOCK);
+	else if (requested.on)
+		sampler_set(true, requested.mean << (requested.shift + requested.thinned),
+		    requested.exact_from << requested.shift);
 	else
-		sampler_set(false, wish.mean, wish.exact_from);
-	publish();
+		sampler_set(false, requested.mean, requested.exact_from);
+	control_publish();
 }
 
 bool control_scale(unsigned *shift)
 {
 	bool done;
 
-	if (!begin())
+	if (!try_lock())
 		return false;
-	done = wish.on && !wish.paused;
+	done = requested.on && !requested.paused;
 	if (done) {
-		wish.shift = *shift;
+		requested.shift = *shift;
 		apply();
-		*shift = wish.shift;
+		*shift = requested.shift;
 	}
-	end();
+	unlock();
 	return done;
 }
 
 uint64_t control_mean(uint64_t *exact_from)
 {
-	*exact_from = (wish.known ? wish.exact_from : sampler.exact_from) << wish.shift;
-	return wish.known ? wish.mean << (wish.shift + wish.thinned) : sampler.mean;
+	*exact_from = (requested.known ? requested.exact_from : sampler.exact_from)
+		      << requested.shift;
+	return requested.known ? requested.mean << (requested.shift + requested.thinned)
+			       : sampler.mean;
 }
 
-bool control_thin(unsigned shift)
+bool control_coarsen(unsigned shift)
 {
-	if (!begin())
+	if (!try_lock())
 		return false;
-	wish.thinned += shift;
+	requested.thinned += shift;
 	apply();
-	end();
+	unlock();
 	return true;
 }
 
@@ -119,53 +122,49 @@ bool control_follow(void)
 	uint32_t seen = __atomic_load_n(&control_seen, __ATOMIC_RELAXED);
 	bool changed = true;
 
-	if (asked == seen || !begin())
+	if (asked == seen || !try_lock())
 		return false;
 	if (!__atomic_compare_exchange_n(
 		&control_seen, &seen, asked, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-		end();
+		unlock();
 		return false;
 	}
 	switch (c->command) {
 	case TRACE_CONTROL_PAUSE:
-		changed = !wish.paused;
-		wish.paused = true;
+		changed = !requested.paused;
+		requested.paused = true;
 		break;
 	case TRACE_CONTROL_RESUME:
-		changed = wish.paused;
-		wish.paused = false;
+		changed = requested.paused;
+		requested.paused = false;
 		break;
 	case TRACE_CONTROL_FULL:
-		wish.on = false;
+		requested.on = false;
 		break;
 	case TRACE_CONTROL_SAMPLED:
-		wish.on = true;
-		wish.mean = c->every && c->every < NOBODY ? c->every : wish.mean;
-		wish.exact_from =
-		    c->exact_from && c->exact_from < NOBODY ? c->exact_from : wish.exact_from;
+		requested.on = true;
+		requested.mean = c->every && c->every < NO_BLOCK ? c->every : requested.mean;
+		requested.exact_from = c->exact_from && c->exact_from < NO_BLOCK
+					   ? c->exact_from
+					   : requested.exact_from;
 		break;
-	default: /* how it is */
+	default: /* TRACE_CONTROL_STATUS and unknown commands */
 		changed = false;
 		break;
 	}
 	if (changed)
 		apply();
-	if (changed && wish.on)
+	if (changed && requested.on)
 		trace_file_set_mode(TRACE_MODE_SAMPLED);
-	publish();
+	control_publish();
 	__atomic_store_n(&c->answered, asked, __ATOMIC_RELEASE);
-	end();
+	unlock();
 	return changed;
-}
-
-void control_begin(void)
-{
-	publish();
 }
 
 bool control_paused(void)
 {
-	return wish.paused;
+	return requested.paused;
 }
 
 void control_forked(void)

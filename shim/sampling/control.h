@@ -1,6 +1,6 @@
 /*
- * control.h - what `whyoom ctl` asks for while the program runs, by words in the header of its
- * trace: another mode, a pause. Looked at where a record is being written anyhow; nobody waits.
+ * control.h - obeys `whyoom ctl` while the program runs: another mode, or a pause. The commands
+ * come in the header of the trace. Checked where a record is written anyway; nothing waits.
  */
 #ifndef SHIM_CONTROL_H
 #define SHIM_CONTROL_H
@@ -10,7 +10,7 @@
 #include "trace/trace_file.h"
 
 extern uint32_t control_seen
-    __attribute__((visibility("hidden"))); /* the latest that was answered */
+    __attribute__((visibility("hidden"))); /* the latest command that was answered */
 
 static inline bool control_asked(void)
 {
@@ -19,26 +19,27 @@ static inline bool control_asked(void)
 	    0);
 }
 
-/* Says in the header of a new trace how it is recorded; again whenever that changes. */
-void control_begin(void);
+/* Show the settings in the header of a new trace. */
+void control_publish(void);
 
-/* Does it, by whichever thread comes first. True: blocks are recorded in another way from now on,
- * which is to be said in the trace. */
+/* Obey the pending command; the first thread that comes does it. Returns whether blocks are
+ * recorded differently from now on; the caller records that. */
 bool control_follow(void);
 
-/* Mean and exact_from are 1 << *shift times what was asked for, from now on; *shift is what they
- * can be at most. False: not now, or each block is recorded. */
+/* Sample with 1 << *shift times the requested mean and exact_from from now on. *shift becomes what
+ * is possible at most. False: not now, or every block is recorded. */
 bool control_scale(unsigned *shift);
 
-/* As many bytes as the sample has one for, of blocks under *exact_from: when nothing is paused. */
+/* Return the mean of the sample, in bytes, as if nothing were paused. Blocks of *exact_from bytes
+ * or more are all recorded. */
 uint64_t control_mean(uint64_t *exact_from);
-/* That is 1 << shift times what it was, from now on and for good. False: not now. */
-bool control_thin(unsigned shift);
+/* Multiply the mean by 1 << shift for good. False: not now. */
+bool control_coarsen(unsigned shift);
 
-/* No new blocks are recorded now. */
+/* Are new blocks left unrecorded at present? */
 bool control_paused(void);
 
-/* In the child of a fork: its file has words of its own. The mode is its parent's. */
+/* In the child of a fork: its header has no command yet. The mode is the parent's. */
 void control_forked(void);
 
 #endif

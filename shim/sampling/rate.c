@@ -4,18 +4,18 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "sampling/control.h"
-#include "trace/chunk_writer.h"
 
-/* Finer again once it would still fit with room to spare; else it would be coarser at once. */
+/* Refine the sample only if the rate then still fits with room to spare; otherwise it would become
+ * coarser at once. */
 #define CALM_NUM 3u
 #define CALM_DEN 8u
-/* In a shorter time than a twentieth of the window nothing is judged. */
+/* A twentieth of the window is the shortest time that is judged. */
 #define EARLY 20u
 
 static struct {
 	uint64_t bytes; /* since the window began */
-	uint64_t since; /* ticks; 0: it did not */
-	unsigned shift; /* mean and exact_from are so often twice what was asked for */
+	uint64_t since; /* ticks; 0: no window yet */
+	unsigned shift; /* doublings of mean and exact_from */
 } rate;
 
 void rate_add(uint64_t bytes)
@@ -24,15 +24,7 @@ void rate_add(uint64_t bytes)
 		__atomic_fetch_add(&rate.bytes, bytes, __ATOMIC_RELAXED);
 }
 
-void chunk_writer_meter(struct thread *t)
-{
-	if (!t->chunk || t->pos <= t->metered)
-		return;
-	rate_add((uint64_t)(t->pos - t->metered));
-	t->metered = t->pos;
-}
-
-bool rate_look(uint64_t now, uint64_t *grown)
+bool rate_adjust(uint64_t now, uint64_t *grown)
 {
 	uint64_t second = tick_clock.ticks_100ms * 10, max = options.max_rate, bytes, elapsed,
 		 since;

@@ -1,7 +1,7 @@
 /*
- * rate.h - --max-rate: where the trace grows faster than that, the sample is made coarser, and
- * finer again later. Each record says by which mean it was chosen, so that estimates stay what they
- * are, with a larger error. Mode sampled alone; nothing here is on the way of a block.
+ * rate.h - --max-rate: when the trace grows faster, the sample becomes coarser, and finer again
+ * later. Each record tells the mean by which it was chosen, so estimates stay unbiased; their error
+ * grows. Only in mode sampled; nothing here is on the path of a block.
  */
 #ifndef SHIM_RATE_H
 #define SHIM_RATE_H
@@ -9,14 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So many bytes of events were written since the last call. Any thread. */
+/* Count bytes of events that were written. Any thread. */
 void rate_add(uint64_t bytes);
 
-/* About ten times a second, by whichever thread reads the levels then. True: the sample is another
- * one from here on, since the trace grew by *grown bytes a second; that is to be said in it. */
-bool rate_look(uint64_t now_ticks, uint64_t *grown);
+/* Adjust the sample about ten times a second; the thread that reads the levels calls it. Returns
+ * whether the sample changed because the trace grew by *grown bytes a second; the caller records
+ * that. */
+bool rate_adjust(uint64_t now_ticks, uint64_t *grown);
 
-/* In the child of a fork, whose file begins empty; its sample is its parent's. */
+/* In the child of a fork: its file begins empty. The sample is the parent's. */
 void rate_forked(void);
 
 #endif

@@ -1,17 +1,17 @@
 /*
- * sampler.c - the rare part of sampler.h: the countdown's end. In whole numbers only, as the flags
- * of the floating-point unit are the host's.
+ * sampler.c - the rare part of sampler.h: the end of a countdown. Integers only: the flags of the
+ * floating-point unit belong to the host.
  */
 #include "sampling/sampler.h"
 
 #include <sys/auxv.h>
 
 #include "base/clock.h"
-#include "lifecycle.h"
+#include "base/shim_state.h"
 #include "trace/trace_file.h"
 
-/* Bytes: whoever counts down has a look at what is asked for so often, at least. */
-#define OFTEN (1u << 20)
+/* Bytes: each countdown stops at least this often, to look for commands. */
+#define LOOK_BYTES (1u << 20)
 
 #define LN2_32 2977044472ull /* ln 2 * 2^32 */
 
@@ -25,8 +25,8 @@ uint64_t sampler_draw(uint64_t random, uint64_t mean)
 	unsigned zeros = (unsigned)__builtin_clzll(random | 1);
 	uint64_t m = (random | 1) << zeros, fraction = 0, nats;
 
-	/* The binary logarithm of m / 2^63, which lies in [1, 2), a bit at a time: where its square
-	 * is 2 or more, the next bit is set. */
+	/* The binary logarithm of m / 2^63, which lies in [1, 2), one bit at a time: where the
+	 * square is 2 or more, the next bit is set. */
 	for (int i = 0; i < 32; i++) {
 		unsigned __int128 square = (unsigned __int128)m * m;
 		bool two = square >> 127;
@@ -40,7 +40,8 @@ uint64_t sampler_draw(uint64_t random, uint64_t mean)
 	return (uint64_t)((unsigned __int128)nats * mean >> 32) + 1;
 }
 
-/* exp(-x) as 0.32 bits, of x as 32.32 bits below 32: that of a 32nd by its series, squared. */
+/* exp(-x) as 0.32 bits, for x below 32 as 32.32 bits: the series at x / 32, then squared five
+ * times. */
 static uint64_t exp_minus(uint64_t x)
 {
 	uint64_t y = x >> 5, term = 1ull << 32, sum = 1ull << 32;
@@ -61,7 +62,7 @@ uint64_t sampler_stands_for(uint64_t size, uint64_t mean)
 	if (!mean || size / 16 >= mean || mean >> 48)
 		return size;
 	x = (uint64_t)(((unsigned __int128)size << 32) / mean);
-	if (x >> 31) /* a half, or more */
+	if (x >> 31) /* a half or more */
 		return (uint64_t)(((unsigned __int128)size << 32) / ((1ull << 32) - exp_minus(x)));
 	/* mean * (1 + x / 2 + x^2 / 12) */
 	return mean + size / 2 + (uint64_t)((unsigned __int128)size * x / 12 >> 32);
@@ -80,8 +81,8 @@ static uint64_t next_random(struct sampler_thread *s)
 	return mix(s->random);
 }
 
-/* Bytes from what the kernel gave the program, the time, and where the thread's own memory lies:
- * no two threads, nor two processes, have the same. */
+/* Mix the kernel's random bytes, the time, the pid and the address of the thread's own memory: no
+ * two threads and no two processes share a sequence. */
 static void seed(struct sampler_thread *s)
 {
 	const uint64_t *given = (const uint64_t *)getauxval(AT_RANDOM);
@@ -95,17 +96,17 @@ bool sampler_stays(uint64_t size, uint64_t mean, uint64_t coarser)
 {
 	struct sampler_thread *s = &sampler_self;
 
-	if (!s->random) /* who has acquired nothing yet */
+	if (!s->random) /* a thread that has acquired nothing yet */
 		seed(s);
 	return (uint64_t)((unsigned __int128)next_random(s) * sampler_stands_for(size, coarser) >>
 			  64) < sampler_stands_for(size, mean);
 }
 
-/* Of another allocator than the C library's each call is looked at, since it may call malloc or
- * mmap by their names itself: whose these are, its caller's state tells. */
+/* With an allocator other than the C library's each call is looked at, because it may call malloc
+ * or mmap by name itself; the caller's state then tells whose call it is. */
 static void count_down(struct sampler_thread *s, uint64_t bytes)
 {
-	uint64_t most = sampler.exact_from < OFTEN ? sampler.exact_from : OFTEN;
+	uint64_t most = sampler.exact_from < LOOK_BYTES ? sampler.exact_from : LOOK_BYTES;
 
 	if (!shim.owner_is_libc)
 		most = 0;
@@ -121,7 +122,7 @@ static void draw(struct sampler_thread *s)
 	count_down(s, bytes);
 }
 
-/* What passed since the last look. */
+/* Add to the header what passed since the last look. */
 static void tell_paused(struct sampler_thread *s)
 {
 	uint64_t counted = sampler_counted();
@@ -150,8 +151,8 @@ enum sampler_take sampler_take(uint64_t size)
 		s->counted = sampler_counted();
 		s->paused = sampler.paused;
 	}
-	/* A thread's first block is recorded whatever its size, which is as certain as that of a
-	 * large one: who acquires next to nothing is seen to have been watched. */
+	/* A thread's first block is recorded whatever its size, with certainty, like a large one: a
+	 * thread that acquires almost nothing is visibly watched. */
 	if (first || size >= sampler.exact_from)
 		return SAMPLER_EXACT;
 	left = s->left + s->more;
@@ -167,6 +168,7 @@ void sampler_set(bool on, uint64_t mean, uint64_t exact_from)
 {
 	/* Where all blocks were recorded before, all releases are. */
 	sampler.by_table = on && (sampler.by_table || !sampler.generation);
+	trace_file_expect_checkpoints(sampler.by_table);
 	sampler.pass_frees = sampler.by_table && shim.owner_is_libc;
 	sampler.mean = mean ? mean : 1;
 	sampler.exact_from = exact_from ? exact_from : 1;
@@ -176,6 +178,6 @@ void sampler_set(bool on, uint64_t mean, uint64_t exact_from)
 
 void sampler_forked(void)
 {
-	/* the thread's own memory was copied, and so was its sequence */
+	/* the copied thread memory holds the parent's sequence */
 	sampler_self.random ^= mix((uint64_t)shim.pid);
 }

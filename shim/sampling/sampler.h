@@ -1,11 +1,11 @@
 /*
- * sampler.h - which blocks are recorded: all; or those from a size on, and of the others so many as
- * a Poisson process over their bytes hits. That has no memory: whatever came before, a block of s
- * bytes is chosen with the probability 1 - exp(-s / mean), which is what its weight is made of.
+ * sampler.h - which blocks are recorded: all; or all from a size on, and a sample of the smaller
+ * ones by a Poisson process over their bytes. The process has no memory: a block of s bytes is
+ * chosen with the probability 1 - exp(-s / mean), and its weight follows from that.
  *
- * Per thread, a countdown of bytes; who does not come to its end costs a subtraction and a compare,
- * and touches nothing of another thread's. A signal handler may come in between: then some bytes
- * are counted once too often or too seldom, no more.
+ * Each thread counts bytes down. A block that does not reach the end costs a subtraction and a
+ * comparison, and touches nothing that threads share. A signal handler may interrupt: then some
+ * bytes count once too often or too seldom.
  */
 #ifndef SHIM_SAMPLER_H
 #define SHIM_SAMPLER_H
@@ -13,39 +13,38 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "checkpoint/live_blocks.h"
-
 struct sampler_state {
-	bool on; /* not all blocks are recorded */
-	/* Nor all releases: those of known blocks alone. Not so any more once all were recorded for
-	 * a while, as no table was kept of these. */
+	bool on; /* not every block is recorded */
+	/* Only releases of recorded blocks are recorded. Not after all blocks were recorded for a
+	 * while: the table does not hold those. */
 	bool by_table;
-	bool pass_frees; /* and others need not even be seen to be in the real function */
-	bool paused; /* nothing is chosen, and what passes is counted in the trace's header */
-	uint32_t generation; /* raised by each change; threads draw afresh then */
-	uint64_t mean; /* bytes for each that is chosen */
-	uint64_t exact_from; /* bytes: blocks as large as this are all recorded */
+	/* releases of other blocks need not even mark the thread as in the real function */
+	bool pass_frees;
+	bool paused; /* no block is chosen; passing bytes are counted in the trace's header */
+	uint32_t generation; /* raised by each change; then threads draw afresh */
+	uint64_t mean; /* bytes for each chosen block */
+	uint64_t exact_from; /* bytes: blocks from this size on are all recorded */
 };
 extern struct sampler_state sampler __attribute__((visibility("hidden")));
 
 struct sampler_thread {
-	uint64_t left; /* smaller blocks pass; never above exact_from. 0: each one is asked about */
-	uint64_t more; /* of the countdown, beyond `left` */
-	uint64_t mean; /* that it was drawn with */
-	uint64_t drawn; /* all countdowns so far */
+	uint64_t left; /* smaller blocks pass; never above exact_from. 0: each block is looked at */
+	uint64_t more; /* bytes of the countdown beyond `left` */
+	uint64_t mean; /* with which the countdown was drawn */
+	uint64_t drawn; /* the sum of all countdowns so far */
 	uint64_t random;
 	uint32_t generation; /* 0: not begun */
-	bool paused; /* as of then */
-	uint64_t counted; /* of what it counted down, so much is told or was no pause's */
+	bool paused; /* when it was drawn */
+	uint64_t counted; /* bytes of the countdown that are told, or passed outside a pause */
 };
 extern __thread struct sampler_thread sampler_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* How records are chosen from now on; at the start, and in between. */
+/* Choose blocks like this from now on: at the start and whenever it changes. */
 void sampler_set(bool on, uint64_t mean, uint64_t exact_from);
 
-/* True: the block is none of those that are recorded, and has been counted. For the very first
- * look; who is told false asks sampler_take() when the block is there. */
+/* Count a block. True: it is not recorded, and nothing more is needed. False: call sampler_take()
+ * once the block exists. */
 static inline bool sampler_passes(uint64_t size)
 {
 	struct sampler_thread *s = &sampler_self;
@@ -56,13 +55,7 @@ static inline bool sampler_passes(uint64_t size)
 	return true;
 }
 
-/* True: its release is not to be recorded. */
-static inline bool sampler_ignores(const void *block)
-{
-	return sampler.by_table && !live_blocks_maybe(block);
-}
-
-/* All that are as large are recorded. */
+/* Are all blocks of this size recorded? */
 static inline bool sampler_is_exact(uint64_t size)
 {
 	return !sampler.on || size >= sampler.exact_from;
@@ -70,31 +63,31 @@ static inline bool sampler_is_exact(uint64_t size)
 
 enum sampler_take {
 	SAMPLER_PASS,
-	SAMPLER_EXACT, /* it stands for itself: large, or the thread's first */
-	SAMPLER_CHOSEN, /* for others, too, by sampler_self.mean */
+	SAMPLER_EXACT, /* stands for itself: large, or the thread's first */
+	SAMPLER_CHOSEN, /* stands for others too, by sampler_self.mean */
 };
-/* Only while sampler.on. */
+/* Decide on a block that sampler_passes() did not pass. Only while sampler.on. */
 enum sampler_take sampler_take(uint64_t size);
 
-/* Bytes until the next one: exponentially distributed, at least 1. `random`: 64 even bits. */
+/* Draw the bytes until the next chosen block: exponentially distributed, at least 1. `random`: 64
+ * uniform bits. */
 uint64_t sampler_draw(uint64_t random, uint64_t mean);
 
-/* Bytes that a recorded block of `size` stands for, of those that were chosen by `mean` (0: all
- * were): size / (1 - exp(-size / mean)), to a thousandth. */
+/* Return the bytes that a recorded block of `size` stands for, chosen by `mean` (0: every block
+ * was): size / (1 - exp(-size / mean)), to a thousandth. */
 uint64_t sampler_stands_for(uint64_t size, uint64_t mean);
 
-/* Of a block that was chosen by `mean`: whether it is one of a sample by `coarser`, which is
- * larger. By a draw of its own, with the chance that makes it stand for as much, on average, as it
- * did. */
+/* Does a block that was chosen by `mean` stay in the sample by the larger mean `coarser`? Draws
+ * with the chance that keeps its expected weight. */
 bool sampler_stays(uint64_t size, uint64_t mean, uint64_t coarser);
 
-/* Bytes that the calling thread counted down so far: its small blocks. */
+/* Return the bytes that the calling thread has counted down: its small blocks. */
 static inline uint64_t sampler_counted(void)
 {
 	return sampler_self.drawn - sampler_self.left - sampler_self.more;
 }
 
-/* In the child of a fork: another sequence than its parent's. */
+/* In the child of a fork: begin another sequence than the parent's. */
 void sampler_forked(void);
 
 #endif

@@ -17,11 +17,11 @@ static bool entry_is_live(uint64_t key)
 	return key >> 48 && module_live((uint32_t)(key >> 48));
 }
 
-struct map cfi_cache_map = MAP_INIT(ROWS_MAX, cfi_cache_hash, entry_is_live);
+struct lockfree_map cfi_cache_map = LOCKFREE_MAP_INIT(ROWS_MAX, cfi_cache_hash, entry_is_live);
 
 int cfi_cache_init(void)
 {
-	return map_init(&cfi_cache_map, ROWS_FIRST) ? 0 : -ENOMEM;
+	return lockfree_map_init(&cfi_cache_map, ROWS_FIRST) ? 0 : -ENOMEM;
 }
 
 void cfi_cache_fork_child(void)
@@ -32,7 +32,7 @@ void cfi_cache_fork_child(void)
 
 size_t cfi_cache_bytes(void)
 {
-	return map_bytes(&cfi_cache_map);
+	return lockfree_map_bytes(&cfi_cache_map);
 }
 
 bool cfi_cache_is_sigreturn(uintptr_t pc)
@@ -173,6 +173,6 @@ uint64_t cfi_cache_make(
 	}
 	/* in doubtful times the row may describe another library */
 	if (!modules_doubtful() && pc <= ROW_PC_MASK)
-		map_put(&cfi_cache_map, (uint64_t)pc | (uint64_t)*module << 48, row);
+		lockfree_map_put(&cfi_cache_map, (uint64_t)pc | (uint64_t)*module << 48, row);
 	return row;
 }

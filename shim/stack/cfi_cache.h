@@ -67,7 +67,7 @@ static inline int64_t row_cfa_offset(uint64_t row)
 
 #define ROW_PC_MASK 0xffffffffffffu
 
-extern struct map cfi_cache_map __attribute__((visibility("hidden")));
+extern struct lockfree_map cfi_cache_map __attribute__((visibility("hidden")));
 
 static inline uint64_t cfi_cache_hash(uint64_t pc)
 {
@@ -86,7 +86,8 @@ static inline bool cfi_cache_match(uint64_t key, uint64_t row, uint64_t pc)
 /* Returns the cached row for an address within an instruction, and its module; 0: none. */
 static inline uint64_t cfi_cache_find(uintptr_t pc, uint32_t *module)
 {
-	uint64_t key, row = map_get(&cfi_cache_map, cfi_cache_hash(pc), pc, cfi_cache_match, &key);
+	uint64_t key,
+	    row = lockfree_map_get(&cfi_cache_map, cfi_cache_hash(pc), pc, cfi_cache_match, &key);
 
 	if (row)
 		*module = (uint32_t)(key >> 48);

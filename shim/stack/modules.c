@@ -645,7 +645,7 @@ bool module_define(uint32_t id)
 	if (atomic_load_explicit(&m->defined, memory_order_acquire) == 2)
 		return true;
 	if (atomic_compare_exchange_strong(&m->defined, &none, 1)) {
-		bool ok = definition_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
+		bool ok = definitions_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
 
 		atomic_store_explicit(&m->defined, ok ? 2 : 0, memory_order_release);
 		return ok;
@@ -657,7 +657,7 @@ bool module_define(uint32_t id)
 			return true;
 		sys_yield();
 	}
-	return definition_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
+	return definitions_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
 }
 
 void modules_fork_child(void)
@@ -677,7 +677,11 @@ void modules_fork_child(void)
 
 int modules_init(void)
 {
+	static const struct visit_watcher watcher = {
+	    modules_unloaded, modules_set_unload_count, modules_scan};
+
 	loader_init(symbols_find(MODULES_FIND_OBJECT));
+	visit_init(&watcher);
 	modules_scan();
 	return atomic_load(&last_id) ? 0 : -ENOMEM;
 }

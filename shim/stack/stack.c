@@ -85,7 +85,7 @@ static uint64_t ids_hash(uint64_t key)
 	return key;
 }
 
-static struct map ids = MAP_INIT(IDS_MAX, ids_hash, NULL);
+static struct lockfree_map ids = LOCKFREE_MAP_INIT(IDS_MAX, ids_hash, NULL);
 static _Atomic uint32_t next_id = 1;
 static _Atomic size_t walker_bytes;
 
@@ -429,7 +429,7 @@ static bool define_stack(struct walker *w, uint32_t id, uint32_t keep, uint32_t 
 		p = varint_put(p, cut << 2 | TRACE_FRAME_CUT);
 		p = encode_frames(p, w->items + tail, n - tail, &address);
 	}
-	return definition_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body));
+	return definitions_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body));
 }
 
 static inline uint32_t next_slot(const struct walker *w)
@@ -446,7 +446,7 @@ static inline uint32_t ids_find(struct walker *w, struct stack_hash *h)
 	h->a += !h->a;
 	if (w->next_cache[place].a == h->a && w->next_cache[place].value >> 32 == h->b >> 32)
 		return (uint32_t)w->next_cache[place].value;
-	value = map_get(&ids, ids_hash(h->a), (uintptr_t)h, ids_match, &key);
+	value = lockfree_map_get(&ids, ids_hash(h->a), (uintptr_t)h, ids_match, &key);
 	if (value) {
 		w->next_cache[place].a = key;
 		w->next_cache[place].value = value;
@@ -471,7 +471,7 @@ static uint32_t intern_new(
 	id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
 	if (!id || !define_stack(w, id, keep, n, cut))
 		return 0;
-	map_put(&ids, h.a, (h.b >> 32) << 32 | id);
+	lockfree_map_put(&ids, h.a, (h.b >> 32) << 32 | id);
 	return id;
 }
 
@@ -518,10 +518,10 @@ static uint32_t define_brief(struct walker *w, uint32_t n, struct stack_hash h)
 	p = varint_put(p, 0);
 	p = varint_put(p, n);
 	p = encode_frames(p, w->brief, n, &address);
-	if (!id || !definition_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body)))
+	if (!id || !definitions_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body)))
 		return 0;
 	definitions_count_brief();
-	map_put(&ids, h.a, (h.b >> 32) << 32 | id);
+	lockfree_map_put(&ids, h.a, (h.b >> 32) << 32 | id);
 	return id;
 }
 
@@ -693,9 +693,24 @@ int stack_init(void)
 
 	if (!rc)
 		rc = cfi_cache_init();
-	if (!rc && !map_init(&ids, IDS_FIRST))
+	if (!rc && !lockfree_map_init(&ids, IDS_FIRST))
 		rc = -ENOMEM;
 	return rc;
+}
+
+void stack_code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2])
+{
+	const struct module *m = module_find(pc);
+	struct cfi_entry entry;
+
+	if (!m)
+		return;
+	module[0] = m->start;
+	module[1] = m->end;
+	if (cfi_find(m, pc, &entry) == CFI_OK) {
+		function[0] = entry.lo;
+		function[1] = entry.hi;
+	}
 }
 
 void stack_memory_unmapped(void)
@@ -705,7 +720,7 @@ void stack_memory_unmapped(void)
 
 void stack_fork_child(struct walker *own)
 {
-	map_clear_alone(&ids);
+	lockfree_map_clear_alone(&ids);
 	atomic_store(&next_id, 1);
 	modules_fork_child();
 	cfi_cache_fork_child();
@@ -739,5 +754,6 @@ void stack_thread_end(struct walker **walker)
 
 uint64_t stack_own_bytes(void)
 {
-	return atomic_load(&walker_bytes) + cfi_cache_bytes() + modules_bytes() + map_bytes(&ids);
+	return atomic_load(&walker_bytes) + cfi_cache_bytes() + modules_bytes() +
+	       lockfree_map_bytes(&ids);
 }

@@ -40,6 +40,9 @@ struct stack_start {
 	})
 #else
 #error "no frame layout for this architecture"
+/* The bounds of the function and of the module at pc; those that are not known stay as they are. */
+void stack_code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2]);
+
 #endif
 
 /* The Python task that the thread runs, see python_task.h. One per walker, zero at first. */
@@ -74,5 +77,8 @@ void stack_memory_unmapped(void);
 
 /* Memory of stacks and their tables, bytes. */
 uint64_t stack_own_bytes(void);
+
+/* The bounds of the function and of the module at pc; those that are not known stay as they are. */
+void stack_code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2]);
 
 #endif

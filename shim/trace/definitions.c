@@ -11,30 +11,30 @@
 #include "base/sys.h"
 #include "base/varint.h"
 #include "base/xxh64.h"
-#include "sampling/sampler.h"
-#include "trace/definitions_state.h"
 #include "trace/trace_file.h"
 
-/* One chunk and how far it is claimed. Never reused for another: a late thread may still look. */
+/* A chunk and how far it is claimed. Never reused for another chunk: a late thread may still read
+ * it. */
 struct area {
 	struct file_chunk mapped;
-	uint32_t room; /* of the body */
-	uint32_t claimed; /* grows beyond room when it is full */
-	uint32_t complete; /* bytes written, or never to be; at room the chunk can go */
+	uint32_t room; /* bytes of the body */
+	uint32_t claimed; /* grows beyond `room` when the chunk is full */
+	/* bytes that are written or never will be; at `room` the chunk is sealed */
+	uint32_t complete;
 };
 
 static struct area *current, *spare;
 static uint32_t sequence;
 
-static uint64_t written; /* bytes of records */
+static uint64_t written; /* bytes of definitions in this trace */
 
 static uint32_t string_last;
 static struct string_entry {
 	uint64_t hash; /* 0: free */
-	uint32_t id; /* 0: not yet written */
+	uint32_t id; /* 0: not written yet */
 } strings[4096];
 
-/* Areas are 64 bytes each, from pages that are never given back: one page serves 64 MiB. */
+/* Areas come from pages that are never given back; one page serves 64 MiB of chunks. */
 static struct area *area_new(void)
 {
 	static struct {
@@ -49,7 +49,8 @@ static struct area *area_new(void)
 	fresh = sys_pages(sizeof(*page));
 	if (!fresh)
 		return NULL;
-	/* whoever comes here at the same moment makes a page of its own: wasteful, but rare */
+	/* A thread that comes here at the same moment makes a page of its own: wasteful, but
+	 * rare. */
 	__atomic_store_n(&page, fresh, __ATOMIC_RELEASE);
 	__atomic_store_n(&used, 1, __ATOMIC_RELEASE);
 	return fresh;
@@ -83,7 +84,7 @@ static struct area *area_open(uint32_t bytes, bool dedicated)
 	return area;
 }
 
-/* Of so many bytes something is known to be there. */
+/* Publish `bytes` more of the chunk. */
 static void area_written(struct area *area, uint32_t bytes)
 {
 	__atomic_fetch_add(&area->mapped.chunk->committed, bytes, __ATOMIC_RELEASE);
@@ -95,7 +96,7 @@ static void area_complete(struct area *area, uint32_t bytes)
 		trace_file_seal(&area->mapped);
 }
 
-/* Room for a record, in the current area or the next. */
+/* Return room for a definition, in the current area or the next; NULL: none. */
 static uint8_t *claim(uint32_t bytes, struct area **where)
 {
 	for (int tries = 0; tries < 16; tries++) {
@@ -111,8 +112,7 @@ static uint8_t *claim(uint32_t bytes, struct area **where)
 				return (uint8_t *)area->mapped.chunk + sizeof(struct trace_chunk) +
 				       at;
 			}
-			if (at <
-			    area->room) /* the first that did not fit: nothing comes behind it */
+			if (at < area->room) /* the first that did not fit: nothing follows it */
 				area_complete(area, area->room - at);
 		}
 		next = area_open(area ? trace_file_chunk_bytes() : TRACE_FIRST_CHUNK_BYTES, false);
@@ -121,7 +121,7 @@ static uint8_t *claim(uint32_t bytes, struct area **where)
 		expected = area;
 		if (!__atomic_compare_exchange_n(
 			&current, &expected, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-			/* another was quicker: keep ours for the next time */
+			/* Another thread was faster: keep this area for the next time. */
 			next = __atomic_exchange_n(&spare, next, __ATOMIC_ACQ_REL);
 			if (next)
 				trace_file_unmap(&next->mapped);
@@ -153,7 +153,7 @@ enum definitions_room definitions_room(void)
 {
 	uint64_t now = __atomic_load_n(&written, __ATOMIC_RELAXED);
 
-	if (!sampler.by_table || now < options.max_trace / 4)
+	if (!trace_file_expects_checkpoints() || now < options.max_trace / 4)
 		return DEFINITIONS_AMPLE;
 	if (now < options.max_trace / 3)
 		return DEFINITIONS_BRIEF;
@@ -170,11 +170,12 @@ void definitions_count_untold(void)
 	trace_file_count(&trace_file_header->untold, 1);
 }
 
-/* The rest there cannot be ever more of. */
+/* Is the number of definitions of this kind unbounded, so that a share of the budget must limit
+ * it? */
 static bool has_share(enum trace_def_kind kind)
 {
 	switch (kind) {
-	case TRACE_DEF_THREAD: /* tells a name; the id is in the chunks */
+	case TRACE_DEF_THREAD: /* tells only a name; the id is in the chunks */
 		return definitions_room() == DEFINITIONS_AMPLE;
 	case TRACE_DEF_CODE:
 	case TRACE_DEF_STACK:
@@ -188,7 +189,7 @@ static bool has_share(enum trace_def_kind kind)
 	return true;
 }
 
-bool definition_write(enum trace_def_kind kind, const void *body, size_t size)
+bool definitions_write(enum trace_def_kind kind, const void *body, size_t size)
 {
 	uint32_t bytes =
 	    (uint32_t)((sizeof(struct trace_def) + size + TRACE_DEF_CHECK_BYTES + 7) & ~(size_t)7);
@@ -203,7 +204,7 @@ bool definition_write(enum trace_def_kind kind, const void *body, size_t size)
 		goto drop;
 	__atomic_fetch_add(&written, bytes, __ATOMIC_RELAXED);
 	if (bytes > TRACE_FIRST_CHUNK_BYTES / 2) {
-		/* a chunk of its own, so that it does not waste the rest of others */
+		/* in a chunk of its own, so that the rest of another is not wasted */
 		uint32_t chunk =
 		    (uint32_t)(bytes + sizeof(struct trace_chunk) + TRACE_SLOT_BYTES - 1) &
 		    ~(TRACE_SLOT_BYTES - 1);
@@ -229,7 +230,7 @@ drop:
 	return false;
 }
 
-uint32_t definition_string(const char *text)
+uint32_t definitions_string(const char *text)
 {
 	uint8_t body[1200];
 	size_t n = strlen(text);
@@ -252,11 +253,12 @@ uint32_t definition_string(const char *text)
 			id = __atomic_load_n(&e->id, __ATOMIC_ACQUIRE);
 			if (id)
 				return id;
-			break; /* another is writing it: write it twice, the ids may differ */
+			/* another thread is writing it: write it twice, the ids may differ */
+			break;
 		}
 	}
 	id = __atomic_add_fetch(&string_last, 1, __ATOMIC_RELAXED);
-	if (!definition_write(TRACE_DEF_STRING, body,
+	if (!definitions_write(TRACE_DEF_STRING, body,
 		(size_t)(varint_put_bytes(varint_put(body, id), text, n) - body)))
 		return 0;
 	if (i < 64)
@@ -264,7 +266,7 @@ uint32_t definition_string(const char *text)
 	return id;
 }
 
-void definition_info_bytes(const char *key, const char *value, size_t n)
+void definitions_info_bytes(const char *key, const char *value, size_t n)
 {
 	size_t key_bytes = strlen(key), pages = n + key_bytes + 32;
 	uint8_t small[512], *body = small, *p;
@@ -277,17 +279,17 @@ void definition_info_bytes(const char *key, const char *value, size_t n)
 	}
 	p = varint_put_bytes(body, key, key_bytes);
 	p = varint_put_bytes(p, value, n);
-	definition_write(TRACE_DEF_INFO, body, (size_t)(p - body));
+	definitions_write(TRACE_DEF_INFO, body, (size_t)(p - body));
 	if (body != small)
 		sys_pages_free(body, pages);
 }
 
-void definition_info(const char *key, const char *value)
+void definitions_info(const char *key, const char *value)
 {
-	definition_info_bytes(key, value, strlen(value));
+	definitions_info_bytes(key, value, strlen(value));
 }
 
-void definitions_fork_child(void)
+void definitions_forked(void)
 {
 	if (current)
 		trace_file_unmap(&current->mapped);

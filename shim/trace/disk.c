@@ -1,8 +1,8 @@
 /*
- * disk.c - owns the account of a directory, `disk.account`, and its mapping. Whoever comes first
- * fills it in: each field is set by one compare-and-exchange from zero, so that it does not matter
- * who made the file, nor whether that one was killed meanwhile. The page is reserved before it is
- * mapped, so that a full disk is no SIGBUS.
+ * disk.c - owns a directory's account, `disk.account`, and its mapping. The first process fills it
+ * in: each field is set by one compare-and-exchange from zero, so it does not matter which process
+ * made the file, nor whether that one was killed meanwhile. The page is reserved before it is
+ * mapped, so a full disk raises no SIGBUS.
  */
 #include "trace/disk.h"
 
@@ -22,13 +22,13 @@
 
 #define DEFAULT_MOST (16ull << 30)
 #define RESERVE_MOST (1ull << 30)
-/* Too little to run with, but the first process can say what it is. */
+/* Too little to record with, but the first process can say why. */
 #define DEFAULT_LEAST (1ull << 20)
-/* So often, at most, all processes together look what there really is. */
+/* All processes together recount at most this often. */
 #define RECOUNT_SECONDS 10u
 
-static struct trace_disk alone; /* counts where there is no account */
-static struct trace_disk *account = &alone;
+static struct trace_disk private_account; /* counts while there is no account */
+static struct trace_disk *account = &private_account;
 static uint64_t bound;
 
 static uint64_t reserve_bytes(void)
@@ -43,7 +43,7 @@ static uint64_t limit_of(enum disk_share share)
 				     : bound - reserve_bytes();
 }
 
-/* A tenth of what is free. */
+/* A tenth of the free space, within limits. */
 static uint64_t default_bound(int directory)
 {
 	struct statfs fs;
@@ -91,7 +91,7 @@ static struct trace_disk *map_account(int directory)
 
 	if (fd < 0)
 		return NULL;
-	/* one that was linked to from elsewhere, or that others may write, is not ours */
+	/* one with another link, or writable for others, is not ours */
 	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_nlink == 1 && st.st_uid == (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) &&
 	    !(st.st_mode & 022) &&
@@ -116,7 +116,7 @@ static bool is_counted(const char *name)
 	       (n > 8 && !strcmp(name + n - 8, TRACE_SMALL_SUFFIX));
 }
 
-struct entry { /* as getdents64 tells */
+struct entry { /* as getdents64 returns it */
 	uint64_t inode;
 	int64_t next;
 	uint16_t bytes;
@@ -124,8 +124,8 @@ struct entry { /* as getdents64 tells */
 	char name[];
 };
 
-/* What the traces in the directory take; false: cannot be told. `others`: whether anything but the
- * account is there. */
+/* Sum up the traces in the directory. *others: is anything but the account there? False: cannot be
+ * told. */
 static bool survey(int directory, uint64_t *bytes, bool *others)
 {
 	_Alignas(struct entry) char buffer[4096];
@@ -154,7 +154,7 @@ static bool survey(int directory, uint64_t *bytes, bool *others)
 	return n == 0;
 }
 
-/* Somebody may have removed traces; a new process, which would else find no room, looks. */
+/* Traces may have been removed: a new process without room counts again. */
 static void recount(int directory)
 {
 	uint64_t now = sys_clock_ns(CLOCK_REALTIME) / 1000000000u, bytes;
@@ -162,7 +162,7 @@ static void recount(int directory)
 	int64_t before;
 	bool others;
 
-	if (account == &alone || (last <= now && now - last < RECOUNT_SECONDS) ||
+	if (account == &private_account || (last <= now && now - last < RECOUNT_SECONDS) ||
 	    !__atomic_compare_exchange_n(
 		&account->counted_s, &last, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
@@ -173,11 +173,12 @@ static void recount(int directory)
 
 void disk_open(int directory)
 {
-	if (account == &alone) {
+	struct trace_disk *a;
+
+	if (account == &private_account) {
 		bound = options.max_disk ? options.max_disk : default_bound(directory);
 		bound = bound > INT64_MAX ? INT64_MAX : bound;
-		struct trace_disk *a = map_account(directory);
-
+		a = map_account(directory);
 		if (a)
 			__atomic_store_n(&account, a, __ATOMIC_RELEASE);
 	}
@@ -189,9 +190,9 @@ void disk_close(void)
 {
 	struct trace_disk *a = account;
 
-	account = &alone;
-	memset(&alone, 0, sizeof(alone));
-	if (a != &alone)
+	account = &private_account;
+	memset(&private_account, 0, sizeof(private_account));
+	if (a != &private_account)
 		sys_call(SYS_munmap, (long)a, TRACE_DISK_BYTES, 0, 0, 0, 0);
 }
 
@@ -212,8 +213,8 @@ bool disk_take(uint64_t bytes, enum disk_share share)
 {
 	int64_t now = __atomic_add_fetch(&account->held, (int64_t)bytes, __ATOMIC_RELAXED);
 
-	/* added first: of many at once some are refused that would have fitted, but all those that
-	 * are not refused fit */
+	/* Added first: of several at once, some may be refused that would have fitted, but
+	 * everything granted fits. */
 	if (now <= (int64_t)limit_of(share))
 		return true;
 	__atomic_fetch_sub(&account->held, (int64_t)bytes, __ATOMIC_RELAXED);
@@ -236,7 +237,7 @@ void disk_small_next(uint32_t number)
 	    &account->small, &number, number + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* What an entry has above its offset. */
+/* The part of an entry above its offset. */
 static uint64_t base_tag(uint32_t number, uint64_t key)
 {
 	return (key >> 40) << 40 | (uint64_t)(uint8_t)number << 32;
@@ -258,7 +259,7 @@ void disk_small_set_base(uint32_t number, uint64_t key, uint32_t at)
 
 uint64_t disk_bytes(void)
 {
-	return account == &alone ? 0 : TRACE_DISK_BYTES;
+	return account == &private_account ? 0 : TRACE_DISK_BYTES;
 }
 
 void disk_tidy(const char *directory)

@@ -1,12 +1,11 @@
 /*
- * file_gaps.c - see file_gaps.h. Neighbours are joined, so that what is given back in pieces serves
- * large chunks again.
+ * file_gaps.c - see file_gaps.h. Adjacent gaps are joined, so that pieces serve large chunks again.
  */
 #include "trace/file_gaps.h"
 
 #include <string.h>
 
-#define HOLES_MAX 256u
+#define GAPS_MAX 256u
 
 struct range {
 	uint64_t offset, bytes;
@@ -16,17 +15,17 @@ struct range {
 static struct {
 	int lock;
 	uint32_t count;
-	struct range ranges[HOLES_MAX];
-} holes;
+	struct range ranges[GAPS_MAX];
+} gaps;
 
 static bool try_lock(void)
 {
-	return !__atomic_exchange_n(&holes.lock, 1, __ATOMIC_ACQUIRE);
+	return !__atomic_exchange_n(&gaps.lock, 1, __ATOMIC_ACQUIRE);
 }
 
 static void unlock(void)
 {
-	__atomic_store_n(&holes.lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&gaps.lock, 0, __ATOMIC_RELEASE);
 }
 
 void file_gaps_add(uint64_t offset, uint64_t bytes, bool punched)
@@ -35,8 +34,8 @@ void file_gaps_add(uint64_t offset, uint64_t bytes, bool punched)
 
 	if (!bytes || !try_lock())
 		return;
-	for (uint32_t i = 0; i < holes.count;) {
-		struct range *r = &holes.ranges[i];
+	for (uint32_t i = 0; i < gaps.count;) {
+		struct range *r = &gaps.ranges[i];
 
 		if (r->punched != punched ||
 		    (r->offset + r->bytes != add.offset && add.offset + add.bytes != r->offset)) {
@@ -45,11 +44,11 @@ void file_gaps_add(uint64_t offset, uint64_t bytes, bool punched)
 		}
 		add.offset = r->offset < add.offset ? r->offset : add.offset;
 		add.bytes += r->bytes;
-		*r = holes.ranges[--holes.count];
-		i = 0; /* it may touch another one now */
+		*r = gaps.ranges[--gaps.count];
+		i = 0; /* the larger gap may touch another one */
 	}
-	if (holes.count < HOLES_MAX)
-		holes.ranges[holes.count++] = add;
+	if (gaps.count < GAPS_MAX)
+		gaps.ranges[gaps.count++] = add;
 	unlock();
 }
 
@@ -57,11 +56,11 @@ bool file_gaps_take(uint64_t *offset, uint32_t bytes, bool *punched)
 {
 	struct range *best = NULL;
 
-	if (!__atomic_load_n(&holes.count, __ATOMIC_RELAXED) || !try_lock())
+	if (!__atomic_load_n(&gaps.count, __ATOMIC_RELAXED) || !try_lock())
 		return false;
-	/* the smallest that will do, so that large chunks find a place, too */
-	for (uint32_t i = 0; i < holes.count; i++) {
-		struct range *r = &holes.ranges[i];
+	/* the smallest that is large enough, so that large chunks find a gap, too */
+	for (uint32_t i = 0; i < gaps.count; i++) {
+		struct range *r = &gaps.ranges[i];
 
 		if (r->bytes >= bytes && (!best || r->bytes < best->bytes))
 			best = r;
@@ -72,7 +71,7 @@ bool file_gaps_take(uint64_t *offset, uint32_t bytes, bool *punched)
 		best->offset += bytes;
 		best->bytes -= bytes;
 		if (!best->bytes)
-			*best = holes.ranges[--holes.count];
+			*best = gaps.ranges[--gaps.count];
 	}
 	unlock();
 	return best;
@@ -80,5 +79,5 @@ bool file_gaps_take(uint64_t *offset, uint32_t bytes, bool *punched)
 
 void file_gaps_forget(void)
 {
-	memset(&holes, 0, sizeof(holes));
+	memset(&gaps, 0, sizeof(gaps));
 }

@@ -1,6 +1,6 @@
 /*
- * rights.c - see rights.h. All of it that takes system calls is done by the host's own calls that
- * give up rights, or by who wants a chunk; both block signals.
+ * rights.c - see rights.h. System calls are made only in the host's own calls that give up rights,
+ * and where a thread wants a chunk; both block signals.
  */
 #include "trace/rights.h"
 
@@ -15,48 +15,37 @@
 #include "base/clock.h"
 #include "base/filter.h"
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
-#include "lifecycle.h"
-#include "trace/thread.h"
+#include "base/text.h"
 #include "trace/trace_file.h"
 
-/* Of Linux 5.14 on, and in no header of older C libraries. */
+/* From Linux 5.14; headers of older C libraries lack it. */
 #define POPULATE_WRITE 23
 
 #define ROOM_BYTES (32ull << 20)
-/* Beyond the budget: what is punched and what is claimed last may lie there. */
+/* Beyond the budget: for punched ranges and the last claims. */
 #define FILE_MORE (256ull << 20)
 
 static struct {
-	int lock; /* signals are blocked while it is held */
-	bool prepared; /* the file has its size, and pages can be populated */
-	bool refused; /* it is no use to open the file */
-	bool unreachable; /* neither that nor mapping works: there is the room alone */
+	int lock; /* taken with signals blocked */
+	bool prepared; /* the file has its final size, and pages can be populated */
+	bool refused; /* opening the file fails from now on */
+	bool unreachable; /* neither opening nor mapping works: only the room is left */
 	bool any; /* some right was given up */
 	uint32_t latest; /* enum trace_right */
 	uint64_t end; /* the file's size */
-	uint64_t place; /* the user that has a directory, and 1; 0: none */
+	uint64_t user_directory; /* the user that has a directory, plus 1; 0: none */
 	struct {
-		bool taken; /* or could not be: once is enough */
+		bool taken; /* or was not to be had: tried once */
 		uint8_t *start;
 		uint64_t offset, bytes, used;
 	} room;
 } rights;
 
-static void lock(void)
-{
-	while (__atomic_exchange_n(&rights.lock, 1, __ATOMIC_ACQUIRE))
-		sys_yield();
-}
-
-static void unlock(void)
-{
-	__atomic_store_n(&rights.lock, 0, __ATOMIC_RELEASE);
-}
-
 /* --- reaching the file without opening it --- */
 
-/* One try, in steps of at most so much address space. */
+/* Map a copy of the file's range, moving at most `step` bytes of address space at a time. */
 static void *reach(uint64_t offset, uint64_t bytes, uint64_t step)
 {
 	uint64_t page = shim.page_size, at = 0;
@@ -65,7 +54,7 @@ static void *reach(uint64_t offset, uint64_t bytes, uint64_t step)
 	for (;;) {
 		uint64_t far = offset - at > step ? step : offset - at;
 		uint64_t whole = far + (far == offset - at ? bytes : page);
-		/* an old size of 0 makes a second mapping of the same pages, and of those behind */
+		/* an old size of 0 maps the same pages, and those behind them, a second time */
 		long p = sys_call(SYS_mremap, from, 0, (long)whole, MREMAP_MAYMOVE, 0, 0);
 
 		if (at)
@@ -83,11 +72,11 @@ static void *reach(uint64_t offset, uint64_t bytes, uint64_t step)
 
 void *rights_map(uint64_t offset, uint64_t bytes)
 {
-	/* near RLIMIT_AS there is less to be had */
+	/* near RLIMIT_AS there is less address space */
 	static const uint64_t steps[] = {1ull << 40, 32ull << 20, 1ull << 20};
 	void *p = NULL;
 
-	/* of a host that locks its memory the copy would be populated, all of it */
+	/* of a host that locks its memory the whole copy would be populated */
 	sys_call(SYS_munlock, (long)trace_file_header, TRACE_HEADER_BYTES, 0, 0, 0, 0);
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]) && !p; i++)
 		p = reach(offset, bytes, steps[i]);
@@ -105,7 +94,7 @@ bool rights_populate(void *range, uint64_t bytes)
 	while ((n == -EINTR || n == -EAGAIN) && tries++ < 100);
 	if (n < 0)
 		return false;
-	/* a large one gets its pages again by and by, as in map_range() */
+	/* a large range gets its pages again step by step, as in map_range() */
 	if (bytes > TRACE_FIRST_CHUNK_BYTES)
 		sys_call(SYS_madvise, (long)range, (long)bytes, DONTNEED, 0, 0, 0);
 	return true;
@@ -156,11 +145,11 @@ void *rights_room(uint64_t *offset, uint32_t bytes)
 
 static uint64_t largest_file(void)
 {
-	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+	uint64_t limit;
 
-	/* beyond it there is a signal, not only an error */
-	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur < INT64_MAX ? limit.rlim_cur : INT64_MAX;
+	/* a larger file raises a signal */
+	limit = sys_limit(RLIMIT_FSIZE);
+	return limit < INT64_MAX ? limit : INT64_MAX;
 }
 
 /* Under the lock. */
@@ -187,10 +176,10 @@ static void make_large(int fd)
 	}
 }
 
-/* Under the lock: once for a process, whatever calls follow. */
+/* Under the lock. Once for a process, whatever calls follow. */
 static void take_room(int fd)
 {
-	uint64_t held = trace_file_held(), bytes = ROOM_BYTES, offset;
+	uint64_t held = trace_file_disk_bytes(), bytes = ROOM_BYTES, offset;
 	uint64_t left = options.max_trace > held ? options.max_trace - held : 0;
 	void *start;
 
@@ -240,16 +229,16 @@ static bool is_ours(const char *name)
 {
 	size_t n = strlen(name), suffix = sizeof(".whyoom") - 1;
 
-	if (n && name[n - 1] == 's') /* of many processes */
+	if (n && name[n - 1] == 's') /* the file of small traces */
 		n--;
 	return (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) ||
 	       (n > suffix && !strncmp(name + n - suffix, ".whyoom", suffix)) ||
 	       !strcmp(name, "disk.account") || !strcmp(name, "earlier") ||
-	       !strncmp(name, RIGHTS_PLACE, sizeof(RIGHTS_PLACE) - 1);
+	       !strncmp(name, RIGHTS_DIRECTORY, sizeof(RIGHTS_DIRECTORY) - 1);
 }
 
-/* Nothing but traces: such a directory may be passed through by everybody. Somebody's home, where
- * traces lie among other things, may not. */
+/* Does the directory hold nothing but traces? Then everybody may pass through it; not so somebody's
+ * home where traces lie among other things. */
 static bool has_only_ours(int dir)
 {
 	struct entry {
@@ -273,67 +262,60 @@ static bool has_only_ours(int dir)
 	return n == 0;
 }
 
-/* Under the lock: a directory in ours that belongs to that user. */
-static void make_place(uint32_t uid)
+/* Under the lock: make a subdirectory of the trace directory that belongs to that user. */
+static void make_user_directory(uint32_t uid)
 {
-	char name[24] = RIGHTS_PLACE, *p = name + sizeof(RIGHTS_PLACE) - 1;
-	uint32_t scale = 1, me = (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+	char name[24] = RIGHTS_DIRECTORY;
+	uint32_t me = (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
 	struct stat st;
 	int dir, fd;
 
-	if (uid == me || rights.place == uid + 1ull)
+	if (uid == me || rights.user_directory == uid + 1ull)
 		return;
 	dir = sys_open(trace_file_directory(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (dir < 0)
 		return;
-	/* in somebody else's directory, or one that others write to, names may be traps */
+	/* in another user's directory, or one that others can write to, names may be traps */
 	if (sys_call(SYS_fstat, dir, (long)&st, 0, 0, 0, 0) < 0 || st.st_uid != me ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH)) || (!(st.st_mode & S_IXOTH) && !has_only_ours(dir)))
 		goto close_dir;
-	while (uid / scale >= 10)
-		scale *= 10;
-	for (; scale; scale /= 10)
-		*p++ = (char)('0' + uid / scale % 10);
-	*p = 0;
+	text_append_number(name + sizeof(RIGHTS_DIRECTORY) - 1, name + sizeof(name), uid);
 	sys_call(SYS_mkdirat, dir, (long)name, 0700, 0, 0, 0);
 	fd = (int)sys_call(
 	    SYS_openat, dir, (long)name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
 	if (fd < 0)
 		goto close_dir;
-	/* the user must come through our directory, but needs not see what is there */
+	/* the user must pass through the directory, but need not list it */
 	if (sys_call(SYS_fchmod, fd, 0700, 0, 0, 0, 0) == 0 &&
 	    sys_call(SYS_fchown, fd, (long)uid, -1, 0, 0, 0) == 0 &&
 	    ((st.st_mode & S_IXOTH) ||
 		sys_call(SYS_fchmod, dir, (st.st_mode & 07777) | S_IXGRP | S_IXOTH, 0, 0, 0, 0) ==
 		    0))
-		rights.place = uid + 1ull;
+		rights.user_directory = uid + 1ull;
 	sys_close(fd);
 close_dir:
 	sys_close(dir);
 }
 
-/* Is this the process whose file it is? Signals are blocked. */
-static bool ours(void)
+/* Does the trace belong to this process? Signals are blocked. */
+static bool is_own_trace(void)
 {
 	if (shim.mode != SHIM_RECORDING || shim.sandboxed)
 		return false;
-	/* A child that was just forked makes its file while it can; one of vfork is no copy. */
-	if (lifecycle_is_copy())
-		lifecycle_forked(thread_self);
-	return shim.mode == SHIM_RECORDING && sys_getpid() == shim.pid;
+	return sys_getpid() == shim.pid;
 }
 
 bool rights_before(enum trace_right right, long uid)
 {
 	uint64_t signals = sys_block_signals();
-	bool noted = ours();
+	bool noted = is_own_trace();
 
 	if (noted) {
-		lock();
+		sys_lock(&rights.lock);
 		prepare();
 		if (right == TRACE_RIGHT_USER && uid >= 0)
-			make_place((uint32_t)uid);
-		unlock();
+			make_user_directory((uint32_t)uid);
+		sys_unlock(&rights.lock);
 	}
 	sys_restore_signals(signals);
 	return noted;
@@ -359,7 +341,7 @@ static bool allowed(long number, long a, long b, long c, long d, long e, long f)
 	return filter_allows(number, (long[6]){a, b, c, d, e, f});
 }
 
-/* Without these nothing of what the recording does can be done as ever. */
+/* Is everything allowed that each part of the recording needs? */
 static bool life_is_allowed(void)
 {
 	enum { RW = PROT_READ | PROT_WRITE, ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS };
@@ -403,10 +385,10 @@ struct rights_filter rights_before_filter(const void *fprog)
 	bool opening, mapping;
 	int fd;
 
-	f.noted = ours();
+	f.noted = is_own_trace();
 	if (!f.noted)
 		goto done;
-	lock();
+	sys_lock(&rights.lock);
 	prepare();
 	f.number = filter_add(fprog);
 	f.strict = f.number < 0 || !life_is_allowed();
@@ -422,20 +404,20 @@ struct rights_filter rights_before_filter(const void *fprog)
 		}
 		if (f.frozen)
 			clock_freeze(true);
-		/* signals have to be as they were before nothing is allowed any more */
+		/* restore the signal mask while that is still allowed */
 		sys_restore_signals(signals);
 		if (f.strict)
 			f.number = filter_add(NULL);
 		else
 			filter_restore(f.number);
 		__atomic_store_n(&rights.unreachable, true, __ATOMIC_RELAXED);
-		unlock();
+		sys_unlock(&rights.lock);
 		__atomic_store_n(&shim.sandboxed, f.strict, __ATOMIC_SEQ_CST);
 		return f;
 	}
 	if (!opening)
 		__atomic_store_n(&rights.refused, true, __ATOMIC_RELAXED);
-	unlock();
+	sys_unlock(&rights.lock);
 done:
 	sys_restore_signals(signals);
 	return f;
@@ -457,14 +439,15 @@ void rights_after_filter(const struct rights_filter *f, bool installed)
 	__atomic_store_n(&rights.unreachable, f->was_unreachable, __ATOMIC_RELAXED);
 }
 
-/* --- what is lost for it --- */
+/* --- losses --- */
 
 bool rights_blamed(int error)
 {
 	if (__atomic_load_n(&rights.unreachable, __ATOMIC_RELAXED))
 		return true;
 	if (error == -EACCES || error == -EPERM)
-		return true; /* of a file that we made: by a call that we did not see, at least */
+		/* a file that we made: at least a call that we did not see is to blame */
+		return true;
 	return __atomic_load_n(&rights.any, __ATOMIC_RELAXED) &&
 	       (error == -ENOENT || error == -ENOTDIR || error == -ESTALE || error == -ELOOP);
 }

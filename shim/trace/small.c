@@ -1,7 +1,7 @@
 /*
- * small.c - see small.h. The record is appended by one write, then the trace is unlinked: whenever
- * the process is killed, the trace is there once, or twice, which the reader notices. Believes
- * nothing that it reads: the file may be another process's.
+ * small.c - see small.h. One write appends the record, then the trace is unlinked: whenever the
+ * process is killed, the trace exists once, or twice, which the reader notices. Trusts nothing that
+ * it reads: the file may be another process's.
  */
 #include "trace/small.h"
 
@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "base/varint.h"
 #include "base/xxh64.h"
 #include "trace/disk.h"
@@ -22,11 +23,12 @@
 #include "whyoom/trace.h"
 
 #define TIMES_MAX 16384u
-/* Times are kept to this. */
+/* Times are rounded to this. */
 #define QUANTUM_NS 200u
 
 struct work {
-	uint8_t window[2 * TRACE_SMALL_PLAIN_MAX]; /* the base's plain form, and ours behind it */
+	/* the base's plain form, followed by this trace's */
+	uint8_t window[2 * TRACE_SMALL_PLAIN_MAX];
 	uint32_t times[TIMES_MAX];
 	uint8_t record[TRACE_SMALL_BYTES_MAX];
 };
@@ -39,20 +41,6 @@ struct plain {
 	unsigned quantum;
 	uint64_t key;
 };
-
-static const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
-{
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; p && p < end && shift < 64; shift += 7) {
-		v |= (uint64_t)(*p & 0x7f) << shift;
-		if (!(*p++ & 0x80)) {
-			*out = v;
-			return p;
-		}
-	}
-	return NULL;
-}
 
 static bool put(struct plain *o, const void *bytes, size_t n)
 {
@@ -71,18 +59,18 @@ static bool put_number(struct plain *o, uint64_t v)
 	return true;
 }
 
-/* The fields of a compact event behind its time; NULL: not what we write. */
+/* Return the end of a compact event's fields after its time; NULL: not what this shim writes. */
 static const uint8_t *fields_end(unsigned tag, const uint8_t *p, const uint8_t *end)
 {
 	uint64_t v;
 
-	p = varint(p, end, &v); /* the address */
+	p = varint_get(p, end, &v); /* the address */
 	switch (tag & TRACE_TAG_KIND) {
 	case TRACE_ALLOC:
-		p = varint(p, end, &v);
-		return tag & TRACE_ALLOC_SAME_STACK ? p : varint(p, end, &v);
+		p = varint_get(p, end, &v);
+		return tag & TRACE_ALLOC_SAME_STACK ? p : varint_get(p, end, &v);
 	case TRACE_ALLOC_EXPECTED:
-		return tag & TRACE_ALLOC_SAME_SIZE ? p : varint(p, end, &v);
+		return tag & TRACE_ALLOC_SAME_SIZE ? p : varint_get(p, end, &v);
 	case TRACE_FREE:
 	case TRACE_UNFREE:
 		return p;
@@ -90,8 +78,8 @@ static const uint8_t *fields_end(unsigned tag, const uint8_t *p, const uint8_t *
 	return NULL;
 }
 
-/* One event: its time to the times, the rest to the plain form. NULL: not what we write, or no
- * room. */
+/* Add one event: its time to the times, the rest to the plain form. NULL: not what this shim
+ * writes, or no room. */
 static const uint8_t *put_event(
     struct plain *o, const uint8_t *p, const uint8_t *end, uint64_t *ticks, uint64_t *last)
 {
@@ -101,12 +89,12 @@ static const uint8_t *put_event(
 	bool extended = (tag & TRACE_TAG_KIND) == TRACE_EXTENDED;
 
 	if (extended) {
-		p = varint(varint(p, end, &kind), end, &length);
+		p = varint_get(varint_get(p, end, &kind), end, &length);
 		if (!p || length > (uint64_t)(end - p))
 			return NULL;
 		end = p + length;
 	}
-	rest = varint(p, end, &dt);
+	rest = varint_get(p, end, &dt);
 	if (!rest || o->count == TIMES_MAX)
 		return NULL;
 	*ticks += dt;
@@ -124,7 +112,7 @@ static const uint8_t *put_event(
 	return end;
 }
 
-/* The program's path is what tells one kind of process from another. */
+/* The program's path distinguishes one kind of process from another. */
 static void look_for_key(struct plain *o, const uint8_t *p, const uint8_t *end)
 {
 	static const char exe[] = "\003exe";
@@ -140,7 +128,7 @@ static void look_for_key(struct plain *o, const uint8_t *p, const uint8_t *end)
 	}
 }
 
-/* The record has a check of its own, and theirs would be half of its bytes. */
+/* The record has a checksum of its own; the definitions' would be half of its bytes. */
 static void clear_checks(uint8_t *p, const uint8_t *end)
 {
 	for (uint32_t bytes; end - p >= (long)sizeof(struct trace_def); p += bytes) {
@@ -160,7 +148,7 @@ static bool put_chunk(struct plain *o, uint32_t slot, const struct trace_chunk *
 	uint8_t *where;
 	uint32_t bytes;
 
-	head.checksum = 0; /* of what is read back it may be another */
+	head.checksum = 0; /* may differ after reading back */
 	head.sealed = 0;
 	head.check = 0;
 	if (!put(o, &slot, sizeof(slot)))
@@ -185,8 +173,7 @@ static bool put_chunk(struct plain *o, uint32_t slot, const struct trace_chunk *
 	while (p && p < end)
 		p = put_event(o, p, end, &ticks, &last);
 	bytes = (uint32_t)(o->pos - where - sizeof(head));
-	/* how long the events' part is stands where the head has `committed`, which follows from it
-	 */
+	/* the length of the events' part takes the place of `committed`, which follows from it */
 	memcpy(where + offsetof(struct trace_chunk, committed), &bytes, sizeof(bytes));
 	return p;
 }
@@ -216,20 +203,18 @@ static bool make_plain(struct plain *o, const uint8_t *base, uint64_t size)
 			return false;
 		at += c->bytes;
 	}
-	o->key += (h->flags & TRACE_FLAG_FORKED) != 0; /* such a one has no start */
+	o->key += (h->flags & TRACE_FLAG_FORKED) != 0; /* a forked child's trace lacks the start */
 	return true;
 }
 
-/* Would writing up to `end`, and what others write meanwhile, bring SIGXFSZ? */
+/* Would writing up to `end`, with what others append meanwhile, raise SIGXFSZ? */
 static bool over_file_limit(uint64_t end)
 {
-	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
-
-	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur != RLIM64_INFINITY && end + (1u << 20) > limit.rlim_cur;
+	return end + (1u << 20) > sys_limit(RLIMIT_FSIZE);
 }
 
-/* Over a network appending is not one step, and others may write to the same place. */
+/* Does the file system append in one step? Network file systems do not, so writers would
+ * overlap. */
 static bool appends(int fd)
 {
 	static const uint32_t not [] = {0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546,
@@ -246,18 +231,13 @@ static bool appends(int fd)
 
 static void file_name(char out[40], uint32_t number)
 {
-	char digits[12], *p = digits + sizeof(digits) - 1;
+	const char *end = out + 40;
 
-	*p = 0;
-	do
-		*--p = (char)('0' + number % 10);
-	while (number /= 10);
-	memcpy(out, "small.", 7);
-	strncat(out, p, 12);
-	strncat(out, TRACE_SMALL_SUFFIX, 16);
+	text_append(text_append_number(text_append(out, end, "small."), end, number), end,
+	    TRACE_SMALL_SUFFIX);
 }
 
-/* The file that is appended to now, with its number; negative errno. */
+/* Open the file that is appended to now. Returns a descriptor or negative errno. */
 static int open_file(int directory, uint32_t *number)
 {
 	enum { HOW = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK };
@@ -286,7 +266,7 @@ static int open_file(int directory, uint32_t *number)
 	return -1;
 }
 
-/* The plain form of a trace that this one is like, at the start of the window; 0: there is none. */
+/* Read the plain form of a similar trace to the start of the window. Returns its bytes; 0: none. */
 static uint32_t read_base(struct work *w, int fd, uint32_t number, uint64_t key, uint32_t *at)
 {
 	struct trace_small head;
@@ -300,7 +280,7 @@ static uint32_t read_base(struct work *w, int fd, uint32_t number, uint64_t key,
 	    sys_call(SYS_pread64, fd, (long)w->record, (long)head.bytes, (long)*at, 0, 0) !=
 		(long)head.bytes)
 		return 0;
-	/* what a reader would refuse must not be built upon */
+	/* a base that the reader would refuse must not be used */
 	memset(w->record + offsetof(struct trace_small, checksum), 0, sizeof(head.checksum));
 	if (xxh64(w->record, head.bytes) != head.checksum)
 		return 0;
@@ -308,7 +288,8 @@ static uint32_t read_base(struct work *w, int fd, uint32_t number, uint64_t key,
 	return head.plain_bytes;
 }
 
-/* The record in w->record; its bytes, 0: it does not fit. `o` has the plain form, at `plain`. */
+/* Make the record in w->record; `o` holds the plain form, at `plain`. Returns its bytes; 0: too
+ * large. */
 static uint32_t make_record(struct work *w, struct small_coder *coder, const struct plain *o,
     const uint8_t *plain, uint32_t base_bytes, struct trace_small *head)
 {
@@ -336,7 +317,7 @@ static uint32_t make_record(struct work *w, struct small_coder *coder, const str
 	return n ? head->bytes : 0;
 }
 
-/* Appends what is in w->record, of which the disk's account must know before. */
+/* Append w->record; the disk's account counts it first. */
 static bool append(struct work *w, int fd, uint32_t number, const struct trace_small *head)
 {
 	long n, end;
@@ -393,7 +374,7 @@ bool small_alone(void)
 {
 	struct stat st;
 
-	/* one for itself, one for the directory above, and one for each thread */
+	/* one link for itself, one for the directory above, one for each thread */
 	return sys_call(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&st, 0, 0, 0) ==
 		   0 &&
 	       st.st_nlink == 3;

@@ -1,7 +1,7 @@
 /*
- * small.h - the traces of short-lived processes, of which there may be thousands, go into one file
- * of their directory, "small.N.whyooms": a trace of its own takes three slots, and most of them are
- * as good as empty.
+ * small.h - puts the traces of short-lived processes, of which there may be thousands, into one
+ * file of their directory, "small.N.whyooms": a trace of its own takes three slots, most of them
+ * nearly empty.
  */
 #ifndef SHIM_SMALL_H
 #define SHIM_SMALL_H
@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The trace of an image that has ended, by exit or exec, and that nobody writes to any more: goes
- * into the directory's file of small traces if it is one, and has nothing that anybody may look for
- * in it by name: no failure, nothing lost. False: it is as it was; so it is when in doubt. */
+/* Put the trace of an ended image, to which no process writes any more, into the directory's file
+ * of small traces, and remove it. Only if it is small and holds nothing that anybody looks for by
+ * name: no failure, no loss. False: the trace is unchanged, as always in doubt. */
 bool small_fold(const char *directory, const char *path);
 
-/* Is the calling thread all that there is of the process? */
+/* Is the calling thread the only one of the process? */
 bool small_alone(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * small_code.c - see small_code.h. The range coder carries as LZMA's does; each probability has 11
- * bits and moves by a sixteenth, as so little data has no time to learn slowly.
+ * small_code.c - see small_code.h. The range coder carries as LZMA's does. Each probability has 11
+ * bits and moves by a sixteenth: so little data leaves no time to learn slowly.
  */
 #include "trace/small_code.h"
 
@@ -13,10 +13,10 @@
 #define RANGE_LEAST (1u << 24)
 
 #define HASH_BITS 14u
-#define MATCH_LEAST 4u /* shorter ones cost more than literals, but where the distance is known */
+#define MATCH_LEAST 4u /* shorter matches cost more than literals, unless the distance repeats */
 #define REPEAT_LEAST 2u
 
-/* A number: how many bits it has, as a tree; the two bits below its highest; the rest evenly. */
+/* A number: its bit count as a tree, the two bits below the highest modelled, the rest even. */
 struct number_model {
 	uint16_t bits[64];
 	uint16_t top[33][4];
@@ -32,12 +32,13 @@ struct small_coder {
 	uint8_t *out, *end;
 	bool full;
 
-	/* what has been learned */
+	/* the models */
 	uint16_t match[4], repeat[4];
 	uint16_t literal[8][256];
 	struct number_model length[2], distance, time[2];
 
-	uint32_t places[1u << HASH_BITS]; /* of four bytes, plus 1 */
+	/* the latest position of each hash of four bytes, plus 1 */
+	uint32_t places[1u << HASH_BITS];
 };
 
 size_t small_coder_bytes(void)
@@ -100,7 +101,7 @@ static void put_tree(struct small_coder *c, uint16_t *models, unsigned bits, uns
 	}
 }
 
-/* Bits that are as likely 0 as 1. */
+/* Code bits that are 0 or 1 with the same probability. */
 static void put_even(struct small_coder *c, uint32_t value, unsigned bits)
 {
 	while (bits-- > 0) {
@@ -146,7 +147,7 @@ static uint32_t hash_of(const uint8_t *p)
 	return v * 2654435761u >> (32 - HASH_BITS);
 }
 
-/* How far what begins at `at` is the same as what begins at `from`. */
+/* Return how many bytes at `at` equal those at `from`. */
 static uint32_t same(const uint8_t *window, uint32_t from, uint32_t at, uint32_t end)
 {
 	uint32_t n = 0;
@@ -170,7 +171,8 @@ static void see(struct small_coder *c, const uint8_t *window, uint32_t from, uin
 
 static void put_plain(struct small_coder *c, const uint8_t *window, uint32_t base, uint32_t end)
 {
-	uint32_t hashed = end >= 4 ? end - 3 : 0, distance = base; /* as if both were the same */
+	/* as if both traces were equal */
+	uint32_t hashed = end >= 4 ? end - 3 : 0, distance = base;
 	uint32_t seen = 0, limit = base < hashed ? base : hashed;
 	unsigned state = 0;
 

@@ -1,6 +1,6 @@
 /*
- * trace_cleanup.c - reads small trace files back. Believes nothing that it reads: the file may be
- * of another process whose number came round again.
+ * trace_cleanup.c - reads small trace files back. Trusts nothing that it reads: the file may belong
+ * to another process with a reused pid.
  */
 #include "trace/trace_cleanup.h"
 
@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "base/sys.h"
-#include "sampling/sampler.h"
+#include "base/varint.h"
 #include "trace/disk.h"
 #include "trace/trace_file.h"
 #include "whyoom/trace.h"
@@ -24,24 +24,10 @@
 
 struct tally {
 	uint64_t events, bytes;
-	bool keep; /* worth it whatever the counts */
+	bool keep; /* worth keeping whatever the counts */
 };
 
-static const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
-{
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; p < end && shift < 64; shift += 7) {
-		v |= (uint64_t)(*p & 0x7f) << shift;
-		if (!(*p++ & 0x80)) {
-			*out = v;
-			return p;
-		}
-	}
-	return NULL;
-}
-
-/* NULL: not what we write. */
+/* Count one event. NULL: not what this shim writes. */
 static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct tally *t)
 {
 	uint8_t tag = *p++;
@@ -50,18 +36,18 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 
 	if (kind != TRACE_EXTENDED) {
 		if (kind > TRACE_UNFREE)
-			return NULL; /* what is expected is only in chunks of a thread's own */
+			return NULL; /* expected ALLOCs occur only in a thread's own chunk */
 		t->events++;
-		if ((p = varint(p, end, &v)))
-			p = varint(p, end, &v);
-		if (p && kind == TRACE_ALLOC && (p = varint(p, end, &v))) {
+		if ((p = varint_get(p, end, &v)))
+			p = varint_get(p, end, &v);
+		if (p && kind == TRACE_ALLOC && (p = varint_get(p, end, &v))) {
 			t->bytes += v;
 			if (!(tag & TRACE_ALLOC_SAME_STACK))
-				p = varint(p, end, &v);
+				p = varint_get(p, end, &v);
 		}
 		return p;
 	}
-	if (!(p = varint(p, end, &kind)) || !(p = varint(p, end, &length)) ||
+	if (!(p = varint_get(p, end, &kind)) || !(p = varint_get(p, end, &length)) ||
 	    length > (uint64_t)(end - p))
 		return NULL;
 	next = p + length;
@@ -79,8 +65,8 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 	case TRACE_MAP: /* dt, address, length */
 	case TRACE_ALLOC_WIDE:
 		t->events++;
-		if ((p = varint(p, next, &v)) && (p = varint(p, next, &v)) &&
-		    (p = varint(p, next, &v)))
+		if ((p = varint_get(p, next, &v)) && (p = varint_get(p, next, &v)) &&
+		    (p = varint_get(p, next, &v)))
 			t->bytes += v;
 		break;
 	case TRACE_UNMAP:
@@ -123,7 +109,7 @@ static bool tally_file(const uint8_t *base, uint64_t size, struct tally *t)
 	return true;
 }
 
-/* The whole of a small file of ours, writable; NULL. */
+/* Map a whole small file of ours, or the header of a larger one, writable; NULL: not possible. */
 static uint8_t *map_small(const char *path, uint64_t *size)
 {
 	struct stat st;
@@ -155,21 +141,20 @@ static bool trivial(const uint8_t *base, uint64_t size)
 	return size <= SMALL_FILE && tally_file(base, size, &t);
 }
 
-bool trace_cleanup_trivial(const char *path)
+bool trace_cleanup_trivial(const char *path, uint64_t passed)
 {
 	uint64_t size;
 	uint8_t *base = map_small(path, &size);
 	bool answer;
 
-	/* What a sample leaves out, the one who ends has counted nevertheless. */
 	if (!base)
 		return false;
-	answer = trivial(base, size) && (!sampler.on || sampler_counted() < FEW_BYTES);
+	answer = passed < FEW_BYTES && trivial(base, size);
 	unmap(base, size);
 	return answer;
 }
 
-/* When this process was made, which exec does not change; on the monotonic clock. */
+/* When this process was created, on the monotonic clock; exec does not change it. */
 static uint64_t process_start_ns(void)
 {
 	char text[512], *p;
@@ -185,7 +170,7 @@ static uint64_t process_start_ns(void)
 	}
 	if (!p)
 		return UINT64_MAX;
-	/* counted in hundredths since boot, sleep included */
+	/* counted in hundredths of a second since boot, sleep included */
 	apart = sys_clock_ns(CLOCK_MONOTONIC);
 	apart = sys_clock_ns(CLOCK_BOOTTIME) - apart;
 	v *= 10000000u;
@@ -208,14 +193,14 @@ bool trace_cleanup_former(const char *path)
 		trace_file_set_end(h, TRACE_END_EXEC, 0, sys_clock_ns(CLOCK_MONOTONIC));
 		if (trivial(base, size) && trace_file_pass_on(h))
 			removed = sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
-		if (removed) /* nothing in a file so small was ever a hole */
+		if (removed) /* a file so small has no gaps */
 			disk_give(size);
 	}
 	unmap(base, size);
 	return removed;
 }
 
-bool litter_is_former(const char *path, const struct trace_header *last)
+bool trace_cleanup_is_former(const char *path, const struct trace_header *last)
 {
 	struct trace_header h;
 	int fd = sys_open(path, O_RDONLY | O_NOFOLLOW, 0);

@@ -1,23 +1,24 @@
 /*
- * trace_cleanup.h - keeps a directory readable: the files of processes that recorded next to
- * nothing (a shell's `test`, `sed`, `uname`) are removed, and the file of a program that was
- * replaced by exec says so.
+ * trace_cleanup.h - keeps a directory readable: removes the traces of processes that recorded next
+ * to nothing (a shell's `test`, `sed`, `uname`), and marks the trace of a program that exec
+ * replaced.
  */
-#ifndef SHIM_LITTER_H
-#define SHIM_LITTER_H
+#ifndef SHIM_TRACE_CLEANUP_H
+#define SHIM_TRACE_CLEANUP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Fewer than 32 events and 64 KiB in all, no failure and nothing lost: read from the file itself.
- * False when in doubt. */
-bool trace_cleanup_trivial(const char *path);
+ * `passed`: as of trace_file_clean_up(). False when in doubt. */
+bool trace_cleanup_trivial(const char *path, uint64_t passed);
 
-/* Is this the file of the calling process's former image, the one that exec replaced? Then it is
- * marked so, and removed when it is trivial: true. */
+/* Is this the trace of the calling process's earlier image, which exec replaced? Then mark it so,
+ * and remove it if it is trivial. Returns whether it was removed. */
 bool trace_cleanup_former(const char *path);
 
-/* Is this the file of an image that exec replaced, in the process of `last`, which came later? */
+/* Is this the trace of an image that exec replaced, earlier in the process of `last`? */
 struct trace_header;
-bool litter_is_former(const char *path, const struct trace_header *last);
+bool trace_cleanup_is_former(const char *path, const struct trace_header *last);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * trace_file.c - owns the process's trace file: its path, its header page, its ranges. Each piece
- * of work opens the file by path and checks that it is the one we made. No range is touched before
- * it is reserved on disk: a full disk is an error code here, never a SIGBUS in the host.
+ * trace_file.c - owns the process's trace file: its path, its header page and its ranges. Each
+ * operation opens the file by path and checks that it is the one this process made. A range is
+ * reserved on disk before it is touched: a full disk is an error code here, never a SIGBUS in the
+ * host.
  */
 #include "trace/trace_file.h"
 
@@ -10,7 +11,6 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -20,11 +20,10 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/reserve.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/xxh64.h"
-#include "lifecycle.h"
-#include "sampling/sampler.h"
 #include "trace/disk.h"
 #include "trace/file_gaps.h"
 #include "trace/rights.h"
@@ -33,12 +32,12 @@
 
 #define PATH_BYTES 4096
 
-/* Where counts go while there is no file: added to the next file's. */
+/* Counts go here while there is no file; the next file begins with them. */
 static union {
 	struct trace_header header;
 	uint8_t page[TRACE_HEADER_BYTES]; /* with the copies of its counters */
-} nowhere;
-struct trace_header *trace_file_header __attribute__((visibility("hidden"))) = &nowhere.header;
+} no_file;
+struct trace_header *trace_file_header __attribute__((visibility("hidden"))) = &no_file.header;
 
 /* In the child of a fork, until it has a file of its own. */
 static struct trace_header *parent_header;
@@ -49,17 +48,18 @@ static struct {
 	uint64_t dev, ino;
 	uint64_t size; /* of the file, as far as it was extended */
 	uint64_t mapped; /* bytes of header and chunks */
-	uint64_t held; /* bytes on disk: what was claimed, less what was given back */
-	uint64_t aside; /* for the next checkpoint */
+	uint64_t disk_bytes; /* bytes on disk: claimed, less given back */
+	uint64_t aside; /* reserved for the next checkpoint */
+	bool checkpoints; /* they replace old chunks */
 	bool root;
-	bool own_directory; /* nobody asked for one */
+	bool own_directory; /* the directory is named after this process: nobody asked for one */
 	struct {
 		uint64_t offset, bytes;
-	} sealed[8]; /* the last ones, not yet dropped from the page cache */
+	} sealed[8]; /* the latest sealed chunks, still in the page cache */
 	uint32_t sealed_next;
-} file;
+} trace;
 
-/* At the budget, this much goes on for large blocks, failures and levels. */
+/* The share of the budget that only large blocks, failures and levels may use. */
 static uint64_t budget_reserve(void)
 {
 	uint64_t reserve = options.max_trace / 8;
@@ -67,12 +67,22 @@ static uint64_t budget_reserve(void)
 	return reserve > (64u << 20) ? 64u << 20 : reserve;
 }
 
+void trace_file_expect_checkpoints(bool expected)
+{
+	trace.checkpoints = expected;
+}
+
+bool trace_file_expects_checkpoints(void)
+{
+	return trace.checkpoints;
+}
+
 uint32_t trace_file_chunk_bytes(void)
 {
 	uint64_t bytes = options.max_trace / 64;
 
-	/* enough chunks that a checkpoint finds some of them sealed */
-	if (!sampler.by_table || bytes >= TRACE_CHUNK_BYTES)
+	/* enough chunks for a checkpoint to find sealed ones among them */
+	if (!trace.checkpoints || bytes >= TRACE_CHUNK_BYTES)
 		return TRACE_CHUNK_BYTES;
 	return bytes > TRACE_FIRST_CHUNK_BYTES
 		   ? (uint32_t)bytes / TRACE_SLOT_BYTES * TRACE_SLOT_BYTES
@@ -88,15 +98,15 @@ void trace_file_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes)
 
 const char *trace_file_directory(void)
 {
-	return file.directory;
+	return trace.directory;
 }
 
 bool trace_file_is_root(void)
 {
-	return file.root;
+	return trace.root;
 }
 
-/* Opens a directory of ours for checking. Negative errno, or the descriptor. */
+/* Open a trace directory and check it. Returns a descriptor or negative errno. */
 static int directory_check(const char *path, bool made_here, const char **why)
 {
 	struct stat st;
@@ -110,7 +120,7 @@ static int directory_check(const char *path, bool made_here, const char **why)
 	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 ||
 	    sys_call(SYS_fstatfs, fd, (long)&fs, 0, 0, 0, 0) < 0)
 		goto refuse;
-	/* somebody else's directory of the name that we would choose is a trap */
+	/* a directory of that predictable name that belongs to another user is a trap */
 	*why = "the trace directory belongs to somebody else";
 	if (made_here &&
 	    (st.st_uid != (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) || (st.st_mode & 077)))
@@ -127,81 +137,50 @@ refuse:
 
 static int directory_find(const char *wanted, const char **why)
 {
-	char *p = file.directory;
-	const char *end = file.directory + sizeof(file.directory);
+	char *p = trace.directory;
+	const char *end = trace.directory + sizeof(trace.directory);
 	bool named = wanted && *wanted, made;
 	long n;
 
 	if (!named || wanted[0] != '/') {
-		n = sys_call(SYS_getcwd, (long)file.directory, PATH_BYTES - 64, 0, 0, 0, 0);
+		n = sys_call(SYS_getcwd, (long)trace.directory, PATH_BYTES - 64, 0, 0, 0, 0);
 		*why = "the current directory has no name";
-		if (n <= 0 || file.directory[0] != '/')
+		if (n <= 0 || trace.directory[0] != '/')
 			return n < 0 ? (int)n : -ENOENT;
-		p = append(file.directory + strlen(file.directory), end, "/");
+		p = text_append(trace.directory + strlen(trace.directory), end, "/");
 	}
 	if (named) {
-		p = append(p, end, wanted);
-		while (p[-1] == '/' && p - 1 > file.directory) /* else a link would be followed */
+		p = text_append(p, end, wanted);
+		/* a trailing slash would make the kernel follow a link */
+		while (p[-1] == '/' && p - 1 > trace.directory)
 			*--p = 0;
 	} else {
-		p = append(p, end, "whyoom.");
-		append_number(p, end, (uint64_t)shim.pid);
+		p = text_append(p, end, "whyoom.");
+		text_append_number(p, end, (uint64_t)shim.pid);
 	}
 	*why = "the trace directory cannot be made";
-	n = sys_call(SYS_mkdirat, AT_FDCWD, (long)file.directory, 0700, 0, 0, 0);
+	n = sys_call(SYS_mkdirat, AT_FDCWD, (long)trace.directory, 0700, 0, 0, 0);
 	made = n == 0;
 	if (n < 0 && n != -EEXIST)
 		return (int)n;
-	return directory_check(file.directory, made || !named, why);
+	return directory_check(trace.directory, made || !named, why);
 }
 
-/* Did `whyoom run` start this process, or is the directory's name that of this very process, or of
- * its earlier image? A forked child is neither; and its environment must not be read: its first
- * event may come from within setenv(), which has just freed the array that `environ` points to. */
+/* Did `whyoom run` start this process, or is the directory named after it or its earlier image?
+ * Neither holds for a forked child, whose environment must not be read: its first event may come
+ * from within setenv(), which has just freed the array that `environ` points to. */
 static void find_root(bool forked)
 {
 	const char *root = forked ? NULL : options_variable(environ, "WHYOOM_ROOT");
-	const char *id = forked ? NULL : trace_file_id_in(file.directory);
+	const char *id = forked ? NULL : trace_file_id_in(trace.directory);
 	char mine[24];
 
-	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
-	file.own_directory = (!root || !*root) && id && !strcmp(id, mine);
-	file.root = file.own_directory || (root && !strcmp(root, mine));
+	text_append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	trace.own_directory = (!root || !*root) && id && !strcmp(id, mine);
+	trace.root = trace.own_directory || (root && !strcmp(root, mine));
 }
 
-/* Would writing up to `end` bring SIGXFSZ? */
-static bool over_file_limit(uint64_t end)
-{
-	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
-
-	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur != RLIM64_INFINITY && end > limit.rlim_cur;
-}
-
-int trace_file_reserve(int fd, uint64_t offset, uint64_t bytes)
-{
-	static const char zeros[4096];
-	long n;
-	int tries = 0;
-
-	if (fd == SINK_MAPPED) /* space comes when it is mapped */
-		return offset + bytes <= rights_file_end() ? 0 : -EFBIG;
-	if (over_file_limit(offset + bytes))
-		return -EFBIG;
-	do
-		n = sys_call(SYS_fallocate, fd, 0, (long)offset, (long)bytes, 0, 0);
-	while (n == -EINTR && tries++ < 100);
-	if (n != -EOPNOTSUPP && n != -ENOSYS)
-		return (int)n;
-	for (uint64_t at = offset; at < offset + bytes; at += sizeof(zeros)) {
-		n = sys_call(SYS_pwrite64, fd, (long)zeros, sizeof(zeros), (long)at, 0, 0);
-		if (n != (long)sizeof(zeros))
-			return n < 0 ? (int)n : -ENOSPC;
-	}
-	return 0;
-}
-
-/* Where the file cannot be opened: see rights.h. */
+/* For a file that cannot be opened: see rights.h. */
 static void *map_copy(uint64_t offset, uint64_t bytes)
 {
 	void *p = rights_map(offset, bytes), *range;
@@ -215,11 +194,11 @@ static void *map_copy(uint64_t offset, uint64_t bytes)
 		}
 	}
 	if (p)
-		__atomic_fetch_add(&file.mapped, bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&trace.mapped, bytes, __ATOMIC_RELAXED);
 	return p;
 }
 
-/* Large ranges get their pages by and by, from who writes there. */
+/* Large ranges get their pages step by step, from the writer. */
 static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 {
 	enum { ACCESS = PROT_READ | PROT_WRITE };
@@ -227,7 +206,7 @@ static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 	long p;
 	void *range;
 
-	if (fd == SINK_MAPPED)
+	if (fd == TRACE_FILE_MAPPED)
 		return map_copy(offset, bytes);
 	p = sys_call(SYS_mmap, 0, (long)bytes, ACCESS, how, fd, (long)offset);
 	if (sys_failed(p)) {
@@ -244,7 +223,7 @@ static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 	} else {
 		reserve_granted();
 	}
-	__atomic_fetch_add(&file.mapped, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&trace.mapped, bytes, __ATOMIC_RELAXED);
 	return (void *)p;
 }
 
@@ -252,33 +231,33 @@ static void unmap_range(void *p, uint32_t bytes)
 {
 	if (!reserve_keep(p, bytes))
 		sys_call(SYS_munmap, (long)p, bytes, 0, 0, 0, 0);
-	__atomic_fetch_sub(&file.mapped, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&trace.mapped, bytes, __ATOMIC_RELAXED);
 }
 
 uint64_t trace_file_bytes(void)
 {
-	return __atomic_load_n(&file.mapped, __ATOMIC_RELAXED) + disk_bytes() + reserve_bytes();
+	return __atomic_load_n(&trace.mapped, __ATOMIC_RELAXED) + disk_bytes() + reserve_bytes();
 }
 
-/* The first name that is free; file.path ends at `number`. The file before it is usually that of
- * the program that called exec to become this one; when it is removed as litter, its name is taken.
- */
+/* Create the file under the first free name; trace.path ends at `number`. The file before it
+ * usually belongs to the program that called exec to become this one; if that trace is trivial and
+ * removed, its name is taken. */
 static int open_new(char *number, const char *end, uint32_t *image, bool forked, uint32_t first)
 {
 	bool asked = forked;
 	int fd;
 
-	for (*image = first; *image < SINK_IMAGES_MAX; ++*image) {
-		append(append_number(number, end, *image), end, ".whyoom");
-		if (sys_call(SYS_faccessat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) == 0)
+	for (*image = first; *image < TRACE_FILE_IMAGES_MAX; ++*image) {
+		text_append(text_append_number(number, end, *image), end, ".whyoom");
+		if (sys_call(SYS_faccessat, AT_FDCWD, (long)trace.path, 0, 0, 0, 0) == 0)
 			continue;
 		if (*image > first && !asked) {
-			append(append_number(number, end, *image - 1), end, ".whyoom");
-			*image -= trace_cleanup_former(file.path);
-			append(append_number(number, end, *image), end, ".whyoom");
+			text_append(text_append_number(number, end, *image - 1), end, ".whyoom");
+			*image -= trace_cleanup_former(trace.path);
+			text_append(text_append_number(number, end, *image), end, ".whyoom");
 			asked = true;
 		}
-		fd = sys_open(file.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		fd = sys_open(trace.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 		if (fd != -EEXIST)
 			return fd;
 	}
@@ -292,53 +271,55 @@ static void forget_parent(void)
 	parent_header = NULL;
 }
 
-/* Writes the path up to the file's number: in our directory, or in the one there that belongs to
- * this process's user. Returns where the number goes. */
+/* Write the path up to the file's number: in the trace directory, or in its subdirectory for this
+ * process's user. Returns where the number goes. */
 static char *path_begin(bool place)
 {
-	const char *end = file.path + sizeof(file.path);
-	char *p = append(append(file.path, end, file.directory), end, "/");
+	const char *end = trace.path + sizeof(trace.path);
+	char *p = text_append(text_append(trace.path, end, trace.directory), end, "/");
 
 	if (place) {
-		p = append(p, end, RIGHTS_PLACE);
-		p = append_number(p, end, (uint64_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
+		p = text_append(p, end, RIGHTS_DIRECTORY);
+		p = text_append_number(p, end, (uint64_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
 	}
 	return p;
 }
 
-/* The path up to the image's number; images of this process that our directory has are counted. */
+/* Write the path up to the image's number; *images: how many images of this process the trace
+ * directory already holds. */
 static char *path_of_process(bool place, uint32_t *images)
 {
-	const char *end = file.path + sizeof(file.path);
-	char *number = append_number(path_begin(false), end, (uint64_t)shim.pid);
+	const char *end = trace.path + sizeof(trace.path);
+	char *number = text_append_number(path_begin(false), end, (uint64_t)shim.pid);
 
-	number = append(number, end, ".");
+	number = text_append(number, end, ".");
 	*images = 0;
 	if (!place)
 		return number;
-	for (; *images < SINK_IMAGES_MAX; ++*images) {
-		append(append_number(number, end, *images), end, ".whyoom");
-		if (sys_call(SYS_faccessat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) < 0)
+	for (; *images < TRACE_FILE_IMAGES_MAX; ++*images) {
+		text_append(text_append_number(number, end, *images), end, ".whyoom");
+		if (sys_call(SYS_faccessat, AT_FDCWD, (long)trace.path, 0, 0, 0, 0) < 0)
 			break;
 	}
-	number = append_number(append(path_begin(true), end, "/"), end, (uint64_t)shim.pid);
-	return append(number, end, ".");
+	number =
+	    text_append_number(text_append(path_begin(true), end, "/"), end, (uint64_t)shim.pid);
+	return text_append(number, end, ".");
 }
 
-/* A file in the directory that was made for this user when it gave up its rights; `error`: there is
- * none. */
+/* Create the file in the subdirectory that was made for this user before the process gave up its
+ * rights. Returns `error` where there is none. */
 static int open_in_place(int error, uint32_t *image, bool forked, const char **why)
 {
-	const char *end = file.path + sizeof(file.path), *ignored;
+	const char *end = trace.path + sizeof(trace.path), *ignored;
 	uint32_t images;
 	int place;
 	char *number;
 
 	path_begin(true);
-	place = directory_check(file.path, true, &ignored);
+	place = directory_check(trace.path, true, &ignored);
 	if (place < 0)
 		return error;
-	disk_open(place); /* the one above it this user cannot open */
+	disk_open(place); /* this user cannot open the directory above */
 	sys_close(place);
 	*why = "no trace file can be made";
 	number = path_of_process(true, &images);
@@ -347,14 +328,14 @@ static int open_in_place(int error, uint32_t *image, bool forked, const char **w
 
 int trace_file_create(const char *directory, bool forked, const char **why)
 {
-	const char *end = file.path + sizeof(file.path);
+	const char *end = trace.path + sizeof(trace.path);
 	struct trace_header *h;
 	struct stat st;
 	uint32_t image = 0, images;
 	int fd = -1, rc;
 
-	fd = file.directory[0] ? directory_check(file.directory, false, why)
-			       : directory_find(directory, why);
+	fd = trace.directory[0] ? directory_check(trace.directory, false, why)
+				: directory_find(directory, why);
 	find_root(forked);
 	if (fd >= 0) {
 		disk_open(fd);
@@ -369,8 +350,8 @@ int trace_file_create(const char *directory, bool forked, const char **why)
 	rc = (int)sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
 	if (rc < 0)
 		goto fail;
-	file.dev = st.st_dev;
-	file.ino = st.st_ino;
+	trace.dev = st.st_dev;
+	trace.ino = st.st_ino;
 	options.max_trace = options.max_trace < disk_bound() ? options.max_trace : disk_bound();
 	*why = "all traces together have reached their bound (WHYOOM_MAX_DISK)";
 	rc = -EDQUOT;
@@ -381,18 +362,18 @@ int trace_file_create(const char *directory, bool forked, const char **why)
 	if (rc < 0)
 		goto give_back;
 	rc = -ENOMEM;
-	file.mapped = 0; /* what a fork left here has been let go */
-	file.held = TRACE_SLOT_BYTES;
-	file.aside = 0;
+	trace.mapped = 0; /* the parent's mappings are gone */
+	trace.disk_bytes = TRACE_SLOT_BYTES;
+	trace.aside = 0;
 	h = map_range(fd, 0, TRACE_HEADER_BYTES);
 	if (!h)
 		goto give_back;
 	trace_file_header_fill(
-	    h, image, (file.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0));
+	    h, image, (trace.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0));
 	for (int i = 0; i < TRACE_DROP_REASONS; i++)
-		trace_file_count(&h->dropped[i], nowhere.header.dropped[i]);
-	trace_file_count(&h->dropped_bytes, nowhere.header.dropped_bytes);
-	memset(&nowhere, 0, sizeof(nowhere));
+		trace_file_count(&h->dropped[i], no_file.header.dropped[i]);
+	trace_file_count(&h->dropped_bytes, no_file.header.dropped_bytes);
+	memset(&no_file, 0, sizeof(no_file));
 	trace_file_header_begin(h);
 	__atomic_store_n(&trace_file_header, h, __ATOMIC_RELEASE);
 	sys_close(fd);
@@ -402,7 +383,7 @@ give_back:
 	disk_give(TRACE_SLOT_BYTES);
 fail:
 	sys_close(fd);
-	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
+	sys_call(SYS_unlinkat, AT_FDCWD, (long)trace.path, 0, 0, 0, 0);
 	return rc;
 }
 
@@ -425,27 +406,28 @@ bool trace_file_orphaned(int error)
 void trace_file_forget(void)
 {
 	forget_parent();
-	if (trace_file_header != &nowhere.header)
+	if (trace_file_header != &no_file.header)
 		parent_header = trace_file_header;
-	memset(&nowhere, 0, sizeof(nowhere));
-	trace_file_header = &nowhere.header;
-	file.root = file.own_directory = false;
-	file.path[0] = 0;
-	memset(file.sealed, 0, sizeof(file.sealed));
+	memset(&no_file, 0, sizeof(no_file));
+	trace_file_header = &no_file.header;
+	trace.root = trace.own_directory = false;
+	trace.path[0] = 0;
+	memset(trace.sealed, 0, sizeof(trace.sealed));
 	file_gaps_forget();
-	file.sealed_next = 0;
+	trace.sealed_next = 0;
 	rights_forked();
 }
 
-/* The traces of the programs that this process ran before, and its own. */
+/* Put this process's traces into the file of small traces: those of its earlier images, and its
+ * own. */
 static void fold(void)
 {
 	const struct trace_header *h = trace_file_header;
-	const char *end = file.path + sizeof(file.path);
-	char *number = strrchr(file.path, '/');
+	const char *end = trace.path + sizeof(trace.path);
+	char *number = strrchr(trace.path, '/');
 	uint32_t image = h->image;
 
-	/* file.path ends with ID.IMAGE.whyoom */
+	/* trace.path ends with ID.IMAGE.whyoom */
 	number = number ? strchr(number, '.') : NULL;
 	if (!number)
 		return;
@@ -453,45 +435,45 @@ static void fold(void)
 		if (h->rights.ticks[i]) /* a filter might not allow it */
 			return;
 	for (uint32_t i = 0; i < image; i++) {
-		append(append_number(number + 1, end, i), end, ".whyoom");
-		if (litter_is_former(file.path, h))
-			small_fold(file.directory, file.path);
+		text_append(text_append_number(number + 1, end, i), end, ".whyoom");
+		if (trace_cleanup_is_former(trace.path, h))
+			small_fold(trace.directory, trace.path);
 	}
-	append(append_number(number + 1, end, image), end, ".whyoom");
+	text_append(text_append_number(number + 1, end, image), end, ".whyoom");
 	if (h->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES && small_alone())
-		small_fold(file.directory, file.path);
+		small_fold(trace.directory, trace.path);
 }
 
-void trace_file_tidy(void)
+void trace_file_clean_up(uint64_t passed)
 {
 	bool small;
 
-	if (trace_file_header == &nowhere.header || (file.root && !file.own_directory))
+	if (trace_file_header == &no_file.header || (trace.root && !trace.own_directory))
 		return;
 	small = trace_file_header->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES;
 	if ((small && !trace_file_pass_on(trace_file_header)) ||
-	    !trace_cleanup_trivial(file.path)) {
+	    !trace_cleanup_trivial(trace.path, passed)) {
 		fold();
 		return;
 	}
-	if (sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) == 0)
-		disk_give(trace_file_held());
-	if (!file.own_directory)
+	if (sys_call(SYS_unlinkat, AT_FDCWD, (long)trace.path, 0, 0, 0, 0) == 0)
+		disk_give(trace_file_disk_bytes());
+	if (!trace.own_directory)
 		return;
-	disk_tidy(file.directory); /* unless others have written there */
-	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.directory, AT_REMOVEDIR, 0, 0, 0);
+	disk_tidy(trace.directory); /* unless other processes have written there */
+	sys_call(SYS_unlinkat, AT_FDCWD, (long)trace.directory, AT_REMOVEDIR, 0, 0, 0);
 }
 
-/* Only if it is still the one we made. */
+/* Returns a descriptor only for the very file that this process made. */
 int trace_file_open_by_path(void)
 {
 	struct stat st;
-	int fd = sys_open(file.path, O_RDWR | O_NOFOLLOW, 0);
+	int fd = sys_open(trace.path, O_RDWR | O_NOFOLLOW, 0);
 
 	if (fd < 0)
 		return fd;
-	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 || st.st_dev != file.dev ||
-	    st.st_ino != file.ino) {
+	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 || st.st_dev != trace.dev ||
+	    st.st_ino != trace.ino) {
 		sys_close(fd);
 		return -ESTALE;
 	}
@@ -500,8 +482,8 @@ int trace_file_open_by_path(void)
 
 static bool under_own_budget(uint64_t bytes)
 {
-	return trace_file_held() + bytes + budget_reserve() +
-		   __atomic_load_n(&file.aside, __ATOMIC_RELAXED) <=
+	return trace_file_disk_bytes() + bytes + budget_reserve() +
+		   __atomic_load_n(&trace.aside, __ATOMIC_RELAXED) <=
 	       options.max_trace;
 }
 
@@ -517,22 +499,22 @@ bool trace_file_bound_is_shared(uint64_t bytes)
 
 uint64_t trace_file_limit(void)
 {
-	uint64_t most = trace_file_held() + disk_room(DISK_LAST);
+	uint64_t most = trace_file_disk_bytes() + disk_room(DISK_LAST);
 
 	return most < options.max_trace ? most : options.max_trace;
 }
 
-void trace_file_keep_aside(uint64_t bytes)
+void trace_file_set_aside(uint64_t bytes)
 {
-	__atomic_store_n(&file.aside, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&trace.aside, bytes, __ATOMIC_RELAXED);
 }
 
-uint64_t trace_file_held(void)
+uint64_t trace_file_disk_bytes(void)
 {
-	return __atomic_load_n(&file.held, __ATOMIC_RELAXED);
+	return __atomic_load_n(&trace.disk_bytes, __ATOMIC_RELAXED);
 }
 
-void trace_file_hole(uint64_t offset, uint32_t bytes)
+void trace_file_add_gap(uint64_t offset, uint32_t bytes)
 {
 	file_gaps_add(offset, bytes, false);
 }
@@ -544,7 +526,7 @@ bool trace_file_punch(int fd, uint64_t offset, uint64_t bytes)
 		trace_file_count(&trace_file_header->chunk_bytes, bytes);
 		return false;
 	}
-	__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&trace.disk_bytes, bytes, __ATOMIC_RELAXED);
 	disk_give(bytes);
 	file_gaps_add(offset, bytes, true);
 	return true;
@@ -553,10 +535,10 @@ bool trace_file_punch(int fd, uint64_t offset, uint64_t bytes)
 /* What a chunk of that type must leave free. */
 static uint64_t aside(enum trace_chunk_type type)
 {
-	return type == TRACE_CHUNK_CHECKPOINT ? 0 : __atomic_load_n(&file.aside, __ATOMIC_RELAXED);
+	return type == TRACE_CHUNK_CHECKPOINT ? 0 : __atomic_load_n(&trace.aside, __ATOMIC_RELAXED);
 }
 
-/* Of the header of a chunk that is written to; its magic is not there yet. */
+/* The check of an unsealed chunk's header, whose magic is not there yet. */
 static uint32_t constant_check(const struct trace_chunk *chunk)
 {
 	struct trace_chunk constant = *chunk;
@@ -566,7 +548,7 @@ static uint32_t constant_check(const struct trace_chunk *chunk)
 	return (uint32_t)xxh64(&constant, TRACE_CHUNK_CONSTANT);
 }
 
-/* Why the file could not be opened, or worked on. */
+/* Why the file could not be opened or extended. */
 static enum trace_drop blame(int error)
 {
 	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
@@ -574,27 +556,27 @@ static enum trace_drop blame(int error)
 	return rights_blamed(error) ? TRACE_DROP_RIGHTS : TRACE_DROP_NO_SPACE;
 }
 
-/* A range of the file for a chunk, reserved and mapped; NULL: *why. */
+/* Return a range of the file for a chunk, reserved and mapped; NULL: *why. */
 static void *claim_range(
     uint64_t *at, enum trace_chunk_type type, uint32_t bytes, bool last, enum trace_drop *why)
 {
 	struct trace_header *h = trace_file_header;
 	uint64_t offset = 0, expected;
-	bool hole, punched = false, claimed = false, held = false, taken = false;
+	bool gap, punched = false, claimed = false, held = false, taken = false;
 	void *range;
 	int fd, rc;
 
 	*why = TRACE_DROP_BUDGET;
-	hole = file_gaps_take(&offset, bytes, &punched);
-	if ((!hole || punched) &&
-	    trace_file_held() + bytes + aside(type) + (last ? 0 : budget_reserve()) >
+	gap = file_gaps_take(&offset, bytes, &punched);
+	if ((!gap || punched) &&
+	    trace_file_disk_bytes() + bytes + aside(type) + (last ? 0 : budget_reserve()) >
 		options.max_trace) {
-		if (hole)
+		if (gap)
 			file_gaps_add(offset, bytes, punched);
 		return NULL;
 	}
 	fd = -1;
-	if (!hole || punched) {
+	if (!gap || punched) {
 		taken = disk_take(bytes, last ? DISK_LAST : DISK_ORDINARY);
 		if (!taken) {
 			trace_file_flag(TRACE_FLAG_DISK);
@@ -605,23 +587,23 @@ static void *claim_range(
 	*why = blame(fd);
 	if (fd < 0)
 		goto give_back;
-	if (!hole) {
+	if (!gap) {
 		offset = __atomic_fetch_add(&h->file_bytes, bytes, __ATOMIC_RELAXED);
 		claimed = true;
 	}
-	if (!hole || punched) {
+	if (!gap || punched) {
 		rc = trace_file_reserve(fd, offset, bytes);
 		*why = blame(rc);
 		if (rc < 0)
 			goto give_back;
-		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&trace.disk_bytes, bytes, __ATOMIC_RELAXED);
 		held = true;
 	}
 	*why = TRACE_DROP_NO_MEMORY;
 	range = map_range(fd, offset, bytes);
 	if (!range)
 		goto give_back;
-	if (fd == SINK_MAPPED && !rights_populate(range, bytes)) {
+	if (fd == TRACE_FILE_MAPPED && !rights_populate(range, bytes)) {
 		*why = blame(-ENOSPC);
 		unmap_range(range, bytes);
 		goto give_back;
@@ -632,18 +614,18 @@ static void *claim_range(
 give_back:
 	expected = offset + bytes;
 	if (held && claimed)
-		__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&trace.disk_bytes, bytes, __ATOMIC_RELAXED);
 	if (taken && (claimed || !held))
 		disk_give(bytes);
-	if (hole)
+	if (gap)
 		file_gaps_add(offset, bytes, punched && !held);
-	else if (claimed) /* unless somebody has claimed behind us; then it stays empty */
+	else if (claimed) /* unless another range was claimed behind it; then it stays empty */
 		__atomic_compare_exchange_n(
 		    &h->file_bytes, &expected, offset, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	if (fd >= 0)
 		trace_file_close(fd);
 	if (*why == TRACE_DROP_NO_MEMORY && rights_blamed(0))
-		*why = TRACE_DROP_RIGHTS; /* it may not be mapped */
+		*why = TRACE_DROP_RIGHTS; /* a filter forbids mapping it */
 	return NULL;
 }
 
@@ -658,7 +640,7 @@ void *trace_file_take_range(int fd, uint64_t bytes, uint64_t *offset)
 	expected = at + bytes;
 	range = trace_file_reserve(fd, at, bytes) < 0 ? NULL : map_range(fd, at, bytes);
 	if (range) {
-		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&trace.disk_bytes, bytes, __ATOMIC_RELAXED);
 		*offset = at;
 	} else {
 		disk_give(bytes);
@@ -676,7 +658,7 @@ bool trace_file_claim(struct file_chunk *out, enum trace_chunk_type type, uint32
 	uint64_t offset = 0;
 
 	*why = TRACE_DROP_NO_SPACE;
-	if (trace_file_header == &nowhere.header)
+	if (trace_file_header == &no_file.header)
 		return false;
 	*why = TRACE_DROP_RIGHTS;
 	if (!shim.sandboxed)
@@ -720,7 +702,7 @@ void trace_file_unmap(struct file_chunk *c)
 {
 	struct trace_chunk *chunk = c->chunk;
 
-	c->chunk = NULL; /* first: see sys_pages_free() */
+	c->chunk = NULL; /* before it is unmapped: see sys_pages_free() */
 	if (chunk && !shim.sandboxed)
 		unmap_range(chunk, c->bytes);
 }
@@ -738,30 +720,30 @@ static void write_checksum(struct trace_chunk *chunk)
 	__atomic_store_n(&chunk->check, check, __ATOMIC_RELEASE);
 }
 
-/* A sealed chunk that is no longer mapped goes to disk and, some chunks later, out of memory.
- * `seal`: it still has to be told that it is. */
+/* Start the write-back of a sealed chunk that is no longer mapped and drop older ones from the page
+ * cache. `seal`: first mark it as sealed, through the file. */
 static void let_go(const struct file_chunk *c, bool seal)
 {
 	static const uint32_t sealed = 1;
 	enum { SYNC_WRITE = 2, KEEP = 3, ADVISE_DONTNEED = 4 };
-	uint32_t slots = sizeof(file.sealed) / sizeof(file.sealed[0]), i;
+	uint32_t slots = sizeof(trace.sealed) / sizeof(trace.sealed[0]), i;
 	int fd = trace_file_open();
 
-	if (fd == SINK_MAPPED && seal)
+	if (fd == TRACE_FILE_MAPPED && seal)
 		trace_file_seal_by_mapping(c->offset);
-	if (fd < 0 || fd == SINK_MAPPED) /* the kernel writes it to disk, in its own time */
+	if (fd < 0 || fd == TRACE_FILE_MAPPED) /* the kernel writes it back in its own time */
 		return;
 	if (seal)
 		sys_call(SYS_pwrite64, fd, (long)&sealed, sizeof(sealed),
 		    (long)(c->offset + offsetof(struct trace_chunk, sealed)), 0, 0);
 	sys_call(SYS_sync_file_range, fd, (long)c->offset, c->bytes, SYNC_WRITE, 0, 0);
-	i = __atomic_fetch_add(&file.sealed_next, 1, __ATOMIC_RELAXED);
-	/* one sealed some time ago is on disk by now, so that its pages can go */
-	if (i >= KEEP && file.sealed[(i - KEEP) % slots].bytes)
-		sys_call(SYS_fadvise64, fd, (long)file.sealed[(i - KEEP) % slots].offset,
-		    (long)file.sealed[(i - KEEP) % slots].bytes, ADVISE_DONTNEED, 0, 0);
-	file.sealed[i % slots].offset = c->offset;
-	file.sealed[i % slots].bytes = c->bytes;
+	i = __atomic_fetch_add(&trace.sealed_next, 1, __ATOMIC_RELAXED);
+	/* chunks sealed some time ago are on disk by now */
+	if (i >= KEEP && trace.sealed[(i - KEEP) % slots].bytes)
+		sys_call(SYS_fadvise64, fd, (long)trace.sealed[(i - KEEP) % slots].offset,
+		    (long)trace.sealed[(i - KEEP) % slots].bytes, ADVISE_DONTNEED, 0, 0);
+	trace.sealed[i % slots].offset = c->offset;
+	trace.sealed[i % slots].bytes = c->bytes;
 	sys_close(fd);
 }
 
@@ -785,7 +767,7 @@ bool trace_file_seal_for_next(struct file_chunk *c)
 	const uint64_t sum = c->chunk->checksum;
 	const uint32_t check = c->chunk->check;
 
-	/* sealed only when it is certain, since then it may be gone at any moment */
+	/* Seal only when it is certain: a sealed chunk may go at any moment. */
 	write_checksum(c->chunk);
 	if (!reserve_keep(c->chunk, c->bytes)) {
 		c->chunk->checksum = sum;
@@ -793,7 +775,7 @@ bool trace_file_seal_for_next(struct file_chunk *c)
 		return false;
 	}
 	c->chunk = NULL;
-	__atomic_fetch_sub(&file.mapped, c->bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&trace.mapped, c->bytes, __ATOMIC_RELAXED);
 	let_go(c, true);
 	return true;
 }

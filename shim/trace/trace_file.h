@@ -1,11 +1,11 @@
 /*
- * trace_file.h - the trace file: claims ranges of it, maps them, seals them and lets them go. Holds
- * no descriptor between calls: hosts count and close them. Every call may take hundreds of
- * microseconds and makes system calls; signals are blocked by the caller where its own state
- * could be met half changed.
+ * trace_file.h - the trace file: claims, maps, seals and releases ranges of it. Holds no descriptor
+ * between calls, because hosts count and close descriptors. Each call makes system calls and may
+ * take hundreds of microseconds. The caller blocks signals where a handler could see its own state
+ * half changed. Functions that count or set header fields are signal-safe.
  */
-#ifndef SHIM_SINK_H
-#define SHIM_SINK_H
+#ifndef SHIM_TRACE_FILE_H
+#define SHIM_TRACE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,29 +13,30 @@
 
 #include "whyoom/trace.h"
 
-/* The header of this process's file, or a private one while there is none: always writable. */
+/* The header of this process's file, or a private one while there is no file: always writable. */
 extern struct trace_header *trace_file_header;
 
-/* Makes this process's file in the directory that is named, or in one that it makes. 0, or a
- * negative errno; *why says in words what is wrong. */
+/* Create this process's file in `directory`, or in one of its own if that is empty. `forked`: in
+ * the child of a fork. Returns 0 or negative errno; *why then says in words what failed. */
 int trace_file_create(const char *directory, bool forked, const char **why);
 
-/* The directory's absolute path, once there is one. */
+/* Return the directory's absolute path; empty before there is one. */
 const char *trace_file_directory(void);
-/* True in the process whose id is in the name of the directory that we chose, or in WHYOOM_ROOT. */
+/* Is this process the root: is its id in the name of a directory that it chose, or in
+ * WHYOOM_ROOT? */
 bool trace_file_is_root(void);
-/* The id in a directory's name that a process of ours has chosen, "…/whyoom.ID"; NULL. */
+/* Return the id in a directory's name of the form "…/whyoom.ID"; NULL: it has another form. */
 const char *trace_file_id_in(const char *directory);
-/* The most programs that a process may have been. */
-#define SINK_IMAGES_MAX 100000u
-/* By its environment: was this process started by one that is recorded already? */
+/* The most images (programs) of one process. */
+#define TRACE_FILE_IMAGES_MAX 100000u
+/* By its environment: did a recorded process start this one? */
 bool trace_file_is_descendant(char *const *environment);
-/* Or was it, or an earlier image of it, recorded? */
+/* The same, or was an earlier image of this process recorded? */
 bool trace_file_in_tree(char *const *environment);
-/* Has `whyoom run` itself started it? That has a directory by then. */
+/* Did `whyoom run` itself start this process? Only after trace_file_directory() is known. */
 bool trace_file_started_by_run(char *const *environment);
-/* The variable that says so where the directory's name does not: the id of the process that all
- * began with; 0 after one that could only say why it is not recorded. */
+/* The variable with the id of the tree's first process, where the directory's name does not tell
+ * it; 0 after a process that could only say why it is not recorded. */
 #define TRACE_FILE_TREE "WHYOOM_TREE"
 bool trace_file_tree_has_spoken(char *const *environment);
 
@@ -45,101 +46,106 @@ struct file_chunk {
 	uint32_t bytes;
 };
 
-/* Disk space for a range, which it also makes readable as zeros. 0 or negative errno. */
+/* Reserve disk space for a range and make it read as zeros. Returns 0 or negative errno. */
 int trace_file_reserve(int fd, uint64_t offset, uint64_t bytes);
 
-/* A new chunk: its range reserved on disk, mapped and populated, the header filled in but for
- * committed and side_count, which are 0. `last`: may use what the budget keeps for important
- * records. False: *why says for what reason. */
+/* Claim a chunk: a range reserved on disk, mapped and populated, with its header filled in;
+ * committed and side_count are 0. `last`: may use the share of the budget for important records.
+ * False: *why. */
 bool trace_file_claim(struct file_chunk *out, enum trace_chunk_type type, uint32_t bytes,
     uint32_t thread, uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why);
 
-/* A range of the file that was reserved and never used: later chunks may lie there. */
-void trace_file_hole(uint64_t offset, uint32_t bytes);
+/* Offer a reserved, unused range to later chunks. */
+void trace_file_add_gap(uint64_t offset, uint32_t bytes);
 
-/* Maps a chunk again that trace_file_unmap() let go. */
+/* Map a chunk again after trace_file_unmap(). False: not possible. */
 bool trace_file_map(struct file_chunk *chunk);
 void trace_file_unmap(struct file_chunk *chunk);
 
-/* Seals it if the address space that it leaves can be had by the next chunk without a moment in
- * which the host could take it; otherwise false, and the chunk is as it was. */
+/* Seal the chunk and keep its address space for the next one, if no moment arises in which the host
+ * could take it. False: nothing has changed. */
 bool trace_file_seal_for_next(struct file_chunk *chunk);
 
-/* Writes the checksum, starts the write-back, drops the pages of older chunks, unmaps. */
+/* Seal the chunk: write its checksum, start the write-back, drop older chunks' pages, unmap it. */
 void trace_file_seal(struct file_chunk *chunk);
 
-/* Seals one that stays mapped, without a system call. */
+/* Seal a chunk that stays mapped. Makes no system call. */
 void trace_file_seal_here(struct trace_chunk *chunk);
 
-/* Is there still room for so many bytes of ordinary chunks under the budget, and under the bound of
- * all traces together? */
+/* Do `bytes` more of ordinary chunks fit into this trace's budget and the bound of all traces
+ * together? */
 bool trace_file_under_budget(uint64_t bytes);
-/* Where there is none: is that for the bound of all traces together alone? */
+/* If not: is only the bound of all traces together in the way? */
 bool trace_file_bound_is_shared(uint64_t bytes);
-/* What this trace may take now at most, with what it has. */
+/* Return how large this trace may become now, bytes. */
 uint64_t trace_file_limit(void);
-/* So much of the budget is for chunks of a checkpoint alone. */
-void trace_file_keep_aside(uint64_t bytes);
-/* What the file takes of the disk: chunks and holes that were not punched. */
-uint64_t trace_file_held(void);
-/* How large the chunks of a thread are, but its first: smaller where the budget is small. */
+/* Reserve `bytes` of the budget for the chunks of a checkpoint. */
+void trace_file_set_aside(uint64_t bytes);
+/* Return the bytes that the file takes on disk: chunks, and gaps that were not punched. */
+uint64_t trace_file_disk_bytes(void);
+/* Tell whether checkpoints replace old chunks from now on. Then chunks are smaller and definitions
+ * are limited to a share of the budget. */
+void trace_file_expect_checkpoints(bool expected);
+bool trace_file_expects_checkpoints(void);
+/* Return the size of a thread's chunks after its first, bytes: smaller where the budget is
+ * small. */
 uint32_t trace_file_chunk_bytes(void);
 
-/* The file, to be worked on: a descriptor, opened by its path, or SINK_MAPPED where rights were
- * given up and it is reached by mappings alone (rights.h); negative errno when it is not the very
- * one that we made. For trace_file_close() and the functions below. */
-#define SINK_MAPPED INT32_MAX
+/* Open the file for the functions below. Returns a descriptor, or TRACE_FILE_MAPPED where the
+ * process gave up rights and reaches the file only by mappings (rights.h); negative errno if it is
+ * not the file that this process made. End with trace_file_close(). */
+#define TRACE_FILE_MAPPED INT32_MAX
 int trace_file_open(void);
 void trace_file_close(int file);
-/* By its path alone. */
+/* The same, by its path only. */
 int trace_file_open_by_path(void);
-/* Gives a range's space back, and the range to later chunks. False: it is as it was. */
+/* Give a range's disk space back and the range to later chunks. False: nothing has changed. */
 bool trace_file_punch(int file, uint64_t offset, uint64_t bytes);
-/* The same without the account of it. */
+/* Give the disk space back without accounting for it. */
 bool trace_file_punch_range(int file, uint64_t offset, uint64_t bytes);
-/* Can that be done? */
+/* Can the file system do that? */
 bool trace_file_can_punch(int file);
-/* Reads so many bytes; they lie in one slot. */
+/* Read `bytes` that lie in one slot. */
 bool trace_file_read(int file, uint64_t offset, void *into, size_t bytes);
-/* Marks the chunk at that place as sealed. */
+/* Mark the chunk at `offset` as sealed. */
 void trace_file_seal_by_mapping(uint64_t offset);
-/* A range at the file's end, reserved on disk and mapped, for rights.h; NULL. */
+/* Reserve and map a range at the file's end, for rights.h; NULL: not possible. */
 void *trace_file_take_range(int fd, uint64_t bytes, uint64_t *offset);
 
-/* Address space that the file's mappings take in this process now, with what is kept aside for
- * them. */
+/* Return the address space of the file's mappings in this process, with the reserve for them. */
 uint64_t trace_file_bytes(void);
 
-/* Of a new file's header all but the magic, which makes it a trace and is stored last. */
+/* Fill in a new file's header except for the magic. trace_file_header_begin() then stores that, and
+ * the file is a trace. */
 void trace_file_header_fill(struct trace_header *h, uint32_t image, uint64_t flags);
 void trace_file_header_begin(struct trace_header *h);
-/* Raises one of the header's counters that have a copy (lowers it: by a negative number), and sets
- * a flag there. Any moment, signal-safe. */
+/* Add to one of the header's counters that have a copy (subtract by a negative number), or set a
+ * flag there. Any moment. */
 void trace_file_count(uint64_t *counter, uint64_t n);
 void trace_file_flag(uint64_t flag);
 void trace_file_set_mode(uint32_t mode);
-/* How an image ended: enum trace_end. mono_ns 0: the time is not known. */
+/* Record how the image ended. `how`: enum trace_end; mono_ns 0: the time is not known. */
 void trace_file_set_end(struct trace_header *h, uint32_t how, uint32_t code, uint64_t mono_ns);
 
-/* Counts what could not be recorded. Any moment, signal-safe. */
+/* Count events and bytes that could not be recorded. Any moment. */
 void trace_file_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes);
 
-/* In the child of a fork: no file yet. */
+/* In the child of a fork: there is no file yet. */
 void trace_file_forget(void);
-/* And there will be none, for that error: that is counted in the parent's. True: for the first time
- * there. */
+/* In the child of a fork that gets no file, for `error`: count it in the parent's header. Returns
+ * whether it is the first such child. */
 bool trace_file_orphaned(int error);
-/* A program that exec started, and that gets no file, is counted in the trace of the process that
- * all began with, or in its parent's. How many were before it; -1: neither is ours to write. */
+/* After an exec that gets no file: count this process in the trace of the tree's first process, or
+ * in the parent's. Returns how many were counted there before; -1: neither is writable. */
 long trace_file_orphaned_by_exec(void);
 
-/* Of a trace that is about to be removed, or put away: which programs are not recorded is told in
- * that of the process that all began with, or in the parent's, and no more in this one. False: it
- * cannot be, so that the trace must stay. */
+/* Move the table of unrecorded programs from a trace that is about to be removed or folded to that
+ * of the tree's first process, or to the parent's. False: not possible; the trace must stay. */
 bool trace_file_pass_on(struct trace_header *from);
 
-/* At a clean end: removes this process's file if there is next to nothing in it, but for the root
- * of a directory that somebody asked for. */
-void trace_file_tidy(void);
+/* At a clean end: remove this process's file if it holds next to nothing, or put it into the file
+ * of small traces. The root's file stays in a directory that somebody asked for. `passed`: bytes
+ * that the calling thread acquired, recorded or not, where not every block is recorded; else 0. */
+void trace_file_clean_up(uint64_t passed);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * trace_file_header.c - the header of the trace file: its constant part with its check, its
- * counters with their copies, and how the image ended. Each is stored in an order in which the
- * process may be killed at any moment (docs/trace-format.md, section 8).
+ * counters with their copies, and the end of the image. The order of the stores keeps the header
+ * valid if the process is killed in between (docs/trace-format.md, section 8).
  */
 #include "trace/trace_file.h"
 
@@ -10,9 +10,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/xxh64.h"
-#include "lifecycle.h"
 
 static uint64_t *copy_of(uint64_t *counter)
 {
@@ -53,7 +53,7 @@ void trace_file_header_begin(struct trace_header *h)
 
 void trace_file_set_mode(uint32_t mode)
 {
-	trace_file_header->mode = mode; /* who finds the check of another mode has met us here */
+	trace_file_header->mode = mode; /* a check that fits the other mode means: killed here */
 	check_header(trace_file_header);
 }
 

@@ -1,6 +1,6 @@
 /*
- * trace_file_tree.c - which process began the tree that this one belongs to, and how a process
- * without a trace is counted in that one's.
+ * trace_file_tree.c - which process began the tree that this one belongs to, and where a process
+ * without a trace is counted.
  */
 #include "trace/trace_file.h"
 
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "lifecycle.h"
 #include "trace/unrecorded.h"
 
 const char *trace_file_id_in(const char *directory)
@@ -25,7 +25,7 @@ const char *trace_file_id_in(const char *directory)
 	return !strncmp(name, "whyoom.", 7) && name[7] ? name + 7 : NULL;
 }
 
-/* Of the first process of the tree, as the environment has it; NULL. */
+/* The id of the tree's first process, as the environment has it; NULL: none. */
 static const char *tree_of(char *const *environment)
 {
 	const char *root = options_variable(environment, "WHYOOM_ROOT");
@@ -42,7 +42,7 @@ bool trace_file_is_descendant(char *const *environment)
 	const char *id = tree_of(environment);
 	char mine[24];
 
-	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	text_append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
 	return id && strcmp(id, mine) != 0;
 }
 
@@ -51,10 +51,10 @@ bool trace_file_in_tree(char *const *environment)
 	return tree_of(environment);
 }
 
-/* The id of the process that has started this one. */
+/* The id of the process that started this one. */
 static void put_parent(char *out, const char *end)
 {
-	append_number(out, end, (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
+	text_append_number(out, end, (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
 }
 
 bool trace_file_started_by_run(char *const *environment)
@@ -66,7 +66,7 @@ bool trace_file_started_by_run(char *const *environment)
 	put_parent(parent, parent + sizeof(parent));
 	if (!id || strcmp(id, parent) != 0)
 		return false;
-	append(append(path, end, trace_file_directory()), end, "/run.whyoom");
+	text_append(text_append(path, end, trace_file_directory()), end, "/run.whyoom");
 	return sys_call(SYS_faccessat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
 }
 
@@ -77,25 +77,25 @@ bool trace_file_tree_has_spoken(char *const *environment)
 	return tree && !strcmp(tree, "0");
 }
 
-/* The header of the newest trace of a process, where it is ours to write; NULL. */
+/* Map the header of a process's newest trace if it is writable; NULL: it is not. */
 static struct trace_header *map_header(int dir, const char *pid)
 {
 	char name[64];
 	const char *end = name + sizeof(name);
-	char *number = append(append(name, end, pid), end, ".");
+	char *number = text_append(text_append(name, end, pid), end, ".");
 	struct trace_header *h = NULL;
 	struct stat st;
 	uint32_t n = 0;
 	int fd = -1;
 	long p;
 
-	for (; n < SINK_IMAGES_MAX; n++) {
-		append(append_number(number, end, n), end, ".whyoom");
+	for (; n < TRACE_FILE_IMAGES_MAX; n++) {
+		text_append(text_append_number(number, end, n), end, ".whyoom");
 		if (sys_call(SYS_faccessat, dir, (long)name, 0, 0, 0, 0) < 0)
 			break;
 	}
 	if (n) {
-		append(append_number(number, end, n - 1), end, ".whyoom");
+		text_append(text_append_number(number, end, n - 1), end, ".whyoom");
 		fd = (int)sys_call(
 		    SYS_openat, dir, (long)name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
 	}
@@ -115,7 +115,7 @@ static struct trace_header *map_header(int dir, const char *pid)
 	return NULL;
 }
 
-/* That of the process that all began with, or else of the parent. */
+/* Map the header of the tree's first process, or of the parent. */
 static struct trace_header *map_first(const char *first)
 {
 	struct trace_header *h;
@@ -156,7 +156,7 @@ bool trace_file_pass_on(struct trace_header *from)
 
 	if (!from->unrecorded)
 		return true;
-	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	text_append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
 	if (!first || !strcmp(first, mine))
 		return false;
 	h = map_first(first);

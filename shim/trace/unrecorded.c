@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A path that does not fit is told by its end. */
+/* Keep the end of a path that is too long. */
 static const char *end_of(const char *path)
 {
 	size_t n = strlen(path), room = sizeof(((struct trace_unrecorded *)0)->path) - 1;
@@ -18,8 +18,8 @@ static bool holds(const struct trace_unrecorded *p, uint32_t why, const char *pa
 	       !strncmp(p->path, path, sizeof(p->path));
 }
 
-/* Its place, or a new one; NULL: there is none. */
-static struct trace_unrecorded *place_of(
+/* Return the program's entry, or a new one if `make`; NULL: none. */
+static struct trace_unrecorded *entry_of(
     struct trace_header *h, uint32_t why, const char *path, bool make)
 {
 	for (unsigned i = 0; i < TRACE_UNRECORDED_PLACES; i++) {
@@ -41,7 +41,7 @@ static struct trace_unrecorded *place_of(
 
 static void add(struct trace_header *h, uint32_t why, const char *path, uint32_t count)
 {
-	struct trace_unrecorded *p = place_of(h, why, path, true);
+	struct trace_unrecorded *p = entry_of(h, why, path, true);
 
 	__atomic_fetch_add(&h->unrecorded, count, __ATOMIC_RELAXED);
 	if (p)
@@ -55,7 +55,7 @@ void unrecorded_add(struct trace_header *h, enum trace_unrecorded_why why, const
 
 void unrecorded_take_back(struct trace_header *h, enum trace_unrecorded_why why, const char *path)
 {
-	struct trace_unrecorded *p = place_of(h, why, end_of(path), false);
+	struct trace_unrecorded *p = entry_of(h, why, end_of(path), false);
 
 	__atomic_fetch_sub(&h->unrecorded, 1, __ATOMIC_RELAXED);
 	if (p)

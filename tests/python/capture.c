@@ -21,9 +21,6 @@
 #include "base/sys.h"
 #include "loaded/loader.h"
 #include "python/python.h"
-#include "shim.h"
-#include "stack/eh_frame.h"
-#include "stack/modules.h"
 #include "trace/definitions.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -57,7 +54,7 @@ static _Atomic size_t store_used;
 static _Atomic(struct stored *) codes[IDS];
 static _Atomic uint32_t code_count;
 
-bool definition_write(enum trace_def_kind kind, const void *body, size_t bytes)
+bool definitions_write(enum trace_def_kind kind, const void *body, size_t bytes)
 {
 	struct stored *s;
 	size_t room, at;
@@ -87,37 +84,23 @@ bool definition_write(enum trace_def_kind kind, const void *body, size_t bytes)
 
 static char facts[200];
 
-void definition_info(const char *key, const char *value)
+void definitions_info(const char *key, const char *value)
 {
 	if (!strcmp(key, "python"))
 		strncat(facts, value, sizeof facts - 1 - strlen(facts));
 }
 
 /* Counts the ends of tasks. */
-__thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 static _Atomic uint64_t task_ends;
 
-struct note guard_enter_slow(const void *caller, uintptr_t frame)
-{
-	static struct thread anybody;
-
-	return (struct note){.how = NOTE_PLAIN, .thread = &anybody};
-}
-
-void note_task_end(struct note n, uint64_t key)
+static void task_ended(uintptr_t key, const void *caller)
 {
 	atomic_fetch_add(&task_ends, 1);
 }
 
-/* Needed only by older versions without anchors, to merge with native frames. */
-const struct module *module_find(uintptr_t pc)
+/* Only the older versions without anchors need it, and only to merge with native frames. */
+static void code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2])
 {
-	return NULL;
-}
-
-int cfi_find(const struct module *module, uintptr_t pc, struct cfi_entry *out)
-{
-	return CFI_NONE;
 }
 
 /* ---- captures ---- */
@@ -389,8 +372,10 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 /* Also finds a library that was loaded later. */
 EXPORT void capture_look(void)
 {
+	static const struct python_services services = {code_at, task_ended};
+
 	loader_each(look_at, NULL);
-	python_after_visit();
+	python_after_visit(&services);
 }
 
 static double seconds(void)

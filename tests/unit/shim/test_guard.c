@@ -1,5 +1,5 @@
 /*
- * test_guard.c - whose a call is that comes in the middle of another.
+ * test_guard.c - how a call within another call is classified.
  */
 #include "under.h"
 
@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/shim_state.h"
 #include "guard.h"
-#include "lifecycle.h"
 #include "shim.h"
 
 static __attribute__((noinline)) struct note enter(const void *caller)
@@ -33,7 +33,7 @@ static void test_nested(void **state)
 	assert_int_equal(inner.how, NOTE_PLAIN);
 	note_leave(inner);
 	assert_int_equal(outer.thread->state, THREAD_REAL);
-	/* what the allocator calls for a handler that came in the middle of a record */
+	/* what the allocator calls for a handler that interrupted a record */
 	outer.thread->state = THREAD_RECORD;
 	inner = enter((void *)0x5000);
 	assert_int_equal(inner.how, NOTE_SIDE);
@@ -92,7 +92,7 @@ static void handler(int number)
 	note_leave(in_handler);
 }
 
-/* On a signal stack that lies above the interrupted frame, the frame is not gone. */
+/* On a signal stack above the interrupted frame, that frame still exists. */
 static void test_signal_stack(void **state)
 {
 	static char low[65536];
@@ -105,7 +105,7 @@ static void test_signal_stack(void **state)
 	sigaction(SIGUSR1, &action, NULL);
 	n = note_enter(NULL);
 	n.thread->state = THREAD_RECORD;
-	n.thread->frame = 1; /* lower than any */
+	n.thread->frame = 1; /* lower than any frame */
 	raise(SIGUSR1);
 	assert_int_equal(in_handler.how, NOTE_SIDE);
 	assert_int_equal(n.thread->state, THREAD_RECORD);

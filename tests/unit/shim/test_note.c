@@ -1,5 +1,5 @@
 /*
- * test_note.c - what note_*() writes is what a reader of docs/trace-format.md finds.
+ * test_note.c - the records that note_*() writes are as docs/trace-format.md says.
  */
 #include "under.h"
 
@@ -17,9 +17,11 @@ static struct note enter(void)
 
 static struct under_trace *begin_and_read(void (*work)(void))
 {
+	struct under_trace *t;
+
 	assert_int_equal(under_begin(1 << 30), 0);
 	work();
-	struct under_trace *t = under_read();
+	t = under_read();
 	assert_int_equal(t->errors, 0);
 	return t;
 }
@@ -76,7 +78,7 @@ static void test_blocks(void **state)
 	under_end();
 }
 
-/* A task goes before what is its own, also where a chunk ends between the two. */
+/* A task is recorded before its first event, also where a chunk ends between the two. */
 #define MANY_TASKS 200000u
 static void many_tasks(void)
 {
@@ -96,8 +98,8 @@ static void many_tasks(void)
 #define CYCLE 7u
 #define CYCLES 30000u
 
-/* What the n-th block is: three stacks of a cycle have sizes of their own each time, one of them
- * differs in its upper half alone. */
+/* The n-th block: three stacks of the cycle change their size each time, one of them only in the
+ * upper half. */
 static uint32_t cycle_stack(uint32_t n)
 {
 	return n % CYCLE == 3 && n / CYCLE % 5 == 0 ? 1000 + n % 11 : 1 + n % CYCLE;
@@ -131,8 +133,8 @@ static void cycles(void)
 	note_leave(n);
 }
 
-/* Stacks and sizes that are as expected are not written, in chunks of a thread's own, and each is
- * read as it was. */
+/* Expected stacks and sizes are not written, in a thread's own chunks, and read back as they
+ * were. */
 static void test_expected(void **state)
 {
 	struct under_trace *t = begin_and_read(cycles);
@@ -256,7 +258,7 @@ static void test_mappings(void **state)
 	under_end();
 }
 
-/* A handler's calls while its thread is in the middle of a record. */
+/* A handler's calls while its thread writes a record. */
 static void interrupted(void)
 {
 	struct note n = enter(), inner;

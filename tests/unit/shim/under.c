@@ -1,6 +1,6 @@
 /*
- * under.c - the recording core without hooks: what lifecycle.c, stack.c, python.c and hook_dl.c
- * give it in the library, as small as a test can have it. A test calls note_*() itself.
+ * under.c - the recording core without hooks: minimal replacements for lifecycle.c, stack.c and
+ * python.c. A test calls note_*() itself.
  */
 #include "under.h"
 
@@ -14,17 +14,15 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "checkpoint/checkpoint.h"
-#include "hooks/hook_dl.h"
-#include "lifecycle.h"
-#include "note_state.h"
 #include "python/python.h"
+#include "shim.h"
 #include "stack/stack.h"
-#include "trace/chunk_writer.h"
-#include "trace/definitions_state.h"
-#include "trace/thread.h"
-#include "trace/thread_state.h"
+#include "thread/chunk_writer.h"
+#include "thread/thread.h"
+#include "trace/definitions.h"
 #include "trace/trace_file.h"
 
 struct shim_state shim = {.can_wipe = true};
@@ -33,19 +31,17 @@ uint64_t under_task;
 bool under_interrupted;
 static char *directory;
 
-bool lifecycle_start(void)
+static bool start(void)
 {
 	return shim.mode == SHIM_RECORDING;
 }
 
-bool lifecycle_forked(struct thread *self)
+static bool forked(struct thread *self)
 {
 	return false;
 }
 
-void hook_dl_poll(void)
-{
-}
+const struct thread_lifecycle thread_lifecycle = {start, forked};
 
 uint32_t stack_capture(
     struct walker **w, const struct stack_start *start, bool python, struct stack_task *task)
@@ -125,12 +121,12 @@ const char *under_path(void)
 
 void under_end(void)
 {
-	/* as the child of a fork forgets what was its parent's */
+	/* forget everything, like the child of a fork */
 	shim.mode = SHIM_DORMANT;
 	shim.budget = false;
 	unlink(under_path());
 	trace_file_forget();
-	definitions_fork_child();
+	definitions_forked();
 	chunk_writer_forked();
 	note_forked();
 	checkpoint_forked(clock_ticks());
@@ -153,7 +149,7 @@ static int64_t zigzag(uint64_t v)
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
-/* What a checkpoint stands for is read of it alone. */
+/* Events that a checkpoint replaces count only in the checkpoint. */
 static bool counts(const struct trace_chunk *c, const struct under_trace *t, uint64_t ticks)
 {
 	return c->type == TRACE_CHUNK_CHECKPOINT || !t->checkpoint || ticks > t->checkpoint_ticks;

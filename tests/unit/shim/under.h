@@ -1,5 +1,5 @@
 /*
- * under.h - a trace written by the core and read back, for unit tests.
+ * under.h - writes a trace with the core and reads it back, for unit tests.
  */
 #ifndef UNIT_SHIM_UNDER_H
 #define UNIT_SHIM_UNDER_H
@@ -18,25 +18,26 @@
 
 struct under_event {
 	uint32_t kind, flags, thread, fields;
-	uint64_t ticks, field[UNDER_FIELDS]; /* address, size, stack of compact ones */
-	bool checkpoint; /* it stands in the checkpoint */
+	uint64_t ticks, field[UNDER_FIELDS]; /* address, size and stack of compact events */
+	bool checkpoint; /* read from the checkpoint */
 };
 
 struct under_trace {
 	const uint8_t *base;
 	uint64_t bytes, count, side;
 	unsigned errors;
-	uint64_t expected; /* ALLOCs whose stack was not written because it was expected */
+	uint64_t expected; /* ALLOCs whose stack was expected and not written */
 	unsigned chunks[5]; /* by type */
 	struct under_event *events;
-	uint32_t checkpoint, checkpoint_parts; /* the one that counts: its number; 0: none */
-	uint32_t parts; /* of it that are there, and sealed */
+	/* the number of the valid checkpoint, 0: none; and its parts */
+	uint32_t checkpoint, checkpoint_parts;
+	uint32_t parts; /* its sealed parts in the file */
 	uint64_t checkpoint_ticks;
 };
 
-extern uint32_t under_stack; /* what stacks are now */
-extern uint64_t under_task; /* and the thread's task */
-extern bool under_interrupted; /* and whether they have a signal's frame */
+extern uint32_t under_stack; /* what captures return */
+extern uint64_t under_task; /* the thread's task */
+extern bool under_interrupted; /* captures contain a signal frame */
 
 int under_begin(uint64_t max_trace);
 const char *under_directory(void);

@@ -35,9 +35,9 @@ static bool keep(uint64_t key)
 	return key >= atomic_load(&dead_below);
 }
 
-static uint64_t get(struct map *map, uint64_t key)
+static uint64_t get(struct lockfree_map *map, uint64_t key)
 {
-	uint64_t found = 0, value = map_get(map, hash(key), key, match, &found);
+	uint64_t found = 0, value = lockfree_map_get(map, hash(key), key, match, &found);
 
 	assert_true(!value || found == key);
 	return value;
@@ -51,34 +51,34 @@ static uint64_t value_of(uint64_t key)
 
 static void test_grows(void **state)
 {
-	struct map map = MAP_INIT(1u << 20, hash, NULL);
+	struct lockfree_map map = LOCKFREE_MAP_INIT(1u << 20, hash, NULL);
 
 	assert_int_equal(get(&map, 5), 0); /* before it is there */
-	assert_false(map_put(&map, 5, 6));
-	assert_true(map_init(&map, 64));
+	assert_false(lockfree_map_put(&map, 5, 6));
+	assert_true(lockfree_map_init(&map, 64));
 	for (uint64_t k = 1; k <= 100000; k++) {
 		assert_int_equal(get(&map, k), 0);
-		assert_true(map_put(&map, k, value_of(k)));
+		assert_true(lockfree_map_put(&map, k, value_of(k)));
 		assert_int_equal(get(&map, k), value_of(k));
 	}
 	for (uint64_t k = 1; k <= 100000; k++)
 		assert_int_equal(get(&map, k), value_of(k));
-	assert_in_range(map_bytes(&map), 100000 * 16, 100000 * 16 * 7);
-	map_clear_alone(&map);
+	assert_in_range(lockfree_map_bytes(&map), 100000 * 16, 100000 * 16 * 7);
+	lockfree_map_clear_alone(&map);
 	for (uint64_t k = 1; k <= 1000; k++)
 		assert_int_equal(get(&map, k), 0);
-	assert_true(map_put(&map, 7, 8));
+	assert_true(lockfree_map_put(&map, 7, 8));
 	assert_int_equal(get(&map, 7), 8);
 }
 
 static void test_full(void **state)
 {
-	struct map map = MAP_INIT(1024, hash, NULL);
+	struct lockfree_map map = LOCKFREE_MAP_INIT(1024, hash, NULL);
 	unsigned stored = 0;
 
-	assert_true(map_init(&map, 256));
+	assert_true(lockfree_map_init(&map, 256));
 	for (uint64_t k = 1; k <= 5000; k++)
-		stored += map_put(&map, k, value_of(k));
+		stored += lockfree_map_put(&map, k, value_of(k));
 	assert_in_range(stored, 900, 1023);
 	/* every search ends, for present and for absent keys */
 	for (uint64_t k = 1; k <= 10000; k++) {
@@ -90,21 +90,21 @@ static void test_full(void **state)
 
 static void test_dead_entries(void **state)
 {
-	struct map map = MAP_INIT(4096, hash, keep);
+	struct lockfree_map map = LOCKFREE_MAP_INIT(4096, hash, keep);
 
-	assert_true(map_init(&map, 1024));
+	assert_true(lockfree_map_init(&map, 1024));
 	/* ten times its capacity, of which only the newest live: it never fills */
 	for (uint64_t k = 1; k <= 40000; k++) {
 		atomic_store(&dead_below, k > 300 ? k - 300 : 0);
-		assert_true(map_put(&map, k, value_of(k)));
+		assert_true(lockfree_map_put(&map, k, value_of(k)));
 		assert_int_equal(get(&map, k), value_of(k));
 	}
 }
 
 struct shared {
-	struct map map;
+	struct lockfree_map map;
 	_Atomic uint64_t missed, wrong, refused;
-} shared = {.map = MAP_INIT(1u << 20, hash, NULL)};
+} shared = {.map = LOCKFREE_MAP_INIT(1u << 20, hash, NULL)};
 
 static void *racer(void *arg)
 {
@@ -121,7 +121,7 @@ static void *racer(void *arg)
 		if (!v) {
 			shared.missed++;
 			/* refused while another thread grows the table */
-			shared.refused += !map_put(&shared.map, k, value_of(k));
+			shared.refused += !lockfree_map_put(&shared.map, k, value_of(k));
 		}
 	}
 	return NULL;
@@ -131,7 +131,7 @@ static void test_threads(void **state)
 {
 	pthread_t threads[THREADS];
 
-	assert_true(map_init(&shared.map, 64));
+	assert_true(lockfree_map_init(&shared.map, 64));
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, racer, (void *)(i + 1)), 0);
 	for (int i = 0; i < THREADS; i++)

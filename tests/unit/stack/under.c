@@ -96,7 +96,7 @@ EXPORT void under_counts(uint64_t *brief, uint64_t *untold)
 }
 
 /* Tests call this in signal handlers, too, which must not find the lock held. */
-bool definition_write(enum trace_def_kind kind, const void *body, size_t bytes)
+bool definitions_write(enum trace_def_kind kind, const void *body, size_t bytes)
 {
 	const uint8_t *p = body;
 	struct record *r = malloc(sizeof(*r) + bytes);

@@ -1,5 +1,5 @@
 /*
- * test_boot.c - the arena: alignment, its end, and whose a block is.
+ * test_bootstrap_arena.c - the arena: alignment, its end, and which blocks it owns.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Pairs of readings of two clocks, of which the one may stop us between them. */
+/* Pairs of readings of two clocks, with pauses between the readings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "base/sys.h"
 #include "whyoom/trace.h"
 
-/* A clock of 1 tick a nanosecond; each reading takes 50, and those named take longer. */
+/* A clock with 1 tick a nanosecond. Each reading takes 50 ns, and longer as `delay` says. */
 static uint64_t time_ns;
 static unsigned readings;
 static uint64_t delay[32]; /* before the reading of this number */
@@ -41,7 +41,7 @@ static void one_try_when_nothing_disturbs(void **state)
 	assert_int_equal(p.ticks, p.mono_ns);
 }
 
-/* Whichever of the readings is late, 10 ms of it do not get into the pair. */
+/* Whichever reading is late, the delay of 10 ms does not get into the pair. */
 static void a_pause_is_noticed(void **state)
 {
 	for (unsigned late = 1; late < 3; late++) {
@@ -54,7 +54,7 @@ static void a_pause_is_noticed(void **state)
 		assert_true(p.ticks - p.mono_ns + 500 <= 1000);
 	}
 	start();
-	delay[0] = 10000000; /* before the first: of no matter */
+	delay[0] = 10000000; /* before the first reading: does not matter */
 	assert_int_equal(clock_bracket(reading, reading, 1000).ticks, 11000100);
 	assert_int_equal(readings, 3);
 }

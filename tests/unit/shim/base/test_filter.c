@@ -1,6 +1,6 @@
 /*
- * test_filter.c - filters answer here as in the kernel: every kind of instruction, by programs that
- * are installed in a child and asked there.
+ * test_filter.c - filters answer as in the kernel: programs with every kind of instruction are
+ * installed in a child, which asks the kernel.
  */
 #include "../under.h"
 
@@ -24,7 +24,7 @@ static long call(long number, long a, long b, long c)
 	return syscall(number, a, b, c, 0, 0, 0);
 }
 
-/* What the kernel answers: the error number, 0 where it allows the call. */
+/* The kernel's answer: an error number, 0 if it allows the call. */
 static int kernel(const struct sock_filter *program, unsigned length, long number, long a, long b)
 {
 	struct sock_fprog p = {(unsigned short)length, (struct sock_filter *)(uintptr_t)program};
@@ -56,7 +56,7 @@ static void compare(const struct sock_filter *program, unsigned length, long a, 
 	assert_int_equal(kernel(program, length, SYS_getppid, a, b), error);
 }
 
-/* The answer is an error number that was computed. Any exit of the child goes on as ever. */
+/* The answer is a computed error number. The child can exit as usual. */
 #define ONLY_GETPPID                                                                               \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(nr)),                                              \
 	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 1, 0),                                \
@@ -122,7 +122,7 @@ static void test_jumps(void **state)
 		}
 }
 
-/* Such as the kernel refuses: never an allowance, never out of bounds. */
+/* Programs that the kernel rejects never allow a call and never read out of bounds. */
 static void test_invalid(void **state)
 {
 	static const long none[6] = {0};
@@ -142,7 +142,7 @@ static void test_invalid(void **state)
 	assert_int_equal(filter_run(NULL, 0, SYS_getppid, none), SECCOMP_RET_KILL_PROCESS);
 }
 
-/* sys_call() asks all that are installed; what is not to be read allows nothing. */
+/* sys_call() asks all installed filters; an unreadable filter allows nothing. */
 static void test_asked(void **state)
 {
 	static const struct sock_filter no_ppid[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(nr)),

@@ -51,7 +51,7 @@ static void test_values(void **state)
 	assert_int_equal(complaints, 0);
 	assert_true(options.off);
 	assert_false(options.cmdline);
-	assert_true(options.stacks); /* empty is not set */
+	assert_true(options.stacks); /* empty means not set */
 	assert_int_equal(options.max_trace, 64 << 20);
 	assert_string_equal(options.dir, "/x y");
 	assert_string_equal(options.python, "off");
@@ -71,8 +71,8 @@ static void test_wrong(void **state)
 	assert_non_null(strstr(last, "WHYOOM_PYTHON=aut is not auto|off|force; using auto"));
 }
 
-/* A trace that could hold nothing, or that no disk has: the default, and a line that says what
- * would do. */
+/* A bound for a trace that could hold nothing, or that no disk has, is replaced by the default, and
+ * a line tells the limits. */
 static void test_bounds(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /*
- * test_reserve.c - when the kernel refuses everything, tables and chunks still find their place.
+ * test_reserve.c - when the kernel refuses everything, tables and chunks still find room.
  */
 #include "../under.h"
 
@@ -30,7 +30,7 @@ static uint64_t virtual_size(void)
 	return pages * (uint64_t)getpagesize();
 }
 
-/* Nothing more than what there is now. */
+/* Allow no more address space than the process has. */
 static void nothing_left(void)
 {
 	struct rlimit limit;
@@ -62,7 +62,7 @@ static void test_pages(void **state)
 			assert_true(p[taken] >= p[k] + 3 * 4096 || p[k] >= p[taken] + 3 * 4096);
 		memset(p[taken++], 0xaa, 3 * 4096);
 	}
-	/* the pages, and then the ranges as well: 256 KiB and 512 KiB in pieces of 12 */
+	/* first the pages, then the ranges, 256 KiB and 512 KiB in pieces of 12 KiB */
 	assert_in_range(taken, 50, 64);
 	assert_int_equal(reserve_bytes(), 0);
 	assert_int_equal(sys_own_bytes(), before + 8 * SLOT);
@@ -71,7 +71,7 @@ static void test_pages(void **state)
 	assert_int_equal(p[7][0] | p[7][2 * 4096 - 1], 0);
 	assert_null(sys_pages(1 << 20));
 	plenty();
-	/* what the kernel gave is given back to it, whatever lies beside it */
+	/* memory from the kernel goes back to the kernel */
 	p[0] = sys_pages(1 << 20);
 	before = virtual_size();
 	sys_pages_free(p[0], 1 << 20);
@@ -92,7 +92,7 @@ static void test_ranges(void **state)
 	assert_true(b >= a + 2 * SLOT || b + SLOT <= a);
 	assert_int_equal(reserve_bytes(), 5 * SLOT);
 	assert_null(reserve_take(64 * SLOT));
-	/* kept ones are accessible to nobody, and cost nothing more */
+	/* kept ranges are inaccessible and take no more address space */
 	assert_ptr_equal(mmap(a, 2 * SLOT, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 	    a);
@@ -100,7 +100,7 @@ static void test_ranges(void **state)
 	reserve_give_back(b, SLOT);
 	assert_int_equal(reserve_bytes(), 8 * SLOT);
 	assert_int_equal(virtual_size(), size);
-	/* enough: the kernel is not short of it */
+	/* enough: the kernel is not short */
 	a = mmap(NULL, 16 * SLOT, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_false(reserve_keep(a, 16 * SLOT));
 	reserve_refused();
@@ -108,17 +108,17 @@ static void test_ranges(void **state)
 	assert_int_equal(reserve_bytes(), 24 * SLOT);
 	assert_ptr_equal(reserve_take(16 * SLOT), a);
 	reserve_give_back(a, 16 * SLOT);
-	/* and let go when it grants them again */
+	/* released when the kernel grants memory again */
 	reserve_granted();
 	assert_int_equal(reserve_bytes(), 8 * SLOT);
-	/* one that is not there any more is not ours */
+	/* a range that is gone is not put back */
 	a = reserve_take(SLOT);
 	munmap(a, SLOT);
 	reserve_give_back(a, SLOT);
 	assert_int_equal(reserve_bytes(), 7 * SLOT);
 }
 
-/* Chunk after chunk, each in the place of the one before. */
+/* Chunk after chunk, each in the place of the previous one. */
 static void test_chunks(void **state)
 {
 	struct file_chunk c, next;
@@ -140,7 +140,7 @@ static void test_chunks(void **state)
 		c = next;
 		assert_in_range(virtual_size(), 0, size);
 	}
-	/* and none but its own */
+	/* no range but its own */
 	while (reserve_take(SLOT))
 		;
 	assert_false(trace_file_claim(
@@ -151,7 +151,7 @@ static void test_chunks(void **state)
 	assert_true(trace_file_claim(
 	    &next, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, 1, 2, 100, false, &why));
 	plenty();
-	/* below what is there nothing can be replaced: the chunk stays as it was */
+	/* nothing can be replaced below the present size: the chunk is unchanged */
 	while (reserve_take(SLOT))
 		;
 	nothing_left();

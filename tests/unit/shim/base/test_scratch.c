@@ -1,6 +1,6 @@
 /*
- * test_hold.c - what is held is there when the kernel refuses everything, is zero each time, grows
- * by the difference alone, and what does not fit is asked for.
+ * test_scratch.c - held memory is there when the kernel refuses everything, is zero each time and
+ * grows only by the difference; pieces that do not fit are requested.
  */
 #include "../under.h"
 
@@ -27,7 +27,7 @@ static size_t address_space(void)
 	return pages * (size_t)getpagesize();
 }
 
-/* So much more address space and no more. */
+/* Allow `more` bytes of address space. */
 static void limit(size_t more)
 {
 	struct rlimit tight;
@@ -50,7 +50,7 @@ static void zeros(const uint8_t *p, size_t bytes)
 		assert_int_equal(p[i], 0);
 }
 
-static size_t resident(const struct hold *h)
+static size_t resident(const struct scratch *h)
 {
 	unsigned char page[4096];
 	size_t n = 0;
@@ -63,7 +63,7 @@ static size_t resident(const struct hold *h)
 
 static void test_refused(void **state)
 {
-	struct hold h = {0};
+	struct scratch h = {0};
 	uint8_t *a, *b, *c;
 	size_t before = sys_own_bytes();
 
@@ -76,7 +76,7 @@ static void test_refused(void **state)
 		zeros(b = scratch_take(&h, MIB), MIB);
 		assert_true(b >= a + MIB + 1);
 		c = scratch_take(&h, MIB);
-		assert_null(c); /* a page too much */
+		assert_null(c); /* one page too much */
 		assert_true(h.refused);
 		memset(a, 0xaa, MIB + 1);
 		memset(b, 0xaa, MIB);
@@ -85,11 +85,11 @@ static void test_refused(void **state)
 		assert_in_range(resident(&h), MIB, MIB + MIB / 2);
 	}
 	assert_false(scratch_ready(&h, 4 * MIB, MIB));
-	zeros(scratch_take(&h, 3 * MIB), 3 * MIB); /* what was there still is */
+	zeros(scratch_take(&h, 3 * MIB), 3 * MIB); /* the memory held before remains */
 	scratch_end(&h);
 	unlimit();
 	limit(MIB);
-	assert_true(scratch_ready(&h, 4 * MIB, 0)); /* no more than the difference */
+	assert_true(scratch_ready(&h, 4 * MIB, 0)); /* only the difference */
 	unlimit();
 	zeros(scratch_take(&h, 4 * MIB), 4 * MIB);
 	scratch_end(&h);
@@ -99,8 +99,8 @@ static void test_refused(void **state)
 
 static void test_more(void **state)
 {
-	enum { PIECE = 73728 }; /* larger than what sys_pages_free() keeps for the next */
-	struct hold h = {0};
+	enum { PIECE = 73728 }; /* larger than sys_pages_free() keeps */
+	struct scratch h = {0};
 	size_t before = sys_own_bytes();
 
 	for (int round = 0; round < 3; round++) {
@@ -111,7 +111,7 @@ static void test_more(void **state)
 		scratch_end(&h);
 		assert_int_equal(sys_own_bytes(), before);
 	}
-	/* what is far too much is given back */
+	/* excess memory is given back */
 	assert_true(scratch_ready(&h, 64 * MIB, 0));
 	assert_true(scratch_ready(&h, MIB, 0));
 	assert_int_equal(sys_own_bytes(), before + MIB);
@@ -121,10 +121,10 @@ static void test_more(void **state)
 	assert_int_equal(sys_own_bytes(), before);
 }
 
-/* A host that locks all of its memory: nothing is given back, and yet it is zero. */
+/* A host that locks all memory: nothing is given back, and it is zero all the same. */
 static void test_locked(void **state)
 {
-	struct hold h = {0};
+	struct scratch h = {0};
 
 	assert_true(scratch_ready(&h, 64 << 10, 0));
 	if (mlock(h.base, h.bytes) == 0) {

@@ -1,5 +1,5 @@
 /*
- * test_sys.c - the kernel's answers come back as they are, and errno never moves.
+ * test_sys.c - the kernel's answers come back unchanged, and errno never moves.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 
 #include "base/sys.h"
 
-/* Six different arguments arrive in their places: mmap takes them all. */
+/* Six arguments arrive in order: mmap uses them all. */
 static void test_call(void **state)
 {
 	char path[] = "/tmp/whyoom-sys-XXXXXX", *p;
@@ -50,7 +50,7 @@ static void test_call(void **state)
 	unlink(path);
 }
 
-/* Of the kernel's, zeroed and writable, and not counted. */
+/* Fresh memory is zeroed, writable and not counted. */
 static void test_map(void **state)
 {
 	size_t before = sys_own_bytes();
@@ -65,7 +65,7 @@ static void test_map(void **state)
 	assert_int_equal(sys_own_bytes(), before);
 }
 
-#define LARGE 73728u /* no such pieces are kept for whoever asks next */
+#define LARGE 73728u /* pieces of this size are not kept */
 
 static void test_pages(void **state)
 {
@@ -89,8 +89,8 @@ static void test_pages(void **state)
 	assert_int_equal(sys_own_bytes(), before);
 }
 
-/* Some small pieces that were given back are there for the next, who finds nothing in them; they
- * count as ours until then. More than some are given back. */
+/* A few small pieces are kept for the next request, zeroed, and count as ours until then. More are
+ * given back. */
 static void test_pages_kept(void **state)
 {
 	enum { MANY = 12, BYTES = 3 * 4096 };
@@ -124,7 +124,7 @@ static void test_pages_kept(void **state)
 		sys_pages_free(again[i], BYTES);
 }
 
-/* The first and the last huge page begin as one, nothing around them stays. */
+/* Huge pages are aligned, and nothing around them stays mapped. */
 static void test_pages_scattered(void **state)
 {
 	const size_t huge = (size_t)2 << 20, bytes = 3 * huge + 4096;
@@ -164,7 +164,7 @@ static bool give(void *p, size_t bytes)
 	return p == kept;
 }
 
-/* What is kept aside is asked for last, and gets back what is its own. */
+/* The reserve is asked last and gets its own pages back. */
 static void test_reserve(void **state)
 {
 	size_t before = sys_own_bytes();
@@ -255,7 +255,7 @@ static void test_clock(void **state)
 	assert_true(between <= (uint64_t)b.tv_sec * 1000000000u + (uint64_t)b.tv_nsec);
 }
 
-/* What a child with descriptor 2 in that file says. */
+/* What a child prints whose descriptor 2 is that file. */
 static const char *said(void (*child)(void))
 {
 	static char text[1024];
@@ -295,7 +295,7 @@ static void before_init(void)
 	sys_say("hello");
 }
 
-/* Descriptor 2 is closed and opened again, as a daemon's first file is: not a word into it. */
+/* Descriptor 2 is closed and reopened, like a daemon's first file: nothing is written to it. */
 static void another_file(void)
 {
 	char path[] = "/tmp/whyoom-sys-XXXXXX";

@@ -1,5 +1,5 @@
 /*
- * test_xxh64.c - XXH64 against published values, one for each path through it.
+ * test_xxh64.c - XXH64 against published values, one for each path.
  */
 #include <setjmp.h>
 #include <stdarg.h>

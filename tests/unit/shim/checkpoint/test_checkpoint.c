@@ -14,12 +14,12 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/live_blocks.h"
-#include "lifecycle.h"
 #include "sampling/sampler.h"
 #include "shim.h"
-#include "trace/thread_state.h"
+#include "thread/thread.h"
 #include "trace/trace_file.h"
 
 static struct stack_start nowhere;
@@ -319,12 +319,12 @@ static void test_no_space(void **state)
 	static struct live live[LEAKED + CHURN];
 	struct rlimit64 was, tight;
 	struct under_trace *t;
-	struct thread *self;
+	struct checkpoint_caller caller;
 	uint32_t number;
 
 	begin(4 << 20, 1 << 20, 1);
 	leak_and_churn(500000, ticks);
-	self = thread_self;
+	caller = (struct checkpoint_caller){thread_self->serial, thread_self->tid, thread_settle};
 	t = read_sorted();
 	number = t->checkpoint;
 	under_free(t);
@@ -332,14 +332,14 @@ static void test_no_space(void **state)
 	tight = was;
 	tight.rlim_cur = 65536;
 	assert_int_equal(setrlimit64(RLIMIT_FSIZE, &tight), 0);
-	assert_int_not_equal(checkpoint_make(self), CHECKPOINT_MADE);
+	assert_int_not_equal(checkpoint_make(&caller), CHECKPOINT_MADE);
 	assert_int_equal(setrlimit64(RLIMIT_FSIZE, &was), 0);
 	t = read_sorted();
 	assert_int_equal(t->checkpoint, number);
 	assert_int_equal(living(t, live, LEAKED + CHURN), LEAKED + CHURN - 1);
 	under_free(t);
 	/* later there is room again */
-	assert_int_equal(checkpoint_make(self), CHECKPOINT_MADE);
+	assert_int_equal(checkpoint_make(&caller), CHECKPOINT_MADE);
 	t = read_sorted();
 	assert_true(t->checkpoint > number);
 	assert_int_equal(living(t, live, LEAKED + CHURN), LEAKED + CHURN - 1);

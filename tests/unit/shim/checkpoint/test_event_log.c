@@ -14,6 +14,7 @@
 #include "checkpoint/event_log.h"
 #include "checkpoint/freed_stats.h"
 #include "cuda/cuda_call.h"
+#include "thread/thread.h"
 
 #define CUDA0 ((uint64_t)CUDA_DEVICE * 64 + 1)
 #define TORCH0 ((uint64_t)CUDA_TORCH * 64 + 1)
@@ -32,7 +33,7 @@ static void event_of(
 	for (unsigned i = 0; i < count; i++)
 		p = varint_put(p, fields[i]);
 	now += OLD;
-	event_log_add(t, kind, now, body, (uint32_t)(p - body));
+	event_log_add(t->serial, t->tid, kind, now, body, (uint32_t)(p - body));
 }
 
 #define EVENT(kind, ...)                                                                           \
@@ -262,12 +263,13 @@ static void *pairs(void *arg)
 		    varint_put(varint_put(varint_put(varint_put(body, 0), TORCH0), 4), address),
 		    32);
 		memset(p, 0, 6);
-		event_log_add(&t, TRACE_SPACE_ALLOC, 5 + i * 2, body, (uint32_t)(p + 6 - body));
+		event_log_add(
+		    t.serial, t.tid, TRACE_SPACE_ALLOC, 5 + i * 2, body, (uint32_t)(p + 6 - body));
 		p = varint_put(varint_put(varint_put(varint_put(body, 0), TORCH0), 4), address);
 		memset(p, 0, 3);
 		if (i < 99900)
-			event_log_add(
-			    &t, TRACE_SPACE_FREE, 6 + i * 2, body, (uint32_t)(p + 3 - body));
+			event_log_add(t.serial, t.tid, TRACE_SPACE_FREE, 6 + i * 2, body,
+			    (uint32_t)(p + 3 - body));
 	}
 	return NULL;
 }

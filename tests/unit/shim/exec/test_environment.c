@@ -1,6 +1,6 @@
 /*
- * test_exec_env.c - LD_PRELOAD for a program that is about to be executed, and what is undone of it
- * in the next process of ours.
+ * test_environment.c - LD_PRELOAD for a program that is about to be executed, and how the next
+ * recorded process undoes the change.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,8 +18,9 @@
 #define GPU "/opt/whyoom/libwhyoom-simgpu.so"
 #define LENIENT "ASAN_OPTIONS=::verify_asan_link_order=0"
 
-/* The changed environment as one text; the caller's is as it was. */
-static const char *change(enum exec_change how, const char *runtime, const char *const *before)
+/* The changed environment as one text; the caller's stays unchanged. */
+static const char *change(
+    enum environment_change how, const char *runtime, const char *const *before)
 {
 	static char text[1000];
 	char *copy[10], *bytes;
@@ -29,12 +30,12 @@ static const char *change(enum exec_change how, const char *runtime, const char 
 	for (; before[n]; n++)
 		copy[n] = strdup(before[n]);
 	copy[n] = NULL;
-	size = exec_env_bytes(copy, runtime);
+	size = environment_bytes(copy, runtime);
 	text[0] = 0;
 	if (size) {
 		bytes = malloc(size + 1);
 		bytes[size] = '#';
-		after = exec_env_make(copy, how, runtime, bytes);
+		after = environment_make(copy, how, runtime, bytes);
 		for (; *after; after++) {
 			strcat(text, *after);
 			strcat(text, after[1] ? "|" : "");
@@ -73,7 +74,7 @@ static void test_without(void **state)
 		strcat(want, lists[i][1][0] ? "LD_PRELOAD=" : "");
 		strcat(want, lists[i][1]);
 		strcat(want, lists[i][1][0] ? "|B=2" : "B=2");
-		assert_string_equal(CHANGE(EXEC_WITHOUT, "", "A=1", line, "B=2"), want);
+		assert_string_equal(CHANGE(ENVIRONMENT_WITHOUT, "", "A=1", line, "B=2"), want);
 	}
 }
 
@@ -81,50 +82,51 @@ static void test_none(void **state)
 {
 	char *empty[] = {NULL}, *others[] = {"LD_PRELOAD=/lib/a.so", "XLD_PRELOAD=" US, NULL};
 
-	assert_int_equal(exec_env_bytes(NULL, ""), 0);
-	assert_int_equal(exec_env_bytes(empty, ""), 0);
-	assert_int_equal(exec_env_bytes(others, ""), 0);
+	assert_int_equal(environment_bytes(NULL, ""), 0);
+	assert_int_equal(environment_bytes(empty, ""), 0);
+	assert_int_equal(environment_bytes(others, ""), 0);
 }
 
 static void test_twice(void **state)
 {
-	assert_string_equal(CHANGE(EXEC_TWICE, "", "A=1", "LD_PRELOAD=" US ":/lib/a.so", "B=2"),
-	    "A=1|LD_PRELOAD=/lib/a.so|LD_PRELOAD=" US ":/lib/a.so|B=2|" LENIENT);
 	assert_string_equal(
-	    CHANGE(EXEC_TWICE, "", "LD_PRELOAD=" US), "LD_PRELOAD=|LD_PRELOAD=" US "|" LENIENT);
+	    CHANGE(ENVIRONMENT_TWICE, "", "A=1", "LD_PRELOAD=" US ":/lib/a.so", "B=2"),
+	    "A=1|LD_PRELOAD=/lib/a.so|LD_PRELOAD=" US ":/lib/a.so|B=2|" LENIENT);
+	assert_string_equal(CHANGE(ENVIRONMENT_TWICE, "", "LD_PRELOAD=" US),
+	    "LD_PRELOAD=|LD_PRELOAD=" US "|" LENIENT);
 }
 
 static void test_lenient(void **state)
 {
-	assert_string_equal(CHANGE(EXEC_LENIENT, "", "ASAN_OPTIONS=a=b", "LD_PRELOAD=" US),
+	assert_string_equal(CHANGE(ENVIRONMENT_LENIENT, "", "ASAN_OPTIONS=a=b", "LD_PRELOAD=" US),
 	    "ASAN_OPTIONS=a=b::verify_asan_link_order=0|LD_PRELOAD=" US);
-	assert_string_equal(
-	    CHANGE(EXEC_LENIENT, "", "LD_PRELOAD=" US, "ASAN_OPTIONS=verify_asan_link_order=1"),
+	assert_string_equal(CHANGE(ENVIRONMENT_LENIENT, "", "LD_PRELOAD=" US,
+				"ASAN_OPTIONS=verify_asan_link_order=1"),
 	    "LD_PRELOAD=" US "|ASAN_OPTIONS=verify_asan_link_order=1");
 	assert_string_equal(
-	    CHANGE(EXEC_LENIENT, "", "LD_PRELOAD=" US), "LD_PRELOAD=" US "|" LENIENT);
+	    CHANGE(ENVIRONMENT_LENIENT, "", "LD_PRELOAD=" US), "LD_PRELOAD=" US "|" LENIENT);
 }
 
 static void test_behind(void **state)
 {
+	assert_string_equal(CHANGE(ENVIRONMENT_BEHIND, "libasan.so.8", "LD_PRELOAD=" US),
+	    "LD_PRELOAD=libasan.so.8::" US);
 	assert_string_equal(
-	    CHANGE(EXEC_BEHIND, "libasan.so.8", "LD_PRELOAD=" US), "LD_PRELOAD=libasan.so.8::" US);
-	assert_string_equal(
-	    CHANGE(EXEC_BEHIND, "libasan.so.8", "LD_PRELOAD=" US ":/x/libtsan.so.2:a"),
+	    CHANGE(ENVIRONMENT_BEHIND, "libasan.so.8", "LD_PRELOAD=" US ":/x/libtsan.so.2:a"),
 	    "LD_PRELOAD=/x/libtsan.so.2:a:" US);
-	assert_string_equal(
-	    CHANGE(EXEC_BEHIND, "libasan.so.8", "LD_PRELOAD=" US ":a.so"), "LD_PRELOAD=a.so");
+	assert_string_equal(CHANGE(ENVIRONMENT_BEHIND, "libasan.so.8", "LD_PRELOAD=" US ":a.so"),
+	    "LD_PRELOAD=a.so");
 }
 
 static void test_library(void **state)
 {
 	char *environment[] = {"A=1", "LD_PRELOAD=a.so:" US, NULL}, path[64], small[8];
 
-	assert_true(exec_env_library(environment, path, sizeof(path)));
+	assert_true(environment_library(environment, path, sizeof(path)));
 	assert_string_equal(path, US);
-	assert_false(exec_env_library(environment, small, sizeof(small)));
+	assert_false(environment_library(environment, small, sizeof(small)));
 	environment[1] = NULL;
-	assert_false(exec_env_library(environment, path, sizeof(path)));
+	assert_false(environment_library(environment, path, sizeof(path)));
 }
 
 static const char *settled(bool sanitized, const char *const *before)
@@ -136,7 +138,7 @@ static const char *settled(bool sanitized, const char *const *before)
 	for (; before[n]; n++)
 		copy[n] = strdup(before[n]);
 	copy[n] = NULL;
-	exec_env_settle(copy, sanitized);
+	environment_settle(copy, sanitized);
 	for (text[0] = 0; *line; line++) {
 		strcat(text, *line);
 		strcat(text, line[1] ? "|" : "");
@@ -156,14 +158,14 @@ static void test_settled(void **state)
 	assert_string_equal(
 	    SETTLED(false, "ASAN_OPTIONS=a=b::verify_asan_link_order=0", "LD_PRELOAD=" US),
 	    "ASAN_OPTIONS=a=b|LD_PRELOAD=" US);
-	/* a user's own, and an environment that is not ours */
+	/* a user's own option, and an environment without us */
 	assert_string_equal(SETTLED(false, "ASAN_OPTIONS=verify_asan_link_order=0",
 				"LD_PRELOAD=/x/libasan.so.8:" US),
 	    "ASAN_OPTIONS=verify_asan_link_order=0|LD_PRELOAD=/x/libasan.so.8:" US);
 	assert_string_equal(SETTLED(false, "LD_PRELOAD=a.so", LENIENT, "LD_PRELOAD=b.so"),
 	    "LD_PRELOAD=a.so|" LENIENT "|LD_PRELOAD=b.so");
 	assert_string_equal(SETTLED(false, "LD_PRELOAD=a.so::" US), "LD_PRELOAD=a.so::" US);
-	exec_env_settle(NULL, false);
+	environment_settle(NULL, false);
 }
 
 int main(void)

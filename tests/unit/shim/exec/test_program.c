@@ -1,6 +1,6 @@
 /*
- * test_exec_look.c - what a file is that is about to be executed; files are made here, byte by
- * byte, damaged ones too.
+ * test_program.c - what kind of program a file is. The test makes the files byte by byte, also
+ * damaged ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,15 +52,15 @@ static void write_file(const char *name, const void *bytes, size_t size)
 	close(fd);
 }
 
-static struct exec_program look(void)
+static struct program look(void)
 {
-	struct exec_program out;
+	struct program out;
 
-	exec_look(AT_FDCWD, path, 0, &out);
+	program_examine(AT_FDCWD, path, 0, &out);
 	return out;
 }
 
-/* An ELF file with these in it. */
+/* An ELF file with these parts. */
 struct image {
 	Elf64_Ehdr head;
 	Elf64_Phdr segments[3];
@@ -88,7 +88,7 @@ static struct image image_of(const char *interpreter, const char *needed, const 
 			      .e_phentsize = sizeof(Elf64_Phdr),
 			      .e_phnum = 3}};
 	uint32_t h = gnu_hash(exported ? exported : "nothing");
-	const uint64_t at = 0x10000; /* the addresses are not the offsets */
+	const uint64_t at = 0x10000; /* the addresses differ from the offsets */
 
 	memcpy(i.head.e_ident, ELFMAG, SELFMAG);
 	i.head.e_ident[EI_CLASS] = ELFCLASS64;
@@ -109,9 +109,9 @@ static struct image image_of(const char *interpreter, const char *needed, const 
 	i.dynamic[1] = (Elf64_Dyn){DT_NEEDED, {20}};
 	i.dynamic[2] = (Elf64_Dyn){DT_STRTAB, {at + offsetof(struct image, strings)}};
 	i.dynamic[3] = (Elf64_Dyn){DT_GNU_HASH, {at + offsetof(struct image, hash)}};
-	i.hash[0] = 1; /* bucket */
-	i.hash[1] = 1; /* the first symbol that is hashed */
-	i.hash[2] = 1; /* word of the filter */
+	i.hash[0] = 1; /* buckets */
+	i.hash[1] = 1; /* the first hashed symbol */
+	i.hash[2] = 1; /* words of the filter */
 	i.hash[3] = 6;
 	i.bloom = 1ull << (h % 64) | 1ull << ((h >> 6) % 64);
 	i.bucket = 1;
@@ -119,9 +119,9 @@ static struct image image_of(const char *interpreter, const char *needed, const 
 	return i;
 }
 
-static enum exec_kind kind_of(const struct image *i)
+static enum program_kind kind_of(const struct image *i)
 {
-	struct exec_program p;
+	struct program p;
 
 	write_file("program", i, sizeof(*i));
 	p = look();
@@ -129,7 +129,7 @@ static enum exec_kind kind_of(const struct image *i)
 	return p.kind;
 }
 
-static enum exec_kind kind(const char *interpreter, const char *needed, const char *exported)
+static enum program_kind kind(const char *interpreter, const char *needed, const char *exported)
 {
 	struct image i = image_of(interpreter, needed, exported);
 
@@ -138,11 +138,11 @@ static enum exec_kind kind(const char *interpreter, const char *needed, const ch
 
 static void test_loaders(void **state)
 {
-	assert_int_equal(kind(LOADER, NULL, NULL), EXEC_PLAIN);
-	assert_int_equal(kind("/gnu/store/x/lib/ld-linux-aarch64.so.1", NULL, NULL), EXEC_PLAIN);
-	assert_int_equal(kind("/lib/ld-musl-x86_64.so.1", NULL, NULL), EXEC_MUSL);
-	assert_int_equal(kind("/system/bin/linker64", NULL, NULL), EXEC_LOADER);
-	assert_int_equal(kind(NULL, NULL, NULL), EXEC_STATIC);
+	assert_int_equal(kind(LOADER, NULL, NULL), PROGRAM_PLAIN);
+	assert_int_equal(kind("/gnu/store/x/lib/ld-linux-aarch64.so.1", NULL, NULL), PROGRAM_PLAIN);
+	assert_int_equal(kind("/lib/ld-musl-x86_64.so.1", NULL, NULL), PROGRAM_MUSL);
+	assert_int_equal(kind("/system/bin/linker64", NULL, NULL), PROGRAM_LOADER);
+	assert_int_equal(kind(NULL, NULL, NULL), PROGRAM_STATIC);
 }
 
 static void test_machines(void **state)
@@ -150,10 +150,10 @@ static void test_machines(void **state)
 	struct image i = image_of(LOADER, NULL, NULL);
 
 	i.head.e_machine = EM_S390;
-	assert_int_equal(kind_of(&i), EXEC_MACHINE);
+	assert_int_equal(kind_of(&i), PROGRAM_MACHINE);
 	i = image_of(LOADER, NULL, NULL);
 	i.head.e_ident[EI_CLASS] = ELFCLASS32;
-	assert_int_equal(kind_of(&i), EXEC_MACHINE);
+	assert_int_equal(kind_of(&i), PROGRAM_MACHINE);
 }
 
 static void test_sanitizers(void **state)
@@ -163,27 +163,27 @@ static void test_sanitizers(void **state)
 	static const char *const inside[] = {
 	    "__asan_init", "__tsan_init", "__msan_init", "__lsan_init", "mcheck_pedantic"};
 	struct image i;
-	struct exec_program p;
+	struct program p;
 
 	for (size_t n = 0; n < sizeof(needed) / sizeof(needed[0]); n++) {
 		i = image_of(LOADER, needed[n], NULL);
 		write_file("program", &i, sizeof(i));
 		p = look();
 		unlink(path);
-		assert_int_equal(p.kind, EXEC_SANITIZER_LIBRARY);
+		assert_int_equal(p.kind, PROGRAM_SANITIZER_LIBRARY);
 		assert_string_equal(p.text, needed[n]);
 	}
-	assert_int_equal(kind(LOADER, "libubsan.so.1", NULL), EXEC_PLAIN);
-	assert_int_equal(kind(LOADER, "libasan.so.8:x", NULL), EXEC_SANITIZER_UNNAMED);
+	assert_int_equal(kind(LOADER, "libubsan.so.1", NULL), PROGRAM_PLAIN);
+	assert_int_equal(kind(LOADER, "libasan.so.8:x", NULL), PROGRAM_SANITIZER_UNNAMED);
 	for (size_t n = 0; n < sizeof(inside) / sizeof(inside[0]); n++)
-		assert_int_equal(kind(LOADER, NULL, inside[n]), EXEC_SANITIZED);
-	assert_int_equal(kind(LOADER, NULL, "__asan_initialised"), EXEC_PLAIN);
-	assert_true(exec_is_runtime("/usr/lib/libasan.so.8", 21));
-	assert_false(exec_is_runtime("/usr/lib/libasan.so.8", 12));
-	assert_false(exec_is_runtime("/libasan.so/a.so", 16));
+		assert_int_equal(kind(LOADER, NULL, inside[n]), PROGRAM_SANITIZED);
+	assert_int_equal(kind(LOADER, NULL, "__asan_initialised"), PROGRAM_PLAIN);
+	assert_true(program_is_runtime("/usr/lib/libasan.so.8", 21));
+	assert_false(program_is_runtime("/usr/lib/libasan.so.8", 12));
+	assert_false(program_is_runtime("/libasan.so/a.so", 16));
 }
 
-/* Whatever stands there, an answer comes. */
+/* Whatever the file contains, there is an answer. */
 static void test_damaged(void **state)
 {
 	struct image i;
@@ -205,7 +205,7 @@ static void test_damaged(void **state)
 static void test_scripts(void **state)
 {
 	struct image i = image_of("/lib/ld-musl-x86_64.so.1", NULL, NULL);
-	struct exec_program p;
+	struct program p;
 	char target[200], line[600];
 
 	write_file("musl", &i, sizeof(i));
@@ -213,24 +213,24 @@ static void test_scripts(void **state)
 	snprintf(line, sizeof(line), "#! \t%s -x\n", target);
 	write_file("one", line, strlen(line));
 	p = look();
-	assert_int_equal(p.kind, EXEC_MUSL);
+	assert_int_equal(p.kind, PROGRAM_MUSL);
 	assert_string_equal(p.path, target);
 	snprintf(line, sizeof(line), "#!%s", path);
 	write_file("two", line, strlen(line));
 	p = look();
-	assert_int_equal(p.kind, EXEC_MUSL);
+	assert_int_equal(p.kind, PROGRAM_MUSL);
 	assert_string_equal(p.path, target);
 	write_file("three", "#!", 2);
-	assert_int_equal(look().kind, EXEC_PLAIN);
+	assert_int_equal(look().kind, PROGRAM_PLAIN);
 	write_file("three", "echo\n", 5);
-	assert_int_equal(look().kind, EXEC_PLAIN);
+	assert_int_equal(look().kind, PROGRAM_PLAIN);
 	memset(line, 'a', sizeof(line));
 	memcpy(line, "#!/", 3);
 	write_file("three", line, sizeof(line));
-	assert_int_equal(look().kind, EXEC_PLAIN);
+	assert_int_equal(look().kind, PROGRAM_PLAIN);
 	snprintf(line, sizeof(line), "#!%s/four", folder); /* itself */
 	write_file("four", line, strlen(line));
-	assert_int_equal(look().kind, EXEC_PLAIN);
+	assert_int_equal(look().kind, PROGRAM_PLAIN);
 	for (const char *name = "musl\0one\0two\0three\0four\0"; *name; name += strlen(name) + 1) {
 		snprintf(path, sizeof(path), "%s/%s", folder, name);
 		unlink(path);
@@ -244,7 +244,7 @@ static void set_age(time_t seconds)
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* Other bytes in the same file are another program, also where its length is the same. */
+/* Other bytes in the same file are another program, even with the same length. */
 static void test_changed(void **state)
 {
 	struct image one = image_of(LOADER, NULL, NULL), two = image_of(NULL, NULL, NULL);
@@ -252,11 +252,11 @@ static void test_changed(void **state)
 	for (int round = 0; round < 3; round++) {
 		write_file("program", &one, sizeof(one));
 		set_age(1000000000 + round);
-		assert_int_equal(look().kind, EXEC_PLAIN);
-		assert_int_equal(look().kind, EXEC_PLAIN);
+		assert_int_equal(look().kind, PROGRAM_PLAIN);
+		assert_int_equal(look().kind, PROGRAM_PLAIN);
 		write_file("program", &two, sizeof(two));
 		set_age(1000000000 + round);
-		assert_int_equal(look().kind, EXEC_STATIC);
+		assert_int_equal(look().kind, PROGRAM_STATIC);
 	}
 	unlink(path);
 }
@@ -264,20 +264,20 @@ static void test_changed(void **state)
 static void test_descriptors(void **state)
 {
 	struct image i = image_of(NULL, NULL, NULL);
-	struct exec_program p;
+	struct program p;
 	int fd, dir;
 
 	write_file("program", &i, sizeof(i));
 	fd = open(path, O_PATH);
 	dir = open(folder, O_RDONLY | O_DIRECTORY);
-	exec_look(fd, "", AT_EMPTY_PATH, &p);
-	assert_int_equal(p.kind, EXEC_STATIC);
-	exec_look(dir, "program", 0, &p);
-	assert_int_equal(p.kind, EXEC_STATIC);
-	exec_look(dir, "", AT_EMPTY_PATH, &p);
-	assert_int_equal(p.kind, EXEC_PLAIN);
-	exec_look(AT_FDCWD, "/nowhere/at/all", 0, &p);
-	assert_int_equal(p.kind, EXEC_PLAIN);
+	program_examine(fd, "", AT_EMPTY_PATH, &p);
+	assert_int_equal(p.kind, PROGRAM_STATIC);
+	program_examine(dir, "program", 0, &p);
+	assert_int_equal(p.kind, PROGRAM_STATIC);
+	program_examine(dir, "", AT_EMPTY_PATH, &p);
+	assert_int_equal(p.kind, PROGRAM_PLAIN);
+	program_examine(AT_FDCWD, "/nowhere/at/all", 0, &p);
+	assert_int_equal(p.kind, PROGRAM_PLAIN);
 	assert_string_equal(p.path, "/nowhere/at/all");
 	close(fd);
 	close(dir);
@@ -291,18 +291,18 @@ static void test_search(void **state)
 
 	write_file("program", &i, sizeof(i));
 	snprintf(list, sizeof(list), "/nowhere:%s:/bin", folder);
-	assert_true(exec_search("program", list, out, sizeof(out)));
+	assert_true(program_search("program", list, out, sizeof(out)));
 	assert_string_equal(out, path);
-	assert_false(exec_search("program", "/nowhere", out, sizeof(out)));
-	assert_false(exec_search("program", list, small, sizeof(small)));
-	assert_false(exec_search("", list, out, sizeof(out)));
-	assert_true(exec_search("./program", "/nowhere", out, sizeof(out)));
+	assert_false(program_search("program", "/nowhere", out, sizeof(out)));
+	assert_false(program_search("program", list, small, sizeof(small)));
+	assert_false(program_search("", list, out, sizeof(out)));
+	assert_true(program_search("./program", "/nowhere", out, sizeof(out)));
 	assert_string_equal(out, "./program");
-	assert_true(exec_search("sh", NULL, out, sizeof(out)));
+	assert_true(program_search("sh", NULL, out, sizeof(out)));
 	assert_string_equal(out, "/bin/sh");
 	chmod(path, 0);
 	if (getuid())
-		assert_false(exec_search("program", list, out, sizeof(out)));
+		assert_false(program_search("program", list, out, sizeof(out)));
 	unlink(path);
 }
 

@@ -1,5 +1,5 @@
 /*
- * test_levels.c - levels agree with what libc and /proc say.
+ * test_levels.c - levels agree with libc and /proc.
  */
 #include "../under.h"
 
@@ -63,7 +63,7 @@ static void test_process(void **state)
 	assert_int_equal(value(levels, n, TRACE_LEVEL_LIMIT_AS), UINT64_MAX);
 }
 
-/* All is read once when more is resident by an eighth and 16 MiB. */
+/* Everything is read once when RSS has grown by an eighth and 16 MiB. */
 static void test_growth(void **state)
 {
 	static const size_t mib[] = {8, 120, 125, 200, 210, 300};
@@ -99,7 +99,7 @@ static void *reads(void *arg)
 	return arg;
 }
 
-/* Another thread is interrupted, nearly always while it is at it: who was refused memory waits. */
+/* A thread that was refused memory waits for another one, which is interrupted while reading. */
 static void test_waits(void **state)
 {
 	struct level levels[LEVELS_MAX];

@@ -1,6 +1,5 @@
 /*
- * test_levels_malloc.c - the allocator's account is that of libc itself, and is not asked for
- * often.
+ * test_levels_malloc.c - the allocator's account agrees with libc's, and is not asked for often.
  */
 #include "../under.h"
 
@@ -9,8 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "levels/levels_malloc.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 
 static struct level levels[LEVELS_MALLOC_MAX];
@@ -61,7 +60,7 @@ static void test_account(void **state)
 		free(blocks[i]);
 }
 
-/* One that was not the owner's was found, or none: nobody is asked. */
+/* No function, or only functions that the owner does not define: not asked. */
 static void test_of_another(void **state)
 {
 	owned_by_libc(false);
@@ -75,7 +74,7 @@ static void test_due(void **state)
 
 	owned_by_libc(true);
 	assert_true(levels_malloc_due(start));
-	assert_false(levels_malloc_due(start)); /* another thread has it */
+	assert_false(levels_malloc_due(start)); /* another thread asks */
 	assert_false(levels_malloc_due(start + step - 1));
 	assert_true(levels_malloc_due(start + step));
 	assert_int_equal(levels_malloc_read(levels, 0), LEVELS_MALLOC_MAX);
@@ -83,14 +82,14 @@ static void test_due(void **state)
 	assert_true(levels_malloc_due(clock_ticks() + 100 * step));
 }
 
-/* While it grows: at each eighth, a failure is asked after all the same, and not too often. */
+/* Asked at each eighth of growth, and after a failure all the same, but not too often. */
 static void test_grown(void **state)
 {
 	uint64_t start = clock_ticks(), size = 1ull << 30, later;
 
 	owned_by_libc(true);
 	assert_true(levels_malloc_grown(start, size));
-	assert_false(levels_malloc_grown(start, size)); /* another thread has it */
+	assert_false(levels_malloc_grown(start, size)); /* another thread asks */
 	assert_true(levels_malloc_due(start));
 	assert_int_equal(levels_malloc_read(levels, size), LEVELS_MALLOC_MAX);
 	assert_false(levels_malloc_grown(start, 10 * size)); /* just asked */
@@ -98,7 +97,7 @@ static void test_grown(void **state)
 	assert_false(levels_malloc_grown(later, size + size / 16));
 	assert_true(levels_malloc_grown(later, 3 * size));
 	assert_false(levels_malloc_grown(later, 3 * size));
-	/* Of a failure, which says nothing of the size. */
+	/* After a failure, which tells nothing about the size. */
 	assert_int_equal(levels_malloc_read(levels, 0), LEVELS_MALLOC_MAX);
 	assert_false(levels_malloc_grown(2 * later, size));
 	owned_by_libc(false);

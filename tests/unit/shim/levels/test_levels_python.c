@@ -1,6 +1,6 @@
 /*
- * test_levels_python.c - what lies in an interpreter's arenas is told apart: in use, free, never
- * handed out; and nothing that is not an arena, or is one no more, can do harm.
+ * test_levels_python.c - an interpreter's arenas are divided into used, free and never handed out;
+ * memory that is no arena, or no longer one, does no harm.
  */
 #include "../under.h"
 
@@ -12,7 +12,7 @@
 
 #define ARENA (1u << 20)
 #define POOL 16384u
-#define CODE 0x4000u /* where the interpreter's code is */
+#define CODE 0x4000u /* where the interpreter's code lies */
 #define HEADER 48u
 
 static struct level levels[LEVELS_PYTHON_MAX];
@@ -44,7 +44,7 @@ static uint8_t *first_pool(uint8_t *arena)
 	return (uint8_t *)(((uintptr_t)arena + POOL - 1) & ~(uintptr_t)(POOL - 1));
 }
 
-/* As obmalloc writes it: `used` blocks of class, and all up to `fresh` handed out once. */
+/* As obmalloc writes it: `used` blocks of the class, everything up to `fresh` handed out once. */
 static void set_pool(uint8_t *arena, unsigned n, uint32_t used, uint32_t class, uint32_t fresh)
 {
 	uint8_t *p = first_pool(arena) + (size_t)n * POOL;
@@ -60,15 +60,15 @@ static void test_account(void **state)
 
 	clock_init();
 	levels_python_found(11, CODE, CODE + 0x1000);
-	levels_python_mapped((uintptr_t)arena, ARENA, CODE - 1); /* somebody else's */
+	levels_python_mapped((uintptr_t)arena, ARENA, CODE - 1); /* other code's */
 	levels_python_mapped((uintptr_t)arena, ARENA / 2, CODE);
 	ask();
 	assert_int_equal(count, 0);
 	levels_python_mapped((uintptr_t)arena, ARENA, CODE);
 	set_pool(arena, 0, 10, 3, POOL); /* blocks of 64 bytes */
 	set_pool(arena, 1, 1, 31, HEADER + 2 * 512);
-	set_pool(arena, 2, 0, 31, POOL); /* all given back */
-	set_pool(arena, 3, 0, 0xffff, 0); /* taken from the arena, no more */
+	set_pool(arena, 2, 0, 31, POOL); /* all freed */
+	set_pool(arena, 3, 0, 0xffff, 0); /* taken from the arena only */
 	ask();
 	assert_int_equal(count, LEVELS_PYTHON_MAX);
 	assert_int_equal(value(TRACE_LEVEL_PYTHON_ARENAS), ARENA);
@@ -80,7 +80,7 @@ static void test_account(void **state)
 	munmap(arena, ARENA);
 }
 
-/* More than are looked at: chosen ones tell of all; and those that go are not looked for. */
+/* More arenas than are read: the chosen ones represent all. Unmapped arenas leave the table. */
 static void test_many(void **state)
 {
 	enum { MANY = 4500, STRIDE = ARENA };
@@ -94,7 +94,7 @@ static void test_many(void **state)
 	}
 	ask();
 	assert_int_equal(value(TRACE_LEVEL_PYTHON_ARENAS), (MANY - 1ull) * ARENA);
-	/* One pool in 32, and of it a good half. */
+	/* one pool in 32, a good half of it used */
 	assert_in_range(
 	    value(TRACE_LEVEL_PYTHON_USED) >> 20, MANY / 64 * 6 / 10, MANY / 64 * 14 / 10);
 	for (unsigned i = 100; i < MANY - 1; i++)
@@ -107,7 +107,7 @@ static void test_many(void **state)
 	assert_int_equal(count, 0);
 }
 
-/* Unmapped behind our back, unreadable, or full of something else. */
+/* Unmapped unseen, unreadable, or full of other data. */
 static void test_harm(void **state)
 {
 	uint8_t *gone = map(ARENA), *closed = map(ARENA), *arena = map(ARENA);
@@ -119,9 +119,9 @@ static void test_harm(void **state)
 	ask();
 	assert_int_equal(count, 0);
 	levels_python_mapped((uintptr_t)arena, ARENA, CODE);
-	set_pool(arena, 0, 100, 31, POOL); /* more than there is room for */
+	set_pool(arena, 0, 100, 31, POOL); /* more than fit */
 	ask();
-	assert_int_equal(count, LEVELS_PYTHON_MAX); /* as torn as one that is being changed */
+	assert_int_equal(count, LEVELS_PYTHON_MAX); /* torn, like a pool that is changing */
 	memset(arena, 0x41, ARENA);
 	ask();
 	assert_int_equal(count, 0);
@@ -136,10 +136,10 @@ static void test_due(void **state)
 	uint8_t *arena = map(ARENA);
 
 	levels_python_init();
-	assert_false(levels_python_due(now, rss)); /* of what? */
+	assert_false(levels_python_due(now, rss)); /* no arenas */
 	levels_python_mapped((uintptr_t)arena, ARENA, CODE);
 	assert_true(levels_python_due(now, rss));
-	assert_false(levels_python_due(now, 2 * rss)); /* another thread has it */
+	assert_false(levels_python_due(now, 2 * rss)); /* another thread asks */
 	assert_true(levels_python_due(now, 0)); /* a failure */
 	assert_false(levels_python_due(now, 0));
 	assert_false(levels_python_due(now + step, rss + rss / 16));

@@ -1,6 +1,6 @@
 /*
- * test_loader.c - nobody is at the loader's list while a thread forks; in a child nobody goes there
- * unasked.
+ * test_loader.c - no thread walks the loader's list for us while another forks; in a forked child
+ * none does unless it may.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,7 @@ static void *counts(void *arg)
 	return arg;
 }
 
-/* The one who forks waits for who is there, and may go there itself; others wait for it. */
+/* The forking thread waits for threads in the list and may walk it itself; others wait for it. */
 static void test_fork(void **state)
 {
 	pthread_t t;
@@ -91,8 +91,8 @@ static void test_fork(void **state)
 	assert_int_equal(counted, n);
 }
 
-/* Who is there for ever, as one whom the forking handler interrupted, is not waited for for ever.
- */
+/* The wait for a thread that never leaves the list, like one that the forking handler interrupted,
+ * ends. */
 static void test_patience(void **state)
 {
 	pthread_t t;
@@ -117,7 +117,7 @@ static int at_us(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-/* Without a lock, and as the loader says. */
+/* Without a lock, and in agreement with the loader. */
 static void test_find(void **state)
 {
 	const void *phdr = NULL, *other = NULL;
@@ -137,7 +137,7 @@ static void test_find(void **state)
 	if (!(condition))                                                                          \
 	_exit(n)
 
-/* Something that is part of every C library, and that nothing needs. */
+/* Part of every C library, and needed by nothing. */
 #define STRANGER "libBrokenLocale.so.1"
 
 static void child(void)
@@ -156,7 +156,7 @@ static void child(void)
 		SAY(12, loader_each_at(at_us, at_us, &phdr) == 1 && phdr == found.dlpi_phdr);
 	SAY(13, !loader_each_at((void *)16, count, &now) && !now);
 
-	SAY(20, loader_changed() == LOADER_UNKNOWN); /* nobody has said so before */
+	SAY(20, loader_changed() == LOADER_UNKNOWN); /* unknown before */
 	loader_changing();
 	handle = dlopen("libc.so.6", RTLD_NOW);
 	SAY(21, handle && loader_changed() == LOADER_AS_BEFORE && !loader_may_ask());

@@ -1,5 +1,5 @@
 /*
- * test_resolve.c - look-ups without dlsym agree with dlsym.
+ * test_symbols.c - look-ups agree with dlsym.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 static void test_agrees(void **state)
 {
-	/* functions, an object, an ifunc, one with old versions beside the new */
+	/* functions, an object, an ifunc, one with old versions besides the default */
 	static const char *const names[] = {"malloc", "free", "mmap64", "getpid", "memcpy",
 	    "strchr", "pthread_create", "dlopen", "posix_spawn", "fopen", "sched_getaffinity"};
 
@@ -53,20 +53,20 @@ static void test_module(void **state)
 	assert_true(m.low < m.high);
 	assert_true(symbols_module_of(&test_module, &m));
 	assert_non_null(strstr(m.path, "symbols"));
-	assert_false(symbols_module_of(&m, &m)); /* the stack is nobody's */
+	assert_false(symbols_module_of(&m, &m)); /* the stack belongs to no module */
 }
 
 static const char *const asked[] = {"free", "resolve_no_such_symbol", "dlsym"};
 static uint32_t hashes[3];
 
-/* In each module alone: definitions are dlsym's, and what the program imports are its own symbols.
- */
+/* In single modules: definitions agree with dlsym, and the program's imports are found among its
+ * own symbols. */
 static int in_module(struct dl_phdr_info *info, size_t size, void *data)
 {
 	bool program = !info->dlpi_name[0], libc = strstr(info->dlpi_name, "/libc.so") != NULL;
 	struct symbols_symbol symbols[8];
 	void *found[3] = {NULL, NULL, NULL};
-	size_t n = symbols_symbols(info, asked, hashes, 3, symbols, 8);
+	size_t n = symbols_of_names(info, asked, hashes, 3, symbols, 8);
 
 	if (!program && !libc)
 		return 0;
@@ -78,7 +78,7 @@ static int in_module(struct dl_phdr_info *info, size_t size, void *data)
 		assert_int_equal(n, 2);
 		assert_int_equal(symbols[0].name + symbols[1].name, 0 + 2);
 		assert_true(symbols[0].symbol && symbols[0].symbol != symbols[1].symbol);
-		assert_int_equal(symbols_symbols(info, asked, hashes, 3, symbols, 1), 1);
+		assert_int_equal(symbols_of_names(info, asked, hashes, 3, symbols, 1), 1);
 	}
 	return 0;
 }

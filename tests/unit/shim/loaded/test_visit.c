@@ -1,6 +1,6 @@
 /*
- * test_visit.c - each visitor sees each module once, for as long as the loader's counts leave no
- * doubt which modules these are. The loader is a list here.
+ * test_visit.c - each visitor sees each module once, unless the loader's counts leave doubt about
+ * which modules are loaded. The loader is a list here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,6 @@
 
 #include "loaded/loader.h"
 #include "loaded/visit.h"
-#include "stack/modules.h"
 
 /* --- the loader --- */
 
@@ -38,7 +37,7 @@ bool loader_may_ask(void)
 	return may_ask;
 }
 
-/* A module of one segment and a dynamic section, with a DT_RPATH or not. */
+/* A module with one segment and a dynamic section, with or without a DT_RPATH. */
 struct file {
 	ElfW(Dyn) dynamic[2];
 	ElfW(Phdr) headers[2];
@@ -77,31 +76,33 @@ static void unload(unsigned file)
 	unloaded++;
 }
 
-/* --- what modules.c is told --- */
+/* --- the watcher --- */
 
 static unsigned scans, gone;
 static uint64_t known_unloaded, gone_biases;
 
-void modules_scan(void)
+static void rescan(void)
 {
 	scans++;
 }
 
-void modules_unloaded(uintptr_t bias)
+static void module_gone(uintptr_t bias)
 {
 	gone++;
 	gone_biases += bias;
 }
 
-void modules_set_unload_count(uint64_t n)
+static void told(uint64_t n)
 {
 	known_unloaded = n;
 }
 
+static const struct visit_watcher watcher = {module_gone, told, rescan};
+
 /* --- the visitors --- */
 
-static char seen[64]; /* the files that were looked at, in order */
-static unsigned refused = UINT32_MAX; /* this one is not ready */
+static char seen[64]; /* the files visited, in order */
+static unsigned refused = UINT32_MAX; /* this file is not ready */
 
 static bool look(const struct dl_phdr_info *info)
 {
@@ -128,7 +129,7 @@ static const char *visit_one(bool done)
 
 static int fresh_list(void **state)
 {
-	/* what is left of the last test goes */
+	/* unload what the previous test left */
 	while (count) {
 		count--;
 		unloaded++;
@@ -164,9 +165,10 @@ static void test_unload(void **state)
 	assert_int_equal(gone, 1);
 	assert_int_equal(gone_biases, (uintptr_t)&files[3]);
 	assert_int_equal(known_unloaded, unloaded);
-	load(3); /* seen to go, and back */
+	load(3); /* its unload was seen */
 	assert_string_equal(visit_one(true), "3");
-	/* unseen, but it is at the end now, and as many are new as the loader has loaded */
+	/* not seen, but it is at the end, and the number of new modules matches the loader's
+	 * count */
 	unload(4);
 	load(4);
 	assert_string_equal(visit_one(true), "4");
@@ -178,7 +180,8 @@ static void test_unload(void **state)
 	assert_int_equal(scans, 0);
 }
 
-/* The last one went and another has come into its place, or the same one again: nobody can tell. */
+/* The last module was unloaded and another one, or the same again, took its place:
+ * indistinguishable. */
 static void test_same_place(void **state)
 {
 	unload(2);
@@ -191,7 +194,7 @@ static void test_same_place(void **state)
 	load(3);
 	assert_string_equal(visit_one(true), "30123");
 	assert_int_equal(scans, 2);
-	/* one that came and went unseen leaves the same doubt */
+	/* one that was loaded and unloaded unseen leaves the same doubt */
 	load(4);
 	unload(4);
 	assert_string_equal(visit_one(true), "0123");
@@ -220,7 +223,8 @@ static bool look_again(const struct dl_phdr_info *info)
 	return true;
 }
 
-/* Who finds in the second module what it looked for sees all once more; others do not. */
+/* A visitor that finds what it looked for in the second module sees all modules again; others do
+ * not. */
 static void test_again(void **state)
 {
 	static const struct visitor both[] = {{VISIT_ALLOCATORS, look}, {VISIT_CUDA, look_again}};
@@ -275,7 +279,7 @@ static void test_caller(void **state)
 	load(3);
 	assert_false(visit_caller_matters(of_start));
 	assert_false(visit_caller_matters(later));
-	load_as(4, true); /* serves what was loaded by it, or along with it */
+	load_as(4, true); /* serves what it loaded, or what was loaded with it */
 	assert_false(visit_caller_matters(of_start));
 	assert_true(visit_caller_matters(later));
 	unload(4);
@@ -286,7 +290,7 @@ static void test_caller(void **state)
 	assert_true(visit_caller_matters(later));
 }
 
-/* Where the loader may not be asked, as in the child of a fork. */
+/* Where the list may not be walked, as in the child of a fork. */
 static void test_unasked(void **state)
 {
 	load(3);
@@ -311,5 +315,6 @@ int main(void)
 	    cmocka_unit_test_setup(test_unasked, fresh_list),
 	};
 
+	visit_init(&watcher);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

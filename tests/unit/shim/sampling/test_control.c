@@ -1,12 +1,12 @@
 /*
- * test_control.c - what is asked for through the trace's header is done by the next record,
- * answered once, and said in the trace; a pause leaves out new blocks and no release.
+ * test_control.c - the next record obeys a command in the trace's header, answers it once and
+ * records the change; a pause leaves out new blocks but no release.
  */
 #include "../under.h"
 
 #include <string.h>
 
-#include "lifecycle.h"
+#include "base/shim_state.h"
 #include "sampling/control.h"
 #include "sampling/sampler.h"
 #include "shim.h"
@@ -46,7 +46,7 @@ static bool answered(void)
 	return trace_file_header->control.answered == trace_file_header->control.asked;
 }
 
-/* Until the thread looks, as it does after a MiB at most. */
+/* Continue until the thread looks for commands, after at most 1 MiB. */
 static void go_on(void)
 {
 	for (uint64_t i = 0; i < 1200 && !answered(); i++)
@@ -67,7 +67,7 @@ static void test_sampled(void **state)
 	assert_int_equal(c->paused, 1);
 	assert_int_equal(c->mode, TRACE_MODE_SAMPLED);
 	alloc(0x7f0000400010, 3 << 20);
-	note_free(n, (void *)0x7f0000000010, 0); /* known from before */
+	note_free(n, (void *)0x7f0000000010, 0); /* recorded before */
 	note_free(n, (void *)0x7f0000400010, 0);
 	ask(TRACE_CONTROL_RESUME, 0);
 	go_on();
@@ -102,11 +102,10 @@ static void test_full(void **state)
 	begin(false);
 	alloc(0x1000, 64);
 	ask(TRACE_CONTROL_PAUSE, 0);
-	/* in mode full whoever looks at levels does it; a record of any kind asks for them in time
-	 */
+	/* in mode full the thread that reads the levels obeys */
 	assert_true(control_follow());
 	alloc(0x2000, 64);
-	alloc(0x4000, 64); /* a thread's first is recorded whatever happens */
+	alloc(0x4000, 64); /* a thread's first block is always recorded */
 	note_free(n, (void *)0x1000, 0);
 	note_free(n, (void *)0x2000, 0);
 	ask(TRACE_CONTROL_STATUS, 0);
@@ -145,11 +144,11 @@ static void test_thinned(void **state)
 	uint64_t exact_from;
 
 	begin(true);
-	ask(TRACE_CONTROL_RESUME, 0); /* what was asked for outlives a test */
+	ask(TRACE_CONTROL_RESUME, 0); /* a command outlives a test */
 	control_follow();
 	ask(TRACE_CONTROL_SAMPLED, 4096);
 	control_follow();
-	assert_true(control_thin(2));
+	assert_true(control_coarsen(2));
 	assert_int_equal(sampler.mean, 4 * 4096);
 	assert_int_equal(sampler.exact_from, 1 << 20);
 	assert_true(control_scale(&shift));
@@ -163,7 +162,7 @@ static void test_thinned(void **state)
 	shift = 32;
 	assert_true(control_scale(&shift));
 	assert_true(sampler.mean <= 1ull << 40 && sampler.exact_from <= 1ull << 40);
-	/* what is told is not that nobody is chosen now */
+	/* the result does not tell that no block is chosen now */
 	shift = 0;
 	assert_true(control_scale(&shift));
 	ask(TRACE_CONTROL_PAUSE, 0);

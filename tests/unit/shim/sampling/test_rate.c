@@ -1,6 +1,6 @@
 /*
- * test_rate.c - the sample gets coarser while the trace grows too fast, finer again later, within
- * what a mean may be; and a pause or mode full is not touched.
+ * test_rate.c - the sample becomes coarser while the trace grows too fast, finer again later,
+ * within limits; a pause or mode full is not touched.
  */
 #include "../under.h"
 
@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
-#include "lifecycle.h"
+#include "base/shim_state.h"
 #include "sampling/control.h"
 #include "sampling/rate.h"
 #include "sampling/sampler.h"
@@ -23,24 +23,24 @@ static void begin(bool sampled, uint64_t max)
 	sampler_set(sampled, 4096, 1 << 16);
 	control_forked();
 	rate_forked();
-	/* what an earlier test asked for is not asked for any more */
+	/* forget an earlier test's command */
 	trace_file_header->control.command = sampled ? TRACE_CONTROL_SAMPLED : TRACE_CONTROL_FULL;
 	trace_file_header->control.every = 4096;
 	trace_file_header->control.exact_from = 1 << 16;
 	trace_file_header->control.asked = 1;
 	assert_true(control_follow());
 	now += tick_clock.ticks_100ms * 100;
-	assert_false(rate_look(now, &(uint64_t){0})); /* a window begins */
+	assert_false(rate_adjust(now, &(uint64_t){0})); /* a window begins */
 }
 
-/* A tenth of a second with so many bytes. */
+/* A tenth of a second in which `bytes` are written. */
 static bool tenth(uint64_t bytes)
 {
 	uint64_t grown = 0;
 
 	rate_add(bytes);
 	now += tick_clock.ticks_100ms;
-	return rate_look(now, &grown) && grown;
+	return rate_adjust(now, &grown) && grown;
 }
 
 static void test_coarser_and_finer(void **state)
@@ -51,16 +51,16 @@ static void test_coarser_and_finer(void **state)
 	for (int i = 0; i < 20; i++)
 		assert_false(tenth(100 << 10)); /* just below */
 	assert_int_equal(sampler.mean, 4096);
-	/* eight times as fast: seen before the second is over */
+	/* eight times as fast: noticed before the second ends */
 	for (int i = 0; i < 2; i++)
 		changes += tenth(800 << 10);
 	assert_int_equal(changes, 1);
 	assert_int_equal(sampler.mean, 4096 << 3);
 	assert_int_equal(sampler.exact_from, 1 << 19);
-	/* as it should: it stays so */
+	/* at the limit: stays */
 	for (int i = 0; i < 30; i++)
 		assert_false(tenth(80 << 10));
-	/* and is calm at last */
+	/* then it becomes fine again */
 	for (int i = 0; i < 50; i++)
 		changes += tenth(10 << 10);
 	assert_int_equal(changes, 4);
@@ -84,7 +84,7 @@ static void test_bounds(void **state)
 
 static void test_untouched(void **state)
 {
-	begin(true, 0); /* none was asked for */
+	begin(true, 0); /* no limit */
 	for (int i = 0; i < 30; i++)
 		assert_false(tenth(1 << 30));
 	assert_int_equal(sampler.mean, 4096);

@@ -1,14 +1,13 @@
 /*
- * test_sampler.c - that a block is chosen as often as its weight says, whatever its size and what
- * came before it, so that what is estimated from the chosen is right on average, and as far off as
- * its own error tells.
+ * test_sampler.c - a block is chosen as often as its weight says, whatever its size and the blocks
+ * before it; estimates are right on average and err as much as their own error says.
  */
 #include "../under.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "lifecycle.h"
+#include "base/shim_state.h"
 #include "sampling/sampler.h"
 #include "shim.h"
 
@@ -33,7 +32,7 @@ static void begin(uint64_t mean, uint64_t exact_from, uint64_t seed)
 	memset(&sampler_self, 0, sizeof(sampler_self));
 	shim.owner_is_libc = true;
 	sampler_set(true, mean, exact_from);
-	assert_int_equal(sampler_take(1), SAMPLER_EXACT); /* the first, and only that */
+	assert_int_equal(sampler_take(1), SAMPLER_EXACT); /* only the first */
 	random_state = seed;
 }
 
@@ -42,7 +41,7 @@ static enum sampler_take take(uint64_t size)
 	return sampler_passes(size) ? SAMPLER_PASS : sampler_take(size);
 }
 
-/* Its quantiles are those of the distribution. */
+/* The quantiles match the distribution. */
 static void test_draw(void **state)
 {
 	static const double parts[] = {1e-6, 0.01, 0.25, 0.5, 0.75, 0.999};
@@ -59,7 +58,7 @@ static void test_draw(void **state)
 	assert_true(sampler_draw(0, UINT64_MAX >> 8) > UINT64_MAX >> 8);
 }
 
-/* What a recorded block stands for, in whole numbers. */
+/* The weight of a recorded block, in integers. */
 static void test_stands_for(void **state)
 {
 	static const uint64_t means[] = {1, 4096, 524288, 1ull << 40};
@@ -74,7 +73,7 @@ static void test_stands_for(void **state)
 	assert_int_equal(sampler_stands_for(12345, 0), 12345);
 }
 
-/* One size after another, and in a mixture where what came before differs. */
+/* One size at a time, and in a mixture of sizes. */
 static void test_chances(void **state)
 {
 	static const uint64_t sizes[] = {1, 16, 100, 1000, 4096, 20000};
@@ -95,7 +94,7 @@ static void test_chances(void **state)
 	}
 }
 
-/* What stays is as a sample by the larger mean would be, at once or step by step. */
+/* The remaining blocks are like a sample by the larger mean, reached at once or step by step. */
 static void test_stays(void **state)
 {
 	static const uint64_t sizes[] = {1, 100, 4096, 20000, 100000};
@@ -119,21 +118,22 @@ static void test_stays(void **state)
 
 static void test_exact(void **state)
 {
+	unsigned chosen = 0;
+
 	begin(MEAN, 10000, 1);
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_int_equal(take(10000 + next() % 100000), SAMPLER_EXACT);
 		assert_int_equal(take(0), SAMPLER_PASS);
 	}
-	/* a countdown that is longer than the threshold goes on beyond it */
+	/* a countdown longer than the threshold continues beyond it */
 	begin(1 << 20, 4096, 1);
-	unsigned chosen = 0;
 	for (unsigned i = 0; i < 1 << 20; i++)
 		chosen += take(1024) == SAMPLER_CHOSEN;
 	assert_true(fabs((double)chosen - 1024) < 150);
 }
 
-/* Sums estimated from what was chosen, over many seeds: on average the truth, and each within its
- * own error as often as a normal distribution is. */
+/* Sums over many seeds: right on average, and within their own error as often as a normal
+ * distribution. */
 static void test_unbiased(void **state)
 {
 	enum { SEEDS = 1600, BLOCKS = 4000 }; /* within 0.95 of them, give or take 0.006 */
@@ -164,21 +164,22 @@ static void test_unbiased(void **state)
 	assert_true(within / SEEDS > 0.93);
 }
 
-/* Changes are followed; releases go by the table only where all that is recorded is in it. */
+/* Changes take effect; releases are filtered by the table only where the table holds every recorded
+ * block. */
 static void test_changes(void **state)
 {
 	begin(1 << 30, 1 << 20, 3);
 	assert_true(sampler.by_table && sampler.pass_frees);
 	assert_int_equal(take(100), SAMPLER_PASS);
 	sampler_set(true, 1, 1 << 20);
-	while (take(100) == SAMPLER_PASS) /* what was drawn before runs out first */
+	while (take(100) == SAMPLER_PASS) /* the previous countdown runs out first */
 		;
 	assert_int_equal(take(100), SAMPLER_CHOSEN);
 	sampler_set(false, 1, 1);
 	assert_false(sampler.by_table);
 	sampler_set(true, 1, 1 << 20);
 	assert_false(sampler.by_table || sampler.pass_frees);
-	/* not of an allocator that may come back by its public names */
+	/* not for an allocator that may call us by its public names */
 	memset(&sampler, 0, sizeof(sampler));
 	memset(&sampler_self, 0, sizeof(sampler_self));
 	shim.owner_is_libc = false;
@@ -194,8 +195,7 @@ static void test_changes(void **state)
 
 static struct stack_start nowhere;
 
-/* What is written: each chosen one with the mean that it was chosen with, and of releases those of
- * chosen ones alone. */
+/* Chosen blocks are recorded with their mean, and only releases of recorded blocks are recorded. */
 static void test_records(void **state)
 {
 	enum { BLOCKS = 20000, SIZE = 48 };
@@ -211,7 +211,7 @@ static void test_records(void **state)
 	note_alloc(n, TRACE_API_MALLOC, (void *)0x7f0000000010, 3 << 20, &nowhere);
 	for (uint64_t i = 0; i < BLOCKS; i++)
 		note_free(n, (void *)(0x10000 + i * SIZE), 0);
-	/* a realloc that fails: known before, known again */
+	/* a failed realloc: in the table before and after */
 	note_free(n, (void *)0x7f0000000010, TRACE_FREE_REALLOC);
 	note_unfree(n, (void *)0x7f0000000010);
 	note_free(n, (void *)0x10000, 0);

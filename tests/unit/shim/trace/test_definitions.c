@@ -1,5 +1,5 @@
 /*
- * test_defs.c - definitions from many threads at once are all there, whole and once.
+ * test_definitions.c - definitions from many threads at once are all there, whole and once.
  */
 #include "../under.h"
 
@@ -23,7 +23,7 @@ static void *writer(void *argument)
 		uint8_t body[400], *p = varint_put(body, first + i + 1);
 
 		memset(p, (int)(first + i), (first + i) % 300);
-		if (!definition_write(
+		if (!definitions_write(
 			TRACE_DEF_STACK, body, (size_t)(p - body) + (first + i) % 300))
 			return argument;
 	}
@@ -110,11 +110,11 @@ static void test_large_and_strings(void **state)
 	uint32_t most = 0, a;
 
 	assert_int_equal(under_begin(1 << 30), 0);
-	assert_true(definition_write(TRACE_DEF_CODE, body, sizeof(body)));
-	a = definition_string("/lib/one");
+	assert_true(definitions_write(TRACE_DEF_CODE, body, sizeof(body)));
+	a = definitions_string("/lib/one");
 	assert_true(a > 0);
-	assert_int_equal(definition_string("/lib/one"), a);
-	assert_int_not_equal(definition_string("/lib/two"), a);
+	assert_int_equal(definitions_string("/lib/one"), a);
+	assert_int_not_equal(definitions_string("/lib/two"), a);
 	t = under_read();
 	each(t, largest, &most);
 	assert_in_range(most, sizeof(body), sizeof(body) + 16);
@@ -124,14 +124,15 @@ static void test_large_and_strings(void **state)
 
 static void test_no_room(void **state)
 {
+	struct under_trace *t;
 	uint8_t body[1000] = {0};
 	uint32_t written = 0;
 
 	assert_int_equal(under_begin(256 << 10), 0);
-	while (written < 1000 && definition_write(TRACE_DEF_STACK, body, sizeof(body)))
+	while (written < 1000 && definitions_write(TRACE_DEF_STACK, body, sizeof(body)))
 		written++;
 	assert_in_range(written, 50, 260);
-	struct under_trace *t = under_read();
+	t = under_read();
 	assert_true(
 	    ((const struct trace_header *)(const void *)t->base)->dropped[TRACE_DROP_DEFINITION] >
 	    0);
@@ -139,7 +140,7 @@ static void test_no_room(void **state)
 	under_end();
 }
 
-/* In mode sampled, where the others are replaced: a share of the budget, and no more. */
+/* Where checkpoints replace the other chunks, definitions get a share of the budget. */
 static void test_share(void **state)
 {
 	uint8_t body[1000] = {0};
@@ -151,32 +152,32 @@ static void test_share(void **state)
 	assert_int_equal(definitions_room(), DEFINITIONS_AMPLE);
 	sampler_set(true, 1000, 1000);
 	assert_true(sampler.by_table);
-	while (written < 100000 && definition_write(TRACE_DEF_STACK, body, sizeof(body))) {
+	while (written < 100000 && definitions_write(TRACE_DEF_STACK, body, sizeof(body))) {
 		written += each;
 		assert_true(definitions_room() == DEFINITIONS_AMPLE || written >= budget / 4 - 100);
 	}
 	assert_int_equal(written / each, 100000 / each + 1);
 	while (definitions_room() == DEFINITIONS_AMPLE &&
-	       definition_write(TRACE_DEF_STACK, body, sizeof(body)))
+	       definitions_write(TRACE_DEF_STACK, body, sizeof(body)))
 		written += each;
 	assert_in_range(written, budget / 4 - 2 * each, budget / 4 + 2 * each);
 	assert_int_equal(definitions_room(), DEFINITIONS_BRIEF);
-	assert_false(definition_write(TRACE_DEF_THREAD, body, sizeof(body)));
+	assert_false(definitions_write(TRACE_DEF_THREAD, body, sizeof(body)));
 	assert_int_equal(trace_file_header->untold, 1);
 	while (definitions_room() == DEFINITIONS_BRIEF &&
-	       definition_write(TRACE_DEF_STACK, body, sizeof(body)))
+	       definitions_write(TRACE_DEF_STACK, body, sizeof(body)))
 		written += each;
 	assert_in_range(written, budget / 3 - 2 * each, budget / 3 + 2 * each);
 	assert_int_equal(definitions_room(), DEFINITIONS_BRIEFEST);
-	while (definition_write(TRACE_DEF_CODE, body, sizeof(body)))
+	while (definitions_write(TRACE_DEF_CODE, body, sizeof(body)))
 		more += each;
 	assert_in_range(more, budget / 24 - 2 * each, budget / 24 + 2 * each);
 	assert_int_equal(definitions_room(), DEFINITIONS_NONE);
-	assert_false(definition_write(TRACE_DEF_STACK, body, sizeof(body)));
+	assert_false(definitions_write(TRACE_DEF_STACK, body, sizeof(body)));
 	assert_int_equal(trace_file_header->untold, 3);
-	assert_false(definition_write(TRACE_DEF_STRING, body, sizeof(body)));
+	assert_false(definitions_write(TRACE_DEF_STRING, body, sizeof(body)));
 	for (unsigned i = 0; i < 100; i++)
-		assert_true(definition_write(TRACE_DEF_MODULE, body, sizeof(body)));
+		assert_true(definitions_write(TRACE_DEF_MODULE, body, sizeof(body)));
 	for (int i = 0; i < TRACE_DROP_REASONS; i++)
 		assert_int_equal(trace_file_header->dropped[i], 0);
 	under_end();

@@ -1,6 +1,5 @@
 /*
- * test_disk.c - the bound of a directory: shared by processes, never exceeded, not harmed by what
- * stands in the file.
+ * test_disk.c - a directory's bound: shared by processes, never exceeded, safe from a damaged file.
  */
 #include "../under.h"
 
@@ -89,7 +88,7 @@ static void test_shares(void **state)
 	assert_int_equal(content().bound, 64 * MIB);
 }
 
-/* Who comes later has the first one's bound, and what it held. */
+/* Later processes find the first one's bound and count. */
 static void test_found_again(void **state)
 {
 	disk_open(dir);
@@ -108,7 +107,7 @@ static void test_default(void **state)
 	assert_in_range(disk_bound(), MIB, 16ull << 30);
 }
 
-/* Racing processes, of which each maps the file anew: the sum of what was not refused fits. */
+/* Racing processes, each with a mapping of its own: what is granted fits together. */
 static void test_race(void **state)
 {
 	enum { PROCESSES = 8, TRIES = 20000, BYTES = 4096 };
@@ -140,7 +139,7 @@ static void test_race(void **state)
 	munmap(taken, 4096);
 }
 
-/* Such a file is not used, and not changed: this process counts alone. */
+/* A file that is no account is neither used nor changed: this process counts alone. */
 static void counts_alone(void)
 {
 	disk_open(dir);
@@ -182,7 +181,7 @@ static void test_damaged(void **state)
 	rmdir(path);
 }
 
-/* A file whose maker was killed is filled in by the next one; one that was cut as well. */
+/* The next process completes a file whose creator was killed, or that was cut. */
 static void test_unfinished(void **state)
 {
 	static const char zeros[TRACE_DISK_BYTES];
@@ -197,7 +196,7 @@ static void test_unfinished(void **state)
 	}
 }
 
-/* What somebody has removed is found out by who would else have no room; not by each again. */
+/* A process without room notices removed traces; not each process counts again. */
 static void test_recount(void **state)
 {
 	static const char bytes[8192];
@@ -230,7 +229,7 @@ static void test_small_hints(void **state)
 	assert_false(disk_small_base(1, key, &at));
 	assert_false(disk_small_base(0, key + ((uint64_t)TRACE_SMALL_BASES << 44), &at));
 	disk_small_next(0);
-	disk_small_next(0); /* another had seen it full, too */
+	disk_small_next(0); /* another process saw it full, too */
 	assert_int_equal(disk_small_file(), 1);
 }
 

@@ -1,5 +1,5 @@
 /*
- * test_holes.c - ranges given back are found again, joined with their neighbours, and each once.
+ * test_file_gaps.c - gaps are found again, joined with their neighbours, each once.
  */
 #include "../under.h"
 
@@ -17,14 +17,14 @@ static void test_joined(void **state)
 	file_gaps_add(3 * SLOT, SLOT, true);
 	file_gaps_add(5 * SLOT, SLOT, true);
 	assert_false(file_gaps_take(&offset, 2 * SLOT, &punched));
-	file_gaps_add(4 * SLOT, SLOT, true); /* between them */
+	file_gaps_add(4 * SLOT, SLOT, true); /* between the two */
 	assert_true(file_gaps_take(&offset, 3 * SLOT, &punched));
 	assert_int_equal(offset, 3 * SLOT);
 	assert_true(punched);
 	assert_false(file_gaps_take(&offset, SLOT, &punched));
 }
 
-/* What the file system has back is not joined with what it has not. */
+/* Punched gaps are not joined with others. */
 static void test_kinds(void **state)
 {
 	file_gaps_forget();
@@ -35,7 +35,7 @@ static void test_kinds(void **state)
 	assert_int_equal(punched, offset == 2 * SLOT);
 }
 
-/* The smallest that will do. */
+/* The smallest sufficient gap is taken. */
 static void test_best(void **state)
 {
 	file_gaps_forget();
@@ -47,7 +47,7 @@ static void test_best(void **state)
 	assert_int_equal(offset, 100 * SLOT);
 }
 
-/* More than it can remember is forgotten, not mixed up; what is joined later needs no more room. */
+/* Gaps beyond the table's size are forgotten, not mixed up; a joined gap needs no more room. */
 static void test_many(void **state)
 {
 	uint64_t found = 0, last = 0;

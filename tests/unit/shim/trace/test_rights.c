@@ -1,5 +1,5 @@
 /*
- * test_rights.c - the file goes on by mappings of it, when it can no longer be opened.
+ * test_rights.c - recording continues through mappings when the file can no longer be opened.
  */
 #include "../under.h"
 
@@ -25,14 +25,14 @@ static bool claim(struct file_chunk *c, uint32_t bytes, enum trace_drop *why)
 	return trace_file_claim(c, TRACE_CHUNK_EVENTS, bytes, 1, 2, 3, false, why);
 }
 
-/* The name leads elsewhere, as after chroot. */
+/* Make the path lead elsewhere, as chroot does. */
 static void give_up(char away[4200])
 {
 	snprintf(away, 4200, "%s.away", under_path());
 	assert_true(rights_before(TRACE_RIGHT_ROOT, -1));
 	assert_int_equal(rename(under_path(), away), 0);
 	rights_given_up(TRACE_RIGHT_ROOT);
-	assert_int_equal(trace_file_open(), SINK_MAPPED);
+	assert_int_equal(trace_file_open(), TRACE_FILE_MAPPED);
 }
 
 static void test_goes_on(void **state)
@@ -51,29 +51,29 @@ static void test_goes_on(void **state)
 	assert_true(claim(&c, 65536, &why));
 	assert_int_equal(b.offset, a.offset + 65536);
 	assert_int_equal(c.offset, b.offset + (1 << 20));
-	assert_true(blocks_of(away) >= held + (1 << 20) + 65536); /* on disk, not a hole */
+	assert_true(blocks_of(away) >= held + (1 << 20) + 65536); /* on disk, not a gap */
 	memset(b.chunk + 1, 7, (1 << 20) - sizeof(*b.chunk));
-	assert_true(trace_file_read(SINK_MAPPED, c.offset, &read, sizeof(read)));
+	assert_true(trace_file_read(TRACE_FILE_MAPPED, c.offset, &read, sizeof(read)));
 	assert_int_equal(read.magic, TRACE_CHUNK_MAGIC);
 	assert_int_equal(read.sequence, 3);
 	trace_file_unmap(&c);
 	assert_true(trace_file_map(&c));
 	assert_int_equal(c.chunk->sequence, 3);
 	trace_file_seal(&c);
-	assert_true(trace_file_read(SINK_MAPPED, c.offset, &read, sizeof(read)));
+	assert_true(trace_file_read(TRACE_FILE_MAPPED, c.offset, &read, sizeof(read)));
 	assert_int_equal(read.sealed, 1);
-	/* space is given back, and serves again */
+	/* space is given back and used again */
 	trace_file_seal(&b);
-	assert_true(trace_file_can_punch(SINK_MAPPED));
+	assert_true(trace_file_can_punch(TRACE_FILE_MAPPED));
 	held = blocks_of(away);
-	assert_true(trace_file_punch(SINK_MAPPED, b.offset, 1 << 20));
+	assert_true(trace_file_punch(TRACE_FILE_MAPPED, b.offset, 1 << 20));
 	assert_int_equal(blocks_of(away), held - (1 << 20));
 	assert_true(claim(&c, 1 << 20, &why));
 	assert_int_equal(c.offset, b.offset);
 	assert_int_equal(blocks_of(away), held);
 	assert_int_equal(((uint8_t *)c.chunk)[4096], 0);
 	trace_file_unmap(&c);
-	assert_false(trace_file_read(SINK_MAPPED, rights_file_end(), &read, sizeof(read)));
+	assert_false(trace_file_read(TRACE_FILE_MAPPED, rights_file_end(), &read, sizeof(read)));
 	assert_int_not_equal(trace_file_header->rights.ticks[TRACE_RIGHT_ROOT], 0);
 	assert_int_equal(trace_file_header->rights.stopped_ticks, 0);
 	assert_int_equal(rename(away, under_path()), 0);
@@ -81,7 +81,7 @@ static void test_goes_on(void **state)
 	under_end();
 }
 
-/* No file larger than the process may write, and none that it could not map. */
+/* The file grows only as far as the process may write and can map. */
 static void test_file_limit(void **state)
 {
 	struct rlimit old, low = {1 << 20, 1 << 20};
@@ -114,7 +114,8 @@ static void test_file_limit(void **state)
 	under_end();
 }
 
-/* A file that cannot be opened, and nobody said why: that is counted, and over when it can. */
+/* A file that cannot be opened, for a reason we did not see, is counted; that ends when it can be
+ * opened. */
 static void test_blame(void **state)
 {
 	assert_int_equal(under_begin(64 << 20), 0);

@@ -1,6 +1,6 @@
 /*
- * test_small.c - the trace of a process that recorded little goes into its directory's file of
- * them, once, and only where nobody may look for it by name.
+ * test_small.c - a process's small trace goes into its directory's file of small traces, once, and
+ * only if nobody looks for it by name.
  */
 #include "../under.h"
 
@@ -35,10 +35,10 @@ static int begin(void **state)
 	return 0;
 }
 
-/* A process that did something and has ended. */
+/* A process that recorded some blocks and has ended. */
 static void record(unsigned blocks)
 {
-	definition_info("exe", "/usr/bin/something");
+	definitions_info("exe", "/usr/bin/something");
 	for (uintptr_t i = 1; i <= blocks; i++) {
 		struct note n = note_enter(__builtin_return_address(0));
 
@@ -76,7 +76,7 @@ static void test_folded(void **state)
 	uint64_t first;
 
 	record(200);
-	assert_true(disk_take(1, DISK_LAST)); /* an account is there */
+	assert_true(disk_take(1, DISK_LAST)); /* an account exists */
 	before = (int64_t)disk_room(DISK_LAST);
 	assert_true(small_fold(under_directory(), under_path()));
 	assert_int_equal(access(under_path(), F_OK), -1);
@@ -95,7 +95,7 @@ static void test_folded(void **state)
 	free(bytes);
 	assert_int_equal(disk_room(DISK_LAST), before + 3 * TRACE_SLOT_BYTES - h.bytes);
 
-	/* the next one is told by what differs */
+	/* the next trace is coded by its difference */
 	under_end();
 	assert_int_equal(under_begin(1 << 30), 0);
 	record(201);
@@ -139,7 +139,7 @@ static void test_stays(void **state)
 	assert_true(small_fold(under_directory(), under_path()));
 }
 
-/* Not where the file cannot be appended to, nor where it is not ours. */
+/* Not where the file cannot be appended to, or belongs to another user. */
 static void test_no_file(void **state)
 {
 	record(200);

@@ -1,5 +1,5 @@
 /*
- * test_small_code.c - what the shim codes, the analyzer decodes; what is damaged it refuses.
+ * test_small_code.c - the analyzer decodes what the shim codes, and refuses damaged data.
  */
 #include "../under.h"
 
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/directory/small_code.h"
 #include "trace/small_code.h"
 
 #define MOST 65536u
@@ -84,7 +85,7 @@ static void test_numbers(void **state)
 	assert_in_range(there_and_back(0, 0, 0), 4, 8);
 }
 
-/* Carries run through bytes of 0xff, and more of them than fit in a word. */
+/* Carries run through more bytes of 0xff than fit into a word. */
 static void test_carries(void **state)
 {
 	for (uint32_t i = 0; i < 4096; i++)
@@ -102,7 +103,8 @@ static void test_no_room(void **state)
 	free(c);
 }
 
-/* Refused, or decoded to something else, but never out of bounds: for the sanitizers to see. */
+/* Damaged data is refused or decoded to something else, never out of bounds: the sanitizers check
+ * it. */
 static void test_damaged(void **state)
 {
 	struct small_coder *c = calloc(1, small_coder_bytes());

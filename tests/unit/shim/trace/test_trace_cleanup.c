@@ -1,5 +1,5 @@
 /*
- * test_litter.c - which files are litter, and what the next image does with the former one's.
+ * test_trace_cleanup.c - which traces are trivial, and what becomes of the earlier image's trace.
  */
 #include "../under.h"
 
@@ -26,7 +26,7 @@ static bool after(unsigned blocks, uint64_t size, int error)
 	if (error)
 		note_failed(n, &(struct note_failure){.error = error, .size = size}, &nowhere);
 	note_leave(n);
-	answer = trace_cleanup_trivial(under_path());
+	answer = trace_cleanup_trivial(under_path(), 0);
 	under_end();
 	return answer;
 }
@@ -40,8 +40,8 @@ static void test_trivial(void **state)
 	assert_true(after(1, 65535, 0));
 	assert_false(after(1, 100, ENOMEM));
 	assert_false(after(100000, 8, 0));
-	assert_false(trace_cleanup_trivial("/nonexistent/file"));
-	assert_false(trace_cleanup_trivial("/etc/passwd"));
+	assert_false(trace_cleanup_trivial("/nonexistent/file", 0));
+	assert_false(trace_cleanup_trivial("/etc/passwd", 0));
 }
 
 static void patch(size_t offset, const void *bytes, size_t n)
@@ -66,23 +66,24 @@ static void test_former(void **state)
 {
 	uint64_t long_ago = 1;
 	uint32_t other = 1;
+	struct note n;
 
-	/* ours, trivial: gone */
+	/* ours and trivial: removed */
 	assert_int_equal(under_begin(1 << 30), 0);
 	assert_true(trace_cleanup_former(under_path()));
 	assert_int_equal(access(under_path(), F_OK), -1);
 	under_end();
 
-	/* ours, with something in it: marked */
+	/* ours, with a large block: marked */
 	assert_int_equal(under_begin(1 << 30), 0);
-	struct note n = note_enter(__builtin_return_address(0));
+	n = note_enter(__builtin_return_address(0));
 	note_alloc(n, TRACE_API_MALLOC, (void *)0x1000, 1 << 20, &nowhere);
 	note_leave(n);
 	assert_false(trace_cleanup_former(under_path()));
 	assert_int_equal(header().end_how, TRACE_END_EXEC);
 	under_end();
 
-	/* of a process that had the same number before us: left alone */
+	/* of an earlier process with the same pid: left alone */
 	assert_int_equal(under_begin(1 << 30), 0);
 	patch(offsetof(struct trace_header, start_mono_ns), &long_ago, 8);
 	assert_false(trace_cleanup_former(under_path()));
@@ -96,13 +97,15 @@ static void test_former(void **state)
 	under_end();
 }
 
-/* Whatever is in the file, it is read within its bounds. */
+/* Whatever the file contains, reading stays within its bounds. */
 static void test_garbage(void **state)
 {
 	srand(1);
 	for (int round = 0; round < 300; round++) {
+		struct note n;
+
 		assert_int_equal(under_begin(1 << 30), 0);
-		struct note n = note_enter(__builtin_return_address(0));
+		n = note_enter(__builtin_return_address(0));
 		note_alloc(n, TRACE_API_MALLOC, (void *)0x1000, 5, &nowhere);
 		note_leave(n);
 		for (int i = 0; i < 20; i++) {
@@ -110,7 +113,7 @@ static void test_garbage(void **state)
 
 			patch(65536 + (size_t)rand() % 200, &byte, 1);
 		}
-		trace_cleanup_trivial(under_path());
+		trace_cleanup_trivial(under_path(), 0);
 		under_end();
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * test_sink.c - ranges of the file: reserved, given back, used again, refused.
+ * test_trace_file.c - ranges of the file: reserved, given back, used again, refused.
  */
 #include "../under.h"
 
@@ -35,7 +35,7 @@ static void test_claim(void **state)
 	assert_int_equal(stat(under_path(), &st), 0);
 	assert_int_equal(st.st_size, 131072 + (1 << 20));
 	assert_int_equal(st.st_mode & 0777, 0600);
-	assert_true(st.st_blocks * 512 >= st.st_size - 65536); /* on disk, not a hole */
+	assert_true(st.st_blocks * 512 >= st.st_size - 65536); /* on disk, not a gap */
 	trace_file_unmap(&a);
 	assert_true(trace_file_map(&a));
 	assert_int_equal(a.chunk->sequence, 3);
@@ -52,11 +52,11 @@ static void test_holes(void **state)
 
 	assert_int_equal(under_begin(1 << 30), 0);
 	assert_true(claim(&a, 1 << 20, &why));
-	trace_file_hole(a.offset + 65536, 131072);
+	trace_file_add_gap(a.offset + 65536, 131072);
 	assert_true(claim(&b, 65536, &why));
 	assert_int_equal(b.offset, a.offset + 65536);
 	trace_file_unmap(&b);
-	assert_true(claim(&b, 131072, &why)); /* too large for what is left of it */
+	assert_true(claim(&b, 131072, &why)); /* too large for the rest of it */
 	assert_int_equal(b.offset, a.offset + (1 << 20));
 	trace_file_unmap(&b);
 	trace_file_unmap(&a);
@@ -73,7 +73,7 @@ static void test_file_limit(void **state)
 	assert_int_equal(under_begin(1 << 30), 0);
 	getrlimit(RLIMIT_FSIZE, &old);
 	low.rlim_max = old.rlim_max;
-	signal(SIGXFSZ, SIG_DFL); /* would end the test */
+	signal(SIGXFSZ, SIG_DFL); /* the signal would end the test */
 	setrlimit(RLIMIT_FSIZE, &low);
 	before = trace_file_header->file_bytes;
 	assert_false(claim(&c, 1 << 20, &why));

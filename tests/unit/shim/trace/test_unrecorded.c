@@ -1,6 +1,6 @@
 /*
- * test_unrecorded.c - the table of programs that are not recorded: same ones share a place, starts
- * that find none are counted, and one that fails is taken back.
+ * test_unrecorded.c - the table of unrecorded programs: equal ones share an entry, starts without
+ * an entry are counted, failed starts are taken back.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static void test_same(void **state)
 	unrecorded_add(&h, TRACE_UNRECORDED_MUSL, "/bin/a");
 	unrecorded_add(&h, TRACE_UNRECORDED_STATIC, "/bin/b");
 	unrecorded_add(&h, TRACE_UNRECORDED_MUSL, "/bin/a");
-	unrecorded_add(&h, TRACE_UNRECORDED_STATIC, "/bin/a"); /* by now it is another one */
+	unrecorded_add(&h, TRACE_UNRECORDED_STATIC, "/bin/a"); /* another program by now */
 	assert_int_equal(h.unrecorded, 4);
 	assert_int_equal(h.unrecorded_program[0].count, 2);
 	assert_int_equal(find(&h, "/bin/b")->count, 1);
@@ -85,7 +85,7 @@ static void test_full(void **state)
 	assert_int_equal(find(&other, "/bin/15")->count, 6);
 }
 
-/* A place that is not complete, and one that was never terminated. */
+/* An incomplete entry, and one without a terminator. */
 static void test_damaged(void **state)
 {
 	h.unrecorded = 3;

@@ -1,9 +1,9 @@
 /*
- * thread.c - makes and reaps the states of threads. A thread's end is told by a pthread key's
- * destructor, in its last round so that the host's own destructors have run; a thread that ends
- * without one (a raw clone, an allocation after the last round) is found by its tid later on.
+ * thread.c - creates and reaps thread states. A pthread key's destructor reports the end of a
+ * thread, in its last round, so that the host's own destructors have run. A thread that ends
+ * without one (a raw clone, an allocation after the last round) is found later by its tid.
  */
-#include "trace/thread.h"
+#include "thread/thread.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -11,20 +11,18 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/varint.h"
 #include "checkpoint/event_log.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "python/python.h"
 #include "sampling/sampler.h"
-#include "shim.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 #include "trace/definitions.h"
-#include "trace/thread_state.h"
 
-#define SLOTS_A_BLOCK 127u /* a page */
-/* slot.tid in the child of a fork: the state may be that of the thread that came along. */
+#define SLOTS_A_BLOCK 127u /* one page */
+/* slot.tid in the child of a fork: the state may belong to the thread that survived the fork */
 #define TID_UNKNOWN UINT32_MAX
 struct slot_block {
 	struct slot_block *next;
@@ -37,31 +35,20 @@ __thread struct thread *thread_self
 static __thread bool making __attribute__((tls_model("initial-exec")));
 
 static struct {
-	int lock; /* signals are blocked while it is held */
+	int lock; /* taken with signals blocked */
 	struct slot_block *blocks;
-	struct thread *fresh, *fresh_end; /* a page of states not yet used */
+	struct thread *fresh, *fresh_end; /* unused states of the newest page */
 	uint32_t serials;
-	struct slot_block *reap_block; /* where the search for dead threads goes on */
+	struct slot_block *reap_block; /* where the next search for dead threads begins */
 	uint32_t reap_index;
 } threads;
 
-/* The C library's, looked up: older ones have them in a library of their own. */
+/* Looked up in the C library: older ones have these functions in a library of their own. */
 static struct {
 	bool usable;
 	unsigned key;
 	int (*set)(unsigned, const void *);
 } exit_key;
-
-static void threads_lock(void)
-{
-	while (__atomic_exchange_n(&threads.lock, 1, __ATOMIC_ACQUIRE))
-		sys_yield();
-}
-
-static void threads_unlock(void)
-{
-	__atomic_store_n(&threads.lock, 0, __ATOMIC_RELEASE);
-}
 
 void *thread_wiped_pages(size_t bytes)
 {
@@ -77,7 +64,7 @@ static bool tid_is_dead(uint32_t tid)
 	return sys_call(SYS_tgkill, shim.pid, (long)tid, 0, 0, 0, 0) == -3 /* ESRCH */;
 }
 
-/* The last record of a thread, and its chunk to others. */
+/* Write the thread's last record and pass its chunk on. */
 static void finish(struct thread *t)
 {
 	uint8_t body[16], *b = body, *p;
@@ -92,7 +79,8 @@ static void finish(struct thread *t)
 		*p++ = TRACE_EXTENDED;
 		p = varint_put(p, TRACE_THREAD_EXIT);
 		if (sampler.by_table)
-			event_log_add(t, TRACE_THREAD_EXIT, now, body, (uint32_t)(b - body));
+			event_log_add(
+			    t->serial, t->tid, TRACE_THREAD_EXIT, now, body, (uint32_t)(b - body));
 		p = varint_put_bytes(p, body, (size_t)(b - body));
 		chunk_writer_commit_extended(t, p);
 	}
@@ -115,8 +103,9 @@ static struct thread_slot *slot_at(struct slot_block **block, uint32_t *index)
 	return s;
 }
 
-/* Under the lock: a slot whose thread is dead and that now belongs to the caller, or a free one.
- * Looks at a few live threads only, in turn, so that many threads do not cost each new one. */
+/* Under the lock. Returns a free slot, or one whose thread is dead (*reap); that slot then belongs
+ * to the caller. Checks only a few live threads, in turn, so that a new thread stays cheap among
+ * many. */
 static struct thread_slot *slot_find(uint32_t tid, bool *reap)
 {
 	struct slot_block *block = threads.blocks;
@@ -125,7 +114,7 @@ static struct thread_slot *slot_find(uint32_t tid, bool *reap)
 
 	*reap = false;
 	while ((s = slot_at(&block, &index))) {
-		if (s->tid == tid) { /* that one is dead, or it would not be me who has its tid */
+		if (s->tid == tid) { /* dead: the caller has its tid now */
 			*reap = true;
 			return s;
 		}
@@ -141,7 +130,7 @@ static struct thread_slot *slot_find(uint32_t tid, bool *reap)
 		}
 		owner = __atomic_load_n(&s->tid, __ATOMIC_ACQUIRE);
 		if (owner && tid_is_dead(owner)) {
-			/* Not if it has left meanwhile: then nothing is left to be finished. */
+			/* If it has ended meanwhile, nothing is left to finish. */
 			*reap = __atomic_load_n(&s->tid, __ATOMIC_ACQUIRE) == owner;
 			return s;
 		}
@@ -193,10 +182,10 @@ static void define(const struct thread *t)
 	p = varint_put(p, t->serial);
 	p = varint_put(p, t->tid);
 	p = varint_put_bytes(p, name, strlen(name));
-	definition_write(TRACE_DEF_THREAD, body, (size_t)(p - body));
+	definitions_write(TRACE_DEF_THREAD, body, (size_t)(p - body));
 }
 
-/* Fills in a state that is all zero. Signals are blocked. */
+/* Fill in a zeroed state. Signals are blocked. */
 static void begin(struct thread *t, struct thread_slot *s, uint32_t tid)
 {
 	enum trace_drop why;
@@ -208,7 +197,7 @@ static void begin(struct thread *t, struct thread_slot *s, uint32_t tid)
 	t->tid = tid;
 	t->serial = __atomic_add_fetch(&threads.serials, 1, __ATOMIC_RELAXED);
 	define(t);
-	chunk_writer_open(t, &why); /* if not: tried again at the first event, and counted */
+	chunk_writer_open(t, &why); /* on failure the first event tries again and is counted */
 }
 
 static struct thread *thread_new(void)
@@ -218,13 +207,13 @@ static struct thread *thread_new(void)
 	struct thread *t;
 	bool reap;
 
-	threads_lock();
+	sys_lock(&threads.lock);
 	s = slot_find(tid, &reap);
 	if (!s)
 		s = slot_new();
 	if (s)
 		s->tid = tid;
-	threads_unlock();
+	sys_unlock(&threads.lock);
 	if (!s)
 		return NULL;
 	t = s->thread;
@@ -243,18 +232,18 @@ struct thread *thread_make(void)
 	if (making)
 		return NULL;
 	if (shim.sandboxed) {
-		if (lifecycle_is_copy())
-			lifecycle_forked(NULL);
+		if (shim_is_copy())
+			thread_lifecycle.forked(NULL);
 		else
 			trace_file_dropped(TRACE_DROP_RIGHTS, 1, 0);
 		return NULL;
 	}
 	making = true;
 	signals = sys_block_signals();
-	if (lifecycle_is_unsettled())
-		lifecycle_forked(NULL);
+	if (shim_is_unsettled())
+		thread_lifecycle.forked(NULL);
 	if (shim.mode == SHIM_UNSTARTED)
-		lifecycle_start();
+		thread_lifecycle.start();
 	if (shim.mode == SHIM_RECORDING && !thread_self) {
 		t = thread_new();
 		if (t) {
@@ -272,7 +261,7 @@ struct thread *thread_make(void)
 	return t;
 }
 
-/* A state that was another process's; the call that it is in goes on. */
+/* Reuse a state of the parent process; the call in progress continues. */
 static void begin_again(struct thread *t, struct thread_slot *s, uint32_t tid)
 {
 	uint8_t state = t->state;
@@ -285,8 +274,8 @@ static void begin_again(struct thread *t, struct thread_slot *s, uint32_t tid)
 }
 
 /*
- * But for the one that forked the threads did not come along; what they had mapped is the parent's.
- * Where that one has not come here yet, any state may be its own: see thread_joins().
+ * Only the thread that forked exists in the child; mapped chunks belong to the parent's file. If
+ * that thread has not come here yet, any state may be its own: see thread_forked_late().
  */
 void thread_forked(struct thread *self)
 {
@@ -315,36 +304,36 @@ void thread_forked(struct thread *self)
 		begin_again(self, mine, tid);
 }
 
-bool thread_joins(struct thread *self)
+bool thread_forked_late(struct thread *self)
 {
 	struct slot_block *block;
 	struct thread_slot *s, *mine = NULL;
 	uint32_t index = 0, tid = (uint32_t)sys_gettid();
 
-	threads_lock();
+	sys_lock(&threads.lock);
 	block = threads.blocks;
 	while ((s = slot_at(&block, &index)))
 		if (s->tid == TID_UNKNOWN) {
 			if (s->thread == self)
 				mine = s;
-			s->tid = s->thread == self ? tid : 0; /* no other comes */
+			s->tid = s->thread == self ? tid : 0; /* no other thread can come */
 		}
-	threads_unlock();
+	sys_unlock(&threads.lock);
 	if (mine)
 		begin_again(self, mine, tid);
 	return mine;
 }
 
-void threads_settle(uint64_t ticks)
+void thread_settle(uint64_t ticks)
 {
 	uint64_t until = ticks + tick_clock.ticks_100ms / 5;
 	struct slot_block *block;
 	struct thread_slot *s;
 	uint32_t index = 0;
 
-	threads_lock();
+	sys_lock(&threads.lock);
 	block = threads.blocks;
-	threads_unlock();
+	sys_unlock(&threads.lock);
 	while ((s = slot_at(&block, &index))) {
 		const struct thread *t = s->thread;
 
@@ -370,7 +359,7 @@ void thread_chunk_leaves(struct thread *t)
 
 void thread_chunk_changed(struct thread *t)
 {
-	thread_chunk_leaves(t); /* at no moment is the one's place there with the other's size */
+	thread_chunk_leaves(t); /* never shows one chunk's address with the other one's size */
 	if (t->slot) {
 		t->slot->chunk_bytes = t->mapped.bytes;
 		__atomic_store_n(&t->slot->chunk, t->chunk, __ATOMIC_RELEASE);
@@ -400,7 +389,7 @@ static void thread_exits(void *state)
 	if (t->exit_rounds++ < 3 && !exit_key.set(exit_key.key, t))
 		return;
 	if (shim.sandboxed) {
-		/* its chunk stays where it is */
+		/* its chunk stays mapped */
 		t->no_notes = true;
 		thread_self = NULL;
 		return;
@@ -415,9 +404,10 @@ static void thread_exits(void *state)
 	sys_restore_signals(signals);
 }
 
-void threads_init(void)
+void thread_init(void)
 {
-	/* a value of one of the first keys has its place in the thread's own memory */
+	/* values of the first keys lie in the thread's own memory, so that setting one allocates
+	 * nothing */
 	enum { KEYS_INSIDE = 32 };
 	int (*create)(unsigned *, void (*)(void *)) = symbols_find("pthread_key_create");
 	int (*delete)(unsigned) = symbols_find("pthread_key_delete");

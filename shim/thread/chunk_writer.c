@@ -1,26 +1,26 @@
 /*
  * chunk_writer.c - chunks and the threads that own them. A thread begins in a shared chunk of 64
- * KiB, which a later thread takes over where this one left it: so a hundred thousand short threads
- * fill a few chunks, one after another. A thread that goes on gets chunks of its own.
+ * KiB; a later thread continues it where this one stops, so a hundred thousand short threads fill a
+ * few chunks. A thread that writes more gets chunks of its own.
  */
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/varint.h"
 #include "base/xxh64.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/event_log.h"
 #include "checkpoint/resample.h"
-#include "lifecycle.h"
-#include "record.h"
+#include "sampling/rate.h"
 #include "sampling/sampler.h"
-#include "trace/thread_state.h"
+#include "thread/thread.h"
 
-/* Chunks whose thread has gone. Those in the first places stay mapped, the others only on disk. */
+/* Shared chunks whose thread has ended. The first ones stay mapped, the others are only on disk. */
 #define PARKED_MAX 4096u
 #define PARKED_MAPPED 16u
 
@@ -31,11 +31,19 @@ struct parked {
 };
 
 static struct {
-	int lock; /* signals are blocked while it is held */
+	int lock; /* taken with signals blocked */
 	uint32_t count;
-	uint32_t made; /* shared chunks so far */
-	struct parked *places;
-} lot;
+	uint32_t created; /* shared chunks created so far */
+	struct parked *chunks;
+} parking;
+
+void chunk_writer_meter(struct thread *t)
+{
+	if (!t->chunk || t->pos <= t->metered)
+		return;
+	rate_add((uint64_t)(t->pos - t->metered));
+	t->metered = t->pos;
+}
 
 void chunk_writer_commit_extended(struct thread *t, uint8_t *pos)
 {
@@ -50,25 +58,14 @@ void chunk_writer_commit_extended(struct thread *t, uint8_t *pos)
 	t->chunk->checksum += sum;
 }
 
-static void lot_lock(void)
-{
-	while (__atomic_exchange_n(&lot.lock, 1, __ATOMIC_ACQUIRE))
-		sys_yield();
-}
-
-static void lot_unlock(void)
-{
-	__atomic_store_n(&lot.lock, 0, __ATOMIC_RELEASE);
-}
-
 void chunk_writer_forked(void)
 {
-	/* what was mapped here belongs to the parent's file */
-	for (uint32_t i = 0; lot.places && i < lot.count; i++)
-		trace_file_unmap(&lot.places[i].mapped);
-	lot.lock = 0;
-	lot.count = 0;
-	lot.made = 0;
+	/* these mappings belong to the parent's file */
+	for (uint32_t i = 0; parking.chunks && i < parking.count; i++)
+		trace_file_unmap(&parking.chunks[i].mapped);
+	parking.lock = 0;
+	parking.count = 0;
+	parking.created = 0;
 }
 
 static uint8_t *ordinary_end(const struct thread *t)
@@ -76,7 +73,7 @@ static uint8_t *ordinary_end(const struct thread *t)
 	return t->end - CHUNK_WRITER_RESERVE - CHUNK_WRITER_EVENT_MAX;
 }
 
-/* Nothing is expected at the start of a chunk, and never in a short-lived thread's. */
+/* Forget what was expected: at the start of a chunk, and in a short-lived thread always. */
 static void expect_nothing(struct thread *t)
 {
 	struct thread_slot *slot = t->slot;
@@ -100,7 +97,7 @@ void chunk_writer_expected_free(struct thread_slot *slot)
 	sys_pages_free(old, TRACE_EXPECTED_PLACES * sizeof(struct expected));
 }
 
-/* Only so much of a chunk is resident: what a thread that has become idle keeps. */
+/* A chunk is resident only this much at a time: an idle thread keeps no more. */
 #define WINDOW TRACE_FIRST_CHUNK_BYTES
 
 static void set_limit(struct thread *t)
@@ -110,9 +107,9 @@ static void set_limit(struct thread *t)
 	t->limit = t->vfork ? NULL : t->window < end ? t->window : end;
 }
 
-/* What lies before the part that begins at `from` needs not be resident: but for a page, as the sum
- * of the first event there is of bytes before it, and where that is read again the kernel maps all
- * around it, too. Where pages are larger the whole part goes. */
+/* Drop the pages before `from`, except one: an event's sum reads bytes before the event, and a
+ * fault there makes the kernel map the neighbourhood again. Where pages are larger, drop the whole
+ * part. */
 static void let_go_before(uint8_t *start, uint8_t *from)
 {
 	enum { DONTNEED = 4, PAGE = 4096 };
@@ -122,8 +119,8 @@ static void let_go_before(uint8_t *start, uint8_t *from)
 		sys_call(SYS_madvise, (long)(from - WINDOW), WINDOW, DONTNEED, 0, 0, 0);
 }
 
-/* The part of the chunk that is written next. What lies before it stays in the page cache. Kernels
- * that cannot (before 5.14) give pages one by one as they are written to. */
+/* Populate the part of the chunk that is written next. Earlier pages stay in the page cache.
+ * Kernels before 5.14 populate page by page at each write. */
 static void next_window(struct thread *t)
 {
 	enum { POPULATE_WRITE = 23 };
@@ -144,7 +141,7 @@ static void use_chunk(struct thread *t, const struct file_chunk *c, uint32_t com
 {
 	uint8_t *start = (uint8_t *)c->chunk;
 
-	chunk_writer_meter(t); /* of the one before */
+	chunk_writer_meter(t); /* of the previous chunk */
 	t->mapped = *c;
 	t->chunk = c->chunk;
 	t->pos = t->begun = t->metered = start + sizeof(struct trace_chunk) + committed;
@@ -156,7 +153,7 @@ static void use_chunk(struct thread *t, const struct file_chunk *c, uint32_t com
 	thread_chunk_changed(t);
 }
 
-/* In a shared chunk, whose records follow. */
+/* Record in a shared chunk which thread the following records belong to. */
 static void note_owner(struct thread *t)
 {
 	uint64_t now = clock_ticks();
@@ -181,13 +178,13 @@ bool chunk_writer_open(struct thread *t, enum trace_drop *why)
 	bool found = false;
 	uint32_t sequence;
 
-	lot_lock();
-	if (lot.count) {
-		p = lot.places[--lot.count];
+	sys_lock(&parking.lock);
+	if (parking.count) {
+		p = parking.chunks[--parking.count];
 		found = true;
 	}
-	sequence = lot.made;
-	lot_unlock();
+	sequence = parking.created;
+	sys_unlock(&parking.lock);
 	if (found && (p.mapped.chunk || trace_file_map(&p.mapped))) {
 		use_chunk(t, &p.mapped, p.mapped.chunk->committed);
 		t->ticks = p.ticks;
@@ -199,7 +196,7 @@ bool chunk_writer_open(struct thread *t, enum trace_drop *why)
 	if (!trace_file_claim(
 		&c, TRACE_CHUNK_SHARED, TRACE_FIRST_CHUNK_BYTES, 0, 0, sequence, false, why))
 		return false;
-	__atomic_fetch_add(&lot.made, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&parking.created, 1, __ATOMIC_RELAXED);
 	use_chunk(t, &c, 0);
 	t->ticks = c.chunk->ticks;
 	t->address = 0;
@@ -216,7 +213,7 @@ static void leave_chunk(struct thread *t)
 	thread_chunk_changed(t);
 }
 
-/* A chunk of a thread's own that is mostly empty: its unused slots serve other chunks. */
+/* Give the unused slots of a thread's own chunk to other chunks. */
 static void shorten(struct file_chunk *c, const uint8_t *pos)
 {
 	struct trace_chunk *chunk = c->chunk;
@@ -229,13 +226,13 @@ static void shorten(struct file_chunk *c, const uint8_t *pos)
 
 	if (bytes >= c->bytes)
 		return;
-	/* side records hang from the end: hang them from the new one first, then move the end */
+	/* side records lie at the end: copy them to the new end before moving it */
 	memcpy((uint8_t *)chunk + bytes - side, (uint8_t *)chunk + chunk->bytes - side, side);
 	trace_file_count(&trace_file_header->chunk_bytes, -(uint64_t)(c->bytes - bytes));
 	__atomic_store_n(&chunk->bytes, bytes, __ATOMIC_RELEASE);
-	memset((uint8_t *)chunk + c->bytes - side, 0, side); /* a hole is all zeros */
+	memset((uint8_t *)chunk + c->bytes - side, 0, side); /* a gap is all zeros */
 	trace_file_unmap(&rest);
-	trace_file_hole(c->offset + bytes, c->bytes - bytes);
+	trace_file_add_gap(c->offset + bytes, c->bytes - bytes);
 	c->bytes = bytes;
 }
 
@@ -249,17 +246,17 @@ void chunk_writer_close(struct thread *t)
 	chunk_writer_meter(t);
 	thread_chunk_leaves(t);
 	if (t->shared && t->pos < ordinary_end(t)) {
-		lot_lock();
-		if (!lot.places)
-			lot.places = sys_pages(PARKED_MAX * sizeof(struct parked));
-		if (lot.places && lot.count < PARKED_MAX) {
-			if (lot.count >= PARKED_MAPPED)
+		sys_lock(&parking.lock);
+		if (!parking.chunks)
+			parking.chunks = sys_pages(PARKED_MAX * sizeof(struct parked));
+		if (parking.chunks && parking.count < PARKED_MAX) {
+			if (parking.count >= PARKED_MAPPED)
 				trace_file_unmap(&p.mapped);
-			lot.places[lot.count] = p;
-			__atomic_store_n(&lot.count, lot.count + 1, __ATOMIC_RELEASE);
+			parking.chunks[parking.count] = p;
+			__atomic_store_n(&parking.count, parking.count + 1, __ATOMIC_RELEASE);
 			parked = true;
 		}
-		lot_unlock();
+		sys_unlock(&parking.lock);
 	}
 	if (!parked) {
 		if (!t->shared)
@@ -269,7 +266,7 @@ void chunk_writer_close(struct thread *t)
 	leave_chunk(t);
 }
 
-/* Where there is room for it: in a chunk that was just found. */
+/* Write into a chunk that was just found, which has room. */
 static void notice(struct thread *t, enum trace_notice what, const uint64_t *fields, unsigned count)
 {
 	uint8_t body[5 * VARINT_BYTES_MAX], *b = body, *p = t->pos;
@@ -284,11 +281,12 @@ static void notice(struct thread *t, enum trace_notice what, const uint64_t *fie
 	p = varint_put(p, TRACE_NOTICE);
 	p = varint_put_bytes(p, body, (size_t)(b - body));
 	if (sampler.by_table)
-		event_log_add(t, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
+		event_log_add(
+		    t->serial, t->tid, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
 	chunk_writer_commit_extended(t, p);
 }
 
-/* How much was lost, now that recording goes on. */
+/* Record how many events were lost before recording continued. */
 static void note_lost(struct thread *t)
 {
 	notice(t, TRACE_NOTICE_LOST, (uint64_t[]){t->lost}, 1);
@@ -319,35 +317,38 @@ static bool claim_own(
 		       t->tid, t->sequence, false, why));
 }
 
-/* How the next chunk may be claimed. */
+/* How to claim the next chunk. */
 struct claim {
 	uint32_t bytes;
-	bool last; /* from what the budget keeps for what is large */
-	bool first_over; /* from now on only that is recorded */
+	bool last; /* may use the share that is reserved for large blocks */
+	bool first_over_budget; /* the budget has just been used up: record that */
 };
 
-/* Where no ordinary chunk has room any more, old ones make it, or it is over. */
+/* Where no ordinary chunk fits any more, a checkpoint makes room, or small blocks stop being
+ * recorded. */
 static void look_at_budget(struct thread *t, struct claim *how)
 {
-	enum checkpoint_result made;
+	const struct checkpoint_caller caller = {t->serial, t->tid, thread_settle};
+	enum checkpoint_result result;
 
 	how->bytes = trace_file_chunk_bytes();
-	/* others have made room: what the table has missed meanwhile it does not take for alive */
+	/* Other processes have made room. Blocks missed meanwhile are not in the table, so none is
+	 * taken for live. */
 	if (shim.budget && shim.budget_shared && sampler.by_table &&
 	    trace_file_under_budget(how->bytes))
 		shim.budget = false;
 	how->last = shim.budget;
 	if (!shim.budget) {
-		trace_file_keep_aside(checkpoint_bytes_needed());
+		trace_file_set_aside(checkpoint_bytes_needed());
 		checkpoint_reserve();
 		if (trace_file_under_budget(how->bytes))
 			return;
-		made = sampler.by_table ? checkpoint_make(t) : CHECKPOINT_NOT_WORTH;
-		how->last = made == CHECKPOINT_BUSY || made == CHECKPOINT_NOT_WORTH;
-		if (made == CHECKPOINT_NOT_WORTH) {
-			trace_file_keep_aside(0);
+		result = sampler.by_table ? checkpoint_make(&caller) : CHECKPOINT_NOT_WORTH;
+		how->last = result == CHECKPOINT_BUSY || result == CHECKPOINT_NOT_WORTH;
+		if (result == CHECKPOINT_NOT_WORTH) {
+			trace_file_set_aside(0);
 			shim.budget_shared = trace_file_bound_is_shared(how->bytes);
-			how->first_over =
+			how->first_over_budget =
 			    !__atomic_exchange_n(&shim.budget, true, __ATOMIC_RELAXED);
 			trace_file_flag(
 			    TRACE_FLAG_BUDGET | (shim.budget_shared ? TRACE_FLAG_DISK : 0));
@@ -357,7 +358,7 @@ static void look_at_budget(struct thread *t, struct claim *how)
 		how->bytes = TRACE_FIRST_CHUNK_BYTES;
 }
 
-/* What others' checkpoint gives back is worth a moment. */
+/* Another thread's checkpoint is worth a short wait. */
 static bool claim_patiently(
     struct thread *t, struct file_chunk *c, struct claim *how, enum trace_drop *why)
 {
@@ -372,16 +373,16 @@ static bool claim_patiently(
 	return false;
 }
 
-/* The next chunk; the old one is let go only when the new one is in place. */
+/* Move to the next chunk. The old one is let go only when the new one is in place. */
 static bool next_chunk(struct thread *t, enum trace_drop *why)
 {
 	struct file_chunk c, old = t->mapped;
-	struct claim how = {.first_over = false};
+	struct claim how = {.first_over_budget = false};
 	const uint8_t *pos = t->pos;
 	bool had = t->chunk;
 
 	look_at_budget(t, &how);
-	/* one who has not filled a shared chunk may be short-lived: it gets no large one yet */
+	/* A thread that has not filled a shared chunk may be short-lived: no large chunk yet. */
 	if (!shim.budget &&
 	    (had ? t->shared && t->pos - t->begun < TRACE_FIRST_CHUNK_BYTES / 2 : !t->sequence) &&
 	    chunk_writer_open(t, why)) {
@@ -390,7 +391,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 		return true;
 	}
 	if (!claim_patiently(t, &c, &how, why)) {
-		/* no address space is left but the full chunk's own */
+		/* The only address space left is the full chunk's own. */
 		if (*why != TRACE_DROP_NO_MEMORY || !had)
 			return false;
 		thread_chunk_leaves(t);
@@ -409,10 +410,10 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	t->address = 0;
 	t->stack = 0;
 	if (had) {
-		shorten(&old, pos); /* one that ends for its side area has room left */
+		shorten(&old, pos); /* a chunk that ended for its side area has room left */
 		trace_file_seal(&old);
 	}
-	if (how.first_over)
+	if (how.first_over_budget)
 		note_budget(t);
 	return true;
 }
@@ -424,7 +425,7 @@ static bool drop(struct thread *t, enum trace_drop why, uint64_t size)
 	return false;
 }
 
-/* In the present chunk, where it has room. */
+/* Stay in the present chunk if it has room. */
 static bool stay(struct thread *t, uint32_t need)
 {
 	if (!t->chunk || t->pos + need > ordinary_end(t))
@@ -434,15 +435,15 @@ static bool stay(struct thread *t, uint32_t need)
 	return true;
 }
 
-/* More side records than half may not find a place before the next window's end. */
+/* With more than half of the side area used, it may not last until the window ends. */
 static bool side_is_short(const struct thread *t)
 {
 	return t->chunk && !t->shared && t->pos >= t->window &&
 	       __atomic_load_n(&t->side_claimed, __ATOMIC_RELAXED) > TRACE_SIDE_MAX / 2;
 }
 
-/* The next chunk from the room that was taken before, without a system call. */
-static bool next_of_room(struct thread *t)
+/* Take the next chunk from the room that rights.h reserved, without a system call. */
+static bool next_from_room(struct thread *t)
 {
 	enum { PIECE = 4 * TRACE_SLOT_BYTES };
 	struct trace_chunk *old = t->chunk;
@@ -454,7 +455,7 @@ static bool next_of_room(struct thread *t)
 		return false;
 	/* a handler that comes in between finds no chunk */
 	leave_chunk(t);
-	fence();
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (old)
 		trace_file_seal_here(old);
 	t->sequence++;
@@ -474,18 +475,18 @@ bool chunk_writer_make_room(struct thread *t, uint32_t need, bool important, uin
 	bool room;
 
 	if (shim.sandboxed && t->serial) {
-		/* what cannot be done without a system call is not done any more */
+		/* without a system call, or not at all */
 		if (!t->vfork &&
-		    ((t->chunk && t->pos + need <= ordinary_end(t)) || next_of_room(t) ||
+		    ((t->chunk && t->pos + need <= ordinary_end(t)) || next_from_room(t) ||
 			(important && t->chunk && t->pos + need <= t->end)))
 			return true;
 		trace_file_dropped(t->vfork ? TRACE_DROP_VFORK : TRACE_DROP_RIGHTS, 1, size);
 		return false;
 	}
 	if (!t->serial) {
-		/* zeroed under us: this is the child of a fork */
+		/* zeroed by a fork: this is the child */
 		signals = sys_block_signals();
-		room = lifecycle_forked(t);
+		room = thread_lifecycle.forked(t);
 		sys_restore_signals(signals);
 		if (!room)
 			return false;
@@ -545,7 +546,7 @@ void chunk_writer_side(struct thread *t, const struct trace_side *record)
 		trace_file_dropped(TRACE_DROP_SIGNAL, 1, record->size);
 		return;
 	}
-	/* a handler may interrupt a handler: only the outermost may say how many are complete */
+	/* A handler may interrupt a handler: only the outermost publishes the count. */
 	__atomic_fetch_add(&t->side_open, 1, __ATOMIC_RELAXED);
 	place = (struct trace_side *)(void *)((uint8_t *)t->chunk + t->mapped.bytes) - (n + 1);
 	*place = *record;

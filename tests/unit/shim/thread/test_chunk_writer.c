@@ -1,6 +1,5 @@
 /*
- * test_chunk_writer.c - chunks: filled, sealed, handed from thread to thread, and the bound on
- * them.
+ * test_chunk_writer.c - chunks: filled, sealed, passed from thread to thread, and bounded.
  */
 #include "../under.h"
 
@@ -9,7 +8,7 @@
 
 #include "base/xxh64.h"
 #include "shim.h"
-#include "trace/thread_state.h"
+#include "thread/thread.h"
 
 static struct stack_start nowhere;
 
@@ -63,7 +62,7 @@ static void test_short_threads(void **state)
 	struct under_trace *t;
 
 	assert_int_equal(under_begin(1 << 30), 0);
-	threads_init();
+	thread_init();
 	for (int i = 0; i < 2000; i++) {
 		pthread_t thread;
 
@@ -74,9 +73,10 @@ static void test_short_threads(void **state)
 	assert_int_equal(t->errors, 0);
 	assert_int_equal(under_count(t, TRACE_ALLOC), 6000);
 	assert_int_equal(under_count(t, TRACE_THREAD_EXIT), 2000);
-	/* not a chunk for each thread: one takes some 2,000, by the length of their names */
+	/* not one chunk for each thread: one serves some 2,000, depending on the length of their
+	 * names */
 	assert_true(t->bytes < 40 * 65536);
-	/* every record is its thread's: in order, three after each change of thread */
+	/* each record belongs to its thread: in order, three after each change of thread */
 	for (uint64_t i = 0, own = 0, thread = 0; i < t->count; i++) {
 		if (t->events[i].kind == TRACE_SHARED_THREAD)
 			own = t->events[i].thread == thread ? own : 0;

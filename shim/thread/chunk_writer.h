@@ -1,22 +1,22 @@
 /*
- * chunk_writer.h - a thread's chunk: room for events, and their commit. No lock, no system call but
- * when a chunk is full.
+ * chunk_writer.h - writes events into the calling thread's chunk. Takes no lock and makes no system
+ * call except when a chunk is full.
  */
-#ifndef SHIM_TBUF_H
-#define SHIM_TBUF_H
+#ifndef SHIM_CHUNK_WRITER_H
+#define SHIM_CHUNK_WRITER_H
 
 #include <string.h>
 
-#include "trace/thread.h"
+#include "thread/thread.h"
 
-/* No compact event is longer, and no extended one than CHUNK_WRITER_LONG_MAX. */
+/* The longest compact event and the longest extended one, bytes. */
 #define CHUNK_WRITER_EVENT_MAX 64u
 #define CHUNK_WRITER_LONG_MAX 2048u
-/* Kept at the end of each chunk for failures and the end of the process. */
+/* Kept free at the end of each chunk for failures and the end of the process. */
 #define CHUNK_WRITER_RESERVE 4096u
 
-/* The slow path: room for `need` bytes at t->pos, or false; then the event has been counted as
- * dropped. `important`: may use the reserves. */
+/* Make room for `need` bytes at t->pos; the slow path. `important` events may use the reserves.
+ * False: no room; the event of `size` bytes is counted as dropped. */
 bool chunk_writer_make_room(struct thread *t, uint32_t need, bool important, uint64_t size);
 
 static inline bool chunk_writer_room(struct thread *t, uint64_t size)
@@ -25,16 +25,16 @@ static inline bool chunk_writer_room(struct thread *t, uint64_t size)
 	       chunk_writer_make_room(t, CHUNK_WRITER_EVENT_MAX, false, size);
 }
 
-/* What lies before `pos` is valid from now on. */
+/* Publish everything before `pos`. */
 static inline void chunk_writer_set_committed(struct thread *t, uint8_t *pos)
 {
 	t->pos = pos;
 	__atomic_store_n(&t->chunk->committed,
 	    (uint32_t)(pos - (uint8_t *)t->chunk - sizeof(struct trace_chunk)), __ATOMIC_RELEASE);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* a process may be killed in between */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the process may be killed here */
 }
 
-/* One compact event more, and its two words: see TRACE_WORD. */
+/* Publish one compact event; its last two words go into the sum (TRACE_WORD). */
 static inline void chunk_writer_commit(struct thread *t, uint8_t *pos)
 {
 	uint64_t last, before;
@@ -45,25 +45,26 @@ static inline void chunk_writer_commit(struct thread *t, uint8_t *pos)
 	t->chunk->checksum += last + before;
 }
 
-/* One extended event more. */
+/* Publish one extended event. */
 void chunk_writer_commit_extended(struct thread *t, uint8_t *pos);
 
-/* A record of a signal handler that interrupted its thread's recording. */
+/* Write a record of a signal handler that interrupted this thread's record. */
 void chunk_writer_side(struct thread *t, const struct trace_side *record);
 
-/* Takes the first chunk of a new thread: one that a thread left unfinished, or a new one. */
+/* Take the first chunk of a new thread: one that an ended thread left unfinished, or a new one.
+ * False: *why. */
 bool chunk_writer_open(struct thread *t, enum trace_drop *why);
 
-/* The thread is gone: what room its chunk has left is for others. */
+/* The thread has ended: leave the rest of its chunk to others. */
 void chunk_writer_close(struct thread *t);
 
-/* What the thread wrote since it was counted last counts for --max-rate: see rate.c. */
+/* Count the bytes written since the last call for --max-rate; see rate.h. */
 void chunk_writer_meter(struct thread *t);
 
-/* Of a slot whose thread is gone. */
+/* Free the table of a slot whose thread has ended. */
 void chunk_writer_expected_free(struct thread_slot *slot);
 
-/* In the child of a fork: nothing is parked. */
+/* In the child of a fork: forget all chunks of ended threads. */
 void chunk_writer_forked(void);
 
 #endif
