@@ -353,7 +353,7 @@ static int control_each(const char *directory, bool top, const struct request *r
 		if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) >=
 		    sizeof(path))
 			continue;
-		if (top && trace_is_place(e->d_name)) {
+		if (top && trace_is_user_directory(e->d_name)) {
 			one = control_each(path, false, r, found);
 			rc = one ? one : rc;
 			continue;

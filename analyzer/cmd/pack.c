@@ -66,7 +66,7 @@ static int compare(int from, uint64_t bytes, const char *packed, const char *pat
 	if (rc)
 		return rc;
 	if (!s.packed || s.size != bytes)
-		rc = err_set(err, -EIO, "%s: came out otherwise than it went in", path);
+		rc = err_set(err, -EIO, "%s: the packed form differs from the trace", path);
 	progress_begin("comparing it with the original", bytes);
 	for (uint64_t at = 0; !rc && at < bytes; at += sizeof(a)) {
 		progress_step(at);
@@ -76,9 +76,9 @@ static int compare(int from, uint64_t bytes, const char *packed, const char *pat
 		if (!rc &&
 		    (pread(from, a, n, (off_t)at) != (ssize_t)n || got != n || memcmp(a, b, n)))
 			rc = err_set(err, -EIO,
-			    "%s: came out otherwise than it went in, or is being written: it was "
-			    "left as it "
-			    "was",
+			    "%s: the packed form differs from the trace, or a process is writing "
+			    "to it: "
+			    "the trace is unchanged",
 			    path);
 	}
 	progress_end();
@@ -101,7 +101,7 @@ static int write_plain(
 	for (uint64_t at = 0; !rc && at < s.size; at += got) {
 		rc = source_read(&s, at, part, sizeof(part), &got, err);
 		if (!rc && !got)
-			rc = err_set(err, -EIO, "%s: ends before its end", path);
+			rc = err_set(err, -EIO, "%s: the file ends too early", path);
 		if (!rc) {
 			rc = io_write_at(to->fd, part, got, at);
 			if (rc)

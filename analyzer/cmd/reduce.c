@@ -211,7 +211,7 @@ static int reduce(const struct trace_set *set, const struct verdict_result *verd
 	int rc = replay_parts_find(&parts, &check.replay, err);
 
 	/* Making a cgroup for each of many replays would take too long. */
-	check.replay.callsite = (struct group_callsite){0};
+	check.replay.parent = (struct group_parent){0};
 	if (!rc && verdict->failure.kind != FAILURE_NONE) {
 		/* If it cannot be replayed here, the verdict alone decides. */
 		check.same = replays(&check, set, verdict, &why) == 1;

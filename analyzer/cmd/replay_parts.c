@@ -47,7 +47,7 @@ int replay_parts_find(struct replay_parts *parts, struct replay_request *request
 	/* The player's cgroup is made below our own, or below the one above that limits it. */
 	run_cgroup_find("", getpid(), &parts->cgroup);
 	request->room = room_of(&parts->cgroup);
-	request->callsite =
-	    (struct group_callsite){.version = parts->cgroup.version, .dir = parts->cgroup.dir};
+	request->parent =
+	    (struct group_parent){.version = parts->cgroup.version, .dir = parts->cgroup.dir};
 	return 0;
 }

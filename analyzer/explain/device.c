@@ -6,9 +6,46 @@
 
 #include "util/num.h"
 #include "util/text/fmt.h"
+#include "util/tuned.h"
 
-/* CUDA's context and loaded modules, at most: what a process holds besides what it asked for. */
-#define CONTEXT (3ull << 30)
+TUNED(uint64_t, CONTEXT, 3ull << 30,
+    "CUDA's context with PyTorch's and cuDNN's kernels loaded at once comes near that");
+TUNED(uint64_t, SPARE_PART, 50,
+    "a fiftieth of the device: the driver keeps less than that for itself");
+TUNED(uint64_t, UNLISTED_PART, 8,
+    "an eighth: context and fragmentation of the driver explain less than that");
+
+/* The gap between reserved and allocated memory, as a share of the device. */
+TUNED(double, GAP_MIN, 0.01, "caching alone leaves a hundredth");
+TUNED(double, GAP_MAX, 0.15, "PyTorch rounds and caches less than that without holes");
+TUNED(double, GAP_DECIDES, 0.04, "a device that is full to 96 % fails at the next request anyway");
+TUNED(double, GAP_WEAK, 0.3, "below what decides: a small gap only adds to other messages");
+TUNED(
+    double, GAP_ENOUGH, 0.88, "the request would have fitted: only a later change can explain it");
+TUNED(double, GAP_WITH_FREE, 0.65, "the driver's free memory may be in pieces of its own");
+
+/* Other processes' memory, as a share of the device. */
+TUNED(double, OTHERS_MIN, 0.05, "a display server or a monitor holds that");
+TUNED(double, OTHERS_MAX, 0.5, "more than the program has itself");
+TUNED(double, OTHERS_WEAK, 0.35, "below what decides: without a small neighbour it barely fits");
+TUNED(double, OTHERS_LISTED, 0.9, "PyTorch names the process and its bytes");
+TUNED(double, OTHERS_GUESSED, 0.65, "the rest may also be memory of other libraries");
+
+/* One request, as a share of the device. */
+TUNED(double, REQUEST_LARGE, 0.1, "a weight or a KV block is smaller, an unsplit tensor larger");
+TUNED(double, REQUEST_HUGE, 0.4, "no layout of the rest could serve it next to a model");
+TUNED(double, GAP_NEAR, 0.2, "a gap of a fifth of the request is what rounding leaves");
+TUNED(double, GAP_NEAR_MOST, 0.4, "below what decides: the gap still was too small");
+TUNED(double, WEAK, 0.35, "below what decides: large requests have several causes");
+TUNED(double, HUGE_INTERMEDIATE, 0.6, "such a tensor is mostly a temporary");
+TUNED(double, HUGE_PROMPT, 0.5, "or it grows with the prompt");
+TUNED(double, FULL_MODEL, 0.35,
+    "a full device with small requests is often a model that is too large");
+TUNED(double, FULL_PROMPT, 0.3, "or its KV cache");
+TUNED(double, BEYOND_INTERMEDIATE, 0.75, "more than the device has: a temporary or a wrong size");
+TUNED(double, BEYOND_PROMPT, 0.45, "an attention matrix of a long prompt can be that large");
+TUNED(double, CAP_EXTERNAL, 0.55, "the cap is set from outside, but the program may set it itself");
+TUNED(double, CAP_MODEL, 0.3, "the model may be too large for the cap");
 
 struct state {
 	uint64_t requested, total, free, live, gap; /* gap: reserved, not allocated */
@@ -152,7 +189,7 @@ static uint64_t segment_of(const struct state *s)
 /* Refused although there was room, and not just the last crumbs that the driver keeps? */
 static bool free_but_refused(const struct state *s)
 {
-	return s->free >= segment_of(s) && s->free - segment_of(s) >= s->total / 50;
+	return s->free >= segment_of(s) && s->free - segment_of(s) >= s->total / SPARE_PART;
 }
 
 /* The allocator held enough, but not in one piece. It matters as far as the gap is a part of the
@@ -163,19 +200,19 @@ static void fragmented(const struct state *s, struct votes *votes, struct str *w
 	bool enough = s->gap >= s->requested;
 	struct fmt a, b, c;
 
-	votes_add(
-	    votes, CAUSE_FRAGMENTATION, between(share, 0.01, 0.15, 0.3, enough ? 0.88 : 0.65));
+	votes_add(votes, CAUSE_FRAGMENTATION,
+	    between(share, GAP_MIN, GAP_MAX, GAP_WEAK, enough ? GAP_ENOUGH : GAP_WITH_FREE));
 	str_printf(words, "PyTorch held %s that no tensor used", fmt_size(&a, s->gap));
 	if (!enough)
 		str_printf(words, ", and %s of the device were free", fmt_size(&b, s->free));
 	str_printf(words, "; the request of %s was %s, but there was no piece of that size",
 	    fmt_size(&c, s->requested), enough ? "smaller" : "smaller than both together");
-	if (share >= 0.04) {
+	if (share >= GAP_DECIDES) {
 		str_puts(words, ": fragmentation.");
 		return;
 	}
-	votes_add(votes, CAUSE_OVERSIZED_MODEL, 0.35);
-	votes_add(votes, CAUSE_PROMPT_GROWTH, 0.3);
+	votes_add(votes, CAUSE_OVERSIZED_MODEL, FULL_MODEL);
+	votes_add(votes, CAUSE_PROMPT_GROWTH, FULL_PROMPT);
 	str_puts(words,
 	    ". So little was left, though, that the next request would have failed: the "
 	    "device was full.");
@@ -188,7 +225,9 @@ static void others(
 	double share = (double)bytes / (double)s->total;
 	struct fmt a, b;
 
-	votes_add(votes, CAUSE_EXTERNAL, between(share, 0.05, 0.5, 0.35, listed ? 0.9 : 0.65));
+	votes_add(votes, CAUSE_EXTERNAL,
+	    between(share, OTHERS_MIN, OTHERS_MAX, OTHERS_WEAK,
+		listed ? OTHERS_LISTED : OTHERS_GUESSED));
 	str_printf(words,
 	    "Other processes held %s%s of the device's %s; without them the request "
 	    "would have fitted.",
@@ -207,18 +246,20 @@ static void needed(const struct state *s, struct votes *votes, struct str *words
 	    "All of it was needed: %s were in use by tensors, and the gap of %s between reserved "
 	    "and allocated is smaller than the request of %s.",
 	    fmt_size(&a, s->live), fmt_size(&b, s->gap), fmt_size(&c, s->requested));
-	if (share >= 0.1) {
+	if (share >= REQUEST_LARGE) {
 		/* Nearly enough of it, too. */
 		votes_add(votes, CAUSE_FRAGMENTATION,
-		    between((double)s->gap / (double)s->requested, 0.2, 1, 0, 0.4));
-		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, between(share, 0.1, 0.4, 0.35, 0.6));
-		votes_add(votes, CAUSE_PROMPT_GROWTH, between(share, 0.1, 0.4, 0.35, 0.5));
+		    between((double)s->gap / (double)s->requested, GAP_NEAR, 1, 0, GAP_NEAR_MOST));
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE,
+		    between(share, REQUEST_LARGE, REQUEST_HUGE, WEAK, HUGE_INTERMEDIATE));
+		votes_add(votes, CAUSE_PROMPT_GROWTH,
+		    between(share, REQUEST_LARGE, REQUEST_HUGE, WEAK, HUGE_PROMPT));
 		str_puts(words,
 		    " One request was large against the device: a single tensor, or one "
 		    "that grows with the prompt.");
 	} else {
-		votes_add(votes, CAUSE_OVERSIZED_MODEL, 0.35);
-		votes_add(votes, CAUSE_PROMPT_GROWTH, 0.3);
+		votes_add(votes, CAUSE_OVERSIZED_MODEL, FULL_MODEL);
+		votes_add(votes, CAUSE_PROMPT_GROWTH, FULL_PROMPT);
 		str_puts(words,
 		    " What filled it the message does not say: at load it is the model, "
 		    "with long prompts the KV cache, after hours a leak.");
@@ -236,16 +277,16 @@ bool device_vote(const struct explain_message *m, struct votes *votes, struct st
 	limit = s.allowed ? s.allowed : s.total;
 	lacking = num_less(segment_of(&s), s.free);
 	if (s.requested > limit) {
-		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, 0.75);
-		votes_add(votes, CAUSE_PROMPT_GROWTH, 0.45);
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, BEYOND_INTERMEDIATE);
+		votes_add(votes, CAUSE_PROMPT_GROWTH, BEYOND_PROMPT);
 		str_printf(words,
 		    "One request of %s is more than the %s there are: no allocator can serve it, "
 		    "and "
 		    "no setting of one helps.",
 		    fmt_size(&a, s.requested), fmt_size(&b, limit));
 	} else if (s.allowed && s.live + s.gap + s.requested > s.allowed && s.free >= s.requested) {
-		votes_add(votes, CAUSE_EXTERNAL, 0.55);
-		votes_add(votes, CAUSE_OVERSIZED_MODEL, 0.3);
+		votes_add(votes, CAUSE_EXTERNAL, CAP_EXTERNAL);
+		votes_add(votes, CAUSE_OVERSIZED_MODEL, CAP_MODEL);
 		str_printf(words,
 		    "%s of the device were free: what refused is PyTorch's own limit of %s "
 		    "(set_per_process_memory_fraction).",
@@ -262,7 +303,7 @@ bool device_vote(const struct explain_message *m, struct votes *votes, struct st
 	} else if (s.others && s.others >= lacking) {
 		others(&s, s.others, true, votes, words);
 	} else if (num_less(s.unlisted, s.here ? 0 : CONTEXT) >= lacking &&
-		   num_less(s.unlisted, s.here ? 0 : CONTEXT) > s.total / 8) {
+		   num_less(s.unlisted, s.here ? 0 : CONTEXT) > s.total / UNLISTED_PART) {
 		others(&s, s.unlisted, false, votes, words);
 	} else if (s.torch) {
 		needed(&s, votes, words);

@@ -50,7 +50,7 @@ int explain_stream(
 	}
 	progress_end();
 	if (!rc && ferror(in))
-		rc = err_set(err, errno ? -errno : -EIO, "the log cannot be read: %s",
+		rc = err_set(err, errno ? -errno : -EIO, "cannot read the log: %s",
 		    strerror(errno ? errno : EIO));
 	if (!rc)
 		rc = finish(scan, knowledge, out);

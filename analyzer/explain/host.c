@@ -5,6 +5,17 @@
 
 #include "explain/meaning.h"
 #include "util/text/fmt.h"
+#include "util/tuned.h"
+
+TUNED(uint64_t, REQUEST_ABSURD, 1ull << 40, "more than a machine has");
+TUNED(uint64_t, REQUEST_HUGE, 8ull << 30, "as much as a small machine or a container has in all");
+TUNED(uint64_t, REQUEST_LARGE, 1ull << 30, "allocators and loaders rarely ask for a GiB at once");
+TUNED(double, ABSURD, 0.8, "only a wrong size or one huge array asks for that");
+TUNED(double, HUGE, 0.65, "it may still be one of several such requests");
+TUNED(double, LARGE, 0.5, "the memory may have been full before");
+TUNED(size_t, POOL_MIN, 3, "two processes of one name are a parent and its child");
+TUNED(uint64_t, POOL_PART, 2, "half: the pool is then more than all others together");
+TUNED(uint64_t, VICTIM_PART, 2, "half: a victim with more filled the memory itself");
 
 /* One request, and nothing else is said: the larger it is, the likelier it is the cause by itself.
  */
@@ -13,16 +24,16 @@ static void one_request(
 {
 	struct fmt a;
 
-	if (requested >= 1ull << 40) {
-		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, 0.8);
+	if (requested >= REQUEST_ABSURD) {
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, ABSURD);
 		str_printf(words,
 		    "One request of %s: more than a machine has. One huge array, or a size that "
 		    "was "
 		    "computed wrongly.",
 		    fmt_size(&a, requested));
-	} else if (requested >= 1ull << 30) {
+	} else if (requested >= REQUEST_LARGE) {
 		votes_add(
-		    votes, CAUSE_OVERSIZED_INTERMEDIATE, requested >= 8ull << 30 ? 0.65 : 0.5);
+		    votes, CAUSE_OVERSIZED_INTERMEDIATE, requested >= REQUEST_HUGE ? HUGE : LARGE);
 		str_printf(words,
 		    "One request of %s, at once: a large array or buffer, made whole.",
 		    fmt_size(&a, requested));
@@ -62,7 +73,6 @@ static uint64_t sum_tasks(const struct field_rows *tasks, const struct fields **
 
 /* Tasks of one name that have about as much each: the workers of a pool. Fills *workers with how
  * many, and *bytes with what they have together. */
-#define POOL_LEAST 3u
 static const struct field *largest_pool(
     const struct field_rows *tasks, size_t *workers, uint64_t *bytes)
 {
@@ -88,7 +98,7 @@ static const struct field *largest_pool(
 			sum += have;
 			count++;
 		}
-		if (count >= POOL_LEAST && sum > *bytes) {
+		if (count >= POOL_MIN && sum > *bytes) {
 			*bytes = sum;
 			*workers = count;
 			name = comm;
@@ -107,9 +117,9 @@ static bool pool_filled_it(
 	const struct field *name = largest_pool(tasks, &workers, &pool);
 	struct fmt a, b;
 
-	if (!name || pool < sum / 2)
+	if (!name || pool < sum / POOL_PART)
 		return false;
-	votes_add(votes, CAUSE_CONCURRENCY, 0.55);
+	votes_add(votes, CAUSE_CONCURRENCY, HOST_VOTE_OF_TABLE);
 	str_printf(words,
 	    " %zu of %s had about as much each, %s of %s in all: one would have fitted.", workers,
 	    name->text, fmt_size(&a, pool), fmt_size(&b, sum));
@@ -139,12 +149,12 @@ enum cause host_vote_of_kill(const struct explain_message *kill,
 	    !fields_bytes(&kill->fields, "anon_bytes", &victim))
 		return CAUSE_UNKNOWN;
 	sum = sum_tasks(tasks->rows, &largest);
-	if (!largest || victim >= sum / 2)
+	if (!largest || victim >= sum / VICTIM_PART)
 		return CAUSE_UNKNOWN;
 	str_puts(words, kill->meaning);
 	if (shared <= sum && pool_filled_it(tasks->rows, sum, votes, words))
 		return CAUSE_CONCURRENCY;
-	votes_add(votes, CAUSE_EXTERNAL, 0.55);
+	votes_add(votes, CAUSE_EXTERNAL, HOST_VOTE_OF_TABLE);
 	str_printf(words,
 	    " It was not the one that filled it: the processes under that limit had %s in all",
 	    fmt_size(&a, sum));

@@ -11,6 +11,7 @@
 #include "explain/explain.h"
 #include "explain/vote.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
 void host_vote(const struct explain_message *m, struct votes *votes, struct str *words);
 
@@ -23,5 +24,8 @@ void host_vote(const struct explain_message *m, struct votes *votes, struct str 
 enum cause host_vote_of_kill(const struct explain_message *kill,
     const struct explain_message *table, const struct explain_message *stats, struct votes *votes,
     struct str *words);
+
+/* The confidence of what a table of tasks says: it shows one moment, not how it came to that. */
+TUNED(double, HOST_VOTE_OF_TABLE, 0.55, "just enough to decide where no other message speaks");
 
 #endif

@@ -9,13 +9,21 @@
 #include "explain/host.h"
 #include "explain/meaning.h"
 #include "explain/vote.h"
+#include "util/tuned.h"
 
-/* Below it the answer is that the text does not decide, as is one that leads by less than the
- * margin. */
-#define DECIDED 0.5
-#define MARGIN 0.05
-#define MOST 0.95 /* a log is not a recording */
-#define LATER 0.4 /* weight of failures after the first: they may be of another cause */
+/* An answer with less confidence, or with a smaller lead, is "unknown". */
+TUNED(double, DECIDED, 0.5, "a cause that is as likely as all others together");
+TUNED(double, MARGIN, 0.05, "closer candidates change places with one more message");
+TUNED(double, CONFIDENCE_MAX, 0.95, "a log is not a recording");
+TUNED(double, RUNNER_UP_MIN, 0.1, "less is not worth the reader's time");
+
+/* The weight of a message by its kind and time. */
+TUNED(double, LATER, 0.4, "a failure after the first may have another cause, or follow from it");
+TUNED(double, CONTEXT, 0.6, "sizes and warnings before the failure often show its cause");
+TUNED(double, HINT, 0.3, "as often about something else as about memory");
+
+TUNED(double, NOT_MEMORY, 0.8, "the only message is known to be about something else");
+TUNED(double, RECOVERED, 0.7, "the program says that it went on, and the log may end too early");
 
 static const char *keep(struct explanation *e, const struct str *s)
 {
@@ -49,9 +57,9 @@ static double weight(const struct explain_message *m, unsigned first_event)
 		return m->event == first_event ? 1 : LATER;
 	case MESSAGE_WARNING:
 	case MESSAGE_CONTEXT:
-		return m->event <= first_event ? 0.6 : LATER;
+		return m->event <= first_event ? CONTEXT : LATER;
 	case MESSAGE_HINT:
-		return 0.3;
+		return HINT;
 	case MESSAGE_RETRY:
 	case MESSAGE_CONSEQUENCE:
 	case MESSAGE_NOT_MEMORY:
@@ -205,8 +213,9 @@ static void decided(struct explanation *e, const struct votes *votes, struct str
 	const struct vote *winner = &votes->list[0];
 
 	e->verdict.cause = winner->cause;
-	e->verdict.confidence = winner->confidence < MOST ? winner->confidence : MOST;
-	if (votes->count > 1 && votes->list[1].confidence >= 0.1) {
+	e->verdict.confidence =
+	    winner->confidence < CONFIDENCE_MAX ? winner->confidence : CONFIDENCE_MAX;
+	if (votes->count > 1 && votes->list[1].confidence >= RUNNER_UP_MIN) {
 		e->verdict.runner_up = votes->list[1].cause;
 		e->verdict.runner_up_confidence = votes->list[1].confidence;
 	}
@@ -227,14 +236,14 @@ static void no_failure(struct explanation *e, struct str *s)
 			if (e->messages[i].kind == MESSAGE_NOT_MEMORY)
 				e->verdict.message = i;
 		e->verdict.cause = CAUSE_HEALTHY;
-		e->verdict.confidence = 0.8;
+		e->verdict.confidence = NOT_MEMORY;
 		str_printf(s, "No memory ran out. %s", e->messages[e->verdict.message].meaning);
 	} else if (any(e, MESSAGE_RETRY) && !any(e, MESSAGE_HINT) && !any(e, MESSAGE_CONSEQUENCE)) {
 		e->verdict.cause = CAUSE_HEALTHY;
-		e->verdict.confidence = 0.7;
+		e->verdict.confidence = RECOVERED;
 		str_puts(s,
-		    "Nothing failed: what was refused, the program says it got over. Memory "
-		    "is short, though.");
+		    "Nothing failed: the program says that it recovered from the refused requests. "
+		    "Memory is short, though.");
 	} else if (e->count) {
 		str_puts(s, "No message says for certain that memory ran out.");
 		for (size_t i = 0; i < e->count; i++)
@@ -245,7 +254,7 @@ static void no_failure(struct explanation *e, struct str *s)
 				break;
 			}
 	} else {
-		str_puts(s, "Nothing in it is known as a message of memory that ran out.");
+		str_puts(s, "No known message about running out of memory was found.");
 	}
 	if (e->verdict.cause == CAUSE_UNKNOWN)
 		e->verdict.next =
@@ -289,7 +298,7 @@ static int judge_kills(struct explanation *e, struct votes *all)
 		cause = host_vote_of_kill(kill, table, beside(e, kill, "shmem_bytes"), all, &words);
 		if (cause) {
 			kill->cause = cause;
-			kill->confidence = 0.55;
+			kill->confidence = HOST_VOTE_OF_TABLE;
 			kill->meaning = keep(e, &words);
 		}
 		str_free(&words);

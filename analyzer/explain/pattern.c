@@ -8,12 +8,13 @@
 #include <string.h>
 
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* Enough for each of the messages known many times over; a match that needs more is none. */
-#define MATCH_LIMIT 50000u
-#define DEPTH_LIMIT 5000u
-#define HEAP_LIMIT_KIB 1024u
-#define JIT_STACK_MAX (512u << 10)
+/* A match that needs more is none. */
+TUNED(unsigned, MATCH_LIMIT, 50000, "every known message needs far less");
+TUNED(unsigned, DEPTH_LIMIT, 5000, "as MATCH_LIMIT");
+TUNED(unsigned, HEAP_LIMIT_KIB, 1024, "as MATCH_LIMIT; a hostile log must not take our memory");
+TUNED(size_t, JIT_STACK_MAX, 512u << 10, "as MATCH_LIMIT; PCRE2's own default is 32 KiB");
 
 struct pattern {
 	pcre2_code *code;

@@ -10,6 +10,7 @@
 #include "util/map.h"
 #include "util/text/note.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
 #define AHEAD (64u << 10) /* a message is at most this long */
 #define LINE 4096u /* it begins at most two of these before its needle */
@@ -20,10 +21,10 @@
 #define TEXT_MAX 4096u /* of a message that is kept */
 #define KEPT 16u /* of one kind of message that are kept apart */
 #define ROWS_MAX 4096u /* of a repeated part */
-/* Places where the needle was and the message was not, after which it is given up: a log made of
- * needles must not take for ever. A place that took long counts as many. */
-#define VAIN_MAX 1000000u
-#define VAIN_LONG 500u
+/* After so many places that have the needle and not the message, the message is no longer looked
+ * for: a log made of needles must not take for ever. A place that takes long counts as many. */
+TUNED(unsigned, VAIN_MAX, 1000000, "bounds the time for a hostile log; no real log comes near");
+TUNED(unsigned, VAIN_LONG, 500, "a match that runs into its limit takes as long as 500 others");
 
 struct known {
 	const struct knowledge_message *message;
@@ -320,8 +321,9 @@ static int on_needle(void *arg, size_t id, size_t end)
 		k->next = s->base + needle + 1;
 		k->vain += match.gave_up ? VAIN_LONG : 1;
 		if (k->vain >= VAIN_MAX)
-			note("message '%s' was looked for at too many places in vain, and is not "
-			     "looked for any more",
+			note("too many places look like the start of message '%s' and are not it: "
+			     "it "
+			     "is no longer looked for",
 			    k->message->name);
 		return 0;
 	}

@@ -1,5 +1,6 @@
 /* story.c - see story.h. */
 #include "explain/story.h"
+#include "util/tuned.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +8,10 @@
 
 #define SECOND 1000000000ll
 
-/* Failures this close are of one event: an exception and what was raised on top of it. */
-#define NEAR_LINES 400u
-#define RETRY_LINES 20u
-#define NEAR_NS (30 * SECOND)
+/* Failures this close belong to one event. */
+TUNED(unsigned, NEAR_LINES, 400, "a chain of exceptions with deep stacks, raised one on another");
+TUNED(unsigned, RETRY_LINES, 20, "a program that recovers says so after one stack at most");
+TUNED(int64_t, NEAR_NS, 30 * SECOND, "servers take some seconds to die, supervisors to notice");
 
 /* The same day and time of another year. */
 static int64_t in_year(int64_t ns, int year)

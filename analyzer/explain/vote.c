@@ -45,15 +45,17 @@ void votes_sort(struct votes *votes)
 /* What the program was doing when it failed. */
 static void vote_of_traceback(const struct traceback *t, struct votes *votes)
 {
+	/* Why these: a role whose buffers have one size says most, one that many kinds of requests
+	 * pass through least. Below DECIDED (judge.c) a role only supports other messages. */
 	static const struct {
 		enum role role;
 		enum cause cause;
 		double confidence;
 	} roles[] = {
-	    /* Before the first request is served, whatever was asked for. */
+	    /* Start-up: before the first request is served. */
 	    {ROLE_WEIGHTS_LOAD, CAUSE_OVERSIZED_MODEL, 0.8},
 	    {ROLE_WARM_UP, CAUSE_BATCH_PREALLOC, 0.7},
-	    /* As long as the prompt. */
+	    /* Buffers that are as long as the prompt. */
 	    {ROLE_KV_CACHE, CAUSE_PROMPT_GROWTH, 0.7},
 	    {ROLE_ATTENTION, CAUSE_PROMPT_GROWTH, 0.55},
 	    {ROLE_PROMPT_ASSEMBLY, CAUSE_PROMPT_GROWTH, 0.6},

@@ -97,19 +97,17 @@ size_t feed_stack_order(const struct feed *feed, const uint32_t **order)
 
 static void rest(void *self)
 {
-	trace_rest(self);
+	trace_release_live(self);
 }
-
-#define PROGRESS_EVENTS 65536u
 
 void feed_progress(const struct feed *feed, const char *what)
 {
 	progress_begin(what, feed->facts(feed->self)->event_bytes);
 }
 
-void feed_passed(const struct feed *feed, uint64_t events)
+void feed_step(const struct feed *feed)
 {
-	if (events % PROGRESS_EVENTS == 0 && feed->bytes_read)
+	if (feed->bytes_read)
 		progress_step(feed->bytes_read(feed->self));
 }
 

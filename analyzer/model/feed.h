@@ -32,16 +32,22 @@ struct feed {
 	 * where words cost nothing. */
 	int (*fold_stacks)(void *self, const struct trace_fold *fold, uint16_t *out);
 	uint32_t (*stack_limit)(void *self);
-	void (*rest)(void *self); /* as trace_rest(); NULL where that is nothing */
+	void (*rest)(void *self); /* as trace_release_live(); NULL where that is nothing */
 };
 
 /* As trace_rewind_spaces(), but blocks of the host may come nevertheless. */
 int feed_rewind_spaces(const struct feed *feed, struct err *err);
 
+#define FEED_STEP_EVENTS 65536u
 /* What reads all of it says how far it is (util/progress.h): before the first event, after each of
  * so many, and behind the last. */
 void feed_progress(const struct feed *feed, const char *what);
-void feed_passed(const struct feed *feed, uint64_t events);
+void feed_step(const struct feed *feed);
+static inline void feed_passed(const struct feed *feed, uint64_t events)
+{
+	if (events % FEED_STEP_EVENTS == 0)
+		feed_step(feed);
+}
 
 /* Nobody asks what lives, until the events are read anew. */
 void feed_rest(const struct feed *feed);

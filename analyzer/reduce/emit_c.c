@@ -474,7 +474,7 @@ int emit_c(
 		return emit_c(verdict, steps, out, err);
 	}
 	return err_set(err, -E2BIG,
-	    "the program would have %u lines, and is to have fewer than %u: what is left, %" PRIu64
-	    " steps, is too much for that",
+	    "the program would have %u lines, and the limit is %u: the remaining %" PRIu64
+	    " steps are too many",
 	    n, LINES, steps->count);
 }

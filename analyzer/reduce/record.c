@@ -36,7 +36,8 @@ struct loader {
 
 static int no_memory(struct err *err)
 {
-	return err_set(err, -ENOMEM, "no memory to hold the events: reduce it on a larger machine");
+	return err_set(
+	    err, -ENOMEM, "no memory for the events: reduce the trace on a larger machine");
 }
 
 /* The unit that counts in its place. */
@@ -515,7 +516,8 @@ static int read_process(struct loader *l, struct err *err)
 		if (!rc)
 			rc = add(l, &e);
 		if (rc == -EOVERFLOW)
-			err_set(err, rc, "more than %u events: too many to be reduced", UINT32_MAX);
+			err_set(err, rc, "the trace has more than %u events, too many to reduce",
+			    UINT32_MAX);
 		else if (rc)
 			no_memory(err);
 		if (r->events.count % PROGRESS_EVENTS == 0 && feed->bytes_read)

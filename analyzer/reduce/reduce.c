@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 #include "util/unfinished.h"
 
-#define ROUNDS 8u
-#define ROUND_GAIN 10u /* a round that leaves out less than a tenth was the last one */
+TUNED(unsigned, ROUNDS, 8, "a bound for traces whose rounds gain little each");
+TUNED(uint64_t, ROUND_GAIN, 10, "a round that leaves out less than a tenth is not worth its time");
 
 void reduce_remove(const char *path)
 {
@@ -78,7 +79,7 @@ static int make(void *arg, const struct search *s, struct err *err)
 
 	name_hidden(m, path, sizeof(path));
 	if (rc)
-		err_set(err, rc, "no memory for the trace to be written");
+		err_set(err, rc, "no memory to write the trace");
 	else
 		rc = save_traces(s, m->set, path, &view, err);
 	if (!rc && m->request->fails) {
@@ -134,14 +135,14 @@ int reduce_set(const struct trace_set *set, const struct verdict_result *verdict
 	memset(out, 0, sizeof(*out));
 	if (verdict->failure.kind == FAILURE_NONE)
 		return err_set(
-		    err, -ENODATA, "nothing failed in it: there is nothing to reproduce");
+		    err, -ENODATA, "nothing failed in this trace: there is nothing to reduce");
 	if (verdict->volume)
 		return err_set(err, -ENOTSUP,
-		    "what ran out is a file system in memory, and what is left of a trace makes no "
-		    "files: it would not fail for that, and cannot be reduced");
+		    "a file system in memory ran full, and a reduced trace writes no files, so it "
+		    "could not fail the same way");
 	if (verdict->verdict.cause == CAUSE_UNKNOWN)
-		return err_set(
-		    err, -ENODATA, "its cause is not known: what must be kept for that, neither");
+		return err_set(err, -ENODATA,
+		    "the cause is unknown, so it is unknown what a reduced trace must keep");
 	rc = record_load(set, verdict, &record, err);
 	if (!rc) {
 		out->events = record.events.count;

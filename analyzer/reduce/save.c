@@ -13,7 +13,7 @@ static int write_feed(
 {
 	struct trace_writer *w = trace_writer_new(of);
 	struct event e;
-	int rc = w ? 0 : err_set(err, -ENOMEM, "no memory for the trace to be written");
+	int rc = w ? 0 : err_set(err, -ENOMEM, "no memory to write the trace");
 
 	for (uint32_t i = 0; view && i < view->info_count && !rc; i++)
 		rc = trace_writer_info(w, view->infos[i].key, view->infos[i].value);

@@ -12,12 +12,14 @@
 #include "reduce/reduce.h"
 #include "util/num.h"
 #include "util/progress.h"
+#include "util/tuned.h"
 #include "verdict/verdict.h"
 
-#define SURE 0.8 /* more than that need not be kept */
-#define PORTIONS 64u /* so fine at most */
-#define UNACCOUNTED_PART 50u /* of the limit so much more may be unaccounted for */
-#define STACK_STATS_LIST_APART 24u /* so many are thinned each by itself */
+TUNED(double, CONFIDENT, 0.8, "a reader believes that, and a smaller trace has less evidence");
+TUNED(uint32_t, PORTIONS_MAX, 64, "finer portions leave out little, and each costs a verdict");
+TUNED(uint64_t, UNACCOUNTED_PART, 50, "2 % of the limit: page rounding of what was left out");
+TUNED(uint32_t, STACKS_APART, 24,
+    "each costs verdicts of its own; the small ones are thinned together");
 
 static double now(void)
 {
@@ -75,7 +77,7 @@ static enum torch_match_kind match_of(const struct verdict_result *v)
 
 static bool is_same(const struct search *s, const struct view *view, const struct verdict_result *v)
 {
-	double least = s->same.confidence < SURE ? s->same.confidence : SURE;
+	double least = s->same.confidence < CONFIDENT ? s->same.confidence : CONFIDENT;
 
 	if ((int64_t)view->peak_live - (int64_t)view->moment_live > s->excess)
 		return false;
@@ -152,7 +154,7 @@ static int try(struct search *s, struct err *err)
 	rc = view_make(s->record, s->trial, &view);
 	s->trials++;
 	if (rc)
-		err_set(err, rc, "no memory to try what can be left out");
+		err_set(err, rc, "no memory for the search");
 	else
 		rc = judge(s, &view, &v, err);
 	if (!rc) {
@@ -204,7 +206,7 @@ static int leave_out_groups(struct search *s, const struct groups *g, struct err
 	uint32_t portion = g->count;
 	int rc = 0;
 
-	while (portion && rc >= 0 && g->count / portion <= PORTIONS) {
+	while (portion && rc >= 0 && g->count / portion <= PORTIONS_MAX) {
 		for (uint32_t from = 0; from < g->count && rc >= 0 && !search_is_late(s);
 		     from += portion) {
 			uint64_t events = leave_out(s, g, from, from + portion);
@@ -274,7 +276,7 @@ static uint64_t stats(const struct record *r, const struct record_unit *u)
 
 static uint64_t window(const struct record *r, const struct record_unit *u)
 {
-	return is_block(u) ? 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1) : 0;
+	return is_block(u) ? 1 + (uint64_t)u->first * PORTIONS_MAX / (r->events.count + 1) : 0;
 }
 
 static uint64_t request(const struct record *r, const struct record_unit *u)
@@ -285,14 +287,15 @@ static uint64_t request(const struct record *r, const struct record_unit *u)
 
 static uint64_t steps(const struct record *r, const struct record_unit *u)
 {
-	return u->kind == UNIT_STEP ? 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1) : 0;
+	return u->kind == UNIT_STEP ? 1 + (uint64_t)u->first * PORTIONS_MAX / (r->events.count + 1)
+				    : 0;
 }
 
 static uint64_t beside(const struct record *r, const struct record_unit *u)
 {
 	return is_block(u) || u->kind == UNIT_LEVEL || u->kind == UNIT_STEP
 		   ? 0
-		   : 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1);
+		   : 1 + (uint64_t)u->first * PORTIONS_MAX / (r->events.count + 1);
 }
 
 /* --- every other one --- */
@@ -323,7 +326,7 @@ static int thin(struct search *s, key_fn *key, uint64_t only, struct err *err)
 	}
 	map_free(&seen);
 	if (rc)
-		return err_set(err, rc, "no memory to try what can be left out");
+		return err_set(err, rc, "no memory for the search");
 	return events ? try(s, err) : 0;
 }
 
@@ -383,11 +386,11 @@ static int thin_stacks(struct search *s, struct err *err)
 	map_free(&at);
 	if (rc) {
 		vec_free(&list);
-		return err_set(err, rc, "no memory to try what can be left out");
+		return err_set(err, rc, "no memory for the search");
 	}
 	if (list.count)
 		qsort(list.items, list.count, sizeof(*list.items), by_events);
-	for (size_t i = 0; i < list.count && i < STACK_STATS_LIST_APART && rc >= 0; i++)
+	for (size_t i = 0; i < list.count && i < STACKS_APART && rc >= 0; i++)
 		if (list.items[i].events >= s->events / 64 && !search_is_late(s))
 			rc = thin_until_refused(s, stats, list.items[i].key, err);
 	vec_free(&list);
@@ -426,8 +429,7 @@ static int leave_out_by(struct search *s, const struct way *way, struct groups *
 	if (way->run)
 		return way->run(s, err);
 	rc = by_key(s, way->key, g);
-	return rc ? err_set(err, rc, "no memory to try what can be left out")
-		  : leave_out_groups(s, g, err);
+	return rc ? err_set(err, rc, "no memory for the search") : leave_out_groups(s, g, err);
 }
 
 /* Units that are out are no more: of millions, a few hundred are left as a rule, and each trial
@@ -474,7 +476,7 @@ static int settle(struct search *s, struct err *err)
 	view_fini(&view);
 	if (!rc)
 		rc = drop_units(s);
-	return rc ? err_set(err, rc, "no memory to try what can be left out") : 0;
+	return rc ? err_set(err, rc, "no memory for the search") : 0;
 }
 
 /* Is it a failure, with the limit where it was, or else between what is needed and what is refused?
@@ -574,10 +576,10 @@ int search_round(struct search *s, struct err *err)
 	    {.key = stats}, {.key = window}, {.key = request}, {.run = stack_stats_by_stack_stats},
 	    {.key = steps}, {.run = resizes}, {.run = measurements}, {.key = beside}};
 	struct groups g = {.of = calloc(s->record->units.count, sizeof(*g.of))};
-	int rc = g.of ? 0 : err_set(err, -ENOMEM, "no memory to try what can be left out");
+	int rc = g.of ? 0 : err_set(err, -ENOMEM, "no memory for the search");
 
-	snprintf(
-	    s->words, sizeof(s->words), "leaving out what it fails without, round %u", ++s->rounds);
+	snprintf(s->words, sizeof(s->words), "leaving out what the failure does not need, round %u",
+	    ++s->rounds);
 	progress_begin(s->words, sizeof(ways) / sizeof(*ways));
 	for (s->ways = 0; s->ways < sizeof(ways) / sizeof(*ways) && !rc && !search_is_late(s);
 	     s->ways++)
@@ -621,20 +623,21 @@ int search_begin(struct search *s, struct record *record, const struct verdict_r
 	    .portion = malloc(record->units.count * sizeof(*s->portion)),
 	    .deadline = now() + seconds};
 	if (!s->kept || !s->trial || !s->before || !s->used || !s->portion)
-		return err_set(err, -ENOMEM, "no memory to try what can be left out");
+		return err_set(err, -ENOMEM, "no memory for the search");
 	memset(s->kept, 1, record->units.count);
 	s->events = kept_events(s, s->kept);
 	rc = view_make(record, s->kept, &view);
 	if (rc)
-		err_set(err, rc, "no memory to try what can be left out");
+		err_set(err, rc, "no memory for the search");
 	else
 		rc = judge(s, &view, &v, err);
 	if (!rc) {
 		remember(s, &view, &v);
 		if (v.verdict.cause != verdict->verdict.cause)
 			rc = err_set(err, -EINVAL,
-			    "the verdict on this process alone is '%s', of all together it is "
-			    "'%s': it takes all of them, and cannot be reduced",
+			    "the verdict on this process alone is '%s', and on all of them '%s': "
+			    "the "
+			    "failure needs all processes, so it cannot be reduced",
 			    cause_name(v.verdict.cause), cause_name(verdict->verdict.cause));
 		verdict_fini(&v);
 	}

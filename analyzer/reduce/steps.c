@@ -368,8 +368,8 @@ int steps_read(const struct verdict_result *verdict, struct program *out, struct
 	if (rc == -ENOMEM)
 		err_set(err, rc, "no memory for the program's steps");
 	if (!rc && !out->rows.count && !out->last.size)
-		rc = err_set(
-		    err, -ENODATA, "it made no request of its own: there is nothing to write");
+		rc = err_set(err, -ENODATA,
+		    "the process made no request of its own: there is no program to write");
 	map_free(&r.blocks);
 	map_free(&r.threads);
 	return rc;

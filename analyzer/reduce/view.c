@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 
 /* --- what is measured --- */
 
@@ -346,7 +347,7 @@ static int tell_outside(struct view *v, const struct snapshots *s)
 	return rc;
 }
 
-#define ROOM_BYTES (1u << 20) /* an allocator asks for more than it is asked for */
+TUNED(uint64_t, ROOM_BYTES, 1u << 20, "allocators round a request up by at most a MiB or so");
 
 /* What was left over before may be anything from all that was needed until then to what was
  * refused: it is put in the middle, unless it is far from both. */

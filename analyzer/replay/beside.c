@@ -11,9 +11,10 @@
 
 #include "replay/host.h"
 #include "util/num.h"
+#include "util/tuned.h"
 
-#define TRIES 4
-#define CLOSE_BYTES 65536 /* to the record: no further try */
+TUNED(int, TRIES, 4, "each try is a whole run, and mostly the first one comes close");
+TUNED(uint64_t, CLOSE_BYTES, 65536, "two runs of the same allocator differ by some pages");
 /* Of the limit that part may still be granted of what the record was refused, or be lent above it
  * for what the record was granted. */
 #define NEAR 64

@@ -9,10 +9,11 @@
 
 #include "replay/replay.h"
 #include "util/num.h"
+#include "util/tuned.h"
 #include "verdict/device/device.h"
 
-/* How far the model may be off where several streams were told apart by their blocks alone. */
-#define SEVERAL_STREAMS 0.01
+TUNED(double, SEVERAL_STREAMS, 0.01,
+    "streams that only their blocks tell apart may be confused now and then");
 
 /* Where the requests are replayed: what failed, or PyTorch's allocator where that is asked for. */
 static const struct space *choose(
@@ -47,18 +48,16 @@ static void set_original(
 	out->limit_bytes = v->failure.limit_bytes;
 }
 
-void replay_set_replayed(struct replay_result *out, struct feed feed, const char *space,
-    uint64_t requested, uint64_t time_ns, uint64_t event, uint32_t stack)
+void replay_set_replayed(
+    struct replay_result *out, struct feed feed, const char *space, const struct replay_point *at)
 {
 	struct replay_point *p = &out->replayed;
 
-	*p = (struct replay_point){.failed = true,
-	    .kind = failure_kind_name(FAILURE_CUDA_OOM),
-	    .requested = requested,
-	    .time_ns = time_ns,
-	    .event = event};
+	*p = *at;
+	p->failed = true;
+	p->kind = failure_kind_name(FAILURE_CUDA_OOM);
 	snprintf(p->space, sizeof(p->space), "%s", space);
-	replay_stack(p, &feed, stack);
+	replay_stack(p, &feed, at->stack);
 }
 
 /* Of the settings, and of what they are read from. */
@@ -108,7 +107,8 @@ static int ask_own(const struct replay_request *request, struct through_stream *
 
 	if (!to.memory)
 		return err_set(err, -EINVAL,
-		    "how large the device was is not recorded: say it, as --memory 24GiB");
+		    "the trace does not say how large the device was: give its size, as --memory "
+		    "24GiB");
 	rc = through_run("PyTorch's own allocator", &to, stream, &out->torch.own, err);
 	out->torch.through = !rc;
 	if (!rc)
@@ -134,7 +134,7 @@ static int replay_torch(const struct space *sp, struct feed feed,
 		rc = torch_replay(feed, sp->device, &change, 1, o, &out->match, err);
 	if (!rc && out->match.kind == TORCH_MATCH_NONE)
 		rc = err_set(err, -ENOENT,
-		    "none of PyTorch's blocks were recorded: what it asked of %s cannot be "
+		    "the trace has none of PyTorch's blocks, so its requests on %s cannot be "
 		    "replayed",
 		    sp->name);
 	if (!rc) {
@@ -143,9 +143,11 @@ static int replay_torch(const struct space *sp, struct feed feed,
 		out->peak_live = sp->model->peak.bytes;
 		out->headroom = o->headroom;
 		if (o->refused)
-			replay_set_replayed(out, feed, sp->name, o->refusal.size,
-			    o->refusal.block.time_ns, o->refusal.block.serial,
-			    o->refusal.block.stack);
+			replay_set_replayed(out, feed, sp->name,
+			    &(struct replay_point){.requested = o->refusal.size,
+				.time_ns = o->refusal.block.time_ns,
+				.event = o->refusal.block.serial,
+				.stack = o->refusal.block.stack});
 		if (request->python)
 			rc = ask_own(request, &stream, out, err);
 	}
@@ -168,7 +170,7 @@ int replay_device(const struct verdict_result *verdict, const struct replay_requ
 	memset(out, 0, sizeof(*out));
 	if (!sp)
 		return err_set(err, -ENOENT,
-		    "PyTorch had no blocks on a device there: its allocator cannot be asked");
+		    "PyTorch had no blocks on a device in this trace: there is nothing to replay");
 	if (verdict->failure.kind == FAILURE_CUDA_OOM)
 		set_original(verdict, feed, out);
 	out->modelled = true;

@@ -277,8 +277,11 @@ static int take_answer(struct writer *w, const struct through_answer *a, struct 
 	if (a->refused.serial != w->serial)
 		rc = find_event(w, a->refused.serial, &e, err);
 	if (!rc)
-		replay_set_replayed(out, feed, v->devices.first->space, a->refused.size, e.time_ns,
-		    a->refused.serial, e.stack);
+		replay_set_replayed(out, feed, v->devices.first->space,
+		    &(struct replay_point){.requested = a->refused.size,
+			.time_ns = e.time_ns,
+			.event = a->refused.serial,
+			.stack = e.stack});
 	return rc;
 }
 
@@ -297,7 +300,8 @@ int replay_driver(const struct verdict_result *v, struct feed feed,
 	to.memory = request->memory ? request->memory : total;
 	if (!w.last || !to.memory)
 		return err_set(err, -EINVAL,
-		    "how large the device was is not recorded: say it, as --memory 24GiB");
+		    "the trace does not say how large the device was: give its size, as --memory "
+		    "24GiB");
 	w.more = total ? to.memory - total : 0;
 	snprintf(w.pool_name, sizeof(w.pool_name), "pool:%u", (unsigned)v->devices.first->number);
 	ranges_init(&w.mappings);

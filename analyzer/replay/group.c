@@ -39,32 +39,31 @@ static void without_swap(const struct group *g)
 	write_file(g, "memory.oom_control", "0"); /* it kills, and does not wait */
 }
 
-int group_make(const struct group_callsite *callsite, struct group *out, struct err *err)
+int group_make(const struct group_parent *parent, struct group *out, struct err *err)
 {
 	char path[PATH_MAX + 64];
 	int n;
 
 	*out = (struct group){0};
-	if (!callsite->version)
+	if (!parent->version)
 		return err_set(err, -ENOENT, "no memory controller is mounted here");
-	n = snprintf(
-	    out->dir, sizeof(out->dir), "%s/whyoom-replay-%d", callsite->dir, (int)getpid());
+	n = snprintf(out->dir, sizeof(out->dir), "%s/whyoom-replay-%d", parent->dir, (int)getpid());
 	if (n < 0 || (size_t)n >= sizeof(out->dir))
-		return err_set(err, -ENAMETOOLONG, "%.200s is too long a name", callsite->dir);
+		return err_set(err, -ENAMETOOLONG, "%.200s: the name is too long", parent->dir);
 	unfinished_directory(out->dir);
 	if (mkdir(out->dir, 0755) && errno != EEXIST) {
 		unfinished_done(out->dir);
 		return err_set(err, -errno, "cannot make %.200s: %s", out->dir, strerror(errno));
 	}
-	out->version = callsite->version;
+	out->version = parent->version;
 	/* Version 2 has the files only where the group above shares its memory out. */
 	snprintf(path, sizeof(path), "%s/%s", out->dir, group_limit_file(out->version));
 	if (access(path, W_OK)) {
 		int error = errno;
 
 		group_remove(out);
-		return err_set(err, -error, "cannot limit memory in %.200s: %s", callsite->dir,
-		    strerror(error));
+		return err_set(
+		    err, -error, "cannot limit memory in %.200s: %s", parent->dir, strerror(error));
 	}
 	without_swap(out);
 	return 0;

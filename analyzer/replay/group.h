@@ -1,7 +1,6 @@
 /*
- * cgroup_shares.h - a memory cgroup of a player's own, version 1 or 2, so that the kernel itself
- * kills it at a limit. Made below a group that this process is in or below, where that may be
- * written to, and removed after the run.
+ * group.h - a memory cgroup (version 1 or 2) for a player, so that the kernel itself kills it at a
+ * limit. It is made below a group of this process, if that is writable, and removed after the run.
  */
 #ifndef ANALYZER_REPLAY_GROUP_H
 #define ANALYZER_REPLAY_GROUP_H
@@ -11,8 +10,8 @@
 
 #include "util/text/err.h"
 
-/* Where groups can be made; version 0: nowhere is known. */
-struct group_callsite {
+/* The group to make others in; version 0: none is known. */
+struct group_parent {
 	int version;
 	const char *dir;
 };
@@ -22,13 +21,13 @@ struct group {
 	char dir[PATH_MAX];
 };
 
-/* Without a limit as yet, and without swap. 0; negative with err: none can be made there. */
-int group_make(const struct group_callsite *callsite, struct group *out, struct err *err);
-/* Its end; whoever was in it has ended. */
+/* Make a group without a limit yet, and without swap. 0; negative with err: it cannot be made. */
+int group_make(const struct group_parent *parent, struct group *out, struct err *err);
+/* Remove it. Its processes must have ended. */
 void group_remove(struct group *g);
-/* The calling process goes into it. 0 or negative errno. */
+/* Move the calling process into it. 0 or negative errno. */
 int group_enter(const struct group *g);
-/* The kernel killed in it. */
+/* Did the kernel kill a process in it? */
 bool group_killed(const struct group *g);
 
 /* The names of its files. */

@@ -14,8 +14,10 @@
 #include "util/num.h"
 #include "util/progress.h"
 #include "util/text/fmt.h"
+#include "util/tuned.h"
 
-#define SPARE_BYTES (256ull << 20) /* that this machine is to keep */
+TUNED(uint64_t, SPARE_BYTES, 256ull << 20,
+    "what a small machine's system and a shell need while the replay takes the rest");
 
 static int no_memory(struct err *err)
 {
@@ -111,7 +113,8 @@ static int make_plan(struct host *h, struct err *err)
 	h->plan = open_plan(err);
 	if (!h->plan)
 		return -EIO;
-	return plan_make(h->feed, &h->recorded, &h->last, pace_of(h), h->plan, &h->out->plan, err);
+	h->source = (struct plan_source){h->feed, &h->recorded, &h->last};
+	return plan_make(&h->source, pace_of(h), h->plan, &h->out->plan, err);
 }
 
 static void find_original(struct host *h)
@@ -147,8 +150,8 @@ static void find_allocator(struct host *h)
 	h->own = play_allocator("glibc");
 	if (owner)
 		note(h,
-		    "The program's malloc was that of %s, which cannot be preloaded: glibc's "
-		    "stands in for it.",
+		    "The program's malloc came from %s, which cannot be preloaded: the replay uses "
+		    "glibc's.",
 		    owner);
 }
 
@@ -220,8 +223,8 @@ static int check_room(struct host *h, struct err *err)
 		return 0;
 	until = fits_until(plan, &fit, have);
 	return err_set(err, -ENOMEM,
-	    "the replay would write to %s, and this machine has %s to spare, which is enough until "
-	    "event %s, after %s: --memory with as much, or less, replays that%s",
+	    "the replay would write to %s, but this machine can spare %s, enough up to event %s, "
+	    "after %s: --memory with that much or less replays that part%s",
 	    fmt_size(&a, need), fmt_size(&b, have), fmt_count(&c, until->event),
 	    fmt_duration(&d, until->time_ns),
 	    h->request->no_touch ? ""
@@ -290,7 +293,7 @@ static int run_reference(struct host *h, struct err *err)
 	rc = host_run(h, h->own, NULL, err);
 	if (rc == -ENOENT && strcmp(h->own->name, "glibc") != 0) {
 		note(h,
-		    "The program ran with %s, which is not installed here: glibc stands in for it.",
+		    "The program ran with %s, which is not installed here: the replay uses glibc.",
 		    h->own->name);
 		h->own = play_allocator("glibc");
 		rc = host_run(h, h->own, NULL, err);
@@ -307,8 +310,8 @@ static int run_reference(struct host *h, struct err *err)
 	return 0;
 }
 
-/* So much of the most that lives, and a further run is not worth it. */
-#define REFIT_PART 200
+TUNED(uint64_t, REFIT_PART, 200,
+    "half a percent of the peak: below the error of a measurement, so a further run gains nothing");
 
 static bool is_close(const struct plan_facts *plan, const struct touch_fit *a, struct touch_fit *b)
 {
@@ -376,14 +379,14 @@ static void tell_machine(struct host *h)
 
 	if (page && strtol(page, NULL, 10) != own)
 		note(h,
-		    "It was recorded with pages of %s, and here they have %s: what is resident, "
-		    "and what "
-		    "allocators take, differs.",
+		    "Pages had %s when it was recorded and have %s here, so resident memory and "
+		    "the "
+		    "allocators' overhead differ.",
 		    fmt_size(&a, strtoull(page, NULL, 10)), fmt_size(&b, (uint64_t)own));
 	if (libc && !strcmp(h->own->name, "glibc") && strcmp(libc, h->player.play->libc))
 		note(h,
-		    "The program's C library was glibc %s, here it is %s: its malloc may choose "
-		    "other places.",
+		    "The program ran with glibc %s, and this machine has %s: its malloc may place "
+		    "blocks differently.",
 		    libc, h->player.play->libc);
 }
 
@@ -395,39 +398,39 @@ static void tell_gaps(struct host *h)
 
 	if (f->dropped_total || f->budget)
 		note(h,
-		    "%s events were not recorded: what they acquired is not replayed, and lies "
-		    "beside.",
+		    "%s events were not recorded: their memory is not replayed, but taken in "
+		    "addition.",
 		    fmt_count(&a, f->dropped_total));
 	if (f->mode == TRACE_MODE_SAMPLED)
-		note(h, "Of small blocks only a sample was recorded: the others are not replayed, "
-			"and lie "
-			"beside.");
+		note(h, "Only a sample of the small blocks was recorded: the others are not "
+			"replayed, but their memory is taken in addition.");
 	if (f->checkpoint.until_ns)
 		note(h,
-		    "What came and went in the first %s is not in the record (a checkpoint): of "
+		    "The first %s of the record are summarised (a checkpoint): only the blocks "
 		    "that "
-		    "time only what outlived it is replayed.",
+		    "outlived them are replayed.",
 		    fmt_duration(&b, f->checkpoint.until_ns));
 	if (plan->unknown_releases)
-		note(h, "%s releases are of blocks from before the record: left out.",
+		note(h, "%s releases of blocks from before the record are left out.",
 		    fmt_count(&a, plan->unknown_releases));
 	if (plan->breaks)
-		note(h, "The program moved its break itself, %s times: left out.",
+		note(h, "The program moved its break itself; these %s moves are left out.",
 		    fmt_count(&a, plan->breaks));
 	if (h->out->original.failed && h->failing == PLAN_NONE)
-		note(h, "Nothing was measured when it failed: what is replayed does not reach the "
-			"limit alone. Record with `whyoom run`.");
+		note(h, "Nothing was measured at the failure, and the replayed blocks alone do not "
+			"reach the limit. Record with `whyoom run`.");
 	if (h->out->original.failed && !h->last.size &&
 	    (h->player.play->limit_kind == PLAY_LIMIT_AS ||
 		h->player.play->limit_kind == PLAY_LIMIT_DATA))
 		note(h,
-		    "What was refused is not in the record, as what the loader or a thread's stack "
-		    "asks for: "
-		    "it ended with next to nothing left of its limit, and the replay with %s.",
+		    "The refused request is not in the record; it may be the loader's or a "
+		    "thread's "
+		    "stack. The program ended with almost nothing left of its limit, the replay "
+		    "with "
+		    "%s.",
 		    fmt_size(&a, beside_left(h)));
 	if (h->out->plan.aligned)
-		note(h,
-		    "%s blocks had an alignment of their own; it is taken from their addresses.",
+		note(h, "%s blocks were aligned; the alignment is taken from their addresses.",
 		    fmt_count(&b, h->out->plan.aligned));
 }
 
@@ -446,12 +449,12 @@ static void find_limit(struct host *h)
 	h->out->limit_by = "emulated";
 	if (h->out->limit_kind != LIMIT_CGROUP || h->request->hold)
 		return;
-	if (group_make(&h->request->callsite, &trial, &why)) {
+	if (group_make(&h->request->parent, &trial, &why)) {
 		note(h, "The cgroup's limit is emulated: %.300s.", why.text);
 		return;
 	}
 	group_remove(&trial);
-	h->player.callsite = h->request->callsite;
+	h->player.parent = h->request->parent;
 	play->limit_kind = PLAY_LIMIT_GROUP;
 	h->out->limit_by = "cgroup";
 }

@@ -1,5 +1,5 @@
 /*
- * host.h - inside replay/: a replay of the host's requests, in the hands of host.c, beside.c and
+ * host.h - inside replay/: a replay of the host's requests, shared by host.c, beside.c and
  * outcome.c.
  */
 #ifndef ANALYZER_REPLAY_HOST_H
@@ -17,42 +17,43 @@ struct host {
 	struct feed feed;
 	struct recorded recorded;
 	struct plan_last last;
+	struct plan_source source; /* the three above */
 	struct player player;
 	FILE *plan;
 	const struct play_allocator *own; /* the recorded one */
-	bool capped; /* all of it is more than this machine has: so much as was asked for is played
-		      */
-	bool played; /* the latest run is the one to report of it */
-	uint32_t failing; /* moment at which the failure's levels were measured, or PLAN_NONE */
-	uint32_t killed; /* moment of the latest run's kill */
-	struct play_sample *reference; /* the first run's */
+	bool capped; /* this machine has too little memory, so runs are limited to less */
+	bool played; /* the latest run is the one to report */
+	uint32_t failing; /* the moment where the failure's levels were measured, or PLAN_NONE */
+	uint32_t killed; /* the moment of the latest run's kill */
+	struct play_sample *reference; /* of the first run */
 	uint64_t reference_base;
 };
 
 /* --- beside.c --- */
 
-/* Which limit is to strike; NONE: there is none, or it strikes by itself. */
+/* The limit that the replay has to enforce; NONE: there is none, or the kernel enforces it. */
 enum play_limit beside_kind(const struct host *h);
 /* Finds h->failing. */
 void beside_find_failing(struct host *h, enum play_limit kind);
-/* Recorded at the moment in that measure; 0: not known. */
+/* The recorded bytes at the moment, as that limit counts them; 0: not known. */
 uint64_t beside_recorded(const struct host *h, uint32_t moment, enum play_limit kind);
 /*
- * Settles what lies beside, in player.play, by runs with the recorded allocator under the limit;
- * the caller sets no other limit afterwards. 0, or negative with err.
+ * Find how much memory is taken in addition to the replayed blocks, and set it in player.play, by
+ * runs with the recorded allocator under the limit. The caller sets no other limit afterwards. 0,
+ * or negative with err.
  */
 int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct err *err);
 
-/* The least that the latest run left of the limit. */
+/* The smallest part of the limit that the latest run left free. */
 uint64_t beside_left(const struct host *h);
 
 /* --- outcome.c --- */
 
-/* The latest run as the next of out->rows. */
+/* Append the latest run to out->rows. */
 int outcome_take_row(struct host *h, const struct play_allocator *allocator, struct err *err);
-/* Of the first row. */
+/* Does the first row fail where the record does? */
 bool outcome_is_same(const struct host *h);
-/* Of the first run, with the record. */
+/* Compare the resident curve of the first run with the record. */
 void outcome_compare_curves(struct host *h);
 
 /* --- host.c --- */

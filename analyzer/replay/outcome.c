@@ -6,13 +6,15 @@
 
 #include "replay/host.h"
 #include "util/num.h"
+#include "util/tuned.h"
 
-#define TOLD 0.1 /* of the replay's curve: so near are its least and its most where it is told */
-#define PEAK_ROSE 1000 /* by more than this part, for it to have risen */
-#define KILL_NEAR 20 /* a kill within this part of the limit is the same one */
-/* What asks for memory unseen, the loader or a thread's stack, asks for some megabytes: where less
- * than this part of a limit was left, the verdict takes that for the failure. */
-#define NEXT_TO 16
+TUNED(double, TOLD, 0.1, "bounds of the curve further apart than a tenth predict nothing useful");
+TUNED(uint64_t, PEAK_ROSE, 1000, "a thousandth of the peak: less is the counters' own error");
+TUNED(uint64_t, KILL_NEAR, 20,
+    "a twentieth of the limit: the kernel reclaims what it can before it kills");
+TUNED(uint64_t, NEXT_TO, 16,
+    "unrecorded requests (the loader, a thread's stack) take some MiB; the verdict takes a limit "
+    "with less than a sixteenth left for reached");
 
 /* Thread and number of an operation, from its place in the plan. */
 static bool operation_of(struct host *h, uint64_t op, uint32_t *thread, uint64_t *n)
@@ -51,19 +53,17 @@ static bool operation_of(struct host *h, uint64_t op, uint32_t *thread, uint64_t
 static int find_refused(
     struct host *h, const struct play *play, struct replay_point *out, struct err *err)
 {
-	uint32_t thread = 0;
-	uint64_t n = 0;
-	struct event e;
+	struct plan_origin origin = {.n = 0};
 	int rc;
 
-	if (!operation_of(h, play->op, &thread, &n))
+	if (!operation_of(h, play->op, &origin.thread, &origin.n))
 		return err_set(err, -EIO, "cannot read the replay's plan again");
-	rc = plan_find(
-	    h->feed, &h->recorded, &h->last, &h->out->plan, thread, n, &e, &out->event, err);
+	rc = plan_find(&h->source, &h->out->plan, &origin, err);
+	out->event = origin.index;
 	if (rc != 1)
 		return rc;
-	out->time_ns = e.time_ns;
-	replay_stack(out, &h->feed, e.stack);
+	out->time_ns = origin.event.time_ns;
+	replay_stack(out, &h->feed, origin.event.stack);
 	return 0;
 }
 

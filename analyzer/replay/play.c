@@ -72,7 +72,8 @@ int player_open(struct player *p, const char *program, int plan, uint32_t sample
 		int error = errno;
 
 		player_close(p);
-		return err_set(err, -error, "no room for a replay's results: %s", strerror(error));
+		return err_set(
+		    err, -error, "no room for the results of a replay: %s", strerror(error));
 	}
 	p->play = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->results, 0);
 	if (p->play == MAP_FAILED) {
@@ -80,7 +81,8 @@ int player_open(struct player *p, const char *program, int plan, uint32_t sample
 
 		p->play = NULL;
 		player_close(p);
-		return err_set(err, -error, "no room for a replay's results: %s", strerror(error));
+		return err_set(
+		    err, -error, "no room for the results of a replay: %s", strerror(error));
 	}
 	return 0;
 }
@@ -104,7 +106,7 @@ static void forget(struct player *p)
 	play->code = 0;
 	play->op = play->requested = play->refused_again = play->ns = play->base_resident = 0;
 	play->sample = play->granted_last = play->by_kernel = 0;
-	play->group_version = (uint32_t)p->callsite.version;
+	play->group_version = (uint32_t)p->parent.version;
 	play->later = play->lent = 0;
 	memset(play->allocator, 0, sizeof(play->allocator));
 	for (uint32_t i = 0; i < p->samples; i++)
@@ -199,7 +201,7 @@ static int await_end(struct player *p, pid_t pid, int *held, struct err *err)
 
 	unfinished_child_done(pid);
 	if (rc)
-		return err_set(err, rc, "lost the replay: %s", strerror(-rc));
+		return err_set(err, rc, "lost the replaying process: %s", strerror(-rc));
 	if (WIFSTOPPED(status)) {
 		*held = pid;
 		return 0;
@@ -218,7 +220,7 @@ static int await_end(struct player *p, pid_t pid, int *held, struct err *err)
 		    err, -EIO, "the replay could not go on: %s", strerror(p->play->code));
 	if (p->play->state < PLAY_DONE)
 		return err_set(
-		    err, -EIO, "the replay could not begin (status %d)", WEXITSTATUS(status));
+		    err, -EIO, "the replay could not start (status %d)", WEXITSTATUS(status));
 	return 0;
 }
 
@@ -235,7 +237,7 @@ int player_run(struct player *p, const struct play_allocator *allocator, int *pi
 		forget(p);
 		strcpy(p->play->expected, allocator->file);
 		if (p->play->limit_kind == PLAY_LIMIT_GROUP)
-			rc = group_make(&p->callsite, &p->group, err);
+			rc = group_make(&p->parent, &p->group, err);
 		if (!rc)
 			rc = start(p, library, &child, err);
 		if (!rc)

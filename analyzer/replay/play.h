@@ -1,6 +1,5 @@
 /*
- * play.h - runs a plan in a process of its own, under an allocator and a limit, and says how it
- * went.
+ * play.h - runs a plan in a process of its own, under an allocator and a limit.
  */
 #ifndef ANALYZER_REPLAY_PLAY_H
 #define ANALYZER_REPLAY_PLAY_H
@@ -11,46 +10,46 @@
 #include "replay/plan/plan.h"
 #include "util/text/err.h"
 
-/* An allocator that can be asked for by name. */
+/* An allocator that --compare knows by name. */
 struct play_allocator {
 	const char *name; /* "jemalloc" */
 	const char *file; /* part of the name of its library's file */
-	const char *libraries[4]; /* names that the loader may find; none: the C library's own */
+	const char *libraries[4]; /* names for the loader; none: the C library's own */
 };
 /* NULL: no such name. */
 const struct play_allocator *play_allocator(const char *name);
 /* "glibc, jemalloc, ...", for messages. */
 const char *play_allocator_names(void);
-/* The one that a file is the library of, or NULL. */
+/* Returns the allocator whose library the file is, or NULL. */
 const struct play_allocator *play_allocator_of(const char *path);
 
-/* The variables that allocators read, NULL-terminated: a player has those of the program, not ours.
- */
+/* Variables that allocators read, NULL-terminated. The player gets the recorded program's values,
+ * not ours. */
 #define PLAY_SETTINGS 10u
 extern const char *const play_settings[PLAY_SETTINGS + 1];
 
-/* A run, before and after. The samples' .beside is to be set by the caller, in place. */
+/* A run, before and after. The caller sets .beside of the samples in place. */
 struct player {
 	const char *program; /* whyoom-player */
 	int plan; /* descriptor */
-	int results; /* the same, of `play` */
+	int results; /* descriptor of `play` */
 	struct play *play; /* mapped; owned */
 	size_t bytes;
 	uint32_t samples;
-	struct group_callsite callsite; /* of PLAY_LIMIT_GROUP: where a run's group is made */
-	struct group group; /* the present run's */
+	struct group_parent parent; /* for PLAY_LIMIT_GROUP: where to make the run's group */
+	struct group group; /* of the current run */
 	const char *settings[PLAY_SETTINGS]; /* values of play_settings, NULL: not set */
 };
 
-/* For plans of so many samples. 0, or negative with err. */
+/* Prepare runs of a plan with that many samples. 0, or negative with err. */
 int player_open(struct player *p, const char *program, int plan, uint32_t samples, struct err *err);
 void player_close(struct player *p);
 
 /*
- * One run with the limit, the touching and the samples' .beside that are in p->play; it is over
- * when this returns, and then p->play tells. With `hold` the player stops where it failed: *pid is
- * it, and the caller ends it. 0; negative with err: it could not be run, or the allocator is not
- * there.
+ * Run the plan with the limit, the touch policy and the samples' .beside in p->play, and wait until
+ * it ends; p->play then has the outcome. With p->play->hold the player stops at the failure: *pid
+ * is its process, which the caller ends. 0; negative with err: it did not run, or the allocator is
+ * not installed.
  */
 int player_run(struct player *p, const struct play_allocator *allocator, int *pid, struct err *err);
 

@@ -7,10 +7,11 @@
 
 #include "util/num.h"
 #include "util/progress.h"
+#include "util/tuned.h"
 
-/* Of what is anonymous so much, and this, may be of files instead. */
-#define FILES_PART 32
-#define FILES_LEAST (256u << 10)
+/* Anonymous memory that may be private pages of files instead: a part of all, and at least this. */
+TUNED(uint64_t, FILES_PART, 32, "relocated data of libraries, as an upper estimate");
+TUNED(uint64_t, FILES_MIN, 256u << 10, "libc, the loader and the program have that much");
 
 /* RLIMIT_AS or RLIMIT_DATA, where the event tells limits: the process' own when it looks at all,
  * the supervisor's when it asks for the shares of pages. */
@@ -121,7 +122,7 @@ static void derive_between(
 		if (s->anonymous || !s->resident)
 			continue;
 		s->anonymous = num_less(s->resident, s->of_files);
-		s->unsure = change > s->anonymous / FILES_PART + FILES_LEAST;
+		s->unsure = change > s->anonymous / FILES_PART + FILES_MIN;
 	}
 }
 

@@ -1,6 +1,6 @@
 /*
- * recorded.h - what was measured of a process while it ran, in the order of time: how much was
- * resident, and how large its address space was. From its own trace and from its supervisor's.
+ * recorded.h - the measurements of a process while it ran, by time: its resident memory and its
+ * address space. They come from its own trace and its supervisor's.
  */
 #ifndef ANALYZER_REPLAY_RECORDED_H
 #define ANALYZER_REPLAY_RECORDED_H
@@ -11,42 +11,41 @@
 #include "model/feed.h"
 #include "util/vec.h"
 
-/* Bytes; 0: not known then. */
+/* In bytes; 0: not known at that time. */
 struct recorded_sample {
 	uint64_t time_ns; /* since the process' start */
-	uint64_t resident; /* all of it */
-	uint64_t anonymous; /* of it, private memory without a file */
-	uint64_t of_files; /* of it, the rest */
-	uint64_t peak; /* the most that ever was resident, until then */
-	bool unsure; /* .anonymous is derived, and what is of files changed much around it */
-	uint64_t size, data; /* of the address space, and what RLIMIT_DATA is compared with */
-	/* Of the address space, what no allocator of the program's takes: files, shared mappings,
-	 * stacks. As seen last. */
+	uint64_t resident; /* in all */
+	uint64_t anonymous; /* resident private memory without a file */
+	uint64_t of_files; /* the rest of the resident memory */
+	uint64_t peak; /* of resident memory, until then */
+	bool unsure; /* .anonymous is derived, while .of_files changed a lot around it */
+	uint64_t size, data; /* of the address space, and what RLIMIT_DATA counts */
+	/* Address space that no allocator takes (files, shared mappings, stacks), as last seen. */
 	uint64_t beside;
-	/* In use of the memory that its cgroup, or all of the machine, may have, beside the
-	 * process' anonymous bytes; without what the kernel takes back before it kills. */
+	/* In use in the cgroup or the machine, without the process' anonymous bytes and without
+	 * memory that the kernel reclaims before it kills. */
 	uint64_t group, machine;
-	uint64_t files; /* of a cgroup's bytes, what is taken back */
+	uint64_t files; /* reclaimable bytes of the cgroup */
 	/* In force then; UINT64_MAX: none. */
 	uint64_t limit_as, limit_data;
 };
 
 struct recorded {
 	VEC(struct recorded_sample) samples;
-	/* The most that ever was resident, when it was that after the last look before the end; 0:
-	 * earlier, or nobody knows. And the most until that look. */
+	/* The peak of resident memory, if it was reached after the last sample; 0: it was reached
+	 * before, or is unknown. And the peak until that sample. */
 	uint64_t end_peak, peak_before;
-	uint64_t most; /* that ever was resident, to the very end; 0: not known */
-	bool gaps; /* not all of what the program acquired is recorded */
-	uint64_t thread_stack; /* bytes of address space, as seen: with its guard; 0: not known */
-	/* Of the anonymous bytes' curve, by time: where its first half ends, and how fast it grew
-	 * at most in that; 0: nothing was measured, or it did not grow. */
+	uint64_t most; /* the peak of resident memory in all; 0: unknown */
+	bool gaps; /* some acquisitions are not recorded */
+	uint64_t thread_stack; /* address space of a thread's stack with its guard; 0: unknown */
+	/* The curve of anonymous bytes: the end of its first half, and its fastest growth in that;
+	 * 0: nothing was measured, or it did not grow. */
 	uint64_t half_ns;
 	double pace; /* bytes a ns */
 };
 
-/* `supervisor` may be NULL; `shift_ns` is added to its times. Both are rewound. 0, or negative with
- * err. */
+/* Read the measurements. `supervisor` may be NULL; `shift_ns` is added to its times. Rewinds both
+ * feeds. 0, or negative with err. */
 int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, struct recorded *out,
     struct err *err);
 void recorded_fini(struct recorded *r);

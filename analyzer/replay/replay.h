@@ -1,7 +1,7 @@
 /*
- * replay.h - the recorded requests made once more, of real allocators or of a model of a device's:
- * where does that fail, and is it where the record failed? Everything the reports print is in
- * struct replay_result; nothing here prints.
+ * replay.h - repeats the recorded requests on real allocators, or on a model of a device's
+ * allocator: where does that fail, and is it where the record failed? Everything that the reports
+ * print is in struct replay_result; nothing here prints.
  */
 #ifndef ANALYZER_REPLAY_REPLAY_H
 #define ANALYZER_REPLAY_REPLAY_H
@@ -18,18 +18,17 @@
 struct replay_request {
 	const char *player; /* whyoom-player */
 	const struct play_allocator *allocators[REPLAY_ALLOCATORS];
-	size_t allocator_count; /* 0: the recorded one, or where that is not to be had, glibc */
-	struct group_callsite callsite; /* where a cgroup may be made */
-	uint64_t room; /* that the cgroup we are in has left; UINT64_MAX: it has no limit */
-	uint64_t memory; /* in place of the limit, or of the device's memory; 0: as recorded */
-	double speed; /* of the host's requests: so many times the recorded one; 0: as fast as they
-			 go */
+	size_t allocator_count; /* 0: the recorded one, or glibc if that is not installed */
+	struct group_parent parent; /* where to make a cgroup */
+	uint64_t room; /* bytes left in our own cgroup; UINT64_MAX: it has no limit */
+	uint64_t memory; /* replaces the limit, or the device's memory; 0: as recorded */
+	double speed; /* factor on the recorded speed, for the host; 0: as fast as possible */
 	bool no_touch;
-	bool hold; /* the first allocator's process stops where it fails, */
-	bool hold_at_end; /* or at the end */
+	bool hold; /* the first allocator's process stops at the failure */
+	bool hold_at_end; /* it also stops at the end */
 	/* PyTorch's allocator: */
-	const char *alloc_conf; /* its settings, which the model knows; NULL: as recorded */
-	const char *python; /* its own is asked as well as the model, in this Python; NULL: no */
+	const char *alloc_conf; /* settings that replace the recorded ones; NULL: as recorded */
+	const char *python; /* runs PyTorch's own allocator as well; NULL: only the model */
 	const char *through_torch; /* through_torch.py, with `python` */
 	/* A device: */
 	const char *device_player; /* whyoom-device-player */
@@ -55,13 +54,13 @@ struct replay_row {
 	char missing[160]; /* why it did not run, or empty */
 	enum play_state state;
 	struct replay_point failed; /* where, if it did */
-	bool granted; /* what the record was refused in the end */
-	uint64_t later; /* bytes of the refused request that came before it was refused here */
-	uint64_t lent; /* bytes above the limit that came before it */
+	bool granted; /* the request that the record was refused at its end */
+	uint64_t later; /* bytes of the refused request that were granted here before */
+	uint64_t lent; /* bytes above the limit that were granted before */
 	uint64_t peak_live;
-	uint64_t peak_resident; /* of its private memory, most of all, and then: */
-	uint64_t touched; /* of what lived, written to */
-	uint64_t held, used; /* by the allocator's own account; 0: it keeps none */
+	uint64_t peak_resident; /* of private memory; the next three are of that moment */
+	uint64_t touched; /* live bytes that were written to */
+	uint64_t held, used; /* as the allocator reports them; 0: it does not */
 	uint64_t end_live, end_resident;
 	uint64_t ops, ns;
 };
@@ -69,80 +68,81 @@ struct replay_row {
 struct replay_result {
 	struct replay_point original, replayed; /* replayed: the first allocator's */
 	bool same;
-	uint64_t memory; /* that was asked for in place of the limit, or 0 */
-	double speed; /* that was asked for; 0: as fast as it goes, or a device's requests */
+	uint64_t memory; /* the request's, or 0 */
+	double speed; /* the request's; 0 for a device */
 	enum limit_kind limit_kind;
 	uint64_t limit_bytes; /* 0: none */
 	/* "rlimit", "cgroup", or "emulated" from what is resident; NULL: none was set. */
 	const char *limit_by;
-	uint64_t peak_live; /* recorded, of what was performed */
+	uint64_t peak_live; /* recorded, of the replayed blocks */
 	/* Host: */
 	struct replay_row rows[REPLAY_ALLOCATORS];
 	size_t row_count;
-	int held; /* the process that stopped where it failed, or 0; the caller's to end */
+	int held; /* the process that is stopped at the failure, or 0; the caller ends it */
 	struct plan_facts plan;
 	struct touch_fit touch;
-	double shares[PLAN_KINDS]; /* that are written to, of what lived at the peak; -1: nothing */
+	double shares[PLAN_KINDS]; /* of the live bytes at the peak that are written to; -1: no such
+				      blocks */
 	bool touched;
-	uint64_t beside; /* at the failure: what was not replayed, of the limit's measure */
-	/* The second half of the resident curve, where the first told how much is touched. */
+	uint64_t beside; /* at the failure: bytes taken in addition, as the limit counts them */
+	/* The second half of the resident curve; the shares are fitted to the first half. */
 	struct {
 		bool known;
 		uint64_t recorded, replayed; /* peaks */
-		/* As far as the first half tells what is written to of the second. */
+		/* bounds of the replayed peak, given what the first half says */
 		uint64_t least, most;
-		bool told; /* these are near enough to each other to call it a measure */
+		bool told; /* the bounds are close enough to compare */
 		double deviation;
 	} curve;
 	/* A device: */
 	bool modelled;
-	bool changed; /* torch.settings were asked for in place of the recorded ones */
+	bool changed; /* torch.settings replace the recorded ones */
 	struct torch_match match;
 	int64_t headroom;
 	bool asked_driver;
-	struct through_answer driver; /* of the driver, or of the simulated one */
+	struct through_answer driver; /* from the driver, or the simulated one */
 	struct {
 		bool asked; /* PyTorch's requests were replayed */
-		const char *settings; /* that it was replayed with, NULL: PyTorch's own */
+		const char *settings; /* of the replay; NULL: PyTorch's defaults */
 		struct torch_outcome model;
-		bool through; /* PyTorch's own allocator was asked, too */
+		bool through; /* PyTorch's own allocator ran, too */
 		struct through_answer own;
-		double deviation; /* of the model's largest reserved bytes from PyTorch's */
-		bool agree; /* the same failing request, and those bytes */
+		double deviation; /* of the model's peak of reserved bytes from PyTorch's */
+		bool agree; /* on the failing request and on that peak */
 	} torch;
-	/* With other memory, and the record's end reached: how much longer, at the pace of its
-	 * second half. 0: not known, UINT64_MAX: nothing grew. */
+	/* With other memory, if the replay reaches the record's end: how much longer the memory
+	 * would last at the pace of the second half. 0: unknown, UINT64_MAX: nothing grew. */
 	uint64_t lasts_ns;
 	const char *notes[NOTES_MAX];
 	size_t note_count;
 	struct arena arena;
 };
 
-/* 0; negative with err: it cannot be replayed here, and what would. The verdict is the set's. */
+/* Replay the host's requests. `verdict` is the set's. 0; negative with err: it cannot be replayed
+ * here, and err says what would make it possible. */
 int replay_host(const struct trace_set *set, const struct verdict_result *verdict,
     const struct replay_request *request, struct replay_result *out, struct err *err);
-/* The same of a device: the one whose space failed, or with settings of PyTorch's, or through it,
- * the first that PyTorch has blocks on. */
+/* Replay a device's requests: of the device that failed or, with PyTorch's settings or allocator,
+ * the first one that has PyTorch's blocks. Returns as replay_host(). */
 int replay_device(const struct verdict_result *verdict, const struct replay_request *request,
     struct replay_result *out, struct err *err);
-/* Where the model refused. */
+/* The refusal of the model; serial 0: none. */
 struct through_refusal replay_refusal(const struct torch_outcome *o);
 void replay_fini(struct replay_result *result);
 
 /* --- inside replay/ --- */
 
 void replay_stack(struct replay_point *p, const struct feed *feed, uint32_t stack);
-/* What the replay of a device was refused. */
-void replay_set_replayed(struct replay_result *out, struct feed feed, const char *space,
-    uint64_t requested, uint64_t time_ns, uint64_t event, uint32_t stack);
-/* driver.c: the requests that a driver refused in the end, made once more of a driver. 0, or
- * negative with err. */
+/* Set where the replay of a device failed; `at` has its request, time, event and stack. */
+void replay_set_replayed(
+    struct replay_result *out, struct feed feed, const char *space, const struct replay_point *at);
+/* driver.c: repeat the requests to a driver on a driver. 0, or negative with err. */
 int replay_driver(const struct verdict_result *verdict, struct feed feed,
     const struct replay_request *request, struct replay_result *out, struct err *err);
 /* Does the request ask for PyTorch's allocator? */
 bool replay_wants_torch(const struct replay_request *request);
-/* How long `more` bytes last, at the pace of the second half of the time until then; UINT64_MAX:
- * nothing grew in it. */
+/* How many ns `more` bytes last, at the pace of the second half of the time until `time_ns`;
+ * UINT64_MAX: nothing grew in it. */
 uint64_t replay_lasts(const struct model *m, uint64_t time_ns, uint64_t more);
 
 #endif

@@ -30,7 +30,7 @@ int through_stream_open(struct through_stream *s, struct err *err)
 	s->file = fd < 0 ? NULL : fdopen(fd, "w+");
 	if (!s->file)
 		return err_set(
-		    err, -errno, "no room for the requests of a device: %s", strerror(errno));
+		    err, -errno, "no room for the requests to a device: %s", strerror(errno));
 	return 0;
 }
 
@@ -254,8 +254,8 @@ static int attempt(const char *what, const struct through_request *r, struct thr
 	close(words);
 	if (pid > 0 && done && status == 0)
 		return 0;
-	err_set(err, -EIO, "%s could not be asked: %.400s", what,
-	    *error ? error : "it ended without a word");
+	err_set(err, -EIO, "%s did not answer: %.400s", what,
+	    *error ? error : "it ended without a message");
 	return WIFEXITED(status) && WEXITSTATUS(status) == OTHER_DEVICE && !simulated ? 1 : -EIO;
 }
 
@@ -266,7 +266,7 @@ int through_run(const char *what, const struct through_request *request, struct 
 
 	if (fflush(s->file) || ferror(s->file) || s->error)
 		return err_set(
-		    err, s->error ? s->error : -EIO, "no room for the requests of a device");
+		    err, s->error ? s->error : -EIO, "no room for the requests to a device");
 	/* /dev/fd/N is opened anew: its offset is its own. */
 	if (access("/dev/nvidiactl", R_OK | W_OK) == 0)
 		rc = attempt(what, request, s, false, out, err);

@@ -1,8 +1,8 @@
 /*
- * through.h - a device's allocator itself asked once more, in a process of its own, on a simulated
- * device or a real one: the stream of requests that is written for it, and what it answers. Two
- * programs read such a stream: through_torch.py, which asks PyTorch's allocator in the user's
- * Python, and whyoom-device-player, which asks the driver.
+ * through.h - repeats requests on a device's own allocator, in a process of its own, on a simulated
+ * device or a real one: the stream of requests to it and its answer. Two programs read such a
+ * stream: through_torch.py runs PyTorch's allocator in the user's Python, and whyoom-device-player
+ * calls the driver.
  */
 #ifndef ANALYZER_REPLAY_THROUGH_H
 #define ANALYZER_REPLAY_THROUGH_H
@@ -24,7 +24,7 @@ struct through_request {
 	uint64_t allowed; /* to be reserved, UINT64_MAX: all */
 };
 
-/* A refusal: serial 0: there was none. Bytes. */
+/* A refusal, in bytes; serial 0: there was none. */
 struct through_refusal {
 	uint64_t serial, size, reserved, allocated;
 };
@@ -39,11 +39,11 @@ struct through_answer {
 	struct through_refusal refused;
 };
 
-/* The stream, while the model is asked: through_stream_change() makes `change` tell it. */
+/* The stream, written while the model runs: through_stream_change() makes `change` write it. */
 struct through_stream {
 	FILE *file; /* without a name; owned */
 	struct map serials; /* of live blocks, by recorded address */
-	uint64_t room; /* that was written last */
+	uint64_t room; /* the value written last */
 	int error;
 };
 /* 0, or negative with err. */
@@ -51,8 +51,8 @@ int through_stream_open(struct through_stream *s, struct err *err);
 void through_stream_close(struct through_stream *s);
 void through_stream_change(struct through_stream *s, struct torch_change *change);
 
-/* One run. `what` is asked, for messages. 0; negative with err: no such program, it has no PyTorch,
- * PyTorch will not have the settings, or there is no device for it. */
+/* Run the program once. `what` names the allocator in messages. 0; negative with err: there is no
+ * such program, it has no PyTorch, PyTorch rejects the settings, or there is no device. */
 int through_run(const char *what, const struct through_request *request, struct through_stream *s,
     struct through_answer *out, struct err *err);
 

@@ -7,28 +7,30 @@
 #include <string.h>
 
 #include "replay/touch_solve.h"
+#include "util/tuned.h"
 
 #define MIB 1048576.0
-#define ROUNDS 80
-#define SAMPLES_MOST 512u /* of a half with more, each n-th */
-/* Before anything was measured: of blocks, of large mappings (pools of some library as a rule, of
- * which next to nothing is used at once), of files' pages, and MiB beside. */
-#define SHARE_ERROR 0.1
-#define POOL 0.1
-#define POOL_ERROR 0.3
-#define FILES 0.1
-#define FILES_ERROR 0.1
-#define FILES_MOST 0.5
-#define BASE 0.5
-#define BASE_ERROR 1
-#define BASE_ERROR_GAPS 1024 /* where not all is recorded */
-/* Of the most that was measured; and what the kernel's counters hide, which count in batches. */
-#define SAMPLE_ERROR 0.03
-#define COUNTER_MIB 0.25
-#define SAMPLES 8.0 /* count as much as any number of them: neighbours say the same */
-#define ABOVE 2 /* so many times counts what was measured above a fit: nothing explains it */
-#define EXPLAINED 0.02 /* what was measured below it by no more than may be unwritten */
-#define ROSE (1.005) /* the most that ever was resident, for it to be a new most */
+TUNED(int, ROUNDS, 80, "only a bound: a fit ends when it settles");
+TUNED(size_t, SAMPLES_MAX, 512, "neighbouring samples say the same, and more only take time");
+
+/* What is assumed before anything is measured: the share of a block that is written to, and how far
+ * it may be off. */
+TUNED(double, SHARE_ERROR, 0.1, "programs write to nearly all of a block that they ask for");
+TUNED(double, POOL, 0.1, "a large mapping is mostly a library's pool, nearly unused at first");
+TUNED(double, POOL_ERROR, 0.3, "some programs fill a large mapping at once");
+TUNED(double, FILES, 0.1, "few pages of mapped files become private copies");
+TUNED(double, FILES_ERROR, 0.1, "as uncertain as the value itself");
+TUNED(double, FILES_MAX, 0.5, "more would let files explain what blocks hold");
+TUNED(double, BASE, 0.5, "MiB: stack and data of a small program");
+TUNED(double, BASE_ERROR, 1, "MiB: as an interpreter has more than that");
+TUNED(double, BASE_ERROR_GAPS, 1024, "MiB: where events are missing, any amount may be");
+
+TUNED(double, SAMPLE_ERROR, 0.03, "of the peak: pages move while the kernel adds them up");
+TUNED(double, COUNTER_MIB, 0.25, "the kernel's counters of resident pages lag by up to 64 pages");
+TUNED(double, SAMPLES_WEIGHT, 8.0, "neighbouring samples agree, so many count as much as eight");
+TUNED(double, ABOVE, 2, "nothing but a wrong share explains more than the fit has");
+TUNED(double, EXPLAINED, 0.02, "pages that are not written to yet explain less than the fit has");
+TUNED(double, ROSE, 1.005, "a smaller rise of the peak is the counters' own error");
 
 /* A measurement, in MiB. */
 struct seen {
@@ -78,7 +80,7 @@ static double expected_error(const struct fit *f, uint32_t part)
 
 static double most_of(uint32_t part)
 {
-	return part == 0 ? INFINITY : part == 1 ? FILES_MOST : 1;
+	return part == 0 ? INFINITY : part == 1 ? FILES_MAX : 1;
 }
 
 /* What the replay has at the moment beside what its shares are of. */
@@ -126,7 +128,7 @@ static int take_looks(struct fit *f, uint32_t *samples)
 	for (size_t i = 0; i < f->plan->moments.count; i++)
 		count += is_look(f, &f->plan->moments.items[i]);
 	*samples = (uint32_t)count;
-	every = count / SAMPLES_MOST + 1;
+	every = count / SAMPLES_MAX + 1;
 	for (size_t i = 0; i < f->plan->moments.count && !rc; i++) {
 		const struct plan_moment *m = &f->plan->moments.items[i];
 		const struct recorded_sample *s = sample_of(f, m);
@@ -161,7 +163,7 @@ static int take_peaks(struct fit *f)
 		for (size_t k = from; k <= i; k++)
 			at = replayed(f, k) > replayed(f, at) ? k : at;
 		if (before && (double)s->peak > (double)before * ROSE + 65536 &&
-		    s->peak > s->of_files && f->seen.count < f->looks + SAMPLES_MOST)
+		    s->peak > s->of_files && f->seen.count < f->looks + SAMPLES_MAX)
 			rc = see(f, at, s->peak - s->of_files, s->of_files);
 		before = s->peak > before ? s->peak : before;
 		from = i;
@@ -227,7 +229,7 @@ static double left(const struct fit *f, const struct seen *s)
 static void add_up(struct fit *f, double *right)
 {
 	double count = (double)f->seen.count,
-	       part = (count > SAMPLES ? SAMPLES / count : 1) / (f->error * f->error);
+	       part = (count > SAMPLES_WEIGHT ? SAMPLES_WEIGHT / count : 1) / (f->error * f->error);
 
 	memset(f->normal, 0, sizeof(f->normal));
 	for (uint32_t k = 0; k < TOUCH_PARTS; k++) {

@@ -1,12 +1,11 @@
 /*
- * touch.h - how much of what was acquired the program wrote to: fitted to the first half of the
- * recorded resident curve, so that its second half can tell whether it is right.
+ * touch.h - estimates how much of its memory the program wrote to. The estimate is fitted to the
+ * first half of the recorded resident curve; the second half shows whether it is right.
  *
- * The anonymous resident bytes are taken for a constant, a share of what is resident of files
- * (pages of libraries that were written to), what the replay has resident beside what is live, all
- * of the small blocks, and a share of each of the other classes (plan_class()). They are the
- * likeliest ones, when a share is 1 give or take a tenth, of large mappings 0.1 give or take 0.3;
- * a measurement is right to 3 in 100, or too small by what was not written to as yet.
+ * The model of anonymous resident memory is a sum: a constant, a share of the resident file pages
+ * (libraries' pages that were written to), the replay's own overhead, all small blocks, and a share
+ * of each other class (plan_class()). The fit is the most likely set of shares, given the
+ * expectations and errors at the head of touch.c.
  */
 #ifndef ANALYZER_REPLAY_TOUCH_H
 #define ANALYZER_REPLAY_TOUCH_H
@@ -16,10 +15,10 @@
 #include "replay/plan/planner.h"
 #include "replay/recorded.h"
 
-/* The constant, the files, and each class but that of the small blocks. */
+/* The constant, the files, and each class except small blocks. */
 #define TOUCH_PARTS (PLAN_CLASSES + 1)
 
-/* A replay's resident bytes at each of the plan's moments, with these shares of what lives. */
+/* The resident bytes of a replay at each moment of the plan, made with these shares. */
 struct touch_replay {
 	const double *resident;
 	const double *share; /* of each class */
@@ -30,24 +29,24 @@ struct touch_fit {
 	double base; /* bytes */
 	double files; /* share */
 	double doubt[TOUCH_PARTS][TOUCH_PARTS]; /* covariance, in MiB and shares */
-	/* Bytes that the curve still grew by at the end of the first half, without anything that
-	 * had been acquired meanwhile: it may go on. */
+	/* Bytes by which the curve still grew at the end of the first half without new blocks: that
+	 * growth may go on. */
 	double open;
 	uint64_t until_ns; /* the first half ends here; 0: nothing was measured, all is touched */
 	uint32_t samples; /* in it */
 };
 
-/* `replay` NULL: none was made as yet. 0 or -ENOMEM. */
+/* Fit the shares. `replay` NULL: there was no run yet. 0 or -ENOMEM. */
 int touch_fit(const struct recorded *recorded, const struct plan_facts *plan,
     const struct touch_replay *replay, struct touch_fit *out);
 struct play_touch touch_policy(const struct touch_fit *fit);
-/* The share of all that is of the kind, over what lives at the moment; of nothing, -1. */
+/* The touched share of all live blocks of that kind at the moment; -1: there are none. */
 double touch_share(const struct touch_fit *fit, enum plan_kind kind, const struct plan_moment *m);
-/* Resident beside what is replayed, when so many bytes of files are. */
+/* Resident bytes besides the replayed blocks, with that many resident bytes of files. */
 double touch_beside(const struct touch_fit *fit, double files);
-/* Bytes that more, or (up: false) less of what lives then may be resident than the shares say. */
+/* Bytes by which more (`up`) or less may be resident at the moment than the shares say. */
 double touch_doubt(const struct touch_fit *fit, const struct plan_moment *m, double files, bool up);
-/* Bytes that are touched of what lives at the moment. */
+/* Touched bytes of the live blocks at the moment. */
 uint64_t touch_bytes(const struct touch_fit *fit, const struct plan_moment *m);
 
 #endif

@@ -8,17 +8,14 @@ static void add_size(struct str *line, const struct trace_set_damage *d)
 	struct fmt a;
 
 	if (!d->bytes)
-		str_puts(line, "Damaged trace: it is not what was written, though nothing is known "
-			       "to be missing");
+		str_puts(line, "Damaged trace, but no data is known to be missing");
 	else if (d->share >= 0.005)
 		str_printf(line,
-		    "Damaged trace: %s of it, %.0f %% of what was recorded, are missing or not "
-		    "what was written",
+		    "Damaged trace: %s, %.0f %% of the recording, are missing or damaged",
 		    fmt_size(&a, d->bytes), d->share * 100);
 	else
 		str_printf(line,
-		    "Damaged trace: %s of it, under 1 %% of what was recorded, are missing or not "
-		    "what was written",
+		    "Damaged trace: %s, under 1 %% of the recording, are missing or damaged",
 		    fmt_size(&a, d->bytes));
 }
 
@@ -35,12 +32,13 @@ void report_damage_text(
 		str_printf(&line, ", from %s to %s", fmt_duration(&a, d->from_ns),
 		    fmt_duration(&b, d->to_ns));
 	if (d->threads)
-		str_printf(&line, ", of %u thread%s", d->threads, d->threads == 1 ? "" : "s");
+		str_printf(&line, ", in %u thread%s", d->threads, d->threads == 1 ? "" : "s");
 	if (d->files > 1)
 		str_printf(&line, ", in %u files", d->files);
 	if (d->left_out)
-		str_printf(&line, "; %u of the files cannot be read at all", d->left_out);
-	str_puts(&line, ". What follows is of the rest; `whyoom check` names the places.");
+		str_printf(&line, "; %u of them cannot be read at all", d->left_out);
+	str_puts(&line, ". The rest of this report is about the part that was read; `whyoom check` "
+			"lists the damage.");
 	str_puts(out, term_style(style->colour, TERM_RED));
 	style_wrap(out, style, 0, str_text(&line));
 	str_printf(out, "%s\n", term_style(style->colour, TERM_PLAIN));

@@ -63,7 +63,8 @@ static int check(struct trace *t, uint64_t offset, uint8_t *raw, struct err *err
 		if (checks_chunk(raw, sides, bytes))
 			goto sound;
 	}
-	if (!checks_mend_chunk(raw, sides, bytes) || get(raw, FIELD(magic), 4) != TRACE_CHUNK_MAGIC)
+	if (!checks_repair_chunk(raw, sides, bytes) ||
+	    get(raw, FIELD(magic), 4) != TRACE_CHUNK_MAGIC)
 		return 1;
 	damage_note(&t->damage, TRACE_DAMAGE_CHUNK,
 	    &(struct damage_where){.offset = offset,

@@ -1,6 +1,6 @@
 /*
- * clock.h - a file's ticks as nanoseconds since the trace's start, by the pairs of moments that it
- * recorded. Monotone whatever the pairs say.
+ * clock.h - converts a file's ticks to nanoseconds since the trace's start, by the pairs of ticks
+ * and time that the recorder wrote. The result never falls, whatever the pairs say.
  */
 #ifndef ANALYZER_TRACE_CLOCK_H
 #define ANALYZER_TRACE_CLOCK_H
@@ -16,17 +16,18 @@ struct clock_pair {
 
 struct clock {
 	struct clock_pair *pairs;
-	size_t count, capacity, at; /* at: where the last question was answered */
+	size_t count, capacity, at; /* at: the pair of the last lookup */
 	uint64_t back_rate; /* before the first pair */
-	/* Of the pair at `at`: for how many ticks it holds, 0 before the first question. */
+	/* Of the pair at `at`; span: how many ticks it covers, 0 before the first lookup. */
 	uint64_t from, from_ns, rate, span;
 };
 
-int clock_add(struct clock *clock, uint64_t ticks, uint64_t mono_ns); /* 0 or -ENOMEM */
-/* After the last clock_add(). Pairs that would make time run backwards are left out. */
+/* Adds a pair. 0 or -ENOMEM. */
+int clock_add(struct clock *clock, uint64_t ticks, uint64_t mono_ns);
+/* Call once, after the last clock_add(). Drops pairs that would make time run backwards. */
 void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz);
 uint64_t clock_search(struct clock *clock, uint64_t ticks);
-/* Quick when questions come in order. At most INT64_MAX. */
+/* Converts ticks; at most INT64_MAX. Fast when called in time order. */
 static inline uint64_t clock_ns(struct clock *clock, uint64_t ticks)
 {
 	uint64_t since = ticks - clock->from;
@@ -37,7 +38,7 @@ static inline uint64_t clock_ns(struct clock *clock, uint64_t ticks)
 	ns = (__extension__(unsigned __int128) since) * clock->rate >> CLOCK_RATE_SHIFT;
 	return (uint64_t)ns + clock->from_ns;
 }
-/* The ticks that pass in so many ns by the overall rate, at least 1. */
+/* Ticks that pass in `ns` at the average rate, at least 1. */
 uint64_t clock_ticks_of(const struct clock *clock, uint64_t ns);
 void clock_fini(struct clock *clock);
 

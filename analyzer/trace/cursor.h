@@ -1,6 +1,6 @@
 /*
- * cursor.h - the only reads of trace bytes, all of them bounds-checked. A read beyond the end gives
- * 0 and marks the cursor bad for good; ask once after a group of reads.
+ * cursor.h - bounds-checked reads of trace bytes, and the only ones. A read beyond the end gives 0
+ * and marks the cursor bad for good; check `bad` once after a group of reads.
  */
 #ifndef ANALYZER_TRACE_CURSOR_H
 #define ANALYZER_TRACE_CURSOR_H
@@ -24,15 +24,15 @@ static inline size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->p);
 }
 
-/* A varint of any length, and where what follows it begins; NULL: it is none, or not all there. A
- * cursor whose address is never taken can stay in registers. */
+/* Reads a varint of any length; .p: what follows it, or NULL: there is no whole varint. By value,
+ * so that a cursor whose address is never taken can stay in registers. */
 struct cursor_far {
 	const uint8_t *p;
 	uint64_t value;
 };
 struct cursor_far cursor_varint_far(const uint8_t *p, const uint8_t *end);
 
-/* Bad, and at the end; 0. */
+/* Marks the cursor bad and moves it to the end. Returns 0. */
 static inline uint64_t cursor_spoil(struct cursor *c)
 {
 	c->bad = true;
@@ -40,7 +40,7 @@ static inline uint64_t cursor_spoil(struct cursor *c)
 	return 0;
 }
 
-/* Little-endian, 1 to 8 bytes. */
+/* Reads a little-endian number of 1 to 8 bytes. */
 static inline uint64_t cursor_fixed(struct cursor *c, unsigned bytes)
 {
 	uint64_t value = 0;
@@ -53,7 +53,7 @@ static inline uint64_t cursor_fixed(struct cursor *c, unsigned bytes)
 	return value;
 }
 
-/* The next bytes, to be used in place; NULL (and bad) when fewer are left. */
+/* Passes over bytes and returns them in place; NULL, and bad: fewer are left. */
 static inline const uint8_t *cursor_take(struct cursor *c, uint64_t bytes)
 {
 	const uint8_t *p = c->p;
@@ -66,14 +66,14 @@ static inline const uint8_t *cursor_take(struct cursor *c, uint64_t bytes)
 	return p;
 }
 
-/* Up to the next byte that has one of these bits, or the end. */
+/* Moves to the next byte with one of these bits set, or to the end. */
 static inline void cursor_skip_to(struct cursor *c, uint8_t bits)
 {
 	while (c->p < c->end && !(*c->p & bits))
 		c->p++;
 }
 
-/* A varint length and as many bytes. */
+/* Reads a varint length and passes over as many bytes. NULL, and bad: fewer are left. */
 const uint8_t *cursor_bytes(struct cursor *c, size_t *bytes);
 
 static inline uint64_t cursor_varint(struct cursor *c)
@@ -81,7 +81,7 @@ static inline uint64_t cursor_varint(struct cursor *c)
 	const uint8_t *p = c->p;
 	struct cursor_far far;
 
-	/* One, two and three bytes are nearly all there is. */
+	/* Nearly all have one, two or three bytes. */
 	if (__builtin_expect(c->end - p >= 3, 1)) {
 		if (p[0] < 0x80) {
 			c->p = p + 1;
@@ -104,7 +104,8 @@ static inline uint64_t cursor_varint(struct cursor *c)
 	return far.value;
 }
 
-/* Of one or two bytes where two are left for sure; false, and nothing was read: of more. */
+/* Reads a varint of one or two bytes; two must be left. False, and nothing is read: it is longer.
+ */
 static inline bool cursor_short(struct cursor *c, uint64_t *value)
 {
 	const uint8_t *p = c->p;
@@ -121,8 +122,7 @@ static inline bool cursor_short(struct cursor *c, uint64_t *value)
 	return true;
 }
 
-/* What a varint stands for as two's complement: adding it to an unsigned number does what is meant.
- */
+/* Undoes zigzag coding, in two's complement, so that adding the result to a number is right. */
 static inline uint64_t cursor_signed(uint64_t v)
 {
 	return (v >> 1) ^ (0 - (v & 1));
@@ -133,7 +133,7 @@ static inline uint64_t cursor_svarint(struct cursor *c)
 	return cursor_signed(cursor_varint(c));
 }
 
-/* A varint that has to fit in 32 bits; else the cursor is bad. */
+/* Reads a varint; one that does not fit in 32 bits marks the cursor bad. */
 static inline uint32_t cursor_varint32(struct cursor *c)
 {
 	uint64_t v = cursor_varint(c);

@@ -1,6 +1,6 @@
 /*
- * event.h - one recorded call, as the stages after trace/ see it: decoded, in time order over all
- * threads, and with the block that a release gives back. Wire structures stop here.
+ * event.h - one recorded event as the stages after trace/ see it: decoded, in time order over all
+ * threads, and with the block that a release frees. Wire structures stop here.
  */
 #ifndef ANALYZER_TRACE_EVENT_H
 #define ANALYZER_TRACE_EVENT_H
@@ -11,9 +11,9 @@
 #include "whyoom/trace.h" /* enum trace_api, trace_backing, trace_level, TRACE_MAP_* */
 
 enum event_kind {
-	EV_ALLOC, /* block acquired; .block is its record */
-	EV_FREE, /* block released; .block as it was, NULL when it was never seen */
-	EV_UNFREE, /* that release did not happen; .block lives again */
+	EV_ALLOC, /* .block was acquired */
+	EV_FREE, /* .block was released; NULL: its acquisition was never recorded */
+	EV_UNFREE, /* that release failed; .block is live again */
 	EV_MAP,
 	EV_UNMAP,
 	EV_UNUNMAP,
@@ -27,50 +27,50 @@ enum event_kind {
 	EV_FORK,
 	EV_NOTICE,
 	EV_CHILD_END,
-	/* Of spaces beside the host's; .space 0 in a release: of the one that holds the address. */
+	/* In a space other than the host's. A release with .space 0 is in the space of the address.
+	 */
 	EV_SPACE_ALLOC,
 	EV_SPACE_FREE,
 	EV_SPACE_UNFREE,
 	EV_SPACE_MAP, /* .u.space.handle becomes visible at .address */
 	EV_SPACE_UNMAP,
 	EV_SPACE_UNUNMAP,
-	EV_SPACE_CLEAR, /* .u.space.what: all of a context, device, pool or graph is gone */
-	EV_SPACE_CALL, /* one whose effect only its levels tell */
-	EV_OUTSIDE, /* no event of the process: .u.device as its supervisor saw it */
-	EV_MARK, /* .u.mark: what the program says of its requests and phases */
-	EV_TASK_END, /* .task, which may have been any thread's, does nothing any more */
-	EV_WENT, /* of such a period: blocks of a stack that came and went: .u.went */
-	EV_CHECKPOINT, /* a period ends of which only what still mattered is known: .u.period */
+	EV_SPACE_CLEAR, /* .u.space.what: all blocks of a context, device, pool or graph are gone */
+	EV_SPACE_CALL, /* a driver call whose effect only its levels show */
+	EV_OUTSIDE, /* not by the process: .u.device as its supervisor saw it */
+	EV_MARK, /* .u.mark: the program reports a request or a phase */
+	EV_TASK_END, /* .task has ended; it may have run on any thread */
+	EV_WENT, /* .u.went: blocks of one stack that were acquired and released within a period */
+	EV_CHECKPOINT, /* .u.period: the end of a period that a checkpoint replaced */
 };
 
-/* EV_ALLOC, EV_FREE: part of a realloc. On the ALLOC .old is the block before (NULL: none known).
- */
+/* EV_ALLOC, EV_FREE: a half of a realloc. On the ALLOC .old is the old block; NULL: not known. */
 #define EVENT_REALLOC 1u
-/* EV_FREE of an address that was not live; EV_ALLOC over one that still was (the old one is
- * dropped first, as a FREE with this flag). */
+/* EV_FREE of an address that is not live; EV_ALLOC of one that still is (a FREE with this flag
+ * removes the old block first). */
 #define EVENT_REPAIRED 2u
 
 /*
- * A live block. Owned by the trace; valid until the next trace_next() for released ones. Of a
- * sample it is one that stands for others of its size, too: what is summed is block_bytes() and
- * block_count(), while `size` says how large it is itself.
+ * A live block. Owned by the trace; a released one is valid until the next trace_next(). In a
+ * sample a block also stands for others of its size: sum block_bytes() and block_count(), and use
+ * `size` only for the size of this one.
  */
 struct block {
 	uint64_t address, size;
 	uint64_t birth_ns; /* since the trace's start */
-	uint64_t serial; /* counts acquisitions, from 1: the order of birth */
+	uint64_t serial; /* of the acquisition, from 1 in time order */
 	uint32_t stack;
 	uint32_t thread;
-	uint32_t slot; /* the reader's own */
-	uint32_t task; /* that acquired it: as event.task */
-	float mean; /* the sample has one for so many bytes; 0: it is in none, and stands for itself
-		     */
-} __attribute__((packed, aligned(4))); /* there may be very many */
+	uint32_t slot; /* private to the reader */
+	uint32_t task; /* that acquired it, as event.task */
+	float mean; /* the sample takes a block for every so many bytes; 0: not sampled */
+} __attribute__((packed, aligned(4))); /* there may be millions */
 
-/* 1 / p, where p is the chance that a sample has it: 1 - exp(-size / mean). */
+/* 1 / p, where p = 1 - exp(-size / mean) is the chance of being sampled. */
 double block_weight(const struct block *b);
-/* Estimates that are right on average, and the variance of the first; of a block that stands for
- * itself its size, 1 and 0. Always the same of the same block. */
+/* Unbiased estimates of the bytes and blocks that a sampled block stands for, and the variance of
+ * the bytes. A block that is not sampled gives its size, 1 and 0. The same block always gives the
+ * same values. */
 uint64_t block_bytes_sampled(const struct block *b);
 uint64_t block_count_sampled(const struct block *b);
 double block_variance(const struct block *b);
@@ -101,22 +101,22 @@ struct event {
 	uint32_t stack; /* canonical stack id, 0: none */
 	uint32_t space; /* TRACE_SPACE_HOST, or an id */
 	/*
-	 * What the thread was working at, where the program has several things in hand on one
-	 * thread (asyncio's tasks, greenlets): 0 not known, else counted from 1 in the order in
-	 * which they were first seen, never used twice. One task may go on in several threads, one
-	 * after another; callbacks of the same request may be other tasks. It is as of the thread's
-	 * last event with a stack: a release may already be the next one's.
+	 * The task that the thread works for, in programs with several tasks on a thread (asyncio,
+	 * greenlets): 0 not known, else a number from 1 in order of appearance, never reused. A
+	 * task may move between threads, and callbacks of one request may be separate tasks. The
+	 * value is that of the thread's last event with a stack, so a release may belong to the
+	 * next task already.
 	 */
 	uint32_t task;
 	uint64_t time_ns; /* since the trace's start */
 	uint64_t address, size;
 	const struct block *block; /* EV_ALLOC, EV_FREE, EV_UNFREE */
-	const struct block *old; /* EV_ALLOC with EVENT_REALLOC: a copy of what it was before */
+	const struct block *old; /* EV_ALLOC with EVENT_REALLOC: a copy of the old block */
 	union {
 		struct {
 			uint32_t prot, flags; /* TRACE_MAP_*, TRACE_UNMAP_* */
 			uint32_t backing; /* enum trace_backing */
-			const char *name; /* of the file, NULL: none */
+			const char *name; /* of the file; NULL: none */
 			uint64_t offset;
 		} map; /* EV_MAP, EV_UNMAP */
 		struct {
@@ -129,27 +129,27 @@ struct event {
 			uint32_t why; /* enum trace_fail */
 			int32_t result; /* errno */
 			uint64_t alignment, old_address;
-			/* why 2 and 3: names of the call, or NULL; the group of attempts it
-			 * belongs to (0: none); TRACE_FAILED_* */
+			/* Of a device or framework: names of the driver's and the runtime's
+			 * call, or NULL; its group of attempts, 0: none; TRACE_FAILED_* */
 			const char *api, *label;
 			uint32_t retry, flags;
-		} failed; /* .size: what was asked for */
+		} failed; /* .size: the requested bytes */
 		struct {
 			const char *api, *label; /* names, NULL: none */
 			uint64_t stream, context;
-			uint64_t handle; /* EV_SPACE_MAP; the object of a CLEAR or a CALL */
-			uint64_t offset; /* EV_SPACE_MAP; the value of a CALL */
+			uint64_t handle; /* of a MAP; the object of a CLEAR or a CALL */
+			uint64_t offset; /* of a MAP; the value of a CALL */
 			uint32_t flags; /* TRACE_SPACE_* */
-			uint32_t retry; /* the group of failed attempts that this one ended */
+			uint32_t retry; /* the group of failed attempts that it ended; 0: none */
 			uint32_t what; /* enum trace_clear */
 			int32_t result; /* EV_SPACE_CALL */
 		} space; /* EV_SPACE_* */
 		struct {
 			uint32_t number; /* as in cuda:N */
-			bool own_known; /* the process was named among those who use it */
-			bool named; /* those who use it were */
+			bool own_known; /* the driver listed this process among its users */
+			bool named; /* the driver lists the processes that use it */
 			uint64_t free, total;
-			uint64_t own, others; /* used by it, and by all others that were named */
+			uint64_t own, others; /* used by this process, and by all others listed */
 		} device; /* EV_OUTSIDE */
 		struct {
 			uint32_t pid; /* EV_CHILD_END, EV_FORK, EV_LEVEL in a supervisor's file */
@@ -161,49 +161,49 @@ struct event {
 		struct {
 			uint32_t what;
 			uint64_t value;
-			uint64_t mean, exact_from; /* MODE, RATE, THINNED; 0: not told */
+			uint64_t mean, exact_from; /* MODE, RATE, THINNED; 0: not recorded */
 		} notice;
-		/* EV_WENT. .size and .time_ns are those of the largest, the rest of all. */
+		/* EV_WENT. .size and .time_ns are the largest block's, the rest sums. */
 		struct {
 			uint64_t count, bytes; /* estimates */
-			uint64_t life_ns, longest_ns; /* of all, and of one */
+			uint64_t life_ns, longest_ns; /* sum of lifetimes, and the longest */
 		} went;
-		/* EV_CHECKPOINT. Of what follows only what lived at its end, and some of the rest,
-		 * are events of their own; bytes of blocks are estimates. */
+		/* EV_CHECKPOINT. Only blocks that were live at the period's end, and some other
+		 * events, are in the trace. Bytes of blocks are estimates. */
 		struct {
 			uint64_t begin_ns;
-			uint64_t trace_bytes; /* that were replaced */
+			uint64_t trace_bytes; /* of the chunks that were replaced */
 			uint64_t acquired, acquired_bytes, released, released_bytes;
-			uint64_t most_bytes; /* that lived at a time */
-			uint64_t left_out; /* events that there was no room for */
+			uint64_t most_bytes; /* the peak of live bytes */
+			uint64_t left_out; /* events without room in the checkpoint */
 		} period;
 		/*
-		 * EV_MARK. A request's BEGIN and ENTER: from here on the thread works for it, or,
-		 * where .task is not 0, that task, in whatever thread; until LEAVE there, or the
-		 * END, which may come from anywhere. A second one nests in the first. Marks may be
-		 * missing or contradict each other: they are the program's.
+		 * EV_MARK. From a request's BEGIN or ENTER on, the thread works for it; if .task is
+		 * not 0, that task does, on any thread. That ends with LEAVE, or with END from any
+		 * thread. Requests nest. Marks come from the program: they may be missing or
+		 * contradict each other.
 		 */
 		struct {
 			uint32_t phase; /* enum trace_mark */
 			uint32_t what; /* enum trace_mark_what */
-			uint64_t id; /* of a kind, unique while it lasts; 0: a point, or PUSHED,
-					whose END is of the thread's innermost */
+			uint64_t id; /* unique among open ones of its kind; 0: a point, or PUSHED,
+					which END closes from the innermost outwards */
 			const char *name; /* NULL: none; often only at BEGIN */
-			const char *domain; /* of NVTX, NULL: the default one */
-			uint64_t tokens; /* LENGTH: of its input, by now */
+			const char *domain; /* of NVTX; NULL: the default one */
+			uint64_t tokens; /* LENGTH: of the input so far */
 		} mark;
 	} u;
 	const struct event_level *levels; /* EV_LEVEL, EV_FAILED, EV_SPACE_CALL */
 	uint32_t level_count;
 };
 
-/* A block or a mapping came to be, in whatever space. */
+/* True: a block or a mapping was acquired, in any space. */
 static inline bool event_acquires(const struct event *e)
 {
 	return e->kind == EV_ALLOC || e->kind == EV_MAP || e->kind == EV_SPACE_ALLOC;
 }
 
-/* False, and *out untouched, when the event does not tell that level. */
+/* Gets a level of the event. False, and *out untouched: the event does not have it. */
 static inline bool event_level(const struct event *e, uint32_t key, uint64_t *out)
 {
 	for (uint32_t i = 0; i < e->level_count; i++) {
@@ -215,7 +215,7 @@ static inline bool event_level(const struct event *e, uint32_t key, uint64_t *ou
 	return false;
 }
 
-/* The same, 0 where it does not tell. */
+/* A level of the event; 0: the event does not have it. */
 static inline uint64_t event_level_value(const struct event *e, uint32_t key)
 {
 	uint64_t value = 0;
@@ -224,7 +224,7 @@ static inline uint64_t event_level_value(const struct event *e, uint32_t key)
 	return value;
 }
 
-/* Who works, as one key: a task, or where it has none, the thread. */
+/* One key for the worker: the task, or the thread if it has none. */
 static inline uint64_t event_worker(uint32_t thread, uint32_t task)
 {
 	return task ? 1ull << 32 | task : thread;

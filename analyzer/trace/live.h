@@ -1,7 +1,6 @@
 /*
- * live.h - the blocks that live at the moment of reading: address to struct block. A block stays
- * where it is from its acquisition to live_recycle(); 62 to 72 bytes each once there are
- * many.
+ * live.h - the table of live blocks, by address. A struct block does not move between its
+ * acquisition and live_recycle(). Large tables take 62 to 72 bytes a block.
  */
 #ifndef ANALYZER_TRACE_LIVE_H
 #define ANALYZER_TRACE_LIVE_H
@@ -13,8 +12,8 @@
 #include "trace/event.h"
 #include "util/map.h"
 
-/* They lie in the order of where they belong, which some are a little behind: so a search ends at
- * the first that belongs farther on, and the table may be nearly full. */
+/* Slots are sorted by the slot where their hash belongs, so a search ends at the first that belongs
+ * farther on, and the table may be nearly full. */
 struct live_slot {
 	uint32_t tag; /* low half of the hash; its low bits are the slot where it belongs */
 	uint32_t index; /* of the block, plus 1; 0: free slot */
@@ -22,27 +21,28 @@ struct live_slot {
 
 struct live {
 	struct live_slot *slots;
-	size_t mask, count, limit; /* more blocks take a larger table */
+	size_t mask, count, limit; /* limit: beyond it the table grows */
 	struct block **pools;
 	size_t pool_count, pool_capacity;
 	uint32_t used; /* blocks ever taken from pools */
-	uint32_t spare; /* 1 + the first released one's number, a list by .size */
+	uint32_t spare; /* first free block, plus 1; linked by .size */
 	uint64_t bytes; /* sum of the live blocks' sizes */
 };
 
-/* As large as what is given back to the system when it is freed: see memory.h. */
+/* Large enough that free() returns a pool to the system: see memory.h. */
 #define LIVE_POOL_SHIFT 13u
 #define LIVE_POOL_BLOCKS (1u << LIVE_POOL_SHIFT)
 
 int live_init(struct live *live); /* 0 or -ENOMEM */
 void live_fini(struct live *live);
-/* Nothing lives. `keep`: it will be as much again at once, and what it took is not given back. */
+/* Removes all blocks. `keep`: keeps the memory for as many again. */
 void live_clear(struct live *live, bool keep);
 
-/* The block that lives there; else it is new, all zero but for address and size, which the caller
- * leaves as they are, so that `bytes` stays true. NULL: no memory. */
+/* Returns the live block at the address (*lived: true), or a new one that is zero but for address
+ * and size, which the caller must not change. NULL: no memory. */
 struct block *live_find_or_add(struct live *live, uint64_t address, uint64_t size, bool *lived);
-/* Takes the block out of the table; NULL: there is none. It is readable until live_recycle(). */
+/* Removes a block from the table; NULL: none lives there. It stays readable until live_recycle().
+ */
 struct block *live_take(struct live *live, uint64_t address);
 void live_recycle(struct live *live, struct block *block);
 int live_each(const struct live *live, int (*fn)(void *arg, const struct block *b), void *arg);
@@ -52,9 +52,9 @@ static inline struct block *live_block(const struct live *live, uint32_t index)
 	return &live->pools[index >> LIVE_POOL_SHIFT][index & (LIVE_POOL_BLOCKS - 1)];
 }
 
-/* Two steps ahead of a use: first the slot, some events later the block it points at; few of them
- * are near anyway. Inline from the start: else gcc takes calls of what has no effect but that for
- * calls of nothing. */
+/* Prefetch in two steps before a use: first the slot, some events later its block. Small tables are
+ * cached anyway. always_inline, as gcc drops calls to a function whose only effect is a prefetch.
+ */
 #define LIVE_FAR (1u << 15) /* slots, 256 KiB */
 static inline __attribute__((always_inline)) void live_prefetch_slot(
     const struct live *live, uint64_t address)

@@ -394,7 +394,7 @@ static int finish(struct trace *t, struct err *err)
 	if (t->counts.events && last > t->facts.last_ns)
 		t->facts.last_ns = last;
 	trace_publish(t);
-	source_rest(&t->source);
+	source_release(&t->source);
 	return 0;
 }
 
@@ -490,7 +490,7 @@ int trace_rewind_spaces(struct trace *t, struct err *err)
 	return r;
 }
 
-void trace_rest(struct trace *t)
+void trace_release_live(struct trace *t)
 {
 	settle(t);
 	live_clear(&t->live, false);

@@ -481,7 +481,7 @@ static int open_any(const char *path, const char *shared, const struct small_pla
 	t->facts.rights = rights_facts(&tail.rights, &t->clock);
 	trace_publish(t);
 out:
-	source_rest(&t->source);
+	source_release(&t->source);
 	vec_free(&definitions);
 	if (r) {
 		if (r == -ENOMEM)

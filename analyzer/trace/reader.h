@@ -15,49 +15,49 @@
 #include "util/ranges.h"
 #include "util/vec.h"
 
-#define THREADS_MAX 1000000u /* more cannot be meant: the rest are counted as the first */
-#define TASKS_MAX 1000000u /* at one moment: the rest are not known */
+#define THREADS_MAX 1000000u /* further ones count as the first: so many is damage */
+#define TASKS_MAX 1000000u /* live at a time; further ones are not known */
 
-/* What a thread's next event may refer to. */
+/* What the next event of a thread may refer to. */
 #define RELEASES_KEPT 4u
 struct thread_state {
-	struct block releases[RELEASES_KEPT]; /* the last ones, serial 0: not known */
+	struct block releases[RELEASES_KEPT]; /* the latest ones; serial 0: an unknown block */
 	uint64_t release_ticks[RELEASES_KEPT];
 	uint8_t release_at, release_count;
-	bool reallocating; /* `moving` was released for a realloc that has not returned yet */
+	bool reallocating; /* inside a realloc, which released `moving` */
 	uint32_t task; /* as in struct event */
 	struct block moving;
 };
 
 struct merge_head {
 	uint64_t ticks;
-	uint32_t order; /* at the same tick: 0 a release, 1 others, more: waits for those */
+	uint32_t order; /* among equal ticks: 0 a release, 1 others, more: deferred */
 	uint32_t stream;
 };
 
-/* outside.c: the supervisor's samples of devices, on their way into the process's events. */
+/* outside.c: merges the supervisor's samples of devices into the process's events. */
 #define OUTSIDE_DEVICES 16u
 struct outside {
-	struct trace *supervisor; /* NULL: it saw none */
+	struct trace *supervisor; /* NULL: it took no samples */
 	int64_t shift_ns; /* from its clock to the process's */
 	bool started, ended;
-	bool named; /* it could see who uses the devices */
-	bool held, own_held; /* `next`, `own` wait */
+	bool named; /* the driver lists the processes that use a device */
+	bool held, own_held; /* `next`, `own` are filled */
 	struct event next, own;
 	struct map used; /* device << 32 | pid: bytes */
 	struct {
 		uint64_t all, own;
-		bool own_known; /* the process was among them once */
+		bool own_known; /* this process was listed once */
 	} sums[OUTSIDE_DEVICES];
 };
 
-/* locked.c: page-locked memory of the driver's, as mappings of the process. */
+/* locked.c: presents the driver's page-locked memory as mappings of the process. */
 struct locked {
-	bool any; /* there may be some */
-	struct ranges known; /* what lies in the address space, seen or told */
-	struct range gone; /* what the last release took */
-	int64_t look_credit; /* how many of them the ends of contexts may still look at */
-	VEC(struct event) waiting; /* to be told, from `at` on */
+	bool any; /* the trace has the space of page-locked memory */
+	struct ranges known; /* mappings of the address space, recorded or added here */
+	struct range gone; /* removed by the last release */
+	int64_t look_credit; /* mappings that ends of contexts may still look at */
+	VEC(struct event) waiting; /* events to add, from `at` on */
 	size_t at;
 };
 
@@ -67,8 +67,8 @@ struct trace {
 	struct source source;
 	struct trace_facts facts;
 	struct damage damage;
-	bool checks; /* all that can be damaged has one: from 2.7 on */
-	uint64_t definition_bytes; /* of records */
+	bool checks; /* everything has a checksum: TRACE_CHECKS_FROM */
+	uint64_t definition_bytes; /* of sound records */
 	struct trace_counts counts;
 	const char **argv;
 	uint32_t clock_kind;
@@ -76,15 +76,15 @@ struct trace {
 	struct defs defs;
 	struct live live;
 
-	/* Of events: by thread and sequence, then the shared ones, then the checkpoint. */
+	/* Event chunks by thread and sequence, then shared ones, then the checkpoint. */
 	VEC(struct chunk) chunks;
-	uint32_t newest; /* number of the checkpoint that was in the header at last */
+	uint32_t newest; /* the checkpoint that the header named when it was read */
 	struct stream *streams;
 	size_t stream_count;
 	struct stream_context context;
 
 	VEC(struct trace_thread) threads;
-	struct thread_state *states; /* as many */
+	struct thread_state *states; /* one for each thread */
 	size_t state_count;
 	struct map thread_ids; /* serial: index plus 1 */
 
@@ -93,12 +93,12 @@ struct trace {
 	size_t heap_count;
 	bool started;
 	uint64_t serial, last_ticks;
-	uint64_t late_ticks, early_ticks; /* how much a release may be, on another thread's clock */
-	struct map tasks; /* key: the task that has it now */
+	uint64_t late_ticks, early_ticks; /* how far another thread's release may be off */
+	struct map tasks; /* by key: the task that has it now */
 	int64_t look_credit;
-	bool over_live; /* the ALLOC at the head was found to be over a live block */
-	struct block *released; /* to be recycled at the next event */
-	struct block old; /* what out->old points at */
+	bool over_live; /* the ALLOC at the head replaced a live block */
+	struct block *released; /* recycled at the next event */
+	struct block old; /* out->old of the latest event */
 	struct extended *extended; /* of the latest event, whose levels point into it */
 
 	struct symbols *symbols;
@@ -115,39 +115,39 @@ struct header_tail {
 };
 int trace_read_header(struct trace *t, struct header_tail *tail, struct err *err);
 
-/* chunk.c: a chunk's header. 0; 1: there is none at this offset, *foreign: but something else is;
- * negative errno. It is sound, or cut to what is. */
+/* chunk.c: reads a chunk's header and limits it to what is sound. 0; 1: there is no chunk at this
+ * offset, and *foreign says whether there is other data; negative errno. */
 int trace_read_chunk(
     struct trace *t, uint64_t offset, struct chunk *chunk, bool *foreign, struct err *err);
 
 /* Opens one file and reads its chunk headers and definitions. */
 int trace_open(const char *path, struct trace **out, struct err *err);
-/* The same of a small trace in a file that it shares with others. */
+/* Opens a small trace within a shared file. */
 int trace_open_small(const char *path, const char *shared, const struct small_place *place,
     struct trace **out, struct err *err);
 void trace_close(struct trace *t);
-/* The number of the checkpoint that the header has now. 0 or negative errno. */
+/* Reads the number of the checkpoint that the header names now. 0 or negative errno. */
 int trace_newest_checkpoint(struct trace *t, uint32_t *number, struct err *err);
-/* What was counted so far, into the facts; once it is known whether it runs, what is missing. */
+/* Copies the counters into the facts, and the damage once it is known whether the process runs. */
 void trace_publish(struct trace *t);
 
 /* symbols.c */
 void trace_symbols_fini(struct trace *t);
-/* Whether trace_fold_stacks() was asked. */
+/* True: trace_fold_stacks() was called. */
 bool trace_has_folded(const struct trace *t);
 
-/* outside.c: `supervisor` stays the caller's, and outlives the trace's reading. */
+/* outside.c: the caller owns `supervisor`, which must outlive the reading. */
 void outside_set(struct trace *t, struct trace *supervisor);
 void outside_rewind(struct outside *o);
 
-/* locked.c: nothing was read yet; an event is seen, and may be changed, 0 or -ENOMEM; what there is
- * to tell before the next one. */
+/* locked.c: starts again; looks at an event and may change it (0 or -ENOMEM); gives an event to
+ * insert before the next one. */
 void locked_rewind(struct trace *t);
 int locked_see(struct trace *t, struct event *e);
 bool locked_next(struct trace *t, struct event *out);
 void locked_fini(struct trace *t);
 
-/* ends.c: how the image ended, from what others saw; is it still running? */
+/* ends.c: records how another process saw this image end; tells whether it still runs. */
 void trace_see_child_end(struct trace *t, uint32_t how, uint32_t code);
 bool trace_is_running(const struct trace *t);
 

@@ -33,7 +33,7 @@ const char *trace_right_key(uint32_t right)
 	return keys[right];
 }
 
-bool trace_is_place(const char *name)
+bool trace_is_user_directory(const char *name)
 {
 	size_t digits = strncmp(name, "uid.", 4) ? 0 : strspn(name + 4, "0123456789");
 

@@ -1,5 +1,5 @@
 /*
- * rights.h - the rights that a process gave up, as its trace's header has them, and in words.
+ * rights.h - the rights that a process gave up: from the header of its trace, and as text.
  */
 #ifndef ANALYZER_TRACE_RIGHTS_H
 #define ANALYZER_TRACE_RIGHTS_H
@@ -10,9 +10,9 @@
 #include "util/text/str.h"
 #include "whyoom/trace.h"
 
-/* From the header, at that place of it. */
+/* Reads them from the header; `c` stands at the field. */
 struct trace_rights rights_read(struct cursor *c);
-/* Moments as of the clock, which is finished. */
+/* Converts the times; clock_finish() must have been called. */
 struct trace_rights_facts rights_facts(const struct trace_rights *raw, struct clock *clock);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * stream.h - one thread's events in the order of its chunks, decoded in batches. Knows the wire
- * format of events; does not know which blocks live.
+ * stream.h - decodes one thread's events in batches, in the order of its chunks. Knows the wire
+ * format of events, and not which blocks are live.
  */
 #ifndef ANALYZER_TRACE_STREAM_H
 #define ANALYZER_TRACE_STREAM_H
@@ -18,24 +18,24 @@
 #include "trace/xxh64.h"
 #include "util/text/err.h"
 
-/* A chunk header as it was when the file was opened; the body is read as far as `readable`. */
+/* A chunk header, as read when the file was opened. */
 struct chunk {
 	uint64_t offset, ticks, mono_ns, checksum;
-	uint32_t bytes; /* of the chunk, those beyond the file's end counted */
-	uint32_t readable; /* bytes of the body that are committed and there */
+	uint32_t bytes; /* of the chunk, even beyond the end of the file */
+	uint32_t readable; /* committed bytes of the body that the file has */
 	uint32_t committed; /* as the header says */
 	uint32_t thread, tid, sequence;
 	uint8_t type, side_count;
 	bool sealed, torn;
-	bool counted; /* the tear was seen, and counted, when the file was opened */
-	bool noted; /* all of it is known to be damaged */
-	bool distrusted; /* its header is not what was written: its events are not read */
-	bool checked; /* decoded once: checksum and tears are known */
+	bool counted; /* `torn` was counted when the file was opened */
+	bool noted; /* reported as damaged as a whole */
+	bool distrusted; /* its header has changed: its events are not read */
+	bool checked; /* decoded once, so its damage is known */
 };
 
 /* One decoded event. */
-#define REC_APPLIED 0u /* a release that was applied ahead of its turn */
-#define REC_UNKNOWN 254u /* a kind of a newer version, or a reserved one */
+#define REC_APPLIED 0u /* already applied, ahead of its turn */
+#define REC_UNKNOWN 254u /* a kind of a newer version */
 struct rec {
 	uint64_t ticks, address;
 	union {
@@ -48,11 +48,11 @@ struct rec {
 			 the key of a task is its address */
 	uint8_t api;
 	bool realloc; /* TRACE_FREE: the releasing half */
-	float mean; /* TRACE_ALLOC: as of struct block */
+	float mean; /* TRACE_ALLOC: as in struct block */
 };
 #define REC_EXTENDED 255u
 
-/* What all streams of a file share. */
+/* State that all streams of a file share. */
 struct stream_context {
 	struct source *source;
 	struct defs *defs;
@@ -60,20 +60,20 @@ struct stream_context {
 	struct chunk *chunks;
 	uint32_t (*thread_index)(void *arg, uint32_t serial, uint32_t tid);
 	void *arg;
-	bool skip_blocks; /* malloc's kin is left out */
+	bool skip_blocks; /* leave ALLOC, FREE and UNFREE out */
 	uint64_t floor; /* of all streams but the checkpoint's */
-	size_t window; /* bytes read at once */
-	uint32_t gaps_room; /* as of struct gaps */
+	size_t window; /* bytes to read at once */
+	uint32_t gaps_room; /* see struct gaps */
 	struct damage *damage;
-	const bool *checks; /* events of chunks that are not sealed have a sum */
-	const bool *running; /* which changes while it is read, then */
+	const bool *checks; /* unsealed chunks have a sum of their events */
+	const bool *running; /* the file may grow while it is read */
 	uint64_t bytes_read;
-	uint64_t slack; /* ticks by which threads' clocks may differ */
-	uint64_t stacks_named, stacks_undefined; /* by events of all passes */
+	uint64_t slack; /* ticks by which clocks of threads may differ */
+	uint64_t stacks_named, stacks_undefined; /* stack fields of events, over all passes */
 	uint64_t torn_chunks, bad_checksums, unknown_records;
 };
 
-/* The ALLOC that followed a stack in the chunk. */
+/* What followed a stack in the chunk: the predicted next ALLOC. */
 struct expected {
 	uint64_t size;
 	uint32_t stack, canonical;
@@ -85,21 +85,21 @@ struct stream {
 	bool in_chunk, ended;
 	uint32_t thread;
 
-	/* The decoded events that wait: queue[head] to queue[tail - 1]. */
+	/* Decoded events: queue[head] to queue[tail - 1]. */
 	struct rec *queue;
 	uint32_t head, tail, capacity;
-	uint64_t last_ticks; /* of the last one decoded: time never runs backwards here */
-	uint64_t floor; /* events of fewer ticks do not count */
-	uint64_t deferred; /* merge.c: events counted when its head was last let wait, plus 1 */
+	uint64_t last_ticks; /* of the last decoded event; never falls */
+	uint64_t floor; /* earlier events are dropped */
+	uint64_t deferred; /* merge.c: count of events, plus 1, when it was last deferred */
 
 	/* The chunk being decoded. */
 	uint8_t *window;
 	size_t window_bytes, window_capacity, at; /* window[at] is the next event */
-	uint64_t unread; /* bytes of the body that are not in the window */
+	uint64_t unread; /* bytes of the body beyond the window */
 	uint64_t read_offset;
 	uint64_t ticks, address;
-	uint64_t latest; /* ticks: later than the thread's next chunk began no event can be */
-	uint32_t stack, canonical; /* of the last ALLOC, as written and as it is known */
+	uint64_t latest; /* ticks: begin of the thread's next chunk; no event can be later */
+	uint32_t stack, canonical; /* of the last ALLOC, as written and canonical */
 	struct expected *expected; /* TRACE_EXPECTED_PLACES */
 	struct xxh64 hash;
 	struct rec *sides;
@@ -107,10 +107,10 @@ struct stream {
 	struct gaps gaps;
 };
 
-/* Decodes until at least one more event waits, or the stream has ended (0 and no more events).
- * Negative errno. A chunk that contradicts the format ends there and is counted. */
+/* Decodes at least one more event, unless the stream has ended. 0 or negative errno. A chunk that
+ * contradicts the format ends there and counts as torn. */
 int stream_more(struct stream *s, struct stream_context *ctx, struct err *err);
-/* Back to the first event. */
+/* Goes back to the first event. */
 void stream_rewind(struct stream *s, const struct stream_context *ctx);
 void stream_fini(struct stream *s);
 

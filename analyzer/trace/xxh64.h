@@ -1,5 +1,5 @@
 /*
- * xxh64.h - the XXH64 checksum, fed in pieces.
+ * xxh64.h - the XXH64 checksum, computed in pieces.
  */
 #ifndef ANALYZER_TRACE_XXH64_H
 #define ANALYZER_TRACE_XXH64_H

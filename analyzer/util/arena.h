@@ -1,5 +1,5 @@
 /*
- * arena.h - memory that lives as long as its owner: small pieces, freed all at once.
+ * arena.h - allocates small pieces of memory that are freed all at once.
  */
 #ifndef ANALYZER_UTIL_ARENA_H
 #define ANALYZER_UTIL_ARENA_H
@@ -11,12 +11,12 @@ struct arena_chunk;
 struct arena {
 	struct arena_chunk *chunks;
 	char *at, *end;
-	size_t bytes; /* taken from the system */
+	size_t bytes; /* allocated from the system */
 };
 
-/* Zeroed, aligned to 8; NULL when there is no memory. */
+/* Returns zeroed memory, aligned to 8; NULL: no memory. */
 void *arena_alloc(struct arena *arena, size_t bytes);
-/* A copy with a NUL after it; `text` may hold NULs. */
+/* Copies the bytes, which may hold NULs, and adds a NUL. NULL: no memory. */
 char *arena_copy(struct arena *arena, const void *text, size_t bytes);
 void arena_free(struct arena *arena);
 

@@ -15,7 +15,7 @@ static uint32_t count_pieces(const uint32_t *numbers, uint32_t count)
 	return pieces;
 }
 
-int consecutive_make(struct consecutive *c, const uint32_t *numbers, uint32_t count)
+int consecutive_init(struct consecutive *c, const uint32_t *numbers, uint32_t count)
 {
 	uint32_t pieces = count_pieces(numbers, count), n = 0;
 

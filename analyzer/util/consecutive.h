@@ -1,6 +1,6 @@
 /*
- * consecutive.h - a list of numbers most of which are one more than the one before, in as little
- * memory as the others take. Made once, and then only read.
+ * consecutive.h - a compact, read-only list of numbers, most of which are one more than the number
+ * before them: it stores only the others.
  */
 #ifndef ANALYZER_UTIL_CONSECUTIVE_H
 #define ANALYZER_UTIL_CONSECUTIVE_H
@@ -10,19 +10,18 @@
 
 struct consecutive {
 	struct consecutive_piece {
-		uint32_t from; /* index of its first number; behind the last piece there is none */
-		uint32_t number; /* the first */
+		uint32_t from; /* index of its first number; a sentinel follows the last piece */
+		uint32_t number; /* the first number */
 	} * pieces;
-	uint32_t *first; /* the piece of every CONSECUTIVE_STRIDE-th number */
+	uint32_t *first; /* the piece of every CONSECUTIVE_STRIDE-th index */
 };
 #define CONSECUTIVE_STRIDE 1024u
 
-/* 1; 0 where it would save next to nothing, or there is no memory: then there is nothing to be
- * freed. */
-int consecutive_make(struct consecutive *c, const uint32_t *numbers, uint32_t count);
+/* 1: made; 0: it would save too little, or there is no memory, and nothing needs to be freed. */
+int consecutive_init(struct consecutive *c, const uint32_t *numbers, uint32_t count);
 void consecutive_fini(struct consecutive *c);
 
-/* `i` is less than the count that it was made of. */
+/* The number at index `i`, which must be less than the count. */
 static inline uint32_t consecutive_at(const struct consecutive *c, uint32_t i)
 {
 	const struct consecutive_piece *p = &c->pieces[c->first[i / CONSECUTIVE_STRIDE]];

@@ -1,5 +1,5 @@
 /*
- * io.h - writing that does not stop half-way.
+ * io.h - writes without partial results.
  */
 #ifndef ANALYZER_UTIL_IO_H
 #define ANALYZER_UTIL_IO_H
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All of it, at that place of the file. 0 or negative errno, -ENOSPC where nothing is taken. */
+/* Writes all bytes at offset `at`. 0 or negative errno; -ENOSPC: the system accepts no byte. */
 int io_write_at(int fd, const void *data, size_t bytes, uint64_t at);
 
 #endif

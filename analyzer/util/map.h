@@ -1,7 +1,7 @@
 /*
  * map.h - hash tables: 64-bit keys to 64-bit values, and strings to small ids. The hash is seeded
- * from the system once in a process, so that no input can choose its collisions; nothing may
- * depend on the order of a table.
+ * by the system once a process, so that no input can choose collisions; results must not depend on
+ * the order of a table.
  */
 #ifndef ANALYZER_UTIL_MAP_H
 #define ANALYZER_UTIL_MAP_H
@@ -12,10 +12,10 @@
 
 #include "util/arena.h"
 
-extern uint64_t map_seed_value; /* 0: not yet taken */
+extern uint64_t map_seed_value; /* 0: not seeded yet */
 void map_seed(void);
 
-/* A 64-bit hash of an integer; map_seed() was called before. */
+/* Hashes an integer. Call map_seed() before. */
 static inline uint64_t map_hash(uint64_t key)
 {
 	key ^= map_seed_value;
@@ -35,9 +35,9 @@ struct map {
 	size_t count, capacity; /* a power of two, 0 at first */
 };
 
-/* The value's place, or NULL; valid until the map changes. */
+/* Points to the value; NULL: no such key. Valid until the map changes. */
 uint64_t *map_find(const struct map *map, uint64_t key);
-/* The value's place, made as 0 when the key is new; NULL: no memory. */
+/* Points to the value, which is 0 for a new key; NULL: no memory. */
 uint64_t *map_put(struct map *map, uint64_t key);
 bool map_remove(struct map *map, uint64_t key);
 void map_clear(struct map *map);
@@ -56,9 +56,9 @@ struct intern {
 	size_t table_size;
 };
 
-/* 0: no memory. The text is copied. */
+/* Returns the id of a text, and copies a new one. 0: no memory. */
 uint32_t intern_add(struct intern *intern, const char *text, size_t bytes);
-/* NUL-terminated; NULL for an id that was never given. */
+/* The text of an id, NUL-terminated; NULL: unknown id. */
 const char *intern_text(const struct intern *intern, uint32_t id);
 void intern_free(struct intern *intern);
 

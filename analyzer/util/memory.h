@@ -1,7 +1,7 @@
 /*
- * memory.h - the most private memory that this process may have (--max-memory). The kernel keeps to
- * it, so that it holds for libraries, too; allocations fail, and what fails is said with what would
- * do (err_set() of -ENOMEM). One thread.
+ * memory.h - limits the private memory of this process (--max-memory). The kernel enforces the
+ * limit, so it holds for libraries too. An allocation beyond it fails, and err_set() of -ENOMEM
+ * adds how much would be enough. One thread.
  */
 #ifndef ANALYZER_UTIL_MEMORY_H
 #define ANALYZER_UTIL_MEMORY_H
@@ -9,19 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Large arrays are given back when they are freed, and grow without being copied: glibc's malloc()
- * would soon keep all below 32 MiB in its heap, with the holes that they leave. Once, at the
- * start. */
+/* Makes malloc() map large arrays, so that free() returns them and realloc() does not copy; by
+ * default glibc soon serves up to 32 MiB from its heap. Call once, at the start. */
 void memory_start(void);
-/* From now on. `bytes` 0: as much as there is. `named`: by the user, who hears of it by that name.
- * 0 or negative errno. */
+/* Sets the limit. `bytes` 0: the machine's memory. `named`: the user gave --max-memory, and
+ * messages name it. 0 or negative errno. */
 int memory_limit(uint64_t bytes, int named);
-/* For a program that is started: the limit is not its. Between fork and exec. */
+/* Removes the limit for a program to be started. Call between fork and exec. */
 void memory_lift(void);
-/* Why memory ran out, and how much would do, to be put behind "out of memory"; "" without a limit.
- */
+/* Formats what to append to "out of memory": the limit, and how much would be enough; "" without a
+ * limit. Returns `buffer`. */
 const char *memory_words(char *buffer, size_t room);
-/* Says so of `what`, and ends the process: for libraries that cannot go on without memory. */
+/* Prints that there is no memory for `what`, and exits: for libraries that cannot handle it. */
 void memory_give_up(const char *what) __attribute__((noreturn));
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * new_file.h - a file that appears whole or not at all: it is written under a hidden name beside
- * its place, is on the disk when it takes that place, and is removed when it cannot, or when a
- * signal ends the command (unfinished.h).
+ * new_file.h - writes a file that appears whole or not at all: under a hidden name beside the
+ * target, synced before it is renamed, and removed on failure or when a signal ends the command
+ * (unfinished.h).
  */
 #ifndef ANALYZER_UTIL_NEW_FILE_H
 #define ANALYZER_UTIL_NEW_FILE_H
@@ -10,19 +10,18 @@
 #include <sys/types.h>
 
 struct new_file {
-	int fd; /* to be written to, from its beginning; -1: there is none */
-	char path[PATH_MAX + 64]; /* for now */
+	int fd; /* for writing, at offset 0; -1: none */
+	char path[PATH_MAX + 64]; /* the temporary name */
 };
 
-/* 0, or negative errno. */
+/* Creates the temporary file. 0 or negative errno. */
 int new_file_begin(struct new_file *f, const char *target);
-/* In place of what is there under that name. 0, or negative errno: what was there is as it was.
- * Ends it either way. */
+/* Replaces `target`. 0; negative errno: `target` is unchanged. Ends the file either way. */
 int new_file_commit(struct new_file *f, const char *target);
-/* Accepts one that has ended. */
+/* Removes the temporary file; accepts one that has ended. */
 void new_file_abort(struct new_file *f);
 
-/* 0666 less the mask: what open() gives a file that anybody makes. */
+/* 0666 less the umask, the mode of an ordinary new file. */
 mode_t new_file_mode(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * num.h - counts and sums without a sign.
+ * num.h - arithmetic of unsigned numbers that does not wrap.
  */
 #ifndef ANALYZER_UTIL_NUM_H
 #define ANALYZER_UTIL_NUM_H
@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* `from` less `by`; 0 where that is more. */
+/* from - by, at least 0. */
 static inline uint64_t num_less(uint64_t from, uint64_t by)
 {
 	return from > by ? from - by : 0;
 }
 
-/* At most what fits. */
+/* a + b, at most UINT64_MAX. */
 static inline uint64_t num_sum(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
@@ -24,7 +24,7 @@ static inline uint64_t num_least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* It differs from `other` by at most this part of that. */
+/* True: it differs from `other` by at most other / part. */
 static inline bool num_about(uint64_t value, uint64_t other, uint64_t part)
 {
 	return value >= other - other / part && value <= num_sum(other, other / part);

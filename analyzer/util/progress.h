@@ -1,32 +1,31 @@
 /*
- * progress.h - word on stderr of work that takes long: what, how far, how long still. On a terminal
- * one line from the first second on, which takes itself away at the end; elsewhere, as in a log, a
- * line each 10 seconds, counted over all that a command does. One at a time: what begins meanwhile
- * is part of it, and not shown. One thread.
+ * progress.h - reports long work on stderr: what, how far, how long still. On a terminal one line,
+ * from the first second on, which is removed at the end; in a log a line every 10 seconds. One
+ * piece of work at a time: a nested one is part of the outer and not shown. One thread.
  */
 #ifndef ANALYZER_UTIL_PROGRESS_H
 #define ANALYZER_UTIL_PROGRESS_H
 
 #include <stdint.h>
 
-/* Once, at the start of a command: lines come then also while nothing calls progress_step(), by
- * SIGALRM. Who lives on that signal itself leaves it out. */
+/* Uses SIGALRM to print while nothing calls progress_step(). Call once, at the start of a command
+ * that does not use that signal itself. */
 void progress_watch(void);
 
-/* What comes now takes as long as somebody wants it to. */
+/* Stops that: the work to come lasts as long as the user wants. */
 void progress_unwatch(void);
 
-/* `total` 0: not known. `what` must live until progress_end(). */
+/* Begins work of `total` steps, 0: not known. `what` must stay valid until progress_end(). */
 void progress_begin(const char *what, uint64_t total);
-/* Cheap enough to be called every few thousand steps. */
+/* Reports `done` steps. Cheap enough for every few thousand steps. */
 void progress_step(uint64_t done);
 void progress_end(void);
-/* How much of it is done, 0 to 1; 0: not known, or nothing is being done. */
+/* The part that is done, 0 to 1; 0: not known, or no work. */
 double progress_share(void);
-/* Wipes the line, if one is shown, because something else is printed now. */
+/* Removes the line before something else is printed. */
 void progress_clear(void);
 
-/* The line at a moment, for the test: 0 <= done <= total. Returns `line`. */
+/* Formats the line, for the test: 0 <= done <= total. Returns `line`. */
 const char *progress_line(
     char *line, unsigned room, const char *what, uint64_t done, uint64_t total, uint64_t ns);
 

@@ -1,16 +1,16 @@
 /*
- * simgpu.h - what processes on a simulated GPU share, by the name that docs/simgpu.md gives it.
+ * simgpu.h - the file that processes on one simulated GPU share: see docs/simgpu.md.
  */
 #ifndef ANALYZER_UTIL_SIMGPU_H
 #define ANALYZER_UTIL_SIMGPU_H
 
 #define SIMGPU_PATH 128
 
-/* The file that it is. Returns `path`. */
+/* Formats the path of the file. Returns `path`. */
 const char *simgpu_path(const char *machine, char path[SIMGPU_PATH]);
 
-/* A machine that was named stays when its last process has gone: whoever named it takes it away. Of
- * this user's; none of that name is no error. */
+/* Removes this user's simulated machine of that name, which outlives its last process. No such
+ * machine is no error. */
 void simgpu_forget(const char *machine);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * sort.h - many items by a number: addresses, times. What has few, or another order, uses qsort().
+ * sort.h - sorts many items by a 64-bit key, such as an address or a time.
  */
 #ifndef ANALYZER_UTIL_SORT_H
 #define ANALYZER_UTIL_SORT_H
@@ -12,8 +12,7 @@ struct sort_item {
 	const void *value;
 };
 
-/* Ascending; those of equal keys in any order. Takes no memory, where qsort() takes as much again.
- */
+/* Sorts in ascending order, in place and not stable; qsort() would take as much memory again. */
 void sort_items(struct sort_item *items, size_t count);
 
 #endif

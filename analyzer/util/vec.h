@@ -1,6 +1,6 @@
 /*
- * vec.h - growing arrays. `VEC(struct x) list = {0};` is one; its fields are read directly, its
- * items move when it grows. A vector that could not grow is as it was.
+ * vec.h - growing arrays: `VEC(struct x) list = {0};`. Callers read the fields directly. Items move
+ * when it grows. On -ENOMEM the vector is unchanged.
  */
 #ifndef ANALYZER_UTIL_VEC_H
 #define ANALYZER_UTIL_VEC_H
@@ -15,7 +15,7 @@
 		size_t count, capacity;                                                            \
 	}
 
-/* 0 or -ENOMEM: room for `need` items of `size` bytes each. */
+/* Makes room for `need` items of `size` bytes. 0 or -ENOMEM. */
 int vec_grow(void **items, size_t *capacity, size_t need, size_t size);
 
 #define vec_reserve(v, need)                                                                       \
@@ -23,11 +23,11 @@ int vec_grow(void **items, size_t *capacity, size_t need, size_t size);
 		? 0                                                                                \
 		: vec_grow((void **)&(v)->items, &(v)->capacity, (need), sizeof(*(v)->items)))
 
-/* 0 or -ENOMEM. The item is evaluated after the vector has grown. */
+/* Appends an item, which is evaluated after the vector has grown. 0 or -ENOMEM. */
 #define vec_push(v, ...)                                                                           \
 	(vec_reserve((v), (v)->count + 1) ? -ENOMEM : ((v)->items[(v)->count++] = (__VA_ARGS__), 0))
 
-/* 0 or -ENOMEM: there are at least `need` items. The new ones are all zero bytes. */
+/* Extends it to at least `need` items; new ones are zeroed. 0 or -ENOMEM. */
 int vec_extend(void **items, size_t *count, size_t *capacity, size_t need, size_t size);
 
 #define vec_reach(v, need)                                                                         \

@@ -8,6 +8,7 @@
 #include "model/callsite/open_call.h"
 #include "util/num.h"
 #include "util/progress.h"
+#include "util/tuned.h"
 #include "verdict/device/device_cause.h"
 #include "verdict/failure/cgroup_shares.h"
 #include "verdict/failure/failure.h"
@@ -27,10 +28,8 @@
 #include "verdict/wording/fixes.h"
 #include "verdict/wording/words.h"
 
-#define PROGRESS_EVENTS 65536u
-/* A cause explains an end that nothing else explains when it made half of the growth: what explains
- * less leaves more unexplained than not. */
-#define EXPLAINED_SHARE 0.5
+TUNED(double, EXPLAINED_SHARE, 0.5,
+    "a cause of less than half of the growth leaves more unexplained than it explains");
 
 /*
  * What the phases take for granted. Where the process ended badly and nothing was refused, the
@@ -66,12 +65,11 @@ int subject_model(struct feed feed, struct model **out, struct err *err)
 
 	if (rc)
 		return rc;
-	progress_begin("reading", feed.facts(feed.self)->event_bytes);
+	feed_progress(&feed, "reading");
 	rc = feed.rewind(feed.self, err);
 	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = model_apply(m, &e, err);
-		if (m->run.events % PROGRESS_EVENTS == 0 && feed.bytes_read)
-			progress_step(feed.bytes_read(feed.self));
+		feed_passed(&feed, m->run.events);
 	}
 	progress_end();
 	if (rc < 0) {

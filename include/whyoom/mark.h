@@ -1,28 +1,27 @@
 /*
- * mark.h - for servers that want to say themselves when a request begins and ends. All in this
- * file: nothing is linked. In a process that libwhyoom.so was preloaded into, a mark becomes an
- * event of the trace; in any other it does nothing.
+ * mark.h - lets a server mark where its requests begin and end. Header only, nothing to link. With
+ * libwhyoom.so preloaded, a mark becomes an event of the trace; in other processes it does nothing.
  *
  *	uint64_t request = whyoom_request_begin("POST /chat");
  *	...
  *	whyoom_request_end(request);
  *
- * From its begin on, the calling thread works for the request; with asyncio's or trio's tasks, or
- * green threads, the calling task. Where others do a part of the work, they say so:
+ * After whyoom_request_begin() the calling thread works for the request; with asyncio's or trio's
+ * tasks, or green threads, the calling task does. Other threads that work for it mark that:
  *
  *	whyoom_request_enter(request);
  *	...
  *	whyoom_request_leave(request);
  *
- * Who takes requests in and hands them on leaves them, too. A request may be ended from any thread;
- * then nobody works for it any more. Requests nest, the one entered last counts.
+ * A thread that accepts requests and hands them on leaves them, too. Any thread may end a request,
+ * for all threads. Requests nest: the one entered last counts.
  *
- * A name is a word of the program's, the same for all requests of a kind: never a prompt, a user or
- * an id. At most 127 bytes of it are kept, and 1,000 different ones; NULL is no name. It is copied.
+ * A name is a fixed word for all requests of a kind: never a prompt, a user or an id. It is copied:
+ * at most 127 bytes of it, and 1,000 distinct names; NULL: no name.
  *
- * Any thread, any moment; never fails, blocks or changes errno. A mark takes well under a
- * microsecond, and keeps nothing: one whose end never comes does no harm. x86-64 and aarch64, ELF;
- * C99 or C++ with GNU extensions. Elsewhere, or with WHYOOM_NO_MARKS defined, all of it is empty.
+ * Call from any thread at any time. A mark never fails, blocks or changes errno, takes well under a
+ * microsecond, and keeps no memory, so a missing end does no harm. For x86-64 and aarch64, ELF; C99
+ * or C++ with GNU extensions. Elsewhere, or with WHYOOM_NO_MARKS defined, all functions are empty.
  * docs/marks.md shows the same from Python.
  */
 #ifndef WHYOOM_MARK_H
@@ -31,8 +30,8 @@
 #include <stdint.h>
 
 /*
- * A weak reference would do, were it not that linkers resolve one to nothing in programs that are
- * not position-independent. The global offset table is always filled by the loader.
+ * Not a plain weak reference: linkers resolve one to 0 in programs that are not
+ * position-independent. The loader always fills the global offset table.
  */
 #if defined(WHYOOM_NO_MARKS) || !defined(__ELF__)
 #define WHYOOM_FIND_(symbol, place) (place) = 0
@@ -48,7 +47,7 @@
 #define WHYOOM_FIND_(symbol, place) (place) = 0
 #endif
 
-/* The inline function has another name for the linker than the one that it looks for. */
+/* The inline function has another linker name than the symbol that it looks for. */
 #define WHYOOM_MARK_(type, name, parameters, arguments, otherwise)                                 \
 	static inline __attribute__((unused)) type name parameters __asm__("inline_" #name);       \
 	static inline __attribute__((unused)) type name parameters                                 \
@@ -60,25 +59,25 @@
 		return whyoom_found_ arguments;                                                    \
 	}
 
-/* A request begins. The id that it is known by from here on; 0 where nothing records. */
+/* Begins a request. Returns its id; 0: nothing records. */
 WHYOOM_MARK_(uint64_t, whyoom_request_begin, (const char *name), (name), 0)
-/* The same with an id of the caller's: any number under 2^48 that no request has which has not
- * ended yet. Larger ones are those that are handed out. */
+/* Begins a request with the caller's id: a number under 2^48 that no open request has. Larger ids
+ * are those that whyoom_request_begin() returns. */
 WHYOOM_MARK_(void, whyoom_request_begin_id, (uint64_t id, const char *name), (id, name), )
 WHYOOM_MARK_(void, whyoom_request_end, (uint64_t id), (id), )
 WHYOOM_MARK_(void, whyoom_request_enter, (uint64_t id), (id), )
 WHYOOM_MARK_(void, whyoom_request_leave, (uint64_t id), (id), )
 
-/* How long its input is, in tokens; again when it got longer. Also right after the begin, before
- * anything is made for it. */
+/* Reports the length of the input in tokens: right after the begin, before memory is allocated for
+ * it, and again whenever it has grown. */
 WHYOOM_MARK_(void, whyoom_request_tokens, (uint64_t id, uint64_t tokens), (id, tokens), )
 
-/* Phases of the whole process: "loading", "warm-up" and "serving" say most, other words are free.
+/* Begins and ends a phase of the whole process: "loading", "warm-up", "serving", or another word.
  */
 WHYOOM_MARK_(uint64_t, whyoom_phase_begin, (const char *name), (name), 0)
 WHYOOM_MARK_(void, whyoom_phase_end, (uint64_t id), (id), )
 
-/* Something happened. */
+/* Marks a point in time. */
 WHYOOM_MARK_(void, whyoom_point, (const char *name), (name), )
 
 #undef WHYOOM_MARK_

@@ -1,11 +1,9 @@
 /*
  * trace.h - the trace file format, version 1: what the shim writes and the analyzer reads.
  *
- * This header is all that the two halves share. It holds wire structures and numbers, no
- * functions. docs/trace-format.md is the normative description; where the two differ, the
- * document is right and this is a bug.
- *
- * All fixed-width fields are little-endian. Offsets are asserted at the end of the file.
+ * This header and the files beside it are all that the two halves share: wire structures and
+ * numbers, no functions. docs/trace-format.md is normative: where the two differ, this header is
+ * wrong. All fixed-width fields are little-endian. Offsets are asserted at the end of the file.
  */
 #ifndef WHYOOM_TRACE_H
 #define WHYOOM_TRACE_H
@@ -14,51 +12,50 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
-#define TRACE_MAJOR 2 /* raised when older readers cannot step over what is new */
-/* TRACE_MINOR, in trace_kinds.def, is raised when they can. */
+#define TRACE_MAJOR 2 /* raised for changes that older readers cannot skip */
+/* TRACE_MINOR, in trace_kinds.def, is raised for changes that they can. */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
-#define TRACE_SLOT_BYTES 65536u /* chunks start at, and are, multiples of this */
+#define TRACE_SLOT_BYTES 65536u /* chunks start at multiples of it, and have that size */
 #define TRACE_FIRST_CHUNK_BYTES 65536u /* a thread's first chunk */
 #define TRACE_CHUNK_BYTES 1048576u /* each later one */
-#define TRACE_CHUNK_BYTES_MAX 67108864u /* a reader refuses larger ones */
-#define TRACE_SIZE_LIMIT (1ull << 48) /* a block or mapping of the host is smaller, or damage */
+#define TRACE_CHUNK_BYTES_MAX 67108864u /* readers refuse larger ones */
+#define TRACE_SIZE_LIMIT (1ull << 48) /* a larger block or mapping of the host is damage */
 
 enum trace_arch { TRACE_ARCH_X86_64 = 1, TRACE_ARCH_AARCH64 = 2 };
 enum trace_mode { TRACE_MODE_FULL = 0, TRACE_MODE_SAMPLED = 1, TRACE_MODE_SUPERVISOR = 2 };
 enum trace_clock { TRACE_CLOCK_TSC = 1, TRACE_CLOCK_CNTVCT = 2, TRACE_CLOCK_MONOTONIC = 3 };
 
-/* How the image ended, as far as it could say itself; end_code is the exit status or signal. */
+/* How the image ended, by its own record. end_code is the exit status or the signal. */
 enum trace_end {
 	TRACE_END_NONE = 0, /* still running, or killed */
 	TRACE_END_EXIT = 1, /* exit(), _exit() or return from main */
-	TRACE_END_SIGNAL = 2, /* a fatal signal that it could see */
+	TRACE_END_SIGNAL = 2, /* a fatal signal that a handler saw */
 	TRACE_END_EXEC = 3, /* replaced by exec: the next image follows */
 };
 
-/* Why something is missing: the index into trace_header.dropped[]. */
+/* Why events were dropped: the index in trace_header.dropped[]. */
 enum trace_drop {
 	TRACE_DROP_NO_SPACE = 0, /* no room in the file: disk full, RLIMIT_FSIZE, no permission */
 	TRACE_DROP_NO_MEMORY = 1, /* the file could not be mapped: RLIMIT_AS, no descriptors */
-	TRACE_DROP_SIGNAL = 2, /* a signal handler's allocation, the side area was full */
-	TRACE_DROP_NESTED = 3, /* our own recursion guard was closed */
-	TRACE_DROP_BUDGET =
-	    4, /* WHYOOM_MAX_TRACE or WHYOOM_MAX_DISK reached: a block under 64 KiB */
+	TRACE_DROP_SIGNAL = 2, /* in a signal handler, when the side area was full */
+	TRACE_DROP_NESTED = 3, /* inside the recorder itself */
+	TRACE_DROP_BUDGET = 4, /* beyond WHYOOM_MAX_TRACE or WHYOOM_MAX_DISK: under 64 KiB */
 	TRACE_DROP_DEFINITION = 5, /* a stack, code or module definition had no room */
 	TRACE_DROP_NO_THREAD = 6, /* a thread without state: early start or late exit */
-	TRACE_DROP_VFORK = 7, /* in a vfork child, which must not write its parent's trace */
-	TRACE_DROP_RIGHTS = 8, /* rights given up: the file can no longer be reached */
+	TRACE_DROP_VFORK = 7, /* in a vfork child, which shares its parent's trace */
+	TRACE_DROP_RIGHTS = 8, /* the process gave up the right to write the file */
 	TRACE_DROP_REASONS = 16
 };
 
-/* `whyoom ctl` asks, the process answers: each side writes its own half, and its counter last. What
- * is recorded stands there from the start, for who only looks. */
+/* `whyoom ctl` sends commands, the process answers. Each side writes its own half, and its counter
+ * last. The process fills its half in from the start, so that a reader sees the current state. */
 struct trace_control {
-	uint32_t asked; /* raised by who asks */
+	uint32_t asked; /* raised with each command */
 	uint32_t command; /* TRACE_CONTROL_* */
-	uint64_t every, exact_from; /* of SAMPLED; 0: as before */
-	uint32_t answered; /* the `asked` that was done last */
-	uint32_t mode; /* enum trace_mode, as it is now */
+	uint64_t every, exact_from; /* of SAMPLED; 0: unchanged */
+	uint32_t answered; /* the value of `asked` that was handled last */
+	uint32_t mode; /* enum trace_mode, now */
 	uint32_t paused; /* 1: no new blocks are recorded */
 	uint32_t reserved;
 	uint64_t every_now, exact_from_now;
@@ -72,22 +69,24 @@ enum trace_control_command {
 };
 
 /*
- * A checkpoint is the chunks of type 4 that have its number in `tid`. It counts once it is in the
- * header, in the slot that was not written last: number 0, ticks, parts, and the number (release).
+ * A checkpoint consists of the chunks of type 4 with its number in `tid`. It counts once the header
+ * names it, in the older of two slots; the writer stores 0 as number, ticks, parts, and then the
+ * number (release).
  */
 struct trace_checkpoint {
-	uint32_t number; /* from 1, each one higher than the last; 0: none */
-	uint32_t parts; /* how many chunks: sequence 0 to parts - 1, all sealed */
-	uint64_t ticks; /* of what happened up to here, it alone counts */
+	uint32_t number; /* from 1, one more each time; 0: none */
+	uint32_t parts; /* chunks, of sequence 0 to parts - 1, all sealed */
+	uint64_t ticks; /* it replaces all events up to here */
 };
 #define TRACE_CHECKPOINT_SLOTS 2
-#define TRACE_CHECKPOINT_PERIODS 64u /* CHECKPOINT events in one: then neighbours are merged */
+#define TRACE_CHECKPOINT_PERIODS 64u /* most CHECKPOINT events in one; then neighbours are merged  \
+				      */
 
-/* What a process gives up, after which files may be out of its reach. */
+/* Rights that a process may give up, and then no longer reach its files. */
 enum trace_right {
-	TRACE_RIGHT_UNKNOWN = 0, /* files could not be opened any more, and no call was seen */
-	TRACE_RIGHT_USER = 1, /* setuid and its kin */
-	TRACE_RIGHT_GROUP = 2, /* setgid, setgroups and their kin */
+	TRACE_RIGHT_UNKNOWN = 0, /* files could no longer be opened, by a call that was not seen */
+	TRACE_RIGHT_USER = 1, /* setuid and similar calls */
+	TRACE_RIGHT_GROUP = 2, /* setgid, setgroups and similar calls */
 	TRACE_RIGHT_CAPABILITY = 3,
 	TRACE_RIGHT_ROOT = 4, /* chroot, pivot_root */
 	TRACE_RIGHT_NAMESPACE = 5, /* unshare, setns: of mounts or users */
@@ -97,34 +96,34 @@ enum trace_right {
 };
 #define TRACE_RIGHT_SLOTS 16
 
-/* `children` and what dropped[TRACE_DROP_RIGHTS] counts are missing for it. */
+/* The losses are `children` and dropped[TRACE_DROP_RIGHTS]. */
 struct trace_rights {
-	uint64_t ticks[TRACE_RIGHT_SLOTS]; /* when each was first given up; 0: it was not */
-	uint64_t stopped_ticks; /* since when events are lost for it; 0: none, or no more */
-	uint64_t children; /* forks that got no trace of their own for it */
-	uint32_t stopped; /* enum trace_right that events or children were last lost for */
+	uint64_t ticks[TRACE_RIGHT_SLOTS]; /* when each was first given up; 0: kept */
+	uint64_t stopped_ticks; /* events are lost from here on; 0: none, or no longer */
+	uint64_t children; /* forks that could not open a trace of their own */
+	uint32_t stopped; /* enum trace_right: the cause of the latest loss */
 	uint32_t reserved;
 };
 
 /*
- * A program that the process started, or became, and that is not recorded. A place is taken by
- * storing TRACE_UNRECORDED_TAKEN, and is valid once it holds another reason.
+ * A program that the process started, or replaced itself by, and that is not recorded. A writer
+ * claims an entry by storing TRACE_UNRECORDED_TAKEN; it is valid once it holds another reason.
  */
 enum trace_unrecorded_why {
 	TRACE_UNRECORDED_MUSL = 1, /* linked with musl */
-	TRACE_UNRECORDED_LOADER = 2, /* with another loader that is not glibc's */
-	TRACE_UNRECORDED_SANITIZER = 3, /* has a sanitizer's runtime, which replaces malloc */
+	TRACE_UNRECORDED_LOADER = 2, /* another loader than glibc's */
+	TRACE_UNRECORDED_SANITIZER = 3, /* has a sanitizer, which replaces malloc */
 	TRACE_UNRECORDED_MACHINE = 4, /* for another machine, or for 32 bit */
 	TRACE_UNRECORDED_STATIC = 5, /* linked statically */
-	TRACE_UNRECORDED_SETUID = 6, /* the kernel changes its rights as it starts */
+	TRACE_UNRECORDED_SETUID = 6, /* setuid, setgid or file capabilities */
 	TRACE_UNRECORDED_LIBRARY = 7, /* cannot open the library: another root, or other rights */
 	TRACE_UNRECORDED_DIRECTORY = 8, /* cannot write to the directory of the traces */
 	TRACE_UNRECORDED_TAKEN = 255,
 };
 struct trace_unrecorded {
-	uint32_t why; /* enum trace_unrecorded_why; 0: a free place */
-	uint32_t count; /* how often it was started */
-	char path[120]; /* its end, where that is longer; terminated */
+	uint32_t why; /* enum trace_unrecorded_why; 0: free entry */
+	uint32_t count; /* starts */
+	char path[120]; /* the end of a longer one; terminated */
 };
 #define TRACE_UNRECORDED_PLACES 16
 
@@ -138,55 +137,54 @@ struct trace_header {
 	uint32_t clock; /* enum trace_clock */
 	uint32_t ticks_shift; /* ticks in this file are the raw counter >> ticks_shift */
 	uint32_t pid, ppid; /* as the process sees them */
-	uint32_t image; /* how many program images this pid had before (exec) */
-	uint64_t ticks_hz; /* nominal rate of ticks, 0 when unknown; calibrations decide */
-	uint64_t start_ticks, start_mono_ns, start_real_ns; /* one moment, three clocks */
+	uint32_t image; /* how many images this pid had before, by exec */
+	uint64_t ticks_hz; /* nominal rate, 0: unknown; the chunks' pairs of times decide */
+	uint64_t start_ticks, start_mono_ns, start_real_ns; /* one moment by three clocks */
 	uint64_t check; /* XXH64, seed 0, of the bytes before it: see TRACE_CHECKS_FROM */
 	uint8_t reserved0[16];
 
 	/* Written while the process runs, each by one aligned store or atomic add. */
-	uint64_t file_bytes; /* end of the last chunk that was claimed */
+	uint64_t file_bytes; /* end of the last claimed chunk */
 	uint32_t end_how; /* enum trace_end */
 	uint32_t end_code;
 	uint64_t end_mono_ns;
 	uint64_t dropped[TRACE_DROP_REASONS];
-	uint64_t dropped_bytes; /* sum of the sizes of dropped acquisitions, where known */
+	uint64_t dropped_bytes; /* sum of the known sizes of dropped acquisitions */
 	uint64_t flags; /* TRACE_FLAG_* */
 	struct trace_control control;
 	struct trace_checkpoint checkpoint[TRACE_CHECKPOINT_SLOTS];
-	uint64_t paused_bytes; /* of blocks that were acquired in pauses, and not recorded */
-	/* Where definitions had taken their share of the budget: stacks that are defined by a part
-	 * of their frames, and definitions that are missing, of a stack once for each record. */
+	uint64_t paused_bytes; /* of blocks that were acquired while recording was paused */
+	/* After definitions used up their part of the budget: stacks that are defined with some
+	 * frames only, and missing definitions (a stack counts once for each record). */
 	uint64_t brief_stacks, untold;
-	/* Bytes of all chunks that are in the file: raised once a chunk's magic is stored, lowered
-	 * before a chunk is shortened or becomes a hole. What is found is never less, unless it was
-	 * lost. */
+	/* Bytes of all chunks in the file: raised after a chunk's magic is stored, lowered before a
+	 * chunk is shortened or freed. If the chunks have fewer bytes, some are lost. */
 	uint64_t chunk_bytes;
 	uint64_t end_check; /* XXH64 of end_how, end_code and end_mono_ns, stored before end_how */
 	uint64_t checkpoint_check[TRACE_CHECKPOINT_SLOTS]; /* XXH64 of a slot, before its number */
 	uint8_t reserved1[96];
 	struct trace_rights rights;
 	uint8_t reserved2[360];
-	uint64_t unrecorded; /* starts of programs that are not recorded, named here or not */
+	uint64_t unrecorded; /* starts of all programs that are not recorded */
 	struct trace_unrecorded unrecorded_program[TRACE_UNRECORDED_PLACES];
 };
 
-/* From this minor version of 2 on, all that can be damaged has a check. */
+/* From version 2.9 on everything has a checksum. */
 #define TRACE_CHECKS_FROM 9
 
-/* The counters from `dropped` to `flags` and from `paused_bytes` to `chunk_bytes` have copies, so
- * many bytes behind them: each is raised first, and then its copy. */
+/* The counters from `dropped` to `flags` and from `paused_bytes` to `chunk_bytes` have copies, this
+ * many bytes further on. A writer raises the counter first and its copy second. */
 #define TRACE_COPY_OFFSET 3072u
 
 #define TRACE_FLAG_BUDGET 1ull /* the budget was reached */
 #define TRACE_FLAG_ROOT 2ull /* the process that `whyoom run` or the user started */
-#define TRACE_FLAG_FORKED 4ull /* starts as a copy of its parent: earlier blocks are inherited */
-#define TRACE_FLAG_FAILED 8ull /* at least one FAILED event: a call ran out of memory */
-#define TRACE_FLAG_DISK 16ull /* all traces of the directory together had reached their bound */
+#define TRACE_FLAG_FORKED 4ull /* a copy of its parent: earlier blocks are inherited */
+#define TRACE_FLAG_FAILED 8ull /* there is a FAILED event */
+#define TRACE_FLAG_DISK 16ull /* all traces of the directory together reached their bound */
 
 /*
- * The account of a directory: what all traces in it may take of the disk, and do take. Mapped
- * shared by each process; all zeros is valid, and means that nobody has come yet.
+ * The account of a directory: the disk space of all its traces, bound and use. Each process maps it
+ * shared. All zeros is valid: no process has filled it in yet.
  */
 #define TRACE_DISK_NAME "disk.account"
 #define TRACE_DISK_MAGIC "WHYOOMD\n" /* 8 bytes */
@@ -195,52 +193,52 @@ struct trace_header {
 struct trace_disk {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t small; /* number of the file that small traces are appended to */
+	uint32_t small; /* number of the file to which small traces are appended */
 	uint64_t bound; /* bytes, set once */
-	int64_t held; /* bytes that traces have claimed and not given back */
-	uint64_t counted_s; /* when the directory was looked at last, seconds of CLOCK_REALTIME */
+	int64_t held; /* bytes that traces occupy */
+	uint64_t counted_s; /* CLOCK_REALTIME of the last scan of the directory, seconds */
 	uint64_t reserved[3];
-	/* Where a small trace lies that others may be coded against: tag << 40 | file << 32 |
-	 * offset, in the place key % TRACE_SMALL_BASES; a hint, to be checked. */
+	/* Hints: a small trace that others may be coded against, as tag << 40 | file << 32 |
+	 * offset, at index key % TRACE_SMALL_BASES. */
 #define TRACE_SMALL_BASES 504u
 	uint64_t bases[TRACE_SMALL_BASES];
 };
 
 /*
- * A small trace of a process that has ended, in a file that many share, small.N.whyooms: records,
- * each appended by one write. What the last write left undone costs that record alone.
+ * The small trace of an ended process, a record of the shared file small.N.whyooms. Each record is
+ * appended by one write, so an incomplete write costs that record alone.
  */
 #define TRACE_SMALL_SUFFIX ".whyooms"
 #define TRACE_SMALL_MAGIC "WHYOOMS\n" /* 8 bytes */
 #define TRACE_SMALL_VERSION 1u
-#define TRACE_SMALL_HEADER_BYTES 1024u /* of the trace's header are in its plain form */
+#define TRACE_SMALL_HEADER_BYTES 1024u /* bytes of the trace's header in the plain form */
 #define TRACE_SMALL_PLAIN_MAX 65536u /* bytes of the plain form */
-#define TRACE_SMALL_BYTES_MAX (2u * TRACE_SMALL_PLAIN_MAX) /* of a record */
-#define TRACE_SMALL_SLOTS_MAX 8u /* of the trace */
-#define TRACE_SMALL_FILE_MAX (64u << 20) /* then the next file is begun */
+#define TRACE_SMALL_BYTES_MAX (2u * TRACE_SMALL_PLAIN_MAX) /* bytes of a record */
+#define TRACE_SMALL_SLOTS_MAX 8u /* slots of the trace */
+#define TRACE_SMALL_FILE_MAX (64u << 20) /* then the next file begins */
 struct trace_small {
 	uint8_t magic[8];
 	uint64_t checksum; /* XXH64, seed 0, of the record with this field 0 */
 	uint32_t bytes; /* of the record */
 	uint16_t version;
-	uint8_t coded; /* the plain form is coded; 0: it is as it is, and others may build on it */
+	uint8_t coded; /* 1: the plain form is coded; 0: it is not, and may be a base of others */
 	uint8_t quantum; /* times are multiples of 1 << quantum ticks */
 	uint32_t pid, image;
 	uint32_t file_bytes; /* of the trace */
 	uint32_t plain_bytes; /* of its plain form, without times */
 	uint32_t times;
-	uint32_t base; /* where in this file the record lies that this one is coded against */
-	uint64_t key; /* of its program: those with the same are alike */
+	uint32_t base; /* offset in this file of the record that it is coded against */
+	uint64_t key; /* of its program: traces of one key are similar */
 	uint64_t start_real_ns;
 };
 
 enum trace_chunk_type {
 	TRACE_CHUNK_EVENTS = 1, /* one thread's events */
 	TRACE_CHUNK_DEFINITIONS = 2, /* shared by all threads, see struct trace_def */
-	TRACE_CHUNK_SHARED = 3, /* events of threads that have no chunk; each is preceded by
-				   a SHARED_THREAD record when the thread changes */
-	TRACE_CHUNK_CHECKPOINT = 4, /* part of a checkpoint: what still mattered of old chunks, as
-				       in SHARED; no side area; ticks are the header's */
+	TRACE_CHUNK_SHARED = 3, /* events of threads without a chunk; a SHARED_THREAD record
+				   names the thread of those that follow */
+	TRACE_CHUNK_CHECKPOINT = 4, /* part of a checkpoint, with events as in SHARED; no side
+				       area; ticks are the header's */
 };
 
 #define TRACE_CHUNK_MAGIC 0x6b6e6843u /* "Chnk" */
@@ -340,25 +338,25 @@ enum trace_event_kind {
 enum trace_api {
 	TRACE_API_MALLOC = 0,
 	TRACE_API_CALLOC = 1,
-	TRACE_API_REALLOC = 2, /* realloc, reallocarray, rallocx, mi_realloc... */
+	TRACE_API_REALLOC = 2, /* realloc, reallocarray, rallocx, mi_realloc ... */
 	TRACE_API_ALIGNED = 3, /* posix_memalign, aligned_alloc, memalign, valloc, pvalloc */
-	TRACE_API_ALLOCATOR = 4, /* jemalloc's, tcmalloc's, mimalloc's own entry points */
-	/* only in extended records: */
+	TRACE_API_ALLOCATOR = 4, /* own entry points of jemalloc, tcmalloc, mimalloc */
+	/* only in events with a length: */
 	TRACE_API_MMAP = 8,
 	TRACE_API_MREMAP = 9,
 	TRACE_API_BRK = 10, /* brk, sbrk */
 	TRACE_API_SHMAT = 11,
 	TRACE_API_MUNMAP = 12,
 	TRACE_API_SHMDT = 13,
-	TRACE_API_THREAD = 14, /* pthread_create, which maps a stack; only refused */
-	TRACE_API_FALLOCATE = 15, /* posix_fallocate, fallocate of a file in memory; only refused */
+	TRACE_API_THREAD = 14, /* pthread_create, which maps a stack; in FAILED alone */
+	TRACE_API_FALLOCATE = 15, /* posix_fallocate, fallocate of a file in memory; likewise */
 };
 
-/* MAP.flags: ours, not mmap's */
-#define TRACE_MAP_ALLOCATOR 1u /* made by malloc's owner for itself: blocks lie inside */
+/* MAP.flags, not those of mmap */
+#define TRACE_MAP_ALLOCATOR 1u /* by malloc itself: blocks lie inside */
 #define TRACE_MAP_SYSCALL 2u /* through syscall() */
 #define TRACE_MAP_REMAP 4u /* acquiring half of mremap: attributes come from the UNMAP before */
-#define TRACE_MAP_FIXED 8u /* replaces whatever it overlaps */
+#define TRACE_MAP_FIXED 8u /* replaces mappings that it overlaps */
 #define TRACE_MAP_SHARED 16u
 #define TRACE_MAP_HUGETLB 32u
 #define TRACE_MAP_NORESERVE 64u
@@ -376,56 +374,56 @@ enum trace_backing {
 	TRACE_BACKING_DEVICE = 4,
 };
 
-/* FAILED.why: how the call said that there is no memory */
+/* FAILED.why: how the call reported that there is no memory */
 enum trace_fail {
 	TRACE_FAIL_ERRNO = 1, /* returned NULL or MAP_FAILED; result is errno */
-	TRACE_FAIL_DEVICE = 2, /* a device's driver or runtime; result is its own number */
-	TRACE_FAIL_FRAMEWORK = 3, /* PyTorch's allocator and its kin */
+	TRACE_FAIL_DEVICE = 2, /* a device's driver or runtime; result is its error number */
+	TRACE_FAIL_FRAMEWORK = 3, /* a framework's allocator, such as PyTorch's */
 };
 
-/* FAILED of why 2 and 3, the last field */
+/* FAILED.flags */
 #define TRACE_FAILED_ABOVE 1u /* the runtime refused it without asking the driver */
-#define TRACE_FAILED_NOT_DEVICE 2u /* host memory was asked for, of the device's driver */
+#define TRACE_FAILED_NOT_DEVICE 2u /* the driver was asked for host memory */
 
 /* SPACE_ALLOC.flags, SPACE_FREE.flags */
-#define TRACE_SPACE_HANDLE 1u /* the address is a handle's value: memory that has no address */
+#define TRACE_SPACE_HANDLE 1u /* the address is a handle: the memory has no address yet */
 #define TRACE_SPACE_REFERENCE 2u /* one more reference to a known handle: no memory */
 #define TRACE_SPACE_STREAM 4u /* in the order of a stream, from a pool */
-#define TRACE_SPACE_CAPTURED 8u /* into a graph: memory comes when the graph is launched */
+#define TRACE_SPACE_CAPTURED 8u /* into a graph: allocated when the graph is launched */
 #define TRACE_SPACE_ARRAY 16u
-#define TRACE_SPACE_REGISTERED 32u /* the host's own memory, which was locked */
+#define TRACE_SPACE_REGISTERED 32u /* the program's own memory, page-locked */
 #define TRACE_SPACE_MULTICAST 64u /* an object without memory of its own */
 
 /* SPACE_CLEAR.what */
 enum trace_clear {
-	TRACE_CLEAR_CONTEXT = 1, /* all that was allocated in this context */
-	TRACE_CLEAR_DEVICE = 2, /* all of the space's device: its primary context is gone */
+	TRACE_CLEAR_CONTEXT = 1, /* all blocks of this context */
+	TRACE_CLEAR_DEVICE = 2, /* all blocks of the space's device */
 	TRACE_CLEAR_POOL = 3,
 	TRACE_CLEAR_GRAPH = 4,
 };
 
 /* NOTICE.what */
 enum trace_notice {
-	TRACE_NOTICE_BUDGET = 1, /* value: bytes written; from here small blocks are missing */
+	TRACE_NOTICE_BUDGET = 1, /* value: bytes written; later small blocks are missing */
 	TRACE_NOTICE_MODE = 2, /* value: enum trace_mode from here on */
 	TRACE_NOTICE_PAUSE = 3, /* value: 1 paused, 0 resumed */
-	TRACE_NOTICE_LOST = 4, /* value: events this thread could not record just before */
+	TRACE_NOTICE_LOST = 4, /* value: events of this thread that were lost just before */
 	TRACE_NOTICE_PYTHON = 5, /* value: PY_VERSION_HEX when frames are recorded, else 0 */
 	TRACE_NOTICE_MODULES = 6, /* value: module generation after dlopen or dlclose */
-	TRACE_NOTICE_RATE = 7, /* value: bytes a second that the trace grew by; the sample's mean
-				  and exact_from were changed for it, and follow */
-	TRACE_NOTICE_THINNED = 8, /* value: blocks of the sample that lived and had no room in a
-				     checkpoint; mean and exact_from, from here on, follow */
+	TRACE_NOTICE_RATE = 7, /* value: growth of the trace in bytes a second, for which the
+				  sample was changed to mean and exact_from */
+	TRACE_NOTICE_THINNED = 8, /* value: live blocks of the sample without room in a
+				     checkpoint; the sample is mean and exact_from now */
 };
 
 /* MARK.phase */
 enum trace_mark {
-	TRACE_MARK_BEGIN = 1, /* of a request: the thread, or its task, works for it from here on */
-	TRACE_MARK_END = 2, /* whoever works for it: no more */
-	TRACE_MARK_POINT = 3, /* something happened; id 0 */
-	TRACE_MARK_ENTER = 4, /* the thread, or its task, works for this request from here on */
-	TRACE_MARK_LEAVE = 5, /* and no more, though the request goes on */
-	TRACE_MARK_LENGTH = 6, /* so many tokens are its input by now: a field more, at the end */
+	TRACE_MARK_BEGIN = 1, /* a request begins: the thread, or its task, works for it */
+	TRACE_MARK_END = 2, /* it ends, for all threads and tasks */
+	TRACE_MARK_POINT = 3, /* a point in time; id 0 */
+	TRACE_MARK_ENTER = 4, /* the thread, or its task, works for this request, too */
+	TRACE_MARK_LEAVE = 5, /* it stops working for the request, which goes on */
+	TRACE_MARK_LENGTH = 6, /* the input has `tokens` tokens so far */
 };
 
 /* MARK.what */
@@ -433,11 +431,11 @@ enum trace_mark_what {
 	TRACE_MARK_REQUEST = 0,
 	TRACE_MARK_PHASE = 1, /* of the process: loading, warm-up, serving */
 	TRACE_MARK_PUSHED = 2, /* NVTX: a range of the thread, nested in its others */
-	TRACE_MARK_RANGE = 3, /* NVTX: a range that any thread may end */
+	TRACE_MARK_RANGE = 3, /* NVTX: a range that any thread may close */
 	TRACE_MARK_NVTX = 4, /* NVTX: a point */
 };
 
-/* Keys of LEVEL and LEVEL_OF; bytes unless said. Values are as of the event's time. */
+/* Keys of levels. Bytes unless noted. Values are of the event's time. */
 enum trace_level {
 	TRACE_LEVEL_RSS = 1,
 	TRACE_LEVEL_RSS_ANON = 2,
@@ -446,26 +444,25 @@ enum trace_level {
 	TRACE_LEVEL_VSIZE = 5,
 	TRACE_LEVEL_SWAP = 6,
 	TRACE_LEVEL_PSS = 7,
-	TRACE_LEVEL_DATA = 8, /* what RLIMIT_DATA is compared with */
+	TRACE_LEVEL_DATA = 8, /* compared with RLIMIT_DATA */
 	TRACE_LEVEL_STACKS = 9,
 	TRACE_LEVEL_PRIVATE_DIRTY = 10,
 	TRACE_LEVEL_PRIVATE_CLEAN = 11,
 	TRACE_LEVEL_SHARED = 12, /* resident and shared with other processes */
-	TRACE_LEVEL_WHYOOM = 13, /* our own memory and trace pages in the process */
+	TRACE_LEVEL_WHYOOM = 13, /* address space of the recorder, with the mapped trace */
 	TRACE_LEVEL_PAGETABLES = 14,
-	TRACE_LEVEL_WHYOOM_TRACE = 15, /* of WHYOOM, the mapped part of the trace: resident */
+	TRACE_LEVEL_WHYOOM_TRACE = 15, /* of WHYOOM, the mapped trace, which is resident */
 	TRACE_LEVEL_VIRT_FILE = 16, /* virtual size of private file mappings */
-	TRACE_LEVEL_VIRT_ANON = 17, /* of private anonymous mappings, heap and stacks not counted */
+	TRACE_LEVEL_VIRT_ANON = 17, /* of private anonymous mappings, without heap and stacks */
 	TRACE_LEVEL_VIRT_SHARED = 18, /* of shared mappings */
 	TRACE_LEVEL_VIRT_HEAP = 19, /* of [heap], the program break */
 	TRACE_LEVEL_VIRT_STACKS = 20, /* of the main thread's stack */
 	TRACE_LEVEL_THREADS = 21, /* count */
-	TRACE_LEVEL_RSS_PEAK = 22, /* the most that was ever resident, by the kernel's account */
-	TRACE_LEVEL_WHYOOM_ANON =
-	    23, /* of WHYOOM, private memory; the rest is address space only */
-	TRACE_LEVEL_VIRT_THREADS = 24, /* of threads' stacks, but the main one */
+	TRACE_LEVEL_RSS_PEAK = 22, /* the largest RSS so far, by the kernel */
+	TRACE_LEVEL_WHYOOM_ANON = 23, /* of WHYOOM, private memory; the rest has no pages */
+	TRACE_LEVEL_VIRT_THREADS = 24, /* of stacks of threads other than the main one */
 	TRACE_LEVEL_RSS_THREADS = 25,
-	TRACE_LEVEL_VSIZE_PEAK = 26, /* the largest virtual size that ever was */
+	TRACE_LEVEL_VSIZE_PEAK = 26, /* the largest virtual size so far */
 	TRACE_LEVEL_MAPPINGS = 27, /* count, by the kernel's list */
 	TRACE_LEVEL_CG_CURRENT = 32,
 	TRACE_LEVEL_CG_MAX = 33, /* absent: no limit */
@@ -482,32 +479,32 @@ enum trace_level {
 	TRACE_LEVEL_SYS_TOTAL = 56,
 	TRACE_LEVEL_SYS_AVAILABLE = 57,
 	TRACE_LEVEL_SYS_OOM_KILL = 58, /* count, of the whole machine */
-	/* The allocator's own account, asked for after a call of malloc's family failed. */
-	TRACE_LEVEL_MALLOC_ARENA = 64, /* held for blocks, apart from MMAP: USED and FREE of it */
+	/* The allocator's own statistics. */
+	TRACE_LEVEL_MALLOC_ARENA = 64, /* held for blocks without MMAP; USED and FREE are of it */
 	TRACE_LEVEL_MALLOC_MMAP = 65, /* blocks with a mapping of their own, headers included */
-	TRACE_LEVEL_MALLOC_USED = 66, /* with headers, rounding and what threads' caches hold */
+	TRACE_LEVEL_MALLOC_USED = 66, /* with headers, rounding and caches of threads */
 	TRACE_LEVEL_MALLOC_FREE = 67,
-	TRACE_LEVEL_MALLOC_TRIMMABLE = 68, /* of FREE, what could be given back at once */
-	/* Of the interpreter's arenas for small objects; what is neither was never handed out. */
+	TRACE_LEVEL_MALLOC_TRIMMABLE = 68, /* the part of FREE that could be returned at once */
+	/* The interpreter's arenas for small objects; the rest of them was never used. */
 	TRACE_LEVEL_PYTHON_ARENAS = 72,
 	TRACE_LEVEL_PYTHON_USED = 73, /* blocks, and the headers of their pools */
-	TRACE_LEVEL_PYTHON_FREE = 74, /* was used before */
-	TRACE_LEVEL_DEV_FREE = 96, /* of the space named by the record */
+	TRACE_LEVEL_PYTHON_FREE = 74, /* used before */
+	TRACE_LEVEL_DEV_FREE = 96, /* of the record's space */
 	TRACE_LEVEL_DEV_TOTAL = 97,
 	TRACE_LEVEL_DEV_OTHERS = 98,
 	TRACE_LEVEL_RESERVED = 99,
 	TRACE_LEVEL_ALLOCATED = 100,
-	TRACE_LEVEL_DEV_FREE_BEFORE = 101, /* of SPACE_CALL: before the call */
-	TRACE_LEVEL_DEV_USED = 102, /* of LEVEL_OF: what that process uses of the device */
-	TRACE_LEVEL_AGE_NS = 103, /* ns: the record's other values are that much older than it */
-	/* Of a file system of a fixed size whose files are memory; in LEVEL and FAILED the one of
-	 * DEVICE, in MAP that of the file, with the two below. */
+	TRACE_LEVEL_DEV_FREE_BEFORE = 101, /* in SPACE_CALL: before the call */
+	TRACE_LEVEL_DEV_USED = 102, /* in LEVEL_OF: that process's use of the device */
+	TRACE_LEVEL_AGE_NS = 103, /* ns: age of the record's other values */
+	/* A file system of fixed size in memory: the latest one in LEVEL and FAILED, the file's in
+	 * MAP. */
 	TRACE_LEVEL_SHM_TOTAL = 112,
 	TRACE_LEVEL_SHM_FREE = 113,
-	TRACE_LEVEL_SHM_DEVICE = 114, /* its number */
-	TRACE_LEVEL_SHM_FILE = 115, /* the file's number there */
-	TRACE_LEVEL_SHM_WRITTEN = 116, /* what that had of memory when it was mapped */
-	TRACE_LEVEL_LIMIT_AS = 128, /* RLIMIT_AS, RLIMIT_DATA at that moment; absent: unlimited */
+	TRACE_LEVEL_SHM_DEVICE = 114, /* its device number */
+	TRACE_LEVEL_SHM_FILE = 115, /* the file's inode */
+	TRACE_LEVEL_SHM_WRITTEN = 116, /* memory of the file when it was mapped */
+	TRACE_LEVEL_LIMIT_AS = 128, /* RLIMIT_AS, RLIMIT_DATA; absent: unlimited */
 	TRACE_LEVEL_LIMIT_DATA = 129,
 	TRACE_LEVEL_LIMIT_MAPPINGS = 130, /* count: vm.max_map_count */
 };
@@ -515,14 +512,14 @@ enum trace_level {
 /* STACK frames */
 #define TRACE_FRAME_NATIVE 0u
 #define TRACE_FRAME_PYTHON 1u
-#define TRACE_FRAME_CUT 2u /* value: how many frames were left out here */
-#define TRACE_FRAME_END 3u /* root side is incomplete: value says why, enum trace_frame_end */
+#define TRACE_FRAME_CUT 2u /* value: how many frames are left out here */
+#define TRACE_FRAME_END 3u /* outer frames are missing; value: enum trace_frame_end */
 enum trace_frame_end {
 	TRACE_FRAME_END_NO_CFI = 1, /* code without unwind information (JIT, hand-written) */
 	TRACE_FRAME_END_BAD = 2, /* unwind information led outside the stack */
 };
 
-#define TRACE_SPACE_HOST 0u /* the space id of host memory; others are defined by SPACE */
+#define TRACE_SPACE_HOST 0u /* the id of host memory; SPACE defines the others */
 
 #define TRACE_STATIC_ASSERT(c) _Static_assert(c, #c)
 TRACE_STATIC_ASSERT(sizeof(struct trace_chunk) == 64);
@@ -548,7 +545,7 @@ TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
 TRACE_STATIC_ASSERT(sizeof(struct trace_disk) == TRACE_DISK_BYTES);
 TRACE_STATIC_ASSERT(sizeof(struct trace_small) == 64);
-/* A trace whose table of programs is not empty is not folded. */
+/* A trace with unrecorded programs never becomes a small one. */
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, unrecorded) <= TRACE_SMALL_HEADER_BYTES);
 #undef TRACE_STATIC_ASSERT
 

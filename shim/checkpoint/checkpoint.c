@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/merge_sort.h"
 #include "base/options.h"
+#include "base/record_fields.h"
 #include "base/scratch.h"
 #include "base/sys.h"
 #include "base/varint.h"
@@ -361,23 +362,27 @@ static void write_extended(struct writer *w, unsigned kind, const uint8_t *body,
 	w->pos = varint_put_bytes(w->pos, body, bytes);
 }
 
+#define WRITE_EXTENDED(w, NAME, ticks, ...)                                                        \
+	do {                                                                                       \
+		uint8_t body[VARINT_BYTES_MAX +                                                    \
+			     sizeof(struct trace_##NAME) / sizeof(uint64_t) * VARINT_BYTES_MAX];   \
+		uint8_t *end = varint_put(body, advance(w, ticks));                                \
+                                                                                                   \
+		end = FIELDS_PUT(end, NAME, NULL, __VA_ARGS__);                                    \
+		write_extended(w, TRACE_##NAME, body, (size_t)(end - body));                       \
+	} while (0)
+
 static void write_thread(struct writer *w, uint32_t thread, uint32_t tid, uint64_t ticks)
 {
-	uint8_t body[32], *b = body;
-
 	if (thread == w->thread)
 		return;
-	b = varint_put(b, advance(w, ticks));
-	b = varint_put(b, thread);
-	b = varint_put(b, tid);
-	write_extended(w, TRACE_SHARED_THREAD, body, (size_t)(b - body));
+	WRITE_EXTENDED(w, SHARED_THREAD, ticks, .serial = thread, .tid = tid);
 	w->thread = thread;
 }
 
 static bool write_block(struct writer *w, const struct resample_block *block)
 {
 	const struct live_block *info = &block->info;
-	uint8_t body[80], *b = body;
 
 	if (!reserve(w, 160))
 		return false;
@@ -391,15 +396,12 @@ static bool write_block(struct writer *w, const struct resample_block *block)
 		w->address = block->address;
 		return true;
 	}
-	b = varint_put(b, advance(w, info->birth));
-	b = varint_put(b, block->address);
-	b = varint_put(b, info->size);
 	if (info->mean)
-		b = varint_put(b, info->mean);
-	b = varint_put(b, info->stack);
-	b = varint_put(b, info->api);
-	write_extended(
-	    w, info->mean ? TRACE_SAMPLED_ALLOC : TRACE_ALLOC_WIDE, body, (size_t)(b - body));
+		WRITE_EXTENDED(w, SAMPLED_ALLOC, info->birth, .address = block->address,
+		    .size = info->size, .mean = info->mean, .stack = info->stack, .api = info->api);
+	else
+		WRITE_EXTENDED(w, ALLOC_WIDE, info->birth, .address = block->address,
+		    .size = info->size, .stack = info->stack, .api = info->api);
 	return true;
 }
 
@@ -423,28 +425,19 @@ static bool write_record(struct writer *w, const struct event_log_record *r)
 
 static bool write_period(struct writer *w, const struct period *p)
 {
-	uint8_t body[9 * VARINT_BYTES_MAX], *b = body;
-
 	if (!reserve(w, 256))
 		return false;
 	write_thread(w, p->thread, p->tid, p->end);
-	b = varint_put(b, advance(w, p->end));
-	b = varint_put(b, p->begin);
-	b = varint_put(b, p->replaced);
-	b = varint_put(b, p->acquired);
-	b = varint_put(b, p->acquired_bytes);
-	b = varint_put(b, p->released);
-	b = varint_put(b, p->released_bytes);
-	b = varint_put(b, p->peak_bytes);
-	b = varint_put(b, p->left_out);
-	write_extended(w, TRACE_CHECKPOINT, body, (size_t)(b - body));
+	WRITE_EXTENDED(w, CHECKPOINT, p->end, .begin = p->begin, .trace_bytes = p->replaced,
+	    .acquired = p->acquired, .acquired_bytes = p->acquired_bytes, .released = p->released,
+	    .released_bytes = p->released_bytes, .most_bytes = p->peak_bytes,
+	    .left_out = p->left_out);
 	return true;
 }
 
 static bool write_freed(struct writer *w, uint64_t which)
 {
 	const struct period *p = &checkpoints.period[which / FREED_STATS_STACKS];
-	uint8_t body[8 * VARINT_BYTES_MAX], *b = body;
 	uint32_t count;
 	const struct freed_stack *g =
 	    &freed_stats_period(which / FREED_STATS_STACKS, &count)[which % FREED_STATS_STACKS];
@@ -452,15 +445,9 @@ static bool write_freed(struct writer *w, uint64_t which)
 	if (!reserve(w, 256))
 		return false;
 	write_thread(w, p->thread, p->tid, g->birth);
-	b = varint_put(b, advance(w, g->birth));
-	b = varint_put(b, g->key >> 32);
-	b = varint_put(b, (uint32_t)g->key);
-	b = varint_put(b, g->blocks);
-	b = varint_put(b, g->bytes);
-	b = varint_put(b, g->largest);
-	b = varint_put(b, g->lifetime / g->blocks * 1024);
-	b = varint_put(b, g->longest_lifetime);
-	write_extended(w, TRACE_WENT, body, (size_t)(b - body));
+	WRITE_EXTENDED(w, WENT, g->birth, .space = g->key >> 32, .stack = (uint32_t)g->key,
+	    .blocks = g->blocks, .bytes = g->bytes, .largest = g->largest,
+	    .life = g->lifetime / g->blocks * 1024, .longest = g->longest_lifetime);
 	return true;
 }
 

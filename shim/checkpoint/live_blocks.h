@@ -1,7 +1,7 @@
 /*
- * live_blocks.h - the table of live blocks whose acquisition was recorded, for runs in which not
- * all are: only the release of such a block is worth a record. Lock-free; any thread may call at
- * any time, signal handlers included, except where a function says otherwise.
+ * live_blocks.h - the table of live blocks whose acquisition was recorded, for runs that record
+ * only some: only the release of such a block is worth a record. Lock-free; any thread may call at
+ * any time, signal handlers included, unless a function says otherwise.
  *
  * The thread that releases a block got it from the thread that acquired it, so it sees what
  * live_blocks_add() stored before the block was handed out. An address is removed before the real

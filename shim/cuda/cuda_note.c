@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/record_fields.h"
 #include "base/varint.h"
 #include "cuda/cuda_call.h"
 #include "cuda/cuda_device.h"
@@ -108,21 +109,31 @@ uint32_t cuda_space(enum cuda_kind kind, int device)
 
 /* --- records --- */
 
-static uint8_t *put_memory(uint8_t *p, int device, uint64_t available, uint64_t total)
+static unsigned add_level(struct level *levels, unsigned count, uint32_t key, uint64_t value)
 {
-	cuda_device_set_last_memory(device, available, total);
-	p = varint_put(p, TRACE_LEVEL_DEV_FREE);
-	p = varint_put(p, available);
-	p = varint_put(p, TRACE_LEVEL_DEV_TOTAL);
-	return varint_put(p, total);
+	levels[count] = (struct level){key, value};
+	return count + 1;
 }
 
-static uint8_t *put_pair(uint8_t *p, uint32_t first, uint64_t a, uint32_t second, uint64_t b)
+static unsigned add_memory(
+    struct level *levels, unsigned count, int device, uint64_t available, uint64_t total)
 {
-	p = varint_put(p, first);
-	p = varint_put(p, a);
-	p = varint_put(p, second);
-	return varint_put(p, b);
+	cuda_device_set_last_memory(device, available, total);
+	count = add_level(levels, count, TRACE_LEVEL_DEV_FREE, available);
+	return add_level(levels, count, TRACE_LEVEL_DEV_TOTAL, total);
+}
+
+static unsigned add_allocator(
+    struct level *levels, unsigned count, uint64_t reserved, uint64_t allocated)
+{
+	count = add_level(levels, count, TRACE_LEVEL_RESERVED, reserved);
+	return add_level(levels, count, TRACE_LEVEL_ALLOCATED, allocated);
+}
+
+/* The name of the runtime's call; 0: the program called the driver. */
+static uint32_t label_of(const struct cuda_call *c)
+{
+	return c->label ? cuda_name(c->label) : 0;
 }
 
 /* Returns true to one thread, at most every 100 ms. */
@@ -136,9 +147,10 @@ static bool claim_turn(uint64_t *due)
 
 /* Records free memory if that is due and may be queried. Pre: outside a record, as it calls the
  * driver. */
-static void sample(const struct cuda_call *c, int device, uint64_t now)
+static void sample_memory(const struct cuda_call *c, int device, uint64_t now)
 {
 	uint64_t available, total;
+	struct level levels[2];
 	struct extended x;
 	struct note n;
 	uint8_t *p;
@@ -149,10 +161,10 @@ static void sample(const struct cuda_call *c, int device, uint64_t now)
 	    !cuda_device_memory(&available, &total) || !space_record_begin(&n, &c->start))
 		return;
 	if (extended_begin(n.thread, &x, TRACE_LEVEL, 96, true, 0)) {
-		p = extended_dt(n.thread, &x);
-		p = varint_put(p, cuda_space(CUDA_DEVICE, device));
-		p = varint_put(p, 2);
-		extended_end(n.thread, &x, put_memory(p, device, available, total));
+		p = FIELDS_PUT(extended_dt(n.thread, &x), LEVEL, levels,
+		    .space = cuda_space(CUDA_DEVICE, device),
+		    .levels = add_memory(levels, 0, device, available, total));
+		extended_end(n.thread, &x, p);
 	}
 	space_record_end(n);
 }
@@ -161,6 +173,7 @@ static void sample(const struct cuda_call *c, int device, uint64_t now)
 static void sample_pool(const struct cuda_call *c, enum cuda_kind kind, int device, uint64_t object)
 {
 	uint64_t reserved, used;
+	struct level levels[2];
 	struct extended x;
 	struct note n;
 	uint8_t *p;
@@ -173,16 +186,10 @@ static void sample_pool(const struct cuda_call *c, enum cuda_kind kind, int devi
 	    !space_record_begin(&n, &c->start))
 		return;
 	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
-		p = extended_dt(n.thread, &x);
-		p = varint_put(p, cuda_space(kind, device));
-		p = varint_put(p, 0);
-		p = varint_put(p, object);
-		p = varint_put(p, 0);
-		p = varint_put(p, 0);
-		p = varint_put(p, 0);
-		p = varint_put(p, 2);
-		p = put_pair(p, TRACE_LEVEL_RESERVED, reserved, TRACE_LEVEL_ALLOCATED, used);
-		extended_end(n.thread, &x, varint_put(p, 0));
+		p = FIELDS_PUT(extended_dt(n.thread, &x), SPACE_CALL, levels,
+		    .space = cuda_space(kind, device), .object = object,
+		    .levels = add_allocator(levels, 0, reserved, used));
+		extended_end(n.thread, &x, p);
 	}
 	space_record_end(n);
 }
@@ -236,8 +243,8 @@ struct failure {
 static void record_failure(const struct failure *f, const struct stack_start *start)
 {
 	uint64_t available = 0, total = 0;
-	struct level levels[LEVELS_MAX];
-	unsigned host = 0, count;
+	struct level levels[LEVELS_MAX + 4];
+	unsigned count = 0;
 	bool memory = false;
 	struct extended x;
 	struct note n;
@@ -257,33 +264,18 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 		goto out;
 	stack = capture(n, start);
 	if (f->host && !shim.sandboxed)
-		host = levels_read(levels, true);
+		count = levels_read(levels, true);
 	if (!extended_begin(n.thread, &x, TRACE_FAILED, FAILED_MAX, true, 0))
 		goto out;
-	p = extended_dt(n.thread, &x);
-	p = varint_put(p, cuda_space(f->kind, f->device));
-	p = varint_put(p, 0);
-	p = varint_put(p, f->why);
-	p = varint_put(p, (uint64_t)(unsigned)f->result);
-	p = varint_put(p, f->size);
-	p = varint_put(p, 0);
-	p = varint_put(p, 0);
-	p = varint_put(p, stack);
-	count = host + (memory ? 2 : 0) + (f->why == TRACE_FAIL_FRAMEWORK ? 2 : 0);
-	p = varint_put(p, count);
-	for (unsigned i = 0; i < host; i++) {
-		p = varint_put(p, levels[i].key);
-		p = varint_put(p, levels[i].value);
-	}
 	if (memory)
-		p = put_memory(p, f->device, available, total);
+		count = add_memory(levels, count, f->device, available, total);
 	if (f->why == TRACE_FAIL_FRAMEWORK)
-		p = put_pair(
-		    p, TRACE_LEVEL_RESERVED, f->reserved, TRACE_LEVEL_ALLOCATED, f->allocated);
-	p = varint_put(p, cuda_name(f->api));
-	p = varint_put(p, f->label ? cuda_name(f->label) : 0);
-	p = varint_put(p, retry);
-	extended_end(n.thread, &x, varint_put(p, f->flags));
+		count = add_allocator(levels, count, f->reserved, f->allocated);
+	p = FIELDS_PUT(extended_dt(n.thread, &x), FAILED, levels,
+	    .space = cuda_space(f->kind, f->device), .why = f->why, .result = (unsigned)f->result,
+	    .size = f->size, .stack = stack, .levels = count, .call = cuda_name(f->api),
+	    .label = f->label ? cuda_name(f->label) : 0, .retry = retry, .flags = f->flags);
+	extended_end(n.thread, &x, p);
 out:
 	space_record_end(n);
 }
@@ -397,17 +389,12 @@ static uint64_t record_allocation(
 	stack = capture(n, &c->start);
 	if (!extended_begin(n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, b->size))
 		goto out;
-	p = extended_dt(n.thread, &x);
-	p = varint_put(p, cuda_space(b->kind, device));
-	p = varint_put(p, cuda_name(c->id));
-	p = varint_put(p, b->address);
-	p = varint_put(p, b->size);
-	p = varint_put(p, stack);
-	p = varint_put(p, b->stream);
-	p = varint_put(p, b->object ? b->object : context);
-	p = varint_put(p, b->flags);
-	p = varint_put(p, c->label ? cuda_name(c->label) : 0);
-	extended_end(n.thread, &x, varint_put(p, retry_succeeded()));
+	p = FIELDS_PUT(extended_dt(n.thread, &x), SPACE_ALLOC, NULL,
+	    .space = cuda_space(b->kind, device), .api = cuda_name(c->id), .address = b->address,
+	    .size = b->size, .stack = stack, .stream = b->stream,
+	    .context = b->object ? b->object : context, .flags = b->flags, .label = label_of(c),
+	    .retry = retry_succeeded());
+	extended_end(n.thread, &x, p);
 	now = x.now;
 out:
 	space_record_end(n);
@@ -432,8 +419,14 @@ void cuda_allocated(const struct cuda_call *c, const struct cuda_block *b)
 			__atomic_store_n(&graph_memory, true, __ATOMIC_RELAXED);
 		if (b->kind == CUDA_POOL)
 			sample_pool(c, CUDA_POOL, device, b->object);
-		sample(c, device, now);
+		sample_memory(c, device, now);
 	}
+}
+
+/* 0: the space that holds the address. */
+static uint32_t space_of(enum cuda_kind kind, int device)
+{
+	return kind == CUDA_KINDS ? 0 : cuda_space(kind, device);
 }
 
 void cuda_free_begin(const struct cuda_call *c, enum cuda_kind kind, unsigned flags,
@@ -446,61 +439,35 @@ void cuda_free_begin(const struct cuda_call *c, enum cuda_kind kind, unsigned fl
 	if (address && space_record_begin(&n, &c->start)) {
 		retry_released();
 		if (extended_begin(n.thread, &x, TRACE_SPACE_FREE, RECORD_MAX, true, 0)) {
-			p = extended_dt(n.thread, &x);
-			p = varint_put(p, kind == CUDA_KINDS ? 0 : cuda_space(kind, 0));
-			p = varint_put(p, cuda_name(c->id));
-			p = varint_put(p, address);
-			p = varint_put(p, stream);
-			p = varint_put(p, flags);
-			p = varint_put(p, c->label ? cuda_name(c->label) : 0);
+			p = FIELDS_PUT(extended_dt(n.thread, &x), SPACE_FREE, NULL,
+			    .space = space_of(kind, 0), .api = cuda_name(c->id), .address = address,
+			    .stream = stream, .flags = flags, .label = label_of(c));
 			extended_end(n.thread, &x, p);
 		}
 		space_record_end(n);
 	}
 }
 
-/* An event of two numbers, without a stack, after a space and a name if it has these. */
-struct fields {
-	enum trace_event_kind kind;
-	bool spaced, named;
-	enum cuda_kind space; /* CUDA_KINDS: not known */
-	int device;
-	uint64_t value[2];
-};
-
-static void record_fields(const struct cuda_call *c, const struct fields *f)
-{
-	struct extended x;
-	struct note n;
-	uint8_t *p;
-
-	if (!space_record_begin(&n, &c->start))
-		return;
-	if (extended_begin(n.thread, &x, f->kind, RECORD_MAX, true, 0)) {
-		p = extended_dt(n.thread, &x);
-		if (f->spaced)
-			p = varint_put(
-			    p, f->space == CUDA_KINDS ? 0 : cuda_space(f->space, f->device));
-		if (f->named)
-			p = varint_put(p, cuda_name(c->id));
-		p = varint_put(p, f->value[0]);
-		p = varint_put(p, f->value[1]);
-		if (f->kind == TRACE_SPACE_CLEAR)
-			p = varint_put(p, c->label ? cuda_name(c->label) : 0);
-		extended_end(n.thread, &x, p);
-	}
-	space_record_end(n);
-}
+/* An event without a stack. Its fields are evaluated within the record, as names and spaces are
+ * defined there. */
+#define NOTE_FIELDS(c, NAME, ...)                                                                  \
+	do {                                                                                       \
+		struct extended x;                                                                 \
+		struct note n;                                                                     \
+                                                                                                   \
+		if (!space_record_begin(&n, &(c)->start))                                          \
+			break;                                                                     \
+		if (extended_begin(n.thread, &x, TRACE_##NAME, RECORD_MAX, true, 0))               \
+			extended_end(n.thread, &x,                                                 \
+			    FIELDS_PUT(extended_dt(n.thread, &x), NAME, NULL, __VA_ARGS__));       \
+		space_record_end(n);                                                               \
+	} while (0)
 
 void cuda_free_end(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, uint64_t address)
 {
 	if (address && c->result)
-		record_fields(c, &(struct fields){
-				     .kind = TRACE_SPACE_UNFREE,
-				     .spaced = true,
-				     .space = kind,
-				     .value = {address, flags},
-				 });
+		NOTE_FIELDS(c, SPACE_UNFREE, .space = space_of(kind, 0), .address = address,
+		    .flags = flags);
 }
 
 void cuda_mapped(
@@ -516,13 +483,10 @@ void cuda_mapped(
 	} else if (space_record_begin(&n, &c->start)) {
 		stack = space_record_reserve(n.thread, RECORD_MAX, 0) ? capture(n, &c->start) : 0;
 		if (extended_begin(n.thread, &x, TRACE_SPACE_MAP, RECORD_MAX, true, 0)) {
-			p = extended_dt(n.thread, &x);
-			p = varint_put(p, cuda_name(c->id));
-			p = varint_put(p, address);
-			p = varint_put(p, size);
-			p = varint_put(p, offset);
-			p = varint_put(p, handle);
-			extended_end(n.thread, &x, varint_put(p, stack));
+			p = FIELDS_PUT(extended_dt(n.thread, &x), SPACE_MAP, NULL,
+			    .api = cuda_name(c->id), .address = address, .size = size,
+			    .offset = offset, .handle = handle, .stack = stack);
+			extended_end(n.thread, &x, p);
 		}
 		space_record_end(n);
 	}
@@ -531,15 +495,13 @@ void cuda_mapped(
 void cuda_unmap_begin(const struct cuda_call *c, uint64_t address, uint64_t size)
 {
 	retry_released();
-	record_fields(c,
-	    &(struct fields){.kind = TRACE_SPACE_UNMAP, .named = true, .value = {address, size}});
+	NOTE_FIELDS(c, SPACE_UNMAP, .api = cuda_name(c->id), .address = address, .size = size);
 }
 
 void cuda_unmap_end(const struct cuda_call *c, uint64_t address, uint64_t size)
 {
 	if (c->result)
-		record_fields(
-		    c, &(struct fields){.kind = TRACE_SPACE_UNUNMAP, .value = {address, size}});
+		NOTE_FIELDS(c, SPACE_UNUNMAP, .address = address, .size = size);
 }
 
 void cuda_cleared(
@@ -547,14 +509,8 @@ void cuda_cleared(
 {
 	if (c->result)
 		return;
-	record_fields(c, &(struct fields){
-			     .kind = TRACE_SPACE_CLEAR,
-			     .spaced = true,
-			     .named = true,
-			     .space = kind,
-			     .device = device,
-			     .value = {what, object},
-			 });
+	NOTE_FIELDS(c, SPACE_CLEAR, .space = space_of(kind, device), .api = cuda_name(c->id),
+	    .what = what, .object = object, .label = label_of(c));
 	if (what == TRACE_CLEAR_DEVICE)
 		cuda_device_set_last_memory(device, 0, 0); /* query again for its next context */
 }
@@ -570,8 +526,11 @@ struct called {
 
 static void record_called(const struct cuda_call *c, const struct called *d)
 {
+	struct level levels[5];
+	unsigned count = 0;
 	struct extended x;
-	uint32_t stack, before;
+	uint32_t stack;
+	bool before;
 	struct note n;
 	uint8_t *p;
 
@@ -580,24 +539,17 @@ static void record_called(const struct cuda_call *c, const struct called *d)
 	before = d->memory && c->before && c->before_device == d->device;
 	stack = space_record_reserve(n.thread, RECORD_MAX, 0) ? capture(n, &c->start) : 0;
 	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
-		p = extended_dt(n.thread, &x);
-		p = varint_put(p, cuda_space(d->kind, d->device));
-		p = varint_put(p, cuda_name(c->id));
-		p = varint_put(p, d->object);
-		p = varint_put(p, d->value);
-		p = varint_put(p, (uint64_t)(unsigned)c->result);
-		p = varint_put(p, stack);
-		p = varint_put(p, (d->memory ? 2u : 0) + before + (d->pools ? 2u : 0));
 		if (d->memory)
-			p = put_memory(p, d->device, d->available, d->total);
-		if (before) {
-			p = varint_put(p, TRACE_LEVEL_DEV_FREE_BEFORE);
-			p = varint_put(p, c->before);
-		}
+			count = add_memory(levels, count, d->device, d->available, d->total);
+		if (before)
+			count = add_level(levels, count, TRACE_LEVEL_DEV_FREE_BEFORE, c->before);
 		if (d->pools)
-			p = put_pair(
-			    p, TRACE_LEVEL_RESERVED, d->reserved, TRACE_LEVEL_ALLOCATED, d->used);
-		extended_end(n.thread, &x, varint_put(p, c->label ? cuda_name(c->label) : 0));
+			count = add_allocator(levels, count, d->reserved, d->used);
+		p = FIELDS_PUT(extended_dt(n.thread, &x), SPACE_CALL, levels,
+		    .space = cuda_space(d->kind, d->device), .api = cuda_name(c->id),
+		    .object = d->object, .value = d->value, .result = (unsigned)c->result,
+		    .stack = stack, .levels = count, .label = label_of(c));
+		extended_end(n.thread, &x, p);
 	}
 	space_record_end(n);
 }

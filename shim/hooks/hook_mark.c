@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/varint.h"
+#include "base/record_fields.h"
 #include "record.h"
 #include "trace/chunk_writer.h"
 #include "trace/definitions.h"
@@ -94,7 +94,7 @@ static uint32_t name_string(uint32_t number)
 	return id;
 }
 
-static void record(struct note n, const struct mark *m, const struct stack_start *start)
+static void record_mark(struct note n, const struct mark *m, const struct stack_start *start)
 {
 	struct thread *t = n.thread;
 	uint32_t stack, name, domain;
@@ -118,15 +118,15 @@ static void record(struct note n, const struct mark *m, const struct stack_start
 	stack = capture(n, start);
 	if (!extended_begin(t, &x, TRACE_MARK, MARK_BYTES, true, 0))
 		goto out;
-	p = extended_dt(t, &x);
-	p = varint_put(p, m->phase);
-	p = varint_put(p, m->id);
-	p = varint_put(p, name);
-	p = varint_put(p, m->what);
-	p = varint_put(p, stack);
-	p = varint_put(p, domain);
-	if (m->phase == TRACE_MARK_LENGTH)
-		p = varint_put(p, m->tokens);
+	p = fields_put_MARK(extended_dt(t, &x),
+	    &(struct trace_MARK){.phase = m->phase,
+		.id = m->id,
+		.name = name,
+		.what = m->what,
+		.stack = stack,
+		.domain = domain,
+		.tokens = m->tokens},
+	    NULL, TRACE_FIELDS_BEFORE(MARK, tokens) + (m->phase == TRACE_MARK_LENGTH));
 	extended_end(t, &x, p);
 out:
 	record_end(t);
@@ -137,7 +137,7 @@ void mark_record(const void *caller, const struct mark *m, const struct stack_st
 	int saved = errno;
 	struct note n = note_enter(caller);
 
-	record(n, m, start);
+	record_mark(n, m, start);
 	note_leave(n);
 	errno = saved;
 }

@@ -104,13 +104,13 @@ class Checkpoints(unittest.TestCase):
         # What lived is there with its birth, be it from before or after.
         self.assertGreaterEqual(r["verdict"]["blame"]["bytes"], 3600 * 200000)
         text = self.run_it("report")
-        self.assertIn("of the first 50 min 00 s it holds only what still lived at their end",
-                      " ".join(text.split()))
+        self.assertIn("the trace summarises the first 50 min 00 s: it has the blocks that "
+                      "outlived them", " ".join(text.split()))
         # How many came there before the checkpoint is not known, so neither is how many of them it
         # was that stayed.
         self.assertIn("687 MiB leaked in server+0xfff: 3,600 blocks are still there",
                       " ".join(text.split()))
-        self.assertIn("17 events found no room in it", " ".join(text.split()))
+        self.assertIn("There was no room for 17 events", " ".join(text.split()))
 
     def test_thinned_out(self):
         """What was given up for what lives to have room is said, with what it makes of the
@@ -127,9 +127,9 @@ class Checkpoints(unittest.TestCase):
         self.assertNotIn("coarser_times", sampled)
         self.assertAlmostEqual(sampled["error_bytes"], 4 << 20, delta=4096)
         text = " ".join(self.run_it("report").split())
-        self.assertIn("What lived took too much of --max-trace: 2 times blocks of the sample were "
-                      "left out, 1,200 in all", text)
-        self.assertIn("one for each 4.00 MiB since", text)
+        self.assertIn("The live blocks took too much of --max-trace: 2 times the sample was "
+                      "thinned, by 1,200 blocks in all", text)
+        self.assertIn("now has one for each 4.00 MiB;", text)
 
     def test_told_in_brief(self):
         """Definitions that took their share: what is missing is said, and that the record is not
@@ -143,10 +143,10 @@ class Checkpoints(unittest.TestCase):
         self.assertEqual((c["brief_stacks"], c["untold"], c["lost_events"], c["trace_complete"]),
                          (1234, 5678, 0, False))
         text = " ".join(self.run_it("report").split())
-        self.assertIn("1,234 different ones. For 5,678 events there was no room", text)
+        self.assertIn("1,234 stacks. There was no room even for these with 5,678 events", text)
         text = " ".join(self.run_it("check").split())
-        self.assertIn("1,234 stacks are told in brief, and for 5,678 events there was no room for "
-                      "theirs", text)
+        self.assertIn("ran out of room for stacks: 1,234 are shortened, and 5,678 events have "
+                      "none", text)
         sites = json.loads(self.run_it("sites", "--at", "end", "--format", "json"))["sites"]
         self.assertIn("server+0xff", [s["function"] for s in sites])  # and not what is left out
         self.assertIn("[frames left out]", json.dumps(sites))
@@ -242,7 +242,7 @@ class Checkpoints(unittest.TestCase):
     def test_missing_for_a_moment(self):
         """What found no room while a checkpoint was written is not all that came from then on."""
         for flags, words in ((0, "5 events are missing, because there was no room for them while "
-                              "older events were replaced"),
+                              "a checkpoint replaced older events"),
                              (1, "from then on blocks under 64 KiB are missing")):
             self.write(server(False), flags=flags, dropped=(0, 0, 0, 0, 5))
             self.assertIn(words, " ".join(self.run_it("check").split()))
@@ -290,7 +290,7 @@ class Checkpoints(unittest.TestCase):
         self.assertIn("server+0xfff", self.run_it("sites"))
         self.run_it("map")
         self.run_it("what-if", "--memory", "64GiB")
-        self.assertIn("of that time only what outlived it is replayed",
+        self.assertIn("are summarised (a checkpoint): only the blocks that outlived",
                       " ".join(self.run_it("replay").split()))
         small = self.folder.parent / "small"
         self.run_it("reduce", "--time", "3", "-o", str(small))

@@ -156,9 +156,9 @@ class Devices(unittest.TestCase):
         self.assertEqual((spaces["managed"], spaces["pinned"]), ((5 * MIB, 1), (7 * MIB, 1)))
         text = subprocess.run([WHYOOM, "report", self.traces], capture_output=True, text=True,
                               timeout=60).stdout
-        told = [text.index(f"Inside cuda:{n}") for n in (1, 0, 2)]
+        told = [text.index(f"What the memory of cuda:{n}") for n in (1, 0, 2)]
         self.assertEqual(told, sorted(told))
-        self.assertIn("page-locked memory of the host, 7.00 MiB in 1 block", " ".join(text.split()))
+        self.assertIn("page-locked host memory, 7.00 MiB in 1 block", " ".join(text.split()))
 
     def test_a_device_that_goes_by_another_number(self):
         self.run_program("512MiB,1GiB", """

@@ -117,7 +117,7 @@ class Map(unittest.TestCase):
         cuda = self.map("--space", "cuda:0")
         self.assertEqual((cuda["live_bytes"], cuda["live_blocks"]), (600 * MIB, 11))
         self.assertEqual(self.map("--space", "host", "--at", "end")["live_blocks"], 0)
-        self.assertIn("it has host, cuda:0, torch:0",
+        self.assertIn("there is host, cuda:0, torch:0",
                       self.whyoom("map", "--space", "cuda:7", self.path, status=1))
         self.assertIn("refused in host",
                       self.whyoom("map", "--space", "host", "--at", "failure", self.path, status=1))
@@ -171,7 +171,8 @@ class Map(unittest.TestCase):
             self.assertEqual(words.count("20.0 MiB, 20 % live, largest hole 8.00 MiB; 1 block of B "
                                          "(4.00 MiB)"), 10)
             self.assertIn("400 MiB, full: 1 block of A (400 MiB)", words)
-            self.assertIn("The fewest blocks in the way of 15.0 MiB lie in 0x50000000 (^): "
+            self.assertIn("15.0 MiB would fit into the segment 0x50000000 (^) with the "
+                          "fewest blocks out of the way: "
                           "1 block of B (4.00 MiB).", words)
             self.assertNotIn("stream", words)  # of which nothing was recorded
 
@@ -181,15 +182,15 @@ class Map(unittest.TestCase):
         self.assertEqual(re.findall(r"^  (0x\w+|\[\w+\]  0x\w+)", text, re.M)[1:],
                          ["0x50000000", "0x51400000"])
         self.assertEqual(re.findall("and .* like it.*", text),
-                         ["and 8 like it: 160 MiB, of it 128 MiB in holes"])
+                         ["and 8 like it: 160 MiB, 128 MiB of it in holes"])
         self.assertNotIn("like it", self.whyoom("map", "-n", "0", self.path))
 
     def test_sizes_that_print_alike(self):
         """What is refused and the largest hole differ by less than three digits show."""
         self.write(oom(request=8 * MIB + 4096))
-        for command, words in (("map", ("the largest 8.000 MiB", "a block of 8.004 MiB")),
+        for command, words in (("map", ("the largest with 8.000 MiB", "a block of 8.004 MiB")),
                                ("report", ("Refused by torch:0: 8.004 MiB",
-                                           "the largest of 8.000 MiB"))):
+                                           "the largest with 8.000 MiB"))):
             text = " ".join(self.whyoom(command, self.path, COLUMNS="80").split())
             for expected in words:
                 self.assertIn(expected, text)
@@ -263,9 +264,9 @@ class Map(unittest.TestCase):
             text = self.whyoom("report", *args, self.path, COLUMNS="60")
             self.assertNotIn("\x1b", text)
             for words in ("Refused by torch:0: 15.0 MiB, after 3 attempts", "Server.load",
-                          "the largest of 8.00 MiB", "Inside cuda:0",
-                          "390 MiB are unaccounted: explained by no event",
-                          "Without one live block, of 4.00 MiB, there would be room inside a "
+                          "the largest with 8.00 MiB", "What the memory of cuda:0 looked like",
+                          "no event explains 390 MiB, which are unaccounted (context",
+                          "One live block of 4.00 MiB is all that keeps the request out of a "
                           "segment"):
                 self.assertIn(words, " ".join(text.split()))
         wide = self.whyoom("report", self.path, COLUMNS="80")
@@ -275,7 +276,8 @@ class Map(unittest.TestCase):
     def test_exit_in_spite_of_it(self):
         self.assertIn("exit status 1 after", self.whyoom("report", self.path))
         self.write(oom(status=0))
-        self.assertIn("exit status 0 (memory was refused) after", self.whyoom("report", self.path))
+        self.assertIn("exit status 0 (although memory was refused) after",
+                      self.whyoom("report", self.path))
 
     def test_sites(self):
         s = json.loads(self.whyoom("sites", "--space", "torch:0", "--format", "json", self.path))

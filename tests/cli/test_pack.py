@@ -236,7 +236,7 @@ def test_damaged(tmp_path):
         done = whyoom(*words, folder)
         assert done.returncode == 0 and done.stdout.startswith(b"Damaged trace: "), done
     done = whyoom("check", folder)
-    assert done.returncode == 1 and b"this cannot be read" in done.stdout, done
+    assert done.returncode == 1 and b"unreadable" in done.stdout, done
     done = whyoom("pack", "--unpack", folder)
     assert done.returncode == 1 and b"is damaged" in done.stderr, done
     assert all_of(folder) == damaged

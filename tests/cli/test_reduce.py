@@ -15,8 +15,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import busy  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report",
-                      "reduce-schema.json")
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer",
+                      "report", "schemas", "reduce-schema.json")
 MIB = 1 << 20
 LIMIT = 256 * MIB
 

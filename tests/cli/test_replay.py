@@ -17,8 +17,8 @@ from test_what_if import CUDA, Record, fragmented  # noqa: E402
 from writer import Chunk, Definitions, trace  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report",
-                      "replay-schema.json")
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer",
+                      "report", "schemas", "replay-schema.json")
 MIB = 1 << 20
 LIMIT = 256 * MIB
 
@@ -270,7 +270,7 @@ class Replay(unittest.TestCase):
         try:
             pid = None
             for line in whyoom.stderr:
-                found = re.match(r"whyoom: process (\d+) stands where it failed", line)
+                found = re.match(r"whyoom: process (\d+) is stopped at the failure", line)
                 if found:
                     pid = int(found.group(1))
                     break
@@ -459,7 +459,7 @@ class Replay(unittest.TestCase):
     def test_through_fails(self):
         _, run = self.through(["error no torch here"], 1)
         self.assertEqual(run.returncode, 1)
-        self.assertIn("could not be asked: no torch here", run.stderr)
+        self.assertIn("did not answer: no torch here", run.stderr)
         run = subprocess.run([WHYOOM, "replay", "--through", "torch", "--python", "/no/python",
                               self.save(fragmented())],
                              capture_output=True, text=True)

@@ -99,7 +99,7 @@ class ReplayDevice(unittest.TestCase):
         self.assertIn("Reproduced: it fails where it failed, under device memory of 1.00 GiB",
                       run.stdout)
         self.assertRegex(" ".join(run.stdout.split()),
-                         r"The [0-9]+ requests and releases were made again of ")
+                         r"The [0-9]+ requests and releases were repeated on ")
 
 
 if __name__ == "__main__":

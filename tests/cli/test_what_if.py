@@ -165,7 +165,7 @@ class WhatIf(unittest.TestCase):
         row, = self.ask("--memory", "700MiB")["what_if"]
         self.assertFalse(row["fits"])
         self.assertEqual((row["refused"]["request"], row["refused"]["bytes"]), (2, 150 * MIB))
-        self.assertIn("- 700 MiB of memory: does not fit, -50.0 MiB; 150 MiB refused after",
+        self.assertIn("- 700 MiB of memory: does not fit, -50.0 MiB; refuses 150 MiB after",
                       self.whyoom("what-if", "--memory", "700MiB", self.path))
 
     def test_not_reproduced(self):
@@ -181,7 +181,7 @@ class WhatIf(unittest.TestCase):
         self.assertEqual(model["first_difference"]["recorded_bytes"], 64 * MIB)
         self.assertIsNotNone(model["doubt"])
         text = " ".join(self.whyoom("what-if", self.path).split())
-        self.assertIn("not to be relied on. In doubt: settings that are not known here.", text)
+        self.assertIn("unreliable. Caution: settings that are not known here.", text)
 
     def test_wrong(self):
         self.save(fragmented())
@@ -202,7 +202,8 @@ class WhatIf(unittest.TestCase):
                               (["--concurrency", "2"], "no two requests, tasks or threads"),
                               (["--concurrency", "2", "--space", "torch:3"],
                                "PyTorch has no blocks in 'torch:3'"),
-                              (["--space", "host"], "no limit of the host's memory is known"),
+                              (["--space", "host"],
+                               "the trace does not say the limit of the host's memory"),
                               (["--pid", "5"], "no process 5")):
             self.assertIn(said, self.whyoom("what-if", self.path, *changes, status=1))
 
@@ -435,7 +436,8 @@ except MemoryError:
                           "inputs of at most 50 % of the longest"])
         self.assertEqual([row["fits"] for row in answer["what_if"]], [True, True, True])
         text = " ".join(self.whyoom("what-if", "--max-len", "4096", self.path).split())
-        self.assertIn("It fits up to %.3g %% of the longest; with --longest TOKENS" % (100 * share),
+        self.assertIn("Inputs of up to %.3g %% of the longest fit; --longest TOKENS"
+                      % (100 * share),
                       text)
         # A site that is left out is not made smaller once more.
         without, shorter, both = self.ask("--without-site", "embed", "--max-len", "1%")["what_if"]
@@ -453,13 +455,13 @@ except MemoryError:
             r.segment(100 * i, 100)
             r.block(100 * i, 100)
         self.save(r)
-        self.assertIn("nothing that was made there is larger for one input than for another",
+        self.assertIn("no memory there depends on the length of the input",
                       self.whyoom("what-if", "--max-len", "10", self.path, status=1))
         answer = self.ask("--max-len", "10", "--memory", "2GiB")
         shorter, memory = answer["what_if"]
         self.assertEqual((shorter["applies"], memory["applies"], answer["lengths"]),
                          (False, True, None))
-        self.assertIn("nothing that was made there", shorter["why_not"])
+        self.assertIn("no memory there depends", shorter["why_not"])
 
 
 if __name__ == "__main__":

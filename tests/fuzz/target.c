@@ -161,7 +161,8 @@ static void plan(const struct trace_set *set, struct verdict_result *v)
 		last =
 		    (struct plan_last){.time_ns = f->time_ns, .size = f->size, .stack = f->stack};
 	if (!recorded_read(v->model->feed, supervisor, 0, &recorded, &err))
-		plan_make(v->model->feed, &recorded, &last, 0, out, &facts, &err);
+		plan_make(
+		    &(struct plan_source){v->model->feed, &recorded, &last}, 0, out, &facts, &err);
 	plan_facts_fini(&facts);
 	recorded_fini(&recorded);
 	fclose(out);

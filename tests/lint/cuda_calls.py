@@ -21,8 +21,7 @@ KINDS = {"DEVICE": "device memory", "MANAGED": "managed memory",
          "ADDRESS": "the block at this address"}
 EFFECTS = {
     "ALLOC": "takes {kind}", "ALLOC_AT": "takes {kind}",
-    "ALLOC_PITCHED": "takes device memory, pitch "
-        "times height",
+    "ALLOC_PITCHED": "takes device memory, pitch times height",
     "ALLOC_ARRAY": "takes an array, its size by its description",
     "ALLOC_HANDLE": "takes memory, by its handle",
     "ALLOC_ASYNC": "takes memory of a pool, in a stream's order; within a capture, of the graph",

@@ -17,7 +17,7 @@ int log_read(
 	if (!in)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode))
-		rc = err_set(err, -EISDIR, "%s: is a directory; `whyoom report` reads traces",
+		rc = err_set(err, -EISDIR, "%s is a directory; `whyoom report` reads traces",
 		    named ? path : "stdin");
 	else
 		rc = explain_stream(in, knowledge, out, err);

@@ -41,7 +41,7 @@ int moment_process(const struct trace_set *set, uint64_t pid, struct trace **out
 	}
 	if (pid)
 		return err_set(
-		    err, -ENOENT, "no process %llu in that trace", (unsigned long long)pid);
+		    err, -ENOENT, "no process %llu in this trace", (unsigned long long)pid);
 	if (set->count == 1) {
 		*out = set->images[0];
 		return 0;
@@ -110,8 +110,8 @@ static int named_space(
 	str_puts(&known, "host");
 	for (uint32_t i = 0; m->spaces && i < m->spaces->count; i++)
 		str_printf(&known, ", %s", m->spaces->list[i]->name);
-	rc = err_set(
-	    err, -ENOENT, "no space '%.40s' in that trace; it has %.200s", name, str_text(&known));
+	rc = err_set(err, -ENOENT, "no space '%.40s' in this trace; there is %.200s", name,
+	    str_text(&known));
 	str_free(&known);
 	return rc;
 }
@@ -140,7 +140,7 @@ static int choose(const struct model *m, const struct space *sp,
 	if (strcmp(out->at, "failure") == 0) {
 		if (!failed)
 			return err_set(err, -ENOENT,
-			    "no request was refused in %s of that trace: use --at peak",
+			    "no request failed in %s of this trace: use --at peak",
 			    sp ? sp->name : "host");
 		out->failed = true;
 		if (sp) {
@@ -190,7 +190,7 @@ int moment_find(const struct trace_set *set, const struct moment_request *reques
 	if (!rc && sp) {
 		out->space = spaces_find(out->model->spaces, sp->name);
 		if (!out->space)
-			rc = err_set(err, -ENOENT, "there was nothing in %s yet", sp->name);
+			rc = err_set(err, -ENOENT, "%s had no memory yet at that moment", sp->name);
 	}
 	model_free(all);
 	if (rc)

@@ -58,14 +58,12 @@ int run_library_find(const char *program, char path[PATH_MAX], struct err *err)
 		if (strpbrk(path, ": "))
 			return err_set(err, -EINVAL,
 			    "%s: LD_PRELOAD cannot hold a path with a blank or a colon; move "
-			    "whyoom to "
-			    "another directory",
+			    "whyoom to another directory",
 			    path);
 		return 0;
 	}
-	return err_set(err, -ENOENT,
-	    NAME " is not where it belongs: looked in %s/{../lib,../%s,../../shim}", self,
-	    WHYOOM_LIBDIR);
+	return err_set(err, -ENOENT, NAME " is missing: looked in %s/{../lib,../%s,../../shim}",
+	    self, WHYOOM_LIBDIR);
 }
 
 /* A file beside the library, as installed, or where the build tree has it. */
@@ -131,8 +129,8 @@ int run_library_through(char path[PATH_MAX], struct err *err)
 			return 0;
 	}
 	return rc ? rc
-		  : err_set(err, -ENOENT, THROUGH " is not where it belongs: looked in %s/../%s",
-			self, WHYOOM_DATADIR "/whyoom");
+		  : err_set(err, -ENOENT, THROUGH " is missing: looked in %s/../%s", self,
+			WHYOOM_DATADIR "/whyoom");
 }
 
 char *run_library_preload(const char *path, const char *before)

@@ -227,7 +227,8 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	if (*dir.note)
 		say("%s", dir.note);
 	if (*dir.killed)
-		say("the previous run in %s was killed; its traces are now in %s", dir.path, dir.killed);
+		say("the previous run in %s was killed; its traces are now in %s", dir.path,
+		    dir.killed);
 	if (run_program_warning(program.kind))
 		say("%s %s", program.file, run_program_warning(program.kind));
 	/* Blocks all signals from here on, SIGXFSZ included. */
@@ -297,15 +298,18 @@ const struct command cmd_run = {
     .arguments = "[OPTION...] [--] PROGRAM [ARGUMENT...]",
     .summary = "run a program and record its memory; if it runs out, say why",
     .details =
-	"Records the allocations of PROGRAM and of every process that it starts, and samples their\n"
+	"Records the allocations of PROGRAM and of every process that it starts, and samples "
+	"their\n"
 	"memory from outside. The traces go to the directory whyoom.PID, which `whyoom report`\n"
 	"reads. Exits with the status of PROGRAM, or 128 + N if signal N killed it; 126 or 127 if\n"
 	"it could not be started.\n\n"
 	"  -o DIR                the directory for the traces; those of an earlier run there are\n"
 	"                        moved to DIR/earlier, which keeps the newest three\n"
-	"  --python-objects      record every Python object (PYTHONMALLOC=malloc), not only arenas\n"
+	"  --python-objects      record every Python object (PYTHONMALLOC=malloc), not only "
+	"arenas\n"
 	"  --nvtx                record the program's NVTX ranges, unless another tool does\n"
-	"  --simgpu WHICH        run on a simulated GPU: its memory (4GiB), several (2x24GiB), or a\n"
+	"  --simgpu WHICH        run on a simulated GPU: its memory (4GiB), several (2x24GiB), or "
+	"a\n"
 	"                        model (A100-80GB, H100, L4, RTX4090); kernels do nothing\n",
     .more = run_options_help,
     .starts = true,

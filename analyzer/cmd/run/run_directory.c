@@ -62,7 +62,7 @@ static DIR *list(int fd)
 /* A directory in ours that belongs to a user: opened, or -1. Never a link. */
 static int open_callsite(int dir, const char *name)
 {
-	return trace_is_place(name)
+	return trace_is_user_directory(name)
 		   ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 		   : -1;
 }
@@ -272,7 +272,7 @@ static int put_away(struct run_dir *dir, const struct found *found, struct err *
 			dir->killed[0] = '\0';
 	}
 	close(earlier);
-	return rc ? err_set(err, rc, "cannot put away the earlier traces in %s: %s", dir->path,
+	return rc ? err_set(err, rc, "cannot move the earlier traces in %s: %s", dir->path,
 			strerror(-rc))
 		  : 0;
 }
@@ -309,8 +309,8 @@ static int open_at(
 	}
 	/* A name that could be guessed may have been taken by somebody who wants to read along. */
 	if (!out->made && !named && (st.st_uid != geteuid() || (st.st_mode & 077))) {
-		rc =
-		    err_set(err, -EPERM, "%s belongs to somebody else, or is open to others", path);
+		rc = err_set(
+		    err, -EPERM, "%s belongs to another user, or others may write to it", path);
 		goto fail;
 	}
 	if (!out->made && (st.st_mode & (S_IWGRP | S_IWOTH)))
@@ -320,8 +320,8 @@ static int open_at(
 	if (!allow_tmpfs && is_tmpfs(out->fd)) {
 		rc = err_set(err, -EOPNOTSUPP,
 		    "%s is on a tmpfs, whose pages are memory and count against the same limit: "
-		    "name a "
-		    "directory on a disk with -o, or give --allow-tmpfs",
+		    "name "
+		    "a directory on a disk with -o, or give --allow-tmpfs",
 		    out->path);
 		goto fail;
 	}

@@ -200,8 +200,8 @@ int run_options_parse(int argc, char **argv, struct run_options *out, struct err
 	if (out->given[RUN_OPTION_max_rate] && strcmp(out->given[RUN_OPTION_max_rate], "0") &&
 	    strcmp(run_option_text(out, RUN_OPTION_mode), "sampled") != 0) {
 		run_options_fini(out);
-		return err_set(err, -EINVAL,
-		    "--max-rate needs --mode sampled: in mode full each block is recorded");
+		return err_set(
+		    err, -EINVAL, "--max-rate needs --mode sampled: mode full records every block");
 	}
 	out->program = argv + i;
 	return 0;

@@ -96,14 +96,20 @@ void run_nvml_gone(struct run_nvml *n)
 	n->fd = -1;
 }
 
-static uint64_t used_by(const struct nvml_process *list, uint32_t count, uint32_t pid)
+/* The processes that use a device, as one answer lists them. */
+struct users {
+	const struct nvml_process *list;
+	uint32_t count;
+};
+
+static uint64_t used_by(struct users users, uint32_t pid)
 {
 	uint64_t sum = 0;
 
 	/* A process that uses the device in several ways is listed several times. */
-	for (uint32_t i = 0; i < count; i++)
-		if (list[i].pid == pid)
-			sum += list[i].bytes;
+	for (uint32_t i = 0; i < users.count; i++)
+		if (users.list[i].pid == pid)
+			sum += users.list[i].bytes;
 	return sum;
 }
 
@@ -119,22 +125,22 @@ static void define(struct run_trace *t, uint32_t index, const struct nvml_device
 	run_trace_info(t, key, d->name);
 }
 
-/* Of the processes in `list`, those whose use is another one in `other`. */
+/* Writes the processes of `users` that use another amount than before or, with `ended`, those that
+ * are not in `other`, which is the new answer. */
 static bool write_processes(struct run_trace *t, uint32_t space, struct event_level age,
-    const struct nvml_process *list, uint32_t count, const struct nvml_process *before,
-    uint32_t before_count, bool gone)
+    struct users users, struct users other, bool ended)
 {
 	bool any = false;
 
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t now = gone ? 0 : used_by(list, count, list[i].pid);
+	for (uint32_t i = 0; i < users.count; i++) {
+		uint32_t pid = users.list[i].pid;
+		uint64_t now = ended ? 0 : used_by(users, pid), there = used_by(other, pid);
 		struct event_level levels[] = {{TRACE_LEVEL_DEV_USED, now}, age};
 
-		if (used_by(list, i, list[i].pid) || /* told already */
-		    (gone ? used_by(before, before_count, list[i].pid) > 0
-			  : used_by(before, before_count, list[i].pid) == now))
+		if (used_by((struct users){users.list, i}, pid) || /* written already */
+		    (ended ? there > 0 : there == now))
 			continue;
-		run_trace_levels_of(t, (pid_t)list[i].pid, space, levels, 2);
+		run_trace_levels_of(t, (pid_t)pid, space, levels, 2);
 		any = true;
 	}
 	return any;
@@ -148,16 +154,16 @@ static void write_device(struct run_nvml *n, struct run_trace *t, uint32_t index
 	    TRACE_LEVEL_AGE_NS, now_ns > n->answer.asked_ns ? now_ns - n->answer.asked_ns : 0};
 	struct event_level levels[] = {
 	    {TRACE_LEVEL_DEV_FREE, d->free}, {TRACE_LEVEL_DEV_TOTAL, d->total}, age};
+	struct users before = {w->processes, w->process_count};
+	struct users now = {d->processes, d->process_count};
 	bool changed;
 
 	if (!d->total || d->process_count > NVML_PROCESSES)
 		return;
 	if (!w->defined)
 		define(t, index, d);
-	changed = write_processes(t, index + 1, age, w->processes, w->process_count, d->processes,
-	    d->process_count, true);
-	changed |= write_processes(t, index + 1, age, d->processes, d->process_count, w->processes,
-	    w->process_count, false);
+	changed = write_processes(t, index + 1, age, before, now, true);
+	changed |= write_processes(t, index + 1, age, now, before, false);
 	if (!changed && w->defined && w->free == d->free && w->total == d->total &&
 	    now_ns - w->time_ns < REST_NS)
 		return;

@@ -18,6 +18,7 @@
 #include "trace/xxh64.h"
 #include "util/io.h"
 #include "util/num.h"
+#include "whyoom/trace_fields.h"
 
 #define BODY_MAX                                                                                   \
 	(TRACE_SLOT_BYTES - sizeof(struct trace_chunk) - TRACE_SIDE_MAX * sizeof(struct trace_side))
@@ -294,21 +295,39 @@ static void event(
 	    t->chunk_at + offsetof(struct trace_chunk, committed));
 }
 
+/* Writes all fields of a kind in their order; `levels` has as many as the field of that name says.
+ */
+static void record(struct run_trace *t, uint64_t time_ns, uint32_t kind,
+    const union trace_fields *fields, const struct event_level *levels)
+{
+	const uint8_t *types = trace_field_types[kind];
+	const uint64_t *field = (const uint64_t *)fields;
+	uint8_t body[RECORD_MAX], *p = body;
+
+	for (; *types != TRACE_FIELD_END; types++, field++) {
+		p = put(p, *field);
+		if (*types != TRACE_FIELD_LEVELS)
+			continue;
+		for (uint64_t i = 0; i < *field; i++) {
+			p = put(p, levels[i].key);
+			p = put(p, levels[i].value);
+		}
+	}
+	event(t, time_ns, kind, body, (size_t)(p - body));
+}
+
 static void levels_of(struct run_trace *t, uint64_t seen_ns, pid_t pid, uint32_t space,
     const struct event_level *levels, size_t count)
 {
-	uint8_t body[RECORD_MAX], *p = put(body, pid ? (uint64_t)pid : space);
+	uint64_t room = num_least(count, (RECORD_MAX - 20) / 15);
+	union trace_fields f;
 
-	if (count > (RECORD_MAX - 20) / 15)
-		count = (RECORD_MAX - 20) / 15;
-	p = put(p, count);
-	for (size_t i = 0; i < count; i++) {
-		p = put(p, levels[i].key);
-		p = put(p, levels[i].value);
-	}
 	if (pid)
-		p = put(p, space);
-	event(t, seen_ns, pid ? TRACE_LEVEL_OF : TRACE_LEVEL, body, (size_t)(p - body));
+		f.LEVEL_OF =
+		    (struct trace_LEVEL_OF){.pid = (uint64_t)pid, .levels = room, .space = space};
+	else
+		f.LEVEL = (struct trace_LEVEL){.space = space, .levels = room};
+	record(t, seen_ns, pid ? TRACE_LEVEL_OF : TRACE_LEVEL, &f, levels);
 }
 
 void run_trace_levels(struct run_trace *t, uint64_t seen_ns, pid_t pid,
@@ -325,12 +344,12 @@ void run_trace_levels_of(
 
 void run_trace_child_end(struct run_trace *t, pid_t pid, int code, int status, bool direct)
 {
-	uint8_t body[40], *p = put(body, (uint64_t)pid);
+	union trace_fields f = {.CHILD_END = {.pid = (uint64_t)pid,
+				    .how = code == CLD_EXITED ? TRACE_END_EXIT : TRACE_END_SIGNAL,
+				    .status = (uint64_t)status,
+				    .flags = (direct ? 1u : 0u) | (code == CLD_DUMPED ? 2u : 0u)}};
 
-	p = put(p, code == CLD_EXITED ? TRACE_END_EXIT : TRACE_END_SIGNAL);
-	p = put(p, (uint64_t)status);
-	p = put(p, (direct ? 1u : 0u) | (code == CLD_DUMPED ? 2u : 0u));
-	event(t, 0, TRACE_CHILD_END, body, (size_t)(p - body));
+	record(t, 0, TRACE_CHILD_END, &f, NULL);
 }
 
 uint64_t run_trace_bytes(const struct run_trace *t)

@@ -213,7 +213,7 @@ static int parse(int argc, char **argv, struct request *r)
 	if (rc)
 		return rc;
 	if (r->longest && !asks(r, WHAT_IF_MAX_LEN))
-		return cmd_usage(&cmd_what_if, "--longest says what --max-len is to be taken of");
+		return cmd_usage(&cmd_what_if, "--longest is for --max-len");
 	if (r->count > 1) {
 		r->changes[r->count].kind = WHAT_IF_TOGETHER;
 		strcpy(r->changes[r->count++].words, "all of these together");
@@ -359,7 +359,7 @@ static void check_settings(struct request *r, const char *space)
 	char why[200];
 
 	snprintf(why, sizeof(why),
-	    "it is a setting of PyTorch's, and the question is about %.40s: use --space torch:0",
+	    "it is a setting of PyTorch, and the question is about %.40s: use --space torch:0",
 	    strcmp(space, "host") == 0 ? "the host's memory" : space);
 	for (size_t i = 0; i < 2; i++)
 		what_if_none(r->changes, r->count, settings[i], why);

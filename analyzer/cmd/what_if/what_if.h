@@ -48,7 +48,7 @@ struct what_if_answer {
 };
 
 #define WHAT_IF_NOT_AT_ONCE                                                                        \
-	"no two requests, tasks or threads were at work at once then, as far as was recorded"
+	"no two requests, tasks or threads overlapped at that moment, as far as the trace shows"
 /* From then on the change, or all changes of a kind, are WHAT_IF_NONE. */
 void what_if_not(struct what_if_change *change, const char *why);
 void what_if_none(

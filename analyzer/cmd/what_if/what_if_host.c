@@ -199,8 +199,8 @@ static int find_lengths(struct verdict_result *r, struct what_if_lengths *l, con
 
 /* Of the driver, whose blocks of a request are not put off. */
 static const char by_one_moment[] =
-    "at most that, as it is a sum over that one moment: those that held most stay, as far as they "
-    "had come, and may go on to take more";
+    "at most that, as it is a sum over that one moment: the requests that held most continue from "
+    "there and may take more";
 
 static int judge(struct verdict_result *r, struct what_if_change *changes, size_t count,
     struct what_if_answer *out, struct err *err)
@@ -271,7 +271,7 @@ int what_if_host(const struct trace_set *set, struct what_if_change *changes, si
 	device = r.failure.kind == FAILURE_CUDA_OOM;
 	if (!r.model || !r.callsites || !r.failure.limit_bytes ||
 	    strcmp(out->view.space, device ? r.devices.first->space : "host") != 0)
-		rc = err_set(err, -ENOENT, "no limit of %s is known of that trace",
+		rc = err_set(err, -ENOENT, "the trace does not say the limit of %s",
 		    strcmp(out->view.space, "host") == 0 ? "the host's memory" : out->view.space);
 	else
 		rc = judge(&r, changes, count, out, err);

@@ -94,35 +94,44 @@ static int fit_shorter(void *arg, const double *most, bool *fits, size_t n, stru
 	return rc;
 }
 
-static int find_lengths(struct trace *t, const struct callsites *callsites, uint32_t device,
-    struct what_if_answer *out, struct what_if_change *changes, size_t count, struct err *err)
+/* The changes, and the requests that they apply to. */
+struct question {
+	struct feed feed;
+	const struct callsites *callsites;
+	uint32_t device;
+	const struct put_off *requests;
+	struct what_if_change *changes;
+	size_t count;
+};
+
+static int find_lengths(const struct question *q, struct what_if_answer *out, struct err *err)
 {
 	struct caching_settings settings;
-	struct shorter s = {feed_of_trace(t), callsites, &out->lengths, &settings, device};
+	struct shorter s = {q->feed, q->callsites, &out->lengths, &settings, q->device};
 	int rc;
 
 	if (!out->lengths.asked)
 		return 0;
 	torch_replay_settings(s.feed, &settings);
 	rc = what_if_lengths_read(
-	    &out->lengths, s.feed, out->view.space, UINT64_MAX, callsites, err);
+	    &out->lengths, s.feed, out->view.space, UINT64_MAX, q->callsites, err);
 	if (rc == WHAT_IF_NOT_HERE) {
-		what_if_none(changes, count, WHAT_IF_MAX_LEN, err->text);
+		what_if_none(q->changes, q->count, WHAT_IF_MAX_LEN, err->text);
 		out->lengths.asked = false;
 		return 0;
 	}
 	if (!rc)
 		rc = what_if_lengths_search(&out->lengths, fit_shorter, &s, err);
 	if (!rc)
-		what_if_lengths_settle(&out->lengths, changes, count);
+		what_if_lengths_settle(&out->lengths, q->changes, q->count);
 	return rc;
 }
 
 /* The record's own row, then one for each change. */
-static int run(struct trace *t, const struct callsites *callsites, uint32_t device,
-    const struct put_off *requests, struct what_if_change *changes, size_t count,
-    struct what_if_answer *out, struct err *err)
+static int run(const struct question *q, struct what_if_answer *out, struct err *err)
 {
+	struct what_if_change *changes = q->changes;
+	size_t count = q->count;
 	struct device_rewrite rewrites[WHAT_IF_CHANGES] = {0};
 	struct put_off_schedule schedules[WHAT_IF_CHANGES] = {0};
 	struct torch_change tries[WHAT_IF_CHANGES + 1] = {0};
@@ -130,13 +139,13 @@ static int run(struct trace *t, const struct callsites *callsites, uint32_t devi
 	struct caching_settings settings;
 	int rc;
 
-	what_if_find_sites(callsites, changes, count);
-	rc = find_lengths(t, callsites, device, out, changes, count, err);
+	what_if_find_sites(q->callsites, changes, count);
+	rc = find_lengths(q, out, err);
 	if (rc)
 		return rc;
-	torch_replay_settings(feed_of_trace(t), &settings);
+	torch_replay_settings(q->feed, &settings);
 	for (size_t i = 0; i < count && !rc; i++) {
-		rc = device_rewrite_init(&rewrites[i], callsites, &settings);
+		rc = device_rewrite_init(&rewrites[i], q->callsites, &settings);
 		rewrites[i].most = what_if_lengths_most(&out->lengths, changes, count, i);
 		if (rewrites[i].most > 0)
 			rewrites[i].lengths = &out->lengths.of;
@@ -145,12 +154,12 @@ static int run(struct trace *t, const struct callsites *callsites, uint32_t devi
 				apply(&rewrites[i], &changes[k], &tries[i + 1]);
 	}
 	if (!rc)
-		rc = put_off(requests, changes, count, schedules, tries);
+		rc = put_off(q->requests, changes, count, schedules, tries);
 	if (rc)
 		err_set(err, rc, "no memory for the changes");
 	else
 		rc = torch_replay(
-		    feed_of_trace(t), device, tries, count + 1, outcomes, &out->view.match, err);
+		    q->feed, q->device, tries, count + 1, outcomes, &out->view.match, err);
 	for (size_t i = 0; i <= count && !rc; i++)
 		out->view.rows[out->view.count++] =
 		    (struct what_if_row){.change = i ? changes[i - 1].words : NULL,
@@ -195,15 +204,15 @@ int what_if_torch(const struct trace_set *set, const struct model *m,
 
 	if (!sp || sp->kind != SPACE_TORCH)
 		return err_set(err, -ENOENT,
-		    "PyTorch has no blocks in '%.40s' of that trace: --space "
-		    "is torch:N or host",
+		    "PyTorch has no blocks in '%.40s' of this trace: --space is torch:N or host",
 		    out->view.space);
 	rc = read_requests(set, sp->device, changes, count, &requests, err);
 	if (!rc)
 		rc = callsites_new(sp->model, AT_PEAK, &callsites, err);
 	if (!rc)
-		rc =
-		    run(set->images[0], callsites, sp->device, &requests, changes, count, out, err);
+		rc = run(&(struct question){feed_of_trace(set->images[0]), callsites, sp->device,
+			     &requests, changes, count},
+		    out, err);
 	callsites_free(callsites);
 	put_off_fini(&requests);
 	if (rc)

@@ -8,10 +8,12 @@
 
 #include "replay/plan/planner_parts.h"
 #include "util/progress.h"
+#include "util/tuned.h"
 
-#define GRAIN_PARTS 512u /* so many samples more, by how much lives */
+TUNED(uint64_t, GRAIN_PARTS, 512,
+    "as many points of the curve as a terminal or a plot has columns, by live bytes");
 #define PROGRESS_EVENTS 65536u
-#define PACE_LEAST 1.0 /* bytes a ns that are written to */
+TUNED(double, PACE_MIN, 1.0, "bytes written a ns: a slow machine with page faults does that");
 
 static uint64_t held_value(struct held h)
 {
@@ -29,7 +31,7 @@ static struct held held_of(uint64_t value)
  * some speed on any machine. */
 static double pace_of(const struct planner *p)
 {
-	return p->recorded->pace > PACE_LEAST ? p->recorded->pace : PACE_LEAST;
+	return p->recorded->pace > PACE_MIN ? p->recorded->pace : PACE_MIN;
 }
 
 void planner_is_young(struct planner *p, uint32_t slot, uint64_t size)
@@ -425,8 +427,8 @@ static uint64_t grain_of(const struct plan_facts *facts)
 	return facts->peak_live / GRAIN_PARTS + 1;
 }
 
-int plan_make(struct feed feed, const struct recorded *recorded, const struct plan_last *last,
-    uint64_t pace_ns, FILE *out, struct plan_facts *facts, struct err *err)
+int plan_make(const struct plan_source *source, uint64_t pace_ns, FILE *out,
+    struct plan_facts *facts, struct err *err)
 {
 	uint64_t peak = UINT64_MAX;
 	int rc = 0;
@@ -434,9 +436,9 @@ int plan_make(struct feed feed, const struct recorded *recorded, const struct pl
 	memset(facts, 0, sizeof(*facts));
 	for (int pass = 0; pass < 2 && !rc; pass++) {
 		struct plan_facts before = *facts;
-		struct planner p = {.feed = feed,
-		    .recorded = recorded,
-		    .last = last,
+		struct planner p = {.feed = source->feed,
+		    .recorded = source->recorded,
+		    .last = source->last,
 		    .facts = facts,
 		    .peak_event = peak,
 		    .grain = pass ? grain_of(&before) : 0};
@@ -472,27 +474,26 @@ void plan_facts_fini(struct plan_facts *facts)
 	vec_free(&facts->moments);
 }
 
-int plan_find(struct feed feed, const struct recorded *recorded, const struct plan_last *last,
-    const struct plan_facts *made, uint32_t thread, uint64_t n, struct event *out, uint64_t *event,
-    struct err *err)
+int plan_find(const struct plan_source *source, const struct plan_facts *made,
+    struct plan_origin *origin, struct err *err)
 {
 	struct plan_facts facts = {.pace_ns = made->pace_ns};
-	struct planner p = {.feed = feed,
-	    .recorded = recorded,
-	    .last = last,
+	struct planner p = {.feed = source->feed,
+	    .recorded = source->recorded,
+	    .last = source->last,
 	    .facts = &facts,
 	    .peak_event = made->peak_event,
 	    .grain = grain_of(made),
 	    .finding = true,
-	    .find_thread = thread,
-	    .find_n = n};
+	    .find_thread = origin->thread,
+	    .find_n = origin->n};
 	int rc = planner_init(&p, NULL);
 
 	if (rc)
 		err_set(err, rc, "no memory to look for the event");
 	else
-		rc = read_all(&p, out, err);
-	*event = p.event;
+		rc = read_all(&p, &origin->event, err);
+	origin->index = p.event;
 	rc = rc < 0 ? rc : p.found;
 	planner_fini(&p);
 	plan_facts_fini(&facts);

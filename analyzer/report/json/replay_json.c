@@ -77,11 +77,13 @@ static void basis(struct json *j, const struct replay_result *r)
 	json_object_end(j);
 }
 
-static void torch_row(struct json *j, const char *key, const char *name, const char *device,
-    const struct through_refusal *f, uint64_t reserved, uint64_t allocated, uint64_t granted)
+static void torch_row(
+    struct json *j, const char *key, const char *device, const struct through_answer *a)
 {
+	const struct through_refusal *f = &a->refused;
+
 	json_object(j, key);
-	json_string(j, "name", name);
+	json_string(j, "name", a->torch);
 	json_string(j, "device", device);
 	if (f->serial) {
 		json_object(j, "failed_at");
@@ -93,9 +95,9 @@ static void torch_row(struct json *j, const char *key, const char *name, const c
 	} else {
 		json_null(j, "failed_at");
 	}
-	json_u64(j, "peak_reserved", reserved);
-	json_u64(j, "peak_allocated", allocated);
-	json_u64(j, "granted_refusals", granted);
+	json_u64(j, "peak_reserved", a->peak_reserved);
+	json_u64(j, "peak_allocated", a->peak_allocated);
+	json_u64(j, "granted_refusals", a->granted);
 	json_object_end(j);
 }
 
@@ -103,17 +105,19 @@ static void torch(struct json *j, const struct replay_result *r)
 {
 	const struct through_answer *own = &r->torch.own;
 	const struct torch_outcome *o = &r->torch.model;
-	struct through_refusal f = replay_refusal(o);
+	struct through_answer model = {.torch = "model",
+	    .peak_reserved = o->peak_reserved,
+	    .peak_allocated = o->peak_allocated,
+	    .granted = o->granted_refusals,
+	    .refused = replay_refusal(o)};
 
 	json_object(j, "torch");
 	json_string(j, "alloc_conf", r->torch.settings);
 	json_u64_or_null(j, "memory_bytes", o->memory, o->memory > 0);
 	json_u64(j, "streams", r->match.streams);
-	torch_row(j, "model", "model", NULL, &f, o->peak_reserved, o->peak_allocated,
-	    o->granted_refusals);
+	torch_row(j, "model", NULL, &model);
 	if (r->torch.through) {
-		torch_row(j, "own", own->torch, own->simulated ? "simulated" : own->device,
-		    &own->refused, own->peak_reserved, own->peak_allocated, own->granted);
+		torch_row(j, "own", own->simulated ? "simulated" : own->device, own);
 		json_bool(j, "agree", r->torch.agree);
 		json_real(j, "deviation", r->torch.deviation, 6);
 	} else {

@@ -31,7 +31,8 @@ static void request(const struct verdict_result *r, const struct report_style *s
 		str_puts(&text, ".");
 		style_wrap(out, st, 2, str_text(&text));
 	} else if (d->above) {
-		style_wrap(out, st, 2, "The runtime refused it without asking the driver.");
+		style_wrap(
+		    out, st, 2, "The runtime refused the request without asking the driver.");
 	}
 	if (r->failure.stack.count)
 		frames_write(out, st, &r->failure.stack,
@@ -45,8 +46,8 @@ static void unexplained(const struct device_report *d, struct str *text)
 	bool unnamed = d->ledger.unaccounted == d->unattributed;
 	struct fmt a;
 
-	str_printf(text, "; %s are %sexplained by no event (context, code, libraries%s)",
-	    fmt_size(&a, (uint64_t)d->unattributed), unnamed ? "unaccounted: " : "",
+	str_printf(text, "; no event explains %s%s (context, code, libraries%s)",
+	    fmt_size(&a, (uint64_t)d->unattributed), unnamed ? ", which are unaccounted" : "",
 	    d->others_known ? "" : ", other processes");
 	if (!unnamed && d->ledger.unaccounted > 0)
 		str_printf(
@@ -58,7 +59,7 @@ static void layout(const struct device_report *d, const struct report_style *st,
 	struct str text = {0};
 	struct fmt a, b;
 
-	str_printf(&text, "Inside %s", d->device);
+	str_printf(&text, "What the memory of %s looked like", d->device);
 	style_heading(out, st, str_text(&text));
 	str_clear(&text);
 	if (d->torch) {
@@ -67,33 +68,34 @@ static void layout(const struct device_report *d, const struct report_style *st,
 		str_printf(&text, "%s segment%s; ", fmt_count(&a, d->segments),
 		    d->segments == 1 ? "" : "s");
 	}
-	str_printf(&text, "live are %s in ", fmt_size(&a, d->live_bytes));
+	str_printf(&text, "%s are in use in ", fmt_size(&a, d->live_bytes));
 	str_printf(
 	    &text, "%s block%s", fmt_count(&a, d->live_blocks), d->live_blocks == 1 ? "" : "s");
 	if (d->torch && d->holes) {
 		str_printf(&text, "; %s are in %s hole%s", fmt_size(&a, d->hole_bytes),
 		    fmt_count(&b, d->holes), d->holes == 1 ? "" : "s");
-		str_printf(&text, ", the largest of %s",
+		str_printf(&text, ", the largest with %s",
 		    d->failed ? fmt_size_apart(&a, d->largest_hole, d->requested)
 			      : fmt_size(&a, d->largest_hole));
 	}
 	str_puts(&text, ".");
 	if (d->free_known) {
-		str_printf(&text, " Of the device %s of ", fmt_size(&a, d->free));
-		str_printf(&text, "%s were free", fmt_size(&a, d->total));
+		str_printf(&text, " The device had %s of ", fmt_size(&a, d->free));
+		str_printf(&text, "%s free", fmt_size(&a, d->total));
 		if (d->unattributed > 0)
 			unexplained(d, &text);
 		str_puts(&text, ".");
 	}
 	if (d->failed && d->room && d->room_blocks == 1)
 		str_printf(&text,
-		    " Without one live block, of %s, there would be room inside a segment: "
+		    " One live block of %s is all that keeps the request out of a segment: "
 		    "`whyoom map` shows it.",
 		    fmt_size(&a, d->room_bytes));
 	else if (d->failed && d->room && d->room_blocks)
 		str_printf(&text,
-		    " Without %s live blocks, of together %s, there would be room inside a "
-		    "segment: `whyoom map` shows them.",
+		    " %s live blocks of %s in total are all that keep the request out of a "
+		    "segment: "
+		    "`whyoom map` shows them.",
 		    fmt_count(&a, d->room_blocks), fmt_size(&b, d->room_bytes));
 	style_wrap(out, st, 2, str_text(&text));
 	str_free(&text);
@@ -134,7 +136,7 @@ static void holders(const struct device_report *d, const struct report_style *st
 {
 	if (!d->stack_stats_count)
 		return;
-	style_heading(out, st, "Who held most of it");
+	style_heading(out, st, "Largest call sites on the device");
 	for (size_t i = 0; i < d->stack_stats_count; i++) {
 		const struct device_stack_stats *s = &d->stats_list[i];
 
@@ -153,8 +155,8 @@ static void other_spaces(
 		const char *name, *words;
 	} kinds[] = {
 	    {"managed", "managed memory"},
-	    {"pinned", "page-locked memory of the host"},
-	    {"foreign", "memory of others, mapped here"},
+	    {"pinned", "page-locked host memory"},
+	    {"foreign", "memory imported from other processes"},
 	};
 	struct str text = {0};
 	struct fmt a, b, c;
@@ -166,7 +168,7 @@ static void other_spaces(
 			if (strcmp(s->name, kinds[k].name) != 0)
 				continue;
 			str_printf(&text, "%s%s, %s in %s block%s (at most %s)",
-			    text.length ? "; " : "Besides: ", kinds[k].words,
+			    text.length ? "; " : "In addition: ", kinds[k].words,
 			    fmt_size(&a, s->live_bytes), fmt_count(&b, s->live_blocks),
 			    s->live_blocks == 1 ? "" : "s", fmt_size(&c, s->peak_bytes));
 		}

@@ -49,12 +49,12 @@ static void ledger(const struct explanation *e, const struct report_style *st, s
 
 	if (!l->row_count)
 		return;
-	str_printf(&title, "Where the %s of %s were", fmt_size(&a, l->total), l->device);
+	str_printf(&title, "Where the %s of %s went", fmt_size(&a, l->total), l->device);
 	style_heading(out, st, str_text(&title));
 	for (size_t i = 0; i < l->row_count; i++)
 		ledger_row(st, out, l->rows[i].name, (int64_t)l->rows[i].bytes, l->total);
-	ledger_row(st, out, "not said by whom", l->unaccounted, l->total);
-	ledger_row(st, out, "asked for, and refused", (int64_t)l->requested, l->total);
+	ledger_row(st, out, "not in the message", l->unaccounted, l->total);
+	ledger_row(st, out, "refused request", (int64_t)l->requested, l->total);
 	str_free(&title);
 }
 
@@ -95,7 +95,7 @@ static void step(
 {
 	static const char *const marks[] = {[JOIN_NOTHING] = "",
 	    [JOIN_FAILURE] = ": this failure",
-	    [JOIN_RECOVERED] = ": recorded as got over"};
+	    [JOIN_RECOVERED] = ": the trace shows that the program recovered"};
 	struct str head = {0}, text = {0};
 	struct fmt a;
 
@@ -128,9 +128,8 @@ void report_explain_story(const struct explanation *e, const enum join *of,
 	size_t shown = st->verbose || e->count <= STEPS ? e->count : STEPS;
 	struct str more = {0};
 
-	style_heading(out, st,
-	    e->by_time ? "What the log says, in the order of time"
-		       : "What the log says, in the order of its lines");
+	style_heading(
+	    out, st, e->by_time ? "What the log says, by time" : "What the log says, by line");
 	for (size_t i = 0; i < shown; i++)
 		step(&e->messages[i], of ? of[i] : JOIN_NOTHING, st, out);
 	if (shown < e->count) {

@@ -20,7 +20,7 @@ static void phases(const struct flow *f, struct str *text)
 		if (i + 1 == f->phases.count)
 			str_printf(text, " since %s", fmt_duration(&a, p->start_ns));
 		else
-			str_printf(text, " %s to %s, %s then", fmt_duration(&a, p->start_ns),
+			str_printf(text, " %s to %s, ended with %s", fmt_duration(&a, p->start_ns),
 			    fmt_duration(&b, p->end_ns), fmt_size(&c, p->live_bytes));
 	}
 }
@@ -74,7 +74,7 @@ void flow_text(const struct verdict_result *r, const struct report_style *style,
 		phases(&r->flow, &text);
 	requests(&r->flow, &text);
 	if (text.length) {
-		style_heading(out, style, "What it was at");
+		style_heading(out, style, "What the program was doing");
 		str_putc(&text, '.');
 		style_wrap(out, style, 2, str_text(&text));
 	}

@@ -146,7 +146,7 @@ static void title(const struct verdict_result *r, const struct ledger *l,
 		str_printf(
 		    &text, " at the failure, after %s", fmt_duration(&a, r->failure.time_ns));
 	else
-		str_puts(&text, failed ? " at the failure" : " at the high-water mark");
+		str_puts(&text, failed ? " at the failure" : " at the peak");
 	style_heading(out, st, str_text(&text));
 	str_free(&text);
 }
@@ -161,8 +161,8 @@ static void age(const struct ledger *l, const struct report_style *style, struct
 	if (!l->age_ns || (!style->verbose && l->age_ns <= 200000000))
 		return;
 	str_printf(&text,
-	    "%s from a sample taken %s before, carried on by what was acquired since.",
-	    l->space ? "What is free is" : "Resident bytes are", fmt_duration(&a, l->age_ns));
+	    "%s known from a sample taken %s earlier, plus the memory acquired since.",
+	    l->space ? "Free memory is" : "Resident memory is", fmt_duration(&a, l->age_ns));
 	str_puts(out, term_style(style->colour, TERM_DIM));
 	style_item(out, style, "", 2, str_text(&text));
 	str_puts(out, term_style(style->colour, TERM_PLAIN));

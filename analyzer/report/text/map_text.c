@@ -140,7 +140,7 @@ static void holders(const struct drawing *d, struct str *to, size_t first, size_
 		str_printf(to, " (%s)", fmt_size(&b, pins[i].bytes));
 	}
 	if (n > 3)
-		str_printf(to, ", and of %d other place%s", n - 3, n == 4 ? "" : "s");
+		str_printf(to, ", and of %d other call site%s", n - 3, n == 4 ? "" : "s");
 }
 
 static void segment(struct drawing *d, const struct map_segment *s)
@@ -219,13 +219,13 @@ static void legend_row(struct drawing *d, const char *head, const struct map_cal
 static void legend(struct drawing *d)
 {
 	const struct space_map *map = d->v->map;
-	struct map_callsite rest = {.function = "other places"};
+	struct map_callsite rest = {.function = "other call sites"};
 	struct str text = {0};
 	struct fmt a;
 	char head[8] = "  A  ";
 
 	if (map->callsites.count)
-		style_heading(d->out, d->st, "Whose they are");
+		style_heading(d->out, d->st, "Call sites");
 	for (unsigned i = 0; i < d->letters; i++) {
 		head[2] = (char)('A' + (char)i);
 		legend_row(d, head, &map->callsites.items[i]);
@@ -237,7 +237,7 @@ static void legend(struct drawing *d)
 	if (rest.blocks)
 		legend_row(d, "  #  ", &rest);
 	str_printf(&text,
-	    "A column is %s. A small letter, or +: more than half of it is free. %s: a hole.",
+	    "A column is %s. Lower case, or +: more than half of it is free. %s: a hole.",
 	    fmt_size(&a, d->unit), hole_sign(d->st));
 	style_wrap(d->out, d->st, 2, str_text(&text));
 	str_free(&text);
@@ -256,17 +256,17 @@ static void summary(const struct map_view *v, const struct report_style *st, str
 	    strcmp(v->at, "failure") == 0 || strcmp(v->at, "peak") == 0 || strcmp(v->at, "end") == 0
 		? "the "
 		: "",
-	    strcmp(v->at, "peak") == 0 ? "high-water mark" : v->at, fmt_duration(&a, v->time_ns));
+	    strcmp(v->at, "peak") == 0 ? "peak" : v->at, fmt_duration(&a, v->time_ns));
 	style_title(out, st, str_text(&text));
 	str_clear(&text);
-	str_printf(&text, "%s in %s %s%s; live %s", fmt_size(&a, map->bytes),
+	str_printf(&text, "%s in %s %s%s; %s live", fmt_size(&a, map->bytes),
 	    fmt_count(&b, map->segments.count), unit, map->segments.count == 1 ? "" : "s",
 	    fmt_size(&c, map->live_bytes));
-	str_printf(&text, " in %s block%s; %s hole%s of together %s",
-	    fmt_count(&a, map->live_blocks), map->live_blocks == 1 ? "" : "s",
-	    fmt_count(&b, map->holes), map->holes == 1 ? "" : "s", fmt_size(&c, map->hole_bytes));
+	str_printf(&text, " in %s block%s; %s in %s hole%s", fmt_count(&a, map->live_blocks),
+	    map->live_blocks == 1 ? "" : "s", fmt_size(&c, map->hole_bytes),
+	    fmt_count(&b, map->holes), map->holes == 1 ? "" : "s");
 	if (map->holes)
-		str_printf(&text, ", the largest %s",
+		str_printf(&text, ", the largest with %s",
 		    fmt_size_apart(
 			&a, map->largest_hole, v->request ? v->request : map->largest_hole));
 	str_puts(&text, ".");
@@ -278,7 +278,7 @@ static void summary(const struct map_view *v, const struct report_style *st, str
 		str_printf(&text, " Refused: a block of %s",
 		    fmt_size_apart(&a, v->request, map->largest_hole));
 		if (v->segment)
-			str_printf(&text, ", and of the level below a segment of %s",
+			str_printf(&text, ", and a segment of %s from the level below",
 			    fmt_size(&a, v->segment));
 		str_puts(&text, ".");
 	}
@@ -286,7 +286,7 @@ static void summary(const struct map_view *v, const struct report_style *st, str
 		str_printf(&text, " Free on the device: %s of %s.", fmt_size(&a, v->free),
 		    fmt_size(&b, v->total));
 	if (v->sample_count && v->samples[v->sample_count - 1].unattributed > 0)
-		str_printf(&text, " Used, and explained by no event: %s.",
+		str_printf(&text, " In use and explained by no event: %s.",
 		    fmt_size(&a, (uint64_t)v->samples[v->sample_count - 1].unattributed));
 	style_wrap(out, st, 2, str_text(&text));
 	str_free(&text);
@@ -301,14 +301,16 @@ static void room_words(struct drawing *d)
 	if (!map->request || map->kind != SPACE_TORCH)
 		return;
 	if (!map->room.found)
-		str_printf(&text, "No segment is as large as %s: only a new one could hold it.",
+		str_printf(&text, "No segment has %s: only a new one could hold the request.",
 		    fmt_size(&a, map->request));
 	else if (!map->room.blocks)
-		str_printf(&text,
-		    "A hole of that size is there (^); why the allocator did not use it is not "
-		    "recorded.");
+		str_printf(&text, "There is a large enough hole (^); the trace does not show why "
+				  "the allocator did "
+				  "not use it.");
 	else {
-		str_printf(&text, "The fewest blocks in the way of %s lie in 0x%llx (^): ",
+		str_printf(&text,
+		    "%s would fit into the segment 0x%llx (^) with the fewest blocks out of the "
+		    "way: ",
 		    fmt_size(&a, map->request),
 		    (unsigned long long)map->segments.items[map->room.segment].start);
 		holders(d, &text, map->room.first, map->room.count);
@@ -327,7 +329,7 @@ static void like_it(struct drawing *d, const struct map_segment *s, size_t like)
 	str_printf(&text, "and %s like it: %s", fmt_count(&a, like),
 	    fmt_size(&b, like * (s->end - s->start)));
 	if (s->holes)
-		str_printf(&text, ", of it %s in holes", fmt_size(&a, like * s->hole_bytes));
+		str_printf(&text, ", %s of it in holes", fmt_size(&a, like * s->hole_bytes));
 	style_wrap(d->out, d->st, INDENT + 2, str_text(&text));
 	str_free(&text);
 }
@@ -348,7 +350,7 @@ static void left_out(struct drawing *d, const struct map_choice *shown, size_t c
 	}
 	if (!left)
 		return;
-	str_printf(&text, "and %s more: %s, of it %s in holes (--limit 0 draws all)",
+	str_printf(&text, "and %s more: %s, %s of it in holes (--limit 0 draws all)",
 	    fmt_count(&a, left), fmt_size(&b, bytes), fmt_size(&c, holes));
 	style_wrap(d->out, d->st, INDENT, str_text(&text));
 	str_free(&text);
@@ -398,7 +400,7 @@ void report_map_text(const struct map_view *v, const struct report_style *style,
 	if (v->request)
 		request_strip(&d, "refused", v->request);
 	if (v->segment && v->segment != v->request)
-		request_strip(&d, "the segment for it", v->segment);
+		request_strip(&d, "the segment to hold it", v->segment);
 	for (size_t i = 0; i < count; i++) {
 		const struct map_segment *s = &map->segments.items[shown[i].segment];
 

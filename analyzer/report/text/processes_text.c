@@ -105,8 +105,8 @@ static void head(const struct table *t, struct str *out)
 	struct str text = {0};
 
 	style_heading(out, t->style,
-	    t->r->failure.kind != FAILURE_NONE ? "Processes when it failed"
-					       : "Processes at its peak");
+	    t->r->failure.kind != FAILURE_NONE ? "Processes at the failure"
+					       : "Processes at the peak");
 	style_blanks(out, t->name);
 	for (unsigned c = 0; c < t->count; c++) {
 		str_clear(&text);
@@ -176,6 +176,6 @@ void processes_text(
 	str_printf(&name, "  %zu more", small);
 	if (small)
 		cells(&t, out, str_text(&name), others);
-	cells(&t, out, "  all of these", t.sums);
+	cells(&t, out, "  total", t.sums);
 	str_free(&name);
 }

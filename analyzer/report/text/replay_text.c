@@ -45,12 +45,13 @@ static void same_request(
 	struct str line = {0};
 	struct fmt a;
 
-	str_puts(&line, r->original.requested ? "the same request is refused" : "the same");
+	str_puts(&line,
+	    r->original.requested ? "the same request is refused" : "fails at the same event");
 	if (later)
-		str_printf(&line, ", after %s more of it", fmt_size(&a, later));
+		str_printf(&line, ", after another %s", fmt_size(&a, later));
 	if (r->row_count && r->rows[0].lent)
 		str_printf(
-		    &line, ", with %s above the limit on the way", fmt_size(&a, r->rows[0].lent));
+		    &line, ", exceeding the limit by %s on the way", fmt_size(&a, r->rows[0].lent));
 	style_item(out, style, "  replayed  ", 12, str_text(&line));
 	str_free(&line);
 }
@@ -66,10 +67,12 @@ static void answer(const struct replay_result *r, const struct report_style *sty
 	else
 		point(out, style, "  replayed  ", &r->replayed, !r->same);
 	if (r->lasts_ns == UINT64_MAX)
-		str_puts(&line, "Nothing grew in the second half of the record: this would last.");
+		str_puts(&line,
+		    "Nothing grew in the second half of the record, so this memory would last.");
 	else if (r->lasts_ns)
 		str_printf(&line,
-		    "At the pace of the second half of the record this would last another %s.",
+		    "At the pace of the second half of the record, this memory would last another "
+		    "%s.",
 		    fmt_duration(&a, r->lasts_ns));
 	if (line.length) {
 		str_puts(out, "\n");
@@ -107,7 +110,7 @@ static void row(const struct replay_row *r, const struct report_style *style, st
 	if (r->failed.failed)
 		str_puts(&failed, fmt_count(&event, r->failed.event));
 	else
-		str_puts(&failed, r->granted ? "never: granted" : "never");
+		str_puts(&failed, r->granted ? "never (granted)" : "never");
 	texts[CELL_LIVE] = fmt_size(&live, r->peak_live);
 	texts[CELL_RESIDENT] = fmt_size(&resident, r->peak_resident);
 	texts[CELL_UNUSED] =
@@ -124,7 +127,7 @@ static void allocators(
 	const char *const head[] = {
 	    "allocator", "live", "resident", "unused", "at the end", "fails at event"};
 
-	style_heading(out, style, "At most");
+	style_heading(out, style, "Peak by allocator");
 	cells(out, style, head);
 	for (size_t i = 0; i < r->row_count; i++)
 		row(&r->rows[i], style, out);
@@ -132,30 +135,30 @@ static void allocators(
 
 static void shares(const struct replay_result *r, struct str *line)
 {
-	static const char *const names[PLAN_KINDS] = {"large blocks", "zeroed ones", "mappings"};
-	const char *before = "Written to, as the first half of the resident curve has it, is of ";
+	static const char *const names[PLAN_KINDS] = {"large blocks", "zeroed blocks", "mappings"};
+	const char *before =
+	    "To fit the first half of the resident curve, the replay writes to this much of ";
 
 	for (int k = 0; k < PLAN_KINDS; k++) {
 		if (r->shares[k] < 0)
 			continue;
-		str_printf(line, "%s%s %.0f %%", before, names[k], r->shares[k] * 100);
-		before = ", of ";
+		str_printf(line, "%s%s: %.0f %%", before, names[k], r->shares[k] * 100);
+		before = ", ";
 	}
-	str_puts(line, line->length ? "." : "All that lived were small blocks.");
+	str_puts(line, line->length ? "." : "All live blocks were small.");
 }
 
 static void second_half(const struct replay_result *r, struct str *line)
 {
 	struct fmt a, b, c;
 
-	str_printf(line, " Its second half came to %s at most", fmt_size(&a, r->curve.recorded));
+	str_printf(line, " The second half peaks at %s", fmt_size(&a, r->curve.recorded));
 	if (r->curve.told)
-		str_printf(line, ", the replay's to %s (%+.1f %%).",
+		str_printf(line, ", in the replay at %s (%+.1f %%).",
 		    fmt_size(&b, r->curve.replayed), r->curve.deviation * 100);
 	else
 		str_printf(line,
-		    "; of what came in it the first tells too little: the replay's is between %s "
-		    "and "
+		    "; the first half says too little about it: the replay peaks between %s and "
 		    "%s.",
 		    fmt_size(&b, r->curve.least), fmt_size(&c, r->curve.most));
 }
@@ -167,10 +170,10 @@ static void basis(const struct replay_result *r, const struct report_style *styl
 
 	style_heading(out, style, "How");
 	if (!r->touched)
-		str_puts(&line, "Nothing was written to.");
+		str_puts(&line, "The replay wrote to no memory.");
 	else if (!r->touch.samples)
 		str_puts(
-		    &line, "Every page was written to: how much was resident is not recorded.");
+		    &line, "The replay wrote to every page, as the trace has no resident sizes.");
 	else
 		shares(r, &line);
 	if (r->curve.known && r->touched)
@@ -179,21 +182,22 @@ static void basis(const struct replay_result *r, const struct report_style *styl
 	str_clear(&line);
 	if (r->limit_bytes && r->original.failed) {
 		str_printf(&line,
-		    "Beside what is replayed %s is taken, as it was measured at the failure.",
+		    "In addition the replay takes %s, the memory measured at the failure that is "
+		    "not replayed.",
 		    fmt_size(&a, r->beside));
 		style_wrap(out, style, 2, str_text(&line));
 	}
 	if (r->speed > 0) {
 		str_clear(&line);
-		str_printf(&line,
-		    "Each request came when it was due, at %g times the recorded speed.", r->speed);
+		str_printf(&line, "The requests came at %g times the recorded speed.", r->speed);
 		style_wrap(out, style, 2, str_text(&line));
 	}
 	if (r->limit_by && !strcmp(r->limit_by, "cgroup"))
-		style_wrap(
-		    out, style, 2, "The limit is that of a cgroup of its own: the kernel kills.");
+		style_wrap(out, style, 2,
+		    "The limit is that of a cgroup of its own, and the kernel kills.");
 	else if (r->limit_by && !strcmp(r->limit_by, "emulated"))
-		style_wrap(out, style, 2, "The kill is emulated, by what is resident.");
+		style_wrap(out, style, 2,
+		    "The replay ends itself when as much is resident: the kill is emulated.");
 	for (size_t i = 0; i < r->note_count; i++)
 		style_wrap(out, style, 2, r->notes[i]);
 	str_free(&line);
@@ -207,23 +211,26 @@ static void device(const struct replay_result *r, const struct report_style *sty
 	style_heading(out, style, "How");
 	if (r->asked_driver)
 		str_printf(&line,
-		    "The %s requests and releases were made again of %s, beside as much as others "
-		    "held of it.",
+		    "The %s requests and releases were repeated on %s, with as much memory taken "
+		    "as "
+		    "other processes held.",
 		    fmt_count(&a, r->driver.events),
 		    r->driver.simulated ? "a simulated device" : r->driver.device);
 	else if (r->match.kind == TORCH_MATCH_IDENTICAL)
 		str_printf(&line,
-		    "PyTorch's %s requests were put to the model of its allocator, which takes the "
-		    "same %s segments as PyTorch did.",
+		    "PyTorch's %s requests went to the model of its allocator, which took the same "
+		    "%s "
+		    "segments as PyTorch.",
 		    fmt_count(&a, r->match.requests), fmt_count(&b, r->match.segments));
 	else
 		str_printf(&line,
-		    "PyTorch's %s requests were put to the model of its allocator, which is off by "
-		    "up to %.1f %% of what is reserved: do not rely on it.",
+		    "PyTorch's %s requests went to the model of its allocator, whose reserved "
+		    "memory "
+		    "is off by up to %.1f %%: do not rely on it.",
 		    fmt_count(&a, r->match.requests), r->match.deviation * 100);
 	style_wrap(out, style, 2, str_text(&line));
 	str_clear(&line);
-	str_printf(&line, r->headroom < 0 ? "%s were wanting." : "%s were left.",
+	str_printf(&line, r->headroom < 0 ? "%s were missing." : "%s were left.",
 	    fmt_size(&a, (uint64_t)(r->headroom < 0 ? -r->headroom : r->headroom)));
 	style_wrap(out, style, 2, str_text(&line));
 	str_free(&line);
@@ -235,9 +242,9 @@ static void torch_row(struct str *out, const struct report_style *style, const c
 	struct fmt a, b, c, d;
 	struct str line = {0};
 
-	str_printf(&line, "%s reserves %s at most", name, fmt_size(&a, reserved));
+	str_printf(&line, "%s reserves up to %s", name, fmt_size(&a, reserved));
 	if (f->serial)
-		str_printf(&line, ", and refuses %s at event %s, with %s of blocks",
+		str_printf(&line, ", and refuses %s at event %s, with %s in blocks",
 		    fmt_size(&b, f->size), fmt_count(&c, f->serial), fmt_size(&d, f->allocated));
 	else
 		str_puts(&line, ", and refuses nothing");
@@ -256,7 +263,7 @@ static void torch(const struct replay_result *r, const struct report_style *styl
 	    r->torch.settings && *r->torch.settings ? r->torch.settings : "with its own settings");
 	style_heading(out, style, str_text(&line));
 	str_clear(&line);
-	torch_row(out, style, "the model of it", &f, r->torch.model.peak_reserved);
+	torch_row(out, style, "its model", &f, r->torch.model.peak_reserved);
 	if (!r->torch.through)
 		return;
 	str_printf(&line, "PyTorch %s itself, on %s%s,", own->torch,
@@ -267,7 +274,8 @@ static void torch(const struct replay_result *r, const struct report_style *styl
 		str_puts(&line, "Both agree.");
 	else
 		str_printf(&line,
-		    "They do not agree: of what is reserved at most the model is off by %+.2f %%.",
+		    "They do not agree: the peak of reserved memory in the model is off by %+.2f "
+		    "%%.",
 		    r->torch.deviation * 100);
 	style_wrap(out, style, 2, str_text(&line));
 	str_free(&line);

@@ -59,11 +59,12 @@ static void headline(const struct verdict_result *r, const struct report_style *
 		str_printf(&about, ", killed by signal %u", p->code);
 	else if (p->how == END_EXIT)
 		str_printf(&about, ", exit status %u%s", p->code,
-		    !p->code && r->failure.kind != FAILURE_NONE ? " (memory was refused)" : "");
+		    !p->code && r->failure.kind != FAILURE_NONE ? " (although memory was refused)"
+								: "");
 	else if (p->how == END_RUNNING)
 		str_puts(&about, ", still running");
 	else
-		str_puts(&about, ", end not seen");
+		str_puts(&about, ", end unknown");
 	str_printf(&about,
 	    " after %s: ", fmt_duration(&a, p->seconds > 0 ? (uint64_t)(p->seconds * 1e9) : 0));
 	command(&about, p->cmdline,
@@ -88,7 +89,7 @@ static void blamed(const struct verdict_result *r, const struct report_style *st
 
 	if (!v->blame.function)
 		return;
-	str_puts(&title, "Who: ");
+	str_puts(&title, "To blame: ");
 	style_function(&title, st, v->blame.function);
 	if (v->blame.bytes && st->verbose)
 		str_printf(&title, ", %s", fmt_size_exact(&a, v->blame.bytes));
@@ -177,7 +178,7 @@ static void candidates(
 
 	if (!r->ranking.count)
 		return;
-	style_heading(out, st, "Causes weighed");
+	style_heading(out, st, "Causes considered");
 	if (table)
 		str_puts(
 		    out, "  cause                    score  shape  of growth  further  fits\n");
@@ -251,20 +252,20 @@ static void background(
 		fact(out, st, "requested", fmt_size_exact(&a, f->requested_bytes));
 	fact(out, st, "kind of limit", limit_kind_name(f->limit));
 	fact(out, st, "limit", fmt_size_exact(&a, f->limit_bytes));
-	fact(out, st, "in use of it", fmt_size_exact(&a, f->usage_bytes));
+	fact(out, st, "in use", fmt_size_exact(&a, f->usage_bytes));
 	if (f->limit == LIMIT_MAPPINGS)
 		fact(out, st, "mappings", fmt_count(&a, f->mappings));
 	if (f->kill_evidence)
-		fact(out, st, "why it was killed", f->kill_evidence);
+		fact(out, st, "evidence of a kill", f->kill_evidence);
 	for (size_t i = 0; i < r->recoveries.count; i++) {
 		str_clear(&line);
 		str_printf(&line, "%s refused at %s%s", fmt_size(&a, r->recoveries.list[i].size),
 		    fmt_duration(&b, r->recoveries.list[i].time_ns),
 		    r->recoveries.list[i].retried ? ", granted later" : "");
-		fact(out, st, "got over", str_text(&line));
+		fact(out, st, "recovered", str_text(&line));
 	}
 	style_heading(out, st, "Recording");
-	fact(out, st, "malloc's owner", c->malloc_owner ? c->malloc_owner : "not known");
+	fact(out, st, "malloc is", c->malloc_owner ? c->malloc_owner : "unknown");
 	fact(out, st, "python", c->python && *c->python ? c->python : "no");
 	str_clear(&line);
 	str_printf(&line, "%s; events lost: %s", c->complete ? "yes" : "no",
@@ -288,7 +289,7 @@ static void background(
 		style_item(out, st, i == r->tree.subject ? "  * " : "    ", 4, str_text(&line));
 	}
 	str_clear(&line);
-	str_printf(&line, "%zu more with %s events together: whyoom check lists them", few,
+	str_printf(&line, "%zu more with %s events in total: `whyoom check` lists them", few,
 	    fmt_count(&a, few_events));
 	if (few)
 		style_item(out, st, "    ", 4, str_text(&line));
@@ -305,29 +306,29 @@ static void past(const struct coverage *c, const struct report_style *st, struct
 	if (!c->checkpoint.until_ns)
 		return;
 	if (!c->checkpoint.number) {
-		str_printf(&line, "what happened in the first %s is lost.",
+		str_printf(&line, "the first %s of the recording are lost.",
 		    fmt_duration(&a, c->checkpoint.until_ns));
 	} else {
 		str_printf(&line,
-		    "the trace was kept to its size (--%s): of the first %s it holds only "
-		    "what still lived at their end, each block with its own time and stack",
+		    "to stay within --%s, the trace summarises the first %s: it has the blocks "
+		    "that "
+		    "outlived them, each with its own time and stack",
 		    c->disk_bound ? "max-disk" : "max-trace",
 		    fmt_duration(&a, c->checkpoint.until_ns));
 		if (p->count)
 			str_printf(&line,
-			    ". The rest, %s of trace, became sums: %s recorded blocks came, %s "
-			    "went, "
-			    "and at most %s lived at a time",
+			    ". The rest, %s of trace, became totals: %s recorded blocks were "
+			    "acquired, %s released, and at most %s were in use at once",
 			    fmt_size(&a, p->trace_bytes), fmt_count(&b, p->acquired),
 			    fmt_count(&d, p->released), fmt_size(&e, p->most_bytes));
 		str_puts(&line, ".");
 		if (p->left_out)
 			str_printf(
-			    &line, " %s events found no room in it.", fmt_count(&a, p->left_out));
+			    &line, " There was no room for %s events.", fmt_count(&a, p->left_out));
 		if (c->checkpoint.damaged)
-			str_puts(&line, " The newest checkpoint is damaged; this is an older one.");
+			str_puts(&line, " The newest checkpoint is damaged; this one is older.");
 	}
-	style_item(out, st, "Past: ", 6, str_text(&line));
+	style_item(out, st, "Summarised: ", 12, str_text(&line));
 	str_free(&line);
 }
 
@@ -335,9 +336,9 @@ static void past(const struct coverage *c, const struct report_style *st, struct
 static void bounded(const struct coverage *c, const struct report_style *st, struct str *out)
 {
 	if (c->small_missing)
-		style_item(out, st, "Bound: ", 7,
+		style_item(out, st, "Limit: ", 7,
 		    c->disk_bound
-			? "all traces of the run together reached --max-disk; from then on blocks "
+			? "the traces of the run together reached --max-disk; from then on blocks "
 			  "under 64 KiB are missing."
 			: "the trace reached --max-trace; from then on blocks under 64 KiB are "
 			  "missing.");
@@ -352,17 +353,17 @@ static void in_brief(const struct coverage *c, const struct report_style *st, st
 	if (!c->brief_stacks && !c->untold)
 		return;
 	str_puts(&line,
-	    "what is told once, stacks above all, took a quarter of --max-trace, and is never "
-	    "replaced.");
+	    "the definitions of stacks and modules, which are kept for good, took a quarter of "
+	    "--max-trace.");
 	if (c->brief_stacks)
 		str_printf(&line,
-		    " From then on the outermost and the innermost frames tell new ones: %s "
-		    "different ones.",
+		    " From then on new stacks have only their outermost and innermost frames: %s "
+		    "stacks.",
 		    fmt_count(&a, c->brief_stacks));
 	if (c->untold)
 		str_printf(&line,
-		    " For %s events there was no room for that either: who they belong to is not "
-		    "known.",
+		    " There was no room even for these with %s events: their call sites are "
+		    "unknown.",
 		    fmt_count(&b, c->untold));
 	style_item(out, st, "Stacks: ", 8, str_text(&line));
 	str_free(&line);
@@ -379,9 +380,9 @@ static void rights(const struct coverage *c, const struct report_style *st, stru
 	trace_rights_why(&c->rights, &line);
 	if (c->rights.stopped_ns)
 		str_printf(
-		    &line, "; not recorded since %s", fmt_duration(&a, c->rights.stopped_ns));
+		    &line, "; recording stopped at %s", fmt_duration(&a, c->rights.stopped_ns));
 	if (c->rights.children)
-		str_printf(&line, "; %s forked process%s no trace for it",
+		str_printf(&line, "; %s forked process%s no trace because of it",
 		    fmt_count(&a, c->rights.children),
 		    c->rights.children == 1 ? " has" : "es have");
 	str_puts(&line, ".");
@@ -401,11 +402,11 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 	in_brief(c, st, out);
 	rights(c, st, out);
 	if (c->paused_ns) {
-		str_printf(&line, "for %s. What was acquired then and lives is not in the record.",
+		str_printf(&line, "for %s. Blocks that were acquired then are not in the record.",
 		    fmt_duration(&a, c->paused_ns));
 		if (c->paused_bytes)
-			str_printf(&line, " Blocks with %s passed, whether they live or not.",
-			    fmt_size(&b, c->paused_bytes));
+			str_printf(
+			    &line, " They had %s, released or not.", fmt_size(&b, c->paused_bytes));
 		style_item(out, st, "Paused: ", 8, str_text(&line));
 		str_clear(&line);
 	}
@@ -414,24 +415,23 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 		return;
 	}
 	str_printf(&line,
-	    "of blocks under %s one was recorded for each %s of them (--mode sampled). What lived "
-	    "is "
-	    "estimated from these, ± %s.",
+	    "of the blocks under %s, one was recorded for each %s (--mode sampled). The memory in "
+	    "use is an estimate from these, ± %s.",
 	    fmt_size(&a, c->exact_from), fmt_size(&b, c->sample_every),
 	    fmt_size(&d, (uint64_t)c->error));
 	if (c->coarser_times)
 		str_printf(&line,
-		    " For --max-rate it was made coarser %s time%s, to one for each %s of those "
-		    "under "
-		    "%s; the error counts that in.",
+		    " To stay within --max-rate the sample became coarser %s time%s, down to one "
+		    "block for each %s of those under %s; the error includes that.",
 		    fmt_count(&a, c->coarser_times), c->coarser_times == 1 ? "" : "s",
 		    fmt_size(&b, c->coarsest_every), fmt_size(&d, c->coarsest_exact_from));
 	if (c->thinned_times)
 		str_printf(&line,
-		    " What lived took too much of --max-trace: %s time%s blocks of the sample were "
-		    "left out, %s in all, and the others stand for them: one for each %s since; "
-		    "the "
-		    "error counts that in, and a larger --max-trace would make it smaller.",
+		    " The live blocks took too much of --max-trace: %s time%s the sample was "
+		    "thinned, "
+		    "by %s blocks in all, and now has one for each %s; the error includes that, "
+		    "and "
+		    "a larger --max-trace makes it smaller.",
 		    fmt_count(&a, c->thinned_times), c->thinned_times == 1 ? "" : "s",
 		    fmt_count(&d, c->thinned_blocks), fmt_size(&b, c->thinned_every));
 	style_item(out, st, "Sample: ", 8, str_text(&line));

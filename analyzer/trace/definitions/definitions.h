@@ -1,7 +1,7 @@
 /*
- * definitions.h - what the definition chunks of a file say: strings, modules, code objects, facts,
- * spaces, threads and stacks. Two passes over the chunks: records may come in any order, and
- * stacks name the others.
+ * definitions.h - reads the definition chunks of a file: strings, modules, code objects, facts,
+ * spaces, threads and stacks. In two passes, as records come in any order and stacks name the
+ * others.
  */
 #ifndef ANALYZER_TRACE_DEFS_H
 #define ANALYZER_TRACE_DEFS_H
@@ -21,7 +21,7 @@ struct def_range {
 	uint32_t flags; /* 1 executable, 2 writable */
 };
 
-/* An ELF file that was loaded. One that was loaded twice is one module. */
+/* A loaded ELF file. Loaded twice, it is one module. */
 struct def_module {
 	const char *path;
 	const uint8_t *build_id;
@@ -31,7 +31,7 @@ struct def_module {
 	size_t range_count;
 };
 
-/* A Python code object; one of the same contents is the same. */
+/* A Python code object. Objects of equal contents are one. */
 struct def_code {
 	uint32_t version; /* major * 256 + minor */
 	uint32_t first_line;
@@ -52,7 +52,7 @@ struct def_info {
 };
 
 struct def_pending; /* a stack whose base is defined later */
-struct def_flights; /* stacks that are being looked for */
+struct def_flights; /* stacks whose lookup is under way */
 
 struct defs {
 	struct arena arena;
@@ -71,11 +71,11 @@ struct defs {
 	VEC(struct def_pending) pending;
 	struct map pending_ids;
 	struct def_flights *flights;
-	uint64_t unknown; /* records of kinds that a newer version has */
+	uint64_t unknown; /* records of unknown kinds, from a newer version */
 	uint64_t broken; /* records whose body contradicts the format */
-	bool checks; /* records end with one: what has none is looked past, 8 bytes at a time */
-	/* Of the last body: bytes of its sound records, and where the first lies that is not, or is
-	 * not finished; DEFS_SOUND: all are. */
+	bool checks; /* records have checksums: after a bad one, search on 8 bytes further */
+	/* Of the last body: bytes of its sound records, and the offset of the first that is damaged
+	 * or unfinished; DEFS_SOUND: none is. */
 	uint64_t sound_bytes;
 	size_t unsound_at;
 };
@@ -85,10 +85,10 @@ struct defs {
 int defs_init(struct defs *d, uint64_t bytes_of_definitions);
 void defs_fini(struct defs *d);
 
-/* The body of a definition chunk, once with each pass: false first, true for the stacks. *torn is
- * set when its framing is broken from some point on. 0 or -ENOMEM. */
+/* Reads the body of a definition chunk: all bodies with `stacks` false, then all with true. *torn:
+ * the rest of the body cannot be divided into records. 0 or -ENOMEM. */
 int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool *torn);
-/* After both passes: stacks whose base came later than they. Nothing is defined any more. */
+/* Call after both passes: resolves stacks that came before their base. 0 or -ENOMEM. */
 int defs_finish(struct defs *d);
 
 const char *defs_string(const struct defs *d, uint64_t id);

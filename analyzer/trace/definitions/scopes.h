@@ -1,7 +1,7 @@
 /*
- * scopes.h - the functions around an address by DWARF: the one whose code it is, and those that the
- * compiler put into it. libdw's dwarf_getscopes() reads a unit from its beginning for every
- * address; here a unit is read once, for where its functions lie, and then only the function.
+ * scopes.h - the functions around an address by DWARF: the function itself and the calls inlined
+ * into it. libdw's dwarf_getscopes() reads a whole unit for every address; this reads a unit once,
+ * to index its functions, and then only the function asked for.
  */
 #ifndef ANALYZER_TRACE_SCOPES_H
 #define ANALYZER_TRACE_SCOPES_H
@@ -25,8 +25,9 @@ struct scopes {
 };
 void scopes_fini(struct scopes *s);
 
-/* Innermost first, at most OBJFILE_FRAMES_MAX: each with the place that it was at, the innermost at
- * `line`. 0: the unit knows no function there. Strings are libdw's. */
+/* Gives the functions, innermost first, each with its source line; the innermost is at `line`.
+ * Returns how many, at most OBJFILE_FRAMES_MAX; 0: the unit has no function there. Strings are
+ * libdw's. */
 size_t scopes_at(struct scopes *s, Dwarf_Die *unit, Dwarf_Addr address,
     const struct objfile_frame *line, struct objfile_frame *out);
 

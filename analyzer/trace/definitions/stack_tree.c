@@ -26,7 +26,7 @@ struct def_pending {
 #define IDS 64u /* more than flights: their ids mostly follow each other */
 
 /* What the next turn does: BASE and those before READ ask for the base, MADE has none. */
-enum stage { BASE, READ = BASE + STACKS_END_STEPS, PLACE, RUN, NODES, THERE, MADE };
+enum stage { BASE, READ = BASE + STACKS_PREFETCH_STEPS, PLACE, RUN, NODES, THERE, MADE };
 
 struct flight {
 	struct def_pending p;
@@ -190,7 +190,8 @@ static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 /* Of its own frames the first `done` are there, and lead to that node. */
 static int make(struct defs *d, struct flight *f, struct stack_at at, size_t done)
 {
-	int r = stacks_lead(&d->stacks, &at, f->numbers + done, f->ways + done, f->p.count - done);
+	int r =
+	    stacks_descend(&d->stacks, &at, f->numbers + done, f->ways + done, f->p.count - done);
 
 	if (!r)
 		r = stacks_define(&d->stacks, f->p.id, at);
@@ -304,7 +305,7 @@ static void ask_for_place(const struct stacks *s, struct flight *f, size_t n)
 {
 	f->stage = THERE;
 	f->run = 0;
-	while (n > 0 && !stacks_maybe(s, f->ways[n - 1]))
+	while (n > 0 && !stacks_may_begin(s, f->ways[n - 1]))
 		n--;
 	f->begins = (uint32_t)n;
 	if (!n)
@@ -322,7 +323,7 @@ static void look(const struct stacks *s, struct flight *f)
 
 	switch (f->stage) {
 	case PLACE:
-		f->run = stacks_likely(s, f->ways[done - 1]);
+		f->run = stacks_find_run(s, f->ways[done - 1]);
 		if (!f->run) {
 			ask_for_place(s, f, done - 1);
 			break;
@@ -340,7 +341,7 @@ static void look(const struct stacks *s, struct flight *f)
 		break;
 	case NODES: /* what is not there will be put into the table */
 		at = (struct stack_at){s->runs.items[f->run].first, f->run};
-		done += stacks_along(s, &at, f->numbers + done, f->p.count - done);
+		done += stacks_match_run(s, &at, f->numbers + done, f->p.count - done);
 		if (done < f->p.count)
 			__builtin_prefetch(stacks_place(s, f->ways[done]));
 		f->stage = THERE;
@@ -408,7 +409,7 @@ static inline int turn(struct defs *d, uint64_t n)
 		return take_turn(d, n);
 	if (f->stage < READ) {
 		if (!f->near)
-			stacks_ask_for_end(&d->stacks, f->p.base, f->stage);
+			stacks_prefetch_end(&d->stacks, f->p.base, f->stage);
 		f->stage++;
 	} else if (f->stage < THERE) {
 		look(&d->stacks, f);

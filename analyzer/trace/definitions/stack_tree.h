@@ -1,17 +1,17 @@
 /*
- * stack_tree.h - definitions of stacks: frames to the nodes of a tree, whatever order they come
- * in. Only for definitions.c.
+ * stack_tree.h - turns definitions of stacks, in any order, into nodes of a tree. Only for
+ * definitions.c.
  */
 #ifndef ANALYZER_TRACE_DEFS_STACKS_H
 #define ANALYZER_TRACE_DEFS_STACKS_H
 
 #include "trace/definitions/definitions.h"
 
-/* The body of one, which stays where it is until defs_stacks_settle(): several are looked for at a
- * time. 0, -ENOMEM, or 1: it contradicts the format. What turns out to do so later is counted in
- * d->broken. */
+/* Takes one definition. Its bytes must stay valid until defs_stacks_settle(), as several lookups
+ * run at a time. 0; 1: it contradicts the format; -ENOMEM. A contradiction that is found later
+ * counts in d->broken. */
 int defs_stack(struct defs *d, struct cursor *c);
-/* All that came so far are defined, or wait for their base. 0 or -ENOMEM. */
+/* Finishes all lookups: each stack is defined, or waits for its base. 0 or -ENOMEM. */
 int defs_stacks_settle(struct defs *d);
 void defs_stacks_fini(struct defs *d);
 

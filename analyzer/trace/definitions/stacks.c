@@ -196,7 +196,7 @@ static int add_all(struct stacks *s, struct stack_at *at, const uint32_t *number
 	return r;
 }
 
-int stacks_lead(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
+int stacks_descend(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
     const uint64_t *ways, size_t count)
 {
 	size_t above = stacks_depth(s, *at), done;
@@ -204,8 +204,8 @@ int stacks_lead(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
 
 	if (count > STACK_DEPTH_MAX - above)
 		return 1;
-	for (done = stacks_along(s, at, numbers, count); done < count;
-	     done += 1 + stacks_along(s, at, numbers + done + 1, count - done - 1)) {
+	for (done = stacks_match_run(s, at, numbers, count); done < count;
+	     done += 1 + stacks_match_run(s, at, numbers + done + 1, count - done - 1)) {
 		run = find_run(s, ways[done], above + done + 1);
 		if (!run)
 			return add_all(s, at, numbers + done, ways + done, count - done);
@@ -331,7 +331,7 @@ bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at)
 	return true;
 }
 
-void stacks_ask_for_end(const struct stacks *s, uint64_t raw, unsigned step)
+void stacks_prefetch_end(const struct stacks *s, uint64_t raw, unsigned step)
 {
 	uint32_t entry, run;
 
@@ -362,7 +362,7 @@ void stacks_ask_for_end(const struct stacks *s, uint64_t raw, unsigned step)
 	__builtin_prefetch(&s->begins.items[run]);
 }
 
-uint32_t stacks_slow(const struct stacks *s, uint64_t raw)
+uint32_t stacks_canonical_slow(const struct stacks *s, uint64_t raw)
 {
 	uint32_t entry = entry_of(s, raw);
 

@@ -171,7 +171,7 @@ void stacks_close(struct stacks *s)
 {
 	stacks_drop_search(s);
 	if (s->ends.items && s->ends.count < UINT32_MAX &&
-	    consecutive_make(&s->closed_ends, s->ends.items, (uint32_t)s->ends.count)) {
+	    consecutive_init(&s->closed_ends, s->ends.items, (uint32_t)s->ends.count)) {
 		free(s->ends.items); /* how many there are is still asked */
 		s->ends.items = NULL;
 		s->ends.capacity = 0;

@@ -1,12 +1,12 @@
 /*
- * account.h - the account of a directory: what all traces in it may take of the disk, and do.
+ * account.h - reads disk.account: the disk space of all traces of a directory, its bound and use.
  */
 #ifndef ANALYZER_TRACE_ACCOUNT_H
 #define ANALYZER_TRACE_ACCOUNT_H
 
 #include "trace/trace.h"
 
-/* Unknown where there is none, or what is there is damaged: nothing depends on it. */
+/* .known is false if the file is absent or damaged. */
 struct trace_account account_read(const char *directory);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * small.h - files that hold the traces of many processes, each of which recorded little
- * (small.N.whyooms): what is in them, and the bytes of one trace as its own file would have them.
- * A record that is not whole is stepped over; what a record says of another one is not believed.
+ * small.h - reads files that hold the small traces of many processes (small.N.whyooms): their list,
+ * and the bytes of one trace as a file of its own would have them. Torn records are skipped; a
+ * record that refers to another one is checked.
  */
 #ifndef ANALYZER_TRACE_SMALL_H
 #define ANALYZER_TRACE_SMALL_H
@@ -20,11 +20,11 @@ struct small_place {
 	uint32_t record_bytes, trace_bytes;
 };
 
-/* Bytes in a row that are of no whole record, and what the head of the first one says. A process
- * that was killed while it appended, or had no room to, left its own file beside it. */
+/* A stretch of bytes without a whole record, and what the head of its first record says. A process
+ * that was killed while it appended, or found the disk full, left its own file beside this one. */
 struct small_torn {
 	uint64_t bytes, start_real_ns;
-	uint32_t pid, image; /* 0: there is no head */
+	uint32_t pid, image; /* 0: no head can be read */
 };
 
 struct small_list {
@@ -32,23 +32,23 @@ struct small_list {
 	VEC(struct small_torn) torn;
 };
 
-/* "small.N.whyooms"? */
+/* True: "small.N.whyooms". */
 bool small_is_name(const char *name);
 
-/* All that the file has. 0 or negative errno with err filled. */
+/* Lists all records of a file. 0 or negative errno with err. */
 int small_list_read(const char *path, struct small_list *out, struct err *err);
 void small_list_free(struct small_list *list);
 
-/* One of them, as a trace. */
+/* One of the traces, opened. */
 struct small;
 
-/* 0 or negative errno with err filled: the record is not what it was, or contradicts itself. */
+/* Opens and decodes a trace. Negative errno with err: the record has changed or contradicts itself.
+ */
 int small_open(
     int fd, const char *path, const struct small_place *place, struct small **out, struct err *err);
 void small_close(struct small *s);
 
-/* *got: how many bytes there were, fewer than asked at the trace's end. What no chunk has is zero.
- */
+/* Reads as source_read() does. Bytes outside of chunks are 0. */
 void small_read(const struct small *s, uint64_t offset, void *into, size_t bytes, size_t *got);
 
 #endif

@@ -27,29 +27,29 @@ static int source_connect(struct source *s, struct err *err)
 	}
 	if (fstat(s->fd, &st)) {
 		code = -errno;
-		source_rest(s);
+		source_release(s);
 		return err_set(err, code, "%s: %s", s->path, strerror(-code));
 	}
 	if (!S_ISREG(st.st_mode)) {
-		source_rest(s);
+		source_release(s);
 		return err_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL,
 		    "%s: not a regular file, so not a trace", s->path);
 	}
 	if (s->inode && (st.st_ino != s->inode || st.st_dev != s->device)) {
-		source_rest(s);
+		source_release(s);
 		return err_set(
 		    err, -ESTALE, "%s: the file was replaced while it was read", s->path);
 	}
 	if (s->shared) {
 		code = small_open(s->fd, s->shared, s->place, &s->small, err);
 		if (code) {
-			source_rest(s);
+			source_release(s);
 			return code;
 		}
 	} else if (!s->inode) {
 		code = packed_open(s->fd, (uint64_t)st.st_size, s->path, &s->packed, err);
 		if (code) {
-			source_rest(s);
+			source_release(s);
 			return code;
 		}
 	}
@@ -97,13 +97,13 @@ int source_open(struct source *s, const char *path, struct err *err)
 	return r;
 }
 
-void source_rest(struct source *s)
+void source_release(struct source *s)
 {
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;
 	if (s->packed)
-		packed_rest(s->packed);
+		packed_release(s->packed);
 	small_close(s->small);
 	s->small = NULL;
 }
@@ -112,7 +112,7 @@ void source_close(struct source *s)
 {
 	if (!s->path)
 		return;
-	source_rest(s);
+	source_release(s);
 	free(s->shared);
 	free(s->place);
 	s->shared = NULL;

@@ -93,7 +93,7 @@ static void see_ends(struct trace_set *set)
 		}
 		trace_rewind(s, NULL);
 		s->facts.running = trace_is_running(s);
-		source_rest(&s->source);
+		source_release(&s->source);
 	}
 	if (s)
 		trace_publish(s);
@@ -397,7 +397,7 @@ static int open_directory(DIR *dir, struct trace_set *set, struct err *err)
 			if (!fstatat(dirfd(dir), entry->d_name, &st, 0))
 				o.file_bytes += (uint64_t)st.st_size;
 			r = open_file(&o, entry->d_name, false, err);
-		} else if (trace_is_place(entry->d_name)) {
+		} else if (trace_is_user_directory(entry->d_name)) {
 			r = open_place(&o, dirfd(dir), entry->d_name, err);
 		}
 	/* last: a process that ends meanwhile moves its trace there */

@@ -85,7 +85,7 @@ bool checks_chunk(const uint8_t *chunk, const uint8_t *sides, size_t bytes)
 	return check == checks_open(chunk) || check == checks_sealed(chunk, sides, bytes);
 }
 
-bool checks_mend_chunk(uint8_t *chunk, const uint8_t *sides, size_t bytes)
+bool checks_repair_chunk(uint8_t *chunk, const uint8_t *sides, size_t bytes)
 {
 	for (size_t bit = 0; bit < 8 * sizeof(struct trace_chunk); bit++) {
 		chunk[bit / 8] ^= (uint8_t)(1u << bit % 8);

@@ -1,7 +1,7 @@
 /*
- * checks.h - the checks that a trace has from 2.7 on: of its header, of a chunk's header, of a
- * definition, and the sum of the events in a chunk that was not sealed. One place for who writes
- * them and who looks at them; docs/trace-format.md, section 8, says what each is of.
+ * checks.h - the checksums of a trace from version 2.9 on: of the file header, chunk headers,
+ * definitions, side records, and the sum of the events in an unsealed chunk. Readers and writers
+ * share them. docs/trace-format.md, section 8, defines each. Arguments are raw bytes of the file.
  */
 #ifndef ANALYZER_TRACE_CHECKS_H
 #define ANALYZER_TRACE_CHECKS_H
@@ -14,35 +14,35 @@ struct trace_header;
 
 uint64_t checks_hash(const void *data, size_t bytes);
 
-/* Of the header's constant part, and of how the image ended. Raw bytes of the file, as below. */
+/* The check of the header's constant fields, and of how the image ended. */
 uint64_t checks_header(const uint8_t *header);
 uint64_t checks_end(const uint8_t *header);
-/* Fills in both of a header that is written, and the copies of its counters, in a page that begins
- * with it. */
+/* Fills in both checks and the copies of the counters, in a page that begins with the header. */
 void checks_page(uint8_t *page);
-/* The header's counters that have copies: their offsets. */
+/* Gives the offsets of the header's counters that have copies. Returns how many. */
 size_t checks_counters(const uint16_t **offsets);
 
-/* Of a chunk's header while it is written to, and once it is sealed, with its side records. */
+/* The check of a chunk's header: while events are appended, and once it is sealed, with its side
+ * records. */
 uint32_t checks_open(const uint8_t *chunk);
 uint32_t checks_sealed(const uint8_t *chunk, const uint8_t *sides, size_t bytes);
-/* Does either hold? */
+/* True: one of the two is right. */
 bool checks_chunk(const uint8_t *chunk, const uint8_t *sides, size_t bytes);
-/* The same of a header of which one bit is wrong, which is put right; false: more is. The side
- * records are those that the header as it is has. */
-bool checks_mend_chunk(uint8_t *chunk, const uint8_t *sides, size_t bytes);
+/* Repairs a header with one wrong bit. False: more than one bit is wrong. `sides` are the records
+ * that the unrepaired header describes. */
+bool checks_repair_chunk(uint8_t *chunk, const uint8_t *sides, size_t bytes);
 
 uint16_t checks_side(const uint8_t *side);
 
-/* A definition's record, head included, whose length is known to be sound. */
+/* The check of a definition's record, with its head. */
 uint32_t checks_definition(const uint8_t *record, size_t bytes);
 
-/* The words of the event from `event` to `end` in a chunk's body, with the chunk's header before
- * it, where the sum so far is written. */
+/* The sum of one event's words. The chunk's header lies before `body`; `so_far` is stored into its
+ * checksum, as the first events' words reach into it. */
 uint64_t checks_words(uint8_t *body, const uint8_t *event, const uint8_t *end, uint64_t so_far);
-/* The words of the events in `body`, of which `bytes` are committed; what lies before it is the
- * chunk's header, and is changed. True: they add up to `sum`, or do without the last one, or it is
- * the seal's checksum already, as a process that was killed leaves it. */
+/* True: the events in `body` add up to `sum`, with or without the last one, or `sum` is the sealed
+ * checksum already; a killed process leaves each of the three. Changes the chunk's header, which
+ * lies before `body`. */
 bool checks_sum(uint8_t *body, size_t bytes, uint64_t sum);
 
 #endif

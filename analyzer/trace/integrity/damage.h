@@ -1,7 +1,7 @@
 /*
- * damage.h - the one account of what is missing in a trace file, or is not what was written: who
- * reads a part of it notes what is wrong there; what follows from the list of all chunks is found
- * here. Of bounded size. What an ordinary end leaves, by SIGKILL too, is no damage.
+ * damage.h - collects all damage of one trace file. Each reader reports what is wrong with its
+ * part; what follows from the list of all chunks is found here. Bounded memory. An ordinary end of
+ * the process, by SIGKILL too, is no damage.
  */
 #ifndef ANALYZER_TRACE_DAMAGE_H
 #define ANALYZER_TRACE_DAMAGE_H
@@ -17,11 +17,10 @@
 struct trace_damage;
 struct trace_damage_place;
 
-#define DAMAGE_PLACES 256u /* that are kept; the rest are counted */
-#define DAMAGE_LATEST UINT64_MAX /* ticks: until the end */
+#define DAMAGE_PLACES 256u /* listed; further ones are counted */
+#define DAMAGE_LATEST UINT64_MAX /* ticks: to the end of the trace */
 
-/* What is known of a place; zero is not known. Bytes: that are missing in it or not what was
- * written. */
+/* A damaged place. A field of 0 is not known. bytes: missing or changed ones. */
 struct damage_where {
 	uint64_t offset, bytes;
 	uint32_t thread, sequence;
@@ -32,53 +31,53 @@ struct damage_entry {
 	struct damage_where where;
 };
 
-/* A chunk that was found. */
+/* A chunk of the file. */
 struct damage_chunk {
 	uint64_t offset, ticks;
 	uint32_t bytes, thread, sequence;
 	uint8_t type;
 };
-/* Where there was none. */
+/* A range of the file without a chunk. */
 struct damage_gap {
 	uint64_t from, to; /* offsets */
-	bool foreign; /* something else is there: no chunk that was only claimed looks so */
+	bool foreign; /* holds other bytes than zeros: more than a claimed, unwritten chunk */
 };
 
 struct damage {
 	VEC(struct damage_entry) list;
-	uint64_t more, bytes, lost; /* lost: of the bytes, those that are not there */
+	uint64_t more, bytes, lost; /* lost: of the bytes, the missing ones */
 	uint32_t kinds;
 
-	/* From the list of chunks, as it is read. */
+	/* gathered while the chunks are listed */
 	VEC(struct damage_chunk) chunks;
 	VEC(struct damage_gap) gaps;
 	struct map identities;
 
-	VEC(struct trace_damage_place) places; /* what is published */
+	VEC(struct trace_damage_place) places; /* the published list */
 };
 
 void damage_fini(struct damage *d);
-/* Nothing is known any more. */
+/* Forgets all damage. */
 void damage_clear(struct damage *d);
 void damage_note(struct damage *d, unsigned kind, const struct damage_where *where);
 
-/* The chunks of a file in their order. A chunk: 0; 1: it is in the file already; -ENOMEM. Its
- * identity is of what no other chunk has. */
+/* Adds the next chunk, or the next range without one, in the file's order. `identity`: a hash of
+ * fields that no other chunk shares. 0; 1: a copy of an earlier chunk; -ENOMEM. */
 int damage_chunk(struct damage *d, const struct damage_chunk *chunk, uint64_t identity);
 int damage_gap(struct damage *d, uint64_t from, uint64_t to, bool foreign);
 
 struct damage_file {
 	uint64_t size; /* of the file */
-	uint64_t claimed; /* bytes of it that were claimed for chunks */
-	uint64_t chunk_bytes; /* of the chunks that there were; 0: it does not say */
-	uint64_t until; /* ticks: what began until then may have been replaced; 0: nothing was */
-	bool ended; /* it says how the process ended */
+	uint64_t claimed; /* bytes claimed for chunks, by the header */
+	uint64_t chunk_bytes; /* sum of all chunks, by the header; 0: not recorded */
+	uint64_t until; /* ticks: older chunks may have been replaced by a checkpoint; 0: none */
+	bool ended; /* the header says how the process ended */
 };
-/* After all of them: notes what is missing. */
+/* Call after the last chunk: reports chunks that are missing. */
 void damage_chunks_end(struct damage *d, const struct damage_file *file);
 
-/* `recorded`: bytes of the events and definitions that were found; `undefined`: the share of the
- * stacks that nothing defines. The places are valid until the next call. */
+/* Fills *out. `recorded`: bytes of all events and definitions found; `undefined`: the share of
+ * stacks that nothing defines. out->places is valid until the next call. */
 void damage_publish(struct damage *d, struct clock *clock, uint64_t last_ns, uint64_t recorded,
     double undefined, struct trace_damage *out);
 

@@ -1,6 +1,6 @@
 /*
- * repair.h - what another thread did with an address a little earlier or later than its clock says:
- * "What the order means" in docs/trace-format.md.
+ * repair.h - finds the event of another thread whose clock put it slightly too early or too late.
+ * See "What the order means" in docs/trace-format.md.
  */
 #ifndef TRACE_REPAIR_H
 #define TRACE_REPAIR_H
@@ -10,20 +10,20 @@
 
 #include "trace/reader.h"
 
-/* How many waiting events (of locked.c: mappings) all searches may look at: so much at first, and
- * so much more for each event that is read. */
+/* A budget for all searches together, in waiting events (in locked.c: mappings) that they look at:
+ * its first value, what each event read adds, and its largest value. */
 #define LOOK_FIRST 4000000
 #define LOOK_GAIN 16
 #define LOOK_MAX (1ll << 40)
 
-/* The first of those records of kind `kind`, TRACE_FREE or TRACE_ALLOC, that are the next one of
- * `of`'s address in a thread, another one or, where `own` is true, in that of `of` itself at the
- * top, within `window` ticks: moved to the front of its stream's queue by marking it gone, and
- * copied out. May move `of`'s queue. 1: found; 0; negative errno. */
+/* Finds the earliest record of `kind` (TRACE_FREE or TRACE_ALLOC) within `window` ticks that is the
+ * next one of the address of `of` in another thread; with `own`, in the thread of `of` too. Copies
+ * it to *found and marks it REC_APPLIED. May move the queue that holds `of`. 1: found; 0: none;
+ * negative errno. */
 int repair_find(struct trace *t, const struct rec *of, bool own, unsigned kind, uint64_t window,
     struct rec *found, struct err *err);
 
-/* Whether another thread released what was at this address just before. */
+/* True: another thread has just released a block at this address. */
 bool repair_just_released(struct trace *t, const struct rec *rec);
 
 #endif

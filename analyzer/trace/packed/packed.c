@@ -180,7 +180,7 @@ int packed_open(int fd, uint64_t file_bytes, const char *path, struct packed **o
 	return rc;
 }
 
-void packed_rest(struct packed *p)
+void packed_release(struct packed *p)
 {
 	for (size_t i = 0; i < PACKED_KEPT; i++)
 		free(p->kept[i].data);
@@ -195,7 +195,7 @@ void packed_close(struct packed *p)
 {
 	if (!p)
 		return;
-	packed_rest(p);
+	packed_release(p);
 	vec_free(&p->frames);
 	free(p);
 }

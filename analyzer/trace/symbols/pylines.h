@@ -1,5 +1,5 @@
 /*
- * pylines.h - the source line of an instruction, by a Python code object's raw line table.
+ * pylines.h - decodes the line table of a Python code object.
  */
 #ifndef ANALYZER_TRACE_PYLINES_H
 #define ANALYZER_TRACE_PYLINES_H
@@ -9,10 +9,10 @@
 
 #include "util/vec.h"
 
-/* Places of one table that reading can begin at, as far as it was read: tables of modules are long,
- * and asked for many of their lines. */
+/* A cache of entries from which decoding of one table can start: tables of modules are long, and
+ * many of their lines are asked for. */
 struct pylines_mark {
-	int64_t end, line; /* by the entries before it */
+	int64_t end, line; /* after the entries before it */
 	size_t at;
 };
 struct pylines {
@@ -20,9 +20,9 @@ struct pylines {
 	size_t count, capacity;
 };
 
-/* `version`: major * 256 + minor. `offset`: the instruction's byte offset, -1: not started. 0: this
- * instruction has no line, or the table does not reach it. `marks`: all zero before the first
- * question about a table, the caller's to free; NULL: none are kept. */
+/* The source line of an instruction; 0: it has none, or the table ends before it. `version`: major
+ * * 256 + minor. `offset`: of the instruction in bytes, -1: not started. `marks`: zero before the
+ * first lookup in a table, its items are freed by the caller; NULL: no cache. */
 uint32_t pylines_line(uint32_t version, uint32_t first_line, const uint8_t *table, size_t bytes,
     int64_t offset, struct pylines *marks);
 

@@ -1,9 +1,8 @@
 /*
- * symcache.h - what was found out about addresses of ELF files, kept on disk from one report to the
- * next: DWARF is dear to read. One file for each ELF file as it was, found by build id and by what
- * the file system says of it; whatever changes, an ELF file, its debug information or this program,
- * makes its answers old. Never needed: what cannot be read is found out again, what cannot be
- * written is not kept. What is read is not trusted: a wrong, cut or foreign file counts as none.
+ * symcache.h - caches the functions of addresses on disk from one report to the next, as DWARF is
+ * slow to read. One cache file for each ELF file, by build id and file system facts; a change of
+ * the ELF file, its debug information or this program invalidates it. Optional: a failed read or
+ * write costs time only. A cache file is not trusted: a wrong, cut or foreign one counts as none.
  */
 #ifndef ANALYZER_TRACE_SYMCACHE_H
 #define ANALYZER_TRACE_SYMCACHE_H
@@ -15,13 +14,13 @@
 
 #include "trace/symbols/objfile.h"
 
-/* A file as the file system knows it; all 0: there is none. */
+/* The identity of a file in the file system; all 0: there is no file. */
 struct symcache_mark {
 	uint64_t device, inode, size, mtime_ns, ctime_ns;
 };
 struct symcache_mark symcache_mark(const struct stat *st);
 
-/* The files with an ELF file's debug information may be at as many places. */
+/* How many paths may hold an ELF file's debug information. */
 #define SYMCACHE_PLACES 4u
 #define SYMCACHE_LINK_MAX 256u
 
@@ -31,28 +30,29 @@ struct symcache_debug {
 	struct symcache_mark places[SYMCACHE_PLACES];
 };
 
-/* The directory. NULL: nothing is kept, as asked by WHYOOM_CACHE=off, or because there is no place
- * for it. */
+/* Opens the cache directory. NULL: no cache, by WHYOOM_CACHE=off or without a directory for it. */
 struct symcache_store *symcache_store_open(void);
-/* Takes the oldest away when there is too much. */
+/* Closes it, and removes the oldest files when it has grown too large. */
 void symcache_store_close(struct symcache_store *store);
 
-/* Reads what is kept of this file; `store` may be NULL. NULL: no memory. */
+/* Loads the cached answers of a file; `store` may be NULL. NULL: no memory. */
 struct symcache *symcache_open(struct symcache_store *store, const uint8_t *id, size_t id_bytes,
     const struct symcache_mark *file);
-/* What the kept answers depended on; NULL: nothing is kept. */
+/* What the cached answers depend on; NULL: there are none. */
 const struct symcache_debug *symcache_kept(const struct symcache *c);
-/* What is found out is on disk, or will be when it is closed. */
+/* True: the answers are on disk, or will be once it is closed. */
 bool symcache_is_kept(const struct symcache *c);
-/* The kept answers are of no use, and what new ones depend on; NULL: they are not to be kept. */
+/* Drops all cached answers; new ones depend on `debug`. NULL: do not save any. */
 void symcache_renew(struct symcache *c, const struct symcache_debug *debug);
-/* Writes what is new. */
+/* Saves new answers and frees the cache. */
 void symcache_close(struct symcache *c);
 
-/* An answer as of objfile_lookup(), of strings that live as long as the cache; -1: none is kept. */
+/* Looks an address up as objfile_lookup() does; strings live as long as the cache. -1: not cached.
+ */
 int symcache_find(
     const struct symcache *c, uint64_t address, struct objfile_frame frames[OBJFILE_FRAMES_MAX]);
-/* One more answer; the frames' strings become the cache's own. false: no memory. */
+/* Adds an answer; the cache copies the frames' strings and makes `frames` point to them. False: no
+ * memory. */
 bool symcache_add(struct symcache *c, uint64_t address, struct objfile_frame *frames, size_t count);
 
 #endif

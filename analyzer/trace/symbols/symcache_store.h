@@ -1,7 +1,8 @@
 /*
- * symcache_store.h - the directory in which symcache.c keeps its files: $WHYOOM_CACHE, else
- * $XDG_CACHE_HOME/whyoom, else ~/.cache/whyoom. Private: ours alone, mode 0700, and its files 0600;
- * another one's is not used. Files appear whole or not at all.
+ * symcache_store.h - the cache directory of symcache.c: $WHYOOM_CACHE, else $XDG_CACHE_HOME/whyoom,
+ * else
+ * ~/.cache/whyoom. Private, mode 0700 with files of mode 0600; a directory of another user is not
+ * used. Files appear whole or not at all.
  */
 #ifndef ANALYZER_TRACE_SYMCACHE_STORE_H
 #define ANALYZER_TRACE_SYMCACHE_STORE_H
@@ -10,14 +11,15 @@
 
 #include "trace/symbols/symcache.h"
 
-#define SYMCACHE_SUFFIX ".symbols" /* of a name; before it hexadecimal digits and "-" */
+#define SYMCACHE_SUFFIX ".symbols" /* of a file name, after hexadecimal digits and "-" */
 
-/* This program's own file. */
+/* The identity of this program's own file. */
 const struct symcache_mark *symcache_store_program(const struct symcache_store *store);
-/* A whole file, to be freed; NULL: there is none, it is not ours, or has more than `most` bytes. */
+/* Reads a whole file, which the caller frees. NULL: absent, of another user, or larger than `most`.
+ */
 char *symcache_store_read(
     struct symcache_store *store, const char *name, size_t most, size_t *bytes);
-/* Makes the directory first. What fails is left out. */
+/* Writes a file, and makes the directory if needed. Errors are ignored. */
 void symcache_store_write(
     struct symcache_store *store, const char *name, const void *data, size_t bytes);
 

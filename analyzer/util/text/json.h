@@ -1,5 +1,5 @@
 /*
- * json.h - writes JSON into a str, commas and nesting included.
+ * json.h - appends JSON to a str, with commas and nesting.
  */
 #ifndef ANALYZER_UTIL_JSON_H
 #define ANALYZER_UTIL_JSON_H
@@ -12,11 +12,11 @@
 struct json {
 	struct str *out;
 	unsigned depth;
-	uint64_t filled; /* bit n: level n holds something already */
-	bool pretty; /* a line for each member, by two spaces a level */
+	uint64_t filled; /* bit n: level n has a member already */
+	bool pretty; /* one line a member, two spaces a level */
 };
 
-/* `key` is NULL in arrays and at the top. At most 60 levels deep. */
+/* `key` is NULL in arrays and at the top level. At most 60 levels. */
 void json_object(struct json *j, const char *key);
 void json_object_end(struct json *j);
 void json_array(struct json *j, const char *key);
@@ -27,7 +27,7 @@ void json_i64(struct json *j, const char *key, int64_t value);
 void json_real(struct json *j, const char *key, double value, int decimals); /* not finite: null */
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
-/* null where it is not known. */
+/* null if not `known`. */
 void json_u64_or_null(struct json *j, const char *key, uint64_t value, bool known);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * term.h - what the terminal can do. Colour only on a terminal, never with NO_COLOR or TERM=dumb.
+ * term.h - the abilities of the terminal.
  */
 #ifndef ANALYZER_UTIL_TERM_H
 #define ANALYZER_UTIL_TERM_H
@@ -9,13 +9,14 @@
 
 enum term_style { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_RED, TERM_YELLOW, TERM_GREEN, TERM_CYAN };
 
+/* True: `fd` is a terminal, and neither NO_COLOR nor TERM=dumb is set. */
 bool term_colour(int fd);
-/* Columns; COLUMNS where it is set, 80 when unknown. At least 40. */
+/* Width in columns, by COLUMNS if set; 80 if unknown; at least 40. */
 unsigned term_width(int fd);
 /* The escape sequence, or "" when `colour` is false. TERM_PLAIN switches back. */
 const char *term_style(bool colour, enum term_style style);
-/* Columns that a UTF-8 text takes, combining marks counted as none and wide characters as two;
- * escape sequences are not expected. */
+/* Columns of a UTF-8 text: a combining mark takes none, a wide character two. No escape sequences.
+ */
 unsigned term_columns(const char *text);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * counterfactual.c - see counterfactual.h. The rules need no memory for each block: caps work on a
- * block's own size or on a place's sum, and releases that never came are due in bins of time.
+ * counterfactual.c - see counterfactual.h. No rule needs memory for each block: caps work on a
+ * block's size or on a call site's sum, and releases that never came are due in bins of time.
  */
 #include "verdict/judge/counterfactual.h"
 
@@ -13,12 +13,11 @@
 #include "util/progress.h"
 
 #define BINS 4096u
-#define PROGRESS_EVENTS 65536u
 
 struct rewrite {
 	enum rule rule;
 	uint64_t value;
-	uint64_t live, without; /* of the place: really, and without the cause */
+	uint64_t live, without; /* bytes of the call site: recorded, and without the cause */
 	/* RULE_EXPIRE: */
 	uint64_t *due; /* bytes to be released in each bin of time */
 	uint64_t width, done; /* ns a bin; bins before `done` are released */
@@ -27,13 +26,13 @@ struct rewrite {
 
 struct per_candidate {
 	struct rewrite *rewrites; /* by claim */
-	uint32_t *of_callsite; /* claim of each place, CALLSITE_NONE: none */
+	uint32_t *of_callsite; /* by call site: its claim; CALLSITE_NONE: none */
 	uint32_t count;
 	int64_t removed;
 	uint64_t start_ns, moment_ns;
-	uint64_t peak; /* of what lived without it, since the start */
-	uint32_t marks; /* of its second half, that have been passed */
-	uint64_t next_ns; /* of these marks, and of its start: the one that comes next */
+	uint64_t peak; /* live bytes without it at most, since the start */
+	uint32_t marks; /* that were passed */
+	uint64_t next_ns; /* its start or the next mark */
 	bool started;
 };
 
@@ -42,9 +41,9 @@ struct replay {
 	struct per_candidate each[CANDIDATES_MAX];
 	size_t count;
 	const struct model *m; /* whose blocks are rewritten; NULL: there are none yet */
-	const struct spaces *spaces; /* with a space's model: where it is from */
+	const struct spaces *spaces; /* that the model is of; NULL: the host's */
 	uint32_t device;
-	uint64_t unused; /* of what lives: free in the interpreter's arenas */
+	uint64_t unused; /* part of the live bytes: free in the interpreter's arenas */
 	struct replay_result *out;
 };
 
@@ -67,7 +66,7 @@ static void update(struct rewrite *w, uint64_t live, uint64_t without)
 	w->without = without;
 }
 
-/* Of these blocks, what is left when each is at most as large as the rule says. */
+/* Bytes of these blocks when each is at most as large as the rule says. */
 static uint64_t capped(const struct rewrite *w, struct alike blocks)
 {
 	if (blocks.size <= w->value)
@@ -116,7 +115,7 @@ static void rewrite_release(
 		expire(w, time_ns);
 		without = w->without;
 		bin = (birth_ns + w->value) / w->width;
-		/* Due after the end of time, or not yet: it is released now. */
+		/* Its release is due later, or beyond the last bin: it comes now. */
 		if (bin < BINS && (bin < w->done || w->due[bin] < size))
 			break;
 		if (bin < BINS)
@@ -135,7 +134,7 @@ static struct rewrite *rewrite_of(const struct replay *r, size_t candidate, uint
 	return claim == CALLSITE_NONE ? NULL : &c->rewrites[claim];
 }
 
-/* Of an allocator inside a device: its segments, and what else the driver gave, less what lives. */
+/* What an allocator inside a device holds free: what the driver gave, less the live bytes. */
 static uint64_t slack_of(const struct replay *r, uint64_t live)
 {
 	uint64_t held = r->spaces ? spaces_explained(r->spaces, r->device) : 0;
@@ -143,13 +142,13 @@ static uint64_t slack_of(const struct replay *r, uint64_t live)
 	return held > live ? held - live : 0;
 }
 
-/* What lives, but for what is free in arenas: that is the allocator's slack. */
+/* Live bytes without what is free in arenas, which is the allocator's slack. */
 static uint64_t live_of(const struct replay *r)
 {
 	return r->m->blocks.bytes + r->m->maps.bytes - r->unused;
 }
 
-/* Of a block of that place, the part that is in use. */
+/* The part of a block of that call site that is in use. */
 static uint64_t used_of(
     const struct replay *r, uint32_t callsite, enum stack_stats_kind kind, uint64_t size)
 {
@@ -168,7 +167,7 @@ static uint64_t mark_ns(const struct per_candidate *c)
 	return c->start_ns + run / 2 + run / 2 * c->marks / steps;
 }
 
-/* Notes those of a candidate's moments that are not later. */
+/* Note the candidate's start and marks up to that time. */
 static void note_moments(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
 {
 	struct per_candidate *c = &r->each[i];
@@ -185,7 +184,7 @@ static void note_moments(struct replay *r, size_t i, uint64_t time_ns, uint64_t 
 	c->next_ns = !c->started ? c->start_ns : c->marks < TREND_MARKS ? mark_ns(c) : UINT64_MAX;
 }
 
-/* The same on the way, before the event at time_ns is applied. */
+/* Call it before the event at time_ns is applied. */
 static inline void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
 {
 	if (time_ns >= r->each[i].next_ns)
@@ -259,7 +258,7 @@ static int prepare(struct per_candidate *c, const struct candidate *candidate,
 		w->rule = f->claims[i].rule;
 		w->value = f->claims[i].value;
 		w->removed = &c->removed;
-		/* Of two bounds on a place the lower one holds. */
+		/* Of two bounds on a call site the lower one holds. */
 		if (*of == CALLSITE_NONE || w->rule != RULE_KEEP_BYTES ||
 		    c->rewrites[*of].rule != RULE_KEEP_BYTES || w->value < c->rewrites[*of].value)
 			*of = i;
@@ -288,7 +287,7 @@ static void finish(struct replay *r, uint64_t moment_ns)
 	}
 }
 
-/* Listens to the changes of the host's blocks, or of the space's as soon as it is there. */
+/* Observe the host's blocks, or the space's as soon as it exists. */
 static void listen(struct replay *r, struct model *m, const char *space)
 {
 	struct space *sp = space ? spaces_find(m->spaces, space) : NULL;
@@ -327,21 +326,20 @@ int counterfactual_replay(struct feed feed, const char *space, const struct call
 	m->options.sums = !space;
 	m->options.files_charged = callsites->files_charged;
 	listen(&r, m, space);
-	progress_begin("replaying without each cause", feed.facts(feed.self)->event_bytes);
+	feed_progress(&feed, "replaying without each cause");
 	rc = space ? feed_rewind_spaces(&feed, err) : feed.rewind(feed.self, err);
 	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = 0;
-		/* What the program released on its way out says nothing about the moment. */
+		/* Releases after the moment say nothing about it. */
 		if (e.time_ns > moment_ns)
 			break;
 		rc = model_apply(m, &e, err);
 		if (rc || (e.kind == EV_FAILED && e.time_ns == moment_ns))
 			break;
-		if (m->run.events % PROGRESS_EVENTS == 0 && feed.bytes_read)
-			progress_step(feed.bytes_read(feed.self));
+		feed_passed(&feed, m->run.events);
 		if (r.m)
 			continue;
-		/* The space came to be with this very block. */
+		/* The space may have come to be with this block. */
 		listen(&r, m, space);
 		if (r.m && e.kind == EV_SPACE_ALLOC && r.m->blocks.bytes)
 			acquired(

@@ -15,8 +15,8 @@ struct reader {
 	struct put_off *out;
 	const struct verdict_result *result;
 	struct requests *requests;
-	bool by_lanes; /* no request is known: threads and tasks stand for them */
-	struct map units; /* of a request or lane: to 1 + unit */
+	bool by_lanes; /* no request was recorded: threads and tasks stand for them */
+	struct map units; /* key of a request or lane: unit + 1 */
 	char name[32];
 	uint32_t space; /* the id of torch:N, 0: not met yet */
 	bool host;
@@ -38,7 +38,8 @@ static bool held_alike(const struct reader *d, uint64_t worker)
 	return false;
 }
 
-/* Whose work an event is: keys of requests and of workers do not meet. 0: nobody's. */
+/* The key of the request or worker that an event belongs to; the two never have the same. 0: none.
+ */
 static uint64_t key_of(const struct reader *d, const struct event *e)
 {
 	const struct lane *l;
@@ -51,7 +52,7 @@ static uint64_t key_of(const struct reader *d, const struct event *e)
 	return q ? q->serial << 1 : 0;
 }
 
-/* *out: 1 + the unit, 0: nobody's. */
+/* Set *out to unit + 1, or 0. */
 static int unit_of(struct reader *d, const struct event *e, uint32_t *out)
 {
 	uint64_t key = key_of(d, e), *at = key ? map_put(&d->units, key) : NULL;
@@ -86,7 +87,7 @@ static bool is_block(struct reader *d, const struct event *e, const struct feed 
 		if (name && strcmp(name, d->name) == 0)
 			d->space = e->space;
 	}
-	/* As the record of PyTorch's blocks counts them. */
+	/* PyTorch's record counts these alone. */
 	return d->space && e->space == d->space && e->size;
 }
 
@@ -98,7 +99,7 @@ static int change(struct reader *d, const struct event *e, uint32_t owner, int64
 	    (struct put_off_change){.time_ns = e->time_ns, .bytes = bytes, .owner = owner});
 }
 
-/* A block of the host's; `unit` asked for it. What was refused in the end counts as if it had come.
+/* A block of the host that `unit` asked for. The refused request counts as if it had been granted.
  */
 static int on_host(struct reader *d, const struct event *e, uint32_t unit)
 {
@@ -164,7 +165,7 @@ static int on_event(struct reader *d, const struct event *e, const struct feed *
 	int rc = note_work(d, e, feed);
 
 	d->out->last_ns = e->time_ns;
-	/* What the supervisor saw, and what ends with the process, is nobody's work. */
+	/* The supervisor's events and the process' exit belong to no unit. */
 	if (rc || e->kind == EV_OUTSIDE || e->kind == EV_EXIT)
 		return rc;
 	rc = unit_of(d, e, &unit);
@@ -176,7 +177,7 @@ static int on_event(struct reader *d, const struct event *e, const struct feed *
 	return rc;
 }
 
-/* Which units are requests, and which of them the record ended before. */
+/* Decide which units are requests, and which were in flight at the end of the recording. */
 static void judge(struct reader *d)
 {
 	const struct requests *r = d->requests;
@@ -191,7 +192,7 @@ static void judge(struct reader *d)
 	for (size_t i = 0; i < d->out->units.count; i++) {
 		struct put_off_unit *u = &d->out->units.items[i];
 
-		/* A server's own thread outlives its requests, and holds what none of them does. */
+		/* A server's own thread outlives its requests, and holds other things. */
 		u->request = u->blocks && (!d->by_lanes || (u->ended && u->end_ns < moment) ||
 					      held_alike(d, u->worker));
 		if (!u->ended)
@@ -199,7 +200,7 @@ static void judge(struct reader *d)
 	}
 }
 
-/* Those in flight let go of what they have. */
+/* Units in flight at the end, or refused, release what they hold. */
 static int let_go(struct put_off *p)
 {
 	int rc = 0;
@@ -262,7 +263,7 @@ void put_off_fini(struct put_off *p)
 int put_off_schedule(const struct put_off *p, uint64_t most, struct put_off_schedule *out)
 {
 	size_t slots = most < p->units.count ? (size_t)most : p->units.count;
-	uint64_t *until = calloc(slots + 1, sizeof(*until)); /* each slot is taken */
+	uint64_t *until = calloc(slots + 1, sizeof(*until)); /* by slot: its unit's end */
 
 	*out = (struct put_off_schedule){.of = p};
 	out->delays = calloc(p->units.count + 1, sizeof(*out->delays));
@@ -339,7 +340,7 @@ int put_off_peak(
 	return 0;
 }
 
-/* Of one of the device's requests; *out its index. NULL: it is no request's. */
+/* The unit that made one of the device's requests, and its index; NULL: none. */
 static const struct put_off_unit *owner_of(
     const struct put_off_schedule *s, uint64_t serial, uint32_t *out)
 {
@@ -363,7 +364,7 @@ static uint64_t delay_of(void *arg, const struct torch_block *b, uint64_t *end)
 	return s->delays[index];
 }
 
-/* One that is refused here, too, leaves behind what it left in the record. */
+/* A unit that is refused in the replay, too, leaves behind what it left in the recording. */
 static bool ends(void *arg, uint64_t serial)
 {
 	const struct put_off_schedule *s = arg;

@@ -1,12 +1,12 @@
 /*
- * put_off.h - what if only so many requests had been in flight at a time? Those beyond wait until
- * one has ended, in the order in which they came, and then do what they did: a shift in time of
- * what they asked PyTorch's allocator for on a device, or malloc on the host.
+ * put_off.h - what if only N requests had been in flight at a time? The others wait, in the order
+ * in which they came, until one has ended, and then do what they did: what they asked PyTorch's
+ * allocator for on a device, or malloc on the host, is shifted in time.
  *
- * A request is one that was marked or whose frames show it; where there are none, the thread or
- * task that held alike with others at the moment, or that ended before it. One that was still in
- * flight when the record ended lets go of all that it has then, as if it had ended; and so does one
- * that was refused memory and now is not.
+ * A unit is a request that was marked or that its frames show. Where there are none, it is a thread
+ * or task that held alike with others at the moment or that ended before it. A unit still in flight
+ * at the end of the recording releases all that it holds there; so does one that was refused memory
+ * and is now granted it.
  */
 #ifndef ANALYZER_VERDICT_PUT_OFF_H
 #define ANALYZER_VERDICT_PUT_OFF_H
@@ -18,14 +18,14 @@
 struct put_off_unit {
 	uint64_t start_ns, end_ns;
 	uint64_t worker; /* event_worker(), of a thread or task */
-	uint64_t blocks; /* asked for there; of other units nothing is put off */
-	int64_t left; /* host: bytes that it has not given back */
-	bool ended; /* else the record did before it */
+	uint64_t blocks; /* that it asked for there; a unit without any is not put off */
+	int64_t left; /* host: bytes that it has not freed */
+	bool ended; /* false: the recording ended before it */
 	bool refused;
-	bool request; /* a thread or task may be none */
+	bool request; /* false: a thread or task that is no request */
 };
 
-/* Of the host: bytes more that live, or less. */
+/* On the host: by how many bytes the live ones change. */
 struct put_off_change {
 	uint64_t time_ns;
 	int64_t bytes;
@@ -34,35 +34,37 @@ struct put_off_change {
 
 struct put_off {
 	VEC(struct put_off_unit) units; /* in the order of their beginning */
-	/* By serial of the device's requests, or of the host's blocks, less 1: 1 + unit, 0:
-	 * nobody's. */
+	/* By serial - 1 of the device's requests or the host's blocks: unit + 1; 0: of no unit. */
 	VEC(uint32_t) owners;
 	VEC(struct put_off_change) changes; /* host */
-	uint64_t last_ns; /* the record's end */
+	uint64_t last_ns; /* end of the recording */
 };
 
 #define PUT_OFF_HOST UINT32_MAX
 
-/* One pass over the feed; `device` is N of torch:N, or PUT_OFF_HOST. 0, or negative with err. */
+/* Read the units in one pass over the feed. `device` is N of torch:N, or PUT_OFF_HOST. Call
+ * put_off_fini() whatever this returns. 0; negative errno with err. */
 int put_off_read(const struct verdict_result *r, struct feed feed, uint32_t device,
     struct put_off *out, struct err *err);
 void put_off_fini(struct put_off *p);
 
-/* At most so many at a time: by how much each unit is put off. */
+/* By how much each unit is put off. */
 struct put_off_schedule {
 	const struct put_off *of;
 	uint64_t *delays; /* by unit */
-	bool *granted; /* by unit: what it was refused, in the replay */
+	bool *granted; /* by unit: the replay granted what it was refused */
 	uint64_t waited; /* units that were put off */
 };
-/* 0 or -ENOMEM. The units stay the caller's. */
+/* Schedule the units with at most `most` at a time. They must outlive the schedule. 0 or -ENOMEM.
+ */
 int put_off_schedule(const struct put_off *p, uint64_t most, struct put_off_schedule *out);
 void put_off_schedule_fini(struct put_off_schedule *s); /* accepts what is all zero */
-/* Of the host: the most that lives, as put off, with what was refused; and what lived at the
- * moment. What is nobody's is as it was until then, and stays so. 0 or -ENOMEM. */
+/* On the host: set *peak to the most live bytes under the schedule, the refused request included,
+ * and *live to what lived at the moment in the recording. Blocks of no unit count as they were
+ * until the moment, and stay. 0 or -ENOMEM. */
 int put_off_peak(
     const struct put_off_schedule *s, uint64_t moment_ns, uint64_t *peak, uint64_t *live);
-/* Of a device. The shift refers to the schedule. */
+/* On a device: return the schedule as a shift for torch_replay(). It refers to *s. */
 struct torch_shift put_off_shift(struct put_off_schedule *s);
 
 #endif

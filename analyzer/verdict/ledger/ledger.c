@@ -26,8 +26,8 @@ uint64_t ledger_get(const struct ledger *l, const char *class)
 	return 0;
 }
 
-/* What is ours of the process: all address space; of it the mapped trace, which is resident, and
- * private memory. The rest is address space that is kept for later. */
+/* What the recorder takes of the process: address space, and of that the mapped trace, which is
+ * resident, and private memory. The rest is reserved for later. */
 struct ours {
 	uint64_t all, trace, anonymous;
 };
@@ -43,7 +43,7 @@ static struct ours ours_of(const struct levels *v, uint64_t shared)
 		if (o.trace > o.all - o.anonymous)
 			o.trace = o.all - o.anonymous;
 	} else {
-		/* An older recording: the trace is what is mapped shared and not the program's. */
+		/* Older recordings do not say: the trace is what the program did not map shared. */
 		o.trace = !o.all || shared < o.all ? shared : o.all;
 		if (!o.all)
 			o.all = o.trace;
@@ -52,7 +52,7 @@ static struct ours ours_of(const struct levels *v, uint64_t shared)
 	return o;
 }
 
-/* `bytes` is the part of `whole` that is charged; all of it when that is not less. */
+/* Scale `bytes` by part / whole, but never up. */
 static uint64_t scaled(uint64_t bytes, uint64_t part, uint64_t whole)
 {
 	return part < whole ? (uint64_t)((double)bytes * ((double)part / (double)whole)) : bytes;
@@ -68,10 +68,9 @@ static uint64_t shared_of(const struct classes *c)
 }
 
 /*
- * Live blocks and mappings by class. `part` of `whole` is charged: each row in proportion, and what
- * rounding leaves, a few bytes, with the largest. Shared memory has a measure of its own: of what
- * lives of it so much is charged, of what is in a class as much of the whole. Returns what the
- * classes have of it.
+ * Add rows for live blocks and mappings by class. `part` of `whole` is charged: each row in
+ * proportion, and the few bytes that rounding leaves with the largest row. `shared` is charged of
+ * all live shared memory, each class in proportion. Returns the classes' shared memory.
  */
 static uint64_t live_rows(struct ledger *l, const struct classes *c, bool with_maps, uint64_t part,
     uint64_t whole, uint64_t shared)
@@ -105,11 +104,11 @@ static uint64_t live_rows(struct ledger *l, const struct classes *c, bool with_m
 }
 
 /*
- * `rest` is memory of malloc's blocks, anonymous mappings and stacks that none of these explains.
- * With malloc's own account its overhead (headers, rounding, threads' caches) and its free lists
- * have rows. Address space up to `without_memory` is what it keeps to grow into. What is left after
- * that came to be since it was asked, as far as so much was acquired since: that lies in its free
- * lists. Still more is not explained. Without an account all of it is taken for malloc's.
+ * Divide `rest`: memory that blocks, anonymous mappings and stacks do not explain. With malloc's
+ * own account, its overhead (headers, rounding, threads' caches) and its free lists get rows. Up to
+ * `without_memory` of what is left is address space that malloc keeps to grow into. What is left
+ * then lies in free lists, too, as far as that much was acquired since the account; more is not
+ * explained. Without an account all of it is malloc's.
  */
 static void allocator_rows(
     struct ledger *l, const struct malloc_held *h, uint64_t rest, uint64_t without_memory)
@@ -135,8 +134,8 @@ static void allocator_rows(
 	ledger_row(l, LEDGER_KEPT, kept);
 }
 
-/* Where the recording stopped for rights that were given up, what malloc's account of before does
- * not explain came since. */
+/* Where giving up rights ended the recording, what malloc's last account does not explain came
+ * after it. */
 static void unrecorded_rows(struct ledger *l, const struct malloc_held *h, uint64_t rest)
 {
 	uint64_t overhead = h->known && h->split ? num_least(h->overhead, rest) : 0;
@@ -154,15 +153,15 @@ static bool stopped(const struct ledger_input *in)
 	return feed->facts(feed->self)->rights.stopped_ns != 0;
 }
 
-/* As they were seen from outside; else as many as there are threads, of the size that was refused
- * to one more of them, or that a thread's stack has unless the program says otherwise. */
+/* Bytes of threads' stacks: as the supervisor saw them; else one for each thread, of the size that
+ * another thread was refused, or of the default size. */
 static uint64_t thread_stacks(const struct ledger_input *in)
 {
 	const struct failure *refused = model_failure(in->model);
 	uint64_t stacks = 0, threads, size, each = supervised_stack_each(&in->model->feed);
 	bool wanted = refused && refused->api == TRACE_API_THREAD;
 
-	/* What was seen when there were none says nothing of those that came since. */
+	/* A sample from before the first thread says nothing about later ones. */
 	levels_get(in->levels, TRACE_LEVEL_VIRT_THREADS, &stacks);
 	if (!wanted && (stacks || !each))
 		return stacks;
@@ -171,8 +170,8 @@ static uint64_t thread_stacks(const struct ledger_input *in)
 	return threads > 1 && size < UINT64_MAX / threads ? (threads - 1) * size : 0;
 }
 
-/* Of `rest`, what is left beside malloc's memory may be data of the program and its libraries: they
- * bring so much with them, but for what the loader made read-only when it had written it. */
+/* Part of `rest` beside malloc's memory that is data of the program and its libraries: at most what
+ * they bring with them, less what the loader made read-only after writing it. */
 static uint64_t module_data(
     const struct ledger_input *in, const struct malloc_held *held, uint64_t rest)
 {
@@ -182,7 +181,7 @@ static uint64_t module_data(
 	    held->known ? num_less(rest, held->overhead + held->free) : rest);
 }
 
-/* Under RLIMIT_AS and RLIMIT_DATA virtual bytes are charged. */
+/* RLIMIT_AS and RLIMIT_DATA charge virtual bytes. */
 static void virtual_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct levels *v = in->levels;
@@ -195,7 +194,6 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	uint64_t own_shared = failed ? refused->shared_bytes : in->model->maps.shared_bytes;
 	uint64_t known_shared = data_only ? 0 : in->callsites->shared_bytes;
 	uint64_t known_files = in->callsites->file_bytes; /* 0 where they are not charged */
-	/* Of files, when the sample was taken: */
 	uint64_t sampled_ns = v->time_ns[TRACE_LEVEL_VIRT_FILE], sampled_files = 0;
 	uint64_t sampled_shared = own_shared;
 	uint64_t main_stack = levels_value(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
@@ -216,13 +214,13 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 		main_stack = levels_value(v, TRACE_LEVEL_STACKS);
 	data_known = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage;
 	if (data_only) {
-		/* Private and writable: of ours that is the memory, and no address space. */
+		/* The limit charges private writable memory alone, the recorder's, too. */
 		main_stack = 0;
 		whyoom = ours.anonymous;
 		room = num_less(usage, whyoom);
 	} else if (levels_get(v, TRACE_LEVEL_VIRT_FILE, &file)) {
-		/* Libraries come and go seldom, so an older sample of them will do; anonymous
-		 * memory is what is left of the moment's own sum. */
+		/* Libraries seldom come and go, so an older sample of them will do; the rest of
+		 * the moment's own sum is anonymous memory. */
 		whyoom = ours.all;
 		shared = num_less(all_shared, ours.trace + known_shared);
 		if (known_files) {
@@ -230,18 +228,18 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 			shared = num_less(shared, sampled_shared);
 		}
 		room = num_less(usage, file + shared + whyoom + main_stack);
-		/* What nobody can write to has no memory. */
+		/* Pages that nobody can write to have no memory. */
 		if (data_known)
 			without_memory = num_less(num_less(room, num_less(data, ours.anonymous) +
 								     known_shared + known_files),
 			    in->model->maps.reserved_bytes);
 	} else {
-		/* Nobody looked from outside: the kernel counts what is private and writable, ours
-		 * among it. */
+		/* There is no supervisor: the kernel counts private writable memory, the recorder's
+		 * included. */
 		whyoom = ours.all;
 		shared = own_shared;
 		room = num_less(usage, main_stack + shared + whyoom);
-		/* What was acquired since it was read is not in it. */
+		/* It lacks what was acquired since the sample. */
 		if (data_known)
 			room =
 			    num_least(room, num_most(heap + maps, num_less(data, ours.anonymous) +
@@ -249,7 +247,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 		file = num_less(usage, room + main_stack + shared + whyoom);
 	}
 	room = num_less(room, heap + maps);
-	/* Those that the C library made, nobody reported. */
+	/* Stacks that the C library made by itself are in no event. */
 	if (num_least(thread_stacks(in), room) > threads)
 		threads = num_least(thread_stacks(in), room);
 	room = num_less(room, threads);
@@ -268,8 +266,8 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, usage));
 }
 
-/* Of what came since the sample, no more than a cgroup's limit can have let in. The group's shared
- * memory is no less than the process has of it. */
+/* Cut growth since the sample to what the cgroup's limit can have let in, and let the group have no
+ * less shared memory than the process. */
 static void keep_within(
     const struct ledger_input *in, struct lived live, struct cgroup_shares *g, struct resident *now)
 {
@@ -287,9 +285,8 @@ static void keep_within(
 	now->anonymous += num_least(grown.anonymous, room - more);
 }
 
-/* The other processes at the moment. A cgroup's killer strikes when nothing is left of the limit:
- * what the sample did not have of those that were recorded themselves came since, as far as it
- * fits. */
+/* What the other processes hold at the moment. A cgroup's killer strikes when nothing is left of
+ * the limit: recorded siblings grew since the sample to what lived in them, as far as that fits. */
 static uint64_t others_now(
     const struct ledger_input *in, const struct cgroup_shares *g, uint64_t anonymous)
 {
@@ -301,7 +298,7 @@ static uint64_t others_now(
 	return g->others + num_least(room, num_less(in->siblings, g->others));
 }
 
-/* Everywhere else resident ones, from the last sample and what was acquired since. */
+/* All other limits charge resident bytes: the last sample and what was acquired since. */
 static void resident_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct levels *v = in->levels;
@@ -317,21 +314,20 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	uint64_t anonymous, stacks, room, trace, in_classes, inherited, used = 0;
 
 	malloc_held(in->model, in->callsites, failure_measured_ns(in->model, v, lived), &held);
-	/* Where nobody looked, all that lives is resident. */
+	/* Without a sample, all live bytes count as resident. */
 	if (!failure_resident(in->model, v, lived, &now))
 		now = (struct resident){live + ours.anonymous, lived.shared};
 	if (cgroup)
 		keep_within(in, lived, &g, &now);
 	anonymous = now.anonymous;
 	ours.anonymous = num_least(ours.anonymous, anonymous);
-	/* The kernel's figure is of the main stack. */
+	/* The kernel reports the main stack alone. */
 	stacks = num_least(
 	    levels_value(v, TRACE_LEVEL_STACKS) + levels_value(v, TRACE_LEVEL_RSS_THREADS),
 	    anonymous - ours.anonymous);
 	room = anonymous - ours.anonymous - stacks;
-	/* A block that was never touched is not resident; which ones is not known, so all are
-	 * charged in proportion. */
-	/* It need not be this process that wrote to what it keeps from being let go. */
+	/* A block that was never touched is not resident. Which ones is not known, so all are
+	 * charged in proportion. Shared memory counts in full, whichever process wrote to it. */
 	in_classes = live_rows(
 	    l, c, true, room, live, num_least(cgroup ? g.shmem : now.shared, lived.shared));
 	inherited = num_least(in->model->measured.inherited_bytes, num_less(room, live));
@@ -343,7 +339,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	ledger_row(l, "stacks", stacks);
 	if (cgroup) {
 		g.others = others_now(in, &g, anonymous);
-		/* Cache is let go before anybody is refused: what was sampled may be gone. */
+		/* The kernel drops cache before it refuses: what was sampled may be gone. */
 		g.cache = num_least(g.cache,
 		    num_less(in->failure->limit_bytes, anonymous + g.others + g.shmem + g.kernel));
 		trace = num_least(ours.trace, g.cache);
@@ -363,14 +359,13 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	}
 	for (uint32_t i = 0; i < l->row_count; i++)
 		used += l->rows[i].bytes;
-	/* The high-water mark lies between two samples: the rows are of it, the usage is a
-	 * sample's. */
+	/* The rows are of the peak, between two samples; the usage is a sample's. */
 	if (!cgroup || used < in->failure->usage_bytes)
 		used = in->failure->usage_bytes;
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, used));
 }
 
-/* Of a file system in memory: what of it is whose. */
+/* A file system in memory: what is whose. */
 static void volume_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct volume_shares *of = in->volume;
@@ -382,12 +377,12 @@ static void volume_rows(const struct ledger_input *in, const struct classes *c, 
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, in->failure->usage_bytes));
 }
 
-/* Of the samples that the rows come from, how old is the oldest? */
+/* Age of the oldest sample that the rows come from, ns. */
 static uint64_t age(const struct ledger_input *in)
 {
 	uint64_t moment = in->callsites->moment_ns, at;
 
-	/* What is mapped is known, and not sampled. */
+	/* Mappings are recorded, not sampled. */
 	if (in->failure->limit == LIMIT_SHM)
 		return 0;
 	if (in->failure->limit != LIMIT_CGROUP || !in->levels->known[TRACE_LEVEL_CG_ANON])
@@ -439,7 +434,7 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	switch (in->failure->limit) {
 	case LIMIT_AS:
 	case LIMIT_DATA:
-	case LIMIT_MAPPINGS: /* its measure is no bytes: where they went all the same */
+	case LIMIT_MAPPINGS: /* it counts no bytes, but they tell where memory went */
 	case LIMIT_UNKNOWN:
 		virtual_rows(in, &classes, out);
 		break;

@@ -9,8 +9,6 @@
 #include "verdict/device/device.h"
 #include "verdict/request/flow_space.h"
 
-#define PROGRESS_EVENTS 65536u
-
 static bool in_request(void *arg, uint32_t stack)
 {
 	return stages_in_request(arg, stack);
@@ -58,7 +56,7 @@ static void mark_calls(struct callsites *callsites, const struct requests_held *
 		if ((held->callsites[i].alike >= 2 &&
 			held->callsites[i].largest < held->callsites[i].bytes / 2) ||
 		    (p->buildup.bytes && ended_since(held->of, p->buildup.since_ns) >= 2))
-			open_call_retract(callsites, i);
+			p->call.open = OPEN_CALL_NO;
 	}
 }
 
@@ -71,7 +69,7 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 	struct event e;
 	int rc = feed->rewind(feed->self, err);
 
-	progress_begin("reading who worked when", feed->facts(feed->self)->event_bytes);
+	feed_progress(feed, "reading who worked when");
 	while (rc == 0 && (rc = feed->next(feed->self, &e, err)) == 1) {
 		rc = flow->space ? flow_space_apply(flow->space, &e, err) : 0;
 		if (rc || e.time_ns > callsites->moment_ns)
@@ -82,8 +80,7 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 		rc = apply(flow->requests, stages, proportion, &e);
 		if (rc)
 			err_set(err, rc, "no memory for the requests");
-		if (++events % PROGRESS_EVENTS == 0 && feed->bytes_read)
-			progress_step(feed->bytes_read(feed->self));
+		feed_passed(feed, ++events);
 	}
 	progress_end();
 	return rc;

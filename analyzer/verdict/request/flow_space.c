@@ -7,7 +7,7 @@
 #include "util/progress.h"
 #include "verdict/request/stages.h"
 
-/* The blocks of a space, by way of a model of their own. */
+/* The blocks of a space, as a model of their own sees them. */
 struct blocks {
 	struct model *model;
 	const char *name;
@@ -18,7 +18,7 @@ static int blocks_apply(
     struct blocks *b, const struct event *e, struct witness witness, bool *came, struct err *err)
 {
 	struct space *sp;
-	/* What the host holds is nobody's question here. */
+	/* Nobody asks this model about the host. */
 	int rc = e->kind <= EV_UNFREE ? 0 : model_apply(b->model, e, err);
 
 	*came = false;
@@ -89,7 +89,7 @@ bool flow_space_done(const struct flow_space *f)
 	return f->blocks.model->run.others >= f->until;
 }
 
-/* Those of the event that the space came to be with. */
+/* The blocks of the event that the space came to be with. */
 static int first_blocks(struct flow_space *f)
 {
 	const struct spaces *all = f->blocks.model->spaces;
@@ -140,7 +140,7 @@ struct requests *flow_space_take(struct flow_space *f)
 {
 	struct requests *requests = f->requests;
 
-	/* Its argument stays here. */
+	/* Its argument is freed with *f. */
 	requests->is_entry = NULL;
 	f->requests = NULL;
 	return requests;

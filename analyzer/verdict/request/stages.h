@@ -1,9 +1,7 @@
 /*
- * stages.h - inside verdict/: what each stage of a pipeline (loading documents, splitting,
- * embedding, retrieval, prompt assembly, the model's call, a tool, checkpoints, history) held, by
- * the roles of the frames on the stacks: the innermost frame with a role decides.
- *
- * An event costs a look into a table.
+ * stages.h - inside verdict/: what each stage of a pipeline held (loading documents, splitting,
+ * embedding, retrieval, prompt assembly, the model's call, a tool, checkpoints, history). The
+ * innermost frame with a role decides the stage of a stack. An event costs one table lookup.
  */
 #ifndef ANALYZER_VERDICT_STAGES_H
 #define ANALYZER_VERDICT_STAGES_H
@@ -12,28 +10,29 @@
 
 struct stage {
 	enum role role;
-	uint64_t held, peak; /* bytes, at the moment and at most until then */
-	uint64_t peak_ns, total; /* total: bytes ever acquired */
+	uint64_t held, peak; /* bytes, at the moment and at most before */
+	uint64_t peak_ns;
+	uint64_t total; /* bytes ever acquired */
 };
 
 struct stages {
 	const struct feed *feed;
-	struct framework_frames *known; /* NULL: nothing is known, and there are no stages */
+	struct framework_frames *known; /* NULL: no frame is known, and there are no stages */
 	struct stage list[ROLE_COUNT]; /* by role */
 };
 
-/* Both are borrowed; `known` may be NULL. There is nothing to give back. */
+/* Both arguments must outlive *s; `known` may be NULL. There is nothing to free. */
 void stages_init(struct stages *s, const struct feed *feed, struct framework_frames *known);
 
-/* ROLE_NONE: of no stage that is known, or there is no memory to tell. */
+/* Return the stage of a stack; ROLE_NONE: no known one, or no memory. */
 enum role stages_of(const struct stages *s, uint32_t stack);
-/* Is a frame on it where the work of a request begins? False also for those too small to matter. */
+/* Does the work of a request begin at a frame of that stack? */
 bool stages_in_request(const struct stages *s, uint32_t stack);
 
 void stages_acquired(struct stages *s, uint32_t stack, uint64_t size, uint64_t time_ns);
 void stages_released(struct stages *s, uint32_t stack, uint64_t size);
 
-/* Those that ever held anything, by what they held at most, the largest first. */
+/* List the stages that ever held anything, the highest peak first. Returns their number. */
 size_t stages_list(const struct stages *s, struct stage *out, size_t room);
 
 #endif

@@ -8,7 +8,7 @@
 #include "verdict/framework/framework_frames.h"
 #include "verdict/judge/decide.h"
 
-/* Who waited, and inside of that what the other thread was at, as if it had been called. */
+/* Join the stack that waited and the other thread's, as if the one had called the other. */
 static int join_stacks(
     struct verdict_result *r, const struct feed *feed, const struct waiting *waiting)
 {
@@ -39,7 +39,7 @@ int waited_read(
 	if (!v->blame.function || callsite == CALLSITE_NONE ||
 	    !waiting_possible(&feed, r->callsites, callsite))
 		return 0;
-	/* A frame that is known for something says more than who asked for it. */
+	/* A frame with a known role says more than the line that waited. */
 	if (r->frameworks.frames && v->blame.stack.count &&
 	    framework_frame(r->frameworks.frames, &v->blame.stack.symbols[v->blame.frame]).role !=
 		ROLE_NONE)

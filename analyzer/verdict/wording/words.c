@@ -221,7 +221,8 @@ static void words_prompt_growth(struct str *s, const struct verdict_result *r)
 static void words_leak(struct str *s, const struct verdict_result *r)
 {
 	const struct callsite *p = main_callsite(r);
-	const char *sizes = callsite_is_uniform(p) ? "all of the same size" : "and do not grow";
+	const char *sizes =
+	    callsite_is_uniform(p) ? "all of the same size" : "and their sizes do not grow";
 	uint64_t all = r->ranking.list[0].finding.bytes;
 	/* Before a checkpoint only the blocks that survived it were counted; of arenas those that
 	 * remain, not what came and went inside. */
@@ -431,8 +432,8 @@ static void words_external(struct str *s, const struct verdict_result *r)
 
 	if (f->form == FORM_STACKS) {
 		str_printf(s,
-		    "Threads' stacks take %s of the limit of %s (%s), and all else %s: the process "
-		    "does not grow, the limit is too low for it",
+		    "Threads' stacks take %s of the limit of %s (%s), all else %s. The limit is "
+		    "too low for this process, which does not grow",
 		    fmt_size(&b, f->other_bytes), fmt_size(&a, r->failure.limit_bytes),
 		    limit_kind_name(r->failure.limit), fmt_size(&c, live(r)));
 	} else if (f->steady) {
@@ -463,8 +464,8 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 	const struct ledger *l = &r->ledger;
 	struct fmt a, b, c;
 
-	str_printf(s, "Nothing ran out: at most %s were in use at once",
-	    fmt_size(&a, r->model->peak.bytes));
+	str_puts(s, kill_with_memory_left(&r->kill) ? "At most " : "Nothing ran out: at most ");
+	str_printf(s, "%s were in use at once", fmt_size(&a, r->model->peak.bytes));
 	if (l->limit != LIMIT_NONE)
 		str_printf(s, ", and %s of the limit of %s (%s) stayed free",
 		    fmt_size(&c, free_of(l)), fmt_size(&b, l->limit_bytes),

@@ -62,7 +62,7 @@ bool config_size(const char *text, uint64_t *bytes)
 }
 
 /* Ignores case, blanks and dashes: "RTX 4090" is "rtx4090". */
-static bool same_name(const char *a, const char *b)
+static bool names_equal(const char *a, const char *b)
 {
 	for (;; a++, b++) {
 		while (*a == ' ' || *a == '-' || *a == '_')
@@ -76,14 +76,14 @@ static bool same_name(const char *a, const char *b)
 	}
 }
 
-static bool one_spec(const char *text, struct device_spec *spec)
+static bool parse_device(const char *text, struct device_spec *spec)
 {
 	uint64_t bytes;
 
 	for (size_t i = 0; i < sizeof(presets) / sizeof(*presets); i++) {
 		const struct preset *p = &presets[i];
 
-		if (!same_name(text, p->shorthand) && !same_name(text, p->name))
+		if (!names_equal(text, p->shorthand) && !names_equal(text, p->name))
 			continue;
 		*spec = (struct device_spec){.bytes = p->mib * MIB,
 		    .context = p->context_mib * MIB,
@@ -124,7 +124,7 @@ int config_devices(struct config *config, const char *text, char why[96])
 			times = strtoul(item, NULL, 10);
 			what = x + 1;
 		}
-		if (!one_spec(what, &one)) {
+		if (!parse_device(what, &one)) {
 			snprintf(
 			    why, 96, "'%.40s' is neither a size nor the name of a known GPU", what);
 			return -1;
@@ -164,7 +164,7 @@ static bool number(const char *text, uint64_t *out)
 enum type { TYPE_SIZE, TYPE_NUMBER, TYPE_TEXT };
 
 /* Returns the value of a variable; its default if it is unset or makes no sense. */
-static const char *option(
+static const char *read_option(
     const char *name, enum type type, const char *fallback, uint64_t *value, char why[96])
 {
 	const char *text = getenv(name);
@@ -197,7 +197,8 @@ void config_read(struct config *config, char why[96])
 	*config = (struct config){0};
 	why[0] = 0;
 #define SIMGPU_OPTION(NAME, TYPE, fallback, help)                                                  \
-	o.NAME.text = option("WHYOOM_SIMGPU_" #NAME, TYPE_##TYPE, fallback, &o.NAME.value, why);
+	o.NAME.text =                                                                              \
+	    read_option("WHYOOM_SIMGPU_" #NAME, TYPE_##TYPE, fallback, &o.NAME.value, why);
 #include "simgpu/device/options.def"
 #undef SIMGPU_OPTION
 	if (!devices || !*devices)

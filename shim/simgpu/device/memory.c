@@ -32,7 +32,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct spans blocks, holes;
 static struct shared_page *pages;
 static uint64_t last_id;
-static bool holes_ready;
+static bool addresses_ready;
 
 void model_lock(void)
 {
@@ -132,8 +132,8 @@ uint64_t addresses_reserve(uint64_t bytes, uint64_t align, uint64_t wanted)
 	struct span *hole;
 	uint64_t start;
 
-	if (!holes_ready)
-		holes_ready = hole_add(ADDRESSES, ADDRESSES_END - ADDRESSES);
+	if (!addresses_ready)
+		addresses_ready = hole_add(ADDRESSES, ADDRESSES_END - ADDRESSES);
 	if (align < PAGE_BYTES)
 		align = PAGE_BYTES;
 	bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);

@@ -320,7 +320,7 @@ API(cuMemExportToShareableHandle, (void *out, gpu_handle value, int type, unsign
 	return driver_end(SIM_OK);
 }
 
-static int import(const struct exported *exported, struct phys **out)
+static int import_memory(const struct exported *exported, struct phys **out)
 {
 	struct phys *phys;
 
@@ -352,7 +352,7 @@ API(cuMemImportFromShareableHandle, (gpu_handle * out, void *from, int type))
 	if (sys_call(SYS_pread64, (int)(intptr_t)from, (long)&exported, sizeof(exported), 0, 0,
 		0) != sizeof(exported))
 		return driver_end(SIM_INVALID_VALUE);
-	rc = import(&exported, &phys);
+	rc = import_memory(&exported, &phys);
 	if (rc)
 		return driver_end(rc);
 	rc = handle_new(exported.device, phys, exported.size, out, &handle);
@@ -400,7 +400,7 @@ API(cuIpcOpenMemHandle_v2, (gpu_ptr * out, struct gpu_ipc_handle value, unsigned
 		return driver_end(SIM_INVALID_VALUE);
 	if (exported->pid == sys_getpid())
 		return driver_end(SIM_INVALID_CONTEXT);
-	rc = import(exported, &phys);
+	rc = import_memory(exported, &phys);
 	if (rc)
 		return driver_end(rc);
 	start = addresses_reserve(phys->bytes, PAGE_BYTES, 0);

@@ -11,7 +11,8 @@ import time
 
 from corpus import causes, HERE, Failure, framework
 
-SCHEMA = os.path.join(HERE, "..", "..", "analyzer", "report", "report-schema.json.in")
+SCHEMA = os.path.join(HERE, "..", "..", "analyzer", "report", "schemas",
+                      "report-schema.json.in")
 
 try:
     import jsonschema

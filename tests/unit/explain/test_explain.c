@@ -38,7 +38,7 @@ static void test_unreadable(void **state)
 	FILE *in = fopen("/", "r");
 
 	assert_true(explain_stream(in, k, &e, &err) < 0);
-	assert_non_null(strstr(err.text, "cannot be read"));
+	assert_non_null(strstr(err.text, "cannot read the log"));
 	fclose(in);
 	knowledge_free(k);
 	(void)state;

@@ -432,7 +432,7 @@ static void test_resident_limit(void **state)
 /* The same by the kernel, where a cgroup can be made. */
 static void test_group(void **state)
 {
-	static const struct group_callsite nowhere = {.version = 2, .dir = "/nonexistent"};
+	static const struct group_parent nowhere = {.version = 2, .dir = "/nonexistent"};
 	struct run_cgroup cgroup;
 	struct err err = {""};
 	struct group trial;
@@ -447,8 +447,8 @@ static void test_group(void **state)
 		make_growth(&w, 10);
 	}
 	finish(&w, getenv("PLAYER"));
-	w.player.callsite = (struct group_callsite){.version = cgroup.version, .dir = cgroup.dir};
-	if (group_make(&w.player.callsite, &trial, &err)) {
+	w.player.parent = (struct group_parent){.version = cgroup.version, .dir = cgroup.dir};
+	if (group_make(&w.player.parent, &trial, &err)) {
 		print_message("no cgroup can be made here: %s\n", err.text);
 		done(&w);
 		skip();

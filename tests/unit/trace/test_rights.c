@@ -104,13 +104,13 @@ static void hostile(void **state)
 
 static void places(void **state)
 {
-	assert_true(trace_is_place("uid.0"));
-	assert_true(trace_is_place("uid.4294967295"));
-	assert_false(trace_is_place("uid."));
-	assert_false(trace_is_place("uid.1x"));
-	assert_false(trace_is_place("uid.1/../.."));
-	assert_false(trace_is_place("uid.12345678901"));
-	assert_false(trace_is_place("1.0.whyoom"));
+	assert_true(trace_is_user_directory("uid.0"));
+	assert_true(trace_is_user_directory("uid.4294967295"));
+	assert_false(trace_is_user_directory("uid."));
+	assert_false(trace_is_user_directory("uid.1x"));
+	assert_false(trace_is_user_directory("uid.1/../.."));
+	assert_false(trace_is_user_directory("uid.12345678901"));
+	assert_false(trace_is_user_directory("1.0.whyoom"));
 }
 
 int main(void)

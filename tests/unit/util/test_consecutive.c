@@ -28,7 +28,7 @@ static void check(uint32_t *n)
 {
 	struct consecutive c;
 
-	assert_int_equal(consecutive_make(&c, n, COUNT), 1);
+	assert_int_equal(consecutive_init(&c, n, COUNT), 1);
 	for (uint32_t i = 0; i < COUNT; i++)
 		assert_int_equal(consecutive_at(&c, i), n[i]);
 	consecutive_fini(&c);
@@ -49,9 +49,9 @@ static void no_gain(void **state)
 	uint32_t *n = numbers_of(10), few[] = {1, 2, 3};
 	struct consecutive c;
 
-	assert_int_equal(consecutive_make(&c, n, COUNT), 0);
-	assert_int_equal(consecutive_make(&c, few, 3), 0);
-	assert_int_equal(consecutive_make(&c, few, 0), 0);
+	assert_int_equal(consecutive_init(&c, n, COUNT), 0);
+	assert_int_equal(consecutive_init(&c, few, 3), 0);
+	assert_int_equal(consecutive_init(&c, few, 0), 0);
 	assert_null(c.pieces);
 	free(n);
 	(void)state;

@@ -22,7 +22,9 @@ static void make(struct script *s, const struct plan_last *last, struct made *ou
 	assert_non_null(f);
 	assert_int_equal(recorded_read(script_feed(s), NULL, 0, &recorded, &err), 0);
 	assert_int_equal(
-	    plan_make(script_feed(s), &recorded, last ? last : &none, 0, f, &out->facts, &err), 0);
+	    plan_make(&(struct plan_source){script_feed(s), &recorded, last ? last : &none}, 0, f,
+		&out->facts, &err),
+	    0);
 	plan_read(f, &out->plan);
 	assert_int_equal(out->plan.header.samples, out->facts.moments.count);
 	recorded_fini(&recorded);
@@ -204,11 +206,10 @@ static void test_samples(void **state)
 {
 	struct script *s = script_new();
 	uint32_t a = script_stack(s, "main;a");
-	struct event found;
+	struct plan_origin origin;
 	struct recorded recorded;
 	struct plan_last none = {0};
 	struct err err;
-	uint64_t event;
 	struct made m;
 
 	script_set(s, TRACE_LEVEL_RSS, MiB);
@@ -233,11 +234,12 @@ static void test_samples(void **state)
 	for (uint64_t n = 0; n < m.plan.header.ops; n++) {
 		if (plan_size(&m.plan.ops[n]) != 200 * KiB)
 			continue;
-		assert_int_equal(plan_find(script_feed(s), &recorded, &none, &m.facts, 0, n, &found,
-				     &event, &err),
+		origin = (struct plan_origin){.thread = 0, .n = n};
+		assert_int_equal(plan_find(&(struct plan_source){script_feed(s), &recorded, &none},
+				     &m.facts, &origin, &err),
 		    1);
-		assert_int_equal(found.size, 200 * KiB);
-		assert_int_equal(event, 1);
+		assert_int_equal(origin.event.size, 200 * KiB);
+		assert_int_equal(origin.index, 1);
 	}
 	recorded_fini(&recorded);
 	done(s, &m);
@@ -301,8 +303,8 @@ static void test_pace(void **state)
 		struct err err = {""};
 		FILE *f = tmpfile();
 
-		assert_int_equal(plan_make(script_feed(s), &recorded, &none, paced ? 10000000 : 0,
-				     f, &facts, &err),
+		assert_int_equal(plan_make(&(struct plan_source){script_feed(s), &recorded, &none},
+				     paced ? 10000000 : 0, f, &facts, &err),
 		    0);
 		counts[paced] = facts.moments.count;
 		for (size_t i = 1; i + 1 < facts.moments.count && paced; i++)

@@ -167,7 +167,7 @@ static void test_no_limit(void **state)
 	r.ledger.limit = LIMIT_NONE;
 	r.ledger.at = "peak";
 	ledger_text(&r, &st, &out);
-	assert_non_null(strstr(str_text(&out), "went (resident) at the high-water mark"));
+	assert_non_null(strstr(str_text(&out), "went (resident) at the peak"));
 	/* Nothing is blamed, so nothing is red. */
 	assert_null(strstr(str_text(&out), term_style(true, TERM_RED)));
 	str_clear(&out);

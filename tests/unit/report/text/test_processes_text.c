@@ -42,7 +42,7 @@ static void test_rows(void **state)
 
 	processes_text(&r, &st, &out);
 	text = str_text(&out);
-	assert_non_null(strstr(text, "\nProcesses when it failed\n"));
+	assert_non_null(strstr(text, "\nProcesses at the failure\n"));
 	assert_non_null(strstr(text, "       host      GPU 0      GPU 1\n"));
 	assert_non_null(strstr(text, "* 101 failed: python /srv/"));
 	assert_non_null(strstr(text, "    300 MiB          -    750 MiB\n"));

@@ -18,7 +18,7 @@ static void test_order_and_size(void **state)
 		report_text(&(struct report_view){.result = &r}, &st, &out);
 		verdict = strstr(str_text(&out), "leak ");
 		ledger = strstr(str_text(&out), "\nWhere 160 MiB went");
-		who = strstr(str_text(&out), "\nWho: ");
+		who = strstr(str_text(&out), "\nTo blame: ");
 		change = strstr(str_text(&out), "\nWhat to change");
 		assert_true(verdict == str_text(&out));
 		assert_true(verdict < ledger && ledger < who && who < change);
@@ -51,7 +51,7 @@ static void test_verbose_says_more(void **state)
 
 	report_text(&(struct report_view){.result = &r}, &st, &out);
 	assert_non_null(strstr(str_text(&out), "\nEvidence\n"));
-	assert_non_null(strstr(str_text(&out), "\nCauses weighed\n"));
+	assert_non_null(strstr(str_text(&out), "\nCauses considered\n"));
 	assert_non_null(strstr(str_text(&out), "\nWhat if\n"));
 	assert_non_null(strstr(str_text(&out), "(167,772,160 bytes)"));
 	assert_non_null(strstr(str_text(&out), "153600000")); /* leaked, to the byte */
@@ -78,7 +78,7 @@ static void test_many_processes(void **state)
 	r.tree.count = 40;
 	report_text(&(struct report_view){.result = &r}, &st, &out);
 	assert_non_null(strstr(str_text(&out), "\n    pid 507, 10 events"));
-	assert_non_null(strstr(str_text(&out), "\n    38 more with 380 events together"));
+	assert_non_null(strstr(str_text(&out), "\n    38 more with 380 events in total"));
 	assert_null(strstr(str_text(&out), "pid 508"));
 	r.tree.count = 10;
 	str_clear(&out);

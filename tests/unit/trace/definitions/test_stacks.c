@@ -19,7 +19,7 @@ static int lead(struct stacks *s, struct stack_at *at, const struct frame *frame
 
 	assert_int_not_equal(number--, 0);
 	way = stacks_way_on(s, stacks_way(s, *at), number);
-	return stacks_lead(s, at, &number, &way, 1);
+	return stacks_descend(s, at, &number, &way, 1);
 }
 
 static struct stack_at below(struct stacks *s, struct stack_at at, const struct frame *frame)

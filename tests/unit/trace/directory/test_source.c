@@ -28,13 +28,13 @@ static void reads_and_says_how_much(void **state)
 	assert_int_equal(source_read(&s, UINT64_MAX - 3, buffer, 16, &got, &err), 0);
 	assert_int_equal(got, 0);
 	/* The descriptor can go and come back; the file may have grown. */
-	source_rest(&s);
+	source_release(&s);
 	assert_int_equal(s.fd, -1);
 	assert_int_equal(write(fd, "ab", 2), 2);
 	assert_int_equal(source_refresh(&s, &err), 0);
 	assert_int_equal(s.size, 12);
 	/* But not be another one. */
-	source_rest(&s);
+	source_release(&s);
 	assert_int_equal(unlink(path), 0);
 	int keep = fd;
 	fd = open(path, O_CREAT | O_RDWR, 0600);

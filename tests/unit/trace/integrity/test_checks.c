@@ -25,10 +25,10 @@ static void chunk_header(void **state)
 	chunk.committed ^= 1;
 	assert_false(checks_chunk(raw, sides, sizeof(sides)));
 	/* one wrong bit is found, two are not */
-	assert_true(checks_mend_chunk(raw, sides, sizeof(sides)));
+	assert_true(checks_repair_chunk(raw, sides, sizeof(sides)));
 	assert_int_equal(chunk.committed, 100);
 	chunk.thread ^= 3;
-	assert_false(checks_mend_chunk(raw, sides, sizeof(sides)));
+	assert_false(checks_repair_chunk(raw, sides, sizeof(sides)));
 	assert_int_equal(chunk.thread, 7 ^ 3);
 }
 

@@ -51,7 +51,7 @@ static void test_any_place(void **state)
 		assert_int_equal(n, want);
 		assert_memory_equal(got, plain + SIZE - want, want);
 		if (at % 5 == 0)
-			packed_rest(p);
+			packed_release(p);
 	}
 	assert_int_equal(packed_read(p, fd, UINT64_MAX, got, 10, &n, &err), 0);
 	assert_int_equal(n, 0);

@@ -1,0 +1,625 @@
+/*
+ * test_words.c - every sentence that a verdict can be, with one example each. docs/verdicts.md
+ * shows them: run tests/unit/verdict/wording/verdicts.py --write after a change.
+ */
+#include "model/unit.h"
+
+#include <stdio.h>
+
+#include "verdict/device/device.h"
+#include "verdict/failure/volume.h"
+#include "verdict/ledger/ledger.h"
+#include "verdict/wording/words.h"
+
+static struct verdict_result r;
+static struct callsites sites;
+static struct callsite list[2], *p = &list[0];
+static struct model model;
+static struct volume_view volume;
+static struct device_report device;
+static struct finding *f;
+
+static void evidence(enum fact fact, uint64_t value)
+{
+	finding_evidence(f, fact, (double)value);
+}
+
+/* A server that ran into RLIMIT_AS of 600 MiB; a second call site holds the state. */
+static void stage(enum cause cause)
+{
+	memset(&r, 0, sizeof(r));
+	memset(&sites, 0, sizeof(sites));
+	memset(list, 0, sizeof(list));
+	list[0] = (struct callsite){.function = "Chat.answer", .file = "/srv/chat.py", .line = 31};
+	list[1] = (struct callsite){.function = "Chat.say", .file = "/srv/chat.py", .line = 12};
+	list[0].relations.copies_of = list[1].relations.copies_of = CALLSITE_NONE;
+	sites.list = list;
+	sites.count = 2;
+	sites.live_bytes = 340 * MiB;
+	sites.proportion.callsite = CALLSITE_NONE;
+	model.peak.bytes = 340 * MiB;
+	r.callsites = &sites;
+	r.model = &model;
+	r.failure = (struct failure_view){.kind = FAILURE_HOST_ALLOC,
+	    .requested_bytes = 8 * MiB,
+	    .limit = LIMIT_AS,
+	    .limit_bytes = 600 * MiB,
+	    .usage_bytes = 594 * MiB,
+	    .pid = 4711};
+	r.verdict.cause = cause;
+	r.verdict.blame.function = list[0].function;
+	r.verdict.blame.file = list[0].file;
+	r.verdict.blame.line = list[0].line;
+	r.ranking.count = 1;
+	f = &r.ranking.list[0].finding;
+	f->cause = cause;
+	f->blame = 0;
+	f->bytes = 300 * MiB;
+}
+
+static void on_device(void)
+{
+	r.failure.kind = FAILURE_CUDA_OOM;
+	r.failure.limit_bytes = 4 * GiB;
+}
+
+/* With 20 GiB free, by SIGKILL. */
+static void killed(enum failure_kind kind, bool seen)
+{
+	r.failure.kind = kind;
+	r.kill = (struct kill_view){.killed = true, .seen = seen, .counter = KILL_COUNTER_QUIET};
+	r.kill.outlook.plenty = true;
+	r.kill.outlook.left_bytes = 20 * GiB;
+}
+
+static void healthy(void)
+{
+	r.failure.kind = FAILURE_NONE;
+	r.ranking.count = 0;
+	r.ledger.limit = LIMIT_AS;
+	r.ledger.limit_bytes = 600 * MiB;
+	ledger_row(&r.ledger, "free", 240 * MiB);
+}
+
+static void growing(void)
+{
+	p->size.grows = true;
+	p->size.start = p->size.first = 4 * MiB;
+	p->size.last = p->facts.largest = 232 * MiB;
+	p->facts.total_count = 115;
+}
+
+static void growing_and_kept(void)
+{
+	growing();
+	evidence(FACT_GROWTH_KEPT, 278 * KiB);
+}
+
+static void growing_on_device(void)
+{
+	growing();
+	on_device();
+}
+
+static void growing_and_killed(void)
+{
+	growing();
+	killed(FAILURE_KILLED, true);
+	r.kill.outlook.first = LIMIT_SYSTEM;
+	r.kill.outlook.first_bytes = 24 * GiB;
+	r.kill.outlook.full_soonest_ns = 228000000000;
+	r.kill.outlook.full_latest_ns = 288000000000;
+}
+
+static void growing_unseen(void)
+{
+	growing();
+	killed(FAILURE_KILLED, false);
+	r.kill.outlook.first = LIMIT_CGROUP;
+	r.kill.outlook.first_bytes = 24 * GiB;
+	r.kill.outlook.full_soonest_ns = r.kill.outlook.full_latest_ns = 288000000000;
+}
+
+static void proportional(void)
+{
+	sites.proportion.callsite = 0;
+	sites.proportion.target = 427 * MiB;
+	sites.proportion.input = 4 * MiB;
+	sites.proportion.typical = 1 * MiB;
+}
+
+static void building_up(void)
+{
+	p->buildup.grows = true;
+	p->buildup.first = 3 * MiB;
+	p->buildup.now = 190 * MiB;
+}
+
+static void nothing(void)
+{
+}
+
+static void leaking(void)
+{
+	p->survivors.count = p->facts.total_count = 5412;
+	p->survivors.bytes = p->facts.live_bytes = p->facts.alike_bytes = 300 * MiB;
+	p->facts.largest = p->facts.alike_size = 56 * KiB;
+	p->facts.live_count = 5412;
+}
+
+static void leaking_some(void)
+{
+	leaking();
+	p->survivors.count = 5007;
+	p->survivors.bytes = 200 * MiB;
+	p->facts.alike_bytes = 0;
+	p->facts.largest = 2 * MiB;
+	r.failure.kind = FAILURE_OOM_KILL;
+	r.failure.limit = LIMIT_CGROUP;
+}
+
+static void leaking_since_checkpoint(void)
+{
+	leaking();
+	sites.replaced_until_ns = 1;
+	r.failure.kind = FAILURE_OOM_KILL;
+	r.failure.limit = LIMIT_NONE;
+	r.failure.usage_bytes = 590 * MiB;
+}
+
+static void storing(void)
+{
+	p->survivors.count = 2698;
+}
+
+static void copying(void)
+{
+	p->survivors.count = 178;
+	p->relations.copies_of = 1;
+	p->size.grows = true;
+	p->size.first = 75 * KiB;
+	p->facts.largest = 2 * MiB;
+}
+
+static void copying_blocks(void)
+{
+	p->survivors.count = 253512;
+	p->relations.copies_of = 1;
+	r.kill.at_limit = true;
+}
+
+static void asking(void)
+{
+	f->request_bytes = r.failure.requested_bytes = 320 * MiB;
+}
+
+static void asking_on_device(void)
+{
+	asking();
+	on_device();
+}
+
+static void copied(void)
+{
+	f->copied = true;
+}
+
+static void one_call(void)
+{
+	p->call.open = OPEN_CALL_YES;
+}
+
+static void one_call_inside(void)
+{
+	static const struct symbol outer = {
+	    .function = "Chat.load", .file = "/srv/load.py", .line = 8};
+
+	one_call();
+	p->call.function = &outer;
+}
+
+static void loading(void)
+{
+	p->facts.live_bytes = 300 * MiB;
+}
+
+static void loading_elsewhere(void)
+{
+	p->facts.live_bytes = 128 * MiB;
+}
+
+static void loading_late(void)
+{
+	f->late = true;
+	loading();
+	on_device();
+}
+
+static void first_weight(void)
+{
+	f->bytes = 0;
+	f->request_bytes = r.failure.requested_bytes;
+}
+
+static void pooling(void)
+{
+	static struct step step;
+
+	p->facts.live_bytes = p->facts.total_bytes = 240 * MiB;
+	p->facts.live_count = p->facts.total_count = step.count = 40;
+	p->facts.largest = step.min = step.max = 6 * MiB;
+	step.bytes = 240 * MiB;
+	p->facts.steps = &step;
+	p->facts.step_count = 1;
+	f->bytes = 240 * MiB;
+}
+
+static void pooling_elsewhere(void)
+{
+	pooling();
+	f->bytes = 480 * MiB;
+}
+
+static void overlapping(void)
+{
+	evidence(FACT_AT_ONCE, 36);
+	evidence(FACT_AT_ONCE_BYTES, 161 * MiB);
+	evidence(FACT_AT_ONCE_LARGEST, 5 * MiB);
+}
+
+static void queueing(void)
+{
+	f->form = FORM_BACKLOG;
+	p->backlog.bytes = 243 * MiB;
+	p->backlog.count = 1695;
+}
+
+static void pool_of_workers(void)
+{
+	f->form = FORM_WORKERS;
+	f->workers = 4;
+	f->other_bytes = 1 * GiB;
+	r.failure.kind = FAILURE_OOM_KILL;
+	r.failure.limit = LIMIT_CGROUP;
+	r.failure.limit_bytes = 1400 * MiB;
+}
+
+static void holes(void)
+{
+	f->slack_bytes = 229 * MiB;
+	evidence(FACT_HOLE_BYTES, 229 * MiB);
+	evidence(FACT_HOLE_LARGEST, 24 * MiB);
+	evidence(FACT_LIVE, 23 * MiB);
+}
+
+static void holes_on_device(void)
+{
+	holes();
+	on_device();
+}
+
+static void holes_in_arenas(void)
+{
+	holes();
+	evidence(FACT_HOLE_ARENAS, 200 * MiB);
+}
+
+static void reserved(void)
+{
+	f->slack_bytes = 512 * MiB;
+	evidence(FACT_LIVE, 3 * MiB);
+}
+
+static void mappings(void)
+{
+	leaking();
+	r.failure.limit = LIMIT_MAPPINGS;
+	r.failure.mappings = 65530;
+}
+
+static void others(void)
+{
+	f->other_bytes = 3 * GiB;
+	on_device();
+}
+
+static void too_low(void)
+{
+	f->steady = true;
+}
+
+static void too_low_and_killed(void)
+{
+	too_low();
+	r.failure.kind = FAILURE_OOM_KILL;
+	r.failure.limit = LIMIT_CGROUP;
+}
+
+static void stacks(void)
+{
+	too_low();
+	f->form = FORM_STACKS;
+	f->other_bytes = 500 * MiB;
+	sites.live_bytes = 9 * MiB;
+}
+
+static void volume_full(void)
+{
+	leaking();
+	r.volume = &volume;
+	volume.directory = "/dev/shm";
+	r.failure.kind = FAILURE_BUS;
+	r.failure.limit = LIMIT_SHM;
+	r.failure.limit_bytes = 64 * MiB;
+	r.tree.elsewhere.device = 1;
+}
+
+static void killed_while_healthy(void)
+{
+	healthy();
+	killed(FAILURE_NONE, true);
+}
+
+static void on_and_on(void)
+{
+	healthy();
+	snprintf(device.device, sizeof(device.device), "cuda:0");
+	device.ledger.limit = LIMIT_DEVICE;
+	device.ledger.limit_bytes = 4 * GiB;
+	device.ledger.row_count = 0;
+	ledger_row(&device.ledger, "free", 1536 * MiB);
+	r.devices.list = &device;
+	r.devices.count = 1;
+	r.recoveries.total = 4;
+}
+
+static void still_growing(void)
+{
+	healthy();
+	r.ranking.count = 1;
+	r.ranking.list[0].admissible = true;
+	f->cause = CAUSE_LEAK;
+	p->survivors.stays = true;
+}
+
+static void undecided(void)
+{
+	f->cause = CAUSE_LEAK;
+	r.ranking.count = 2;
+	r.ranking.list[1].finding = (struct finding){.cause = CAUSE_STATE_RETENTION, .blame = 1};
+}
+
+static void not_recorded(void)
+{
+	r.coverage.gap = "allocations by Python were not recorded";
+}
+
+static void killed_unexplained(void)
+{
+	r.failure.kind = FAILURE_NONE;
+	r.kill = (struct kill_view){
+	    .killed = true, .seen = true, .rising = true, .counter = KILL_COUNTER_ROSE};
+	undecided();
+	r.ranking.count = 1;
+}
+
+static void near_limit(void)
+{
+	r.failure.kind = FAILURE_NONE;
+	r.kill.at_limit = true;
+	r.ranking.count = 0;
+}
+
+/* verdicts.py reads these rows. */
+static const struct {
+	enum cause cause;
+	void (*set)(void);
+	const char *sentence;
+} examples[] = {
+    {CAUSE_PROMPT_GROWTH, growing,
+	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time: 4.00 MiB at the first, 232 "
+	"MiB at the 115th. A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"(RLIMIT_AS)."},
+    {CAUSE_PROMPT_GROWTH, growing_and_kept,
+	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time: 4.00 MiB at the first, 232 "
+	"MiB at the 115th, built from 278 KiB that are kept. A request for 8.00 MiB then failed at "
+	"the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_PROMPT_GROWTH, growing_on_device,
+	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time: 4.00 MiB at the first, 232 "
+	"MiB at the 115th. A request for 8.00 MiB then failed on the device of 4.00 GiB."},
+    {CAUSE_PROMPT_GROWTH, growing_and_killed,
+	"SIGKILL ended it with 20.0 GiB free: memory had not run out. But it was growing. "
+	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time: 4.00 MiB at the first, 232 "
+	"MiB at the 115th. At this pace the machine's memory of 24.0 GiB would have been full 3 "
+	"min 48 s to 4 min 48 s later."},
+    {CAUSE_PROMPT_GROWTH, growing_unseen,
+	"Its end was not recorded; with 20.0 GiB free, memory had not run out. But it was growing. "
+	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time: 4.00 MiB at the first, 232 "
+	"MiB at the 115th. At this pace the cgroup's memory of 24.0 GiB would have been full about "
+	"4 min 48 s later."},
+    {CAUSE_PROMPT_GROWTH, proportional,
+	"Chat.answer (chat.py:31) allocates in proportion to its input: 427 MiB for the last one, "
+	"of 4.00 MiB, and 1.00 MiB for a typical one before. A request for 8.00 MiB then failed at "
+	"the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_PROMPT_GROWTH, building_up,
+	"Chat.answer (chat.py:31) holds more at once on each call, and then frees all of it: 3.00 "
+	"MiB at first, 190 MiB at the end. A request for 8.00 MiB then failed at the limit of 600 "
+	"MiB (RLIMIT_AS)."},
+    {CAUSE_PROMPT_GROWTH, nothing,
+	"Chat.answer (chat.py:31) keeps 300 MiB, and each step goes through all of it again. A "
+	"request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_LEAK, leaking,
+	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
+	"the same size. A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_LEAK, leaking_some,
+	"300 MiB leaked, 200 MiB of it in Chat.answer (chat.py:31): 5,007 of its 5,412 blocks are "
+	"still there, and their sizes do not grow. It was killed at the limit of 600 MiB (cgroup "
+	"memory.max)."},
+    {CAUSE_LEAK, leaking_since_checkpoint,
+	"300 MiB leaked in Chat.answer (chat.py:31): 5,412 blocks are still there, all of the same "
+	"size. It was killed with 590 MiB resident."},
+    {CAUSE_LEAK, mappings,
+	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
+	"the same size. A request for 8.00 MiB then failed: the process has 65,530 mappings, as "
+	"many as vm.max_map_count allows."},
+    {CAUSE_LEAK, volume_full,
+	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
+	"the same size. Process 4711 was killed by SIGBUS because one more page did not fit on "
+	"/dev/shm, which has 64.0 MiB (tmpfs size)."},
+    {CAUSE_STATE_RETENTION, storing,
+	"Chat.answer (chat.py:31) keeps 300 MiB without a bound: 2,698 blocks in a store. A "
+	"request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_STATE_RETENTION, copying,
+	"Chat.answer (chat.py:31) keeps 300 MiB without a bound: 178 copies of what Chat.say "
+	"(chat.py:12) holds, 75.0 KiB each at first and 2.00 MiB now. A request for 8.00 MiB then "
+	"failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_STATE_RETENTION, copying_blocks,
+	"Chat.answer (chat.py:31) keeps 300 MiB without a bound: 253,512 blocks, in copies of what "
+	"Chat.say (chat.py:12) holds. It ended with an error while only 6.00 MiB of 600 MiB "
+	"(RLIMIT_AS) were left."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, asking,
+	"Chat.answer (chat.py:31) asked for 320 MiB at once; everything else took 340 MiB. The "
+	"limit is 600 MiB (RLIMIT_AS)."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, asking_on_device,
+	"Chat.answer (chat.py:31) asked for 320 MiB at once; everything else took 340 MiB. The "
+	"device has 4.00 GiB."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, one_call,
+	"300 MiB of the 340 MiB in use were allocated by one call of Chat.answer (chat.py:31) that "
+	"had not returned. A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"(RLIMIT_AS)."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, one_call_inside,
+	"300 MiB of the 340 MiB in use were allocated by one call of Chat.load (load.py:8), in "
+	"Chat.answer (chat.py:31), and it had not returned. A request for 8.00 MiB then failed at "
+	"the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, copied,
+	"Chat.answer (chat.py:31) makes one large object, which is then copied: the copies take "
+	"300 MiB of the 340 MiB in use. A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"(RLIMIT_AS)."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, nothing,
+	"Chat.answer (chat.py:31) allocated 300 MiB of the 340 MiB in use. A request for 8.00 MiB "
+	"then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_OVERSIZED_MODEL, loading,
+	"The model does not fit: 300 MiB were loaded by Chat.answer (chat.py:31), before the first "
+	"request was served. A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"(RLIMIT_AS)."},
+    {CAUSE_OVERSIZED_MODEL, loading_elsewhere,
+	"The model does not fit: 300 MiB were loaded, 128 MiB of it by Chat.answer (chat.py:31), "
+	"before the first request was served. A request for 8.00 MiB then failed at the limit of "
+	"600 MiB (RLIMIT_AS)."},
+    {CAUSE_OVERSIZED_MODEL, loading_late,
+	"The model does not fit: 300 MiB were loaded by Chat.answer (chat.py:31), beside 40.0 MiB "
+	"already in use. A request for 8.00 MiB then failed on the device of 4.00 GiB."},
+    {CAUSE_OVERSIZED_MODEL, first_weight,
+	"The model does not fit: Chat.answer (chat.py:31) asked for 8.00 MiB of it at once; "
+	"everything else took 340 MiB. The limit is 600 MiB (RLIMIT_AS)."},
+    {CAUSE_BATCH_PREALLOC, pooling,
+	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and keeps it "
+	"for the whole run. A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"(RLIMIT_AS)."},
+    {CAUSE_BATCH_PREALLOC, pooling_elsewhere,
+	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and keeps it "
+	"for the whole run; with the pools of other lines it is 480 MiB. A request for 8.00 MiB "
+	"then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_BATCH_PREALLOC, asking,
+	"Chat.answer (chat.py:31) asked for 320 MiB up front, in one block; everything else took "
+	"340 MiB. The limit is 600 MiB (RLIMIT_AS)."},
+    {CAUSE_CONCURRENCY, overlapping,
+	"36 threads held 161 MiB at once, up to 5.00 MiB each, most of it in Chat.answer "
+	"(chat.py:31). A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_CONCURRENCY, queueing,
+	"243 MiB wait in a queue, in 1,695 blocks: Chat.answer (chat.py:31) produces them faster "
+	"than they are processed. A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"(RLIMIT_AS)."},
+    {CAUSE_CONCURRENCY, pool_of_workers,
+	"4 processes of one pool worked at once: this one held 340 MiB, most of it in Chat.answer "
+	"(chat.py:31), and the others 1.00 GiB. It was killed at the limit of 1.37 GiB (cgroup "
+	"memory.max)."},
+    {CAUSE_FRAGMENTATION, holes,
+	"229 MiB are free inside the allocator, which cannot give them back; 23.0 MiB are in use, "
+	"most of it in blocks of Chat.answer (chat.py:31). A request for 8.00 MiB then failed at "
+	"the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_FRAGMENTATION, holes_in_arenas,
+	"229 MiB are free in the interpreter's arenas, but a few objects in each arena keep it "
+	"from being given back; 23.0 MiB are in use, most of it in blocks of Chat.answer "
+	"(chat.py:31). A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_FRAGMENTATION, reserved,
+	"The allocator holds 512 MiB of address space, most of it reserved to grow into; 3.00 MiB "
+	"are in use, most of it in blocks of Chat.answer (chat.py:31). A request for 8.00 MiB then "
+	"failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_FRAGMENTATION, holes_on_device,
+	"229 MiB are free, but in holes of at most 24.0 MiB between live blocks, most of them next "
+	"to blocks of Chat.answer (chat.py:31). A request for 8.00 MiB then failed on the device "
+	"of 4.00 GiB."},
+    {CAUSE_EXTERNAL, others,
+	"Other processes hold 3.00 GiB of the memory, this process 340 MiB. A request for 8.00 MiB "
+	"then failed on the device of 4.00 GiB."},
+    {CAUSE_EXTERNAL, too_low,
+	"The limit of 600 MiB (RLIMIT_AS) is too low for this process, which does not grow: 340 "
+	"MiB were in use. A request for 8.00 MiB then failed."},
+    {CAUSE_EXTERNAL, too_low_and_killed,
+	"The limit of 600 MiB (cgroup memory.max) is too low for this process, which does not "
+	"grow: 340 MiB were in use. It was killed at that limit."},
+    {CAUSE_EXTERNAL, stacks,
+	"Threads' stacks take 500 MiB of the limit of 600 MiB (RLIMIT_AS), all else 9.00 MiB. The "
+	"limit is too low for this process, which does not grow. A request for 8.00 MiB then "
+	"failed."},
+    {CAUSE_HEALTHY, healthy,
+	"Nothing ran out: at most 340 MiB were in use at once, and 240 MiB of the limit of 600 MiB "
+	"(RLIMIT_AS) stayed free."},
+    {CAUSE_HEALTHY, on_and_on,
+	"Nothing ran out: at most 340 MiB were in use at once, and 240 MiB of the limit of 600 MiB "
+	"(RLIMIT_AS) stayed free. 1.50 GiB of the 4.00 GiB of cuda:0 stayed free. The program went "
+	"on after 4 refused requests."},
+    {CAUSE_HEALTHY, still_growing,
+	"Nothing ran out: at most 340 MiB were in use at once, and 240 MiB of the limit of 600 MiB "
+	"(RLIMIT_AS) stayed free. But Chat.answer (chat.py:31) was still growing at the end: 300 "
+	"MiB (leak)."},
+    {CAUSE_HEALTHY, killed_while_healthy,
+	"SIGKILL ended it with 20.0 GiB free: memory had not run out. At most 340 MiB were in use "
+	"at once, and 240 MiB of the limit of 600 MiB (RLIMIT_AS) stayed free."},
+    {CAUSE_UNKNOWN, undecided,
+	"The evidence does not decide the cause: perhaps leak in Chat.answer (chat.py:31), or "
+	"state-retention in Chat.say (chat.py:12). A request for 8.00 MiB then failed at the limit "
+	"of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_UNKNOWN, not_recorded,
+	"The cause is not known: allocations by Python were not recorded."},
+    {CAUSE_UNKNOWN, killed_unexplained,
+	"SIGKILL ended it; the kernel's OOM killer struck on this machine while it ran, perhaps at "
+	"another process, and memory was still rising, in a shape that no cause explains (at most "
+	"340 MiB were in use): perhaps leak in Chat.answer (chat.py:31)."},
+    {CAUSE_UNKNOWN, near_limit,
+	"It ended with an error while only 6.00 MiB of 600 MiB (RLIMIT_AS) were left, but no "
+	"refused request was recorded."},
+};
+
+static void test_examples(void **state)
+{
+	bool worded[CAUSE_COUNT] = {false};
+	int wrong = 0;
+
+	for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++) {
+		const char *said;
+
+		stage(examples[i].cause);
+		examples[i].set();
+		said = words_summary(&r);
+		worded[examples[i].cause] = true;
+		if (strcmp(said, examples[i].sentence) != 0) {
+			print_error(
+			    "example %zu:\n  %s\nis to be\n  %s\n", i, said, examples[i].sentence);
+			wrong++;
+		}
+		arena_free(&r.arena);
+	}
+	assert_int_equal(wrong, 0);
+	for (enum cause c = CAUSE_UNKNOWN; c < CAUSE_COUNT; c++)
+		if (!worded[c])
+			fail_msg("%s has no example", cause_name(c));
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
