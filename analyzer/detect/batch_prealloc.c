@@ -5,13 +5,14 @@
 #include "detect/pool.h"
 #include "detect/registry.h"
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* A single block may be anything that is large. */
-#define SINGLE_STRENGTH 0.7
+TUNED(double, SINGLE_STRENGTH, 0.7,
+    "one block alone may be anything that is large; two of one size are a pool");
+TUNED(unsigned, UNLIKE_TIMES, 4u,
+    "a pool in one piece is larger than any block before; a request's own is within a doubling or "
+    "two");
 
-/* The cache for all tokens that are to come was to be of one piece, unlike anything that was made
- * there before: the pool that was not got. Who has worked before may ask for a request's own. */
-#define UNLIKE_TIMES 4u
 static bool is_cache_refused(const struct scene *scene)
 {
 	const struct callsites *callsites = scene->callsites;

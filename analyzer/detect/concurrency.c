@@ -6,13 +6,14 @@
 #include <math.h>
 
 #include "detect/registry.h"
+#include "util/tuned.h"
 
-/* Where so many of those that ended before left much behind, they are no working sets. */
-#define LEFT_SHARE 0.5
-/* Where none has ended yet, that so many alike are in flight is all the evidence. */
-#define NONE_ENDED 0.85
-/* Less than this part of the sum is left out where they are counted. */
-#define NEARLY_PART 10u
+TUNED(double, LEFT_SHARE, 0.5,
+    "where half of the ended requests left much behind, they retain and are no working sets");
+TUNED(double, NONE_ENDED, 0.85,
+    "before any request has ended, several alike in flight are all the evidence there is");
+TUNED(unsigned, NEARLY_PART, 10u,
+    "nine tenths of the sum is nearly all; the rest are requests that have just begun");
 
 /* One at a time: of each place what the largest of them held. */
 static void claim(const struct scene *scene, struct finding *f, double *sum)

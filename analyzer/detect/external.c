@@ -9,13 +9,20 @@
 #include "detect/registry.h"
 #include "model/heap/late_rise.h"
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* So much of all blocks must have been given back before it is work, and not loading. */
-#define WORKED_SHARE 0.8
-/* From this many times the largest before on, it is a jump of our own. */
-#define OUT_OF_SERIES 4.0
-/* What was never seen to fit may as well be one's own doing. */
-#define NEVER_FITTED 0.75
+TUNED(double, WORKED_SHARE, 0.8,
+    "a server gives back more than nine blocks of ten, loading at most half of them");
+TUNED(double, OUT_OF_SERIES, 4.0,
+    "blocks of one line differ by a doubling or two; four times as large is a jump of our own");
+TUNED(double, NEVER_FITTED, 0.75,
+    "a load that was never seen to fit may as well be the program's own doing");
+TUNED(unsigned, RISEN_MARKS, 4u,
+    "with fewer marks of the high-water mark, none is of the middle of the work");
+TUNED(unsigned, AS_MUCH_PART, 16u,
+    "a sixteenth is the noise of the order in which blocks come and go");
+TUNED(double, NEARLY_ALL, 8.0,
+    "what goes on rising is the cause itself from an eighth of what lives on");
 
 /* The largest block that the place ever gave back: what lives may be of the very work that the
  * refused request is of. Of a place that keeps all, the largest. */
@@ -108,11 +115,6 @@ static bool was_lowered(const struct scene *scene, uint64_t live)
 	       beside + m->peak.bytes > scene->limit.bytes;
 }
 
-/* Of fewer marks of the high-water mark none is of the middle of the work. */
-#define RISEN_MARKS 4u
-/* From that part of it on it is as much. */
-#define AS_MUCH_PART 16u
-
 /* Most of what ever lived had come to live in the first half of all work: it did not just rise to
  * that. */
 static bool was_reached(const struct model *m)
@@ -173,10 +175,6 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 		finding_evidence(f, FACT_OWN_LIMIT, (double)scene->limit.own.kept_back);
 	return strength;
 }
-
-/* Of what lives, so little as goes on rising or was refused beside the same work as ever says
- * nothing; from an eighth on it is the cause itself. */
-#define NEARLY_ALL 8.0
 
 /* The most that lived in the first half of all work; of that before the first refusal, for from
  * then on the limit says where the top is. 0: it is not known. */

@@ -5,6 +5,47 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
+
+TUNED(unsigned, LARGER_BLOCKS, 16u,
+    "sixteen larger blocks of a line tell what its small ones are used for");
+TUNED(unsigned, FORM_TIMES, 32u,
+    "text takes four times as much in wide characters and some ten times as objects; 32 is beyond "
+    "both");
+TUNED(unsigned, WIDE_TIMES, 8u,
+    "a model that is known as one makes nothing of its input but wider text, twice at most");
+TUNED(double, SQUARE_SLOPE, 1.4,
+    "between linear (1) and square (2): a square compares parts with each other");
+TUNED(unsigned, INPUT_PART, 1024u,
+    "an input smaller than a thousandth of the block is not what it was made of");
+TUNED(unsigned, WITH_MOMENTS, 16u, "enough moments to compare two counts, few enough to be cheap");
+TUNED(unsigned, WITH_FIRST, 4u, "a ratio of fewer than four blocks says nothing");
+TUNED(double, WITH_SPREAD, 1.3,
+    "a store keeps a fixed number of parts an entry; a last one half made moves the ratio by less");
+TUNED(unsigned, TELLING_BLOCKS, 3u,
+    "a line's first block may be a library's table; two more tell of requests");
+TUNED(unsigned, BETWEEN_BLOCKS, 8u,
+    "a request makes dozens of blocks, setting up a parameter a handful");
+TUNED(unsigned, WORKED_BEFORE_PART, 64u,
+    "work gives back at least a sixty-fourth of what a request later takes");
+TUNED(unsigned, WORKED_BEFORE_TIMES, 16u,
+    "requests come again and again; a file is written or fetched once");
+TUNED(unsigned, READ_PART, 16u,
+    "a float made of each half byte is eight times as large, with room for a doubling");
+TUNED(unsigned, FEW_BLOCKS, 512u,
+    "a model has a few hundred large parameters, records are thousands");
+TUNED(unsigned, TURNS_MIN, 4u, "fewer blocks may come in turns by chance");
+TUNED(unsigned, ROUNDS_MIN, 3u, "a rhythm shows after three rounds");
+TUNED(unsigned, LINES_MIN, 3u, "a layer has at least three parameters: weight, bias, norm");
+TUNED(unsigned, SCATTER_MIN, 24u,
+    "of 24 large blocks hardly two are alike only where data of all sizes comes in");
+TUNED(unsigned, SCATTER_PART, 16u, "smaller blocks are beside the point");
+TUNED(double, RHYTHM_SHARE, 0.75, "three quarters of the way from chance to every block in step");
+TUNED(double, STAGED_SHARE, 0.72,
+    "a staged copy is as large as what is kept, or there are two: two thirds come back, and a "
+    "little");
+TUNED(unsigned, QUIET_BLOCKS, 8u, "a request makes dozens of blocks for each large one");
+TUNED(unsigned, COMPANY_PART, 16u, "less than a sixteenth is none of a layer's large parameters");
 
 void finding_claim(
     struct finding *f, uint32_t callsite, enum rule rule, uint64_t value, uint64_t bytes)
@@ -134,9 +175,6 @@ bool scene_asks_for_thread(const struct scene *scene)
 	return scene->end.refused && scene->end.refused->api == TRACE_API_THREAD;
 }
 
-/* So many of its larger blocks tell whose the small ones are. */
-#define LARGER_BLOCKS 16u
-
 double scene_held_times(const struct scene *scene, uint32_t callsite)
 {
 	const struct callsite *p = &scene->callsites->list[callsite];
@@ -158,13 +196,6 @@ bool scene_asks_for(const struct scene *scene, enum role role)
 	return scene->end.refused && scene->roles && scene->callsites->failed != CALLSITE_NONE &&
 	       scene->roles[scene->callsites->failed] == role;
 }
-
-/* Text takes up to four times as much in wide characters, some ten times as objects or numbers; a
- * call of a model that is known as one makes nothing else of it. */
-#define FORM_TIMES 32u
-#define WIDE_TIMES 8u
-/* The square of the input may be anything that compares its parts with each other. */
-#define SQUARE_SLOPE 1.4
 
 /* Frames that are known to do other work than to read a prompt. */
 static bool is_beside_model(enum role role)
@@ -205,9 +236,6 @@ double scene_share_of(const struct scene *scene, enum role role)
 	return whole ? (double)bytes / (double)whole : 0;
 }
 
-/* What a request is made of is no smaller than so. */
-#define INPUT_PART 1024u
-
 bool scene_asks_beside_weights(const struct scene *scene)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -229,12 +257,6 @@ bool scene_in_store(const struct scene *scene, const struct callsite *p)
 {
 	return scene->roles && role_is_store(scene->roles[p - scene->callsites->list]);
 }
-
-/* So many moments are compared, from where there are a few of both on, and so much may the one be
- * to the other more at one of them than at another. */
-#define WITH_MOMENTS 16u
-#define WITH_FIRST 4u
-#define WITH_SPREAD 1.3
 
 /* As many blocks of one stay, for each of the other's, all the time. */
 static bool stay_together(const struct callsite *a, const struct callsite *b, uint64_t moment_ns)
@@ -307,12 +329,10 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 }
 
 /*
- * From which step on a place's large blocks follow each other: what a line does for the first time
- * (a library's tables, its threads) is done with the first of them, and says nothing of requests
- * where there are others to tell.
+ * The step from which on a line's large blocks follow each other. What a line does for the first
+ * time (a library's tables, its threads) is done with the first of them, and says nothing of
+ * requests where there are others to tell.
  */
-#define TELLING_BLOCKS 3u
-
 static const struct step *after_first(const struct callsite *p)
 {
 	uint64_t large = 0;
@@ -365,9 +385,6 @@ bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uin
 	return sum <= most;
 }
 
-/* For each of its blocks so many others may come and go: it is set up, and no request served. */
-#define BETWEEN_BLOCKS 8u
-
 bool scene_worked_between(const struct scene *scene, const struct callsite *p)
 {
 	const struct model *m = all_model(scene);
@@ -397,10 +414,6 @@ bool scene_worked_between(const struct scene *scene, const struct callsite *p)
 	return went > most;
 }
 
-#define WORKED_BEFORE_PART 64u
-/* Requests come again and again; a file is written once, or fetched. */
-#define WORKED_BEFORE_TIMES 16u
-
 bool scene_worked_before(
     const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy)
 {
@@ -428,9 +441,6 @@ bool scene_worked_before(
 	return released > (double)bytes / WORKED_BEFORE_PART + (double)copy;
 }
 
-/* So little of what is kept was read since: a float made of each half byte. */
-#define READ_PART 16u
-
 bool scene_reads_weights(const struct scene *scene, const struct callsite *of)
 {
 	uint64_t moment = scene->callsites->moment_ns, last = 0;
@@ -450,9 +460,6 @@ bool scene_reads_weights(const struct scene *scene, const struct callsite *of)
 	       moment - last <= (moment - of->facts.first_ns) / 4;
 }
 
-/* No more than a few hundred hold it all. */
-#define FEW_BLOCKS 512u
-
 bool scene_few_large(const struct scene *scene, const struct callsite *p)
 {
 	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
@@ -462,10 +469,6 @@ bool scene_few_large(const struct scene *scene, const struct callsite *p)
 	       p->facts.live_bytes / p->facts.live_count >= whole / FEW_BLOCKS / 4 &&
 	       !(p->arena_share.any && p->facts.map_bytes > p->facts.live_bytes / 2);
 }
-
-#define TURNS_MIN 4u
-#define ROUNDS_MIN 3u
-#define LINES_MIN 3u
 
 bool scene_in_turns(const struct scene *scene, const struct callsite *p)
 {
@@ -498,10 +501,6 @@ bool scene_sizes_drift(const struct callsite *p)
 	return true;
 }
 
-/* Of so many large blocks hardly two are of one size. */
-#define SCATTER_MIN 24u
-#define SCATTER_PART 16u
-
 bool scene_sizes_scatter(const struct callsite *p)
 {
 	uint64_t sizes[CALLSITE_STEPS];
@@ -519,9 +518,6 @@ bool scene_sizes_scatter(const struct callsite *p)
 	}
 	return count >= SCATTER_MIN && again <= count / 4;
 }
-
-/* So much of the way from what chance alone would repeat to every one of them. */
-#define RHYTHM_SHARE 0.75
 
 /* The sizes follow each other as they did some places before, layer after layer; those of what is
  * asked for come in any order. */
@@ -630,13 +626,6 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t callsite)
 	}
 	return false;
 }
-
-/* A staged copy is as large as what is kept, or there are two of it. */
-#define STAGED_SHARE 0.72
-/* So few blocks for each that is large: of a request there would be more to see. */
-#define QUIET_BLOCKS 8u
-/* Less is not one of a layer's large parameters. */
-#define COMPANY_PART 16u
 
 /* Since the first block of a place: those that may be parameters, or copies on the way to one. */
 static uint64_t large_since(const struct scene *scene, const struct callsite *of)

@@ -8,16 +8,15 @@
 
 #include "detect/registry.h"
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* So little of what an allocator holds is free in any of them. */
-#define USUAL_PART 20.0
-/* A host's allocator may have held so much more of it in use then. */
-#define AS_MUCH_PART 16u
-/* So many times as much as was asked for, as a power of two, may lie there by chance; twice as high
- * a one does not. */
-#define PIECES_FEW 3.0
-/* Of fewer marks of the high-water mark none is of the middle of the work. */
-#define RISEN_MARKS 4u
+TUNED(double, USUAL_PART, 20.0, "a twentieth is free in any allocator");
+TUNED(unsigned, AS_MUCH_PART, 16u,
+    "a host's allocator may have used a sixteenth more of its free memory at the peak");
+TUNED(double, PIECES_FEW, 3.0,
+    "eight times the request may lie in pieces by chance, 64 times does not");
+TUNED(unsigned, RISEN_MARKS, 4u,
+    "with fewer marks of the high-water mark, none is of the middle of the work");
 
 /* By how much what lives rose above all that had lived in the first half of the run, by its work or
  * by the time, whichever says more: one burst is no trend, and yet it goes on. */

@@ -8,12 +8,13 @@
 #include "detect/pool.h"
 #include "detect/registry.h"
 #include "model/heap/late_rise.h"
+#include "util/tuned.h"
 
-/* Put in place: no more blocks than these, of all bytes acquired meanwhile less than this given
- * back. */
-#define SET_UP_BLOCKS 512u
-#define SET_UP_ALIKE 128u /* of one size */
-#define SET_UP_SHARE (1.0 / 32)
+TUNED(unsigned, SET_UP_BLOCKS, 512u, "a model or a pool has at most a few hundred large blocks");
+TUNED(unsigned, SET_UP_ALIKE, 128u,
+    "as many equal blocks are of so many requests rather than of a pool");
+TUNED(double, SET_UP_SHARE, 1.0 / 32,
+    "while weights are put in place, next to nothing comes and goes");
 
 static bool candidate(const struct scene *scene, const struct callsite *p)
 {
@@ -52,33 +53,39 @@ static double in_use(const struct scene *scene, const struct callsite *p)
 	return fmax(0, fmin(1, used / (arenas / 2)));
 }
 
+/* What speaks against a leak: each that holds weakens the shape by its factor. */
+enum { FEEDS, LISTED, STORED, IMPORTED, QUEUED, ONE_CALL, PERHAPS_ONE_CALL, LATE };
+
+TUNED_TABLE(struct tuned_number,
+    DOUBTS, [FEEDS] = {"feeds", 0.4, "what feeds a growing buffer is released with it"},
+    [LISTED] = {"listed", 0.3, "what each step goes through again is not finished work"},
+    [STORED] = {"stored", 0.4, "a store, or a copy of what is in use, is kept on purpose"},
+    [IMPORTED] = {"imported", 0.1, "modules stay for good, however they go on coming"},
+    [QUEUED] = {"queued", 0.3, "what waits is released when its turn comes"},
+    [ONE_CALL] = {"one_call", 0.3, "no call ended since it began: nothing is finished"},
+    [PERHAPS_ONE_CALL] = {"perhaps_one_call", 0.85, "the same, where calls are not certain"},
+    [LATE] = {"late", 0.5, "one short stretch after a steady state is one request's"});
+
+/* 0 to 1. `late` NULL: memory rose all along; `finished`: how sure it is that any work ended. */
 static double shape(const struct scene *scene, const struct callsite *p,
-    const struct late_rise *burst, double finished)
+    const struct late_rise *late, double finished)
 {
+	bool feeds = p->relations.feeds != CALLSITE_NONE;
+	bool one_call = p->call.open == OPEN_CALL_YES;
+	const bool holds[] = {[FEEDS] = feeds,
+	    [LISTED] = !feeds && p->relations.listed_by != CALLSITE_NONE,
+	    [STORED] = scene_in_store(scene, p) || p->relations.copies_of != CALLSITE_NONE ||
+		       scene_kept_with_store(scene, p),
+	    [IMPORTED] = callsite_is_import(p),
+	    [QUEUED] = p->backlog.grows,
+	    [ONE_CALL] = one_call,
+	    [PERHAPS_ONE_CALL] = !one_call && p->call.open != OPEN_CALL_NO,
+	    [LATE] = late && p->facts.first_ns >= late->start_ns};
 	double strength = finding_stays(p) * in_use(scene, p);
 
-	/* What feeds a growing buffer is released with it; and what is gone through at each step is
-	 * no finished work. */
-	if (p->relations.feeds != CALLSITE_NONE)
-		strength *= 0.4;
-	else if (p->relations.listed_by != CALLSITE_NONE)
-		strength *= 0.3;
-	/* Nor is it an accident that a store keeps it, or that it is a copy of what is in use. */
-	if (scene_in_store(scene, p) || p->relations.copies_of != CALLSITE_NONE ||
-	    scene_kept_with_store(scene, p))
-		strength *= 0.4;
-	/* Modules that were imported are no finished work, however they go on coming. */
-	if (callsite_is_import(p))
-		strength *= 0.1;
-	/* What waits is released when its turn comes. */
-	if (p->backlog.grows)
-		strength *= 0.3;
-	/* No call ended since it began to grow: nothing is finished yet. */
-	if (p->call.open != OPEN_CALL_NO)
-		strength *= p->call.open == OPEN_CALL_YES ? 0.3 : 0.85;
-	/* All of it from one short stretch after a long steady state: one request's, then. */
-	if (burst && p->facts.first_ns >= burst->start_ns)
-		strength *= 0.5;
+	for (size_t i = 0; i < sizeof(DOUBTS) / sizeof(*DOUBTS); i++)
+		if (holds[i])
+			strength *= DOUBTS[i].value;
 	return strength * finished;
 }
 

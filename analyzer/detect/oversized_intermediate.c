@@ -9,22 +9,26 @@
 #include "detect/registry.h"
 #include "model/heap/late_rise.h"
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* A request is out of series when it is this many times its place's largest block before. */
-#define OUT_OF_SERIES 4u
-/* It outlived those before when it is this many times as old as they got on average: a machine that
- * stalls once makes one of them old. */
-#define OUTLIVED_TIMES 32u
-/* Fewer large blocks may be one thing. */
-#define SET_UP_MIN 8u
-/* What is as large as its input makes it is none of the things on the way. */
-#define FOLLOWS_INPUT 0.4
-/* A block is large against everything else from this part of all live bytes on. */
-#define LARGE_PART 20u
-
-/* So sure is it on a device where nothing was given back yet: before anything was worked with there
- * is no request. */
-#define WORKED_LEAST 0.4
+TUNED(unsigned, OUT_OF_SERIES, 4u,
+    "blocks of one line differ by a doubling or two; four times as large is another request");
+TUNED(unsigned, OUTLIVED_TIMES, 32u,
+    "a machine that stalls once makes a block ten times as old as usual, not 32 times");
+TUNED(unsigned, SET_UP_MIN, 8u, "fewer large blocks may be one object and its copies");
+TUNED(double, FOLLOWS_INPUT, 0.4,
+    "a block as large as its input makes it is the prompt, not something on the way");
+TUNED(unsigned, LARGE_PART, 20u,
+    "twenty blocks of a twentieth are a working set, fewer are large against everything else");
+TUNED(double, WORKED_LEAST, 0.4,
+    "before a device has given anything back there is no request, only loading");
+TUNED(double, SET_UP, 0.5,
+    "several alike taken in one go are for all requests; a coin toss against one request's own");
+TUNED(double, SAME_PACE, 2.0,
+    "one request makes its blocks as fast as it can, far more than twice the usual pace");
+TUNED(unsigned, ALIKE_PART, 16u, "a copy differs by a heading or a terminator");
+TUNED(double, NOT_KNOWN_BEFORE, 0.4,
+    "older events were replaced: whether it grew to that size is not known");
 
 static double worked(const struct scene *scene)
 {
@@ -110,11 +114,6 @@ static double youth(const struct scene *scene, const struct callsite *p)
 		return 1 - fmin(age, worked);
 	return 1 - (p->call.open == OPEN_CALL_NO ? fmax(age, worked) : age);
 }
-
-/* Several alike that were taken in one go were set up for all requests, and are no one's: on a
- * device by a call that ended, and work went on with something else; on the host before anything
- * was worked with. */
-#define SET_UP 0.5
 
 static bool is_set_up(const struct scene *scene, uint32_t callsite)
 {
@@ -213,13 +212,6 @@ static uint64_t outlived(const struct callsite *p, uint64_t moment_ns, uint64_t 
 	*since_ns = since;
 	return alive;
 }
-
-/*
- * What one request makes comes as fast as it can be made. Where blocks come at the pace at which
- * they came before, and a part of them is given back as ever, others were served meanwhile: so much
- * of it is no one's pile.
- */
-#define SAME_PACE 2.0
 
 static double unpaced(const struct callsite *p, uint64_t since_ns, uint64_t moment_ns)
 {
@@ -357,9 +349,6 @@ static double one_call(const struct scene *scene, struct finding *f)
 	return (sure > all / 2 ? 0.95 : 0.35) * (set_up > all / 2 ? SET_UP : 1) * worked(scene);
 }
 
-/* A copy is as large as what it was made of, but for this part: a heading, a terminator. */
-#define ALIKE_PART 16u
-
 /* When that place first made one of about that size, which nothing of its own came near before;
  * 0: it did not. */
 static uint64_t made_first(const struct callsite *p, uint64_t size)
@@ -416,10 +405,6 @@ static bool is_better(const struct scene *scene, const struct finding *g, const 
 	       g->strength * (double)(g->bytes + g->request_bytes) >
 		   f->strength * (double)(f->bytes + f->request_bytes);
 }
-
-/* All of what is known of that place is as large, and older events were replaced: whether it came
- * to be so by and by is not known. */
-#define NOT_KNOWN_BEFORE 0.4
 
 static bool was_always_large(const struct scene *scene, const struct callsite *p)
 {

@@ -7,32 +7,26 @@
 #include "detect/pool.h"
 #include "detect/registry.h"
 #include "util/num.h"
+#include "util/tuned.h"
 
-/*
- * Loading gives back at most each staged copy of a parameter; a forward pass, nearly all that it
- * takes. Between these shares of all blocks given back one cannot tell.
- */
-#define LOADED_SHARE 0.5
-#define WORKED_SHARE 0.8
-/* By bytes: a copy that a parameter is made of may be twice as large, and there may be two. */
-#define LOADED_BYTES 0.75
-#define WORKED_BYTES 0.9
-/* So many requests, or tasks, that had ended are no loading, though each may have left much behind;
- * a pool's threads may as well have loaded a part each. */
-#define SERVED_MIN 8u
-#define SERVED_STRENGTH 0.3
-/* Where no frame is known to load weights, blocks of several sizes may be anything. */
-#define UNKNOWN_STRENGTH 0.8
-/* Fewer large blocks may be anything, unless they are known for weights; so may any number of them
- * where a single one holds most of it. */
-#define BLOCKS_MIN 8u
-
-/*
- * On the host a program's own start (imports, tables) gives back nearly all that it takes, and only
- * then the weights come: loading is told by bytes, since the first of the large blocks.
- */
-#define HOST_LOADED_SHARE 0.1
-#define HOST_WORKED_SHARE 0.6
+TUNED(double, LOADED_SHARE, 0.5, "loading gives back at most one staged copy for each parameter");
+TUNED(double, WORKED_SHARE, 0.8, "a forward pass gives back nearly all blocks that it takes");
+TUNED(double, LOADED_BYTES, 0.75, "there may be two staged copies, or one of twice the size");
+TUNED(double, WORKED_BYTES, 0.9, "work gives back nearly all bytes");
+TUNED(unsigned, SERVED_MIN, 8u,
+    "eight requests that ended are no loading; a pool's threads may load a part each");
+TUNED(double, SERVED_STRENGTH, 0.3,
+    "after requests were served, weights are at most what a rival leaves unexplained");
+TUNED(double, UNKNOWN_STRENGTH, 0.8,
+    "where no frame is known to load weights, blocks of several sizes may be anything");
+TUNED(unsigned, BLOCKS_MIN, 8u, "a model has more than a handful of parameters");
+TUNED(double, HOST_LOADED_SHARE, 0.1,
+    "reading a file gives back its buffers, a tenth of what is kept");
+TUNED(
+    double, HOST_WORKED_SHARE, 0.6, "between: imports give back most, but before the weights come");
+TUNED(unsigned, OF_A_PARAMETER, 4u,
+    "a gradient, two or three states of an optimizer, and the parameter");
+TUNED(double, GIVEN_BACK, 0.0625, "a sixteenth: setting up gives back nothing at all");
 
 static bool is_parameter(const struct scene *scene, const struct callsite *p)
 {
@@ -163,11 +157,6 @@ static bool has_served(const struct scene *scene)
 	       requests_source(scene->held->of) != REQUESTS_NONE &&
 	       requests_source(scene->held->of) < REQUESTS_THREADS;
 }
-
-/* Of a parameter there are a gradient, an optimizer's two or three states, and no more; nor is
- * anything given back while all of it is only put in place. */
-#define OF_A_PARAMETER 4u
-#define GIVEN_BACK 0.0625
 
 /* Blocks known for weights; 0: none are, or nothing else was done. */
 static uint64_t parameters(const struct scene *scene)

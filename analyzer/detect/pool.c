@@ -10,24 +10,23 @@
 
 #include "util/num.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-#define FEW_BLOCKS 512u
-/* Taken in one go: within this part of the time since the process began. */
-#define GO_PART 8u
-/* Or until now nothing came and went besides. That no work was seen since says less than that there
- * was some, and they were left alone: the more of them, the less. */
-#define IDLE_SHARE (1.0 / 32)
-#define IDLE_BLOCKS 128u
-/* Of what all lives, or would have. */
-#define LARGE_PART 20u
-
-/* So many blocks for each that is kept: itself, the copy that it was filled from, and a list. */
-#define FILLED_BLOCKS 4u
-/* The list is small beside them; a copy lives until about the next one. */
-#define LIST_PART 32u
-#define COPY_LIVES 2u
-/* What a block is filled from is no smaller than so: as bytes, what are then floats. */
-#define SOURCE_PART 4u
+TUNED(unsigned, FEW_BLOCKS, 512u, "slots of a batch are a few hundred at most");
+TUNED(unsigned, GO_PART, 8u,
+    "a pool is taken at once; an eighth of the run allows for what else starts up");
+TUNED(unsigned, IDLE_BLOCKS, 128u,
+    "the more equal blocks, the likelier each is of a request that did nothing besides");
+TUNED(unsigned, LARGE_PART, 20u,
+    "a pool is at least a twentieth of the memory, or nobody would look at it");
+TUNED(unsigned, FILLED_BLOCKS, 4u,
+    "for each block kept: itself, the copy that it was filled from, and a list");
+TUNED(unsigned, LIST_PART, 32u, "the list is small beside the blocks");
+TUNED(unsigned, COPY_LIVES, 2u, "a copy lives until about the next one");
+TUNED(unsigned, SOURCE_PART, 4u,
+    "a block is filled from bytes that become floats, four times as large");
+TUNED(double, IDLE_SHARE, 1.0 / 32, "while nothing is served, next to nothing comes and goes");
+TUNED(unsigned, LATER_BLOCKS, 4u, "four large blocks after the first call are a pool of their own");
 
 static bool is_uniform(const struct callsite *p)
 {
@@ -50,8 +49,6 @@ static uint32_t first_large(const struct callsite *p)
  * made: what took longer were other requests, and one large block is the next of these. What goes
  * on coming with each of them is left as it is. False: nothing is to be left out.
  */
-#define LATER_BLOCKS 4u
-
 static bool without_first_call(const struct callsite *p, struct callsite *out)
 {
 	uint64_t went = 0, bytes = 0;

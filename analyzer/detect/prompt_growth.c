@@ -9,10 +9,14 @@
 
 #include "detect/registry.h"
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* What a buffer is put together from at the same line, and its copies, are of its own order. */
-#define PIECES_TIMES 4u
-#define ENTRY_TIMES 32u
+TUNED(unsigned, PIECES_TIMES, 4u,
+    "what a buffer is joined from, and its copies, are of its own order");
+TUNED(unsigned, ENTRY_TIMES, 32u,
+    "an entry takes 8 bytes of the list and ten to twenty times that itself");
+TUNED(double, FOLLOWS_SURE, 1.0, "a model that is known as one is sure to follow its input");
+TUNED(double, FOLLOWS_STRENGTH, 0.85, "any other line may follow its input by chance");
 
 static bool candidate(const struct callsite *p)
 {
@@ -182,11 +186,6 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 	}
 	return most;
 }
-
-/* No step was larger than the one before, but each as large as its input. Nobody but a model that
- * is known as one is sure to be one. */
-#define FOLLOWS_SURE 1.0
-#define FOLLOWS_STRENGTH 0.85
 
 static bool follows_input(const struct scene *scene, struct finding *f)
 {

@@ -6,11 +6,11 @@
 #include <math.h>
 
 #include "detect/registry.h"
+#include "util/tuned.h"
 
-/* In a known store what is kept is no accident. A copy is told from the next generation of its
- * original by the original, which one line of both would hide. */
-#define STORE_STRENGTH 1.0
-#define COPIES_STRENGTH 0.95
+TUNED(double, STORE_STRENGTH, 1.0, "a known store keeps on purpose");
+TUNED(double, COPIES_STRENGTH, 0.95,
+    "a copy is told from the next generation by its original, which one line of both hides");
 
 static bool candidate(const struct scene *scene, const struct callsite *p)
 {

@@ -79,8 +79,9 @@ struct trace_checkpoint {
 	uint64_t ticks; /* it replaces all events up to here */
 };
 #define TRACE_CHECKPOINT_SLOTS 2
-#define TRACE_CHECKPOINT_PERIODS 64u /* most CHECKPOINT events in one; then neighbours are merged  \
-				      */
+#define TRACE_CHECKPOINT_PERIODS                                                                   \
+	64u /* most CHECKPOINT events in one; then neighbours are merged                           \
+	     */
 
 /* Rights that a process may give up, and then no longer reach its files. */
 enum trace_right {

@@ -81,6 +81,12 @@ static void healthy(void)
 	ledger_row(&r.ledger, "free", 240 * MiB);
 }
 
+static void healthy_without_limit(void)
+{
+	r.failure.kind = FAILURE_NONE;
+	r.ranking.count = 0;
+}
+
 static void growing(void)
 {
 	p->size.grows = true;
@@ -563,6 +569,7 @@ static const struct {
 	"Threads' stacks take 500 MiB of the limit of 600 MiB (RLIMIT_AS), all else 9.00 MiB. The "
 	"limit is too low for this process, which does not grow. A request for 8.00 MiB then "
 	"failed."},
+    {CAUSE_HEALTHY, healthy_without_limit, "Nothing ran out: at most 340 MiB were in use at once."},
     {CAUSE_HEALTHY, healthy,
 	"Nothing ran out: at most 340 MiB were in use at once, and 240 MiB of the limit of 600 MiB "
 	"(RLIMIT_AS) stayed free."},
