@@ -1,7 +1,8 @@
 /*
  * result.h - everything that a report prints, as data: how the process failed, where every byte of
- * the limit was, which cause explains it, how sure that is, and what to change. Each part of struct
- * verdict_result names the module that writes it; for all others it is const.
+ * the limit was, which cause explains it, how sure that is, and what to change. The comment on each
+ * part names the module that writes it; all others see it const. subject.c puts the parts together
+ * for the host, device_cause.c for a device that refused.
  */
 #ifndef ANALYZER_VERDICT_RESULT_H
 #define ANALYZER_VERDICT_RESULT_H
@@ -20,11 +21,12 @@
 
 enum end_how { END_UNKNOWN, END_EXIT, END_SIGNAL, END_RUNNING };
 
-/* Of the host (gpu GPU_NONE) or of what a driver gave on a GPU. */
+/* Memory of the host (gpu GPU_NONE), or that a driver gave on a GPU. */
 struct process_memory {
 	const char *space; /* as the process calls it: "host", "cuda:0", "pool:0" */
-	uint32_t gpu; /* its number on the machine, the same for all processes */
-	uint64_t held, peak; /* at the moment of the failure, or of the subject's peak; at most */
+	uint32_t gpu; /* its number on the machine, the same in all processes */
+	uint64_t held; /* bytes at the failure, or at the subject's peak */
+	uint64_t peak;
 };
 
 struct process {
@@ -36,11 +38,11 @@ struct process {
 	double seconds;
 	enum end_how how;
 	uint32_t code;
-	uint64_t refused_ns; /* since its start: first refused for good; 0: never */
-	uint64_t late_ns; /* of that, how long after the subject's failure */
-	struct process_memory *memory; /* the host first; empty where one process alone was read */
+	uint64_t refused_ns; /* since its start: the refusal it did not recover from; 0: none */
+	uint64_t late_ns; /* how long after the subject's failure that was */
+	struct process_memory *memory; /* the host first; empty when one process alone was read */
 	size_t memory_count;
-	uint64_t resident; /* at that moment; 0: not sampled */
+	uint64_t resident; /* bytes at the subject's moment; 0: not sampled */
 };
 
 enum failure_kind {
@@ -48,27 +50,27 @@ enum failure_kind {
 	FAILURE_HOST_ALLOC,
 	FAILURE_PYTHON_MEMORYERROR,
 	FAILURE_OOM_KILL,
-	/* By SIGKILL while its memory grew, but memory had not run out: "none" in the JSON, as no
+	/* Killed while its memory grew, but memory had not run out. "none" in the JSON, as no
 	 * request was refused; the verdict says what grew. */
 	FAILURE_KILLED,
-	FAILURE_BUS, /* by SIGBUS, or as it seems: a page of a mapped file could not be had */
-	FAILURE_CUDA_OOM, /* of a device: verdict_result.device */
+	FAILURE_BUS, /* ended by SIGBUS, or as it seems: no page for a mapped file */
+	FAILURE_CUDA_OOM, /* a device refused: verdict_result.devices */
 };
 
 enum limit_kind {
-	LIMIT_NONE, /* the high-water mark stands in for it */
+	LIMIT_NONE, /* the peak stands in for it */
 	LIMIT_AS,
 	LIMIT_DATA,
 	LIMIT_CGROUP,
 	LIMIT_SYSTEM, /* the machine's memory */
-	LIMIT_OVERCOMMIT, /* the kernel would not promise that much */
+	LIMIT_OVERCOMMIT, /* the kernel did not promise that much */
 	LIMIT_ADDRESS, /* more than any address space holds */
 	LIMIT_MAPPINGS, /* the number of mappings: vm.max_map_count */
 	LIMIT_DEVICE, /* the device's memory */
-	LIMIT_TORCH, /* what PyTorch may take of it: per_process_memory_fraction */
-	LIMIT_SHM, /* of a file system in memory, /dev/shm mostly: volume.h */
-	LIMIT_ARENA, /* of a library's own arena, by the log: ONNX Runtime's */
-	LIMIT_UNKNOWN, /* refused, and no limit that was recorded explains it */
+	LIMIT_TORCH, /* PyTorch's share of it: per_process_memory_fraction */
+	LIMIT_SHM, /* a file system in memory, mostly /dev/shm: volume.h */
+	LIMIT_ARENA, /* a library's own arena, as the log says: ONNX Runtime's */
+	LIMIT_UNKNOWN, /* no recorded limit explains the refusal */
 };
 const char *limit_kind_name(enum limit_kind kind); /* "RLIMIT_AS", as in the JSON */
 const char *failure_kind_name(enum failure_kind kind); /* "host-alloc" */
@@ -98,42 +100,41 @@ struct failure_view {
 	uint64_t requested_bytes; /* 0: no request was refused */
 	enum limit_kind limit;
 	uint64_t limit_bytes, usage_bytes; /* in the limit's measure */
-	uint64_t mappings; /* of LIMIT_MAPPINGS: how many there were, which is all there may be */
-	uint64_t usage_age_ns; /* of the sample that usage comes from */
+	uint64_t mappings; /* LIMIT_MAPPINGS: their number, which is the limit */
+	uint64_t usage_age_ns; /* age of the sample that usage_bytes comes from */
 	struct stack_view stack;
-	const char
-	    *kill_evidence; /* of a SIGKILL, a SIGBUS: what it is taken for, and why; or NULL */
+	/* After SIGKILL or SIGBUS: the failure that it is taken for, and why; else NULL. */
+	const char *kill_evidence;
 };
 
-/* What is known of a kill. See kill.c for the rule. */
+/* The kernel's counts of OOM kills. */
 enum kill_counter {
-	KILL_COUNTER_UNSEEN, /* nobody watched the kernel's counts of OOM kills to the end */
-	KILL_COUNTER_QUIET, /* they did not rise while it ran */
+	KILL_COUNTER_UNSEEN, /* nobody watched them to the end */
+	KILL_COUNTER_QUIET, /* they did not rise during the run */
 	KILL_COUNTER_ROSE,
 };
-/* How much memory was left when the process was killed, and when it would have been full. See
- * outlook.h. */
+/* How much memory was left at the kill, and when it would have been full. outlook.c */
 struct outlook {
-	bool known; /* false: nobody measured what was left; the rest is 0 then */
-	bool plenty; /* more than any killer of processes waits for */
+	bool known; /* false: nobody measured what was left, and the rest is 0 */
+	bool plenty; /* more is left than any killer of processes waits for */
 	enum limit_kind memory; /* the scarcer of the cgroup's and the machine's memory */
 	uint64_t left_bytes;
-	bool grows; /* what lives rises steadily until the end */
+	bool grows; /* live bytes rise steadily until the end */
 	enum limit_kind first; /* the limit that this growth would have reached first */
-	uint64_t first_bytes; /* of it */
-	/* After the kill, the soonest and the latest; 0: there is no trend to carry on. */
-	uint64_t full_soonest_ns, full_latest_ns;
+	uint64_t first_bytes; /* that limit */
+	uint64_t full_soonest_ns, full_latest_ns; /* after the kill; 0: there is no trend */
 };
+/* How the process ended where no refused request was seen. kill.c has the rule. */
 struct kill_view {
 	struct outlook outlook;
-	bool killed; /* by SIGKILL, or no end was seen */
-	/* Not killed, but it ended badly, next to its limit, though no refused request was seen:
-	 * the loader's and the C library's own are not. */
+	bool killed; /* by SIGKILL, or nobody saw its end */
+	/* Not killed, but it ended badly next to its limit: the loader's and the C library's own
+	 * requests are not recorded. */
 	bool at_limit;
-	bool seen; /* the signal was */
-	bool rising; /* memory, until then */
+	bool seen; /* the signal was seen */
+	bool rising; /* memory rose until then */
 	enum kill_counter counter;
-	/* Highest in the first two thirds of the run, and in the last third. */
+	/* Peaks in the first two thirds of the run, and in the last third. */
 	uint64_t live_early, live_late;
 	uint64_t rss_early, rss_late; /* 0: not sampled */
 };
@@ -153,7 +154,7 @@ struct ledger {
 	struct ledger_row rows[LEDGER_ROWS];
 	uint32_t row_count;
 	int64_t unaccounted;
-	uint64_t age_ns; /* of the sample that resident bytes come from */
+	uint64_t age_ns; /* age of the sample that resident bytes come from */
 };
 
 struct fix {
@@ -170,19 +171,19 @@ struct what_if {
 #define WHAT_IF_MAX 12u
 #define NOTES_MAX 16u
 
-/* One candidate, with what the replay without it gave. */
+/* A candidate cause, and the replay without it. */
 struct candidate {
 	struct finding finding;
-	/* Asked of the model of the space's own allocator, where that takes what was recorded. */
+	/* What a model of the space's allocator says, where it does what the recording shows. */
 	struct candidate_trial {
 		bool made, fits;
 		int64_t headroom;
 	} trial;
-	uint64_t removed; /* live bytes less at the moment */
-	int64_t headroom; /* under the limit, with the request as it would then have been */
+	uint64_t removed; /* by how much less would have lived at the moment */
+	int64_t headroom; /* bytes left under the limit after the request; negative: missing */
 	bool fits, admissible;
-	double share; /* of the growth since the steady state */
-	double further; /* of ten times the work so far: how much would fit */
+	double share; /* of the growth that it explains */
+	double further; /* how much of ten times the work so far would fit */
 	double score, confidence;
 };
 #define CANDIDATES_MAX CAUSE_COUNT
@@ -197,63 +198,64 @@ struct verdict {
 		uint64_t bytes;
 		struct stack_view stack;
 		size_t frame; /* index of the blamed frame in stack */
-		double error; /* of bytes, where these are estimated from a sample */
+		double error; /* standard error of bytes, where they come from a sample */
 	} blame;
-	struct evidence evidence[EVIDENCE_MAX]; /* of the winner; of the likeliest when unknown */
+	struct evidence evidence[EVIDENCE_MAX]; /* the winner's; when unknown, the likeliest's */
 	size_t evidence_count;
 	struct fix fixes[FIXES_MAX];
 	size_t fix_count;
 	enum cause runner_up; /* CAUSE_UNKNOWN: none */
 	double runner_up_confidence;
-	const char *next; /* for unknown: what to record next time */
+	const char *next; /* when unknown: what to record the next time */
 };
 
 struct recovered {
 	uint64_t time_ns, size, count;
 	bool retried;
 	const char *space; /* NULL: the host's */
-	uint64_t segment; /* asked of the level below, 0: nothing */
+	uint64_t segment; /* bytes asked of the level below; 0: none */
 	struct stack_view stack;
 };
 
+/* How complete the recording is. coverage.c */
 struct coverage {
 	const char *malloc_owner, *python; /* NULL: not known */
 	bool malloc_seen, maps_seen, complete;
 	uint64_t lost_events, lost_bytes;
-	bool small_missing; /* from the bound of the trace on, blocks under 64 KiB */
-	bool disk_bound; /* that, or the checkpoint, is for the bound of all traces of the run */
-	/* Of blocks under exact_from bytes, one is in the record for sample_every bytes of them (0:
-	 * each is): what lives at the moment is an estimate, with this standard error. */
+	bool small_missing; /* blocks under 64 KiB, once the trace had reached its bound */
+	bool disk_bound; /* the bound of all traces of the run caused that, or the checkpoint */
+	/* Of blocks under exact_from bytes, one was recorded for sample_every bytes (0: each was),
+	 * so live bytes are estimates with this standard error. */
 	uint64_t sample_every, exact_from;
 	double error;
-	uint64_t paused_ns; /* in which no new blocks were recorded */
-	uint64_t paused_bytes; /* of those that were not, as far as they were counted */
-	/* A checkpoint took the place of older events: of what came and went before, sums alone are
-	 * known. until_ns 0: none did. */
+	uint64_t paused_ns; /* time in which no new blocks were recorded */
+	uint64_t paused_bytes; /* bytes of those blocks, as far as they were counted */
+	/* A checkpoint replaced older events, and of freed blocks only sums are left. until_ns 0:
+	 * no checkpoint. */
 	struct trace_checkpoint_facts checkpoint;
 	struct replaced past;
-	uint64_t brief_stacks, untold; /* as of struct trace_facts */
+	uint64_t brief_stacks, untold; /* as in struct trace_facts */
 	/* The sample was made coarser for --max-rate; 0: it was not. */
 	uint64_t coarser_times, coarsest_every, coarsest_exact_from;
-	/* And because what lived had no room in a checkpoint; 0: it had. */
+	/* Or because the live blocks did not fit into a checkpoint; 0: they did. */
 	uint64_t thinned_times, thinned_blocks, thinned_every;
-	struct trace_rights_facts rights; /* that were given up */
-	const char *gap; /* why what was seen is not enough, or NULL */
-	bool blurred; /* the gap is of lost events: a failure's cause may still be clear */
+	struct trace_rights_facts rights; /* that the process gave up */
+	const char *gap; /* what is missing to judge, or NULL */
+	bool blurred; /* events were lost: a failure's cause may be clear all the same */
 };
 
-/* What went on until the moment; on the host, also where a device failed. */
+/* What went on until the moment: on the host, and whose work it was on the device that refused.
+ * flow.c */
 struct flow {
 	struct requests *requests; /* NULL: not read */
-	struct flow_space *space; /* the device's that refused, NULL: none did */
+	struct flow_space *space; /* of the device that refused, while it is read; or NULL */
 	struct requests_held held;
 	struct phases phases;
 	struct stage stages[ROLE_COUNT]; /* by peak, the largest first */
 	size_t stage_count;
 };
 
-/* The processes of a set beside each other. subject.c fills it, but for each process' memory:
- * tree.c. */
+/* The processes of a set beside each other. tree/choice.c, and tree/tree.c each process' memory */
 struct process_tree {
 	struct process *processes;
 	size_t count;
@@ -273,27 +275,27 @@ struct process_tree {
 	struct trace_set_damage damage;
 };
 
-/* What the knowledge files say of the subject's frames. subject.c opens it. */
+/* What the knowledge files say about the subject's frames. verdict.c opens it. */
 struct frameworks {
 	struct knowledge *knowledge; /* NULL: nobody looked any up */
 	struct framework_frames *frames; /* NULL likewise */
 	bool borrowed; /* both belong to another result */
 };
 
-/* The failures that the process recovered from. */
+/* The failures that the process recovered from. failure/recoveries.c */
 struct recoveries {
 	struct recovered *list;
 	size_t count;
 	uint64_t total; /* with those that the list has no room for */
 };
 
-/* The candidate causes, the best first. judge.c */
+/* The candidate causes, the best first. judge/judge.c */
 struct ranking {
 	struct candidate list[CANDIDATES_MAX];
 	size_t count;
 };
 
-/* decide.c */
+/* What would have fitted. judge/decide.c */
 struct what_ifs {
 	struct what_if list[WHAT_IF_MAX];
 	size_t count;
@@ -311,7 +313,7 @@ static inline void notes_add(struct notes *notes, const char *text)
 		notes->list[notes->count++] = text;
 }
 
-/* device.c fills it; its lists are in device.h. */
+/* The devices that the process used. device/device.c; device.h has the lists' types */
 struct devices {
 	struct device_report *list;
 	size_t count;

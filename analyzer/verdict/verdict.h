@@ -6,27 +6,30 @@
 
 #include "verdict/result.h"
 
-/* Whom the kernel's OOM killer took, as its log has it: the pid as the kernel counts, and at most
- * 15 bytes of a name. */
+/* A process that the kernel's OOM killer took, as the kernel's log says. */
 struct log_victim {
-	uint32_t pid;
-	const char *comm;
+	uint32_t pid; /* as the kernel counts, outside of containers */
+	const char *comm; /* at most 15 bytes of the program's name */
 };
-/* What is known besides the traces. */
+/* Facts from elsewhere than the traces. */
 struct verdict_hints {
 	const struct log_victim *victims;
 	size_t victim_count;
 };
 
-/* 0; negative errno with err filled. `hints` may be NULL. The set must outlive the result. */
+/* Judge a set of traces. `hints` may be NULL. The set must outlive the result, and the caller calls
+ * verdict_fini(). 0; negative errno with err, and then *out stays as it was. */
 int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hints,
     struct verdict_result *out, struct err *err);
-/* The same for one process given as a feed; `supervisor` may be NULL. For tests. */
+/* Judge one process from a feed. `supervised` may be NULL. For tests. 0; negative errno with err.
+ */
 struct supervised;
 int verdict_of_feed(struct feed feed, const struct supervised *supervised,
     struct verdict_result *out, struct err *err);
-/* `of`'s process once more, as another feed of the same stacks has it, and with what was known of
- * it beside. What was looked up for `of` is looked up no more: it must outlive the result. */
+/* Judge of's process again from another feed of the same stacks, with the same facts about the
+ * other processes. The result borrows of's knowledge, so `of` must outlive it. 0; negative errno
+ * with err.
+ */
 int verdict_again(const struct verdict_result *of, struct feed feed,
     const struct supervised *supervised, struct verdict_result *out, struct err *err);
 void verdict_fini(struct verdict_result *result);

@@ -13,7 +13,7 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 2 /* raised for changes that older readers cannot skip */
-/* TRACE_MINOR, in trace_kinds.def, is raised for changes that they can. */
+/* TRACE_MINOR, raised for changes that they can skip, stands in trace_kinds.def. */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u /* chunks start at multiples of it, and have that size */

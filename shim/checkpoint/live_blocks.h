@@ -84,7 +84,4 @@ void live_blocks_resample(uint64_t address, uint64_t birth, uint64_t mean);
  * child's own, whose trace begins at `start` (ticks). */
 void live_blocks_forked(uint64_t start);
 
-/* Memory of the tables, bytes. */
-uint64_t live_blocks_bytes(void);
-
 #endif

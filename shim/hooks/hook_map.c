@@ -36,6 +36,12 @@ static void record_failure(struct note n, enum trace_api api, size_t size, const
 	    start);
 }
 
+/* True: a vfork child on the parent's memory, or a fork's child that has not noticed the fork. */
+static bool is_foreign_process(const struct thread *t)
+{
+	return t->vfork || !t->serial;
+}
+
 static unsigned backing_of(int fd, int flags, uint32_t *name)
 {
 	char path[512];
@@ -99,7 +105,7 @@ static void record_mmap(
 		return;
 	}
 	if (n.how != NOTE_SIDE && n.how != NOTE_SIDE_INSIDE && !shim.sandboxed &&
-	    !hook_map_is_foreign_process(n.thread))
+	    !is_foreign_process(n.thread))
 		m.backing = backing_of(c->fd, c->flags, &m.name);
 	if (m.backing != TRACE_BACKING_ANON && m.backing != TRACE_BACKING_MEMFD &&
 	    (m.flags & TRACE_MAP_SHARED)) {

@@ -17,11 +17,11 @@ struct device_stack_stats {
 	uint64_t bytes, blocks;
 	uint64_t largest; /* live block; 0: not known */
 	struct stack_view stack;
-	size_t frame; /* index of that place in it */
+	size_t frame; /* index of the call site's frame in it */
 };
 
-/* Another setting of PyTorch's allocator, and whether the refused request would have been granted
- * with it; headroom as of struct torch_outcome. */
+/* Another setting of PyTorch's allocator: would it have granted the refused request? `headroom` is
+ * as in struct torch_outcome. */
 enum device_setting_kind { DEVICE_EXPANDABLE, DEVICE_MAX_SPLIT };
 struct device_setting {
 	enum device_setting_kind kind;
@@ -34,39 +34,40 @@ struct device_setting {
 struct device_report {
 	char device[32]; /* "cuda:0" */
 	uint32_t number;
-	bool failed; /* it refused what the report is about */
-	const char *at; /* "failure", of whichever device, or "peak", of this one */
+	bool failed; /* it refused the request that the report is about */
+	const char *at; /* "failure" of whichever device, or "peak" of this one */
 	uint64_t time_ns;
 
 	/* With failed: */
-	char space[32], below[32]; /* who refused; who was asked below, "" nobody */
-	uint64_t requested, segment; /* segment 0: nothing was asked of the level below */
+	char space[32]; /* that refused */
+	char below[32]; /* that was asked for a segment; "": none was */
+	uint64_t requested, segment; /* bytes; segment 0: none was asked for */
 	uint64_t attempts;
 	const char *api;
-	size_t frame; /* of the failure's stack: whose request it was */
-	uint64_t peak_reserved; /* by the driver's events */
+	size_t frame; /* of the failure's stack: the one that made the request */
+	uint64_t peak_reserved; /* as the driver's events show */
 	struct device_setting settings[DEVICE_SETTINGS];
 	size_t setting_count;
-	struct torch_match match; /* of the model of PyTorch's allocator; requests 0: not asked */
+	struct torch_match match; /* how well the model of PyTorch fits; requests 0: not asked */
 	bool above; /* the runtime refused it without asking the driver */
-	bool unsaid; /* PyTorch refused it, and said nothing: `requested` is its segment */
-	/* PyTorch refused it by a limit of its own, of so many bytes; 0: it did not. Where no
-	 * setting says which, the largest that it can have been. */
+	bool unsaid; /* PyTorch refused it, and recorded nothing: `requested` is its segment */
+	/* PyTorch's own limit that refused, bytes; 0: none did. Where no setting tells it, the
+	 * largest that it can have been. */
 	uint64_t capped;
 
 	bool torch; /* there is a PyTorch allocator on this device */
-	uint64_t reserved, allocated; /* as it says itself */
+	uint64_t reserved, allocated; /* as PyTorch says */
 	bool reserved_known;
-	uint64_t
-	    hidden_bytes; /* live by its own count, and gone before a checkpoint: in no event */
+	uint64_t hidden_bytes; /* live by PyTorch's count, but in no event since a checkpoint */
 	uint64_t segments, segment_bytes, live_bytes, live_blocks;
 	uint64_t holes, hole_bytes, largest_hole;
 	uint64_t free, total; /* as the driver says */
 	bool free_known;
 	int64_t unattributed;
-	uint64_t explained, others, own; /* own: used by the process, seen from outside */
+	uint64_t explained; /* by the process' events */
+	uint64_t others, own; /* used by other processes and by this one, as seen from outside */
 	bool others_known, own_known;
-	const struct device_sample *samples; /* of the whole run, by time; the model's */
+	const struct device_sample *samples; /* the whole run's, by time; the model owns them */
 	size_t sample_count;
 	/* What would have to go to make room inside a segment. */
 	bool room;
@@ -77,10 +78,11 @@ struct device_report {
 	struct ledger ledger;
 
 	const char *cuda, *torch_blocks; /* how they were recorded; NULL: there are none */
-	uint64_t retried, other_results; /* attempts that were granted; that failed otherwise */
+	uint64_t retried; /* attempts that were granted */
+	uint64_t other_results; /* attempts that failed for another reason */
 };
 
-/* Any space beside the host's: what was in it at the moment, and at most. */
+/* A space beside the host's: its blocks at the moment and at its peak. */
 struct space_report {
 	const char *name; /* the model's */
 	uint64_t live_bytes, live_blocks, peak_bytes, peak_ns;

@@ -8,6 +8,7 @@
 #include "model/callsite/open_call.h"
 #include "model/space/space_map.h"
 #include "util/num.h"
+#include "util/tuned.h"
 #include "verdict/device/device_replay.h"
 #include "verdict/judge/decide.h"
 #include "verdict/judge/judge.h"
@@ -15,6 +16,9 @@
 #include "verdict/request/waited.h"
 #include "verdict/wording/fixes.h"
 #include "verdict/wording/words.h"
+
+TUNED(uint64_t, UNACCOUNTED_PART, 2,
+    "with most of the used memory in no event, the cause may be there as well");
 
 static uint32_t callsite_of_stats(
     const struct callsites *callsites, const struct space_map *map, uint32_t stats)
@@ -94,7 +98,7 @@ static const char *gap_of(const struct device_report *d)
 	uint64_t used = d->total - d->free;
 
 	if (!d->free_known || d->free > d->total || d->ledger.unaccounted <= 0 ||
-	    (uint64_t)d->ledger.unaccounted <= used / 2)
+	    (uint64_t)d->ledger.unaccounted <= used / UNACCOUNTED_PART)
 		return NULL;
 	return d->others_known
 		   ? "most of the device's memory in use is explained by no event"

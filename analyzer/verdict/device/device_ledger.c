@@ -23,13 +23,13 @@ static void take_from(uint64_t *bytes, uint64_t *wanted)
 }
 
 /*
- * Free memory that PyTorch holds: what could be handed out, or back, and what could not. Where
- * nobody failed all of it can be handed out; where the driver refused another, all that no block is
- * beside can be given back. When PyTorch itself refuses it has gone through all its holes, and
- * given back what no block is in: a hole that would have done, or a segment without a block, can
- * then only be another stream's, a CUDA graph's, or of sizes that are kept apart.
+ * Divide the free memory that PyTorch holds by whether it was of use. Without a failure PyTorch can
+ * hand out all of it. Where the driver refused another's request, PyTorch can give back segments
+ * without blocks. Before PyTorch itself refuses, it tries all holes and gives back empty segments:
+ * a hole that is large enough, or an empty segment, then belongs to another stream, a CUDA graph,
+ * or sizes that are kept apart.
  *
- * `hidden`: as d->hidden_bytes; where they were looks like holes.
+ * `hidden` is d->hidden_bytes: these live bytes look like holes.
  */
 static void slack_rows(
     struct ledger *l, const struct space_map *map, bool failed, uint64_t refused, uint64_t hidden)
@@ -62,7 +62,8 @@ static void slack_rows(
 	ledger_row(l, "PyTorch slack, fragmented", pinned);
 }
 
-/* By how much contexts and code lowered the free memory. `alone`: others' memory is not in it. */
+/* By how much contexts and code lowered the free memory. *alone: without other processes' memory.
+ */
 static uint64_t contexts(const struct space *cuda, const struct device_report *d, bool *alone)
 {
 	int64_t bytes = cuda->context_bytes + cuda->module_bytes;
@@ -73,7 +74,7 @@ static uint64_t contexts(const struct space *cuda, const struct device_report *d
 		*alone = cuda->first_context.others_known || d->others_known;
 		if (cuda->first_context.others_known)
 			others = cuda->first_context.others;
-		/* Nobody had looked at the others yet; but at this process, later. */
+		/* The others were not sampled yet, but this process was, later. */
 		else if (cuda->overhead_known)
 			others = num_less(
 			    unexplained, num_less(cuda->overhead, bytes > 0 ? (uint64_t)bytes : 0));
@@ -82,7 +83,7 @@ static uint64_t contexts(const struct space *cuda, const struct device_report *d
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* What the driver said is of an earlier moment; what came and went since is known. */
+/* Carry the driver's last figure on by what was recorded since. */
 static uint64_t free_now(const struct space *cuda, const struct device_report *d)
 {
 	uint64_t then = cuda->last_sample.explained, now = num_less(d->free + then, d->explained);
@@ -159,7 +160,7 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 	if (d->torch && in->map)
 		slack_rows(l, in->map, d->failed, in->request, d->hidden_bytes);
 	if (d->capped) {
-		/* What is not PyTorch's is not charged to its own limit. */
+		/* PyTorch's own limit charges PyTorch's memory alone. */
 		l->limit = LIMIT_TORCH;
 		l->limit_bytes = d->capped;
 		ledger_row(l, "free", num_less(d->capped, sum_of(l)));

@@ -1,4 +1,4 @@
-/* device_replay.c - see device_replay.h. All that is asked is asked in one pass. */
+/* device_replay.c - see device_replay.h. One pass answers for all settings and candidates. */
 #include "verdict/device/device_replay.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ struct tries {
 	size_t count;
 };
 
-/* Blocks as large as the refused one are kept whole; what is smaller is still split. */
+/* Keep blocks as large as the refused one whole, and go on splitting smaller ones. */
 static uint64_t split_mib(uint64_t request)
 {
 	uint64_t mib = LEAST_SPLIT_MIB;
@@ -52,7 +52,7 @@ static int add_setting(struct device_report *d, struct arena *words, enum device
 	return 0;
 }
 
-/* Only what was rewritten can be asked; a limit at what is needed is a sum. */
+/* Can the model be asked about this finding? Its claims must rewrite something. */
 static bool can_be_tried(const struct finding *f)
 {
 	return f->strength >= RANK_STRENGTH_MIN && !f->coalesced &&
@@ -82,8 +82,7 @@ static int set_candidates(const struct device_replay *r, const struct ranking *r
 	return 0;
 }
 
-/* A refusal of which PyTorch said nothing is not in the record: it has to fit into what was left.
- */
+/* A refusal that PyTorch did not record has to fit into the headroom. */
 static struct candidate_trial trial_of(
     const struct device_report *d, const struct finding *f, const struct torch_outcome *o)
 {
@@ -107,7 +106,7 @@ static void take_outcomes(
 		if (!c->finding.coalesced || expandable)
 			continue;
 		c->trial = trial_of(d, &c->finding, &t->outcomes[TRY_EXPANDABLE]);
-		/* As a sum they do. */
+		/* As a sum of bytes the holes suffice. */
 		if (!c->trial.fits) {
 			c->trial.made = false;
 			c->finding.strength *= NOT_CURED;
@@ -149,7 +148,7 @@ static int ask(struct device_replay *r, struct feed feed, struct ranking *rankin
 		rc = add_setting(d, r->words, DEVICE_EXPANDABLE, "expandable_segments:True",
 		    &t->outcomes[TRY_EXPANDABLE]);
 	snprintf(text, sizeof(text), "max_split_size_mb:%u", (unsigned)split_mib(d->requested));
-	/* What expandable segments hold is split whatever its size. */
+	/* Expandable segments are split whatever the block's size. */
 	if (!rc && !as->expandable && as->max_split != split.max_split)
 		rc = add_setting(d, r->words, DEVICE_MAX_SPLIT, text, &t->outcomes[TRY_SPLIT]);
 	return rc ? err_set(err, rc, "no memory for the what-ifs") : 0;
@@ -164,7 +163,7 @@ int device_replay(void *self, struct feed feed, struct ranking *ranking, struct 
 	int rc;
 
 	torch_replay_settings(feed, &as);
-	/* A limit that came later than what it would have refused is not in the model. */
+	/* The model does not know a limit that was set after what it would have refused. */
 	if (!d->failed || strncmp(d->space, "torch", 5) != 0 || as.foreign_backend ||
 	    (d->capped && d->peak_reserved > d->capped))
 		return 0;

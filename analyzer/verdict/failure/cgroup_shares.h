@@ -2,8 +2,8 @@
  * cgroup_shares.h - what a cgroup is charged for others than one of its processes, and what others
  * hold of the memory that a process was killed for.
  */
-#ifndef ANALYZER_VERDICT_GROUP_H
-#define ANALYZER_VERDICT_GROUP_H
+#ifndef ANALYZER_VERDICT_CGROUP_SHARES_H
+#define ANALYZER_VERDICT_CGROUP_SHARES_H
 
 #include "verdict/failure/supervised.h"
 #include "verdict/result.h"

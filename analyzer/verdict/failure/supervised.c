@@ -35,14 +35,10 @@ static void note_resident(struct supervised *s, uint64_t rss, uint64_t time_ns)
 
 static bool fell(const struct supervised *s, const struct event *e, uint32_t key)
 {
-	uint64_t before;
+	uint64_t before, now;
 
-	if (!levels_get(&s->last, key, &before))
-		return false;
-	for (uint32_t i = 0; i < e->level_count; i++)
-		if (e->levels[i].key == key)
-			return e->levels[i].value < before - before / FELL_PART;
-	return false;
+	return levels_get(&s->last, key, &before) && event_level(e, key, &now) &&
+	       now < before - before / FELL_PART;
 }
 
 /* The kernel has killed a process of the group since the last sample. */
@@ -58,14 +54,10 @@ static bool somebody_killed(const struct supervised *s, const struct event *e)
  * is still its own. */
 static bool below_own(const struct supervised *s, const struct event *e)
 {
-	uint64_t own;
+	uint64_t own, now;
 
-	if (!levels_get(&s->last, TRACE_LEVEL_RSS_ANON, &own))
-		return false;
-	for (uint32_t i = 0; i < e->level_count; i++)
-		if (e->levels[i].key == TRACE_LEVEL_CG_ANON)
-			return e->levels[i].value < own - own / BELOW_OWN_PART;
-	return false;
+	return levels_get(&s->last, TRACE_LEVEL_RSS_ANON, &own) &&
+	       event_level(e, TRACE_LEVEL_CG_ANON, &now) && now < own - own / BELOW_OWN_PART;
 }
 
 /* The group has no more than in the sample just before, in which it had fallen. */

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-/* So many single looks, before all are looked at at once. */
-#define LOOKS 256u
+#define LOOKS 256u /* single lookups before all stacks are looked up at once */
 #define STACKS_LIMIT (1u << 28)
 #define SYMBOLS_LIMIT (1u << 28)
 
@@ -37,7 +36,7 @@ void framework_frames_free(struct framework_frames *frames)
 	free(frames);
 }
 
-/* Of Python's frames the module says nothing: they have none. */
+/* Python's frames have no module. */
 static const char *module_of(const struct symbol *s)
 {
 	if (s->python)
@@ -45,12 +44,12 @@ static const char *module_of(const struct symbol *s)
 	return s->module ? s->module : "";
 }
 
-struct knowledge_place known_callsite(const struct knowledge *knowledge, const struct symbol *s)
+struct knowledge_place framework_lookup(const struct knowledge *knowledge, const struct symbol *s)
 {
 	return knowledge_place(knowledge, s->function, s->file, module_of(s));
 }
 
-/* Many symbols are of few files. */
+/* Remembered by file or module: many symbols share few of them. */
 static const struct knowledge_framework *owner_of(
     struct framework_frames *frames, const struct symbol *s)
 {
@@ -67,7 +66,7 @@ static const struct knowledge_framework *owner_of(
 	return owner;
 }
 
-/* Its number, plus 1; 0: none, or no memory. There are few. */
+/* The framework's number + 1; 0: none, or no memory. There are few. */
 static uint16_t number_of(
     struct framework_frames *frames, const struct knowledge_framework *framework)
 {
@@ -122,12 +121,12 @@ bool framework_is_stage(enum role role)
 	       role != ROLE_FAN_OUT;
 }
 
-/* A struct framework_stack in one number. */
+/* A struct framework_stack as one number, a mark. */
 #define MARK_ROLES 64u
 #define MARK_IN_REQUEST (MARK_ROLES * MARK_ROLES)
 _Static_assert(ROLE_COUNT <= MARK_ROLES, "roles fit into a mark");
 
-/* What a frame says, or all frames up to it. */
+/* Extend what the outer frames say by one more frame. */
 static struct framework_stack say(struct framework_stack outer, enum role role)
 {
 	if (role == ROLE_REQUEST_ENTRY)
@@ -146,7 +145,7 @@ static struct framework_stack look_at(
 	struct framework_stack now = {.seen = true};
 
 	if (feed_path(feed, stack, &frames->path) || vec_reserve(&frames->on_path, path->count)) {
-		/* What `on_path` says of is not known any more. */
+		/* The path that `on_path` belongs to is lost. */
 		trace_path_fini(&frames->path);
 		return now;
 	}
@@ -232,7 +231,7 @@ static __attribute__((noinline)) struct framework_stack first_look(
 struct framework_stack framework_stack(
     struct framework_frames *frames, const struct feed *feed, uint32_t stack)
 {
-	/* Asked of each event. */
+	/* The fast path: each event asks. */
 	if (stack < frames->stacks.count && frames->stacks.items[stack].seen)
 		return frames->stacks.items[stack];
 	return first_look(frames, feed, stack);

@@ -4,19 +4,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FRAMEWORKS_MAX 3u
+#include "util/tuned.h"
+
+TUNED(uint64_t, STACK_PART, 64,
+    "what smaller stacks hold cannot change the role of most bytes of a call site");
+
+#define FRAMEWORKS_MAX 3u /* that advise at a time: more is no advice */
 
 static enum role role_of(const struct verdict_result *r, uint32_t stack)
 {
 	return (enum role)framework_stack(r->frameworks.frames, &r->model->feed, stack).role;
 }
 
-/* What its stacks that hold this much of a place's bytes are known for; smaller ones are not asked.
- */
-#define STACK_PART 64u
-
-/* What is made elsewhere and only handed to a store: the tables that grew with it are all of
- * stores. */
+/* The role of blocks that are made elsewhere and handed to a store: all tables that grew with them
+ * are of stores. */
 static enum role role_by_tables(const struct verdict_result *r, const struct callsite *p)
 {
 	enum role role = p->holders.remembered ? ROLE_CACHE : ROLE_NONE;
@@ -29,8 +30,8 @@ static enum role role_by_tables(const struct verdict_result *r, const struct cal
 	return role;
 }
 
-/* A line may call for a state and for the store that keeps its snapshots: the role of a place is
- * that of most of what lives there, or of nothing. */
+/* One line may ask for a state and for the store of its snapshots: the call site has the role that
+ * most of its live bytes have. */
 static int weigh_roles(const struct verdict_result *r, const struct model *m,
     const struct callsites *callsites, enum role *roles)
 {
@@ -77,14 +78,14 @@ enum role *framework_roles(
 	return roles;
 }
 
-/* What the framework's frames from `i` outwards are known for: the first that is known for
- * anything. A folder of the user's own may have the framework's name. */
+/* The first role among the framework's frames from `i` outwards. A frame without any may be of the
+ * user's own folder of the framework's name. */
 static enum role role_in(const struct verdict_result *r,
     const struct knowledge_framework *framework, const struct stack_view *stack, size_t i)
 {
 	for (i++; i-- > 0;) {
 		struct knowledge_place callsite =
-		    known_callsite(r->frameworks.knowledge, &stack->symbols[i]);
+		    framework_lookup(r->frameworks.knowledge, &stack->symbols[i]);
 
 		if (callsite.framework == framework && callsite.role != ROLE_NONE &&
 		    callsite.role != ROLE_ALLOCATOR)
@@ -116,12 +117,12 @@ void framework_malloc_fixes(
 
 	if (!r->frameworks.knowledge || !malloc_of.module)
 		return;
-	callsite = known_callsite(r->frameworks.knowledge, &malloc_of);
+	callsite = framework_lookup(r->frameworks.knowledge, &malloc_of);
 	if (callsite.framework)
 		add_fixes(r, callsite, cause, fixes, count);
 }
 
-/* Of the interpreter's own store, whose function may be nameless. */
+/* Advice for the interpreter's own store, whose function may have no name. */
 static void remembered_fixes(
     const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count)
 {
@@ -146,8 +147,8 @@ static bool can_advise(const struct advice *a, const struct knowledge_framework 
 	return framework && a->count < FRAMEWORKS_MAX;
 }
 
-/* What the process runs its requests by, though no frame of it is on the stack: a function of the
- * program's own, or a task that was left to the event loop, was called in the end by these. */
+/* Advice of the frameworks that serve the process' requests, though none of their frames is on the
+ * stack: they called the program's function, or left the task to the event loop. */
 static void serving_fixes(const struct verdict_result *r, struct advice *a, enum cause cause,
     struct fix *fixes, size_t *count)
 {
@@ -162,8 +163,8 @@ static void serving_fixes(const struct verdict_result *r, struct advice *a, enum
 	}
 }
 
-/* Those that are known to have a part in it first (the model's call, the history): a library that
- * merely computes inside of them says what holds for any use of it. Innermost first among each. */
+/* Frameworks with a role in it come first (the model's call, the history): a library that merely
+ * computes gives advice for any use of it. Innermost first among each. */
 void framework_fixes(const struct verdict_result *r, enum cause cause,
     const struct stack_view *stack, struct fix *fixes, size_t *count)
 {
@@ -173,7 +174,7 @@ void framework_fixes(const struct verdict_result *r, enum cause cause,
 	remembered_fixes(r, cause, fixes, count);
 	for (size_t i = 2 * frames; i-- > 0;) {
 		struct knowledge_place callsite =
-		    known_callsite(r->frameworks.knowledge, &stack->symbols[i % frames]);
+		    framework_lookup(r->frameworks.knowledge, &stack->symbols[i % frames]);
 
 		if (!can_advise(&advice, callsite.framework))
 			continue;

@@ -1,16 +1,15 @@
 /*
- * framework_roles.h - inside verdict/: what knowledge files say of a process' stacks. It sharpens;
- * without it everything is judged by structure alone.
+ * framework_roles.h - inside verdict/: the roles of call sites, and the frameworks' own advice,
+ * from the knowledge files. They sharpen a verdict; without them structure alone decides.
  */
-#ifndef ANALYZER_VERDICT_KNOWN_H
-#define ANALYZER_VERDICT_KNOWN_H
+#ifndef ANALYZER_VERDICT_FRAMEWORK_ROLES_H
+#define ANALYZER_VERDICT_FRAMEWORK_ROLES_H
 
 #include "verdict/framework/framework_frames.h"
 #include "verdict/result.h"
 
-/* The role of the innermost frame that has one, of most of what lives at
- * each place (of its heaviest stack where nothing does), NONE where that has none; to be freed.
- * NULL: no memory. */
+/* Return the role of each call site, by index: the role that most of its live bytes have (its
+ * heaviest stack's where nothing lives), or ROLE_NONE. The caller frees it. NULL: no memory. */
 enum role *framework_roles(
     const struct verdict_result *r, const struct model *m, const struct callsites *callsites);
 

@@ -5,10 +5,20 @@
 #include <string.h>
 
 #include "util/text/str.h"
+#include "util/tuned.h"
 #include "verdict/device/device.h"
 #include "verdict/failure/kill.h"
 #include "verdict/framework/framework_roles.h"
 #include "verdict/judge/rank.h"
+
+TUNED(double, KILL_GREW_SURE, 0.95,
+    "growth alone says that a kill was for want of memory: nearly sure, but somebody else may have "
+    "sent it");
+TUNED(double, KILL_FLAT_SURE, 0.85,
+    "the counters alone say that it was not: a daemon kills without counting");
+TUNED(
+    double, LOST_WEIGHT, 0.5, "when all events are lost, a clear shape is still as likely as not");
+TUNED(double, RIVAL_PART, 2, "a rival of less than half the score is no rival");
 
 /* "render[abi:cxx11]" is what the compiler calls it; the source says "render". */
 static const char *without_tags(struct verdict_result *r, const char *function)
@@ -40,7 +50,7 @@ static enum role role_at(struct verdict_result *r, size_t i)
 	return framework_frame(r->frameworks.frames, &r->verdict.blame.stack.symbols[i]).role;
 }
 
-/* Of a framework's own allocator, the first frame around it that is known for something. */
+/* Where a framework's own allocator is blamed, blame the first frame around it with a role. */
 static void leave_allocator(struct verdict_result *r)
 {
 	size_t i = r->verdict.blame.frame;
@@ -57,7 +67,7 @@ static void leave_allocator(struct verdict_result *r)
 	}
 }
 
-/* As Python has it: what begins with one underscore is nobody else's to call, nor to know. */
+/* Python's convention: a name with one leading underscore is private. */
 static bool is_public(const char *function)
 {
 	const char *dot = strrchr(function, '.'), *name = dot ? dot + 1 : function;
@@ -65,8 +75,8 @@ static bool is_public(const char *function)
 	return name[0] != '<' && (name[0] != '_' || name[1] == '_');
 }
 
-/* Where the framework keeps it: inside of the call that one's own code made, or around what the
- * store writes its bytes with. */
+/* Blame the frame of the store that keeps the bytes: inside the call that the user's code made, or
+ * around the function that the store writes with. */
 static void enter_store(struct verdict_result *r, enum owner owner)
 {
 	size_t i = r->verdict.blame.stack.count;
@@ -79,8 +89,8 @@ static void enter_store(struct verdict_result *r, enum owner owner)
 		}
 }
 
-/* Of a framework's store, how it is called by others: "InMemorySaver.put", and not what that writes
- * its bytes with. */
+/* Blame a framework's store by the name that others call: "InMemorySaver.put", and not the function
+ * that it writes with. */
 static void name_store(struct verdict_result *r)
 {
 	size_t i = r->verdict.blame.frame, best = i;
@@ -102,20 +112,15 @@ static void name_store(struct verdict_result *r)
 		decide_blame(r, best);
 }
 
-/* Where the refused request is most of it, how that came about; else how most of what is there did.
- */
+/* The refused request's stack where that is most of the bytes, else the call site's. */
 static struct stack_view stack_of(const struct verdict_result *r, const struct finding *f)
 {
 	const struct feed *feed = &r->model->feed;
-	uint32_t stack = r->callsites->list[f->blame].stack;
-	struct stack_view view = {0};
 
 	if (f->request_bytes > f->bytes && f->blame == r->callsites->failed &&
 	    r->failure.stack.count)
 		return r->failure.stack;
-	if (stack)
-		view.count = feed->symbols(feed->self, stack, &view.symbols);
-	return view;
+	return stack_view_of(feed, r->callsites->list[f->blame].stack);
 }
 
 static void blame(struct verdict_result *r, const struct finding *f)
@@ -197,11 +202,6 @@ static const char *what_next(const struct verdict_result *r)
 	       "--python-objects`.";
 }
 
-/* How sure one can be that a kill was for want of memory when only growth says so, and that it was
- * not when only the counters do: most of the way, but somebody sent it. */
-#define KILL_GREW_SURE 0.95
-#define KILL_FLAT_SURE 0.85
-
 static void kill_evidence(struct verdict_result *r)
 {
 	struct verdict *v = &r->verdict;
@@ -227,7 +227,7 @@ static void kill_evidence(struct verdict_result *r)
 			    (struct evidence){facts[i].fact, (double)facts[i].value};
 }
 
-/* Nothing ran out, as far as was seen; but it did not end by itself. */
+/* Did it not end by itself, though nothing was seen to run out? */
 static bool unexplained(const struct verdict_result *r, bool failed)
 {
 	return !failed &&
@@ -242,12 +242,11 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 	const struct candidate *second = r->ranking.count > 1 ? &r->ranking.list[1] : NULL;
 	double sure = best ? best->confidence : 0;
 
-	/* Losses blur; a shape that is clear in spite of them is still there. */
+	/* Losses blur a shape, but do not make one. */
 	if (r->coverage.lost_events && best)
-		sure *= 1 - 0.5 * (double)r->coverage.lost_events /
+		sure *= 1 - LOST_WEIGHT * (double)r->coverage.lost_events /
 				(double)(r->model->run.events + r->coverage.lost_events);
-	/* What is missing of the trace may be as much as its share of what was recorded, and all of
-	 * that may speak for something else. */
+	/* All of the damaged share of the trace may speak for another cause. */
 	sure *= 1 - r->tree.damage.share;
 	v->cause = CAUSE_UNKNOWN;
 	v->confidence = 0;
@@ -271,10 +270,10 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 				 : r->failure.limit == LIMIT_NONE ? KILL_GREW_SURE
 								  : 1;
 	}
-	/* Kept for ever on purpose or by mistake: only a known store tells. What would not have
-	 * prevented it, or is far behind, is no rival. */
+	/* Only a known store tells whether bytes are kept on purpose. A cause that would not have
+	 * prevented the failure, or that is far behind, is no rival. */
 	if (v->cause == CAUSE_LEAK &&
-	    !(second && second->admissible && second->score >= best->score / 2)) {
+	    !(second && second->admissible && second->score >= best->score / RIVAL_PART)) {
 		v->runner_up = CAUSE_STATE_RETENTION;
 		v->runner_up_confidence = (1 - v->confidence) / 2;
 	} else if (second && second->score > 0) {

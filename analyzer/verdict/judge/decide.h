@@ -1,18 +1,18 @@
 /*
- * decide.h - inside verdict/: from the ranked candidates of one space to the cause, how sure it is,
- * what is to blame, the evidence, and what would have fitted.
+ * decide.h - inside verdict/: from the ranked candidates of one space decide the cause, the
+ * confidence in it, what to blame, the evidence, and what would have fitted.
  */
 #ifndef ANALYZER_VERDICT_DECIDE_H
 #define ANALYZER_VERDICT_DECIDE_H
 
 #include "verdict/result.h"
 
-/* Fills r->verdict but for the words, from r->candidates, r->places and r->coverage. `next`: what
- * to record next time where that is known already, or NULL. */
+/* Fill r->verdict, but for the words, from r->ranking, r->callsites and r->coverage. `failed`: the
+ * process ran out. `next` says what to record the next time, or is NULL: then this finds it. */
 void decide(struct verdict_result *r, bool failed, const char *next);
-/* The frame of r->verdict.blame.stack that is to blame. */
+/* Blame that frame of r->verdict.blame.stack. */
 void decide_blame(struct verdict_result *r, size_t frame);
-/* Adds to r->what_if, from the candidates and r->failure. */
+/* Add to r->what_ifs, from r->ranking, the device's settings and r->failure. */
 void decide_what_ifs(struct verdict_result *r);
 
 #endif

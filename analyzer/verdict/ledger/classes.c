@@ -6,19 +6,20 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* A place that keeps less than this part of all is in no class by its shape alone. */
-#define NOTABLE_PART 200u
-/* Parameters and pools are large; what a program's start leaves behind on the host is not, nor is
- * it this part of all. */
-#define LARGE_BLOCK (64u << 10)
-#define LARGE_PART 20u
-/* A pool's blocks come in one go, and there are few of them. */
-#define POOL_BLOCKS 512u
-#define POOL_PART 8u
-/* A one-off is a large part of all, in a few blocks. */
-#define ONE_OFF_BLOCKS 4u
-#define ONE_OFF_PART 10u
+TUNED(uint64_t, NOTABLE_PART, 200,
+    "smaller call sites do not change a row as it is printed: half a percent");
+TUNED(uint64_t, LARGE_BLOCK, 64u << 10,
+    "parameters and pools are larger, what a program's start leaves behind is smaller");
+TUNED(uint64_t, LARGE_PART, 20, "what a program's start leaves behind is less than that of all");
+TUNED(
+    uint64_t, POOL_BLOCKS, 512, "a pool has a buffer for each layer or slot, not for each record");
+TUNED(uint64_t, POOL_PART, 8, "a pool's blocks come in one go, which is a small part of the run");
+TUNED(uint64_t, ONE_OFF_BLOCKS, 4, "one result and the copies that it is made from");
+TUNED(uint64_t, ONE_OFF_PART, 10, "an ordinary request's largest block is less than that of all");
+TUNED(uint64_t, LOADING_PART, 8,
+    "a server loads in the first part of a run that fails while it serves");
 
 static const struct {
 	const char *name;
@@ -53,10 +54,10 @@ enum live_class class_of_cause(enum cause cause)
 struct work {
 	const struct classes_input *in;
 	struct classes *out;
-	uint64_t *left; /* by place: in no class yet */
+	uint64_t *left; /* by call site: bytes in no class yet */
 };
 
-/* Of `bytes` as much as there is of `from`. */
+/* Move `bytes`, or as many as *from has. */
 static void move(uint64_t bytes, uint64_t *from, uint64_t *to)
 {
 	bytes = num_least(bytes, *from);
@@ -64,7 +65,8 @@ static void move(uint64_t bytes, uint64_t *from, uint64_t *to)
 	*to += bytes;
 }
 
-/* Of the place's bytes so many go there; its mappings come last, as most places have either. */
+/* Put that many bytes of the call site in the class: its blocks first, then its mappings. Most call
+ * sites have one or the other. */
 static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t bytes)
 {
 	const struct callsite *p = &w->in->callsites->list[at];
@@ -90,14 +92,14 @@ static bool is_large(const struct classes_input *in, const struct callsite *p, u
 		   p->facts.live_bytes >= whole / LARGE_PART);
 }
 
-/* With one block that lived long, hardly any is old enough to tell. */
+/* callsite_is_working_set() needs old blocks: after one long life hardly any block is old. */
 static bool is_work(const struct work *w, const struct callsite *p)
 {
 	return p->facts.freed_count >= p->facts.live_count &&
 	       callsite_is_working_set(p, w->in->callsites->moment_ns);
 }
 
-/* What a server's work takes and gives back, and no scalar here and there. */
+/* Is this a server's work, and no small value here and there? */
 static bool is_notable_work(const struct work *w, const struct callsite *p, uint64_t whole)
 {
 	return p->facts.total_bytes >= whole / LARGE_PART &&
@@ -110,8 +112,8 @@ enum when {
 	AMID_WORK,
 };
 
-/* Staging copies come and go while parameters are made, too: that is over when they are there. Work
- * goes on. */
+/* When the call site's blocks were made. Staging copies come and go as well, but only while
+ * parameters are made; work goes on. */
 static enum when when_made(const struct work *w, const struct callsite *p, uint64_t whole)
 {
 	const struct callsites *callsites = w->in->callsites;
@@ -141,9 +143,8 @@ static bool is_after_work(const struct work *w, const struct callsite *p, uint64
 	return false;
 }
 
-/* What came and went beside it is known: or it was all made so early on that it was loading. */
-#define LOADING_PART 8
-
+/* Was other work recorded beside it? Before a checkpoint it was not, but what was made that early
+ * was loaded. */
 static bool work_is_known(const struct callsites *callsites, const struct callsite *p)
 {
 	uint64_t past = num_less(callsites->replaced_until_ns, callsites->first_ns);
@@ -152,7 +153,7 @@ static bool work_is_known(const struct callsites *callsites, const struct callsi
 	       p->facts.last_ns <= callsites->first_ns + past / LOADING_PART;
 }
 
-/* Large, complete when work began, and there ever since. */
+/* Is it large, complete when work began, and kept since? */
 static bool is_early(const struct work *w, uint32_t at, uint64_t whole)
 {
 	const struct callsite *p = &w->in->callsites->list[at];
@@ -161,8 +162,8 @@ static bool is_early(const struct work *w, uint32_t at, uint64_t whole)
 	       when_made(w, p, whole) == BEFORE_WORK && work_is_known(w->in->callsites, p);
 }
 
-/* The same where work leaves no trace, as of a server that makes all its buffers up front: made in
- * the first part of the run, and kept but for some small change. */
+/* The same for a server that makes all buffers up front, so that its work acquires nothing: were
+ * they made in the first part of the run, and nearly all kept? */
 static bool is_from_the_start(const struct work *w, uint32_t at)
 {
 	const struct callsites *callsites = w->in->callsites;
@@ -185,7 +186,7 @@ static void charge_findings(struct work *w, uint64_t whole)
 		for (uint32_t i = 0; i < c->finding.claim_count; i++) {
 			const struct claim *claim = &c->finding.claims[i];
 
-			/* What is large and was there before any work is no one request's. */
+			/* Large blocks from before any work belong to no single request. */
 			if (class == CLASS_ONE_OFF &&
 			    (n > 0 || claim->callsite != c->finding.blame) &&
 			    (is_early(w, claim->callsite, whole) ||
@@ -197,13 +198,13 @@ static void charge_findings(struct work *w, uint64_t whole)
 	}
 }
 
-/* The class that a place's history shows, or CLASS_NONE. */
+/* The class that the call site's history shows, or CLASS_NONE. */
 static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whole)
 {
 	const struct callsites *callsites = w->in->callsites;
 	const struct callsite *p = &callsites->list[at];
 	enum role role = w->in->roles ? w->in->roles[at] : ROLE_NONE;
-	/* What a library takes when it is loaded, as a buffer for its threads, is no model. */
+	/* A buffer that a library takes when it is loaded is no model. */
 	bool early = is_early(w, at, whole) && !callsite_is_import(p);
 
 	if (role == ROLE_WEIGHTS_LOAD)

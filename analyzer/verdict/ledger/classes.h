@@ -1,8 +1,7 @@
 /*
- * classes.h - what lives, each byte in one class: by what the findings claim, the best first; then
- * by what the history of its place shows. The rest is in no class, and in `heap_other`,
- * `maps_other`, `shared_other` and `files_other`. Blames nobody: a class is where bytes are, not
- * why it ran out.
+ * classes.h - put each live byte in one class: by the findings' claims, the best finding first,
+ * then by the history of its call site. Bytes of no class are in `heap_other`, `maps_other`,
+ * `shared_other` and `files_other`. A class says where bytes are, not why memory ran out.
  */
 #ifndef ANALYZER_VERDICT_CLASSES_H
 #define ANALYZER_VERDICT_CLASSES_H
@@ -26,25 +25,25 @@ enum live_class class_of_cause(enum cause cause);
 
 struct classes_input {
 	const struct callsites *callsites;
-	const enum role *roles; /* by place; NULL: nothing is known */
-	const struct candidate *candidates; /* of these places, best first */
+	const enum role *roles; /* by call site; NULL: none is known */
+	const struct candidate *candidates; /* of these call sites, best first */
 	size_t candidate_count;
 	bool device;
-	/* All that lives, which is more than places tell; shared memory and files are of map_bytes.
-	 */
+	/* All live bytes, which are more than the call sites'. map_bytes includes shared memory and
+	 * files. */
 	uint64_t heap_bytes, map_bytes, shared_bytes, file_bytes;
 };
 
-/* Blocks, private mappings and shared memory apart: they lie in different rows' room. */
+/* Bytes of blocks, private mappings and shared memory: a limit charges each in another way. */
 struct classes {
 	struct {
-		uint64_t heap, maps, shared; /* maps: those of files, too */
+		uint64_t heap, maps, shared; /* maps: with those of files */
 	} of[CLASS_COUNT];
 	uint64_t heap_other, maps_other, shared_other, files_other;
-	uint64_t arenas, arenas_free; /* the interpreter's: in use and in no class; not in use */
+	uint64_t arenas, arenas_free; /* of the interpreter: in use, in no class; not in use */
 };
 
-/* 0 or -ENOMEM. */
+/* Fill *out. 0 or -ENOMEM. */
 int classes_make(const struct classes_input *in, struct classes *out);
 
 #endif

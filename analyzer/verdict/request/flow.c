@@ -6,8 +6,12 @@
 
 #include "model/callsite/proportion.h"
 #include "util/progress.h"
+#include "util/tuned.h"
 #include "verdict/device/device.h"
 #include "verdict/request/flow_space.h"
+
+TUNED(uint64_t, LARGEST_PART, 2,
+    "a request that holds most of the bytes may be the one call that filled the call site");
 
 static bool in_request(void *arg, uint32_t stack)
 {
@@ -54,7 +58,7 @@ static void mark_calls(struct callsites *callsites, const struct requests_held *
 		struct callsite *p = &callsites->list[i];
 
 		if ((held->callsites[i].alike >= 2 &&
-			held->callsites[i].largest < held->callsites[i].bytes / 2) ||
+			held->callsites[i].largest < held->callsites[i].bytes / LARGEST_PART) ||
 		    (p->buildup.bytes && ended_since(held->of, p->buildup.since_ns) >= 2))
 			p->call.open = OPEN_CALL_NO;
 	}

@@ -183,7 +183,7 @@ static int choose(struct candidates *c, struct err *err)
 		return rc;
 	tree->siblings = tree_siblings(best->courses, tree->count, tree->subject);
 	tree->siblings_live =
-	    tree_siblings_then(best->courses, tree->count, tree->subject, best->model->run.last_ns);
+	    tree_siblings_live(best->courses, tree->count, tree->subject, best->model->run.last_ns);
 	tree->workers =
 	    tree_workers(best->courses, tree->count, tree->subject, best->model->run.last_ns);
 	tree->victim = c->victims[tree->subject];

@@ -190,7 +190,7 @@ uint64_t tree_siblings(struct course *const *courses, size_t count, size_t subje
 	return sum;
 }
 
-uint64_t tree_siblings_then(
+uint64_t tree_siblings_live(
     struct course *const *courses, size_t count, size_t subject, uint64_t last_ns)
 {
 	uint64_t moment = courses[subject]->start_ns + last_ns, sum = 0;

@@ -1,6 +1,7 @@
 /*
  * tree.h - the processes of a set beside each other: what each held of the host and of each GPU at
- * the moment that the report is about. Models are too large to keep all; their courses are not.
+ * the moment that the report is about. All models would be too large to keep; their courses are
+ * not.
  */
 #ifndef ANALYZER_VERDICT_TREE_H
 #define ANALYZER_VERDICT_TREE_H
@@ -15,24 +16,25 @@ struct process tree_process(
 
 struct course; /* how much of each space lived in a process, over its run */
 
-/* `supervised` may be NULL. NULL: no memory. */
+/* Keep the course of a process. `supervised` may be NULL. NULL: no memory. */
 struct course *course_new(
     const struct model *m, const struct supervised *supervised, const struct trace *t);
 void course_free(struct course *course); /* accepts NULL */
 
-/* When that process was refused memory for good, on the machine's monotonic clock; 0: never. */
+/* Return when the process was refused memory and did not recover, on the monotonic clock; 0: never.
+ */
 uint64_t course_refused_ns(const struct course *course);
 
-/* What all others had resident at most, each at its own time, bytes: no less than at any moment. */
+/* Return the sum of all others' peaks of resident bytes: no less than at any moment. */
 uint64_t tree_siblings(struct course *const *courses, size_t count, size_t subject);
 
-/* What lived in all others when the subject ended, by their own recordings, bytes: more than was
- * resident of it, if not all was touched. */
-uint64_t tree_siblings_then(
+/* Return the bytes that lived in all others when the subject ended, as they recorded: no less than
+ * the resident ones, as not all may be touched. */
+uint64_t tree_siblings_live(
     struct course *const *courses, size_t count, size_t subject, uint64_t last_ns);
 
-/* Others that the subject's parent started of the same program, and that do about as much, when it
- * ended: workers of a pool. */
+/* Return the workers of the subject's pool when it ended: processes of the same parent and program
+ * with about as much resident memory. */
 struct scene_workers tree_workers(
     struct course *const *courses, size_t count, size_t subject, uint64_t last_ns);
 

@@ -1,5 +1,5 @@
 /*
- * victim.h - which processes of a set a kernel's log tells of.
+ * victim.h - the processes of a set that a kernel's log names as killed.
  */
 #ifndef ANALYZER_VERDICT_VICTIM_H
 #define ANALYZER_VERDICT_VICTIM_H
@@ -7,9 +7,9 @@
 #include "verdict/verdict.h"
 
 /*
- * Sets victim[i], of set->count, for each image whose pid the log names as killed. The kernel
- * counts pids outside of containers: where it names none of ours, the one process that nobody saw
- * end otherwise is it, if its program has the victim's name. `hints` may be NULL.
+ * Set victim[i], of set->count, for each image whose pid the log names. The kernel counts pids
+ * outside of containers: where it names none of ours, the victim is the only process whose end
+ * nobody saw otherwise, if its program has the victim's name. `hints` may be NULL.
  */
 void victim_find(const struct trace_set *set, const struct verdict_hints *hints, bool *victim);
 

@@ -25,7 +25,7 @@ static const struct preset {
 };
 
 /* Parses digits itself, as strtod() follows the host's locale. */
-bool config_size(const char *text, uint64_t *bytes)
+static bool parse_size(const char *text, uint64_t *bytes)
 {
 	static const char units[] = "KMGT";
 	uint64_t whole = 0, part = 0, scale = 1, unit = 1;
@@ -93,7 +93,7 @@ static bool parse_device(const char *text, struct device_spec *spec)
 		snprintf(spec->name, sizeof(spec->name), "%s", p->name);
 		return true;
 	}
-	if (!config_size(text, &bytes) || bytes < GRANULE || bytes > 1ull << 43)
+	if (!parse_size(text, &bytes) || bytes < GRANULE || bytes > 1ull << 43)
 		return false;
 	*spec = (struct device_spec){.bytes = bytes & ~(GRANULE - 1),
 	    .context = DEFAULT_CONTEXT,
@@ -107,7 +107,8 @@ static bool parse_device(const char *text, struct device_spec *spec)
 	return true;
 }
 
-int config_devices(struct config *config, const char *text, char why[96])
+/* Returns 0, or -1 with the reason in `why` and `config` unchanged. */
+static int parse_devices(struct config *config, const char *text, char why[96])
 {
 	struct device_spec specs[SIMGPU_DEVICES], one;
 	int count = 0;
@@ -173,7 +174,7 @@ static const char *read_option(
 	for (int i = 0; i < 2; i++, text = fallback) {
 		if (!text || !*text)
 			continue;
-		if (type == TYPE_TEXT || (type == TYPE_SIZE && config_size(text, value)) ||
+		if (type == TYPE_TEXT || (type == TYPE_SIZE && parse_size(text, value)) ||
 		    (type == TYPE_NUMBER && number(text, value)))
 			return text;
 		snprintf(why, 96, "%s: '%.20s' makes no sense", name, text);
@@ -203,7 +204,7 @@ void config_read(struct config *config, char why[96])
 #undef SIMGPU_OPTION
 	if (!devices || !*devices)
 		devices = SIMGPU_DEFAULT;
-	config_devices(config, devices, why);
+	parse_devices(config, devices, why);
 	if (*o.CONTEXT.text)
 		for (int i = 0; i < config->count; i++)
 			config->devices[i].context =

@@ -222,7 +222,7 @@ static int open_context(struct context *context, int device)
 static void close_context(struct context *context)
 {
 	if (context->overhead)
-		phys_release(context->overhead);
+		phys_free(context->overhead);
 	context->overhead = NULL;
 }
 

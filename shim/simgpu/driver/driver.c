@@ -527,7 +527,8 @@ API(cuCtxGetApiVersion, (gpu_context handle, unsigned *version))
 	return SIM_OK;
 }
 
-int driver_after_synchronise(void)
+/* Applies the effects of a synchronisation of the current device. */
+static int after_synchronise(void)
 {
 	struct context *context;
 	int rc = driver_begin_unsafe(&context);
@@ -542,12 +543,12 @@ int driver_after_synchronise(void)
 
 API(cuCtxSynchronize, (void))
 {
-	return driver_after_synchronise();
+	return after_synchronise();
 }
 
 API(cuCtxSynchronize_v2, (gpu_context context))
 {
-	return driver_after_synchronise();
+	return after_synchronise();
 }
 
 static size_t limits[16] = {1024, 1048576, 8388608, 2, 2048};

@@ -326,7 +326,7 @@ API(cuArrayDestroy, (gpu_array handle))
 
 	if (!array)
 		return rc;
-	phys_release(array->phys);
+	phys_free(array->phys);
 	object_free(array, sizeof(*array));
 	return driver_end(SIM_OK);
 }

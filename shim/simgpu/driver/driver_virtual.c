@@ -41,7 +41,7 @@ static void handle_free_if_unused(struct handle *handle)
 {
 	if (handle->holds || handle->maps)
 		return;
-	phys_release(handle->phys);
+	phys_free(handle->phys);
 	object_free(handle, sizeof(*handle));
 }
 
@@ -144,7 +144,7 @@ API(cuMemCreate,
 		return driver_end(rc);
 	rc = handle_new(device, phys, size, out, &handle);
 	if (rc)
-		phys_release(phys);
+		phys_free(phys);
 	else
 		handle->prop = *prop;
 	return driver_end(rc);
@@ -332,7 +332,6 @@ static int import_memory(const struct exported *exported, struct phys **out)
 		return SIM_OUT_OF_MEMORY;
 	phys->bytes = (exported->size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 	phys->device = exported->device;
-	phys->holds = 1;
 	phys->foreign = true;
 	*out = phys;
 	return SIM_OK;
@@ -357,7 +356,7 @@ API(cuMemImportFromShareableHandle, (gpu_handle * out, void *from, int type))
 		return driver_end(rc);
 	rc = handle_new(exported.device, phys, exported.size, out, &handle);
 	if (rc) {
-		phys_release(phys);
+		phys_free(phys);
 		return driver_end(rc);
 	}
 	handle->prop.type = 1;
@@ -409,7 +408,7 @@ API(cuIpcOpenMemHandle_v2, (gpu_ptr * out, struct gpu_ipc_handle value, unsigned
 	if (!block) {
 		if (start)
 			addresses_release(start, phys->bytes);
-		phys_release(phys);
+		phys_free(phys);
 		return driver_end(SIM_OUT_OF_MEMORY);
 	}
 	*out = start;
