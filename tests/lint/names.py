@@ -56,6 +56,8 @@ def document(name, rules, known):
         for rule, instead in rules:
             for word in rule.finditer(line):
                 yield n, f'"{word[0]}" is retired; say {instead}'
+        if line.startswith("    "):  # what a program prints
+            continue
         for file in FILE.findall(line):
             if not FOREIGN.search(file) and not any(k == file or k.endswith("/" + file)
                                                     for k in known):

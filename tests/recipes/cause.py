@@ -43,6 +43,16 @@ WORDS = """static void words_superstition(struct str *s, const struct verdict_re
 }
 
 """
+EXAMPLE = """static void superstitious(void)
+{
+	evidence(FACT_SUPERSTITION_BLOCKS, 5412);
+}
+
+"""
+EXAMPLE_ROW = """    {CAUSE_SUPERSTITION, superstitious,
+	"5412 blocks of 4711 bytes are kept by Chat.answer (chat.py:31). A request for 8.00 MiB "
+	"then failed at the limit of 600 MiB (RLIMIT_AS)."},
+"""
 UNIT = """/* Speaks where blocks of 4711 bytes are kept, and not of others. */
 #include "detect/scene.h"
 
@@ -107,16 +117,22 @@ def follow(tree):
     tree.write("analyzer/detect/superstition.c", DETECTOR)
     tree.insert_before("analyzer/verdict/wording/words.c", "static void words_leak(", WORDS)
     tree.write("tests/unit/detect/test_superstition.c", UNIT)
+    tree.insert_before("tests/unit/verdict/wording/test_words.c", "static void leaking(", EXAMPLE)
+    tree.insert_before("tests/unit/verdict/wording/test_words.c", "    {CAUSE_LEAK, leaking,",
+                       EXAMPLE_ROW)
     os.makedirs(tree.path("tests/scenarios/superstition_c"), exist_ok=True)
     tree.write("tests/scenarios/superstition_c/main.c", PROGRAM)
     tree.write("tests/scenarios/superstition_c/expect.json", EXPECTED)
 
 
 def prove(tree):
-    tree.test("detect-superstition", "detect-registry", "causes")
     tree.make("analyzer/cmd/whyoom", "shim/libwhyoom.so")
-    said = lib.run([tree.path("tests/scenarios/run"), "--no-shuffle", "--whyoom",
-                    tree.built("analyzer/cmd/whyoom"), "superstition_c"], cwd=tree.top,
-                   env=dict(os.environ, WHYOOM_LIBRARY=tree.built("shim/libwhyoom.so")))
+    whyoom, kept = tree.built("analyzer/cmd/whyoom"), os.path.join(lib.WORK, "cause")
+    said = lib.run([tree.path("tests/scenarios/run"), "--no-shuffle", "--whyoom", whyoom, "--keep",
+                    kept, "superstition_c"], cwd=tree.top)
     if "1 passed" not in said:
         raise lib.Failed(said)
+    report = lib.run([whyoom, "report", os.path.join(kept, "superstition_c.0", "trace")])
+    tree.write("tests/unit/verdict/wording/reports/superstition.txt", report.rstrip("\n") + "\n")
+    tree.made("docs/verdicts.md", "tests/unit/verdict/wording/verdicts.py")
+    tree.test("detect-superstition", "detect-registry", "verdict-words", "verdicts-page", "causes")
