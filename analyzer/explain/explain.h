@@ -1,8 +1,8 @@
 /*
- * explain.h - what a log says about memory: its out-of-memory messages in the order of time, what
- * each means, and one verdict. For when there is no trace, and beside one.
+ * explain.h - finds the out-of-memory messages of a log, explains each and reaches one verdict,
+ * with or without a trace.
  *
- * A log is data: any bytes, lines of any length. It is read once, in bounded memory.
+ * A log may have any bytes, and lines of any length. It is read once, in bounded memory.
  */
 #ifndef ANALYZER_EXPLAIN_EXPLAIN_H
 #define ANALYZER_EXPLAIN_EXPLAIN_H
@@ -22,18 +22,18 @@
 struct explain_message {
 	const struct knowledge_message *known;
 	enum message_kind kind;
-	enum cause cause; /* CAUSE_UNKNOWN: the text alone cannot decide, or it has none */
+	enum cause cause; /* CAUSE_UNKNOWN: the text alone does not decide */
 	double confidence;
-	bool voted; /* it speaks for some cause, however faintly */
-	const char *meaning; /* a sentence or two, with the message's own numbers */
+	bool voted; /* it supports some cause, however weakly */
+	const char *meaning; /* a sentence or two with the message's numbers */
 	struct fields fields;
-	const char *text; /* as in the log, perhaps cut */
+	const char *text; /* as in the log, but limited in length */
 	uint64_t line, last_line; /* from 1; of the first and last of `count` */
-	uint64_t count; /* how often: the same text, or more like it than are kept apart */
+	uint64_t count; /* of messages with this text, or similar ones beyond the limit */
 	struct when when;
-	const char *time; /* as in the log; NULL: no line near it names one */
+	const char *time; /* as in the log; NULL: no line near it has one */
 	struct traceback traceback;
-	unsigned event; /* messages of one number tell of one event */
+	unsigned event; /* messages with the same number are about one event */
 };
 
 struct explain_fix {
@@ -56,7 +56,7 @@ struct explain_ledger {
 };
 
 struct explanation {
-	struct explain_message *messages; /* the story */
+	struct explain_message *messages; /* in the order of time or of the log */
 	size_t count;
 	bool by_time; /* ordered by their times; else as in the log */
 	struct {
@@ -67,18 +67,18 @@ struct explanation {
 		size_t fix_count;
 		enum cause runner_up; /* CAUSE_UNKNOWN: none */
 		double runner_up_confidence;
-		const char *next; /* of unknown: what would decide; NULL */
-		size_t message; /* index of the one it rests on; SIZE_MAX: none */
+		const char *next; /* of unknown: what would decide, or NULL */
+		size_t message; /* index of the message that decides; SIZE_MAX: none */
 	} verdict;
 	struct explain_ledger ledger; /* row_count 0: no message has it */
 	uint64_t bytes, lines;
-	const char *notes[4]; /* what was not looked at, and why */
+	const char *notes[4]; /* parts of the log that were skipped, and why */
 	size_t note_count;
 	struct arena arena; /* owns the words */
 };
 
-/* Reads `in` to its end. 0; negative errno with err. Strings of `knowledge` must outlive the
- * result. */
+/* Explain a stream, up to its end, or a text. 0; negative errno with err. The strings of
+ * `knowledge` must outlive the result. */
 int explain_stream(
     FILE *in, const struct knowledge *knowledge, struct explanation *out, struct err *err);
 int explain_text(const char *text, size_t bytes, const struct knowledge *knowledge,

@@ -1,5 +1,5 @@
 /*
- * fields.h - what a message says in numbers, by name, with sizes in bytes.
+ * fields.h - the values in a message, by name, with sizes in bytes.
  *
  * A group's name says what its text is: NAME_bytes is a size with its unit, or a plain number of
  * bytes; NAME_KiB, _kB, _MiB, _MB, _GiB and _GB are numbers of these (powers of 1024, all of them:
@@ -41,17 +41,17 @@ struct field {
 	};
 };
 
-/* All groups of a match. A number that is no number stays text. 0 or -ENOMEM. */
+/* Add a field for each group of a match. A malformed number becomes text. 0 or -ENOMEM. */
 int fields_of_match(struct fields *fields, const struct pattern_match *match, struct arena *arena);
 int fields_add_bytes(struct fields *fields, const char *name, uint64_t bytes);
 int fields_add_integer(struct fields *fields, const char *name, int64_t value);
 int fields_add_text(
     struct fields *fields, const char *name, const char *text, size_t bytes, struct arena *arena);
-/* An empty list, to be filled by the caller; NULL: no memory. */
+/* Add an empty list, which the caller fills; NULL: no memory. */
 struct field_rows *fields_add_rows(struct fields *fields, const char *name, struct arena *arena);
 
 const struct field *fields_find(const struct fields *fields, const char *name);
-/* False, and *bytes as it was: there is no such size. */
+/* Set *bytes to the field's size. False, and *bytes unchanged: there is no such size. */
 bool fields_bytes(const struct fields *fields, const char *name, uint64_t *bytes);
 void fields_free(struct fields *fields);
 

@@ -1,5 +1,5 @@
 /*
- * host.h - the arithmetic of a message about the host's memory: one request, or a kill by the
+ * host.h - works out what a message about the host's memory means: one request, or a kill by the
  * kernel.
  *
  * Fields: requested; or anon, what a killed process had in memory; or the list `tasks` of comm and
@@ -16,10 +16,10 @@
 void host_vote(const struct explain_message *m, struct votes *votes, struct str *words);
 
 /*
- * A kill beside the kernel's table of tasks: was the killed process the one that filled the memory,
- * or one of a pool of equals, or did no process (shared memory)? `stats`: the group's statistics,
- * of which shmem counts; NULL: there are none. Returns the cause that it votes for; CAUSE_UNKNOWN:
- * the table does not tell, and nothing was written.
+ * Judge a kill by the kernel's table of tasks: did the killed process fill the memory, or a pool of
+ * equal processes, or no process (shared memory)? `stats` are the group's statistics, for shmem;
+ * NULL: there are none. Returns the cause that it votes for; CAUSE_UNKNOWN: the table does not
+ * decide, and nothing was written.
  */
 enum cause host_vote_of_kill(const struct explain_message *kill,
     const struct explain_message *table, const struct explain_message *stats, struct votes *votes,

@@ -1,5 +1,5 @@
 /*
- * needles.h - finds many literal texts in one pass over a log, each byte looked at once.
+ * needles.h - finds many literal texts in one pass over a log, which reads each byte once.
  */
 #ifndef ANALYZER_EXPLAIN_NEEDLES_H
 #define ANALYZER_EXPLAIN_NEEDLES_H
@@ -9,14 +9,13 @@
 
 struct needles;
 
-/* 0: the needle's id is that of the text, as an index into `texts`. -ENOMEM; -E2BIG: together they
- * are too long for an automaton of 65,535 states. No text is empty. */
+/* Build the automaton; a needle's id is its index in `texts`. No text may be empty. 0; -ENOMEM;
+ * -E2BIG: together they need more than 65,535 states. */
 int needles_new(const char *const *texts, size_t count, struct needles **out);
 void needles_free(struct needles *needles);
 
-/* Goes on from `*state` (0 at first) over the bytes; calls back at the end of each needle found,
- * with the offset after its last byte. A callback that returns an error ends it, and is passed up.
- */
+/* Scan the bytes from `*state` (0 at first) on, and call back for each needle found, with the
+ * offset after its last byte. An error of the callback ends the scan and is returned. */
 typedef int (*needles_found)(void *arg, size_t id, size_t end);
 int needles_scan(const struct needles *needles, uint32_t *state, const char *text, size_t bytes,
     needles_found found, void *arg);

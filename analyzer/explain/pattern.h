@@ -32,14 +32,14 @@ struct pattern_match {
 	size_t begin, end; /* offsets in the subject */
 	struct pattern_group groups[PATTERN_GROUPS_MAX]; /* those that took part */
 	size_t group_count;
-	bool gave_up; /* without a match: because it would have taken too long */
+	bool gave_up; /* there is no match because the search would have taken too long */
 };
 
-/* 0; -EINVAL with the words of the mistake; -ENOMEM. */
+/* Compile a pattern. 0; -EINVAL with err: a mistake in it; -ENOMEM. */
 int pattern_new(const char *text, struct pattern **out, struct err *err);
 void pattern_free(struct pattern *pattern);
-/* The first match that begins from `from` up to `last`, both offsets. False: there is none, or
- * finding it would have taken too long. Group names live as long as the pattern. */
+/* Find the first match that begins at an offset from `from` to `last`. False: there is none, or the
+ * search would have taken too long. Group names live as long as the pattern. */
 bool pattern_find(const struct pattern *pattern, const char *subject, size_t bytes, size_t from,
     size_t last, struct pattern_match *out);
 

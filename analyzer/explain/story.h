@@ -1,13 +1,13 @@
 /*
- * story.h - messages in the order of time, and which of them tell of one event.
+ * story.h - orders the messages by time and groups those that are about one event.
  */
 #ifndef ANALYZER_EXPLAIN_STORY_H
 #define ANALYZER_EXPLAIN_STORY_H
 
 #include "explain/explain.h"
 
-/* Sorts by time when every message that has one has it from one clock, else leaves the log's order;
- * then numbers the events. */
+/* Sort by time if all times come from one clock, else keep the log's order; then number the
+ * events. */
 void story_order(struct explanation *explanation);
 
 #endif

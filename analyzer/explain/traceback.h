@@ -1,5 +1,5 @@
 /*
- * traceback.h - the Python traceback before a message, and what its functions are known to do.
+ * traceback.h - the Python traceback before a message, and the known roles of its functions.
  */
 #ifndef ANALYZER_EXPLAIN_TRACEBACK_H
 #define ANALYZER_EXPLAIN_TRACEBACK_H

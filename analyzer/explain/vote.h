@@ -1,6 +1,6 @@
 /*
- * vote.h - which causes a message speaks for, and how strongly: what its table entry says, what its
- * numbers say, what the traceback before it says.
+ * vote.h - which causes a message supports, and how strongly, by its entry in the knowledge files,
+ * its numbers and the traceback before it.
  */
 #ifndef ANALYZER_EXPLAIN_VOTE_H
 #define ANALYZER_EXPLAIN_VOTE_H
@@ -18,15 +18,15 @@ struct votes {
 	size_t count;
 };
 
-/* The strongest claim for a cause counts. */
+/* Add a vote; the strongest one for a cause counts. */
 void votes_add(struct votes *votes, enum cause cause, double confidence);
-/* Two independent claims for one cause are stronger than each. */
+/* Add an independent vote: two for one cause are stronger than each. */
 void votes_combine(struct votes *votes, enum cause cause, double confidence);
-/* Strongest first; of equals, as added. */
+/* Sort by confidence, strongest first; equal ones stay in order. */
 void votes_sort(struct votes *votes);
 
-/* All that one message says. When its numbers say something, `words` gets that, else it stays
- * empty. */
+/* Collect the votes of one message. If its numbers decide something, `words` gets a sentence about
+ * that; else it stays empty. */
 void vote_of_message(const struct explain_message *m, struct votes *votes, struct str *words);
 
 #endif

@@ -13,7 +13,8 @@ def rows():
     with open(DEF) as f:
         text = f.read()
     found = re.findall(r'^CAUSE\(\w+, "([^"]+)",[^"]*(?:"[^"]*"|NULL),\s*"([^"]+)"\)', text, re.M)
-    assert len(found) == len(re.findall(r"^CAUSE\(", text, re.M)), "a row of causes.def is not as the others"
+    assert len(found) == len(re.findall(r"^CAUSE\(", text,
+                                        re.M)), "a row of causes.def is not as the others"
     return found
 
 
@@ -25,7 +26,8 @@ def filled(path):
     """The text of that file, with the causes."""
     with open(path) as f:
         text = f.read()
-    text = re.sub(r"^@CAUSES@\n", lambda _: "".join(f".It Cm {n}\n{c}\n" for n, c in rows()), text, flags=re.M)
+    text = re.sub(r"^@CAUSES@\n", lambda _: "".join(f".It Cm {n}\n{c}\n" for n, c in rows()), text,
+                  flags=re.M)
     return text.replace("@CAUSES@", ", ".join(f'"{n}"' for n in names()))
 
 

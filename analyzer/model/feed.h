@@ -1,6 +1,6 @@
 /*
- * feed.h - where the model's events and words come from: a trace, or a test's own list. Everything
- * after trace/ reads a process through this, so that a stage can be tested without a file.
+ * feed.h - source of events and symbols: a trace, or a test's own list. Everything after trace/
+ * reads a process through this, so that a stage can be tested without a file.
  */
 #ifndef ANALYZER_MODEL_FEED_H
 #define ANALYZER_MODEL_FEED_H
@@ -39,8 +39,8 @@ struct feed {
 int feed_rewind_spaces(const struct feed *feed, struct err *err);
 
 #define FEED_STEP_EVENTS 65536u
-/* What reads all of it says how far it is (util/progress.h): before the first event, after each of
- * so many, and behind the last. */
+/* Report progress (util/progress.h): feed_progress() before the first event, feed_passed() after
+ * each event. */
 void feed_progress(const struct feed *feed, const char *what);
 void feed_step(const struct feed *feed);
 static inline void feed_passed(const struct feed *feed, uint64_t events)
@@ -49,23 +49,23 @@ static inline void feed_passed(const struct feed *feed, uint64_t events)
 		feed_step(feed);
 }
 
-/* Nobody asks what lives, until the events are read anew. */
+/* Nobody needs the live blocks until the events are read anew. */
 void feed_rest(const struct feed *feed);
 
-/* The stack's words, for a look in passing: as trace_path(). */
+/* Read the stack's symbols for one look, as trace_path(). */
 int feed_path(const struct feed *feed, uint32_t stack, struct stack_path *path);
 
-/* Who looks at stacks one by one, and has looked at so many, does better to look at all of them at
- * once, in this order, and to keep what was found: a look then costs what the stack shares with no
- * other, and events come in any order. */
+/* Code that has looked at so many single stacks does better to look at all of them once in this
+ * order, and to keep the result: a look then costs only the frames that the stack shares with no
+ * other. */
 #define FEED_LOOKS 4096u
-/* How many there are; 0: there is no such order. */
+/* The number of stacks in that order; 0: there is no such order. */
 size_t feed_stack_order(const struct feed *feed, const uint32_t **order);
 
 /* The executable, where it runs Python; else NULL. */
 const char *feed_interpreter(const struct feed *feed);
 
-/* What the INFO of that key says, if it is a number, as limits are that are not "unlimited". */
+/* The number under that key of INFO; false when it is none, as "unlimited". */
 bool feed_number(const struct feed *feed, const char *key, uint64_t *out);
 
 /* The innermost frame of Python on a stack, valid as what feed->symbols() gives; NULL: none. */

@@ -1,7 +1,9 @@
 /*
- * model.h - one process, as its events make it: what lives, who acquired it, the high-water mark,
- * the failures, the levels. One pass, constant work for an event. Holds facts; opinions are the
- * detectors'. One thread; the caller owns the feed and keeps it open as long as the model.
+ * model.h - one process, built from its events: what lives, which stack acquired it, the high-water
+ * mark, failures and levels. One pass, constant work for each event. The model holds facts; the
+ * detectors judge.
+ *
+ * One thread. The caller owns the feed and keeps it open as long as the model.
  */
 #ifndef ANALYZER_MODEL_MODEL_H
 #define ANALYZER_MODEL_MODEL_H
@@ -10,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/callsite/stack_stats.h"
-#include "model/callsite/stack_table.h"
 #include "model/feed.h"
 #include "model/heap/host_failure.h"
 #include "model/heap/levels.h"
@@ -21,13 +21,15 @@
 #include "model/heap/replaced_period.h"
 #include "model/heap/shm.h"
 #include "model/heap/timeline.h"
+#include "model/stack/stack_stats.h"
+#include "model/stack/stack_table.h"
 
 struct spaces;
 
 /* The moments at which it can be asked what lived. */
 enum moment { AT_END, AT_PEAK, AT_FAILURE };
 
-/* Told of each change of what lives, after it; for a replay that rewrites the past. */
+/* Callbacks for each change of what lives, after it. For a replay that changes the past. */
 struct observer {
 	void *arg;
 	void (*acquired)(void *arg, uint32_t stack, enum stack_stats_kind kind, struct alike blocks,
@@ -36,14 +38,14 @@ struct observer {
 	    uint64_t birth_ns, uint64_t time_ns);
 };
 
-/* Told of each ALLOC, FREE and UNFREE of the model's own space, after it; not 0: it is passed up.
- */
+/* Callback for each ALLOC, FREE and UNFREE of the model's own space, after it. A result other than
+ * 0 ends model_apply() with that result. */
 struct witness {
 	void *arg;
 	int (*block)(void *arg, const struct event *e);
 };
 
-/* By RLIMIT_DATA those that are private and writable, by RLIMIT_AS all. */
+/* Which mapped files a limit charges: RLIMIT_DATA the private and writable ones, RLIMIT_AS all. */
 enum files_charged { FILES_NONE, FILES_DATA, FILES_ALL };
 
 /* What the caller asks of a model; set before the first event, but for files_charged. */
@@ -110,24 +112,24 @@ struct model {
 	struct spaces *spaces; /* beside the host's: space.h; NULL: none was named */
 };
 
-/* The model of an empty process. 0 or -ENOMEM. */
+/* Create the model of an empty process. 0 or -ENOMEM, err filled. */
 int model_new(struct feed feed, struct model **out, struct err *err);
 void model_free(struct model *m); /* accepts NULL */
 
 int model_apply(struct model *m, const struct event *e, struct err *err);
-/* After the last event: what only more of them would need is given back. */
+/* Call after the last event: closes what is open and frees what only further events need. */
 void model_finish(struct model *m);
-/* Invariants; aborts when one is broken. For tests and debug builds. */
+/* Check the invariants; abort when one is broken. For tests and debug builds. */
 void model_check(const struct model *m);
 
-/* Its bytes are in live_bytes or map_bytes. */
+/* True when the bytes of that kind are part of blocks.bytes or maps.bytes. */
 static inline bool model_counts(const struct model *m, enum stack_stats_kind kind)
 {
 	return kind == STACK_STATS_HEAP || kind == STACK_STATS_MAP ||
 	       (kind == STACK_STATS_SHARED && m->maps.shared_counts);
 }
 
-/* Stacks of that kind have call sites. */
+/* True when stacks of that kind belong to call sites. */
 static inline bool model_has_callsites(const struct model *m, enum stack_stats_kind kind)
 {
 	return model_counts(m, kind) ||
@@ -135,11 +137,12 @@ static inline bool model_has_callsites(const struct model *m, enum stack_stats_k
 	       (kind == STACK_STATS_COPY && m->options.files_charged != FILES_NONE);
 }
 
-/* The stack as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */
+/* Return the statistics of a stack at that moment; *live_bytes and *live_count receive what lived.
+ * For AT_PEAK only these two are of that moment. */
 const struct stack_stats *model_stack_stats(const struct model *m, const struct stack_stats *s,
     enum moment at, uint64_t *live_bytes, uint64_t *live_count);
 
-/* Of *live_bytes then, as far as that is estimated from a sample. */
+/* The variance of *live_bytes at that moment, as far as it is estimated from a sample. */
 double model_stack_stats_variance(
     const struct model *m, const struct stack_stats *s, enum moment at);
 

@@ -1,7 +1,7 @@
 /*
- * record.h - one process' events in memory, and what can be left out of them: units. A unit is all
- * that stands or falls together: a block's acquisition and its release, one of its reallocs, a
- * mapping with what unmaps it, a request's marks, one measurement.
+ * record.h - the events of one process in memory, grouped into units, which can be left out. The
+ * events of a unit belong together: the acquisition and the release of a block, one of its
+ * reallocs, a mapping and its unmapping, the marks of a request, one measurement.
  */
 #ifndef ANALYZER_REDUCE_RECORD_H
 #define ANALYZER_REDUCE_RECORD_H
@@ -10,12 +10,12 @@
 #include "util/vec.h"
 #include "verdict/result.h"
 
-/* What a unit's bytes are in, for whoever takes them out of the measured levels; a space beside the
- * host's follows with its id. */
+/* The kind of memory that a unit's bytes are, so that measured levels can be lowered by them.
+ * Spaces other than the host's follow, by id. */
 enum record_class {
-	RECORD_HEAP, /* blocks that malloc cuts out of larger pieces, by their size */
+	RECORD_HEAP, /* blocks small enough to share malloc's larger pieces */
 	RECORD_LARGE, /* blocks that have a mapping of their own */
-	RECORD_ARENA, /* mappings: the interpreter's, for small objects */
+	RECORD_ARENA, /* mappings of the interpreter for small objects */
 	RECORD_MAPPING, /* anonymous memory */
 	RECORD_ADDRESS, /* address space alone: reserved, files, stacks */
 	RECORD_SPACES,
@@ -25,27 +25,27 @@ enum record_class {
 #define RECORD_LARGE_BYTES (128u << 10) /* glibc's M_MMAP_THRESHOLD, where it starts */
 
 enum record_unit_kind {
-	UNIT_BLOCK, /* of the host, mappings too */
+	UNIT_BLOCK, /* of the host, including mappings */
 	UNIT_SPACE_BLOCK,
-	UNIT_STEP, /* a realloc: without it the block stays as it was before */
+	UNIT_STEP, /* a realloc; without it the block keeps its old size */
 	UNIT_MARK,
 	UNIT_LEVEL, /* a measurement that is not part of a failure */
-	UNIT_FAILURE, /* a refusal that was not the last one */
+	UNIT_FAILURE, /* a refusal before the last one */
 	UNIT_OTHER,
 };
 
 struct record_unit {
 	uint8_t kind; /* enum record_unit_kind */
 	bool leaves; /* may be left out */
-	uint32_t stack; /* where it was acquired last */
+	uint32_t stack; /* of its last acquisition */
 	uint32_t first; /* event */
 	uint32_t events;
 	int64_t held; /* bytes, at the moment */
-	uint64_t request; /* that it was acquired for, 0: none */
+	uint64_t request; /* the request that acquired it, 0: none */
 	uint32_t same; /* the unit that it is part of, or itself */
-	uint32_t inside; /* of PyTorch's blocks: the segment's unit; 0: none */
-	uint32_t chain; /* of steps: the block's unit, which is before them; 0: none */
-	bool holds; /* blocks of PyTorch's were inside: it goes with the last of them */
+	uint32_t inside; /* for a block of PyTorch's: the unit of its segment; 0: none */
+	uint32_t chain; /* for a step: the unit of its block; 0: none */
+	bool holds; /* it has PyTorch's blocks, and is left out with the last of them */
 };
 
 struct record_event {
@@ -54,7 +54,8 @@ struct record_event {
 	uint32_t unit;
 	uint32_t
 	    partner; /* FREE, UNFREE: event of the ALLOC; ALLOC: of the one that it moves, plus 1 */
-	uint32_t rich; /* the event as it was read, plus 1; 0: nothing more is to be said */
+	uint32_t
+	    rich; /* index of the event as it was read, plus 1; 0: these fields are all of it */
 	uint8_t kind, api, flags;
 	uint8_t class; /* enum record_class: where it changes what lives, */
 	int64_t bytes; /* and by how much */
@@ -72,30 +73,29 @@ struct record {
 	struct feed feed; /* for words and facts */
 	VEC(struct record_event) events;
 	VEC(struct event) rich;
-	VEC(struct record_unit) units; /* the first is what always stays */
-	VEC(struct record_outside) outside; /* the supervisor's, of this process or of all */
+	VEC(struct record_unit) units; /* the first one always stays */
+	VEC(struct record_outside) outside; /* the supervisor's events, about this process or all */
 	struct arena arena; /* levels */
-	uint32_t moment; /* the event before which the verdict's moment is */
+	uint32_t moment; /* the verdict's moment is before this event */
 	bool refused; /* that event is the refusal */
-	uint64_t requested, room; /* bytes: by it, and left under the limit then; 0: not known */
-	bool centred; /* the limit is put between what is needed and what was refused */
+	uint64_t requested, room; /* bytes: the request, and left of the limit then; 0: unknown */
+	bool centred; /* the limit lies midway between the need and the refused request */
 	struct feed supervisor;
 	bool supervised;
 	struct record_info {
 		char key[16], value[24];
-	} infos[RECORD_INFOS]; /* in place of what the feed says */
+	} infos[RECORD_INFOS]; /* replace those of the feed */
 	uint32_t info_count;
-	uint64_t next_callsite; /* for blocks that lie elsewhere than in the trace (view.c); 0: none
-				   do */
+	uint64_t next_callsite; /* next address for moved blocks (view.c); 0: none was moved */
 };
 
-/* Of the verdict's subject. `set` is borrowed. 0, or negative with err; record_fini() either way.
- */
+/* Load the verdict's process. `set` is borrowed. 0, or negative with err; call record_fini() in
+ * either case. */
 int record_load(const struct trace_set *set, const struct verdict_result *verdict,
     struct record *out, struct err *err);
 void record_fini(struct record *r);
 
-/* As feed.info, with the record's own. */
+/* Returns the value of an INFO: the record's own, else the feed's. */
 const char *record_info(const struct record *r, const char *key);
 
 #endif

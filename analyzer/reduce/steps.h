@@ -1,6 +1,6 @@
 /*
- * steps.h - a process' requests until its failure as a short list of steps, for a program to be
- * written from: repetitions are folded, in which numbers of blocks and sizes change evenly.
+ * steps.h - the requests of a process up to its failure as a short list of steps, for writing a
+ * program. Repetitions in which block numbers and sizes change evenly are folded.
  */
 #ifndef ANALYZER_REDUCE_STEPS_H
 #define ANALYZER_REDUCE_STEPS_H
@@ -18,7 +18,7 @@ enum step_what {
 	STEP_MAP,
 	STEP_RESERVE, /* a mapping without access */
 	STEP_UNMAP,
-	STEP_DEVICE, /* of the driver's */
+	STEP_DEVICE, /* from the driver */
 	STEP_DEVICE_FREE,
 	STEP_WHATS
 };
@@ -29,44 +29,45 @@ static inline bool step_is_release(enum step_what what)
 }
 
 struct program_step {
-	uint32_t rows, times; /* on the first of `rows` steps that are repeated; else 0 */
+	uint32_t rows, times; /* on the first of `rows` repeated steps; else 0 */
 	enum step_what what;
-	uint32_t thread; /* from 0, in the order in which they come */
+	uint32_t thread; /* from 0, in the order of their first steps */
 	uint32_t block;
-	int64_t block_step; /* more with each repetition */
-	uint64_t size; /* bytes; where it is released, what it was */
+	int64_t block_step; /* added with each repetition */
+	uint64_t size; /* bytes; for a release, those of the block */
 	int64_t size_step;
 	uint32_t stack; /* 0: of a release */
 };
 
 struct program {
-	VEC(struct program_step) all; /* unfolded; the failing request is not among them */
+	VEC(struct program_step) all; /* unfolded, without the failing request */
 	VEC(struct program_step) rows;
 	uint64_t count; /* of steps, unfolded */
 	uint32_t blocks, threads;
-	struct program_step last; /* the request that is refused; size 0: it was killed */
-	bool joined; /* threads' steps are made by one */
+	struct program_step last; /* the refused request; size 0: the process was killed */
+	bool joined; /* one thread makes the steps of all */
 	bool summed; /* see steps_sum() */
-	bool device; /* they are the driver's, not the host's */
+	bool device; /* the steps are the driver's, not the host's */
 	uint64_t live; /* bytes, at the failure */
-	uint64_t requested; /* bytes, ever */
-	uint64_t room; /* bytes that were left at the refusal, 0: not known */
-	double touched; /* of a kill: the part of what lived that was resident */
-	uint64_t resident; /* of a kill: bytes of it */
+	uint64_t requested; /* bytes, in all */
+	uint64_t room; /* bytes left at the refusal, 0: unknown */
+	double touched; /* for a kill: the resident share of the live bytes */
+	uint64_t resident; /* for a kill: resident bytes */
 };
 
-/* The verdict's subject. 0, or negative with err: it did not fail, or not by its own requests. */
+/* Read the verdict's process. 0, or negative with err: it did not fail, or not by its own requests.
+ */
 int steps_read(const struct verdict_result *verdict, struct program *out, struct err *err);
 void steps_fini(struct program *s);
-/* As if one thread had made them all. */
+/* Let one thread make all steps. */
 void steps_join(struct program *s);
 
-/* Only what lives at the failure, each place's at once and in blocks of its mean size. 0 or
- * -ENOMEM. */
+/* Keep only the live blocks at the failure, each call site's at once and in blocks of their mean
+ * size. 0 or -ENOMEM. */
 int steps_sum(struct program *s);
 
-/* A stand-alone program in C of fewer than 200 lines; threads are joined where it takes that, and
- * then places summed. 0, or negative with err: there are too many. */
+/* Write a stand-alone C program of fewer than 200 lines; joins threads, and then sums call sites,
+ * if it would be longer. 0, or negative with err: it is still too long. */
 int emit_c(
     const struct verdict_result *verdict, struct program *steps, struct str *out, struct err *err);
 

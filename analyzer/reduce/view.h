@@ -1,14 +1,14 @@
 /*
- * view.h - a record without what was left out, as a feed: what was measured is told as if that had
- * never been acquired, and so are the limits, so that the refused request is still one too many by
- * as much as it was.
+ * view.h - a record without the units that are left out, as a feed. Measurements and limits are
+ * lowered as if those units had never been acquired, so that the refused request exceeds the limit
+ * by as much as before.
  *
- * A level is less by what of its kind was left out and lived then; the limit by what of it lived at
- * the moment of the verdict. Of resident memory it is the part of those bytes that was resident of
- * all that lived then, as the verdict itself reckons.
+ * A level is lowered by the live bytes of its kind that are left out; the limit by those at the
+ * moment of the verdict. Resident levels are lowered by the resident share of those bytes, which is
+ * taken to be that of all live bytes, as the verdict does.
  *
- * A record that is `centred` has its limit of address space between what is left needs and what was
- * refused: what an allocator keeps to itself is no more what it was, and must not decide.
+ * In a `centred` record the limit of address space lies midway between the need of the rest and the
+ * refused request: an allocator's overhead has changed, and must not decide.
  */
 #ifndef ANALYZER_REDUCE_VIEW_H
 #define ANALYZER_REDUCE_VIEW_H
@@ -17,22 +17,22 @@
 #include "verdict/failure/supervised.h"
 
 struct amounts {
-	int64_t out[RECORD_CLASSES]; /* bytes that live but were left out */
-	uint64_t live; /* anonymous bytes of the host, with these */
+	int64_t out[RECORD_CLASSES]; /* live bytes that are left out */
+	uint64_t live; /* anonymous bytes of the host, including those */
 };
 
 struct view {
 	const struct record *record;
 	const uint8_t *kept; /* by unit */
-	VEC(uint32_t) order; /* the events that are left */
-	VEC(struct event)
-	rich; /* by order of those that have levels: with the levels as they are told */
-	VEC(struct event) outside; /* those of the supervisor's that are left */
+	VEC(uint32_t) order; /* indexes of the events that are left */
+	/* The events with levels, in order, with the lowered levels. */
+	VEC(struct event) rich;
+	VEC(struct event) outside; /* the supervisor's events that are left */
 	struct arena arena;
-	struct amounts moment; /* what was left out and lived then */
-	uint64_t room; /* under the limit, at the refusal */
-	uint64_t peak_live, moment_live; /* of what is left, on the host */
-	struct record_info infos[RECORD_INFOS]; /* the limits, as they are told */
+	struct amounts moment; /* at the verdict's moment */
+	uint64_t room; /* left of the limit at the refusal */
+	uint64_t peak_live, moment_live; /* bytes of the rest, on the host */
+	struct record_info infos[RECORD_INFOS]; /* the lowered limits */
 	uint32_t info_count;
 	/* Reading. */
 	size_t at, rich_at, outside_at;
@@ -52,10 +52,10 @@ int view_make(const struct record *record, const uint8_t *kept, struct view *out
 void view_fini(struct view *v);
 
 struct feed view_feed(struct view *v);
-/* The record becomes what the view shows, and the view empty. 0 or -ENOMEM. */
+/* Turn the record into what the view shows; the view becomes empty. 0 or -ENOMEM. */
 int view_settle(struct view *v, struct record *record);
 
-/* The supervisor's; only where the record has one. */
+/* Returns the supervisor's feed; only if the record has one. */
 struct feed view_outside(struct view *v);
 
 #endif

@@ -487,7 +487,7 @@ uint64_t extended_of_event(struct trace_writer *w, const struct event *e, union 
 	case EV_TASK_END:
 		f->TASK_END.key = e->task;
 		return TRACE_TASK_END;
-	/* Blocks have forms of their own. The rest is not known well enough to be written again. */
+	/* Blocks have compact forms; the other three are not the process's own events. */
 	case EV_ALLOC:
 	case EV_FREE:
 	case EV_UNFREE:

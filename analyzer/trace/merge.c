@@ -1,6 +1,6 @@
 /*
- * merge.c - all threads' events in one order: by time, and where that contradicts itself, by what
- * keeps an address live only once.
+ * merge.c - merges all threads' events into one order: by time, and where times contradict each
+ * other, so that an address is live only once.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "trace/reader.h"
 #include "whyoom/trace.h"
 
-#define AHEAD 8u /* events between the two prefetches */
+#define AHEAD 8u /* events from the second prefetch to the use */
 
 static bool before(const struct merge_head *a, const struct merge_head *b)
 {
@@ -37,7 +37,8 @@ static void sift_down(struct trace *t, size_t at)
 	heap[at] = moved;
 }
 
-/* The top is another one: most often it stays the first, as a thread's events come in runs. */
+/* Restores the heap after its top changed. Mostly the top stays first, as a thread's events come in
+ * runs. */
 static inline void settle_top(struct trace *t)
 {
 	const struct merge_head *heap = t->heap;
@@ -54,7 +55,7 @@ static bool is_release(const struct rec *rec)
 						 rec->extended->kind == TRACE_SPACE_UNMAP));
 }
 
-/* The place of a stream in the order: its next event, or the earliest that this can be. */
+/* Sorts a stream by its next event or, while that is not decoded, by its earliest possible time. */
 static inline void head_of(const struct trace *t, const struct stream *s, struct merge_head *head)
 {
 	if (s->head < s->tail) {
@@ -106,9 +107,9 @@ static inline __attribute__((always_inline)) void put_event(
 }
 
 /*
- * The event at the top contradicts what lives: a release of what does not, an acquisition of what
- * does. Where another thread's event has the same tick, that one may have come first: it is let
- * pass. True: the top has changed. False: nothing is left to wait for.
+ * Defers the event at the top, which contradicts the live blocks: it releases a block that is not
+ * live, or acquires one that is. An event of another thread at the same tick may have come first.
+ * True: the top has changed. False: there is no other event at this tick left.
  */
 static bool defer(struct trace *t, struct stream *s)
 {
@@ -119,7 +120,7 @@ static bool defer(struct trace *t, struct stream *s)
 	if ((t->heap_count < 2 || t->heap[1].ticks != top->ticks) &&
 	    (t->heap_count < 3 || t->heap[2].ticks != top->ticks))
 		return false;
-	/* Is there one that has not been asked since something happened? */
+	/* Is there one that was not deferred since the last event? */
 	for (size_t i = 1; i < t->heap_count && !wait; i++)
 		wait =
 		    t->heap[i].ticks == top->ticks && t->streams[t->heap[i].stream].deferred != now;
@@ -131,7 +132,7 @@ static bool defer(struct trace *t, struct stream *s)
 	return true;
 }
 
-/* `b`: the block, already taken from the living; NULL: it was not among them. */
+/* `b`: the released block, already removed from the table; NULL: it was not live. */
 static void apply_free(
     struct trace *t, const struct rec *rec, struct block *b, uint64_t ticks, struct event *out)
 {
@@ -162,8 +163,8 @@ static void apply_free(
 	t->threads.items[rec->thread].frees++;
 }
 
-/* 1: *out is an event and the record is used up; 2: it is one and the record stays; 3: neither, it
- * waits for others of its tick. Of an address where a block lives. */
+/* An acquisition at the address of a live block. 1: *out is its event; 2: *out is another event and
+ * the record stays; 3: deferred; negative errno. */
 static __attribute__((noinline)) int apply_alloc_over(
     struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
 {
@@ -181,7 +182,7 @@ static __attribute__((noinline)) int apply_alloc_over(
 		t->counts.events++;
 		return 2;
 	}
-	/* Its release was never recorded: it is dropped in the name of its own thread. */
+	/* The release was never recorded: release the old block here. */
 	t->counts.double_allocs++;
 	t->over_live = true;
 	put_event(t, out, EV_FREE, rec, rec->ticks);
@@ -193,7 +194,7 @@ static __attribute__((noinline)) int apply_alloc_over(
 	return 2;
 }
 
-/* As apply_alloc_over(), of any address. */
+/* An acquisition; returns as apply_alloc_over() does. */
 static inline __attribute__((always_inline)) int apply_alloc(
     struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
 {
@@ -232,9 +233,9 @@ static inline __attribute__((always_inline)) int apply_alloc(
 	return 1;
 }
 
-/* As apply_alloc(), of what does not live. Who releases a block may have read the clock before who
- * handed it over did. If he took what lived there before, then what misses now is the release of
- * that, and the acquisition is this thread's own. */
+/* A release of a block that is not live; returns as apply_alloc() does. The releasing thread may
+ * have read its clock before the acquiring thread did. If it released the previous block at the
+ * address, the missing acquisition is this thread's own. */
 static __attribute__((noinline)) int apply_early_free(
     struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
 {
@@ -260,7 +261,7 @@ static __attribute__((noinline)) int apply_early_free(
 	return 2;
 }
 
-/* 1, or 0: nothing comes of it. */
+/* 1: *out is an event; 0: the record has no effect; negative errno. */
 static int apply_unfree(struct trace *t, const struct rec *rec, struct event *out, struct err *err)
 {
 	struct thread_state *state = &t->states[rec->thread];
@@ -288,7 +289,7 @@ static int apply_unfree(struct trace *t, const struct rec *rec, struct event *ou
 		return err_set(err, -ENOMEM, "%s: out of memory with %zu live blocks",
 		    t->source.path, t->live.count);
 	if (lived) {
-		t->counts.repairs++; /* somebody has the address by now: it cannot live twice */
+		t->counts.repairs++; /* the address was given out again */
 		return 0;
 	}
 	b->birth_ns = kept->birth_ns;
@@ -305,8 +306,8 @@ static int apply_unfree(struct trace *t, const struct rec *rec, struct event *ou
 	return 1;
 }
 
-/* The thread goes on with another task. A key is a new task's when it was not seen since a TASK_END
- * freed it. */
+/* Switches the thread to another task. A key that has not occurred since its TASK_END is a new
+ * task's. */
 static int apply_task(struct trace *t, const struct rec *rec, struct err *err)
 {
 	uint64_t *serial;
@@ -327,7 +328,7 @@ static int apply_task(struct trace *t, const struct rec *rec, struct err *err)
 	return 0;
 }
 
-/* 1, or 0: it is none that was seen. */
+/* 1: *out is an event; 0: the task is unknown. */
 static int apply_task_end(struct trace *t, const struct rec *rec, struct event *out)
 {
 	const uint64_t *serial = map_find(&t->tasks, rec->address);
@@ -350,7 +351,7 @@ static int apply_extended(struct trace *t, const struct rec *rec, struct event *
 	return extended_to_event(t, rec->extended, out);
 }
 
-/* What only tells how to read the others is no event. */
+/* False: the record only says how to read others. */
 static bool is_counted(const struct rec *rec)
 {
 	switch (rec->kind) {
@@ -375,8 +376,8 @@ static void settle(struct trace *t)
 	}
 }
 
-/* At the end of the events. A program that still runs may have replaced chunks by a checkpoint
- * after they were listed: then what was read of them is no trace of anything. */
+/* Ends the reading. A running program may have replaced chunks by a checkpoint after they were
+ * listed, and then the events just read are not the program's. */
 static int finish(struct trace *t, struct err *err)
 {
 	uint64_t last = clock_ns(&t->clock, t->last_ticks);
@@ -424,7 +425,7 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 		}
 		rec = &s->queue[s->head];
 		if (rec->ticks != top->ticks) {
-			/* A search decoded it while only its earliest time was known. */
+			/* A search of repair.c decoded it, and its time is known now. */
 			head_of(t, s, top);
 			settle_top(t);
 			continue;
@@ -484,7 +485,7 @@ int trace_rewind_spaces(struct trace *t, struct err *err)
 	int r;
 
 	settle(t);
-	live_clear(&t->live, false); /* next to nothing will live */
+	live_clear(&t->live, false); /* hardly any block will be live */
 	r = trace_rewind(t, err);
 	t->context.skip_blocks = true;
 	return r;

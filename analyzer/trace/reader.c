@@ -20,7 +20,8 @@
 #define WINDOWS_TOTAL (16u << 20)
 #define LIST_TRIES 8
 
-/* What no other chunk has: its constant part; where it has no check, all of one that is sealed. */
+/* A hash that distinguishes chunks: of the constant part of the header; without checks, with the
+ * checksum of a sealed one. */
 static uint64_t identity(const struct trace *t, const struct chunk *c)
 {
 	struct {
@@ -40,7 +41,7 @@ static uint64_t identity(const struct trace *t, const struct chunk *c)
 	return checks_hash(&key, sizeof(key));
 }
 
-/* 0; 1: it is there already; -ENOMEM. */
+/* Registers a chunk. 0; 1: it is a copy of an earlier one; -ENOMEM. */
 static int found(struct trace *t, const struct chunk *c)
 {
 	struct damage_chunk chunk = {.offset = c->offset,
@@ -50,13 +51,14 @@ static int found(struct trace *t, const struct chunk *c)
 	    .sequence = c->sequence,
 	    .type = c->distrusted ? 0 : c->type};
 
-	/* What has no header that can be read at all is where another was. */
+	/* A chunk whose header cannot be read counts as a gap. */
 	if (c->distrusted && c->bytes == TRACE_SLOT_BYTES && !c->committed)
 		return damage_gap(&t->damage, c->offset, c->offset + c->bytes, true);
 	return damage_chunk(&t->damage, &chunk, identity(t, c));
 }
 
-/* From *offset to the end: event chunks into t->chunks (if `events`), definitions into the list. */
+/* Lists the chunks from *offset on: with `events`, event chunks in t->chunks; definitions in
+ * `list`. */
 static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *list, struct err *err)
 {
 	VEC(struct chunk) *definitions = list;
@@ -69,7 +71,7 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 		r = trace_read_chunk(t, at, &chunk, &foreign, err);
 		if (r < 0)
 			return r;
-		if (r) { /* claimed, never written; or reserved space that was never claimed */
+		if (r) { /* claimed and not written, or reserved space */
 			uint64_t from = at;
 
 			at += TRACE_SLOT_BYTES;
@@ -87,8 +89,8 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 			return r;
 		if (r)
 			continue;
-		/* One that the death of its writer cut is no loss; whether it was finished is told
-		 * by the header. */
+		/* A torn part of a checkpoint is no loss: the header says which checkpoint was
+		 * finished. */
 		if (chunk.torn && chunk.type != TRACE_CHUNK_CHECKPOINT) {
 			t->context.torn_chunks++;
 			chunk.counted = true;
@@ -110,11 +112,10 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 	return 0;
 }
 
-/* Of a chunk's definitions that were just read, bytes of those that are known to have been there
- * and are not, or are not what was written. */
+/* Bytes of the chunk's definitions that are missing or have changed, after it was read. */
 static uint64_t definitions_missing(const struct trace *t, const struct chunk *c)
 {
-	/* One that a process was killed in the middle of is no loss, nor counted. */
+	/* A definition that a killed process left unfinished is no loss; `committed` lacks it. */
 	return t->checks && !c->distrusted && c->committed > t->defs.sound_bytes
 		   ? c->committed - t->defs.sound_bytes
 		   : 0;

@@ -10,9 +10,9 @@
 
 #define BATCH 64u
 #define NOBODY UINT32_MAX
-#define COMPACT_MAX 64u /* no compact event is longer */
+#define COMPACT_MAX 64u /* the longest compact event */
 
-/* The stack of that number; 0: none, or one that nothing defines. */
+/* The canonical stack of an id; 0: none, or not defined. */
 static inline uint32_t stack_of(struct stream_context *ctx, uint64_t id)
 {
 	uint32_t stack = stacks_canonical(&ctx->defs->stacks, id);
@@ -43,8 +43,7 @@ static int make_room(struct stream *s)
 	return 0;
 }
 
-/* What lies in the queue behind the last one waits, too, from now on; one of before the floor does
- * not count. */
+/* Accepts the record at queue[tail], unless it is older than the floor. */
 static inline void take_in(struct stream *s)
 {
 	struct rec *rec = &s->queue[s->tail];
@@ -70,7 +69,7 @@ static int push(struct stream *s, const struct rec *rec)
 	return 0;
 }
 
-/* Those of the side area that came before `ticks`. */
+/* Queues the side records up to `ticks`. */
 static int push_sides(struct stream *s, uint64_t ticks)
 {
 	int r = 0;
@@ -87,8 +86,8 @@ static int by_ticks(const void *a, const void *b)
 	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
-/* The thread of what comes next. In a shared chunk that nobody put his name to, it is thread 0,
- * which does not exist before it is needed. */
+/* The thread of the next event. In a shared chunk without a SHARED_THREAD it is thread 0, which is
+ * created only when it is needed. */
 static uint32_t thread_of(struct stream *s, struct stream_context *ctx)
 {
 	if (s->thread == NOBODY)
@@ -156,7 +155,7 @@ static int read_sides(
 	return 0;
 }
 
-/* What is wrong with the chunk from that byte of its body on. */
+/* Reports damage from this byte of the chunk's body to its end. */
 static void note_damage(const struct stream *s, struct stream_context *ctx,
     enum trace_damage_kind kind, uint32_t from, uint64_t ticks)
 {
@@ -171,8 +170,7 @@ static void note_damage(const struct stream *s, struct stream_context *ctx,
 		.to = s->next < s->count ? ctx->chunks[s->first + s->next].ticks : DAMAGE_LATEST});
 }
 
-/* Of a chunk that was not sealed, whether its events are what was written: its process was killed,
- * or it still runs, and then they cannot be told from what comes meanwhile. */
+/* Checks the sum of an unsealed chunk. Not while its process runs: the sum changes meanwhile. */
 static int check_sum(
     const struct stream *s, struct stream_context *ctx, bool *sound, struct err *err)
 {
@@ -195,7 +193,7 @@ static int check_sum(
 	return r;
 }
 
-/* The window holds `need` bytes from `at` on, or all that is left of the body. */
+/* Reads until the window holds `need` bytes from `at` on, or the rest of the body. */
 static int fill(struct stream *s, struct stream_context *ctx, size_t need, struct err *err)
 {
 	size_t held = s->window_bytes - s->at, room, got;
@@ -230,14 +228,14 @@ static int fill(struct stream *s, struct stream_context *ctx, size_t need, struc
 	s->unread -= got;
 	ctx->bytes_read += got;
 	if (held + got < room) {
-		/* The file became shorter while it was read. */
+		/* The file was truncated while it was read. */
 		s->unread = 0;
 		ctx->chunks[s->first + s->next - 1].torn = true;
 	}
 	return 0;
 }
 
-/* Where the next event lies in the chunk's body. */
+/* The offset of the next event in the chunk's body. */
 static uint32_t body_at(const struct stream *s, const struct stream_context *ctx)
 {
 	const struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];
@@ -245,7 +243,8 @@ static uint32_t body_at(const struct stream *s, const struct stream_context *ctx
 	return (uint32_t)(chunk->readable - s->unread - (s->window_bytes - s->at));
 }
 
-/* Past what holds nothing but blocks, if that is known; its sides would have come in between. */
+/* Skips a known stretch of nothing but blocks. Not in a chunk with side records, which would have
+ * to be merged in between. */
 static bool pass_gap(struct stream *s, const struct stream_context *ctx)
 {
 	const struct gap *gap =
@@ -305,7 +304,7 @@ static int open_chunk(struct stream *s, struct stream_context *ctx, struct err *
 	return read_sides(s, ctx, chunk, err);
 }
 
-/* `whole`: decoded to its end; else it contradicted the format somewhere. */
+/* `whole`: decoded to its end; false: it contradicts the format at the present byte. */
 static int close_chunk(struct stream *s, struct stream_context *ctx, bool whole)
 {
 	struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];
@@ -337,8 +336,8 @@ static int close_chunk(struct stream *s, struct stream_context *ctx, bool whole)
 	return push_sides(s, UINT64_MAX);
 }
 
-/* Neither so small a block nor so rare a sample that what it would stand for fits into no address
- * space: that is damage, and it stands for itself. */
+/* False: the block would stand for more than an address space holds. That is damage, and the block
+ * counts as itself. */
 static bool believable(uint64_t size, uint64_t mean)
 {
 	return size && mean < TRACE_SIZE_LIMIT;
@@ -451,7 +450,7 @@ static int step_extended(struct stream *s, struct stream_context *ctx, struct er
 	if (c.bad || length > s->window_bytes - s->at - head + s->unread)
 		return 1;
 	if (!extended_is_known(kind) && length > cursor_left(&c) && length > 16) {
-		/* Of an unknown kind only dt is wanted: what follows is not collected. */
+		/* Only dt of an unknown kind is needed: skip the rest without a buffer. */
 		body = cursor_of(c.p, cursor_left(&c) < 16 ? cursor_left(&c) : 16);
 		r = decode_extended(s, ctx, kind, &body);
 		s->at += head;
@@ -478,8 +477,8 @@ static int step_extended(struct stream *s, struct stream_context *ctx, struct er
 	return decode_extended(s, ctx, kind, &body);
 }
 
-/* Size and stack of a compact acquisition. What is not written is as before, or what followed the
- * last stack when that was met before. */
+/* Reads size and stack of a compact acquisition. A field that is not written has its last value, or
+ * the value that followed the last stack before. */
 static inline void read_alloc(
     struct stream *s, struct stream_context *ctx, uint8_t tag, struct cursor *c, struct rec *rec)
 {
@@ -506,7 +505,8 @@ static inline void read_alloc(
 	rec->realloc = false;
 }
 
-/* Compact events until `want` are there, the window needs filling, or another kind comes. */
+/* Decodes compact events until `want` are queued, the window needs filling, or another kind comes.
+ */
 static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t want)
 {
 	struct cursor c = cursor_of(s->window + s->at, s->window_bytes - s->at);
@@ -526,7 +526,7 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 			r = -ENOMEM;
 			break;
 		}
-		/* Where it will wait: a copy would wait itself for all that was just written. */
+		/* Decode in place: a copy would stall on the stores just made. */
 		rec = &s->queue[s->tail];
 		*rec = (struct rec){.kind = kind};
 		start = c.p++;
@@ -581,7 +581,7 @@ int stream_more(struct stream *s, struct stream_context *ctx, struct err *err)
 		s->head = s->tail = 0;
 	while (!s->ended && s->tail - s->head < want && !r) {
 		if (!s->in_chunk) {
-			/* A batch does not reach into a chunk that may begin much later. */
+			/* End the batch: the next chunk may begin much later. */
 			if (s->tail - s->head > waiting)
 				break;
 			r = open_chunk(s, ctx, err);

@@ -1,6 +1,6 @@
 /*
- * writer.c - see writer.h. All is held in memory until it is saved: what is written is a small part
- * of what was read. Times are nanoseconds of CLOCK_MONOTONIC, so that no calibration is needed.
+ * writer.c - see writer.h. Keeps the new trace in memory until it is saved, as it is a small part
+ * of the other one. Ticks are nanoseconds of CLOCK_MONOTONIC, so that no calibration is needed.
  */
 #include "trace/writer.h"
 
@@ -18,8 +18,8 @@
 #include "util/io.h"
 #include "util/text/str.h"
 
-#define BODY_BYTES                                                                                 \
-	(16u << 20) /* a chunk is closed once it is larger: TRACE_CHUNK_BYTES_MAX is 64 MiB */
+/* A chunk is closed once it is larger; readers refuse TRACE_CHUNK_BYTES_MAX, 64 MiB. */
+#define BODY_BYTES (16u << 20)
 #define NS 1000000000u
 
 struct body {
@@ -34,7 +34,7 @@ struct writer_lane {
 	bool open;
 	struct body body;
 	uint32_t sequence; /* of the next chunk */
-	uint64_t ticks, address; /* as a reader carries them */
+	uint64_t ticks, address; /* of the last event, to code the next against */
 	uint32_t stack, task;
 };
 
@@ -44,12 +44,12 @@ struct trace_writer {
 	VEC(struct body) done;
 	VEC(struct writer_lane) lanes;
 	struct map lane_ids; /* by the serial number of the thread: index in lanes, plus 1 */
-	/* Which of the other trace's definitions have been taken over, by id: 1. */
+	/* Ids of definitions that were copied. */
 	struct map modules, codes, stacks, spaces, tasks;
 	struct intern strings;
-	uint32_t defined; /* of strings, so many */
+	uint32_t defined; /* strings up to this id are defined */
 	uint64_t last_ticks;
-	bool failed; /* no memory, once */
+	bool failed; /* an allocation failed */
 	struct str scratch;
 };
 
@@ -97,7 +97,7 @@ static void close_body(struct trace_writer *w, struct body *b)
 	b->bytes = (struct str){0};
 }
 
-/* The body is in the scratch buffer. */
+/* Appends a definition, whose body is in w->scratch. */
 static void define(struct trace_writer *w, enum trace_def_kind kind)
 {
 	struct str *to = &w->definitions.bytes;
@@ -117,7 +117,7 @@ static void define(struct trace_writer *w, enum trace_def_kind kind)
 		close_body(w, &w->definitions);
 }
 
-/* False: it was there. Ids are as large as their file likes. */
+/* Marks an id. False: it was marked before. A map, as a file may choose large ids. */
 static bool mark(struct trace_writer *w, struct map *taken, uint32_t id)
 {
 	uint64_t *there = map_put(taken, id);
@@ -208,8 +208,8 @@ uint32_t writer_stack(struct trace_writer *w, uint32_t id)
 	}
 	str_clear(&w->scratch);
 	put(&w->scratch, id);
-	put(&w->scratch, 0); /* of no other stack, */
-	put(&w->scratch, 0); /* no frames */
+	put(&w->scratch, 0); /* no base, */
+	put(&w->scratch, 0); /* and no frames of it */
 	put(&w->scratch, count);
 	for (size_t i = 0; i < count; i++) {
 		const struct frame *f = &frames[i];
@@ -237,7 +237,7 @@ uint32_t writer_stack(struct trace_writer *w, uint32_t id)
 	return id;
 }
 
-/* "torch:0" lies in "cuda:0"; 0: in none, or that was not defined. */
+/* The id of the space that holds another: of "cuda:0" for "torch:0"; 0: none, or not defined. */
 static uint32_t parent_of(struct trace_writer *w, const char *name)
 {
 	const char *number = strchr(name, ':');
@@ -330,7 +330,7 @@ void trace_writer_free(struct trace_writer *w)
 	free(w);
 }
 
-/* The last one of a key counts. */
+/* Readers take the last INFO of a key. */
 int trace_writer_info(struct trace_writer *w, const char *key, const char *value)
 {
 	info(w, key, value, strlen(value));
@@ -366,7 +366,7 @@ static struct writer_lane *lane_of(struct trace_writer *w, uint32_t thread, uint
 			if (threads[i].serial == thread)
 				tid = threads[i].tid;
 		l->open = true;
-		/* Thread 0 is nobody's: a chunk that all share. */
+		/* Thread 0 stands for no thread: a shared chunk. */
 		l->body = (struct body){.type = thread ? TRACE_CHUNK_EVENTS : TRACE_CHUNK_SHARED,
 		    .thread = thread,
 		    .tid = tid,
@@ -382,7 +382,7 @@ static struct writer_lane *lane_of(struct trace_writer *w, uint32_t thread, uint
 static void put_extended(struct writer_lane *l, uint64_t kind, const union trace_fields *f,
     uint64_t dt, const struct event *e)
 {
-	/* Only these two are written with the fields that came with a later minor version. */
+	/* Of the kinds with fields of a later minor version, these two are written with them. */
 	unsigned count = extended_count(kind, f, kind == TRACE_LEVEL_OF || kind == TRACE_MARK);
 	const uint64_t *field = (const uint64_t *)f;
 	struct str body = {0};
@@ -413,7 +413,7 @@ static void put_compact(struct writer_lane *l, uint8_t tag, uint64_t dt, uint64_
 	l->address = address;
 }
 
-/* False: it is no block of the host's. */
+/* Writes an event of a block of the host. False: it is another event. */
 static bool add_block(
     struct trace_writer *w, struct writer_lane *l, const struct event *e, uint64_t dt)
 {
@@ -458,7 +458,7 @@ static bool add_block(
 		}
 		return true;
 	case EV_UNFREE:
-		/* An odd address has no such record: readers do without. */
+		/* There is no such record for an odd address. */
 		if (!wide)
 			put_compact(l, TRACE_UNFREE, dt, e->address);
 		return true;
@@ -476,11 +476,11 @@ int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *
 
 	if (e->kind == EV_OUTSIDE || e->kind == EV_WENT || e->kind == EV_CHECKPOINT)
 		return 0;
-	/* No two at one time: their order is the one that they come in. */
+	/* Make times distinct, so that readers keep the order. */
 	ticks = ticks > w->last_ticks ? ticks : w->last_ticks + 1;
 	w->last_ticks = ticks;
 	l = lane_of(w, e->thread, ticks);
-	/* One that ends was begun, though nothing was done for it. */
+	/* A task that ends must have begun, even without any other event. */
 	if (l && (e->kind == EV_TASK_END ? mark(w, &w->tasks, e->task) : e->task != l->task)) {
 		mark(w, &w->tasks, e->task);
 		f.TASK.key = e->task;
@@ -502,7 +502,7 @@ int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *
 
 /* --- the file --- */
 
-/* *at moves behind it. */
+/* Writes a chunk at *at, and moves *at behind it. */
 static int write_chunk(int fd, const struct body *b, uint64_t *at)
 {
 	bool events = b->type != TRACE_CHUNK_DEFINITIONS;
@@ -538,7 +538,7 @@ static int write_chunk(int fd, const struct body *b, uint64_t *at)
 	return rc ? rc : io_write_at(fd, b->bytes.text, b->bytes.length, from + sizeof(head));
 }
 
-/* As the other file's, but for the clock and the size. */
+/* Writes the other file's header with the new clock and size. */
 static int write_header(const struct trace_writer *w, int fd, uint64_t end, struct err *err)
 {
 	union {
@@ -559,7 +559,7 @@ static int write_header(const struct trace_writer *w, int fd, uint64_t end, stru
 	h->ticks_hz = NS;
 	h->start_ticks = h->start_mono_ns;
 	h->file_bytes = end;
-	memset(h->checkpoint, 0, sizeof(h->checkpoint)); /* its events are written one by one */
+	memset(h->checkpoint, 0, sizeof(h->checkpoint)); /* its events are ordinary ones now */
 	h->end_how = w->of->facts.end_how;
 	h->end_code = w->of->facts.end_code;
 	h->chunk_bytes = end - TRACE_SLOT_BYTES;

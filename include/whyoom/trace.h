@@ -13,7 +13,7 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 2 /* raised for changes that older readers cannot skip */
-#define TRACE_MINOR 9 /* raised for changes that they can */
+/* TRACE_MINOR, raised for changes that they can skip, stands in trace_kinds.def. */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u /* chunks start at multiples of it, and have that size */
@@ -79,8 +79,9 @@ struct trace_checkpoint {
 	uint64_t ticks; /* it replaces all events up to here */
 };
 #define TRACE_CHECKPOINT_SLOTS 2
-#define TRACE_CHECKPOINT_PERIODS 64u /* most CHECKPOINT events in one; then neighbours are merged  \
-				      */
+#define TRACE_CHECKPOINT_PERIODS                                                                   \
+	64u /* most CHECKPOINT events in one; then neighbours are merged                           \
+	     */
 
 /* Rights that a process may give up, and then no longer reach its files. */
 enum trace_right {

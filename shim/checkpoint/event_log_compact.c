@@ -21,7 +21,7 @@
 enum domain { NOWHERE, MAPS, DRIVER, HANDLES, SPACE_MAPS, RESERVED, TORCH };
 enum role { OTHER, OPENS, CLOSES };
 
-#define LOOK_BACK 64u /* records, from what takes a release back to the release */
+#define LOOK_BACK 64u /* records from a retraction back to its release */
 #define STREAMS 128u
 #define LATER 16u
 

@@ -25,12 +25,12 @@
 /* Whole pages, so that the child of a fork can give them back untouched. */
 static struct {
 	struct freed_stack table[2][SLOTS];
-	struct freed_stack kept[TRACE_CHECKPOINT_PERIODS][FREED_STATS_STACKS];
+	struct freed_stack periods[TRACE_CHECKPOINT_PERIODS][FREED_STATS_STACKS];
 	uint32_t count[TRACE_CHECKPOINT_PERIODS];
 	uint32_t present; /* which table */
 	uint64_t begun; /* ticks of freed_stats_period_begin() until commit or abort; else 0 */
 	bool used;
-} freed __attribute__((aligned(PAGE)));
+} stats __attribute__((aligned(PAGE)));
 
 uint32_t freed_stats_stacks_max(void)
 {
@@ -74,14 +74,14 @@ static bool raise_to(uint64_t *most, uint64_t value)
 static void add(
     uint32_t table, uint64_t key, uint64_t size, uint64_t bytes, uint64_t birth, uint64_t release)
 {
-	struct freed_stack *g = (uint32_t)key ? slot_of(freed.table[table & 1], key) : NULL;
+	struct freed_stack *g = (uint32_t)key ? slot_of(stats.table[table & 1], key) : NULL;
 	uint64_t blocks = size ? bytes / size : 1;
 	uint64_t lifetime = release > birth ? release - birth : 0;
 
 	if (!g)
 		return;
-	if (!__atomic_load_n(&freed.used, __ATOMIC_RELAXED))
-		__atomic_store_n(&freed.used, true, __ATOMIC_RELAXED);
+	if (!__atomic_load_n(&stats.used, __ATOMIC_RELAXED))
+		__atomic_store_n(&stats.used, true, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&g->blocks, blocks, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&g->bytes, bytes, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&g->lifetime, lifetime / LIFETIME_UNIT * blocks, __ATOMIC_RELAXED);
@@ -92,16 +92,16 @@ static void add(
 
 void freed_stats_add_host(const struct live_block *info)
 {
-	add(__atomic_load_n(&freed.present, __ATOMIC_RELAXED), info->stack, info->size,
+	add(__atomic_load_n(&stats.present, __ATOMIC_RELAXED), info->stack, info->size,
 	    sampler_stands_for(info->size, info->mean), info->birth, clock_ticks());
 }
 
 void freed_stats_add_space(
     uint32_t space, uint32_t stack, uint64_t size, uint64_t birth, uint64_t release)
 {
-	uint32_t table = __atomic_load_n(&freed.present, __ATOMIC_RELAXED);
+	uint32_t table = __atomic_load_n(&stats.present, __ATOMIC_RELAXED);
 
-	if (release <= __atomic_load_n(&freed.begun, __ATOMIC_RELAXED))
+	if (release <= __atomic_load_n(&stats.begun, __ATOMIC_RELAXED))
 		table = !(table & 1); /* the period that has just ended */
 	add(table, (uint64_t)space << 32 | stack, size, size, birth, release);
 }
@@ -137,33 +137,33 @@ static void choose_stacks(struct freed_stack *from, uint32_t count, uint32_t to)
 	static const uint8_t choices[4] = {HOST, 0, HOST | BY_SIZE, BY_SIZE};
 	uint32_t most = freed_stats_stacks_max(), n = 0;
 
-	while (n < most && (take_top(from, count, choices[n % 4], &freed.kept[to][n]) ||
-			       take_top(from, count, choices[n % 4] ^ HOST, &freed.kept[to][n])))
+	while (n < most && (take_top(from, count, choices[n % 4], &stats.periods[to][n]) ||
+			       take_top(from, count, choices[n % 4] ^ HOST, &stats.periods[to][n])))
 		n++;
-	freed.count[to] = n;
+	stats.count[to] = n;
 }
 
 void freed_stats_period_begin(void)
 {
-	uint32_t next = !(freed.present & 1);
+	uint32_t next = !(stats.present & 1);
 
-	memset(freed.table[next], 0, sizeof(freed.table[next]));
-	__atomic_store_n(&freed.present, next, __ATOMIC_RELEASE);
-	__atomic_store_n(&freed.begun, clock_ticks(), __ATOMIC_RELEASE);
+	memset(stats.table[next], 0, sizeof(stats.table[next]));
+	__atomic_store_n(&stats.present, next, __ATOMIC_RELEASE);
+	__atomic_store_n(&stats.begun, clock_ticks(), __ATOMIC_RELEASE);
 }
 
 void freed_stats_period_abort(void)
 {
-	__atomic_store_n(&freed.begun, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&freed.present, !(freed.present & 1), __ATOMIC_RELEASE);
+	__atomic_store_n(&stats.begun, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&stats.present, !(stats.present & 1), __ATOMIC_RELEASE);
 }
 
 void freed_stats_period_commit(uint32_t period, uint64_t end)
 {
-	__atomic_store_n(&freed.begun, 0, __ATOMIC_RELEASE);
-	choose_stacks(freed.table[!(freed.present & 1)], SLOTS, period);
-	for (uint32_t i = 0; i < freed.count[period]; i++) {
-		struct freed_stack *g = &freed.kept[period][i];
+	__atomic_store_n(&stats.begun, 0, __ATOMIC_RELEASE);
+	choose_stacks(stats.table[!(stats.present & 1)], SLOTS, period);
+	for (uint32_t i = 0; i < stats.count[period]; i++) {
+		struct freed_stack *g = &stats.periods[period][i];
 
 		/* a thread took long to add it */
 		if (g->birth > end)
@@ -174,11 +174,11 @@ void freed_stats_period_commit(uint32_t period, uint64_t end)
 void freed_stats_merge(uint32_t first, uint32_t second, uint32_t to)
 {
 	static struct freed_stack both[2 * FREED_STATS_STACKS]; /* not on the host's stack */
-	uint32_t firsts = freed.count[first], n = firsts;
+	uint32_t firsts = stats.count[first], n = firsts;
 
-	memcpy(both, freed.kept[first], n * sizeof(both[0]));
-	for (uint32_t i = 0; i < freed.count[second]; i++) {
-		const struct freed_stack *g = &freed.kept[second][i];
+	memcpy(both, stats.periods[first], n * sizeof(both[0]));
+	for (uint32_t i = 0; i < stats.count[second]; i++) {
+		const struct freed_stack *g = &stats.periods[second][i];
 		uint32_t k = 0;
 
 		while (k < firsts && both[k].key != g->key)
@@ -203,19 +203,19 @@ void freed_stats_merge(uint32_t first, uint32_t second, uint32_t to)
 
 const struct freed_stack *freed_stats_period(uint32_t period, uint32_t *count)
 {
-	*count = freed.count[period];
-	return freed.kept[period];
+	*count = stats.count[period];
+	return stats.periods[period];
 }
 
 void freed_stats_forked(void)
 {
-	size_t whole = sizeof(freed) / PAGE_MAX * PAGE_MAX; /* never rounded up */
+	size_t whole = sizeof(stats) / PAGE_MAX * PAGE_MAX; /* never rounded up */
 
-	if (!freed.used)
+	if (!stats.used)
 		return;
 	if (shim.sandboxed ||
-	    sys_failed(sys_call(SYS_madvise, (long)&freed, (long)whole, MADV_DONTNEED, 0, 0, 0)))
-		memset(&freed, 0, sizeof(freed));
+	    sys_failed(sys_call(SYS_madvise, (long)&stats, (long)whole, MADV_DONTNEED, 0, 0, 0)))
+		memset(&stats, 0, sizeof(stats));
 	else
-		memset((char *)&freed + whole, 0, sizeof(freed) - whole);
+		memset((char *)&stats + whole, 0, sizeof(stats) - whole);
 }

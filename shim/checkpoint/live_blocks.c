@@ -362,15 +362,6 @@ void live_blocks_resample(uint64_t address, uint64_t birth, uint64_t mean)
 		}
 }
 
-uint64_t live_blocks_bytes(void)
-{
-	uint64_t bytes = 0;
-
-	for (struct table *t = __atomic_load_n(&newest_table, __ATOMIC_ACQUIRE); t; t = t->older)
-		bytes += table_bytes(t->mask + 1);
-	return bytes;
-}
-
 void live_blocks_forked(uint64_t start)
 {
 	/* the thread that held it is not in the child */

@@ -1,7 +1,7 @@
 /*
- * live_blocks.h - the table of live blocks whose acquisition was recorded, for runs in which not
- * all are: only the release of such a block is worth a record. Lock-free; any thread may call at
- * any time, signal handlers included, except where a function says otherwise.
+ * live_blocks.h - the table of live blocks whose acquisition was recorded, for runs that record
+ * only some: only the release of such a block is worth a record. Lock-free; any thread may call at
+ * any time, signal handlers included, unless a function says otherwise.
  *
  * The thread that releases a block got it from the thread that acquired it, so it sees what
  * live_blocks_add() stored before the block was handed out. An address is removed before the real
@@ -83,8 +83,5 @@ void live_blocks_resample(uint64_t address, uint64_t birth, uint64_t mean);
 /* Starts new totals in the child of a fork. The inherited blocks stay in the table but are not the
  * child's own, whose trace begins at `start` (ticks). */
 void live_blocks_forked(uint64_t start);
-
-/* Memory of the tables, bytes. */
-uint64_t live_blocks_bytes(void);
 
 #endif

@@ -7,14 +7,14 @@
  *	... cuda_free_begin(&c, ...)				releases, before it
  *	result = the real one;
  *	cuda_end(&c, result);
- *	... cuda_take(&c, ...)				acquisitions, after it
+ *	... cuda_allocated(&c, ...)				acquisitions, after it
  *
  * Only the outermost driver call of a thread is recorded, so that an allocation is one event. A
  * runtime wrapper leaves its name for that call. Unlike malloc's hooks, no note is open while the
  * driver works: its allocations on the host are recorded as the host's.
  *
  * Any thread, at any time, also while the caller holds locks. Nothing here allocates, waits,
- *changes errno, or calls the driver except for the queries of cuda_device.c.
+ * changes errno, or calls the driver except for the queries of cuda_device.c.
  */
 #ifndef SHIM_CUDA_CALL_H
 #define SHIM_CUDA_CALL_H

@@ -37,8 +37,8 @@ static const struct row {
 void *cuda_real[CUDA_IDS][CUDA_COPIES];
 
 /* Rows by symbol and by requested name: hash tables with open addressing, filled once. */
-#define TABLE 1024u
-static uint16_t by_symbol[TABLE], by_request[TABLE];
+#define TABLE_SLOTS 1024u
+static uint16_t by_symbol[TABLE_SLOTS], by_request[TABLE_SLOTS];
 static int table_state; /* 0 empty, 1 being filled, 2 filled */
 
 static uint32_t hash(const char *name)
@@ -52,10 +52,10 @@ static uint32_t hash(const char *name)
 
 static void table_put(uint16_t *table, const char *name, uint16_t id)
 {
-	uint32_t i = hash(name) % TABLE;
+	uint32_t i = hash(name) % TABLE_SLOTS;
 
 	while (table[i])
-		i = (i + 1) % TABLE;
+		i = (i + 1) % TABLE_SLOTS;
 	table[i] = id;
 }
 
@@ -92,7 +92,7 @@ static enum cuda_id find_symbol(const char *name)
 {
 	if (!is_cuda_name(name) || !tables_ready())
 		return CUDA_NOTHING;
-	for (uint32_t i = hash(name) % TABLE; by_symbol[i]; i = (i + 1) % TABLE)
+	for (uint32_t i = hash(name) % TABLE_SLOTS; by_symbol[i]; i = (i + 1) % TABLE_SLOTS)
 		if (!strcmp(rows[by_symbol[i]].symbol, name))
 			return by_symbol[i];
 	return CUDA_NOTHING;
@@ -102,7 +102,7 @@ static enum cuda_id find_symbol(const char *name)
 
 enum { CLASSIFIED = 1, LIBCUDA = 2, EXCLUDED = 4 };
 
-static bool begins(const char *name, const char *prefix)
+static bool has_prefix(const char *name, const char *prefix)
 {
 	return !strncmp(name, prefix, strlen(prefix));
 }
@@ -115,10 +115,10 @@ static unsigned class_of_path(const char *path)
 	const char *name = strrchr(path, '/');
 
 	name = name ? name + 1 : path;
-	if (begins(name, "libcuda.so"))
+	if (has_prefix(name, "libcuda.so"))
 		return CLASSIFIED | LIBCUDA | EXCLUDED;
 	for (size_t i = 0; i < sizeof(excluded) / sizeof(excluded[0]); i++)
-		if (begins(name, excluded[i]))
+		if (has_prefix(name, excluded[i]))
 			return CLASSIFIED | EXCLUDED;
 	return CLASSIFIED;
 }
@@ -141,7 +141,7 @@ static unsigned class_of_address(const void *address)
 	if (!symbols_module_of(address, &where))
 		return 0;
 	kind = m->id == modules_self ? CLASSIFIED | EXCLUDED : class_of_path(where.path);
-	if (begins(where.soname, driver_soname))
+	if (has_prefix(where.soname, driver_soname))
 		kind |= LIBCUDA | EXCLUDED;
 	__atomic_store_n(&kinds[m->id], (uint8_t)kind, __ATOMIC_RELAXED);
 	return kind;
@@ -212,7 +212,7 @@ static void *bind_copy(enum cuda_id id, void *function)
 	return NULL;
 }
 
-static void *wrap(enum cuda_id id, void *function)
+static void *wrapper_for(enum cuda_id id, void *function)
 {
 	void *wrapper;
 
@@ -233,7 +233,8 @@ void *cuda_wrapper_by_symbol(const char *name, void *function)
 	enum cuda_id id = find_symbol(name);
 
 	/* look-ups of the runtime's functions get no wrapper, which would only provide a name */
-	return id != CUDA_NOTHING && rows[id].library == DRIVER ? wrap(id, function) : function;
+	return id != CUDA_NOTHING && rows[id].library == DRIVER ? wrapper_for(id, function)
+								: function;
 }
 
 /* Says whether libcuda exports this symbol at this very address. */
@@ -253,7 +254,7 @@ void *cuda_wrapper_by_request(const char *name, int version, bool per_thread, vo
 
 	if (!is_cuda_name(name) || !tables_ready())
 		return function;
-	for (uint32_t i = hash(name) % TABLE; by_request[i]; i = (i + 1) % TABLE) {
+	for (uint32_t i = hash(name) % TABLE_SLOTS; by_request[i]; i = (i + 1) % TABLE_SLOTS) {
 		const struct row *row = &rows[by_request[i]];
 
 		if (strcmp(row->asked, name) != 0 ||
@@ -262,11 +263,11 @@ void *cuda_wrapper_by_request(const char *name, int version, bool per_thread, vo
 			continue;
 		/* the version decides among several prototypes, unless it is unknown or newer */
 		if ((!version || version > CUDA_API_NEWEST) && is_exported(row->symbol, function))
-			return wrap(by_request[i], function);
+			return wrapper_for(by_request[i], function);
 		found = by_request[i];
 		count++;
 	}
-	return count == 1 && version <= CUDA_API_NEWEST ? wrap(found, function) : function;
+	return count == 1 && version <= CUDA_API_NEWEST ? wrapper_for(found, function) : function;
 }
 
 /* --- slots --- */
@@ -282,7 +283,7 @@ static void *cuda_slot(const struct got_slot *slot, bool *later)
 	}
 	if (slot->now - shim.own_low < shim.own_high - shim.own_low)
 		return NULL;
-	return wrap(id, function);
+	return wrapper_for(id, function);
 }
 
 /* Says whether some module defines CUDA's functions. */
@@ -307,7 +308,7 @@ bool cuda_modules_visit(const struct dl_phdr_info *info)
 	const char *name = strrchr(path, '/');
 
 	if (!cuda_present(info) || class_of_path(path) & EXCLUDED ||
-	    begins(name ? name + 1 : path, "libcudart"))
+	    has_prefix(name ? name + 1 : path, "libcudart"))
 		return true;
 	return got_walk(info, &walk);
 }

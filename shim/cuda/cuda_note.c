@@ -147,7 +147,7 @@ static bool claim_turn(uint64_t *due)
 
 /* Records free memory if that is due and may be queried. Pre: outside a record, as it calls the
  * driver. */
-static void sample(const struct cuda_call *c, int device, uint64_t now)
+static void sample_memory(const struct cuda_call *c, int device, uint64_t now)
 {
 	uint64_t available, total;
 	struct level levels[2];
@@ -419,7 +419,7 @@ void cuda_allocated(const struct cuda_call *c, const struct cuda_block *b)
 			__atomic_store_n(&graph_memory, true, __ATOMIC_RELAXED);
 		if (b->kind == CUDA_POOL)
 			sample_pool(c, CUDA_POOL, device, b->object);
-		sample(c, device, now);
+		sample_memory(c, device, now);
 	}
 }
 

@@ -407,7 +407,7 @@ struct lookup {
 	bool twin;
 };
 
-static void looked_up(const struct lookup *l, const void *caller)
+static void replace_lookup(const struct lookup *l, const void *caller)
 {
 	bool per_thread =
 	    (l->flags & GPU_PROC_PER_THREAD) || (l->twin && !(l->flags & GPU_PROC_LEGACY));
@@ -422,7 +422,7 @@ static void looked_up(const struct lookup *l, const void *caller)
 
 #define BEFORE_LOOKUP(name, out, version, flags)
 #define AFTER_LOOKUP(name, out, version, flags)                                                    \
-	looked_up(                                                                                 \
+	replace_lookup(                                                                            \
 	    &(struct lookup){(enum cuda_id)id_, result, name, out, (int)(version), flags, twin_},  \
 	    __builtin_return_address(0));
 

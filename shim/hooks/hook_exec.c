@@ -198,7 +198,7 @@ struct call {
 
 #define SMALL_BYTES 3072u
 
-static __attribute__((noinline)) int go_small(
+static __attribute__((noinline)) int go_on_stack(
     const struct call *call, char *const *environment, const struct decision *d)
 {
 	void *pages[SMALL_BYTES / sizeof(void *)];
@@ -206,7 +206,7 @@ static __attribute__((noinline)) int go_small(
 	return call->go(call, exec_env_make(environment, d->change, d->program.text, pages));
 }
 
-static int go_large(
+static int go_on_pages(
     const struct call *call, char *const *environment, const struct decision *d, size_t bytes)
 {
 	void *pages = env_pages_take(bytes);
@@ -233,9 +233,9 @@ static int run_call(const struct call *call, char *const *environment, const str
 	if (!bytes)
 		rc = call->go(call, environment);
 	else if (bytes <= SMALL_BYTES)
-		rc = go_small(call, environment, d);
+		rc = go_on_stack(call, environment, d);
 	else
-		rc = go_large(call, environment, d, bytes);
+		rc = go_on_pages(call, environment, d, bytes);
 	if (noted && rc)
 		unrecorded_take_back(trace_file_header, d->why, d->program.path);
 	return rc;

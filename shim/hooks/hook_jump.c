@@ -4,8 +4,8 @@
  *
  * syscall	must not touch any argument, and a call like clone may return twice
  * vfork	returns twice, the second time on a stack that the child has used
- * dlopen	searches the library on behalf of the calling module (its RUNPATH and $ORIGIN),
- *which libc takes from the return address
+ * dlopen	searches the library by the calling module's RUNPATH and $ORIGIN; libc finds that
+ *		module by the return address
  */
 #include "hooks/hook_map.h"
 
@@ -15,6 +15,7 @@
 #include "hooks/hook_dl.h"
 #include "hooks/hook_rights.h"
 #include "loaded/symbols.h"
+#include "trace/thread.h"
 
 /* Called only by the assembly below, which the compiler does not see. */
 #define FROM_ASM __attribute__((used, noinline, visibility("hidden")))

@@ -36,6 +36,12 @@ static void record_failure(struct note n, enum trace_api api, size_t size, const
 	    start);
 }
 
+/* True: a vfork child on the parent's memory, or a fork's child that has not noticed the fork. */
+static bool is_foreign_process(const struct thread *t)
+{
+	return t->vfork || !t->serial;
+}
+
 static unsigned backing_of(int fd, int flags, uint32_t *name)
 {
 	char path[512];
@@ -99,7 +105,7 @@ static void record_mmap(
 		return;
 	}
 	if (n.how != NOTE_SIDE && n.how != NOTE_SIDE_INSIDE && !shim.sandboxed &&
-	    !hook_map_is_foreign_process(n.thread))
+	    !is_foreign_process(n.thread))
 		m.backing = backing_of(c->fd, c->flags, &m.name);
 	if (m.backing != TRACE_BACKING_ANON && m.backing != TRACE_BACKING_MEMFD &&
 	    (m.flags & TRACE_MAP_SHARED)) {
@@ -276,7 +282,7 @@ SHIM_EXPORT int mprotect(void *address, size_t length, int prot)
 	return rc;
 }
 
-static uintptr_t break_now(void)
+static uintptr_t current_break(void)
 {
 	return (uintptr_t)sys_call(SYS_brk, 0, 0, 0, 0, 0, 0);
 }
@@ -285,11 +291,11 @@ SHIM_EXPORT int brk(void *end)
 {
 	struct stack_start start = STACK_START();
 	struct note n = ENTER();
-	uintptr_t before = n.how ? break_now() : 0;
+	uintptr_t before = n.how ? current_break() : 0;
 	int rc = REAL(brk)(end), saved = errno;
 
 	if (n.how && !rc)
-		note_brk(n, before, break_now(), &start);
+		note_brk(n, before, current_break(), &start);
 	else if (n.how)
 		record_failure(n, TRACE_API_BRK,
 		    (uintptr_t)end > before ? (uintptr_t)end - before : 0, (void *)before, saved,
@@ -307,8 +313,8 @@ SHIM_EXPORT void *sbrk(intptr_t by)
 	int saved = errno;
 
 	if (n.how && before == (void *)-1)
-		record_failure(
-		    n, TRACE_API_BRK, by > 0 ? (size_t)by : 0, (void *)break_now(), saved, &start);
+		record_failure(n, TRACE_API_BRK, by > 0 ? (size_t)by : 0, (void *)current_break(),
+		    saved, &start);
 	else if (n.how && by)
 		note_brk(n, (uintptr_t)before, (uintptr_t)before + (uintptr_t)by, &start);
 	errno = saved;
@@ -317,7 +323,7 @@ SHIM_EXPORT void *sbrk(intptr_t by)
 }
 
 /* Says whether the advice gives pages back or takes them. */
-static bool moves_pages(int advice)
+static bool changes_pages(int advice)
 {
 	switch (advice) {
 	case 4: /* MADV_DONTNEED */
@@ -338,7 +344,7 @@ SHIM_EXPORT int madvise(void *address, size_t length, int advice)
 	struct note n;
 	int rc;
 
-	if (!moves_pages(advice))
+	if (!changes_pages(advice))
 		return REAL(madvise)(address, length, advice);
 	n = ENTER();
 	rc = REAL(madvise)(address, length, advice);
@@ -352,28 +358,29 @@ SHIM_EXPORT int madvise(void *address, size_t length, int advice)
 static struct {
 	uintptr_t address;
 	size_t bytes;
-} attached[64];
+} attachments[64];
 
-static void attached_put(uintptr_t address, size_t bytes)
+static void attachment_put(uintptr_t address, size_t bytes)
 {
-	for (size_t i = 0; i < sizeof(attached) / sizeof(attached[0]); i++) {
+	for (size_t i = 0; i < sizeof(attachments) / sizeof(attachments[0]); i++) {
 		uintptr_t expected = 0;
 
-		if (__atomic_compare_exchange_n(&attached[i].address, &expected, address, false,
+		if (__atomic_compare_exchange_n(&attachments[i].address, &expected, address, false,
 			__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-			__atomic_store_n(&attached[i].bytes, bytes, __ATOMIC_RELEASE);
+			__atomic_store_n(&attachments[i].bytes, bytes, __ATOMIC_RELEASE);
 			return;
 		}
 	}
 }
 
-static size_t attached_take(uintptr_t address)
+static size_t attachment_take(uintptr_t address)
 {
-	for (size_t i = 0; i < sizeof(attached) / sizeof(attached[0]); i++)
-		if (__atomic_load_n(&attached[i].address, __ATOMIC_ACQUIRE) == address) {
-			size_t bytes = __atomic_exchange_n(&attached[i].bytes, 0, __ATOMIC_ACQ_REL);
+	for (size_t i = 0; i < sizeof(attachments) / sizeof(attachments[0]); i++)
+		if (__atomic_load_n(&attachments[i].address, __ATOMIC_ACQUIRE) == address) {
+			size_t bytes =
+			    __atomic_exchange_n(&attachments[i].bytes, 0, __ATOMIC_ACQ_REL);
 
-			__atomic_store_n(&attached[i].address, 0, __ATOMIC_RELEASE);
+			__atomic_store_n(&attachments[i].address, 0, __ATOMIC_RELEASE);
 			return bytes;
 		}
 	return 0;
@@ -401,7 +408,7 @@ SHIM_EXPORT void *shmat(int id, const void *address, int flags)
 			    .backing = TRACE_BACKING_SHM,
 			};
 
-			attached_put((uintptr_t)p, info.shm_segsz);
+			attachment_put((uintptr_t)p, info.shm_segsz);
 			note_map(n, &m, &start);
 		}
 	}
@@ -413,7 +420,7 @@ SHIM_EXPORT void *shmat(int id, const void *address, int flags)
 SHIM_EXPORT int shmdt(const void *address)
 {
 	struct note n = ENTER();
-	size_t bytes = n.how ? attached_take((uintptr_t)address) : 0;
+	size_t bytes = n.how ? attachment_take((uintptr_t)address) : 0;
 	int rc, saved;
 
 	if (bytes)
@@ -422,7 +429,7 @@ SHIM_EXPORT int shmdt(const void *address)
 	saved = errno;
 	if (rc && bytes) {
 		note_ununmap(n, (uintptr_t)address, bytes);
-		attached_put((uintptr_t)address, bytes);
+		attachment_put((uintptr_t)address, bytes);
 	}
 	errno = saved;
 	note_leave(n);
@@ -463,7 +470,7 @@ __attribute__((noinline, visibility("hidden"))) long hook_syscall(
 	else if (number == SYS_mremap)
 		remap_begin(n, (void *)a, (size_t)b, TRACE_UNMAP_SYSCALL);
 	else if (number == SYS_brk)
-		before = break_now();
+		before = current_break();
 	rc = REAL(syscall)(number, a, b, c, d, e, f);
 	saved = errno;
 	if (number == SYS_mmap)

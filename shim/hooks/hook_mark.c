@@ -94,7 +94,7 @@ static uint32_t name_string(uint32_t number)
 	return id;
 }
 
-static void record(struct note n, const struct mark *m, const struct stack_start *start)
+static void record_mark(struct note n, const struct mark *m, const struct stack_start *start)
 {
 	struct thread *t = n.thread;
 	uint32_t stack, name, domain;
@@ -137,7 +137,7 @@ void mark_record(const void *caller, const struct mark *m, const struct stack_st
 	int saved = errno;
 	struct note n = note_enter(caller);
 
-	record(n, m, start);
+	record_mark(n, m, start);
 	note_leave(n);
 	errno = saved;
 }

@@ -215,13 +215,11 @@ CALLBACK int domain_pop(void *domain)
 
 static void *register_a(void *domain, const char *text)
 {
-	(void)domain;
 	return handle_of_name(mark_name(text));
 }
 
 static void *register_w(void *domain, const wchar_t *text)
 {
-	(void)domain;
 	return handle_of_name(wide_name(text));
 }
 
@@ -270,8 +268,8 @@ static const struct callback domains[] = {
 };
 
 /* Puts our functions into a table. Each slot but the unused first points to NVTX's pointer. */
-static bool attach(const struct table_callbacks *callbacks, int module, const struct callback *rows,
-    size_t row_count)
+static bool replace_functions(const struct table_callbacks *callbacks, int module,
+    const struct callback *rows, size_t row_count)
 {
 	any_function **table = NULL;
 	unsigned count = 0;
@@ -297,8 +295,8 @@ int whyoom_nvtx_attach(const void *(*export_table)(uint32_t id))
 	callbacks = export_table(TABLE_CALLBACKS);
 	if (!callbacks || callbacks->size < sizeof(*callbacks) || !callbacks->functions_of)
 		return 0;
-	if (!attach(callbacks, MODULE_CORE, core, sizeof(core) / sizeof(*core)))
+	if (!replace_functions(callbacks, MODULE_CORE, core, sizeof(core) / sizeof(*core)))
 		return 0;
-	attach(callbacks, MODULE_DOMAINS, domains, sizeof(domains) / sizeof(*domains));
+	replace_functions(callbacks, MODULE_DOMAINS, domains, sizeof(domains) / sizeof(*domains));
 	return 1;
 }

@@ -44,7 +44,7 @@
 #undef RIGHTS_CALL
 
 /* Says whether the filter was installed. With a listener the result is its descriptor. */
-static bool installed(long number, long flags, long result)
+static bool filter_installed(long number, long flags, long result)
 {
 	return number == SYS_seccomp && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) ? result >= 0
 										   : result == 0;
@@ -91,7 +91,7 @@ bool hook_rights_syscall(const struct raw_syscall *call, long *result)
 
 		filter = rights_before_filter(program ? (const void *)c : NULL);
 		*result = real.syscall(number, a, b, c, d, e, f);
-		rights_after_filter(&filter, installed(number, b, *result));
+		rights_after_filter(&filter, filter_installed(number, b, *result));
 		return true;
 	}
 	switch (number) {

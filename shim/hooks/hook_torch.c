@@ -45,7 +45,7 @@ static const char *const c10_names[][3] = {
 typedef void usage_function(void *, int64_t, uint64_t, uint64_t, struct c10_device);
 typedef void oom_function(int64_t, uint64_t, uint64_t, struct c10_device);
 
-static uint64_t reserved[DEVICES]; /* as last recorded */
+static uint64_t reserved_bytes[DEVICES]; /* as last recorded */
 
 /* --- the real functions, of the caller's own PyTorch --- */
 
@@ -54,7 +54,7 @@ static __thread struct {
 	uintptr_t caller;
 	uint64_t generation;
 	void *real;
-} last_real[4] __attribute__((tls_model("initial-exec")));
+} real_cache[4] __attribute__((tls_model("initial-exec")));
 
 /* Searches the libraries that the caller needs first, as a process may hold two PyTorchs. */
 static __attribute__((noinline)) void *find_real(const void *caller, const char *name)
@@ -70,25 +70,25 @@ static void *real_function(const void *caller, const char *name)
 	uint64_t generation = modules_generation();
 	unsigned i = (unsigned)(at >> 3 ^ at >> 6) % 4;
 
-	if (SHIM_UNLIKELY(last_real[i].caller != at || last_real[i].generation != generation)) {
-		last_real[i].real = find_real(caller, name);
-		last_real[i].caller = at;
-		last_real[i].generation = generation;
+	if (SHIM_UNLIKELY(real_cache[i].caller != at || real_cache[i].generation != generation)) {
+		real_cache[i].real = find_real(caller, name);
+		real_cache[i].caller = at;
+		real_cache[i].generation = generation;
 	}
-	return last_real[i].real;
+	return real_cache[i].real;
 }
 
 /* --- records --- */
 
 /* Records how much the allocator reserves, if that has changed. */
-static void note_reserved(struct thread *t, int device, uint64_t allocated, uint64_t now)
+static void record_reserved(struct thread *t, int device, uint64_t allocated, uint64_t now)
 {
 	struct extended x;
 	uint8_t *p;
 
-	if (SHIM_LIKELY(__atomic_load_n(&reserved[device], __ATOMIC_RELAXED) == now))
+	if (SHIM_LIKELY(__atomic_load_n(&reserved_bytes[device], __ATOMIC_RELAXED) == now))
 		return;
-	__atomic_store_n(&reserved[device], now, __ATOMIC_RELAXED);
+	__atomic_store_n(&reserved_bytes[device], now, __ATOMIC_RELAXED);
 	if (!extended_begin(t, &x, TRACE_LEVEL, RECORD_MAX, true, 0))
 		return;
 	p = FIELDS_PUT(extended_dt(t, &x), LEVEL,
@@ -134,7 +134,7 @@ static void record_usage(void *block, int64_t size, uint64_t allocated, uint64_t
 		    .api = name, .address = (uintptr_t)block);
 		extended_end(n.thread, &x, p);
 	}
-	note_reserved(n.thread, device.index, allocated, held);
+	record_reserved(n.thread, device.index, allocated, held);
 out:
 	space_record_end(n);
 }
@@ -145,7 +145,7 @@ static void record_out_of_memory(int64_t size, uint64_t allocated, uint64_t held
 	if (device.type != C10_CUDA || device.index < 0 || device.index >= DEVICES)
 		return;
 	/* the record of the failure holds it, so a later level is a change from there */
-	__atomic_store_n(&reserved[device.index], held, __ATOMIC_RELAXED);
+	__atomic_store_n(&reserved_bytes[device.index], held, __ATOMIC_RELAXED);
 	cuda_framework_failed(device.index, (uint64_t)size, held, allocated, start);
 }
 
@@ -191,7 +191,7 @@ OOM_WRAPPER(hook_oom_unsigned, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6Devi
 
 /* --- facts for the trace --- */
 
-static const char *blocks, *segments, *failures; /* NULL: nothing to write */
+static const char *blocks_fact, *segments_fact, *failures_fact; /* NULL: nothing to write */
 static bool torch_seen;
 
 static bool any_defined(int which)
@@ -218,12 +218,12 @@ static const char *allocator_conf(void)
 
 static void write_info(void)
 {
-	if (blocks)
-		definition_info("torch.blocks", blocks);
-	if (segments)
-		definition_info("torch.segments", segments);
-	if (failures)
-		definition_info("torch.failures", failures);
+	if (blocks_fact)
+		definition_info("torch.blocks", blocks_fact);
+	if (segments_fact)
+		definition_info("torch.segments", segments_fact);
+	if (failures_fact)
+		definition_info("torch.failures", failures_fact);
 }
 
 bool hook_torch_visit(const struct dl_phdr_info *info)
@@ -235,23 +235,24 @@ bool hook_torch_visit(const struct dl_phdr_info *info)
 	torch_seen = true;
 	conf = allocator_conf();
 	if (options_variable(environ, "PYTORCH_NO_CUDA_MEMORY_CACHING"))
-		blocks = "none: PYTORCH_NO_CUDA_MEMORY_CACHING is set, each block is a segment";
+		blocks_fact =
+		    "none: PYTORCH_NO_CUDA_MEMORY_CACHING is set, each block is a segment";
 	else if (conf && strstr(conf, "backend:cudaMallocAsync"))
-		blocks = "none: the backend is cudaMallocAsync, blocks are the pool's";
+		blocks_fact = "none: the backend is cudaMallocAsync, blocks are the pool's";
 	else if (!any_defined(USAGE))
-		blocks = "none: this version does not report them, only segments are seen";
+		blocks_fact = "none: this version does not report them, only segments are seen";
 	else
-		blocks = "recorded";
+		blocks_fact = "recorded";
 	if (conf && strstr(conf, "expandable_segments:True"))
-		segments = "expandable";
+		segments_fact = "expandable";
 	if (!any_defined(OUT_OF_MEMORY))
-		failures = "not reported by this version";
+		failures_fact = "not reported by this version";
 	write_info();
 	return true;
 }
 
 void hook_torch_forked(void)
 {
-	memset(reserved, 0, sizeof(reserved));
+	memset(reserved_bytes, 0, sizeof(reserved_bytes));
 	write_info();
 }

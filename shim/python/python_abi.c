@@ -59,7 +59,7 @@ static const struct python_abi layouts[] = {
 
 #define WORD(p, offset) (*(const uint64_t *)((const char *)(p) + (offset)))
 
-static uint32_t version_of(const struct python_symbols *s)
+static uint32_t read_version(const struct python_symbols *s)
 {
 	uint32_t part[3] = {0, 0, 0}, n = 0, level = 0xf;
 	const char *text;
@@ -83,7 +83,7 @@ static uint32_t version_of(const struct python_symbols *s)
 }
 
 /* Compares with PyCode_Type.tp_members, which has the true offset of each visible field. */
-static bool members_agree(const void *code_type, const struct python_abi *abi)
+static bool check_members(const void *code_type, const struct python_abi *abi)
 {
 	const struct {
 		const char *name;
@@ -149,7 +149,7 @@ static const char *debug_offsets_agree(const void *runtime, const struct python_
 const char *python_abi_detect(
     const struct python_symbols *symbols, bool force, struct python_abi *abi)
 {
-	uint32_t version = version_of(symbols);
+	uint32_t version = read_version(symbols);
 	const struct python_abi *layout = NULL;
 
 	memset(abi, 0, sizeof *abi);
@@ -170,7 +170,7 @@ const char *python_abi_detect(
 		return "this version was never tested (WHYOOM_PYTHON=force tries it)";
 	if (!force && (version >> 4 & 15) != 15)
 		return "it is a pre-release (WHYOOM_PYTHON=force tries it)";
-	if (!members_agree(symbols->code_type, abi))
+	if (!check_members(symbols->code_type, abi))
 		return "its layout is not that of its version";
 	return layout->minor >= 13 ? debug_offsets_agree(symbols->runtime, abi) : NULL;
 }

@@ -578,12 +578,3 @@ void python_code_fork_child(void)
 		t = outgrown;
 	}
 }
-
-size_t python_code_bytes(void)
-{
-	size_t bytes = 0;
-
-	for (struct table *t = atomic_load(&state.table); t; t = t->outgrown)
-		bytes += t->bytes;
-	return bytes;
-}

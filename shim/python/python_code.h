@@ -39,6 +39,5 @@ uint32_t python_code_id(uintptr_t code, struct python_scratch *scratch);
 
 /* Starts ids afresh in the child of a fork. Pre: there is only one thread. */
 void python_code_fork_child(void);
-size_t python_code_bytes(void);
 
 #endif

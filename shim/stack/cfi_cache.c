@@ -46,14 +46,14 @@ bool cfi_cache_is_sigreturn(uintptr_t pc)
 	       !memcmp((const void *)pc, code, sizeof(code));
 }
 
-static bool fits(int64_t v, unsigned bits)
+static bool fits_bits(int64_t v, unsigned bits)
 {
 	int64_t limit = INT64_C(1) << (bits - 1);
 
 	return v % 8 == 0 && v / 8 >= -limit && v / 8 < limit;
 }
 
-static uint64_t pack(
+static uint64_t pack_row(
     unsigned kind, unsigned fp, int64_t ra_offset, int64_t fp_offset, int64_t cfa_offset)
 {
 	return kind | fp << 3 | ROW_VALID | (uint64_t)(uint16_t)(ra_offset / 8) << 8 |
@@ -61,8 +61,8 @@ static uint64_t pack(
 }
 
 /* Evaluates an expression to base + offset; false: it is not that simple. */
-static bool symbolic(struct cfi_expr *e, uintptr_t pc, const struct cfi_rule *rule, bool with_cfa,
-    struct cfi_value *out)
+static bool eval_symbolic(struct cfi_expr *e, uintptr_t pc, const struct cfi_rule *rule,
+    bool with_cfa, struct cfi_value *out)
 {
 	const struct cfi_value cfa = {.base = CFI_BASE_CFA};
 
@@ -72,7 +72,7 @@ static bool symbolic(struct cfi_expr *e, uintptr_t pc, const struct cfi_rule *ru
 	return cfi_eval(e, rule->expr, rule->expr_bytes, with_cfa ? &cfa : NULL, out);
 }
 
-static uint64_t compile(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr *e)
+static uint64_t compile_row(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr *e)
 {
 	const struct cfi_rule *ra = &r->reg[CFI_RA], *fp = &r->reg[CFI_FP];
 	const uint64_t full = ROW_FULL | ROW_VALID;
@@ -89,7 +89,7 @@ static uint64_t compile(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr
 	} else {
 		/* PLT entries depend on pc alone; realigned functions keep their CFA at a fixed
 		 * distance from the frame pointer */
-		if (!symbolic(e, pc, &r->cfa, false, &v))
+		if (!eval_symbolic(e, pc, &r->cfa, false, &v))
 			return full;
 		if (v.base == CFI_BASE_AT_FP && v.offset == 0) {
 			kind = ROW_AT_FP;
@@ -110,7 +110,7 @@ static uint64_t compile(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr
 		fp_offset = fp->value;
 		break;
 	case CFI_EXPR:
-		if (!symbolic(e, pc, fp, true, &v))
+		if (!eval_symbolic(e, pc, fp, true, &v))
 			return full;
 		if (v.base != CFI_BASE_FP && v.base != CFI_BASE_CFA)
 			return full;
@@ -124,12 +124,12 @@ static uint64_t compile(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr
 	if (r->reg[CFI_SP].kind != CFI_SAME &&
 	    !(r->reg[CFI_SP].kind == CFI_VAL_OFFSET && r->reg[CFI_SP].value == 0))
 		return full;
-	if (ra->kind != CFI_OFFSET || !fits(ra->value, 16) || !fits(fp_offset, 16) ||
-	    !fits(cfa_offset, 24))
+	if (ra->kind != CFI_OFFSET || !fits_bits(ra->value, 16) || !fits_bits(fp_offset, 16) ||
+	    !fits_bits(cfa_offset, 24))
 		return full;
 	if (fp_kind == ROW_FP_SAME)
 		fp_offset = ra->value;
-	return pack(kind, fp_kind, ra->value, fp_offset, cfa_offset);
+	return pack_row(kind, fp_kind, ra->value, fp_offset, cfa_offset);
 }
 
 /*
@@ -169,7 +169,7 @@ uint64_t cfi_cache_make(
 		else if (entry.signal)
 			row = ROW_SIGNAL | ROW_VALID;
 		else
-			row = compile(&work->now, pc, expr);
+			row = compile_row(&work->now, pc, expr);
 	}
 	/* in doubtful times the row may describe another library */
 	if (!modules_doubtful() && pc <= ROW_PC_MASK)

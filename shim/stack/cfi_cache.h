@@ -74,12 +74,6 @@ static inline uint64_t cfi_cache_hash(uint64_t pc)
 	return (pc & ROW_PC_MASK) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
 
-/* Equals cfi_cache_hash() for an address within ROW_PC_MASK; others get a slot without a match. */
-static inline uint64_t cfi_cache_hash_plain(uint64_t pc)
-{
-	return pc * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-}
-
 static inline bool cfi_cache_match(uint64_t key, uint64_t row, uint64_t pc)
 {
 	if ((key & ROW_PC_MASK) != pc)

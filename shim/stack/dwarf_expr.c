@@ -58,7 +58,7 @@ struct code {
 	bool bad;
 };
 
-static uint64_t fixed(struct code *c, unsigned bytes, bool is_signed)
+static uint64_t take_fixed(struct code *c, unsigned bytes, bool is_signed)
 {
 	uint64_t v = 0;
 
@@ -73,7 +73,7 @@ static uint64_t fixed(struct code *c, unsigned bytes, bool is_signed)
 	return v;
 }
 
-static uint64_t leb(struct code *c, bool is_signed)
+static uint64_t take_leb(struct code *c, bool is_signed)
 {
 	uint64_t v = 0;
 	unsigned shift = 0;
@@ -113,7 +113,7 @@ static bool load_register(const struct cfi_expr *e, uint64_t reg, int64_t add, s
 	return reg == CFI_SP || reg == CFI_FP;
 }
 
-static bool deref(struct cfi_expr *e, struct cfi_value *v, unsigned bytes)
+static bool apply_deref(struct cfi_expr *e, struct cfi_value *v, unsigned bytes)
 {
 	uint64_t word = 0;
 
@@ -130,7 +130,7 @@ static bool deref(struct cfi_expr *e, struct cfi_value *v, unsigned bytes)
 }
 
 /* Sets *a to a op b, the top two of the stack. */
-static bool binary(uint8_t op, struct cfi_value *a, const struct cfi_value *b)
+static bool apply_binary(uint8_t op, struct cfi_value *a, const struct cfi_value *b)
 {
 	uint64_t x = (uint64_t)a->offset, y = (uint64_t)b->offset;
 	int64_t sx = a->offset, sy = b->offset;
@@ -229,38 +229,40 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 			continue;
 		}
 		if (op >= DW_OP_breg0 && op <= DW_OP_breg31) {
-			if (!load_register(e, op - DW_OP_breg0, (int64_t)leb(&c, true), &s[n++]))
+			if (!load_register(
+				e, op - DW_OP_breg0, (int64_t)take_leb(&c, true), &s[n++]))
 				return false;
 			continue;
 		}
 		if (op >= DW_OP_const1u && op <= DW_OP_const8s) {
 			unsigned k = op - DW_OP_const1u;
 
-			s[n++] =
-			    (struct cfi_value){.offset = (int64_t)fixed(&c, 1u << k / 2, k & 1)};
+			s[n++] = (struct cfi_value){
+			    .offset = (int64_t)take_fixed(&c, 1u << k / 2, k & 1)};
 			continue;
 		}
 		switch (op) {
 		case DW_OP_nop:
 			break;
 		case DW_OP_addr:
-			s[n++] = (struct cfi_value){.offset = (int64_t)fixed(&c, 8, false)};
+			s[n++] = (struct cfi_value){.offset = (int64_t)take_fixed(&c, 8, false)};
 			break;
 		case DW_OP_constu:
 		case DW_OP_consts:
-			s[n++] = (struct cfi_value){.offset = (int64_t)leb(&c, op == DW_OP_consts)};
+			s[n++] =
+			    (struct cfi_value){.offset = (int64_t)take_leb(&c, op == DW_OP_consts)};
 			break;
 		case DW_OP_bregx: {
-			uint64_t reg = leb(&c, false);
+			uint64_t reg = take_leb(&c, false);
 
-			if (!load_register(e, reg, (int64_t)leb(&c, true), &s[n++]))
+			if (!load_register(e, reg, (int64_t)take_leb(&c, true), &s[n++]))
 				return false;
 			break;
 		}
 		case DW_OP_deref:
 		case DW_OP_deref_size:
-			if (!deref(e, &s[n - 1],
-				op == DW_OP_deref ? 8 : (unsigned)fixed(&c, 1, false)))
+			if (!apply_deref(e, &s[n - 1],
+				op == DW_OP_deref ? 8 : (unsigned)take_fixed(&c, 1, false)))
 				return false;
 			break;
 		case DW_OP_dup:
@@ -275,7 +277,7 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 			n++;
 			break;
 		case DW_OP_pick: {
-			uint64_t k = fixed(&c, 1, false);
+			uint64_t k = take_fixed(&c, 1, false);
 
 			if (k >= n)
 				return false;
@@ -305,11 +307,12 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 				s[n - 1].offset = (int64_t) - (uint64_t)s[n - 1].offset;
 			break;
 		case DW_OP_plus_uconst:
-			s[n - 1].offset = (int64_t)((uint64_t)s[n - 1].offset + leb(&c, false));
+			s[n - 1].offset =
+			    (int64_t)((uint64_t)s[n - 1].offset + take_leb(&c, false));
 			break;
 		case DW_OP_skip:
 		case DW_OP_bra: {
-			int64_t by = (int64_t)fixed(&c, 2, true);
+			int64_t by = (int64_t)take_fixed(&c, 2, true);
 
 			if (op == DW_OP_bra) {
 				if (s[--n].base != CFI_CONST)
@@ -323,7 +326,7 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 			break;
 		}
 		default:
-			if (n < 2 || !binary(op, &s[n - 2], &s[n - 1]))
+			if (n < 2 || !apply_binary(op, &s[n - 2], &s[n - 1]))
 				return false;
 			n--;
 		}

@@ -374,7 +374,7 @@ static struct cfi_rule take_expression(struct cursor *c, uint32_t kind)
 }
 
 /* Runs a program until its location passes pc, or to its end. */
-static int run(
+static int run_program(
     const struct cfi_entry *e, struct cursor c, uintptr_t pc, uintptr_t *loc, struct cfi_work *w)
 {
 	struct cfi_rules *r = &w->now;
@@ -511,12 +511,13 @@ int cfi_run(const struct cfi_entry *e, uintptr_t pc, struct cfi_work *w)
 	int rc;
 
 	memset(&w->now, 0, sizeof(w->now));
-	rc = run(e, (struct cursor){e->cie_program, e->cie_end, false}, UINTPTR_MAX, &loc, w);
+	rc = run_program(
+	    e, (struct cursor){e->cie_program, e->cie_end, false}, UINTPTR_MAX, &loc, w);
 	if (rc)
 		return rc;
 	w->initial = w->now;
 	loc = e->lo;
-	rc = run(e, (struct cursor){e->program, e->end, false}, pc, &loc, w);
+	rc = run_program(e, (struct cursor){e->program, e->end, false}, pc, &loc, w);
 	if (rc)
 		return rc;
 	return w->now.cfa.kind ? CFI_OK : CFI_UNSUPPORTED;

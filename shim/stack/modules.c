@@ -39,6 +39,12 @@ struct seen {
 	size_t phnum;
 };
 
+static struct seen seen_from(const struct dl_phdr_info *info)
+{
+	return (struct seen){info->dlpi_addr, info->dlpi_name ? info->dlpi_name : "",
+	    info->dlpi_phdr, info->dlpi_phnum};
+}
+
 struct arena {
 	_Atomic size_t used;
 	uint8_t bytes[];
@@ -462,13 +468,9 @@ static struct module *module_register(const struct seen *seen)
 
 static int scan_one(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct seen seen;
-	struct module *m;
+	struct seen seen = seen_from(info);
+	struct module *m = module_register(&seen);
 
-	(void)size;
-	seen = (struct seen){info->dlpi_addr, info->dlpi_name ? info->dlpi_name : "",
-	    info->dlpi_phdr, info->dlpi_phnum};
-	m = module_register(&seen);
 	if (m)
 		m->scan = *(uint64_t *)arg;
 	return 0;
@@ -516,21 +518,24 @@ void modules_set_unload_count(uint64_t gone)
 	atomic_store(&unload_count, gone + 1);
 }
 
-bool modules_visit(const struct dl_phdr_info *info)
+/* Registers a module under the lock, as part of the present scan. */
+static struct module *module_add(const struct seen *seen)
 {
-	struct seen seen = {info->dlpi_addr, info->dlpi_name ? info->dlpi_name : "",
-	    info->dlpi_phdr, info->dlpi_phnum};
-	bool held;
-	struct module *m;
+	bool held = lock_bounded();
+	struct module *m = module_register(seen);
 
-	if (loader_finds())
-		return true;
-
-	held = lock_bounded();
-	m = module_register(&seen);
 	if (m && !m->scan)
 		m->scan = atomic_load(&scan_number);
 	unlock(held);
+	return m;
+}
+
+bool modules_visit(const struct dl_phdr_info *info)
+{
+	struct seen seen = seen_from(info);
+
+	if (!loader_finds())
+		module_add(&seen);
 	return true;
 }
 
@@ -575,10 +580,8 @@ static int locate_one(struct dl_phdr_info *info, size_t size, void *arg)
 	struct seen seen;
 	uintptr_t start, end;
 
-	(void)size;
 	l = arg;
-	seen = (struct seen){info->dlpi_addr, info->dlpi_name ? info->dlpi_name : "",
-	    info->dlpi_phdr, info->dlpi_phnum};
+	seen = seen_from(info);
 	seen_range(&seen, &start, &end);
 	if (l->pc < start || l->pc >= end)
 		return 0;
@@ -588,7 +591,7 @@ static int locate_one(struct dl_phdr_info *info, size_t size, void *arg)
 
 /*
  * Asks the loader: without a lock and signal-safe, or on older systems under a recursive lock that
- * is never held for long. False: no module, or nobody may say.
+ * is never held for long. False: no module, or the loader must not be asked now.
  */
 static bool locate(uintptr_t pc, struct seen *out)
 {
@@ -603,7 +606,6 @@ static bool locate(uintptr_t pc, struct seen *out)
 const struct module *module_find(uintptr_t pc)
 {
 	uint32_t count = atomic_load_explicit(&last_id, memory_order_acquire);
-	bool held;
 	struct seen seen;
 	struct module *m;
 
@@ -616,12 +618,7 @@ const struct module *module_find(uintptr_t pc)
 	}
 	if (!locate(pc, &seen))
 		return NULL;
-	held = lock_bounded();
-	m = module_register(&seen);
-	if (m && !m->scan)
-		m->scan = atomic_load(&scan_number);
-	unlock(held);
-	return m;
+	return module_add(&seen);
 }
 
 bool module_verify(uint32_t id, uintptr_t pc)

@@ -29,7 +29,7 @@ void readable_forget(void)
 	atomic_fetch_add_explicit(&readable_epoch, 1, memory_order_relaxed);
 }
 
-static void use(struct readable *r, unsigned i)
+static void select_range(struct readable *r, unsigned i)
 {
 	r->lo = r->ranges[i].lo;
 	r->span = r->ranges[i].hi - r->ranges[i].lo;
@@ -43,7 +43,7 @@ bool readable_slow(struct readable *r, uintptr_t address)
 
 	for (i = 0; i < READABLE_RANGES; i++) {
 		if (page >= r->ranges[i].lo && page < r->ranges[i].hi) {
-			use(r, i);
+			select_range(r, i);
 			return true;
 		}
 	}
@@ -56,7 +56,7 @@ bool readable_slow(struct readable *r, uintptr_t address)
 			while (hi <= page && readable_page(hi))
 				hi += PAGE;
 			r->ranges[i].hi = hi;
-			use(r, i);
+			select_range(r, i);
 			if (hi > page)
 				return true;
 		}
@@ -64,7 +64,7 @@ bool readable_slow(struct readable *r, uintptr_t address)
 			while (lo > page && readable_page(lo - PAGE))
 				lo -= PAGE;
 			r->ranges[i].lo = lo;
-			use(r, i);
+			select_range(r, i);
 			if (lo <= page)
 				return true;
 		}
@@ -74,7 +74,7 @@ bool readable_slow(struct readable *r, uintptr_t address)
 	i = r->next++ % READABLE_RANGES;
 	r->ranges[i].lo = page;
 	r->ranges[i].hi = page + PAGE;
-	use(r, i);
+	select_range(r, i);
 	return true;
 }
 

@@ -119,39 +119,31 @@ static __attribute__((noinline)) void update_walker_bytes(struct walker *w)
 	w->unwind.grown = false;
 }
 
-static bool reserve_items(struct walker *w, uint32_t want)
+/* Grows an array to `want` elements of `size`; the first `used` keep their contents. */
+static __attribute__((noinline)) bool grow(
+    struct walker *w, void **array, uint32_t *room, uint32_t want, uint32_t used, size_t size)
 {
-	uint32_t room;
+	uint32_t n = *room ? *room : FIRST_ITEMS;
 
-	if (want <= w->room)
-		return true;
-	room = w->room ? w->room : FIRST_ITEMS;
-	while (room < want)
-		room *= 2;
-	if (!sys_pages_replace((void **)&w->items, w->room * sizeof(*w->items),
-		w->items ? w->count * sizeof(*w->items) : 0, room * sizeof(*w->items)))
+	while (n < want)
+		n *= 2;
+	if (!sys_pages_replace(array, *room * size, *array ? used * size : 0, n * size))
 		return false;
-	w->room = room;
+	*room = n;
 	w->unwind.grown = true;
 	return true;
 }
 
+static bool reserve_items(struct walker *w, uint32_t want)
+{
+	return want <= w->room ||
+	       grow(w, (void **)&w->items, &w->room, want, w->count, sizeof(*w->items));
+}
+
 static bool reserve_positions(struct walker *w, uint32_t want)
 {
-	size_t had;
-	uint32_t room;
-
-	if (want <= w->positions_room)
-		return true;
-	room = w->positions_room ? w->positions_room : FIRST_ITEMS;
-	while (room < want)
-		room *= 2;
-	had = w->positions_room * sizeof(*w->positions);
-	if (!sys_pages_replace((void **)&w->positions, had, had, room * sizeof(*w->positions)))
-		return false;
-	w->positions_room = room;
-	w->unwind.grown = true;
-	return true;
+	return want <= w->positions_room || grow(w, (void **)&w->positions, &w->positions_room,
+						want, w->positions_room, sizeof(*w->positions));
 }
 
 /* --- the list of items --- */

@@ -17,7 +17,7 @@
 #define SIGNALS_MAX 64 /* signal frames of a walk; each lets the stack pointer jump anywhere */
 
 /* The word of a check that always fails, for steps whose reads are not listed. */
-static const uintptr_t never = 1;
+static const uintptr_t never_equal = 1;
 
 /* Makes room for `want` elements of `size`, with the old contents. */
 static __attribute__((noinline)) bool grow(
@@ -112,7 +112,7 @@ static __attribute__((noinline)) enum unwind_step step_rare(
 		    (struct unwind_state){checks[0].value, checks[1].value, checks[2].value, true};
 		return STEP_OK;
 	case ROW_FULL:
-		*checks = (struct check){&never, 0};
+		*checks = (struct check){&never_equal, 0};
 		*added = 1;
 		return unwind_full_step(u, at);
 	default:

@@ -182,11 +182,13 @@ static inline __attribute__((always_inline)) bool walk_plain(
     struct unwind *u, struct cursor *cursor)
 {
 	bool met = true;
-	uintptr_t pc = cursor->at.pc, sp = cursor->at.sp;
-	uintptr_t hi, old_sp;
+	uintptr_t pc = cursor->at.pc, sp = cursor->at.sp, hi, old_sp;
+	const struct fresh *f_end;
 	const struct link *old;
 	struct fresh *f;
-	const struct fresh *f_end;
+#if defined(__aarch64__)
+	uintptr_t ra_at = cursor->ra_at, ra = cursor->ra;
+#endif
 
 	if (cursor->at.exact || sp - u->memory.lo >= u->memory.span || sp & 7)
 		return false;
@@ -195,9 +197,6 @@ static inline __attribute__((always_inline)) bool walk_plain(
 	old_sp = old->sp;
 	f = u->fresh + cursor->n;
 	f_end = u->fresh + (u->fresh_room < UNWIND_FRAMES_MAX ? u->fresh_room : UNWIND_FRAMES_MAX);
-#if defined(__aarch64__)
-	uintptr_t ra_at = cursor->ra_at, ra = cursor->ra;
-#endif
 
 	while (old_sp < sp)
 		old_sp = (--old)->sp;
@@ -359,7 +358,7 @@ static inline void link_inner(struct unwind *u, const struct cursor *c, uint32_t
 #endif
 }
 
-/* Finishes a walk that has come to `c`; `met`: the frames of the last walk go on from there. */
+/* Finishes a walk that has reached `c`; `met`: the last walk's frames continue from there. */
 bool unwind_walk_on(struct unwind *u, const struct stack_start *start, uint32_t *kept,
     struct cursor c, bool met, bool unstable, uint64_t generation);
 

@@ -38,12 +38,12 @@ struct api {
 	int (*is_signal_frame)(void *);
 };
 
-static _Atomic bool wanted, tried;
+static _Atomic bool load_wanted, load_tried;
 static struct api api;
-static _Atomic(const struct api *) ready;
+static _Atomic(const struct api *) ready_api;
 
 /* Clears our failure from the host's next dlerror(). */
-static void forget_error(void)
+static void clear_dlerror(void)
 {
 	char *(*error)(void) = (char *(*)(void))symbols_find("dlerror");
 
@@ -55,11 +55,11 @@ void unwind_system_load(void)
 {
 	void *lib;
 
-	if (!atomic_load(&wanted) || atomic_exchange(&tried, true) || !CONTEXT_NAME)
+	if (!atomic_load(&load_wanted) || atomic_exchange(&load_tried, true) || !CONTEXT_NAME)
 		return;
 	lib = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!lib) {
-		forget_error();
+		clear_dlerror();
 		return;
 	}
 	api.getcontext = (int (*)(void *))symbols_find(CONTEXT_NAME ? CONTEXT_NAME : "");
@@ -68,18 +68,18 @@ void unwind_system_load(void)
 	api.get_reg = (int (*)(void *, int, uintptr_t *))symbols_find(PREFIX "get_reg");
 	api.is_signal_frame = (int (*)(void *))symbols_find(PREFIX "is_signal_frame");
 	if (api.getcontext && api.init_local && api.step && api.get_reg && api.is_signal_frame)
-		atomic_store_explicit(&ready, &api, memory_order_release);
+		atomic_store_explicit(&ready_api, &api, memory_order_release);
 }
 
 enum unwind_step unwind_system_step(struct unwind_state *at)
 {
-	const struct api *a = atomic_load_explicit(&ready, memory_order_acquire);
+	const struct api *a = atomic_load_explicit(&ready_api, memory_order_acquire);
 	void *cursor, *context;
 	uint8_t *memory;
 	enum unwind_step rc;
 
 	if (!a) {
-		atomic_store(&wanted, true);
+		atomic_store(&load_wanted, true);
 		return STEP_NO_CFI;
 	}
 	memory = sys_pages(CURSOR_BYTES + CONTEXT_BYTES);

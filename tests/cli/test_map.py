@@ -119,7 +119,7 @@ class Map(unittest.TestCase):
         self.assertEqual(self.map("--space", "host", "--at", "end")["live_blocks"], 0)
         self.assertIn("there is host, cuda:0, torch:0",
                       self.whyoom("map", "--space", "cuda:7", self.path, status=1))
-        self.assertIn("refused in host",
+        self.assertIn("failed in host",
                       self.whyoom("map", "--space", "host", "--at", "failure", self.path, status=1))
         self.whyoom("map", "--at", "soon", self.path, status=2)
 

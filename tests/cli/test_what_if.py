@@ -198,7 +198,7 @@ class WhatIf(unittest.TestCase):
                               (["--space", "torch:3"], "PyTorch has no blocks in 'torch:3'"),
                               (["--space", "cuda:0"], "--space is torch:N or host"),
                               (["--space", "host", "--expandable-segments"],
-                               "is a setting of PyTorch's"),
+                               "is a setting of PyTorch,"),
                               (["--concurrency", "2"], "no two requests, tasks or threads"),
                               (["--concurrency", "2", "--space", "torch:3"],
                                "PyTorch has no blocks in 'torch:3'"),
@@ -237,7 +237,7 @@ class WhatIf(unittest.TestCase):
         # PyTorch's settings change nothing of another space.
         said = self.whyoom("what-if", self.path, "--space", "host", *changes[6:],
                            "--max-split-size-mb", "64", status=1)
-        self.assertEqual(said.count("does not apply: it is a setting of PyTorch's"), 2)
+        self.assertEqual(said.count("does not apply: it is a setting of PyTorch,"), 2)
 
     PROGRAM = """
 import resource
@@ -444,7 +444,7 @@ except MemoryError:
         self.assertTrue(0 < both["headroom_bytes"] - shorter["headroom_bytes"] < MIB)
         self.assertGreater(both["headroom_bytes"], without["headroom_bytes"])
         self.path = os.path.join(self.scratch.name, "all-True")
-        self.assertIn("the program said itself how long its inputs were, up to 7000 tokens",
+        self.assertIn("program's own marks say how long its inputs were, up to 7000 tokens",
                       self.whyoom("what-if", "--max-len", "10", "--longest", "7000", self.path,
                                   status=1))
 

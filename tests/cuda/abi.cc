@@ -24,7 +24,7 @@
 
 #include "cuda/cuda_abi.h"
 
-/* The driver's calls that have nothing to do with memory; what only answers "not supported" is
+/* The driver's calls that do not concern memory; functions that only return "not supported" are
  * written without parameters. */
 #define DRIVER_API_PTSZ(symbol, asked, from, to, parameters)                                       \
 	DRIVER_API(symbol, asked, from, to, parameters)
@@ -60,7 +60,7 @@ namespace real
 #undef __CUDA_API_VERSION_INTERNAL
 #include <cuda_runtime_api.h>
 
-/* How an argument travels. */
+/* How an argument is passed. */
 template <class T> struct how {
 	static constexpr int kind = std::is_pointer<T>::value				   ? 1
 				    : std::is_integral<T>::value || std::is_enum<T>::value ? 2

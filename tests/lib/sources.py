@@ -8,7 +8,7 @@ def files(top):
     done = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=top, text=True,
                           capture_output=True)
     names = done.stdout.split("\n")[:-1]
-    if done.returncode:
+    if not os.path.exists(os.path.join(top, ".git")) or done.returncode:
         names = [os.path.relpath(os.path.join(base, name), top)
                  for base, _, found in os.walk(top) for name in found]
         names = [n for n in names if not n.startswith(("build", ".git/")) and "__pycache__"

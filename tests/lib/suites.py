@@ -29,6 +29,8 @@ ENVIRONMENT = {"clang": CLANG, "fuzz": CLANG}
 # name, build directory, meson suites or a script with its arguments, in the default set, what it is
 SUITES = [
     ("lint", "default", ["lint"], True, "layers, exports, imports, layout, names"),
+    ("recipes", "default", ["tests/recipes/run"], True,
+     "each recipe of CONTRIBUTING.md, followed on a copy of the tree"),
     ("unit", "default", ["unit"], True, "unit tests of both halves"),
     ("sanitize", "sanitize", ["unit"], True, "the analyzer's under ASan and UBSan"),
     ("clang", "clang", ["unit"], True, "the same, built with clang"),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Causes and facts are rows of causes.def: no C compares the text of either, or reads evidence by position.
+"""Causes and facts are rows of causes.def: no C compares the text of either, or reads evidence by
+position.
 
 Each rule is first tried on a line that breaks it."""
 import os
@@ -44,6 +45,7 @@ for path in files:
         text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), f.read(), flags=re.S)
     for what, rule, _ in RULES:
         wrong = [(n, line) for n, line in enumerate(text.split("\n"), 1) if rule.search(line)]
-        check(not wrong, f"{path}: {what}: " + "; ".join(f"{n}: {line.strip()}" for n, line in wrong))
+        check(not wrong, f"{path}: {what}: " + "; ".join(f"{n}: {line.strip()}" for n,
+                                                         line in wrong))
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed > 0)

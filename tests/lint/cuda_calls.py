@@ -20,8 +20,8 @@ KINDS = {"DEVICE": "device memory", "MANAGED": "managed memory",
          "HANDLE": "a reference to memory, by its handle",
          "ADDRESS": "the block at this address"}
 EFFECTS = {
-    "ALLOC": "takes {kind}", "ALLOC_AT": "takes {kind}", "ALLOC_PITCHED": "takes device memory, pitch "
-        "times height",
+    "ALLOC": "takes {kind}", "ALLOC_AT": "takes {kind}",
+    "ALLOC_PITCHED": "takes device memory, pitch times height",
     "ALLOC_ARRAY": "takes an array, its size by its description",
     "ALLOC_HANDLE": "takes memory, by its handle",
     "ALLOC_ASYNC": "takes memory of a pool, in a stream's order; within a capture, of the graph",
@@ -36,7 +36,8 @@ EFFECTS = {
     "CONTEXT_DESTROYED": "gives back all that the context has",
     "PRIMARY_RELEASED": "gives back all of the device's, with the last reference",
     "PRIMARY_RESET": "gives back all of the device's",
-    "POOL_CREATED": "noted", "POOL_IMPORTED": "noted", "POOL_DESTROYED": "gives back all that the pool has",
+    "POOL_CREATED": "noted", "POOL_IMPORTED": "noted",
+    "POOL_DESTROYED": "gives back all that the pool has",
     "POOL_CALL": "noted, with what the pool holds before and after",
     "POOL_SET": "noted, where it is the release threshold",
     "PROBE": "noted, with the answer", "FAILS": "recorded when it runs out of memory",

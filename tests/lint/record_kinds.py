@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """record_kinds.py SOURCE: the table of events with a length in docs/trace-format.md has each kind
-of include/whyoom/trace_kinds.def, with its fields in their order."""
+of include/whyoom/trace_kinds.def, with its fields in their order. record_kinds.py SOURCE --write
+makes the rows so; the last column, with remarks, is written by hand."""
 import os
 import re
 import sys
@@ -22,9 +23,19 @@ def fields(text):
 with open(os.path.join(TOP, "include/whyoom/trace_kinds.def")) as f:
     table = {int(id): f"| {id} | {name} | {fields(text + ')')} |" for id, name,
              text in ROW.findall(f.read())}
-with open(os.path.join(TOP, "docs/trace-format.md")) as f:
-    page = f.read().split("| kind | name | fields after dt | |")[1].split("\n\n")[0]
-document = {int(line.split()[1]): line for line in page.split("\n")[2:]}
+PAGE = os.path.join(TOP, "docs/trace-format.md")
+HEAD = "| kind | name | fields after dt | |\n|---|---|---|---|\n"
+with open(PAGE) as f:
+    before, page = f.read().split(HEAD)
+page, after = page.split("\n\n", 1)
+document = {int(line.split()[1]): line for line in page.split("\n")}
+if "--write" in sys.argv:
+    remarks = {id: line.split(" | ", 3)[-1] if line.count(" | ") > 2 else "|"
+               for id, line in document.items()}
+    rows = [f"{row} {remarks.get(id, '|')}\n" for id, row in sorted(table.items())]
+    with open(PAGE, "w") as f:
+        f.write(before + HEAD + "".join(rows) + "\n" + after)
+    sys.exit(0)
 failed = 0
 for id in sorted(table.keys() | document.keys()):
     if not document.get(id, "").startswith(table.get(id, "no row")):

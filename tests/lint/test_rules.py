@@ -57,7 +57,8 @@ PLANTED = [
     ("names", "analyzer/model/clock.h\0analyzer/detect/clock.h".split("\0"), append("\n"),
      "analyzer has clock.h"),
     ("cuda_calls", "docs/cuda-calls.md", swap("takes device memory", "gives"), "is not what"),
-    ("manual", "analyzer/man/whyoom-report.1", lambda old: old.replace("-format", "-shape"), "whyoom-report.1"),
+    ("manual", "analyzer/man/whyoom-report.1", lambda old: old.replace("-format", "-shape"),
+     "whyoom-report.1"),
     ("record_kinds", "docs/trace-format.md", swap("| 18 | UNUNMAP | address, length",
                                                   "| 18 | UNUNMAP | length, address"), "UNUNMAP"),
 ]

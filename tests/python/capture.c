@@ -1,11 +1,10 @@
 /*
  * capture.c - a preload library for the tests of shim/python/python.c: walks the Python frames
- * inside malloc and mmap, as the recording does, and lets the program under test ask what was seen.
+ * inside malloc and mmap, as the shim does, and lets the program under test query the results.
  *
- * PYTHON_CAPTURE=every walks in every acquisition, and each time once more without the cache: the
- * two must agree, and so must what the walk says about the part that did not change.
- * PYTHON_CAPTURE=quick walks in every acquisition, once. Otherwise only a block of exactly
- * CAPTURE_SIZE bytes is looked at.
+ * PYTHON_CAPTURE=every walks at every acquisition, and again without the cache: the two must agree,
+ * also about the part that did not change. PYTHON_CAPTURE=quick walks once at every acquisition.
+ * Otherwise it walks only for a block of exactly CAPTURE_SIZE bytes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -46,7 +45,7 @@ void capture_look(void);
 double capture_bench(int rounds, int walks, int *depth);
 void *capture_foreign(void *unused);
 
-/* ---- what python.c needs ---- */
+/* ---- for python.c ---- */
 
 struct stored {
 	uint32_t bytes;
@@ -94,7 +93,7 @@ void definition_info(const char *key, const char *value)
 		strncat(facts, value, sizeof facts - 1 - strlen(facts));
 }
 
-/* Ends of tasks are counted, not recorded. */
+/* Counts the ends of tasks. */
 __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 static _Atomic uint64_t task_ends;
 
@@ -110,7 +109,7 @@ void note_task_end(struct note n, uint64_t key)
 	atomic_fetch_add(&task_ends, 1);
 }
 
-/* Only the older versions without anchors need these, and only to merge with native frames. */
+/* Needed only by older versions without anchors, to merge with native frames. */
 const struct module *module_find(uintptr_t pc)
 {
 	return NULL;
@@ -331,10 +330,10 @@ EXPORT void *mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t off
 	return mmap64(at, bytes, prot, flags, fd, offset);
 }
 
-/* ---- what the program under test asks ---- */
+/* ---- queries of the program under test ---- */
 
-/* The calling thread's last block of CAPTURE_SIZE: frames outermost first, and for each frame its
- * run's anchor. -1: there were no Python frames. */
+/* Returns the frames of the calling thread's last block of CAPTURE_SIZE, outermost first, each with
+ * its run's anchor. -1: there were no Python frames. */
 EXPORT int capture_last(uint32_t *code, int32_t *lasti, uint64_t *anchor, int max)
 {
 	struct kept *k = kept;
@@ -352,7 +351,7 @@ EXPORT int capture_last(uint32_t *code, int32_t *lasti, uint64_t *anchor, int ma
 	return (int)k->count;
 }
 
-/* The body of a CODE definition; its size, 0 unknown. */
+/* Copies the body of a CODE definition; returns its size, 0: unknown. */
 EXPORT int capture_code(uint32_t id, uint8_t *out, int room)
 {
 	struct stored *s = id < IDS ? atomic_load(&codes[id]) : NULL;
@@ -387,7 +386,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Also for a library that was loaded later. */
+/* Also finds a library that was loaded later. */
 EXPORT void capture_look(void)
 {
 	loader_each(look_at, NULL);
@@ -402,7 +401,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Nanoseconds of a walk over the stack that calls this: the fastest of some rounds. */
+/* Returns the nanoseconds of a walk over the caller's stack, the fastest of some rounds. */
 EXPORT double capture_bench(int rounds, int walks, int *depth)
 {
 	struct python_view v = {0};
@@ -427,7 +426,7 @@ EXPORT double capture_bench(int rounds, int walks, int *depth)
 	return best / walks * 1e9;
 }
 
-/* For a thread that Python knows nothing of: 1 if it saw no frames. */
+/* For a thread that Python does not know: returns 1 if it saw no frames. */
 EXPORT void *capture_foreign(void *unused)
 {
 	free(malloc(CAPTURE_SIZE));

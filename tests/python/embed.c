@@ -1,7 +1,7 @@
 /*
  * embed.c - a program that becomes a Python interpreter late: embed LIBPYTHON ARGUMENTS... loads
- * that library and goes on as `python ARGUMENTS`. A preloaded library for the tests of python.c is
- * told that there is something new; the real one notices by itself.
+ * that library and continues as `python ARGUMENTS`. Notifies the preloaded library of the tests;
+ * the real shim notices by itself.
  */
 #include <dlfcn.h>
 #include <stdio.h>

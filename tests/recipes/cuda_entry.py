@@ -34,8 +34,7 @@ int main(void)
 
 def follow(tree):
     tree.insert("shim/cuda/cuda_api.def", "CUDA_API(DRIVER, cuMemAlloc_v2,", ROW)
-    tree.write("docs/cuda-calls.md", tree.text("docs/cuda-calls.md"))
-    tree.script("tests/lint/cuda_calls.py", tree.top, "--write")
+    tree.made("docs/cuda-calls.md", "tests/lint/cuda_calls.py")
 
 
 def prove(tree):

@@ -66,10 +66,23 @@ class Tree:
         at = old.find("\n" + after)
         if at < 0:
             raise Failed(f"{name} has no line that begins with {after!r}")
-        end = old.index("\n", at + 1)
+        end = old.index("\n", at + 1 + len(after))
         while old[at + 1:end].count("(") > old[at + 1:end].count(")"):
             end = old.index("\n", end + 1)
         self.write(name, old[:end + 1] + text + old[end + 1:])
+
+    def insert_before(self, name, line, text):
+        """Adds lines before the first line that begins with `line`."""
+        old = self.text(name)
+        at = old.find("\n" + line)
+        if at < 0:
+            raise Failed(f"{name} has no line that begins with {line!r}")
+        self.write(name, old[:at + 1] + text + old[at + 1:])
+
+    def made(self, name, script):
+        """Has the script of lint make the page anew."""
+        self.before.setdefault(name, self.text(name))
+        self.script(script, self.top, "--write")
 
     def restore(self):
         for name, text in self.before.items():

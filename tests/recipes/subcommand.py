@@ -89,6 +89,7 @@ def follow(tree):
     tree.write("analyzer/man/whyoom-size.1", PAGE)
     tree.insert("analyzer/man/whyoom.1", "compress a closed trace",
                 ".It Xr whyoom-size 1\nprint the size of trace files\n")
+    tree.insert("analyzer/man/whyoom.1", ".Xr whyoom-sites 1 ,", ".Xr whyoom-size 1 ,\n")
     tree.write("tests/cli/test_size.py", SCRIPT)
 
 

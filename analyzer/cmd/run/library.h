@@ -1,6 +1,5 @@
 /*
- * library.h - where libwhyoom.so is, seen from the program that runs now, and LD_PRELOAD with
- * it in front.
+ * library.h - finds libwhyoom.so and the files beside it, and puts it in front of LD_PRELOAD.
  */
 #ifndef ANALYZER_CMD_RUN_LIBRARY_H
 #define ANALYZER_CMD_RUN_LIBRARY_H
@@ -10,29 +9,29 @@
 
 #include "util/text/err.h"
 
-/* Looks beside the program: as installed, as unpacked from the tarball, and in the build tree.
- * `program` NULL: this one. 0; -ENOENT, or -EINVAL for a path that LD_PRELOAD cannot hold. */
+/* Find the library beside a program: as installed, as unpacked from the tarball, or in the build
+ * tree. `program` NULL: this one. 0; -ENOENT; -EINVAL: LD_PRELOAD cannot hold the path. */
 int run_library_find(const char *program, char path[PATH_MAX], struct err *err);
 
-/* The simulated device's library, which lies beside that one. Results as above. */
+/* Find the simulated GPU's library beside it. Returns as run_library_find(). */
 int run_library_simgpu(const char *library, char path[PATH_MAX], struct err *err);
 
-/* The program that asks NVIDIA's management library, which lies there too. False: it does not. */
+/* Find the helper that samples GPUs, beside the library. False: it is missing. */
 bool run_library_nvml(const char *library, char path[PATH_MAX]);
 
-/* The program that performs a replay, which lies there too. False: it does not. */
+/* Find the program that runs a replay, beside the library. False: it is missing. */
 bool run_library_player(const char *library, char path[PATH_MAX]);
 
-/* The program that asks a device's driver in a replay, which lies there too. False: it does not. */
+/* Find the program that replays on a GPU's driver, beside the library. False: it is missing. */
 bool run_library_device_player(const char *library, char path[PATH_MAX]);
 
-/* The Python program that asks PyTorch's own allocator, which lies with the data. 0, or -ENOENT. */
+/* Find the Python program that replays on PyTorch's allocator, among the data. 0, or -ENOENT. */
 int run_library_through(char path[PATH_MAX], struct err *err);
 
-/* What NVTX is to load, which lies there too. Results as above. */
+/* Find the library that NVTX loads, beside it. Returns as run_library_find(). */
 int run_library_nvtx(const char *library, char path[PATH_MAX], struct err *err);
 
-/* The new value of LD_PRELOAD, to be freed; NULL: out of memory. What was there follows. */
+/* Returns LD_PRELOAD with the path in front of its old value, for free(); NULL: out of memory. */
 char *run_library_preload(const char *path, const char *before);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * run_directory.h - the directory of a run's traces: finds a place for it, makes it, and puts away
- * what an earlier run left there. Follows no link, and writes nothing outside the directory.
+ * run_directory.h - the directory for the traces of a run: chooses and makes it, and moves an
+ * earlier run's traces away. Follows no link, and writes nothing outside the directory.
  */
 #ifndef ANALYZER_CMD_RUN_DIR_H
 #define ANALYZER_CMD_RUN_DIR_H
@@ -13,28 +13,28 @@
 struct run_dir {
 	char path[PATH_MAX]; /* absolute */
 	int fd;
-	bool made; /* by us: removed again when nothing came of it */
-	char killed[PATH_MAX]; /* where the traces of a run that was killed are now, or "" */
-	char note[512]; /* to be said to the user, or "" */
+	bool made; /* by us: removed if the program does not start */
+	char killed[PATH_MAX]; /* where the traces of an earlier, killed run are now, or "" */
+	char note[512]; /* a message for the user, or "" */
 };
 
 struct run_dir_wish {
 	const char *path; /* NULL or "": whyoom.PID here, or under /var/tmp */
 	bool allow_tmpfs;
-	bool inherited; /* from the environment: one in use is not an error, another is made */
+	bool inherited; /* from the environment: if it is in use, another one is made */
 };
 
-/* 0; negative errno with err filled, and then nothing was left behind. */
+/* Make and lock the directory. 0; negative errno with err, and nothing is left behind. */
 int run_dir_open(const struct run_dir_wish *wish, struct run_dir *out, struct err *err);
 
-/* Did a call in any process run out of memory? By the traces' headers; true when in doubt. */
+/* Did a request for memory fail in any process, by the headers of the traces? True if in doubt. */
 bool run_dir_failed(const struct run_dir *dir);
 
-/* When the program has ended: cuts off the holes at the ends of traces whose processes are gone,
- * and removes users' directories that are empty. */
+/* Tidy up after the program has ended: cut off the holes at the ends of traces whose processes have
+ * ended, and remove empty directories of other users. */
 void run_dir_tidy(const struct run_dir *dir);
 
-/* Removes a directory that we made and whose program never started. */
+/* Remove a directory that we made, after its program did not start. */
 void run_dir_discard(struct run_dir *dir);
 void run_dir_close(struct run_dir *dir);
 

@@ -31,15 +31,15 @@ struct run_options {
 	char **program; /* within argv, NULL-terminated */
 };
 
-/* argv[0] is "run". 0; -EINVAL with err filled: wrong usage; -ENOMEM. */
+/* Parse the arguments; argv[0] is "run". 0; -EINVAL with err: wrong usage; -ENOMEM. */
 int run_options_parse(int argc, char **argv, struct run_options *out, struct err *err);
 void run_options_fini(struct run_options *options);
 
-/* The flag's value, else the environment's, else the default. */
+/* Returns the value of the flag, else of the environment, else the default. */
 const char *run_option_text(const struct run_options *options, enum run_option option);
 bool run_option_flag(const struct run_options *options, enum run_option option);
 
-/* Puts the given ones into the environment as WHYOOM_*, and what other flags need. 0, -ENOMEM. */
+/* Set the given options, and what other flags need, in the environment. 0, -ENOMEM. */
 int run_options_export(const struct run_options *options);
 
 void run_options_help(FILE *out);

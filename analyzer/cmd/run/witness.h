@@ -19,7 +19,7 @@
 struct run_witness_page; /* shared with it */
 
 struct run_witness {
-	pid_t pid; /* 0: there is none, everything counts as sent to us alone */
+	pid_t pid; /* 0: there is none, and every signal counts as sent to us alone */
 	struct run_witness_page *page;
 	unsigned noted[RUN_WITNESS_SIGNALS]; /* of its counts */
 	uint64_t asked_ns[RUN_WITNESS_SIGNALS]; /* the last time */
@@ -29,8 +29,8 @@ struct run_witness {
  */
 void run_witness_start(struct run_witness *w, char **argv);
 
-/* Did the signal that just arrived go to the group? Waits a few milliseconds for the answer, longer
- * where the machine is so busy that the witness did not get to take it. */
+/* Did the signal that just arrived go to the whole group? Waits some milliseconds for the witness,
+ * longer on a busy machine. */
 bool run_witness_saw(struct run_witness *w, int sig);
 
 void run_witness_stop(struct run_witness *w);

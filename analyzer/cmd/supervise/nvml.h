@@ -1,7 +1,7 @@
 /*
- * nvml.h - what the supervisor and its helper say to each other: the supervisor sends a byte, the
- * helper answers with one message of struct nvml_answer, cut after the last device. Both are of one
- * build and one machine.
+ * nvml.h - the protocol between the supervisor and its helper: the supervisor sends a byte, and the
+ * helper answers with one struct nvml_answer, cut after the last device. Both come from one build
+ * and run on one machine.
  */
 #ifndef ANALYZER_CMD_NVML_H
 #define ANALYZER_CMD_NVML_H
@@ -22,7 +22,7 @@ struct nvml_device {
 	uint64_t free, total; /* total 0: it did not answer */
 	char uuid[96], name[96];
 	uint32_t process_count;
-	bool named; /* its processes could be asked for */
+	bool named; /* the library listed its processes */
 	struct nvml_process processes[NVML_PROCESSES];
 };
 

@@ -1,7 +1,7 @@
 /*
- * nvml_client.h - how full each device is and who uses it, as NVIDIA's management library says from
- * outside, into run.whyoom. A helper process asks (nvml.h): nothing here waits for it, whatever it
- * does. One thread.
+ * nvml_client.h - samples how full each GPU is and which processes use it, by NVIDIA's management
+ * library, into run.whyoom. A helper process calls the library (nvml.h), and nothing here ever
+ * waits for it. One thread.
  */
 #ifndef ANALYZER_CMD_RUN_NVML_H
 #define ANALYZER_CMD_RUN_NVML_H
@@ -16,20 +16,19 @@ struct run_nvml;
 /* Is there a driver of NVIDIA's on this machine? */
 bool run_nvml_present(void);
 
-/* Starts the helper on that library. NULL: it cannot be; then there are no such samples. */
+/* Start the helper on that library. NULL: it did not start, and there are no such samples. */
 struct run_nvml *run_nvml_start(const char *helper, const char *library);
-/* The helper's pid, 0: it has ended, or n is NULL. */
+/* Returns the helper's pid; 0: it has ended, or n is NULL. */
 pid_t run_nvml_pid(const struct run_nvml *n);
-/* It was waited for by somebody else. */
+/* Tells that the caller has reaped the helper. */
 void run_nvml_gone(struct run_nvml *n);
 
-/* Records what the last question brought, where anything has changed, and asks again, as often as
- * it is called and the budget allows, to which the helper's time is charged. NULL is accepted for
- * n. */
+/* Record the changes in the helper's last answer, if it has come, and ask again if the budget
+ * allows. The helper's CPU time is charged to the budget. Accepts NULL for n. */
 void run_nvml_tick(
     struct run_nvml *n, struct run_trace *t, struct run_budget *budget, uint64_t now_ns);
 
-/* Lets the helper end, for a moment; then ends it. Accepts NULL. */
+/* Give the helper a moment to end, then kill it. Accepts NULL. */
 void run_nvml_stop(struct run_nvml *n);
 
 #endif

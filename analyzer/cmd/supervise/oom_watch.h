@@ -1,7 +1,7 @@
 /*
- * oom_watch.h - a descriptor that wakes us when a memory cgroup is out of memory, before the
- * kernel's killer has struck: version 1 tells it of memory.oom_control, version 2 of memory.events.
- * What is charged to whom then is what the ledger is about. One thread.
+ * oom_watch.h - a descriptor that wakes the supervisor when a memory cgroup runs out of memory,
+ * before the kernel kills (memory.oom_control of version 1, memory.events of version 2). The ledger
+ * needs the levels of that moment. One thread.
  */
 #ifndef ANALYZER_CMD_RUN_WATCH_H
 #define ANALYZER_CMD_RUN_WATCH_H
@@ -11,16 +11,16 @@
 #include "cmd/supervise/cgroup.h"
 
 struct run_watch {
-	int fd; /* for poll(); -1: nothing will come, as where the hierarchy cannot be written to */
+	int fd; /* for poll(); -1: no events, as if the hierarchy is read-only */
 	int version;
-	uint64_t count; /* version 2: how often the group was out of memory */
+	uint64_t count; /* version 2: of times that the group ran out of memory */
 	char dir[PATH_MAX];
 };
 
 void run_watch_init(struct run_watch *w);
-/* From now on this group; nothing is done when it is the one that is watched. */
+/* Watch this group from now on, if it is not watched already. */
 void run_watch_on(struct run_watch *w, const struct run_cgroup *cgroup);
-/* What has come since this was last asked; after poll(). */
+/* Returns what has happened since the last call; call it after poll(). */
 enum run_watch_news { RUN_WATCH_NOTHING, RUN_WATCH_FULL, RUN_WATCH_OOM };
 enum run_watch_news run_watch_take(struct run_watch *w);
 void run_watch_off(struct run_watch *w);

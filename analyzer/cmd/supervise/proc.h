@@ -1,6 +1,6 @@
 /*
- * proc.h - what /proc says of a process, as levels. Each returns how many levels it wrote, 0
- * when the process is gone or may not be read. Only what is read often is kept open.
+ * proc.h - reads a process' levels from /proc. Each function returns how many levels it wrote; 0 if
+ * the process has ended or may not be read. Only files that are read often are kept open.
  */
 #ifndef ANALYZER_CMD_RUN_PROC_H
 #define ANALYZER_CMD_RUN_PROC_H
@@ -13,12 +13,12 @@
 #include "trace/event.h"
 
 /* The files of a process that are read often. They stay that process's when its pid is given to
- * another one. -1: it could not be opened, and is opened for each reading. */
+ * another one. -1: not kept open, and opened for each reading. */
 struct run_proc_files {
 	pid_t pid;
 	int statm, status;
 };
-/* `keep`: whether there is room to keep files open. */
+/* `keep`: keep the files open. */
 void run_proc_open(pid_t pid, bool keep, struct run_proc_files *out);
 void run_proc_close(struct run_proc_files *files);
 

@@ -1,7 +1,7 @@
 /*
- * join.h - a log beside the recording of the same run: which messages tell of what was recorded,
- * and one verdict of both. The recording leads; where it saw nothing run out, or cannot decide, the
- * log may.
+ * join.h - joins a log with the trace of the same run: which messages are about recorded failures,
+ * and one verdict from both. The trace leads; if it shows no failure, or does not decide, the log
+ * does.
  */
 #ifndef ANALYZER_EXPLAIN_JOIN_H
 #define ANALYZER_EXPLAIN_JOIN_H
@@ -11,22 +11,22 @@
 
 enum join {
 	JOIN_NOTHING,
-	JOIN_FAILURE, /* of the report's */
-	JOIN_RECOVERED, /* of a request that was refused, and got over */
+	JOIN_FAILURE, /* about the reported failure */
+	JOIN_RECOVERED, /* about a refused request that the program recovered from */
 };
 
-/* The victims that the log names, for verdict_of_set(). The array and the words are of `arena`; the
- * explanation must outlive them. NULL: no memory. */
+/* List the victims that the log names, for verdict_of_set(). The array is in `arena`; the
+ * explanation must outlive it. NULL: no memory. */
 const struct log_victim *join_victims(
     const struct explanation *e, struct arena *arena, size_t *count);
 
-/* What each message tells of, by the sizes and pids in it. The array, of e->count, is of `arena`;
- * NULL: no memory. */
+/* Find what each message is about, by the sizes and pids in it. The array of e->count elements is
+ * in `arena`; NULL: no memory. */
 const enum join *join_messages(
     const struct explanation *e, const struct verdict_result *r, struct arena *arena);
 
-/* Makes the log's verdict the report's, where the recording has none and the log does. `e` must
- * outlive the result. True: it did. */
+/* Replace the verdict by the log's if the trace has none and the log does. `e` must outlive the
+ * result. True: it was replaced. */
 bool join_verdict(const struct explanation *e, const enum join *of, struct verdict_result *r);
 
 #endif

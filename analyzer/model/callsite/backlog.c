@@ -14,14 +14,13 @@ TUNED(double, WAITS_LONGER, 1.5,
 TUNED(unsigned, WAITED_PART, 16u,
     "workers in step release at once only while others wait; a dropped batch leaves none");
 
-/* Of those given back, the share that came after one that was made before it, and one at a time.
- * Several who take from a queue are done with what they took in another order: of two three in
- * four, of ten eleven in twenty, and of what goes in no order half. What is older than the last one
- * given back has all gone nevertheless. What goes at once may be several's who work in step, if it
- * is little beside what waits; else a pile is dropped. */
+/* The order of releases. Several consumers finish in another order than they take: two consumers
+ * keep three in four in order, ten keep eleven in twenty, and no order keeps half. All blocks older
+ * than the last released one are gone nevertheless. Releases at once may be consumers that work in
+ * step, if they are few beside what waits; else a build-up was dropped. */
 
-/* Of what lives, the blocks that were there when the last one was given back, in order: as far as
- * cohorts tell when they came. */
+/* How many of the blocks that live were already there when the last release happened, as far as
+ * cohorts tell. */
 static double waited_then(const struct stack_stats *s, const struct stack_stats_order *last)
 {
 	double then = 0, at = 0;
@@ -31,7 +30,7 @@ static double waited_then(const struct stack_stats *s, const struct stack_stats_
 		const struct cohort *c = stack_stats_cohort(s, i, &own);
 		double left = (double)(c->count - c->freed_count), part = 1;
 
-		/* Those that were given back of it came first. */
+		/* The released ones of a cohort came first. */
 		if (c->serial <= last->serial)
 			at = (double)c->time_ns + (double)(c->last_ns - c->time_ns) *
 						      (double)c->freed_count / (double)c->count;

@@ -1,11 +1,11 @@
 /*
- * blame.h - which frame of a stack a person would hold responsible: the innermost one of their own
- * code, else of a framework, never the allocator, the C or C++ library, or the interpreter. What an
- * event loop runs has nothing to do with the frame that started the loop.
+ * blame.h - which frame of a stack a person would blame: the innermost one of the user's code, else
+ * of a framework; never the allocator, the C or C++ library or the interpreter. What an event loop
+ * runs does not belong to the frame that started the loop.
  *
- * Told by where a frame's file lies (a language's own library directories, a package directory, the
- * system's library directories) and by names that the language standards reserve, not by lists of
- * functions; but an allocator that is linked in is told by the names of its interface.
+ * Decided by the directory of a frame's file (a language's own library, a package directory, the
+ * system's libraries) and by names that the language standards reserve, not by lists of functions.
+ * Only an allocator that is linked into the program is recognised by the names of its interface.
  */
 #ifndef ANALYZER_MODEL_BLAME_H
 #define ANALYZER_MODEL_BLAME_H
@@ -22,7 +22,7 @@ enum owner {
 	OWNER_USER, /* everything else */
 };
 
-/* What was found out of a feed's symbols, by their ids. Zeroed at first; blame_memory_fini(). */
+/* Cache of traits by symbol id, for one feed. Zero before first use; blame_memory_fini(). */
 struct blame_memory {
 	VEC(uint8_t) traits;
 };
@@ -36,14 +36,13 @@ struct blame_context {
 
 enum owner blame_owner(const struct blame_context *context, const struct symbol *symbol);
 
-/* A comprehension or generator expression of Python: part of the function around it. */
+/* True for a comprehension or generator expression of Python: part of the function around it. */
 bool blame_is_comprehension(const struct symbol *symbol);
 
 /* Index of the frame to blame, or -1 where none is better than the allocator itself. */
 int blame_frame(const struct blame_context *context, const struct symbol *symbols, size_t count);
 
-/* What of a stack's outermost frames decides whom to blame: the innermost of each kind; -1: none.
- */
+/* The innermost frame of each kind among a stack's outermost frames; -1: none. */
 struct blame_mark {
 	int user, library, python_library, python_runtime, named, importer;
 	int allocator; /* the outermost of its frames: those inside it do not count */
@@ -52,21 +51,21 @@ struct blame_mark {
 /* marks.items[n] is of the outermost n frames. Zeroed at first; vec_free(). */
 typedef VEC(struct blame_mark) blame_marks_t;
 
-/* The marks of the path that was just looked at, from those of the look before. 0; -ENOMEM, and
- * then both have to begin anew. */
+/* Extend the marks to the path that was just read, from those of the read before. 0 or -ENOMEM;
+ * after -ENOMEM start anew with both. */
 int blame_follow(
     const struct blame_context *context, const struct stack_path *path, blame_marks_t *marks);
-/* As blame_frame() of these frames. */
+/* The same result as blame_frame() of these frames. */
 int blame_marked(const struct blame_mark *mark, const struct symbol *symbols);
 
-/* The frame in which Python's event loop runs the next callback. */
+/* True for the frame in which Python's event loop runs the next callback. */
 bool blame_is_event_loop(const struct symbol *symbol);
-/* Made by the loading of code, not by what the code does: Python imports a module, and nothing of
- * one's own was called since. */
+/* True when a block was made by loading code, not by running it: Python imports a module, and has
+ * called nothing of the user's since. */
 bool blame_is_import(const struct blame_mark *mark);
 #define BLAME_FILES 3u /* of packages: a function, its helper, and what they work with */
 
-/* What blame_part() found along the path. Zeroed at first; blame_parts_fini(). */
+/* What blame_part() found along the path. Zero before first use; blame_parts_fini(). */
 struct blame_parts {
 	int at; /* of which frame */
 	size_t known; /* marks.items[n] is of the outermost n frames, from `at` + 1 to so many */
@@ -79,11 +78,10 @@ struct blame_parts {
 };
 void blame_parts_fini(struct blame_parts *parts);
 
-/* A line that has a framework run several of its parts ("chain.invoke(question)") makes many
- * things, and they have nothing in common but that line. Index of the innermost function of a
- * package below the frame `at` of the path that was just looked at, which tells them apart; -1: the
- * line calls no more than a function or two. To be asked at each look, as what was found of the
- * look before is used. */
+/* Index of the innermost function of a package below frame `at` of the path that was just read; -1
+ * when the line calls no more than a function or two. A line such as chain.invoke(question) makes
+ * many things that have only this line in common; the part tells them apart. Call it after each
+ * read: it reuses what it found in the read before. */
 int blame_part(const struct blame_context *context, const struct stack_path *path, int at,
     struct blame_parts *parts);
 

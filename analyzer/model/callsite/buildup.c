@@ -16,7 +16,7 @@ TUNED(double, RECORDS_TIMES, 2.5,
 TUNED(unsigned, GROWN_TIMES, 2u,
     "the first build-up is a warm-up: twice its size is the least that is growth");
 
-/* Its heaviest stack speaks for the call site. */
+/* The heaviest stack stands for the call site. */
 static void read_growth(const struct callsite *c, const struct callsite_member *members,
     size_t count, struct buildup *out)
 {
@@ -58,8 +58,8 @@ void buildup_read(const struct callsite *c, const struct callsite_member *member
 		const struct stack_stats_course course = stack_stats_course(s);
 		uint64_t made = stack_stats_total_count(s) - course.buildup.before;
 
-		/* One block of it is more than all of those were: it is something else that the
-		 * same line makes. */
+		/* One block is larger than all earlier build-ups: the same line makes something
+		 * else. */
 		if (course.no_buildup || course.buildup.since_ns < ended_ns ||
 		    stack_stats_live_count(s) < made - made / ALIVE_PART ||
 		    stack_stats_live_bytes(s) > largest * stack_stats_live_count(s))
@@ -70,7 +70,7 @@ void buildup_read(const struct callsite *c, const struct callsite_member *member
 	}
 	out->largest = largest;
 	read_growth(c, members, count, out);
-	/* The next of their kind is none that is out of the ordinary. */
+	/* The next one of the same kind is not out of the ordinary. */
 	if (out->bytes < UNUSUAL_TIMES * largest)
 		out->bytes = 0;
 }

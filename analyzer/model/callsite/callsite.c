@@ -1,4 +1,4 @@
-/* callsite.c - gathers stacks into call sites; each part of their histories is read by a module of
+/* callsite.c - gathers stacks into call sites. Each part of their history is read by a module of
  * its own. */
 #include "model/callsite/callsite.h"
 
@@ -30,8 +30,8 @@ static int by_weight(const void *a, const void *b)
 	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
-/* The call site of words that were seen before, told by where their text is: many stacks have the
- * very same words. */
+/* A cache from symbols to call sites, by the addresses of the strings: many stacks have the same
+ * ones. */
 #define KNOWN_WORDS 4096u
 struct framework_words {
 	const char *function, *file, *part, *part_file;
@@ -139,7 +139,7 @@ static int callsite_of_words(struct builder *b, const struct callsite_words *wor
 	return 0;
 }
 
-/* 64 classes to each doubling: a larger weight is never in a lower one. */
+/* 64 classes for each power of two; a larger weight is never in a lower class. */
 #define WEIGHT_CLASSES (59u * 64u)
 
 static uint32_t class_of(uint64_t weight)
@@ -157,7 +157,7 @@ static inline void ask_ahead(const struct model *m, size_t number)
 		stack_stats_ask(stack_table_number(&m->stacks, number + ASK_AHEAD));
 }
 
-/* What lived of a stack, and its weight by that. */
+/* The weight of a stack: what lived, or its largest block. */
 static uint64_t weigh(const struct model *m, const struct stack_stats *s, enum moment moment,
     uint64_t *live, uint64_t *count)
 {
@@ -167,8 +167,8 @@ static uint64_t weigh(const struct model *m, const struct stack_stats *s, enum m
 	return *live > largest ? *live : largest;
 }
 
-/* The sums of all stacks that have call sites, and the lightest class that one of the first
- * STACKS_MAX may be of: there are many more. */
+/* Sum up all stacks that have call sites. Returns the lowest class that the heaviest STACKS_MAX
+ * stacks reach. */
 static uint32_t sum_up(const struct model *m, struct callsites *p, uint64_t *sum, size_t *reached)
 {
 	uint32_t of_class[WEIGHT_CLASSES] = {0}, least = WEIGHT_CLASSES;
@@ -194,7 +194,7 @@ static uint32_t sum_up(const struct model *m, struct callsites *p, uint64_t *sum
 	return least;
 }
 
-/* And these sums. */
+/* The heaviest stacks, most first, and how many of them to keep. */
 static int weigh_stacks(
     const struct model *m, struct callsites *p, struct weighed **out, size_t *keep)
 {
@@ -266,7 +266,7 @@ static void count_in(const struct model *m, const struct callsites *p, const str
 	c->facts.regrown += stack_stats_rare(at->then)->regrown;
 }
 
-/* Whether a module was being imported, or code of one's own was at work. */
+/* Note whether a module was being imported or the user's own code was at work. */
 static void note_import(struct builder *b, struct callsite *callsite, bool import,
     const struct stack_stats *then, uint64_t live)
 {
@@ -293,14 +293,14 @@ static int by_callsite(const void *a, const void *b)
 	return (x->callsite > y->callsite) - (x->callsite < y->callsite);
 }
 
-/* By how many blocks steps are alike: those that a checkpoint tells as a sum are as many as the
- * others' steps have, or else all that came since would be one. */
+/* The weight of a step when steps are made equal. Blocks that a checkpoint summed up count as one
+ * other step, or all that came since would be one step. */
 static uint64_t step_weight(const struct step *s, uint64_t of_went)
 {
 	return s->count - s->summed_count + (s->summed_count ? of_went : 0);
 }
 
-/* Of the scratch. */
+/* Copy the first `count` steps from the scratch. */
 static int keep_steps(struct builder *b, struct callsite *callsite, uint32_t count)
 {
 	struct step *steps;
@@ -354,7 +354,7 @@ static int make_steps(struct builder *b, struct callsite *callsite,
 		total += b->steps[i].summed_count ? of_went : 0;
 	if (n)
 		qsort(b->steps, n, sizeof(*b->steps), by_time);
-	/* A step is closed from half the target on, so there can be no more than twice as many. */
+	/* A step ends from half the target on, so there are at most twice as many. */
 	target = n <= CALLSITE_STEPS ? 1 : (total + CALLSITE_STEPS / 2 - 1) / (CALLSITE_STEPS / 2);
 	for (size_t i = 0; i < n; i++) {
 		struct step *last = merged ? &b->steps[merged - 1] : NULL;
@@ -425,7 +425,7 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 		stacks[i] = (struct callsite_stack){then->stack, stack_stats_total_bytes(then),
 		    stack_stats_total_count(then), stack_stats_largest(then)};
 	}
-	/* The refused request goes the way of its stack's blocks. */
+	/* The refused request belongs to the call site of its stack's blocks. */
 	stacks[keep] = (struct callsite_stack){.stack = f ? f->stack : 0};
 	rc = callsite_words_read(&m->feed, &b->context, stacks, keep + 1, words);
 	if (!rc && f)
@@ -450,7 +450,7 @@ out:
 	return rc;
 }
 
-/* Up to the last stack of each kind that has a call site. */
+/* Allocate the tables, up to the last stack of each kind that has a call site. */
 static int tables(
     struct callsites *p, const struct model *m, const struct weighed *list, size_t keep)
 {
@@ -465,7 +465,7 @@ static int tables(
 			p->stack_limit = m->stacks.limits[k];
 		if (!p->limits[k])
 			continue;
-		/* Of most kinds it stays as it is nearly everywhere, and then takes no memory. */
+		/* Most pages of most kinds stay untouched, and take no memory. */
 		p->of[k] = calloc(p->limits[k], sizeof(*p->of[k]));
 		if (!p->of[k])
 			return -ENOMEM;
@@ -500,7 +500,7 @@ static void context_of(
 	context->memory = memory;
 }
 
-/* Those that its own stacks tell. */
+/* Read the parts that follow from the call site's own stacks. */
 static void read_parts(
     struct callsite *c, const struct callsite_member *members, size_t count, uint64_t padding)
 {
@@ -586,7 +586,7 @@ uint64_t callsite_unused(const struct callsite *callsite)
 
 bool callsite_is_uniform(const struct callsite *p)
 {
-	/* The copy that a block is filled from may have a header more. */
+	/* A copy from which a block is filled may have a header more. */
 	return p->facts.live_count &&
 	       p->facts.largest <= p->facts.alike_size + p->facts.alike_size / 32 &&
 	       (p->facts.alike_bytes >= p->facts.live_bytes - p->facts.live_bytes / 32 ||

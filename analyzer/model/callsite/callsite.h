@@ -1,10 +1,11 @@
 /*
- * callsite.h - stacks by the line that a person would blame, and where that line leaves it to a
- * framework by the part of it: a full stack is too fine, since the same growth reached by two ways
- * is one cause. For each call site its history in steps, and what that history shows: do its blocks
- * grow, do they stay, does one follow from the other.
+ * callsite.h - stacks grouped by the line that a person would blame. A full stack is too fine:
+ * growth that is reached by two ways is one cause. Where the line leaves the choice to a framework,
+ * each part of the framework is a call site of its own. For each call site: sums, history in steps,
+ * and what modules of this folder read from the history.
  *
- * Made after the pass, at one moment. Memory grows with call sites; words belong to the feed.
+ * Made after the pass over the events, for one moment. Memory grows with the number of call sites.
+ * Strings belong to the feed.
  */
 #ifndef ANALYZER_MODEL_CALLSITE_H
 #define ANALYZER_MODEL_CALLSITE_H
@@ -32,7 +33,7 @@ struct callsite_member {
 /* The one of which most lives; NULL: there is none. */
 const struct stack_stats *callsite_heaviest(const struct callsite_member *members, size_t count);
 
-/* Consecutive acquisitions at a call site. */
+/* Consecutive acquisitions at a call site, merged from the cohorts of its stacks. */
 struct step {
 	uint64_t serial; /* of the first */
 	uint64_t time_ns, last_ns;
@@ -119,14 +120,13 @@ struct callsites {
 
 int callsites_new(
     const struct model *m, enum moment moment, struct callsites **out, struct err *err);
-/* The same at the end of a model that ends with the refusal of that request: of a space's model,
- * which keeps no failures of its own. */
+/* The same at the end of a model of a space, which keeps no failures of its own: `refused` is the
+ * request that ended it. */
 int callsites_refused(
     const struct model *m, const struct failure *refused, struct callsites **out, struct err *err);
 void callsites_free(struct callsites *p); /* accepts NULL */
 
-/* The call site of a stack: index into list; CALLSITE_NONE: it has none, or is too small to matter.
- */
+/* Index into the list; CALLSITE_NONE when the stack has no call site or is too small to matter. */
 static inline uint32_t callsites_of_stack(
     const struct callsites *p, enum stack_stats_kind kind, uint32_t stack)
 {
@@ -135,7 +135,7 @@ static inline uint32_t callsites_of_stack(
 	return at ? at - 1u : CALLSITE_NONE;
 }
 
-/* Blocks or mappings of that stack are the call site's. */
+/* True when blocks or mappings of that stack belong to the call site. */
 static inline bool callsites_made_at(const struct callsites *p, uint32_t callsite, uint32_t stack)
 {
 	return callsites_of_stack(p, STACK_STATS_HEAP, stack) == callsite ||
@@ -145,20 +145,20 @@ static inline bool callsites_made_at(const struct callsites *p, uint32_t callsit
 	       callsites_of_stack(p, STACK_STATS_COPY, stack) == callsite;
 }
 
-/* Most of it is mapped of files: read from there, and not made. */
+/* True when most of it is mapped files: read from there, and not made. */
 static inline bool callsite_is_mapped_files(const struct callsite *p)
 {
 	return p->facts.file_bytes > p->facts.live_bytes / 2;
 }
 
-/* Bytes of its mappings that lie free inside. */
+/* Bytes inside its mappings that are free, by the interpreter's account of its arenas. */
 uint64_t callsite_unused(const struct callsite *callsite);
 
-/* All of its live blocks are of one size, but for a few small ones. */
+/* True when all of its live blocks have one size, but for a few small ones. */
 bool callsite_is_uniform(const struct callsite *callsite);
 
-/* How many of its largest blocks make up what lives of it: an array's header, made on the same
- * line, is none. */
+/* How many blocks of the largest size make up what lives. An array's header, made on the same line,
+ * does not count. */
 static inline uint64_t callsite_large_blocks(const struct callsite *callsite)
 {
 	return callsite->facts.largest
@@ -167,16 +167,14 @@ static inline uint64_t callsite_large_blocks(const struct callsite *callsite)
 		   : 0;
 }
 
-/* The largest of its blocks that surely lives: no more than that lives of what was made when it
- * was.
- */
+/* The largest block that surely lives: in its step at least as many bytes survive. */
 uint64_t callsite_largest_live(const struct callsite *callsite);
 
-/* Most of it are modules that were imported: code and its data, whatever it is used for. */
+/* True when most of it is code and data of imported modules. */
 bool callsite_is_import(const struct callsite *callsite);
 
-/* What it makes is given back when its work is done: of what is older than any of its blocks ever
- * got, nothing lives, however much of it lives now. */
+/* True when it frees what it makes as soon as the work is done: nothing survives that is older than
+ * any freed block ever got. */
 bool callsite_is_working_set(const struct callsite *callsite, uint64_t moment_ns);
 
 /* It makes a table that grows by a factor, and what that holds. */
@@ -186,7 +184,7 @@ static inline bool callsite_indexes_itself(const struct callsite *c)
 	       c->size.live_bytes <= c->facts.live_bytes / 2;
 }
 
-/* Is it the line that a person would blame? */
+/* True when the symbol is the line that the call site blames. */
 static inline bool callsite_is_line(const struct callsite *p, const struct symbol *symbol)
 {
 	return symbol->line == p->line && str_same(symbol->function, p->function) &&

@@ -1,8 +1,7 @@
 /*
- * callsite_words.h - inside model/: what the words of each stack say of its call site: the line to
- * blame, the framework's part that it called, whether a module was being imported. Stacks are gone
- * through in the order of their ids, in which neighbours share most of their frames; no stack's
- * words are kept as a whole.
+ * callsite_words.h - inside model/: function, file and line to blame for each stack, the
+ * framework's part that this line called, and whether a module was being imported. Goes through the
+ * stacks by id, since neighbours share most of their frames; keeps no stack's symbols as a whole.
  */
 #ifndef ANALYZER_MODEL_CALLSITE_WORDS_H
 #define ANALYZER_MODEL_CALLSITE_WORDS_H
@@ -24,7 +23,7 @@ struct callsite_stack {
 	uint64_t total_bytes, total_count, largest; /* until the moment */
 };
 
-/* The words of each stack, in the order of the stacks. 0 or -ENOMEM. */
+/* Fill out[i] for stacks[i]. 0 or -ENOMEM. */
 int callsite_words_read(const struct feed *feed, const struct blame_context *context,
     const struct callsite_stack *stacks, size_t count, struct callsite_words *out);
 

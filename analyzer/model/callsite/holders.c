@@ -30,7 +30,7 @@ struct table {
 	bool remembers; /* its owner also calls for what it puts there */
 };
 
-/* Each of its blocks took the place of the one before, and is larger. */
+/* True when each block replaced the one before and is larger. */
 static bool is_table(const struct stack_stats *s, struct table *out)
 {
 	double sizes[STACK_STATS_COHORTS];
@@ -61,7 +61,8 @@ enum holds {
 	HOLDS,
 };
 
-/* Was it enlarged as that grew: what the call site kept until a time, of all that it keeps? */
+/* Whether the table was enlarged as what the call site keeps grew. `kept_until`: what it kept until
+ * a time; `all`: of all that it keeps. */
 static enum holds holds_by(const struct table *t, const struct callsite *keeper,
     double (*kept_until)(const struct callsite *callsite, uint64_t time_ns), double all,
     double least_kept)
@@ -85,16 +86,16 @@ static enum holds holds_by(const struct table *t, const struct callsite *keeper,
 			most = each;
 		n++;
 	}
-	/* One that was large enough for all that came since holds something else. */
+	/* A table that had room for all that came since holds something else. */
 	if (n < RIVAL_MIN || all > FULL_TIMES * kept || most > SPREAD_MOST * least)
 		return HOLDS_NOT;
 	return n >= ENLARGED_MIN && t->geometric ? HOLDS : HOLDS_PERHAPS;
 }
 
 /*
- * By the number of blocks; or by their bytes, where an interpreter's arenas are among them: when it
- * gets no more of these, each small object is a block of its own, and thousands that weigh next to
- * nothing come at last.
+ * By the number of blocks; or by bytes, where the interpreter's arenas are among them: once it gets
+ * no more arenas, each small object is a block of its own, and thousands of them weigh next to
+ * nothing.
  */
 static enum holds holds(const struct table *t, const struct callsite *keeper)
 {
@@ -108,7 +109,7 @@ static enum holds holds(const struct table *t, const struct callsite *keeper)
 	return by_bytes > by_count ? by_bytes : by_count;
 }
 
-/* Two returns into one nameless function of the runtime. */
+/* True for two return addresses in one function of the runtime that has no name. */
 static bool same_nameless(
     const struct blame_context *context, const struct symbol *a, const struct symbol *b)
 {
@@ -128,9 +129,9 @@ static bool has_python(const struct symbol *symbols, size_t from, size_t count)
 }
 
 /*
- * The same function of the runtime, called from the same line, calls the function that makes the
- * kept blocks, and enlarges the table without any: it remembers results, as functools.cache does.
- * Where the runtime's functions have names, the knowledge files know that one.
+ * A function that remembers its results, as functools.cache does: a function of the runtime, called
+ * from one line, calls the function that makes the kept blocks, and enlarges the table itself.
+ * Where functions of the runtime have names, the knowledge files know it.
  */
 static bool remembers(const struct feed *feed, const struct callsites *p, const struct table *t,
     const struct callsite *k)
@@ -146,8 +147,8 @@ static bool remembers(const struct feed *feed, const struct callsites *p, const 
 	       !has_python(filler, n, fillers);
 }
 
-/* A function of the runtime through which the block itself came enlarged it: its allocator's own
- * index. */
+/* The index of an allocator: a function of the runtime through which the blocks came enlarged it.
+ * */
 static bool is_allocators(
     const struct feed *feed, const struct callsites *p, const struct table *t, uint32_t stack)
 {
@@ -165,7 +166,7 @@ static bool is_allocators(
 	return false;
 }
 
-/* The same of a good part of what the call site keeps. */
+/* The same for a good part of what the call site keeps. */
 static bool is_of_allocator(const struct feed *feed, const struct callsites *p,
     const struct table *t, const struct callsite_member *members, size_t count)
 {
@@ -210,14 +211,14 @@ static void find_holders(const struct tables *t, const struct callsite *c,
 			out->tables[n] = table->at->stack;
 		n++;
 	}
-	/* Of so many one cannot say which holds it. */
+	/* Too many: it is not known which holds it. */
 	if (!sure || n > CALLSITE_TABLES)
 		return;
 	out->table_count = n;
 	out->remembered = all;
 }
 
-/* Members lie call site by call site, their stacks anywhere. */
+/* Members are sorted by call site; their stacks lie anywhere. */
 #define ASK_AHEAD 8u
 
 static inline void ask_ahead(const struct callsite_member *members, size_t number, size_t count)
@@ -245,7 +246,7 @@ int holders_read(const struct feed *feed, struct callsites *p,
 		for (size_t t = 0; t < n && matters(p, &p->list[i]); t++)
 			tables[t].remembers |= holds(&tables[t], &p->list[i]) == HOLDS &&
 					       remembers(feed, p, &tables[t], &p->list[i]);
-	/* They lie call site by call site. */
+	/* Members are sorted by call site. */
 	for (size_t i = 0, end; i < count; i = end) {
 		struct callsite *callsite = &p->list[members[i].callsite];
 

@@ -1,8 +1,7 @@
 /*
- * holders.h - who holds what a call site keeps: the hash table or array that was enlarged, by a
- * factor each time, whenever the number of kept blocks had grown by that factor. The table lies
- * where the keeping is done, which the stacks of the blocks themselves do not show: they were made
- * elsewhere.
+ * holders.h - the tables that hold what a call site keeps: hash tables or arrays that were enlarged
+ * by a factor whenever the number of kept blocks had grown by that factor. The stack of a table
+ * shows the code that keeps the blocks; the stacks of the blocks show only the code that made them.
  */
 #ifndef ANALYZER_MODEL_HOLDERS_H
 #define ANALYZER_MODEL_HOLDERS_H
@@ -27,7 +26,8 @@ struct holders {
 	bool remembered;
 };
 
-/* Fills .holders of the call sites that keep a good part of everything. 0 or -ENOMEM. */
+/* Fill .holders of the call sites that keep a good part of everything. `members`: by call site. 0
+ * or -ENOMEM. */
 int holders_read(const struct feed *feed, struct callsites *p,
     const struct callsite_member *members, size_t count);
 

@@ -34,7 +34,7 @@ TUNED(unsigned, LEFT_PART, 4u,
 TUNED(unsigned, ARENAS_LEFT_PART, 2u, "an arena stays for one small object that lies in it");
 TUNED(unsigned, BUILDUP_MIN, 16u, "a call site of fewer blocks is judged by their sizes");
 
-/* So many of the oldest blocks that are left show whose they are. */
+/* The oldest blocks that are left show whose they are. */
 #define OLDEST 64u
 #define NOT_SEEN UINT32_MAX
 
@@ -49,7 +49,7 @@ struct way {
 	uint32_t room; /* stacks */
 };
 
-/* Stacks, compared with so much of the way. */
+/* Compares stacks with the first `length` frames of the way. */
 struct look {
 	const struct way *way;
 	size_t length;
@@ -73,14 +73,14 @@ static void look_fini(struct look *l)
 	free(l->known);
 }
 
-/* Where in its own code the interpreter is says nothing of who called whom: sum() has a loop for
- * integers, and one for what is none any more. */
+/* A line inside the interpreter says nothing of the call: sum() has one loop for integers and
+ * another for other objects. */
 static bool same_frame(const struct symbol *a, const struct symbol *b, bool lines)
 {
 	return lines && !a->interpreter ? symbol_same_line(a, b) : symbol_same_function(a, b);
 }
 
-/* How many of the path's frames are the way's, or those that the path is cut short to. */
+/* The number of the path's frames that are the way's. */
 static size_t along(const struct look *l)
 {
 	const struct stack_path *path = &l->path;
@@ -98,8 +98,7 @@ static uint32_t look_at(struct look *l, uint32_t stack)
 	const struct symbol *frames = l->way->frames;
 	size_t n;
 
-	/* Most leave the way soon, and what comes then does not matter: it is not put into words.
-	 */
+	/* Most stacks leave the way early; the frames behind are not read. */
 	path->most = l->equal + 2;
 	do {
 		if (feed_path(l->way->feed, stack, path))
@@ -109,7 +108,7 @@ static uint32_t look_at(struct look *l, uint32_t stack)
 	if (n && l->lines &&
 	    (n == path->count || !same_frame(&path->symbols[n], &frames[n], false)))
 		n--;
-	/* It was cut short, or is of another kind of thread: nothing can be said of it. */
+	/* The stack was cut short, or belongs to another kind of thread: it says nothing. */
 	if (!path->count || !same_frame(&path->symbols[0], &frames[0], false))
 		n = NOT_SEEN - 1;
 	if (stack < l->way->room)
@@ -117,9 +116,9 @@ static uint32_t look_at(struct look *l, uint32_t stack)
 	return (uint32_t)n;
 }
 
-/* How many outer frames a stack has in common with the way, and by lines only those from which it
- * then goes on in the same function: so many calls of the way are open in it. NOT_SEEN when not
- * even the outermost is the same. */
+/* The number of outer frames that a stack has in common with the way; by lines only those from
+ * which it goes on in the same function: as many calls of the way are open in it. NOT_SEEN when the
+ * outermost frame differs. */
 static uint32_t common(struct look *l, uint32_t stack)
 {
 	const uint32_t *order;
@@ -146,12 +145,12 @@ struct walk {
 	uint32_t callsite;
 	uint64_t from_ns;
 	uint32_t thread, task; /* out: of the growth */
-	/* Out: when the oldest blocks of it came that live at the moment, in no order. */
+	/* Out: births of the oldest blocks of it that live at the moment, unordered. */
 	uint64_t oldest[OLDEST];
 	uint32_t oldest_count;
 };
 
-/* By the same thread, and the same task of it: another one's turn leaves no call. */
+/* True for the same thread and task: the turn of another task ends no call. */
 static bool is_of(const struct walk *w, const struct event *e)
 {
 	return e->thread == w->thread && e->task == w->task;
@@ -176,7 +175,7 @@ static int note_oldest(void *arg, const struct block *b)
 	return 0;
 }
 
-/* Of the calls on the first `length` frames of the way: those that were never seen to end. */
+/* The calls on the first `length` frames of the way that were never seen to end. */
 struct still {
 	uint32_t length;
 	uint32_t open, since; /* since: as far as was seen after the last of the growth */
@@ -196,10 +195,10 @@ static void still_see(struct still *s, uint32_t depth, bool growth)
 }
 
 /*
- * How many of the calls on the way were never seen to end since the growth began: the first so many
- * frames lead to the innermost of them. 0: none, or several threads made it. What is left after the
- * last of its growth says nothing. Of two lengths of the way, the longer one first. 0, or negative
- * errno.
+ * Count the calls on the way that were never seen to end since the growth began; the frames up to
+ * that count lead to the innermost of them. 0: none, or several threads made the growth. What
+ * happens after the last growth says nothing. `longer` and `shorter`: two lengths of the way. 0 or
+ * negative errno.
  */
 static int still_open(
     struct walk *w, struct look *look, struct still *longer, struct still *shorter, struct err *err)
@@ -228,17 +227,16 @@ static int still_open(
 		if (!begun || (!growth && e.thread != w->thread))
 			continue;
 		depth = growth && !is_of(w, &e) ? 0 : common(look, e.stack);
-		/* Another task's turn leaves no call, but one that is called on the same way does.
-		 */
+		/* The turn of another task ends no call, unless it was called on the same way. */
 		if (!is_of(w, &e) && !growth && depth <= w->way->first)
 			continue;
 		still_see(longer, depth, growth);
-		/* Whatever is in common beyond its end, it has all of it. */
+		/* A common part beyond its end has all of it. */
 		still_see(shorter, depth, growth);
 	}
 	if (!begun)
 		longer->open = shorter->open = 0;
-	/* A pile that is done with may have come at any time. */
+	/* A build-up that is complete may have been made at any time. */
 	if (!w->callsites->list[w->callsite].survivors.stays && shorter->since < shorter->open)
 		shorter->open = shorter->since;
 	if (rc >= 0 && longer->open)
@@ -246,14 +244,14 @@ static int still_open(
 	return rc < 0 ? rc : 0;
 }
 
-/* How often each of the functions on the way was entered and left. */
+/* How often each function on the way was entered and left. */
 struct calls {
 	struct look look; /* the function of the open call is the last one */
 	uint64_t *ended;
 	uint32_t now;
 };
 
-/* True when one was left. */
+/* True when a call was left. */
 static bool calls_see(struct calls *c, uint32_t stack)
 {
 	uint32_t depth = common(&c->look, stack);
@@ -267,7 +265,7 @@ static bool calls_see(struct calls *c, uint32_t stack)
 	return left;
 }
 
-/* The most often that one of them had been. */
+/* The largest count of one function. */
 static uint64_t calls_most(const struct calls *c)
 {
 	uint64_t most = 0;
@@ -278,8 +276,8 @@ static uint64_t calls_most(const struct calls *c)
 	return most;
 }
 
-/* What was seen of the function that the open call is of, and of the call site that grows, by other
- * ways than through that call. */
+/* The open call's function, and the call site that grows, seen on other ways than through that
+ * call. */
 struct elsewhere {
 	struct look look;
 	const struct symbol *function;
@@ -295,7 +293,7 @@ struct elsewhere {
 	uint64_t call_ns; /* when the first block of the call site came by this one */
 };
 
-/* A stack, and the function. */
+/* Whether a stack is inside the function. */
 enum whereabouts {
 	NOT_LOOKED, /* yet */
 	WITHOUT_IT,
@@ -320,7 +318,7 @@ static enum whereabouts look_for(struct elsewhere *s, uint32_t stack)
 	return s->first ? IN_IT : WITHOUT_IT;
 }
 
-/* The stack is in its map, and not yet looked at. */
+/* Pre: the stack is in the map and was not looked at yet. */
 static enum whereabouts find_whereabouts(struct elsewhere *s, uint32_t stack)
 {
 	const uint32_t *order;
@@ -332,7 +330,7 @@ static enum whereabouts find_whereabouts(struct elsewhere *s, uint32_t stack)
 	return s->known[stack] ? s->known[stack] : look_for(s, stack);
 }
 
-/* That task of the thread is now inside of a call of the function, or not. */
+/* The task of the thread is inside of a call of the function now, or not. */
 static int pass(struct elsewhere *s, const struct event *e, uint32_t task, bool now)
 {
 	uint64_t key = event_worker(e->thread, task), *inside = map_find(&s->inside, key);
@@ -361,8 +359,8 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 	if (!s->known[e->stack])
 		s->known[e->stack] = (uint8_t)find_whereabouts(s, e->stack);
 	now = s->known[e->stack] != WITHOUT_IT;
-	/* In a context of its own, but on the same way: it is the same call, and ends with that;
-	 * before that one was seen, it was another one's task. */
+	/* Another task on the same way: it is the same call, and ends with it. Before that call was
+	 * seen, it was the task of an earlier one. */
 	if (e->thread == w->thread && s->look.length > w->way->first &&
 	    common(&s->look, e->stack) == s->look.length) {
 		s->begun |= is_of(w, e);
@@ -412,9 +410,8 @@ static int held_see(struct held *h, const struct walk *w, const struct event *e)
 }
 
 /*
- * Earlier calls held far less of what they made at the call site than the open one does: they gave
- * it back on their way, so that their having given back all of it says nothing of what this one
- * keeps.
+ * Earlier calls held far less at a time than the open one does: they released on their way. Their
+ * having released everything then says nothing of what this one keeps.
  */
 static bool held_less(const struct held *h, const struct callsite *p, uint64_t ended)
 {
@@ -443,7 +440,8 @@ static void earlier_fini(struct earlier *b)
 	map_free(&b->held.sizes);
 }
 
-/* `open` frames lead to the call that is open. To be freed in any case. */
+/* Read what happened before the growth. `open` frames lead to the open call. Call earlier_fini() in
+ * any case. */
 static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct err *err)
 {
 	const struct feed *feed = w->way->feed;
@@ -474,7 +472,7 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 	return rc < 0 ? rc : 0;
 }
 
-/* What the call site made before that time was given back. */
+/* True when what the call site made before that time was released. */
 static bool gave_back(const struct callsite *p, uint64_t before_ns)
 {
 	uint64_t count = 0, freed = 0;
@@ -487,14 +485,14 @@ static bool gave_back(const struct callsite *p, uint64_t before_ns)
 	return count >= CALLS_MIN && freed >= count - count / 16;
 }
 
-/* Is most of it mappings, the interpreter's arenas? Each has its call site by whose object happened
- * to be the first in it. */
+/* True when most of it is mappings, the interpreter's arenas. An arena's call site is that of the
+ * object that happened to be the first in it. */
 static bool is_of_arenas(const struct callsite *p)
 {
 	return p->facts.map_bytes > p->facts.live_bytes / 2;
 }
 
-/* So many calls had ended by then, and a good part of them left something behind. */
+/* True when a good part of the calls that had ended by then left something behind. */
 static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 {
 	const struct callsite *main = &w->callsites->list[w->callsite];
@@ -502,13 +500,13 @@ static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 
 	for (uint32_t i = 0; i < w->oldest_count; i++)
 		left += w->oldest[i] <= ended_ns;
-	/* Mappings are known by their steps only: an interpreter's arenas, of which a few stay. */
+	/* Mappings, of which a few stay, are known by steps only. */
 	if (is_of_arenas(main))
 		return survivors_count_until(main, ended_ns) > (double)ended / ARENAS_LEFT_PART;
 	return left > ended / LEFT_PART || left == OLDEST;
 }
 
-/* The frame of a call site in its heaviest stack: the innermost that is its line. */
+/* The frame of a call site in its heaviest stack: the innermost one on its line. */
 static size_t frame_of(const struct callsite *p, const struct symbol *symbols, size_t count)
 {
 	for (size_t i = count; i-- > 0;)
@@ -517,7 +515,8 @@ static size_t frame_of(const struct callsite *p, const struct symbol *symbols, s
 	return 0;
 }
 
-/* At the end of its step, for a step may begin with what was released long before. */
+/* The end of the step in which the growth began: a step may begin with blocks that were released
+ * long before. */
 static uint64_t begun_ns(const struct callsite *p)
 {
 	uint64_t kept = 0;
@@ -530,7 +529,7 @@ static uint64_t begun_ns(const struct callsite *p)
 	return p->facts.first_ns;
 }
 
-/* It holds more than all that was made there before: no next one of a series, whatever it is. */
+/* It holds more than all that was made there before: not the next one of a series. */
 static bool is_buildup(const struct callsite *p)
 {
 	uint64_t made = 0, from = begun_ns(p);
@@ -545,8 +544,8 @@ static bool qualifies(const struct callsite *p, bool buildups)
 	return p->stack && (buildups ? !p->survivors.stays && is_buildup(p) : p->survivors.stays);
 }
 
-/* The call site that keeps most, `but` one, of those that keep from each generation, or else of
- * piles. Beside what is larger it decides nothing. */
+/* The call site that keeps most, except `but`: of those that keep from each generation, else of
+ * build-ups. Beside a larger one it decides nothing. */
 static uint32_t keeps_most(const struct callsites *p, uint32_t but)
 {
 	for (int buildups = 0; buildups < 2; buildups++) {
@@ -564,7 +563,7 @@ static uint32_t keeps_most(const struct callsites *p, uint32_t but)
 	return CALLSITE_NONE;
 }
 
-/* The call sites that the first `length` frames lead to. */
+/* Set .call of the call sites that the first `length` frames lead to. */
 static int mark(struct callsites *p, const struct way *way, size_t length, enum open_call as,
     bool repeats, uint64_t before)
 {
@@ -577,7 +576,7 @@ static int mark(struct callsites *p, const struct way *way, size_t length, enum 
 	for (uint32_t i = 0; i < p->count && !rc; i++) {
 		struct callsite *callsite = &p->list[i];
 
-		/* Who remembers the results of a call has seen it end. */
+		/* A cache of results has seen the call end. */
 		if (!callsite->holders.remembered &&
 		    (callsite->survivors.stays || callsite->relations.index_of != CALLSITE_NONE ||
 			(as == OPEN_CALL_YES && (callsite->size.grows || is_buildup(callsite)))) &&
@@ -596,9 +595,9 @@ static int mark(struct callsites *p, const struct way *way, size_t length, enum 
 }
 
 /*
- * Is the open call surely one that ends, as others of its kind did? Calls of its function, or of
- * one that leads to it, had ended before; or what was done before by other ways, by its function or
- * at the call site that grows, had all been given back.
+ * Decide whether the open call surely is one that ends, as others of its kind did: calls of its
+ * function, or of one that leads to it, had ended before; or all that was made before on other
+ * ways, by its function or at the call site, had been released.
  */
 static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, struct err *err)
 {
@@ -612,9 +611,9 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 		*before = calls_most(&b.calls);
 		if (b.elsewhere.ended > *before)
 			*before = b.elsewhere.ended;
-		/* Calls by a pool's thread that makes nothing between them cannot be counted, but
-		 * what they gave back can. A coroutine that an event loop runs may be the program's
-		 * outermost function. */
+		/* Calls by a pool's thread that makes nothing in between cannot be counted, but
+		 * their releases can. A coroutine of an event loop may be the program's outermost
+		 * function. */
 		*sure = (*before >= (open == w->way->length ? CALLS_FEW : CALLS_MIN) &&
 			    !left_much(w, *before, b.elsewhere.ended_ns)) ||
 			(!held_less(&b.held, main, *before) &&
@@ -628,7 +627,7 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 	return rc;
 }
 
-/* No function of one's own is called from that frame: what is made is its own expression's. */
+/* True when that frame calls no function of the user: its own expression makes the blocks. */
 static bool is_innermost_own(
     const struct callsites *p, const struct symbol *symbols, size_t count, size_t frame)
 {
@@ -638,7 +637,7 @@ static bool is_innermost_own(
 	return true;
 }
 
-/* The innermost comprehension of the first so many frames and the one after them; 0: none. */
+/* The innermost comprehension among frames 0 to `open`; 0: none. */
 static size_t evaluation_around(const struct symbol *symbols, size_t open)
 {
 	while (open && !blame_is_comprehension(&symbols[open]))
@@ -646,8 +645,8 @@ static size_t evaluation_around(const struct symbol *symbols, size_t open)
 	return open;
 }
 
-/* All tables that may hold what the call site keeps were enlarged by that frame's own expression.
- */
+/* True when that frame's own expression enlarged all tables that may hold what the call site keeps.
+ * */
 static bool holds_all(
     const struct way *w, struct callsites *p, const struct callsite *kept, size_t frame)
 {
@@ -690,11 +689,11 @@ static int judge(const struct way *w, struct callsites *p, uint32_t most,
 	if (!rc)
 		rc = still_open(&walk, &look, &evaluation, &call, err);
 	look_fini(&look);
-	/* What the runtime itself calls is its caller's. */
+	/* Calls by the runtime belong to the caller of the runtime. */
 	while (call.open > w->outer && call.open < frame &&
 	       blame_owner(&p->context, &symbols[call.open]) == OWNER_RUNTIME)
 		call.open--;
-	/* A loop that runs others' calls is none that ends, either. */
+	/* A loop that runs the calls of others does not end, either. */
 	if (rc || call.open <= w->outer || call.open < w->first)
 		return rc;
 	rc = is_sure(&walk, call.open, &sure, &before, err);
@@ -703,17 +702,16 @@ static int judge(const struct way *w, struct callsites *p, uint32_t most,
 	around = evaluation_around(symbols, call.open);
 	if (!sure && around > w->outer && holds_all(w, p, &p->list[most], around))
 		return mark(p, w, around, OPEN_CALL_YES, false, before);
-	/* Of an outer call of which nothing else is known nothing can be said: a server's loop is
-	 * one, too. */
+	/* An outer call of which nothing else is known may be a server's loop. */
 	if (sure || (call.open == frame && !w->outermost))
 		rc = mark(p, w, call.open, sure ? OPEN_CALL_YES : OPEN_CALL_MAYBE, sure, before);
 	if (rc || sure || call.open < frame || inner == frame)
 		return rc;
-	/* The evaluation itself is one that ends. */
+	/* The evaluation itself ends. */
 	return evaluation.open == inner ? mark(p, w, inner, OPEN_CALL_YES, false, before) : 0;
 }
 
-/* The outermost function of one's own below the event loop that runs it, if one does. */
+/* The outermost function of the user below the event loop that runs it, if one does. */
 static size_t first_own(const struct callsites *p, const struct symbol *symbols, size_t length)
 {
 	size_t at = length;
@@ -725,7 +723,7 @@ static size_t first_own(const struct callsites *p, const struct symbol *symbols,
 	return at;
 }
 
-/* The line has a module loaded: what that makes is put in place, and of no request. */
+/* True when the line imports a module: what that makes stays, and belongs to no request. */
 static bool is_import(const struct symbol *symbols, size_t count, size_t frame)
 {
 	static const char importer[] = "<frozen importlib";
@@ -737,8 +735,8 @@ static bool is_import(const struct symbol *symbols, size_t count, size_t frame)
 	return false;
 }
 
-/* Piles that calls left, each given back, and now one that is not: its call has not ended, although
- * a loop around them that acquires nothing is not seen. */
+/* Build-ups that calls left were each released, and the present one is not: its call has not ended,
+ * although a loop around the calls that acquires nothing cannot be seen. */
 static void mark_buildups(struct callsites *p)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
@@ -766,11 +764,11 @@ static int read_place(struct feed *feed, struct callsites *p, uint32_t callsite,
 	if (is_import(symbols, count, way.length))
 		return 0;
 	way.first = first_own(p, symbols, way.length);
-	/* The outermost function of one's own is no call that ends. */
+	/* The outermost function of the user does not end. */
 	while (
 	    way.outer < way.length && blame_owner(&p->context, &symbols[way.outer]) != OWNER_USER)
 		way.outer++;
-	/* Unless others of its kind were seen to end: somebody's worker calls it time and again. */
+	/* Unless others of its kind were seen to end: a worker calls it again and again. */
 	way.outermost = way.outer == way.length;
 	if (way.outermost && !way.outer--)
 		return 0;

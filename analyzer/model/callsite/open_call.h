@@ -1,7 +1,7 @@
 /*
- * open_call.h - did all that a call site keeps come to be while one call stayed open? Then it is
- * one request's, however many blocks it is made of; what many calls left behind, each a little, is
- * not.
+ * open_call.h - was all that a call site keeps acquired while one call stayed open? Then it belongs
+ * to one request, however many blocks it consists of. What many calls left behind, a little each,
+ * does not.
  */
 #ifndef ANALYZER_MODEL_OPEN_CALL_H
 #define ANALYZER_MODEL_OPEN_CALL_H
@@ -22,7 +22,7 @@ enum open_call {
 
 /* Filled by open_call.c, const for all others. */
 struct call_state {
-	enum open_call open; /* all that the call site keeps came to be while one call was open */
+	enum open_call open; /* whether one call acquired all that the call site keeps */
 	const struct symbol *function; /* its function, where that is known: the feed's */
 	/* Calls of that kind had ended before, and left nothing: it works at a request, and puts
 	 * nothing in place for good. */
@@ -30,10 +30,10 @@ struct call_state {
 	uint64_t ended_before; /* calls of the same way in */
 };
 
-/* Fills .call of the call site that keeps most, and of those that grew in the same call. Reads the
+/* Fill .call of the call site that keeps most and of those that grew in the same call. Reads the
  * feed again from its start, as far as needed. 0 or negative, err filled. */
 int open_call_read(struct feed feed, struct callsites *p, struct err *err);
-/* Takes back that one call made what that call site keeps: several requests hold it alike. */
+/* Set .call.open of that call site to OPEN_CALL_NO: several requests hold it alike. */
 void open_call_retract(struct callsites *p, uint32_t callsite);
 
 #endif

@@ -63,7 +63,8 @@ int proportion_init(struct proportion *p, struct callsites *callsites, uint64_t 
 {
 	*p = (struct proportion){.callsites = callsites};
 	p->callsite = choose(callsites, refused, &p->target);
-	/* What grows from step to step, or stays, has a history of its own. */
+	/* A call site that grows from step to step, or keeps its blocks, has a history of its own.
+	 * */
 	if (p->callsite != CALLSITE_NONE && callsites->list[p->callsite].survivors.stays)
 		p->callsite = CALLSITE_NONE;
 	if (p->callsite == CALLSITE_NONE)
@@ -134,7 +135,8 @@ int proportion_apply(struct proportion *p, const struct event *e)
 	return 0;
 }
 
-/* How well they lie on a line that leads through the last of them; 0: they do not. */
+/* The correlation of the pairs with a line that also leads through the last one; 0: there is no
+ * such line. */
 static double fit_of(const struct pairs *d, uint64_t target, double *slope)
 {
 	double var_x, var_y, cov, fit, last = log((double)d->at_target);
@@ -163,7 +165,7 @@ void proportion_finish(struct proportion *p)
 
 	if (p->callsite == CALLSITE_NONE)
 		return;
-	/* It was refused, and is in no event. */
+	/* The refused request has no event. */
 	if (p->callsite == p->callsites->failed &&
 	    p->target != p->callsites->list[p->callsite].facts.largest)
 		pair_up(p, p->target);
@@ -171,7 +173,8 @@ void proportion_finish(struct proportion *p)
 		const struct pairs *d = &p->pairs[i];
 		double slope, fit = fit_of(d, p->target, &slope);
 
-		/* Of what was made on the way to it the largest is its input, be it a copy. */
+		/* The largest block that was made on the way to it is its input, even if it is a
+		 * copy. */
 		if (fit <= 0 || d->at_target <= most)
 			continue;
 		most = d->at_target;

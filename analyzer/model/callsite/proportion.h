@@ -1,11 +1,11 @@
 /*
  * proportion.h - do the blocks of a call site follow, from request to request, the size of what was
- * made for each of them before? Keys and values follow the prompt, whatever came in which order;
- * then a block out of the ordinary is no accident of its own, its input was long. Told by sizes
- * alone: the line that the earlier pairs lie on also leads through the last one, which is far from
- * them.
+ * made before each of them? Keys and values follow the prompt, in whatever order sizes come. Then a
+ * block out of the ordinary is no accident: its input was long. Decided by sizes alone: the line
+ * through the earlier pairs also leads through the last one, which is far from them.
  *
- * Fed with the events of a process until the call sites' moment; a bounded sum for each call site.
+ * Fed with the events of a process until the moment of the call sites; constant memory for each
+ * call site.
  */
 #ifndef ANALYZER_MODEL_PROPORTION_H
 #define ANALYZER_MODEL_PROPORTION_H
@@ -40,12 +40,12 @@ struct proportion {
 	VEC(uint32_t) made; /* call sites that made something since the last such block */
 };
 
-/* `refused`: bytes that were asked for at callsites->failed, 0: nothing was. 0 or -ENOMEM; to be
- * finished or let go of in any case. */
+/* Choose the call site to explain. `refused`: bytes that were asked for at callsites->failed; 0:
+ * nothing was refused. 0 or -ENOMEM; call proportion_fini() in any case. */
 int proportion_init(struct proportion *p, struct callsites *callsites, uint64_t refused);
 /* 0 or -ENOMEM. */
 int proportion_apply(struct proportion *p, const struct event *e);
-/* Fills callsites->proportion. */
+/* Fill callsites->proportion. */
 void proportion_finish(struct proportion *p);
 void proportion_fini(struct proportion *p);
 

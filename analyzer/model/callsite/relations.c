@@ -39,12 +39,12 @@ TUNED(
     unsigned, KEEPER_PART, 1024u, "a smaller one decides nothing, and the search is a double loop");
 
 /*
- * What a call site keeps feeds another's blocks when these grow in proportion to it, by a good part
- * of its bytes: a prompt made of all that was said. An index grows with it as well, but by a factor
- * at a time, and holds no more than what it points to.
+ * A keeper feeds the blocks of another call site when these grow in proportion to what it keeps, by
+ * a good part of its bytes: a prompt made from the whole conversation. An index grows with it, too,
+ * but by a factor at a time, and holds no more than what it points to.
  */
 
-/* Correlation of a grower's blocks with what a keeper kept, in bytes or in blocks. */
+/* The correlation of a grower's blocks with what the keeper kept, in bytes or in blocks. */
 static double together(
     const struct callsite *k, const struct callsite *g, survivors_until_t kept, double *slope)
 {
@@ -82,9 +82,9 @@ static void relate(struct callsites *p, uint32_t keeper, uint32_t grower)
 }
 
 /*
- * A list of everything kept, made anew at each step: its size follows the number of what is kept,
- * at some bytes each (a pointer, or a slot of a table), by even steps, since it is not enlarged but
- * made again; and that happens about as often as something is added.
+ * A list of all that is kept, made anew at each step: its size is proportional to the number of
+ * kept blocks, a few bytes each (a pointer, or a slot of a table), without jumps, and it is made
+ * about as often as something is added.
  */
 
 static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
@@ -102,13 +102,13 @@ static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
 }
 
 /*
- * Copies of a state, each kept: either one block holds it all, and is as large as the state was at
- * the time; or each copy is made of many blocks, and what is kept there is the sum of what the
- * state held at each step. In both cases the state is there besides, and the copies outweigh it.
+ * Copies of a state, all kept. Either one block is a whole copy and as large as the state was then;
+ * or a copy is many blocks, and the copies sum up what the state held at each step. In both cases
+ * the state is there besides, and its copies outweigh it.
  */
 
-/* The largest block of a call site that replaces its buffer time and again, as it was at that time.
- */
+/* The size of the largest block at that time, of a call site that replaces its buffer again and
+ * again. */
 static double buffer_then(const struct callsite *p, uint64_t time_ns)
 {
 	double size = 0;
@@ -118,8 +118,8 @@ static double buffer_then(const struct callsite *p, uint64_t time_ns)
 	return size;
 }
 
-/* It keeps what it makes. Each step takes longer than the one before, for there is more to copy:
- * the last third of the time adds less than that of the steps, and says nothing. */
+/* It keeps what it makes. Later steps take longer, since there is more to copy, so the last third
+ * of the time says nothing here. */
 static bool is_state(const struct callsite *p)
 {
 	return p->survivors.count >= SIZES_MIN && p->survivors.even >= EVEN_SHARE &&
@@ -127,8 +127,8 @@ static bool is_state(const struct callsite *p)
 				      ALIKE_TIMES * (double)p->survivors.bytes);
 }
 
-/* A state that grows little, beside what it held from the start, is a state all the same: its
- * copies are as large as it was, each time. */
+/* A state that grows little, beside what it had from the start: its copies are as large as the
+ * state was each time. */
 static bool creeps(const struct callsite *p)
 {
 	return sizes_rise(&p->size) &&
@@ -143,7 +143,7 @@ static bool as_large(const double *x, const double *y, uint32_t n)
 	return true;
 }
 
-/* How closely the blocks of `c` follow what `state` held; 0: they do not. */
+/* How closely the blocks of `c` follow what `state` held; 0: not at all. */
 static double copies_whole(const struct callsite *c, const struct callsite *state)
 {
 	double x[CALLSITE_STEPS], y[CALLSITE_STEPS], slope, fit;
@@ -166,9 +166,9 @@ static double copies_whole(const struct callsite *c, const struct callsite *stat
 }
 
 /*
- * Half-way by what the state got since `first_ns`, when there was none of them, a quarter of its
- * copies is there; of what grows along with it, half. By its bytes, and by its blocks, for one that
- * is larger than all others is no growth. `copies`: after each of its steps.
+ * When the state is half-way from `first_ns` on, a quarter of its copies is there; of blocks that
+ * merely grow with it, half. Tested by bytes and by blocks, since one block that is larger than all
+ * others is no growth. `copies`: after each of its steps.
  */
 static bool is_convex(const struct callsite *state, const double *copies, uint32_t n,
     uint64_t first_ns, survivors_until_t kept)
@@ -182,8 +182,8 @@ static bool is_convex(const struct callsite *state, const double *copies, uint32
 	return false;
 }
 
-/* The same where a copy is many blocks: what is kept follows the sum of what the state held after
- * each of its blocks, which is convex, and not its last value. */
+/* The same for copies of many blocks: what is kept follows the sum, over the steps, of what the
+ * state held. This sum is convex. */
 static double copies_in_pieces(const struct callsite *c, const struct callsite *state)
 {
 	double x[CALLSITE_STEPS], y[CALLSITE_STEPS], held = 0, sum = 0, slope, fit;
@@ -238,8 +238,6 @@ void relations_read(struct callsites *p)
 	for (uint32_t k = 0; k < p->count; k++) {
 		const struct callsite *keeper = &p->list[k];
 
-		/* What is under a thousandth of the whole decides nothing, and this is a double
-		 * loop. */
 		if (!keeper->survivors.stays ||
 		    (keeper->size.grows && keeper->relations.index_of != k) ||
 		    keeper->survivors.bytes < (p->live_bytes + p->map_bytes) / 1024)

@@ -1,7 +1,7 @@
 /*
- * scaling.h - how the size of what is made follows the length of the input that it is made for: not
- * at all, in proportion, or with its square. Fitted to pairs of both, each of which weighs alike
- * whatever its size; sums only, so any number of pairs will do.
+ * scaling.h - how the size of blocks scales with the length of the input: not at all, linearly, or
+ * with the square. A least-squares fit of relative errors, so that each pair weighs the same
+ * whatever its size. Keeps sums only: any number of pairs costs the same memory.
  */
 #ifndef ANALYZER_MODEL_SCALING_H
 #define ANALYZER_MODEL_SCALING_H
@@ -30,14 +30,14 @@ struct scaling_fit {
 	double off; /* typical error of it, as a share of the size */
 };
 
-/* Both above 0. */
+/* Add a pair; both values are greater than 0. */
 void scaling_add(struct scaling_pairs *p, double length, double size);
 void scaling_fit(const struct scaling_pairs *p, struct scaling_fit *out);
-/* The size for that length; 0 at least. */
+/* The predicted size for a length; at least 0. */
 double scaling_at(const struct scaling_fit *f, double length);
-/* The length for that size; 0: it does not tell. */
+/* The length that predicts that size; 0 when sizes do not depend on the length. */
 double scaling_length(const struct scaling_fit *f, double size);
-/* What the size for the longer length becomes with the shorter one, as a share of it. */
+/* The share of the size for `longer` that remains with `shorter`. */
 double scaling_ratio(const struct scaling_fit *f, double shorter, double longer);
 
 #endif

@@ -23,7 +23,7 @@ TUNED(unsigned, SPEAKS_PART, 8u, "a stack that made less of its call site does n
 TUNED(unsigned, LARGE_PART, 4u, "a stack whose largest block is smaller makes something else");
 TUNED(unsigned, BESIDE_PART, 8u, "less than this part of what the line holds decides nothing");
 
-/* Values of which a history is judged. */
+/* The values that are judged. */
 struct series {
 	struct size_at at[CALLSITE_STEPS];
 	uint64_t blocks[CALLSITE_STEPS]; /* of each, how many it stands for */
@@ -46,8 +46,7 @@ static bool is_one_jump(const double *sizes, size_t n)
 	return largest > JUMP_SHARE * (top - sizes[0]);
 }
 
-/* What the larger half of them are like: smaller ones among them say nothing, nor does a single one
- * that is larger. */
+/* The median of the larger half: the smaller values say nothing, nor does a single outlier. */
 static double large(const double *sizes, size_t n)
 {
 	double least = trend_median(sizes, n), large[CALLSITE_STEPS];
@@ -59,8 +58,8 @@ static double large(const double *sizes, size_t n)
 	return trend_median(large, count);
 }
 
-/* It rose, and is done with that: what chance, or one more digit of a number, makes of the rest is
- * no growth. What is told as sums has no quarters. */
+/* The rise is over: chance, or one more digit of a number, makes the rest. Sums of a checkpoint
+ * have no quarters. */
 static bool has_levelled_off(const struct series *s, const double *sizes, double rise)
 {
 	size_t n = s->count, quarter = n / 4;
@@ -70,8 +69,8 @@ static bool has_levelled_off(const struct series *s, const double *sizes, double
 		   rise / OVER_PART;
 }
 
-/* How many values the first eighth of its blocks have. Values stand for as many blocks each, but
- * for those that a checkpoint tells as a sum: few, and most of what was. */
+/* The number of values in the first eighth of the blocks. Each value stands for as many blocks, but
+ * sums of a checkpoint are few and stand for most. */
 static size_t first_eighth(const struct series *s)
 {
 	uint64_t all = 0, so_far = 0;
@@ -119,8 +118,8 @@ static void series_judge(const struct series *s, struct callsite_sizes *out)
 		     !has_levelled_off(s, sizes, (double)out->last - (double)out->first);
 }
 
-/* The largest of every `width` values: a large block that comes once a turn is then not hidden by
- * the small ones around it. */
+/* Keep the largest of every `width` values: small blocks then do not hide a large one that comes
+ * once a turn. */
 static void series_coarser(struct series *s, size_t width)
 {
 	size_t n = 0;
@@ -140,8 +139,8 @@ static void series_coarser(struct series *s, size_t width)
 	s->count = n;
 }
 
-/* Where blocks are handed out larger than what was asked for, by less than so much, the smallest of
- * those that may have been asked for alike says best what it was. */
+/* The requested size. Where the allocator may hand out up to `padding` bytes more, the smallest of
+ * similar blocks is nearest to it. */
 static double asked_for(uint64_t max, uint64_t min, uint64_t padding)
 {
 	return (double)(padding && min > padding && max - min < padding ? min : max);
@@ -165,8 +164,8 @@ static void series_of_stack(const struct stack_stats *stats, uint64_t padding, s
 	}
 }
 
-/* Steps are in the order of their beginnings, and what is large in one that grows comes at its end:
- * one way to the line may have long steps, another short ones among them. */
+/* Sort by the end of each step, where a growing step has its large blocks: one way to the line may
+ * have long steps, another short ones among them. */
 static void series_of_steps(const struct callsite *p, uint64_t padding, struct series *out)
 {
 	out->count = 0;
@@ -186,8 +185,8 @@ static void series_of_steps(const struct callsite *p, uint64_t padding, struct s
 	}
 }
 
-/* Of blocks that live: those as large as their step's largest hold nearly all bytes, so their
- * number is that of bytes by size. */
+/* Bytes beyond what as many live blocks of the early size would hold. Blocks as large as their
+ * step's largest hold nearly all bytes, so their number follows from the bytes. */
 static uint64_t grown_bytes(const struct callsite *p, uint64_t early_size)
 {
 	uint64_t grown = 0;
@@ -206,9 +205,8 @@ static uint64_t grown_bytes(const struct callsite *p, uint64_t early_size)
 }
 
 /*
- * What grew is one object, which realloc() enlarged again and again while little else was done, and
- * many like it that had ended before stayed small: one piece of work that is out of series, and no
- * growth from each to the next.
+ * The growth is one object that realloc() enlarged again and again while little else happened, and
+ * many ended objects like it stayed small: one exceptional piece of work, and no trend.
  */
 static bool grew_within_one(
     const struct callsite *p, const struct callsite_member *members, size_t count)
@@ -262,12 +260,12 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 		if (!best.grows)
 			continue;
 		growing += stack_stats_live_bytes(members[i].at);
-		/* Where all of them together grow, a few that came by another way of a padding
-		 * allocator's own say less. */
+		/* When all stacks together grow, a small stack behind a padding allocator says
+		 * less. */
 		if (out->grows && padding &&
 		    stack_stats_total_bytes(members[i].at) < c->facts.total_bytes / SPEAKS_PART)
 			continue;
-		/* The clearest, among those that make the large ones. */
+		/* Take the clearest trend among the stacks that make the large blocks. */
 		if (!out->grows || (best.last * 2 >= out->last && best.tau >= out->tau))
 			*out = best;
 	}
@@ -279,8 +277,8 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 }
 
 /*
- * Its growth has ended: nothing came for longer than a third of the time in which it grew, and than
- * twice its longest pause so far (a table that doubles pauses for as long as it has been growing).
+ * The growth is over: nothing came for longer than a third of the time of growth and than twice the
+ * longest pause (a table that doubles pauses for as long as it has grown).
  */
 static bool is_over(const struct callsites *all, const struct callsite *p, const struct timeline *t)
 {
@@ -298,9 +296,8 @@ static bool is_over(const struct callsites *all, const struct callsite *p, const
 	return since > 2 * longest + 2 * timeline_period_ns(t);
 }
 
-/* Blocks grow beside others of the line that hold nearly all: the line does not grow. Where all of
- * its blocks come and go, an interpreter's arenas hold what those list, and have one size whatever
- * lies in them. */
+/* Growing blocks lie beside others of the line that hold nearly all: the line does not grow. Where
+ * all of its blocks come and go, arenas hold the counted ones; their size says nothing. */
 static bool grows_beside(const struct callsites *all, const struct callsite *c)
 {
 	uint64_t heap = c->facts.live_bytes -

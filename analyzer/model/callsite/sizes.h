@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/callsite/stack_stats.h"
+#include "model/stack/stack_stats.h"
 
 #define CALLSITE_STEPS STACK_STATS_COHORTS
 

@@ -22,20 +22,19 @@ TUNED(int, EVEN_EIGHTHS_MIN, 6, "the same as EVEN_SHARE, of the time before the 
 TUNED(
     unsigned, EXCHANGED_PART, 64u, "a loss of less than 1/64 since the checkpoint is no exchange");
 
-/* Where the last third of what passed since `from` begins. */
+/* The begin of the last third of the time since `from`. */
 static uint64_t last_third(uint64_t from, uint64_t until)
 {
 	return from + (until > from ? (until - from) / 3 * 2 : 0);
 }
 
 /*
- * Of what was acquired before a checkpoint only what outlived it is known: each generation then
- * looks as if it had been kept whole, be it the present content of a cache whose former ones all
- * went. Whether it stays is told by what came and went since, as far as that is enough to tell its
- * generations apart; a short time after a long one is not, as steps are as long as the whole of
- * what is known asks for. Then it is told by survivors from all of the time before, which no
- * content that is exchanged has, unless what came since took their place; or from all of the time
- * since the first of them, if hardly anything was exchanged in the whole process.
+ * Before a checkpoint only the survivors are known, so each generation looks as if all of it had
+ * been kept, even if it is the present content of a cache. What came and went since the checkpoint
+ * decides, if that is enough to show generations. Else survivors from all of the time before the
+ * checkpoint decide, unless newer blocks replaced them; no cache that exchanges its content has
+ * such survivors. Or survivors from all of the time since the first one, if the whole process
+ * exchanged hardly anything.
  */
 struct generations {
 	double born_before[8]; /* bytes, by eighths of the time before */
@@ -47,13 +46,13 @@ struct generations {
 	uint64_t since_ns; /* their begin */
 };
 
-/* What came since is enough to be judged by itself. */
+/* True when the blocks since the checkpoint suffice. */
 static bool since_tells(const struct generations *s)
 {
 	return s->since >= SINCE_MIN && s->steps_since >= SINCE_STEPS_MIN;
 }
 
-/* Of the time from there to the checkpoint; a step's bytes over all of it. */
+/* Spread a step's bytes over the eighths of the time from there to the checkpoint. */
 static void spread(double *eighths, const struct step *s, uint64_t from_ns, uint64_t until_ns)
 {
 	double span = until_ns > from_ns ? (double)(until_ns - from_ns) : 1;
@@ -67,7 +66,7 @@ static void spread(double *eighths, const struct step *s, uint64_t from_ns, uint
 	}
 }
 
-/* How many of them have about as much as the others. */
+/* The number of eighths that have about as much as the best. */
 static int even_eighths(const double *born)
 {
 	double best = 0;
@@ -98,7 +97,7 @@ static bool stays_over(
 	       replaced_kept(all->replaced, first_ns, (uint64_t)before);
 }
 
-/* Of what lives of a step that began before then, what was born by then. */
+/* The part of a step's survivors that was born by then. */
 static double born_until(const struct step *s, double alive, uint64_t time_ns)
 {
 	if (s->last_ns <= time_ns)
@@ -132,14 +131,14 @@ double survivors_count_until(const struct callsite *c, uint64_t time_ns)
 	return sum;
 }
 
-/* How much of a history a step is. Where a small block of a sample stands for thousands, and a
- * large one for itself, the bytes that they stand for are more alike than their counts. */
+/* The weight of a step in the history. In a sample, where a small block stands for thousands and a
+ * large one for itself, bytes are more even than counts. */
 static uint64_t weight_of(const struct callsite *p, const struct step *s)
 {
 	return p->facts.live_variance > 0 ? s->bytes - s->summed_bytes : s->count - s->summed_count;
 }
 
-/* A step as far as its blocks are events of their own: of the others none stayed. */
+/* A step without the blocks that a checkpoint summed up: none of these survived. */
 static struct step told(const struct step *s)
 {
 	struct step t = *s;
@@ -152,7 +151,8 @@ static struct step told(const struct step *s)
 	return t;
 }
 
-/* Bytes that a step of before lost. If it ends after, most of these are none of before. */
+/* Bytes of a step from before the checkpoint that are freed. A step that ends later has mostly
+ * newer blocks. */
 static double gone_of_before(
     const struct generations *over, const struct step *s, const struct callsites *all)
 {
@@ -180,7 +180,7 @@ void survivors_read(const struct callsites *all, const struct callsite *p, struc
 		first++;
 	if (first == p->facts.step_count || !p->facts.total_count)
 		return;
-	/* A machine that stalls stretches time; a burst of other work stretches the count. */
+	/* A stalled machine stretches the time; much other work stretches the serials. */
 	late_ns = last_third(p->facts.steps[first].time_ns, all->moment_ns);
 	late_serial = last_third(p->facts.steps[first].serial, all->moment_serial);
 	for (uint32_t i = first; i < p->facts.step_count; i++)
@@ -190,7 +190,7 @@ void survivors_read(const struct callsites *all, const struct callsite *p, struc
 			if (!over.steps_since++)
 				over.since_ns = p->facts.steps[i].time_ns;
 		}
-	/* Generations are told apart by counting: as far as all were seen. */
+	/* Generations are counted by blocks, as far as all were recorded. */
 	since_alone = all->replaced_until_ns && since_tells(&over);
 	who_lives = all->replaced_until_ns && !since_alone &&
 		    p->facts.steps[first].time_ns <= all->replaced_until_ns;
@@ -248,9 +248,8 @@ void survivors_read(const struct callsites *all, const struct callsite *p, struc
 	if (late_work > late)
 		late = late_work;
 	out->late = out->bytes ? late / (double)out->bytes : 0;
-	/* Each generation leaves as many behind as the others, and it has not ended: evenly spread
-	 * births leave a third of the survivors in the last third, and half of that is asked for.
-	 */
+	/* Each generation leaves as much as the others, and this has not ended: even births leave a
+	 * third in the last third of the time; half of that is enough. */
 	out->stays = out->count >= SURVIVORS_MIN && used >= (int)EIGHTHS_MIN &&
 		     out->even >= EVEN_SHARE && out->late >= LATE_SHARE;
 	if (all->replaced_until_ns && p->facts.steps[first].time_ns <= all->replaced_until_ns)

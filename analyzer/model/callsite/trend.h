@@ -1,6 +1,6 @@
 /*
- * trend.h - small statistics over short series (up to some hundred values): does it rise, how, and
- * along with what. Pure functions of their arguments.
+ * trend.h - statistics of short series (up to some hundred values): whether they rise, how, and
+ * together with what. Pure functions of their arguments.
  */
 #ifndef ANALYZER_MODEL_TREND_H
 #define ANALYZER_MODEL_TREND_H
@@ -20,8 +20,8 @@ double trend_median(const double *values, size_t count);
 double trend_fit(const double *x, const double *y, size_t count, double *slope);
 
 /* True when the increments of a rising series grow with its values, as the capacity of a container
- * that is enlarged by a factor does; false when they stay, as those of a buffer rebuilt each turn.
- */
+ * that is enlarged by a factor does. False when they stay the same, as those of a buffer that is
+ * rebuilt each turn. */
 bool trend_geometric(const double *values, size_t count);
 
 #endif

@@ -17,7 +17,7 @@ TUNED(unsigned, CALLERS_MIN, 3u, "two callers are a function that is used twice"
 TUNED(double, NEARLY_ALL, 0.8,
     "a function of two callers serves the program when it makes nearly everything");
 
-/* A wrapper of a wrapper of a wrapper. */
+/* A wrapper in a wrapper in a wrapper. */
 #define ROUNDS 3
 
 struct link {
@@ -37,7 +37,7 @@ static uint64_t hash_frame(const struct symbol *s)
 	return h;
 }
 
-/* Of symbols, by their ids; 0: not yet known. */
+/* By symbol id; 0: not yet known. */
 typedef VEC(uint64_t) hashes_t;
 
 static uint64_t hash_of(hashes_t *hashes, const struct symbol *s)
@@ -63,7 +63,7 @@ static int by_callee(const void *a, const void *b)
 	return (x->item > y->item) - (x->item < y->item);
 }
 
-/* The next frame outwards that is of the same kind of owner, and not the same function again. */
+/* The next outer frame of the same kind of owner that is another function. */
 static int caller_of(const struct blame_context *context, hashes_t *hashes,
     const struct symbol *symbols, const blame_marks_t *marks, int frame, uint64_t self)
 {
@@ -170,7 +170,7 @@ static int look_at_all(struct walk *w, int round)
 	return rc;
 }
 
-/* Whether any wrapper was left for its callers. */
+/* True when a wrapper was replaced by its callers. */
 static bool step_out(struct walk *w)
 {
 	struct link *links = w->links;
@@ -200,7 +200,7 @@ int wrappers_step_out(const struct feed *feed, const struct blame_context *conte
 	int rc = -ENOMEM;
 
 	w.links = malloc((count + 1) * sizeof(*w.links));
-	/* The last look is for the witness alone. */
+	/* The last round is for the callback alone. */
 	for (int round = 0; w.links; round++) {
 		rc = look_at_all(&w, round);
 		if (rc || round == ROUNDS || !step_out(&w))

@@ -1,7 +1,7 @@
 /*
- * allocator_stats.h - what an allocator said of itself over the run: malloc, and what lived at each
- * such moment (the two together tell what it holds beside live blocks); the interpreter's for small
- * objects. A bounded number of answers, thinned evenly.
+ * allocator_stats.h - accounts that an allocator gave of itself during the run: malloc's, with what
+ * lived at each such moment (the difference is what it holds beside live blocks), and that of the
+ * interpreter's allocator for small objects. A bounded number of readings, thinned evenly.
  */
 #ifndef ANALYZER_MODEL_ALLOCATOR_STATS_H
 #define ANALYZER_MODEL_ALLOCATOR_STATS_H
@@ -29,16 +29,17 @@ struct allocator_stats {
 	uint64_t seen, stride; /* each stride-th of those seen is kept */
 };
 
-/* Takes the answer from an event's levels, if it has one; `now` has what lives. */
+/* Add the reading of an event's levels, if it has one. `now` has what lives. */
 void allocator_stats_note(
     struct allocator_stats *a, const struct event *e, const struct allocator_reading *now);
 /* The same of the interpreter's account: its arenas, and what of them is not in use. */
 void allocator_stats_note_arenas(struct allocator_stats *a, const struct event *e);
-/* The newest that is not later than that; NULL: there is none. */
+/* The newest reading that is not later than that; NULL: there is none. */
 const struct allocator_reading *allocator_stats_at(
     const struct allocator_stats *a, uint64_t time_ns);
 
-/* What it held in all, and what of it was in no live block: 0 when it says less than what lived. */
+/* Bytes held in all, and bytes held beside live blocks (0 when the account says less than what
+ * lived). */
 uint64_t allocator_stats_held(const struct allocator_reading *answer);
 uint64_t allocator_stats_beside(const struct allocator_reading *answer);
 

@@ -27,8 +27,8 @@ static bool went_on(const struct model *m, const struct failure *f)
 	       num_sum(f->until_live, f->size);
 }
 
-/* What lived then and how much had been acquired is known in part only, before a checkpoint. False:
- * nor is it yet what was done since. */
+/* False while only a part is known of what lived then, since a checkpoint replaced it, and nothing
+ * yet of what came since. */
 static bool is_told_by(const struct model *m, struct failure *f, const struct event *e)
 {
 	uint64_t past = replaced_until_ns(&m->feed), live = m->blocks.bytes + m->maps.bytes;
@@ -44,7 +44,7 @@ static bool is_told_by(const struct model *m, struct failure *f, const struct ev
 	return true;
 }
 
-/* What lived when it was refused a checkpoint took away: it is known that it was, and no more. */
+/* A checkpoint replaced what lived when it was refused: only the outcome is known. */
 static void got_over(struct failure *f, uint64_t time_ns)
 {
 	f->recovered = true;
@@ -58,17 +58,17 @@ bool host_failure_is_half(uint64_t size, uint64_t whole)
 	return num_about(size, whole / 2, HALF_ROUND);
 }
 
-/* So much was let go since that the request would fit: who still wants it asks for all of it. */
+/* So much was released since that the request would fit: a thread that still wants it asks for all
+ * of it. */
 static bool is_given_up(const struct model *m, const struct failure *f)
 {
 	return num_sum(m->blocks.bytes + m->maps.bytes, f->size) <= f->until_live;
 }
 
 /*
- * What the thread that was refused is granted at the same stack before as much else was done tells
- * whether it did without: all of it, or half of what was refused last, or less at once, as code
- * asks that takes what it can get. Later, or when what it was for was given up, it is work of its
- * own.
+ * The thread that was refused is granted, at the same stack and before much other work, all of it,
+ * or half of what was refused last, or less at once, as code asks that takes what it can get.
+ * Later, or when so much was released that it would fit, a request is other work.
  */
 static bool is_granted(const struct model *m, const struct failure *f, const struct event *e)
 {
@@ -78,17 +78,16 @@ static bool is_granted(const struct model *m, const struct failure *f, const str
 	       (e->size >= f->size || at_once || host_failure_is_half(e->size, f->least));
 }
 
-/* Most of what lived had been made at that stack, and was let go: what was refused is a part of a
- * pile, and a batch that is too large, or the one request that is. */
+/* Most of what lived was made at that stack and was released: the refused request was a part of a
+ * build-up, such as a batch that is too large. */
 static bool is_part_of_buildup(const struct failure *f)
 {
 	return f->released && f->released >= f->until_live / BUILDUP_MOST;
 }
 
 /*
- * One more of such a pile is as large as the one that was refused, whosever it is. Who tries it
- * with a smaller batch begins at once, and piles up half as much: the next request is smaller, or
- * comes when something else was done.
+ * True when the thread builds up as much again. A thread that tries a smaller batch begins at once
+ * and reaches half; a request that is smaller, or comes after other work, is no retry.
  */
 static bool is_built_up_again(struct failure *f, const struct event *e, uint64_t since)
 {
@@ -122,9 +121,8 @@ static bool same_function(const struct symbol *a, const struct symbol *b)
 }
 
 /*
- * An allocator that asks for address space to have in stock, and is refused, makes do with less:
- * the same function asks next, not yet out of the library's call, though from another line. Who is
- * told of a refusal is out of it, and asks for what is wanted then by ways of its own.
+ * An allocator that stocks address space and is refused asks for less: the same function asks next,
+ * from another line, before it returns. A caller that handles the error has left the library.
  */
 static bool makes_do(const struct model *m, const struct failure *f, const struct event *e)
 {
@@ -199,9 +197,8 @@ static uint64_t granted_at(const struct model *m, uint32_t stack)
 	       (map ? stack_stats_total_count(map) : 0);
 }
 
-/* The same request is refused once more, as nothing was granted there since, and as much lives: the
- * process went on with other things, but the memory that it had run out of was never there again.
- */
+/* The same request is refused once more, nothing was granted there since, and as much lives: the
+ * process did other things, but the memory that it had run out of never came back. */
 static bool is_still(const struct model *m, const struct failure *f, const struct event *e)
 {
 	return !f->retried && !f->until_replaced && e->stack && e->stack == f->stack &&
@@ -275,7 +272,7 @@ void host_failure_end(struct model *m)
 
 	if (!f)
 		return;
-	/* It was granted, and a part of the pile had been made again when the process ended. */
+	/* The retry was granted and under way when the process ended. */
 	if (is_part_of_buildup(f) && f->rebuilt_most >= f->released / BUILDUP_BEGUN &&
 	    !f->rebuilt_over && !f->settled)
 		f->recovered = f->retried = true;

@@ -1,7 +1,7 @@
 /*
  * host_failure.h - requests that the host refused, in bursts, and how the process went on after
- * each: was it granted all the same, did it do without, or was that its end? Those of devices are
- * in space_failure.c.
+ * each: it was granted the memory later, did without, or ended. Failures of devices are in
+ * space_failure.c.
  */
 #ifndef ANALYZER_MODEL_HOST_FAILURE_H
 #define ANALYZER_MODEL_HOST_FAILURE_H
@@ -13,7 +13,7 @@
 struct event;
 struct model;
 
-/* A burst of refused requests: the first, and what came of it. */
+/* A burst of refused requests: the first one, and its outcome. */
 struct failure {
 	uint64_t time_ns, size, old_size; /* size: the whole block; old_size: what a realloc had */
 	uint64_t largest; /* refused in the burst */
@@ -59,38 +59,40 @@ static inline struct failure *host_failure_newest(struct refusals *r)
 	return r->count ? &r->list[r->count - 1] : NULL;
 }
 
-/* Something failed, and it is not known yet how it went on. */
+/* True while the outcome of the newest burst is not known. */
 static inline bool host_failure_is_open(const struct refusals *r)
 {
 	return r->count && !(r->list[r->count - 1].recovered && r->list[r->count - 1].settled);
 }
 
-/* The latest burst, unless it was granted after all: NULL then. Survived ones count: what was asked
- * for was not had. */
+/* The latest burst; NULL when it was granted later. One that the process survived counts: it did
+ * not get what it asked for. */
 const struct failure *model_failure(const struct model *m);
-/* The latest burst, which was survived, is none of a limit's: it was had in another way. */
+/* The latest burst, which was survived, is no failure of a limit: the program got the memory in
+ * another way. */
 void model_did_without(struct model *m);
 
 /* What follows is for model.c. */
 
-/* A request was refused; the event's levels are the model's newest. */
+/* A request was refused. Pre: the event's levels are in the model. */
 void host_failure_refused(struct model *m, const struct event *e);
 
 /*
- * While one is open: after each acquisition. A burst is over when as much was granted at the same
- * stack, or less at once, whoever asked; or when the process went on without it.
+ * Call after each acquisition while a burst is open. A burst is over when as much was granted at
+ * the same stack, or less at once, by whatever thread; or when the process went on without it.
  */
 void host_failure_acquired(struct model *m, const struct event *e);
-/* And after so many bytes of a stack were released. */
+/* Call after `bytes` of a stack were released while a burst is open. */
 void host_failure_released(struct model *m, const struct event *e, uint32_t stack, uint64_t bytes);
 
-/* Of the period in which it was refused the sums tell what lived, of later ones what was done. */
+/* EV_CHECKPOINT: the sums of a period say what lived when the request was refused, and what was
+ * acquired later. */
 void host_failure_period(struct model *m, const struct event *e);
 
-/* The process has ended, or nothing more is known of it. */
+/* Call after the last event. */
 void host_failure_end(struct model *m);
 
-/* A request of `size` is for half of `whole`, with what is rounded. */
+/* True when `size` is half of `whole`, allowing for rounding. */
 bool host_failure_is_half(uint64_t size, uint64_t whole);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * peak_trend.h - how the high-water mark rose with the work that was done (bytes acquired): time
- * tells little of it where a program takes seconds to start and a fraction of one to fail. A
- * bounded number of marks; constant work for an acquisition.
+ * peak_trend.h - how the high-water mark rose with the work done, in bytes acquired: time says
+ * little where a program takes seconds to start and a fraction of one to fail. A bounded number of
+ * marks; constant work for an acquisition.
  */
 #ifndef ANALYZER_MODEL_PEAK_TREND_H
 #define ANALYZER_MODEL_PEAK_TREND_H
@@ -16,7 +16,7 @@ struct peak_trend {
 	uint64_t marks[PEAK_TREND_MARKS]; /* the high-water mark when so much had been acquired */
 };
 
-/* After an acquisition: bytes acquired so far, and the high-water mark. */
+/* Add an acquisition: bytes acquired so far, and the high-water mark. */
 void peak_trend_note(struct peak_trend *r, uint64_t acquired, uint64_t peak);
 
 /*

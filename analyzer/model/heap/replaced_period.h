@@ -1,9 +1,8 @@
 /*
- * replaced_period.h - what is known of the time that a checkpoint took the place of: sums for each
- * period, and of the blocks those that outlived it. The course of the whole process is put right by
- * the sums; that of a stack cannot be, and who judges by it asks replaced_until_ns(); unless
- * replaced_kept() says that so little was exchanged in all that the stack's survivors are its
- * course.
+ * replaced_period.h - the time whose events a checkpoint replaced: sums for each period, and of the
+ * blocks only those that outlived it. The sums correct the timeline of the process. The history of
+ * a stack cannot be corrected; code that judges by it asks replaced_until_ns(), and replaced_kept()
+ * whether so little was exchanged that the survivors are the history.
  */
 #ifndef ANALYZER_MODEL_REPLACED_PERIOD_H
 #define ANALYZER_MODEL_REPLACED_PERIOD_H
@@ -29,21 +28,20 @@ struct replaced {
 	uint64_t seen_bytes; /* that events told of, until the end of the latest period */
 };
 
-/* EV_CHECKPOINT, when what outlived it was applied: `live` bytes of blocks and `mapped` of mappings
- * live by the events so far, which acquired `total` in all. */
+/* EV_CHECKPOINT, after the events that outlived it. `live`: bytes of blocks, `mapped`: of mappings
+ * that live by the events so far; `total`: bytes acquired by these events. */
 void replaced_note(struct replaced *p, struct timeline *t, const struct event *e, uint64_t live,
     uint64_t mapped, uint64_t total);
 
-/* Of what came and went before this moment nothing is known but what outlived it; 0: all is. */
+/* Before this moment only what outlived the checkpoint is known; 0: all events are. */
 uint64_t replaced_until_ns(const struct feed *feed);
 
-/* Who held something from before this moment on, and gave back what was made with it, is not known:
- * the begin of the last period. 0: there is none. */
+/* The begin of the last period: before it, it is not known whether a holder gave back what it made.
+ * 0: there is no period. */
 uint64_t replaced_work_ns(const struct replaced *p);
 
-/* Of a stack that began at `from`: those of its blocks that outlived the checkpoint, of so many
- * bytes, are nearly all that it ever kept: at several moments of before much less than that lived
- * which did not outlive it. */
+/* True when the `bytes` that survive of a stack that began at `from_ns` are nearly all that it ever
+ * kept: at several earlier moments much less lived that did not outlive the checkpoint. */
 bool replaced_kept(const struct replaced *p, uint64_t from_ns, uint64_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * shm.h - file systems of a fixed size whose files are memory (/dev/shm), as far as the process
- * maps files there or was refused space in them: how much is free, how much of it is mapped, and
- * how much of that may have been written to since.
+ * maps files there or was refused space: how much is free, how much of it is mapped, and how much
+ * of the mapped part may still be unwritten.
  */
 #ifndef ANALYZER_MODEL_SHM_H
 #define ANALYZER_MODEL_SHM_H
@@ -27,21 +27,22 @@ struct shm {
 	bool untold; /* a file of /dev/shm was mapped, and nothing told of what is free there */
 };
 
-/* What an event tells of one; a MAP before it is mapped. Its index, plus 1; 0: nothing is told. */
+/* Read the levels of an event; call it for a MAP before the mapping counts. Index plus 1; 0: the
+ * event has none. */
 uint32_t shm_note(struct shm *s, const struct event *e);
 /* A file of /dev/shm was mapped, and nothing told of what is free there. */
 void shm_untold(struct shm *s);
-/* So much more is mapped of that number; 0: none. */
+/* `change` more bytes are mapped of that number; 0: none. */
 void shm_moved(struct shm *s, uint32_t number, int64_t change);
 
-/* NULL: no such device was seen. */
+/* NULL: that device was not seen. */
 const struct shm_volume *shm_find(const struct shm *s, uint64_t device);
 
-/* Next to nothing is free. */
+/* True when next to nothing is free. */
 bool shm_is_full(const struct shm_volume *v);
-/* Less than may be written to what is mapped. */
+/* True when less is free than may still be written to mappings. */
 bool shm_is_exceeded(const struct shm_volume *v);
-/* One of these. */
+/* True when one of these holds. */
 bool shm_is_short(const struct shm_volume *v);
 
 #endif

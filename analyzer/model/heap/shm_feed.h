@@ -1,7 +1,7 @@
 /*
- * shm_feed.h - a process as one file system in memory sees it: of its blocks and mappings only
- * those of that one's files, all else as in the feed below. What asks a feed how memory was used
- * then answers for that file system alone.
+ * shm_feed.h - a feed that shows a process as one file system in memory sees it: of blocks and
+ * mappings only those of its files, everything else unchanged. Code that asks a feed how memory was
+ * used then answers for that file system alone.
  */
 #ifndef ANALYZER_MODEL_SHM_FEED_H
 #define ANALYZER_MODEL_SHM_FEED_H
@@ -16,7 +16,7 @@ struct shm_feed {
 	bool hit; /* the latest unmapping was of some of it */
 };
 
-/* `below` must outlive it, and what shm_feed_of() returns must not outlive *out. */
+/* `below` must outlive *out, and *out what shm_feed_of() returns. */
 void shm_feed_init(struct shm_feed *out, struct feed below, uint64_t device);
 void shm_feed_fini(struct shm_feed *f);
 struct feed shm_feed_of(struct shm_feed *f);

@@ -1,6 +1,7 @@
 /*
- * timeline.h - how much lived over the run: at most 128 periods of equal length, which doubles when
- * the run outgrows them. For flatness, steady states and the picture; stacks keep their own series.
+ * timeline.h - how much lived over the run, in at most 128 periods of equal length, which doubles
+ * when the run outgrows them. For flatness, steady states and the chart; stacks keep their own
+ * series.
  */
 #ifndef ANALYZER_MODEL_TIMELINE_H
 #define ANALYZER_MODEL_TIMELINE_H
@@ -10,7 +11,7 @@
 
 #define TIMELINE_PERIODS 128u
 
-/* Of what is mapped, apart: shared memory; files, mapped privately and shared. */
+/* Parts of what is mapped: shared memory; files, mapped privately and shared. */
 enum came { CAME_SHARED, CAME_FILE, CAME_SHARED_FILE, CAME_KINDS };
 
 struct period {
@@ -51,7 +52,7 @@ void timeline_acquire(
 void timeline_release(
     struct timeline *t, uint64_t time_ns, uint64_t live_before, uint64_t live, uint64_t size);
 
-/* A stretch of time of which only sums are known: they are spread over it evenly. Its end lies in
+/* A stretch of time of which only sums are known; they are spread over it evenly. Its end lies in
  * the present period. */
 struct timeline_replaced {
 	uint64_t from_ns, until_ns;
@@ -61,18 +62,17 @@ struct timeline_replaced {
 };
 void timeline_replaced(struct timeline *t, const struct timeline_replaced *r);
 
-/* About how much lived then: between two periods' ends, in proportion. */
+/* About how much lived then: interpolated between the ends of two periods. */
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns);
 
-/* About how much of that was shared memory; of files it was mapped then, and not among what lived.
- */
+/* The same for one part of what is mapped; files are not part of what lived. */
 uint64_t timeline_came(const struct timeline *t, uint64_t time_ns, enum came what);
 
 /* About how many bytes were acquired between two moments; 0 when the second is not later. */
 uint64_t timeline_acquired(const struct timeline *t, uint64_t from_ns, uint64_t until_ns);
 
-/* Of the time between these two moments, the part in whose periods anything happened: a process
- * that is stopped, or waits, does not grow older. 0 when the second is not later. */
+/* The part of the time between two moments in whose periods anything happened: a process that is
+ * stopped or waits does not age. 0 when the second is not later. */
 uint64_t timeline_active(const struct timeline *t, uint64_t from_ns, uint64_t until_ns);
 
 static inline uint64_t timeline_period_ns(const struct timeline *t)

@@ -1,13 +1,13 @@
 /*
- * lengths.h - how long the inputs were that a process worked at, how what it made follows their
- * length, and what its blocks would have been with shorter ones.
+ * lengths.h - how long the inputs of a process were, how the blocks scale with the length, and what
+ * they would have been with shorter inputs.
  *
- * A length is what the program's marks say, in tokens. Where they do not, it is the size of what
- * one stack made for the input, in bytes: of all stacks whose sizes vary, the one that most of the
- * others' follow. What a worker made before or after such a block is for the same input, whichever
- * shows; see lengths_fit.c.
+ * A length is what the program's marks say, in tokens. Without marks it is the size of the block
+ * that one stack made for the input, in bytes: of all stacks whose sizes vary, the one that most
+ * others follow. What a worker made before or after such a block is for the same input, whichever
+ * fits better; see lengths_fit.c.
  *
- * Made in one pass over the feed until a moment. Memory grows with blocks of SMALL bytes or more.
+ * One pass over the feed until a moment. Memory grows with blocks of LENGTHS_SMALL bytes or more.
  * One thread.
  */
 #ifndef ANALYZER_MODEL_LENGTHS_H
@@ -28,7 +28,7 @@ enum lengths_source {
 	LENGTHS_SIZES,
 };
 
-/* Who made something for an input that was that long. */
+/* A worker's input of that length. */
 struct lengths_label {
 	double length; /* 0: not known */
 	uint32_t before; /* 1 + the worker's one before; 0: none */
@@ -74,8 +74,8 @@ struct lengths {
 	} like, tried;
 };
 
-/* `space`: "torch:0", ...; NULL: the host, of which a refusal is that at moment_ns. 0, or negative
- * with err. */
+/* Read the lengths. `space`: "torch:0", ...; NULL: the host, whose refusal is the one at moment_ns.
+ * 0, or negative with err. */
 int lengths_read(
     struct feed feed, const char *space, uint64_t moment_ns, struct lengths *out, struct err *err);
 void lengths_fini(struct lengths *l); /* accepts what is all zero */
@@ -84,10 +84,10 @@ void lengths_fini(struct lengths *l); /* accepts what is all zero */
  * it is not among them. */
 size_t lengths_find(const struct lengths *l, uint64_t serial);
 uint64_t lengths_size(const struct lengths *l, size_t block, double most);
-/* What the refused request would have gone on to hold, beyond what it was refused: as those did
- * that were not. */
+/* Bytes that the refused request would have gone on to acquire, as the requests did that were not
+ * refused. */
 uint64_t lengths_further(const struct lengths *l, double most);
-/* Bytes that live at the end less than did, of stacks for which counts() is true; NULL: of all. */
+/* Bytes that live less at the end, of stacks for which counts() is true; NULL: of all. */
 uint64_t lengths_less(
     const struct lengths *l, double most, bool (*counts)(void *arg, uint32_t stack), void *arg);
 

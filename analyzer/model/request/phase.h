@@ -1,12 +1,12 @@
 /*
- * phase.h - what a server was at, one after the other: loading, warming up, its first request,
- * serving. As the program marks it; else from what its memory did, and from when its requests came:
+ * phase.h - the phases of a server: loading, warm-up, first request, serving. As the program marks
+ * them; else from its memory and from when its requests came:
  *
- *  - while it loads, little is given back;
- *  - what is worked at then, before any request came, is its warm-up;
- *  - while it serves, what is taken comes back, again and again.
+ *  - while it loads, little is released;
+ *  - work before the first request is warm-up;
+ *  - while it serves, what is acquired is released again and again.
  *
- * Times are exact to one period of the timeline where nothing was marked.
+ * Without marks, times are exact to one period of the timeline.
  */
 #ifndef ANALYZER_MODEL_PHASE_H
 #define ANALYZER_MODEL_PHASE_H
@@ -29,8 +29,8 @@ struct phases {
 	uint32_t count;
 };
 
-/* Of a process whose first event was at first_ns, until the moment. `r` may be NULL. None where
- * nothing tells loading from work. */
+/* Read the phases of a process whose first event was at first_ns, until the moment. `r` may be
+ * NULL. None when nothing separates loading from work. */
 void phases_read(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns,
     const struct requests *r, struct phases *out);
 

@@ -1,11 +1,11 @@
 /*
- * request.h - who was at work when: the lanes of a process, which are its threads and the tasks on
- * them (asyncio's, greenlets), how the bytes that each acquired rose and fell, and the requests
- * that they worked for: as the program marks them, else as a frame on their stacks shows that is
- * known to be a request's entry. Where there is neither, the lanes themselves stand for requests.
+ * request.h - which lanes of a process (its threads, and the tasks on them: asyncio's, greenlets)
+ * worked when, how the bytes that each lane acquired rose and fell, and for which requests.
+ * Requests are those that the program marks; else those whose entry function is on the stack; else
+ * each lane stands for a request.
  *
- * Fed with the events of one space until a moment. Constant work for an event; a bounded number of
- * lanes and requests is kept, of the rest there are sums. One thread.
+ * Fed with the events of one space until a moment. Constant work for an event; keeps a bounded
+ * number of lanes and requests, and sums of the rest. One thread.
  */
 #ifndef ANALYZER_MODEL_REQUEST_H
 #define ANALYZER_MODEL_REQUEST_H
@@ -34,9 +34,9 @@ struct request_run {
 };
 
 /*
- * Bytes rise while something is worked at, and fall when it is done. A fall counts from an eighth
- * of the lane's largest on; a round ends with one of at least half of that. The first few must
- * besides be of a quarter of all that the lane held: what is left behind at each may pile up later.
+ * Bytes rise while a lane works at something and fall when it is done. A fall counts from an eighth
+ * of the lane's largest on; a round ends with a fall of at least half of that. The first rounds
+ * must also give back a quarter of all that the lane held, since each may leave something behind.
  */
 struct lane {
 	uint32_t thread, task; /* task 0: the thread itself */
@@ -57,7 +57,7 @@ struct lane {
 	uint32_t rounds;
 };
 
-/* What the program says that it is at; end 0: still. */
+/* A phase that the program marked; end 0: it goes on. */
 struct marked_phase {
 	const char *name; /* NULL: none was given */
 	uint64_t id, start_ns, end_ns;
@@ -109,22 +109,23 @@ struct requests {
 struct requests *requests_new(bool (*is_entry)(void *arg, uint32_t stack), void *arg);
 void requests_free(struct requests *r); /* accepts NULL */
 
-/* One event of the host, or of marks, threads and tasks. 0 or -ENOMEM. */
+/* Apply one event of the host, or of marks, threads and tasks. 0 or -ENOMEM. */
 int requests_apply(struct requests *r, const struct event *e);
-/* Of an event whose bytes do not count (of another space), only whose work it was. */
+/* Apply an event of another space: only whose work it was, not its bytes. */
 int requests_passed(struct requests *r, const struct event *e);
-/* The same for a block of any space. `moving`: it is only given back for its successor. */
+/* Add or remove a block of any space. `moving`: it is replaced by its successor at once. */
 int requests_acquired(struct requests *r, const struct block *b, uint64_t time_ns);
 void requests_released(struct requests *r, const struct block *b, uint64_t time_ns, bool moving);
 
-/* What tells one request from the other. */
+/* How requests are told apart. */
 enum request_source requests_source(const struct requests *r);
 
 /* The request that a lane works for, or NULL. */
 const struct request_run *requests_of_lane(const struct requests *r, const struct lane *l);
 /* The lane of a thread or task; NULL: it acquired nothing, or was not kept. */
 const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint32_t task);
-/* Ended lanes that held at least so much; of them, those that left next to nothing behind. */
+/* How many ended lanes held at least `peak`; *clean: how many of these left next to nothing behind.
+ * */
 uint64_t requests_ended(const struct requests *r, uint64_t peak, uint64_t *clean);
 
 #endif

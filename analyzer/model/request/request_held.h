@@ -1,7 +1,7 @@
 /*
- * request_held.h - what the requests held that were in flight at a moment, by call site: the
- * working sets that lay beside each other. A request is one that was marked or whose frames show
- * it; where there are none, what a thread or task has in hand since it last had nothing in hand.
+ * request_held.h - what each request in flight at a moment held, by call site: working sets that
+ * lay beside each other. A request is marked or shown by its entry frame; where there is none, it
+ * is what a thread or task acquired since it last held nothing.
  */
 #ifndef ANALYZER_MODEL_REQUEST_HELD_H
 #define ANALYZER_MODEL_REQUEST_HELD_H
@@ -46,15 +46,15 @@ struct requests_held {
 	double left;
 };
 
-/* `each` tells of all blocks that live at the moment. m is the host's model; NULL: of another space
- * what comes and goes at a stack is not asked. r, m and callsites stay the caller's. 0, -ENOMEM, or
- * what `each` returned. */
+/* Fill *out. `each` calls its function for all blocks that live at the moment. `m`: the host's
+ * model; NULL for another space, where releases at a stack are not read. r, m and callsites stay
+ * the caller's. 0, -ENOMEM, or what `each` returned. */
 typedef int (*held_each_fn)(void *self, int (*fn)(void *arg, const struct block *b), void *arg);
 int requests_held_read(const struct requests *r, const struct model *m,
     const struct callsites *callsites, held_each_fn each, void *self, struct requests_held *out);
-/* Of what requests in flight hold at a call site, what the first `most` of the list do. */
+/* What the first `most` requests of the list hold at a call site, in bytes. */
 uint64_t requests_held_first(const struct requests_held *h, uint32_t callsite, uint64_t most);
-/* "requests", "tasks" or "threads": what most of them are known as. */
+/* "requests", "tasks" or "threads": the unit of most of them. */
 const char *requests_held_unit(const struct requests_held *h);
 void requests_held_fini(struct requests_held *h);
 

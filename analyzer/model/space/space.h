@@ -1,11 +1,11 @@
 /*
- * space.h - memory beside the host's: what lies in each device's, pool's or framework's space,
- * under which handles and mappings, how full its device was, and which requests it refused. Part of
- * the model, fed by model_apply() only; made with the first event of a space.
+ * space.h - memory beside the host's: what lies in each space of a device, pool or framework, under
+ * which handles and mappings, how full its device was, and which requests it refused. Part of the
+ * model, fed by model_apply() only; created with the first event of a space.
  *
- * Each space keeps its blocks' history in a model of its own, so that stacks, peaks and call sites
- * are asked for as the host's are. One thread; constant or logarithmic work for an event, but for
- * bulk releases, which cost what they release.
+ * Each space keeps the history of its blocks in a model of its own, so that stacks, peaks and call
+ * sites are read as those of the host. One thread. Constant or logarithmic work for an event, but
+ * for bulk releases, which cost what they release.
  */
 #ifndef ANALYZER_MODEL_SPACE_H
 #define ANALYZER_MODEL_SPACE_H
@@ -47,8 +47,8 @@ struct space_block {
 	bool used;
 };
 
-/* What was said of a device's memory, by its driver or by who looked from outside, against what the
- * events explain. */
+/* What the driver, or an observer outside of the process, said of a device's memory, against what
+ * the events explain. */
 struct device_sample {
 	uint64_t time_ns, free, total, explained;
 	uint64_t others, own; /* used by other processes, and by this one */
@@ -163,13 +163,13 @@ struct spaces {
 
 /* 0 or -ENOMEM. Events of other kinds, or of the host's space, must not come here. */
 int spaces_apply(struct model *m, const struct event *e);
-/* The same for EV_OUTSIDE, which makes no space: a device that the process does not use is none of
- * its. */
+/* The same for EV_OUTSIDE, which creates no space: a device that the process does not use is not
+ * its own. */
 int spaces_outside(struct model *m, const struct event *e);
 void spaces_free(struct spaces *s); /* accepts NULL */
 /* After the last event; `badly`: the process ended by a signal or with a status that is not 0. */
 void spaces_finish(struct spaces *s, bool badly); /* accepts NULL */
-/* Invariants; aborts when one is broken. */
+/* Check the invariants; abort when one is broken. */
 void spaces_check(const struct spaces *s);
 
 struct space *spaces_find(const struct spaces *s, const char *name); /* s may be NULL */
@@ -180,9 +180,8 @@ struct space *spaces_of(const struct spaces *s, enum space_kind kind, uint32_t d
 const struct device_failure *spaces_failure(const struct spaces *s);
 
 /*
- * What others hold of the device, now: as it was seen from outside, and what more is in use since
- * then than the events explain, which can only be theirs. False when nothing tells. `cuda` is the
- * device's space.
+ * What other processes hold of the device now: what was seen from outside, and the growth since
+ * then that no event explains. False when nothing is known. `cuda` is the device's space.
  */
 bool spaces_others(const struct spaces *s, const struct space *cuda, uint64_t *bytes);
 

@@ -1,6 +1,6 @@
 /*
- * space_map.h - who sits where at one moment: a space's segments (or, where it has none, the
- * address ranges that its blocks make), the blocks and holes in each, and what would have to go to
+ * space_map.h - the layout of a space at one moment: its segments (or, where it has none, the
+ * address ranges of its blocks), blocks and holes in each, and what would have to be released to
  * make room for a request.
  *
  * Made from a model that stands at the moment (feed_until.h). Memory grows with live blocks.
@@ -60,10 +60,10 @@ struct space_map {
 	} room;
 };
 
-/* 0 or -ENOMEM. The words belong to the model's feed. */
+/* Fill *out. 0 or -ENOMEM. Strings belong to the model's feed. */
 int space_map_make(
     const struct model *m, const struct space *sp, uint64_t request, struct space_map *out);
-/* The host's: `each` tells of all live blocks, as trace_each_live() does. */
+/* The same of the host; `each` calls its function for all live blocks, as trace_each_live(). */
 int space_map_host(const struct model *m,
     int (*each)(void *self, int (*fn)(void *arg, const struct block *b), void *arg), void *self,
     uint64_t request, struct space_map *out);

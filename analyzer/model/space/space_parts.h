@@ -1,6 +1,4 @@
-/*
- * space_parts.h - what the files of struct spaces share among themselves; nobody else's.
- */
+/* space_parts.h - shared by the files of struct spaces; for nobody else. */
 #ifndef ANALYZER_MODEL_SPACE_PARTS_H
 #define ANALYZER_MODEL_SPACE_PARTS_H
 
@@ -35,10 +33,10 @@ struct space_unmapped {
 
 /* space_blocks.c: the blocks, by address, by handle, by context. */
 
-/* A new record, found by its address or handle; its block is told to the space's history as
- * acquired, or, for `again`, as a release that did not happen. 0 or -ENOMEM. */
+/* Create a record, found by its address or handle. The space's model counts it as acquired, or,
+ * with `again`, as a release that is taken back. 0 or -ENOMEM. */
 int space_block_new(struct spaces *s, const struct space_block *like, bool again, uint32_t *index);
-/* Its memory is gone: history told, record recycled. 0 or -ENOMEM. */
+/* Release a block: tells the space's model and recycles the record. 0 or -ENOMEM. */
 int space_block_drop(struct spaces *s, uint32_t index);
 /* Takes [start, end) out of the layout: mappings are shortened, blocks in the way dropped. */
 int space_clear_range(struct spaces *s, uint64_t start, uint64_t end);
@@ -53,7 +51,7 @@ int space_on_clear(struct spaces *s, struct space *sp, const struct event *e);
 
 /* space_late.c: releases that other threads' clocks put behind the next acquisition. */
 void space_late_expect(struct spaces *s, uint64_t start, uint64_t end, enum space_late_kind kind);
-/* True: the release is one of those, and has happened already. */
+/* True when the release is one of those and has been applied already. */
 bool space_late_take(struct spaces *s, const struct event *e, enum space_late_kind kind);
 
 /* space_mapping.c: handles' memory at addresses. */
@@ -74,7 +72,7 @@ int space_on_call(struct spaces *s, struct space *sp, const struct event *e);
 void space_on_failed(struct spaces *s, struct space *sp, const struct event *e);
 /* After any event but a failure: has the latest one been got over? */
 void space_note_failure(struct spaces *s, const struct space *sp, const struct event *e);
-/* So many bytes came and went there, in a period that a checkpoint took the place of. */
+/* `bytes` came and went there in a period that a checkpoint replaced. */
 void space_failure_freed_stats(struct spaces *s, const struct space *sp, uint64_t bytes);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * plan.h - a process' allocations as a program for another process to perform: what the planner
- * (planner.c) writes into a file and the player (player_main.c) maps and runs.
+ * plan.h - the allocations of a process as a program for another process: the planner (planner.c)
+ * writes it into a file, and the player (player_main.c) maps and runs it.
  *
- * Operations of one thread are in the order of the record. Threads wait for each other by epochs:
- * in one epoch, parts of several threads run side by side, which touch no block of each other's and
- * move little memory; an epoch begins when all parts of those before it are done. So no block is
- * released before it was acquired, and at the samples, which have an epoch for themselves, exactly
- * what the record says is alive.
+ * The operations of a thread are in the order of the record. Threads wait for each other by epochs:
+ * in an epoch, parts of several threads run side by side, which touch no block of each other and
+ * move little memory; an epoch begins when all parts of earlier ones are done. So no block is
+ * released before it was acquired, and at the samples, which have an epoch of their own, exactly
+ * the recorded blocks are live.
  *
  * Both ends run on one machine: native byte order, no version.
  */
@@ -21,25 +21,25 @@ enum plan_what {
 	PLAN_MALLOC,
 	PLAN_CALLOC,
 	PLAN_ALIGNED, /* .shift: log2 of the alignment */
-	PLAN_REALLOC, /* the slot's block becomes .size; .shift: enum plan_kind of what it was */
+	PLAN_REALLOC, /* the slot's block becomes .size; .shift: enum plan_kind of the old one */
 	PLAN_FREE, /* .shift: the same */
 	PLAN_MAP, /* anonymous, private; .shift: enum plan_access */
-	PLAN_AT, /* .size: where in the slot's mapping the next operation begins */
-	PLAN_UNMAP, /* of the slot's mapping, .size bytes */
+	PLAN_AT, /* .size: offset in the slot's mapping for the next operation */
+	PLAN_UNMAP, /* .size bytes of the slot's mapping */
 	PLAN_ADVISE, /* the same; .shift: the advice */
-	PLAN_SAMPLE, /* .slot: which; .shift: 1, the record has one there; alone in its epoch */
+	PLAN_SAMPLE, /* .slot: its number; .shift: 1, the record has one, too; alone in its epoch */
 	PLAN_SPAWN, /* .slot: the thread that begins */
-	PLAN_EXIT, /* the thread ends after its last part; one without it stays, and keeps what its
-		    * allocator has for it */
+	PLAN_EXIT, /* the thread ends after its last part; without it the thread stays, and so does
+		    * its allocator's cache */
 };
 #define PLAN_WHAT 0x3f
-#define PLAN_REFUSED 0x80 /* in the record it was; what is granted is given back at once */
-#define PLAN_LAST 0x40 /* the refusal that the program did not get over */
+#define PLAN_REFUSED 0x80 /* the record refused it; a granted block is released at once */
+#define PLAN_LAST 0x40 /* the refusal that the program did not recover from */
 
-/* Only what is PLAN_MEMORY is among what lives, and is touched. */
+/* Only PLAN_MEMORY counts as live and is touched. */
 enum plan_access { PLAN_MEMORY, PLAN_STACK, PLAN_RESERVED };
 
-/* What lives, by how much of it is likely to be written to. */
+/* Live blocks, by how much of them is likely to be written to. */
 enum plan_kind { PLAN_BLOCK, PLAN_ZEROED, PLAN_MAPPING, PLAN_KINDS };
 #define PLAN_SIZES 3u
 #define PLAN_CLASSES (1 + PLAN_KINDS * PLAN_SIZES) /* the small ones are the first */
@@ -73,8 +73,8 @@ static inline uint64_t plan_size(const struct plan_op *op)
 
 #define PLAN_NONE UINT32_MAX
 
-/* What one thread does in one epoch. Parts lie by epochs: those that can run when `before` parts
- * are done are the ones from `before` on, as many as have the same `before`. */
+/* The operations of one thread in one epoch. Parts are ordered by epoch: when `before` parts are
+ * done, the parts from index `before` on that have the same `before` can run. */
 struct plan_part {
 	uint64_t first; /* operation */
 	uint32_t count, thread;
@@ -91,10 +91,9 @@ struct plan_header {
 	    firsts_at; /* offsets in the file; firsts: uint32_t, a thread's first part */
 };
 
-/* --- what a player is told, and what it tells: the other file, shared --- */
+/* --- the other file, shared: input and output of the player --- */
 
-/* GROUP: as RESIDENT, but the player is in a cgroup, whose limit it moves as what lies beside does.
- */
+/* GROUP: as RESIDENT, but the player is in a cgroup, and moves its limit with .beside. */
 enum play_limit {
 	PLAY_LIMIT_NONE,
 	PLAY_LIMIT_AS,
@@ -103,8 +102,8 @@ enum play_limit {
 	PLAY_LIMIT_GROUP
 };
 
-/* Which part of a block of each class is written to, in 1/256 of its pages from its beginning on;
- * of small ones all. */
+/* The part of a block of each class that is written to, in 1/256 of its pages from its beginning;
+ * small blocks are written to completely. */
 struct play_touch {
 	uint16_t share[PLAN_CLASSES];
 	uint16_t none; /* 1: nothing is touched */
@@ -114,33 +113,32 @@ enum play_state {
 	PLAY_STARTING,
 	PLAY_RUNNING,
 	PLAY_DONE, /* to the end of the plan */
-	PLAY_REFUSED, /* something was refused that the record was granted: .op */
+	PLAY_REFUSED, /* a request was refused that the record was granted: .op */
 	PLAY_REFUSED_LAST, /* the request that the record ends with: .op */
-	PLAY_KILLED, /* so much was resident: .sample */
-	PLAY_OTHER_ALLOCATOR, /* than was expected: nothing was done */
+	PLAY_KILLED, /* the limit of resident memory was reached: .sample */
+	PLAY_OTHER_ALLOCATOR, /* malloc is not the expected one: nothing was done */
 	PLAY_BROKEN, /* the player itself could not go on: .code is errno */
 };
 
 struct play_sample {
-	/* Beside what is replayed; told before the run. In the measure of the limit. */
+	/* Input: bytes taken in addition to the replayed blocks, as the limit counts them. */
 	uint64_t beside;
 	uint64_t limit; /* of the process, from here on; UINT64_MAX: none, 0: as it was */
-	uint64_t due_ns; /* not sooner than that after the start */
-	/* Measured. Of the process; resident: private memory, that of files is none of the
-	 * replay's. */
+	uint64_t due_ns; /* not before that time after the start */
+	/* Output, of the process; resident is private memory, as the replay uses no files. */
 	uint64_t resident, size, data;
-	uint64_t live; /* bytes of the blocks and mappings that are replayed */
-	uint64_t touched; /* of them, written to */
-	/* By the allocator's own account, 0 where it keeps none: taken from the system, in use. */
+	uint64_t live; /* bytes of the replayed blocks and mappings */
+	uint64_t touched; /* of these, written to */
+	/* As the allocator reports them, 0: it does not: taken from the system, in use. */
 	uint64_t held, used;
 };
 
 struct play {
-	/* Told. */
-	char expected[16]; /* what the name of the file that malloc is in must hold */
+	/* Input. */
+	char expected[16]; /* part of the name of the file that malloc must be in */
 	uint32_t limit_kind; /* enum play_limit */
-	uint32_t hold; /* 1: stops where it fails instead of ending, for a debugger */
-	uint32_t hold_at_end; /* 1: also where it does not */
+	uint32_t hold; /* 1: stop at the failure, for a debugger */
+	uint32_t hold_at_end; /* 1: also stop at the end */
 	/* 1: the parts of an epoch run one after the other, for a replay to be the same each time.
 	 */
 	uint32_t in_turn;

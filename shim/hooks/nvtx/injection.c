@@ -1,7 +1,7 @@
 /*
  * injection.c - libwhyoom-nvtx.so, which NVTX loads from the path in NVTX_INJECTION64_PATH. A
- * separate library, so that libwhyoom.so exports no symbol of NVTX, which would disturb other
- * tools, and is never loaded into a process without LD_PRELOAD.
+ * separate library: so libwhyoom.so exports no symbol of NVTX, which would disturb other tools, and
+ * is never loaded into a process without LD_PRELOAD.
  */
 #include <stddef.h>
 

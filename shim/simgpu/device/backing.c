@@ -14,7 +14,7 @@
 
 static char *store;
 static uint32_t *free_pieces; /* a stack; pieces are numbered from 1 */
-static uint64_t bound, next_piece, free_count, used;
+static uint64_t bound, next_piece, free_count;
 static bool warned;
 
 void backing_init(uint64_t bytes)
@@ -42,14 +42,10 @@ static char *piece_at(uint32_t piece)
 
 static uint32_t piece_new(void)
 {
-	if (free_count) {
-		used++;
+	if (free_count)
 		return free_pieces[--free_count];
-	}
-	if (next_piece < bound) {
-		used++;
+	if (next_piece < bound)
 		return (uint32_t)++next_piece;
-	}
 	if (!warned) {
 		warned = true;
 		sys_say("the simulated GPU's real memory is full: what is written further is "
@@ -67,7 +63,6 @@ void backing_free(struct backing *backing)
 		sys_call(
 		    SYS_madvise, (long)piece_at(backing->pieces[i]), PIECE, MADV_DONTNEED, 0, 0, 0);
 		free_pieces[free_count++] = backing->pieces[i];
-		used--;
 	}
 	heap_free(backing->pieces, backing->count * sizeof(*backing->pieces));
 	*backing = (struct backing){0};
@@ -145,9 +140,4 @@ void backing_fill(struct backing *backing, uint64_t size, uint64_t offset, uint3
 			for (uint64_t at = 0; at + width <= part; at += width)
 				memcpy(to + at, &value, width);
 	}
-}
-
-uint64_t backing_used(void)
-{
-	return used * PIECE;
 }

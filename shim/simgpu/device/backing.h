@@ -26,6 +26,4 @@ void backing_read(const struct backing *backing, uint64_t offset, void *to, uint
 void backing_fill(struct backing *backing, uint64_t size, uint64_t offset, uint32_t value,
     unsigned width, uint64_t n);
 
-uint64_t backing_used(void);
-
 #endif

@@ -25,7 +25,7 @@ static const struct preset {
 };
 
 /* Parses digits itself, as strtod() follows the host's locale. */
-bool config_size(const char *text, uint64_t *bytes)
+static bool parse_size(const char *text, uint64_t *bytes)
 {
 	static const char units[] = "KMGT";
 	uint64_t whole = 0, part = 0, scale = 1, unit = 1;
@@ -62,7 +62,7 @@ bool config_size(const char *text, uint64_t *bytes)
 }
 
 /* Ignores case, blanks and dashes: "RTX 4090" is "rtx4090". */
-static bool same_name(const char *a, const char *b)
+static bool names_equal(const char *a, const char *b)
 {
 	for (;; a++, b++) {
 		while (*a == ' ' || *a == '-' || *a == '_')
@@ -76,14 +76,14 @@ static bool same_name(const char *a, const char *b)
 	}
 }
 
-static bool one_spec(const char *text, struct device_spec *spec)
+static bool parse_device(const char *text, struct device_spec *spec)
 {
 	uint64_t bytes;
 
 	for (size_t i = 0; i < sizeof(presets) / sizeof(*presets); i++) {
 		const struct preset *p = &presets[i];
 
-		if (!same_name(text, p->shorthand) && !same_name(text, p->name))
+		if (!names_equal(text, p->shorthand) && !names_equal(text, p->name))
 			continue;
 		*spec = (struct device_spec){.bytes = p->mib * MIB,
 		    .context = p->context_mib * MIB,
@@ -93,7 +93,7 @@ static bool one_spec(const char *text, struct device_spec *spec)
 		snprintf(spec->name, sizeof(spec->name), "%s", p->name);
 		return true;
 	}
-	if (!config_size(text, &bytes) || bytes < GRANULE || bytes > 1ull << 43)
+	if (!parse_size(text, &bytes) || bytes < GRANULE || bytes > 1ull << 43)
 		return false;
 	*spec = (struct device_spec){.bytes = bytes & ~(GRANULE - 1),
 	    .context = DEFAULT_CONTEXT,
@@ -107,7 +107,8 @@ static bool one_spec(const char *text, struct device_spec *spec)
 	return true;
 }
 
-int config_devices(struct config *config, const char *text, char why[96])
+/* Returns 0, or -1 with the reason in `why` and `config` unchanged. */
+static int parse_devices(struct config *config, const char *text, char why[96])
 {
 	struct device_spec specs[SIMGPU_DEVICES], one;
 	int count = 0;
@@ -124,7 +125,7 @@ int config_devices(struct config *config, const char *text, char why[96])
 			times = strtoul(item, NULL, 10);
 			what = x + 1;
 		}
-		if (!one_spec(what, &one)) {
+		if (!parse_device(what, &one)) {
 			snprintf(
 			    why, 96, "'%.40s' is neither a size nor the name of a known GPU", what);
 			return -1;
@@ -164,7 +165,7 @@ static bool number(const char *text, uint64_t *out)
 enum type { TYPE_SIZE, TYPE_NUMBER, TYPE_TEXT };
 
 /* Returns the value of a variable; its default if it is unset or makes no sense. */
-static const char *option(
+static const char *read_option(
     const char *name, enum type type, const char *fallback, uint64_t *value, char why[96])
 {
 	const char *text = getenv(name);
@@ -173,7 +174,7 @@ static const char *option(
 	for (int i = 0; i < 2; i++, text = fallback) {
 		if (!text || !*text)
 			continue;
-		if (type == TYPE_TEXT || (type == TYPE_SIZE && config_size(text, value)) ||
+		if (type == TYPE_TEXT || (type == TYPE_SIZE && parse_size(text, value)) ||
 		    (type == TYPE_NUMBER && number(text, value)))
 			return text;
 		snprintf(why, 96, "%s: '%.20s' makes no sense", name, text);
@@ -197,12 +198,13 @@ void config_read(struct config *config, char why[96])
 	*config = (struct config){0};
 	why[0] = 0;
 #define SIMGPU_OPTION(NAME, TYPE, fallback, help)                                                  \
-	o.NAME.text = option("WHYOOM_SIMGPU_" #NAME, TYPE_##TYPE, fallback, &o.NAME.value, why);
+	o.NAME.text =                                                                              \
+	    read_option("WHYOOM_SIMGPU_" #NAME, TYPE_##TYPE, fallback, &o.NAME.value, why);
 #include "simgpu/device/options.def"
 #undef SIMGPU_OPTION
 	if (!devices || !*devices)
 		devices = SIMGPU_DEFAULT;
-	config_devices(config, devices, why);
+	parse_devices(config, devices, why);
 	if (*o.CONTEXT.text)
 		for (int i = 0; i < config->count; i++)
 			config->devices[i].context =

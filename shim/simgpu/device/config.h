@@ -33,12 +33,7 @@ struct config {
 	} fail;
 };
 
-/* Parses a list of devices. Returns 0, or -1 with the reason in `why` and `config` unchanged. */
-int config_devices(struct config *config, const char *text, char why[96]);
 /* Reads everything from the environment. `why` becomes one line about a wrong value, or empty. */
 void config_read(struct config *config, char why[96]);
-
-/* Parses bytes with a unit (K, M, G, T, with or without iB; a fraction is allowed). */
-bool config_size(const char *text, uint64_t *bytes);
 
 #endif

@@ -42,7 +42,7 @@ static void node_free_memory(struct node *node)
 	if (!node->phys)
 		return;
 	levels[node->head.device].reserved -= node->phys->bytes;
-	phys_release(node->phys);
+	phys_free(node->phys);
 	node->phys = NULL;
 }
 

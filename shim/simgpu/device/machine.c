@@ -47,7 +47,7 @@ static struct shared *shared;
 static struct slot
     *process_slot; /* NULL: this process has reserved nothing yet, or there was no room */
 static char path[128];
-static bool has_file;
+static bool file_joined;
 
 /* Returns the process's start time from /proc/PID/stat; 0: it is dead or a zombie. */
 static uint64_t start_time(int pid)
@@ -66,7 +66,7 @@ static uint64_t start_time(int pid)
 	return s && sscanf(s, "%llu", &ticks) == 1 ? (uint64_t)ticks + 1 : 0;
 }
 
-static uint64_t now(void)
+static uint64_t clock_ns(void)
 {
 	return sys_clock_ns(CLOCK_MONOTONIC);
 }
@@ -103,7 +103,7 @@ static void reap(void)
 			memset(slot, 0, sizeof(*slot));
 	}
 	recount();
-	shared->reaped = now();
+	shared->reaped = clock_ns();
 }
 
 static struct slot *own_slot(void)
@@ -128,7 +128,7 @@ static void initialise(const struct config *config)
 	pthread_mutexattr_t attributes;
 
 	pthread_mutexattr_init(&attributes);
-	if (has_file)
+	if (file_joined)
 		pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(&shared->lock, &attributes);
@@ -210,13 +210,13 @@ bool machine_join(struct config *config, char why[160])
 
 	why[0] = 0;
 	choose_path(config);
-	has_file = true;
+	file_joined = true;
 	for (int i = 0; i < 10 && !done; i++)
 		done = try_file(config);
 	if (done <= 0) {
 		snprintf(
 		    why, 160, "%.100s cannot be used: the simulated memory is not shared", path);
-		has_file = false;
+		file_joined = false;
 		shared = map_file(-1);
 		if (shared)
 			initialise(config);
@@ -254,7 +254,7 @@ void machine_leave(void)
 	for (int i = 0; i < MACHINE_PROCESSES; i++)
 		last = last && !shared->slots[i].pid;
 	/* a named machine stays, for later processes of that name */
-	if (last && has_file) {
+	if (last && file_joined) {
 		shared->gone = 1;
 		sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
 	}
@@ -300,7 +300,7 @@ void machine_level(int device, uint64_t *free, uint64_t *total)
 	if (!shared)
 		return;
 	lock();
-	if (now() - shared->reaped > REAP_EVERY)
+	if (clock_ns() - shared->reaped > REAP_EVERY)
 		reap();
 	*total = shared->devices[device].bytes;
 	*free = *total - shared->used[device];

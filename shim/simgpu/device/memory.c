@@ -32,7 +32,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct spans blocks, holes;
 static struct shared_page *pages;
 static uint64_t last_id;
-static bool holes_ready;
+static bool addresses_ready;
 
 void model_lock(void)
 {
@@ -64,41 +64,16 @@ int phys_new(int device, uint64_t bytes, struct phys **out)
 	}
 	phys->device = device;
 	phys->bytes = bytes;
-	phys->holds = 1;
 	*out = phys;
 	return SIM_OK;
 }
 
-static void phys_free_if_unused(struct phys *phys)
+void phys_free(struct phys *phys)
 {
-	if (phys->holds || phys->maps)
-		return;
 	if (!phys->foreign)
 		machine_release(phys->device, phys->bytes);
 	backing_free(&phys->backing);
 	heap_free(phys, sizeof(*phys));
-}
-
-void phys_hold(struct phys *phys)
-{
-	phys->holds++;
-}
-
-void phys_release(struct phys *phys)
-{
-	phys->holds--;
-	phys_free_if_unused(phys);
-}
-
-void phys_map(struct phys *phys)
-{
-	phys->maps++;
-}
-
-void phys_unmap(struct phys *phys)
-{
-	phys->maps--;
-	phys_free_if_unused(phys);
 }
 
 static bool hole_add(uint64_t start, uint64_t size)
@@ -132,8 +107,8 @@ uint64_t addresses_reserve(uint64_t bytes, uint64_t align, uint64_t wanted)
 	struct span *hole;
 	uint64_t start;
 
-	if (!holes_ready)
-		holes_ready = hole_add(ADDRESSES, ADDRESSES_END - ADDRESSES);
+	if (!addresses_ready)
+		addresses_ready = hole_add(ADDRESSES, ADDRESSES_END - ADDRESSES);
 	if (align < PAGE_BYTES)
 		align = PAGE_BYTES;
 	bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
@@ -229,7 +204,7 @@ static int large_alloc(int device, uint64_t bytes, struct block **out)
 		return SIM_OK;
 	if (start)
 		addresses_release(start, phys->bytes);
-	phys_release(phys);
+	phys_free(phys);
 	return SIM_OUT_OF_MEMORY;
 }
 
@@ -271,7 +246,7 @@ static struct shared_page *page_new(int device)
 	}
 	page->start = addresses_reserve(PAGE_BYTES, PAGE_BYTES, 0);
 	if (!page->start) {
-		phys_release(page->phys);
+		phys_free(page->phys);
 		heap_free(page, sizeof(*page));
 		return NULL;
 	}
@@ -291,7 +266,7 @@ static void page_free_if_unused(struct shared_page *page)
 			break;
 		}
 	addresses_release(page->start, PAGE_BYTES);
-	phys_release(page->phys);
+	phys_free(page->phys);
 	heap_free(page, sizeof(*page));
 }
 
@@ -387,7 +362,7 @@ void memory_free(struct block *block)
 		page_free_if_unused(page);
 	} else if (kind == BLOCK_DEVICE || kind == BLOCK_IMPORT) {
 		addresses_release(start, phys->bytes);
-		phys_release(phys);
+		phys_free(phys);
 	} else if (mapped) {
 		sys_call(SYS_munmap, (long)start, (long)mapped, 0, 0, 0, 0);
 	}

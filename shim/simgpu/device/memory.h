@@ -63,11 +63,10 @@ enum block_kind {
 	BLOCK_REGISTERED, /* memory of the host */
 };
 
-/* Physical memory; freed when it has no holds and no maps. */
+/* Physical memory; its block, handle or node owns it. */
 struct phys {
 	uint64_t bytes;
 	int device;
-	unsigned holds, maps;
 	bool foreign; /* imported, and charged to the process that exported it */
 	struct backing backing;
 };
@@ -89,11 +88,8 @@ void model_lock(void);
 void model_unlock(void);
 void model_after_fork(void);
 
-int phys_new(int device, uint64_t bytes, struct phys **out); /* with one hold */
-void phys_hold(struct phys *phys);
-void phys_release(struct phys *phys);
-void phys_map(struct phys *phys);
-void phys_unmap(struct phys *phys);
+int phys_new(int device, uint64_t bytes, struct phys **out);
+void phys_free(struct phys *phys);
 
 /* Reserves device addresses, at `wanted` if that is not 0; `align` is a power of two. 0: none is
  * left. */

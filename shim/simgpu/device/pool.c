@@ -98,7 +98,7 @@ static void segment_free(struct pool_segment *segment)
 		}
 	pool->reserved -= segment->phys->bytes;
 	addresses_release(segment->start, segment->phys->bytes);
-	phys_release(segment->phys);
+	phys_free(segment->phys);
 	heap_free(segment, sizeof(*segment));
 }
 
@@ -148,7 +148,7 @@ static int pool_grow(struct pool *pool, uint64_t bytes)
 	if (!rc) {
 		segment->start = addresses_reserve(segment->phys->bytes, PAGE_BYTES, 0);
 		if (!segment->start) {
-			phys_release(segment->phys);
+			phys_free(segment->phys);
 			rc = SIM_OUT_OF_MEMORY;
 		}
 	}

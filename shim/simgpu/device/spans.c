@@ -8,7 +8,7 @@ static uint64_t largest_of(const struct span *span)
 	return span ? span->largest : 0;
 }
 
-static void refresh(struct span *span)
+static void update_largest(struct span *span)
 {
 	uint64_t largest = span->size;
 
@@ -27,11 +27,11 @@ static void split(struct span *tree, uint64_t start, struct span **below, struct
 	} else if (tree->start < start) {
 		split(tree->right, start, &tree->right, rest);
 		*below = tree;
-		refresh(tree);
+		update_largest(tree);
 	} else {
 		split(tree->left, start, below, &tree->left);
 		*rest = tree;
-		refresh(tree);
+		update_largest(tree);
 	}
 }
 
@@ -41,11 +41,11 @@ static struct span *join(struct span *low, struct span *high)
 		return low ? low : high;
 	if (low->priority > high->priority) {
 		low->right = join(low->right, high);
-		refresh(low);
+		update_largest(low);
 		return low;
 	}
 	high->left = join(low, high->left);
-	refresh(high);
+	update_largest(high);
 	return high;
 }
 
@@ -56,27 +56,27 @@ void spans_insert(struct spans *spans, struct span *span)
 	spans->random = spans->random * 1664525u + 1013904223u;
 	span->priority = spans->random ^ spans->random >> 15;
 	span->left = span->right = NULL;
-	refresh(span);
+	update_largest(span);
 	split(spans->root, span->start, &below, &rest);
 	spans->root = join(join(below, span), rest);
 	spans->count++;
 }
 
-static struct span *without(struct span *tree, struct span *span)
+static struct span *remove_from(struct span *tree, struct span *span)
 {
 	if (tree == span)
 		return join(span->left, span->right);
 	if (span->start < tree->start)
-		tree->left = without(tree->left, span);
+		tree->left = remove_from(tree->left, span);
 	else
-		tree->right = without(tree->right, span);
-	refresh(tree);
+		tree->right = remove_from(tree->right, span);
+	update_largest(tree);
 	return tree;
 }
 
 void spans_remove(struct spans *spans, struct span *span)
 {
-	spans->root = without(spans->root, span);
+	spans->root = remove_from(spans->root, span);
 	spans->count--;
 }
 

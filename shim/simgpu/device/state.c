@@ -17,7 +17,7 @@ __thread struct thread_state thread_state __attribute__((tls_model("initial-exec
 
 static struct config config;
 static struct context primaries[SIMGPU_DEVICES];
-static int visible[SIMGPU_DEVICES], visible_count;
+static int visible_devices[SIMGPU_DEVICES], visible_count;
 static uint64_t context_ids;
 static enum { DOWN, UP, FORKED, OVER } phase;
 static bool machine_joined, announcement_made;
@@ -47,7 +47,7 @@ void object_free(void *object, size_t size)
 	heap_free(object, size);
 }
 
-static void child(void)
+static void after_fork(void)
 {
 	model_after_fork();
 	pthread_mutex_init(&init_lock, NULL);
@@ -62,7 +62,7 @@ static void child(void)
 static void __attribute__((constructor)) begin(void)
 {
 	sys_say_init(false);
-	pthread_atfork(NULL, NULL, child);
+	pthread_atfork(NULL, NULL, after_fork);
 }
 
 static void __attribute__((destructor)) end(void)
@@ -79,7 +79,7 @@ static void read_visible_devices(void)
 	visible_count = 0;
 	if (!text) {
 		for (int i = 0; i < config.count; i++)
-			visible[visible_count++] = i;
+			visible_devices[visible_count++] = i;
 		return;
 	}
 	while (*text && visible_count < SIMGPU_DEVICES) {
@@ -88,7 +88,7 @@ static void read_visible_devices(void)
 
 		if (end == text || n < 0 || n >= config.count)
 			return;
-		visible[visible_count++] = (int)n;
+		visible_devices[visible_count++] = (int)n;
 		text = end + (*end == ',');
 	}
 }
@@ -174,13 +174,13 @@ int state_count(void)
 
 int device_of(int ordinal)
 {
-	return ordinal >= 0 && ordinal < visible_count ? visible[ordinal] : -1;
+	return ordinal >= 0 && ordinal < visible_count ? visible_devices[ordinal] : -1;
 }
 
 int ordinal_of(int device)
 {
 	for (int i = 0; i < visible_count; i++)
-		if (visible[i] == device)
+		if (visible_devices[i] == device)
 			return i;
 	return -1;
 }
@@ -222,7 +222,7 @@ static int open_context(struct context *context, int device)
 static void close_context(struct context *context)
 {
 	if (context->overhead)
-		phys_release(context->overhead);
+		phys_free(context->overhead);
 	context->overhead = NULL;
 }
 
@@ -242,17 +242,17 @@ int primary_retain(int device, struct context **out)
 	return SIM_OK;
 }
 
-int primary_release(int device, bool reset)
+int primary_release(int device, enum primary_end how)
 {
 	struct context *context = &primaries[device];
 
 	if (!context->retained)
-		return reset ? SIM_OK : SIM_INVALID_CONTEXT;
-	if (!reset && --context->retained)
+		return how == PRIMARY_RESET ? SIM_OK : SIM_INVALID_CONTEXT;
+	if (how == PRIMARY_RELEASE && --context->retained)
 		return SIM_OK;
 	memory_reset(device);
 	close_context(context);
-	/* the context stays retained after a reset, and is created anew at its next use */
+	/* after a reset, callers that retained it get a new context at its next use */
 	context->retained = 0;
 	context->head.kind = 0;
 	return SIM_OK;

@@ -77,7 +77,8 @@ int ordinal_of(int device);
 struct context *context_current(void);
 int context_need(struct context **out); /* SIM_INVALID_CONTEXT: none is current */
 int primary_retain(int device, struct context **out);
-int primary_release(int device, bool reset);
+enum primary_end { PRIMARY_RELEASE, PRIMARY_RESET };
+int primary_release(int device, enum primary_end how);
 struct context *primary_of(int device);
 int context_new(int device, unsigned flags, struct context **out);
 int context_destroy(struct context *context);

@@ -24,7 +24,7 @@ API(cuGetErrorName, (int error, const char **text))
 {
 	if (!text)
 		return SIM_INVALID_VALUE;
-	*text = error_name(error, true);
+	*text = error_name(error, ERROR_DRIVER);
 	return *text ? SIM_OK : SIM_INVALID_VALUE;
 }
 
@@ -60,7 +60,7 @@ API(cuDeviceGet, (gpu_device * device, int ordinal))
 }
 
 /* Begins a query about a device: checks its ordinal and `out`. */
-static int spec_of(gpu_device device, const void *out, const struct device_spec **spec)
+static int find_spec(gpu_device device, const void *out, const struct device_spec **spec)
 {
 	int rc = state_enter();
 
@@ -75,7 +75,7 @@ static int spec_of(gpu_device device, const void *out, const struct device_spec 
 API(cuDeviceGetName, (char *name, int size, gpu_device device))
 {
 	const struct device_spec *spec;
-	int rc = spec_of(device, name, &spec);
+	int rc = find_spec(device, name, &spec);
 
 	if (rc || size <= 0)
 		return rc ? rc : SIM_INVALID_VALUE;
@@ -93,7 +93,7 @@ void device_uuid(int device, uint8_t out[16])
 API(cuDeviceGetUuid_v2, (struct gpu_uuid * uuid, gpu_device device))
 {
 	const struct device_spec *spec;
-	int rc = spec_of(device, uuid, &spec);
+	int rc = find_spec(device, uuid, &spec);
 
 	if (!rc)
 		device_uuid(device_of(device), uuid->bytes);
@@ -108,7 +108,7 @@ API(cuDeviceGetUuid, (struct gpu_uuid * uuid, gpu_device device))
 API(cuDeviceTotalMem_v2, (size_t * bytes, gpu_device device))
 {
 	const struct device_spec *spec;
-	int rc = spec_of(device, bytes, &spec);
+	int rc = find_spec(device, bytes, &spec);
 
 	if (!rc)
 		*bytes = spec->bytes;
@@ -118,7 +118,7 @@ API(cuDeviceTotalMem_v2, (size_t * bytes, gpu_device device))
 API(cuDeviceComputeCapability, (int *major, int *minor, gpu_device device))
 {
 	const struct device_spec *spec;
-	int rc = spec_of(device, major && minor ? major : NULL, &spec);
+	int rc = find_spec(device, major && minor ? major : NULL, &spec);
 
 	if (rc)
 		return rc;
@@ -219,7 +219,7 @@ static const struct attribute {
 API(cuDeviceGetAttribute, (int *value, int attribute, gpu_device device))
 {
 	const struct device_spec *spec;
-	int rc = spec_of(device, value, &spec);
+	int rc = find_spec(device, value, &spec);
 
 	if (rc)
 		return rc;
@@ -256,7 +256,7 @@ API(cuDeviceGetAttribute, (int *value, int attribute, gpu_device device))
 API(cuDeviceCanAccessPeer, (int *can, gpu_device device, gpu_device peer))
 {
 	const struct device_spec *spec;
-	int rc = spec_of(device, can, &spec);
+	int rc = find_spec(device, can, &spec);
 
 	if (rc || device_of(peer) < 0)
 		return rc ? rc : SIM_INVALID_DEVICE;
@@ -267,7 +267,7 @@ API(cuDeviceCanAccessPeer, (int *can, gpu_device device, gpu_device peer))
 API(cuDeviceGetP2PAttribute, (int *value, int attribute, gpu_device device, gpu_device peer))
 {
 	const struct device_spec *spec;
-	int rc = spec_of(device, value, &spec);
+	int rc = find_spec(device, value, &spec);
 
 	if (rc || device_of(peer) < 0 || device == peer)
 		return rc ? rc : SIM_INVALID_DEVICE;
@@ -278,7 +278,7 @@ API(cuDeviceGetP2PAttribute, (int *value, int attribute, gpu_device device, gpu_
 API(cuDeviceGetPCIBusId, (char *id, int size, gpu_device device))
 {
 	const struct device_spec *spec;
-	int rc = spec_of(device, id, &spec);
+	int rc = find_spec(device, id, &spec);
 
 	if (rc || size < 13)
 		return rc ? rc : SIM_INVALID_VALUE;
@@ -316,31 +316,31 @@ API(cuDevicePrimaryCtxRetain, (gpu_context * out, gpu_device ordinal))
 	return driver_end(rc);
 }
 
-static int primary_down(gpu_device ordinal, bool reset)
+static int primary_end(gpu_device ordinal, enum primary_end how)
 {
 	int device, rc = driver_begin_device(ordinal, &device);
 
-	return rc ? rc : driver_end(primary_release(device, reset));
+	return rc ? rc : driver_end(primary_release(device, how));
 }
 
 API(cuDevicePrimaryCtxRelease_v2, (gpu_device device))
 {
-	return primary_down(device, false);
+	return primary_end(device, PRIMARY_RELEASE);
 }
 
 API(cuDevicePrimaryCtxRelease, (gpu_device device))
 {
-	return primary_down(device, false);
+	return primary_end(device, PRIMARY_RELEASE);
 }
 
 API(cuDevicePrimaryCtxReset_v2, (gpu_device device))
 {
-	return primary_down(device, true);
+	return primary_end(device, PRIMARY_RESET);
 }
 
 API(cuDevicePrimaryCtxReset, (gpu_device device))
 {
-	return primary_down(device, true);
+	return primary_end(device, PRIMARY_RESET);
 }
 
 API(cuDevicePrimaryCtxGetState, (gpu_device ordinal, unsigned *flags, int *active))
@@ -366,7 +366,7 @@ API(cuDevicePrimaryCtxSetFlags_v2, (gpu_device ordinal, unsigned flags))
 	return driver_end(SIM_OK);
 }
 
-static int push(struct context *context)
+static int context_push(struct context *context)
 {
 	struct thread_state *t = &thread_state;
 
@@ -390,7 +390,7 @@ static int create(gpu_context *out, unsigned flags, gpu_device ordinal)
 		 : context_new(device, flags, &context);
 	if (!rc) {
 		*out = context;
-		rc = push(context);
+		rc = context_push(context);
 	}
 	return driver_end(rc);
 }
@@ -443,7 +443,7 @@ API(cuCtxSetCurrent, (gpu_context handle))
 	if (!object_get(handle, OBJECT_CONTEXT))
 		return SIM_INVALID_CONTEXT;
 	if (!t->depth)
-		return push(handle);
+		return context_push(handle);
 	t->stack[t->depth - 1] = handle;
 	return SIM_OK;
 }
@@ -454,7 +454,7 @@ API(cuCtxPushCurrent_v2, (gpu_context handle))
 
 	if (rc)
 		return rc;
-	return object_get(handle, OBJECT_CONTEXT) ? push(handle) : SIM_INVALID_CONTEXT;
+	return object_get(handle, OBJECT_CONTEXT) ? context_push(handle) : SIM_INVALID_CONTEXT;
 }
 
 API(cuCtxPopCurrent_v2, (gpu_context * out))
@@ -527,7 +527,8 @@ API(cuCtxGetApiVersion, (gpu_context handle, unsigned *version))
 	return SIM_OK;
 }
 
-int driver_after_synchronise(void)
+/* Applies the effects of a synchronisation of the current device. */
+static int after_synchronise(void)
 {
 	struct context *context;
 	int rc = driver_begin_unsafe(&context);
@@ -542,12 +543,12 @@ int driver_after_synchronise(void)
 
 API(cuCtxSynchronize, (void))
 {
-	return driver_after_synchronise();
+	return after_synchronise();
 }
 
 API(cuCtxSynchronize_v2, (gpu_context context))
 {
-	return driver_after_synchronise();
+	return after_synchronise();
 }
 
 static size_t limits[16] = {1024, 1048576, 8388608, 2, 2048};

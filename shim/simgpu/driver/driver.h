@@ -28,9 +28,6 @@ void *driver_begin_object(void *handle, enum object_kind kind, int *rc);
 /* Ends a call on a capturing stream by adding a node with the type and arguments of `what`. */
 int driver_end_captured(struct stream *stream, const struct node *what);
 
-/* Applies the effects of a synchronisation of the current device. Takes the lock itself. */
-int driver_after_synchronise(void);
-
 void device_uuid(int device, uint8_t out[16]);
 
 #endif

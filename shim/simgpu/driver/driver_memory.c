@@ -326,7 +326,7 @@ API(cuArrayDestroy, (gpu_array handle))
 
 	if (!array)
 		return rc;
-	phys_release(array->phys);
+	phys_free(array->phys);
 	object_free(array, sizeof(*array));
 	return driver_end(SIM_OK);
 }
@@ -336,15 +336,17 @@ API(cuMipmappedArrayDestroy, (gpu_array handle))
 	return self_cuArrayDestroy(handle);
 }
 
+enum copy_mode { COPY_SYNC, COPY_ASYNC };
+
 /* Adds a node on a capturing stream; else copies at once. */
-static int copy(gpu_ptr to, gpu_ptr from, size_t n, gpu_stream handle, bool async)
+static int copy(gpu_ptr to, gpu_ptr from, size_t n, gpu_stream handle, enum copy_mode mode)
 {
 	struct stream *stream;
 	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
-	if (!async)
+	if (mode == COPY_SYNC)
 		rc = capture_forbids();
 	if (!rc && stream->capture)
 		return driver_end_captured(
@@ -354,53 +356,53 @@ static int copy(gpu_ptr to, gpu_ptr from, size_t n, gpu_stream handle, bool asyn
 
 API(cuMemcpy, (gpu_ptr to, gpu_ptr from, size_t n))
 {
-	return copy(to, from, n, NULL, false);
+	return copy(to, from, n, NULL, COPY_SYNC);
 }
 
 API_PTSZ(cuMemcpyAsync, (gpu_ptr to, gpu_ptr from, size_t n, gpu_stream stream))
 {
-	return copy(to, from, n, stream, true);
+	return copy(to, from, n, stream, COPY_ASYNC);
 }
 
 API(cuMemcpyPeer, (gpu_ptr to, gpu_context tc, gpu_ptr from, gpu_context fc, size_t n))
 {
-	return copy(to, from, n, NULL, false);
+	return copy(to, from, n, NULL, COPY_SYNC);
 }
 
 API_PTSZ(cuMemcpyPeerAsync,
     (gpu_ptr to, gpu_context tc, gpu_ptr from, gpu_context fc, size_t n, gpu_stream stream))
 {
-	return copy(to, from, n, stream, true);
+	return copy(to, from, n, stream, COPY_ASYNC);
 }
 
 API(cuMemcpyHtoD_v2, (gpu_ptr to, const void *from, size_t n))
 {
-	return copy(to, (gpu_ptr)from, n, NULL, false);
+	return copy(to, (gpu_ptr)from, n, NULL, COPY_SYNC);
 }
 
 API_PTSZ(cuMemcpyHtoDAsync_v2, (gpu_ptr to, const void *from, size_t n, gpu_stream stream))
 {
-	return copy(to, (gpu_ptr)from, n, stream, true);
+	return copy(to, (gpu_ptr)from, n, stream, COPY_ASYNC);
 }
 
 API(cuMemcpyDtoH_v2, (void *to, gpu_ptr from, size_t n))
 {
-	return copy((gpu_ptr)to, from, n, NULL, false);
+	return copy((gpu_ptr)to, from, n, NULL, COPY_SYNC);
 }
 
 API_PTSZ(cuMemcpyDtoHAsync_v2, (void *to, gpu_ptr from, size_t n, gpu_stream stream))
 {
-	return copy((gpu_ptr)to, from, n, stream, true);
+	return copy((gpu_ptr)to, from, n, stream, COPY_ASYNC);
 }
 
 API(cuMemcpyDtoD_v2, (gpu_ptr to, gpu_ptr from, size_t n))
 {
-	return copy(to, from, n, NULL, false);
+	return copy(to, from, n, NULL, COPY_SYNC);
 }
 
 API_PTSZ(cuMemcpyDtoDAsync_v2, (gpu_ptr to, gpu_ptr from, size_t n, gpu_stream stream))
 {
-	return copy(to, from, n, stream, true);
+	return copy(to, from, n, stream, COPY_ASYNC);
 }
 
 static int fill(gpu_ptr to, uint32_t value, unsigned width, size_t n, gpu_stream handle)
@@ -460,7 +462,7 @@ API_PTSZ(cuStreamWriteValue32_v2, (gpu_stream stream, gpu_ptr to, unsigned value
 }
 
 /* Queries one CUpointer_attribute. Pre: the model's lock is held. */
-static int pointer(void *value, int attribute, gpu_ptr address)
+static int pointer_attribute(void *value, int attribute, gpu_ptr address)
 {
 	struct block *block = memory_find(address);
 	bool host = block && (block->kind == BLOCK_PINNED || block->kind == BLOCK_REGISTERED);
@@ -526,7 +528,7 @@ API(cuPointerGetAttribute, (void *value, int attribute, gpu_ptr address))
 
 	if (rc)
 		return rc;
-	return driver_end(value ? pointer(value, attribute, address) : SIM_INVALID_VALUE);
+	return driver_end(value ? pointer_attribute(value, attribute, address) : SIM_INVALID_VALUE);
 }
 
 /* Succeeds with zeros for unknown memory. */
@@ -543,7 +545,7 @@ API(cuPointerGetAttributes, (unsigned count, int *attributes, void **values, gpu
 			    attributes[i] == 7 || attributes[i] == 11 || attributes[i] == 12 ||
 			    attributes[i] == 14 || attributes[i] == 17;
 
-		if (pointer(values[i], attributes[i], address)) {
+		if (pointer_attribute(values[i], attributes[i], address)) {
 			if (attributes[i] == 9)
 				*(int *)values[i] = -2;
 			else

@@ -210,7 +210,7 @@ API(cuMemPoolGetAccess, (int *flags, gpu_pool handle, struct gpu_location *where
 	return driver_end(SIM_OK);
 }
 
-static int find_pool(gpu_pool *out, gpu_device ordinal, bool standard)
+static int find_pool(gpu_pool *out, gpu_device ordinal, struct pool *(*get)(int device))
 {
 	int device, rc = driver_begin_device(ordinal, &device);
 
@@ -218,18 +218,18 @@ static int find_pool(gpu_pool *out, gpu_device ordinal, bool standard)
 		return rc;
 	if (!out)
 		return driver_end(SIM_INVALID_VALUE);
-	*out = standard ? pool_default(device) : pool_current(device);
+	*out = get(device);
 	return driver_end(*out ? SIM_OK : SIM_OUT_OF_MEMORY);
 }
 
 API(cuDeviceGetDefaultMemPool, (gpu_pool * out, gpu_device device))
 {
-	return find_pool(out, device, true);
+	return find_pool(out, device, pool_default);
 }
 
 API(cuDeviceGetMemPool, (gpu_pool * out, gpu_device device))
 {
-	return find_pool(out, device, false);
+	return find_pool(out, device, pool_current);
 }
 
 API(cuDeviceSetMemPool, (gpu_device ordinal, gpu_pool handle))
@@ -249,14 +249,14 @@ API(cuMemGetDefaultMemPool, (gpu_pool * out, struct gpu_location *where, int typ
 {
 	if (!where || where->type != GPU_LOCATION_DEVICE)
 		return where ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE;
-	return find_pool(out, where->id, true);
+	return find_pool(out, where->id, pool_default);
 }
 
 API(cuMemGetMemPool, (gpu_pool * out, struct gpu_location *where, int type))
 {
 	if (!where || where->type != GPU_LOCATION_DEVICE)
 		return where ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE;
-	return find_pool(out, where->id, false);
+	return find_pool(out, where->id, pool_current);
 }
 
 API(cuMemSetMemPool, (struct gpu_location * where, int type, gpu_pool pool))

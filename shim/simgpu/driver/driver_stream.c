@@ -34,53 +34,22 @@ API(cuStreamDestroy_v2, (gpu_stream handle))
 	return rc ? rc : driver_end(stream_destroy(stream));
 }
 
-API_PTSZ(cuStreamGetPriority, (gpu_stream handle, int *priority))
-{
-	struct stream *stream;
-	int rc = driver_begin_stream(handle, &stream);
-
-	if (rc)
-		return rc;
-	if (priority)
-		*priority = stream->priority;
-	return driver_end(priority ? SIM_OK : SIM_INVALID_VALUE);
-}
-
-API_PTSZ(cuStreamGetFlags, (gpu_stream handle, unsigned *flags))
-{
-	struct stream *stream;
-	int rc = driver_begin_stream(handle, &stream);
-
-	if (rc)
-		return rc;
-	if (flags)
-		*flags = stream->flags;
-	return driver_end(flags ? SIM_OK : SIM_INVALID_VALUE);
-}
-
-API_PTSZ(cuStreamGetId, (gpu_stream handle, unsigned long long *id))
-{
-	struct stream *stream;
-	int rc = driver_begin_stream(handle, &stream);
-
-	if (rc)
-		return rc;
-	if (id)
-		*id = stream->id;
-	return driver_end(id ? SIM_OK : SIM_INVALID_VALUE);
-}
-
-API_PTSZ(cuStreamGetCtx, (gpu_stream handle, gpu_context *out))
-{
-	struct stream *stream;
-	int rc = driver_begin_stream(handle, &stream);
-
-	if (rc)
-		return rc;
-	if (out)
-		*out = stream->context;
-	return driver_end(out ? SIM_OK : SIM_INVALID_VALUE);
-}
+#define STREAM_GET(symbol, type, field)                                                            \
+	API_PTSZ(symbol, (gpu_stream handle, type * out))                                          \
+	{                                                                                          \
+		struct stream *stream;                                                             \
+		int rc = driver_begin_stream(handle, &stream);                                     \
+                                                                                                   \
+		if (rc)                                                                            \
+			return rc;                                                                 \
+		if (out)                                                                           \
+			*out = stream->field;                                                      \
+		return driver_end(out ? SIM_OK : SIM_INVALID_VALUE);                               \
+	}
+STREAM_GET(cuStreamGetPriority, int, priority)
+STREAM_GET(cuStreamGetFlags, unsigned, flags)
+STREAM_GET(cuStreamGetId, unsigned long long, id)
+STREAM_GET(cuStreamGetCtx, gpu_context, context)
 
 API_PTSZ(cuStreamQuery, (gpu_stream handle))
 {
@@ -399,7 +368,7 @@ API(cuGraphDestroy, (gpu_graph value))
 }
 
 /* Adds a node to a graph. The model is locked on SIM_OK only. */
-static int add(gpu_node *out, gpu_graph value, const gpu_node *after, size_t count,
+static int add_node(gpu_node *out, gpu_graph value, const gpu_node *after, size_t count,
     enum node_type type, struct node **made)
 {
 	int rc;
@@ -420,7 +389,7 @@ static int add(gpu_node *out, gpu_graph value, const gpu_node *after, size_t cou
 API(cuGraphAddEmptyNode, (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count))
 {
 	struct node *node;
-	int rc = add(out, graph, after, count, NODE_EMPTY, &node);
+	int rc = add_node(out, graph, after, count, NODE_EMPTY, &node);
 
 	return rc ? rc : driver_end(SIM_OK);
 }
@@ -433,7 +402,7 @@ API(cuGraphAddMemAllocNode, (gpu_node * out, gpu_graph graph, const gpu_node *af
 
 	if (!params)
 		return SIM_INVALID_VALUE;
-	rc = add(out, graph, after, count, NODE_ALLOC, &node);
+	rc = add_node(out, graph, after, count, NODE_ALLOC, &node);
 	if (rc)
 		return rc;
 	device = device_of(params->pool.location.id);
@@ -449,7 +418,7 @@ API(cuGraphAddMemFreeNode,
     (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count, gpu_ptr address))
 {
 	struct node *node;
-	int rc = add(out, graph, after, count, NODE_FREE, &node);
+	int rc = add_node(out, graph, after, count, NODE_FREE, &node);
 
 	if (rc)
 		return rc;
@@ -469,7 +438,7 @@ API(cuGraphAddNode_v2, (gpu_node * out, gpu_graph graph, const gpu_node *after, 
 		return self_cuGraphAddMemAllocNode(out, graph, after, count, &params->of.alloc);
 	if (params->type == GPU_NODE_MEM_FREE)
 		return self_cuGraphAddMemFreeNode(out, graph, after, count, params->of.free);
-	rc = add(out, graph, after, count, NODE_EMPTY, &node);
+	rc = add_node(out, graph, after, count, NODE_EMPTY, &node);
 	return rc ? rc : driver_end(SIM_OK);
 }
 
@@ -486,7 +455,7 @@ API(cuGraphAddNode, (gpu_node * out, gpu_graph graph, const gpu_node *after, siz
 }
 
 /* Writes at most *count of the nodes; *count becomes their number. */
-static void list(struct node *const *from, size_t have, gpu_node *nodes, size_t *count)
+static void list_nodes(struct node *const *from, size_t have, gpu_node *nodes, size_t *count)
 {
 	if (nodes)
 		for (size_t i = 0; i < *count; i++)
@@ -531,7 +500,7 @@ API(cuGraphNodeGetDependencies, (gpu_node value, gpu_node *nodes, size_t *count)
 		return rc;
 	if (!count)
 		return driver_end(SIM_INVALID_VALUE);
-	list(node->after, node->after_count, nodes, count);
+	list_nodes(node->after, node->after_count, nodes, count);
 	return driver_end(SIM_OK);
 }
 

@@ -41,7 +41,7 @@ static void handle_free_if_unused(struct handle *handle)
 {
 	if (handle->holds || handle->maps)
 		return;
-	phys_release(handle->phys);
+	phys_free(handle->phys);
 	object_free(handle, sizeof(*handle));
 }
 
@@ -144,7 +144,7 @@ API(cuMemCreate,
 		return driver_end(rc);
 	rc = handle_new(device, phys, size, out, &handle);
 	if (rc)
-		phys_release(phys);
+		phys_free(phys);
 	else
 		handle->prop = *prop;
 	return driver_end(rc);
@@ -320,7 +320,7 @@ API(cuMemExportToShareableHandle, (void *out, gpu_handle value, int type, unsign
 	return driver_end(SIM_OK);
 }
 
-static int import(const struct exported *exported, struct phys **out)
+static int import_memory(const struct exported *exported, struct phys **out)
 {
 	struct phys *phys;
 
@@ -332,7 +332,6 @@ static int import(const struct exported *exported, struct phys **out)
 		return SIM_OUT_OF_MEMORY;
 	phys->bytes = (exported->size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 	phys->device = exported->device;
-	phys->holds = 1;
 	phys->foreign = true;
 	*out = phys;
 	return SIM_OK;
@@ -352,12 +351,12 @@ API(cuMemImportFromShareableHandle, (gpu_handle * out, void *from, int type))
 	if (sys_call(SYS_pread64, (int)(intptr_t)from, (long)&exported, sizeof(exported), 0, 0,
 		0) != sizeof(exported))
 		return driver_end(SIM_INVALID_VALUE);
-	rc = import(&exported, &phys);
+	rc = import_memory(&exported, &phys);
 	if (rc)
 		return driver_end(rc);
 	rc = handle_new(exported.device, phys, exported.size, out, &handle);
 	if (rc) {
-		phys_release(phys);
+		phys_free(phys);
 		return driver_end(rc);
 	}
 	handle->prop.type = 1;
@@ -400,7 +399,7 @@ API(cuIpcOpenMemHandle_v2, (gpu_ptr * out, struct gpu_ipc_handle value, unsigned
 		return driver_end(SIM_INVALID_VALUE);
 	if (exported->pid == sys_getpid())
 		return driver_end(SIM_INVALID_CONTEXT);
-	rc = import(exported, &phys);
+	rc = import_memory(exported, &phys);
 	if (rc)
 		return driver_end(rc);
 	start = addresses_reserve(phys->bytes, PAGE_BYTES, 0);
@@ -409,7 +408,7 @@ API(cuIpcOpenMemHandle_v2, (gpu_ptr * out, struct gpu_ipc_handle value, unsigned
 	if (!block) {
 		if (start)
 			addresses_release(start, phys->bytes);
-		phys_release(phys);
+		phys_free(phys);
 		return driver_end(SIM_OUT_OF_MEMORY);
 	}
 	*out = start;

@@ -64,11 +64,11 @@ static const struct row *row_of(int error)
 	return NULL;
 }
 
-const char *error_name(int error, bool driver)
+const char *error_name(int error, enum error_api api)
 {
 	const struct row *row = row_of(error);
 
-	return !row ? NULL : driver ? row->driver : row->runtime;
+	return !row ? NULL : api == ERROR_DRIVER ? row->driver : row->runtime;
 }
 
 const char *error_text(int error)

@@ -5,9 +5,9 @@
 #ifndef SIMGPU_ERRORS_H
 #define SIMGPU_ERRORS_H
 
-#include <stdbool.h>
+enum error_api { ERROR_DRIVER, ERROR_RUNTIME };
 
-const char *error_name(int error, bool driver); /* NULL: no such result */
+const char *error_name(int error, enum error_api api); /* NULL: no such result */
 const char *error_text(int error);
 
 #endif

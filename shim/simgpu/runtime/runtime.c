@@ -13,7 +13,7 @@
 #include "simgpu/driver/driver.h"
 #include "simgpu/driver/errors.h"
 
-static bool retained[SIMGPU_DEVICES]; /* primary contexts that the runtime holds */
+static bool retained_contexts[SIMGPU_DEVICES]; /* primary contexts that the runtime holds */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int runtime_end(int rc)
@@ -47,9 +47,9 @@ int runtime_enter(void)
 		return state_count() ? SIM_INVALID_DEVICE : SIM_NO_DEVICE;
 	pthread_mutex_lock(&lock);
 	made = primary_of(device);
-	if (!retained[device] || !primary_of(device)->retained)
+	if (!retained_contexts[device] || !primary_of(device)->retained)
 		rc = cuDevicePrimaryCtxRetain(&made, thread_state.device);
-	retained[device] = retained[device] || !rc;
+	retained_contexts[device] = retained_contexts[device] || !rc;
 	pthread_mutex_unlock(&lock);
 	return rc ? rc : cuCtxSetCurrent(made);
 }
@@ -126,7 +126,7 @@ API(cudaPeekAtLastError, (void))
 EXPORT const char *cudaGetErrorName(int error);
 const char *cudaGetErrorName(int error)
 {
-	const char *name = error_name(error, false);
+	const char *name = error_name(error, ERROR_RUNTIME);
 
 	return name ? name : "unrecognized error code";
 }
@@ -299,7 +299,7 @@ static const struct layout {
 	696},
 };
 
-static void put(void *out, size_t at, uint64_t value, size_t width)
+static void put_field(void *out, size_t at, uint64_t value, size_t width)
 {
 	memcpy((char *)out + at, &value, width);
 }
@@ -319,41 +319,41 @@ static int properties(void *out, gpu_device ordinal, const struct layout *l, siz
 	/* the name is the first field */
 	memcpy(out, spec->name, strlen(spec->name) + 1);
 	device_uuid(device, (uint8_t *)out + 256);
-	put(out, 288, spec->bytes, 8);
-	put(out, 296, 49152, 8); /* shared memory of a block */
-	put(out, 304, 65536, 4); /* registers of a block */
-	put(out, 308, 32, 4); /* warp */
-	put(out, 312, 2147483647, 8);
-	put(out, 320, 1024, 4); /* threads of a block */
-	put(out, 324, 1024, 4);
-	put(out, 328, 1024, 4);
-	put(out, 332, 64, 4);
-	put(out, 336, 2147483647, 4);
-	put(out, 340, 65535, 4);
-	put(out, 344, 65535, 4);
-	put(out, 352, 65536, 8); /* constant memory */
-	put(out, 360, (uint64_t)spec->major, 4);
-	put(out, 364, (uint64_t)spec->minor, 4);
-	put(out, 368, 512, 8);
-	put(out, 376, 32, 8);
-	put(out, l->multiprocessors, (uint64_t)spec->multiprocessors, 4);
-	put(out, l->map_host, 1, 4);
-	put(out, l->concurrent, 1, 4);
-	put(out, l->bus, (uint64_t)device + 1, 4);
-	put(out, l->engines, 3, 4);
-	put(out, l->unified, 1, 4);
-	put(out, l->bus_width, 5120, 4);
-	put(out, l->l2, 40 << 20, 4);
-	put(out, l->threads, 2048, 4);
-	put(out, l->priorities, 1, 4);
-	put(out, l->shared_multiprocessor, 167936, 8);
-	put(out, l->regs_multiprocessor, 65536, 4);
-	put(out, l->managed, 1, 4);
-	put(out, l->managed_concurrent, 1, 4);
-	put(out, l->cooperative, 1, 4);
-	put(out, l->shared_optin, 166912, 8);
-	put(out, l->blocks, 32, 4);
-	put(out, l->shared_reserved, 1024, 8);
+	put_field(out, 288, spec->bytes, 8);
+	put_field(out, 296, 49152, 8); /* shared memory of a block */
+	put_field(out, 304, 65536, 4); /* registers of a block */
+	put_field(out, 308, 32, 4); /* warp */
+	put_field(out, 312, 2147483647, 8);
+	put_field(out, 320, 1024, 4); /* threads of a block */
+	put_field(out, 324, 1024, 4);
+	put_field(out, 328, 1024, 4);
+	put_field(out, 332, 64, 4);
+	put_field(out, 336, 2147483647, 4);
+	put_field(out, 340, 65535, 4);
+	put_field(out, 344, 65535, 4);
+	put_field(out, 352, 65536, 8); /* constant memory */
+	put_field(out, 360, (uint64_t)spec->major, 4);
+	put_field(out, 364, (uint64_t)spec->minor, 4);
+	put_field(out, 368, 512, 8);
+	put_field(out, 376, 32, 8);
+	put_field(out, l->multiprocessors, (uint64_t)spec->multiprocessors, 4);
+	put_field(out, l->map_host, 1, 4);
+	put_field(out, l->concurrent, 1, 4);
+	put_field(out, l->bus, (uint64_t)device + 1, 4);
+	put_field(out, l->engines, 3, 4);
+	put_field(out, l->unified, 1, 4);
+	put_field(out, l->bus_width, 5120, 4);
+	put_field(out, l->l2, 40 << 20, 4);
+	put_field(out, l->threads, 2048, 4);
+	put_field(out, l->priorities, 1, 4);
+	put_field(out, l->shared_multiprocessor, 167936, 8);
+	put_field(out, l->regs_multiprocessor, 65536, 4);
+	put_field(out, l->managed, 1, 4);
+	put_field(out, l->managed_concurrent, 1, 4);
+	put_field(out, l->cooperative, 1, 4);
+	put_field(out, l->shared_optin, 166912, 8);
+	put_field(out, l->blocks, 32, 4);
+	put_field(out, l->shared_reserved, 1024, 8);
 	return SIM_OK;
 }
 
@@ -396,7 +396,7 @@ API(cudaDeviceReset, (void))
 	if (!rc)
 		rc = cuDevicePrimaryCtxReset_v2(thread_state.device);
 	if (!rc && device_of(thread_state.device) >= 0)
-		retained[device_of(thread_state.device)] = false;
+		retained_contexts[device_of(thread_state.device)] = false;
 	return runtime_end(rc);
 }
 

@@ -31,7 +31,7 @@ struct image {
 };
 
 /* Returns the file's `n` bytes at an address; NULL: the file has fewer. */
-static const void *at(const struct image *image, uint64_t address, uint64_t n)
+static const void *bytes_at(const struct image *image, uint64_t address, uint64_t n)
 {
 	for (unsigned i = 0; i < image->count; i++) {
 		const ElfW(Phdr) *p = &image->headers[i];
@@ -46,7 +46,7 @@ static const void *at(const struct image *image, uint64_t address, uint64_t n)
 	return NULL;
 }
 
-static const char *string(const struct image *image, uint64_t offset)
+static const char *string_at(const struct image *image, uint64_t offset)
 {
 	const char *s;
 
@@ -61,20 +61,20 @@ static bool version_of(const struct image *image, uint64_t address, uint64_t cou
     const char **library, const char **version)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		const ElfW(Verneed) *need = at(image, address, sizeof(*need));
+		const ElfW(Verneed) *need = bytes_at(image, address, sizeof(*need));
 		uint64_t aux_at;
 
 		if (!need)
 			return false;
 		aux_at = address + need->vn_aux;
 		for (unsigned k = 0; k < need->vn_cnt; k++) {
-			const ElfW(Vernaux) *aux = at(image, aux_at, sizeof(*aux));
+			const ElfW(Vernaux) *aux = bytes_at(image, aux_at, sizeof(*aux));
 
 			if (!aux)
 				return false;
 			if ((aux->vna_other & 0x7fff) == index) {
-				*library = string(image, need->vn_file);
-				*version = string(image, aux->vna_name);
+				*library = string_at(image, need->vn_file);
+				*version = string_at(image, aux->vna_name);
 				return *library && *version;
 			}
 			aux_at += aux->vna_next;
@@ -84,18 +84,20 @@ static bool version_of(const struct image *image, uint64_t address, uint64_t cou
 	return false;
 }
 
-static void symbols(const struct image *image, const uint64_t *tags, const struct elf_visitor *v)
+static void scan_symbols(
+    const struct image *image, const uint64_t *tags, const struct elf_visitor *v)
 {
 	const uint32_t *hash;
 	uint64_t count = 0;
 
 	/* in a table with the GNU hash, defined symbols come last */
-	if (tags[1] && (hash = at(image, tags[1], 8)))
+	if (tags[1] && (hash = bytes_at(image, tags[1], 8)))
 		count = hash[1];
-	else if (tags[0] && (hash = at(image, tags[0], 8)))
+	else if (tags[0] && (hash = bytes_at(image, tags[0], 8)))
 		count = hash[1];
 	for (uint64_t i = 1; i < count; i++) {
-		const ElfW(Sym) *symbol = at(image, tags[2] + i * sizeof(*symbol), sizeof(*symbol));
+		const ElfW(Sym) *symbol =
+		    bytes_at(image, tags[2] + i * sizeof(*symbol), sizeof(*symbol));
 		const ElfW(Half) * index;
 		const char *name, *library = NULL, *version = NULL;
 
@@ -103,10 +105,11 @@ static void symbols(const struct image *image, const uint64_t *tags, const struc
 			return;
 		if (symbol->st_shndx != SHN_UNDEF || !symbol->st_name)
 			continue;
-		name = string(image, symbol->st_name);
+		name = string_at(image, symbol->st_name);
 		if (!name)
 			return;
-		index = tags[3] ? at(image, tags[3] + i * sizeof(*index), sizeof(*index)) : NULL;
+		index =
+		    tags[3] ? bytes_at(image, tags[3] + i * sizeof(*index), sizeof(*index)) : NULL;
 		if (index && (*index & 0x7fff) > 1)
 			version_of(image, tags[4], tags[5], *index & 0x7fff, &library, &version);
 		v->undefined(v->data, name, library, version);
@@ -168,11 +171,11 @@ static bool scan(struct image *image, const struct elf_visitor *v)
 			break;
 		}
 	}
-	image->strings = strings ? at(image, strings, image->strings_size) : NULL;
+	image->strings = strings ? bytes_at(image, strings, image->strings_size) : NULL;
 	if (!image->strings)
 		return false;
 	for (uint64_t i = 0; i < count && dynamic[i].d_tag != DT_NULL; i++) {
-		const char *s = string(image, dynamic[i].d_un.d_val);
+		const char *s = string_at(image, dynamic[i].d_un.d_val);
 
 		if (s && dynamic[i].d_tag == DT_NEEDED && v->needs)
 			v->needs(v->data, s);
@@ -181,7 +184,7 @@ static bool scan(struct image *image, const struct elf_visitor *v)
 			v->path(v->data, s);
 	}
 	if (v->undefined && tags[2])
-		symbols(image, tags, v);
+		scan_symbols(image, tags, v);
 	return true;
 }
 

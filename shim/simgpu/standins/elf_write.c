@@ -34,7 +34,7 @@ static uint32_t elf_hash(const char *name)
 	return h;
 }
 
-static uint64_t aligned(uint64_t n)
+static uint64_t align_up(uint64_t n)
 {
 	return (n + 15) & ~15ull;
 }
@@ -53,7 +53,8 @@ static unsigned version_index(const char **versions, unsigned *count, const char
 	return *count + 1;
 }
 
-static void code(unsigned char *at, uint64_t address, const struct elf_function *f, uint64_t text)
+static void write_code(
+    unsigned char *at, uint64_t address, const struct elf_function *f, uint64_t text)
 {
 #if defined(__x86_64__)
 	static const unsigned char landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -86,7 +87,7 @@ static void code(unsigned char *at, uint64_t address, const struct elf_function 
 #endif
 }
 
-static void headers(char *out, const struct layout *l)
+static void write_headers(char *out, const struct layout *l)
 {
 	ElfW(Ehdr) *head = (void *)out;
 	ElfW(Phdr) *p = (void *)(out + sizeof(*head));
@@ -156,13 +157,13 @@ void *elf_write(const char *soname, const char *needed, const struct elf_functio
 	}
 	for (unsigned i = 0; i < version_count; i++)
 		l.strings_size += strlen(versions[i]) + 1;
-	l.hash = aligned(sizeof(ElfW(Ehdr)) + 4 * sizeof(ElfW(Phdr)));
+	l.hash = align_up(sizeof(ElfW(Ehdr)) + 4 * sizeof(ElfW(Phdr)));
 	/* as many buckets as symbols */
-	l.symbols = aligned(l.hash + 4 * (2 + 2 * (count + 1)));
-	l.strings = aligned(l.symbols + (count + 1) * sizeof(*symbols));
-	l.versions = aligned(l.strings + l.strings_size);
-	l.definitions = aligned(l.versions + (count + 1) * sizeof(*indices));
-	l.code = aligned(
+	l.symbols = align_up(l.hash + 4 * (2 + 2 * (count + 1)));
+	l.strings = align_up(l.symbols + (count + 1) * sizeof(*symbols));
+	l.versions = align_up(l.strings + l.strings_size);
+	l.definitions = align_up(l.versions + (count + 1) * sizeof(*indices));
+	l.code = align_up(
 	    l.definitions + (version_count + 1) * (sizeof(ElfW(Verdef)) + sizeof(ElfW(Verdaux))));
 	l.end = l.code + count * CODE;
 	l.dynamic = (l.end + PAGE - 1) & ~(PAGE - 1);
@@ -170,7 +171,7 @@ void *elf_write(const char *soname, const char *needed, const struct elf_functio
 	out = heap_new(l.size);
 	if (!out)
 		return NULL;
-	headers(out, &l);
+	write_headers(out, &l);
 	soname_at = add_string(out, &l, &used, soname);
 	if (needed)
 		needed_at = add_string(out, &l, &used, needed);
@@ -196,7 +197,7 @@ void *elf_write(const char *soname, const char *needed, const struct elf_functio
 		*bucket = (uint32_t)i + 1;
 		if (f->text)
 			text = l.strings + add_string(out, &l, &used, f->text);
-		code((unsigned char *)out + address, address, f, text);
+		write_code((unsigned char *)out + address, address, f, text);
 	}
 
 	for (unsigned i = 0; i <= version_count; i++) {

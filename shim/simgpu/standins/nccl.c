@@ -103,7 +103,7 @@ LIBRARY(ncclCommAbort, (struct communicator * communicator))
 	return disconnect(communicator);
 }
 
-static int answer(const struct communicator *communicator, const int *value, int *out)
+static int return_value(const struct communicator *communicator, const int *value, int *out)
 {
 	if (!communicator || !out)
 		return NCCL_WRONG;
@@ -113,24 +113,24 @@ static int answer(const struct communicator *communicator, const int *value, int
 
 LIBRARY(ncclCommCount, (struct communicator * communicator, int *out))
 {
-	return answer(communicator, &communicator->ranks, out);
+	return return_value(communicator, &communicator->ranks, out);
 }
 
 LIBRARY(ncclCommUserRank, (struct communicator * communicator, int *out))
 {
-	return answer(communicator, &communicator->rank, out);
+	return return_value(communicator, &communicator->rank, out);
 }
 
 LIBRARY(ncclCommCuDevice, (struct communicator * communicator, int *out))
 {
-	return answer(communicator, &communicator->device, out);
+	return return_value(communicator, &communicator->device, out);
 }
 
 LIBRARY(ncclCommGetAsyncError, (struct communicator * communicator, int *out))
 {
 	static const int none = NCCL_OK;
 
-	return answer(communicator, &none, out);
+	return return_value(communicator, &none, out);
 }
 
 LIBRARY(ncclMemAlloc, (void **out, size_t size))

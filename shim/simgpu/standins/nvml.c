@@ -259,7 +259,9 @@ struct process_v1 {
 	unsigned long long bytes;
 };
 
-static int processes(void *handle, unsigned *count, void *out, bool old)
+enum process_version { PROCESS_V1, PROCESS_V2 };
+
+static int processes(void *handle, unsigned *count, void *out, enum process_version version)
 {
 	struct machine_process list[MACHINE_PROCESSES];
 	int n, device = device_at(handle);
@@ -273,7 +275,7 @@ static int processes(void *handle, unsigned *count, void *out, bool old)
 	if ((unsigned)n > room)
 		return NVML_SIZE;
 	for (int i = 0; i < n; i++) {
-		if (old)
+		if (version == PROCESS_V1)
 			((struct process_v1 *)out)[i] =
 			    (struct process_v1){(unsigned)list[i].pid, list[i].bytes};
 		else
@@ -285,17 +287,17 @@ static int processes(void *handle, unsigned *count, void *out, bool old)
 
 LIBRARY(nvmlDeviceGetComputeRunningProcesses, (void *handle, unsigned *count, void *out))
 {
-	return processes(handle, count, out, true);
+	return processes(handle, count, out, PROCESS_V1);
 }
 
 LIBRARY(nvmlDeviceGetComputeRunningProcesses_v2, (void *handle, unsigned *count, void *out))
 {
-	return processes(handle, count, out, false);
+	return processes(handle, count, out, PROCESS_V2);
 }
 
 LIBRARY(nvmlDeviceGetComputeRunningProcesses_v3, (void *handle, unsigned *count, void *out))
 {
-	return processes(handle, count, out, false);
+	return processes(handle, count, out, PROCESS_V2);
 }
 
 LIBRARY(nvmlDeviceGetGraphicsRunningProcesses_v3, (void *handle, unsigned *count, void *out))

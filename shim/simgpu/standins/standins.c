@@ -61,7 +61,7 @@ static struct library libraries[LIBRARIES];
 static int library_count;
 static struct symbol *symbols; /* open addressing */
 static size_t symbol_count;
-static uint64_t scanned[4096]; /* hashes of paths */
+static uint64_t scanned_paths[4096]; /* hashes of paths */
 static int misc_count;
 static void *self;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -78,13 +78,13 @@ static uint64_t hash_of(const char *s, uint64_t hash)
 static bool mark_scanned(const char *path)
 {
 	uint64_t hash = hash_of(path, 14695981039346656037ull) | 1;
-	size_t mask = sizeof(scanned) / sizeof(*scanned) - 1;
+	size_t mask = sizeof(scanned_paths) / sizeof(*scanned_paths) - 1;
 
 	for (size_t i = hash & mask, n = 0; n <= mask; i = (i + 1) & mask, n++) {
-		if (scanned[i] == hash)
+		if (scanned_paths[i] == hash)
 			return false;
-		if (!scanned[i]) {
-			scanned[i] = hash;
+		if (!scanned_paths[i]) {
+			scanned_paths[i] = hash;
 			return true;
 		}
 	}

@@ -1,7 +1,7 @@
 /*
- * careful.c - what a tool between a program and the driver is easily wrong about: `careful CASE
- * [LIBRARY]`. What is then in the trace is checked by test_pitfalls.py; what the driver was asked
- * when it should not have been, by the stand-in itself.
+ * careful.c - pitfalls of a tool between a program and the driver: `careful CASE [LIBRARY]`.
+ * test_pitfalls.py checks the trace; the stand-in itself checks that it is not queried when it must
+ * not be.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -40,7 +40,7 @@ extern void (*stand_inside)(void);
 	} while (0)
 #define HUGE_SIZE (1ull << 40)
 #define STREAM ((gpu_stream)(uintptr_t)0x55)
-#define NOWHERE(type) ((type)(uintptr_t)16) /* not NULL, and nothing is there */
+#define NOWHERE(type) ((type)(uintptr_t)16) /* not NULL, and unmapped */
 
 static void begin(void)
 {
@@ -49,7 +49,7 @@ static void begin(void)
 	CHECK(!cuInit(0) && !cuDevicePrimaryCtxRetain(&context, 0) && !cuCtxSetCurrent(context));
 }
 
-/* errno is the caller's, whatever is asked meanwhile */
+/* errno stays the caller's, whatever is queried meanwhile */
 #define KEEP(want, call)                                                                           \
 	do {                                                                                       \
 		gpu_result result_;                                                                \
@@ -109,8 +109,8 @@ static void errnos(void)
 	KEEP(0, cuDevicePrimaryCtxReset_v2(0));
 }
 
-/* What a call was to fill in is looked at after success only; what it was to read, only when it can
- * have read it; and success may leave nothing behind. */
+/* Out-parameters are read after success only, in-parameters only if the driver can have read them;
+ * and a success may fill in nothing. */
 static void pointers(void)
 {
 	struct gpu_array_desc array = {64, 32, 0x20, 1};
@@ -140,10 +140,10 @@ static void pointers(void)
 	CHECK(cuCtxCreate_v2(NOWHERE(gpu_context *), 0, 0) == GPU_ERROR_INVALID_VALUE);
 	CHECK(cuMemGetInfo_v2(NOWHERE(size_t *), NULL) == GPU_ERROR_INVALID_VALUE);
 	CHECK(!cuMemGetInfo_v2(NULL, NULL));
-	CHECK(!cuMemAllocManaged(NULL, 1005, 1)); /* there is a block, but nobody knows where */
+	CHECK(!cuMemAllocManaged(NULL, 1005, 1)); /* a block at an unknown address */
 }
 
-/* before cuInit: the driver says that it is not there, and is not asked */
+/* before cuInit the driver returns "not initialized" and is not queried */
 static void early(void)
 {
 	gpu_module module;
@@ -165,8 +165,8 @@ static void early(void)
 	printf("early %d\n", stand_early());
 }
 
-/* Captures that do not begin, and ends that are not the end: whether one is open is the driver's to
- * say, and while one is nothing is asked. */
+/* Captures that fail to begin, and ends that are refused: the driver's results decide whether a
+ * capture is open, and during one nothing is queried. */
 static void captures(void)
 {
 	gpu_stream other = (gpu_stream)(uintptr_t)0x66;
@@ -221,7 +221,7 @@ static void forked(void)
 	begin();
 	CHECK(!cuMemAlloc_v2(&p, 1001));
 	if (!fork()) {
-		cuModuleLoadData(&module, "image"); /* it has not noticed yet */
+		cuModuleLoadData(&module, "image"); /* it has not noticed the fork yet */
 		CHECK(malloc(2002));
 		cuModuleLoadData(&module, "image");
 		cuMemAlloc_v2(&p, HUGE_SIZE);
@@ -231,7 +231,7 @@ static void forked(void)
 	CHECK(wait(&status) > 0 && status == 0);
 }
 
-/* a child of vfork ends: the parent does not */
+/* the end of a vfork child is not the parent's */
 static void vforked(void)
 {
 	gpu_ptr p;
@@ -246,7 +246,7 @@ static void vforked(void)
 	CHECK(cuMemAlloc_v2(&p, HUGE_SIZE) == GPU_ERROR_OUT_OF_MEMORY);
 }
 
-/* a thread of the driver's own may not call it */
+/* a thread of the driver may not call the driver */
 static void called_back(void *unused)
 {
 	gpu_ptr p;
@@ -331,7 +331,7 @@ static void loader(void)
 	*call = NULL;
 }
 
-/* after a filter of system calls the driver is not asked: its questions make some */
+/* under a seccomp filter the driver is not queried, as that makes system calls */
 static void filtered(void)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -370,7 +370,7 @@ static void unloading(void)
 
 		CHECK(use && use() == 13000 && !dlclose(plugin));
 		CHECK(!dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD));
-		for (int k = 0; k < 64; k++) /* where they were, nothing else comes to lie */
+		for (int k = 0; k < 64; k++) /* keeps their addresses from being reused */
 			CHECK(mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
 			      MAP_FAILED);
 	}
@@ -391,7 +391,7 @@ static void *look_up(void *handle)
 	return first;
 }
 
-/* as often as one likes, by several threads at once */
+/* many times, by several threads at once */
 static void lookups(void)
 {
 	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *found;
@@ -423,11 +423,11 @@ static void names(void)
 	CHECK(longer && longer() == 20);
 	CHECK(dladdr(dlsym(driver, "cuGetExportTable"), &info));
 	CHECK(strstr(info.dli_fname, "libcuda.so"));
-	CHECK(dnn && dnn(decoy) == 1); /* it looks itself up, and ends */
+	CHECK(dnn && dnn(decoy) == 1); /* it looks itself up and returns */
 	CHECK(alloc && alloc(NULL) == 99);
 }
 
-/* nothing of the program's heap: between the marks there are the driver's own blocks only */
+/* the shim uses no heap: between the marks there are only the driver's own blocks */
 static void heap(void)
 {
 	gpu_module module;

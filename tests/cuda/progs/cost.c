@@ -1,7 +1,7 @@
 /*
- * cost.c - what one allocation and its release cost, in ns: `cost DRIVER DEPTH`; or the launch of a
+ * cost.c - measures an allocation with its release, in ns: `cost DRIVER DEPTH`; or the launch of a
  * kernel, or a copy: `cost DRIVER DEPTH launch`, `... copy`. Prints a line for each of 20 rounds.
- * Exit status 3: what launches or copies is not the driver's own function.
+ * Exit status 3: the function that launches or copies is not the driver's own.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -68,7 +68,7 @@ static __attribute__((noinline)) int deeper(int depth)
 	return 0;
 }
 
-/* It is where the driver is. */
+/* Says whether the function lies in the driver. */
 static int is_of(void *driver, const void *function)
 {
 	struct link_map *map;

@@ -1,6 +1,6 @@
 /*
- * direct.c - calls the driver through its own symbols: `direct CASE`. What is then in the trace is
- * checked by test_cuda.py.
+ * direct.c - calls the driver through its own symbols: `direct CASE`. test_cuda.py checks the
+ * trace.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -49,7 +49,7 @@ static void plain(void)
 
 extern gpu_result (*stand_inner)(gpu_ptr *, size_t);
 
-/* a driver's call that is made of another one is one allocation */
+/* a driver call that makes another one is one allocation */
 static void nested(void)
 {
 	gpu_ptr p;
@@ -96,7 +96,7 @@ static void classes(void)
 	CHECK(!cuDevicePrimaryCtxReset_v2(0));
 }
 
-/* failing calls: what they leave behind is not to be looked at */
+/* failing calls leave garbage, which must not be read */
 static void failures(void)
 {
 	struct gpu_alloc_prop prop = {.type = 1, .location = {GPU_LOCATION_HOST_NUMA, 0}};
@@ -140,13 +140,13 @@ static void early(void)
 	CHECK(cuMemAlloc_v2(&p, 1001) == GPU_ERROR_NOT_INITIALIZED);
 	CHECK(cuMemFree_v2(4096) == GPU_ERROR_NOT_INITIALIZED);
 	CHECK(!cuInit(0) && cuMemAlloc_v2(&p, 1002) == GPU_ERROR_INVALID_CONTEXT);
-	/* needs no context, and the hook must not ask for one */
+	/* needs no context, and the hook must not query one */
 	CHECK(!cuMemCreate(&handle, 1 << 21, &prop, 0));
 	CHECK(cuMemCreate(&handle, 1ull << 40, &prop, 0) == GPU_ERROR_OUT_OF_MEMORY);
 	CHECK(!cuDevicePrimaryCtxRetain(&context, 0));
 }
 
-/* while a stream captures, nothing may be asked, whatever happens */
+/* while a stream captures, nothing may be queried */
 static void capture(void)
 {
 	gpu_stream stream = (gpu_stream)(uintptr_t)0x55;
@@ -188,7 +188,7 @@ static void forked(void)
 	begin();
 	CHECK(!cuMemAlloc_v2(&p, 1001));
 	if (!fork()) {
-		/* the stand-in allows it; that the first one fails shows whose trace is written */
+		/* the stand-in allows it; the first failure shows whose trace is written */
 		CHECK(cuMemAlloc_v2(&p, 1ull << 40) == GPU_ERROR_OUT_OF_MEMORY);
 		CHECK(!cuMemAlloc_v2(&p, 2002));
 		_exit(stand_violations());

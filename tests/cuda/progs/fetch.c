@@ -1,5 +1,5 @@
-/* fetch.c - a library that looks a function up, built under the names of tools that do that. Names
- * that are not there stay so for its weak references, too. */
+/* fetch.c - a library that looks a function up, built under the names of tools that do so. Its weak
+ * references to missing names stay unresolved. */
 #include <dlfcn.h>
 
 void *fetch(void *handle, const char *name);
@@ -7,7 +7,7 @@ void *fetch(void *handle, const char *name)
 {
 	void *p = dlsym(handle, name);
 
-	__asm__ volatile("" : "+r"(p)); /* no jump: the return address is to be ours */
+	__asm__ volatile("" : "+r"(p)); /* no tail call: the return address must be here */
 	return p;
 }
 
@@ -19,7 +19,7 @@ int weak_names(void)
 	return (cuMemAlloc_v2 != 0) + (cudaMalloc != 0);
 }
 
-/* one of its own under such a name */
+/* its own function under such a name */
 int cuMemAllocManaged(unsigned long *out, unsigned long size, unsigned flags);
 int cuMemAllocManaged(unsigned long *out, unsigned long size, unsigned flags)
 {

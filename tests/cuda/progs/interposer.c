@@ -1,5 +1,5 @@
-/* interposer.c - another preloaded library: stands in front of cudaMalloc, and finds the real one
- * by RTLD_NEXT, as torch_memory_saver does. */
+/* interposer.c - another preloaded library that wraps cudaMalloc and finds the real one by
+ * RTLD_NEXT, as torch_memory_saver does. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

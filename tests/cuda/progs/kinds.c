@@ -1,6 +1,6 @@
 /*
- * kinds.c - memory that is not a plain block, and when the driver is asked about it: `kinds CASE`.
- * After each step that counts, the bytes that the stand-in driver says are used are printed.
+ * kinds.c - memory other than plain blocks, and when the driver is queried about it: `kinds CASE`.
+ * Prints the bytes that the stand-in driver has in use after each step that matters.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void begin(void)
 	CHECK(!cuInit(0) && !cuDevicePrimaryCtxRetain(&context, 0) && !cuCtxSetCurrent(context));
 }
 
-/* What is used now: a release of an address that is nobody's marks the place in the trace. */
+/* Prints the bytes in use; the release of an unknown address marks the moment in the trace. */
 static void used(void)
 {
 	CHECK(cuMemFree_v2(77) == GPU_ERROR_INVALID_VALUE);
@@ -52,7 +52,7 @@ static gpu_handle create(size_t size)
 	return handle;
 }
 
-/* a handle's memory is there while a reference or a mapping is */
+/* a handle's memory lives as long as a reference or a mapping */
 static void handles(void)
 {
 	gpu_ptr va;
@@ -72,7 +72,7 @@ static void handles(void)
 	used(); /* the reference holds it */
 	CHECK(!cuMemRelease(second));
 	used();
-	/* several mappings of several handles, gone at once; a reference got from an address */
+	/* one call unmaps several mappings of several handles; a reference from an address */
 	first = create(2 * MIB);
 	second = create(2 * MIB);
 	CHECK(
@@ -90,7 +90,7 @@ static void handles(void)
 	used();
 }
 
-/* what belongs to others, or is a view of memory that is counted already */
+/* memory of other processes, and views of memory that is counted already */
 static void foreign(void)
 {
 	struct gpu_external_desc external = {.type = 1, .size = 16 * MIB};
@@ -141,7 +141,7 @@ static void arrays(void)
 	used();
 }
 
-/* graphs: memory of their nodes is not there before they run */
+/* graphs: a node's memory is allocated when the graph runs */
 static void graphs(void)
 {
 	struct gpu_node_alloc node = {
@@ -168,12 +168,12 @@ static void graphs(void)
 	CHECK(!cuStreamBeginCapture_v2(STREAM, 0));
 	CHECK(!cuMemAllocAsync(&p, 7 * MIB, STREAM) && !cuMemFreeAsync(p, STREAM));
 	CHECK(!cuStreamEndCapture(STREAM, &captured));
-	CHECK(!cuMemAllocAsync(&q, 8 * MIB, STREAM)); /* after it, memory comes at once */
+	CHECK(!cuMemAllocAsync(&q, 8 * MIB, STREAM)); /* after the capture: allocates at once */
 	CHECK(!cuGraphLaunch((gpu_object)GRAPH, STREAM));
 	CHECK(!cuGraphDestroy(GRAPH));
 }
 
-/* contexts of two devices, and what else takes memory by the way */
+/* contexts of two devices, and other calls that use memory as a side effect */
 static void contexts(void)
 {
 	struct gpu_alloc_prop prop = {.type = 1, .location = {GPU_LOCATION_DEVICE, 1}};
@@ -196,8 +196,8 @@ static void contexts(void)
 	CHECK(cuMemCreate(&handle, 1ull << 40, &prop, 0) == GPU_ERROR_OUT_OF_MEMORY);
 	CHECK(!cuCtxCreate_v2(&made, 0, 1));
 	CHECK(!cuCtxDestroy_v2(made) && !cuDevicePrimaryCtxRelease_v2(1));
-	CHECK(!cuDevicePrimaryCtxRetain(&other, 1)); /* made anew */
-	CHECK(!cuDevicePrimaryCtxRetain(&other, 1)); /* and there already */
+	CHECK(!cuDevicePrimaryCtxRetain(&other, 1)); /* creates it anew */
+	CHECK(!cuDevicePrimaryCtxRetain(&other, 1)); /* exists already */
 }
 
 /* for a second, as fast as can be */

@@ -1,7 +1,7 @@
 /*
  * library.c - small libraries for careful.c: LATE has a destructor that calls the program back,
- * WAITS a constructor that waits for an allocation of another thread, and DECOY names that are
- * CUDA's, or like CUDA's.
+ * WAITS a constructor that waits for an allocation of another thread, and DECOY functions with
+ * names of CUDA, or similar ones.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ static __attribute__((constructor)) void waits(void)
 #elif defined(DECOY)
 int cudnnCreate(void *self), cuMemAlloc_v2(void *);
 
-/* A wrapper that is handed out in place of this would find itself, again and again. */
+/* A wrapper returned in place of this would find itself endlessly. */
 int cudnnCreate(void *self)
 {
 	static int depth;

@@ -1,5 +1,5 @@
-/* lookup_interposer.c - another preloaded library that stands in front of dlsym, as some tools do:
- * counts what it is asked, and passes on. */
+/* lookup_interposer.c - another preloaded library that wraps dlsym, as some tools do: counts calls
+ * and forwards them. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,9 @@ void *dlsym(void *handle, const char *name)
 	}
 	asked++;
 	function = next(handle, name);
-	__asm__ volatile(""
-			 : "+r"(function)); /* no jump: whoever comes next sees us as the caller */
+	__asm__ volatile(
+	    ""
+	    : "+r"(function)); /* no tail call: the next function must see us as the caller */
 	return function;
 }
 

@@ -1,5 +1,5 @@
 /*
- * lookups.c - fetches functions in every way there is: `lookups CASE`. Not linked with CUDA.
+ * lookups.c - looks functions up in every way: `lookups CASE`. Not linked with CUDA.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -83,7 +83,7 @@ static void by_dlvsym(void)
 	CHECK(strstr(dlerror(), "STAND_2") && !dlerror());
 }
 
-/* By the global scope, where the driver is once somebody put it there. */
+/* By the global scope, once the driver was loaded into it. */
 static void by_default(void)
 {
 	void *handle = driver(), *function;
@@ -99,7 +99,7 @@ static void by_default(void)
 	CHECK(function == dlsym(handle, "cuMemAlloc_v2"));
 	CHECK(in_driver(dlsym(RTLD_DEFAULT, "cuGetExportTable")));
 	CHECK(!dlsym(RTLD_DEFAULT, "cuMemAlloc_v9") && strstr(dlerror(), "cuMemAlloc_v9"));
-	/* whose "next" it is, only the real one knows */
+	/* only the real dlsym knows the caller's "next" */
 	CHECK(in_driver(dlsym(RTLD_NEXT, "cuMemAlloc_v2")) && !dlerror());
 }
 
@@ -125,7 +125,7 @@ static void by_lookup(void)
 	take(plain, 1002);
 	CHECK(!five("cuMemAlloc", &plain, 12000, 0, NULL));
 	take(plain, 1003);
-	/* asked for itself: four arguments up to 11.x, five from 12 on */
+	/* looks itself up: four arguments up to 11.x, five from 12 on */
 	CHECK(!five("cuGetProcAddress", (void **)&five_again, 12000, 0, NULL));
 	CHECK(!five_again("cuMemAlloc", &plain, 12000, 0, &status));
 	take(plain, 1004);
@@ -145,17 +145,17 @@ static void by_lookup(void)
 	CHECK(!four("cuMemAllocAsync", &other, 11030, 2) && other == twin);
 	CHECK(!per_thread4("cuMemAllocAsync", &other, 11030, 0) && other == twin);
 	CHECK(!per_thread4("cuMemAllocAsync", &other, 11030, 1) && other == plain);
-	/* two shapes of one name: the version says which */
+	/* two prototypes of one name: the version decides */
 	CHECK(!five("cuMemAdvise", (void **)&advise, 11000, 0, NULL) && !advise(4096, 1, 2, 1));
 	CHECK(!five("cuMemAdvise", (void **)&advise2, 12020, 0, NULL) &&
 	      !advise2(4096, 1, 2, (struct gpu_location){1, 1}));
-	/* versions to come: only what is certain to be the same */
+	/* future versions: wraps only functions that are certain to be the same */
 	CHECK(!five("cuMemAdvise", (void **)&advise9, 99000, 0, NULL) && in_driver(advise9) &&
 	      !advise9(4096, 1, 2, (struct gpu_location){1, 1}, 5, 6));
 	CHECK(!five("cuMemCreate", &plain, 99000, 0, NULL) && !in_driver(plain));
-	/* one of 32 bits, which is none of ours */
+	/* the 32-bit function, which has no wrapper */
 	CHECK(!five("cuMemAlloc", &plain, 2000, 0, NULL) && plain == dlsym(handle, "cuMemAlloc"));
-	/* what is not there, and what is to be left alone */
+	/* missing functions, and functions without a wrapper */
 	CHECK(
 	    five("cuNoSuch", &plain, 12000, 0, &status) == GPU_ERROR_NOT_FOUND && !plain && status);
 	CHECK(five(NULL, &plain, 12000, 0, NULL) && five("cuMemAlloc", NULL, 12000, 0, NULL));
@@ -165,7 +165,7 @@ static void by_lookup(void)
 	CHECK(in_driver(export));
 }
 
-/* Nothing of CUDA is there: answers are as they would be without us. */
+/* Without CUDA, results are as without us. */
 static void absent(void)
 {
 	static const char *const names[] = {
@@ -212,7 +212,7 @@ static void plugins(char **names, int mode)
 		printf("runtime %d\n", use_plugin(*names, mode));
 }
 
-/* UCX and CUPTI look functions up to patch them, or to call past everybody: `fetch` is in a library
+/* UCX and CUPTI look functions up to patch them or to bypass other tools: `fetch` is in a library
  * of such a name. */
 static void excluded(const char *library)
 {
@@ -240,7 +240,7 @@ static void own(void)
 	take(fetch("cuMemAlloc_v2"), 1001);
 }
 
-/* A function of such a name that is none of libcuda's. */
+/* A function of such a name outside libcuda. */
 static void foreign(const char *library)
 {
 	void *plugin = dlopen(library, RTLD_NOW | RTLD_GLOBAL), *handle = driver();
@@ -280,8 +280,8 @@ static void *allocate(void *unused)
 	return NULL;
 }
 
-/* Another thread allocates, so that modules are looked at, whatever state they are in, ten times a
- * second; by its name, so that nobody waits for the dlopen. */
+/* Another thread allocates, so that modules are visited ten times a second, in whatever state;
+ * dlopen by name, so that the shim does not wait for it. */
 static void loading(const char *name)
 {
 	time_t end = time(NULL) + 3;
@@ -297,7 +297,7 @@ static void loading(const char *name)
 	CHECK(!pthread_join(thread, NULL));
 }
 
-/* A real runtime refuses the stand-in, after it has asked for all that it wants. */
+/* A real runtime refuses the stand-in, after it has looked up all its functions. */
 static void real_runtime(const char *path, const char *function)
 {
 	void *runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL), *p;

@@ -1,6 +1,6 @@
 /*
- * runtime_user.c - allocates through a CUDA runtime: a program (linked with one of the stand-ins,
- * or with it inside) and, with PLUGIN, a library that is loaded. OFFSET tells two of them apart.
+ * runtime_user.c - allocates through a CUDA runtime: a program linked with a stand-in (shared or
+ * static) or, with PLUGIN, a library to be loaded. OFFSET tells two of them apart.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* static.c - a program that NVIDIA's own runtime is linked into. */
+/* static.c - a program with NVIDIA's own runtime linked in. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

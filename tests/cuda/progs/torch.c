@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	int (*init)(unsigned), (*set)(void *), (*alloc)(uint64_t *, size_t);
 	double began;
 
-	/* the driver is known, and could be asked */
+	/* the driver is known and could be queried */
 	init = (int (*)(unsigned))must(dlsym(cuda, "cuInit"));
 	set = (int (*)(void *))must(dlsym(cuda, "cuCtxSetCurrent"));
 	alloc = (int (*)(uint64_t *, size_t))must(dlsym(cuda, "cuMemAlloc_v2"));
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	errno = 4242;
 	take(512, 1024, 1);
 	take(4096, 2048, 1);
-	take(8192, 100, 0); /* a block of the CPU's, when a profiler runs */
+	take(8192, 100, 0); /* a block of the CPU, reported while a profiler runs */
 	give(512, 1024);
 	fail(1 << 30);
 	if (errno != 4242)

@@ -17,7 +17,7 @@ struct c10_device {
 #elif NAMES == 2
 #define USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define FAILURE "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE"
-#elif NAMES == 3 /* too old: nothing that we know */
+#elif NAMES == 3 /* too old: no known name */
 #define USAGE "_ZN3c1027reportMemoryUsageToProfilerENS_6DeviceEl"
 #define FAILURE "_ZN3c1027reportOutOfMemoryToProfilerENS_6DeviceEl"
 #else
@@ -67,7 +67,7 @@ EXPORT void block_failure(int64_t size)
 #else
 static uint64_t usages, failures, sum;
 
-/* what arrived here, to be compared with what was sent */
+/* the arguments that arrived, to be compared with those sent */
 EXPORT void received(uint64_t *out)
 {
 	out[0] = usages;

@@ -1,11 +1,11 @@
 /*
- * driver.c - a stand-in for libcuda.so.1: no device, but the driver's calls, its look-up and its
- * rules. Memory is a number (STAND_BYTES, 1 GiB by default); addresses are counted up and never
- * used twice. It notes what a well-behaved caller would not do: a question that is not legal at the
- * moment, a lock taken twice, an argument it was not meant to get. stand_violations() says so.
- * Questions leave another errno, and a failing call garbage in what it was to fill in.
+ * driver.c - a stand-in for libcuda.so.1: no device, but the driver's calls, look-up and rules.
+ * Memory is a number (STAND_BYTES, 1 GiB by default); addresses are counted up and never reused. It
+ * counts violations of its rules: a query at a forbidden moment, a lock taken twice, a wrong
+ * argument; stand_violations() returns them. Queries change errno, and failing calls leave garbage
+ * in their out-parameters.
  *
- * cuGetProcAddress hands out functions at other addresses than those exported where STAND_SPLIT=1.
+ * With STAND_SPLIT=1 cuGetProcAddress returns other functions than those exported.
  */
 #include "driver.h"
 
@@ -33,9 +33,9 @@ static pid_t owner; /* the process that called cuInit: its children cannot use C
 static int violations, calls, asked;
 static void *volatile inner;
 __thread struct stand_thread stand_self;
-static int contexts[STAND_DEVICES]; /* references of the primary ones */
+static int contexts[STAND_DEVICES]; /* references of the primary contexts */
 
-/* another's lock is held: no call may come */
+/* true while a framework's lock is held: no call may come */
 EXPORT int stand_forbid;
 EXPORT int stand_violations(void)
 {
@@ -49,7 +49,7 @@ EXPORT int stand_asked(void)
 {
 	return asked;
 }
-/* questions before cuInit */
+/* queries before cuInit */
 EXPORT int stand_early(void)
 {
 	return early;
@@ -72,7 +72,7 @@ void stand_violation(const char *what)
 	violations++;
 	fprintf(stderr, "stand-in driver: %s\n", what);
 	if (deinitialised)
-		_exit(4); /* nobody is left to ask */
+		_exit(4); /* nobody is left to query the violations */
 }
 
 void stand_question(const char *what)
@@ -89,7 +89,7 @@ void stand_question(const char *what)
 		snprintf(words, sizeof(words), "%s %s", what, when);
 		stand_violation(words);
 	}
-	errno = EDOM; /* the caller's own business to keep its own */
+	errno = EDOM; /* the caller must keep its own */
 }
 
 static uint64_t capacity(void)
@@ -127,7 +127,7 @@ gpu_result stand_enter(void)
 				     : GPU_SUCCESS;
 }
 
-/* set: called where memory is given, with no lock held */
+/* if set, called at each allocation, with no lock held */
 EXPORT void (*stand_inside)(void);
 
 gpu_result stand_take(gpu_ptr *out, size_t size, int kind, uint64_t address)
@@ -140,7 +140,7 @@ gpu_result stand_take(gpu_ptr *out, size_t size, int kind, uint64_t address)
 	/* a very small address is none, and is not written to */
 	if ((uintptr_t)out < 4096 || !size)
 		return GPU_ERROR_INVALID_VALUE;
-	/* what it does inside is the host's: it must be recorded there, once */
+	/* its own allocation is the host's and must be recorded once */
 	inner = malloc(77);
 	free(inner);
 	if (stand_inside)
@@ -230,7 +230,7 @@ EXPORT gpu_result cuDriverGetVersion(int *version)
 	return GPU_SUCCESS;
 }
 
-/* as the real one is after exit() has begun */
+/* behaves as the real driver after exit() has begun */
 static __attribute__((destructor)) void gone(void)
 {
 	deinitialised = 1;
@@ -300,7 +300,7 @@ EXPORT gpu_result cuDevicePrimaryCtxRetain(gpu_context *out, gpu_device device)
 	return GPU_SUCCESS;
 }
 
-/* More of them: even numbers apart, so that the device is told */
+/* Further contexts; their values differ by even numbers, so that they name the device */
 EXPORT gpu_result cuCtxCreate_v2(gpu_context *out, unsigned flags, gpu_device device)
 {
 	static unsigned made;
@@ -372,13 +372,13 @@ EXPORT gpu_result cuMemGetInfo_v2(size_t *available, size_t *total)
 		return GPU_ERROR_INVALID_VALUE;
 	if (available)
 		*available = capacity() - used + (uint64_t)stand_device();
-	if (total) /* the devices are told apart by it */
+	if (total) /* identifies the device */
 		*total = capacity() + (uint64_t)stand_device();
 	return GPU_SUCCESS;
 }
 
 #define ALLOC(name) gpu_result name(gpu_ptr *out, size_t size)
-/* set: a driver that makes one of its calls of another, as it comes to outsiders */
+/* if set, one driver call makes another by its exported name */
 EXPORT gpu_result (*stand_inner)(gpu_ptr *, size_t);
 EXPORT ALLOC(cuMemAlloc_v2)
 {
@@ -392,7 +392,7 @@ EXPORT ALLOC(cuMemAlloc_v2)
 	stand_inner = inner_call;
 	return result;
 }
-/* the very old one takes 32 bits: to wrap it as the other would be wrong */
+/* the oldest version takes 32 bits and must not get the other's wrapper */
 EXPORT gpu_result cuMemAlloc(unsigned *out, unsigned size)
 {
 	gpu_ptr wide;
@@ -402,7 +402,7 @@ EXPORT gpu_result cuMemAlloc(unsigned *out, unsigned size)
 		*out = (unsigned)wide;
 	return result;
 }
-/* its name goes on after another one's */
+/* its name begins with another one's */
 EXPORT int cuMemAlloc_v20(void);
 EXPORT int cuMemAlloc_v20(void)
 {
@@ -420,7 +420,7 @@ EXPORT gpu_result cuMemAllocPitch_v2(
 	*pitch = (width + 511) & ~(size_t)511;
 	return stand_take(out, *pitch * height, 'd', 0);
 }
-/* lenient: nothing to fill in is no error */
+/* accepts a NULL out-parameter */
 EXPORT gpu_result cuMemAllocManaged(gpu_ptr *out, size_t size, unsigned flags)
 {
 	gpu_ptr nowhere;
@@ -526,7 +526,7 @@ EXPORT gpu_result cuStreamEndCapture(gpu_stream stream, gpu_graph *out)
 	if (stream != captured)
 		return GPU_ERROR_INVALID_VALUE;
 	capturing = 0;
-	/* nowhere to put the graph stands for one that is of no use any more */
+	/* a NULL out-parameter stands for an invalidated capture */
 	return out ? GPU_SUCCESS : GPU_ERROR_CAPTURE_INVALIDATED;
 }
 EXPORT gpu_result cuStreamIsCapturing(gpu_stream stream, int *status)
@@ -544,7 +544,7 @@ EXPORT gpu_result cuMemAdvise_v2(
 {
 	return where.type == 1 && where.id == 1 ? GPU_SUCCESS : GPU_ERROR_INVALID_VALUE;
 }
-/* a shape of some version to come */
+/* the prototype of a future version */
 EXPORT gpu_result cuMemAdvise_v9(
     gpu_ptr address, size_t size, int advice, struct gpu_location where, uint64_t a, uint64_t b)
 {
@@ -623,7 +623,7 @@ EXPORT gpu_result cuGetProcAddress_v2(
 	return result;
 }
 
-/* of a program that was compiled for per-thread streams */
+/* for a program that was compiled for per-thread streams */
 EXPORT gpu_result cuGetProcAddress_v2_ptsz(
     const char *name, void **out, int version, uint64_t flags, int *status)
 {

@@ -1,4 +1,4 @@
-/* driver.h - what the parts of the stand-in driver share. */
+/* driver.h - internals of the stand-in driver. */
 #ifndef STAND_DRIVER_H
 #define STAND_DRIVER_H
 
@@ -8,7 +8,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* the prototypes: what is defined has to agree with the table */
+/* prototypes: definitions must agree with the table */
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
 	extern gpu_result symbol parameters;
 #include "cuda/cuda_api.def"
@@ -32,7 +32,7 @@ int stand_device(void);
 /* After cuInit. */
 int stand_ready(void);
 
-/* What every call begins with: its answer when it may not go on. */
+/* Begins a call; returns its result if it may not go on. */
 gpu_result stand_enter(void);
 
 /* Memory of a kind: 'd'evice, 'h'andle, 'p'inned, 'v'a, 'm'anaged, 'a'sync; 'v' and 'p' take none
@@ -40,16 +40,16 @@ gpu_result stand_enter(void);
 gpu_result stand_take(gpu_ptr *out, size_t size, int kind, uint64_t address);
 gpu_result stand_give(gpu_ptr address);
 
-/* The same without a context, as handles are made. */
+/* The same without a context, for handles. */
 gpu_result stand_take_handle(gpu_handle *out, size_t size, int kind);
 
-/* A handle's memory is there while it has a reference or a mapping. */
+/* A handle's memory lives while it has a reference or a mapping. */
 gpu_result stand_refer(uint64_t handle, int references, int maps);
 
-/* Memory that no call asks for: contexts, modules. */
+/* Memory used as a side effect: contexts, modules. */
 void stand_by_the_way(int64_t bytes);
 
-/* A question of the kind that needs care. */
+/* A query that is forbidden at some moments. */
 void stand_question(const char *what);
 void stand_violation(const char *what);
 

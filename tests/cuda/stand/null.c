@@ -1,5 +1,5 @@
 /*
- * null.c - a libcuda.so.1 that does nothing, as fast as can be: what is measured over it is ours.
+ * null.c - a libcuda.so.1 that does nothing, as fast as possible: measurements show our own cost.
  */
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * objects.c - of the stand-in driver: what is not a plain block. Arrays, handles and their
- * mappings, others' memory, graphs' nodes, modules, and functions that the driver calls back.
+ * objects.c - objects of the stand-in driver other than plain blocks: arrays, handles and their
+ * mappings, memory of other processes, graph nodes, modules, and callbacks.
  */
 #include "driver.h"
 
@@ -144,7 +144,7 @@ EXPORT gpu_result cuMemSetAccess(
 	return GPU_SUCCESS;
 }
 
-/* a window onto several devices' memory: none of its own */
+/* a window onto several devices' memory, without memory of its own */
 EXPORT gpu_result cuMulticastCreate(gpu_handle *out, const struct gpu_multicast_prop *prop)
 {
 	return stand_ready() ? stand_take_handle(out, prop->size, 'v') : GPU_ERROR_NOT_INITIALIZED;
@@ -156,7 +156,7 @@ EXPORT gpu_result cuMulticastBindMem(gpu_handle multicast, size_t at, gpu_handle
 	return size ? GPU_SUCCESS : GPU_ERROR_OUT_OF_MEMORY;
 }
 
-/* others' memory */
+/* memory of other processes */
 EXPORT gpu_result cuIpcOpenMemHandle_v2(gpu_ptr *out, struct gpu_ipc_handle handle, unsigned flags)
 {
 	for (size_t i = 0; i < sizeof(handle.reserved); i++)
@@ -213,7 +213,7 @@ EXPORT gpu_result cuDestroyExternalMemory(gpu_object memory)
 	return stand_refer((uintptr_t)memory, -1, 0);
 }
 
-/* graphs: their memory comes with the launch */
+/* graphs: memory is allocated at the launch */
 static uint64_t graph_used;
 
 EXPORT gpu_result cuGraphAddMemAllocNode(gpu_node *out, gpu_graph graph, const gpu_node *after,
@@ -266,7 +266,7 @@ EXPORT gpu_result cuDeviceGetGraphMemAttribute(gpu_device device, int attribute,
 	return GPU_SUCCESS;
 }
 
-/* what takes memory by the way */
+/* calls that use memory as a side effect */
 EXPORT gpu_result cuModuleLoadData(gpu_module *out, const void *image)
 {
 	gpu_result result = stand_enter();
@@ -304,7 +304,7 @@ EXPORT gpu_result cuCtxSetLimit(int limit, size_t value)
 	return result;
 }
 
-/* Functions of the program's run on a thread of the driver's own, where no call is allowed. */
+/* Functions of the program run on a thread of the driver, where no call is allowed. */
 struct callback {
 	void (*function)(void *);
 	void *data;

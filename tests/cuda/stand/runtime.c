@@ -1,9 +1,9 @@
 /*
  * runtime.c - a stand-in for a CUDA runtime, built as libcudart.so.11.0, .12 and .13, and into
  * programs. It finds the driver as the real ones do: dlopen("libcuda.so.1"), dlsym of
- * cuGetProcAddress (RUNTIME < 12000) or cuGetProcAddress_v2, which is asked for itself again, and
- * then for everything else, status always NULL. With STAND_PAST=1 it asks the C library's dlsym,
- * past all that stand in front of it.
+ * cuGetProcAddress (RUNTIME < 12000) or cuGetProcAddress_v2, which it calls for itself again, and
+ * then for everything else, with status always NULL. With STAND_PAST=1 it calls the C library's
+ * dlsym directly, past all wrappers.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -187,7 +187,7 @@ EXPORT gpu_result cudaGetDriverEntryPointByVersion(
 	return ask(name, out, (int)version, flags);
 }
 
-/* which one this is: two of them live in one process */
+/* identifies this runtime, as a process may hold two */
 EXPORT int runtime_version(void)
 {
 	return RUNTIME;

@@ -1,4 +1,4 @@
-/* check.h - for the programs of this folder: counts, says what failed, sums up. */
+/* check.h - checks for the programs of this folder: counts, prints failures, sums up. */
 #ifndef TESTS_SIMGPU_CHECK_H
 #define TESTS_SIMGPU_CHECK_H
 
@@ -21,7 +21,7 @@ static int passed, failed;
 		}                                                                                  \
 	} while (0)
 
-/* Two numbers, both printed. */
+/* Compares two numbers; prints both if they differ. */
 #define SAME(a, b)                                                                                 \
 	do {                                                                                       \
 		unsigned long long a_ = (unsigned long long)(a), b_ = (unsigned long long)(b);     \

@@ -1,4 +1,4 @@
-/* What CUDA's other libraries answer beyond a number, as PyTorch asks them. */
+/* Results of CUDA's other libraries beyond a number, as PyTorch queries them. */
 #include "simgpu/standins/libraries.h"
 
 #include "check.h"

@@ -1,4 +1,4 @@
-/* How programs find the entry points: by name, version and kind of default stream. */
+/* Look-ups of entry points by name, version and kind of default stream. */
 #include <dlfcn.h>
 
 #include "check.h"
@@ -21,7 +21,7 @@ int main(void)
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *found, *runtime;
 	int (*count)(int *), n = 0, status = 9;
 
-	/* Before cuInit, as a runtime does it. */
+	/* before cuInit, as a runtime does */
 	CHECK(driver);
 	CHECK(look("cuMemAlloc", 3020, 0, 0, 0) == dlsym(driver, "cuMemAlloc_v2"));
 	CHECK(look("cuMemAlloc", 12000, 0, 0, 0) == dlsym(driver, "cuMemAlloc_v2"));
@@ -40,7 +40,7 @@ int main(void)
 	SAME(cuGetProcAddress_v2(NULL, &found, 12000, 0, NULL), 1);
 	SAME(cuGetExportTable((const void **)&found, NULL), 500);
 
-	/* What there is no code for is there, and says so. */
+	/* functions without code exist and return "not supported" */
 	CHECK(look("cuMulticastCreate", 12010, 0, 0, 0));
 	SAME(cuMulticastCreate(NULL, NULL), 801);
 
@@ -51,7 +51,7 @@ int main(void)
 	SAME(status, 1);
 	CHECK(!found);
 
-	/* A runtime of any major is there for those who open it by its name. */
+	/* a runtime of any major version can be opened by its name */
 	for (int major = 11; major <= 13; major++) {
 		char name[32];
 
@@ -66,7 +66,7 @@ int main(void)
 	}
 	CHECK(dlopen("libnvidia-ml.so.1", RTLD_NOW));
 	CHECK(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_NOLOAD));
-	/* Others are left alone, and errors are the loader's. */
+	/* other libraries are not touched, and errors are the loader's */
 	CHECK(!dlopen("libno-such-thing.so.5", RTLD_NOW));
 	CHECK(strstr(dlerror(), "libno-such-thing"));
 	CHECK(dlopen(NULL, RTLD_NOW));

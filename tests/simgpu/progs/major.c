@@ -1,4 +1,4 @@
-/* A library that was built for one major of the runtime: it sees the structures of that major. */
+/* A library built for one major version of the runtime; it gets the structures of that version. */
 #include <stddef.h>
 #include <string.h>
 
@@ -15,7 +15,8 @@ int version(void)
 	return cudaRuntimeGetVersion(&v) ? -1 : v;
 }
 
-/* 0: right, and not a byte behind it. SIZE, SMS: of cudaDeviceProp, of multiProcessorCount in it */
+/* Returns 0 if all is right and no byte behind the structure changed. SIZE: of cudaDeviceProp; SMS:
+ * offset of multiProcessorCount */
 int properties(void)
 {
 	unsigned char out[SIZE + 64];

@@ -1,5 +1,5 @@
-/* Memory with an address: how much a request takes, what is refused, what copies carry over.
- * Run on one device of 256 MiB with a context of 16. */
+/* Memory with an address: the size of requests, refusals, contents after copies. Run on one device
+ * of 256 MiB with a context of 16. */
 #include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ static void sizes(void)
 	SAME(before, 240 * MIB);
 	SAME(cuMemGetInfo_v2(NULL, NULL), 0);
 
-	/* 600 of 1 KiB are in one page; each at 512 bytes or better */
+	/* 600 blocks of 1 KiB share one page, each aligned to 512 bytes or more */
 	for (int i = 0; i < 600; i++) {
 		SAME(cuMemAlloc_v2(&small[i], 1000), 0);
 		SAME(small[i] % 512, 0);
@@ -45,7 +45,7 @@ static void sizes(void)
 	SAME(before - level(), PAGE);
 	SAME(cuMemFree_v2(large), 0);
 
-	/* to the last page, and not one more */
+	/* fills the device to the last page */
 	SAME(cuMemAlloc_v2(&large, before), 0);
 	SAME(level(), 0);
 	more = 7;
@@ -138,7 +138,7 @@ static void copies(void)
 	SAME(cuMemcpyHtoD_v2(a, from, 0), 0);
 	SAME(cuMemFree_v2(a), 0);
 	SAME(cuMemcpyHtoD_v2(a, from, 1), 1);
-	/* a block of pages of its own does not show what was there before */
+	/* a new block of whole pages does not show the old contents */
 	SAME(cuMemAlloc_v2(&a, 4 * MIB), 0);
 	SAME(cuMemcpyHtoD_v2(a, from, N), 0);
 	SAME(cuMemFree_v2(a), 0);
@@ -171,7 +171,7 @@ static void arrays(void)
 	SAME(level(), before);
 }
 
-/* Nothing of this is the host's memory. */
+/* None of this uses the host's memory. */
 static void host_heap(void)
 {
 	struct mallinfo2 before = mallinfo2(), after;
@@ -191,7 +191,7 @@ static void host_heap(void)
 int nvmlInit_v2(void);
 int nvmlDeviceGetCount_v2(unsigned *out);
 
-/* Who asks NVML only may fork: the device is the child's to use. */
+/* After NVML calls alone a fork's child can use the device. */
 static void asked_before_fork(void)
 {
 	unsigned count = 0;
@@ -229,7 +229,7 @@ static void children(void)
 		unsigned count;
 		size_t n;
 
-		/* of no use in a child of a process that used it, and it takes nothing along */
+		/* unusable in the child of a process that used it, and holds no memory there */
 
 		if (cuMemAlloc_v2(&p, 1) != 3 || cuMemGetInfo_v2(&n, &n) != 3 || cuInit(0) != 3 ||
 		    nvmlDeviceGetCount_v2(&count) || count != 1)
@@ -262,7 +262,7 @@ static void reset(void)
 
 int main(void)
 {
-	/* an emulator makes up a process's /proc for itself only: its child would take it for gone
+	/* an emulator simulates /proc only for its own process: its child would take it for dead
 	 */
 	int forks = !getenv("WHYOOM_TEST_RUNNER");
 

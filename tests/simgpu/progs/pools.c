@@ -1,4 +1,4 @@
-/* Stream-ordered memory: what pools reserve, keep and let go. 256 MiB, a context of 16. */
+/* Stream-ordered memory: pools reserve, keep and release. 256 MiB, a context of 16. */
 #include "check.h"
 
 static uint64_t get(gpu_pool pool, int attribute)
@@ -28,7 +28,7 @@ static void growth(gpu_pool pool)
 	SAME(get(pool, GPU_POOL_USED_CURRENT), 20 * MIB + 1024);
 	SAME(cuStreamSynchronize(NULL), 0);
 	SAME(before - level(), 32 * MIB);
-	SAME(cuMemFree_v2(a), 0); /* the other call does as well */
+	SAME(cuMemFree_v2(a), 0); /* the synchronous call works as well */
 	SAME(cuMemFreeAsync(b, NULL), 0);
 	SAME(cuCtxSynchronize(), 0);
 	SAME(level(), before);
@@ -59,7 +59,7 @@ static void kept(gpu_pool pool)
 	SAME(before - level(), 100 * MIB);
 	SAME(cuMemPoolTrimTo(pool, 0), 0);
 	SAME(level(), before);
-	/* what a pool keeps is taken before an allocation fails */
+	/* unused memory of pools is released before an allocation fails */
 	SAME(cuMemAllocAsync(&a, 200 * MIB, NULL), 0);
 	SAME(cuMemFreeAsync(a, NULL), 0);
 	SAME(cuMemAlloc_v2(&b, 220 * MIB), 0);
@@ -73,7 +73,7 @@ static void kept(gpu_pool pool)
 	SAME(level(), before);
 }
 
-/* Holes within a pool: the lowest that is large enough, and neighbours become one. */
+/* Holes within a pool: a request gets the lowest that fits, and neighbours merge. */
 static void holes(void)
 {
 	gpu_ptr p[8], big;
@@ -110,7 +110,7 @@ static void own(void)
 
 	SAME(cuMemPoolCreate(&pool, &props), 0);
 	SAME(cuMemAllocFromPoolAsync(&a, 60 * MIB, pool, NULL), 0);
-	SAME(cuMemAllocFromPoolAsync(&b, 10 * MIB, pool, NULL), 2); /* its own bound */
+	SAME(cuMemAllocFromPoolAsync(&b, 10 * MIB, pool, NULL), 2); /* over the pool's maximum */
 	SAME(cuDeviceGetDefaultMemPool(&standard, 0), 0);
 	SAME(cuMemPoolDestroy(standard), 1);
 	SAME(cuDeviceSetMemPool(0, pool), 0);

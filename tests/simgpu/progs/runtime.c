@@ -1,5 +1,5 @@
-/* The runtime by its own names, as majors 11 and 13 call it: which one a caller was built for is
- * known from the library that it was linked with. 256 MiB, a context of 16. */
+/* The runtime's entry points for callers of versions 11 and 13, which are recognised by the library
+ * that they are linked with. 256 MiB, a context of 16. */
 #include <dlfcn.h>
 
 #include "check.h"
@@ -89,7 +89,7 @@ static void variables(void)
 	SAME(cudaMemcpyToSymbol(here, "hello", 6, 60, 1), 1);
 }
 
-/* argv: for each major the library that calls the runtime as that major's programs do */
+/* argv: for each major version, a library that calls the runtime like its programs */
 int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {

@@ -1,8 +1,7 @@
-/* share.c WHAT - one of several processes on a machine; says what it sees, a line each time it is
- * asked. hold MIB: takes so much and waits for the end of its input. level: says what is free.
- * processes: who uses the first device, as NVML knows it. devices: names and sizes. export MIB:
- * like hold, and prints a handle; import HANDLE: says how large it is, what is free, and the first
- * byte. */
+/* share.c COMMAND - one of several processes on a machine. hold MIB: allocates and waits for the
+ * end of its input. level: prints free memory. processes: prints the users of the first device from
+ * NVML. devices: names and sizes. export MIB: like hold, and prints a handle; import HANDLE: prints
+ * its size, free memory, and the first byte. */
 #include <unistd.h>
 
 #include "check.h"
@@ -105,7 +104,7 @@ int main(int argc, char **argv)
 			printf("%u=%llu ", list[i].pid, list[i].bytes / MIB);
 		printf("\n");
 	} else if (argc > 1 && !strcmp(argv[1], "write")) {
-		/* 4 MiB are written, of which so much is kept */
+		/* writes 4 MiB and prints how much is kept */
 		unsigned char *out = calloc(1, 4 * MIB);
 		size_t kept = 0;
 

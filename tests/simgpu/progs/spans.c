@@ -1,4 +1,4 @@
-/* spans.c against a plain array, over random inserts and removals. */
+/* Compares spans.c with a plain array, over random inserts and removals. */
 #include "simgpu/device/spans.h"
 
 #include "check.h"

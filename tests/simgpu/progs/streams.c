@@ -89,7 +89,7 @@ static void captures(void)
 	SAME(cuEventCreate(&event, 2), 0);
 	SAME(cuStreamBeginCapture_v2(NULL, 0), 900);
 
-	/* one that others join and are joined back from */
+	/* a capture that other streams join, and are joined back */
 	SAME(cuStreamBeginCapture_v2(stream, 0), 0);
 	SAME(cuStreamBeginCapture_v2(stream, 0), 401);
 	SAME(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL), 0);
@@ -108,7 +108,7 @@ static void captures(void)
 	SAME(cuGraphDestroy(graph), 0);
 	SAME(cuGraphDestroy(graph), 1);
 
-	/* one that was not joined back */
+	/* a stream that is not joined back */
 	SAME(cuStreamBeginCapture_v2(stream, 1), 0);
 	SAME(cuEventRecord(event, stream), 0);
 	SAME(cuStreamWaitEvent(side, event, 0), 0);
@@ -117,7 +117,7 @@ static void captures(void)
 	SAME(cuStreamIsCapturing(side, &status), 0);
 	SAME(status, 0);
 
-	/* what is forbidden meanwhile, and to whom */
+	/* calls that a capture forbids, by thread */
 	SAME(cuStreamBeginCapture_v2(stream, 1), 0);
 	pthread_create(&thread, NULL, ask, &answer);
 	pthread_join(thread, NULL);
@@ -160,9 +160,9 @@ static void replays(void)
 	SAME(cuMemcpyAsync(p + 8, p, 4, stream), 0);
 	SAME(cuStreamEndCapture(stream, &graph), 0);
 	SAME(cuMemcpyDtoH_v2(&value, p + 8, 4), 0);
-	SAME(value, 0); /* so far only noted */
+	SAME(value, 0); /* so far only captured */
 	SAME(cuGraphInstantiateWithFlags(&exec, graph, 0), 0);
-	SAME(cuGraphDestroy(graph), 0); /* the instance goes on */
+	SAME(cuGraphDestroy(graph), 0); /* the instance stays */
 	SAME(cuGraphLaunch(exec, stream), 0);
 	SAME(cuMemcpyDtoH_v2(&value, p + 8, 4), 0);
 	SAME(value, 5);

@@ -1,4 +1,4 @@
-/* Virtual memory management: memory goes when neither handle nor mapping is left. 256 MiB, 16. */
+/* Virtual memory management: memory is freed with the last handle or mapping. 256 MiB, 16. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -51,14 +51,14 @@ static void lifetimes(void)
 	SAME(cuMemFree_v2(p), 0);
 }
 
-/* As llama.cpp does it: released at once, then many mappings taken away by one call. */
+/* As llama.cpp does: releases the handle at once, then removes many mappings by one call. */
 static void many_at_once(void)
 {
 	gpu_handle handle;
 	gpu_ptr va;
 	size_t before = level();
 
-	SAME(cuMemAddressReserve(&va, 1ull << 35, 0, 0, 0), 0); /* more than there is memory */
+	SAME(cuMemAddressReserve(&va, 1ull << 35, 0, 0, 0), 0); /* more than the memory */
 	for (int i = 0; i < 10; i++) {
 		SAME(cuMemCreate(&handle, 4 * MIB, &prop, 0), 0);
 		SAME(cuMemMap(va + (gpu_ptr)i * 4 * MIB, 4 * MIB, 0, handle, 0), 0);
@@ -95,7 +95,7 @@ static void refused(void)
 	SAME(handle, 5);
 	SAME(cuMemAddressReserve(&va, MIB, 0, 0, 0), 1);
 	SAME(cuMemMap(0x1000, PAGE, 0, 0, 0), 1);
-	/* aligned, and where it was wished */
+	/* aligned, and at the requested address */
 	SAME(cuMemAddressReserve(&va, PAGE, 1ull << 30, 0, 0), 0);
 	SAME(va % (1ull << 30), 0);
 	SAME(cuMemAddressFree(va, PAGE), 0);

@@ -1,4 +1,4 @@
-/* wanting LIBRARY - opens it, as an interpreter opens an extension. */
+/* wanting LIBRARY - opens a library as an interpreter opens an extension. */
 #include <dlfcn.h>
 #include <stdbool.h>
 
@@ -6,7 +6,7 @@
 
 int main(int argc, char **argv)
 {
-	/* cuBLAS succeeds; of the others, what standins.def says */
+	/* cuBLAS succeeds; the others return the results of standins.def */
 	static const int wanted[6] = {0, 0, 3000, 0, 5, 0};
 	void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
 	const char *(*text)(void);
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	CHECK(library);
 	text = library ? dlsym(library, "text") : NULL;
 	results = library ? dlsym(library, "results") : NULL;
-	/* what is installed must not be called like this */
+	/* a library that is installed must not be called like this */
 	ours = text && !strcmp(text(), "not simulated");
 	CHECK(ours);
 	SAME(ours && results ? results(got) : 0, 6);

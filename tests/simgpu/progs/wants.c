@@ -1,7 +1,7 @@
-/* A library that wants CUDA's libraries, which are not there. */
+/* A library that imports from CUDA's libraries, which are missing. */
 const char *cublasGetStatusString(int status);
 int cublasSgemm_v2(void);
-int cublasHgemm(void); /* and does not say of which library */
+int cublasHgemm(void); /* without naming the library */
 int cudnnCreateRNNDescriptor(void **out);
 int cudnnSetConvolutionGroupCount(void *descriptor, int count);
 int ncclCommSplit(void);

@@ -34,9 +34,9 @@ struct buffers {
 thread_local buffers *mine;
 
 #ifndef HAVE_LIBUNWIND
-/* Where an interrupted function's rules are wrong (a return address that is signed by then, and
- * they do not know), libgcc looks for a signal frame at whatever it takes for the caller, which may
- * not be readable: then it could not go on. */
+/* If an interrupted function's rules are wrong (its return address is signed already, which they do
+ * not say), libgcc looks for a signal frame at a wrong caller, which may be unreadable. Says
+ * whether it could go on. */
 thread_local sigjmp_buf *faulted;
 
 void on_fault(int signal)
@@ -56,7 +56,7 @@ void on_fault(int signal)
 
 __attribute__((noinline)) int reference(uintptr_t *out)
 {
-	/* It runs in signal handlers too, and looks at memory by calls that may fail. */
+	/* also runs in signal handlers, and reads memory by calls that may fail */
 	int n = 0, saved = errno;
 #ifdef HAVE_LIBUNWIND
 	unw_context_t context;
@@ -91,7 +91,7 @@ __attribute__((noinline)) int reference(uintptr_t *out)
 		    &s);
 	faulted = nullptr;
 	n = s.n;
-	/* The first is this function. */
+	/* the first frame is this function */
 	for (int i = 1; i < n; i++)
 		out[i - 1] = out[i];
 	n -= n > 0;
@@ -130,7 +130,7 @@ __attribute__((noinline)) void agree_here()
 	uint32_t id = under_hook(false);
 	int n = reference(b->reference);
 	int m = under_frames(id, b->got, room);
-	/* Frames of the library under test never appear. */
+	/* frames of the library under test never appear */
 	uintptr_t shim = reinterpret_cast<uintptr_t>(under_call);
 	int all = n;
 	for (int k = n = 0; k < all; k++)
@@ -160,13 +160,13 @@ __attribute__((noinline)) void agree_here()
 			same = b->reference[i] == under_address(&b->got[j]);
 	}
 	if (same && i == n && j == m - 1 && b->got[j].type == UNDER_END) {
-		/* Neither can go on. */
+		/* neither can go on */
 		unfinished++;
 	} else if (!same || (all < room && i != n) || j != m) {
 		report(b, n, m, "differs");
 	}
 
-	/* A walk that uses nothing of earlier ones must say the same. */
+	/* a walk that reuses nothing must give the same stack */
 	under_forget();
 	uint32_t whole = under_hook(false);
 	int k = under_frames(whole, b->again, room);

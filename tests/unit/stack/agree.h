@@ -1,7 +1,6 @@
 /*
- * agree.h - compares, at the place where it is called, the captured stack with what a reference
- * unwinder says, frame by frame. The reference is libunwind's unw_step, or, where that is not to be
- * had, libgcc's _Unwind_Backtrace.
+ * agree.h - compares the caller's captured stack with that of a reference unwinder, frame by frame.
+ * The reference is libunwind's unw_step, or libgcc's _Unwind_Backtrace if libunwind is missing.
  */
 #ifndef TESTS_STACK_AGREE_H
 #define TESTS_STACK_AGREE_H
@@ -12,8 +11,7 @@ struct agree_counts {
 	uint64_t stacks, frames, bad, deepest, unfinished;
 };
 
-/* Captures here and compares, with the reference and with a walk that uses nothing of earlier ones.
- */
+/* Captures and compares with the reference, and with a walk that reuses nothing. */
 void agree_here();
 
 agree_counts agree_totals();

@@ -1,6 +1,6 @@
 /*
- * agree_lib.cc - a library that comes and goes. Built twice, with different code of the same size
- * at the same place, so that a stale row or a stale stack would show.
+ * agree_lib.cc - a library that is loaded and unloaded. Built twice, with different code of the
+ * same size at the same offset, so that a stale row or stack shows.
  */
 #include <cstdint>
 
@@ -14,7 +14,7 @@ static volatile uint64_t sink;
 
 __attribute__((noinline)) static uint64_t inner(int depth, void (*f)(void *), void *arg)
 {
-	/* The frame's size depends on the variant: a wrong row goes astray at once. */
+	/* the frame's size depends on the variant, so that a wrong row fails at once */
 	volatile uint64_t room[VARIANT * 8];
 	for (auto &r : room)
 		r = depth;
@@ -31,7 +31,7 @@ uint64_t agree_lib_enter(int depth, void (*f)(void *), void *arg)
 	return r;
 }
 
-/* A constructor calls, while dlopen is still under way. */
+/* A constructor that captures during dlopen. */
 extern "C" __attribute__((weak)) void agree_constructor(void);
 __attribute__((constructor)) static void start()
 {

@@ -1,8 +1,8 @@
 /*
- * agree_main.cc - random stacks of every kind that a compiler makes, compared with the reference at
- * each: plain frames without frame pointers, alloca and realigned frames, exceptions, callbacks
- * from libc, signal handlers on the same and on their own stack at any instruction, threads, small
- * stacks, deep recursion, lazy binding, libraries that are replaced at the same address meanwhile.
+ * agree_main.cc - compares random stacks of every kind with the reference: plain frames without
+ * frame pointers, alloca and realigned frames, exceptions, callbacks from libc, signal handlers on
+ * the same and on their own stack at any instruction, threads, small stacks, deep recursion, lazy
+ * binding, libraries that are replaced at the same address meanwhile.
  *
  *   agree [-n STACKS] [-t THREADS] [-l DIR with the two libraries] [-s SEED]
  */
@@ -61,7 +61,7 @@ thread_local volatile uint64_t sink;
 
 void go(step *s);
 
-/* Keeps the compiler from turning the call into a jump, or from knowing what it does. */
+/* Keeps the compiler from making a tail call, and from seeing through it. */
 #define AFTER() __asm__ volatile("" ::: "memory")
 
 template <int N> struct plain {
@@ -222,7 +222,7 @@ __attribute__((noinline)) void signals(step *s)
 	AFTER();
 }
 
-/* A library's functions call back. It may have been another library's place a moment ago. */
+/* A library's functions call back; another library may have been at its address just before. */
 using enter = uint64_t (*)(int, void (*)(void *), void *);
 
 void from_library(void *arg)
@@ -238,7 +238,7 @@ struct library {
 
 __attribute__((noinline)) void through_library(step *s)
 {
-	/* Whoever is inside keeps it from being closed. */
+	/* a thread inside keeps it from being closed */
 	if (pthread_rwlock_tryrdlock(&current.lock))
 		return go(s);
 	if (current.f) {
@@ -399,7 +399,7 @@ void *thread_main(void *arg)
 	return nullptr;
 }
 
-/* Two libraries take turns; the loader gives the second one the place of the first. */
+/* Two libraries take turns; the loader maps the second at the address of the first. */
 void *swap_libraries(void *)
 {
 	void *handle = nullptr;
@@ -462,7 +462,7 @@ void interrupted(unsigned most)
 	signal(SIGPROF, SIG_IGN);
 }
 
-/* A coroutine on a stack of its own, whose root is not a thread's. */
+/* A coroutine on its own stack, whose root is not that of a thread. */
 ucontext_t outside, inside;
 
 void coroutine()

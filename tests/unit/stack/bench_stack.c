@@ -1,7 +1,7 @@
 /*
- * bench_stack.c - what a capture costs: one stack again and again, a loop whose inner frames
- * change, and 2,000 random stacks of about 22 frames. Prints nanoseconds per capture, the calls
- * that make the stacks taken off.
+ * bench_stack.c - the cost of a capture: of one stack repeated, of a loop whose inner frames
+ * change, and of 2,000 random stacks of about 22 frames. Prints nanoseconds per capture, without
+ * the calls that make the stacks.
  */
 #include <stdio.h>
 #include <stdlib.h>

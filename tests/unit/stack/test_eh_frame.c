@@ -1,6 +1,6 @@
 /*
- * test_eh_frame.c - the reader of call frame information on tables made by hand: every
- * instruction, every way to be damaged, and the expressions that rows are made of.
+ * test_eh_frame.c - reads handmade call frame information: every instruction, every kind of damage,
+ * and the expressions that become rows.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,7 +95,7 @@ static int rules_at(struct image *im, unsigned offset)
 	return rc ? rc : cfi_run(&entry, im->code + offset, &work);
 }
 
-/* CFA = sp + 8, return address at CFA - 8: what every x86-64 CIE says. */
+/* CFA = sp + 8, return address at CFA - 8, as in every x86-64 CIE. */
 static const uint8_t common[] = {0x0c, CFI_SP, 8, 0x80 | CFI_RA, 1};
 #define RULES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 
@@ -182,8 +182,8 @@ static void test_damaged(void **state)
 	make(&im, "X", common, sizeof(common), RULES(0));
 	assert_int_equal(rules_at(&im, 0), CFI_UNSUPPORTED);
 
-	/* Any damage to any byte, and any cut: an answer, and nothing read outside (under
-	 * sanitizers). */
+	/* any damage to any byte, and any cut, gives a result and reads nothing outside (under
+	 * sanitizers) */
 	for (unsigned i = 0; i < 200000; i++) {
 		int rc;
 
@@ -226,7 +226,7 @@ static void test_plt(void **state)
 
 static void test_symbols(void **state)
 {
-	/* what lies at fp - 16: a realigned frame's CFA */
+	/* the word at fp - 16: a realigned frame's CFA */
 	static const uint8_t at_fp[] = {0x70 + CFI_FP, 0x70, 0x06};
 	static const uint8_t other[] = {0x70 + 3, 0};
 	static const uint8_t twice[] = {0x70 + CFI_FP, 0, 0x06, 0x06};

@@ -1,6 +1,6 @@
 /*
- * test_map.c - the lock-free map and the tables above it, from many threads at once. Built with
- * the thread sanitizer too, where the compiler has it.
+ * test_map.c - many threads use the lock-free map and the tables above it. Also built with the
+ * thread sanitizer if the compiler has it.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static uint64_t get(struct map *map, uint64_t key)
 	return value;
 }
 
-/* A value that tells whether it belongs to the key. */
+/* A value computed from its key, so that a wrong pair shows. */
 static uint64_t value_of(uint64_t key)
 {
 	return key * 3 + 1;
@@ -80,7 +80,7 @@ static void test_full(void **state)
 	for (uint64_t k = 1; k <= 5000; k++)
 		stored += map_put(&map, k, value_of(k));
 	assert_in_range(stored, 900, 1023);
-	/* Every search ends, for what is there and what is not. */
+	/* every search ends, for present and for absent keys */
 	for (uint64_t k = 1; k <= 10000; k++) {
 		uint64_t v = get(&map, k);
 
@@ -93,7 +93,7 @@ static void test_dead_entries(void **state)
 	struct map map = MAP_INIT(4096, hash, keep);
 
 	assert_true(map_init(&map, 1024));
-	/* Ten times what it can hold, of which only the newest live: it never fills. */
+	/* ten times its capacity, of which only the newest live: it never fills */
 	for (uint64_t k = 1; k <= 40000; k++) {
 		atomic_store(&dead_below, k > 300 ? k - 300 : 0);
 		assert_true(map_put(&map, k, value_of(k)));
@@ -120,7 +120,7 @@ static void *racer(void *arg)
 			shared.wrong++;
 		if (!v) {
 			shared.missed++;
-			/* Refused while another thread lets a small table grow. */
+			/* refused while another thread grows the table */
 			shared.refused += !map_put(&shared.map, k, value_of(k));
 		}
 	}
@@ -137,7 +137,7 @@ static void test_threads(void **state)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(shared.wrong, 0);
-	/* Entries may be lost while it grows, and stored twice; not more than that explains. */
+	/* while it grows, entries may be lost or stored twice, but only so many */
 	assert_in_range(shared.missed - shared.refused, 19000, 60000);
 	for (uint64_t k = 1; k <= 20000; k++)
 		assert_true(get(&shared.map, k) == 0 || get(&shared.map, k) == value_of(k));

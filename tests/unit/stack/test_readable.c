@@ -1,6 +1,6 @@
 /*
- * test_readable.c - what can be read, against what was mapped: pages with and without access in
- * every order, addresses that no mapping holds, and protections that change.
+ * test_readable.c - compares readable ranges with mappings: pages with and without access in every
+ * order, unmapped addresses, and protections that change.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +88,7 @@ static void words(void **state)
 	assert_false(readable_word(&r, (uintptr_t)1 << 63));
 }
 
-/* A walk from a signal handler's stack leads to another one, beyond a guard page; and back. */
+/* A walk leads from a signal handler's stack to another one beyond a guard page, and back. */
 static void beyond_a_hole(void **state)
 {
 	struct readable r = {0};
@@ -104,7 +104,7 @@ static void beyond_a_hole(void **state)
 	assert_false(readable_word(&r, base + 30 * page));
 }
 
-/* What was readable is asked for again once the host changed its mappings. */
+/* After the host changed its mappings, ranges are found anew. */
 static void forgets(void **state)
 {
 	struct readable r = {0};
@@ -119,7 +119,7 @@ static void forgets(void **state)
 	assert_true(readable_word(&r, base + 55 * page));
 }
 
-/* Any protections, any walk: always the truth. */
+/* Random protections and walks: the result is always right. */
 static void random_walks(void **state)
 {
 	struct readable r = {0};

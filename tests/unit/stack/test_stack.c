@@ -60,7 +60,7 @@ static void test_same_id(void **state)
 	assert_int_not_equal(ids[0], ids[1]);
 	assert_int_not_equal(ids[1], ids[2]);
 	assert_true(under_definitions() > defined);
-	/* Written once, however often it is met, and whatever was met in between. */
+	/* a stack is defined once, whatever is captured in between */
 	defined = under_definitions();
 	for (int i = 0; i < 10 * three; i++) {
 		uint32_t id;
@@ -91,7 +91,7 @@ static __attribute__((noinline)) uint32_t other_way(void)
 	return id;
 }
 
-/* Calls it from code without unwind information: there the walk ends. */
+/* Calls a function from code without unwind information, where the walk ends. */
 uint32_t undescribed(uint32_t (*way)(void));
 #if defined(__x86_64__)
 __asm__(".text\nundescribed:\n\tsub $8, %rsp\n\tcall *%rdi\n\tadd $8, %rsp\n\tret\n");
@@ -100,8 +100,7 @@ __asm__(".text\nundescribed:\n\tstp x29, x30, [sp, -16]!\n\tblr x0\n"
 	"\tldp x29, x30, [sp], 16\n\tret\n");
 #endif
 
-/* What is met again is the last frame there is: nothing lies outside of it that could be looked at.
- */
+/* The frame that is met again is the outermost: no outer word may be read. */
 static void test_met_at_the_end(void **state)
 {
 	int n, m;
@@ -136,7 +135,7 @@ static void test_cut(void **state)
 	assert_int_equal(n, 4097);
 	assert_int_equal(frames[2048].type, UNDER_CUT);
 	assert_int_equal(frames[2048].value, 6001 + root - 4096);
-	/* Deeper by one: other inner and outer frames stay, one more is left out. */
+	/* one frame deeper: inner and outer frames stay, one more is cut */
 	deeper = below(6001);
 	assert_int_not_equal(deeper, cut);
 	n = under_frames(deeper, others, ROOM);
@@ -162,7 +161,7 @@ static __attribute__((noinline)) uint32_t above(int depth)
 	return id;
 }
 
-/* Where definitions have no room any more: a new stack is told by its ends. */
+/* When definitions have no room, a new stack is abbreviated to its ends. */
 static void test_brief(void **state)
 {
 	int n;
@@ -198,7 +197,7 @@ static void test_brief(void **state)
 	assert_int_equal(others[12].type, UNDER_CUT);
 	assert_int_equal(others[12].value, 0);
 	assert_memory_equal(&others[13], &frames[n - 4], 4 * sizeof(frames[0]));
-	/* What is known stays what it was; what differs in between alone is one. */
+	/* a known stack keeps its id; stacks that differ only in the middle become one */
 	assert_int_equal(id[KNOWN], id[WHOLE]);
 	assert_int_equal(id[STILL_KNOWN], id[WHOLE]);
 	assert_int_equal(id[DEEPER], id[BRIEF]);
@@ -206,11 +205,11 @@ static void test_brief(void **state)
 	under_counts(&brief, &untold);
 	assert_int_equal(brief, 1);
 	assert_int_equal(untold, 0);
-	/* Nothing that is defined later leans on what was left out. */
+	/* later definitions do not share frames with an abbreviated one */
 	assert_int_equal(under_frames(id[WHOLE_AGAIN], others, ROOM), n + 12);
 	assert_memory_equal(others, frames, 20 * sizeof(frames[0]));
 	assert_memory_equal(&others[n + 8], &frames[n - 4], 4 * sizeof(frames[0]));
-	/* What is told in brief is found where it would be told in fewer words now. */
+	/* an abbreviated stack is found even when new ones are abbreviated further */
 	assert_int_equal(id[BRIEFEST], id[BRIEF]);
 	for (int i = 0; i < count; i++) {
 		under_room(i < 2   ? DEFINITIONS_NONE
@@ -231,7 +230,7 @@ static void test_brief(void **state)
 	assert_int_not_equal(elsewhere(), 0);
 }
 
-/* Far beyond what is kept for reuse: still right, still bounded. */
+/* Far deeper than frames are kept for reuse: still right, still bounded. */
 static __attribute__((noinline)) uint32_t far_below(long depth)
 {
 	uint32_t id = depth ? far_below(depth - 1) : here();
@@ -245,7 +244,7 @@ static void test_very_deep(void **state)
 	uint32_t id;
 	int n;
 
-	/* 16 bytes and the return address a frame: needs a part of 8 MiB. */
+	/* a frame takes 16 bytes and the return address: this fits in 8 MiB */
 	id = far_below(100000);
 	n = under_frames(id, frames, ROOM);
 	assert_int_equal(n, 4097);
@@ -255,7 +254,7 @@ static void test_very_deep(void **state)
 
 /* --- frame pointers --- */
 
-/* Saves the frame pointer and makes something else of it; a capture, or only where its frame is. */
+/* Saves the frame pointer and overwrites it; then captures, or only returns its frame. */
 static uintptr_t saver_at;
 static bool saver_captures;
 
@@ -274,7 +273,7 @@ static __attribute__((noinline)) uint32_t saver(void)
 	return id;
 }
 
-/* The way out of this frame depends on the frame pointer. */
+/* The step out of this frame depends on the frame pointer. */
 static __attribute__((noinline)) uint32_t hanging(size_t bytes)
 {
 	volatile char *room = __builtin_alloca(bytes);
@@ -306,8 +305,8 @@ static __attribute__((noinline)) uint32_t far_off(size_t bytes)
 }
 
 /*
- * The same inner frames at the same places, but for what the innermost saved; and all that the
- * earlier way outwards was made of is still in the stack. One place makes all calls.
+ * The same inner frames at the same addresses, except for the word that the innermost saved; all
+ * words of the earlier walk are still in the stack. One call site makes all calls.
  */
 static void test_saved_frame_pointer(void **state)
 {
@@ -429,7 +428,7 @@ static void test_library_replaced(void **state)
 	assert_int_equal(n, m); /* the same depth, walked through frames of another size */
 	close_library(two);
 
-	/* Back again: the same identity, so the same ids. */
+	/* loaded again: the same identity, so the same ids */
 	one = open_library("libagree1.so");
 	if (base_of(one) == place)
 		assert_int_equal(module_of(through(one), "libagree1.so"), module);
@@ -450,7 +449,7 @@ static void copy_file(const char *from, const char *to)
 	assert_int_equal(fclose(out), 0);
 }
 
-/* The very same code at the same place, but of another file: nothing may be taken for the first. */
+/* Equal code at the same address from another file is another module. */
 static void test_library_copied(void **state)
 {
 	char from[4096], to[4096];
@@ -480,7 +479,7 @@ static void test_change_heard_late(void **state)
 	void *handle;
 	char path[4096];
 
-	/* A library that nobody announced is found when its code is met. */
+	/* a library that nobody announced is found when a walk meets its code */
 	snprintf(path, sizeof(path), "%s/libagree2.so", libraries);
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	assert_non_null(handle);
@@ -505,7 +504,7 @@ static __attribute__((noinline)) uint32_t with_python(void)
 	return id;
 }
 
-/* A stand-in for the interpreter: the anchor is one of its locals. */
+/* Stands in for the interpreter: the anchor is one of its locals. */
 static __attribute__((noinline)) uint32_t interpreter(int level, int levels)
 {
 	volatile char local = 0;
@@ -617,8 +616,8 @@ static void test_merge_without_anchors(void **state)
 	set_runs(3, false);
 	under_python(&view, is_interpreter);
 	assert_true(!strncmp(shape(interpreter(0, 3)), "n65I43I21In", 11));
-	/* Fewer runs than native frames, more, and one in no frame: Python first, the native part
-	 * whole. */
+	/* fewer runs than native frames, more runs, or a run in no frame: all Python frames come
+	 * first, then all native ones */
 	view.same = view.same_runs = 0;
 	s = shape(interpreter(0, 4));
 	assert_true(!strncmp(s, "nIIIIn", 6));
@@ -636,7 +635,7 @@ static void test_merge_without_anchors(void **state)
 	under_python(NULL, NULL);
 }
 
-/* The turn changes with the task, and where there is no Python any more. */
+/* The turn changes with the task, and when Python ends. */
 static void test_task(void **state)
 {
 	uint32_t first, turn;

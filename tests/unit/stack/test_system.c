@@ -1,6 +1,6 @@
 /*
- * test_system.c - a frame whose rules our reader does not handle: first the stack ends there, and
- * from the next moment on at which a library may be loaded, the system's libunwind goes on.
+ * test_system.c - a frame whose rules our reader does not handle: the stack ends there until a
+ * library may be loaded; then the system's libunwind continues.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +16,8 @@
 #define AFTER() __asm__ volatile("" ::: "memory")
 #define ROOM 200
 
-/* Two functions that call f: one as a compiler makes it, and one in which more states of the rules
- * are remembered than the reader keeps. */
+/* Two functions that call f: one as a compiler makes it, and one that remembers more states of the
+ * rules than the reader keeps. */
 #define PASSES_ON(name, remember, restore)                                                         \
 	void name(void (*f)(void));                                                                \
 	__asm__(".text\n"                                                                          \
@@ -66,7 +66,7 @@ static void goes_on_with_the_systems(void **state)
 	void (*volatile ways[])(void (*)(void)) = {few_states, many_states};
 	int n = 0, m = 0;
 
-	/* From one place (it is built without optimisation), so that the outer frames are equal. */
+	/* one call site (built without optimisation), so that the outer frames are equal */
 	for (int i = 0; i < 3; i++) {
 		int frames = frames_through(ways[i > 0], i ? got : want);
 

@@ -1,6 +1,6 @@
 /*
- * tsan_sys.c - shim/base/sys.c for the thread sanitizer: memory comes and goes through libc, where
- * the sanitizer sees it. With raw system calls it takes an address that is used again for a race.
+ * tsan_sys.c - shim/base/sys.c for the thread sanitizer: gets memory through libc, where the
+ * sanitizer sees it. With raw system calls it would report a reused address as a race.
  */
 #define sys_pages raw_pages
 #define sys_pages_free raw_pages_free

@@ -95,7 +95,7 @@ EXPORT void under_counts(uint64_t *brief, uint64_t *untold)
 	*untold = counts[1];
 }
 
-/* In the tests this may be called in a signal handler, which then must not meet the lock held. */
+/* Tests call this in signal handlers, too, which must not find the lock held. */
 bool definition_write(enum trace_def_kind kind, const void *body, size_t bytes)
 {
 	const uint8_t *p = body;
@@ -215,8 +215,8 @@ EXPORT int under_frames(uint32_t id, struct under_frame *out, int room)
 	return n;
 }
 
-/* A definition may be written once more, by a thread that waited for it for too long: another
- * record takes its place, and the table may move. */
+/* A thread that waited too long may write a definition again: the new record replaces the old, and
+ * the table may move. */
 static const struct record *module_of(uint32_t id)
 {
 	const struct record *r;

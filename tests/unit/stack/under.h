@@ -1,6 +1,6 @@
 /*
- * under.h - what the tests of stacks share: the stack part of the shim as a library of its own,
- * with a hook to call, and a reader of the definitions that it writes.
+ * under.h - for tests of stacks: the stack part of the shim as a separate library, with a hook to
+ * call, and a reader of its definitions.
  */
 #ifndef TESTS_STACK_UNDER_H
 #define TESTS_STACK_UNDER_H
@@ -27,7 +27,7 @@ struct under_frame {
 /* Prepares everything; once. */
 int under_init(void);
 
-/* Captures as a hook would, and returns the id; the reference walk then starts at the caller. */
+/* Captures as a hook does and returns the id; a reference walk starts at the caller. */
 uint32_t under_hook(bool python);
 uint64_t under_task(uint32_t *turn); /* of the calling thread, as the last hook saw it */
 bool under_interrupted(void); /* stack_interrupted() of this thread */
@@ -35,18 +35,18 @@ bool under_interrupted(void); /* stack_interrupted() of this thread */
 /* Calls back from within a frame of the library itself. */
 void under_call(void (*f)(void *), void *arg);
 
-/* The frames of a stack as the definitions say, innermost first; -1: not defined, or damaged. */
+/* Returns the defined frames of a stack, innermost first; -1: not defined, or damaged. */
 int under_frames(uint32_t id, struct under_frame *out, int room);
 
 /* The run-time address of a native frame. */
 uint64_t under_address(const struct under_frame *f);
 
-/* The definitions of a module. NULL: none. The path of it. */
+/* The definition of a module (NULL: none), and its path. */
 const char *under_module_path(uint32_t id);
 
 uint64_t under_definition_bytes(void);
 uint32_t under_definitions(void); /* of stacks */
-/* enum definitions_room from now on; and what was counted for it so far. */
+/* Sets enum definitions_room; returns the counts so far. */
 void under_room(int room);
 void under_counts(uint64_t *brief, uint64_t *untold);
 void under_thread_end(void);
@@ -57,7 +57,7 @@ void under_changing(void);
 void under_changed(void);
 uint64_t under_own_bytes(void);
 
-/* Python frames that the next captures meet. */
+/* Sets the Python frames of the next captures. */
 struct python_view;
 void under_python(const struct python_view *view, bool (*is_eval)(uintptr_t));
 

@@ -333,9 +333,9 @@ static void test_calls_that_left(void **state)
 }
 
 /* A pool's threads run one's own function, each once, or one of them time and again. Where calls of
- * it were seen to end, or gave everything back, one that makes a pile is one call's; what each of
+ * it were seen to end, or gave everything back, one that builds up is one call's; what each of
  * them leaves, or one that may be the thread's loop, is not. */
-static enum open_call worker_makes_pile(uint32_t calls, uint32_t threads, bool leaves)
+static enum open_call worker_builds_up(uint32_t calls, uint32_t threads, bool leaves)
 {
 	struct world t = {.s = script_new()};
 	uint32_t tool = script_stack(t.s, "run@/lib/libpool.so;tool@/a.c:30");
@@ -362,11 +362,11 @@ static enum open_call worker_makes_pile(uint32_t calls, uint32_t threads, bool l
 
 static void test_worker(void **state)
 {
-	assert_int_equal(worker_makes_pile(4, 100, false), OPEN_CALL_YES);
-	assert_int_equal(worker_makes_pile(300, 1, false), OPEN_CALL_YES);
-	assert_int_equal(worker_makes_pile(0, 1, false), OPEN_CALL_NO);
-	assert_int_equal(worker_makes_pile(200, 1, true), OPEN_CALL_NO);
-	assert_int_equal(worker_makes_pile(200, 300, true), OPEN_CALL_NO);
+	assert_int_equal(worker_builds_up(4, 100, false), OPEN_CALL_YES);
+	assert_int_equal(worker_builds_up(300, 1, false), OPEN_CALL_YES);
+	assert_int_equal(worker_builds_up(0, 1, false), OPEN_CALL_NO);
+	assert_int_equal(worker_builds_up(200, 1, true), OPEN_CALL_NO);
+	assert_int_equal(worker_builds_up(200, 300, true), OPEN_CALL_NO);
 	(void)state;
 }
 

@@ -186,7 +186,7 @@ static bool check_shown(void *arg, uint64_t address, const struct live_block *in
 	return true;
 }
 
-/* How each was acquired comes back, of all and of one; what came later than asked for does not. */
+/* Attributes come back unchanged, of all blocks and of one; blocks after `until` are not shown. */
 static void test_info(void **state)
 {
 	struct live_block info;
@@ -206,7 +206,7 @@ static void test_info(void **state)
 	assert_true(live_blocks_take(nth(77), &info));
 	assert_int_equal(info.size, 3 * 77 + 1);
 	assert_int_equal(info.birth, 177);
-	/* what a fork leaves is not of the child's own */
+	/* inherited blocks are not the child's own */
 	live_blocks_forked(100 + 10000);
 	s = (struct seen){0};
 	assert_true(live_blocks_each(UINT64_MAX, check_shown, &s));
@@ -274,7 +274,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-/* Looked at while others add and take: what stays is seen once, and nothing half. */
+/* While other threads add and take, each lasting block is shown once, and none in part. */
 static void test_each(void **state)
 {
 	pthread_t threads[THREADS];

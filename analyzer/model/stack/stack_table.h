@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/callsite/stack_stats.h"
+#include "model/stack/stack_stats.h"
 #include "util/vec.h"
 
 /* There are as many tables as spaces and kinds, and most have few entries. */
@@ -43,7 +43,7 @@ static inline struct stack_stats *stack_table_number(const struct stack_table *t
 	return &t->batches.items[number / STACK_TABLE_BATCH][number % STACK_TABLE_BATCH];
 }
 
-/* NULL: nothing of that kind was acquired there. Before stack_table_close(). */
+/* NULL when nothing of that kind was acquired there. Pre: stack_table_close() was not called. */
 static inline struct stack_stats *stack_table_open(
     const struct stack_table *t, uint32_t stack, enum stack_stats_kind kind)
 {
@@ -54,23 +54,23 @@ static inline struct stack_stats *stack_table_open(
 	return number ? stack_table_number(t, number - 1) : NULL;
 }
 
-/* The same at any time: after stack_table_close() it looks at all of them. */
+/* The same at any time; after stack_table_close() it searches all of them. */
 struct stack_stats *stack_table_find(
     const struct stack_table *t, uint32_t stack, enum stack_stats_kind kind);
-/* The same, made at first sight. 0 or -ENOMEM. */
+/* The same, created at first use. 0 or -ENOMEM. */
 int stack_table_get(
     struct stack_table *t, uint32_t stack, enum stack_stats_kind kind, struct stack_stats **out);
 
 int stack_table_mark(struct stack_table *t, struct stack_stats *s);
-/* Before one changes: keeps what it holds, for the high-water mark. 0 or -ENOMEM. */
+/* Call before a stack changes: remembers what it holds for the high-water mark. 0 or -ENOMEM. */
 static inline int stack_table_touch(struct stack_table *t, struct stack_stats *s)
 {
 	return s->marked ? 0 : stack_table_mark(t, s);
 }
-/* The high-water mark is now: none has changed since. */
+/* The high-water mark is now: no stack has changed since. */
 void stack_table_peak(struct stack_table *t);
 
-/* No more are made or changed: what only that needs is given back. */
+/* Call after the last event: frees the tables. Stacks can still be read. */
 void stack_table_close(struct stack_table *t);
 void stack_table_fini(struct stack_table *t);
 

@@ -1,5 +1,5 @@
 /* stack_table.c - see stack_table.h. */
-#include "model/callsite/stack_table.h"
+#include "model/stack/stack_table.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * stack_stats.h - what one call stack acquired: how much lives, how much there was, how large its
+ * stack_stats.h - statistics of one call stack: how much lives, how much there was, how large its
  * blocks were over time, and how many of each generation still live. Constant work for an event;
  * memory is bounded by a fixed number of cohorts.
  */
@@ -12,10 +12,10 @@
 #include <string.h>
 
 /*
- * Consecutive acquisitions of one stack. A stack starts with one acquisition in each cohort; when
- * all are used, neighbours are merged, so that each then stands for twice as many. Size by order of
- * occurrence shows growth from step to step however the steps are spread over time, and what is
- * left of each cohort shows whether the old ones were ever released.
+ * Consecutive acquisitions of one stack. At first each cohort has one acquisition; when all cohorts
+ * are used, neighbours are merged and each then stands for twice as many. Sizes by order of
+ * occurrence show growth however the steps are spread over time; what is left of each cohort shows
+ * whether old blocks were ever released.
  */
 struct cohort {
 	uint64_t serial; /* the first field: of its first block, by which a release finds it */
@@ -43,8 +43,7 @@ static inline bool stack_stats_is_file(enum stack_stats_kind kind)
 	return kind == STACK_STATS_FILE || kind == STACK_STATS_COPY;
 }
 
-/* A block that realloc() moves goes on as the next one: an object. This is the latest that still
- * grows. */
+/* An object is a block and what realloc() made of it. This is the latest that still grows. */
 struct stack_stats_object {
 	uint64_t serial; /* of its latest block; 0: there is none */
 	uint64_t first; /* what it was enlarged from, as far as nothing came between */
@@ -52,20 +51,20 @@ struct stack_stats_object {
 	uint64_t before, until; /* what the process had acquired when it began, and by now */
 };
 
-/* In which order they are given back. */
+/* In which order blocks are released. */
 struct stack_stats_order {
 	uint64_t serial, life_ns; /* of the one given back last */
 	uint64_t ascending; /* given back after one that was acquired before it */
 	uint64_t turns; /* given back with an acquisition since the one before */
 };
 
-/* Several lived at once, and then next to none of them: the present one, */
+/* The present build-up: several blocks live at once until nearly all of them are released. */
 struct stack_stats_buildup {
 	uint64_t high, bytes; /* most at once */
 	uint64_t before; /* total_count when it began */
 	uint64_t since_ns; /* birth of its first */
 };
-/* and those that were given back. */
+/* Build-ups that ended. */
 struct stack_stats_buildups {
 	uint32_t times; /* that one was */
 	uint32_t records; /* of them, clearly larger than all before */
@@ -73,7 +72,7 @@ struct stack_stats_buildups {
 	uint64_t first, largest; /* most bytes at once: of the first, of any */
 };
 
-/* How its acquisitions and releases follow each other. */
+/* How acquisitions and releases follow each other. */
 struct stack_stats_course {
 	struct stack_stats_object object;
 	struct stack_stats_order order;
@@ -81,7 +80,7 @@ struct stack_stats_course {
 	bool acquired, no_buildup; /* as of struct stack_stats_more */
 };
 
-/* What few stacks have. */
+/* Facts that few stacks have. */
 struct stack_stats_rare {
 	double live_variance; /* of live_bytes, as far as that is an estimate */
 	double peak_live_variance; /* of peak_live_bytes */
@@ -90,8 +89,8 @@ struct stack_stats_rare {
 	struct stack_stats_buildups buildups;
 };
 
-/* A cohort of one block, as long as no more is to be said of any of a stack's. Times of 48 bits are
- * three days. */
+/* A cohort of one block, while size, birth and one release say all of every block. Times of 48 bits
+ * are three days. */
 struct single {
 	uint32_t serial; /* as in struct cohort */
 	uint32_t bytes : 30;
@@ -102,8 +101,8 @@ struct single {
 	uint16_t time_high;
 } __attribute__((packed, aligned(2)));
 
-/* A cohort as long as the sums of all of them fit into such a one's: see stack_stats_is_narrow(). A
- * program has thousands of stacks that acquire this and that, and few that acquire very much. */
+/* A cohort of a stack whose sums fit into these fields: see stack_stats_is_narrow(). Nearly all
+ * stacks stay that small. */
 struct narrow_cohort {
 	uint64_t time_ns : 48, count : 16;
 	uint64_t last_ns : 48, freed_count : 16;
@@ -135,9 +134,21 @@ struct stack_stats_more {
 };
 
 /*
- * Of most stacks there is one block, of most of the others a few, and of some programs as many
- * stacks as blocks. So there are three forms: of one block what it says by itself is in the stack,
- * of a few the least from which the rest follows (struct stack_stats_few), and else all is kept.
+ * How a stack is stored. Most stacks acquire one block, most others a few, and some programs have
+ * as many stacks as blocks. So one block is stored in place, a few as the least from which all else
+ * follows (struct stack_stats_few), and only more as struct stack_stats_more, whose cohorts come in
+ * three widths.
+ *
+ * What that is worth: peak memory (MiB) and CPU seconds of `whyoom report` on three recordings:
+ * workloads/stacks.c (500,000 blocks, nearly each from its own stack) and two of a PyTorch server
+ * (75 and 63 MB).
+ *   all forms and widths             38  0.69    130  2.75    141  1.97
+ *   without STACK_STATS_FEW          54  0.74    154  2.84    168  2.09
+ *   and without struct single        58  0.69    167  2.81    182  2.06
+ *   one block in place, one width    68  0.76    201  2.86    220  2.12
+ *   only struct stack_stats_more    135  0.88    351  3.14    380  2.43
+ *   and one width                   191  0.93    504  3.11    547  2.59
+ * The simple form takes four times the memory and up to a third more time, so the forms stay.
  */
 enum stack_stats_form {
 	STACK_STATS_EMPTY, /* nothing was acquired yet */
@@ -148,7 +159,7 @@ enum stack_stats_form {
 	STACK_STATS_MANY,
 };
 
-/* Where it lies it need not be aligned to more than 4. */
+/* Need not be aligned to more than 4. */
 struct stack_stats {
 	uint32_t stack : 28;
 	uint32_t form : 3; /* enum stack_stats_form */
@@ -173,8 +184,8 @@ struct stack_stats {
 #define STACK_STATS_TIME_MAX ((1ull << 48) - 1)
 #define STACK_STATS_SINGLE_MAX ((1u << 30) - 1) /* bytes */
 
-/* A few blocks, each a single, and each went as a whole or not at all: what there was follows from
- * them. Their sums fit into 32 bits, their numbers into 4. */
+/* A few blocks, each a single that lives or was released as a whole; everything else follows from
+ * them. Sums fit into 32 bits, counts into 4. */
 #define STACK_STATS_FEW_BLOCKS 15u
 #define STACK_STATS_FEW_MAX ((1u << 28) - 1) /* bytes, and where it is the only one */
 enum few_time { FEW_LIFE, FEW_LONGEST_LIFE, FEW_ORDER_LIFE, FEW_TIMES };
@@ -208,24 +219,24 @@ static inline struct stack_stats_few *stack_stats_few_of(const struct stack_stat
 	return few;
 }
 
-/* What a stack keeps elsewhere is asked for, some stacks before it is looked at. */
+/* Prefetch what the stack stores elsewhere; call it some stacks ahead. */
 static inline void stack_stats_ask(const struct stack_stats *s)
 {
 	if (s->form >= STACK_STATS_FEW)
 		__builtin_prefetch(stack_stats_few_of(s));
 }
 
-/* As it was when a failure began. */
+/* The statistics when a failure began. */
 struct stack_stats_then {
 	struct stack_stats stats;
 	uint64_t epoch;
 };
 
-/* All of it, as if all were kept: `own` is where that is put which is not. Valid until the stack
+/* Return all statistics, whatever the form: the stored ones, or *own filled. Valid until the stack
  * changes. */
 const struct stack_stats_more *stack_stats_view(
     const struct stack_stats *s, struct stack_stats_more *own);
-/* All zero where nothing of that is kept. */
+/* The rare facts; all zero where none is stored. */
 const struct stack_stats_rare *stack_stats_rare(const struct stack_stats *s);
 
 static inline uint64_t stack_stats_live_bytes(const struct stack_stats *s)
@@ -243,7 +254,7 @@ static inline uint64_t stack_stats_live_count(const struct stack_stats *s)
 					  : stack_stats_more_of(s)->live_count;
 }
 
-/* Cohorts. */
+/* The number of cohorts in use. */
 static inline uint32_t stack_stats_used(const struct stack_stats *s)
 {
 	if (s->form < STACK_STATS_FEW)
@@ -265,7 +276,7 @@ static inline uint64_t stack_stats_largest(const struct stack_stats *s)
 void stack_stats_init(struct stack_stats *s, uint32_t stack, enum stack_stats_kind kind);
 void stack_stats_fini(struct stack_stats *s);
 
-/* Blocks alike that come and go as one: of a sample, those that one of them stands for. */
+/* Blocks of one size that come and go as one: in a sample, those that one block stands for. */
 struct alike {
 	uint64_t size; /* of each */
 	uint64_t count, bytes; /* of all */
@@ -273,31 +284,33 @@ struct alike {
 };
 #define ALIKE_ONE(size) ((struct alike){size, 1, size, 0})
 
-/* 0 or -ENOMEM, which leaves the stack as it was. */
+/* Add blocks. 0 or -ENOMEM, which leaves the stack as it was. */
 int stack_stats_acquire(
     struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks);
-/* `whole`: the blocks are gone; otherwise one lost `size` bytes at one of its ends. */
+/* Release blocks. `whole`: they are gone; otherwise one of them lost blocks.bytes at one of its
+ * ends. */
 void stack_stats_release(struct stack_stats *s, uint64_t serial, uint64_t birth_ns,
     uint64_t time_ns, struct alike blocks, bool whole);
-/* After that of whole blocks that realloc() did not only move: the objects have ended. */
+/* Call after the release of whole blocks, unless realloc() only moved them: the objects have ended.
+ * */
 void stack_stats_end(struct stack_stats *s, uint64_t serial, struct alike blocks, uint64_t life_ns);
-/* Its block `serial` took the place of a smaller one, `from`; by now the process has acquired
- * `total` bytes, this block's included. */
+/* Block `serial` replaced the smaller block `from`. `total`: bytes that the process has acquired,
+ * this block's included. */
 void stack_stats_regrow(struct stack_stats *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
     uint64_t bytes, uint64_t total);
-/* So many came and went, in the time before a checkpoint, and it is not known when; the largest of
- * them now. It stands for all their sizes. 0 or -ENOMEM, which leaves the stack as it was. */
+/* Add blocks that came and went before a checkpoint, at an unknown time. blocks.size is the largest
+ * size and stands for all. 0 or -ENOMEM, which leaves the stack as it was. */
 int stack_stats_add_freed(struct stack_stats *s, uint64_t serial, uint64_t time_ns,
     struct alike blocks, uint64_t life_ns, uint64_t longest_ns);
-/* Takes a release back. */
+/* Take a release back. */
 void stack_stats_restore(struct stack_stats *s, uint64_t serial, uint64_t birth_ns,
     uint64_t time_ns, struct alike blocks);
 /* A hole split one block into two. */
 void stack_stats_split(struct stack_stats *s, uint64_t serial);
 
-/* The following, whether they are kept or not. */
+/* Read from any form: */
 struct stack_stats_course stack_stats_course(const struct stack_stats *s);
-/* One of stack_stats_used(); *own is where it is put when it is not kept as such. */
+/* Return one of stack_stats_used() cohorts: the stored one, or *own filled. */
 const struct cohort *stack_stats_cohort(
     const struct stack_stats *s, uint32_t number, struct cohort *own);
 
@@ -318,12 +331,13 @@ STACK_STATS_READ(ended_count)
 STACK_STATS_READ(ended_largest)
 #undef STACK_STATS_READ
 
-/* Before it changes, where it is not `marked`: it holds what it held at that mark. */
+/* Remember what lives as what lived at the high-water mark. Call before the first change since that
+ * mark. */
 void stack_stats_mark_peak(struct stack_stats *s);
-/* What lived at the mark, of one that is marked. */
+/* Return what lived at the mark, of a stack that is marked. */
 void stack_stats_at_peak(const struct stack_stats *s, uint64_t *bytes, uint64_t *count);
 
-/* As it was when the latest failure of that number began; NULL: it did not change since. */
+/* The statistics when failure `epoch` began; NULL when they have not changed since. */
 static inline const struct stack_stats *stack_stats_frozen(
     const struct stack_stats *s, uint64_t epoch)
 {
@@ -333,7 +347,7 @@ static inline const struct stack_stats *stack_stats_frozen(
 	return then && then->epoch == epoch ? &then->stats : NULL;
 }
 
-/* Keeps a copy of the stack's present state for stack_stats_frozen(). 0 or -ENOMEM. */
+/* Keep a copy of the present statistics for stack_stats_frozen(). 0 or -ENOMEM. */
 int stack_stats_freeze(struct stack_stats *s, uint64_t epoch);
 
 #endif

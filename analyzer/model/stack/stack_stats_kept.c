@@ -1,5 +1,5 @@
-/* stack_stats_kept.c - see stack_stats_kept.h; and what is read of a stack, whatever its form. */
-#include "model/callsite/stack_stats_kept.h"
+/* stack_stats_kept.c - see stack_stats_kept.h; also reads a stack of any form. */
+#include "model/stack/stack_stats_kept.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ void stack_stats_fini(struct stack_stats *s)
 	}
 }
 
-/* Of one block at most. */
+/* Expand a stack of at most one block. */
 static void open_one(const struct stack_stats *s, struct stack_stats_more *out)
 {
 	bool freed = stack_stats_one_freed(s), ended = s->form == STACK_STATS_ENDED;
@@ -65,7 +65,7 @@ static void open_one(const struct stack_stats *s, struct stack_stats_more *out)
 		out->order = (struct stack_stats_order){s->serial, out->life_ns, 1, 1};
 }
 
-/* What its one block says, as one of several. */
+/* The one block as the first of several. */
 static struct single single_of(const struct stack_stats *s)
 {
 	struct single one = single_make(s->serial, stack_stats_one_time(s), s->bytes);
@@ -137,7 +137,7 @@ static void begin_few(struct stack_stats_few *few, const struct stack_stats *s)
 	few->no_buildup = freed;
 }
 
-/* For so many blocks there is room for that many: as few as malloc() tells apart. */
+/* Room for `used` blocks: the sizes that malloc() distinguishes. */
 static uint32_t few_room(uint32_t used)
 {
 	static const uint8_t room[STACK_STATS_FEW_BLOCKS + 1] = {

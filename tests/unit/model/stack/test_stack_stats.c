@@ -1,7 +1,7 @@
 /* Cohorts: what they sum up to, and which one a release is taken from. */
 #include "model/unit.h"
 
-#include "model/callsite/stack_stats_kept.h"
+#include "model/stack/stack_stats_kept.h"
 
 static void check(const struct stack_stats *s)
 {

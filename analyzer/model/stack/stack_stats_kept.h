@@ -1,11 +1,11 @@
 /*
- * stack_stats_kept.h - how little of a stack is kept: its forms (enum stack_stats_form), and how
- * one becomes the next. For stack_stats.c alone, which owns what is done to them.
+ * stack_stats_kept.h - the forms of a stack (enum stack_stats_form) and how one becomes the next.
+ * For stack_stats.c alone.
  */
 #ifndef ANALYZER_MODEL_STACK_STATS_KEPT_H
 #define ANALYZER_MODEL_STACK_STATS_KEPT_H
 
-#include "model/callsite/stack_stats.h"
+#include "model/stack/stack_stats.h"
 
 static inline void stack_stats_keep_at(
     struct stack_stats *s, enum stack_stats_form form, const void *kept)
@@ -19,7 +19,7 @@ static inline uint64_t single_time(struct single one)
 	return (uint64_t)one.time_high << 32 | one.time_low;
 }
 
-/* Of what fits: see stack_stats_is_single(). */
+/* Pre: stack_stats_is_single() holds. */
 static inline struct single single_make(uint64_t serial, uint64_t time_ns, uint64_t bytes)
 {
 	return (struct single){.serial = (uint32_t)serial,
@@ -28,8 +28,7 @@ static inline struct single single_make(uint64_t serial, uint64_t time_ns, uint6
 	    .time_high = (uint16_t)(time_ns >> 32)};
 }
 
-/* Whether nothing is to be said of them but what struct single does, where there are at most so
- * many bytes. */
+/* True when struct single can say all of these blocks and they have at most `most` bytes. */
 static inline bool stack_stats_is_single(
     uint64_t serial, uint64_t time_ns, struct alike blocks, uint64_t most)
 {
@@ -63,16 +62,16 @@ static inline void few_set_time(struct stack_stats_few *few, enum few_time which
 	few->time_high[which] = (uint16_t)(time_ns >> 32);
 }
 
-/* From here on a few are kept, with room for one more block. NULL: no memory, or there are too many
- * already, or it has another form. */
+/* Change to STACK_STATS_FEW with room for one more block. NULL: no memory, too many blocks already,
+ * or another form. */
 struct stack_stats_few *stack_stats_few_room(struct stack_stats *s);
-/* From here on all is kept. NULL: no memory. */
+/* Change to STACK_STATS_MANY. NULL: no memory. */
 struct stack_stats_more *stack_stats_begin_more(struct stack_stats *s);
 static inline struct stack_stats_more *stack_stats_keep(struct stack_stats *s)
 {
 	return s->form == STACK_STATS_MANY ? stack_stats_more_of(s) : stack_stats_begin_more(s);
 }
-/* The same, and cohorts of any number of blocks. */
+/* The same, with cohorts of any number of blocks. */
 struct stack_stats_more *stack_stats_begin_cohorts(struct stack_stats *s);
 static inline struct stack_stats_more *stack_stats_keep_cohorts(struct stack_stats *s)
 {
@@ -80,7 +79,7 @@ static inline struct stack_stats_more *stack_stats_keep_cohorts(struct stack_sta
 		   ? stack_stats_more_of(s)
 		   : stack_stats_begin_cohorts(s);
 }
-/* The same, and cohorts that may hold whatever comes. */
+/* The same, with cohorts of full width. */
 struct stack_stats_more *stack_stats_begin_wide(struct stack_stats *s);
 static inline struct stack_stats_more *stack_stats_keep_wide(struct stack_stats *s)
 {
@@ -89,7 +88,7 @@ static inline struct stack_stats_more *stack_stats_keep_wide(struct stack_stats 
 		   : stack_stats_begin_wide(s);
 }
 
-/* Whether a stack's cohorts may be narrow that acquired so much in all. */
+/* True when the cohorts of a stack may be narrow that acquired that much in all. */
 static inline bool stack_stats_is_narrow(uint64_t count, uint64_t bytes)
 {
 	return count <= UINT16_MAX && bytes <= UINT32_MAX;
@@ -121,7 +120,7 @@ static inline struct narrow_cohort narrow_of_cohort(const struct cohort *c)
 	    .freed_bytes = (uint32_t)c->freed_bytes};
 }
 
-/* Of one that is no single. */
+/* Pre: the cohorts are no singles. */
 static inline struct cohort cohort_get(const struct stack_stats_more *more, uint32_t number)
 {
 	return more->narrow ? cohort_of_narrow(&more->narrow[number]) : more->cohorts[number];
@@ -136,7 +135,7 @@ static inline void cohort_put(
 		more->cohorts[number] = *c;
 }
 
-/* The same that `change`, an inline function, makes of it: a wide one is not copied. */
+/* Apply `change`, an inline function, to a cohort in place where it has full width. */
 #define COHORT_CHANGE(more, number, change, ...)                                                   \
 	do {                                                                                       \
 		if ((more)->narrow) {                                                              \
@@ -150,9 +149,9 @@ static inline void cohort_put(
 		}                                                                                  \
 	} while (0)
 
-/* What few have, made where there is none. NULL: no memory. */
+/* Return the rare facts, created at first use. NULL: no memory. */
 struct stack_stats_rare *stack_stats_keep_rare(struct stack_stats_rare **rare);
-/* Room for one cohort more, of STACK_STATS_COHORTS. 0 or -ENOMEM. */
+/* Make room for one more cohort, of at most STACK_STATS_COHORTS. 0 or -ENOMEM. */
 int stack_stats_make_room(struct stack_stats_more *more);
 
 #endif

@@ -1,10 +1,10 @@
 /* stack_stats.c - see stack_stats.h. Owns the arithmetic of cohorts; knows nothing of events. */
-#include "model/callsite/stack_stats.h"
+#include "model/stack/stack_stats.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/callsite/stack_stats_kept.h"
+#include "model/stack/stack_stats_kept.h"
 #include "util/num.h"
 
 void stack_stats_mark_peak(struct stack_stats *s)
@@ -28,8 +28,8 @@ void stack_stats_mark_peak(struct stack_stats *s)
 	}
 }
 
-/* A cohort of what went in a period is of its own for as long as it stands for more than two of the
- * others: or else what came since would have them all be one. */
+/* A cohort of blocks that a checkpoint summed up stays separate while it stands for more than two
+ * others; else all newer blocks would fall into one cohort. */
 #define SUMMED_COHORTS (STACK_STATS_COHORTS / 4)
 
 static bool stands_alone(const struct stack_stats_more *more, const struct cohort *c)
@@ -68,7 +68,7 @@ static void merge_pairs(struct stack_stats_more *more)
 	more->stride *= 2;
 }
 
-/* In the last cohort. */
+/* True when the last cohort takes one more. */
 static bool has_room(const struct stack_stats_more *more)
 {
 	uint32_t last = more->used - 1u;
@@ -108,7 +108,7 @@ static inline void cohort_add(
 		c->min = blocks.size;
 }
 
-/* Fewer at once are no pile; of one that was given back no more than such a part is left. */
+/* Fewer blocks at once are no build-up; when a build-up ends, at most this part of it is left. */
 #define BUILDUP_LEAST 4u
 #define BUILDUP_LEFT_PART 16u
 
@@ -156,7 +156,7 @@ static void buildup_take(struct stack_stats_more *more, uint64_t time_ns)
 	buildup_end(rare, now->bytes, time_ns);
 }
 
-/* The same of a few, which are all given back or it is not. */
+/* The same for a few blocks, each of which is released as a whole. */
 static void few_acquire(struct stack_stats *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
 {
 	struct stack_stats_few *few = stack_stats_few_of(s);
@@ -191,7 +191,7 @@ static void few_buildup_take(struct stack_stats_few *few, uint64_t time_ns)
 		buildup_end(rare, few->buildup_bytes, time_ns);
 }
 
-/* That much more, or less, of the variance of what lives. 0 or -ENOMEM. */
+/* Add to the variance of what lives. 0 or -ENOMEM. */
 static int add_variance(struct stack_stats_more *more, double variance)
 {
 	if (variance == 0)
@@ -202,7 +202,7 @@ static int add_variance(struct stack_stats_more *more, double variance)
 	return 0;
 }
 
-/* One test of all of it, as it is made for nearly each acquisition. */
+/* One test for all fields, as it runs for nearly each acquisition. */
 static bool stays_narrow(
     const struct stack_stats_more *more, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
@@ -212,7 +212,7 @@ static bool stays_narrow(
 		 (blocks.count | count) >> 16);
 }
 
-/* Puts them into the last cohort, or the next, of a stack of which all is kept. */
+/* Add the blocks to the last cohort, or the next, of a stack of form STACK_STATS_MANY. */
 static int add_to_cohorts(
     struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
@@ -328,7 +328,7 @@ void stack_stats_regrow(struct stack_stats *s, uint64_t from, uint64_t from_byte
 	object->until = total;
 }
 
-/* The last of so many, at least one, that is not younger than the serial. */
+/* Index of the last item that is not younger than the serial. Pre: count > 0. */
 #define LAST_UNTIL(items, count, serial)                                                           \
 	({                                                                                         \
 		uint32_t low = 0, high = (count);                                                  \
@@ -345,7 +345,7 @@ void stack_stats_regrow(struct stack_stats *s, uint64_t from, uint64_t from_byte
 		low;                                                                               \
 	})
 
-/* The cohort that a block of this serial was born in, of at least one. */
+/* The cohort in which a block of this serial was born. Pre: there is one. */
 static uint32_t cohort_of(const struct stack_stats_more *more, uint64_t serial)
 {
 	if (more->singles)
@@ -355,7 +355,7 @@ static uint32_t cohort_of(const struct stack_stats_more *more, uint64_t serial)
 	return LAST_UNTIL(more->cohorts, more->used, serial);
 }
 
-/* Whether the cohort says that just these lived, as one: then `freed` may say all. */
+/* True when the cohort is exactly these blocks: then `freed` says all. */
 static bool was_single(const struct stack_stats_more *more, uint32_t at, struct alike blocks)
 {
 	return more->singles && blocks.count == 1 && blocks.bytes == more->singles[at].bytes;
@@ -390,7 +390,7 @@ static void take_from_cohort(
 	COHORT_CHANGE(more, at, cohort_lose, blocks, whole);
 }
 
-/* False: more than that went, or less, or else. */
+/* False when other blocks are released than those of one cohort. */
 static bool few_release(
     struct stack_stats *s, uint64_t serial, uint64_t time_ns, uint64_t life, struct alike blocks)
 {
@@ -531,7 +531,7 @@ void stack_stats_split(struct stack_stats *s, uint64_t serial)
 		more->cohorts[cohort_of(more, serial)].count++;
 }
 
-/* NULL of nothing, or without memory. */
+/* NULL for NULL, or without memory. */
 static void *copy_some(const void *from, size_t bytes)
 {
 	void *copy = from ? malloc(bytes) : NULL;
@@ -539,7 +539,7 @@ static void *copy_some(const void *from, size_t bytes)
 	return copy ? memcpy(copy, from, bytes) : NULL;
 }
 
-/* A copy, but for what was frozen of it. NULL: no memory. */
+/* Copy all but what was frozen of it. NULL: no memory. */
 static struct stack_stats_more *copy_of(const struct stack_stats_more *more)
 {
 	struct stack_stats_more *copy = malloc(sizeof(*copy));
