@@ -84,7 +84,8 @@ const char *flow_space_name(const struct flow_space *f)
 	return f->blocks.name;
 }
 
-bool flow_space_done(const struct flow_space *f)
+/* Were all events until the refusal seen? */
+static bool is_done(const struct flow_space *f)
 {
 	return f->blocks.model->run.others >= f->until;
 }
@@ -111,7 +112,7 @@ int flow_space_apply(struct flow_space *f, const struct event *e, struct err *er
 	bool came;
 	int rc;
 
-	if (flow_space_done(f))
+	if (is_done(f))
 		return 0;
 	rc = blocks_apply(&f->blocks, e, witness, &came, err);
 	if (!rc)
@@ -128,7 +129,7 @@ int flow_space_read(struct flow_space *f, struct err *err)
 	int rc = 0;
 
 	feed_progress(&f->feed, "reading who worked on the device");
-	while (rc == 0 && !flow_space_done(f) && (rc = f->feed.next(f->feed.self, &e, err)) == 1) {
+	while (rc == 0 && !is_done(f) && (rc = f->feed.next(f->feed.self, &e, err)) == 1) {
 		rc = flow_space_apply(f, &e, err);
 		feed_passed(&f->feed, ++events);
 	}

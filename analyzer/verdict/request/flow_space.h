@@ -21,8 +21,6 @@ struct flow_space *flow_space_new(
 void flow_space_free(struct flow_space *f); /* accepts NULL */
 
 const char *flow_space_name(const struct flow_space *f);
-/* Were all these events seen? */
-bool flow_space_done(const struct flow_space *f);
 /* Take the next event of the feed; after the last of them, nothing happens. 0; negative errno with
  * err. */
 int flow_space_apply(struct flow_space *f, const struct event *e, struct err *err);
