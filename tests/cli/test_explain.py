@@ -100,7 +100,7 @@ class Story(unittest.TestCase):
         self.assertEqual([m["fields"]["line"] for m in result["messages"]], [2, 3, 1])
         self.assertEqual(result["verdict"]["cause"], "fragmentation")
         text = explain(log=log).stdout.decode()
-        self.assertIn("in the order of time", text)
+        self.assertIn("What the log says, by time", text)
         self.assertLess(text.index("10:00:01"), text.index("10:00:05"))
         self.assertLess(text.index("10:00:05"), text.index("10:00:09"))
 

@@ -255,15 +255,15 @@ class Reduce(unittest.TestCase):
     def test_text(self):
         out = self.whyoom("reduce", self.trace("leak"), "-o", self.path("told"))
         self.assertRegex(out, r"events +[0-9,]+ of [0-9,]+, [0-9]+ times fewer")
-        self.assertRegex(out, r"cause +leak, 0\.\d\d \(before: 0\.\d\d\)")
+        self.assertRegex(out, r"cause +leak, confidence 0\.\d\d \(before: 0\.\d\d\)")
         self.assertLessEqual(max(map(len, out.splitlines())), max(80, len(self.path("told")) + 4))
 
     def test_refusals(self):
-        self.assertIn("nothing failed in it", self.whyoom("reduce", self.trace("fits", None), "-o",
+        self.assertIn("nothing failed in this trace", self.whyoom("reduce", self.trace("fits", None), "-o",
                                                           self.path("no"), status=1))
         self.assertFalse(os.path.exists(self.path("no")))
         os.mkdir(self.path("there"))
-        self.assertIn("is there already", self.whyoom("reduce", self.trace("leak"), "-o",
+        self.assertIn("already exists", self.whyoom("reduce", self.trace("leak"), "-o",
                                                       self.path("there"), status=1))
         self.assertEqual(os.listdir(self.path("there")), [])
         self.assertIn("--emit is 'c'", self.whyoom("reduce", self.trace("leak"), "--emit", "rust",

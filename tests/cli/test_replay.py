@@ -321,7 +321,7 @@ class Replay(unittest.TestCase):
         self.assertEqual(r["peak_live"], 50 * 40000)
         self.assertEqual(r["allocators"][0]["peak_live"], 50 * 40000)
         self.assertEqual(r["allocators"][0]["end_live"], 25 * 40000)
-        self.assertTrue(any("pages of 64.0 KiB" in n for n in r["notes"]), r["notes"])
+        self.assertTrue(any("Pages had 64.0 KiB" in n for n in r["notes"]), r["notes"])
         self.assertTrue(any("glibc 2.17" in n for n in r["notes"]), r["notes"])
 
     def test_torn(self):
@@ -350,7 +350,7 @@ class Replay(unittest.TestCase):
             f.write(self.blocks(4096, 1 << 30))
         run = subprocess.run([WHYOOM, "replay", path], capture_output=True, text=True)
         self.assertEqual(run.returncode, 1, run.stdout)
-        found = re.search(r"would write to 4\.\S+ TiB.* enough until event ([0-9,]+)", run.stderr)
+        found = re.search(r"would write to 4\.\S+ TiB.* enough up to event ([0-9,]+)", run.stderr)
         self.assertIsNotNone(found, run.stderr)
         self.assertLess(int(found.group(1).replace(",", "")), 4096)
         self.assertIn("--no-touch", run.stderr)

@@ -326,7 +326,7 @@ for many in (1, 2, 1, 2, 40):
         subprocess.run([WHYOOM, "run", "-o", self.path, "--quiet", "--", "/usr/bin/python3", "-c",
                         self.PROGRAM],
                        capture_output=True, text=True, timeout=120)
-        self.assertIn("no two requests, tasks or threads were at work at once",
+        self.assertIn("no two requests, tasks or threads overlapped",
                       self.whyoom("what-if", self.path, "--concurrency", "1", status=1))
 
     def test_concurrency_of_the_driver(self):
