@@ -259,8 +259,9 @@ class Reduce(unittest.TestCase):
         self.assertLessEqual(max(map(len, out.splitlines())), max(80, len(self.path("told")) + 4))
 
     def test_refusals(self):
-        self.assertIn("nothing failed in this trace", self.whyoom("reduce", self.trace("fits", None), "-o",
-                                                          self.path("no"), status=1))
+        self.assertIn("nothing failed in this trace",
+                      self.whyoom("reduce", self.trace("fits", None), "-o", self.path("no"),
+                                  status=1))
         self.assertFalse(os.path.exists(self.path("no")))
         os.mkdir(self.path("there"))
         self.assertIn("already exists", self.whyoom("reduce", self.trace("leak"), "-o",

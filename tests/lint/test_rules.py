@@ -63,7 +63,7 @@ PLANTED = [
      "a cause as a string"),
     ("causes", "analyzer/detect/pool.c", append("double d = f->evidence[2].value;\n"),
      "evidence by its position"),
-    ("cuda_calls", "docs/cuda-calls.md", swap("takes device memory", "gives"), "is not what"),
+    ("cuda_calls", "docs/cuda-calls.md", swap("allocates device memory", "frees"), "is not what"),
     ("manual", "analyzer/man/whyoom-sites.1", lambda old: old.replace("-format", "-shape"),
      "whyoom-sites.1"),
     ("record_kinds", "docs/trace-format.md", swap("| 18 | UNUNMAP | address, length",
