@@ -1,6 +1,6 @@
 #!/bin/sh
-# tarball.sh SOURCE BUILD VERSION - makes BUILD/whyoom-VERSION-ARCH.tar.xz: whyoom, linked
-# statically, its library, man pages and documents. It can be unpacked anywhere. Builds in
+# tarball.sh SOURCE BUILD VERSION - make BUILD/whyoom-VERSION-ARCH.tar.xz, which runs wherever it is
+# unpacked: whyoom, linked statically, its libraries, man pages and documents. Builds in
 # BUILD/tarball; the same sources give the same bytes.
 set -eu
 source=$1 build=$2 version=$3
@@ -25,7 +25,7 @@ rm -rf "$stage"
 mkdir -p "$stage/$name/bin" "$stage/$name/lib" "$stage/$name/share/man/man1" \
 	"$stage/$name/share/doc/whyoom/docs" "$stage/$name/share/whyoom/knowledge"
 strip -o "$stage/$name/bin/whyoom" "$inner/analyzer/cmd/whyoom"
-# with the debug information that it has: see shim/meson.build
+# Keep the debug information: shim/meson.build says why.
 strip --strip-unneeded --keep-section='.debug_*' -o "$stage/$name/lib/libwhyoom.so" \
 	"$inner/shim/libwhyoom.so"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-nvtx.so" "$inner/shim/libwhyoom-nvtx.so"
