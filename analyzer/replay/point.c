@@ -1,4 +1,5 @@
-/* point.c - what host.c and device.c tell alike: where it failed, and how long it would last. */
+/* point.c - what host.c and device.c both report: where the replay failed, and how long memory
+ * lasts. */
 #include "replay/replay.h"
 
 #include <string.h>
