@@ -57,9 +57,8 @@ struct state {
 	bool torch; /* live and gap are known */
 };
 
-/* Returns the process in the list that must be this one if it is not named: in a container, the
- * driver's process ids are of another namespace. It is the smallest one that holds as much as
- * PyTorch says. */
+/* In a container, the driver's process ids are of another namespace. Returns the listed process
+ * that must be this one: the smallest that holds as much as PyTorch says. */
 static const struct fields *hidden_self(const struct field_rows *rows, uint64_t reserved)
 {
 	const struct fields *found = NULL;
@@ -177,8 +176,7 @@ static double between(double x, double from, double to, double low, double high)
 	return x >= to ? high : low + (high - low) * (x - from) / (to - from);
 }
 
-/* Returns the size that PyTorch asks the device for: small requests get a segment of 2 or 20
- * MiB. */
+/* Returns what PyTorch asks the device for: 2 or 20 MiB for small requests. */
 static uint64_t segment_of(const struct state *s)
 {
 	if (!s->torch)

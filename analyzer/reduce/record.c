@@ -98,8 +98,6 @@ static void put(struct map *map, uint64_t key, uint64_t value, struct loader *l)
 		l->rc = -ENOMEM;
 }
 
-/* --- mappings --- */
-
 static void gather(void *arg, const struct range *piece, int whole, int split)
 {
 	struct loader *l = arg;
@@ -192,8 +190,6 @@ static bool on_ununmap(struct loader *l, const struct event *e, struct record_ev
 	return true;
 }
 
-/* --- blocks --- */
-
 static enum record_class class_of_block(uint64_t size)
 {
 	return size >= RECORD_LARGE_BYTES ? RECORD_LARGE : RECORD_HEAP;
@@ -244,8 +240,8 @@ static bool on_block(struct loader *l, const struct event *e, struct record_even
 		    to->partner ? step_of(l, e, to->partner - 1) : unit_new(l, UNIT_BLOCK, e);
 		put(&l->blocks, e->address, index + 1, l);
 	} else {
-		/* A released block stays under ~address, for the realloc that follows or for the
-		 * undoing. */
+		/* A released block stays under ~address, for the realloc or the undoing that
+		 * follows. */
 		if (e->kind == EV_UNFREE)
 			alloc = map_find(&l->blocks, ~e->address);
 		if (!alloc || !*alloc)
@@ -366,8 +362,6 @@ static bool on_space_map(struct loader *l, const struct event *e, struct record_
 	return true;
 }
 
-/* --- the rest --- */
-
 static void on_mark(struct loader *l, const struct event *e, struct record_event *to)
 {
 	uint64_t key = (map_hash(e->u.mark.id) ^ e->u.mark.what) & ~HANDLES;
@@ -477,7 +471,6 @@ static int add(struct loader *l, const struct event *e)
 	return rc ? rc : l->rc;
 }
 
-/* The verdict has found the stacks of the interpreter's arenas. */
 static int find_arenas(struct loader *l)
 {
 	const struct callsites *p = l->verdict->callsites;
@@ -529,8 +522,7 @@ static int read_process(struct loader *l, struct err *err)
 	return rc;
 }
 
-/* A refused realloc is of the block's last size before the moment, so the block's last step
- * stays. */
+/* A refused realloc is of the last size before the moment, so a block's last step stays. */
 static int keep_last_steps(struct record *r)
 {
 	struct map last = {0}; /* by chain; the release of a refused realloc is no step */
@@ -563,8 +555,7 @@ static int keep_last_steps(struct record *r)
 	return rc;
 }
 
-/* Gives the events of joined units to the unit that stands for them, and adds up what each unit
- * holds at the moment. */
+/* Gives joined units their events, and sums what each unit holds at the moment. */
 static void settle(struct record *r)
 {
 	for (size_t i = 0; i < r->events.count; i++) {

@@ -88,8 +88,8 @@ struct record {
 	uint64_t next_callsite; /* next address for moved blocks (view.c); 0: none was moved */
 };
 
-/* Load the verdict's process. `set` is borrowed. 0, or negative with err; call record_fini() in
- * either case. */
+/* Load the verdict's process. `set` is borrowed. 0; negative with err. Call record_fini() after
+ * both. */
 int record_load(const struct trace_set *set, const struct verdict_result *verdict,
     struct record *out, struct err *err);
 void record_fini(struct record *r);

@@ -170,8 +170,6 @@ static int try(struct search *s, struct err *err)
 	return rc;
 }
 
-/* --- portions --- */
-
 /* A group number for each unit, from 1 to count; 0: in no group. */
 struct groups {
 	uint32_t *of; /* by unit */
@@ -197,8 +195,7 @@ static uint64_t leave_out(struct search *s, const struct groups *g, uint32_t fro
 	return events;
 }
 
-/* Leaves out all groups, then halves, quarters and so on. A portion of less than a 128th of the
- * events is not worth a trial. */
+/* Leaves out all groups, then halves and so on, if a portion has a 128th of the events or more. */
 static int leave_out_groups(struct search *s, const struct groups *g, struct err *err)
 {
 	uint32_t portion = g->count;
@@ -294,8 +291,7 @@ static uint64_t beside(const struct record *r, const struct record_unit *u)
 		   : 1 + (uint64_t)u->first * PORTIONS_MAX / (r->events.count + 1);
 }
 
-/* Leaves out every second unit of the key `only` (0: of each key): the first one and the trend
- * stay. */
+/* Leaves out every second unit of the key `only` (0: of each key): the first and the trend stay. */
 static int thin(struct search *s, key_fn *key, uint64_t only, struct err *err)
 {
 	struct map seen = {0};
@@ -488,8 +484,7 @@ static int check(struct search *s, struct err *err)
 	return rc;
 }
 
-/* Leaves out the way's portions up to `until` and those after `behind`, unless the verdict
- * changes. */
+/* Leaves out the way's portions up to `until` and those after `behind`, if the verdict allows. */
 static int leave_portions(struct search *s, uint32_t until, uint32_t behind, struct err *err)
 {
 	for (size_t i = 0; i < s->record->units.count; i++)

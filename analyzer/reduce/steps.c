@@ -210,8 +210,6 @@ static void device_step(struct reading *r, const struct event *e)
 		}
 }
 
-/* --- the end --- */
-
 static void refused(struct reading *r, const struct event *e)
 {
 	const struct failure_view *f = &r->verdict->failure;
@@ -263,8 +261,6 @@ static void find_resident(struct reading *r)
 		r->out->touched = (double)resident.anonymous / (double)live;
 	r->out->resident = (uint64_t)((double)live * r->out->touched);
 }
-
-/* --- folding --- */
 
 /* Returns whether row b is row a after `n` repetitions. */
 static bool follows(const struct program_step *a, const struct program_step *b, int64_t n,

@@ -55,8 +55,7 @@ struct program {
 	uint64_t resident; /* for a kill: resident bytes */
 };
 
-/* Read the verdict's process. 0, or negative with err: it did not fail, or not by its own
- * requests. */
+/* Read the verdict's process. 0; negative with err: no failure, or not by its own requests. */
 int steps_read(const struct verdict_result *verdict, struct program *out, struct err *err);
 void steps_fini(struct program *s);
 /* Let one thread make all steps. */

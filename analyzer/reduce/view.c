@@ -31,7 +31,6 @@ static uint64_t out_of_memory(const struct amounts *a)
 	       out_of(a, RECORD_MAPPING);
 }
 
-/* Returns the resident share of the live bytes. */
 static double resident_part(const struct event *e, uint64_t live)
 {
 	uint64_t anonymous, rss = event_level_value(e, TRACE_LEVEL_RSS);
@@ -52,8 +51,8 @@ struct rewrite {
 	uint32_t device_cuda; /* class of the device that the record's space is on, or 0 */
 };
 
-/* Divides the bytes left out between the heap and the allocator's mappings, as far as it had bytes
- * in each: its own threshold moves. */
+/* Divides the bytes left out between heap and mappings as the allocator had them: its threshold
+ * moves. */
 static void split_heap(struct rewrite *w, const struct event *e)
 {
 	uint64_t used = event_level_value(e, TRACE_LEVEL_MALLOC_USED),
@@ -154,8 +153,7 @@ static uint32_t device_class(const struct record *r, uint32_t space)
 	return 0;
 }
 
-/* Lowers the levels of one source: the process itself or its supervisor. Each has a peak of its
- * own. */
+/* Lowers the levels of one source, the process or its supervisor; each has a peak of its own. */
 static int rewrite(struct view *v, struct event *e, struct rewrite *w)
 {
 	struct event_level *to;
@@ -182,8 +180,6 @@ static int rewrite(struct view *v, struct event *e, struct rewrite *w)
 	e->levels = to;
 	return 0;
 }
-
-/* --- resized blocks --- */
 
 /* A step is left out with its block. */
 static bool is_left(const struct view *v, uint32_t unit)
@@ -215,8 +211,8 @@ static uint64_t callsite_of(const struct view *v, uint32_t alloc)
 #define CALLSITES 0x600000000000u
 #define CALLSITE_BYTES 4096u
 
-/* Without its realloc the block stays at its old address, where another block may lie since. So it
- * gets an address of its own. */
+/* Without the realloc the block stays at an old address that another block may have: it gets a new
+ * one. */
 static void inherit(struct view *v, uint32_t index, bool kept)
 {
 	const struct record_event *e = &v->record->events.items[index];

@@ -1,12 +1,11 @@
 /*
  * beside.c - the memory beside the replayed requests that the limit counts, too: files, stacks, the
  * interpreter itself. Levels measured by kind show most of it and leave an unknown constant. Runs
- * settle the constant: it starts with its value when the process began, and then changes by the
- * difference between the record's size and the replay's at the failure. So the replay has the
- * record's size at the moment that was measured best. Whether it fails there, or before, is its own
- * result.
+ * settle the constant: it starts with its value when the process began, and changes by the
+ * difference between the record's size and the replay's at the failure, the moment measured best.
+ * Where the replay fails is its own result.
  *
- * The runs have the limit, because an allocator takes other ways when address space is refused.
+ * The runs have the limit: an allocator takes other ways at refusals.
  */
 #include <stdlib.h>
 
@@ -16,8 +15,7 @@
 
 TUNED(int, TRIES, 4, "each try is a whole run, and mostly the first one comes close");
 TUNED(uint64_t, CLOSE_BYTES, 65536, "two runs of the same allocator differ by some pages");
-/* A replay may grant what the record was refused, or lend for what the record was granted, up to
- * this part of the limit. */
+/* The part of the limit that a replay may grant beyond, or lend above, what the record shows. */
 #define NEAR 64
 #define KILL_EXACT 50 /* resident bytes are known to one part in so many */
 
@@ -125,8 +123,8 @@ static uint64_t own_limit_at(
 	return limit == UINT64_MAX ? limit : limit + more;
 }
 
-/* Sets the samples' .beside for that constant. Returns by how many bytes the limit must grow
- * because the player itself is larger than the program was. */
+/* Sets the samples' .beside. Returns how much higher the limit must be, as the player itself is
+ * larger. */
 static uint64_t set(struct host *h, enum play_limit kind, int64_t constant)
 {
 	struct play_sample *samples = h->player.play->samples;
@@ -148,7 +146,7 @@ static uint64_t set(struct host *h, enum play_limit kind, int64_t constant)
 	return more;
 }
 
-/* Returns by how much the record's size exceeds the replay's at the moment, in the latest run. */
+/* Returns the record's size at the moment less that of the latest run. */
 static int64_t lack(const struct host *h, uint32_t moment, enum play_limit kind, uint64_t more)
 {
 	const struct play_sample *s = &h->player.play->samples[moment];
@@ -257,8 +255,8 @@ static uint64_t kill_limit(const struct host *h, uint64_t used)
 	return limit;
 }
 
-/* Adds the group's growth after the last sample to the others, evenly over time. The process
- * acquired its own growth itself: the replay has that. */
+/* Adds the group's growth after the last sample to the others, evenly over time. The replay has the
+ * process's own growth. */
 static void grow_others(struct host *h, uint64_t missing)
 {
 	struct play_sample *samples = h->player.play->samples;
@@ -291,9 +289,8 @@ static void settle_kill(struct host *h, uint64_t limit)
 }
 
 /*
- * Runs until the replay has the record's size at the failure. Address space is the same whether it
- * is written to or not, so the first run, which is seldom close, does not write. A later run that
- * is close is the one to report.
+ * Runs until the replay has the record's size at the failure. The first run, which is seldom close,
+ * writes to nothing: address space stays the same. A later run that is close is the one to report.
  */
 static int try_constants(
     struct host *h, enum play_limit kind, uint64_t limit, uint64_t *more, struct err *err)
@@ -339,8 +336,7 @@ int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct e
 	play->lend = h->request->memory ? 0 : limit / NEAR;
 	if (h->failing == PLAN_NONE)
 		return 0;
-	/* For an unknown limit the record's samples are the only hint; between two samples the
-	 * program may have exceeded it. */
+	/* An unknown limit may have been exceeded between two samples of the record. */
 	play->seldom = h->out->limit_kind == LIMIT_NONE && !h->request->memory ? h->failing : 0;
 	if (kind == PLAY_LIMIT_RESIDENT) {
 		settle_kill(h, limit);

@@ -180,7 +180,6 @@ static uint64_t available(void)
 	return kib * 1024;
 }
 
-/* Returns the touched bytes at the moment and the allocator's overhead. */
 static uint64_t need_at(const struct touch_fit *fit, const struct plan_moment *m)
 {
 	uint64_t bytes = touch_bytes(fit, m);
@@ -266,7 +265,6 @@ static uint64_t stack_bytes(const struct host *h)
 	return seen ? num_least(seen, most) : most;
 }
 
-/* Runs without a limit, to see what lies beside. */
 static int run_reference(struct host *h, struct err *err)
 {
 	size_t bytes = h->player.samples * sizeof(struct play_sample);
@@ -320,8 +318,7 @@ static bool is_close(const struct plan_facts *plan, const struct touch_fit *a, s
 	return off <= most / REFIT_PART;
 }
 
-/* Fits the shares again with the first run's overhead of the allocator, and makes the run again if
- * they change. */
+/* Fits the shares again, with the first run's overhead, and makes the run again if they change. */
 static int refine_touch(struct host *h, struct err *err)
 {
 	const struct plan_facts *plan = &h->out->plan;
@@ -426,8 +423,8 @@ static void tell_gaps(struct host *h)
 		    fmt_count(&b, h->out->plan.aligned));
 }
 
-/* Replaces an emulated limit by a real cgroup's, if one can be made. Not for a debugger: a process
- * that the kernel kills does not stop. */
+/* Takes a real cgroup for an emulated limit, if possible. Not for a debugger: a killed process does
+ * not stop. */
 static void find_limit(struct host *h)
 {
 	struct play *play = h->player.play;

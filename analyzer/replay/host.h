@@ -29,17 +29,15 @@ struct host {
 	uint64_t reference_base;
 };
 
-/* Return the limit that the replay has to enforce; NONE: there is none, or the kernel enforces
- * it. */
+/* Return the limit to enforce; NONE: there is none, or the kernel enforces it. */
 enum play_limit beside_kind(const struct host *h);
-/* Find h->failing. */
 void beside_find_failing(struct host *h, enum play_limit kind);
 /* Return the recorded bytes at the moment, as that limit counts them; 0: unknown. */
 uint64_t beside_recorded(const struct host *h, uint32_t moment, enum play_limit kind);
 /*
  * Find how much memory lies beside the replayed blocks, and set it in player.play, by runs of the
- * recorded allocator under the limit. The caller sets no other limit afterwards. 0, or negative
- * with err.
+ * recorded allocator under the limit. The caller sets no other limit afterwards. 0; negative with
+ * err.
  */
 int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct err *err);
 

@@ -66,8 +66,8 @@ static int find_refused(
 	return 0;
 }
 
-/* The record has no refused request, but ended next to its limit: returns whether the replay does
- * so. */
+/* Returns whether the replay, like the record, ended next to its limit without a refused
+ * request. */
 static bool ends_at_limit(const struct host *h)
 {
 	const struct play *play = h->player.play;
@@ -149,8 +149,8 @@ struct curves {
 	double unwritten; /* bytes that may be unwritten when the record ends */
 };
 
-/* Returns whether the peak of resident memory rose in the second half, and takes it. Not where the
- * resident bytes of files at the peak are too uncertain. */
+/* Takes the peak of resident memory if it rose in the second half. False: it did not, or the bytes
+ * of files at the peak are too uncertain. */
 static bool rose(const struct host *h, struct curves *c)
 {
 	uint64_t before = 0, least = UINT64_MAX, widest = 0, most = h->recorded.most;

@@ -174,7 +174,6 @@ static int start(const struct player *p, const char *library, pid_t *pid, struct
 	return error ? err_set(err, -error, "cannot start %s: %s", p->program, strerror(error)) : 0;
 }
 
-/* Waits for a change of the player's state, and shows progress. */
 static int await_change(const struct player *p, pid_t pid, int options, int *status)
 {
 	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};

@@ -77,8 +77,8 @@ void player_touch(void *address, uint64_t from, uint64_t to)
 	notes[at] = (struct sort_item){(uint64_t)address + from, (char *)address + to};
 }
 
-/* The kernel finds that a page is there ten times faster with mincore() than with madvise(). False:
- * not all pages are mapped. */
+/* mincore() finds that a page is there ten times faster than madvise(). False: not all are
+ * mapped. */
 static bool populate_absent(uint64_t from, uint32_t pages)
 {
 	static unsigned char there[LOOK];

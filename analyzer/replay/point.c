@@ -1,5 +1,4 @@
-/* point.c - what host.c and device.c both report: where the replay failed, and how long memory
- * lasts. */
+/* point.c - where a replay failed and how long memory lasts, for host.c and device.c. */
 #include "replay/replay.h"
 
 #include <string.h>

@@ -13,8 +13,8 @@
 TUNED(uint64_t, FILES_PART, 32, "relocated data of libraries, as an upper estimate");
 TUNED(uint64_t, FILES_MIN, 256u << 10, "libc, the loader and the program have that much");
 
-/* Returns RLIMIT_AS or RLIMIT_DATA, if the event has limits: the process has them when it measures
- * everything, the supervisor when it asks for the shares of pages. UINT64_MAX: unlimited. */
+/* Returns RLIMIT_AS or RLIMIT_DATA if the event has limits: the process adds them when it measures
+ * all, the supervisor when it reads the shares of pages. UINT64_MAX: unlimited. */
 static uint64_t limit(const struct event *e, uint32_t key, bool own)
 {
 	uint64_t value = 0;
@@ -38,8 +38,7 @@ static struct recorded_sample sample_of(const struct event *e, bool own)
 	    .limit_data = limit(e, TRACE_LEVEL_LIMIT_DATA, own)};
 }
 
-/* Adds a sample. The kernel drops or writes back files that are not shared memory when room is
- * short. */
+/* Adds a sample. Files other than shared memory do not count: the kernel reclaims them. */
 static int take(struct recorded *r, const struct event *e, struct recorded_sample s,
     uint64_t time_ns, struct err *err)
 {
@@ -89,8 +88,7 @@ static int by_time(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/* Fills the gaps of a value that is measured less often: with the last value, or at first the
- * next. */
+/* Fills the gaps of a value with the last measured one, or at first with the next. */
 static void carry(struct recorded *r, size_t field)
 {
 	uint64_t last = 0;
@@ -106,8 +104,7 @@ static void carry(struct recorded *r, size_t field)
 	}
 }
 
-/* Derives the anonymous bytes of samples that have only the total of resident memory: the bytes of
- * files are assumed to change evenly. */
+/* Derives the anonymous bytes where only the total was measured: bytes of files change evenly. */
 static void derive_between(
     struct recorded_sample *items, size_t from, size_t to, uint64_t before, uint64_t after)
 {

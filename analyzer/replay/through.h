@@ -1,8 +1,7 @@
 /*
  * through.h - repeats requests on a device's own allocator, in a process of its own, on a simulated
- * or real device: the stream of requests and its answer. through_torch.py, which runs PyTorch's
- * allocator in the user's Python, and whyoom-device-player, which calls the driver, read such a
- * stream.
+ * or real device. Two programs read the stream of requests: through_torch.py runs PyTorch's
+ * allocator in the user's Python, and whyoom-device-player calls the driver.
  */
 #ifndef ANALYZER_REPLAY_THROUGH_H
 #define ANALYZER_REPLAY_THROUGH_H

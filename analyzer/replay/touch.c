@@ -142,8 +142,7 @@ static int take_looks(struct fit *f, uint32_t *samples)
 	return rc;
 }
 
-/* Adds the peaks: where the peak of resident memory rose between two samples, the program had it
- * when the replay had most. */
+/* Where the peak of resident memory rose between two samples, it was when the replay had most. */
 static int take_peaks(struct fit *f)
 {
 	uint64_t before = 0;
@@ -222,8 +221,7 @@ static double left(const struct fit *f, const struct seen *s)
 	return sum;
 }
 
-/* Builds the normal equations; each measurement has the weight and bytes that the present
- * parameters give it. */
+/* Builds the normal equations, with weights by the present parameters. */
 static void add_up(struct fit *f, double *right)
 {
 	double count = (double)f->seen.count,

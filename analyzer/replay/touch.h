@@ -2,10 +2,10 @@
  * touch.h - estimates how much of its memory the program wrote to. The estimate is fitted to the
  * first half of the recorded resident curve; the second half tests it.
  *
- * The model of anonymous resident memory is a sum: a constant, a share of the resident file pages
- * (libraries' pages that were written to), the replay's own overhead, all small blocks, and a share
- * of each other class (plan_class()). The fit is the most likely set of shares, given the
- * expectations and errors at the head of touch.c.
+ * Anonymous resident memory is a sum: a constant, a share of the resident file pages (libraries'
+ * pages that were written to), the replay's own overhead, all small blocks, and a share of each
+ * other class (plan_class()). The fit is the likeliest set of shares, given the expectations and
+ * errors at the head of touch.c.
  */
 #ifndef ANALYZER_REPLAY_TOUCH_H
 #define ANALYZER_REPLAY_TOUCH_H
@@ -44,8 +44,7 @@ struct play_touch touch_policy(const struct touch_fit *fit);
 double touch_share(const struct touch_fit *fit, enum plan_kind kind, const struct plan_moment *m);
 /* Return the resident bytes beside the replayed blocks, given the resident bytes of files. */
 double touch_beside(const struct touch_fit *fit, double files);
-/* Return by how many bytes more (`up`) or less may be resident at the moment than the shares
- * say. */
+/* Return by how much more (`up`) or less may be resident than the shares say. */
 double touch_doubt(const struct touch_fit *fit, const struct plan_moment *m, double files, bool up);
 /* Return the touched bytes of the live blocks at the moment. */
 uint64_t touch_bytes(const struct touch_fit *fit, const struct plan_moment *m);

@@ -1,6 +1,5 @@
 /*
- * check.h - the result of `whyoom check`: whether traces are whole and complete, and what they
- * hold.
+ * check.h - the result of `whyoom check`: are traces whole and complete, and what do they hold?
  */
 #ifndef ANALYZER_REPORT_CHECK_H
 #define ANALYZER_REPORT_CHECK_H
@@ -39,8 +38,8 @@ struct trace *check_trace(const struct trace_set *set, size_t index);
 bool check_is_whole(const struct trace_facts *f, const struct check_tally *tally);
 bool check_is_complete(const struct trace_facts *f, const struct check_tally *tally);
 
-/* Return why events were dropped (enum trace_drop): the key in JSON and the words in text. NULL:
- * this version does not know the reason. */
+/* Return why events were dropped (enum trace_drop): the key in JSON, the words in text. NULL: this
+ * version does not know the reason. */
 const char *check_drop_key(size_t reason);
 const char *check_drop_words(size_t reason);
 

@@ -8,8 +8,7 @@
 #include "report/report.h"
 #include "util/text/json.h"
 
-/* Append one screen for a log of a few messages; with verbose every message, its text and
- * numbers. */
+/* Append one screen for a few messages; with verbose every message, its text and its numbers. */
 void report_explain_text(
     const struct explanation *e, const struct report_style *style, struct str *out);
 /* Append the messages in order; `of` says which recorded failure each is about, NULL: none. */

@@ -1,6 +1,5 @@
 /*
- * flow.h - the report's part on phases, on requests and the memory held for them, and on the memory
- * of each stage of a pipeline.
+ * flow.h - the report's part on phases, requests and stages of a pipeline, and the memory of each.
  */
 #ifndef ANALYZER_REPORT_FLOW_H
 #define ANALYZER_REPORT_FLOW_H
@@ -9,8 +8,7 @@
 #include "util/text/json.h"
 #include "verdict/result.h"
 
-/* Append a line of phases and requests, if they are known; a table of stages if there are two or
- * more. */
+/* Append a line of phases and requests, if known; a table of stages from two of them on. */
 void flow_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
 /* Append the members "phases", "requests" and "stages". */
 void flow_json(struct json *j, const struct verdict_result *r);

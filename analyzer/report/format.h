@@ -31,9 +31,8 @@ enum format_result {
 #undef RESULT
 };
 
-/* Each function appends the result to a str; out of memory shows as its `failed`. The style says
- * what a terminal can show; formats for programs ignore it. NULL: the format cannot write that
- * result. */
+/* Each appends the result to a str; out of memory shows as its `failed`. The style says what a
+ * terminal can show; formats for programs ignore it. NULL: the format cannot write that result. */
 struct format {
 	const char *name;
 #define RESULT(member, type)                                                                       \

@@ -84,7 +84,7 @@ static enum owner owner_of(const struct symbol *s)
 	return blame_owner(&nothing_known, s);
 }
 
-/* Returns whether two library frames are of one library, by the folder below site-packages. */
+/* Two library frames are of one library if the folders below site-packages are the same. */
 static bool same_package(const struct symbol *a, const struct symbol *b)
 {
 	static const char packages[] = "-packages/";
@@ -119,8 +119,8 @@ static void mark_python(const struct stack_view *v, enum mark *marks, size_t inn
 			marks[i] = MARK_PASSES_ON;
 }
 
-/* Where the user's code calls a library that calls the user's code again, the line of the call
- * tells the reader what lies between. */
+/* If the user's code calls a library that calls it again, the line of the call says what lies
+ * between. */
 static void mark_between_users(const struct stack_view *v, enum mark *marks, size_t from)
 {
 	size_t user = v->count;
@@ -173,8 +173,8 @@ static enum mark *marks_of(const struct stack_view *v, const struct report_style
 	return marks;
 }
 
-/* Returns the native function that a Python frame, or a comprehension in it, calls; `from`:
- * unknown, or other Python comes first. */
+/* Returns the native function that a Python frame, or a comprehension in it, calls; `from`: none
+ * known. */
 static size_t native_callee(const struct stack_view *v, const enum mark *marks, size_t from)
 {
 	for (size_t i = from + 1; v->symbols[from].python && i < v->count; i++) {
@@ -222,8 +222,7 @@ static unsigned function_columns(const struct writing *w, const struct symbol *s
 	return n;
 }
 
-/* Returns the columns for names, so that all source positions stand in one column if there is
- * room. */
+/* Returns the columns for names, so that source positions are aligned if there is room. */
 static unsigned name_columns(const struct writing *w, size_t callee, unsigned most)
 {
 	unsigned columns = w->st->columns, indent = w->indent;
@@ -282,8 +281,7 @@ static void one(struct str *out, const struct writing *w, const struct symbol *s
 		style_cell(out, st, str_text(&function), columns < left ? columns : left, false);
 		style_end(out);
 	} else if (columns > name && (st->verbose || columns + 2 + term_columns(where) <= left)) {
-		/* Not cut: in its own line where it fits, otherwise on as many lines as it
-		 * takes. */
+		/* Not cut: on a line of its own, or on several. */
 		str_printf(&function, "  %s", where);
 		style_item(out, st, head, indent + 6, str_text(&function));
 	} else {
@@ -349,7 +347,6 @@ void frames_write(struct str *out, const struct report_style *st, const struct s
 void report_stack_json(struct json *j, const char *key, const struct stack_view *v)
 {
 	json_array(j, key);
-	/* Innermost first, as a reader looks for it. */
 	for (size_t i = v->count; i-- > 0;) {
 		const struct symbol *s = &v->symbols[i];
 

@@ -9,15 +9,15 @@
 
 /*
  * Write the frames from index `from` outwards, innermost first, one a line after `indent` blanks:
- * the first with "in", the others with "from". At most `most` of them; a last line counts the
- * frames that were skipped or did not fit, and names the option that shows them.
+ * the first with "in", the others with "from". At most `most` of them; a last line counts those
+ * left out and names the option that shows them.
  *
- * Skipped are the interpreter's own frames between and around Python's, libc's frames before main()
- * or a thread's function, and Python frames of libraries that only pass the call on: those between
- * two of the user's, and several of one file between two of another package. Before a Python frame
- * comes the native function that it calls on the way to the block, if no other Python lies between.
- * With style->verbose no Python frame is skipped and no source position is cut; with style->native
- * no native frame is skipped either; with either, no native function is put before.
+ * Left out are the interpreter's frames between and around Python's, libc's before main() or a
+ * thread's function, and Python frames of libraries that only pass the call on: those between two
+ * of the user's, and several of one file between two of another package. A Python frame is preceded
+ * by the native function that it calls on the way to the block, if no other Python lies between.
+ * style->verbose shows all Python frames and cuts no source position; style->native also shows all
+ * native frames; with either, no native function is put before.
  */
 void frames_write(struct str *out, const struct report_style *style, const struct stack_view *v,
     size_t from, unsigned most, unsigned indent);

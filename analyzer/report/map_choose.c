@@ -51,8 +51,8 @@ static bool same_layout(
 	return true;
 }
 
-/* Makes one choice for each segment that is not like an earlier one; without `fold`, for each.
- * Returns the number of choices; -1: no memory. */
+/* Folds segments of one layout into one choice, if `fold`. Returns the number of choices; -1: no
+ * memory. */
 static long gather(const struct space_map *map, bool fold, struct map_choice *list)
 {
 	const struct map_segment *segments = map->segments.items;

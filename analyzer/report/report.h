@@ -30,8 +30,7 @@ struct report_view {
 
 /* Append one screen; with verbose everything that is known. */
 void report_text(const struct report_view *v, const struct report_style *style, struct str *out);
-/* Append at most ten lines, for the end of `whyoom run`. `trace` is the argument for `whyoom
- * report`. */
+/* Append at most ten lines, for the end of `whyoom run`. `trace` is `whyoom report`'s argument. */
 void report_brief(const struct verdict_result *r, const char *trace,
     const struct report_style *style, struct str *out);
 /* Append one JSON object, schema 1: report-schema.json. */

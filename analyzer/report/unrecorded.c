@@ -7,8 +7,7 @@
 
 #define PROGRAMS_NAMED 8u
 
-/* The reasons why a program is not recorded, by enum trace_unrecorded_why: in words, and as JSON
- * key. */
+/* Why a program is not recorded, by enum trace_unrecorded_why: in words, and as JSON key. */
 static const struct {
 	const char *words, *key;
 } reasons[] = {

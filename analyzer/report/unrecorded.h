@@ -1,7 +1,6 @@
 /*
- * unrecorded.h - the processes and programs of a run that left no trace, as its traces tell. A
- * supervisor notes the processes that it meets; a process notes the programs that it starts by exec
- * or posix_spawn.
+ * unrecorded.h - the processes and programs of a run that left no trace. A supervisor notes the
+ * processes that it meets, a process the programs that it starts by exec or posix_spawn.
  */
 #ifndef ANALYZER_REPORT_UNRECORDED_H
 #define ANALYZER_REPORT_UNRECORDED_H
@@ -9,8 +8,8 @@
 #include "trace/trace.h"
 #include "util/text/str.h"
 
-/* A supervisor's trace names so many processes, as INFO untraced.1, untraced.2, ...; INFO untraced
- * is their total number. */
+/* A supervisor names so many, as INFO untraced.1, untraced.2, ...; INFO untraced is their
+ * number. */
 #define UNRECORDED_NAMED 16u
 
 /* Append "3 processes left no trace: ..."; nothing if there are none, or no supervisor (NULL). */

@@ -32,8 +32,7 @@ struct what_if_inputs {
 	const char *reference; /* the call site whose sizes stand for lengths; empty: none */
 	double fits; /* the largest share of the longest input that fits; 0: none does */
 	uint64_t longest_tokens, fits_tokens; /* 0 by sizes */
-	uint64_t linear_bytes,
-	    square_bytes; /* bytes in use that grow with the length, with its square */
+	uint64_t linear_bytes, square_bytes; /* bytes that grow with the length, its square */
 };
 
 struct what_if_view {
