@@ -1,5 +1,5 @@
 /*
- * check.c - `whyoom check`: is a trace whole, is it complete, and what does it hold. Reads every
+ * check.c - `whyoom check`: whether a trace is whole and complete, and what it holds. Reads every
  * event once and judges nothing.
  */
 #include "report/check.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints details with the formats in place of FORMATS; the text behind stays in its column. */
+/* Prints details with the formats in place of FORMATS; the text after them stays in its column. */
 static void print_details(const struct command *command, FILE *out)
 {
 	const char *rest = strstr(command->details, "FORMATS");
@@ -103,7 +103,7 @@ int cmd_error(const struct err *err)
 	return CMD_ERROR;
 }
 
-/* Optimal string alignment distance, for words of at most 31 letters. */
+/* Returns the optimal string alignment distance, for words of at most 31 letters. */
 static unsigned distance(const char *a, const char *b)
 {
 	enum { MAX = 32 };

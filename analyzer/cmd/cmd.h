@@ -1,5 +1,5 @@
 /*
- * cmd.h - what a subcommand is, and the few things that all of them say the same way.
+ * cmd.h - what a subcommand is, and what all of them say the same way.
  *
  * A subcommand is a row in commands.def and a file that defines `const struct command cmd_X`. Its
  * main() gets argv from its own name on (argv[0] is "X") and returns the exit status. It writes
@@ -29,10 +29,10 @@ struct command {
 	/* The rest of `whyoom NAME --help`: options, a line each, "\n" at the end. FORMATS stands
 	 * for the formats that can write the result. */
 	const char *details;
-	void (*more)(FILE *out); /* NULL, or prints lines made from a table, after details */
+	void (*more)(FILE *out); /* prints lines made from a table, after details; or NULL */
 	enum format_result result; /* what --format applies to */
 	int (*main)(int argc, char **argv);
-	bool starts; /* runs a program, for which no limit of ours may hold: no --max-memory */
+	bool starts; /* runs a program, which no limit of ours may bind: no --max-memory */
 };
 
 /* The first line of many details. */
@@ -45,28 +45,29 @@ extern const struct command *const cmd_table[];
 #include "cmd/commands.def"
 #undef COMMAND
 
-/* Prints `whyoom NAME --help`, or `whyoom --help` for NULL. */
+/* Print `whyoom NAME --help`, or `whyoom --help` for NULL. */
 void cmd_help(const struct command *command, FILE *out);
 
-/* Prints "whyoom NAME: words" and where to find help; returns CMD_USAGE. */
+/* Print "whyoom NAME: words" and where to find help; returns CMD_USAGE. */
 int cmd_usage(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Reports what getopt_long() does not know: ':' an option without its value, else an unknown one.
+/* Report what getopt_long() does not know: ':' an option without its value, else an unknown option.
  * Returns CMD_USAGE. */
 int cmd_stray(const struct command *command, int opt, const char *word);
 
-/* Parses optarg, the value of an option, as a whole number from `least` to UINT32_MAX. 0, or
- * CMD_USAGE and tells the user. */
+/* Parse optarg, the value of an option, as a whole number from `least` to UINT32_MAX. 0, or
+ * CMD_USAGE after telling the user. */
 int cmd_number(const struct command *command, const char *option, uint64_t least, uint64_t *out);
 
-/* Returns 0 if getopt_long() left an argument (optind); else asks for a trace: CMD_USAGE. */
+/* Return 0 if getopt_long() left an argument (optind); else ask for a trace and return
+ * CMD_USAGE. */
 int cmd_wants_trace(const struct command *command, int argc);
 
-/* Prints "whyoom: words"; returns CMD_ERROR. */
+/* Print "whyoom: words"; returns CMD_ERROR. */
 int cmd_error(const struct err *err);
 
-/* Returns the command whose name resembles `word` most, or NULL if none does. */
+/* Return the command whose name resembles `word` most, or NULL if none does. */
 const char *cmd_suggest(const char *word);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * ctl.c - `whyoom ctl`: says how a process is recorded, as the header of its trace has it, and asks
- * it to pause, resume or change its mode, by words there. No signal is sent, and nothing but those
- * words is written. The process follows with its next record; one that does nothing does so later.
+ * ctl.c - `whyoom ctl`: shows how a process is recorded, as the header of its trace says, and asks
+ * it to pause, resume or change its mode, by words in that header. It sends no signal and writes
+ * nothing else. The process follows with its next record; an idle one follows later.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ static bool ends_in(const char *text, size_t n, const char *end)
 	return n > m && !strncmp(text + n - m, end, m);
 }
 
-/* "sleep", as the kernel has it; "?" where that cannot be read. */
+/* Returns "sleep", as the kernel says; "?" if that cannot be read. */
 static void name_of(const char *pid, char name[64])
 {
 	char path[64];
@@ -57,7 +57,7 @@ static void name_of(const char *pid, char name[64])
 		fclose(f);
 }
 
-/* Its mappings cannot be read: it is gone, or another user's. */
+/* Reports why the process's mappings cannot be read: it has ended, or is another user's. */
 static int unreadable(const char *pid, int error, struct err *err)
 {
 	char path[64], name[64];
@@ -78,7 +78,8 @@ static int unreadable(const char *pid, int error, struct err *err)
 	return err_set(err, -error, "cannot read /proc/%s/maps: %s", pid, strerror(error));
 }
 
-/* The directory of the traces of `whyoom run`, which has its own open. */
+/* Returns whether the process is `whyoom run`, which has its own trace open, and the directory of
+ * the traces. */
 static bool is_supervisor(const char *pid, char dir[PATH_MAX])
 {
 	char path[PATH_MAX + 32], name[64];
@@ -111,8 +112,8 @@ static bool is_supervisor(const char *pid, char dir[PATH_MAX])
 	return found;
 }
 
-/* The trace that the process writes: its mappings name it. 1: it is `whyoom run`, and that is the
- * directory of its children's traces. */
+/* Finds the trace that the process writes, among its mappings. 1: the process is `whyoom run`, and
+ * `path` is the directory of its children's traces. */
 static int trace_of(const char *pid, char path[PATH_MAX], struct err *err)
 {
 	char name[64], line[PATH_MAX + 128];
@@ -161,8 +162,8 @@ static int trace_of(const char *pid, char path[PATH_MAX], struct err *err)
 	    pid, name);
 }
 
-/* The header of a trace, mapped; NULL with err filled. Who asks for more than how it is writes
- * there, which is for its owner. */
+/* Maps the header of a trace; NULL with err. All requests but status write to it, which only its
+ * owner may do. */
 static struct trace_header *open_header(const char *path, bool status, int *fd, struct err *err)
 {
 	struct trace_header *h;
@@ -199,7 +200,7 @@ static struct trace_header *open_header(const char *path, bool status, int *fd, 
 	return NULL;
 }
 
-/* Whether it was answered in time. */
+/* Returns whether the process answered in time. */
 static bool ask(struct trace_control *c, const struct request *r)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
@@ -233,12 +234,12 @@ static const char *words_of(uint32_t command)
 	}
 }
 
-/* How it is recorded, and what it was asked for and has not done yet. */
+/* Prints how the process is recorded, and a request that it has not followed yet. */
 static void put_state(const struct trace_header *h)
 {
 	const struct trace_control *c = &h->control;
 	uint64_t passed = __atomic_load_n(&h->paused_bytes, __ATOMIC_RELAXED), dropped = 0;
-	/* A trace of an older library says nothing there before it has answered. */
+	/* A trace of an older library has no state here before its first answer. */
 	bool told = c->every_now || c->answered;
 	struct fmt a, b;
 
@@ -271,7 +272,7 @@ static void put_state(const struct trace_header *h)
 	putchar('\n');
 }
 
-/* One who asks at a time. What nobody answers stays in the header, for the next event. */
+/* One caller asks at a time. An unanswered request stays in the header, for the next event. */
 static int change(struct trace_header *h, int fd, const char *path, const struct request *r)
 {
 	struct err err = {0};
@@ -324,7 +325,7 @@ static int control(const char *path, const struct request *r)
 	return rc;
 }
 
-/* A trace of the directory whose process runs here. */
+/* Returns whether the trace's process runs here. */
 static bool is_running(const char *path)
 {
 	struct trace_header h;
@@ -339,7 +340,7 @@ static bool is_running(const char *path)
 	return yes;
 }
 
-/* Each trace of the directory, and of the users' in it, whose process has not ended. */
+/* Controls each trace of the directory, and of the users' directories in it, whose process runs. */
 static int control_each(const char *directory, bool top, const struct request *r, int *found)
 {
 	DIR *d = opendir(directory);
@@ -384,7 +385,7 @@ static int control_all(const char *directory, const struct request *r)
 	return rc;
 }
 
-/* 0, or CMD_USAGE and says so. */
+/* 0; CMD_USAGE after telling the user. */
 static int parse(int argc, char **argv, struct request *r)
 {
 	static const struct {

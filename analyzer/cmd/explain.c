@@ -41,7 +41,7 @@ static int parse(int argc, char **argv, struct output *output, const char **log)
 static int explain_main(int argc, char **argv)
 {
 	struct output output = OUTPUT_DEFAULT;
-	const char *log = NULL; /* stdin */
+	const char *log = NULL; /* NULL: stdin */
 	struct explanation explanation;
 	struct knowledge *knowledge;
 	struct report_style style;

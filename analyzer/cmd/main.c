@@ -1,5 +1,5 @@
 /*
- * main.c - the command table, and what holds for every command: help, version, and an error if
+ * main.c - the command table, and what is common to all commands: help, version, and an error if
  * stdout did not take the whole result.
  */
 #include "cmd/cmd.h"

@@ -1,5 +1,5 @@
 /*
- * map.c - `whyoom map`: what lies where in memory, at one moment.
+ * map.c - `whyoom map`: the layout of memory at one moment.
  */
 #include <getopt.h>
 
@@ -61,7 +61,7 @@ static int parse(int argc, char **argv, struct request *r)
 	return rc ? rc : cmd_wants_trace(&cmd_map, argc);
 }
 
-/* The last levels that the driver and PyTorch's allocator reported before the moment. */
+/* Adds the last levels before the moment that the driver and PyTorch's allocator reported. */
 static void add_levels(struct map_view *v, const struct moment_view *m)
 {
 	const struct spaces *s = m->model->spaces;

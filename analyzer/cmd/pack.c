@@ -1,7 +1,7 @@
 /*
- * pack.c - `whyoom pack`: compresses closed traces where they lie, or makes the originals again. A
- * trace gives way to its other form when that is on the disk and was read back as it was; until
- * then nothing is taken away, and nothing half-written stays.
+ * pack.c - `whyoom pack`: compresses closed traces in place, or restores the originals. A trace is
+ * replaced only when its other form is on the disk and reads back the same; nothing half-written
+ * stays.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "whyoom/trace.h"
 
 #define PART 65536u /* compared or written at a time */
-#define RAW ".raw" /* behind the name of an original that is kept: no command reads it */
+#define RAW ".raw" /* suffix of an original that is kept: no command reads it */
 
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
@@ -46,8 +46,6 @@ struct tally {
 	uint64_t files, before, after;
 };
 
-/* --- one file --- */
-
 static int fail(struct err *err, const char *path)
 {
 	int code = -errno;
@@ -55,7 +53,7 @@ static int fail(struct err *err, const char *path)
 	return err_set(err, code, "%s: %s", path, strerror(-code));
 }
 
-/* Is what was packed the same as what is there? Read as any command reads it. */
+/* Reads the packed trace as any command does, and compares it with the plain one. */
 static int compare(int from, uint64_t bytes, const char *packed, const char *path, struct err *err)
 {
 	static uint8_t a[PART], b[PART];
@@ -86,7 +84,7 @@ static int compare(int from, uint64_t bytes, const char *packed, const char *pat
 	return rc;
 }
 
-/* The packed trace at `path` into the file that is open as `to`, as it was. */
+/* Writes the packed trace at `path` as it was to the open file `to`. */
 static int write_plain(
     const char *path, const struct new_file *to, uint64_t *bytes, struct err *err)
 {
@@ -119,7 +117,7 @@ static bool same_moment(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Behind the last chunk there may be a hole, of gigabytes. */
+/* A hole of gigabytes may follow the last chunk. */
 static uint64_t used(int fd, uint64_t size)
 {
 	struct trace_header h;
@@ -131,8 +129,8 @@ static uint64_t used(int fd, uint64_t size)
 		   : size;
 }
 
-/* The other form of `from` into the file that is open as `to`; then it is on the disk, and was
- * compared. */
+/* Writes the other form of `from` to the open file `to`, flushes it to the disk and compares the
+ * two. */
 static int fill(int from, const struct stat *before, const struct new_file *to, const char *path,
     bool unpack, struct err *err)
 {
@@ -155,13 +153,14 @@ static int fill(int from, const struct stat *before, const struct new_file *to, 
 		return rc;
 	if (fstat(from, &now) || !same_moment(before, &now))
 		return err_set(err, -EBUSY, "%s: is being written: it was left as it was", path);
-	/* As old as the trace, of its owner where that may be. */
+	/* Same times and, if permitted, same owner as the trace. */
 	if (futimens(to->fd, times) || fchown(to->fd, before->st_uid, before->st_gid))
 		errno = 0;
 	return 0;
 }
 
-/* The packed file in place of `target`; the original of the same name goes, or is kept beside. */
+/* Puts the new file in place of `target`; the original of the same name is removed, or kept
+ * beside. */
 static int replace(
     const char *path, const char *target, bool keep, struct new_file *to, struct err *err)
 {
@@ -213,9 +212,7 @@ static int pack_file(const char *path, const char *target, const struct request 
 	return rc;
 }
 
-/* --- all of them --- */
-
-/* May this one be packed, or unpacked? 1; 0: it is already; negative with err. */
+/* Returns whether the trace may be packed or unpacked: 1; 0: it is already; negative with err. */
 static int may(const struct trace *t, bool unpack, struct err *err)
 {
 	uint32_t pid;
@@ -262,7 +259,7 @@ static int pack_set(const struct trace_set *set, const struct request *r, bool f
 {
 	int rc = 0, one;
 
-	/* All that may not be are refused before any is touched. */
+	/* Refuses all traces if one may not be packed, before any is touched. */
 	for (size_t i = 0; i <= set->count && rc >= 0; i++) {
 		const struct trace *t = i < set->count ? set->images[i] : set->supervisor;
 
@@ -283,7 +280,7 @@ static int pack_set(const struct trace_set *set, const struct request *r, bool f
 	return rc < 0 ? rc : 0;
 }
 
-/* A file of small traces is compact as it is. */
+/* Copies a file of small traces, which is compact as it is. */
 static int copy_file(const char *path, const char *target, struct err *err)
 {
 	static uint8_t part[PART];
@@ -338,7 +335,8 @@ static int copy_small(const char *folder, const struct request *r, struct err *e
 	return rc;
 }
 
-/* A directory that appears whole or not at all: made under a hidden name beside its place. */
+/* Makes a directory that appears whole or not at all: it has a hidden name beside its place until
+ * then. */
 static int pack_folder(
     const struct trace_set *set, const struct request *r, struct tally *tally, struct err *err)
 {

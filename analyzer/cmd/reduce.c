@@ -36,8 +36,7 @@ static const struct option options[] = {
 
 static volatile sig_atomic_t stopped;
 
-/* The first signal ends the search, and its result so far is written; the second ends the command.
- */
+/* The first signal ends the search and keeps the result so far; the second ends the command. */
 static void stop(int signal)
 {
 	stopped = 1;
@@ -49,7 +48,7 @@ struct request {
 	struct output output; /* -o names the small trace, and the result's text goes to stdout */
 	const char *trace; /* NULL: only the program is wanted */
 	const char *program; /* NULL: to stdout */
-	char beside[PATH_MAX]; /* the program's name, if it comes from the trace's */
+	char beside[PATH_MAX]; /* the program's name, if it is made from the trace's */
 	bool emit;
 };
 
@@ -107,12 +106,10 @@ static int parse(int argc, char **argv, struct request *r)
 	return 0;
 }
 
-/* --- does it still fail? --- */
-
 struct check {
 	struct replay_request replay;
 	enum cause cause;
-	bool same; /* the original, replayed, fails at the recorded request */
+	bool same; /* a replay of the original fails at the recorded request */
 };
 
 /* 1, 0 or negative. */
@@ -133,8 +130,8 @@ static int replays(const struct check *c, const struct trace_set *set,
 	return rc;
 }
 
-/* Does the trace at `path` have the same cause, and if the original failed in a replay, does this
- * one, too? */
+/* Returns whether the trace at `path` has the same cause and, if the original failed in a replay,
+ * fails in one, too. */
 static int fails(void *arg, const char *path, struct err *err)
 {
 	const struct check *c = arg;
@@ -150,7 +147,7 @@ static int fails(void *arg, const char *path, struct err *err)
 		rc = v.failure.kind != FAILURE_NONE && v.verdict.cause == c->cause;
 		if (rc && c->same)
 			rc = replays(c, &set, &v, &why);
-		/* Another program may be using the machine's memory just now. */
+		/* Another program may use the machine's memory at the moment. */
 		if (rc < 0 && !stopped)
 			note("one reduction could not be replayed and is undone: %s", why.text);
 		rc = rc < 0 ? 0 : rc;
@@ -159,8 +156,6 @@ static int fails(void *arg, const char *path, struct err *err)
 	trace_set_close(&set);
 	return rc;
 }
-
-/* --- the program --- */
 
 static int emit(const char *path, const char *program, struct err *err)
 {
@@ -187,7 +182,7 @@ static int emit(const char *path, const char *program, struct err *err)
 	return rc;
 }
 
-/* The path of the small trace; a temporary one, if only the program is wanted. */
+/* Names the small trace; a temporary one, if only the program is wanted. */
 static int name_trace(const struct request *r, char path[PATH_MAX], struct err *err)
 {
 	const char *where = getenv("TMPDIR");
@@ -213,7 +208,7 @@ static int reduce(const struct trace_set *set, const struct verdict_result *verd
 	/* Making a cgroup for each of many replays would take too long. */
 	check.replay.parent = (struct group_parent){0};
 	if (!rc && verdict->failure.kind != FAILURE_NONE) {
-		/* If it cannot be replayed here, the verdict alone decides. */
+		/* If this machine cannot replay the original, the verdict alone decides. */
 		check.same = replays(&check, set, verdict, &why) == 1;
 	}
 	sigaction(SIGINT, &(struct sigaction){.sa_handler = stop}, NULL);

@@ -45,7 +45,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* Outside of these a replay takes years, or the pauses are shorter than the clock can tell. */
+/* Beyond these bounds a replay takes years, or its pauses are shorter than the clock can tell. */
 #define SPEED_MIN 0.001
 #define SPEED_MAX 1e6
 
@@ -53,7 +53,7 @@ struct request {
 	struct replay_request replay;
 	struct replay_parts parts;
 	char script[PATH_MAX];
-	const char *python; /* NULL: the one that is found */
+	const char *python; /* NULL: found by the command */
 	bool through;
 	struct output output;
 };

@@ -9,7 +9,7 @@
 
 #define CGROUP_LEVELS 32u
 
-/* What may be charged to it yet: its files' pages can be taken back. */
+/* Returns the bytes that may still be charged to the cgroup: pages of files can be reclaimed. */
 static uint64_t room_of(const struct run_cgroup *cgroup)
 {
 	struct event_level levels[CGROUP_LEVELS];
@@ -44,7 +44,7 @@ int replay_parts_find(struct replay_parts *parts, struct replay_request *request
 	request->player = parts->player;
 	request->device_player = parts->device_player;
 	request->simgpu = parts->simgpu;
-	/* The player's cgroup is made below our own, or below the one above that limits it. */
+	/* The player's cgroup lies below our own, or below the one above that limits it. */
 	run_cgroup_find("", getpid(), &parts->cgroup);
 	request->room = room_of(&parts->cgroup);
 	request->parent =

@@ -1,6 +1,6 @@
 /*
- * replay_parts.h - what a replay needs of this machine: the programs and libraries beside
- * libwhyoom.so, and room for it.
+ * replay_parts.h - what a replay needs from this machine: the programs and libraries beside
+ * libwhyoom.so, and room.
  */
 #ifndef ANALYZER_CMD_REPLAY_PARTS_H
 #define ANALYZER_CMD_REPLAY_PARTS_H
@@ -15,7 +15,7 @@ struct replay_parts {
 	struct run_cgroup cgroup;
 };
 
-/* Into the request, which borrows them. 0, or negative with err. */
+/* Fill the request, which borrows the parts. 0, or negative with err. */
 int replay_parts_find(struct replay_parts *parts, struct replay_request *request, struct err *err);
 
 #endif

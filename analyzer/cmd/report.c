@@ -1,5 +1,5 @@
 /*
- * report.c - `whyoom report`: why did the program run out of memory?
+ * report.c - `whyoom report`: why the program ran out of memory.
  */
 #include "cmd/report.h"
 
@@ -72,7 +72,7 @@ static void close_log(struct log *log)
 	knowledge_free(log->knowledge);
 }
 
-/* The verdict; the log may name processes that the kernel killed. */
+/* Makes the verdict; the log may name processes that the kernel killed. */
 static int judge(
     const struct trace_set *set, struct log *log, struct verdict_result *out, struct err *err)
 {

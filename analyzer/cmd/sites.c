@@ -1,5 +1,5 @@
 /*
- * sites.c - `whyoom sites`: which call sites hold the memory?
+ * sites.c - `whyoom sites`: the call sites that hold the memory.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -77,12 +77,12 @@ static int parse(int argc, char **argv, struct request *r)
 	return rc ? rc : cmd_wants_trace(&cmd_sites, argc);
 }
 
-/* What is shown, and of which moment. */
+/* The space to show, and the moment. */
 struct subject {
 	const struct trace *trace;
 	const struct model *model;
 	enum moment moment; /* of the model */
-	const char *at; /* as the user reads it */
+	const char *at; /* as the user named it */
 };
 
 static int print(
@@ -105,7 +105,7 @@ static int print(
 	return rc;
 }
 
-/* A space other than the host's: moment_find() leaves its model at the moment. */
+/* Shows a space other than the host's: moment_find() leaves its model at the moment. */
 static int show_space(const struct trace_set *set, const struct request *r, struct err *err)
 {
 	struct subject subject;

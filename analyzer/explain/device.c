@@ -57,8 +57,8 @@ struct state {
 	bool torch; /* live and gap are known */
 };
 
-/* The process in the list that this one must be when it is not named: in a container, the driver's
- * process ids are of another namespace. It is the smallest that holds as much as PyTorch says. */
+/* In a container, the driver's process ids are of another namespace. Returns the listed process
+ * that must be this one: the smallest that holds as much as PyTorch says. */
 static const struct fields *hidden_self(const struct field_rows *rows, uint64_t reserved)
 {
 	const struct fields *found = NULL;
@@ -176,7 +176,7 @@ static double between(double x, double from, double to, double low, double high)
 	return x >= to ? high : low + (high - low) * (x - from) / (to - from);
 }
 
-/* What PyTorch asks the device for: a segment of 2 or 20 MiB for small requests. */
+/* Returns what PyTorch asks the device for: 2 or 20 MiB for small requests. */
 static uint64_t segment_of(const struct state *s)
 {
 	if (!s->torch)
@@ -186,14 +186,14 @@ static uint64_t segment_of(const struct state *s)
 	return s->requested < 10u << 20 ? 20u << 20 : s->requested;
 }
 
-/* Refused although there was room, and not just the last crumbs that the driver keeps? */
+/* Returns whether the request was refused although there was room, more than the driver keeps. */
 static bool free_but_refused(const struct state *s)
 {
 	return s->free >= segment_of(s) && s->free - segment_of(s) >= s->total / SPARE_PART;
 }
 
-/* The allocator held enough, but not in one piece. It matters as far as the gap is a part of the
- * device: of a device that is full to the brim any small rest would have served a small request. */
+/* The allocator held enough, but not in one piece. The gap counts by its share of the device: on a
+ * device that is full to the brim, any small rest would have served a small request. */
 static void fragmented(const struct state *s, struct votes *votes, struct str *words)
 {
 	double share = (double)s->gap / (double)s->total;
@@ -218,7 +218,7 @@ static void fragmented(const struct state *s, struct votes *votes, struct str *w
 	    "device was full.");
 }
 
-/* Without the others it would have fitted. */
+/* The request would have fitted without the other processes. */
 static void others(
     const struct state *s, uint64_t bytes, bool listed, struct votes *votes, struct str *words)
 {
@@ -236,7 +236,7 @@ static void others(
 		str_puts(words, " The message does not say whose it is: nvidia-smi does.");
 }
 
-/* Neither a gap nor somebody else: all of it was needed at once. */
+/* No gap and no other process: the program needed all of it at once. */
 static void needed(const struct state *s, struct votes *votes, struct str *words)
 {
 	double share = (double)s->requested / (double)s->total;
@@ -247,7 +247,7 @@ static void needed(const struct state *s, struct votes *votes, struct str *words
 	    "and allocated is smaller than the request of %s.",
 	    fmt_size(&a, s->live), fmt_size(&b, s->gap), fmt_size(&c, s->requested));
 	if (share >= REQUEST_LARGE) {
-		/* Nearly enough of it, too. */
+		/* The gap is nearly large enough. */
 		votes_add(votes, CAUSE_FRAGMENTATION,
 		    between((double)s->gap / (double)s->requested, GAP_NEAR, 1, 0, GAP_NEAR_MOST));
 		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE,

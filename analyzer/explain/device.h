@@ -1,9 +1,9 @@
 /*
- * device.h - works out where a device's memory was, from PyTorch's message or any other one with
- * the same fields.
+ * device.h - works out where a device's memory was, from PyTorch's message or another one with the
+ * same fields.
  *
  * requested, total and free are needed; allocated with reserved or reserved_unallocated, allowed,
- * this_process, private_pools and the list `processes` (of pid and used) are taken where they are.
+ * this_process, private_pools and the list `processes` (of pid and used) are optional.
  */
 #ifndef ANALYZER_EXPLAIN_DEVICE_H
 #define ANALYZER_EXPLAIN_DEVICE_H

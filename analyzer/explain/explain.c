@@ -41,7 +41,7 @@ int explain_stream(
 
 	*out = (struct explanation){0};
 	rc = piece ? scan_new(knowledge, out, &scan, err) : -ENOMEM;
-	/* A pipe's end is not known. */
+	/* A pipe's length is unknown. */
 	progress_begin("reading the log",
 	    !fstat(fileno(in), &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0);
 	while (!rc && (n = fread(piece, 1, PIECE, in)) > 0) {

@@ -56,9 +56,9 @@ struct explain_ledger {
 };
 
 struct explanation {
-	struct explain_message *messages; /* in the order of time or of the log */
+	struct explain_message *messages; /* in the order of time, or of the log */
 	size_t count;
-	bool by_time; /* ordered by their times; else as in the log */
+	bool by_time; /* the order is that of the times */
 	struct {
 		enum cause cause;
 		double confidence;
@@ -67,7 +67,7 @@ struct explanation {
 		size_t fix_count;
 		enum cause runner_up; /* CAUSE_UNKNOWN: none */
 		double runner_up_confidence;
-		const char *next; /* of unknown: what would decide, or NULL */
+		const char *next; /* for an unknown cause: what would decide it, or NULL */
 		size_t message; /* index of the message that decides; SIZE_MAX: none */
 	} verdict;
 	struct explain_ledger ledger; /* row_count 0: no message has it */
@@ -77,8 +77,8 @@ struct explanation {
 	struct arena arena; /* owns the words */
 };
 
-/* Explain a stream, up to its end, or a text. 0; negative errno with err. The strings of
- * `knowledge` must outlive the result. */
+/* Explain a stream up to its end, or a text. 0; negative errno with err. The strings of `knowledge`
+ * must outlive the result. */
 int explain_stream(
     FILE *in, const struct knowledge *knowledge, struct explanation *out, struct err *err);
 int explain_text(const char *text, size_t bytes, const struct knowledge *knowledge,

@@ -8,7 +8,7 @@
 #include "util/text/fmt.h"
 
 static const struct {
-	const char *suffix, *unit; /* what to write after the number for fmt_parse_size() */
+	const char *suffix, *unit; /* the text after the number, for fmt_parse_size() */
 } sizes[] = {
     {"_bytes", ""},
     {"_KiB", "KiB"},
@@ -27,7 +27,7 @@ static int push(struct fields *fields, struct field field)
 	return vec_push(&fields->list, field);
 }
 
-/* The name without its suffix, and with another; NULL: no memory. */
+/* Returns the name with `to` in place of its suffix; NULL: no memory. */
 static const char *renamed(struct arena *arena, const char *name, size_t bytes, const char *suffix)
 {
 	size_t more = strlen(suffix);
@@ -50,7 +50,7 @@ static bool ends_in(const char *name, const char *suffix, size_t *stem)
 	return true;
 }
 
-/* "1,234 bytes" and "20.5MiB" as fmt_parse_size() reads them. */
+/* Turns "1,234 bytes" and "20.5MiB" into the form of fmt_parse_size(). */
 static int parse_size(const struct pattern_group *g, const char *unit, uint64_t *bytes)
 {
 	char plain[64];
@@ -92,7 +92,7 @@ static int add_number(
 	return push(fields, f);
 }
 
-/* 0; 1: the text is no number of that kind; -ENOMEM. */
+/* 0; 1: the text is not such a number; -ENOMEM. */
 static int add_typed(struct fields *fields, const struct pattern_group *g, struct arena *arena)
 {
 	struct field f = {.type = FIELD_BYTES};

@@ -1,11 +1,10 @@
 /*
  * fields.h - the values in a message, by name, with sizes in bytes.
  *
- * A group's name says what its text is: NAME_bytes is a size with its unit, or a plain number of
- * bytes; NAME_KiB, _kB, _MiB, _MB, _GiB and _GB are numbers of these (powers of 1024, all of them:
- * the programs that write "GB" count so), _pages of 4 KiB. They become the field
- * NAME_bytes. NAME_n is an integer and NAME_x a decimal number: the field NAME. All others are
- * text.
+ * A group's name says what its text is. NAME_bytes is a size with its unit, or a plain number of
+ * bytes. NAME_KiB, _kB, _MiB, _MB, _GiB and _GB are numbers of these, all powers of 1024, as the
+ * programs that write "GB" count; _pages are of 4 KiB. All of them become the field NAME_bytes.
+ * NAME_n is an integer and NAME_x a decimal number: the field NAME. All others are text.
  */
 #ifndef ANALYZER_EXPLAIN_FIELDS_H
 #define ANALYZER_EXPLAIN_FIELDS_H

@@ -17,8 +17,7 @@ TUNED(size_t, POOL_MIN, 3, "two processes of one name are a parent and its child
 TUNED(uint64_t, POOL_PART, 2, "half: the pool is then more than all others together");
 TUNED(uint64_t, VICTIM_PART, 2, "half: a victim with more filled the memory itself");
 
-/* One request, and nothing else is said: the larger it is, the likelier it is the cause by itself.
- */
+/* The message names one request alone: the larger it is, the likelier it is the cause by itself. */
 static void one_request(
     const struct explain_message *m, uint64_t requested, struct votes *votes, struct str *words)
 {
@@ -54,7 +53,7 @@ static void killed(const struct explain_message *m, uint64_t anon, struct str *w
 	    comm && comm->type == FIELD_TEXT ? comm->text : "a process", fmt_size(&a, anon));
 }
 
-/* All that the kernel's table of tasks has in memory, and the largest of them. */
+/* Returns the resident bytes of all tasks in the kernel's table, and the largest task. */
 static uint64_t sum_tasks(const struct field_rows *tasks, const struct fields **largest)
 {
 	uint64_t sum = 0, most = 0, bytes;
@@ -71,8 +70,8 @@ static uint64_t sum_tasks(const struct field_rows *tasks, const struct fields **
 	return sum;
 }
 
-/* Tasks of one name that have about as much each: the workers of a pool. Fills *workers with how
- * many, and *bytes with what they have together. */
+/* Finds tasks of one name and about equal size, the workers of a pool. Sets *workers to their
+ * number and *bytes to their memory together. */
 static const struct field *largest_pool(
     const struct field_rows *tasks, size_t *workers, uint64_t *bytes)
 {
@@ -107,8 +106,8 @@ static const struct field *largest_pool(
 	return name;
 }
 
-/* One worker would have fitted, all of them did not. False: no pool has most of what the tasks
- * have. */
+/* One worker would have fitted, all of them did not. False: no pool has most of the tasks'
+ * memory. */
 static bool pool_filled_it(
     const struct field_rows *tasks, uint64_t sum, struct votes *votes, struct str *words)
 {
@@ -171,7 +170,6 @@ enum cause host_vote_of_kill(const struct explain_message *kill,
 	return CAUSE_EXTERNAL;
 }
 
-/* A monitor's own table, of the tasks that it chose among. */
 static void monitored(const struct explain_message *m, const struct field *tasks,
     struct votes *votes, struct str *words)
 {

@@ -11,7 +11,7 @@
 #include "explain/vote.h"
 #include "util/tuned.h"
 
-/* An answer with less confidence, or with a smaller lead, is "unknown". */
+/* A verdict with less confidence, or with a smaller lead, is "unknown". */
 TUNED(double, DECIDED, 0.5, "a cause that is as likely as all others together");
 TUNED(double, MARGIN, 0.05, "closer candidates change places with one more message");
 TUNED(double, CONFIDENCE_MAX, 0.95, "a log is not a recording");
@@ -37,7 +37,7 @@ static int judge_message(struct explanation *e, struct explain_message *m, struc
 
 	*votes = (struct votes){0};
 	vote_of_message(m, votes, &words);
-	/* What its numbers say is closer than what its kind says. */
+	/* The numbers say more than the kind of message. */
 	if (!words.length)
 		meaning_write(&words, m->known->meaning, &m->fields);
 	m->meaning = keep(e, &words);
@@ -49,7 +49,6 @@ static int judge_message(struct explanation *e, struct explain_message *m, struc
 	return rc || !m->meaning ? -ENOMEM : 0;
 }
 
-/* How much a message counts, by what it is and when it came. */
 static double weight(const struct explain_message *m, unsigned first_event)
 {
 	switch (m->kind) {
@@ -77,7 +76,7 @@ static bool any(const struct explanation *e, enum message_kind kind)
 	return false;
 }
 
-/* The same words from several places are one claim. */
+/* The same words from several lines are one claim. */
 static bool said_before(const struct explanation *e, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
@@ -96,7 +95,6 @@ static void add_fix(struct explanation *e, const char *for_, const char *setting
 		    (struct explain_fix){for_, setting, text};
 }
 
-/* A message says that this setting has no effect here. */
 static bool is_overruled(const struct explanation *e, const char *setting)
 {
 	for (size_t i = 0; i < e->count; i++)
@@ -106,7 +104,7 @@ static bool is_overruled(const struct explanation *e, const char *setting)
 	return false;
 }
 
-/* Those of the framework of one message, or of who called it. */
+/* Adds the fixes for the framework of a message, or of its caller. */
 static void add_framework_fixes(struct explanation *e, const struct knowledge *knowledge,
     const struct explain_message *m, const struct knowledge_framework *framework, enum role role)
 {
@@ -123,8 +121,7 @@ static void add_framework_fixes(struct explanation *e, const struct knowledge *k
 			add_fix(e, framework->name, fixes[i]->setting, fixes[i]->text);
 }
 
-/* Message by message: its own fixes, then those of who raised it, of its framework, of the cause.
- */
+/* Adds the fixes message by message: its own, those for its caller, its framework and the cause. */
 static void collect_fixes(struct explanation *e, const struct knowledge *knowledge)
 {
 	enum cause cause = e->verdict.cause;
@@ -151,7 +148,7 @@ static void collect_fixes(struct explanation *e, const struct knowledge *knowled
 			    e->messages[i].known->framework, ROLE_NONE);
 }
 
-/* Of the failures of one event, those of one group get more telling from line to line. */
+/* Failures of one event and group get more telling from line to line. */
 static size_t most_telling(const struct explanation *e, size_t first)
 {
 	const struct explain_message *m = &e->messages[first];
@@ -164,7 +161,8 @@ static size_t most_telling(const struct explanation *e, size_t first)
 	return last;
 }
 
-/* The message the verdict rests on: the first of the first failure that speaks for the cause. */
+/* Returns the message that the verdict rests on: the first one of the first failure that supports
+ * the cause. */
 static size_t rests_on(const struct explanation *e, enum cause cause)
 {
 	size_t failure = SIZE_MAX, other = SIZE_MAX;
@@ -220,13 +218,12 @@ static void decided(struct explanation *e, const struct votes *votes, struct str
 		e->verdict.runner_up_confidence = votes->list[1].confidence;
 	}
 	e->verdict.message = rests_on(e, winner->cause);
-	/* What else the log says may show why, but what failed comes first. */
+	/* The log's other messages may show why, but the failure comes first. */
 	if (e->messages[e->verdict.message].kind != MESSAGE_FAILURE)
 		str_printf(s, "%s ", e->messages[rests_on(e, CAUSE_UNKNOWN)].meaning);
 	str_puts(s, e->messages[e->verdict.message].meaning);
 }
 
-/* No failure: what else the log holds. */
 static void no_failure(struct explanation *e, struct str *s)
 {
 	e->verdict.cause = CAUSE_UNKNOWN;
@@ -270,7 +267,7 @@ static unsigned first_event(const struct explanation *e)
 	return 0;
 }
 
-/* Of the same group and event; NULL: none has that field. */
+/* Returns the message of the same group and event that has the field, or NULL. */
 static const struct explain_message *beside(
     const struct explanation *e, const struct explain_message *kill, const char *field)
 {
@@ -284,7 +281,7 @@ static const struct explain_message *beside(
 	return NULL;
 }
 
-/* Kills whose table of tasks is there, too. */
+/* Judges kills whose table of tasks is in the log, too. */
 static int judge_kills(struct explanation *e, struct votes *all)
 {
 	for (size_t i = 0; i < e->count; i++) {
@@ -308,8 +305,7 @@ static int judge_kills(struct explanation *e, struct votes *all)
 	return 0;
 }
 
-/* What the killed processes had in memory, the largest of them; 0: nobody was killed, or it is not
- * said. */
+/* Returns the memory of the largest killed process; 0: no kill, or not said. */
 static uint64_t killed_bytes(const struct explanation *e)
 {
 	uint64_t most = 0, bytes;
@@ -321,8 +317,7 @@ static uint64_t killed_bytes(const struct explanation *e)
 	return most;
 }
 
-/* A store that says how much it holds: as likely the cause as its part of what the killed process
- * had. */
+/* A store that says its size is the cause as likely as its share of the killed process's memory. */
 static double confidence_of(
     const struct explain_message *m, double w, double confidence, uint64_t killed)
 {

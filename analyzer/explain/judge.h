@@ -6,7 +6,7 @@
 
 #include "explain/explain.h"
 
-/* Fills cause and meaning of each message, the ledger and the verdict. 0 or -ENOMEM. */
+/* Judge all messages: fill cause and meaning of each, the ledger and the verdict. 0 or -ENOMEM. */
 int judge(struct explanation *explanation, const struct knowledge *knowledge);
 
 #endif

@@ -31,7 +31,7 @@ static void write_value(struct str *out, const struct field *f, bool plain)
 	}
 }
 
-/* At '{': the field's value. Returns what follows '}'. */
+/* Writes the field's value at '{'. Returns the text after '}'. */
 static const char *write_field(
     struct str *out, const char *text, const struct fields *fields, bool *missing)
 {
@@ -59,7 +59,7 @@ static const char *write_field(
 
 void meaning_write(struct str *out, const char *text, const struct fields *fields)
 {
-	size_t optional = 0; /* where the part that may be left out begins */
+	size_t optional = 0; /* start of the optional part */
 	bool inside = false, missing = false;
 
 	while (*text) {

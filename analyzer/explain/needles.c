@@ -13,10 +13,10 @@
 
 struct needles {
 	uint16_t (*next)[256]; /* next[state][byte] */
-	uint32_t *ends; /* the first needle that ends in the state, NONE */
+	uint32_t *ends; /* the first needle that ends in the state, or NONE */
 	uint16_t *fail; /* the longest proper suffix that is a state */
-	uint16_t *also; /* the nearest state along fail in which a needle ends, 0 */
-	uint32_t *same; /* by needle: the next that ends in the same state */
+	uint16_t *also; /* the nearest state along `fail` in which a needle ends, or 0 */
+	uint32_t *same; /* by needle: the next one that ends in the same state */
 	size_t states;
 };
 
@@ -55,7 +55,7 @@ static void add_text(struct needles *n, const char *text, uint32_t id)
 	n->ends[state] = id;
 }
 
-/* Breadth first, so that a state's suffix is done before it. */
+/* Goes breadth first, so that a state's suffix is linked before the state. */
 static int link_suffixes(struct needles *n)
 {
 	uint16_t *queue = malloc(n->states * sizeof(*queue));

@@ -10,11 +10,11 @@
 struct needles;
 
 /* Build the automaton; a needle's id is its index in `texts`. No text may be empty. 0; -ENOMEM;
- * -E2BIG: together they need more than 65,535 states. */
+ * -E2BIG: the texts need more than 65,535 states. */
 int needles_new(const char *const *texts, size_t count, struct needles **out);
 void needles_free(struct needles *needles);
 
-/* Scan the bytes from `*state` (0 at first) on, and call back for each needle found, with the
+/* Scan the bytes on from `*state` (0 at first), and call back for each needle found, with the
  * offset after its last byte. An error of the callback ends the scan and is returned. */
 typedef int (*needles_found)(void *arg, size_t id, size_t end);
 int needles_scan(const struct needles *needles, uint32_t *state, const char *text, size_t bytes,

@@ -10,7 +10,7 @@
 #include "util/text/str.h"
 #include "util/tuned.h"
 
-/* A match that needs more is none. */
+/* A match that needs more counts as none. */
 TUNED(unsigned, MATCH_LIMIT, 50000, "every known message needs far less");
 TUNED(unsigned, DEPTH_LIMIT, 5000, "as MATCH_LIMIT");
 TUNED(unsigned, HEAP_LIMIT_KIB, 1024, "as MATCH_LIMIT; a hostile log must not take our memory");
@@ -35,10 +35,10 @@ static const struct {
     {"{LOG}", "[^\\n]{0,200}?"},
 };
 
-/* Several blanks, or the end of a line that was wrapped for a terminal or a quotation. */
+/* Blanks, or the end of a line that was wrapped for a terminal or a quotation. */
 #define BLANK "(?:[ \\t]++|[ \\t]*+\\r?\\n[ \\t>|]*+)"
 
-/* The macro at `text`: its length, and what it stands for is written; 0: there is none. */
+/* Writes what the macro at `text` stands for. Returns the macro's length; 0: there is none. */
 static size_t expand_macro(const char *text, struct str *out)
 {
 	for (size_t i = 0; i < sizeof(macros) / sizeof(*macros); i++) {
@@ -54,7 +54,7 @@ static size_t expand_macro(const char *text, struct str *out)
 
 static int expand(const char *text, struct str *out)
 {
-	bool class = false; /* between [ and ] a blank is just that */
+	bool class = false; /* between [ and ] a blank is a plain one */
 
 	while (*text) {
 		size_t macro = expand_macro(text, out);
@@ -89,7 +89,7 @@ static int set_limits(struct pattern *p)
 	pcre2_set_match_limit(p->context, MATCH_LIMIT);
 	pcre2_set_depth_limit(p->context, DEPTH_LIMIT);
 	pcre2_set_heap_limit(p->context, HEAP_LIMIT_KIB);
-	/* Where there is no JIT, or the system forbids writable code, the interpreter does it. */
+	/* Without a JIT, or where the system forbids writable code, the interpreter matches. */
 	if (pcre2_config(PCRE2_CONFIG_JIT, &jit) >= 0 && jit &&
 	    pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0) {
 		p->stack = pcre2_jit_stack_create(32u << 10, JIT_STACK_MAX, NULL);
@@ -153,7 +153,7 @@ bool pattern_find(const struct pattern *p, const char *subject, size_t bytes, si
 	if (n <= 0)
 		return false;
 	spans = pcre2_get_ovector_pointer(p->data);
-	/* \K and lookaheads can set odd bounds. */
+	/* \K and lookaheads can swap the bounds. */
 	if (spans[0] > spans[1])
 		return false;
 	out->begin = spans[0];

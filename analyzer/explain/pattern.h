@@ -32,7 +32,7 @@ struct pattern_match {
 	size_t begin, end; /* offsets in the subject */
 	struct pattern_group groups[PATTERN_GROUPS_MAX]; /* those that took part */
 	size_t group_count;
-	bool gave_up; /* there is no match because the search would have taken too long */
+	bool gave_up; /* the search would have taken too long, so there is no match */
 };
 
 /* Compile a pattern. 0; -EINVAL with err: a mistake in it; -ENOMEM. */

@@ -14,22 +14,22 @@
 
 #define AHEAD (64u << 10) /* a message is at most this long */
 #define LINE 4096u /* it begins at most two of these before its needle */
-#define BACK (128u << 10) /* kept behind the place looked at */
+#define BACK (128u << 10) /* kept before the position looked at */
 #define PIECE (256u << 10)
 #define TRACEBACK (32u << 10) /* looked at before a message */
-#define TIMES 8u /* lines before a message that are asked for a time */
-#define TEXT_MAX 4096u /* of a message that is kept */
-#define KEPT 16u /* of one kind of message that are kept apart */
-#define ROWS_MAX 4096u /* of a repeated part */
-/* After so many places that have the needle and not the message, the message is no longer looked
- * for: a log made of needles must not take for ever. A place that takes long counts as many. */
+#define TIMES 8u /* lines before a message that are searched for a time */
+#define TEXT_MAX 4096u /* bytes of a message that are kept */
+#define KEPT 16u /* distinct messages of one kind that are kept */
+#define ROWS_MAX 4096u /* rows of a repeated part */
+/* A message is no longer looked for after this many vain tries, so that a log made of needles does
+ * not take for ever. A try that takes long counts as many. */
 TUNED(unsigned, VAIN_MAX, 1000000, "bounds the time for a hostile log; no real log comes near");
 TUNED(unsigned, VAIN_LONG, 500, "a match that runs into its limit takes as long as 500 others");
 
 struct known {
 	const struct knowledge_message *message;
 	struct pattern *pattern, *each;
-	uint64_t next; /* no match begins before this offset: all up to it was tried, or matched */
+	uint64_t next; /* no match begins before this offset: all before was tried, or matched */
 	unsigned vain, kept;
 	size_t last; /* index of the last one kept */
 };
@@ -49,10 +49,10 @@ struct scan {
 	struct needles *needles;
 	uint32_t state;
 	char *buffer;
-	size_t filled, scanned; /* bytes in the buffer, and of these looked at */
+	size_t filled, scanned; /* bytes in the buffer, and how many of them were searched */
 	uint64_t base; /* the log's offset of buffer[0] */
 	uint64_t counted, lines; /* newlines before that offset */
-	uint64_t told; /* where the last message ended */
+	uint64_t told; /* end of the last message */
 	VEC(struct candidate) pending; /* by offset, without overlaps */
 	struct map seen; /* hash of a text to the index of its message + 1 */
 	struct whens *whens;
@@ -138,7 +138,7 @@ void scan_free(struct scan *s)
 	free(s);
 }
 
-/* The line number of an offset; offsets never go back behind one that was counted. */
+/* Offsets never go back behind one that was counted. */
 static uint64_t line_of(struct scan *s, uint64_t offset)
 {
 	const char *p = s->buffer + (s->counted - s->base);
@@ -153,7 +153,7 @@ static uint64_t line_of(struct scan *s, uint64_t offset)
 	return s->lines + 1;
 }
 
-/* Of the line that holds buffer[at]; at most `most` bytes before it. */
+/* At most `most` bytes before `at`. */
 static size_t line_begin(const struct scan *s, size_t at, size_t most)
 {
 	size_t least = at > most ? at - most : 0;
@@ -162,7 +162,7 @@ static size_t line_begin(const struct scan *s, size_t at, size_t most)
 	return newline ? (size_t)(newline - s->buffer) + 1 : least;
 }
 
-/* The time of the message's line, else of the nearest line before it that names one. */
+/* Takes the time of the message's line, else of the nearest line before that names one. */
 static void read_time(struct scan *s, struct explain_message *m, size_t begin)
 {
 	for (size_t tries = 0, end = begin; tries <= TIMES; tries++) {
@@ -227,7 +227,7 @@ static int read_message(
 	return rc;
 }
 
-/* One message that no longer one can displace. */
+/* Adds a message that no longer one can displace. */
 static int tell(struct scan *s, const struct candidate *c)
 {
 	struct known *k = &s->known.items[c->known];
@@ -264,7 +264,6 @@ static int tell(struct scan *s, const struct candidate *c)
 	return 0;
 }
 
-/* Tells of those that end before `offset`. */
 static int tell_until(struct scan *s, uint64_t offset)
 {
 	size_t done = 0;
@@ -279,7 +278,7 @@ static int tell_until(struct scan *s, uint64_t offset)
 	return rc;
 }
 
-/* Takes its place among those it overlaps if it is the longest of them. */
+/* Adds the candidate if it is longer than all that it overlaps, and drops those. */
 static int add_candidate(struct scan *s, struct candidate c)
 {
 	size_t first = s->pending.count, last, more;
@@ -312,7 +311,7 @@ static int on_needle(void *arg, size_t id, size_t end)
 
 	if (s->base + needle < k->next || k->vain >= VAIN_MAX)
 		return 0;
-	/* It may begin a line earlier, where lines were wrapped. */
+	/* Where lines are wrapped, a match may begin a line earlier. */
 	if (s->base + from < k->next)
 		from = (size_t)(k->next - s->base);
 	if (bytes > needle + AHEAD)
@@ -332,7 +331,7 @@ static int on_needle(void *arg, size_t id, size_t end)
 	return add_candidate(s, c);
 }
 
-/* Looks at the buffer up to `until`, then at what is told for certain by then. */
+/* Searches the buffer up to `until`, then adds the messages that are certain. */
 static int look(struct scan *s, size_t until)
 {
 	uint64_t settled;

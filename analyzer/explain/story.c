@@ -13,7 +13,6 @@ TUNED(unsigned, NEAR_LINES, 400, "a chain of exceptions with deep stacks, raised
 TUNED(unsigned, RETRY_LINES, 20, "a program that recovers says so after one stack at most");
 TUNED(int64_t, NEAR_NS, 30 * SECOND, "servers take some seconds to die, supervisors to notice");
 
-/* The same day and time of another year. */
 static int64_t in_year(int64_t ns, int year)
 {
 	time_t seconds = (time_t)(ns / SECOND);
@@ -25,7 +24,7 @@ static int64_t in_year(int64_t ns, int year)
 	return (int64_t)timegm(&tm) * SECOND + ns % SECOND;
 }
 
-/* A time that names no year, in the year that brings it nearest to one that does. */
+/* Returns a time without a year in the year that is nearest to a time with one. */
 static int64_t nearest_year(int64_t ns, int64_t to)
 {
 	time_t seconds = (time_t)(to / SECOND);
@@ -43,7 +42,8 @@ static int64_t nearest_year(int64_t ns, int64_t to)
 	return best;
 }
 
-/* Takes the year from the message above that says it, else from the first that does. */
+/* Takes the year from the nearest message above that has one, else from the first message with
+ * one. */
 static void fill_years(struct explanation *e)
 {
 	const struct when *known = NULL;
@@ -72,7 +72,8 @@ static int by_time(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Has every message a time, of one clock? One without takes that of the message before it. */
+/* Returns whether every message has a time of one clock. A message without a time takes that of the
+ * message before. */
 static bool comparable(struct explanation *e)
 {
 	const struct when *last = NULL;
@@ -99,7 +100,7 @@ static bool near(
 	return b->line - a->line <= NEAR_LINES;
 }
 
-/* A failure that the program says right after it got over is a retry, too. */
+/* A failure that the program recovers from right away is a retry, too. */
 static void mark_retried(struct explanation *e)
 {
 	for (size_t i = 0; i < e->count; i++) {

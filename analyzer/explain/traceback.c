@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* From here on the text is of the last traceback, or of a list of frames without a title. */
+/* Returns the start of the last traceback; `text` if there is no title, only frames. */
 static const char *last_title(const char *text, size_t bytes)
 {
 	static const char title[] = "Traceback (most recent call last)";
@@ -27,7 +27,7 @@ static size_t until(const char *text, size_t bytes, const char *ends)
 	return n;
 }
 
-/* `File "x.py", line 12, in f`: what follows `File "`. 0; -ENOENT: it is no frame; -ENOMEM. */
+/* Reads `File "x.py", line 12, in f` from behind `File "`. 0; -ENOENT: it is no frame; -ENOMEM. */
 static int read_frame(struct traceback_frame *out, const char *p, size_t bytes, struct arena *arena)
 {
 	static const char line[] = "\", line ", in[] = ", in ";
@@ -57,7 +57,7 @@ static void callsite_frame(
 
 	t->frames++;
 	frame.framework = callsite.framework;
-	t->roles[callsite.role] = frame; /* innermost last */
+	t->roles[callsite.role] = frame; /* the innermost frame comes last */
 	if (callsite.framework && callsite.role != ROLE_ALLOCATOR)
 		t->framework = frame;
 	else if (!callsite.framework && !strstr(frame.file, "-packages/") &&

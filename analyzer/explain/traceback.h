@@ -17,15 +17,14 @@ struct traceback_frame {
 };
 
 struct traceback {
-	size_t frames; /* how many were read */
+	size_t frames; /* frames read */
 	/* By role, the innermost frame that has it. */
 	struct traceback_frame roles[ROLE_COUNT];
-	/* The innermost frame of a known framework, and the innermost of none, which is the user's.
-	 */
+	/* The innermost frame of a known framework, and the innermost one of none: the user's. */
 	struct traceback_frame framework, own;
 };
 
-/* Reads the last traceback of the text, whatever a logger wrote before each line. 0 or -ENOMEM. */
+/* Read the last traceback of the text, whatever a logger wrote before each line. 0 or -ENOMEM. */
 int traceback_read(struct traceback *out, const char *text, size_t bytes,
     const struct knowledge *knowledge, struct arena *arena);
 

@@ -42,11 +42,10 @@ void votes_sort(struct votes *votes)
 	}
 }
 
-/* What the program was doing when it failed. */
 static void vote_of_traceback(const struct traceback *t, struct votes *votes)
 {
-	/* Why these: a role whose buffers have one size says most, one that many kinds of requests
-	 * pass through least. Below DECIDED (judge.c) a role only supports other messages. */
+	/* A role whose buffers have one size says most, a role that many kinds of requests pass
+	 * through says least. Below DECIDED (judge.c) a role only supports other messages. */
 	static const struct {
 		enum role role;
 		enum cause cause;
@@ -70,7 +69,7 @@ static void vote_of_traceback(const struct traceback *t, struct votes *votes)
 	bool startup = t->roles[ROLE_WEIGHTS_LOAD].function || t->roles[ROLE_WARM_UP].function;
 
 	for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++) {
-		/* A warm-up runs the same functions as a request, with made-up ones. */
+		/* A warm-up runs the functions of a request, with made-up requests. */
 		if (startup && roles[i].role != ROLE_WEIGHTS_LOAD && roles[i].role != ROLE_WARM_UP)
 			continue;
 		if (t->roles[roles[i].role].function)

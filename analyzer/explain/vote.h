@@ -1,6 +1,6 @@
 /*
- * vote.h - which causes a message supports, and how strongly, by its entry in the knowledge files,
- * its numbers and the traceback before it.
+ * vote.h - the causes that a message supports, and how strongly, by its entry in the knowledge
+ * files, its numbers and the traceback before it.
  */
 #ifndef ANALYZER_EXPLAIN_VOTE_H
 #define ANALYZER_EXPLAIN_VOTE_H
@@ -25,8 +25,8 @@ void votes_combine(struct votes *votes, enum cause cause, double confidence);
 /* Sort by confidence, strongest first; equal ones stay in order. */
 void votes_sort(struct votes *votes);
 
-/* Collect the votes of one message. If its numbers decide something, `words` gets a sentence about
- * that; else it stays empty. */
+/* Collect the votes of one message. `words` gets a sentence if its numbers decide something; else
+ * it stays empty. */
 void vote_of_message(const struct explain_message *m, struct votes *votes, struct str *words);
 
 #endif

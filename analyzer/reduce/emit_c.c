@@ -1,7 +1,7 @@
 /*
- * emit_c.c - see steps.h: a program for a bug report. It looks for its limit itself, by trying, so
- * that it is right for whatever allocator, library and machine it is compiled for; and says by its
- * exit status whether the request was refused.
+ * emit_c.c - writes a program for a bug report (steps.h). The program finds its own limit by
+ * trying, so that it is right for any allocator, library and machine that it is compiled for; its
+ * exit status says whether the request was refused.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,14 +13,12 @@
 
 #define LINES 200u
 #define WIDTH 100u /* columns of a comment */
-#define ROW_WIDTH 120u /* where a line of rows ends that do without comments */
+#define ROW_WIDTH 120u /* where a line of rows without comments ends */
 
 static const char *const names[STEP_WHATS] = {"MALLOC", "CALLOC", "REALLOC", "ALIGNED", "FREE",
     "MAP", "RESERVE", "UNMAP", "DEVICE", "DEVICE_FREE"};
 
-/* --- words --- */
-
-/* Of a trace: nothing in it may end the comment. */
+/* Appends text of a trace, in which nothing may end the comment. */
 static void comment(struct str *out, const char *raw, const char *head)
 {
 	struct str safe = {0};
@@ -52,7 +50,7 @@ static void comment(struct str *out, const char *raw, const char *head)
 	str_free(&safe);
 }
 
-/* "build_prompt (main.c:47)", or nothing. */
+/* Appends "build_prompt (main.c:47)", or nothing. */
 static void who(const struct feed *feed, uint32_t stack, struct str *out)
 {
 	struct blame_context context = {.malloc_owner = feed->info(feed->self, "malloc.owner"),
@@ -72,15 +70,13 @@ static void who(const struct feed *feed, uint32_t stack, struct str *out)
 		str_printf(out, " (%s:%u)", file ? file + 1 : s->file, s->line);
 }
 
-/* --- the table --- */
-
 static void row(struct str *out, const struct program_step *s)
 {
 	str_printf(out, "{%u, %u, %s, %u, %u, %" PRId64 ", %" PRIu64 ", %" PRId64 "},", s->rows,
 	    s->times, names[s->what], s->thread, s->block, s->block_step, s->size, s->size_step);
 }
 
-/* A line above where the function changes. */
+/* Appends a line of comment where the function changes. */
 static void callsite(
     const struct feed *feed, const struct program_step *s, struct str *last, struct str *out)
 {
@@ -130,8 +126,6 @@ static void table(
 	str_puts(out, callsites ? "};\n\n" : "\n};\n\n");
 	str_free(&last);
 }
-
-/* --- the program --- */
 
 static const char host_begin[] =
     "#define _GNU_SOURCE\n"

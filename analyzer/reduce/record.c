@@ -1,6 +1,6 @@
 /*
- * record.c - see record.h. What lies where is told by address, as the events have it: blocks by
- * their own, mappings by ranges, a handle's memory by the handle.
+ * record.c - see record.h. Blocks are found by their address, mappings by ranges, a handle's memory
+ * by the handle.
  */
 #include "reduce/record.h"
 
@@ -14,21 +14,21 @@
 #include "verdict/framework/framework_frames.h"
 
 #define PROGRESS_EVENTS 65536u
-#define HANDLES (1ull << 63) /* keys of handles, apart from addresses */
+#define HANDLES (1ull << 63) /* keys of handles, unlike all addresses */
 
 struct loader {
 	struct record *r;
 	const struct verdict_result *verdict;
 	struct map blocks; /* address: the ALLOC, plus 1 */
 	struct map space_blocks; /* address or handle: the SPACE_ALLOC, plus 1 */
-	struct map marks; /* of requests and ranges that go on: id to unit */
+	struct map marks; /* open requests and ranges: id to unit */
 	struct map arenas; /* stacks of the interpreter's arenas */
 	struct ranges ranges; /* serial: unit */
-	struct ranges device; /* what the driver gave: the same */
+	struct ranges device; /* the driver's memory, likewise */
 	struct map last_unmap; /* thread: unit */
-	VEC(struct range) undo; /* of the last unmapping */
-	uint64_t cut; /* bytes, by it */
-	uint32_t hit; /* unit, by it; 0: none */
+	VEC(struct range) undo; /* the ranges of the last unmapping */
+	uint64_t cut; /* bytes of the last unmapping */
+	uint32_t hit; /* the unit that it hit; 0: none */
 	struct requests *requests;
 	uint64_t moment_ns;
 	int rc;
@@ -40,7 +40,7 @@ static int no_memory(struct err *err)
 	    err, -ENOMEM, "no memory for the events: reduce the trace on a larger machine");
 }
 
-/* The unit that counts in its place. */
+/* Returns the unit that stands for `unit`. */
 static uint32_t unit_of(struct record *r, uint32_t unit)
 {
 	struct record_unit *units = r->units.items;
@@ -52,7 +52,7 @@ static uint32_t unit_of(struct record *r, uint32_t unit)
 	return unit;
 }
 
-/* They fall together from now on. */
+/* Joins two units: they are left out together. Returns the joint unit. */
 static uint32_t join(struct record *r, uint32_t a, uint32_t b)
 {
 	a = unit_of(r, a);
@@ -97,8 +97,6 @@ static void put(struct map *map, uint64_t key, uint64_t value, struct loader *l)
 	else
 		l->rc = -ENOMEM;
 }
-
-/* --- mappings --- */
 
 static void gather(void *arg, const struct range *piece, int whole, int split)
 {
@@ -150,7 +148,7 @@ static void on_map(struct loader *l, const struct event *e, struct record_event 
 	if (moved && *moved)
 		unit = join(l->r, unit, (uint32_t)*moved);
 	if (before) {
-		/* What it replaces is gone with it: as one. */
+		/* A mapping is one unit with what it replaces. */
 		unit = join(l->r, unit, before);
 		to->bytes -= (int64_t)l->cut;
 	}
@@ -163,7 +161,7 @@ static void on_map(struct loader *l, const struct event *e, struct record_event 
 		l->rc = -ENOMEM;
 }
 
-/* False: of nothing that is known. */
+/* False: nothing known is unmapped. */
 static bool on_unmap(struct loader *l, const struct event *e, struct record_event *to)
 {
 	cut(l, e);
@@ -192,14 +190,12 @@ static bool on_ununmap(struct loader *l, const struct event *e, struct record_ev
 	return true;
 }
 
-/* --- blocks --- */
-
 static enum record_class class_of_block(uint64_t size)
 {
 	return size >= RECORD_LARGE_BYTES ? RECORD_LARGE : RECORD_HEAP;
 }
 
-/* The block's, or the step's block's. */
+/* Returns the unit of the block that the event, or its step, belongs to. */
 static uint32_t chain_of(struct record *r, uint32_t event)
 {
 	uint32_t unit = unit_of(r, r->events.items[event].unit);
@@ -207,9 +203,9 @@ static uint32_t chain_of(struct record *r, uint32_t event)
 	return r->units.items[unit].kind == UNIT_STEP ? r->units.items[unit].chain : unit;
 }
 
-#define STEP_EVENTS 256u /* of other threads, while one is in realloc() */
+#define STEP_EVENTS 256u /* of other threads, while one thread is in realloc() */
 
-/* A realloc is a release, which came just before, and this acquisition. Its unit. */
+/* A realloc is a release, which came just before, and this acquisition. Returns its unit. */
 static uint32_t step_of(struct loader *l, const struct event *e, uint32_t old)
 {
 	struct record *r = l->r;
@@ -244,8 +240,8 @@ static bool on_block(struct loader *l, const struct event *e, struct record_even
 		    to->partner ? step_of(l, e, to->partner - 1) : unit_new(l, UNIT_BLOCK, e);
 		put(&l->blocks, e->address, index + 1, l);
 	} else {
-		/* What a release was of is remembered beside, for the realloc that follows or for
-		 * the undoing. */
+		/* A released block stays under ~address, for the realloc or the undoing that
+		 * follows. */
 		if (e->kind == EV_UNFREE)
 			alloc = map_find(&l->blocks, ~e->address);
 		if (!alloc || !*alloc)
@@ -259,7 +255,7 @@ static bool on_block(struct loader *l, const struct event *e, struct record_even
 			put(&l->blocks, ~e->address, to->partner + 1u, l);
 		}
 	}
-	/* A release has its size with the block. */
+	/* A release has the size of its block. */
 	if (e->kind != EV_ALLOC)
 		to->size = r->events.items[to->partner].size;
 	to->class = (uint8_t)class_of_block(to->size);
@@ -273,7 +269,7 @@ static uint64_t space_key(const struct loader *l, const struct event *e)
 
 	if (e->u.space.flags & TRACE_SPACE_HANDLE)
 		return map_hash(e->address) | HANDLES;
-	/* Two spaces hold addresses of their own. */
+	/* Addresses of these two spaces may equal those of others. */
 	if (name && (!strncmp(name, "torch:", 6) || !strcmp(name, "va")))
 		return map_hash(e->address ^ (uint64_t)(e->space + 1) << 56) & ~HANDLES;
 	return e->address & ~HANDLES;
@@ -300,7 +296,7 @@ static void lies(struct loader *l, uint64_t address, uint64_t size, uint32_t uni
 		l->rc = -ENOMEM;
 }
 
-/* Where the driver's memory is, and what of PyTorch's lies in it. */
+/* Notes where the driver's memory lies, and which of it a block of PyTorch's lies in. */
 static void note_callsite(struct loader *l, const struct event *e, uint32_t unit)
 {
 	const struct range *segment;
@@ -348,7 +344,7 @@ static bool on_space_block(struct loader *l, const struct event *e, struct recor
 	return true;
 }
 
-/* A handle's memory that becomes visible belongs to it; what is taken away again, by address. */
+/* A mapping of a handle's memory belongs to the handle; its unmapping is found by address. */
 static bool on_space_map(struct loader *l, const struct event *e, struct record_event *to)
 {
 	const uint64_t *at;
@@ -366,8 +362,6 @@ static bool on_space_map(struct loader *l, const struct event *e, struct record_
 	return true;
 }
 
-/* --- the rest --- */
-
 static void on_mark(struct loader *l, const struct event *e, struct record_event *to)
 {
 	uint64_t key = (map_hash(e->u.mark.id) ^ e->u.mark.what) & ~HANDLES;
@@ -380,7 +374,7 @@ static void on_mark(struct loader *l, const struct event *e, struct record_event
 		map_remove(&l->marks, key);
 }
 
-/* False: the event is of nothing that is known, and left out. */
+/* False: the event concerns nothing known, and is left out. */
 static bool callsite(struct loader *l, const struct event *e, struct record_event *to)
 {
 	switch (e->kind) {
@@ -477,7 +471,6 @@ static int add(struct loader *l, const struct event *e)
 	return rc ? rc : l->rc;
 }
 
-/* Those that hold the interpreter's small objects: found for the verdict already. */
 static int find_arenas(struct loader *l)
 {
 	const struct callsites *p = l->verdict->callsites;
@@ -529,11 +522,10 @@ static int read_process(struct loader *l, struct err *err)
 	return rc;
 }
 
-/* What a block was resized to last before the moment is what a refused realloc is of: that stays.
- */
+/* A refused realloc is of the last size before the moment, so a block's last step stays. */
 static int keep_last_steps(struct record *r)
 {
-	struct map last = {0}; /* by chain; a release by a realloc that was refused is none */
+	struct map last = {0}; /* by chain; the release of a refused realloc is no step */
 	int rc = 0;
 
 	for (uint32_t i = 0; i < r->moment && !rc; i++) {
@@ -563,7 +555,7 @@ static int keep_last_steps(struct record *r)
 	return rc;
 }
 
-/* Events of joined units are the first one's; what each holds at the moment. */
+/* Gives joined units their events, and sums what each unit holds at the moment. */
 static void settle(struct record *r)
 {
 	for (size_t i = 0; i < r->events.count; i++) {

@@ -1,7 +1,7 @@
 /*
- * record.h - the events of one process in memory, grouped into units, which can be left out. The
- * events of a unit belong together: the acquisition and the release of a block, one of its
- * reallocs, a mapping and its unmapping, the marks of a request, one measurement.
+ * record.h - the events of one process in memory, grouped into units that can be left out. The
+ * events of a unit belong together: acquisition and release of a block, one of its reallocs, a
+ * mapping and its unmapping, the marks of a request, one measurement.
  */
 #ifndef ANALYZER_REDUCE_RECORD_H
 #define ANALYZER_REDUCE_RECORD_H
@@ -10,8 +10,8 @@
 #include "util/vec.h"
 #include "verdict/result.h"
 
-/* The kind of memory that a unit's bytes are, so that measured levels can be lowered by them.
- * Spaces other than the host's follow, by id. */
+/* The kind of memory that a unit's bytes are; measured levels are lowered by kind. Spaces other
+ * than the host's follow, by id. */
 enum record_class {
 	RECORD_HEAP, /* blocks small enough to share malloc's larger pieces */
 	RECORD_LARGE, /* blocks that have a mapping of their own */
@@ -38,14 +38,14 @@ struct record_unit {
 	uint8_t kind; /* enum record_unit_kind */
 	bool leaves; /* may be left out */
 	uint32_t stack; /* of its last acquisition */
-	uint32_t first; /* event */
+	uint32_t first; /* index of its first event */
 	uint32_t events;
 	int64_t held; /* bytes, at the moment */
 	uint64_t request; /* the request that acquired it, 0: none */
-	uint32_t same; /* the unit that it is part of, or itself */
+	uint32_t same; /* the unit that it was joined to, or itself */
 	uint32_t inside; /* for a block of PyTorch's: the unit of its segment; 0: none */
 	uint32_t chain; /* for a step: the unit of its block; 0: none */
-	bool holds; /* it has PyTorch's blocks, and is left out with the last of them */
+	bool holds; /* it holds blocks of PyTorch's, and is left out with the last of them */
 };
 
 struct record_event {
@@ -54,10 +54,9 @@ struct record_event {
 	uint32_t unit;
 	uint32_t
 	    partner; /* FREE, UNFREE: event of the ALLOC; ALLOC: of the one that it moves, plus 1 */
-	uint32_t
-	    rich; /* index of the event as it was read, plus 1; 0: these fields are all of it */
+	uint32_t rich; /* index of the complete event, plus 1; 0: these fields are complete */
 	uint8_t kind, api, flags;
-	uint8_t class; /* enum record_class: where it changes what lives, */
+	uint8_t class; /* enum record_class: the kind of memory that changes, */
 	int64_t bytes; /* and by how much */
 };
 
@@ -77,8 +76,8 @@ struct record {
 	VEC(struct record_outside) outside; /* the supervisor's events, about this process or all */
 	struct arena arena; /* levels */
 	uint32_t moment; /* the verdict's moment is before this event */
-	bool refused; /* that event is the refusal */
-	uint64_t requested, room; /* bytes: the request, and left of the limit then; 0: unknown */
+	bool refused; /* the event at the moment is the refusal */
+	uint64_t requested, room; /* bytes: the request, and left of the limit; 0: unknown */
 	bool centred; /* the limit lies midway between the need and the refused request */
 	struct feed supervisor;
 	bool supervised;
@@ -89,13 +88,13 @@ struct record {
 	uint64_t next_callsite; /* next address for moved blocks (view.c); 0: none was moved */
 };
 
-/* Load the verdict's process. `set` is borrowed. 0, or negative with err; call record_fini() in
- * either case. */
+/* Load the verdict's process. `set` is borrowed. 0; negative with err. Call record_fini() after
+ * both. */
 int record_load(const struct trace_set *set, const struct verdict_result *verdict,
     struct record *out, struct err *err);
 void record_fini(struct record *r);
 
-/* Returns the value of an INFO: the record's own, else the feed's. */
+/* Return the value of an INFO: the record's own, else the feed's. */
 const char *record_info(const struct record *r, const char *key);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * reduce.c - rounds of the search until nothing more goes; what each round leaves is made and asked
- * whether it fails, and the last one that does is the answer.
+ * reduce.c - repeats rounds of the search until nothing more can be left out. Each round's result
+ * is made and checked, and the last one that fails is the answer.
  */
 #include "reduce/reduce.h"
 
@@ -36,7 +36,7 @@ struct making {
 	const struct trace_set *set;
 	const struct reduce_request *request;
 	const char *path;
-	char good[4096]; /* the last one that fails as the whole, or empty */
+	char good[4096]; /* the last trace that fails like the original, or empty */
 	uint32_t made;
 	struct reduce_result *out;
 };
@@ -55,7 +55,7 @@ static uint64_t count_blocks(const struct record *r, const uint8_t *kept)
 	return n;
 }
 
-/* Beside its place, under a name that no command takes for a trace. */
+/* Names a path beside the result that no command takes for a trace. */
 static void name_hidden(struct making *m, char *path, size_t room)
 {
 	const char *slash, *name;
@@ -69,7 +69,7 @@ static void name_hidden(struct making *m, char *path, size_t room)
 	    (int)(n - (size_t)(name - m->path)), name, (long)getpid(), m->made++);
 }
 
-/* 1: it fails, or nobody asks. */
+/* 1: it fails, or there is no check. */
 static int make(void *arg, const struct search *s, struct err *err)
 {
 	struct making *m = arg;
@@ -116,7 +116,7 @@ static int search(struct making *m, struct search *s, struct err *err)
 		rc = search_round(s, err);
 	} while (!rc && ++round < ROUNDS && !search_is_late(s) &&
 		 before - s->events > before / ROUND_GAIN);
-	/* What was asked just then may have been stopped, too. */
+	/* The signal may have stopped the check, too. */
 	if (rc < 0 && s->stop && *s->stop)
 		rc = 0;
 	m->out->ended = !search_is_late(s);
@@ -154,7 +154,7 @@ int reduce_set(const struct trace_set *set, const struct verdict_result *verdict
 	if (!rc)
 		rc = search(&m, &s, err);
 	out->trials = s.trials;
-	/* Nothing goes: it is the smallest as it is. */
+	/* Nothing can be left out: the original is the smallest. */
 	if (!rc && !*m.good) {
 		struct reduce_request unasked = {.seconds = request->seconds};
 

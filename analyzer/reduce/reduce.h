@@ -15,7 +15,7 @@
 #include "verdict/device/device.h"
 
 struct reduce_request {
-	double seconds; /* at most, of search */
+	double seconds; /* limit of the search */
 	/* When it becomes true, the search ends with the result so far. NULL: never. */
 	const volatile sig_atomic_t *stop;
 	/* Called for each trace that is tried, on the disk: does it fail as the original did? 1, 0
@@ -29,8 +29,8 @@ struct reduce_result {
 	uint64_t blocks, blocks_left; /* acquisitions, mappings and blocks on devices */
 	uint64_t limit_less; /* bytes by which the limit is lower */
 	uint32_t trials;
-	bool ended; /* before the time was up */
-	bool asked, fails; /* request->fails was called for the result, and said so */
+	bool ended; /* the search ended before the time was up */
+	bool asked, fails; /* request->fails was called for the result, and its answer */
 	/* Set by the caller: the original fails in a replay; or why it could not be replayed. */
 	bool replayed;
 	char why[256];
@@ -39,8 +39,8 @@ struct reduce_result {
 };
 
 /* Reduce the set and write the result to the directory `path`, which must not exist: the trace of
- * the process and of its supervisor. 0; negative with err, and then nothing is left there: nothing
- * failed, or the cause is unknown. */
+ * the process and of its supervisor. 0; negative with err and no directory: nothing failed, or the
+ * cause is unknown. */
 int reduce_set(const struct trace_set *set, const struct verdict_result *verdict,
     const struct reduce_request *request, const char *path, struct reduce_result *out,
     struct err *err);
@@ -55,12 +55,12 @@ struct search {
 	const struct verdict_result *verdict; /* of the set */
 	uint8_t *kept; /* by unit */
 	uint8_t *trial, *before, *used;
-	/* Do the kept units still fail the same way? 1, 0, or negative with err. */
+	/* Return whether the kept units still fail the same way: 1, 0, or negative with err. */
 	int (*check)(void *arg, const struct search *s, struct err *err);
 	void *arg;
 	/* By unit: the portion, from 1, in which the present way of the search left it out. */
 	uint32_t *portion;
-	uint32_t portions; /* that this way has left out so far */
+	uint32_t portions; /* portions that this way has left out so far */
 	bool taking;
 	struct {
 		enum cause cause;
@@ -73,14 +73,14 @@ struct search {
 		uint32_t stack_id; /* of its innermost symbol */
 		enum torch_match_kind match; /* of the model of PyTorch's allocator */
 		uint64_t unaccounted; /* bytes, without their sign */
-	} same; /* must stay the same */
+	} same; /* what must stay the same */
 	int64_t excess; /* bytes by which the peak before the failure was higher */
 	double deadline; /* CLOCK_MONOTONIC, seconds */
 	const volatile sig_atomic_t *stop;
 	uint32_t trials;
 	char words[64]; /* of the round, for the progress line */
-	uint32_t rounds, ways; /* begun; ways taken in this one */
-	uint64_t events; /* left */
+	uint32_t rounds, ways; /* rounds begun; ways taken in this round */
+	uint64_t events; /* events kept */
 	struct search_left {
 		double confidence;
 		uint64_t limit; /* bytes, as the verdict has it */

@@ -1,4 +1,4 @@
-/* save.c - what is left, written as `whyoom run` would have written it. */
+/* save.c - writes the kept units as `whyoom run` would have written them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /*
- * search.c - leaves out what it can, in ever smaller portions: of spaces, of places, of time, of
- * requests, and then every other block of each place. A portion stays out when the verdict is as it
- * was.
+ * search.c - leaves units out in ever smaller portions: by space, call site, time and request; then
+ * every other block of each call site. A portion stays out if the verdict stays the same.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,8 +32,6 @@ bool search_is_late(const struct search *s)
 {
 	return (s->stop && *s->stop) || now() > s->deadline;
 }
-
-/* --- is it still the same? --- */
 
 static int judge(struct search *s, struct view *view, struct verdict_result *out, struct err *err)
 {
@@ -81,7 +78,7 @@ static bool is_same(const struct search *s, const struct view *view, const struc
 
 	if ((int64_t)view->peak_live - (int64_t)view->moment_live > s->excess)
 		return false;
-	/* What tells where the bytes were must stay, too. */
+	/* The ledger must still say where the bytes were. */
 	if ((uint64_t)llabs(v->ledger.unaccounted) >
 	    s->same.unaccounted + v->ledger.limit_bytes / UNACCOUNTED_PART)
 		return false;
@@ -95,8 +92,8 @@ static bool is_same(const struct search *s, const struct view *view, const struc
 	       innermost(&v->failure.stack) == s->same.stack_id;
 }
 
-/* A block takes its steps with it. A segment takes its blocks with it, and goes with the last of
- * them: PyTorch would not have it. */
+/* A block goes with its steps, a segment with its blocks. A segment without blocks goes, too:
+ * PyTorch would not have it. */
 static void close_over(struct search *s)
 {
 	const struct record_unit *units = s->record->units.items;
@@ -134,7 +131,7 @@ static void swap(struct search *s)
 	s->events = kept_events(s, s->kept);
 }
 
-/* Those that are left out now, and were not before. */
+/* Numbers the units that are left out now and were not before. */
 static void count_portion(struct search *s)
 {
 	s->portions++;
@@ -143,7 +140,8 @@ static void count_portion(struct search *s)
 			s->portion[i] = s->portions;
 }
 
-/* Is it the same without what s->trial leaves out? 1: it stays out; 0; negative with err. */
+/* Judges the record without the units that s->trial leaves out. 1: the verdict is the same, and
+ * they stay out; 0; negative with err. */
 static int try(struct search *s, struct err *err)
 {
 	struct verdict_result v;
@@ -172,15 +170,13 @@ static int try(struct search *s, struct err *err)
 	return rc;
 }
 
-/* --- portions --- */
-
-/* Units of numbers from 1 to count; 0: none of these. */
+/* A group number for each unit, from 1 to count; 0: in no group. */
 struct groups {
 	uint32_t *of; /* by unit */
 	uint32_t count;
 };
 
-/* Units of groups [from, to) into the trial's bin: how many events that were. */
+/* Leaves the units of groups (from, to] out of the trial. Returns the number of their events. */
 static uint64_t leave_out(struct search *s, const struct groups *g, uint32_t from, uint32_t to)
 {
 	uint64_t events = 0;
@@ -199,8 +195,7 @@ static uint64_t leave_out(struct search *s, const struct groups *g, uint32_t fro
 	return events;
 }
 
-/* All at once, then halves, quarters and so on. What would be less than a hundredth is not worth
- * the look. */
+/* Leaves out all groups, then halves and so on, if a portion has a 128th of the events or more. */
 static int leave_out_groups(struct search *s, const struct groups *g, struct err *err)
 {
 	uint32_t portion = g->count;
@@ -219,12 +214,10 @@ static int leave_out_groups(struct search *s, const struct groups *g, struct err
 	return rc < 0 ? rc : 0;
 }
 
-/* --- ways to tell units apart --- */
-
-/* Units of one key go together; 0: is not among them. */
+/* Units of one key form a group; 0: the unit is in none. */
 typedef uint64_t key_fn(const struct record *r, const struct record_unit *u);
 
-/* By the order in which each key was first seen. */
+/* Numbers the groups in the order in which their keys appear. */
 static int by_key(struct search *s, key_fn *key, struct groups *g)
 {
 	struct map ids = {0};
@@ -298,10 +291,7 @@ static uint64_t beside(const struct record *r, const struct record_unit *u)
 		   : 1 + (uint64_t)u->first * PORTIONS_MAX / (r->events.count + 1);
 }
 
-/* --- every other one --- */
-
-/* Of those whose key is `only` (0: of each key), every other one, beginning with the second: the
- * first and the course stay. */
+/* Leaves out every second unit of the key `only` (0: of each key): the first and the trend stay. */
 static int thin(struct search *s, key_fn *key, uint64_t only, struct err *err)
 {
 	struct map seen = {0};
@@ -362,7 +352,7 @@ static int by_events(const void *a, const void *b)
 	return (x->events < y->events) - (x->events > y->events);
 }
 
-/* Those places that most is left of, each by itself. */
+/* Thins the stacks with the most events, one by one. */
 static int thin_stacks(struct search *s, struct err *err)
 {
 	VEC(struct heavy) list = {0};
@@ -397,8 +387,6 @@ static int thin_stacks(struct search *s, struct err *err)
 	return rc;
 }
 
-/* --- rounds --- */
-
 static int stack_stats_by_stack_stats(struct search *s, struct err *err)
 {
 	int rc = thin_until_refused(s, stats, 0, err);
@@ -416,7 +404,7 @@ static int measurements(struct search *s, struct err *err)
 	return thin_until_refused(s, measured, 0, err);
 }
 
-/* By a key in ever smaller portions, or by itself. */
+/* A way leaves out units by a key, in ever smaller portions, or has a function of its own. */
 struct way {
 	key_fn *key;
 	int (*run)(struct search *s, struct err *err);
@@ -432,8 +420,8 @@ static int leave_out_by(struct search *s, const struct way *way, struct groups *
 	return rc ? err_set(err, rc, "no memory for the search") : leave_out_groups(s, g, err);
 }
 
-/* Units that are out are no more: of millions, a few hundred are left as a rule, and each trial
- * looks at all. Those that are kept refer to none that is out (close_over()). */
+/* Removes the units that are left out: of millions, usually a few hundred stay, and each trial
+ * visits all. No kept unit refers to a removed one (close_over()). */
 static int drop_units(struct search *s)
 {
 	struct record *r = s->record;
@@ -465,7 +453,7 @@ static int drop_units(struct search *s)
 	return 0;
 }
 
-/* What lies in the way is taken out for good, so that the next look is shorter. */
+/* Removes for good what is left out, so that the next trials are shorter. */
 static int settle(struct search *s, struct err *err)
 {
 	struct view view;
@@ -479,8 +467,7 @@ static int settle(struct search *s, struct err *err)
 	return rc ? err_set(err, rc, "no memory for the search") : 0;
 }
 
-/* Is it a failure, with the limit where it was, or else between what is needed and what is refused?
- */
+/* Checks with the limit as it is, or else midway between the need and the refused request. */
 static int check(struct search *s, struct err *err)
 {
 	int rc = s->check(s->arg, s, err);
@@ -497,8 +484,7 @@ static int check(struct search *s, struct err *err)
 	return rc;
 }
 
-/* Without the way's portions up to one, and those behind another. As it was where the verdict is
- * not the same. */
+/* Leaves out the way's portions up to `until` and those after `behind`, if the verdict allows. */
 static int leave_portions(struct search *s, uint32_t until, uint32_t behind, struct err *err)
 {
 	for (size_t i = 0; i < s->record->units.count; i++)
@@ -516,9 +502,9 @@ static int check_portions(struct search *s, uint32_t until, uint32_t behind, str
 }
 
 /*
- * Without all that the way left out it does not fail. A replay takes longer than all else, so that
- * it is asked by halves for the first portion that does it: those before it stay out, and, if it
- * fails so, those behind it.
+ * The record without all of the way's portions does not fail. A check, which replays, takes
+ * longest, so a search by halves finds the first portion that is needed. The portions before it
+ * stay out, and those behind it, too, if the record still fails.
  */
 static int take_part(struct search *s, uint64_t events, struct search_left left, struct err *err)
 {

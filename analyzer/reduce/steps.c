@@ -10,7 +10,7 @@
 #include "verdict/device/device.h"
 #include "verdict/failure/failure.h"
 
-#define PERIOD 8u /* so many steps are repeated together at most */
+#define PERIOD 8u /* steps that are repeated together, at most */
 #define HANDLES (1ull << 63)
 
 struct reading {
@@ -35,7 +35,7 @@ static uint32_t number(struct reading *r, struct map *map, uint64_t key, uint32_
 	return (uint32_t)*at - 1;
 }
 
-/* The driver does not mind who asks. */
+/* The driver does not care which thread asks. */
 static uint32_t thread_of(struct reading *r, const struct event *e)
 {
 	return r->out->device ? 0 : number(r, &r->threads, e->thread, &r->out->threads);
@@ -63,7 +63,7 @@ static void acquire(
 	r->out->live += size;
 }
 
-/* Of what was never seen acquired: nothing. */
+/* The release of a block that was never acquired makes no step. */
 static void release(
     struct reading *r, const struct event *e, enum step_what what, uint64_t key, uint64_t size)
 {
@@ -116,7 +116,7 @@ static uint64_t block_size(const struct event *e)
 	return e->block ? e->block->size : e->size;
 }
 
-/* The releasing half of a realloc: the block goes on under another key until that returns. */
+/* The releasing half of a realloc: the block has another key until the realloc returns. */
 static void set_aside(struct reading *r, const struct event *e)
 {
 	const uint64_t *at = map_find(&r->blocks, e->address);
@@ -210,8 +210,6 @@ static void device_step(struct reading *r, const struct event *e)
 		}
 }
 
-/* --- the end --- */
-
 static void refused(struct reading *r, const struct event *e)
 {
 	const struct failure_view *f = &r->verdict->failure;
@@ -239,7 +237,7 @@ static bool is_end(const struct reading *r, const struct event *e)
 	       (r->out->device ? e->space != TRACE_SPACE_HOST : e->space == TRACE_SPACE_HOST);
 }
 
-/* PyTorch's own refusal comes after the driver's, whose requests these are. */
+/* PyTorch's own refusal follows the driver's; these are the requests to the driver. */
 static void find_segment(struct reading *r)
 {
 	const struct device_report *d = r->verdict->devices.first;
@@ -264,9 +262,7 @@ static void find_resident(struct reading *r)
 	r->out->resident = (uint64_t)((double)live * r->out->touched);
 }
 
-/* --- folding --- */
-
-/* Is row b what row a is `n` repetitions later? */
+/* Returns whether row b is row a after `n` repetitions. */
 static bool follows(const struct program_step *a, const struct program_step *b, int64_t n,
     int64_t block, int64_t size)
 {
@@ -444,7 +440,7 @@ int steps_sum(struct program *s)
 		live[s->all.items[i].block] =
 		    step_is_release(s->all.items[i].what) ? NULL : &s->all.items[i];
 	s->rows.count = 0;
-	/* The block that was to become larger is the first one. */
+	/* The block that the refused realloc was to enlarge comes first. */
 	if (!rc && moved && live[s->last.block]) {
 		rc = vec_push(&s->rows, (struct program_step){.rows = 1,
 					    .times = 1,

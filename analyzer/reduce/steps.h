@@ -1,6 +1,6 @@
 /*
  * steps.h - the requests of a process up to its failure as a short list of steps, for writing a
- * program. Repetitions in which block numbers and sizes change evenly are folded.
+ * program. Repetitions with evenly changing block numbers and sizes are folded.
  */
 #ifndef ANALYZER_REDUCE_STEPS_H
 #define ANALYZER_REDUCE_STEPS_H
@@ -45,7 +45,7 @@ struct program {
 	uint64_t count; /* of steps, unfolded */
 	uint32_t blocks, threads;
 	struct program_step last; /* the refused request; size 0: the process was killed */
-	bool joined; /* one thread makes the steps of all */
+	bool joined; /* one thread makes all steps */
 	bool summed; /* see steps_sum() */
 	bool device; /* the steps are the driver's, not the host's */
 	uint64_t live; /* bytes, at the failure */
@@ -55,15 +55,14 @@ struct program {
 	uint64_t resident; /* for a kill: resident bytes */
 };
 
-/* Read the verdict's process. 0, or negative with err: it did not fail, or not by its own requests.
- */
+/* Read the verdict's process. 0; negative with err: no failure, or not by its own requests. */
 int steps_read(const struct verdict_result *verdict, struct program *out, struct err *err);
 void steps_fini(struct program *s);
 /* Let one thread make all steps. */
 void steps_join(struct program *s);
 
-/* Keep only the live blocks at the failure, each call site's at once and in blocks of their mean
- * size. 0 or -ENOMEM. */
+/* Keep only the live blocks at the failure, for each call site in one step and in blocks of their
+ * mean size. 0 or -ENOMEM. */
 int steps_sum(struct program *s);
 
 /* Write a stand-alone C program of fewer than 200 lines; joins threads, and then sums call sites,

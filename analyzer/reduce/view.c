@@ -9,9 +9,7 @@
 #include "util/num.h"
 #include "util/tuned.h"
 
-/* --- what is measured --- */
-
-/* The event, and what is left of it: nothing, or as many bytes, or of another block. */
+/* Counts an event of which `kept_bytes` of the class `kept_class` stay. */
 static void apply(
     struct amounts *a, const struct record_event *e, int64_t kept_bytes, uint32_t kept_class)
 {
@@ -21,7 +19,7 @@ static void apply(
 	a->out[kept_class] -= kept_bytes;
 }
 
-/* A mapping that is cut by what another one's end was may leave less than nothing. */
+/* A mapping that is cut at another one's end may leave a negative sum. */
 static uint64_t out_of(const struct amounts *a, uint32_t class)
 {
 	return a->out[class] > 0 ? (uint64_t)a->out[class] : 0;
@@ -33,7 +31,6 @@ static uint64_t out_of_memory(const struct amounts *a)
 	       out_of(a, RECORD_MAPPING);
 }
 
-/* Of the bytes that lived, the part that was resident. */
 static double resident_part(const struct event *e, uint64_t live)
 {
 	uint64_t anonymous, rss = event_level_value(e, TRACE_LEVEL_RSS);
@@ -46,15 +43,16 @@ static double resident_part(const struct event *e, uint64_t live)
 
 struct rewrite {
 	const struct amounts *now, *moment;
-	double part; /* as measured last */
-	uint64_t resident, resident_moment; /* bytes left out of it now, and at the moment */
-	uint64_t heap, mapped; /* left out of malloc's two parts */
-	uint64_t most, told; /* resident, and resident as told: at most so far */
-	int64_t tighter; /* bytes that the limit of address space is less by besides */
-	uint32_t device_cuda; /* class of the space that the record is of, or 0 */
+	double part; /* the last measured resident share */
+	uint64_t resident, resident_moment; /* resident bytes left out, now and at the moment */
+	uint64_t heap, mapped; /* bytes left out of malloc's two parts */
+	uint64_t most, told; /* peaks so far: resident bytes as recorded, and as lowered */
+	int64_t tighter; /* bytes by which the limit of address space is lower in addition */
+	uint32_t device_cuda; /* class of the device that the record's space is on, or 0 */
 };
 
-/* What of the heap's parts the allocator had where: its own threshold moves. */
+/* Divides the bytes left out between heap and mappings as the allocator had them: its threshold
+ * moves. */
 static void split_heap(struct rewrite *w, const struct event *e)
 {
 	uint64_t used = event_level_value(e, TRACE_LEVEL_MALLOC_USED),
@@ -138,7 +136,7 @@ static uint64_t told(struct rewrite *w, const struct event *e, uint32_t key, uin
 	}
 }
 
-/* The space of the device that a torch or pool space lies in, or itself. */
+/* Returns the class of the device that a torch or pool space lies on, or the device's own. */
 static uint32_t device_class(const struct record *r, uint32_t space)
 {
 	const char *name = space ? r->feed.space(r->feed.self, space) : NULL, *number;
@@ -155,8 +153,7 @@ static uint32_t device_class(const struct record *r, uint32_t space)
 	return 0;
 }
 
-/* One process' own measurements, or those of it from outside: what was resident at most is known
- * of each. */
+/* Lowers the levels of one source, the process or its supervisor; each has a peak of its own. */
 static int rewrite(struct view *v, struct event *e, struct rewrite *w)
 {
 	struct event_level *to;
@@ -184,9 +181,7 @@ static int rewrite(struct view *v, struct event *e, struct rewrite *w)
 	return 0;
 }
 
-/* --- resized blocks --- */
-
-/* A step goes with its block. */
+/* A step is left out with its block. */
 static bool is_left(const struct view *v, uint32_t unit)
 {
 	uint32_t chain = v->record->units.items[unit].chain;
@@ -194,7 +189,7 @@ static bool is_left(const struct view *v, uint32_t unit)
 	return v->kept[unit] && (!chain || v->kept[chain]);
 }
 
-/* Of an event of a block, the ALLOC of it that is left. */
+/* Returns the kept ALLOC of the event's block. */
 static uint32_t alloc_of(const struct view *v, uint32_t index)
 {
 	const struct record_event *e = &v->record->events.items[index];
@@ -212,12 +207,12 @@ static uint64_t callsite_of(const struct view *v, uint32_t alloc)
 	return v->callsites[alloc] ? v->callsites[alloc] : v->record->events.items[alloc].address;
 }
 
-/* Where no program has anything: up to there, the kernel gives from either end. */
+/* Addresses from here on are free in each program: the kernel gives them out from either end. */
 #define CALLSITES 0x600000000000u
 #define CALLSITE_BYTES 4096u
 
-/* A realloc that is left out leaves the block where it was, and where another one may have come
- * since: it gets a place of its own. */
+/* Without the realloc the block stays at an old address that another block may have: it gets a new
+ * one. */
 static void inherit(struct view *v, uint32_t index, bool kept)
 {
 	const struct record_event *e = &v->record->events.items[index];
@@ -230,8 +225,6 @@ static void inherit(struct view *v, uint32_t index, bool kept)
 	v->next_callsite += v->record->events.items[heir].size / CALLSITE_BYTES * CALLSITE_BYTES +
 			    2 * CALLSITE_BYTES;
 }
-
-/* --- the making --- */
 
 static uint32_t class_left(const struct view *v, uint32_t index)
 {
@@ -251,7 +244,7 @@ static int64_t bytes_left(const struct view *v, uint32_t index)
 	return e->kind == EV_FREE ? -size : size;
 }
 
-/* Where levels are told: what was left out then. */
+/* The bytes left out at each event with levels. */
 struct snapshots {
 	VEC(struct amounts) own, outside;
 };
@@ -336,7 +329,7 @@ static int tell_outside(struct view *v, const struct snapshots *s)
 			if (own) {
 				rc = rewrite(v, &e, &w);
 			} else if (event_level_value(&e, TRACE_LEVEL_CG_CURRENT)) {
-				/* Of another process; the group is everybody's. */
+				/* Another process; its group is the same. */
 				others.part = w.part;
 				rc = rewrite(v, &e, &others);
 			}
@@ -349,8 +342,8 @@ static int tell_outside(struct view *v, const struct snapshots *s)
 
 TUNED(uint64_t, ROOM_BYTES, 1u << 20, "allocators round a request up by at most a MiB or so");
 
-/* What was left over before may be anything from all that was needed until then to what was
- * refused: it is put in the middle, unless it is far from both. */
+/* Returns the room under the limit at the refusal. It may be anything between the need so far and
+ * the refused request: takes the middle, unless the recorded room is far from both. */
 static uint64_t room_of(const struct view *v)
 {
 	const struct record *r = v->record;
@@ -422,7 +415,7 @@ void view_fini(struct view *v)
 	free(v->callsites);
 }
 
-/* The acquisitions that it is of are in their new places already. */
+/* The block's acquisitions have their new indexes already. */
 static void settle_block(const struct view *v, struct record *r, uint32_t index,
     const uint32_t *moved, struct record_event *e)
 {
@@ -516,8 +509,6 @@ int view_settle(struct view *v, struct record *record)
 	memset(v, 0, sizeof(*v));
 	return rc;
 }
-
-/* --- the feed --- */
 
 static struct block block_of(const struct view *v, uint32_t index)
 {

@@ -1,11 +1,11 @@
 /*
- * beside.c - what lies beside the replayed requests in the limit's measure: files, stacks, the
- * interpreter itself. How much of it the record shows is known where levels were measured by kinds;
- * a constant is left, which is settled by trying: first as it was when the process began, then by
- * as much as the replay's size at the failure is off the record's. So the replay has the record's
- * size at the one moment that was measured best, and whether it fails there, or before, is its own.
+ * beside.c - the memory beside the replayed requests that the limit counts, too: files, stacks, the
+ * interpreter itself. Levels measured by kind show most of it and leave an unknown constant. Runs
+ * settle the constant: it starts with its value when the process began, and changes by the
+ * difference between the record's size and the replay's at the failure, the moment measured best.
+ * Where the replay fails is its own result.
  *
- * Trying has to be under the limit: an allocator that is refused address space goes other ways.
+ * The runs have the limit: an allocator takes other ways at refusals.
  */
 #include <stdlib.h>
 
@@ -15,10 +15,9 @@
 
 TUNED(int, TRIES, 4, "each try is a whole run, and mostly the first one comes close");
 TUNED(uint64_t, CLOSE_BYTES, 65536, "two runs of the same allocator differ by some pages");
-/* Of the limit that part may still be granted of what the record was refused, or be lent above it
- * for what the record was granted. */
+/* The part of the limit that a replay may grant beyond, or lend above, what the record shows. */
 #define NEAR 64
-#define KILL_EXACT 50 /* resident bytes are known to so much */
+#define KILL_EXACT 50 /* resident bytes are known to one part in so many */
 
 enum play_limit beside_kind(const struct host *h)
 {
@@ -33,13 +32,12 @@ enum play_limit beside_kind(const struct host *h)
 	case LIMIT_CGROUP:
 	case LIMIT_SYSTEM:
 		return PLAY_LIMIT_RESIDENT;
-	default: /* no address space holds it, here neither; or nobody knows */
+	default: /* no address space holds the request, here neither; or the limit is unknown */
 		return PLAY_LIMIT_NONE;
 	}
 }
 
-/* What others have of what a killer minds; of a limit that nobody knows, nothing counts but the
- * process. */
+/* Returns the memory of others that counts for the limit; 0 for an unknown limit. */
 static uint64_t of_others(const struct host *h, const struct recorded_sample *s)
 {
 	return h->out->limit_kind == LIMIT_CGROUP   ? s->group
@@ -58,7 +56,6 @@ static uint64_t measure(const struct host *h, const struct recorded_sample *s, e
 	return others && s->anonymous ? others + s->anonymous : s->resident;
 }
 
-/* The record's at the moment, or NULL. */
 static const struct recorded_sample *sample_at(const struct host *h, uint32_t moment)
 {
 	uint32_t i = h->out->plan.moments.items[moment].recorded;
@@ -66,7 +63,6 @@ static const struct recorded_sample *sample_at(const struct host *h, uint32_t mo
 	return i == PLAN_NONE ? NULL : &h->recorded.samples.items[i];
 }
 
-/* The sample to measure by: at the refusal; where none is recorded, the one with the most. */
 void beside_find_failing(struct host *h, enum play_limit kind)
 {
 	const struct plan_facts *plan = &h->out->plan;
@@ -101,7 +97,7 @@ uint64_t beside_recorded(const struct host *h, uint32_t moment, enum play_limit 
 	return s ? measure(h, s, kind) : 0;
 }
 
-/* What files and stacks take of that measure at the moment; what was measured last holds on. */
+/* Returns the last measured size of files and stacks, as the limit counts them. */
 static uint64_t others(const struct host *h, uint32_t moment, enum play_limit kind, uint64_t before)
 {
 	const struct recorded_sample *s = sample_at(h, moment);
@@ -115,7 +111,7 @@ static uint64_t others(const struct host *h, uint32_t moment, enum play_limit ki
 	return s->resident && s->anonymous ? num_less(s->resident, s->anonymous) : before;
 }
 
-/* The program's own limit, when it was another one before the failure; 0: nothing changes. */
+/* Returns the program's own limit where it set another one before the failure; 0: no change. */
 static uint64_t own_limit_at(
     const struct host *h, uint32_t moment, enum play_limit kind, uint64_t more)
 {
@@ -127,8 +123,8 @@ static uint64_t own_limit_at(
 	return limit == UINT64_MAX ? limit : limit + more;
 }
 
-/* The samples' .beside for that constant. What the player has itself more than the program had is
- * given to the limit; returned. */
+/* Sets the samples' .beside. Returns how much higher the limit must be, as the player itself is
+ * larger. */
 static uint64_t set(struct host *h, enum play_limit kind, int64_t constant)
 {
 	struct play_sample *samples = h->player.play->samples;
@@ -150,7 +146,7 @@ static uint64_t set(struct host *h, enum play_limit kind, int64_t constant)
 	return more;
 }
 
-/* By how much the record's size is above the replay's at the moment, in the run that was made. */
+/* Returns the record's size at the moment less that of the latest run. */
 static int64_t lack(const struct host *h, uint32_t moment, enum play_limit kind, uint64_t more)
 {
 	const struct play_sample *s = &h->player.play->samples[moment];
@@ -169,9 +165,9 @@ static uint64_t all_live(const struct host *h, uint32_t moment)
 }
 
 /*
- * The moment to measure by: the failure's. But at its limit a process may live on for long, from
- * what its allocator has, and is as full then whatever lies beside: where more and more lived and
- * it grew no more, it is the last moment before.
+ * Returns the moment to measure by: the failure. But a process at its limit may live on for long
+ * from memory that its allocator has, and then has the same size whatever lies beside. If live
+ * memory increased on such a plateau, this is the last moment before the plateau.
  */
 static uint32_t measured_at(const struct host *h, enum play_limit kind)
 {
@@ -191,7 +187,7 @@ static uint32_t measured_at(const struct host *h, enum play_limit kind)
 	return before;
 }
 
-/* The latest moment that the run reached, not after that one, of which the record tells. */
+/* Returns the latest moment up to `until` that the run reached and the record has a size for. */
 static uint32_t last_known(const struct host *h, enum play_limit kind, uint32_t until)
 {
 	uint32_t found = PLAN_NONE, last = h->player.play->sample;
@@ -202,7 +198,7 @@ static uint32_t last_known(const struct host *h, enum play_limit kind, uint32_t 
 	return found;
 }
 
-/* What the record's size at the moment leaves for it, as far as the run without a limit goes. */
+/* Returns the constant that the record's size at the moment implies, by the run without a limit. */
 static int64_t constant_at(const struct host *h, uint32_t moment, enum play_limit kind)
 {
 	uint64_t now = 0;
@@ -222,7 +218,6 @@ static uint32_t first_known(const struct host *h, enum play_limit kind)
 	return i;
 }
 
-/* The most of the replay's measure from the failing moment on, without a limit; .beside is set. */
 static uint64_t most_at_end(const struct host *h)
 {
 	const struct play_sample *samples = h->player.play->samples;
@@ -235,8 +230,8 @@ static uint64_t most_at_end(const struct host *h)
 }
 
 /*
- * What was in use when it was killed. Of a group: all that it may have; of the process: the most
- * that ever was resident, where that was after the last look at it. Else what the look saw.
+ * Returns the memory in use at the kill. A group had all that it may have. A process had its peak
+ * of resident memory, if that came after the last sample; else what the sample says.
  */
 static uint64_t at_the_kill(const struct host *h, bool group)
 {
@@ -247,8 +242,9 @@ static uint64_t at_the_kill(const struct host *h, bool group)
 }
 
 /*
- * A killer's limit: what was in use then, of the group or of the process, less what counting in
- * batches, by every thread, hides; but not what the record had before and lived on.
+ * Returns a killer's limit: the memory in use at the kill, of the group or the process, less the
+ * error of the kernel's counters, which each thread updates in batches; but no less than the record
+ * had before and survived.
  */
 static uint64_t kill_limit(const struct host *h, uint64_t used)
 {
@@ -259,8 +255,8 @@ static uint64_t kill_limit(const struct host *h, uint64_t used)
 	return limit;
 }
 
-/* What the group had more at the end than when it was looked at is the others', who are taken for
- * growing evenly; what the process had more it acquired itself, and is in the replay. */
+/* Adds the group's growth after the last sample to the others, evenly over time. The replay has the
+ * process's own growth. */
 static void grow_others(struct host *h, uint64_t missing)
 {
 	struct play_sample *samples = h->player.play->samples;
@@ -273,8 +269,7 @@ static void grow_others(struct host *h, uint64_t missing)
 			       (double)(until - from));
 }
 
-/* What is resident is the same with and without a limit: the replay has as much then as the record.
- */
+/* Resident memory is the same with and without a limit: gives the replay as much as the record. */
 static void settle_kill(struct host *h, uint64_t limit)
 {
 	struct play *play = h->player.play;
@@ -294,9 +289,8 @@ static void settle_kill(struct host *h, uint64_t limit)
 }
 
 /*
- * Runs until the replay has the record's size at the failure. Address space is the same whether it
- * is written to or not: the first run, which is seldom close, does without. A later one that is
- * close is the one to report of.
+ * Runs until the replay has the record's size at the failure. The first run, which is seldom close,
+ * writes to nothing: address space stays the same. A later run that is close is the one to report.
  */
 static int try_constants(
     struct host *h, enum play_limit kind, uint64_t limit, uint64_t *more, struct err *err)
@@ -342,8 +336,7 @@ int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct e
 	play->lend = h->request->memory ? 0 : limit / NEAR;
 	if (h->failing == PLAN_NONE)
 		return 0;
-	/* Of a limit that nobody knows, the record's samples are all that tells; between them it
-	 * may have been passed. */
+	/* An unknown limit may have been exceeded between two samples of the record. */
 	play->seldom = h->out->limit_kind == LIMIT_NONE && !h->request->memory ? h->failing : 0;
 	if (kind == PLAY_LIMIT_RESIDENT) {
 		settle_kill(h, limit);

@@ -1,6 +1,6 @@
 /*
- * device.c - a device's requests made once more: PyTorch's of the model of its allocator, and where
- * that is asked for of the allocator itself; a driver's by driver.c.
+ * device.c - repeats a device's requests: PyTorch's on the model of its allocator and, if asked, on
+ * the allocator itself; a driver's by driver.c.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 TUNED(double, SEVERAL_STREAMS, 0.01,
     "streams that only their blocks tell apart may be confused now and then");
 
-/* Where the requests are replayed: what failed, or PyTorch's allocator where that is asked for. */
+/* Returns the space to replay: the one that failed, or PyTorch's allocator if that is asked for. */
 static const struct space *choose(
     const struct verdict_result *v, const struct replay_request *request)
 {
@@ -60,7 +60,6 @@ void replay_set_replayed(
 	replay_stack(p, &feed, at->stack);
 }
 
-/* Of the settings, and of what they are read from. */
 static const char *set_settings(
     struct feed feed, const struct replay_request *request, struct caching_settings *out)
 {
@@ -81,7 +80,7 @@ struct through_refusal replay_refusal(const struct torch_outcome *o)
 		   : (struct through_refusal){0};
 }
 
-/* The same failing request; and as much reserved, where what is asked is known to the byte. */
+/* Compares the failing requests; and the reserved bytes, where requests are known to the byte. */
 static void compare(struct replay_result *out)
 {
 	const struct torch_outcome *o = &out->torch.model;

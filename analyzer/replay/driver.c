@@ -1,7 +1,7 @@
 /*
- * driver.c - what a program asked of a device's driver, written as a stream for the device's player
+ * driver.c - writes a program's requests to a device's driver as a stream for the device's player
  * (device_player_main.c): memory, handles of physical memory, blocks of stream-ordered pools; and
- * what was free whenever that was recorded, by which the player holds what others held.
+ * each recorded level of free memory, by which the player holds what others held.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 
 enum { KIND_MEMORY, KIND_HANDLE, KIND_POOL }; /* in the stream */
 
-/* A handle's memory lives while somebody has it or it is mapped. */
+/* A handle's memory lives while the handle is held or mapped. */
 struct handle {
 	uint64_t serial, mapped;
 	bool held;
@@ -36,7 +36,7 @@ struct writer {
 	struct map sizes; /* serial to size */
 	uint64_t more; /* bytes that the device has beyond the recorded one; may wrap */
 	bool ended;
-	struct event failed; /* the last refusal */
+	struct event failed;
 };
 
 static void learn(struct writer *w, uint32_t id)
@@ -80,7 +80,7 @@ static int write_request(struct writer *w, const struct event *e, int kind, bool
 	return 0;
 }
 
-/* As long as what is free is recorded, whatever lies beside is known. */
+/* A recorded level of free memory says how much lies beside. */
 static void write_levels(struct writer *w, const struct event *e)
 {
 	uint64_t free_bytes, total;
@@ -90,12 +90,10 @@ static void write_levels(struct writer *w, const struct event *e)
 		return;
 	if (event_level(e, TRACE_LEVEL_DEV_TOTAL, &total) && free_bytes > total)
 		return;
-	/* A device that is smaller by more than was free had less than nothing left. */
+	/* May be less than nothing: the device is smaller by more than was free. */
 	free_bytes += w->more;
 	fprintf(w->stream.file, "r %" PRId64 "\n", (int64_t)free_bytes);
 }
-
-/* --- handles --- */
 
 static struct handle *handle_of(struct writer *w, uint64_t handle)
 {
@@ -154,8 +152,6 @@ static int on_mapping(struct writer *w, const struct event *e)
 	w->list.items[*at - 1].mapped += e->size;
 	return ranges_add(&w->mappings, &range);
 }
-
-/* --- events --- */
 
 static int on_free(struct writer *w, const struct event *e)
 {
@@ -238,7 +234,7 @@ static int write_stream(struct writer *w, struct err *err)
 	return rc ? rc : more < 0 ? more : 0;
 }
 
-/* The event of a request, for its words. */
+/* Finds the event of a request, for its words. */
 static int find_event(struct writer *w, uint64_t serial, struct event *out, struct err *err)
 {
 	uint64_t n = 0;

@@ -1,4 +1,4 @@
-/* cgroup_shares.c - see cgroup_shares.h. */
+/* group.c - see group.h. */
 #include "replay/group.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "util/unfinished.h"
 
-#define TRIES 100 /* to remove it: whoever was killed in it may not be gone yet */
+#define TRIES 100 /* to remove a group: a killed process may still be in it */
 #define PAUSE_US 10000
 
 static int write_file(const struct group *g, const char *name, const char *text)
@@ -28,7 +28,7 @@ static int write_file(const struct group *g, const char *name, const char *text)
 	return rc;
 }
 
-/* What goes to swap is not killed for. Where there is none, the files are missing. */
+/* The kernel does not kill for memory that goes to swap. Without swap, the files are missing. */
 static void without_swap(const struct group *g)
 {
 	if (g->version == 2) {
@@ -56,7 +56,7 @@ int group_make(const struct group_parent *parent, struct group *out, struct err 
 		return err_set(err, -errno, "cannot make %.200s: %s", out->dir, strerror(errno));
 	}
 	out->version = parent->version;
-	/* Version 2 has the files only where the group above shares its memory out. */
+	/* Version 2 has the files only where the parent group shares its memory out. */
 	snprintf(path, sizeof(path), "%s/%s", out->dir, group_limit_file(out->version));
 	if (access(path, W_OK)) {
 		int error = errno;

@@ -1,6 +1,6 @@
 /*
- * host.c - the host's requests made once more of real allocators: a first run without a limit shows
- * what is resident, further ones what lies beside (beside.c), and then each allocator has its own.
+ * host.c - repeats the host's requests on real allocators. A first run without a limit shows what
+ * is resident, further runs what lies beside (beside.c); then each allocator has its own run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,8 +40,6 @@ static void note(struct host *h, const char *format, ...)
 		out->note_count++;
 }
 
-/* --- what is replayed --- */
-
 static int read_recorded(struct host *h, const struct trace_set *set, struct err *err)
 {
 	struct feed outside = {0};
@@ -55,7 +53,7 @@ static int read_recorded(struct host *h, const struct trace_set *set, struct err
 	return recorded_read(h->feed, set->supervisor ? &outside : NULL, shift, &h->recorded, err);
 }
 
-/* The plan is as large as the trace, or larger: where temporary files are, not in memory. */
+/* The plan is at least as large as the trace, so it lies with temporary files, not in memory. */
 static FILE *open_plan(struct err *err)
 {
 	const char *where = getenv("TMPDIR");
@@ -83,7 +81,7 @@ static FILE *open_plan(struct err *err)
 	return f;
 }
 
-/* Of the replay's time between two moments; of the record's there are at most so many. */
+/* The replay's time between two moments; at most so many moments of the record. */
 #define PACE_NS 10000000.0
 #define PACE_MOST 16384u
 
@@ -95,7 +93,7 @@ static uint64_t pace_of(const struct host *h)
 	return h->request->speed <= 0 ? 0 : pace > part ? pace : part + 1;
 }
 
-/* From here on, runs take their time. */
+/* Makes further runs keep the requested speed. */
 static void set_pace(struct host *h)
 {
 	for (uint32_t i = 0; i < h->player.samples && h->request->speed > 0; i++)
@@ -155,7 +153,7 @@ static void find_allocator(struct host *h)
 		    owner);
 }
 
-/* At the peak. */
+/* Finds the touched shares at the peak. */
 static void find_shares(struct host *h)
 {
 	const struct plan_facts *plan = &h->out->plan;
@@ -167,8 +165,6 @@ static void find_shares(struct host *h)
 	for (int kind = 0; kind < PLAN_KINDS; kind++)
 		h->out->shares[kind] = touch_share(&h->out->touch, (enum plan_kind)kind, at);
 }
-
-/* --- is there room? --- */
 
 static uint64_t available(void)
 {
@@ -184,7 +180,6 @@ static uint64_t available(void)
 	return kib * 1024;
 }
 
-/* Written to at the moment, with what allocators have beside. */
 static uint64_t need_at(const struct touch_fit *fit, const struct plan_moment *m)
 {
 	uint64_t bytes = touch_bytes(fit, m);
@@ -192,7 +187,6 @@ static uint64_t need_at(const struct touch_fit *fit, const struct plan_moment *m
 	return bytes + bytes / 8;
 }
 
-/* The last moment until which so much memory is enough. */
 static const struct plan_moment *fits_until(
     const struct plan_facts *plan, const struct touch_fit *fit, uint64_t bytes)
 {
@@ -231,8 +225,6 @@ static int check_room(struct host *h, struct err *err)
 				 : "; --no-touch asks for all blocks, without writing to them");
 }
 
-/* --- the runs --- */
-
 int host_run(struct host *h, const struct play_allocator *allocator, int *held, struct err *err)
 {
 	int rc;
@@ -243,7 +235,7 @@ int host_run(struct host *h, const struct play_allocator *allocator, int *held, 
 	return rc;
 }
 
-/* As the program's were. */
+/* Takes the allocators' settings from the record. */
 static void find_settings(struct host *h)
 {
 	for (size_t i = 0; i < PLAY_SETTINGS; i++) {
@@ -254,8 +246,8 @@ static void find_settings(struct host *h)
 	}
 }
 
-/* A thread's: what the C library takes by RLIMIT_STACK, or less, where less was seen. Only its
- * address space counts. */
+/* The address space of a thread's stack: what the C library takes by RLIMIT_STACK, or less if the
+ * record shows less. */
 #define STACK_UNLIMITED (2ull << 20)
 #define STACK_MOST (1ull << 30)
 
@@ -273,7 +265,6 @@ static uint64_t stack_bytes(const struct host *h)
 	return seen ? num_least(seen, most) : most;
 }
 
-/* Without a limit, to see what lies beside. */
 static int run_reference(struct host *h, struct err *err)
 {
 	size_t bytes = h->player.samples * sizeof(struct play_sample);
@@ -283,7 +274,7 @@ static int run_reference(struct host *h, struct err *err)
 	play->touch = touch_policy(&h->out->touch);
 	play->touch.none = h->request->no_touch;
 	play->stack = stack_bytes(h);
-	/* What is refused depends on who came first. */
+	/* The order of the threads decides which request is refused. */
 	play->in_turn = beside_kind(h) != PLAY_LIMIT_NONE;
 	play->sparse = beside_kind(h) == PLAY_LIMIT_AS || beside_kind(h) == PLAY_LIMIT_DATA;
 	if (h->capped) {
@@ -327,8 +318,7 @@ static bool is_close(const struct plan_facts *plan, const struct touch_fit *a, s
 	return off <= most / REFIT_PART;
 }
 
-/* What an allocator has resident beside the blocks, the first run shows: with that the shares are
- * fitted again, and where they are others the run is made again. */
+/* Fits the shares again, with the first run's overhead, and makes the run again if they change. */
 static int refine_touch(struct host *h, struct err *err)
 {
 	const struct plan_facts *plan = &h->out->plan;
@@ -369,7 +359,6 @@ static void estimate(struct host *h)
 		h->out->lasts_ns = replay_lasts(h->verdict->model, end, out->memory - had);
 }
 
-/* Of another machine. */
 static void tell_machine(struct host *h)
 {
 	const char *page = h->feed.info(h->feed.self, "page.size"),
@@ -434,7 +423,7 @@ static void tell_gaps(struct host *h)
 		    fmt_count(&b, h->out->plan.aligned));
 }
 
-/* A cgroup's limit is one, where that can be had; for a debugger it must not be: who is killed does
+/* Takes a real cgroup for an emulated limit, if possible. Not for a debugger: a killed process does
  * not stop. */
 static void find_limit(struct host *h)
 {

@@ -1,4 +1,4 @@
-/* outcome.c - what came of a run: where it failed, and whether that is where the record did. */
+/* outcome.c - the outcome of a run: where it failed, and whether the record failed there. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,6 @@ TUNED(uint64_t, NEXT_TO, 16,
     "unrecorded requests (the loader, a thread's stack) take some MiB; the verdict takes a limit "
     "with less than a sixteenth left for reached");
 
-/* Thread and number of an operation, from its place in the plan. */
 static bool operation_of(struct host *h, uint64_t op, uint32_t *thread, uint64_t *n)
 {
 	struct plan_header header;
@@ -26,7 +25,7 @@ static bool operation_of(struct host *h, uint64_t op, uint32_t *thread, uint64_t
 
 	if (fseek(h->plan, 0, SEEK_SET) || fread(&header, sizeof(header), 1, h->plan) != 1)
 		return false;
-	/* The part that it is in, then the thread's parts before it. */
+	/* The part that has the operation, then the thread's parts before it. */
 	for (int pass = 0; pass < 2; pass++) {
 		if (fseek(h->plan, (long)header.parts_at, SEEK_SET))
 			return false;
@@ -49,7 +48,7 @@ static bool operation_of(struct host *h, uint64_t op, uint32_t *thread, uint64_t
 	return true;
 }
 
-/* A refusal that the record does not have. */
+/* Finds the recorded request that only the replay refused. */
 static int find_refused(
     struct host *h, const struct play *play, struct replay_point *out, struct err *err)
 {
@@ -67,7 +66,8 @@ static int find_refused(
 	return 0;
 }
 
-/* The record has no request that was refused, but ended with next to nothing left: so does this. */
+/* Returns whether the replay, like the record, ended next to its limit without a refused
+ * request. */
 static bool ends_at_limit(const struct host *h)
 {
 	const struct play *play = h->player.play;
@@ -141,16 +141,16 @@ int outcome_take_row(struct host *h, const struct play_allocator *allocator, str
 
 /* The second half of the curves. */
 struct curves {
-	double recorded; /* the most */
-	bool at_most; /* by the kernel's account of the most, not by looks */
-	uint64_t at; /* moment at which the replay has most: of those that are looked at */
-	double replayed, settled; /* settled: the most without what may not be written to as yet */
-	double files; /* resident of them then */
-	double unwritten; /* when the record ends */
+	double recorded; /* the peak */
+	bool at_most; /* the peak is the kernel's, not the samples' */
+	uint64_t at; /* the moment of the replay's peak, among those looked at */
+	double replayed, settled; /* settled: the peak without bytes that may be unwritten yet */
+	double files; /* resident bytes of files at that moment */
+	double unwritten; /* bytes that may be unwritten when the record ends */
 };
 
-/* The most that ever was resident rose in the second half, so that it was there; not known where
- * what is of files may have been anything then. */
+/* Takes the peak of resident memory if it rose in the second half. False: it did not, or the bytes
+ * of files at the peak are too uncertain. */
 static bool rose(const struct host *h, struct curves *c)
 {
 	uint64_t before = 0, least = UINT64_MAX, widest = 0, most = h->recorded.most;
@@ -220,7 +220,7 @@ void outcome_compare_curves(struct host *h)
 	c.at_most = rose(h, &c);
 	if (c.at_most)
 		survey(h, true, &c);
-	/* What is written to later is seen in the most that ever was; but at the end. */
+	/* The peak includes memory that is written to later, but for the record's end. */
 	late = c.at_most ? c.unwritten : c.replayed - c.settled;
 	at = &h->out->plan.moments.items[c.at];
 	least = c.replayed - fmin(c.replayed, touch_doubt(fit, at, c.files, false) + late);
@@ -245,10 +245,10 @@ bool outcome_is_same(const struct host *h)
 		return a->failed == b->failed;
 	if (row->state == PLAY_REFUSED_LAST || row->state == PLAY_DONE)
 		return true;
-	/* Another request of the same line, when there is next to nothing left for it. */
+	/* The same line may be refused at another request, next to the limit. */
 	if (row->state == PLAY_REFUSED)
 		return b->stack == a->stack && b->event >= a->event - a->event / KILL_NEAR;
-	/* Or a little earlier on the same plateau. */
+	/* A kill may come a little earlier on the same plateau. */
 	for (uint32_t i = 0; i <= h->killed; i++)
 		if ((then = beside_recorded(h, i, PLAY_LIMIT_RESIDENT)))
 			near = then;

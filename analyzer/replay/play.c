@@ -97,7 +97,6 @@ void player_close(struct player *p)
 	p->results = -1;
 }
 
-/* What an earlier run told. */
 static void forget(struct player *p)
 {
 	struct play *play = p->play;
@@ -125,7 +124,7 @@ become(const struct player *p, const char *library, int status, pid_t parent)
 
 	memory_lift();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* The same addresses each time, where that may be asked for: a replay repeats itself. */
+	/* The same addresses each time, if the kernel allows it: a replay repeats itself. */
 	if (persona >= 0)
 		personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
 	snprintf(plan, sizeof(plan), "%d", dup(p->plan));
@@ -154,7 +153,6 @@ static void forget_child(pid_t pid)
 	unfinished_child_done(pid);
 }
 
-/* 0 and its pid, or negative. */
 static int start(const struct player *p, const char *library, pid_t *pid, struct err *err)
 {
 	int status[2], error = 0;
@@ -168,7 +166,7 @@ static int start(const struct player *p, const char *library, pid_t *pid, struct
 	if (*pid < 0)
 		error = errno;
 	else
-		unfinished_child(*pid); /* it would end with us, but not at once */
+		unfinished_child(*pid); /* the player would end with us, but not at once */
 	close(status[1]);
 	if (!error && read(status[0], &error, sizeof(error)) == sizeof(error))
 		forget_child(*pid);
@@ -176,14 +174,13 @@ static int start(const struct player *p, const char *library, pid_t *pid, struct
 	return error ? err_set(err, -error, "cannot start %s: %s", p->program, strerror(error)) : 0;
 }
 
-/* With word of how far it is, now and then. */
 static int await_change(const struct player *p, pid_t pid, int options, int *status)
 {
 	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
 	pid_t changed;
 	int rc;
 
-	/* An old kernel has none of those: poll() only waits then, a short time. */
+	/* An old kernel has no pidfd: poll() then waits a short time. */
 	while ((changed = waitpid(pid, status, options | WNOHANG)) == 0) {
 		poll(&end, 1, end.fd < 0 ? 5 : 100);
 		progress_step(p->play->sample);
@@ -194,7 +191,6 @@ static int await_change(const struct player *p, pid_t pid, int options, int *sta
 	return rc;
 }
 
-/* Until it has ended, or has stopped by itself. */
 static int await_end(struct player *p, pid_t pid, int *held, struct err *err)
 {
 	int status = 0, rc = await_change(p, pid, held ? WUNTRACED : 0, &status);

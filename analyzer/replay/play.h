@@ -14,21 +14,21 @@
 struct play_allocator {
 	const char *name; /* "jemalloc" */
 	const char *file; /* part of the name of its library's file */
-	const char *libraries[4]; /* names for the loader; none: the C library's own */
+	const char *libraries[4]; /* names for the loader; none: the C library itself */
 };
-/* NULL: no such name. */
+/* Return the allocator of that name, or NULL. */
 const struct play_allocator *play_allocator(const char *name);
-/* "glibc, jemalloc, ...", for messages. */
+/* Return "glibc, jemalloc, ...", for messages. */
 const char *play_allocator_names(void);
-/* Returns the allocator whose library the file is, or NULL. */
+/* Return the allocator whose library the file is, or NULL. */
 const struct play_allocator *play_allocator_of(const char *path);
 
-/* Variables that allocators read, NULL-terminated. The player gets the recorded program's values,
- * not ours. */
+/* The variables that allocators read, NULL-terminated. The player gets the recorded program's
+ * values, not ours. */
 #define PLAY_SETTINGS 10u
 extern const char *const play_settings[PLAY_SETTINGS + 1];
 
-/* A run, before and after. The caller sets .beside of the samples in place. */
+/* A player, before and after a run. The caller sets .beside of the samples in place. */
 struct player {
 	const char *program; /* whyoom-player */
 	int plan; /* descriptor */

@@ -1,4 +1,4 @@
-/* player_touch.c - see player_touch.h. Takes nothing from the allocator. */
+/* player_touch.c - see player_touch.h. Allocates nothing. */
 #include "replay/player_touch.h"
 
 #include <stddef.h>
@@ -11,9 +11,9 @@
 #endif
 
 #define NOTES 65536u
-#define DEFERRED (32u << 10) /* bytes: what is less is not worth a note */
-#define LOOK 4096u /* pages that are looked at at a time, */
-#define LOOK_LEAST 16u /* and where not all of them are mapped any more */
+#define DEFERRED (32u << 10) /* bytes: a smaller stretch is not worth a note */
+#define LOOK 4096u /* pages to look at in one call, */
+#define LOOK_LEAST 16u /* and if not all of them are mapped any more */
 
 static uint64_t page;
 static struct sort_item *notes; /* key: the first byte; value: behind the last */
@@ -24,7 +24,7 @@ static int populate(uint64_t from, uint64_t to)
 	return madvise((void *)from, to - from, MADV_POPULATE_WRITE);
 }
 
-/* Where the kernel has no such thing, all is written to at once. */
+/* An old kernel cannot; then each stretch is written to at once. */
 static bool can_populate(void)
 {
 	void *p = mmap(
@@ -45,7 +45,7 @@ bool player_touch_begin(uint64_t page_bytes)
 	page = page_bytes;
 	if (!can_populate())
 		return true;
-	/* Shared, so that it is not among what is measured. */
+	/* Shared, so that it does not count as anonymous memory. */
 	p = mmap(NULL, NOTES * sizeof(*notes), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
@@ -77,8 +77,8 @@ void player_touch(void *address, uint64_t from, uint64_t to)
 	notes[at] = (struct sort_item){(uint64_t)address + from, (char *)address + to};
 }
 
-/* The kernel looks whether a page is there ten times as fast as it finds that it has nothing to do
- * there. False: not all is mapped. */
+/* mincore() finds that a page is there ten times faster than madvise(). False: not all are
+ * mapped. */
 static bool populate_absent(uint64_t from, uint32_t pages)
 {
 	static unsigned char there[LOOK];
@@ -91,7 +91,7 @@ static bool populate_absent(uint64_t from, uint32_t pages)
 
 		while (end < pages && !(there[end] & 1))
 			end++;
-		/* What may not be written to is no block's. */
+		/* Fails on pages that are not writable: those belong to no block. */
 		if (end > first)
 			populate(from + first * page, from + end * page);
 		first = end + 1;
@@ -105,7 +105,7 @@ static void populate_mapped(uint64_t from, uint64_t to, uint32_t look)
 		uint64_t left = (to - from) / page;
 		uint32_t pages = left < look ? (uint32_t)left : look;
 
-		/* What is a hole now is no block's either. */
+		/* A hole belongs to no block. */
 		if (!populate_absent(from, pages) && look > LOOK_LEAST)
 			populate_mapped(from, from + pages * page, LOOK_LEAST);
 		from += pages * page;

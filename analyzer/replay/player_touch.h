@@ -1,9 +1,8 @@
 /*
- * player_touch.h - what a plan writes to of large blocks: noted when they are acquired, and written
- * to for all of them at once when something looks at what is resident. A page that many blocks had
- * one after the other in between is so written to once, and not once for each of them: its faults
- * cost more than all calls of the allocator. Pages that are mapped then are written to also where
- * their block was released meanwhile, as the program has left them behind.
+ * player_touch.h - writes to large blocks as a plan says: notes the stretches when blocks are
+ * acquired, and writes to all of them before resident memory is read. So a page that many blocks
+ * had in turn is written to once: its faults cost more than all calls of the allocator. Pages of
+ * blocks released meanwhile are written to if they are still mapped, as the program left them.
  */
 #ifndef ANALYZER_REPLAY_PLAYER_TOUCH_H
 #define ANALYZER_REPLAY_PLAYER_TOUCH_H
@@ -11,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Before anything else. False: no memory for it. */
+/* Initialise, before all other calls. False: no memory. */
 bool player_touch_begin(uint64_t page);
-/* Bytes [from, to) of what is at the address are written to, at the latest by the next
- * player_touch_all(). Any thread. */
+/* Write to bytes [from, to) at the address, at the latest by the next player_touch_all(). Any
+ * thread. */
 void player_touch(void *address, uint64_t from, uint64_t to);
-/* While no thread is in player_touch(). */
+/* Write to all noted bytes. No thread may be in player_touch(). */
 void player_touch_all(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* point.c - what host.c and device.c tell alike: where it failed, and how long it would last. */
+/* point.c - where a replay failed and how long memory lasts, for host.c and device.c. */
 #include "replay/replay.h"
 
 #include <string.h>

@@ -9,12 +9,12 @@
 #include "util/progress.h"
 #include "util/tuned.h"
 
-/* Anonymous memory that may be private pages of files instead: a part of all, and at least this. */
+/* A part of the anonymous memory, and at least this many bytes, may be private pages of files. */
 TUNED(uint64_t, FILES_PART, 32, "relocated data of libraries, as an upper estimate");
 TUNED(uint64_t, FILES_MIN, 256u << 10, "libc, the loader and the program have that much");
 
-/* RLIMIT_AS or RLIMIT_DATA, where the event tells limits: the process' own when it looks at all,
- * the supervisor's when it asks for the shares of pages. */
+/* Returns RLIMIT_AS or RLIMIT_DATA if the event has limits: the process adds them when it measures
+ * all, the supervisor when it reads the shares of pages. UINT64_MAX: unlimited. */
 static uint64_t limit(const struct event *e, uint32_t key, bool own)
 {
 	uint64_t value = 0;
@@ -24,7 +24,6 @@ static uint64_t limit(const struct event *e, uint32_t key, bool own)
 	return event_level(e, key, &value) ? value : UINT64_MAX;
 }
 
-/* The process', by itself or by its supervisor. */
 static struct recorded_sample sample_of(const struct event *e, bool own)
 {
 	return (struct recorded_sample){.resident = event_level_value(e, TRACE_LEVEL_RSS),
@@ -39,7 +38,7 @@ static struct recorded_sample sample_of(const struct event *e, bool own)
 	    .limit_data = limit(e, TRACE_LEVEL_LIMIT_DATA, own)};
 }
 
-/* Files that are not shared memory are dropped, or written, when room is wanting. */
+/* Adds a sample. Files other than shared memory do not count: the kernel reclaims them. */
 static int take(struct recorded *r, const struct event *e, struct recorded_sample s,
     uint64_t time_ns, struct err *err)
 {
@@ -49,7 +48,7 @@ static int take(struct recorded *r, const struct event *e, struct recorded_sampl
 	    event_level_value(e, TRACE_LEVEL_CG_FILE), event_level_value(e, TRACE_LEVEL_CG_SHMEM));
 	s.machine = num_less(event_level_value(e, TRACE_LEVEL_SYS_TOTAL),
 	    event_level_value(e, TRACE_LEVEL_SYS_AVAILABLE));
-	/* What was resident at most is no measure of that moment. */
+	/* The peak of resident memory alone measures no moment. */
 	if (!s.resident && !s.size && !s.group && !s.machine)
 		return 0;
 	if (vec_push(&r->samples, s))
@@ -57,7 +56,7 @@ static int take(struct recorded *r, const struct event *e, struct recorded_sampl
 	return 0;
 }
 
-/* There are as many stacks as threads, or more, which are kept for the next ones. */
+/* There are at least as many stacks as threads: some are kept for new threads. */
 static void take_stack(struct recorded *r, const struct event *e)
 {
 	uint64_t threads = event_level_value(e, TRACE_LEVEL_THREADS),
@@ -89,7 +88,7 @@ static int by_time(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/* What is measured more seldom is as it was; before it was measured first, as then. */
+/* Fills the gaps of a value with the last measured one, or at first with the next. */
 static void carry(struct recorded *r, size_t field)
 {
 	uint64_t last = 0;
@@ -105,8 +104,7 @@ static void carry(struct recorded *r, size_t field)
 	}
 }
 
-/* Where nothing but all that is resident was measured, what is of files is taken for going evenly
- * from what it was before to what it was then. */
+/* Derives the anonymous bytes where only the total was measured: bytes of files change evenly. */
 static void derive_between(
     struct recorded_sample *items, size_t from, size_t to, uint64_t before, uint64_t after)
 {
@@ -145,7 +143,7 @@ static void derive_anonymous(struct recorded *r)
 		derive_between(items, from, r->samples.count, before, before);
 }
 
-/* What others have, at the moments at which it was measured. */
+/* Subtracts the process from the levels of the group and the machine: others remain. */
 static void derive_others(struct recorded *r)
 {
 	uint64_t own = 0;
@@ -160,7 +158,7 @@ static void derive_others(struct recorded *r)
 	}
 }
 
-/* What the process started with holds until another limit is seen. */
+/* Sets the limit that the process started with; it holds until another one is seen. */
 static void start_limit(struct recorded *r, const struct feed *feed, const char *key, size_t field)
 {
 	const char *text = feed->info(feed->self, key);
@@ -173,7 +171,7 @@ static void start_limit(struct recorded *r, const struct feed *feed, const char 
 		*first = strcmp(text, "unlimited") ? strtoull(text, NULL, 10) : UINT64_MAX;
 }
 
-/* Over so much time: what is measured twice in an instant tells no pace. */
+/* Two samples within this time show no pace. */
 #define PACE_NS 5000000u
 
 static void derive_pace(struct recorded *r)
@@ -225,7 +223,7 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
     struct err *err)
 {
 	const struct trace_facts *facts = feed.facts(feed.self);
-	/* Of the program that took the process over, nothing. */
+	/* Samples of the program that follows an exec do not count. */
 	uint64_t until = facts->end_how == TRACE_END_EXEC ? facts->last_ns : UINT64_MAX;
 	uint64_t peak = 0, events = 0;
 	struct event e;
@@ -254,7 +252,7 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
 			rc = take(out, &e, sample_of(&e, false), (uint64_t)at, err);
 			take_peak(out, &e, &peak);
 			take_stack(out, &e);
-		} else if (!e.u.child.pid) { /* the machine's, and the group's */
+		} else if (!e.u.child.pid) { /* a sample of the machine and the group */
 			rc = take(out, &e, (struct recorded_sample){0}, (uint64_t)at, err);
 		}
 	}

@@ -1,7 +1,7 @@
 /*
  * replay.h - repeats the recorded requests on real allocators, or on a model of a device's
- * allocator: where does that fail, and is it where the record failed? Everything that the reports
- * print is in struct replay_result; nothing here prints.
+ * allocator, and says where that fails and whether the record failed there. struct replay_result
+ * has everything that the reports print; nothing here prints.
  */
 #ifndef ANALYZER_REPLAY_REPLAY_H
 #define ANALYZER_REPLAY_REPLAY_H
@@ -45,7 +45,7 @@ struct replay_point {
 	uint64_t event; /* of the host's, or of the device's requests */
 	uint32_t stack; /* its id, 0: none */
 	struct stack_view words;
-	size_t frame; /* index of the one to blame in words */
+	size_t frame; /* index of the frame to blame in words */
 };
 
 /* One allocator's run. */
@@ -53,9 +53,9 @@ struct replay_row {
 	const char *name;
 	char missing[160]; /* why it did not run, or empty */
 	enum play_state state;
-	struct replay_point failed; /* where, if it did */
-	bool granted; /* the request that the record was refused at its end */
-	uint64_t later; /* bytes of the refused request that were granted here before */
+	struct replay_point failed; /* where it failed, if it did */
+	bool granted; /* granted the request that the record was refused at its end */
+	uint64_t later; /* bytes of the refused request that were granted before */
 	uint64_t lent; /* bytes above the limit that were granted before */
 	uint64_t peak_live;
 	uint64_t peak_resident; /* of private memory; the next three are of that moment */
@@ -84,7 +84,7 @@ struct replay_result {
 	double shares[PLAN_KINDS]; /* of the live bytes at the peak that are written to; -1: no such
 				      blocks */
 	bool touched;
-	uint64_t beside; /* at the failure: bytes taken in addition, as the limit counts them */
+	uint64_t beside; /* bytes beside the blocks at the failure, as the limit counts them */
 	/* The second half of the resident curve; the shares are fitted to the first half. */
 	struct {
 		bool known;
@@ -110,38 +110,36 @@ struct replay_result {
 		double deviation; /* of the model's peak of reserved bytes from PyTorch's */
 		bool agree; /* on the failing request and on that peak */
 	} torch;
-	/* With other memory, if the replay reaches the record's end: how much longer the memory
-	 * would last at the pace of the second half. 0: unknown, UINT64_MAX: nothing grew. */
+	/* With other memory, if the replay reaches the record's end: how much longer that memory
+	 * lasts at the pace of the second half. 0: unknown, UINT64_MAX: nothing grew. */
 	uint64_t lasts_ns;
 	const char *notes[NOTES_MAX];
 	size_t note_count;
 	struct arena arena;
 };
 
-/* Replay the host's requests. `verdict` is the set's. 0; negative with err: it cannot be replayed
- * here, and err says what would make it possible. */
+/* Replay the host's requests. `verdict` is the set's. 0; negative with err: this machine cannot
+ * replay them, and err says what would make it possible. */
 int replay_host(const struct trace_set *set, const struct verdict_result *verdict,
     const struct replay_request *request, struct replay_result *out, struct err *err);
 /* Replay a device's requests: of the device that failed or, with PyTorch's settings or allocator,
- * the first one that has PyTorch's blocks. Returns as replay_host(). */
+ * of the first one that has PyTorch's blocks. Returns as replay_host(). */
 int replay_device(const struct verdict_result *verdict, const struct replay_request *request,
     struct replay_result *out, struct err *err);
-/* The refusal of the model; serial 0: none. */
+/* Return the model's refusal; serial 0: none. */
 struct through_refusal replay_refusal(const struct torch_outcome *o);
 void replay_fini(struct replay_result *result);
 
-/* --- inside replay/ --- */
-
 void replay_stack(struct replay_point *p, const struct feed *feed, uint32_t stack);
-/* Set where the replay of a device failed; `at` has its request, time, event and stack. */
+/* Set where the replay of a device failed; `at` has the request, time, event and stack. */
 void replay_set_replayed(
     struct replay_result *out, struct feed feed, const char *space, const struct replay_point *at);
-/* driver.c: repeat the requests to a driver on a driver. 0, or negative with err. */
+/* Replay the requests to a driver on a driver (driver.c). 0, or negative with err. */
 int replay_driver(const struct verdict_result *verdict, struct feed feed,
     const struct replay_request *request, struct replay_result *out, struct err *err);
-/* Does the request ask for PyTorch's allocator? */
+/* Return whether the request asks for PyTorch's allocator. */
 bool replay_wants_torch(const struct replay_request *request);
-/* How many ns `more` bytes last, at the pace of the second half of the time until `time_ns`;
+/* Return how many ns `more` bytes last at the pace of the second half of the time until `time_ns`;
  * UINT64_MAX: nothing grew in it. */
 uint64_t replay_lasts(const struct model *m, uint64_t time_ns, uint64_t more);
 

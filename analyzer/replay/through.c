@@ -19,8 +19,6 @@
 #define PAGE (2u << 20) /* rooms within one page are the same */
 #define OTHER_DEVICE 3 /* exit status: this device will not do */
 
-/* --- the stream --- */
-
 int through_stream_open(struct through_stream *s, struct err *err)
 {
 	int fd = memfd_create("whyoom-through", MFD_CLOEXEC);
@@ -55,7 +53,7 @@ static void write_block(struct through_stream *s, const struct torch_ask *ask)
 		s->error = -ENOMEM;
 		return;
 	}
-	/* The release of what was there was not recorded. */
+	/* The release of the block that was there is not recorded. */
 	before = *slot;
 	*slot = ask->serial;
 	if (before)
@@ -103,8 +101,6 @@ void through_stream_change(struct through_stream *s, struct torch_change *change
 	change->told_arg = s;
 }
 
-/* --- the process --- */
-
 static void set(const char *name, const char *value)
 {
 	if (value && *value)
@@ -129,13 +125,13 @@ static void set_environment(const struct through_request *r, bool simulated)
 	if (!simulated)
 		return;
 	snprintf(size, sizeof(size), "%" PRIu64, r->memory);
-	/* One that was killed may have had that number before. */
+	/* A killed process may have had this number before. */
 	machine_of(getpid(), machine);
 	simgpu_forget(machine);
 	setenv("LD_PRELOAD", r->simgpu, 1);
 	setenv("WHYOOM_SIMGPU", size, 1);
 	setenv("WHYOOM_SIMGPU_MACHINE", machine, 1);
-	/* What the recorded context took is among what lay beside PyTorch's. */
+	/* The memory beside PyTorch's includes the recorded context. */
 	setenv("WHYOOM_SIMGPU_CONTEXT", "0", 1);
 	setenv("WHYOOM_SIMGPU_QUIET", "1", 1);
 	unsetenv("CUDA_VISIBLE_DEVICES");
@@ -200,7 +196,6 @@ static void take_line(struct through_answer *a, char *line, char *error, size_t 
 			*(uint64_t *)((char *)a + numbers[i].at) = strtoull(value, NULL, 10);
 }
 
-/* The last line that somebody wrote to stderr. */
 static void last_words(int fd, char *out, size_t room)
 {
 	char text[4096], *line;
@@ -215,7 +210,7 @@ static void last_words(int fd, char *out, size_t room)
 	snprintf(out, room, "%.*s", (int)room - 1, line ? line + 1 : text);
 }
 
-/* 0; 1: another device may do; negative. */
+/* 0; 1: another device may do; negative with err. */
 static int attempt(const char *what, const struct through_request *r, struct through_stream *s,
     bool simulated, struct through_answer *out, struct err *err)
 {
@@ -267,7 +262,7 @@ int through_run(const char *what, const struct through_request *request, struct 
 	if (fflush(s->file) || ferror(s->file) || s->error)
 		return err_set(
 		    err, s->error ? s->error : -EIO, "no room for the requests to a device");
-	/* /dev/fd/N is opened anew: its offset is its own. */
+	/* Each attempt opens /dev/fd/N anew, with an offset of its own. */
 	if (access("/dev/nvidiactl", R_OK | W_OK) == 0)
 		rc = attempt(what, request, s, false, out, err);
 	return rc == 1 ? attempt(what, request, s, true, out, err) : rc;

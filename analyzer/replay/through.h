@@ -1,8 +1,7 @@
 /*
  * through.h - repeats requests on a device's own allocator, in a process of its own, on a simulated
- * device or a real one: the stream of requests to it and its answer. Two programs read such a
- * stream: through_torch.py runs PyTorch's allocator in the user's Python, and whyoom-device-player
- * calls the driver.
+ * or real device. Two programs read the stream of requests: through_torch.py runs PyTorch's
+ * allocator in the user's Python, and whyoom-device-player calls the driver.
  */
 #ifndef ANALYZER_REPLAY_THROUGH_H
 #define ANALYZER_REPLAY_THROUGH_H
@@ -20,8 +19,8 @@ struct through_request {
 	const char *script; /* its first argument, NULL: none */
 	const char *simgpu; /* libwhyoom-simgpu.so */
 	const char *settings; /* PYTORCH_CUDA_ALLOC_CONF, NULL: none */
-	uint64_t memory; /* of the device in bytes */
-	uint64_t allowed; /* to be reserved, UINT64_MAX: all */
+	uint64_t memory; /* bytes of the device */
+	uint64_t allowed; /* bytes that may be reserved, UINT64_MAX: all */
 };
 
 /* A refusal, in bytes; serial 0: there was none. */
@@ -35,7 +34,7 @@ struct through_answer {
 	uint64_t events, ns;
 	uint64_t peak_reserved, peak_allocated, end_reserved, segments, peak_segments;
 	uint64_t granted; /* refusals of the record that were granted */
-	uint64_t free; /* left of the device at the end, or at the refusal */
+	uint64_t free; /* left on the device at the end, or at the refusal */
 	struct through_refusal refused;
 };
 
@@ -46,7 +45,7 @@ struct through_stream {
 	uint64_t room; /* the value written last */
 	int error;
 };
-/* 0, or negative with err. */
+/* Open an empty stream. 0, or negative with err. */
 int through_stream_open(struct through_stream *s, struct err *err);
 void through_stream_close(struct through_stream *s);
 void through_stream_change(struct through_stream *s, struct torch_change *change);

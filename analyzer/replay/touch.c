@@ -13,8 +13,7 @@
 TUNED(int, ROUNDS, 80, "only a bound: a fit ends when it settles");
 TUNED(size_t, SAMPLES_MAX, 512, "neighbouring samples say the same, and more only take time");
 
-/* What is assumed before anything is measured: the share of a block that is written to, and how far
- * it may be off. */
+/* Assumed before anything is measured: the share of a block that is written to, and its error. */
 TUNED(double, SHARE_ERROR, 0.1, "programs write to nearly all of a block that they ask for");
 TUNED(double, POOL, 0.1, "a large mapping is mostly a library's pool, nearly unused at first");
 TUNED(double, POOL_ERROR, 0.3, "some programs fill a large mapping at once");
@@ -35,10 +34,10 @@ TUNED(double, ROSE, 1.005, "a smaller rise of the peak is the counters' own erro
 /* A measurement, in MiB. */
 struct seen {
 	uint64_t time_ns;
-	double bytes; /* beside small blocks and what the replay has resident of no block */
-	double part[TOUCH_PARTS]; /* what the parameters are shares of */
-	double late; /* of it, may not have been written to as yet */
-	double residual; /* more than the replay had */
+	double bytes; /* without small blocks and the replay's own overhead */
+	double part[TOUCH_PARTS]; /* the bytes that each parameter is a share of */
+	double late; /* bytes of it that may be unwritten yet */
+	double residual; /* excess over the replay */
 };
 
 struct fit {
@@ -46,7 +45,7 @@ struct fit {
 	const struct plan_facts *plan;
 	const struct touch_replay *replay;
 	VEC(struct seen) seen;
-	size_t looks; /* the first ones: what was resident at a moment; the others, at most */
+	size_t looks; /* the first so many are of a moment; the others are peaks */
 	double error; /* of a measurement */
 	double value[TOUCH_PARTS];
 	double normal[TOUCH_PARTS][TOUCH_PARTS];
@@ -57,7 +56,6 @@ static const struct recorded_sample *sample_of(const struct fit *f, const struct
 	return m->recorded == PLAN_NONE ? NULL : &f->recorded->samples.items[m->recorded];
 }
 
-/* Measured at the moment, in the first half. */
 static bool is_look(const struct fit *f, const struct plan_moment *m)
 {
 	const struct recorded_sample *s = sample_of(f, m);
@@ -83,7 +81,7 @@ static double most_of(uint32_t part)
 	return part == 0 ? INFINITY : part == 1 ? FILES_MAX : 1;
 }
 
-/* What the replay has at the moment beside what its shares are of. */
+/* Returns the replay's resident MiB at the moment without the shares of blocks. */
 static double overhead(const struct fit *f, size_t moment)
 {
 	const struct plan_moment *m = &f->plan->moments.items[moment];
@@ -144,7 +142,7 @@ static int take_looks(struct fit *f, uint32_t *samples)
 	return rc;
 }
 
-/* Between two looks the most that ever was resident rose: that was when the replay had most. */
+/* Where the peak of resident memory rose between two samples, it was when the replay had most. */
 static int take_peaks(struct fit *f)
 {
 	uint64_t before = 0;
@@ -171,7 +169,6 @@ static int take_peaks(struct fit *f)
 	return rc;
 }
 
-/* Of no class, but that of the small ones, there is more or less. */
 static bool nothing_changed(const struct fit *f, const struct seen *then, const struct seen *now)
 {
 	for (uint32_t k = 2; k < TOUCH_PARTS; k++)
@@ -180,7 +177,7 @@ static bool nothing_changed(const struct fit *f, const struct seen *then, const 
 	return true;
 }
 
-/* What was there later, when nothing else lived than before, was not written to before. */
+/* Growth without new live blocks means that memory was unwritten before. */
 static void find_late(struct fit *f)
 {
 	for (size_t i = 0; i < f->seen.count; i++) {
@@ -202,7 +199,7 @@ static void find_late(struct fit *f)
 static double find_open(const struct fit *f)
 {
 	const struct seen *last = f->looks ? &f->seen.items[f->looks - 1] : NULL;
-	double open = 0; /* over the later half of that time */
+	double open = 0; /* over the second half of that time */
 
 	for (size_t i = 0; i + 1 < f->looks; i++) {
 		const struct seen *s = &f->seen.items[i];
@@ -215,7 +212,6 @@ static double find_open(const struct fit *f)
 	return open * MIB;
 }
 
-/* What the parameters leave of it. */
 static double left(const struct fit *f, const struct seen *s)
 {
 	double sum = s->bytes;
@@ -225,7 +221,7 @@ static double left(const struct fit *f, const struct seen *s)
 	return sum;
 }
 
-/* The normal equations, with each measurement as it is explained by the parameters. */
+/* Builds the normal equations, with weights by the present parameters. */
 static void add_up(struct fit *f, double *right)
 {
 	double count = (double)f->seen.count,

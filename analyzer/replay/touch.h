@@ -1,11 +1,11 @@
 /*
  * touch.h - estimates how much of its memory the program wrote to. The estimate is fitted to the
- * first half of the recorded resident curve; the second half shows whether it is right.
+ * first half of the recorded resident curve; the second half tests it.
  *
- * The model of anonymous resident memory is a sum: a constant, a share of the resident file pages
- * (libraries' pages that were written to), the replay's own overhead, all small blocks, and a share
- * of each other class (plan_class()). The fit is the most likely set of shares, given the
- * expectations and errors at the head of touch.c.
+ * Anonymous resident memory is a sum: a constant, a share of the resident file pages (libraries'
+ * pages that were written to), the replay's own overhead, all small blocks, and a share of each
+ * other class (plan_class()). The fit is the likeliest set of shares, given the expectations and
+ * errors at the head of touch.c.
  */
 #ifndef ANALYZER_REPLAY_TOUCH_H
 #define ANALYZER_REPLAY_TOUCH_H
@@ -29,24 +29,24 @@ struct touch_fit {
 	double base; /* bytes */
 	double files; /* share */
 	double doubt[TOUCH_PARTS][TOUCH_PARTS]; /* covariance, in MiB and shares */
-	/* Bytes by which the curve still grew at the end of the first half without new blocks: that
+	/* Bytes by which the curve still grew at the end of the first half without new blocks; that
 	 * growth may go on. */
 	double open;
-	uint64_t until_ns; /* the first half ends here; 0: nothing was measured, all is touched */
-	uint32_t samples; /* in it */
+	uint64_t until_ns; /* end of the first half; 0: nothing was measured, all is touched */
+	uint32_t samples; /* in the first half */
 };
 
 /* Fit the shares. `replay` NULL: there was no run yet. 0 or -ENOMEM. */
 int touch_fit(const struct recorded *recorded, const struct plan_facts *plan,
     const struct touch_replay *replay, struct touch_fit *out);
 struct play_touch touch_policy(const struct touch_fit *fit);
-/* The touched share of all live blocks of that kind at the moment; -1: there are none. */
+/* Return the touched share of all live blocks of that kind at the moment; -1: there are none. */
 double touch_share(const struct touch_fit *fit, enum plan_kind kind, const struct plan_moment *m);
-/* Resident bytes besides the replayed blocks, with that many resident bytes of files. */
+/* Return the resident bytes beside the replayed blocks, given the resident bytes of files. */
 double touch_beside(const struct touch_fit *fit, double files);
-/* Bytes by which more (`up`) or less may be resident at the moment than the shares say. */
+/* Return by how much more (`up`) or less may be resident than the shares say. */
 double touch_doubt(const struct touch_fit *fit, const struct plan_moment *m, double files, bool up);
-/* Touched bytes of the live blocks at the moment. */
+/* Return the touched bytes of the live blocks at the moment. */
 uint64_t touch_bytes(const struct touch_fit *fit, const struct plan_moment *m);
 
 #endif

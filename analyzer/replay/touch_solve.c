@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Of the rows and columns that are free. No pivots: the matrix is positive. */
+/* Eliminates the free rows and columns. Needs no pivots: the matrix is positive. */
 static void eliminate(double m[][TOUCH_SOLVE_MOST], double *b, const bool *free, uint32_t n)
 {
 	for (uint32_t k = 0; k < n; k++) {
@@ -20,7 +20,7 @@ static void eliminate(double m[][TOUCH_SOLVE_MOST], double *b, const bool *free,
 	}
 }
 
-/* With what is not free as it stands in x. */
+/* Solves for the free unknowns; the others keep their values in x. */
 static void solve_free(const double *a, const double *b, const bool *free, uint32_t n, double *x)
 {
 	double m[TOUCH_SOLVE_MOST][TOUCH_SOLVE_MOST] = {{0}}, right[TOUCH_SOLVE_MOST] = {0};

@@ -1,4 +1,4 @@
-/* check.c - see check.h. The facts that the text and the JSON of `whyoom check` share. */
+/* check.c - see check.h. Has the facts that the text and the JSON of `whyoom check` share. */
 #include "report/check.h"
 
 static const struct {

@@ -1,6 +1,5 @@
 /*
- * check.h - the result of `whyoom check`: whether traces are whole and complete, and what they
- * hold.
+ * check.h - the result of `whyoom check`: are traces whole and complete, and what do they hold?
  */
 #ifndef ANALYZER_REPORT_CHECK_H
 #define ANALYZER_REPORT_CHECK_H
@@ -14,12 +13,12 @@ struct check_tally {
 	uint64_t most_live; /* blocks at once */
 	uint64_t maps, unmaps, failed;
 	uint64_t marks, requests, open_requests;
-	bool cut; /* reading stopped before the end, because of `why` */
+	bool cut; /* reading stopped before the end; `why` says why */
 	struct err why;
 };
 
 struct check_view {
-	const struct trace_set *sets; /* one for each path that was named; all events were read */
+	const struct trace_set *sets; /* one for each named path; all events were read */
 	size_t set_count;
 	/* One for each trace, in the order of the sets: a set's images, then its supervisor. */
 	const struct check_tally *tallies;
@@ -27,20 +26,20 @@ struct check_view {
 
 void report_check_text(
     const struct check_view *v, const struct report_style *style, struct str *out);
-/* One JSON object, schema 1: check-schema.json. */
+/* Append one JSON object, schema 1: check-schema.json. */
 void report_check_json(
     const struct check_view *v, const struct report_style *style, struct str *out);
 
-/* How many traces a set has, its supervisor's included; and the one at that index. */
+/* Return the number of a set's traces, its supervisor's included; and the one at that index. */
 size_t check_trace_count(const struct trace_set *set);
 struct trace *check_trace(const struct trace_set *set, size_t index);
 
-/* Whole: the file holds what was written. Complete: everything that happened was written, too. */
+/* Whole: the file holds what was written. Complete: everything that happened was written. */
 bool check_is_whole(const struct trace_facts *f, const struct check_tally *tally);
 bool check_is_complete(const struct trace_facts *f, const struct check_tally *tally);
 
-/* Why events were dropped (enum trace_drop): the key in JSON and the words in text. NULL: a reason
- * that this version does not know. */
+/* Return why events were dropped (enum trace_drop): the key in JSON, the words in text. NULL: this
+ * version does not know the reason. */
 const char *check_drop_key(size_t reason);
 const char *check_drop_words(size_t reason);
 

@@ -8,16 +8,16 @@
 #include "report/report.h"
 #include "util/text/json.h"
 
-/* One screen for a log of a few messages; with verbose every message, its text and its numbers. */
+/* Append one screen for a few messages; with verbose every message, its text and its numbers. */
 void report_explain_text(
     const struct explanation *e, const struct report_style *style, struct str *out);
-/* The messages in order; `of` says which recorded failure each is about, NULL: there is none. */
+/* Append the messages in order; `of` says which recorded failure each is about, NULL: none. */
 void report_explain_story(const struct explanation *e, const enum join *of,
     const struct report_style *style, struct str *out);
-/* One JSON object: explain-schema.json. */
+/* Append one JSON object: explain-schema.json. */
 void report_explain_json(
     const struct explanation *e, const struct report_style *style, struct str *out);
-/* The members of that object, for one that is open; `of` as above. */
+/* Append the members of that object to one that is open; `of` as above. */
 void report_explain_members(struct json *j, const struct explanation *e, const enum join *of);
 
 #endif

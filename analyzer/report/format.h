@@ -1,6 +1,6 @@
 /*
  * format.h - the formats that a command can write its result in. A format is a row in formats.def
- * and a file that defines its `struct format`; it writes the results that it has a function for,
+ * and a file that defines its `struct format`. It writes the results that it has a function for,
  * and `--format` offers it to those commands alone.
  */
 #ifndef ANALYZER_REPORT_FORMAT_H
@@ -31,8 +31,8 @@ enum format_result {
 #undef RESULT
 };
 
-/* Appends the result to a str; out of memory shows as its `failed`. The style says what a terminal
- * can show; a format for programs ignores it. NULL: this format cannot write that result. */
+/* Each appends the result to a str; out of memory shows as its `failed`. The style says what a
+ * terminal can show; formats for programs ignore it. NULL: the format cannot write that result. */
 struct format {
 	const char *name;
 #define RESULT(member, type)                                                                       \
@@ -45,9 +45,9 @@ struct format {
 #include "report/formats.def"
 #undef FORMAT
 
-/* Returns the format of that name if it can write the result, else NULL. */
+/* Return the format of that name if it can write the result, else NULL. */
 const struct format *format_find(enum format_result result, const char *name);
-/* Appends the names of the formats that can write the result, with `between` between them. */
+/* Append the names of the formats that can write the result, with `between` between them. */
 void format_names(enum format_result result, const char *between, struct str *out);
 
 #endif

@@ -7,11 +7,11 @@
 
 #include "model/callsite/blame.h"
 
-/* What a reader wants of a frame. */
+/* How a frame is shown. */
 enum mark {
 	MARK_SHOWN,
-	MARK_INTERNAL, /* nothing: the interpreter's, or libc's around main() */
-	MARK_PASSES_ON, /* nothing at first: it stands between the callers that matter */
+	MARK_INTERNAL, /* not: the interpreter's, or libc's around main() */
+	MARK_PASSES_ON, /* not at first: it stands between the callers that matter */
 };
 
 static const char *base_name(const char *path)
@@ -31,7 +31,7 @@ static bool is_module(const struct symbol *s, const char *const *prefixes, size_
 	return false;
 }
 
-/* What runs before main() and before a thread's function, as far out as it goes. */
+/* Returns whether the frame runs before main() or before a thread's function. */
 static bool starts_up(const struct symbol *s)
 {
 	static const char *const names[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
@@ -58,7 +58,7 @@ static void mark_internal(const struct stack_view *v, enum mark *marks)
 
 	while (at < v->count && starts_up(&v->symbols[at]))
 		marks[at++] = MARK_INTERNAL;
-	/* A stack of nothing else is better than none. */
+	/* A stack of such frames alone is better than none. */
 	if (at == v->count)
 		memset(marks, 0, v->count * sizeof(*marks));
 	for (size_t i = 0; i < v->count; i++) {
@@ -84,7 +84,7 @@ static enum owner owner_of(const struct symbol *s)
 	return blame_owner(&nothing_known, s);
 }
 
-/* Of two frames of libraries: are these one library? The folder below site-packages tells. */
+/* Two library frames are of one library if the folders below site-packages are the same. */
 static bool same_package(const struct symbol *a, const struct symbol *b)
 {
 	static const char packages[] = "-packages/";
@@ -104,7 +104,6 @@ static bool same_file(const struct symbol *a, const struct symbol *b)
 	return a->file && b->file && strcmp(a->file, b->file) == 0;
 }
 
-/* The next Python frame outwards, or v->count. */
 static size_t caller_of(const struct stack_view *v, size_t at)
 {
 	while (at-- > 0)
@@ -120,8 +119,8 @@ static void mark_python(const struct stack_view *v, enum mark *marks, size_t inn
 			marks[i] = MARK_PASSES_ON;
 }
 
-/* Where code calls a library that calls the same code again, the reader knows what is between from
- * the line that calls it. */
+/* If the user's code calls a library that calls it again, the line of the call says what lies
+ * between. */
 static void mark_between_users(const struct stack_view *v, enum mark *marks, size_t from)
 {
 	size_t user = v->count;
@@ -137,7 +136,7 @@ static void mark_between_users(const struct stack_view *v, enum mark *marks, siz
 	}
 }
 
-/* The same of a framework's code: several frames of one file, between two of another package. */
+/* The same for a framework's code: several frames of one file, between two of another package. */
 static void mark_between_frameworks(const struct stack_view *v, enum mark *marks, size_t from)
 {
 	const struct symbol *s = v->symbols;
@@ -157,7 +156,7 @@ static void mark_between_frameworks(const struct stack_view *v, enum mark *marks
 	}
 }
 
-/* Which frames to skip; to be freed. NULL: none, or no memory. */
+/* Returns the mark of each frame, for free(). NULL: nothing is skipped, or no memory. */
 static enum mark *marks_of(const struct stack_view *v, const struct report_style *st, size_t from)
 {
 	enum mark *marks = st->native ? NULL : calloc(v->count, sizeof(*marks));
@@ -169,13 +168,13 @@ static enum mark *marks_of(const struct stack_view *v, const struct report_style
 		mark_between_users(v, marks, from);
 		mark_between_frameworks(v, marks, from);
 	}
-	/* Where to begin is known better: that frame is shown whatever it is. */
+	/* The caller chose this frame: it is shown whatever it is. */
 	marks[from] = MARK_SHOWN;
 	return marks;
 }
 
-/* The native function that a Python frame, or a comprehension in it, calls: its index; `from`: it
- * is not known, or other Python comes first. */
+/* Returns the native function that a Python frame, or a comprehension in it, calls; `from`: none
+ * known. */
 static size_t native_callee(const struct stack_view *v, const enum mark *marks, size_t from)
 {
 	for (size_t i = from + 1; v->symbols[from].python && i < v->count; i++) {
@@ -198,13 +197,13 @@ static void function_of(struct str *to, const struct report_style *st, const str
 		style_function(to, st, s->function);
 }
 
-/* The frames to write, and how. */
+/* The frames to write, and their layout. */
 struct writing {
 	const struct report_style *st;
 	const struct stack_view *v;
 	const enum mark *marks; /* NULL: all are shown */
 	size_t from;
-	unsigned indent, name; /* name: columns for functions */
+	unsigned indent, name; /* name: columns of the function */
 };
 
 static bool is_shown(const struct writing *w, size_t i)
@@ -223,7 +222,7 @@ static unsigned function_columns(const struct writing *w, const struct symbol *s
 	return n;
 }
 
-/* Room for names, so that all places stand in one column where that leaves room for them. */
+/* Returns the columns for names, so that source positions are aligned if there is room. */
 static unsigned name_columns(const struct writing *w, size_t callee, unsigned most)
 {
 	unsigned columns = w->st->columns, indent = w->indent;
@@ -246,7 +245,7 @@ static unsigned name_columns(const struct writing *w, size_t callee, unsigned mo
 	return widest ? widest : 1;
 }
 
-/* Of a native name that is too long, its end tells the function: the scopes around it go first. */
+/* If a native name is too long, its scopes are cut first: the end names the function. */
 static void name_cell(struct str *out, const struct writing *w, const char *name, bool python)
 {
 	const char *dots = w->st->unicode ? "\xe2\x80\xa6" : "..", *tail = name;
@@ -282,7 +281,7 @@ static void one(struct str *out, const struct writing *w, const struct symbol *s
 		style_cell(out, st, str_text(&function), columns < left ? columns : left, false);
 		style_end(out);
 	} else if (columns > name && (st->verbose || columns + 2 + term_columns(where) <= left)) {
-		/* Whole: in its own line where it fits, otherwise on as many as it takes. */
+		/* Not cut: on a line of its own, or on several. */
 		str_printf(&function, "  %s", where);
 		style_item(out, st, head, indent + 6, str_text(&function));
 	} else {
@@ -295,7 +294,7 @@ static void one(struct str *out, const struct writing *w, const struct symbol *s
 	str_free(&function);
 }
 
-/* What was not shown, and the option that shows it. */
+/* Appends how many frames were not shown, and the option that shows them. */
 static void hidden(struct str *out, const struct writing *w, unsigned left, unsigned native)
 {
 	struct str text = {0};
@@ -348,7 +347,6 @@ void frames_write(struct str *out, const struct report_style *st, const struct s
 void report_stack_json(struct json *j, const char *key, const struct stack_view *v)
 {
 	json_array(j, key);
-	/* Innermost first, as a reader looks for it. */
 	for (size_t i = v->count; i-- > 0;) {
 		const struct symbol *s = &v->symbols[i];
 

@@ -1,5 +1,5 @@
 /*
- * frames.h - a stack for a person: which of its frames say something, and its lines.
+ * frames.h - a stack for a person: the frames that matter, and their lines.
  */
 #ifndef ANALYZER_REPORT_FRAMES_H
 #define ANALYZER_REPORT_FRAMES_H
@@ -8,21 +8,21 @@
 #include "util/text/json.h"
 
 /*
- * Writes the frames from index `from` outwards, innermost first, one a line after `indent` blanks:
- * the first with "in", the others with "from". At most `most` of them; those that are skipped or
- * did not fit are counted on a last line, with the option that shows them.
+ * Write the frames from index `from` outwards, innermost first, one a line after `indent` blanks:
+ * the first with "in", the others with "from". At most `most` of them; a last line counts those
+ * left out and names the option that shows them.
  *
- * Skipped are the interpreter's own frames between and around Python's, what libc does before
- * main() or a thread's function, and Python frames of libraries that only pass the call on: those
- * between two frames of the user's, and several of one file between two frames of another package.
- * In front of a Python frame comes the native function that it calls on the way to the block, if
- * that is no other Python's. With style->verbose nothing of Python is skipped and no place is cut;
- * with style->native nothing of native code either; with either nothing is put in front.
+ * Left out are the interpreter's frames between and around Python's, libc's before main() or a
+ * thread's function, and Python frames of libraries that only pass the call on: those between two
+ * of the user's, and several of one file between two of another package. A Python frame is preceded
+ * by the native function that it calls on the way to the block, if no other Python lies between.
+ * style->verbose shows all Python frames and cuts no source position; style->native also shows all
+ * native frames; with either, no native function is put before.
  */
 void frames_write(struct str *out, const struct report_style *style, const struct stack_view *v,
     size_t from, unsigned most, unsigned indent);
 
-/* For a program: all of its frames, innermost first. */
+/* Append all frames for a program, innermost first. */
 void report_stack_json(struct json *j, const char *key, const struct stack_view *v);
 
 #endif

@@ -17,7 +17,7 @@ struct map_view {
 	uint64_t request, segment;
 	uint64_t reserved, free, total; /* of PyTorch's allocator, of the device */
 	bool reserved_known, free_known;
-	/* The device's memory that no event explains, until that moment. The model owns them. */
+	/* The device's memory that no event explains, until that moment. Owned by the model. */
 	const struct device_sample *samples;
 	size_t sample_count;
 	uint32_t limit; /* draw at most so many strips, equal ones once; 0: all */
@@ -25,21 +25,22 @@ struct map_view {
 };
 
 void report_map_text(const struct map_view *v, const struct report_style *style, struct str *out);
-/* One JSON object, schema 1: map-schema.json. The host's segments come without their blocks. */
+/* Append one JSON object, schema 1: map-schema.json. The host's segments come without their
+ * blocks. */
 void report_map_json(const struct map_view *v, const struct report_style *style, struct str *out);
 
-/* Chooses the segments to draw and returns them by address, for free(); NULL: no memory. Preferred
- * are segments where room could be made, then those with more holes, then larger ones. Segments of
- * the same layout are one choice, but with limit 0 each is its own. */
+/* Choose the segments to draw and return them by address, for free(); NULL: no memory. Segments
+ * where room could be made come first, then those with more free bytes, then larger ones. Segments
+ * of the same layout are one choice, but with limit 0 each is its own. */
 struct map_choice {
 	size_t segment;
 	size_t like; /* further segments of the same layout */
-	uint64_t weight, size; /* of all their holes; of each */
+	uint64_t weight, size; /* bytes of all their holes; of each segment */
 };
 struct map_choice *map_choose(const struct space_map *map, uint32_t limit, size_t *count);
 
-/* Adds up the live blocks of a segment by stack, most bytes first. Fills at most `room` pins and
- * returns how many stacks there are; -1: no memory. */
+/* Add up the live blocks of a segment by stack, most bytes first. Fills at most `room` pins and
+ * returns the number of stacks; -1: no memory. */
 struct map_pin {
 	uint32_t stats;
 	uint64_t bytes, blocks;

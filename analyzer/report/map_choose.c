@@ -1,4 +1,4 @@
-/* map_choose.c - which segments of a map are drawn, and which of them stand for others. */
+/* map_choose.c - chooses the segments of a map to draw, and those that each stands for. */
 #include <stdlib.h>
 
 #include "report/map.h"
@@ -34,7 +34,7 @@ static uint64_t layout_hash(const struct space_map *map, const struct map_segmen
 	return h;
 }
 
-/* Blocks of the same places and sizes at the same distances from the start. */
+/* Returns whether both have blocks of the same call sites and sizes at the same offsets. */
 static bool same_layout(
     const struct space_map *map, const struct map_segment *a, const struct map_segment *b)
 {
@@ -51,8 +51,8 @@ static bool same_layout(
 	return true;
 }
 
-/* One choice for each segment that is not like an earlier one; with `fold` false for each. How
- * many; -1: no memory. */
+/* Folds segments of one layout into one choice, if `fold`. Returns the number of choices; -1: no
+ * memory. */
 static long gather(const struct space_map *map, bool fold, struct map_choice *list)
 {
 	const struct map_segment *segments = map->segments.items;
@@ -63,7 +63,7 @@ static long gather(const struct space_map *map, bool fold, struct map_choice *li
 	for (size_t i = 0; i < map->segments.count; i++) {
 		const struct map_segment *s = &segments[i];
 		bool room = map->room.found && map->room.segment == i;
-		/* Where room could be made is pointed at: nothing else is like it. */
+		/* The map points at the segment where room could be made, so it is never folded. */
 		uint64_t *slot = fold && !room ? map_put(&seen, layout_hash(map, s)) : NULL;
 
 		if (fold && !room && !slot) {

@@ -1,4 +1,4 @@
-/* map_pins.c - who holds a stretch of a map. */
+/* map_pins.c - the stacks that hold a stretch of a map. */
 #include <stdlib.h>
 
 #include "report/map.h"

@@ -15,7 +15,7 @@ struct reduce_view {
 
 void report_reduce_text(
     const struct reduce_view *v, const struct report_style *style, struct str *out);
-/* One JSON object, schema 1: reduce-schema.json. */
+/* Append one JSON object, schema 1: reduce-schema.json. */
 void report_reduce_json(
     const struct reduce_view *v, const struct report_style *style, struct str *out);
 

@@ -9,7 +9,7 @@
 
 void report_replay_text(
     const struct replay_result *r, const struct report_style *style, struct str *out);
-/* One JSON object, schema 1: replay-schema.json. */
+/* Append one JSON object, schema 1: replay-schema.json. */
 void report_replay_json(
     const struct replay_result *r, const struct report_style *style, struct str *out);
 

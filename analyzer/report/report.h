@@ -15,31 +15,31 @@ struct report_style {
 	bool colour;
 	bool unicode; /* bars and dots beyond ASCII */
 	bool verbose;
-	bool native; /* the interpreter's and libc's own frames in stacks, too */
+	bool native; /* shows the interpreter's and libc's own frames in stacks, too */
 	unsigned columns; /* at least 40; 80 when not a terminal */
 };
 
-/* The style that suits this descriptor; -1: a file. */
+/* Return the style that suits this descriptor; -1: a file. */
 struct report_style report_style_of(int fd);
 
 struct report_view {
 	const struct verdict_result *result;
 	const struct explanation *log; /* of the same run; NULL: none */
-	const enum join *joined; /* what each of the log's messages is about */
+	const enum join *joined; /* the failure that each of the log's messages is about */
 };
 
-/* One screen; with verbose everything that is known. */
+/* Append one screen; with verbose everything that is known. */
 void report_text(const struct report_view *v, const struct report_style *style, struct str *out);
-/* At most ten lines, for the end of `whyoom run`. `trace` is the argument for `whyoom report`. */
+/* Append at most ten lines, for the end of `whyoom run`. `trace` is `whyoom report`'s argument. */
 void report_brief(const struct verdict_result *r, const char *trace,
     const struct report_style *style, struct str *out);
-/* One JSON object, schema 1: report-schema.json. */
+/* Append one JSON object, schema 1: report-schema.json. */
 void report_json(const struct report_view *v, const struct report_style *style, struct str *out);
 
 enum sites_by { SITES_LIVE, SITES_PEAK, SITES_TOTAL, SITES_GROWTH, SITES_LEAKED };
 struct sites_view {
 	const struct model *model;
-	const struct callsites *callsites; /* made at the moment in question */
+	const struct callsites *callsites; /* at the moment in question */
 	const char *at; /* "failure", "peak", "end" */
 	enum sites_by by;
 	uint32_t limit; /* at most this many; 0: all */
@@ -49,7 +49,7 @@ void report_sites_text(
     const struct sites_view *v, const struct report_style *style, struct str *out);
 void report_sites_json(
     const struct sites_view *v, const struct report_style *style, struct str *out);
-/* Returns the enum sites_by of "live", "peak", ...; -1: there is no such order. */
+/* Return the enum sites_by of "live", "peak", ...; -1: there is no such order. */
 int sites_by_name(const char *name);
 
 #endif

@@ -33,7 +33,7 @@ static uint64_t key_of(const struct callsite *p, enum sites_by by)
 	case SITES_TOTAL:
 		return p->facts.total_bytes;
 	case SITES_GROWTH:
-		/* By blocks that got larger, or by more of them. */
+		/* Growth is in larger blocks, or in more of them. */
 		if (p->size.grows)
 			return p->size.last - p->size.first;
 		return p->survivors.stays ? p->survivors.bytes - p->survivors.before : 0;
@@ -76,7 +76,7 @@ static size_t frames(
 	return p->stack ? v->model->feed.symbols(v->model->feed.self, p->stack, out) : 0;
 }
 
-/* The function and its place share the columns that the numbers leave. */
+/* The function and its source position share the columns that the numbers leave. */
 struct columns {
 	unsigned bytes, blocks, largest; /* widths; 0: left out */
 	unsigned name;
@@ -119,7 +119,7 @@ static void headings(const struct sites_view *v, const struct report_style *styl
 	str_puts(out, "  function\n");
 }
 
-/* The place keeps its line number; the function is shortened first. */
+/* The source position keeps its line number; the function is shortened first. */
 static void function_and_place(
     const struct callsite *p, const struct report_style *style, unsigned columns, struct str *out)
 {

@@ -7,7 +7,7 @@
 
 #define PROGRAMS_NAMED 8u
 
-/* Why a program is not recorded, by enum trace_unrecorded_why: in words, and the key in JSON. */
+/* Why a program is not recorded, by enum trace_unrecorded_why: in words, and as JSON key. */
 static const struct {
 	const char *words, *key;
 } reasons[] = {
@@ -65,7 +65,7 @@ const char *unrecorded_key(uint32_t why)
 	return reasons[known(why)].key;
 }
 
-/* Adds it to those that there are; false: there is no room for another one. */
+/* Adds the program to the list; false: the list is full. */
 static bool add_program(
     struct trace_program *all, size_t *count, size_t most, const struct trace_program *p)
 {

@@ -10,9 +10,8 @@
 
 struct what_if_row {
 	const char *change; /* in words; NULL in the first row, which is the record's own */
-	const char
-	    *why_not; /* the change does not apply, and the fields below are 0; NULL: it does */
-	const char *note; /* how far to trust this row; NULL: as the others */
+	const char *why_not; /* why it does not apply, and the rest is 0; NULL: it applies */
+	const char *note; /* how far to trust this row; NULL: as far as the others */
 	bool fits;
 	int64_t headroom; /* bytes */
 	bool refused; /* `refusal` says which request */
@@ -20,11 +19,11 @@ struct what_if_row {
 };
 #define WHAT_IF_ROWS 17u
 
-/* How the lengths of inputs are known. */
+/* The source of the inputs' lengths. */
 enum what_if_source {
 	WHAT_IF_BY_MARKS, /* in tokens, from the program's marks */
-	WHAT_IF_BY_LONGEST, /* from sizes, and in tokens because the user gave the longest */
-	WHAT_IF_BY_SIZES, /* from the sizes of `reference`'s blocks alone: no tokens */
+	WHAT_IF_BY_LONGEST, /* from sizes, in tokens because the user gave the longest */
+	WHAT_IF_BY_SIZES, /* from the sizes of `reference`'s blocks alone, without tokens */
 };
 
 struct what_if_inputs {
@@ -33,15 +32,15 @@ struct what_if_inputs {
 	const char *reference; /* the call site whose sizes stand for lengths; empty: none */
 	double fits; /* the largest share of the longest input that fits; 0: none does */
 	uint64_t longest_tokens, fits_tokens; /* 0 by sizes */
-	uint64_t linear_bytes, square_bytes; /* in use then, growing with the length, its square */
+	uint64_t linear_bytes, square_bytes; /* bytes that grow with the length, its square */
 };
 
 struct what_if_view {
 	char space[32];
 	uint32_t pid;
 	struct trace_set_damage damage;
-	uint64_t requested, limit; /* bytes, of the failure; 0: not known */
-	struct torch_match match; /* of PyTorch's allocator with its model; no requests: not used */
+	uint64_t requested, limit; /* bytes, of the failure; 0: unknown */
+	struct torch_match match; /* of PyTorch's allocator with its model; no requests: unused */
 	struct what_if_inputs inputs;
 	struct what_if_row rows[WHAT_IF_ROWS];
 	size_t count;
@@ -49,7 +48,7 @@ struct what_if_view {
 
 void report_what_if_text(
     const struct what_if_view *v, const struct report_style *style, struct str *out);
-/* One JSON object, schema 1: what-if-schema.json. */
+/* Append one JSON object, schema 1: what-if-schema.json. */
 void report_what_if_json(
     const struct what_if_view *v, const struct report_style *style, struct str *out);
 

@@ -59,25 +59,24 @@
 		return whyoom_found_ arguments;                                                    \
 	}
 
-/* Begins a request. Returns its id; 0: nothing records. */
+/* Begin a request. Returns its id; 0: nothing records. */
 WHYOOM_MARK_(uint64_t, whyoom_request_begin, (const char *name), (name), 0)
-/* Begins a request with the caller's id: a number under 2^48 that no open request has. Larger ids
+/* Begin a request with the caller's id: a number under 2^48 that no open request has. Larger ids
  * are those that whyoom_request_begin() returns. */
 WHYOOM_MARK_(void, whyoom_request_begin_id, (uint64_t id, const char *name), (id, name), )
 WHYOOM_MARK_(void, whyoom_request_end, (uint64_t id), (id), )
 WHYOOM_MARK_(void, whyoom_request_enter, (uint64_t id), (id), )
 WHYOOM_MARK_(void, whyoom_request_leave, (uint64_t id), (id), )
 
-/* Reports the length of the input in tokens: right after the begin, before memory is allocated for
+/* Report the length of the input in tokens: right after the begin, before memory is allocated for
  * it, and again whenever it has grown. */
 WHYOOM_MARK_(void, whyoom_request_tokens, (uint64_t id, uint64_t tokens), (id, tokens), )
 
-/* Begins and ends a phase of the whole process: "loading", "warm-up", "serving", or another word.
- */
+/* Begin and end a phase of the whole process: "loading", "warm-up", "serving", or another word. */
 WHYOOM_MARK_(uint64_t, whyoom_phase_begin, (const char *name), (name), 0)
 WHYOOM_MARK_(void, whyoom_phase_end, (uint64_t id), (id), )
 
-/* Marks a point in time. */
+/* Mark a point in time. */
 WHYOOM_MARK_(void, whyoom_point, (const char *name), (name), )
 
 #undef WHYOOM_MARK_

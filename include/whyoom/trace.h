@@ -1,5 +1,5 @@
 /*
- * trace.h - the trace file format, version 1: what the shim writes and the analyzer reads.
+ * trace.h - the trace file format: what the shim writes and the analyzer reads.
  *
  * This header and the files beside it are all that the two halves share: wire structures and
  * numbers, no functions. docs/trace-format.md is normative: where the two differ, this header is
@@ -13,10 +13,10 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 2 /* raised for changes that older readers cannot skip */
-/* TRACE_MINOR, raised for changes that they can skip, stands in trace_kinds.def. */
+/* TRACE_MINOR is in trace_kinds.def; it is raised for changes that older readers can skip. */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
-#define TRACE_SLOT_BYTES 65536u /* chunks start at multiples of it, and have that size */
+#define TRACE_SLOT_BYTES 65536u /* chunks start and end at multiples of it */
 #define TRACE_FIRST_CHUNK_BYTES 65536u /* a thread's first chunk */
 #define TRACE_CHUNK_BYTES 1048576u /* each later one */
 #define TRACE_CHUNK_BYTES_MAX 67108864u /* readers refuse larger ones */
@@ -49,12 +49,12 @@ enum trace_drop {
 };
 
 /* `whyoom ctl` sends commands, the process answers. Each side writes its own half, and its counter
- * last. The process fills its half in from the start, so that a reader sees the current state. */
+ * last. The process fills in its half at its start, so that a reader sees the current state. */
 struct trace_control {
 	uint32_t asked; /* raised with each command */
 	uint32_t command; /* TRACE_CONTROL_* */
 	uint64_t every, exact_from; /* of SAMPLED; 0: unchanged */
-	uint32_t answered; /* the value of `asked` that was handled last */
+	uint32_t answered; /* the latest value of `asked` that was handled */
 	uint32_t mode; /* enum trace_mode, now */
 	uint32_t paused; /* 1: no new blocks are recorded */
 	uint32_t reserved;
@@ -69,12 +69,12 @@ enum trace_control_command {
 };
 
 /*
- * A checkpoint consists of the chunks of type 4 with its number in `tid`. It counts once the header
- * names it, in the older of two slots; the writer stores 0 as number, ticks, parts, and then the
- * number (release).
+ * A checkpoint consists of the chunks of type 4 with its number in `tid`. It is valid once the
+ * header names it, in the older of two slots. The writer stores 0 as number, then ticks and parts,
+ * then the number (release).
  */
 struct trace_checkpoint {
-	uint32_t number; /* from 1, one more each time; 0: none */
+	uint32_t number; /* from 1, rising by one; 0: none */
 	uint32_t parts; /* chunks, of sequence 0 to parts - 1, all sealed */
 	uint64_t ticks; /* it replaces all events up to here */
 };
@@ -83,7 +83,7 @@ struct trace_checkpoint {
 	64u /* most CHECKPOINT events in one; then neighbours are merged                           \
 	     */
 
-/* Rights that a process may give up, and then no longer reach its files. */
+/* Rights that a process may give up; without them it may not reach its files. */
 enum trace_right {
 	TRACE_RIGHT_UNKNOWN = 0, /* files could no longer be opened, by a call that was not seen */
 	TRACE_RIGHT_USER = 1, /* setuid and similar calls */
@@ -107,8 +107,8 @@ struct trace_rights {
 };
 
 /*
- * A program that the process started, or replaced itself by, and that is not recorded. A writer
- * claims an entry by storing TRACE_UNRECORDED_TAKEN; it is valid once it holds another reason.
+ * A program that the process started or became by exec, and that is not recorded. A writer claims
+ * an entry by storing TRACE_UNRECORDED_TAKEN; the entry is valid once it holds another reason.
  */
 enum trace_unrecorded_why {
 	TRACE_UNRECORDED_MUSL = 1, /* linked with musl */
@@ -123,8 +123,8 @@ enum trace_unrecorded_why {
 };
 struct trace_unrecorded {
 	uint32_t why; /* enum trace_unrecorded_why; 0: free entry */
-	uint32_t count; /* starts */
-	char path[120]; /* the end of a longer one; terminated */
+	uint32_t count; /* number of starts */
+	char path[120]; /* the end of a longer path; terminated */
 };
 #define TRACE_UNRECORDED_PLACES 16
 
@@ -162,7 +162,8 @@ struct trace_header {
 	 * chunk is shortened or freed. If the chunks have fewer bytes, some are lost. */
 	uint64_t chunk_bytes;
 	uint64_t end_check; /* XXH64 of end_how, end_code and end_mono_ns, stored before end_how */
-	uint64_t checkpoint_check[TRACE_CHECKPOINT_SLOTS]; /* XXH64 of a slot, before its number */
+	/* XXH64 of each slot, stored before the slot's number. */
+	uint64_t checkpoint_check[TRACE_CHECKPOINT_SLOTS];
 	uint8_t reserved1[96];
 	struct trace_rights rights;
 	uint8_t reserved2[360];
@@ -173,8 +174,8 @@ struct trace_header {
 /* From version 2.9 on everything has a checksum. */
 #define TRACE_CHECKS_FROM 9
 
-/* The counters from `dropped` to `flags` and from `paused_bytes` to `chunk_bytes` have copies, this
- * many bytes further on. A writer raises the counter first and its copy second. */
+/* Copies of the counters from `dropped` to `flags` and from `paused_bytes` to `chunk_bytes` lie
+ * this many bytes further on. A writer raises the counter first and its copy second. */
 #define TRACE_COPY_OFFSET 3072u
 
 #define TRACE_FLAG_BUDGET 1ull /* the budget was reached */
@@ -184,8 +185,8 @@ struct trace_header {
 #define TRACE_FLAG_DISK 16ull /* all traces of the directory together reached their bound */
 
 /*
- * The account of a directory: the disk space of all its traces, bound and use. Each process maps it
- * shared. All zeros is valid: no process has filled it in yet.
+ * The account of a directory: the bound and the use of disk space for all its traces. Each process
+ * maps it shared. All zeros is valid: no process has filled it in yet.
  */
 #define TRACE_DISK_NAME "disk.account"
 #define TRACE_DISK_MAGIC "WHYOOMD\n" /* 8 bytes */
@@ -206,8 +207,8 @@ struct trace_disk {
 };
 
 /*
- * The small trace of an ended process, a record of the shared file small.N.whyooms. Each record is
- * appended by one write, so an incomplete write costs that record alone.
+ * The small trace of an ended process, a record of the shared file small.N.whyooms. One write
+ * appends a record, so an incomplete write costs that record alone.
  */
 #define TRACE_SMALL_SUFFIX ".whyooms"
 #define TRACE_SMALL_MAGIC "WHYOOMS\n" /* 8 bytes */
@@ -216,7 +217,7 @@ struct trace_disk {
 #define TRACE_SMALL_PLAIN_MAX 65536u /* bytes of the plain form */
 #define TRACE_SMALL_BYTES_MAX (2u * TRACE_SMALL_PLAIN_MAX) /* bytes of a record */
 #define TRACE_SMALL_SLOTS_MAX 8u /* slots of the trace */
-#define TRACE_SMALL_FILE_MAX (64u << 20) /* then the next file begins */
+#define TRACE_SMALL_FILE_MAX (64u << 20) /* a file of this size is followed by the next */
 struct trace_small {
 	uint8_t magic[8];
 	uint64_t checksum; /* XXH64, seed 0, of the record with this field 0 */
@@ -250,39 +251,38 @@ struct trace_chunk {
 	uint16_t header_bytes; /* 64: where the body starts */
 	uint32_t bytes; /* of the whole chunk, a multiple of slot_bytes */
 	uint32_t thread; /* serial number of the thread in this image, from 1; 0: shared */
-	uint32_t tid; /* the kernel's, may be used again; of CHECKPOINT: its number */
+	uint32_t tid; /* the kernel's, which it may use again; of CHECKPOINT: its number */
 	uint32_t sequence; /* of this thread's, or this checkpoint's, chunks, from 0 */
 	uint64_t ticks; /* one moment in both clocks; event times count from ticks */
 	uint64_t mono_ns;
-	uint32_t committed; /* bytes of the body that are valid; release store. DEFINITIONS: of
-			       the records that are, together */
+	uint32_t committed; /* bytes of the body that are valid; release store. DEFINITIONS: of the
+			       valid records, together */
 	uint32_t side_count; /* struct trace_side at the chunk's end; release store */
-	/* XXH64, seed 0, of the committed body, once sealed; until then, of EVENTS and SHARED, the
-	 * sum of the events' words, raised after `committed`: see TRACE_WORD. */
+	/* XXH64, seed 0, of the committed body, once sealed. Before, of EVENTS and SHARED, the sum
+	 * of the events' words, raised after `committed`: see TRACE_WORD. */
 	uint64_t checksum;
 	uint32_t sealed; /* 1: complete, checksum valid */
-	/* The low half of XXH64 of the header's first 40 bytes, with 0 for `bytes`; from the moment
-	 * before it is sealed on that of its first 56 bytes, exclusive or that of the side records.
-	 */
+	/* The low half of XXH64 of the header's first 40 bytes, with 0 for `bytes`; just before
+	 * the chunk is sealed, of its first 56 bytes, exclusive or that of the side records. */
 	uint32_t check;
 };
 #define TRACE_CHUNK_CONSTANT 40u /* bytes of the header that never change, but for `bytes` */
 #define TRACE_CHUNK_CHECKED 56u
 
-/* An event's words are the 8 bytes before its end, and the 8 bytes before those, whatever is there;
- * of an extended one further ones, until they reach its beginning. Of the first events in a chunk
- * they are of its header, too: the sum so far, 0 and the check. */
+/* An event's words are the last 8 bytes of it and the 8 bytes before those, whatever they hold. An
+ * extended event has further words, back to its beginning. The first events in a chunk also count
+ * words of its header: the sum so far, 0 and the check. */
 #define TRACE_WORD 8u
 
 /*
- * What a signal handler allocated or released while its thread was in the middle of writing an
- * event. The n-th one ends n * 32 bytes before the chunk's end; side_count says how many are valid.
+ * An allocation or release by a signal handler while its thread was writing an event. The n-th
+ * record ends n * 32 bytes before the chunk's end; side_count says how many are valid.
  */
 struct trace_side {
 	uint64_t ticks; /* absolute */
 	uint64_t address;
 	uint64_t size; /* 0 for a release */
-	uint32_t stack; /* 0: not known */
+	uint32_t stack; /* 0: unknown */
 	uint8_t kind; /* TRACE_ALLOC, TRACE_FREE or TRACE_UNFREE */
 	uint8_t flags; /* as in the tag of that kind */
 	uint16_t check; /* the low quarter of XXH64 of the bytes before it */
@@ -290,10 +290,10 @@ struct trace_side {
 #define TRACE_SIDE_MAX 64u
 
 /*
- * One definition in a TRACE_CHUNK_DEFINITIONS body, 8-byte aligned. Space is claimed by an atomic
- * add, then `head` is stored with committed = 0, then the body is written, then head is stored
- * again with committed = 1 (release). A reader steps over heads that are zero, 8 bytes at a time.
- * The last four bytes of a record are its check: the low half of XXH64 of what is before them, with
+ * One definition in a TRACE_CHUNK_DEFINITIONS body, 8-byte aligned. A writer claims space by an
+ * atomic add, stores `head` with committed = 0, writes the body, and stores `head` again with
+ * committed = 1 (release). A reader steps over heads that are zero, 8 bytes at a time. The last
+ * four bytes of a record are its check: the low half of XXH64 of the bytes before them, with
  * committed = 0.
  */
 struct trace_def {
@@ -304,7 +304,7 @@ struct trace_def {
 };
 #define TRACE_DEF_CHECK_BYTES 4u
 
-/* The kinds of definitions and events, with fixed ids: see trace_kinds.def. */
+/* The kinds of definitions and events: see trace_kinds.def. Ids are fixed. */
 #define TRACE_DEF(id, NAME, meaning) TRACE_DEF_##NAME = id,
 enum trace_def_kind {
 #include "trace_kinds.def"
@@ -312,8 +312,8 @@ enum trace_def_kind {
 
 /*
  * An event starts with a tag byte: the kind in the low four bits, flags in the high four. Kinds 1
- * to 14 are compact, their bodies are fixed for ever. Kind 15 says that a varint kind and a varint
- * length follow, then a body of that length; an unknown one is skipped.
+ * to 14 are compact; their bodies never change. After kind 15 come a varint kind and a varint
+ * length, then a body of that length; a reader skips unknown kinds.
  */
 #define TRACE_COMPACT(id, NAME, meaning) TRACE_##NAME = id,
 #define TRACE_KIND(id, NAME, KEEP, meaning, fields) TRACE_##NAME = id,
@@ -326,9 +326,9 @@ enum trace_event_kind {
 /* TRACE_ALLOC */
 #define TRACE_ALLOC_SAME_STACK 0x80 /* the stack of this chunk's previous ALLOC: no stack field */
 #define TRACE_ALLOC_API_SHIFT 4 /* three bits: enum trace_api */
-/* TRACE_ALLOC_EXPECTED: what followed that stack had this size, too: no size field */
+/* TRACE_ALLOC_EXPECTED: the table has the size, too: no size field */
 #define TRACE_ALLOC_SAME_SIZE TRACE_ALLOC_SAME_STACK
-/* Places of the table of what followed each stack in a chunk, and the place of a stack's id. */
+/* A chunk's table of what followed each stack: how many places, and the place of a stack's id. */
 #define TRACE_EXPECTED_PLACES 1024
 #define TRACE_EXPECTED_PLACE(stack) ((uint32_t)(stack)*UINT32_C(2654435761) >> 22)
 /* TRACE_FREE */
@@ -349,14 +349,14 @@ enum trace_api {
 	TRACE_API_SHMAT = 11,
 	TRACE_API_MUNMAP = 12,
 	TRACE_API_SHMDT = 13,
-	TRACE_API_THREAD = 14, /* pthread_create, which maps a stack; in FAILED alone */
+	TRACE_API_THREAD = 14, /* pthread_create, which maps a stack; only in FAILED */
 	TRACE_API_FALLOCATE = 15, /* posix_fallocate, fallocate of a file in memory; likewise */
 };
 
 /* MAP.flags, not those of mmap */
 #define TRACE_MAP_ALLOCATOR 1u /* by malloc itself: blocks lie inside */
 #define TRACE_MAP_SYSCALL 2u /* through syscall() */
-#define TRACE_MAP_REMAP 4u /* acquiring half of mremap: attributes come from the UNMAP before */
+#define TRACE_MAP_REMAP 4u /* acquiring half of mremap, with the attributes of the UNMAP before */
 #define TRACE_MAP_FIXED 8u /* replaces mappings that it overlaps */
 #define TRACE_MAP_SHARED 16u
 #define TRACE_MAP_HUGETLB 32u
@@ -411,10 +411,10 @@ enum trace_notice {
 	TRACE_NOTICE_LOST = 4, /* value: events of this thread that were lost just before */
 	TRACE_NOTICE_PYTHON = 5, /* value: PY_VERSION_HEX when frames are recorded, else 0 */
 	TRACE_NOTICE_MODULES = 6, /* value: module generation after dlopen or dlclose */
-	TRACE_NOTICE_RATE = 7, /* value: growth of the trace in bytes a second, for which the
-				  sample was changed to mean and exact_from */
-	TRACE_NOTICE_THINNED = 8, /* value: live blocks of the sample without room in a
-				     checkpoint; the sample is mean and exact_from now */
+	TRACE_NOTICE_RATE = 7, /* value: growth of the trace in bytes a second; the sample is mean
+				  and exact_from from here on */
+	TRACE_NOTICE_THINNED = 8, /* value: live blocks of the sample without room in a checkpoint;
+				     the sample is mean and exact_from from here on */
 };
 
 /* MARK.phase */
@@ -431,12 +431,12 @@ enum trace_mark {
 enum trace_mark_what {
 	TRACE_MARK_REQUEST = 0,
 	TRACE_MARK_PHASE = 1, /* of the process: loading, warm-up, serving */
-	TRACE_MARK_PUSHED = 2, /* NVTX: a range of the thread, nested in its others */
+	TRACE_MARK_PUSHED = 2, /* NVTX: a range of the thread, nested in its other ranges */
 	TRACE_MARK_RANGE = 3, /* NVTX: a range that any thread may close */
 	TRACE_MARK_NVTX = 4, /* NVTX: a point */
 };
 
-/* Keys of levels. Bytes unless noted. Values are of the event's time. */
+/* Keys of levels, in bytes unless noted. Values are of the event's time. */
 enum trace_level {
 	TRACE_LEVEL_RSS = 1,
 	TRACE_LEVEL_RSS_ANON = 2,
@@ -452,7 +452,7 @@ enum trace_level {
 	TRACE_LEVEL_SHARED = 12, /* resident and shared with other processes */
 	TRACE_LEVEL_WHYOOM = 13, /* address space of the recorder, with the mapped trace */
 	TRACE_LEVEL_PAGETABLES = 14,
-	TRACE_LEVEL_WHYOOM_TRACE = 15, /* of WHYOOM, the mapped trace, which is resident */
+	TRACE_LEVEL_WHYOOM_TRACE = 15, /* the mapped trace in WHYOOM, which is resident */
 	TRACE_LEVEL_VIRT_FILE = 16, /* virtual size of private file mappings */
 	TRACE_LEVEL_VIRT_ANON = 17, /* of private anonymous mappings, without heap and stacks */
 	TRACE_LEVEL_VIRT_SHARED = 18, /* of shared mappings */
@@ -460,7 +460,7 @@ enum trace_level {
 	TRACE_LEVEL_VIRT_STACKS = 20, /* of the main thread's stack */
 	TRACE_LEVEL_THREADS = 21, /* count */
 	TRACE_LEVEL_RSS_PEAK = 22, /* the largest RSS so far, by the kernel */
-	TRACE_LEVEL_WHYOOM_ANON = 23, /* of WHYOOM, private memory; the rest has no pages */
+	TRACE_LEVEL_WHYOOM_ANON = 23, /* the private memory in WHYOOM; the rest has no pages */
 	TRACE_LEVEL_VIRT_THREADS = 24, /* of stacks of threads other than the main one */
 	TRACE_LEVEL_RSS_THREADS = 25,
 	TRACE_LEVEL_VSIZE_PEAK = 26, /* the largest virtual size so far */
@@ -498,8 +498,8 @@ enum trace_level {
 	TRACE_LEVEL_DEV_FREE_BEFORE = 101, /* in SPACE_CALL: before the call */
 	TRACE_LEVEL_DEV_USED = 102, /* in LEVEL_OF: that process's use of the device */
 	TRACE_LEVEL_AGE_NS = 103, /* ns: age of the record's other values */
-	/* A file system of fixed size in memory: the latest one in LEVEL and FAILED, the file's in
-	 * MAP. */
+	/* A file system of fixed size in memory: in LEVEL and FAILED the latest one, in MAP the
+	 * file's. */
 	TRACE_LEVEL_SHM_TOTAL = 112,
 	TRACE_LEVEL_SHM_FREE = 113,
 	TRACE_LEVEL_SHM_DEVICE = 114, /* its device number */
@@ -520,7 +520,7 @@ enum trace_frame_end {
 	TRACE_FRAME_END_BAD = 2, /* unwind information led outside the stack */
 };
 
-#define TRACE_SPACE_HOST 0u /* the id of host memory; SPACE defines the others */
+#define TRACE_SPACE_HOST 0u /* the id of host memory; SPACE defines the other ids */
 
 #define TRACE_STATIC_ASSERT(c) _Static_assert(c, #c)
 TRACE_STATIC_ASSERT(sizeof(struct trace_chunk) == 64);

@@ -1,8 +1,8 @@
 /*
  * trace_fields.h - the fields of each event with a length, by name, as trace_kinds.def lists them:
- * struct trace_MAP is what stands in a MAP record after dt. Each field is one varint of the record,
- * so such a struct is also an array of its numbers in the order in which they are written. LEVELS
- * is the number of levels, whose keys and values follow that varint.
+ * struct trace_MAP holds the fields of a MAP record after dt. Each field is one varint of the
+ * record, so the struct is also an array of its numbers in the order in which they are written.
+ * LEVELS is the number of levels; their keys and values follow that varint.
  */
 #ifndef WHYOOM_TRACE_FIELDS_H
 #define WHYOOM_TRACE_FIELDS_H
@@ -25,7 +25,7 @@ union trace_fields {
 };
 #define TRACE_FIELDS_MAX (sizeof(union trace_fields) / sizeof(uint64_t))
 
-/* How many fields of a kind stand before the one of that name. */
+/* The number of fields of a kind before the one of that name. */
 #define TRACE_FIELDS_BEFORE(NAME, name) (offsetof(struct trace_##NAME, name) / sizeof(uint64_t))
 
 enum trace_field_type {
@@ -35,7 +35,7 @@ enum trace_field_type {
 	TRACE_FIELD_STACK,
 	TRACE_FIELD_LEVELS,
 	TRACE_FIELD_END, /* behind the last field */
-	TRACE_FIELD_LATER = 8, /* a bit beside the type: not all records have it */
+	TRACE_FIELD_LATER = 8, /* a bit beside the type: not all records have the field */
 };
 
 /* The types of each kind's fields. */
