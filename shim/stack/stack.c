@@ -184,7 +184,8 @@ static inline bool is_shim_frame(uint32_t tag)
 	return tag >> 3 == modules_self && (tag & 3) == TRACE_FRAME_NATIVE;
 }
 
-static inline bool append_native(struct list *l, uint32_t i)
+/* Inlined by force: GCC leaves it out of the loop over a stack's frames otherwise. */
+static inline __attribute__((always_inline)) bool append_native(struct list *l, uint32_t i)
 {
 	const struct unwind *u = &l->w->unwind;
 

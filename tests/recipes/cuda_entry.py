@@ -7,7 +7,7 @@ import lib
 TITLE = "A CUDA entry point"
 MOST = 1
 ROW = ("CUDA_API(DRIVER, cuMemAllocNew, cuMemAllocNew, 13000, ANY, ONE, DEVICE, "
-       "(gpu_ptr *out, size_t size), (out, size), TAKE(DEVICE, out, size))\n")
+       "(gpu_ptr *out, size_t size), (out, size), ALLOC(DEVICE, out, size))\n")
 DRIVER = """#include "driver.h"
 EXPORT gpu_result cuMemAllocNew(gpu_ptr *out, size_t size)
 {

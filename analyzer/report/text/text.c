@@ -36,6 +36,14 @@ static void command(struct str *out, const char *cmdline, unsigned columns)
 	}
 }
 
+/* A damaged trace may last longer than a count of nanoseconds can say. */
+static uint64_t duration_ns(const struct process *p)
+{
+	double ns = p->seconds * 1e9;
+
+	return ns <= 0 ? 0 : ns < 0x1p64 ? (uint64_t)ns : UINT64_MAX;
+}
+
 static void headline(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct process *p = &r->tree.processes[r->tree.subject];
@@ -65,8 +73,7 @@ static void headline(const struct verdict_result *r, const struct report_style *
 		str_puts(&about, ", still running");
 	else
 		str_puts(&about, ", end unknown");
-	str_printf(&about,
-	    " after %s: ", fmt_duration(&a, p->seconds > 0 ? (uint64_t)(p->seconds * 1e9) : 0));
+	str_printf(&about, " after %s: ", fmt_duration(&a, duration_ns(p)));
 	command(&about, p->cmdline,
 	    st->columns > term_columns(str_text(&about))
 		? st->columns - term_columns(str_text(&about))
@@ -284,7 +291,7 @@ static void background(
 		}
 		str_clear(&line);
 		str_printf(&line, "pid %u, %s events, %s: ", p->pid, fmt_count(&a, p->events),
-		    fmt_duration(&b, p->seconds > 0 ? (uint64_t)(p->seconds * 1e9) : 0));
+		    fmt_duration(&b, duration_ns(p)));
 		command(&line, p->cmdline, st->columns > 40 ? st->columns - 40 : 0);
 		style_item(out, st, i == r->tree.subject ? "  * " : "    ", 4, str_text(&line));
 	}

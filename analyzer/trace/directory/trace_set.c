@@ -21,6 +21,7 @@
 #define SUFFIX ".whyoom"
 /* Between a program's last record and the next one's start, by exec: they may load for a while. */
 #define NEXT_PROGRAM_NS 1000000000u
+#define PAGE_BYTES 4096u
 
 static int by_start(const void *a, const void *b)
 {
@@ -380,6 +381,10 @@ static void count_emptied(const struct opening *o)
 	struct trace_set *set = o->set;
 
 	if (!o->emptied || !set->account.known || set->account.held <= o->file_bytes)
+		return;
+	/* a process that is killed after its claim, before its file grows, leaves whole pages
+	 * there; small traces are no multiple of a page */
+	if ((set->account.held - o->file_bytes) % PAGE_BYTES == 0)
 		return;
 	set->left_out++;
 	set->left_out_bytes += set->account.held - o->file_bytes;
