@@ -1,8 +1,6 @@
-/*
- * caching_replay.c - caching_replay STREAM MEMORY ROUNDS: what PyTorch's allocator was asked, as
+/* caching_replay.c - caching_replay STREAM MEMORY ROUNDS: what PyTorch's allocator was asked, as
  * `whyoom replay --through torch` writes it (through_torch.py says how), put to the model of it.
- * Prints events, the nanoseconds of the quickest round, and the most that was reserved.
- */
+ * Prints events, the nanoseconds of the quickest round, and the most that was reserved. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * programs.c - what is recorded to be damaged, by name: a program that fails, leaks, works in
- * several threads, forks, or goes on until it is killed.
- */
+/* programs.c - what is recorded to be damaged, by name: a program that fails, leaks, works in
+ * several threads, forks, or goes on until it is killed. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * elf.c - fuzz target: the file of a module that a trace names. Its symbols and its debug
- * information are asked for addresses of it.
- */
+/* elf.c - fuzz target: the file of a module that a trace names. Its symbols and its debug
+ * information are asked for addresses of it. */
 #include <stdlib.h>
 
 #include "target.h"

@@ -1,9 +1,7 @@
-/*
- * events.c - fuzz target: traces that are sound to the reader and say anything. The mutator takes a
- * chunk apart into events or definitions, changes what they say (numbers, ids, order, how often),
- * and puts it together with its lengths, its deltas and its checksum in order, so that what comes
- * behind the reader is reached: model, verdict, what-if, planner, reduce.
- */
+/* events.c - fuzz target: traces that are sound to the reader and say anything. The mutator
+ * takes a chunk apart into events or definitions, changes what they say (numbers, ids, order,
+ * how often), and puts it together with its lengths, its deltas and its checksum in order, so
+ * that what comes behind the reader is reached: model, verdict, what-if, planner, reduce. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-/*
- * log.c - fuzz target: logs, by themselves and beside a trace; what they say, as text and as JSON.
- */
+/* log.c - fuzz target: logs, by themselves and beside a trace; what they say, as text and as
+ * JSON. */
 #include <glob.h>
 #include <stdlib.h>
 

@@ -1,6 +1,4 @@
-/*
- * packed.c - fuzz target: packed traces, whose table and frames are damaged as they are.
- */
+/* packed.c - fuzz target: packed traces, whose table and frames are damaged as they are. */
 
 #include "target.h"
 #include "trace/trace.h"

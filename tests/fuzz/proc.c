@@ -1,9 +1,7 @@
-/*
- * proc.c - fuzz target: what the supervisor reads in /proc and of cgroups, and the program that it
- * is to start. The files that it opens are sections of the input, "== NAME\n" and what stands in
- * it, by the last part of their path (meson.build has the linker put these open() and fopen() in
- * place).
- */
+/* proc.c - fuzz target: what the supervisor reads in /proc and of cgroups, and the program that
+ * it is to start. The files that it opens are sections of the input, "== NAME\n" and what stands
+ * in it, by the last part of their path (meson.build has the linker put these open() and fopen()
+ * in place). */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,9 +1,7 @@
-/*
- * still.c - a world that stands still, so that an input does the same each time that it is read:
+/* still.c - a world that stands still, so that an input does the same each time that it is read:
  * the analyzer's clock_gettime() and getrandom() are these in the fuzz build (meson.build).
- * libFuzzer's own are not. The clock goes on by a little with each look, so that what waits for a
- * deadline ends.
- */
+ * libFuzzer's own are not. The clock goes on by a little with each look, so that what waits for
+ * a deadline ends. */
 #include "target.h"
 
 #include <string.h>

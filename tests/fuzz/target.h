@@ -1,6 +1,5 @@
-/*
- * target.h - what the fuzz targets share: a place for files, and the commands as main() calls them.
- */
+/* target.h - what the fuzz targets share: a place for files, and the commands as main() calls
+ * them. */
 #ifndef TESTS_FUZZ_TARGET_H
 #define TESTS_FUZZ_TARGET_H
 

@@ -1,7 +1,5 @@
-/*
- * churn.c - a program with threads that hand blocks to each other, for a fresh trace of the real
- * library: malloc, calloc, realloc that moves, fails and releases, aligned blocks, mappings.
- */
+/* churn.c - a program with threads that hand blocks to each other, for a fresh trace of the real
+ * library: malloc, calloc, realloc that moves, fails and releases, aligned blocks, mappings. */
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>

@@ -1,9 +1,7 @@
-/*
- * fuzz.c - damages traces at random and reads them to the end, stacks and names included, and puts
- * what they say into a model, whose invariants must hold. Nothing is compared: the sanitizers, the
- * clock and the memory limit judge. fuzz SECONDS SEED TRACE...
- * A crash names the seed of its round; `fuzz 0 SEED TRACE` repeats that round alone.
- */
+/* fuzz.c - damages traces at random and reads them to the end, stacks and names included, and
+ * puts what they say into a model, whose invariants must hold. Nothing is compared: the
+ * sanitizers, the clock and the memory limit judge. fuzz SECONDS SEED TRACE... A crash names the
+ * seed of its round; `fuzz 0 SEED TRACE` repeats that round alone. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

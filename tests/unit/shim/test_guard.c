@@ -1,6 +1,4 @@
-/*
- * test_guard.c - how a call within another call is classified.
- */
+/* test_guard.c - how a call within another call is classified. */
 #include "under.h"
 
 #include <setjmp.h>

@@ -1,7 +1,5 @@
-/*
- * test_map.c - many threads use the lock-free map and the tables above it. Also built with the
- * thread sanitizer if the compiler has it.
- */
+/* test_map.c - many threads use the lock-free map and the tables above it. Also built with the
+ * thread sanitizer if the compiler has it. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

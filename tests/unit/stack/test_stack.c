@@ -1,7 +1,5 @@
-/*
- * test_stack.c - ids, definitions, modules and the merge with Python frames, through the interface
- * that the hooks use, in one thread.
- */
+/* test_stack.c - ids, definitions, modules and the merge with Python frames, through the
+ * interface that the hooks use, in one thread. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -72,7 +70,7 @@ static void test_same_id(void **state)
 			assert_int_equal(id, ids[i % 3]);
 		ids[i % 3] = id;
 	}
-	assert_int_equal(under_definitions(), defined + 3); /* for this loop's place */
+	assert_int_equal(under_definitions(), defined + 3); /* for this loop's call site */
 }
 
 static __attribute__((noinline)) uint32_t one_way(void)
@@ -183,7 +181,7 @@ static void test_brief(void **state)
 	} steps[] = {{30, DEFINITIONS_AMPLE}, {31, DEFINITIONS_BRIEF}, {30, DEFINITIONS_BRIEF},
 	    {33, DEFINITIONS_BRIEF}, {40, DEFINITIONS_NONE}, {30, DEFINITIONS_NONE},
 	    {41, DEFINITIONS_AMPLE}, {42, DEFINITIONS_AMPLE}, {50, DEFINITIONS_BRIEFEST}};
-	volatile int count = STEPS_HERE; /* one place calls */
+	volatile int count = STEPS_HERE; /* one call site calls */
 	uint32_t id[STEPS_HERE];
 	uint64_t brief, untold;
 	for (int i = 0; i < count; i++) {

@@ -1,8 +1,7 @@
-/*
- * lockfree_malloc.c - a malloc for test programs that may be entered from a signal handler: blocks
- * are never used again. A library, which owns malloc when it is linked, and to which the shim
- * passes its calls; linked into a program it owns malloc in a place that no preload can reach.
- */
+/* lockfree_malloc.c - a malloc for test programs that may be entered from a signal handler:
+ * blocks are never used again. A library, which owns malloc when it is linked, and to which the
+ * shim passes its calls; linked into a program it owns malloc in a place that no preload can
+ * reach. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>

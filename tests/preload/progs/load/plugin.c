@@ -1,7 +1,6 @@
-/*
- * plugin.c - a library that is loaded and unloaded again: built as several, with other code before
- * the function that matters, so that their addresses differ. INNER: loads a neighbour by name.
- */
+/* plugin.c - a library that is loaded and unloaded again: built as several, with other code
+ * before the function that matters, so that their addresses differ. INNER: loads a neighbour by
+ * name. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

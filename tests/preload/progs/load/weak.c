@@ -1,6 +1,4 @@
-/*
- * weak.c - asks, as some libraries do, which allocator there is; and what dlsym says of malloc.
- */
+/* weak.c - asks, as some libraries do, which allocator there is; and what dlsym says of malloc. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * calls.c - every hooked function of the malloc family: when it succeeds, when it fails, and at its
- * edges. Each call is logged by the oracle.
- */
+/* calls.c - every hooked function of the malloc family: when it succeeds, when it fails, and at
+ * its edges. Each call is logged by the oracle. */
 #include "../oracle.h"
 
 #include <sys/resource.h>

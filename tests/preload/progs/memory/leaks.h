@@ -1,8 +1,6 @@
-/*
- * leaks.h - a program's own account of what it leaks, and threads to do it: the file named by
+/* leaks.h - a program's own account of what it leaks, and threads to do it: the file named by
  * LEAKED holds a struct leak for each block that is never released, written when malloc has
- * returned.
- */
+ * returned. */
 #ifndef TESTS_PRELOAD_PROGS_LEAKS_H
 #define TESTS_PRELOAD_PROGS_LEAKS_H
 

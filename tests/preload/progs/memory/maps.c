@@ -1,7 +1,5 @@
-/*
- * maps.c - mappings as ranges: every way to make, split, replace, move and drop them. `ranges` ends
- * with the truth from /proc/self/maps on stdout, for the arena that it worked in.
- */
+/* maps.c - mappings as ranges: every way to make, split, replace, move and drop them. `ranges`
+ * ends with the truth from /proc/self/maps on stdout, for the arena that it worked in. */
 #include "../oracle.h"
 
 #include <sys/ipc.h>

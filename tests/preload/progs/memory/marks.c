@@ -1,7 +1,5 @@
-/*
- * marks.c - says of itself what mark.h lets it say; prints the ids. With and without the recording,
- * and (marks_fixed) linked at a fixed address, it must do the same.
- */
+/* marks.c - says of itself what mark.h lets it say; prints the ids. With and without the
+ * recording, and (marks_fixed) linked at a fixed address, it must do the same. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

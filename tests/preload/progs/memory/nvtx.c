@@ -1,6 +1,4 @@
-/*
- * nvtx.c - says of itself what NVTX lets it say, in each of its forms. Prints what came back.
- */
+/* nvtx.c - says of itself what NVTX lets it say, in each of its forms. Prints what came back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * shm DIRECTORY DISK - files of a file system in memory, at DIRECTORY and with 1 MiB, and of
- * others: mapped in each way, and space refused to them. Exits 1 at whatever was not as without a
- * recorder.
- */
+/* shm DIRECTORY DISK - files of a file system in memory, at DIRECTORY and with 1 MiB, and of
+ * others: mapped in each way, and space refused to them. Exits 1 at whatever was not as without
+ * a recorder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
-/*
- * jumping_clock.c - preloaded in front of us: the time of day leaps forth and back by hours and
+/* jumping_clock.c - preloaded in front of us: the time of day leaps forth and back by hours and
  * years, and the monotonic clock stands still, as they do where a machine is suspended, restored
- * from a snapshot, or corrected by hand.
- */
+ * from a snapshot, or corrected by hand. */
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>

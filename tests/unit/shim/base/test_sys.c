@@ -1,6 +1,4 @@
-/*
- * test_sys.c - the kernel's answers come back unchanged, and errno never moves.
- */
+/* test_sys.c - the kernel's answers come back unchanged, and errno never moves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

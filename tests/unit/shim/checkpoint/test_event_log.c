@@ -1,7 +1,5 @@
-/*
- * test_event_log.c - a release removes its acquisition from the log and nothing else; levels become
- * sparse evenly; events without room are dropped, the oldest first, and counted.
- */
+/* test_event_log.c - a release removes its acquisition from the log and nothing else; levels
+ * become sparse evenly; events without room are dropped, the oldest first, and counted. */
 #include "../under.h"
 
 #include <pthread.h>

@@ -1,7 +1,5 @@
-/*
- * test_program.c - what kind of program a file is. The test makes the files byte by byte, also
- * damaged ones.
- */
+/* test_program.c - what kind of program a file is. The test makes the files byte by byte, also
+ * damaged ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,5 @@
-/*
- * test_visit.c - each visitor sees each module once, unless the loader's counts leave doubt about
- * which modules are loaded. The loader is a list here.
- */
+/* test_visit.c - each visitor sees each module once, unless the loader's counts leave doubt
+ * about which modules are loaded. The loader is a list here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,5 @@
-/*
- * test_sampler.c - a block is chosen as often as its weight says, whatever its size and the blocks
- * before it; estimates are right on average and err as much as their own error says.
- */
+/* test_sampler.c - a block is chosen as often as its weight says, whatever its size and the
+ * blocks before it; estimates are right on average and err as much as their own error says. */
 #include "../under.h"
 
 #include <math.h>

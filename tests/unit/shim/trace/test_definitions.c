@@ -1,6 +1,4 @@
-/*
- * test_definitions.c - definitions from many threads at once are all there, whole and once.
- */
+/* test_definitions.c - definitions from many threads at once are all there, whole and once. */
 #include "../under.h"
 
 #include <pthread.h>

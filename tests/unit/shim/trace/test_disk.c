@@ -1,6 +1,5 @@
-/*
- * test_disk.c - a directory's bound: shared by processes, never exceeded, safe from a damaged file.
- */
+/* test_disk.c - a directory's bound: shared by processes, never exceeded, safe from a damaged
+ * file. */
 #include "../under.h"
 
 #include <fcntl.h>

@@ -1,7 +1,5 @@
-/*
- * test_small.c - a process's small trace goes into its directory's file of small traces, once, and
- * only if nobody looks for it by name.
- */
+/* test_small.c - a process's small trace moves into its directory's file of small traces, once,
+ * and only if no process looks for it by name. */
 #include "../under.h"
 
 #include <fcntl.h>
