@@ -1,4 +1,4 @@
-/* dump.c - what the analyzer's reader says about a trace, in the words of read.py: the test
+/* dump.c - prints the analyzer's reading of a trace in the words of read.py, for the test that
  * compares the two. dump events|stacks TRACE */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* many.c - a library with as many relocations of each kind as a large one has: calls of
- * functions of its own through slots, pointers to them, and pointers to what has no name. Like
+/* many.c - a library with as many relocations of each kind as a large one: calls of its own
+ * functions through slots, pointers to them, and pointers to nameless targets. Like
  * slots_plugin.c, it also asks another allocator for memory. */
 #include <stddef.h>
 

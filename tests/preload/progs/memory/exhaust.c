@@ -185,7 +185,7 @@ static void mappings(void)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int count = 0, prot = PROT_READ;
 
-	/* neighbours differ, or the kernel would make one of them */
+	/* neighbours differ, or the kernel would join them */
 	while (mmap(NULL, page, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) {
 		prot ^= PROT_WRITE;
 		count++;

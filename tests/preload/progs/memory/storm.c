@@ -65,7 +65,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* Slots that all threads swap blocks through: an address moves from CPU to CPU at once. */
+/* Slots through which all threads swap blocks: an address moves from CPU to CPU at once. */
 static void *slots[256];
 
 static void *swapper(void *arg)
@@ -112,7 +112,7 @@ static void child(const char *self, long first, int executes)
 	_exit(94);
 }
 
-/* One after the other, while other threads hold whatever locks there are. */
+/* One after the other, while other threads hold any locks. */
 static void short_children(void)
 {
 	for (long slot = 16; slot < MAX_THREADS; slot++) {
@@ -126,7 +126,7 @@ static void short_children(void)
 	}
 }
 
-/* The most that was ever resident, in KiB. */
+/* The peak of resident memory, in KiB. */
 static void print_peak(void)
 {
 	char text[4096];
