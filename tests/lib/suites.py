@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Runs suites and adds up what every runner below says of itself.
+"""Runs suites and adds up their runners' results.
 
 A suite is a folder of tests/, run by `meson test --suite NAME` in a build directory, or a script.
-Each test is a program whose output says how many cases it ran: cmocka's or unittest's
-summary, pytest's closing line, or a plain "N passed, N failed[, N skipped]". A test that says
-nothing counts as one case, by its exit status (77: skipped). Skips are named with their reasons:
-lines "SKIP name: reason", or pytest's own. Lines "shown: ..." are repeated.
-"""
+Each test is a program whose output tells its number of cases: cmocka's or unittest's summary,
+pytest's closing line, or a plain "N passed, N failed[, N skipped]". A silent test counts as one
+case, by its exit status (77: skipped). Skips are named with their reasons: lines
+"SKIP name: reason", or pytest's own. Lines "shown: ..." are repeated."""
 import json
 import os
 import re

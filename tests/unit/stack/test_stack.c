@@ -58,7 +58,7 @@ static void test_same_id(void **state)
 	assert_int_not_equal(ids[0], ids[1]);
 	assert_int_not_equal(ids[1], ids[2]);
 	assert_true(under_definitions() > defined);
-	/* a stack is defined once, whatever is captured in between */
+	/* a stack is defined once, even with other captures in between */
 	defined = under_definitions();
 	for (int i = 0; i < 10 * three; i++) {
 		uint32_t id;
@@ -477,7 +477,7 @@ static void test_change_heard_late(void **state)
 	void *handle;
 	char path[4096];
 
-	/* a library that nobody announced is found when a walk meets its code */
+	/* a library without an announcement is found when a walk meets its code */
 	snprintf(path, sizeof(path), "%s/libagree2.so", libraries);
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	assert_non_null(handle);

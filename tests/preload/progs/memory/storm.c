@@ -3,11 +3,11 @@
  *
  *   storm THREADS ROUNDS [cross|family|at SLOT]    ROUNDS 0: for ever
  *
- * The file named by COUNTERS holds a struct for each thread: its tid, and how many acquisitions and
- * releases have returned. Sizes are a function of the thread's number and the round, so that a
- * trace can be checked event by event. `cross`: what one thread allocates, another one releases.
- * `family`: while the threads are at it, a child with threads, another one that executes the
- * program anew, and children one after the other. `at`: the first thread has that number.
+ * The file named by COUNTERS holds a struct for each thread: its tid, and the numbers of returned
+ * acquisitions and releases. Sizes follow from the thread's number and the round, so a test can
+ * check the trace event by event. `cross`: another thread releases each block. `family`: meanwhile
+ * a child with threads, another one that executes the program anew, and children one after the
+ * other. `at`: the first thread has that number.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -181,7 +181,7 @@ static void test_sanitizers(void **state)
 	assert_false(program_is_runtime("/libasan.so/a.so", 16));
 }
 
-/* Whatever the file contains, there is an answer. */
+/* Any content of the file gives an answer. */
 static void test_damaged(void **state)
 {
 	struct image i;

@@ -138,7 +138,7 @@ static void test_no_room(void **state)
 	under_end();
 }
 
-/* Where checkpoints replace the other chunks, definitions get a share of the budget. */
+/* When checkpoints replace the other chunks, definitions get a share of the budget. */
 static void test_share(void **state)
 {
 	uint8_t body[1000] = {0};

@@ -137,7 +137,7 @@ static void test_stays(void **state)
 	assert_true(small_fold(under_directory(), under_path()));
 }
 
-/* Not where the file cannot be appended to, or belongs to another user. */
+/* Not if the file cannot be appended to, or belongs to another user. */
 static void test_no_file(void **state)
 {
 	record(200);
