@@ -37,8 +37,7 @@ static void begin(struct compose *c)
 {
 	compose_begin(c);
 	for (uint32_t number = 1; number <= 2; number++)
-		for (uint32_t i = 2; i-- > 0;) { /* their positions in the file are not their
-						  * order */
+		for (uint32_t i = 2; i-- > 0;) { /* not in the file's order */
 			part(c, number, i);
 			put_alloc(c, 10 + 10 * i, 0x1000 * number + 16 * i, number, 0);
 			if (i)

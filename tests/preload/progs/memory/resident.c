@@ -82,8 +82,7 @@ int main(int argc, char **argv)
 			pthread_join(t[i], NULL);
 	} else if (argc > 1 && !strcmp(argv[1], "stacks")) {
 		for (uint32_t i = 0; i < (uint32_t)n; i++)
-			deeper(i * 2654435761u, 0); /* odd: each differs from the others, and they
-						     * part early */
+			deeper(i * 2654435761u, 0); /* odd: each differs, and they part early */
 	} else {
 		return 96;
 	}

@@ -88,8 +88,7 @@ static void private_and_exclusive(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_true(fcntl(run_trace_fd(t), F_GETFD) & FD_CLOEXEC);
 	fd = openat(dir, RUN_TRACE_NAME, O_RDONLY);
-	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1); /* others see by this that it is in
-							     * use */
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1); /* this shows that it is in use */
 	run_trace_close(t, 0);
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
 	close(fd);

@@ -1,7 +1,6 @@
 #include "../events.h"
 
-#define SHIFT 1000u /* the supervisor began earlier by this much, and its clock counts from there  \
-		     */
+#define SHIFT 1000u /* the supervisor began earlier by this; its clock counts from there */
 
 /* Two devices; pid 4711 uses the second one. */
 static struct trace *supervisor(struct compose *c)
