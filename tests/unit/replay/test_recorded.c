@@ -120,7 +120,7 @@ static void test_others(void **state)
 	(void)state;
 }
 
-/* Limits are known from their reading on, and hold back to the start. */
+/* Limits are known only if they were read, and hold for the time before. */
 static void test_limits(void **state)
 {
 	static const struct event_level none[] = {{TRACE_LEVEL_VSIZE, 30 * MiB},

@@ -25,8 +25,8 @@ static bool backlog_grows(uint64_t every, uint64_t window, bool forgets)
 	return grows;
 }
 
-/* Several workers take turns at the head of the queue; or blocks leave from anywhere in it, as
- * from a cache that evicts. */
+/* Several workers take from the head of the queue and finish in random order; or from anywhere
+ * in it, like a cache that evicts. */
 static bool backlog_of_several(uint64_t consumers, bool anywhere)
 {
 	struct world w = {.s = script_new()};

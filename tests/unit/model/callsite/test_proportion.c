@@ -86,7 +86,7 @@ static struct proportion_found look(enum follows how, uint64_t last, bool refuse
 	return look_layers(how, last, refused, 1);
 }
 
-/* Both repeat in the same sizes, before the next request's. */
+/* A request's layers repeat both sizes, before the next request's. */
 static void test_layered(void **state)
 {
 	assert_false(look(SQUARE, 100000, true).layered);
