@@ -1,7 +1,7 @@
-"""bench.py - what the parts of tests/bench share: what there is to run and to run it with, how the
-CPU time of a run is counted, and how a figure is said.
+"""bench.py - shared by the parts of tests/bench: the workloads and tools, the CPU time of a run,
+and the form of a figure.
 
-CPU time is user and system time of everything a run starts, helper processes too: this process is
+CPU time is user and system time of all processes that a run starts, helpers too: this process is
 the reaper of all orphans, and a run has ended when no process of it is left."""
 
 import argparse
@@ -26,8 +26,8 @@ MEMRAY = os.path.join(VENV, "bin", "python")
 
 
 class Workload:
-    """command: what runs; peers: the tools to compare with, and the most that our added CPU time
-    may be of theirs (None: no target); density: the most bytes of trace that an event may take."""
+    """command: the program; peers: the tools to compare with, and our largest added CPU time as a
+    part of theirs (None: no target); density: the largest number of trace bytes an event."""
 
     def __init__(self, name, what, command, peers, density=None, env=None):
         self.name, self.what, self.command = name, what, command
@@ -46,7 +46,7 @@ def ask_gxx(question):
 
 
 def cc1plus():
-    """g++'s compiler proper, with what g++ would tell it about this system."""
+    """g++'s compiler proper, with the options that g++ would pass on this system."""
     multiarch = ask_gxx("-print-multiarch")
     return [ask_gxx("-print-prog-name=cc1plus") or "cc1plus"] + (["-imultiarch", multiarch]
                                                                  if multiarch else [])
@@ -67,7 +67,7 @@ def workloads():
         Workload("clang", "clang++ -O2, much of the standard library", ["clang++"] + unit + ["-c"]
                  + made,
                  {"heaptrack": 0.15}, 8),
-        # g++ itself only starts cc1plus, where heaptrack does not follow; and cc1plus itself is too
+        # g++ itself only starts cc1plus, which heaptrack does not follow; and cc1plus itself is too
         # much for the helper process of heaptrack 1.4, which runs out of memory.
         Workload("cc1plus", "g++'s compiler proper, -O2, the same file",
                  cc1plus() + unit + ["-quiet", "-D_GNU_SOURCE"] + made, {}),
@@ -92,7 +92,8 @@ def become_reaper():
 
 
 def spent(command, env, where):
-    """Runs it to the end of all its processes; (CPU seconds, wall seconds, standard output)."""
+    """Run it to the end of all its processes; return (CPU seconds, wall seconds, standard
+    output)."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.monotonic()
     out = os.path.join(where, "stdout")
@@ -153,8 +154,7 @@ def versions():
 
 
 def figure(what, value, target=None, unit="", least=False, between=None, precision=2):
-    """What was found out, beside what it should be at most, or with `least` at least; target None:
-    nothing."""
+    """A figure beside its target: an upper bound, or with `least` a lower one; None: no target."""
     met = None if target is None else value >= target if least else value <= target
     return {"what": what, "value": value, "unit": unit, "target": target, "least": least,
             "met": met,
@@ -174,7 +174,7 @@ def figures_table(figures, head="figure"):
 
 
 def arguments(description, rounds):
-    """The options that all parts have."""
+    """The options of all parts."""
     p = argparse.ArgumentParser(description=description,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build", nargs="?", default=BUILD,
@@ -187,7 +187,7 @@ def arguments(description, rounds):
 
 
 class Built:
-    """What a build directory holds; it is an error where that is not there."""
+    """A file of the build directory; an error if it is missing."""
 
     def __init__(self, build):
         self.build = os.path.abspath(build)
@@ -207,7 +207,7 @@ def write_json(path, what):
 
 
 def finish(options, figures, **more):
-    """Says the figures, writes them where that was asked for; the exit status."""
+    """Print the figures, and write them if asked to; return the exit status."""
     print("\n" + figures_table(figures), flush=True)
     if options.json:
         write_json(options.json, {"rounds": options.rounds, "versions": versions(),
@@ -216,7 +216,7 @@ def finish(options, figures, **more):
 
 
 def compile_workload(name, *more):
-    """The C program workloads/NAME.c; its path."""
+    """Compile workloads/NAME.c; return the program's path."""
     os.makedirs(WORK, exist_ok=True)
     path = os.path.join(WORK, name)
     subprocess.run(["gcc", "-O2", "-g", "-Wall", "-Wextra", "-pthread", "-o", path,

@@ -1,8 +1,6 @@
-/*
- * caching_replay.c - caching_replay STREAM MEMORY ROUNDS: what PyTorch's allocator was asked, as
- * `whyoom replay --through torch` writes it (through_torch.py says how), put to the model of it.
- * Prints events, the nanoseconds of the quickest round, and the most that was reserved.
- */
+/* caching_replay.c - caching_replay STREAM MEMORY ROUNDS: puts recorded requests of PyTorch's
+ * allocator, as `whyoom replay --through torch` writes them (through_torch.py says how), to its
+ * model. Prints events, the nanoseconds of the quickest round, and the peak of reserved memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

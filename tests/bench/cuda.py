@@ -33,11 +33,10 @@ import wheel  # noqa: E402
 from worker import Worker  # noqa: E402
 
 # The most that may be added, in ns: to an allocation and its release, to a launch, to a report of
-# PyTorch's. What is below is what two runs of the same differ by.
+# PyTorch's. Below that, two runs of the same program differ.
 PAIR, NOTHING, REPORT = 300, 1, 500
 
-# Called by `python3 -c`: a report for an allocation and one for its release, at the end of 12
-# calls.
+# Called by `python3 -c`: a report of an allocation and one of its release, below 12 calls.
 REPORTS = """
 import ctypes, sys, time
 lib = ctypes.CDLL(sys.argv[1])
@@ -64,7 +63,7 @@ deeper(10)
 
 
 def surroundings(preload, folder, **variables):
-    """An environment in which the libraries named are preloaded."""
+    """An environment that preloads the named libraries."""
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(("WHYOOM", "PYTORCH", "LD_PRELOAD"))}
     return dict(env, LD_PRELOAD=":".join(preload), WHYOOM_DIR=os.path.join(folder, "trace"),
@@ -72,7 +71,7 @@ def surroundings(preload, folder, **variables):
 
 
 class Figures(list):
-    """All of them, each said as soon as it is known."""
+    """All figures, each printed as soon as it is known."""
 
     def add(self, what, added, target=None):
         self.append(bench.figure(what, statistics.median(added), target, "ns added",
@@ -127,15 +126,14 @@ def worker(python, workload, preload, folder):
 
 
 def events(whyoom, trace):
-    """How many it holds so far."""
+    """Return the number of events so far."""
     done = subprocess.run([whyoom, "check", "--format", "json", trace], capture_output=True,
                           text=True, check=True)
     return json.loads(done.stdout)["processes"][0]["events"]
 
 
 def show_reports(python, workload, libraries, rounds, folder, figures):
-    """What recording adds to a report: to the median of each round's, and to the 99th
-    percentile."""
+    """The recorder's addition to a report: to each round's median, and to its 99th percentile."""
     clocked, shim, simgpu = libraries
     plain, _ = worker(python, workload, [clocked, simgpu], folder)
     recorded, _ = worker(python, workload, [clocked, shim, simgpu], folder)

@@ -26,7 +26,7 @@ from bench import BUILD, source
 from report import COUNT, compile_to, counted
 
 # Of each kind: the two lengths, and the most instructions that the recorder may add to a pair: a
-# twentieth above what gcc 12 makes of it at -O2.
+# twentieth above the count of gcc 12 at -O2.
 BOUNDS = {"pairs": (5000, 25000, 633), "storm": (5000, 25000, 1854), "python": (2, 6, 2035)}
 
 
@@ -37,7 +37,7 @@ def command(folder, kind, length):
 
 
 def instructions(folder, argv, tools=None):
-    """Those of a run, and the events that it recorded."""
+    """The instructions of a run, and its recorded events."""
     trace = os.path.join(folder, "trace")
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(("WHYOOM", "LD_PRELOAD", "PYTHON"))}
@@ -58,7 +58,7 @@ def instructions(folder, argv, tools=None):
 
 
 def added(folder, kind, tools):
-    """Instructions that the recorder adds to a pair, and those that it takes without."""
+    """Instructions that the recorder adds to a pair, and those of the pair without it."""
     short, long, _ = BOUNDS[kind]
     (less, few), (more, many) = (instructions(folder, command(folder, kind, n), tools)
                                  for n in (short, long))

@@ -26,16 +26,16 @@ from bench import BUILD, Built, compile_workload
 
 # A million events.
 REPLAY_SECONDS, REDUCE_SECONDS = 7.5, 30
-# Of SMALL, where blocks of some 350 KiB take each other's place: 21 where each is written to by
-# itself, about 5 where that is done at samples.
+# Of SMALL, where blocks of some 350 KiB replace each other: 21 if each is written to by itself,
+# about 5 if samples write to many at once.
 SMALL = ["1", "100000", "200", "50", "16"]
 FAULTS = 10
 MADV_POPULATE_WRITE = 23
 
 
 def record(whyoom, trace, argv, shim=None):
-    """Events of the trace. With the library alone nobody looks from outside while it runs: how
-    often depends on how long that takes, and each look is a sample of the replay."""
+    """Events of the trace. With the library alone no supervisor samples the run: the number of its
+    samples depends on their duration, and each is a sample of the replay."""
     program, env = [compile_workload("mixed"), *argv], dict(os.environ)
     if shim:
         env.update(WHYOOM_DIR=trace, WHYOOM_QUIET="1", LD_PRELOAD=shim)
@@ -48,7 +48,7 @@ def record(whyoom, trace, argv, shim=None):
 
 
 def spent(*command):
-    """Seconds, and what the kernel says of it and all that it waited for."""
+    """Seconds, and the kernel's usage of it and its children."""
     begin = time.monotonic()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
@@ -59,7 +59,7 @@ def spent(*command):
 
 
 def measure(whyoom, folder, events):
-    """True when both are within their bounds."""
+    """True if both are within their bounds."""
     trace, small = os.path.join(folder, f"{events}"), os.path.join(folder, f"{events}.small")
     recorded = record(whyoom, trace, ["1", str(events), "1500", "75"])
     sound = True
@@ -85,7 +85,7 @@ def can_populate():
 
 
 def guard(built, folder):
-    """True within the bound."""
+    """True if within the bound."""
     if not can_populate():
         print("SKIP long-work-faults: no MADV_POPULATE_WRITE")
         sys.exit(77)

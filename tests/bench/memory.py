@@ -20,17 +20,17 @@ import bench
 
 # KiB in all, KiB an idle thread, bytes a frame of each distinct stack
 OWN, THREAD, FRAME = 16 << 10, 128, 64
-WINDOWS = 2048  # KiB of a trace that may be mapped: what two threads write into
+WINDOWS = 2048  # KiB of a trace that may be mapped: the windows of two writing threads
 
 
 def run(built, argv, recorded):
-    """{word: number} of what the program prints, and the bytes of its trace."""
+    """{word: number} of the program's output, and the bytes of its trace."""
     trace = os.path.join(bench.WORK, "run")
     shutil.rmtree(trace, ignore_errors=True)
     env = bench.clean_env()
     if recorded:
         env.update(LD_PRELOAD=built.shim, WHYOOM_DIR=trace, WHYOOM_QUIET="1")
-    env["ORACLE"] = trace + ".oracle"  # where these programs say what they did
+    env["ORACLE"] = trace + ".oracle"  # these programs log their calls there
     program = os.path.join(built.build, "tests", "preload", argv[0])
     done = subprocess.run([program, *argv[1:]], env=env, capture_output=True, text=True)
     if done.returncode:
@@ -45,8 +45,8 @@ def run(built, argv, recorded):
 
 
 def added(built, rounds, *argv):
-    """KiB that recording adds to what is resident, in each round; and what the last recorded run
-    printed, and left."""
+    """KiB that recording adds to resident memory, in each round; and the output and trace of the
+    last recorded run."""
     values = []
     for _ in range(rounds):
         plain, _ = run(built, argv, False)

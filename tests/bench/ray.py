@@ -13,13 +13,13 @@ import sys
 
 import bench
 
-# The most that the CPU time may be of the plain one.
+# The largest CPU time, as a multiple of the plain one.
 TARGETS = {"sampled": 1.15, "full": 1.5}
 RAY = os.path.join(bench.WORK, "ray")
 
 
 def interpreter(given):
-    """One that has Ray."""
+    """An interpreter that has Ray."""
     if given:
         return given
     python = os.path.join(RAY, "bin", "python")

@@ -23,8 +23,8 @@ import sys
 
 import bench
 
-SPEED, EVENTS = 4.0, 2.0  # by check, than the peer; million events a second by report
-MIB, BYTES = 64, 100  # of a report: MiB, and bytes for each block that lived when most did
+SPEED, EVENTS = 4.0, 2.0  # of check, as a multiple of the peer's; million events a second by report
+MIB, BYTES = 64, 100  # of a report: MiB, and bytes for each block live at the peak
 INTERPRET = sorted(glob.glob("/usr/lib*/heaptrack/libexec/heaptrack_interpret") +
                    glob.glob("/usr/lib/*/heaptrack/libexec/heaptrack_interpret"))
 
@@ -38,7 +38,7 @@ def works():
 
 
 def peer_of(work):
-    """The first one: of memray that in its default mode."""
+    """The first tool: memray in its default mode."""
     return next(iter(work.peers))
 
 
@@ -62,7 +62,7 @@ def spent(argv, stdin=None, stdout=None, env=None):
 
 
 def record(work, shim, where):
-    """Our trace and the peer's, made at the same pace; the peer's as what its reader reads."""
+    """Our trace and the peer's, made at the same pace; the peer's in its reader's format."""
     env = dict(bench.clean_env(), **work.env)
     trace = os.path.join(where, "trace")
     run(work.command, dict(env, LD_PRELOAD=shim, WHYOOM_DIR=trace, WHYOOM_QUIET="1"), where)
@@ -82,7 +82,7 @@ def record(work, shim, where):
 
 
 def events_and_blocks(whyoom, trace):
-    """Of `whyoom check`: events, and the most blocks that lived at once."""
+    """From `whyoom check`: events, and the largest number of live blocks."""
     done = subprocess.run([whyoom, "check", "--format", "json", trace], capture_output=True,
                           text=True, check=True)
     processes = json.loads(done.stdout)["processes"]
@@ -98,7 +98,7 @@ def measure(work, shim, whyoom, rounds, where):
     interpreted = os.path.join(where, "interpreted")
     ours = {"check": [], "report": [], "peer": []}
     mib = {"check": 0, "report": 0, "peer": 0}
-    for r in range(rounds + 1):  # the first one only warms: caches, and the symbols that are kept
+    for r in range(rounds + 1):  # the first one only warms caches, and the kept symbols
         one = {"check": [spent([whyoom, "check", trace], env=env)],
                "report": [spent(report, env=env)]}
         if peer_of(work) == "memray":

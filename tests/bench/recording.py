@@ -14,11 +14,11 @@ import sys
 from bench import (MEMRAY, WORK, Built, arguments, become_reaper, clean_env, figure, finish, say,
                    set_up, spent, workloads)
 
-# What its allocators do (`--native` alone: with native frames; else Python's only).
+# memray's options (`--native` alone: with native frames; else Python's only).
 MEMRAYS = {"memray": [], "memray-native": ["--native"],
            "memray-all": ["--trace-python-allocators", "--native"]}
 PACKED = 3.5  # bytes an event after `whyoom pack`
-# storm-2 is storm by two threads: as much faster as without the recorder, but for a twentieth.
+# storm-2 is storm by two threads: as much faster as without the recorder, less a twentieth.
 SCALING = ("storm", "storm-2", 0.95)
 
 
@@ -52,7 +52,7 @@ def tree_size(where):
 
 
 def events_of(whyoom, where):
-    """(events, dropped) of the trace, as `whyoom check` says."""
+    """(events, dropped) of the trace, from `whyoom check`."""
     trace = os.path.join(where, "trace")
     if not os.path.isdir(trace):
         return None
@@ -65,7 +65,7 @@ def events_of(whyoom, where):
 
 
 def packed_size(whyoom, where):
-    """What `whyoom pack` makes of the trace."""
+    """The size of the trace after `whyoom pack`."""
     done = subprocess.run([whyoom, "pack", os.path.join(where, "trace")], capture_output=True,
                           text=True)
     if done.returncode:
@@ -124,7 +124,7 @@ def judge(work, result):
     us = row["tools"].get("whyoom")
     for peer, target in work.peers.items():
         if us and peer in result and row["tools"][peer]["added"] > 0:
-            # What each round says by itself gives the ratio's own spread.
+            # The ratio of each round gives its own spread.
             rounds = [(a - n) / (p - n) for n, a, p in
                       zip(result["none"]["cpu"], result["whyoom"]["cpu"], result[peer]["cpu"])
                       if p > n]
@@ -141,7 +141,7 @@ def judge(work, result):
 
 
 def scaling(rows):
-    """How much faster two threads are than one, as a part of what they are without the recorder."""
+    """Speed-up of two threads over one, as a part of that without the recorder."""
     one, two, target = SCALING
     walls = {r["name"]: {t: v["wall"] for t, v in r["tools"].items()} for r in rows
              if "whyoom" in r["tools"]}

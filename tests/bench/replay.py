@@ -31,7 +31,7 @@ def native(program, threads, pairs, library):
         env["LD_PRELOAD"] = library
     run = subprocess.run([program, str(threads), str(pairs)], env=env, capture_output=True,
                          text=True)
-    # The loader goes on without a library that it does not find, and says so.
+    # The loader reports a missing library and goes on without it.
     return None if run.returncode or "cannot be preloaded" in run.stderr else int(run.stdout)
 
 
@@ -45,7 +45,7 @@ def replay(whyoom, trace, names):
 def model(build, whyoom, trace, folder, rounds):
     """False: too slow."""
     stream, taker = os.path.join(folder, "stream"), os.path.join(folder, "python")
-    # stands where PyTorch's Python would, and keeps what that would be asked
+    # stands in for PyTorch's Python, and keeps its requests
     with open(taker, "w") as f:
         f.write('#!/bin/sh\ncp "$2" %s\necho error: kept\nexit 1\n' % stream)
     os.chmod(taker, 0o755)

@@ -36,9 +36,9 @@ from bench import BUILD, source
 
 TARGET = 1.0
 # Of each kind: two parts of the whole recording, and the most instructions that one more event of
-# the larger one may take: a tenth above what gcc 12 makes of it at -O2.
+# the larger one may take: a tenth above the count of gcc 12 at -O2.
 BOUNDS = {"storm": (400, 50, 1750), "stacks": (500, 160, 17000)}
-# The same of memory: of `stacks`, where nearly each block has a stack of its own, and one in four
+# The same for memory: `stacks`, where nearly each block has a stack of its own, and one in four
 # lives.
 BYTES = (8, 2, 68)
 
@@ -57,7 +57,7 @@ def record(shim, trace, argv, **variables):
 
 
 def recordings(folder, part):
-    """Of each kind: the command, its variables, and how often it is run."""
+    """Of each kind: the command, its variables, and its repetitions."""
     storm, stacks = compile_to(folder, "storm"), compile_to(folder, "stacks")
     python = [sys.executable, source("objects.py"), str(400 // part)]
     some = [stacks, str(500000 // part)]
@@ -69,7 +69,7 @@ def judge(whyoom, trace, before=()):
     """CPU seconds, MiB and events of one report."""
     out = trace + ".json"
     env = {**os.environ, "WHYOOM_CACHE": os.path.join(os.path.dirname(trace), "symbols")}
-    # meson sets it: what is written into each block then is none of our work
+    # meson sets it: filling each block with a byte is no work of ours
     env.pop("MALLOC_PERTURB_", None)
     child = subprocess.Popen([*before, whyoom, "report", "--format", "json", "-o", out, trace],
                              stderr=subprocess.PIPE, text=True, env=env)
@@ -87,7 +87,7 @@ COUNT = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
 
 
 def counted(words):
-    """Instructions, as callgrind said at the end of what COUNT is put in front of."""
+    """Instructions, as callgrind prints them at the end of a command behind COUNT."""
     return int(re.search(r"Collected : (\d+)", words).group(1))
 
 
@@ -98,7 +98,7 @@ def instructions(whyoom, trace):
 
 
 def memory(folder, shim, whyoom):
-    """True when one more stack takes no more than its bound."""
+    """True if one more stack takes no more than its bound."""
     small, large, bound = BYTES
     runs = []
     for part in (small, large):
@@ -115,7 +115,7 @@ def memory(folder, shim, whyoom):
 
 
 def guard(folder, shim, whyoom):
-    """True when every kind is within its bound."""
+    """True if every kind is within its bound."""
     sound = memory(folder, shim, whyoom)
     if not shutil.which("valgrind"):
         print("SKIP report-instructions: no valgrind")

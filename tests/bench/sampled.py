@@ -22,7 +22,7 @@ PAIRS = {
     "jemalloc": ({}, {"MALLOC_CONF": f"prof:true,lg_prof_sample:{EVERY.bit_length() - 1}"}),
     "tcmalloc": ({}, {"TCMALLOC_SAMPLE_PARAMETER": str(EVERY)}),
 }
-# The most that may be added, in percent.
+# The largest addition, in percent.
 TARGETS = {"storm": 12, "serve": 2}
 
 
@@ -41,14 +41,14 @@ def library(name):
 
 
 def profiles(jemalloc):
-    """Was it built with its profiler?"""
+    """Whether it was built with its profiler."""
     done = subprocess.run(["true"], env={"LD_PRELOAD": jemalloc, "MALLOC_CONF": "prof:true"},
                           capture_output=True)
     return not done.stderr
 
 
 def interval(values):
-    """Of the median: order statistics that a binomial of one half falls between."""
+    """Of the median: the order statistics that a binomial of one half falls between."""
     n, low, sum_ = len(values), 0, 0.0
     for k in range(n // 2):
         sum_ += math.comb(n, k) / 2 ** n

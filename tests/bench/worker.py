@@ -1,7 +1,6 @@
-"""worker.py - a process that runs a round of workloads/decode.py whenever it is told to.
+"""worker.py - a process that runs a round of workloads/decode.py on command.
 
-Owns the pipe to it. What is in front of the program, and on which device it runs, its caller
-says."""
+Owns the pipe to it. The caller chooses the command before the program, and its device."""
 import json
 import os
 import subprocess
@@ -10,12 +9,12 @@ SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "workloads", "
 
 
 class Ended(Exception):
-    """It did, before its time."""
+    """It ended before its time."""
 
 
 class Worker:
     def __init__(self, python, workload, environment, before=()):
-        """before: a command in front, as `whyoom run --`."""
+        """before: a command in front, such as `whyoom run --`."""
         self.process = subprocess.Popen([*before, python, SCRIPT, workload], env=environment,
                                         text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""What the programs of several tests begin with: work that leaves nothing, and what is kept beside
+"""Shared by several tests' programs: work that leaves nothing, and blocks that are kept beside
 it."""
 
 HEAD = r"""

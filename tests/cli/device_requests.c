@@ -1,8 +1,6 @@
-/*
- * device_requests.c - device_requests WHICH: asks a device's driver for memory in one of several
- * ways, until it is refused. The driver is found by its name, as programs do that are not linked
- * with it.
- */
+/* device_requests.c - device_requests WHICH: asks a device's driver for memory in one of several
+ * ways, until it is refused. It finds the driver by name, like programs that are not linked with
+ * it. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

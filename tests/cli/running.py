@@ -1,4 +1,4 @@
-"""What the tests of `whyoom run` begin with: a directory of their own, and programs started through
+"""Shared by the tests of `whyoom run`: a directory of their own, and programs started through
 it."""
 
 import os
@@ -14,7 +14,7 @@ DISK = os.environ.get("WHYOOM_TEST_DIR", "/var/tmp")  # a tmpfs would be refused
 
 
 def until(what, seconds=10):
-    """Waits for a condition; the last value."""
+    """Wait for a condition; return its last value."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = what()
@@ -25,13 +25,13 @@ def until(what, seconds=10):
 
 
 def default_signals():
-    """As in a terminal: nohup and background jobs have some of them ignored."""
+    """As in a terminal: nohup and background jobs ignore some signals."""
     for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(s, signal.SIG_DFL)
 
 
 def runs(pid):
-    """A zombie that nobody takes, as where PID 1 is no init, does not."""
+    """A zombie that no parent reaps does not, as under a PID 1 that is no init."""
     try:
         with open(f"/proc/{pid}/stat") as f:
             return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
@@ -56,7 +56,7 @@ class Case(unittest.TestCase):
         )
 
     def run_unprivileged(self, *program, **more):
-        """As nobody where we are root, with a copy of the program that nobody can read."""
+        """As nobody if we are root, with a copy of the program that nobody can read."""
         global WHYOOM
         if os.getuid() != 0:
             return self.run_it(*program, **more)

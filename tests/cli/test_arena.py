@@ -1,6 +1,5 @@
-"""A limit inside ONNX Runtime: the log says that its arena refused, the recording what that had
-taken. Both together are the limit that the program set, to the byte, on the wheel as it is
-published, without names."""
+"""A limit inside ONNX Runtime: the log has the arena's refusal, the recording its memory. Both
+together give the program's limit, to the byte, on the published wheel, without names."""
 
 import json
 import os
@@ -16,7 +15,7 @@ import environment  # noqa: E402
 WHYOOM = os.environ["WHYOOM_EXE"]
 MIB = 1 << 20
 
-# softmax(x xᵀ), rows without a bound: attention without the rest.
+# softmax(x xᵀ), rows without a bound: the core of attention.
 PROGRAM = """
 import base64, sys
 import numpy as np

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A trace whose older chunks were replaced by a checkpoint, through every command: what is known of
-the time before, what was given up, and that nobody makes a leak of it."""
+"""A trace whose older chunks a checkpoint replaced, through every command: the facts on the earlier
+time, the losses, and that no command makes a leak of it."""
 
 import json
 import os
@@ -22,8 +22,8 @@ UNTIL = 3000 * SECOND
 
 
 def server(leaks, parts=2, kept=3000, content=300):
-    """An hour of a server with a cache whose content is exchanged, of which the first 50 minutes
-    were replaced; it is refused a request at the end. Its leak, if it has one, began with it."""
+    """An hour of a server with a cache that exchanges its content, the first 50 minutes replaced; a
+    request is refused at the end. Its leak, if any, began with it."""
     d = writer.Definitions()
     d.module(1, "/nowhere/server")
     for stack, address in ((1, 0x1000), (2, 0x2000), (3, 0x3000)):
@@ -37,7 +37,7 @@ def server(leaks, parts=2, kept=3000, content=300):
         ticks = UNTIL // kept * i + 1
         if leaks:
             events.append((ticks, 0x10000000000 + i * 262144, 200000, 1))
-        if i >= kept - content:  # of the cache what is in it, and nothing of what was before
+        if i >= kept - content:  # the cache's present content, and no earlier one
             cache.append(0x20000000000 + i * 262144)
             events.append((ticks + 1, cache[-1], 200000, 2))
     chunks = []
@@ -101,20 +101,19 @@ class Checkpoints(unittest.TestCase):
                          (3000, 17, False, False))
         self.assertEqual(len(past["periods"]), 1)
         self.assertFalse(r["coverage"]["trace_complete"])
-        # What lived is there with its birth, be it from before or after.
+        # The live blocks are there with their births, from before or after.
         self.assertGreaterEqual(r["verdict"]["blame"]["bytes"], 3600 * 200000)
         text = self.run_it("report")
         self.assertIn("the trace summarises the first 50 min 00 s: it has the blocks that "
                       "outlived them", " ".join(text.split()))
-        # How many came there before the checkpoint is not known, so neither is how many of them it
-        # was that stayed.
+        # The number acquired there before the checkpoint is unknown, and so is the share that
+        # stayed.
         self.assertIn("687 MiB leaked in server+0xfff: 3,600 blocks are still there",
                       " ".join(text.split()))
         self.assertIn("There was no room for 17 events", " ".join(text.split()))
 
     def test_thinned_out(self):
-        """What was given up for what lives to have room is said, with what it makes of the
-        error."""
+        """Blocks that made room for live ones are reported, with their effect on the error."""
         chunks = server(False)
         for i, (mean, blocks) in enumerate(((1 << 20, 500), (4 << 20, 700))):
             chunks[-1].extended(NOTICE, 8, blocks, mean, 65536, ticks=UNTIL + (601 + i) * SECOND)
@@ -132,8 +131,8 @@ class Checkpoints(unittest.TestCase):
         self.assertIn("now has one for each 4.00 MiB;", text)
 
     def test_told_in_brief(self):
-        """Definitions that took their share: what is missing is said, and that the record is not
-        complete."""
+        """Definitions used up their share: the report tells what is missing, and that the record is
+        incomplete."""
         chunks = server(False)
         chunks[0].module(2, "/lib/x86_64-linux-gnu/libc.so.6")
         chunks[0].stack(4, [("native", 1, 0x100, False), ("cut", 0), ("native", 2, 0x4000, False)])
@@ -148,20 +147,18 @@ class Checkpoints(unittest.TestCase):
         self.assertIn("ran out of room for stacks: 1,234 are shortened, and 5,678 events have "
                       "none", text)
         sites = json.loads(self.run_it("sites", "--at", "end", "--format", "json"))["sites"]
-        self.assertIn("server+0xff", [s["function"] for s in sites])  # and not what is left out
+        self.assertIn("server+0xff", [s["function"] for s in sites])  # and not the omitted ones
         self.assertIn("[frames left out]", json.dumps(sites))
 
     def test_a_leak_shortly_after(self):
-        """Weeks are in the checkpoint, and what came since is a fifteenth: it does not decide by
-        itself."""
+        """The checkpoint covers weeks, the events since a fifteenth: those do not decide alone."""
         self.write(server(True, kept=9000), end=(1, 1), flags=10)
         r = self.report()
         self.assertEqual(r["verdict"]["cause"], "leak")
         self.assertGreaterEqual(r["verdict"]["blame"]["bytes"], 9000 * 200000)
 
     def test_a_large_cache_shortly_after(self):
-        """Of a cache's content all of the time before is there as well, but what came since took
-        the place of some."""
+        """All of the cache's earlier content is there as well, but newer blocks replaced some."""
         chunks = server(False, kept=9000, content=9000)
         chunks[-1].levels(FAILED, (0, 0, 1, 12, 200000, 0, 0, 1), ((5, 1023 << 20), (128, 1 << 30)),
                           ticks=UNTIL + 601 * SECOND)
@@ -169,8 +166,8 @@ class Checkpoints(unittest.TestCase):
         self.assertNotEqual(self.report()["verdict"]["cause"], "leak")
 
     def late(self, exchanged):
-        """What is kept began half way, of one request in two; and by the sums, at each moment as
-        many `exchanged` bytes lived besides which did not outlive it."""
+        """Kept blocks began half-way, in one request of two; by the sums, `exchanged` more bytes
+        lived at each moment without outliving it."""
         d, part, c = server(False)[0], writer.part(7, 0, size=4 * writer.SLOT), writer.Chunk(
             1, UNTIL + 1, sequence=200)
         p, before, kept = part, 0, 0
@@ -196,7 +193,7 @@ class Checkpoints(unittest.TestCase):
         self.assertEqual(self.late(20 << 20)["cause"], "leak")
 
     def test_a_cache_that_is_exchanged(self):
-        """Its present content is as even; but as much lived before, and is gone."""
+        """Its present content is as even; but as much lived before, and is released."""
         verdict = self.late(190 << 20)
         self.assertEqual(verdict["cause"], "unknown")
         self.assertIn("--max-trace", verdict["next"])
@@ -225,7 +222,7 @@ class Checkpoints(unittest.TestCase):
         return self.report()["verdict"]
 
     def test_what_was_made_anew(self):
-        """Of the buffers but one is left; that they grew is told by what went."""
+        """One buffer is left; the released ones tell that they grew."""
         verdict = self.anew([k << 24 for k in range(1, 11)])
         self.assertEqual(verdict["cause"], "prompt-growth")
         self.assertEqual(verdict["blame"]["function"], "server+0xfff")
@@ -240,7 +237,7 @@ class Checkpoints(unittest.TestCase):
             self.assertNotEqual(self.anew(sizes)["cause"], "prompt-growth", sizes)
 
     def test_missing_for_a_moment(self):
-        """What found no room while a checkpoint was written is not all that came from then on."""
+        """Events without room during a checkpoint are not all events from then on."""
         for flags, words in ((0, "5 events are missing, because there was no room for them while "
                               "a checkpoint replaced older events"),
                              (1, "from then on blocks under 64 KiB are missing")):
@@ -248,8 +245,8 @@ class Checkpoints(unittest.TestCase):
             self.assertIn(words, " ".join(self.run_it("check").split()))
 
     def test_a_cache_is_none(self):
-        """Refused what is too much, while its cache exchanges its content: whoever is to blame, the
-        cache did not leak."""
+        """An excessive request is refused while the cache exchanges its content: the cache did not
+        leak, whichever call site is to blame."""
         chunks = server(False)
         chunks[-1].levels(FAILED, (0, 0, 1, 12, 1 << 30, 0, 0, 3), ((5, 200 << 20), (128, 1 << 30)),
                           ticks=UNTIL + 601 * SECOND)
@@ -266,7 +263,7 @@ class Checkpoints(unittest.TestCase):
                          300 * 200000 + (10 << 20))
 
     def test_lost(self):
-        """None is whole: what was before is lost, and that is never read as healthy."""
+        """None is whole: the earlier time is lost, and never counts as healthy."""
         chunks = server(False)
         chunks[1].seal = False
         self.write(chunks, end=(1, 0))

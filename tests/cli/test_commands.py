@@ -1,5 +1,5 @@
-"""What holds for every command: help, versions, suggestions, and that a result which could not be
-written is an error."""
+"""Rules for every command: help, versions, suggestions, and an error if a result could not be
+written."""
 
 import os
 import subprocess

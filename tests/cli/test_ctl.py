@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""`whyoom ctl` against a program that runs: it answers, follows, and what its trace holds follows,
-too."""
+"""`whyoom ctl` against a running program: it answers and obeys, and so does its trace."""
 
 import json
 import os
@@ -97,13 +96,12 @@ class Ctl(unittest.TestCase):
         self.finish(p)
 
     def test_one_that_is_idle(self):
-        """Its state is in the trace, and needs no answer; what it is asked for comes with its next
-        event."""
+        """Its state is in the trace, and needs no answer; a command is obeyed at its next event."""
         idle = self.start('import sys; print("ready", flush=True); sys.stdin.readline(); kept = '
                           '[bytearray(9000) for _ in range(9000)];'
                           'print("went on", flush=True); sys.stdin.readline()',
                           WHYOOM_MODE="sampled", WHYOOM_SAMPLE_EVERY="32KiB")
-        time.sleep(0.5)  # what it allocates to read is done
+        time.sleep(0.5)  # its allocations for the read are done
         began = time.monotonic()
         for where in idle.pid, self.trace:
             self.assertRegex(self.ctl(where, "status"), r": sampled, one block for 32.0 KiB, all "
@@ -164,7 +162,7 @@ class Ctl(unittest.TestCase):
             path = os.path.join(self.trace, f"{other.pid}.0.whyoom")
             for each in (self.top.name, self.trace, path):
                 os.chmod(each, 0o777)
-            program = os.open(WHYOOM, os.O_PATH)  # whoever may read the folder that it is in
+            program = os.open(WHYOOM, os.O_PATH)  # any user who may read its folder
             self.addCleanup(os.close, program)
             done = subprocess.run([f"/proc/self/fd/{program}", "ctl", path, "pause"],
                                   capture_output=True, text=True,

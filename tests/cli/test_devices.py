@@ -1,5 +1,5 @@
-"""Devices as `whyoom run` and `whyoom report` see them: programs that call the driver, on the
-simulated one, which answers the management library's questions too."""
+"""Devices in `whyoom run` and `whyoom report`: programs that call the driver, on the simulated one,
+which answers the management library's questions too."""
 
 import json
 import os
@@ -172,7 +172,8 @@ class Devices(unittest.TestCase):
         self.assertIn(CONTEXT + 60 * MIB, [s["own_bytes"] for s in device["unattributed"]])
 
     def test_threads_hand_memory_round(self):
-        """What one gives back another has within a microsecond: never is an address there twice."""
+        """Another process has a released address within a microsecond: no address is ever there
+        twice."""
         self.run_program("512MiB", """
             context()
             def work():

@@ -1,5 +1,5 @@
-"""`whyoom explain`: every message text of logs/corpus.json, as it stands in the public place it is
-quoted from, is found and read; stories, formats, and logs that are long or no logs at all."""
+"""`whyoom explain`: every message text of logs/corpus.json, as quoted from its public place, is
+found and read; stories, formats, and logs that are long or no logs at all."""
 
 import json
 import os
@@ -142,7 +142,7 @@ class Story(unittest.TestCase):
 
 
 class WithATrace(unittest.TestCase):
-    """`report --log`: the messages beside what was recorded."""
+    """`report --log`: the messages beside the recording."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="whyoom-log-",

@@ -1,5 +1,5 @@
-"""Whatever a trace or a log is made to say, no command's output steers a terminal, hides what it
-says or breaks out of its format."""
+"""Whatever a trace or a log contains, no command's output steers a terminal, hides text or breaks
+out of its format."""
 
 import json
 import os
@@ -141,7 +141,7 @@ def test_output(words, locale, trace, log):
 
 
 def test_reduced_program(trace, tmp_path):
-    """What is written in C is compiled by the reader: no name ends its comment."""
+    """The reader compiles C output: no name ends its comment."""
     program = tmp_path / "small.c"
     done = subprocess.run([WHYOOM, "reduce", trace, "--time", "2", "--emit", "c", "-o", program],
                           capture_output=True,
@@ -156,7 +156,7 @@ def test_reduced_program(trace, tmp_path):
 
 
 def test_errors(tmp_path):
-    """An error or a note names a file as it can be shown."""
+    """An error or a note names a file in a printable form."""
     folder = tmp_path / "x\x1b[31m\u202e"
     folder.mkdir()
     (folder / "1.0.whyoom").write_text("none")

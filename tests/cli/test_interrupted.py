@@ -1,5 +1,5 @@
-"""A command that is interrupted, or finds no room, leaves no half-made output, no temporary file
-and no process, and ends by the signal that ended it."""
+"""A command that is interrupted, or finds no room, leaves no half-made output, temporary file or
+process, and ends by the signal that ended it."""
 
 import glob
 import os
@@ -72,7 +72,7 @@ class Interrupted(unittest.TestCase):
         self.assertEqual(os.listdir(self.tmp), [])
 
     def no_player_of(self, pid):
-        """Not one that works in this test's folder, nor the cgroup of one."""
+        """No process works in this test's folder or its cgroup."""
         for status in glob.glob("/proc/[0-9]*/environ"):
             try:
                 with open(status, "rb") as f:
@@ -84,7 +84,7 @@ class Interrupted(unittest.TestCase):
                          glob.glob("/sys/fs/cgroup/*/whyoom-replay-%d" % pid), [])
 
     def content(self, name):
-        """None: it is not there. A directory is a set of whole traces."""
+        """None: it is missing. A directory is a set of whole traces."""
         if os.path.isdir(self.path(name)):
             checked = subprocess.run([WHYOOM, "check", self.path(name)], capture_output=True,
                                      text=True)
@@ -96,7 +96,7 @@ class Interrupted(unittest.TestCase):
             return f.read()
 
     def whole(self, *args):
-        """How many seconds it takes."""
+        """The seconds that it takes."""
         begin = time.monotonic()
         process = self.start(*args)
         _, words = process.communicate()
@@ -104,8 +104,8 @@ class Interrupted(unittest.TestCase):
         return time.monotonic() - begin
 
     def interrupt(self, args, outputs, signals=(signal.SIGTERM,), moments=5, same=True):
-        """At moments that divide its time evenly. What came out whole before the signal may be
-        there, and nothing else; `same`: as it comes out each time."""
+        """At moments that divide its time evenly. Output that was whole before the signal may be
+        there, and nothing else; `same`: equal to each undisturbed output."""
         seconds = self.whole(*args)
         contents = {name: self.content(name) for name in outputs}
         ended = 0
@@ -163,7 +163,7 @@ class Interrupted(unittest.TestCase):
         self.nothing_beside("small.c")
 
     def test_what_was_there_stays(self):
-        """An output that exists is as it was, until the new one is whole."""
+        """An existing output is unchanged, until the new one is whole."""
         with open(self.path("r"), "w") as f:
             f.write("before")
         process = self.start("report", "-o", self.path("r"), self.trace)
@@ -176,7 +176,7 @@ class Interrupted(unittest.TestCase):
         self.nothing_beside("r")
 
     def test_slow_sink(self):
-        """Who reads slowly, or not at all, keeps no command."""
+        """A reader that is slow, or never reads, delays no command."""
         read, write = os.pipe()
         process = subprocess.Popen([WHYOOM, "sites", "-n", "0", "-v", "--format", "json",
                                     self.trace], stdout=write)

@@ -141,7 +141,7 @@ class Map(unittest.TestCase):
             self.assertFalse(valid(m))
 
     def strips(self, columns, *args):
-        """Each strip with what is written beside or above it, and those of the request."""
+        """Each strip with the text beside or above it, and those of the request."""
         text = self.whyoom("map", *args, self.path, COLUMNS=str(columns))
         found, above = [], ""
         for line in text.splitlines():
@@ -152,8 +152,8 @@ class Map(unittest.TestCase):
         return found
 
     def test_to_scale(self):
-        """A column is as many bytes in the request as in the segments, and no less than a strip
-        needs."""
+        """A column covers as many bytes in the request as in the segments, and no fewer than a
+        strip needs."""
         for columns in (40, 80, 120):
             strips = self.strips(columns, "-n", "0")
             # the request, its segment, and those of 400 and 20 MiB
@@ -177,7 +177,8 @@ class Map(unittest.TestCase):
             self.assertNotIn("stream", words)  # of which nothing was recorded
 
     def test_equal_segments_once(self):
-        """One stands for all of its layout; where room could be made is drawn by itself."""
+        """One stands for all of its layout; a segment where room could be made is drawn by
+        itself."""
         text = self.whyoom("map", self.path, COLUMNS="80")
         self.assertEqual(re.findall(r"^  (0x\w+|\[\w+\]  0x\w+)", text, re.M)[1:],
                          ["0x50000000", "0x51400000"])
@@ -186,7 +187,7 @@ class Map(unittest.TestCase):
         self.assertNotIn("like it", self.whyoom("map", "-n", "0", self.path))
 
     def test_sizes_that_print_alike(self):
-        """What is refused and the largest hole differ by less than three digits show."""
+        """The refused request and the largest free range differ by less than three digits show."""
         self.write(oom(request=8 * MIB + 4096))
         for command, words in (("map", ("the largest with 8.000 MiB", "a block of 8.004 MiB")),
                                ("report", ("Refused by torch:0: 8.004 MiB",
@@ -234,7 +235,7 @@ class Map(unittest.TestCase):
                 hole = "." if lang == "C" else "\u00b7"
                 self.assertRegex(text, r"\[[Bb%s]+\]" % hole)
                 self.assertIn("^", text)
-                if columns > 40:  # where there is room for names
+                if columns > 40:  # if there is room for names
                     self.assertIn("Server.load", text)
         few = self.whyoom("map", "-n", "2", self.path, COLUMNS="80")
         self.assertIn("and 1 more: 400 MiB", few)

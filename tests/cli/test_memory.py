@@ -1,5 +1,5 @@
-"""--max-memory: a trace that needs more ends with a line that says so and how much would do, and
-with nothing half-written; with as much as it says there is an answer."""
+"""--max-memory: a trace that needs more ends with a line that tells how much would be enough, and
+leaves no half-written output; that much gives an answer."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ BLOCKS = 40000
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """Many live blocks, of many places; the last request is refused."""
+    """Many live blocks, of many call sites; the last request is refused."""
     folder = tmp_path_factory.mktemp("large")
     definitions = writer.Definitions(size=16 * writer.SLOT)
     definitions.module(1, "/nowhere/server")
@@ -64,7 +64,7 @@ def test_says_how_much_would_do(name, large, tmp_path):
     for _ in range(6):
         if not done.returncode:
             break
-        # `check` says all that it can of a trace that it could not read to its end.
+        # `check` reports as much as it can of a trace that it could not read to its end.
         where = " ".join(done.stdout.split()) if name == "check" else done.stderr
         assert name == "check" or (done.stdout == ""
                                    and len(done.stderr.splitlines()) == 1), done.stderr
@@ -105,7 +105,7 @@ def test_wrong_ones():
 
 
 def test_a_limit_by_default():
-    """Without being asked, too: not more than the machine has."""
+    """By default, too: not more than the machine has."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
     with subprocess.Popen([WHYOOM, "explain"], stdin=subprocess.PIPE,
                           stdout=subprocess.DEVNULL) as one:

@@ -1,5 +1,5 @@
-"""whyoom pack: every command reads what it makes as it read the original, and whatever goes wrong
-leaves the original and nothing else."""
+"""whyoom pack: every command reads a packed trace like the original, and any failure leaves the
+original and nothing else."""
 
 import json
 import mmap
@@ -219,8 +219,8 @@ def test_interrupted(number, tmp_path):
 
 
 def test_damaged(tmp_path):
-    """What was packed is not believed either: no command crashes, each says what is wrong, first;
-    and tells what is left."""
+    """Packed bytes are not trusted either: no command crashes; each first names the fault, then
+    tells the rest."""
     folder = failing(tmp_path / "t")
     pack(folder)
     path = folder / "4711.0.whyoom"

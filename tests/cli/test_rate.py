@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""--max-rate: a storm of blocks stays within it, what its record estimates is right within the
-error that the report states, and what was given up for it is said. And what passes in a pause is
-counted."""
+"""--max-rate: a storm of blocks stays within it, estimates are right within the reported error, and
+the losses are reported. Blocks that pass in a pause are counted."""
 
 import glob
 import json
@@ -15,8 +14,8 @@ import unittest
 WHYOOM = os.environ.get("WHYOOM_EXE", "whyoom")
 LIBRARY = os.path.join(os.path.dirname(WHYOOM), "..", "..", "shim", "libwhyoom.so")
 LIMIT = 256 << 10
-# Makes and drops lists of blocks of some KiB as fast as it can, and keeps some; says how many bytes
-# at last.
+# Makes and drops lists of blocks of some KiB as fast as it can, and keeps some; prints the kept
+# bytes at the end.
 STORM = """
 import sys, time
 end, kept, n = time.monotonic() + float(sys.argv[1]), [], 0
@@ -56,10 +55,10 @@ class Rate(unittest.TestCase):
         return json.loads(done.stdout)
 
     def storm(self, **env):
-        """Bytes of events that it wrote, what it kept, and the report."""
+        """Bytes of the events that it wrote, its kept bytes, and the report."""
         p = self.start("5", **env)
         kept = int(p.stdout.readline())
-        p.kill()  # with all that lives
+        p.kill()  # with all live blocks
         p.wait()
         done = subprocess.run([WHYOOM, "check", "--format", "json", self.trace],
                               capture_output=True, text=True)
@@ -81,12 +80,12 @@ class Rate(unittest.TestCase):
         process, kept, report = self.storm(WHYOOM_MAX_RATE=str(LIMIT))
         self.assertEqual(process["dropped"], 0)
         limited = self.committed()
-        # Seconds are five; the first look comes when it was too much already.
+        # It runs five seconds; the first look comes after the rate was exceeded.
         self.assertLess(limited, LIMIT * 5 * 1.5)
         sampled = report["coverage"]["sampled"]
         self.assertGreaterEqual(sampled["coarser_times"], 1)
         self.assertGreater(sampled["coarsest_every_bytes"], 16 << 10)
-        # What lives by the record against what the program says, with four errors as margin: a
+        # Live bytes by the record against the program's count, with four errors as margin: a
         # cautious one, as the error is of the sum alone.
         done = subprocess.run([WHYOOM, "sites", "--at", "end", "--format", "json", self.trace],
                               capture_output=True, text=True)

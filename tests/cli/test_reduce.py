@@ -1,5 +1,5 @@
-"""`whyoom reduce`: what is left of a trace is far less, of the same cause, and fails when it is
-replayed; the program that is written from it is refused the same request."""
+"""`whyoom reduce`: a reduced trace is far smaller, has the same cause, and fails when it is
+replayed; the program written from it is refused the same request."""
 
 import json
 import os
@@ -158,8 +158,8 @@ class Reduce(unittest.TestCase):
         return source[:-2]
 
     def replays(self, what):
-        """A trace that fails when it is replayed: where next to nothing of the limit is left before
-        the request that is refused, an allocator's last piece decides, and one in some does not."""
+        """A trace that fails when it is replayed: with hardly any of the limit left before the
+        refused request, an allocator's last piece decides, and one trace in some does not fail."""
         for _ in range(5):
             trace = self.trace(what)
             if json.loads(self.whyoom("replay", "--no-touch", "--format", "json",
@@ -185,7 +185,7 @@ class Reduce(unittest.TestCase):
             self.assertEqual(before["failure"][key], after["failure"][key])
         self.assertEqual(len([p for p in after["processes"] if p["events"]]), 1)
         self.assertEqual(after["processes"][0]["events"], answer["reduced"]["events"])
-        # What was left out is in no row: what is unaccounted is as it was.
+        # Omitted blocks are in no row: the unaccounted bytes are unchanged.
         old, new = before["ledger"][0], after["ledger"][0]
         self.assertEqual(sum(r["bytes"] for r in new["rows"]) + new["unaccounted_bytes"],
                          new["limit_bytes"])
@@ -199,7 +199,7 @@ class Reduce(unittest.TestCase):
         self.assertIs(replayed["same_failure"], True)
 
     def test_again(self):
-        """What was reduced can be reduced, and nothing is lost by it."""
+        """A reduced trace can be reduced again, without a loss."""
         first = self.reduce(self.trace("leak"), "once")
         second = self.reduce(self.path("once"), "twice")
         self.assertLessEqual(second["reduced"]["events"], first["reduced"]["events"])
@@ -276,7 +276,7 @@ class Reduce(unittest.TestCase):
         self.assertIn("No such file or directory", missing)
 
     def test_interrupted(self):
-        """What was found until then is made; nothing else is left."""
+        """The output is made of the findings so far; no other file is left."""
         folder = self.path("clean")
         os.mkdir(folder)
         run = subprocess.Popen([WHYOOM, "reduce", self.trace("leak"), "-o",

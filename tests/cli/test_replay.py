@@ -22,7 +22,7 @@ SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "a
 MIB = 1 << 20
 LIMIT = 256 * MIB
 
-# What each piece of a session is, and what ends: by its argument.
+# The size of each piece of a session, and the ending: by its argument.
 PROGRAM = busy.HEAD + r"""
 #define KIB 1024ul
 #define THREADS 3
@@ -131,8 +131,7 @@ class Replay(unittest.TestCase):
     def test_leak(self):
         r = self.replay(self.trace("leak"))
         self.same(r)
-        # Which of the two finds no room first is a matter of pages: what is kept, or what the work
-        # takes.
+        # Pages decide which of the two finds no room first: the kept blocks, or the work's.
         wanted = r["original"]["requested_bytes"]
         self.assertTrue(wanted == 300 * 1024 or 100 <= wanted <= 30000, wanted)
         self.assertEqual(r["limit_kind"], "RLIMIT_AS")
@@ -172,9 +171,9 @@ class Replay(unittest.TestCase):
         self.same(self.replay(self.trace("threads")))
 
     def replay_threads(self, name, *options):
-        """Under glibc's own number of arenas: at the limit it lives on from what the threads'
-        arenas have. Where the threads stood in each other's way, arenas took so much of the limit
-        that it is recorded again."""
+        """Under glibc's own number of arenas: at the limit it lives on from the arenas of its
+        threads. If the threads contended, arenas took so much of the limit that it is recorded
+        again."""
         for n in range(5):
             r = self.replay(self.record_threads(f"{name}.{n}", *options))
             if r["allocators"][0]["peak_live"] > LIMIT / 2:
@@ -193,7 +192,7 @@ class Replay(unittest.TestCase):
         return out
 
     def close(self, answer):
-        """The same line, within a few of its 700 KiB: a last piece is anybody's."""
+        """The same line, within a few of its 700 KiB: any thread may get the last piece."""
         self.assertIs(answer["same_failure"], True, answer)
         self.assertGreaterEqual(answer["replayed"]["event"], 0.98 * answer["original"]["event"])
         self.assertEqual(answer["replayed"]["requested_bytes"], 700 * 1024)
@@ -202,11 +201,11 @@ class Replay(unittest.TestCase):
     def test_arenas(self):
         r = self.replay_threads("arenas")
         self.close(r)
-        # The threads' stacks are none of what lies beside.
+        # The threads' stacks are not charged to the rest.
         self.assertLess(r["beside_bytes"], 12 * MIB)
 
     def test_sampled(self):
-        """Of a trace that reached its largest size only large blocks are known from then on."""
+        """A trace at its largest size has only large blocks from then on."""
         r = self.replay_threads("sampled", "--max-trace", "2MiB")
         self.assertTrue(any("not recorded" in n for n in r["notes"]), r["notes"])
         self.close(r)
@@ -222,7 +221,7 @@ class Replay(unittest.TestCase):
 
     def test_killed(self):
         r = self.replay(self.trace("killed", None))
-        if r["original"]:  # else the machine had so much left that nobody calls it an OOM kill
+        if r["original"]:  # else the machine had so much left that it was no OOM kill
             self.assertEqual(r["original"]["kind"], "oom-kill")
         self.assertGreater(r["allocators"][0]["peak_resident"], 0.8 * 300 * 300 * 1024)
 
@@ -263,7 +262,7 @@ class Replay(unittest.TestCase):
         self.assertLessEqual(max(map(len, run.stdout.splitlines())), 80)
 
     def held(self, trace, *options):
-        """It stops, and its blocks are at hand; both end with us."""
+        """It stops with its blocks available; both end with the test."""
         whyoom = subprocess.Popen([WHYOOM, "replay", "--hold", *options, trace],
                                   stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE, text=True)
@@ -296,14 +295,15 @@ class Replay(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
 
     def blocks(self, count, size, page=4096):
-        """Blocks that nobody measured: all of them are taken for written to."""
+        """Blocks without samples: all of them count as written."""
         chunk = Chunk(1, 0)
         for i in range(count):
             chunk.alloc(0x10000000 + i * size, size - page, ticks=1000 * (i + 1))
         return trace([Definitions(0), chunk], end=(1, 0), end_mono_ns=1000 * (count + 1))
 
     def test_another_machine(self):
-        """Of another C library and page size: pieces of its mappings are whole pages there, too."""
+        """From another C library and page size: pieces of its mappings are whole pages there,
+        too."""
         page = 65536
         d, chunk = Definitions(0), Chunk(1, 0)
         d.info("page.size", str(page))
@@ -343,8 +343,8 @@ class Replay(unittest.TestCase):
         self.assertEqual(r["allocators"][0]["peak_live"], r["peak_live"])
 
     def test_no_room(self):
-        """4 TiB: refused before it starts, with what would fit; that much of it, and all without
-        writing, is played."""
+        """4 TiB: refused before it starts, with the size that would fit; that much, and all of it
+        without writing, is played."""
         path = os.path.join(self.folder.name, "4712.0.whyoom")
         with open(path, "wb") as f:
             f.write(self.blocks(4096, 1 << 30))
@@ -379,13 +379,13 @@ class Replay(unittest.TestCase):
         r = self.replay(trace, "--memory", "1100MiB")
         self.assertIsNone(r["replayed"])
         self.assertEqual(r["headroom_bytes"], 0)
-        # What fails before is the request that does.
+        # The replay reports the request that fails earlier.
         r = self.replay(trace, "--memory", "850MiB")
         self.assertIs(r["same_failure"], False)
         self.assertEqual((r["replayed"]["event"], r["replayed"]["requested_bytes"]), (3, 150 * MIB))
 
     def test_driver(self):
-        """cuMemAlloc's own: 900 of 1,000 MiB were free at first, of which 800 are taken."""
+        """cuMemAlloc's own: 900 of 1,000 MiB were free at first; 800 are taken."""
         record = Record()
         record.segment(0, 500)
         record.segment(500, 300)
@@ -401,8 +401,8 @@ class Replay(unittest.TestCase):
         self.assertEqual(self.replay(trace, "--memory", "800MiB")["replayed"]["event"], 2)
 
     def test_settings(self):
-        """Other settings of PyTorch's, put to the model: the holes of 150 MiB segments serve 200
-        MiB when pages move."""
+        """Other settings of PyTorch's, put to the model: the free ranges of 150 MiB segments serve
+        200 MiB when pages move."""
         trace = self.save(fragmented())
         r = self.replay(trace, "--alloc-conf", "expandable_segments:True")
         self.assertIs(r["same_failure"], False)
@@ -415,8 +415,8 @@ class Replay(unittest.TestCase):
         self.assertEqual(r["torch"]["model"]["failed_at"]["reserved_bytes"], 650 * MIB)
 
     def through(self, lines, status=0):
-        """Runs the replay with a program in PyTorch's place; what that was started with, and the
-        command."""
+        """Run the replay with a program in PyTorch's place; return that program's arguments, and
+        the command."""
         fake, seen = os.path.join(self.folder.name,
                                   "python"), os.path.join(self.folder.name, "seen")
         with open(fake, "w") as f:
@@ -434,8 +434,7 @@ class Replay(unittest.TestCase):
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"),
                      "it would be asked on the machine's own device")
     def test_through(self):
-        """What PyTorch's own allocator is asked is what the model is; what it answers is
-        compared."""
+        """PyTorch's own allocator gets the model's requests; the answers are compared."""
         answer = ["torch 9.9", "device Simulated", "peak_reserved %d" % (800 * MIB),
                   "peak_allocated %d" % (800 * MIB),
                   "granted 0", "refused 7 %d %d %d" % (200 * MIB, 800 * MIB, 550 * MIB), "done 1"]
@@ -449,7 +448,7 @@ class Replay(unittest.TestCase):
         r = json.loads(run.stdout)["torch"]
         self.assertEqual(r["own"]["failed_at"]["event"], 7)
         self.assertEqual(r["own"]["device"], "simulated")
-        # With that setting the model splits nothing of 64 MiB and more.
+        # With that setting the model splits no block of 64 MiB and more.
         self.assertEqual(r["agree"], r["model"]["failed_at"] is not None
                          and r["model"]["failed_at"]["event"] == 7 and
                          r["model"]["peak_reserved"] == 800 * MIB)

@@ -1,4 +1,4 @@
-"""`whyoom replay` of what a device's driver was asked: it fails again at the same request, on a
+"""`whyoom replay` of requests to a device's driver: it fails again at the same request, on a
 simulated device; and on a device of another size where the program itself fails there."""
 
 import json
@@ -41,7 +41,7 @@ class ReplayDevice(unittest.TestCase):
         return json.loads(run.stdout)
 
     def test_nothing_left(self):
-        """Of the simulated device that it was asked of."""
+        """The replay removes its simulated device."""
         def machines():
             return {name for name in os.listdir("/dev/shm") if "through-" in name}
 
@@ -57,13 +57,13 @@ class ReplayDevice(unittest.TestCase):
                 self.assertEqual(r["original"], r["replayed"])
                 self.assertGreater(r["original"]["event"], 20)
                 self.assertLess(r["headroom_bytes"], 0)
-                # What lies beside is not what is replayed: nearly all of the device is.
+                # The memory beside it is not replayed: nearly all of the device is.
                 self.assertGreater(r["peak_live"], 0.75 * 1024 * MIB)
                 self.assertIn("device", r)
 
     def test_other_sizes(self):
-        """What fails on half the device is what fails when the program itself runs there; and more
-        is enough."""
+        """A replay on half the device fails where the program itself fails there; and more is
+        enough."""
         for way in WAYS:
             with self.subTest(way):
                 small, large = self.record(way, "512MiB"), self.record(way, "1GiB")
@@ -74,7 +74,7 @@ class ReplayDevice(unittest.TestCase):
                 self.assertIsNone(self.replay(small, "--memory", "1GiB")["replayed"])
 
     def test_neighbour(self):
-        """What another process holds is held beside the replay."""
+        """Another process's memory is held beside the replay."""
         shared = {"WHYOOM_SIMGPU_MACHINE": "replay-%d" % os.getpid()}
         library = os.path.join(os.path.dirname(WHYOOM), "..", "..", "shim", "simgpu",
                                "libwhyoom-simgpu.so")

@@ -1,7 +1,7 @@
 """`whyoom run` from outside: it exits as its program does, leaves the program's surroundings as
-they were, and looks after its directory.
+they were, and maintains its directory.
 
-WHYOOM_EXE names the program under test. Needs nothing but Python; run by pytest or unittest."""
+WHYOOM_EXE names the program under test. Needs only Python; run by pytest or unittest."""
 
 import os
 import resource
@@ -68,7 +68,7 @@ class ExitStatus(Case):
 
 
 class Surroundings(Case):
-    """The program sees what it would have seen without us."""
+    """The program sees the same environment as without whyoom."""
 
     def both(self, program, **more):
         plain = subprocess.run(program, capture_output=True, text=True, cwd=self.dir, **more)
@@ -126,7 +126,7 @@ class Surroundings(Case):
             self.assertIn(line + "\n", r.stdout)
 
     def test_variables_that_name_our_pid_name_the_program(self):
-        # systemd hands sockets to the process whose pid LISTEN_PID says
+        # systemd hands sockets to the process whose pid is LISTEN_PID
         script = 'export LISTEN_PID=$$; exec "$@"'
         r = subprocess.run(["sh", "-c", script, "sh",
                             *self.command("sh", "-c", "echo $$ $LISTEN_PID")],
@@ -139,7 +139,7 @@ class Surroundings(Case):
         self.assertEqual(r.stdout.strip(), "100000")
 
     def test_does_not_hold_pipes_open(self):
-        # whoever reads our stdout sees its end when the program closes it, not when it exits
+        # a reader of our stdout sees its end when the program closes it, not when it exits
         p = self.start("sh", "-c", "echo first; exec >&-; exec sleep 30")
         start = time.monotonic()
         self.assertEqual(p.stdout.read(), "first\n")
@@ -167,7 +167,7 @@ class Surroundings(Case):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
             plain = subprocess.run(["true"], preexec_fn=limit)
             r = self.run_it("true", preexec_fn=limit)
-            # either it cannot start at all and says so, or it works
+            # either it cannot start and reports that, or it works
             self.assertTrue(r.returncode == plain.returncode or
                             (r.returncode in (1, 126) and "whyoom" in r.stderr), (n, r))
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `whyoom run` takes of a core beside its program: one budget, however many processes there
-are. The bounds leave room for a busy machine; -s prints the figures."""
+"""The CPU time of `whyoom run` beside its program: one budget, for any number of processes. The
+bounds leave room for a busy machine; -s prints the figures."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import unittest
 from running import Case, until
 
 SETTLE, SECONDS = 3, 5
-# That many processes of two threads, as servers have workers.
+# That many processes of two threads, like a server's workers.
 CROWD = """
 import os, threading, time
 kept = [bytearray(1000) for _ in range(2000)]
@@ -35,7 +35,7 @@ while True:
     kept.pop()
     time.sleep(0.2)
 """
-# name, processes, what they do, options, the most that is right, in thousandths of a core
+# name, processes, their work, options, the bound, in thousandths of a core
 CROWDS = [
     ("2 idle", 2, IDLE, [], 5),
     ("16 idle", 16, IDLE, [], 5),
@@ -44,7 +44,7 @@ CROWDS = [
     ("1 that grows", 1, GROWS, [], 10),
     ("16 that move", 16, MOVES, [], 10),
 ]
-NOISE = 1.5  # with caches that others have emptied, each look is dearer
+NOISE = 1.5  # each look is dearer with caches that others have emptied
 
 
 def cpu_seconds(pid):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A kill that is none of memory's: by hand, by timeout, of a program that grows and of one that
-does not."""
+"""A kill unrelated to memory: by hand, by timeout, of a program that grows and of one that does
+not."""
 
 import json
 import os
@@ -81,8 +81,7 @@ class Killed(Case):
         self.assertNotIn("would have been full", summary)
 
     def test_by_timeout(self):
-        """The report is about the process that held the memory, not about the one that was
-        started."""
+        """The report is about the process with the memory, not about the started one."""
         r = self.run_it("timeout", "-s", "KILL", "4", sys.executable, "-c", GROWS)
         self.assertEqual(r.returncode, 137)
         report = self.report()

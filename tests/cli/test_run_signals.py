@@ -34,7 +34,7 @@ class Signals(Case):
         return p, int(line[1])
 
     def finish(self, p, pid):
-        """Ends the program from outside, returns what it had written."""
+        """End the program from outside; return its output."""
         time.sleep(0.3)
         os.kill(pid, signal.SIGKILL)
         self.assertEqual(p.wait(10), 137)
@@ -86,11 +86,11 @@ class Signals(Case):
             time.sleep(0.3)
             p.send_signal(s)
             self.assertEqual(p.wait(10), 128 + s)
-            self.assertEqual(p.stderr.read(), "")  # somebody stopped it: no verdict is due
+            self.assertEqual(p.stderr.read(), "")  # it was stopped on purpose: no verdict is due
 
     def test_in_the_first_moments(self):
         # to us alone and to the group, at 200 moments from before we block signals until the
-        # program runs: it ends by the signal, whoever of us has it
+        # program runs: it ends by the signal, whichever process gets it
         for i in range(200):
             p = self.start("sleep", "30", start_new_session=True, stdout=subprocess.DEVNULL)
             time.sleep(0.0002 * (i // 2))

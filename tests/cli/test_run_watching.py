@@ -1,4 +1,4 @@
-"""What `whyoom run` sees from outside, and keeps in run.whyoom."""
+"""The outside view of `whyoom run`, kept in run.whyoom."""
 
 import json
 import os
@@ -72,15 +72,15 @@ class Watching(Case):
         self.assertGreater(max(rss) - min(rss), 50 << 20)
         self.assertGreaterEqual(len(rss), 4)
         self.assertTrue(any(7 in v for _, _, v in self.levels(events, 23)))   # PSS
-        # What takes longer to read follows, in a record of its own, what was told at once.
+        # A slower part follows the quick one in a record of its own.
         virt, whole = [], None
         for _, _, v in self.levels(events, 23):
             whole = v.get(5, whole)
             if 17 in v:
                 virt.append({**v, 5: whole})
         self.assertTrue(virt)
-        # The parts add up to the whole, but for what moved between two readings: no further than to
-        # the samples beside it, for it only grows.
+        # The parts add up to the whole, except for movement between two readings: within the
+        # samples beside it, since it only grows.
         wholes = [v[5] for v in virt]
         for v, before, after in zip(virt, wholes[:1] + wholes,
                                     wholes[1:] + [wholes[0] + (12 * 8 << 20)]):
@@ -148,7 +148,7 @@ class Watching(Case):
         self.assertIn(56, groups[0])  # the machine's memory, everywhere
         if 49 in groups[0]:
             self.assertEqual(groups[0][49], groups[-1][49])
-            self.assertIn(32, groups[-1])  # what others have in the cgroup that it has left
+            self.assertIn(32, groups[-1])  # others' memory in the cgroup that it has left
 
     def test_killed_with_memory_left(self):
         """By a person or a timeout: it was growing, but memory had not run out."""
@@ -187,7 +187,7 @@ class Watching(Case):
             with open(os.path.join(group, "cgroup.procs"), "w") as f:
                 f.write(str(os.getpid()))
 
-        # After a while in which nothing moves, and looks are rare.
+        # After a while without movement, looks are rare.
         r = self.run_it(sys.executable, "-c",
                         "import time\nx = []\ntime.sleep(4)\nwhile True:\n    x.append(b'x' * (1 "
                         "<< 20))\n"

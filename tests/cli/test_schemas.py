@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each command prints as JSON is what its schema says, of whole traces and of damaged ones."""
+"""Each command's JSON follows its schema, for whole traces and for damaged ones."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def schema(command):
 
 
 def answer(command, trace):
-    """None where the command has nothing to say of that trace, and says why."""
+    """None if the command has no result for that trace, and tells the reason."""
     done = subprocess.run([WHYOOM, command, "--format", "json", *COMMANDS[command], trace],
                           stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=120)
@@ -43,7 +43,7 @@ def test_is_what_the_schema_says(command):
             continue
         valid.validate(said)
         assert said["schema"] == 1
-        # The schema is strict enough to see what is missing, and another version.
+        # The schema is strict enough to find a missing member, and another version.
         assert not valid.is_valid({**said, "schema": 2})
         for member in valid.schema["required"]:
             assert not valid.is_valid({k: v for k, v in said.items() if k != member}), member
@@ -52,7 +52,7 @@ def test_is_what_the_schema_says(command):
 
 
 def test_damaged(tmp_path):
-    """What is cut off is told by each, in the same member."""
+    """Each command tells of omitted rows in the same member."""
     data = next((GOLDEN / "v1" / "order").glob("*.whyoom")).read_bytes()[:-66000]
     (tmp_path / "4711.0.whyoom").write_bytes(data)
     for command in COMMANDS:
@@ -67,7 +67,7 @@ def test_damaged(tmp_path):
 
 
 def test_left_out(tmp_path):
-    """Of several, one of which nothing can be read."""
+    """Of several, one of which is unreadable."""
     whole = next((GOLDEN / "v1" / "order").glob("*.whyoom")).read_bytes()
     (tmp_path / "1.0.whyoom").write_bytes(whole)
     (tmp_path / "2.0.whyoom").write_bytes(whole[:1000])

@@ -1,5 +1,5 @@
 """The answers of symbol files are kept: a second report is the same to the byte and reads no
-symbols; without a place to keep them, or with rubbish in it, it is the same, too."""
+symbols; it is the same without a cache directory, or with rubbish in it."""
 
 import glob
 import json

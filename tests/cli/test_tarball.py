@@ -1,5 +1,5 @@
-"""The tarball: unpacked anywhere, and in the root of an older Debian where one can be made,
-`whyoom` runs, finds its library beside itself, and the library loads into that system's programs.
+"""The tarball: unpacked anywhere, and in the root of an older Debian if one can be made, `whyoom`
+runs, finds its library beside itself, and the library loads into that system's programs.
 
 Needs WHYOOM_SOURCE and WHYOOM_BUILD; the tarball is made in the latter. The packages of the older
 system come from the mirror that apt uses here, and are kept in the build directory."""
@@ -23,7 +23,7 @@ OLD_PACKAGES = ("libc6 libcrypt1 libgcc-s1 dash coreutils libacl1 libattr1 libgm
 
 
 def older_root():
-    """Unpacks a minimal older Debian below the build directory, once. None: it cannot be had."""
+    """Unpack a minimal older Debian below the build directory, once. None: it is not available."""
     root = os.path.join(BUILD, "older-" + OLD)
     if os.path.exists(os.path.join(root, "complete")):
         return root
@@ -77,8 +77,7 @@ class Tarball(unittest.TestCase):
         cls.version = version
 
     def test_malloc_has_types(self):
-        """A debugger calls it without a cast, as it does libc's own where that has debug
-        information."""
+        """A debugger calls it without a cast, like libc's own with debug information."""
         with tempfile.TemporaryDirectory(dir=DISK) as where:
             library = os.path.join(self.unpack(where), "lib/libwhyoom.so")
             r = subprocess.run(["readelf", "--debug-dump=info", library], capture_output=True,
@@ -111,7 +110,7 @@ class Tarball(unittest.TestCase):
         report = json.loads(r.stdout)
         self.assertIn(report["failure"]["kind"], ("host-alloc", "python-memoryerror"))
         self.assertIn(f"{work}/two", json.dumps(report["processes"]))
-        # What asks about devices starts, finds what it looks for, and ends with its input.
+        # The helper for devices starts, finds its library, and ends with its input.
         lib = whyoom.replace("bin/whyoom", "lib/")
         r = run("sh", "-c", f"WHYOOM_SIMGPU_QUIET=1 {lib}whyoom-nvml {lib}libwhyoom-simgpu.so "
                 f"<{work}/one/run.whyoom")
@@ -144,7 +143,7 @@ class Tarball(unittest.TestCase):
         self.works([], moved + "/bin/whyoom", d, "/usr/bin/python3")
 
     def test_nothing_is_loaded_at_run_time(self):
-        # libdw would like to fetch debug information by a library of the system
+        # libdw would fetch debug information by a library of the system
         top = self.unpack(self.temporary())
         r = subprocess.run([top + "/bin/whyoom", "--version"], capture_output=True, text=True,
                            env={"DEBUGINFOD_URLS": "http://127.0.0.1:9", "LD_DEBUG": "libs"})

@@ -169,7 +169,7 @@ class WhatIf(unittest.TestCase):
                       self.whyoom("what-if", "--memory", "700MiB", self.path))
 
     def test_not_reproduced(self):
-        """The reader is told when the model's rows are worth nothing."""
+        """The output tells when the model's rows are unreliable."""
         r = Record("new_setting:1")
         r.segment(0, 64)
         r.block(0, 15)
@@ -208,8 +208,8 @@ class WhatIf(unittest.TestCase):
             self.assertIn(said, self.whyoom("what-if", self.path, *changes, status=1))
 
     def test_does_not_apply(self):
-        """Each change that does not apply says why, the others are answered; where none applies it
-        is an error."""
+        """Each change that does not apply tells its reason, the others are answered; if none
+        applies it is an error."""
         self.save(fragmented())
         changes = ("--without-site", "nobody", "--memory", "1100MiB", "--concurrency", "2",
                    "--expandable-segments")
@@ -228,13 +228,13 @@ class WhatIf(unittest.TestCase):
         text = " ".join(self.whyoom("what-if", *changes, self.path).split())
         self.assertIn("- without nobody: does not apply: no site 'nobody': name a function", text)
         self.assertIn("- 1.07 GiB of memory: fits, 0 B", text)
-        # With one that applies, there is nothing to take together.
+        # One change alone has no combination.
         self.assertEqual([row["applies"] for row in self.ask(*changes[:4])["what_if"]],
                          [False, True])
         said = self.whyoom("what-if", *changes[:2], *changes[4:6], self.path, status=1)
         self.assertEqual(said.count(": does not apply: "), 2)
         self.assertIn("whyoom: at most 2 requests at once: does not apply: no two requests", said)
-        # PyTorch's settings change nothing of another space.
+        # PyTorch's settings do not affect another space.
         said = self.whyoom("what-if", self.path, "--space", "host", *changes[6:],
                            "--max-split-size-mb", "64", status=1)
         self.assertEqual(said.count("does not apply: it is a setting of PyTorch,"), 2)
@@ -318,7 +318,7 @@ for many in (1, 2, 1, 2, 40):
         self.assertEqual(one["change"], "one request at a time")
         self.assertTrue(one["fits"] and four["fits"] and together["fits"])
         self.assertEqual((thousand["fits"], thousand["headroom_bytes"]), (False, recorded))
-        # Three more of them, each with what it had got by then.
+        # Three more of them, each with its memory by then.
         self.assertTrue(10 * MIB <= one["headroom_bytes"] - four["headroom_bytes"] <= 3 * 40 * MIB
                         + MIB)
         self.assertEqual(together["headroom_bytes"], one["headroom_bytes"])
@@ -330,8 +330,8 @@ for many in (1, 2, 1, 2, 40):
                       self.whyoom("what-if", self.path, "--concurrency", "1", status=1))
 
     def test_concurrency_of_the_driver(self):
-        """Four threads hold 200 MiB each of a device, asked of its driver, and the fourth is
-        refused 200 more."""
+        """Four threads hold 200 MiB each of a device, by its driver, and the fourth is refused 200
+        more."""
         r = Record()
         threads = [r.events] + [Chunk(i, 0) for i in (2, 3, 4)]
         for i, events in enumerate(threads):
@@ -354,7 +354,7 @@ for many in (1, 2, 1, 2, 40):
                           for x in answer["what_if"]], [True, None, None, True])
         self.assertIn("the question is about cuda:0", expandable["why_not"])
 
-    # INPUTS LONGEST MARKS: what is made for an input grows with it and with its square, and stays.
+    # INPUTS LONGEST MARKS: an input's blocks grow with it and with its square, and stay.
     INPUTS = """
 import ctypes, os, resource, sys
 longest, marks = int(sys.argv[1]), ctypes.CDLL(None) if sys.argv[2] == "1" else None
@@ -406,7 +406,7 @@ except MemoryError:
         return done.returncode == 0
 
     def test_max_len(self):
-        """The answer is what happens when the inputs really are shorter."""
+        """The answer equals a run with really shorter inputs."""
         lengths = (1000, 3000, 5000, 6600)
         asked = [word for n in lengths for word in ("--max-len", str(n))]
         really = [self.serve(f"at-{n}", n, False) for n in lengths]
@@ -425,7 +425,7 @@ except MemoryError:
             self.assertTrue(5000 < found["fits_tokens"] < 6600)
             self.assertTrue(self.serve("below", found["fits_tokens"] * 95 // 100, False))
             self.assertFalse(self.serve("above", found["fits_tokens"] * 105 // 100, False))
-        # Where nobody says how many tokens it is, the share that fits is the answer.
+        # Without known token counts, the answer is the share that fits.
         self.path = os.path.join(self.scratch.name, "all-False")
         answer = self.ask("--max-len", "4096", "--max-len", "50%")
         share = answer["lengths"]["fits_share"]
@@ -439,7 +439,7 @@ except MemoryError:
         self.assertIn("Inputs of up to %.3g %% of the longest fit; --longest TOKENS"
                       % (100 * share),
                       text)
-        # A site that is left out is not made smaller once more.
+        # A site that is left out is not made smaller again.
         without, shorter, both = self.ask("--without-site", "embed", "--max-len", "1%")["what_if"]
         self.assertTrue(0 < both["headroom_bytes"] - shorter["headroom_bytes"] < MIB)
         self.assertGreater(both["headroom_bytes"], without["headroom_bytes"])
@@ -449,7 +449,7 @@ except MemoryError:
                                   status=1))
 
     def test_max_len_of_nothing(self):
-        """Where all is of one size there is no length to cap."""
+        """Inputs of one size have no length to cap."""
         r = Record()
         for i in range(4):
             r.segment(100 * i, 100)

@@ -22,7 +22,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 SLOT = 65536
 MAGIC = b"Chnk"
-PATIENCE = 120  # seconds for one report: minutes mean that it hangs, on a busy machine too
+PATIENCE = 120  # seconds for one report: minutes mean a hang, on a busy machine too
 
 # Name: the program and its rounds, and the recorder's environment.
 PROGRAMS = {
@@ -42,7 +42,7 @@ def tool(name):
 
 
 def whyoom(*words):
-    """Exit status, what it says, and on stderr."""
+    """Exit status, stdout and stderr."""
     environment = {k: v for k, v in os.environ.items()
                    if not k.startswith(("WHYOOM_D", "LD_PRELOAD"))}
     done = subprocess.run([tool("WHYOOM_EXE"), *words], stdout=subprocess.PIPE,
@@ -70,7 +70,7 @@ def record(top):
 
 
 def whole(report):
-    """What matters of a report."""
+    """The parts of a report that must agree."""
     verdict = report["verdict"]
     blame = verdict.get("blame") or {}
     return {
@@ -98,14 +98,14 @@ def answer_of(directory):
     return status, says, report, report["damage"]
 
 
-# --- damages: each changes the bytes of a file, and says what it did
+# --- damages: each changes the bytes of a file, and returns its description
 
 def chunks(data):
     return [at for at in range(SLOT, len(data), SLOT) if data[at:at + 4] == MAGIC]
 
 
 def place(rng, data):
-    """Anywhere, at the beginning of a chunk, or near it, where the headers are."""
+    """Anywhere, at the beginning of a chunk, or near it, among the headers."""
     heads = chunks(data) or [0]
     how = rng.random()
     if how < 0.15:
@@ -165,7 +165,7 @@ class Judge:
         self.whole, self.sites = {}, {}
 
     def see_whole(self):
-        """Nothing is damaged before anything is."""
+        """No trace is reported as damaged before the damage."""
         wrong = []
         for name, directory in self.traces.items():
             status, says, report, damage = answer_of(directory)
@@ -180,7 +180,7 @@ class Judge:
         return wrong
 
     def one(self, number):
-        """What the report made of it, and what is wrong with that, or None."""
+        """The outcome of the report, and its fault, or None."""
         rng = random.Random(f"{self.seed} {number}")
         name = rng.choice(sorted(self.traces))
         directory = self.traces[name]

@@ -1,7 +1,5 @@
-/*
- * programs.c - what is recorded to be damaged, by name: a program that fails, leaks, works in
- * several threads, forks, or goes on until it is killed.
- */
+/* programs.c - recorded programs to be damaged, by name: one that fails, leaks, works in several
+ * threads, forks, or goes on until it is killed. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -118,7 +116,7 @@ static int forks(int rounds)
 	return 0;
 }
 
-/* Grows, and is killed in the middle of it. */
+/* Grows, and is killed half-way. */
 static int killed(int rounds)
 {
 	for (int i = 0; i < 300; i++) {
@@ -128,7 +126,7 @@ static int killed(int rounds)
 	return raise(SIGKILL);
 }
 
-/* So much that older events are replaced by a checkpoint, where little may be recorded. */
+/* So much that a checkpoint replaces older events, with a small budget. */
 static int weeks(int rounds)
 {
 	for (int i = 0; i < rounds; i++) {

@@ -1,7 +1,5 @@
-/*
- * elf.c - fuzz target: the file of a module that a trace names. Its symbols and its debug
- * information are asked for addresses of it.
- */
+/* elf.c - fuzz target: the file of a module that a trace names. The target looks up symbols and
+ * debug information at its addresses. */
 #include <stdlib.h>
 
 #include "target.h"
@@ -20,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	o = objfile_open(&module, NULL, &state);
 	if (!o)
 		abort();
-	/* Where small programs have their code, and places that its bytes name. */
+	/* The usual code addresses of small programs, and addresses from the file's bytes. */
 	for (uint64_t i = 0; i < LOOKS; i++) {
 		uint64_t address = 0x1000 + i * 11;
 

@@ -1,4 +1,4 @@
-/* elf_seed.c - a small program with debug information, for fuzz-elf to begin with. */
+/* elf_seed.c - a small program with debug information, the seed of fuzz-elf. */
 struct block {
 	struct block *next;
 	long bytes;

@@ -1,9 +1,7 @@
-/*
- * events.c - fuzz target: traces that are sound to the reader and say anything. The mutator takes a
- * chunk apart into events or definitions, changes what they say (numbers, ids, order, how often),
- * and puts it together with its lengths, its deltas and its checksum in order, so that what comes
- * behind the reader is reached: model, verdict, what-if, planner, reduce.
- */
+/* events.c - fuzz target: traces with a sound form and any content. The mutator takes a chunk
+ * apart into events or definitions, changes their numbers, ids, order and count, and rebuilds
+ * its lengths, deltas and checksum, so that inputs reach the code behind the reader: model,
+ * verdict, what-if, planner, reduce. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -50,8 +48,8 @@ static uint64_t odd_number(void)
 
 /* --- a chunk's events --- */
 
-/* Addresses are absolute here; of a compact event fields are address, size, stack; an
- * ALLOC that was expected is one that was not, and becomes one again where it is. */
+/* Addresses are absolute here; a compact event's fields are address, size, stack; an expected
+ * ALLOC is stored like another, and becomes one again where it is expected. */
 struct ev {
 	uint8_t tag; /* flags without SAME_STACK */
 	uint64_t kind, dt;
@@ -81,7 +79,7 @@ static bool read_extended(struct cursor *c, struct ev *e)
 	return true;
 }
 
-/* What followed each stack in this chunk. */
+/* The event that followed each stack in this chunk. */
 struct expected {
 	struct {
 		uint32_t stack;
@@ -174,7 +172,7 @@ static size_t write_extended(const struct ev *e, uint8_t *out)
 	return n + b;
 }
 
-/* As the shim writes it, mostly. */
+/* Mostly in the shim's form. */
 static size_t write_compact(
     const struct ev *e, const struct expected *x, uint64_t address, uint8_t *out)
 {
@@ -198,7 +196,7 @@ static size_t write_compact(
 	return n;
 }
 
-/* At most `room` bytes; returns those it took. What has no room is left out. */
+/* Write at most `room` bytes; return their number. Events without room are left out. */
 static size_t write_events(const struct events *v, uint8_t *out, size_t room)
 {
 	static struct expected expected;
@@ -230,7 +228,7 @@ static struct ev *any(struct events *v)
 	return &v->list[draw(v->count)];
 }
 
-/* What an event of that kind may look like: as another of the same, or of anything. */
+/* An event of that kind may be changed: like another of the same kind, or to any values. */
 static void change_field(struct events *v)
 {
 	struct ev *e = any(v), *other = any(v);
@@ -269,7 +267,7 @@ static void change_kind(struct events *v)
 	struct ev *e = any(v);
 
 	switch (draw(4)) {
-	case 0: /* acquired becomes released, and the other way round */
+	case 0: /* an acquisition becomes a release, and the other way round */
 		e->kind = 1 + draw(3);
 		e->count = e->kind == TRACE_ALLOC ? 3 : 1;
 		break;
@@ -353,7 +351,7 @@ static size_t change_events(uint8_t *body, size_t bytes, size_t room)
 
 /* --- a chunk's definitions --- */
 
-/* Their records: where each begins. */
+/* The offsets of their records. */
 static size_t list_records(const uint8_t *body, size_t bytes, size_t *at, size_t room)
 {
 	size_t p = 0, n = 0;
@@ -383,7 +381,7 @@ static void change_definitions(uint8_t *body, size_t bytes)
 	memcpy(&length, body + at[i], 4);
 	memcpy(&other, body + at[j], 4);
 	switch (draw(5)) {
-	case 0: /* what one says, and another's framing */
+	case 0: /* one's content, and another's framing */
 		if (length > 8 && other > 8)
 			memcpy(body + at[i] + 8, body + at[j] + 8,
 			    (length < other ? length : other) - 8);
@@ -479,7 +477,7 @@ static void copy_chunk(struct sparse_file *f, const size_t *at, size_t count)
 		f->bytes = (slot + 1) * TRACE_SLOT_BYTES;
 }
 
-/* Which checkpoint counts, and up to when. */
+/* The checkpoint that counts, and its end. */
 static void change_checkpoint(struct sparse_file *f, const size_t *at, size_t count)
 {
 	uint8_t *slot = f->data + offsetof(struct trace_header, checkpoint) +
@@ -509,7 +507,7 @@ static void change_file(struct sparse_file *f)
 	for (size_t p = TRACE_SLOT_BYTES; p < f->bytes; p += TRACE_SLOT_BYTES)
 		if (get32(f->data + p) == TRACE_CHUNK_MAGIC)
 			at[count++] = p;
-	if (!draw(16)) /* of the header what a reader may be asked to believe */
+	if (!draw(16)) /* header fields that a reader may have to believe */
 		set64(f->data + 48 + 8 * draw(40), odd_number());
 	if (!count)
 		return;

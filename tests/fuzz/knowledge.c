@@ -1,7 +1,5 @@
-/*
- * knowledge.c - fuzz target: knowledge files, and a log that is read with what they say. What they
- * say of messages is regular expressions, which must not take for ever either.
- */
+/* knowledge.c - fuzz target: knowledge files, and a log that is read with them. Their patterns
+ * of messages are regular expressions, which must not take for ever either. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,4 @@
-/*
- * log.c - fuzz target: logs, by themselves and beside a trace; what they say, as text and as JSON.
- */
+/* log.c - fuzz target: logs, alone and beside a trace; their explanation as text and as JSON. */
 #include <glob.h>
 #include <stdlib.h>
 
@@ -8,8 +6,8 @@
 #include "report/explain.h"
 #include "target.h"
 
-/* To get ready to look for all messages takes far longer than to look: mostly a part of what is
- * shipped will do. */
+/* Preparing the search for all messages takes far longer than the search: mostly a part of the
+ * shipped ones is enough. */
 #define PARTS 8u
 
 static struct knowledge *parts[PARTS + 1];

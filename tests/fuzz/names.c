@@ -1,7 +1,5 @@
-/*
- * names.c - fuzz target: one symbol's name, as an ELF file or a trace may have it, made readable
- * and printed in each way.
- */
+/* names.c - fuzz target: one symbol's name, from an ELF file or a trace, demangled and printed
+ * in each way. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,4 @@
-/*
- * packed.c - fuzz target: packed traces, whose table and frames are damaged as they are.
- */
+/* packed.c - fuzz target: packed traces; their table and frames are damaged in place. */
 
 #include "target.h"
 #include "trace/trace.h"

@@ -1,9 +1,6 @@
-/*
- * proc.c - fuzz target: what the supervisor reads in /proc and of cgroups, and the program that it
- * is to start. The files that it opens are sections of the input, "== NAME\n" and what stands in
- * it, by the last part of their path (meson.build has the linker put these open() and fopen() in
- * place).
- */
+/* proc.c - fuzz target: the supervisor's reading of /proc and cgroups, and of the program to
+ * start. The files that it opens are sections of the input, "== NAME\n" and the content, by the
+ * last part of their path (meson.build has the linker replace open() and fopen()). */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -21,7 +18,7 @@
 
 #define PID 4711
 #define LEVELS 64u
-#define ROOT "/whyoom-fuzz" /* before what is looked for there */
+#define ROOT "/whyoom-fuzz" /* before the search there */
 
 int __wrap_open64(const char *path, int flags, ...);
 FILE *__wrap_fopen64(const char *path, const char *mode);
@@ -99,7 +96,7 @@ static void look_at_cgroups(void)
 	if (strlen(group.path) >= sizeof(group.path) || strlen(group.dir) >= sizeof(group.dir))
 		abort();
 	run_cgroup_levels(&group, levels, LEVELS);
-	/* The hierarchy may be mounted anywhere: as if where it was found. */
+	/* The hierarchy may be mounted anywhere: the mount point is the one found. */
 	for (group.version = 1; group.version <= 2; group.version++) {
 		strcpy(group.dir, ROOT);
 		for (size_t max = 0; max < 4; max++)

@@ -1,8 +1,6 @@
-/*
- * pylines.c - fuzz target: a Python code object's line table, asked for each instruction. Byte 0
- * says which of the three forms, bytes 1 to 4 the first line. What was read of it before makes no
- * difference.
- */
+/* pylines.c - fuzz target: a Python code object's line table, asked for each instruction. Byte 0
+ * chooses one of the three forms, bytes 1 to 4 are the first line. Earlier reads must make no
+ * difference. */
 #include <stdlib.h>
 
 #include "target.h"

@@ -1,7 +1,5 @@
-/*
- * seed.c - traces in the fuzzers' form: seed OUT COMMAND TRACE [SUPERVISOR]. What is larger than
- * that form has room for is cut.
- */
+/* seed.c - traces in the fuzzers' form: seed OUT COMMAND TRACE [SUPERVISOR]. Parts beyond that
+ * form's room are cut. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -52,7 +52,7 @@ static size_t put_head(uint8_t *out, size_t at, size_t file, size_t where, size_
 	return at;
 }
 
-/* Where the piece that begins at `at` ends: before many zeros, or at its slot's end. */
+/* The end of the piece that begins at `at`: before many zeros, or at its slot's end. */
 static size_t piece_end(const struct sparse_file *f, size_t at, size_t stop)
 {
 	size_t end = at, zeros = 0;

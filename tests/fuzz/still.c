@@ -1,9 +1,6 @@
-/*
- * still.c - a world that stands still, so that an input does the same each time that it is read:
- * the analyzer's clock_gettime() and getrandom() are these in the fuzz build (meson.build).
- * libFuzzer's own are not. The clock goes on by a little with each look, so that what waits for a
- * deadline ends.
- */
+/* still.c - a world that stands still, so that an input does the same at each reading: in the
+ * fuzz build these are the analyzer's clock_gettime() and getrandom() (meson.build), but not
+ * libFuzzer's. The clock moves a little at each reading, so that waits for a deadline end. */
 #include "target.h"
 
 #include <string.h>
@@ -13,7 +10,7 @@
 #undef clock_gettime
 #undef getrandom
 
-#define LOOK_NS 2000000u /* reduce looks before each trial */
+#define LOOK_NS 2000000u /* reduce reads it before each trial */
 
 int fuzz_clock_gettime(clockid_t clock, struct timespec *out);
 ssize_t fuzz_getrandom(void *buffer, size_t bytes, unsigned flags);
@@ -22,7 +19,7 @@ static uint64_t ns;
 
 void still_begin(void)
 {
-	ns = 5000000000000u; /* later than all that the golden traces are of */
+	ns = 5000000000000u; /* later than all times in the golden traces */
 }
 
 int fuzz_clock_gettime(clockid_t clock, struct timespec *out)

@@ -1,9 +1,9 @@
 /*
- * symbols.c - fuzz target: the files in which answers about ELF files are kept. Mostly one whose
- * checksum, identity and lengths are in order, so that its entries are asked for; what is added to
- * it must be there afterwards.
+ * symbols.c - fuzz target: the files that keep answers about ELF files. Mostly one with a sound
+ * checksum, identity and lengths, so that its entries are asked for; an added entry must be there
+ * afterwards.
  *
- * An input: flags, number of entries, number of frames; then what follows the header.
+ * An input: flags, number of entries, number of frames; then the bytes after the header.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static void add(struct symcache *c, uint64_t address)
 		abort();
 }
 
-/* A file as it is written, for its name and its header. */
+/* A written file, for its name and its header. */
 static void prepare(void)
 {
 	const char *where = getenv("TMPDIR");
@@ -124,7 +124,7 @@ static void write_file(const uint8_t *data, size_t bytes)
 		abort();
 }
 
-/* What the input says, with all in order that flags do not want otherwise. */
+/* The input's content, sound except for the parts that flags damage. */
 static void make_file(const uint8_t *data, size_t bytes)
 {
 	size_t entries = data[1], frames = data[2], rest, whole;
@@ -184,7 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		memcpy(&address, data + at, 8);
 		ask(c, address);
 	}
-	/* Without debug information's marks nothing is kept of a file that is new. */
+	/* Without debug information's marks no answer is kept of a new file. */
 	if (!symcache_kept(c))
 		symcache_renew(c, &(struct symcache_debug){.link = "debug"});
 	if (symcache_find(c, 0x4711, found) < 0)

@@ -39,8 +39,8 @@ static const char *const lines[][10] = {
 };
 #define LINES (sizeof(lines) / sizeof(*lines))
 
-static char place[256]; /* a directory, whose name is by chance */
-static char dir[64]; /* one in it, by a name that is the same in each process */
+static char place[256]; /* a directory with a random name */
+static char dir[64]; /* one in it, with the same name in each process */
 static int traces[SPARSE_FILES];
 static int file = -1;
 
@@ -132,7 +132,7 @@ void target_run(const char *const *words, const char *path)
 	abort();
 }
 
-/* --- what needs more than its name --- */
+/* --- targets that need more than a name --- */
 
 static void brief(const char *path)
 {
@@ -142,7 +142,7 @@ static void brief(const char *path)
 	fflush(stdout);
 }
 
-/* The same steps as `replay`'s, up to where the plan is performed. */
+/* The same steps as `replay`'s, up to the plan's performance. */
 static void plan(const struct trace_set *set, struct verdict_result *v)
 {
 	struct feed outside = {0}, *supervisor = set->supervisor ? &outside : NULL;

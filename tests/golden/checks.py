@@ -15,7 +15,7 @@ def number(data, at, size):
 
 
 def event_ends(body):
-    """Where each event ends, and whether it is one with a length."""
+    """The end of each event, and whether it is one with a length."""
     b = Bytes(body)
     while b.at < b.end:
         tag = b.byte()
@@ -104,8 +104,7 @@ def chunk(chunk):
 
 
 def unsound(data):
-    """What is not as it was written, of a process that has ended or was killed; from version 2.7
-    on."""
+    """The changed parts of a trace whose process has ended or was killed; from version 2.7 on."""
     out, found, at = list(header(data)), 0, SLOT
     while at < len(data):
         size = number(data, at + 8, 4)

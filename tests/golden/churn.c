@@ -1,7 +1,5 @@
-/*
- * churn.c - a program with threads that hand blocks to each other, for a fresh trace of the real
- * library: malloc, calloc, realloc that moves, fails and releases, aligned blocks, mappings.
- */
+/* churn.c - threads that hand blocks to each other, for a fresh trace of the real library:
+ * malloc, calloc, realloc that moves, fails and releases, aligned blocks, mappings. */
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -51,7 +49,7 @@ static void *work(void *arg)
 			}
 			break;
 		default:
-			/* What one thread acquires another releases. */
+			/* One thread acquires, another releases. */
 			p = malloc(size);
 			free(
 			    __atomic_exchange_n((void **)&shared[k % SHARED], p, __ATOMIC_ACQ_REL));

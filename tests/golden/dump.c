@@ -1,7 +1,5 @@
-/*
- * dump.c - what the analyzer's reader says about a trace, in the words of read.py: the test
- * compares the two. dump events|stacks TRACE
- */
+/* dump.c - prints the analyzer's reading of a trace in the words of read.py, for the test that
+ * compares the two. dump events|stacks TRACE */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

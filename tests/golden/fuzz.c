@@ -1,9 +1,7 @@
-/*
- * fuzz.c - damages traces at random and reads them to the end, stacks and names included, and puts
- * what they say into a model, whose invariants must hold. Nothing is compared: the sanitizers, the
- * clock and the memory limit judge. fuzz SECONDS SEED TRACE...
- * A crash names the seed of its round; `fuzz 0 SEED TRACE` repeats that round alone.
- */
+/* fuzz.c - damages traces at random, reads them to the end with stacks and names, and builds a
+ * model, whose invariants must hold. Nothing is compared: the sanitizers, the clock and the
+ * memory limit judge. fuzz SECONDS SEED TRACE... A crash names the seed of its round; `fuzz 0
+ * SEED TRACE` repeats that round alone. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +30,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* A place worth damaging: the file's header, or a chunk's header or its first bytes. */
+/* A position worth damaging: the file's header, or a chunk's header or its first bytes. */
 static size_t place(size_t bytes)
 {
 	size_t slots = bytes / TRACE_SLOT_BYTES + 1, slot = draw(slots) * TRACE_SLOT_BYTES, span;
@@ -72,7 +70,7 @@ static void damage(uint8_t *data, size_t *bytes)
 		case 1:
 			data[at] = (uint8_t)draw(256);
 			break;
-		case 2: /* a number that is often not expected, in some width */
+		case 2: /* an unexpected number, in some width */
 			value = odd[draw(sizeof(odd) / sizeof(odd[0]))];
 			n = (size_t)1 << draw(4);
 			at &= ~(n - 1);
@@ -102,7 +100,7 @@ static void damage(uint8_t *data, size_t *bytes)
 	}
 }
 
-/* The model of what is left of it, and a map of each space. */
+/* The model of the rest, and a map of each space. */
 static void model_everything(struct trace *t)
 {
 	struct feed feed = feed_of_trace(t);
@@ -194,7 +192,7 @@ int main(int argc, char **argv)
 	do {
 		double begin = now();
 
-		/* Said before, since a crash says no more; the last line counts. */
+		/* Printed before, since a crash prints no more; the last line counts. */
 		if (isatty(2) || rounds % 64 == 0) {
 			int n = snprintf(text, sizeof(text), "seed %" PRIu64 "\r", seed);
 			if (write(2, text, (size_t)n) < 0)

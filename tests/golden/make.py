@@ -95,8 +95,8 @@ def order():
 
 
 def killed():
-    """As SIGKILL leaves a file: an event cut short, a slot that was claimed and never written, a
-    definition without its commit, no end; and what a disk full and a budget leave."""
+    """The file after a SIGKILL: an event cut short, a slot that was claimed and never written, a
+    definition without its commit, no end; and the losses of a full disk and a budget."""
     d = Definitions(0)
     d.stack(1, [("native", 0, 0x1000, True)])
     d.record(STACK, varint(2) + varint(0) + varint(0) + varint(1) + varint(4) + svarint(0x2000),
@@ -189,7 +189,7 @@ def spaces():
     # of the host: nothing follows
     a.levels(FAILED, [0, 0, 1, 12, 1 << 40, 0, 0, 2], [], ticks=1610)
     a.extended(EXIT, 1, 1, ticks=3000)
-    # Another thread takes at once what this one gave back; its clock is a little behind.
+    # Another thread takes at once a block that this one released; its clock is a little behind.
     b.extended(SPACE_ALLOC, second, 1, 0x7F6000000000, 1 << 20, 2, 0, 0, 0, 0, 0, ticks=1400)
     b.extended(SPACE_FREE, 0, 13, 0x7F0000000000, 0, 0, 0, ticks=1525)
     b.extended(SPACE_ALLOC, cuda, 1, 0x7F0000000000, 1 << 20, 2, 0, 0x55, 0, 0, 7, ticks=1525)
@@ -283,8 +283,7 @@ def marks():
 
 
 def arenas():
-    """Version 1.3: what an interpreter's arenas hold, while they grow and when one more is
-    refused."""
+    """Version 1.3: an interpreter's arenas, while they grow and when one more is refused."""
     d = Definitions(0)
     d.string(1, "python3")
     d.stack(1, [("native", 0, 0x1000, True)])
@@ -336,7 +335,7 @@ def expected():
     for i in range(1, 8):
         d.stack(i, [("native", 0, 0x1000 * i, True)])
     d.stack(8, [("native", 0, 0x2000, True)])  # stack 2 again
-    d.stack(988, [("native", 0, 0x9000, True)])  # its place in the table is that of stack 1
+    d.stack(988, [("native", 0, 0x9000, True)])  # its position in the table is that of stack 1
     a, at = Chunk(1, 1000, seal=True), iter(range(0x7F0000000000, 0x7F0000100000, 64))
     ticks = iter(range(1100, 9000, 10))
     def alloc(chunk, size, stack, expect=False, api=0):
@@ -352,7 +351,7 @@ def expected():
     alloc(a, 64, 3, expect=True)
     alloc(a, 64, 3)  # the same stack, and then expected to follow itself
     alloc(a, 64, 3, expect=True)
-    alloc(a, 24, 988)  # this and 1 have one place
+    alloc(a, 24, 988)  # this and 1 share a position
     alloc(a, 40, 5)
     alloc(a, 16, 1)
     alloc(a, 40, 5, expect=True)
@@ -373,7 +372,7 @@ def expected():
 
 
 def lengths():
-    """Version 2.2: how long a request's input is, and that it got longer."""
+    """Version 2.2: the length of a request's input, which grows."""
     d = Definitions(0)
     d.string(1, "/chat")
     d.stack(1, [("native", 0, 0x1000, True)])
@@ -389,8 +388,8 @@ def lengths():
 
 
 def checkpoint():
-    """Version 2.4: old chunks were replaced twice, and a third time was under way when it died. One
-    that was to become a hole is still there."""
+    """Version 2.4: old chunks were replaced twice, and a third replacement was under way at the
+    kill. One that was to become a hole is still there."""
     d = Definitions(0)
     for i in range(1, 5):
         d.stack(i, [("native", 0, 0x1000 * i, True)])
@@ -402,7 +401,7 @@ def checkpoint():
     old = part(1, 0, 10)  # the one before: not read any more
     old.extended(SHARED_THREAD, 1, 1001)
     old.alloc(0x7F0000001000, 77, 1, 20)
-    # what lived at 5000, of three threads, of which the third is gone; in two parts
+    # the live blocks at 5000, of three threads, of which the third has ended; in two parts
     a, b = part(2, 0, 10, 2 * SLOT), part(2, 1, 10)
     a.extended(SHARED_THREAD, 1, 1001)
     a.alloc(0x7F1000000010, 1 << 20, 2, 100)
@@ -417,15 +416,15 @@ def checkpoint():
                ticks=2000)
     b.extended(SHARED_THREAD, 2, 1002)
     b.levels(LEVEL, [0], [(1, 6 << 20)], ticks=2500)
-    b.extended(TASK, 0x5000, ticks=2600)  # is at it still
+    b.extended(TASK, 0x5000, ticks=2600)  # is still at it
     b.extended(WENT, 0, 3, 7, 700000, 131072, 70, 80, ticks=2650)
-    b.extended(WENT, 0, 99, 1, 5, 5, 1, 1, ticks=2660)  # a stack that nobody defined
+    b.extended(WENT, 0, 99, 1, 5, 5, 1, 1, ticks=2660)  # a stack without a definition
     b.extended(SAMPLED_ALLOC, 0x7F1000400008, 64, 65536, 4, 2, ticks=2700)
     b.extended(SHARED_THREAD, 1, 1001)
     b.extended(SAMPLED_ALLOC, 0x7F1000500010, 128, 65536, 4, 0, ticks=5000)  # at that very moment
     b.extended(CHECKPOINT, 2000, 2 << 20, 40000, 1 << 29, 39000, 1 << 28, 12 << 20, 3, 99,
                ticks=5000)
-    # a thread's chunk over that moment: deltas of what does not count any more, a signal handler's
+    # a thread's chunk over that moment: deltas of events that no longer count, a signal handler's
     c = Chunk(1, 4000, sequence=7, seal=True)
     c.alloc(0x7F1000000010, 1 << 20, 2, 4100)
     c.free(0x7F1000300000, 4200)
@@ -460,7 +459,7 @@ def checkpoint():
 
 
 def unwhole():
-    """Version 2.4: the newest checkpoint is not whole, and what counts is the one before it."""
+    """Version 2.4: the newest checkpoint is not whole, so the one before it counts."""
     d = Definitions(0)
     d.stack(1, [("native", 0, 0x1000, True)])
     one, two = part(4, 0), part(5, 1)
@@ -490,8 +489,8 @@ def lost():
 
 
 def work():
-    """What v2/packed is made of: blocks of few sizes that come and go, so that the chunk is split,
-    and all kinds of its events."""
+    """The input of v2/packed: blocks of few sizes that come and go, so that the chunk is split, and
+    all kinds of its events."""
     d = Definitions(0)
     for i in range(1, 8):
         d.stack(i, [("native", 0, 0x1000 * i, True)])
@@ -540,9 +539,8 @@ def volumes():
 
 
 def unrecorded():
-    """Version 2.8: programs that were started and are not recorded; one place is being filled, one
-    start failed, one reason is a newer one, one path fills its place, and some starts found
-    none."""
+    """Version 2.8: started programs without recordings; one entry is being filled, one start
+    failed, one reason is a newer one, one path fills its entry, and some starts found none."""
     d = Definitions(0)
     d.stack(1, [("native", 0, 0x1000, True)])
     a = Chunk(1, 1000, seal=True)
@@ -556,9 +554,8 @@ def unrecorded():
 
 
 def early():
-    """Releases of what another thread just handed over that have the earlier time: by up to a
-    microsecond, by more, of what realloc gave, and so early that they took what lived there
-    before."""
+    """Releases of a just handed-over block with the earlier time: by up to a microsecond, by more,
+    of realloc's block, and so early that they took the block that lived there before."""
     d = Definitions(0)
     d.stack(1, [("native", 0, 0x1000, True)])
     a = Chunk(1, 1000)
@@ -577,8 +574,8 @@ def early():
 
 
 def rights():
-    """A process that gave up its user, its root directory and, by a filter, all else: version
-    2.7."""
+    """A process that gave up its user, its root directory and, by a filter, all other rights:
+    version 2.7."""
     d = Definitions(0)
     d.stack(1, [("native", 0, 0x1000, True)])
     a = Chunk(1, 1000)
@@ -591,13 +588,13 @@ def rights():
 
 
 def given_back():
-    """One that gave up rights and was recorded to its end, in its user's directory."""
+    """A process that gave up rights and was recorded to its end, in its user's directory."""
     a = Chunk(1, 1000)
     a.alloc(0x10000, 48, 0, 2000)
     return trace([a], pid=4712, ppid=4711, major=2, minor=7, rights={1: 1500})
 
 
-# v1/packed is what `whyoom pack` made of v1/spaces, v2/packed what it made of work().
+# v1/packed is `whyoom pack` of v1/spaces, v2/packed that of work().
 GOLDENS = {"v1": {
     "arenas/4711.0.whyoom": arenas,
     "marks/4711.0.whyoom": marks,

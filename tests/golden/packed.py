@@ -7,7 +7,7 @@ from wire import MASK, Bytes, varint, xxh64
 
 
 def unpack(data):
-    """Section 9. Streams of zstd are taken to libzstd's own program; the rest is done here."""
+    """Section 9. libzstd's own program unpacks streams of zstd; this does the rest."""
     if data[:16] != struct.pack("<II8s", 0x184D2A50, 16, b"WHYOOMP\n"):
         return data
     version, = struct.unpack_from("<H", data, 16)
@@ -34,7 +34,7 @@ def zstd(frame):
 
 
 class Planes:
-    """Numbers in three streams of a byte each, and a fourth for what is beyond; or in one and a
+    """Numbers in three streams of a byte each, and a fourth for larger ones; or in one and a
     second."""
     def __init__(self, *streams):
         *self.low, self.last, self.more = streams
@@ -46,7 +46,7 @@ class Planes:
 
 
 def joined(frame):
-    """A chunk of events, of its 21 streams."""
+    """A chunk of events, from its 21 streams."""
     lengths = [struct.unpack_from("<II", frame, 1 + 8 * n) for n in range(21)]
     at, streams = 1 + 8 * 21, []
     for size, packed in lengths:

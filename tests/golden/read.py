@@ -38,7 +38,7 @@ NAMES = {16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FA
          38: "FREE_WIDE", 39: "SPACE_MAP", 40: "SPACE_UNMAP",
          41: "SPACE_UNUNMAP", 42: "SPACE_CLEAR", 43: "SPACE_CALL", 44: "TASK", 45: "TASK_END",
          46: "WENT"}
-# How many numbers follow dt; True: then n pairs.
+# The count of numbers after dt; True: then n pairs.
 FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3, False),
           21: (8, True), 22: (1, True), 23: (1, True), 24: (0, False), 25: (2, False),
           26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False),
@@ -47,8 +47,8 @@ FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3
           37: (4, False), 38: (2, False),
           39: (6, False), 40: (3, False), 41: (2, False), 42: (5, False), 43: (6, True),
           44: (1, False), 45: (1, False), 46: (7, False)}
-# How many numbers follow the pairs: of FAILED only where why is 2 or 3, of LEVEL_OF from 1.1 on, of
-# MARK (which has no pairs) from 1.2 on, of NOTICE (which has none either) where what is 2, 7 or 8.
+# The count of numbers after the pairs: FAILED only if why is 2 or 3, LEVEL_OF from 1.1 on, MARK
+# (without pairs) from 1.2 on, NOTICE (without pairs) if what is 2, 7 or 8.
 AFTER = {21: 4, 23: 1, 28: 2, 31: 3, 43: 1}
 
 
@@ -57,7 +57,7 @@ class Refused(Exception):
 
 
 def stands_for(size, mean):
-    """Bytes of blocks like this one, of which the sample has it."""
+    """Bytes of the blocks that this sampled one stands for."""
     return size / -math.expm1(-size / mean)
 
 
@@ -126,12 +126,12 @@ class Event:
 
 class Trace:
     def __init__(self, path, data=None):
-        """data: what the file holds, where it is not to be read."""
+        """data: the file's content, if it is not to be read."""
         self.path = path
         if data is None:
             with open(path, "rb") as f:
                 head = f.read(4096)
-                # behind the last chunk that was claimed there may be a hole of gigabytes
+                # a hole of gigabytes may follow the last claimed chunk
                 end = struct.unpack_from("<Q", head,
                                          104)[0] if head[:8] == MAGIC and len(head) == 4096 else 0
                 data = unpack(head + f.read(max(end - 4096, 0) if end else -1))
@@ -219,7 +219,7 @@ class Trace:
             self.definitions(at, at + size, torn)
 
     def choose_checkpoint(self):
-        """The newest one in the header that is whole."""
+        """The newest whole checkpoint in the header."""
         slots = sorted((s for s in self.slots if s[0]), reverse=True)
         parts = [c for c in self.chunks if c[0] == 4]
         self.checkpoint, self.floor = 0, 0
@@ -300,7 +300,7 @@ class Trace:
                 path.append(id)
                 id = self.raw_stacks[id][0]
             if id and (id in path or id not in self.raw_stacks):
-                done.setdefault(id, None)  # a cycle, or a base that does not exist
+                done.setdefault(id, None)  # a cycle, or a missing base
             for id in reversed(path):
                 base, keep, frames = self.raw_stacks[id]
                 below = done.get(base) if base else ()
@@ -313,7 +313,7 @@ class Trace:
         self.stacks = known
 
     def identity(self, frame):
-        """Ids stand for what they name: a module loaded twice is one."""
+        """Ids stand for their names: a module loaded twice is one."""
         if frame[0] == "native":
             return ("native", self.modules.get(frame[1]), frame[2], frame[3])
         if frame[0] == "python":
@@ -370,7 +370,7 @@ class Trace:
         aside.sort(key=lambda e: e.ticks)
         own, b = [], Bytes(self.data, at + 64, at + 64 + committed)
         address = stack = 0
-        expected = {}  # place: the stack and the size that followed
+        expected = {}  # position: the stack and the size that followed
         try:
             while b.at < b.end:
                 tag = b.byte()
@@ -388,7 +388,7 @@ class Trace:
                     count, pairs = FIELDS[what]
                     fields = [body.varint() for _ in range(count)]
                     levels = []
-                    # of MAP from 2.6 on, where there are any
+                    # of MAP from 2.6 on, if there are any
                     if pairs or (what == 16 and body.at < body.end):
                         levels = [(body.varint(), body.varint()) for _ in range(body.varint())]
                     if what in AFTER and (what != 21 or fields[2] in (2, 3)) and \
@@ -440,18 +440,18 @@ class Trace:
                 self.bad_checksums += 1
         except Torn:
             self.torn += not torn
-        # What came aside takes its place by time.
+        # Events in the side area take their place by time.
         out = []
         for e in own:
             while aside and aside[0].ticks <= e.ticks:
                 out.append(aside.pop(0))
             out.append(e)
-        # A checkpoint says what of all that was before it counts.
+        # A checkpoint tells which earlier events count.
         return [e for e in out + aside if kind == 4 or e.ticks >= self.floor]
 
     def ordered(self, contradicts):
-        """All events by time; in a thread they stay in the order in which they were written. One
-        that contradicts what lives lets the others of its tick pass."""
+        """All events by time; each thread's own stay in written order. An event that contradicts
+        the live blocks lets the others of its tick pass."""
         self.tids = {}
         streams, last = {}, {}
         for chunk in sorted(self.chunks,
@@ -498,7 +498,7 @@ class Trace:
             push(key)
 
     def replay(self, emit=lambda *a: None):
-        """Section 5, what the order means."""
+        """Section 5, the meaning of the order."""
         live = {}
         out = {"events": 0, "repairs": 0, "unmatched_frees": 0, "double_allocs": 0,
                "most_live_blocks": 0, "marks": 0,
@@ -535,7 +535,7 @@ class Trace:
                 *(["%.6g" % stands_for(e.size, e.mean)] if e.mean else []), self.innermost(e.stack))
 
         def take_next(key, e, by_address, window, wanted, own=False):
-            """Of what each other thread does next with this address, the first that is wanted."""
+            """The first wanted one among each other thread's next events on this address."""
             others = [next((f for f in events if not f.gone and f is not e), None)
                       for k, events in by_address[e.address].items() if k != key or own]
             found = [(f.ticks, i) for i, f in enumerate(others)
@@ -613,7 +613,7 @@ class Trace:
         return frame_text(frames[-1]) if frames else "-"
 
     def words(self, e):
-        """The fields of an event as --events shows them: ids replaced by what they stand for."""
+        """The fields of an event as --events shows them: names in place of ids."""
         f = list(e.fields)
         if e.kind == 16:
             f[6] = self.strings.get(f[6], "-")

@@ -11,7 +11,7 @@ SLOT = 65536
 
 
 class Coded:
-    """The range code: bits by what was learned of each kind."""
+    """The range code: bits by the statistics of each kind."""
 
     def __init__(self, data, at):
         self.data, self.at, self.range, self.code = data, at, 0xFFFFFFFF, 0
@@ -63,7 +63,7 @@ class Number:
         self.bits, self.top = [1024] * 64, [[1024] * 4 for _ in range(33)]
 
     def read(self, c):
-        """The number, and how many bits it has."""
+        """The number, and its count of bits."""
         bits = c.tree(self.bits, 6)
         if bits < 2:
             return bits, bits
@@ -122,7 +122,7 @@ def traces(data):
 
 
 def there(directory):
-    """Those in files of a directory that have no file of their own there: (path as if it had,
+    """The small traces in a directory that have no file of their own there: (path as if it had,
     bytes)."""
     for name in sorted(os.listdir(directory)):
         if not name.endswith(".whyooms"):

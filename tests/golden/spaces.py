@@ -1,8 +1,7 @@
 """spaces.py - the records of spaces beside the host's, as a subclass of the second reader.
 
-The host's events, millions in a program that imports a framework, are stepped over, and stacks are
-put together when they are asked for: seconds in place of minutes. Not for what concerns the
-host."""
+It skips the host's events, millions in a program that imports a framework, and builds stacks on
+demand: seconds in place of minutes. Not for questions on the host."""
 import collections
 
 import read
@@ -48,7 +47,7 @@ class Trace(read.Trace):
         """The sizes of the host's blocks, for a small program."""
         return [e.size for chunk in self.chunks for e in self.chunk_events(chunk) if e.kind == 1]
 
-    # -- stacks, when asked for
+    # -- stacks, on demand
 
     def definition(self, kind, b):
         if kind == 4:
@@ -61,8 +60,8 @@ class Trace(read.Trace):
         self.stacks = {0: ()}
 
     def frames(self, stack):
-        """Frames of a stack, outermost first. The chain of bases can be 100,000 long: of each only
-        what is kept to the end is decoded."""
+        """Frames of a stack, outermost first. The chain of bases can be 100,000 long: only the
+        frames that are kept to the end are decoded."""
         parts, need, id = [], None, stack
         while id not in self.stacks and need != 0:
             at, end = self.stack_bytes[id]
@@ -82,7 +81,7 @@ class Trace(read.Trace):
     # -- records
 
     def extended_events(self, chunk):
-        """What is not a block of the host's. Compact events only move the clock."""
+        """Events other than the host's blocks. Compact events only move the clock."""
         kind, thread, sequence, at, size, tid, ticks, committed, *_ = chunk
         d, i, end = self.data, at + 64, at + 64 + committed
         while i < end:
@@ -111,7 +110,7 @@ class Trace(read.Trace):
             if what == 30:
                 thread = b.varint()
             elif kind != 4 and ticks < self.floor:
-                continue  # the checkpoint says what of that counts
+                continue  # the checkpoint tells which of those count
             elif read.NAMES.get(what) in KEYS:
                 count, pairs = read.FIELDS[what]
                 e = read.Event(ticks, what, thread)

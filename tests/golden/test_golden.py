@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Two readers, one format: the analyzer and read.py must say the same about the golden traces,
-about what was kept as their true contents, and about a fresh trace of the real library.
+"""Two readers, one format: the analyzer and read.py must agree on the golden traces, on their kept
+true contents, and on a fresh trace of the real library.
 
-    test_golden.py WHYOOM DUMP [LIBWHYOOM CHURN]"""
+test_golden.py WHYOOM DUMP [LIBWHYOOM CHURN]"""
 
 import json
 import os
@@ -22,8 +22,7 @@ COMMON = ("pid", "events", "dropped", "torn_chunks", "bad_checksums", "unknown_r
 
 
 def run(*command, **options):
-    """Exit status 1 of `whyoom check` says that a trace is damaged, and it is still told what it
-    holds."""
+    """Exit status 1 of `whyoom check` means a damaged trace, whose content it still tells."""
     done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True, timeout=120,
                           **options)
     assert done.returncode in ((0, 1) if "check" in command else (0,)), (command, done.returncode)
@@ -80,8 +79,7 @@ class Agreement(unittest.TestCase):
                 self.assertEqual(json.loads(json.dumps(found)), expected)
 
     def test_checkpoints(self):
-        """What was replaced, and by which one, is told by both in the same way; it is no whole
-        trace where one is damaged."""
+        """Both tell alike which chunks a checkpoint replaced; a damaged trace is not whole."""
         for name, number, damaged in (("checkpoint", 2, 0), ("unwhole", 4, 5)):
             folder = HERE / "v2" / name
             done = subprocess.run([WHYOOM, "check", "--format", "json", folder],
@@ -97,8 +95,8 @@ class Agreement(unittest.TestCase):
                              (number, damaged))
 
     def test_rights(self):
-        """Which rights were given up, whether that ended the recording, and for how many children
-        there is none."""
+        """The rights given up, whether that ended the recording, and the number of children without
+        a trace."""
         text = run(WHYOOM, "check", "--format", "json", HERE / "v2" / "rights")
         mine, other = (json.loads(x)["processes"] for x in (text, reader(HERE / "v2" / "rights")))
         self.assertEqual([p["pid"] for p in mine], [4711, 4712])
@@ -126,7 +124,7 @@ class Agreement(unittest.TestCase):
                       " ".join(run(WHYOOM, "report", folder).split()))
 
     def test_how_the_killed_one_ended(self):
-        """The supervisor's file says what the killed process could not."""
+        """The supervisor's file tells the end that the killed process could not record."""
         text = run(WHYOOM, "check", "--format", "json", HERE / "v1" / "killed")
         ends = {p["pid"]: p["end"] for p in json.loads(text)["processes"]}
         self.assertEqual(ends[200], {"how": "signal", "code": 9})
@@ -150,8 +148,8 @@ class Agreement(unittest.TestCase):
             self.all_is_checked(pathlib.Path(folder) / "t")
 
     def all_is_checked(self, folder):
-        """Of what the library writes every byte that counts has a check, as the document says, and
-        both find it."""
+        """Every relevant byte that the library writes has a check, as the document says, and both
+        readers find a change."""
         path, = folder.glob("*.whyoom")
         data, first = path.read_bytes(), 65536
         self.assertEqual(unsound(data), [])

@@ -1,5 +1,5 @@
-"""What the second reader and the writer need: numbers and bytes out of a record, numbers into one,
-and the checksum."""
+"""For the second reader and the writer: numbers and bytes out of a record, numbers into one, and
+the checksum."""
 
 import struct
 
@@ -7,7 +7,7 @@ MASK = (1 << 64) - 1
 
 
 class Torn(Exception):
-    """What follows contradicts the format."""
+    """The rest contradicts the format."""
 
 
 class Bytes:

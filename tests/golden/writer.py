@@ -1,5 +1,5 @@
-"""Composes trace files byte by byte, as docs/trace-format.md says. For tests only: it can also
-write what no recorder would, since every field may be overridden."""
+"""Composes trace files byte by byte, as docs/trace-format.md says. For tests only: every field may
+be overridden, so it can also write traces that no recorder would."""
 
 import struct
 
@@ -60,8 +60,8 @@ class Chunk:
         return svarint(d)
 
     def alloc(self, address, size, stack=0, ticks=None, api=0, expect=False):
-        """expect: by the stack that followed the last one before; its size then is left out if it
-        is the same."""
+        """expect: by the stack that followed the last one before; an equal size is then left
+        out."""
         place = (self.last_stack * 2654435761 & 0xFFFFFFFF) >> 22
         same = stack == self.last_stack
         if expect:
@@ -113,7 +113,7 @@ class Chunk:
 
 
 def part(number, sequence, start=0, size=SLOT, seal=True):
-    """A part of a checkpoint. Its events are of the threads that SHARED_THREAD names."""
+    """A part of a checkpoint. SHARED_THREAD names the threads of its events."""
     return Chunk(0, start, tid=number, sequence=sequence, size=size, kind=PART, seal=seal)
 
 

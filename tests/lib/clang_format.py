@@ -1,4 +1,4 @@
-"""clang_format.py - the one version of clang-format by which C is laid out, from PyPI."""
+"""clang_format.py - the one version of clang-format that lays out C, from PyPI."""
 import fcntl
 import os
 import subprocess
@@ -10,8 +10,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 
 
 def program():
-    """Its path in build/clang-format-VERSION, where the first caller installs it. Safe when several
-    processes ask. Ends the process with a message where PyPI cannot be reached."""
+    """Return its path in build/clang-format-VERSION, where the first caller installs it. Safe when
+    several processes call. Exits with a message if PyPI cannot be reached."""
     folder = os.path.join(TOP, "build", "clang-format-" + VERSION)
     path = os.path.join(folder, "bin", "clang-format")
     os.makedirs(os.path.dirname(folder), exist_ok=True)

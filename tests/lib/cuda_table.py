@@ -20,10 +20,9 @@ def split(text):
 
 
 def read(source):
-    """(rows, newest): every row, with those of the twins after their own, and the version the table
-    knows.
+    """(rows, newest): every row, each twin's after its own, and the table's newest version.
 
-    `section` is the comment above a row; `ptsz` that it was written as one of a pair."""
+    `section` is the comment above a row; `ptsz` tells that it was written as one of a pair."""
     with open(os.path.join(source, "shim", "cuda", "cuda_api.def")) as f:
         text = f.read()
     newest = int(re.search(r"^#define CUDA_API_NEWEST (\d+)$", text, re.M)[1])

@@ -1,5 +1,5 @@
-# setup.sh - sourced by tests/run and examples/run: what has to be installed, and the build.
-# Debian 12, Ubuntu 24.04 and later. Sets nothing up outside apt and the checkout's build/ folder.
+# setup.sh - sourced by tests/run and examples/run: the packages to install, and the build.
+# Debian 12, Ubuntu 24.04 and later. Changes nothing outside apt and the checkout's build/ folder.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
@@ -15,7 +15,7 @@ packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev pytho
 	debian-archive-keyring
 	bubblewrap"
 packages_bench="heaptrack cmake clang valgrind zstd python3-numpy libjemalloc2 libgoogle-perftools4"
-# What only tests/harm/all needs.
+# Only for tests/harm/all.
 packages_harm="postgresql default-jdk-headless ffmpeg golang-go
 	rustc python3-numpy python3-torch
 	ruby php-cli r-base-core erlang-base guile-3.0 sbcl lua5.4 chromium firefox-esr
@@ -27,7 +27,7 @@ packages_harm="postgresql default-jdk-headless ffmpeg golang-go
 	haproxy varnish squid apache2 php-fpm uwsgi-core uwsgi-plugin-python3
 	rsync curl gdb openssl gnupg tmux bubblewrap"
 
-# CPython's own tests, whose package is named by version; nothing while that is not known.
+# CPython's own tests, in a package named by version; empty if the version is unknown.
 packages_python() {
 	local v
 
@@ -51,7 +51,7 @@ say() {
 	printf '%s\n' "$*" >&2
 }
 
-# Installs what is missing of the packages named. Without root or sudo it names them and stops.
+# Installs the missing ones of the named packages. Without root or sudo it names them and stops.
 need_packages() {
 	local missing=() p as_root=()
 
@@ -82,8 +82,7 @@ need_packages() {
 	}
 }
 
-# build NAME [MESON-OPTION...]: configures (once) and builds into build/NAME; says what it does on
-# stderr.
+# build NAME [MESON-OPTION...]: configures (once) and builds into build/NAME; reports on stderr.
 build() {
 	local name=$1 dir=$top/build/$1
 	shift

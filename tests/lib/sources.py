@@ -4,7 +4,8 @@ import subprocess
 
 
 def files(top):
-    """The paths below `top`, sorted: what git knows or would add; else all but build folders."""
+    """The paths below `top`, sorted: files that git knows or would add; else all but build
+    folders."""
     done = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=top, text=True,
                           capture_output=True)
     names = done.stdout.split("\n")[:-1]

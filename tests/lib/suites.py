@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Runs suites and adds up what every runner below says of itself.
+"""Runs suites and adds up their runners' results.
 
 A suite is a folder of tests/, run by `meson test --suite NAME` in a build directory, or a script.
-Each test is a program whose output says how many cases it ran: cmocka's or unittest's
-summary, pytest's closing line, or a plain "N passed, N failed[, N skipped]". A test that says
-nothing counts as one case, by its exit status (77: skipped). Skips are named with their reasons:
-lines "SKIP name: reason", or pytest's own. Lines "shown: ..." are repeated.
-"""
+Each test is a program whose output tells its number of cases: cmocka's or unittest's summary,
+pytest's closing line, or a plain "N passed, N failed[, N skipped]". A silent test counts as one
+case, by its exit status (77: skipped). Skips are named with their reasons: lines
+"SKIP name: reason", or pytest's own. Lines "shown: ..." are repeated."""
 import json
 import os
 import re
@@ -26,7 +25,8 @@ BUILDS = {
 }
 CLANG = {"CC": "clang", "CXX": "clang++"}
 ENVIRONMENT = {"clang": CLANG, "fuzz": CLANG}
-# name, build directory, meson suites or a script with its arguments, in the default set, what it is
+# name, build directory, meson suites or a script with its arguments, in the default set,
+# description
 SUITES = [
     ("lint", "default", ["lint"], True, "layers, exports, imports, layout, names"),
     ("recipes", "default", ["tests/recipes/run"], True,
@@ -98,7 +98,7 @@ SKIP_LINES = re.compile(r"^(?:SKIP(?:PED)?\b:? (?!\[)(.*)|SKIPPED \[\d+\] (.*))$
 
 
 def count(output, status):
-    """(passed, failed, skipped) as the runner itself says, else by its exit status."""
+    """(passed, failed, skipped) from the runner's summary, else by its exit status."""
     passed = failed = skipped = 0
     found = False
     for m in PLAIN.finditer(output):
@@ -136,12 +136,12 @@ def count(output, status):
             return 0, 0, 1
         return (1, 0, 0) if status == 0 else (0, 1, 0)
     if status not in (0, 77) and not failed:
-        failed = 1  # it died after its summary, or its summary is not true
+        failed = 1  # it died after its summary, or its summary is wrong
     return passed, failed, skipped
 
 
 def meson_suite(directory, suites, logname):
-    """Runs meson's tests; returns (name, output, status, seconds) for each."""
+    """Run meson's tests; return (name, output, status, seconds) for each."""
     command = ["meson", "test", "-C", directory, "--no-rebuild", "--logbase", logname,
                "--num-processes", str(os.cpu_count() or 2)]
     for s in suites:
@@ -162,7 +162,7 @@ def meson_suite(directory, suites, logname):
         for line in f:
             try:
                 t = json.loads(line)
-            except ValueError:  # meson itself died, as it does of a full disk
+            except ValueError:  # meson itself died, as on a full disk
                 results.append(("meson's log is torn", line[-400:], 1, 0))
                 continue
             status = t.get("returncode", 1)
@@ -186,9 +186,9 @@ def script_suite(command):
 
 
 def main():
-    # Symbol files that reports keep answers of, away from those of the user.
+    # Reports keep answers of symbol files here, away from the user's.
     os.environ.setdefault("WHYOOM_CACHE", os.path.join(TOP, "build", "symbols"))
-    # nohup and jobs in the background of a script have some ignored; tests send them
+    # nohup and background jobs of a script ignore some signals, which tests send
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -1,14 +1,13 @@
 """harness.py - runs a test program under the preload and hands its traces to the checks.
 
 Owns the environment of the programs (only they get LD_PRELOAD), temporary directories, the end of
-programs that do not end, and the comparison of a trace with a program's oracle log. Knows nothing
-of single tests.
+programs that hang, and the comparison of a trace with a program's oracle log. Knows nothing of
+single tests.
 
-From the environment, set by meson: WHYOOM_TEST_SHIM (the library), WHYOOM_TEST_PROGS (where the
-programs were built), WHYOOM_TEST_TMP (a directory on a real file system), WHYOOM_TEST_RUNNER (a
+From the environment, set by meson: WHYOOM_TEST_SHIM (the library), WHYOOM_TEST_PROGS (the folder
+of the built programs), WHYOOM_TEST_TMP (a directory on a real file system), WHYOOM_TEST_RUNNER (a
 command in front of each program, for another architecture), WHYOOM_TEST_LIMIT (seconds for a case,
-after which the program that it is at counts as hung).
-"""
+after which its running program counts as hung)."""
 
 import json
 import os
@@ -40,8 +39,8 @@ KINDS = {1: "ALLOC", 2: "FREE", 3: "UNFREE", 4: "MAP", 5: "UNMAP", 6: "ADVISE", 
          8: "FAILED", 9: "BEGIN", 10: "END"}
 BLOCKS = ("ALLOC", "FREE", "UNFREE")
 NOT_OURS = ("LD_PRELOAD", "MALLOC_ARENA_MAX", "MALLOC_PERTURB_", "GLIBC_TUNABLES", "PYTHONMALLOC")
-# In mode sampled each block is one of the large ones, of which all are recorded: what a program did
-# must be there as in mode full, by way of the table of recorded blocks.
+# In mode sampled each block counts as large, and all large blocks are recorded: a program's calls
+# must be there as in mode full, through the table of recorded blocks.
 MODES = {"full": {}, "sampled": {"WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": "1"}}
 SAMPLED = os.environ.get("WHYOOM_TEST_MODE") == "sampled"
 CLEAN_ENV = {k: v for k, v in os.environ.items() if not k.startswith("WHYOOM")
@@ -108,7 +107,7 @@ class Trace(read.Trace):
 
 
 class Result:
-    """How a run ended, and what it left behind."""
+    """The end of a run, and its files."""
 
     def __init__(self, rc, out, err, directory, oracle, pid, seconds):
         self.rc, self.out, self.err, self.dir, self.pid = rc, out, err, directory, pid
@@ -134,7 +133,7 @@ class Result:
 
     @property
     def small(self):
-        """Those of processes that share a file."""
+        """The traces of processes that share a file."""
         return [Trace(*t) for t in small.there(self.dir)] if os.path.isdir(self.dir) else []
 
     def trace(self, pid=None, image=None):
@@ -148,7 +147,7 @@ class Result:
         return [int(x.split()[2]) for x in self.out.splitlines() if x.startswith("pid %s " % what)]
 
     def oracle(self):
-        """{tid: [(kind, a, b, c, d)]}: what the program did."""
+        """{tid: [(kind, a, b, c, d)]}: the program's calls."""
         out = {}
         with open(self.oracle_path, "rb") as f:
             used = struct.unpack("<Q", f.read(8))[0]
@@ -179,9 +178,10 @@ class Job:
         return os.path.join(self.top, *parts)
 
     def start(self, argv, preload=True, env=None, directory="", cwd=None, **popen):
-        """A Popen, in a session of its own, and where its traces and its oracle are. argv[0]
-        without a slash: a test program. What still runs at the end of the case is killed. preload:
-        True, False, or the value of LD_PRELOAD. A value None in env removes the variable."""
+        """Return a Popen, in a session of its own, and the paths of its traces and its oracle.
+        argv[0] without a slash: a test program. Processes that still run at the end of the case
+        are killed. preload: True, False, or the value of LD_PRELOAD. A value None in env removes
+        the variable."""
         self.count += 1
         if directory == "":
             directory = self.path("trace%d" % self.count)
@@ -211,8 +211,8 @@ class Job:
         return p, directory, own["ORACLE"]
 
     def run(self, argv, preload=True, env=None, directory="", rc=0, timeout=120, cwd=None, **popen):
-        """Runs to the end, its own and that of all that hold its output. rc None: any. timeout: in
-        seconds; less where the case has less left."""
+        """Run to the end of the program and of all processes that hold its output. rc None: any.
+        timeout: in seconds; less if the case has less left."""
         start = time.monotonic()
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stderr", subprocess.PIPE)
@@ -231,13 +231,13 @@ class Job:
 
 
     def hangs(self, p, argv, seconds):
-        """Says what it is at, ends it with all that it has started, and fails."""
+        """Print what the program is doing, end it and all its children, and fail."""
         token = self.started[-1][1]
         now = hung.told(p.pid, token)
         hung.end(p.pid, token)
         try:
             err = p.communicate(timeout=5)[1]
-        except subprocess.TimeoutExpired as e:  # somebody else has its output
+        except subprocess.TimeoutExpired as e:  # another process holds its output
             err = e.stderr
         raise Failed("%s hangs (%.0f s):\n%s\nstderr: %s" % (argv, seconds, "\n".join(now),
                                                              words(err)[-800:]))
@@ -295,7 +295,7 @@ def uncancelled(events):
 
 
 def block_tuples(events):
-    """What compare_blocks() compares."""
+    """The blocks that compare_blocks() compares."""
     out = []
     for e in events:
         if e.kind == "ALLOC":
@@ -308,8 +308,8 @@ def block_tuples(events):
 
 
 def without_empty(events):
-    """Without blocks of no bytes, and their releases; and of a release not what it is half of,
-    which is left out where there may be no other half."""
+    """Without blocks of no bytes, and their releases; and without a release's other half, which is
+    left out if there may be none."""
     out, empty = [], set()
     for e in events:
         if e[0] == "ALLOC" and not e[2]:
@@ -322,7 +322,8 @@ def without_empty(events):
 
 
 def compare_blocks(result, trace=None, tids=None):
-    """Each thread's blocks in the trace are exactly the oracle's, in its order. Their number."""
+    """Each thread's blocks in the trace are exactly the oracle's, in its order. Return their
+    number."""
     total = 0
     for tid, log in result.oracle().items():
         if (tids and tid not in tids) or not any(e[0] == "BEGIN" for e in log):
@@ -342,7 +343,7 @@ def compare_blocks(result, trace=None, tids=None):
 
 
 def undamaged(directory):
-    """What an ordinary end leaves, by SIGKILL too, is whole: `whyoom check` names no damage."""
+    """The trace of any ordinary end, by SIGKILL too, is whole: `whyoom check` names no damage."""
     if os.environ.get("WHYOOM_EXE") and any(name.endswith(".whyoom")
                                             for name in os.listdir(directory)):
         done = subprocess.run([os.environ["WHYOOM_EXE"], "check", "--format", "json", directory],
@@ -356,7 +357,7 @@ def undamaged(directory):
 
 
 def sound(trace, drops=()):
-    """What every trace must hold; drops: the reasons that may have struck."""
+    """Rules for every trace; drops: the reasons that may have struck."""
     check(not trace.torn, "%d torn chunks", trace.torn)
     check(not trace.bad_checksums, "%d wrong checksums", trace.bad_checksums)
     check(not trace.unknown, "%d unknown records", trace.unknown)
@@ -369,7 +370,7 @@ def sound(trace, drops=()):
 
 
 def main(argv, cases):
-    """Runs the cases that are named; 0 passed, 1 failed, 77 skipped."""
+    """Run the named cases; 0 passed, 1 failed, 77 skipped."""
     if argv[1:] == ["--list"]:
         print("\n".join(sorted(cases)))
         return 0
@@ -377,7 +378,7 @@ def main(argv, cases):
         odd = set(argv[2:]) ^ set(cases)
         print("FAILED: cases that only one side knows: %s" % sorted(odd) if odd else "ok")
         return 1 if odd else 0
-    # with what a case has started
+    # with all processes that a case has started
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
     status = 0
     for name in argv[1:] or sorted(cases):

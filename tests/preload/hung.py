@@ -1,9 +1,8 @@
-"""hung.py - what the processes of a program that does not end are at, and their end.
+"""hung.py - shows where the processes of a hung program wait, and ends them.
 
-A program's processes are those of its session, and those that took its environment along into
-another one. Must not wait for any of them without a limit. Words only: what follows from them is
-the caller's.
-"""
+A program's processes are those of its session, and those that took its environment into another
+one. Must not wait for any of them without a limit. Returns words only: the caller draws the
+conclusions."""
 
 import os
 import shutil
@@ -14,7 +13,7 @@ import time
 STACKS = (("gdb", ["-p", "%d", "-nx", "-batch", "-ex", "thread apply all bt 24"]),
           ("eu-stack", ["-p", "%d", "-n", "24"]))
 STACK_SECONDS = 20  # for each process: symbols are read anew
-SHOWN = 4  # processes whose stacks are looked at
+SHOWN = 4  # processes whose stacks are shown
 NOISE = ("[New LWP", "[Thread debugging", "Using host lib", "[Inferior", "warning:",
          "Download failed", "TID ", "PID ")
 
@@ -28,14 +27,13 @@ def read(*path):
 
 
 def state(pid):
-    """Its letter, the parent and the session; None when it is gone."""
+    """The state letter, the parent and the session; None once the process has ended."""
     fields = read(pid, "stat").rpartition(b") ")[2].split()
     return (fields[0].decode(), int(fields[1]), int(fields[3])) if fields else None
 
 
 def processes(leader, token):
-    """Those that still run, of the session that the leader made or with token, NAME=VALUE, in the
-    environment."""
+    """Running processes of the leader's session, or with token, NAME=VALUE, in the environment."""
     found = []
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         now = state(pid)
@@ -46,7 +44,7 @@ def processes(leader, token):
 
 
 def threads(pid):
-    """A line for each thread: where in the kernel it waits."""
+    """A line for each thread: its wait in the kernel."""
     out = []
     for tid in sorted(os.listdir("/proc/%d/task" % pid) if os.path.isdir("/proc/%d/task" % pid)
                       else [], key=int):
@@ -60,7 +58,7 @@ def threads(pid):
 
 
 def stacks(pid):
-    """Its threads' stacks, by the first tool that is there and can; nothing where none can."""
+    """The threads' stacks, by the first installed tool that can; nothing without one."""
     for tool, args in STACKS:
         if not shutil.which(tool):
             continue
@@ -80,7 +78,7 @@ def stacks(pid):
 
 
 def told(leader, token):
-    """Lines about what runs."""
+    """Lines about the running processes."""
     out = []
     for n, pid in enumerate(processes(leader, token)):
         line = read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
@@ -94,7 +92,7 @@ def told(leader, token):
 
 
 def end(leader, token):
-    """Kills them all; the leader must be the caller's child that nobody has waited for yet."""
+    """Kill them all; the leader must be the caller's unreaped child."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         try:

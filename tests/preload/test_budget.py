@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A process in mode sampled goes on and on in the space of its budget: what lives is all in the
-trace, once, as it was acquired, whenever the process is killed. All blocks are recorded here, so
-that it goes fast."""
+"""A process in mode sampled runs on and on within its budget: every live block is in the trace,
+once, as it was acquired, whenever the process is killed. All blocks are recorded here, to save
+time."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from harness import *
 import tracefile
 
 CASES = {}
-LEAK_SIZES = range(2000, 2000 + 10**6)  # of what weeks.c never releases; all else is smaller
+LEAK_SIZES = range(2000, 2000 + 10**6)  # weeks.c's leaked blocks; all others are smaller
 LIVE = 32
 
 
@@ -28,7 +28,7 @@ def options(job, budget, **more):
 
 
 def leaks(job, pid=None):
-    """(thread, address, size) of what the program never released, in the order of time."""
+    """(thread, address, size) of the program's leaked blocks, in the order of time."""
     with open(job.path("leaked"), "rb") as f:
         data = f.read()
     return [x[:3] for x in struct.iter_unpack("<4Q", data[: len(data) & ~31])
@@ -36,7 +36,7 @@ def leaks(job, pid=None):
 
 
 def disk(directory):
-    """The most that one of the trace files takes there."""
+    """The largest disk size of the trace files there."""
     most = 0
     for name in os.listdir(directory) if os.path.isdir(directory) else []:
         try:
@@ -47,7 +47,7 @@ def disk(directory):
 
 
 class Watch(threading.Thread):
-    """Looks how much of the disk a directory's files take, all the time."""
+    """Measures all the time how much of the disk a directory's files take."""
 
     def __init__(self, directory):
         super().__init__(daemon=True)
@@ -65,8 +65,8 @@ class Watch(threading.Thread):
 
 
 def living(t):
-    """{address: event}: what lives at the end. Events are each read once: an address is free before
-    it is acquired."""
+    """{address: event}: the live blocks at the end. Events are each read once: an address is free
+    before it is acquired."""
     live, again = {}, []
     for serial, e in t.events(("ALLOC", "FREE", "UNFREE")):
         if e.kind == "FREE":
@@ -83,7 +83,7 @@ def living(t):
 
 
 def complete(t, leaked, threads, what=""):
-    """What was never released lives, as it was acquired, and of the rest no more than can."""
+    """Leaked blocks live, as they were acquired, and of the others no more than possible."""
     live = living(t)
     ours = {a: e for a, e in live.items() if e.size in LEAK_SIZES}
     missing = [x for x in leaked if x[1] not in ours or ours[x[1]].size != x[2]]
@@ -128,8 +128,7 @@ def sound_file(t, drops=()):
 
 @case
 def checkpoints(job):
-    """Tens of checkpoints in 4 MiB: the file never takes more, nothing is lost, nothing is there
-    twice."""
+    """Tens of checkpoints in 4 MiB: the file never takes more, no event is lost or doubled."""
     directory = job.path("trace1")
     watch = Watch(directory)
     r = job.run(["weeks", "3", "1500000"], env=options(job, "4MiB"), timeout=140)
@@ -142,14 +141,14 @@ def checkpoints(job):
     complete(t, leaked, 3)
     acquired = sum(p.f["acquired"] for p in periods)
     outside = sum(e.kind == "ALLOC" and not e.kept for _, e in t.events())
-    # The sums of a period are of its end, but for what each thread is in the middle of, or does
-    # before it is seen there.
+    # A period's sums are those at its end, except for each thread's unfinished work, or work before
+    # its end is seen there.
     off = acquired + outside - 3 * 1500000 - len(leaked)
     check(abs(off) < 3 * 100 * len(periods), "%d acquired in periods, %d after them: %d off",
           acquired, outside, off)
     check(all(p.f["left_out"] == 0 for p in periods), "left out: %s",
           [p.f["left_out"] for p in periods])
-    # mappings: what was unmapped is gone, levels tell the whole history
+    # mappings: unmapped ones are absent, levels tell the whole history
     maps = {}
     for _, e in t.events(("MAP", "UNMAP")):
         maps.pop(e.address, None)
@@ -166,8 +165,7 @@ def checkpoints(job):
 
 @case
 def checkpoints_on_tmpfs(job):
-    """There each page is memory: what is given back is free at once, and no page of it is
-    mapped."""
+    """There each page is memory: a released page is free at once, and none of it is mapped."""
     if not os.access("/dev/shm", os.W_OK) or os.statvfs("/dev/shm").f_bavail * 4096 < 64 << 20:
         raise Skip("no tmpfs at /dev/shm")
     directory = tempfile.mkdtemp(prefix="whyoom-t-", dir="/dev/shm")
@@ -187,14 +185,14 @@ def checkpoints_on_tmpfs(job):
 
 @case
 def checkpoints_without_memory(job):
-    """From before the first one on the process gets no address space any more: they are written as
-    ever, and nothing is lost, as their memory was there."""
+    """From before the first checkpoint on the process gets no address space: checkpoints are
+    written as ever without losses, since their memory was reserved."""
     r = job.run(["weeks", "2", "2000000"],
                 env=options(job, "8MiB", TIGHT="350000", LEAK_EACH="200"), timeout=140)
     t, = tracefile.traces(r.dir)
     periods = sound_file(t)
     live = complete(t, leaks(job), 2)
-    # more than what small tables have in reserve for such a time
+    # more than small tables have in reserve for such a time
     check(t.checkpoint >= 3 and len(live) > 3500, "%d checkpoints, %d blocks", t.checkpoint,
           len(live))
     check(all(p.f["left_out"] == 0 for p in periods), "left out: %s",
@@ -235,7 +233,7 @@ def checkpoints_killed(job):
 
 @case
 def checkpoints_after_fork(job):
-    """A child has checkpoints of its own, and in them nothing of what it inherited."""
+    """A child has checkpoints of its own, without its inherited blocks."""
     r = job.run(["weeks", "1", "2400000", "fork"], env=options(job, "2MiB"), timeout=140)
     parent, child = sorted(tracefile.traces(r.dir), key=lambda t: t.start_ticks)
     for t, n in ((parent, 0), (child, 1)):
@@ -250,7 +248,7 @@ def checkpoints_after_fork(job):
 
 @case
 def checkpoints_of_a_sample(job):
-    """With a real sample what a period stands for is near to what was."""
+    """With a real sample a period's estimates are near the truth."""
     r = job.run(["weeks", "2", "3000000"], timeout=140, env=options(
         job, "1MiB", WHYOOM_EXACT_FROM="1MiB", WHYOOM_SAMPLE_EVERY="1000"))
     t, = tracefile.traces(r.dir)
@@ -279,7 +277,7 @@ def stands_for(e):
 
 
 def estimate(t):
-    """Blocks and bytes that live at the end, and the errors of both."""
+    """Live blocks and bytes at the end, and the errors of both."""
     live = {}
     for _, e in t.events(("ALLOC", "FREE")):
         if e.kind == "FREE":
@@ -293,14 +291,14 @@ def estimate(t):
 
 
 def thinned(t):
-    """The mean that each such notice says."""
+    """The mean of each such notice."""
     return [e.f[2] for e in sorted(t.all("NOTICE"), key=lambda e: e.ticks) if e.f[0] == 8]
 
 
 @case
 def checkpoints_of_a_large_live_set(job):
-    """What lives would take more than the budget: it goes on, by ever fewer blocks that stand for
-    more, and what they are said to stand for is what lives."""
+    """The live blocks would exceed the budget: recording goes on with ever fewer blocks that stand
+    for more, and their estimate is the live total."""
     watch = Watch(job.path("trace1"))
     r = job.run(["hoards", "2", "2000000"], env=LARGE, timeout=140)
     most = watch.end()
@@ -328,8 +326,7 @@ def checkpoints_of_a_large_live_set(job):
 
 @case
 def checkpoints_of_what_was_large(job):
-    """When all of it is released, nothing of it lives: neither what stayed in the record nor what
-    was left out."""
+    """After the release of all blocks none lives: neither recorded nor omitted ones."""
     r = job.run(["hoards", "2", "1000000", "emptied"], env=LARGE, timeout=140)
     t, = tracefile.traces(r.dir)
     sound_file(t)
@@ -342,7 +339,8 @@ def checkpoints_of_what_was_large(job):
 
 @case
 def checkpoints_of_a_large_live_set_killed(job):
-    """SIGKILL at any moment: what lives by the record is what lived then, as nearly as it says."""
+    """SIGKILL at any moment: live bytes by the record are those of then, within its stated
+    error."""
     times = min(int(os.environ.get("WHYOOM_TEST_KILLS", "12")), 100)
     rng, seen = random.Random(11), 0
     for n in range(times):
@@ -351,7 +349,7 @@ def checkpoints_of_a_large_live_set_killed(job):
         t = killed(p, directory, n)
         check(disk(directory) <= 2 << 20, "kill %d: %d bytes", n, disk(directory))
         blocks, _, size, error, live = estimate(t)
-        # one that had hardly begun says nothing
+        # a trace that had hardly begun proves nothing
         check(len(live) < 2000 or 0.9 < size / (blocks * 115.5) < 1.1,
               "kill %d: %d blocks, %d bytes", n, blocks, size)
         seen += bool(thinned(t))
@@ -362,8 +360,8 @@ def checkpoints_of_a_large_live_set_killed(job):
 
 @case
 def checkpoints_with_ever_new_stacks(job):
-    """Stacks are never replaced: when they have taken their share, new ones are told in brief, by
-    ever fewer frames. All blocks are recorded, and it goes on."""
+    """Stacks are never replaced: once they have taken their share, new ones are abbreviated to ever
+    fewer frames. All blocks are recorded, and it goes on."""
     watch = Watch(job.path("trace1"))
     r = job.run(["paths", "2", "400000"], env=options(job, "2MiB"), timeout=140)
     most = watch.end()
@@ -380,7 +378,7 @@ def checkpoints_with_ever_new_stacks(job):
     missing = [x for x in leaked if x[1] not in ours or ours[x[1]].size != x[2]]
     check(not missing, "%d of %d leaked blocks are missing: %s", len(missing), len(leaked),
           missing[:5])
-    # the first are told as ever; in brief: the innermost, a mark, the outermost
+    # the first are whole as ever; abbreviated: the innermost, a mark, the outermost
     depths = {}
     for e in ours.values():
         frames = t.stack(e.stack) if e.stack else []
@@ -411,8 +409,8 @@ def rebuilds(job, budget, first, more):
 
 @case
 def growth_through_checkpoints(job):
-    """What is made anew at each turn and given back leaves one survivor; whether it grew is told by
-    what went, and none of it grows where all are alike. Each period has its own, in the order of
+    """A buffer made anew at each turn and released leaves one survivor; the released ones tell
+    whether it grew, and none grows if all are alike. Each period has its own, in the order of
     time."""
     said = []
     for first, more in ((65536, 65536), (64 << 20, 0)):

@@ -28,7 +28,7 @@ def calls_successes(job):
 
 @case
 def calls_failures(job):
-    """Failing calls keep the old block and say size and errno; a wrong argument is no OOM."""
+    """Failing calls keep the old block and record size and errno; a wrong argument is no OOM."""
     r = calls(job, "failures")
     check(r.trace().all("UNFREE"), "a realloc that failed was not undone")
     compare_blocks(r)
@@ -53,7 +53,7 @@ def calls_overflow(job):
 
 @case
 def limit_address_space(job):
-    """RLIMIT_AS: the program gets NULL, as without us, and nearly as many blocks."""
+    """RLIMIT_AS: the program gets NULL, as without the recorder, and nearly as many blocks."""
     plain = job.run(["calls", "exhaust"], preload=False)
     r = job.run(["calls", "exhaust"])
     compare_blocks(r)
@@ -136,14 +136,14 @@ def maps_moves(job):
 
 @case
 def maps_failing(job):
-    """ENOMEM is FAILED, EINVAL and EBADF are not, nor a growth that may not move and has no room,
-    nor huge pages that are not there; what was to be unmapped lives on."""
+    """ENOMEM is FAILED; EINVAL and EBADF are not, nor a growth in place without room, nor missing
+    huge pages; a range that was to be unmapped lives on."""
     maps(job, "failing")
 
 
 @case
 def maps_brk(job):
-    """brk and sbrk: once each, though one is made of the other."""
+    """brk and sbrk: once each, though one calls the other."""
     maps(job, "brk")
 
 
@@ -155,7 +155,7 @@ def maps_syscall(job):
 
 @case
 def maps_shared(job):
-    """shmat and shmdt, memfd, shm_open, a file: what is behind each mapping."""
+    """shmat and shmdt, memfd, shm_open, a file: the backing of each mapping."""
     r, t = maps(job, "shared")
     found = [(e.fields[5], t.strings.get(e.fields[6], "")) for e in between_marks(t.thread(t.pid))
              if e.kind == "MAP"]
@@ -165,7 +165,7 @@ def maps_shared(job):
 
 @case
 def maps_random_ranges(job):
-    """3,000 random operations: what the records leave mapped is what the kernel says."""
+    """3,000 random operations: the mappings by the records are the kernel's."""
     r = job.run(["maps", "ranges"], timeout=200)
     t = r.trace()
     sound(t)

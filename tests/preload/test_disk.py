@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What traces take of the disk: the bound of all of a run together, and the traces of processes
-that recorded little, which share a file."""
+"""The disk space of traces: the bound for all of a run together, and the traces of processes that
+recorded little, which share a file."""
 
 import collections
 import json
@@ -20,8 +20,7 @@ CASES = {}
 WHYOOM = os.environ.get("WHYOOM_EXE")
 MIB = 1 << 20
 ACCOUNT = "disk.account"
-# Beyond what is counted: the account, the folder, and blocks in which a file system says where a
-# file's are.
+# Outside the bound: the account, the folder, and the file system's own blocks for a file's map.
 OVERSHOOT = 4096 + 4096 + 64 * 4096
 FLAG_BUDGET, FLAG_DISK = 1, 16
 
@@ -39,7 +38,7 @@ def needs(program):
 
 
 def usage(directory):
-    """Bytes on the disk of all there."""
+    """Bytes on the disk of all files there."""
     total = 0
     for name in os.listdir(directory) if os.path.isdir(directory) else ():
         try:
@@ -57,7 +56,7 @@ def account(directory):
 
 
 def checked(directory, status=0):
-    """What `whyoom check` says: processes, and of the directory."""
+    """The summary of `whyoom check`: processes, and the directory."""
     if not WHYOOM:
         raise Skip("no analyzer in this build")
     r = subprocess.run([WHYOOM, "check", "--format", "json", directory], env=CLEAN_ENV,
@@ -70,7 +69,7 @@ def checked(directory, status=0):
 
 
 def counted(directory):
-    """The account says what is there: traces take whole slots, files of small ones their bytes."""
+    """The account equals the files: traces take whole slots, files of small ones their bytes."""
     there = sum(os.path.getsize(os.path.join(directory, n)) for n in os.listdir(directory)
                 if n.endswith((".whyoom", ".whyooms")))
     equal(account(directory)[1], there, "bytes in the account")
@@ -93,7 +92,7 @@ def bound_kept(job, mode, bound):
     equal(account(directory)[0], bound, "the bound in the account")
     traces = [Trace(os.path.join(directory, n)) for n in os.listdir(directory)
               if n.endswith(".whyoom")]
-    check(4 <= len(traces) <= 16, "%d traces", len(traces))  # who comes when all is taken has none
+    check(4 <= len(traces) <= 16, "%d traces", len(traces))  # latecomers may have none
     return directory, traces, most
 
 
@@ -122,7 +121,7 @@ def disk_bound(job):
 
 @case
 def disk_bound_sampled(job):
-    """They free room and go on: what they hold at the end was there all the time."""
+    """They free room and go on: blocks that live at the end were there all the time."""
     bound = 12 * MIB
     directory, traces, most = bound_kept(job, "sampled", bound)
     check(any(t.checkpoint for t in traces), "nobody made a checkpoint")
@@ -134,7 +133,7 @@ def disk_bound_sampled(job):
 
 @case
 def disk_bound_default(job):
-    """A tenth of what is free, 16 GiB at most."""
+    """A tenth of the free space, 16 GiB at most."""
     top = mounted(job, "tmpfs", "size=64m,mode=777")
     try:
         job.run(["guest", "many", "100000"], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"})
@@ -146,7 +145,7 @@ def disk_bound_default(job):
 
 @case
 def disk_bound_too_small(job):
-    """Not even the first file has room: said once, and the program runs."""
+    """Not even the first file has room: reported once, and the program runs."""
     r = job.run(["guest", "nothing"], env={"WHYOOM_MAX_DISK": "4KiB"})
     check(not r.files and r.err.count("\n") == 1 and "WHYOOM_MAX_DISK" in r.err, "stderr: %r",
           r.err)
@@ -154,7 +153,7 @@ def disk_bound_too_small(job):
 
 @case
 def disk_account_damaged(job):
-    """Whatever stands in the account's place, the program is recorded."""
+    """Any other file in the account's place: the program is recorded."""
     for i, content in enumerate((b"", b"x", b"\xff" * 4096, os.urandom(4096),
                                  b"WHYOOMD\n" + b"\xff" * 4088, None)):
         directory = job.path("d%d" % i)
@@ -174,8 +173,8 @@ def start_small(directory, argv, **more):
 
 @case
 def small_traces(job):
-    """A thousand processes leave less than 1,000 KiB in two files, and each that recorded something
-    is there."""
+    """A thousand processes leave less than 1,000 KiB in two files, and every one that recorded
+    events is there."""
     directory = job.path("t")
     kinds = [[needs("perl"), "-e", "1"], [needs("true")], [needs("sh"), "-c", ":"]]
     pids = collections.defaultdict(list)
@@ -214,7 +213,7 @@ def small_traces(job):
 
 @case
 def small_traces_read_as_before(job):
-    """One that is named, the whole file, torn and doubled: each trace once."""
+    """One by its name, the whole file, torn and doubled: each trace once."""
     directory = job.path("t")
     argv, pids = [needs("perl"), "-e", "$| = 1; print 1; <>"], []
     for i in range(5):
@@ -233,7 +232,7 @@ def small_traces_read_as_before(job):
     # as if one had been killed before it could remove its own
     with open(os.path.join(directory, "%d.0.whyoom" % pids[2]), "wb") as f:
         f.write(own)
-    for name in ("7.0.whyoom", "8.0.whyoom"):  # and others before they could write anything
+    for name in ("7.0.whyoom", "8.0.whyoom"):  # and others before they could write any event
         with open(os.path.join(directory, name), "wb") as f:
             f.truncate(65536 if name[0] == "7" else 0)
     processes, folder = checked(directory)
@@ -256,7 +255,7 @@ def small_traces_read_as_before(job):
     for name in ("7.0.whyoom", "8.0.whyoom", "%d.0.whyoom" % pids[2]):
         os.unlink(os.path.join(directory, name))
     equal(checked(directory, status=1)[1]["files_left_out"], 1, "lost ones")
-    # a write that was cut short costs what it wrote, not what comes after
+    # a write that was cut short costs its own trace, and none after it
     with open(shared, "wb") as f:
         f.write(data[:-100])
     p = start_small(directory, argv)
@@ -275,7 +274,7 @@ def small_traces_read_as_before(job):
 
 @case
 def small_traces_emptied(job):
-    """A file of them that has none: nobody came so far, or it has lost all, which the account
+    """A file of small traces without any: no process came so far, or it lost all, which the account
     tells."""
     directory = job.path("t")
     shared = os.path.join(directory, "small.0.whyooms")
@@ -295,8 +294,7 @@ def small_traces_emptied(job):
 
 @case
 def small_traces_killed(job):
-    """At whatever moment a process is killed, its trace is there once: alone, or among the
-    others."""
+    """Killed at any moment, a process's trace is there once: alone, or among the others."""
     directory, rounds = job.path("t"), 300
     argv = [needs("perl"), "-e", "$| = 1; print 1; $x .= 'y' x 100 for 1 .. 100"]
     pids, rng, longest = [], random.Random(7), 0.0
@@ -340,13 +338,13 @@ def small_traces_at_once(job):
     perl = [p for p in processes if p["exe"] and p["exe"].endswith("perl")]
     equal((len(perl), len({p["pid"] for p in perl})), (160, 160), "processes of perl")
     check(all(p["whole"] for p in processes), "not all are whole")
-    # what exec replaced went there with what came after it
+    # a replaced image's trace went there with its successor's
     equal({p["image"] for p in perl}, {0, 1} & {p["image"] for p in perl}, "images")
 
 
 @case
 def small_traces_on_a_full_disk(job):
-    """Until it is full, and then: no signal, and what is there is whole."""
+    """Until it is full, and then: no signal, and existing traces are whole."""
     top = mounted(job, "tmpfs", "size=600k,mode=777")
     directory, argv = top + "/t", [needs("perl"), "-e", "1"]
     try:

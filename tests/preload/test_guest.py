@@ -27,7 +27,7 @@ def counts(t):
 
 
 def whole(job, *args, **kw):
-    """The host does a hostile thing and nothing is lost."""
+    """The host does a hostile thing and no event is lost."""
     r = job.run(["guest", *args], **kw)
     t = r.trace()
     sound(t)
@@ -37,7 +37,7 @@ def whole(job, *args, **kw):
 
 
 def accounted(r, reasons):
-    """Something is lost: all of it is counted, in the trace or on stderr."""
+    """Events are lost: all of them are counted, in the trace or on stderr."""
     t = r.trace()
     check(not t.torn, "torn")
     before, after = counts(t)
@@ -63,7 +63,7 @@ def changes_directory(job):
 
 @case
 def relative_directory(job):
-    """WHYOOM_DIR is relative, and the host goes elsewhere."""
+    """WHYOOM_DIR is relative, and the host changes its directory."""
     job.run(["guest", "chdir", "/"], directory="rel", cwd=job.path())
     found = Result(0, "", "", job.path("rel"), "", 0, 0)
     sound(found.trace())
@@ -85,20 +85,20 @@ def drops_privileges(job):
 
 @case
 def installs_seccomp(job):
-    """A filter that only knows what malloc needs: the host lives, and nothing is lost."""
+    """A filter that allows only malloc's calls: the host lives, and no event is lost."""
     whole(job, "seccomp")
 
 
 @case
 def sandboxed_by_seccomp(job):
-    """The same, but what the filter does not know kills, as in browsers' and sshd's sandboxes."""
+    """The same, but other calls kill, as in browsers' and sshd's sandboxes."""
     job.run(["guest", "seccomp-kill"], preload=False)
     whole(job, "seccomp-kill")
 
 
 @case
 def without_proc(job):
-    """/proc is not mounted, as in a bare chroot or container: nothing that is recorded needs it."""
+    """/proc is not mounted, as in a bare chroot or container: the recording does not need it."""
     root()
     script = 'umount -l /proc || exit 77; LD_PRELOAD="$1" WHYOOM_DIR="$2" exec "$3" nothing'
     r = job.run([shutil.which("unshare") or "/usr/bin/unshare", "-m", "/bin/sh", "-c", script, "sh",
@@ -114,8 +114,8 @@ def without_proc(job):
 
 @case
 def clock_jumps(job):
-    """The time of day leaps and the monotonic clock stands still: nothing is lost, and times do not
-    go back."""
+    """The time of day leaps and the monotonic clock stands still: no event is lost, and times do
+    not go back."""
     for order in ("jumping:ours", "ours:jumping"):
         names = {"ours": SHIM, "jumping": os.path.join(PROGS, "libjumping_clock.so")}
         r = whole(job, "nothing", preload=":".join(names[x] for x in order.split(":")))
@@ -173,7 +173,7 @@ def unmount(top):
 
 @case
 def tmpfs_refused(job):
-    """Its pages are memory: refused, said once; written when asked for."""
+    """Its pages are memory: refused, reported once; written on request."""
     top = mounted(job, "tmpfs", "size=64m,mode=777")
     try:
         r = job.run(["guest", "nothing"], directory=top + "/t")
@@ -242,8 +242,8 @@ def private_files(job):
 
 
 def open_to_all(job):
-    """Moves the job to where every user can go, with a copy of the library, whose path it returns:
-    the tree itself may lie in somebody's home."""
+    """Move the job to a folder for every user, with a copy of the library, and return its path: the
+    tree itself may lie in a user's home."""
     job.close(keep=False)
     job.top = tempfile.mkdtemp(prefix="whyoom-test-", dir="/var/tmp")
     os.chmod(job.top, 0o755)
@@ -252,7 +252,7 @@ def open_to_all(job):
 
 @case
 def said_once(job):
-    """Children that cannot have a trace: the first says so, all are counted."""
+    """Children without a trace: the first reports it, all are counted."""
     root()
     shim = open_to_all(job)
     os.mkdir(job.path("t"), 0o700)
@@ -263,8 +263,8 @@ def said_once(job):
                 directory=job.path("t"))
     check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
     equal(r.trace().drops.get("rights", 0), 5, "children counted")
-    # started by exec with fewer rights, none can be counted: if that is asked for, the first of
-    # them speaks for its own
+    # started by exec with fewer rights, none can be counted: on request the first of them reports
+    # its own
     os.mkdir(job.path("closed"), 0o700)
     for verbose in "0", "1":
         r = job.run(["/bin/sh", "-c", "setpriv --reuid 65534 --clear-groups /bin/sh -c '/bin/true; "
@@ -274,7 +274,7 @@ def said_once(job):
                     cwd=job.path("closed"), rc=3)
         check(r.err.count("\n") == int(verbose) and r.err.startswith("whyoom" * int(verbose)),
               "stderr: %r", r.err)
-    # where the directory can be reached, they have a place there
+    # in a reachable directory they have a place
     os.mkdir(job.path("open"), 0o755)
     r = job.run(["/bin/sh", "-c", "setpriv --reuid 65534 --clear-groups /bin/sh -c '/bin/true; "
                  "/bin/true'; exit 3"],
@@ -284,8 +284,8 @@ def said_once(job):
 
 @case
 def descendants_without_a_file(job):
-    """Started by exec with the same rights and without room: counted, and said once for all if that
-    is asked for."""
+    """Started by exec with the same rights and without room: counted, and on request reported once
+    for all."""
     # the folder, its account, one trace
     top = mounted(job, "tmpfs", "size=64m,mode=777,nr_inodes=4")
     try:
@@ -304,7 +304,7 @@ def descendants_without_a_file(job):
         check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
     finally:
         unmount(top)
-    # nor is there room for the first one's: it speaks, and nobody after it
+    # nor is there room for the first one's: it reports, and no later one does
     top = mounted(job, "tmpfs", "size=64m,mode=777,nr_inodes=2")
     try:
         r = job.run(["/bin/sh", "-c", script], directory=top + "/t",
@@ -316,7 +316,7 @@ def descendants_without_a_file(job):
 
 @case
 def shared_directory_refused(job):
-    """A directory that others may write: whoever owns it could plant a link."""
+    """A directory that others may write: its owner could plant a link."""
     os.mkdir(job.path("open"))
     os.chmod(job.path("open"), 0o777)
     r = job.run(["guest", "nothing"], directory=job.path("open"))
@@ -326,7 +326,7 @@ def shared_directory_refused(job):
 
 @case
 def dormant_when_setuid(job):
-    """AT_SECURE: nothing is recorded, nothing is said."""
+    """AT_SECURE: no recording, no message."""
     root()
     open_to_all(job)
     copy = job.path("guest")
@@ -358,7 +358,7 @@ def switched_off(job):
 
 @case
 def wrong_options(job):
-    """Said once, with the name; the default is used."""
+    """Reported once, with the name; the default is used."""
     for name, value in (("WHYOOM_MAX_TRACE", "much"), ("WHYOOM_PYTHON", "maybe"),
                         ("WHYOOM_CMDLINE", "2"),
                         ("WHYOOM_OFF", "perhaps")):
@@ -386,7 +386,7 @@ def command_line(job):
 
 @case
 def facts(job):
-    """What is said about the process."""
+    """The facts about the process."""
     t = job.run(["guest", "nothing"], env={"LD_LIBRARY_PATH": "/nowhere"}).trace()
     for key in ("exe", "cmdline", "cwd", "limit.as", "limit.data", "limit.stack", "page.size",
                 "cpus", "kernel", "libc",
@@ -402,8 +402,8 @@ def facts(job):
 
 @case
 def budget(job):
-    """At WHYOOM_MAX_TRACE small blocks are left out, large ones go on, and this is said. (In mode
-    sampled, where all of them live, so that a checkpoint would take most of it.)"""
+    """At WHYOOM_MAX_TRACE small blocks are left out, large ones go on, and the trace says so. (In
+    mode sampled, where all of them live, so that a checkpoint would take most of it.)"""
     r = job.run(["guest", "many", "2000000"], env={"WHYOOM_MAX_TRACE": "3MiB"}, timeout=200)
     t = r.trace()
     sound(t, drops=("budget",))
@@ -429,8 +429,8 @@ def memory_of_our_own(job):
 
 
 def resident(job, *args):
-    """What ours adds to what the program has resident, what of it is in the trace's mappings (KiB),
-    the frames of its distinct stacks, and the run."""
+    """The recorder's addition to resident memory, the part in the trace's mappings (KiB), the
+    frames of its distinct stacks, and the run."""
     r, plain = job.run(["resident", *args]), job.run(["resident", *args], preload=False)
     got, without = ({k: int(v) for k, v in map(str.split, x.out.splitlines())} for x in (r, plain))
     return got["resident"] - without["resident"], got["trace"], got["frames"], r
@@ -457,7 +457,7 @@ def memory_of_stacks(job):
 
 @case
 def sealed_chunks_are_given_back(job):
-    """What was written is not resident any more: two threads' windows are, however long the
+    """Written chunks are not resident any more: two threads' windows are, however long the
     trace."""
     more, trace, _, r = resident(job, "blocks", "3000000")
     size = os.stat(r.files[0][2]).st_size

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the harness does with programs that do not end."""
+"""The harness, with programs that do not end."""
 
 import sys
 
@@ -14,7 +14,7 @@ def case(f):
 
 
 def hangs(job, script, argv0="/bin/sh", **more):
-    """The words of the failure; nothing of the program is left, and little more than its time went
+    """The failure's text; no process of the program is left, and little more than its time went
     by."""
     start = time.monotonic()
     try:
@@ -29,8 +29,8 @@ def hangs(job, script, argv0="/bin/sh", **more):
 
 @case
 def hung_is_told(job):
-    """Each process with its id, name and where its threads wait; also where only children hang that
-    hold the output, in a session of their own, or stopped."""
+    """Each process with its id, name and its threads' waits; also if only children hang that hold
+    the output, in a session of their own, or stopped."""
     for script, names in (("sleep 971 & sleep 972", ("sh", "sleep 971", "sleep 972")),
                           ("sleep 973 & exit 0", ("sleep 973",)),
                           ("setsid sleep 974 & echo words >&2; exit 0", ("sleep 974", "words")),
@@ -45,7 +45,7 @@ def hung_is_told(job):
 
 @case
 def hung_shows_stacks(job):
-    """Where a debugger is there and may look."""
+    """With a debugger that is installed and allowed."""
     if not any(shutil.which(tool) for tool, _ in hung.STACKS):
         raise Skip("neither gdb nor eu-stack is there")
     p, _, _ = job.start(["/bin/sleep", "100"])
@@ -57,7 +57,7 @@ def hung_shows_stacks(job):
 
 @case
 def hung_has_no_longer_than_its_case(job):
-    """A program's limit is what its case has left."""
+    """A program's limit is the rest of its case's."""
     job.until = time.monotonic() + 2
     hangs(job, "sleep 976", timeout=600)
 

@@ -29,7 +29,7 @@ def counters(path):
     return out
 
 
-# As many kills as are asked for: over a thousand in all by tests/harm/all.
+# The number of kills: over a thousand in all by tests/harm/all.
 TIMES = int(os.environ.get("WHYOOM_TEST_KILLS", "50"))
 PAUSE, RESUME, FULL, SAMPLE = 1, 2, 3, 4
 
@@ -38,8 +38,8 @@ CONTROL = 272  # in a trace's header: asked, command, every, exact_from, answere
 
 
 def start_asking(directory, commands):
-    """Does what `whyoom ctl` does, as fast as can be: asks every trace of a directory for another
-    mode, in turn. In a process of its own, so that nobody waits for the interpreter. Its id."""
+    """Do the work of `whyoom ctl`, at full speed: ask every trace of a directory for another mode,
+    in turn. In a process of its own, so that no test waits for the interpreter. Return its id."""
     parent, pid = os.getpid(), os.fork()
     if pid:
         return pid
@@ -61,7 +61,7 @@ def start_asking(directory, commands):
 
 
 def header_of(path):
-    """Mapped; None where it is no trace yet, or no more."""
+    """Mapped; None while it is no trace yet, or no longer."""
     try:
         with open(path, "r+b") as f:
             header = mmap.mmap(f.fileno(), 4096)
@@ -77,7 +77,7 @@ def ask(header, command, every=0, exact_from=0):
 
 
 def answered(path):
-    """The number of the last question that was answered."""
+    """The number of the last answered command."""
     with open(path, "rb") as f:
         f.seek(CONTROL + 24)
         return struct.unpack("<I", f.read(4))[0]
@@ -86,7 +86,7 @@ def answered(path):
 def kills(job, times, way, exact=0, commands=None):
     """way: "" the program is killed, "group" with a shell that has started it, "family" with
     children of its own. exact: mode sampled, in which blocks of so many bytes are all recorded.
-    commands: what n, the number of the kill, is asked for meanwhile."""
+    commands: the modes asked for meanwhile, by n, the number of the kill."""
     env = {"WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": str(exact)} if exact else {}
     rng = random.Random(20260 + len(way))
     group = way == "group"
@@ -98,7 +98,7 @@ def kills(job, times, way, exact=0, commands=None):
         if os.path.exists(path):
             os.unlink(path)
         argv = ["storm", "4", "0"] + ([way] if way == "family" else [])
-        if group:  # a shell in the same group: whatever helps the target dies with it
+        if group:  # a shell in the same group: any helper of the target dies with it
             argv = ["/bin/sh", "-c", "'%s' 4 0; true" % prog("storm")]
         p, directory, _ = job.start(argv, env={"COUNTERS": path, **env})
         asked = commands(n) if commands else []
@@ -145,15 +145,14 @@ def kills(job, times, way, exact=0, commands=None):
 
 
 def begun(path):
-    """Has the trace its header? A child may be killed while it makes its file: before its first
-    call returned."""
+    """Whether the trace has its header. A child may be killed while it makes its file: before its
+    first call returned."""
     with open(path, "rb") as f:
         return any(f.read(8))
 
 
 def alive(counted):
-    """Does any of the threads run? One that is dead may stay until somebody has asked for its
-    status."""
+    """Whether any of the threads runs. A dead one may stay until its status is read."""
     for c in counted:
         try:
             with open("/proc/%d/stat" % c[1]) as f:
@@ -165,14 +164,14 @@ def alive(counted):
 
 
 def sizes(me, n):
-    """Of the first n blocks of a thread."""
+    """The sizes of a thread's first n blocks."""
     return [16 + (me * 7919 + i * 31) % 1000 for i in range(n)]
 
 
 def killed(t, counted, n, exact=0, paused=False):
-    """Each thread's events: what had returned is there, and at most one call more, with its size
-    (of those from `exact` bytes on; if the recording was paused now and then, some of them). How
-    many had returned."""
+    """Each thread's events: those of returned calls, and at most one call more, with its size (from
+    `exact` bytes on; if the recording was paused at times, some of them). Return the number of
+    returned calls."""
     total = 0
     check(not t.torn and not t.drops, "kill %d: torn %d, dropped %s", n, t.torn, t.drops)
     check(not t.bad_checksums, "kill %d: %d wrong checksums", n, t.bad_checksums)
@@ -251,7 +250,7 @@ def storm_exact(job):
 
 @case
 def storm_cross(job):
-    """What one thread allocates another one releases at once: the order is settled."""
+    """Blocks that one thread allocates and another releases at once: the order is settled."""
     r = job.run(["storm", "4", "60000", "cross"], env={"COUNTERS": job.path("c")})
     t = r.trace()
     sound(t)
@@ -328,8 +327,7 @@ def thread_ends(job):
 
 @case
 def thread_ends_while_asked_for(job):
-    """A new thread asks whether another one is dead, and that one leaves before it has the
-    answer."""
+    """A new thread asks whether another one is dead, and that one exits before the answer."""
     r = job.run(["asked", "8"], rc=None)
     if r.rc == 77:
         raise Skip(r.out.strip())
@@ -392,10 +390,10 @@ def long_jumps(job):
 
 
 def handlers(job, *args, most=2 if SAMPLED else 10):
-    """What is lost is counted, always; and little is (one of `most`). That is measured again on a
-    machine so busy that the kernel keeps us long where a handler's events go to the side. In mode
-    sampled every block goes through the table of known ones here, and so the thread is longer in
-    its records."""
+    """Losses are always counted; and there are few (one of `most`). That is measured again on a
+    machine so busy that the kernel delays the recorder while a handler's events go to the side
+    area. In mode sampled every block goes through the table of recorded blocks here, so the
+    thread spends longer in its records."""
     for left in (2, 1, 0):
         ma, ha, sides, lost = handlers_once(job, *args)
         if lost * most <= ha:
@@ -425,7 +423,8 @@ def handlers_once(job, *args):
 
 @case
 def signal_handlers(job):
-    """A handler that allocates at 1 kHz while the program does: nothing is missed, or counted."""
+    """A handler that allocates at 1 kHz while the program does: every event is recorded, or
+    counted."""
     return handlers(job, "0.4", "1")
 
 
@@ -437,7 +436,7 @@ def signal_handlers_threads(job):
 @case
 def signal_handlers_profiler(job):
     """SIGPROF as profilers ask for it, of the CPU's time, beside a timer of 1 kHz for each thread:
-    more than the places aside may hold."""
+    more than the side area may hold."""
     return handlers(job, "0.3", "2", "prof", most=1)
 
 

@@ -10,7 +10,7 @@ from test_guest import open_to_all, root
 from test_rights import all_traces, counters, rights_of
 
 CASES = {}
-# As many kills as are asked for, as in test_kill.py, but few by default.
+# The number of kills, as in test_kill.py, but small by default.
 TIMES = int(os.environ.get("WHYOOM_TEST_KILLS", "12"))
 WAYS = [["setgroups", "setgid", "setuid"], ["chroot"], ["seteuid", "again", "chroot", "setuid"],
         ["fork", "setuid", "fork"],
@@ -59,7 +59,7 @@ def kill_while_rights_go(job):
             time.sleep(0.0005)
         # half of them while the rights go, half when chunks come after that
         time.sleep(min(rng.expovariate(300), 0.03) if n % 2 else rng.uniform(0.01, 0.06))
-        if p.poll() is not None:  # this kernel cannot do one of them
+        if p.poll() is not None:  # this kernel lacks one of them
             here.close(keep=False)
             continue
         os.killpg(p.pid, signal.SIGKILL)
@@ -113,7 +113,8 @@ def running(tid):
 
 
 def all_traces_begun(directory):
-    """But for files whose process was killed while it made them: before its first call returned."""
+    """Except for files whose process was killed while it made them: before its first call
+    returned."""
     for top, _, names in os.walk(directory):
         for n in names:
             if n.endswith(".whyoom") and not begun(os.path.join(top, n)):

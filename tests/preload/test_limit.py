@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The address space comes to its end: nothing is lost, failures are cheap, our own share is
-told."""
+"""The address space comes to its end: no event is lost, failures are cheap, the recorder's share is
+recorded."""
 
 import sys
 
@@ -16,7 +16,8 @@ def case(f):
 
 
 def failures(t, at_least):
-    """Each has its stack; the first has levels, our own among them, and so has one in a while."""
+    """Each has its stack; the first has levels, the recorder's own among them, and so has one in a
+    while."""
     failed = sorted(t.all("FAILED"), key=lambda e: e.ticks)
     check(len(failed) >= at_least, "%d FAILED", len(failed))
     for e in failed:
@@ -54,7 +55,7 @@ def exhausted(job):
 
 @case
 def exhausted_python(job):
-    """The same of Python: the lines are there, too."""
+    """The same from Python: the lines are there, too."""
     script = job.path("eat.py")
     with open(script, "w") as f:
         f.write(EAT)
@@ -110,8 +111,7 @@ print(sum(caught))
 
 @case
 def stack_refused(job):
-    """The C library asks for a thread's stack by itself; that it was refused is told all the
-    same."""
+    """The C library maps a thread's stack by itself; its refusal is recorded all the same."""
     r = job.run(["exhaust", "stacks"])
     t = r.trace()
     sound(t)
@@ -124,7 +124,8 @@ def stack_refused(job):
 
 @case
 def mappings_used_up(job):
-    """There is memory and address space, but no mapping left: how many there are is told."""
+    """There is memory and address space, but no mapping left: the number of mappings is
+    recorded."""
     with open("/proc/sys/vm/max_map_count") as f:
         most = int(f.read())
     if most > 300000:
@@ -169,7 +170,8 @@ def mappings(text):
 
 @case
 def own_share(job):
-    """WHYOOM among the levels is what a process has in mappings that it would not have without."""
+    """The level WHYOOM is the bytes of mappings that the process would not have without the
+    recorder."""
     r = job.run(["exhaust", "maps"])
     told = dict(r.trace().all("FAILED")[0].levels)[WHYOOM]
     total, trace = mappings(r.out)
@@ -193,7 +195,7 @@ def allocator(name):
 
 
 def accounts(t):
-    """For each failure of a gibibyte what the allocator said, None where it was not asked."""
+    """The allocator's account at each failure of a gibibyte, None without one."""
     levels = [dict(e.levels) for e in sorted(t.all("FAILED"), key=lambda e: e.ticks)
               if e.fields[4] == 1 << 30]
     return [[l[k] for k in (ARENA, MMAP, USED, FREE)] if ARENA in l else None for l in levels]
@@ -201,7 +203,7 @@ def accounts(t):
 
 @case
 def allocator_account(job):
-    """What glibc holds, to the byte as it tells the program itself."""
+    """glibc's total, to the byte as it tells the program itself."""
     r = job.run(["heap", "account"])
     got, want = accounts(r.trace())[0], [int(n) for n in r.out.split()]
     equal(got, want, "arena, mmapped, used, free")
@@ -233,8 +235,7 @@ def allocator_account_tcmalloc(job):
 
 @case
 def allocator_account_mimalloc(job):
-    """mimalloc only says what it has taken: no less than what it has handed out, and not the
-    double."""
+    """mimalloc only tells its total: at least the bytes it has handed out, and not the double."""
     t = job.run(["heap", "account"], preload=allocator("libmimalloc.so.2")).trace()
     sound(t)
     levels = [dict(e.levels) for e in t.all("FAILED") if e.fields[4] == 1 << 30][0]
@@ -244,7 +245,8 @@ def allocator_account_mimalloc(job):
 
 @case
 def allocator_asked_while_it_grows(job):
-    """Who is killed cannot be asked any more: the answer in the trace is at most an eighth old."""
+    """A killed process cannot be asked any more: the account in the trace is at most an eighth
+    old."""
     t = job.run(["heap", "grow"], rc=-9).trace()
     sound(t)
     told = [dict(e.levels) for e in sorted(t.all("LEVEL"), key=lambda e: e.ticks)]
@@ -262,7 +264,8 @@ def allocator_asked_while_it_grows(job):
 
 @case
 def allocator_not_asked(job):
-    """In a signal handler or a forked child nobody asks: a lock may be held there for ever."""
+    """In a signal handler or a forked child the allocator is not asked: its lock may be held for
+    ever."""
     r = job.run(["heap", "handler"])
     got = accounts(r.trace())
     check(len(got) == 2 and not got[0] and got[1], "in a handler, then in main: %s", got)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Other allocators, dlopen and dlclose, C++; and that nothing is taken from the host's heap."""
+"""Other allocators, dlopen and dlclose, C++; and that the recorder takes nothing from the host's
+heap."""
 
 import re
 import sys
@@ -51,7 +52,8 @@ def preloaded(job, name):
         equal(got, (allocs, frees), "thread %d" % me)
     out = read.Trace(t.path, t.data).replay()
     equal(out["double_allocs"], 0, "addresses that live twice")
-    # before us it is the owner, and we see what it passes on or nothing; the host must not notice
+    # before us it is the owner, and the recorder sees what it passes on or nothing; the host must
+    # not notice
     job.run(["storm", "2", "2000"], preload=library(name) + ":" + SHIM,
             env={"COUNTERS": job.path("c2")})
 
@@ -74,7 +76,7 @@ def linked(job, name):
 
 
 def left_over(t):
-    """Acquisitions that no release follows in this thread."""
+    """Acquisitions without a release in this thread."""
     live = {}
     for evs in t.events_of.values():
         for e in evs:
@@ -92,8 +94,8 @@ for _name in ALLOCATORS:
 
 @case
 def own_malloc(job):
-    """The program exports a malloc: it runs as without us; the trace, if any, says who owns
-    malloc."""
+    """The program exports a malloc: it runs as without us; the trace, if any, names malloc's
+    owner."""
     plain, r = job.run(["own_malloc"], preload=False), job.run(["own_malloc"])
     equal((r.out, r.err), (plain.out, plain.err), "output")
     if r.files:
@@ -104,7 +106,7 @@ def own_malloc(job):
 @case
 def sanitized(job):
     """A sanitizer's runtime asks us for functions before it can run any: it gets them, nothing is
-    recorded, and that is said. AddressSanitizer's, where it is a library, says itself that it
+    recorded, and a message says so. AddressSanitizer's, as a library, reports itself that it
     must come first, and refuses."""
     ran = 0
     for name in ("thread", "address"):
@@ -112,7 +114,7 @@ def sanitized(job):
             continue
         plain = job.run(["sanitized_" + name], preload=False, rc=None)
         if plain.rc != 5:
-            continue  # the runtime itself does not get on with the kernel
+            continue  # the runtime itself does not work on this kernel
         ran += 1
         r = job.run(["sanitized_" + name], rc=None)
         if name == "address" and r.rc == 1 and "does not come first" in r.err:
@@ -129,7 +131,7 @@ def sanitized(job):
 
 @case
 def weak_symbols(job):
-    """A program that asks which allocator there is gets the answer that it got without us."""
+    """A program that asks which allocator there is gets the same answer as without us."""
     plain, r = job.run(["weak"], preload=False), job.run(["weak"])
     equal(r.out, plain.out, "what is there")
     equal(len(by_size(r.trace(), 9001)), 500, "a malloc that dlsym handed out")
@@ -149,7 +151,7 @@ def nothing_from_the_heap(job):
 
 @case
 def load_unload(job):
-    """Libraries at the same addresses, in turn: each stack names the one that was there."""
+    """Libraries at the same addresses, in turn: each stack names the one of that time."""
     r = job.run(["plugins", "300"])
     t = r.trace()
     sound(t)
@@ -205,7 +207,7 @@ def load_deepbind(job):
 
 @case
 def plugins_by_name(job):
-    """RUNPATH of the caller of dlopen counts, not ours; and again within a plugin."""
+    """The RUNPATH of dlopen's caller counts, not ours; and again within a plugin."""
     job.run(["plugins", "names"], preload=False)
     r = job.run(["plugins", "names"])
     equal((len(by_size(r.trace(), 5003)), len(by_size(r.trace(), 5013))), (1, 1), "blocks")
@@ -213,7 +215,8 @@ def plugins_by_name(job):
 
 @case
 def load_beside_many_relocations(job):
-    """A dlopen costs what it brings, not what is loaded: little more than without us."""
+    """A dlopen's cost depends on what it loads, not on the loaded libraries: little more than
+    without us."""
     count, where = 100, job.path("copies")
     os.mkdir(where)
     for i in range(1, count + 1):
@@ -232,7 +235,7 @@ def load_beside_many_relocations(job):
 
 
 def slots(job, args, sizes, env=None):
-    """Each of the library's calls of the other allocator is recorded: {size: how often}."""
+    """Each of the library's calls of the other allocator is recorded: {size: count}."""
     r = job.run(["slots"] + args, env=dict(env or {}, LD_LIBRARY_PATH=PROGS))
     t = r.trace()
     sound(t)
@@ -253,7 +256,7 @@ def slots_of_another_in_the_same_place(job):
 
 @case
 def slots_after_an_unseen_change(job):
-    """What the C library has itself unloaded and loaded is looked at with the next dlopen."""
+    """Libraries that the C library itself reloads are looked at with the next dlopen."""
     r = slots(job, ["unseen"], {7021: 1, 7022: 1})
     return "at %s address" % ("the same" if r.out == "1\n" else "another")
 
@@ -265,7 +268,7 @@ def slots_of_a_constructor(job):
 
 @case
 def slots_of_two_allocators(job):
-    """A wrapper forwards to one of them; libraries that mean the other keep it."""
+    """A wrapper forwards to one of them; libraries that use the other keep it."""
     equal(job.run(["slots", "two"], preload=False, env={"LD_LIBRARY_PATH": PROGS}).out, "1 2\n",
           "calls of each")
     equal(slots(job, ["two"], {7051: 1, 7052: 0}).out, "1 2\n", "calls of each")
@@ -273,10 +276,10 @@ def slots_of_two_allocators(job):
 
 @case
 def slots_while_threads_load(job):
-    """One that another thread is still loading is looked at when it is there."""
+    """A library that another thread is loading is looked at once it is there."""
     r = slots(job, ["threads", "100"], {7041: 100})
     large = [len(by_size(r.trace(), size)) for size in (7042, 7043)]
-    # how often they were loaded only the program knows
+    # only the program knows how often they were loaded
     equal(large, [int(n) for n in r.out.split()], "blocks of the large ones")
     return "%d and %d large ones loaded meanwhile" % tuple(large)
 
@@ -301,7 +304,7 @@ def cxx(job):
     equal(len([e for e in t.all("ALLOC") if e.size == 301]), 5000, "the strings of exceptions")
     out = read.Trace(t.path, t.data).replay()
     equal((out["double_allocs"], out["unmatched_frees"]), (0, 0), "double and unmatched")
-    # what runs under the dynamic loader's own start, which has no unwind information, ends there
+    # frames below the dynamic loader's own start, which has no unwind information, are missing
     for s in t.stacks.values():
         if s and s[0][0] == "end":
             check(s[1][1] and "ld-linux" in s[1][1][0], "a stack does not reach its root: %s",
@@ -339,7 +342,7 @@ def coroutines(job):
 
 
 def called(job, preload):
-    """What a debugger says of calls of malloc's family, without addresses."""
+    """A debugger's output for calls of malloc's family, without addresses."""
     commands = ["set startup-with-shell off", "break main", "run", "p malloc(10)", "p calloc(2, 3)",
                 "p realloc($1, 100)",
                 "p free($2)", "kill"]
@@ -355,8 +358,8 @@ def called(job, preload):
 
 @case
 def called_by_a_debugger(job):
-    """gdb's "p malloc(10)" says what it says without us, where libc has debug information; with the
-    library as the tarball has it."""
+    """gdb's "p malloc(10)" prints the same as without us, if libc has debug information; with the
+    tarball's library."""
     if not shutil.which("gdb"):
         raise Skip("gdb is not installed")
     stripped = job.path("libwhyoom.so")
@@ -370,8 +373,7 @@ def called_by_a_debugger(job):
 
 @case
 def one_function(job):
-    """mmap and mmap64 are the same function, as they are in libc: memray says on stderr where they
-    are not."""
+    """mmap and mmap64 are the same function, as in libc: memray reports a difference on stderr."""
     script = "import ctypes\nl = ctypes.CDLL(None)\n" \
              "print(*(ctypes.cast(getattr(l, n), ctypes.c_void_p).value " \
              "for n in ('mmap', 'mmap64')))"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What programs say of their requests and phases: by mark.h, from Python through ctypes, and by
+"""Programs' marks of their requests and phases: by mark.h, from Python through ctypes, and by
 NVTX."""
 
 import glob
@@ -21,7 +21,7 @@ def case(f):
 
 
 def marks(trace, thread=None):
-    """(phase, what, id, name), and their stacks are there."""
+    """(phase, what, id, name), with their stacks."""
     out = []
     for serial, events in trace.events_of.items():
         if thread is not None and serial != thread:
@@ -65,7 +65,7 @@ def marks_recorded(job):
 
 @case
 def marks_at_a_fixed_address(job):
-    """Where a linker would resolve a weak reference to nothing."""
+    """Linked so that a weak reference could resolve to nothing."""
     plain(job, "marks_fixed")
 
 
@@ -79,7 +79,7 @@ def marks_without_recording(job):
 
 @case
 def marks_names(job):
-    """Long ones are cut, and thousands do not take the place of others."""
+    """Long ones are cut, and thousands do not displace others."""
     trace = job.run(["marks", "names"]).trace()
     sound(trace)
     names = [name for _, _, _, name in marks(trace)]
@@ -110,7 +110,7 @@ def marks_after_fork(job):
 
 
 def nvtx_header():
-    """Where NVTX's own header lies, if it is installed."""
+    """The folder of NVTX's own header, if it is installed."""
     roots = [os.environ.get("CUDA_HOME", "")] + sorted(glob.glob("/usr/local/cuda*"),
                                                        reverse=True) + ["/usr"]
     return next((r + "/include" for r in roots
@@ -197,7 +197,7 @@ print("done")
 
 @case
 def marks_from_python(job):
-    """The helper that docs/marks.md shows; each request's mark is of the task that works for it."""
+    """The helper of docs/marks.md; each request's mark is of the task that works for it."""
     with open(os.path.join(os.environ["WHYOOM_TEST_SOURCE"], "docs", "marks.md")) as f:
         shown = " ".join(f.read().split())
     helper = HELPER[HELPER.index("_whyoom ="):HELPER.index("async def")]

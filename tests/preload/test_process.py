@@ -41,7 +41,7 @@ def fork(job):
 
 @case
 def raw_fork(job):
-    """syscall(SYS_clone) as fork: libc knows nothing of it."""
+    """syscall(SYS_clone) as fork, which libc does not see."""
     forked(job, "raw-fork")
 
 
@@ -61,8 +61,8 @@ def fork_while_threads_allocate(job):
 
 @case
 def fork_latecomer(job):
-    """In a child the first to be recorded is a thread that is new: the one that forked keeps its
-    state to itself."""
+    """In a child a new thread is the first to be recorded: the one that forked keeps its state to
+    itself."""
     r = job.run(["processes", "latecomer"],
                 env={"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB",
                      "WHYOOM_EXACT_FROM": "64KiB"})
@@ -79,7 +79,7 @@ def fork_latecomer(job):
 @case
 def fork_loader_held(job):
     """A fork, libc's or not, while another thread holds the lock of the loader's list: the child,
-    in which it stays taken, records, opens and closes what is there, and ends."""
+    in which it stays locked, records, opens and closes loaded libraries, and ends."""
     for what in ("loader-held", "loader-held-raw"):
         job.run(["processes", what], preload=False, timeout=20)
         r = job.run(["processes", what], timeout=20)
@@ -93,8 +93,8 @@ def fork_loader_held(job):
 
 @case
 def fork_setenv(job):
-    """A child's first event comes from within setenv(), when `environ` still points to what was
-    freed."""
+    """A child's first event comes from within setenv(), when `environ` still points to freed
+    memory."""
     r = job.run(["processes", "setenv"],
                 env={"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB",
                      "WHYOOM_EXACT_FROM": "512"})
@@ -108,7 +108,7 @@ def fork_setenv(job):
 @case
 def fork_chaos(job):
     """Threads that fork while others allocate and signals come, children with threads and children:
-    in every mode each block is as it was left, every process ends well, and what was recorded is
+    in every mode each block keeps its content, every process ends well, and every trace is
     whole."""
     notes = []
     for mode, env in (("full", {}),
@@ -152,14 +152,14 @@ def fork_storm(job):
 
 @case
 def fork_of_the_stopped(job):
-    """Another thread has just let go of memory, which is somebody else's by the time of the fork:
-    no child gives it back once more."""
+    """Another thread has just released memory, which another owner has by the time of the fork: no
+    child releases it again."""
     notes = []
     for work in "chunks", "depth", "threads", "periods":
         for mode in {}, {"WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": "1",
                          "WHYOOM_MAX_TRACE": "4MiB"}:
             forks = 0
-            # on a busy machine a fork takes so long that others' moments pass meanwhile
+            # on a busy machine a fork takes so long that the others' moments pass meanwhile
             for _ in range(5):
                 r = job.run(["stopped", work], env=mode, rc=None)
                 if r.rc == 77:
@@ -186,7 +186,8 @@ def fork_tree(job):
 
 @case
 def vfork_exec(job):
-    """A vfork child writes nothing into its parent's trace; what it executes has its own file."""
+    """A vfork child writes nothing into its parent's trace; the executed program has its own
+    file."""
     r = job.run(["processes", "vfork"])
     child = r.pids("child")[0]
     parent = [t for t in r.traces if t.all("ALLOC") and any(e.size == 111 for e in t.all("ALLOC"))]
@@ -211,8 +212,7 @@ def spawn(job):
 
 @case
 def exec_chain(job):
-    """Five images of one pid: a file each, numbered; the former ones say that they were
-    replaced."""
+    """Five images of one pid: a file each, numbered; the former ones are marked as replaced."""
     r = job.run(["processes", "exec", "4"])
     equal([(t.pid, t.image) for t in r.traces], [(r.pid, i) for i in range(5)], "pid and image")
     for t in r.traces:
@@ -245,8 +245,8 @@ def trivial_processes_leave_nothing(job):
 
 @case
 def ends(job):
-    """_exit, abort and SIGSEGV end the program as without us, and the trace knows what can be
-    known."""
+    """_exit, abort and SIGSEGV end the program as without us, and the trace has all knowable
+    facts."""
     for what, rc in (("exit-now", 7), ("abort", -signal.SIGABRT), ("segv", -signal.SIGSEGV)):
         r = job.run(["processes", what], rc=rc)
         t = r.trace()
@@ -284,7 +284,7 @@ def quits_while_busy(job):
 
 @case
 def cancelled(job):
-    """Six hundred threads are cancelled as they begin, allocate, wait or compute; what they had is
+    """Six hundred threads are cancelled as they begin, allocate, wait or compute; their blocks are
     released, and both are recorded."""
     plain, r = job.run(["quit", "cancel-storm"], preload=False,
                        rc=3), job.run(["quit", "cancel-storm"], rc=3)

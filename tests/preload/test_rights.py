@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rights that are given up: the recording goes on, or what is lost is counted and its reason
+"""Rights that are given up: the recording goes on, or the losses are counted and their reason
 named."""
 
 import stat
@@ -10,8 +10,7 @@ from test_guest import open_to_all, root
 
 CASES = {}
 BLOCKS = 60000  # more than fits into a chunk, so that there are new ones on the way
-# In the header: the moments by enum trace_right, since when events are lost, children, and for
-# which right
+# In the header: the times by enum trace_right, the start of losses, children, and the right
 RIGHTS = 512
 KINDS = ["unknown", "user", "group", "capability", "root", "namespace", "seccomp", "landlock"]
 
@@ -22,8 +21,8 @@ def case(f):
 
 
 def rights_of(t):
-    """What the header says: the rights that were given up, whether events are lost for it by now,
-    for how many children there is no trace, and for which right that is."""
+    """The header: the rights that were given up, whether events are lost for it by now, the number
+    of children without a trace, and the right that caused that."""
     ticks = struct.unpack_from("<16Q", t.data, RIGHTS)
     stopped, children, kind = struct.unpack_from("<QQI", t.data, RIGHTS + 128)
     return {KINDS[i] for i, n in enumerate(ticks) if n}, bool(stopped), children, KINDS[kind]
@@ -38,7 +37,7 @@ def counters(path):
 
 
 def all_traces(directory):
-    """Of the directory, and of those in it that belong to users."""
+    """The traces of the directory, and of its users' directories."""
     found = []
     for top, _, names in os.walk(directory):
         found += [Trace(os.path.join(top, n)) for n in names if n.endswith(".whyoom")
@@ -48,8 +47,8 @@ def all_traces(directory):
 
 
 def give_up(job, *ways, blocks=BLOCKS, env=None, preload=None, rc=0, **kw):
-    """Runs the program; its traces, and for each of its threads how many blocks it had and how many
-    are recorded."""
+    """Run the program; return its traces, and for each of its threads the numbers of its blocks and
+    of its recorded ones."""
     if RUNNER:
         raise Skip("emulated")
     root()
@@ -132,7 +131,7 @@ def rights_landlock(job):
 
 @case
 def rights_seccomp(job):
-    """Filters that forbid opening, mapping, or nothing that matters, and the strict mode."""
+    """Filters that forbid opening, mapping, or unrelated calls, and the strict mode."""
     return each(job, ["harmless-filter", "no-opening", "no-mapping", ("no-opening", "no-mapping"),
                       "sandbox", "strict"],
                 right="seccomp")
@@ -140,13 +139,13 @@ def rights_seccomp(job):
 
 @case
 def rights_taken_again(job):
-    """Given up for a while only, as servers do that act for their users."""
+    """Given up for a while only, like a server that acts for its users."""
     return each(job, [("seteuid", "again", "seteuid", "again", "chroot")], right="user")
 
 
 @case
 def rights_calls_fail(job):
-    """Then errno is the real one, and no right is said to be given up."""
+    """Then errno is the real one, and no right counts as given up."""
     r, traces, rows = give_up(job, "fails")
     equal([n for _, _, _, n in rows], [n for _, _, n, _ in rows], "blocks")
     given, stopped, children, _ = rights_of(traces[0])
@@ -170,8 +169,8 @@ def rights_vfork(job):
 
 @case
 def rights_forks(job):
-    """Children of processes of another user have a place for their traces, which only that user can
-    read."""
+    """Children of processes of another user have a directory for their traces, which only that user
+    can read."""
     each(job, [("setuid", "fork"), ("fork", "setuid"), ("setgid", "setuid", "fork", "fork"),
                ("seteuid", "fork", "again", "fork"), ("capset", "fork")],
          blocks=20000)
@@ -187,7 +186,7 @@ def rights_forks(job):
 
 @case
 def rights_place_refused(job):
-    """A directory with other things in it is not opened to everybody, nor one that others may write
+    """A directory with other files in it is not opened to everybody, nor one that others may write
     to; links that a user has planted are not followed. Children are counted then."""
     for what in ("other files", "writable", "link"):
         here = Job("rights-place")
@@ -232,7 +231,8 @@ def rights_forks_counted(job):
 
 @case
 def rights_unseen(job):
-    """By a system call that goes past the C library: what is lost is counted, and named."""
+    """By a system call that goes past the C library: the losses are counted, and their reason
+    named."""
     r, traces, rows = give_up(job, "asm")
     t = traces[0]
     lost = t.drops.get("rights", 0)
@@ -246,7 +246,7 @@ def rights_unseen(job):
 
 @case
 def rights_in_little_room(job):
-    """The strict mode where the room that was taken before is small: it ends there, counted."""
+    """The strict mode with little reserved room: recording ends there, counted."""
     r, traces, rows = give_up(job, "sandbox", blocks=400000, env={"WHYOOM_MAX_TRACE": "2MiB"})
     t = traces[0]
     (_, _, blocks, recorded), = rows
@@ -261,7 +261,7 @@ def rights_in_little_room(job):
 
 @case
 def rights_checkpoints(job):
-    """What lives takes the place of older events in a file that cannot be opened: it keeps to its
+    """Live blocks take the place of older events in a file that cannot be opened: it keeps to its
     size."""
     r, traces, rows = give_up(job, "chroot", "setuid", blocks=400000, env={
         "WHYOOM_MAX_TRACE": "3MiB", "WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": "1"})

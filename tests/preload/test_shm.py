@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""File systems of a fixed size whose files are memory: how large they are, and what is free, is
-told when a file is mapped, and with the levels; space that is refused there is a failure."""
+"""File systems of a fixed size whose files are memory: their size and free space are recorded when
+a file is mapped, and with the levels; refused space there is a failure."""
 
 import os
 import subprocess
@@ -71,7 +71,7 @@ def shm_told(job):
 
 @case
 def shm_of_a_child(job):
-    """Who was forked tells of its own files, and goes on with what the parent had asked."""
+    """A forked child records its own files, and goes on with its parent's answers."""
     top = mounted(job)
     try:
         r = job.run(["shm", top, job.path()])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""exec, posix_spawn and all that is built on them: programs that this library cannot be loaded into
-are as without it, what they start is recorded again where it can be, and who started them says
-so."""
+"""exec, posix_spawn and the calls built on them: programs that this library cannot be loaded into
+run as without it, their children are recorded again if possible, and the starting process
+records the gap."""
 
 import glob
 import shutil
@@ -29,7 +29,7 @@ def clang_folder():
     return os.path.dirname(found.strip()) or None
 
 
-# How a program is linked: the command, and what the table calls it; None: it is recorded.
+# How a program is linked: the command, and its name in the table; None: it is recorded.
 KINDS = {
     "plain": (["gcc"], None),
     "static": (["gcc", "-static"], "static"),
@@ -79,7 +79,7 @@ def told(r):
 
 
 def same(job, argv, **kw):
-    """As without us: what it says and how it ends. The run with us."""
+    """Its output and its end are as without us. Return the run with us."""
     kw.setdefault("rc", None)
     env = kw.pop("env", {})
     plain = job.run(argv, preload=False, env=env, **kw)
@@ -108,7 +108,7 @@ def starts_by_every_call(job):
 
 @case
 def starts_that_fail(job):
-    """errno, and the shell that takes what nobody knows: as without us."""
+    """errno, and the shell that takes unknown files: as without us."""
     os.makedirs(job.path("f", "folder"))
     for name, mode, content in (("unreadable", 0o600, b"#!/bin/sh\nexit 4\n"),
                                 ("text", 0o755, b"echo text $1; exit 6\n"),
@@ -119,7 +119,7 @@ def starts_that_fail(job):
             f.write(content)
         os.chmod(job.path("f", name), mode)
     r = same(job, ["starts", "errors", job.path("f")], rc=0)
-    # what no machine knows, but a shell takes, has begun
+    # a file that no machine runs, but a shell takes, has begun
     check(all(name == "damaged" for name, _ in told(r)), "told of starts that failed is %s",
           told(r))
 
@@ -173,8 +173,8 @@ for _tool in TOOLS:
 
 @case
 def starts_back_again(job):
-    """What a program starts that is not recorded, is: there the library is back. Then once more,
-    two of them deep."""
+    """The children of an unrecorded program are recorded: there the library is back. Then once
+    more, two of them deep."""
     programs = build(job)
     second = [programs[name] for name in ("static", "musl", "asan", "clang-asan")
               if name in programs]
@@ -196,7 +196,7 @@ def starts_back_again(job):
 
 @case
 def starts_leave_no_trace_in_the_environment(job):
-    """What was put into it for one program is gone in the next."""
+    """A change for one program is undone in the next."""
     programs = build(job, "plain", "musl", "asan", "static", "tsan")
     for name, path in programs.items():
         for asan in ("", "color=never"):
@@ -211,7 +211,7 @@ def starts_leave_no_trace_in_the_environment(job):
 
 @case
 def starts_with_other_preloads(job):
-    """They stay, in their order, and are loaded where we are not."""
+    """The user's libraries stay, in their order, and are loaded where we are not."""
     programs = build(job, "plain", "asan", "musl")
     other = os.path.join(PROGS, "libjumping_clock.so")
     for lists in (SHIM + ":" + other, other + ":" + SHIM, other + " " + SHIM):
@@ -241,8 +241,7 @@ def starts_while_threads_allocate(job):
 
 @case
 def starts_with_a_large_environment(job):
-    """3,000 variables: more than we put on a stack; and the children of vfork leave nothing
-    behind."""
+    """3,000 variables: more than fit on a stack; and the children of vfork leave nothing behind."""
     for name, path in build(job, "musl", "static").items():
         r = job.run(["starts", "large", path, "300"])
         check(r.err.startswith("bad 0,"), "children: %s", r.err)
@@ -251,7 +250,7 @@ def starts_with_a_large_environment(job):
 
 @case
 def starts_where_the_library_is_not(job):
-    """Another root, or other rights: the loader would complain of it on stderr, and it is told
+    """Another root, or other rights: the loader would complain on stderr; the trace records it
     instead."""
     copy = job.path("lib", "libwhyoom.so")
     os.mkdir(job.path("lib"))
@@ -268,7 +267,7 @@ def starts_where_the_library_is_not(job):
 
 @case
 def starts_that_change_their_rights(job):
-    """A setuid program: as without us, and told."""
+    """A setuid program: as without us, and recorded."""
     if os.getuid() != 0 or not shutil.which("setpriv"):
         raise Skip("needs root and setpriv")
     programs = build(job, "plain")
@@ -297,7 +296,7 @@ def starts_that_change_their_rights(job):
 
 @case
 def starts_in_a_read_only_root(job):
-    """Nobody may write a trace there: nothing is said, unless that is asked for, and who can tells
+    """No process may write a trace there: no message without a request; a process that can records
     it."""
     if not shutil.which("bwrap"):
         raise Skip("bubblewrap is not installed")
@@ -332,8 +331,8 @@ def starts_of_another_machine(job):
 
 @case
 def starts_cost_little(job):
-    """What our look adds to an execve, which is refused after it, so that nothing else is measured;
-    and to one by vfork, of a program that itself is static."""
+    """The cost of our look for an execve, which is refused after it, so that nothing else is
+    measured; and for one by vfork, of a program that itself is static."""
     path = build(job, "static", "plain")["static"]
     best = {}
     for _ in range(8):

@@ -1,9 +1,8 @@
 """tracefile.py - a small decoder of trace files for the preload tests, after docs/trace-format.md.
 
-Owns nothing but reading: it decodes one file into plain tuples, per thread and in the order in
-which they were written. It is strict where the format promises something (a test must see a broken
-promise), and must not know what a test expects.
-"""
+It only reads: it decodes one file into plain tuples, per thread and in written order. It is strict
+about the format's promises (a test must see a broken one), and must not know a test's
+expectations."""
 
 import os
 import struct
@@ -55,7 +54,7 @@ def text(b, i):
 
 
 class Event:
-    """kind, and the fields that this kind has; size, stack and so on are 0 where it has none."""
+    """kind, and this kind's fields; size, stack and so on are 0 if it has none."""
 
     __slots__ = ("kind", "ticks", "address", "size", "stack", "flags", "api", "f", "side", "kept")
 
@@ -77,7 +76,7 @@ class Trace:
         self.path = path
         with open(path, "rb") as f:
             head = f.read(4096)
-            # behind the last chunk that was claimed there may be a hole of gigabytes
+            # a hole of gigabytes may follow the last claimed chunk
             end = struct.unpack_from("<Q", head, 104)[0] if len(head) == 4096 else 0
             self.data = head + f.read(max(end - 4096, 0) if end else -1)
         self._header()
@@ -101,7 +100,8 @@ class Trace:
             "<QIIQ", d, 104)
         self.drops = struct.unpack_from("<16Q", d, 128)
         self.dropped_bytes, self.flags = struct.unpack_from("<QQ", d, 256)
-        # of the last two checkpoints: the number, how many parts, the time up to which it counts
+        # of the last two checkpoints: the number, the count of parts, the time up to which it
+        # counts
         self.checkpoints = [c for c in (struct.unpack_from("<IIQ", d, 328 + 16 * i) for i in (0, 1))
                             if c[0]]
         self.checkpoint, self.parts, self.until = 0, [], -1
@@ -114,8 +114,7 @@ class Trace:
         return {DROPS[i] if i < len(DROPS) else str(i): n for i, n in enumerate(self.drops) if n}
 
     def _choose(self):
-        """The newest checkpoint whose parts are all there: what it stands for is read of it
-        alone."""
+        """The newest checkpoint with all its parts: it alone tells the blocks that it replaced."""
         parts, at = {}, SLOT
         while at + 64 <= len(self.data):
             magic, kind, _, size, _, number, seq = struct.unpack_from("<IHHIIII", self.data, at)
@@ -427,7 +426,7 @@ class Trace:
             if c["type"] == 1:
                 seqs.setdefault(c["thread"], []).append(c["seq"])
         for thread, s in seqs.items():
-            # any of the old ones may have been replaced by a checkpoint
+            # a checkpoint may have replaced any of the old ones
             whole = list(range(len(s)))
             if len(set(s)) != len(s) or (not self.checkpoint and sorted(s) != whole):
                 raise Broken("thread %d has chunks %s" % (thread, s))

@@ -1,4 +1,4 @@
-/* dice.h - numbers for tests that try many things. */
+/* dice.h - numbers for tests that try many cases. */
 #ifndef TESTS_UNIT_DICE_H
 #define TESTS_UNIT_DICE_H
 

@@ -1,10 +1,10 @@
 /*
- * clocked.c - preloaded in front of the recorder: how long each report of PyTorch's allocator
- * takes, as its caller sees it. cuda.py compares a process that is recorded with one that is not;
- * what the clock itself takes is in both.
+ * clocked.c - preloaded before the recorder: times each report of PyTorch's allocator, as its
+ * caller sees it. cuda.py compares a recorded process with an unrecorded one; the clock's own time
+ * is in both.
  *
  * The recorder passes a report on to what it takes for the real function, which may be this one:
- * the second time in one report it goes to libc10.so.
+ * the second call in one report goes to libc10.so.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct c10_device {
 };
 typedef void usage_function(void *, int64_t, uint64_t, uint64_t, struct c10_device);
 
-/* read by the program: twice the ns, and 1 more for a release */
+/* the program reads it: twice the ns, and 1 more for a release */
 EXPORT uint32_t clocked_reports[MOST];
 EXPORT uint32_t clocked_count;
 

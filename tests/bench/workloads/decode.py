@@ -1,14 +1,14 @@
 """decode.py decode|large|repeat - PyTorch programs on a CUDA device whose rounds are timed.
 
-    decode   a transformer with a key-value cache, a token at a time: an event's stack is not that
-             of the event before
-    large    the same with 6.5 thousand million parameters, which a device has something to do with
-    repeat   one tensor, made and dropped at one place: always the same stack
+decode   a transformer with a key-value cache, a token at a time: each event's stack differs from
+         the one before
+large    the same with 6.5 thousand million parameters, which keep a device busy
+repeat   one tensor, made and dropped at one call site: always the same stack
 
 For each line of standard input it runs a round, and answers with a line of JSON: `cpu`, the
 thread's CPU time, and `wall`, both in ns and until the device is done; `tokens` that were made;
-`blocks`, what PyTorch's allocator gave and took back meanwhile; and where clocked.c is loaded
-`take` and `give`, the ns that each of its reports took, as percentiles."""
+`blocks`, the acquisitions and releases of PyTorch's allocator; and with clocked.c loaded `take`
+and `give`, the ns of each report, as percentiles."""
 import ctypes
 import json
 import os
@@ -49,7 +49,7 @@ def repeat():
 
 
 class Clock:
-    """What clocked.c has seen since it was last asked."""
+    """clocked.c's times since the last call."""
 
     def __init__(self):
         library = ctypes.CDLL(None)

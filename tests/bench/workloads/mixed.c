@@ -1,10 +1,8 @@
-/*
- * mixed.c THREADS EVENTS LIMIT PART KEPT - a service at work: each thread keeps KEPT blocks of 16
- * bytes to 4 MiB, each size as likely as its double, made at eight places, puts new ones in their
- * place, and loses a block every fifty times, until RLIMIT_AS, which is LIMIT MiB, refuses. The
- * lost ones fill PART percent of it after about EVENTS acquisitions and releases. Exit status 1,
- * always.
- */
+/* mixed.c THREADS EVENTS LIMIT PART KEPT - a service at work: each thread keeps KEPT blocks of
+ * 16 bytes to 4 MiB, each size as likely as its double, made at eight call sites, replaces them
+ * by new ones, and loses a block every fifty times, until RLIMIT_AS, which is LIMIT MiB,
+ * refuses. The lost ones fill PART percent of it after about EVENTS acquisitions and releases.
+ * Exit status 1, always. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /*
- * pairs.c - nothing but an allocator at work: PAIRS malloc/free pairs, shared by THREADS threads,
- * of 16 to 1,024 bytes, each written to, with 10,000 of them live at a time in each thread.
+ * pairs.c - only an allocator at work: PAIRS malloc/free pairs of 16 to 1,024 bytes, shared by
+ * THREADS threads, each block written to, with 10,000 live at a time in each thread.
  *
- *	pairs THREADS PAIRS
+ * 	pairs THREADS PAIRS
  *
- * Prints the nanoseconds that the pairs took, from the first thread's start to the last one's end.
+ * Prints the nanoseconds of the pairs, from the first thread's start to the last one's end.
  */
 #include <pthread.h>
 #include <stdint.h>

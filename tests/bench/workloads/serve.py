@@ -1,5 +1,5 @@
-"""serve.py REQUESTS - an inference server as Python has it: JSON over sockets on an event loop, a
-small transformer in numpy with a cache of keys and values that grows by a token, sessions that are
+"""serve.py REQUESTS - a Python inference server: JSON over sockets on an event loop, a small
+transformer in numpy with a cache of keys and values that grows by a token, sessions that are
 kept for a while. Clients and server are one process, so that all CPU time is counted. Prints a
 digest."""
 

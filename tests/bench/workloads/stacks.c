@@ -1,8 +1,6 @@
-/*
- * stacks.c - N blocks, each at the end of a random way through calls, nearly each way another one:
- * a stack for a block. Three in four are released at once. Afterwards more is asked for than the
- * address space may hold, which is refused, and that was all: exit status 1.
- */
+/* stacks.c - N blocks, each at the end of a random way through calls, nearly every way
+ * different: a stack for a block. Three in four are released at once. Then a request beyond the
+ * address space is refused, and the program ends: exit status 1. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

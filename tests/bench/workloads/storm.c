@@ -3,10 +3,10 @@
  * 200 random stacks about 22 frames deep, of 16 to 1,024 bytes in steps of 16, with 10,000 of them
  * live at a time.
  *
- *	storm THREADS PAIRS
+ * 	storm THREADS PAIRS
  *
- * Each pair takes a stack at random, so consecutive calls have little but the outermost frames in
- * common: the hardest case for whoever walks stacks. Prints a sum that depends on every step.
+ * Each pair takes a random stack, so consecutive calls share little but the outermost frames: the
+ * hardest case for an unwinder. Prints a sum that depends on every step.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,7 +1,5 @@
-/*
- * templates.cc - what a C++ compiler finds in a program that leans on the standard library: many
- * headers, containers of containers, algorithms, regular expressions, futures, variants.
- */
+/* templates.cc - a program that leans on the C++ standard library, for a compiler: many headers,
+ * containers of containers, algorithms, regular expressions, futures, variants. */
 #include <algorithm>
 #include <array>
 #include <chrono>

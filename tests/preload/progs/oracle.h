@@ -1,10 +1,10 @@
 /*
- * oracle.h - what a test program really did, for comparison with its trace. Each helper makes one
- * call and logs it in a shared file that survives the program, in the order of the thread's calls.
- * Between oracle_begin() and oracle_end() every allocation of a thread must go through these
- * helpers: then the trace of that thread must hold exactly what is here.
+ * oracle.h - the calls that a test program really made, for comparison with its trace. Each helper
+ * makes one call and logs it in a shared file that survives the program, in the order of the
+ * thread's calls. Between oracle_begin() and oracle_end() every allocation of a thread must go
+ * through these helpers: then that thread's trace must hold exactly the log.
  *
- * The log is one array; a slot is claimed by an atomic add. Nothing in here allocates.
+ * The log is one array; an atomic add claims a slot. Nothing in here allocates.
  */
 #ifndef ORACLE_H
 #define ORACLE_H

@@ -1,4 +1,4 @@
-/* room.h - how much more address space a program may have. */
+/* room.h - sets how much more address space a program may have. */
 #ifndef TESTS_PRELOAD_PROGS_ROOM_H
 #define TESTS_PRELOAD_PROGS_ROOM_H
 
@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* From now on so many bytes more than it has. Without malloc. */
+/* Limit the address space to its present size and so many bytes more. Without malloc. */
 static inline void limit_room(size_t room)
 {
 	struct rlimit limit;

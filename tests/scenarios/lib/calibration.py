@@ -1,13 +1,12 @@
-"""calibration.py - how sure a verdict may be: fits the weights of rank_confidence()
-(verdict/rank.c) on records, and says what the verdicts would have been with other weights.
+"""calibration.py - the confidence of a verdict: fits the weights of rank_confidence()
+(verdict/judge/rank.c) on records, and computes the verdicts under other weights.
 
-The model is that function's: a logistic of the winner's score and of its margin over the second.
-"""
+The model is that function's: a logistic of the winner's score and of its margin over the second."""
 import hashlib
 import math
 
 CONFIDENCE_MIN = 0.5  # RANK_CONFIDENCE_MIN
-RIDGE = 0.02  # keeps the slopes finite where score and margin separate right from wrong entirely
+RIDGE = 0.02  # keeps the slopes finite when score and margin separate right from wrong entirely
 
 
 def half(folder):
@@ -21,7 +20,7 @@ def features(record):
 
 
 def usable(records):
-    """Those with an admissible winner: of others nothing is said, however sure."""
+    """The records with an admissible winner: others have no confidence."""
     return [r for r in records if r["candidates"] and r["candidates"][0]["admissible"]]
 
 
@@ -34,7 +33,7 @@ def probability(weights, x):
 
 
 def solve(a, b):
-    """The linear system a x = b, by elimination."""
+    """Solve the linear system a x = b, by elimination."""
     n = len(b)
     m = [row[:] + [v] for row, v in zip(a, b)]
     for i in range(n):
@@ -48,7 +47,7 @@ def solve(a, b):
 
 
 def newton(rows, used):
-    """Maximum likelihood with a ridge on the slopes. `used`: which features may weigh anything."""
+    """Maximum likelihood with a ridge on the slopes. `used`: the features that may have weight."""
     weights = [0.0, 0.0, 0.0]
     for _ in range(50):
         gradient = [0.0] * len(used)
@@ -71,7 +70,7 @@ def newton(rows, used):
 
 
 def fit(records):
-    """Base, weight of the score, weight of the margin. Every program has the same say, however many
+    """Base, weight of the score, weight of the margin. Every program counts the same, however many
     cases it has; a higher score or margin never makes a verdict less sure."""
     rows, count = [], {}
     for r in usable(records):
@@ -79,7 +78,7 @@ def fit(records):
     for r in usable(records):
         rows.append((features(r), float(is_right(r)), 1 / count[r["folder"]]))
     if not rows or len({y for _, y, _ in rows}) < 2:
-        return None  # nothing to tell apart
+        return None  # both classes are needed
     used = [0, 1, 2]
     while True:
         weights = newton(rows, used)
@@ -90,8 +89,8 @@ def fit(records):
 
 
 def judged_with(weights, records):
-    """The records as they would be with these weights. What else lowered a confidence, or made it
-    unknown (losses, a gap in what was seen), still does."""
+    """The records under these weights. Other reasons that lowered a confidence, or made it unknown
+    (losses, a gap in the recording), still apply."""
     out = []
     for r in records:
         best = r["candidates"][0] if r["candidates"] else None

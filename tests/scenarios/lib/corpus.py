@@ -1,7 +1,6 @@
-"""corpus.py - the folders: which there are, their labels, and a program made ready to run.
+"""corpus.py - the folders, their labels, and a program made ready to run.
 
-Owns expect.json's reading and the shuffled variants; knows nothing of limits and verdicts.
-"""
+Owns expect.json's reading and the shuffled variants; knows nothing of limits and verdicts."""
 import dataclasses
 import json
 import os
@@ -19,11 +18,11 @@ import causes  # noqa: E402
 SHARED = os.path.join(HERE, "shared")
 CAUSES = causes.names()
 MIB = 1 << 20
-BIGGEST = 3 << 30  # what a program may hold on the host, whatever its limit
+BIGGEST = 3 << 30  # a program's largest host memory, whatever its limit
 
 
 class Failure(Exception):
-    """Why a case is not as it must be."""
+    """The fault of a case."""
 
 
 @dataclasses.dataclass
@@ -44,7 +43,7 @@ class Case:
 
     @property
     def open(self):
-        """Why it is known to be judged wrongly, or None."""
+        """The reason why it is known to be judged wrongly, or None."""
         return self.limit.get("open", self.expect.get("open"))
 
     @property
@@ -60,7 +59,7 @@ class Case:
         return self.expect.get("scale", 1) if self.variant else 1
 
     def names(self, key):
-        """The functions of `blame` or `not_blame`, by the names that they have in this variant."""
+        """The functions of `blame` or `not_blame`, by their names in this variant."""
         listed = self.limit.get(key, self.expect.get(key, []))
         return [shuffled(name, self.renames) for name in listed]
 
@@ -70,7 +69,7 @@ class Case:
 
     @property
     def memory(self):
-        """What it may take of the machine."""
+        """The memory that it may take of the machine."""
         limit = self.limit
         bounded = limit["kind"] in ("as", "data", "rss", "cgroup", "shm")
         return min(limit["bytes"], BIGGEST) if bounded else self.expect.get("memory", 1 << 30)
@@ -97,15 +96,15 @@ def expected(folder):
 
 
 def framework(folder, expect):
-    """What a program is written with: its environment, else its language."""
+    """The kind of program: its environment, else its language."""
     return expect.get("wheel") or {"c": "C", "cpp": "C++", "py": "Python"}[
         source_of(folder).rsplit(".", 1)[1]]
 
 
 def cases(folder, whole, shuffle=True):
     """All cases of a folder; or, not `whole`, one limit as written and another one shuffled (of
-    those with an environment, which are slow to start, one of the two), chosen by the folder's
-    name, so that over the folders every position has its turn."""
+    slow-starting ones with an environment, one of the two), chosen by the folder's name, so that
+    every position has its turn over the folders."""
     expect = expected(folder)
     count, turn = len(expect["limits"]), zlib.crc32(folder.encode())
     plain, other = range(count), range(count)

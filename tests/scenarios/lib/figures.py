@@ -1,13 +1,12 @@
-"""figures.py - the measures of a run, from its records alone: how often right, how sure, how
-complete, how fast; and the gates that they must pass.
-"""
+"""figures.py - the measures of a run, from its records alone: accuracy, confidence, completeness
+and speed; and the gates that they must pass."""
 import collections
 import statistics
 
 from corpus import CAUSES
 
 SURE = 0.8
-# What a corpus must reach: shares.
+# The corpus must reach these shares.
 CAUSE_MIN, BLAME_MIN, SURE_RIGHT_MIN = 0.95, 0.90, 0.95
 BINS = (0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)
 
@@ -21,7 +20,7 @@ def percent(part, whole):
 
 
 def shares(records):
-    """The figures that the gates look at, and the numbers behind them."""
+    """The figures for the gates, and the numbers behind them."""
     blames = [r["blame_right"] for r in records if r["blame_right"] is not None]
     sure = [r for r in records if r["confidence"] >= SURE]
     return {
@@ -38,13 +37,13 @@ def shares(records):
 
 
 def is_misjudged(record):
-    """Another verdict than expected of what did fail, and nothing worse."""
+    """The failure was found, and only its verdict differs from the label."""
     return bool(record["events"] and record["expected"] != "healthy"
                 and (not record["cause_right"] or record["blame_right"] is False))
 
 
 def gates(records):
-    """What is not reached, in words."""
+    """The missed gates, in words."""
     s, found = shares(records), []
     for name, right, of, least in (("cause", s["cause_right"], s["judged"], CAUSE_MIN),
                                    ("blame", s["blame_right"], s["blame_given"], BLAME_MIN),
@@ -58,7 +57,7 @@ def gates(records):
 
 
 def matrix(records):
-    """Rows: what a program is. Columns: what was said of it."""
+    """Rows: the program's true cause. Columns: the verdict's."""
     counts = collections.Counter((r["expected"], r["cause"]) for r in records)
     said = [c for c in (*CAUSES, "unknown") if any(n for (_, s), n in counts.items() if s == c)]
     lines = ["%-24s%s" % ("expected \\ said", "".join("%8s" % short(c) for c in said))]
@@ -114,7 +113,7 @@ def coverage(records):
 
 def times(records):
     took = [r["seconds"] for r in records]
-    # Of short traces the time is that of the start and the symbols.
+    # Start and symbols take the time of short traces.
     long = [r["seconds"] / r["events"] * 1e6 for r in records if r["events"] >= 200000]
     lines = ["report: median %.2f s, longest %.2f s a trace" % (statistics.median(took), max(took))]
     if long:

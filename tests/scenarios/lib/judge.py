@@ -1,8 +1,7 @@
-"""judge.py - asks whyoom about a trace, and compares what it says with the label.
+"""judge.py - asks whyoom about a trace, and compares the answer with the label.
 
-Makes one record of a case, a plain dictionary: it is what --results writes, and all that the
-figures are made of.
-"""
+Makes one record of a case, a plain dictionary: --results writes it, and the figures use nothing
+else."""
 import json
 import os
 import re
@@ -30,7 +29,7 @@ def report(whyoom, trace, environment):
 
 
 def simple(function):
-    """A function's name without parameters, namespaces kept."""
+    """A function's name without parameters; namespaces stay."""
     name = re.sub(r"\(.*|\[abi:\w+\]", "", function)
     return name.split(" ")[-1]
 
@@ -53,7 +52,7 @@ def blamed_and_caller(verdict):
 
 
 def check_limit(ledger, case, runner):
-    """Of a kind that is charged by rows that only it has."""
+    """Whether the failure's kind has rows of its own."""
     limit = case.limit
     wanted = {"cgroup": "cgroup memory.max", "shm": "tmpfs size"}.get(limit["kind"])
     if not wanted or (limit["kind"] == "cgroup" and runner.cgroup.why) or \
@@ -68,7 +67,7 @@ def check_limit(ledger, case, runner):
 
 
 def check_report(answer, case, status, runner):
-    """What must hold whatever the verdict is."""
+    """Checks that hold for every verdict."""
     if jsonschema:
         jsonschema.validate(answer, json.loads(causes.filled(SCHEMA)))
     for ledger in answer["ledger"]:
@@ -81,8 +80,8 @@ def check_report(answer, case, status, runner):
 
 
 def kill_kind(case, runner):
-    """A kill at a resident size is none of memory's where the machine has plenty left, as far as
-    anybody watched the kernel's counts: a bare preload does not."""
+    """A kill at a resident size is unrelated to memory if the machine has plenty left and a
+    supervisor watched the kernel's counts; a bare preload does not."""
     emulated = case.limit["kind"] in ("rss", "none") or runner.cgroup.why
     return "none" if emulated and not runner.preload else "oom-kill"
 
@@ -97,7 +96,7 @@ def check_failure(answer, case, runner):
         return
     killed = (kill_kind(case, runner),)
     refused = ("host-alloc", "python-memoryerror")
-    # without one of ours the program is killed by its starter, or sets one itself
+    # without our limit the program's starter kills it, or it sets a limit itself
     kinds = {"rss": killed, "none": killed + refused, "cgroup": killed, "gpu": ("cuda-oom",),
              "shm": ("bus-error",)}
     if kind not in kinds.get(case.limit["kind"], refused):
@@ -105,7 +104,7 @@ def check_failure(answer, case, runner):
 
 
 def blame_right(answer, case):
-    """None: the label names nobody."""
+    """None: the label blames no function."""
     wanted, unwanted = case.names("blame"), case.names("not_blame")
     if case.cause == "healthy" or not (wanted or unwanted):
         return None
@@ -116,7 +115,7 @@ def blame_right(answer, case):
 
 
 def cause_right(answer, case):
-    """Where the label names a second cause, too: what the evidence cannot tell from the first."""
+    """Whether the label names a second cause, too: the evidence cannot tell it from the first."""
     verdict = answer["verdict"]
     second = case.expect.get("runner_up") if case.cause == case.expect["cause"] else None
     return verdict["cause"] == case.cause and (
@@ -124,7 +123,7 @@ def cause_right(answer, case):
 
 
 def unaccounted(answer, host):
-    """Of the limit, the share that no row of that ledger holds; None: there is no such ledger."""
+    """The share of the limit without a row in that ledger; None: there is no such ledger."""
     for ledger in answer["ledger"]:
         if (ledger["space"] == "host") == host and ledger["limit_bytes"]:
             return abs(ledger["unaccounted_bytes"]) / ledger["limit_bytes"]
@@ -132,7 +131,7 @@ def unaccounted(answer, host):
 
 
 def record(case):
-    """What is known before the verdict."""
+    """The facts known before the verdict."""
     return {"case": case.id, "folder": case.folder,
             "framework": framework(case.folder, case.expect),
             "limit": case.limit, "shuffled": case.variant, "expected": case.cause,
@@ -140,7 +139,7 @@ def record(case):
 
 
 def judged(case, status, trace, runner, environment):
-    """The record of a case whose trace is there. `wrong`: what is, or None."""
+    """The record of a case whose trace is there. `wrong`: its fault, or None."""
     answer, seconds = report(runner.whyoom, trace, environment)
     verdict = answer["verdict"]
     blamed, caller = blamed_and_caller(verdict)

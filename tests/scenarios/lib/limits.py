@@ -1,8 +1,7 @@
 """limits.py - runs a command until its memory ends: RLIMIT_AS, RLIMIT_DATA, a kill at a resident
 size, a memory cgroup, a simulated device, a /dev/shm of some size.
 
-Knows nothing of labels and verdicts.
-"""
+Knows nothing of labels and verdicts."""
 import contextlib
 import os
 import resource
@@ -39,7 +38,7 @@ def family(pid):
 
 
 def kill_at(process, limit, watched_from):
-    """SIGKILLs the largest process of the family once that much is resident."""
+    """SIGKILLs the largest process of the family at that resident size."""
     while process.poll() is None:
         pids = family(process.pid)[watched_from:]
         largest = max(pids, key=resident, default=None)
@@ -51,7 +50,7 @@ def kill_at(process, limit, watched_from):
 
 
 class Cgroup:
-    """A memory cgroup below our own, of either version. `why`: none can be made, and the reason."""
+    """A memory cgroup below our own, of either version. `why`: the reason that none can be made."""
     def __init__(self):
         self.why, self.top, self.version = "", "", 0
         try:
@@ -95,7 +94,7 @@ class Cgroup:
 
     @staticmethod
     def remove(directory):
-        for _ in range(200):  # the last process may still be on its way out
+        for _ in range(200):  # the last process may still be exiting
             try:
                 os.rmdir(directory)
                 return
@@ -111,8 +110,8 @@ class Cgroup:
         return ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', directory] + command
 
 
-# Takes so many bytes by and by, then waits. They are a file in memory, as a volume of another
-# container is: no process' own, so that the kernel takes the program for the largest.
+# Takes so many bytes bit by bit, then waits. They are a file in memory, like another container's
+# volume, and belong to no process, so the kernel takes the program for the largest.
 NEIGHBOUR = """
 import os, sys, tempfile, time
 with tempfile.TemporaryFile(dir="/dev/shm", buffering=0) as f:
@@ -125,7 +124,7 @@ with tempfile.TemporaryFile(dir="/dev/shm", buffering=0) as f:
 
 @contextlib.contextmanager
 def neighbour(within, bytes_):
-    """Somebody else in the same cgroup, whom nobody records."""
+    """Another, unrecorded process in the same cgroup."""
     if not bytes_:
         yield
         return
@@ -147,7 +146,7 @@ exec "$@"
 
 
 def shm_why_not():
-    """Why there is none to be had here, or ''."""
+    """The reason why none can be had here, or ''."""
     try:
         done = subprocess.run(["unshare", "-m", "sh", "-c", SHM, "65536", "0", "true"],
                               capture_output=True, text=True)
@@ -157,14 +156,13 @@ def shm_why_not():
 
 
 class Runner:
-    """Runs programs under `whyoom run`, or with LD_PRELOAD alone when `preload` names the
-    library."""
+    """Runs programs under `whyoom run`, or with LD_PRELOAD alone if `preload` names the library."""
     def __init__(self, whyoom, preload):
         self.whyoom, self.preload = whyoom, preload
         self.cgroup = Cgroup()
 
     def run(self, command, extra, limit, trace):
-        """The exit status, and what was said on stderr."""
+        """The exit status, and the text on stderr."""
         if limit["kind"] == "shm":
             why = shm_why_not()
             if why:

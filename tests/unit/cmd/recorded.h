@@ -1,6 +1,4 @@
-/*
- * recorded.h - traces in the scratch directory, for the tests of commands that read some.
- */
+/* recorded.h - traces in the scratch directory, for tests of commands that read traces. */
 #ifndef TESTS_UNIT_CMD_RECORDED_H
 #define TESTS_UNIT_CMD_RECORDED_H
 
@@ -20,8 +18,8 @@ static inline void recorded_save(struct compose *c, const char *name)
 	compose_free(c);
 }
 
-/* A microsecond each: `kept` blocks that stay, each beside one that is released; then, perhaps, a
- * request of 20 MiB that RLIMIT_AS refuses. */
+/* A microsecond each: `kept` blocks that stay, each beside one that is released; then optionally
+ * a request of 20 MiB that RLIMIT_AS refuses. */
 static inline void recorded_process(const char *name, uint32_t pid, unsigned kept, bool fails)
 {
 	struct compose c;

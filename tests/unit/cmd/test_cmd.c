@@ -58,7 +58,7 @@ static void help(void **state)
 	free(text);
 	text = help_of(&report);
 	assert_non_null(strstr(text, "Usage: whyoom report TRACE...\n\nSay why.\n\n"));
-	/* The registry's formats, and what follows them stays in its column. */
+	/* The registry's formats; the following text stays in its column. */
 	assert_non_null(strstr(text, "\n  --format text|json   how\n"));
 	assert_non_null(strstr(text, "--max-memory"));
 	free(text);
@@ -81,7 +81,7 @@ static void help_of_all(void **state)
 	free(text);
 }
 
-/* What goes to stderr while `status` is made; in a file of the scratch directory. */
+/* The text on stderr while `status` is made; in a file of the scratch directory. */
 #define SAID(call, status)                                                                         \
 	({                                                                                         \
 		int kept = dup(2);                                                                 \

@@ -1,4 +1,4 @@
-/* `whyoom report`, and what `whyoom run` says at its end. */
+/* `whyoom report`, and the report at the end of `whyoom run`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -72,13 +72,13 @@ static void to_a_file(void **state)
 	assert_int_equal(text[strlen(text) - 1], '\n');
 	assert_non_null(strstr(text, "\"cause\": \"leak\""));
 	assert_non_null(strstr(text, "\"pid\": 4242"));
-	/* A file of it does as well, and options may follow it. */
+	/* One of its files serves as well, and options may follow it. */
 	assert_int_equal(
 	    REPORT(PATH("bad/1.0.whyoom"), "--format=json", "-o", PATH("two")), CMD_DONE);
 	assert_non_null(strstr(scratch_read(scratch("two")), "\"cause\": \"leak\""));
 }
 
-/* Of many processes the one that failed is told about. */
+/* Among many processes the report is about the failed one. */
 static void many_processes(void **state)
 {
 	const char *text;
@@ -101,7 +101,7 @@ static void errors(void **state)
 {
 	int kept = dup(2);
 
-	/* A test lies beside no knowledge files, of which one would be told. */
+	/* A missing knowledge file would be reported: a test has none beside it. */
 	setenv("WHYOOM_KNOWLEDGE", scratch("."), 1);
 	recorded_process("bad/1.0.whyoom", 1, 20, true);
 	assert_non_null(freopen(scratch("said"), "w", stderr));
@@ -117,7 +117,7 @@ static void errors(void **state)
 	fflush(stderr);
 	dup2(kept, 2);
 	close(kept);
-	/* One line for each, and where help is for wrong usage. */
+	/* One line for each, and a pointer to help for wrong usage. */
 	assert_int_equal(lines(scratch_read(scratch("said"))), 6 * 2 + 3);
 	assert_non_null(strstr(scratch_read(scratch("said")), "'xml'"));
 	assert_non_null(strstr(scratch_read(scratch("said")), "'--nosuch'"));

@@ -1,4 +1,4 @@
-/* `whyoom sites`: the moment, the process, how many. */
+/* `whyoom sites`: the moment, the process, the number of rows. */
 #include <unistd.h>
 
 #include "cmd/cmd.h"
@@ -10,7 +10,7 @@
 		cmd_sites.main((int)(sizeof(argv_) / sizeof(*argv_)) - 1, argv_);                  \
 	})
 #define PATH(name) ((char *)scratch(name))
-/* The n-th number of that name in what was written. */
+/* The n-th number of that name in the output. */
 #define NUMBER(name, n) number("\"" name "\": ", n)
 
 static unsigned long long number(const char *key, unsigned n)
@@ -40,9 +40,9 @@ static void moments(void **state)
 	assert_int_equal(NUMBER("live_bytes", 1), 1000 * RECORDED_BLOCK);
 	assert_int_equal(NUMBER("live_blocks", 1), 1000);
 	assert_int_equal(SITES("--at", "peak", PATH("d")), CMD_DONE);
-	/* The last block of the other place lived beside all of them. */
+	/* The last block of the other call site lived beside all of them. */
 	assert_int_equal(NUMBER("live_bytes", 1), 1000 * RECORDED_BLOCK + 5000);
-	/* Three microseconds a round: after 1.5 ms half of them were there. */
+	/* Three microseconds a round: half of them lived after 1.5 ms. */
 	assert_int_equal(SITES("--at", "0.0015", PATH("d")), CMD_DONE);
 	assert_int_equal(NUMBER("live_bytes", 1), 500 * RECORDED_BLOCK);
 	assert_int_equal(SITES("--at", "0", PATH("d")), CMD_DONE);

@@ -13,16 +13,16 @@ struct staged {
 	struct model *m;
 	struct callsites *p;
 	struct finding f;
-	enum open_call open_call; /* as if that had been read of all places */
+	enum open_call open_call; /* as if it was read of all call sites */
 	bool open_repeats; /* the same */
-	struct scene scene; /* what is known besides: space, slack, others, what lives */
+	struct scene scene; /* known besides: space, slack, others, live blocks */
 	struct requests *requests;
 	struct requests_held held;
-	const char *pinned_by; /* function of the place that pins the slack */
+	const char *pinned_by; /* function of the call site that pins the slack */
 	int rc;
 };
 
-/* Who was at work, until the moment. */
+/* The lanes at work until the moment. */
 static inline void stage_requests(struct staged *t, struct feed feed)
 {
 	const struct failure *f = model_failure(t->m);
@@ -46,7 +46,7 @@ static inline void stage_requests(struct staged *t, struct feed feed)
 	t->scene.held = &t->held;
 }
 
-/* Reads the script and asks one detector; `failed`: as if the process had run out. */
+/* Read the script and ask one detector; `failed`: as if the process had run out. */
 static inline void stage(struct staged *t, detector *detect, bool failed)
 {
 	struct feed feed = script_feed(t->s);

@@ -1,5 +1,4 @@
-/* Speaks of blocks of one size that came in one go; not of parameters, nor of what requests leave.
- */
+/* Speaks of equal blocks made in one go; not of parameters or requests' leftovers. */
 #include "detect/scene.h"
 
 static void serve(struct staged *t, int requests)
@@ -32,9 +31,8 @@ static void test_pool(void **state)
 	(void)state;
 }
 
-/* Keys and values of all layers in a block each: the second is as little of use as a second block
- * would be. One alone, or beside another of another size, may be all that there is to serve with.
- */
+/* Keys and values of all layers in a block each: the second is as useless as any second block. A
+ * single block, or two of different sizes, may be all that serving needs. */
 static void test_twins(void **state)
 {
 	static const uint64_t values_of[] = {30000000, 0, 20000000};
@@ -56,8 +54,8 @@ static void test_twins(void **state)
 	(void)state;
 }
 
-/* On the host: an array's header beside each is no block of the pool; but where many small blocks
- * come and go between any two, each is what a request left. */
+/* On the host: an array's header is no block of the pool; but if many small blocks come and go
+ * between any two, each is a request's leftover. */
 static void test_headers(void **state)
 {
 	for (int served = 0; served < 2; served++) {
@@ -82,9 +80,8 @@ static void test_headers(void **state)
 	(void)state;
 }
 
-/* Keys and values of a slot in a block for each layer, and in a list of them that is enlarged at
- * the same line: neither comes between the other's. What is exchanged there at a large scale does.
- */
+/* Keys and values of a slot in a block for each layer, in a list that the same line enlarges:
+ * neither separates the other's. Large exchanged blocks do. */
 static void test_lists(void **state)
 {
 	for (int exchanged = 0; exchanged < 2; exchanged++) {
@@ -117,8 +114,8 @@ static void test_lists(void **state)
 	(void)state;
 }
 
-/* What the line makes when it runs for the first time is none of the pool; what it goes on making
- * and giving back beside each block may be a request's, and so may what it did for long. */
+/* The line's blocks of its first run are not of the pool; blocks that it makes and releases
+ * beside each one later may be a request's, and so may its long earlier work. */
 static void test_first_call(void **state)
 {
 	enum { FIRST, GOES_ON, ONE_LARGE, LATE, WAYS };
@@ -167,9 +164,8 @@ static void test_parameters(void **state)
 	(void)state;
 }
 
-/* On the host: each slot is filled from a copy that the same line made, and nothing else is done;
- * with requests between them it may be what those leave. What the line asks for besides is none of
- * it. */
+/* On the host: each slot is filled from a copy that the same line made, and no other work is
+ * done. With requests in between they may be leftovers. The line's other requests are no part. */
 static void test_filled(void **state)
 {
 	for (int way = 0; way < 3; way++) {
@@ -193,8 +189,8 @@ static void test_filled(void **state)
 	(void)state;
 }
 
-/* Who was refused the rest of it gives back what there is, and is tried again: of each try all
- * blocks were there. Where nothing was refused before, they were others'. */
+/* A pool that is refused its rest is released and tried again: each try had all its blocks.
+ * Without an earlier refusal they belong to others. */
 static void test_tried_again(void **state)
 {
 	for (int refused = 0; refused < 2; refused++) {
@@ -221,8 +217,8 @@ static void test_tried_again(void **state)
 	(void)state;
 }
 
-/* What is done with each once it is there, by a function of its own, is work; what is done inside
- * of the one that keeps them, or around it, need not be. */
+/* A function of its own that handles each finished block is work; calls inside or around the
+ * keeping function need not be. */
 static void test_work_beside(void **state)
 {
 	static const struct {
@@ -249,8 +245,8 @@ static void test_work_beside(void **state)
 	(void)state;
 }
 
-/* Nothing is known but that they are equal and all there: the more, the less it is of a pool, and
- * the more of a leak. */
+/* They are only known to be equal and complete: the more there are, the less likely a pool and
+ * the more likely a leak. */
 static void test_many(void **state)
 {
 	static const int blocks[] = {60, 200, 400};
@@ -294,7 +290,7 @@ static void test_leak(void **state)
 
 #define NET "/usr/lib/python3/dist-packages/net/a.py"
 
-/* A library's cache made layer by layer, within one call; all of it at one line of ours. */
+/* A library's cache made layer by layer, within one call; all of it at one line of the user's. */
 static void layers(struct staged *t, int requests, int each)
 {
 	const uint32_t embed = script_stack(t->s, "main;serve"),
@@ -324,19 +320,19 @@ static void test_layers(void **state)
 	layers(&once, 1, 6);
 	assert_int_equal(once.rc, 0);
 	assert_string_equal(blamed(&once), "serve");
-	/* It was never finished: nothing of it was of use. */
+	/* It was never finished: no part of it was used. */
 	assert_int_equal(once.f.bytes, 12000000);
 	assert_int_equal(once.f.request_bytes, 1000000);
 	strike(&once);
-	/* Requests that each leave something. */
+	/* Requests that each leave some blocks. */
 	layers(&often, 6, 1);
 	assert_true(often.rc == DETECT_SILENT || often.f.strength < 0.4);
 	strike(&often);
 	(void)state;
 }
 
-/* All of a cache in one piece, where frames are known for caches: the pool that was not got, as
- * long as nothing was worked with; never an intermediate. */
+/* A whole cache in one piece, by frames known for caches: a refused pool if no work was done
+ * with it; never an intermediate. */
 static void cache(struct staged *t, int requests)
 {
 	static enum role roles[] = {
@@ -379,8 +375,8 @@ static void test_cache_in_one_piece(void **state)
 	(void)state;
 }
 
-/* The weights are in place, and the first that comes after them is larger than they: a pool, of
- * which one block was refused; neither weights nor what a request makes. */
+/* The weights are in place, and the first request after them is larger: a pool, of which one
+ * block was refused; neither weights nor a request's block. */
 static void test_first_refused(void **state)
 {
 	static enum role roles[8];

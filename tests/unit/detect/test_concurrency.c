@@ -1,9 +1,9 @@
-/* Speaks of several requests' working sets at once; not of one's, nor of what stays. */
+/* Speaks of several requests' working sets at once; not of one, nor of blocks that stay. */
 #include "detect/scene.h"
 
 #define SIZE 500000u
 
-/* Requests one at a time on one thread, and then so many that overlap, each on one of those. */
+/* Requests one at a time on one thread, then many that overlap, each on its own thread. */
 static void serve(struct staged *t, uint32_t before, uint32_t overlap, uint32_t threads)
 {
 	uint32_t work = script_stack(t->s, "main;answer");
@@ -36,7 +36,7 @@ static void test_threads(void **state)
 	(void)state;
 }
 
-/* The burst is larger than all the work before it; it is no weights, either. */
+/* The burst is larger than all the work before it; nor is it weights. */
 static void test_larger_than_before(void **state)
 {
 	struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
@@ -50,9 +50,8 @@ static void test_larger_than_before(void **state)
 	(void)state;
 }
 
-/* Each thread has a stack, which is address space: it is there as long as the request is. Where
- * threads are not known to have ended, they may be there anyway. Of a sample any thread may work.
- */
+/* Each thread has a stack, which is address space for as long as the request lives. Threads
+ * without a known end may exist anyway. In a sample any thread may work. */
 static void test_stacks(void **state)
 {
 	static const struct {
@@ -75,9 +74,8 @@ static void test_stacks(void **state)
 	(void)state;
 }
 
-/* Processes of one pool, under a limit that is theirs together: what each holds while it works.
- * What each leaves behind is no work; and what is large in one of them is small beside the others.
- */
+/* Processes of one pool, under a common limit: each one's working set. Leftovers are no work; a
+ * block that is large in one of them is small beside the others. */
 static void test_workers(void **state)
 {
 	for (int leaks = 0; leaks < 2; leaks++) {
@@ -113,7 +111,7 @@ static void test_workers(void **state)
 	(void)state;
 }
 
-/* However many blocks one request makes, it is one. */
+/* One request counts once, however many blocks it makes. */
 static void test_one_thread(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -144,7 +142,8 @@ static void test_tasks(void **state)
 	(void)state;
 }
 
-/* A few wait with far more in hand than the many that nearly all of it belongs to: these count. */
+/* A few waiting requests hold far more than the many that the total mostly consists of: these
+ * count. */
 static void test_many_small(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -164,7 +163,7 @@ static void test_many_small(void **state)
 	(void)state;
 }
 
-/* What each task left behind when it ended is no working set; nor is what a thread did. */
+/* Blocks that each task left at its end are no working set; nor are a thread's. */
 static void leaves_behind(bool tasks)
 {
 	struct staged t = {.s = script_new()};
@@ -192,7 +191,7 @@ static void test_leak(void **state)
 	(void)state;
 }
 
-/* Workers that live long: what each leaves behind from round to round is not in hand. */
+/* Workers that live long: leftovers of their rounds are not in hand. */
 static void test_workers_leak(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -231,7 +230,7 @@ static void test_one_huge(void **state)
 	(void)state;
 }
 
-/* What waits for a worker that is too slow is in flight, and no leak. */
+/* Jobs that wait for a slow worker are in flight, and no leak. */
 static void test_queue(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -258,8 +257,8 @@ static void test_queue(void **state)
 	(void)state;
 }
 
-/* What threads at work hold is small objects for the most part, in arenas that are nobody's: whose
- * they are the larger blocks of the same line tell, where there are enough. */
+/* Working threads hold mostly small objects, in arenas without an owner: the larger blocks of
+ * the same line tell the owner, if there are enough. */
 static void test_arenas(void **state)
 {
 	for (uint32_t tables = 0; tables <= 3; tables += 3) {

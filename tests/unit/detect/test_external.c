@@ -1,4 +1,4 @@
-/* Speaks where others hold a good part, and less where the request is larger than any before. */
+/* Speaks when others hold a good part, and less if the request is larger than any before. */
 #include "detect/scene.h"
 
 static void ask(struct staged *t, uint64_t request, uint64_t others)
@@ -50,7 +50,7 @@ static void test_silent(void **state)
 	(void)state;
 }
 
-/* A steady server whose allocator is told to be content with less (kept -1: it is not). */
+/* A steady server whose allocator has a smaller limit (kept -1: none). */
 static void lower(struct staged *t, uint64_t request, uint64_t limit, int kept)
 {
 	uint32_t work = script_stack(t->s, "main;work"), keep = script_stack(t->s, "main;keep");
@@ -82,7 +82,7 @@ static void test_limit(void **state)
 	lower(&jump, 5000000, 1200000, 0);
 	assert_int_equal(jump.rc, DETECT_SILENT);
 	strike(&jump);
-	/* Something else refused. */
+	/* Another limit refused. */
 	lower(&room, 500000, 1600000, -1);
 	assert_int_equal(room.rc, DETECT_SILENT);
 	strike(&room);
@@ -93,7 +93,7 @@ static void test_limit(void **state)
 	(void)state;
 }
 
-/* In one piece the holes would have held it, as they did before. */
+/* In one piece the free ranges would have held it, as they did before. */
 static void test_limit_with_holes(void **state)
 {
 	struct staged t = {.s = script_new()}, few = {.s = script_new()};
@@ -110,7 +110,7 @@ static void test_limit_with_holes(void **state)
 	(void)state;
 }
 
-/* It grew, so that no limit would do. */
+/* It grew, so no limit would be enough. */
 static void test_limit_of_growth(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -121,8 +121,8 @@ static void test_limit_of_growth(void **state)
 	(void)state;
 }
 
-/* The same all the time, at a limit that is as large as it takes; `kept`: but for what goes on
- * rising. Killed there, or refused a thread. */
+/* The same all the time, at a limit of just that size; `kept`: apart from a part that rises.
+ * Killed there, or refused a thread. */
 static void plateau(struct staged *t, uint64_t kept, bool thread)
 {
 	uint32_t work = script_stack(t->s, "main;work"), keep = script_stack(t->s, "main;keep");
@@ -164,7 +164,7 @@ static void test_footprint(void **state)
 	plateau(&leak, 3000, false);
 	assert_int_equal(leak.rc, DETECT_SILENT);
 	strike(&leak);
-	/* What is wanting malloc holds free. */
+	/* malloc has the missing bytes free. */
 	holes.scene.slack = (struct scene_slack){.known = true, .bytes = 1200000};
 	plateau(&holes, 0, false);
 	assert_int_equal(holes.rc, DETECT_SILENT);
@@ -176,7 +176,7 @@ static void test_footprint(void **state)
 	"<module>@/app/main.py:3;_find_and_load@<frozen importlib._bootstrap>:9;"                  \
 	"<module>@/usr/lib/python3/dist-packages/big/__init__.py:7"
 
-/* Modules of 40 MB, of which `own` bytes are of what one's own code did; then `at` is refused. */
+/* Modules of 40 MB, of which the user's code made `own` bytes; then `at` is refused. */
 static void start(struct staged *t, uint64_t own, const char *at)
 {
 	uint32_t import = script_stack(t->s, IMPORTS ";malloc@/lib/libc.so.6");
@@ -205,7 +205,7 @@ static void test_start(void **state)
 	assert_int_equal(unseen.rc, 0);
 	assert_true(unseen.f.strength > 0.95);
 	strike(&unseen);
-	/* What one's own code did is half of it. */
+	/* The user's code made half of it. */
 	start(&most, 30000000, IMPORTS);
 	assert_int_equal(most.rc, DETECT_SILENT);
 	strike(&most);
@@ -243,7 +243,7 @@ static void test_lowered(void **state)
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength == 1 && t.f.steady);
 	strike(&t);
-	/* So much it never had. */
+	/* It never had that much. */
 	reload(&never, 5000000, 6499999, 0);
 	assert_int_equal(never.rc, 0);
 	strike(&never);
@@ -257,7 +257,7 @@ static void test_lowered(void **state)
 	(void)state;
 }
 
-/* As much lived a moment before, but of the same rise: nothing had needed so much until then. */
+/* As much lived a moment before, but in the same rise: nothing needed it until then. */
 static void test_just_reached(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -282,8 +282,7 @@ static void test_just_reached(void **state)
 	(void)state;
 }
 
-/* Address space that threads' stacks take is nobody's growth; beside blocks that stay it says less.
- */
+/* Address space of threads' stacks is no growth; beside blocks that stay it counts less. */
 static void test_stacks(void **state)
 {
 	for (int grows = 0; grows < 2; grows++) {

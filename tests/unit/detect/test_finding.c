@@ -1,4 +1,4 @@
-/* Claims beyond the room: the largest stay, and the sum is of those that do. */
+/* Claims beyond the room: the largest stay, and the sum is of those. */
 #include "model/unit.h"
 
 #include "detect/detect.h"
@@ -28,7 +28,7 @@ static void test_claims(void **state)
 	(void)state;
 }
 
-/* What is kept by a place's steps may be a little more than what lives: nothing remains then. */
+/* A call site's steps may keep a little more than lives: nothing remains then. */
 static void test_claim_without(void **state)
 {
 	struct callsite callsite = {.facts.live_bytes = 1000};

@@ -1,4 +1,4 @@
-/* Speaks where the holes would have held the request, and only there. */
+/* Speaks if the free ranges would have held the request, and only then. */
 #include "detect/scene.h"
 
 static bool on_host; /* the next one is */
@@ -30,7 +30,7 @@ static void test_holes(void **state)
 	assert_string_equal(blamed(&t), "keep");
 	assert_true(t.f.strength == 1);
 	assert_int_equal(t.f.slack_bytes, 2500000);
-	/* What lives did not grow since. */
+	/* The live blocks did not grow since. */
 	assert_true(t.f.steady);
 	assert_true(t.f.coalesced);
 	assert_int_equal(t.f.trend_bytes, 0);
@@ -46,7 +46,7 @@ static void test_near_miss(void **state)
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength > 0.7 && t.f.strength < 0.8);
 	strike(&t);
-	/* Much was free below, and the holes alone would not have done. */
+	/* Much was free below, and the free ranges alone were not enough. */
 	ask(&below, 1000000, 600000, 900000);
 	assert_int_equal(below.rc, 0);
 	assert_true(below.f.strength < 0.6);
@@ -54,7 +54,7 @@ static void test_near_miss(void **state)
 	(void)state;
 }
 
-/* What any allocator has free between its blocks. */
+/* Every allocator has such free bytes between its blocks. */
 static void test_usual(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -67,7 +67,7 @@ static void test_usual(void **state)
 	(void)state;
 }
 
-/* What others left is less than what lived before: the holes are not what is wanting. */
+/* Others left less than lived before: the free ranges are not what is missing. */
 static void test_less_than_before(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -87,7 +87,7 @@ static void test_silent(void **state)
 	ask(&few, 1000000, 800000, 100000);
 	assert_int_equal(few.rc, DETECT_SILENT);
 	strike(&few);
-	/* The level below had room: something else refused. */
+	/* The level below had room: another limit refused. */
 	ask(&room, 1000000, 5000000, 1000000);
 	assert_int_equal(room.rc, DETECT_SILENT);
 	strike(&room);
@@ -98,7 +98,7 @@ static void test_silent(void **state)
 	(void)state;
 }
 
-/* Malloc always holds something free: it must be much, beside what lives. */
+/* malloc always has free bytes: they must be many, beside the live blocks. */
 static void test_host(void **state)
 {
 	struct staged little = {.s = script_new()}, much = {.s = script_new()},
@@ -113,7 +113,7 @@ static void test_host(void **state)
 	assert_int_equal(much.rc, 0);
 	assert_true(much.f.strength == 1);
 	strike(&much);
-	/* A hundred times what was asked for, and none of it in one piece. */
+	/* A hundred times the request, and none of it in one piece. */
 	pieces.scene.slack.largest = 1900;
 	ask(&pieces, 2000, 300000, 0);
 	assert_int_equal(pieces.rc, 0);
@@ -139,8 +139,8 @@ static void test_host(void **state)
 	(void)state;
 }
 
-/* What is kept to grow into is there from the start; that more lives than in the first half of the
- * run is growth, though it came all at once, and goes on with more of it. */
+/* A reserve to grow into is there from the start; more live bytes than in the first half are
+ * growth, even if they came at once, and they go on with more of it. */
 static void test_kept_to_grow_into(void **state)
 {
 	for (int burst = 0; burst < 2; burst++) {

@@ -1,4 +1,4 @@
-/* Speaks of what every generation leaves behind; weakly, where that feeds a growing buffer. */
+/* Speaks of blocks that every generation leaves behind; weakly if they feed a growing buffer. */
 #include "detect/scene.h"
 
 static void test_leak(void **state)
@@ -59,7 +59,7 @@ static void test_silent(void **state)
 	(void)state;
 }
 
-/* While the call that makes them is open, nothing is finished that they could be left from. */
+/* While the call that makes them is open, there is no finished work that left them. */
 static void test_one_call(void **state)
 {
 	double before = 2;
@@ -80,8 +80,8 @@ static void test_one_call(void **state)
 	(void)state;
 }
 
-/* Few large blocks, and next to no bytes come and go beside them: as weights and pools are put in
- * place. Not so where many small blocks do between any two, or where sizes only ever rise. */
+/* Few large blocks with next to no traffic beside them: weights and pools are made so. Not if
+ * many small blocks come and go between any two, or if sizes only rise. */
 static void test_set_up(void **state)
 {
 	double set_up = 0;
@@ -109,7 +109,7 @@ static void test_set_up(void **state)
 	(void)state;
 }
 
-/* Nor where hardly two are of one size: so data come in, and a model's layers are alike. */
+/* Nor if hardly two have one size: data come in so, and a model's layers are alike. */
 static void test_scattered(void **state)
 {
 	double strength[2];
@@ -133,7 +133,7 @@ static void test_scattered(void **state)
 	(void)state;
 }
 
-/* Of the arenas' growth only what is in use can be a leak's. */
+/* Only used bytes of the arenas' growth can be a leak's. */
 static void test_arenas(void **state)
 {
 	double full = 0;

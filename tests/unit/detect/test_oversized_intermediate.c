@@ -1,4 +1,4 @@
-/* Speaks of one huge thing; not of an ordinary request that came too late, nor of a standing
+/* Speaks of one huge block; not of an ordinary request that came too late, nor of a standing
  * footprint. */
 #include "detect/scene.h"
 
@@ -45,8 +45,8 @@ static void test_young_and_old_blocks(void **state)
 	(void)state;
 }
 
-/* A device that waited long, and then served beside a block that came just before: by its work the
- * block is old. */
+/* A device that waited long, then served beside a block that came just before: measured by its
+ * work, the block is old. */
 static void test_served_beside(void **state)
 {
 	for (int device = 0; device < 2; device++) {
@@ -70,8 +70,8 @@ static void test_served_beside(void **state)
 	(void)state;
 }
 
-/* Each call makes a pile and gives it back, the last one's is still there: the next of a kind, or
- * one of another size, whether it is there for long or just came to be. */
+/* Each call makes a pile and releases it; the last one is still there: the next of a kind, or
+ * one of another size, present for long or just made. */
 static void test_next_pile(void **state)
 {
 	for (int unlike = 0; unlike < 3; unlike++) {
@@ -103,9 +103,8 @@ static void test_next_pile(void **state)
 	(void)state;
 }
 
-/* From some time on two of five are not given back: the others are, at the same pace as ever, so
- * that it is no one request's pile. One that comes all at once is, whatever it gives back on the
- * way. */
+/* From some time on two of five are not released; the others are, at the same pace, so it is no
+ * single request's pile. A pile that comes at once is, even if it releases blocks on the way. */
 static void test_paced(void **state)
 {
 	for (int at_once = 0; at_once < 2; at_once++) {
@@ -132,8 +131,8 @@ static void test_paced(void **state)
 	(void)state;
 }
 
-/* A payload is fetched, and written in other forms by others; none of them made it. What came long
- * before in every size is none of it. */
+/* A payload is fetched, and others rewrite it in other forms; none of them made it. Earlier
+ * blocks of every size are no part. */
 static void test_copies(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -156,7 +155,7 @@ static void test_copies(void **state)
 	(void)state;
 }
 
-/* What takes long to go through is as young as it was: nothing came since. */
+/* A block that takes long to process stays young: nothing came since. */
 static void test_slow(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -175,8 +174,8 @@ static void test_slow(void **state)
 	(void)state;
 }
 
-/* A pool that the very first request finds in its way; as long as the call that makes such blocks
- * has not ended, they may be its own. */
+/* A pool that the very first request meets; while the call that makes such blocks is open, they
+ * may be its own. */
 static void test_set_up(void **state)
 {
 	for (int open = 0; open < 2; open++) {
@@ -199,8 +198,9 @@ static void test_set_up(void **state)
 	(void)state;
 }
 
-/* The same line made and released a few for each of a thousand requests; the last makes a pile. A
- * cache that replaces its oldest looks alike: but its blocks live no longer than those before. */
+/* One line made and released a few blocks for each of a thousand requests; the last makes a
+ * pile. A cache that replaces its oldest looks alike, but its blocks live no longer than earlier
+ * ones. */
 static void test_pile(void **state)
 {
 	for (int cache = 0; cache < 2; cache++) {
@@ -246,7 +246,7 @@ static void test_ordinary_request(void **state)
 	(void)state;
 }
 
-/* Many small blocks of one call, when that is known; as little as a guess where it only may be. */
+/* Many small blocks of one call, if that is known; as weak as a guess if it only may be one. */
 static void test_one_call(void **state)
 {
 	static const struct {

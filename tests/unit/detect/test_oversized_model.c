@@ -1,4 +1,4 @@
-/* Speaks of memory that ran out while it was filled, and not once it was worked with. */
+/* Speaks of memory that ran out while it was filled, and not after work with it began. */
 #include "detect/scene.h"
 
 static const uint64_t shapes[] = {40000, 40000, 110000, 110000, 500};
@@ -55,7 +55,7 @@ static void test_beside_others(void **state)
 	(void)state;
 }
 
-/* Beside what is known for weights: two states of each, or what each of many steps kept. */
+/* Beside known weights: two states of each, or blocks that each of many steps kept. */
 static void test_states(void **state)
 {
 	static enum role roles[8];
@@ -85,8 +85,8 @@ static void test_states(void **state)
 	(void)state;
 }
 
-/* What many requests left behind, each of them ended, is not loaded; but a pool's threads may have
- * loaded a part each. */
+/* Leftovers of many ended requests are not loaded; but a pool's threads may have loaded a part
+ * each. */
 static void test_served(void **state)
 {
 	for (int tasks = 0; tasks < 2; tasks++) {
@@ -161,7 +161,7 @@ static void test_worked_beside(void **state)
 	(void)state;
 }
 
-/* Nothing is in place yet: what is refused is what reads the very first weight. */
+/* Nothing is in place yet: the refused request reads the very first weight. */
 static void test_first_weight(void **state)
 {
 	for (int reads = 0; reads < 2; reads++) {
@@ -185,8 +185,8 @@ static void test_first_weight(void **state)
 	(void)state;
 }
 
-/* On the host, too, also after much that was given back while the program's modules were run; but
- * not after calls that worked, nor while there is work. */
+/* On the host, too, also after the program's modules ran and released much; but not after calls
+ * that worked, nor while there is work. */
 static void test_host(void **state)
 {
 	for (int worked = 0; worked < 3; worked++) {
@@ -217,7 +217,7 @@ static void test_host(void **state)
 	(void)state;
 }
 
-/* Sizes of a model's parameters come again; where each block has its own, they may be anything. */
+/* Sizes of a model's parameters recur; blocks that all differ in size may be anything. */
 static void test_host_scattered(void **state)
 {
 	for (int scattered = 0; scattered < 2; scattered++) {
@@ -237,8 +237,8 @@ static void test_host_scattered(void **state)
 	(void)state;
 }
 
-/* Each is read into a copy first, at the same line, while one call is open; layer after layer, or
- * in no order. */
+/* Each is read into a copy first, at the same line, while one call is open; layer after layer,
+ * or in no order. */
 static void read_in_order(
     struct staged *t, const uint64_t *sizes, size_t count, int layers, bool order)
 {
@@ -251,7 +251,7 @@ static void read_in_order(
 		uint64_t staged = script_alloc(t->s, copy, size);
 
 		script_alloc(t->s, keep, size);
-		/* One more at the line that keeps, but for every third that it keeps. */
+		/* One more at the line that keeps, but for every third kept block. */
 		if (i % 3)
 			script_release(t->s, script_alloc(t->s, keep, size / 2));
 		script_release(t->s, staged);
@@ -280,20 +280,20 @@ static void test_host_read(void **state)
 	assert_int_equal(detect_leak(&t.scene, &leak), 0);
 	assert_true(leak.strength <= 0.5);
 	strike(&t);
-	/* Calls like it had come and gone before: this one works at a request, too. */
+	/* Calls like it came and went before: this one works at a request, too. */
 	repeated.open_repeats = true;
 	read_in(&repeated, layer, 4, 12);
 	stage(&repeated, detect_oversized_model, true);
 	assert_int_equal(repeated.rc, DETECT_SILENT);
 	strike(&repeated);
-	/* In no order they come as they are asked for. */
+	/* Without an order they come as requested. */
 	read_in_order(&any, layer, 4, 12, false);
 	stage(&any, detect_oversized_model, true);
 	assert_true(any.rc == DETECT_SILENT || any.f.strength < 0.6);
 	assert_int_equal(detect_leak(&any.scene, &leak), 0);
 	assert_true(leak.strength > 0.7);
 	strike(&any);
-	/* Of one size may be what requests leave behind. */
+	/* Blocks of one size may be requests' leftovers. */
 	read_in(&same, alike, 1, 48);
 	stage(&same, detect_oversized_model, true);
 	assert_true(same.rc == DETECT_SILENT || same.f.strength < 0.3);
@@ -303,7 +303,7 @@ static void test_host_read(void **state)
 	(void)state;
 }
 
-/* One block that holds most of it may be anything, whatever lies beside it. */
+/* One block with most of the bytes may be anything, whatever lies beside it. */
 static void test_host_one_block(void **state)
 {
 	static const uint64_t layer[] = {60000, 40000, 110000, 90000};
@@ -324,8 +324,8 @@ static void test_host_one_block(void **state)
 }
 
 /* Three lines of one size in turns are a layer's; two may be keys and values. */
-/* Each line makes all of one shape, from a wider copy: in one call that is a model, layer after
- * layer. What calls leave that ended is not, nor are blocks that are all alike. */
+/* Each line makes all blocks of one shape, from a wider copy: in one call that is a model, layer
+ * after layer. Leftovers of ended calls are not, nor are blocks that are all alike. */
 static void test_host_company(void **state)
 {
 	for (int way = 0; way < 3; way++) {
@@ -359,8 +359,8 @@ static void test_host_company(void **state)
 	(void)state;
 }
 
-/* Weights are known to be read until it runs out: what came and went is on their way, and what is
- * made of them is a part of the model. Had they been read long before, it would be work. */
+/* Weights are read until memory runs out: blocks that come and go carry them, and blocks made of
+ * them are a part of the model. If they were read long before, it would be work. */
 static void test_host_reading(void **state)
 {
 	for (int early = 0; early < 2; early++) {
@@ -425,8 +425,8 @@ static void test_host_turns(void **state)
 	(void)state;
 }
 
-/* Of a layer four are of one shape, and one each of two others; the first come from one line, the
- * others from one each, and all are read in the same way. */
+/* In a layer, four have one shape, and two others have one each; one line makes the four, one
+ * each the others, and all are read the same way. */
 static void test_host_ways(void **state)
 {
 	static const char *const ways[] = {
@@ -462,8 +462,8 @@ static void test_host_ways(void **state)
 	(void)state;
 }
 
-/* Requests were served, and then another model was to be put beside the first: known weights, that
- * one call asks for. What ended calls left behind, or what is not known, is none. */
+/* Requests were served, then another model was to join the first: known weights of one call.
+ * Leftovers of ended calls, or unknown blocks, are none. */
 static void test_loading_late(void **state)
 {
 	static enum role roles[8];
@@ -502,7 +502,7 @@ static void test_loading_late(void **state)
 	(void)state;
 }
 
-/* A header of each block beside it, made in the same line by way of others. */
+/* A header of each block beside it, made in the same line through other functions. */
 static void test_headers(void **state)
 {
 	struct staged t = {.s = script_new()};

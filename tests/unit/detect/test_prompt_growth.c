@@ -1,4 +1,4 @@
-/* Speaks of growing blocks, and of nothing else. */
+/* Speaks of growing blocks only. */
 #include "detect/scene.h"
 
 static void test_transient_and_history(void **state)
@@ -30,8 +30,8 @@ static void test_transient_and_history(void **state)
 	(void)state;
 }
 
-/* The line that failed was never reached before: a copy of what grows beside it, or something else.
- */
+/* The failed line was never reached before: it copies the growing block beside it, or makes
+ * another block. */
 static void test_request_of_a_new_line(void **state)
 {
 	for (int other = 0; other < 2; other++) {
@@ -50,8 +50,8 @@ static void test_request_of_a_new_line(void **state)
 	(void)state;
 }
 
-/* As large as the input makes it, whatever came in which order: a prompt's, by what no other form
- * of the input would take; and a model's where it is known to be one. */
+/* As large as the input makes it, in any order: a prompt's, if no other form of the input takes
+ * that size; a model's, if it is known to be one. */
 static void test_follows_the_input(void **state)
 {
 	static const uint64_t asked[] = {3000, 800, 9000, 2000, 700, 5000, 1200, 7000, 900, 400000};
@@ -96,8 +96,8 @@ static void test_follows_the_input(void **state)
 	(void)state;
 }
 
-/* Blocks of one size, more of them from call to call, each time given back; as many in any order
- * are none that grow. */
+/* Blocks of one size, more from call to call, each time released; as many in any order do not
+ * grow. */
 static void test_piles(void **state)
 {
 	static const uint64_t any[] = {300, 90, 420, 150, 60, 510, 240, 330, 30, 480, 120, 270, 450,
@@ -148,7 +148,7 @@ static void test_silent(void **state)
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 
-	/* A table of pointers beside what leaks. */
+	/* A table of pointers beside leaking blocks. */
 	t = (struct staged){.s = script_new()};
 	leak = script_stack(t.s, "main;leak");
 	work = script_stack(t.s, "main;table");
@@ -165,7 +165,7 @@ static void test_silent(void **state)
 	(void)state;
 }
 
-/* Arenas that were taken where a buffer grows are all of one size, and hold whatever is small. */
+/* Arenas that a growing buffer's line took have one size, and hold any small objects. */
 static void test_arenas(void **state)
 {
 	uint64_t without = 0;
@@ -197,7 +197,7 @@ static void test_arenas(void **state)
 	(void)state;
 }
 
-/* Those that come and go with a list that grows hold what it lists. */
+/* Blocks that come and go with a growing list hold its items. */
 static void test_arenas_of_entries(void **state)
 {
 	struct staged t = {.s = script_new()};

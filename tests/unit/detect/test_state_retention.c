@@ -1,5 +1,5 @@
-/* Names copies of a state that are all kept, and what known stores keep; is silent about a history,
- * about a buffer that grows, and about a leak. */
+/* Speaks of kept copies of a state, and of blocks that known stores keep; not of a history, a
+ * growing buffer, or a leak. */
 #include "detect/scene.h"
 
 static void test_copies_in_one_block(void **state)
@@ -45,7 +45,7 @@ static void test_copies_of_a_buffer(void **state)
 	(void)state;
 }
 
-/* It holds much from the start on, and grows little beside that. Returns the detector's answer. */
+/* It holds much from the start, and grows little beside that. Returns the detector's answer. */
 static int beside_a_creeping_state(bool copies)
 {
 	struct staged t = {.s = script_new()};
@@ -73,7 +73,7 @@ static void test_creeping_state(void **state)
 	(void)state;
 }
 
-/* What a state is made of may become a little larger, too. */
+/* The parts of a state may become a little larger, too. */
 static void test_longer_entries(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -151,8 +151,8 @@ static void test_leaks(void **state)
 	(void)state;
 }
 
-/* An arena that the interpreter took there early is no state that grows, and so has no copies: what
- * is kept comes at the same pace as the small blocks of that line. */
+/* An arena that the interpreter took early at that line is no growing state and has no copies:
+ * the kept blocks come at the pace of the line's small blocks. */
 static void test_leak_beside_an_arena(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -193,8 +193,8 @@ static void test_known_store(void **state)
 	(void)state;
 }
 
-/* What a store keeps without a copy was made elsewhere: one with each of its own, and less. A
- * larger leak at the same pace is none of it, and one at another pace is not, either. */
+/* A store without a copy keeps another line's blocks: one with each of its own, and smaller. A
+ * larger leak at the same pace is no part, nor is one at another pace. */
 static void test_kept_with_store(void **state)
 {
 	static const struct {

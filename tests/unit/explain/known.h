@@ -1,4 +1,4 @@
-/* framework_roles.h - knowledge for one test: what is shipped, or a file written for it. */
+/* known.h - knowledge for one test: the shipped one, or a file written for it. */
 #ifndef TESTS_UNIT_EXPLAIN_KNOWN_H
 #define TESTS_UNIT_EXPLAIN_KNOWN_H
 

@@ -1,5 +1,6 @@
-/* Logs are data: real ones with bytes changed, lines cut, doubled and mixed, and garbage, through
- * all of it. Reproducible by the seed that it prints. WHYOOM_TEST_ROUNDS asks for more. */
+/* Logs are data: real ones with bytes changed, lines cut, doubled and mixed, and garbage,
+ * through the whole explanation. Reproducible by the printed seed. WHYOOM_TEST_ROUNDS asks for
+ * more. */
 #include "../util/unit.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* The arithmetic of PyTorch's message: gap against request, others, the process' own cap, what
- * cannot be served, and rows that add up. */
+/* The arithmetic of PyTorch's message: gap against request, others, the process's own cap,
+ * memory that cannot be served, and rows that add up. */
 #include "../util/unit.h"
 
 #include "explain/device.h"
@@ -60,11 +60,11 @@ static void test_fragmentation(void **state)
 	votes((struct numbers){"3.00 GiB", "23.65 GiB", "1.66 GiB", SELF("20.81 GiB"), NULL,
 		  "12.09 GiB", "4.84 GiB"},
 	    (struct expected){CAUSE_FRAGMENTATION, CAUSE_UNKNOWN, 0.8, 1});
-	/* Neither the gap nor what is free is enough, but both together are. */
+	/* Neither the gap nor the free bytes are enough, but both together are. */
 	votes((struct numbers){"3.00 GiB", "23.65 GiB", "1.66 GiB", SELF("20.81 GiB"), NULL,
 		  "12.09 GiB", "2.00 GiB"},
 	    (struct expected){CAUSE_FRAGMENTATION, CAUSE_UNKNOWN, 0.4, 0.7});
-	/* Full to the brim: any rest is larger than a tiny request. */
+	/* Completely full: any rest is larger than a tiny request. */
 	votes((struct numbers){"2.00 MiB", "23.65 GiB", "1.00 MiB", SELF("23.60 GiB"), NULL,
 		  "23.00 GiB", "90.00 MiB"},
 	    (struct expected){CAUSE_OVERSIZED_MODEL, CAUSE_UNKNOWN, 0, 0.49});
@@ -80,11 +80,11 @@ static void test_others(void **state)
 	votes((struct numbers){"9.00 GiB", "23.65 GiB", "1.00 GiB",
 		  OTHER("500.00 MiB") SELF("22.00 GiB"), NULL, "21.00 GiB", "100.00 MiB"},
 	    (struct expected){CAUSE_OVERSIZED_INTERMEDIATE, CAUSE_PROMPT_GROWTH, 0.3, 0.7});
-	/* In use, and said by nobody. */
+	/* In use, without a known owner. */
 	votes((struct numbers){"2.00 GiB", "23.65 GiB", "1.00 GiB", NULL, NULL, "4.00 GiB",
 		  "100.00 MiB"},
 	    (struct expected){CAUSE_EXTERNAL, CAUSE_UNKNOWN, 0.5, 0.7});
-	/* A container does not see its own process id: the one listed is this process. */
+	/* A container does not see its own process id: the listed one is this process. */
 	votes((struct numbers){"1.74 GiB", "23.57 GiB", "605.88 MiB", OTHER("22.97 GiB"), NULL,
 		  "20.21 GiB", "185.98 MiB"},
 	    (struct expected){CAUSE_OVERSIZED_MODEL, CAUSE_PROMPT_GROWTH, 0, 0.49});

@@ -1,4 +1,4 @@
-/* The whole way, from a stream and from memory; the same result; and what cannot be read. */
+/* The whole explanation, from a stream and from memory; the same result; and unreadable input. */
 #include "../util/unit.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static void test_unreadable(void **state)
 	(void)state;
 }
 
-/* Nothing known: no message, and a verdict that says so. */
+/* No known message: the verdict says so. */
 static void test_without_knowledge(void **state)
 {
 	struct knowledge *k = knowledge_new();

@@ -1,4 +1,4 @@
-/* Units become bytes, numbers numbers, and what is neither stays text. */
+/* Units become bytes, numbers numbers, and other fields stay text. */
 #include "../util/unit.h"
 
 #include <string.h>

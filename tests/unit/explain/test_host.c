@@ -1,4 +1,4 @@
-/* What a message about the host says: one request, by its size. */
+/* A message about the host: one request, by its size. */
 #include "../util/unit.h"
 
 #include "explain/host.h"
@@ -38,7 +38,7 @@ static void test_one_request(void **state)
 	(void)state;
 }
 
-/* A process that was killed for what another one held. */
+/* A process was killed for memory that another one held. */
 static void test_kill(void **state)
 {
 	static const char *const logs[] = {
@@ -84,7 +84,7 @@ static void test_kill(void **state)
 	"Memory cgroup out of memory: Killed process 4711 (worker) total-vm:1600000kB, "           \
 	"anon-rss:400000kB, file-rss:1000kB, shmem-rss:0kB\n"
 
-/* A pool of equals; unless most of the memory was no process'. */
+/* A pool of equals; unless most of the memory belonged to no process. */
 static void test_pool(void **state)
 {
 	static const char *const logs[] = {TABLE KILL,

@@ -72,7 +72,7 @@ static void test_decided(void **state)
 	(void)state;
 }
 
-/* The first failure counts most, those of its kind once, a warning before it a little. */
+/* The first failure counts most, its repetitions once, an earlier warning a little. */
 static void test_weights(void **state)
 {
 	struct explanation e;
@@ -114,7 +114,7 @@ static void test_no_failure(void **state)
 	check("SOFT\nAFTER\n", CAUSE_UNKNOWN);
 	check("nothing\n", CAUSE_UNKNOWN);
 	check("", CAUSE_UNKNOWN);
-	/* What is no memory stays out of a verdict about memory. */
+	/* Other failures stay out of a verdict about memory. */
 	check("WINDOW\nLEAK\n", CAUSE_LEAK);
 	(void)state;
 }

@@ -1,5 +1,5 @@
-/* Many texts in one pass: overlapping, inside one another, over the borders of pieces; against a
- * search of each by itself. */
+/* Many texts in one pass: overlapping, nested, across the borders of pieces; against a search
+ * for each by itself. */
 #include "../util/unit.h"
 
 #include <errno.h>

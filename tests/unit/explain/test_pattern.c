@@ -1,4 +1,4 @@
-/* Macros, blanks, named groups, where a match may begin, and patterns that would run away. */
+/* Macros, blanks, named groups, the start of a match, and patterns that would run away. */
 #include "../util/unit.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ static void test_mistakes(void **state)
 	(void)state;
 }
 
-/* What is exponential or needs much stack gives up soon. */
+/* Exponential patterns, and those that need much stack, give up soon. */
 static void test_runaway(void **state)
 {
 	static const char *const patterns[] = {"(a+)+$", "(a|aa)+$", "(?:(a)|b)*c", "^(.*?,){25}P"};

@@ -1,5 +1,5 @@
-/* Finding messages: in any pieces, at any place of a long log, the longest where two overlap,
- * repeated ones counted, and logs that are made to be slow. */
+/* Finding messages: in any pieces, anywhere in a long log, the longest of two that overlap, with
+ * repetitions counted, and in logs that are made to be slow. */
 #include "../util/unit.h"
 
 #include <time.h>
@@ -52,7 +52,7 @@ static void test_longest(void **state)
 	(void)state;
 }
 
-/* The same wherever the pieces end, and wherever in a long log it lies; lines of any length. */
+/* The same at any borders of pieces, and anywhere in a long log; lines of any length. */
 static void test_callsites(void **state)
 {
 	struct knowledge *k = known_text(text_of);
@@ -172,7 +172,7 @@ static void test_in_vain(void **state)
 	(void)state;
 }
 
-/* One line without an end: what was tried for one needle is not tried again for the next. */
+/* One line without an end: a search for one needle is not repeated for the next. */
 static void test_one_long_line(void **state)
 {
 	struct knowledge *k = known_text(
@@ -194,7 +194,7 @@ static void test_one_long_line(void **state)
 	(void)state;
 }
 
-/* A pattern with a mistake is said, and the others go on. */
+/* A pattern with a mistake is reported, and the others go on. */
 static void test_bad_pattern(void **state)
 {
 	struct knowledge *k = known_text(

@@ -1,5 +1,4 @@
-/* The order of a story: by time where all lines share a clock, else as in the log; and its events.
- */
+/* The order of a story: by time if all lines share a clock, else as in the log; and its events. */
 #include "../util/unit.h"
 
 #include "known.h"
@@ -58,7 +57,7 @@ static void test_events(void **state)
 	(void)state;
 }
 
-/* What is got over right after is no failure. */
+/* A failure that the program survives at once is none. */
 static void test_retried(void **state)
 {
 	struct knowledge *k = known_text(text_of);

@@ -1,4 +1,4 @@
-/* The frames before a message, with what a logger writes before each line, and their roles. */
+/* The frames before a message, with a logger's text before each line, and their roles. */
 #include "../util/unit.h"
 
 #include "known.h"

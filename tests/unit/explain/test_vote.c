@@ -1,4 +1,4 @@
-/* Claims for causes, and what a traceback says. */
+/* Claims for causes, and a traceback's claim. */
 #include "../util/unit.h"
 
 #include "explain/vote.h"

@@ -1,5 +1,5 @@
-/* Which pattern a frame meets: by file, by folder, by qualified and by bare name, native by module.
- */
+/* The pattern that a frame matches: by file, by folder, by qualified and by bare name, native by
+ * module. */
 #include "../util/unit.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static void test_python(void **state)
 	assert_int_equal(role(f, "any", "/x/vllm/v1/core/kv.py", NULL), ROLE_REQUEST_ENTRY);
 	assert_int_equal(role(f, "any", "vllm/v1/kv.py", NULL), ROLE_REQUEST_ENTRY);
 	assert_int_equal(role(f, "any", "/x/myvllm/v1/kv.py", NULL), ROLE_NONE);
-	/* When it is imported, nothing of it has been called. */
+	/* A module's import calls none of it. */
 	assert_int_equal(role(f, "<module>", "/x/vllm/v1/core/kv.py", NULL), ROLE_NONE);
 	assert_int_equal(role(f, NULL, NULL, NULL), ROLE_NONE);
 }
@@ -83,7 +83,7 @@ static void test_native(void **state)
 	    role(f, "llama_kv_cache::init", "kv.cpp", "/x/libllama.so"), ROLE_KV_CACHE);
 	assert_int_equal(role(f, "llama_kv_cache::init", NULL, "/x/other.so"), ROLE_NONE);
 	assert_int_equal(role(f, "ggml_aligned_malloc", NULL, "/x/other.so"), ROLE_ALLOCATOR);
-	/* A Python function of that name is another thing. */
+	/* A Python function of that name is another function. */
 	assert_int_equal(role(f, "ggml_aligned_malloc", "/x/a.py", NULL), ROLE_NONE);
 	assert_true(frames_match(&f->frames, "llama_kv_x", NULL, "/x/libllama.so", &place));
 	assert_ptr_equal(place.framework, &f->b);
@@ -98,7 +98,7 @@ static void test_package(void **state)
 	assert_ptr_equal(frames_owner(&f->frames, "/x/vllm/a.py", NULL), &f->a);
 	assert_ptr_equal(frames_owner(&f->frames, NULL, "/x/libllama.so.1"), &f->b);
 	assert_null(frames_owner(&f->frames, "/x/mine.py", NULL));
-	/* One that is the end of a path, wherever that leads through. */
+	/* A pattern for the end of a path, whatever comes before. */
 	assert_null(frames_owner(&f->frames, "/mine/one.py", NULL));
 	assert_int_equal(frames_add_package(&f->frames, "one.py", false, &f->b), 0);
 	assert_ptr_equal(frames_owner(&f->frames, "/mine/one.py", NULL), &f->b);
@@ -107,7 +107,7 @@ static void test_package(void **state)
 	assert_null(frames_owner(&f->frames, "/mine/none.py", NULL));
 }
 
-/* Later patterns win, and what is undone is as if it had never been. */
+/* Later patterns win, and a removed pattern has no effect. */
 static void test_undo(void **state)
 {
 	struct fixture *f = *state;

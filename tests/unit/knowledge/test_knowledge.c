@@ -1,5 +1,5 @@
-/* What the sections mean, mistakes that name their line, files that override others; and that every
- * file that is shipped reads without a mistake. */
+/* The meaning of sections, mistakes that name their line, files that override others; every
+ * shipped file reads without a mistake. */
 #include "../util/unit.h"
 
 #include <errno.h>
@@ -92,7 +92,7 @@ static void mistake(struct files *f, const char *text, const char *words)
 	assert_int_equal(knowledge_add(k, files_write(f, "bad.know", text), &err), -EINVAL);
 	if (!strstr(err.text, words) || !strstr(err.text, "bad.know:"))
 		fail_msg("'%s' is not in '%s'", words, err.text);
-	/* Nothing of a file with a mistake stays. */
+	/* A file with a mistake leaves nothing. */
 	assert_null(knowledge_framework(k, "x"));
 	assert_int_equal(knowledge_messages(k, &messages), 0);
 	assert_int_equal(knowledge_place(k, "f", "/x/a.py", NULL).role, ROLE_NONE);

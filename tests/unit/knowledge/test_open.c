@@ -1,4 +1,4 @@
-/* Where files are looked for: the user's own, and what WHYOOM_KNOWLEDGE names in their place. */
+/* The searched directories: the user's own, and those that WHYOOM_KNOWLEDGE names instead. */
 #include "../util/unit.h"
 
 #include "files.h"
@@ -33,7 +33,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* This test lies where nothing is shipped beside it: that is said, and is no error. */
+/* No files are shipped beside this test: that is reported, and is no error. */
 static void test_nothing(void **state)
 {
 	struct knowledge *k = knowledge_open();

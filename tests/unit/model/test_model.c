@@ -1,4 +1,4 @@
-/* The model against sums kept by the test; the high-water mark, and what a failure keeps of it. */
+/* The model against sums kept by the test; the high-water mark, and the failure's copy of it. */
 #include "model/model.h"
 #include "model/read.h"
 #include "model/script.h"
@@ -38,7 +38,7 @@ static void test_random(void **state)
 	(void)state;
 }
 
-/* What lived at the mark is told for each site, though nothing was copied then. */
+/* Live bytes at the mark are told for each stack, though nothing was copied then. */
 static void test_high_water_mark(void **state)
 {
 	struct script *s = script_new();
@@ -65,7 +65,7 @@ static void test_high_water_mark(void **state)
 	(void)state;
 }
 
-/* However many sites have changed since the mark: it is of the latest one. */
+/* However many stacks changed since: it is the latest mark's. */
 static void test_marks_of_many(void **state)
 {
 	struct script *s = script_new();
@@ -80,7 +80,7 @@ static void test_marks_of_many(void **state)
 		stacks[i] = script_stack(s, text);
 	}
 	for (int round = 0; round < 3; round++) {
-		/* A higher mark each time; and then all change. */
+		/* A higher mark each time; then all change. */
 		for (int i = 0; i < 6000; i++)
 			at[i] = script_alloc(s, stacks[i], 1000 + (uint64_t)round);
 		if (more)

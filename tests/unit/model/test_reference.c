@@ -1,8 +1,6 @@
-/*
- * A hundred thousand events of every kind, and beside the model a second one that is as simple as
- * can be: an array of blocks, an array of pages, and a copy of all sites whenever the sums are at
- * their highest or a request is refused. After each event both must say the same.
- */
+/* A hundred thousand events of every kind for the model and for a second, simple one: an array
+ * of blocks, an array of pages, and a copy of all stacks at each new peak or refusal. Both must
+ * agree after each event. */
 #include "model/unit.h"
 
 #include "model/model.h"
@@ -39,7 +37,7 @@ static struct event_level rich[4];
 /* Beside the kinds of mappings. */
 enum { OF_ALLOCATOR = STACK_STATS_KINDS, FILES_SHARED, SUMS };
 
-/* What of each kind is mapped, from nothing but the pages. */
+/* Mapped pages of each kind, from nothing but the pages. */
 static void count_pages(uint64_t sums[SUMS], uint64_t *pieces)
 {
 	memset(sums, 0, SUMS * sizeof(*sums));
@@ -118,7 +116,7 @@ static void random_map(struct event *e, uint64_t *seed)
 			e->u.map.flags = TRACE_MAP_REMAP;
 	}
 	made.flags = e->u.map.flags;
-	if (moved < PAGES) { /* it is what it was before it moved */
+	if (moved < PAGES) { /* as before its move */
 		made.kind = two.taken[moved].kind;
 		made.flags |= two.taken[moved].flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED);
 	} else if (made.flags & TRACE_MAP_STACK) {
@@ -149,7 +147,7 @@ static void random_unmap(struct event *e, uint64_t *seed)
 	e->kind = EV_UNMAP;
 	e->address = at * PAGE;
 	e->size = count * PAGE;
-	if (dice(seed, 20) == 0) { /* what no kernel would accept does nothing */
+	if (dice(seed, 20) == 0) { /* a call that no kernel accepts does nothing */
 		e->size = dice(seed, 2) ? 0 : UINT64_MAX - dice(seed, PAGE);
 		return;
 	}
@@ -163,7 +161,7 @@ static void random_ununmap(struct event *e, uint64_t *seed)
 	e->address = (two.taken_at == UINT64_MAX ? dice(seed, PAGES) : two.taken_at) * PAGE;
 	e->size = PAGE;
 	if (two.taken_at == UINT64_MAX || dice(seed, 5) == 0) {
-		/* Of something else: changes nothing. No page begins there. */
+		/* Not a mapping: changes nothing. No page begins there. */
 		e->address += 1;
 		return;
 	}
@@ -309,8 +307,7 @@ static void compare_stacks(
 			const struct stack_stats *s = stack_table_find(&m->stacks, stack, kind);
 			uint64_t bytes = 0, count = 0;
 
-			/* The mark is that of blocks, and of the program's own mappings and shared
-			 * memory. */
+			/* The mark counts blocks, the program's own mappings and shared memory. */
 			if (at == AT_PEAK && kind != STACK_STATS_HEAP && kind != STACK_STATS_MAP &&
 			    kind != STACK_STATS_SHARED)
 				continue;

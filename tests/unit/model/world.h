@@ -1,7 +1,5 @@
-/*
- * world.h - a script, the model that has seen all of it, and its places at the end: for the tests
- * of what histories show.
- */
+/* world.h - a script, the model that has read all of it, and its call sites at the end: for the
+ * tests of histories. */
 #ifndef TESTS_UNIT_MODEL_WORLD_H
 #define TESTS_UNIT_MODEL_WORLD_H
 

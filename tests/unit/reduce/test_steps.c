@@ -1,4 +1,4 @@
-/* Requests as a short list: repetitions are folded, and unfolded they are what was recorded. */
+/* Requests as a short list: repetitions are folded, and unfolding gives the record. */
 #include "model/unit.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ static void test_together(void **state)
 	assert_int_equal(program.live, 50 * 4096);
 }
 
-/* Nothing even about it: each step is a row, and none is lost. */
+/* Nothing repeats: each step is a row, and none is lost. */
 static void test_unevenly(void **state)
 {
 	uint64_t sizes[300], seed = 1;
@@ -155,8 +155,8 @@ static void test_program(void **state)
 	str_free(&text);
 }
 
-/* Too many to be told one by one: what lives at the failure, in blocks of each place's mean size.
- */
+/* Too many to list singly: the live blocks at the failure, in blocks of each call site's mean
+ * size. */
 static void test_summed(void **state)
 {
 	struct str text = {0};

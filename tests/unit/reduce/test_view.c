@@ -1,4 +1,4 @@
-/* A record without some of its units: what is measured is as if they had never been acquired. */
+/* A record without some of its units: levels are as if those had never been acquired. */
 #include "model/unit.h"
 
 #include "model/script.h"
@@ -28,8 +28,8 @@ static void measure(struct fixture *f, int64_t more)
 	script_sample(f->script);
 }
 
-/* 40 blocks of 2 MiB are kept, beside blocks that are released and one that grows by realloc; the
- * next is refused at 100 MiB. */
+/* 40 blocks of 2 MiB are kept, beside blocks that are released and one that grows by realloc;
+ * the next is refused at 100 MiB. */
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -127,7 +127,7 @@ static uint64_t level(const struct event *e, uint32_t key)
 	return value;
 }
 
-/* Every second of the kept blocks is gone: 40 MiB less at the end, and so is the limit. */
+/* Every second kept block is left out: 40 MiB less at the end and in the limit. */
 static void test_levels(void **state)
 {
 	struct fixture *f = *state;
@@ -143,7 +143,7 @@ static void test_levels(void **state)
 			live++;
 		if (e.kind != EV_LEVEL && e.kind != EV_FAILED)
 			continue;
-		/* So much is always left of the limit as was. */
+		/* As many bytes are always left of the limit as before. */
 		assert_int_equal(level(&e, TRACE_LEVEL_LIMIT_AS), LIMIT - 40 * MIB);
 		assert_true(level(&e, TRACE_LEVEL_VSIZE) <= LIMIT - 40 * MIB);
 		assert_true(level(&e, TRACE_LEVEL_RSS) <= level(&e, TRACE_LEVEL_VSIZE));
@@ -170,8 +170,8 @@ static void test_chains(void **state)
 	}
 }
 
-/* Each event of a block is of one that lives, and none is where another one is; returns how many
- * were resized, and where the resized one ended. */
+/* Each event of a block is of a live one, and no two blocks overlap; returns the number of
+ * resized ones, and where the resized one ended. */
 static unsigned follow(struct view *view, uint64_t *size, uint64_t *at_failure)
 {
 	uint64_t live[200][2], text = 0;
@@ -211,7 +211,7 @@ static unsigned follow(struct view *view, uint64_t *size, uint64_t *at_failure)
 	return steps;
 }
 
-/* Reallocs go by themselves, but the last one: the block is what it was until the next. */
+/* Each realloc but the last goes by itself: the block keeps its size until the next. */
 static void test_steps(void **state)
 {
 	struct fixture *f = *state;
@@ -236,7 +236,7 @@ static void test_steps(void **state)
 	assert_int_equal(at_failure, f->size);
 	assert_int_equal(f->view.order.count, before - 2 * 26);
 	assert_int_equal(view_settle(&f->view, &f->record), 0);
-	/* And of what is left, all but the last. */
+	/* And of the remaining ones, all but the last. */
 	for (size_t i = 1; i < f->record.units.count; i++)
 		if (f->record.units.items[i].kind == UNIT_STEP && f->record.units.items[i].leaves)
 			f->kept[i] = 0;
@@ -248,7 +248,7 @@ static void test_steps(void **state)
 	view_fini(&again);
 }
 
-/* What is made of it for good is what the view was. */
+/* The copy that lasts equals the view. */
 static void test_settled(void **state)
 {
 	struct fixture *f = *state;
@@ -274,7 +274,7 @@ static void test_settled(void **state)
 			assert_int_equal(e.block->address, e.address);
 			assert_true(e.block->size > 0);
 		}
-		/* Nothing of it lived then. */
+		/* No part of it lived then. */
 		if (e.kind == EV_FAILED)
 			assert_int_equal(level(&e, TRACE_LEVEL_VSIZE), f->size);
 	}
@@ -283,7 +283,7 @@ static void test_settled(void **state)
 	view_fini(&again);
 }
 
-/* The verdict on what is left is the same one. */
+/* The verdict on the rest is the same. */
 static void test_verdict(void **state)
 {
 	struct fixture *f = *state;

@@ -47,8 +47,8 @@ static int has_block(const struct plan_op *op)
 	return (op->what & PLAN_WHAT) <= PLAN_ADVISE && !(op->what & PLAN_REFUSED);
 }
 
-/* Side by side, threads may come in any order: what lives by each is between its least and its
- * most, whose sum is what all together may be off the record. */
+/* Side by side, threads may run in any order: each one's live bytes lie between its minimum and
+ * its maximum, and the sum of those ranges bounds the error of all together. */
 struct drift {
 	uint32_t epoch, threads;
 	uint64_t sum;

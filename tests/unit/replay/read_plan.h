@@ -13,9 +13,9 @@ struct plan {
 	uint32_t *firsts;
 };
 
-/* Of a file that plan_file_finish() wrote. Fails the test where a part is of no epoch, a thread's
- * parts are not in order, two threads touch one block in the same epoch or are off the record by
- * more than a MiB together, or a slot has two blocks or none where it needs one. */
+/* Read a file that plan_file_finish() wrote. Fail the test if a part is of no epoch, a thread's
+ * parts are not in order, two threads touch one block in the same epoch or differ from the
+ * record by more than a MiB together, or a slot has two blocks or lacks a needed one. */
 void plan_read(FILE *f, struct plan *out);
 void plan_forget(struct plan *p);
 

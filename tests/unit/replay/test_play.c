@@ -1,7 +1,5 @@
-/*
- * Plans performed: what lives is what the plan says, a limit refuses, allocators are told apart,
- * and ThreadSanitizer finds no two threads at one thing.
- */
+/* Plans performed: the live blocks are the plan's, a limit refuses, allocators are told apart,
+ * and ThreadSanitizer finds no race. */
 #include "model/unit.h"
 
 #include <errno.h>
@@ -156,7 +154,7 @@ static void test_traffic(void **state)
 	(void)state;
 }
 
-/* One that goes on after its end was recorded keeps nobody waiting who waits for that end. */
+/* A thread that runs on after its recorded end does not delay threads that wait for that end. */
 static void test_ends(void **state)
 {
 	struct world w;
@@ -179,7 +177,7 @@ static void test_ends(void **state)
 	(void)state;
 }
 
-/* A player that is watched ends at the first race, and says so on its standard error. */
+/* A player under ThreadSanitizer ends at the first race, and reports it on stderr. */
 static void test_no_races(void **state)
 {
 	const char *program = getenv("PLAYER_TSAN");
@@ -187,7 +185,7 @@ static void test_no_races(void **state)
 
 	if (!program || !*program)
 		skip();
-	/* Where addresses are laid out as it cannot bear, it cannot run at all. */
+	/* With an address layout that the sanitizer cannot bear, it cannot run at all. */
 	snprintf(command, sizeof(command), "'%s' >/dev/null 2>&1", program);
 	if (WEXITSTATUS(system(command)) != 1)
 		skip();
@@ -224,7 +222,7 @@ static void test_limit(void **state)
 	run(&w, play_allocator("glibc"));
 	assert_int_equal(w.player.play->state, PLAY_DONE);
 	assert_int_equal(w.player.play->granted_last, 1);
-	/* As much as it has, and what is to be beside it, and 300 MiB: the last one is refused. */
+	/* Its own bytes, those beside it, and 300 MiB: the last one is refused. */
 	free_bytes = w.player.play->samples[0].size;
 	w.player.play->samples[0].beside = 200 * MiB;
 	w.player.play->limit_kind = PLAY_LIMIT_AS;
@@ -232,7 +230,7 @@ static void test_limit(void **state)
 	run(&w, play_allocator("glibc"));
 	assert_int_equal(w.player.play->state, PLAY_REFUSED_LAST);
 	assert_int_equal(w.player.play->requested, GiB);
-	/* With 50 MiB one before it is. */
+	/* With 50 MiB an earlier one is. */
 	w.player.play->limit = free_bytes + 200 * MiB + 50 * MiB;
 	run(&w, play_allocator("glibc"));
 	assert_int_equal(w.player.play->state, PLAY_REFUSED);
@@ -266,8 +264,8 @@ static void test_limit_from_a_sample_on(void **state)
 	(void)state;
 }
 
-/* What the record was granted may come a little above the limit, for the last request to be
- * reached; that is refused at the limit. */
+/* The record's granted blocks may go a little above the limit, so that the last request is
+ * reached; the limit refuses that one. */
 static void test_lent(void **state)
 {
 	struct plan_op last = plan_op(PLAN_MALLOC, 0, MiB);
@@ -300,8 +298,8 @@ static void test_lent(void **state)
 	(void)state;
 }
 
-/* What comes is waited for until it is due. */
-/* A part of large blocks is written to; what came and went unseen costs no page's fault. */
+/* An event is waited for until it is due. */
+/* A part of large blocks is written to; short-lived ones cost no page fault. */
 static void test_touch(void **state)
 {
 	enum { BIG = 40 << 20, TIMES = 50, LEFT = 8, SIZE = 1 << 20, FAULTS = 20000 };
@@ -333,7 +331,7 @@ static void test_touch(void **state)
 	assert_int_equal(w.player.play->samples[1].touched, LEFT * SIZE / 2);
 	assert_in_range(w.player.play->samples[1].resident - w.player.play->samples[0].resident,
 	    LEFT * SIZE / 2, LEFT * SIZE * 3 / 4);
-	/* Older kernels than Linux 5.14 cannot write to pages by the dozen. */
+	/* Kernels before Linux 5.14 cannot write to pages by the dozen. */
 	if (can_populate())
 		assert_true(after.ru_minflt - before.ru_minflt < FAULTS);
 	done(&w);
@@ -365,7 +363,7 @@ static void test_due(void **state)
 	(void)state;
 }
 
-/* Of small pieces many fit into what an allocator has left: a resized one is no other. */
+/* Many small pieces fit into an allocator's free memory: a resized one is no exception. */
 static void test_last_pieces(void **state)
 {
 	for (int resized = 0; resized < 2; resized++) {
@@ -392,7 +390,7 @@ static void test_last_pieces(void **state)
 		run(&w, play_allocator("glibc"));
 		assert_int_equal(w.player.play->state, PLAY_REFUSED_LAST);
 		assert_in_range(w.player.play->later, MiB, 16 * MiB);
-		/* But not as many as one likes. */
+		/* But not any number. */
 		w.player.play->near = MiB;
 		run(&w, play_allocator("glibc"));
 		assert_int_equal(w.player.play->state, PLAY_DONE);
@@ -429,7 +427,7 @@ static void test_resident_limit(void **state)
 	(void)state;
 }
 
-/* The same by the kernel, where a cgroup can be made. */
+/* The same by the kernel, if a cgroup can be made. */
 static void test_group(void **state)
 {
 	static const struct group_parent nowhere = {.version = 2, .dir = "/nonexistent"};
@@ -464,7 +462,7 @@ static void test_group(void **state)
 	assert_int_equal(w.player.play->by_kernel, 1);
 	assert_int_equal(w.player.play->sample, 10);
 	assert_int_not_equal(access(trial.dir, F_OK), 0);
-	/* What grows beside leaves less. */
+	/* Growth beside it leaves less. */
 	for (int i = 5; i < 20; i++)
 		w.player.play->samples[i].beside = 120 * MiB;
 	run(&w, play_allocator("glibc"));
@@ -494,7 +492,7 @@ static void test_allocators(void **state)
 		struct err err = {""};
 		int rc = player_run(&w.player, play_allocator(names[i]), NULL, &err);
 
-		/* It is there and performs the plan, or it is said that it is not. */
+		/* It is there and performs the plan, or its absence is reported. */
 		if (rc == -ENOENT) {
 			assert_non_null(strstr(err.text, names[i]));
 			continue;

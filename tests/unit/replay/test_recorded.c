@@ -1,4 +1,4 @@
-/* What was measured, in the order of time. */
+/* Recorded levels, in the order of time. */
 #include "model/unit.h"
 
 #include "model/script.h"
@@ -34,7 +34,7 @@ static void test_merged(void **state)
 	script_event(outside, EV_LEVEL, TRACE_SPACE_HOST)->u.child.pid = 8; /* another one's */
 	assert_int_equal(recorded_read(feed, NULL, 0, &r, &err), 0);
 	assert_int_equal(r.samples.count, 2);
-	/* Nobody said how much of it was of files. */
+	/* The file part is unknown. */
 	assert_int_equal(r.samples.items[0].anonymous, 0);
 	recorded_fini(&r);
 
@@ -44,7 +44,7 @@ static void test_merged(void **state)
 	sample(outside, 20 * MiB, 15 * MiB, 100 * MiB);
 	script_event(outside, EV_NOTICE, TRACE_SPACE_HOST);
 	assert_int_equal(recorded_read(feed, &supervisor, 0, &r, &err), 0);
-	/* The supervisor's are of whom they name: this one names nobody. */
+	/* The supervisor's levels name a process: this one names none. */
 	assert_int_equal(r.samples.count, 2);
 	recorded_fini(&r);
 	script_free(own);
@@ -70,7 +70,7 @@ static void test_what_is_measured_seldom_holds_on(void **state)
 	assert_int_equal(r.samples.items[1].anonymous, 25 * MiB);
 	assert_int_equal(r.samples.items[1].of_files, 5 * MiB);
 	assert_false(r.samples.items[1].unsure);
-	/* Files came meanwhile, nobody knows when: evenly. */
+	/* Files came in between, at unknown times: evenly. */
 	assert_int_equal(r.samples.items[3].anonymous, 32 * MiB);
 	assert_true(r.samples.items[3].unsure);
 	assert_int_equal(r.samples.items[5].anonymous, 39 * MiB);
@@ -80,7 +80,7 @@ static void test_what_is_measured_seldom_holds_on(void **state)
 	(void)state;
 }
 
-/* Levels by key and value, of the process or of nobody: the machine. */
+/* Levels by key and value, of the process, or of the machine if no process is named. */
 static void levels(struct script *s, uint32_t pid, const struct event_level *l, uint32_t count)
 {
 	struct event *e = script_event(s, EV_LEVEL, TRACE_SPACE_HOST);
@@ -90,7 +90,7 @@ static void levels(struct script *s, uint32_t pid, const struct event_level *l, 
 	e->u.child.pid = pid;
 }
 
-/* What others of its group have; and how much of the group's are files that can be dropped. */
+/* The memory of others in its group; and the group's files that can be dropped. */
 static void test_others(void **state)
 {
 	static const struct event_level own[] = {{TRACE_LEVEL_RSS, 30 * MiB},
@@ -120,7 +120,7 @@ static void test_others(void **state)
 	(void)state;
 }
 
-/* Limits are known where they were asked for, and hold until then. */
+/* Limits are known only if they were read, and hold for the time before. */
 static void test_limits(void **state)
 {
 	static const struct event_level none[] = {{TRACE_LEVEL_VSIZE, 30 * MiB},
@@ -147,7 +147,7 @@ static void test_limits(void **state)
 	(void)state;
 }
 
-/* What it started with holds until then; and the curve's first half tells its pace. */
+/* The start's level holds until then; and the curve's first half tells its pace. */
 static void test_start_and_pace(void **state)
 {
 	static const struct event_level none[] = {{TRACE_LEVEL_RSS, 15 * MiB},
@@ -203,7 +203,7 @@ static void test_stacks(void **state)
 	(void)state;
 }
 
-/* The most that was resident is news where it was that after the last look. */
+/* The peak of resident memory is new if it rose after the last sample. */
 static void test_peak_at_the_end(void **state)
 {
 	static const struct event_level looks[][2] = {

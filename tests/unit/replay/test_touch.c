@@ -1,4 +1,4 @@
-/* How much of what was acquired was written to: curves that are made of known shares. */
+/* The written share of acquired bytes: curves that are made of known shares. */
 #include <math.h>
 
 #include "model/unit.h"
@@ -13,8 +13,8 @@ struct curve {
 	struct plan_facts plan;
 };
 
-/* Blocks and mappings come and go, 10 and 16 MiB at a time, each in its own way. Each
- * third sample, when `late`, half was not written to as yet; `told`: and the plan says so. */
+/* Blocks and mappings come and go, 10 and 16 MiB at a time, each in its own way. With `late`,
+ * half was not written yet at each third sample; `told`: and the plan says so. */
 static void make(struct curve *c, double blocks, double mappings, bool late, bool told)
 {
 	uint32_t block = plan_class(PLAN_BLOCK, 100 * KiB),
@@ -73,7 +73,7 @@ static void test_all(void **state)
 	assert_int_equal(fit.samples, SAMPLES / 2);
 	assert_true(touch_share(&fit, PLAN_BLOCK, &c.plan.moments.items[SAMPLES - 1]) > 0.95);
 	assert_true(touch_share(&fit, PLAN_ZEROED, &c.plan.moments.items[SAMPLES - 1]) < 0);
-	/* Much lies beside, as not all was recorded. */
+	/* Much lies beside, since not all was recorded. */
 	c.recorded.gaps = true;
 	for (uint32_t i = 0; i < SAMPLES; i++)
 		c.recorded.samples.items[i].anonymous += 50 * MiB;
@@ -93,14 +93,14 @@ static void test_shares(void **state)
 	fit = fit_of(&c, NULL);
 	assert_true(fabs(share(&fit, PLAN_BLOCK, 100 * KiB) - 0.9) < 0.1);
 	assert_true(fabs(share(&fit, PLAN_MAPPING, 2 * MiB) - 0.3) < 0.1);
-	/* Of what never came before: all, but of large mappings. */
+	/* Of a size that never came before: all, except of large mappings. */
 	assert_true(share(&fit, PLAN_ZEROED, 100 * KiB) > 0.99);
 	assert_true(share(&fit, PLAN_MAPPING, 100 * MiB) < 0.5);
 	done(&c);
 	(void)state;
 }
 
-/* What an allocator keeps resident of no block is no part of the shares. */
+/* Resident bytes that an allocator keeps for no block are no part of the shares. */
 static void test_overhead(void **state)
 {
 	double resident[SAMPLES], used[PLAN_CLASSES];
@@ -169,7 +169,7 @@ static void test_slowly(void **state)
 	(void)state;
 }
 
-/* Between two looks the kernel saw more than either: a block came, was written to, and went. */
+/* The kernel's peak between two samples exceeds both: a block came, was written to, and went. */
 static void test_peak_between(void **state)
 {
 	uint32_t block = plan_class(PLAN_ZEROED, GiB);
@@ -202,7 +202,7 @@ static void test_peak_between(void **state)
 	(void)state;
 }
 
-/* What the first half does not show is in doubt, and little else. */
+/* Shares that the first half does not show are in doubt, and little else. */
 static void test_doubt(void **state)
 {
 	struct plan_moment seen = {0}, unseen = {0};
@@ -237,7 +237,7 @@ static void test_nothing_measured(void **state)
 	(void)state;
 }
 
-/* Between bounds: what is beyond one is at it, and the rest as it then has to be. */
+/* Between bounds: a share beyond one is set to it, and the rest adapts. */
 static void test_solve(void **state)
 {
 	const double a[] = {2, 1, 0, 1, 3, 1, 0, 1, 4}, most[] = {INFINITY, 1, 1};

@@ -1,4 +1,4 @@
-/* sample.h - a verdict to report on: a leak whose names would like to steer the terminal. */
+/* sample.h - a verdict to report on: a leak whose names try to steer the terminal. */
 #ifndef TESTS_UNIT_REPORT_SAMPLE_H
 #define TESTS_UNIT_REPORT_SAMPLE_H
 

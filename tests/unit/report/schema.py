@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""schema.py PRINT_JSON SCHEMA: what report_json() writes is valid, and the schema is strict enough
-to refuse what is not."""
+"""schema.py PRINT_JSON SCHEMA: report_json() writes valid JSON, and the schema is strict enough to
+refuse other JSON."""
 import copy
 import json
 import subprocess

@@ -1,4 +1,4 @@
-/* Which frames of a stack a person sees, and that the others are counted. */
+/* The frames of a stack that a report shows, and the count of the others. */
 #include "sample.h"
 
 #include "report/frames.h"
@@ -65,7 +65,7 @@ static const char llama[] = "/venv/lib/python3.11/site-packages/transformers/mod
 static const char torch_python[] = "/venv/lib/python3.11/site-packages/torch/libtorch_python.so";
 static const char torch_cpu[] = "/venv/lib/python3.11/site-packages/torch/libtorch_cpu.so";
 
-/* What a library does between two functions of the user's is counted, and the operator is named. */
+/* Library frames between two user functions are counted, and the operator is named. */
 static void test_passing_on(void **state)
 {
 	struct symbol s[] = {OF("Thread.run", "/usr/lib/python3.11/threading.py"),
@@ -98,7 +98,7 @@ static void test_passing_on(void **state)
 	assert_non_null(strstr(str_text(&out), "in  Attention.forward"));
 	assert_null(strstr(str_text(&out), "more frame"));
 	str_free(&out);
-	/* Python that is called first is no native function's business. */
+	/* Python at the outermost frame is not called by a native function. */
 	s[8] = (struct symbol)OF("layer_norm", context);
 	st.verbose = false;
 	out = written(s, 12, 7, 6, st);
@@ -107,7 +107,7 @@ static void test_passing_on(void **state)
 	(void)state;
 }
 
-/* Where all is of frameworks: several frames of one file between two of another package. */
+/* All frames are frameworks': several frames of one file between two of another package. */
 static void test_passing_on_between_frameworks(void **state)
 {
 	struct symbol s[] = {OF("Model.forward", llama), OF("Module._wrapped_call_impl", module),
@@ -131,7 +131,7 @@ static void test_passing_on_between_frameworks(void **state)
 	(void)state;
 }
 
-/* What is between is of the same package, comes from another, or is the user's: all of it stays. */
+/* Frames in between are of the same package, come from another, or are the user's: all stay. */
 static void test_not_passing_on(void **state)
 {
 	static const char engine[] = "/venv/lib/python3.11/site-packages/transformers/engine.py";
@@ -153,7 +153,7 @@ static void test_not_passing_on(void **state)
 	(void)state;
 }
 
-/* Of a native function that any program calls it is not said that Python called it. */
+/* A native function that any program calls is not said to be called by Python. */
 static void test_no_runtime_as_operator(void **state)
 {
 	struct symbol s[] = {PY("<module>"), NATIVE("malloc", libc)};
@@ -186,7 +186,7 @@ static void test_template_arguments(void **state)
 	(void)state;
 }
 
-/* The frame where it begins is shown whatever it is; of a C program main() stays. */
+/* The first frame is always shown; of a C program main() stays. */
 static void test_first_and_native(void **state)
 {
 	struct symbol s[] = {NATIVE("_start", "/app/server"), NATIVE("__libc_start_main", libc),

@@ -1,6 +1,4 @@
-/*
- * test_guard.c - how a call within another call is classified.
- */
+/* test_guard.c - how a call within another call is classified. */
 #include "under.h"
 
 #include <setjmp.h>
@@ -33,7 +31,7 @@ static void test_nested(void **state)
 	assert_int_equal(inner.how, NOTE_PLAIN);
 	note_leave(inner);
 	assert_int_equal(outer.thread->state, THREAD_REAL);
-	/* what the allocator calls for a handler that interrupted a record */
+	/* the allocator's calls for a handler that interrupted a record */
 	outer.thread->state = THREAD_RECORD;
 	inner = enter((void *)0x5000);
 	assert_int_equal(inner.how, NOTE_SIDE);

@@ -1,6 +1,4 @@
-/*
- * test_note.c - the records that note_*() writes are as docs/trace-format.md says.
- */
+/* test_note.c - the records that note_*() writes are as docs/trace-format.md says. */
 #include "under.h"
 
 #include <errno.h>

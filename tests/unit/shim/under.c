@@ -1,7 +1,5 @@
-/*
- * under.c - the recording core without hooks: minimal replacements for lifecycle.c, stack.c and
- * python.c. A test calls note_*() itself.
- */
+/* under.c - the recording core without hooks: minimal replacements for lifecycle.c, stack.c and
+ * python.c. A test calls note_*() itself. */
 #include "under.h"
 
 #include <fcntl.h>

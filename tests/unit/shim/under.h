@@ -1,6 +1,4 @@
-/*
- * under.h - writes a trace with the core and reads it back, for unit tests.
- */
+/* under.h - writes a trace with the core and reads it back, for unit tests. */
 #ifndef UNIT_SHIM_UNDER_H
 #define UNIT_SHIM_UNDER_H
 

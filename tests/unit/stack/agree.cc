@@ -34,9 +34,9 @@ struct buffers {
 thread_local buffers *mine;
 
 #ifndef HAVE_LIBUNWIND
-/* If an interrupted function's rules are wrong (its return address is signed already, which they do
- * not say), libgcc looks for a signal frame at a wrong caller, which may be unreadable. Says
- * whether it could go on. */
+/* If an interrupted function's rules are wrong (its return address is signed already, without a
+ * rule for it), libgcc looks for a signal frame at a wrong caller, which may be unreadable.
+ * Returns whether the walk could go on. */
 thread_local sigjmp_buf *faulted;
 
 void on_fault(int signal)

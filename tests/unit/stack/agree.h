@@ -1,7 +1,5 @@
-/*
- * agree.h - compares the caller's captured stack with that of a reference unwinder, frame by frame.
- * The reference is libunwind's unw_step, or libgcc's _Unwind_Backtrace if libunwind is missing.
- */
+/* agree.h - compares the caller's captured stack with a reference unwinder's, frame by frame:
+ * libunwind's unw_step, or libgcc's _Unwind_Backtrace if libunwind is missing. */
 #ifndef TESTS_STACK_AGREE_H
 #define TESTS_STACK_AGREE_H
 

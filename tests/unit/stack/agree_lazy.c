@@ -1,7 +1,5 @@
-/*
- * agree_lazy.c - a function that the dynamic linker binds at its first call, by asking a resolver,
- * which calls back: the stack then goes through the linker's binding trampoline.
- */
+/* agree_lazy.c - a function that the dynamic linker binds at its first call, by asking a
+ * resolver, which calls back: the stack then goes through the linker's binding trampoline. */
 extern void (*agree_lazy_hook)(void);
 void (*agree_lazy_hook)(void);
 

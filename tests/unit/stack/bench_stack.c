@@ -1,8 +1,6 @@
-/*
- * bench_stack.c - the cost of a capture: of one stack repeated, of a loop whose inner frames
+/* bench_stack.c - the cost of a capture: of one stack repeated, of a loop whose inner frames
  * change, and of 2,000 random stacks of about 22 frames. Prints nanoseconds per capture, without
- * the calls that make the stacks.
- */
+ * the calls that make the stacks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

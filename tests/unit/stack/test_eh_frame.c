@@ -1,7 +1,5 @@
-/*
- * test_eh_frame.c - reads handmade call frame information: every instruction, every kind of damage,
- * and the expressions that become rows.
- */
+/* test_eh_frame.c - reads handmade call frame information: every instruction, every kind of
+ * damage, and the expressions that become rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,5 @@
-/*
- * test_map.c - many threads use the lock-free map and the tables above it. Also built with the
- * thread sanitizer if the compiler has it.
- */
+/* test_map.c - many threads use the lock-free map and the tables above it. Also built with the
+ * thread sanitizer if the compiler has it. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +135,7 @@ static void test_threads(void **state)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(shared.wrong, 0);
-	/* while it grows, entries may be lost or stored twice, but only so many */
+	/* while it grows, a bounded number of entries may be lost or stored twice */
 	assert_in_range(shared.missed - shared.refused, 19000, 60000);
 	for (uint64_t k = 1; k <= 20000; k++)
 		assert_true(get(&shared.map, k) == 0 || get(&shared.map, k) == value_of(k));

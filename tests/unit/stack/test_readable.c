@@ -1,7 +1,5 @@
-/*
- * test_readable.c - compares readable ranges with mappings: pages with and without access in every
- * order, unmapped addresses, and protections that change.
- */
+/* test_readable.c - compares readable ranges with mappings: pages with and without access in
+ * every order, unmapped addresses, and protections that change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,5 @@
-/*
- * test_stack.c - ids, definitions, modules and the merge with Python frames, through the interface
- * that the hooks use, in one thread.
- */
+/* test_stack.c - ids, definitions, modules and the merge with Python frames, through the
+ * interface that the hooks use, in one thread. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -60,7 +58,7 @@ static void test_same_id(void **state)
 	assert_int_not_equal(ids[0], ids[1]);
 	assert_int_not_equal(ids[1], ids[2]);
 	assert_true(under_definitions() > defined);
-	/* a stack is defined once, whatever is captured in between */
+	/* a stack is defined once, even with other captures in between */
 	defined = under_definitions();
 	for (int i = 0; i < 10 * three; i++) {
 		uint32_t id;
@@ -72,7 +70,7 @@ static void test_same_id(void **state)
 			assert_int_equal(id, ids[i % 3]);
 		ids[i % 3] = id;
 	}
-	assert_int_equal(under_definitions(), defined + 3); /* for this loop's place */
+	assert_int_equal(under_definitions(), defined + 3); /* for this loop's call site */
 }
 
 static __attribute__((noinline)) uint32_t one_way(void)
@@ -183,7 +181,7 @@ static void test_brief(void **state)
 	} steps[] = {{30, DEFINITIONS_AMPLE}, {31, DEFINITIONS_BRIEF}, {30, DEFINITIONS_BRIEF},
 	    {33, DEFINITIONS_BRIEF}, {40, DEFINITIONS_NONE}, {30, DEFINITIONS_NONE},
 	    {41, DEFINITIONS_AMPLE}, {42, DEFINITIONS_AMPLE}, {50, DEFINITIONS_BRIEFEST}};
-	volatile int count = STEPS_HERE; /* one place calls */
+	volatile int count = STEPS_HERE; /* one call site calls */
 	uint32_t id[STEPS_HERE];
 	uint64_t brief, untold;
 	for (int i = 0; i < count; i++) {
@@ -479,7 +477,7 @@ static void test_change_heard_late(void **state)
 	void *handle;
 	char path[4096];
 
-	/* a library that nobody announced is found when a walk meets its code */
+	/* a library without an announcement is found when a walk meets its code */
 	snprintf(path, sizeof(path), "%s/libagree2.so", libraries);
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	assert_non_null(handle);

@@ -1,7 +1,5 @@
-/*
- * test_system.c - a frame whose rules our reader does not handle: the stack ends there until a
- * library may be loaded; then the system's libunwind continues.
- */
+/* test_system.c - a frame whose rules our reader does not handle: the stack ends there until a
+ * library may be loaded; then the system's libunwind continues. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

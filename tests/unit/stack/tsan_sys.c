@@ -1,7 +1,5 @@
-/*
- * tsan_sys.c - shim/base/sys.c for the thread sanitizer: gets memory through libc, where the
- * sanitizer sees it. With raw system calls it would report a reused address as a race.
- */
+/* tsan_sys.c - shim/base/sys.c for the thread sanitizer: gets memory through libc, where the
+ * sanitizer sees it. With raw system calls it would report a reused address as a race. */
 #define sys_pages raw_pages
 #define sys_pages_free raw_pages_free
 #include "base/sys.c"

@@ -1,7 +1,5 @@
-/*
- * under.c - the library of under.h. Stands in for the trace (definitions go to memory) and for the
- * interpreter; everything else is the shim's own code.
- */
+/* under.c - the library of under.h. Stands in for the trace (definitions go to memory) and for
+ * the interpreter; everything else is the shim's own code. */
 #include "under.h"
 
 #include <pthread.h>

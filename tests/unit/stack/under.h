@@ -1,7 +1,5 @@
-/*
- * under.h - for tests of stacks: the stack part of the shim as a separate library, with a hook to
- * call, and a reader of its definitions.
- */
+/* under.h - for tests of stacks: the stack part of the shim as a separate library, with a hook
+ * to call, and a reader of its definitions. */
 #ifndef TESTS_STACK_UNDER_H
 #define TESTS_STACK_UNDER_H
 

@@ -1,7 +1,5 @@
-/*
- * compose.h - writes traces byte by byte from docs/trace-format.md, sound ones and others. Shares
- * nothing with the reader but the numbers in include/whyoom.
- */
+/* compose.h - writes traces byte by byte from docs/trace-format.md, sound and damaged ones.
+ * Shares only the numbers in include/whyoom with the reader. */
 #ifndef TESTS_UNIT_TRACE_COMPOSE_H
 #define TESTS_UNIT_TRACE_COMPOSE_H
 
@@ -15,7 +13,7 @@ struct compose {
 	uint8_t *bytes;
 	size_t size, capacity;
 	size_t chunk; /* offset of the chunk being written, 0: none */
-	size_t at; /* where its next byte goes */
+	size_t at; /* position of its next byte */
 	size_t def; /* offset of the definition being written */
 	uint64_t ticks, address;
 	unsigned sides;
@@ -26,14 +24,14 @@ struct compose {
 void compose_begin(struct compose *c);
 struct trace_header *compose_header(struct compose *c);
 struct trace_chunk *compose_head(struct compose *c); /* of the present chunk */
-/* Closes the one before. Types 1 and 3: for `thread`, 0 for 2 and 3. */
+/* Close the chunk before, and begin one. Types 1 and 3: for `thread`, 0 for 2 and 3. */
 void compose_chunk(struct compose *c, unsigned type, uint32_t thread, uint32_t sequence,
     uint64_t ticks, uint32_t bytes);
 void compose_seal(struct compose *c, uint64_t checksum);
 void compose_end(struct compose *c);
-/* Writes the file (to a new name) and returns its path. */
+/* Write the file (to a new name) and return its path. */
 const char *compose_save(struct compose *c);
-/* Removes the file and frees. */
+/* Remove the file and free. */
 void compose_free(struct compose *c);
 
 void put_byte(struct compose *c, uint8_t byte);

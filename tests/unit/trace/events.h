@@ -1,6 +1,4 @@
-/*
- * events.h - opens a composed trace and asserts what comes out of it, event by event.
- */
+/* events.h - opens a composed trace and asserts its events, one by one. */
 #ifndef TESTS_UNIT_TRACE_EVENTS_H
 #define TESTS_UNIT_TRACE_EVENTS_H
 
@@ -26,7 +24,7 @@ static inline struct event next_event(struct trace *t)
 	struct err err = {""};
 	int r;
 
-	memset(&event, 0xaa, sizeof(event)); /* what is not filled in shows */
+	memset(&event, 0xaa, sizeof(event)); /* makes fields show that are not filled in */
 	r = trace_next(t, &event, &err);
 	if (r != 1)
 		fail_msg("no further event: %d %s", r, err.text);

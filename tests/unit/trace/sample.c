@@ -1,7 +1,5 @@
-/*
- * sample.c - a library whose symbols are looked up: an inlined function, names that C++ and Rust
- * compilers would have made, a static function.
- */
+/* sample.c - a library whose symbols are looked up: an inlined function, names like those of C++
+ * and Rust compilers, a static function. */
 int sample_outer(int x);
 int sample_sink(int x) __asm__("_ZN6sample4sinkEi");
 int sample_rust(int x) __asm__("_RNvCs1234_7mycrate3foo");

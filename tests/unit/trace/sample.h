@@ -1,6 +1,4 @@
-/*
- * sample.h - where things are in the library that sample.c became (SAMPLE, its path).
- */
+/* sample.h - positions in the library built from sample.c (SAMPLE, its path). */
 #ifndef TESTS_UNIT_TRACE_SAMPLE_H
 #define TESTS_UNIT_TRACE_SAMPLE_H
 
@@ -16,7 +14,7 @@ struct sample {
 };
 
 void sample_read(const char *path, struct sample *out);
-/* A copy made by a command with %s twice: from, to. The caller removes it. */
+/* Return a copy made by a command with %s twice: from, to. The caller removes it. */
 void sample_copy(const char *command, char *path);
 /* The line of sample.c that holds this text. */
 unsigned sample_line(const char *text);

@@ -31,13 +31,13 @@ static void slot(struct compose *c, unsigned at, uint32_t number, uint32_t parts
 	compose_header(c)->checkpoint[at] = (struct trace_checkpoint){number, parts, ticks};
 }
 
-/* Two checkpoints in the file, each of two parts and two blocks, and a thread's chunk from before
- * the first until after the second. */
+/* Two checkpoints in the file, each of two parts and two blocks, and a thread's chunk from
+ * before the first until after the second. */
 static void begin(struct compose *c)
 {
 	compose_begin(c);
 	for (uint32_t number = 1; number <= 2; number++)
-		for (uint32_t i = 2; i-- > 0;) { /* as they lie in the file is not their order */
+		for (uint32_t i = 2; i-- > 0;) { /* not in the file's order */
 			part(c, number, i);
 			put_alloc(c, 10 + 10 * i, 0x1000 * number + 16 * i, number, 0);
 			if (i)
@@ -208,8 +208,8 @@ static void periods_add_up(void **state)
 	compose_free(&c);
 }
 
-/* Side records have their own times; what a thread was at before the checkpoint is for that to say;
- * a period outside of one is none. */
+/* Side records have their own times; the checkpoint tells a thread's state before it; a period
+ * outside of one is ignored. */
 static void what_came_before_does_not_count(void **state)
 {
 	struct compose c;
@@ -241,7 +241,7 @@ static void what_came_before_does_not_count(void **state)
 	compose_free(&c);
 }
 
-/* While it is read, the program makes a checkpoint, and what was listed is no more. */
+/* During the read the program makes a checkpoint, and listed chunks vanish. */
 static void replaced_while_it_is_read(void **state)
 {
 	struct trace_checkpoint now = {3, 1, 300};

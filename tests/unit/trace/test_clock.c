@@ -27,7 +27,7 @@ static void nominal_rate_for_short_traces(void **state)
 	struct clock c = {0};
 
 	clock_add(&c, 100, 0);
-	clock_add(&c, 101, 5000); /* a thousandth of what is needed to measure a rate */
+	clock_add(&c, 101, 5000); /* a thousandth of the time that a rate needs */
 	clock_finish(&c, 0, 500000000);
 	assert_int_equal(clock_ns(&c, 1101), 7000);
 	assert_int_equal(clock_ticks_of(&c, 100000), 50000);

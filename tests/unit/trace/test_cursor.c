@@ -76,7 +76,7 @@ static void bytes_and_fixed(void **state)
 	assert_ptr_equal(cursor_bytes(&c, &n), bytes + 1);
 	assert_int_equal(n, 2);
 	assert_int_equal(cursor_fixed(&c, 2), 0x1234);
-	assert_null(cursor_bytes(&c, &n)); /* says five, one is there */
+	assert_null(cursor_bytes(&c, &n)); /* claims five, one is there */
 	assert_int_equal(n, 0);
 	assert_true(c.bad);
 	c = cursor_of(bytes, 3);

@@ -1,7 +1,5 @@
-/*
- * test_extended.c - each kind of event with a length: its fields are read in the order of
- * trace_kinds.def, those that a record may lack are 0, and an event keeps what the fields say.
- */
+/* test_extended.c - each kind of event with a length: fields are read in the order of
+ * trace_kinds.def, fields that a record may lack are 0, and an event keeps all values. */
 #include "trace/extended.h"
 
 #include <stdlib.h>
@@ -15,7 +13,7 @@ static const uint32_t rows[] = {
 #include "whyoom/trace_kinds.def"
 };
 
-/* Fields 1, 2, 3 and so on, but for those that decide which others there are; 2 levels. */
+/* Fields 1, 2, 3 and so on, except those that decide which others there are; 2 levels. */
 static unsigned sample(unsigned kind, uint64_t *fields, uint64_t *bytes)
 {
 	unsigned n = 0, at = 0;
@@ -74,7 +72,7 @@ static void test_order(void **state)
 			assert_int_equal(x->levels[i].value, 81 + i);
 		}
 		free(x);
-		/* A newer version may add fields; one that is cut contradicts the format. */
+		/* A newer version may add fields; a cut record contradicts the format. */
 		bytes[n] = 5;
 		assert_true(read_bytes(kind, bytes, n + 1, &body));
 		for (unsigned cut = 0; cut < n; cut++)
@@ -100,14 +98,14 @@ static void test_later(void **state)
 	assert_int_equal(body.stack, 3);
 	/* Nor is there room for more levels than there are bytes. */
 	assert_false(read_bytes(TRACE_LEVEL, (uint64_t[]){0, 2, 1, 1, 1}, 5, &body));
-	/* MARK that does not say how long it is. */
+	/* MARK without its length. */
 	assert_true(
 	    read_bytes(TRACE_MARK, (uint64_t[]){TRACE_MARK_BEGIN, 1, 2, 3, 4, 5, 9}, 7, &body));
 	assert_int_equal(body.fields.MARK.domain, 5);
 	assert_int_equal(body.fields.MARK.tokens, 0);
 }
 
-/* What is no event of its own, and what is not written again. */
+/* Kinds that are no event of their own, and are not written again. */
 static bool is_left_out(unsigned kind)
 {
 	return kind == TRACE_SHARED_THREAD || kind == TRACE_TASK || kind == TRACE_TASK_END ||
@@ -115,7 +113,7 @@ static bool is_left_out(unsigned kind)
 	       kind == TRACE_CHECKPOINT || kind == TRACE_WENT;
 }
 
-/* Into an event and back: no field is forgotten on the way, or becomes another. */
+/* Into an event and back: no field is forgotten or mixed up. */
 static void test_events(void **state)
 {
 	uint64_t fields[TRACE_FIELDS_MAX], bytes[64];

@@ -32,7 +32,7 @@ static struct block *put(struct live *live, uint64_t address, uint64_t size)
 	return b;
 }
 
-/* What was put for the question alone is gone afterwards. */
+/* Blocks that were added for the question alone are gone afterwards. */
 static struct block *find(struct live *live, uint64_t address)
 {
 	bool lived;
@@ -90,7 +90,7 @@ static void agrees_with_an_array(void **state)
 	sum = (struct sum){0};
 	live_each(&live, add, &sum);
 	assert_true(sum.count == 0);
-	/* Nor is anything missed of what was given back. */
+	/* Released blocks are not missed, either. */
 	for (int keep = 0; keep < 2; keep++) {
 		for (uint64_t i = 1; i <= 50000; i++)
 			assert_non_null(put(&live, i * 48, 1));

@@ -76,7 +76,7 @@ static void ends(struct compose *c, struct trace *t)
 	compose_free(c);
 }
 
-/* Taken and given back, at the same moment and stack, in every pass. */
+/* Acquired and released, at the same moment and stack, in every pass. */
 static void is_a_mapping(void **state)
 {
 	struct compose c;
@@ -100,7 +100,7 @@ static void is_a_mapping(void **state)
 		next(t, EV_SPACE_FREE);
 		assert_int_equal(trace_rewind(t, &err), 0);
 	}
-	/* As it is written, there is nothing beside it. */
+	/* While it is written, nothing is beside it. */
 	for (int i = 0; i < 5; i++)
 		next_event(t);
 	no_more(t);
@@ -113,7 +113,7 @@ static void is_a_mapping(void **state)
 	ends(&c, t);
 }
 
-/* Not where the driver's own mapping was seen, nor of what was the program's before. */
+/* Not if the driver's own mapping was seen, nor for the program's earlier mappings. */
 static void is_told_once(void **state)
 {
 	struct compose c;
@@ -125,7 +125,7 @@ static void is_told_once(void **state)
 	gave(&c, 30, 0x11000);
 	took(&c, 40, PINNED, 0x90000, 0x1000, CONTEXT, TRACE_SPACE_REGISTERED);
 	gave(&c, 50, 0x90000);
-	/* Gone: the next one there is another. */
+	/* Released: the next one there is another. */
 	PUT_EVENT(&c, 60, TRACE_UNMAP, 0x10000, 0x4000, TRACE_API_MUNMAP, 0);
 	took(&c, 70, PINNED, 0x11000, 0x1000, CONTEXT, 0);
 	/* Addresses alone, and a window to a device, hold no memory. */
@@ -173,7 +173,7 @@ static void release_that_failed(void **state)
 	ends(&c, t);
 }
 
-/* What was given in a context goes with it. */
+/* A context's memory goes with it. */
 static void goes_with_its_context(void **state)
 {
 	struct compose c;
@@ -196,8 +196,7 @@ static void goes_with_its_context(void **state)
 	ends(&c, t);
 }
 
-/* A request that was refused is the host's; one to lock what is there, and other errors, are not.
- */
+/* A refused request is the host's; a request to lock existing memory, and other errors, are not. */
 static void refused(void **state)
 {
 	static const struct {

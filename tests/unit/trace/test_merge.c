@@ -56,7 +56,8 @@ static void ties_release_first(void **state)
 	}
 }
 
-/* A coarse clock gives all of it one tick: what lives decides, within each thread's own order. */
+/* A coarse clock gives all of it one tick: the live blocks decide, within each thread's own
+ * order. */
 static void ties_by_what_lives(void **state)
 {
 	for (int swap = 0; swap < 2; swap++) {
@@ -105,7 +106,7 @@ static void realloc_halves_are_paired(void **state)
 	PUT_EVENT(&c, 25, TRACE_MAP, 0x100000, 4096, 3, 8, 1, 0, 0, 0, 0); /* by malloc meanwhile */
 	put_alloc_api(&c, 30, 0x2000, 200, 0, TRACE_API_REALLOC);
 	put_alloc_api(&c, 40, 0x3000, 300, 0, TRACE_API_REALLOC); /* realloc(NULL, 300) */
-	put_free_realloc(&c, 50, 0x9000); /* of a block from before */
+	put_free_realloc(&c, 50, 0x9000); /* of an earlier block */
 	put_alloc_api(&c, 60, 0x9000, 900, 0, TRACE_API_REALLOC);
 	compose_chunk(&c, 1, 2, 0, 0, 65536);
 	put_alloc_api(
@@ -134,7 +135,7 @@ static void realloc_halves_are_paired(void **state)
 	compose_free(&c);
 }
 
-/* realloc(p, 0) released and came back with nothing: a later realloc(NULL, n) is not its half. */
+/* realloc(p, 0) released and returned nothing: a later realloc(NULL, n) is not its half. */
 static void a_realloc_that_only_released(void **state)
 {
 	struct compose c;

@@ -142,8 +142,8 @@ static void events_can_tell_the_end_and_the_budget(void **state)
 	compose_free(&c);
 }
 
-/* Slots that were claimed and never written, a chunk that claims more than is sound, one that
- * reaches beyond the end: what is sound of each is read, and tears are counted. */
+/* Slots that were claimed and never written, a chunk that claims too much, one that reaches
+ * beyond the end: the sound part of each is read, and tears are counted. */
 static void damaged_chunks(void **state)
 {
 	struct compose c;
@@ -153,7 +153,7 @@ static void damaged_chunks(void **state)
 	c.size += 3 * 65536; /* claimed, never written */
 	c.bytes = realloc(c.bytes, c.capacity = c.size);
 	memset(c.bytes + c.size - 3 * 65536, 0, 3 * 65536);
-	compose_chunk(&c, 1, 2, 0, 0, 65536); /* sizes that cannot be */
+	compose_chunk(&c, 1, 2, 0, 0, 65536); /* impossible sizes */
 	put_alloc(&c, 20, 0x2000, 2, 0);
 	compose_head(&c)->bytes = 65537;
 	compose_chunk(&c, 1, 3, 0, 0, 65536); /* committed reaches into the side area */
@@ -162,7 +162,7 @@ static void damaged_chunks(void **state)
 	compose_chunk(&c, 1, 4, 0, 0, 65536); /* more side records than there is room for */
 	put_alloc(&c, 40, 0x4000, 4, 0);
 	compose_head(&c)->side_count = 65;
-	compose_chunk(&c, 9, 5, 0, 0, 65536); /* a type of the future: stepped over */
+	compose_chunk(&c, 9, 5, 0, 0, 65536); /* a type of the future: skipped */
 	put_alloc(&c, 50, 0x5000, 5, 0);
 	compose_chunk(&c, 1, 6, 0, 0, 1 << 20);
 	put_alloc(&c, 60, 0x6000, 6, 0);
@@ -246,7 +246,7 @@ static void sparse_file(void **state)
 	compose_free(&c);
 }
 
-/* More threads than can be meant: counted together, not allocated for. */
+/* Impossibly many threads: counted together, without memory for each. */
 static void absurdly_many_threads(void **state)
 {
 	const struct trace_thread *threads;

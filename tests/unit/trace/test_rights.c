@@ -26,7 +26,7 @@ static void told(const struct trace *t, const char *why, const char *list)
 	str_free(&text);
 }
 
-/* A trace of a process that kept what it had, or of an older recorder. */
+/* A trace of a process that kept its rights, or of an older recorder. */
 static void none(void **state)
 {
 	struct compose c;
@@ -83,7 +83,7 @@ static void words(void **state)
 	str_free(&text);
 }
 
-/* A kind of a newer recorder, and moments that no clock has. */
+/* A kind of a newer recorder, and impossible times. */
 static void hostile(void **state)
 {
 	struct trace_header *h;

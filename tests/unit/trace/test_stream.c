@@ -163,7 +163,7 @@ static void unknown_kinds_are_skipped(void **state)
 	put_alloc(&c, 10, 0x1000, 1, 0);
 	PUT_EVENT(&c, 20, 4000, 1, 2, 3);
 	PUT_EVENT(&c, 30, TRACE_CHECKPOINT, 1, 2, 3, 4); /* reserved */
-	/* One whose body is larger than what is read at once. */
+	/* One whose body is larger than one read. */
 	put_byte(&c, 15);
 	put_varint(&c, 77);
 	put_varint(&c, 600001);
@@ -260,7 +260,7 @@ static void wrong_checksum_is_counted_and_read(void **state)
 	compose_free(&c);
 }
 
-/* What contradicts the format ends its chunk; the next chunk and other threads go on. */
+/* A contradiction of the format ends its chunk; the next chunk and other threads go on. */
 static void contradictions_end_a_chunk(void **state)
 {
 	for (int what = 0; what < 10; what++) {
@@ -283,7 +283,7 @@ static void contradictions_end_a_chunk(void **state)
 			put_byte(&c, 1);
 			put_byte(&c, 0x80);
 			break;
-		case 3: /* a length beyond what is committed */
+		case 3: /* a length beyond the committed part */
 			put_byte(&c, 15);
 			put_varint(&c, 22);
 			put_varint(&c, 5000);
@@ -328,7 +328,7 @@ static void contradictions_end_a_chunk(void **state)
 	}
 }
 
-/* What a signal handler did takes its place by time, whatever its order in the side area. */
+/* A signal handler's events take their place by time, whatever their order in the side area. */
 static void side_records(void **state)
 {
 	struct compose c;
@@ -363,7 +363,7 @@ static void side_records(void **state)
 	compose_free(&c);
 }
 
-/* Threads without a chunk of their own share one; its events say whose they are. */
+/* Threads without a chunk of their own share one; its events name their threads. */
 static void shared_chunks(void **state)
 {
 	const struct trace_thread *threads;
@@ -391,7 +391,7 @@ static void shared_chunks(void **state)
 	assert_int_equal(e.flags, EVENT_REALLOC);
 	assert_true(e.old->address == 0x1000);
 	no_more(t);
-	assert_int_equal(trace_counts(t)->events, 4); /* whose they are is no event */
+	assert_int_equal(trace_counts(t)->events, 4); /* the thread's name is no event */
 	assert_int_equal(trace_threads(t, &threads), 2);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(threads[i].serial == 7 ? 2 : 1, threads[i].allocs);
@@ -411,7 +411,7 @@ static void chunks_in_sequence(void **state)
 	compose_chunk(&c, 1, 1, 0, 0, 65536);
 	put_alloc(&c, 100, 0x1000, 1, 0);
 	compose_chunk(&c, 1, 1, 2, 550, 65536);
-	put_alloc(&c, 560, 0x1000, 2, 0); /* says it was before the release */
+	put_alloc(&c, 560, 0x1000, 2, 0); /* claims to be before the release */
 	t = open_composed(&c);
 	expect(t, EV_ALLOC, 100, 1, 0x1000, 1);
 	expect(t, EV_FREE, 600, 1, 0x1000, 1);

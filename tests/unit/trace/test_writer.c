@@ -131,8 +131,8 @@ static void same_facts(struct trace *t, struct trace *u)
 		same_text(t->defs.infos.items[i].value, trace_info(u, t->defs.infos.items[i].key));
 }
 
-/* An acquisition over what lives is repaired by the reader: written as it says, it needs no repair.
- */
+/* The reader repairs an acquisition over a live block: written in repaired form, it needs no
+ * repair. */
 static bool is_whole(const struct event *e)
 {
 	return !(e->flags & EVENT_REPAIRED);
@@ -204,7 +204,7 @@ static void test_golden(void **state)
 	assert_true(rewrite_all(GOLDEN) >= 9);
 }
 
-/* Numbers that a file may choose take no room by their size. */
+/* Large numbers in a file take no memory by their size. */
 static void test_large_numbers(void **state)
 {
 	struct compose c;
@@ -220,7 +220,7 @@ static void test_large_numbers(void **state)
 	compose_free(&c);
 }
 
-/* In place of what the other one says. */
+/* In place of the other's name. */
 static void test_info(void **state)
 {
 	char copy[] = "/tmp/whyoom-writer-XXXXXX";

@@ -1,4 +1,4 @@
-/* consecutive.c: whatever the numbers are, they are read as they were, or nothing is made. */
+/* Any numbers are read back unchanged, or no list is made. */
 #include "util/consecutive.h"
 
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #define COUNT 200000u
 
-/* Each of `every` numbers begins anew, at places that do not repeat. */
+/* Each of `every` numbers begins anew, at positions that do not repeat. */
 static uint32_t *numbers_of(uint32_t every)
 {
 	uint32_t *n = malloc(COUNT * sizeof(*n)), seed = 7;
@@ -57,7 +57,7 @@ static void no_gain(void **state)
 	(void)state;
 }
 
-/* The last one of a stride, and the first of the next, begin a piece; and one goes through zero. */
+/* A stride's last number and the next one's first begin a piece; one stride goes through zero. */
 static void edges(void **state)
 {
 	uint32_t *n = malloc(COUNT * sizeof(*n));

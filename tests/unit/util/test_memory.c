@@ -1,4 +1,4 @@
-/* The kernel keeps to the limit, and what ran out of memory says how much would do. */
+/* The kernel keeps to the limit, and the error tells how much memory would be enough. */
 #include "util/memory.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* A file appears whole or not at all, and what was there stays until then. */
+/* A file appears whole or not at all, and the old one stays until then. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static void gives_up(void **state)
 	assert_int_equal(names(), 1);
 }
 
-/* The name is as long as the file system takes, and shortened before something is added. */
+/* The longest name that the file system takes; it is shortened before a suffix is added. */
 static void long_names(void **state)
 {
 	char path[512];
@@ -100,7 +100,7 @@ static void long_names(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* Interrupted, or out of space: what was there is as it was, and nothing is beside. */
+/* Interrupted, or out of space: the old file is unchanged, and no other file is beside it. */
 static void interrupted(void **state)
 {
 	int status;

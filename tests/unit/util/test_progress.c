@@ -19,8 +19,7 @@ static void says_how_far_and_how_long(void **state)
 	assert_string_equal(progress_line(line, 6, "reading", 1, 100, 1), "readi");
 }
 
-/* Works that take their time run side by side, each in a process of its own: what it says on stderr
- * where that is a file. */
+/* Long tasks run side by side, each in a process of its own whose stderr is a file. */
 struct work {
 	void (*run)(void);
 	pid_t pid;
@@ -76,7 +75,7 @@ static void work_two_phases(void)
 	progress_end();
 	progress_begin("judging", 0);
 	progress_begin("a part of it", 100);
-	/* Nobody says how far it is. */
+	/* Progress is unknown. */
 	for (int i = 0; i < 60; i++)
 		usleep(100000);
 	progress_end();
@@ -99,13 +98,13 @@ static void work_steps(void)
 static struct work works[] = {
     {.run = work_a_second}, {.run = work_two_phases}, {.run = work_steps}};
 
-/* Work of a second has no line where stderr is no terminal. */
+/* Work of a second has no line if stderr is no terminal. */
 static void silent_when_short(void **state)
 {
 	assert_string_equal(log_of(&works[0]), "");
 }
 
-/* A line each 10 s, whatever the phases are: in a phase that calls nobody, too. */
+/* A line each 10 s, whatever the phases: in a phase that reports nothing, too. */
 static void a_line_each_ten_seconds(void **state)
 {
 	const char *text = log_of(&works[1]);
@@ -114,7 +113,7 @@ static void a_line_each_ten_seconds(void **state)
 	assert_string_equal(strchr(text, '\n'), "\n");
 }
 
-/* Without the signal, where somebody says how far it is. */
+/* Without the signal, if the task reports its progress. */
 static void a_line_by_steps(void **state)
 {
 	assert_string_equal(log_of(&works[2]), "whyoom: reading: 25 %, 10 s so far\n");

@@ -1,4 +1,4 @@
-/* Ranges against a map of pages: whatever is cut and added, both say the same. */
+/* Ranges against a map of pages: both agree after any cut and addition. */
 #include <string.h>
 
 #include "unit.h"

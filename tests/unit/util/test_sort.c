@@ -11,7 +11,7 @@ static uint64_t number(void)
 	return seed ^ seed >> 29;
 }
 
-/* Sorted, and the same as before: each item's value says what its key was. */
+/* Sorted, and the same items: each value tells the item's key. */
 static void check(struct sort_item *items, uint64_t *keys, size_t count)
 {
 	uint64_t before = 0, after = 0;

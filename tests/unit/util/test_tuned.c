@@ -1,5 +1,5 @@
-/* Tuned numbers, as the build with -Dtuned=true has them: each case runs this program again with
- * the environment set, as the numbers are set before main(). */
+/* Tuned numbers in a build with -Dtuned=true: each case runs this program again with the
+ * environment set, since the numbers are set before main(). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ TUNED_TABLE(struct factor, FACTORS, {{"steady", 0.5, "half"}, 1}, {{"served", 0.
 
 static const char *self;
 
-/* What the program prints with that in WHYOOM_TUNED; its exit status comes back. */
+/* The program's output with that in WHYOOM_TUNED; returns its exit status. */
 static int run(const char *tuned, const char *list, char *out, size_t size)
 {
 	char command[600];

@@ -1,7 +1,5 @@
-/*
- * What is unfinished is removed when a signal ends a process, and that signal is how it ended; what
- * is done stays.
- */
+/* Unfinished files are removed when a signal ends a process, and that signal is its end;
+ * finished ones stay. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -36,7 +34,7 @@ static void make(const char *path)
 	close(fd);
 }
 
-/* In a process of its own: how it ended. */
+/* In a process of its own: returns how it ended. */
 static int end_of(void (*work)(int fd, int what), int what, int *word)
 {
 	int pipes[2], status = 0;
@@ -129,7 +127,7 @@ static void exit_halfway(void **state)
 	nothing_is_left(child);
 }
 
-/* As nohup has it. */
+/* As under nohup. */
 static void ignores(int fd, int what)
 {
 	(void)what;
@@ -171,7 +169,7 @@ static void too_many(void **state)
 	unfinished_remove(in_folder("removed"));
 	assert_int_not_equal(access(in_folder("removed"), F_OK), 0);
 	make(in_folder("removed"));
-	unfinished_remove(in_folder("removed")); /* it is not known any more */
+	unfinished_remove(in_folder("removed")); /* it is not registered any more */
 	assert_int_equal(unlink(in_folder("removed")), 0);
 }
 

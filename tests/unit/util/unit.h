@@ -1,6 +1,4 @@
-/*
- * unit.h - cmocka with the headers it wants, in the order it wants them.
- */
+/* unit.h - cmocka with the headers it wants, in the order it wants them. */
 #ifndef TESTS_UNIT_UNIT_H
 #define TESTS_UNIT_UNIT_H
 

@@ -1,4 +1,4 @@
-/* judged.h - the whole verdict on a scripted process, for tests that look at one part of it. */
+/* judged.h - the whole verdict on a scripted process, for tests of one part of it. */
 #ifndef TESTS_UNIT_VERDICT_JUDGED_H
 #define TESTS_UNIT_VERDICT_JUDGED_H
 

@@ -1,7 +1,5 @@
-/*
- * Processes that make no sense: sizes, levels and addresses from everywhere. Whatever is judged,
- * the answer is one of the table, its numbers add up, and the reports keep to their form.
- */
+/* Impossible processes: random sizes, levels and addresses. Every verdict names a cause of the
+ * table, its numbers add up, and the reports keep their form. */
 #include "verdict/judged.h"
 
 #include <math.h>
@@ -89,7 +87,7 @@ static struct script *any_process(void)
 			break;
 		case 6:
 		case 7:
-			script_release(s, live[slot]); /* of nothing, sometimes */
+			script_release(s, live[slot]); /* sometimes zero */
 			live[slot] = 0;
 			break;
 		default:
@@ -187,7 +185,7 @@ static void test_any(void **state)
 			any_outside(&outside);
 		else
 			memset(&outside, 0, sizeof(outside));
-		/* Sums of such sizes wrap, so model_check() is not asked. */
+		/* Sums of such sizes wrap, so model_check() is not called. */
 		assert_int_equal(
 		    verdict_of_feed(script_feed(s), dice(&seed, 2) ? &outside : NULL, &r, &err), 0);
 		assert_true(ledger_adds_up(&r.ledger));
@@ -210,7 +208,7 @@ static void test_any(void **state)
 		verdict_fini(&r);
 		script_free(s);
 	}
-	/* Not all of it was nonsense. */
+	/* Some of it made sense. */
 	assert_in_range(failures, 300, 1300);
 	assert_true(causes > 50);
 	(void)state;

@@ -1,4 +1,4 @@
-/* Synthetic processes of every first cause, and their look-alikes: what is said of each. */
+/* Synthetic processes of the first causes, and their look-alikes: the verdict on each. */
 #include <time.h>
 
 #include "model/unit.h"
@@ -136,7 +136,7 @@ static void test_history(void **state)
 	(void)state;
 }
 
-/* Its twin: as much is kept each time, and the buffer of each turn has one size. */
+/* Its twin: each turn keeps as much, and its buffer has one size. */
 static void test_leak_of_equal_slope(void **state)
 {
 	static const uint64_t sizes[] = {1 * MiB, 100 * KiB, 5000};
@@ -171,7 +171,7 @@ static void test_leak_of_equal_slope(void **state)
 	(void)state;
 }
 
-/* A table of pointers doubles beside what it points to; it must not pass for a growing prompt. */
+/* A table of pointers doubles beside its targets; it must not pass for a growing prompt. */
 static void test_leak_with_index(void **state)
 {
 	static const uint64_t sizes[] = {32, 48, 200};
@@ -205,7 +205,7 @@ static void test_leak_with_index(void **state)
 	(void)state;
 }
 
-/* One string that is appended to, by realloc. */
+/* One string that realloc() grows. */
 static void test_growing_string(void **state)
 {
 	struct script *s = script_new();
@@ -265,8 +265,8 @@ static void test_one_huge_request(void **state)
 	(void)state;
 }
 
-/* The line is reached in several ways: the one that is shown is that of the refused request, not of
- * the blocks that are there. */
+/* Several ways lead to the line: the report shows the refused request's, not that of the live
+ * blocks. */
 static void test_one_huge_request_by_its_own_way(void **state)
 {
 	struct script *s = script_new();
@@ -289,8 +289,8 @@ static void test_one_huge_request_by_its_own_way(void **state)
 	(void)state;
 }
 
-/* A library's thread asked for it, in the call of who waits: that line is to blame, and the stack
- * goes through both. */
+/* A library's thread asked for it, for a thread that waits: the waiting line is to blame, and
+ * the stack goes through both. */
 static void test_one_huge_request_of_a_pool(void **state)
 {
 	struct script *s = script_new();
@@ -317,7 +317,7 @@ static void test_one_huge_request_of_a_pool(void **state)
 	(void)state;
 }
 
-/* The huge one was granted, and what came after it did not fit. */
+/* The huge one was granted, and the next request did not fit. */
 static void test_huge_block_then_small(void **state)
 {
 	struct script *s = script_new();
@@ -400,7 +400,7 @@ static void test_healthy(void **state)
 	steady(s, 1000);
 	finish_well(s, 512 * MiB, &o);
 
-	/* A refused request that was asked again for less, and with success. */
+	/* A refused request that was repeated for less, and granted. */
 	s = script_new();
 	start_up(s);
 	address_space(s, 512 * MiB);
@@ -411,7 +411,7 @@ static void test_healthy(void **state)
 	(void)state;
 }
 
-/* SIGKILL, with nothing said about the limit: growth until the end tells, and its absence too. */
+/* SIGKILL without a known limit: growth until the end tells, and its absence too. */
 static void test_killed(void **state)
 {
 	struct script *s = script_new();
@@ -443,7 +443,7 @@ static void test_killed(void **state)
 	script_sample(s);
 	script_killed(s, 9);
 	judge(s, &o);
-	/* Nobody watched who did it. */
+	/* Nobody watched for the sender. */
 	expect(&o, CAUSE_UNKNOWN, NULL);
 	assert_int_equal(o.r.failure.kind, FAILURE_NONE);
 	assert_non_null(strstr(o.r.verdict.summary, "SIGKILL"));
@@ -463,7 +463,7 @@ static void test_no_data_is_not_healthy(void **state)
 	assert_non_null(o.r.verdict.next);
 	done(s, &o);
 
-	/* Resident memory that came by no call that we saw. */
+	/* Resident memory that no recorded call acquired. */
 	s = script_new();
 	start_up(s);
 	script_set(s, TRACE_LEVEL_RSS, 900 * MiB);
@@ -477,7 +477,7 @@ static void test_no_data_is_not_healthy(void **state)
 	(void)state;
 }
 
-/* Python's finalisation releases everything after the failure; the verdict is of the failure. */
+/* Python's finalisation releases everything after the failure; the verdict is on the failure. */
 static void test_released_after_failure(void **state)
 {
 	struct script *s = script_new();
@@ -504,7 +504,7 @@ static void test_released_after_failure(void **state)
 	(void)state;
 }
 
-/* It has run for as long as it was seen to, not only to its last event. */
+/* It ran for as long as it was seen, not only to its last event. */
 static void test_seconds(void **state)
 {
 	static struct supervised outside;

@@ -1,8 +1,6 @@
-/*
- * coroutines.c - three contexts on stacks of their own, as greenlets and fibers have them, that
- * switch at every depth of their recursions. Each allocates blocks of a size of its own under a
- * function of its own; the trace must name that function, and no other's.
- */
+/* coroutines.c - three contexts on stacks of their own, like greenlets and fibers, switch at
+ * every depth of their recursions. Each allocates blocks of its own size under its own function;
+ * the trace must name that function, and no other's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>

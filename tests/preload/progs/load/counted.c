@@ -1,7 +1,5 @@
-/*
- * counted.c - linked with lockfree_malloc.c: how often was the real malloc entered? As often as
- * this program called it; the shim's recording takes nothing from the heap of its host.
- */
+/* counted.c - linked with lockfree_malloc.c: counts the entries into the real malloc. They must
+ * equal this program's calls; the recording takes nothing from its host's heap. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * cxx.cc - C++: new and delete of every form, exceptions thrown through frames that allocate,
- * bad_alloc as without us, thread_local objects whose destructors allocate.
- */
+/* cxx.cc - C++: new and delete of every form, exceptions thrown through frames that allocate,
+ * bad_alloc as without the recorder, thread_local objects whose destructors allocate. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,8 +1,6 @@
-/*
- * entries.c - a program that uses another allocator's own entry points: built once for each of
- * jemalloc (mallocx), tcmalloc (tc_*) and mimalloc (mi_*), linked with it.
- * 300 blocks of 7001 bytes, each grown to 7002 and released; the same with malloc, 8001 and 8002.
- */
+/* entries.c - calls another allocator's own entry points: built once for each of jemalloc
+ * (mallocx), tcmalloc (tc_*) and mimalloc (mi_*), linked with it. 300 blocks of 7001 bytes, each
+ * grown to 7002 and released; the same with malloc, 8001 and 8002. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,8 +1,6 @@
-/*
- * lockfree_malloc.c - a malloc for test programs that may be entered from a signal handler: blocks
- * are never used again. A library, which owns malloc when it is linked, and to which the shim
- * passes its calls; linked into a program it owns malloc in a place that no preload can reach.
- */
+/* lockfree_malloc.c - a malloc for test programs that signal handlers may enter: blocks are
+ * never used again. As a linked library it owns malloc and the shim passes calls to it; linked
+ * into a program it owns malloc beyond the reach of any preload. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -36,7 +34,7 @@ static char *lockfree_arena(void)
 	return base;
 }
 
-/* Not by the public names: those may be somebody else's. */
+/* Not by the public names, which another library may own. */
 static void *bump(size_t n)
 {
 	lockfree_calls++;

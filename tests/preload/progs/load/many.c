@@ -1,8 +1,6 @@
-/*
- * many.c - a library with as many relocations of each kind as a large one has: calls of functions
- * of its own through slots, pointers to them, and pointers to what has no name. Like
- * slots_plugin.c, it also asks another allocator for memory.
- */
+/* many.c - a library with as many relocations of each kind as a large one: calls of its own
+ * functions through slots, pointers to them, and pointers to nameless targets. Like
+ * slots_plugin.c, it also asks another allocator for memory. */
 #include <stddef.h>
 
 #define TEN(f, n) f(n##0) f(n##1) f(n##2) f(n##3) f(n##4) f(n##5) f(n##6) f(n##7) f(n##8) f(n##9)

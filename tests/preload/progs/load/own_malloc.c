@@ -1,6 +1,4 @@
-/*
- * own_malloc.c - a program that exports a malloc of its own, and lets libc allocate through it.
- */
+/* own_malloc.c - exports a malloc of its own, through which libc allocates. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

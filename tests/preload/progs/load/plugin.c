@@ -1,7 +1,6 @@
-/*
- * plugin.c - a library that is loaded and unloaded again: built as several, with other code before
- * the function that matters, so that their addresses differ. INNER: loads a neighbour by name.
- */
+/* plugin.c - a library that is loaded and unloaded again: built as several, with different code
+ * before the function under test, so that their addresses differ. INNER: loads a neighbour by
+ * name. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@ __attribute__((noinline)) static void *deeper(size_t n)
 void *plugin_work(size_t n)
 {
 #ifdef INNER
-	/* by name: found next to this library through this library's own RUNPATH */
+	/* by name: found next to this library through its own RUNPATH */
 	void *h = dlopen("libplugin_inner.so", RTLD_NOW | RTLD_LOCAL);
 	if (!h) {
 		fprintf(stderr, "%s\n", dlerror());

@@ -1,13 +1,12 @@
 /*
- * plugins.c - loads and unloads two libraries in turn, that allocate 5001 and 5002 bytes.
+ * plugins.c - loads and unloads two libraries in turn, which allocate 5001 and 5002 bytes.
  *
  *   plugins ROUNDS          by path, RTLD_LOCAL
  *   plugins threads ROUNDS  the same, while three threads allocate 4001 bytes and a fourth loads
- * too
- *   plugins deep ROUNDS     with RTLD_DEEPBIND: blocks that the plugin acquires and we release
- * (5001, 5002), and the other way round (6001) plugins names           by name without a slash,
- * through our RUNPATH and then the plugin's own plugins errors          what dlopen says of what it
- * does not find
+ *   plugins deep ROUNDS     with RTLD_DEEPBIND: the plugin acquires, the program releases (5001,
+ *                           5002), and the other way round (6001)
+ *   plugins names           by name, through the program's RUNPATH and then the plugin's own
+ *   plugins errors          dlopen's message for a missing library
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,6 +1,4 @@
-/*
- * sanitized.c - a program that is built with a sanitizer: a thread, blocks, a child.
- */
+/* sanitized.c - built with a sanitizer: a thread, blocks, a child. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

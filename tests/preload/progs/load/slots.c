@@ -1,16 +1,18 @@
 /*
- * slots.c - loads libraries whose calls of another allocator are seen by their slots alone, and has
- * each ask for so many bytes:
+ * slots.c - loads libraries whose calls of another allocator only their slots show, and has each
+ * ask for the given number of bytes:
  *
- *   slots modes              7001 ... 7004: RTLD_LAZY, RTLD_NOW, RTLD_GLOBAL, without read-only
- * slots slots again ROUNDS       7011 and 7012: two in turn, at the same address slots unseen 7021
- * and 7022: before and after the C library itself unloaded it and loaded it again; then it says
- * whether it is at the same address slots two                7051 and 7052: of two allocators that
- * have the same names; then it says how often each was asked slots constructor        7031 and
- * 7032: from another's constructor, and that other one slots threads ROUNDS     7041: while other
- * threads load large ones, which ask for 7042 and 7043; then it says how often these were loaded
- *   slots beside BIG N DIR   loads BIG ("-": nothing), then DIR/1 to DIR/N, and says the CPU time
- * that these took (ns)
+ *   slots modes            7001 ... 7004: RTLD_LAZY, RTLD_NOW, RTLD_GLOBAL, writable slots
+ *   slots again ROUNDS     7011 and 7012: two in turn, at the same address
+ *   slots unseen           7021 and 7022: before and after the C library itself unloads it and
+ *                          loads it again; prints whether the address is the same
+ *   slots two              7051 and 7052: of two allocators with the same names; prints the number
+ *                          of calls of each
+ *   slots constructor      7031 and 7032: from another's constructor, and that other one
+ *   slots threads ROUNDS   7041: while other threads load large ones, which ask for 7042 and 7043;
+ *                          prints how often these were loaded
+ *   slots beside BIG N DIR loads BIG ("-": nothing), then DIR/1 to DIR/N; prints the CPU time that
+ *                          these took (ns)
  */
 #include <dlfcn.h>
 #include <link.h>

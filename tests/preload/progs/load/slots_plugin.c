@@ -1,7 +1,5 @@
-/*
- * slots_plugin.c - a library that asks another allocator (slots_stand.c) for memory. With OUTER,
- * its constructor loads another such library, named by a variable, and lets it ask for 7031 bytes.
- */
+/* slots_plugin.c - a library that asks another allocator (slots_stand.c) for memory. With OUTER,
+ * its constructor loads the library that a variable names, which asks for 7031 bytes. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
-/*
- * slots_stand.c - defines two entry points of another allocator, whose calls are seen only where a
- * module's slots lead to our wrappers. Takes nothing from malloc. Comes and goes with the libraries
- * that need it. Built twice, as there may be two of one name.
- */
+/* slots_stand.c - defines two entry points of another allocator; calls are seen only where a
+ * module's slots lead to the shim's wrappers. Takes nothing from malloc. Comes and goes with its
+ * users. Built twice, since two libraries may have one name. */
 #include <stddef.h>
 
 static _Thread_local char place[16384] __attribute__((aligned(16)));

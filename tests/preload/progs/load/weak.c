@@ -1,6 +1,5 @@
-/*
- * weak.c - asks, as some libraries do, which allocator there is; and what dlsym says of malloc.
- */
+/* weak.c - asks which allocator there is, as some libraries do; prints dlsym's answer for
+ * malloc. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

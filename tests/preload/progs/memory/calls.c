@@ -1,12 +1,10 @@
-/*
- * calls.c - every hooked function of the malloc family: when it succeeds, when it fails, and at its
- * edges. Each call is logged by the oracle.
- */
+/* calls.c - every hooked function of the malloc family: success, failure and edge cases. The
+ * oracle logs each call. */
 #include "../oracle.h"
 
 #include <sys/resource.h>
 
-/* errno must be what the call itself leaves: unchanged on success. */
+/* The call itself must leave errno unchanged on success. */
 static void *same_errno(void *p)
 {
 	CHECK(errno == 4711);
@@ -144,7 +142,7 @@ static void exhaust(void)
 	o_free(p);
 }
 
-/* The product wraps to a small number: must fail, and be said. */
+/* The product wraps to a small number: must fail, and be recorded. */
 static void overflow(void)
 {
 	volatile size_t n = SIZE_MAX / 2 + 9;

@@ -1,16 +1,16 @@
 /*
  * exhaust.c - the address space comes to its end, and four threads go on all the same.
  *
- *   exhaust as THREADS FAILURES    RLIMIT_AS; prints what each thread did, see below
- *   exhaust storm N                N mallocs that fail; prints the nanoseconds that one took
+ *   exhaust as THREADS FAILURES    RLIMIT_AS; prints a line a thread, see below
+ *   exhaust storm N                N mallocs that fail; prints the nanoseconds of each
  *   exhaust maps                   one malloc that fails, then the size of all mappings
- *   exhaust mappings               pages of which each is a mapping of its own, until one is
- *                                  refused; prints how many
- *   exhaust stacks                 threads until the stack of one is refused; prints how many
+ *   exhaust mappings               pages that are mappings of their own, until one is refused;
+ *                                  prints their number
+ *   exhaust stacks                 threads until the stack of one is refused; prints their number
  *
- * Each line of `as` is `thread TID FAILED DONE`: calls that failed, small blocks that did not. Some
- * of the failing calls come from depths of the stack at which there was no call before, and one
- * thread is born when nothing is left, on a stack of the program's own.
+ * Each line of `as` is `thread TID FAILED DONE`: failed calls, and small blocks that succeeded.
+ * Some of the failing calls come from new depths of the stack, and one thread is born when no
+ * memory is left, on a stack of the program's own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -185,7 +185,7 @@ static void mappings(void)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int count = 0, prot = PROT_READ;
 
-	/* neighbours differ, or the kernel would make one of them */
+	/* neighbours differ, or the kernel would join them */
 	while (mmap(NULL, page, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) {
 		prot ^= PROT_WRITE;
 		count++;

@@ -1,9 +1,9 @@
 /*
  * heap.c - a heap with many holes; then a call of malloc fails: in main, in a signal handler, in
- * the child of a fork. Prints what the allocator says of itself at that moment. Or it grows, and
- * kills itself.
+ * the child of a fork. Prints the allocator's own account at that moment. Or the heap grows, and
+ * the program kills itself.
  *
- *	heap account|handler|fork|grow
+ * 	heap account|handler|fork|grow
  */
 #include <errno.h>
 #include <malloc.h>
@@ -86,7 +86,7 @@ static void handler(int number)
 	fail();
 }
 
-/* 48 MiB in 1.2 s, every second block given back at once. */
+/* 48 MiB in 1.2 s, every second block released at once. */
 static void grow(void)
 {
 	struct timespec pause = {.tv_nsec = 25000000};

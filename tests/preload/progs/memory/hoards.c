@@ -1,11 +1,11 @@
 /*
- * hoards.c - a server whose live set grows and grows: of small blocks, of which one in four is
- * released again sooner or later.
+ * hoards.c - a server whose live set of small blocks keeps growing; one block in four is released
+ * sooner or later.
  *
  *   hoards THREADS BLOCKS [emptied]
  *
- * On stdout, when all threads are done, what lives: "blocks N bytes N"; `emptied`: after all of it
- * was released. Where a block lies is kept in a mapping, so that malloc has the blocks alone.
+ * When all threads are done it prints the live set: "blocks N bytes N"; `emptied`: after releasing
+ * all of it. A mapping keeps the addresses, so that malloc holds only the blocks.
  */
 #include <pthread.h>
 #include <stdint.h>

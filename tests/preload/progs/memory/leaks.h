@@ -1,8 +1,5 @@
-/*
- * leaks.h - a program's own account of what it leaks, and threads to do it: the file named by
- * LEAKED holds a struct leak for each block that is never released, written when malloc has
- * returned.
- */
+/* leaks.h - a program's own account of its leaks, and threads to leak: the file named by LEAKED
+ * holds a struct leak for each block that is never released, written when malloc has returned. */
 #ifndef TESTS_PRELOAD_PROGS_LEAKS_H
 #define TESTS_PRELOAD_PROGS_LEAKS_H
 
@@ -21,7 +18,7 @@ struct leak {
 
 static int leaked;
 
-/* False: it cannot be written. */
+/* Return false if it cannot be written. */
 static inline bool leaks_open(void)
 {
 	leaked = open(getenv("LEAKED"), O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -36,7 +33,7 @@ static inline void leaks_note(long thread, const void *block, size_t size)
 		abort();
 }
 
-/* Until all have ended; each is told its number. */
+/* Run until all have ended; each gets its number. */
 static inline void run_threads(int threads, void *(*worker)(void *number))
 {
 	pthread_t started[THREADS_MAX];

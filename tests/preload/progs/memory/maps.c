@@ -1,7 +1,5 @@
-/*
- * maps.c - mappings as ranges: every way to make, split, replace, move and drop them. `ranges` ends
- * with the truth from /proc/self/maps on stdout, for the arena that it worked in.
- */
+/* maps.c - mappings as ranges: every way to make, split, replace, move and drop them. `ranges`
+ * ends with the truth from /proc/self/maps on stdout, for its arena. */
 #include "../oracle.h"
 
 #include <sys/ipc.h>
@@ -67,7 +65,7 @@ static void moves(void)
 	CHECK(o_munmap(room, 64 * page) == 0);
 }
 
-/* What a mremap that failed has left unmapped all the same, which differs between kernels. */
+/* A failed mremap may have unmapped ranges; kernels differ. */
 static void gone(char *p, size_t pages)
 {
 	unsigned char there[8];
@@ -83,7 +81,7 @@ static void failing(void)
 	CHECK(o_mmap(NULL, page, PROT_READ, MAP_PRIVATE, -1, 0) == MAP_FAILED && errno == EBADF);
 	CHECK(
 	    o_mmap(NULL, (size_t)1 << 62, PROT_READ, ANON, -1, 0) == MAP_FAILED && errno == ENOMEM);
-	/* more huge pages than there are anywhere */
+	/* more huge pages than any machine has */
 	CHECK(mmap(NULL, (size_t)1 << 46, PROT_READ, ANON | MAP_HUGETLB, -1, 0) == MAP_FAILED);
 	char *p = anon(4);
 	p[0] = 'a';
@@ -107,7 +105,7 @@ static void failing(void)
 	CHECK(o_munmap(to, 4 * page) == 0);
 	CHECK(o_munmap(p, 2 * page) == 0);
 
-	/* shrinking, and what is left are two mappings that cannot be moved as one */
+	/* shrinking leaves two mappings that cannot be moved as one */
 	to = anon(4);
 	p = anon(6);
 	CHECK(mprotect(p + page, page, PROT_READ) == 0);
@@ -215,7 +213,7 @@ static uint32_t below(uint32_t n)
 	return (seed >> 8) % n;
 }
 
-/* Random operations in an arena; then what the kernel says is mapped there, as `range A B`. */
+/* Random operations in an arena; then the kernel's mappings there, as `range A B`. */
 static void ranges(void)
 {
 	const size_t pages = 512;
@@ -241,7 +239,7 @@ static void ranges(void)
 			r = mremap(p, n * page, (n + 1) / 2 * page, 0);
 			CHECK(r == p);
 			break;
-		case 4: /* moves within the arena, over whatever is there */
+		case 4: /* moves within the arena, over any mapping there */
 			if (to + n * page > p && p + n * page > to)
 				break;
 			CHECK(mmap(p, n * page, RW, ANON | MAP_FIXED, -1, 0) == p);

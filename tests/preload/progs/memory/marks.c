@@ -1,7 +1,5 @@
-/*
- * marks.c - says of itself what mark.h lets it say; prints the ids. With and without the recording,
- * and (marks_fixed) linked at a fixed address, it must do the same.
- */
+/* marks.c - calls every function of mark.h; prints the ids. It must do the same with and without
+ * the recording, and (marks_fixed) linked at a fixed address. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -59,7 +57,7 @@ static int plain(void)
 	return 0;
 }
 
-/* Names as nobody should give them. */
+/* Names that no program should pass. */
 static int names(void)
 {
 	char name[600];
@@ -91,7 +89,7 @@ static void *storm(void *unused)
 	return NULL;
 }
 
-/* From several threads, and from signal handlers that come at any moment. */
+/* From several threads, and from signal handlers at any moment. */
 static int threads(void)
 {
 	struct sigaction action = {.sa_handler = on_signal};
@@ -130,7 +128,7 @@ int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
-	free(malloc(100000)); /* more than what is litter */
+	free(malloc(100000)); /* more than a trivial trace has */
 	if (!strcmp(argv[1], "plain"))
 		return plain();
 	if (!strcmp(argv[1], "names"))

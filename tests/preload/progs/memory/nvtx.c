@@ -1,6 +1,4 @@
-/*
- * nvtx.c - says of itself what NVTX lets it say, in each of its forms. Prints what came back.
- */
+/* nvtx.c - calls NVTX in each of its forms. Prints the results. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +33,7 @@ int main(void)
 	nvtxRangeId_t first, second;
 	int outer, inner;
 
-	free(malloc(100000)); /* more than what is litter */
+	free(malloc(100000)); /* more than a trivial trace has */
 	nvtxNameCategoryA(1, "nobody's");
 	outer = nvtxRangePushA("outer");
 	inner = nvtxRangePushW(L"w\u00efde");

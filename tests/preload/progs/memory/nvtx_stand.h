@@ -1,8 +1,6 @@
-/*
- * nvtx_stand.h - as much of NVTX 3 as nvtx.c uses, written after its public description: finds its
- * tool as that does, and calls it through the same tables. Where NVTX's own header is at hand, the
- * test builds nvtx.c with that, too.
- */
+/* nvtx_stand.h - the part of NVTX 3 that nvtx.c uses, written after its public description: it
+ * finds its tool the same way, and calls it through the same tables. If NVTX's own header is
+ * installed, the test builds nvtx.c with that, too. */
 #ifndef NVTX_STAND_H
 #define NVTX_STAND_H
 

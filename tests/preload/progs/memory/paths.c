@@ -1,5 +1,5 @@
 /*
- * paths.c - a program whose stacks are ever new ones: each block is acquired at the end of another
+ * paths.c - a program whose stacks are always new: each block is acquired at the end of another
  * way through two functions that call each other. It leaks slowly.
  *
  *   paths THREADS ROUNDS

@@ -1,11 +1,11 @@
 /*
- * rebuilds.c - a server that makes a buffer anew at each turn and gives the last one back, while
- * much that is small comes and goes.
+ * rebuilds.c - a server that makes a buffer anew at each turn and releases the last one, while
+ * many small blocks come and go.
  *
  *   rebuilds TURNS FIRST MORE    the buffer has FIRST bytes, and MORE at each turn
  *
- * The process may have ROOM bytes more than it begins with. After TURNS, or when a buffer is
- * refused, it asks for more than that at once, is refused, and ends with 3.
+ * The process may have ROOM bytes more than at its start. After TURNS, or when a buffer is
+ * refused, it asks for more than that at once, is refused, and exits with 3.
  */
 #include <stdlib.h>
 #include <string.h>

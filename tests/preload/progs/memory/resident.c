@@ -1,9 +1,8 @@
 /*
- * resident.c - what the recorder itself has resident in its host, after work that makes it hold
- * much.
+ * resident.c - the recorder's own resident memory in its host, after work that makes it hold much.
  *
  *   resident blocks N    two threads acquire and release N blocks each
- *   resident stacks N    N blocks, each from a stack that no other has
+ *   resident stacks N    N blocks, each from a stack of its own
  *
  * Prints `resident KIB`, `trace KIB` (of it, in mappings of traces) and `frames N` (of the distinct
  * stacks, from main on).
@@ -16,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEVELS 32 /* of a stack: at each there are two ways */
+#define LEVELS 32 /* of a stack: each has two ways on */
 
 static long total_frames;
 
@@ -48,7 +47,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* The number after a word, summed over the lines that begin with it, of mappings of traces only or
+/* Sum the numbers after a word, over the lines that begin with it, of mappings of traces only or
  * of all. */
 static long smaps(int traces)
 {
@@ -83,8 +82,7 @@ int main(int argc, char **argv)
 			pthread_join(t[i], NULL);
 	} else if (argc > 1 && !strcmp(argv[1], "stacks")) {
 		for (uint32_t i = 0; i < (uint32_t)n; i++)
-			deeper(
-			    i * 2654435761u, 0); /* odd: each is another one, and they part early */
+			deeper(i * 2654435761u, 0); /* odd: each differs, and they part early */
 	} else {
 		return 96;
 	}

@@ -1,8 +1,6 @@
-/*
- * shm DIRECTORY DISK - files of a file system in memory, at DIRECTORY and with 1 MiB, and of
- * others: mapped in each way, and space refused to them. Exits 1 at whatever was not as without a
- * recorder.
- */
+/* shm DIRECTORY DISK - files of a file system in memory, at DIRECTORY and with 1 MiB, and of
+ * others: mapped in each way, and refused space. Exits 1 at any difference from a run without a
+ * recorder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,13 +45,13 @@ int main(int argc, char **argv)
 	char *p;
 
 	errno = 77;
-	p = map(fd, 400 * KIB, MAP_SHARED); /* 1: nothing of it is there yet */
+	p = map(fd, 400 * KIB, MAP_SHARED); /* 1: none of it is there yet */
 	memset(p, 1, 200 * KIB);
 	map(fd, 400 * KIB, MAP_SHARED); /* 2: half of it is */
-	map(fd, 400 * KIB, MAP_PRIVATE); /* 3: nothing is taken of the file system */
+	map(fd, 400 * KIB, MAP_PRIVATE); /* 3: takes nothing of the file system */
 	map(disk, 64 * KIB, MAP_SHARED); /* 4 */
 	CHECK(ftruncate(memfd, 64 * KIB) == 0);
-	map(memfd, 64 * KIB, MAP_SHARED); /* 5: bounded by nothing of its own */
+	map(memfd, 64 * KIB, MAP_SHARED); /* 5: has no bound of its own */
 	map(-1, 64 * KIB, MAP_SHARED | MAP_ANONYMOUS); /* 6 */
 	CHECK(errno == 77);
 	CHECK(unlink(strcat(strcpy(malloc(600), argv[1]), "/first")) == 0);

@@ -3,11 +3,11 @@
  *
  *   storm THREADS ROUNDS [cross|family|at SLOT]    ROUNDS 0: for ever
  *
- * The file named by COUNTERS holds a struct for each thread: its tid, and how many acquisitions and
- * releases have returned. Sizes are a function of the thread's number and the round, so that a
- * trace can be checked event by event. `cross`: what one thread allocates, another one releases.
- * `family`: while the threads are at it, a child with threads, another one that executes the
- * program anew, and children one after the other. `at`: the first thread has that number.
+ * The file named by COUNTERS holds a struct for each thread: its tid, and the numbers of returned
+ * acquisitions and releases. Sizes follow from the thread's number and the round, so a test can
+ * check the trace event by event. `cross`: another thread releases each block. `family`: meanwhile
+ * a child with threads, another one that executes the program anew, and children one after the
+ * other. `at`: the first thread has that number.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -65,7 +65,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* Slots that all threads swap blocks through: an address moves from CPU to CPU at once. */
+/* Slots through which all threads swap blocks: an address moves from CPU to CPU at once. */
 static void *slots[256];
 
 static void *swapper(void *arg)
@@ -112,7 +112,7 @@ static void child(const char *self, long first, int executes)
 	_exit(94);
 }
 
-/* One after the other, while other threads hold whatever locks there are. */
+/* One after the other, while other threads hold any locks. */
 static void short_children(void)
 {
 	for (long slot = 16; slot < MAX_THREADS; slot++) {
@@ -126,7 +126,7 @@ static void short_children(void)
 	}
 }
 
-/* The most that was ever resident, in KiB. */
+/* The peak of resident memory, in KiB. */
 static void print_peak(void)
 {
 	char text[4096];

@@ -1,13 +1,13 @@
 /*
- * weeks.c - a server that leaks slowly while much comes and goes.
+ * weeks.c - a server that leaks slowly while many blocks come and go.
  *
  *   weeks THREADS ROUNDS [fork]    ROUNDS 0: for ever
  *
- * LEAKED: see leaks.h. Of what comes and goes no thread has more than LIVE at a time, and the sizes
- * of both kinds differ. `fork`: half way, a child goes on alone, with what it inherited, and its
- * parent waits for it. Every thread maps and unmaps, too.
+ * LEAKED: see leaks.h. Each thread has at most LIVE short-lived blocks at a time; the sizes of
+ * leaked and short-lived blocks differ. `fork`: half-way, a child goes on alone with its
+ * inheritance, and its parent waits for it. Every thread maps and unmaps, too.
  *
- * LEAK_EACH: after so many rounds another block leaks.
+ * LEAK_EACH: the rounds between two leaked blocks.
  * TIGHT: after so many rounds of its first thread, the process may have no more address space,
  * and leaks a twentieth of that.
  */

@@ -1,9 +1,9 @@
 /*
- * asked.c ROUNDS - a thread leaves at the moment at which another one asks whether it is dead.
+ * asked.c ROUNDS - a thread exits at the moment when another one asks whether it is dead.
  *
- * The preloaded library asks by tgkill() with signal 0 before a new thread takes over what a dead
- * one left. A filter hands these calls of the new thread's to a supervisor (seccomp_unotify(2)),
- * which has the thread that is asked for leave, and answers only once it is gone. Exit status 77:
+ * The preloaded library asks by tgkill() with signal 0 before a new thread takes over a dead
+ * one's state. A filter hands these calls of the new thread to a supervisor (seccomp_unotify(2)),
+ * which makes the thread in question exit, and answers only once it is gone. Exit status 77:
  * the kernel has no such filters.
  */
 #include "../oracle.h"
@@ -23,12 +23,12 @@ static struct {
 	atomic_int listener; /* -1: none */
 	atomic_int leaver; /* its tid */
 	atomic_bool leaves;
-	atomic_int asked; /* how often it left while it was asked for */
+	atomic_int asked; /* how often it exited while it was asked for */
 	atomic_int stay; /* threads that have come and stay */
 	atomic_bool over; /* the round */
 } now = {.listener = -1};
 
-/* Not by syscall(), by which the library would learn of the filter and stop asking. */
+/* Not by syscall(), since the library would learn of the filter and stop asking. */
 static long raw(long number, long a, long b, long c)
 {
 	long r;
@@ -125,7 +125,7 @@ static void round_of(void)
 	CHECK(pthread_create(&t, NULL, leaver, NULL) == 0);
 	while (!now.leaver)
 		sched_yield();
-	/* Who finds a place that a thread left in order does not ask: so they stay. */
+	/* A new thread that finds an orderly exited thread's state does not ask: so these stay. */
 	while (others < MOST && !now.leaves) {
 		CHECK(pthread_create(&other[others++], NULL, stays, NULL) == 0);
 		while (now.stay < others)

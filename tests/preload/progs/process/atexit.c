@@ -1,7 +1,5 @@
-/*
- * atexit.c - allocations before main and after exit: constructors, destructors, atexit, on_exit.
- * The first and the last one are of sizes that the test looks for.
- */
+/* atexit.c - allocations before main and after exit: constructors, destructors, atexit, on_exit.
+ * The test looks for the sizes of the first and the last one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

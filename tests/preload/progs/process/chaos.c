@@ -1,11 +1,11 @@
 /*
  * chaos.c - threads that fork while others allocate and signals come; children that make threads,
- * fork, execute us or just end. Every block is filled and looked at before it goes.
+ * fork, execute this program or just end. Every block is filled, and checked before its release.
  *
- *   chaos SECONDS    prints how many children there were
- *   chaos again      what a child that executes us does
+ *   chaos SECONDS    prints the number of children
+ *   chaos again      the work of a child that executes this program
  *
- * Exit status 99: a block was not as it had been left; others: what failed, see fail().
+ * Exit status 99: a block had changed; others: the step that failed, see fail().
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /*
- * guest.c - a host that does hostile things to whoever shares its process, and then allocates.
+ * guest.c - a host that does hostile things to libraries in its process, and then allocates.
  *
  *   guest THING [ARGUMENT]    prints `pid DONE PID`; 400 blocks of 901 bytes before, 400 of 902
- * after
+ *                             after
  *
  *   closefrom      closes every descriptor above 2, then opens /dev/null on all of them again
  *   chdir, chroot  to ARGUMENT
@@ -10,7 +10,7 @@
  *   rmdir          removes the directory ARGUMENT with everything in it
  *   nofile         RLIMIT_NOFILE to 3
  *   fsize          RLIMIT_FSIZE to 64 KiB, SIGXFSZ as it was
- *   seccomp        a filter that knows what malloc needs; everything else is EPERM
+ *   seccomp        a filter that allows malloc's calls; everything else is EPERM
  *   seccomp-kill   the same, and everything else kills, as sandboxes do
  *   many N         N blocks of 48 bytes, all kept, then 50 of 100,000
  */
@@ -39,8 +39,8 @@ static void limit(int what, rlim_t n)
 
 static void seccomp(unsigned otherwise)
 {
-	/* read, write, mmap, munmap, mremap, brk, madvise, futex, exit and its kin: as malloc needs
-	 * them */
+	/* read, write, mmap, munmap, mremap, brk, madvise, futex, exit and its kin: malloc's
+	 * calls */
 	static const int allowed[] = {SYS_write, SYS_mmap, SYS_munmap, SYS_mremap, SYS_brk,
 	    SYS_madvise, SYS_futex, SYS_exit, SYS_exit_group, SYS_mprotect};
 	struct sock_filter f[64];
@@ -62,7 +62,7 @@ static void seccomp(unsigned otherwise)
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "", *arg = argc > 2 ? argv[2] : "";
-	int pid = getpid(); /* a sandbox may not let us ask */
+	int pid = getpid(); /* a sandbox may forbid the question */
 
 	some(901);
 	if (!strcmp(what, "closefrom")) {

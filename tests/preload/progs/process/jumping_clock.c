@@ -1,8 +1,6 @@
-/*
- * jumping_clock.c - preloaded in front of us: the time of day leaps forth and back by hours and
- * years, and the monotonic clock stands still, as they do where a machine is suspended, restored
- * from a snapshot, or corrected by hand.
- */
+/* jumping_clock.c - preloaded before the recorder: the time of day leaps back and forth by hours
+ * and years, and the monotonic clock stands still, as on a machine that is suspended, restored
+ * from a snapshot, or corrected by hand. */
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>

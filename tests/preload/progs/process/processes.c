@@ -1,20 +1,20 @@
 /*
- * processes.c - children of every kind. Prints `pid WHAT PID` for each process that matters.
+ * processes.c - children of every kind. Prints `pid WHAT PID` for each process under test.
  *
  * - fork: a child that allocates; the parent goes on
  * - fork-threads: forks again and again while threads allocate
  * - latecomer: children whose first events are those of threads that they made
- * - setenv: children whose first event is made in setenv(), after it has freed the old array of the
- * environment
- * - loader-held, loader-held-raw: forks while another thread is at the loader's list of modules;
- * the child opens, asks and closes what is there
+ * - setenv: children whose first event is made in setenv(), after it freed the environment's old
+ * array
+ * - loader-held, loader-held-raw: forks while another thread holds the loader's list of modules;
+ *   the child opens, asks and closes loaded libraries
  * - storm: four threads fork children as fast as they can, while three others allocate; the
- * children allocate and end in four ways
+ *   children allocate and end in four ways
  * - raw-fork: syscall(SYS_clone) as fork, in which the child allocates
- * - vfork: vfork, then exec of ourselves (`child`)
- * - spawn: posix_spawn of ourselves (`child`)
+ * - vfork: vfork, then exec of this program (`child`)
+ * - spawn: posix_spawn of this program (`child`)
  * - exec N: allocates, then replaces itself N times
- * - exec-fails: execve of a file that is not there, then goes on allocating
+ * - exec-fails: execve of a missing file, then goes on allocating
  * - true: does nothing
  * - child: allocates a little
  * - exit-now: allocates, then _exit(7)
@@ -55,7 +55,7 @@ static int ended(pid_t pid)
 	return status;
 }
 
-/* what the child of each kind does: its own bracket */
+/* the child's work of each kind: its own bracket */
 static void child_work(void)
 {
 	oracle_tid = 0;
@@ -119,7 +119,7 @@ static void fork_threads(void)
 static char *self;
 #define STORM_CHILDREN 100
 
-/* Each child ends in another way, and says so by its status. */
+/* Each child ends in another way, and its status tells which. */
 static void *forking(void *arg)
 {
 	for (long i = 0; i < STORM_CHILDREN; i++) {
@@ -235,7 +235,7 @@ static void *hold_list(void *arg)
 	return arg;
 }
 
-/* What takes another lock of the loader's than that of its list, as nothing comes or goes. */
+/* Takes another of the loader's locks than that of its list, since no module comes or goes. */
 static void child_links(void)
 {
 	void *by_name = dlopen("libc.so.6", RTLD_NOW), *by_path;
@@ -252,7 +252,8 @@ static void child_links(void)
 	}
 }
 
-/* In the child nobody will ever give the loader's lock back: whoever wants it waits for ever. */
+/* In the child no thread will ever release the loader's lock: a thread that takes it waits for
+ * ever. */
 static void loader_held(int raw)
 {
 	pthread_t t;
@@ -306,7 +307,7 @@ static void spawns(char **argv)
 			say("child", pid);
 		CHECK(ended(pid) == 0);
 	}
-	/* one that fails in the child: nothing of it may stay behind */
+	/* one that fails in the child: it must leave nothing behind */
 	char *args[] = {"/does/not/exist", NULL};
 	pid_t pid;
 	CHECK(posix_spawn(&pid, args[0], NULL, NULL, args, environ) == ENOENT);

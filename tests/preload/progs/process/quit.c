@@ -5,11 +5,13 @@
  *   exit-thread  exit(3) from a thread
  *   main-first   main ends by pthread_exit, the threads finish their work
  *   exit-now-thread, quick-thread, raw-thread   _exit(3), quick_exit(3), exit_group by syscall(),
- * from a thread abort-thread abort() from a thread exec         a thread that is not the main one
- * replaces the process by /bin/sh -c 'exit 3' cancel       threads are cancelled at points
- *   cancel-storm six hundred threads are cancelled, wherever they are: at a point between
- * allocations, as they wait, or asynchronously as they compute; each releases what it has as it
- * goes daemon       the parent ends at once, the grandchild goes on; prints `pid daemon PID`
+ *                from a thread
+ *   abort-thread abort() from a thread
+ *   exec         another thread than main replaces the process by /bin/sh -c 'exit 3'
+ *   cancel       threads are cancelled at points
+ *   cancel-storm six hundred threads are cancelled anywhere: at a point between allocations, in a
+ *                wait, or asynchronously in a computation; each releases its blocks on the way out
+ *   daemon       the parent ends at once, the grandchild goes on; prints `pid daemon PID`
  */
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +37,7 @@ static void *busy(void *arg)
 	return arg;
 }
 
-/* The three, on a machine that is busy with others, too. */
+/* All three cases, on a machine that is busy with others, too. */
 static void let_work(void)
 {
 	while (at_work < 3)
@@ -65,7 +67,7 @@ static void *leave(void *arg)
 static _Atomic long released;
 static pthread_key_t key;
 
-/* As a cancelled thread goes: what it had, and a little work of one's own. */
+/* A cancelled thread's exit: it releases its blocks, and does a little work. */
 static void cleanup(void *p)
 {
 	free(p);
@@ -93,7 +95,7 @@ static void *victim(void *arg)
 	return NULL;
 }
 
-/* Four at a time. Cancelled before it began, a thread has nothing to release. */
+/* Four at a time. A thread that is cancelled before it began has nothing to release. */
 static int cancel_storm(void)
 {
 	pthread_t t[4];

@@ -5,15 +5,15 @@
  *
  * A way is the name of a call (see ways[]), "call:" and a name for the same through syscall(),
  * "fails" for calls that fail, or
- *   fork         a child allocates, too, and gives up what follows with its parent
- *   vfork        a child of vfork gives up its user and leaves
+ *   fork         a child allocates, too, and gives up the following rights with its parent
+ *   vfork        a child of vfork gives up its user and exits
  *   thread       so does a thread, while the others go on
  *   asm          setuid without the C library
  *   limit-memory, limit-file, lock	300 MiB of address space, 8 MiB of file, mlockall()
  *
- * The file named by COUNTERS holds for each process and thread its pid, its tid and how many blocks
- * of 902 bytes it has acquired by calls that returned. The directory named by PLACE is an empty one
- * to go to.
+ * The file named by COUNTERS holds for each process and thread its pid, its tid and the number of
+ * blocks of 902 bytes from calls that returned. The directory named by PLACE is an empty one to
+ * change to.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -105,7 +105,7 @@ static void filter(const int *numbers, unsigned count, unsigned those, unsigned 
 		CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p, 0, 0) == 0);
 }
 
-/* Nothing is opened any more. */
+/* No file can be opened any more. */
 static int no_opening(void)
 {
 	static const int numbers[] = {
@@ -119,7 +119,7 @@ static int no_opening(void)
 	return 0;
 }
 
-/* Nor is a file mapped in any way. */
+/* Nor can a file be mapped in any way. */
 static int no_mapping(void)
 {
 	static const int numbers[] = {SYS_openat, SYS_mremap};
@@ -128,7 +128,7 @@ static int no_mapping(void)
 	return 0;
 }
 
-/* What malloc needs, and the end of the process; all else kills. */
+/* Allows malloc's calls and the end of the process; all others kill. */
 static int sandbox(void)
 {
 	static const int numbers[] = {SYS_write, SYS_mmap, SYS_munmap, SYS_brk, SYS_madvise,
@@ -217,7 +217,7 @@ static int calls(const char *name)
 	return 98;
 }
 
-/* What a call that fails returns, and errno, are as ever; and the rights stay. */
+/* A failing call returns its usual value and errno; and the rights stay. */
 static int fails(void)
 {
 	struct sock_fprog p = {0, NULL};

@@ -1,6 +1,6 @@
 /*
- * signals.c - a handler that allocates, at about 1 kHz, while the threads that it interrupts
- * allocate too. glibc's malloc does not allow that, so this is linked with lockfree_malloc.c as a
+ * signals.c - a handler that allocates, at about 1 kHz, while the interrupted threads allocate
+ * too. glibc's malloc does not allow that, so this is linked with lockfree_malloc.c as a
  * library, which does.
  *
  *   signals SECONDS THREADS [alt|prof]     prints: main ALLOCS FREES handler ALLOCS FREES

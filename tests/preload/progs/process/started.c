@@ -1,7 +1,5 @@
-/*
- * started.c - what is started: says which arguments it has, and ends with 5. With "run PROGRAM...":
- * starts that and says how it ended. Built in every way in which a program can be linked.
- */
+/* started.c - a started program: prints its arguments, and exits with 5. With "run PROGRAM...":
+ * starts that and prints how it ended. Built in every way in which a program can be linked. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

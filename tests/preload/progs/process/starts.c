@@ -1,12 +1,12 @@
 /*
- * starts.c - starts programs by every call that there is for it.
+ * starts.c - starts programs by every call for that.
  *
- *	starts calls PATH		each call, in the child of a fork; how it ended
- *	starts errors FOLDER		what cannot be executed; errno
- *	starts threads PATH COUNT	by fork, vfork and posix_spawn, while other threads allocate
- *	starts large PATH COUNT		the same by vfork, with an environment of 3000 lines
- *	starts cost PATH COUNT		the same by vfork; ns for each on stderr
- *	starts refused PATH COUNT	execve that fails when it has looked at the file; likewise
+ * 	starts calls PATH		each call, in the child of a fork; prints how it ended
+ * 	starts errors FOLDER		files that cannot be executed; errno
+ * 	starts threads PATH COUNT	by fork, vfork and posix_spawn, while other threads allocate
+ * 	starts large PATH COUNT		the same by vfork, with an environment of 3000 lines
+ * 	starts cost PATH COUNT		the same by vfork; ns for each on stderr
+ * 	starts refused PATH COUNT	execve that fails after its look at the file; likewise
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ extern char **environ;
 static const char *const calls[] = {"execl", "execle", "execlp", "execv", "execve", "execvp",
     "execvpe", "execveat", "execveat-empty", "fexecve", "fexecve-path", "syscall", "syscall-at"};
 
-/* Returns only where it fails. */
+/* Returns only on failure. */
 static void execute(const char *call, const char *path, char **argv, char **env)
 {
 	const char *name = strrchr(path, '/') + 1;
@@ -68,7 +68,7 @@ static void end_of(const char *call, pid_t pid)
 	fflush(stdout);
 }
 
-/* What the caller handed over, pointers and strings. */
+/* The caller's pointers and strings. */
 static unsigned long sum_of(char **lines)
 {
 	unsigned long sum = 5381;
@@ -100,7 +100,7 @@ static int each_call(const char *path)
 			_exit(99);
 		}
 		end_of(calls[i], pid);
-		pid = vfork(); /* what it writes is ours */
+		pid = vfork(); /* its output is ours */
 		if (!pid) {
 			execute(calls[i], path, argv, environ);
 			_exit(99);
@@ -211,7 +211,7 @@ static int start_many(const char *path, int count, int ways)
 	return bad;
 }
 
-/* The kernel opens the file before it reads the arguments, which are nowhere. */
+/* The kernel opens the file before it reads the arguments, which point nowhere. */
 static int refuse(const char *path, int count, int ways)
 {
 	char **volatile nowhere = (char **)8;

@@ -1,15 +1,14 @@
 /*
- * stopped.c WORK - forks of a process in which another thread has just let go of memory.
+ * stopped.c WORK - forks of a process in which another thread has just released memory.
  *
- * The worker's thread is stopped (ptrace) whenever the preloaded library has changed the address
- * space: at that moment another thread puts memory of its own where some became free, and forks.
- * The child allocates, and all that was put anywhere must still be there. Prints how many forks
- * there were.
+ * A tracer (ptrace) stops the worker's thread whenever the preloaded library has changed the
+ * address space: at that moment another thread maps memory of its own into a freed range, and
+ * forks. The child allocates, and all such memory must still be there. Prints the number of forks.
  *
  * - chunks: one thread makes many calls
  * - depth: stacks deeper and deeper
  * - threads: short threads, which leave their chunks to others
- * - periods: a live set and what comes and goes, so that checkpoints are made
+ * - periods: a live set and short-lived blocks, so that checkpoints are made
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -223,7 +222,7 @@ static int end; /* its status */
 
 static bool see(int flags);
 
-/* Others go on meanwhile: one of them may be about to wake who waits for a lock to fork. */
+/* Other threads go on meanwhile: one of them may be about to wake a thread that waits to fork. */
 static void ask(uintptr_t free_at, size_t free_bytes)
 {
 	shared->free_at = free_at;
@@ -262,7 +261,7 @@ static bool stopped(pid_t tid)
 	return shared->asked < FORKS_MOST;
 }
 
-/* Lets go on who stopped. False: nobody did, or the process has ended. */
+/* Continue the stopped thread. False: none was stopped, or the process has ended. */
 static bool see(int flags)
 {
 	int status;
@@ -279,7 +278,7 @@ static bool see(int flags)
 		return true;
 	if (WSTOPSIG(status) == (SIGTRAP | 0x80))
 		more = more && stopped(tid);
-	/* SIGTRAP: events of ours; all else is the process's own */
+	/* SIGTRAP: our events; all others are the process's own */
 	ptrace(more ? PTRACE_SYSCALL : PTRACE_DETACH, tid, 0,
 	    WSTOPSIG(status) & 0x80 || WSTOPSIG(status) == SIGTRAP ||
 		    status >> 16 == PTRACE_EVENT_STOP

@@ -180,7 +180,7 @@ static void jump(void)
 	}
 }
 
-/* Frames of a page, each with a block: the first that has no room faults in this very function. */
+/* Frames of a page, each with a block: the first one without room faults in this very function. */
 static volatile int depth;
 
 #pragma GCC diagnostic ignored "-Winfinite-recursion"

@@ -68,7 +68,7 @@ static void memory_that_ran_out(void **state)
 	str_free(&text);
 }
 
-/* The disk takes 4 KiB and no more: nothing of it may be seen. */
+/* The disk takes 4 KiB and no more: no part of the output may appear. */
 static void a_full_disk(void **state)
 {
 	int status;
@@ -93,7 +93,7 @@ static void a_full_disk(void **state)
 	assert_int_equal(scratch_names(scratch("")), 1);
 }
 
-/* What is no file is written to, not replaced. */
+/* A device or pipe is written to, not replaced. */
 static void no_plain_file(void **state)
 {
 	struct str text = {0};
@@ -150,7 +150,7 @@ static int take(int opt, const char *value, struct output *output)
 	return output_option(&command, opt, argv, output);
 }
 
-/* The formats come from the registry; an unknown one is refused with the names of all. */
+/* The formats come from the registry; the error for an unknown one lists all names. */
 static void options(void **state)
 {
 	struct output output = OUTPUT_DEFAULT;
@@ -173,7 +173,7 @@ static void options(void **state)
 	assert_int_equal(take('v', NULL, &output), 0);
 	assert_int_equal(take(OUTPUT_NATIVE, NULL, &output), 0);
 	assert_true(output_style(&output).verbose && output_style(&output).native);
-	/* No format writes what a command without a result has not. */
+	/* No format writes a result that the command does not have. */
 	assert_null(format_find(FORMAT_OF_NOTHING, "text"));
 }
 

@@ -11,7 +11,7 @@
 #include "../scratch.h"
 #include "cmd/run/child.h"
 
-/* What happens in the supervisor just before and just after the target's fork. */
+/* The supervisor just before and just after the target's fork. */
 static void (*before_fork)(void), (*after_fork)(pid_t child);
 static bool witness_is_made;
 static const siginfo_t *taken; /* taken before the start */
@@ -122,14 +122,14 @@ static void lets_go_of_descriptors(void **state)
 		      fcntl(STDERR_FILENO, F_GETFD) < 0 || read(STDIN_FILENO, &c, 1) != 0);
 	}
 	close(p[1]);
-	assert_int_equal(read(p[0], &c, 1), 0); /* nobody has it any more */
+	assert_int_equal(read(p[0], &c, 1), 0); /* no process has it any more */
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
 	close(p[0]);
 	close(keep);
 }
 
-/* What the supervisor sends to itself is not passed on: this comes from another process. */
+/* The supervisor does not pass on its own signals: this one comes from another process. */
 static void sent(pid_t to, int sig)
 {
 	pid_t pid = _Fork();
@@ -161,7 +161,7 @@ static void to_all_late(pid_t child)
 	sent(0, SIGRTMIN);
 }
 
-/* Of a kind that is queued: the target exits with how many it got. */
+/* Of a kind that is queued: the target exits with the number it got. */
 static int arrived(void (*before)(void), void (*after)(pid_t))
 {
 	char *argv[] = {(char[]){"python3"}, (char[]){"-c"},
@@ -187,8 +187,7 @@ static int arrived(void (*before)(void), void (*after)(pid_t))
 	return status;
 }
 
-/* A signal from before the target exists is for it as much as a later one, and a signal that it got
- * by itself is not for it twice. */
+/* The target gets a signal that came before it exists, and gets no signal twice. */
 static void first_moments(void **state)
 {
 	supervisor = getpid();
@@ -233,7 +232,7 @@ static void stop_it(pid_t child)
 	sent(child, SIGTSTP);
 }
 
-/* Ctrl-Z before the target has executed: it stops, and we with it, and both go on. */
+/* Ctrl-Z before the target has executed: it stops, the supervisor too, and both go on. */
 static void stopped_in_the_first_moments(void **state)
 {
 	struct run_child child;

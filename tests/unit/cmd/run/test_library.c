@@ -24,7 +24,7 @@ static void beside_the_program(void **state)
 	char *words;
 
 	words = (char *)find(scratch("bin/whyoom"), -ENOENT);
-	assert_non_null(strstr(words, scratch("bin"))); /* says where it looked */
+	assert_non_null(strstr(words, scratch("bin"))); /* the error names the searched paths */
 	free(words);
 
 	/* The build tree: build/analyzer/cmd/whyoom and build/shim. */
@@ -57,7 +57,7 @@ static void beside_the_program(void **state)
 		assert_true(run_library_nvml(library, path));
 	}
 
-	/* Where LD_PRELOAD would cut the path in two. */
+	/* LD_PRELOAD would split such a path. */
 	scratch_file("a b/lib/libwhyoom.so", "x");
 	scratch_dir("a b/bin");
 	words = (char *)find(scratch("a b/bin/whyoom"), -EINVAL);
@@ -86,7 +86,7 @@ static void in_front_of_the_others(void **state)
 	preload("/l/w.so", "/l/w.so", "/l/w.so");
 	preload("/l/w.so", "/l/w.so:/l/x.so", "/l/w.so:/l/x.so");
 	preload("/l/w.so", "/l/w.so /l/x.so", "/l/w.so /l/x.so");
-	/* Another that only begins alike. */
+	/* Another path with the same beginning. */
 	preload("/l/w.so", "/l/w.so.1", "/l/w.so:/l/w.so.1");
 	preload("/l/w.so", "/l/x.so:/l/w.so", "/l/w.so:/l/x.so:/l/w.so");
 }

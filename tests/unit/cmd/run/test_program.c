@@ -16,7 +16,7 @@
 #define MACHINE EM_AARCH64
 #endif
 
-/* A program that was never linked: headers, an interpreter's name, one library that it needs. */
+/* A program that was never linked: headers, an interpreter's name, one needed library. */
 struct image {
 	Elf64_Ehdr eh;
 	Elf64_Phdr ph[3];
@@ -73,8 +73,8 @@ static void kinds(void **state)
 	make("/lib64/ld-linux-x86-64.so.2", "libc.so.6");
 
 	assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_SEEN);
-	/* a sanitizer's runtime: a library or not, its entry is named; and each place of it is
-	 * looked at */
+	/* a sanitizer's runtime: a library or not, its entry is named; each of its positions is
+	 * checked */
 	for (size_t at = 20; at + 16 < sizeof(m.strings); at += 65517 / 3) {
 		make("/lib64/ld-linux-x86-64.so.2", "libc.so.6");
 		strcpy(m.strings + at, "__tsan_init");
@@ -87,7 +87,7 @@ static void kinds(void **state)
 		strcpy(m.strings + at, "__hwasan_init");
 		assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_ASAN);
 	}
-	make("/lib64/ld-linux-x86-64.so.2", "libasan.so.8"); /* nothing of it is used */
+	make("/lib64/ld-linux-x86-64.so.2", "libasan.so.8"); /* no part of it is used */
 	assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_ASAN);
 	make("/lib/ld-musl-x86_64.so.1", "libc.so");
 	assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_MUSL);
@@ -101,7 +101,7 @@ static void kinds(void **state)
 	assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_OTHER);
 }
 
-/* Whatever the file says, it is only looked at. */
+/* The file is only looked at, whatever its contents. */
 static void damaged(void **state)
 {
 	make("/lib/ld.so", "libc.so.6");
@@ -176,7 +176,7 @@ static void words(void **state)
 		assert_non_null(run_program_warning((enum run_program_kind)k));
 	assert_false(run_program_preloadable(RUN_PROGRAM_MUSL));
 	assert_false(run_program_preloadable(RUN_PROGRAM_ASAN));
-	assert_true(run_program_preloadable(RUN_PROGRAM_STATIC)); /* for what it starts */
+	assert_true(run_program_preloadable(RUN_PROGRAM_STATIC)); /* for its children */
 }
 
 int main(void)

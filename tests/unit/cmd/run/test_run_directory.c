@@ -34,7 +34,7 @@ static void made_and_discarded(void **state)
 	run_dir_discard(&dir);
 	assert_int_equal(stat(scratch("new"), &st), -1);
 
-	/* one that was there stays */
+	/* an existing one stays */
 	mkdir(scratch("old"), 0700);
 	assert_int_equal(open_dir(scratch("old"), &dir, &err), 0);
 	assert_false(dir.made);
@@ -102,7 +102,7 @@ static void busy_and_put_away(void **state)
 	run_dir_close(&again);
 }
 
-/* A trace with a hole at its end, of a process that has gone. */
+/* A trace with a hole at its end, of a process that ended. */
 static void put_trace(const char *name, off_t size, uint32_t end)
 {
 	struct trace_header h = {.major = TRACE_MAJOR,
@@ -126,8 +126,8 @@ static off_t size_of(const char *name)
 	return stat(scratch(name), &st) ? -1 : st.st_size;
 }
 
-/* Users' directories are put away with the rest, and go when they are empty; holes are cut off, but
- * of files that somebody has. */
+/* Users' directories move with the rest, and are removed when empty; holes are cut off, except
+ * in files that a process has open. */
 static void users_and_holes(void **state)
 {
 	struct run_dir dir;
@@ -148,7 +148,7 @@ static void users_and_holes(void **state)
 	fd = open(scratch("u/6.0.whyoom"), O_RDWR);
 	run_dir_tidy(&dir);
 	assert_int_equal(size_of("u/5.0.whyoom"), 2 * TRACE_SLOT_BYTES);
-	assert_int_equal(size_of("u/6.0.whyoom"), 1 << 30); /* somebody has it */
+	assert_int_equal(size_of("u/6.0.whyoom"), 1 << 30); /* a process has it open */
 	assert_int_equal(size_of("u/uid.65534/7.0.whyoom"), 2 * TRACE_SLOT_BYTES);
 	assert_int_equal(stat(scratch("u/uid.1"), &st), -1);
 	assert_int_equal(stat(scratch("u/uid.x"), &st), 0);

@@ -12,7 +12,7 @@
 		err.text[0] = '\0';                                                                \
 		run_options_parse((int)(sizeof(argv) / sizeof(*argv)) - 1, argv, out, &err);       \
 	})
-/* A flag before "true": the value that is stored. */
+/* A flag before "true": the stored value. */
 #define TAKES(option, value, ...)                                                                  \
 	do {                                                                                       \
 		assert_int_equal(PARSE(&o, __VA_ARGS__, "true"), 0);                               \
@@ -88,12 +88,12 @@ static void errors(void **state)
 	REFUSES("unknown option '--max'", "--max=1", "true");
 	REFUSES("unknown option '-x'", "-x", "true");
 	REFUSES("unknown option '-'", "-", "true");
-	/* What was taken before the mistake is given back. */
+	/* Values from before the mistake are freed. */
 	REFUSES("unknown option", "-o", "here", "--max-trace=1G", "--nosuch", "true");
 	assert_int_equal(run_options_parse(1, (char *[]){"run", NULL}, &o, &err), -EINVAL);
 }
 
-/* Flags end at the first word that is none: the rest is the program's own. */
+/* Flags end at the first other word: the rest is the program's own. */
 static void the_program(void **state)
 {
 	assert_int_equal(PARSE(&o, "python", "-o", "its", "--quiet", "--"), 0);
@@ -150,7 +150,7 @@ static void precedence(void **state)
 	setenv("WHYOOM_STACKS", "maybe", 1);
 	assert_true(run_option_flag(&o, RUN_OPTION_stacks));
 	assert_int_equal(run_options_export(&o), 0);
-	assert_string_equal(getenv("WHYOOM_STACKS"), "maybe"); /* the library says so itself */
+	assert_string_equal(getenv("WHYOOM_STACKS"), "maybe"); /* the library reports it itself */
 	setenv("WHYOOM_STACKS", "", 1);
 	assert_true(run_option_flag(&o, RUN_OPTION_stacks));
 	setenv("WHYOOM_STACKS", "1", 1);
@@ -164,7 +164,7 @@ static void precedence(void **state)
 	assert_int_equal(run_options_export(&o), 0);
 	assert_string_equal(getenv("WHYOOM_DIR"), "/from/flag");
 	assert_string_equal(getenv("WHYOOM_STACKS"), "0");
-	assert_null(getenv("WHYOOM_QUIET")); /* not given: not said */
+	assert_null(getenv("WHYOOM_QUIET")); /* not given: not reported */
 	assert_null(getenv("PYTHONMALLOC"));
 	run_options_fini(&o);
 	assert_int_equal(PARSE(&o, "--max-trace=1MiB", "--python-objects", "true"), 0);

@@ -19,7 +19,7 @@ static int open_directory(void)
 	return open(scratch("run"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A process that waits, and maps a file first if it is given one. */
+/* A process that waits, and first maps a file if it is given one. */
 static pid_t start(const char *maps)
 {
 	int ready[2];
@@ -60,7 +60,7 @@ static void who_has_one(void **state)
 	assert_true(run_untraced_has(with, dir)); /* as a child of a fork: its parent's */
 	assert_false(run_untraced_has(before, dir));
 	assert_int_equal(unlinkat(dir, name + 4, 0), 0);
-	assert_true(run_untraced_has(with, dir)); /* somebody tidied */
+	assert_true(run_untraced_has(with, dir)); /* an outside process removed it */
 	kill(without, SIGKILL);
 	waitid(P_PID, (id_t)without, &(siginfo_t){0}, WEXITED | WNOWAIT);
 	assert_true(run_untraced_has(without, dir)); /* a zombie */
@@ -71,7 +71,7 @@ static void who_has_one(void **state)
 	close(dir);
 }
 
-/* The words for so many of them. */
+/* The words for that many processes. */
 static void words(unsigned count, bool to_the_end, struct str *out)
 {
 	int dir = open_directory();
@@ -114,7 +114,7 @@ static void is_said(void **state)
 	str_free(&s);
 }
 
-/* What two processes started: the same ones are added up, the most frequent come first. */
+/* Starts of two processes: equal ones are added up, the most frequent come first. */
 static void are_named(void **state)
 {
 	static const struct trace_unrecorded programs[] = {

@@ -21,7 +21,7 @@ static void tells_the_group_from_one(void **state)
 	sigprocmask(SIG_BLOCK, &all, &before);
 	run_witness_start(&w, argv);
 	assert_true(w.pid > 0);
-	assert_string_equal(word, "run"); /* ours is left alone */
+	assert_string_equal(word, "run"); /* the supervisor's own is left alone */
 	for (int i = 0; i < 5; i++) {
 		kill(getpid(), SIGTERM);
 		sigwaitinfo(&all, &si);
@@ -33,13 +33,13 @@ static void tells_the_group_from_one(void **state)
 	assert_false(run_witness_saw(&w, 0));
 	assert_false(run_witness_saw(&w, 65));
 	run_witness_stop(&w);
-	assert_false(run_witness_saw(&w, SIGTERM)); /* none: everything is for us */
+	assert_false(run_witness_saw(&w, SIGTERM)); /* none: every signal is the supervisor's */
 	run_witness_stop(&w);
 	sigemptyset(&all);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* A witness that gets no CPU: it is asked again when it has. */
+/* A witness without CPU time is asked again when it has some. */
 static void a_busy_machine(void **state)
 {
 	char *argv[] = {NULL};
@@ -72,7 +72,7 @@ static void a_busy_machine(void **state)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* A second signal of a kind that to us was one with the first is no answer to a third. */
+/* Two signals reach the supervisor as one: the witness's second does not answer a third. */
 static void left_over_counts_are_no_answer(void **state)
 {
 	char *argv[] = {NULL};

@@ -81,7 +81,7 @@ static void version_1(void **state)
 	scratch_file("sys/fs/cgroup/memory/memory.limit_in_bytes", "4096\n");
 	find("5:memory:/a\n", V1);
 	at("sys/fs/cgroup/memory");
-	/* Both are mounted, and version 1 has the controller: whatever comes first. */
+	/* Both are mounted, and version 1 has the controller, in either order. */
 	find("5:memory:/a\n0::/other\n", V1 V2);
 	assert_int_equal(found.version, 1);
 	find("0::/other\n5:memory:/a\n", V2 V1);
@@ -102,7 +102,7 @@ static void what_a_container_sees(void **state)
 	at("sys/fs/cgroup/child");
 	find("0::/docker/abc\n", "30 24 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
 	at("sys/fs/cgroup");
-	/* Another group whose name begins alike is not below it. */
+	/* Another group with the same beginning is not below it. */
 	scratch_file("sys/fs/cgroupd/memory.max", "1\n");
 	find("0::/docker/abcd\n", "30 24 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
 	at("sys/fs/cgroup");
@@ -139,7 +139,7 @@ static void hostile_files(void **state)
 	snprintf(text, sizeof(text), "0::%s\n", path);
 	find(text, V2);
 	assert_true(strlen(found.dir) < PATH_MAX);
-	run_cgroup_find(scratch(""), 8, &found); /* gone */
+	run_cgroup_find(scratch(""), 8, &found); /* the group is removed */
 	assert_int_equal(found.version, 0);
 	assert_int_equal(run_cgroup_levels(&found, NULL, 0), 0);
 }
@@ -150,7 +150,7 @@ static void levels_of_version_2(void **state)
 	size_t n;
 
 	find("0::/g\n", V2);
-	assert_int_equal(run_cgroup_levels(&found, out, 32), 0); /* no files: nothing to say */
+	assert_int_equal(run_cgroup_levels(&found, out, 32), 0); /* no files: no levels */
 	scratch_file("sys/fs/cgroup/g/memory.current", "18446744073709551615\n");
 	scratch_file("sys/fs/cgroup/g/memory.max", "1000\n");
 	scratch_file("sys/fs/cgroup/g/memory.high", "max\n");
@@ -174,7 +174,7 @@ static void levels_of_version_2(void **state)
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_INACTIVE_FILE), 55);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_OOM), 4);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_OOM_KILL), 5);
-	/* Before Linux 5.18 and 5.19 there were neither the sum nor the peak. */
+	/* Linux has the sum since 5.18 and the peak since 5.19. */
 	scratch_file("sys/fs/cgroup/g/memory.stat",
 	    "anon 11\nfile 22\nkernel_stack 34\npagetables 5\npercpu 6\nsock 3\nshmem 44\n"
 	    "inactive_file 55\nslab_reclaimable 70\nslab_unreclaimable 8\nslab 78\n");

@@ -1,11 +1,11 @@
-/* One account for all: what comes in bounds what is spent, whoever spends it. */
+/* One account for all work: its income bounds its expenses. */
 #include "../../util/unit.h"
 #include "cmd/supervise/cpu_budget.h"
 
 #define SECOND 1000000000ull
 #define MS 1000000ull
 
-/* Spends all that is afforded for ten seconds, in readings of that cost. */
+/* Spends the whole budget for ten seconds, in readings of that cost. */
 static uint64_t greedy(bool sparing, uint64_t cost_ns)
 {
 	struct run_budget b;
@@ -34,8 +34,7 @@ static void bounded(void **state)
 	assert_true(greedy(true, 10000) <= 10 * MS); /* 0.1 % */
 }
 
-/* What costs more than can be saved up is done all the same, and rarely; and keeps the looks from
- * nothing. */
+/* Work that costs more than the maximum savings is done anyway, rarely, and delays no sample. */
 static void dear_reading(void **state)
 {
 	struct run_budget b;
@@ -54,7 +53,7 @@ static void dear_reading(void **state)
 	assert_true(run_budget_affords(&b, RUN_BUDGET_READINGS, MS));
 }
 
-/* CPU time that nobody was charged with is the looks'; what another process took is not ours. */
+/* CPU time without an owner is charged to samples; other processes' CPU time is not. */
 static void what_is_charged_to_nobody(void **state)
 {
 	struct run_budget b;
@@ -67,7 +66,7 @@ static void what_is_charged_to_nobody(void **state)
 	run_budget_settle(&b, 0, 8 * MS);
 	assert_int_equal(before - b.left[RUN_BUDGET_LOOKS], 2 * MS);
 	assert_false(run_budget_affords(&b, RUN_BUDGET_DEVICES, 1));
-	/* A clock that goes back lets nothing in. */
+	/* A clock that goes back adds nothing. */
 	before = b.left[RUN_BUDGET_LOOKS];
 	run_budget_settle(&b, 10 * SECOND, 8 * MS);
 	assert_true(b.left[RUN_BUDGET_LOOKS] >= before);

@@ -23,7 +23,7 @@ static uint64_t now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* This program again, as a helper of which the library's name says what it does. */
+/* This program again, as a helper; the library's name chooses its behaviour. */
 static int answer(const char *what)
 {
 	static struct nvml_answer a;
@@ -76,7 +76,7 @@ static struct run_trace *fresh(const char *name, int *dir)
 	return t;
 }
 
-/* Looks every 10 ms; no look may wait for the helper. */
+/* A sample every 10 ms; none may wait for the helper. */
 static void looks(struct run_nvml *n, struct run_trace *t, int times)
 {
 	const struct timespec ts = {.tv_nsec = 10000000};
@@ -99,7 +99,7 @@ static void wait_for(struct trace *t, uint32_t pid, uint32_t key, uint64_t value
 		if (e.kind == EV_LEVEL && e.space == 1 && e.u.child.pid == pid) {
 			assert_int_equal(e.levels[0].key, key);
 			assert_int_equal(e.levels[0].value, value);
-			/* As old as the answer was on its way. */
+			/* The time that the answer took is its age. */
 			assert_int_equal(e.levels[e.level_count - 1].key, TRACE_LEVEL_AGE_NS);
 			assert_in_range(e.levels[e.level_count - 1].value, 15000000, 10000000000u);
 			return;
@@ -129,7 +129,7 @@ static void changes_are_recorded(void **state)
 	wait_for(set.supervisor, 11, TRACE_LEVEL_DEV_USED, 150);
 	wait_for(set.supervisor, 12, TRACE_LEVEL_DEV_USED, 200);
 	wait_for(set.supervisor, 0, TRACE_LEVEL_DEV_FREE, 600);
-	wait_for(set.supervisor, 12, TRACE_LEVEL_DEV_USED, 0); /* gone */
+	wait_for(set.supervisor, 12, TRACE_LEVEL_DEV_USED, 0); /* ended */
 	wait_for(set.supervisor, 11, TRACE_LEVEL_DEV_USED, 100);
 	wait_for(set.supervisor, 0, TRACE_LEVEL_DEV_FREE, 700);
 	assert_int_equal(trace_rewind(set.supervisor, &err), 0);
@@ -140,7 +140,7 @@ static void changes_are_recorded(void **state)
 	close(dir);
 }
 
-/* What the helper takes is charged: it is not asked again before that is paid for. */
+/* The helper's CPU time is charged: it is not asked again before that is paid for. */
 static void cost_is_charged(void **state)
 {
 	struct run_nvml *n;
@@ -161,12 +161,12 @@ static void cost_is_charged(void **state)
 	assert_int_equal(trace_set_open(scratch("dear"), &set, &err), 0);
 	while (trace_next(set.supervisor, &e, &err) == 1)
 		levels += e.kind == EV_LEVEL;
-	assert_int_equal(levels, 3); /* the first answer; from the third on it has another */
+	assert_int_equal(levels, 3); /* the first answer; from the third on it differs */
 	trace_set_close(&set);
 	close(dir);
 }
 
-/* Whatever the helper does, nobody waits for it for long. */
+/* No process waits long, whatever the helper does. */
 static void bad_helpers(void **state)
 {
 	static const char *const kinds[] = {"hangs", "dies", "babbles"};
@@ -186,7 +186,7 @@ static void bad_helpers(void **state)
 		start = now();
 		run_nvml_stop(n);
 		assert_true(now() - start < 5000000000u);
-		/* Its end is nobody's business but for a moment; then it is. */
+		/* Its end is hidden for a moment only. */
 		waitpid(pid, NULL, 0);
 		assert_int_equal(kill(pid, 0), -1);
 		run_trace_close(t, 0);
@@ -204,7 +204,7 @@ static void no_helper(void **state)
 	n = run_nvml_start("/no/such/helper", "x");
 	looks(n, t, 5);
 	run_nvml_stop(n);
-	/* Somebody else waited for it. */
+	/* Another caller waited for it. */
 	n = run_nvml_start("/no/such/helper", "x");
 	assert_int_equal(waitpid(run_nvml_pid(n), NULL, 0), run_nvml_pid(n));
 	run_nvml_gone(n);

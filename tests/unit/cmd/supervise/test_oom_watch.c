@@ -1,5 +1,5 @@
-/* Who tells us that a cgroup is out of memory. Version 2's file of counters is a file like any
- * other; version 1 needs the kernel. */
+/* The sign that a cgroup is out of memory. Version 2 has an ordinary file of counters; version 1
+ * needs the kernel. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -36,7 +36,7 @@ static void version_2(void **state)
 	assert_true(w.fd >= 0);
 	assert_false(is_ready(&w, 0));
 	assert_int_equal(run_watch_take(&w), RUN_WATCH_NOTHING);
-	/* The same again: nothing is lost by it. */
+	/* The same again: no notice is lost. */
 	scratch_file("g/memory.events", "low 0\nhigh 0\nmax 9\noom 2\noom_kill 2\n");
 	fd = w.fd;
 	run_watch_on(&w, &group);
@@ -127,7 +127,7 @@ static void version_1_of_nobody(void **state)
 	scratch_file("g/memory.oom_control", "oom_kill 0\n");
 	snprintf(group.dir, sizeof(group.dir), "%s", scratch("g"));
 	run_watch_init(&w);
-	run_watch_on(&w, &group); /* no cgroup.event_control, as where it cannot be written */
+	run_watch_on(&w, &group); /* no cgroup.event_control, as without write permission */
 	assert_int_equal(w.fd, -1);
 	assert_int_equal(run_watch_take(&w), RUN_WATCH_NOTHING);
 	run_watch_off(&w);

@@ -83,12 +83,13 @@ static void status_follows_memory(void **state)
 	count = run_proc_rollup(getpid(), levels, 32);
 	assert_true(level(TRACE_LEVEL_PRIVATE_DIRTY) >= bytes);
 	munmap(p, bytes);
-	/* What was resident once stays known. */
+	/* The peak of resident memory stays known. */
 	count = run_proc_status(getpid(), levels, 32);
 	assert_true(level(TRACE_LEVEL_RSS_PEAK) >= rss + bytes - (1u << 20));
 }
 
-/* The quick look agrees with the long one, and a file that is kept open stays with its process. */
+/* The quick sample agrees with the long one, and a file that is kept open stays with its
+ * process. */
 static void sizes_and_kept_files(void **state)
 {
 	struct run_proc_files kept, opened;

@@ -1,4 +1,4 @@
-/* Who belongs to a run, as /proc tells it. */
+/* The processes of a run, as /proc tells them. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,14 +27,14 @@ static bool has(const struct run_family *f, pid_t pid)
 	return false;
 }
 
-/* Whatever becomes of the test, it does not stay for long. */
+/* It exits soon, whatever happens to the test. */
 static void __attribute__((noreturn)) stay(void)
 {
 	alarm(60);
 	_exit(pause());
 }
 
-/* A grandchild whose parent has left. */
+/* A grandchild whose parent has exited. */
 static pid_t make_orphan(void)
 {
 	pid_t kid, orphan = 0;
@@ -55,8 +55,8 @@ static pid_t make_orphan(void)
 	return orphan;
 }
 
-/* A child that makes another process at each byte, and says its pid: 'o' an orphan, else a child of
- * its own. */
+/* A child that starts another process at each byte, and writes its pid: 'o' an orphan, else a
+ * child of its own. */
 static pid_t start(int *ask, int *told)
 {
 	int in[2], out[2];
@@ -110,12 +110,12 @@ static void comes_and_goes(void **state)
 	left = 0;
 	run_family_init(&f, target, dir, leave);
 	assert_int_equal(f.count, 1);
-	assert_true(run_family_news(&f)); /* nobody has looked yet */
+	assert_true(run_family_news(&f)); /* not sampled yet */
 	first = another(ask, told, 'k');
 	run_family_find(&f, false);
 	assert_true(has(&f, target) && has(&f, first));
 	assert_false(has(&f, getpid()) || has(&f, ours));
-	/* What comes later is news, and what was no member is not looked at again. */
+	/* Later processes are new; a pid that is not in the run is not checked again. */
 	orphan = another(ask, told, 'o');
 	assert_true(run_family_news(&f));
 	run_family_find(&f, false);
@@ -129,7 +129,7 @@ static void comes_and_goes(void **state)
 	assert_true(has(&f, orphan));
 	kill(first, SIGKILL);
 	kill(orphan, SIGKILL);
-	close(ask); /* the target ends, and what it leaves is reaped */
+	close(ask); /* the target ends, and its children are reaped */
 	waitpid(target, NULL, 0);
 	assert_int_equal(left, 0);
 	run_family_find(&f, true);

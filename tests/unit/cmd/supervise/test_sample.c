@@ -112,14 +112,14 @@ static void growth_and_descendants(void **state)
 	}
 	assert_true(found);
 	assert_true(last >= first + (60u << 20));
-	/* The last push was after the last look: the kernel's account at the end has it. */
+	/* The last push came after the last sample: the kernel's count at the end has it. */
 	assert_true(peak >= last + (7u << 20));
-	/* Where the kernel counts: once at the start, once at the end. */
+	/* If the kernel counts: once at the start, once at the end. */
 	assert_int_equal(kills, access("/proc/vmstat", R_OK) ? 0 : 2);
 	trace_set_close(&set);
 }
 
-/* What never moves is written once, and again only after a rest. */
+/* A level that never moves is written once, and again only after a rest. */
 static void calm(void **state)
 {
 	struct run_sampler *s;
@@ -138,7 +138,7 @@ static void calm(void **state)
 	for (int i = 0; i < 400; i++)
 		at = run_sampler_tick(s, at);
 	bytes = run_trace_bytes(t);
-	assert_true(at > now() + 100000000000u); /* it has slowed down to a look a second */
+	assert_true(at > now() + 100000000000u); /* it has slowed down to a sample a second */
 	assert_true(bytes <= 4 * 65536);
 	run_sampler_free(s);
 	kill(pid, SIGKILL);

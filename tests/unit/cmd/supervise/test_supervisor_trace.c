@@ -88,7 +88,7 @@ static void private_and_exclusive(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_true(fcntl(run_trace_fd(t), F_GETFD) & FD_CLOEXEC);
 	fd = openat(dir, RUN_TRACE_NAME, O_RDONLY);
-	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1); /* how others see that it is in use */
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1); /* this shows that it is in use */
 	run_trace_close(t, 0);
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
 	close(fd);
@@ -99,7 +99,7 @@ static void private_and_exclusive(void **state)
 	run_trace_close(NULL, 0);
 }
 
-/* Killed between any two calls, all that was written before is there. */
+/* Killed between any two calls, all earlier writes are there. */
 static void survives_sigkill(void **state)
 {
 	const struct event_level level = {1, 2};
@@ -163,7 +163,7 @@ static void no_room(void **state)
 	close(dir);
 }
 
-/* Devices, and what a process uses of one. */
+/* Devices, and a process's use of one. */
 static void devices(void **state)
 {
 	const struct event_level used = {TRACE_LEVEL_DEV_USED, 300};

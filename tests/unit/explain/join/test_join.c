@@ -1,4 +1,4 @@
-/* A log beside a recording: what its messages tell of, and whose verdict counts. */
+/* A log beside a recording: the failure that its messages name, and the verdict that counts. */
 #include "../../util/unit.h"
 
 #include "../known.h"
@@ -49,7 +49,7 @@ static void test_victims(void **state)
 	explain_fini(&e);
 }
 
-/* By size, as far as a message prints it; a block, or the segment for it. */
+/* By size, to the printed precision; a block, or the segment for it. */
 static void test_messages(void **state)
 {
 	struct explanation e = known_explain(
@@ -81,7 +81,7 @@ static void test_kill(void **state)
 	explain_fini(&e);
 }
 
-/* Whose verdict it is, with that cause and failure recorded. */
+/* Whether the log's verdict counts, if the recording has that cause and failure. */
 static bool is_logs(const char *log, enum cause cause, enum failure_kind kind)
 {
 	struct explanation e = known_explain(knowledge, log);
@@ -115,7 +115,7 @@ static void test_verdict(void **state)
 	assert_true(is_logs("REFUSED 5 MiB\n", CAUSE_UNKNOWN, FAILURE_HOST_ALLOC));
 	/* It has. */
 	assert_false(is_logs("REFUSED 5 MiB\n", CAUSE_EXTERNAL, FAILURE_HOST_ALLOC));
-	/* The log tells of nothing, of what cannot decide, or of what was got over. */
+	/* The log names no failure, one that cannot decide, or one that the program survived. */
 	assert_false(is_logs("fine\n", CAUSE_UNKNOWN, FAILURE_HOST_ALLOC));
 	assert_false(is_logs("AGAIN 5 MiB\n", CAUSE_HEALTHY, FAILURE_NONE));
 	assert_false(is_logs("Killed 1 (a)\n", CAUSE_HEALTHY, FAILURE_NONE));

@@ -1,4 +1,4 @@
-/* A limit of ONNX Runtime's arena: the log's part, the recording's, and what both make. */
+/* A limit of ONNX Runtime's arena: the log's part, the recording's, and both together. */
 #include "verdict/judged.h"
 
 #include "../known.h"
@@ -79,7 +79,7 @@ static void test_limit(void **state)
 	(void)state;
 }
 
-/* No arena that could be told, or several: it is said, and the host's ledger stays. */
+/* No recognised arena, or several: the report says so, and the host's ledger stays. */
 static void test_not_told(void **state)
 {
 	for (int several = 0; several < 2; several++) {
@@ -104,7 +104,7 @@ static void test_not_told(void **state)
 	(void)state;
 }
 
-/* The log has nothing of it. */
+/* The log does not mention it. */
 static void test_other_log(void **state)
 {
 	struct script *s = script_new();

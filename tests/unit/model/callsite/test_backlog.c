@@ -1,8 +1,8 @@
 /* Queues whose consumer is slower than the producer. */
 #include "model/world.h"
 
-/* Jobs wait in a queue: the worker is slower (`every` > 1), or as fast; `forgets`: it takes the
- * last one first, and the oldest are never worked off. */
+/* Jobs wait in a queue. The worker handles one in `every`; `forgets`: it takes the newest first
+ * and never reaches the oldest. */
 static bool backlog_grows(uint64_t every, uint64_t window, bool forgets)
 {
 	struct world w = {.s = script_new()};
@@ -25,8 +25,8 @@ static bool backlog_grows(uint64_t every, uint64_t window, bool forgets)
 	return grows;
 }
 
-/* Several take from the queue, in turn, and any of them may be the next that is done; or from
- * anywhere in it, as who throws out what a cache holds. */
+/* Several workers take from the head of the queue and finish in random order; or from anywhere
+ * in it, like a cache that evicts. */
 static bool backlog_of_several(uint64_t consumers, bool anywhere)
 {
 	struct world w = {.s = script_new()};
@@ -57,8 +57,8 @@ static bool backlog_of_several(uint64_t consumers, bool anywhere)
 	return grows;
 }
 
-/* So many at once are done with, of three times as many that came meanwhile: by workers in step,
- * else whoever drops a pile of what it has, and of those hardly more wait. */
+/* Of three times `at_once` new blocks `at_once` are released together: by workers in step, or by
+ * one that drops a pile, and then hardly more than a pile waits. */
 static bool backlog_in_step(uint64_t at_once)
 {
 	struct world w = {.s = script_new()};
@@ -78,8 +78,8 @@ static bool backlog_in_step(uint64_t at_once)
 	return grows;
 }
 
-/* A few at once are dropped time and again, in the order in which they were made, until nothing is
- * left; then many are made, and none is given back. */
+/* A few blocks at a time are dropped in order of creation until nothing is left; then many are
+ * made and none is released. */
 static bool backlog_of_piles(void)
 {
 	struct world w = {.s = script_new()};

@@ -1,4 +1,4 @@
-/* Stacks of C, C++, Python, extensions and frameworks: whom would a person blame? */
+/* The blamed frame on stacks of C, C++, Python, extensions and frameworks. */
 #include "model/unit.h"
 
 #include "model/callsite/blame.h"
@@ -32,7 +32,7 @@ static void expect(const struct blame_context *c, const struct symbol *s, size_t
 	struct symbol known[16];
 	int at = blame_frame(c, s, n);
 
-	/* What is kept of symbols changes nothing, neither when it is found out nor later. */
+	/* Caching symbols changes no answer, on the first look or later. */
 	assert_in_range(n, 0, 16);
 	for (size_t i = 0; i < n; i++) {
 		known[i] = s[i];
@@ -67,21 +67,22 @@ static void test_native(void **state)
 		"/usr/include/c++/12/bits/vector.tcc", PROG),
 	    native("std::__new_allocator<int>::allocate(unsigned long)", NULL, PROG),
 	    native("operator new(unsigned long)", NULL, LIBCXX));
-	/* A program may be called like a library of the system. */
+	/* A program may have the name of a system library. */
 	EXPECT(&plain, "load", native("main", "m.c", "/opt/app/ld_server"),
 	    native("load", "m.c", "/opt/app/libm-demo"), native("strdup", "strdup.c", LIBC));
-	/* A function of the user's own whose return type is of std. */
+	/* A user's function whose return type is of std. */
 	EXPECT(&plain, "std::string render(std::vector<int> const&)", native("main", "m.cc", PROG),
 	    native("std::string render(std::vector<int> const&)", "m.cc", PROG),
 	    native("operator new(unsigned long)", NULL, LIBCXX));
-	/* A system library between: the caller is responsible. */
+	/* A system library in between: its caller is responsible. */
 	EXPECT(&plain, "main", native("main", "m.c", PROG),
 	    native("json_object", "j.c", "/usr/lib/x86_64-linux-gnu/libjansson.so.4"),
 	    native("malloc", "m.c", LIBC));
-	/* And where there is no caller of one's own, it is better than nothing. */
+	/* Without a caller in the user's code, the system library's frame is better than
+	 * nothing. */
 	EXPECT(&plain, "json_object", native("json_object", "j.c", "/usr/lib/libjansson.so.4"),
 	    native("malloc", "m.c", LIBC));
-	/* An allocator that is linked in, and Rust's own library: whose call leads into them. */
+	/* A linked-in allocator, and Rust's own library: the caller is responsible. */
 	EXPECT(&plain, "serve", native("main", "m.c", PROG), native("serve", "m.c", PROG),
 	    native("mi_theap_malloc_zero_aligned_at", "alloc.c", PROG),
 	    native("_mi_os_alloc_aligned", "os.c", PROG), native("unix_mmap", "prim.c", PROG));
@@ -112,7 +113,7 @@ static void test_python(void **state)
 	    python("invoke",
 		"/app/venv/lib/python3.11/site-packages/langchain_core/runnables/base.py"),
 	    native("list_resize", "listobject.c", PY));
-	/* No frame of one's own: the framework's, not the standard library's. */
+	/* No frame of the user's: the framework's, not the standard library's. */
 	EXPECT(&interpreted, "invoke", python("run", "/usr/lib/python3.11/threading.py"),
 	    python("invoke", "/venv/lib/python3.11/site-packages/langchain_core/base.py"),
 	    python("dumps", "/usr/lib/python3.11/json/__init__.py"));
@@ -123,10 +124,10 @@ static void test_python(void **state)
 	    python("zeros", "/v/lib/python3.12/site-packages/numpy/core/numeric.py"),
 	    native("PyDataMem_UserNEW", NULL,
 		"/v/lib/python3.12/site-packages/numpy/core/_multiarray_umath.so"));
-	/* An extension of one's own is. */
+	/* A user's extension is. */
 	EXPECT(&interpreted, "grow", python("step", "/app/e.py"),
 	    native("grow", "g.c", "/app/fast.so"), native("malloc", NULL, LIBC));
-	/* Launchers start, and no more. */
+	/* Launchers only start the program. */
 	EXPECT(&interpreted, "serve", python("<module>", "/venv/bin/uvicorn"),
 	    python("serve", "/venv/lib/python3.11/site-packages/uvicorn/server.py"));
 	(void)state;
@@ -147,10 +148,10 @@ static void test_event_loop(void **state)
 	/* The user's code within a task. */
 	EXPECT(&interpreted, "Model.create", LOOP, python("Runtime.deliver", PACKAGE "runtime.py"),
 	    python("Model.create", "/app/model.py"), python("encode", PACKAGE "codec.py"));
-	/* Nobody's task is the program's. */
+	/* A task without a user's frame is the program's. */
 	EXPECT(&interpreted, "<module>", LOOP,
 	    python("Queue.put", "/usr/lib/python3.11/asyncio/queues.py"));
-	/* Waiting for a library within one's own task is calling it. */
+	/* Waiting for a library within a task counts as a call. */
 	EXPECT(&interpreted, "serve", LOOP, python("serve", "/app/main.py"),
 	    python("wait_for", "/usr/lib/python3.12/asyncio/tasks.py"),
 	    python("Client.create", PACKAGE "client.py"));
@@ -164,7 +165,7 @@ static void test_comprehension(void **state)
 	EXPECT(&interpreted, "build", python("build", "/app/m.py"),
 	    native("PyUnicode_Join", NULL, PY), python("build.<locals>.<genexpr>", "/app/m.py"),
 	    native("malloc", NULL, LIBC));
-	/* Consumed elsewhere: the generator's own file is what one looks at. */
+	/* A generator that is consumed elsewhere: its own file is to blame. */
 	EXPECT(&interpreted, "rows.<locals>.<genexpr>", python("use", "/app/other.py"),
 	    python("rows.<locals>.<genexpr>", "/app/m.py"));
 	(void)state;
@@ -185,7 +186,7 @@ static void expect_part(const struct symbol *s, size_t n, int at, const char *wh
 	assert_string_equal(s[part].function, what);
 }
 
-/* One line of one's own, and what a framework does there. */
+/* One line of the user's, and the framework's work under it. */
 static void test_part(void **state)
 {
 #define CORE "/v/lib/python3.11/site-packages/langchain_core/"
@@ -201,7 +202,7 @@ static void test_part(void **state)
 	};
 
 	expect_part(s, sizeof(s) / sizeof(*s), 0, "PromptTemplate.format");
-	/* One or two files are a function with its helper, whatever they are called. */
+	/* One or two files are a function with its helper, whatever their names. */
 	expect_part(s, 4, 0, NULL);
 	expect_part(s, 1, 0, NULL);
 	expect_part(s, sizeof(s) / sizeof(*s), -1, NULL);
@@ -209,7 +210,7 @@ static void test_part(void **state)
 #undef CORE
 }
 
-/* As of the path's look: all of it is new. */
+/* The answer by the path, all of whose frames are new. */
 static bool is_import(const struct symbol *s, size_t n)
 {
 	const struct stack_path path = {.symbols = s, .count = n};
@@ -239,7 +240,7 @@ static void test_imports(void **state)
 	assert_true(is_import(library, 3));
 	assert_true(is_import(code, 2));
 	assert_true(is_import(lazily, 5));
-	/* What one's own modules do while they are imported is their doing. */
+	/* A user's module is to blame for what its import does. */
 	assert_false(is_import(at_import, 4));
 	assert_false(is_import(called, 4));
 	assert_false(is_import(plainly, 2));
@@ -247,8 +248,8 @@ static void test_imports(void **state)
 	(void)state;
 }
 
-/* Stacks one after another, of which each shares some frames with the one before: whatever was
- * found out of those, the answer is that of the stack alone, at any depth. */
+/* Consecutive stacks share some frames: the answer for each is that of the stack alone, at any
+ * depth, whatever the cache holds. */
 static void test_follows_a_path(void **state)
 {
 #define PACKAGES "/usr/lib/python3/dist-packages/"

@@ -1,4 +1,4 @@
-/* Sites become places: what is one cause is one place, and its history keeps every block. */
+/* Stacks join into call sites: one cause is one call site, and its history keeps every block. */
 #include "model/unit.h"
 
 #include "model/callsite/callsite.h"
@@ -63,7 +63,7 @@ static void test_two_ways_one_callsite(void **state)
 	(void)state;
 }
 
-/* One line, and what a framework does there by several of its parts. */
+/* One line, and several parts of a framework under it. */
 static void test_parts_of_a_framework(void **state)
 {
 #define CHAIN                                                                                      \
@@ -101,7 +101,7 @@ static void test_parts_of_a_framework(void **state)
 #undef CHAIN
 }
 
-/* Many stacks of one place: steps stay bounded and even. */
+/* Many stacks of one call site: steps stay bounded and even. */
 static void test_many_stacks(void **state)
 {
 	struct script *s = script_new();

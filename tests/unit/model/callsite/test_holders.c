@@ -1,4 +1,4 @@
-/* What holds the kept blocks of a place: the table that was enlarged when they had become more. */
+/* The table that holds a call site's kept blocks: the one that was enlarged as they multiplied. */
 #include "model/unit.h"
 
 #include "model/callsite/callsite.h"
@@ -17,9 +17,9 @@ struct growth {
 	uint64_t until; /* entries: not enlarged after that; 0: to the end */
 };
 
-/* Keeps `count` blocks of `maker`, the tables grow along; or `count` arrays whose entries lie in
- * arenas, but for the last ones: each of their `small` entries is a block. Returns the maker's
- * place. */
+/* Keeps `count` blocks of `maker` while the tables grow; or `count` arrays whose entries lie in
+ * arenas, except that each of the last `small` entries is a block. Returns the maker's call
+ * site. */
 static struct callsite keep_more(
     const char *maker, int count, int small, const struct growth *tables, size_t table_count)
 {
@@ -89,10 +89,10 @@ static void test_remembers(void **state)
 	p = keep(MAKER, 700, &table, 1);
 	assert_int_equal(p.holders.table_count, 1);
 	assert_false(p.holders.remembered);
-	/* A list is what somebody made of it. */
+	/* A list belongs to the code that made it. */
 	table = (struct growth){FILLER, 640, 1.125, 8, 0};
 	assert_false(keep(MAKER, 700, &table, 1).holders.remembered);
-	/* The program's own table, beside what it calls for. */
+	/* The program's own table, beside the one of its callee. */
 	table =
 	    (struct growth){"<module>@/app/main.py:20;serve@/app/main.py:9;set" LIB, 640, 2, 20, 0};
 	p = keep("<module>@/app/main.py:20;serve@/app/main.py:9;page@/app/main.py:4;concat" LIB,
@@ -109,7 +109,7 @@ static void test_whose(void **state)
 	    {"<module>@/app/main.py:20;log@/app/log.py:3;append" LIB, 640, 2, 20, 60}};
 	struct callsite p = keep(MAKER, 700, tables, 2);
 
-	/* One that had long been large enough holds something else. */
+	/* A table that was large enough long before holds something else. */
 	assert_int_equal(p.holders.table_count, 1);
 	assert_int_equal(p.holders.tables[0], 1);
 	/* Two that grow along: either may be it. */
@@ -124,8 +124,8 @@ static void test_whose(void **state)
 	(void)state;
 }
 
-/* Where the interpreter gets no arena any more, its objects are blocks by themselves: the table is
- * enlarged no more for as many, since it never held them, but the arrays that they are of. */
+/* Once the interpreter gets no more arenas, its objects are single blocks. The table does not
+ * grow for those: it holds the arrays that they belong to, never them. */
 static void test_arenas_at_an_end(void **state)
 {
 	struct growth table = {
@@ -136,7 +136,7 @@ static void test_arenas_at_an_end(void **state)
 	(void)state;
 }
 
-/* The allocator's list of what it got from the system is nobody's store. */
+/* The allocator's list of its system memory stores no blocks of the program. */
 static void test_allocators_own(void **state)
 {
 	struct growth table = {SERVE "page@/app/main.py:4;lib+0x5100" LIB, 640, 2, 20, 0};

@@ -1,4 +1,4 @@
-/* One call that makes everything, and its look-alike: many calls that each leave a little. */
+/* One open call that makes everything, and its look-alike: many calls that each leave a little. */
 #include "model/world.h"
 
 #include "model/callsite/open_call.h"
@@ -20,8 +20,8 @@ static const struct callsite *callsite_of(const struct world *t, const char *fun
 	return NULL;
 }
 
-/* Small requests that end, then one that makes everything by the same function, or by another one
- * that the same function calls. */
+/* Small requests that end, then one that makes everything, by the same function or another that
+ * it calls. */
 static void test_after_calls_that_ended(void **state)
 {
 	for (int same = 0; same < 2; same++) {
@@ -47,9 +47,8 @@ static void test_after_calls_that_ended(void **state)
 	(void)state;
 }
 
-/* It was called by another way before, for a while, and all that it made was given back: at its
- * end, and so will be what the open call made; or at each step, which says nothing of who keeps
- * them now. */
+/* Another way led to it for a while, and all its blocks were released: at its end, as the open
+ * call's will be; or at each step, which does not tell the present owner. */
 static void test_after_one_that_held_less(void **state)
 {
 	for (int stepwise = 0; stepwise < 2; stepwise++) {
@@ -76,8 +75,8 @@ static void test_after_one_that_held_less(void **state)
 	(void)state;
 }
 
-/* A call that runs an event loop is one, however many tasks that has and ends: what they leave is
- * no habit of it. Called by its tasks, it is one of each. */
+/* A call that runs an event loop is one call, however many tasks end in it: their leftovers are
+ * not its habit. Called by the tasks, it is one call of each. */
 static void test_tasks_inside(void **state)
 {
 	static const char loop[] = "@/usr/lib/python3/asyncio/events.py:80";
@@ -109,8 +108,8 @@ static void test_tasks_inside(void **state)
 	(void)state;
 }
 
-/* An event loop calls all of its tasks by the same frames: those that ended before were others, and
- * gave back what they made. */
+/* An event loop calls all of its tasks by the same frames: tasks that ended before were other
+ * calls, and released their blocks. */
 static void test_tasks_before(void **state)
 {
 	struct world t = {.s = script_new()};
@@ -133,7 +132,7 @@ static void test_tasks_before(void **state)
 	(void)state;
 }
 
-/* The same rows, a few of each of many requests: between two of them the way is left. */
+/* The same rows, a few for each of many requests: the way is left between two of them. */
 static void test_many_calls(void **state)
 {
 	struct world t = {.s = script_new()};
@@ -150,8 +149,8 @@ static void test_many_calls(void **state)
 	(void)state;
 }
 
-/* Nothing but the growth is ever seen: a loop inside the function, or around it? In the outermost
- * function the question does not arise. */
+/* Only the growth is ever seen: a loop inside the function, or around it? The question does not
+ * arise in the outermost function. */
 static void test_nothing_else_seen(void **state)
 {
 	static const char *const stacks[] = {"main@/a.c:9;grow@/a.c:3", "main@/a.c:9"};
@@ -169,8 +168,8 @@ static void test_nothing_else_seen(void **state)
 	(void)state;
 }
 
-/* A comprehension's own table grows beside what it makes: nobody else has it yet. Where the table
- * is another's, it may be a list that outlives the call. */
+/* A comprehension's own table grows beside its blocks: no other code can hold it yet. Another
+ * function's table may be a list that outlives the call. */
 static void test_comprehension(void **state)
 {
 	for (int own = 0; own < 2; own++) {
@@ -202,8 +201,8 @@ static void test_comprehension(void **state)
 	(void)state;
 }
 
-/* The same where a function of one's own makes what it gathers: the only table that grew along with
- * it is the evaluation's. With another beside it, that one may hold what each call left. */
+/* The same when a user's function makes the gathered blocks: only the evaluation's table grew
+ * along. A second table may hold what each call left. */
 static void test_comprehension_of_calls(void **state)
 {
 	for (int rival = 0; rival < 2; rival++) {
@@ -241,8 +240,8 @@ static void test_comprehension_of_calls(void **state)
 	(void)state;
 }
 
-/* Without its table, as on a device: what the evaluation itself makes is its own, what a function
- * called from it makes may be kept by anybody. */
+/* Without its table, as on a device: the evaluation owns what it makes itself; other code may
+ * keep what a function makes for it. */
 static void test_comprehension_alone(void **state)
 {
 	for (int own = 0; own < 2; own++) {
@@ -265,9 +264,9 @@ static void test_comprehension_alone(void **state)
 	(void)state;
 }
 
-/* Each arena is of whose object was the first in it: most of them are a function's that the
- * evaluation calls, and some of the evaluation itself, so that all of them are of one call. Of
- * blocks each one's maker is known. */
+/* An arena counts for the maker of its first object: most for a function that the evaluation
+ * calls, some for the evaluation itself, so all belong to one call. For blocks each maker is
+ * known. */
 static void test_arenas_of_a_comprehension(void **state)
 {
 	for (int arenas = 0; arenas < 2; arenas++) {
@@ -295,7 +294,7 @@ static void test_arenas_of_a_comprehension(void **state)
 	(void)state;
 }
 
-/* A stack of which nothing is known says nothing. */
+/* An unknown stack proves nothing. */
 static void test_unknown_stacks(void **state)
 {
 	struct world t = {.s = script_new()};
@@ -311,8 +310,8 @@ static void test_unknown_stacks(void **state)
 	(void)state;
 }
 
-/* What a cache calls is not seen to end as soon as its caller makes nothing else; but those calls
- * that were had each left a page. */
+/* A cache's callee is not seen to end as soon as its caller makes nothing else; but each of
+ * those calls left a page. */
 static void test_calls_that_left(void **state)
 {
 	struct world t = {.s = script_new()};
@@ -332,9 +331,9 @@ static void test_calls_that_left(void **state)
 	(void)state;
 }
 
-/* A pool's threads run one's own function, each once, or one of them time and again. Where calls of
- * it were seen to end, or gave everything back, one that builds up is one call's; what each of
- * them leaves, or one that may be the thread's loop, is not. */
+/* A pool's threads run one user's function, each once, or one of them repeatedly. If its calls
+ * were seen to end or released everything, growth belongs to one call; not if each call leaves
+ * some, or if it may be the thread's loop. */
 static enum open_call worker_builds_up(uint32_t calls, uint32_t threads, bool leaves)
 {
 	struct world t = {.s = script_new()};
@@ -370,8 +369,8 @@ static void test_worker(void **state)
 	(void)state;
 }
 
-/* Each call leaves a little more than the one before, and few of them are seen to end: no step is
- * over before it has begun to grow, which is no sign that they left nothing. */
+/* Each call leaves a little more than the one before, and few are seen to end: every step begins
+ * to grow before it is over, which does not show that they left nothing. */
 static void test_slow_beginning(void **state)
 {
 	struct world t = {.s = script_new()};
@@ -390,9 +389,9 @@ static void test_slow_beginning(void **state)
 	(void)state;
 }
 
-/* Nothing but one place is ever seen, but its piles come and go; and then one stays, of the same
- * way or of another. Where a little of each was left behind, or the piles go on meanwhile, the rest
- * is no open call's. */
+/* Only one call site is seen, but its piles come and go; then one stays, of the same way or
+ * another. If each pile left a little, or piles go on meanwhile, the rest belongs to no open
+ * call. */
 static void test_piles(void **state)
 {
 	enum { SAME, OTHER_WAY, LEAVES, GOES_ON };

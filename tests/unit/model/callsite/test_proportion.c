@@ -86,7 +86,7 @@ static struct proportion_found look(enum follows how, uint64_t last, bool refuse
 	return look_layers(how, last, refused, 1);
 }
 
-/* Both again and again in the same sizes, before the next request's. */
+/* A request's layers repeat both sizes, before the next request's. */
 static void test_layered(void **state)
 {
 	assert_false(look(SQUARE, 100000, true).layered);
@@ -121,7 +121,7 @@ static void test_does_not(void **state)
 		assert_int_equal(look(NOTHING, 100000, refused).callsite, CALLSITE_NONE);
 		/* Its input was long, but it is far off the line. */
 		assert_int_equal(look(NOT_THE_LAST, 100000, refused).callsite, CALLSITE_NONE);
-		/* As large as its input makes it, which was not out of the ordinary. */
+		/* As large as its input makes it, and that input was ordinary. */
 		assert_int_equal(look(TIMES, 8000, refused).callsite, CALLSITE_NONE);
 	}
 	(void)state;

@@ -1,4 +1,4 @@
-/* What feeds a growing prompt, and what is its index. */
+/* The material of a growing prompt, and its index. */
 #include "model/world.h"
 
 static void test_feeds(void **state)

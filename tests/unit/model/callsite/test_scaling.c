@@ -1,4 +1,4 @@
-/* Which power of the length sizes follow, and what they would be for another. */
+/* The power of the length that sizes follow, and their value at another length. */
 #include "model/unit.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ static void test_orders(void **state)
 	f = fit_of(5000, 128, 64, 0.01, 20);
 	assert_int_equal(f.kind, SCALING_SQUARE);
 	assert_true(near(scaling_at(&f, 1000), 5000 + 128e3 + 64e6, 0.05));
-	/* Longer than it was is no question. */
+	/* A longer length has no answer. */
 	assert_true(scaling_ratio(&f, 3000, 2000) == 1);
 	(void)state;
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* One in eight gets a hole that is larger than what was asked for. */
+/* One in eight gets a free range larger than its request. */
 static void test_padded(void **state)
 {
 	const uint64_t mib = 1 << 20;
@@ -38,7 +38,7 @@ static void test_sizes(void **state)
 		script_release(w.s, script_alloc(w.s, noise, 1 + dice(&seed, 3000000)));
 		script_release(w.s, script_alloc(w.s, saw, 50000 * (i % 47 + 1)));
 		script_release(w.s, script_alloc(w.s, stops, 1000 * ((i < 900 ? i : 900) + 1)));
-		/* With more and more digits of a number in it, for two thirds of the time. */
+		/* A number in it gets more digits, for two thirds of the time. */
 		script_release(w.s,
 		    script_alloc(w.s, levels,
 			i < 2000 ? 900 * (i < 900 ? i : 900) + 40 * i : 900 * 900 + 40 * 2000));
@@ -80,8 +80,8 @@ static void test_hidden_series(void **state)
 	(void)state;
 }
 
-/* One of many answers inflates to thousands of times their size; a transcript that grows by
- * realloc() with every answer, among their work, does grow. */
+/* One of many answers inflates to thousands of times their size; a transcript that realloc()
+ * extends with every answer, among their work, does grow. */
 static void test_one_object(void **state)
 {
 	for (int inflates = 0; inflates < 2; inflates++) {

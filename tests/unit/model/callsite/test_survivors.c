@@ -1,4 +1,4 @@
-/* Which call sites keep what they make. */
+/* Which call sites keep their blocks. */
 #include "model/world.h"
 
 static void test_keeping(void **state)

@@ -16,7 +16,7 @@ static void test_tau(void **state)
 	assert_float_equal(trend_tau(same, 4), 0, 1e-9);
 	assert_float_equal(trend_tau(down, 4), -1, 1e-9);
 	assert_float_equal(trend_tau(up, 1), 0, 1e-9);
-	/* Without a trend, rarely beyond 0.3: that is where the model draws its line. */
+	/* Without a trend, rarely beyond 0.3: the model's threshold. */
 	for (int run = 0; run < 500; run++) {
 		for (int i = 0; i < 32; i++)
 			noisy[i] = (double)dice(&seed, 1000000);

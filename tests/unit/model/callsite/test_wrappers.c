@@ -1,4 +1,4 @@
-/* Whom to blame for memory that a helper handed out. */
+/* The call site to blame for memory that a helper handed out. */
 #include "model/unit.h"
 
 #include "model/callsite/wrappers.h"
@@ -11,7 +11,7 @@ struct row {
 	uint64_t largest; /* 0: all other blocks are small */
 };
 
-/* What was said of each last. */
+/* The last answer on each. */
 static void see(
     void *arg, size_t item, const struct stack_path *path, const blame_marks_t *marks, int frame)
 {
@@ -62,7 +62,7 @@ static void test_xmalloc(void **state)
 	(void)state;
 }
 
-/* What behaves alike for all its callers is its own cause. */
+/* A helper that behaves alike for all its callers is its own cause. */
 static void test_not_a_wrapper(void **state)
 {
 	static const struct row alike[] = {
@@ -92,7 +92,8 @@ static void test_not_a_wrapper(void **state)
 	(void)state;
 }
 
-/* Each caller says how much, always as much; where one's vary they have to be far apart. */
+/* Each caller passes the same size each time; if one caller's sizes vary, the callers' have to
+ * be far apart. */
 static void test_own_sizes(void **state)
 {
 	static const struct row own[] = {
@@ -117,7 +118,7 @@ static void test_recursion_and_roots(void **state)
 {
 	static const struct row rows[] = {
 	    {"main;walk;walk;walk;node", 5000, 50, "node", 0},
-	    {"xmalloc", 5000, 50, "xmalloc", 0}, /* called by nobody of one's own */
+	    {"xmalloc", 5000, 50, "xmalloc", 0}, /* no user's code calls it */
 	    {"main;a;xmalloc", 5000, 50, "a", 0},
 	    {"main;b;xmalloc;xmalloc", 5000000, 50, "b", 0},
 	};

@@ -1,4 +1,4 @@
-/* What malloc said, with what lived then. */
+/* malloc's accounts, with the blocks that lived then. */
 #include "model/unit.h"
 
 #include "model/heap/allocator_stats.h"
@@ -33,7 +33,7 @@ static void test_answer(void **state)
 	assert_false(allocator_stats_at(&a, 200)->split);
 	assert_int_equal(allocator_stats_held(allocator_stats_at(&a, 200)), 60);
 	assert_int_equal(allocator_stats_beside(allocator_stats_at(&a, 200)), 0);
-	/* No answer, and what cannot be one. */
+	/* No account, and impossible ones. */
 	e.levels = whole + 1;
 	e.level_count = 1;
 	allocator_stats_note(&a, &e, &(struct allocator_reading){.live_bytes = 70});
@@ -43,7 +43,7 @@ static void test_answer(void **state)
 	(void)state;
 }
 
-/* The interpreter's: what is not in use is free, and no more than there is. */
+/* The interpreter's: bytes not in use are free, up to the total. */
 static void test_arenas(void **state)
 {
 	static struct allocator_stats a;
@@ -64,7 +64,7 @@ static void test_arenas(void **state)
 	(void)state;
 }
 
-/* Of many the newest is kept, and of the others an even part. */
+/* The newest of many stays, and an even part of the others. */
 static void test_many(void **state)
 {
 	static struct allocator_stats a;

@@ -1,11 +1,11 @@
-/* Requests that were refused: what ends a burst, and whether the process got over it. */
+/* Refused requests: the end of a burst, and whether the process recovered. */
 #include "model/model.h"
 #include "model/read.h"
 #include "model/script.h"
 
-/* Refused in a period that a checkpoint took the place of, of whose blocks `outlived` bytes did:
- * whether that still stands. `later`: what the period after it acquired; `since`: what came and
- * went after both. */
+/* Whether a refusal in a replaced period still stands; `outlived` bytes of that period's blocks
+ * live on. `later`: bytes that the period after it acquired; `since`: bytes that came and went
+ * after both. */
 static bool stands(uint64_t outlived, uint64_t later, uint64_t since)
 {
 	struct script *s = script_new();
@@ -37,8 +37,8 @@ static bool stands(uint64_t outlived, uint64_t later, uint64_t since)
 	return result;
 }
 
-/* What lived on, and is known, of a time of which the rest is not, is no sign of having got over
- * it: what was done in later periods and since is, for as much as lived then. */
+/* Known survivors of a partly known time do not show recovery. Work in later periods and since
+ * does, if as much as lived then came and went. */
 static void test_recovery_before_a_checkpoint(void **state)
 {
 	assert_true(stands(50000, 0, 0));
@@ -71,7 +71,7 @@ static void test_recovery(void **state)
 	model_free(m);
 	script_free(s);
 
-	/* Granted to somebody at the same stack, but the process failed soon after. */
+	/* Granted at the same stack, but the process failed soon after. */
 	for (int status = 0; status < 2; status++) {
 		s = script_new();
 		a = script_stack(s, "main;a");
@@ -144,9 +144,9 @@ static void test_recovery(void **state)
 	(void)state;
 }
 
-/* An allocator that is refused a stock of address space and asks for less from another line of the
- * same function did without; whoever is back in a caller of one's own, or asks by another function,
- * was told. */
+/* An allocator that is refused address space and asks for less from another line of the same
+ * function coped. If control returns to the user's code, or another function asks, the refusal
+ * was reported. */
 static void test_makes_do(void **state)
 {
 	static const struct {
@@ -190,9 +190,8 @@ static void test_makes_do(void **state)
 	(void)state;
 }
 
-/* What was refused is a part of a batch, which is let go. Who begins again at once, and piles up
- * half as much, has done it in smaller batches; the next request is a smaller one, or comes later.
- */
+/* The refused request is part of a batch, which is released. A process that begins again at once
+ * and piles up half as much uses smaller batches; other requests are smaller or come later. */
 static void test_smaller_batch(void **state)
 {
 	static const struct {
@@ -231,7 +230,7 @@ static void test_smaller_batch(void **state)
 	(void)state;
 }
 
-/* It ended while it piled up again what it had let go, the refused one first. */
+/* It ended while it piled up its released batch again, the refused request first. */
 static void test_piles_again(void **state)
 {
 	struct script *s = script_new();
@@ -255,14 +254,14 @@ static void test_piles_again(void **state)
 	(void)state;
 }
 
-/* Refused, given up, and the process did as much again: it was survived, and is a failure all the
- * same. Had it been halved, or asked for again before as much else was done, it was granted after
- * all; or less at once, but not when there was room for all of it. */
+/* Refused, given up, and the process did as much again: it survived, and the refusal is still a
+ * failure. A request that was halved, or repeated before as much other work, was granted after
+ * all; or repeated for less at once, unless all of it had room. */
 static void test_survived(void **state)
 {
 	static const struct {
 		uint64_t between, next;
-		bool granted, given_up; /* given up: what it had made is let go first */
+		bool granted, given_up; /* given up: its blocks are released first */
 	} tries[] = {
 	    {0, 5000, true, false},
 	    {0, 2000, true, false},
@@ -303,9 +302,9 @@ static void test_survived(void **state)
 	(void)state;
 }
 
-/* The same request is refused again and again, with other work in between: that is one failure, of
- * the moment at which the memory had run out. Not where it was granted since, nor where something
- * else is refused, or far less lives by then. */
+/* The same request is refused repeatedly, with other work in between: one failure, at the moment
+ * when memory ran out. Not if it was granted since, another request is refused, or far less
+ * lives. */
 static void test_refused_again(void **state)
 {
 	enum { AGAIN, GRANTED, OTHER_SIZE, OTHER_STACK, LESS, HOW };
@@ -342,7 +341,7 @@ static void test_refused_again(void **state)
 	(void)state;
 }
 
-/* More bursts than are kept: the newest are, and all are counted. */
+/* More bursts than there is room for: the newest stay, and all are counted. */
 static void test_many_failures(void **state)
 {
 	struct script *s = script_new();

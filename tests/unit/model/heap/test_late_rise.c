@@ -1,4 +1,4 @@
-/* One stretch at the end after a long steady state; and what only looks like it. */
+/* One late rise after a long steady state; and its look-alikes. */
 #include "model/unit.h"
 
 #include "model/heap/late_rise.h"

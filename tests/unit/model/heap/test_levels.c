@@ -37,21 +37,21 @@ static void test_stacks(void **state)
 	levels_carry_stacks(&l, 8, 0); /* no fewer than these need */
 	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 56 * MiB);
 	l.value[TRACE_LEVEL_VIRT_THREADS] = 72 * MiB;
-	levels_carry_stacks(&l, 1, 0); /* the others are gone, and not all of their stacks */
+	levels_carry_stacks(&l, 1, 0); /* the others ended; some of their stacks remain */
 	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 40 * MiB);
 	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 16 * MiB, 2);
 	levels_carry_stacks(&l, 1, 0);
 	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 16 * MiB);
 	levels_set(&l, TRACE_LEVEL_THREADS, 1, 3);
 	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 7, 3);
-	levels_carry_stacks(&l, 4, 0); /* of one thread nothing is known of others */
+	levels_carry_stacks(&l, 4, 0); /* one thread tells nothing of others */
 	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 7);
-	/* Four of known size, with a guard each, three of them left by threads that have ended. */
+	/* Four of known size, with a guard each; ended threads left three of them. */
 	levels_set(&l, TRACE_LEVEL_THREADS, 2, 4);
 	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 4 * (8 * MiB + 4096), 4);
 	levels_carry_stacks(&l, 31, 8 * MiB);
 	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 30 * (8 * MiB + 4096));
-	/* All of them are left, and no thread is there. */
+	/* All of them are left over, and no thread lives. */
 	levels_set(&l, TRACE_LEVEL_THREADS, 1, 5);
 	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 4 * (8 * MiB + 4096), 5);
 	levels_carry_stacks(&l, 31, 8 * MiB);

@@ -18,13 +18,13 @@ static void test_parts(void **state)
 	struct model *m;
 
 	script_map_at(s, a, 100 * PAGE, 10 * PAGE, 0);
-	script_unmap(s, 103 * PAGE, 2 * PAGE); /* a hole */
+	script_unmap(s, 103 * PAGE, 2 * PAGE); /* a free range */
 	m = read_all(script_feed(s));
 	assert_int_equal(m->maps.bytes, 8 * PAGE);
 	assert_int_equal(
 	    stack_stats_live_count(stack_table_find(&m->stacks, a, STACK_STATS_MAP)), 2);
 	model_free(m);
-	script_unmap(s, 90 * PAGE, 100 * PAGE); /* all, and what was never mapped */
+	script_unmap(s, 90 * PAGE, 100 * PAGE); /* all, and addresses that were never mapped */
 	m = read_all(script_feed(s));
 	assert_int_equal(m->maps.bytes, 0);
 	assert_int_equal(
@@ -96,7 +96,7 @@ static void test_kinds(void **state)
 	script_map(s, a, 8 * PAGE, 0, TRACE_BACKING_FILE);
 	script_map_at(s, a, 500 * PAGE, 16 * PAGE, 0);
 	m = read_all(script_feed(s));
-	assert_int_equal(m->maps.shared_bytes, PAGE); /* what is written there is the file's */
+	assert_int_equal(m->maps.shared_bytes, PAGE); /* the file keeps what is written there */
 	assert_int_equal(m->maps.stack_bytes, 2 * PAGE);
 	assert_int_equal(m->maps.allocator_bytes, 4 * PAGE);
 	assert_int_equal(m->maps.file_bytes, 8 * PAGE);
@@ -106,8 +106,8 @@ static void test_kinds(void **state)
 	(void)state;
 }
 
-/* Anonymous, of a memfd or of /dev/shm: memory like any other, but where RLIMIT_DATA is set, which
- * does not charge it. */
+/* Anonymous, of a memfd or of /dev/shm: memory like any other, except that RLIMIT_DATA does not
+ * charge it. */
 static void test_shared(void **state)
 {
 	const char *const limits[] = {NULL, "unlimited", "500000000"};
@@ -138,7 +138,7 @@ static void test_shared(void **state)
 	(void)state;
 }
 
-/* mremap that moves: what kind of mapping it was comes from the old place. */
+/* mremap that moves: the old range tells the kind of mapping. */
 static void test_move(void **state)
 {
 	struct script *s = script_new();

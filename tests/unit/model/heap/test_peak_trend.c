@@ -1,9 +1,9 @@
-/* A trend is told from a jump, from a sawtooth and from what has been filled. */
+/* A trend is told from a jump, from a sawtooth and from a filled room. */
 #include "model/unit.h"
 
 #include "model/heap/peak_trend.h"
 
-/* So much lived after each of so many equal pieces of work. */
+/* Live bytes after each of equal pieces of work. */
 static uint64_t trend(uint64_t (*live)(uint32_t i), uint32_t pieces)
 {
 	struct peak_trend r = {0};
@@ -54,7 +54,7 @@ static void test_trend(void **state)
 	(void)state;
 }
 
-/* One acquisition of any size fills no more than there is room for. */
+/* One acquisition of any size fills at most the room that there is. */
 static void test_huge(void **state)
 {
 	struct peak_trend r = {0};

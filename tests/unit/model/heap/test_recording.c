@@ -1,4 +1,4 @@
-/* What the recorder said of its own work. */
+/* The recorder's notes on its own work. */
 #include "model/unit.h"
 
 #include "model/heap/recording.h"

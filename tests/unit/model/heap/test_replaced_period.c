@@ -1,9 +1,8 @@
-/* The time that a checkpoint took the place of: sums, the course, and what may be said of who
- * stays. */
+/* Replaced periods: sums, the course, and what they tell of survivors. */
 #include "model/space/space.h"
 #include "model/world.h"
 
-/* A period of a server that acquired and released `work` bytes, and kept what is told. */
+/* A period of a server that acquired and released `work` bytes, and kept the given ones. */
 static uint64_t period(
     struct script *s, uint64_t begin_ns, uint64_t work, uint64_t kept, uint64_t most)
 {
@@ -22,7 +21,7 @@ static uint64_t period(
 	return e->time_ns;
 }
 
-/* The process worked at 100 MiB all the time, of which 10 outlived it. */
+/* The process worked at 100 MiB all the time; 10 of them outlived it. */
 static void test_the_course(void **state)
 {
 	struct world w = {.s = script_new()};
@@ -43,7 +42,7 @@ static void test_the_course(void **state)
 	assert_true(w.m->replaced.count == 2 && w.m->replaced.left_out == 2 &&
 		    w.m->replaced.trace_bytes == 2 << 20 && w.m->replaced.most_bytes == 100 * MiB &&
 		    w.m->replaced.periods[1].begin_ns == w.m->replaced.periods[0].end_ns);
-	/* All that was acquired is in it once, be it known one by one or not. */
+	/* Every acquisition counts once, known singly or not. */
 	assert_in_range(timeline_acquired(t, 0, until + 1), 2040 * MiB, 2048 * MiB);
 	assert_in_range(timeline_acquired(t, 0, until / 2), 980 * MiB, 1060 * MiB);
 	assert_in_range(timeline_live(t, until * 3 / 4), 95 * MiB, 100 * MiB);
@@ -51,10 +50,10 @@ static void test_the_course(void **state)
 		assert_true(t->periods[i].most >= 100 * MiB &&
 			    t->periods[i].least <= t->periods[i].last &&
 			    t->periods[i].last <= t->periods[i].most);
-	assert_true(w.m->blocks.bytes < 10 * MiB); /* which is what lives */
+	assert_true(w.m->blocks.bytes < 10 * MiB); /* the live bytes */
 	end(&w);
 
-	/* Numbers of a damaged one. */
+	/* Numbers of a damaged period. */
 	w.s = script_new();
 	script_alloc(w.s, stack, MiB);
 	for (int i = 0; i < 80; i++)
@@ -65,20 +64,19 @@ static void test_the_course(void **state)
 	(void)state;
 }
 
-/* Turn i of 800: a leak at each fourth, and of a cache what its last 200 turns put there. */
+/* Turn i of 800: a leak at each fourth, and a cache that holds its last 200 turns. */
 static void stay(struct script *s, int i, uint32_t leak, uint32_t cache, uint64_t *content)
 {
 	if (i % 4 == 0)
 		script_alloc(s, leak, 10 * KiB);
 	else
 		script_wait(s, 1000000);
-	if (i >= 600) /* the others are gone */
+	if (i >= 600) /* the others are released */
 		content[i - 600] = script_alloc(s, cache, 10 * KiB);
 }
 
-/* A cache that exchanges all of its content, of which a checkpoint knows the last one only; and a
- * leak that began with the program. At both, what is known of the time before was never released.
- */
+/* A cache that exchanges all of its content, so a checkpoint knows only the last; and a leak
+ * since the program's start. In both, the known blocks of the earlier time were never released. */
 static void test_who_stays(void **state)
 {
 	for (int since = 0; since < 2; since++) {
@@ -109,7 +107,7 @@ static void test_who_stays(void **state)
 	(void)state;
 }
 
-/* Most of what a line makes is given back; of what it made before, one in ten outlived that. */
+/* Most blocks of a line are released; one in ten of its earlier blocks outlived the period. */
 static void test_few_of_many_stay(void **state)
 {
 	struct world w = {.s = script_new()};
@@ -151,8 +149,8 @@ static void went(struct script *s, uint32_t stack, uint64_t largest, uint64_t co
 	went_of(s, TRACE_SPACE_HOST, stack, largest, count);
 }
 
-/* Of a device as of the host. And where few sums stand for most of what was made, and much is known
- * of the little since: the beginning is theirs. */
+/* A device as well as the host. If few sums stand for most of the blocks, and much is known of
+ * the short time since, the beginning belongs to the sums. */
 static void test_what_went_of_a_space(void **state)
 {
 	struct world w = {.s = script_new()};
@@ -188,9 +186,8 @@ static void test_what_went_of_a_space(void **state)
 	(void)state;
 }
 
-/* What is made anew at each turn has one survivor; whether it grew is told by what went. A leak
- * that has blocks at the same line which came and went is a leak, and content that was exchanged
- * stays none. */
+/* A block made anew at each turn has one survivor; released blocks tell whether it grew. A leak
+ * stays a leak even with released blocks at its line, and exchanged content is none. */
 static void test_what_went(void **state)
 {
 	for (int since = 0; since < 2; since++) {
@@ -234,7 +231,7 @@ static void test_what_went(void **state)
 		end(&w);
 	}
 
-	/* Numbers of a damaged one. */
+	/* Numbers of a damaged period. */
 	struct world w = {.s = script_new()};
 	uint32_t stack = script_stack(w.s, "main;grows");
 	static const uint64_t odd[] = {0, 1, 1ull << 53, 1ull << 60, UINT64_MAX};

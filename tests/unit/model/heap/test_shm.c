@@ -1,4 +1,4 @@
-/* What is free on a file system in memory, and what may be written there. */
+/* The free bytes of a file system in memory, and the bytes that may be written there. */
 #include "model/unit.h"
 
 #include "model/heap/shm.h"
@@ -47,10 +47,10 @@ static void test_pending(void **state)
 	/* Half of it was written. */
 	look(&s, 5, 36 * MiB);
 	assert_int_equal(v->pending, 4 * MiB);
-	/* Others take all but 3 MiB: whoever it was, so much cannot be written any more. */
+	/* Others take all but 3 MiB: that much cannot be written any more, whoever took it. */
 	look(&s, 5, 3 * MiB);
 	assert_int_equal(v->pending, 0);
-	/* What was written before by whoever made it is not written again. */
+	/* Bytes that anyone wrote before are not written again. */
 	map(&s, 5, 3 * MiB, 8 * MiB);
 	assert_false(shm_is_short(v));
 	map(&s, 5, 3 * MiB, 0);
@@ -58,7 +58,7 @@ static void test_pending(void **state)
 	assert_true(shm_is_short(v) && !shm_is_full(v));
 	assert_int_equal(v->others, 24 * MiB); /* as it was before the first */
 	assert_int_equal(v->mapped, 24 * MiB);
-	/* And it is no longer there. */
+	/* And it no longer exists. */
 	shm_moved(&s, number, -24 * (int64_t)MiB);
 	assert_int_equal(v->pending, 0);
 	assert_false(shm_is_short(v));
@@ -68,7 +68,7 @@ static void test_pending(void **state)
 	(void)state;
 }
 
-/* Others beside it, more than are kept, and what tells nothing. */
+/* Others beside it, more than there is room for, and one without information. */
 static void test_many(void **state)
 {
 	struct shm s = {0};
@@ -80,7 +80,7 @@ static void test_many(void **state)
 		assert_int_equal(map(&s, 100 + i, 60 * MiB, 0), i < SHM_VOLUMES ? i + 1 : 0);
 	assert_int_equal(s.count, SHM_VOLUMES);
 	assert_null(shm_find(&s, 100 + SHM_VOLUMES));
-	/* More free than there is: damage. */
+	/* More free than the size: damage. */
 	look(&s, 100, UINT64_MAX);
 	assert_int_equal(shm_find(&s, 100)->free, 64 * MiB);
 	shm_moved(&s, 77, 1);

@@ -1,4 +1,4 @@
-/* Of all that a process does, what is of one file system. */
+/* A process's events, filtered for one file system. */
 #include "model/heap/shm_feed.h"
 #include "model/model.h"
 #include "model/read.h"
@@ -20,7 +20,7 @@ static void test_filter(void **state)
 	b = script_map_shm(s, script_stack(s, "main;b"), MiB, &two);
 	script_map(s, script_stack(s, "main;own"), MiB, 0, TRACE_BACKING_ANON);
 	script_release(s, heap);
-	/* Moved, as another is that has nothing to do with it. */
+	/* Moved, as is an unrelated one. */
 	for (int i = 0; i < 2; i++) {
 		script_unmap(s, i ? a : b, i ? 8 * MiB : MiB);
 		e = script_event(s, EV_MAP, 0);
@@ -55,8 +55,8 @@ static void test_filter(void **state)
 	(void)state;
 }
 
-/* A mapping of something else over it takes it away; what was not unmapped after all is there
- * again; and a part of it may go. */
+/* Another mapping over it removes it; a failed unmapping brings it back; and a part of it may
+ * go. */
 static void test_ranges(void **state)
 {
 	const struct script_volume one = {5, 64 * MiB, 60 * MiB, 1, 0};

@@ -1,4 +1,4 @@
-/* Periods double, and lose nothing of what they sum up. */
+/* Periods double, and keep their sums. */
 #include "model/unit.h"
 
 #include "model/heap/timeline.h"
@@ -31,7 +31,7 @@ static void test_doubling(void **state)
 	    events * 10 / 2 + 100);
 	assert_int_equal(timeline_acquired(&t, 7, 7), 0);
 	assert_int_equal(timeline_active(&t, 25000000000, 75000000000), 50000000000);
-	/* What came after the moment that is asked for. */
+	/* Events after the requested moment. */
 	assert_int_equal(timeline_active(&t, 50000000001, 50000000000), 0);
 	assert_int_equal(events, 100000000000ull / 7777777 + 1);
 	(void)state;

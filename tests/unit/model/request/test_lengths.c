@@ -1,4 +1,4 @@
-/* How long inputs were, by marks or by sizes, and what shorter ones would have made. */
+/* The length of inputs, by marks or by sizes, and the blocks that shorter ones would have made. */
 #include "model/unit.h"
 
 #include "model/request/lengths.h"
@@ -59,8 +59,8 @@ static void release(struct server *v, uint64_t address)
 		script_release(v->script, address);
 }
 
-/* 100 bytes a token, 8 for each pair of them, a page of 2,000 for each 10; and a ring of no
- * input's. One whose scores are refused ends there. */
+/* 100 bytes a token, 8 for each pair of tokens, a page of 2,000 for each 10; and a ring that
+ * follows no input. A request whose scores are refused ends there. */
 static void serve(struct server *v, uint64_t tokens, bool refuse)
 {
 	uint64_t text, scores, answer, pages[100], ring;
@@ -132,15 +132,15 @@ static void check_sizes(struct server *v, const struct lengths *l, double token)
 
 	assert_true(near(l->longest, 400 * token));
 	assert_true(l->refused);
-	/* What was refused is found to be of that line, for which there are others. */
+	/* The refused request is on that line, which others define. */
 	assert_int_equal(l->stacks.items[l->blocks.items[l->refused - 1].stack].stack, v->scores);
 	assert_true(near((double)newest(l, v->scores, half), 8. * 200 * 200));
 	assert_true(near((double)newest(l, v->text, half), 100. * 200));
 	assert_int_equal(newest(l, v->ring, half), 5000);
-	/* Those that were short enough are as they were. */
+	/* Inputs that were short enough are unchanged. */
 	assert_int_equal(newest(l, v->answer, half), 3000 * 80);
 	assert_int_equal(newest(l, v->text, 400 * token), 100 * 400);
-	/* It would have gone on to its answer; longer ones than it would not be longer. */
+	/* It would have gone on to its answer; inputs longer than it would not be longer. */
 	assert_true(near((double)lengths_further(l, half), 3000. * 200));
 	assert_true(near((double)lengths_further(l, 9999 * token), 3000. * 400));
 }
@@ -171,7 +171,7 @@ static void test_by_sizes(void **state)
 	serve_all(&v);
 	l = read_all(&v);
 	assert_int_equal(l.source, LENGTHS_SIZES);
-	/* What is made of the answer is no better a measure than the text, which comes first. */
+	/* The answer's blocks measure no better than the text, which comes first. */
 	assert_true(l.reference == v.text || l.reference == v.answer);
 	check_sizes(&v, &l, l.longest / 400);
 	lengths_fini(&l);
@@ -196,7 +196,7 @@ static void test_device(void **state)
 	(void)state;
 }
 
-/* Workers that take turns do not label what is the others'. */
+/* Workers that take turns do not label the others' blocks. */
 static void test_workers(void **state)
 {
 	struct server v = server_new(false);

@@ -1,4 +1,4 @@
-/* Loading, first request and serving, from memory's rise and fall and from when requests came. */
+/* Loading, first request and serving, from memory's rise and fall and the times of requests. */
 #include "model/unit.h"
 
 #include "model/model.h"
@@ -43,7 +43,7 @@ static void done(struct served *v)
 	script_free(v->s);
 }
 
-/* A hundred tensors, each by way of a copy that is let go; then work. */
+/* A hundred tensors, each copied by way of a buffer that is released; then work. */
 static void load_and_serve(struct served *v, uint32_t rounds)
 {
 	uint32_t load = script_stack(v->s, "main;load"), out = script_stack(v->s, "main;idle");

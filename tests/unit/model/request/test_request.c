@@ -1,5 +1,5 @@
-/* Requests by marks, by frames on stacks, and where there are neither: lanes, their ends, their
- * rounds; with no more memory than is promised. */
+/* Requests by marks, by frames on stacks, and without either by lanes, their ends and rounds; in
+ * the promised memory. */
 #include "model/unit.h"
 
 #include "model/request/request.h"
@@ -79,7 +79,7 @@ static void test_marks(void **state)
 	(void)state;
 }
 
-/* A run of events inside an entry is a request; marks, once they come, know better. */
+/* A run of events inside an entry is a request, until marks come. */
 static void test_frames(void **state)
 {
 	struct script *s = script_new();
@@ -113,8 +113,8 @@ static void test_frames(void **state)
 	(void)state;
 }
 
-/* While a call of the thread's own goes on, what tasks do there is its work; else they have calls
- * of their own. */
+/* While a call of the thread's own goes on, its tasks' work belongs to it; otherwise tasks have
+ * calls of their own. */
 static void test_frames_of_tasks(void **state)
 {
 	struct script *s = script_new();
@@ -128,7 +128,7 @@ static void test_frames_of_tasks(void **state)
 		script_thread(s, 1, 0);
 		script_alloc(s, out, 1);
 	}
-	/* Seen first by what a task does in it, which ends before the call. */
+	/* First seen through a task that ends before the call. */
 	script_thread(s, 1, 4);
 	script_alloc(s, in, 1);
 	script_thread(s, 1, 0);
@@ -150,7 +150,7 @@ static void test_frames_of_tasks(void **state)
 	(void)state;
 }
 
-/* Threads and tasks that end, and what they left. */
+/* Threads and tasks that end, and their leftovers. */
 static void test_ended(void **state)
 {
 	struct script *s = script_new();
@@ -178,8 +178,8 @@ static void test_ended(void **state)
 	(void)state;
 }
 
-/* Work that is given back, with a little left each time: the rounds are seen even when what was
- * left is many times one of them; a block that moves is no fall. */
+/* Work that is released, with a little left each time: the rounds show even when the leftovers
+ * are many times a round; a block that moves is no fall. */
 static void test_rounds(void **state)
 {
 	struct script *s = script_new();
@@ -213,7 +213,7 @@ static void test_rounds(void **state)
 	(void)state;
 }
 
-/* More tasks than are kept: those that hold nothing any more make room. */
+/* More tasks than there is room for: tasks that hold nothing make room. */
 static void test_many(void **state)
 {
 	struct requests *r = requests_new(NULL, NULL);
@@ -230,7 +230,7 @@ static void test_many(void **state)
 	assert_non_null(requests_lane(r, 1, 3 * REQUEST_LANES));
 	assert_non_null(requests_lane(r, 1, 64));
 	assert_true(requests_ended(r, 64, &clean) >= REQUEST_LANES);
-	/* All of them hold something: the rest belong to nobody. */
+	/* All of them hold something: the rest get no owner. */
 	for (uint32_t i = 1; i <= 2 * REQUEST_LANES; i++) {
 		b.task = i;
 		assert_int_equal(requests_acquired(r, &b, i), 0);
@@ -241,7 +241,7 @@ static void test_many(void **state)
 	(void)state;
 }
 
-/* More requests at once than are kept are counted. */
+/* More requests at once than there is room for are counted. */
 static void test_many_open(void **state)
 {
 	struct script *s = script_new();

@@ -1,5 +1,5 @@
-/* What requests in flight held, by place: not what finished ones left, nor what a worker keeps from
- * round to round, nor what nobody else holds. */
+/* Bytes that requests in flight held, by call site. Leftovers of finished requests, blocks that a
+ * worker keeps over rounds, and call sites of one request alone do not count. */
 #include "model/unit.h"
 
 #include "model/request/request_held.h"
@@ -77,7 +77,7 @@ static void test_threads(void **state)
 	(void)state;
 }
 
-/* A worker that keeps something at each round has only the last round in hand, and what it set up
+/* A worker that keeps something at each round holds only the last round, and its set-up from
  * before the first. */
 static void test_rounds(void **state)
 {
@@ -105,8 +105,8 @@ static void test_rounds(void **state)
 	(void)state;
 }
 
-/* Of the time before a checkpoint its rounds were not seen: what is older than the last period of
- * it is in nobody's hand, what is younger may be. */
+/* Rounds before a checkpoint were not seen: blocks older than its last period belong to no
+ * request, younger ones may. */
 static void test_rounds_unseen(void **state)
 {
 	struct script *s = script_new();
@@ -134,7 +134,7 @@ static void test_rounds_unseen(void **state)
 	(void)state;
 }
 
-/* Those who end leave nothing: what the others have had in hand is all theirs, rounds or not. */
+/* Lanes that end leave nothing: the others' blocks are all in hand, rounds or not. */
 static void test_those_like_it(void **state)
 {
 	struct script *s = script_new();
@@ -164,9 +164,9 @@ static void test_those_like_it(void **state)
 	(void)state;
 }
 
-/* Threads that were never seen to end anything, for what they keep is more than what they give back
- * at a time. Where as many came and went at that stack since, what was made there is done with;
- * where other stacks gave back, it may all be in hand. */
+/* Threads were never seen to end a round, since they keep more than they release at a time. If
+ * as many blocks came and went at that stack since, its blocks are done with; if other stacks
+ * released, all may be in hand. */
 static void unended(uint64_t drops, bool same, uint64_t held)
 {
 	struct script *s = script_new();
@@ -195,7 +195,7 @@ static void test_turnover(void **state)
 	(void)state;
 }
 
-/* Whoever was refused and ended of it did not leave that behind: his error may keep it alive. */
+/* A refused request that ended did not leave its blocks behind: its error may keep them alive. */
 static void test_refused(void **state)
 {
 	struct script *s = script_new();
@@ -217,7 +217,8 @@ static void test_refused(void **state)
 	(void)state;
 }
 
-/* Of a marked request, whichever lanes worked for it; nothing from between requests. */
+/* A marked request owns its blocks on all lanes that worked for it; nothing from between
+ * requests. */
 static void test_marked(void **state)
 {
 	struct script *s = script_new();
@@ -253,7 +254,7 @@ static void test_marked(void **state)
 	(void)state;
 }
 
-/* A request's last blocks may be released after it was seen to end; what is not is left behind. */
+/* A request's last blocks may be released after its end was seen; the others are left behind. */
 static double left_behind(bool late)
 {
 	struct script *s = script_new();

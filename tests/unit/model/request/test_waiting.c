@@ -1,4 +1,4 @@
-/* A library's own threads make what somebody waits for: whose line was it? */
+/* A library's own threads make blocks for a waiting thread: the line to blame. */
 #include "model/world.h"
 
 #include "model/request/waiting.h"
@@ -30,8 +30,7 @@ static const char *function_of(struct world *w, const struct waiting *found)
 	return symbols[found->frame].function;
 }
 
-/* One calls, three work for it; meanwhile another thread is busy with something of its own, or is
- * not. */
+/* One calls, three work for it; meanwhile another thread is busy with its own work, or is not. */
 static void test_who_waits(void **state)
 {
 	for (int busy = 0; busy < 2; busy++) {
@@ -68,8 +67,8 @@ static void test_who_waits(void **state)
 	(void)state;
 }
 
-/* A thread of Python's that takes what others made has no line of one's own either; in the main
- * thread nobody waits. */
+/* A Python thread that takes others' blocks has no user's line either; if it is the main thread,
+ * no thread waits. */
 static void test_python(void **state)
 {
 	for (uint32_t thread = 1; thread <= POOL; thread += POOL - 1) {
@@ -99,8 +98,7 @@ static void test_python(void **state)
 	(void)state;
 }
 
-/* Nobody of one's own: two pools of the library. Whoever has a frame of one's own waits for nobody.
- */
+/* No user's frame: two pools of the library. A thread with a user's frame waits for no other. */
 static void test_nobody(void **state)
 {
 	struct world w = {.s = script_new()};

@@ -25,14 +25,14 @@ static void by_name(void **state)
 	assert_null(spaces_of(m->spaces, SPACE_CUDA, 2));
 	assert_null(spaces_find(NULL, "cuda:0"));
 	assert_int_equal(m->spaces->unknown, 1);
-	/* The host's sums know nothing of them. */
+	/* The host's sums leave them out. */
 	assert_int_equal(m->blocks.bytes, 100);
 	assert_int_equal(m->blocks.count, 1);
 	model_free(m);
 	script_free(s);
 }
 
-/* The model stands where it was asked to, and the peak's event is the peak's. */
+/* The model stands at the requested event, and the peak's event is the peak's. */
 static void peak_and_prefix(void **state)
 {
 	struct script *s = script_new();

@@ -26,7 +26,7 @@ static void unfree(struct script *s, uint32_t space, uint64_t address, uint32_t 
 	e->u.space.flags = flags;
 }
 
-/* Whose work a block is of: the task's, too. */
+/* The request that a block belongs to, by its task too. */
 static void made_by_a_task(void **state)
 {
 	struct script *s = script_new();
@@ -51,7 +51,7 @@ static void made_by_a_task(void **state)
 	(void)state;
 }
 
-/* A release without a space is of the one that holds the address. */
+/* A release without a space is of the space that holds the address. */
 static void taken_and_given_back(void **state)
 {
 	struct script *s = script_new();
@@ -77,7 +77,7 @@ static void taken_and_given_back(void **state)
 	script_free(s);
 }
 
-/* An address that is handed out again was released, whether that was recorded or not. */
+/* An address that is handed out again was released, recorded or not. */
 static void repaired(void **state)
 {
 	struct script *s = script_new();

@@ -58,8 +58,8 @@ static void went(struct script *s, uint32_t space, uint64_t bytes)
 	e->u.went.bytes = bytes;
 }
 
-/* Whether the refusal still stands, of a process that ended badly: `later` bytes came and went in
- * the period after the one in which it came, `since` after all that is known in part. */
+/* Whether the refusal still stands in a process that ended badly: `later` bytes came and went in
+ * the period after the refusal's, `since` after all that is partly known. */
 static bool stands(uint64_t later, uint64_t since, bool badly)
 {
 	uint32_t cuda, torch;
@@ -89,8 +89,8 @@ static bool stands(uint64_t later, uint64_t since, bool badly)
 	return result;
 }
 
-/* What lived on, and is known, of a time of which the rest is not, is no sign of having got over
- * it: what was done in later periods and since is. */
+/* Known survivors of a partly known time do not show recovery. Work in later periods and since
+ * does. */
 static void before_a_checkpoint(void **state)
 {
 	assert_true(stands(0, 0, true));
@@ -98,8 +98,7 @@ static void before_a_checkpoint(void **state)
 	assert_true(stands(0, 300 * MiB, true));
 	assert_true(stands(0, 300 * MiB, false));
 	assert_false(stands(0, 800 * MiB, false));
-	assert_true(
-	    stands(0, 800 * MiB, true)); /* might be on its way out: it had done more before */
+	assert_true(stands(0, 800 * MiB, true)); /* may be about to exit: it had done more before */
 	assert_false(stands(0, 4000 * MiB, true));
 	assert_false(stands(700 * MiB, 0, false));
 	assert_true(stands(100 * MiB, 300 * MiB, false));
@@ -108,7 +107,7 @@ static void before_a_checkpoint(void **state)
 	(void)state;
 }
 
-/* All that came and went before the checkpoint was done before a refusal after it. */
+/* All that came and went before the checkpoint preceded a refusal after it. */
 static void soon_after_a_checkpoint(void **state)
 {
 	uint32_t cuda, torch;
@@ -189,7 +188,7 @@ static struct script *refused(uint32_t *torch, uint32_t *stack)
 	return s;
 }
 
-/* It went on and held as much again: the request after that is another story. */
+/* It went on and held as much again: the request after that is a new story. */
 static void survived(void **state)
 {
 	uint32_t torch, stack;
@@ -212,7 +211,7 @@ static void survived(void **state)
 	assert_int_equal(spaces_failure(m->spaces)->size, 9 * MiB);
 	assert_int_equal(m->spaces->failure_count, 2);
 	model_free(m);
-	for (uint32_t i = 0; i < 100; i++) { /* more than are kept */
+	for (uint32_t i = 0; i < 100; i++) { /* more than there is room for */
 		script_wait(s, 2000000000);
 		script_space_failed(s, torch, stack, 9 * MiB + i, 3 + i);
 	}
@@ -224,7 +223,7 @@ static void survived(void **state)
 	script_free(s);
 }
 
-/* Less at once is what takes what it can get; not where all of it would have fitted by then. */
+/* A smaller request at once takes what it can get; not if all of it would have fitted by then. */
 static void less_at_once(void **state)
 {
 	for (int given_up = 0; given_up < 2; given_up++) {
@@ -243,8 +242,8 @@ static void less_at_once(void **state)
 	(void)state;
 }
 
-/* Several threads at once are refused one after the other: what the first one met is what it was
- * for. Of one thread they are requests of their own. */
+/* Several threads at once are refused one after the other: the first one's request counts. On
+ * one thread they are separate requests. */
 static void one_after_the_other(void **state)
 {
 	for (uint32_t threads = 1; threads <= 3; threads += 2) {
@@ -328,7 +327,7 @@ static void went_on(void **state)
 	script_free(s);
 }
 
-/* Another worker takes what the one that failed gave up; then the process ends of it. */
+/* Another worker takes the failed worker's released memory; then the process ends of it. */
 static void ended_of_it(void **state)
 {
 	struct script *s = script_new();

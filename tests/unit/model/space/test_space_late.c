@@ -9,7 +9,7 @@ static struct event *by(struct event *e, uint32_t thread, uint64_t time_ns)
 	return e;
 }
 
-/* What thread 2 took was released before, by thread 1, whose clock is 40 us ahead. */
+/* Thread 1, whose clock is 40 us ahead, released before what thread 2 took. */
 static void blocks(void **state)
 {
 	static const char *const names[] = {"cuda:0", "torch:0"};
@@ -31,7 +31,8 @@ static void blocks(void **state)
 		assert_int_equal(m->spaces->repairs, 1);
 		assert_int_equal(m->spaces->unmatched, 0);
 		model_free(m);
-		/* Its own, however soon, and anybody's after a while, are of the new one. */
+		/* The thread's own releases at any time, and any thread's after a while, are of
+		 * the new block. */
 		by(script_event(s, EV_SPACE_ALLOC, space), 1, 205000)->address = 0x30000000;
 		by(script_event(s, EV_SPACE_ALLOC, space), 2, 206000)->address = 0x30000000;
 		by(script_event(s, EV_SPACE_FREE, space), 2, 207000)->address = 0x30000000;
@@ -45,7 +46,7 @@ static void blocks(void **state)
 	}
 }
 
-/* A handle's mapping, taken away by a thread whose clock is ahead. */
+/* A handle's mapping, removed by a thread whose clock is ahead. */
 static void mappings(void **state)
 {
 	struct script *s = script_new();
@@ -86,8 +87,8 @@ static int by_ns(const void *a, const void *b)
 	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-/* Four threads hand a few addresses round, each by a clock of its own: who takes one gets it within
- * a microsecond of its release, and keeps it for longer than clocks differ. */
+/* Four threads hand a few addresses round, each by its own clock: a thread takes one within a
+ * microsecond of its release, and keeps it for longer than clocks differ. */
 static void four_threads(void **state)
 {
 	static const uint64_t ahead[] = {0, 90000, 30000, 60000};

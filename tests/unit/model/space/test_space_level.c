@@ -20,7 +20,7 @@ static void unattributed(void **state)
 	assert_int_equal(last->unattributed, 392 * MiB);
 	assert_int_equal(spaces_find(m->spaces, "cuda:0")->sample_count, 1);
 	model_free(m);
-	/* What the pool itself holds counts, and what others have. */
+	/* The pool's own holdings count, and the others'. */
 	e = script_event(s, EV_SPACE_CALL, pool);
 	e->u.space.handle = 0x77;
 	e->levels = reserved;
@@ -33,7 +33,7 @@ static void unattributed(void **state)
 	assert_int_equal(last->unattributed, 136 * MiB);
 	assert_true(last->others_known);
 	model_free(m);
-	/* It has grown since it was asked. */
+	/* It grew since its level was read. */
 	script_space_alloc(s, pool, 0, 0x30000000, 80 * MiB);
 	m = spaces_model(s);
 	assert_int_equal(spaces_explained(m->spaces, 0), 188 * MiB);
@@ -76,7 +76,7 @@ static struct event *outside(struct script *s, uint64_t free, uint64_t own, uint
 	return e;
 }
 
-/* Before the process uses the device, while it does, and in a container where it goes by another
+/* Before the process uses the device, while it does, and in a container where it has another
  * number. */
 static void from_outside(void **state)
 {
@@ -117,7 +117,7 @@ static void from_outside(void **state)
 	assert_false(last->others_known);
 	assert_int_equal(last->unattributed, 500 * MiB);
 	model_free(m);
-	/* A part of a device is not what is told of the whole. */
+	/* A part of a device has no level of the whole. */
 	script_space_level(
 	    s, cuda, TRACE_LEVEL_DEV_FREE, 50 * MiB, TRACE_LEVEL_DEV_TOTAL, 500 * MiB);
 	outside(s, 300 * MiB, 350 * MiB, 150 * MiB);
@@ -128,8 +128,8 @@ static void from_outside(void **state)
 	script_free(s);
 }
 
-/* Between two looks from outside others can take all there is: what the driver then says is used,
- * and is not our own, is theirs. */
+/* Between two samples from outside others can take all there is: bytes that the driver calls
+ * used, and that are not ours, are theirs. */
 static void others_since(void **state)
 {
 	struct script *s = script_new();
@@ -156,12 +156,12 @@ static void others_since(void **state)
 	m = spaces_model(s);
 	sp = spaces_find(m->spaces, "cuda:0");
 	assert_true(spaces_others(m->spaces, sp, &bytes));
-	assert_int_equal(bytes, 150 * MiB); /* as seen: our own may have shrunk */
+	assert_int_equal(bytes, 150 * MiB); /* as sampled: ours may have shrunk */
 	model_free(m);
 	script_free(s);
 }
 
-/* Nobody could be asked before the first context. */
+/* There was no sample before the first context. */
 static void first_context(void **state)
 {
 	static const struct event_level after[] = {

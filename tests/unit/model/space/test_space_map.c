@@ -11,7 +11,7 @@ static struct space_map map_of(const struct model *m, const char *name, uint64_t
 	return map;
 }
 
-/* Two segments and an empty one: blocks, holes, and what is in the way. */
+/* Two segments and an empty one: blocks, free ranges, and blocks in the way. */
 static void segments(void **state)
 {
 	struct script *s = script_new();
@@ -43,7 +43,7 @@ static void segments(void **state)
 	assert_int_equal(map.segments.items[0].largest_hole, 7 * MiB);
 	assert_int_equal(map.segments.items[1].holes, 0);
 	assert_int_equal(map.segments.items[2].live_blocks, 0);
-	/* Ten MiB: from the middle hole to the end one block is in the way, of b. */
+	/* Ten MiB: from the middle free range to the end one block is in the way, of b. */
 	assert_true(map.room.found);
 	assert_int_equal(map.room.segment, 0);
 	assert_int_equal(map.room.blocks, 1);
@@ -84,7 +84,7 @@ static void expandable(void **state)
 		handle_map(s, 10 + i, 0x100000000 + i * 20 * MiB, 20 * MiB);
 	}
 	script_space_alloc(s, torch, 0, 0x100000000, 10 * MiB);
-	/* The second page has no block that starts in it. */
+	/* No block starts in the second page. */
 	script_space_alloc(s, torch, 0, 0x100000000 + 15 * MiB, 30 * MiB);
 	handle_new(s, cuda, 99, 20 * MiB);
 	m = spaces_model(s);

@@ -1,6 +1,6 @@
 #include "model/spaces.h"
 
-/* As llama.cpp does: created, mapped, released at once; one unmapping takes several away. */
+/* As llama.cpp does: created, mapped, released at once; one unmapping removes several. */
 static void released_while_mapped(void **state)
 {
 	struct script *s = script_new();
@@ -47,7 +47,7 @@ static void reference_outlives_mapping(void **state)
 	assert_int_equal(live(m, "cuda:0"), 2 * MiB);
 	model_free(m);
 	handle_release(s, 100);
-	handle_map(s, 100, 0x10000000, 2 * MiB); /* no such handle any more */
+	handle_map(s, 100, 0x10000000, 2 * MiB); /* the handle no longer exists */
 	m = spaces_model(s);
 	assert_int_equal(live(m, "cuda:0"), 0);
 	assert_int_equal(m->spaces->unmatched, 1);

@@ -1,4 +1,4 @@
-/* Cohorts: what they sum up to, and which one a release is taken from. */
+/* Cohorts: their sums, and the cohort that a release is taken from. */
 #include "model/unit.h"
 
 #include "model/stack/stack_stats_kept.h"
@@ -46,8 +46,8 @@ static void test_grow(void **state)
 	(void)state;
 }
 
-/* What went before a checkpoint is told by periods, and stays so, however much comes since; and no
- * release is of it. */
+/* Periods tell of blocks from before a checkpoint, however much comes since; no release touches
+ * them. */
 static void test_went(void **state)
 {
 	struct stack_stats stats, *s = &stats;
@@ -87,7 +87,7 @@ static void test_went(void **state)
 	assert_int_equal(alone, 10);
 	assert_int_equal(count, stack_stats_total_count(s));
 	assert_int_equal(freed, 1000005 + 30000);
-	/* Where there are too many of them, they are merged as all are. */
+	/* Too many of them are merged like all others. */
 	for (uint64_t k = 0; k < 1000; k++) {
 		assert_int_equal(stack_stats_acquire(s, 40000 + k, 60000 + k, ALIKE_ONE(k)), 0);
 		assert_int_equal(stack_stats_add_freed(s, 40001 + k, 60000 + k,
@@ -140,7 +140,7 @@ static void test_restore_and_parts(void **state)
 
 	stack_stats_init(s, 7, STACK_STATS_MAP);
 	stack_stats_acquire(s, 1, 100, ALIKE_ONE(4096 * 10));
-	stack_stats_release(s, 1, 100, 200, ALIKE_ONE(4096 * 3), false); /* a hole in the middle */
+	stack_stats_release(s, 1, 100, 200, ALIKE_ONE(4096 * 3), false); /* a gap in the middle */
 	stack_stats_split(s, 1);
 	assert_int_equal(stack_stats_live_bytes(s), 4096 * 7);
 	assert_int_equal(stack_stats_live_count(s), 2);
@@ -222,7 +222,7 @@ static void keep_all(struct stack_stats *s)
 		    stack_stats_more_of(s)->cohorts);
 }
 
-/* Whatever comes, a site of which little is kept reads as one of which all was from the start. */
+/* At any input, a stack in its small form reads like one with all its statistics from the start. */
 static void test_little_is_as_good(void **state)
 {
 	uint64_t seed = 5;
@@ -278,8 +278,8 @@ static void test_little_is_as_good(void **state)
 	(void)state;
 }
 
-/* The same of several blocks, of which each is kept as one while nothing else comes; and of sizes,
- * serials and times next to the largest of which little is kept, and above. */
+/* The same of several blocks, each in its small form until others come; and of sizes, serials
+ * and times around the largest that the small form holds. */
 static void test_singles_are_as_good(void **state)
 {
 	uint64_t seed = 7;
@@ -359,8 +359,8 @@ static void test_singles_are_as_good(void **state)
 	(void)state;
 }
 
-/* The same of cohorts, from the first merge on: of few blocks and many, of sizes and times next to
- * the largest of which little is kept, and above. */
+/* The same of cohorts, from the first merge on: of few blocks and many, of sizes and times
+ * around the largest that the small form holds. */
 static void test_narrow_is_as_good(void **state)
 {
 	uint64_t seed = 11;
@@ -418,8 +418,8 @@ static void test_narrow_is_as_good(void **state)
 	(void)state;
 }
 
-/* Piles that were given back, and what is there since the last of them; a block that stays behind
- * does not hide it, a few blocks are no pile. */
+/* Released piles, and the blocks since the last of them; one surviving block does not hide a
+ * pile, a few blocks are none. */
 static void test_piles(void **state)
 {
 	for (uint64_t blocks = 3; blocks <= 40; blocks += 37) {
@@ -447,7 +447,7 @@ static void test_piles(void **state)
 	(void)state;
 }
 
-/* How the piles rise: more by less than a thirty-second is as much. */
+/* The rise of the piles: less than a thirty-second more counts as equal. */
 static void test_piles_rise(void **state)
 {
 	static const uint64_t counts[] = {40, 80, 81, 20, 160, 150};
@@ -471,7 +471,7 @@ static void test_piles_rise(void **state)
 	(void)state;
 }
 
-/* As long as there was one block no course is kept, and it reads as if it were. */
+/* With one block no course is kept, and it reads as if one were. */
 static void test_course_of_one(void **state)
 {
 	for (int step = 0; step < 4; step++) {
@@ -509,7 +509,7 @@ static void test_course_of_one(void **state)
 		assert_int_equal(c.order.turns, step > 1);
 		assert_int_equal(c.order.life_ns, step > 1 ? 50 : 0);
 		assert_int_equal(c.object.serial, step == 0 ? 9 : 0);
-		/* A copy is its own. */
+		/* A copy is independent. */
 		assert_int_equal(stack_stats_freeze(s, 1), 0);
 		assert_int_equal(stack_stats_acquire(s, 11, 300, ALIKE_ONE(64)), 0);
 		c = stack_stats_course(stack_stats_frozen(s, 1));

@@ -1,12 +1,12 @@
-/* The model of PyTorch's allocator: which segments it takes and gives back, by the rules that
- * docs/allocator-model.md lists. tests/torch compares it with PyTorch itself. */
+/* The model of PyTorch's allocator: which segments it takes and gives back, by the rules in
+ * docs/allocator-model.md. tests/torch compares it with PyTorch itself. */
 #include "model/unit.h"
 
 #include "model/torch/caching_allocator.h"
 
 #define LIVE 400
 
-/* A device of so many bytes that hands out addresses upwards, and notes what it did. */
+/* A device of that many bytes that hands out rising addresses, and logs its calls. */
 struct device {
 	uint64_t room, next;
 	uint64_t taken[64]; /* sizes of segments, in order */
@@ -156,7 +156,7 @@ static void test_segments(void **state)
 	assert_int_equal(device.takes, 4); /* larger ones are rounded to 2 MiB */
 	assert_int_equal(device.taken[2], 10 * MiB);
 	assert_int_equal(device.taken[3], 12 * MiB);
-	get(10 * MiB - 512); /* what is left of the 20 MiB */
+	get(10 * MiB - 512); /* the rest of the 20 MiB */
 	assert_int_equal(device.takes, 4);
 	assert_int_equal(stats().reserved, 44 * MiB);
 	assert_int_equal(stats().segments, 4);
@@ -177,7 +177,7 @@ static void test_split(void **state)
 	(void)state;
 }
 
-/* The smallest hole that is large enough; of equal ones the lowest. */
+/* The smallest free block that fits; of equal ones the lowest. */
 static void test_best_fit(void **state)
 {
 	struct caching_block *large, *low, *high, *b;
@@ -223,7 +223,7 @@ static void test_join(void **state)
 	(void)state;
 }
 
-/* No memory: all that is cached is given back, and the device is asked again. */
+/* No memory: all cached segments are given back, and the device is asked again. */
 static void test_refused(void **state)
 {
 	struct caching_block *b;
@@ -241,7 +241,7 @@ static void test_refused(void **state)
 	(void)state;
 }
 
-/* More is not allowed, whatever the device has; it is not even asked. */
+/* More is not allowed, whatever the device has; the device is not asked. */
 static void test_allowed(void **state)
 {
 	struct caching_block *b;
@@ -264,14 +264,14 @@ static void test_streams(void **state)
 	start(GiB, "", UINT64_MAX);
 	b = get_at(0, 1, 50 * MiB);
 	put(b);
-	get_at(0, 2, 50 * MiB); /* a hole of another stream is no use */
+	get_at(0, 2, 50 * MiB); /* another stream's free block does not serve */
 	assert_int_equal(device.takes, 2);
 	get_at(0, 1, 50 * MiB);
 	assert_int_equal(device.takes, 2);
 	(void)state;
 }
 
-/* A private pool keeps what it has until it is retired. */
+/* A private pool keeps its segments until it is retired. */
 static void test_private(void **state)
 {
 	struct caching_block *b;
@@ -286,7 +286,7 @@ static void test_private(void **state)
 	assert_int_equal(device.given, 0);
 	caching_allocator_retire_pool(a, 7);
 	caching_allocator_retire_pool(a, 7);
-	caching_allocator_retire_pool(a, 8); /* nothing was asked of it */
+	caching_allocator_retire_pool(a, 8); /* the device was not asked */
 	assert_int_equal(stats().idle, 50 * MiB);
 	flush();
 	assert_int_equal(device.given, 50 * MiB);
@@ -300,7 +300,7 @@ static void test_max_split(void **state)
 	start(GiB, "max_split_size_mb:40", UINT64_MAX);
 	b = get(50 * MiB);
 	put(b);
-	get(20 * MiB); /* one of 40 MiB and more is not broken up */
+	get(20 * MiB); /* one of 40 MiB and more is not split */
 	assert_int_equal(device.takes, 2);
 	b = get(41 * MiB); /* but given whole, up to 20 MiB too large */
 	assert_int_equal(caching_block_size(b), 50 * MiB);
@@ -313,7 +313,7 @@ static void test_max_split(void **state)
 	(void)state;
 }
 
-/* Of blocks that may not be split only as many go as are needed, the largest first. */
+/* Blocks that may not be split go one by one, the largest first, until there is enough. */
 static void test_release_oversize(void **state)
 {
 	struct caching_block *b[3];
@@ -348,7 +348,7 @@ static void test_garbage(void **state)
 	for (int i = 0; i < 20; i++)
 		put(get(55 * MiB)); /* of the large one only */
 	put(young);
-	get(70 * MiB); /* 46 MiB too many are in use: what was idle for longest goes */
+	get(70 * MiB); /* 46 MiB too many are in use: the longest idle goes */
 	assert_int_equal(device.given, 50 * MiB);
 	assert_int_equal(device.refusals, 0);
 	(void)state;
@@ -363,7 +363,7 @@ static void test_expandable(void **state)
 	assert_int_equal(device.ranges, 1);
 	assert_int_equal(device.pages, 2);
 	assert_int_equal(stats().reserved, 40 * MiB);
-	b[1] = get(30 * MiB); /* what is left of the pages, and one more */
+	b[1] = get(30 * MiB); /* the rest of the pages, and one more */
 	assert_int_equal(device.pages, 3);
 	assert_int_equal(caching_block_address(b[1]), caching_block_address(b[0]) + 30 * MiB);
 	b[2] = get(MiB);
@@ -384,7 +384,8 @@ static void test_expandable(void **state)
 	(void)state;
 }
 
-/* The end of what is mapped can grow: a hole that cannot is taken first, though it is larger. */
+/* The end of the mapped range can grow, so a free block that cannot is taken first, though it is
+ * larger. */
 static void test_expandable_fit(void **state)
 {
 	struct caching_block *low;
@@ -400,7 +401,7 @@ static void test_expandable_fit(void **state)
 	(void)state;
 }
 
-/* A range that has no room left between its blocks is joined by another. */
+/* A range without room between its blocks is joined by another. */
 static void test_expandable_ranges(void **state)
 {
 	struct caching_block *b[40];
@@ -417,7 +418,7 @@ static void test_expandable_ranges(void **state)
 	(void)state;
 }
 
-/* Whatever is asked for: free blocks and live ones are what is reserved. */
+/* At any requests: free blocks and live ones add up to the reserved bytes. */
 static void test_random(void **state)
 {
 	static const char *const settings[] = {"", "expandable_segments:True",

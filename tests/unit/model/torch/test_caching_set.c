@@ -1,4 +1,4 @@
-/* Blocks in order: against a list that is searched from end to end. */
+/* Ordered blocks: against a list that is searched from end to end. */
 #include "model/unit.h"
 
 #include "model/torch/caching_parts.h"
@@ -19,7 +19,7 @@ static bool less(const struct caching_set *s, const struct caching_block *a, uin
 	return a->address < address;
 }
 
-/* The first at or after (last false), or the last before that place. */
+/* The first at or after (last false), or the last before that position. */
 static struct caching_block *searched(
     const struct caching_set *s, uint64_t stream, uint64_t size, uint64_t address, bool last)
 {

@@ -46,7 +46,7 @@ static void test_settings(void **state)
 	(void)state;
 }
 
-/* What is not understood is said, and what is understood is kept. */
+/* Unknown settings are reported, known ones are kept. */
 static void test_damage(void **state)
 {
 	static const char *const broken[] = {"max_split_size_mb",
@@ -67,7 +67,7 @@ static void test_damage(void **state)
 	(void)state;
 }
 
-/* The first thing that is wrong, where it stands, and what there is. */
+/* The first error, its position, and the known names. */
 static void test_complaints(void **state)
 {
 	struct caching_settings s;
@@ -113,7 +113,7 @@ static void test_round_by_interval(void **state)
 	assert_int_equal(caching_round(&s, 65 * MiB), 72 * MiB); /* 64 to 128: eight steps */
 	assert_int_equal(caching_round(&s, 3 * MiB), 3 * MiB); /* below the first: as the first */
 	assert_int_equal(caching_round(&s, 3 * MiB + 1), 3 * MiB + 256 * KiB);
-	assert_int_equal(caching_round(&s, 129 * MiB), 129 * MiB); /* between: nothing was said */
+	assert_int_equal(caching_round(&s, 129 * MiB), 129 * MiB); /* between: not set */
 	assert_int_equal(caching_round(&s, 257 * MiB), 320 * MiB);
 	assert_int_equal(caching_round(&s, 513 * MiB), 513 * MiB);
 	assert_int_equal(caching_round(&s, 1000 * GiB + 1), 1000 * GiB + 512);

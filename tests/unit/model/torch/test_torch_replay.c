@@ -1,4 +1,4 @@
-/* What PyTorch asked for, asked again: a small record, written by hand, as it was and with changes.
+/* PyTorch's requests, replayed: a small record, written by hand, as it was and with changes.
  * tests/torch does the same with PyTorch's own. */
 #include "model/unit.h"
 
@@ -85,7 +85,7 @@ static void finish(void)
 	s = NULL;
 }
 
-/* 500 MiB that are held, two segments that are pinned by a block each, and a refusal. */
+/* 500 MiB that are held, two segments that a block each pins, and a refusal. */
 static void write_fragmented(void)
 {
 	start(NULL);
@@ -205,12 +205,12 @@ static void test_rewrite(void **state)
 	assert_true(o.fits);
 	assert_int_equal(asked, 7);
 	assert_int_equal(o.requests, 5);
-	assert_int_equal(o.end_allocated, 500 * MiB); /* nobody kept what was refused then */
-	o = tried(&shrink); /* and rounded: into the hole of 120 MiB */
+	assert_int_equal(o.end_allocated, 500 * MiB); /* the refused block was never held */
+	o = tried(&shrink); /* and rounded: into the free 120 MiB */
 	assert_true(o.fits);
 	assert_int_equal(o.granted_refusals, 1);
 	assert_int_equal(o.end_allocated, 550 * MiB);
-	o = tried(&hurry); /* all others are served from its 500 MiB */
+	o = tried(&hurry); /* its 500 MiB serve all others */
 	assert_true(o.fits);
 	assert_int_equal(o.end_reserved, 500 * MiB);
 	assert_int_equal(o.end_allocated, 50 * MiB);
@@ -225,7 +225,7 @@ static uint64_t as_much_again(void *arg, const struct torch_block *b)
 	return 200 * MiB;
 }
 
-/* What was refused is granted, and its work goes on: it holds that, and asks for more. */
+/* The refused request is granted, and its work goes on: it holds that block, and asks for more. */
 static void test_further(void **state)
 {
 	struct torch_change change = {.memory = 1300 * MiB, .rewrite = {.further = as_much_again}};
@@ -277,7 +277,7 @@ static uint64_t second_larger(void *arg, const struct torch_block *b)
 	return b->serial == 2 ? 150 * MiB : b->size;
 }
 
-/* What the driver said of the device is old; the record shows that there was more room. */
+/* The driver's level of the device is old; the record shows that there was more room. */
 static void test_stale_sample(void **state)
 {
 	struct torch_change change = {.memory = 1100 * MiB, .rewrite = {.size = second_larger}};
@@ -295,7 +295,7 @@ static void test_stale_sample(void **state)
 	(void)state;
 }
 
-/* The program emptied the cache: that is no doing of the allocator's, and happens again. */
+/* The program emptied the cache: that is not the allocator's choice, and happens again. */
 static void test_emptied(void **state)
 {
 	struct torch_outcome o;
@@ -329,7 +329,7 @@ static void test_emptied(void **state)
 	(void)state;
 }
 
-/* A hole that was passed over is another stream's. */
+/* A free block that was passed over belongs to another stream. */
 static void test_streams(void **state)
 {
 	start(NULL);
@@ -379,7 +379,7 @@ static void test_private(void **state)
 	(void)state;
 }
 
-/* Something that the model cannot explain is said, with the place. */
+/* An event that the model cannot explain is reported, with its position. */
 static void test_differs(void **state)
 {
 	start("new_setting:3");
@@ -459,7 +459,7 @@ static void unpage(uint64_t address, uint64_t handle)
 	reserved -= 20 * MiB;
 }
 
-/* A stream with memory for the request would not have had its range taken away for it. */
+/* A stream with memory for the request would not have lost its range for it. */
 static void test_range_of_another_stream(void **state)
 {
 	start("expandable_segments:True");
@@ -483,7 +483,7 @@ static void test_range_of_another_stream(void **state)
 	(void)state;
 }
 
-/* Pages of an expandable segment, and what other libraries took of the device. */
+/* Pages of an expandable segment, and other libraries' memory on the device. */
 static void test_ranges(void **state)
 {
 	struct torch_outcome o;
@@ -504,8 +504,7 @@ static void test_ranges(void **state)
 	(void)state;
 }
 
-/* Whatever a trace says, it is answered: addresses that overlap, releases of nothing, levels that
- * contradict. */
+/* Any trace gets an answer: addresses that overlap, releases of nothing, levels that contradict. */
 static void nonsense(uint64_t seed)
 {
 	static const uint64_t sizes[] = {0, 1, 512, 513, MiB, MiB + 512, 9 * MiB, 10 * MiB,
@@ -596,7 +595,7 @@ static void test_put_off(void **state)
 	release(BASE + 300 * MiB, 300 * MiB);
 	release(BASE + 600 * MiB, 200 * MiB);
 
-	/* Nobody waits: as it was. */
+	/* Nothing waits: as it was. */
 	shifted.delay = 0;
 	shifted.end = UINT64_MAX;
 	shifted.granted = false;
@@ -618,14 +617,14 @@ static void test_put_off(void **state)
 	assert_int_equal(o.peak_allocated, 600 * MiB);
 	assert_int_equal(o.end_allocated, 0);
 
-	/* By less than the others live: it is refused once more, and said which. */
+	/* By less than the others live: a request is refused again, and the answer names it. */
 	shifted.delay = 1;
 	o = tried(&change);
 	assert_false(o.fits);
 	assert_int_equal(o.refusal.block.serial, 4);
 	assert_int_equal(o.peak_allocated, 800 * MiB);
 
-	/* The second one's work ends long before the record lets go of it. */
+	/* The second one's work ends long before the record releases it. */
 	shifted.delay = 0;
 	shifted.end = 1;
 	o = tried(&change);

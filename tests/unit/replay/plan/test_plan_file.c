@@ -61,7 +61,7 @@ static void test_small_ones_side_by_side(void **state)
 	(void)state;
 }
 
-/* However much comes and goes: no order of the threads is far off the record. */
+/* However much comes and goes: no order of the threads strays far from the record. */
 static void test_what_goes_again_takes_no_epoch(void **state)
 {
 	struct plan_file f;
@@ -74,7 +74,7 @@ static void test_what_goes_again_takes_no_epoch(void **state)
 		release(&f, 0, acquire(&f, 0, 1000), 1000);
 		release(&f, other, acquire(&f, other, 1000), 1000);
 	}
-	/* What stays does, when it comes to a MiB. */
+	/* Blocks that stay do, once they reach a MiB. */
 	for (int i = 0; i < 1200; i++) {
 		acquire(&f, 0, 1000);
 		release(&f, other, acquire(&f, other, 1000), 1000);
@@ -134,7 +134,7 @@ static void test_a_thread_alone_waits_for_nobody(void **state)
 	for (int i = 0; i < 200000; i++)
 		release(&f, 0, acquire(&f, 0, 100), 100);
 	finish(&f, out, &p);
-	/* What it gives back it takes again. */
+	/* A thread takes its own releases again. */
 	assert_true(p.header.slots < 100);
 	assert_int_equal(p.header.ops, 400000);
 	plan_forget(&p);

@@ -1,4 +1,4 @@
-/* Which operations a process' events become. */
+/* The operations that a process's events become. */
 #include "model/unit.h"
 
 #include "model/script.h"
@@ -66,7 +66,7 @@ static void test_blocks(void **state)
 
 	script_release(s, x);
 	script_release(s, y);
-	script_release(s, 0x1234567000); /* of nobody */
+	script_release(s, 0x1234567000); /* of no block */
 	make(s, NULL, &m);
 	assert_int_equal(op(&m, 0)->what, PLAN_MALLOC);
 	assert_int_equal(plan_size(op(&m, 0)), 1000);
@@ -118,7 +118,7 @@ static void test_mappings_in_pieces(void **state)
 	assert_int_equal(plan_size(op(&m, 1)), 3 * PAGE);
 	assert_int_equal(op(&m, 2)->what, PLAN_UNMAP);
 	assert_int_equal(plan_size(op(&m, 2)), 2 * PAGE);
-	/* What a fixed one covers goes first. */
+	/* The blocks under a fixed mapping go first. */
 	assert_int_equal(plan_size(op(&m, 3)), 8 * PAGE);
 	assert_int_equal(plan_size(op(&m, 4)), 2 * PAGE);
 	assert_int_equal(op(&m, 5)->what, PLAN_MAP);
@@ -142,7 +142,7 @@ static void test_refusals(void **state)
 	script_failed(s, b, 700);
 	last.time_ns = script_now(s);
 	last.stack = b;
-	/* What comes after it is none of the peak. */
+	/* Later events are no part of the peak. */
 	script_alloc(s, a, 5000);
 	make(s, &last, &m);
 	assert_int_equal(op(&m, 1)->what, PLAN_MALLOC | PLAN_REFUSED);
@@ -170,7 +170,7 @@ static void test_threads(void **state)
 	assert_int_equal(m.plan.header.threads, 2);
 	assert_int_equal(count(&m, PLAN_SPAWN), 1);
 	assert_int_equal(count(&m, PLAN_EXIT), 1);
-	/* Each of its own, and what the first acquired the second releases later. */
+	/* Each its own, and the second releases the first one's block later. */
 	for (uint32_t i = m.plan.firsts[1]; i != PLAN_NONE; i = m.plan.parts[i].next)
 		for (uint32_t n = 0; n < m.plan.parts[i].count; n++)
 			if (m.plan.ops[m.plan.parts[i].first + n].what == PLAN_FREE)
@@ -179,7 +179,7 @@ static void test_threads(void **state)
 	(void)state;
 }
 
-/* Who has ended makes no thread. */
+/* An ended thread makes no thread. */
 static void test_a_thread_after_another_ended(void **state)
 {
 	struct script *s = script_new();
@@ -217,7 +217,7 @@ static void test_samples(void **state)
 	script_sample(s);
 	script_alloc(s, a, 200 * KiB);
 	make(s, NULL, &m);
-	/* The one that was measured, with what lived before it; and the peak. */
+	/* The measured one, with the blocks that lived before it; and the peak. */
 	assert_int_equal(m.facts.moments.count >= 2, true);
 	assert_int_equal(
 	    m.facts.moments.items[0].recorded == 0 || m.facts.moments.items[1].recorded == 0, true);
@@ -280,13 +280,13 @@ static void test_young(void **state)
 	make(s, NULL, &m);
 	assert_in_range(young_at(&m, 2), 75 * MiB, 100 * MiB);
 	assert_in_range(young_at(&m, 3), young_at(&m, 2) + 15 * MiB, young_at(&m, 2) + 40 * MiB);
-	assert_in_range(young_at(&m, 4), 5 * MiB, 40 * MiB); /* the other is gone */
+	assert_in_range(young_at(&m, 4), 5 * MiB, 40 * MiB); /* the other is released */
 	assert_int_equal(young_at(&m, 8), 0); /* old */
 	done(s, &m);
 	(void)state;
 }
 
-/* Replayed at some speed, what comes waits for a moment at its time. */
+/* Replayed at a speed, each event waits for its time. */
 static void test_pace(void **state)
 {
 	struct plan_last none = {0};

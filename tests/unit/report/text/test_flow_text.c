@@ -1,5 +1,5 @@
 /* Phases, requests and stages in the text and in the JSON, of a verdict on marked requests and
- * known frames; and nothing where nothing is known. */
+ * known frames; and none without those. */
 #include "model/unit.h"
 
 #include <stdio.h>

@@ -46,7 +46,7 @@ static void test_small_rows(void **state)
 	ledger_text(&r, &st, &out);
 	assert_non_null(strstr(str_text(&out),
 	    "\nWhere 0.98 GiB went (cgroup memory.max) at the failure, after 4.46 s\n"));
-	/* What is blamed and what is free have rows of their own, however small. */
+	/* The blamed and the free bytes have rows of their own, however small. */
 	assert_non_null(strstr(str_text(&out), "  leaked "));
 	assert_non_null(strstr(str_text(&out), "  free "));
 	assert_non_null(strstr(str_text(&out), "  3 more, each under 1 %"));
@@ -119,7 +119,7 @@ static void test_widths_and_age(void **state)
 	(void)state;
 }
 
-/* Of several devices the first refused; another that holds much is shown, too, an idle one not. */
+/* The device that refused comes first; another with much memory is shown, an idle one is not. */
 static void test_devices(void **state)
 {
 	struct device_report devices[3] = {{.device = "cuda:1", .failed = true},
@@ -144,7 +144,7 @@ static void test_devices(void **state)
 	assert_non_null(strstr(str_text(&out), "Where 0.98 GiB of cuda:0 went (device memory)"));
 	assert_null(strstr(str_text(&out), "cuda:2"));
 	str_clear(&out);
-	/* Where the host ran out, only what was asked for. */
+	/* If the host ran out, only the requested bytes. */
 	r.failure.kind = FAILURE_OOM_KILL;
 	r.ledger = base().ledger;
 	ledger_text(&r, &st, &out);

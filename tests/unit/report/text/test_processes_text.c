@@ -1,4 +1,4 @@
-/* Who held what: rows for those that matter, columns that add up, no line too wide. */
+/* Each process's memory: rows for those that matter, columns that add up, no line too wide. */
 #include "model/unit.h"
 
 #include "report/text/processes_text.h"
@@ -55,7 +55,7 @@ static void test_rows(void **state)
 	st.verbose = true;
 	processes_text(&r, &st, &out);
 	assert_non_null(strstr(str_text(&out), "  103 date"));
-	/* Who holds nothing had ended, or another program came in its place. */
+	/* A process that holds nothing had ended, or another program replaced it. */
 	list[3].memory_count = 0;
 	str_clear(&out);
 	processes_text(&r, &st, &out);
@@ -66,7 +66,7 @@ static void test_rows(void **state)
 	str_free(&out);
 }
 
-/* Resident bytes where they were sampled of everybody that held anything. */
+/* Resident bytes if every process that held memory was sampled. */
 static void test_resident(void **state)
 {
 	struct verdict_result r = base();
@@ -88,7 +88,7 @@ static void test_matter(void **state)
 	struct verdict_result r = base();
 
 	assert_true(processes_matter(&r));
-	r.tree.count = 2; /* a shell, and what it started */
+	r.tree.count = 2; /* a shell, and its children */
 	assert_false(processes_matter(&r));
 }
 

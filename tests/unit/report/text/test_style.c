@@ -1,4 +1,4 @@
-/* Wrapping, cells and bars at any width, with names that would steer a terminal. */
+/* Wrapping, cells and bars at any width, with names that try to steer a terminal. */
 #include "model/unit.h"
 
 #include "report/text/style.h"

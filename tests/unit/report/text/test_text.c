@@ -1,5 +1,5 @@
-/* One screen, in order: verdict, ledger, blame, fixes; at 80 and 200 columns, plain when not on a
- * terminal. */
+/* One screen, in order: verdict, ledger, blame, fixes; at 80 and 200 columns, plain when not on
+ * a terminal. */
 #include "../sample.h"
 
 #include "util/text/term.h"
@@ -61,7 +61,7 @@ static void test_verbose_says_more(void **state)
 	(void)state;
 }
 
-/* A wrapper's shells, by the dozen, are counted: the program is what one looks for. */
+/* A wrapper's dozens of shells are counted: the reader looks for the program. */
 static void test_many_processes(void **state)
 {
 	struct verdict_result r;

@@ -1,6 +1,4 @@
-/*
- * test_bootstrap_arena.c - the arena: alignment, its end, and which blocks it owns.
- */
+/* test_bootstrap_arena.c - the arena: alignment, its end, and which blocks it owns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,5 @@
-/*
- * test_filter.c - filters answer as in the kernel: programs with every kind of instruction are
- * installed in a child, which asks the kernel.
- */
+/* test_filter.c - filters answer as in the kernel: programs with every kind of instruction are
+ * installed in a child, which asks the kernel. */
 #include "../under.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
-/*
- * test_options.c - the WHYOOM_* variables.
- */
+/* test_options.c - the WHYOOM_* variables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

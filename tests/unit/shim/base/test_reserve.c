@@ -1,6 +1,4 @@
-/*
- * test_reserve.c - when the kernel refuses everything, tables and chunks still find room.
- */
+/* test_reserve.c - when the kernel refuses everything, tables and chunks still find room. */
 #include "../under.h"
 
 #include <fcntl.h>

@@ -1,7 +1,5 @@
-/*
- * test_scratch.c - held memory is there when the kernel refuses everything, is zero each time and
- * grows only by the difference; pieces that do not fit are requested.
- */
+/* test_scratch.c - held memory is there when the kernel refuses everything, is zero each time
+ * and grows only by the difference; pieces that do not fit are requested. */
 #include "../under.h"
 
 #include <stdio.h>

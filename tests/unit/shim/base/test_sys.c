@@ -1,6 +1,4 @@
-/*
- * test_sys.c - the kernel's answers come back unchanged, and errno never moves.
- */
+/* test_sys.c - the kernel's answers come back unchanged, and errno never moves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -255,7 +253,7 @@ static void test_clock(void **state)
 	assert_true(between <= (uint64_t)b.tv_sec * 1000000000u + (uint64_t)b.tv_nsec);
 }
 
-/* What a child prints whose descriptor 2 is that file. */
+/* The output of a child whose descriptor 2 is that file. */
 static const char *said(void (*child)(void))
 {
 	static char text[1024];

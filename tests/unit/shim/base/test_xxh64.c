@@ -1,6 +1,4 @@
-/*
- * test_xxh64.c - XXH64 against published values, one for each path.
- */
+/* test_xxh64.c - XXH64 against published values, one for each path. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

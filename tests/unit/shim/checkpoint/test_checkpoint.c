@@ -1,8 +1,6 @@
-/*
- * test_checkpoint.c - a checkpoint replaces chunks: every live block is read once, as it was
+/* test_checkpoint.c - a checkpoint replaces chunks: every live block is read once, as it was
  * acquired, and no released one; the file stays within its budget; a checkpoint that cannot be
- * written changes nothing.
- */
+ * written changes nothing. */
 #include "../under.h"
 
 #include <math.h>

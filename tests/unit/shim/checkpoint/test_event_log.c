@@ -1,7 +1,5 @@
-/*
- * test_event_log.c - a release removes its acquisition from the log and nothing else; levels become
- * sparse evenly; events without room are dropped, the oldest first, and counted.
- */
+/* test_event_log.c - a release removes its acquisition from the log and nothing else; levels
+ * become sparse evenly; events without room are dropped, the oldest first, and counted. */
 #include "../under.h"
 
 #include <pthread.h>
@@ -97,7 +95,7 @@ static void test_spaces(void **state)
 	assert_int_equal(kept(0), 3);
 	EVENT(SPACE_FREE, TORCH0, 4, 0x1000, 0, 0, 0);
 	assert_int_equal(kept(0), 2);
-	EVENT(SPACE_FREE, 0, 5, 0x2000, 0, 0, 0); /* of whichever space */
+	EVENT(SPACE_FREE, 0, 5, 0x2000, 0, 0, 0); /* of any space */
 	assert_int_equal(kept(0), 1);
 	EVENT(SPACE_FREE, CUDA0, 5, 0x3000, 0, 0, 0); /* of an unknown block */
 	assert_int_equal(kept(0), 1);

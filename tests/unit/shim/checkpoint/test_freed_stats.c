@@ -1,8 +1,6 @@
-/*
- * test_freed_stats.c - each period has the sums and the largest block of its own stacks, and merged
- * periods those of both; with too many stacks the top ones are kept; a child has none of its
- * parent's.
- */
+/* test_freed_stats.c - each period has the sums and the largest block of its own stacks, and
+ * merged periods those of both; with too many stacks the top ones are kept; a child has none of
+ * its parent's. */
 #include "../under.h"
 
 #include <pthread.h>

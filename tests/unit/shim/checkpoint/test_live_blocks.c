@@ -1,7 +1,5 @@
-/*
- * test_live_blocks.c - a block that was added is found and removed once, by any thread and whatever
- * the size of the table; a block that was not added is never found.
- */
+/* test_live_blocks.c - a block that was added is found and removed once, by any thread and
+ * whatever the size of the table; a block that was not added is never found. */
 #include "../under.h"
 
 #include <pthread.h>

@@ -1,7 +1,5 @@
-/*
- * test_environment.c - LD_PRELOAD for a program that is about to be executed, and how the next
- * recorded process undoes the change.
- */
+/* test_environment.c - LD_PRELOAD for a program that is about to be executed, and how the next
+ * recorded process undoes the change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

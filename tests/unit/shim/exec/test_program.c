@@ -1,7 +1,5 @@
-/*
- * test_program.c - what kind of program a file is. The test makes the files byte by byte, also
- * damaged ones.
- */
+/* test_program.c - what kind of program a file is. The test makes the files byte by byte, also
+ * damaged ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -183,7 +181,7 @@ static void test_sanitizers(void **state)
 	assert_false(program_is_runtime("/libasan.so/a.so", 16));
 }
 
-/* Whatever the file contains, there is an answer. */
+/* Any content of the file gives an answer. */
 static void test_damaged(void **state)
 {
 	struct image i;

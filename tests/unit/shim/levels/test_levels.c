@@ -1,6 +1,4 @@
-/*
- * test_levels.c - levels agree with libc and /proc.
- */
+/* test_levels.c - levels agree with libc and /proc. */
 #include "../under.h"
 
 #include <pthread.h>

@@ -1,6 +1,4 @@
-/*
- * test_levels_malloc.c - the allocator's account agrees with libc's, and is not asked for often.
- */
+/* test_levels_malloc.c - the allocator's account agrees with libc's, and is not asked for often. */
 #include "../under.h"
 
 #include <malloc.h>

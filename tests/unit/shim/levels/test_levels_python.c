@@ -1,7 +1,5 @@
-/*
- * test_levels_python.c - an interpreter's arenas are divided into used, free and never handed out;
- * memory that is no arena, or no longer one, does no harm.
- */
+/* test_levels_python.c - an interpreter's arenas are divided into used, free and never handed
+ * out; memory that is no arena, or no longer one, does no harm. */
 #include "../under.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * test_loader.c - no thread walks the loader's list for us while another forks; in a forked child
- * none does unless it may.
- */
+/* test_loader.c - no thread walks the loader's list for us while another forks; in a forked
+ * child none does unless it may. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

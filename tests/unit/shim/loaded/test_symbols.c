@@ -1,6 +1,4 @@
-/*
- * test_symbols.c - look-ups agree with dlsym.
- */
+/* test_symbols.c - look-ups agree with dlsym. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

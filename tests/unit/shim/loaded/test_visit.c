@@ -1,7 +1,5 @@
-/*
- * test_visit.c - each visitor sees each module once, unless the loader's counts leave doubt about
- * which modules are loaded. The loader is a list here.
- */
+/* test_visit.c - each visitor sees each module once, unless the loader's counts leave doubt
+ * about which modules are loaded. The loader is a list here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,7 +127,7 @@ static const char *visit_one(bool done)
 
 static int fresh_list(void **state)
 {
-	/* unload what the previous test left */
+	/* unload the previous test's modules */
 	while (count) {
 		count--;
 		unloaded++;
@@ -223,8 +221,7 @@ static bool look_again(const struct dl_phdr_info *info)
 	return true;
 }
 
-/* A visitor that finds what it looked for in the second module sees all modules again; others do
- * not. */
+/* A visitor that finds its target in the second module sees all modules again; others do not. */
 static void test_again(void **state)
 {
 	static const struct visitor both[] = {{VISIT_ALLOCATORS, look}, {VISIT_CUDA, look_again}};
@@ -279,7 +276,7 @@ static void test_caller(void **state)
 	load(3);
 	assert_false(visit_caller_matters(of_start));
 	assert_false(visit_caller_matters(later));
-	load_as(4, true); /* serves what it loaded, or what was loaded with it */
+	load_as(4, true); /* serves its own modules, or those loaded with it */
 	assert_false(visit_caller_matters(of_start));
 	assert_true(visit_caller_matters(later));
 	unload(4);
@@ -290,7 +287,7 @@ static void test_caller(void **state)
 	assert_true(visit_caller_matters(later));
 }
 
-/* Where the list may not be walked, as in the child of a fork. */
+/* When the list may not be walked, as in the child of a fork. */
 static void test_unasked(void **state)
 {
 	load(3);

@@ -1,7 +1,5 @@
-/*
- * test_control.c - the next record obeys a command in the trace's header, answers it once and
- * records the change; a pause leaves out new blocks but no release.
- */
+/* test_control.c - the next record obeys a command in the trace's header, answers it once and
+ * records the change; a pause leaves out new blocks but no release. */
 #include "../under.h"
 
 #include <string.h>

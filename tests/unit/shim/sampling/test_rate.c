@@ -1,7 +1,5 @@
-/*
- * test_rate.c - the sample becomes coarser while the trace grows too fast, finer again later,
- * within limits; a pause or mode full is not touched.
- */
+/* test_rate.c - the sample becomes coarser while the trace grows too fast, finer again later,
+ * within limits; a pause or mode full is not touched. */
 #include "../under.h"
 
 #include <string.h>

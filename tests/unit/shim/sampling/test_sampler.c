@@ -1,7 +1,5 @@
-/*
- * test_sampler.c - a block is chosen as often as its weight says, whatever its size and the blocks
- * before it; estimates are right on average and err as much as their own error says.
- */
+/* test_sampler.c - a block is chosen as often as its weight says, whatever its size and the
+ * blocks before it; estimates are right on average and err as much as their own error says. */
 #include "../under.h"
 
 #include <math.h>
@@ -164,8 +162,7 @@ static void test_unbiased(void **state)
 	assert_true(within / SEEDS > 0.93);
 }
 
-/* Changes take effect; releases are filtered by the table only where the table holds every recorded
- * block. */
+/* Changes take effect; the table filters releases only if it holds every recorded block. */
 static void test_changes(void **state)
 {
 	begin(1 << 30, 1 << 20, 3);

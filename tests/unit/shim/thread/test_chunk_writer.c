@@ -1,6 +1,4 @@
-/*
- * test_chunk_writer.c - chunks: filled, sealed, passed from thread to thread, and bounded.
- */
+/* test_chunk_writer.c - chunks: filled, sealed, passed from thread to thread, and bounded. */
 #include "../under.h"
 
 #include <pthread.h>
@@ -73,8 +71,7 @@ static void test_short_threads(void **state)
 	assert_int_equal(t->errors, 0);
 	assert_int_equal(under_count(t, TRACE_ALLOC), 6000);
 	assert_int_equal(under_count(t, TRACE_THREAD_EXIT), 2000);
-	/* not one chunk for each thread: one serves some 2,000, depending on the length of their
-	 * names */
+	/* one chunk serves some 2,000 threads, depending on the length of their names */
 	assert_true(t->bytes < 40 * 65536);
 	/* each record belongs to its thread: in order, three after each change of thread */
 	for (uint64_t i = 0, own = 0, thread = 0; i < t->count; i++) {

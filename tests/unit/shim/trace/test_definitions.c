@@ -1,6 +1,4 @@
-/*
- * test_definitions.c - definitions from many threads at once are all there, whole and once.
- */
+/* test_definitions.c - definitions from many threads at once are all there, whole and once. */
 #include "../under.h"
 
 #include <pthread.h>
@@ -140,7 +138,7 @@ static void test_no_room(void **state)
 	under_end();
 }
 
-/* Where checkpoints replace the other chunks, definitions get a share of the budget. */
+/* When checkpoints replace the other chunks, definitions get a share of the budget. */
 static void test_share(void **state)
 {
 	uint8_t body[1000] = {0};

@@ -1,6 +1,5 @@
-/*
- * test_disk.c - a directory's bound: shared by processes, never exceeded, safe from a damaged file.
- */
+/* test_disk.c - a directory's bound: shared by processes, never exceeded, safe from a damaged
+ * file. */
 #include "../under.h"
 
 #include <fcntl.h>
@@ -107,7 +106,7 @@ static void test_default(void **state)
 	assert_in_range(disk_bound(), MIB, 16ull << 30);
 }
 
-/* Racing processes, each with a mapping of its own: what is granted fits together. */
+/* Racing processes, each with a mapping of its own: the grants fit together. */
 static void test_race(void **state)
 {
 	enum { PROCESSES = 8, TRIES = 20000, BYTES = 4096 };

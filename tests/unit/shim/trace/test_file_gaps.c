@@ -1,6 +1,4 @@
-/*
- * test_file_gaps.c - gaps are found again, joined with their neighbours, each once.
- */
+/* test_file_gaps.c - gaps are found again, joined with their neighbours, each once. */
 #include "../under.h"
 
 #include "trace/file_gaps.h"

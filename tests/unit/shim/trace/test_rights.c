@@ -1,6 +1,4 @@
-/*
- * test_rights.c - recording continues through mappings when the file can no longer be opened.
- */
+/* test_rights.c - recording continues through mappings when the file can no longer be opened. */
 #include "../under.h"
 
 #include <stdio.h>

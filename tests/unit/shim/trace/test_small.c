@@ -1,7 +1,5 @@
-/*
- * test_small.c - a process's small trace goes into its directory's file of small traces, once, and
- * only if nobody looks for it by name.
- */
+/* test_small.c - a process's small trace moves into its directory's file of small traces, once,
+ * and only if no process looks for it by name. */
 #include "../under.h"
 
 #include <fcntl.h>
@@ -139,7 +137,7 @@ static void test_stays(void **state)
 	assert_true(small_fold(under_directory(), under_path()));
 }
 
-/* Not where the file cannot be appended to, or belongs to another user. */
+/* Not if the file cannot be appended to, or belongs to another user. */
 static void test_no_file(void **state)
 {
 	record(200);

@@ -1,6 +1,4 @@
-/*
- * test_small_code.c - the analyzer decodes what the shim codes, and refuses damaged data.
- */
+/* test_small_code.c - the analyzer decodes what the shim codes, and refuses damaged data. */
 #include "../under.h"
 
 #include <errno.h>

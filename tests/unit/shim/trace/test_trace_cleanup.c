@@ -1,6 +1,5 @@
-/*
- * test_trace_cleanup.c - which traces are trivial, and what becomes of the earlier image's trace.
- */
+/* test_trace_cleanup.c - which traces are trivial, and what becomes of the earlier image's
+ * trace. */
 #include "../under.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
-/*
- * test_trace_file.c - ranges of the file: reserved, given back, used again, refused.
- */
+/* test_trace_file.c - ranges of the file: reserved, given back, used again, refused. */
 #include "../under.h"
 
 #include <fcntl.h>

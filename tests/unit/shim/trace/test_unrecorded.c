@@ -1,7 +1,5 @@
-/*
- * test_unrecorded.c - the table of unrecorded programs: equal ones share an entry, starts without
- * an entry are counted, failed starts are taken back.
- */
+/* test_unrecorded.c - the table of unrecorded programs: equal ones share an entry, starts
+ * without an entry are counted, failed starts are taken back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

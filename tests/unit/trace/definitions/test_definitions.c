@@ -73,7 +73,8 @@ static void uncommitted_and_holes_are_stepped_over(void **state)
 	compose_free(&c);
 }
 
-/* Cycles, bases that do not exist, more kept than there is: refused, and the rest is read. */
+/* Cycles, bases that do not exist, more kept frames than there are: refused, and the rest is
+ * read. */
 static void impossible_stacks(void **state)
 {
 	struct compose c;
@@ -85,8 +86,8 @@ static void impossible_stacks(void **state)
 	DEF_STACK(&c, 1, 2, 1, 0x10);
 	DEF_STACK(&c, 2, 3, 1, 0x20);
 	DEF_STACK(&c, 3, 1, 1, 0x30);
-	DEF_STACK(&c, 4, 4, 0, 0x40); /* rests on itself */
-	DEF_STACK(&c, 5, 3, 1, 0x50); /* rests on the cycle */
+	DEF_STACK(&c, 4, 4, 0, 0x40); /* its own base */
+	DEF_STACK(&c, 5, 3, 1, 0x50); /* its base is the cycle */
 	DEF_STACK(&c, 6, 77, 1, 0x60);
 	DEF_STACK(&c, 8, 0, 0, 0x80);
 	DEF_STACK(&c, 9, 8, 2, 0x90);
@@ -259,7 +260,7 @@ static void put_segments(struct compose *c, uint64_t id, const uint64_t segments
 	def_end(c, true);
 }
 
-/* Whole pages of what can be written to; sizes that cannot be are nobody's. */
+/* Whole pages of writable bytes; impossible sizes count for no module. */
 static void data_of_modules(void **state)
 {
 	static const uint64_t segments[4][3] = {

@@ -1,4 +1,4 @@
-/* Stacks as the definitions say, in any order, beside those that a plain list of frames gives. */
+/* Stacks from definitions in any order, against plain lists of frames. */
 #include "../events.h"
 #include "trace/definitions/stack_tree.h"
 
@@ -12,7 +12,7 @@ struct plain {
 	bool late; /* its base comes after it */
 };
 
-/* What an id is: its frames. */
+/* The frames of an id. */
 struct known {
 	bool defined;
 	const struct plain *by;
@@ -29,7 +29,7 @@ static size_t dice(uint64_t *seed, size_t below)
 	return (*seed >> 33) % below;
 }
 
-/* How far the ids are apart: those that are apart by a power of two are no worse. */
+/* The distance between ids: a power of two is no worse than others. */
 static uint64_t apart = 1;
 
 static uint64_t id_of(uint64_t number)
@@ -37,7 +37,7 @@ static uint64_t id_of(uint64_t number)
 	return apart * (number && number % 50 == 0 ? FAR + number : number);
 }
 
-/* Their numbers are as in the file; most rest on one of the latest, as recorders have it. */
+/* Numbers as in the file; most have one of the latest as base, like a recorder's. */
 static void make_list(uint64_t *seed)
 {
 	for (uint64_t i = 0; i < COUNT; i++) {
@@ -97,8 +97,8 @@ static bool ready(const struct plain *p)
 	return !p->base || known[p->base].defined;
 }
 
-/* An id that waits for its base, and comes again before that: which of the two counts is not
- * said, so there is none. */
+/* An id that waits for its base and comes again: it is unknown which of the two counts, so there
+ * is none. */
 static size_t define_all(void)
 {
 	size_t refused = 0;
@@ -140,7 +140,7 @@ static void compare(struct trace *t)
 		for (size_t k = 0; k < count; k++)
 			assert_int_equal(frames[k].address, known[n].frames[k]);
 	}
-	/* Canonical ids are given in the order of the file, and one for the same frames. */
+	/* Canonical ids follow the order of the file; equal frames share one. */
 	for (size_t i = 0; i < COUNT; i++) {
 		uint32_t stack = stacks_canonical(s, id_of(list[i].id));
 
@@ -175,7 +175,7 @@ static void any_order(void **state)
 			defined += known[i + 1].defined;
 			late += list[i].late && known[list[i].id].defined;
 		}
-		/* All that may happen does. */
+		/* All cases occur. */
 		assert_in_range(defined, COUNT / 4, COUNT - 1);
 		assert_in_range(late, 10, COUNT);
 		assert_in_range(refused, 10, COUNT);
@@ -188,13 +188,13 @@ static void any_order(void **state)
 		}
 		t = open_composed(&c);
 		compare(t);
-		assert_true(trace_facts(t)->torn_chunks > 0); /* the refused ones are told */
+		assert_true(trace_facts(t)->torn_chunks > 0); /* the refused ones are reported */
 		trace_close(t);
 		compose_free(&c);
 	}
 }
 
-/* What is refused is counted where it stands, though others were looked for at the same time. */
+/* A refused stack is counted at its position, even if others were searched at the same time. */
 static void refused_ones_are_of_their_chunk(void **state)
 {
 	struct compose c;
@@ -204,7 +204,7 @@ static void refused_ones_are_of_their_chunk(void **state)
 	compose_chunk(&c, 2, 0, 0, 0, 65536);
 	DEF_STACK(&c, 1, 0, 0, 0x10, 0x20);
 	DEF_STACK(&c, 2, 1, 3, 0x30); /* more kept than there is, and its base is on its way */
-	DEF_STACK(&c, 3, 2, 1, 0x40); /* rests on that one */
+	DEF_STACK(&c, 3, 2, 1, 0x40); /* has that one as base */
 	compose_chunk(&c, 2, 0, 0, 0, 65536);
 	DEF_STACK(&c, 1, 0, 0, 0x50); /* defined before */
 	DEF_STACK(&c, 4, 1, 1, 0x50);
@@ -212,14 +212,14 @@ static void refused_ones_are_of_their_chunk(void **state)
 	DEF_STACK(&c, 5, 4, 2, 0x60);
 	t = open_composed(&c);
 	assert_int_equal(t->defs.broken, 3);
-	/* Two chunks, and what waited in vain at the end. */
+	/* Two chunks, and stacks that wait in vain at the end. */
 	assert_int_equal(trace_facts(t)->torn_chunks, 3);
 	assert_int_equal(trace_stack_limit(t), 4);
 	trace_close(t);
 	compose_free(&c);
 }
 
-/* More frames than are kept together: whatever is kept of it, and of what rests on it. */
+/* More frames than are kept together: for any kept part of it, and of stacks on top of it. */
 static void long_ones(void **state)
 {
 	enum { LONG = 1000 };

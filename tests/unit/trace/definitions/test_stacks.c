@@ -74,7 +74,7 @@ static void every_node_is_found_again(void **state)
 	for (int i = 0; i < 20000; i++) {
 		if (i && dice(&seed, 4) == 0)
 			at = nodes[dice(&seed, (size_t)i)];
-		/* A run that a stack ends at grows no more. */
+		/* A run that a stack ends at does not grow. */
 		if (dice(&seed, 4) == 0)
 			assert_int_equal(stacks_define(&s, (uint64_t)i + 1, at), 0);
 		parents[i] = at;
@@ -159,8 +159,8 @@ static void ids_are_dense_whatever_the_file_says(void **state)
 
 static void order_of_the_tree(void **state)
 {
-	/* Stack 1 lies inside of 2 and 4, 3 apart; each was defined when another branch had begun.
-	 */
+	/* Stack 1 lies inside of 2 and 4, 3 apart; each was defined when another branch had
+	 * begun. */
 	static const uint32_t expected[] = {1, 2, 4, 3};
 	struct stacks s;
 	const uint32_t *order;
@@ -186,7 +186,7 @@ static void order_of_the_tree(void **state)
 	stacks_fini(&s);
 }
 
-/* Who looks at all stacks in this order meets each node once. */
+/* A walk over all stacks in this order meets each node once. */
 static void order_of_any_tree(void **state)
 {
 	static struct frame before[4000];
@@ -226,7 +226,7 @@ static void order_of_any_tree(void **state)
 	stacks_fini(&s);
 }
 
-/* The frames of all stacks in one number, of those in between their depths too. */
+/* The frames of all stacks in one number; inner ones with their depths. */
 static uint64_t all_frames(struct stacks *s)
 {
 	uint64_t sum = 0;
@@ -242,8 +242,8 @@ static uint64_t all_frames(struct stacks *s)
 	return sum;
 }
 
-/* Closed, the tree takes less memory and says the same: where runs are alike, and where none is;
- * where ids are in order, and where they are not. */
+/* Closed, the tree takes less memory and gives the same answers: with equal runs and with all
+ * different; with ids in order and in disorder. */
 static void closed_it_says_the_same(void **state)
 {
 	for (int kind = 0; kind < 4; kind++) {

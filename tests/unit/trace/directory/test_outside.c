@@ -1,6 +1,6 @@
 #include "../events.h"
 
-#define SHIFT 1000u /* the supervisor began so much earlier, and its clock counts from there */
+#define SHIFT 1000u /* the supervisor began earlier by this; its clock counts from there */
 
 /* Two devices; pid 4711 uses the second one. */
 static struct trace *supervisor(struct compose *c)
@@ -42,8 +42,8 @@ static struct trace *process(struct compose *c, const char *visible)
 	return open_composed(c);
 }
 
-/* Samples at the time that they are of, with who uses the device by then; what comes after the last
- * event is nobody's. */
+/* Samples at their own times, with the devices' processes of then; samples after the last event
+ * are dropped. */
 static void in_order(void **state)
 {
 	struct compose a, b;
@@ -83,7 +83,7 @@ static void in_order(void **state)
 	compose_free(&b);
 }
 
-/* How many samples the process gets of the second device, and as which number. */
+/* The number of samples that the process gets of the second device, and that device's number. */
 static void numbers(void **state)
 {
 	static const struct {

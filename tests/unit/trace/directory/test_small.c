@@ -1,7 +1,5 @@
-/*
- * test_small.c - files of small traces: which records are whole, and the bytes that come out of
- * one. The records are made here, by the shim's coder.
- */
+/* test_small.c - files of small traces: which records are whole, and their bytes. The shim's
+ * coder makes the records here. */
 #include "../events.h"
 
 #include <errno.h>
@@ -62,7 +60,7 @@ static size_t plain_of(uint8_t *to, uint32_t pid, const uint8_t *defs, uint32_t 
 
 static const uint32_t times[3] = {0, 1, 100};
 
-/* Appends a record; where it begins. */
+/* Append a record; return its offset. */
 static uint32_t append(uint32_t pid, const uint8_t *defs, uint32_t defs_bytes, int64_t base)
 {
 	static uint8_t window[2 * TRACE_SMALL_PLAIN_MAX];
@@ -144,7 +142,7 @@ static void some_defs(void)
 		defs[i] = (uint8_t)(i * i >> 3);
 }
 
-/* What its own file would hold. */
+/* The bytes of its own file. */
 static void check(const struct small_place *place, const uint8_t *expected_defs, size_t defs_bytes)
 {
 	static const uint8_t events[] = {1, 0, 0x80, 1, 24, 5, /* */ 2, 16, 0x7f, /* */
@@ -205,7 +203,7 @@ static void test_read(void **state)
 	small_list_free(&l);
 }
 
-/* Whatever the last write left undone, the others are there, and so is what came after it. */
+/* An unfinished last write costs no other record, before or after it. */
 static void test_torn(void **state)
 {
 	uint32_t second;
@@ -233,13 +231,13 @@ static void test_torn(void **state)
 		assert_int_equal(l.places.items[1].offset, cut);
 		check(&l.places.items[1], defs, 4);
 		small_list_free(&l);
-		/* restore what was cut */
+		/* restore the cut part */
 		file_bytes = second;
 		append(11, defs, 20, -1);
 	}
 }
 
-/* Each byte that is changed costs that record, and those that build on it, at most. */
+/* Each changed byte costs that record, and those that build on it, at most. */
 static void test_damaged(void **state)
 {
 	size_t whole;
@@ -274,7 +272,7 @@ static void test_damaged(void **state)
 	}
 }
 
-/* A record that says of itself what cannot be, though its checksum is right. */
+/* A record with impossible claims, though its checksum is right. */
 static void test_contradictions(void **state)
 {
 	struct small_list l;

@@ -27,7 +27,7 @@ static void reads_and_says_how_much(void **state)
 	assert_int_equal(got, 2);
 	assert_int_equal(source_read(&s, UINT64_MAX - 3, buffer, 16, &got, &err), 0);
 	assert_int_equal(got, 0);
-	/* The descriptor can go and come back; the file may have grown. */
+	/* The descriptor can be closed and reopened; the file may have grown. */
 	source_release(&s);
 	assert_int_equal(s.fd, -1);
 	assert_int_equal(write(fd, "ab", 2), 2);

@@ -73,7 +73,7 @@ static void put_supervisor(void)
 	compose_chunk(&c, 1, 1, 0, 0, 65536);
 	PUT_EVENT(&c, 100, TRACE_CHILD_END, 10, 2, 9, 0); /* killed */
 	PUT_EVENT(&c, 200, TRACE_CHILD_END, 20, 1, 3, 1);
-	PUT_EVENT(&c, 300, TRACE_CHILD_END, 999, 1, 0, 0); /* nobody here */
+	PUT_EVENT(&c, 300, TRACE_CHILD_END, 999, 1, 0, 0); /* no such process */
 	PUT_EVENT(&c, 500, TRACE_CHILD_END, 30, 7, 0, 0); /* ended in a way that does not exist */
 	compose_save(&c);
 	snprintf(path, sizeof(path), "%s/run.whyoom", dir);
@@ -92,7 +92,7 @@ static void orders_and_says_how_they_ended(void **state)
 	put_file("10.1.whyoom", 10, 1, 1040, 0);
 	put_file("10.0.whyoom", 10, 0, 1000, TRACE_END_EXEC);
 	put_file("30.0.whyoom", 30, 0, 1040, TRACE_END_EXIT);
-	put_garbage("notes.txt"); /* not named like a trace: nobody looks */
+	put_garbage("notes.txt"); /* not named like a trace: ignored */
 	put_supervisor();
 	assert_int_equal(trace_set_open(dir, &set, &err), 0);
 	assert_int_equal(set.count, 4);
@@ -105,7 +105,7 @@ static void orders_and_says_how_they_ended(void **state)
 	assert_int_equal(trace_facts(set.images[2])->end_how, TRACE_END_EXIT);
 	assert_int_equal(trace_facts(set.images[3])->end_code, 3);
 	assert_false(trace_facts(set.images[3])->running);
-	/* The supervisor's events are still to be read by whoever wants them. */
+	/* The supervisor's events can still be read. */
 	assert_int_equal(trace_next(set.supervisor, &e, &err), 1);
 	assert_int_equal(e.u.child.pid, 10);
 	assert_string_equal(notes, "");
@@ -127,7 +127,7 @@ static void leaves_out_what_cannot_be_read(void **state)
 	trace_set_close(&set);
 }
 
-/* What belongs to a user lies in a directory of its own, and may be anything. */
+/* A user's directory holds the user's files, which may be anything. */
 static void finds_those_of_users(void **state)
 {
 	char inner[128], link[140];

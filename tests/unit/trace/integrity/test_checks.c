@@ -14,7 +14,7 @@ static void chunk_header(void **state)
 	uint8_t *raw = (uint8_t *)&chunk;
 
 	chunk.check = checks_open(raw);
-	/* What changes while it is written to is not part of it. */
+	/* Fields that change while the chunk is written are not part of its checksum. */
 	chunk.committed = 100;
 	chunk.bytes = 1 << 20;
 	chunk.checksum = 5;

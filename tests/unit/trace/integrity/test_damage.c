@@ -2,8 +2,8 @@
 #include "trace/integrity/checks.h"
 #include "trace/integrity/damage.h"
 
-/* A trace of 2.7 of three chunks of a thread, with a definition before them; its last one was not
- * sealed. */
+/* A trace of 2.7 of three chunks of a thread, with a definition before them; its last one was
+ * not sealed. */
 static void compose_checked(struct compose *c)
 {
 	struct trace_header *h;
@@ -49,7 +49,7 @@ static void compose_checked(struct compose *c)
 	checks_page(c->bytes);
 }
 
-/* Reads it all, and gives the account. */
+/* Read it all, and return the account. */
 static struct trace_damage read_all(struct compose *c, uint64_t *events)
 {
 	struct trace *t = open_composed(c);
@@ -79,7 +79,7 @@ static void whole(void **state)
 	compose_free(&c);
 }
 
-/* Each change of a byte that counts is found, whatever it is in. */
+/* Each change of a relevant byte is found, wherever it is. */
 static void a_bit(void **state)
 {
 	static const struct {
@@ -131,7 +131,7 @@ static void a_chunk(void **state)
 	assert_true(d.share > 0.9 && d.share <= 1); /* its neighbours hold little */
 	compose_free(&c);
 
-	/* the last one, which no number tells of */
+	/* the last one, which no number announces */
 	compose_checked(&c);
 	memset(c.bytes + 4 * 65536, 0, 65536);
 	d = read_all(&c, &events);
@@ -148,7 +148,7 @@ static void a_chunk(void **state)
 	assert_int_equal(d.bytes, 65536);
 	compose_free(&c);
 
-	/* two in each other's place are where they were */
+	/* two in each other's place go back to their own */
 	compose_checked(&c);
 	for (size_t i = 0; i < 65536; i++) {
 		uint8_t byte = c.bytes[2 * 65536 + i];
@@ -177,7 +177,7 @@ static void cut_off(void **state)
 	compose_free(&c);
 }
 
-/* What an ordinary end leaves in the middle of its work. */
+/* An ordinary end may leave these in the middle of its work. */
 static void killed(void **state)
 {
 	struct compose c;
@@ -185,8 +185,8 @@ static void killed(void **state)
 	uint64_t events;
 	uint64_t checksum;
 
-	/* a counter whose copy was still to come; a chunk that was claimed; and how it ended, but
-	 * for the last word */
+	/* a counter whose copy was still to come; a chunk that was claimed; and the end, without
+	 * its last word */
 	compose_checked(&c);
 	compose_header(&c)->dropped[2]++;
 	compose_header(&c)->file_bytes += 1 << 20;
@@ -199,8 +199,8 @@ static void killed(void **state)
 	assert_int_equal(events, 150);
 	compose_free(&c);
 
-	/* a chunk that is there and was not counted yet; one whose checksum is there, and no seal
-	 */
+	/* a chunk that is there and was not counted yet; one whose checksum is there, and no
+	 * seal */
 	compose_checked(&c);
 	compose_header(&c)->chunk_bytes -= 65536;
 	c.bytes[2 * 65536 + offsetof(struct trace_chunk, sealed)] = 0;

@@ -56,7 +56,7 @@ static void runs_while_it_maps_the_file(void **state)
 	pid = mapper(c.path, &end);
 	t->facts.pid = (uint32_t)pid;
 	assert_true(trace_is_running(t));
-	t->facts.end_how = TRACE_END_EXIT; /* it said that it ends */
+	t->facts.end_how = TRACE_END_EXIT; /* it recorded its own end */
 	assert_false(trace_is_running(t));
 	t->facts.end_how = TRACE_END_NONE;
 	close(end);

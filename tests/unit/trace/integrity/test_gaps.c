@@ -30,7 +30,7 @@ static void between_others(void **state)
 	gaps_fini(&g);
 }
 
-/* Of a chunk that was left half-way, or that is torn, nothing is known. */
+/* A chunk that was left half-way, or is torn, has no known gap. */
 static void only_of_whole_chunks(void **state)
 {
 	uint32_t room = 3;
@@ -97,8 +97,8 @@ static void blocks(struct compose *c, uint64_t ticks, uint64_t base, unsigned co
 		put_alloc(c, ticks + i, base + 64 * i, 64, 0);
 }
 
-/* Whatever came before it, a pass without blocks sees the same: with gaps that are larger than what
- * is read at once, at the beginning and at the end of a chunk, and with a side area. */
+/* A pass without blocks sees the same after any other pass: with gaps larger than one read, at
+ * the beginning and the end of a chunk, and with a side area. */
 static void passes_are_alike(void **state)
 {
 	static struct seen first[64], again[64];

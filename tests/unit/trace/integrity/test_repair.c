@@ -1,7 +1,7 @@
 #include "../events.h"
 
 /* A release that another thread noted up to 100 us late is applied first; the rest of that
- * thread's events stay where they are. */
+ * thread's events stay in place. */
 static void late_release_is_found(void **state)
 {
 	struct compose c;
@@ -64,8 +64,8 @@ static void search_decodes_ahead_and_takes_the_first(void **state)
 	compose_free(&c);
 }
 
-/* A CPU may read its clock before what stands in front of it: a release that another thread noted
- * before the acquisition, by up to a microsecond, is applied after it. */
+/* A CPU may read its clock before earlier instructions finish: another thread's release that is
+ * noted up to a microsecond before the acquisition is applied after it. */
 static void early_release_waits(void **state)
 {
 	struct compose c;
@@ -97,8 +97,8 @@ static void early_release_waits(void **state)
 	compose_free(&c);
 }
 
-/* One so early that it took the block before: what the other thread releases next is that one's,
- * and what it gets then is what it handed over. Not so where nobody was early. */
+/* An acquisition so early that it took the block before: the other thread's next release is of
+ * that block, and its next acquisition is the handed-over one. Not if no thread was early. */
 static void early_release_took_the_one_before(void **state)
 {
 	for (int early = 0; early < 2; early++) {
@@ -136,8 +136,8 @@ static void early_release_took_the_one_before(void **state)
 	}
 }
 
-/* Later than a microsecond, not the next there, or what realloc gave: a release of what was never
- * recorded. */
+/* Later than a microsecond, not the next there, or realloc's block: a release of an unrecorded
+ * block. */
 static void early_release_is_no_other(void **state)
 {
 	for (int way = 0; way < 3; way++) {
@@ -169,7 +169,7 @@ static void early_release_is_no_other(void **state)
 	}
 }
 
-/* Later than 100 us, by the same thread, or after another acquisition: not what is missing. */
+/* Later than 100 us, by the same thread, or after another acquisition: not the missing release. */
 static void no_release_drops_the_old_block(void **state)
 {
 	struct compose c;
@@ -191,7 +191,7 @@ static void no_release_drops_the_old_block(void **state)
 	assert_int_equal(e.flags, EVENT_REPAIRED);
 	e = expect(t, EV_FREE, 1100, 2, 0x1000, 2);
 	assert_int_equal(e.flags, 0);
-	e = next_event(t); /* the late one finds nothing any more */
+	e = next_event(t); /* the late one finds no block */
 	assert_int_equal(e.kind, EV_FREE);
 	assert_null(e.block);
 	assert_int_equal(e.flags, EVENT_REPAIRED);
@@ -205,7 +205,7 @@ static void no_release_drops_the_old_block(void **state)
 	compose_free(&c);
 }
 
-/* Searches that never find anything must not cost the square of the trace. */
+/* Fruitless searches must not cost the square of the trace. */
 static void useless_searches_are_bounded(void **state)
 {
 	struct compose c;

@@ -1,4 +1,4 @@
-/* What is packed comes back from any place; what is damaged is said, and never believed. */
+/* Packed bytes come back from any offset; damage is reported, and never read as data. */
 #include "trace/packed/packed.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 static uint8_t *plain;
 
-/* A packed file of it, and how long it is. */
+/* A packed file of it, and its length. */
 static int pack(size_t bytes, uint64_t *packed)
 {
 	int from = memfd_create("plain", 0), to = memfd_create("packed", 0);
@@ -77,7 +77,7 @@ static void test_nothing(void **state)
 	close(fd);
 }
 
-/* Something else is no error here: it may be a trace. */
+/* Another file is no error here: it may be a trace. */
 static void test_others(void **state)
 {
 	struct packed *p;
@@ -107,7 +107,7 @@ static void test_cut_off(void **state)
 	close(fd);
 }
 
-/* Every byte is flipped: it is refused, or what is read is right or an error. */
+/* Every byte is flipped: the file is refused, or each read is right or an error. */
 static void test_flipped(void **state)
 {
 	uint8_t *got = malloc(SIZE);
@@ -156,7 +156,7 @@ static void test_newer(void **state)
 	close(fd);
 }
 
-/* A table that says that frames are larger than any may be. */
+/* A table with larger frames than allowed. */
 static void test_bomb(void **state)
 {
 	const uint32_t much = 1u << 30;

@@ -1,5 +1,5 @@
-/* A chunk is the same again, whatever is in it; what is no chunk is said, and damaged streams are
- * never believed. */
+/* Any chunk comes back the same; other bytes are reported, and damaged streams never yield wrong
+ * data. */
 #include "trace/packed/packed_events.h"
 
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static uint32_t next(uint64_t *state)
 	return (uint32_t)(*state >> 33);
 }
 
-/* As a program does: blocks of few sizes come and go, places are given again. */
+/* As a program does: blocks of few sizes come and go, addresses are reused. */
 static void put_work(struct maker *m, uint64_t seed, unsigned events)
 {
 	uint64_t live[64] = {0}, size_of[64], spare[64] = {0};
@@ -123,14 +123,14 @@ static void whatever_is_in_it(void **state)
 	for (unsigned n = 0; n < 60; n++) {
 		begin(&m, n % 3 ? SLOT : 4 * SLOT);
 		put_work(&m, n, n * 80);
-		memset(m.data + m.bytes - 64, 0x77, n); /* what signal handlers left */
+		memset(m.data + m.bytes - 64, 0x77, n); /* signal handlers left these */
 		end(&m);
 		assert_same(&m);
 		free(m.data);
 	}
 }
 
-/* Addresses and stacks as large as can be. */
+/* Addresses and stacks of the largest values. */
 static void extremes(void **state)
 {
 	struct maker m;
@@ -148,7 +148,7 @@ static void extremes(void **state)
 	free(m.data);
 }
 
-/* A block that takes the place of the one released last costs no address. */
+/* A block in the place of the one released last costs no address. */
 static void places_are_foretold(void **state)
 {
 	struct packed_streams s = {0};
@@ -206,7 +206,7 @@ static void what_is_no_such_chunk(void **state)
 	end(&m);
 	assert_refused(&m, SLOT);
 	m.at = at;
-	memcpy(m.data + m.at, "\x02\x81\x00\x00", 4); /* a varint that is longer than it need be */
+	memcpy(m.data + m.at, "\x02\x81\x00\x00", 4); /* a varint that is longer than needed */
 	m.at += 4;
 	end(&m);
 	assert_refused(&m, SLOT);

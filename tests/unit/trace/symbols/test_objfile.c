@@ -43,7 +43,7 @@ static struct objfile *open_as(const struct def_module *m, enum objfile_state ex
 	return o;
 }
 
-/* With DWARF: the functions that were inlined, each at the line that it was at. */
+/* With DWARF: the inlined functions, each at its call's line. */
 static void inlined_functions(void **state)
 {
 	struct def_module m = module_of(SAMPLE);
@@ -124,8 +124,8 @@ static const char *kept_text(const char *text)
 	return text ? intern_text(&texts, intern_add(&texts, text, strlen(text))) : NULL;
 }
 
-/* The frames at sample.call, by way of what is kept in a directory; how often the file was loaded.
- */
+/* The frames at sample.call, through the cache in a directory; and the number of loads of the
+ * file. */
 static size_t look_again(const struct def_module *m, struct objfile_frame *f, unsigned *loaded)
 {
 	struct symcache_store *store = symcache_store_open();
@@ -148,8 +148,8 @@ static size_t look_again(const struct def_module *m, struct objfile_frame *f, un
 	return n;
 }
 
-/* What was looked up once is not read from the file again, until its debug information comes or
- * goes, or it is another file. */
+/* A cached answer is not read from the file again, until its debug information comes or goes, or
+ * the file changes. */
 static void looked_up_once(void **state)
 {
 	char folder[] = "/tmp/whyoom-objfile-XXXXXX", path[64], command[400];
@@ -182,7 +182,7 @@ static void looked_up_once(void **state)
 		assert_int_equal(f[2].line, sample_line("/* INNER */"));
 		assert_non_null(strstr(f[2].file, "sample.c"));
 	}
-	/* What is new is looked up beside it. */
+	/* A new address is looked up beside it. */
 	struct symcache_store *store = symcache_store_open();
 	enum objfile_state found;
 	struct objfile *o = objfile_open(&m, store, &found);
@@ -190,7 +190,7 @@ static void looked_up_once(void **state)
 	assert_int_equal(objfile_lookup(o, sample.sink + sample.sink_size - 1, f), 1);
 	assert_string_equal(f[0].function, "sample::sink");
 	assert_int_equal(loads, 1);
-	/* Once it is closed: also for who opens it again at once. */
+	/* After it is closed: also if it is opened again at once. */
 	assert_true(objfile_is_kept(o));
 	objfile_close(o);
 	o = objfile_open(&m, store, &found);

@@ -78,7 +78,7 @@ static void rubbish_is_harmless(void **state)
 	}
 }
 
-/* What was read before makes no difference, whatever is asked for in which order. */
+/* Earlier reads make no difference, in any order. */
 static void reading_begins_at_marks(void **state)
 {
 	uint8_t table[2000];
@@ -109,7 +109,7 @@ static void reading_begins_at_marks(void **state)
 	}
 }
 
-/* CPython has a line in an int. Nothing overflows on the way to one that is none. */
+/* CPython has a line in an int. The sum up to one that is none must not overflow. */
 static void beyond_any_line(void **state)
 {
 	static const uint8_t far[11] = {

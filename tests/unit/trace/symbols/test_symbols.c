@@ -122,8 +122,8 @@ static void native_names(void **state)
 	compose_free(&c);
 }
 
-/* The interpreter's evaluation frame is left out where Python frames follow; its other frames
- * stay, and are marked. */
+/* The interpreter's evaluation frame is left out before Python frames; its other frames stay,
+ * and are marked. */
 static void python_in_place_of_the_interpreter(void **state)
 {
 	static const struct {
@@ -153,7 +153,7 @@ static void python_in_place_of_the_interpreter(void **state)
 	}
 	assert_string_equal(s[2].file, "a.py");
 	assert_null(s[2].module);
-	/* What is known to be something else is kept. */
+	/* Frames that are known to be other functions stay. */
 	assert_int_equal(trace_symbols(t, 4, &s), 4);
 	assert_string_equal(s[0].function, "sample_outer");
 	trace_close(t);
@@ -184,7 +184,7 @@ static uint16_t words_of(const struct symbol *s)
 	return sum % 4093 + 1;
 }
 
-/* How many symbols there are, and which the last one is. */
+/* The number of symbols, and the last one. */
 static uint16_t mark_of(void *arg, const struct symbol *symbols, size_t count)
 {
 	uint16_t *asked = arg, last = 0;
@@ -203,7 +203,7 @@ static uint16_t join(uint16_t outer, uint16_t inner)
 	return (uint16_t)((inner >> 4 ? inner : outer) & ~15u) | ((outer + inner) & 15);
 }
 
-/* Of all stacks at once the same symbols are shown as of each, and each frame is asked for once. */
+/* All stacks together give the same symbols as each alone, and each frame is asked for once. */
 static void assert_fold(struct trace *t, uint32_t most)
 {
 	uint16_t marks[16], asked = 0;
@@ -221,8 +221,8 @@ static void assert_fold(struct trace *t, uint32_t most)
 	}
 }
 
-/* Looks in passing see what is kept for others, whatever stack was looked at before, and say truly
- * how much of it is as it was. */
+/* A read-only look sees the cache of others, whatever stack came before, and tells truly how
+ * much of it is unchanged. */
 static void looks_in_passing(void **state)
 {
 	static const uint32_t order[] = {1, 2, 5, 2, 6, 5, 5, 0, 5, 3, 4, 4, 7, 8, 7, 99, 1};
@@ -260,15 +260,15 @@ static void looks_in_passing(void **state)
 			if (k < path.same)
 				assert_memory_equal(&before[k], &kept[k], sizeof(*kept));
 			before[k] = kept[k];
-			/* Equal ids are equal symbols, also in whether they are the interpreter's.
-			 */
+			/* Equal ids are equal symbols, also in whether they are the
+			 * interpreter's. */
 			assert_in_range(kept[k].id, 1, 63);
 			if (by_id[kept[k].id].id)
 				assert_memory_equal(&by_id[kept[k].id], &kept[k], sizeof(*kept));
 			by_id[kept[k].id] = kept[k];
 		}
 	}
-	/* Some of the outermost only, and then more of the same. */
+	/* Only some of the outermost, then more of the same. */
 	for (size_t i = 0; i < 4 * sizeof(order) / sizeof(*order); i++) {
 		const struct symbol *kept;
 		uint32_t stack = order[i / 2 % (sizeof(order) / sizeof(*order))];

@@ -109,7 +109,7 @@ static void answers_are_kept(void **state)
 	clear();
 	assert_null(kept(100));
 	keep(100, "first");
-	keep(90, "second"); /* beside what there was */
+	keep(90, "second"); /* beside the existing ones */
 	assert_string_equal(kept(100), "first");
 	assert_string_equal(kept(90), "second");
 	assert_null(kept(95));
@@ -119,7 +119,7 @@ static void answers_are_kept(void **state)
 	assert_int_equal(stat(folder, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
 
-	/* What they depended on is told; that nothing is known is an answer, too. */
+	/* Their dependencies are kept; "unknown" is an answer, too. */
 	store = store_of_ours();
 	c = open_as(store, &file);
 	assert_non_null(symcache_kept(c));
@@ -134,7 +134,7 @@ static void answers_are_kept(void **state)
 	symcache_store_close(store);
 }
 
-/* Two at once: what both found is there afterwards. */
+/* Two at once: both writers' answers are there afterwards. */
 static void two_reports_at_once(void **state)
 {
 	struct symcache_store *store;
@@ -178,7 +178,7 @@ static void another_file_has_others(void **state)
 	symcache_store_close(store);
 }
 
-/* Cut anywhere, or any byte another one: as if it were not there, and written anew. */
+/* Cut anywhere, or with any byte changed: as if absent, and written anew. */
 static void damaged_files_are_none(void **state)
 {
 	uint8_t whole[4096], other;

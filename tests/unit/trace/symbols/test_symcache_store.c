@@ -21,7 +21,7 @@ static void path_of(char path[PATH_MAX], const char *name)
 	snprintf(path, PATH_MAX, "%s/%s", folder, name);
 }
 
-/* Whether what is written through a store as the environment says is there afterwards. */
+/* Whether an answer written through a store, as the environment says, is there afterwards. */
 static bool keeps(void)
 {
 	struct symcache_store *store = symcache_store_open();
@@ -79,7 +79,7 @@ static void places(void **state)
 	assert_int_not_equal(access(other, F_OK), 0);
 }
 
-/* No place, or none to write in: works, and keeps nothing. */
+/* No directory, or a read-only one: works, and keeps nothing. */
 static void not_kept(void **state)
 {
 	set("off", NULL, folder);
@@ -94,7 +94,7 @@ static void not_kept(void **state)
 	assert_false(keeps());
 }
 
-/* A directory in which others may write, links, what is no file, and what is too large. */
+/* A directory in which others may write, links, other kinds of files, and too large ones. */
 static void others_are_not_trusted(void **state)
 {
 	char here[PATH_MAX], file[PATH_MAX], target[PATH_MAX];
@@ -116,7 +116,7 @@ static void others_are_not_trusted(void **state)
 	assert_int_equal(rename(file, target), 0);
 	assert_int_equal(symlink(target, file), 0);
 	assert_null(symcache_store_read(store, NAME, 100, &bytes));
-	/* The link gives way, and what it names stays. */
+	/* The link is replaced, and its target stays. */
 	symcache_store_write(store, NAME, "other", 5);
 	fd = open(target, O_RDONLY);
 	assert_int_equal(read(fd, here, 10), 4);
@@ -166,7 +166,7 @@ static bool is_there(const char *name)
 	return access(path, F_OK) == 0;
 }
 
-/* Too much: the oldest go, and nothing that is not ours. */
+/* Too much: the oldest files go, and only our own. */
 static void bounded(void **state)
 {
 	char here[PATH_MAX];
@@ -193,7 +193,7 @@ static void bounded(void **state)
 	assert_true(is_there("bounded/" NAME));
 }
 
-/* One that is used is not the oldest for long. */
+/* A file in use does not stay the oldest for long. */
 static void use_makes_young(void **state)
 {
 	char here[PATH_MAX];

@@ -119,8 +119,8 @@ static void parsing(void **state)
 	assert_int_equal(fmt_parse_size("16.5EiB", &bytes), -ERANGE);
 }
 
-/* Arguments of templates and generics are left out where they are long; a method of a trait is its
- * type's. What closes nothing stays as it is. */
+/* Long arguments of templates and generics are left out; a trait's method belongs to its type.
+ * An unmatched bracket stays as it is. */
 static void functions(void **state)
 {
 	static const struct {

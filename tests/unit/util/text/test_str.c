@@ -47,8 +47,8 @@ static void json(void **state)
 	str_json(&s, "a\"\\\n\t\x01\x7f/\xc3\xa9");
 	assert_string_equal(str_text(&s), "\"a\\\"\\\\\\n\\t\\u0001\\u007f/\xc3\xa9\"");
 	str_clear(&s);
-	/* A lone continuation, an overlong slash, a surrogate, a cut sequence: each byte replaced.
-	 */
+	/* A lone continuation, an overlong slash, a surrogate, a cut sequence: each byte
+	 * replaced. */
 	str_json(&s, "\x80|\xc0\xaf|\xed\xa0\x80|\xe2\x82");
 	assert_string_equal(str_text(&s),
 	    "\"\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd"
@@ -65,8 +65,7 @@ static void safe_for_a_terminal(void **state)
 	assert_string_equal(str_text(&s), "ok \xc3\xa9 \\x1b[2J\\x0d \\u009b"
 					  "31m \\xff");
 	str_clear(&s);
-	/* An override of the direction, a blank without width, a tag; and what is no worse than
-	 * foreign. */
+	/* An override of the direction, a blank without width, a tag; and harmless foreign text. */
 	str_safe(&s, "a\xe2\x80\xae|\xe2\x80\x8b|\xf3\xa0\x81\x81|\xe2\x82\xac \xd7\xa9");
 	assert_string_equal(str_text(&s), "a\\u202e|\\u200b|\\ue0041|\xe2\x82\xac \xd7\xa9");
 	str_clear(&s);

@@ -33,7 +33,7 @@ static void colour_on_a_terminal_unless_refused(void **state)
 	setenv("TERM", "xterm", 1);
 	unsetenv("NO_COLOR");
 	assert_true(term_colour(fd));
-	setenv("NO_COLOR", "", 1); /* empty: as if it were not there */
+	setenv("NO_COLOR", "", 1); /* empty: as if unset */
 	assert_true(term_colour(fd));
 	setenv("NO_COLOR", "1", 1);
 	assert_false(term_colour(fd));

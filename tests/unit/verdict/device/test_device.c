@@ -4,7 +4,7 @@
 #include "verdict/device/device.h"
 #include "verdict/ledger/classes.h"
 
-/* Weights, a fragmented cache, and a request that neither level can serve. */
+/* The verdict on a device: weights, a fragmented cache, a request that no level can serve. */
 static struct script *out_of_memory(void)
 {
 	struct script *s = script_new();
@@ -32,7 +32,7 @@ static struct script *out_of_memory(void)
 	return s;
 }
 
-/* The request is far larger than any before of its place, and than every hole. */
+/* The request is larger than every earlier one of its call site, and than every free range. */
 static void one_large_request(void **state)
 {
 	struct script *s = out_of_memory();
@@ -93,8 +93,8 @@ static void rows(void **state)
 	script_free(s);
 }
 
-/* What lived and went before a checkpoint has no event any more, and looks like a hole; PyTorch's
- * own count tells how much it was. */
+/* Blocks that a checkpoint replaced have no event and look like free ranges. PyTorch's own count
+ * tells their size. */
 static void not_known_one_by_one(void **state)
 {
 	for (int past = 0; past < 2; past++) {
@@ -128,8 +128,8 @@ static void not_known_one_by_one(void **state)
 	(void)state;
 }
 
-/* After a refusal, a segment without a block is one that no flush reaches, and a hole that would
- * have done is another stream's. Without one, both are there to be used. */
+/* After a refusal, a segment without a block is beyond the flush, and a free range that fits
+ * belongs to another stream. Without a refusal, both are usable. */
 static void slack(void **state)
 {
 	for (int refused = 0; refused < 2; refused++) {
@@ -170,8 +170,7 @@ static void slack(void **state)
 	(void)state;
 }
 
-/* A neighbour came after the context, of which nobody was seen at first: what the context takes is
- * known from what was later seen of this process. */
+/* A neighbour came after the context. Later levels of this process tell what the context takes. */
 static void context_beside_others(void **state)
 {
 	struct script *s = script_new();
@@ -205,7 +204,7 @@ static void context_beside_others(void **state)
 	(void)state;
 }
 
-/* PyTorch refused though the device has room: what it may take is the limit. */
+/* PyTorch refused although the device has room: the limit is its allowed share. */
 static void capped(void **state)
 {
 	struct script *s = script_new();
@@ -232,7 +231,7 @@ static void capped(void **state)
 	(void)state;
 }
 
-/* Whatever happened there and whatever was said of it, the rows add up. */
+/* The rows add up, whatever the events and levels. */
 static void any_device(void **state)
 {
 	uint64_t seed = 99;
@@ -270,7 +269,8 @@ static void any_device(void **state)
 	(void)state;
 }
 
-/* Without a failure of the device the host's answer stands, and the device is told beside it. */
+/* Without a failure of the device the host's answer stands, and the report shows the device
+ * beside it. */
 static void beside_the_host(void **state)
 {
 	struct script *s = script_new();

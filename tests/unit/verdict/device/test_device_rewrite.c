@@ -1,9 +1,9 @@
-/* What a finding claims of places, as a rewrite of PyTorch's requests. */
+/* What a finding claims of call sites, as a rewrite of PyTorch's requests. */
 #include "model/unit.h"
 
 #include "verdict/device/device_rewrite.h"
 
-/* Stacks 0 and 1 are of place 0 and 1; stack 2 of none. */
+/* Stacks 0 and 1 belong to call sites 0 and 1; stack 2 to none. */
 static uint16_t of_stack[] = {1, 2, 0};
 static struct callsite list[2];
 static const struct callsites callsites = {
@@ -44,11 +44,10 @@ static void test_keep(void **state)
 	assert_int_equal(ask(0, 100), 0);
 	change.rewrite.released(change.rewrite.arg, 0, 100);
 	assert_int_equal(ask(0, 400), 100);
-	/* Others' are left alone. */
 	assert_int_equal(ask(1, 400), 400);
 	assert_int_equal(ask(2, 400), 400);
 	assert_true(life(0) == UINT64_MAX);
-	/* The lower bound holds, in whichever order. */
+	/* The lower bound holds, in either order. */
 	device_rewrite_rule(&w, 1, RULE_KEEP_BYTES, 10);
 	device_rewrite_rule(&w, 1, RULE_KEEP_BYTES, 20);
 	assert_int_equal(ask(1, 400), 10);
@@ -86,7 +85,7 @@ static void test_cap(void **state)
 	(void)state;
 }
 
-/* The refused request is smaller by what the finding says, and no rule touches it. */
+/* The refused request shrinks by the finding's amount, and no rule touches it. */
 static void test_refused(void **state)
 {
 	struct torch_block b = {.size = 400, .refused = true, .time_ns = 7};
@@ -106,8 +105,8 @@ static void test_refused(void **state)
 	(void)state;
 }
 
-/* Of an input that was too long a block is as large as its site makes it for a shorter one, and
- * what its work goes on to ask for is known of others. */
+/* Input too long: a block gets the size that its call site makes for a shorter one; other
+ * requests tell what the work asks for next. */
 static void test_lengths(void **state)
 {
 	struct lengths_block blocks[] = {{.serial = 1, .size = 400, .label = 1},
@@ -126,7 +125,7 @@ static void test_lengths(void **state)
 	w.most = 50;
 	assert_int_equal(change.rewrite.size(&w, &b), 200);
 	assert_int_equal(change.rewrite.size(&w, &none), 400);
-	/* A place's bound is on what is left. */
+	/* A call site's bound applies to what is left. */
 	device_rewrite_rule(&w, 0, RULE_KEEP_BYTES, 150);
 	assert_int_equal(change.rewrite.size(&w, &b), 150);
 	assert_int_equal(change.rewrite.further(&w, &b), 0);

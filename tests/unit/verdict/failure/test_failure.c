@@ -1,4 +1,4 @@
-/* Which limit struck, what kind of failure it was, and what is no failure. */
+/* Which limit struck, which kind of failure it was, and what is no failure. */
 #include "verdict/judged.h"
 
 static struct script *leaking(uint64_t bytes)
@@ -54,9 +54,8 @@ static void test_which_limit(void **state)
 	(void)state;
 }
 
-/* What lived at the high-water mark is given back to malloc, which keeps it; a look comes later,
- * and another block is there by then: as much was resident as the kernel says, not that and what
- * has gone. */
+/* malloc keeps the blocks of the high-water mark after their release. A later sample finds
+ * another block: the kernel's count stands, not the sum of both. */
 static void test_peak_before_the_look(void **state)
 {
 	struct script *s = script_new();
@@ -153,7 +152,7 @@ static void killed_in_group(
 	levels_set(&outside->last, TRACE_LEVEL_CG_CURRENT, used, script_now(s));
 }
 
-/* A kill: by counter, by nearness, by growth; and one that has nothing to do with memory. */
+/* A kill: by counter, by nearness to the limit, by growth; and one unrelated to memory. */
 static void test_kills(void **state)
 {
 	static struct supervised outside;
@@ -175,7 +174,7 @@ static void test_kills(void **state)
 	assert_non_null(r.failure.kill_evidence);
 	end(s, &r);
 
-	/* SIGTERM is nobody's OOM killer. */
+	/* An OOM killer does not send SIGTERM. */
 	s = leaking(100 * MiB);
 	outside.code = 15;
 	judge_script(s, &outside, &r);
@@ -195,7 +194,7 @@ static void test_kills(void **state)
 	(void)state;
 }
 
-/* Imports, and ends with that status when so much of the address space is in use. */
+/* Imports, then exits with that status with that much of the address space in use. */
 static void starting(uint64_t used, uint32_t status, struct script **s, struct verdict_result *r)
 {
 	uint32_t stack;
@@ -214,7 +213,7 @@ static void starting(uint64_t used, uint32_t status, struct script **s, struct v
 	judge_script(*s, NULL, r);
 }
 
-/* What the loader was refused nobody saw: the nearness to the limit tells. */
+/* Nobody saw the loader's refusal: nearness to the limit tells. */
 static void test_unseen(void **state)
 {
 	struct script *s;
@@ -247,7 +246,7 @@ static void test_unseen(void **state)
 	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	end(s, &r);
 
-	/* No shape is there: not healthy, either. */
+	/* There is no shape; that does not make it healthy. */
 	s = script_new();
 	script_alloc(s, script_stack(s, "main;table"), MiB);
 	for (int i = 0; i < 500; i++)
@@ -272,7 +271,7 @@ static void steady(struct script *s)
 		script_release(s, script_alloc(s, script_stack(s, "main;work"), 5 * MiB));
 }
 
-/* A cgroup that is full of others' memory, some of it shared. */
+/* Others' memory fills the cgroup, some of it shared. */
 static void test_neighbours(void **state)
 {
 	static struct supervised outside;
@@ -293,8 +292,8 @@ static void test_neighbours(void **state)
 	(void)state;
 }
 
-/* The last look was some time before the kill: what others took since then is theirs as far as they
- * were seen to have more, and as far as the limit had room for it. */
+/* The last sample came some time before the kill. Others are charged what they were seen to gain
+ * since, as far as the limit had room. */
 static void test_others_grew(void **state)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* SIGKILL: whose it was, by counters, by what still rose, and what is said where nobody knows. */
+/* SIGKILL: the sender, by counters and by what still rose; and the answer when nobody knows. */
 #include "verdict/judged.h"
 
 #include "verdict/failure/kill.h"
@@ -61,7 +61,7 @@ static void end(struct script *s, struct verdict_result *r)
 	script_free(s);
 }
 
-/* The kernel's log names it: then it needs neither counters nor growth. */
+/* The kernel's log names it: neither counters nor growth are needed. */
 static void test_named_by_the_log(void **state)
 {
 	struct script *s = flat();
@@ -87,7 +87,7 @@ static void test_flat(void **state)
 	struct verdict_result r;
 	struct script *s = flat();
 
-	/* Watched, and nobody's count rose: something else killed it. */
+	/* Watched, and no count rose: something else killed it. */
 	watched(0, 0);
 	judge_script(s, &outside, &r);
 	assert_true(r.kill.killed && r.kill.seen && !r.kill.rising);
@@ -99,14 +99,14 @@ static void test_flat(void **state)
 	assert_non_null(strstr(r.failure.kill_evidence, "not by the kernel"));
 	end(s, &r);
 
-	/* A kill in another container is not this group's. */
+	/* A kill in another container does not count for this group. */
 	s = flat();
 	watched(0, 1);
 	judge_script(s, &outside, &r);
 	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	end(s, &r);
 
-	/* Without a count of the group's own, it may have been for this one. */
+	/* Without a count of the group's own, the kill may have been this process. */
 	s = flat();
 	forget(TRACE_LEVEL_CG_OOM_KILL);
 	judge_script(s, &outside, &r);
@@ -115,7 +115,7 @@ static void test_flat(void **state)
 	assert_non_null(strstr(r.verdict.next, "dmesg"));
 	end(s, &r);
 
-	/* The supervisor was killed with it: its last look is not the end's. */
+	/* The supervisor was killed with it: its last sample is not the end's. */
 	s = flat();
 	watched(0, 0);
 	outside.finished = false;
@@ -155,7 +155,7 @@ static void test_rising(void **state)
 	assert_int_equal(r.verdict.cause, CAUSE_LEAK);
 	end(s, &r);
 
-	/* It rose long ago, and was idle since: the samples from outside know. */
+	/* It rose long ago and was idle since: the samples from outside tell. */
 	s = leaking();
 	watched(0, 0);
 	outside.ended_ns = 20 * script_now(s);
@@ -167,7 +167,7 @@ static void test_rising(void **state)
 	(void)state;
 }
 
-/* One large block, acquired early on and filled until the kill: only what was resident rises. */
+/* One large block, acquired early and filled until the kill: only resident memory rises. */
 static void test_resident_rises(void **state)
 {
 	struct verdict_result r;
@@ -190,15 +190,14 @@ static void test_resident_rises(void **state)
 	assert_true(r.kill.rising);
 	assert_int_equal(r.verdict.cause, CAUSE_OVERSIZED_INTERMEDIATE);
 	assert_string_equal(r.verdict.blame.function, "matrix");
-	/* The kernel's account at the end, not a guess from the last look. */
+	/* The kernel's count at the end, not a guess from the last sample. */
 	assert_int_equal(r.failure.usage_bytes, 420 * MiB);
 	assert_int_equal(r.ledger.unaccounted, 0);
 	end(s, &r);
 	(void)state;
 }
 
-/* Bursts come and go, and what was resident for them stays: until the kill, or long over by then.
- */
+/* Bursts come and go and leave memory resident: until the kill, or long over by then. */
 static void test_held(void **state)
 {
 	for (int still = 0; still < 2; still++) {
@@ -231,7 +230,7 @@ static void test_held(void **state)
 	(void)state;
 }
 
-/* Every step makes a text of all that is kept, larger each time; the kill falls between two. */
+/* Every step builds a text of all kept items, larger each time; the kill falls between two. */
 static void test_between_two_steps(void **state)
 {
 	struct verdict_result r;
@@ -262,7 +261,7 @@ static void test_between_two_steps(void **state)
 	(void)state;
 }
 
-/* Killed as it starts up: memory rises, in no shape that is known. */
+/* Killed as it starts up: memory rises, in no known shape. */
 static void test_rising_without_a_shape(void **state)
 {
 	struct verdict_result r;

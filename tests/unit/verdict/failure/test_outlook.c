@@ -1,4 +1,5 @@
-/* What was left when a process was killed, whether it grew, and when it would have been full. */
+/* How much was left when a process was killed, whether it grew, and when memory would have been
+ * full. */
 #include "verdict/judged.h"
 
 #include "verdict/failure/kill.h"
@@ -7,7 +8,7 @@
 
 static struct supervised outside;
 
-/* `whyoom run` saw the kill, that no count of OOM kills rose, and what was left of the machine. */
+/* `whyoom run` saw the kill, no OOM kill counted, and the memory left on the machine. */
 static void watched(struct script *s, uint64_t available, uint64_t total)
 {
 	uint64_t now = script_now(s);
@@ -24,7 +25,7 @@ static void watched(struct script *s, uint64_t available, uint64_t total)
 	levels_set(&outside.last, TRACE_LEVEL_SYS_AVAILABLE, available, now);
 }
 
-/* A base, and on it one block after the other that stays, at an even pace. */
+/* A base, then blocks that stay, at an even pace. */
 static struct script *creeping(uint64_t base, int steps)
 {
 	struct script *s = script_new();
@@ -72,7 +73,7 @@ static void test_left(void **state)
 	assert_int_equal(o.memory, LIMIT_SYSTEM);
 	assert_int_equal(o.left_bytes, 20 * GiB);
 
-	/* A daemon may have struck at that. */
+	/* A daemon may strike at that level. */
 	watched(s, 3 * GiB, 24 * GiB);
 	read_outlook(s, &outside, &o);
 	assert_true(o.known && !o.plenty);
@@ -113,7 +114,7 @@ static void test_forecast(void **state)
 	(void)state;
 }
 
-/* Loads, then serves at one level: nothing to carry on. */
+/* Loads, then serves at one level: there is no growth to extrapolate. */
 static void test_flat(void **state)
 {
 	struct script *s = script_new();
@@ -138,8 +139,8 @@ static void test_flat(void **state)
 	(void)state;
 }
 
-/* It grew when somebody killed it: what, and when that would have been full. Also slowly, beside
- * a model that is far larger than the growth. */
+/* It grew when it was killed: which call site, and when memory would have been full. Also with
+ * slow growth beside a far larger model. */
 static void test_killed_by_hand(void **state)
 {
 	const uint64_t bases[] = {MiB, 4 * GiB};

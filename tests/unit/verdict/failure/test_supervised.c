@@ -45,14 +45,14 @@ static void sample(
 	l[1] = (struct event_level){TRACE_LEVEL_RSS, rss};
 }
 
-/* What the same look told later. */
+/* A later part of the same sample. */
 static void rest_of_look(struct tape *t, uint64_t ns, uint32_t pid, uint32_t key, uint64_t value)
 {
 	sample(t, ns, pid, key, value, 0);
 	t->events[t->count - 1].level_count = 1;
 }
 
-/* The process that is looked at, 5. */
+/* Process 5 is the one under test. */
 static void ended(struct tape *t, uint64_t ns, uint32_t how)
 {
 	struct event *e = &t->events[t->count++];
@@ -97,8 +97,8 @@ static void test_read(void **state)
 	(void)state;
 }
 
-/* While a killed process dies its memory leaves the cgroup: what was before is kept, counters are
- * not. Of one that lives on, or ends by itself, the newest counts. */
+/* While a killed process dies, its memory leaves the cgroup: the earlier sample stays, counters
+ * do not. For a process that lives on or exits by itself, the newest sample counts. */
 static void test_fallen(void **state)
 {
 	enum { KILLED, EXITED, LIVED_ON };
@@ -129,7 +129,7 @@ static void test_fallen(void **state)
 	(void)state;
 }
 
-/* It belongs to its look: to the one with the most, or to that of a process that dies. */
+/* It belongs to its sample: the one with the most, or that of a dying process. */
 static void test_rest_of_look(void **state)
 {
 	static struct tape t;
@@ -150,7 +150,7 @@ static void test_rest_of_look(void **state)
 	(void)state;
 }
 
-/* The same of what the process itself had: given back while it died, or before it was killed. */
+/* The same for the process's own memory: given back while it died, or before the kill. */
 static void test_dying(void **state)
 {
 	static const struct {
@@ -181,8 +181,8 @@ static void test_dying(void **state)
 	(void)state;
 }
 
-/* Looked at within the same round, while the process was being torn down: what is left of it is
- * nobody else's. */
+/* Sampled in the same round, during the process's teardown: its remainder is not another
+ * process's. */
 static void test_torn_down(void **state)
 {
 	for (int killed = 0; killed < 2; killed++) {
@@ -205,8 +205,8 @@ static void test_torn_down(void **state)
 	(void)state;
 }
 
-/* Somebody of the group was killed since the look before: what it has now is not what filled it,
- * however little that differs from what one process had. */
+/* A process of the group was killed since the sample before: what is there now did not fill the
+ * group, even if it differs little from one process's memory. */
 static void test_killed(void **state)
 {
 	static struct tape t;
@@ -230,8 +230,8 @@ static void test_killed(void **state)
 	(void)state;
 }
 
-/* Of who is not the supervisor's own child nobody learns the end: the killer struck, and it was not
- * looked at again, while the group was; or it was, and lived on. */
+/* The supervisor learns the end of its own children only. For another process: the killer struck
+ * and only the group was sampled again; or the process was sampled and lived on. */
 static void test_struck(void **state)
 {
 	for (int lived = 0; lived < 2; lived++) {
@@ -259,7 +259,7 @@ static void test_struck(void **state)
 	(void)state;
 }
 
-/* The most that was resident: newer than the samples only where it rose after them. */
+/* The peak of resident memory is newer than the samples only if it rose after them. */
 static void test_peak(void **state)
 {
 	static struct supervised s;
@@ -275,7 +275,7 @@ static void test_peak(void **state)
 		sample(&t, 1000000, 5, TRACE_LEVEL_RSS_PEAK, 500, 500);
 		sample(&t, 2000000, 5, TRACE_LEVEL_RSS_PEAK, 700, 300);
 		sample(&t, 9000000, 5, TRACE_LEVEL_RSS_PEAK, rose ? 900 : 700, 0);
-		t.events[2].level_count = 1; /* at the end nothing is resident any more */
+		t.events[2].level_count = 1; /* at the end nothing is resident */
 		t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 8000000};
 		t.events[t.count].u.child.pid = 4;
 		t.events[t.count++].u.child.flags = rose ? 1 : 0;
@@ -328,8 +328,8 @@ static void child_end(struct tape *t, uint64_t ns, uint32_t pid, uint32_t flags)
 	t->events[t->count++].u.child.how = TRACE_END_SIGNAL;
 }
 
-/* What the cgroup has when its killer has struck: shared memory is others' at once, anonymous
- * memory when our child is gone; neither is a sample of the time before. */
+/* The cgroup after its killer struck: shared memory is others' at once, anonymous memory once
+ * our child has exited; neither describes the time before. */
 static void test_after(void **state)
 {
 	static struct tape t;
@@ -350,7 +350,7 @@ static void test_after(void **state)
 	assert_int_equal(levels_value(&s.after, TRACE_LEVEL_CG_SHMEM), 400);
 	assert_int_equal(levels_value(&s.after, TRACE_LEVEL_CG_ANON), 150);
 
-	/* It was another one: the next look is as good as any. */
+	/* Another process was killed: the next sample is as good as any. */
 	memset(&t, 0, sizeof(t));
 	sample(&t, 1000000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
 	group(&t, 1001000000, 900, 1000, 3);
@@ -362,8 +362,8 @@ static void test_after(void **state)
 	(void)state;
 }
 
-/* A process that nobody waits for ended with the one that was started; and what that gave back was
- * not free before. */
+/* A process without a waiting parent ended with the started one; what that gave back was not
+ * free before. */
 static void test_killed_with_another(void **state)
 {
 	static struct tape t;
@@ -379,10 +379,10 @@ static void test_killed_with_another(void **state)
 	assert_int_equal(read_it(&feed, 0, &s, &err), 0);
 	assert_int_equal(supervised_killed_with(&s, 1900000000), 4);
 	assert_int_equal(levels_value(&s.last, TRACE_LEVEL_SYS_AVAILABLE), 5000);
-	/* It was gone long before. */
+	/* It ended long before. */
 	s.root_killed_ns += 60000000000;
 	assert_int_equal(supervised_killed_with(&s, 1900000000), 0);
-	/* It is the one, or had an end of its own, or the other one's was another signal. */
+	/* It is the started one, or has an end of its own, or the other's signal differs. */
 	t.events[2].u.child.pid = 5;
 	assert_int_equal(read_it(&feed, 0, &s, &err), 0);
 	assert_int_equal(supervised_killed_with(&s, 1900000000), 0);
@@ -393,7 +393,7 @@ static void test_killed_with_another(void **state)
 	(void)state;
 }
 
-/* Of the process' samples the one nearest to the cgroup's is beside it, before or after. */
+/* The process's sample nearest to the cgroup's stands beside it, before or after. */
 static void test_beside(void **state)
 {
 	static const struct {
@@ -418,8 +418,8 @@ static void test_beside(void **state)
 	(void)state;
 }
 
-/* Others' growth since the cgroup was last looked at, by their own samples: what is private. What
- * they give back when the killer has struck, they had. */
+/* Others' growth since the cgroup's last sample, by their own private memory. What they give
+ * back after the kill, they had. */
 static void test_others(void **state)
 {
 	static struct tape t;
@@ -429,20 +429,19 @@ static void test_others(void **state)
 
 	sample(&t, 1000000000, 6, TRACE_LEVEL_PRIVATE_DIRTY, 300, 900);
 	sample(&t, 1000100000, 7, TRACE_LEVEL_PRIVATE_DIRTY, 40, 90);
-	sample(
-	    &t, 1000200000, 9, TRACE_LEVEL_RSS_ANON, 777, 900); /* how much it shares is unknown */
+	sample(&t, 1000200000, 9, TRACE_LEVEL_RSS_ANON, 777, 900); /* its shared part is unknown */
 	group(&t, 1001000000, 900, 1000, 3);
 	sample(&t, 1010000000, 6, TRACE_LEVEL_PRIVATE_DIRTY, 350, 900); /* 50 more */
 	sample(&t, 1010000001, 7, TRACE_LEVEL_PRIVATE_DIRTY, 99, 90);
 	sample(&t, 1010000002, 8, TRACE_LEVEL_PRIVATE_DIRTY, 70, 90); /* is new */
-	child_end(&t, 1020000000, 7, 0); /* what it had is gone */
+	child_end(&t, 1020000000, 7, 0); /* its memory is released */
 	group(&t, 1040000000, 850, 900, 4);
 	sample(&t, 1041000000, 8, TRACE_LEVEL_PRIVATE_DIRTY, 10, 20);
 	child_end(&t, 1050000000, 5, 1);
 	assert_int_equal(read_it(&feed, 0, &s, &err), 0);
 	assert_int_equal(s.others_grown, 120);
 
-	/* The same look in two records, the quick part first. */
+	/* One sample in two records, the quick part first. */
 	memset(&t, 0, sizeof(t));
 	sample(&t, 1000000000, 6, TRACE_LEVEL_RSS_ANON, 500, 900);
 	rest_of_look(&t, 1000500000, 6, TRACE_LEVEL_PRIVATE_DIRTY, 300);

@@ -1,4 +1,4 @@
-/* A file system in memory is full: that it was that, whose it is, and what to do. */
+/* A file system in memory is full: the cause, the owner, and the advice. */
 #include "verdict/judged.h"
 
 #include <signal.h>
@@ -36,7 +36,8 @@ static bool advises(const struct verdict_result *r, const char *words)
 	return false;
 }
 
-/* Killed by SIGBUS, or unseen, as a worker is: each byte is charged to one row. */
+/* Killed by SIGBUS, or by a signal that nobody saw, as with a worker: each byte is charged to
+ * one row. */
 static void test_leak(void **state)
 {
 	for (int seen = 0; seen < 2; seen++) {
@@ -65,7 +66,7 @@ static void test_leak(void **state)
 	(void)state;
 }
 
-/* Others fill it, and what it has itself is little: the remainder says so. */
+/* Others fill it, and its own part is small: the remainder row says so. */
 static void test_others(void **state)
 {
 	struct script *s = script_new();
@@ -92,7 +93,7 @@ static void test_others(void **state)
 	(void)state;
 }
 
-/* Space for a file was refused, and nothing killed it. */
+/* Space for a file was refused, and nothing killed the process. */
 static void test_refused(void **state)
 {
 	struct verdict_result r;
@@ -110,7 +111,7 @@ static void test_refused(void **state)
 	e->u.failed.result = 28;
 	script_exit(s, 1);
 	judge_script(s, NULL, &r);
-	/* malloc's was the first of them, and is what it died of. */
+	/* malloc's refusal came first and ended the process. */
 	assert_int_not_equal(r.failure.limit, LIMIT_SHM);
 	verdict_fini(&r);
 	script_free(s);
@@ -133,7 +134,7 @@ static void test_refused(void **state)
 	(void)state;
 }
 
-/* A SIGBUS for another reason: there was room; or it is none; or it was another signal. */
+/* A SIGBUS for another reason: there was room; or no such file system; or another signal. */
 static void test_innocent(void **state)
 {
 	static const struct {
@@ -141,7 +142,7 @@ static void test_innocent(void **state)
 		uint64_t free, written;
 	} of[] = {{SIGBUS, 40 * MiB, 0}, {SIGBUS, 4 * MiB, 16 * MiB}, {SIGSEGV, MiB, 0},
 	    {SIGKILL, MiB, 0}, {0, MiB, 0},
-	    /* Ended from outside with nothing in hand, while it was full. */
+	    /* Killed from outside with no request in flight, while it was full. */
 	    {-1, 0, 16 * MiB}};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
@@ -164,7 +165,7 @@ static void test_innocent(void **state)
 	(void)state;
 }
 
-/* It ended badly while it was full, which need not be why: a cause must be there. */
+/* It ended badly while it was full, which need not be the reason: a cause is required. */
 static void test_ended_badly(void **state)
 {
 	for (int leaks = 0; leaks < 2; leaks++) {

@@ -75,7 +75,7 @@ static void test_rules(void **state)
 	replay(s, RULE_KEEP_BYTES, 30000, &r);
 	assert_int_equal(r.without, 30000 + other);
 	replay(s, RULE_EXPIRE, life, &r);
-	/* Releases are due in bins of time: exact but for one bin. */
+	/* Releases are due in bins of time: exact to one bin. */
 	assert_in_range(r.without, young + other - 30000, young + other + 30000);
 	replay(s, RULE_EXPIRE, UINT64_MAX / 2, &r);
 	assert_int_equal(r.without, r.live);
@@ -85,7 +85,6 @@ static void test_rules(void **state)
 	(void)state;
 }
 
-/* What happens after the moment is not replayed. */
 static void test_stops_at_the_failure(void **state)
 {
 	struct script *s = script_new();

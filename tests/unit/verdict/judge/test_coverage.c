@@ -1,4 +1,4 @@
-/* What is not enough to tell by. */
+/* When the recording is too little for a verdict. */
 #include "verdict/judged.h"
 
 #include <signal.h>
@@ -18,7 +18,7 @@ static void test_gaps(void **state)
 	verdict_fini(&r);
 	script_free(s);
 
-	/* Losses: of a healthy run nothing can be said; a failure's shape may still be clear. */
+	/* With losses, a run cannot be called healthy; a failure's shape may still be clear. */
 	for (int failed = 0; failed < 2; failed++) {
 		s = script_new();
 		for (int i = 0; i < 2000; i++)
@@ -39,7 +39,7 @@ static void test_gaps(void **state)
 	(void)state;
 }
 
-/* A full file system behind shared memory ends who writes there, and refuses nothing. */
+/* A full file system behind shared memory kills the writer and refuses nothing. */
 static void test_bus_error(void **state)
 {
 	for (int shared = 0; shared < 2; shared++)
@@ -70,7 +70,7 @@ static void test_enough(void **state)
 	struct verdict_result r;
 	struct script *s = script_new();
 
-	/* Much resident, freed long ago: it was seen when it was acquired. */
+	/* Much was resident, and released long ago: it was seen when it was acquired. */
 	script_release(s, script_alloc(s, script_stack(s, "main;a"), 500 * MiB));
 	script_set(s, TRACE_LEVEL_RSS, 510 * MiB);
 	script_set(s, TRACE_LEVEL_RSS_ANON, 500 * MiB);
@@ -84,8 +84,8 @@ static void test_enough(void **state)
 	(void)state;
 }
 
-/* What was resident when a forked process began was its parent's, and is charged to that; another's
- * was acquired unseen. */
+/* Memory that was resident when a forked process began is charged to its parent; any other was
+ * acquired unseen. */
 static void test_inherited(void **state)
 {
 	for (int forked = 0; forked < 2; forked++) {
@@ -111,8 +111,8 @@ static void test_inherited(void **state)
 	(void)state;
 }
 
-/* Memory that came after malloc was asked may be its free lists, as far as so much was acquired
- * since; more than that is somebody's whom nobody saw. */
+/* Memory that came after malloc's account may be its free lists, up to the amount acquired
+ * since; more has an unseen owner. */
 static void test_since_malloc_was_asked(void **state)
 {
 	for (int seen = 0; seen < 2; seen++) {
@@ -141,8 +141,8 @@ static void test_since_malloc_was_asked(void **state)
 	(void)state;
 }
 
-/* Rights were given up in the middle, and nothing was recorded any more: that is the reason, and no
- * disk is advised. */
+/* Rights were dropped half-way and recording stopped: the report names that reason, and advises
+ * no disk. */
 static void test_rights(void **state)
 {
 	struct script *s = script_new();

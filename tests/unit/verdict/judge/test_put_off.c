@@ -1,4 +1,4 @@
-/* Who waits for whom, and by how much what they asked for comes later. */
+/* Which request waits for which, and how much later its allocations come. */
 #include "model/unit.h"
 
 #include "model/script.h"
@@ -22,7 +22,7 @@ static void test_schedule(void **state)
 	assert_int_equal(vec_push(&p.units, unit(20, 60)), 0);
 	assert_int_equal(vec_push(&p.units, unit(500, 600)), 0);
 
-	/* One after another, in the order in which they came. */
+	/* In the order in which they came. */
 	assert_int_equal(put_off_schedule(&p, 1, &s), 0);
 	assert_int_equal(s.delays[0], 0);
 	assert_int_equal(s.delays[1], 0);
@@ -70,14 +70,14 @@ static void test_blocks(void **state)
 	assert_int_equal(put_off_schedule(&p, 1, &s), 0);
 	shift = put_off_shift(&s);
 
-	assert_int_equal(asked(shift, 1, 5, &end), 0); /* nobody's */
+	assert_int_equal(asked(shift, 1, 5, &end), 0); /* no request's */
 	assert_int_equal(end, UINT64_MAX);
 	assert_int_equal(asked(shift, 2, 30, &end), 0); /* in flight when the record ended */
 	assert_int_equal(end, 70);
 	assert_true(shift.ends(shift.arg, 2));
 	assert_int_equal(asked(shift, 3, 30, &end), 90);
 	assert_int_equal(end, 20);
-	/* Refused as in the record it leaves what it left there; else it goes on, and ends. */
+	/* Refused as in the record, it leaves the same blocks; else it goes on, and ends. */
 	assert_false(shift.ends(shift.arg, 3));
 	shift.granted(shift.arg, 3);
 	assert_true(shift.ends(shift.arg, 3));
@@ -137,8 +137,8 @@ static uint64_t peak(const struct put_off *p, uint64_t most, uint64_t moment_ns,
 	return out;
 }
 
-/* Three threads on the host, each with 10 MiB and for a while 20 more; one of them is refused 40,
- * and two MiB are nobody's. */
+/* Three threads on the host, each with 10 MiB and for a while 20 more; one is refused 40, and
+ * two MiB belong to no thread. */
 static void test_host(void **state)
 {
 	struct script *script = script_new();
@@ -175,10 +175,11 @@ static void test_host(void **state)
 	for (uint32_t i = 1; i < 4; i++)
 		p.units.items[i].request = true;
 
-	/* As it was, with what was refused; two at once; one after another. */
+	/* As it was, with the refused block; two at once; one after another. */
 	assert_int_equal(peak(&p, 3, moment, &live), 2 * MiB + 70 * MiB + 40 * MiB);
 	assert_int_equal(live, 2 * MiB + 70 * MiB);
-	/* The third begins when the first is done, and asks for the 40 when the second is, too. */
+	/* The third begins when the first is done, and asks for the 40 when the second is done,
+	 * too. */
 	assert_int_equal(peak(&p, 2, moment, &live), 2 * MiB + 60 * MiB);
 	assert_int_equal(peak(&p, 1, moment, &live), 2 * MiB + 50 * MiB);
 	put_off_fini(&p);

@@ -1,4 +1,4 @@
-/* Who wins: by growth removed, by what fits afterwards; and how sure that is. */
+/* The winning finding: by growth removed, by what fits afterwards; and its confidence. */
 #include "model/unit.h"
 
 #include "verdict/judge/rank.h"
@@ -21,7 +21,7 @@ static void peaks(struct replay_result *r, uint64_t from, uint64_t to)
 		r->without_peaks[i] = from + (to - from) * i / (TREND_MARKS - 1);
 }
 
-/* One buys a single request, the other ends the growth. */
+/* One makes room for a single request, the other ends the growth. */
 static void test_order(void **state)
 {
 	struct rank_input in = {
@@ -59,8 +59,8 @@ static void test_order(void **state)
 	(void)state;
 }
 
-/* Holes that were there all along are not why it no longer fits, where others took far more since;
- * and what those hold is. */
+/* Free ranges that existed all along do not explain the failure if others took far more since;
+ * what those hold does. */
 static void test_others(void **state)
 {
 	struct rank_input in = {
@@ -88,7 +88,7 @@ static void test_others(void **state)
 	(void)state;
 }
 
-/* What the space's own allocator says of it holds, whatever the sum. */
+/* The allocator's own account of the space holds, whatever the sum. */
 static void test_trial(void **state)
 {
 	struct rank_input in = {
@@ -111,7 +111,7 @@ static void test_trial(void **state)
 	(void)state;
 }
 
-/* A request that would not have been asked for counts as growth removed. */
+/* A request that would not have been made counts as growth removed. */
 static void test_request(void **state)
 {
 	struct rank_input in = {
@@ -130,8 +130,8 @@ static void test_request(void **state)
 	(void)state;
 }
 
-/* Holes go with what lies between them, as far as it is gone; in one piece they hold what was asked
- * for, which was no growth then. */
+/* Free ranges go with the blocks between them, as far as those are removed; in one piece they
+ * served the refused size, and that was no growth then. */
 static void test_slack(void **state)
 {
 	struct rank_input in = {

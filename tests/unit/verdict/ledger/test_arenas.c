@@ -1,14 +1,12 @@
-/* The interpreter's arenas: what is free in them is its allocator's, what is in use whoever made
- * it.
- */
+/* The interpreter's arenas: free bytes are its allocator's, used bytes belong to their makers. */
 #include "verdict/judged.h"
 
 #include "verdict/ledger/arenas.h"
 
 #define ARENA MiB
 
-/* Batch after batch takes arenas, and none goes back; by the interpreter's account so much of them
- * is in use when the next is refused. 0: it was not asked. */
+/* Each batch takes arenas and none goes back; `used`: bytes in use at the refusal by the
+ * interpreter's account; 0: no account. */
 static void batches(uint64_t used, struct verdict_result *r, struct script **out)
 {
 	struct script *s = script_new();
@@ -65,7 +63,7 @@ static void test_empty(void **state)
 	(void)state;
 }
 
-/* Of full ones, and of those that nobody asked, it is whose objects stay. */
+/* For full arenas, and for those without an account, the makers of the remaining objects. */
 static void test_full(void **state)
 {
 	struct verdict_result r;
@@ -83,7 +81,7 @@ static void test_full(void **state)
 	(void)state;
 }
 
-/* An extension asks the interpreter for objects, and so for arenas; what it maps itself is none. */
+/* An extension asks the interpreter for objects, and so for arenas; its own mappings are none. */
 static void test_extension(void **state)
 {
 	for (int own = 0; own < 2; own++) {

@@ -1,4 +1,4 @@
-/* Arenas are known by the tables beside their regions, however little the library's names tell. */
+/* Arenas are known by the tables beside their regions, even when the library has few names. */
 #include "model/unit.h"
 
 #include "model/script.h"
@@ -31,7 +31,7 @@ static void end(struct script *s, struct bfc *b)
 	script_free(s);
 }
 
-/* Doubling, and the last one as large as the limit leaves; other memory in between. */
+/* Doubling, the last one cut to the limit's remainder; other memory in between. */
 static void test_doubling(void **state)
 {
 	struct script *s = script_new();
@@ -51,7 +51,7 @@ static void test_doubling(void **state)
 	(void)state;
 }
 
-/* Of the size of each request; freed at the end of the process. */
+/* As large as each request; freed at the end of the process. */
 static void test_as_requested(void **state)
 {
 	static const uint64_t sizes[] = {160000, 360192, 160000, 6760192, 4096};
@@ -97,8 +97,8 @@ static void test_several(void **state)
 	(void)state;
 }
 
-/* The size alone is not enough: another call, another thread, a block that is gone, one that has
- * its table already. */
+/* The size alone is not enough: another call, another thread, a freed block, one that already
+ * has its table. */
 static void test_by_chance(void **state)
 {
 	struct script *s = script_new();
@@ -130,7 +130,7 @@ static void test_by_chance(void **state)
 	assert_int_equal(b.regions.count, 1);
 	end(s, &b);
 
-	/* A pair of lists that happen to have such sizes, elsewhere: the arena is what has more. */
+	/* Two lists elsewhere happen to have such sizes: the larger one is the arena. */
 	s = script_new();
 	region(s, 8 * MiB);
 	script_alloc(s, script_stack(s, "main;parse;list;malloc"), 65536);

@@ -6,8 +6,8 @@
 #include "model/space/space.h"
 #include "verdict/ledger/classes.h"
 
-/* A server's device: parameters of two shapes, a pool, and requests whose blocks come and go, one
- * of each still there; a cache of one block for each of them. */
+/* A server's device: parameters of two shapes, a pool, and requests whose blocks come and go,
+ * one of each still there; a cache of one block for each request. */
 static struct script *server(uint32_t *space)
 {
 	struct script *s = script_new();
@@ -17,7 +17,7 @@ static struct script *server(uint32_t *space)
 	uint32_t stage = script_stack(s, "main;stage");
 	uint64_t at = 1ull << 32, before = 0;
 
-	/* Staging copies come and go while it is loaded: no work. */
+	/* Staging copies come and go while it loads: that is no work. */
 	for (uint64_t i = 0; i < 20; i++, at += GiB) {
 		script_space_alloc(s, device, stage, at, 10 * MiB);
 		script_wait(s, 1000);
@@ -87,8 +87,8 @@ static void by_shape(void **state)
 	(void)state;
 }
 
-/* On the host: what was there before the work began is a model, but not where a module's import
- * alone took it. */
+/* On the host, blocks from before the work began are a model, unless a module's import alone
+ * made them. */
 static void by_import(void **state)
 {
 	for (int import = 0; import < 2; import++) {
@@ -140,8 +140,8 @@ static uint32_t callsite_named(const struct callsites *p, const char *function)
 	return 0;
 }
 
-/* What a finding claims comes first, the best before others; nothing is counted twice, and no more
- * than there is. */
+/* A finding's claims come first, the best before others; no byte counts twice or beyond the
+ * total. */
 static void by_findings(void **state)
 {
 	struct candidate found[3] = {{.finding = {.cause = CAUSE_LEAK, .claim_count = 1}},
@@ -169,11 +169,11 @@ static void by_findings(void **state)
 	assert_int_equal(c.of[CLASS_RETAINED].heap, 0);
 	assert_int_equal(c.of[CLASS_WEIGHTS].heap, 80 * MiB); /* the third is not admissible */
 	assert_int_equal(sum(&c), p->live_bytes);
-	/* A pool is charged whole, with the part of it that was of use. */
+	/* A pool is charged whole, with its used part. */
 	found[2].admissible = true;
 	assert_int_equal(classes_make(&in, &c), 0);
 	assert_int_equal(c.of[CLASS_POOLS].heap, (128 + 80) * MiB);
-	/* Fewer bytes than places tell of: nothing goes below zero. */
+	/* Fewer bytes than the call sites account for: no class falls below zero. */
 	in.heap_bytes = 100 * MiB;
 	assert_int_equal(classes_make(&in, &c), 0);
 	assert_int_equal(sum(&c), 100 * MiB);

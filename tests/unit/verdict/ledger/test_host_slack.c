@@ -1,8 +1,8 @@
-/* Malloc's holes: who is blamed for them, and when they are the cause. */
+/* malloc's free memory: who is blamed for it, and when it is the cause. */
 #include "verdict/judged.h"
 
-/* Buffers come and go between records that stay; then one more buffer is refused. What malloc says
- * of itself: that it holds `free` beside what lives; 0: nobody asked it. */
+/* Buffers come and go between records that stay; then one more buffer is refused. `free`: bytes
+ * that malloc's account has beside the live blocks; 0: no account. */
 static void received(
     unsigned count, uint64_t free, uint64_t stay, struct verdict_result *r, struct script **out)
 {
@@ -45,7 +45,7 @@ static void test_pinned(void **state)
 	(void)state;
 }
 
-/* An allocator that tells only what it holds in all: what lives is known, the rest is free. */
+/* An allocator that tells only its total: the live blocks are known, the rest is free. */
 static void test_whole(void **state)
 {
 	for (int asked = 0; asked < 2; asked++) {
@@ -78,7 +78,7 @@ static void test_whole(void **state)
 	(void)state;
 }
 
-/* The holes are those of a leak: without it they would not be there. */
+/* The free ranges come from a leak: without it they would not exist. */
 static void test_of_a_leak(void **state)
 {
 	struct verdict_result r;
@@ -91,7 +91,7 @@ static void test_of_a_leak(void **state)
 	(void)state;
 }
 
-/* What nobody said is not claimed. */
+/* Without an account nothing is claimed. */
 static void test_unasked(void **state)
 {
 	struct verdict_result r;
@@ -132,7 +132,7 @@ static void test_reserved(void **state)
 	script_exit(s, 1);
 	judge_script(s, NULL, &r);
 	assert_int_equal(r.verdict.cause, CAUSE_FRAGMENTATION);
-	/* Not of report, whose blocks had mappings of their own. */
+	/* Not report, whose blocks had mappings of their own. */
 	assert_string_equal(r.verdict.blame.function, "work");
 	assert_true(row_of(&r.ledger, "kept to grow into") > 900 * MiB);
 	verdict_fini(&r);

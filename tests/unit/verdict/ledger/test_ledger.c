@@ -34,7 +34,7 @@ static void set_all(struct script *s, const struct event_level *levels)
 		script_set(s, levels->key, levels->value);
 }
 
-/* The leaking place is refused 10 MiB, at these levels, and the process ends. */
+/* The leaking call site is refused 10 MiB, at these levels, and the process ends. */
 static void refused(struct script *s, const struct event_level *levels, struct verdict_result *r)
 {
 	set_all(s, levels);
@@ -52,7 +52,7 @@ static void sampled(struct script *s, const struct event_level *levels, struct v
 	judge_script(s, NULL, r);
 }
 
-/* Killed, with what was seen of it and of its group last. */
+/* Killed, with the last samples of it and of its group. */
 static void killed(struct supervised *outside, const struct event_level *levels, uint64_t now)
 {
 	memset(outside, 0, sizeof(*outside));
@@ -81,7 +81,7 @@ static void test_address_space(void **state)
 	assert_int_equal(row_of(l, "stacks"), 9 * MiB);
 	assert_int_equal(row_of(l, "anonymous mappings"), 5 * MiB);
 	assert_int_equal(row_of(l, "file mappings"), 20 * MiB);
-	assert_int_equal(row_of(l, "whyoom"), 3 * MiB); /* the trace: nobody else mapped shared */
+	assert_int_equal(row_of(l, "whyoom"), 3 * MiB); /* the trace: nothing else mapped shared */
 	assert_int_equal(row_of(l, "free"), 5 * MiB);
 	assert_int_equal(row_of(l, "allocator overhead and free"),
 	    155 * MiB - 24 * MiB - 13 * MiB - 1000 * 100 * KiB);
@@ -90,8 +90,8 @@ static void test_address_space(void **state)
 	(void)state;
 }
 
-/* RLIMIT_AS charges what is mapped of files, whether the sample has it or it came since; large
- * ones are who put them there, and what nobody saw being mapped is libraries. */
+/* RLIMIT_AS charges mapped files, in the sample or since; large ones to the call site that
+ * mapped them, unseen ones to libraries. */
 static void test_mapped_files(void **state)
 {
 	for (int i = 0; i < 4; i++) {
@@ -129,7 +129,7 @@ static void test_mapped_files(void **state)
 	(void)state;
 }
 
-/* RLIMIT_DATA charges those that are private and writable: PyTorch maps checkpoints so. */
+/* RLIMIT_DATA charges the private and writable ones: PyTorch maps checkpoints so. */
 static void test_mapped_data(void **state)
 {
 	static const struct {
@@ -157,7 +157,8 @@ static void test_mapped_data(void **state)
 	(void)state;
 }
 
-/* malloc's own account: what it does not hold, and nobody mapped, is not accounted for. */
+/* malloc's own account: bytes that it does not hold and that no call mapped are not accounted
+ * for. */
 static void test_mallocs_own_account(void **state)
 {
 	struct script *s = leaking(1000);
@@ -177,7 +178,7 @@ static void test_mallocs_own_account(void **state)
 	(void)state;
 }
 
-/* Address space that nobody can write to is what malloc keeps for its arenas. */
+/* Address space without write permission is malloc's reserve for its arenas. */
 static void test_kept_address_space(void **state)
 {
 	struct script *s = leaking(1000);
@@ -195,8 +196,8 @@ static void test_kept_address_space(void **state)
 	(void)state;
 }
 
-/* An account of before is carried on with the heap; of memory that appeared since, so much is
- * malloc's as was acquired. */
+/* An older account moves on with the heap; of memory that appeared since, malloc's part is what
+ * was acquired. */
 static void test_earlier_account(void **state)
 {
 	for (int grown = 0; grown < 2; grown++) {
@@ -217,7 +218,7 @@ static void test_earlier_account(void **state)
 		script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
 		script_exit(s, 1);
 		judge_script(s, NULL, &r);
-		/* Overhead with the blocks; the blocks first took what was free. */
+		/* Overhead grows with the blocks; the blocks first fill the free bytes. */
 		assert_in_range(row_of(l, "allocator overhead"), 10 * MiB, 16 * MiB);
 		assert_in_range(row_of(l, "allocator free lists"), grown ? more - MiB : 3 * MiB,
 		    grown ? more + MiB : 5 * MiB);
@@ -227,7 +228,7 @@ static void test_earlier_account(void **state)
 	(void)state;
 }
 
-/* An allocator that only says what it holds. */
+/* An allocator that tells only its total. */
 static void test_account_of_the_whole(void **state)
 {
 	struct script *s = leaking(1000);
@@ -258,7 +259,7 @@ static void test_threads(void **state)
 	    &r);
 	assert_int_equal(row_of(l, "stacks"), 81 * MiB);
 	end(s, &r);
-	/* Nobody measured them: as many as there are threads, of the usual size. */
+	/* Not measured: one a thread, of the usual size. */
 	s = leaking(1000);
 	script_info(s, "limit.stack", "8388608");
 	refused(s,
@@ -268,7 +269,7 @@ static void test_threads(void **state)
 	    &r);
 	assert_int_equal(row_of(l, "stacks"), 33 * MiB);
 	end(s, &r);
-	/* Nor does it say anything that there were none when they were looked for. */
+	/* A sample that found none proves nothing. */
 	s = leaking(1000);
 	script_info(s, "limit.stack", "8388608");
 	refused(s,
@@ -288,7 +289,7 @@ static void test_threads(void **state)
 	(void)state;
 }
 
-/* RLIMIT_DATA counts what libraries can write to, and malloc knows nothing of it. */
+/* RLIMIT_DATA counts what libraries can write to, which malloc's account lacks. */
 static void test_module_data(void **state)
 {
 	static const struct {
@@ -315,7 +316,7 @@ static void test_module_data(void **state)
 	(void)state;
 }
 
-/* What is ours: all of it where address space is charged, memory where memory is. */
+/* The recorder's own part: all of it where address space is charged, its memory where memory is. */
 static void test_whyoom_itself(void **state)
 {
 	static const struct {
@@ -339,8 +340,8 @@ static void test_whyoom_itself(void **state)
 			{TRACE_LEVEL_WHYOOM_TRACE, 2 * MiB}, {TRACE_LEVEL_WHYOOM_ANON, 3 * MiB}),
 		    &r);
 		assert_int_equal(row_of(l, "whyoom"), tries[i].row);
-		/* Nobody looked at the mappings: what is writable is counted, ours taken off once.
-		 */
+		/* Mappings were not sampled: writable bytes count, the recorder's are subtracted
+		 * once. */
 		assert_int_equal(row_of(l, "allocator overhead and free"),
 		    (i ? 155 : 120) * MiB - 3 * MiB - 1000 * 100 * KiB);
 		assert_int_equal(
@@ -351,7 +352,7 @@ static void test_whyoom_itself(void **state)
 	(void)state;
 }
 
-/* What is private and writable was read before the blocks came: they are no mappings of files. */
+/* Private writable bytes were sampled before the blocks came: they are no file mappings. */
 static void test_data_read_before(void **state)
 {
 	struct script *s = leaking(1000);
@@ -416,7 +417,7 @@ static void test_cgroup(void **state)
 	assert_int_equal(l->unaccounted, 10 * MiB);
 	assert_int_equal(l->age_ns, 0);
 	end(s, &r);
-	/* The group's parts from an earlier sample: its age is said. */
+	/* The group's parts come from an earlier sample: the report tells its age. */
 	s = leaking(1000);
 	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 140 * MiB, now / 2);
 	judge_script(s, &outside, &r);
@@ -433,8 +434,8 @@ static void killed_in_a_group(struct supervised *outside, uint64_t now)
 	    now);
 }
 
-/* The group's sample is older than the process's own, or was taken when that was gone: the others
- * have what they had. */
+/* The group's sample is older than the process's own, or came after its exit: the others keep
+ * what they had. */
 static void test_cgroup_other_moments(void **state)
 {
 	static struct supervised outside;
@@ -460,8 +461,7 @@ static void test_cgroup_other_moments(void **state)
 	judge_script(s, &outside, &r);
 	assert_int_equal(row_of(&r.ledger, "other processes"), 40 * MiB);
 	verdict_fini(&r);
-	/* The process had its own looked at later: it was not gone, however little went on in it.
-	 */
+	/* The process's own sample is later: it had not exited, however little it did. */
 	levels_set(&outside.last, TRACE_LEVEL_RSS_ANON, outside.last.value[TRACE_LEVEL_RSS_ANON],
 	    script_now(s) + 2000);
 	judge_script(s, &outside, &r);
@@ -470,8 +470,7 @@ static void test_cgroup_other_moments(void **state)
 	(void)state;
 }
 
-/* Processes that recorded what they acquired since the sample have it, as far as the limit has room
- * for it. */
+/* Processes that recorded acquisitions since the sample hold them, as far as the limit has room. */
 static void test_cgroup_siblings(void **state)
 {
 	static struct supervised outside;
@@ -506,8 +505,8 @@ static void test_cgroup_siblings(void **state)
 	(void)state;
 }
 
-/* What was acquired since the sample is charged as far as the limit has room for it, and cache that
- * had no room any more was let go. */
+/* Acquisitions since the sample are charged as far as the limit has room; cache beyond that was
+ * reclaimed. */
 static void test_cgroup_bounds(void **state)
 {
 	static struct supervised outside;
@@ -532,7 +531,7 @@ static void test_cgroup_bounds(void **state)
 	(void)state;
 }
 
-/* Maps so much of shared memory, in `count` segments, at the leaking place. */
+/* Maps `count` segments of shared memory at the leaking call site. */
 static void share(struct script *s, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -540,8 +539,8 @@ static void share(struct script *s, int count)
 		    s, script_stack(s, "main;leak"), 10 * MiB, TRACE_MAP_SHARED, TRACE_BACKING_SHM);
 }
 
-/* Shared memory that the process keeps is told by its cause; what is not known who made it has a
- * row of its own. RLIMIT_DATA does not charge it, also where that was set on the way. */
+/* Kept shared memory is told by its cause; a part without a known maker has a row of its own.
+ * RLIMIT_DATA does not charge it, even when set half-way. */
 static void test_shared(void **state)
 {
 	struct script *s = leaking(100);
@@ -570,8 +569,8 @@ static void test_shared(void **state)
 	(void)state;
 }
 
-/* The same of a group: of its shared memory as much as the process keeps, whoever wrote to it. What
- * came after the sample is carried on like private memory, each with its own part. */
+/* The same for a group: as much of its shared memory as the process keeps, whoever wrote it.
+ * Acquisitions after the sample are carried on like private memory, each with its own part. */
 static void test_cgroup_shared(void **state)
 {
 	struct script *s = leaking(100);
@@ -617,7 +616,7 @@ static void test_untouched(void **state)
 	(void)state;
 }
 
-/* Whatever the levels say, rows and the rest add up; judge_script() asserts it. */
+/* Rows and the rest add up at any levels; judge_script() asserts it. */
 static void test_absurd_levels(void **state)
 {
 	static const uint32_t keys[] = {TRACE_LEVEL_VSIZE, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_DATA,

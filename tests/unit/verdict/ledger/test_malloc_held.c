@@ -1,4 +1,4 @@
-/* What malloc said, carried on with its blocks. */
+/* malloc's account, carried on with its blocks. */
 #include "model/unit.h"
 
 #include "model/script.h"
@@ -7,7 +7,8 @@
 static struct model *m;
 static struct callsites *callsites;
 
-/* Asked with 100 blocks of 10 KiB alive; then `then` blocks are released, and `more` acquired. */
+/* The account has 100 live blocks of 10 KiB; then `then` blocks are released, and `more`
+ * acquired. */
 static struct malloc_held asked(uint64_t arena, uint64_t mmap, unsigned then, unsigned more)
 {
 	struct script *s = script_new();
@@ -50,11 +51,11 @@ static void test_carried(void **state)
 	assert_true(h.known && h.split);
 	assert_int_equal(h.overhead, 100 * KiB);
 	assert_int_equal(h.free, MiB);
-	/* Half of them given back: so much more is free, and half of the headers. */
+	/* Half of them given back: their bytes and half of the headers are free. */
 	h = asked(arena, 0, 50, 0);
 	assert_int_equal(h.overhead, 50 * KiB);
 	assert_int_equal(h.free, MiB + 500 * KiB + 50 * KiB);
-	/* What came since took of what was free, and what there was not, is new. */
+	/* Later blocks fill the free bytes; the rest is new. */
 	h = asked(arena, 0, 0, 50);
 	assert_int_equal(h.free, MiB - 550 * KiB);
 	assert_in_range(h.since, 1, 600 * KiB);
@@ -75,7 +76,7 @@ static void test_mappings(void **state)
 static void test_of_another(void **state)
 {
 	assert_false(asked(0, 0, 0, 0).known);
-	/* Less than what lives. */
+	/* Less than the live blocks. */
 	assert_false(asked(MiB - 100 * KiB, 0, 0, 0).known);
 	(void)state;
 }

@@ -1,5 +1,4 @@
-/* Each stage's bytes by the innermost frame that has a role: what it holds, and what it held at
- * most. */
+/* Each stage's bytes by the innermost frame that has a role: live now, and at the peak. */
 #include "model/unit.h"
 
 #include <stdio.h>

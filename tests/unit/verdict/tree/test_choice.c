@@ -1,4 +1,4 @@
-/* Of many processes the one that the report is about, and what is said of each. */
+/* Which of many processes the report is about, and the reason for each. */
 #include <errno.h>
 #include <signal.h>
 
@@ -6,7 +6,7 @@
 
 #include "verdict/verdict.h"
 
-/* Blocks of one stack, one by one; how it ended; was a request refused at the end? */
+/* `blocks` of one stack, one by one; its end; whether a request was refused at the end. */
 struct made {
 	uint32_t pid;
 	unsigned blocks;
@@ -39,7 +39,7 @@ static void make(const struct made *p)
 	recorded_save(&c, name);
 }
 
-/* The pid that is chosen. */
+/* The chosen pid. */
 static uint32_t chosen(const struct made *list, size_t count)
 {
 	struct trace_set set;
@@ -103,7 +103,7 @@ static uint32_t chosen(const struct made *list, size_t count)
 	chosen((const struct made[]){__VA_ARGS__},                                                 \
 	    sizeof((struct made[]){__VA_ARGS__}) / sizeof(struct made))
 
-/* Each is more important than all before it, whatever their sizes. */
+/* Each outranks all before it, whatever their sizes. */
 static void order(void **state)
 {
 	assert_int_equal(CHOSEN(OTHER), 2);
@@ -112,12 +112,12 @@ static void order(void **state)
 	assert_int_equal(CHOSEN(ROOT, OTHER, GOT_OVER, VANISHED), 3);
 	assert_int_equal(CHOSEN(ROOT, OTHER, GOT_OVER, KILLED, VANISHED), 4);
 	assert_int_equal(CHOSEN(ROOT, OTHER, GOT_OVER, KILLED, DIED, VANISHED), 5);
-	/* SIGTERM is what an operator sends. */
+	/* Operators send SIGTERM. */
 	assert_int_equal(CHOSEN(ROOT, TERMINATED), 1);
 }
 
-/* Of equals who was refused first, for each block takes its time; where none was, the largest; of
- * equally large ones the first. */
+/* Among equals the first refused, since each block takes its time; without a refusal the
+ * largest; among equally large ones the first. */
 static void equals(void **state)
 {
 	assert_int_equal(CHOSEN({11, 200, TRACE_END_EXIT, 1, true, false},
@@ -146,7 +146,7 @@ static void nobody(void **state)
 	trace_set_close(&set);
 }
 
-/* What the supervisor saw counts: how it ended, and the limit, in the process' own time. */
+/* The supervisor's account counts: the end, and the limit, in the process's own time. */
 static void with_a_supervisor(void **state)
 {
 	struct trace_set set;

@@ -52,8 +52,7 @@ static const struct process *process(const struct verdict_result *r, uint32_t pi
 	return NULL;
 }
 
-/* One grows after the moment, one has ended before it, one is refused later and uses another GPU.
- */
+/* One grows after the moment, one ended before it, one is refused later and uses another GPU. */
 static void beside_each_other(void **state)
 {
 	const uint64_t ms = 1000000;
@@ -107,7 +106,7 @@ static void beside_each_other(void **state)
 	assert_int_equal(p->memory[0].peak, 110 * MIB);
 	assert_int_equal(p->memory[1].gpu, 0);
 	assert_int_equal(p->memory[1].held, 32 * MIB);
-	p = process(&r, 4); /* gone by then */
+	p = process(&r, 4); /* ended by then */
 	assert_int_equal(p->refused_ns, 0);
 	assert_int_equal(p->memory[0].held, 0);
 	assert_int_equal(p->memory[0].peak, 50 * MIB);
@@ -115,7 +114,7 @@ static void beside_each_other(void **state)
 	trace_set_close(&set);
 }
 
-/* What a process held before it executed another program is not there any more. */
+/* Memory from before an exec no longer exists. */
 static void after_exec(void **state)
 {
 	const uint64_t ms = 1000000;
@@ -143,7 +142,7 @@ static void after_exec(void **state)
 	trace_set_close(&set);
 }
 
-/* A worker that waits records nothing: it was there for as long as the supervisor saw it. */
+/* A waiting worker records nothing: it lived for as long as the supervisor saw it. */
 static void while_it_waits(void **state)
 {
 	const uint64_t ms = 1000000;
@@ -184,8 +183,8 @@ static void while_it_waits(void **state)
 	(void)state;
 }
 
-/* A worker that is refused memory, and beside it others of its parent: one that does as much, one
- * that ended just then, one that does next to nothing, one that ended long before. */
+/* A worker is refused memory beside siblings: one that does as much, one that ended just then,
+ * one that does next to nothing, one that ended long before. */
 static void workers_of_a_pool(void **state)
 {
 	static const struct {
@@ -226,11 +225,11 @@ static void workers_of_a_pool(void **state)
 }
 
 #define SHM_SIZE (64 * MIB)
-/* Nobody has these: who has no end is not taken for one that still runs. */
+/* Nobody saw these end: a process without a known end is not taken for a running one. */
 #define TRAINER 5000002u
 #define WORKER 5000003u
 
-/* A file of /dev/shm, when so much was used there and so much of the file was there already. */
+/* A file of /dev/shm, with `used` bytes in use there and `written` of the file's own before. */
 static void shm_file(struct compose *c, uint64_t ns, uint64_t number, uint64_t bytes, uint64_t used,
     uint64_t written)
 {
@@ -240,8 +239,8 @@ static void shm_file(struct compose *c, uint64_t ns, uint64_t number, uint64_t b
 	    number, TRACE_LEVEL_SHM_WRITTEN, written);
 }
 
-/* A worker dies of a full /dev/shm, or is refused there; who filled it is the one that keeps what
- * it made. Where nobody did, it is the worker itself. Files that both have mapped count once. */
+/* A worker dies of a full /dev/shm, or is refused there; the process that keeps its files filled
+ * it. If no process does, it is the worker. Files that both have mapped count once. */
 static void full_shm(void **state)
 {
 	const uint64_t ms = 1000000;
@@ -252,7 +251,7 @@ static void full_shm(void **state)
 			struct trace_set set;
 			struct err err = {""};
 			struct compose c;
-			uint64_t files, siblings, used = 4 * MIB; /* of somebody else */
+			uint64_t files, siblings, used = 4 * MIB; /* of another process */
 
 			begin(&c, TRAINER, 100 * ms, NULL); /* the trainer */
 			for (uint64_t i = 1; kept && i <= 29; i++)
@@ -292,7 +291,7 @@ static void full_shm(void **state)
 			assert_int_equal(r.ledger.limit_bytes, SHM_SIZE);
 			files = ledger_get(&r.ledger, "other files");
 			siblings = ledger_get(&r.ledger, "other processes");
-			/* Of the worker's last two one has no memory: which, nobody knows. */
+			/* One of the worker's last two has no memory, and it is unknown which. */
 			assert_int_equal(files + siblings, kept ? 6 * MIB : 4 * MIB);
 			assert_int_equal(siblings, kept ? 4 * MIB : 0);
 			verdict_fini(&r);

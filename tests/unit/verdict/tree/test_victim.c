@@ -1,4 +1,4 @@
-/* Whom a kernel's log tells of: by pid, else the only one it can be, by name. */
+/* Which process a kernel's log names: by pid, else by name if only one fits. */
 #include <signal.h>
 
 #include "../../cmd/recorded.h"
@@ -23,7 +23,7 @@ static void process(uint32_t pid, const char *exe, uint32_t how, uint32_t code)
 	recorded_save(&c, name);
 }
 
-/* The processes' pids that are victims, as bits by their order. */
+/* The pids of the victims, as bits by their order. */
 static unsigned found(const struct log_victim *victims, size_t count)
 {
 	struct verdict_hints hints = {victims, count};
@@ -54,7 +54,7 @@ static void by_pid(void **state)
 	assert_int_equal(FOUND({3, "x"}, {2, "y"}), 3u << 1);
 	/* It ended by itself: another process with that pid. */
 	assert_int_equal(FOUND({1, "sh"}), 0);
-	/* Two that it may be. */
+	/* Two fit. */
 	assert_int_equal(FOUND({900, "python3.11"}), 0);
 }
 

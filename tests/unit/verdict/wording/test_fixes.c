@@ -28,7 +28,7 @@ static void test_fixes(void **state)
 	(void)state;
 }
 
-/* Where the winner is a special case of its cause, so is the advice. */
+/* A winner that is a special case of its cause gets that case's advice. */
 static void test_special_cases(void **state)
 {
 	static const struct {
@@ -48,7 +48,7 @@ static void test_special_cases(void **state)
 		    (struct finding){.cause = cases[i].cause, .form = cases[i].form};
 		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
 		assert_non_null(strstr(fixes[0].text, cases[i].said));
-		/* Another candidate's case is none of this one's. */
+		/* Another candidate's case does not apply to this one. */
 		r.ranking.list[0].finding.cause = CAUSE_LEAK;
 		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
 		assert_null(strstr(fixes[0].text, cases[i].said));
@@ -57,7 +57,7 @@ static void test_special_cases(void **state)
 	(void)state;
 }
 
-/* A file of knowledge that is gone again once it was read. */
+/* A knowledge file that is deleted after reading. */
 static void add_knowledge(struct knowledge *knowledge, const char *text)
 {
 	char path[] = "/tmp/whyoom-fixes-XXXXXX";
@@ -88,8 +88,8 @@ static const struct symbol *in_python(const char *function, const char *file, ui
 	"framework = server\nname = Server\npackage = server/\n\n[role request-entry]\n"           \
 	"python = server/app.py: answer\n\n[fix leak]\ntext = Build handlers once.\n"
 
-/* A framework's own, by the frames of the blamed stack: what is known to have a part in it comes
- * before what merely computes inside of it. */
+/* A framework's advice, by the frames of the blamed stack: known participants come before code
+ * that merely computes inside it. */
 static void test_frameworks(void **state)
 {
 	struct symbol symbols[] = {*in_python("main", "/app/main.py", 1),
@@ -114,8 +114,8 @@ static void test_frameworks(void **state)
 	(void)state;
 }
 
-/* One that runs the process' requests has its say though no frame of it is on the stack; a library
- * has not. */
+/* A framework that runs the process's requests gives advice even without a frame on the stack; a
+ * library does not. */
 static void test_serving(void **state)
 {
 	struct verdict_result r = {

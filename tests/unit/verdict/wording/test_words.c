@@ -1,7 +1,5 @@
-/*
- * test_words.c - every sentence that a verdict can be, with one example each. docs/verdicts.md
- * shows them: run tests/unit/verdict/wording/verdicts.py --write after a change.
- */
+/* test_words.c - every sentence that a verdict can be, with one example each. docs/verdicts.md
+ * shows them: run tests/unit/verdict/wording/verdicts.py --write after a change. */
 #include "model/unit.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 """verdicts.py [--write]: makes docs/verdicts.md of causes.def, of the examples in test_words.c and
 of the real reports in reports/. Without --write it fails when the page differs.
 
-A report there is what `whyoom report` printed of a program of tests/scenarios. Its sentence must be
-worded as one of the examples, so a report that has gone stale fails as well."""
+A report there is the output of `whyoom report` for a program of tests/scenarios. Its sentence must
+match an example, so a stale report fails as well."""
 import os
 import re
 import sys
@@ -40,7 +40,7 @@ def examples():
 
 
 def shape(sentence):
-    """The sentence without what differs from program to program."""
+    """The sentence without the parts that differ between programs."""
     sentence = re.sub(r"\S+ \(\S+:\d+\)", "@", sentence)
     return re.sub(r"[\d.,]*\d(?:th|st|nd|rd)?(?: [KMG]i?B| B)?|\(RLIMIT_\w+\)", "#", sentence)
 
