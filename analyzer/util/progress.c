@@ -44,7 +44,7 @@ void progress_begin(const char *what, uint64_t total)
 	if (!command_ns)
 		command_ns = logged_ns = now.begin_ns;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	now.what = what; /* last, for log_tick() */
+	now.what = what; /* set last: log_tick() reads it */
 }
 
 const char *progress_line(

@@ -73,8 +73,8 @@ static void end_child(pid_t pid)
 
 static void end(struct entry *e, enum kind kind)
 {
-	/* After the wait, the pid may be another process's, so clear it first; a path may be
-	 * removed twice. */
+	/* After the wait the pid may be another process's, so the entry is cleared first. A path is
+	 * rather removed twice than never. */
 	if (kind == UNFINISHED_CHILD) {
 		e->kind = NONE;
 		end_child(e->pid);
@@ -112,7 +112,7 @@ void unfinished_watch_signal(int signal_number)
 {
 	struct sigaction action = {.sa_handler = interrupted, .sa_flags = SA_RESTART};
 
-	/* Restore one signal at a time. */
+	/* The handler runs for one signal at a time. */
 	for (size_t i = 0; i < SIGNALS; i++)
 		sigaddset(&action.sa_mask, signals[i]);
 	sigaction(signal_number, &action, NULL);

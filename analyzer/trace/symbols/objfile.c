@@ -559,8 +559,8 @@ static size_t look_up(struct objfile *o, uint64_t address, struct objfile_frame 
 		frames[0].function = symbol;
 		return 1;
 	}
-	/* The symbol table names parts that the compiler split off; aliases are no better than
-	 * DWARF. */
+	/* Only where DWARF has no name, as for parts that the compiler split off: a symbol may be
+	 * an alias. */
 	if (!frames[n - 1].function && !frames[n - 1].inlined)
 		frames[n - 1].function = symbol;
 	for (size_t i = 0; i < n / 2; i++) {

@@ -70,9 +70,9 @@ static void make_directory(struct symcache_store *store)
 	open_directory(store);
 }
 
-/* Identify the running program, since another version may find more in the same file. By its path:
- * under emulators and debuggers, the link leads to them, though they answer it with the program's
- * path. */
+/* Identify this program, since another version may find more in the same file. By the link's text:
+ * under an emulator or a debugger it names the program, but the link itself leads to the emulator.
+ */
 static bool see_program(struct symcache_mark *mark)
 {
 	char path[PATH_MAX];
