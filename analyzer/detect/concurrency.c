@@ -185,7 +185,6 @@ static double by_workers(const struct scene *scene, struct finding *f)
 	return f->strength;
 }
 
-/* Replace the best finding if it accounts for less. */
 static void prefer(struct finding *best, const struct finding *f)
 {
 	if (f->strength > 0 && f->bytes + f->other_bytes > best->bytes + best->other_bytes)

@@ -33,7 +33,6 @@ static bool is_uniform(const struct callsite *p)
 	return p->facts.freed_count == 0 && callsite_is_uniform(p);
 }
 
-/* Return the step of the first large block. */
 static uint32_t first_large(const struct callsite *p)
 {
 	uint32_t first = 0;
@@ -70,7 +69,6 @@ static bool without_first_call(const struct callsite *p, struct callsite *out)
 	return true;
 }
 
-/* True if the function of `caller` called `p`. */
 static bool is_called_in(
     const struct feed *feed, const struct callsite *p, const struct callsite *caller)
 {

@@ -43,7 +43,6 @@ static bool by_file(const struct frame_pattern *pattern)
 	return !pattern->native && *base_name(pattern->file);
 }
 
-/* Add a folder of paths. */
 static int add_folder(struct frames *frames, const char *folder)
 {
 	return map_put(&frames->folders, map_hash_bytes(folder, strcspn(folder, "/"))) ? 0

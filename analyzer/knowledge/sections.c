@@ -48,7 +48,6 @@ static bool verbatim(const char *key)
 	return strcmp(key, "pattern") == 0 || strcmp(key, "each") == 0;
 }
 
-/* Store the key; its value is complete. */
 static int finish_key(struct reading *r)
 {
 	struct section *section = &r->out->list.items[r->out->list.count - 1];

@@ -2,7 +2,6 @@
 
 #include "util/progress.h"
 
-/* Read on from where the feed stands. */
 static int read_until(
     struct feed feed, uint64_t others, uint64_t ns, struct model **out, struct err *err)
 {

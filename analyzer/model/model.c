@@ -80,7 +80,6 @@ static inline struct alike alike_of(const struct block *b)
 	return ALIKE_ONE(b->size);
 }
 
-/* Update the sums, and call the observers. */
 static void block_lives(
     struct model *m, const struct block *b, struct alike blocks, uint64_t time_ns)
 {

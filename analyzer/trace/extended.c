@@ -115,7 +115,6 @@ static void read_period(struct trace *t, const struct trace_CHECKPOINT *f, struc
 	all->periods++;
 }
 
-/* Convert `ticks` times `times` to nanoseconds. */
 static uint64_t passed_ns(const struct trace *t, uint64_t ticks, uint64_t times)
 {
 	double ns = (double)ticks / (double)clock_ticks_of(&t->clock, 1000000000) * 1e9;

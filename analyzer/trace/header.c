@@ -128,7 +128,6 @@ static void check_end(struct trace *t, uint8_t *page)
 		damaged(t, FIELD(end_how), FIELD(dropped) - FIELD(end_how));
 }
 
-/* Clear the slots that are damaged. */
 static void check_slots(struct trace *t, uint8_t *page)
 {
 	for (size_t i = 0; i < TRACE_CHECKPOINT_SLOTS; i++) {

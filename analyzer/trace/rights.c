@@ -15,7 +15,6 @@ static const char *const names[TRACE_RIGHT_KINDS] = {
     [TRACE_RIGHT_LANDLOCK] = "Landlock",
 };
 
-/* Names in JSON. */
 static const char *const keys[TRACE_RIGHT_KINDS] = {
     [TRACE_RIGHT_UNKNOWN] = "unknown",
     [TRACE_RIGHT_USER] = "user",

@@ -69,7 +69,6 @@ static int push(struct stream *s, const struct rec *rec)
 	return 0;
 }
 
-/* Queue the side records up to `ticks`. */
 static int push_sides(struct stream *s, uint64_t ticks)
 {
 	int r = 0;
@@ -235,7 +234,6 @@ static int fill(struct stream *s, struct stream_context *ctx, size_t need, struc
 	return 0;
 }
 
-/* Return the next event's offset in the chunk's body. */
 static uint32_t body_at(const struct stream *s, const struct stream_context *ctx)
 {
 	const struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];

@@ -328,9 +328,7 @@ struct verdict_result {
 	struct process_tree tree;
 	struct frameworks frameworks;
 	struct trace *trace; /* the subject's */
-	struct model
-	    /* of the memory that ran out; volume.c puts a volume's in place of the host's */
-	    *model;
+	struct model *model; /* of the memory that ran out: the host or a volume */
 	struct callsites *callsites; /* of that model, at the moment */
 	struct volume_view *volume; /* of LIMIT_SHM; or NULL */
 	struct failure_view failure;

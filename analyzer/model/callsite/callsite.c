@@ -298,7 +298,6 @@ static uint64_t step_weight(const struct step *s, uint64_t of_went)
 	return s->count - s->summed_count + (s->summed_count ? of_went : 0);
 }
 
-/* Copy the first `count` steps from the scratch. */
 static int keep_steps(struct builder *b, struct callsite *callsite, uint32_t count)
 {
 	struct step *steps;

@@ -135,7 +135,6 @@ static inline uint32_t callsites_of_stack(
 	return at ? at - 1u : CALLSITE_NONE;
 }
 
-/* True when blocks or mappings of that stack belong to the call site. */
 static inline bool callsites_made_at(const struct callsites *p, uint32_t callsite, uint32_t stack)
 {
 	return callsites_of_stack(p, STACK_STATS_HEAP, stack) == callsite ||
@@ -184,7 +183,6 @@ static inline bool callsite_indexes_itself(const struct callsite *c)
 	       c->size.live_bytes <= c->facts.live_bytes / 2;
 }
 
-/* True when the symbol is the line that the call site blames. */
 static inline bool callsite_is_line(const struct callsite *p, const struct symbol *symbol)
 {
 	return symbol->line == p->line && str_same(symbol->function, p->function) &&

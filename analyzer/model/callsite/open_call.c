@@ -80,7 +80,6 @@ static bool same_frame(const struct symbol *a, const struct symbol *b, bool line
 	return lines && !a->interpreter ? symbol_same_line(a, b) : symbol_same_function(a, b);
 }
 
-/* Return how many of the path's frames are on the way. */
 static size_t along(const struct look *l)
 {
 	const struct stack_path *path = &l->path;
@@ -263,7 +262,6 @@ static bool calls_see(struct calls *c, uint32_t stack)
 	return left;
 }
 
-/* The largest count of one function. */
 static uint64_t calls_most(const struct calls *c)
 {
 	uint64_t most = 0;

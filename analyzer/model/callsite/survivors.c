@@ -22,7 +22,6 @@ TUNED(int, EVEN_EIGHTHS_MIN, 6, "the same as EVEN_SHARE, of the time before the 
 TUNED(
     unsigned, EXCHANGED_PART, 64u, "a loss of less than 1/64 since the checkpoint is no exchange");
 
-/* Return the begin of the last third of the time since `from`. */
 static uint64_t last_third(uint64_t from, uint64_t until)
 {
 	return from + (until > from ? (until - from) / 3 * 2 : 0);

@@ -169,7 +169,6 @@ static int look_at_all(struct walk *w, int round)
 	return rc;
 }
 
-/* True when a wrapper was replaced by its callers. */
 static bool step_out(struct walk *w)
 {
 	struct link *links = w->links;

@@ -57,7 +57,6 @@ static void ask_shared(struct model *m)
 	m->maps.shared_counts = !m->feed.info || !feed_number(&m->feed, "limit.data", &limit);
 }
 
-/* Update shared memory's part of map_bytes, and its timeline. */
 static void note_shared(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
 {
 	if (r->kind != STACK_STATS_SHARED)
@@ -68,7 +67,6 @@ static void note_shared(struct model *m, const struct range *r, int64_t change, 
 		    &m->timeline, time_ns, m->blocks.bytes + m->maps.bytes, CAME_SHARED, change);
 }
 
-/* Update the timeline of mapped files. */
 static void note_file(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
 {
 	if (!stack_stats_is_file((enum stack_stats_kind)r->kind) || m->options.sums)

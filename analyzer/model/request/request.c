@@ -262,7 +262,6 @@ static void end(struct requests *r, struct request_run *q, uint64_t time_ns)
 	r->open_free = (uint32_t)(q - r->open) + 1;
 }
 
-/* True if this lane began the request. */
 static bool is_own(const struct lane *l, const struct request_run *q)
 {
 	return q->thread == l->thread && q->task == l->task;

@@ -217,7 +217,6 @@ static void finished_before(const struct reader *d, struct requests_held *h)
 	}
 }
 
-/* Renumber after the list is sorted. */
 static int renumber(struct requests_held *h)
 {
 	uint32_t *now = malloc((h->count + 1u) * sizeof(*now));

@@ -27,7 +27,6 @@ static bool is_handle(const struct space_block *b)
 	return b->flags & TRACE_SPACE_HANDLE;
 }
 
-/* True if the block lies in the driver's addresses. */
 static bool is_laid_out(const struct spaces *s, const struct space_block *b)
 {
 	return !is_handle(b) && b->block.size && !has_own_table(s->list[b->space]);
@@ -244,7 +243,6 @@ int space_clear_range(struct spaces *s, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* Add a reference to a known handle. */
 static int add_reference(struct spaces *s, const struct event *e)
 {
 	uint32_t index = space_block_at(s, NULL, e->address, true);
@@ -438,7 +436,6 @@ static void on_mapping(void *arg, const struct range *r)
 		c->error = vec_push(&c->ranges, *r);
 }
 
-/* Remove the mappings of a space's handles. */
 static int clear_mappings(struct spaces *s, struct space *sp)
 {
 	struct clearing c = {.s = s, .sp = sp};

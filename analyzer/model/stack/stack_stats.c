@@ -68,7 +68,6 @@ static void merge_pairs(struct stack_stats_more *more)
 	more->stride *= 2;
 }
 
-/* True when the last cohort takes one more. */
 static bool has_room(const struct stack_stats_more *more)
 {
 	uint32_t last = more->used - 1u;
@@ -191,7 +190,6 @@ static void few_buildup_take(struct stack_stats_few *few, uint64_t time_ns)
 		buildup_end(rare, few->buildup_bytes, time_ns);
 }
 
-/* Add to the variance of the live bytes. 0 or -ENOMEM. */
 static int add_variance(struct stack_stats_more *more, double variance)
 {
 	if (variance == 0)

@@ -253,7 +253,6 @@ static inline uint64_t stack_stats_live_count(const struct stack_stats *s)
 					  : stack_stats_more_of(s)->live_count;
 }
 
-/* Return the number of cohorts in use. */
 static inline uint32_t stack_stats_used(const struct stack_stats *s)
 {
 	if (s->form < STACK_STATS_FEW)
@@ -263,7 +262,6 @@ static inline uint32_t stack_stats_used(const struct stack_stats *s)
 }
 
 uint64_t stack_stats_largest_of_few(const struct stack_stats_few *few);
-/* Return the stack's largest block. */
 static inline uint64_t stack_stats_largest(const struct stack_stats *s)
 {
 	if (s->form < STACK_STATS_FEW)

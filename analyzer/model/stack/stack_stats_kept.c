@@ -65,7 +65,6 @@ static void open_one(const struct stack_stats *s, struct stack_stats_more *out)
 		out->order = (struct stack_stats_order){s->serial, out->life_ns, 1, 1};
 }
 
-/* Return the one block as the first of several. */
 static struct single single_of(const struct stack_stats *s)
 {
 	struct single one = single_make(s->serial, stack_stats_one_time(s), s->bytes);

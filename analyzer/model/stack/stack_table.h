@@ -37,7 +37,6 @@ static inline uint32_t stack_table_id(uint32_t stack)
 	return stack < STACK_MAX ? stack : 0;
 }
 
-/* Return one of the `count` statistics. */
 static inline struct stack_stats *stack_table_number(const struct stack_table *t, size_t number)
 {
 	return &t->batches.items[number / STACK_TABLE_BATCH][number % STACK_TABLE_BATCH];

@@ -206,7 +206,6 @@ static uint64_t expandable_size(const struct caching_block *b)
 	return b->size + (b->next && !b->next->mapped ? b->next->size : 0);
 }
 
-/* Find the best fit, or NULL. */
 static struct caching_block *best_fit(const struct caching_allocator *a,
     const struct caching_pool *pool, uint64_t stream, uint64_t size)
 {

@@ -27,7 +27,6 @@ void torch_record_fini(struct torch_record *r)
 	map_free(&r->handles);
 }
 
-/* Look names up until the three spaces are found. */
 static void learn_space(struct torch_record *r, uint32_t id)
 {
 	const char *name;

@@ -99,7 +99,6 @@ static bool settle(struct torch_trial *t, uint64_t hint, uint64_t size, uint64_t
 	return ranges_add(&t->taken, &(struct range){.start = at, .end = at + size}) == 0;
 }
 
-/* Did the record give back that segment in this step, too? */
 static void note_given(struct torch_trial *t, uint64_t address)
 {
 	bool too = false;

@@ -313,7 +313,6 @@ static void ask_for_place(const struct stacks *s, struct flight *f, size_t n)
 	f->stage = PLACE;
 }
 
-/* Take one step towards the definition's node. */
 static void look(const struct stacks *s, struct flight *f)
 {
 	struct stack_at at;
@@ -431,7 +430,6 @@ static int make_first(struct defs *d, struct flight *f)
 	return make(d, f, stacks_ancestor(s, at, (uint32_t)f->p.keep), 0);
 }
 
-/* Finish the oldest flight. */
 static int finish_first(struct defs *d)
 {
 	struct def_flights *all = d->flights;

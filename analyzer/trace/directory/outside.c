@@ -48,7 +48,6 @@ static int number_in(const char *visible, int gpu, const char *uuid)
 	return -1;
 }
 
-/* Return the process's number of that device. */
 static int device_of(const struct trace *t, int gpu)
 {
 	const char *visible = trace_info(t, "env.CUDA_VISIBLE_DEVICES");

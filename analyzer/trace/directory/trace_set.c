@@ -449,7 +449,6 @@ static int open_shared(struct trace_set *set, bool alone, struct err *err)
 	return r;
 }
 
-/* Open a named file. */
 static int open_named(struct trace_set *set, struct err *err)
 {
 	const char *slash = strrchr(set->path, '/'), *name = slash ? slash + 1 : set->path;

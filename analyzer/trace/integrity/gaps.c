@@ -11,7 +11,6 @@ void gaps_rewind(struct gaps *g)
 	g->inside = g->noting = false;
 }
 
-/* Drop the chunk's gaps. */
 static void drop(struct gaps *g)
 {
 	*g->room += (uint32_t)(g->list.count - g->known);

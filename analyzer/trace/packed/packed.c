@@ -467,7 +467,6 @@ static int64_t write_split(struct packer *w, size_t bytes)
 	return rc;
 }
 
-/* Write the frame in w->plain. */
 static int write_frame(struct packer *w, size_t bytes)
 {
 	uint8_t *frame = w->packed;

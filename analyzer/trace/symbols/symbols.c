@@ -244,7 +244,6 @@ static void see_interpreter(const struct symbols *s, struct frame_words *w)
 		       strstr(outer->function, "PyEval_EvalFrame");
 }
 
-/* Append the frame's words to the symbols. */
 static struct frame_words push_words(struct trace *t, uint32_t number)
 {
 	struct symbols *s = t->symbols;
@@ -430,7 +429,6 @@ static void mark_frame(struct trace *t, struct folding *f, uint32_t number)
 	s->symbols.count = had;
 }
 
-/* Join the marks above the node with its frame's. */
 static inline uint16_t joined(const struct folding *f, struct stack_at at, uint32_t number)
 {
 	uint16_t above = f->above[at.node];

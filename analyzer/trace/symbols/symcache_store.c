@@ -56,7 +56,6 @@ static void open_directory(struct symcache_store *store)
 	store->fd = fd;
 }
 
-/* Make the directory and its missing parents. */
 static void make_directory(struct symcache_store *store)
 {
 	char *path = store->path;

@@ -95,7 +95,6 @@ size_t str_utf8(const char *text)
 	return n;
 }
 
-/* Return the code point of a valid sequence of n bytes. */
 static unsigned long code_of(const char *text, size_t n)
 {
 	unsigned long code = n < 2 ? (unsigned char)*text : (unsigned char)*text & 0x7fu >> n;
