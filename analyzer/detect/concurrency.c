@@ -15,8 +15,7 @@ TUNED(double, NONE_ENDED, 0.85,
 TUNED(unsigned, NEARLY_PART, 10u,
     "nine tenths of the sum is nearly all; the rest are requests that have just begun");
 
-/* Claim what one request at a time would not hold: each call site keeps what its largest request
- * held. */
+/* Claim all memory beyond what each call site's largest request held. */
 static void claim(const struct scene *scene, struct finding *f, double *sum)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -69,8 +68,7 @@ static double ended_well(const struct requests_held *held)
 	return held->left < LEFT_SHARE ? 1 : NONE_ENDED * (1 - held->left);
 }
 
-/* Return how many requests make up the sum: the alike ones, and the smaller ones that nearly all of
- * it takes. */
+/* Return how many requests make up the sum: the alike ones, and smaller ones up to nearly all. */
 static uint32_t at_once(const struct requests_held *held)
 {
 	uint64_t sum = 0;
@@ -111,8 +109,7 @@ static double at_work(const struct scene *scene, struct finding *out)
 	return f.strength;
 }
 
-/* Claim queued work: one after the other, requests are awaited, and none waits before it is
- * made. */
+/* Claim queued work: one request at a time is awaited before the next is made. */
 static double waiting(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;

@@ -210,8 +210,7 @@ double dominance(double part, double rest);
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
 /* Were at most `most` blocks and mappings acquired since its first, by anybody but its own line? */
 bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uint64_t most);
-/* Did many other blocks, of any size, come and go between its own? Then requests were served. Host
- * only. */
+/* Did many other blocks come and go between its own? Then requests were served. Host only. */
 bool scene_worked_between(const struct scene *scene, const struct callsite *p);
 /* Had calls worked before: freed a good part of `bytes`, beside the copy of its first block? Module
  * code, which runs once, does not count. */
@@ -220,11 +219,9 @@ bool scene_worked_before(
 /* Were weights read all the time from its first block until the moment? Then whatever came and went
  * may be part of loading. */
 bool scene_reads_weights(const struct scene *scene, const struct callsite *of);
-/* Do few large blocks hold nearly all that it keeps, as parameters and pools do, and records do
- * not? */
+/* Do few large blocks hold nearly all of it, as with parameters and pools, but not records? */
 bool scene_few_large(const struct scene *scene, const struct callsite *p);
-/* Do its blocks alternate with those of two other lines, as many of each, as a layer's parameters
- * do? */
+/* Do its blocks alternate with those of two other lines, as a layer's parameters do? */
 bool scene_in_turns(const struct scene *scene, const struct callsite *p);
 /* Did its blocks get larger now and then and never smaller? A pool's blocks are equal, and of a
  * layer's parameters the small ones come again. */
@@ -236,16 +233,14 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t callsite);
 /* May what came and went since its first block be staged copies of it? One call was open all the
  * time, or next to nothing else was allocated, and not much more was freed than kept. */
 bool scene_is_staged(const struct scene *scene, const struct callsite *p);
-/* Did blocks of other sizes come between its own, and stay? A layer's parameters may each have a
- * line of their own. */
+/* Did blocks of other sizes come between its own, and stay, as a layer's parameters do? */
 bool scene_in_company(const struct scene *scene, const struct callsite *p);
 /* Is it staged, of several sizes that recur at this line or together with others in the same call:
  * a model, layer after layer? */
 bool scene_is_read_in(const struct scene *scene, uint32_t callsite);
 /* Were at least as many of its mappings removed as there are now? */
 bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p);
-/* Return 0 to 1: what this worker holds against what the others of its pool hold under the same
- * limit. */
+/* Return 0 to 1: this worker's memory against the other workers' under the same limit. */
 double scene_beside_workers(const struct scene *scene, uint64_t bytes);
 /* Return the share of all blocks acquired in the space that was freed until its model's end. A
  * program that never frees anything does no work. */

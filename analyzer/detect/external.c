@@ -157,8 +157,7 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	wanting = own ? size : size - room;
 	if (own && wanting > scene->limit.own.kept_back)
 		return 0;
-	/* That as much fit before says little about growing bytes: they were at the limit then,
-	 * too. */
+	/* That as much fit before says little: growing bytes were at the limit then, too. */
 	strength = settled(scene, live) * (fitted ? 1 : NEVER_FITTED * in_series(scene, 0));
 	/* Bytes that came late are not constant work. */
 	if (!fitted && (!was_reached(m) || late_rise_find(&m->timeline, m->run.first_ns,

@@ -55,8 +55,8 @@ void finding_claim(
 		f->claims[f->claim_count++] = (struct claim){callsite, rule, value, bytes};
 		return;
 	}
-	/* Full: replace the smallest claim, and drop its bytes from the sum, since no row may hold
-	 * unclaimed bytes. */
+	/* Full: replace the smallest claim. Its bytes leave the sum: no row may hold unclaimed
+	 * bytes. */
 	uint32_t least = 0;
 	for (uint32_t i = 1; i < CLAIMS_MAX; i++)
 		if (f->claims[i].bytes < f->claims[least].bytes)
@@ -517,8 +517,7 @@ bool scene_sizes_scatter(const struct callsite *p)
 	return count >= SCATTER_MIN && again <= count / 4;
 }
 
-/* True if the sizes repeat at a fixed distance, layer after layer; the sizes of requests come in
- * any order. */
+/* True if the sizes repeat at a fixed distance, layer after layer; requests come in any order. */
 static bool in_rhythm(const uint64_t *sizes, uint32_t count)
 {
 	double chance = 0;
@@ -538,8 +537,7 @@ static bool in_rhythm(const uint64_t *sizes, uint32_t count)
 	return false;
 }
 
-/* Return the number of sizes in the repeated sequence of the blocks that a stack keeps; 0: no such
- * sequence. */
+/* Return how many sizes recur in sequence among the blocks that a stack keeps; 0: no sequence. */
 static uint32_t sizes_of(const struct stack_stats *s)
 {
 	uint64_t sizes[STACK_STATS_COHORTS];

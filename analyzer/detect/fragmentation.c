@@ -51,8 +51,8 @@ static double would_hold(const struct scene *scene, uint64_t size, uint64_t live
 	enough = (double)(slack->bytes + slack->below) / (double)size;
 	if (enough < 1)
 		return 0;
-	/* Twice the request is no near miss; and if the holes alone are less, the free memory below
-	 * had to help. */
+	/* Twice the request is no near miss. If the holes alone are less, the level below
+	 * helped. */
 	return (0.7 + 0.3 * fmin(1, log2(enough))) *
 	       (scene->space ? fmin(1, (double)slack->bytes / (double)size) : 1);
 }

@@ -25,8 +25,7 @@ static bool candidate(const struct scene *scene, const struct callsite *p)
 				      &callsites->list[p->relations.index_of] == p));
 }
 
-/* Return how long a block of the call site lives until its release, or else until the next one
- * comes. */
+/* Return how long a block of the call site lives until its release, or else until the next. */
 static uint64_t normal_life(const struct callsite *p)
 {
 	if (p->facts.freed_count)
@@ -67,8 +66,7 @@ TUNED_TABLE(struct tuned_number,
     [PERHAPS_ONE_CALL] = {"perhaps_one_call", 0.85, "the same, where calls are not certain"},
     [LATE] = {"late", 0.5, "one short stretch after a steady state is one request's"});
 
-/* Returns 0 to 1. `late` NULL: memory rose all along; `finished`: how sure it is that any work
- * ended. */
+/* Returns 0 to 1. `late` NULL: memory rose all along; `finished`: how sure any work ended. */
 static double shape(const struct scene *scene, const struct callsite *p,
     const struct late_rise *late, double finished)
 {

@@ -184,8 +184,7 @@ static uint64_t outlived(const struct callsite *p, uint64_t moment_ns, uint64_t 
 	while (from > 0) {
 		const struct step *s = &p->facts.steps[from - 1];
 
-		/* A step that is released in part crosses the pile's begin, or its parts come by
-		 * other ways. */
+		/* A step released in part crosses the pile's begin, or parts come by other ways. */
 		if (s->freed_bytes >= s->bytes - s->bytes / 16 && from < p->facts.step_count)
 			break;
 		alive += s->bytes - s->freed_bytes;
@@ -227,8 +226,8 @@ static double unpaced(const struct callsite *p, uint64_t since_ns, uint64_t mome
 	return 1 - freed / during;
 }
 
-/* A pile hardly larger than the largest released one is the next of these; from twice as large on
- * it stands out. */
+/* A pile hardly larger than the largest released one is its next; from twice as large it stands
+ * out. */
 static double unlike_piles(const struct callsite *p, uint64_t made)
 {
 	if (!p->buildup.largest)
@@ -346,8 +345,8 @@ static double one_call(const struct scene *scene, struct finding *f)
 	return (sure > all / 2 ? 0.95 : 0.35) * (set_up > all / 2 ? SET_UP : 1) * worked(scene);
 }
 
-/* Return when the call site first made a block of about that size, far from all its own earlier
- * ones; 0: never. */
+/* Return when the call site first made a block of about that size, unlike earlier ones; 0:
+ * never. */
 static uint64_t made_first(const struct callsite *p, uint64_t size)
 {
 	uint64_t least = size - size / ALIKE_PART, most = size + size / ALIKE_PART;
@@ -390,8 +389,7 @@ static void blame_first(const struct scene *scene, struct finding *f)
 		finding_evidence(f, FACT_COPY_BYTES, (double)size);
 }
 
-/* Prefer few large blocks, unless another shape is clearer, or as clear and accounts for more live
- * bytes. */
+/* Prefer few large blocks, unless another shape is clearer, or accounts for more live bytes. */
 static bool is_better(const struct scene *scene, const struct finding *g, const struct finding *f)
 {
 	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;

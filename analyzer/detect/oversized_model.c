@@ -38,8 +38,7 @@ static bool is_parameter(const struct scene *scene, const struct callsite *p)
 	       !callsite_is_working_set(p, scene->callsites->moment_ns);
 }
 
-/* True if the blocks may be a model's: several recurring sizes, at one line, or at several in
- * turns. */
+/* True if the blocks may be a model's: several recurring sizes, at one line or several in turns. */
 static bool is_varied(const struct scene *scene, const struct callsite *p)
 {
 	return (!callsite_is_uniform(p) && !scene_sizes_drift(p) && !scene_sizes_scatter(p)) ||

@@ -152,8 +152,7 @@ static bool is_filled(const struct scene *scene, const struct callsite *p)
 	uint64_t early = 0, given_back = p->facts.total_bytes - p->facts.live_bytes;
 	uint32_t first = first_large(p);
 
-	/* The blocks were kept from the first one on; single requests would have released
-	 * theirs. */
+	/* All blocks were kept from the first on; single requests would have freed theirs. */
 	for (uint32_t i = first; i < first + (p->facts.step_count - first) / 2; i++)
 		early += p->facts.steps[i].bytes - p->facts.steps[i].freed_bytes;
 	return !scene->space && early >= p->facts.live_bytes / 4 && callsite_is_uniform(p) &&
@@ -175,8 +174,7 @@ static bool is_uniform_stack_stats(const struct stack_stats *s)
 		   stack_stats_live_bytes(s) + stack_stats_live_bytes(s) / 32;
 }
 
-/* Return the bytes acquired between two moments, as far as the steps tell; `kept`: only live
- * ones. */
+/* Return the bytes acquired between two moments, by the steps; `kept`: only live ones. */
 static double acquired(const struct callsite *p, uint64_t from, uint64_t until, bool kept)
 {
 	double sum = 0;

@@ -65,8 +65,7 @@ static double shape(const struct scene *scene, const struct callsite *p)
 	double many = p->size.count >= 8 ? 1 : 0.2 + 0.1 * (double)p->size.count;
 	double much = 0.5 + 0.5 * fmin(1, log2(times) / 2);
 
-	/* The growing material is kept beside them, or a store keeps them: they are its
-	 * snapshots. */
+	/* The growing material is kept beside them, or a store keeps them as snapshots. */
 	bool kept = p->survivors.stays &&
 		    (p->relations.copies_of != CALLSITE_NONE || scene_in_store(scene, p));
 
@@ -75,8 +74,7 @@ static double shape(const struct scene *scene, const struct callsite *p)
 	return (0.3 + 0.7 * fmax(0, p->size.tau)) * many * much * (kept ? 0.4 : 1);
 }
 
-/* Claim the material: kept bytes that grow into the buffers, or that are put together anew at every
- * step. */
+/* Claim the material: kept bytes that grow into the buffers, or are put together at every step. */
 static uint64_t claim_material(
     const struct callsites *callsites, struct finding *f, uint32_t *largest, bool *listed)
 {
@@ -131,8 +129,7 @@ static uint64_t claim_pile(const struct scene *scene, struct finding *f, uint32_
 	return grown + f->request_bytes;
 }
 
-/* Claim call sites whose blocks grow, or whose piles do. Returns the bytes of the largest, which
- * f->blame names. */
+/* Claim call sites whose blocks or piles grow. Returns the bytes of the largest, f->blame. */
 static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -253,8 +250,7 @@ int detect_prompt_growth(const struct scene *scene, struct finding *out)
 	if ((f.blame == CALLSITE_NONE && material == CALLSITE_NONE) ||
 	    (most < whole / 100 && f.bytes < whole / 100))
 		return DETECT_SILENT;
-	/* The buffers are small beside the material that they list: the list is the evidence
-	 * then. */
+	/* The buffers are small beside the listed material: the list is the evidence. */
 	if (material != CALLSITE_NONE && listed &&
 	    most < callsites->list[material].survivors.bytes / 5) {
 		const struct callsite *list =

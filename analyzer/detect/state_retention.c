@@ -66,8 +66,7 @@ int detect_state_retention(const struct scene *scene, struct finding *out)
 
 		if (!candidate(scene, p) || p->survivors.bytes < whole / 1000)
 			continue;
-		/* The newest copy would have been enough; a bounded store holds what it held
-		 * early. */
+		/* The newest copy is enough; a bounded store holds what it held early. */
 		newest = p->size.grows || p->relations.copies_of != CALLSITE_NONE
 			     ? p->facts.largest
 			     : p->survivors.before / 2;

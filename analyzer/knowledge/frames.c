@@ -128,8 +128,7 @@ int frames_add_package(struct frames *frames, const char *name, bool native,
 	return vec_push(&frames->packages, package);
 }
 
-/* True if the path ends in `file`, at a folder's border. A `file` that ends in '/' may be anywhere
- * in it. */
+/* True if the path ends in `file`, at a folder's border. A `file` ending in '/' may be anywhere. */
 static bool file_matches(const char *file, const char *path)
 {
 	size_t want = strlen(file), have = strlen(path);

@@ -151,8 +151,7 @@ static int add_role(struct adding *a, const struct section *s)
 
 static const char *const spaces[] = {"", "host", "device"};
 
-/* Read "[fix CAUSE]": `text`, and perhaps `setting`, `role` and `space`; each `text` ends one
- * fix. */
+/* Read "[fix CAUSE]": `text`, with optional `setting`, `role`, `space`; each `text` ends a fix. */
 static int add_fix(struct adding *a, const struct section *s)
 {
 	const struct knowledge_fix empty = {

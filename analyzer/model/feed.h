@@ -67,8 +67,8 @@ const char *feed_interpreter(const struct feed *feed);
 /* Read the number under that key of INFO; false: no number, as "unlimited". */
 bool feed_number(const struct feed *feed, const char *key, uint64_t *out);
 
-/* Return the innermost Python frame of a stack, valid as long as the result of feed->symbols();
- * NULL: none. */
+/* Return a stack's innermost Python frame, valid as long as feed->symbols()'s result; NULL:
+ * none. */
 const struct symbol *feed_python_frame(const struct feed *feed, uint32_t stack);
 
 struct feed feed_of_trace(struct trace *t);

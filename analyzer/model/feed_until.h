@@ -1,6 +1,4 @@
-/*
- * feed_until.h - the model of a process at an earlier moment: only its events until then.
- */
+/* feed_until.h - the model of a process at an earlier moment: only its events until then. */
 #ifndef ANALYZER_MODEL_FEED_UNTIL_H
 #define ANALYZER_MODEL_FEED_UNTIL_H
 

@@ -92,8 +92,7 @@ struct run {
 	uint32_t exit_code, signal;
 };
 
-/* Each part is filled by the module of its header, the others by model.c, and const for all
- * others. */
+/* Each part is filled by its header's module, the others by model.c, and const for all others. */
 struct model {
 	struct feed feed;
 	struct model_options options;

@@ -37,8 +37,7 @@ static void sift_down(struct trace *t, size_t at)
 	heap[at] = moved;
 }
 
-/* Restore the heap after its top changed. Mostly the top stays, since a thread's events come in
- * runs. */
+/* Restore the heap after its top changed. Mostly it stays: a thread's events come in runs. */
 static inline void settle_top(struct trace *t)
 {
 	const struct merge_head *heap = t->heap;
@@ -304,8 +303,7 @@ static int apply_unfree(struct trace *t, const struct rec *rec, struct event *ou
 	return 1;
 }
 
-/* Switch the thread to another task. A key that did not occur since its TASK_END is a new
- * task's. */
+/* Switch the thread to another task. A key not seen since its TASK_END is a new task's. */
 static int apply_task(struct trace *t, const struct rec *rec, struct err *err)
 {
 	uint64_t *serial;

@@ -57,8 +57,7 @@ static int found(struct trace *t, const struct chunk *c)
 	return damage_chunk(&t->damage, &chunk, identity(t, c));
 }
 
-/* List the chunks from *offset on: with `events`, event chunks, in t->chunks; else definitions, in
- * `list`. */
+/* List the chunks from *offset on: `events` in t->chunks, or definitions in `list`. */
 static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *list, struct err *err)
 {
 	VEC(struct chunk) *definitions = list;
@@ -89,8 +88,7 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 			return r;
 		if (r)
 			continue;
-		/* A torn part of a checkpoint is no loss: the header says which checkpoint is
-		 * complete. */
+		/* A torn part of a checkpoint is no loss: the header names the complete one. */
 		if (chunk.torn && chunk.type != TRACE_CHUNK_CHECKPOINT) {
 			t->context.torn_chunks++;
 			chunk.counted = true;
@@ -115,8 +113,7 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 /* Return how many bytes of the chunk's definitions are missing or damaged, after it was read. */
 static uint64_t definitions_missing(const struct trace *t, const struct chunk *c)
 {
-	/* A definition that a killed process left unfinished is no loss; `committed` does not
-	 * include it. */
+	/* A definition left unfinished by a kill is no loss; `committed` excludes it. */
 	return t->checks && !c->distrusted && c->committed > t->defs.sound_bytes
 		   ? c->committed - t->defs.sound_bytes
 		   : 0;
@@ -231,8 +228,7 @@ static bool begins_stream(const struct chunk *c)
 	return c->type == TRACE_CHUNK_SHARED || c->type != c[-1].type || c->thread != c[-1].thread;
 }
 
-/* Make streams of event chunks: a thread's chunks are one stream, each shared chunk is one, and so
- * is the checkpoint. */
+/* Make streams: one of each thread's chunks, one of each shared chunk, one of the checkpoint. */
 static int make_streams(struct trace *t)
 {
 	struct chunk *chunks = t->chunks.items;

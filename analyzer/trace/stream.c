@@ -241,8 +241,7 @@ static uint32_t body_at(const struct stream *s, const struct stream_context *ctx
 	return (uint32_t)(chunk->readable - s->unread - (s->window_bytes - s->at));
 }
 
-/* Skip a known stretch of blocks only. Chunks with side records must be merged, and are not
- * skipped. */
+/* Skip a known stretch of blocks only, unless the chunk has side records to merge. */
 static bool pass_gap(struct stream *s, const struct stream_context *ctx)
 {
 	const struct gap *gap =

@@ -382,8 +382,7 @@ static struct writer_lane *lane_of(struct trace_writer *w, uint32_t thread, uint
 static void put_extended(struct writer_lane *l, uint64_t kind, const union trace_fields *f,
     uint64_t dt, const struct event *e)
 {
-	/* Of the kinds with fields of a later minor version, only these two are written with
-	 * them. */
+	/* Of the kinds with later minor fields, only these two are written with them. */
 	unsigned count = extended_count(kind, f, kind == TRACE_LEVEL_OF || kind == TRACE_MARK);
 	const uint64_t *field = (const uint64_t *)f;
 	struct str body = {0};

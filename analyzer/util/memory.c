@@ -57,8 +57,7 @@ const char *memory_words(char *buffer, size_t room)
 	buffer[0] = '\0';
 	if (!limit)
 		return buffer;
-	/* Memory grows at most in proportion to what was read; the later work gets half as much
-	 * again. */
+	/* Memory grows at most in proportion to the input; later work gets half again. */
 	fmt_size(&most, limit);
 	fmt_size(&would, (uint64_t)((double)limit * (share > 0.01 ? 1.5 / share : 2)));
 	snprintf(buffer, room,

@@ -129,8 +129,7 @@ void unfinished_watch(void)
 	atexit(clean_up);
 }
 
-/* Return a new entry behind the last: entries stay in order, so that files are removed before their
- * directory. */
+/* Return a new entry behind the last: files are removed before their directory. */
 static struct entry *new_entry(void)
 {
 	size_t last = ENTRIES;

@@ -129,8 +129,7 @@ struct outlook {
 struct kill_view {
 	struct outlook outlook;
 	bool killed; /* by SIGKILL, or its end was not seen */
-	/* Not killed, but ended badly next to its limit: requests of the loader and the C library
-	 * are not recorded. */
+	/* Not killed, but ended next to its limit: the loader's requests are not recorded. */
 	bool at_limit;
 	bool seen; /* the signal was seen */
 	bool rising; /* memory rose until the end */
@@ -233,8 +232,7 @@ struct coverage {
 	double error;
 	uint64_t paused_ns; /* time without recorded new blocks */
 	uint64_t paused_bytes; /* bytes of those blocks, if they were counted */
-	/* A checkpoint replaced older events, and only sums are left of freed blocks. until_ns 0:
-	 * no checkpoint. */
+	/* A checkpoint left only sums of freed blocks. until_ns 0: no checkpoint. */
 	struct trace_checkpoint_facts checkpoint;
 	struct replaced past;
 	uint64_t brief_stacks, untold; /* as in struct trace_facts */

@@ -257,8 +257,7 @@ static int judge_host(struct judging *j, struct err *err)
 	return judge_scene(r, &scene, NULL, j->feed, &r->ranking, err);
 }
 
-/* True if a cause's shape explains the end: the third case of the rule in kill.c, or a refusal that
- * was not recorded. */
+/* True if a cause's shape explains the end: kill.c's third case, or an unrecorded refusal. */
 static bool is_explained(const struct verdict_result *r)
 {
 	const struct candidate *best = &r->ranking.list[0];
@@ -288,8 +287,7 @@ static bool is_settled(struct judging *j)
 
 	if (j->hypothesis == HYPOTHESIS_NONE)
 		return true;
-	/* The kernel does not kill while memory is left, but late growth may have been about to
-	 * fill it. */
+	/* The kernel does not kill while memory is left, but late growth could fill it. */
 	if (j->hypothesis == HYPOTHESIS_GROWTH && !is_explained(r) &&
 	    kill_with_memory_left(&r->kill)) {
 		j->hypothesis = HYPOTHESIS_LATE_GROWTH;
@@ -314,7 +312,6 @@ static bool is_settled(struct judging *j)
 	return false;
 }
 
-/* Make the host's verdict from its ranking. */
 static int conclude(struct judging *j, struct err *err)
 {
 	struct verdict_result *r = j->r;
@@ -338,7 +335,6 @@ static int conclude(struct judging *j, struct err *err)
 	return rc;
 }
 
-/* Read the devices, and judge the one that refused. */
 static int judge_devices(struct judging *j, struct err *err)
 {
 	struct verdict_result *r = j->r;

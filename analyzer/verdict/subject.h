@@ -8,8 +8,7 @@
 #include "verdict/failure/supervised.h"
 #include "verdict/result.h"
 
-/* Build the model of a process in one pass over its feed. The caller frees *out. 0; negative errno
- * with err. */
+/* Build a process's model in one pass. The caller frees *out. 0; negative errno with err. */
 int subject_model(struct feed feed, struct model **out, struct err *err);
 
 /* Judge the process of r->model and `feed`, and fill the rest of *r. Pre: r->tree (except the

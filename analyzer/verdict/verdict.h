@@ -19,8 +19,7 @@ struct verdict_hints {
  * verdict_fini(). 0; negative errno with err, and *out unchanged. */
 int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hints,
     struct verdict_result *out, struct err *err);
-/* Judge one process from a feed, for tests. `supervised` may be NULL. 0; negative errno with
- * err. */
+/* Judge a process from a feed, for tests. `supervised` may be NULL. 0; negative errno with err. */
 struct supervised;
 int verdict_of_feed(struct feed feed, const struct supervised *supervised,
     struct verdict_result *out, struct err *err);

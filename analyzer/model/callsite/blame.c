@@ -15,8 +15,7 @@ static bool starts(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* True for "/lib/python3.11/", "/lib64/python3/", "/lib/python312.zip/": the interpreter's own
- * files. */
+/* True for "/lib/python3.11/", "/lib64/python3/", "/lib/python312.zip/": Python's own files. */
 static bool in_python_library(const char *file)
 {
 	for (const char *at = strstr(file, "/lib"); at; at = strstr(at + 1, "/lib")) {
@@ -42,8 +41,7 @@ static bool in_packages(const char *file)
 	return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/");
 }
 
-/* True for a launcher that an installer wrote, as "/usr/bin/uvicorn": it only starts the
- * program. */
+/* True for an installer's launcher, as "/usr/bin/uvicorn": it only starts the program. */
 static bool is_launcher(const char *file)
 {
 	const char *base = base_name(file);
@@ -215,8 +213,7 @@ bool blame_is_event_loop(const struct symbol *s)
 	return length >= sizeof(tail) && strcmp(s->file + length - sizeof(tail) + 1, tail) == 0;
 }
 
-/* Traits of one symbol, in a byte. A trace has few symbols and very many frames, so each symbol is
- * classified once. */
+/* Traits of one symbol, in a byte: there are few symbols, so each is classified once. */
 #define TRAIT_OWNER 3u
 #define TRAIT_EVENT_LOOP 4u
 #define TRAIT_COMPREHENSION 8u

@@ -36,8 +36,7 @@ struct blame_context {
 
 enum owner blame_owner(const struct blame_context *context, const struct symbol *symbol);
 
-/* True for a Python comprehension or generator expression, which is part of the function around
- * it. */
+/* True for a Python comprehension or generator expression: part of the function around it. */
 bool blame_is_comprehension(const struct symbol *symbol);
 
 /* Return the index of the frame to blame; -1: none is better than the allocator. */

@@ -165,8 +165,7 @@ static uint64_t weigh(const struct model *m, const struct stack_stats *s, enum m
 	return *live > largest ? *live : largest;
 }
 
-/* Sum up all stacks that have call sites. Returns the lowest class that the heaviest STACKS_MAX
- * stacks reach. */
+/* Sum up all stacks with call sites. Returns the lowest class among the heaviest STACKS_MAX. */
 static uint32_t sum_up(const struct model *m, struct callsites *p, uint64_t *sum, size_t *reached)
 {
 	uint32_t of_class[WEIGHT_CLASSES] = {0}, least = WEIGHT_CLASSES;

@@ -49,8 +49,7 @@ struct callsite_facts {
 	uint64_t peak_bytes; /* at the process's high-water mark */
 	uint64_t end_bytes; /* after the last event */
 	uint64_t total_bytes, total_count, largest;
-	/* Parts of live_bytes: mappings; part of these: shared memory, and files if they are
-	 * charged. */
+	/* Parts of live_bytes: mappings; of these, shared memory, and files if charged. */
 	uint64_t map_bytes, shared_bytes, file_bytes;
 	/* part of live_bytes: of stacks with all blocks as large as the heaviest one's */
 	uint64_t alike_bytes, alike_size;
@@ -125,8 +124,7 @@ int callsites_refused(
     const struct model *m, const struct failure *refused, struct callsites **out, struct err *err);
 void callsites_free(struct callsites *p); /* accepts NULL */
 
-/* Return an index into the list; CALLSITE_NONE: the stack has no call site, or is too small to
- * matter. */
+/* Return an index into the list; CALLSITE_NONE: no call site, or too small to matter. */
 static inline uint32_t callsites_of_stack(
     const struct callsites *p, enum stack_stats_kind kind, uint32_t stack)
 {

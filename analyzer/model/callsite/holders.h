@@ -17,8 +17,7 @@ struct callsite_member;
 /* Filled by holders.c, const for all others. */
 #define CALLSITE_TABLES 4u
 struct holders {
-	/* Stacks of the tables that grew with the number of kept blocks, and most likely hold
-	 * them. */
+	/* Stacks of tables that grew with the number of kept blocks: likely their holders. */
 	uint32_t tables[CALLSITE_TABLES];
 	uint32_t table_count;
 	/* All of these tables are filled by a runtime function that also calls the maker of the
@@ -26,8 +25,7 @@ struct holders {
 	bool remembered;
 };
 
-/* Fill .holders of the call sites that keep much of everything. `members`: by call site. 0 or
- * -ENOMEM. */
+/* Fill .holders of call sites that keep much. `members`: by call site. 0 or -ENOMEM. */
 int holders_read(const struct feed *feed, struct callsites *p,
     const struct callsite_member *members, size_t count);
 

@@ -434,8 +434,7 @@ static void earlier_fini(struct earlier *b)
 	map_free(&b->held.sizes);
 }
 
-/* Read the events before the growth. `open` frames lead to the open call. Call earlier_fini() in
- * any case. */
+/* Read the events before the growth. `open` frames lead to the open call. Call earlier_fini(). */
 static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct err *err)
 {
 	const struct feed *feed = w->way->feed;
@@ -637,8 +636,7 @@ static size_t evaluation_around(const struct symbol *symbols, size_t open)
 	return open;
 }
 
-/* True when that frame's own expression enlarged all tables that may hold the call site's kept
- * blocks. */
+/* True when that frame's own expression enlarged all possible tables of the kept blocks. */
 static bool holds_all(
     const struct way *w, struct callsites *p, const struct callsite *kept, size_t frame)
 {

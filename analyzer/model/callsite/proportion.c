@@ -62,8 +62,7 @@ int proportion_init(struct proportion *p, struct callsites *callsites, uint64_t 
 {
 	*p = (struct proportion){.callsites = callsites};
 	p->callsite = choose(callsites, refused, &p->target);
-	/* A call site that grows from step to step, or keeps its blocks, has its own
-	 * explanation. */
+	/* A call site that grows, or keeps its blocks, has its own explanation. */
 	if (p->callsite != CALLSITE_NONE && callsites->list[p->callsite].survivors.stays)
 		p->callsite = CALLSITE_NONE;
 	if (p->callsite == CALLSITE_NONE)
@@ -134,8 +133,7 @@ int proportion_apply(struct proportion *p, const struct event *e)
 	return 0;
 }
 
-/* Return the correlation of the pairs with a line that also leads through the last pair; 0: there
- * is no such line. */
+/* Return the correlation with a line that also leads through the last pair; 0: no such line. */
 static double fit_of(const struct pairs *d, uint64_t target, double *slope)
 {
 	double var_x, var_y, cov, fit, last = log((double)d->at_target);

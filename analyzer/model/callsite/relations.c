@@ -101,8 +101,7 @@ static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
  * a copy is many blocks, and the copies add up what the state held at each step. In both cases the
  * state exists beside them, and its copies outweigh it. */
 
-/* Return the size of the largest block at that time, for a call site that replaces its buffer
- * repeatedly. */
+/* Return the largest block's size at that time, if the call site replaces its buffer repeatedly. */
 static double buffer_then(const struct callsite *p, uint64_t time_ns)
 {
 	double size = 0;
@@ -121,8 +120,7 @@ static bool is_state(const struct callsite *p)
 				      ALIKE_TIMES * (double)p->survivors.bytes);
 }
 
-/* True if the state grows little beside its initial size: its copies are as large as the state each
- * time. */
+/* True if the state grows little beside its initial size: its copies are as large as it is. */
 static bool creeps(const struct callsite *p)
 {
 	return sizes_rise(&p->size) &&

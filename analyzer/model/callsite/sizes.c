@@ -118,8 +118,7 @@ static void series_judge(const struct series *s, struct callsite_sizes *out)
 		     !has_levelled_off(s, sizes, (double)out->last - (double)out->first);
 }
 
-/* Keep the largest of every `width` values, so that small blocks do not hide a large one that comes
- * once a turn. */
+/* Keep the largest of every `width` values: small blocks must not hide a large one once a turn. */
 static void series_coarser(struct series *s, size_t width)
 {
 	size_t n = 0;
@@ -259,7 +258,7 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 		if (!best.grows)
 			continue;
 		growing += stack_stats_live_bytes(members[i].at);
-		/* When all stacks together grow, a small stack behind a padding allocator proves
+		/* When all stacks together grow, one stack behind a padding allocator proves
 		 * less. */
 		if (out->grows && padding &&
 		    stack_stats_total_bytes(members[i].at) < c->facts.total_bytes / SPEAKS_PART)

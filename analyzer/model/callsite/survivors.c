@@ -147,8 +147,7 @@ static struct step told(const struct step *s)
 	return t;
 }
 
-/* Return the freed bytes of a step from before the checkpoint. A step that ends later has mostly
- * newer blocks. */
+/* Return a step's freed bytes from before the checkpoint; a later end means mostly newer blocks. */
 static double gone_of_before(
     const struct generations *over, const struct step *s, const struct callsites *all)
 {

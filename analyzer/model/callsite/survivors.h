@@ -1,6 +1,4 @@
-/*
- * survivors.h - the blocks of a call site that remain: how many, and of which generations.
- */
+/* survivors.h - the blocks of a call site that remain: how many, and of which generations. */
 #ifndef ANALYZER_MODEL_SURVIVORS_H
 #define ANALYZER_MODEL_SURVIVORS_H
 
@@ -14,8 +12,7 @@ struct callsites;
 struct survivors {
 	uint64_t count, bytes;
 	double even; /* share of the history's eighths that kept about as many as the others */
-	/* share of their bytes born in the last third of the time, or of the process's work,
-	 * whichever is larger */
+	/* share of bytes born in the last third of time, or of the process's work if larger */
 	double late;
 	uint64_t before; /* bytes born in the first eighth */
 	bool stays; /* each generation leaves survivors, until the moment */

@@ -16,8 +16,7 @@ struct wrapper_input {
 	int frame; /* out: blame_frame()'s result, or the caller of a wrapper; or -1 */
 };
 
-/* Callback for each item in every round, the last time with the final frame. The marks are the
- * path's. */
+/* Callback for each item in every round, the last with the final frame; marks are the path's. */
 struct wrapper_witness {
 	void *arg; /* `look` may be NULL */
 	void (*look)(void *arg, size_t item, const struct stack_path *path,

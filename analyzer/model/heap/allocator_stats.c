@@ -11,8 +11,7 @@ static void keep(struct allocator_stats *a, const struct allocator_reading *new)
 {
 	if (new->arena > BYTES_MAX || new->mmap > BYTES_MAX || new->free > new->arena)
 		return;
-	/* The last entry is always the newest reading; if it is not one to keep, it is dropped
-	 * now. */
+	/* The last entry is the newest reading; the next replaces it, if it is not a stride-th. */
 	if (a->count && a->seen++ % a->stride)
 		a->count--;
 	if (!a->stride)

@@ -56,8 +56,7 @@ bool host_failure_is_half(uint64_t size, uint64_t whole)
 	return num_about(size, whole / 2, HALF_ROUND);
 }
 
-/* True if enough was released for the request to fit: a thread that still wants it would ask for
- * all of it. */
+/* True if enough was freed for the request to fit: a thread that still wants it would ask again. */
 static bool is_given_up(const struct model *m, const struct failure *f)
 {
 	return num_sum(m->blocks.bytes + m->maps.bytes, f->size) <= f->until_live;

@@ -85,8 +85,7 @@ void host_failure_acquired(struct model *m, const struct event *e);
 /* Call after `bytes` of a stack were released while a burst is open. */
 void host_failure_released(struct model *m, const struct event *e, uint32_t stack, uint64_t bytes);
 
-/* Apply EV_CHECKPOINT: a period's sums show the bytes that lived at the refusal, and later
- * acquisitions. */
+/* Apply EV_CHECKPOINT: a period's sums show live bytes at the refusal, and later acquisitions. */
 void host_failure_period(struct model *m, const struct event *e);
 
 /* Call after the last event. */

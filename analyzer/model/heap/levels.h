@@ -38,8 +38,7 @@ struct measured {
 	struct levels at_failure; /* at the begin of the latest burst of refused requests */
 	struct levels at_peak; /* in the sample at the live bytes' peak */
 	uint64_t at_peak_live;
-	/* Live bytes at the newest RSS sample, to the byte; the timeline knows only the ends of its
-	 * periods. */
+	/* Live bytes at the newest RSS sample, to the byte; the timeline is coarser. */
 	struct live_at_rss {
 		uint64_t time_ns, live_bytes, shared_bytes;
 	} at_rss;

@@ -34,12 +34,11 @@ struct replaced {
 void replaced_note(struct replaced *p, struct timeline *t, const struct event *e, uint64_t live,
     uint64_t mapped, uint64_t total);
 
-/* Return the moment before which only blocks that outlived the checkpoint are known; 0: all events
- * are known. */
+/* Return the moment before which only blocks that outlived the checkpoint are known; 0: none. */
 uint64_t replaced_until_ns(const struct feed *feed);
 
-/* Return the begin of the last period. It is unknown whether a holder released blocks from before
- * it. 0: no period. */
+/* Return the last period's begin; older blocks' release by their holder is unknown. 0: no
+ * period. */
 uint64_t replaced_work_ns(const struct replaced *p);
 
 /* True when the surviving `bytes` of a stack that began at `from_ns` are nearly all that it ever

@@ -27,8 +27,7 @@ struct shm {
 	bool untold; /* a file of /dev/shm was mapped, and its free space is unknown */
 };
 
-/* Read an event's levels; for a MAP, call it before the mapping counts. Returns 1 + index; 0: the
- * event has none. */
+/* Read an event's levels; call it before a MAP counts. Returns 1 + index; 0: no such level. */
 uint32_t shm_note(struct shm *s, const struct event *e);
 /* Note a mapped file of /dev/shm without known free space. */
 void shm_untold(struct shm *s);

@@ -51,8 +51,7 @@ void timeline_acquire(
 void timeline_release(
     struct timeline *t, uint64_t time_ns, uint64_t live_before, uint64_t live, uint64_t size);
 
-/* A stretch of time with known sums only; they are spread over it evenly. It ends in the current
- * period. */
+/* A stretch with known sums only, spread over it evenly. It ends in the current period. */
 struct timeline_replaced {
 	uint64_t from_ns, until_ns;
 	uint64_t live_from, live_until, most; /* bytes */

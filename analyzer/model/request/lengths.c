@@ -1,5 +1,4 @@
-/* lengths.c - reads which blocks were made, by which worker and for which request. See
- * lengths.h. */
+/* lengths.c - reads which blocks each worker made, and for which request. See lengths.h. */
 #include "model/request/lengths.h"
 
 #include <errno.h>

@@ -89,8 +89,8 @@ size_t lengths_find(const struct lengths *l, uint64_t serial);
 uint64_t lengths_size(const struct lengths *l, size_t block, double most);
 /* Return the bytes that the refused request would have acquired later, as finished requests did. */
 uint64_t lengths_further(const struct lengths *l, double most);
-/* Return how many fewer bytes live at the end, over the stacks for which counts() is true; NULL:
- * all stacks. */
+/* Return how many fewer bytes live at the end, over stacks for which counts() is true; NULL:
+ * all. */
 uint64_t lengths_less(
     const struct lengths *l, double most, bool (*counts)(void *arg, uint32_t stack), void *arg);
 

@@ -19,8 +19,7 @@ TUNED(double, SAME_LENGTH, 1.01, "tokens of lengths that are nearer make blocks 
 
 #define TRIED 24u
 
-/* One stack's pairs of length and size: with each block's own label, and with the previous
- * label. */
+/* One stack's pairs of length and size: by each block's own label, and by the previous one. */
 struct gather {
 	struct scaling_pairs pairs[2];
 	struct {
@@ -211,8 +210,7 @@ struct held {
 	uint64_t live, most;
 };
 
-/* Compute the most that each request held at each stack, and what it held before each block. 0 or
- * -ENOMEM. */
+/* Compute each request's peak at each stack, and its bytes before each block. 0 or -ENOMEM. */
 static int hold(struct lengths *l, struct map *at, struct held **out)
 {
 	VEC(struct held) held = {0};

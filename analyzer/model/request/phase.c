@@ -37,8 +37,7 @@ static uint64_t usual(const struct timeline *t, uint32_t first, uint32_t last)
 	return n ? sorted[n / 2] : 0;
 }
 
-/* Find when work began: the first period from which most acquired bytes are released again. False:
- * never. */
+/* Find when work began: from that period on, most acquired bytes are released. False: never. */
 static bool work_began(
     const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, uint64_t *out)
 {

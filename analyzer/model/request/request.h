@@ -122,8 +122,7 @@ enum request_source requests_source(const struct requests *r);
 const struct request_run *requests_of_lane(const struct requests *r, const struct lane *l);
 /* The lane of a thread or task; NULL: it acquired nothing, or was not kept. */
 const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint32_t task);
-/* How many ended lanes held at least `peak`; *clean: how many of these left next to nothing behind.
- * */
+/* How many ended lanes held at least `peak`; *clean: how many of these left next to nothing. */
 uint64_t requests_ended(const struct requests *r, uint64_t peak, uint64_t *clean);
 
 #endif

@@ -76,8 +76,7 @@ static void note_recent(struct watch *w, uint32_t thread, uint32_t stack)
 	w->recent[0] = (struct recent){thread, stack};
 }
 
-/* Credit bytes that this thread made to the other thread that last acquired memory in the program's
- * own code. */
+/* Credit this thread's bytes to the thread that last acquired memory in the program's own code. */
 static int waited_for(struct watch *w, uint32_t thread, double bytes)
 {
 	const struct symbol *symbols;

@@ -166,8 +166,7 @@ static void note_grant(struct spaces *s, struct device_failure *f, const struct 
 		settle(s, f, true);
 }
 
-/* True if as many bytes were acquired since as lived then: the program does again what it did
- * before. */
+/* True if as many bytes as lived then were acquired since: the program does the same again. */
 static bool went_on(const struct model *m, const struct device_failure *f)
 {
 	return num_sum(m->total.bytes - f->acquired_bytes, f->summed_bytes) >
@@ -180,8 +179,7 @@ static uint64_t lived(const struct device_failure *f)
 	return f->reserved_known && f->allocated > f->live_bytes ? f->allocated : f->live_bytes;
 }
 
-/* A refusal before a checkpoint is known in part: measure further events against what is known at
- * the checkpoint. */
+/* A refusal before a checkpoint is known in part: compare later events with the checkpoint. */
 static void count_from_there(struct device_failure *f, const struct model *m)
 {
 	if (f->since_replaced)
@@ -231,8 +229,7 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 
 		if (!f->settled)
 			note_grant(s, f, e);
-		/* A smaller request at once comes from code that takes what it can get, unless it
-		 * gave up before. */
+		/* A smaller request at once takes what it can get, unless it gave up before. */
 		if (e->stack && e->stack == f->stack && !f->settled && at_once && !f->dipped)
 			settle(s, f, true);
 		if (f->retried ||

@@ -87,8 +87,7 @@ void space_take_outside(struct spaces *s, struct space *cuda)
 	if (!now.total || !same_device(&cuda->last_sample, &now))
 		return;
 	now.explained = spaces_explained(s, cuda->device);
-	/* The process uses the device and is not in the observer's list: its numbers are other
-	 * ones. */
+	/* The process uses the device, but the observer lists it under another number. */
 	now.others_known = now.own_known || (now.others_known && !now.explained);
 	if (now.others_known)
 		levels_set(
@@ -98,8 +97,7 @@ void space_take_outside(struct spaces *s, struct space *cuda)
 	now.unattributed = (int64_t)((now.own_known ? now.own : now.total - now.free - now.others) -
 				     now.explained);
 	if (now.own_known && now.explained && now.unattributed >= 0) {
-		/* The two were not observed at the same instant; the unexplained part never exceeds
-		 * this. */
+		/* The two samples differ a little in time: keep the largest rest. */
 		if (!cuda->overhead_known || (uint64_t)now.unattributed > cuda->overhead)
 			cuda->overhead = (uint64_t)now.unattributed;
 		cuda->overhead_known = true;

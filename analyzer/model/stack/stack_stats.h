@@ -231,8 +231,7 @@ struct stack_stats_then {
 	uint64_t epoch;
 };
 
-/* Return all statistics, whatever the form: the stored ones, or *own filled. Valid until the stack
- * changes. */
+/* Return all statistics: the stored ones, or *own filled. Valid until the stack changes. */
 const struct stack_stats_more *stack_stats_view(
     const struct stack_stats *s, struct stack_stats_more *own);
 /* Return the rare facts; all zero if none is stored. */
@@ -273,8 +272,7 @@ static inline uint64_t stack_stats_largest(const struct stack_stats *s)
 void stack_stats_init(struct stack_stats *s, uint32_t stack, enum stack_stats_kind kind);
 void stack_stats_fini(struct stack_stats *s);
 
-/* Blocks of one size that come and go together: in a sample, the blocks that one block stands
- * for. */
+/* Blocks of one size that come and go together: in a sample, those behind one block. */
 struct alike {
 	uint64_t size; /* of each block */
 	uint64_t count, bytes; /* of all blocks */
@@ -285,12 +283,10 @@ struct alike {
 /* Add blocks. 0 or -ENOMEM, which leaves the stack as it was. */
 int stack_stats_acquire(
     struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks);
-/* Release blocks. `whole`: they are gone; otherwise one block lost blocks.bytes at one of its
- * ends. */
+/* Release blocks. `whole`: they are gone; else one block lost blocks.bytes at one of its ends. */
 void stack_stats_release(struct stack_stats *s, uint64_t serial, uint64_t birth_ns,
     uint64_t time_ns, struct alike blocks, bool whole);
-/* Call after the release of whole blocks that realloc() did not just move: the objects have
- * ended. */
+/* Call after the release of whole blocks, unless realloc() moved them: the objects have ended. */
 void stack_stats_end(struct stack_stats *s, uint64_t serial, struct alike blocks, uint64_t life_ns);
 /* Note that block `serial` replaced the smaller block `from`. `total`: bytes that the process has
  * acquired, including this block. */
@@ -329,8 +325,7 @@ STACK_STATS_READ(ended_count)
 STACK_STATS_READ(ended_largest)
 #undef STACK_STATS_READ
 
-/* Keep the live bytes as those of the high-water mark. Call before the first change since that
- * mark. */
+/* Keep live bytes as the high-water mark's. Call before the first change since that mark. */
 void stack_stats_mark_peak(struct stack_stats *s);
 /* Return the live bytes and blocks at the mark; the stack is marked. */
 void stack_stats_at_peak(const struct stack_stats *s, uint64_t *bytes, uint64_t *count);

@@ -62,8 +62,7 @@ static inline void few_set_time(struct stack_stats_few *few, enum few_time which
 	few->time_high[which] = (uint16_t)(time_ns >> 32);
 }
 
-/* Change to STACK_STATS_FEW with room for one more block. NULL: no memory, too many blocks already,
- * or another form. */
+/* Change to STACK_STATS_FEW with room for a block. NULL: no memory, too many, or another form. */
 struct stack_stats_few *stack_stats_few_room(struct stack_stats *s);
 /* Change to STACK_STATS_MANY. NULL: no memory. */
 struct stack_stats_more *stack_stats_begin_more(struct stack_stats *s);

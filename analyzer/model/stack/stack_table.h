@@ -42,8 +42,7 @@ static inline struct stack_stats *stack_table_number(const struct stack_table *t
 	return &t->batches.items[number / STACK_TABLE_BATCH][number % STACK_TABLE_BATCH];
 }
 
-/* Find a stack's statistics; NULL: no acquisition of that kind. Pre: stack_table_close() was not
- * called. */
+/* Find a stack's statistics; NULL: none of that kind. Pre: before stack_table_close(). */
 static inline struct stack_stats *stack_table_open(
     const struct stack_table *t, uint32_t stack, enum stack_stats_kind kind)
 {

@@ -219,8 +219,7 @@ static struct caching_block *best_fit(const struct caching_allocator *a,
 		       next->stream == stream && expandable_size(next) < expandable_size(b))
 			b = next;
 	} else if (b->range) {
-		/* Expandable segments were turned off again: only segments of a fixed size will
-		 * do. */
+		/* Expandable segments were turned off: use segments of a fixed size only. */
 		do
 			b = caching_set_next(&pool->free, b);
 		while (b && b->range && b->stream == stream);
@@ -248,8 +247,7 @@ static int take_segment(struct caching_allocator *a, struct request *r)
 {
 	uint64_t address;
 
-	/* PyTorch checks a whole segment against the limit, even if an expandable one grows by
-	 * less. */
+	/* PyTorch checks a whole segment against the limit, even if it grows by less. */
 	if (a->config.allowed != UINT64_MAX &&
 	    (r->segment > a->config.allowed || a->stats.reserved > a->config.allowed - r->segment))
 		return CACHING_REFUSED;

@@ -22,8 +22,7 @@ struct caching_driver {
 	/* Do cudaMalloc. False: refused. */
 	bool (*take)(void *arg, uint64_t size, uint64_t *address);
 	void (*give)(void *arg, uint64_t address, uint64_t size);
-	/* Reserve addresses without memory for an expandable segment; map a page of memory
-	 * there. */
+	/* Reserve addresses for an expandable segment; map a page of memory there. */
 	bool (*reserve)(void *arg, uint64_t size, uint64_t *address);
 	void (*unreserve)(void *arg, uint64_t address, uint64_t size);
 	bool (*map)(void *arg, uint64_t address, uint64_t size);

@@ -31,8 +31,7 @@ static int new_range(struct caching_allocator *a, struct caching_pool *pool, uin
     struct caching_block **out)
 {
 	uint64_t page = pool->small ? CACHING_SMALL_SEGMENT : a->config.settings.large_segment;
-	/* An eighth more than the device has: pages that are unmapped at one end may be mapped at
-	 * the other end. */
+	/* An eighth more than the device: pages may move from one end to the other. */
 	uint64_t size = a->config.memory + a->config.memory / 8, address;
 	struct caching_range *range = arena_alloc(&a->arena, sizeof(*range));
 

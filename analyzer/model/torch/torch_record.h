@@ -77,11 +77,9 @@ struct torch_record {
 
 void torch_record_init(struct torch_record *r, struct feed feed, uint32_t device);
 void torch_record_fini(struct torch_record *r);
-/* Apply an event. 0 or -ENOMEM. Until the next event, r->calls are the calls that led to the
- * step. */
+/* Apply an event. 0 or -ENOMEM. r->calls are the calls before the step, until the next event. */
 int torch_record_event(struct torch_record *r, const struct event *e, struct torch_step *step);
-/* Return the least request that can have got a block of that size: the rest of a segment may stay
- * with the block. */
+/* Return the least request that fits such a block: a segment's rest may stay with the block. */
 uint64_t torch_record_least(const struct caching_settings *s, uint64_t size);
 /* Set step->asked of a request, under the record's settings. */
 void torch_record_ask(

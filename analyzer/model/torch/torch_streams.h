@@ -18,8 +18,7 @@ struct torch_streams {
 	VEC(struct torch_label) labels; /* by segment of torch_record */
 	uint32_t count; /* streams and pools told apart */
 	uint64_t memory; /* of the device; 0: unknown */
-	/* The limit of reserved bytes, from a refusal without a call to the device. UINT64_MAX:
-	 * none. */
+	/* The limit of reserved bytes: PyTorch refused without a call. UINT64_MAX: none. */
 	uint64_t allowed;
 };
 

@@ -75,8 +75,7 @@ static uint64_t lowest(struct torch_trial *t, uint64_t size)
 	return p.at;
 }
 
-/* Choose an address: until the trial parts from the record, the recorded one, if it is free here,
- * too. */
+/* Choose an address: the recorded one, if it is free, until the trial parts from the record. */
 static bool settle(struct torch_trial *t, uint64_t hint, uint64_t size, uint64_t *address)
 {
 	bool taken = !hint;

@@ -101,8 +101,7 @@ static int read_module(struct defs *d, struct cursor *c)
 		return r;
 	if (c->bad || count > cursor_left(c) / 4)
 		return 1;
-	/* Equal modules have the same path and build id; without a build id, the same file
-	 * identity. */
+	/* Equal modules have the same path and build id, or without one the same file identity. */
 	key = malloc(head + 4 * sizeof(uint64_t) + 1);
 	if (!key)
 		return -ENOMEM;

@@ -14,8 +14,7 @@ void scopes_fini(struct scopes *s)
 	vec_free(&s->functions);
 }
 
-/* Where one piece of code has several names (an assembler's), the unit's first one sorts last and
- * is found. */
+/* If code has several names (an assembler's), the unit's first one sorts last and is found. */
 static int by_start(const void *a, const void *b)
 {
 	const struct scope_function *x = a, *y = b;

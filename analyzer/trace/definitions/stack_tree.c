@@ -72,8 +72,7 @@ static struct flight *flight_at(struct def_flights *all, uint64_t n)
 
 /* The functions below return 0, -ENOMEM, or 1: the body contradicts the format. */
 
-/* Return the number of a frame written as `v` and, except for CUT and END, an address or offset. 0:
- * no memory. */
+/* Return a frame's number: `v`, and except for CUT and END an address or offset. 0: no memory. */
 static uint32_t number_of(struct defs *d, uint64_t v, uint64_t address)
 {
 	struct frame frame = {.address = address};
@@ -298,8 +297,7 @@ static int lead_path(struct path *path, const struct flight *f, uint64_t way)
 	return 0;
 }
 
-/* Prefetch the place of the deepest run on its way that may exist; runs beyond the first `n` frames
- * do not. */
+/* Prefetch the place of the deepest run that may exist; none lies beyond the first `n` frames. */
 static void ask_for_place(const struct stacks *s, struct flight *f, size_t n)
 {
 	f->stage = THERE;

@@ -91,8 +91,7 @@ static bool share_run(struct stacks *s, struct sharing *to, uint32_t run, uint64
 	return true;
 }
 
-/* Share the numbers of a few runs at a time, so that each can prefetch its memory. False: no
- * memory. */
+/* Share the numbers of a few runs at a time, to prefetch their memory. False: no memory. */
 #define SHARE_AHEAD 16u
 
 static bool share_some(struct stacks *s, struct sharing *to, uint32_t first, uint32_t end)

@@ -102,8 +102,7 @@ static ssize_t read_at(int fd, void *into, size_t bytes, uint64_t offset)
 	return (ssize_t)done;
 }
 
-/* Add torn bytes. The head of an incomplete record begins a new entry; other bytes join the last
- * one. */
+/* Add torn bytes: an incomplete record's head begins a new entry, others join the last one. */
 static int add_torn(struct small_list *list, bool torn, const struct head *h, size_t bytes)
 {
 	if (!torn || h) {

@@ -15,8 +15,7 @@
 #define REPEAT_LEAST 2u
 #define BITS_MOST 32u
 
-/* The model of a number: its bit count, as a tree; the two bits below the highest; the rest as even
- * bits. */
+/* The model of a number: its bit count, as a tree; two bits below the highest; the rest evenly. */
 struct number_model {
 	uint16_t bits[64];
 	uint16_t top[BITS_MOST + 1][4];

@@ -19,8 +19,7 @@
 #include "whyoom/trace.h"
 
 #define SUFFIX ".whyoom"
-/* The longest time from a program's last record to the next program's start, by exec: loading takes
- * a while. */
+/* The longest time from a program's last record, through exec and loading, to the next start. */
 #define NEXT_PROGRAM_NS 1000000000u
 
 static int by_start(const void *a, const void *b)
@@ -206,8 +205,7 @@ static int path_of(const char *folder, const char *name, struct str *out)
 	return out->failed ? -ENOMEM : 0;
 }
 
-/* `user`: the file is in a user's directory, where a supervisor's file does not speak for the
- * set. */
+/* `user`: the file is in a user's directory; a supervisor's file there does not count. */
 static int open_file(struct opening *o, const char *name, bool user, struct err *err)
 {
 	struct trace *t = NULL;
@@ -326,8 +324,7 @@ static int open_small(
 	return r;
 }
 
-/* Drop duplicates: a process that is killed right after it copied its trace to the small ones
- * leaves two. */
+/* Drop duplicates: a process killed while it moved its trace to the small ones leaves two. */
 static void drop_doubles(struct trace_set *set)
 {
 	size_t n = 0;

@@ -1,6 +1,4 @@
-/*
- * ends.c - how a process image ended if it could not say so itself, and whether it still runs.
- */
+/* ends.c - how a process image ended if it could not say so itself, and whether it still runs. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,4 @@
-/*
- * repair.c - searches the waiting events of other threads for the missing event at an address.
- */
+/* repair.c - searches the waiting events of other threads for the missing event at an address. */
 #include "trace/integrity/repair.h"
 
 #include "whyoom/trace.h"

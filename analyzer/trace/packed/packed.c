@@ -244,8 +244,7 @@ static uint32_t checksum_of(const uint8_t *data, size_t bytes)
 	return (uint32_t)xxh64_done(&hash);
 }
 
-/* The lengths of a split chunk's streams, plain and in the frame. read_split() returns 1 if the
- * frame is none. */
+/* Lengths of a split chunk's streams, plain and packed. read_split() returns 1 if it is none. */
 struct split {
 	uint64_t bytes[PACKED_STREAMS], packed[PACKED_STREAMS], all;
 };

@@ -60,7 +60,7 @@ static int open_regular(const char *path)
 	return fd;
 }
 
-/* Build "/usr/lib/debug/.build-id/ab/cdef...": with ".debug" the separated file, without it the
+/* Build "/usr/lib/debug/.build-id/ab/cdef...": with ".debug" the separated file, else the
  * original. */
 static void build_id_path(
     const uint8_t *id, size_t bytes, const char *suffix, char *path, size_t room)
@@ -344,8 +344,7 @@ struct objfile *objfile_open(
 	if (m->path[0] != '/')
 		return o;
 	*state = open_at(o, m, store, m->path);
-	/* Try the original by build id, or at least the debug information, which has the symbols,
-	 * too. */
+	/* Try the original by build id, or the debug information, which has symbols, too. */
 	for (int i = 0; i < 2 && m->build_id_bytes >= 2 && m->build_id_bytes <= 64; i++) {
 		if (*state == OBJFILE_FOUND)
 			break;
@@ -498,8 +497,7 @@ static void index_symbols(struct objfile *o)
 		qsort(o->symbols.items, o->symbols.count, sizeof(*o->symbols.items), by_place);
 }
 
-/* Find the innermost symbol that holds the address; else the nearest one before it, if its size is
- * unknown. */
+/* Find the innermost symbol at the address; else the nearest before it, if its size is unknown. */
 static const char *symbol_at(struct objfile *o, uint64_t address)
 {
 	Dwarf_Addr end = 0;
@@ -559,8 +557,7 @@ static size_t look_up(struct objfile *o, uint64_t address, struct objfile_frame 
 		frames[0].function = symbol;
 		return 1;
 	}
-	/* Only where DWARF has no name, as for parts that the compiler split off: a symbol may be
-	 * an alias. */
+	/* Only where DWARF has no name, as for split-off parts: it may be an alias. */
 	if (!frames[n - 1].function && !frames[n - 1].inlined)
 		frames[n - 1].function = symbol;
 	for (size_t i = 0; i < n / 2; i++) {

@@ -494,8 +494,7 @@ bool trace_has_folded(const struct trace *t)
 	return t->symbols && t->symbols->folded;
 }
 
-/* Unload a file whose answers are on disk: few of its frames are asked for later, and are read
- * again. */
+/* Unload a file with its answers on disk: the few later lookups read it again. */
 static void leave_file(struct symbols *s, size_t module)
 {
 	if (!s->files[module] || !objfile_is_kept(s->files[module]))

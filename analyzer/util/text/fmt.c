@@ -12,8 +12,7 @@
 
 static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 
-/* Print three significant digits and `more`; never round up to four before the point ("1000 KiB"
- * cannot appear). */
+/* Print three significant digits and `more`; never round up to four ("1000 KiB" cannot appear). */
 static void put_size(char *out, size_t room, const char *sign, uint64_t bytes, int more)
 {
 	unsigned unit = 0;

@@ -38,8 +38,7 @@ static bool is_of_device(const struct space *sp)
 	return sp->kind != SPACE_OTHER && sp->kind <= SPACE_TORCH;
 }
 
-/* Return the driver's space, which contains all others; if it was not recorded, the first of the
- * others. */
+/* Return the driver's space, which contains all others; if not recorded, the first other one. */
 static const struct space *main_space(const struct spaces *s, uint32_t device)
 {
 	const struct space *best = spaces_of(s, SPACE_CUDA, device);
@@ -213,7 +212,6 @@ static int account(const struct verdict_result *r, struct device_report *d, cons
 	return rc;
 }
 
-/* Describe the device at the model's moment. */
 static int describe(const struct verdict_result *r, struct device_report *d, struct feed feed,
     const struct model *m, struct err *err)
 {
@@ -375,7 +373,6 @@ static const char *summary(struct arena *words, const struct device_report *d)
 	return text;
 }
 
-/* List the spaces at the moment, and over the whole run. */
 static int list_spaces(const struct spaces *all, const struct spaces *then, struct devices *out)
 {
 	out->spaces = calloc(all->count + 1, sizeof(*out->spaces));

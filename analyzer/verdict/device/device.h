@@ -51,8 +51,7 @@ struct device_report {
 	struct torch_match match; /* how well the model of PyTorch fits; requests 0: not asked */
 	bool above; /* the runtime refused it without asking the driver */
 	bool unsaid; /* PyTorch refused, but did not record it: `requested` is its segment */
-	/* PyTorch's own limit that refused, bytes; 0: none did. If no setting tells it, its largest
-	 * possible value. */
+	/* PyTorch's own limit that refused, bytes, or its largest possible value; 0: none. */
 	uint64_t capped;
 
 	bool torch; /* there is a PyTorch allocator on this device */

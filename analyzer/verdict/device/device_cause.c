@@ -28,8 +28,7 @@ static uint32_t callsite_of_stats(
 	return callsites_of_stack(callsites, STACK_STATS_HEAP, stack);
 }
 
-/* Compute the holes of segments with live blocks, and the call site whose blocks border on most of
- * them. */
+/* Compute the holes of segments with live blocks, and the call site that borders on most. */
 static int slack_of(
     const struct space_map *map, const struct callsites *callsites, struct scene_slack *slack)
 {
@@ -93,8 +92,7 @@ static int set_slack(const struct model *then, const struct space *sp,
 	return rc;
 }
 
-/* Say why the recording is not enough to judge the device, or NULL. The host's gap does not matter
- * for it. */
+/* Say why the recording cannot judge the device, or NULL. The host's gap does not matter. */
 static const char *gap_of(const struct device_report *d)
 {
 	uint64_t used = d->total - d->free;

@@ -62,8 +62,7 @@ static void slack_rows(
 	ledger_row(l, "PyTorch slack, fragmented", pinned);
 }
 
-/* Return how far contexts and code lowered the free memory. *alone: without other processes'
- * memory. */
+/* Return how far contexts and code lowered free memory. *alone: without other processes'. */
 static uint64_t contexts(const struct space *cuda, const struct device_report *d, bool *alone)
 {
 	int64_t bytes = cuda->context_bytes + cuda->module_bytes;

@@ -63,8 +63,7 @@ void cgroup_shares_carry(const struct model *m, const struct supervised *s, stru
 	if (!levels_get(&s->first, TRACE_LEVEL_CG_OOM_KILL, &first) ||
 	    !levels_get(&s->last, TRACE_LEVEL_CG_OOM_KILL, &kills) || kills == first ||
 	    !levels_get(v, TRACE_LEVEL_CG_MAX, &limit) ||
-	    /* The latest sample with the parts; the process itself may have a later one of the
-	     * sum. */
+	    /* The latest sample with the parts; the process's own may be newer. */
 	    !levels_get(&s->last, TRACE_LEVEL_CG_CURRENT, &usage))
 		return;
 	if (!failure_resident(m, v, failure_lived(m, failure_moment(m)), &now))

@@ -179,8 +179,7 @@ static bool limit_of(
 	return levels_get(l, key, out) || (feed_number(&m->feed, info, out) && *out > 0);
 }
 
-/* Find the limit that refused the request: the one that it would have crossed, or else the
- * nearest. */
+/* Find the limit that refused the request: the one that it crossed, or else the nearest. */
 static void refusing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, near = UINT64_MAX, request = out->requested_bytes;

@@ -38,8 +38,7 @@ uint64_t failure_measured_ns(const struct model *m, const struct levels *l, stru
  * address space than exists, only probes: the model then counts the refusal as recovered. */
 void failure_settle(struct model *m);
 
-/* Fill *out: the refused request that the process did not recover from, or FAILURE_NONE. kill.h
- * handles kills. */
+/* Fill *out: the refusal that the process did not recover from, or FAILURE_NONE; no kills. */
 void failure_read(const struct model *m, const struct supervised *s, struct failure_view *out);
 
 /* True if the process ended badly, by itself, with hardly anything left of its limit on address
@@ -65,8 +64,7 @@ struct room {
 size_t failure_rooms(
     const struct model *m, const struct supervised *s, struct room rooms[FAILURE_ROOMS]);
 
-/* True if that is close to the peak of the live bytes, within the variation of one program's
- * peaks. */
+/* True if that is close to the peak of live bytes, as one program's peaks vary. */
 bool failure_near_peak(const struct model *m, uint64_t bytes);
 
 /* Return the moment that explains a failure: the refusal; for a kill the peak, if it was shortly

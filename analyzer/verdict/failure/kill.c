@@ -36,8 +36,7 @@ TUNED(uint64_t, STILL_FROM_PART, 8,
     "an eighth of the run is about its end, and still holds several samples");
 TUNED(uint64_t, STILL_PART, 64, "the kernel counts resident pages in batches, to within a percent");
 
-/* True if that count rose during the run. *known is false if it did not, and nobody watched it to
- * the end. */
+/* True if that count rose during the run. *known: it rose, or was watched to the end. */
 static bool rose(const struct supervised *s, uint32_t key, bool *known)
 {
 	uint64_t first, last;
@@ -65,7 +64,6 @@ static enum kill_counter counter_of(const struct supervised *s)
 			    : KILL_COUNTER_UNSEEN;
 }
 
-/* Find the highest value before the cut, and after it. */
 static void highest(
     const struct timeline *t, uint64_t cut_ns, bool resident, uint64_t *early, uint64_t *late)
 {

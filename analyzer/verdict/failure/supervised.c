@@ -41,7 +41,6 @@ static bool fell(const struct supervised *s, const struct event *e, uint32_t key
 	       now < before - before / FELL_PART;
 }
 
-/* True if the kernel has killed a process of the group since the last sample. */
 static bool somebody_killed(const struct supervised *s, const struct event *e)
 {
 	uint64_t before, now;
@@ -116,8 +115,7 @@ static void catch_up(struct supervised *s)
 	memset(s->fallen.known, 0, sizeof(s->fallen.known));
 }
 
-/* Keep the process's sample nearest to the cgroup's newest, since they are sampled one after the
- * other. */
+/* Keep the process's sample nearest to the cgroup's newest: one is sampled after the other. */
 static void note_beside(struct supervised *s, uint64_t time_ns)
 {
 	const struct levels *l = &s->last;

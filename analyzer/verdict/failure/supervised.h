@@ -17,8 +17,7 @@ struct supervised {
 	/* The cgroup after its killer struck, without the dead process's memory: shared memory at
 	 * once, anonymous memory once the supervisor's own child was gone. */
 	struct levels after;
-	/* Growth of the other processes' private bytes since the cgroup's last sample, from their
-	 * own samples. */
+	/* Growth of other processes' private bytes since the cgroup's last sample. */
 	uint64_t others_grown;
 	uint64_t beside_ns; /* time between MODEL_LEVEL_BESIDE and the cgroup's sample */
 	struct levels fallen; /* newer than `last`, but perhaps of a dying process */

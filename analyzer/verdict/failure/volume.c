@@ -219,8 +219,7 @@ static int by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Return the bytes that others have mapped: each file once, without those that `process` has
- * mapped, too. */
+/* Return the bytes that others have mapped: each file once, without those of `process`. */
 static uint64_t sum_others(struct mapped_files *f, size_t process)
 {
 	uint64_t sum = 0;
@@ -290,8 +289,7 @@ struct volume_shares volume_shares(const struct verdict_result *r)
 	uint64_t used = r->failure.usage_bytes;
 	struct volume_shares s;
 
-	/* Bytes from before the process belong to others. The rest is its own, up to its mapped
-	 * bytes. */
+	/* Bytes from before the process are others'. The rest is its own, if mapped. */
 	s.own = num_least(r->callsites->map_bytes, num_less(used, v ? v->others : 0));
 	s.siblings = num_least(r->volume->siblings, used - s.own);
 	s.files = used - s.own - s.siblings;

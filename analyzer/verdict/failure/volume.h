@@ -52,8 +52,7 @@ struct volume_tree {
 int volume_tree(const struct trace_set *set, const struct volume_of *of, struct volume_tree *out,
     struct err *err);
 
-/* The bytes in use there at the moment: the subject's, other recorded processes', and unknown
- * files. */
+/* The bytes in use there: the subject's, other recorded processes', and unknown files. */
 struct volume_shares {
 	uint64_t own, siblings, files;
 };

@@ -36,7 +36,6 @@ void framework_frames_free(struct framework_frames *frames)
 	free(frames);
 }
 
-/* Python frames have no module. */
 static const char *module_of(const struct symbol *s)
 {
 	if (s->python)

@@ -38,8 +38,7 @@ void framework_frames_free(struct framework_frames *frames); /* accepts NULL */
 /* Look up a symbol: afresh, or with memory. The strings belong to the knowledge. */
 struct knowledge_place framework_lookup(const struct knowledge *knowledge, const struct symbol *s);
 struct knowledge_place framework_frame(struct framework_frames *frames, const struct symbol *s);
-/* Return the result of a symbol's lookup, for an id below symbols.count; no framework: not looked
- * up. */
+/* Return a symbol's result, for an id below symbols.count; no framework: not looked up. */
 struct knowledge_place framework_looked_at(const struct framework_frames *frames, size_t symbol);
 /* Look up a stack. Without memory it has no role and no stage. */
 struct framework_stack framework_stack(
@@ -47,8 +46,7 @@ struct framework_stack framework_stack(
 /* Look up all stacks of a feed that has many, before its events are read: later this would need the
  * most memory of all steps. */
 void framework_look_ahead(struct framework_frames *frames, const struct feed *feed);
-/* True if that role is a stage of a pipeline. Entries and fan-outs hand work to a stage, and are
- * none. */
+/* True if the role is a stage of a pipeline, not an entry or fan-out, which hands work on. */
 bool framework_is_stage(enum role role);
 
 #endif

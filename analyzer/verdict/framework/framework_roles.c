@@ -30,8 +30,7 @@ static enum role role_by_tables(const struct verdict_result *r, const struct cal
 	return role;
 }
 
-/* Weigh a call site's roles by its live bytes: one line may ask for a state and for the store of
- * its snapshots. */
+/* Weigh roles by live bytes: one line may ask for a state and for its snapshots' store. */
 static int weigh_roles(const struct verdict_result *r, const struct model *m,
     const struct callsites *callsites, enum role *roles)
 {

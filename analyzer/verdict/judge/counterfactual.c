@@ -134,8 +134,7 @@ static struct rewrite *rewrite_of(const struct replay *r, size_t candidate, uint
 	return claim == CALLSITE_NONE ? NULL : &c->rewrites[claim];
 }
 
-/* Return the free bytes of an allocator inside a device: the driver's bytes, less the live
- * bytes. */
+/* Return the free bytes of an allocator inside a device: the driver's less the live bytes. */
 static uint64_t slack_of(const struct replay *r, uint64_t live)
 {
 	uint64_t held = r->spaces ? spaces_explained(r->spaces, r->device) : 0;

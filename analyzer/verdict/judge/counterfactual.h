@@ -12,8 +12,8 @@ struct replay_result {
 	uint64_t live, live_start; /* recorded: at the moment, and at the begin of the growth */
 	uint64_t slack, slack_start; /* held by the allocator beside these */
 	uint64_t without, without_start; /* live bytes without the cause */
-	/* The peak without the cause since the growth began, at marks spread over the second half
-	 * of that time. */
+	/* The peak without the cause since the growth began, at marks over that time's second
+	 * half. */
 	uint64_t without_peaks[TREND_MARKS];
 };
 

@@ -1,6 +1,4 @@
-/*
- * coverage.h - was enough recorded to judge? A run without data must never look healthy.
- */
+/* coverage.h - was enough recorded to judge? A run without data must never look healthy. */
 #ifndef ANALYZER_VERDICT_COVERAGE_H
 #define ANALYZER_VERDICT_COVERAGE_H
 

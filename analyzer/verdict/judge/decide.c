@@ -89,8 +89,7 @@ static void enter_store(struct verdict_result *r, enum owner owner)
 		}
 }
 
-/* Blame a framework's store by its public name: "InMemorySaver.put", and not the function that it
- * writes with. */
+/* Blame a store by its public name: "InMemorySaver.put", not the function that writes. */
 static void name_store(struct verdict_result *r)
 {
 	size_t i = r->verdict.blame.frame, best = i;

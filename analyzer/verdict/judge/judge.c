@@ -11,8 +11,7 @@
 #include "verdict/judge/rank.h"
 #include "verdict/ledger/host_slack.h"
 
-/* Drop free bytes in the interpreter's arenas: they belong to no call site that asked for an
- * arena. */
+/* Drop free bytes in the interpreter's arenas: no call site asked for them. */
 static void leave_out_unused(const struct callsites *callsites, struct finding *f)
 {
 	for (uint32_t i = 0; i < f->claim_count; i++) {
@@ -64,8 +63,7 @@ static void growth_starts(struct ranking *out, const struct callsites *callsites
 		const struct callsite *p =
 		    f->blame == CALLSITE_NONE ? NULL : &callsites->list[f->blame];
 
-		/* A refused request alone has no earlier begin, and imported modules come before
-		 * any growth. */
+		/* A refused request has no earlier begin, and imports come before any growth. */
 		if (!f->start_ns && p && p->facts.step_count && !callsite_is_import(p) &&
 		    f->strength >= RANK_STRENGTH_MIN && p->facts.first_ns < start)
 			start = p->facts.first_ns;

@@ -7,8 +7,7 @@
 
 #include "verdict/result.h"
 
-/* A model of the space's allocator: it shows what the absence of each candidate would have
- * changed. */
+/* A model of the space's allocator: what would each candidate's absence have changed? */
 struct judge_trial {
 	/* Fill the candidates' trials. 0; negative errno with err. */
 	int (*ask)(void *self, struct feed feed, struct ranking *ranking, struct err *err);

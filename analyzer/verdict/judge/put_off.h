@@ -55,8 +55,7 @@ struct put_off_schedule {
 	bool *granted; /* by unit: the replay granted its refused request */
 	uint64_t waited; /* units that were put off */
 };
-/* Schedule the units with at most `most` at a time. They must outlive the schedule. 0 or
- * -ENOMEM. */
+/* Schedule units, at most `most` at a time. They must outlive the schedule. 0 or -ENOMEM. */
 int put_off_schedule(const struct put_off *p, uint64_t most, struct put_off_schedule *out);
 void put_off_schedule_fini(struct put_off_schedule *s); /* accepts a zeroed struct */
 /* On the host: set *peak to the peak of live bytes under the schedule, including the refused

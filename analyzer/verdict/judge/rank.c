@@ -39,7 +39,6 @@ static double with_slack(double removed, uint64_t live, uint64_t slack)
 	return live ? removed + removed * fmin(1, (double)slack / (double)live) : removed;
 }
 
-/* Return the growth that remains without the cause. */
 static double rest_of(const struct replay_result *r)
 {
 	uint64_t top = r->without_peaks[TREND_MARKS - 1], start = r->without_start;
@@ -57,8 +56,7 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	double at_start = with_slack(
 	    (double)r->live_start - (double)r->without_start, r->live_start, r->slack_start);
 	double rest = rest_of(r), room;
-	/* The others' memory counts against the same limit, and no change of the program frees
-	 * it. */
+	/* The others' memory counts against the limit, and no change frees it. */
 	double others = f->alone ? 0 : (double)in->others_grown;
 
 	if (!in->failed) {

@@ -1,6 +1,4 @@
-/*
- * rank.h - sorts the candidate causes from best to worst, with the confidence in each.
- */
+/* rank.h - sorts the candidate causes from best to worst, with the confidence in each. */
 #ifndef ANALYZER_VERDICT_RANK_H
 #define ANALYZER_VERDICT_RANK_H
 

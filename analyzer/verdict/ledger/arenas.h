@@ -1,6 +1,4 @@
-/*
- * arenas.h - the mappings of the interpreter's allocator for small objects, and their free part.
- */
+/* arenas.h - the mappings of the interpreter's allocator for small objects, and their free part. */
 #ifndef ANALYZER_VERDICT_ARENAS_H
 #define ANALYZER_VERDICT_ARENAS_H
 

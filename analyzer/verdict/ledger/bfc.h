@@ -29,8 +29,7 @@ struct bfc {
 	bool several;
 };
 
-/* Read the whole feed for arenas in the host's memory. Call bfc_fini() in any case. 0; negative
- * errno with err. */
+/* Read the feed for arenas in host memory. Always call bfc_fini(). 0; negative errno with err. */
 int bfc_read(const struct feed *feed, struct bfc *out, struct err *err);
 void bfc_fini(struct bfc *bfc);
 

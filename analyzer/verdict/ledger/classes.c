@@ -131,7 +131,6 @@ static enum when when_made(const struct work *w, const struct callsite *p, uint6
 	return when;
 }
 
-/* True if work had begun before its first block. */
 static bool is_after_work(const struct work *w, const struct callsite *p, uint64_t whole)
 {
 	const struct callsites *callsites = w->in->callsites;
@@ -143,8 +142,7 @@ static bool is_after_work(const struct work *w, const struct callsite *p, uint64
 	return false;
 }
 
-/* True if other work was recorded beside it. Before a checkpoint none was, but such early blocks
- * were loaded. */
+/* True if other work was recorded beside it; before a checkpoint, early blocks were loaded. */
 static bool work_is_known(const struct callsites *callsites, const struct callsite *p)
 {
 	uint64_t past = num_less(callsites->replaced_until_ns, callsites->first_ns);

@@ -29,8 +29,7 @@ struct classes_input {
 	const struct candidate *candidates; /* of these call sites, best first */
 	size_t candidate_count;
 	bool device;
-	/* All live bytes, including those without a call site. map_bytes includes shared memory and
-	 * files. */
+	/* All live bytes, with or without a call site. map_bytes includes shared memory, files. */
 	uint64_t heap_bytes, map_bytes, shared_bytes, file_bytes;
 };
 

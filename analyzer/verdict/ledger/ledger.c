@@ -43,8 +43,8 @@ static struct ours ours_of(const struct levels *v, uint64_t shared)
 		if (o.trace > o.all - o.anonymous)
 			o.trace = o.all - o.anonymous;
 	} else {
-		/* Older recordings lack this: the trace is the shared memory that the program did
-		 * not map. */
+		/* In older recordings the trace is the shared memory that the program did not
+		 * map. */
 		o.trace = !o.all || shared < o.all ? shared : o.all;
 		if (!o.all)
 			o.all = o.trace;
@@ -131,8 +131,7 @@ static void allocator_rows(
 	ledger_row(l, LEDGER_KEPT, kept);
 }
 
-/* If the recording ended when rights were given up, bytes beyond malloc's last statistics came
- * later. */
+/* If the recording ended when rights were given up, further bytes came later. */
 static void unrecorded_rows(struct ledger *l, const struct malloc_held *h, uint64_t rest)
 {
 	uint64_t overhead = h->known && h->split ? num_least(h->overhead, rest) : 0;
@@ -232,8 +231,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 								     known_shared + known_files),
 			    in->model->maps.reserved_bytes);
 	} else {
-		/* Without a supervisor: the kernel counts private writable memory, including the
-		 * recorder's. */
+		/* Without a supervisor, the kernel's private writable memory includes ours. */
 		whyoom = ours.all;
 		shared = own_shared;
 		room = num_less(usage, main_stack + shared + whyoom);

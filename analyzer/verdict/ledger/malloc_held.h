@@ -14,8 +14,7 @@ struct malloc_held {
 	uint64_t since;
 };
 
-/* Fill *out for the moment of `callsites`. Memory was measured then, or at `measured_ns` if that is
- * later. */
+/* Fill *out for `callsites`' moment. Memory was measured then, or at a later `measured_ns`. */
 void malloc_held(const struct model *m, const struct callsites *callsites, uint64_t measured_ns,
     struct malloc_held *out);
 

@@ -40,7 +40,6 @@ static int apply(struct requests *requests, struct stages *stages, struct propor
 	return rc ? rc : requests_apply(requests, e);
 }
 
-/* Return the kept requests that began and ended since. */
 static uint32_t ended_since(const struct requests *r, uint64_t since_ns)
 {
 	uint32_t ended = 0;

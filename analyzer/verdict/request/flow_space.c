@@ -84,7 +84,6 @@ const char *flow_space_name(const struct flow_space *f)
 	return f->blocks.name;
 }
 
-/* True if all events until the refusal were seen. */
 static bool is_done(const struct flow_space *f)
 {
 	return f->blocks.model->run.others >= f->until;

@@ -21,11 +21,9 @@ struct flow_space *flow_space_new(
 void flow_space_free(struct flow_space *f); /* accepts NULL */
 
 const char *flow_space_name(const struct flow_space *f);
-/* Take the next event of the feed; after the last one, nothing happens. 0; negative errno with
- * err. */
+/* Take the feed's next event; after the last one, do nothing. 0; negative errno with err. */
 int flow_space_apply(struct flow_space *f, const struct event *e, struct err *err);
-/* Read the feed on from its position until all events were seen, or it ends. 0; negative errno with
- * err. */
+/* Read on until all events were seen or the feed ends. 0; negative errno with err. */
 int flow_space_read(struct flow_space *f, struct err *err);
 /* Return the requests that worked there. The caller frees them. */
 struct requests *flow_space_take(struct flow_space *f);

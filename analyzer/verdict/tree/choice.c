@@ -65,8 +65,8 @@ static int read_supervised(
 	return supervised_read(&outside, &of, out, err);
 }
 
-/* Among equally important processes, prefer the first that was refused: it may have caused the
- * others' failures. */
+/* Among equals, prefer the process that was refused first: it may have caused the others'
+ * failures. */
 static bool is_better(
     const struct candidates *c, enum importance importance, uint64_t refused_ns, uint64_t peak)
 {

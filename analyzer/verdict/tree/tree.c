@@ -96,8 +96,7 @@ static int add(struct course *c, const char *name, uint32_t gpu, const struct mo
 	return 0;
 }
 
-/* Return when the supervisor last saw the process: a process that waits records nothing, but still
- * runs. */
+/* Return when the supervisor last saw the process, which records nothing while it waits. */
 static uint64_t last_seen_ns(const struct supervised *s)
 {
 	return s->last.known[TRACE_LEVEL_RSS] ? s->last.time_ns[TRACE_LEVEL_RSS] : 0;

@@ -8,8 +8,7 @@
 #include "verdict/failure/supervised.h"
 #include "verdict/result.h"
 
-/* Describe a process from its recording, without its memory. `s` may be NULL; `words` keeps the
- * command line. */
+/* Describe a process, without its memory. `s` may be NULL; `words` keeps the command line. */
 struct process tree_process(
     struct arena *words, struct feed feed, const struct model *m, const struct supervised *s);
 
@@ -20,8 +19,7 @@ struct course *course_new(
     const struct model *m, const struct supervised *supervised, const struct trace *t);
 void course_free(struct course *course); /* accepts NULL */
 
-/* Return the time of the refusal that the process did not recover from, on the monotonic clock; 0:
- * none. */
+/* Return when the process was refused without recovery, on the monotonic clock; 0: never. */
 uint64_t course_refused_ns(const struct course *course);
 
 /* Return the sum of all others' peaks of resident bytes: at least their sum at any moment. */

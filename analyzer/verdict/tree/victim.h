@@ -1,6 +1,4 @@
-/*
- * victim.h - the processes of a set that a kernel's log names as killed.
- */
+/* victim.h - the processes of a set that a kernel's log names as killed. */
 #ifndef ANALYZER_VERDICT_VICTIM_H
 #define ANALYZER_VERDICT_VICTIM_H
 

@@ -45,7 +45,6 @@ static const struct callsite *main_callsite(const struct verdict_result *r)
 		   : NULL;
 }
 
-/* Return a fact of the sentence's finding. */
 static uint64_t fact(const struct verdict_result *r, enum fact fact)
 {
 	return (uint64_t)finding_fact(&r->ranking.list[0].finding, fact);
@@ -118,7 +117,6 @@ static void add_refusal(struct str *s, const struct verdict_result *r, enum said
 		    limit_kind_name(f->limit));
 }
 
-/* Add how the process ended. */
 static void add_end(struct str *s, const struct verdict_result *r, enum said said)
 {
 	const struct failure_view *f = &r->failure;
@@ -166,8 +164,7 @@ static void add_end(struct str *s, const struct verdict_result *r, enum said sai
 	str_putc(s, '.');
 }
 
-/* An earlier sentence named a request of this many bytes: return whether it is the one that
- * failed. */
+/* Is the request of this many bytes, which a sentence named, the one that failed? */
 static enum said said_request(const struct verdict_result *r, uint64_t bytes)
 {
 	return bytes == r->failure.requested_bytes ? SAID_REQUEST : SAID_CAUSE;
