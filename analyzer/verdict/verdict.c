@@ -1,4 +1,3 @@
-/* verdict.c - see verdict.h. */
 #include "verdict/verdict.h"
 
 #include <errno.h>

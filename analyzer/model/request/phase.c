@@ -1,4 +1,3 @@
-/* phase.c - see phase.h. */
 #include "model/request/phase.h"
 
 #include <string.h>

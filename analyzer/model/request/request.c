@@ -1,4 +1,3 @@
-/* request.c - see request.h. */
 #include "model/request/request.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* request_held.c - see request_held.h. */
 #include "model/request/request_held.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* waiting.c - see waiting.h. */
 #include "model/request/waiting.h"
 
 #include <errno.h>

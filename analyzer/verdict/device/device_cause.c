@@ -1,4 +1,3 @@
-/* device_cause.c - see device_cause.h. */
 #include "verdict/device/device_cause.h"
 
 #include <errno.h>

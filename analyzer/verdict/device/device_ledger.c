@@ -1,4 +1,3 @@
-/* device_ledger.c - see device_ledger.h. */
 #include "verdict/device/device_ledger.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* device_rewrite.c - see device_rewrite.h. */
 #include "verdict/device/device_rewrite.h"
 
 #include <errno.h>

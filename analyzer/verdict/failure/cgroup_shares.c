@@ -1,4 +1,3 @@
-/* cgroup_shares.c - see cgroup_shares.h. */
 #include "verdict/failure/cgroup_shares.h"
 
 #include "util/num.h"

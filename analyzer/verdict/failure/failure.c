@@ -1,4 +1,3 @@
-/* failure.c - see failure.h. */
 #include "verdict/failure/failure.h"
 
 #include <signal.h>

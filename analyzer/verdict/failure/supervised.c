@@ -1,4 +1,3 @@
-/* supervised.c - see supervised.h. */
 #include "verdict/failure/supervised.h"
 
 #include <signal.h>

@@ -1,4 +1,3 @@
-/* volume.c - see volume.h. */
 #include "verdict/failure/volume.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* framework_frames.c - see framework_frames.h. */
 #include "verdict/framework/framework_frames.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* framework_roles.c - see framework_roles.h. */
 #include "verdict/framework/framework_roles.h"
 
 #include <errno.h>

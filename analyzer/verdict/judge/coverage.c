@@ -1,4 +1,3 @@
-/* coverage.c - see coverage.h. */
 #include "verdict/judge/coverage.h"
 
 #include <math.h>

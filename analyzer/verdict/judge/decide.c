@@ -1,4 +1,3 @@
-/* decide.c - see decide.h. */
 #include "verdict/judge/decide.h"
 
 #include <math.h>

@@ -1,4 +1,3 @@
-/* judge.c - see judge.h. */
 #include "verdict/judge/judge.h"
 
 #include <errno.h>

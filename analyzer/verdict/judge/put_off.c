@@ -1,4 +1,3 @@
-/* put_off.c - see put_off.h. */
 #include "verdict/judge/put_off.h"
 
 #include <errno.h>

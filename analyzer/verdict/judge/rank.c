@@ -1,4 +1,3 @@
-/* rank.c - see rank.h. */
 #include "verdict/judge/rank.h"
 
 #include <math.h>

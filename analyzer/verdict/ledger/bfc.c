@@ -1,4 +1,3 @@
-/* bfc.c - see bfc.h. */
 #include "verdict/ledger/bfc.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* classes.c - see classes.h. */
 #include "verdict/ledger/classes.h"
 
 #include <errno.h>

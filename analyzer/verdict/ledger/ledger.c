@@ -1,4 +1,3 @@
-/* ledger.c - see ledger.h. */
 #include "verdict/ledger/ledger.h"
 
 #include <assert.h>

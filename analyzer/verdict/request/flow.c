@@ -1,4 +1,3 @@
-/* flow.c - see flow.h. */
 #include "verdict/request/flow.h"
 
 #include <errno.h>

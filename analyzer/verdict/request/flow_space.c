@@ -1,4 +1,3 @@
-/* flow_space.c - see flow_space.h. */
 #include "verdict/request/flow_space.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* waited.c - see waited.h. */
 #include "verdict/request/waited.h"
 
 #include <errno.h>

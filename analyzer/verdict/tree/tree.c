@@ -1,4 +1,3 @@
-/* tree.c - see tree.h. */
 #include "verdict/tree/tree.h"
 
 #include <errno.h>

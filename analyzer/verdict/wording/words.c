@@ -1,4 +1,3 @@
-/* words.c - see words.h. */
 #include "verdict/wording/words.h"
 
 #include <stdio.h>
