@@ -66,7 +66,7 @@ TUNED_TABLE(struct tuned_number,
     [PERHAPS_ONE_CALL] = {"perhaps_one_call", 0.85, "the same, where calls are not certain"},
     [LATE] = {"late", 0.5, "one short stretch after a steady state is one request's"});
 
-/* Returns 0 to 1. `late` NULL: memory rose all along; `finished`: how sure any work ended. */
+/* Return 0 to 1. `late` NULL: memory rose all along; `finished`: how sure any work ended. */
 static double shape(const struct scene *scene, const struct callsite *p,
     const struct late_rise *late, double finished)
 {

@@ -65,7 +65,7 @@ const char *progress_line(
 	return line;
 }
 
-/* Uses only calls that a handler may make: no memory, no floating-point output. */
+/* Use only calls that a handler may make: no memory, no floating-point output. */
 static void log_line(uint64_t at)
 {
 	const char *what = now.what;

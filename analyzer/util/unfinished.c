@@ -86,7 +86,7 @@ static void end(struct entry *e, enum kind kind)
 	e->kind = NONE;
 }
 
-/* Makes only calls that a handler may make. Processes first: they may work in a directory. */
+/* Make only calls that a handler may make. Processes first: they may work in a directory. */
 static void clean_up(void)
 {
 	for (size_t i = 0; i < ENTRIES; i++)

@@ -242,7 +242,7 @@ static bool find_free(struct caching_allocator *a, struct request *r)
 	return r->block;
 }
 
-/* Returns 0, CACHING_REFUSED or -ENOMEM. */
+/* Return 0, CACHING_REFUSED or -ENOMEM. */
 static int take_segment(struct caching_allocator *a, struct request *r)
 {
 	uint64_t address;
