@@ -64,7 +64,7 @@ struct device_report {
 	uint64_t free, total; /* as the driver says */
 	bool free_known;
 	int64_t unattributed;
-	uint64_t explained; /* by the process' events */
+	uint64_t explained; /* by the process's events */
 	uint64_t others, own; /* used by other processes and by this one, as seen from outside */
 	bool others_known, own_known;
 	const struct device_sample *samples; /* of the whole run, by time; the model's */
