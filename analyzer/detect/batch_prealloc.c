@@ -1,6 +1,6 @@
 /*
- * batch_prealloc.c - memory taken up front for the largest batch, or for the largest context: few
- * large blocks of one size, acquired in one go and kept ever since.
+ * batch_prealloc.c - memory that is allocated up front for the largest batch or the largest
+ * context: a few large blocks of one size, allocated in one go and kept ever since.
  */
 #include "detect/pool.h"
 #include "detect/registry.h"
@@ -23,8 +23,8 @@ static bool is_cache_refused(const struct scene *scene)
 	       !scene_worked_before(scene, callsites->moment_ns, scene->end.refused->size, 0);
 }
 
-/* Keys and values of all layers, in a block each, are of one pool, though each has its line:
- * another that is claimed is as large. */
+/* True if the pool belongs with a claimed one: keys and values of all layers are of one pool, in a
+ * block and at a line each, and their blocks are equally large. */
 static bool is_twin(const struct finding *f, const uint64_t *sizes, uint64_t size)
 {
 	for (uint32_t i = 0; i < f->claim_count; i++)
@@ -41,7 +41,7 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 	struct finding f = {.blame = CALLSITE_NONE};
 
 	uint64_t sizes[CLAIMS_MAX]; /* by claim */
-	double sure = 1; /* of the largest */
+	double sure = 1; /* of the largest claim */
 	bool known = false;
 
 	if (!scene->end.failed || !whole)
@@ -53,8 +53,8 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		if ((scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD) ||
 		    !pool_at(scene, i, &pool))
 			continue;
-		/* How much of it was of use is not recorded; the first block was to begin with,
-		 * unless the pool was never finished. */
+		/* How much of the pool is used is not recorded. The first block was, unless the
+		 * pool was never finished. */
 		of_use = pool.largest;
 		if (pool.asked || (pool.blocks == 1 && is_twin(&f, sizes, pool.largest)))
 			of_use = 0;

@@ -1,7 +1,7 @@
 /*
- * concurrency.c - many requests at once: what ran out is the sum of working sets that overlap. Each
- * is released at its end, and one of them alone would have fitted. Those that wait for their turn
- * in a queue that nothing bounds are in flight, too.
+ * concurrency.c - many requests at once: memory ran out for the sum of working sets that overlap.
+ * Each is released at its end, and one alone would have fit. Requests in an unbounded queue are in
+ * flight, too.
  */
 #include <math.h>
 
@@ -15,7 +15,7 @@ TUNED(double, NONE_ENDED, 0.85,
 TUNED(unsigned, NEARLY_PART, 10u,
     "nine tenths of the sum is nearly all; the rest are requests that have just begun");
 
-/* One at a time: of each place what the largest of them held. */
+/* Claim all memory beyond what each call site's largest request held. */
 static void claim(const struct scene *scene, struct finding *f, double *sum)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -41,10 +41,9 @@ static void claim(const struct scene *scene, struct finding *f, double *sum)
 	}
 }
 
-/*
- * A thread that works for a request alone, and ends with it, takes a stack for that: of those at
- * work all but one's. Of a sample not each has a block; then all there are are taken for such.
- */
+/* Return the bytes of threads' stacks that one request at a time would not need. A thread that
+ * works for one request, and ends with it, needs a stack: of the threads at work, all but one. In a
+ * sample not each thread has a block; then all threads count as at work. */
 static uint64_t stacks(const struct scene *scene)
 {
 	const struct requests_held *held = scene->held;
@@ -69,8 +68,7 @@ static double ended_well(const struct requests_held *held)
 	return held->left < LEFT_SHARE ? 1 : NONE_ENDED * (1 - held->left);
 }
 
-/* How many the sum is made of: those alike, and of smaller ones as many as nearly all of it takes.
- */
+/* Return how many requests make up the sum: the alike ones, and smaller ones up to nearly all. */
 static uint32_t at_once(const struct requests_held *held)
 {
 	uint64_t sum = 0;
@@ -94,7 +92,7 @@ static double at_work(const struct scene *scene, struct finding *out)
 	if (f.blame == CALLSITE_NONE || sum < (double)(whole / 100))
 		return 0;
 	kept = (double)held->largest / (double)held->sum;
-	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
+	/* Two requests are enough for the shape; their share of the memory is for the rank. */
 	f.strength =
 	    (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + sum / (double)whole) * ended_well(held);
 	finding_evidence(&f, FACT_AT_ONCE, (double)at_once(held));
@@ -111,7 +109,7 @@ static double at_work(const struct scene *scene, struct finding *out)
 	return f.strength;
 }
 
-/* One after the other they are waited for, and nobody waits before they are made. */
+/* Claim queued work: one request at a time is awaited before the next is made. */
 static double waiting(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -140,8 +138,8 @@ static double waiting(const struct scene *scene, struct finding *f)
 	return f->strength = 0.95;
 }
 
-/* Of what lives here, the part that is left behind or grows from request to request, and is not of
- * the call at work: what others like it hold will be so, too. */
+/* Return the share of live bytes that are left behind, or grow from request to request, outside the
+ * open call: similar work leaves as much. */
 static double left_behind(const struct callsites *callsites)
 {
 	uint64_t whole = callsites->live_bytes + callsites->map_bytes, left = 0;
@@ -155,7 +153,7 @@ static double left_behind(const struct callsites *callsites)
 	return whole ? (double)left / (double)whole : 1;
 }
 
-/* The same work by several processes of a pool, under a limit that is theirs together. */
+/* Claim the same work by several processes of a pool, under a limit that they share. */
 static double by_workers(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -184,7 +182,6 @@ static double by_workers(const struct scene *scene, struct finding *f)
 	return f->strength;
 }
 
-/* Takes the place of what accounts for less. */
 static void prefer(struct finding *best, const struct finding *f)
 {
 	if (f->strength > 0 && f->bytes + f->other_bytes > best->bytes + best->other_bytes)

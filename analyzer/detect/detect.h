@@ -1,6 +1,6 @@
 /*
- * detect.h - what a detector is given and what it returns. A detector sees the model of one process
- * and says whether the shape of its cause is there, which bytes the cause accounts for, with which
+ * detect.h - the input and the result of a detector. A detector sees the model of one process and
+ * decides whether its cause's shape is there, for which bytes the cause accounts, with which
  * evidence, and what the program would have held without it. It knows no rival, prints nothing and
  * does not decide: verdict/ replays the trace without each cause and ranks the findings.
  */
@@ -16,14 +16,15 @@
 #include "model/model.h"
 #include "model/request/request_held.h"
 
-/* Free memory inside an allocator that cannot hand it back: holes between live blocks; on the host
- * all that malloc holds free. */
+/* Free memory inside an allocator that cannot return it: holes between live blocks; on the host all
+ * free memory of malloc. */
 struct scene_slack {
 	bool known;
 	uint64_t bytes, holes, largest;
-	uint64_t reserved; /* part of bytes: address space reserved to grow into, in no hole */
-	uint64_t arenas; /* part of bytes: free in the interpreter's arenas, live elsewhere */
-	uint64_t arenas_steady; /* in use in the arenas, as when there were half as many */
+	uint64_t reserved; /* part of bytes: address space reserved for growth, in no hole */
+	/* part of bytes: free in the interpreter's arenas, which count as live elsewhere */
+	uint64_t arenas;
+	uint64_t arenas_steady; /* used in the arenas, when there were half as many */
 	uint64_t below; /* free at the level below, for another segment */
 	uint32_t pinned_by; /* call site whose blocks border on most of it, or CALLSITE_NONE */
 };
@@ -34,47 +35,48 @@ struct scene_workers {
 	uint64_t bytes; /* resident */
 };
 
-/* What other processes hold of the same memory. */
+/* Other processes' part of the same memory. */
 struct scene_others {
 	bool known;
 	uint64_t bytes;
-	uint64_t grown; /* part of bytes that came since this process began there; 0: not known */
-	struct scene_workers workers; /* of the others */
+	uint64_t grown; /* part of bytes, from after this process's begin there; 0: unknown */
+	struct scene_workers workers; /* part of the others */
 };
 
 /* How the process ended. */
 struct scene_end {
 	bool failed; /* the process ran out, by a refused request or by a kill */
-	bool presumed; /* its end alone says so, and a growth that it would explain */
-	const struct failure *refused; /* the request nobody recovered from, or NULL */
+	bool presumed; /* only its end, and a growth that would explain it, say so */
+	/* the refusal that the process did not recover from, or NULL */
+	const struct failure *refused;
 	uint64_t since_ns; /* only growth after it counts; 0: all growth */
 };
 
-/* A limit that the program set itself, below the memory that there is. */
+/* A limit that the program set itself, below the existing memory. */
 struct scene_own_limit {
 	bool known;
-	uint64_t kept_back; /* bytes that were free, and not allowed */
+	uint64_t kept_back; /* bytes that were free but not allowed */
 };
 
 /* The limit that the process met. */
 struct scene_limit {
 	uint64_t bytes; /* 0: none known */
-	uint64_t usage; /* at the moment, in the limit's measure; 0: not known */
+	uint64_t usage; /* at the moment, in the limit's measure; 0: unknown */
 	bool is_virtual; /* the limit is on the size of the address space */
-	uint64_t stacks; /* part of usage that threads' stacks take, where it is virtual */
-	uint64_t threads; /* beside the first one, that these stacks are of; 0: not known */
-	struct scene_own_limit own; /* it is this one */
+	uint64_t stacks; /* part of usage: threads' stacks, if is_virtual */
+	uint64_t threads; /* threads beside the first one, with these stacks; 0: unknown */
+	struct scene_own_limit own; /* the program's own limit, if this is one */
 };
 
-/* What a detector is given. Everything belongs to the caller. `model`, `callsites` and `roles` are
- * of the space that ran out, whichever it is. */
+/* A detector's input. Everything belongs to the caller. `model`, `callsites` and `roles` are of the
+ * space that ran out. */
 struct scene {
 	const char *space; /* NULL: the host's */
 	const struct model *model;
 	const struct callsites *callsites;
-	const enum role *roles; /* of each call site, by its index; NULL: none is known */
-	/* The whole process, where `model` is of a part of it: all that it acquired and released
-	 * tells its work. NULL: the same. */
+	const enum role *roles; /* by call site; NULL: none is known */
+	/* The whole process, if `model` is of a part: its acquisitions and releases show its work.
+	 * NULL: the same. */
 	const struct scene_work {
 		const struct model *model;
 		const struct callsites *callsites;
@@ -83,28 +85,28 @@ struct scene {
 	struct {
 		uint64_t count, bytes;
 	} replaced;
-	bool sampled; /* of small blocks only a sample is known */
-	const struct requests_held *held; /* by requests in flight; NULL: not known */
+	bool sampled; /* small blocks are sampled */
+	const struct requests_held *held; /* by requests in flight; NULL: unknown */
 	struct scene_end end;
 	struct scene_limit limit;
 	struct scene_slack slack;
 	struct scene_others others;
 };
 
-/* What a block would have been without the cause. A rule works on the sum of a call site or on one
- * block alone, so that a replay needs no memory for each block. */
+/* A block without the cause. A rule works on a call site's sum or on single blocks, so that a
+ * replay needs no memory for each block. */
 enum rule {
 	RULE_CAP_SIZE, /* each block at most `value` bytes */
-	RULE_KEEP_BYTES, /* the call site holds at most `value` bytes: the oldest go first */
-	RULE_EXPIRE, /* each block is released after `value` ns, if not before */
-	RULE_STREAM, /* blocks above `value` bytes are taken in pieces of that size */
+	RULE_KEEP_BYTES, /* the call site holds at most `value` bytes; its oldest blocks go first */
+	RULE_EXPIRE, /* each block is released after `value` ns or earlier */
+	RULE_STREAM, /* blocks above `value` bytes are allocated in pieces of that size */
 };
 
 struct claim {
 	uint32_t callsite;
 	enum rule rule;
 	uint64_t value;
-	uint64_t bytes; /* live at the moment, and not without the cause */
+	uint64_t bytes; /* live at the moment, but not without the cause */
 };
 #define CLAIMS_MAX 64u
 
@@ -114,30 +116,30 @@ struct evidence {
 };
 #define EVIDENCE_MAX 16u
 
-/* Which form of its cause a finding is: sentence and advice differ. */
+/* The form of a finding's cause: sentence and advice differ. */
 enum finding_form {
 	FORM_USUAL,
-	FORM_BACKLOG, /* concurrency: work that waits in a queue without a bound */
+	FORM_BACKLOG, /* concurrency: work in an unbounded queue */
 	FORM_WORKERS, /* concurrency: processes of one pool */
 	FORM_STACKS, /* external: address space that threads' stacks take */
 };
 
 struct finding {
-	enum cause cause; /* of the detector; set by its caller */
+	enum cause cause; /* set by the detector's caller */
 	enum finding_form form;
 	double strength; /* 0 to 1: how well the shape fits, whatever its size */
 	uint64_t bytes; /* sum over claims */
-	uint64_t request_bytes; /* part of the refused request that the cause asked for */
-	uint64_t slack_bytes; /* part of the allocator's holes that could have been used */
+	uint64_t request_bytes; /* part of the refused request that the cause made */
+	uint64_t slack_bytes; /* part of the allocator's holes that was usable */
 	uint64_t other_bytes; /* held by others, and free without the cause */
-	/* It asserts that nothing grew: it has to explain the shortfall alone, and the bytes by
+	/* It claims that nothing grew: so it must explain the shortfall alone, and the bytes by
 	 * which a trend still raised the high-water mark. */
 	bool steady;
 	uint64_t trend_bytes;
-	/* Where the allocator itself can be modelled, the replay without the cause also has: */
+	/* If the allocator can be modelled, the replay without the cause also has: */
 	bool coalesced; /* its holes in one piece all along */
-	bool alone; /* what others hold of the memory given back */
-	uint64_t start_ns; /* when its growth began; 0: with that of all causes found */
+	bool alone; /* the memory that others hold, given back */
+	uint64_t start_ns; /* begin of its growth; 0: the earliest of all causes found */
 	uint32_t blame; /* call site, or CALLSITE_NONE */
 	uint32_t workers; /* FORM_WORKERS: processes of the pool */
 	bool late; /* weights were loaded beside work */
@@ -150,107 +152,96 @@ struct finding {
 
 #define DETECT_SILENT 1 /* the shape is not there */
 
-/*
- * Look for one shape and fill `out`, but for its cause. Returns 0, or DETECT_SILENT with `out`
- * undefined. A detector keeps nothing: what it needs of the events, the model has gathered.
- */
+/* Look for one shape and fill `out`, except its cause. Returns 0, or DETECT_SILENT with `out`
+ * undefined. A detector keeps nothing: the model has gathered all that it needs of the events. */
 typedef int detector(const struct scene *scene, struct finding *out);
 
 extern detector *const detectors[CAUSE_COUNT]; /* by cause; NULL for CAUSE_UNKNOWN */
 
-/* For detectors. Add to a finding: a claim that no longer fits replaces the smallest, or is dropped
- * with its bytes; evidence that no longer fits is dropped. */
+/* For detectors: add to a finding. If it is full, a claim replaces the smallest, or is dropped with
+ * its bytes; evidence is dropped. */
 void finding_claim(
     struct finding *f, uint32_t callsite, enum rule rule, uint64_t value, uint64_t bytes);
 /* Claim that the call site would hold `bytes` less; at most all that it holds. */
 void finding_claim_without(
     struct finding *f, const struct callsites *callsites, uint32_t callsite, uint64_t bytes);
 void finding_evidence(struct finding *f, enum fact fact, double value);
-/* Return the value of that fact; 0 where the finding lacks it. */
+/* Return the value of that fact; 0: the finding lacks it. */
 double finding_fact(const struct finding *f, enum fact fact);
 /* Return 0 to 1: how evenly each generation of the call site's blocks leaves survivors. */
 double finding_stays(const struct callsite *p);
 /* Claim the tables (arrays, hash tables) that point to the blocks of the call sites that `of`
- * selects, and the refused request where it was for such a table. Returns their bytes. */
+ * selects, and a refused request for such a table. Returns their bytes. */
 uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
     bool (*of)(const struct scene *scene, const struct callsite *p));
 
-/*
- * Questions about a scene. Each is true only where the record shows it. A call site is given as an
- * index, or as a pointer into scene->callsites->list where a copy of it may be asked about as well.
- */
+/* Questions about a scene: each is true only if the record shows it. A call site is given as an
+ * index, or as a pointer into scene->callsites->list, if a copy of it is valid, too. */
 
-/* Was most of what lives there allocated under the frames of a known store, so kept on purpose? */
+/* True if most live blocks were allocated under a known store's frames, so are kept on purpose. */
 bool scene_in_store(const struct scene *scene, const struct callsite *p);
-/* Do its blocks stay in step with those of a known store, a fixed number for each of the store's?
- * Then the store keeps them, too. */
+/* True if its blocks keep a fixed ratio to those of a known store, which then keeps them, too. */
 bool scene_kept_with_store(const struct scene *scene, const struct callsite *p);
-/* Return by what factor requests in flight hold more at the call site than is known of it: small
- * objects lie in the interpreter's arenas, which belong to nobody, beside larger blocks. */
+/* Return by what factor requests in flight hold more at the call site than is known: small objects
+ * lie in the interpreter's arenas, without a call site, beside larger blocks. */
 double scene_held_times(const struct scene *scene, uint32_t callsite);
-/* Is it a call site on a device that is known to load weights? */
+/* True for a device's call site with the role of loading weights. */
 bool scene_is_weights(const struct scene *scene, uint32_t callsite);
-/* Was the refused request made at a call site of that role? */
+/* True if the refused request was made at a call site of that role. */
 bool scene_asks_for(const struct scene *scene, enum role role);
-/* Do its blocks follow the input from request to request, and are they so much larger that they
- * are no copy or other form of it? A model reading its prompt makes such blocks. */
+/* True if its blocks follow the input from request to request, and are too large for a copy or
+ * another form of it, as when a model reads its prompt. */
 bool scene_amplifies(const struct scene *scene, uint32_t callsite);
-/* Does the device hold nothing but weights, nothing that a request could consist of, and was the
- * refused request the first of its line, larger than all of them? */
+/* True if the device holds only weights, nothing of a request, and the refused request was the
+ * first of its line, larger than all of them. */
 bool scene_asks_beside_weights(const struct scene *scene);
-/* Was it for a thread's stack? The caller does not choose how large that is. */
+/* True if the request was for a thread's stack, whose size the caller does not choose. */
 bool scene_asks_for_thread(const struct scene *scene);
-/* Return the share of the live bytes that call sites of that role hold. */
+/* Return the share of the live bytes at call sites of that role. */
 double scene_share_of(const struct scene *scene, enum role role);
 
-/* Return 0 where `part` is an eighth of `rest` or less, 1 from equal on. */
+/* Return 0 if `part` is at most an eighth of `rest`, and 1 if it is at least equal. */
 double dominance(double part, double rest);
-/* Return the share of the bytes acquired since then that was freed. Loading frees at most its
- * staged copies. */
+/* Return the freed share of the bytes acquired since. Loading frees at most its staged copies. */
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
-/* Were at most `most` blocks and mappings acquired since its first, by anybody but its own line? */
+/* True if other lines acquired at most `most` blocks and mappings since its first block. */
 bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uint64_t most);
-/* Did many other blocks, of any size, come and go between its own? Then requests were served. Host
- * only. */
+/* True if many other blocks came and went between its own, so requests were served. Host only. */
 bool scene_worked_between(const struct scene *scene, const struct callsite *p);
-/* Had calls worked before: freed a good part of `bytes`, beside the copy of its first block? Module
- * code, which runs once, does not count. */
+/* True if earlier calls had worked: freed much of `bytes`, beside the copy of its first block.
+ * Module code, which runs once, does not count. */
 bool scene_worked_before(
     const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy);
-/* Were weights read all the time from its first block until the moment? Then whatever came and went
- * may be part of loading. */
+/* True if weights were read from its first block until the moment: blocks that came and went may be
+ * part of loading. */
 bool scene_reads_weights(const struct scene *scene, const struct callsite *of);
-/* Do few large blocks hold nearly all that it keeps, as parameters and pools do, and records do
- * not? */
+/* True if few large blocks hold nearly all of it, as with parameters and pools, but not records. */
 bool scene_few_large(const struct scene *scene, const struct callsite *p);
-/* Do its blocks alternate with those of two other lines, as many of each, as a layer's parameters
- * do? */
+/* True if its blocks alternate with those of two other lines, as a layer's parameters do. */
 bool scene_in_turns(const struct scene *scene, const struct callsite *p);
-/* Did its blocks get larger now and then and never smaller? A pool's blocks are equal, and of a
- * layer's parameters the small ones come again. */
+/* True if its blocks get larger now and then, and never smaller. A pool's blocks are equal, and a
+ * layer's small parameters recur. */
 bool scene_sizes_drift(const struct callsite *p);
-/* Has each of its large blocks a size of its own, as incoming data has? Layers are alike. */
+/* True if each large block has another size, as incoming data has; layers are alike. */
 bool scene_sizes_scatter(const struct callsite *p);
-/* Do its blocks have several sizes that come again and again, as in a model's layers? */
+/* True if its blocks have several recurring sizes, as in a model's layers. */
 bool scene_sizes_recur(const struct scene *scene, uint32_t callsite);
-/* May what came and went since its first block be staged copies of it? One call was open all the
- * time, or next to nothing else was allocated, and not much more was freed than kept. */
+/* True if blocks that came and went since its first may be staged copies: one call was open all the
+ * time, or hardly anything else was allocated, and not much more was freed than kept. */
 bool scene_is_staged(const struct scene *scene, const struct callsite *p);
-/* Did blocks of other sizes come between its own, and stay? A layer's parameters may each have a
- * line of their own. */
+/* True if blocks of other sizes came between its own, and stay, as a layer's parameters do. */
 bool scene_in_company(const struct scene *scene, const struct callsite *p);
-/* Is it staged, of several sizes that recur at this line or together with others in the same call:
- * a model, layer after layer? */
+/* True if it is staged, of several recurring sizes at this line or with others in the same call: a
+ * model, layer after layer. */
 bool scene_is_read_in(const struct scene *scene, uint32_t callsite);
-/* Were at least as many of its mappings removed as there are now? */
+/* True if at least as many of its mappings were removed as exist now. */
 bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p);
-/* Return 0 to 1: what this worker holds against what the others of its pool hold under the same
- * limit. */
+/* Return 0 to 1: this worker's memory against the other workers' under the same limit. */
 double scene_beside_workers(const struct scene *scene, uint64_t bytes);
-/* Return the share of all blocks acquired in the space that was freed until its model's end. A
- * program that never frees anything does no work. */
+/* Return the freed share of the space's blocks, until its model's end. A program that never frees
+ * does no work. */
 double scene_churn(const struct scene *scene);
-/* The same of bytes. */
+/* The same for bytes. */
 double scene_given_back(const struct scene *scene);
 
 #endif

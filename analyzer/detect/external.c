@@ -1,8 +1,8 @@
 /*
- * external.c - the limit is below what the program needs and always needed, or somebody else holds
- * the memory: without that the refused request, no larger than those that were granted before,
- * would have fitted. Our own memory neither grew nor jumped; or there is next to none of it, for
- * the program died while its modules were imported, or the limit counts stacks of threads.
+ * external.c - the limit is below the program's constant need, or others hold the memory: without
+ * them the refused request, no larger than earlier ones, would have fit. The program's own memory
+ * neither grew nor jumped; or there is hardly any, because the program died while it imported its
+ * modules, or because the limit counts threads' stacks.
  */
 #include <math.h>
 
@@ -24,8 +24,8 @@ TUNED(unsigned, AS_MUCH_PART, 16u,
 TUNED(double, NEARLY_ALL, 8.0,
     "what goes on rising is the cause itself from an eighth of what lives on");
 
-/* The largest block that the place ever gave back: what lives may be of the very work that the
- * refused request is of. Of a place that keeps all, the largest. */
+/* Return the largest block that the call site ever released, since live blocks may be of the
+ * refused request's own work. A call site that keeps everything: its largest block. */
 static uint64_t largest_before(const struct callsite *p)
 {
 	uint64_t largest = 0;
@@ -36,7 +36,7 @@ static uint64_t largest_before(const struct callsite *p)
 	return largest ? largest : p->facts.largest;
 }
 
-/* One that is larger than any before is our own doing, in part. */
+/* A request larger than all before is in part the program's own doing. */
 static double in_series(const struct scene *scene, double least)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -67,7 +67,7 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 	return strength;
 }
 
-/* In the last quarter of the run, or of its work, nothing came to be there. */
+/* True if nothing came there in the last quarter of the run, or of its work. */
 static bool is_over(const struct scene *scene, const struct callsite *p)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -79,7 +79,7 @@ static bool is_over(const struct scene *scene, const struct callsite *p)
 		   p->facts.steps[p->facts.step_count - 1].serial < serial - serial / 4);
 }
 
-/* Of so many bytes, the part that neither grows nor stays behind, or no longer does. */
+/* Return the part of `whole` that neither grows nor stays behind, or no longer does. */
 static double settled(const struct scene *scene, uint64_t whole)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -94,14 +94,15 @@ static double settled(const struct scene *scene, uint64_t whole)
 	return whole ? 1 - fmin(1, (double)rising / (double)whole) : 0;
 }
 
-/* What malloc held free when the request was refused, and may have been in use before. */
+/* Return what malloc held free at the refusal, and may have used before. */
 static uint64_t free_lists(const struct scene *scene)
 {
 	return scene->slack.known ? scene->slack.bytes - scene->slack.arenas : 0;
 }
 
-/* The process had been larger than it may be now: the limit was lowered while it ran. Told by its
- * size itself, or by what lived at once, beside what else it has now and had then as well. */
+/* True if the limit was lowered during the run: the process had been larger than it may be now. Its
+ * size shows that; or its live bytes at once, plus the other memory that it has now and had
+ * then. */
 static bool was_lowered(const struct scene *scene, uint64_t live)
 {
 	const struct model *m = scene->model;
@@ -115,8 +116,7 @@ static bool was_lowered(const struct scene *scene, uint64_t live)
 	       beside + m->peak.bytes > scene->limit.bytes;
 }
 
-/* Most of what ever lived had come to live in the first half of all work: it did not just rise to
- * that. */
+/* True if most of the peak lived within the first half of all work, so it did not rise just now. */
 static bool was_reached(const struct model *m)
 {
 	uint64_t early = m->peak_trend.used >= RISEN_MARKS
@@ -126,7 +126,7 @@ static bool was_reached(const struct model *m)
 	return early >= m->peak.bytes - m->peak.bytes / AS_MUCH_PART;
 }
 
-/* The same work as ever, and a limit below it. */
+/* Judge constant work under a limit that is too low. */
 static double of_limit(const struct scene *scene, struct finding *f, uint64_t live)
 {
 	const struct model *m = scene->model;
@@ -134,9 +134,9 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	uint64_t room =
 	    scene->limit.bytes > scene->limit.usage ? scene->limit.bytes - scene->limit.usage : 0;
 	uint64_t trend = peak_trend_added(&m->peak_trend, m->peak.bytes);
-	/* A limit of its own is known to within a segment, of which there was none to be had. */
+	/* A limit of its own is known to within a segment, and no segment was to be had. */
 	bool own = scene->limit.own.known;
-	/* As much had lived before, or more than there would be room for in any order. */
+	/* As much had lived before, or more than there is room for in any order. */
 	bool less_room =
 	    scene->slack.known && m->peak.bytes > live + scene->slack.bytes + scene->slack.below;
 	bool fitted =
@@ -150,17 +150,16 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 		scene->slack.bytes + scene->slack.below >= size) ||
 	    in_series(scene, 0) < 1 / OUT_OF_SERIES)
 		return 0;
-	/* The next of what gets larger from step to step is not the same work as ever. */
+	/* The next of a series that gets larger is not constant work. */
 	if (!scene->space && scene->callsites->failed != CALLSITE_NONE &&
 	    scene->callsites->list[scene->callsites->failed].size.grows)
 		return 0;
 	wanting = own ? size : size - room;
 	if (own && wanting > scene->limit.own.kept_back)
 		return 0;
-	/* That as much fitted before says little of what still grew: it was at the limit then, too.
-	 */
+	/* That as much fit before says little: growing bytes were at the limit then, too. */
 	strength = settled(scene, live) * (fitted ? 1 : NEVER_FITTED * in_series(scene, 0));
-	/* What came to live but lately is no work as ever. */
+	/* Bytes that came late are not constant work. */
 	if (!fitted && (!was_reached(m) || late_rise_find(&m->timeline, m->run.first_ns,
 					       scene->callsites->moment_ns, &burst)))
 		strength *= 0.5;
@@ -176,8 +175,8 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	return strength;
 }
 
-/* The most that lived in the first half of all work; of that before the first refusal, for from
- * then on the limit says where the top is. 0: it is not known. */
+/* Return the most that lived in the first half of all work, but before the first refusal: later the
+ * limit sets the top. 0: unknown. */
 static uint64_t lived_early(const struct model *m)
 {
 	const struct peak_trend *r = &m->peak_trend;
@@ -187,12 +186,10 @@ static uint64_t lived_early(const struct model *m)
 	return r->used >= RISEN_MARKS && at < r->used ? r->marks[at] : 0;
 }
 
-/*
- * The same work as ever under a limit that is as large as it takes: what lived came to be so in the
- * first half of all that was done, most of that was given back, and next to nothing rises. Who
- * waits there for a kill, or for the request that does not fit, has no growth to mend; nor, if few
- * work at a time, anything to do one after the other.
- */
+/* Judge constant work under a limit that is just as large as it takes: the peak was reached in the
+ * first half of all work, most of it was released since, and hardly anything rises. A process that
+ * waits there for a kill, or for the request that does not fit, has no growth to fix; and if few
+ * requests work at a time, nothing to do one after the other. */
 static double of_footprint(const struct scene *scene, struct finding *f, uint64_t live)
 {
 	const struct model *m = scene->model;
@@ -209,7 +206,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	    early < m->peak.bytes - m->peak.bytes / AS_MUCH_PART || (asked && room >= asked))
 		return 0;
 	more = num_less(live + size, m->peak.bytes);
-	/* What malloc holds free beside is not what the program needs. */
+	/* The program does not need what malloc holds free. */
 	held = scene->slack.known ? num_less(scene->slack.bytes, scene->slack.reserved) : 0;
 	still = 1 - NEARLY_ALL * (1 - settled(scene, live) + (double)more / (double)live);
 	if (still <= 0)
@@ -225,8 +222,8 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	       fmax(0, 1 - (double)beside / (double)live);
 }
 
-/* Address space is spent on threads' stacks, which are hardly used; the program holds little
- * beside, and does not hold more and more. */
+/* Judge address space that threads' stacks take and hardly use, while the program holds little
+ * else, and does not grow. */
 static double of_stacks(const struct scene *scene, struct finding *f, uint64_t live)
 {
 	uint64_t stacks = scene->limit.stacks, rest = scene->limit.bytes - stacks;
@@ -242,7 +239,7 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 	return dominance((double)stacks, (double)rest) * settled(scene, rest);
 }
 
-/* It never got through its own start. */
+/* Judge a program that never finished its start. */
 static double of_start(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;

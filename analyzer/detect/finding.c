@@ -1,4 +1,4 @@
-/* finding.c - what detectors share: adding to a finding, and weighing. */
+/* finding.c - what detectors share: adding to a finding, and questions about a scene. */
 #include "detect/detect.h"
 
 #include <math.h>
@@ -55,8 +55,8 @@ void finding_claim(
 		f->claims[f->claim_count++] = (struct claim){callsite, rule, value, bytes};
 		return;
 	}
-	/* Full: the smallest gives way. Its bytes leave the sum, for no row may hold what nobody
-	 * claims. */
+	/* Full: replace the smallest claim. Its bytes leave the sum: no row may hold unclaimed
+	 * bytes. */
 	uint32_t least = 0;
 	for (uint32_t i = 1; i < CLAIMS_MAX; i++)
 		if (f->claims[i].bytes < f->claims[least].bytes)
@@ -74,7 +74,7 @@ void finding_claim_without(
 {
 	uint64_t live = callsites->list[callsite].facts.live_bytes;
 
-	/* What is known by its steps may be a little more than what is known to live. */
+	/* The steps may show a little more than the live bytes. */
 	bytes = num_least(bytes, live);
 	finding_claim(f, callsite, RULE_KEEP_BYTES, live - bytes, bytes);
 }
@@ -197,7 +197,7 @@ bool scene_asks_for(const struct scene *scene, enum role role)
 	       scene->roles[scene->callsites->failed] == role;
 }
 
-/* Frames that are known to do other work than to read a prompt. */
+/* True for roles that do other work than reading a prompt. */
 static bool is_beside_model(enum role role)
 {
 	return role == ROLE_EMBEDDING || role == ROLE_TOOL_CALL || role == ROLE_DOCUMENT_LOADER ||
@@ -212,10 +212,10 @@ bool scene_amplifies(const struct scene *scene, uint32_t callsite)
 
 	if (callsite == CALLSITE_NONE || found->callsite != callsite)
 		return false;
-	/* Of each with each, in every layer, as attention is. */
+	/* Each token with each, in every layer: attention. */
 	if (found->layered && found->slope >= SQUARE_SLOPE)
 		return true;
-	/* On a device a larger batch does as much as a longer prompt. */
+	/* On a device, a larger batch has the same effect as a longer prompt. */
 	if (scene->space)
 		return false;
 	role = scene->roles ? scene->roles[callsite] : ROLE_NONE;
@@ -258,7 +258,7 @@ bool scene_in_store(const struct scene *scene, const struct callsite *p)
 	return scene->roles && role_is_store(scene->roles[p - scene->callsites->list]);
 }
 
-/* As many blocks of one stay, for each of the other's, all the time. */
+/* True if a fixed number of `a`'s blocks stays for each of `b`'s, at all times. */
 static bool stay_together(const struct callsite *a, const struct callsite *b, uint64_t moment_ns)
 {
 	uint64_t from =
@@ -293,7 +293,7 @@ bool scene_kept_with_store(const struct scene *scene, const struct callsite *p)
 	return false;
 }
 
-/* All that the process does, whatever of it the scene is about. */
+/* Return all call sites of the process, also if the scene is about a part of it. */
 static const struct callsites *all_callsites(const struct scene *scene)
 {
 	return scene->work ? scene->work->callsites : scene->callsites;
@@ -328,11 +328,9 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 	return acquired > 0 ? released / acquired : 0;
 }
 
-/*
- * The step from which on a line's large blocks follow each other. What a line does for the first
- * time (a library's tables, its threads) is done with the first of them, and says nothing of
- * requests where there are others to tell.
- */
+/* Find the step from which a line's large blocks follow each other. Work that a line does only once
+ * (a library's tables, its threads) ends with its first blocks, and says nothing of requests if
+ * there are later blocks to tell. */
 static const struct step *after_first(const struct callsite *p)
 {
 	uint64_t large = 0;
@@ -350,7 +348,7 @@ static const struct step *after_first(const struct callsite *p)
 	return p->facts.steps;
 }
 
-/* Is it by way of the place's own line that the stack was reached? */
+/* True if the stack leads through the call site's own line. */
 static bool is_of_line(const struct feed *feed, uint32_t stack, const struct callsite *p)
 {
 	const struct symbol *symbols;
@@ -389,7 +387,7 @@ bool scene_worked_between(const struct scene *scene, const struct callsite *p)
 {
 	const struct model *m = all_model(scene);
 	uint64_t from, until, went = 0, most;
-	/* Numbers of blocks are of their own model; time is the same in all. */
+	/* Each model numbers its own blocks; the time is the same in all. */
 	bool timed = scene->work != NULL;
 
 	if (scene->space || !p->facts.step_count || !p->facts.largest)
@@ -436,7 +434,7 @@ bool scene_worked_before(
 		}
 		released += times >= WORKED_BEFORE_TIMES ? here : 0;
 	}
-	/* What lived then and was given back since is of no work that was done before. */
+	/* Bytes that lived then and were released since are no earlier work. */
 	released -= fmax(0, lived);
 	return released > (double)bytes / WORKED_BEFORE_PART + (double)copy;
 }
@@ -464,7 +462,7 @@ bool scene_few_large(const struct scene *scene, const struct callsite *p)
 {
 	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
 
-	/* The interpreter's arenas are large, and what lies in them is small. */
+	/* The interpreter's arenas are large, but the objects in them are small. */
 	return p->facts.live_count &&
 	       p->facts.live_bytes / p->facts.live_count >= whole / FEW_BLOCKS / 4 &&
 	       !(p->arena_share.any && p->facts.map_bytes > p->facts.live_bytes / 2);
@@ -519,8 +517,7 @@ bool scene_sizes_scatter(const struct callsite *p)
 	return count >= SCATTER_MIN && again <= count / 4;
 }
 
-/* The sizes follow each other as they did some places before, layer after layer; those of what is
- * asked for come in any order. */
+/* True if the sizes repeat at a fixed distance, layer after layer; requests come in any order. */
 static bool in_rhythm(const uint64_t *sizes, uint32_t count)
 {
 	double chance = 0;
@@ -540,8 +537,7 @@ static bool in_rhythm(const uint64_t *sizes, uint32_t count)
 	return false;
 }
 
-/* In how many sizes the blocks come that a stack keeps, by their sequence; 0: they do not come
- * again, or in no order. */
+/* Return how many sizes recur in sequence among the blocks that a stack keeps; 0: no sequence. */
 static uint32_t sizes_of(const struct stack_stats *s)
 {
 	uint64_t sizes[STACK_STATS_COHORTS];
@@ -554,7 +550,7 @@ static uint32_t sizes_of(const struct stack_stats *s)
 
 		if (c->freed_count >= c->count)
 			continue;
-		/* Of several blocks, which then recur as a sequence. */
+		/* A cohort of several blocks recurs as a sequence of equal ones. */
 		sizes[count] = (c->bytes - c->freed_bytes) / (c->count - c->freed_count);
 		while (sizes[k] != sizes[count])
 			k++;
@@ -563,7 +559,7 @@ static uint32_t sizes_of(const struct stack_stats *s)
 	return distinct <= count / ROUNDS_MIN && in_rhythm(sizes, count) ? distinct : 0;
 }
 
-/* A way on which a line is reached, for blocks of one size. */
+/* A way to a line, for blocks of one size. */
 struct way {
 	uint64_t size, blocks, first_ns, last_ns;
 };
@@ -578,7 +574,7 @@ static struct way way_of(const struct stack_stats *s, uint64_t count)
 	return w;
 }
 
-/* For another size, as often, or so many for each of it, and all the while. */
+/* True if both ways, for different sizes, come equally often, or in a fixed ratio, all the time. */
 static bool in_turns_with(const struct way *a, const struct way *b)
 {
 	uint64_t from = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
@@ -618,7 +614,7 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t callsite)
 			return true;
 		if (distinct != 1)
 			continue;
-		/* The line is reached by several ways, in turns, each for a size. */
+		/* Several ways lead to the line in turns, each for one size. */
 		way = way_of(s, count);
 		if (in_turns_with(&before, &way))
 			return true;
@@ -627,7 +623,8 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t callsite)
 	return false;
 }
 
-/* Since the first block of a place: those that may be parameters, or copies on the way to one. */
+/* Return the bytes of large blocks since the first one of the call site: they may be parameters, or
+ * copies on the way to one. */
 static uint64_t large_since(const struct scene *scene, const struct callsite *of)
 {
 	uint64_t least = of->facts.largest / COMPANY_PART, count = 0;
@@ -645,7 +642,7 @@ static uint64_t large_since(const struct scene *scene, const struct callsite *of
 	return count;
 }
 
-/* A loop of the program's outermost function is as good as a call, when nothing else is done. */
+/* A loop in the program's outermost function counts as a call, if nothing else runs. */
 static bool is_quiet(const struct scene *scene, const struct callsite *p)
 {
 	return !scene->space && p->facts.step_count &&

@@ -1,8 +1,8 @@
 /*
- * fragmentation.c - enough is free, but not in one piece: the holes between live blocks, which the
- * allocator cannot hand back, would with what is free below have held the refused request. On the
- * host, where a kill refuses nothing, it is that malloc holds more free than lives: the memory that
- * counts grew, and live bytes did not.
+ * fragmentation.c - enough memory is free, but not in one piece: the holes between live blocks,
+ * which the allocator cannot return, plus the free memory below would have held the refused
+ * request. On the host, a kill refuses nothing: there, malloc holds more free than live bytes, so
+ * the counted memory grew while live bytes did not.
  */
 #include <math.h>
 
@@ -18,8 +18,8 @@ TUNED(double, PIECES_FEW, 3.0,
 TUNED(unsigned, RISEN_MARKS, 4u,
     "with fewer marks of the high-water mark, none is of the middle of the work");
 
-/* By how much what lives rose above all that had lived in the first half of the run, by its work or
- * by the time, whichever says more: one burst is no trend, and yet it goes on. */
+/* Return how far live bytes rose above their maximum in the first half of the run, by work or by
+ * time, whichever is more: a single burst is no trend, even if it goes on. */
 static uint64_t risen(const struct scene *scene, uint64_t live)
 {
 	const struct model *m = scene->model;
@@ -35,8 +35,8 @@ static uint64_t risen(const struct scene *scene, uint64_t live)
 	return num_less(live, before);
 }
 
-/* How well what is free would have held the request; 0: it would not, or that was not what was
- * wanting. */
+/* Return how well the free memory would have held the request; 0: not at all, or memory in pieces
+ * was not the problem. */
 static double would_hold(const struct scene *scene, uint64_t size, uint64_t live)
 {
 	const struct scene_slack *slack = &scene->slack;
@@ -44,21 +44,21 @@ static double would_hold(const struct scene *scene, uint64_t size, uint64_t live
 
 	if (slack->below >= size)
 		return 0;
-	/* In one piece they would have held this request, but not the work that went before. */
+	/* In one piece the holes would have held this request, but not the earlier peak. */
 	if (scene->model->peak.bytes >
 	    live + slack->bytes + slack->below + (scene->space ? 0 : slack->bytes / AS_MUCH_PART))
 		return 0;
 	enough = (double)(slack->bytes + slack->below) / (double)size;
 	if (enough < 1)
 		return 0;
-	/* Twice as much as was asked for is no near miss; and where the holes alone are less than
-	 * that, what was free below had to help. */
+	/* Twice the request is no near miss. If the holes alone are less, the level below
+	 * helped. */
 	return (0.7 + 0.3 * fmin(1, log2(enough))) *
 	       (scene->space ? fmin(1, (double)slack->bytes / (double)size) : 1);
 }
 
-/* How far what is free is from one piece, where none would have held the request: a buffer that is
- * copied into a larger one leaves one hole, of about its size. */
+/* Return how scattered the free memory is, when no piece would have held the request: a buffer that
+ * is copied into a larger one leaves a single hole of about its size. */
 static double in_pieces(const struct scene_slack *slack, uint64_t size)
 {
 	uint64_t holes = num_less(slack->bytes, slack->reserved + slack->arenas);
@@ -100,13 +100,13 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 	if (size)
 		f.strength = would_hold(scene, size, live);
 	f.trend_bytes = peak_trend_added(&scene->model->peak_trend, scene->model->peak.bytes);
-	/* Address space that is kept to grow into was so from the start: growth fills it. */
+	/* Address space reserved to grow into was there from the start, and growth fills it. */
 	if (slack->reserved > slack->bytes / 2 && risen(scene, live) > f.trend_bytes)
 		f.trend_bytes = risen(scene, live);
-	/* Arenas count as live: it was not what is in use of them that grew. */
+	/* Arenas count as live, but their used part did not grow. */
 	f.trend_bytes = num_less(f.trend_bytes, slack->arenas + slack->arenas_steady);
-	/* Malloc always holds something free, and most where what lives grows by copies; a device's
-	 * holes are there only when it had to ask for more, and some are left by any rounding. */
+	/* Malloc always holds something free, most of all where live bytes grow by copies; a device
+	 * has holes only after it had to ask for more, and rounding leaves some. */
 	if (scene->space)
 		f.strength *=
 		    fmin(1, (double)slack->bytes * USUAL_PART / (double)(live + slack->bytes));

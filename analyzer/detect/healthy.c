@@ -1,6 +1,6 @@
 /*
- * healthy.c - nothing ran out. Says so only of a process that did not fail; whether enough was seen
- * to say it is for verdict/ to check.
+ * healthy.c - nothing ran out. Claims so only for a process that did not fail; verdict/ checks
+ * whether enough was recorded to say it.
  */
 
 #include "detect/registry.h"
@@ -14,7 +14,7 @@ int detect_healthy(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	finding_evidence(&f, FACT_PEAK, (double)m->peak.bytes);
 	finding_evidence(&f, FACT_PEAK_AT, (double)m->peak.time_ns);
-	/* Of the time before a checkpoint only what outlived it is in that. */
+	/* It lacks blocks that a checkpoint summed up. */
 	if (m->replaced.most_bytes > m->peak.bytes)
 		finding_evidence(&f, FACT_PEAK_PAST, (double)m->replaced.most_bytes);
 	finding_evidence(&f, FACT_LIVE_AT_END, (double)(m->blocks.bytes + m->maps.bytes));

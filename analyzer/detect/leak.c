@@ -1,7 +1,7 @@
 /*
  * leak.c - blocks of finished work that stay: their count grows, their size does not, every
- * generation leaves as many behind, and no buffer elsewhere grows in proportion (then they would be
- * the material of a prompt).
+ * generation leaves as many, and no buffer elsewhere grows in proportion (then they would be the
+ * material of a prompt).
  */
 #include <math.h>
 
@@ -25,7 +25,7 @@ static bool candidate(const struct scene *scene, const struct callsite *p)
 				      &callsites->list[p->relations.index_of] == p));
 }
 
-/* How long a block of this place lives when it is released, else until the next one comes. */
+/* Return how long a block of the call site lives until its release, or else until the next. */
 static uint64_t normal_life(const struct callsite *p)
 {
 	if (p->facts.freed_count)
@@ -35,8 +35,8 @@ static uint64_t normal_life(const struct callsite *p)
 		   : 0;
 }
 
-/* Of what the interpreter's arenas grew by since they were half as many, the part that is in use:
- * the rest is free, and no object of finished work lies in it. */
+/* Return the used share of what the arenas grew by since there were half as many: the rest is free,
+ * and holds no object of finished work. */
 static double in_use(const struct scene *scene, const struct callsite *p)
 {
 	const struct scene_slack *slack = &scene->slack;
@@ -53,7 +53,7 @@ static double in_use(const struct scene *scene, const struct callsite *p)
 	return fmax(0, fmin(1, used / (arenas / 2)));
 }
 
-/* What speaks against a leak: each that holds weakens the shape by its factor. */
+/* Facts that contradict a leak: each multiplies the strength by its factor. */
 enum { FEEDS, LISTED, STORED, IMPORTED, QUEUED, ONE_CALL, PERHAPS_ONE_CALL, LATE };
 
 TUNED_TABLE(struct tuned_number,
@@ -66,7 +66,7 @@ TUNED_TABLE(struct tuned_number,
     [PERHAPS_ONE_CALL] = {"perhaps_one_call", 0.85, "the same, where calls are not certain"},
     [LATE] = {"late", 0.5, "one short stretch after a steady state is one request's"});
 
-/* 0 to 1. `late` NULL: memory rose all along; `finished`: how sure it is that any work ended. */
+/* Return 0 to 1. `late` NULL: memory rose all along; `finished`: how sure any work ended. */
 static double shape(const struct scene *scene, const struct callsite *p,
     const struct late_rise *late, double finished)
 {
@@ -89,7 +89,7 @@ static double shape(const struct scene *scene, const struct callsite *p,
 	return strength * finished;
 }
 
-/* What requests hold that are still in flight is no finished work. */
+/* Return the share that requests in flight hold: that is no finished work. */
 static double in_flight(const struct scene *scene, uint32_t callsite)
 {
 	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;
@@ -100,10 +100,9 @@ static double in_flight(const struct scene *scene, uint32_t callsite)
 	return fmin(1, (double)h->bytes * scene_held_times(scene, callsite) / kept);
 }
 
-/* Few large blocks, and nothing came and went since the first of them, or no more than what is read
- * on the way to them, a layer after the other: so far it is only put in place, as weights and pools
- * are, and nothing is finished. 0 to 1: the more blocks of one size, the more likely it is that
- * each is of a request. */
+/* Few large blocks may just be put in place, as weights and pools are, so that nothing is finished:
+ * nothing else came and went since the first one, or no more than is read on the way, layer after
+ * layer. Returns 0 to 1: more blocks of one size are likelier to be one for each request. */
 static double set_up(const struct scene *scene, const struct callsite *p)
 {
 	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
@@ -133,8 +132,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	bool sudden = late_rise_find(&scene->model->timeline, scene->model->run.first_ns,
 			  callsites->moment_ns, &burst) &&
 		      (burst.worked || !scene->space);
-	/* On a device nothing is finished that never gave anything back: it is still being loaded.
-	 */
+	/* A device that released nothing has finished nothing: it is still being loaded. */
 	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
@@ -142,8 +140,8 @@ int detect_leak(const struct scene *scene, struct finding *out)
 
 		if (!candidate(scene, p) || p->survivors.bytes < whole / 1000)
 			continue;
-		/* A table at the same line is as young as its last doubling: had what it points to
-		 * been released, it would have stayed as small as it was early on. */
+		/* A table at the same line is as young as its last doubling. If its entries had
+		 * been released, it would have stayed at its early size. */
 		if (p->relations.index_of == i)
 			finding_claim(&f, i, RULE_KEEP_BYTES, p->survivors.before / 2,
 			    p->survivors.bytes - p->survivors.before / 2);
@@ -164,7 +162,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	main = &callsites->list[f.blame];
 	finding_evidence(&f, FACT_LEAK_BLOCKS, (double)main->survivors.count);
 	finding_evidence(&f, FACT_BLOCK_BYTES, (double)main->survivors.bytes);
-	/* Of those before a checkpoint, only who survived was counted. */
+	/* Before a checkpoint, only survivors were counted. */
 	if (main->facts.first_ns > callsites->replaced_until_ns || !callsites->replaced_until_ns)
 		finding_evidence(&f, FACT_LEAK_SHARE,
 		    (double)main->survivors.count /

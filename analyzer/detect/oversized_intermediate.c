@@ -1,7 +1,7 @@
 /*
- * oversized_intermediate.c - one huge thing: a refused request far larger than anything its place
- * asked for before, few blocks that are large against everything else, a pile of blocks that one
- * request made after a long steady state, or all that came to be while one call stayed open.
+ * oversized_intermediate.c - one huge object: a refused request far larger than any before at its
+ * call site; few blocks that are large against everything else; a pile of blocks that one request
+ * made after a long steady state; or all that one open call made.
  */
 #include <math.h>
 
@@ -43,14 +43,13 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	if (!scene->end.refused || scene->callsites->failed == CALLSITE_NONE)
 		return 0;
 	p = &scene->callsites->list[scene->callsites->failed];
-	/* What is to hold all tokens is none of the things on the way; nor is a weight, before any
-	 * work. */
+	/* Memory for all tokens is no intermediate; nor is a weight, before any work. */
 	if (scene_asks_for(scene, ROLE_KV_CACHE) || scene_asks_for_thread(scene) ||
 	    (!scene->space && scene_asks_for(scene, ROLE_WEIGHTS_LOAD) &&
 		!scene_worked_before(
 		    scene, scene->callsites->moment_ns, scene->end.refused->size, 0)))
 		return 0;
-	/* The unknown stack has no series of its own to be out of. */
+	/* The unknown stack has no series to stand out from. */
 	if ((p->size.grows || p->relations.index_of != CALLSITE_NONE) ||
 	    (p->facts.largest && scene->end.refused->size / OUT_OF_SERIES < p->facts.largest))
 		return 0;
@@ -59,7 +58,7 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 		strength *= FOLLOWS_INPUT;
 	if (scene_asks_beside_weights(scene))
 		strength *= worked(scene);
-	/* It is not too large for what was free, only for every piece of it. */
+	/* The request was not too large for the free memory, only for each piece of it. */
 	if (scene->slack.known &&
 	    scene->end.refused->size <= scene->slack.bytes + scene->slack.below)
 		strength *= 0.5;
@@ -73,7 +72,7 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	return strength;
 }
 
-/* Blocks as large as these have come and gone there time and again. */
+/* True if equally large blocks have come and gone there many times. */
 static bool is_usual(const struct callsite *p)
 {
 	return p->facts.freed_count >= 8 && p->facts.freed_count >= p->facts.live_count &&
@@ -81,8 +80,8 @@ static bool is_usual(const struct callsite *p)
 		   p->facts.live_bytes / p->facts.live_count / OUT_OF_SERIES;
 }
 
-/* Of what requests in flight hold at the places that are claimed, the share of the one that holds
- * most: what several made is no one request's. */
+/* Return the largest request's share of what requests in flight hold at the claimed call sites:
+ * what several requests made is not one request's. */
 static double alone(const struct scene *scene, const struct finding *f)
 {
 	uint64_t sum = 0, largest = 0;
@@ -94,10 +93,10 @@ static double alone(const struct scene *scene, const struct finding *f)
 	return sum ? (double)largest / (double)sum : 1;
 }
 
-/* How lately the newest of its blocks came, as a share of the run; on the host also of its work,
- * whichever says more: what takes long to go through is no older for it. On a device, where the
- * call that made them ended, by the blocks that came there since as well, whichever makes it older:
- * requests were served beside it. */
+/* Return how lately the newest block came, as a share of the run. On the host also as a share of
+ * its work, whichever is later: a long pass does not make the block older. On a device, if the call
+ * that made the blocks ended, also by the blocks that came since, whichever is older: requests were
+ * served beside it. */
 static double youth(const struct scene *scene, const struct callsite *p)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -160,7 +159,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	}
 	if (!bytes)
 		return 0;
-	/* A piece of it could be had. */
+	/* A part of the request was granted. */
 	if (next && !f->request_bytes)
 		f->request_bytes = scene->end.refused->size;
 	finding_evidence(f, FACT_LARGE_BLOCKS, (double)count);
@@ -168,17 +167,15 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	finding_evidence(f, FACT_LARGE_SHARE, (double)bytes / (double)whole);
 	if (scene_amplifies(scene, f->blame))
 		young *= FOLLOWS_INPUT;
-	/* Old ones are the program's standing footprint, not an intermediate. */
+	/* Old blocks are the program's standing footprint, not an intermediate. */
 	return fmin(
 		   1, dominance((double)bytes, (double)(whole - bytes)) * (young / (double)bytes)) *
 	       alone(scene, f) * worked(scene);
 }
 
-/*
- * A place that used to release what it made, soon, and then made a pile that outlived everything
- * before: the last request was of another size. Returns the bytes of the pile, 0: there is none,
- * and when it began.
- */
+/* Find a pile: the call site used to release its blocks soon, and then made blocks that outlived
+ * all earlier ones, because the last request had another size. Returns the bytes of the pile, 0:
+ * none, and its begin. */
 static uint64_t outlived(const struct callsite *p, uint64_t moment_ns, uint64_t *since_ns)
 {
 	uint64_t before = 0, released = 0, alive = 0, rest = 0, since = 0, age;
@@ -187,8 +184,7 @@ static uint64_t outlived(const struct callsite *p, uint64_t moment_ns, uint64_t 
 	while (from > 0) {
 		const struct step *s = &p->facts.steps[from - 1];
 
-		/* One that is released in part lies across the beginning of the pile, or its pieces
-		 * are made by way of others. */
+		/* A step released in part crosses the pile's begin, or parts come by other ways. */
 		if (s->freed_bytes >= s->bytes - s->bytes / 16 && from < p->facts.step_count)
 			break;
 		alive += s->bytes - s->freed_bytes;
@@ -204,7 +200,7 @@ static uint64_t outlived(const struct callsite *p, uint64_t moment_ns, uint64_t 
 	if (before < 8 || before < p->survivors.count / 4 || released < before - before / 16 ||
 	    rest > alive / 16)
 		return 0;
-	/* Not yet for long; but there was none as large: see unlike_piles(). */
+	/* The pile has not lasted long, but there was none as large: see unlike_piles(). */
 	if (age < 2 * p->facts.longest_life_ns &&
 	    age < OUTLIVED_TIMES * (p->facts.life_ns / p->facts.freed_count) &&
 	    (!p->buildup.largest || alive <= p->buildup.largest))
@@ -230,8 +226,8 @@ static double unpaced(const struct callsite *p, uint64_t since_ns, uint64_t mome
 	return 1 - freed / during;
 }
 
-/* One hardly larger than the largest that was given back is the next of them, and not of another
- * size; from twice as much on it is. */
+/* A pile hardly larger than the largest released one is its next; from twice as large it stands
+ * out. */
 static double unlike_piles(const struct callsite *p, uint64_t made)
 {
 	if (!p->buildup.largest)
@@ -276,7 +272,7 @@ static double pile(const struct scene *scene, struct finding *f)
 	struct late_rise burst;
 	uint64_t bytes = 0, most = 0, large = 0, count = 0;
 
-	/* On a device it takes seconds until anything is worked with. */
+	/* A device takes seconds before any work starts. */
 	if (!late_rise_find(&scene->model->timeline, scene->model->run.first_ns,
 		callsites->moment_ns, &burst) ||
 	    (scene->space && !burst.worked))
@@ -302,7 +298,7 @@ static double pile(const struct scene *scene, struct finding *f)
 	}
 	if (!bytes)
 		return 0;
-	/* Before the first work there is no request that it could be of: it is put in place. */
+	/* Before the first work there is no request to blame: the blocks are put in place. */
 	if (!scene->space && large > bytes / 2 && count >= SET_UP_MIN &&
 	    !scene_worked_before(scene, burst.start_ns, bytes, 0))
 		return 0;
@@ -311,7 +307,7 @@ static double pile(const struct scene *scene, struct finding *f)
 	return 0.9 * alone(scene, f) * fmin(1, (double)bytes / (double)burst.peak_trend_bytes);
 }
 
-/* Any number of blocks, all made while one call was open. */
+/* Any number of blocks, all made by one open call. */
 static double one_call(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -340,17 +336,17 @@ static double one_call(const struct scene *scene, struct finding *f)
 	finding_evidence(f, FACT_CALL_BYTES, (double)f->bytes);
 	if (before)
 		finding_evidence(f, FACT_CALL_BEFORE, (double)before);
-	/* Layer after layer, before anything was worked with: a model is put in place. */
+	/* Layer after layer, before any work: a model is put in place. */
 	if (sure && !scene->space && callsites->list[f->blame].facts.live_count >= SET_UP_MIN &&
 	    scene_is_read_in(scene, f->blame) &&
 	    !scene_worked_before(scene, callsites->list[f->blame].facts.first_ns, f->bytes, 0))
 		sure = 0;
-	/* What little is surely one call's says nothing of the rest. */
+	/* A few blocks that are surely one call's say nothing of the rest. */
 	return (sure > all / 2 ? 0.95 : 0.35) * (set_up > all / 2 ? SET_UP : 1) * worked(scene);
 }
 
-/* When that place first made one of about that size, which nothing of its own came near before;
- * 0: it did not. */
+/* Return when the call site first made a block of about that size, unlike earlier ones; 0:
+ * never. */
 static uint64_t made_first(const struct callsite *p, uint64_t size)
 {
 	uint64_t least = size - size / ALIKE_PART, most = size + size / ALIKE_PART;
@@ -366,8 +362,8 @@ static uint64_t made_first(const struct callsite *p, uint64_t size)
 	return 0;
 }
 
-/* What is passed on and written in other forms has several places that make it as large; the first
- * of them made it, and the others need not be changed. */
+/* Blame the first of several call sites that make an object equally large, as it is passed on and
+ * written in other forms: the others need no change. */
 static void blame_first(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -393,8 +389,7 @@ static void blame_first(const struct scene *scene, struct finding *f)
 		finding_evidence(f, FACT_COPY_BYTES, (double)size);
 }
 
-/* What is few and large against everything else is said first, unless another shape is clearer, or
- * as clear and accounts for more of what lives. */
+/* Prefer few large blocks, unless another shape is clearer, or accounts for more live bytes. */
 static bool is_better(const struct scene *scene, const struct finding *g, const struct finding *f)
 {
 	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;

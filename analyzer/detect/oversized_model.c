@@ -1,6 +1,6 @@
 /*
  * oversized_model.c - weights that exceed the memory: it ran out while everything was still being
- * put in place. Nothing had been worked with, for work gives back what it took.
+ * put in place. No work had been done, since work releases its memory.
  */
 #include <math.h>
 
@@ -38,16 +38,14 @@ static bool is_parameter(const struct scene *scene, const struct callsite *p)
 	       !callsite_is_working_set(p, scene->callsites->moment_ns);
 }
 
-/* What may be a model's: blocks of several sizes that recur, of one line, or of several in turns.
- */
+/* True if the blocks may be a model's: several recurring sizes, at one line or several in turns. */
 static bool is_varied(const struct scene *scene, const struct callsite *p)
 {
 	return (!callsite_is_uniform(p) && !scene_sizes_drift(p) && !scene_sizes_scatter(p)) ||
 	       scene_in_turns(scene, p) || scene_in_company(scene, p);
 }
 
-/* The very first of the weights was refused, more than all that is put in place: no work came
- * before. */
+/* The very first weight was refused, larger than all that is in place: no work came before. */
 static bool first_weight(const struct scene *scene, uint64_t loaded, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -94,12 +92,12 @@ static int judge_host(const struct scene *scene, struct finding *out)
 		varied += is_varied(scene, p) ? p->facts.live_bytes : 0;
 		if (reads || mapped || scene_is_read_in(scene, i))
 			read += p->facts.live_bytes;
-		/* A few files are data that was there before; many may be one of each request. */
+		/* A few files hold data that was there before; many may be one for each request. */
 		if (weights || reads || (mapped && p->facts.live_count < BLOCKS_MIN))
 			known += p->facts.live_bytes;
 		if (p->facts.live_bytes >= live / 100 && p->facts.first_ns < first)
 			first = p->facts.first_ns;
-		/* What is made of files is to be changed before the files are. */
+		/* Blame memory made from files before the files themselves. */
 		if (p->facts.live_bytes / (mapped ? 2 : 1) > most) {
 			most = p->facts.live_bytes / (mapped ? 2 : 1);
 			f.blame = i;
@@ -111,7 +109,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	    ((blocks < BLOCKS_MIN || one > loaded / 2) && !known))
 		return DETECT_SILENT;
 	churn = scene_worked_since(scene, first);
-	/* Layer after layer, and what came and went are the copies that each was read into. */
+	/* Layer after layer; released blocks are the copies that each layer was read into. */
 	still = read > loaded / 2 ? 1
 				  : fmin(1, fmax(0, HOST_WORKED_SHARE - churn) /
 						(HOST_WORKED_SHARE - HOST_LOADED_SHARE));
@@ -138,8 +136,8 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	return 0;
 }
 
-/* Beside work another model is being put in place: what was refused was to be one of its weights,
- * the call that asked for it has not ended, and what it made is there. */
+/* True if another model is being put in place beside work: the refused request was for one of its
+ * weights, and the call that asked has not ended, and keeps what it made. */
 static bool is_loading(const struct scene *scene)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -158,7 +156,7 @@ static bool has_served(const struct scene *scene)
 	       requests_source(scene->held->of) < REQUESTS_THREADS;
 }
 
-/* Blocks known for weights; 0: none are, or nothing else was done. */
+/* Return the bytes of blocks known as weights; 0: none, or nothing else was done. */
 static uint64_t parameters(const struct scene *scene)
 {
 	uint64_t blocks = 0;
@@ -193,7 +191,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 
 		if (p->facts.live_bytes < live / 1000)
 			continue;
-		/* That is work, and no weight. */
+		/* That is work, not a weight. */
 		if (callsite_is_working_set(p, callsites->moment_ns) ||
 		    (loading && !scene_is_weights(scene, i)) ||
 		    (known_blocks && scene->roles[i] != ROLE_WEIGHTS_LOAD &&
@@ -202,7 +200,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 			continue;
 		}
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->facts.live_bytes);
-		/* A model has parameters of several shapes; of a pool all blocks are alike. */
+		/* A model has parameters of several shapes; a pool's blocks are all alike. */
 		if (!callsite_is_uniform(p))
 			varied += p->facts.live_bytes - (pool_at(scene, i, &pool) ? pool.bytes : 0);
 		if (p->facts.live_bytes > most) {
@@ -218,7 +216,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 				   fmin(1, (WORKED_BYTES - back) / (WORKED_BYTES - LOADED_BYTES));
 	f.strength *= fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));
 	f.strength *= 1 - (double)worked / (double)live;
-	/* What others hold is as much the reason that there is no room. */
+	/* Memory that others hold is as much of a reason. */
 	if (scene->others.known)
 		f.strength *= (double)live / (double)(live + scene->others.bytes);
 	if (!loading && has_served(scene))

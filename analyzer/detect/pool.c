@@ -1,8 +1,8 @@
 /*
- * pool.c - see pool.h. A line that calls into a library makes blocks of many kinds: there each
- * stack is judged by itself. Work between the blocks speaks against one go, for it may be that of
- * many requests; unless it is shown to be the inside of a single call, because what that call makes
- * before and after does not come again between them.
+ * pool.c - see pool.h. A line that calls into a library makes blocks of many kinds, so there each
+ * stack is judged by itself. Work between the blocks speaks against one go, since it may be that of
+ * many requests; unless the blocks come from inside a single call, because the allocations that the
+ * call makes before and after them do not come again between them.
  */
 #include "detect/pool.h"
 
@@ -33,7 +33,6 @@ static bool is_uniform(const struct callsite *p)
 	return p->facts.freed_count == 0 && callsite_is_uniform(p);
 }
 
-/* The step of its first large block. */
 static uint32_t first_large(const struct callsite *p)
 {
 	uint32_t first = 0;
@@ -43,12 +42,10 @@ static uint32_t first_large(const struct callsite *p)
 	return first;
 }
 
-/*
- * The place from its first large block on: what a call does for the first time (an import, a table
- * of its own) is on the same line, and no block of the pool. It is over sooner than the pool is
- * made: what took longer were other requests, and one large block is the next of these. What goes
- * on coming with each of them is left as it is. False: nothing is to be left out.
- */
+/* Copy the call site from its first large block on. What a call does only once (an import, a table
+ * of its own) is on the same line, but no block of the pool, and takes less time than the pool:
+ * what took longer were other requests, and one large block is the next of these. Blocks that keep
+ * coming with each request stay. False: nothing to leave out. */
 static bool without_first_call(const struct callsite *p, struct callsite *out)
 {
 	uint64_t went = 0, bytes = 0;
@@ -72,7 +69,6 @@ static bool without_first_call(const struct callsite *p, struct callsite *out)
 	return true;
 }
 
-/* Is it in the function of `caller` that `p` was called? */
 static bool is_called_in(
     const struct feed *feed, const struct callsite *p, const struct callsite *caller)
 {
@@ -86,8 +82,8 @@ static bool is_called_in(
 	return false;
 }
 
-/* What functions of one's own gave back since its first block that stand beside it, each a step of
- * its own, and is too small for a block to be filled from it. */
+/* Return the bytes that the program's own functions released beside it since its first block, as
+ * steps of their own, too small to fill a block from. */
 static uint64_t worked_beside(const struct scene *scene, const struct callsite *p)
 {
 	const struct feed *feed = &scene->model->feed;
@@ -109,7 +105,7 @@ static uint64_t worked_beside(const struct scene *scene, const struct callsite *
 	return bytes;
 }
 
-/* A request of the place was refused in that time. */
+/* True if a request of the call site was refused in that time. */
 static bool was_refused(const struct scene *scene, uint32_t callsite, uint64_t from, uint64_t until)
 {
 	const struct model *m = scene->model;
@@ -124,10 +120,8 @@ static bool was_refused(const struct scene *scene, uint32_t callsite, uint64_t f
 	return false;
 }
 
-/*
- * The place since it was last tried: who was refused the rest of a pool gives back what it has of
- * it, and the next one begins anew. False: there was no try before this one.
- */
+/* Copy the call site since its last try: a program that is refused the rest of a pool releases its
+ * part, and starts the next try anew. False: no earlier try. */
 static bool without_tries(const struct scene *scene, const struct callsite *p, struct callsite *out)
 {
 	uint32_t callsite = (uint32_t)(p - scene->callsites->list), first = p->facts.step_count;
@@ -137,7 +131,7 @@ static bool without_tries(const struct scene *scene, const struct callsite *p, s
 		first--;
 	if (!first || first == p->facts.step_count)
 		return false;
-	/* The one in which this try began holds some of it. */
+	/* The step in which this try began holds a part of it. */
 	for (uint32_t i = 0; i + 1 < first; i++)
 		left += p->facts.steps[i].bytes - p->facts.steps[i].freed_bytes;
 	if (left > p->facts.live_bytes / LIST_PART ||
@@ -151,14 +145,14 @@ static bool without_tries(const struct scene *scene, const struct callsite *p, s
 	return true;
 }
 
-/* The same line made no more besides than a copy that each was filled from, or the list of them;
- * and nothing else was done since the first of them: of a request there would be more to see. */
+/* True if the same line made nothing else but a copy to fill each block from, or the list of them,
+ * and nothing else was done since the first block: a request would leave more traces. */
 static bool is_filled(const struct scene *scene, const struct callsite *p)
 {
 	uint64_t early = 0, given_back = p->facts.total_bytes - p->facts.live_bytes;
 	uint32_t first = first_large(p);
 
-	/* It was kept from the first one on; requests that came one by one gave theirs back. */
+	/* All blocks were kept from the first on; single requests would have freed theirs. */
 	for (uint32_t i = first; i < first + (p->facts.step_count - first) / 2; i++)
 		early += p->facts.steps[i].bytes - p->facts.steps[i].freed_bytes;
 	return !scene->space && early >= p->facts.live_bytes / 4 && callsite_is_uniform(p) &&
@@ -180,7 +174,7 @@ static bool is_uniform_stack_stats(const struct stack_stats *s)
 		   stack_stats_live_bytes(s) + stack_stats_live_bytes(s) / 32;
 }
 
-/* What was acquired between two moments, as far as the steps tell; `kept`: of that what lives. */
+/* Return the bytes acquired between two moments, by the steps; `kept`: only live ones. */
 static double acquired(const struct callsite *p, uint64_t from, uint64_t until, bool kept)
 {
 	double sum = 0;
@@ -200,8 +194,8 @@ static double acquired(const struct callsite *p, uint64_t from, uint64_t until, 
 	return sum;
 }
 
-/* Another line's blocks are of the same pool, too: keys beside values, each with a list of its own
- * that was enlarged a few times. An interpreter's arenas are alike whatever lies in them. */
+/* True if another line's blocks belong to the same pool: keys beside values, each with a list of
+ * its own that was enlarged a few times. The interpreter's arenas are alike, whatever they hold. */
 static bool is_alike(const struct callsite *o, const struct callsite *p)
 {
 	return o->facts.largest == p->facts.largest &&
@@ -211,8 +205,9 @@ static bool is_alike(const struct callsite *o, const struct callsite *p)
 					 o->facts.live_bytes / LIST_PART));
 }
 
-/* A layer's parameters come one after the other, of several sizes, and what requests leave behind
- * comes between their work; a pool's blocks come among themselves. */
+/* True if blocks of other lines come between its own, as with a layer's parameters of several
+ * sizes, or with what requests leave between their work; a pool's blocks come one after the
+ * other. */
 static bool is_interleaved(
     const struct callsites *callsites, uint32_t callsite, const struct callsite *p)
 {
@@ -272,11 +267,9 @@ static bool made_within(const struct stack_stats *s, uint64_t from, uint64_t unt
 	return false;
 }
 
-/*
- * Of the stacks of the same line that came before the first of its blocks and were given back, a
- * good part does not come again until the last: requests that each left a block would have made
- * all of them again.
- */
+/* True if many stacks of the same line that released their blocks before the pool's first block do
+ * not come again until the last: requests that each left one block would have repeated all of
+ * them. */
 static bool in_one_call(const struct scene *scene, const struct stack_stats *s, uint32_t callsite)
 {
 	uint32_t before = 0, again = 0;
@@ -293,7 +286,7 @@ static bool in_one_call(const struct scene *scene, const struct stack_stats *s, 
 	return before && before - again >= (before + 3) / 4;
 }
 
-/* Others that came with them and stay: the parameters of a layer do. */
+/* True if other blocks came with them and stay, as the parameters of a layer do. */
 static bool in_company(const struct scene *scene, const struct stack_stats *s)
 {
 	double alike = 0, others = 0;
@@ -329,14 +322,14 @@ static bool pool_of_stacks(const struct scene *scene, uint32_t callsite, struct 
 		if (stack_stats_largest(s) > p.largest)
 			p.largest = stack_stats_largest(s);
 	}
-	/* The allocator's own frames differ where it refuses: the line and the size tell. */
+	/* The allocator's own frames differ on a refusal: the line and the size decide. */
 	p.asked = scene->end.refused && callsite == scene->callsites->failed &&
 		  scene->end.refused->size == p.largest;
 	*out = p;
 	return p.blocks && enough(scene, p.bytes, p.blocks);
 }
 
-/* The refused request was made there, and was as large as one of them. */
+/* True if the refused request was made there, for one more block of that size. */
 static bool is_next(const struct scene *scene, uint32_t callsite, uint64_t block)
 {
 	return scene->end.refused && callsite == scene->callsites->failed &&

@@ -1,6 +1,6 @@
 /*
- * pool.h - inside detect/: blocks of one size that were taken in one go and are kept ever since, as
- * the slots of the largest batch or the layers of a cache are.
+ * pool.h - inside detect/: blocks of one size that were allocated in one go and are kept ever
+ * since, like the slots of the largest batch or the layers of a cache.
  */
 #ifndef ANALYZER_DETECT_POOL_H
 #define ANALYZER_DETECT_POOL_H
@@ -9,14 +9,14 @@
 
 struct pool {
 	uint64_t bytes, blocks;
-	uint64_t largest; /* block */
-	bool asked; /* the refused request was to be the next of them */
-	/* 0 to 1: it was taken in one go, or they are few enough for as many requests to be
-	 * unlikely that left one each and did nothing besides. */
+	uint64_t largest; /* block, in bytes */
+	bool asked; /* the refused request was for one more of them */
+	/* 0 to 1: they came in one go; or they are so few that as many requests, each leaving one
+	 * and nothing else, are unlikely. */
 	double sure;
 };
 
-/* False: no such blocks lie at that place. */
+/* Find such blocks at a call site. False: there are none. */
 bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * prompt_growth.c - buffers that get larger from step to step: rebuilt each time (a prompt made of
- * all that was said), enlarged in place (realloc), or copied into a larger one; and what is kept
- * for them to be made of; or what is held at once gets more, in blocks that do not. Also those that
- * are as large as the input of their request, whatever was asked when.
+ * prompt_growth.c - buffers that get larger from step to step: rebuilt each time (a prompt of all
+ * that was said), enlarged in place (realloc), or copied into a larger one; and the material that
+ * is kept to make them. Also a growing number of equal blocks held at once, and blocks that are as
+ * large as the input of their request, in whatever order requests come.
  */
 #include <math.h>
 #include <string.h>
@@ -29,11 +29,9 @@ static bool same_function(const struct callsite *a, const struct callsite *b)
 	       (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
 }
 
-/*
- * Is the refused request the next of this place's series? It is at its own place; and where its
- * line was reached too seldom to have a series, at that of the same function whose last blocks were
- * of its order (a copy of what the line before made).
- */
+/* Is the refused request the next of this call site's series? It is made at that call site; or, if
+ * its line was reached too seldom for a series, at the same function as the series, whose last
+ * blocks were of its order (a copy of what the line before made). */
 static bool is_next(const struct scene *scene, const struct callsite *p)
 {
 	const struct callsite *failed;
@@ -48,8 +46,8 @@ static bool is_next(const struct scene *scene, const struct callsite *p)
 	       scene->end.refused->size >= p->size.last / 4;
 }
 
-/* Piles of blocks that do not grow themselves, each of which was given back. What several requests
- * hold beside each other is no pile of one of them. */
+/* Return the strength for piles of blocks that do not grow themselves, where each pile was
+ * released. What several requests hold at the same time is no pile of one. */
 static double shape_of_piles(const struct scene *scene, const struct callsite *p)
 {
 	const struct held_callsite *h =
@@ -67,7 +65,7 @@ static double shape(const struct scene *scene, const struct callsite *p)
 	double many = p->size.count >= 8 ? 1 : 0.2 + 0.1 * (double)p->size.count;
 	double much = 0.5 + 0.5 * fmin(1, log2(times) / 2);
 
-	/* What grows is kept beside them, or a store keeps them: they are its snapshots. */
+	/* The growing material is kept beside them, or a store keeps them as snapshots. */
 	bool kept = p->survivors.stays &&
 		    (p->relations.copies_of != CALLSITE_NONE || scene_in_store(scene, p));
 
@@ -76,7 +74,7 @@ static double shape(const struct scene *scene, const struct callsite *p)
 	return (0.3 + 0.7 * fmax(0, p->size.tau)) * many * much * (kept ? 0.4 : 1);
 }
 
-/* The material: what is kept and grows into the buffers, or is put together anew at every step. */
+/* Claim the material: kept bytes that grow into the buffers, or are put together at every step. */
 static uint64_t claim_material(
     const struct callsites *callsites, struct finding *f, uint32_t *largest, bool *listed)
 {
@@ -93,7 +91,7 @@ static uint64_t claim_material(
 			continue;
 		*listed |= !feeds;
 		kept += p->survivors.bytes;
-		/* Typical of the first eighth, as the early size of a block is. */
+		/* Half of the first eighth is its typical size, as a block's early size is. */
 		finding_claim(f, i, RULE_KEEP_BYTES, p->survivors.before / 2,
 		    p->survivors.bytes - p->survivors.before / 2);
 		if (p->survivors.bytes > most) {
@@ -104,11 +102,9 @@ static uint64_t claim_material(
 	return kept;
 }
 
-/*
- * What an array lists may lie in the interpreter's arenas: of those that come and go with it, as
- * much as it grew by. An entry takes 8 bytes of the array, and some ten or twenty times that
- * itself.
- */
+/* Return the growth of arenas behind an array: the entries that it lists may lie in the
+ * interpreter's arenas, those that come and go with it. An entry takes 8 bytes of the array, and
+ * itself ten or twenty times that. */
 static uint64_t grown_in_arenas(const struct scene *scene, const struct callsite *p)
 {
 	uint64_t used = p->facts.map_bytes - callsite_unused(p), most, grown;
@@ -120,7 +116,7 @@ static uint64_t grown_in_arenas(const struct scene *scene, const struct callsite
 	return num_least(grown, most);
 }
 
-/* A pile would have held as much as the first one, and not have asked for more. */
+/* Claim that a pile holds as much as the first one, and asks for no more. */
 static uint64_t claim_pile(const struct scene *scene, struct finding *f, uint32_t callsite)
 {
 	const struct callsite *p = &scene->callsites->list[callsite];
@@ -133,8 +129,7 @@ static uint64_t claim_pile(const struct scene *scene, struct finding *f, uint32_
 	return grown + f->request_bytes;
 }
 
-/* The places whose own blocks grow, or whose piles do. Returns how much the largest of them weighs;
- * f->blame is it. */
+/* Claim call sites whose blocks or piles grow. Returns the bytes of the largest, f->blame. */
 static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -152,14 +147,13 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 			}
 			continue;
 		}
-		/* What stays was capped one by one; of what comes and goes, a turn would have held
-		 * as much as an early one, pieces included. */
+		/* Blocks that stay were capped one by one; of blocks that come and go, a turn would
+		 * have held as much as an early one, pieces included. */
 		if (p->survivors.stays) {
 			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, grown);
 		} else {
 			uint64_t pieces = PIECES_TIMES * (p->facts.largest - p->size.first);
-			/* The interpreter's arenas are all of one size, and there for others, too.
-			 */
+			/* The interpreter's arenas have one size, and serve others, too. */
 			uint64_t blocks =
 			    p->facts.live_bytes - (p->arena_share.any ? p->facts.map_bytes : 0);
 
@@ -252,11 +246,11 @@ int detect_prompt_growth(const struct scene *scene, struct finding *out)
 		return 0;
 	most = claim_growers(scene, &f);
 	kept = claim_material(callsites, &f, &material, &listed);
-	/* What is under a hundredth of everything is noise. */
+	/* Less than a hundredth of everything is noise. */
 	if ((f.blame == CALLSITE_NONE && material == CALLSITE_NONE) ||
 	    (most < whole / 100 && f.bytes < whole / 100))
 		return DETECT_SILENT;
-	/* The buffers are hardly there beside what they list: the list is the evidence then. */
+	/* The buffers are small beside the listed material: the list is the evidence. */
 	if (material != CALLSITE_NONE && listed &&
 	    most < callsites->list[material].survivors.bytes / 5) {
 		const struct callsite *list =

@@ -1,4 +1,3 @@
-/* registry.c - see registry.h. */
 #include "detect/registry.h"
 
 detector *const detectors[CAUSE_COUNT] = {

@@ -1,6 +1,6 @@
 /*
- * state_retention.c - what is kept on purpose and without a bound: entries under the frames of a
- * known store (a checkpointer, a cache), whatever their sizes; and, of any program, copies of a
+ * state_retention.c - memory that is kept on purpose and without a bound: entries under the frames
+ * of a known store (a checkpointer, a cache), of whatever size; and, in any program, copies of a
  * state that stays or grows beside them, one for each step.
  */
 #include <math.h>
@@ -25,8 +25,8 @@ static double shape(const struct scene *scene, const struct callsite *p)
 
 	if (p->relations.copies_of != CALLSITE_NONE)
 		return strength * COPIES_STRENGTH;
-	/* One call fills it, and has not ended: what it will do with it is not known. Snapshots of
-	 * one call's steps are snapshots all the same. */
+	/* An open call fills it, and what it will do with the blocks is unknown. Snapshots of a
+	 * single call's steps are snapshots nevertheless. */
 	if (p->call.open == OPEN_CALL_YES &&
 	    scene->roles[p - scene->callsites->list] != ROLE_CHECKPOINTER)
 		strength *= 0.4;
@@ -66,8 +66,7 @@ int detect_state_retention(const struct scene *scene, struct finding *out)
 
 		if (!candidate(scene, p) || p->survivors.bytes < whole / 1000)
 			continue;
-		/* Of copies the newest would have done; a store with a bound holds what it held
-		 * early. */
+		/* The newest copy is enough; a bounded store holds what it held early. */
 		newest = p->size.grows || p->relations.copies_of != CALLSITE_NONE
 			     ? p->facts.largest
 			     : p->survivors.before / 2;

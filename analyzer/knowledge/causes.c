@@ -1,4 +1,4 @@
-/* causes.c - see causes.h. The only place that compares the name of a cause. */
+/* causes.c - the only file that compares the name of a cause. See causes.h. */
 #include "knowledge/causes.h"
 
 #include <string.h>

@@ -12,11 +12,11 @@ enum cause {
 	CAUSE_COUNT
 };
 
-/* Returns the name, as in reports and JSON: "leak"; "unknown" for CAUSE_UNKNOWN. */
+/* Return the name, as in reports and JSON: "leak"; "unknown" for CAUSE_UNKNOWN. */
 const char *cause_name(enum cause cause);
-/* Returns the cause of that name; CAUSE_UNKNOWN for "unknown" and for any other word. */
+/* Return the cause of that name; CAUSE_UNKNOWN for "unknown" and for any other word. */
 enum cause cause_by_name(const char *name);
-/* Returns the change that takes the cause away; NULL where there is none. */
+/* Return the change that takes the cause away; NULL where there is none. */
 const char *cause_what_if(enum cause cause);
 
 enum unit { UNIT_BYTES, UNIT_BLOCKS, UNIT_SHARE, UNIT_NS, UNIT_COUNT };
@@ -29,7 +29,7 @@ enum fact {
 
 const char *fact_text(enum fact fact); /* "blocks never released" */
 enum unit fact_unit(enum fact fact);
-/* Returns the unit as in JSON: "bytes", "blocks", "share", "ns" or "1". */
+/* Return the unit as in JSON: "bytes", "blocks", "share", "ns" or "1". */
 const char *unit_name(enum unit unit);
 
 #endif

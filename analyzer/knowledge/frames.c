@@ -1,4 +1,3 @@
-/* frames.c - see frames.h. */
 #include "knowledge/frames.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The text on both sides of `mark`, without blanks around it; `right` NULL where there is none. */
+/* Split at `mark`, without blanks; `right` is NULL if there is no mark. */
 static int halves(
     const char *text, const char *mark, struct arena *arena, const char **left, const char **right)
 {
@@ -38,21 +37,20 @@ static uint64_t file_key(const char *path)
 	return map_hash_bytes(base, strlen(base));
 }
 
-/* Is it found by its file's name? Else it is among the others. */
+/* True if the pattern is found by its file's name; else it is among the others. */
 static bool by_file(const struct frame_pattern *pattern)
 {
 	return !pattern->native && *base_name(pattern->file);
 }
 
-/* A folder that a path may lead through. */
 static int add_folder(struct frames *frames, const char *folder)
 {
 	return map_put(&frames->folders, map_hash_bytes(folder, strcspn(folder, "/"))) ? 0
 										       : -ENOMEM;
 }
 
-/* False: Python's file at that path matches neither a folder's pattern nor a package. It has to
- * lead through a folder that is called as one of these begins: few do, and these are many. */
+/* False: the path of a Python file matches no folder's pattern and no package. It would have to
+ * contain a folder that begins like one of the many patterns; few paths do. */
 static bool may_match(const struct frames *frames, const char *path)
 {
 	const char *end;
@@ -97,7 +95,7 @@ int frames_add_python(
 		return rc;
 	if (!pattern.function)
 		pattern.function = "*";
-	/* Only functions are globs: files are found by their names. */
+	/* Only functions are globs: files are found by name. */
 	if (!*pattern.file || !*pattern.function || strpbrk(pattern.file, "*?["))
 		return -EINVAL;
 	return add(frames, pattern);
@@ -123,14 +121,14 @@ int frames_add_package(struct frames *frames, const char *name, bool native,
 {
 	struct frame_package package = {.name = name, .native = native, .framework = framework};
 
-	/* One that is no folder is the end of a path: then nothing can be told beforehand. */
+	/* A package that is no folder ends a path, so folders alone cannot rule a path out. */
 	frames->path_ends |= !native && !strchr(name, '/');
 	if (!native && add_folder(frames, name))
 		return -ENOMEM;
 	return vec_push(&frames->packages, package);
 }
 
-/* Does the path end in `file`, at a folder's border? A `file` that ends in '/' may be anywhere. */
+/* True if the path ends in `file`, at a folder's border. A `file` ending in '/' may be anywhere. */
 static bool file_matches(const char *file, const char *path)
 {
 	size_t want = strlen(file), have = strlen(path);
@@ -148,7 +146,7 @@ static bool file_matches(const char *file, const char *path)
 	       (have == want || path[have - want - 1] == '/');
 }
 
-/* CPython before 3.11 knows a method by its bare name only: then the last part decides. */
+/* Before 3.11, CPython knows a method by its bare name only: then the last part decides. */
 static bool python_matches(const char *pattern, const char *function)
 {
 	const char *last = strrchr(pattern, '.');
@@ -184,7 +182,7 @@ const struct knowledge_framework *frames_owner(
 	return NULL;
 }
 
-/* NULL: none is known. What a file does when it is imported is none of its functions' work. */
+/* Find a frame's pattern; NULL: none. Code that runs at import is none of the file's functions. */
 static const struct frame_pattern *pattern_of(
     const struct frames *frames, const char *function, const char *file, const char *module)
 {

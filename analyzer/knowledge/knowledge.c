@@ -1,4 +1,4 @@
-/* knowledge.c - see knowledge.h. What the sections of a knowledge file mean. */
+/* knowledge.c - gives the sections of a knowledge file their meaning. See knowledge.h. */
 #include "knowledge/knowledge.h"
 
 #include <dirent.h>
@@ -100,7 +100,7 @@ static int is_unknown_key(const struct adding *a, const struct section_line *l)
 	return mistake(a, l->line, "there is no such key here:", l->key);
 }
 
-/* The lines before the first section: who this file is about. */
+/* Read the lines before the first section: the framework of this file. */
 static int add_framework(struct adding *a, const struct section *s)
 {
 	struct knowledge_framework *f = a->framework;
@@ -151,8 +151,7 @@ static int add_role(struct adding *a, const struct section *s)
 
 static const char *const spaces[] = {"", "host", "device"};
 
-/* "[fix CAUSE]" with `text`, and perhaps `setting`, `role` and `space`; each `text` ends one fix.
- */
+/* Read "[fix CAUSE]": `text`, with optional `setting`, `role`, `space`; each `text` ends a fix. */
 static int add_fix(struct adding *a, const struct section *s)
 {
 	const struct knowledge_fix empty = {
@@ -215,7 +214,7 @@ static int read_causes(struct adding *a, struct knowledge_message *m, const stru
 	return 0;
 }
 
-/* Adds to one of the lists, each of which has room for every line of the section. */
+/* Append to a list, which has room for every line of the section. */
 static void append(const char *const **list, size_t *count, const char *value)
 {
 	((const char **)*list)[(*count)++] = value;
@@ -426,8 +425,8 @@ size_t knowledge_fixes(const struct knowledge *k, const struct knowledge_framewo
 {
 	size_t count = 0;
 
-	/* Those for this role before those for any; among them the user's files, added later,
-	 * first. */
+	/* Fixes for this role come before those for any role; among each, the user's files, which
+	 * were added later, come first. */
 	for (int pass = role == ROLE_NONE; pass < 2; pass++)
 		for (size_t n = k->frameworks.count; n-- > 0;)
 			for (size_t i = 0; i < k->fixes.count && count < room; i++) {

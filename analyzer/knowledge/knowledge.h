@@ -1,9 +1,9 @@
 /*
- * knowledge.h - what is known of frameworks beforehand, read from data files, one a framework: the
- * roles of their functions, what to change when each cause struck, and the messages that they
- * write when memory runs out. It sharpens and it names settings; no verdict may need it.
+ * knowledge.h - what is known about frameworks, from data files, one for each framework: the roles
+ * of their functions, what to change for each cause, and their messages when memory runs out. It
+ * sharpens a verdict and names settings; no verdict depends on it.
  *
- * Strings live as long as the knowledge. Lookups change nothing, so that threads may share one.
+ * Strings live as long as the knowledge. Lookups change nothing, so threads may share one.
  */
 #ifndef ANALYZER_KNOWLEDGE_KNOWLEDGE_H
 #define ANALYZER_KNOWLEDGE_KNOWLEDGE_H
@@ -22,13 +22,13 @@ enum role {
 	ROLE_COUNT
 };
 
-/* Who keeps what was put there, on purpose. */
+/* True for roles that keep memory on purpose. */
 static inline bool role_is_store(enum role role)
 {
 	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
 }
 const char *role_name(enum role role); /* "kv-cache"; "none" */
-enum role role_by_name(const char *name); /* ROLE_NONE: there is none of that name */
+enum role role_by_name(const char *name); /* ROLE_NONE: no such name */
 
 enum message_kind {
 #define KIND(id, name, what) MESSAGE_##id,
@@ -40,20 +40,20 @@ const char *message_kind_name(enum message_kind kind); /* "failure" */
 
 struct knowledge_framework {
 	const char *id, *name; /* "vllm", "vLLM" */
-	const char *path; /* of its file */
-	bool serves; /* it has functions in which the work of a request begins */
+	const char *path; /* of the framework's file */
+	bool serves; /* some of its functions begin the work of a request */
 };
 
-/* What to change for a cause. */
+/* A change that helps against a cause. */
 struct knowledge_fix {
 	const struct knowledge_framework *framework;
 	enum cause cause;
-	enum role role; /* only where the blamed frame has it; ROLE_NONE: anywhere */
-	const char *space; /* only where the memory of "host" or "device" ran out; "": anywhere */
-	const char *setting; /* the framework's own name for it, as `--max-model-len`; "" without */
+	enum role role; /* only if the blamed frame has this role; ROLE_NONE: any */
+	const char *space; /* only if "host" or "device" memory ran out; "": any */
+	const char *setting; /* the framework's own name, as `--max-model-len`; "": none */
 	const char *text;
 };
-/* Does it apply where that space's memory ran out? "": nobody knows which. */
+/* True if the fix applies to that space's memory; space "": unknown. */
 bool knowledge_fix_applies(const struct knowledge_fix *fix, const char *space);
 
 #define KNOWLEDGE_CAUSES_MAX 4u
@@ -62,63 +62,63 @@ struct knowledge_cause {
 	double confidence; /* from the message alone */
 };
 
-/* A message in a log. The pattern is compiled by who matches it. */
+/* A message in a log. The reader that matches it compiles the pattern. */
 struct knowledge_message {
 	const struct knowledge_framework *framework;
 	const char *name; /* "vllm/no-blocks", unique */
-	const char *from; /* who writes it, for people */
+	const char *from; /* the program that writes it, for people */
 	enum message_kind kind;
 	const char *space; /* "host", "device" or "" */
-	/* Literal texts, one of which every match holds in its first line. */
+	/* Literal texts: the first line of each match contains one of them. */
 	const char *const *needles;
 	size_t needle_count;
 	const char *pattern; /* PCRE2, with {MACROS} */
-	const char *each_name, *each; /* repeated within the match, as an array; NULL: nothing */
-	const char *group; /* messages of one group that follow each other are one event; "" */
+	const char *each_name, *each; /* repeated within the match, as an array; NULL: none */
+	const char *group; /* consecutive messages of one group are one event; "": none */
 	const char *meaning;
 	struct knowledge_cause causes[KNOWLEDGE_CAUSES_MAX]; /* likeliest first */
 	size_t cause_count;
 	const char *const *fixes;
 	size_t fix_count;
-	const char *const *overrules; /* settings that have no effect where this is said */
+	const char *const *overrules; /* settings that have no effect after this message */
 	size_t overrule_count;
 	unsigned line;
 };
 
 struct knowledge;
 
-/* Nothing known yet; NULL: no memory. */
+/* Create empty knowledge. NULL: no memory. */
 struct knowledge *knowledge_new(void);
 void knowledge_free(struct knowledge *knowledge);
 
-/* Adds one file, which comes before those added earlier where they disagree. 0; negative errno with
- * err, which names file and line: then nothing of it was added. */
+/* Add one file. It takes precedence over earlier files. 0; negative errno with err, which names
+ * file and line; then nothing of the file was added. */
 int knowledge_add(struct knowledge *knowledge, const char *path, struct err *err);
-/* Adds every *.know file of a directory, by name. A file with a mistake is noted and left out. 0;
- * -ENOMEM, or another negative errno: the directory cannot be read. */
+/* Add every *.know file of a directory, in order of names. A file with a mistake is noted and
+ * skipped. 0; -ENOMEM, or another negative errno: the directory cannot be read. */
 int knowledge_add_dir(struct knowledge *knowledge, const char *path);
-/* What is shipped, then the user's own, as docs/explain.md says. NULL: no memory. Where nothing is
- * installed it knows nothing, and that is noted. */
+/* Create knowledge from the shipped files, then the user's own, as docs/explain.md says. NULL: no
+ * memory. Without an installation it is empty, and a note says so. */
 struct knowledge *knowledge_open(void);
 
 struct knowledge_place {
 	enum role role;
-	const struct knowledge_framework *framework; /* NULL: of none */
+	const struct knowledge_framework *framework; /* NULL: of no framework */
 };
-/* What a frame is known to be. Python: `module` is NULL; native code: `module` is the path of its
- * ELF file, and `file` is not asked. */
+/* Return what is known about a frame. Python: `module` is NULL. Native code: `module` is the path
+ * of its ELF file, and `file` is ignored. */
 struct knowledge_place knowledge_place(
     const struct knowledge *knowledge, const char *function, const char *file, const char *module);
-/* Its two parts. Is its function one of those that have a role? Else it is only of a framework, by
- * where its file is: the same for all functions of a file. */
+/* The two parts of knowledge_place(): does the frame's function have a role; and which framework
+ * owns its file, the same for all functions of the file? */
 bool knowledge_match(const struct knowledge *k, const char *function, const char *file,
     const char *module, struct knowledge_place *place);
 const struct knowledge_framework *knowledge_owner(
     const struct knowledge *k, const char *file, const char *module);
 
 const struct knowledge_framework *knowledge_framework(
-    const struct knowledge *knowledge, const char *id); /* NULL: not known */
-/* The fixes of a framework for a cause, those for `role` first; at most `room`. */
+    const struct knowledge *knowledge, const char *id); /* NULL: unknown */
+/* Find a framework's fixes for a cause, those for `role` first; at most `room`. */
 size_t knowledge_fixes(const struct knowledge *knowledge,
     const struct knowledge_framework *framework, enum cause cause, enum role role,
     const struct knowledge_fix **out, size_t room);

@@ -1,6 +1,6 @@
 /*
- * open.c - where knowledge files are: beside the program, so that an unpacked tarball can lie
- * anywhere, and the user's own. WHYOOM_KNOWLEDGE names others in place of both.
+ * open.c - finds the knowledge files: beside the program, so that a tarball can be unpacked
+ * anywhere, and the user's own. WHYOOM_KNOWLEDGE names others instead of both.
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,10 +19,9 @@ static const char *const places[] = {
     "../knowledge/data", /* the build tree */
 };
 
-/* These are 0, whatever was left out, or -ENOMEM: with less knowledge than there is a verdict would
- * be another. */
+/* The functions below return 0, even if files were left out, or -ENOMEM: a verdict with less
+ * knowledge than installed would differ. */
 
-/* What is shipped. */
 static int add_shipped(struct knowledge *k)
 {
 	char self[PATH_MAX], path[PATH_MAX + 64], *slash;
@@ -49,7 +48,7 @@ static int add_own(struct knowledge *k)
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	char path[PATH_MAX];
 
-	/* The XDG rules: what is not absolute is to be ignored. */
+	/* The XDG rules say to ignore relative paths. */
 	if (config && *config == '/')
 		snprintf(path, sizeof(path), "%s/whyoom/knowledge", config);
 	else if (home && *home == '/')
@@ -59,7 +58,7 @@ static int add_own(struct knowledge *k)
 	return knowledge_add_dir(k, path) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Files and directories, separated by colons; an empty one names what is shipped. */
+/* Files and directories, separated by colons; an empty name stands for the shipped files. */
 static int add_named(struct knowledge *k, const char *list)
 {
 	char path[PATH_MAX];

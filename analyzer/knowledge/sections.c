@@ -1,4 +1,3 @@
-/* sections.c - see sections.h. */
 #include "knowledge/sections.h"
 
 #include <errno.h>
@@ -11,7 +10,7 @@
 struct reading {
 	struct sections *out;
 	struct arena *arena;
-	struct str *value; /* of the key that is being read */
+	struct str *value; /* of the current key */
 	const char *key;
 	unsigned key_line, line;
 	struct err *err;
@@ -43,13 +42,12 @@ static int no_memory(const struct reading *r)
 	return err_set(r->err, -ENOMEM, "%s: no memory to read it", r->out->path);
 }
 
-/* Are blanks between a key's lines part of its value? */
+/* True if blanks between a key's lines are part of its value. */
 static bool verbatim(const char *key)
 {
 	return strcmp(key, "pattern") == 0 || strcmp(key, "each") == 0;
 }
 
-/* Stores the key whose value is complete now. */
 static int finish_key(struct reading *r)
 {
 	struct section *section = &r->out->list.items[r->out->list.count - 1];

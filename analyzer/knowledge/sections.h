@@ -1,6 +1,6 @@
 /*
- * sections.h - the text format of knowledge files: sections of `key = value` lines. Knows nothing
- * of what the sections mean. docs/explain.md describes it for those who write one.
+ * sections.h - the text format of knowledge files: sections of `key = value` lines, whatever they
+ * mean. docs/explain.md describes it for authors.
  */
 #ifndef ANALYZER_KNOWLEDGE_SECTIONS_H
 #define ANALYZER_KNOWLEDGE_SECTIONS_H
@@ -16,10 +16,9 @@ struct section_line {
 	unsigned line;
 };
 
-/* The lines before the first header are in a section of kind "". */
+/* A section. The lines before the first header form one of kind "". */
 struct section {
-	const char *kind,
-	    *name; /* of "[role kv-cache]": "role" and "kv-cache"; "" without a name */
+	const char *kind, *name; /* of "[role kv-cache]": "role" and "kv-cache"; name "": none */
 	unsigned line;
 	VEC(struct section_line) lines;
 };
@@ -29,11 +28,11 @@ struct sections {
 	VEC(struct section) list;
 };
 
-#define SECTIONS_FILE_MAX (1u << 20) /* bytes; a larger file is no knowledge file */
+#define SECTIONS_FILE_MAX (1u << 20) /* bytes; larger files are refused */
 
-/* Reads the text of `path`, or `text` itself; strings live in the arena. A value goes on in lines
- * that begin with a blank: joined by one blank, but in a `pattern` or `each`, where blanks count,
- * by nothing. 0; negative errno with err, which names file and line. */
+/* Read the file `path`, or `text` itself; strings live in the arena. A value continues in lines
+ * that begin with a blank, joined by one blank; in a `pattern` or `each`, where blanks count, they
+ * are joined directly. 0; negative errno with err, which names file and line. */
 int sections_read(struct sections *out, const char *path, struct arena *arena, struct err *err);
 int sections_parse(struct sections *out, const char *path, const char *text, size_t bytes,
     struct arena *arena, struct err *err);

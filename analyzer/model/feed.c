@@ -1,4 +1,4 @@
-/* feed.c - the feed that is a trace. */
+/* feed.c - a trace as a feed. */
 #include "model/feed.h"
 
 #include <errno.h>

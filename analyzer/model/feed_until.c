@@ -1,9 +1,7 @@
-/* feed_until.c - see feed_until.h. */
 #include "model/feed_until.h"
 
 #include "util/progress.h"
 
-/* From where the feed stands. */
 static int read_until(
     struct feed feed, uint64_t others, uint64_t ns, struct model **out, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* model.c - see model.h: blocks and levels. Mappings are in maps.c, failures in host_failure.c. */
+/* model.c - blocks and levels. Mappings are in maps.c, failures in host_failure.c. See model.h. */
 #include "model/model.h"
 
 #include <assert.h>
@@ -72,7 +72,7 @@ void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 		    &m->timeline, time_ns, live_before, m->blocks.bytes + m->maps.bytes, size);
 }
 
-/* What the block stands for. */
+/* Return the blocks that this one stands for. */
 static inline struct alike alike_of(const struct block *b)
 {
 	if (__builtin_expect(b->mean > 0, 0))
@@ -80,7 +80,6 @@ static inline struct alike alike_of(const struct block *b)
 	return ALIKE_ONE(b->size);
 }
 
-/* The sums, and who listens to them. */
 static void block_lives(
     struct model *m, const struct block *b, struct alike blocks, uint64_t time_ns)
 {
@@ -133,7 +132,7 @@ static int on_alloc(struct model *m, const struct event *e)
 	return 0;
 }
 
-/* Known as a sum: its stack's history, not the process's, which has the sums of its periods. */
+/* Apply a sum: it belongs to its stack's history. The process's own sums come with its periods. */
 static int on_freed_stats(struct model *m, const struct event *e)
 {
 	struct stack_stats *s;
@@ -318,7 +317,7 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 {
 	int rc;
 
-	/* Not the process's doing, nor does it say that the process still ran. */
+	/* An event from outside does not show that the process still ran. */
 	if (e->kind == EV_OUTSIDE)
 		return m->options.sums ? 0 : spaces_outside(m, e);
 	m->run.events++;

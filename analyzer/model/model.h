@@ -1,5 +1,5 @@
 /*
- * model.h - one process, built from its events: what lives, which stack acquired it, the high-water
+ * model.h - one process, built from its events: the live blocks and their stacks, the high-water
  * mark, failures and levels. One pass, constant work for each event. The model holds facts; the
  * detectors judge.
  *
@@ -26,10 +26,10 @@
 
 struct spaces;
 
-/* The moments at which it can be asked what lived. */
+/* The moments for which live bytes are known. */
 enum moment { AT_END, AT_PEAK, AT_FAILURE };
 
-/* Callbacks for each change of what lives, after it. For a replay that changes the past. */
+/* Callbacks after each change of the live bytes, for a replay that changes the past. */
 struct observer {
 	void *arg;
 	void (*acquired)(void *arg, uint32_t stack, enum stack_stats_kind kind, struct alike blocks,
@@ -48,51 +48,51 @@ struct witness {
 /* Which mapped files a limit charges: RLIMIT_DATA the private and writable ones, RLIMIT_AS all. */
 enum files_charged { FILES_NONE, FILES_DATA, FILES_ALL };
 
-/* What the caller asks of a model; set before the first event, but for files_charged. */
+/* The caller's options; set before the first event, except files_charged. */
 struct model_options {
-	struct observer observer; /* arg NULL: nobody listens */
-	struct witness witness; /* block NULL: nobody does */
-	/* Only what lives is kept, and the observer is told of it: for a replay, which asks for no
-	 * stacks, no high-water mark and no course. */
+	struct observer observer; /* arg NULL: none */
+	struct witness witness; /* block NULL: none */
+	/* Keep only the live blocks, and tell the observer of them: for a replay, which needs no
+	 * stacks, no high-water mark and no history. */
 	bool sums;
-	/* Which files that are mapped have call sites, too. Set when it is known what refused,
-	 * after the last event; of a model that keeps sums, before the first. */
+	/* Which mapped files have call sites, too. Set after the last event, when the limit that
+	 * refused is known; in a model with `sums`, before the first event. */
 	enum files_charged files_charged;
-	/* Blocks may be so much larger than what was asked for, by what was free there. */
+	/* The allocator may enlarge a block by up to this many bytes, if they are free there. */
 	uint64_t padding;
 };
 
-/* Blocks of malloc's kin that live. */
+/* Live blocks of malloc's family. */
 struct live_blocks {
 	uint64_t bytes, count;
-	double variance; /* of bytes, as far as that is an estimate */
+	double variance; /* of bytes, if they are an estimate */
 };
 
 /* Ever acquired, blocks and mappings. */
 struct total {
 	uint64_t bytes, count;
-	struct alike freed_stats; /* not among these: what a checkpoint tells as sums */
+	struct alike freed_stats; /* not included above: the sums from checkpoints */
 };
 
-/* When most lived, of blocks and mappings. */
+/* The high-water mark of blocks and mappings. */
 struct peak {
 	uint64_t bytes, time_ns, serial;
-	uint64_t map_bytes, shared_bytes; /* of these */
+	uint64_t map_bytes, shared_bytes; /* parts of bytes */
 };
 
 /* The process as a whole. */
 struct run {
 	uint64_t events, first_ns, last_ns, unmatched;
-	uint64_t others; /* of the events, those that are no blocks of the host's: a position that
-			    is the same where these are left out */
+	/* number of events that are no blocks of the host's: a position that stays the same if
+	 * those are left out */
+	uint64_t others;
 	uint64_t serial; /* of the newest block: a clock that runs while the program works */
-	uint64_t block_serial; /* the same, and mappings do not move it on */
+	uint64_t block_serial; /* the same, but mappings do not advance it */
 	bool exited, signalled;
 	uint32_t exit_code, signal;
 };
 
-/* Each part is filled by the module whose header has it, the others by model.c, and const for all
- * others. */
+/* Each part is filled by its header's module, the others by model.c, and const for all others. */
 struct model {
 	struct feed feed;
 	struct model_options options;
@@ -108,8 +108,8 @@ struct model {
 	struct measured measured;
 	struct refusals refusals;
 	struct recording recording;
-	struct shm shm; /* file systems in memory that it maps files of */
-	struct spaces *spaces; /* beside the host's: space.h; NULL: none was named */
+	struct shm shm; /* file systems in memory with files that it maps */
+	struct spaces *spaces; /* spaces other than the host's: space.h; NULL: none */
 };
 
 /* Create the model of an empty process. 0 or -ENOMEM, err filled. */
@@ -122,7 +122,7 @@ void model_finish(struct model *m);
 /* Check the invariants; abort when one is broken. For tests and debug builds. */
 void model_check(const struct model *m);
 
-/* True when the bytes of that kind are part of blocks.bytes or maps.bytes. */
+/* True when bytes of that kind are part of blocks.bytes or maps.bytes. */
 static inline bool model_counts(const struct model *m, enum stack_stats_kind kind)
 {
 	return kind == STACK_STATS_HEAP || kind == STACK_STATS_MAP ||
@@ -137,17 +137,18 @@ static inline bool model_has_callsites(const struct model *m, enum stack_stats_k
 	       (kind == STACK_STATS_COPY && m->options.files_charged != FILES_NONE);
 }
 
-/* Return the statistics of a stack at that moment; *live_bytes and *live_count receive what lived.
- * For AT_PEAK only these two are of that moment. */
+/* Return the statistics of a stack at that moment; *live_bytes and *live_count receive its live
+ * blocks. For AT_PEAK only these two are of that moment. */
 const struct stack_stats *model_stack_stats(const struct model *m, const struct stack_stats *s,
     enum moment at, uint64_t *live_bytes, uint64_t *live_count);
 
-/* The variance of *live_bytes at that moment, as far as it is estimated from a sample. */
+/* Return the variance of *live_bytes at that moment; 0 unless it is estimated from a sample. */
 double model_stack_stats_variance(
     const struct model *m, const struct stack_stats *s, enum moment at);
 
-/* For the parts: after an acquisition or a release of `size` bytes, `live_before` of which lived
- * before; and before the statistics of a stack change. */
+/* For the parts. model_acquired(): call after an acquisition or release of `size` bytes;
+ * `live_before` is the sum before it. model_touch(): call before the statistics of a stack
+ * change. */
 void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before);
 void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before);
 int model_touch(struct model *m, struct stack_stats *s);

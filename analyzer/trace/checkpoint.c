@@ -1,4 +1,3 @@
-/* checkpoint.c - see checkpoint.h. */
 #include "trace/checkpoint.h"
 
 #include <stdlib.h>
@@ -50,7 +49,7 @@ static bool is_part(const struct chunk *c, uint32_t number)
 	return c->type == TRACE_CHUNK_CHECKPOINT && c->tid == number;
 }
 
-/* `list` has room for all chunks. */
+/* `list` is scratch, with room for all chunks. */
 static bool is_whole(const struct trace_checkpoint *c, const struct chunk *chunks, size_t count,
     const struct chunk **list)
 {

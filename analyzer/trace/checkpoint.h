@@ -14,13 +14,13 @@ struct checkpoint_slots {
 	struct trace_checkpoint slot[TRACE_CHECKPOINT_SLOTS];
 };
 
-/* Reads the slots of the header; `c` stands at the first. */
+/* Read the slots of the header; `c` stands at the first. */
 struct checkpoint_slots checkpoint_slots_read(struct cursor *c);
 /* The number of the newest finished checkpoint, whole or damaged; 0: none. */
 uint32_t checkpoint_newest(const struct checkpoint_slots *slots);
 
 /*
- * Removes from `chunks`, a file's event chunks and parts of checkpoints in any order, the parts
+ * Remove from `chunks`, a file's event chunks and parts of checkpoints in any order, the parts
  * that do not count. *floor: events outside the checkpoint count from these ticks on. *until: the
  * ticks up to which events were replaced. Fills *out but for until_ns.
  */

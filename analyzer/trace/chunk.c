@@ -1,6 +1,6 @@
 /*
- * chunk.c - a chunk's header: is it one, and what it says. What contradicts its check, or the rules
- * of the format, is noted as damage; one wrong bit is put right.
+ * chunk.c - reads and checks a chunk's header. What contradicts its check, or the rules of the
+ * format, is noted as damage; a single wrong bit is repaired.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "whyoom/trace.h"
 
 #define FIELD(name) offsetof(struct trace_chunk, name)
-#define LOOKS 3 /* at a chunk that a running process may seal meanwhile */
+#define LOOKS 3 /* a running process may seal the chunk between two reads */
 
 static uint32_t get(const uint8_t *raw, size_t at, unsigned bytes)
 {
@@ -19,7 +19,7 @@ static uint32_t get(const uint8_t *raw, size_t at, unsigned bytes)
 	return (uint32_t)cursor_fixed(&c, bytes);
 }
 
-/* Its side records, as far as its header can be believed; their number of bytes. */
+/* Read the side records, as far as the header can be believed. *bytes: their size. */
 static int read_sides(struct trace *t, uint64_t offset, const uint8_t *raw, uint8_t *sides,
     size_t *bytes, struct err *err)
 {
@@ -45,7 +45,7 @@ static void damaged(
 		.to = DAMAGE_LATEST});
 }
 
-/* The header as it was, if it can be had. 0; 1: it is not what was written; negative errno. */
+/* Check the header; repair it if possible. 0; 1: it is damaged; negative errno. */
 static int check(struct trace *t, uint64_t offset, uint8_t *raw, struct err *err)
 {
 	uint8_t sides[TRACE_SIDE_MAX * sizeof(struct trace_side)];
@@ -72,7 +72,7 @@ static int check(struct trace *t, uint64_t offset, uint8_t *raw, struct err *err
 		.thread = get(raw, FIELD(thread), 4),
 		.sequence = get(raw, FIELD(sequence), 4)});
 sound:
-	/* Its check says whether it is sealed. */
+	/* The check shows whether the chunk is sealed. */
 	raw[FIELD(sealed)] = get(raw, FIELD(check), 4) != checks_open(raw);
 	memset(raw + FIELD(sealed) + 1, 0, 3);
 	return 0;
@@ -85,7 +85,7 @@ static bool is_empty(const uint8_t *raw)
 	return !memcmp(raw, zeros, sizeof(zeros));
 }
 
-/* Is it none whose process died when it had only claimed the place? */
+/* True if this is other data, and not a chunk whose process died after it claimed the space. */
 static bool is_foreign(const uint8_t *raw)
 {
 	return get(raw, FIELD(magic), 4) || get(raw, FIELD(committed), 4) ||
@@ -133,7 +133,7 @@ int trace_read_chunk(
 
 	if (header_bytes != sizeof(raw) || chunk->bytes % TRACE_SLOT_BYTES || !chunk->bytes ||
 	    chunk->bytes > TRACE_CHUNK_BYTES_MAX) {
-		/* Not to be trusted at all: on to the next slot. */
+		/* Nothing in this header can be trusted: try the next slot. */
 		chunk->torn = chunk->distrusted = true;
 		chunk->bytes = TRACE_SLOT_BYTES;
 		damaged(t, TRACE_DAMAGE_CHUNK, chunk, offset, 0);
@@ -165,7 +165,7 @@ int trace_read_chunk(
 
 		chunk->torn = true;
 		chunk->side_count = 0;
-		/* Of definitions it is seen what is not there. */
+		/* Missing definitions are noticed when they are read. */
 		damaged(t, TRACE_DAMAGE_SHORT, chunk, t->source.size,
 		    committed > there && chunk->type != TRACE_CHUNK_DEFINITIONS ? committed - there
 										: 0);

@@ -6,7 +6,7 @@
 #include "util/vec.h"
 
 #define RATE_MAX ((uint64_t)1 << 62)
-#define SPAN_TRUSTED 10000000u /* ns: pairs closer than this do not beat the nominal rate */
+#define SPAN_TRUSTED 10000000u /* ns: closer pairs are less exact than the nominal rate */
 
 typedef unsigned __int128 wide;
 
@@ -69,7 +69,7 @@ void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz
 	clock->span = 0;
 }
 
-/* For how many ticks the pair answers with no more than INT64_MAX. */
+/* Return the number of ticks for which the pair gives at most INT64_MAX ns. */
 static uint64_t span_of(const struct clock *clock, size_t at)
 {
 	const struct clock_pair *p = &clock->pairs[at];

@@ -22,12 +22,12 @@ struct clock {
 	uint64_t from, from_ns, rate, span;
 };
 
-/* Adds a pair. 0 or -ENOMEM. */
+/* Add a pair. 0 or -ENOMEM. */
 int clock_add(struct clock *clock, uint64_t ticks, uint64_t mono_ns);
 /* Call once, after the last clock_add(). Drops pairs that would make time run backwards. */
 void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz);
 uint64_t clock_search(struct clock *clock, uint64_t ticks);
-/* Converts ticks; at most INT64_MAX. Fast when called in time order. */
+/* Convert ticks; at most INT64_MAX. Fast when called in time order. */
 static inline uint64_t clock_ns(struct clock *clock, uint64_t ticks)
 {
 	uint64_t since = ticks - clock->from;

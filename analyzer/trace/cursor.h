@@ -32,7 +32,7 @@ struct cursor_far {
 };
 struct cursor_far cursor_varint_far(const uint8_t *p, const uint8_t *end);
 
-/* Marks the cursor bad and moves it to the end. Returns 0. */
+/* Mark the cursor bad and move it to the end. Returns 0. */
 static inline uint64_t cursor_spoil(struct cursor *c)
 {
 	c->bad = true;
@@ -40,7 +40,7 @@ static inline uint64_t cursor_spoil(struct cursor *c)
 	return 0;
 }
 
-/* Reads a little-endian number of 1 to 8 bytes. */
+/* Read a little-endian number of 1 to 8 bytes. */
 static inline uint64_t cursor_fixed(struct cursor *c, unsigned bytes)
 {
 	uint64_t value = 0;
@@ -53,7 +53,7 @@ static inline uint64_t cursor_fixed(struct cursor *c, unsigned bytes)
 	return value;
 }
 
-/* Passes over bytes and returns them in place; NULL, and bad: fewer are left. */
+/* Pass over bytes and return them in place; NULL, and bad: fewer are left. */
 static inline const uint8_t *cursor_take(struct cursor *c, uint64_t bytes)
 {
 	const uint8_t *p = c->p;
@@ -66,14 +66,14 @@ static inline const uint8_t *cursor_take(struct cursor *c, uint64_t bytes)
 	return p;
 }
 
-/* Moves to the next byte with one of these bits set, or to the end. */
+/* Move to the next byte with one of these bits set, or to the end. */
 static inline void cursor_skip_to(struct cursor *c, uint8_t bits)
 {
 	while (c->p < c->end && !(*c->p & bits))
 		c->p++;
 }
 
-/* Reads a varint length and passes over as many bytes. NULL, and bad: fewer are left. */
+/* Read a varint length and pass over as many bytes. NULL, and bad: fewer are left. */
 const uint8_t *cursor_bytes(struct cursor *c, size_t *bytes);
 
 static inline uint64_t cursor_varint(struct cursor *c)
@@ -104,7 +104,7 @@ static inline uint64_t cursor_varint(struct cursor *c)
 	return far.value;
 }
 
-/* Reads a varint of one or two bytes; two must be left. False, and nothing is read: it is longer.
+/* Read a varint of one or two bytes; two must be left. False, and nothing is read: it is longer.
  */
 static inline bool cursor_short(struct cursor *c, uint64_t *value)
 {
@@ -122,7 +122,7 @@ static inline bool cursor_short(struct cursor *c, uint64_t *value)
 	return true;
 }
 
-/* Undoes zigzag coding, in two's complement, so that adding the result to a number is right. */
+/* Undo zigzag coding, in two's complement, so that adding the result to a number is right. */
 static inline uint64_t cursor_signed(uint64_t v)
 {
 	return (v >> 1) ^ (0 - (v & 1));
@@ -133,7 +133,7 @@ static inline uint64_t cursor_svarint(struct cursor *c)
 	return cursor_signed(cursor_varint(c));
 }
 
-/* Reads a varint; one that does not fit in 32 bits marks the cursor bad. */
+/* Read a varint; one that does not fit in 32 bits marks the cursor bad. */
 static inline uint32_t cursor_varint32(struct cursor *c)
 {
 	uint64_t v = cursor_varint(c);

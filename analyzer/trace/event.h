@@ -203,7 +203,7 @@ static inline bool event_acquires(const struct event *e)
 	return e->kind == EV_ALLOC || e->kind == EV_MAP || e->kind == EV_SPACE_ALLOC;
 }
 
-/* Gets a level of the event. False, and *out untouched: the event does not have it. */
+/* Get a level of the event. False, and *out untouched: the event does not have it. */
 static inline bool event_level(const struct event *e, uint32_t key, uint64_t *out)
 {
 	for (uint32_t i = 0; i < e->level_count; i++) {

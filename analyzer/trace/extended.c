@@ -1,4 +1,3 @@
-/* extended.c - see extended.h. */
 #include "trace/extended.h"
 
 #include <stdlib.h>
@@ -96,7 +95,7 @@ static uint32_t narrow(uint64_t v)
 	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
-/* Adds a period that a checkpoint replaced to the sums of all. */
+/* Add a replaced period to the sums of all. */
 static void read_period(struct trace *t, const struct trace_CHECKPOINT *f, struct event *out)
 {
 	struct trace_replaced *all = &t->counts.replaced;
@@ -116,7 +115,6 @@ static void read_period(struct trace *t, const struct trace_CHECKPOINT *f, struc
 	all->periods++;
 }
 
-/* The nanoseconds of `ticks`, times `times`. */
 static uint64_t passed_ns(const struct trace *t, uint64_t ticks, uint64_t times)
 {
 	double ns = (double)ticks / (double)clock_ticks_of(&t->clock, 1000000000) * 1e9;
@@ -487,7 +485,7 @@ uint64_t extended_of_event(struct trace_writer *w, const struct event *e, union 
 	case EV_TASK_END:
 		f->TASK_END.key = e->task;
 		return TRACE_TASK_END;
-	/* Blocks have compact forms; the other three are not the process's own events. */
+	/* Blocks have compact forms; the other three are not events of the process. */
 	case EV_ALLOC:
 	case EV_FREE:
 	case EV_UNFREE:

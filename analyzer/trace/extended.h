@@ -35,13 +35,13 @@ struct extended_body {
 
 /* Whether this reader knows the kind. */
 bool extended_is_known(uint64_t kind);
-/* Reads the body of a known kind, from behind dt on. False: it contradicts the format. Bytes behind
+/* Read the body of a known kind, from behind dt on. False: it contradicts the format. Bytes behind
  * the last field are ignored, as a newer minor version may have written them. */
 bool extended_read(uint64_t kind, struct cursor *body, struct extended_body *out);
 /* A copy of it for the caller to free(); NULL: no memory. */
 struct extended *extended_new(uint64_t kind, const struct extended_body *body);
 
-/* Completes *out, which has the record's time, thread and stack. False: this kind is no event.
+/* Complete *out, which has the record's time, thread and stack. False: this kind is no event.
  * out->levels points into *record. */
 bool extended_to_event(struct trace *t, const struct extended *record, struct event *out);
 

@@ -1,6 +1,6 @@
 /*
- * header.c - a trace file's header. What contradicts its check, or its copy, is noted as damage;
- * what can be put right is.
+ * header.c - reads a trace file's header. What contradicts its check or its copy is noted as damage
+ * and repaired if possible.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "whyoom/trace.h"
 
 #define FIELD(name) offsetof(struct trace_header, name)
-/* So many threads, each in the middle of raising a counter, may a process have when it ends. */
+/* The most threads that can be raising a counter when the process ends. */
 #define UNDER_WAY 64u
 
 static uint64_t get(const uint8_t *page, size_t at, unsigned bytes)
@@ -34,7 +34,7 @@ static void damaged(struct trace *t, uint64_t offset, uint64_t bytes)
 	    &(struct damage_where){.offset = offset, .bytes = bytes});
 }
 
-/* Has it checks? The version and the check itself may be damaged, but hardly both. */
+/* True if the file has checks. The version or the check may be damaged, but hardly both. */
 static bool has_checks(const uint8_t *page)
 {
 	uint64_t version = get(page, FIELD(major), 2) << 16 | get(page, FIELD(minor), 2);
@@ -47,7 +47,7 @@ static bool is_sound(const uint8_t *page)
 	return get(page, FIELD(check), 8) == checks_header(page);
 }
 
-/* Its mode may have been changed in the very moment in which the process was killed. */
+/* The process may have been killed while it changed its mode. */
 static bool is_sound_but_for_mode(uint8_t *page)
 {
 	uint64_t was = get(page, FIELD(mode), 4);
@@ -61,7 +61,7 @@ static bool is_sound_but_for_mode(uint8_t *page)
 	return false;
 }
 
-/* Of what never changes, one wrong bit is put right; so a file is known for what it is, too. */
+/* Check the constant part. A single wrong bit is repaired, even in the magic. */
 static void check_constant(struct trace *t, uint8_t *page)
 {
 	if (is_sound(page) || is_sound_but_for_mode(page))
@@ -75,7 +75,8 @@ static void check_constant(struct trace *t, uint8_t *page)
 	}
 }
 
-/* Some are raised by each event, others by as many bytes as it has, or it sets a bit. */
+/* True if the difference fits an update that was interrupted. A counter grows by one for each
+ * event, or by its bytes; flags gain a bit. */
 static bool under_way(size_t at, uint64_t counter, uint64_t copy)
 {
 	uint64_t ahead = counter - copy;
@@ -89,8 +90,8 @@ static bool under_way(size_t at, uint64_t counter, uint64_t copy)
 	return ahead <= UNDER_WAY;
 }
 
-/* A counter is raised before its copy; else one of them is not what was written. The lower one says
- * no more than what happened. */
+/* A counter is raised before its copy, so a larger difference is damage. The lower value counts: it
+ * claims nothing that did not happen. */
 static void check_counters(struct trace *t, uint8_t *page)
 {
 	const uint16_t *offsets;
@@ -108,7 +109,7 @@ static void check_counters(struct trace *t, uint8_t *page)
 	}
 }
 
-/* How it ended is stored last, so that it may be missing where its check is there. */
+/* The end is stored after its check, so it may be missing beside a valid check. */
 static void check_end(struct trace *t, uint8_t *page)
 {
 	uint64_t how = get(page, FIELD(end_how), 4), check = get(page, FIELD(end_check), 8);
@@ -127,7 +128,6 @@ static void check_end(struct trace *t, uint8_t *page)
 		damaged(t, FIELD(end_how), FIELD(dropped) - FIELD(end_how));
 }
 
-/* One that is not what was written is no checkpoint's. */
 static void check_slots(struct trace *t, uint8_t *page)
 {
 	for (size_t i = 0; i < TRACE_CHECKPOINT_SLOTS; i++) {
@@ -142,11 +142,11 @@ static void check_slots(struct trace *t, uint8_t *page)
 	}
 }
 
-/* Places that are free, or were being filled, are left out. */
+/* Free places, and those being filled, are left out. */
 static void read_unrecorded(struct cursor *c, struct trace_facts *f)
 {
 	f->unrecorded = cursor_fixed(c, 8);
-	f->unrecorded_programs = 0; /* it may be read again */
+	f->unrecorded_programs = 0; /* this may be a second read */
 	for (unsigned i = 0; i < TRACE_UNRECORDED_PLACES; i++) {
 		struct trace_program *p = &f->unrecorded_program[f->unrecorded_programs];
 		const uint8_t *path;
@@ -179,13 +179,13 @@ int trace_read_header(struct trace *t, struct header_tail *tail, struct err *err
 		    "%s: empty: the program ended, or ran out of disk, before anything was "
 		    "recorded",
 		    path);
-	/* the magic is written last */
+	/* The recorder writes the magic last. */
 	if (t->source.size <= TRACE_SLOT_BYTES && got >= 8 && !memcmp(raw, (uint8_t[8]){0}, 8))
 		return err_set(err, -ENODATA,
 		    "%s: holds nothing yet: the program was killed, or ran out of disk, before "
 		    "anything was recorded, or has only just begun",
 		    path);
-	/* A small trace has a check of its own, of all that is there, and not the other ones. */
+	/* A small trace has one check over everything instead of the others. */
 	t->checks = !t->source.small && got == sizeof(raw) && has_checks(raw);
 	if (t->checks)
 		check_constant(t, raw);

@@ -8,9 +8,9 @@
 #include "util/vec.h"
 
 #define FIRST_SLOTS 4096u
-/* Slots, 2 MiB: from here on it is the memory that counts, and before, that searches are short. */
+/* Slots, 2 MiB. Larger tables save memory; smaller ones keep searches short. */
 #define DENSE_SLOTS (1u << 18)
-#define SLOT_DEAD 0x80000000u /* in .slot: taken out of the table */
+#define SLOT_DEAD 0x80000000u /* in .slot: removed from the table */
 
 double block_weight(const struct block *b)
 {
@@ -22,7 +22,7 @@ uint64_t block_bytes_sampled(const struct block *b)
 	return (uint64_t)((double)b->size * block_weight(b) + 0.5);
 }
 
-/* Rounded up as often as its fraction says, by what does not change of it. */
+/* Round up as often as the fraction demands, by a hash of the block's constant serial. */
 uint64_t block_count_sampled(const struct block *b)
 {
 	double chance = (double)(b->serial * 0x9e3779b97f4a7c15ull >> 11) * 0x1p-53;
@@ -67,13 +67,13 @@ void live_clear(struct live *live, bool keep)
 	live->bytes = 0;
 }
 
-/* How far one with that tag is behind where it belongs. */
+/* Return the distance of the slot from the tag's home. */
 static inline size_t behind(size_t i, uint32_t tag, size_t mask)
 {
 	return (i - tag) & mask;
 }
 
-/* The slot of the address, or the one that it would be put into. */
+/* Find the slot of the address, or the one where it belongs. */
 static inline __attribute__((always_inline)) size_t slot_of(
     const struct live *live, uint64_t address, uint32_t tag, bool *found)
 {
@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) size_t slot_of(
 	return i;
 }
 
-/* What lies there, and behind it without a gap, moves on by one. */
+/* Insert, and move the entries up to the next free slot on by one. */
 static inline void put_slot(struct live_slot *slots, size_t mask, size_t i, struct live_slot put)
 {
 	while (slots[i].index) {
@@ -130,7 +130,7 @@ static int grow(struct live *live)
 	return 0;
 }
 
-/* A block from the spare ones, or the next of the last pool; *index is its number. */
+/* Take a spare block, or the next of the last pool; *index is its number. */
 static struct block *new_block(struct live *live, uint32_t *index)
 {
 	struct block *b, **grown;
@@ -193,7 +193,7 @@ struct block *live_take(struct live *live, uint64_t address)
 	b = live_block(live, live->slots[i].index - 1);
 	live->bytes -= b->size;
 	live->count--;
-	/* Close the gap, so that searches need no marks of what was here. */
+	/* Close the gap, so that searches need no tombstones. */
 	for (next = (i + 1) & live->mask; live->slots[next].index; next = (next + 1) & live->mask) {
 		if (!behind(next, live->slots[next].tag, live->mask))
 			break;

@@ -35,13 +35,13 @@ struct live {
 
 int live_init(struct live *live); /* 0 or -ENOMEM */
 void live_fini(struct live *live);
-/* Removes all blocks. `keep`: keeps the memory for as many again. */
+/* Remove all blocks. `keep`: keeps the memory for as many again. */
 void live_clear(struct live *live, bool keep);
 
-/* Returns the live block at the address (*lived: true), or a new one that is zero but for address
+/* Return the live block at the address (*lived: true), or a new one that is zero but for address
  * and size, which the caller must not change. NULL: no memory. */
 struct block *live_find_or_add(struct live *live, uint64_t address, uint64_t size, bool *lived);
-/* Removes a block from the table; NULL: none lives there. It stays readable until live_recycle().
+/* Remove a block from the table; NULL: none lives there. It stays readable until live_recycle().
  */
 struct block *live_take(struct live *live, uint64_t address);
 void live_recycle(struct live *live, struct block *block);

@@ -1,8 +1,8 @@
 /*
- * locked.c - page-locked memory that a driver gave is memory of the process, too: a shared mapping
- * in its address space, resident from the start and charged as such (RssShmem, a cgroup's shmem).
- * Where the call that mapped it was not seen, the mapping is told beside the driver's block, and
- * its end beside that one's; a request for it that the driver refused is one of the host's.
+ * locked.c - presents page-locked memory from a driver as memory of the process. It is a shared
+ * mapping in the address space, resident from the start, and charged as such (RssShmem, a cgroup's
+ * shmem). If the mapping call was not recorded, a mapping is added beside the driver's block, and
+ * removed with it. A request that the driver refused becomes one of the host's.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #include "trace/reader.h"
 #include "whyoom/trace.h"
 
-enum { SEEN, TOLD }; /* range.kind; range.serial is the context of what was told */
+enum { SEEN, TOLD }; /* recorded, or added here; an added range's serial is its context */
 
 static bool is_space(const char *name)
 {
 	return name && strcmp(name, "pinned") == 0;
 }
 
-/* Without its space there is none. */
+/* False: the trace has no page-locked memory. */
 static bool has_space(const struct trace *t)
 {
 	for (size_t i = 0; i < t->defs.spaces.count; i++)
@@ -68,7 +68,7 @@ static int later(
 	return vec_push(&l->waiting, e);
 }
 
-/* What lies there now, in place of whatever lay there. */
+/* Put the range in place of all ranges that it overlaps. */
 static int put(struct locked *l, const struct range *r)
 {
 	int rc = ranges_cut(&l->known, r->start, r->end, NULL, NULL);
@@ -85,7 +85,7 @@ static struct range range_of(const struct event *e, uint32_t kind)
 	    .kind = kind};
 }
 
-/* A mapping that was seen: of memory, of addresses alone, or of what only reaches a device. */
+/* Apply a recorded mapping: of memory, of bare addresses, or of a device. */
 static int on_map(struct locked *l, const struct event *e)
 {
 	struct range r = range_of(e, SEEN);
@@ -151,8 +151,8 @@ static void clear(void *arg, const struct range *r)
 		c->error = later(c->l, c->e, EV_UNMAP, r->start, r->end - r->start);
 }
 
-/* With a context goes what was given in it. Whose contexts a device's are is not known here: a
- * process that resets one of several is taken to be done with all. */
+/* A context's end releases its memory. A device's contexts are unknown here, so a reset of one of
+ * several counts for all. */
 static int on_clear(struct locked *l, const struct event *e)
 {
 	struct clearing c = {l, e, 0};
@@ -170,8 +170,8 @@ static int on_clear(struct locked *l, const struct event *e)
 	return c.error;
 }
 
-/* Who was refused it was refused memory of the host, whatever the driver calls that. Locking what
- * is there already takes none. */
+/* Turn a driver's refusal into a refusal of host memory, whatever the driver calls it. Registering
+ * existing memory takes none. */
 static void on_failed(const struct trace *t, struct event *e)
 {
 	const char *call = e->u.failed.api;

@@ -1,5 +1,5 @@
 /*
- * merge.c - merges all threads' events into one order: by time, and where times contradict each
+ * merge.c - merges all threads' events into one order: by time, and, if times contradict each
  * other, so that an address is live only once.
  */
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "trace/reader.h"
 #include "whyoom/trace.h"
 
-#define AHEAD 8u /* events from the second prefetch to the use */
+#define AHEAD 8u /* events between the second prefetch and the use */
 
 static bool before(const struct merge_head *a, const struct merge_head *b)
 {
@@ -37,8 +37,7 @@ static void sift_down(struct trace *t, size_t at)
 	heap[at] = moved;
 }
 
-/* Restores the heap after its top changed. Mostly the top stays first, as a thread's events come in
- * runs. */
+/* Restore the heap after its top changed. Mostly it stays: a thread's events come in runs. */
 static inline void settle_top(struct trace *t)
 {
 	const struct merge_head *heap = t->heap;
@@ -55,7 +54,7 @@ static bool is_release(const struct rec *rec)
 						 rec->extended->kind == TRACE_SPACE_UNMAP));
 }
 
-/* Sorts a stream by its next event or, while that is not decoded, by its earliest possible time. */
+/* Order a stream by its next event; before that is decoded, by its earliest possible time. */
 static inline void head_of(const struct trace *t, const struct stream *s, struct merge_head *head)
 {
 	if (s->head < s->tail) {
@@ -106,11 +105,9 @@ static inline __attribute__((always_inline)) void put_event(
 	out->level_count = 0;
 }
 
-/*
- * Defers the event at the top, which contradicts the live blocks: it releases a block that is not
- * live, or acquires one that is. An event of another thread at the same tick may have come first.
- * True: the top has changed. False: there is no other event at this tick left.
- */
+/* Defer the event at the top, which contradicts the live blocks: it releases a block that is not
+ * live, or acquires one that is. Another thread's event at the same tick may have come first. True:
+ * the top changed. False: no other event is left at this tick. */
 static bool defer(struct trace *t, struct stream *s)
 {
 	struct merge_head *top = &t->heap[0];
@@ -120,7 +117,7 @@ static bool defer(struct trace *t, struct stream *s)
 	if ((t->heap_count < 2 || t->heap[1].ticks != top->ticks) &&
 	    (t->heap_count < 3 || t->heap[2].ticks != top->ticks))
 		return false;
-	/* Is there one that was not deferred since the last event? */
+	/* Look for an event that was not deferred since the last one. */
 	for (size_t i = 1; i < t->heap_count && !wait; i++)
 		wait =
 		    t->heap[i].ticks == top->ticks && t->streams[t->heap[i].stream].deferred != now;
@@ -132,7 +129,7 @@ static bool defer(struct trace *t, struct stream *s)
 	return true;
 }
 
-/* `b`: the released block, already removed from the table; NULL: it was not live. */
+/* `b` is the released block, already out of the table; NULL: it was not live. */
 static void apply_free(
     struct trace *t, const struct rec *rec, struct block *b, uint64_t ticks, struct event *out)
 {
@@ -163,8 +160,8 @@ static void apply_free(
 	t->threads.items[rec->thread].frees++;
 }
 
-/* An acquisition at the address of a live block. 1: *out is its event; 2: *out is another event and
- * the record stays; 3: deferred; negative errno. */
+/* Apply an acquisition at the address of a live block. 1: *out is its event; 2: *out is another
+ * event and the record stays; 3: deferred; negative errno. */
 static __attribute__((noinline)) int apply_alloc_over(
     struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
 {
@@ -182,7 +179,7 @@ static __attribute__((noinline)) int apply_alloc_over(
 		t->counts.events++;
 		return 2;
 	}
-	/* The release was never recorded: release the old block here. */
+	/* The release was not recorded: release the old block here. */
 	t->counts.double_allocs++;
 	t->over_live = true;
 	put_event(t, out, EV_FREE, rec, rec->ticks);
@@ -194,7 +191,7 @@ static __attribute__((noinline)) int apply_alloc_over(
 	return 2;
 }
 
-/* An acquisition; returns as apply_alloc_over() does. */
+/* Apply an acquisition; returns as apply_alloc_over() does. */
 static inline __attribute__((always_inline)) int apply_alloc(
     struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
 {
@@ -233,9 +230,9 @@ static inline __attribute__((always_inline)) int apply_alloc(
 	return 1;
 }
 
-/* A release of a block that is not live; returns as apply_alloc() does. The releasing thread may
- * have read its clock before the acquiring thread did. If it released the previous block at the
- * address, the missing acquisition is this thread's own. */
+/* Apply a release of a block that is not live; returns as apply_alloc() does. The releasing thread
+ * may have read its clock before the acquiring thread did. If it also released the previous block
+ * at the address, its own acquisition is missing. */
 static __attribute__((noinline)) int apply_early_free(
     struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
 {
@@ -289,7 +286,7 @@ static int apply_unfree(struct trace *t, const struct rec *rec, struct event *ou
 		return err_set(err, -ENOMEM, "%s: out of memory with %zu live blocks",
 		    t->source.path, t->live.count);
 	if (lived) {
-		t->counts.repairs++; /* the address was given out again */
+		t->counts.repairs++; /* the address is live again */
 		return 0;
 	}
 	b->birth_ns = kept->birth_ns;
@@ -306,8 +303,7 @@ static int apply_unfree(struct trace *t, const struct rec *rec, struct event *ou
 	return 1;
 }
 
-/* Switches the thread to another task. A key that has not occurred since its TASK_END is a new
- * task's. */
+/* Switch the thread to another task. A key not seen since its TASK_END is a new task's. */
 static int apply_task(struct trace *t, const struct rec *rec, struct err *err)
 {
 	uint64_t *serial;
@@ -346,7 +342,7 @@ static int apply_task_end(struct trace *t, const struct rec *rec, struct event *
 static int apply_extended(struct trace *t, const struct rec *rec, struct event *out)
 {
 	put_event(t, out, EV_NOTICE, rec, rec->ticks);
-	t->extended = rec->extended; /* freed with the next event */
+	t->extended = rec->extended; /* freed at the next event */
 	out->address = out->size = 0;
 	return extended_to_event(t, rec->extended, out);
 }
@@ -376,8 +372,8 @@ static void settle(struct trace *t)
 	}
 }
 
-/* Ends the reading. A running program may have replaced chunks by a checkpoint after they were
- * listed, and then the events just read are not the program's. */
+/* End the pass. A running program may have replaced listed chunks by a checkpoint; then the events
+ * that were read are not its own. */
 static int finish(struct trace *t, struct err *err)
 {
 	uint64_t last = clock_ns(&t->clock, t->last_ticks);
@@ -425,7 +421,7 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 		}
 		rec = &s->queue[s->head];
 		if (rec->ticks != top->ticks) {
-			/* A search of repair.c decoded it, and its time is known now. */
+			/* A search of repair.c decoded it, so its time is known now. */
 			head_of(t, s, top);
 			settle_top(t);
 			continue;
@@ -443,7 +439,7 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 				r = apply_early_free(t, top->stream, rec, out, err);
 				if (r == 3)
 					continue;
-				rec = &s->queue[s->head]; /* it may have been moved */
+				rec = &s->queue[s->head]; /* the queue may have moved */
 				break;
 			}
 			apply_free(t, rec, b, rec->ticks, out);
@@ -508,7 +504,7 @@ int trace_rewind(struct trace *t, struct err *err)
 	t->counts = (struct trace_counts){0};
 	t->serial = 0;
 	t->over_live = false;
-	/* The first looks may be at all stacks at once, which takes as much. */
+	/* The first use of stacks may need all of them, which takes as much memory. */
 	live_clear(&t->live, trace_has_folded(t));
 	map_clear(&t->tasks);
 	t->context.bytes_read = 0;

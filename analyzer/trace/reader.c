@@ -1,6 +1,6 @@
 /*
- * reader.c - opens one trace file: its header, the list of its chunks, its definitions. Refuses
- * what is no trace; what is only damaged is read as far as it is sound.
+ * reader.c - opens one trace file: its header, the list of its chunks, its definitions. Refuses a
+ * file that is no trace; reads a damaged one as far as it is sound.
  */
 #include "trace/reader.h"
 
@@ -20,8 +20,8 @@
 #define WINDOWS_TOTAL (16u << 20)
 #define LIST_TRIES 8
 
-/* A hash that distinguishes chunks: of the constant part of the header; without checks, with the
- * checksum of a sealed one. */
+/* Return a hash that identifies a chunk: of the header's constant part; in files without checks,
+ * with the checksum of a sealed chunk. */
 static uint64_t identity(const struct trace *t, const struct chunk *c)
 {
 	struct {
@@ -41,7 +41,7 @@ static uint64_t identity(const struct trace *t, const struct chunk *c)
 	return checks_hash(&key, sizeof(key));
 }
 
-/* Registers a chunk. 0; 1: it is a copy of an earlier one; -ENOMEM. */
+/* Register a chunk. 0; 1: a copy of an earlier one; -ENOMEM. */
 static int found(struct trace *t, const struct chunk *c)
 {
 	struct damage_chunk chunk = {.offset = c->offset,
@@ -57,8 +57,7 @@ static int found(struct trace *t, const struct chunk *c)
 	return damage_chunk(&t->damage, &chunk, identity(t, c));
 }
 
-/* Lists the chunks from *offset on: with `events`, event chunks in t->chunks; definitions in
- * `list`. */
+/* List the chunks from *offset on: `events` in t->chunks, or definitions in `list`. */
 static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *list, struct err *err)
 {
 	VEC(struct chunk) *definitions = list;
@@ -71,7 +70,7 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 		r = trace_read_chunk(t, at, &chunk, &foreign, err);
 		if (r < 0)
 			return r;
-		if (r) { /* claimed and not written, or reserved space */
+		if (r) { /* claimed but not written, or reserved space */
 			uint64_t from = at;
 
 			at += TRACE_SLOT_BYTES;
@@ -89,8 +88,7 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 			return r;
 		if (r)
 			continue;
-		/* A torn part of a checkpoint is no loss: the header says which checkpoint was
-		 * finished. */
+		/* A torn part of a checkpoint is no loss: the header names the complete one. */
 		if (chunk.torn && chunk.type != TRACE_CHUNK_CHECKPOINT) {
 			t->context.torn_chunks++;
 			chunk.counted = true;
@@ -112,10 +110,10 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 	return 0;
 }
 
-/* Bytes of the chunk's definitions that are missing or have changed, after it was read. */
+/* Return how many bytes of the chunk's definitions are missing or damaged, after it was read. */
 static uint64_t definitions_missing(const struct trace *t, const struct chunk *c)
 {
-	/* A definition that a killed process left unfinished is no loss; `committed` lacks it. */
+	/* A definition left unfinished by a kill is no loss; `committed` excludes it. */
 	return t->checks && !c->distrusted && c->committed > t->defs.sound_bytes
 		   ? c->committed - t->defs.sound_bytes
 		   : 0;
@@ -230,8 +228,7 @@ static bool begins_stream(const struct chunk *c)
 	return c->type == TRACE_CHUNK_SHARED || c->type != c[-1].type || c->thread != c[-1].thread;
 }
 
-/* Event chunks to streams: a thread's chunks are one, each shared chunk is one, and so is the
- * checkpoint. */
+/* Make streams: one of each thread's chunks, one of each shared chunk, one of the checkpoint. */
 static int make_streams(struct trace *t)
 {
 	struct chunk *chunks = t->chunks.items;
@@ -275,7 +272,7 @@ static int make_streams(struct trace *t)
 	return 0;
 }
 
-/* Sizes are as the file says: none is believed that no address space could hold. */
+/* Sizes come from the file: ignore those that no address space could hold. */
 static uint64_t module_data(const struct defs *defs)
 {
 	const uint64_t page = 4096, most = 1ull << 47;
@@ -308,7 +305,7 @@ static int read_facts(struct trace *t)
 	t->argv = calloc(count + 2, sizeof(*t->argv));
 	if (!t->argv)
 		return -ENOMEM;
-	/* Between the arguments, so that the last may be empty. */
+	/* Step over separators, so that the last argument may be empty. */
 	for (size_t at = 0; at <= cmdline->value_bytes; at += strlen(cmdline->value + at) + 1)
 		t->argv[n++] = cmdline->value + at;
 	t->facts.argv = t->argv;
@@ -332,8 +329,7 @@ int trace_newest_checkpoint(struct trace *t, uint32_t *number, struct err *err)
 	return 0;
 }
 
-/* A process that runs changes its file while it is read: what does not fit may be from before and
- * after. */
+/* A running process changes its file during the read: contradictions may be before and after. */
 static void publish_damage(struct trace *t)
 {
 	const struct stream_context *c = &t->context;
@@ -342,7 +338,7 @@ static void publish_damage(struct trace *t)
 	t->facts.damage = (struct trace_damage){0};
 	if (t->facts.running)
 		return;
-	/* Where there was no room for some definitions, that is known already. */
+	/* Definitions without room in the trace are counted already. */
 	if (c->stacks_undefined && !t->facts.untold && !t->facts.dropped[TRACE_DROP_DEFINITION]) {
 		undefined = (double)c->stacks_undefined / (double)c->stacks_named;
 		if (!(t->damage.kinds & 1u << TRACE_DAMAGE_UNDEFINED))
@@ -361,7 +357,7 @@ void trace_publish(struct trace *t)
 	publish_damage(t);
 }
 
-/* Once for each place, however often that is looked at. */
+/* Called once for each place. */
 static void unreadable(void *arg, uint64_t offset, uint64_t bytes)
 {
 	struct trace *t = arg;
@@ -370,13 +366,13 @@ static void unreadable(void *arg, uint64_t offset, uint64_t bytes)
 		if (t->damage.list.items[i].kind == TRACE_DAMAGE_UNREADABLE &&
 		    t->damage.list.items[i].where.offset == offset)
 			return;
-	/* Of chunks it is seen what is not there, where the file says how many there were. */
+	/* Missing chunks are noticed if the file says how many there were. */
 	damage_note(&t->damage, TRACE_DAMAGE_UNREADABLE,
 	    &(struct damage_where){.offset = offset, .bytes = t->checks ? 0 : bytes});
 }
 
-/* Header, clock, and all chunks. A program that runs may put a checkpoint in the place of chunks
- * meanwhile: then once more, but not for ever. */
+/* List header, clock and all chunks. A running program may replace chunks by a checkpoint
+ * meanwhile: then list again, a bounded number of times. */
 static int list_file(
     struct trace *t, struct header_tail *tail, uint64_t *offset, void *definitions, struct err *err)
 {
@@ -424,8 +420,8 @@ static int open_any(const char *path, const char *shared, const struct small_pla
 	if (!r)
 		r = list_file(t, &tail, &offset, &definitions, err);
 	listed = t->source.size;
-	/* A running process defines what its events need before it commits them: definitions that
-	 * came meanwhile are wanted, events are not. */
+	/* A running process writes definitions before the events that need them: later definitions
+	 * are wanted, later events are not. */
 	if (!r)
 		r = source_refresh(&t->source, err);
 	if (!r)
@@ -476,7 +472,7 @@ static int open_any(const char *path, const char *shared, const struct small_pla
 	if (tail.end_mono_ns > t->facts.start_mono_ns &&
 	    tail.end_mono_ns - t->facts.start_mono_ns > t->facts.last_ns)
 		t->facts.last_ns = tail.end_mono_ns - t->facts.start_mono_ns;
-	/* Behind the last chunk there may be gigabytes of nothing. */
+	/* Gigabytes of unused space may follow the last chunk. */
 	if (!t->facts.file_bytes || t->facts.file_bytes > t->source.size)
 		t->facts.file_bytes = t->source.size;
 	t->facts.rights = rights_facts(&tail.rights, &t->clock);
@@ -589,6 +585,6 @@ uint32_t trace_stack_limit(const struct trace *t)
 
 size_t trace_stack(const struct trace *t, uint32_t stack, const struct frame **frames)
 {
-	/* The scratch array is no part of what the caller sees as constant. */
+	/* The scratch array is not part of the constant state. */
 	return stacks_frames((struct stacks *)&t->defs.stacks, stack, frames);
 }

@@ -120,15 +120,15 @@ int trace_read_header(struct trace *t, struct header_tail *tail, struct err *err
 int trace_read_chunk(
     struct trace *t, uint64_t offset, struct chunk *chunk, bool *foreign, struct err *err);
 
-/* Opens one file and reads its chunk headers and definitions. */
+/* Open one file and read its chunk headers and definitions. */
 int trace_open(const char *path, struct trace **out, struct err *err);
-/* Opens a small trace within a shared file. */
+/* Open a small trace within a shared file. */
 int trace_open_small(const char *path, const char *shared, const struct small_place *place,
     struct trace **out, struct err *err);
 void trace_close(struct trace *t);
-/* Reads the number of the checkpoint that the header names now. 0 or negative errno. */
+/* Read the number of the checkpoint that the header names now. 0 or negative errno. */
 int trace_newest_checkpoint(struct trace *t, uint32_t *number, struct err *err);
-/* Copies the counters into the facts, and the damage once it is known whether the process runs. */
+/* Copy the counters into the facts, and the damage once it is known whether the process runs. */
 void trace_publish(struct trace *t);
 
 /* symbols.c */

@@ -1,4 +1,3 @@
-/* rights.c - see rights.h. */
 #include "trace/rights.h"
 
 #include <string.h>
@@ -16,7 +15,6 @@ static const char *const names[TRACE_RIGHT_KINDS] = {
     [TRACE_RIGHT_LANDLOCK] = "Landlock",
 };
 
-/* For JSON. */
 static const char *const keys[TRACE_RIGHT_KINDS] = {
     [TRACE_RIGHT_UNKNOWN] = "unknown",
     [TRACE_RIGHT_USER] = "user",
@@ -53,7 +51,7 @@ struct trace_rights rights_read(struct cursor *c)
 	return raw;
 }
 
-/* 0 says "not", so that the very first moment is the one after. */
+/* 0 means "not", so the very first moment becomes 1. */
 static uint64_t moment(struct clock *clock, uint64_t ticks)
 {
 	uint64_t ns = ticks ? clock_ns(clock, ticks) : 0;
@@ -70,7 +68,7 @@ struct trace_rights_facts rights_facts(const struct trace_rights *raw, struct cl
 		f.any |= f.given_up_ns[i] != 0;
 	}
 	f.stopped_ns = moment(clock, raw->stopped_ticks);
-	/* a kind that a newer version knows is none that this one does */
+	/* a kind from a newer version */
 	f.reason = raw->stopped < TRACE_RIGHT_KINDS ? raw->stopped : TRACE_RIGHT_UNKNOWN;
 	return f;
 }

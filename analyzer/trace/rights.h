@@ -10,9 +10,9 @@
 #include "util/text/str.h"
 #include "whyoom/trace.h"
 
-/* Reads them from the header; `c` stands at the field. */
+/* Read them from the header; `c` stands at the field. */
 struct trace_rights rights_read(struct cursor *c);
-/* Converts the times; clock_finish() must have been called. */
+/* Convert the times; clock_finish() must have been called. */
 struct trace_rights_facts rights_facts(const struct trace_rights *raw, struct clock *clock);
 
 #endif

@@ -12,7 +12,7 @@
 #define NOBODY UINT32_MAX
 #define COMPACT_MAX 64u /* the longest compact event */
 
-/* The canonical stack of an id; 0: none, or not defined. */
+/* Return the canonical stack of an id; 0: none, or not defined. */
 static inline uint32_t stack_of(struct stream_context *ctx, uint64_t id)
 {
 	uint32_t stack = stacks_canonical(&ctx->defs->stacks, id);
@@ -43,7 +43,7 @@ static int make_room(struct stream *s)
 	return 0;
 }
 
-/* Accepts the record at queue[tail], unless it is older than the floor. */
+/* Accept the record at queue[tail], unless it is older than the floor. */
 static inline void take_in(struct stream *s)
 {
 	struct rec *rec = &s->queue[s->tail];
@@ -69,7 +69,6 @@ static int push(struct stream *s, const struct rec *rec)
 	return 0;
 }
 
-/* Queues the side records up to `ticks`. */
 static int push_sides(struct stream *s, uint64_t ticks)
 {
 	int r = 0;
@@ -86,8 +85,8 @@ static int by_ticks(const void *a, const void *b)
 	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
-/* The thread of the next event. In a shared chunk without a SHARED_THREAD it is thread 0, which is
- * created only when it is needed. */
+/* Return the next event's thread. In a shared chunk without a SHARED_THREAD it is thread 0, which
+ * is created on demand. */
 static uint32_t thread_of(struct stream *s, struct stream_context *ctx)
 {
 	if (s->thread == NOBODY)
@@ -155,7 +154,7 @@ static int read_sides(
 	return 0;
 }
 
-/* Reports damage from this byte of the chunk's body to its end. */
+/* Report damage from this byte to the end of the chunk's body. */
 static void note_damage(const struct stream *s, struct stream_context *ctx,
     enum trace_damage_kind kind, uint32_t from, uint64_t ticks)
 {
@@ -170,7 +169,7 @@ static void note_damage(const struct stream *s, struct stream_context *ctx,
 		.to = s->next < s->count ? ctx->chunks[s->first + s->next].ticks : DAMAGE_LATEST});
 }
 
-/* Checks the sum of an unsealed chunk. Not while its process runs: the sum changes meanwhile. */
+/* Check the sum of an unsealed chunk, unless its process runs: then the sum still changes. */
 static int check_sum(
     const struct stream *s, struct stream_context *ctx, bool *sound, struct err *err)
 {
@@ -193,7 +192,7 @@ static int check_sum(
 	return r;
 }
 
-/* Reads until the window holds `need` bytes from `at` on, or the rest of the body. */
+/* Read until the window holds `need` bytes from `at` on, or the rest of the body. */
 static int fill(struct stream *s, struct stream_context *ctx, size_t need, struct err *err)
 {
 	size_t held = s->window_bytes - s->at, room, got;
@@ -228,14 +227,13 @@ static int fill(struct stream *s, struct stream_context *ctx, size_t need, struc
 	s->unread -= got;
 	ctx->bytes_read += got;
 	if (held + got < room) {
-		/* The file was truncated while it was read. */
+		/* The file was truncated during the read. */
 		s->unread = 0;
 		ctx->chunks[s->first + s->next - 1].torn = true;
 	}
 	return 0;
 }
 
-/* The offset of the next event in the chunk's body. */
 static uint32_t body_at(const struct stream *s, const struct stream_context *ctx)
 {
 	const struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];
@@ -243,8 +241,7 @@ static uint32_t body_at(const struct stream *s, const struct stream_context *ctx
 	return (uint32_t)(chunk->readable - s->unread - (s->window_bytes - s->at));
 }
 
-/* Skips a known stretch of nothing but blocks. Not in a chunk with side records, which would have
- * to be merged in between. */
+/* Skip a known stretch of blocks only, unless the chunk has side records to merge. */
 static bool pass_gap(struct stream *s, const struct stream_context *ctx)
 {
 	const struct gap *gap =
@@ -337,13 +334,13 @@ static int close_chunk(struct stream *s, struct stream_context *ctx, bool whole)
 }
 
 /* False: the block would stand for more than an address space holds. That is damage, and the block
- * counts as itself. */
+ * counts only for itself. */
 static bool believable(uint64_t size, uint64_t mean)
 {
 	return size && mean < TRACE_SIZE_LIMIT;
 }
 
-/* A block or a mapping that no address space has room for. */
+/* True if no address space has room for the block or mapping. */
 static bool is_too_large(uint64_t kind, const union trace_fields *f)
 {
 	return (kind == TRACE_ALLOC_WIDE && f->ALLOC_WIDE.size >= TRACE_SIZE_LIMIT) ||
@@ -351,7 +348,7 @@ static bool is_too_large(uint64_t kind, const union trace_fields *f)
 	       (kind == TRACE_MAP && f->MAP.length >= TRACE_SIZE_LIMIT);
 }
 
-/* Completes the record of a kind that has the fields of a compact one. False: it has others. */
+/* Complete the record of a kind with the fields of a compact one. False: another kind. */
 static bool is_simple(uint64_t kind, const union trace_fields *f, struct rec *rec)
 {
 	switch (kind) {
@@ -386,7 +383,7 @@ static bool is_simple(uint64_t kind, const union trace_fields *f, struct rec *re
 	return false;
 }
 
-/* An event with a length. 0; 1: it contradicts the format; negative errno. */
+/* Decode an event with a length. 0; 1: it contradicts the format; negative errno. */
 static int decode_extended(
     struct stream *s, struct stream_context *ctx, uint64_t kind, struct cursor *c)
 {
@@ -400,7 +397,7 @@ static int decode_extended(
 		return 1;
 	s->ticks += dt;
 	rec.ticks = s->ticks;
-	/* Outside of a checkpoint these two say nothing about what is there. */
+	/* Outside a checkpoint these two have no meaning. */
 	if (!extended_is_known(kind) || ((kind == TRACE_CHECKPOINT || kind == TRACE_WENT) &&
 					    chunk->type != TRACE_CHUNK_CHECKPOINT)) {
 		ctx->unknown_records += !chunk->checked;
@@ -438,7 +435,7 @@ out:
 	return r;
 }
 
-/* One event of kind 15, whose body may be larger than the window. */
+/* Decode one event of kind 15, whose body may be larger than the window. */
 static int step_extended(struct stream *s, struct stream_context *ctx, struct err *err)
 {
 	struct cursor c = cursor_of(s->window + s->at + 1, s->window_bytes - s->at - 1);
@@ -450,7 +447,7 @@ static int step_extended(struct stream *s, struct stream_context *ctx, struct er
 	if (c.bad || length > s->window_bytes - s->at - head + s->unread)
 		return 1;
 	if (!extended_is_known(kind) && length > cursor_left(&c) && length > 16) {
-		/* Only dt of an unknown kind is needed: skip the rest without a buffer. */
+		/* An unknown kind needs only its dt: skip the rest without a buffer. */
 		body = cursor_of(c.p, cursor_left(&c) < 16 ? cursor_left(&c) : 16);
 		r = decode_extended(s, ctx, kind, &body);
 		s->at += head;
@@ -477,8 +474,8 @@ static int step_extended(struct stream *s, struct stream_context *ctx, struct er
 	return decode_extended(s, ctx, kind, &body);
 }
 
-/* Reads size and stack of a compact acquisition. A field that is not written has its last value, or
- * the value that followed the last stack before. */
+/* Read size and stack of a compact acquisition. An omitted field has its last value, or the value
+ * that followed the last stack before. */
 static inline void read_alloc(
     struct stream *s, struct stream_context *ctx, uint8_t tag, struct cursor *c, struct rec *rec)
 {
@@ -505,8 +502,7 @@ static inline void read_alloc(
 	rec->realloc = false;
 }
 
-/* Decodes compact events until `want` are queued, the window needs filling, or another kind comes.
- */
+/* Decode compact events until `want` are queued, the window needs bytes, or another kind comes. */
 static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t want)
 {
 	struct cursor c = cursor_of(s->window + s->at, s->window_bytes - s->at);

@@ -107,10 +107,10 @@ struct stream {
 	struct gaps gaps;
 };
 
-/* Decodes at least one more event, unless the stream has ended. 0 or negative errno. A chunk that
+/* Decode at least one more event, unless the stream has ended. 0 or negative errno. A chunk that
  * contradicts the format ends there and counts as torn. */
 int stream_more(struct stream *s, struct stream_context *ctx, struct err *err);
-/* Goes back to the first event. */
+/* Go back to the first event. */
 void stream_rewind(struct stream *s, const struct stream_context *ctx);
 void stream_fini(struct stream *s);
 

@@ -39,7 +39,7 @@ struct trace_set {
 	struct trace_account account; /* the directory's */
 };
 
-/* Opens a file or a directory. A directory without any trace is an error. A file of it that cannot
+/* Open a file or a directory. A directory without any trace is an error. A file of it that cannot
  * be read is left out with a note on stderr, unless no other remains. On success the caller calls
  * trace_set_close(). */
 int trace_set_open(const char *path, struct trace_set *out, struct err *err);
@@ -63,9 +63,9 @@ struct trace_rights_facts {
 	uint64_t children; /* forks that could not open a trace of their own */
 	uint32_t reason; /* enum trace_right: the cause of both losses */
 };
-/* Appends why events or children are missing: "rights were given up at 12.3 s: seccomp". */
+/* Append why events or children are missing: "rights were given up at 12.3 s: seccomp". */
 void trace_rights_why(const struct trace_rights_facts *f, struct str *out);
-/* Appends the list: "the user (setuid) at 12.3 s, seccomp at 13 s"; nothing if none was given up.
+/* Append the list: "the user (setuid) at 12.3 s, seccomp at 13 s"; nothing if none was given up.
  */
 void trace_rights_list(const struct trace_rights_facts *f, struct str *out);
 /* True: "uid.N", a directory within the set's, where processes of another user write their traces.
@@ -175,11 +175,11 @@ void trace_set_damage(
 #define GPU_NONE UINT32_MAX
 uint32_t trace_gpu(const struct trace *t, uint32_t device);
 
-/* Reads the next event in time order. 1: *out is valid until the next call; 0: the end; negative
+/* Read the next event in time order. 1: *out is valid until the next call; 0: the end; negative
  * errno. trace_rewind() goes back to the first event; reading again is as fast as at first. */
 int trace_next(struct trace *t, struct event *out, struct err *err);
 int trace_rewind(struct trace *t, struct err *err);
-/* Goes back, and leaves out ALLOC, FREE and UNFREE until the next rewind: far quicker for callers
+/* Go back, and leave out ALLOC, FREE and UNFREE until the next rewind: far quicker for callers
  * that look at devices only. trace_counts() is meaningless meanwhile. */
 int trace_rewind_spaces(struct trace *t, struct err *err);
 /* As trace_next(), with more events: EV_OUTSIDE for each sample of a device that the supervisor
@@ -212,11 +212,11 @@ struct trace_thread {
 };
 size_t trace_threads(const struct trace *t, const struct trace_thread **out);
 
-/* Calls `fn` for each block that is live at this point of reading, in no order. A value of `fn`
+/* Call `fn` for each block that is live at this point of reading, in no order. A value of `fn`
  * other than 0 stops and is returned. */
 int trace_each_live(const struct trace *t, int (*fn)(void *arg, const struct block *b), void *arg);
 
-/* Frees the memory of the live blocks. Until trace_rewind() none is live, and no event is read. */
+/* Free the memory of the live blocks. Until trace_rewind() none is live, and no event is read. */
 void trace_release_live(struct trace *t);
 
 /* Stack ids are canonical: equal stacks have equal ids. They are dense, below trace_stack_limit();
@@ -229,7 +229,7 @@ struct frame {
 	bool exact; /* native: not a return address */
 };
 uint32_t trace_stack_limit(const struct trace *t);
-/* Gives the frames of a stack, outermost first, with those of the interpreter itself. Returns their
+/* Give the frames of a stack, outermost first, with those of the interpreter itself. Returns their
  * number. They are valid until the next call for this trace. */
 size_t trace_stack(const struct trace *t, uint32_t stack, const struct frame **frames);
 
@@ -258,7 +258,7 @@ static inline bool symbol_same_line(const struct symbol *a, const struct symbol 
 	return a->line == b->line && symbol_same_function(a, b);
 }
 
-/* Symbolises a stack, outermost first, with Python frames in place of the interpreter's. Returns
+/* Symbolise a stack, outermost first, with Python frames in place of the interpreter's. Returns
  * how many symbols; 0 for the unknown stack. Cached: the array lives as long as the trace. */
 size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out);
 
@@ -274,10 +274,10 @@ struct stack_path {
 	struct path_step *steps;
 	size_t room, depth, depth_room;
 };
-/* Moves to a stack. On -ENOMEM there are no symbols. */
+/* Move to a stack. On -ENOMEM there are no symbols. */
 int trace_path(struct trace *t, uint32_t stack, struct stack_path *path);
 void trace_path_fini(struct stack_path *path);
-/* Lists all stacks so that neighbours share most frames: the cheapest order to look at all. Valid
+/* List all stacks so that neighbours share most frames: the cheapest order to look at all. Valid
  * as long as the trace. 0 or -ENOMEM. */
 int trace_stack_order(struct trace *t, const uint32_t **order, size_t *count);
 
@@ -290,7 +290,7 @@ struct trace_fold {
 	uint16_t (*mark)(void *arg, const struct symbol *symbols, size_t count);
 	uint16_t (*join)(uint16_t outer, uint16_t inner);
 };
-/* Fills out[0] to out[trace_stack_limit() - 1]; a stack without frames gets 0. 0 or -ENOMEM. */
+/* Fill out[0] to out[trace_stack_limit() - 1]; a stack without frames gets 0. 0 or -ENOMEM. */
 int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *out);
 
 /* A note for each module whose file is missing or has another build id. Returns how many. */

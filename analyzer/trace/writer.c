@@ -1,6 +1,6 @@
 /*
- * writer.c - see writer.h. Keeps the new trace in memory until it is saved, as it is a small part
- * of the other one. Ticks are nanoseconds of CLOCK_MONOTONIC, so that no calibration is needed.
+ * writer.c - builds the new trace in memory until it is saved, since it is a small part of the old
+ * one. Ticks are nanoseconds of CLOCK_MONOTONIC, so no calibration is needed. See writer.h.
  */
 #include "trace/writer.h"
 
@@ -18,7 +18,7 @@
 #include "util/io.h"
 #include "util/text/str.h"
 
-/* A chunk is closed once it is larger; readers refuse TRACE_CHUNK_BYTES_MAX, 64 MiB. */
+/* A larger chunk is closed; readers refuse TRACE_CHUNK_BYTES_MAX, 64 MiB. */
 #define BODY_BYTES (16u << 20)
 #define NS 1000000000u
 
@@ -29,12 +29,12 @@ struct body {
 	uint64_t ticks;
 };
 
-/* One thread's chunk that is being written. */
+/* The open chunk of a thread. */
 struct writer_lane {
 	bool open;
 	struct body body;
 	uint32_t sequence; /* of the next chunk */
-	uint64_t ticks, address; /* of the last event, to code the next against */
+	uint64_t ticks, address; /* of the last event: the next one is coded against it */
 	uint32_t stack, task;
 };
 
@@ -43,8 +43,8 @@ struct trace_writer {
 	struct body definitions;
 	VEC(struct body) done;
 	VEC(struct writer_lane) lanes;
-	struct map lane_ids; /* by the serial number of the thread: index in lanes, plus 1 */
-	/* Ids of definitions that were copied. */
+	struct map lane_ids; /* by the thread's serial: 1 + index in lanes */
+	/* Ids of copied definitions. */
 	struct map modules, codes, stacks, spaces, tasks;
 	struct intern strings;
 	uint32_t defined; /* strings up to this id are defined */
@@ -97,7 +97,7 @@ static void close_body(struct trace_writer *w, struct body *b)
 	b->bytes = (struct str){0};
 }
 
-/* Appends a definition, whose body is in w->scratch. */
+/* Append a definition; its body is in w->scratch. */
 static void define(struct trace_writer *w, enum trace_def_kind kind)
 {
 	struct str *to = &w->definitions.bytes;
@@ -117,7 +117,7 @@ static void define(struct trace_writer *w, enum trace_def_kind kind)
 		close_body(w, &w->definitions);
 }
 
-/* Marks an id. False: it was marked before. A map, as a file may choose large ids. */
+/* Mark an id. False: already marked. A map, since a file may use large ids. */
 static bool mark(struct trace_writer *w, struct map *taken, uint32_t id)
 {
 	uint64_t *there = map_put(taken, id);
@@ -237,7 +237,7 @@ uint32_t writer_stack(struct trace_writer *w, uint32_t id)
 	return id;
 }
 
-/* The id of the space that holds another: of "cuda:0" for "torch:0"; 0: none, or not defined. */
+/* Return the id of the enclosing space, as "cuda:0" for "torch:0"; 0: none, or not defined. */
 static uint32_t parent_of(struct trace_writer *w, const char *name)
 {
 	const char *number = strchr(name, ':');
@@ -330,7 +330,7 @@ void trace_writer_free(struct trace_writer *w)
 	free(w);
 }
 
-/* Readers take the last INFO of a key. */
+/* Readers use the last INFO of a key. */
 int trace_writer_info(struct trace_writer *w, const char *key, const char *value)
 {
 	info(w, key, value, strlen(value));
@@ -366,7 +366,7 @@ static struct writer_lane *lane_of(struct trace_writer *w, uint32_t thread, uint
 			if (threads[i].serial == thread)
 				tid = threads[i].tid;
 		l->open = true;
-		/* Thread 0 stands for no thread: a shared chunk. */
+		/* Thread 0 is no thread: its events go to a shared chunk. */
 		l->body = (struct body){.type = thread ? TRACE_CHUNK_EVENTS : TRACE_CHUNK_SHARED,
 		    .thread = thread,
 		    .tid = tid,
@@ -382,7 +382,7 @@ static struct writer_lane *lane_of(struct trace_writer *w, uint32_t thread, uint
 static void put_extended(struct writer_lane *l, uint64_t kind, const union trace_fields *f,
     uint64_t dt, const struct event *e)
 {
-	/* Of the kinds with fields of a later minor version, these two are written with them. */
+	/* Of the kinds with later minor fields, only these two are written with them. */
 	unsigned count = extended_count(kind, f, kind == TRACE_LEVEL_OF || kind == TRACE_MARK);
 	const uint64_t *field = (const uint64_t *)f;
 	struct str body = {0};
@@ -413,7 +413,7 @@ static void put_compact(struct writer_lane *l, uint8_t tag, uint64_t dt, uint64_
 	l->address = address;
 }
 
-/* Writes an event of a block of the host. False: it is another event. */
+/* Write an event of a host's block. False: another kind of event. */
 static bool add_block(
     struct trace_writer *w, struct writer_lane *l, const struct event *e, uint64_t dt)
 {
@@ -480,7 +480,7 @@ int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *
 	ticks = ticks > w->last_ticks ? ticks : w->last_ticks + 1;
 	w->last_ticks = ticks;
 	l = lane_of(w, e->thread, ticks);
-	/* A task that ends must have begun, even without any other event. */
+	/* A task that ends must have begun, even if it has no other event. */
 	if (l && (e->kind == EV_TASK_END ? mark(w, &w->tasks, e->task) : e->task != l->task)) {
 		mark(w, &w->tasks, e->task);
 		f.TASK.key = e->task;
@@ -502,7 +502,7 @@ int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *
 
 /* --- the file --- */
 
-/* Writes a chunk at *at, and moves *at behind it. */
+/* Write a chunk at *at, and move *at behind it. */
 static int write_chunk(int fd, const struct body *b, uint64_t *at)
 {
 	bool events = b->type != TRACE_CHUNK_DEFINITIONS;
@@ -538,7 +538,7 @@ static int write_chunk(int fd, const struct body *b, uint64_t *at)
 	return rc ? rc : io_write_at(fd, b->bytes.text, b->bytes.length, from + sizeof(head));
 }
 
-/* Writes the other file's header with the new clock and size. */
+/* Write the old file's header with the new clock and size. */
 static int write_header(const struct trace_writer *w, int fd, uint64_t end, struct err *err)
 {
 	union {

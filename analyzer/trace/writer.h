@@ -16,14 +16,14 @@ struct trace_writer;
 struct trace_writer *trace_writer_new(struct trace *of);
 void trace_writer_free(struct trace_writer *w); /* accepts NULL */
 
-/* Replaces the INFO of that key. Copies the texts. 0 or -ENOMEM. */
+/* Replace the INFO of that key. Copies the texts. 0 or -ENOMEM. */
 int trace_writer_info(struct trace_writer *w, const char *key, const char *value);
 
-/* Adds the next event; times must not fall. An event of `of` may be changed first, but for its
+/* Add the next event; times must not fall. An event of `of` may be changed first, but for its
  * stack. EV_OUTSIDE, EV_WENT and EV_CHECKPOINT are left out. 0 or negative errno with err. */
 int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *err);
 
-/* Writes the file, which must not exist; on an error no part of it remains. 0 or negative errno
+/* Write the file, which must not exist; on an error no part of it remains. 0 or negative errno
  * with err. */
 int trace_writer_save(struct trace_writer *w, const char *path, struct err *err);
 

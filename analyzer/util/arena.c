@@ -21,7 +21,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 		return NULL;
 	bytes = (bytes + 7) & ~(size_t)7;
 	if (bytes > (size_t)(arena->end - arena->at)) {
-		/* A large piece gets a chunk of its own and leaves the rest of the present one. */
+		/* A large piece gets its own chunk and leaves the rest of the current chunk. */
 		room = bytes > ARENA_CHUNK / 4 ? bytes : ARENA_CHUNK - sizeof(*chunk);
 		chunk = calloc(1, sizeof(*chunk) + room);
 		if (!chunk)

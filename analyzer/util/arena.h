@@ -14,9 +14,9 @@ struct arena {
 	size_t bytes; /* allocated from the system */
 };
 
-/* Returns zeroed memory, aligned to 8; NULL: no memory. */
+/* Return zeroed memory, aligned to 8; NULL: no memory. */
 void *arena_alloc(struct arena *arena, size_t bytes);
-/* Copies the bytes, which may hold NULs, and adds a NUL. NULL: no memory. */
+/* Copy the bytes, which may hold NULs, and add a NUL. NULL: no memory. */
 char *arena_copy(struct arena *arena, const void *text, size_t bytes);
 void arena_free(struct arena *arena);
 

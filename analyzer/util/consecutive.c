@@ -1,9 +1,8 @@
-/* consecutive.c - see consecutive.h. */
 #include "util/consecutive.h"
 
 #include <stdlib.h>
 
-/* More pieces for so many numbers would neither save much nor be found quickly. */
+/* The most pieces that still save memory and are found quickly: one for this many numbers. */
 #define PIECE_PART 64u
 
 static uint32_t count_pieces(const uint32_t *numbers, uint32_t count)

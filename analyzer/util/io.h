@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes all bytes at offset `at`. 0 or negative errno; -ENOSPC: the system accepts no byte. */
+/* Write all bytes at offset `at`. 0 or negative errno; -ENOSPC: the system accepts no byte. */
 int io_write_at(int fd, const void *data, size_t bytes, uint64_t at);
 
 #endif

@@ -40,7 +40,7 @@ uint64_t map_hash_bytes(const void *data, size_t bytes)
 	return map_hash(h ^ word * 0xd6e8feb86659fd93ull);
 }
 
-/* The slot of the key, or the free one where it would be. */
+/* Find the key's slot, or the free slot where it belongs. */
 static size_t map_at(const struct map *map, uint64_t key)
 {
 	size_t mask = map->capacity - 1, i = map_hash(key) & mask;
@@ -110,7 +110,7 @@ bool map_remove(struct map *map, uint64_t key)
 	i = map_at(map, key);
 	if (!map->used[i])
 		return false;
-	/* Close the gap: whoever probed past this slot moves back. */
+	/* Close the gap: move back the keys that probed past this slot. */
 	for (next = (i + 1) & mask; map->used[next]; next = (next + 1) & mask) {
 		home = map_hash(map->slots[next].key) & mask;
 		if (((next - home) & mask) >= ((next - i) & mask)) {

@@ -15,7 +15,7 @@
 extern uint64_t map_seed_value; /* 0: not seeded yet */
 void map_seed(void);
 
-/* Hashes an integer. Call map_seed() before. */
+/* Hash an integer. Call map_seed() before. */
 static inline uint64_t map_hash(uint64_t key)
 {
 	key ^= map_seed_value;
@@ -56,7 +56,7 @@ struct intern {
 	size_t table_size;
 };
 
-/* Returns the id of a text, and copies a new one. 0: no memory. */
+/* Return the id of a text, and copy a new one. 0: no memory. */
 uint32_t intern_add(struct intern *intern, const char *text, size_t bytes);
 /* The text of an id, NUL-terminated; NULL: unknown id. */
 const char *intern_text(const struct intern *intern, uint32_t id);

@@ -1,4 +1,3 @@
-/* memory.c - see memory.h. */
 #include "util/memory.h"
 
 #include <errno.h>
@@ -35,7 +34,7 @@ int memory_limit(uint64_t bytes, int named)
 		return -errno;
 	r = before;
 	if (r.rlim_cur != RLIM_INFINITY && r.rlim_cur <= bytes)
-		return 0; /* somebody else's is in force already */
+		return 0; /* another limit is in force already */
 	r.rlim_cur = bytes;
 	if (setrlimit(RLIMIT_DATA, &r))
 		return -errno;
@@ -58,8 +57,7 @@ const char *memory_words(char *buffer, size_t room)
 	buffer[0] = '\0';
 	if (!limit)
 		return buffer;
-	/* What is needed grows with what was read, or more slowly; half as much again is for what
-	 * comes afterwards. */
+	/* Memory grows at most in proportion to the input; later work gets half again. */
 	fmt_size(&most, limit);
 	fmt_size(&would, (uint64_t)((double)limit * (share > 0.01 ? 1.5 / share : 2)));
 	snprintf(buffer, room,

@@ -9,18 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes malloc() map large arrays, so that free() returns them and realloc() does not copy; by
+/* Make malloc() map large arrays, so that free() returns them and realloc() does not copy; by
  * default glibc soon serves up to 32 MiB from its heap. Call once, at the start. */
 void memory_start(void);
-/* Sets the limit. `bytes` 0: the machine's memory. `named`: the user gave --max-memory, and
+/* Set the limit. `bytes` 0: the machine's memory. `named`: the user gave --max-memory, and
  * messages name it. 0 or negative errno. */
 int memory_limit(uint64_t bytes, int named);
-/* Removes the limit for a program to be started. Call between fork and exec. */
+/* Remove the limit for a program to be started. Call between fork and exec. */
 void memory_lift(void);
-/* Formats what to append to "out of memory": the limit, and how much would be enough; "" without a
+/* Format what to append to "out of memory": the limit, and how much would be enough; "" without a
  * limit. Returns `buffer`. */
 const char *memory_words(char *buffer, size_t room);
-/* Prints that there is no memory for `what`, and exits: for libraries that cannot handle it. */
+/* Print that there is no memory for `what`, and exit: for libraries that cannot handle it. */
 void memory_give_up(const char *what) __attribute__((noreturn));
 
 #endif

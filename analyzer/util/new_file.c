@@ -1,4 +1,3 @@
-/* new_file.c - see new_file.h. */
 #include "util/new_file.h"
 
 #include <errno.h>
@@ -13,14 +12,14 @@
 
 #define TRIES 100
 
-/* Made of the process and the try: the name is known before the file is there, for it to be removed
- * whenever a signal comes. */
+/* Create the file. Its name holds the process and the try, so it is known before the file exists,
+ * and a signal handler can remove it. */
 static int make(struct new_file *f, const char *target, unsigned n)
 {
 	const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
 	int rc;
 
-	/* A long name leaves room for its end. */
+	/* Keep the end of a long name. */
 	if (snprintf(f->path, sizeof(f->path), "%.*s.%.200s.%ld-%u", (int)(name - target), target,
 		name, (long)getpid(), n) >= (int)sizeof(f->path))
 		return -ENAMETOOLONG;
@@ -47,7 +46,7 @@ int new_file_begin(struct new_file *f, const char *target)
 	return rc;
 }
 
-/* That it has its name, too. Some file systems have no such thing. */
+/* Make the name durable, too. Some file systems cannot. */
 static void sync_directory(const char *target)
 {
 	const char *slash = strrchr(target, '/');
@@ -67,7 +66,7 @@ int new_file_commit(struct new_file *f, const char *target)
 {
 	int rc = fsync(f->fd) && errno != EINVAL && errno != EROFS ? -errno : 0;
 
-	/* A disk that is full over a network says so only here. */
+	/* A full disk across a network is reported only here. */
 	if (close(f->fd) && !rc)
 		rc = -errno;
 	f->fd = -1;

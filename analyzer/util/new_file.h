@@ -14,11 +14,11 @@ struct new_file {
 	char path[PATH_MAX + 64]; /* the temporary name */
 };
 
-/* Creates the temporary file. 0 or negative errno. */
+/* Create the temporary file. 0 or negative errno. */
 int new_file_begin(struct new_file *f, const char *target);
-/* Replaces `target`. 0; negative errno: `target` is unchanged. Ends the file either way. */
+/* Replace `target`. 0; negative errno: `target` is unchanged. Ends the file either way. */
 int new_file_commit(struct new_file *f, const char *target);
-/* Removes the temporary file; accepts one that has ended. */
+/* Remove the temporary file; accepts one that has ended. */
 void new_file_abort(struct new_file *f);
 
 /* 0666 less the umask, the mode of an ordinary new file. */

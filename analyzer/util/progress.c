@@ -11,15 +11,15 @@
 #include "util/text/fmt.h"
 
 #define SECOND 1000000000ull
-#define LOG_SECONDS 10 /* between lines where stderr is no terminal */
+#define LOG_SECONDS 10 /* between two lines where stderr is no terminal */
 
 static struct {
 	const char *what;
 	uint64_t total, done, begin_ns, shown_ns;
 	bool shown, terminal;
-	unsigned within; /* others' that began meanwhile: this one goes on */
+	unsigned within; /* passes begun within this one, which goes on */
 } now;
-/* Of the command: where it began to count, and its latest line in a log. */
+/* Of the command: start of the count, and its latest line in a log. */
 static uint64_t command_ns, logged_ns;
 
 static uint64_t clock_ns(void)
@@ -44,7 +44,7 @@ void progress_begin(const char *what, uint64_t total)
 	if (!command_ns)
 		command_ns = logged_ns = now.begin_ns;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	now.what = what; /* for log_tick() last */
+	now.what = what; /* set last: log_tick() reads it */
 }
 
 const char *progress_line(
@@ -65,7 +65,7 @@ const char *progress_line(
 	return line;
 }
 
-/* Without a call that may not be made in a handler: no memory, no number with a point. */
+/* Use only calls that a handler may make: no memory, no floating-point output. */
 static void log_line(uint64_t at)
 {
 	const char *what = now.what;
@@ -83,7 +83,7 @@ static void log_line(uint64_t at)
 		n = snprintf(
 		    line, sizeof(line), "whyoom: %.200s, %u s so far\n", what, (unsigned)seconds);
 	logged_ns = at;
-	/* A log that cannot be written to is no reason to fail. */
+	/* A log that cannot be written is no reason to fail. */
 	if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
 		return;
 }

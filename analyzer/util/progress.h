@@ -8,24 +8,24 @@
 
 #include <stdint.h>
 
-/* Uses SIGALRM to print while nothing calls progress_step(). Call once, at the start of a command
+/* Use SIGALRM to print while nothing calls progress_step(). Call once, at the start of a command
  * that does not use that signal itself. */
 void progress_watch(void);
 
-/* Stops that: the work to come lasts as long as the user wants. */
+/* Stop that: the work to come lasts as long as the user wants. */
 void progress_unwatch(void);
 
-/* Begins work of `total` steps, 0: not known. `what` must stay valid until progress_end(). */
+/* Begin work of `total` steps, 0: not known. `what` must stay valid until progress_end(). */
 void progress_begin(const char *what, uint64_t total);
-/* Reports `done` steps. Cheap enough for every few thousand steps. */
+/* Report `done` steps. Cheap enough for every few thousand steps. */
 void progress_step(uint64_t done);
 void progress_end(void);
 /* The part that is done, 0 to 1; 0: not known, or no work. */
 double progress_share(void);
-/* Removes the line before something else is printed. */
+/* Remove the line before something else is printed. */
 void progress_clear(void);
 
-/* Formats the line, for the test: 0 <= done <= total. Returns `line`. */
+/* Format the line, for the test: 0 <= done <= total. Returns `line`. */
 const char *progress_line(
     char *line, unsigned room, const char *what, uint64_t done, uint64_t total, uint64_t ns);
 

@@ -1,4 +1,4 @@
-/* ranges.c - see ranges.h. A treap: priorities are random, so its depth is logarithmic. */
+/* ranges.c - a treap: random priorities keep its depth logarithmic. See ranges.h. */
 #include "util/ranges.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ void ranges_init(struct ranges *r)
 
 static void free_nodes(struct range_node *n)
 {
-	/* Right spine by loop, left by descent: depth stays logarithmic. */
+	/* A loop for the right spine, recursion for the left: its depth stays logarithmic. */
 	while (n) {
 		struct range_node *right = n->right;
 		free_nodes(n->left);
@@ -42,7 +42,7 @@ static uint64_t next_random(struct ranges *r)
 	return r->seed;
 }
 
-/* Nodes that start below `at` go to *low, the others to *high. */
+/* Split: nodes that start below `at` go to *low, the others to *high. */
 static void split(
     struct range_node *n, uint64_t at, struct range_node **low, struct range_node **high)
 {
@@ -105,7 +105,7 @@ int ranges_add(struct ranges *r, const struct range *range)
 	return 0;
 }
 
-/* The last range that starts below `at`, or NULL. */
+/* Find the last range that starts below `at`, or NULL. */
 static struct range_node *before(struct range_node *n, uint64_t at)
 {
 	struct range_node *found = NULL;
@@ -175,7 +175,7 @@ int ranges_cut(struct ranges *r, uint64_t start, uint64_t end, range_cut_fn fn, 
 		if (old_end >= end)
 			return 0;
 	}
-	/* The last one inside may reach beyond the end: its tail stays. */
+	/* The last range may reach beyond the end: keep its tail. */
 	last = before(r->root, end);
 	if (last && last->range.start >= start && last->range.end > end) {
 		uint64_t from = last->range.start;
@@ -229,7 +229,7 @@ const struct range *ranges_find(const struct ranges *r, uint64_t address)
 
 static void within(const struct range_node *n, uint64_t start, uint64_t end, range_fn fn, void *arg)
 {
-	/* Ranges do not overlap, so they end in the order in which they start. */
+	/* Ranges do not overlap, so they also end in order of their starts. */
 	while (n) {
 		if (n->range.end <= start) {
 			n = n->right;

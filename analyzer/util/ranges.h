@@ -29,13 +29,13 @@ struct ranges {
 void ranges_init(struct ranges *r);
 void ranges_fini(struct ranges *r);
 
-/* Reports a piece that is cut out. whole: 1, nothing of its range is left; split: 1, parts are left
+/* Report a piece that is cut out. whole: 1, nothing of its range is left; split: 1, parts are left
  * on both sides of it. */
 typedef void (*range_cut_fn)(void *arg, const struct range *piece, int whole, int split);
 
-/* Removes [start, end) from all ranges; fn may be NULL. 0; -ENOMEM: no memory for a split. */
+/* Remove [start, end) from all ranges; fn may be NULL. 0; -ENOMEM: no memory for a split. */
 int ranges_cut(struct ranges *r, uint64_t start, uint64_t end, range_cut_fn fn, void *arg);
-/* Adds a range where none lies: cut first. Empty ranges are ignored. 0 or -ENOMEM. */
+/* Add a range where none lies: cut first. Empty ranges are ignored. 0 or -ENOMEM. */
 int ranges_add(struct ranges *r, const struct range *range);
 
 /* The range that holds an address; NULL: none. Valid until the next change. */
@@ -43,7 +43,7 @@ const struct range *ranges_find(const struct ranges *r, uint64_t address);
 
 typedef void (*range_fn)(void *arg, const struct range *range);
 void ranges_each(const struct ranges *r, range_fn fn, void *arg); /* in order of address */
-/* Calls `fn` with each range that overlaps [start, end), uncut. */
+/* Call `fn` with each range that overlaps [start, end), uncut. */
 void ranges_within(const struct ranges *r, uint64_t start, uint64_t end, range_fn fn, void *arg);
 
 #endif

@@ -1,4 +1,3 @@
-/* simgpu.c - see simgpu.h. */
 #include "util/simgpu.h"
 
 #include <stdio.h>

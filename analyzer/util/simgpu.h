@@ -6,10 +6,10 @@
 
 #define SIMGPU_PATH 128
 
-/* Formats the path of the file. Returns `path`. */
+/* Format the path of the file. Returns `path`. */
 const char *simgpu_path(const char *machine, char path[SIMGPU_PATH]);
 
-/* Removes this user's simulated machine of that name, which outlives its last process. No such
+/* Remove this user's simulated machine of that name, which outlives its last process. No such
  * machine is no error. */
 void simgpu_forget(const char *machine);
 

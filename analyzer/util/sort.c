@@ -1,8 +1,8 @@
-/* sort.c - see sort.h. By one byte of the keys after the other, the highest first, in place. */
+/* sort.c - sorts in place by one byte of the keys after another, the highest first. See sort.h. */
 #include "util/sort.h"
 
 #define BUCKETS 256u
-#define FEW 32u /* are sorted by insertion */
+#define FEW 32u /* so few are sorted by insertion */
 
 static void insert_each(struct sort_item *items, size_t count)
 {
@@ -16,7 +16,7 @@ static void insert_each(struct sort_item *items, size_t count)
 	}
 }
 
-/* Each to its bucket by the byte at `shift`; ends[b] is where bucket b ends then. */
+/* Move each item to its bucket by the byte at `shift`; ends[b] receives the end of bucket b. */
 static void distribute(struct sort_item *items, size_t count, unsigned shift, size_t *ends)
 {
 	size_t next[BUCKETS], sum = 0;
@@ -47,7 +47,7 @@ static void distribute(struct sort_item *items, size_t count, unsigned shift, si
 	}
 }
 
-/* All bytes above that at `shift` are the same: the depth is that of the bytes of a key. */
+/* All bytes above `shift` are equal, so the depth is the number of bytes in a key. */
 static void sort_from(struct sort_item *items, size_t count, unsigned shift)
 {
 	size_t ends[BUCKETS], from = 0;

@@ -12,7 +12,7 @@ struct sort_item {
 	const void *value;
 };
 
-/* Sorts in ascending order, in place and not stable; qsort() would take as much memory again. */
+/* Sort in ascending order, in place and not stable; qsort() would take as much memory again. */
 void sort_items(struct sort_item *items, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* tuned.c - see tuned.h. Only the build with -Dtuned=true has this file. */
+/* tuned.c - see tuned.h. Only a build with -Dtuned=true has this file. */
 #include "util/tuned.h"
 
 #include <fcntl.h>
@@ -19,13 +19,13 @@ struct number {
 	void *at;
 	size_t size;
 	enum tuned_kind kind;
-	double value; /* as it was set */
+	double value; /* the value that was set */
 };
 
-/* One number or one table: its pages are closed until it is read. */
+/* One number or table: its pages are closed until it is read. */
 struct pages {
 	uintptr_t start, end;
-	uint32_t first, count; /* of numbers */
+	uint32_t first, count; /* into the numbers */
 	volatile sig_atomic_t read;
 };
 
@@ -33,7 +33,7 @@ static struct number numbers[NUMBERS_MAX];
 static struct pages areas[NUMBERS_MAX];
 static uint32_t number_count, area_count;
 
-extern char __stop_tuned[]; /* by the linker: the end of the section of TUNED_PAGES */
+extern char __stop_tuned[]; /* from the linker: the end of the section of TUNED_PAGES */
 
 static void die(const char *what, const char *name)
 {
@@ -41,7 +41,7 @@ static void die(const char *what, const char *name)
 	_exit(2);
 }
 
-/* The first read of a number: open its pages. Any other fault kills the process as usual. */
+/* Open a number's pages at its first read. Any other fault kills the process as usual. */
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	uintptr_t at = (uintptr_t)info->si_addr;
@@ -83,7 +83,7 @@ static void put(const struct number *n, double value)
 		*(double *)n->at = value;
 }
 
-/* Does `text`, up to `len`, name that number? With or without its file. */
+/* True if `text`, up to `len`, names that number, with or without its file. */
 static bool is_named(const struct number *n, const char *text, size_t len)
 {
 	const char *colon = memchr(text, ':', len);
@@ -149,14 +149,14 @@ static void write_list(void)
 			fputs("\"}\n", out);
 		}
 	}
-	/* One write, so that processes which end at once do not mix their lines. */
+	/* One write: processes that end at once do not mix their lines. */
 	if (!out || fclose(out) || fd < 0 || write(fd, text, len) != (ssize_t)len)
 		die("cannot write the list", path ? path : "");
 	free(text);
 	close(fd);
 }
 
-/* At exit, when every number has registered: each name of WHYOOM_TUNED must be one. */
+/* At exit, when each number has registered: each name in WHYOOM_TUNED must exist. */
 static void check_names(void)
 {
 	const char *text = getenv("WHYOOM_TUNED");
@@ -208,7 +208,7 @@ static void close_pages(void *at, size_t size, uint32_t count)
 	    .end = ((uintptr_t)at + size + PAGE - 1) & ~(PAGE - 1),
 	    .first = number_count - count,
 	    .count = count};
-	/* Other data shares the section's last page, so that number counts as read. */
+	/* Other data shares the section's last page, so its number counts as read. */
 	p->read = p->end > (uintptr_t)__stop_tuned;
 	if (!p->read)
 		mprotect(at, size, PROT_NONE);

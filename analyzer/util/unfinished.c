@@ -1,5 +1,5 @@
-/* unfinished.c - see unfinished.h. A handler runs between any two instructions: an entry counts
- * from when its kind is set, which is last, until it is taken away, which is first. */
+/* unfinished.c - see unfinished.h. A handler may run between any two instructions: an entry's kind
+ * is set last and cleared first, and the entry counts while it is set. */
 #include "util/unfinished.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define ENTRIES 32u
-#define TRIES 100 /* a cgroup's directory: whoever was killed in it may not be gone yet */
+#define TRIES 100 /* for a cgroup's directory: a killed process in it may not be gone yet */
 #define PAUSE_NS 10000000
 
 enum kind { NONE, UNFINISHED_FILE, UNFINISHED_DIRECTORY, UNFINISHED_CHILD };
@@ -29,7 +29,7 @@ static struct entry {
 static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 #define SIGNALS (sizeof(signals) / sizeof(*signals))
 
-/* As readdir(), which takes memory, may not be called in a handler. */
+/* readdir() allocates, so a handler may not call it. */
 static void remove_files(int directory)
 {
 	struct entry64 {
@@ -73,8 +73,8 @@ static void end_child(pid_t pid)
 
 static void end(struct entry *e, enum kind kind)
 {
-	/* A process' number may be another one's once it was waited for; a path is removed twice
-	 * rather than not at all. */
+	/* After the wait the pid may be another process's, so the entry is cleared first. A path is
+	 * rather removed twice than never. */
 	if (kind == UNFINISHED_CHILD) {
 		e->kind = NONE;
 		end_child(e->pid);
@@ -86,7 +86,7 @@ static void end(struct entry *e, enum kind kind)
 	e->kind = NONE;
 }
 
-/* Only what may be called in a handler. Processes first: they may work in a directory. */
+/* Make only calls that a handler may make. Processes first: they may work in a directory. */
 static void clean_up(void)
 {
 	for (size_t i = 0; i < ENTRIES; i++)
@@ -112,7 +112,7 @@ void unfinished_watch_signal(int signal_number)
 {
 	struct sigaction action = {.sa_handler = interrupted, .sa_flags = SA_RESTART};
 
-	/* One at a time. */
+	/* The handler runs for one signal at a time. */
 	for (size_t i = 0; i < SIGNALS; i++)
 		sigaddset(&action.sa_mask, signals[i]);
 	sigaction(signal_number, &action, NULL);
@@ -129,8 +129,7 @@ void unfinished_watch(void)
 	atexit(clean_up);
 }
 
-/* The entries stay in the order in which they were made, for what is in a directory to be removed
- * before it: a new one comes behind the last. */
+/* Return a new entry behind the last: files are removed before their directory. */
 static struct entry *new_entry(void)
 {
 	size_t last = ENTRIES;

@@ -9,20 +9,20 @@
 
 #include <sys/types.h>
 
-/* Starts it for SIGHUP, SIGINT, SIGQUIT and SIGTERM, unless these are ignored, and for exit(). Also
+/* Start it for SIGHUP, SIGINT, SIGQUIT and SIGTERM, unless these are ignored, and for exit(). Also
  * ignores SIGXFSZ, so that write() fails beyond a limit of file size. */
 void unfinished_watch(void);
-/* Restores the handler of one of these signals. */
+/* Restore the handler of one of these signals. */
 void unfinished_watch_signal(int signal);
 
 /* Register before creating it. 0; -ENAMETOOLONG; -ENOSPC: too many at once. */
 int unfinished_file(const char *path);
 int unfinished_directory(const char *path); /* with the files in it */
 int unfinished_child(pid_t pid); /* killed, and waited for */
-/* Unregisters one that is finished, renamed or removed. Unknown ones are ignored. */
+/* Unregister one that is finished, renamed or removed. Unknown ones are ignored. */
 void unfinished_done(const char *path);
 void unfinished_child_done(pid_t pid);
-/* Removes a registered one now. Unknown ones are ignored. */
+/* Remove a registered one now. Unknown ones are ignored. */
 void unfinished_remove(const char *path);
 
 #endif

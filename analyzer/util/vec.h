@@ -15,7 +15,7 @@
 		size_t count, capacity;                                                            \
 	}
 
-/* Makes room for `need` items of `size` bytes. 0 or -ENOMEM. */
+/* Make room for `need` items of `size` bytes. 0 or -ENOMEM. */
 int vec_grow(void **items, size_t *capacity, size_t need, size_t size);
 
 #define vec_reserve(v, need)                                                                       \
@@ -27,7 +27,7 @@ int vec_grow(void **items, size_t *capacity, size_t need, size_t size);
 #define vec_push(v, ...)                                                                           \
 	(vec_reserve((v), (v)->count + 1) ? -ENOMEM : ((v)->items[(v)->count++] = (__VA_ARGS__), 0))
 
-/* Extends it to at least `need` items; new ones are zeroed. 0 or -ENOMEM. */
+/* Extend it to at least `need` items; new ones are zeroed. 0 or -ENOMEM. */
 int vec_extend(void **items, size_t *count, size_t *capacity, size_t need, size_t size);
 
 #define vec_reach(v, need)                                                                         \

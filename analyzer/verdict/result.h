@@ -21,9 +21,9 @@
 
 enum end_how { END_UNKNOWN, END_EXIT, END_SIGNAL, END_RUNNING };
 
-/* Memory of the host (gpu GPU_NONE), or that a driver gave on a GPU. */
+/* Memory of the host (gpu GPU_NONE), or from a driver on a GPU. */
 struct process_memory {
-	const char *space; /* as the process calls it: "host", "cuda:0", "pool:0" */
+	const char *space; /* the process's name for it: "host", "cuda:0", "pool:0" */
 	uint32_t gpu; /* its number on the machine, the same in all processes */
 	uint64_t held; /* bytes at the failure, or at the subject's peak */
 	uint64_t peak;
@@ -31,16 +31,17 @@ struct process_memory {
 
 struct process {
 	uint32_t pid, ppid;
-	const char *cmdline; /* arguments joined by blanks; the executable when not recorded */
+	/* arguments joined by blanks; the executable if they were not recorded */
+	const char *cmdline;
 	const char *trace; /* path */
 	uint64_t events, dropped;
 	uint64_t start_real_ns;
 	double seconds;
 	enum end_how how;
 	uint32_t code;
-	uint64_t refused_ns; /* since its start: the refusal it did not recover from; 0: none */
-	uint64_t late_ns; /* how long after the subject's failure that was */
-	struct process_memory *memory; /* the host first; empty when one process alone was read */
+	uint64_t refused_ns; /* since its start: the refusal without recovery; 0: none */
+	uint64_t late_ns; /* time from the subject's failure to that refusal */
+	struct process_memory *memory; /* the host first; empty when only one process was read */
 	size_t memory_count;
 	uint64_t resident; /* bytes at the subject's moment; 0: not sampled */
 };
@@ -50,26 +51,26 @@ enum failure_kind {
 	FAILURE_HOST_ALLOC,
 	FAILURE_PYTHON_MEMORYERROR,
 	FAILURE_OOM_KILL,
-	/* Killed while its memory grew, but memory had not run out. "none" in the JSON, as no
-	 * request was refused; the verdict says what grew. */
+	/* Killed while its memory grew, but before it ran out. "none" in the JSON, since no request
+	 * was refused; the verdict names the growth. */
 	FAILURE_KILLED,
-	FAILURE_BUS, /* ended by SIGBUS, or as it seems: no page for a mapped file */
+	FAILURE_BUS, /* ended by SIGBUS, or probably so: no page for a mapped file */
 	FAILURE_CUDA_OOM, /* a device refused: verdict_result.devices */
 };
 
 enum limit_kind {
-	LIMIT_NONE, /* the peak stands in for it */
+	LIMIT_NONE, /* the peak takes its place */
 	LIMIT_AS,
 	LIMIT_DATA,
 	LIMIT_CGROUP,
 	LIMIT_SYSTEM, /* the machine's memory */
-	LIMIT_OVERCOMMIT, /* the kernel did not promise that much */
-	LIMIT_ADDRESS, /* more than any address space holds */
+	LIMIT_OVERCOMMIT, /* the kernel did not promise that much memory */
+	LIMIT_ADDRESS, /* the request fits into no address space */
 	LIMIT_MAPPINGS, /* the number of mappings: vm.max_map_count */
 	LIMIT_DEVICE, /* the device's memory */
 	LIMIT_TORCH, /* PyTorch's share of it: per_process_memory_fraction */
 	LIMIT_SHM, /* a file system in memory, mostly /dev/shm: volume.h */
-	LIMIT_ARENA, /* a library's own arena, as the log says: ONNX Runtime's */
+	LIMIT_ARENA, /* a library's own arena, as ONNX Runtime's, from the log */
 	LIMIT_UNKNOWN, /* no recorded limit explains the refusal */
 };
 const char *limit_kind_name(enum limit_kind kind); /* "RLIMIT_AS", as in the JSON */
@@ -96,43 +97,42 @@ static inline struct stack_view stack_view_of(const struct feed *feed, uint32_t 
 struct failure_view {
 	enum failure_kind kind;
 	uint32_t pid;
-	uint64_t time_ns; /* since the process' start */
+	uint64_t time_ns; /* since the process's start */
 	uint64_t requested_bytes; /* 0: no request was refused */
 	enum limit_kind limit;
 	uint64_t limit_bytes, usage_bytes; /* in the limit's measure */
-	uint64_t mappings; /* LIMIT_MAPPINGS: their number, which is the limit */
-	uint64_t usage_age_ns; /* age of the sample that usage_bytes comes from */
+	uint64_t mappings; /* LIMIT_MAPPINGS: the number of mappings, which is limited */
+	uint64_t usage_age_ns; /* age of usage_bytes's sample */
 	struct stack_view stack;
-	/* After SIGKILL or SIGBUS: the failure that it is taken for, and why; else NULL. */
+	/* After SIGKILL or SIGBUS: why the assumed failure is likely; else NULL. */
 	const char *kill_evidence;
 };
 
 /* The kernel's counts of OOM kills. */
 enum kill_counter {
-	KILL_COUNTER_UNSEEN, /* nobody watched them to the end */
+	KILL_COUNTER_UNSEEN, /* nobody watched the counts to the end */
 	KILL_COUNTER_QUIET, /* they did not rise during the run */
 	KILL_COUNTER_ROSE,
 };
 /* How much memory was left at the kill, and when it would have been full. outlook.c */
 struct outlook {
-	bool known; /* false: nobody measured what was left, and the rest is 0 */
-	bool plenty; /* more is left than any killer of processes waits for */
+	bool known; /* false: the memory left was not measured; the rest is 0 */
+	bool plenty; /* more is left than at which any killer strikes */
 	enum limit_kind memory; /* the scarcer of the cgroup's and the machine's memory */
 	uint64_t left_bytes;
 	bool grows; /* live bytes rise steadily until the end */
 	enum limit_kind first; /* the limit that this growth would have reached first */
 	uint64_t first_bytes; /* that limit */
-	uint64_t full_soonest_ns, full_latest_ns; /* after the kill; 0: there is no trend */
+	uint64_t full_soonest_ns, full_latest_ns; /* after the kill; 0: no trend */
 };
-/* How the process ended where no refused request was seen. kill.c has the rule. */
+/* How the process ended if no refused request was seen. kill.c has the rule. */
 struct kill_view {
 	struct outlook outlook;
-	bool killed; /* by SIGKILL, or nobody saw its end */
-	/* Not killed, but it ended badly next to its limit: the loader's and the C library's own
-	 * requests are not recorded. */
+	bool killed; /* by SIGKILL, or its end was not seen */
+	/* Not killed, but ended next to its limit: the loader's requests are not recorded. */
 	bool at_limit;
 	bool seen; /* the signal was seen */
-	bool rising; /* memory rose until then */
+	bool rising; /* memory rose until the end */
 	enum kill_counter counter;
 	/* Peaks in the first two thirds of the run, and in the last third. */
 	uint64_t live_early, live_late;
@@ -154,7 +154,7 @@ struct ledger {
 	struct ledger_row rows[LEDGER_ROWS];
 	uint32_t row_count;
 	int64_t unaccounted;
-	uint64_t age_ns; /* age of the sample that resident bytes come from */
+	uint64_t age_ns; /* age of the sample of resident bytes */
 };
 
 struct fix {
@@ -174,16 +174,16 @@ struct what_if {
 /* A candidate cause, and the replay without it. */
 struct candidate {
 	struct finding finding;
-	/* What a model of the space's allocator says, where it does what the recording shows. */
+	/* The result from a model of the space's allocator, if it reproduces the recording. */
 	struct candidate_trial {
 		bool made, fits;
 		int64_t headroom;
 	} trial;
-	uint64_t removed; /* by how much less would have lived at the moment */
+	uint64_t removed; /* by how much fewer bytes would have lived at the moment */
 	int64_t headroom; /* bytes left under the limit after the request; negative: missing */
 	bool fits, admissible;
-	double share; /* of the growth that it explains */
-	double further; /* how much of ten times the work so far would fit */
+	double share; /* of the growth: the part that it explains */
+	double further; /* share of ten times the work so far that would fit */
 	double score, confidence;
 };
 #define CANDIDATES_MAX CAUSE_COUNT
@@ -198,76 +198,76 @@ struct verdict {
 		uint64_t bytes;
 		struct stack_view stack;
 		size_t frame; /* index of the blamed frame in stack */
-		double error; /* standard error of bytes, where they come from a sample */
+		double error; /* standard error of bytes, if they come from a sample */
 	} blame;
-	struct evidence evidence[EVIDENCE_MAX]; /* the winner's; when unknown, the likeliest's */
+	/* the winner's; for CAUSE_UNKNOWN, the likeliest cause's */
+	struct evidence evidence[EVIDENCE_MAX];
 	size_t evidence_count;
 	struct fix fixes[FIXES_MAX];
 	size_t fix_count;
 	enum cause runner_up; /* CAUSE_UNKNOWN: none */
 	double runner_up_confidence;
-	const char *next; /* when unknown: what to record the next time */
+	const char *next; /* for CAUSE_UNKNOWN: what to record the next time */
 };
 
 struct recovered {
 	uint64_t time_ns, size, count;
 	bool retried;
 	const char *space; /* NULL: the host's */
-	uint64_t segment; /* bytes asked of the level below; 0: none */
+	uint64_t segment; /* bytes requested from the level below; 0: none */
 	struct stack_view stack;
 };
 
 /* How complete the recording is. coverage.c */
 struct coverage {
-	const char *malloc_owner, *python; /* NULL: not known */
+	const char *malloc_owner, *python; /* NULL: unknown */
 	bool malloc_seen, maps_seen, complete;
 	uint64_t lost_events, lost_bytes;
-	bool small_missing; /* blocks under 64 KiB, once the trace had reached its bound */
-	bool disk_bound; /* the bound of all traces of the run caused that, or the checkpoint */
-	/* Of blocks under exact_from bytes, one was recorded for sample_every bytes (0: each was),
-	 * so live bytes are estimates with this standard error. */
+	bool small_missing; /* blocks under 64 KiB, after the trace had reached its size limit */
+	/* the size limit of all traces of the run caused that, or the checkpoint */
+	bool disk_bound;
+	/* Of blocks under exact_from bytes, one was recorded for every sample_every bytes (0: all
+	 * were), so live bytes are estimates with this standard error. */
 	uint64_t sample_every, exact_from;
 	double error;
-	uint64_t paused_ns; /* time in which no new blocks were recorded */
-	uint64_t paused_bytes; /* bytes of those blocks, as far as they were counted */
-	/* A checkpoint replaced older events, and of freed blocks only sums are left. until_ns 0:
-	 * no checkpoint. */
+	uint64_t paused_ns; /* time without recorded new blocks */
+	uint64_t paused_bytes; /* bytes of those blocks, if they were counted */
+	/* A checkpoint left only sums of freed blocks. until_ns 0: no checkpoint. */
 	struct trace_checkpoint_facts checkpoint;
 	struct replaced past;
 	uint64_t brief_stacks, untold; /* as in struct trace_facts */
-	/* The sample was made coarser for --max-rate; 0: it was not. */
+	/* The sample was made coarser for --max-rate; 0: no. */
 	uint64_t coarser_times, coarsest_every, coarsest_exact_from;
-	/* Or because the live blocks did not fit into a checkpoint; 0: they did. */
+	/* Or because the live blocks did not fit into a checkpoint; 0: no. */
 	uint64_t thinned_times, thinned_blocks, thinned_every;
-	struct trace_rights_facts rights; /* that the process gave up */
-	const char *gap; /* what is missing to judge, or NULL */
-	bool blurred; /* events were lost: a failure's cause may be clear all the same */
+	struct trace_rights_facts rights; /* given up by the process */
+	const char *gap; /* what is missing for a verdict, or NULL */
+	bool blurred; /* events were lost; a failure's cause may still be clear */
 };
 
-/* What went on until the moment: on the host, and whose work it was on the device that refused.
- * flow.c */
+/* The work until the moment: the host's, and the requests on the device that refused. flow.c */
 struct flow {
 	struct requests *requests; /* NULL: not read */
-	struct flow_space *space; /* of the device that refused, while it is read; or NULL */
+	struct flow_space *space; /* of the device that refused, during the pass; or NULL */
 	struct requests_held held;
 	struct phases phases;
 	struct stage stages[ROLE_COUNT]; /* by peak, the largest first */
 	size_t stage_count;
 };
 
-/* The processes of a set beside each other. tree/choice.c, and tree/tree.c each process' memory */
+/* The processes of a set. tree/choice.c; each process's memory: tree/tree.c */
 struct process_tree {
 	struct process *processes;
 	size_t count;
-	size_t subject; /* index of the process that the rest is about */
+	size_t subject; /* index of the report's process */
 	bool victim; /* the kernel's log says that its OOM killer took the subject */
 	/* Resident bytes of all other processes: the sum of each one's maximum. */
 	uint64_t siblings;
-	uint64_t siblings_live; /* bytes that lived in them when the subject ended */
-	uint64_t siblings_volume; /* bytes of a full file system that they had mapped */
-	struct scene_workers workers; /* pages that they share count once for each */
-	/* Another process was killed for a full file system that the subject filled: its failure,
-	 * on the subject's clock. device 0: no. */
+	uint64_t siblings_live; /* their live bytes when the subject ended */
+	uint64_t siblings_volume; /* bytes of a full file system that they mapped */
+	struct scene_workers workers; /* shared pages count once for each process */
+	/* Another process was killed because the subject filled a file system: its failure, on the
+	 * subject's clock. device 0: no. */
 	struct {
 		uint64_t device;
 		struct failure_view failure;
@@ -275,10 +275,10 @@ struct process_tree {
 	struct trace_set_damage damage;
 };
 
-/* What the knowledge files say about the subject's frames. verdict.c opens it. */
+/* The knowledge files' data on the subject's frames. verdict.c opens it. */
 struct frameworks {
-	struct knowledge *knowledge; /* NULL: nobody looked any up */
-	struct framework_frames *frames; /* NULL likewise */
+	struct knowledge *knowledge; /* NULL: not looked up */
+	struct framework_frames *frames; /* the same */
 	bool borrowed; /* both belong to another result */
 };
 
@@ -286,39 +286,39 @@ struct frameworks {
 struct recoveries {
 	struct recovered *list;
 	size_t count;
-	uint64_t total; /* with those that the list has no room for */
+	uint64_t total; /* includes those without room in the list */
 };
 
-/* The candidate causes, the best first. judge/judge.c */
+/* The candidate causes, best first. judge/judge.c */
 struct ranking {
 	struct candidate list[CANDIDATES_MAX];
 	size_t count;
 };
 
-/* What would have fitted. judge/decide.c */
+/* Changes that would have fit. judge/decide.c */
 struct what_ifs {
 	struct what_if list[WHAT_IF_MAX];
 	size_t count;
 };
 
-/* What the reader should know besides. */
+/* Other facts for the reader. */
 struct notes {
 	const char *list[NOTES_MAX];
 	size_t count;
 };
-/* The text stays the caller's. Nothing happens when the list is full. */
+/* Add a note, if there is room. The text stays the caller's. */
 static inline void notes_add(struct notes *notes, const char *text)
 {
 	if (notes->count < NOTES_MAX)
 		notes->list[notes->count++] = text;
 }
 
-/* The devices that the process used. device/device.c; device.h has the lists' types */
+/* The devices that the process used. device/device.c; device.h has the lists' types. */
 struct devices {
 	struct device_report *list;
 	size_t count;
-	struct device_report *first; /* list, or NULL when no device was used */
-	struct space_report *spaces; /* beside the host's, those that ever held anything */
+	struct device_report *first; /* list, or NULL: no device was used */
+	struct space_report *spaces; /* except the host's; those that ever held anything */
 	size_t space_count;
 };
 
@@ -326,8 +326,7 @@ struct verdict_result {
 	struct process_tree tree;
 	struct frameworks frameworks;
 	struct trace *trace; /* the subject's */
-	struct model
-	    *model; /* of the memory that ran out; volume.c replaces the host's by a volume's */
+	struct model *model; /* of the memory that ran out: the host or a volume */
 	struct callsites *callsites; /* of that model, at the moment */
 	struct volume_view *volume; /* of LIMIT_SHM; or NULL */
 	struct failure_view failure;

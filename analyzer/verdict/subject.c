@@ -31,15 +31,13 @@
 TUNED(double, EXPLAINED_SHARE, 0.5,
     "a cause of less than half of the growth leaves more unexplained than it explains");
 
-/*
- * What the phases take for granted. Where the process ended badly and nothing was refused, the
- * memory that grew may explain it: the phases run for HYPOTHESIS_GROWTH, and again for the next
- * hypothesis as long as no cause explains the end.
- */
+/* What the phases assume. If the process ended badly and nothing was refused, growth of memory may
+ * explain it: the phases run for HYPOTHESIS_GROWTH, and again for the next hypothesis while no
+ * cause explains the end. */
 enum hypothesis {
-	HYPOTHESIS_NONE, /* the failure was seen, or the process ended well */
+	HYPOTHESIS_NONE, /* the failure was recorded, or the process ended well */
 	HYPOTHESIS_GROWTH, /* all that grew explains the end */
-	HYPOTHESIS_LATE_GROWTH, /* what grew in the second half of the run does */
+	HYPOTHESIS_LATE_GROWTH, /* growth in the second half of the run explains it */
 };
 
 /* One process under judgement. */
@@ -47,12 +45,12 @@ struct judging {
 	struct verdict_result *r;
 	struct feed feed; /* of r->model */
 	const struct trace_facts *facts;
-	const struct supervised *supervised; /* NULL: nobody watched it */
+	const struct supervised *supervised; /* NULL: not watched */
 	enum hypothesis hypothesis;
-	bool failed; /* it ran out of memory, by what was seen or by the hypothesis */
-	enum moment moment; /* that the result is about */
+	bool failed; /* it ran out of memory, as recorded or by hypothesis */
+	enum moment moment; /* the result's moment */
 	struct levels levels; /* at that moment */
-	uint64_t age_ns; /* by how much their sample of resident bytes is older */
+	uint64_t age_ns; /* age of their sample of resident bytes */
 	struct scene_slack slack;
 	struct scene_work work; /* with r->volume */
 };
@@ -83,7 +81,7 @@ int subject_model(struct feed feed, struct model **out, struct err *err)
 	return 0;
 }
 
-/* Nothing else was refused for which there is a limit that explains it, or killed. */
+/* True if nothing was refused but fallocate(), and neither a limit nor a kill explains the end. */
 static bool may_be_volume(const struct verdict_result *r)
 {
 	const struct failure *refused = model_failure(r->model);
@@ -93,8 +91,8 @@ static bool may_be_volume(const struct verdict_result *r)
 			     r->kill.counter != KILL_COUNTER_ROSE;
 }
 
-/* Other workers of the same pool, where the limit is theirs, too; in a cgroup they have no more
- * than all others in it. */
+/* Return the other workers of the pool, if they share the limit; in a cgroup they hold at most what
+ * all others in it do. */
 static struct scene_workers workers_of(const struct verdict_result *r, const struct levels *levels)
 {
 	struct scene_workers workers = r->tree.workers;
@@ -106,7 +104,7 @@ static struct scene_workers workers_of(const struct verdict_result *r, const str
 	return workers;
 }
 
-/* What others hold of the memory that ran out. */
+/* Return what others hold of the memory that ran out. */
 static struct scene_others others_of(const struct verdict_result *r, const struct levels *levels)
 {
 	struct scene_others others = {.known = true};
@@ -119,7 +117,7 @@ static struct scene_others others_of(const struct verdict_result *r, const struc
 	return others;
 }
 
-/* The failure as the process and the supervisor saw it, and the first hypothesis. */
+/* Read the failure from the process and the supervisor, and take the first hypothesis. */
 static int read_failure(struct judging *j, struct err *err)
 {
 	struct verdict_result *r = j->r;
@@ -150,7 +148,7 @@ static int read_failure(struct judging *j, struct err *err)
 	return 0;
 }
 
-/* Where every byte of the limit was. `in_classes`: what the causes claim has rows of its own. */
+/* Make the ledger. `in_classes`: the causes' claims have rows of their own. */
 static int account(struct judging *j, bool in_classes)
 {
 	struct verdict_result *r = j->r;
@@ -177,7 +175,7 @@ static int account(struct judging *j, bool in_classes)
 	return rc;
 }
 
-/* What lived at the moment, at which call sites, and whose work it was. */
+/* Read the moment: live bytes, their call sites, and the requests. */
 static int read_moment(struct judging *j, struct err *err)
 {
 	struct verdict_result *r = j->r;
@@ -199,7 +197,7 @@ static int read_moment(struct judging *j, struct err *err)
 	return rc ? rc : flow_read(r, j->feed, r->callsites, &r->flow, err);
 }
 
-/* What malloc holds free. It does not depend on what the causes claim, and they depend on it. */
+/* Read malloc's free memory. It does not depend on the causes' claims; they depend on it. */
 static int read_slack(struct judging *j, struct err *err)
 {
 	struct verdict_result *r = j->r;
@@ -259,8 +257,7 @@ static int judge_host(struct judging *j, struct err *err)
 	return judge_scene(r, &scene, NULL, j->feed, &r->ranking, err);
 }
 
-/* A cause whose shape is there explains the end: the third case of the rule in kill.c, and a
- * refusal that nobody saw. */
+/* True if a cause's shape explains the end: kill.c's third case, or an unrecorded refusal. */
 static bool is_explained(const struct verdict_result *r)
 {
 	const struct candidate *best = &r->ranking.list[0];
@@ -269,9 +266,9 @@ static bool is_explained(const struct verdict_result *r)
 	       best->confidence >= RANK_CONFIDENCE_MIN && best->share >= EXPLAINED_SHARE;
 }
 
-/* Is what ended the process no want of memory, though it was at its limit? OpenBLAS sends itself
- * SIGINT when it gets no thread; but a person interrupts a process that works. And a full file
- * system that others filled need not be why a process ended badly. */
+/* True if the process ended at its limit for another reason than memory. OpenBLAS sends itself
+ * SIGINT when it gets no thread, but a person interrupts a process that works; and a full file
+ * system that others filled need not be the reason for a bad end. */
 static bool is_other_end(const struct judging *j)
 {
 	const struct verdict_result *r = j->r;
@@ -283,15 +280,14 @@ static bool is_other_end(const struct judging *j)
 	return end.how == END_SIGNAL && end.code == SIGINT && r->ranking.count && !external;
 }
 
-/* Accept the hypothesis, or take the next one: then the phases run again. */
+/* Accept the hypothesis, or take the next one and run the phases again. */
 static bool is_settled(struct judging *j)
 {
 	struct verdict_result *r = j->r;
 
 	if (j->hypothesis == HYPOTHESIS_NONE)
 		return true;
-	/* The kernel does not kill for what a process holds while memory is left, but what grew
-	 * late may have been about to fill it. */
+	/* The kernel does not kill while memory is left, but late growth could fill it. */
 	if (j->hypothesis == HYPOTHESIS_GROWTH && !is_explained(r) &&
 	    kill_with_memory_left(&r->kill)) {
 		j->hypothesis = HYPOTHESIS_LATE_GROWTH;
@@ -308,7 +304,7 @@ static bool is_settled(struct judging *j)
 	}
 	j->failed = false;
 	j->moment = AT_PEAK;
-	/* It ended badly, and the file system was full: that need not be why. */
+	/* The file system was full, but need not be the reason for the bad end. */
 	if (r->volume) {
 		volume_leave(r, &j->feed);
 		r->kill.at_limit = false;
@@ -316,7 +312,6 @@ static bool is_settled(struct judging *j)
 	return false;
 }
 
-/* The verdict on the host, from its ranking. */
 static int conclude(struct judging *j, struct err *err)
 {
 	struct verdict_result *r = j->r;
@@ -327,7 +322,7 @@ static int conclude(struct judging *j, struct err *err)
 	coverage_read(r->volume ? r->volume->whole : r->model, r->callsites, &j->levels,
 	    j->failed ? (struct ending){END_EXIT, 0} : failure_ending(r->model, j->supervised),
 	    &r->coverage, &next);
-	/* Resident bytes say nothing about a file system in memory. */
+	/* Resident bytes do not matter for a file system in memory. */
 	if (r->volume && !r->coverage.blurred)
 		r->coverage.gap = next = NULL;
 	decide(r, j->failed, next);
@@ -340,7 +335,6 @@ static int conclude(struct judging *j, struct err *err)
 	return rc;
 }
 
-/* The devices, and the verdict on the one that refused. */
 static int judge_devices(struct judging *j, struct err *err)
 {
 	struct verdict_result *r = j->r;

@@ -8,13 +8,12 @@
 #include "verdict/failure/supervised.h"
 #include "verdict/result.h"
 
-/* Build the model of a process in one pass over its feed. The caller frees *out. 0; negative errno
- * with err. */
+/* Build a process's model in one pass. The caller frees *out. 0; negative errno with err. */
 int subject_model(struct feed feed, struct model **out, struct err *err);
 
-/* Judge the process of r->model, which `feed` is of, and fill the rest of *r. Before: r->tree (but
- * for the processes' memory), r->frameworks, r->model. `supervised` may be NULL. 0; negative errno
- * with err. */
+/* Judge the process of r->model and `feed`, and fill the rest of *r. Pre: r->tree (except the
+ * processes' memory), r->frameworks and r->model are set. `supervised` may be NULL. 0; negative
+ * errno with err. */
 int subject_judge(struct verdict_result *r, struct feed feed, const struct supervised *supervised,
     struct err *err);
 

@@ -1,4 +1,3 @@
-/* verdict.c - see verdict.h. */
 #include "verdict/verdict.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@ static int open_frameworks(struct frameworks *f, const struct trace_set *set, st
 	f->frames = f->knowledge ? framework_frames_new(f->knowledge) : NULL;
 	if (!f->frames)
 		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
-	/* Among several, the subject is not known before their events are read. */
+	/* In a set of several, the subject is unknown before their events are read. */
 	if (set->count == 1) {
 		struct feed feed = feed_of_trace(set->images[0]);
 

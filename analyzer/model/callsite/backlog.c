@@ -1,4 +1,3 @@
-/* backlog.c - see backlog.h. */
 #include "model/callsite/backlog.h"
 
 #include <math.h>
@@ -14,13 +13,13 @@ TUNED(double, WAITS_LONGER, 1.5,
 TUNED(unsigned, WAITED_PART, 16u,
     "workers in step release at once only while others wait; a dropped batch leaves none");
 
-/* The order of releases. Several consumers finish in another order than they take: two consumers
- * keep three in four in order, ten keep eleven in twenty, and no order keeps half. All blocks older
- * than the last released one are gone nevertheless. Releases at once may be consumers that work in
- * step, if they are few beside what waits; else a build-up was dropped. */
+/* The share of releases in order. Several consumers finish in another order than they take: two
+ * keep three in four in order, ten keep eleven in twenty, and no order keeps half. Still, all
+ * blocks older than the last released one are gone. Releases at the same time may come from
+ * consumers in step, if they are few beside the waiting blocks; otherwise a build-up was
+ * dropped. */
 
-/* How many of the blocks that live were already there when the last release happened, as far as
- * cohorts tell. */
+/* Return how many of the live blocks existed at the last release, as far as cohorts show. */
 static double waited_then(const struct stack_stats *s, const struct stack_stats_order *last)
 {
 	double then = 0, at = 0;
@@ -30,7 +29,7 @@ static double waited_then(const struct stack_stats *s, const struct stack_stats_
 		const struct cohort *c = stack_stats_cohort(s, i, &own);
 		double left = (double)(c->count - c->freed_count), part = 1;
 
-		/* The released ones of a cohort came first. */
+		/* The released blocks of a cohort came first. */
 		if (c->serial <= last->serial)
 			at = (double)c->time_ns + (double)(c->last_ns - c->time_ns) *
 						      (double)c->freed_count / (double)c->count;
@@ -70,7 +69,7 @@ void backlog_read(const struct callsite *c, const struct callsite_member *member
 		older += from->serial <= course.order.serial ? left : 0;
 		left = from->count - from->freed_count;
 	}
-	if (older > ended / BACKLOG_MIN) /* nothing is left of what came before */
+	if (older > ended / BACKLOG_MIN) /* hardly any older block is left */
 		return;
 	*out = (struct backlog){.grows = true,
 	    .count = stack_stats_live_count(s),

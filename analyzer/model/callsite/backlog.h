@@ -1,6 +1,6 @@
 /*
- * backlog.h - blocks that wait for their turn: given back one by one in the order in which they
- * were made, each after a longer wait than those before it, by a consumer slower than the producer.
+ * backlog.h - blocks that wait in a queue: released one by one in the order of their allocation,
+ * each after a longer wait than those before it, because the consumer is slower than the producer.
  */
 #ifndef ANALYZER_MODEL_BACKLOG_H
 #define ANALYZER_MODEL_BACKLOG_H
@@ -15,12 +15,12 @@ struct callsite_member;
 /* Filled by backlog.c, const for all others. */
 struct backlog {
 	bool grows;
-	uint64_t count, bytes; /* that wait at the moment */
-	uint64_t served; /* given back before */
-	uint64_t wait_ns; /* how long the latest of them waited */
+	uint64_t count, bytes; /* waiting at the moment */
+	uint64_t served; /* released before */
+	uint64_t wait_ns; /* wait of the latest released block */
 };
 
-/* Of a call site that has steps, from its stacks; *out is all zero before. */
+/* Read the backlog of a call site with steps, from its stacks; *out is zeroed before. */
 void backlog_read(const struct callsite *c, const struct callsite_member *members, size_t count,
     struct backlog *out);
 

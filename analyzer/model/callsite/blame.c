@@ -1,4 +1,3 @@
-/* blame.c - see blame.h. */
 #include "model/callsite/blame.h"
 
 #include <ctype.h>
@@ -16,8 +15,7 @@ static bool starts(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* "/lib/python3.11/", "/lib64/python3/", "/lib/python312.zip/": where an interpreter keeps its own.
- */
+/* True for "/lib/python3.11/", "/lib64/python3/", "/lib/python312.zip/": Python's own files. */
 static bool in_python_library(const char *file)
 {
 	for (const char *at = strstr(file, "/lib"); at; at = strstr(at + 1, "/lib")) {
@@ -43,7 +41,7 @@ static bool in_packages(const char *file)
 	return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/");
 }
 
-/* A launcher that an installer wrote, "/usr/bin/uvicorn": it only starts what is responsible. */
+/* True for an installer's launcher, as "/usr/bin/uvicorn": it only starts the program. */
 static bool is_launcher(const char *file)
 {
 	const char *base = base_name(file);
@@ -62,7 +60,7 @@ static enum owner python_owner(const struct symbol *s)
 	return OWNER_USER;
 }
 
-/* The qualified name inside a demangled signature: without return type and parameters. */
+/* Return the qualified name within a demangled signature, without return type and parameters. */
 static const char *qualified_name(const char *function)
 {
 	const char *name = function;
@@ -70,7 +68,7 @@ static const char *qualified_name(const char *function)
 
 	for (const char *p = function; *p; p++) {
 		if (starts(p, "operator"))
-			break; /* what follows may hold any character */
+			break; /* any character may follow */
 		if (*p == '<')
 			depth++;
 		else if (*p == '>')
@@ -83,9 +81,9 @@ static const char *qualified_name(const char *function)
 	return name;
 }
 
-/* Where an allocator is entered that is linked into what uses it, under its own names, which its
- * inner functions do not share: what it calls is never whom to blame. By the documented interfaces
- * of mimalloc, jemalloc (and its prefix in Rust), tcmalloc and rpmalloc. */
+/* True where an allocator that is linked into its user is entered, by a name that its inner
+ * functions do not share: its callees are never blamed. The names are the documented interfaces of
+ * mimalloc, jemalloc (and its prefix in Rust), tcmalloc and rpmalloc. */
 static bool enters_allocator(const struct symbol *s)
 {
 	static const char *const prefixes[] = {"mi_", "mi_heap_", "mi_theap_", "_mi_", "_mi_heap_",
@@ -103,7 +101,7 @@ static bool enters_allocator(const struct symbol *s)
 	return false;
 }
 
-/* Names that C, C++ and Rust reserve for the implementation, and its namespaces. */
+/* True for names and namespaces that C, C++ and Rust reserve for the implementation. */
 static bool is_reserved(const char *function)
 {
 	static const char *const rust[] = {"<alloc::", "<core::", "<std::", "alloc::alloc::",
@@ -112,7 +110,7 @@ static bool is_reserved(const char *function)
 	    "core::ops::function::", "core::slice::"};
 	const char *name = qualified_name(function);
 
-	/* Rust's own library; of a trait's method the type stands first, in "<>". */
+	/* Rust's own library; a trait's method starts with its type, in "<>". */
 	for (size_t i = 0; i < sizeof(rust) / sizeof(*rust); i++)
 		if (starts(function, rust[i]))
 			return true;
@@ -134,7 +132,7 @@ static bool in_system_directory(const char *path)
 	return false;
 }
 
-/* The libraries that every program of C or C++ runs on, and allocators. */
+/* True for the libraries that every C or C++ program needs, and for allocators. */
 static bool is_runtime_module(const char *path)
 {
 	static const char *const stems[] = {"libc", "ld", "ld-linux", "libpthread", "libstdc++",
@@ -143,7 +141,7 @@ static bool is_runtime_module(const char *path)
 	const char *base = base_name(path);
 	size_t stem = strcspn(base, ".");
 
-	/* A program may be called as it likes. */
+	/* A program may have any name. */
 	if (!strstr(base, ".so"))
 		return false;
 	if (starts(base, "ld-") || starts(base, "libpython"))
@@ -172,7 +170,7 @@ static enum owner native_owner(const struct blame_context *context, const struct
 			return OWNER_RUNTIME;
 		if (is_runtime_module(s->module))
 			return OWNER_RUNTIME;
-		/* Where the program itself owns malloc, its module says nothing about a frame. */
+		/* If the program itself owns malloc, its module does not classify a frame. */
 		if (context->malloc_owner && strcmp(s->module, context->malloc_owner) == 0 &&
 		    strstr(base_name(s->module), ".so"))
 			return OWNER_RUNTIME;
@@ -205,8 +203,8 @@ bool blame_is_comprehension(const struct symbol *s)
 	return false;
 }
 
-/* Where Python's event loop runs the next callback: what is inside was called by no frame outside,
- * and least of all by the line that once started the loop. */
+/* True where Python's event loop runs the next callback: no frame outside called the frames inside,
+ * least of all the line that started the loop. */
 bool blame_is_event_loop(const struct symbol *s)
 {
 	size_t length = s->python && s->file ? strlen(s->file) : 0;
@@ -215,8 +213,7 @@ bool blame_is_event_loop(const struct symbol *s)
 	return length >= sizeof(tail) && strcmp(s->file + length - sizeof(tail) + 1, tail) == 0;
 }
 
-/* All that is asked of one symbol, in a byte. A trace has few symbols and very many frames, so it
- * is found out once for each. */
+/* Traits of one symbol, in a byte: there are few symbols, so each is classified once. */
 #define TRAIT_OWNER 3u
 #define TRAIT_EVENT_LOOP 4u
 #define TRAIT_COMPREHENSION 8u
@@ -265,11 +262,11 @@ bool blame_is_import(const struct blame_mark *mark)
 	return mark->importer > mark->user;
 }
 
-/* A comprehension is part of the function around it: that is where one looks. */
+/* Step out of a comprehension: it is part of the function around it. */
 static int out_of_comprehension(const struct symbol *symbols, int at)
 {
 	for (int i = at; i >= 0; i--) {
-		/* Between a generator and its function lies what consumes it: a join, a sum. */
+		/* A consumer, as join or sum, lies between a generator and its function. */
 		if (!symbols[i].python)
 			continue;
 		if (!symbols[i].file || !symbols[at].file ||
@@ -373,10 +370,10 @@ int blame_marked(const struct blame_mark *mark, const struct symbol *symbols)
 {
 	if (mark->library < 0 && mark->user < 0)
 		return mark->python_runtime >= 0 ? mark->python_runtime : mark->named;
-	/* What an event loop runs, the frame that started the loop has not called. */
+	/* The frame that started an event loop did not call what the loop runs. */
 	if (mark->user > mark->library || mark->user > mark->loop_before)
 		return out_of_comprehension(symbols, mark->user);
-	/* Python before native: "json.loads" says more than a function of its extension. */
+	/* Python before native code: "json.loads" says more than a function of its extension. */
 	if (mark->python_library > mark->user && mark->python_library > mark->loop_before)
 		return out_of_comprehension(symbols, mark->python_library);
 	return out_of_comprehension(symbols, mark->library);

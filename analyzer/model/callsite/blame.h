@@ -1,7 +1,7 @@
 /*
- * blame.h - which frame of a stack a person would blame: the innermost one of the user's code, else
- * of a framework; never the allocator, the C or C++ library or the interpreter. What an event loop
- * runs does not belong to the frame that started the loop.
+ * blame.h - the frame of a stack that a person would blame: the innermost one of the user's code,
+ * or else of a framework; never the allocator, the C or C++ library or the interpreter. An event
+ * loop's callbacks do not belong to the frame that started the loop.
  *
  * Decided by the directory of a frame's file (a language's own library, a package directory, the
  * system's libraries) and by names that the language standards reserve, not by lists of functions.
@@ -31,44 +31,45 @@ void blame_memory_fini(struct blame_memory *memory);
 struct blame_context {
 	const char *malloc_owner; /* path of the file that owns malloc, or NULL */
 	const char *interpreter; /* path of the executable when it runs Python, or NULL */
-	struct blame_memory *memory; /* of the feed and the two above; NULL: nothing is kept */
+	struct blame_memory *memory; /* of the feed and these two paths; NULL: no cache */
 };
 
 enum owner blame_owner(const struct blame_context *context, const struct symbol *symbol);
 
-/* True for a comprehension or generator expression of Python: part of the function around it. */
+/* True for a Python comprehension or generator expression: part of the function around it. */
 bool blame_is_comprehension(const struct symbol *symbol);
 
-/* Index of the frame to blame, or -1 where none is better than the allocator itself. */
+/* Return the index of the frame to blame; -1: none is better than the allocator. */
 int blame_frame(const struct blame_context *context, const struct symbol *symbols, size_t count);
 
 /* The innermost frame of each kind among a stack's outermost frames; -1: none. */
 struct blame_mark {
 	int user, library, python_library, python_runtime, named, importer;
-	int allocator; /* the outermost of its frames: those inside it do not count */
-	int loop, loop_before; /* the event loop's; of these that before `library` */
+	int allocator; /* its outermost frame: frames inside it do not count */
+	int loop, loop_before; /* the event loop's frame; the one before `library` */
 };
-/* marks.items[n] is of the outermost n frames. Zeroed at first; vec_free(). */
+/* marks.items[n] is of the outermost n frames. Zero before first use; vec_free(). */
 typedef VEC(struct blame_mark) blame_marks_t;
 
-/* Extend the marks to the path that was just read, from those of the read before. 0 or -ENOMEM;
- * after -ENOMEM start anew with both. */
+/* Extend the marks to the path that was just read, from the previous path's. 0 or -ENOMEM, after
+ * which both start anew. */
 int blame_follow(
     const struct blame_context *context, const struct stack_path *path, blame_marks_t *marks);
-/* The same result as blame_frame() of these frames. */
+/* Return blame_frame()'s result for these frames. */
 int blame_marked(const struct blame_mark *mark, const struct symbol *symbols);
 
 /* True for the frame in which Python's event loop runs the next callback. */
 bool blame_is_event_loop(const struct symbol *symbol);
-/* True when a block was made by loading code, not by running it: Python imports a module, and has
- * called nothing of the user's since. */
+/* True when loading code made the block, not running it: Python imports a module, and has called no
+ * function of the user since. */
 bool blame_is_import(const struct blame_mark *mark);
-#define BLAME_FILES 3u /* of packages: a function, its helper, and what they work with */
+#define BLAME_FILES 3u /* of packages: a function, its helper, and the data of both */
 
-/* What blame_part() found along the path. Zero before first use; blame_parts_fini(). */
+/* Results of blame_part() along the path. Zero before first use; blame_parts_fini(). */
 struct blame_parts {
-	int at; /* of which frame */
-	size_t known; /* marks.items[n] is of the outermost n frames, from `at` + 1 to so many */
+	int at; /* the frame that they belong to */
+	/* marks.items[n] is of the outermost n frames, from `at` + 1 up to this number */
+	size_t known;
 	VEC(struct blame_part_mark {
 		int part;
 		uint32_t files;
@@ -78,10 +79,10 @@ struct blame_parts {
 };
 void blame_parts_fini(struct blame_parts *parts);
 
-/* Index of the innermost function of a package below frame `at` of the path that was just read; -1
- * when the line calls no more than a function or two. A line such as chain.invoke(question) makes
- * many things that have only this line in common; the part tells them apart. Call it after each
- * read: it reuses what it found in the read before. */
+/* Return the index of the innermost package function below frame `at` of the path that was just
+ * read; -1 when the line calls only one or two functions. A line such as chain.invoke(question)
+ * makes many objects that have only this line in common; the part tells them apart. Call it after
+ * each read, since it reuses results from the previous read. */
 int blame_part(const struct blame_context *context, const struct stack_path *path, int at,
     struct blame_parts *parts);
 

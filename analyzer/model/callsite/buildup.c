@@ -1,4 +1,3 @@
-/* buildup.c - see buildup.h. */
 #include "model/callsite/buildup.h"
 
 #include <math.h>
@@ -58,8 +57,7 @@ void buildup_read(const struct callsite *c, const struct callsite_member *member
 		const struct stack_stats_course course = stack_stats_course(s);
 		uint64_t made = stack_stats_total_count(s) - course.buildup.before;
 
-		/* One block is larger than all earlier build-ups: the same line makes something
-		 * else. */
+		/* One block is larger than all earlier build-ups: the line does other work now. */
 		if (course.no_buildup || course.buildup.since_ns < ended_ns ||
 		    stack_stats_live_count(s) < made - made / ALIVE_PART ||
 		    stack_stats_live_bytes(s) > largest * stack_stats_live_count(s))
@@ -70,7 +68,7 @@ void buildup_read(const struct callsite *c, const struct callsite_member *member
 	}
 	out->largest = largest;
 	read_growth(c, members, count, out);
-	/* The next one of the same kind is not out of the ordinary. */
+	/* The next one of the same kind is nothing unusual. */
 	if (out->bytes < UNUSUAL_TIMES * largest)
 		out->bytes = 0;
 }

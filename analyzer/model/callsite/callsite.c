@@ -1,5 +1,4 @@
-/* callsite.c - gathers stacks into call sites. Each part of their history is read by a module of
- * its own. */
+/* callsite.c - gathers stacks into call sites. Other modules read the parts of their history. */
 #include "model/callsite/callsite.h"
 
 #include <errno.h>
@@ -13,7 +12,7 @@
 
 TUNED(unsigned, WORKING_SET_MIN, 8u, "of fewer releases the longest life is chance");
 
-#define STACKS_MAX 20000u /* are put into words; what is left is reported as a sum */
+#define STACKS_MAX 20000u /* are put into words; the others are reported as a sum */
 _Static_assert(STACKS_MAX < UINT16_MAX, "call sites fit into what is kept of stacks");
 
 struct weighed {
@@ -30,8 +29,7 @@ static int by_weight(const void *a, const void *b)
 	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
-/* A cache from symbols to call sites, by the addresses of the strings: many stacks have the same
- * ones. */
+/* A cache from symbols to call sites, by the strings' addresses: many stacks have the same ones. */
 #define KNOWN_WORDS 4096u
 struct framework_words {
 	const char *function, *file, *part, *part_file;
@@ -95,7 +93,7 @@ static int grow_table(struct builder *b)
 	return 0;
 }
 
-static const struct step no_step; /* of a call site that has none */
+static const struct step no_step; /* the steps of a call site that has none */
 
 static int callsite_of_words(struct builder *b, const struct callsite_words *words, uint32_t *out)
 {
@@ -157,7 +155,7 @@ static inline void ask_ahead(const struct model *m, size_t number)
 		stack_stats_ask(stack_table_number(&m->stacks, number + ASK_AHEAD));
 }
 
-/* The weight of a stack: what lived, or its largest block. */
+/* Return a stack's weight: its live bytes, or its largest block. */
 static uint64_t weigh(const struct model *m, const struct stack_stats *s, enum moment moment,
     uint64_t *live, uint64_t *count)
 {
@@ -167,8 +165,7 @@ static uint64_t weigh(const struct model *m, const struct stack_stats *s, enum m
 	return *live > largest ? *live : largest;
 }
 
-/* Sum up all stacks that have call sites. Returns the lowest class that the heaviest STACKS_MAX
- * stacks reach. */
+/* Sum up all stacks with call sites. Returns the lowest class among the heaviest STACKS_MAX. */
 static uint32_t sum_up(const struct model *m, struct callsites *p, uint64_t *sum, size_t *reached)
 {
 	uint32_t of_class[WEIGHT_CLASSES] = {0}, least = WEIGHT_CLASSES;
@@ -194,7 +191,7 @@ static uint32_t sum_up(const struct model *m, struct callsites *p, uint64_t *sum
 	return least;
 }
 
-/* The heaviest stacks, most first, and how many of them to keep. */
+/* List the heaviest stacks, most first, and how many to keep. */
 static int weigh_stacks(
     const struct model *m, struct callsites *p, struct weighed **out, size_t *keep)
 {
@@ -228,7 +225,7 @@ static int weigh_stacks(
 /* A stack at the moment. */
 struct live_stack {
 	const struct stack_stats *now, *then;
-	uint64_t live, count; /* then: bytes and blocks */
+	uint64_t live, count; /* at the moment: bytes and blocks */
 };
 
 static void count_in(const struct model *m, const struct callsites *p, const struct live_stack *at,
@@ -266,7 +263,7 @@ static void count_in(const struct model *m, const struct callsites *p, const str
 	c->facts.regrown += stack_stats_rare(at->then)->regrown;
 }
 
-/* Note whether a module was being imported or the user's own code was at work. */
+/* Note whether an import or the user's own code was at work. */
 static void note_import(struct builder *b, struct callsite *callsite, bool import,
     const struct stack_stats *then, uint64_t live)
 {
@@ -293,14 +290,13 @@ static int by_callsite(const void *a, const void *b)
 	return (x->callsite > y->callsite) - (x->callsite < y->callsite);
 }
 
-/* The weight of a step when steps are made equal. Blocks that a checkpoint summed up count as one
- * other step, or all that came since would be one step. */
+/* Return a step's weight when steps are made equal. Blocks that a checkpoint summed up weigh as one
+ * other step, or all later blocks would be one step. */
 static uint64_t step_weight(const struct step *s, uint64_t of_went)
 {
 	return s->count - s->summed_count + (s->summed_count ? of_went : 0);
 }
 
-/* Copy the first `count` steps from the scratch. */
 static int keep_steps(struct builder *b, struct callsite *callsite, uint32_t count)
 {
 	struct step *steps;
@@ -318,13 +314,13 @@ static int keep_steps(struct builder *b, struct callsite *callsite, uint32_t cou
 	return 0;
 }
 
-/* Merges the cohorts of a call site's stacks, by time, into at most CALLSITE_STEPS steps. */
+/* Merge the cohorts of a call site's stacks, by time, into at most CALLSITE_STEPS steps. */
 static int make_steps(struct builder *b, struct callsite *callsite,
     const struct callsite_member *members, size_t count)
 {
 	uint64_t total = 0, target, of_went, weight = 0;
 	size_t n = 0, room = 0, own = 0;
-	uint32_t merged = 0; /* of them, at their beginning */
+	uint32_t merged = 0; /* merged steps, at the front */
 
 	for (size_t i = 0; i < count; i++)
 		room += stack_stats_used(members[i].at);
@@ -354,7 +350,7 @@ static int make_steps(struct builder *b, struct callsite *callsite,
 		total += b->steps[i].summed_count ? of_went : 0;
 	if (n)
 		qsort(b->steps, n, sizeof(*b->steps), by_time);
-	/* A step ends from half the target on, so there are at most twice as many. */
+	/* A step ends once it reaches half the target, so there are at most twice as many. */
 	target = n <= CALLSITE_STEPS ? 1 : (total + CALLSITE_STEPS / 2 - 1) / (CALLSITE_STEPS / 2);
 	for (size_t i = 0; i < n; i++) {
 		struct step *last = merged ? &b->steps[merged - 1] : NULL;
@@ -450,7 +446,7 @@ out:
 	return rc;
 }
 
-/* Allocate the tables, up to the last stack of each kind that has a call site. */
+/* Allocate the tables, up to the last stack of each kind with a call site. */
 static int tables(
     struct callsites *p, const struct model *m, const struct weighed *list, size_t keep)
 {
@@ -465,7 +461,7 @@ static int tables(
 			p->stack_limit = m->stacks.limits[k];
 		if (!p->limits[k])
 			continue;
-		/* Most pages of most kinds stay untouched, and take no memory. */
+		/* Most pages of most kinds are never touched, and take no memory. */
 		p->of[k] = calloc(p->limits[k], sizeof(*p->of[k]));
 		if (!p->of[k])
 			return -ENOMEM;
@@ -586,7 +582,7 @@ uint64_t callsite_unused(const struct callsite *callsite)
 
 bool callsite_is_uniform(const struct callsite *p)
 {
-	/* A copy from which a block is filled may have a header more. */
+	/* A copy that fills the block may be larger by a header. */
 	return p->facts.live_count &&
 	       p->facts.largest <= p->facts.alike_size + p->facts.alike_size / 32 &&
 	       (p->facts.alike_bytes >= p->facts.live_bytes - p->facts.live_bytes / 32 ||

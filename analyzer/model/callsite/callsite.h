@@ -1,8 +1,8 @@
 /*
  * callsite.h - stacks grouped by the line that a person would blame. A full stack is too fine:
- * growth that is reached by two ways is one cause. Where the line leaves the choice to a framework,
- * each part of the framework is a call site of its own. For each call site: sums, history in steps,
- * and what modules of this folder read from the history.
+ * growth by two ways has one cause. If the line leaves the choice to a framework, each part of the
+ * framework is a call site of its own. Each call site has sums, its history in steps, and the
+ * results of this folder's modules, which read the history.
  *
  * Made after the pass over the events, for one moment. Memory grows with the number of call sites.
  * Strings belong to the feed.
@@ -30,31 +30,30 @@ struct callsite_member {
 	uint32_t callsite;
 	const struct stack_stats *at;
 };
-/* The one of which most lives; NULL: there is none. */
+/* Return the stack with most live bytes; NULL: none. */
 const struct stack_stats *callsite_heaviest(const struct callsite_member *members, size_t count);
 
 /* Consecutive acquisitions at a call site, merged from the cohorts of its stacks. */
 struct step {
-	uint64_t serial; /* of the first */
+	uint64_t serial; /* of the first acquisition */
 	uint64_t time_ns, last_ns;
 	uint64_t count, bytes, max, min;
-	uint64_t freed_count, freed_bytes; /* of these, until the moment */
-	uint64_t summed_count, summed_bytes; /* of these, what a checkpoint tells as a sum */
+	uint64_t freed_count, freed_bytes; /* part of these, freed until the moment */
+	uint64_t summed_count, summed_bytes; /* part of these, from a checkpoint's sums */
 };
 
-/* What was acquired there and what of it lives, until and at the moment: the sums over its stacks.
- * Filled by callsite.c, const for all others. */
+/* The sums over its stacks, until and at the moment. Filled by callsite.c, const for all others. */
 struct callsite_facts {
 	uint64_t live_bytes, live_count;
-	double live_variance; /* of live_bytes, as far as they are estimated from a sample */
-	uint64_t peak_bytes; /* at the process' high-water mark */
+	double live_variance; /* of live_bytes, if they are estimated from a sample */
+	uint64_t peak_bytes; /* at the process's high-water mark */
 	uint64_t end_bytes; /* after the last event */
 	uint64_t total_bytes, total_count, largest;
-	/* Of live_bytes: mappings; of these: shared memory, and files where they are charged. */
+	/* Parts of live_bytes: mappings; of these, shared memory, and files if charged. */
 	uint64_t map_bytes, shared_bytes, file_bytes;
-	/* of live_bytes: of stacks whose blocks are all as large as those of the heaviest one */
+	/* part of live_bytes: of stacks with all blocks as large as the heaviest one's */
 	uint64_t alike_bytes, alike_size;
-	uint64_t imported_bytes; /* of live_bytes: made while a module was imported */
+	uint64_t imported_bytes; /* part of live_bytes: allocated during a module's import */
 	uint64_t freed_count, life_ns, longest_life_ns;
 	uint64_t regrown;
 	uint64_t first_ns, last_ns; /* first and last acquisition until the moment */
@@ -62,23 +61,23 @@ struct callsite_facts {
 	uint32_t step_count;
 };
 
-/* Whether these are arenas of the interpreter, and which share of all arenas is free. Filled by
+/* True if the call site holds the interpreter's arenas, and the free share of all arenas. Filled by
  * arenas_mark(), const for all others. */
 struct arena_share {
 	bool any;
 	double unused;
 };
 
-/* A line to blame (callsite.c's), and one part from each module that looks at its history. */
+/* A line to blame (from callsite.c), and one part from each module that reads its history. */
 struct callsite {
 	const char *function, *file; /* file NULL, line 0: unknown */
 	uint32_t line;
-	/* The framework's function that the line had made it, where it runs several of them: then
-	 * it has a call site for each. NULL: it has one. */
+	/* The framework's function that made it for the line, if the line runs several: then it has
+	 * a call site for each. NULL: one call site. */
 	const char *part, *part_file;
 	bool python;
 	enum owner owner;
-	uint32_t stack; /* the one that holds most */
+	uint32_t stack; /* the one with most live bytes */
 
 	struct callsite_facts facts;
 	struct arena_share arena_share;
@@ -94,39 +93,38 @@ struct callsite {
 struct callsites {
 	struct callsite *list;
 	uint32_t count;
-	uint16_t *of[STACK_STATS_KINDS]; /* by stack, plus 1; 0: see callsites_of_stack() */
+	uint16_t *of[STACK_STATS_KINDS]; /* by stack: 1 + index; 0: see callsites_of_stack() */
 	uint32_t limits[STACK_STATS_KINDS]; /* of these tables */
-	uint32_t stack_limit; /* no stack that acquired anything has this number, or a higher one */
+	uint32_t stack_limit; /* above the number of each stack with an acquisition */
 	enum moment moment;
 	uint64_t moment_ns, moment_serial;
-	uint64_t replaced_until_ns; /* as replaced_until_ns() */
+	uint64_t replaced_until_ns; /* result of replaced_until_ns() */
 	const struct replaced *replaced; /* the model's */
 	struct arena steps; /* the call sites' */
-	uint64_t first_ns; /* of the process' events */
-	struct blame_context context; /* words are the feed's */
+	uint64_t first_ns; /* of the process's events */
+	struct blame_context context; /* its strings are the feed's */
 	struct blame_memory memory; /* the context's */
 	uint32_t failed; /* the call site of the refused request, or CALLSITE_NONE */
-	bool failed_import; /* it was made while a module was imported */
-	/* The newest acquisition by an import, and by anything else in code of one's own; 0: none.
-	 */
+	bool failed_import; /* an import made the refused request */
+	/* The newest acquisition by an import, and by any other code of the user's; 0: none. */
 	uint64_t imported_ns, own_ns;
-	/* Everything at the moment, also what is too small for a call site. */
+	/* Everything live at the moment, including stacks that are too small for a call site. */
 	uint64_t live_bytes, map_bytes;
-	uint64_t shared_bytes, file_bytes; /* of map_bytes */
-	uint64_t live_blocks; /* of the heap: of live_bytes */
+	uint64_t shared_bytes, file_bytes; /* parts of map_bytes */
+	uint64_t live_blocks; /* of the heap's part of live_bytes */
 	enum files_charged files_charged; /* the model's */
 	struct proportion_found proportion;
 };
 
 int callsites_new(
     const struct model *m, enum moment moment, struct callsites **out, struct err *err);
-/* The same at the end of a model of a space, which keeps no failures of its own: `refused` is the
+/* The same at the end of a space's model, which keeps no failures of its own: `refused` is the
  * request that ended it. */
 int callsites_refused(
     const struct model *m, const struct failure *refused, struct callsites **out, struct err *err);
 void callsites_free(struct callsites *p); /* accepts NULL */
 
-/* Index into the list; CALLSITE_NONE when the stack has no call site or is too small to matter. */
+/* Return an index into the list; CALLSITE_NONE: no call site, or too small to matter. */
 static inline uint32_t callsites_of_stack(
     const struct callsites *p, enum stack_stats_kind kind, uint32_t stack)
 {
@@ -135,7 +133,6 @@ static inline uint32_t callsites_of_stack(
 	return at ? at - 1u : CALLSITE_NONE;
 }
 
-/* True when blocks or mappings of that stack belong to the call site. */
 static inline bool callsites_made_at(const struct callsites *p, uint32_t callsite, uint32_t stack)
 {
 	return callsites_of_stack(p, STACK_STATS_HEAP, stack) == callsite ||
@@ -145,20 +142,20 @@ static inline bool callsites_made_at(const struct callsites *p, uint32_t callsit
 	       callsites_of_stack(p, STACK_STATS_COPY, stack) == callsite;
 }
 
-/* True when most of it is mapped files: read from there, and not made. */
+/* True when most of it is mapped files, which were read and not made. */
 static inline bool callsite_is_mapped_files(const struct callsite *p)
 {
 	return p->facts.file_bytes > p->facts.live_bytes / 2;
 }
 
-/* Bytes inside its mappings that are free, by the interpreter's account of its arenas. */
+/* Return the free bytes inside its mappings, by the interpreter's statistics of its arenas. */
 uint64_t callsite_unused(const struct callsite *callsite);
 
-/* True when all of its live blocks have one size, but for a few small ones. */
+/* True when all of its live blocks have one size, except a few small ones. */
 bool callsite_is_uniform(const struct callsite *callsite);
 
-/* How many blocks of the largest size make up what lives. An array's header, made on the same line,
- * does not count. */
+/* Return how many blocks of the largest size make up the live bytes. An array's header, allocated
+ * on the same line, does not count. */
 static inline uint64_t callsite_large_blocks(const struct callsite *callsite)
 {
 	return callsite->facts.largest
@@ -167,24 +164,23 @@ static inline uint64_t callsite_large_blocks(const struct callsite *callsite)
 		   : 0;
 }
 
-/* The largest block that surely lives: in its step at least as many bytes survive. */
+/* Return the largest block that surely lives: at least as many bytes of its step survive. */
 uint64_t callsite_largest_live(const struct callsite *callsite);
 
 /* True when most of it is code and data of imported modules. */
 bool callsite_is_import(const struct callsite *callsite);
 
-/* True when it frees what it makes as soon as the work is done: nothing survives that is older than
- * any freed block ever got. */
+/* True when it frees its blocks as soon as the work is done: no survivor is older than the oldest
+ * freed block was. */
 bool callsite_is_working_set(const struct callsite *callsite, uint64_t moment_ns);
 
-/* It makes a table that grows by a factor, and what that holds. */
+/* True when it makes both a table that grows by a factor, and the table's entries. */
 static inline bool callsite_indexes_itself(const struct callsite *c)
 {
 	return c->size.grows && c->size.geometric && c->survivors.stays &&
 	       c->size.live_bytes <= c->facts.live_bytes / 2;
 }
 
-/* True when the symbol is the line that the call site blames. */
 static inline bool callsite_is_line(const struct callsite *p, const struct symbol *symbol)
 {
 	return symbol->line == p->line && str_same(symbol->function, p->function) &&

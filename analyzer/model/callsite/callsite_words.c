@@ -1,4 +1,3 @@
-/* callsite_words.c - see callsite_words.h. */
 #include "model/callsite/callsite_words.h"
 
 #include <errno.h>
@@ -6,7 +5,7 @@
 
 #include "model/callsite/wrappers.h"
 
-/* Stacks whose ids are close were seen one after the other, and share most of their frames. */
+/* Stacks with close ids were seen one after the other, and share most of their frames. */
 struct callsite_order {
 	uint32_t stack, index;
 };

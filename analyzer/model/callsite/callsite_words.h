@@ -1,7 +1,7 @@
 /*
  * callsite_words.h - inside model/: function, file and line to blame for each stack, the
- * framework's part that this line called, and whether a module was being imported. Goes through the
- * stacks by id, since neighbours share most of their frames; keeps no stack's symbols as a whole.
+ * framework's part that this line called, and whether a module was being imported. Reads the stacks
+ * in order of their ids, since neighbours share most frames; keeps no stack's symbols as a whole.
  */
 #ifndef ANALYZER_MODEL_CALLSITE_WORDS_H
 #define ANALYZER_MODEL_CALLSITE_WORDS_H
@@ -11,8 +11,8 @@
 
 /* Strings are the feed's. */
 struct callsite_words {
-	const char *function, *file; /* "(unknown)" where no frame is to blame; file NULL */
-	const char *part, *part_file; /* of blame_part(); NULL: there is none */
+	const char *function, *file; /* "(unknown)" if no frame is to blame; file NULL */
+	const char *part, *part_file; /* of blame_part(); NULL: none */
 	uint32_t stack, line;
 	enum owner owner;
 	bool python, import;

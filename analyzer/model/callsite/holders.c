@@ -1,4 +1,3 @@
-/* holders.c - see holders.h. */
 #include "model/callsite/holders.h"
 
 #include <errno.h>
@@ -27,7 +26,7 @@ TUNED(unsigned, ALLOCATOR_PART, 8u, "a stack of a smaller part does not say how 
 struct table {
 	const struct stack_stats *at;
 	bool geometric, hash;
-	bool remembers; /* its owner also calls for what it puts there */
+	bool remembers; /* its owner also calls the maker of its entries */
 };
 
 /* True when each block replaced the one before and is larger. */
@@ -61,8 +60,8 @@ enum holds {
 	HOLDS,
 };
 
-/* Whether the table was enlarged as what the call site keeps grew. `kept_until`: what it kept until
- * a time; `all`: of all that it keeps. */
+/* Was the table enlarged as the call site's kept blocks grew? `kept_until`: what it kept until a
+ * time; `all`: all that it keeps. */
 static enum holds holds_by(const struct table *t, const struct callsite *keeper,
     double (*kept_until)(const struct callsite *callsite, uint64_t time_ns), double all,
     double least_kept)
@@ -86,17 +85,15 @@ static enum holds holds_by(const struct table *t, const struct callsite *keeper,
 			most = each;
 		n++;
 	}
-	/* A table that had room for all that came since holds something else. */
+	/* A table with room for all later blocks holds something else. */
 	if (n < RIVAL_MIN || all > FULL_TIMES * kept || most > SPREAD_MOST * least)
 		return HOLDS_NOT;
 	return n >= ENLARGED_MIN && t->geometric ? HOLDS : HOLDS_PERHAPS;
 }
 
-/*
- * By the number of blocks; or by bytes, where the interpreter's arenas are among them: once it gets
- * no more arenas, each small object is a block of its own, and thousands of them weigh next to
- * nothing.
- */
+/* By the number of blocks; or by bytes, if the interpreter's arenas are among them: once it gets no
+ * more arenas, each small object is a block of its own, and thousands of them weigh next to
+ * nothing. */
 static enum holds holds(const struct table *t, const struct callsite *keeper)
 {
 	double count = (double)keeper->survivors.count, bytes = (double)keeper->survivors.bytes;
@@ -128,11 +125,9 @@ static bool has_python(const struct symbol *symbols, size_t from, size_t count)
 	return from < count;
 }
 
-/*
- * A function that remembers its results, as functools.cache does: a function of the runtime, called
- * from one line, calls the function that makes the kept blocks, and enlarges the table itself.
- * Where functions of the runtime have names, the knowledge files know it.
- */
+/* True for a function that remembers its results, as functools.cache does: a runtime function,
+ * called from one line, calls the maker of the kept blocks, and enlarges the table itself. If the
+ * runtime's functions have names, the knowledge files know it. */
 static bool remembers(const struct feed *feed, const struct callsites *p, const struct table *t,
     const struct callsite *k)
 {
@@ -147,8 +142,7 @@ static bool remembers(const struct feed *feed, const struct callsites *p, const 
 	       !has_python(filler, n, fillers);
 }
 
-/* The index of an allocator: a function of the runtime through which the blocks came enlarged it.
- * */
+/* True for an allocator's index: a runtime function on the blocks' stacks enlarged it. */
 static bool is_allocators(
     const struct feed *feed, const struct callsites *p, const struct table *t, uint32_t stack)
 {
@@ -166,7 +160,7 @@ static bool is_allocators(
 	return false;
 }
 
-/* The same for a good part of what the call site keeps. */
+/* The same for much of the call site's kept bytes. */
 static bool is_of_allocator(const struct feed *feed, const struct callsites *p,
     const struct table *t, const struct callsite_member *members, size_t count)
 {
@@ -211,7 +205,7 @@ static void find_holders(const struct tables *t, const struct callsite *c,
 			out->tables[n] = table->at->stack;
 		n++;
 	}
-	/* Too many: it is not known which holds it. */
+	/* Too many: which one holds the blocks is unknown. */
 	if (!sure || n > CALLSITE_TABLES)
 		return;
 	out->table_count = n;
@@ -246,7 +240,6 @@ int holders_read(const struct feed *feed, struct callsites *p,
 		for (size_t t = 0; t < n && matters(p, &p->list[i]); t++)
 			tables[t].remembers |= holds(&tables[t], &p->list[i]) == HOLDS &&
 					       remembers(feed, p, &tables[t], &p->list[i]);
-	/* Members are sorted by call site. */
 	for (size_t i = 0, end; i < count; i = end) {
 		struct callsite *callsite = &p->list[members[i].callsite];
 

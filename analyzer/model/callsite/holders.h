@@ -1,7 +1,7 @@
 /*
- * holders.h - the tables that hold what a call site keeps: hash tables or arrays that were enlarged
- * by a factor whenever the number of kept blocks had grown by that factor. The stack of a table
- * shows the code that keeps the blocks; the stacks of the blocks show only the code that made them.
+ * holders.h - the tables that hold a call site's kept blocks: hash tables or arrays that were
+ * enlarged by a factor whenever the number of kept blocks had grown by that factor. A table's stack
+ * shows the code that keeps the blocks; the blocks' stacks show only the code that made them.
  */
 #ifndef ANALYZER_MODEL_HOLDERS_H
 #define ANALYZER_MODEL_HOLDERS_H
@@ -17,17 +17,15 @@ struct callsite_member;
 /* Filled by holders.c, const for all others. */
 #define CALLSITE_TABLES 4u
 struct holders {
-	/* Stacks of the tables (hash tables, arrays) that grew as the number of the kept blocks
-	 * did: what holds them, most likely. */
+	/* Stacks of tables that grew with the number of kept blocks: likely their holders. */
 	uint32_t tables[CALLSITE_TABLES];
 	uint32_t table_count;
-	/* All of these are filled by code of the runtime that also calls for what it puts there: a
-	 * function that remembers its results. */
+	/* All of these tables are filled by a runtime function that also calls the maker of the
+	 * entries: a function that remembers its results. */
 	bool remembered;
 };
 
-/* Fill .holders of the call sites that keep a good part of everything. `members`: by call site. 0
- * or -ENOMEM. */
+/* Fill .holders of call sites that keep much. `members`: by call site. 0 or -ENOMEM. */
 int holders_read(const struct feed *feed, struct callsites *p,
     const struct callsite_member *members, size_t count);
 

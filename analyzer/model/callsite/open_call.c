@@ -2,16 +2,16 @@
  * open_call.c - see open_call.h.
  *
  * A trace has no record of calls, but each acquisition has its stack. While a call is open, every
- * stack of its thread begins with the same frames at the same lines: those that lead to it. A stack
- * that begins otherwise shows that the call had ended. The reverse does not hold: a loop around a
- * call whose caller acquires nothing looks like one call with the loop inside. So one that was
- * never seen to end is only surely one where
+ * stack of its thread begins with the frames and lines that lead to the call; a stack that begins
+ * otherwise shows that the call has returned. The reverse is not true: if the caller acquires
+ * nothing, a loop around a call looks like one call with the loop inside. So a call that was never
+ * seen to return counts as surely open only if
  *
- *  - calls of the same function, or of one that leads to it, had been seen to end before, again and
- *    again, by whatever thread or task, and none since; or
- *  - it is the evaluation of a comprehension, and the table that points to what it made grew there,
- *    and no other that may hold it, or it made all of it itself, by no function of one's own:
- * nobody else has that table before it is finished.
+ * - calls of the same function, or of one that leads to it, were seen to return before, repeatedly,
+ *   on any thread or task, and none since; or
+ * - it is the evaluation of a comprehension. The table that points to its blocks grew there, and no
+ *   other table may hold them; or the comprehension itself made all of them, through no function of
+ *   the user: until it is finished, no other code has that table.
  */
 #include "model/callsite/open_call.h"
 
@@ -34,30 +34,30 @@ TUNED(unsigned, LEFT_PART, 4u,
 TUNED(unsigned, ARENAS_LEFT_PART, 2u, "an arena stays for one small object that lies in it");
 TUNED(unsigned, BUILDUP_MIN, 16u, "a call site of fewer blocks is judged by their sizes");
 
-/* The oldest blocks that are left show whose they are. */
+/* The oldest surviving blocks show which calls left them. */
 #define OLDEST 64u
 #define NOT_SEEN UINT32_MAX
 
-/* The frames that lead to a call, from the outermost. */
+/* The way: the frames that lead to a call, from the outermost. */
 struct way {
 	const struct feed *feed;
 	const struct symbol *frames;
-	size_t length; /* up to the line that calls it */
-	size_t outer; /* the first that is one's own */
-	size_t first; /* the same below the event loop that runs it, if one does */
-	bool outermost; /* the line that grows is in that very function */
-	uint32_t room; /* stacks */
+	size_t length; /* number of frames before the calling line */
+	size_t outer; /* the first frame of the user's code */
+	size_t first; /* the first one below the event loop that runs it, if there is one */
+	bool outermost; /* the growing line is in that very function */
+	uint32_t room; /* number of stacks */
 };
 
-/* Compares stacks with the first `length` frames of the way. */
+/* A comparison of stacks with the first `length` frames of the way. */
 struct look {
 	const struct way *way;
 	size_t length;
-	bool lines; /* frames are the same when their lines are, too */
-	uint32_t *known; /* by stack: frames in common, plus one; 0: not yet looked at */
+	bool lines; /* equal frames must have equal lines */
+	uint32_t *known; /* by stack: 1 + number of common frames; 0: unknown */
 	struct stack_path path;
-	size_t equal; /* of the path's frames */
-	uint32_t looks; /* at single stacks; more than FEED_LOOKS: all were looked at */
+	size_t equal; /* number of equal frames on the path */
+	uint32_t looks; /* lookups of single stacks; more than FEED_LOOKS: all were looked up */
 };
 
 static int look_init(struct look *l, const struct way *way, bool lines, size_t length)
@@ -73,14 +73,13 @@ static void look_fini(struct look *l)
 	free(l->known);
 }
 
-/* A line inside the interpreter says nothing of the call: sum() has one loop for integers and
+/* A line inside the interpreter does not identify the call: sum() has one loop for integers and
  * another for other objects. */
 static bool same_frame(const struct symbol *a, const struct symbol *b, bool lines)
 {
 	return lines && !a->interpreter ? symbol_same_line(a, b) : symbol_same_function(a, b);
 }
 
-/* The number of the path's frames that are the way's. */
 static size_t along(const struct look *l)
 {
 	const struct stack_path *path = &l->path;
@@ -98,7 +97,7 @@ static uint32_t look_at(struct look *l, uint32_t stack)
 	const struct symbol *frames = l->way->frames;
 	size_t n;
 
-	/* Most stacks leave the way early; the frames behind are not read. */
+	/* Most stacks leave the way early, so later frames are not read. */
 	path->most = l->equal + 2;
 	do {
 		if (feed_path(l->way->feed, stack, path))
@@ -108,7 +107,7 @@ static uint32_t look_at(struct look *l, uint32_t stack)
 	if (n && l->lines &&
 	    (n == path->count || !same_frame(&path->symbols[n], &frames[n], false)))
 		n--;
-	/* The stack was cut short, or belongs to another kind of thread: it says nothing. */
+	/* A stack that was cut short, or of another kind of thread, tells nothing. */
 	if (!path->count || !same_frame(&path->symbols[0], &frames[0], false))
 		n = NOT_SEEN - 1;
 	if (stack < l->way->room)
@@ -116,9 +115,9 @@ static uint32_t look_at(struct look *l, uint32_t stack)
 	return (uint32_t)n;
 }
 
-/* The number of outer frames that a stack has in common with the way; by lines only those from
- * which it goes on in the same function: as many calls of the way are open in it. NOT_SEEN when the
- * outermost frame differs. */
+/* Return the number of outer frames that a stack shares with the way. With lines, the stack must go
+ * on in the same function, so this is the number of the way's calls that are open in it. NOT_SEEN
+ * when the outermost frame differs. */
 static uint32_t common(struct look *l, uint32_t stack)
 {
 	const uint32_t *order;
@@ -144,13 +143,13 @@ struct walk {
 	const struct callsites *callsites;
 	uint32_t callsite;
 	uint64_t from_ns;
-	uint32_t thread, task; /* out: of the growth */
-	/* Out: births of the oldest blocks of it that live at the moment, unordered. */
+	uint32_t thread, task; /* out: those of the growth */
+	/* Out: births of its oldest live blocks, unordered. */
 	uint64_t oldest[OLDEST];
 	uint32_t oldest_count;
 };
 
-/* True for the same thread and task: the turn of another task ends no call. */
+/* True for the same thread and task: another task's turn ends no call. */
 static bool is_of(const struct walk *w, const struct event *e)
 {
 	return e->thread == w->thread && e->task == w->task;
@@ -175,10 +174,10 @@ static int note_oldest(void *arg, const struct block *b)
 	return 0;
 }
 
-/* The calls on the first `length` frames of the way that were never seen to end. */
+/* The calls on the first `length` frames of the way that were never seen to return. */
 struct still {
 	uint32_t length;
-	uint32_t open, since; /* since: as far as was seen after the last of the growth */
+	uint32_t open, since; /* since: at the last growth or later */
 };
 
 static void still_init(struct still *s, size_t length)
@@ -194,12 +193,10 @@ static void still_see(struct still *s, uint32_t depth, bool growth)
 		s->open = s->since;
 }
 
-/*
- * Count the calls on the way that were never seen to end since the growth began; the frames up to
- * that count lead to the innermost of them. 0: none, or several threads made the growth. What
- * happens after the last growth says nothing. `longer` and `shorter`: two lengths of the way. 0 or
- * negative errno.
- */
+/* Count the calls on the way that were never seen to return since the growth began; that many
+ * frames lead to the innermost of them. 0: none, or several threads made the growth. Events after
+ * the last growth do not count. `longer` and `shorter`: two lengths of the way. 0 or negative
+ * errno. */
 static int still_open(
     struct walk *w, struct look *look, struct still *longer, struct still *shorter, struct err *err)
 {
@@ -227,16 +224,16 @@ static int still_open(
 		if (!begun || (!growth && e.thread != w->thread))
 			continue;
 		depth = growth && !is_of(w, &e) ? 0 : common(look, e.stack);
-		/* The turn of another task ends no call, unless it was called on the same way. */
+		/* Another task's turn ends no call, unless it came by the same way. */
 		if (!is_of(w, &e) && !growth && depth <= w->way->first)
 			continue;
 		still_see(longer, depth, growth);
-		/* A common part beyond its end has all of it. */
+		/* A common part beyond the shorter length covers all of it. */
 		still_see(shorter, depth, growth);
 	}
 	if (!begun)
 		longer->open = shorter->open = 0;
-	/* A build-up that is complete may have been made at any time. */
+	/* A complete build-up may have been made at any time. */
 	if (!w->callsites->list[w->callsite].survivors.stays && shorter->since < shorter->open)
 		shorter->open = shorter->since;
 	if (rc >= 0 && longer->open)
@@ -244,14 +241,14 @@ static int still_open(
 	return rc < 0 ? rc : 0;
 }
 
-/* How often each function on the way was entered and left. */
+/* How often each function on the way was entered and returned. */
 struct calls {
-	struct look look; /* the function of the open call is the last one */
+	struct look look; /* the open call's function is the last one */
 	uint64_t *ended;
 	uint32_t now;
 };
 
-/* True when a call was left. */
+/* True when a call returned. */
 static bool calls_see(struct calls *c, uint32_t stack)
 {
 	uint32_t depth = common(&c->look, stack);
@@ -265,7 +262,6 @@ static bool calls_see(struct calls *c, uint32_t stack)
 	return left;
 }
 
-/* The largest count of one function. */
 static uint64_t calls_most(const struct calls *c)
 {
 	uint64_t most = 0;
@@ -276,29 +272,29 @@ static uint64_t calls_most(const struct calls *c)
 	return most;
 }
 
-/* The open call's function, and the call site that grows, seen on other ways than through that
- * call. */
+/* The open call's function, and the growing call site, reached by other ways than that call. */
 struct elsewhere {
 	struct look look;
 	const struct symbol *function;
 	struct stack_path path;
-	size_t first; /* on the path: the frame of the function, plus one; 0: there is none */
+	size_t first; /* on the path: 1 + the function's frame; 0: none */
 	uint8_t *known; /* by stack, enum whereabouts */
-	uint32_t looks; /* as of struct look */
-	struct map inside; /* by thread or task: 1 while it is in such a call */
-	uint64_t ended; /* calls of the function, by whatever way, of any thread or task */
-	uint64_t ended_ns; /* the last of them */
-	uint64_t count, bytes; /* acquired by other ways, by the same thread and task */
+	uint32_t looks; /* as in struct look */
+	struct map inside; /* by thread or task: 1 during such a call */
+	uint64_t ended; /* finished calls of the function, by any way, of any thread or task */
+	uint64_t ended_ns; /* end of the latest */
+	uint64_t count, bytes; /* acquired by other ways, on the same thread and task */
 	bool begun; /* the call was seen */
-	uint64_t call_ns; /* when the first block of the call site came by this one */
+	uint64_t call_ns; /* first block of the call site by this way */
 };
 
-/* Whether a stack is inside the function. */
+/* Is a stack inside the function? */
 enum whereabouts {
-	NOT_LOOKED, /* yet */
+	NOT_LOOKED,
 	WITHOUT_IT,
 	IN_IT,
-	IN_LOOP_OF_IT, /* it runs an event loop: whatever task it is, the call is of the thread */
+	/* the function runs an event loop: the call is the thread's, whatever the task */
+	IN_LOOP_OF_IT,
 };
 
 static enum whereabouts look_for(struct elsewhere *s, uint32_t stack)
@@ -318,7 +314,7 @@ static enum whereabouts look_for(struct elsewhere *s, uint32_t stack)
 	return s->first ? IN_IT : WITHOUT_IT;
 }
 
-/* Pre: the stack is in the map and was not looked at yet. */
+/* Pre: the stack is in the map, and unknown. */
 static enum whereabouts find_whereabouts(struct elsewhere *s, uint32_t stack)
 {
 	const uint32_t *order;
@@ -330,7 +326,7 @@ static enum whereabouts find_whereabouts(struct elsewhere *s, uint32_t stack)
 	return s->known[stack] ? s->known[stack] : look_for(s, stack);
 }
 
-/* The task of the thread is inside of a call of the function now, or not. */
+/* Note that the thread's task is inside a call of the function, or not. */
 static int pass(struct elsewhere *s, const struct event *e, uint32_t task, bool now)
 {
 	uint64_t key = event_worker(e->thread, task), *inside = map_find(&s->inside, key);
@@ -359,8 +355,8 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 	if (!s->known[e->stack])
 		s->known[e->stack] = (uint8_t)find_whereabouts(s, e->stack);
 	now = s->known[e->stack] != WITHOUT_IT;
-	/* Another task on the same way: it is the same call, and ends with it. Before that call was
-	 * seen, it was the task of an earlier one. */
+	/* Another task by the same way belongs to the same call, and ends with it; before that call
+	 * was seen, to an earlier one. */
 	if (e->thread == w->thread && s->look.length > w->way->first &&
 	    common(&s->look, e->stack) == s->look.length) {
 		s->begun |= is_of(w, e);
@@ -380,7 +376,7 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 	return 0;
 }
 
-/* What lived at the call site before the open call was seen. */
+/* Live bytes of the call site before the open call was seen. */
 struct held {
 	struct map sizes; /* by address */
 	uint64_t made, now, peak; /* bytes */
@@ -409,10 +405,8 @@ static int held_see(struct held *h, const struct walk *w, const struct event *e)
 	return 0;
 }
 
-/*
- * Earlier calls held far less at a time than the open one does: they released on their way. Their
- * having released everything then says nothing of what this one keeps.
- */
+/* True if earlier calls held far less at a time than the open call, because they released on the
+ * way. That they released everything then says nothing about this one's bytes. */
 static bool held_less(const struct held *h, const struct callsite *p, uint64_t ended)
 {
 	uint64_t since = num_less(p->facts.total_bytes, h->made);
@@ -422,7 +416,7 @@ static bool held_less(const struct held *h, const struct callsite *p, uint64_t e
 			    LEFT_PART * (double)h->peak;
 }
 
-/* What happened before the growth began. */
+/* Events before the growth. */
 struct earlier {
 	struct calls calls;
 	struct elsewhere elsewhere;
@@ -440,8 +434,7 @@ static void earlier_fini(struct earlier *b)
 	map_free(&b->held.sizes);
 }
 
-/* Read what happened before the growth. `open` frames lead to the open call. Call earlier_fini() in
- * any case. */
+/* Read the events before the growth. `open` frames lead to the open call. Call earlier_fini(). */
 static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct err *err)
 {
 	const struct feed *feed = w->way->feed;
@@ -472,7 +465,7 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 	return rc < 0 ? rc : 0;
 }
 
-/* True when what the call site made before that time was released. */
+/* True when the call site's blocks from before that time were released. */
 static bool gave_back(const struct callsite *p, uint64_t before_ns)
 {
 	uint64_t count = 0, freed = 0;
@@ -485,14 +478,14 @@ static bool gave_back(const struct callsite *p, uint64_t before_ns)
 	return count >= CALLS_MIN && freed >= count - count / 16;
 }
 
-/* True when most of it is mappings, the interpreter's arenas. An arena's call site is that of the
- * object that happened to be the first in it. */
+/* True when most of it is mappings, the interpreter's arenas. An arena belongs to the call site of
+ * the first object in it. */
 static bool is_of_arenas(const struct callsite *p)
 {
 	return p->facts.map_bytes > p->facts.live_bytes / 2;
 }
 
-/* True when a good part of the calls that had ended by then left something behind. */
+/* True when many of the calls that had returned by then left something behind. */
 static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 {
 	const struct callsite *main = &w->callsites->list[w->callsite];
@@ -506,7 +499,7 @@ static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 	return left > ended / LEFT_PART || left == OLDEST;
 }
 
-/* The frame of a call site in its heaviest stack: the innermost one on its line. */
+/* Return a call site's frame in its heaviest stack: the innermost one on its line. */
 static size_t frame_of(const struct callsite *p, const struct symbol *symbols, size_t count)
 {
 	for (size_t i = count; i-- > 0;)
@@ -515,8 +508,8 @@ static size_t frame_of(const struct callsite *p, const struct symbol *symbols, s
 	return 0;
 }
 
-/* The end of the step in which the growth began: a step may begin with blocks that were released
- * long before. */
+/* Return the end of the step in which the growth began: the step may start with blocks that were
+ * released long before. */
 static uint64_t begun_ns(const struct callsite *p)
 {
 	uint64_t kept = 0;
@@ -529,7 +522,7 @@ static uint64_t begun_ns(const struct callsite *p)
 	return p->facts.first_ns;
 }
 
-/* It holds more than all that was made there before: not the next one of a series. */
+/* True if it holds more than all earlier blocks there: it is not the next of a series. */
 static bool is_buildup(const struct callsite *p)
 {
 	uint64_t made = 0, from = begun_ns(p);
@@ -544,8 +537,8 @@ static bool qualifies(const struct callsite *p, bool buildups)
 	return p->stack && (buildups ? !p->survivors.stays && is_buildup(p) : p->survivors.stays);
 }
 
-/* The call site that keeps most, except `but`: of those that keep from each generation, else of
- * build-ups. Beside a larger one it decides nothing. */
+/* Find the call site that keeps most, except `but`: one that keeps blocks of each generation, or
+ * else a build-up. Much smaller than everything live, it decides nothing. */
 static uint32_t keeps_most(const struct callsites *p, uint32_t but)
 {
 	for (int buildups = 0; buildups < 2; buildups++) {
@@ -572,11 +565,11 @@ static int mark(struct callsites *p, const struct way *way, size_t length, enum 
 	int rc = look_init(&look, way, true, length);
 
 	while (open_of > way->frames && blame_is_comprehension(open_of))
-		open_of--; /* is part of the function around it */
+		open_of--; /* part of the function around it */
 	for (uint32_t i = 0; i < p->count && !rc; i++) {
 		struct callsite *callsite = &p->list[i];
 
-		/* A cache of results has seen the call end. */
+		/* A cache of results has seen the call return. */
 		if (!callsite->holders.remembered &&
 		    (callsite->survivors.stays || callsite->relations.index_of != CALLSITE_NONE ||
 			(as == OPEN_CALL_YES && (callsite->size.grows || is_buildup(callsite)))) &&
@@ -594,11 +587,9 @@ static int mark(struct callsites *p, const struct way *way, size_t length, enum 
 	return rc;
 }
 
-/*
- * Decide whether the open call surely is one that ends, as others of its kind did: calls of its
- * function, or of one that leads to it, had ended before; or all that was made before on other
- * ways, by its function or at the call site, had been released.
- */
+/* Decide whether the open call surely returns some day, like others of its kind: calls of its
+ * function, or of one that leads to it, returned before; or all earlier blocks by other ways, of
+ * its function or the call site, were released. */
 static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, struct err *err)
 {
 	const struct callsite *main = &w->callsites->list[w->callsite];
@@ -611,8 +602,8 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 		*before = calls_most(&b.calls);
 		if (b.elsewhere.ended > *before)
 			*before = b.elsewhere.ended;
-		/* Calls by a pool's thread that makes nothing in between cannot be counted, but
-		 * their releases can. A coroutine of an event loop may be the program's outermost
+		/* Calls of a pool's thread that acquires nothing in between cannot be counted, but
+		 * their releases can. An event loop's coroutine may be the program's outermost
 		 * function. */
 		*sure = (*before >= (open == w->way->length ? CALLS_FEW : CALLS_MIN) &&
 			    !left_much(w, *before, b.elsewhere.ended_ns)) ||
@@ -627,7 +618,7 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 	return rc;
 }
 
-/* True when that frame calls no function of the user: its own expression makes the blocks. */
+/* True when that frame calls no user function: its own expression makes the blocks. */
 static bool is_innermost_own(
     const struct callsites *p, const struct symbol *symbols, size_t count, size_t frame)
 {
@@ -637,7 +628,7 @@ static bool is_innermost_own(
 	return true;
 }
 
-/* The innermost comprehension among frames 0 to `open`; 0: none. */
+/* Return the innermost comprehension among frames 0 to `open`; 0: none. */
 static size_t evaluation_around(const struct symbol *symbols, size_t open)
 {
 	while (open && !blame_is_comprehension(&symbols[open]))
@@ -645,8 +636,7 @@ static size_t evaluation_around(const struct symbol *symbols, size_t open)
 	return open;
 }
 
-/* True when that frame's own expression enlarged all tables that may hold what the call site keeps.
- * */
+/* True when that frame's own expression enlarged all possible tables of the kept blocks. */
 static bool holds_all(
     const struct way *w, struct callsites *p, const struct callsite *kept, size_t frame)
 {
@@ -689,11 +679,11 @@ static int judge(const struct way *w, struct callsites *p, uint32_t most,
 	if (!rc)
 		rc = still_open(&walk, &look, &evaluation, &call, err);
 	look_fini(&look);
-	/* Calls by the runtime belong to the caller of the runtime. */
+	/* A call by the runtime counts as its caller's. */
 	while (call.open > w->outer && call.open < frame &&
 	       blame_owner(&p->context, &symbols[call.open]) == OWNER_RUNTIME)
 		call.open--;
-	/* A loop that runs the calls of others does not end, either. */
+	/* A loop that runs other calls never returns, either. */
 	if (rc || call.open <= w->outer || call.open < w->first)
 		return rc;
 	rc = is_sure(&walk, call.open, &sure, &before, err);
@@ -702,16 +692,16 @@ static int judge(const struct way *w, struct callsites *p, uint32_t most,
 	around = evaluation_around(symbols, call.open);
 	if (!sure && around > w->outer && holds_all(w, p, &p->list[most], around))
 		return mark(p, w, around, OPEN_CALL_YES, false, before);
-	/* An outer call of which nothing else is known may be a server's loop. */
+	/* An outer call without other evidence may be a server's loop. */
 	if (sure || (call.open == frame && !w->outermost))
 		rc = mark(p, w, call.open, sure ? OPEN_CALL_YES : OPEN_CALL_MAYBE, sure, before);
 	if (rc || sure || call.open < frame || inner == frame)
 		return rc;
-	/* The evaluation itself ends. */
+	/* The evaluation itself returns. */
 	return evaluation.open == inner ? mark(p, w, inner, OPEN_CALL_YES, false, before) : 0;
 }
 
-/* The outermost function of the user below the event loop that runs it, if one does. */
+/* Return the user's outermost function below the event loop that runs it, if there is one. */
 static size_t first_own(const struct callsites *p, const struct symbol *symbols, size_t length)
 {
 	size_t at = length;
@@ -723,7 +713,7 @@ static size_t first_own(const struct callsites *p, const struct symbol *symbols,
 	return at;
 }
 
-/* True when the line imports a module: what that makes stays, and belongs to no request. */
+/* True when the line imports a module: its blocks stay, and belong to no request. */
 static bool is_import(const struct symbol *symbols, size_t count, size_t frame)
 {
 	static const char importer[] = "<frozen importlib";
@@ -735,8 +725,8 @@ static bool is_import(const struct symbol *symbols, size_t count, size_t frame)
 	return false;
 }
 
-/* Build-ups that calls left were each released, and the present one is not: its call has not ended,
- * although a loop around the calls that acquires nothing cannot be seen. */
+/* Mark call sites whose build-ups were all released, except the current one: its call has not
+ * returned, although a loop around the calls that acquires nothing would be invisible. */
 static void mark_buildups(struct callsites *p)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
@@ -764,11 +754,11 @@ static int read_place(struct feed *feed, struct callsites *p, uint32_t callsite,
 	if (is_import(symbols, count, way.length))
 		return 0;
 	way.first = first_own(p, symbols, way.length);
-	/* The outermost function of the user does not end. */
+	/* The user's outermost function does not return, */
 	while (
 	    way.outer < way.length && blame_owner(&p->context, &symbols[way.outer]) != OWNER_USER)
 		way.outer++;
-	/* Unless others of its kind were seen to end: a worker calls it again and again. */
+	/* unless others of its kind were seen to return: a worker calls it repeatedly. */
 	way.outermost = way.outer == way.length;
 	if (way.outermost && !way.outer--)
 		return 0;

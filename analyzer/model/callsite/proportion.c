@@ -1,5 +1,5 @@
-/* proportion.c - see proportion.h. Sizes are compared by their logarithms: each pair weighs alike,
- * and a container that doubles is off by a constant at most. */
+/* proportion.c - compares sizes by their logarithms: each pair weighs the same, and a container
+ * that doubles is off by a constant at most. See proportion.h. */
 #include "model/callsite/proportion.h"
 
 #include <errno.h>
@@ -25,17 +25,16 @@ TUNED(double, SLOPE_MOST, 2.25, "attention grows with the square, plus what a co
 TUNED(double, OFF_TIMES, 2.0, "the last block may be rounded up to the next power of two");
 
 struct pairs {
-	uint64_t
-	    since; /* the largest made since the last block of the call site that is looked at */
-	uint64_t carried; /* before that */
-	uint64_t at_target; /* when the one to be explained was made */
-	uint32_t near; /* pairs of about the same size as that one, which is one of them */
-	uint64_t size; /* of the call site's block of the latest pair */
-	uint32_t pairs, again; /* all, and those that are as large as the one before */
-	double n, x, y, xx, yy, xy, least, most; /* of logarithms; least and most of x */
+	uint64_t since; /* largest block since the last block to explain */
+	uint64_t carried; /* the largest before that */
+	uint64_t at_target; /* the largest at the block to explain */
+	uint32_t near; /* pairs of about the explained size, itself included */
+	uint64_t size; /* of the block in the latest pair */
+	uint32_t pairs, again; /* all; those as large as the previous one */
+	double n, x, y, xx, yy, xy, least, most; /* sums of logarithms; least and most x */
 };
 
-/* The call site that holds most, unless a refused request is large itself. */
+/* Choose the call site that holds most, unless a refused request is large itself. */
 static uint32_t choose(const struct callsites *p, uint64_t refused, uint64_t *target)
 {
 	uint64_t whole = p->live_bytes + p->map_bytes, most = 0;
@@ -63,8 +62,7 @@ int proportion_init(struct proportion *p, struct callsites *callsites, uint64_t 
 {
 	*p = (struct proportion){.callsites = callsites};
 	p->callsite = choose(callsites, refused, &p->target);
-	/* A call site that grows from step to step, or keeps its blocks, has a history of its own.
-	 * */
+	/* A call site that grows, or keeps its blocks, has its own explanation. */
 	if (p->callsite != CALLSITE_NONE && callsites->list[p->callsite].survivors.stays)
 		p->callsite = CALLSITE_NONE;
 	if (p->callsite == CALLSITE_NONE)
@@ -135,8 +133,7 @@ int proportion_apply(struct proportion *p, const struct event *e)
 	return 0;
 }
 
-/* The correlation of the pairs with a line that also leads through the last one; 0: there is no
- * such line. */
+/* Return the correlation with a line that also leads through the last pair; 0: no such line. */
 static double fit_of(const struct pairs *d, uint64_t target, double *slope)
 {
 	double var_x, var_y, cov, fit, last = log((double)d->at_target);
@@ -173,8 +170,7 @@ void proportion_finish(struct proportion *p)
 		const struct pairs *d = &p->pairs[i];
 		double slope, fit = fit_of(d, p->target, &slope);
 
-		/* The largest block that was made on the way to it is its input, even if it is a
-		 * copy. */
+		/* The largest block on the way is its input, even if it is a copy. */
 		if (fit <= 0 || d->at_target <= most)
 			continue;
 		most = d->at_target;

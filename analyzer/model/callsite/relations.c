@@ -38,13 +38,11 @@ TUNED(double, EVEN_SHARE, 0.75, "as of survivors that stay: two of eight eighths
 TUNED(
     unsigned, KEEPER_PART, 1024u, "a smaller one decides nothing, and the search is a double loop");
 
-/*
- * A keeper feeds the blocks of another call site when these grow in proportion to what it keeps, by
- * a good part of its bytes: a prompt made from the whole conversation. An index grows with it, too,
- * but by a factor at a time, and holds no more than what it points to.
- */
+/* A keeper feeds another call site's blocks when these grow in proportion to its kept bytes, by a
+ * large part of them: a prompt made from the whole conversation. An index grows with them, too, but
+ * by a factor at a time, and is no larger than its entries. */
 
-/* The correlation of a grower's blocks with what the keeper kept, in bytes or in blocks. */
+/* Return the correlation of a grower's blocks with the keeper's kept bytes or blocks. */
 static double together(
     const struct callsite *k, const struct callsite *g, survivors_until_t kept, double *slope)
 {
@@ -81,11 +79,9 @@ static void relate(struct callsites *p, uint32_t keeper, uint32_t grower)
 	}
 }
 
-/*
- * A list of all that is kept, made anew at each step: its size is proportional to the number of
- * kept blocks, a few bytes each (a pointer, or a slot of a table), without jumps, and it is made
- * about as often as something is added.
- */
+/* A list of everything kept, made anew at each step: its size is proportional to the number of kept
+ * blocks, a few bytes each (a pointer, or a slot of a table), without jumps, and it is made about
+ * as often as an entry is added. */
 
 static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
 {
@@ -101,14 +97,11 @@ static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
 		k->relations.listed_by = grower;
 }
 
-/*
- * Copies of a state, all kept. Either one block is a whole copy and as large as the state was then;
- * or a copy is many blocks, and the copies sum up what the state held at each step. In both cases
- * the state is there besides, and its copies outweigh it.
- */
+/* Kept copies of a state. Either one block is a whole copy, and as large as the state was then; or
+ * a copy is many blocks, and the copies add up what the state held at each step. In both cases the
+ * state exists beside them, and its copies outweigh it. */
 
-/* The size of the largest block at that time, of a call site that replaces its buffer again and
- * again. */
+/* Return the largest block's size at that time, if the call site replaces its buffer repeatedly. */
 static double buffer_then(const struct callsite *p, uint64_t time_ns)
 {
 	double size = 0;
@@ -118,8 +111,8 @@ static double buffer_then(const struct callsite *p, uint64_t time_ns)
 	return size;
 }
 
-/* It keeps what it makes. Later steps take longer, since there is more to copy, so the last third
- * of the time says nothing here. */
+/* True if it keeps its blocks. Later steps take longer, since there is more to copy, so the last
+ * third of the time does not count here. */
 static bool is_state(const struct callsite *p)
 {
 	return p->survivors.count >= SIZES_MIN && p->survivors.even >= EVEN_SHARE &&
@@ -127,8 +120,7 @@ static bool is_state(const struct callsite *p)
 				      ALIKE_TIMES * (double)p->survivors.bytes);
 }
 
-/* A state that grows little, beside what it had from the start: its copies are as large as the
- * state was each time. */
+/* True if the state grows little beside its initial size: its copies are as large as it is. */
 static bool creeps(const struct callsite *p)
 {
 	return sizes_rise(&p->size) &&
@@ -143,7 +135,7 @@ static bool as_large(const double *x, const double *y, uint32_t n)
 	return true;
 }
 
-/* How closely the blocks of `c` follow what `state` held; 0: not at all. */
+/* Return how closely the blocks of `c` follow the bytes that `state` held; 0: not at all. */
 static double copies_whole(const struct callsite *c, const struct callsite *state)
 {
 	double x[CALLSITE_STEPS], y[CALLSITE_STEPS], slope, fit;
@@ -165,11 +157,9 @@ static double copies_whole(const struct callsite *c, const struct callsite *stat
 		   : 0;
 }
 
-/*
- * When the state is half-way from `first_ns` on, a quarter of its copies is there; of blocks that
- * merely grow with it, half. Tested by bytes and by blocks, since one block that is larger than all
- * others is no growth. `copies`: after each of its steps.
- */
+/* True if a quarter of the copies exists when the state is half-way from `first_ns` on; of blocks
+ * that merely grow with it, half would. Tested by bytes and by blocks, since one block that is
+ * larger than all others is no growth. `copies`: after each of its steps. */
 static bool is_convex(const struct callsite *state, const double *copies, uint32_t n,
     uint64_t first_ns, survivors_until_t kept)
 {
@@ -182,7 +172,7 @@ static bool is_convex(const struct callsite *state, const double *copies, uint32
 	return false;
 }
 
-/* The same for copies of many blocks: what is kept follows the sum, over the steps, of what the
+/* The same for copies of many blocks: the kept bytes follow the sum, over the steps, of what the
  * state held. This sum is convex. */
 static double copies_in_pieces(const struct callsite *c, const struct callsite *state)
 {

@@ -1,32 +1,29 @@
-/*
- * relations.h - which call site's blocks follow from what another one keeps.
- */
+/* relations.h - which call site's blocks follow from another one's kept blocks. */
 #ifndef ANALYZER_MODEL_RELATIONS_H
 #define ANALYZER_MODEL_RELATIONS_H
 
 #include <stdint.h>
 
-/* Numbers of other call sites, CALLSITE_NONE where there is none. Filled by relations.c, const for
- * all others. */
+/* Indices of other call sites; CALLSITE_NONE: none. Filled by relations.c, const for all others. */
 struct relations {
-	/* The one whose blocks grow in proportion to what this one keeps, and by how many bytes for
+	/* The call site whose blocks grow in proportion to this one's kept bytes, and its bytes for
 	 * each byte kept. */
 	uint32_t feeds;
 	double feed_slope;
-	/* The one that makes, time and again, a list of all that this one keeps: it is gone through
-	 * at every step, so it is no finished work. */
+	/* The call site that repeatedly makes a list of all blocks that this one keeps: they are
+	 * read at every step, so they are no finished work. */
 	uint32_t listed_by;
-	/* The one that holds what this one's kept blocks are copies of: each of them is as large as
-	 * all that was held there at the time, or so many came to be with each block that was added
-	 * there. */
+	/* The call site that holds the original of this one's kept copies: each copy is as large as
+	 * everything held there at the time, or consists of a fixed number of blocks for each block
+	 * added there. */
 	uint32_t copies_of;
-	/* For a growing call site: it is the index (array, table) of what that one keeps. One that
-	 * makes both is its own. */
+	/* For a growing call site: it is the index (array, table) of that one's kept blocks. A call
+	 * site that makes both is its own. */
 	uint32_t index_of;
 };
 
 struct callsites;
-/* Fills .relations of all, once their other parts are known. */
+/* Fill .relations of all call sites, once their other parts are known. */
 void relations_read(struct callsites *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* scaling.c - see scaling.h. Least squares of relative errors: each pair weighs 1 / size^2. */
+/* scaling.c - least squares of relative errors: each pair weighs 1 / size^2. See scaling.h. */
 #include "model/callsite/scaling.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ void scaling_add(struct scaling_pairs *p, double length, double size)
 	p->sizes[p->different++] = size;
 }
 
-/* Mean of squares of what is left, of the curve's relative errors. */
+/* Return the mean square of the curve's relative errors. */
 static double off(const struct scaling_pairs *p, double a, double b, double c)
 {
 	double sum = p->n - 2 * (a * p->y[0] + b * p->y[1] + c * p->y[2]) + a * a * p->weight +
@@ -79,7 +79,7 @@ static bool parabola(const struct scaling_pairs *p, struct scaling_fit *f)
 	return f->c > 0;
 }
 
-/* Of two lengths: the one curve of a single term that is nearer. */
+/* For two lengths: take the nearer of the curves with a single term. */
 static void of_two(const struct scaling_pairs *p, struct scaling_fit *f)
 {
 	double exponent = log(p->sizes[1] / p->sizes[0]) / log(p->lengths[1] / p->lengths[0]);

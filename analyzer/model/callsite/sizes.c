@@ -23,15 +23,15 @@ TUNED(unsigned, SPEAKS_PART, 8u, "a stack that made less of its call site does n
 TUNED(unsigned, LARGE_PART, 4u, "a stack whose largest block is smaller makes something else");
 TUNED(unsigned, BESIDE_PART, 8u, "less than this part of what the line holds decides nothing");
 
-/* The values that are judged. */
+/* The series under judgement. */
 struct series {
 	struct size_at at[CALLSITE_STEPS];
-	uint64_t blocks[CALLSITE_STEPS]; /* of each, how many it stands for */
+	uint64_t blocks[CALLSITE_STEPS]; /* number of blocks that each stands for */
 	size_t count;
-	bool sums; /* some are of what a checkpoint tells as one */
+	bool sums; /* some stand for a checkpoint's sum */
 };
 
-/* It rose once, nearly by all of it, and stayed: work of another size, and no growth. */
+/* True if nearly all of the rise is one jump that stayed: work of another size, and no growth. */
 static bool is_one_jump(const double *sizes, size_t n)
 {
 	double top = sizes[0], largest = 0;
@@ -46,7 +46,7 @@ static bool is_one_jump(const double *sizes, size_t n)
 	return largest > JUMP_SHARE * (top - sizes[0]);
 }
 
-/* The median of the larger half: the smaller values say nothing, nor does a single outlier. */
+/* Return the median of the larger half: neither the smaller values nor a single outlier matter. */
 static double large(const double *sizes, size_t n)
 {
 	double least = trend_median(sizes, n), large[CALLSITE_STEPS];
@@ -58,8 +58,8 @@ static double large(const double *sizes, size_t n)
 	return trend_median(large, count);
 }
 
-/* The rise is over: chance, or one more digit of a number, makes the rest. Sums of a checkpoint
- * have no quarters. */
+/* True if the rise is over: the rest comes from chance, or from one more digit of a number. A
+ * checkpoint's sums have no quarters. */
 static bool has_levelled_off(const struct series *s, const double *sizes, double rise)
 {
 	size_t n = s->count, quarter = n / 4;
@@ -69,8 +69,8 @@ static bool has_levelled_off(const struct series *s, const double *sizes, double
 		   rise / OVER_PART;
 }
 
-/* The number of values in the first eighth of the blocks. Each value stands for as many blocks, but
- * sums of a checkpoint are few and stand for most. */
+/* Return the number of values in the first eighth of the blocks. Each value stands for as many
+ * blocks, but a checkpoint's sums are few and stand for most. */
 static size_t first_eighth(const struct series *s)
 {
 	uint64_t all = 0, so_far = 0;
@@ -97,7 +97,7 @@ static void series_judge(const struct series *s, struct callsite_sizes *out)
 	double sizes[CALLSITE_STEPS];
 
 	out->count = (uint32_t)n;
-	if (!n) /* it only released, as far as was seen */
+	if (!n) /* only releases were seen */
 		return;
 	for (size_t i = 0; i < n; i++) {
 		out->at[i] = s->at[i];
@@ -118,8 +118,7 @@ static void series_judge(const struct series *s, struct callsite_sizes *out)
 		     !has_levelled_off(s, sizes, (double)out->last - (double)out->first);
 }
 
-/* Keep the largest of every `width` values: small blocks then do not hide a large one that comes
- * once a turn. */
+/* Keep the largest of every `width` values: small blocks must not hide a large one once a turn. */
 static void series_coarser(struct series *s, size_t width)
 {
 	size_t n = 0;
@@ -139,8 +138,8 @@ static void series_coarser(struct series *s, size_t width)
 	s->count = n;
 }
 
-/* The requested size. Where the allocator may hand out up to `padding` bytes more, the smallest of
- * similar blocks is nearest to it. */
+/* Return the requested size. If the allocator may add up to `padding` bytes, the smallest of
+ * similar blocks is nearest. */
 static double asked_for(uint64_t max, uint64_t min, uint64_t padding)
 {
 	return (double)(padding && min > padding && max - min < padding ? min : max);
@@ -185,8 +184,8 @@ static void series_of_steps(const struct callsite *p, uint64_t padding, struct s
 	}
 }
 
-/* Bytes beyond what as many live blocks of the early size would hold. Blocks as large as their
- * step's largest hold nearly all bytes, so their number follows from the bytes. */
+/* Return live bytes beyond as many blocks of the early size. Blocks as large as their step's
+ * largest hold nearly all bytes, so their number follows from the bytes. */
 static uint64_t grown_bytes(const struct callsite *p, uint64_t early_size)
 {
 	uint64_t grown = 0;
@@ -204,10 +203,9 @@ static uint64_t grown_bytes(const struct callsite *p, uint64_t early_size)
 	return grown < p->facts.live_bytes ? grown : p->facts.live_bytes;
 }
 
-/*
- * The growth is one object that realloc() enlarged again and again while little else happened, and
- * many ended objects like it stayed small: one exceptional piece of work, and no trend.
- */
+/* True if the growth is one object that realloc() enlarged again and again while little else
+ * happened, and many ended objects like it stayed small: one exceptional piece of work, and no
+ * trend. */
 static bool grew_within_one(
     const struct callsite *p, const struct callsite_member *members, size_t count)
 {
@@ -260,7 +258,7 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 		if (!best.grows)
 			continue;
 		growing += stack_stats_live_bytes(members[i].at);
-		/* When all stacks together grow, a small stack behind a padding allocator says
+		/* When all stacks together grow, one stack behind a padding allocator proves
 		 * less. */
 		if (out->grows && padding &&
 		    stack_stats_total_bytes(members[i].at) < c->facts.total_bytes / SPEAKS_PART)
@@ -276,10 +274,8 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 	out->grown_bytes = out->grows ? grown_bytes(c, out->first) : 0;
 }
 
-/*
- * The growth is over: nothing came for longer than a third of the time of growth and than twice the
- * longest pause (a table that doubles pauses for as long as it has grown).
- */
+/* True if the growth is over: nothing came for longer than a third of the time of growth and than
+ * twice the longest pause (a table that doubles pauses for as long as it has grown). */
 static bool is_over(const struct callsites *all, const struct callsite *p, const struct timeline *t)
 {
 	uint64_t longest = 0, pause, grew = timeline_active(t, p->facts.first_ns, p->facts.last_ns);
@@ -296,8 +292,9 @@ static bool is_over(const struct callsites *all, const struct callsite *p, const
 	return since > 2 * longest + 2 * timeline_period_ns(t);
 }
 
-/* Growing blocks lie beside others of the line that hold nearly all: the line does not grow. Where
- * all of its blocks come and go, arenas hold the counted ones; their size says nothing. */
+/* False if blocks beside the growing ones hold nearly all bytes of the line: then the line does not
+ * grow. If all of its blocks come and go, arenas hold the counted ones, and their size says
+ * nothing. */
 static bool grows_beside(const struct callsites *all, const struct callsite *c)
 {
 	uint64_t heap = c->facts.live_bytes -

@@ -22,28 +22,24 @@ TUNED(int, EVEN_EIGHTHS_MIN, 6, "the same as EVEN_SHARE, of the time before the 
 TUNED(
     unsigned, EXCHANGED_PART, 64u, "a loss of less than 1/64 since the checkpoint is no exchange");
 
-/* The begin of the last third of the time since `from`. */
 static uint64_t last_third(uint64_t from, uint64_t until)
 {
 	return from + (until > from ? (until - from) / 3 * 2 : 0);
 }
 
-/*
- * Before a checkpoint only the survivors are known, so each generation looks as if all of it had
- * been kept, even if it is the present content of a cache. What came and went since the checkpoint
- * decides, if that is enough to show generations. Else survivors from all of the time before the
- * checkpoint decide, unless newer blocks replaced them; no cache that exchanges its content has
- * such survivors. Or survivors from all of the time since the first one, if the whole process
- * exchanged hardly anything.
- */
+/* Before a checkpoint only survivors are known, so each generation looks fully kept, even if it is
+ * the current content of a cache. Blocks since the checkpoint decide, if they are enough to show
+ * generations. Otherwise survivors from all of the time before the checkpoint decide, unless newer
+ * blocks replaced them: no cache that exchanges its content has such survivors. Or survivors from
+ * all of the time since the first one do, if the whole process exchanged hardly anything. */
 struct generations {
-	double born_before[8]; /* bytes, by eighths of the time before */
-	double born_since_first[8]; /* of the time from the first of them on */
+	double born_before[8]; /* bytes, by eighths of the time before the checkpoint */
+	double born_since_first[8]; /* by eighths of the time since the first survivor */
 	double gone_before, alive_since; /* bytes */
-	uint64_t since; /* blocks */
+	uint64_t since; /* blocks since the checkpoint */
 	uint32_t steps_since;
-	double since_bytes; /* acquired in these */
-	uint64_t since_ns; /* their begin */
+	double since_bytes; /* bytes acquired since then */
+	uint64_t since_ns; /* begin of that time */
 };
 
 /* True when the blocks since the checkpoint suffice. */
@@ -66,7 +62,7 @@ static void spread(double *eighths, const struct step *s, uint64_t from_ns, uint
 	}
 }
 
-/* The number of eighths that have about as much as the best. */
+/* Return the number of eighths that have about as much as the best. */
 static int even_eighths(const double *born)
 {
 	double best = 0;
@@ -97,7 +93,7 @@ static bool stays_over(
 	       replaced_kept(all->replaced, first_ns, (uint64_t)before);
 }
 
-/* The part of a step's survivors that was born by then. */
+/* Return the part of a step's survivors that was born by then. */
 static double born_until(const struct step *s, double alive, uint64_t time_ns)
 {
 	if (s->last_ns <= time_ns)
@@ -131,14 +127,14 @@ double survivors_count_until(const struct callsite *c, uint64_t time_ns)
 	return sum;
 }
 
-/* The weight of a step in the history. In a sample, where a small block stands for thousands and a
- * large one for itself, bytes are more even than counts. */
+/* Return a step's weight in the history. In a sample, a small block stands for thousands and a
+ * large one for itself, so bytes are more even than counts. */
 static uint64_t weight_of(const struct callsite *p, const struct step *s)
 {
 	return p->facts.live_variance > 0 ? s->bytes - s->summed_bytes : s->count - s->summed_count;
 }
 
-/* A step without the blocks that a checkpoint summed up: none of these survived. */
+/* Return a step without the blocks that a checkpoint summed up, none of which survived. */
 static struct step told(const struct step *s)
 {
 	struct step t = *s;
@@ -151,8 +147,7 @@ static struct step told(const struct step *s)
 	return t;
 }
 
-/* Bytes of a step from before the checkpoint that are freed. A step that ends later has mostly
- * newer blocks. */
+/* Return a step's freed bytes from before the checkpoint; a later end means mostly newer blocks. */
 static double gone_of_before(
     const struct generations *over, const struct step *s, const struct callsites *all)
 {
@@ -173,7 +168,7 @@ void survivors_read(const struct callsites *all, const struct callsite *p, struc
 	bool since_alone, who_lives;
 	struct generations over = {0};
 	int even = 0, used = 0;
-	uint32_t first = 0; /* step that has any */
+	uint32_t first = 0; /* the first step with survivors */
 
 	while (first < p->facts.step_count &&
 	       p->facts.steps[first].count == p->facts.steps[first].summed_count)
@@ -190,7 +185,7 @@ void survivors_read(const struct callsites *all, const struct callsite *p, struc
 			if (!over.steps_since++)
 				over.since_ns = p->facts.steps[i].time_ns;
 		}
-	/* Generations are counted by blocks, as far as all were recorded. */
+	/* Count generations by blocks, if all were recorded. */
 	since_alone = all->replaced_until_ns && since_tells(&over);
 	who_lives = all->replaced_until_ns && !since_alone &&
 		    p->facts.steps[first].time_ns <= all->replaced_until_ns;
@@ -238,7 +233,7 @@ void survivors_read(const struct callsites *all, const struct callsite *p, struc
 	}
 	out->before = (uint64_t)eighth[0];
 	out->even = used ? (double)even / used : 0;
-	if (who_lives) { /* counted, those who came since would outnumber the others */
+	if (who_lives) { /* if counted, newer survivors would outnumber the others */
 		out->before = (uint64_t)over.born_since_first[0];
 		out->even = even_eighths(over.born_since_first) / 8.0;
 		used = 8;
@@ -248,8 +243,8 @@ void survivors_read(const struct callsites *all, const struct callsite *p, struc
 	if (late_work > late)
 		late = late_work;
 	out->late = out->bytes ? late / (double)out->bytes : 0;
-	/* Each generation leaves as much as the others, and this has not ended: even births leave a
-	 * third in the last third of the time; half of that is enough. */
+	/* Each generation leaves as much as the others, and this goes on: even births leave a third
+	 * in the last third of the time; half of that is enough. */
 	out->stays = out->count >= SURVIVORS_MIN && used >= (int)EIGHTHS_MIN &&
 		     out->even >= EVEN_SHARE && out->late >= LATE_SHARE;
 	if (all->replaced_until_ns && p->facts.steps[first].time_ns <= all->replaced_until_ns)

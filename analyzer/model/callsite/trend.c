@@ -1,4 +1,3 @@
-/* trend.c - see trend.h. */
 #include "model/callsite/trend.h"
 
 #include <math.h>
@@ -89,7 +88,7 @@ bool trend_geometric(const double *values, size_t count)
 	high = trend_median(levels + n - third, third);
 	if (early <= 0 || low <= 0 || high <= low)
 		return false;
-	/* Constant increments: late/early is 1. By a factor: late/early is high/low. The mean of
-	 * the two exponents divides them. */
+	/* With constant increments late/early is 1; with a factor it is high/low. The mean of the
+	 * exponents separates the two. */
 	return late / early > sqrt(high / low);
 }

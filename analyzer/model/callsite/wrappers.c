@@ -1,4 +1,3 @@
-/* wrappers.c - see wrappers.h. */
 #include "model/callsite/wrappers.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@ TUNED(unsigned, CALLERS_MIN, 3u, "two callers are a function that is used twice"
 TUNED(double, NEARLY_ALL, 0.8,
     "a function of two callers serves the program when it makes nearly everything");
 
-/* A wrapper in a wrapper in a wrapper. */
+/* A wrapper may wrap a wrapper of a wrapper. */
 #define ROUNDS 3
 
 struct link {
@@ -37,7 +36,7 @@ static uint64_t hash_frame(const struct symbol *s)
 	return h;
 }
 
-/* By symbol id; 0: not yet known. */
+/* By symbol id; 0: unknown. */
 typedef VEC(uint64_t) hashes_t;
 
 static uint64_t hash_of(hashes_t *hashes, const struct symbol *s)
@@ -63,7 +62,7 @@ static int by_callee(const void *a, const void *b)
 	return (x->item > y->item) - (x->item < y->item);
 }
 
-/* The next outer frame of the same kind of owner that is another function. */
+/* Return the next outer frame with the same kind of owner and another function. */
 static int caller_of(const struct blame_context *context, hashes_t *hashes,
     const struct symbol *symbols, const blame_marks_t *marks, int frame, uint64_t self)
 {
@@ -108,18 +107,18 @@ static bool serves_differently(
 	return most > (own ? TIMES_OWN : TIMES_APART) * least;
 }
 
-/* What all rounds share. */
+/* State of all rounds. */
 struct walk {
 	const struct feed *feed;
 	const struct blame_context *context;
 	struct wrapper_input *list;
 	size_t count;
 	struct wrapper_witness witness;
-	struct link *links; /* as many as items */
+	struct link *links; /* one for each item */
 	hashes_t hashes;
-	/* of the round */
+	/* of the current round */
 	size_t link_count;
-	double all; /* bytes of all that have links */
+	double all; /* bytes of all items with links */
 };
 
 static void add_link(
@@ -138,7 +137,7 @@ static void add_link(
 	w->link_count++;
 }
 
-/* In the first round the frame to blame is found, too. */
+/* The first round also finds the frame to blame. */
 static int look_at_all(struct walk *w, int round)
 {
 	struct stack_path path = {0};
@@ -170,7 +169,6 @@ static int look_at_all(struct walk *w, int round)
 	return rc;
 }
 
-/* True when a wrapper was replaced by its callers. */
 static bool step_out(struct walk *w)
 {
 	struct link *links = w->links;
@@ -200,7 +198,7 @@ int wrappers_step_out(const struct feed *feed, const struct blame_context *conte
 	int rc = -ENOMEM;
 
 	w.links = malloc((count + 1) * sizeof(*w.links));
-	/* The last round is for the callback alone. */
+	/* The last round only calls the callback. */
 	for (int round = 0; w.links; round++) {
 		rc = look_at_all(&w, round);
 		if (rc || round == ROUNDS || !step_out(&w))

@@ -1,8 +1,7 @@
 /*
  * wrappers.h - functions that only allocate for their callers: an xmalloc, a pool, a buffer class.
  * They are the innermost frame of the user's code, but not the frame to blame. Recognised by
- * behaviour, not by name: what they make for one caller has another size than what they make for
- * the next.
+ * behaviour, not by name: their blocks for one caller have another size than those for the next.
  */
 #ifndef ANALYZER_MODEL_WRAPPERS_H
 #define ANALYZER_MODEL_WRAPPERS_H
@@ -11,22 +10,21 @@
 #include "model/feed.h"
 
 struct wrapper_input {
-	uint32_t stack; /* 0: unknown, and the frame is -1 */
+	uint32_t stack; /* 0: unknown, with frame -1 */
 	uint64_t total_bytes, total_count; /* until the moment */
-	uint64_t largest; /* of its blocks */
-	int frame; /* out: blame_frame()'s, or its caller, where that was a wrapper; or -1 */
+	uint64_t largest; /* largest block */
+	int frame; /* out: blame_frame()'s result, or the caller of a wrapper; or -1 */
 };
 
-/* Callback for each item in every round, the last time with the final frame. The marks are those of
- * the path. */
+/* Callback for each item in every round, the last with the final frame; marks are the path's. */
 struct wrapper_witness {
 	void *arg; /* `look` may be NULL */
 	void (*look)(void *arg, size_t item, const struct stack_path *path,
 	    const blame_marks_t *marks, int frame);
 };
 
-/* Find the frame to blame of each item and replace wrappers by their callers, round after round. 0
- * or -ENOMEM. */
+/* Find the frame to blame for each item, and replace wrappers by their callers, round after round.
+ * 0 or -ENOMEM. */
 int wrappers_step_out(const struct feed *feed, const struct blame_context *context,
     struct wrapper_input *list, size_t count, struct wrapper_witness witness);
 

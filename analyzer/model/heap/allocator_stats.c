@@ -1,18 +1,17 @@
-/* allocator_stats.c - see allocator_stats.h. */
 #include "model/heap/allocator_stats.h"
 
 #include <stddef.h>
 
 #include "trace/event.h"
 
-/* More is in no address space. */
+/* More bytes fit into no address space. */
 #define BYTES_MAX (1ull << 56)
 
 static void keep(struct allocator_stats *a, const struct allocator_reading *new)
 {
 	if (new->arena > BYTES_MAX || new->mmap > BYTES_MAX || new->free > new->arena)
 		return;
-	/* The last one is the newest, whatever its number; if that is none to keep, it goes. */
+	/* The last entry is the newest reading; the next replaces it, if it is not a stride-th. */
 	if (a->count && a->seen++ % a->stride)
 		a->count--;
 	if (!a->stride)
@@ -47,7 +46,7 @@ void allocator_stats_note_arenas(struct allocator_stats *a, const struct event *
 	if (!event_level(e, TRACE_LEVEL_PYTHON_ARENAS, &new.arena) ||
 	    !event_level(e, TRACE_LEVEL_PYTHON_USED, &used))
 		return;
-	/* What is used was extrapolated. */
+	/* The used bytes were extrapolated. */
 	new.free = used < new.arena ? new.arena - used : 0;
 	keep(a, &new);
 }

@@ -1,6 +1,4 @@
-/*
- * host_failure.c - see host_failure.h.
- */
+/* host_failure.c - follows each burst of refused requests to its outcome. See host_failure.h. */
 #include "model/heap/host_failure.h"
 
 #include <string.h>
@@ -20,15 +18,15 @@ TUNED(unsigned, BUILDUP_BEGUN, 32u,
 TUNED(
     unsigned, AS_FULL_PART, 8u, "the memory counts as full again when as much lives, to an eighth");
 
-/* Since that refusal the process has acquired as much again as lived then. */
+/* True if the process has acquired, since that refusal, as many bytes as lived then. */
 static bool went_on(const struct model *m, const struct failure *f)
 {
 	return num_sum(m->total.bytes - f->until_bytes, f->periods_bytes) >
 	       num_sum(f->until_live, f->size);
 }
 
-/* False while only a part is known of what lived then, since a checkpoint replaced it, and nothing
- * yet of what came since. */
+/* False for events from before the end of a checkpoint that replaced the refusal: until then only a
+ * part of the blocks that lived is known. */
 static bool is_told_by(const struct model *m, struct failure *f, const struct event *e)
 {
 	uint64_t past = replaced_until_ns(&m->feed), live = m->blocks.bytes + m->maps.bytes;
@@ -44,7 +42,7 @@ static bool is_told_by(const struct model *m, struct failure *f, const struct ev
 	return true;
 }
 
-/* A checkpoint replaced what lived when it was refused: only the outcome is known. */
+/* Settle a refusal whose live blocks a checkpoint replaced: only the outcome is known. */
 static void got_over(struct failure *f, uint64_t time_ns)
 {
 	f->recovered = true;
@@ -58,18 +56,15 @@ bool host_failure_is_half(uint64_t size, uint64_t whole)
 	return num_about(size, whole / 2, HALF_ROUND);
 }
 
-/* So much was released since that the request would fit: a thread that still wants it asks for all
- * of it. */
+/* True if enough was freed for the request to fit: a thread that still wants it would ask again. */
 static bool is_given_up(const struct model *m, const struct failure *f)
 {
 	return num_sum(m->blocks.bytes + m->maps.bytes, f->size) <= f->until_live;
 }
 
-/*
- * The thread that was refused is granted, at the same stack and before much other work, all of it,
- * or half of what was refused last, or less at once, as code asks that takes what it can get.
- * Later, or when so much was released that it would fit, a request is other work.
- */
+/* True if the refused thread is granted memory at the same stack before much other work: all of it;
+ * or half of the last refused size; or less at once, as code does that takes what it can get. A
+ * request that comes later, or after enough was released for it to fit, is other work. */
 static bool is_granted(const struct model *m, const struct failure *f, const struct event *e)
 {
 	bool at_once = m->total.count - f->after <= RETRY_WITHIN && !is_given_up(m, f);
@@ -78,17 +73,15 @@ static bool is_granted(const struct model *m, const struct failure *f, const str
 	       (e->size >= f->size || at_once || host_failure_is_half(e->size, f->least));
 }
 
-/* Most of what lived was made at that stack and was released: the refused request was a part of a
- * build-up, such as a batch that is too large. */
+/* True if most live blocks came from that stack and were released: the refused request was part of
+ * a build-up, such as a batch that is too large. */
 static bool is_part_of_buildup(const struct failure *f)
 {
 	return f->released && f->released >= f->until_live / BUILDUP_MOST;
 }
 
-/*
- * True when the thread builds up as much again. A thread that tries a smaller batch begins at once
- * and reaches half; a request that is smaller, or comes after other work, is no retry.
- */
+/* True if the thread builds up as much again. A thread that tries a smaller batch starts at once
+ * and reaches half; a smaller request, or one after other work, is no retry. */
 static bool is_built_up_again(struct failure *f, const struct event *e, uint64_t since)
 {
 	if (e->thread != f->thread)
@@ -120,10 +113,9 @@ static bool same_function(const struct symbol *a, const struct symbol *b)
 	return symbol_same_function(a, b) && str_same(a->module, b->module);
 }
 
-/*
- * An allocator that stocks address space and is refused asks for less: the same function asks next,
- * from another line, before it returns. A caller that handles the error has left the library.
- */
+/* True for an allocator that stocks address space: after a refusal, the same function asks for
+ * less, from another line, before it returns. A caller that handles the error has left the library
+ * by then. */
 static bool makes_do(const struct model *m, const struct failure *f, const struct event *e)
 {
 	const struct symbol *now, *then;
@@ -197,8 +189,8 @@ static uint64_t granted_at(const struct model *m, uint32_t stack)
 	       (map ? stack_stats_total_count(map) : 0);
 }
 
-/* The same request is refused once more, nothing was granted there since, and as much lives: the
- * process did other things, but the memory that it had run out of never came back. */
+/* True if the same request is refused again, with no grant there in between and as many live bytes:
+ * the process did other things, but the missing memory never came back. */
 static bool is_still(const struct model *m, const struct failure *f, const struct event *e)
 {
 	return !f->retried && !f->until_replaced && e->stack && e->stack == f->stack &&
@@ -218,8 +210,8 @@ void host_failure_refused(struct model *m, const struct event *e)
 		f->until_bytes = m->total.bytes;
 	}
 	if (f && !f->recovered) {
-		/* The first of a burst is the one that matters: what follows is its echo, on the
-		 * way out of it, or the second try at a lower level of the same request. */
+		/* The first refusal of a burst matters: the others are its echo while the program
+		 * unwinds, or another try of the same request at a lower level. */
 		f->count++;
 		if (e->thread == f->thread)
 			f->own = 0;
@@ -276,9 +268,8 @@ void host_failure_end(struct model *m)
 	if (is_part_of_buildup(f) && f->rebuilt_most >= f->released / BUILDUP_BEGUN &&
 	    !f->rebuilt_over && !f->settled)
 		f->recovered = f->retried = true;
-	/* The one that was granted may have been another's: of the next worker at the same point,
-	 * while what was refused brought the process down. It had to live on to have got over it.
-	 */
+	/* The granted request may have been another worker's at the same point, while the refusal
+	 * brought the process down. The process recovered only if it lived on. */
 	if (f->recovered && (m->run.signalled || (m->run.exited && m->run.exit_code)) &&
 	    !went_on(m, f))
 		f->recovered = f->retried = false;

@@ -17,8 +17,8 @@ bool late_rise_find(
 	for (uint32_t i = 0; i <= last; i++)
 		if (t->periods[i].most > top)
 			top = t->periods[i].most;
-	/* Back from the end to the last period that stayed below the middle of the rise; then on to
-	 * where it stopped falling. */
+	/* Go back from the end to the last period that stayed below the middle of the rise; then
+	 * forward to where memory stopped falling. */
 	base = t->periods[0].least;
 	for (from = last; from > 0 && t->periods[from].least > top / 2; from--)
 		;

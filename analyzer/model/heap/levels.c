@@ -1,4 +1,3 @@
-/* levels.c - see levels.h. */
 #include "model/heap/levels.h"
 
 #include "model/model.h"
@@ -30,18 +29,19 @@ void levels_set(struct levels *l, uint32_t key, uint64_t value, uint64_t time_ns
 	l->known[key] = true;
 }
 
-/* Of stacks whose threads have ended glibc gives none back up to this. */
+/* The most that glibc keeps of the stacks of threads that ended. */
 #define STACKS_KEPT (40u << 20)
 
-/* How large one thread's stack is, with its guard, where all of them are `size`. Those of `each`
- * bytes tell their number themselves: a thread that has ended may leave one behind. */
+/* Return the size of one thread's stack with its guard, if all stacks take `size`. Stacks of `each`
+ * bytes show their own number, since a thread that ended may leave one. */
 static uint64_t one_stack(uint64_t size, uint64_t threads, uint64_t each)
 {
 	uint64_t count = each ? (size + each / 2) / each : 0;
 
 	if (count && size >= count * each && size - count * each <= count * (each / 64))
 		return size / count;
-	return threads >= 2 ? size / (threads - 1) : 0; /* the main thread's is not among them */
+	/* the main thread's stack is not included */
+	return threads >= 2 ? size / (threads - 1) : 0;
 }
 
 void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each)
@@ -60,7 +60,7 @@ void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each)
 	l->value[TRACE_LEVEL_VIRT_THREADS] = carried;
 }
 
-/* Before anything else is: what was resident of the parent's. */
+/* Note memory inherited from the parent; call it before any other effect. */
 static void note_inherited(struct model *m, const struct event *e)
 {
 	struct measured *s = &m->measured;

@@ -1,6 +1,6 @@
 /*
- * levels.h - what was measured from outside of the events (RSS, cgroup, the allocators' own
- * accounts): the newest value of each level, and what they were at the moments that matter.
+ * levels.h - values measured from outside the events (RSS, cgroup, allocators' own statistics): the
+ * newest of each level, and those at the moments that matter.
  */
 #ifndef ANALYZER_MODEL_LEVELS_H
 #define ANALYZER_MODEL_LEVELS_H
@@ -14,7 +14,7 @@ struct event;
 struct model;
 
 #define MODEL_LEVELS 160u /* keys of enum trace_level below this are kept */
-/* And one that no trace has: RSS_ANON as it was next to a sample of CG_ANON, whose time it has. */
+/* A key that no trace has: RSS_ANON as sampled next to CG_ANON, with that sample's time. */
 #define MODEL_LEVEL_BESIDE (MODEL_LEVELS - 1)
 
 struct levels {
@@ -22,44 +22,43 @@ struct levels {
 	uint64_t time_ns[MODEL_LEVELS];
 	bool known[MODEL_LEVELS];
 };
-/* False, and *out untouched, when that key was never seen. */
+/* Get a level. False, and *out untouched, if the key was never seen. */
 bool levels_get(const struct levels *l, uint32_t key, uint64_t *out);
-/* The same, 0 where it was never seen. */
+/* The same; 0 if it was never seen. */
 uint64_t levels_value(const struct levels *l, uint32_t key);
 void levels_set(struct levels *l, uint32_t key, uint64_t value, uint64_t time_ns);
-/* Threads' stacks are looked at more seldom than the threads are counted: carries the size of all
- * of them on to so many threads, of `each` bytes where they are of that size (0: not known), else
- * as they were on average. */
+/* Carry the size of all threads' stacks on to `threads` of them, since stacks are sampled less
+ * often than threads are counted. Stacks are `each` bytes, if they have that size (0: unknown),
+ * else their average. */
 void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each);
 
 /* Filled by levels.c, const for all others. */
 struct measured {
 	struct levels levels; /* the newest */
-	struct levels at_failure; /* when the latest burst of refused requests began */
-	struct levels at_peak; /* of the sample at which most lived */
+	struct levels at_failure; /* at the begin of the latest burst of refused requests */
+	struct levels at_peak; /* in the sample at the live bytes' peak */
 	uint64_t at_peak_live;
-	/* What lived when the newest RSS among these was read: to the byte, where the timeline has
-	 * what lived at the ends of a period. */
+	/* Live bytes at the newest RSS sample, to the byte; the timeline is coarser. */
 	struct live_at_rss {
 		uint64_t time_ns, live_bytes, shared_bytes;
 	} at_rss;
-	/* Anonymous memory that was resident before anything was acquired: of a forked process, the
-	 * parent's; as first told. */
+	/* Anonymous memory that was resident before any acquisition, as first reported: in a forked
+	 * process, the parent's. */
 	bool inherited_known;
 	uint64_t inherited_bytes;
 	uint64_t peak_rss;
-	uint64_t peak_vsize; /* the largest that was told */
+	uint64_t peak_vsize; /* the largest reported */
 	struct allocator_stats malloc;
 	struct allocator_stats arenas; /* of the interpreter's allocator */
 };
 
-/* An event of the host with levels: measured_sample() one that only samples, measured_note() any
- * other. Before its own effect on what lives. */
+/* Apply a host's event with levels: measured_sample() for one that only samples, measured_note()
+ * for others. Call it before the event changes the live bytes. */
 void measured_sample(struct model *m, const struct event *e);
 void measured_note(struct model *m, const struct event *e);
-/* A burst of refused requests begins. */
+/* Keep the levels: a burst of refused requests begins. */
 void measured_freeze(struct measured *s);
-/* The burst that began at `since_ns` goes on: what it tells first. */
+/* Add levels that were not known yet to those of the burst that began at `since_ns`. */
 void measured_freeze_more(struct measured *s, const struct event *e, uint64_t since_ns);
 
 #endif

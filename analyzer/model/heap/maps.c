@@ -1,7 +1,7 @@
 /*
- * maps.c - mappings come, go, are cut in two and move. Private anonymous ones of the program's own
- * count as acquired memory, and shared memory where it is charged; malloc's own are only its
- * arenas, since its blocks are counted.
+ * maps.c - mappings are made, removed, split and moved. The program's own private anonymous
+ * mappings count as acquired memory, and shared memory counts if the limit charges it. Malloc's own
+ * mappings are only its arenas, since its blocks are counted.
  */
 #include "model/heap/maps.h"
 
@@ -48,7 +48,7 @@ static uint64_t *sum_of(struct model *m, const struct range *r)
 	return &m->maps.bytes;
 }
 
-/* Asked of the limit that was in force at the start. */
+/* Ask whether the limit that was in force at the start charges shared memory. */
 static void ask_shared(struct model *m)
 {
 	uint64_t limit;
@@ -57,7 +57,6 @@ static void ask_shared(struct model *m)
 	m->maps.shared_counts = !m->feed.info || !feed_number(&m->feed, "limit.data", &limit);
 }
 
-/* Shared memory's part of map_bytes, and its course. */
 static void note_shared(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
 {
 	if (r->kind != STACK_STATS_SHARED)
@@ -68,7 +67,6 @@ static void note_shared(struct model *m, const struct range *r, int64_t change, 
 		    &m->timeline, time_ns, m->blocks.bytes + m->maps.bytes, CAME_SHARED, change);
 }
 
-/* The course of what is mapped of files. */
 static void note_file(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
 {
 	if (!stack_stats_is_file((enum stack_stats_kind)r->kind) || m->options.sums)
@@ -173,7 +171,7 @@ static enum stack_stats_kind kind_of(const struct event *e)
 
 	if (e->u.map.flags & TRACE_MAP_STACK)
 		return STACK_STATS_STACK;
-	/* A file whose file system is memory is memory, wherever that is mounted. */
+	/* A file on a file system in memory is memory, wherever that is mounted. */
 	if (event_level(e, TRACE_LEVEL_SHM_DEVICE, &device))
 		return STACK_STATS_SHARED;
 	if (e->api == TRACE_API_SHMAT || e->u.map.backing == TRACE_BACKING_SHM ||
@@ -208,7 +206,7 @@ int maps_on_map(struct model *m, const struct event *e)
 	r.prot = e->u.map.prot;
 	r.kind = kind_of(e);
 	if (r.flags & TRACE_MAP_REMAP && m->maps.undo_count) {
-		/* The attributes are those of what was moved. */
+		/* The moved mapping keeps its attributes. */
 		const struct range *was = &m->maps.undo[0];
 		r.kind = was->kind;
 		r.flags |= was->flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED);
@@ -217,8 +215,8 @@ int maps_on_map(struct model *m, const struct event *e)
 	}
 	if (r.kind == STACK_STATS_SHARED && !m->maps.shared_asked)
 		ask_shared(m);
-	/* Whatever lies there is gone: the kernel hands out an address only once, so an overlap is
-	 * MAP_FIXED or a release that we did not see. */
+	/* Anything that lies there is gone: the kernel gives an address only once, so an overlap is
+	 * MAP_FIXED or an unmapping that was not seen. */
 	rc = cut(m, r.start, r.end, e->time_ns);
 	if (rc)
 		return rc;

@@ -1,6 +1,6 @@
 /*
- * maps.h - mappings: what is mapped, by whose limit it is charged, and the release that may be
- * taken back.
+ * maps.h - mappings: which there are, which limit charges them, and the unmapping that may be taken
+ * back.
  */
 #ifndef ANALYZER_MODEL_MAPS_H
 #define ANALYZER_MODEL_MAPS_H
@@ -16,14 +16,14 @@ struct model;
 
 /* Filled by maps.c, const for all others. */
 struct maps {
-	uint64_t bytes, count; /* anonymous mappings of the program's own, and: */
-	uint64_t charged_shared_bytes; /* of bytes: shared memory, where that counts */
-	/* Known from the first of it on: all limits charge it, but for RLIMIT_DATA. */
+	uint64_t bytes, count; /* the program's own anonymous mappings, and shared memory below */
+	uint64_t charged_shared_bytes; /* part of bytes: shared memory, if it is charged */
+	/* Known from the first shared mapping on: all limits charge it, except RLIMIT_DATA. */
 	bool shared_asked, shared_counts;
 	uint64_t allocator_bytes; /* mapped by malloc's owner for itself */
-	/* Virtual, of mappings that we saw and that are not in bytes. */
+	/* Virtual bytes of recorded mappings that are not in `bytes`. */
 	uint64_t stack_bytes, shared_bytes, file_bytes;
-	uint64_t reserved_bytes; /* of them without access */
+	uint64_t reserved_bytes; /* part of them without access */
 	uint64_t break_bytes; /* moved by the program's own brk */
 	struct ranges ranges;
 	struct range *undo; /* pieces of the latest unmapping, for UNUNMAP */

@@ -1,4 +1,3 @@
-/* peak_trend.c - see peak_trend.h. */
 #include "model/heap/peak_trend.h"
 
 #include "util/tuned.h"
@@ -8,7 +7,7 @@ TUNED(unsigned, TREND_CHANCE, 12u,
 
 #define FIRST_STRIDE 4096u
 
-/* Each mark then stands for twice as much work. */
+/* Halve the marks: each then stands for twice as much work. */
 static void halve(struct peak_trend *r)
 {
 	for (uint32_t i = 0; i < PEAK_TREND_MARKS / 2; i++)
@@ -21,7 +20,7 @@ void peak_trend_note(struct peak_trend *r, uint64_t acquired, uint64_t peak)
 {
 	if (!r->stride)
 		r->stride = FIRST_STRIDE;
-	/* The stride is a power of two: asked of each acquisition. */
+	/* The stride is a power of two, since each acquisition asks. */
 	while (acquired >> __builtin_ctzll(r->stride) > r->used && r->stride < UINT64_MAX / 2) {
 		if (r->used == PEAK_TREND_MARKS)
 			halve(r);

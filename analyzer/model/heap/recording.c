@@ -1,4 +1,3 @@
-/* recording.c - see recording.h. */
 #include "model/heap/recording.h"
 
 #include "trace/event.h"

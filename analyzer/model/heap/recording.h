@@ -1,6 +1,6 @@
 /*
- * recording.h - what the recorder said of its own work: where it stopped, lost events, sampled more
- * coarsely or paused.
+ * recording.h - the recorder's own notes: where it stopped, lost events, sampled more coarsely or
+ * paused.
  */
 #ifndef ANALYZER_MODEL_RECORDING_H
 #define ANALYZER_MODEL_RECORDING_H
@@ -12,19 +12,19 @@ struct event;
 
 /* Filled by recording.c, const for all others. */
 struct recording {
-	bool budget; /* it stopped at the budget of the trace */
+	bool budget; /* it stopped at the trace's size limit */
 	uint64_t lost; /* events */
-	/* --max-rate: how often the sample was made coarser, and how coarse it was at most. */
+	/* --max-rate: how often the sample was made coarser, and its coarsest rate. */
 	uint64_t coarse_every, coarser_times, coarsest_every, coarsest_exact_from;
-	/* What lived had no room in a checkpoint: how often blocks of the sample were left out, how
-	 * many, and what those that stayed are a sample by since. */
+	/* Live blocks had no room in a checkpoint: how often sampled blocks were left out, how
+	 * many, and the rate of the remaining sample. */
 	uint64_t thinned_times, thinned_blocks, thinned_every;
-	uint64_t paused_ns, paused_since_ns; /* since: 0 when it goes on */
+	uint64_t paused_ns, paused_since_ns; /* since: 0 unless it is paused */
 };
 
-/* EV_NOTICE. */
+/* Apply EV_NOTICE. */
 void recording_note(struct recording *r, const struct event *e);
-/* After the last event, at that time. */
+/* Call after the last event, with its time. */
 void recording_end(struct recording *r, uint64_t time_ns);
 
 #endif

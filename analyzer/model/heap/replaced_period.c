@@ -1,4 +1,3 @@
-/* replaced_period.c - see replaced_period.h. */
 #include "model/heap/replaced_period.h"
 
 #include "util/num.h"
@@ -34,7 +33,7 @@ void replaced_note(struct replaced *p, struct timeline *t, const struct event *e
 	unseen = num_less(q.acquired_bytes, num_less(total, p->seen_bytes));
 	p->unseen_bytes = num_sum(p->unseen_bytes, unseen);
 	p->seen_bytes = total;
-	/* What lived at its end: some of it went in a later period, and has no event. */
+	/* Live bytes at its end: some were freed in a later period, and have no event. */
 	after = num_less(p->acquired_bytes, p->released_bytes);
 	if (p->count && p->periods[p->count - 1].end_ns == q.end_ns)
 		p->periods[p->count - 1].gone_bytes = num_less(after, live);
@@ -61,16 +60,16 @@ bool replaced_kept(const struct replaced *p, uint64_t from_ns, uint64_t bytes)
 
 	if (p->count < 2)
 		return false;
-	/* at the last one, the checkpoint's own, nothing is gone */
+	/* the last period is the checkpoint's own: nothing is gone */
 	until = p->periods[p->count - 1].end_ns;
 	for (uint32_t i = 0; i + 1 < p->count; i++) {
 		uint64_t at = p->periods[i].end_ns;
 
-		/* before the first survivor, too: it may all have been given back then, at once */
+		/* before the first survivor, too: all of it may have been freed then, at once */
 		if (p->periods[i].gone_bytes > bytes / EXCHANGED_PART)
 			return false;
 		moments += at > from_ns;
-		/* of content that is exchanged by and by, a third would be gone */
+		/* content that is exchanged gradually would have lost a third */
 		early += at > from_ns && until - at >= (until - from_ns) / 3;
 	}
 	return moments >= 2 && early;

@@ -1,4 +1,3 @@
-/* shm.c - see shm.h. */
 #include "model/heap/shm.h"
 
 #include <string.h>
@@ -35,7 +34,7 @@ uint32_t shm_note(struct shm *s, const struct event *e)
 	free = num_least(free, total);
 	used = total - free;
 	event_level(e, TRACE_LEVEL_SHM_WRITTEN, &written);
-	/* Whoever took what is gone since: it is no longer to be had. */
+	/* Whoever took the missing bytes, they are no longer available. */
 	v->pending = num_less(v->pending, num_less(v->free, free));
 	if (!v->mapped)
 		v->others = num_less(used, written);

@@ -1,4 +1,3 @@
-/* shm_feed.c - see shm_feed.h. */
 #include "model/heap/shm_feed.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@ static void on_hit(void *arg, const struct range *piece, int whole, int split)
 	f->hit = true;
 }
 
-/* Takes it away; hit: there was any of it. */
+/* Remove the mapping; hit: there was a part of it. */
 static int take(struct shm_feed *f, const struct event *e)
 {
 	f->hit = false;
@@ -28,7 +27,7 @@ static int put(struct shm_feed *f, const struct event *e, uint64_t file)
 	return e->address > UINT64_MAX - e->size ? 0 : ranges_add(&f->mapped, &r);
 }
 
-/* 1: it is told; 0: it is not; negative errno. */
+/* 1: pass it on; 0: leave it out; negative errno. */
 static int on_map(struct shm_feed *f, struct event *e)
 {
 	uint64_t device = 0;
@@ -44,7 +43,7 @@ static int on_map(struct shm_feed *f, struct event *e)
 	}
 	if (!f->hit)
 		return 0;
-	/* What lay there is gone. */
+	/* Mappings that lay there are gone. */
 	e->kind = EV_UNMAP;
 	memset(&e->u, 0, sizeof(e->u));
 	e->level_count = 0;
@@ -118,7 +117,7 @@ static size_t symbols(void *self, uint32_t stack, const struct symbol **out)
 	return f->below.symbols(f->below.self, stack, out);
 }
 
-/* The limits of the process are none of the file system's. */
+/* The process's limits do not apply to the file system. */
 static const char *info(void *self, const char *key)
 {
 	struct shm_feed *f = self;
@@ -147,7 +146,7 @@ static const char *space(void *self, uint32_t id)
 	return f->below.space(f->below.self, id);
 }
 
-/* There are no blocks of malloc's. */
+/* There are no blocks of malloc. */
 static int each_live(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
 {
 	(void)self, (void)fn, (void)arg;

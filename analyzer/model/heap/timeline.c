@@ -1,4 +1,3 @@
-/* timeline.c - see timeline.h. */
 #include "model/heap/timeline.h"
 
 #include <string.h>
@@ -44,7 +43,7 @@ static void halve(struct timeline *t)
 
 void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t live)
 {
-	/* 2^62 ns are a century: a time beyond it is damage, and stays in the last period. */
+	/* 2^62 ns are a century: a later time is damage, and stays in the last period. */
 	if (time_ns > 1ull << 62)
 		time_ns = 1ull << 62;
 	while (time_ns >> t->shift >= TIMELINE_PERIODS)
@@ -87,7 +86,7 @@ void timeline_replaced(struct timeline *t, const struct timeline_replaced *r)
 			p->most = r->most;
 		at = (double)(until - r->from_ns) / length;
 		live = part_of(r->live_from, 1 - at) + part_of(r->live_until, at);
-		/* In the last one of them, what the events after it say comes later. */
+		/* Events after the stretch, in its last period, come later. */
 		if (until == end && live > p->last) {
 			p->last = live;
 			p->last_ns = end - 1;
@@ -99,7 +98,7 @@ void timeline_replaced(struct timeline *t, const struct timeline_replaced *r)
 	}
 }
 
-/* Of what changed in that period, from the end of the one before it, the part until then. */
+/* Return the part of a period's change, from the end of the previous one, until that time. */
 static double part_until(const struct timeline *t, uint64_t index, uint64_t time_ns)
 {
 	uint64_t since = index ? t->periods[index - 1].last_ns : 0,
@@ -122,7 +121,7 @@ uint64_t timeline_live(const struct timeline *t, uint64_t time_ns)
 	part = part_until(t, index, time_ns);
 	if (part >= 1)
 		return p->last;
-	/* In doubles: differences may be negative, products large. */
+	/* Doubles: differences may be negative, and products large. */
 	from = index ? (double)t->periods[index - 1].last : 0;
 	return (uint64_t)(from + ((double)p->last - from) * part);
 }

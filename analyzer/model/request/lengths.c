@@ -1,4 +1,4 @@
-/* lengths.c - see lengths.h: reads what was made, by whom and for which request. */
+/* lengths.c - reads which blocks each worker made, and for which request. See lengths.h. */
 #include "model/request/lengths.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@ struct reader {
 	const char *space; /* NULL: the host */
 	uint32_t space_id; /* 0: not met yet */
 	uint64_t moment_ns, serial;
-	struct map stacks, workers; /* to 1 + index */
-	struct map units; /* a request's serial to 1 + index */
+	struct map stacks, workers; /* value: 1 + index */
+	struct map units; /* request's serial to 1 + index */
 	VEC(uint32_t) label_of; /* by unit: 1 + its newest label */
 	struct map held; /* device: address to 1 + block */
 	bool marked;
@@ -44,7 +44,7 @@ static int unit_of(struct reader *d, const struct request_run *q, uint32_t *out)
 		if (rc)
 			return rc;
 		*at = d->out->units.count;
-		/* What is made before it says so is for the same input. */
+		/* Blocks made before the mark belong to the same input. */
 		rc = add_label(d, (uint32_t)*at - 1, 0);
 	}
 	*out = (uint32_t)*at - 1;
@@ -179,7 +179,7 @@ static int on_device(struct reader *d, const struct event *e, const struct feed 
 		map_remove(&d->held, e->address);
 		return rc;
 	}
-	/* As the record of PyTorch's blocks counts them. */
+	/* Count requests as torch_record.c does. */
 	if (e->space != d->space_id || !e->size ||
 	    (e->kind != EV_SPACE_ALLOC && e->kind != EV_FAILED))
 		return 0;
@@ -215,7 +215,7 @@ static int read_all(struct reader *d, struct feed *feed, struct err *err)
 	while (!rc && (more = feed->next(feed->self, &e, err)) != 0) {
 		if (more < 0)
 			return more;
-		/* What was released on the way out says nothing of the moment. */
+		/* Releases after the moment, while the process ends, do not matter. */
 		if (e.time_ns > d->moment_ns)
 			return 0;
 		rc = on_event(d, &e, feed);
@@ -229,8 +229,8 @@ static int read_all(struct reader *d, struct feed *feed, struct err *err)
 
 /* --- where a refused request would have been --- */
 
-/* An allocator finds out in another of its functions that there is no memory: the stack of what was
- * refused is that of the blocks from there but for so many frames. */
+/* The failure is reported by another function of the allocator than a success. So stacks match when
+ * they differ only in this many innermost frames. */
 #define OWN_FRAMES 8u
 
 static bool same_frame(const struct symbol *a, const struct symbol *b)
@@ -331,7 +331,7 @@ size_t lengths_find(const struct lengths *l, uint64_t serial)
 {
 	size_t low = 0, high = l->blocks.count;
 
-	/* Of a device all are there. */
+	/* For a device the list holds all blocks, by serial. */
 	if (serial && serial <= high && l->blocks.items[serial - 1].serial == serial)
 		return serial - 1;
 	while (low < high) {

@@ -1,11 +1,11 @@
 /*
- * lengths.h - how long the inputs of a process were, how the blocks scale with the length, and what
- * they would have been with shorter inputs.
+ * lengths.h - the input lengths of a process, how the blocks scale with them, and how large the
+ * blocks would have been with shorter inputs.
  *
- * A length is what the program's marks say, in tokens. Without marks it is the size of the block
- * that one stack made for the input, in bytes: of all stacks whose sizes vary, the one that most
- * others follow. What a worker made before or after such a block is for the same input, whichever
- * fits better; see lengths_fit.c.
+ * A length comes from the program's marks, in tokens. Without marks it is the size, in bytes, of a
+ * block that one reference stack made for the input: of all stacks whose sizes vary, the one that
+ * most others follow. The blocks that a worker made before or after such a block belong to the same
+ * input, whichever fits better; see lengths_fit.c.
  *
  * One pass over the feed until a moment. Memory grows with blocks of LENGTHS_SMALL bytes or more.
  * One thread.
@@ -20,78 +20,81 @@
 #include "util/map.h"
 #include "util/vec.h"
 
-#define LENGTHS_SMALL 512u /* bytes: smaller blocks stay as they are */
+#define LENGTHS_SMALL 512u /* bytes: smaller blocks keep their size */
 
 enum lengths_source {
-	LENGTHS_NONE, /* nothing there is larger for one input than for another */
+	LENGTHS_NONE, /* no size depends on the input */
 	LENGTHS_MARKED,
 	LENGTHS_SIZES,
 };
 
-/* A worker's input of that length. */
+/* An input of one worker. */
 struct lengths_label {
-	double length; /* 0: not known */
-	uint32_t before; /* 1 + the worker's one before; 0: none */
-	uint32_t unit; /* marked: the request */
+	double length; /* 0: unknown */
+	uint32_t before; /* 1 + the worker's previous label; 0: none */
+	uint32_t unit; /* marks: the request */
 };
 
 struct lengths_block {
-	uint64_t serial; /* of the host's blocks, or of the space's requests */
+	uint64_t serial; /* serial of the host's block, or of the space's request */
 	uint64_t size;
-	uint32_t stack, worker; /* stack: index into the stacks */
-	uint32_t label; /* 1 + index; 0: of no input */
+	uint32_t stack, worker; /* stack: index into stacks */
+	uint32_t label; /* 1 + index; 0: none */
 	bool refused;
 };
 
 struct lengths_stack {
 	uint32_t stack;
 	uint64_t largest, least;
-	bool only_refused; /* no block came from there */
-	uint64_t live; /* at the moment; of a device at its last refusal, or its peak */
-	struct scaling_fit fit; /* of a block */
-	bool after; /* its blocks are for the input of the label before theirs */
-	struct scaling_fit held; /* marked, and `many`: of all that a request holds there */
-	bool many; /* the longer, the more of them */
+	bool only_refused; /* the stack has a refused request, but no block */
+	uint64_t live; /* at the moment; on a device at its last refusal, or at its peak */
+	struct scaling_fit fit; /* of each block's size */
+	bool after; /* its blocks belong to the previous label */
+	struct scaling_fit held; /* marks, and `many`: of all bytes that a request holds there */
+	bool many; /* longer inputs make more blocks */
 };
 
 struct lengths {
 	enum lengths_source source;
 	double longest;
-	uint32_t reference; /* sizes: the stack whose blocks are the lengths */
+	uint32_t reference; /* sizes: the reference stack */
 	VEC(struct lengths_block) blocks; /* by serial */
-	VEC(uint32_t) ops; /* index of a block << 1, | 1: it is released */
+	VEC(uint32_t) ops; /* index of a block << 1; | 1: its release */
 	VEC(struct lengths_label) labels;
-	VEC(double) units; /* the longest of each request's lengths */
-	VEC(uint64_t) before; /* marked, by block: held by its request at its stack by then */
+	VEC(double) units; /* the longest length of each request */
+	VEC(uint64_t) before; /* marks, by block: bytes that its request held at its stack before */
 	VEC(struct lengths_stack) stacks;
 	uint32_t workers;
-	uint32_t refused; /* 1 + index of the last block that was; 0: none was */
-	/* From the first block of the refused one's kind on: of the longest input that came to its
-	 * end, and of the refused one. Length 0: there is none. */
+	uint32_t refused; /* 1 + index of the last refused block; 0: none */
+	/* Stretches that start with a block of the refused one's kind: one for the longest input
+	 * that finished, one for the refused input. Length 0: none. */
 	struct lengths_part {
 		double length;
-		size_t start, end; /* ops */
+		size_t start, end; /* indices into ops */
 	} like, tried;
 };
 
-/* Read the lengths. `space`: "torch:0", ...; NULL: the host, whose refusal is the one at moment_ns.
- * 0, or negative with err. */
+/* Read the lengths. `space` is "torch:0" and the like; NULL is the host, whose refusal is the one
+ * at moment_ns. 0, or negative with err. */
 int lengths_read(
     struct feed feed, const char *space, uint64_t moment_ns, struct lengths *out, struct err *err);
-void lengths_fini(struct lengths *l); /* accepts what is all zero */
+void lengths_fini(struct lengths *l); /* accepts a zeroed struct */
 
-/* All of these with inputs no longer than `most`. The index of a block by its serial; SIZE_MAX:
- * it is not among them. */
+/*
+ * The functions below assume inputs no longer than `most`.
+ *
+ * Find a block's index by its serial; SIZE_MAX: the list does not have it.
+ */
 size_t lengths_find(const struct lengths *l, uint64_t serial);
 uint64_t lengths_size(const struct lengths *l, size_t block, double most);
-/* Bytes that the refused request would have gone on to acquire, as the requests did that were not
- * refused. */
+/* Return the bytes that the refused request would have acquired later, as finished requests did. */
 uint64_t lengths_further(const struct lengths *l, double most);
-/* Bytes that live less at the end, of stacks for which counts() is true; NULL: of all. */
+/* Return how many fewer bytes live at the end, over stacks for which counts() is true; NULL:
+ * all. */
 uint64_t lengths_less(
     const struct lengths *l, double most, bool (*counts)(void *arg, uint32_t stack), void *arg);
 
-/* lengths_fit.c: what follows what, once all is read. 0 or -ENOMEM. */
+/* lengths_fit.c: fit the stacks once everything is read. 0 or -ENOMEM. */
 int lengths_judge(struct lengths *l);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * lengths_fit.c - what follows what. Where no marks say how long the inputs were, each of the
- * stacks with the largest blocks is tried as the one whose sizes are the lengths: its blocks label
- * what their worker makes, until the next. Another stack's block may be for the input before it or
- * for that which comes; it is the way round that fits better.
+ * lengths_fit.c - finds which stacks follow the length. Without marks, each stack with large blocks
+ * is tried as the reference, whose sizes are the lengths: its block labels the worker's blocks
+ * until the next one. Another stack's block may belong to the input before it or to the next one;
+ * the better fit decides.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,13 +19,13 @@ TUNED(double, SAME_LENGTH, 1.01, "tokens of lengths that are nearer make blocks 
 
 #define TRIED 24u
 
-/* One stack's pairs, with its blocks for the label they have, and for the one before. */
+/* One stack's pairs of length and size: by each block's own label, and by the previous one. */
 struct gather {
 	struct scaling_pairs pairs[2];
 	struct {
 		uint32_t label;
 		double most;
-	} now[2]; /* the largest block of a label counts */
+	} now[2]; /* the largest block of each label */
 };
 
 static const struct lengths_label *label_at(const struct lengths *l, uint32_t label)
@@ -42,9 +42,9 @@ static double length_of(const struct lengths *l, const struct lengths_block *b)
 	return label ? label->length : 0;
 }
 
-/* --- how long they are, by the sizes at one stack --- */
+/* --- lengths from the sizes at one stack --- */
 
-/* Each block of that stack is the last one of its label. 0 or -ENOMEM. */
+/* Label the blocks: each block of that stack is the last one of its label. 0 or -ENOMEM. */
 static int label_by(struct lengths *l, uint32_t stats)
 {
 	uint32_t *newest = calloc(l->workers + 1u, sizeof(*newest));
@@ -81,7 +81,6 @@ static void flush(const struct lengths *l, struct gather *g, int way)
 	g->now[way].label = 0;
 }
 
-/* Fits each stack to the labels. */
 static void fit_stacks(struct lengths *l, struct gather *gathered)
 {
 	int ways = l->source == LENGTHS_SIZES ? 2 : 1;
@@ -116,7 +115,7 @@ static void fit_stacks(struct lengths *l, struct gather *gathered)
 	}
 }
 
-/* Bytes of stacks that follow the lengths, the less the worse they do. */
+/* Return the bytes of stacks that follow the lengths; a worse fit counts less. */
 static double explained(const struct lengths *l)
 {
 	double sum = 0;
@@ -130,7 +129,7 @@ static double explained(const struct lengths *l)
 	return sum;
 }
 
-/* The stacks with the largest blocks whose sizes differ. */
+/* Find the stacks with the largest blocks of different sizes. */
 static size_t candidates(const struct lengths *l, uint32_t *out)
 {
 	size_t n = 0;
@@ -152,8 +151,8 @@ static size_t candidates(const struct lengths *l, uint32_t *out)
 	return n;
 }
 
-/* An input that was worked at when the record ended has none of the reference's blocks yet: the
- * others tell. Only a worker's last label has no length. */
+/* Complete the labels: an input in progress at the end of the record has no block of the reference
+ * yet, so other stacks tell its length. Only a worker's last label can lack one. */
 static int complete(struct lengths *l)
 {
 	double *lengths = calloc(l->labels.count + 1u, sizeof(*lengths));
@@ -205,13 +204,13 @@ static int choose_reference(struct lengths *l, struct gather *gathered)
 	return complete(l);
 }
 
-/* --- the longer, the more of them --- */
+/* --- stacks where longer inputs make more blocks --- */
 
 struct held {
 	uint64_t live, most;
 };
 
-/* What each request held at each stack: the most, and by each block. 0 or -ENOMEM. */
+/* Compute each request's peak at each stack, and its bytes before each block. 0 or -ENOMEM. */
 static int hold(struct lengths *l, struct map *at, struct held **out)
 {
 	VEC(struct held) held = {0};
@@ -271,17 +270,17 @@ static int fit_held(struct lengths *l)
 	return rc;
 }
 
-/* --- what a refused request would have gone on to hold --- */
+/* --- what a refused request would have acquired later --- */
 
-/* Since a worker made the first of the refused one's kind for an input. */
+/* The time since a worker made the first block of the refused one's kind for an input. */
 struct episode {
 	double length;
-	uint64_t live, floor; /* of the worker's; before it */
-	size_t start; /* op */
+	uint64_t live, floor; /* the worker's live bytes, and those at its start */
+	size_t start; /* index into ops */
 	bool open;
 };
 
-/* Of those that came to an end the longest tells most. */
+/* The longest finished input tells most. */
 static void close_episode(struct lengths *l, struct episode *e, size_t op)
 {
 	if (e->open && e->length >= l->like.length)
@@ -322,7 +321,7 @@ static int find_like(struct lengths *l)
 			break;
 		}
 		e->live = num_less(e->live, b->size);
-		/* All that was made for that input is gone. */
+		/* All of that input's blocks were freed. */
 		if (e->open && e->live <= e->floor)
 			close_episode(l, e, i);
 	}
@@ -330,9 +329,9 @@ static int find_like(struct lengths *l)
 	return episodes ? 0 : -ENOMEM;
 }
 
-/* --- all of it --- */
+/* --- everything together --- */
 
-/* Of a device the record goes on after what was refused. */
+/* Count live bytes. A device's record goes on after the refused request. */
 static void count_live(struct lengths *l)
 {
 	uint64_t live = 0, most = 0;
@@ -386,7 +385,7 @@ uint64_t lengths_size(const struct lengths *l, size_t block, double most)
 
 	if (s->many && b->label) {
 		unit = l->units.items[l->labels.items[b->label - 1].unit];
-		/* The first of them are those of its beginning. */
+		/* The first blocks are those of the input's beginning. */
 		if (unit > most && (double)(l->before.items[block] + b->size) >
 				       scaling_at(&s->held, most) * (1 + s->held.off))
 			return 0;
@@ -395,8 +394,8 @@ uint64_t lengths_size(const struct lengths *l, size_t block, double most)
 			     : b->size;
 }
 
-/* What that part of the record would have held more than at its beginning, had its input been that
- * long, at most, or at its end. */
+/* Return how many bytes that stretch would have added since its start with an input of that length:
+ * at most, or at its end. */
 static double hold_part(
     const struct lengths *l, const struct lengths_part *part, double wanted, bool at_most)
 {

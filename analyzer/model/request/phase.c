@@ -1,4 +1,3 @@
-/* phase.c - see phase.h. */
 #include "model/request/phase.h"
 
 #include <string.h>
@@ -37,8 +36,7 @@ static uint64_t usual(const struct timeline *t, uint32_t first, uint32_t last)
 	return n ? sorted[n / 2] : 0;
 }
 
-/* When work began: the first period from which on most of what is taken comes back. False: it never
- * did. */
+/* Find when work began: from that period on, most acquired bytes are released. False: never. */
 static bool work_began(
     const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, uint64_t *out)
 {
@@ -95,7 +93,7 @@ void phases_read(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns
 	}
 	if (!works && !request)
 		return;
-	/* Of the periods that showed it, the first requests may be the last ones. */
+	/* If requests started within the periods that prove the work, there was no warm-up. */
 	if (!works || (request && request < work + ((uint64_t)WORK_PERIODS << t->shift)))
 		work = request;
 	add(out, t, "loading", first_ns, work);

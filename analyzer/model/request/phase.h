@@ -1,10 +1,10 @@
 /*
- * phase.h - the phases of a server: loading, warm-up, first request, serving. As the program marks
- * them; else from its memory and from when its requests came:
+ * phase.h - the phases of a server: loading, warm-up, first request, serving. The program's marks
+ * decide; without marks, its memory and the times of its requests do:
  *
- *  - while it loads, little is released;
- *  - work before the first request is warm-up;
- *  - while it serves, what is acquired is released again and again.
+ * - while it loads, it releases little;
+ * - work before the first request is warm-up;
+ * - while it serves, it releases again and again what it acquires.
  *
  * Without marks, times are exact to one period of the timeline.
  */
@@ -18,9 +18,9 @@
 
 struct phase {
 	const char
-	    *name; /* "loading", "warm-up", "first-request", "serving", or the program's own */
+	    *name; /* "loading", "warm-up", "first-request", "serving", or the program's name */
 	uint64_t start_ns, end_ns;
-	uint64_t live_bytes; /* at its end */
+	uint64_t live_bytes; /* at the phase's end */
 	bool marked;
 };
 
@@ -29,8 +29,8 @@ struct phases {
 	uint32_t count;
 };
 
-/* Read the phases of a process whose first event was at first_ns, until the moment. `r` may be
- * NULL. None when nothing separates loading from work. */
+/* Read the phases of a process, from its first event at first_ns until the moment. `r` may be NULL.
+ * The list is empty when nothing separates loading from work. */
 void phases_read(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns,
     const struct requests *r, struct phases *out);
 

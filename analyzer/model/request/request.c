@@ -1,4 +1,3 @@
-/* request.c - see request.h. */
 #include "model/request/request.h"
 
 #include <errno.h>
@@ -30,7 +29,7 @@ struct requests *requests_new(bool (*is_entry)(void *arg, uint32_t stack), void 
 	r->is_entry = is_entry;
 	r->arg = arg;
 	r->last_key = UINT64_MAX;
-	/* Everybody else's. */
+	/* The lane of all threads and tasks that get none of their own. */
 	if (vec_push(&r->lanes, (struct lane){.ended = true})) {
 		free(r);
 		return NULL;
@@ -62,7 +61,7 @@ static void count_ended(struct requests *r, const struct lane *l)
 	e->clean += l->live <= l->peak / REQUEST_LEFT_PART;
 }
 
-/* Lets go of the lanes that ended with nothing left, or hold nothing and never held much. */
+/* Free the lanes that ended with no live bytes, and those that hold nothing and never held much. */
 static int make_room(struct requests *r)
 {
 	size_t kept = 1;
@@ -104,7 +103,7 @@ static struct lane *find_lane(struct requests *r, uint32_t thread, uint32_t task
 	return &r->lanes.items[*at];
 }
 
-/* Made where there is none. NULL: no memory. */
+/* Find the lane, or create it. NULL: no memory. */
 static struct lane *lane_of(struct requests *r, uint32_t thread, uint32_t task, uint64_t time_ns)
 {
 	struct lane *l = find_lane(r, thread, task);
@@ -112,7 +111,7 @@ static struct lane *lane_of(struct requests *r, uint32_t thread, uint32_t task, 
 
 	if (l)
 		return l;
-	/* When little would be won it is tried again only after as many more. */
+	/* If few lanes were freed, the next try comes after as many more overflows. */
 	if (r->lanes.count >= REQUEST_LANES && r->overflow++ % REQUEST_LANES == 0 && make_room(r))
 		return NULL;
 	if (r->lanes.count >= REQUEST_LANES)
@@ -217,7 +216,7 @@ static void enter(struct lane *l, const struct requests *r, struct request_run *
 		l->first_entered_ns = now;
 }
 
-/* NULL where there are too many. */
+/* NULL: too many are open. */
 static struct request_run *begin(struct requests *r, const struct lane *l, uint64_t id,
     const char *name, bool marked, uint64_t time_ns)
 {
@@ -262,18 +261,15 @@ static void end(struct requests *r, struct request_run *q, uint64_t time_ns)
 	r->open_free = (uint32_t)(q - r->open) + 1;
 }
 
-/* By the frames of the stack: inside an entry or not. */
 static bool is_own(const struct lane *l, const struct request_run *q)
 {
 	return q->thread == l->thread && q->task == l->task;
 }
 
-/*
- * The request that one lane of a thread is in because another is. What a task does while a call of
- * its thread's own goes on, that call does: its frames lie beneath the task's, be it that it runs a
- * loop, or calls in a context of its own. Such a call may be seen first by what a task does in it;
- * then it is the call's from when the thread itself is seen in it.
- */
+/* Find the request that a lane is in because another lane of its thread is. A task that runs during
+ * a call of its thread works for that call: the call's frames lie beneath the task's, whether the
+ * call runs a loop or calls in a context of its own. The task may show the call first; the request
+ * belongs to the call once the thread itself is seen in it. */
 static struct request_run *around(struct requests *r, const struct lane *l)
 {
 	const struct lane *own = l->task ? find_lane(r, l->thread, 0) : NULL;
@@ -313,7 +309,7 @@ static void follow_frames(struct requests *r, struct lane *l, uint32_t stack, ui
 	}
 }
 
-/* Marks are the program's word: what frames had shown until then is forgotten. */
+/* Marks overrule frames: drop the requests that frames showed. */
 static void forget_frames(struct requests *r)
 {
 	r->marked = true;
@@ -357,7 +353,7 @@ static int on_mark(struct requests *r, const struct event *e)
 	q = at ? &r->open[*at] : NULL;
 	switch (e->u.mark.phase) {
 	case TRACE_MARK_BEGIN:
-		if (q) /* it never ended, as far as was said */
+		if (q) /* its end was never marked */
 			break;
 		q = begin(r, l, e->u.mark.id, e->u.mark.name, true, e->time_ns);
 		if (!q)

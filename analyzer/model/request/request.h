@@ -1,10 +1,9 @@
 /*
- * request.h - which lanes of a process (its threads, and the tasks on them: asyncio's, greenlets)
- * worked when, how the bytes that each lane acquired rose and fell, and for which requests.
- * Requests are those that the program marks; else those whose entry function is on the stack; else
- * each lane stands for a request.
+ * request.h - the lanes of a process (threads, and their tasks: asyncio's, greenlets): when each
+ * worked, how its bytes rose and fell, and for which request. Requests are those that the program
+ * marks; else those whose entry function is on the stack; else each lane stands for a request.
  *
- * Fed with the events of one space until a moment. Constant work for an event; keeps a bounded
+ * Fed with the events of one space until a moment. Constant work for an event. Keeps a bounded
  * number of lanes and requests, and sums of the rest. One thread.
  */
 #ifndef ANALYZER_MODEL_REQUEST_H
@@ -17,56 +16,55 @@
 #include "util/map.h"
 #include "util/vec.h"
 
-#define REQUEST_LANES 16384u /* kept; what further ones acquire belongs to nobody */
-#define REQUESTS_OPEN 4096u /* that go on at the same time, and are kept */
-#define REQUEST_ROUNDS 3u /* so many are a habit */
-#define REQUESTS_KEPT 32u /* of those that ended, the largest */
+#define REQUEST_LANES 16384u /* kept; further ones share the first lane */
+#define REQUESTS_OPEN 4096u /* open at the same time, and kept */
+#define REQUEST_ROUNDS 3u /* this many rounds are a habit */
+#define REQUESTS_KEPT 32u /* the largest of the finished ones */
 struct request_run {
-	uint64_t id; /* the program's, 0: none */
+	uint64_t id; /* the program's number; 0: none */
 	const char *name; /* NULL: none */
-	uint32_t thread, task; /* that began it */
-	uint64_t start_ns, end_ns; /* end 0: it goes on */
-	uint64_t acquired, live, peak; /* bytes of blocks that were acquired for it */
-	uint64_t serial; /* of its beginning */
+	uint32_t thread, task; /* of the begin */
+	uint64_t start_ns, end_ns; /* end 0: unfinished */
+	uint64_t acquired, live, peak; /* bytes of the request's blocks */
+	uint64_t serial; /* number of the begin */
 	uint32_t next_free; /* slot + 1 */
 	bool marked, used;
-	bool shared; /* others than the thread and task that began it worked for it, too */
+	bool shared; /* other threads or tasks worked for it, too */
 };
 
-/*
- * Bytes rise while a lane works at something and fall when it is done. A fall counts from an eighth
- * of the lane's largest on; a round ends with a fall of at least half of that. The first rounds
- * must also give back a quarter of all that the lane held, since each may leave something behind.
- */
+/* Bytes rise while a lane works and fall when the work is done. A fall counts if it is at least an
+ * eighth of the lane's largest; a round ends with a fall of at least half of the largest. The first
+ * rounds must also release a quarter of all bytes that the lane held, since each may leave some
+ * behind. */
 struct lane {
 	uint32_t thread, task; /* task 0: the thread itself */
-	uint32_t request; /* slot of the one it works for, if that still is `request_serial` */
+	uint32_t request; /* slot of its request, if its serial is `request_serial` */
 	uint64_t request_serial; /* 0: none */
-	uint32_t rounds_before; /* when that began */
-	bool ended; /* its thread or task has gone */
-	bool refused; /* it was refused memory: what it holds, its error may keep alive */
+	uint32_t rounds_before; /* rounds when the request began */
+	bool ended; /* its thread or task ended */
+	bool refused; /* it was refused memory; an exception may keep its blocks alive */
 	uint64_t first_ns, last_ns; /* first and last acquisition */
-	uint64_t entered_ns; /* since when it works for its request */
-	uint64_t first_entered_ns; /* for its first one; 0: it never did */
+	uint64_t entered_ns; /* start of its work for the request */
+	uint64_t first_entered_ns; /* the same for its first request; 0: it had none */
 	uint64_t live, peak, acquired;
 
 	bool falling;
-	uint64_t high, low, low_ns; /* of the present rise or fall */
-	uint64_t largest_fall, base_ns; /* base: where the latest round ended */
-	uint64_t setup_ns; /* where the first of them ended */
+	uint64_t high, low, low_ns; /* of the current rise or fall */
+	uint64_t largest_fall, base_ns; /* base: bytes at the end of the latest round */
+	uint64_t setup_ns; /* end of the first round */
 	uint32_t rounds;
 };
 
-/* A phase that the program marked; end 0: it goes on. */
+/* A phase that the program marked; end 0: unfinished. */
 struct marked_phase {
-	const char *name; /* NULL: none was given */
+	const char *name; /* NULL: unnamed */
 	uint64_t id, start_ns, end_ns;
 };
 #define MARKED_PHASES 8u
 
-/* Lanes that ended, by the power of two of what they held at most. */
+/* Lanes that ended, by the power of two of their peak. */
 struct lanes_ended {
-	uint64_t count, clean; /* clean: they left no more than an eighth of it behind */
+	uint64_t count, clean; /* clean: at most an eighth of the peak was left */
 };
 #define REQUEST_LEFT_PART 8u
 
@@ -77,14 +75,14 @@ enum request_source {
 	REQUESTS_TASKS,
 	REQUESTS_THREADS,
 };
-const char *request_source_name(enum request_source source); /* "marks"; "none" */
+const char *request_source_name(enum request_source source); /* "marks", "none", and so on */
 
 struct requests {
-	/* Is a stack inside a request? NULL: no frame is known to be an entry. */
+	/* True if the stack is inside a request. NULL: no frame is known as an entry. */
 	bool (*is_entry)(void *arg, uint32_t stack);
 	void *arg;
 
-	VEC(struct lane) lanes; /* the first is everybody else's */
+	VEC(struct lane) lanes; /* the first is shared by lanes that were not kept */
 	struct map by_key; /* thread or task to lane */
 	uint64_t last_key;
 	uint32_t last_lane;
@@ -92,13 +90,13 @@ struct requests {
 	struct lanes_ended ended[64];
 
 	struct request_run open[REQUESTS_OPEN];
-	uint32_t open_used, open_free; /* slots that ever were; slot + 1 of a free one among them */
+	uint32_t open_used, open_free; /* slots ever used; 1 + the first free one */
 	struct map by_id; /* of marks: id to 1 + slot */
-	struct request_run kept[REQUESTS_KEPT]; /* ended, largest first */
+	struct request_run kept[REQUESTS_KEPT]; /* finished, largest first */
 	uint32_t kept_count;
 	uint64_t begun, finished, unkept, in_flight, most_at_once;
-	uint64_t finished_peak; /* the most that one of them held */
-	uint64_t first_start_ns, first_end_ns; /* of the first request; 0: none, or it goes on */
+	uint64_t finished_peak; /* the largest peak of a finished request */
+	uint64_t first_start_ns, first_end_ns; /* of the first request; 0: none, or unfinished */
 	struct marked_phase phases[MARKED_PHASES]; /* the first ones */
 	uint32_t phase_count;
 	bool marked; /* a request was marked */
@@ -124,8 +122,7 @@ enum request_source requests_source(const struct requests *r);
 const struct request_run *requests_of_lane(const struct requests *r, const struct lane *l);
 /* The lane of a thread or task; NULL: it acquired nothing, or was not kept. */
 const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint32_t task);
-/* How many ended lanes held at least `peak`; *clean: how many of these left next to nothing behind.
- * */
+/* How many ended lanes held at least `peak`; *clean: how many of these left next to nothing. */
 uint64_t requests_ended(const struct requests *r, uint64_t peak, uint64_t *clean);
 
 #endif

@@ -1,4 +1,3 @@
-/* request_held.c - see request_held.h. */
 #include "model/request/request_held.h"
 
 #include <errno.h>
@@ -23,23 +22,21 @@ struct reader {
 	struct map holdings; /* index << 32 | call site: to 1 + index */
 	VEC(struct held_request) list;
 	VEC(struct held_part) held;
-	/* Of the last block's lane. */
+	/* The last block's lane. */
 	const struct lane *lane;
 	bool in_hand;
-	bool unended; /* nothing of what it did was seen to end */
+	bool unended; /* none of its work was seen to end */
 	uint64_t since, setup;
-	/* A lane's rounds before were not seen: what is older may be what they left. */
+	/* Earlier rounds of a lane were not seen: older blocks may be left from them. */
 	uint64_t seen_from;
-	uint64_t left[REQUESTS_KEPT]; /* of each that ended: what its thread or task left */
+	uint64_t left[REQUESTS_KEPT]; /* bytes that each finished request's thread or task left */
 };
 
-/*
- * A thread that goes from one request to the next may never be seen to end one, where what it
- * keeps, as in a cache that is still cold, hides what it gives back. What comes and goes at one
- * stack tells instead: from where on so many for each lane were given back there, and at least as
- * many as were not, whoever made blocks there before has done with that work. What one request
- * drops on its way is made by other calls than what it holds.
- */
+/* A thread that serves request after request may never be seen to end one: what it keeps, as in a
+ * cold cache, hides what it releases. The blocks of one stack tell instead. Once this many for each
+ * lane were freed there, and at least as many as were not, a lane that made blocks there earlier
+ * has finished that work. Blocks that a request drops midway come from other calls than blocks that
+ * it holds. */
 
 static int turnover_read(struct reader *d, const struct model *m)
 {
@@ -78,8 +75,8 @@ static bool is_done(struct reader *d, const struct block *b)
 	return turned && b->birth_ns < *turned;
 }
 
-/* What a lane had in hand: blocks born from *since on, and those of its setup, until *setup;
- * *unended: whatever it did since it began, for all that is known. */
+/* True if the lane is at work: on blocks born from *since on, and on those of its setup, until
+ * *setup. *unended: no end of any of its work was seen. */
 static bool in_hand(
     const struct requests *r, const struct lane *l, uint64_t *since, uint64_t *setup, bool *unended)
 {
@@ -97,10 +94,10 @@ static bool in_hand(
 			*since = base;
 		return true;
 	}
-	/* Between two requests nothing is in hand. */
+	/* Between two requests a lane holds no work. */
 	if ((l->ended && !l->refused) || l->first_entered_ns)
 		return false;
-	/* Those like it gave everything back at their end, whatever they kept until then. */
+	/* Similar lanes released everything at their end, whatever they kept until then. */
 	ended = requests_ended(r, l->peak / ALIKE_PART, &clean);
 	if (clean >= ENDED_MIN && clean > ended / 2)
 		return true;
@@ -131,7 +128,7 @@ static int request_index(struct reader *d, const struct lane *l, uint64_t since,
 	return 0;
 }
 
-/* What a request made may be given back a little after its end: what is left of it tells. */
+/* Blocks of a request may be freed a little after its end: count what is left of it. */
 static void add_left(struct reader *d, const struct block *b)
 {
 	for (uint32_t i = 0; i < d->r->kept_count; i++) {
@@ -210,7 +207,7 @@ static void finished_before(const struct reader *d, struct requests_held *h)
 	h->left = h->finished ? 1 - (double)clean / (double)h->finished : 0;
 	if (h->finished)
 		return;
-	/* Rounds of the same lanes are work that was finished, too. */
+	/* Rounds of the same lanes are finished work, too. */
 	for (uint32_t i = 0; i < h->count; i++) {
 		const struct lane *l = h->list[i].lane;
 
@@ -219,7 +216,6 @@ static void finished_before(const struct reader *d, struct requests_held *h)
 	}
 }
 
-/* The list has been sorted. */
 static int renumber(struct requests_held *h)
 {
 	uint32_t *now = malloc((h->count + 1u) * sizeof(*now));
@@ -293,7 +289,7 @@ int requests_held_read(const struct requests *r, const struct model *m,
 		rc = each(self, add, &d);
 	if (!rc) {
 		rc = sum_up(&d, out);
-		d.held.items = NULL; /* out's */
+		d.held.items = NULL; /* moved to out */
 	}
 	map_free(&d.turned);
 	map_free(&d.requests);

@@ -1,7 +1,7 @@
 /*
  * request_held.h - what each request in flight at a moment held, by call site: working sets that
- * lay beside each other. A request is marked or shown by its entry frame; where there is none, it
- * is what a thread or task acquired since it last held nothing.
+ * existed at the same time. A request is marked or shown by its entry frame; without either, it is
+ * what a thread or task acquired since it last held nothing.
  */
 #ifndef ANALYZER_MODEL_REQUEST_HELD_H
 #define ANALYZER_MODEL_REQUEST_HELD_H
@@ -9,25 +9,25 @@
 #include "model/callsite/callsite.h"
 #include "model/request/request.h"
 
-/* At one call site. Those are alike that hold at least an eighth of what the largest does. */
+/* One call site. Requests that hold at least an eighth of the largest count as alike. */
 struct held_callsite {
 	uint64_t bytes, blocks; /* of requests in flight */
-	uint64_t largest, largest_blocks; /* of one of them */
+	uint64_t largest, largest_blocks; /* of one request */
 	uint32_t requests, alike;
 };
 
 struct held_request {
-	const struct lane *lane; /* that holds most of it */
+	const struct lane *lane; /* the lane that holds most of it */
 	const struct request_run *request; /* NULL: only its lane is known */
-	uint64_t bytes; /* at call sites where others held alike */
+	uint64_t bytes; /* at call sites where other requests held alike */
 	uint64_t all; /* everywhere */
 	uint64_t since_ns;
-	uint32_t index; /* of who read it */
+	uint32_t index; /* the reader's */
 };
 
 /* What one request held at one call site. */
 struct held_part {
-	uint32_t request, callsite; /* index in list; call site */
+	uint32_t request, callsite; /* request: index in list */
 	uint64_t bytes, blocks;
 };
 
@@ -38,23 +38,23 @@ struct requests_held {
 	uint32_t count;
 	struct held_part *parts;
 	size_t part_count;
-	/* Of call sites where several held alike: */
+	/* Of call sites where several requests held alike. */
 	uint64_t sum, largest;
 	uint32_t alike;
-	/* Requests or lanes alike that ended before; the share of them that left much behind. */
+	/* Finished requests or lanes of that size, and the share of them that left much behind. */
 	uint64_t finished;
 	double left;
 };
 
-/* Fill *out. `each` calls its function for all blocks that live at the moment. `m`: the host's
+/* Fill *out. `each` calls its function for all blocks that live at the moment. `m` is the host's
  * model; NULL for another space, where releases at a stack are not read. r, m and callsites stay
- * the caller's. 0, -ENOMEM, or what `each` returned. */
+ * the caller's. 0, -ENOMEM, or the result of `each`. */
 typedef int (*held_each_fn)(void *self, int (*fn)(void *arg, const struct block *b), void *arg);
 int requests_held_read(const struct requests *r, const struct model *m,
     const struct callsites *callsites, held_each_fn each, void *self, struct requests_held *out);
-/* What the first `most` requests of the list hold at a call site, in bytes. */
+/* Return the bytes that the first `most` requests of the list hold at a call site. */
 uint64_t requests_held_first(const struct requests_held *h, uint32_t callsite, uint64_t most);
-/* "requests", "tasks" or "threads": the unit of most of them. */
+/* Return "requests", "tasks" or "threads": what most of them are. */
 const char *requests_held_unit(const struct requests_held *h);
 void requests_held_fini(struct requests_held *h);
 

@@ -1,4 +1,3 @@
-/* waiting.c - see waiting.h. */
 #include "model/request/waiting.h"
 
 #include <errno.h>
@@ -15,9 +14,9 @@ TUNED(unsigned, SMALL_PART, 1024u,
     "smaller blocks than this part of all come from the library's own bookkeeping");
 TUNED(unsigned, LARGEST_PART, 16u, "the same beside its largest block");
 
-/* Threads that acquired last, the latest first. */
+/* Recent threads that acquired, the latest first. */
 #define RECENT 64u
-/* Lines that waited; what further ones did counts for nobody. */
+/* Lines that waited; further ones are not counted. */
 #define LINES 16u
 
 struct recent {
@@ -26,14 +25,14 @@ struct recent {
 
 struct line {
 	const struct symbol *symbol;
-	uint32_t stack, frame; /* the latest of them */
+	uint32_t stack, frame; /* the latest one */
 	double bytes;
 };
 
 struct watch {
 	const struct feed *feed;
 	const struct callsites *callsites;
-	struct map own; /* by stack: the frame of one's own plus two; 1: there is none */
+	struct map own; /* by stack: 2 + the index of the program's own frame; 1: none */
 	struct recent recent[RECENT];
 	uint32_t recent_count;
 	struct line lines[LINES];
@@ -41,7 +40,7 @@ struct watch {
 	double bytes;
 };
 
-/* The innermost frame of one's own that is to blame for what is done there. -1: none; -ENOMEM. */
+/* Find the innermost frame of the program's own code that can be blamed. -1: none; -ENOMEM. */
 static int own_frame(struct watch *w, uint32_t stack)
 {
 	const struct symbol *symbols;
@@ -76,8 +75,7 @@ static void note_recent(struct watch *w, uint32_t thread, uint32_t stack)
 	w->recent[0] = (struct recent){thread, stack};
 }
 
-/* So much was made by that thread: who of the others, at work with one's own code, was the last to
- * acquire? */
+/* Credit this thread's bytes to the thread that last acquired memory in the program's own code. */
 static int waited_for(struct watch *w, uint32_t thread, double bytes)
 {
 	const struct symbol *symbols;
@@ -125,7 +123,7 @@ bool waiting_possible(const struct feed *feed, const struct callsites *p, uint32
 	return count > 0;
 }
 
-/* In Python's main thread a framework may run with no line of one's own, and waits for nobody. */
+/* In Python's main thread a framework may run with no line of the program, and waits for nobody. */
 static bool has_python(const struct watch *w, uint32_t callsite)
 {
 	return feed_python_frame(w->feed, w->callsites->list[callsite].stack) != NULL;

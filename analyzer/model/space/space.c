@@ -1,6 +1,6 @@
 /*
- * space.c - the spaces of a process by name, and which part of the model an event concerns. Blocks
- * are in space_blocks.c, mappings in space_mapping.c.
+ * space.c - the spaces of a process by name, and the part of the model that each event concerns.
+ * Blocks are in space_blocks.c, mappings in space_mapping.c.
  */
 #include "model/space/space.h"
 
@@ -123,13 +123,13 @@ static int space_new(struct spaces *s, const char *name, struct space **out)
 		space_free(sp);
 		return rc;
 	}
-	/* What is left of a hole, and as little as this, is not split off. */
+	/* The allocator does not split off a rest this small. */
 	sp->model->options.padding = sp->kind == SPACE_TORCH ? CACHING_SMALL : 0;
 	*out = sp;
 	return 0;
 }
 
-/* The space of a trace's id. 0, with *out NULL when it has no name or there are too many. */
+/* Find the space of a trace's id. 0; *out is NULL when it has no name or there are too many. */
 static int space_of(struct spaces *s, uint32_t id, struct space **out)
 {
 	const char *name;
@@ -151,7 +151,7 @@ static int space_of(struct spaces *s, uint32_t id, struct space **out)
 			s->unknown++;
 			return 0;
 		}
-		/* Two ids of one name are one space. */
+		/* Two ids may share a name. */
 		sp = spaces_find(s, name);
 		if (!sp) {
 			rc = space_new(s, name, &sp);
@@ -171,7 +171,7 @@ static int space_of(struct spaces *s, uint32_t id, struct space **out)
 	return 0;
 }
 
-/* To a space's own model it is what the host's is to the process's. */
+/* Apply a replaced period to a space's own model, as to the host's. */
 static int space_on_went(struct spaces *s, struct space *sp, const struct event *e)
 {
 	struct event own = *e;

@@ -1,6 +1,6 @@
 /*
- * space_blocks.c - the blocks of the spaces: taken, given back, brought back, released in bulk. An
- * address or handle is live only once: what contradicts that is repaired and counted.
+ * space_blocks.c - the spaces' blocks: acquired, released, restored, released in bulk. An address
+ * or handle is live only once; contradictions are repaired and counted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,6 @@ static bool is_handle(const struct space_block *b)
 	return b->flags & TRACE_SPACE_HANDLE;
 }
 
-/* Does it lie in the driver's addresses? */
 static bool is_laid_out(const struct spaces *s, const struct space_block *b)
 {
 	return !is_handle(b) && b->block.size && !has_own_table(s->list[b->space]);
@@ -106,7 +105,7 @@ static void unlink_context(struct spaces *s, uint32_t index)
 		map_remove(contexts, b->context);
 }
 
-/* Tells the space's own model, as an event of the host's would. */
+/* Tell the space's own model, as if this were an event of the host. */
 static int tell(struct spaces *s, const struct space_block *b, enum event_kind kind)
 {
 	struct space *sp = s->list[b->space];
@@ -176,7 +175,7 @@ int space_block_drop(struct spaces *s, uint32_t index)
 	const uint64_t *slot = map_find(table, b->block.address);
 	int rc = 0;
 
-	/* A handle's value may belong to another one by now. */
+	/* The handle's value may belong to another handle by now. */
 	if (slot && *slot == index + 1)
 		map_remove(table, b->block.address);
 	unlink_context(s, index);
@@ -229,7 +228,7 @@ int space_clear_range(struct spaces *s, uint64_t start, uint64_t end)
 		uint32_t index = s->hit.items[i];
 		struct space_block *b = spaces_block(s, index);
 
-		if (!b->used) /* met twice, and gone with the first */
+		if (!b->used) /* listed twice, and dropped already */
 			continue;
 		if (is_handle(b) && (b->mapped || b->references))
 			continue;
@@ -244,7 +243,6 @@ int space_clear_range(struct spaces *s, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* One more reference to a handle that is known already. */
 static int add_reference(struct spaces *s, const struct event *e)
 {
 	uint32_t index = space_block_at(s, NULL, e->address, true);
@@ -261,7 +259,7 @@ struct torch_block {
 	uint32_t space;
 };
 
-/* The memory under a block of PyTorch's is of its segments: one, or many pages mapped in a row. */
+/* The memory under a PyTorch block belongs to its segments: one, or many mapped pages in a row. */
 static void torch_lies_in(void *arg, const struct range *r)
 {
 	const struct torch_block *b = arg;
@@ -291,7 +289,7 @@ int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e)
 		return add_reference(s, e);
 	old = space_block_at(s, sp, e->address, handle);
 	if (old != SPACE_NONE) {
-		/* Its release was not recorded; a mapping may keep a handle's memory. */
+		/* The old handle's release was not recorded; a mapping may keep its memory. */
 		struct space_block *was = spaces_block(s, old);
 
 		s->repairs++;
@@ -338,7 +336,7 @@ int space_on_free(struct spaces *s, struct space *sp, const struct event *e)
 	}
 	b = spaces_block(s, index);
 	of = s->list[b->space];
-	/* PyTorch's releases do not fail, and are many. */
+	/* PyTorch's releases do not fail, and there are many. */
 	if (of->kind != SPACE_TORCH)
 		remember(s, index, e->thread);
 	if (handle && b->references > 1) {
@@ -380,14 +378,14 @@ int space_on_unfree(struct spaces *s, struct space *sp, const struct event *e)
 		struct space_block *b = spaces_block(s, index);
 
 		if (handle && b->block.serial == copy.block.serial)
-			b->references++; /* one of several */
+			b->references++; /* one of several references */
 		else
-			s->repairs++; /* somebody has it by now */
+			s->repairs++; /* another block lives there by now */
 		return 0;
 	}
 	if (handle && spaces_block(s, found->index)->used &&
 	    spaces_block(s, found->index)->block.serial == copy.block.serial) {
-		/* A mapping kept the memory: only the reference comes back. */
+		/* A mapping kept the memory: restore only the reference. */
 		uint64_t *slot = map_put(&s->handles, e->address);
 
 		if (!slot)
@@ -407,7 +405,7 @@ int space_on_unfree(struct spaces *s, struct space *sp, const struct event *e)
 	return space_block_new(s, &copy, true, &index);
 }
 
-/* All blocks of one context of a space. A handle's memory stays while it is mapped. */
+/* Release all blocks of one context of a space. A handle's memory stays while it is mapped. */
 static int clear_context(struct spaces *s, struct space *sp, uint64_t context)
 {
 	const uint64_t *head = map_find(&sp->contexts, context);
@@ -438,7 +436,6 @@ static void on_mapping(void *arg, const struct range *r)
 		c->error = vec_push(&c->ranges, *r);
 }
 
-/* Takes away the mappings of a space's handles. */
 static int clear_mappings(struct spaces *s, struct space *sp)
 {
 	struct clearing c = {.s = s, .sp = sp};
@@ -451,7 +448,7 @@ static int clear_mappings(struct spaces *s, struct space *sp)
 	return c.error;
 }
 
-/* Everything in a space; and what else was allocated in its contexts. */
+/* Release everything in a space, and other allocations in its contexts. */
 static int clear_space(struct spaces *s, struct space *sp)
 {
 	VEC(uint64_t) contexts = {0};

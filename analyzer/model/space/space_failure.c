@@ -1,7 +1,6 @@
 /*
- * space_failure.c - requests that a device's driver or PyTorch refused: attempts at one of them are
- * gathered, whichever level they were made at, and one that succeeded in the end is no
- * out-of-memory.
+ * space_failure.c - requests that a device's driver or PyTorch refused. Attempts at one request are
+ * gathered, at all levels; if one succeeds in the end, there was no out-of-memory.
  */
 #include <string.h>
 
@@ -30,7 +29,7 @@ static uint64_t level_of(const struct space *sp, uint32_t key, bool *known)
 	return value;
 }
 
-/* The moment is that of the last attempt at the innermost level: what was given back between two
+/* Take the moment of the last attempt at the innermost level: memory that was released between two
  * attempts is gone by then. */
 static void take_moment(
     struct spaces *s, struct device_failure *f, const struct space *sp, const struct event *e)
@@ -90,11 +89,11 @@ void space_on_failed(struct spaces *s, struct space *sp, const struct event *e)
 	if (f && same_attempts(f, e)) {
 		f->count++;
 		if (framework && s->list[f->space]->kind != SPACE_TORCH) {
-			/* The level below was asked first; this is whose request it was. */
+			/* The level below was asked first, for this request. */
 			f->below = f->space;
 			f->segment = f->size;
 		} else if (framework != (s->list[f->space]->kind == SPACE_TORCH)) {
-			/* A driver's refusal after PyTorch's: a new request's. */
+			/* A driver's refusal after PyTorch's belongs to a new request. */
 			f->last_ns = e->time_ns;
 			return;
 		}
@@ -130,7 +129,7 @@ static void recover(struct spaces *s, struct device_failure *f, uint64_t time_ns
 		return;
 	f->recovered = true;
 	f->recovered_ns = time_ns;
-	/* What lived then a checkpoint took away: it is known that it was refused, and no more. */
+	/* A checkpoint replaced the events from before the refusal: only the refusal is known. */
 	if (f->since_replaced || f->summed_bytes)
 		f->retried = f->settled = true;
 }
@@ -142,7 +141,7 @@ static void settle(struct spaces *s, struct device_failure *f, bool retried)
 	s->retried_total += retried;
 }
 
-/* PyTorch tells of what it refuses and of what it grants from different functions. */
+/* PyTorch reports refusals and grants from different functions. */
 static bool same_line(const struct spaces *s, uint32_t one, uint32_t other)
 {
 	const struct symbol *a, *b;
@@ -154,7 +153,7 @@ static bool same_line(const struct spaces *s, uint32_t one, uint32_t other)
 	return a && b && symbol_same_line(a, b);
 }
 
-/* As the host's: before as much else was done. */
+/* As for the host: settled only if it happens before as much else was done. */
 static void note_grant(struct spaces *s, struct device_failure *f, const struct event *e)
 {
 	const struct model *m = s->list[f->space]->model;
@@ -167,21 +166,20 @@ static void note_grant(struct spaces *s, struct device_failure *f, const struct 
 		settle(s, f, true);
 }
 
-/* Since then as much has been acquired again as lived: it does what it did before. */
+/* True if as many bytes as lived then were acquired since: the program does the same again. */
 static bool went_on(const struct model *m, const struct device_failure *f)
 {
 	return num_sum(m->total.bytes - f->acquired_bytes, f->summed_bytes) >
 	       num_sum(f->live_bytes, f->size);
 }
 
-/* Before a checkpoint fewer blocks are known than there were. */
+/* Return the bytes that lived then. Before a checkpoint fewer blocks are known than lived. */
 static uint64_t lived(const struct device_failure *f)
 {
 	return f->reserved_known && f->allocated > f->live_bytes ? f->allocated : f->live_bytes;
 }
 
-/* What lived when it was refused, and how much had been acquired, is known in part where that was
- * before a checkpoint: what is done from that on is held against what is known there. */
+/* A refusal before a checkpoint is known in part: compare later events with the checkpoint. */
 static void count_from_there(struct device_failure *f, const struct model *m)
 {
 	if (f->since_replaced)
@@ -231,8 +229,7 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 
 		if (!f->settled)
 			note_grant(s, f, e);
-		/* Less at once: by code that takes what it can get, unless it was given up before.
-		 */
+		/* A smaller request at once takes what it can get, unless it gave up before. */
 		if (e->stack && e->stack == f->stack && !f->settled && at_once && !f->dipped)
 			settle(s, f, true);
 		if (f->retried ||
@@ -241,8 +238,8 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 	}
 	if (f->recovered)
 		return;
-	/* It went on: and held as much again after it had given back as much as was asked for, or
-	 * more than it would have held with what it asked for. */
+	/* The program went on: it released as much as it had asked for, and then held as much
+	 * again; or it held more than it would have held with the request. */
 	if (live + f->size <= f->live_bytes || (!live && f->live_bytes))
 		f->dipped = true;
 	if ((f->dipped && live >= f->live_bytes) || live > f->live_bytes + f->size || went_on(m, f))
@@ -257,19 +254,19 @@ void spaces_finish(struct spaces *s, bool badly)
 
 	if (!f || !f->recovered || !badly)
 		return;
-	/* What was granted may have been another's, on the way out: it had to live on, and do as
-	 * much again as before. */
+	/* The granted request may have been another's, on the way out: the program had to live on,
+	 * and do as much as before. */
 	sp = s->list[f->space];
 	before = num_sum(f->acquired_bytes, sp->model->total.freed_stats.bytes);
-	before = num_less(before, f->summed_bytes); /* these were after it */
+	before = num_less(before, f->summed_bytes); /* later than the replaced period */
 	if (num_sum(sp->model->total.bytes - f->acquired_bytes, f->summed_bytes) <= before) {
 		s->retried_total -= f->retried;
 		f->recovered = f->retried = false;
 	}
 }
 
-/* Where threads are refused one after the other, the first of them was when all were at work: what
- * the others were refused is an echo of that, with some of them gone. */
+/* When threads are refused one after the other, the first refusal was when all were at work; the
+ * others echo it, with some threads gone. */
 static const struct device_failure *first_of(
     const struct spaces *s, const struct device_failure *last)
 {

@@ -1,12 +1,12 @@
 /*
- * space_late.c - releases that come after the acquisition which they made possible. A release is
- * written before the call, so what another thread then gets is newer; but clocks of different CPUs
- * differ by a little. The acquisition has dropped what lay in its way by then, and the release that
- * was of it must not be taken for one of the new block.
+ * space_late.c - releases that come after the acquisition that they made possible. A release is
+ * written before the call, so another thread's acquisition of the memory is newer; but the clocks
+ * of CPUs differ a little. The acquisition has already dropped the block in its way, so its late
+ * release must not release the new block.
  */
 #include "model/space/space_parts.h"
 
-#define LATE_NS 100000u /* clocks do not differ by more */
+#define LATE_NS 100000u /* bound on the difference of two clocks */
 
 void space_late_expect(struct spaces *s, uint64_t start, uint64_t end, enum space_late_kind kind)
 {

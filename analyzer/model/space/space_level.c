@@ -1,6 +1,6 @@
 /*
- * space_level.c - the levels of devices, pools and PyTorch's allocator, and of a device what no
- * event explains: contexts, modules, libraries' own memory.
+ * space_level.c - the levels of devices, pools and PyTorch's allocator, and the part of a device
+ * that no event explains: contexts, modules, libraries' own memory.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,8 +13,8 @@ static bool is_device_key(uint32_t key)
 	       key == TRACE_LEVEL_DEV_OTHERS;
 }
 
-/* What a space of pools holds: as the driver said, but no less than what lives in it, as that may
- * have been said long before. Memory of a graph's nodes comes with its launch only. */
+/* Return the bytes that a space of pools holds: the driver's number, which may be old, but at least
+ * the live bytes. Memory of a graph's nodes comes only with its launch. */
 static uint64_t pool_bytes(const struct space *sp)
 {
 	uint64_t sum = 0, live;
@@ -53,7 +53,7 @@ static void add_sample(struct space *cuda, const struct device_sample *now)
 	cuda->samples[cuda->sample_count++] = *now;
 }
 
-/* The driver was just asked for the free memory of that device. */
+/* Take a sample: the driver was just asked for the device's free memory. */
 static void take_sample(struct spaces *s, struct space *cuda)
 {
 	const struct levels *l = &cuda->model->measured.levels;
@@ -69,7 +69,7 @@ static void take_sample(struct spaces *s, struct space *cuda)
 	add_sample(cuda, &now);
 }
 
-/* A part of a device, as the driver sees it, is not what is told of the whole of it. */
+/* False if the driver sees a part of the device, and the observer sees all of it. */
 static bool same_device(const struct device_sample *driver, const struct device_sample *outside)
 {
 	uint64_t whole = outside->total;
@@ -87,7 +87,7 @@ void space_take_outside(struct spaces *s, struct space *cuda)
 	if (!now.total || !same_device(&cuda->last_sample, &now))
 		return;
 	now.explained = spaces_explained(s, cuda->device);
-	/* It uses the device and is not among those who do: they go by other numbers. */
+	/* The process uses the device, but the observer lists it under another number. */
 	now.others_known = now.own_known || (now.others_known && !now.explained);
 	if (now.others_known)
 		levels_set(
@@ -97,7 +97,7 @@ void space_take_outside(struct spaces *s, struct space *cuda)
 	now.unattributed = (int64_t)((now.own_known ? now.own : now.total - now.free - now.others) -
 				     now.explained);
 	if (now.own_known && now.explained && now.unattributed >= 0) {
-		/* The two were not seen at the same instant; at most so much is never explained. */
+		/* The two samples differ a little in time: keep the largest rest. */
 		if (!cuda->overhead_known || (uint64_t)now.unattributed > cuda->overhead)
 			cuda->overhead = (uint64_t)now.unattributed;
 		cuda->overhead_known = true;
@@ -178,13 +178,13 @@ int space_take_levels(struct spaces *s, struct space *sp, const struct event *e)
 	return 0;
 }
 
-/* By the driver's own names: contexts and their limits, or code. */
+/* True if the event is a context, a context's limit, or code, by the driver's names. */
 static bool is_context(const struct event *e)
 {
 	return strstr(e->u.space.api, "Ctx") != NULL;
 }
 
-/* Before it there was no context in which the driver could have been asked. */
+/* Before the first context the driver could not be asked. */
 static void take_first_context(struct space *cuda)
 {
 	const struct device_sample *now = &cuda->last_sample;

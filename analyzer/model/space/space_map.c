@@ -1,5 +1,6 @@
 /*
- * space_map.c - see space_map.h: items and segments are gathered, sorted, and laid into each other.
+ * space_map.c - gathers items and segments, sorts them, and puts each item into its segment. See
+ * space_map.h.
  */
 #include "model/space/space_map.h"
 
@@ -29,11 +30,11 @@ struct gather {
 	VEC(struct item) items;
 	struct blame_context context;
 	struct map stacks; /* to 1 + stack */
-	struct map words; /* their hash to 1 + call site */
+	struct map words; /* hash of the words: to 1 + call site */
 	int error;
 };
 
-/* Of nothing there may be no array. */
+/* An empty vector may have no array. */
 static void sort(void *items, size_t count, size_t size, int (*by)(const void *, const void *))
 {
 	if (count)
@@ -69,7 +70,7 @@ static uint64_t hash_words(const struct map_callsite *stats)
 	return h;
 }
 
-/* Index of the call site of the same words, which is made when there is none. */
+/* Find the index of the call site with these words, or create it. */
 static int stack_stats_of_words(struct gather *g, const struct map_callsite *stats, uint32_t *out)
 {
 	for (uint64_t h = hash_words(stats);; h++) {
@@ -108,7 +109,7 @@ static int stack_stats_of(struct gather *g, uint32_t stack, uint32_t *out)
 	}
 	count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
 	at = count ? blame_frame(&g->context, symbols, count) : -1;
-	/* Where nobody is better than the library itself, the outermost of its frames. */
+	/* Where no frame is better than the library's, take its outermost one. */
 	if (at < 0 && count)
 		at = (int)count - 1;
 	if (at >= 0) {
@@ -127,7 +128,7 @@ static int add_segment(struct gather *g, const struct map_segment *segment)
 	return vec_push(&g->map->segments, *segment);
 }
 
-/* PyTorch's segments: blocks of the driver's, or runs of mappings, that it has had blocks in. */
+/* PyTorch's segments are the driver's blocks, or runs of mappings, that have had its blocks. */
 static void torch_segment(void *arg, const struct range *r)
 {
 	struct gather *g = arg;
@@ -196,7 +197,7 @@ static int gather_space(struct gather *g)
 	return rc ? rc : g->error;
 }
 
-/* What lies in no segment makes ranges of its own. */
+/* Items outside all segments make ranges of their own. */
 static int add_ranges(struct gather *g, uint64_t gap)
 {
 	size_t given = g->map->segments.count, at = 0;
@@ -212,7 +213,7 @@ static int add_ranges(struct gather *g, uint64_t gap)
 			at++;
 		if (at < given && g->map->segments.items[at].start <= item->start)
 			continue;
-		/* A run does not reach over a segment. */
+		/* A run does not cross a segment. */
 		if (open && (item->start > run.end + gap ||
 				(at > 0 && g->map->segments.items[at - 1].start >= run.end))) {
 			rc = add_segment(g, &run);
@@ -267,7 +268,7 @@ static int lay_out(struct gather *g)
 			    .stream = item->stream,
 			    .stack = item->stack};
 
-			if (piece.start >= piece.end) /* over another one: damage */
+			if (piece.start >= piece.end) /* overlaps another piece: damage */
 				continue;
 			if ((rc = add_hole(map, to, at, piece.start)) ||
 			    (rc = stack_stats_of(g, item->stack, &piece.callsite)) ||
@@ -293,7 +294,7 @@ static int lay_out(struct gather *g)
 	return rc;
 }
 
-/* Most first; the pieces' numbers follow. */
+/* Sort by bytes, most first, and renumber the pieces. */
 static int sort_stacks(struct space_map *map)
 {
 	size_t n = map->callsites.count;
@@ -309,7 +310,7 @@ static int sort_stacks(struct space_map *map)
 	}
 	for (size_t i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
-	/* Insertion by halves would do no better: call sites are few. */
+	/* Shell sort with halved gaps: call sites are few, so nothing faster is needed. */
 	for (size_t gap = n / 2; gap > 0; gap /= 2)
 		for (size_t i = gap; i < n; i++)
 			for (size_t k = i;
@@ -335,7 +336,7 @@ static int sort_stacks(struct space_map *map)
 	return 0;
 }
 
-/* A window that slides over each segment's pieces. */
+/* Slide a window over each segment's pieces. */
 static void find_room(struct space_map *map)
 {
 	for (size_t n = 0; n < map->segments.count && map->request; n++) {
@@ -417,7 +418,7 @@ static int host_block(void *arg, const struct block *b)
 	    &g->items, (struct item){b->address, b->address + b->size, b->birth_ns, 0, b->stack});
 }
 
-/* The allocator's own mappings are segments of its blocks; the program's own are blocks. */
+/* The allocator's own mappings are its blocks' segments; the program's own mappings are blocks. */
 static void host_range(void *arg, const struct range *r)
 {
 	struct gather *g = arg;

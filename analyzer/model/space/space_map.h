@@ -1,7 +1,7 @@
 /*
- * space_map.h - the layout of a space at one moment: its segments (or, where it has none, the
- * address ranges of its blocks), blocks and holes in each, and what would have to be released to
- * make room for a request.
+ * space_map.h - the layout of a space at one moment: its segments (without segments, the address
+ * ranges of its blocks), the blocks and holes in each, and which blocks would have to be released
+ * to make room for a request.
  *
  * Made from a model that stands at the moment (feed_until.h). Memory grows with live blocks.
  */
@@ -13,9 +13,9 @@
 
 #define MAP_HOLE UINT32_MAX
 
-/* All live blocks of one call site, as blame.h sees it. */
+/* All live blocks of one call site, as blame.h defines it. */
 struct map_callsite {
-	uint32_t stack; /* one of them */
+	uint32_t stack; /* one of its stacks */
 	const char *function, *file; /* file NULL, line 0: unknown */
 	uint32_t line;
 	uint64_t bytes, blocks;
@@ -24,16 +24,16 @@ struct map_callsite {
 struct map_piece {
 	uint64_t start, end;
 	uint64_t birth_ns, stream;
-	uint32_t callsite; /* index; MAP_HOLE: a hole */
+	uint32_t callsite; /* index; MAP_HOLE for a hole */
 	uint32_t stack;
 };
 
 struct map_segment {
 	uint64_t start, end;
 	uint64_t birth_ns;
-	uint32_t stack; /* of its own acquisition, 0: it has none */
-	bool acquired; /* by a call of its own; false: a range that blocks make */
-	bool mapped; /* of handles' memory: it can grow and shrink */
+	uint32_t stack; /* of its own acquisition; 0: none */
+	bool acquired; /* one call acquired it; false: a range of blocks */
+	bool mapped; /* memory of handles: it can grow and shrink */
 	uint64_t live_bytes, live_blocks, holes, hole_bytes, largest_hole;
 	size_t first, count; /* of the pieces */
 };
@@ -47,23 +47,23 @@ struct space_map {
 	VEC(struct map_callsite) callsites; /* by bytes, most first */
 	uint64_t bytes; /* of all segments */
 	uint64_t live_bytes, live_blocks, holes, hole_bytes, largest_hole;
-	/* Handles' memory that is mapped nowhere, and arrays: it has no address. */
+	/* Memory without an address: of handles that are not mapped, and arrays. */
 	uint64_t hidden_bytes, hidden_blocks;
 
 	uint64_t request; /* 0: none */
-	/* The fewest live blocks between which that much would lie free; found false: no segment
-	 * is that large. */
+	/* The fewest live blocks whose release would free that many bytes in a row; found false: no
+	 * segment is that large. */
 	struct {
 		bool found;
-		size_t segment, first, count; /* pieces, holes among them */
-		uint64_t bytes, blocks; /* that would have to go */
+		size_t segment, first, count; /* pieces, including holes */
+		uint64_t bytes, blocks; /* to release */
 	} room;
 };
 
-/* Fill *out. 0 or -ENOMEM. Strings belong to the model's feed. */
+/* Fill *out. 0 or -ENOMEM. The strings belong to the model's feed. */
 int space_map_make(
     const struct model *m, const struct space *sp, uint64_t request, struct space_map *out);
-/* The same of the host; `each` calls its function for all live blocks, as trace_each_live(). */
+/* The same for the host; `each` calls its function for all live blocks, as trace_each_live(). */
 int space_map_host(const struct model *m,
     int (*each)(void *self, int (*fn)(void *arg, const struct block *b), void *arg), void *self,
     uint64_t request, struct space_map *out);

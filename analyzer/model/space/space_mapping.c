@@ -1,13 +1,13 @@
 /*
- * space_mapping.c - memory that a handle stands for, seen at addresses: it lives as long as it has
- * a reference or a mapping.
+ * space_mapping.c - a handle's memory, seen at addresses. It lives as long as it has a reference or
+ * a mapping.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "model/space/space_parts.h"
 
-#define UNMAPPED_MAX 4096u /* pieces that can be brought back */
+#define UNMAPPED_MAX 4096u /* pieces that can be restored */
 
 static bool end_of(const struct event *e, uint64_t *end)
 {
@@ -51,12 +51,12 @@ int space_on_map(struct spaces *s, const struct event *e)
 	}
 	if (!end_of(e, &r.end))
 		return 0;
-	/* What lies there is gone: the driver maps nothing over something. */
+	/* The driver maps nothing over something, so anything that lies there is gone. */
 	ranges_within(&s->layout, r.start, r.end, expect_unmap, s);
 	rc = space_clear_range(s, r.start, r.end);
 	if (rc)
 		return rc;
-	/* It may have been kept by just that mapping. */
+	/* This very mapping may have kept it. */
 	if (space_block_at(s, NULL, e->u.space.handle, true) != index)
 		return 0;
 	return add_mapping(s, index, &r);
@@ -76,7 +76,7 @@ static void keep_piece(void *arg, const struct range *r)
 		struct space_unmapped *grown = realloc(s->unmapped, room * sizeof(*grown));
 
 		if (!grown)
-			return; /* it cannot be brought back then */
+			return; /* then it cannot be restored */
 		s->unmapped = grown;
 		s->unmapped_room = room;
 	}
@@ -116,7 +116,7 @@ int space_on_ununmap(struct spaces *s, const struct event *e)
 		if (rc)
 			break;
 		if (!b->used || b->block.serial != u->copy.block.serial) {
-			/* The unmapping had released its memory. Later pieces are of it too. */
+			/* The unmapping had released the memory; later pieces belong to it, too. */
 			u->copy.references = 0;
 			u->copy.mapped = 0;
 			rc = space_block_new(s, &u->copy, true, &index);

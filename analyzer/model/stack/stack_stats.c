@@ -1,4 +1,4 @@
-/* stack_stats.c - see stack_stats.h. Owns the arithmetic of cohorts; knows nothing of events. */
+/* stack_stats.c - the arithmetic of cohorts; knows nothing of events. See stack_stats.h. */
 #include "model/stack/stack_stats.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@ void stack_stats_mark_peak(struct stack_stats *s)
 	}
 }
 
-/* A cohort of blocks that a checkpoint summed up stays separate while it stands for more than two
- * others; else all newer blocks would fall into one cohort. */
+/* While it stands for more than two others, a cohort of blocks that a checkpoint summed up stays
+ * separate; otherwise all newer blocks would fall into one cohort. */
 #define SUMMED_COHORTS (STACK_STATS_COHORTS / 4)
 
 static bool stands_alone(const struct stack_stats_more *more, const struct cohort *c)
@@ -68,7 +68,6 @@ static void merge_pairs(struct stack_stats_more *more)
 	more->stride *= 2;
 }
 
-/* True when the last cohort takes one more. */
 static bool has_room(const struct stack_stats_more *more)
 {
 	uint32_t last = more->used - 1u;
@@ -108,7 +107,7 @@ static inline void cohort_add(
 		c->min = blocks.size;
 }
 
-/* Fewer blocks at once are no build-up; when a build-up ends, at most this part of it is left. */
+/* Fewer blocks at a time are no build-up; when a build-up ends, at most this part of it is left. */
 #define BUILDUP_LEAST 4u
 #define BUILDUP_LEFT_PART 16u
 
@@ -128,7 +127,7 @@ static void buildup_add(struct stack_stats_more *more, uint64_t time_ns, uint64_
 		now->bytes = more->live_bytes;
 }
 
-#define BUILDUP_RECORD_PART 32u /* larger by so much is clearly so */
+#define BUILDUP_RECORD_PART 32u /* a build-up this much larger is clearly larger */
 
 static void buildup_end(struct stack_stats_rare *rare, uint64_t bytes, uint64_t time_ns)
 {
@@ -156,7 +155,7 @@ static void buildup_take(struct stack_stats_more *more, uint64_t time_ns)
 	buildup_end(rare, now->bytes, time_ns);
 }
 
-/* The same for a few blocks, each of which is released as a whole. */
+/* The same for a few blocks, each released as a whole. */
 static void few_acquire(struct stack_stats *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
 {
 	struct stack_stats_few *few = stack_stats_few_of(s);
@@ -191,7 +190,6 @@ static void few_buildup_take(struct stack_stats_few *few, uint64_t time_ns)
 		buildup_end(rare, few->buildup_bytes, time_ns);
 }
 
-/* Add to the variance of what lives. 0 or -ENOMEM. */
 static int add_variance(struct stack_stats_more *more, double variance)
 {
 	if (variance == 0)
@@ -202,7 +200,7 @@ static int add_variance(struct stack_stats_more *more, double variance)
 	return 0;
 }
 
-/* One test for all fields, as it runs for nearly each acquisition. */
+/* One test for all fields, since it runs for nearly each acquisition. */
 static bool stays_narrow(
     const struct stack_stats_more *more, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
@@ -355,7 +353,7 @@ static uint32_t cohort_of(const struct stack_stats_more *more, uint64_t serial)
 	return LAST_UNTIL(more->cohorts, more->used, serial);
 }
 
-/* True when the cohort is exactly these blocks: then `freed` says all. */
+/* True when the cohort is exactly these blocks, so that `freed` tells all. */
 static bool was_single(const struct stack_stats_more *more, uint32_t at, struct alike blocks)
 {
 	return more->singles && blocks.count == 1 && blocks.bytes == more->singles[at].bytes;
@@ -390,7 +388,7 @@ static void take_from_cohort(
 	COHORT_CHANGE(more, at, cohort_lose, blocks, whole);
 }
 
-/* False when other blocks are released than those of one cohort. */
+/* False when the released blocks are not exactly those of one cohort. */
 static bool few_release(
     struct stack_stats *s, uint64_t serial, uint64_t time_ns, uint64_t life, struct alike blocks)
 {
@@ -429,7 +427,7 @@ void stack_stats_release(struct stack_stats *s, uint64_t serial, uint64_t birth_
 	if (s->form == STACK_STATS_FEW && whole && few_release(s, serial, time_ns, life, blocks))
 		return;
 	more = stack_stats_keep(s);
-	if (!more) /* no memory: what comes next says so */
+	if (!more) /* no memory: the next call reports it */
 		return;
 	take_from_cohort(s, serial, blocks, whole);
 	more->live_bytes = num_less(more->live_bytes, blocks.bytes);
@@ -500,7 +498,7 @@ void stack_stats_restore(struct stack_stats *s, uint64_t serial, uint64_t birth_
     uint64_t time_ns, struct alike blocks)
 {
 	struct stack_stats_more *more =
-	    stack_stats_keep(s); /* which lives again says no less than that it went */
+	    stack_stats_keep(s); /* a restored block needs as much room as a released one */
 	uint32_t at;
 
 	if (!more)
@@ -522,7 +520,7 @@ void stack_stats_restore(struct stack_stats *s, uint64_t serial, uint64_t birth_
 void stack_stats_split(struct stack_stats *s, uint64_t serial)
 {
 	struct stack_stats_more *more =
-	    stack_stats_keep_wide(s); /* cohorts have more than was acquired */
+	    stack_stats_keep_wide(s); /* the cohorts have more blocks than were acquired */
 
 	if (!more)
 		return;
@@ -539,7 +537,7 @@ static void *copy_some(const void *from, size_t bytes)
 	return copy ? memcpy(copy, from, bytes) : NULL;
 }
 
-/* Copy all but what was frozen of it. NULL: no memory. */
+/* Copy all but the frozen statistics. NULL: no memory. */
 static struct stack_stats_more *copy_of(const struct stack_stats_more *more)
 {
 	struct stack_stats_more *copy = malloc(sizeof(*copy));
@@ -566,7 +564,7 @@ static struct stack_stats_more *copy_of(const struct stack_stats_more *more)
 
 int stack_stats_freeze(struct stack_stats *s, uint64_t epoch)
 {
-	struct stack_stats then = *s; /* of one block that is all */
+	struct stack_stats then = *s; /* complete for a stack of one block */
 	struct stack_stats_more *more = stack_stats_keep(s), *copy;
 
 	if (!more)

@@ -1,4 +1,4 @@
-/* stack_stats_kept.c - see stack_stats_kept.h; also reads a stack of any form. */
+/* stack_stats_kept.c - expands and reads a stack of any form. See stack_stats_kept.h. */
 #include "model/stack/stack_stats_kept.h"
 
 #include <errno.h>
@@ -65,7 +65,6 @@ static void open_one(const struct stack_stats *s, struct stack_stats_more *out)
 		out->order = (struct stack_stats_order){s->serial, out->life_ns, 1, 1};
 }
 
-/* The one block as the first of several. */
 static struct single single_of(const struct stack_stats *s)
 {
 	struct single one = single_make(s->serial, stack_stats_one_time(s), s->bytes);
@@ -137,7 +136,7 @@ static void begin_few(struct stack_stats_few *few, const struct stack_stats *s)
 	few->no_buildup = freed;
 }
 
-/* Room for `used` blocks: the sizes that malloc() distinguishes. */
+/* Return the room for `used` blocks, in sizes that malloc() distinguishes. */
 static uint32_t few_room(uint32_t used)
 {
 	static const uint8_t room[STACK_STATS_FEW_BLOCKS + 1] = {

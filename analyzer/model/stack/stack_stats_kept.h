@@ -1,6 +1,6 @@
 /*
  * stack_stats_kept.h - the forms of a stack (enum stack_stats_form) and how one becomes the next.
- * For stack_stats.c alone.
+ * Only for stack_stats.c.
  */
 #ifndef ANALYZER_MODEL_STACK_STATS_KEPT_H
 #define ANALYZER_MODEL_STACK_STATS_KEPT_H
@@ -28,7 +28,7 @@ static inline struct single single_make(uint64_t serial, uint64_t time_ns, uint6
 	    .time_high = (uint16_t)(time_ns >> 32)};
 }
 
-/* True when struct single can say all of these blocks and they have at most `most` bytes. */
+/* True when struct single can hold each of these blocks, and they have at most `most` bytes. */
 static inline bool stack_stats_is_single(
     uint64_t serial, uint64_t time_ns, struct alike blocks, uint64_t most)
 {
@@ -62,8 +62,7 @@ static inline void few_set_time(struct stack_stats_few *few, enum few_time which
 	few->time_high[which] = (uint16_t)(time_ns >> 32);
 }
 
-/* Change to STACK_STATS_FEW with room for one more block. NULL: no memory, too many blocks already,
- * or another form. */
+/* Change to STACK_STATS_FEW with room for a block. NULL: no memory, too many, or another form. */
 struct stack_stats_few *stack_stats_few_room(struct stack_stats *s);
 /* Change to STACK_STATS_MANY. NULL: no memory. */
 struct stack_stats_more *stack_stats_begin_more(struct stack_stats *s);
@@ -88,7 +87,7 @@ static inline struct stack_stats_more *stack_stats_keep_wide(struct stack_stats 
 		   : stack_stats_begin_wide(s);
 }
 
-/* True when the cohorts of a stack may be narrow that acquired that much in all. */
+/* True when the cohorts of a stack with these totals may be narrow. */
 static inline bool stack_stats_is_narrow(uint64_t count, uint64_t bytes)
 {
 	return count <= UINT16_MAX && bytes <= UINT32_MAX;
@@ -135,7 +134,7 @@ static inline void cohort_put(
 		more->cohorts[number] = *c;
 }
 
-/* Apply `change`, an inline function, to a cohort in place where it has full width. */
+/* Apply `change`, an inline function, to a cohort; in place if it has full width. */
 #define COHORT_CHANGE(more, number, change, ...)                                                   \
 	do {                                                                                       \
 		if ((more)->narrow) {                                                              \

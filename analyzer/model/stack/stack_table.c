@@ -1,4 +1,3 @@
-/* stack_table.c - see stack_table.h. */
 #include "model/stack/stack_table.h"
 
 #include <assert.h>
@@ -94,8 +93,8 @@ int stack_table_get(
 	return 0;
 }
 
-/* Those that have changed since the high-water mark are listed, to be found at the next one, up to
- * this part of all; beyond that it is as well to look at all of them. */
+/* Stacks that changed since the high-water mark are listed, so that the next mark finds them, up to
+ * this part of all stacks; beyond that, visiting all stacks is as fast. */
 #define MARKED_PART 16u
 #define MARKED_LEAST 4096u
 

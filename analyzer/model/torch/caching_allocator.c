@@ -1,6 +1,6 @@
 /*
- * caching_allocator.c - requests and releases: rounding up to segments, best fit, splitting,
- * joining. See caching_allocator.h.
+ * caching_allocator.c - serves requests and releases: rounds up to segments, finds the best fit,
+ * splits and joins blocks. See caching_allocator.h.
  */
 #include "model/torch/caching_allocator.h"
 
@@ -10,10 +10,10 @@
 #include "model/torch/caching_parts.h"
 #include "util/map.h"
 
-#define MIN_LARGE (10 * CACHING_MIB) /* from here on a request has a segment of its own size */
+#define MIN_LARGE (10 * CACHING_MIB) /* larger requests get a segment of their own size */
 #define ROUND_LARGE (2 * CACHING_MIB)
 
-/* A request on its way. */
+/* A request in progress. */
 struct request {
 	struct caching_pool *pool;
 	uint64_t stream, size, segment;
@@ -66,7 +66,7 @@ static bool is_split(const struct caching_block *b)
 	return b->prev || b->next;
 }
 
-/* The bytes of a free block that a flush would give back. */
+/* Return the bytes of a free block that a flush would give back. */
 static uint64_t idle_bytes(const struct caching_block *b)
 {
 	uint64_t start;
@@ -137,7 +137,7 @@ static struct caching_private *find_private(const struct caching_allocator *a, u
 	return NULL;
 }
 
-/* NULL: a private pool that nothing was asked of yet. */
+/* NULL: a private pool without a request so far. */
 static const struct caching_pool *find_pool(
     const struct caching_allocator *a, uint64_t id, uint64_t size)
 {
@@ -200,13 +200,12 @@ uint64_t caching_segment_size(const struct caching_settings *s, uint64_t size)
 	return (size + ROUND_LARGE - 1) / ROUND_LARGE * ROUND_LARGE;
 }
 
-/* A block at the end of what is mapped counts as large as it can become. */
+/* Return the block's size, with the unmapped addresses that it can grow into. */
 static uint64_t expandable_size(const struct caching_block *b)
 {
 	return b->size + (b->next && !b->next->mapped ? b->next->size : 0);
 }
 
-/* The block that best fit chooses, or NULL. */
 static struct caching_block *best_fit(const struct caching_allocator *a,
     const struct caching_pool *pool, uint64_t stream, uint64_t size)
 {
@@ -220,7 +219,7 @@ static struct caching_block *best_fit(const struct caching_allocator *a,
 		       next->stream == stream && expandable_size(next) < expandable_size(b))
 			b = next;
 	} else if (b->range) {
-		/* The setting was taken back: only segments of a fixed size will do. */
+		/* Expandable segments were turned off: use segments of a fixed size only. */
 		do
 			b = caching_set_next(&pool->free, b);
 		while (b && b->range && b->stream == stream);
@@ -243,12 +242,12 @@ static bool find_free(struct caching_allocator *a, struct request *r)
 	return r->block;
 }
 
-/* 0, CACHING_REFUSED, -ENOMEM. */
+/* Return 0, CACHING_REFUSED or -ENOMEM. */
 static int take_segment(struct caching_allocator *a, struct request *r)
 {
 	uint64_t address;
 
-	/* Of an expandable segment, too, the check is of a whole one. */
+	/* PyTorch checks a whole segment against the limit, even if it grows by less. */
 	if (a->config.allowed != UINT64_MAX &&
 	    (r->segment > a->config.allowed || a->stats.reserved > a->config.allowed - r->segment))
 		return CACHING_REFUSED;
@@ -261,7 +260,7 @@ static int take_segment(struct caching_allocator *a, struct request *r)
 	return r->block ? 0 : -ENOMEM;
 }
 
-/* Takes a new segment, giving back more and more of what is cached. */
+/* Take a new segment; if it is refused, give back more and more of the cache and try again. */
 static int obtain(struct caching_allocator *a, struct request *r)
 {
 	int rc;
@@ -287,7 +286,7 @@ static bool should_split(const struct caching_allocator *a, const struct request
 	return r->size < a->config.settings.max_split && rest > CACHING_SMALL;
 }
 
-/* The request gets the lower end. */
+/* Split the block; the request gets the lower end. */
 static int split(struct caching_allocator *a, struct request *r)
 {
 	struct caching_block *rest = r->block, *b;
@@ -388,7 +387,7 @@ uint64_t caching_largest_hole(
 	return b && b->stream == where.stream ? b->size : 0;
 }
 
-/* The bytes of its free blocks. */
+/* Check a pool; *idle grows by the bytes of its free blocks. */
 static uint64_t check_pool(const struct caching_pool *p, uint64_t *idle)
 {
 	uint64_t sum = 0;
@@ -397,7 +396,7 @@ static uint64_t check_pool(const struct caching_pool *p, uint64_t *idle)
 	     b = caching_set_next(&p->free, b)) {
 		if (b->allocated || !b->mapped || b->pool != p)
 			abort();
-		/* Neighbours that are free are one. */
+		/* Free neighbours are always joined. */
 		if (b->next && (b->next->prev != b || b->address + b->size != b->next->address ||
 				   (!b->next->allocated && b->next->mapped)))
 			abort();

@@ -1,6 +1,6 @@
 /*
- * caching_flush.c - what the allocator gives back to the device: all that is cached, or blocks that
- * may not be split, or the oldest.
+ * caching_flush.c - gives memory back to the device: the whole cache, blocks that may not be split,
+ * or the oldest blocks.
  */
 #include <errno.h>
 
@@ -24,7 +24,7 @@ static int flush_pool(struct caching_allocator *a, struct caching_pool *p)
 	struct caching_block *next;
 	int rc = 0;
 
-	/* Unmapping changes the set that is gone through: it comes after. */
+	/* Unmap afterwards: it changes the set that this loop walks. */
 	a->to_unmap.count = 0;
 	for (struct caching_block *b = caching_set_at(&p->free, 0, 0, 0); b && !rc; b = next) {
 		next = caching_set_next(&p->free, b);
@@ -65,7 +65,7 @@ bool caching_flush_oversize(
 		give_back(a, b);
 		return true;
 	}
-	/* None is large enough alone: several, from the largest down. */
+	/* None is large enough alone: flush several, from the largest down. */
 	for (b = caching_set_before(&pool->free, stream, want, 0);
 	     b && released < want && b->size >= least && b->stream == stream; b = prev) {
 		prev = caching_set_prev(&pool->free, b);
@@ -82,8 +82,8 @@ static uint64_t age(const struct caching_block *b)
 	return b->pool->looked - b->looked;
 }
 
-/* Whole segments that have lain idle for longer than the average, again and again, until what is
- * reserved is below the threshold. */
+/* Give back whole segments that were idle for longer than average, again and again, until reserved
+ * bytes are below the threshold. */
 void caching_collect_garbage(struct caching_allocator *a)
 {
 	uint64_t threshold =

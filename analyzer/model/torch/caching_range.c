@@ -1,7 +1,7 @@
 /*
- * caching_range.c - expandable segments: addresses for more than the whole device are reserved once
- * for each stream of a pool, and memory is mapped there page by page where a request needs it, at
- * the lowest address at which it fits.
+ * caching_range.c - expandable segments. Each stream of a pool reserves addresses once, for more
+ * than the whole device. A request maps memory there page by page, at the lowest address where it
+ * fits.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@ uint64_t caching_range_pages(const struct caching_block *b, uint64_t *start)
 	return first < last ? (last - first) * r->page : 0;
 }
 
-/* Is so much room there from b on, in blocks that are free or unmapped? */
+/* True if free and unmapped blocks in a row, from b on, have room for `size` bytes. */
 static bool has_room(const struct caching_block *b, uint64_t size)
 {
 	uint64_t sum = 0;
@@ -31,8 +31,7 @@ static int new_range(struct caching_allocator *a, struct caching_pool *pool, uin
     struct caching_block **out)
 {
 	uint64_t page = pool->small ? CACHING_SMALL_SEGMENT : a->config.settings.large_segment;
-	/* An eighth more than the device has, for pages that are unmapped at one end only to be
-	 * mapped at the other. */
+	/* An eighth more than the device: pages may move from one end to the other. */
 	uint64_t size = a->config.memory + a->config.memory / 8, address;
 	struct caching_range *range = arena_alloc(&a->arena, sizeof(*range));
 
@@ -51,7 +50,7 @@ static int new_range(struct caching_allocator *a, struct caching_pool *pool, uin
 	return 0;
 }
 
-/* The first of a row of free and unmapped blocks with room for that size. */
+/* Find the first of a row of free and unmapped blocks with room for that size. */
 static int find(struct caching_allocator *a, struct caching_pool *pool, uint64_t stream,
     uint64_t size, struct caching_block **out)
 {
@@ -65,7 +64,7 @@ static int find(struct caching_allocator *a, struct caching_pool *pool, uint64_t
 	return new_range(a, pool, stream, out);
 }
 
-/* All pages or none. */
+/* Map all pages or none. */
 static bool map_pages(
     struct caching_allocator *a, const struct caching_range *r, uint64_t start, uint64_t size)
 {
@@ -81,7 +80,7 @@ static bool map_pages(
 	return true;
 }
 
-/* Memory for the first `size` bytes of an unmapped block, which becomes free. */
+/* Map memory for the first `size` bytes of an unmapped block, which becomes free. */
 static int map_block(struct caching_allocator *a, struct caching_block *b, uint64_t size)
 {
 	uint64_t page = b->range->page, mapped = (size + page - 1) / page * page;
@@ -126,7 +125,7 @@ int caching_range_take(struct caching_allocator *a, struct caching_pool *pool, u
 
 	if (!rc && !b->mapped)
 		rc = map_block(a, b, smaller(b->size, size));
-	/* What was mapped stays so when a later piece is refused. */
+	/* Mapped pages stay mapped when a later page is refused. */
 	while (!rc && b->size < size) {
 		next = b->next;
 		rc = next ? map_block(a, next, smaller(size - b->size, next->size))
@@ -140,7 +139,7 @@ int caching_range_take(struct caching_allocator *a, struct caching_pool *pool, u
 	return 0;
 }
 
-/* A free piece beside one that is about to be unmapped. */
+/* Keep a free piece beside a block that is about to be unmapped. */
 static int keep_piece(struct caching_allocator *a, struct caching_block *b, uint64_t address,
     uint64_t size, struct caching_block *prev, struct caching_block *next)
 {

@@ -1,6 +1,6 @@
 /*
- * caching_set.c - blocks in order. A treap whose priorities are hashes of addresses, with the
- * process' seed: no trace can make it slow, and its shape shows nowhere.
+ * caching_set.c - blocks in order. The treap's priorities are hashes of addresses, seeded by the
+ * process: no trace can make it slow, and no output shows its shape.
  */
 #include "model/torch/caching_parts.h"
 
@@ -110,7 +110,7 @@ struct caching_block *caching_set_before(
 	return found;
 }
 
-/* No two blocks of a set begin at one address. */
+/* No two blocks of a set start at the same address. */
 struct caching_block *caching_set_next(const struct caching_set *s, const struct caching_block *b)
 {
 	return caching_set_at(s, b->stream, b->size, b->address + 1);

@@ -1,4 +1,3 @@
-/* caching_settings.c - see caching_settings.h. */
 #include "model/torch/caching_settings.h"
 
 #include <ctype.h>
@@ -18,7 +17,7 @@ void caching_settings_init(struct caching_settings *s)
 
 /* --- the text: "key:value,key:[1:2,>:4]" --- */
 
-/* Takes a word up to one of the separators, spaces left out; false: empty, or too long. */
+/* Read a word up to a separator, without spaces. False: empty, or too long. */
 static bool word(const char **at, char *out, size_t room)
 {
 	size_t n = 0;
@@ -60,7 +59,7 @@ static void fill(struct caching_settings *s, unsigned from, unsigned to, uint64_
 		s->roundup[i] = (uint32_t)divisions;
 }
 
-/* One "256:4" or ">:1" of a list; `last` is the interval of the one before. */
+/* Read one "256:4" or ">:1" of a list; `last` is the previous interval. */
 static bool roundup_entry(
     struct caching_settings *s, const char *interval, const char *divisions, int *last)
 {
@@ -107,7 +106,7 @@ static bool roundup_list(struct caching_settings *s, const char **at)
 	return true;
 }
 
-/* Of no meaning for where blocks go. */
+/* True if the setting does not change where blocks go. */
 static bool is_harmless(const char *key)
 {
 	static const char *const known[] = {"pinned_use_cuda_host_register",
@@ -173,7 +172,7 @@ static bool set(struct caching_settings *s, const char *key, const char *value)
 	return is_harmless(key);
 }
 
-/* What a setting takes, for messages; the order is that of the message. */
+/* The value of each setting, for messages, in the messages' order. */
 static const struct {
 	const char *key, *takes;
 } known[] = {{"expandable_segments", "True or False"},
@@ -186,7 +185,7 @@ static const struct {
     {"backend", "native or cudaMallocAsync"}};
 #define KNOWN (sizeof(known) / sizeof(*known))
 
-/* Of what begins at `at`. Always false. */
+/* Report the text at `at`. Always false. */
 static bool complain(struct err *err, const char *text, const char *at, const char *key)
 {
 	char names[256] = "";
@@ -207,7 +206,7 @@ static bool complain(struct err *err, const char *text, const char *at, const ch
 	return false;
 }
 
-/* One "key:value". False: complained of; *at has stayed when nothing after it can be read. */
+/* Read one "key:value". False: reported; *at is unchanged when the rest cannot be read. */
 static bool setting(struct caching_settings *s, const char *text, const char **at, struct err *err)
 {
 	const char *start = *at, *here = start;
@@ -238,7 +237,7 @@ bool caching_settings_parse(struct caching_settings *s, const char *text, struct
 
 	while (*at) {
 		before = at;
-		/* The first complaint is told. */
+		/* Report only the first error. */
 		if (!setting(s, from, &at, understood ? err : NULL))
 			understood = false;
 		if (at == before)
@@ -249,7 +248,7 @@ bool caching_settings_parse(struct caching_settings *s, const char *text, struct
 
 /* --- rounding --- */
 
-/* To the next of so many equal steps between a power of two and the one above. */
+/* Round up to one of `divisions` equal steps between a power of two and the next. */
 static uint64_t round_to_division(uint64_t bytes, uint64_t divisions)
 {
 	uint64_t floor = 1ull << log2_of(bytes), step = floor >> log2_of(divisions), down;

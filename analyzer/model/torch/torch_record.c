@@ -1,4 +1,3 @@
-/* torch_record.c - see torch_record.h. */
 #include "model/torch/torch_record.h"
 
 #include <errno.h>
@@ -6,7 +5,7 @@
 #include <string.h>
 
 #define SMALL CACHING_MIB
-#define SIZE_MOST (1ull << 56) /* more is on no device: damage */
+#define SIZE_MOST (1ull << 56) /* larger fits no device: damage */
 #define MEMORY_MOST (1ull << 42)
 #define OUT_OF_MEMORY 2 /* CUDA_ERROR_OUT_OF_MEMORY, cudaErrorMemoryAllocation */
 
@@ -28,7 +27,6 @@ void torch_record_fini(struct torch_record *r)
 	map_free(&r->handles);
 }
 
-/* Names are asked for until the three that matter are known. */
 static void learn_space(struct torch_record *r, uint32_t id)
 {
 	const char *name;
@@ -80,8 +78,8 @@ uint64_t torch_record_least(const struct caching_settings *s, uint64_t size)
 	return s->expandable || size <= SMALL + SMALL ? size : size - SMALL;
 }
 
-/* A cached block of a size that may not be split is given only to requests of such a size; a new
- * segment may have become one for a request a little below, with what was left over. */
+/* A cached block that may not be split serves only requests of such a size. A new segment may be
+ * such a block for a slightly smaller request, rest included. */
 void torch_record_ask(
     const struct torch_record *r, const struct caching_settings *s, struct torch_step *step)
 {

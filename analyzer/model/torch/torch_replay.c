@@ -1,6 +1,6 @@
 /*
- * torch_replay.c - see torch_replay.h. One pass tells the streams apart; in the next the plain run
- * of the model goes along with the record, and every change along with both.
+ * torch_replay.c - replays the record. The first pass tells the streams apart; in the second pass
+ * the plain run of the model follows the record, and each change follows both. See torch_replay.h.
  */
 #include "model/torch/torch_replay.h"
 
@@ -24,7 +24,8 @@ struct replay {
 	struct torch_trial *trials;
 	size_t count;
 	struct torch_match match;
-	uint32_t last_segment[2]; /* of granted requests of the large pools, of the small ones */
+	/* of the last granted request of the large pools; of the small ones */
+	uint32_t last_segment[2];
 	uint64_t last_ns;
 	bool differs;
 };
@@ -36,7 +37,7 @@ const char *torch_replay_conf(struct feed feed)
 	return conf ? conf : feed.info(feed.self, "env.PYTORCH_CUDA_ALLOC_CONF");
 }
 
-/* False: not all of it was understood. */
+/* False: some settings were not understood. */
 static bool read_settings(struct feed feed, struct caching_settings *out)
 {
 	caching_settings_init(out);
@@ -48,7 +49,7 @@ void torch_replay_settings(struct feed feed, struct caching_settings *out)
 	read_settings(feed, out);
 }
 
-/* --- does the plain run do as the record shows? --- */
+/* --- compare the plain run with the record --- */
 
 static void note_difference(
     struct replay *r, const char *what, uint64_t time_ns, uint64_t recorded, uint64_t modelled)
@@ -63,7 +64,7 @@ static void note_difference(
 	r->match.first.modelled = modelled;
 }
 
-/* Before the next step: what PyTorch said after the last one. */
+/* Compare, before the next step, with PyTorch's value after the last one. */
 static void compare_reserved(struct replay *r, bool known, uint64_t reserved, uint64_t time_ns)
 {
 	struct caching_stats s;
@@ -82,7 +83,7 @@ static void compare_reserved(struct replay *r, bool known, uint64_t reserved, ui
 		r->match.deviation = off;
 }
 
-/* A segment that PyTorch took for this request, and the model did not. */
+/* Note segments that PyTorch took for this request and the model did not. */
 static void compare_segments(struct replay *r, const struct torch_step *step)
 {
 	const struct torch_segment *segments = r->record.segments.items;
@@ -102,9 +103,9 @@ static void compare_segments(struct replay *r, const struct torch_step *step)
 		    r, "segment", step->block.time_ns, r->plain.recorded, r->plain.modelled);
 }
 
-/* --- emptying the cache leaves only its releases in the record --- */
+/* --- an emptied cache: the record has only its releases --- */
 
-/* Bytes given back before the step asked the device for anything. */
+/* Return the bytes given back before the step's first request to the device. */
 static uint64_t given_before(const struct replay *r, const struct torch_step *step)
 {
 	uint64_t sum = 0;
@@ -121,9 +122,9 @@ static uint64_t given_before(const struct replay *r, const struct torch_step *st
 }
 
 enum emptied {
-	NOT_EMPTIED, /* or by the allocator, which needed memory for this request */
-	PERHAPS_EMPTIED, /* all is gone, and either may have been */
-	EMPTIED, /* by the program */
+	NOT_EMPTIED, /* or the allocator did, for this request's memory */
+	PERHAPS_EMPTIED, /* all is gone; the allocator or the program did it */
+	EMPTIED, /* the program emptied the cache */
 };
 
 static enum emptied was_emptied(
@@ -144,13 +145,13 @@ static enum emptied was_emptied(
 		  s.reserved + caching_segment_size(&p->settings, step->asked) > p->allowed;
 	if (given == s.idle)
 		return limited ? PERHAPS_EMPTIED : EMPTIED;
-	/* Garbage collection, and blocks too large to be split, are given back in part. */
+	/* Garbage collection and blocks that may not be split give back a part. */
 	return limited || p->settings.gc_threshold > 0 || p->settings.max_split != UINT64_MAX
 		   ? NOT_EMPTIED
 		   : EMPTIED;
 }
 
-/* A private pool of which something is given back is used by no graph any more. */
+/* Retire private pools that give back memory: no graph uses them any more. */
 static void retire_pools(struct replay *r)
 {
 	for (size_t i = 0; i < r->record.calls.count; i++) {
@@ -170,8 +171,8 @@ static void retire_pools(struct replay *r)
 
 /* --- the pass --- */
 
-/* Of a refused request no block shows the stream. It was one without a block to offer: that of the
- * request before it of its size, if it can be. */
+/* Find a request's stream. A refused one has no block to show it: assume the stream of the last
+ * request of its pools, unless that stream could have served it. */
 static struct caching_where where_of(struct replay *r, const struct torch_step *step)
 {
 	uint32_t *last = &r->last_segment[step->block.size <= CACHING_MIB];

@@ -1,7 +1,7 @@
 /*
- * torch_streams.c - see torch_streams.h. The holes of each segment are known from its blocks. Two
- * segments are told apart when a request was served from one while best fit would have taken a
- * hole of the other; then as few streams are assumed as this allows.
+ * torch_streams.c - tells streams apart. Blocks show the holes of each segment. Two segments belong
+ * to different streams when a request was served from one while best fit would have taken a hole of
+ * the other. The fewest streams that allow this are assumed. See torch_streams.h.
  */
 #include "model/torch/torch_streams.h"
 
@@ -10,11 +10,11 @@
 
 #include "model/torch/caching_parts.h"
 
-#define HOLES_LOOKED_AT 256u /* for one request; what is missed shows at another */
+#define HOLES_LOOKED_AT 256u /* for one request; a missed hole shows at another request */
 #define PAIRS_MAX (1u << 20)
 #define UNLABELLED UINT32_MAX
 
-/* Addresses of an expandable segment. */
+/* The addresses of an expandable segment. */
 struct live_range {
 	uint32_t segment;
 	bool small;
@@ -30,12 +30,12 @@ struct finder {
 	struct torch_streams *out;
 	struct arena arena;
 	struct caching_block *spare;
-	struct caching_set holes; /* of segments; .stream: 1 for small pools; .tag: segment */
+	struct caching_set holes; /* .stream: 1 for small pools; .tag: segment */
 	struct map hole_at, block_at; /* address to piece */
-	struct map pairs; /* segments that are apart: the later << 32 | the earlier */
-	VEC(struct caching_block *) first; /* by segment: its first piece, NULL: not tracked */
+	struct map pairs; /* segments of different streams: the later << 32 | the earlier */
+	VEC(struct caching_block *) first; /* by segment: its first piece; NULL: not tracked */
 	struct ranges range_blocks,
-	    range_pages; /* live blocks, and memory, of expandable segments */
+	    range_pages; /* live blocks, and mapped memory, of expandable segments */
 	VEC(struct live_range) live_ranges;
 	uint64_t peak;
 };
@@ -87,7 +87,7 @@ static struct caching_block *piece_at(const struct map *map, uint64_t address)
 	return slot ? (struct caching_block *)(uintptr_t)*slot : NULL;
 }
 
-/* The neighbour is a hole, too: it becomes part of b. */
+/* Join b with a neighbour that is a hole, too. */
 static void join(struct finder *f, struct caching_block *b, struct caching_block *with)
 {
 	if (!with || with->allocated)
@@ -137,7 +137,7 @@ static int tell_apart(struct finder *f, uint32_t a, uint32_t b)
 	return map_put(&f->pairs, key) ? 0 : -ENOMEM;
 }
 
-/* Would it have been given to the request of a block of that size? */
+/* True if the hole could have served a request for a block of that size. */
 static bool would_do(
     const struct caching_settings *s, const struct caching_block *hole, uint64_t size)
 {
@@ -162,7 +162,7 @@ static int note_passed_over(
 	return rc;
 }
 
-/* All that was cached has been given back, but not this: no flush reaches it. */
+/* A flush gave back the whole cache except this segment: flushes do not reach it. */
 static void note_kept(struct finder *f)
 {
 	const struct caching_block *b;
@@ -213,7 +213,7 @@ static int settle_block(struct finder *f, struct caching_block *hole, uint64_t s
 	return rc;
 }
 
-/* The widest stretch without a live block, mapped or not. */
+/* Find the widest stretch without a live block, mapped or not. */
 static void widen(void *arg, const struct range *block)
 {
 	struct gap *g = arg;
@@ -234,8 +234,8 @@ static bool has_gap(const struct finder *f, uint32_t segment, uint64_t size)
 
 struct hole_search {
 	const struct finder *f;
-	uint64_t size, start, end; /* what is looked for; the gap that is looked at */
-	uint64_t run, run_end; /* memory in it without a break, up to there */
+	uint64_t size, start, end; /* the wanted size; the gap under examination */
+	uint64_t run, run_end; /* contiguous memory in the gap, up to run_end */
 	bool found;
 };
 
@@ -266,7 +266,7 @@ static void look_before(void *arg, const struct range *block)
 	h->start = block->end;
 }
 
-/* Is so much memory free there, without a break? */
+/* True if that many bytes of contiguous memory are free there. */
 static bool has_hole(const struct finder *f, uint32_t segment, uint64_t size)
 {
 	const struct torch_segment *s = &f->record.segments.items[segment];
@@ -277,7 +277,7 @@ static bool has_hole(const struct finder *f, uint32_t segment, uint64_t size)
 	return h.found;
 }
 
-/* The streams, as bits, that would have served the request from memory that they had. */
+/* Return the streams, as bits, that could have served the request from their own memory. */
 static uint64_t able_streams(const struct finder *f, uint64_t size)
 {
 	uint64_t able = 0;
@@ -293,8 +293,8 @@ static uint64_t able_streams(const struct finder *f, uint64_t size)
 	return able;
 }
 
-/* A stream makes another range only when those that it has have no room for the request: neither
- * now, nor (`able`) memory before what was cached was given back for it. */
+/* Label a new range. A stream makes one only when its ranges have no room for the request: neither
+ * now, nor (`able`) before the cache was given back for it. */
 static int label_range(struct finder *f, uint32_t segment, uint64_t size, uint64_t able)
 {
 	struct torch_label *labels = f->out->labels.items;
@@ -361,7 +361,7 @@ static int on_request(struct finder *f, const struct torch_step *step)
 		remove_hole(f, hole);
 	} else {
 		if (f->first.items[step->segment] || step->block.address != s->address)
-			return 0; /* contradicts what was seen before */
+			return 0; /* contradicts earlier evidence */
 		hole = new_piece(f, s->address, s->size, s->small, step->segment);
 		if (!hole)
 			return -ENOMEM;
@@ -387,7 +387,7 @@ static int on_release(struct finder *f, uint64_t address)
 	return add_hole(f, b);
 }
 
-/* PyTorch refused it by itself: more than this was not allowed. */
+/* PyTorch refused without asking the device: reserved bytes were at their limit. */
 static void note_limit(struct finder *f, const struct torch_step *step)
 {
 	const struct torch_record *r = &f->record;
@@ -415,14 +415,14 @@ static int apply_call(struct finder *f, const struct torch_call *c)
 	return rc;
 }
 
-/* What a step's calls tell. */
+/* What a step's calls show. */
 struct told {
 	bool given; /* segments were given back */
 	uint64_t able; /* streams that cannot have made a range */
 };
 
-/* What was given back before the device was asked is gone by the program's will; what follows made
- * room for the request, which had passed over it. */
+/* Apply the calls. The program released memory before the first request to the device; later
+ * releases made room for the request, which had passed over that memory. */
 static int apply_calls(struct finder *f, const struct torch_step *step, struct told *told)
 {
 	const struct torch_record *r = &f->record;
@@ -449,7 +449,7 @@ static int apply_calls(struct finder *f, const struct torch_step *step, struct t
 		if (!rc)
 			rc = apply_call(f, c);
 	}
-	/* Others took the place of a segment whose release was not recorded. */
+	/* Other segments took the place of one whose release was not recorded. */
 	for (size_t i = 0; i < r->died.count; i++)
 		drop_segment(f, r->died.items[i]);
 	return rc;
@@ -466,7 +466,7 @@ static int on_step(struct finder *f, const struct torch_step *step)
 		rc = apply_calls(f, step, &told);
 	if (rc)
 		return rc;
-	/* With these settings what is given back may be a part; before a refusal it is all. */
+	/* With these settings a flush may be partial; before a refusal it is complete. */
 	if (step->block.refused || (told.given && !some))
 		note_kept(f);
 	if (r->torch_bytes > f->peak)
@@ -482,7 +482,7 @@ static int on_step(struct finder *f, const struct torch_step *step)
 	return 0;
 }
 
-/* --- as few streams as will do --- */
+/* --- the fewest streams --- */
 
 static int by_later(const void *a, const void *b)
 {
@@ -491,7 +491,7 @@ static int by_later(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The smallest label that none of `apart` has. */
+/* Choose the smallest label that none of `apart` has. */
 static uint32_t choose(const struct torch_label *labels, uint32_t segment, const uint64_t *apart,
     size_t count, uint64_t *seen)
 {
@@ -513,7 +513,8 @@ static int label_segments(struct finder *f)
 	struct torch_label *labels = f->out->labels.items;
 	size_t pairs = 0, at = 0, n = f->out->labels.count;
 	uint64_t *sorted = malloc((f->pairs.count + 1) * sizeof(*sorted));
-	uint64_t *seen = calloc(n + 1, sizeof(*seen)); /* by label: 1 + the segment apart from it */
+	/* by label: 1 + a segment of another stream */
+	uint64_t *seen = calloc(n + 1, sizeof(*seen));
 
 	if (!sorted || !seen) {
 		free(sorted);
@@ -590,7 +591,7 @@ int torch_streams_find(struct feed feed, uint32_t device, const struct caching_s
 		count_streams(&f);
 		out->memory = f.record.memory;
 		if (f.peak > out->allowed)
-			out->allowed = UINT64_MAX; /* it was not a limit for the whole run */
+			out->allowed = UINT64_MAX; /* the limit did not hold for the whole run */
 	} else {
 		torch_streams_fini(out);
 	}

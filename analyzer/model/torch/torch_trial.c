@@ -1,10 +1,9 @@
-/* torch_trial.c - see torch_trial.h. */
 #include "model/torch/torch_trial.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define OWN_ADDRESSES (1ull << 60) /* above all that a device gives */
+#define OWN_ADDRESSES (1ull << 60) /* above all addresses of a device */
 #define UNKNOWN_MEMORY (1ull << 40)
 
 /* --- the device --- */
@@ -18,8 +17,8 @@ static void part(struct torch_trial *t, uint64_t recorded, uint64_t modelled)
 	t->modelled = modelled;
 }
 
-/* The next call of the step's thread that the model's own would be: of that kind, size and (0: any)
- * address, or a refusal of as much. */
+/* Find the next recorded call of the step's thread that matches the model's call in kind, size and
+ * (unless 0) address, or a refusal of that size. */
 static struct torch_call *next_call(
     struct torch_trial *t, enum torch_call_kind kind, uint64_t address, uint64_t size)
 {
@@ -43,7 +42,7 @@ static void note_taken(void *arg, const struct range *range)
 	*(bool *)arg = true;
 }
 
-/* The lowest gap with room, as the simulated device gives it. */
+/* The lowest gap with room; the simulated device chooses the same way. */
 struct gap {
 	uint64_t at, size;
 	bool found;
@@ -65,7 +64,7 @@ static uint64_t lowest(struct torch_trial *t, uint64_t size)
 {
 	struct gap p = {.at = t->first_address ? t->first_address : OWN_ADDRESSES, .size = size};
 
-	/* There was none for less, and since then none came to be. */
+	/* No smaller gap existed below here, and none has appeared since. */
 	if (t->full_until && size >= t->full_size)
 		p.at = t->full_until;
 	ranges_within(&t->taken, p.at, UINT64_MAX, look, &p);
@@ -76,7 +75,7 @@ static uint64_t lowest(struct torch_trial *t, uint64_t size)
 	return p.at;
 }
 
-/* Until the trial has parted from it, the record's address where that is free here, too. */
+/* Choose an address: the recorded one, if it is free, until the trial parts from the record. */
 static bool settle(struct torch_trial *t, uint64_t hint, uint64_t size, uint64_t *address)
 {
 	bool taken = !hint;
@@ -99,7 +98,6 @@ static bool settle(struct torch_trial *t, uint64_t hint, uint64_t size, uint64_t
 	return ranges_add(&t->taken, &(struct range){.start = at, .end = at + size}) == 0;
 }
 
-/* Did the record give that segment back in this step, too? */
 static void note_given(struct torch_trial *t, uint64_t address)
 {
 	bool too = false;
@@ -154,7 +152,7 @@ static bool reserve(void *arg, uint64_t size, uint64_t *address)
 	struct torch_trial *t = arg;
 	struct torch_call *c = NULL;
 
-	/* The driver may round: any range of this step will do. */
+	/* The driver may round: any range of this step matches. */
 	for (size_t i = 0; i < t->record->calls.count && !c; i++)
 		if (t->record->calls.items[i].kind == TORCH_RESERVE &&
 		    t->record->calls.items[i].thread == t->step->block.thread &&
@@ -247,7 +245,7 @@ void torch_trial_fini(struct torch_trial *t)
 	ranges_fini(&t->taken);
 }
 
-/* --- blocks that are released before the record says so --- */
+/* --- blocks that are released earlier than recorded --- */
 
 static uint64_t later(uint64_t time_ns, uint64_t by)
 {
@@ -287,13 +285,13 @@ static struct torch_due pop_due(struct torch_trial *t)
 	return first;
 }
 
-/* A block carries where it was asked for, and which request it was. */
+/* A tag holds the block's stack and its request. */
 static uint64_t tag_of(const struct torch_block *b)
 {
 	return b->serial << 32 | b->stack;
 }
 
-/* `tag` 0: whatever lies there. */
+/* `tag` 0: any block. */
 static void release(struct torch_trial *t, uint64_t address, uint64_t tag)
 {
 	const struct torch_rewrite *w = t->change ? &t->change->rewrite : NULL;
@@ -313,7 +311,7 @@ static void release(struct torch_trial *t, uint64_t address, uint64_t tag)
 		w->released(w->arg, (uint32_t)tag, size);
 }
 
-/* --- blocks that are asked for after the record says so --- */
+/* --- blocks that are requested later than recorded --- */
 
 static void release_late(struct torch_trial *t, struct torch_late *late)
 {
@@ -330,7 +328,7 @@ static void release_late(struct torch_trial *t, struct torch_late *late)
 		w->released(w->arg, late->step.block.stack, size);
 }
 
-/* The record's release of what lay at that address, which comes as much later. */
+/* Put off the recorded release of the block at that address by the block's own delay. */
 static int put_off_release(struct torch_trial *t, uint64_t address, uint64_t time_ns, bool *was)
 {
 	uint64_t *slot = t->late_at.count ? map_find(&t->late_at, address) : NULL;
@@ -391,7 +389,7 @@ static int ask_late(struct torch_trial *t, uint32_t index)
 	return rc;
 }
 
-/* All that is due until then, in order. */
+/* Do everything that is due by then, in order. */
 static int expire(struct torch_trial *t, uint64_t now)
 {
 	int rc = 0;
@@ -422,7 +420,7 @@ static void set_room(struct torch_trial *t, uint64_t least)
 		t->room = torch_record_room(t->record, t->memory, t->change->given_back);
 	if (!least || !recorded)
 		return;
-	/* What was possible then is possible again, and as much more as the device is larger. */
+	/* The device had this room; the room changes as much as the device's size. */
 	if (t->memory >= recorded)
 		least += t->memory - recorded;
 	else
@@ -478,7 +476,7 @@ static void note_granted(struct torch_trial *t)
 		t->change->shift.granted(t->change->shift.arg, t->step->block.serial);
 }
 
-/* The step's block is released so many ns after it was asked for, if it was not before. */
+/* Release the step's block that many ns after its request, if it is still live then. */
 static int push_release(struct torch_trial *t, uint64_t ns, bool end)
 {
 	const struct torch_block *as = &t->step->block;
@@ -494,7 +492,7 @@ static int push_release(struct torch_trial *t, uint64_t ns, bool end)
 			       .end = end});
 }
 
-/* What the work of a refused request goes on to ask for. 0, -ENOMEM or CACHING_REFUSED. */
+/* Make the requests that follow a refused one. 0, -ENOMEM or CACHING_REFUSED. */
 static int go_on(struct torch_trial *t)
 {
 	const struct torch_rewrite *w = t->change ? &t->change->rewrite : NULL;
@@ -548,7 +546,7 @@ static int request(struct torch_trial *t)
 	if (w && w->size) {
 		wanted = w->size(w->arg, &t->step->block);
 		if (!wanted) {
-			/* It is not asked for: nothing can refuse it. */
+			/* The dropped request cannot be refused. */
 			t->outcome.granted_refusals += t->step->block.refused;
 			t->outcome.refused &= !t->step->block.refused;
 			return 0;
@@ -565,7 +563,7 @@ static int request(struct torch_trial *t)
 	if (rc)
 		return rc;
 	if (t->step->block.refused) {
-		/* No release of it is in the record: the work that wanted it went no further. */
+		/* The record has no release of it: its work went no further. */
 		rc = go_on(t);
 		if (!rc)
 			note_granted(t);
@@ -604,7 +602,7 @@ static int take_release(struct torch_trial *t)
 	return rc;
 }
 
-/* For somebody who asks the same of another allocator. */
+/* Tell the observer, who asks the same of another allocator. */
 static void tell(struct torch_trial *t, enum torch_ask_kind kind)
 {
 	const struct torch_block *b = &t->step->block;

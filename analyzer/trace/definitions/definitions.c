@@ -10,7 +10,7 @@
 int defs_init(struct defs *d, uint64_t bytes_of_definitions)
 {
 	*d = (struct defs){0};
-	/* Each definition takes at least 16 bytes, and lost ones leave gaps in the ids. */
+	/* A definition takes at least 16 bytes. Lost definitions leave gaps in the ids. */
 	return stacks_init(&d->stacks, bytes_of_definitions / 8 + 4096);
 }
 
@@ -34,7 +34,7 @@ void defs_fini(struct defs *d)
 	defs_stacks_fini(d);
 }
 
-/* The functions below give 0, -ENOMEM, or 1: the body contradicts the format. */
+/* The functions below return 0, -ENOMEM, or 1: the body contradicts the format. */
 
 static const char *take_text(struct defs *d, struct cursor *c, int *r)
 {
@@ -69,7 +69,7 @@ static int read_string(struct defs *d, struct cursor *c)
 	return r ? r : c->bad ? 1 : put_id(&d->strings, id, (uintptr_t)text);
 }
 
-/* Where an equal module or code object is, plus 1; *place is for the index of a new one. */
+/* Return 1 + the index of an equal module or code object; 0: none, and *place takes the index. */
 static int find_same(struct defs *d, const void *key, size_t bytes, uint64_t **place)
 {
 	uint32_t id = intern_add(&d->same, key, bytes);
@@ -101,7 +101,7 @@ static int read_module(struct defs *d, struct cursor *c)
 		return r;
 	if (c->bad || count > cursor_left(c) / 4)
 		return 1;
-	/* Equal: path and build id, and where there is none, the file's identity. */
+	/* Equal modules have the same path and build id, or without one the same file identity. */
 	key = malloc(head + 4 * sizeof(uint64_t) + 1);
 	if (!key)
 		return -ENOMEM;
@@ -188,7 +188,7 @@ static int read_info(struct defs *d, struct cursor *c)
 		return -ENOMEM;
 	info.key = intern_text(&d->info_keys, id);
 	if (id <= d->infos.count) {
-		d->infos.items[id - 1] = info; /* the last one counts */
+		d->infos.items[id - 1] = info; /* the last INFO of a key counts */
 		return 0;
 	}
 	return vec_push(&d->infos, info);
@@ -200,7 +200,7 @@ static int read_space(struct defs *d, struct cursor *c)
 	int r = 0;
 	const char *name = take_text(d, c, &r);
 
-	cursor_varint(c); /* the parent */
+	cursor_varint(c); /* skip the parent */
 	if (r || c->bad)
 		return r ? r : 1;
 	if (vec_push(&d->spaces, name))
@@ -253,7 +253,7 @@ static int read_one(struct defs *d, uint16_t kind, struct cursor *c, bool stacks
 	return 0;
 }
 
-/* Whether a record is what was written. The head's length is sound. */
+/* True if the record matches its check. The head's length is sound. */
 static bool has_check(const uint8_t *record, size_t length)
 {
 	struct cursor c = cursor_of(record + length - TRACE_DEF_CHECK_BYTES, TRACE_DEF_CHECK_BYTES);
@@ -262,11 +262,12 @@ static bool has_check(const uint8_t *record, size_t length)
 	       cursor_fixed(&c, TRACE_DEF_CHECK_BYTES) == checks_definition(record, length);
 }
 
-/* As defs_read(), of records that have checks. */
+/* The same as defs_read(), for records with checks. */
 static int read_checked(struct defs *d, const void *body, size_t bytes, bool stacks)
 {
 	struct cursor c = cursor_of(body, bytes);
-	uint64_t room = 16 * (uint64_t)bytes; /* to look at: lengths may be anything */
+	/* bytes to examine at most: lengths may be anything */
+	uint64_t room = 16 * (uint64_t)bytes;
 	int r;
 
 	while (cursor_left(&c) >= sizeof(struct trace_def)) {
@@ -275,7 +276,8 @@ static int read_checked(struct defs *d, const void *body, size_t bytes, bool sta
 		uint16_t kind = (uint16_t)cursor_fixed(&c, 2);
 		struct cursor fields;
 
-		cursor_fixed(&c, 2); /* one that has its check is committed */
+		/* skip `committed`: a record with a valid check is committed */
+		cursor_fixed(&c, 2);
 		if (!length)
 			continue;
 		if (length % 8 || length < sizeof(struct trace_def) || length > room ||

@@ -85,7 +85,7 @@ struct defs {
 int defs_init(struct defs *d, uint64_t bytes_of_definitions);
 void defs_fini(struct defs *d);
 
-/* Reads the body of a definition chunk: all bodies with `stacks` false, then all with true. *torn:
+/* Read the body of a definition chunk: all bodies with `stacks` false, then all with true. *torn:
  * the rest of the body cannot be divided into records. 0 or -ENOMEM. */
 int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool *torn);
 /* Call after both passes: resolves stacks that came before their base. 0 or -ENOMEM. */

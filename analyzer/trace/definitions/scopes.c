@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define DEPTH_MAX 64u
-#define DIES_MAX 8000000u /* of one unit; the largest ones have some hundred thousand */
+#define DIES_MAX 8000000u /* of one unit; the largest units have some hundred thousand */
 
 void scopes_fini(struct scopes *s)
 {
@@ -14,8 +14,7 @@ void scopes_fini(struct scopes *s)
 	vec_free(&s->functions);
 }
 
-/* Of several names for one piece of code (an assembler's) the unit's first comes last, and is
- * found. */
+/* If code has several names (an assembler's), the unit's first one sorts last and is found. */
 static int by_start(const void *a, const void *b)
 {
 	const struct scope_function *x = a, *y = b;
@@ -25,7 +24,7 @@ static int by_start(const void *a, const void *b)
 	return (x->die.addr < y->die.addr) - (x->die.addr > y->die.addr);
 }
 
-/* What may have functions in it, besides functions. */
+/* Other DIEs that may contain functions. */
 static bool is_scope(int tag)
 {
 	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
@@ -63,7 +62,7 @@ static int add_functions(struct scopes *s, Dwarf_Die *parent, unsigned depth, ui
 	return 0;
 }
 
-/* Where the unit's functions are among all: *first, and how many; 0: it has none. */
+/* Find the unit's functions: *first, and their count; 0: none. */
 static size_t functions_of(struct scopes *s, Dwarf_Die *unit, size_t *first)
 {
 	uint32_t left = DIES_MAX;
@@ -105,7 +104,7 @@ static struct scope_function *function_at(struct scopes *s, Dwarf_Die *unit, Dwa
 		   : NULL;
 }
 
-/* Those that were inlined at the address into `die`, outermost first, from chain[n] on. */
+/* Find the functions inlined into `die` at the address, outermost first, from chain[n] on. */
 static size_t inlined_at(Dwarf_Die die, Dwarf_Addr address, Dwarf_Die *chain, size_t n)
 {
 	uint32_t left = DIES_MAX;
@@ -129,7 +128,7 @@ static size_t inlined_at(Dwarf_Die die, Dwarf_Addr address, Dwarf_Die *chain, si
 	return n;
 }
 
-/* The linkage name where there is one, since it is the whole name; else the plain one. */
+/* Prefer the linkage name, since it is complete; else the plain name. */
 static const char *name_of(Dwarf_Die *die)
 {
 	static const unsigned attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
@@ -144,7 +143,7 @@ static const char *name_of(Dwarf_Die *die)
 	return dwarf_diename(die);
 }
 
-/* Where an inlined function was called: the place of its caller's frame. */
+/* Set the caller's frame to the line where the function was inlined. */
 static void call_site(Dwarf_Die *cu, Dwarf_Die *die, struct objfile_frame *frame)
 {
 	Dwarf_Attribute attribute;

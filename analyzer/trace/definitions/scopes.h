@@ -25,7 +25,7 @@ struct scopes {
 };
 void scopes_fini(struct scopes *s);
 
-/* Gives the functions, innermost first, each with its source line; the innermost is at `line`.
+/* Give the functions, innermost first, each with its source line; the innermost is at `line`.
  * Returns how many, at most OBJFILE_FRAMES_MAX; 0: the unit has no function there. Strings are
  * libdw's. */
 size_t scopes_at(struct scopes *s, Dwarf_Die *unit, Dwarf_Addr address,

@@ -10,60 +10,58 @@ struct def_pending {
 	const uint8_t *frames;
 	size_t bytes;
 	uint64_t count;
-	bool open; /* on the path that is followed now: seen again, it is a cycle */
+	bool open; /* on the current path: a second visit is a cycle */
 };
 
-/*
- * Most of what is looked at on the way down to a node is not in the caches where there are many
- * stacks. So some definitions are under way at a time. Each takes a turn whenever another one
- * comes: it looks at what was asked for in the turn before, and asks for what comes next. First for
- * where its base ends; then its frames' numbers and ways are found out, and by these the deepest
- * run that they lead to. When it is the eldest of all it is made: all come out as if each had been
- * made at once.
- */
+/* With many stacks, the way down to a node misses the CPU's caches at most steps. So a few
+ * definitions are in flight at a time. Each takes a turn when another one arrives: it reads the
+ * memory that it prefetched in its last turn, and prefetches the next. It first finds the end of
+ * its base, then its frames' numbers and ways, and then the deepest run that they lead to. The
+ * oldest one is made into nodes when it leaves, so the result is the same as if each were made at
+ * once. */
 #define FLIGHTS 10u
-#define RING 16u /* at least as many */
-#define IDS 64u /* more than flights: their ids mostly follow each other */
+#define RING 16u /* at least FLIGHTS */
+#define IDS 64u /* more than FLIGHTS; ids mostly follow each other */
 
-/* What the next turn does: BASE and those before READ ask for the base, MADE has none. */
+/* The work of the next turn. BASE and the stages before READ prefetch the base; MADE has none. */
 enum stage { BASE, READ = BASE + STACKS_PREFETCH_STEPS, PLACE, RUN, NODES, THERE, MADE };
 
 struct flight {
 	struct def_pending p;
-	uint32_t *numbers; /* of its own frames */
+	uint32_t *numbers; /* of the definition's own frames */
 	uint64_t *ways;
 	size_t number_room, way_room;
 	unsigned stage; /* enum stage */
-	bool near; /* its base is none, or the one before it, as mostly */
-	uint32_t run; /* likely the deepest one on its way; 0: none that is known */
-	uint32_t begins; /* its own frames to the first node of that */
+	bool near; /* it has no base, or the previous definition, as most do */
+	uint32_t run; /* likely the deepest run on its way; 0: none known */
+	uint32_t begins; /* count of own frames up to that run's first node */
 };
 
-/* The ways of the frames of a definition that another one is likely to be based on: one for each
- * thread, as long as there are few. */
+/* The ways of the frames of a definition that is likely to be the next one's base: one path for
+ * each thread, while there are few threads. */
 #define PATHS 8u
 struct path {
 	uint64_t id; /* 0: none */
-	uint64_t from, depth; /* those between are known */
+	uint64_t from, depth; /* ways from `from` to `depth` are known */
 	uint64_t *ways;
 	size_t room;
 };
 
-/* The numbers of frames by what is written of them. */
+/* A cache of frames' numbers, by their written form. */
 #define SEEN_BITS 10u
 struct seen_frame {
 	uint64_t address;
 	uint32_t v;
-	uint32_t number; /* plus 1; 0: none */
+	uint32_t number; /* 1 + number; 0: none */
 };
 
 struct def_flights {
 	uint64_t first, next; /* flight n is flights[n % RING] */
 	struct flight flights[RING];
-	uint64_t latest; /* id */
-	uint64_t by_id[IDS]; /* the latest flight of such an id, plus 1 */
+	uint64_t latest; /* id of the latest definition */
+	uint64_t by_id[IDS]; /* by id % IDS: 1 + the latest flight */
 	struct path paths[PATHS];
-	uint32_t next_path; /* to be forgotten */
+	uint32_t next_path; /* next path to replace */
 	struct seen_frame seen[1u << SEEN_BITS];
 };
 
@@ -72,9 +70,9 @@ static struct flight *flight_at(struct def_flights *all, uint64_t n)
 	return &all->flights[n % RING];
 }
 
-/* The functions below give 0, -ENOMEM, or 1: the body contradicts the format. */
+/* The functions below return 0, -ENOMEM, or 1: the body contradicts the format. */
 
-/* What is written of it is `v` and, but for cut and end, an address or offset. 0: no memory. */
+/* Return a frame's number: `v`, and except for CUT and END an address or offset. 0: no memory. */
 static uint32_t number_of(struct defs *d, uint64_t v, uint64_t address)
 {
 	struct frame frame = {.address = address};
@@ -107,7 +105,7 @@ static inline struct seen_frame *seen_at(struct def_flights *all, uint64_t v, ui
 	return &all->seen[hash >> (64 - SEEN_BITS)];
 }
 
-/* One that was not seen lately. */
+/* The same for a frame that was not seen lately. */
 static uint32_t first_number_of(struct defs *d, uint64_t v, uint64_t address)
 {
 	struct seen_frame *seen = seen_at(d->flights, v, address);
@@ -119,19 +117,18 @@ static uint32_t first_number_of(struct defs *d, uint64_t v, uint64_t address)
 	return seen->number;
 }
 
-/* What is written of a frame: one of a kind that has an address or offset, or its length. */
+/* True if the written frame has no address or offset, but a length. */
 static bool is_cut(uint64_t v)
 {
 	return (v & 3) != TRACE_FRAME_NATIVE && (v & 3) != TRACE_FRAME_PYTHON;
 }
 
-/* `address` is that of the native frame before, and then its own. */
+/* `address` is the previous native frame's; it becomes this frame's. */
 static uint64_t frame_address(uint64_t v, uint64_t w, uint64_t *address)
 {
 	return (v & 3) == TRACE_FRAME_NATIVE ? *address += cursor_signed(w) : w;
 }
 
-/* Of any size. */
 static struct cursor read_frame(
     struct defs *d, struct cursor c, uint64_t *address, uint32_t *number)
 {
@@ -141,7 +138,7 @@ static struct cursor read_frame(
 	return c;
 }
 
-/* The frames of a definition that hang from the node at the end of `way`. */
+/* Read the frames of a definition that hangs from the node at the end of `way`. */
 static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 {
 	struct cursor c = cursor_of(f->p.frames, f->p.bytes), from;
@@ -150,7 +147,7 @@ static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 	size_t count = f->p.count;
 	uint32_t number, *numbers;
 
-	/* Also of none there is an array. */
+	/* An empty list needs an array, too. */
 	if ((count >= f->number_room &&
 		vec_grow((void **)&f->numbers, &f->number_room, count + 1, sizeof(*f->numbers))) ||
 	    (count >= f->way_room &&
@@ -159,7 +156,7 @@ static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 	numbers = f->numbers;
 	ways = f->ways;
 	for (size_t i = 0; i < count; i++) {
-		/* Nearly all have two short numbers, and follow one another again and again. */
+		/* Nearly all frames have two short numbers, and one follows the other. */
 		from = c;
 		if (__builtin_expect(cursor_left(&c) >= 4 && cursor_short(&c, &v) && !is_cut(v) &&
 					 cursor_short(&c, &w),
@@ -187,7 +184,7 @@ static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 	return 0;
 }
 
-/* Of its own frames the first `done` are there, and lead to that node. */
+/* Make the definition's nodes; the first `done` of its frames exist and lead to `at`. */
 static int make(struct defs *d, struct flight *f, struct stack_at at, size_t done)
 {
 	int r =
@@ -198,7 +195,7 @@ static int make(struct defs *d, struct flight *f, struct stack_at at, size_t don
 	return r == -EEXIST ? 1 : r;
 }
 
-/* One whose base ends there; `f` holds its frames. */
+/* Make a definition whose base ends at `base`; `f` receives its frames. */
 static int build_stack(
     struct defs *d, const struct def_pending *p, struct stack_at base, struct flight *f)
 {
@@ -228,7 +225,8 @@ static int put_off(struct defs *d, struct def_pending p)
 	return 0;
 }
 
-/* The way to where its frames begin, by the tree. False: not known yet, or there is none. */
+/* Find the way to the node that its frames hang from, through flights and the tree. False: not
+ * known yet, or there is none. */
 static bool look_for_way(struct defs *d, const struct def_pending *p, uint64_t *way)
 {
 	const struct stacks *s = &d->stacks;
@@ -258,7 +256,7 @@ static bool look_for_way(struct defs *d, const struct def_pending *p, uint64_t *
 	return true;
 }
 
-/* The same, and the path that goes on with this definition. */
+/* The same through the paths; *path is the one that this definition continues. */
 static bool find_way(struct defs *d, const struct def_pending *p, uint64_t *way, struct path **path)
 {
 	struct def_flights *all = d->flights;
@@ -279,7 +277,7 @@ static bool find_way(struct defs *d, const struct def_pending *p, uint64_t *way,
 	return look_for_way(d, p, way);
 }
 
-/* Behind what was kept of it lie the frames of `f` now. */
+/* Append the frames of `f` to the path's kept part. */
 static int lead_path(struct path *path, const struct flight *f, uint64_t way)
 {
 	uint64_t keep = f->p.keep, depth = keep + f->p.count;
@@ -299,8 +297,7 @@ static int lead_path(struct path *path, const struct flight *f, uint64_t way)
 	return 0;
 }
 
-/* The deepest run on its way that may be there is asked for; `n`: deeper ones are known not to be.
- */
+/* Prefetch the place of the deepest run that may exist; none lies beyond the first `n` frames. */
 static void ask_for_place(const struct stacks *s, struct flight *f, size_t n)
 {
 	f->stage = THERE;
@@ -314,7 +311,6 @@ static void ask_for_place(const struct stacks *s, struct flight *f, size_t n)
 	f->stage = PLACE;
 }
 
-/* On the way to its node. */
 static void look(const struct stacks *s, struct flight *f)
 {
 	struct stack_at at;
@@ -339,7 +335,7 @@ static void look(const struct stacks *s, struct flight *f)
 		__builtin_prefetch(&s->runs.items[jump]);
 		f->stage = NODES;
 		break;
-	case NODES: /* what is not there will be put into the table */
+	case NODES: /* the missing nodes will enter the table */
 		at = (struct stack_at){s->runs.items[f->run].first, f->run};
 		done += stacks_match_run(s, &at, f->numbers + done, f->p.count - done);
 		if (done < f->p.count)
@@ -349,7 +345,7 @@ static void look(const struct stacks *s, struct flight *f)
 	}
 }
 
-/* Where its base is not known yet, or something looks wrong: it goes alone, as the eldest. */
+/* Make the oldest definition alone, because its base is not known yet or something looks wrong. */
 static int define_now(struct defs *d, struct flight *f)
 {
 	const struct def_pending p = f->p;
@@ -363,7 +359,7 @@ static int define_now(struct defs *d, struct flight *f)
 
 static int finish_first(struct defs *d);
 
-/* What its frames are. Those that came before have been read. */
+/* Read the frames of flight n. All earlier flights have read theirs. */
 static int take_frames(struct defs *d, uint64_t n)
 {
 	struct def_flights *all = d->flights;
@@ -372,15 +368,15 @@ static int take_frames(struct defs *d, uint64_t n)
 	struct path *path;
 	int r = 0;
 
-	/* Of those under way no two have one place there, so that the latest is the one, and none
-	 * has the id of one that is made. */
+	/* No two flights share a slot of by_id, so it holds the only candidate; and no flight has
+	 * the id of a stack that exists. */
 	if (*latest > all->first || stacks_known(&d->stacks, f->p.id) ||
 	    !find_way(d, &f->p, &way, &path)) {
 		while (all->first != n && !r)
 			r = finish_first(d);
 		return r ? r : define_now(d, f);
 	}
-	f->stage = MADE; /* unless it turns out well */
+	f->stage = MADE; /* unless all succeeds */
 	if (f->p.count > STACK_DEPTH_MAX - f->p.keep)
 		return 1;
 	r = read_frames(d, f, way);
@@ -417,7 +413,7 @@ static inline int turn(struct defs *d, uint64_t n)
 	return 0;
 }
 
-/* What it rests on is made. */
+/* Make the oldest definition. Its base exists. */
 static int make_first(struct defs *d, struct flight *f)
 {
 	const struct stacks *s = &d->stacks;
@@ -432,7 +428,6 @@ static int make_first(struct defs *d, struct flight *f)
 	return make(d, f, stacks_ancestor(s, at, (uint32_t)f->p.keep), 0);
 }
 
-/* The eldest of all. */
 static int finish_first(struct defs *d)
 {
 	struct def_flights *all = d->flights;
@@ -451,7 +446,7 @@ static int finish_first(struct defs *d)
 	return r < 0 ? r : 0;
 }
 
-/* There is room for one more; those under way are a step farther. */
+/* Make room for one more; each flight takes a turn. */
 static int move_on(struct defs *d)
 {
 	struct def_flights *all = d->flights;
@@ -515,8 +510,8 @@ void defs_stacks_fini(struct defs *d)
 	d->flights = NULL;
 }
 
-/* Defines one pending stack and those it rests on: down to the first base that is known, by a
- * list instead of recursion, then up again. */
+/* Define a pending stack and its bases: down to the first known base, with a list instead of
+ * recursion, then up again. */
 static int resolve(struct defs *d, size_t first)
 {
 	VEC(size_t) path = {0};
@@ -530,7 +525,7 @@ static int resolve(struct defs *d, size_t first)
 
 		if (stacks_defined(&d->stacks, p->id, &base))
 			break;
-		if (p->open) { /* a cycle: none of these can be built */
+		if (p->open) { /* a cycle: none of these can be made */
 			r = 1;
 			break;
 		}
@@ -552,7 +547,7 @@ static int resolve(struct defs *d, size_t first)
 			r = build_stack(d, p, base, d->flights->flights);
 		else
 			r = 1;
-		/* `open` stays set on those that failed: whoever comes here again fails at once. */
+		/* `open` stays set on a failed stack, so that the next visit fails at once. */
 		if (r == 1)
 			d->broken++;
 		else if (!r)

@@ -7,11 +7,11 @@
 
 #include "trace/definitions/definitions.h"
 
-/* Takes one definition. Its bytes must stay valid until defs_stacks_settle(), as several lookups
+/* Take one definition. Its bytes must stay valid until defs_stacks_settle(), as several lookups
  * run at a time. 0; 1: it contradicts the format; -ENOMEM. A contradiction that is found later
  * counts in d->broken. */
 int defs_stack(struct defs *d, struct cursor *c);
-/* Finishes all lookups: each stack is defined, or waits for its base. 0 or -ENOMEM. */
+/* Finish all lookups: each stack is defined, or waits for its base. 0 or -ENOMEM. */
 int defs_stacks_settle(struct defs *d);
 void defs_stacks_fini(struct defs *d);
 

@@ -122,7 +122,7 @@ static int rehash(struct stacks *s)
 	return 0;
 }
 
-/* Jumps as in a skew-binary list: their lengths make the way up logarithmic. */
+/* Jumps as in a skew-binary list: the way up is logarithmic. */
 static uint32_t jump_of(const struct stacks *s, uint32_t above)
 {
 	uint32_t jump = s->begins.items[above].jump, farther = s->begins.items[jump].jump;
@@ -133,7 +133,7 @@ static uint32_t jump_of(const struct stacks *s, uint32_t above)
 		   : above;
 }
 
-/* The run whose first node has that way and depth; 0: none. */
+/* Find the run whose first node has that way and depth; 0: none. */
 static uint32_t find_run(const struct stacks *s, uint64_t way, size_t depth)
 {
 	uint32_t tag = stacks_tag(way), run;
@@ -154,12 +154,12 @@ static int add_begin(struct stacks *s, uint32_t above, uint64_t way)
 	return vec_push(&s->begins, begin);
 }
 
-/* Nodes under `at`, which has none for the first of them: as many as there is room for in a run. */
+/* Add nodes under `at`, which lacks the first of them: as many as fit into one run. */
 static int add_nodes(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
     const uint64_t *ways, size_t *count)
 {
 	const struct stack_run *above = &s->runs.items[at->run];
-	/* Under the last node of all, if no stack ends there, the run goes on. */
+	/* Under the very last node, the run grows, if no stack ends there. */
 	bool goes_on = at->run && at->node + 1 == s->nodes && !s->begins.items[at->run].stack &&
 		       s->nodes - above->first < STACK_RUN_MOST;
 	size_t room = STACK_RUN_MOST - (goes_on ? s->nodes - above->first : 0);
@@ -229,7 +229,7 @@ struct stack_at stacks_ancestor(const struct stacks *s, struct stack_at at, uint
 	return (struct stack_at){run->first + (depth - run->depth), at.run};
 }
 
-/* The canonical id, plus 1; 0: not defined. */
+/* Return 1 + the canonical id; 0: not defined. */
 static uint32_t entry_of(const struct stacks *s, uint64_t raw)
 {
 	const uint64_t *far;
@@ -275,7 +275,7 @@ static int put_entry(struct stacks *s, uint64_t raw, uint32_t entry)
 	return 0;
 }
 
-/* The stack that ends there, given the next id when it is the first; 0: no memory. */
+/* Return the stack that ends there; the first one gets the next id. 0: no memory. */
 static uint32_t stack_at(struct stacks *s, struct stack_at at)
 {
 	uint64_t *inner = NULL;
@@ -387,13 +387,13 @@ size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **fram
 	return depth;
 }
 
-/* What it takes to put the stacks in order. */
+/* Scratch for sorting the stacks. */
 struct ordering {
-	uint32_t *place; /* of each run: stacks in its branch, then where those begin */
-	uint32_t *stack; /* of each run: that ends at its last node; 0: none */
+	uint32_t *place; /* of each run: stacks in its branch, later the branch's start */
+	uint32_t *stack; /* of each run: the stack that ends at its last node; 0: none */
 	uint32_t *begin; /* of each run, and one more: its branches in `below` */
-	struct stack_at *below; /* runs, and the nodes that they hang from */
-	VEC(struct stack_at) inner; /* nodes within a run at which a stack ends, and that */
+	struct stack_at *below; /* runs, with the nodes that they hang from */
+	VEC(struct stack_at) inner; /* nodes within a run where a stack ends, with the stack */
 };
 
 static int by_node(const void *a, const void *b)
@@ -403,7 +403,7 @@ static int by_node(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Those of the deepest node first; at one node the eldest first. */
+/* Deepest node first; at one node the oldest first. */
 static int by_depth(const void *a, const void *b)
 {
 	const struct stack_at *x = a, *y = b;
@@ -435,7 +435,7 @@ static void list_below(const struct stacks *s, struct ordering *o)
 		o->begin[s->runs.items[n].above + 1]++;
 	for (size_t n = 1; n <= count; n++)
 		o->begin[n] += o->begin[n - 1];
-	/* Each moves on as it is filled, and ends where the next one began. */
+	/* Each start moves as it is filled, and ends where the next one began. */
 	for (uint32_t n = 1; n < count; n++) {
 		const struct stack_run *run = &s->runs.items[n];
 
@@ -450,7 +450,7 @@ static void list_below(const struct stacks *s, struct ordering *o)
 			    sizeof(*o->below), by_depth);
 }
 
-/* A run comes after the one that it hangs from: both ways are one pass over them. */
+/* A run comes after the one that it hangs from, so each direction is one pass. */
 static void put_in_order(const struct stacks *s, struct ordering *o, uint32_t *order)
 {
 	size_t inner = 0;

@@ -194,7 +194,7 @@ static inline bool stacks_begins(const struct stacks *s, uint32_t run, uint64_t 
 {
 	return s->begins.items[run].way == way && s->runs.items[run].depth == depth;
 }
-/* Moves `at` down its run while the frames are these. Returns how many matched. */
+/* Move `at` down its run while the frames are these. Returns how many matched. */
 static inline size_t stacks_match_run(
     const struct stacks *s, struct stack_at *at, const uint32_t *numbers, size_t count)
 {
@@ -208,18 +208,18 @@ static inline size_t stacks_match_run(
 	at->node += (uint32_t)i;
 	return i;
 }
-/* Moves `at` down by `count` frames and adds the nodes that are new; `ways` has each node's way. 0;
+/* Move `at` down by `count` frames and add the nodes that are new; `ways` has each node's way. 0;
  * 1: too deep; -ENOMEM. */
 int stacks_descend(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
     const uint64_t *ways, size_t count);
 /* The ancestor of a node at a depth no greater than its own. Not after stacks_close(). */
 struct stack_at stacks_ancestor(const struct stacks *s, struct stack_at at, uint32_t depth);
-/* Defines the file's id `raw` as the stack that ends at `at`. 0; -EEXIST: defined before; -ENOMEM.
+/* Define the file's id `raw` as the stack that ends at `at`. 0; -EEXIST: defined before; -ENOMEM.
  */
 int stacks_define(struct stacks *s, uint64_t raw, struct stack_at at);
 /* True: the file defines this id. */
 bool stacks_known(const struct stacks *s, uint64_t raw);
-/* Gives the last node of the file's id. False: not defined. */
+/* Give the last node of the file's id. False: not defined. */
 bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at);
 
 /* Prefetches for stacks_defined() and stacks_ancestor(), in steps from 0 on; each step reads what
@@ -227,9 +227,9 @@ bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at);
 #define STACKS_PREFETCH_STEPS 4u
 void stacks_prefetch_end(const struct stacks *s, uint64_t raw, unsigned step);
 
-/* Frees what only lookups of definitions need. */
+/* Free what only lookups of definitions need. */
 void stacks_drop_search(struct stacks *s);
-/* Ends the definitions: frees what only they need, and packs the rest. */
+/* End the definitions: free what only they need, and pack the rest. */
 void stacks_close(struct stacks *s);
 
 uint32_t stacks_canonical_slow(const struct stacks *s, uint64_t raw);

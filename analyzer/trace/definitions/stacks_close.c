@@ -1,17 +1,17 @@
 /*
- * stacks_close.c - the tree of stacks once it is whole, in the memory that it takes to read it; see
- * stacks.h. Nothing here may fail: what there is no memory for stays as it was.
+ * stacks_close.c - shrinks the finished tree of stacks to the memory that reading it takes; see
+ * stacks.h. Nothing fails here: a part stays as it was when there is no memory to shrink it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/definitions/stacks.h"
 
-/* Runs that have the same frames share their numbers, of which there are many fewer than runs: what
- * lies between a line and malloc() is the same for many lines. */
+/* Runs with the same frames share their numbers. Shared runs are many: the frames between a line
+ * and malloc() are the same for many lines. */
 struct shared_run {
-	uint32_t at; /* where they are; 0: free */
-	uint32_t tag; /* of their hash, and below how many they are */
+	uint32_t at; /* index of their numbers; 0: free */
+	uint32_t tag; /* of their hash; its low bits are their count */
 };
 
 struct sharing {
@@ -20,7 +20,7 @@ struct sharing {
 	size_t size, used;
 };
 
-/* Where of so many runs more than half are new ones, it is not worth while. */
+/* If more than half of this many runs are unique, sharing is not worth the time. */
 #define SHARE_FIRST 8192u
 #define COUNT_BITS 8u
 _Static_assert(STACK_RUN_MOST < 1u << COUNT_BITS, "a run's length fits beside the tag");
@@ -64,7 +64,7 @@ static bool grow(struct sharing *to)
 	return true;
 }
 
-/* The run has those of an earlier one, or new ones. False: no memory. */
+/* Share the numbers of an equal earlier run, or add new ones. False: no memory. */
 static bool share_run(struct stacks *s, struct sharing *to, uint32_t run, uint64_t hash)
 {
 	const uint32_t *own = s->numbers.items + s->runs.items[run].first;
@@ -91,7 +91,7 @@ static bool share_run(struct stacks *s, struct sharing *to, uint32_t run, uint64
 	return true;
 }
 
-/* A few at a time: each asks for the memory that it will look into. False: no memory. */
+/* Share the numbers of a few runs at a time, to prefetch their memory. False: no memory. */
 #define SHARE_AHEAD 16u
 
 static bool share_some(struct stacks *s, struct sharing *to, uint32_t first, uint32_t end)
@@ -137,7 +137,7 @@ static void share_numbers(struct stacks *s)
 		s->runs.items[i].numbers = s->runs.items[i].first;
 }
 
-/* Most recorders count their stacks, and write them in that order. */
+/* Most recorders number their stacks from 1, in the order of writing: that needs no table. */
 static void leave_plain(struct stacks *s)
 {
 	size_t n = 1, rest;
@@ -172,7 +172,7 @@ void stacks_close(struct stacks *s)
 	stacks_drop_search(s);
 	if (s->ends.items && s->ends.count < UINT32_MAX &&
 	    consecutive_init(&s->closed_ends, s->ends.items, (uint32_t)s->ends.count)) {
-		free(s->ends.items); /* how many there are is still asked */
+		free(s->ends.items); /* the count is still needed */
 		s->ends.items = NULL;
 		s->ends.capacity = 0;
 	}

@@ -1,6 +1,3 @@
-/*
- * account.c - see account.h.
- */
 #include "trace/directory/account.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
- * outside.c - devices as a supervisor saw them while a process ran, in the order of the process's
- * own events. The supervisor's file is read along with the process's; nothing of it is kept but the
- * latest use of each device by each process.
+ * outside.c - merges a supervisor's samples of devices into the events of a process. The
+ * supervisor's file is read along with the process's; only the latest use of each device by each
+ * process is kept.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "trace/reader.h"
 
-/* Of the supervisor's spaces, "gpu:N": N; -1: another one. */
+/* Return N of the supervisor's space "gpu:N"; -1: another space. */
 static int gpu_of(const struct trace *supervisor, uint32_t space)
 {
 	const char *name = space ? trace_space(supervisor, space) : NULL;
@@ -24,8 +24,8 @@ static int gpu_of(const struct trace *supervisor, uint32_t space)
 	return *end || n >= OUTSIDE_DEVICES ? -1 : (int)n;
 }
 
-/* CUDA_VISIBLE_DEVICES is a list of numbers or of beginnings of UUIDs, up to the first that makes
- * no sense; each one's place in it is the device's number in the process. -1: it is not seen. */
+/* CUDA_VISIBLE_DEVICES lists numbers or prefixes of UUIDs, up to the first invalid one; a device's
+ * position is its number in the process. -1: not visible. */
 static int number_in(const char *visible, int gpu, const char *uuid)
 {
 	for (int place = 0; *visible; place++) {
@@ -48,7 +48,6 @@ static int number_in(const char *visible, int gpu, const char *uuid)
 	return -1;
 }
 
-/* What the process calls that device. */
 static int device_of(const struct trace *t, int gpu)
 {
 	const char *visible = trace_info(t, "env.CUDA_VISIBLE_DEVICES");
@@ -130,7 +129,7 @@ static bool complete(struct trace *t, int gpu, const struct event *e)
 	return o->next.u.device.total > 0;
 }
 
-/* The supervisor's next word about a device that this process can see. */
+/* Read the supervisor's next sample of a device that this process can see. */
 static int advance(struct trace *t, struct err *err)
 {
 	struct outside *o = &t->outside;
@@ -153,12 +152,12 @@ static int advance(struct trace *t, struct err *err)
 		else if (take_use(t, gpu, &e, event_level_value(&e, TRACE_LEVEL_DEV_USED)))
 			return err_set(err, -ENOMEM, "%s: out of memory", t->source.path);
 	}
-	/* A supervisor's file that breaks off has said all that it can. */
+	/* A truncated supervisor's file gave all that it has. */
 	o->ended = !o->held;
 	return 0;
 }
 
-/* The next event, a sample that was taken before it first. */
+/* Return the next event; a sample taken before it comes first. */
 static int next_of_both(struct trace *t, struct event *out, struct err *err)
 {
 	struct outside *o = &t->outside;

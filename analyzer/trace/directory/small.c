@@ -1,6 +1,4 @@
-/*
- * small.c - see small.h and docs/trace-format.md, section 11.
- */
+/* small.c - files of small traces; docs/trace-format.md, section 11. See small.h. */
 #include "trace/directory/small.h"
 
 #include <errno.h>
@@ -25,12 +23,12 @@ struct small {
 	uint32_t trace_bytes;
 	size_t count;
 	struct {
-		uint32_t at, bytes; /* in the trace */
+		uint32_t at, bytes; /* within the trace */
 		uint32_t from; /* in bytes */
 	} pieces[PIECES_MAX];
 };
 
-/* The head of a record, from its bytes. */
+/* A record's head, decoded. */
 struct head {
 	uint64_t checksum, key, start_real_ns;
 	uint32_t bytes, pid, image, trace_bytes, plain_bytes, times, base;
@@ -45,7 +43,7 @@ bool small_is_name(const char *name)
 	return n > m && name[0] != '.' && !strcmp(name + n - m, TRACE_SMALL_SUFFIX);
 }
 
-/* False: it cannot be one. */
+/* False: this is no head. */
 static bool read_head(const uint8_t *p, size_t there, struct head *h)
 {
 	struct cursor c = cursor_of(p + 8, sizeof(struct trace_small) - 8);
@@ -85,7 +83,7 @@ static bool is_whole(const uint8_t *p, const struct head *h)
 	return xxh64_done(&x) == h->checksum;
 }
 
-/* So many bytes from there; fewer at the end; negative errno. */
+/* Read that many bytes at the offset; returns fewer at the end, or a negative errno. */
 static ssize_t read_at(int fd, void *into, size_t bytes, uint64_t offset)
 {
 	size_t done = 0;
@@ -104,8 +102,7 @@ static ssize_t read_at(int fd, void *into, size_t bytes, uint64_t offset)
 	return (ssize_t)done;
 }
 
-/* A record that is not whole begins what is torn anew, other bytes belong to what is torn already.
- */
+/* Add torn bytes: an incomplete record's head begins a new entry, others join the last one. */
 static int add_torn(struct small_list *list, bool torn, const struct head *h, size_t bytes)
 {
 	if (!torn || h) {
@@ -155,7 +152,7 @@ int small_list_read(const char *path, struct small_list *out, struct err *err)
 			struct head h;
 			bool begins;
 
-			/* the next buffer begins with it, unless this one does */
+			/* the next buffer starts with this record, unless this buffer does */
 			if (n == READ_AT_ONCE && there < TRACE_SMALL_BYTES_MAX && at)
 				break;
 			begins = read_head(p, there, &h);
@@ -207,7 +204,7 @@ struct making {
 	unsigned quantum;
 };
 
-/* Room for so many bytes more; NULL: no memory. */
+/* Make room for that many more bytes; NULL: no memory. */
 static uint8_t *room(struct making *m, size_t bytes)
 {
 	size_t wanted = m->used + bytes;
@@ -342,7 +339,7 @@ static int make(struct making *m, const uint8_t *plain, size_t bytes)
 
 /* --- one record --- */
 
-/* A whole record at that place, in memory of the caller's to free. */
+/* Read a whole record at the offset; the caller frees it. */
 static int read_record(int fd, uint64_t offset, uint8_t **out, struct head *h)
 {
 	uint8_t raw[sizeof(struct trace_small)], *record;

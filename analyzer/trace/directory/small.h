@@ -35,20 +35,20 @@ struct small_list {
 /* True: "small.N.whyooms". */
 bool small_is_name(const char *name);
 
-/* Lists all records of a file. 0 or negative errno with err. */
+/* List all records of a file. 0 or negative errno with err. */
 int small_list_read(const char *path, struct small_list *out, struct err *err);
 void small_list_free(struct small_list *list);
 
 /* One of the traces, opened. */
 struct small;
 
-/* Opens and decodes a trace. Negative errno with err: the record has changed or contradicts itself.
+/* Open and decode a trace. Negative errno with err: the record has changed or contradicts itself.
  */
 int small_open(
     int fd, const char *path, const struct small_place *place, struct small **out, struct err *err);
 void small_close(struct small *s);
 
-/* Reads as source_read() does. Bytes outside of chunks are 0. */
+/* Read as source_read() does. Bytes outside of chunks are 0. */
 void small_read(const struct small *s, uint64_t offset, void *into, size_t bytes, size_t *got);
 
 #endif

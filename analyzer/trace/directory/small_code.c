@@ -1,6 +1,6 @@
 /*
- * small_code.c - see small_code.h. A binary range decoder; each probability has 11 bits and moves
- * by a sixteenth.
+ * small_code.c - a binary range decoder. Each probability has 11 bits and moves by a sixteenth. See
+ * small_code.h.
  */
 #include "trace/directory/small_code.h"
 
@@ -15,7 +15,7 @@
 #define REPEAT_LEAST 2u
 #define BITS_MOST 32u
 
-/* A number: how many bits it has, as a tree; the two bits below its highest; the rest evenly. */
+/* The model of a number: its bit count, as a tree; two bits below the highest; the rest evenly. */
 struct number_model {
 	uint16_t bits[64];
 	uint16_t top[BITS_MOST + 1][4];
@@ -24,7 +24,7 @@ struct number_model {
 struct decoder {
 	const uint8_t *p, *end;
 	uint32_t range, code;
-	unsigned beyond; /* bytes that were wanted behind the end */
+	unsigned beyond; /* bytes read beyond the end */
 	struct models {
 		uint16_t match[4], repeat[4];
 		uint16_t literal[8][256];
@@ -87,7 +87,7 @@ static uint32_t get_even(struct decoder *d, unsigned bits)
 	return value;
 }
 
-/* False: more bits than there are. */
+/* False: the number has too many bits. */
 static bool get_number(struct decoder *d, struct number_model *m, uint32_t *value, unsigned *bits)
 {
 	unsigned rest, node = 1;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /*
- * Decodes window[base..end), with window[0..base) given, and then `count` times. base == end: only
+ * Decode window[base..end), with window[0..base) given, and then `count` times. base == end: only
  * the times, and window may be NULL. 0; -EINVAL: the code ends early or refers to bytes before
  * window[0].
  */

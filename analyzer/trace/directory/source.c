@@ -10,7 +10,7 @@
 #include "trace/directory/small.h"
 #include "trace/packed/packed.h"
 
-#define SECTOR 4096u /* that is given up where the disk cannot read */
+#define SECTOR 4096u /* the unit that is given up where the disk cannot read */
 
 static int source_connect(struct source *s, struct err *err)
 {
@@ -19,7 +19,7 @@ static int source_connect(struct source *s, struct err *err)
 
 	if (s->fd >= 0)
 		return 0;
-	/* NONBLOCK: the name may be a FIFO's. */
+	/* O_NONBLOCK: the name may be a FIFO's. */
 	s->fd = open(s->shared ? s->shared : s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s->fd < 0) {
 		code = -errno;

@@ -31,18 +31,18 @@ struct source {
 	void *arg;
 };
 
-/* Opens a file. 0; -EISDIR; -EINVAL: not a regular file; the errors of open(). */
+/* Open a file. 0; -EISDIR; -EINVAL: not a regular file; the errors of open(). */
 int source_open(struct source *s, const char *path, struct err *err);
-/* Opens a small trace within the file `shared`; `path` is the name that its own file would have. */
+/* Open a small trace within the file `shared`; `path` is the name that its own file would have. */
 int source_open_small(struct source *s, const char *path, const char *shared,
     const struct small_place *place, struct err *err);
-/* Closes the descriptor until the next read, as a directory may hold thousands of traces. */
+/* Close the descriptor until the next read, as a directory may hold thousands of traces. */
 void source_release(struct source *s);
 void source_close(struct source *s);
-/* Reads the size again, as the process may be running. 0 or negative errno. */
+/* Read the size again, as the process may be running. 0 or negative errno. */
 int source_refresh(struct source *s, struct err *err);
 
-/* Reads; *got is less than `bytes` only at the end of the file. 0 or negative errno. */
+/* Read; *got is less than `bytes` only at the end of the file. 0 or negative errno. */
 int source_read(
     struct source *s, uint64_t offset, void *into, size_t bytes, size_t *got, struct err *err);
 

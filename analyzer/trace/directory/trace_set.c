@@ -1,6 +1,6 @@
 /*
- * trace_set.c - a directory of traces, or the one that was named: opens them, orders them, and lets
- * the supervisor's file say how its children ended.
+ * trace_set.c - opens a directory of traces, or one named file, sorts the traces, and lets the
+ * supervisor's file say how its children ended.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "whyoom/trace.h"
 
 #define SUFFIX ".whyoom"
-/* Between a program's last record and the next one's start, by exec: they may load for a while. */
+/* The longest time from a program's last record, through exec and loading, to the next start. */
 #define NEXT_PROGRAM_NS 1000000000u
 #define PAGE_BYTES 4096u
 
@@ -42,7 +42,7 @@ static bool is_trace_name(const char *name)
 	return n > m && name[0] != '.' && !strcmp(name + n - m, SUFFIX);
 }
 
-/* The last image of a pid, among those that began before `real_ns`. */
+/* Find the pid's last image that began before `real_ns`. */
 static struct trace *image_of(const struct trace_set *set, uint32_t pid, uint64_t real_ns)
 {
 	for (size_t i = set->count; i-- > 0;)
@@ -59,8 +59,8 @@ static size_t folder_of(const char *path)
 	return slash ? (size_t)(slash - path) : 0;
 }
 
-/* A program that gave up its user and was replaced by exec: the next one has its trace in that
- * user's directory and may not say in this one's how it ended. */
+/* Detect an exec after the program changed its user: the next image writes to that user's
+ * directory, and may not write the end of this one. */
 static void see_exec(const struct trace_set *set, size_t i)
 {
 	struct trace_facts *a = &set->images[i]->facts;
@@ -83,7 +83,7 @@ static void see_ends(struct trace_set *set)
 	struct trace *image;
 
 	if (s) {
-		/* A supervisor's file that breaks off has said all that it can. */
+		/* A truncated supervisor's file gave all that it has. */
 		while (trace_next(s, &event, NULL) > 0) {
 			if (event.kind != EV_CHILD_END)
 				continue;
@@ -124,8 +124,8 @@ static int add(struct trace_set *set, size_t *capacity, struct trace *t)
 	return 0;
 }
 
-/* A file of a newer version, or that one may not read, is not damaged, nor is one in which nothing
- * was recorded. */
+/* Count a file that was left out, unless it is of a newer version, may not be read, or has no
+ * event: that is not damage. */
 static void count_left_out(struct trace_set *set, const char *path, int why)
 {
 	struct stat st;
@@ -137,14 +137,14 @@ static void count_left_out(struct trace_set *set, const char *path, int why)
 	set->left_out_bytes += (uint64_t)st.st_size;
 }
 
-/* While a set is opened. */
+/* State while a set is opened. */
 struct opening {
 	struct trace_set *set;
 	size_t capacity, empty_capacity;
 	size_t refused;
-	bool emptied; /* a file of small traces has none */
-	uint64_t file_bytes; /* of those of one process */
-	struct err first; /* the first one that was, and its code */
+	bool emptied; /* a file of small traces is empty */
+	uint64_t file_bytes; /* bytes of the files of single traces */
+	struct err first; /* the first refusal, and its code */
 	int first_code;
 };
 
@@ -153,7 +153,7 @@ static int out_of_memory(const struct opening *o, struct err *err)
 	return err_set(err, -ENOMEM, "%s: out of memory", o->set->path);
 }
 
-/* One that cannot be read does not keep the others from being read. */
+/* Note an unreadable file; the others are still read. */
 static int refuse(
     struct opening *o, const char *path, const struct err *why, int code, struct err *err)
 {
@@ -206,7 +206,7 @@ static int path_of(const char *folder, const char *name, struct str *out)
 	return out->failed ? -ENOMEM : 0;
 }
 
-/* `user`: it lies in the directory of a user, whose supervisor's file says nothing of all. */
+/* `user`: the file is in a user's directory; a supervisor's file there does not count. */
 static int open_file(struct opening *o, const char *name, bool user, struct err *err)
 {
 	struct trace *t = NULL;
@@ -217,7 +217,7 @@ static int open_file(struct opening *o, const char *name, bool user, struct err 
 	if (r)
 		return out_of_memory(o, err);
 	r = trace_open(path.text, &t, &why);
-	if (r == -ENOENT) /* it went among the small ones meanwhile, or away */
+	if (r == -ENOENT) /* it moved to the small traces meanwhile, or was removed */
 		r = 0;
 	else if (r == -ENODATA)
 		r = add_empty(o, name, err);
@@ -231,8 +231,7 @@ static int open_file(struct opening *o, const char *name, bool user, struct err 
 	return r;
 }
 
-/* A directory in ours that belongs to a user. A link is not followed there: it may lead anywhere.
- */
+/* Open a user's directory within ours. A link is not followed: it could lead anywhere. */
 static int open_place(struct opening *o, int top, const char *place, struct err *err)
 {
 	int fd = openat(top, place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
@@ -256,7 +255,7 @@ static int open_place(struct opening *o, int top, const char *place, struct err 
 	return r;
 }
 
-/* What is torn is lost, unless the process left its own file. */
+/* Count a torn record as lost, unless the process left its own file. */
 static void count_torn(struct trace_set *set, const struct small_torn *torn)
 {
 	for (size_t i = 0; i < set->count; i++) {
@@ -283,7 +282,7 @@ static struct own_name own_name(uint32_t pid, uint32_t image)
 	return name;
 }
 
-/* The small traces in a file of them; of one process alone where a name is given. */
+/* Open the small traces in a file; with a name, only that process's. */
 static int open_small(
     struct opening *o, const char *folder, const char *file, const char *only, struct err *err)
 {
@@ -326,8 +325,7 @@ static int open_small(
 	return r;
 }
 
-/* Of a process that was killed when it had just put its trace among the small ones there are two.
- */
+/* Drop duplicates: a process killed while it moved its trace to the small ones leaves two. */
 static void drop_doubles(struct trace_set *set)
 {
 	size_t n = 0;
@@ -375,7 +373,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Of a file of small traces that is empty only the account says whether it ever had any. */
+/* Count the loss of an emptied file of small traces: only the account shows whether it held any. */
 static void count_emptied(const struct opening *o)
 {
 	struct trace_set *set = o->set;
@@ -405,7 +403,7 @@ static int open_directory(DIR *dir, struct trace_set *set, struct err *err)
 		} else if (trace_is_user_directory(entry->d_name)) {
 			r = open_place(&o, dirfd(dir), entry->d_name, err);
 		}
-	/* last: a process that ends meanwhile moves its trace there */
+	/* Last, because a process that ends meanwhile moves its trace there. */
 	rewinddir(dir);
 	while (!r && (entry = readdir(dir)))
 		if (small_is_name(entry->d_name))
@@ -423,7 +421,7 @@ static int open_directory(DIR *dir, struct trace_set *set, struct err *err)
 	return 0;
 }
 
-/* A file of small traces, or the name that one of them would have alone. */
+/* Open a file of small traces, or, by its own name, one trace within such a file. */
 static int open_shared(struct trace_set *set, bool alone, struct err *err)
 {
 	struct opening o = {.set = set};
@@ -453,7 +451,6 @@ static int open_shared(struct trace_set *set, bool alone, struct err *err)
 	return r;
 }
 
-/* A file that was named. */
 static int open_named(struct trace_set *set, struct err *err)
 {
 	const char *slash = strrchr(set->path, '/'), *name = slash ? slash + 1 : set->path;
@@ -525,7 +522,7 @@ static void add_damage(
 	out->share = d->share;
 }
 
-/* What is missing of other processes' traces may hide that one of them is to blame. */
+/* Losses in other processes' traces count: they may hide which process is to blame. */
 void trace_set_damage(
     const struct trace_set *set, const struct trace *of, struct trace_set_damage *out)
 {

@@ -1,4 +1,3 @@
-/* checks.c - see checks.h. */
 #include "trace/integrity/checks.h"
 
 #include <endian.h>
@@ -114,7 +113,7 @@ uint32_t checks_definition(const uint8_t *record, size_t bytes)
 	return (uint32_t)xxh64_done(&x);
 }
 
-/* Their length alone: what they say is looked at when the events are read. */
+/* Skip varints; their values are read with the events. */
 static inline void skip_varints(struct cursor *c, unsigned count)
 {
 	while (count > 0 && c->p < c->end)
@@ -122,7 +121,7 @@ static inline void skip_varints(struct cursor *c, unsigned count)
 	c->bad |= count > 0;
 }
 
-/* Over one event; the cursor is bad after what is none. */
+/* Skip one event; the cursor turns bad if there is none. */
 static inline void skip_event(struct cursor *c)
 {
 	uint8_t tag = *c->p++;

@@ -17,9 +17,9 @@ uint64_t checks_hash(const void *data, size_t bytes);
 /* The check of the header's constant fields, and of how the image ended. */
 uint64_t checks_header(const uint8_t *header);
 uint64_t checks_end(const uint8_t *header);
-/* Fills in both checks and the copies of the counters, in a page that begins with the header. */
+/* Fill in both checks and the copies of the counters, in a page that begins with the header. */
 void checks_page(uint8_t *page);
-/* Gives the offsets of the header's counters that have copies. Returns how many. */
+/* Give the offsets of the header's counters that have copies. Returns how many. */
 size_t checks_counters(const uint16_t **offsets);
 
 /* The check of a chunk's header: while events are appended, and once it is sealed, with its side
@@ -28,7 +28,7 @@ uint32_t checks_open(const uint8_t *chunk);
 uint32_t checks_sealed(const uint8_t *chunk, const uint8_t *sides, size_t bytes);
 /* True: one of the two is right. */
 bool checks_chunk(const uint8_t *chunk, const uint8_t *sides, size_t bytes);
-/* Repairs a header with one wrong bit. False: more than one bit is wrong. `sides` are the records
+/* Repair a header with one wrong bit. False: more than one bit is wrong. `sides` are the records
  * that the unrepaired header describes. */
 bool checks_repair_chunk(uint8_t *chunk, const uint8_t *sides, size_t bytes);
 

@@ -1,4 +1,3 @@
-/* damage.c - see damage.h. */
 #include "trace/integrity/damage.h"
 
 #include <stdlib.h>
@@ -92,8 +91,8 @@ static int by_thread(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Of a thread's own chunks. What was full before the checkpoint began has been replaced: it was
- * full when the next one was claimed. Bytes that are missing, about. */
+/* Find gaps in threads' own chunks; return the missing bytes, about. A chunk is full when the next
+ * one is claimed; chunks that were full before the checkpoint began have been replaced. */
 static uint64_t thread_gaps(struct damage *d, uint64_t until)
 {
 	const struct damage_chunk *before = NULL;
@@ -108,7 +107,7 @@ static uint64_t thread_gaps(struct damage *d, uint64_t until)
 		if (before && before->thread != c->thread)
 			before = NULL;
 		expected = before ? before->sequence + 1 : 0;
-		/* How many had been replaced before the thread's first one is not known. */
+		/* How many chunks were replaced before the thread's first one is unknown. */
 		if (c->sequence > expected && c->ticks > until && (before || !until)) {
 			uint64_t missing = c->sequence - expected;
 			uint64_t size =
@@ -126,8 +125,8 @@ static uint64_t thread_gaps(struct damage *d, uint64_t until)
 	return bytes;
 }
 
-/* Shared chunks may have the same number where two threads took one at a time; but of so many there
- * were as many as the highest number says. */
+/* Find gaps in shared chunks. Two threads that take one at a time may give them the same number;
+ * the highest number still is the count. */
 static uint64_t shared_gaps(struct damage *d)
 {
 	uint32_t found = 0, made = 0;
@@ -147,8 +146,8 @@ static uint64_t shared_gaps(struct damage *d)
 	return (uint64_t)(made - found) * TRACE_FIRST_CHUNK_BYTES;
 }
 
-/* Where so many bytes of chunks may have been. Where the file is as it was, nothing but zeros is in
- * what was claimed and not written; so what lies elsewhere comes first. */
+/* Note the places where that many bytes of chunks may have been. In an undamaged file, claimed but
+ * unwritten space is all zeros; so gaps with other bytes come first. */
 static void note_gaps(struct damage *d, uint64_t bytes)
 {
 	uint64_t foreign = 0;
@@ -185,14 +184,14 @@ void damage_chunks_end(struct damage *d, const struct damage_file *file)
 		if (!file->until)
 			missing += shared_gaps(d);
 		lost = missing > foreign ? missing : foreign;
-		/* A process that is killed may have claimed what it did not get any more. */
+		/* A killed process may have claimed space that it never got. */
 		if (file->ended && file->claimed > file->size && !lost)
 			lost = file->claimed - file->size;
 	}
 	if (!lost)
 		return;
 	note_gaps(d, lost);
-	/* What is not there cannot be said to be anywhere else. */
+	/* Bytes beyond the end have no other place. */
 	if (file->claimed > file->size || !(d->kinds & 1u << TRACE_DAMAGE_LOST))
 		damage_note(d, TRACE_DAMAGE_SHORT, &(struct damage_where){.offset = file->size});
 	d->bytes += lost;
@@ -227,7 +226,7 @@ static void add_place(struct damage *d, const struct damage_entry *e, struct clo
 		out->more++;
 		return;
 	}
-	/* Where it was says no time: that comes from the thread's chunks, where there are any. */
+	/* A gap's place tells no time; the neighbouring chunks of the thread do. */
 	if ((place.kind == TRACE_DAMAGE_LOST || place.kind == TRACE_DAMAGE_SHORT) && !place.thread)
 		return;
 	if (place.kind == TRACE_DAMAGE_HEADER)
@@ -238,7 +237,7 @@ static void add_place(struct damage *d, const struct damage_entry *e, struct clo
 		out->to_ns = place.to_ns;
 }
 
-/* How many threads are named; 0 where anybody's may be missing. */
+/* Count the named threads; 0: any thread may be affected. */
 static uint32_t count_threads(const struct damage *d)
 {
 	uint32_t count = 0;

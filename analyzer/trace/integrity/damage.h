@@ -57,11 +57,11 @@ struct damage {
 };
 
 void damage_fini(struct damage *d);
-/* Forgets all damage. */
+/* Forget all damage. */
 void damage_clear(struct damage *d);
 void damage_note(struct damage *d, unsigned kind, const struct damage_where *where);
 
-/* Adds the next chunk, or the next range without one, in the file's order. `identity`: a hash of
+/* Add the next chunk, or the next range without one, in the file's order. `identity`: a hash of
  * fields that no other chunk shares. 0; 1: a copy of an earlier chunk; -ENOMEM. */
 int damage_chunk(struct damage *d, const struct damage_chunk *chunk, uint64_t identity);
 int damage_gap(struct damage *d, uint64_t from, uint64_t to, bool foreign);
@@ -76,7 +76,7 @@ struct damage_file {
 /* Call after the last chunk: reports chunks that are missing. */
 void damage_chunks_end(struct damage *d, const struct damage_file *file);
 
-/* Fills *out. `recorded`: bytes of all events and definitions found; `undefined`: the share of
+/* Fill *out. `recorded`: bytes of all events and definitions found; `undefined`: the share of
  * stacks that nothing defines. out->places is valid until the next call. */
 void damage_publish(struct damage *d, struct clock *clock, uint64_t last_ns, uint64_t recorded,
     double undefined, struct trace_damage *out);

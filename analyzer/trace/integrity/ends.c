@@ -1,6 +1,4 @@
-/*
- * ends.c - how a process image ended where it could not say so itself, and whether it still runs.
- */
+/* ends.c - how a process image ended if it could not say so itself, and whether it still runs. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -17,7 +15,7 @@ void trace_see_child_end(struct trace *t, uint32_t how, uint32_t code)
 {
 	if (how != TRACE_END_EXIT && how != TRACE_END_SIGNAL)
 		return;
-	/* The parent's view counts: after exit() began a process can still be killed. */
+	/* The parent's view counts: a process can still be killed after exit() began. */
 	t->facts.end_how = how;
 	t->facts.end_code = code;
 	t->facts.running = false;
@@ -42,7 +40,7 @@ static bool line_names(const char *line, const struct source *file)
 	       (theirs && !strncmp(theirs + 1, own, strlen(own)));
 }
 
-/* When the process with that pid began, CLOCK_BOOTTIME; 0: there is none. */
+/* Return the start of the process with that pid, in CLOCK_BOOTTIME; 0: there is none. */
 static uint64_t start_of(uint32_t pid)
 {
 	char path[64], text[1024], *p;
@@ -57,7 +55,7 @@ static uint64_t start_of(uint32_t pid)
 	n = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[n] = 0;
-	/* Fields are counted from behind the name, which may hold anything. */
+	/* Count fields from behind the name, which may contain anything. */
 	p = strrchr(text, ')');
 	if (!p || sscanf(p + 1,
 		      " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
@@ -65,7 +63,7 @@ static uint64_t start_of(uint32_t pid)
 		      &ticks) != 1)
 		return 0;
 	if (strncmp(p + 1, " Z", 2) == 0 || strncmp(p + 1, " X", 2) == 0)
-		return 0; /* dead, only not waited for */
+		return 0; /* a zombie */
 	return ticks * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK)) + 1;
 }
 
@@ -93,12 +91,12 @@ bool trace_is_running(const struct trace *t)
 		}
 		fclose(maps);
 	}
-	/* Another user's: a process that began later only has the same number. Both clocks run
-	 * alike but for the time that the machine was suspended. */
+	/* Another user's process. If it began later, it only has the same pid. Both clocks run
+	 * alike, except for the time that the machine was suspended. */
 	return began <= f->start_mono_ns + 1000000000ull;
 }
 
-/* Has the process, `name` in /proc, the file open or mapped? */
+/* True if the process, `name` in /proc, has the file open or mapped. */
 static bool holds(const char *name, const struct source *file)
 {
 	char path[300], line[4352];

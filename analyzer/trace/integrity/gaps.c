@@ -11,7 +11,6 @@ void gaps_rewind(struct gaps *g)
 	g->inside = g->noting = false;
 }
 
-/* What was noted of a chunk is not to be kept. */
 static void drop(struct gaps *g)
 {
 	*g->room += (uint32_t)(g->list.count - g->known);
@@ -23,7 +22,7 @@ void gaps_begin(struct gaps *g, uint32_t chunk)
 	g->inside = false;
 	g->noting = chunk == g->chunks && !g->full;
 	if (g->noting)
-		drop(g); /* it may have been left half-way before */
+		drop(g); /* an earlier pass may have left it half-way */
 }
 
 void gaps_leave(struct gaps *g, uint32_t chunk, uint32_t at, uint64_t ticks)

@@ -32,18 +32,18 @@ struct gaps {
 };
 
 void gaps_fini(struct gaps *g);
-/* Goes back to the first chunk. */
+/* Go back to the first chunk. */
 void gaps_rewind(struct gaps *g);
 /* Decoding of a chunk begins. Chunks come in order. */
 void gaps_begin(struct gaps *g, uint32_t chunk);
-/* Opens a gap at this byte of the body, unless one is open. */
+/* Open a gap at this byte of the body, unless one is open. */
 static inline void gaps_enter(struct gaps *g, uint32_t at)
 {
 	if (!g->inside)
 		g->from = at;
 	g->inside = true;
 }
-/* Closes the gap. `ticks`: of its last event. */
+/* Close the gap. `ticks`: of its last event. */
 void gaps_leave(struct gaps *g, uint32_t chunk, uint32_t at, uint64_t ticks);
 /* Decoding of the chunk ends. `sound`: without damage, so its gaps are kept. */
 void gaps_end(struct gaps *g, bool sound);

@@ -1,7 +1,4 @@
-/*
- * repair.c - searches the other threads' waiting events for what an address still has to go
- * through.
- */
+/* repair.c - searches the waiting events of other threads for the missing event at an address. */
 #include "trace/integrity/repair.h"
 
 #include "whyoom/trace.h"
@@ -42,7 +39,7 @@ int repair_find(struct trace *t, const struct rec *of, bool own, unsigned kind, 
 				break;
 			if (rec->address != address)
 				continue;
-			/* What realloc gave stays behind what it took. */
+			/* A realloc's allocation stays behind its release. */
 			if (rec->kind == kind &&
 			    (kind == TRACE_FREE || rec->api != TRACE_API_REALLOC))
 				best = rec;

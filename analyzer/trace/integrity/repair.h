@@ -16,7 +16,7 @@
 #define LOOK_GAIN 16
 #define LOOK_MAX (1ll << 40)
 
-/* Finds the earliest record of `kind` (TRACE_FREE or TRACE_ALLOC) within `window` ticks that is the
+/* Find the earliest record of `kind` (TRACE_FREE or TRACE_ALLOC) within `window` ticks that is the
  * next one of the address of `of` in another thread; with `own`, in the thread of `of` too. Copies
  * it to *found and marks it REC_APPLIED. May move the queue that holds `of`. 1: found; 0: none;
  * negative errno. */

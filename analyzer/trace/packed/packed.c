@@ -1,4 +1,3 @@
-/* packed.c - see packed.h. */
 #include "trace/packed/packed.h"
 
 #include <errno.h>
@@ -17,24 +16,24 @@
 #include "util/vec.h"
 #include "whyoom/trace.h"
 
-#define SKIPPABLE_HEAD 0x184d2a50u /* zstd leaves such frames out */
+#define SKIPPABLE_HEAD 0x184d2a50u /* zstd skips such frames */
 #define SKIPPABLE_TABLE 0x184d2a5eu
 #define TABLE_MAGIC 0x8f92eab1u
-#define TABLE_CHECKSUMS 0x80u /* flag of the descriptor */
-#define FRAME_HEAD 8u /* of a skippable frame: magic, bytes */
-#define FOOT 9u /* frames, descriptor, magic */
-#define ENTRY 12u /* compressed, decompressed, checksum */
+#define TABLE_CHECKSUMS 0x80u /* a flag of the descriptor */
+#define FRAME_HEAD 8u /* of a skippable frame: magic, length */
+#define FOOT 9u /* number of frames, descriptor, magic */
+#define ENTRY 12u /* packed length, plain length, checksum */
 #define MAGIC "WHYOOMP\n"
 #define HEAD (FRAME_HEAD + 16u)
 #define VERSION 2u
-#define SPLIT 1u /* the first byte of a frame that is a split chunk: no zstd frame begins so */
-#define SPLIT_HEAD (1u + 8u * PACKED_STREAMS) /* that byte, and the lengths of each stream */
-#define SPLIT_MOST (4u * PACKED_FRAME_MAX) /* bytes of its streams */
+#define SPLIT 1u /* first byte of a split chunk's frame; no zstd frame starts with it */
+#define SPLIT_HEAD (1u + 8u * PACKED_STREAMS) /* that byte, and two lengths for each stream */
+#define SPLIT_MOST (4u * PACKED_FRAME_MAX) /* bytes of a split chunk's streams */
 #define LEVEL 9
-#define SLOT 65536u /* chunks begin at multiples of it */
+#define SLOT 65536u /* chunks start at multiples of it */
 
 struct frame {
-	uint64_t at, offset; /* in the file, in the trace */
+	uint64_t at, offset; /* in the file; in the trace */
 	uint32_t packed, bytes, checksum;
 };
 
@@ -43,7 +42,7 @@ struct frame {
 struct kept {
 	uint8_t *data; /* PACKED_FRAME_MAX, or NULL */
 	size_t frame;
-	uint64_t used; /* when, in turns; READ: to its end; 0: nothing is in it */
+	uint64_t used; /* turn of the last use; READ: read to its end; 0: empty */
 };
 
 struct packed {
@@ -81,7 +80,7 @@ static int damaged(const char *path, struct err *err, const char *what)
 	    err, -EINVAL, "%s: a packed trace, but %s: nothing of it can be read", path, what);
 }
 
-/* 1: it is one; 0: something else; negative with err. */
+/* Read the table's head. 1: it is one; 0: other data; negative with err. */
 static int read_head(int fd, uint64_t file_bytes, const char *path, struct err *err)
 {
 	uint8_t raw[HEAD];
@@ -101,7 +100,7 @@ static int read_head(int fd, uint64_t file_bytes, const char *path, struct err *
 	return version ? 1 : damaged(path, err, "of no version");
 }
 
-/* The frames follow each other from the file's start, and end where the table begins. */
+/* The frames follow each other from the file's start; the table begins where they end. */
 static int read_entries(struct packed *p, const uint8_t *entries, uint32_t count, uint64_t end)
 {
 	struct cursor c = cursor_of(entries, (size_t)count * ENTRY);
@@ -210,7 +209,7 @@ uint64_t packed_file_bytes(const struct packed *p)
 	return p->file_bytes;
 }
 
-/* The frame that holds the offset, which is less than the size. */
+/* Find the frame that holds the offset, which is less than the size. */
 static size_t frame_of(const struct packed *p, uint64_t offset)
 {
 	size_t low = 0, high = p->frames.count;
@@ -245,7 +244,7 @@ static uint32_t checksum_of(const uint8_t *data, size_t bytes)
 	return (uint32_t)xxh64_done(&hash);
 }
 
-/* How long each of a split chunk's streams is, joined and in the frame. 1: it is none. */
+/* Lengths of a split chunk's streams, plain and packed. read_split() returns 1 if it is none. */
 struct split {
 	uint64_t bytes[PACKED_STREAMS], packed[PACKED_STREAMS], all;
 };
@@ -267,7 +266,7 @@ static int read_split(struct cursor *c, struct split *split)
 	return c->bad || packed != cursor_left(c) || split->all > SPLIT_MOST;
 }
 
-/* A frame that is a split chunk. 0; 1: it is damaged; -ENOMEM. */
+/* Join a frame that is a split chunk. 0; 1: it is damaged; -ENOMEM. */
 static int join(struct packed *p, const struct frame *f, uint8_t *into)
 {
 	struct cursor c = cursor_of(p->scratch, f->packed);
@@ -328,7 +327,7 @@ static int unpack(struct packed *p, int fd, const struct frame *f, uint8_t *into
 	return 0;
 }
 
-/* The frame's bytes, in place of those that were not asked for longest. */
+/* Get the frame's bytes, in place of the least recently used ones. */
 static int frame_data(struct packed *p, int fd, size_t frame, struct kept **out, struct err *err)
 {
 	struct kept *k = &p->kept[0];
@@ -340,7 +339,7 @@ static int frame_data(struct packed *p, int fd, size_t frame, struct kept **out,
 			*out = &p->kept[i];
 			return 0;
 		}
-		/* One that was read to its end goes first, and then none that holds something. */
+		/* A frame that was read to its end goes first. */
 		if (k->used != READ && (p->kept[i].used == READ || p->kept[i].used < k->used))
 			k = &p->kept[i];
 	}
@@ -396,7 +395,7 @@ static void put_entry(struct str *table, uint64_t packed, uint64_t bytes, uint32
 /* Buffers of a frame, plain and packed. */
 struct packer {
 	int from, to;
-	uint64_t at; /* where the next frame goes */
+	uint64_t at; /* the next frame's offset */
 	uint8_t *plain, *packed, *whole; /* packed: as streams; whole: as one */
 	struct packed_streams streams;
 	ZSTD_CCtx *zstd;
@@ -422,7 +421,7 @@ static int write_head(struct packer *w)
 	return rc;
 }
 
-/* Compressed by itself, or as it is where that is shorter; how long it then is. 0: no memory. */
+/* Compress, or copy if that is shorter. Returns the length; 0: no memory. */
 static size_t squeeze(struct packer *w, uint8_t *to, size_t room, const void *from, size_t bytes)
 {
 	size_t n = ZSTD_compressCCtx(w->zstd, to, room, from, bytes, LEVEL);
@@ -435,8 +434,8 @@ static size_t squeeze(struct packer *w, uint8_t *to, size_t room, const void *fr
 	return bytes;
 }
 
-/* The chunk in w->plain as streams, into w->packed. Its length; 0: it is none, or gets no shorter;
- * negative errno. */
+/* Pack the chunk in w->plain as streams, into w->packed. Returns its length; 0: this is no chunk,
+ * or gets no shorter; negative errno. */
 static int64_t write_split(struct packer *w, size_t bytes)
 {
 	size_t room = ZSTD_compressBound(PACKED_FRAME_MAX), used = 0, length[PACKED_STREAMS];
@@ -467,7 +466,6 @@ static int64_t write_split(struct packer *w, size_t bytes)
 	return rc;
 }
 
-/* The bytes are in w->plain. */
 static int write_frame(struct packer *w, size_t bytes)
 {
 	uint8_t *frame = w->packed;
@@ -477,7 +475,7 @@ static int write_frame(struct packer *w, size_t bytes)
 
 	if (n < 0)
 		return (int)n;
-	/* Of few events the streams are longer than they are saving. */
+	/* For few events, the streams cost more than they save. */
 	if (!n || bytes <= SLOT) {
 		plain = ZSTD_compressCCtx(w->zstd, w->whole, ZSTD_compressBound(PACKED_FRAME_MAX),
 		    w->plain, bytes, LEVEL);
@@ -495,7 +493,7 @@ static int write_frame(struct packer *w, size_t bytes)
 	return rc;
 }
 
-/* How much from here on makes a frame: a chunk, or a slot where none begins. */
+/* Read the next frame's bytes: a chunk, or a slot that begins no chunk. */
 static int read_chunk(struct packer *w, uint64_t at, uint64_t end, size_t *bytes)
 {
 	size_t slot = end - at < SLOT ? (size_t)(end - at) : SLOT;

@@ -20,12 +20,12 @@
 
 struct packed;
 
-/* Opens a file; *out is NULL if it is not packed. 0; negative errno with err: it is damaged, cut
+/* Open a file; *out is NULL if it is not packed. 0; negative errno with err: it is damaged, cut
  * off or of a newer version. */
 int packed_open(
     int fd, uint64_t file_bytes, const char *path, struct packed **out, struct err *err);
 void packed_close(struct packed *p);
-/* Frees the cached frames; the table stays. */
+/* Free the cached frames; the table stays. */
 void packed_release(struct packed *p);
 uint64_t packed_size(const struct packed *p); /* bytes of the trace */
 uint64_t packed_file_bytes(const struct packed *p);
@@ -33,11 +33,11 @@ uint64_t packed_file_bytes(const struct packed *p);
 /* The end of the frame that holds an offset: if the frame is damaged, all of it up to there is. */
 uint64_t packed_frame_end(const struct packed *p, uint64_t offset);
 
-/* Reads as source_read() does. -EIO: the frame that follows *got bytes is damaged. */
+/* Read as source_read() does. -EIO: the frame that follows *got bytes is damaged. */
 int packed_read(struct packed *p, int fd, uint64_t offset, void *into, size_t bytes, size_t *got,
     struct err *err);
 
-/* Compresses `bytes` bytes of `from` into `to`, both from offset 0. 0; negative errno with err,
+/* Compress `bytes` bytes of `from` into `to`, both from offset 0. 0; negative errno with err,
  * whose text the caller prefixes with a path. */
 int packed_write(int from, uint64_t bytes, int to, struct err *err);
 

@@ -1,4 +1,3 @@
-/* packed_events.c - see packed_events.h. */
 #include "trace/packed/packed_events.h"
 
 #include <errno.h>
@@ -10,18 +9,18 @@
 #include "whyoom/trace.h"
 
 #define KIND(tag) ((tag)&15u)
-#define FLAG_SAME 0x80u /* of ALLOC: its stack, of ALLOC_EXPECTED: its size is not written */
+#define FLAG_SAME 0x80u /* ALLOC: the stack is omitted; ALLOC_EXPECTED: the size is omitted */
 #define PLACES TRACE_EXPECTED_PLACES
 #define ESCAPE 255u
 
-/* How the address of an ALLOC is told: it is written; that of the event before; or the n-th
- * newest of its class that were released, counted from PLACE_FREE. */
+/* Codes for the address of an ALLOC: it is written; it is the previous event's; or it is the n-th
+ * newest released address of its class, from PLACE_FREE on. */
 #define PLACE_WRITTEN 0u
 #define PLACE_SAME 1u
 #define PLACE_FREE 2u
 #define PLACE_MOST (255u - PLACE_FREE)
 
-/* Sizes for which malloc gives the same blocks. */
+/* Classes of sizes that get the same blocks from malloc. */
 #define CLASSES_FINE 1024u
 #define CLASSES (CLASSES_FINE + 64u)
 
@@ -29,19 +28,19 @@
 
 struct birth {
 	uint64_t address;
-	uint32_t next; /* of its class, released before it; 0: none */
-	uint32_t class; /* CLASSES: not to be given again */
+	uint32_t next; /* the block of its class released before it; 0: none */
+	uint32_t class; /* CLASSES: it cannot be reused */
 };
 
 struct course {
-	uint64_t address; /* as the trace's: eighths */
+	uint64_t address; /* in eighths, as in the trace */
 	uint64_t stack;
 	struct {
 		uint64_t stack, size;
 	} expected[PLACES];
-	struct birth *births; /* from 1 */
+	struct birth *births; /* numbered from 1 */
 	uint32_t count, room;
-	uint32_t newest[CLASSES]; /* released; 0: none */
+	uint32_t newest[CLASSES]; /* the latest released birth; 0: none */
 };
 
 static uint32_t class_of(uint64_t size)
@@ -77,7 +76,7 @@ static void course_released(struct course *c, uint32_t birth)
 	b->class = CLASSES;
 }
 
-/* The n-th newest, from 0, is in use again; its birth, 0: there are not so many. */
+/* Reuse the n-th newest address, from 0. Returns its birth; 0: there are fewer. */
 static uint32_t course_take(struct course *c, uint32_t class, uint32_t n)
 {
 	uint32_t *link = &c->newest[class], taken;
@@ -90,7 +89,7 @@ static uint32_t course_take(struct course *c, uint32_t class, uint32_t n)
 	return taken;
 }
 
-/* Which of them has that address; PLACE_MOST: none of the newest. */
+/* Return the position of that address among the newest; PLACE_MOST: not among them. */
 static uint32_t course_find(const struct course *c, uint32_t class, uint64_t address)
 {
 	uint32_t n = 0, at = c->newest[class];
@@ -102,7 +101,7 @@ static uint32_t course_find(const struct course *c, uint32_t class, uint64_t add
 	return at ? n : PLACE_MOST;
 }
 
-/* The slot of a stack in the table of what followed it. */
+/* Return a stack's slot in the table of what followed it. */
 static uint32_t table_slot(uint64_t stack)
 {
 	return (uint32_t)stack * 2654435761u >> 22;
@@ -155,7 +154,7 @@ static int put_varint(struct packed_bytes *b, uint64_t value)
 	return put(b, raw, write_varint(raw, value));
 }
 
-/* One byte; what is beyond it in the next stream. */
+/* Write one byte; the rest goes to the next stream. */
 static int put_short(struct packed_bytes *b, uint64_t value)
 {
 	if (value < ESCAPE)
@@ -163,7 +162,7 @@ static int put_short(struct packed_bytes *b, uint64_t value)
 	return put_byte(b, ESCAPE) || put_varint(b + 1, value - ESCAPE) ? -ENOMEM : 0;
 }
 
-/* Three planes, the third as above. */
+/* Write three planes, the third as above. */
 static int put_planes(struct packed_bytes *b, uint64_t value)
 {
 	return put_byte(b, value) || put_byte(b + 1, value >> 8) || put_short(b + 2, value >> 16)
@@ -258,7 +257,7 @@ static int split_free(struct splitter *w, uint64_t step)
 	return 0;
 }
 
-/* One event. 1: it is none. */
+/* Split one event. 1: this is no event. */
 static int split_event(struct splitter *w, struct cursor *c)
 {
 	unsigned tag = (unsigned)cursor_fixed(c, 1);
@@ -372,7 +371,7 @@ static void emit_varint(struct joiner *j, uint64_t value)
 		emit(j, raw, write_varint(raw, value));
 }
 
-/* From the address of the event before to `address`. */
+/* Write the step from the previous event's address to `address`. */
 static void emit_step(struct joiner *j, uint64_t address)
 {
 	uint64_t step = address - j->course.address;
@@ -471,7 +470,7 @@ static void join_event(struct joiner *j)
 	}
 }
 
-/* Something is left over, or was missing. */
+/* True if bytes are left over or missing. */
 static bool uneven(const struct joiner *j)
 {
 	for (size_t i = 0; i < PACKED_STREAMS; i++)

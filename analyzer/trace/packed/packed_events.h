@@ -40,11 +40,11 @@ struct packed_streams {
 };
 void packed_streams_fini(struct packed_streams *s);
 
-/* Splits a chunk, and joins the streams again as a check. 0; 1: it cannot be split (no event chunk,
+/* Split a chunk, and join the streams again as a check. 0; 1: it cannot be split (no event chunk,
  * damaged, or not as the recorder writes it); -ENOMEM. */
 int packed_split(const uint8_t *chunk, size_t bytes, struct packed_streams *out);
 
-/* Writes a chunk of `bytes` bytes. 0; 1: the streams do not make such a chunk; -ENOMEM. */
+/* Write a chunk of `bytes` bytes. 0; 1: the streams do not make such a chunk; -ENOMEM. */
 int packed_join(const struct packed_streams *s, uint8_t *chunk, size_t bytes);
 
 #endif

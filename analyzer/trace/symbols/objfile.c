@@ -20,28 +20,28 @@
 #define DEBUG_ROOT "/usr/lib/debug"
 #define PATH_ROOM 4352u
 
-/* Addresses of one compilation unit, as the module's own. */
+/* Addresses of one compilation unit, as in the file. */
 struct unit {
 	Dwarf_Addr start, end, bias;
 	Dwarf_Die die;
 };
 
-/* libdw searches its table from end to end: too slow for libraries of half a million symbols. */
+/* libdw searches its table linearly: too slow for libraries of half a million symbols. */
 struct elf_symbol {
 	uint64_t start, size;
 	const char *name;
-	int rank; /* of those at one address */
+	int rank; /* rank among symbols at the same address */
 };
 
 struct objfile {
 	struct symcache *cache;
-	char *path; /* NULL: there is no file */
+	char *path; /* NULL: no file */
 	struct symcache_mark mark; /* of the file when it was found */
-	Dwfl *dwfl; /* NULL: not loaded, as long as what is kept will do */
+	Dwfl *dwfl; /* NULL: not loaded, while kept answers suffice */
 	Dwfl_Module *dwfl_module;
-	VEC(struct unit) units; /* by start; made when libdw has no table of its own */
+	VEC(struct unit) units; /* by start; filled when libdw has no table of its own */
 	VEC(struct elf_symbol)
-	symbols; /* by start, the best of each last; made at the first look-up */
+	symbols; /* by start, the best of each last; filled at the first lookup */
 	bool listed, indexed, watched;
 	struct scopes scopes;
 };
@@ -60,8 +60,8 @@ static int open_regular(const char *path)
 	return fd;
 }
 
-/* "/usr/lib/debug/.build-id/ab/cdef...": with ".debug" the separated file, without it the original.
- */
+/* Build "/usr/lib/debug/.build-id/ab/cdef...": with ".debug" the separated file, else the
+ * original. */
 static void build_id_path(
     const uint8_t *id, size_t bytes, const char *suffix, char *path, size_t room)
 {
@@ -72,7 +72,7 @@ static void build_id_path(
 	snprintf(path + n, room - n, "%s", suffix);
 }
 
-/* The build id of an open file; 0: it has none, -1: it is not ELF. */
+/* Read the build id of an open file; 0: it has none; -1: no ELF. */
 static ssize_t build_id_of(int fd, uint8_t *id, size_t room)
 {
 	const void *bits;
@@ -94,7 +94,7 @@ static ssize_t build_id_of(int fd, uint8_t *id, size_t room)
 	return n;
 }
 
-/* Without build ids: the same size and time, as far as they were recorded. */
+/* Without build ids: compare size and time, if they were recorded. */
 static bool same_times(const struct def_module *m, const struct stat *st)
 {
 	if (m->build_id_bytes)
@@ -135,8 +135,8 @@ static uint32_t crc32_of(int fd, bool *ok)
 	return ~crc;
 }
 
-/* Where the debug information of a file may be: by build id, else by the name that .gnu_debuglink
- * has, beside the file, in .debug or below /usr/lib/debug. Empty: not there. */
+/* Name a place for a file's debug information: by build id, else by .gnu_debuglink's name, beside
+ * the file, in .debug or below /usr/lib/debug. Empty: no such place. */
 static void debug_place(unsigned place, const char *original, const uint8_t *id, size_t id_bytes,
     const char *link, char *path, size_t room)
 {
@@ -161,7 +161,7 @@ static void debug_place(unsigned place, const char *original, const uint8_t *id,
 		*path = 0;
 }
 
-/* The descriptor of the file that .gnu_debuglink names, or -1. */
+/* Open the file that .gnu_debuglink names; -1: none. */
 static int find_by_link(const char *original, const char *link, GElf_Word crc, char **found)
 {
 	char path[PATH_ROOM];
@@ -183,7 +183,7 @@ static int find_by_link(const char *original, const char *link, GElf_Word crc, c
 	return -1;
 }
 
-/* libdwfl asks here for the separate debug information of a module. */
+/* A callback of libdwfl for a module's separate debug information. */
 static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
     const char *file, const char *link, GElf_Word crc, char **found)
 {
@@ -219,7 +219,7 @@ static int find_no_elf(
 	(void)base;
 	(void)found;
 	(void)elf;
-	return -1; /* every module comes with its file */
+	return -1; /* each module comes with its file */
 }
 
 static char *no_debuginfo_path = (char *)"";
@@ -230,13 +230,13 @@ static const Dwfl_Callbacks callbacks = {
     .debuginfo_path = &no_debuginfo_path,
 };
 
-/* The descriptor is libdwfl's from here on. */
+/* Load the file. libdwfl then owns the descriptor. */
 static bool load(struct objfile *o, int fd)
 {
 	o->dwfl = dwfl_begin(&callbacks);
 	if (o->dwfl) {
 		dwfl_report_begin(o->dwfl);
-		/* Base 0 and the file's own addresses: the trace speaks of those. */
+		/* Base 0 keeps the file's own addresses, which the trace uses. */
 		o->dwfl_module = dwfl_report_elf(o->dwfl, o->path, o->path, fd, 0, true);
 		dwfl_report_end(o->dwfl, NULL, NULL);
 		if (o->dwfl_module)
@@ -248,8 +248,7 @@ static bool load(struct objfile *o, int fd)
 	return false;
 }
 
-/* What answers depend on besides the file itself: the debug information that there is, or is not.
- */
+/* Note which debug information exists: the answers depend on it and on the file. */
 static void see_debug(
     const struct def_module *m, const char *path, const char *link, struct symcache_debug *debug)
 {
@@ -276,7 +275,7 @@ static bool is_kept(const struct objfile *o, const struct def_module *m)
 	return !memcmp(&now, kept, sizeof(now));
 }
 
-/* The file is loaded, and nothing of it is kept. */
+/* The file is loaded, and has no kept answers. */
 static void begin_keeping(struct objfile *o, const struct def_module *m)
 {
 	struct symcache_debug debug;
@@ -294,7 +293,7 @@ static void begin_keeping(struct objfile *o, const struct def_module *m)
 	symcache_renew(o->cache, &debug);
 }
 
-/* The module's file at `path`, if it is that. */
+/* Open the module's file at `path`, if it is that file. */
 static enum objfile_state open_at(
     struct objfile *o, const struct def_module *m, struct symcache_store *store, const char *path)
 {
@@ -311,7 +310,7 @@ static enum objfile_state open_at(
 	}
 	o->mark = symcache_mark(&st);
 	o->cache = symcache_open(store, m->build_id, m->build_id_bytes, &o->mark);
-	/* What is kept was this module's file, as it is now. */
+	/* Kept answers are of the module's file, and the file is unchanged. */
 	if (o->cache && is_kept(o, m) && same_times(m, &st)) {
 		close(fd);
 		return OBJFILE_FOUND;
@@ -345,8 +344,7 @@ struct objfile *objfile_open(
 	if (m->path[0] != '/')
 		return o;
 	*state = open_at(o, m, store, m->path);
-	/* The original by build id, or at least the debug information, which has the symbols too.
-	 */
+	/* Try the original by build id, or the debug information, which has symbols, too. */
 	for (int i = 0; i < 2 && m->build_id_bytes >= 2 && m->build_id_bytes <= 64; i++) {
 		if (*state == OBJFILE_FOUND)
 			break;
@@ -358,8 +356,8 @@ struct objfile *objfile_open(
 	return o;
 }
 
-/* Names in a second file, shared by several packages, that is not there: they would stay unknown
- * when it comes. */
+/* True if names are in a second file, shared by several packages, that is missing. Kept answers
+ * would stay unknown when it is installed. */
 static bool lacks_part(const struct objfile *o)
 {
 	const char *name;
@@ -391,7 +389,7 @@ void objfile_close(struct objfile *o)
 	free(o);
 }
 
-/* libdw cannot go on, and would say so in words of its own. */
+/* libdw cannot go on, and would print its own message. */
 static void __attribute__((noreturn)) no_memory(void)
 {
 	memory_give_up("the debug information of a module");
@@ -416,7 +414,7 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* What .debug_aranges would say, from the units themselves: clang and rustc do not write it. */
+/* List the units, as .debug_aranges would: clang and rustc do not write that. */
 static void list_units(struct objfile *o)
 {
 	Dwarf_Addr bias, base, start, end;
@@ -493,14 +491,13 @@ static void index_symbols(struct objfile *o)
 		symbol.rank =
 		    (sym.st_size ? 4 : 0) + (type != STT_NOTYPE ? 2 : 0) + (binding == STB_GLOBAL);
 		if (vec_push(&o->symbols, symbol))
-			break; /* no memory: what there is will do */
+			break; /* no memory: go on with fewer */
 	}
 	if (o->symbols.count)
 		qsort(o->symbols.items, o->symbols.count, sizeof(*o->symbols.items), by_place);
 }
 
-/* The innermost that holds the address; else the nearest before it, if it does not say where it
- * ends. */
+/* Find the innermost symbol at the address; else the nearest before it, if its size is unknown. */
 static const char *symbol_at(struct objfile *o, uint64_t address)
 {
 	Dwarf_Addr end = 0;
@@ -529,7 +526,7 @@ static const char *symbol_at(struct objfile *o, uint64_t address)
 		   : NULL;
 }
 
-/* As objfile_lookup(), with names as they are in the file. */
+/* The same as objfile_lookup(), with names as in the file. */
 static size_t look_up(struct objfile *o, uint64_t address, struct objfile_frame *frames)
 {
 	struct objfile_frame line = {0}, swap;
@@ -560,7 +557,7 @@ static size_t look_up(struct objfile *o, uint64_t address, struct objfile_frame 
 		frames[0].function = symbol;
 		return 1;
 	}
-	/* The symbol table knows parts that the compiler split off, and aliases are no better. */
+	/* Only where DWARF has no name, as for split-off parts: it may be an alias. */
 	if (!frames[n - 1].function && !frames[n - 1].inlined)
 		frames[n - 1].function = symbol;
 	for (size_t i = 0; i < n / 2; i++) {
@@ -578,11 +575,11 @@ char *objfile_demangle(const char *name)
 
 	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') || strlen(name) > NAME_MAX_MANGLED)
 		return NULL;
-	/* No parameters: the file and the line say which overload it is. */
+	/* No parameters: the file and the line identify the overload. */
 	text = cplus_demangle(name, DMGL_AUTO);
 	if (!text)
 		return NULL;
-	/* A constructor's or a template's clone: " [clone .part.0]" says nothing to a user. */
+	/* Drop a clone's " [clone .part.0]", which tells a user nothing. */
 	n = strlen(text);
 	if (n > 8 && text[n - 1] == ']') {
 		char *clone = strstr(text, " [clone ");
@@ -592,7 +589,7 @@ char *objfile_demangle(const char *name)
 	return text;
 }
 
-/* False: the file is no longer what it was. */
+/* Load the file again. False: it has changed. */
 static bool reload(struct objfile *o)
 {
 	int fd = open_regular(o->path);

@@ -22,7 +22,7 @@ enum objfile_state {
 	OBJFILE_UNREADABLE,
 };
 
-/* Opens the file of a module; *state says what was found. Answers are taken from and, on close,
+/* Open the file of a module; *state says what was found. Answers are taken from and, on close,
  * saved to `store`, which may be NULL. NULL: no memory. */
 struct objfile *objfile_open(
     const struct def_module *module, struct symcache_store *store, enum objfile_state *state);
@@ -39,7 +39,7 @@ struct objfile_frame {
 };
 #define OBJFILE_FRAMES_MAX 64u
 
-/* Gives the functions at an address of the file, outermost first, inlined ones included. Strings
+/* Give the functions at an address of the file, outermost first, inlined ones included. Strings
  * live as long as the object. Returns how many; 0: none known. */
 size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame *frames);
 

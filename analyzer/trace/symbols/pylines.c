@@ -4,18 +4,18 @@
 
 #include "trace/cursor.h"
 
-#define MARK_ENTRIES 32u /* from one mark to the next */
+#define MARK_ENTRIES 32u /* distance of two marks */
 
-/* Between two entries. */
+/* The state between two entries. */
 struct reading {
 	struct cursor c;
 	const uint8_t *table;
-	int64_t end, line; /* by the entries so far: where they end, and the line there */
-	struct pylines *marks; /* NULL: none are made */
+	int64_t end, line; /* end of the entries so far, and the line there */
+	struct pylines *marks; /* NULL: make none */
 	uint32_t entries; /* since the last mark */
 };
 
-/* From the last mark that is not past the offset. */
+/* Start at the last mark before or at the offset. */
 static void start(struct reading *r, const struct pylines *marks, int64_t offset)
 {
 	size_t low = 0, high = marks->count;
@@ -35,8 +35,8 @@ static void start(struct reading *r, const struct pylines *marks, int64_t offset
 	}
 }
 
-/* Before each entry. Marks lie in order: past the last one nothing was read before. No memory: it
- * is read once more. */
+/* Call before each entry. Marks are in order, and nothing beyond the last one was read before.
+ * Without memory, the table is read again. */
 static inline void mark(struct reading *r)
 {
 	size_t at = (size_t)(r->c.p - r->table);
@@ -48,7 +48,7 @@ static inline void mark(struct reading *r)
 		(void)vec_push(r->marks, (struct pylines_mark){r->end, r->line, at});
 }
 
-/* CPython has a line in an int: a table that leads elsewhere is damaged. */
+/* CPython keeps a line in an int: a table that leaves that range is damaged. */
 static bool is_line(int64_t line)
 {
 	return line >= INT32_MIN && line <= INT32_MAX;
@@ -59,7 +59,7 @@ static int8_t s8(uint8_t byte)
 	return byte < 128 ? (int8_t)byte : (int8_t)(byte - 256);
 }
 
-/* co_lnotab, to 3.9. */
+/* Read co_lnotab, up to 3.9. */
 static int64_t line_lnotab(struct reading *r, int64_t offset)
 {
 	while (cursor_left(&r->c) >= 2) {
@@ -72,7 +72,7 @@ static int64_t line_lnotab(struct reading *r, int64_t offset)
 	return r->line;
 }
 
-/* co_linetable of 3.10. */
+/* Read co_linetable of 3.10. */
 static int64_t line_310(struct reading *r, int64_t offset)
 {
 	while (cursor_left(&r->c) >= 2) {
@@ -112,7 +112,7 @@ static int64_t six_bit_signed(struct cursor *c)
 	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
-/* co_linetable from 3.11 on. */
+/* Read co_linetable from 3.11 on. */
 static int64_t line_311(struct reading *r, int64_t offset)
 {
 	struct cursor *c = &r->c;
@@ -137,7 +137,8 @@ static int64_t line_311(struct reading *r, int64_t offset)
 			return 0;
 		if (offset < r->end)
 			return none ? 0 : r->line;
-		cursor_skip_to(c, 128); /* columns, and where it ends: only heads have this bit */
+		/* skip columns to the next entry: only heads have this bit */
+		cursor_skip_to(c, 128);
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * symbols.c - stacks in words: native frames by their files' symbols and DWARF, Python frames by
- * their line tables, the interpreter's own frames left out where Python's stand in for them.
+ * symbols.c - puts stacks into words: native frames by symbols and DWARF, Python frames by line
+ * tables. The interpreter's own frames are left out where Python's frames stand for them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,11 +13,10 @@
 #include "trace/symbols/symcache.h"
 #include "util/text/str.h"
 
-/* All symbols of one frame: symbols.items[first - 1] and so on; first is 0 until it is looked up.
- */
+/* The symbols of one frame, from symbols.items[first - 1] on; first is 0 until the lookup. */
 struct frame_words {
 	uint32_t first, count;
-	/* It is the function that runs Python code; that runs one instruction of it. */
+	/* The frame is the function that runs Python code; or that runs one instruction. */
 	bool evaluates, instruction;
 };
 
@@ -26,28 +25,27 @@ struct stack_words {
 	struct symbol symbols[];
 };
 
-/* A frame on a path, and what was put together before it. */
+/* A frame on a path, and the state before it. */
 struct path_step {
 	uint32_t node, count;
-	uint32_t frame; /* number of its own */
-	uint32_t interpreter; /* module, 0: none yet */
+	uint32_t frame; /* the frame's number */
+	uint32_t interpreter; /* module id; 0: none yet */
 };
 
 struct symbols {
 	struct intern names;
 	struct objfile **files; /* by module id - 1; NULL: not opened yet */
-	struct symcache_store *store; /* NULL: nothing is kept */
+	struct symcache_store *store; /* NULL: answers are not kept */
 	struct pylines *lines; /* by code object's id - 1 */
 	VEC(struct symbol) symbols;
-	VEC(struct frame_words) frames; /* as those of the stacks */
-	bool passing; /* words are looked at and not kept: they are as long as they are looked at */
+	VEC(struct frame_words) frames; /* by the stacks' frame numbers */
+	bool passing; /* words are used at once and not kept */
 	bool folded;
-	char text[400]; /* of a frame without a name */
+	char text[400]; /* name of a nameless frame */
 	VEC(const char *) notes;
-	struct map
-	    stacks; /* answers, by stack id: a struct stack_words. They stay where they are. */
+	struct map stacks; /* by stack id: a struct stack_words, which does not move */
 	struct arena arena;
-	struct stack_path path; /* the latest that was put together to be kept */
+	struct stack_path path; /* the latest path that is kept */
 };
 
 static void symbols_free(struct symbols *s, size_t codes)
@@ -183,7 +181,7 @@ static void push_native(struct trace *t, const struct frame *frame)
 		if (symbol.function)
 			(void)vec_push(&s->symbols, symbol);
 		else
-			n = i; /* nameless: below, as an offset */
+			n = i; /* nameless: named by its offset below */
 	}
 	if (n)
 		return;
@@ -236,7 +234,7 @@ static void push_mark(struct trace *t, const struct frame *frame)
 		(void)vec_push(&s->symbols, symbol);
 }
 
-/* Unknown names are taken at the recorder's word. */
+/* For unknown names, believe the recorder. */
 static void see_interpreter(const struct symbols *s, struct frame_words *w)
 {
 	const struct symbol *outer = w->count ? &s->symbols.items[w->first - 1] : NULL;
@@ -246,7 +244,6 @@ static void see_interpreter(const struct symbols *s, struct frame_words *w)
 		       strstr(outer->function, "PyEval_EvalFrame");
 }
 
-/* Behind the symbols that there are. */
 static struct frame_words push_words(struct trace *t, uint32_t number)
 {
 	struct symbols *s = t->symbols;
@@ -283,11 +280,11 @@ static const struct frame_words *find_words(struct trace *t, uint32_t number)
 		return words;
 	*words = push_words(t, number);
 	for (uint32_t k = words->first - 1; k < s->symbols.count; k++)
-		s->symbols.items[k].id = 2 * k + 1; /* and one more where it is the interpreter */
+		s->symbols.items[k].id = 2 * k + 1; /* plus 1 if it is the interpreter's */
 	return words;
 }
 
-/* The words of a frame, looked up at first sight. NULL: no memory. */
+/* Return a frame's words; the first call looks them up. NULL: no memory. */
 static inline const struct frame_words *words_of(struct trace *t, uint32_t number)
 {
 	const struct symbols *s = t->symbols;
@@ -297,8 +294,7 @@ static inline const struct frame_words *words_of(struct trace *t, uint32_t numbe
 	return find_words(t, number);
 }
 
-/* How many of a path's outermost frames the stack that ends there has, too; the path leads there
- * then. */
+/* Turn the path to the stack that ends at `at`. Returns how many outermost frames are unchanged. */
 static size_t turn(const struct stacks *stacks, struct stack_path *path, struct stack_at at)
 {
 	const struct stack_run *run = &stacks->runs.items[at.run];
@@ -327,7 +323,7 @@ static int make_room(struct stack_path *path, size_t words)
 		   : vec_grow((void **)&path->words, &path->room, words, sizeof(*path->words));
 }
 
-/* The words of the frame at `at` behind the `*n` that there are. */
+/* Put the words of the frame at `at` behind the first `*n`. */
 static int put_words(struct trace *t, struct stack_path *path, size_t at, size_t *n)
 {
 	struct symbols *s = t->symbols;
@@ -378,7 +374,7 @@ int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 	    vec_grow((void **)&path->steps, &path->depth_room, depth, sizeof(*path->steps)))
 		return -ENOMEM;
 	at = turn(stacks, path, end);
-	/* Whether the last common frame is shown the one behind it decides. */
+	/* The frame behind it decides whether the last common frame is shown. */
 	if (at)
 		n = path->steps[--at].count;
 	else if (depth)
@@ -397,19 +393,19 @@ int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 	return 0;
 }
 
-/* Of a distinct frame. */
+/* Flags of a distinct frame. */
 #define FOLD_MARKED 1u
-#define FOLD_PLAIN 2u /* it is marked, and shown wherever it is */
-#define FOLD_INSTRUCTION 4u /* as of struct frame_words */
+#define FOLD_PLAIN 2u /* marked, and shown on each stack */
+#define FOLD_INSTRUCTION 4u /* as in struct frame_words */
 
-/* Marks of the distinct frames, and of all that is shown above each node. */
+/* Marks of the distinct frames, and of the frames shown above each node. */
 struct folding {
 	const struct trace_fold *fold;
 	uint16_t *marks, *above;
 	uint8_t *seen; /* FOLD_* */
 };
 
-/* Of most frames nothing else is ever asked: their words are not kept. */
+/* Mark a frame. Its words are not kept: for most frames nobody asks again. */
 static void mark_frame(struct trace *t, struct folding *f, uint32_t number)
 {
 	const struct frame *frame = &t->defs.stacks.frames.items[number];
@@ -433,7 +429,6 @@ static void mark_frame(struct trace *t, struct folding *f, uint32_t number)
 	s->symbols.count = had;
 }
 
-/* What is shown above the node, and its frame. */
 static inline uint16_t joined(const struct folding *f, struct stack_at at, uint32_t number)
 {
 	uint16_t above = f->above[at.node];
@@ -441,7 +436,7 @@ static inline uint16_t joined(const struct folding *f, struct stack_at at, uint3
 	return f->marks[number] ? f->fold->join(above, f->marks[number]) : above;
 }
 
-/* Of a node and all above it, as they are shown where `next` follows, or nothing. */
+/* Fold a node and all above it, as they are shown when `next` follows, or nothing. */
 static void fold_to(
     struct trace *t, struct folding *f, struct stack_at at, const struct frame *next, uint16_t *out)
 {
@@ -452,7 +447,7 @@ static void fold_to(
 	if (!f->seen[number])
 		mark_frame(t, f, number);
 	*out = f->above[at.node];
-	/* As put_words() leaves them out. */
+	/* Leave frames out as put_words() does. */
 	if (!(f->seen[number] & FOLD_PLAIN)) {
 		if (next && next->kind == FRAME_PYTHON)
 			return;
@@ -464,7 +459,7 @@ static void fold_to(
 	*out = joined(f, at, number);
 }
 
-/* The same of what nearly all are, at the node; false: it is to be looked at. */
+/* The same for a plain frame, as nearly all are; false: it is not plain. */
 static inline bool fold_plain(
     const struct folding *f, const struct stacks *s, struct stack_at at, uint16_t *out)
 {
@@ -476,7 +471,7 @@ static inline bool fold_plain(
 	return true;
 }
 
-/* A node comes after its parent. */
+/* Fold all nodes; a node comes after its parent. */
 static void fold_nodes(struct trace *t, struct folding *f)
 {
 	const struct stacks *s = &t->defs.stacks;
@@ -499,7 +494,7 @@ bool trace_has_folded(const struct trace *t)
 	return t->symbols && t->symbols->folded;
 }
 
-/* Few of its frames are asked for from now on: where that is on disk, it is read again for them. */
+/* Unload a file with its answers on disk: the few later lookups read it again. */
 static void leave_file(struct symbols *s, size_t module)
 {
 	if (!s->files[module] || !objfile_is_kept(s->files[module]))
@@ -508,13 +503,13 @@ static void leave_file(struct symbols *s, size_t module)
 	s->files[module] = NULL;
 }
 
-/* The native frames, file by file: of one at a time is loaded what its answers take. */
+/* Mark the native frames file by file, so that only one file is loaded at a time. */
 static int mark_by_file(struct trace *t, struct folding *f)
 {
 	const struct frame *frames = t->defs.stacks.frames.items;
 	size_t modules = t->defs.modules.count, count = t->defs.stacks.frames.count;
-	uint32_t *first = calloc(modules + 1, sizeof(*first)); /* frame of each file */
-	uint32_t *next = calloc(count + 1, sizeof(*next)); /* of the same file */
+	uint32_t *first = calloc(modules + 1, sizeof(*first)); /* first frame of each file */
+	uint32_t *next = calloc(count + 1, sizeof(*next)); /* next frame of the same file */
 
 	if (!first || !next) {
 		free(first);

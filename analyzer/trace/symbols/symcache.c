@@ -1,4 +1,3 @@
-/* symcache.c - see symcache.h. */
 #include "trace/symbols/symcache.h"
 
 #include <stdio.h>
@@ -12,18 +11,18 @@
 #include "util/vec.h"
 
 #define VERSION 1u
-#define FILE_MAX (64u << 20) /* bytes; a larger one is neither read nor written */
+#define FILE_MAX (64u << 20) /* bytes; larger files are neither read nor written */
 #define ID_MAX 64u
-#define INLINED 0x80000000u /* in `line` */
+#define INLINED 0x80000000u /* a flag in `line` */
 
 static const char magic[8] = "whysyms";
 
-/* A file: this, then entries by address, frames, and text that ends in NUL. In the machine's own
- * byte order: it never leaves it. */
+/* A file holds this header, then entries by address, frames, and text that ends in NUL. The byte
+ * order is the machine's: the file never leaves it. */
 struct header {
 	char magic[8];
 	uint32_t version, id_bytes;
-	uint64_t sum; /* of all that follows this field */
+	uint64_t sum; /* of everything after this field */
 	uint32_t entries, frames;
 	uint64_t text_bytes;
 	uint8_t id[ID_MAX];
@@ -36,14 +35,14 @@ struct entry {
 	uint32_t first, count; /* frames, outermost first */
 };
 
-/* Places in the text; 0: none. */
+/* Offsets into the text; 0: none. */
 struct kept_frame {
 	uint32_t function, file, line;
 };
 
-/* A file that was read and found sound. */
+/* A file that was read and is sound. */
 struct image {
-	char *data; /* NULL: none */
+	char *data; /* NULL: no file */
 	const struct header *header;
 	const struct entry *entries;
 	const struct kept_frame *frames;
@@ -57,12 +56,12 @@ struct fresh {
 
 struct symcache {
 	struct symcache_store *store; /* NULL: nothing is kept */
-	struct header wanted; /* what a file has to say to be this one's */
+	struct header wanted; /* the header that a file must have to match */
 	char name[2 * ID_MAX + 32];
 	struct image image;
 	struct intern strings;
 	VEC(struct fresh) fresh;
-	VEC(struct objfile_frame) frames; /* the fresh ones' */
+	VEC(struct objfile_frame) frames; /* the fresh entries' frames */
 };
 
 struct symcache_mark symcache_mark(const struct stat *st)
@@ -92,7 +91,7 @@ static uint64_t sum_of_file(const char *data, size_t bytes)
 	return sum_of(data + from, bytes - from);
 }
 
-/* The build id, and a number for which program read which file. */
+/* Name the cache file: the build id, and a hash of the program and the ELF file. */
 static void name_it(struct symcache *c)
 {
 	size_t n = 0;
@@ -104,7 +103,7 @@ static void name_it(struct symcache *c)
 		&c->wanted.program, sizeof(c->wanted.program) + sizeof(c->wanted.file)));
 }
 
-/* Whether a file of so many bytes is whole, and of the ELF file and program that are `wanted`. */
+/* True if the file is complete, and belongs to the ELF file and program of `wanted`. */
 static bool is_sound(const char *data, size_t bytes, const struct header *wanted)
 {
 	const struct header *h = (const struct header *)data;
@@ -197,7 +196,7 @@ static const char *text_at(const struct image *image, uint32_t at)
 	return at && at < image->header->text_bytes ? image->text + at : NULL;
 }
 
-/* The frames of an entry, as many as it may have. */
+/* Unfold an entry's frames, up to the bound. */
 static size_t unfold(
     const struct image *image, const struct entry *e, struct objfile_frame frames[])
 {
@@ -243,7 +242,7 @@ int symcache_find(
 	return e ? (int)unfold(&c->image, e, frames) : -1;
 }
 
-/* NULL stays NULL; false: no memory. */
+/* Copy the text; NULL stays NULL. False: no memory. */
 static bool own(struct symcache *c, const char **text)
 {
 	if (!*text)
@@ -263,14 +262,14 @@ bool symcache_add(struct symcache *c, uint64_t address, struct objfile_frame *fr
 	return !c->store || vec_push(&c->fresh, f) == 0;
 }
 
-/* A file that is put together. */
+/* A file under construction. */
 struct sheet {
 	struct header header;
 	VEC(struct entry) entries;
 	VEC(struct kept_frame) frames;
 	struct str text;
 	struct intern seen;
-	VEC(uint32_t) places; /* in the text, by id in `seen` less 1 */
+	VEC(uint32_t) places; /* offset in the text, by id in `seen` - 1 */
 };
 
 static bool put_text(struct sheet *sheet, const char *text, uint32_t *place)
@@ -338,7 +337,7 @@ static bool fill(struct sheet *sheet, const struct symcache *c, const struct ima
 	struct objfile_frame frames[OBJFILE_FRAMES_MAX];
 
 	sheet->header = c->wanted;
-	str_putc(&sheet->text, 0); /* place 0 is none */
+	str_putc(&sheet->text, 0); /* offset 0 means none */
 	for (size_t i = 0; i < c->fresh.count; i++) {
 		const struct fresh *f = &c->fresh.items[i];
 
@@ -382,7 +381,7 @@ static void write_sheet(struct symcache *c, struct sheet *sheet)
 	free(data);
 }
 
-/* With `before`, or where that is too much without. */
+/* Write the fresh entries, together with `before`. False: too large, or no memory. */
 static bool keep(struct symcache *c, const struct image *before)
 {
 	struct sheet sheet = {0};
@@ -398,7 +397,7 @@ static bool keep(struct symcache *c, const struct image *before)
 	return good;
 }
 
-/* Together with what there is by now: another report may have been at it. */
+/* Write the fresh entries together with those on disk, which another report may have added. */
 static void keep_fresh(struct symcache *c)
 {
 	struct image now;

@@ -30,28 +30,28 @@ struct symcache_debug {
 	struct symcache_mark places[SYMCACHE_PLACES];
 };
 
-/* Opens the cache directory. NULL: no cache, by WHYOOM_CACHE=off or without a directory for it. */
+/* Open the cache directory. NULL: no cache, by WHYOOM_CACHE=off or without a directory for it. */
 struct symcache_store *symcache_store_open(void);
-/* Closes it, and removes the oldest files when it has grown too large. */
+/* Close it, and remove the oldest files when it has grown too large. */
 void symcache_store_close(struct symcache_store *store);
 
-/* Loads the cached answers of a file; `store` may be NULL. NULL: no memory. */
+/* Load the cached answers of a file; `store` may be NULL. NULL: no memory. */
 struct symcache *symcache_open(struct symcache_store *store, const uint8_t *id, size_t id_bytes,
     const struct symcache_mark *file);
 /* What the cached answers depend on; NULL: there are none. */
 const struct symcache_debug *symcache_kept(const struct symcache *c);
 /* True: the answers are on disk, or will be once it is closed. */
 bool symcache_is_kept(const struct symcache *c);
-/* Drops all cached answers; new ones depend on `debug`. NULL: do not save any. */
+/* Drop all cached answers; new ones depend on `debug`. NULL: do not save any. */
 void symcache_renew(struct symcache *c, const struct symcache_debug *debug);
-/* Saves new answers and frees the cache. */
+/* Save new answers and free the cache. */
 void symcache_close(struct symcache *c);
 
-/* Looks an address up as objfile_lookup() does; strings live as long as the cache. -1: not cached.
+/* Look an address up as objfile_lookup() does; strings live as long as the cache. -1: not cached.
  */
 int symcache_find(
     const struct symcache *c, uint64_t address, struct objfile_frame frames[OBJFILE_FRAMES_MAX]);
-/* Adds an answer; the cache copies the frames' strings and makes `frames` point to them. False: no
+/* Add an answer; the cache copies the frames' strings and makes `frames` point to them. False: no
  * memory. */
 bool symcache_add(struct symcache *c, uint64_t address, struct objfile_frame *frames, size_t count);
 

@@ -1,4 +1,3 @@
-/* symcache_store.c - see symcache_store.h. */
 #include "trace/symbols/symcache_store.h"
 
 #include <dirent.h>
@@ -16,7 +15,7 @@
 #include "util/io.h"
 #include "util/vec.h"
 
-#define DIRECTORY_MAX (512ll << 20) /* bytes of all files; from there on it is cut to half */
+#define DIRECTORY_MAX (512ll << 20) /* bytes of all files; a fuller directory is cut to half */
 #define TEMPORARY ".new-symbols-"
 #define DAY 86400
 
@@ -27,14 +26,14 @@ struct symcache_store {
 	bool written;
 };
 
-/* False: there is to be none. */
+/* False: no directory is wanted. */
 static bool find_path(char path[PATH_MAX])
 {
 	const char *named = getenv("WHYOOM_CACHE"), *cache = getenv("XDG_CACHE_HOME"),
 		   *home = getenv("HOME");
 	int n = 0;
 
-	/* What is not absolute is to be ignored, say the XDG rules. */
+	/* The XDG rules say to ignore relative paths. */
 	if (named && *named)
 		n = *named == '/' ? snprintf(path, PATH_MAX, "%s", named) : 0;
 	else if (cache && *cache == '/')
@@ -44,7 +43,7 @@ static bool find_path(char path[PATH_MAX])
 	return n > 0 && n < PATH_MAX;
 }
 
-/* Nobody else may have put anything there. */
+/* Open the directory, if nobody else may have written there. */
 static void open_directory(struct symcache_store *store)
 {
 	struct stat st;
@@ -57,7 +56,6 @@ static void open_directory(struct symcache_store *store)
 	store->fd = fd;
 }
 
-/* With all above it that are missing. */
 static void make_directory(struct symcache_store *store)
 {
 	char *path = store->path;
@@ -71,8 +69,9 @@ static void make_directory(struct symcache_store *store)
 	open_directory(store);
 }
 
-/* Another version may see more in the same file. By its path: emulators and debuggers answer to the
- * link with the program's, but are themselves what it leads to. */
+/* Identify this program, since another version may find more in the same file. By the link's text:
+ * under an emulator or a debugger it names the program, but the link itself leads to the emulator.
+ */
 static bool see_program(struct symcache_mark *mark)
 {
 	char path[PATH_MAX];
@@ -124,7 +123,7 @@ static char *read_all(int fd, size_t bytes)
 	return data;
 }
 
-/* Read, not mapped: whoever cuts a mapped file ends us. */
+/* Read instead of mapping: truncation of a mapped file would kill us. */
 char *symcache_store_read(
     struct symcache_store *store, const char *name, size_t most, size_t *bytes)
 {
@@ -140,7 +139,7 @@ char *symcache_store_read(
 	    (uint64_t)st.st_size <= most) {
 		*bytes = (size_t)st.st_size;
 		data = read_all(fd, *bytes);
-		/* Those that are not used are the first to go. */
+		/* Mark the file as used: unused files are removed first. */
 		if (data && st.st_mtim.tv_sec < time(NULL) - DAY)
 			(void)futimens(fd, NULL);
 	}
@@ -148,7 +147,7 @@ char *symcache_store_read(
 	return data;
 }
 
-/* A larger file than the limit is SIGXFSZ. */
+/* Writing beyond the limit raises SIGXFSZ. */
 static bool may_write(size_t bytes)
 {
 	struct rlimit limit;
@@ -194,14 +193,14 @@ static int by_use(const void *a, const void *b)
 	return (x->used > y->used) - (x->used < y->used);
 }
 
-/* The directory may have been named by somebody who keeps other things there. */
+/* Tell our files from others: the user may have named a directory with other files. */
 static bool is_ours(const char *name, bool *temporary)
 {
 	*temporary = !strncmp(name, TEMPORARY, strlen(TEMPORARY));
 	return *temporary || !strcmp(name + strspn(name, "0123456789abcdef-"), SYMCACHE_SUFFIX);
 }
 
-/* Down to half, oldest first; temporary ones of the day before are nobody's. */
+/* Cut the directory to half, oldest first; temporary files of the day before are abandoned. */
 static void cut(struct symcache_store *store)
 {
 	VEC(struct kept_file) files = {0};

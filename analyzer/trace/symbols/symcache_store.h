@@ -15,11 +15,11 @@
 
 /* The identity of this program's own file. */
 const struct symcache_mark *symcache_store_program(const struct symcache_store *store);
-/* Reads a whole file, which the caller frees. NULL: absent, of another user, or larger than `most`.
+/* Read a whole file, which the caller frees. NULL: absent, of another user, or larger than `most`.
  */
 char *symcache_store_read(
     struct symcache_store *store, const char *name, size_t most, size_t *bytes);
-/* Writes a file, and makes the directory if needed. Errors are ignored. */
+/* Write a file, and make the directory if needed. Errors are ignored. */
 void symcache_store_write(
     struct symcache_store *store, const char *name, const void *data, size_t bytes);
 

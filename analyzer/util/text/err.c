@@ -14,7 +14,7 @@ int err_set(struct err *err, int code, const char *format, ...)
 		va_start(args, format);
 		vsnprintf(err->text, sizeof(err->text), format, args);
 		va_end(args);
-		/* Once: the words of one error may be another one's. */
+		/* Say it once: one error may quote another. */
 		if (code == -ENOMEM && !strstr(err->text, "--max-memory")) {
 			size_t n = strlen(err->text);
 			memory_words(err->text + n, sizeof(err->text) - n);

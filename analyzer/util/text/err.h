@@ -8,7 +8,7 @@ struct err {
 	char text[512]; /* what failed, where (file, offset, line), what to do; no newline */
 };
 
-/* Formats the message into `err`, which may be NULL, and returns `code`, a negative errno. */
+/* Format the message into `err`, which may be NULL, and return `code`, a negative errno. */
 int err_set(struct err *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

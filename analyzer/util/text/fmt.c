@@ -8,12 +8,11 @@
 
 #include "util/text/str.h"
 
-#define ARGUMENTS 40 /* characters of a template's that are shown */
+#define ARGUMENTS 40 /* characters of template arguments that are shown */
 
 static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 
-/* Three significant digits and `more`, without ever rounding up to four before the point ("1000
- * KiB" cannot come out). */
+/* Print three significant digits and `more`; never round up to four ("1000 KiB" cannot appear). */
 static void put_size(char *out, size_t room, const char *sign, uint64_t bytes, int more)
 {
 	unsigned unit = 0;
@@ -45,7 +44,7 @@ const char *fmt_size_apart(struct fmt *f, uint64_t bytes, uint64_t other)
 	struct fmt theirs;
 	int more = 0;
 
-	/* A double holds some 16 digits; what they do not tell apart nobody can. */
+	/* A double has about 16 digits: stop there. */
 	do {
 		put_size(f->text, sizeof(f->text), "", bytes, more);
 		put_size(theirs.text, sizeof(theirs.text), "", other, more);
@@ -140,7 +139,7 @@ int fmt_parse_size(const char *text, uint64_t *bytes)
 
 	if (!isdigit((unsigned char)*p))
 		return -EINVAL;
-	/* strtod knows hexadecimal, infinities and exponents, which nobody means here. */
+	/* strtod also accepts hexadecimal, infinities and exponents, which users do not mean. */
 	while (isdigit((unsigned char)*p) || *p == '.')
 		p++;
 	errno = 0;
@@ -174,7 +173,7 @@ int fmt_parse_size(const char *text, uint64_t *bytes)
 	return 0;
 }
 
-/* The end of what begins with '<', behind its '>'; NULL: it is no list of arguments. */
+/* Return the end behind the '>' that matches '<'; NULL: this is no list of arguments. */
 static const char *arguments_end(const char *open)
 {
 	unsigned depth = 0;
@@ -188,7 +187,7 @@ static const char *arguments_end(const char *open)
 	return NULL;
 }
 
-/* The " as " of "<T as Trait>", whose end is given; NULL: there is none. */
+/* Find the " as " of "<T as Trait>", whose end is given; NULL: none. */
 static const char *as_trait(const char *open, const char *end)
 {
 	unsigned depth = 0;
@@ -212,7 +211,7 @@ static void add_function(struct str *to, const char *function, const char *stop,
 		const char *end = *p == '<' && p > function ? arguments_end(p) : NULL;
 
 		if (strncmp(p, operator_, sizeof(operator_) - 1) == 0) {
-			/* operator<, operator<<, operator->: these are no brackets. */
+			/* The < and > of operator<, operator<< and operator-> are no brackets. */
 			size_t n =
 			    sizeof(operator_) - 1 + strspn(p + sizeof(operator_) - 1, "<>-=");
 
@@ -222,7 +221,7 @@ static void add_function(struct str *to, const char *function, const char *stop,
 			str_puts(to, dots);
 			p = end;
 		} else {
-			/* Short ones whole: what is long in them would be long outside. */
+			/* Show short arguments whole: one with long text is long itself. */
 			size_t n = end && end <= stop ? (size_t)(end - p) : 1;
 
 			str_add(to, p, n);

@@ -27,11 +27,11 @@ const char *fmt_duration(struct fmt *f, uint64_t ns);
 /* "56 %", "0.4 %", "<0.1 %"; "-" if `whole` is 0 */
 const char *fmt_percent(struct fmt *f, uint64_t part, uint64_t whole);
 
-/* Parses "64KiB", "2 GiB", "1.5g", "4096"; K, KB and KiB are all 1024. 0; -EINVAL; -ERANGE: it does
+/* Parse "64KiB", "2 GiB", "1.5g", "4096"; K, KB and KiB are all 1024. 0; -EINVAL; -ERANGE: it does
  * not fit. */
 int fmt_parse_size(const char *text, uint64_t *bytes);
 
-/* Appends a function's name, shortened: template arguments of more than 40 characters become `dots`
+/* Append a function's name, shortened: template arguments of more than 40 characters become `dots`
  * ("<..>"), Rust's "<T as Trait>::f" becomes "T::f". */
 void fmt_function(struct str *to, const char *function, const char *dots);
 

@@ -28,7 +28,7 @@ void note_safe(FILE *out, const char *text)
 	struct str safe = {0};
 
 	str_safe(&safe, text);
-	if (safe.failed) /* what is to be said may be that there is no memory */
+	if (safe.failed) /* the message may be that there is no memory */
 		note_ascii(out, text);
 	else
 		fprintf(out, "whyoom: %s\n", str_text(&safe));

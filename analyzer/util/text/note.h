@@ -7,12 +7,12 @@
 
 #include <stdio.h>
 
-/* Prints "whyoom: " and a message, escaped by str_safe() as it may have names from a trace. */
+/* Print "whyoom: " and a message, escaped by str_safe() as it may have names from a trace. */
 void note_safe(FILE *out, const char *text);
 
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Sends notes to `sink`, without a newline; NULL: to stderr again. */
+/* Send notes to `sink`, without a newline; NULL: to stderr again. */
 void note_redirect(void (*sink)(void *arg, const char *text), void *arg);
 
 #endif

@@ -95,7 +95,6 @@ size_t str_utf8(const char *text)
 	return n;
 }
 
-/* The code point of a valid sequence of n bytes. */
 static unsigned long code_of(const char *text, size_t n)
 {
 	unsigned long code = n < 2 ? (unsigned char)*text : (unsigned char)*text & 0x7fu >> n;
@@ -105,8 +104,8 @@ static unsigned long code_of(const char *text, size_t n)
 	return code;
 }
 
-/* What is not seen, or makes other text look like something else: the second row of controls, marks
- * and overrides of the writing direction, separators of lines, blanks without width, tags. */
+/* True for code points that are invisible or disguise text: C1 controls, marks and overrides of the
+ * writing direction, line separators, zero-width blanks, tags. */
 static bool misleads(unsigned long code)
 {
 	static const struct {

@@ -19,18 +19,18 @@ struct str {
 void str_add(struct str *s, const char *text, size_t bytes);
 void str_puts(struct str *s, const char *text);
 void str_putc(struct str *s, char c);
-/* Appends the lowest `bytes` bytes of a number, little-endian. */
+/* Append the lowest `bytes` bytes of a number, little-endian. */
 void str_fixed(struct str *s, uint64_t value, unsigned bytes);
 void str_printf(struct str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Appends a JSON string with its quotes. Escapes control characters and characters that mislead the
+/* Append a JSON string with its quotes. Escapes control characters and characters that mislead the
  * eye (directions of writing, zero-width blanks); invalid UTF-8 becomes U+FFFD. */
 void str_json(struct str *s, const char *text);
-/* Appends text for a terminal: control characters and invalid UTF-8 as \xNN, characters that
+/* Append text for a terminal: control characters and invalid UTF-8 as \xNN, characters that
  * mislead the eye as \uNNNN, so that no input can control the terminal or disguise itself. */
 void str_safe(struct str *s, const char *text);
 void str_clear(struct str *s);
 void str_free(struct str *s);
-/* Returns the text, which the caller frees, and clears the str. NULL: it failed. */
+/* Return the text, which the caller frees, and clear the str. NULL: it failed. */
 char *str_take(struct str *s);
 
 /* True: equal texts, or both NULL. */

@@ -29,7 +29,7 @@ bool device_failed(const struct verdict_result *r)
 		return false;
 	if (r->failure.kind == FAILURE_NONE)
 		return true;
-	/* A kill comes last, whatever was refused before. */
+	/* A kill comes after all refusals. */
 	return !failure_is_kill(r->failure.kind) && f->time_ns >= r->failure.time_ns;
 }
 
@@ -38,8 +38,7 @@ static bool is_of_device(const struct space *sp)
 	return sp->kind != SPACE_OTHER && sp->kind <= SPACE_TORCH;
 }
 
-/* The driver's space, which all others lie in; where it was not recorded, the first of the others.
- */
+/* Return the driver's space, which contains all others; if not recorded, the first other one. */
 static const struct space *main_space(const struct spaces *s, uint32_t device)
 {
 	const struct space *best = spaces_of(s, SPACE_CUDA, device);
@@ -50,7 +49,7 @@ static const struct space *main_space(const struct spaces *s, uint32_t device)
 	return best;
 }
 
-/* The device that refused comes first, then those that held most. */
+/* Return a device's weight: the device that refused comes first, then those that held most. */
 static uint64_t weight(const struct spaces *s, const struct device_failure *f, uint32_t device)
 {
 	const struct space *refused = f ? s->list[f->space] : NULL;
@@ -60,7 +59,6 @@ static uint64_t weight(const struct spaces *s, const struct device_failure *f, u
 		   : main_space(s, device)->model->peak.bytes;
 }
 
-/* The devices that have spaces. */
 static int list_devices(const struct spaces *s, const struct device_failure *f, struct devices *out)
 {
 	struct device_report *list = calloc(s->count + 1, sizeof(*list));
@@ -87,7 +85,7 @@ static int list_devices(const struct spaces *s, const struct device_failure *f, 
 	return 0;
 }
 
-/* The call site's own frame in its stack; frames further in are the allocator's. */
+/* Return the call site's own frame in its stack; frames further in are the allocator's. */
 static size_t frame_of(const struct stack_view *v, const char *function, uint32_t line)
 {
 	for (size_t i = v->count; i-- > 0;)
@@ -167,7 +165,7 @@ static void levels(struct device_report *d, const struct spaces *s, const struct
 		d->unattributed = (int64_t)(d->total - d->free - d->explained - d->others);
 }
 
-/* PyTorch refused without asking the device, though the device has room. */
+/* Return PyTorch's own limit, if it refused without asking a device that has room. */
 static uint64_t cap_of(struct feed feed, const struct device_report *d)
 {
 	struct caching_settings settings;
@@ -185,7 +183,7 @@ static uint64_t cap_of(struct feed feed, const struct device_report *d)
 	return most > d->segment_bytes ? most - 1 : d->segment_bytes;
 }
 
-/* PyTorch's space, where there is one: the driver does not know what lies inside its segments. */
+/* Return PyTorch's space, if there is one: the driver does not know what its segments contain. */
 static const struct space *inner_space(const struct spaces *s, uint32_t device)
 {
 	const struct space *torch = spaces_of(s, SPACE_TORCH, device);
@@ -193,8 +191,7 @@ static const struct space *inner_space(const struct spaces *s, uint32_t device)
 	return torch ? torch : spaces_of(s, SPACE_CUDA, device);
 }
 
-/* With `ranking` the call sites are the judged ones; NULL: their bytes are divided by shape alone.
- */
+/* With `ranking`, the call sites are the judged ones; NULL: divide their bytes by shape alone. */
 static int account(const struct verdict_result *r, struct device_report *d, const struct model *m,
     const struct space_map *map, const struct callsites *callsites, const struct ranking *ranking)
 {
@@ -215,7 +212,6 @@ static int account(const struct verdict_result *r, struct device_report *d, cons
 	return rc;
 }
 
-/* Describe the device as the model stands. */
 static int describe(const struct verdict_result *r, struct device_report *d, struct feed feed,
     const struct model *m, struct err *err)
 {
@@ -377,7 +373,6 @@ static const char *summary(struct arena *words, const struct device_report *d)
 	return text;
 }
 
-/* The spaces as they were at the moment, and over the whole run. */
 static int list_spaces(const struct spaces *all, const struct spaces *then, struct devices *out)
 {
 	out->spaces = calloc(all->count + 1, sizeof(*out->spaces));
@@ -396,7 +391,7 @@ static int list_spaces(const struct spaces *all, const struct spaces *then, stru
 	return 0;
 }
 
-/* One device, from the model that stands at its moment. f: NULL, no device refused. */
+/* Report one device, from the model at its moment. f: NULL, no device refused. */
 static int report_device(const struct verdict_result *r, struct device_report *d, struct feed feed,
     const struct model *then, const struct device_failure *f, struct err *err)
 {
@@ -426,10 +421,8 @@ static const char *innermost(struct feed feed, uint32_t stack)
 	return v.count ? v.symbols[v.count - 1].function : NULL;
 }
 
-/*
- * While a graph is captured, PyTorch does not record that it refused. The driver's refusal stands
- * for it where the function that asked is the one that asked for PyTorch's live segments.
- */
+/* True if the driver's refusal stands for PyTorch's, which PyTorch does not record during a graph's
+ * capture: the function that asked also asked for PyTorch's live segments. */
 static bool asked_by_torch(
     struct feed feed, const struct spaces *then, const char *space, uint32_t stack)
 {

@@ -1,6 +1,6 @@
 /*
- * device.h - a device's side of the answer: what was refused, what its memory looked like then, and
- * which call sites held it. device_cause.h says why it was refused.
+ * device.h - a device's side of the answer: the refused request, the device's memory at that time,
+ * and the call sites that held it. device_cause.h finds why it was refused.
  */
 #ifndef ANALYZER_VERDICT_DEVICE_H
 #define ANALYZER_VERDICT_DEVICE_H
@@ -15,13 +15,13 @@ struct device_stack_stats {
 	const char *function, *file; /* file NULL, line 0: unknown */
 	uint32_t line;
 	uint64_t bytes, blocks;
-	uint64_t largest; /* live block; 0: not known */
+	uint64_t largest; /* live block; 0: unknown */
 	struct stack_view stack;
-	size_t frame; /* index of the call site's frame in it */
+	size_t frame; /* index of the call site's frame in the stack */
 };
 
-/* Another setting of PyTorch's allocator: would it have granted the refused request? `headroom` is
- * as in struct torch_outcome. */
+/* Another setting of PyTorch's allocator: would it have granted the refused request? `headroom` as
+ * in struct torch_outcome. */
 enum device_setting_kind { DEVICE_EXPANDABLE, DEVICE_MAX_SPLIT };
 struct device_setting {
 	enum device_setting_kind kind;
@@ -34,42 +34,42 @@ struct device_setting {
 struct device_report {
 	char device[32]; /* "cuda:0" */
 	uint32_t number;
-	bool failed; /* it refused the request that the report is about */
-	const char *at; /* "failure" of whichever device, or "peak" of this one */
+	bool failed; /* it refused the request of the report */
+	const char *at; /* "failure" of any device, or "peak" of this one */
 	uint64_t time_ns;
 
-	/* With failed: */
-	char space[32]; /* that refused */
-	char below[32]; /* that was asked for a segment; "": none was */
-	uint64_t requested, segment; /* bytes; segment 0: none was asked for */
+	/* The fields below are set with `failed`. */
+	char space[32]; /* the space that refused */
+	char below[32]; /* the space asked for a segment; "": none */
+	uint64_t requested, segment; /* bytes; segment 0: none requested */
 	uint64_t attempts;
 	const char *api;
-	size_t frame; /* of the failure's stack: the one that made the request */
-	uint64_t peak_reserved; /* as the driver's events show */
+	size_t frame; /* of the request, in the failure's stack */
+	uint64_t peak_reserved; /* by the driver's events */
 	struct device_setting settings[DEVICE_SETTINGS];
 	size_t setting_count;
 	struct torch_match match; /* how well the model of PyTorch fits; requests 0: not asked */
 	bool above; /* the runtime refused it without asking the driver */
-	bool unsaid; /* PyTorch refused it, and recorded nothing: `requested` is its segment */
-	/* PyTorch's own limit that refused, bytes; 0: none did. Where no setting tells it, the
-	 * largest that it can have been. */
+	bool unsaid; /* PyTorch refused, but did not record it: `requested` is its segment */
+	/* PyTorch's own limit that refused, bytes, or its largest possible value; 0: none. */
 	uint64_t capped;
 
 	bool torch; /* there is a PyTorch allocator on this device */
 	uint64_t reserved, allocated; /* as PyTorch says */
 	bool reserved_known;
-	uint64_t hidden_bytes; /* live by PyTorch's count, but in no event since a checkpoint */
+	/* live by PyTorch's count, but without an event since a checkpoint */
+	uint64_t hidden_bytes;
 	uint64_t segments, segment_bytes, live_bytes, live_blocks;
 	uint64_t holes, hole_bytes, largest_hole;
 	uint64_t free, total; /* as the driver says */
 	bool free_known;
 	int64_t unattributed;
-	uint64_t explained; /* by the process' events */
+	uint64_t explained; /* by the process's events */
 	uint64_t others, own; /* used by other processes and by this one, as seen from outside */
 	bool others_known, own_known;
-	const struct device_sample *samples; /* the whole run's, by time; the model owns them */
+	const struct device_sample *samples; /* of the whole run, by time; the model's */
 	size_t sample_count;
-	/* What would have to go to make room inside a segment. */
+	/* The blocks to release for room inside a segment. */
 	bool room;
 	uint64_t room_blocks, room_bytes;
 
@@ -77,8 +77,8 @@ struct device_report {
 	size_t stack_stats_count;
 	struct ledger ledger;
 
-	const char *cuda, *torch_blocks; /* how they were recorded; NULL: there are none */
-	uint64_t retried; /* attempts that were granted */
+	const char *cuda, *torch_blocks; /* how they were recorded; NULL: not recorded */
+	uint64_t retried; /* attempts that were granted later */
 	uint64_t other_results; /* attempts that failed for another reason */
 };
 
@@ -88,23 +88,22 @@ struct space_report {
 	uint64_t live_bytes, live_blocks, peak_bytes, peak_ns;
 };
 
-/* Is a device's refusal the failure to report? Nobody recovered from it, and the host did not fail
- * later. */
+/* True if a device's refusal is the failure to report: the process did not recover from it, and the
+ * host did not fail later. */
 bool device_failed(const struct verdict_result *r);
 
-/* The refusal that the report is about. */
+/* The refusal of the report. */
 struct device_refusal {
-	struct model *then; /* the process as it was; the caller's. NULL: no device refused */
-	struct device_failure failure; /* as PyTorch's, where its driver refused a segment */
+	struct model *then; /* the process at that time; the caller's. NULL: no device refused */
+	struct device_failure failure; /* PyTorch's, if its driver refused it a segment */
 };
-/* Fill *out with the devices that have spaces: the one that refused first, else the one that held
- * most. After the host was judged. `words` keeps names. -ENOMEM or another negative errno with err;
- * the lists in *out are the caller's all the same. */
+/* Fill *out with the devices that have spaces: the one that refused first, or else the one that
+ * held most. Call it after the host was judged. `words` keeps names. -ENOMEM or another negative
+ * errno with err; the caller frees the lists in *out in any case. */
 int device_read(const struct verdict_result *r, struct feed feed, struct devices *out,
     struct device_refusal *refusal, struct arena *words, struct err *err);
 
-/* Make d->ledger again, now that r->ranking tells which cause the live blocks are charged to. 0 or
- * -ENOMEM. */
+/* Make d->ledger again, once r->ranking tells the cause of each live block. 0 or -ENOMEM. */
 int device_account(
     const struct verdict_result *r, struct device_report *d, const struct model *then);
 

@@ -1,4 +1,3 @@
-/* device_cause.c - see device_cause.h. */
 #include "verdict/device/device_cause.h"
 
 #include <errno.h>
@@ -28,7 +27,7 @@ static uint32_t callsite_of_stats(
 	return callsites_of_stack(callsites, STACK_STATS_HEAP, stack);
 }
 
-/* The holes of segments that hold live blocks, and the call site whose blocks border on most. */
+/* Compute the holes of segments with live blocks, and the call site that borders on most. */
 static int slack_of(
     const struct space_map *map, const struct callsites *callsites, struct scene_slack *slack)
 {
@@ -79,7 +78,7 @@ static int set_slack(const struct model *then, const struct space *sp,
 	struct space_map map = {0};
 	int rc;
 
-	/* The driver does not tell how it divides its memory. */
+	/* The driver does not show how it divides its memory. */
 	if (sp->kind != SPACE_TORCH)
 		return 0;
 	rc = space_map_make(then, sp, f->size, &map);
@@ -92,7 +91,7 @@ static int set_slack(const struct model *then, const struct space *sp,
 	return rc;
 }
 
-/* Is what was recorded enough to judge the device? The host's gap says nothing about it. */
+/* Say why the recording cannot judge the device, or NULL. The host's gap does not matter. */
 static const char *gap_of(const struct device_report *d)
 {
 	uint64_t used = d->total - d->free;
@@ -106,7 +105,7 @@ static const char *gap_of(const struct device_report *d)
 		     "process, and what others held was not seen";
 }
 
-/* How much more of the device others hold than when this process came to it. */
+/* Return how much more of the device others hold than when this process came to it. */
 static uint64_t others_grown(
     const struct model *then, const struct space *sp, const struct device_report *d)
 {
@@ -122,7 +121,7 @@ static uint64_t others_grown(
 	return 0;
 }
 
-/* Usage in the measure of the limit that refused. */
+/* Return usage in the measure of the limit that refused. */
 static uint64_t usage_of(const struct device_report *d)
 {
 	if (d->capped)
@@ -130,7 +129,7 @@ static uint64_t usage_of(const struct device_report *d)
 	return d->free_known && d->total > d->free ? d->total - d->free : d->explained;
 }
 
-/* Drop the host's answer: what was seen stays. */
+/* Drop the host's answer, but keep what was recorded. */
 static void drop_host(
     struct verdict_result *r, const struct feed *feed, const struct device_failure *f)
 {
@@ -148,7 +147,7 @@ static void drop_host(
 	r->ranking.count = r->what_ifs.count = 0;
 }
 
-/* The call sites of the space that refused, and whose work it was there. */
+/* Read the call sites of the space that refused, and the requests that worked there. */
 static int read_moment(struct verdict_result *r, struct feed feed, const struct model *then,
     const struct space *sp, const struct failure *refused, struct err *err)
 {

@@ -1,4 +1,3 @@
-/* device_ledger.c - see device_ledger.h. */
 #include "verdict/device/device_ledger.h"
 
 #include <string.h>
@@ -23,11 +22,11 @@ static void take_from(uint64_t *bytes, uint64_t *wanted)
 }
 
 /*
- * Divide the free memory that PyTorch holds by whether it was of use. Without a failure PyTorch can
- * hand out all of it. Where the driver refused another's request, PyTorch can give back segments
- * without blocks. Before PyTorch itself refuses, it tries all holes and gives back empty segments:
- * a hole that is large enough, or an empty segment, then belongs to another stream, a CUDA graph,
- * or sizes that are kept apart.
+ * Divide PyTorch's free memory by whether it was usable. Without a failure PyTorch can hand out all
+ * of it. If the driver refused another's request, PyTorch can give back segments without blocks.
+ * Before PyTorch itself refuses, it tries all holes and gives back empty segments: a large enough
+ * hole, or an empty segment, then belongs to another stream, a CUDA graph, or sizes that are kept
+ * apart.
  *
  * `hidden` is d->hidden_bytes: these live bytes look like holes.
  */
@@ -62,8 +61,7 @@ static void slack_rows(
 	ledger_row(l, "PyTorch slack, fragmented", pinned);
 }
 
-/* By how much contexts and code lowered the free memory. *alone: without other processes' memory.
- */
+/* Return how far contexts and code lowered free memory. *alone: without other processes'. */
 static uint64_t contexts(const struct space *cuda, const struct device_report *d, bool *alone)
 {
 	int64_t bytes = cuda->context_bytes + cuda->module_bytes;
@@ -74,7 +72,7 @@ static uint64_t contexts(const struct space *cuda, const struct device_report *d
 		*alone = cuda->first_context.others_known || d->others_known;
 		if (cuda->first_context.others_known)
 			others = cuda->first_context.others;
-		/* The others were not sampled yet, but this process was, later. */
+		/* The others were not sampled yet, but this process was later. */
 		else if (cuda->overhead_known)
 			others = num_less(
 			    unexplained, num_less(cuda->overhead, bytes > 0 ? (uint64_t)bytes : 0));
@@ -83,7 +81,7 @@ static uint64_t contexts(const struct space *cuda, const struct device_report *d
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* Carry the driver's last figure on by what was recorded since. */
+/* Return the driver's last number, updated by later events. */
 static uint64_t free_now(const struct space *cuda, const struct device_report *d)
 {
 	uint64_t then = cuda->last_sample.explained, now = num_less(d->free + then, d->explained);
@@ -103,7 +101,7 @@ static uint64_t segments_of(const struct space_map *map)
 	return sum;
 }
 
-/* All of the device: PyTorch's part and others'. */
+/* Add rows for all of the device: PyTorch's part and the others'. */
 static void device_rows(struct device_report *d, const struct space *cuda)
 {
 	struct ledger *l = &d->ledger;
@@ -160,7 +158,7 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 	if (d->torch && in->map)
 		slack_rows(l, in->map, d->failed, in->request, d->hidden_bytes);
 	if (d->capped) {
-		/* PyTorch's own limit charges PyTorch's memory alone. */
+		/* PyTorch's own limit charges only PyTorch's memory. */
 		l->limit = LIMIT_TORCH;
 		l->limit_bytes = d->capped;
 		ledger_row(l, "free", num_less(d->capped, sum_of(l)));

@@ -23,11 +23,11 @@ struct tries {
 	struct torch_change changes[TRIES];
 	struct torch_outcome outcomes[TRIES];
 	struct device_rewrite rewrites[CANDIDATES_MAX]; /* by candidate */
-	size_t at[CANDIDATES_MAX]; /* of a candidate in changes; 0: it is not tried */
+	size_t at[CANDIDATES_MAX]; /* index in changes; 0: not tried */
 	size_t count;
 };
 
-/* Keep blocks as large as the refused one whole, and go on splitting smaller ones. */
+/* Return a limit that keeps blocks as large as the refused one whole, and splits smaller ones. */
 static uint64_t split_mib(uint64_t request)
 {
 	uint64_t mib = LEAST_SPLIT_MIB;
@@ -52,7 +52,7 @@ static int add_setting(struct device_report *d, struct arena *words, enum device
 	return 0;
 }
 
-/* Can the model be asked about this finding? Its claims must rewrite something. */
+/* True if the finding can be tried: its claims rewrite something. */
 static bool can_be_tried(const struct finding *f)
 {
 	return f->strength >= RANK_STRENGTH_MIN && !f->coalesced &&
@@ -82,7 +82,7 @@ static int set_candidates(const struct device_replay *r, const struct ranking *r
 	return 0;
 }
 
-/* A refusal that PyTorch did not record has to fit into the headroom. */
+/* Judge the trial. A refusal that PyTorch did not record must fit into the headroom. */
 static struct candidate_trial trial_of(
     const struct device_report *d, const struct finding *f, const struct torch_outcome *o)
 {
@@ -106,7 +106,7 @@ static void take_outcomes(
 		if (!c->finding.coalesced || expandable)
 			continue;
 		c->trial = trial_of(d, &c->finding, &t->outcomes[TRY_EXPANDABLE]);
-		/* As a sum of bytes the holes suffice. */
+		/* The sum of the holes is large enough. */
 		if (!c->trial.fits) {
 			c->trial.made = false;
 			c->finding.strength *= NOT_CURED;
@@ -148,7 +148,7 @@ static int ask(struct device_replay *r, struct feed feed, struct ranking *rankin
 		rc = add_setting(d, r->words, DEVICE_EXPANDABLE, "expandable_segments:True",
 		    &t->outcomes[TRY_EXPANDABLE]);
 	snprintf(text, sizeof(text), "max_split_size_mb:%u", (unsigned)split_mib(d->requested));
-	/* Expandable segments are split whatever the block's size. */
+	/* Expandable segments are split at any block size. */
 	if (!rc && !as->expandable && as->max_split != split.max_split)
 		rc = add_setting(d, r->words, DEVICE_MAX_SPLIT, text, &t->outcomes[TRY_SPLIT]);
 	return rc ? err_set(err, rc, "no memory for the what-ifs") : 0;
@@ -163,7 +163,7 @@ int device_replay(void *self, struct feed feed, struct ranking *ranking, struct 
 	int rc;
 
 	torch_replay_settings(feed, &as);
-	/* The model does not know a limit that was set after what it would have refused. */
+	/* The model cannot represent a limit that was set after the refused request. */
 	if (!d->failed || strncmp(d->space, "torch", 5) != 0 || as.foreign_backend ||
 	    (d->capped && d->peak_reserved > d->capped))
 		return 0;

@@ -1,4 +1,3 @@
-/* device_rewrite.c - see device_rewrite.h. */
 #include "verdict/device/device_rewrite.h"
 
 #include <errno.h>
@@ -8,7 +7,7 @@ struct device_rule {
 	bool set;
 	enum rule rule;
 	uint64_t value;
-	bool beyond_first; /* the value is beside the call site's first block */
+	bool beyond_first; /* the value does not include the call site's first block */
 	uint64_t first, live; /* in the replay */
 };
 
@@ -77,7 +76,7 @@ static uint64_t size_of(void *arg, const struct torch_block *b)
 	size_t at = w->lengths ? lengths_find(w->lengths, b->serial) : SIZE_MAX;
 	uint64_t size = at == SIZE_MAX ? b->size : lengths_size(w->lengths, at, w->most);
 
-	/* The refused request changes by what the finding says, and by no rule. */
+	/* The finding changes the refused request; no rule does. */
 	if (b->refused && w->failed.time_ns && b->time_ns == w->failed.time_ns)
 		return size > w->failed.less ? size - w->failed.less : 0;
 	if (!rule)

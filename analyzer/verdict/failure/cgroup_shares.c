@@ -1,4 +1,3 @@
-/* cgroup_shares.c - see cgroup_shares.h. */
 #include "verdict/failure/cgroup_shares.h"
 
 #include "util/num.h"
@@ -8,14 +7,14 @@
 TUNED(uint64_t, GONE_PART, 8,
     "cgroup and process are sampled one after the other, and differ by less while both live");
 
-/* Live bytes at that time, without shared memory. */
+/* Return the live bytes at that time, without shared memory. */
 static uint64_t private_at(const struct model *m, uint64_t time_ns)
 {
 	return num_less(timeline_live(&m->timeline, time_ns),
 	    timeline_came(&m->timeline, time_ns, CAME_SHARED));
 }
 
-/* Anonymous resident bytes of the process at the time of a sample of the cgroup: as sampled beside
+/* Return the process's anonymous resident bytes at the time of a cgroup's sample: sampled beside
  * it, or carried there. */
 static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint64_t time_ns)
 {
@@ -41,8 +40,8 @@ struct cgroup_shares cgroup_shares_of(const struct model *m, const struct levels
 	if (levels_get(v, TRACE_LEVEL_CG_ANON, &anonymous)) {
 		at = v->time_ns[TRACE_LEVEL_CG_ANON];
 		own = anonymous_at(m, v, at);
-		/* The group has much less than the process alone had: the process was gone when the
-		 * group was sampled, so all of it is the others'. */
+		/* The group has much less than the process alone had: the process was gone at the
+		 * group's sample, which is all the others'. */
 		g.others = at >= m->run.last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
 				   anonymous < own - own / GONE_PART
 			       ? anonymous
@@ -63,7 +62,7 @@ void cgroup_shares_carry(const struct model *m, const struct supervised *s, stru
 	if (!levels_get(&s->first, TRACE_LEVEL_CG_OOM_KILL, &first) ||
 	    !levels_get(&s->last, TRACE_LEVEL_CG_OOM_KILL, &kills) || kills == first ||
 	    !levels_get(v, TRACE_LEVEL_CG_MAX, &limit) ||
-	    /* The sample that has the parts, though the process may have seen more since. */
+	    /* The latest sample with the parts; the process's own may be newer. */
 	    !levels_get(&s->last, TRACE_LEVEL_CG_CURRENT, &usage))
 		return;
 	if (!failure_resident(m, v, failure_lived(m, failure_moment(m)), &now))
@@ -88,7 +87,7 @@ struct scene_others cgroup_shares_strangers(const struct model *m, const struct 
 {
 	struct scene_others others = {0};
 	struct cgroup_shares g = cgroup_shares_of(m, v);
-	/* Shared memory that the process has mapped is its own, whichever process wrote to it. */
+	/* Shared memory that the process maps counts as its own, whichever process wrote to it. */
 	uint64_t shared = failure_lived(m, failure_moment(m)).shared;
 
 	if (shared < levels_value(v, TRACE_LEVEL_RSS_SHMEM))

@@ -1,4 +1,3 @@
-/* failure.c - see failure.h. */
 #include "verdict/failure/failure.h"
 
 #include <signal.h>
@@ -33,7 +32,7 @@ TUNED(uint64_t, RECENT_PART, 10, "and less often the longer it runs");
 TUNED(uint64_t, NEXT_TO_PART, 16,
     "the loader or a thread's stack asks for some megabytes: 8 MiB are a sixteenth of 128 MiB");
 
-/* Requests above this are in no address space of today's machines. */
+/* No machine today has address space for larger requests. */
 #define ADDRESS_BYTES (1ull << 47)
 
 const char *limit_kind_name(enum limit_kind kind)
@@ -147,9 +146,9 @@ void failure_levels(const struct model *m, const struct supervised *s, enum leve
 	} else {
 		uint64_t ours = 0, theirs = 0;
 
-		/* One sample as a whole, as keys of different moments do not add up. The one with
-		 * the most resident bytes may be of a time when far less lived and the allocator
-		 * held much free: that says nothing about the peak. */
+		/* Use one sample as a whole, since keys of different moments do not add up. The
+		 * sample with most resident bytes may be of a time when much less lived and the
+		 * allocator held much free: that does not describe the peak. */
 		*out = m->measured.at_peak_live ? m->measured.at_peak : m->measured.levels;
 		levels_get(out, TRACE_LEVEL_RSS, &ours);
 		if (s && levels_get(&s->highest, TRACE_LEVEL_RSS, &theirs) && theirs > ours &&
@@ -172,14 +171,14 @@ void failure_levels(const struct model *m, const struct supervised *s, enum leve
 	*age_ns = num_less(moment_ns, sampled_ns);
 }
 
-/* The limit from the levels, else from what was noted at the start. */
+/* Read the limit from the levels, or else from the notes at the start. */
 static bool limit_of(
     const struct model *m, const struct levels *l, uint32_t key, const char *info, uint64_t *out)
 {
 	return levels_get(l, key, out) || (feed_number(&m->feed, info, out) && *out > 0);
 }
 
-/* The limit that refused the request: the one that it would have crossed, else the nearest. */
+/* Find the limit that refused the request: the one that it crossed, or else the nearest. */
 static void refusing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, near = UINT64_MAX, request = out->requested_bytes;
@@ -233,7 +232,7 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 	}
 }
 
-/* By how much `resident` bytes grow when the live bytes grow from `then` to `now`. */
+/* Return how far `resident` bytes grow when live bytes grow from `then` to `now`. */
 static uint64_t grown_from(uint64_t then, uint64_t now, uint64_t resident)
 {
 	double part = then ? (double)resident / (double)then : 1;
@@ -241,8 +240,8 @@ static uint64_t grown_from(uint64_t then, uint64_t now, uint64_t resident)
 	return (uint64_t)((double)num_less(now, then) * (part < 1 ? part : 1));
 }
 
-/* Resident bytes at the time of the newest sample of their sum, *time_ns. Where that sample has the
- * sum alone, take off what changes slowly: files, and shared memory as it grew until then. */
+/* Read resident bytes at the newest sample of their sum, *time_ns. If that sample has only the sum,
+ * subtract the slow parts: files, and shared memory with its growth until then. */
 static bool sampled(
     const struct model *m, const struct levels *l, struct resident *out, uint64_t *time_ns)
 {
@@ -264,7 +263,7 @@ static bool sampled(
 	return true;
 }
 
-/* The kernel says that more was resident after that sample than in it. */
+/* True if the kernel counted more resident bytes after that sample. */
 static bool grew_to_peak(const struct model *m, const struct levels *l, struct lived moment)
 {
 	return l->known[TRACE_LEVEL_RSS] && l->known[TRACE_LEVEL_RSS_PEAK] &&
@@ -303,8 +302,8 @@ struct resident failure_grown(const struct model *m, const struct levels *l, str
 	}
 	grown.anonymous = grown_from(
 	    lived.all - lived.shared, num_less(moment.all, moment.shared), then.anonymous);
-	/* A sample from after the peak may include what an allocator kept of it: the kernel says
-	 * that no more was resident. */
+	/* A sample from after the peak may include memory that an allocator kept: the kernel
+	 * counted no more resident bytes. */
 	if (moment.all >= m->peak.bytes && time_ns > m->peak.time_ns &&
 	    levels_get(l, TRACE_LEVEL_RSS_PEAK, &peak)) {
 		most = num_less(peak, levels_value(l, TRACE_LEVEL_RSS));
@@ -335,8 +334,8 @@ bool failure_resident(
 	return true;
 }
 
-/* The longest time between two new peaks in the second half of the way to the highest: the step of
- * a program whose every step needs more. */
+/* Return the longest time between two new peaks in the second half of the rise to the highest: the
+ * step of a program that needs more in each step. */
 static uint64_t longest_step(const struct model *m)
 {
 	const struct timeline *t = &m->timeline;
@@ -380,7 +379,7 @@ static uint64_t all_grown(const struct model *m, const struct levels *l, enum mo
 	return grown.anonymous + grown.shared;
 }
 
-/* The limits on resident memory, which kill instead of refusing. */
+/* Find the limit on resident memory, which kills instead of refusing. */
 static void killing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, rss = levels_value(l, TRACE_LEVEL_RSS);
@@ -468,7 +467,7 @@ void failure_kill_at_limit(
 	if (out->limit == LIMIT_NONE &&
 	    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes))
 		out->limit = LIMIT_CGROUP;
-	/* The killer comes when one more page does not fit; the sample is from before. */
+	/* The killer strikes when one more page does not fit; the sample is older. */
 	if (out->limit == LIMIT_CGROUP)
 		out->usage_bytes = out->limit_bytes;
 }
@@ -511,7 +510,7 @@ void failure_read(const struct model *m, const struct supervised *s, struct fail
 	refusing_limit(m, &levels, out);
 }
 
-/* How much more lived at the peak than at the time of a sample. */
+/* Return how much more lived at the peak than at a sample's time. */
 static uint64_t acquired_since(const struct model *m, uint64_t sample_ns)
 {
 	uint64_t then = timeline_live(&m->timeline, sample_ns);

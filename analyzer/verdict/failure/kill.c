@@ -1,21 +1,21 @@
 /*
  * kill.c - see kill.h.
  *
- * SIGKILL does not name its sender, and the process does not see it come. The rule, from the
+ * SIGKILL does not name its sender, and the process does not notice it. The rule, from the
  * strongest evidence to none:
  *
  *  1. The cgroup's count of OOM kills rose during the run, or the kernel's log names the process:
- *     it was the kernel's OOM killer.
+ *     the kernel's OOM killer struck.
  *  2. The cgroup was within a tenth of its limit, or less than a twentieth of the machine's memory
- *     was available: it was for want of memory, whoever killed.
- *  3. Memory still rose: in the last third of the run it stood higher than before by a sixteenth
+ *     was available: memory ran out, whoever killed.
+ *  3. Memory still rose: in the last third of the run it was higher than before by a sixteenth
  *     (live bytes, or resident bytes as sampled or as the kernel counts them at the end), and the
- *     end came soon after the peak, or resident bytes still rose then. When a cause also explains
- *     that growth, the kill is taken for one for want of memory. The killer need not be the kernel:
+ *     end came soon after the peak, or resident bytes still rose then. If a cause also explains
+ *     that growth, the kill counts as one for lack of memory. The killer need not be the kernel:
  *     earlyoom, systemd-oomd and the kubelet kill likewise, and the counters tell them apart.
- *     Where plenty was left of the machine's and the cgroup's memory (outlook.c), the kill had
- *     another reason. What grew is named all the same, as it would have filled the memory one day,
- *     and slow but steady growth of the live bytes counts there, too.
+ *     If plenty was left of the machine's and the cgroup's memory (outlook.c), the kill had
+ *     another reason. The growth is named nevertheless, since it would have filled the memory one
+ *     day, and slow but steady growth of the live bytes counts there, too.
  *  4. Memory rose, but no cause explains it; or nobody watched the counters; or the machine's count
  *     rose, perhaps for this process: `unknown`.
  *  5. Memory was flat, the counters were watched to the end, and none rose: the kill had another
@@ -36,8 +36,7 @@ TUNED(uint64_t, STILL_FROM_PART, 8,
     "an eighth of the run is about its end, and still holds several samples");
 TUNED(uint64_t, STILL_PART, 64, "the kernel counts resident pages in batches, to within a percent");
 
-/* Did that count rise during the run? *known is false when it did not, and nobody watched it to the
- * end. */
+/* True if that count rose during the run. *known: it rose, or was watched to the end. */
 static bool rose(const struct supervised *s, uint32_t key, bool *known)
 {
 	uint64_t first, last;
@@ -57,7 +56,7 @@ static enum kill_counter counter_of(const struct supervised *s)
 
 	if (group_rose)
 		return KILL_COUNTER_ROSE;
-	/* The machine counts kills in all containers, the group those of its own processes. */
+	/* The machine counts kills in all containers, the group only its own. */
 	if (group)
 		return KILL_COUNTER_QUIET;
 	return machine_rose ? KILL_COUNTER_ROSE
@@ -65,7 +64,6 @@ static enum kill_counter counter_of(const struct supervised *s)
 			    : KILL_COUNTER_UNSEEN;
 }
 
-/* The highest value before and after the cut. */
 static void highest(
     const struct timeline *t, uint64_t cut_ns, bool resident, uint64_t *early, uint64_t *late)
 {
@@ -83,8 +81,8 @@ static bool rises(uint64_t early, uint64_t late)
 	return late > early && late - early >= late / RISE_PART;
 }
 
-/* Did resident bytes reach a new peak at the very end of the run? What an allocator does not give
- * back goes on rising, whatever lives at that moment. */
+/* True if resident bytes reached a new peak at the very end of the run. Memory that an allocator
+ * keeps goes on rising, whatever the live bytes. */
 static bool still_rises(
     const struct model *m, const struct supervised *s, uint64_t from, uint64_t end)
 {

@@ -1,12 +1,11 @@
 /*
  * outlook.c - see outlook.h.
  *
- * Plenty is left when a fifth of the machine's memory and of the cgroup's is: then no killer comes
- * for want of memory.
+ * Plenty is left if a fifth of both the machine's memory and the cgroup's is: then no killer
+ * strikes for lack of memory.
  *
- * The forecast extends two slopes of the live bytes: that of the run's second half and that of its
- * last quarter. Where both rise steadily, the limit is reached between the two moments that they
- * give.
+ * The forecast extends two slopes of the live bytes: over the run's second half, and over its last
+ * quarter. If both rise steadily, the limit is reached between their two moments.
  */
 #include "verdict/failure/outlook.h"
 
@@ -43,14 +42,14 @@ static void read_left(const struct room *rooms, size_t count, struct outlook *ou
 		*out = (struct outlook){.known = false};
 }
 
-/* Bytes a second by which the least live bytes of each period rise from period `first` to the end;
- * 0: they do not rise steadily. */
+/* Return the bytes a second by which the periods' least live bytes rise from period `first` to the
+ * end; 0: no steady rise. */
 static double slope_from(const struct timeline *t, uint32_t first)
 {
 	double x[TIMELINE_PERIODS], y[TIMELINE_PERIODS], slope;
 	size_t n = 0;
 
-	/* The last period is not over: its least value may be that of its start. */
+	/* The last period is unfinished: its least value may be from its start. */
 	for (uint32_t i = first; i + 1 < t->used; i++, n++) {
 		x[n] = (double)i * (double)timeline_period_ns(t) / 1e9;
 		y[n] = (double)t->periods[i].least;

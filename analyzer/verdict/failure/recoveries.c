@@ -1,4 +1,3 @@
-/* recoveries.c - see recoveries.h. */
 #include "verdict/failure/recoveries.h"
 
 #include <errno.h>

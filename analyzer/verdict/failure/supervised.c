@@ -1,4 +1,3 @@
-/* supervised.c - see supervised.h. */
 #include "verdict/failure/supervised.h"
 
 #include <signal.h>
@@ -41,7 +40,6 @@ static bool fell(const struct supervised *s, const struct event *e, uint32_t key
 	       now < before - before / FELL_PART;
 }
 
-/* The kernel has killed a process of the group since the last sample. */
 static bool somebody_killed(const struct supervised *s, const struct event *e)
 {
 	uint64_t before, now;
@@ -50,8 +48,8 @@ static bool somebody_killed(const struct supervised *s, const struct event *e)
 	       event_level(e, TRACE_LEVEL_CG_OOM_KILL, &now) && now > before;
 }
 
-/* The group has less than the process alone had: the process is being torn down, and what is left
- * is still its own. */
+/* True if the group has less than the process alone had: the process is being torn down, and the
+ * rest is still its own. */
 static bool below_own(const struct supervised *s, const struct event *e)
 {
 	uint64_t own, now;
@@ -60,7 +58,7 @@ static bool below_own(const struct supervised *s, const struct event *e)
 	       event_level(e, TRACE_LEVEL_CG_ANON, &now) && now < own - own / BELOW_OWN_PART;
 }
 
-/* The group has no more than in the sample just before, in which it had fallen. */
+/* True if the group has no more than in the previous sample, in which it had fallen. */
 static bool falls_on(const struct supervised *s, const struct event *e, uint64_t time_ns)
 {
 	uint64_t before, now;
@@ -70,7 +68,7 @@ static bool falls_on(const struct supervised *s, const struct event *e, uint64_t
 	       time_ns <= s->fallen.time_ns[TRACE_LEVEL_CG_CURRENT] + DYING_NS;
 }
 
-/* Levels that take longer to read are a second record, after the quick one of the same sample. */
+/* True for a second record of slower levels, which follows the fast ones of the same sample. */
 static bool is_rest_of_look(const struct event *e)
 {
 	uint64_t value;
@@ -79,8 +77,8 @@ static bool is_rest_of_look(const struct event *e)
 	       !event_level(e, TRACE_LEVEL_RSS_PEAK, &value);
 }
 
-/* Has the process' memory fallen, or the cgroup's usage since the process was last sampled? Then it
- * may be dying, and its share of the cgroup is not what it was when memory ran out. */
+/* True if the process's memory, or the cgroup's usage, has fallen since the process's last sample:
+ * it may be dying, and no longer has its share of the cgroup at the out-of-memory. */
 static bool may_be_dying(
     const struct supervised *s, const struct event *e, bool ours, uint64_t time_ns)
 {
@@ -93,7 +91,7 @@ static bool may_be_dying(
 		   fell(s, e, TRACE_LEVEL_CG_CURRENT));
 }
 
-/* What is used, and no counter or limit of a cgroup. */
+/* True for usage; false for a cgroup's counters and limits. */
 static bool is_usage(uint32_t key)
 {
 	return key <= TRACE_LEVEL_RSS_SHMEM || key == TRACE_LEVEL_VSIZE || key == TRACE_LEVEL_PSS ||
@@ -101,13 +99,13 @@ static bool is_usage(uint32_t key)
 		   key != TRACE_LEVEL_CG_MAX && key != TRACE_LEVEL_CG_PEAK);
 }
 
-/* Once the cgroup's killer has struck: is that level what the others have? */
+/* True if that level is the others', after the cgroup's killer has struck. */
 static bool is_others(const struct supervised *s, uint32_t key)
 {
 	return key == TRACE_LEVEL_CG_SHMEM || (s->finished && key == TRACE_LEVEL_CG_ANON);
 }
 
-/* The process lived on, or ended by itself: the samples since it fell are valid. */
+/* Accept the samples since the fall: the process lived on, or ended by itself. */
 static void catch_up(struct supervised *s)
 {
 	for (uint32_t k = 0; k < MODEL_LEVELS; k++)
@@ -116,8 +114,7 @@ static void catch_up(struct supervised *s)
 	memset(s->fallen.known, 0, sizeof(s->fallen.known));
 }
 
-/* Process and cgroup are sampled one after the other: keep the process' sample that is nearest to
- * the cgroup's newest. */
+/* Keep the process's sample nearest to the cgroup's newest: one is sampled after the other. */
 static void note_beside(struct supervised *s, uint64_t time_ns)
 {
 	const struct levels *l = &s->last;
@@ -134,7 +131,7 @@ static void note_beside(struct supervised *s, uint64_t time_ns)
 	levels_set(&s->last, MODEL_LEVEL_BESIDE, l->value[TRACE_LEVEL_RSS_ANON], group);
 }
 
-/* The end of a process that is not the supervisor's own child is not seen: its samples stop. */
+/* Nobody sees the end of a process that is not the supervisor's own child: its samples stop. */
 static bool died_of_signal(const struct supervised *s)
 {
 	uint32_t key = s->fallen.known[TRACE_LEVEL_RSS] ? TRACE_LEVEL_RSS : TRACE_LEVEL_CG_CURRENT;
@@ -158,13 +155,14 @@ struct others {
 	struct other {
 		uint32_t pid;
 		uint64_t anonymous, private;
-		uint64_t then; /* private at the cgroup's last sample */
-		bool exact; /* private was sampled; a process just forked shares its pages */
+		uint64_t then; /* private bytes at the cgroup's last sample */
+		/* private bytes were sampled; a newly forked process shares its pages */
+		bool exact;
 	} at[OTHERS_MAX];
 	uint32_t count;
 };
 
-/* `struck`: the killer came. What a process frees after that was there when he came. */
+/* `struck`: the killer struck. Memory that a process frees later was still used at that time. */
 static void note_other(struct others *o, const struct event *e, bool struck)
 {
 	uint64_t own = 0, anonymous;
@@ -197,7 +195,7 @@ static void forget_other(struct others *o, uint32_t pid)
 			o->at[i] = o->at[--o->count];
 }
 
-/* The cgroup was sampled: growth counts from here. */
+/* Mark the others at a cgroup's sample: growth counts from here. */
 static void mark_others(struct others *o)
 {
 	for (uint32_t i = 0; i < o->count; i++)
@@ -219,7 +217,7 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 	uint64_t rss = 0, highest = 0, peak, low, size;
 	bool fallen, killed = somebody_killed(s, e);
 
-	/* A process that grows again, or stays as it is for a while, is not dying. */
+	/* A process that grows again, or is constant for a while, is not dying. */
 	if (ours && levels_get(&s->fallen, TRACE_LEVEL_RSS, &low) &&
 	    (event_level_value(e, TRACE_LEVEL_RSS) > low ||
 		time_ns > s->fallen.time_ns[TRACE_LEVEL_RSS] + DYING_NS))
@@ -230,13 +228,13 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		const struct event_level *l = &e->levels[i];
 		bool seen;
 
-		/* The cgroup's levels stand in the sample of any of its processes. */
+		/* Any process's sample has the cgroup's levels. */
 		if (!ours && !is_cgroup(l->key))
 			continue;
 		if (!ours && (s->finished || killed) && is_others(s, l->key) &&
 		    !s->after.known[l->key])
 			levels_set(&s->after, l->key, l->value, time_ns);
-		/* What the dead process gave back was not free while it lived. */
+		/* The dead process's memory was not free while it lived. */
 		if (s->finished && ((is_cgroup(l->key) && is_usage(l->key)) ||
 				       l->key == TRACE_LEVEL_SYS_AVAILABLE))
 			continue;
@@ -248,8 +246,8 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 			s->fallen.known[l->key] = s->after.known[l->key] = false;
 		if (l->key == TRACE_LEVEL_RSS_PEAK) {
 			note_resident(s, l->value, time_ns);
-			/* The kernel's peak is news only where it is higher, or where the last
-			 * sample was the peak itself: then nothing came after that. */
+			/* The kernel's peak matters only if it is higher, or if the last sample was
+			 * the peak itself: then nothing came later. */
 			if (levels_get(&s->last, l->key, &peak) && l->value <= peak) {
 				if (was_peak(s, peak))
 					levels_set(&s->last, l->key, peak, time_ns);

@@ -11,35 +11,35 @@
 struct supervised {
 	uint32_t pid;
 	uint64_t stack_each;
-	struct levels last; /* the newest sample of each key, times in the process' own clock */
+	struct levels last; /* the newest sample of each key, in the process's own time */
 	struct levels first; /* the oldest */
 	struct levels highest; /* the sample with the most resident bytes */
-	/* The cgroup after its killer struck, when the dead process' memory is the others' no more:
-	 * shared memory at once, anonymous memory when the supervisor's own child was gone. */
+	/* The cgroup after its killer struck, without the dead process's memory: shared memory at
+	 * once, anonymous memory once the supervisor's own child was gone. */
 	struct levels after;
-	/* Private bytes that other processes got since the cgroup's last sample, by their own. */
+	/* Growth of other processes' private bytes since the cgroup's last sample. */
 	uint64_t others_grown;
-	uint64_t beside_ns; /* how far MODEL_LEVEL_BESIDE was from the cgroup's sample */
-	struct levels fallen; /* newer than `last`, but perhaps of the dying process */
+	uint64_t beside_ns; /* time between MODEL_LEVEL_BESIDE and the cgroup's sample */
+	struct levels fallen; /* newer than `last`, but perhaps of a dying process */
 	struct timeline resident; /* samples of TRACE_LEVEL_RSS, over the run */
-	bool struck; /* the killer struck since the process was last sampled */
-	bool finished; /* the supervisor watched to the end of its own child */
+	bool struck; /* the killer struck since the process's last sample */
+	bool finished; /* the supervisor saw the end of its own child */
 	bool ended;
 	uint32_t how, code; /* enum trace_end; status or signal */
 	uint64_t ended_ns;
-	/* Pid of the process that was started, if SIGKILL ended it, and when; else 0. */
+	/* Pid of the started process if SIGKILL ended it, and the time; else 0. */
 	uint32_t root_killed;
 	uint64_t root_killed_ns;
 };
 
-/* Return the pid of the process that was started, if SIGKILL ended it while this one, whose own end
- * nobody saw, was still there; else 0. `last_ns` is the time of this one's last event. */
+/* Return the pid of the started process, if SIGKILL ended it while this process, whose own end
+ * nobody saw, still ran; else 0. `last_ns` is the time of this one's last event. */
 uint32_t supervised_killed_with(const struct supervised *s, uint64_t last_ns);
 
-/* The process to read about. */
+/* The process to read. */
 struct supervised_of {
 	uint32_t pid;
-	int64_t shift_ns; /* from the supervisor's clock to the process' own */
+	int64_t shift_ns; /* from the supervisor's clock to the process's */
 	uint64_t stack_each; /* default size of a thread's stack, bytes; 0: not known */
 };
 

@@ -1,4 +1,3 @@
-/* volume.c - see volume.h. */
 #include "verdict/failure/volume.h"
 
 #include <errno.h>
@@ -17,9 +16,9 @@ TUNED(uint64_t, REQUEST_PART, 8,
 TUNED(uint64_t, HOLDS_TIMES, 2,
     "a process with twice what the subject holds is the larger part, whatever else there is");
 
-#define PAGE_BYTES 4096u /* unless the recording says otherwise */
+#define PAGE_BYTES 4096u /* unless the recording has another size */
 
-/* Of the volumes that may have failed, the one seen last. */
+/* Of the volumes that may have failed, return the one seen last. */
 static const struct shm_volume *shortest(
     const struct model *m, bool (*is_it)(const struct shm_volume *))
 {
@@ -49,7 +48,7 @@ static uint64_t refused_there(
 	    !levels_get(&m->measured.at_failure, TRACE_LEVEL_SHM_TOTAL, &total) ||
 	    !levels_get(&m->measured.at_failure, TRACE_LEVEL_SHM_FREE, &free))
 		return 0;
-	/* The request was for another file system, or room was made there since. */
+	/* The request was for another file system, or space was freed there since. */
 	if (free > total || free > refused->size + refused->size / REQUEST_PART)
 		return 0;
 	out->kind = FAILURE_HOST_ALLOC;
@@ -72,8 +71,8 @@ uint64_t volume_failed(
 	*presumed = false;
 	if (refused)
 		return refused_there(m, refused, out);
-	/* A full file system does not explain a worker that is ended from outside when all is done:
-	 * there it must have been exceeded. */
+	/* A full file system does not explain a worker that another process ends when all is done:
+	 * it must have been exceeded. */
 	v = shortest(m, bus			 ? shm_is_short
 			: end.how == END_UNKNOWN ? shm_is_exceeded
 						 : shm_is_full);
@@ -87,7 +86,7 @@ uint64_t volume_failed(
 		out->usage_bytes = v->total - v->free;
 		return v->device;
 	}
-	/* One page could not be had: nothing is left. */
+	/* Not one page was left. */
 	out->kind = FAILURE_BUS;
 	out->usage_bytes = v->total;
 	if (!feed_number(&m->feed, "page.size", &out->requested_bytes))
@@ -104,7 +103,7 @@ static const char *directory_of(struct verdict_result *r, const char *name)
 {
 	const char *slash = name ? strrchr(name, '/') : NULL;
 
-	/* People know it by this name, whatever directories are in it. */
+	/* This is its usual name, whatever directories it has. */
 	if (name && strncmp(name, "/dev/shm/", 9) == 0)
 		return "/dev/shm";
 	return slash && slash != name ? arena_copy(&r->arena, name, (size_t)(slash - name)) : NULL;
@@ -186,7 +185,7 @@ static void on_mapped(void *arg, const struct range *r)
 	    vec_push(&f->list, (struct mapped_file){r->serial, r->end - r->start, f->process}) != 0;
 }
 
-/* The files mapped at `until_ns` of the process' own clock. */
+/* Read the files mapped at `until_ns` of the process's own clock. */
 static int read_mapped(
     struct feed feed, uint64_t device, uint64_t until_ns, struct mapped_files *out, struct err *err)
 {
@@ -219,7 +218,7 @@ static int by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Bytes that others have mapped: each file once, and none that `process` has mapped, too. */
+/* Return the bytes that others have mapped: each file once, without those of `process`. */
 static uint64_t sum_others(struct mapped_files *f, size_t process)
 {
 	uint64_t sum = 0;
@@ -289,8 +288,7 @@ struct volume_shares volume_shares(const struct verdict_result *r)
 	uint64_t used = r->failure.usage_bytes;
 	struct volume_shares s;
 
-	/* What was there before the process belongs to others. The rest is its own as far as it has
-	 * that much mapped. */
+	/* Bytes from before the process are others'. The rest is its own, if mapped. */
 	s.own = num_least(r->callsites->map_bytes, num_less(used, v ? v->others : 0));
 	s.siblings = num_least(r->volume->siblings, used - s.own);
 	s.files = used - s.own - s.siblings;

@@ -1,4 +1,3 @@
-/* framework_frames.c - see framework_frames.h. */
 #include "verdict/framework/framework_frames.h"
 
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #define SYMBOLS_LIMIT (1u << 28)
 
 struct framework_symbol {
-	uint16_t framework; /* one of `frameworks`, plus 1; 0: none */
+	uint16_t framework; /* 1 + index in `frameworks`; 0: none */
 	uint8_t role;
 	bool seen;
 };
@@ -36,7 +35,6 @@ void framework_frames_free(struct framework_frames *frames)
 	free(frames);
 }
 
-/* Python's frames have no module. */
 static const char *module_of(const struct symbol *s)
 {
 	if (s->python)
@@ -49,7 +47,7 @@ struct knowledge_place framework_lookup(const struct knowledge *knowledge, const
 	return knowledge_place(knowledge, s->function, s->file, module_of(s));
 }
 
-/* Remembered by file or module: many symbols share few of them. */
+/* Cached by file or module: many symbols share few of them. */
 static const struct knowledge_framework *owner_of(
     struct framework_frames *frames, const struct symbol *s)
 {
@@ -66,7 +64,7 @@ static const struct knowledge_framework *owner_of(
 	return owner;
 }
 
-/* The framework's number + 1; 0: none, or no memory. There are few. */
+/* Return 1 + the framework's number; 0: none, or no memory. There are few. */
 static uint16_t number_of(
     struct framework_frames *frames, const struct knowledge_framework *framework)
 {
@@ -121,12 +119,12 @@ bool framework_is_stage(enum role role)
 	       role != ROLE_FAN_OUT;
 }
 
-/* A struct framework_stack as one number, a mark. */
+/* Coding of a struct framework_stack as one number, a mark. */
 #define MARK_ROLES 64u
 #define MARK_IN_REQUEST (MARK_ROLES * MARK_ROLES)
 _Static_assert(ROLE_COUNT <= MARK_ROLES, "roles fit into a mark");
 
-/* Extend what the outer frames say by one more frame. */
+/* Add a frame to the outer frames' result. */
 static struct framework_stack say(struct framework_stack outer, enum role role)
 {
 	if (role == ROLE_REQUEST_ENTRY)
@@ -145,7 +143,7 @@ static struct framework_stack look_at(
 	struct framework_stack now = {.seen = true};
 
 	if (feed_path(feed, stack, &frames->path) || vec_reserve(&frames->on_path, path->count)) {
-		/* The path that `on_path` belongs to is lost. */
+		/* The path that `on_path` describes is lost. */
 		trace_path_fini(&frames->path);
 		return now;
 	}

@@ -1,4 +1,3 @@
-/* framework_roles.c - see framework_roles.h. */
 #include "verdict/framework/framework_roles.h"
 
 #include <errno.h>
@@ -9,15 +8,15 @@
 TUNED(uint64_t, STACK_PART, 64,
     "what smaller stacks hold cannot change the role of most bytes of a call site");
 
-#define FRAMEWORKS_MAX 3u /* that advise at a time: more is no advice */
+#define FRAMEWORKS_MAX 3u /* give advice at a time: more would be no advice */
 
 static enum role role_of(const struct verdict_result *r, uint32_t stack)
 {
 	return (enum role)framework_stack(r->frameworks.frames, &r->model->feed, stack).role;
 }
 
-/* The role of blocks that are made elsewhere and handed to a store: all tables that grew with them
- * are of stores. */
+/* Return a store's role for blocks that are made elsewhere and handed to it: all tables that grew
+ * with them belong to stores. */
 static enum role role_by_tables(const struct verdict_result *r, const struct callsite *p)
 {
 	enum role role = p->holders.remembered ? ROLE_CACHE : ROLE_NONE;
@@ -30,8 +29,7 @@ static enum role role_by_tables(const struct verdict_result *r, const struct cal
 	return role;
 }
 
-/* One line may ask for a state and for the store of its snapshots: the call site has the role that
- * most of its live bytes have. */
+/* Weigh roles by live bytes: one line may ask for a state and for its snapshots' store. */
 static int weigh_roles(const struct verdict_result *r, const struct model *m,
     const struct callsites *callsites, enum role *roles)
 {
@@ -78,8 +76,8 @@ enum role *framework_roles(
 	return roles;
 }
 
-/* The first role among the framework's frames from `i` outwards. A frame without any may be of the
- * user's own folder of the framework's name. */
+/* Return the first role among the framework's frames from `i` outwards. A frame without a role may
+ * be of the user's own folder of the framework's name. */
 static enum role role_in(const struct verdict_result *r,
     const struct knowledge_framework *framework, const struct stack_view *stack, size_t i)
 {
@@ -122,7 +120,7 @@ void framework_malloc_fixes(
 		add_fixes(r, callsite, cause, fixes, count);
 }
 
-/* Advice for the interpreter's own store, whose function may have no name. */
+/* Add advice for the interpreter's own store; its function may have no name. */
 static void remembered_fixes(
     const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count)
 {
@@ -147,7 +145,7 @@ static bool can_advise(const struct advice *a, const struct knowledge_framework 
 	return framework && a->count < FRAMEWORKS_MAX;
 }
 
-/* Advice of the frameworks that serve the process' requests, though none of their frames is on the
+/* Add advice of the frameworks that serve the process's requests, even without a frame on the
  * stack: they called the program's function, or left the task to the event loop. */
 static void serving_fixes(const struct verdict_result *r, struct advice *a, enum cause cause,
     struct fix *fixes, size_t *count)
@@ -163,8 +161,8 @@ static void serving_fixes(const struct verdict_result *r, struct advice *a, enum
 	}
 }
 
-/* Frameworks with a role in it come first (the model's call, the history): a library that merely
- * computes gives advice for any use of it. Innermost first among each. */
+/* Frameworks with a role in the stack come first (the model's call, the history): a library that
+ * merely computes gives advice for any use of it. Innermost first within each group. */
 void framework_fixes(const struct verdict_result *r, enum cause cause,
     const struct stack_view *stack, struct fix *fixes, size_t *count)
 {

@@ -1,6 +1,6 @@
 /*
  * counterfactual.c - see counterfactual.h. No rule needs memory for each block: caps work on a
- * block's size or on a call site's sum, and releases that never came are due in bins of time.
+ * block's size or a call site's sum, and missing releases are due in bins of time.
  */
 #include "verdict/judge/counterfactual.h"
 
@@ -17,11 +17,11 @@
 struct rewrite {
 	enum rule rule;
 	uint64_t value;
-	uint64_t live, without; /* bytes of the call site: recorded, and without the cause */
-	/* RULE_EXPIRE: */
-	uint64_t *due; /* bytes to be released in each bin of time */
-	uint64_t width, done; /* ns a bin; bins before `done` are released */
-	int64_t *removed; /* of its candidate */
+	uint64_t live, without; /* bytes of the call site: recorded; without the cause */
+	/* RULE_EXPIRE only. */
+	uint64_t *due; /* bytes due for release, by bin of time */
+	uint64_t width, done; /* width of a bin in ns; bins before `done` are released */
+	int64_t *removed; /* the candidate's */
 };
 
 struct per_candidate {
@@ -30,9 +30,9 @@ struct per_candidate {
 	uint32_t count;
 	int64_t removed;
 	uint64_t start_ns, moment_ns;
-	uint64_t peak; /* live bytes without it at most, since the start */
-	uint32_t marks; /* that were passed */
-	uint64_t next_ns; /* its start or the next mark */
+	uint64_t peak; /* peak of live bytes without it, since the start */
+	uint32_t marks; /* marks passed */
+	uint64_t next_ns; /* its start, or the next mark */
 	bool started;
 };
 
@@ -40,8 +40,8 @@ struct replay {
 	const struct callsites *callsites;
 	struct per_candidate each[CANDIDATES_MAX];
 	size_t count;
-	const struct model *m; /* whose blocks are rewritten; NULL: there are none yet */
-	const struct spaces *spaces; /* that the model is of; NULL: the host's */
+	const struct model *m; /* with the rewritten blocks; NULL: not yet */
+	const struct spaces *spaces; /* of the model; NULL: the host's */
 	uint32_t device;
 	uint64_t unused; /* part of the live bytes: free in the interpreter's arenas */
 	struct replay_result *out;
@@ -66,7 +66,7 @@ static void update(struct rewrite *w, uint64_t live, uint64_t without)
 	w->without = without;
 }
 
-/* Bytes of these blocks when each is at most as large as the rule says. */
+/* Return these blocks' bytes if each is at most as large as the rule allows. */
 static uint64_t capped(const struct rewrite *w, struct alike blocks)
 {
 	if (blocks.size <= w->value)
@@ -115,7 +115,7 @@ static void rewrite_release(
 		expire(w, time_ns);
 		without = w->without;
 		bin = (birth_ns + w->value) / w->width;
-		/* Its release is due later, or beyond the last bin: it comes now. */
+		/* The release is due later, or beyond the last bin, but happens now. */
 		if (bin < BINS && (bin < w->done || w->due[bin] < size))
 			break;
 		if (bin < BINS)
@@ -134,7 +134,7 @@ static struct rewrite *rewrite_of(const struct replay *r, size_t candidate, uint
 	return claim == CALLSITE_NONE ? NULL : &c->rewrites[claim];
 }
 
-/* What an allocator inside a device holds free: what the driver gave, less the live bytes. */
+/* Return the free bytes of an allocator inside a device: the driver's less the live bytes. */
 static uint64_t slack_of(const struct replay *r, uint64_t live)
 {
 	uint64_t held = r->spaces ? spaces_explained(r->spaces, r->device) : 0;
@@ -142,13 +142,13 @@ static uint64_t slack_of(const struct replay *r, uint64_t live)
 	return held > live ? held - live : 0;
 }
 
-/* Live bytes without what is free in arenas, which is the allocator's slack. */
+/* Return the live bytes without the free bytes in arenas, which are the allocator's slack. */
 static uint64_t live_of(const struct replay *r)
 {
 	return r->m->blocks.bytes + r->m->maps.bytes - r->unused;
 }
 
-/* The part of a block of that call site that is in use. */
+/* Return the used part of a block of that call site. */
 static uint64_t used_of(
     const struct replay *r, uint32_t callsite, enum stack_stats_kind kind, uint64_t size)
 {
@@ -167,7 +167,7 @@ static uint64_t mark_ns(const struct per_candidate *c)
 	return c->start_ns + run / 2 + run / 2 * c->marks / steps;
 }
 
-/* Note the candidate's start and marks up to that time. */
+/* Note the candidate's values at its start and marks up to that time. */
 static void note_moments(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
 {
 	struct per_candidate *c = &r->each[i];
@@ -184,7 +184,7 @@ static void note_moments(struct replay *r, size_t i, uint64_t time_ns, uint64_t 
 	c->next_ns = !c->started ? c->start_ns : c->marks < TREND_MARKS ? mark_ns(c) : UINT64_MAX;
 }
 
-/* Call it before the event at time_ns is applied. */
+/* Call this before the event at time_ns is applied. */
 static inline void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
 {
 	if (time_ns >= r->each[i].next_ns)
@@ -258,7 +258,7 @@ static int prepare(struct per_candidate *c, const struct candidate *candidate,
 		w->rule = f->claims[i].rule;
 		w->value = f->claims[i].value;
 		w->removed = &c->removed;
-		/* Of two bounds on a call site the lower one holds. */
+		/* Of two bounds on a call site the lower one counts. */
 		if (*of == CALLSITE_NONE || w->rule != RULE_KEEP_BYTES ||
 		    c->rewrites[*of].rule != RULE_KEEP_BYTES || w->value < c->rewrites[*of].value)
 			*of = i;
@@ -287,7 +287,7 @@ static void finish(struct replay *r, uint64_t moment_ns)
 	}
 }
 
-/* Observe the host's blocks, or the space's as soon as it exists. */
+/* Observe the host's blocks, or the space's once it exists. */
 static void listen(struct replay *r, struct model *m, const char *space)
 {
 	struct space *sp = space ? spaces_find(m->spaces, space) : NULL;
@@ -330,7 +330,7 @@ int counterfactual_replay(struct feed feed, const char *space, const struct call
 	rc = space ? feed_rewind_spaces(&feed, err) : feed.rewind(feed.self, err);
 	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = 0;
-		/* Releases after the moment say nothing about it. */
+		/* Later releases do not matter for the moment. */
 		if (e.time_ns > moment_ns)
 			break;
 		rc = model_apply(m, &e, err);
@@ -339,7 +339,7 @@ int counterfactual_replay(struct feed feed, const char *space, const struct call
 		feed_passed(&feed, m->run.events);
 		if (r.m)
 			continue;
-		/* The space may have come to be with this block. */
+		/* This block may have created the space. */
 		listen(&r, m, space);
 		if (r.m && e.kind == EV_SPACE_ALLOC && r.m->blocks.bytes)
 			acquired(

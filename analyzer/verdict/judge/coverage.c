@@ -1,4 +1,3 @@
-/* coverage.c - see coverage.h. */
 #include "verdict/judge/coverage.h"
 
 #include <math.h>
@@ -50,8 +49,8 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 			m->measured.inherited_bytes;
 	uint64_t resident = 0, swap = 0;
 
-	/* What malloc keeps of freed blocks was seen, too, and what came since its last account: it
-	 * is asked whenever memory grows. */
+	/* The memory that malloc keeps of freed blocks is known, too, and its growth since the last
+	 * reading: malloc is read whenever memory grows. */
 	if (malloc_says)
 		seen +=
 		    allocator_stats_beside(malloc_says) + m->total.bytes - malloc_says->acquired;

@@ -1,4 +1,3 @@
-/* decide.c - see decide.h. */
 #include "verdict/judge/decide.h"
 
 #include <math.h>
@@ -20,7 +19,7 @@ TUNED(
     double, LOST_WEIGHT, 0.5, "when all events are lost, a clear shape is still as likely as not");
 TUNED(double, RIVAL_PART, 2, "a rival of less than half the score is no rival");
 
-/* "render[abi:cxx11]" is what the compiler calls it; the source says "render". */
+/* Remove the compiler's tags: it says "render[abi:cxx11]", and the source says "render". */
 static const char *without_tags(struct verdict_result *r, const char *function)
 {
 	const char *tag = strstr(function, "[abi:"), *end = tag ? strchr(tag, ']') : NULL;
@@ -50,7 +49,7 @@ static enum role role_at(struct verdict_result *r, size_t i)
 	return framework_frame(r->frameworks.frames, &r->verdict.blame.stack.symbols[i]).role;
 }
 
-/* Where a framework's own allocator is blamed, blame the first frame around it with a role. */
+/* Where a framework's own allocator is blamed, blame the first frame around it that has a role. */
 static void leave_allocator(struct verdict_result *r)
 {
 	size_t i = r->verdict.blame.frame;
@@ -67,7 +66,7 @@ static void leave_allocator(struct verdict_result *r)
 	}
 }
 
-/* Python's convention: a name with one leading underscore is private. */
+/* True unless the name starts with one underscore: by Python's convention it is private. */
 static bool is_public(const char *function)
 {
 	const char *dot = strrchr(function, '.'), *name = dot ? dot + 1 : function;
@@ -75,8 +74,8 @@ static bool is_public(const char *function)
 	return name[0] != '<' && (name[0] != '_' || name[1] == '_');
 }
 
-/* Blame the frame of the store that keeps the bytes: inside the call that the user's code made, or
- * around the function that the store writes with. */
+/* Blame the store's frame that keeps the bytes: inside the user's call, or around the store's
+ * function that writes. */
 static void enter_store(struct verdict_result *r, enum owner owner)
 {
 	size_t i = r->verdict.blame.stack.count;
@@ -89,8 +88,7 @@ static void enter_store(struct verdict_result *r, enum owner owner)
 		}
 }
 
-/* Blame a framework's store by the name that others call: "InMemorySaver.put", and not the function
- * that it writes with. */
+/* Blame a store by its public name: "InMemorySaver.put", not the function that writes. */
 static void name_store(struct verdict_result *r)
 {
 	size_t i = r->verdict.blame.frame, best = i;
@@ -112,7 +110,7 @@ static void name_store(struct verdict_result *r)
 		decide_blame(r, best);
 }
 
-/* The refused request's stack where that is most of the bytes, else the call site's. */
+/* Return the refused request's stack if that is most of the bytes, or else the call site's. */
 static struct stack_view stack_of(const struct verdict_result *r, const struct finding *f)
 {
 	const struct feed *feed = &r->model->feed;
@@ -227,7 +225,7 @@ static void kill_evidence(struct verdict_result *r)
 			    (struct evidence){facts[i].fact, (double)facts[i].value};
 }
 
-/* Did it not end by itself, though nothing was seen to run out? */
+/* True if the process did not end by itself, though nothing is known to have run out. */
 static bool unexplained(const struct verdict_result *r, bool failed)
 {
 	return !failed &&
@@ -242,11 +240,11 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 	const struct candidate *second = r->ranking.count > 1 ? &r->ranking.list[1] : NULL;
 	double sure = best ? best->confidence : 0;
 
-	/* Losses blur a shape, but do not make one. */
+	/* Losses blur a shape, but do not create one. */
 	if (r->coverage.lost_events && best)
 		sure *= 1 - LOST_WEIGHT * (double)r->coverage.lost_events /
 				(double)(r->model->run.events + r->coverage.lost_events);
-	/* All of the damaged share of the trace may speak for another cause. */
+	/* The whole damaged share of the trace may support another cause. */
 	sure *= 1 - r->tree.damage.share;
 	v->cause = CAUSE_UNKNOWN;
 	v->confidence = 0;
@@ -270,7 +268,7 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 				 : r->failure.limit == LIMIT_NONE ? KILL_GREW_SURE
 								  : 1;
 	}
-	/* Only a known store tells whether bytes are kept on purpose. A cause that would not have
+	/* Only a known store shows that bytes are kept on purpose. A cause that would not have
 	 * prevented the failure, or that is far behind, is no rival. */
 	if (v->cause == CAUSE_LEAK &&
 	    !(second && second->admissible && second->score >= best->score / RIVAL_PART)) {

@@ -1,4 +1,3 @@
-/* judge.c - see judge.h. */
 #include "verdict/judge/judge.h"
 
 #include <errno.h>
@@ -11,8 +10,7 @@
 #include "verdict/judge/rank.h"
 #include "verdict/ledger/host_slack.h"
 
-/* Bytes that lie free in the interpreter's arenas belong to no call site that asked for an arena.
- */
+/* Drop free bytes in the interpreter's arenas: no call site asked for them. */
 static void leave_out_unused(const struct callsites *callsites, struct finding *f)
 {
 	for (uint32_t i = 0; i < f->claim_count; i++) {
@@ -27,7 +25,7 @@ static void leave_out_unused(const struct callsites *callsites, struct finding *
 	}
 }
 
-/* In a shared file system, a claim counts for as much as it is against all else that lies there. */
+/* In a shared file system, weigh a claim against everything else there. */
 static void weigh_against_others(const struct scene *scene, struct finding *f)
 {
 	uint64_t claimed = f->bytes + f->request_bytes + f->other_bytes;
@@ -53,8 +51,8 @@ static void detect(const struct scene *scene, struct ranking *out)
 	}
 }
 
-/* When the growth began that each finding is to explain, not before since_ns. Findings without a
- * beginning of their own take the first block of the earliest one whose shape is there. */
+/* Set the begin of the growth that each finding explains, not before since_ns. A finding without a
+ * begin takes the first block of the earliest finding whose shape is there. */
 static void growth_starts(struct ranking *out, const struct callsites *callsites, uint64_t since_ns)
 {
 	uint64_t start = callsites->moment_ns;
@@ -64,8 +62,7 @@ static void growth_starts(struct ranking *out, const struct callsites *callsites
 		const struct callsite *p =
 		    f->blame == CALLSITE_NONE ? NULL : &callsites->list[f->blame];
 
-		/* A refused request alone has no earlier beginning, and imported modules come
-		 * before anything grows. */
+		/* A refused request has no earlier begin, and imports come before any growth. */
 		if (!f->start_ns && p && p->facts.step_count && !callsite_is_import(p) &&
 		    f->strength >= RANK_STRENGTH_MIN && p->facts.first_ns < start)
 			start = p->facts.first_ns;
@@ -80,15 +77,15 @@ static void growth_starts(struct ranking *out, const struct callsites *callsites
 	}
 }
 
-/* What the host's allocator held beside what lives, at the moment and when the growth began. */
+/* Set the free bytes of the host's allocator, at the moment and at the begin of the growth. */
 static void set_slack(
     const struct ranking *out, const struct scene *scene, struct replay_result *replays)
 {
 	for (size_t i = 0; i < out->count; i++) {
 		uint64_t then = host_slack_at(scene->model, out->list[i].finding.start_ns);
 
-		/* What an allocator keeps to grow into is there with its first block: it is no
-		 * growth, and does not lie between blocks. */
+		/* Space that an allocator reserves to grow into exists from its first block: it is
+		 * no growth, and does not lie between blocks. */
 		replays[i].slack = num_less(scene->slack.bytes, scene->slack.reserved);
 		replays[i].slack_start = num_least(then, replays[i].slack);
 	}

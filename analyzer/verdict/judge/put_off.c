@@ -1,4 +1,3 @@
-/* put_off.c - see put_off.h. */
 #include "verdict/judge/put_off.h"
 
 #include <errno.h>
@@ -15,10 +14,10 @@ struct reader {
 	struct put_off *out;
 	const struct verdict_result *result;
 	struct requests *requests;
-	bool by_lanes; /* no request was recorded: threads and tasks stand for them */
-	struct map units; /* key of a request or lane: unit + 1 */
+	bool by_lanes; /* no request was recorded: threads and tasks are the units */
+	struct map units; /* key of a request or lane: 1 + unit */
 	char name[32];
-	uint32_t space; /* the id of torch:N, 0: not met yet */
+	uint32_t space; /* id of torch:N; 0: not met yet */
 	bool host;
 };
 
@@ -27,7 +26,7 @@ static bool in_request(void *arg, uint32_t stack)
 	return stages_in_request(arg, stack);
 }
 
-/* Did that thread or task hold alike with others at the moment? */
+/* True if that thread or task held alike with others at the moment. */
 static bool held_alike(const struct reader *d, uint64_t worker)
 {
 	const struct requests_held *held = &d->result->flow.held;
@@ -38,8 +37,7 @@ static bool held_alike(const struct reader *d, uint64_t worker)
 	return false;
 }
 
-/* The key of the request or worker that an event belongs to; the two never have the same. 0: none.
- */
+/* Return the key of the event's request or worker; no two share one. 0: none. */
 static uint64_t key_of(const struct reader *d, const struct event *e)
 {
 	const struct lane *l;
@@ -52,7 +50,7 @@ static uint64_t key_of(const struct reader *d, const struct event *e)
 	return q ? q->serial << 1 : 0;
 }
 
-/* Set *out to unit + 1, or 0. */
+/* Set *out to 1 + unit, or 0. */
 static int unit_of(struct reader *d, const struct event *e, uint32_t *out)
 {
 	uint64_t key = key_of(d, e), *at = key ? map_put(&d->units, key) : NULL;
@@ -87,7 +85,7 @@ static bool is_block(struct reader *d, const struct event *e, const struct feed 
 		if (name && strcmp(name, d->name) == 0)
 			d->space = e->space;
 	}
-	/* PyTorch's record counts these alone. */
+	/* torch_record.c counts only these. */
 	return d->space && e->space == d->space && e->size;
 }
 
@@ -99,8 +97,7 @@ static int change(struct reader *d, const struct event *e, uint32_t owner, int64
 	    (struct put_off_change){.time_ns = e->time_ns, .bytes = bytes, .owner = owner});
 }
 
-/* A block of the host that `unit` asked for. The refused request counts as if it had been granted.
- */
+/* Apply a host's block that `unit` asked for. The refused request counts as granted. */
 static int on_host(struct reader *d, const struct event *e, uint32_t unit)
 {
 	const struct failure_view *f = &d->result->failure;
@@ -165,7 +162,7 @@ static int on_event(struct reader *d, const struct event *e, const struct feed *
 	int rc = note_work(d, e, feed);
 
 	d->out->last_ns = e->time_ns;
-	/* The supervisor's events and the process' exit belong to no unit. */
+	/* Events from the supervisor, and the process's exit, belong to no unit. */
 	if (rc || e->kind == EV_OUTSIDE || e->kind == EV_EXIT)
 		return rc;
 	rc = unit_of(d, e, &unit);
@@ -192,7 +189,7 @@ static void judge(struct reader *d)
 	for (size_t i = 0; i < d->out->units.count; i++) {
 		struct put_off_unit *u = &d->out->units.items[i];
 
-		/* A server's own thread outlives its requests, and holds other things. */
+		/* A server's own thread outlives its requests, and holds other blocks. */
 		u->request = u->blocks && (!d->by_lanes || (u->ended && u->end_ns < moment) ||
 					      held_alike(d, u->worker));
 		if (!u->ended)
@@ -200,7 +197,7 @@ static void judge(struct reader *d)
 	}
 }
 
-/* Units in flight at the end, or refused, release what they hold. */
+/* Release everything that units hold which were in flight at the end, or refused. */
 static int let_go(struct put_off *p)
 {
 	int rc = 0;
@@ -263,7 +260,7 @@ void put_off_fini(struct put_off *p)
 int put_off_schedule(const struct put_off *p, uint64_t most, struct put_off_schedule *out)
 {
 	size_t slots = most < p->units.count ? (size_t)most : p->units.count;
-	uint64_t *until = calloc(slots + 1, sizeof(*until)); /* by slot: its unit's end */
+	uint64_t *until = calloc(slots + 1, sizeof(*until)); /* by slot: end of its unit */
 
 	*out = (struct put_off_schedule){.of = p};
 	out->delays = calloc(p->units.count + 1, sizeof(*out->delays));
@@ -340,7 +337,7 @@ int put_off_peak(
 	return 0;
 }
 
-/* The unit that made one of the device's requests, and its index; NULL: none. */
+/* Return the unit of one of the device's requests, and its index; NULL: none. */
 static const struct put_off_unit *owner_of(
     const struct put_off_schedule *s, uint64_t serial, uint32_t *out)
 {
@@ -364,7 +361,7 @@ static uint64_t delay_of(void *arg, const struct torch_block *b, uint64_t *end)
 	return s->delays[index];
 }
 
-/* A unit that is refused in the replay, too, leaves behind what it left in the recording. */
+/* A unit that the replay refuses, too, leaves the same blocks as in the recording. */
 static bool ends(void *arg, uint64_t serial)
 {
 	const struct put_off_schedule *s = arg;

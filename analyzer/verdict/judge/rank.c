@@ -1,4 +1,3 @@
-/* rank.c - see rank.h. */
 #include "verdict/judge/rank.h"
 
 #include <math.h>
@@ -31,14 +30,14 @@ static double clip(double x)
 	return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
-/* Holes lie between blocks: removing a share of the live bytes removes that share of the holes. Of
- * holes that are larger than the blocks between them, only the allocator knows. */
+/* Scale the holes with the live bytes that lie between them: without a share of these, that share
+ * of the holes is gone. Only the allocator can tell about holes larger than the blocks between
+ * them. */
 static double with_slack(double removed, uint64_t live, uint64_t slack)
 {
 	return live ? removed + removed * fmin(1, (double)slack / (double)live) : removed;
 }
 
-/* The growth that remains without the cause. */
 static double rest_of(const struct replay_result *r)
 {
 	uint64_t top = r->without_peaks[TREND_MARKS - 1], start = r->without_start;
@@ -56,11 +55,11 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	double at_start = with_slack(
 	    (double)r->live_start - (double)r->without_start, r->live_start, r->slack_start);
 	double rest = rest_of(r), room;
-	/* What others took counts against the same limit, and no change of the program frees it. */
+	/* The others' memory counts against the limit, and no change frees it. */
 	double others = f->alone ? 0 : (double)in->others_grown;
 
 	if (!in->failed) {
-		/* Nothing is to remedy; a trend is weighed by how much of the peak it made. */
+		/* Nothing needs a remedy; a trend is weighed by its part of the peak. */
 		c->fits = true;
 		c->share = f->blame == CALLSITE_NONE ? 1
 			   : r->live		     ? clip((double)f->bytes / (double)r->live)
@@ -74,7 +73,7 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	removed += (double)f->slack_bytes + (double)f->other_bytes;
 	at_start += fmin((double)f->slack_bytes, (double)r->slack_start);
 	growth += (double)f->other_bytes + others;
-	/* In one piece the holes would have held the request: it is no growth then. */
+	/* In one piece the holes would have held the request, so it is no growth. */
 	if (f->slack_bytes)
 		growth -= request;
 	c->removed = removed > 0 ? (uint64_t)removed : 0;

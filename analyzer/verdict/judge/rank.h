@@ -1,6 +1,4 @@
-/*
- * rank.h - the candidate causes from best to worst, with the confidence in each.
- */
+/* rank.h - sorts the candidate causes from best to worst, with the confidence in each. */
 #ifndef ANALYZER_VERDICT_RANK_H
 #define ANALYZER_VERDICT_RANK_H
 
@@ -10,11 +8,11 @@
 
 struct rank_input {
 	uint64_t limit_bytes, usage_bytes, request_bytes;
-	uint64_t others_grown; /* what others took of the limit since the process began there */
+	uint64_t others_grown; /* growth of others under the limit since this process began there */
 	bool failed;
 };
 
-/* Rank the candidates. replays[i] is of candidates[i]. Fills removed, headroom, fits, share,
+/* Rank the candidates; replays[i] is of candidates[i]. Fills removed, headroom, fits, share,
  * further, admissible, score and confidence of each, and sorts both arrays alike, best first. */
 void rank_candidates(const struct rank_input *in, struct candidate *candidates,
     struct replay_result *replays, size_t count);
@@ -24,9 +22,9 @@ TUNED(double, RANK_CONFIDENCE_MIN, 0.5,
 TUNED(double, RANK_STRENGTH_MIN, 0.4,
     "a shape with one strong doubt still counts, with two it does not");
 
-/* Return the confidence, 0 to 1, in a winner of that score beside a second of that score (0: there
- * is none): a logistic of the score and of the margin, so that neither a weak winner that stands
- * alone is sure, nor a strong one beside a strong rival. */
+/* Return the confidence, 0 to 1, in a winner of that score with a second of that score (0: none): a
+ * logistic of score and margin, so that neither a weak winner without rivals is sure, nor a strong
+ * one with a strong rival. */
 double rank_confidence(double score, double second);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * arenas.c - see arenas.h. The interpreter accounts for all arenas together, so every call site has
- * the same share of the free bytes. Arenas that came since were full: otherwise there was no need
- * of them.
+ * arenas.c - see arenas.h. The interpreter counts all arenas together, so each call site has the
+ * same share of the free bytes. Later arenas were full: otherwise they would not have been needed.
  */
 #include "verdict/ledger/arenas.h"
 
@@ -15,7 +14,7 @@ TUNED(uint64_t, SAME_FAILURE_NS, 200000000,
 TUNED(uint64_t, STEADY_PART, 2,
     "what was in use when there were half as many arenas is not what made them grow");
 
-/* Did the interpreter make this mapping for its own allocator? An extension in C may be on the
+/* True if the interpreter made this mapping for its own allocator. A C extension may be on the
  * stack, too: it asked for an object. */
 static bool is_arena(const struct model *m, const char *interpreter, const struct callsite *p)
 {

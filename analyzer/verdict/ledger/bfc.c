@@ -1,4 +1,3 @@
-/* bfc.c - see bfc.h. */
 #include "verdict/ledger/bfc.h"
 
 #include <errno.h>
@@ -13,15 +12,15 @@ TUNED(size_t, INWARD, 5,
 
 #define CHUNK_BYTES 256u /* an arena's sizes are multiples of it */
 #define HANDLE_BYTES 8u
-#define LATELY 16u /* blocks of all threads that look_back() sees */
+#define LATELY 16u /* blocks of all threads that look_back() checks */
 
 struct reading {
 	const struct feed *feed;
 	struct bfc *out;
-	struct map live; /* by address: the number of the region, from 1 */
-	uint64_t count; /* of regions taken and freed */
+	struct map live; /* by address: number of the region, from 1 */
+	uint64_t count; /* regions allocated and freed */
 	struct lately {
-		struct bfc_region region; /* size 0: none, or one that has its table */
+		struct bfc_region region; /* size 0: none, or already with its table */
 		uint32_t thread;
 	} lately[LATELY];
 	unsigned next;
@@ -32,7 +31,7 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Did one function make both calls? They differ in what it called, and from which line. */
+/* True if one function made both calls. They differ in callee and line. */
 static bool of_one_call(const struct feed *feed, struct bfc_region *r, uint32_t table)
 {
 	const struct symbol *x, *y;
@@ -59,7 +58,7 @@ static int add(struct reading *s, struct bfc_region *r)
 	return vec_push(&s->out->regions, *r);
 }
 
-/* Add the region that this block is the table of, if the thread took one just before. */
+/* Add the region of this table, if the thread allocated it just before. */
 static int look_back(struct reading *s, const struct event *e)
 {
 	for (unsigned i = 1; i <= LATELY; i++) {
@@ -108,7 +107,7 @@ static bool of_pair(const struct bfc_region *r, const struct bfc_region *as)
 	return same(r->by, as->by) && same(r->table_by, as->table_by);
 }
 
-/* An arena makes both calls from one place: keep the pair of calls with the most bytes. */
+/* Keep the pair of calls with the most bytes, since an arena makes both from one place. */
 static void keep_one_pair(struct bfc *b)
 {
 	enum { PAIRS = 64 };
@@ -156,14 +155,14 @@ static void sum_up(struct bfc *b)
 		if (r->freed && r->freed < first_freed)
 			first_freed = r->freed;
 		b->several |= r->taken > first_freed;
-		/* The last region is what a limit left, and rarely a power of two. */
+		/* The last region takes the rest of a limit, rarely a power of two. */
 		doubling &= is_power(r->size);
 		b->several |= doubling && r->size < largest;
 		if (r->size > largest)
 			largest = r->size;
 		held += r->size;
 	}
-	/* Where nothing is taken after the first was given back, the most is all of them. */
+	/* If nothing is allocated after the first release, the peak is the sum. */
 	b->most = held;
 }
 

@@ -1,4 +1,3 @@
-/* classes.c - see classes.h. */
 #include "verdict/ledger/classes.h"
 
 #include <errno.h>
@@ -23,7 +22,7 @@ TUNED(uint64_t, LOADING_PART, 8,
 
 static const struct {
 	const char *name;
-	/* A finding charges all that its place holds, not only what it claims. */
+	/* A finding charges everything at its call site, not only its claim. */
 	bool whole;
 } classes[CLASS_COUNT] = {
     [CLASS_WEIGHTS] = {"weights", true},
@@ -54,10 +53,10 @@ enum live_class class_of_cause(enum cause cause)
 struct work {
 	const struct classes_input *in;
 	struct classes *out;
-	uint64_t *left; /* by call site: bytes in no class yet */
+	uint64_t *left; /* by call site: bytes without a class */
 };
 
-/* Move `bytes`, or as many as *from has. */
+/* Move `bytes`, but at most *from. */
 static void move(uint64_t bytes, uint64_t *from, uint64_t *to)
 {
 	bytes = num_least(bytes, *from);
@@ -99,7 +98,7 @@ static bool is_work(const struct work *w, const struct callsite *p)
 	       callsite_is_working_set(p, w->in->callsites->moment_ns);
 }
 
-/* Is this a server's work, and no small value here and there? */
+/* True for a server's work; false for a small value here and there. */
 static bool is_notable_work(const struct work *w, const struct callsite *p, uint64_t whole)
 {
 	return p->facts.total_bytes >= whole / LARGE_PART &&
@@ -108,11 +107,11 @@ static bool is_notable_work(const struct work *w, const struct callsite *p, uint
 
 enum when {
 	NEVER_WORKED,
-	BEFORE_WORK, /* complete when work began */
+	BEFORE_WORK, /* complete before work began */
 	AMID_WORK,
 };
 
-/* When the call site's blocks were made. Staging copies come and go as well, but only while
+/* Tell when the call site's blocks were made. Staging copies come and go as well, but only while
  * parameters are made; work goes on. */
 static enum when when_made(const struct work *w, const struct callsite *p, uint64_t whole)
 {
@@ -131,7 +130,6 @@ static enum when when_made(const struct work *w, const struct callsite *p, uint6
 	return when;
 }
 
-/* Had work begun when the first of it was made? */
 static bool is_after_work(const struct work *w, const struct callsite *p, uint64_t whole)
 {
 	const struct callsites *callsites = w->in->callsites;
@@ -143,8 +141,7 @@ static bool is_after_work(const struct work *w, const struct callsite *p, uint64
 	return false;
 }
 
-/* Was other work recorded beside it? Before a checkpoint it was not, but what was made that early
- * was loaded. */
+/* True if other work was recorded beside it; before a checkpoint, early blocks were loaded. */
 static bool work_is_known(const struct callsites *callsites, const struct callsite *p)
 {
 	uint64_t past = num_less(callsites->replaced_until_ns, callsites->first_ns);
@@ -153,7 +150,7 @@ static bool work_is_known(const struct callsites *callsites, const struct callsi
 	       p->facts.last_ns <= callsites->first_ns + past / LOADING_PART;
 }
 
-/* Is it large, complete when work began, and kept since? */
+/* True if it is large, complete before work began, and kept since. */
 static bool is_early(const struct work *w, uint32_t at, uint64_t whole)
 {
 	const struct callsite *p = &w->in->callsites->list[at];
@@ -162,8 +159,8 @@ static bool is_early(const struct work *w, uint32_t at, uint64_t whole)
 	       when_made(w, p, whole) == BEFORE_WORK && work_is_known(w->in->callsites, p);
 }
 
-/* The same for a server that makes all buffers up front, so that its work acquires nothing: were
- * they made in the first part of the run, and nearly all kept? */
+/* The same for a server that makes all buffers up front, so that its work acquires nothing: true if
+ * they were made in the first part of the run, and nearly all kept. */
 static bool is_from_the_start(const struct work *w, uint32_t at)
 {
 	const struct callsites *callsites = w->in->callsites;
@@ -198,13 +195,13 @@ static void charge_findings(struct work *w, uint64_t whole)
 	}
 }
 
-/* The class that the call site's history shows, or CLASS_NONE. */
+/* Return the class that the call site's history shows, or CLASS_NONE. */
 static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whole)
 {
 	const struct callsites *callsites = w->in->callsites;
 	const struct callsite *p = &callsites->list[at];
 	enum role role = w->in->roles ? w->in->roles[at] : ROLE_NONE;
-	/* A buffer that a library takes when it is loaded is no model. */
+	/* A library's buffer from its loading is no model. */
 	bool early = is_early(w, at, whole) && !callsite_is_import(p);
 
 	if (role == ROLE_WEIGHTS_LOAD)

@@ -1,6 +1,6 @@
 /*
- * classes.h - put each live byte in one class: by the findings' claims, the best finding first,
- * then by the history of its call site. Bytes of no class are in `heap_other`, `maps_other`,
+ * classes.h - puts each live byte in one class: by the findings' claims, the best finding first,
+ * then by its call site's history. Bytes without a class are in `heap_other`, `maps_other`,
  * `shared_other` and `files_other`. A class says where bytes are, not why memory ran out.
  */
 #ifndef ANALYZER_VERDICT_CLASSES_H
@@ -20,27 +20,26 @@ enum live_class {
 	CLASS_NONE = CLASS_COUNT,
 };
 const char *class_name(enum live_class class); /* the ledger's row: "grows with the prompt" */
-/* Returns the class of what a cause claims; CLASS_NONE where it claims nothing that lives. */
+/* Return the class of a cause's claims; CLASS_NONE if it claims no live bytes. */
 enum live_class class_of_cause(enum cause cause);
 
 struct classes_input {
 	const struct callsites *callsites;
-	const enum role *roles; /* by call site; NULL: none is known */
+	const enum role *roles; /* by call site; NULL: unknown */
 	const struct candidate *candidates; /* of these call sites, best first */
 	size_t candidate_count;
 	bool device;
-	/* All live bytes, which are more than the call sites'. map_bytes includes shared memory and
-	 * files. */
+	/* All live bytes, with or without a call site. map_bytes includes shared memory, files. */
 	uint64_t heap_bytes, map_bytes, shared_bytes, file_bytes;
 };
 
-/* Bytes of blocks, private mappings and shared memory: a limit charges each in another way. */
+/* Bytes of blocks, private mappings and shared memory: a limit charges each differently. */
 struct classes {
 	struct {
-		uint64_t heap, maps, shared; /* maps: with those of files */
+		uint64_t heap, maps, shared; /* maps: including files */
 	} of[CLASS_COUNT];
 	uint64_t heap_other, maps_other, shared_other, files_other;
-	uint64_t arenas, arenas_free; /* of the interpreter: in use, in no class; not in use */
+	uint64_t arenas, arenas_free; /* the interpreter's: used, without a class; free */
 };
 
 /* Fill *out. 0 or -ENOMEM. */

@@ -1,5 +1,5 @@
 /*
- * host_slack.c - see host_slack.h. Malloc's own account says how much is free; the live blocks show
+ * host_slack.c - see host_slack.h. Malloc's statistics show how much is free; the live blocks show
  * where: between two neighbours in one stretch of its memory.
  */
 #include "verdict/ledger/host_slack.h"
@@ -21,26 +21,26 @@ TUNED(uint64_t, ARENAS_PART, 2, "the larger half of the free bytes says who pins
 TUNED(uint64_t, PINNED_PART, 8,
     "holes beside the blocks of a call site pin a good part of what is free, not some of it");
 
-/* glibc's heaps of a thread begin at multiples of 64 MiB, other stretches of malloc's memory are
- * smaller: two blocks of different stretches have no hole between them. */
+/* glibc's heaps of a thread start at multiples of 64 MiB, and other stretches of malloc's memory
+ * are smaller: two blocks of different stretches have no hole between them. */
 #define STRETCH_SHIFT 26u
-/* glibc's M_MMAP_THRESHOLD: a larger block may have a mapping of its own. */
+/* glibc's M_MMAP_THRESHOLD: a larger block may have its own mapping. */
 #define OWN_MAPPING (128u << 10)
 
 /* Blocks are sorted one slice of the address space at a time: all at once would take a quarter of
- * the memory that they take themselves. A sample of the blocks tells where slices begin. */
+ * the blocks' own memory. A sample of the blocks sets the slices' borders. */
 #define SLICES 8u
 #define SLICE_LEAST 32768u /* blocks: fewer are not divided */
 #define SAMPLE_EVERY 64u
 
 struct holes {
 	const struct callsites *callsites;
-	uint64_t *beside; /* bytes of holes beside the blocks of each call site */
+	uint64_t *beside; /* bytes of holes beside each call site's blocks */
 	struct scene_slack *out;
-	VEC(struct sort_item) pieces; /* blocks of the slice */
-	uint64_t from, until; /* its addresses, the last one included */
-	uint64_t seen; /* blocks, in taking the sample */
-	const struct block *last; /* of the slices before; NULL: none */
+	VEC(struct sort_item) pieces; /* the slice's blocks */
+	uint64_t from, until; /* the slice's addresses, including the last */
+	uint64_t seen; /* blocks, while sampling */
+	const struct block *last; /* last block of the previous slices; NULL: none */
 };
 
 static bool is_of_heap(const struct block *b)
@@ -66,7 +66,7 @@ static int gather(void *arg, const struct block *b)
 	return vec_push(&h->pieces, ((struct sort_item){b->address, b}));
 }
 
-/* Note the hole between two neighbours, at the call sites of both. */
+/* Note the hole between two neighbours for both call sites. */
 static void look_between(struct holes *h, const struct block *a, const struct block *b)
 {
 	uint64_t end = a->address + a->size;
@@ -150,7 +150,7 @@ static uint32_t most_of(const uint64_t *bytes, uint32_t count, uint64_t least)
 	return most;
 }
 
-/* The call site whose arenas have most free. */
+/* Return the call site with most free bytes in its arenas. */
 static uint32_t emptiest(const struct callsites *callsites)
 {
 	uint32_t most = CALLSITE_NONE;
@@ -177,8 +177,8 @@ int host_slack_read(const struct feed *feed, const struct model *m,
 	rc = 0;
 	out->reserved = ledger_get(ledger, LEDGER_KEPT);
 	out->arenas = ledger_get(ledger, LEDGER_ARENAS_FREE);
-	/* An allocator that accounts for the whole alone holds free what is in no block; one that
-	 * was not asked holds an unknown amount. */
+	/* An allocator that counts only its total has everything free that is in no block; without
+	 * statistics, the amount is unknown. */
 	malloc_held(m, callsites, 0, &held);
 	if (held.known && !held.split)
 		out->bytes = ledger_get(ledger, LEDGER_UNSPLIT);
@@ -189,7 +189,7 @@ int host_slack_read(const struct feed *feed, const struct model *m,
 	out->below -= num_least(out->below, BELOW_MIN);
 	if (!out->known)
 		goto out;
-	/* Between the blocks of a sample lie others, which are not in it. */
+	/* Between the blocks of a sample lie others that are not recorded. */
 	if (feed->facts(feed->self)->mode != TRACE_MODE_SAMPLED)
 		rc = find_holes(&holes, feed);
 	if (rc)

@@ -1,4 +1,3 @@
-/* ledger.c - see ledger.h. */
 #include "verdict/ledger/ledger.h"
 
 #include <assert.h>
@@ -26,8 +25,8 @@ uint64_t ledger_get(const struct ledger *l, const char *class)
 	return 0;
 }
 
-/* What the recorder takes of the process: address space, and of that the mapped trace, which is
- * resident, and private memory. The rest is reserved for later. */
+/* The recorder's own memory in the process: address space, the resident part of the mapped trace,
+ * and private memory. The rest is reserved for later. */
 struct ours {
 	uint64_t all, trace, anonymous;
 };
@@ -43,7 +42,8 @@ static struct ours ours_of(const struct levels *v, uint64_t shared)
 		if (o.trace > o.all - o.anonymous)
 			o.trace = o.all - o.anonymous;
 	} else {
-		/* Older recordings do not say: the trace is what the program did not map shared. */
+		/* In older recordings the trace is the shared memory that the program did not
+		 * map. */
 		o.trace = !o.all || shared < o.all ? shared : o.all;
 		if (!o.all)
 			o.all = o.trace;
@@ -67,11 +67,9 @@ static uint64_t shared_of(const struct classes *c)
 	return sum;
 }
 
-/*
- * Add rows for live blocks and mappings by class. `part` of `whole` is charged: each row in
- * proportion, and the few bytes that rounding leaves with the largest row. `shared` is charged of
- * all live shared memory, each class in proportion. Returns the classes' shared memory.
- */
+/* Add rows for live blocks and mappings by class. `part` of `whole` is charged: each row in
+ * proportion, and the largest row takes the few bytes of rounding. `shared` is charged of all live
+ * shared memory, each class in proportion. Returns the classes' shared memory. */
 static uint64_t live_rows(struct ledger *l, const struct classes *c, bool with_maps, uint64_t part,
     uint64_t whole, uint64_t shared)
 {
@@ -103,13 +101,11 @@ static uint64_t live_rows(struct ledger *l, const struct classes *c, bool with_m
 	return in_classes;
 }
 
-/*
- * Divide `rest`: memory that blocks, anonymous mappings and stacks do not explain. With malloc's
- * own account, its overhead (headers, rounding, threads' caches) and its free lists get rows. Up to
- * `without_memory` of what is left is address space that malloc keeps to grow into. What is left
- * then lies in free lists, too, as far as that much was acquired since the account; more is not
- * explained. Without an account all of it is malloc's.
- */
+/* Divide `rest`: memory that blocks, anonymous mappings and stacks do not explain. If malloc has
+ * statistics, its overhead (headers, rounding, threads' caches) and its free lists get rows. Up to
+ * `without_memory` of the remainder is address space that malloc reserves to grow into. The
+ * remainder then is in free lists, too, up to the bytes acquired since the statistics; more is not
+ * explained. Without statistics all of it is malloc's. */
 static void allocator_rows(
     struct ledger *l, const struct malloc_held *h, uint64_t rest, uint64_t without_memory)
 {
@@ -134,8 +130,7 @@ static void allocator_rows(
 	ledger_row(l, LEDGER_KEPT, kept);
 }
 
-/* Where giving up rights ended the recording, what malloc's last account does not explain came
- * after it. */
+/* If the recording ended when rights were given up, further bytes came later. */
 static void unrecorded_rows(struct ledger *l, const struct malloc_held *h, uint64_t rest)
 {
 	uint64_t overhead = h->known && h->split ? num_least(h->overhead, rest) : 0;
@@ -153,15 +148,15 @@ static bool stopped(const struct ledger_input *in)
 	return feed->facts(feed->self)->rights.stopped_ns != 0;
 }
 
-/* Bytes of threads' stacks: as the supervisor saw them; else one for each thread, of the size that
- * another thread was refused, or of the default size. */
+/* Return the bytes of threads' stacks: the supervisor's sample; or else one for each thread, of the
+ * size that another thread was refused, or of the default size. */
 static uint64_t thread_stacks(const struct ledger_input *in)
 {
 	const struct failure *refused = model_failure(in->model);
 	uint64_t stacks = 0, threads, size, each = supervised_stack_each(&in->model->feed);
 	bool wanted = refused && refused->api == TRACE_API_THREAD;
 
-	/* A sample from before the first thread says nothing about later ones. */
+	/* A sample from before the first thread does not include later ones. */
 	levels_get(in->levels, TRACE_LEVEL_VIRT_THREADS, &stacks);
 	if (!wanted && (stacks || !each))
 		return stacks;
@@ -170,8 +165,9 @@ static uint64_t thread_stacks(const struct ledger_input *in)
 	return threads > 1 && size < UINT64_MAX / threads ? (threads - 1) * size : 0;
 }
 
-/* Part of `rest` beside malloc's memory that is data of the program and its libraries: at most what
- * they bring with them, less what the loader made read-only after writing it. */
+/* Return the part of `rest` beside malloc's memory that is data of the program and its libraries:
+ * at most the size in their files, less the parts that the loader made read-only after writing
+ * them. */
 static uint64_t module_data(
     const struct ledger_input *in, const struct malloc_held *held, uint64_t rest)
 {
@@ -193,7 +189,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	uint64_t threads = failed ? refused->stack_bytes : in->model->maps.stack_bytes;
 	uint64_t own_shared = failed ? refused->shared_bytes : in->model->maps.shared_bytes;
 	uint64_t known_shared = data_only ? 0 : in->callsites->shared_bytes;
-	uint64_t known_files = in->callsites->file_bytes; /* 0 where they are not charged */
+	uint64_t known_files = in->callsites->file_bytes; /* 0 if not charged */
 	uint64_t sampled_ns = v->time_ns[TRACE_LEVEL_VIRT_FILE], sampled_files = 0;
 	uint64_t sampled_shared = own_shared;
 	uint64_t main_stack = levels_value(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
@@ -207,20 +203,20 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	if (known_files && !data_only) {
 		sampled_files = timeline_came(&in->model->timeline, sampled_ns, CAME_FILE);
 		sampled_shared = timeline_came(&in->model->timeline, sampled_ns, CAME_SHARED_FILE);
-		own_shared = 0; /* known_files has it */
+		own_shared = 0; /* part of known_files */
 	}
 	ours = ours_of(v, num_less(all_shared, sampled_shared + known_shared));
 	if (!main_stack)
 		main_stack = levels_value(v, TRACE_LEVEL_STACKS);
 	data_known = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage;
 	if (data_only) {
-		/* The limit charges private writable memory alone, the recorder's, too. */
+		/* The limit charges only private writable memory, including the recorder's. */
 		main_stack = 0;
 		whyoom = ours.anonymous;
 		room = num_less(usage, whyoom);
 	} else if (levels_get(v, TRACE_LEVEL_VIRT_FILE, &file)) {
-		/* Libraries seldom come and go, so an older sample of them will do; the rest of
-		 * the moment's own sum is anonymous memory. */
+		/* Libraries seldom come and go, so an older sample of them will do; the rest of the
+		 * moment's own sum is anonymous memory. */
 		whyoom = ours.all;
 		shared = num_less(all_shared, ours.trace + known_shared);
 		if (known_files) {
@@ -234,12 +230,11 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 								     known_shared + known_files),
 			    in->model->maps.reserved_bytes);
 	} else {
-		/* There is no supervisor: the kernel counts private writable memory, the recorder's
-		 * included. */
+		/* Without a supervisor, the kernel's private writable memory includes ours. */
 		whyoom = ours.all;
 		shared = own_shared;
 		room = num_less(usage, main_stack + shared + whyoom);
-		/* It lacks what was acquired since the sample. */
+		/* Bytes acquired since the sample are missing in it. */
 		if (data_known)
 			room =
 			    num_least(room, num_most(heap + maps, num_less(data, ours.anonymous) +
@@ -247,7 +242,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 		file = num_less(usage, room + main_stack + shared + whyoom);
 	}
 	room = num_less(room, heap + maps);
-	/* Stacks that the C library made by itself are in no event. */
+	/* Stacks that the C library made by itself have no event. */
 	if (num_least(thread_stacks(in), room) > threads)
 		threads = num_least(thread_stacks(in), room);
 	room = num_less(room, threads);
@@ -266,8 +261,8 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, usage));
 }
 
-/* Cut growth since the sample to what the cgroup's limit can have let in, and let the group have no
- * less shared memory than the process. */
+/* Limit growth since the sample to what the cgroup's limit allows, and give the group at least the
+ * process's shared memory. */
 static void keep_within(
     const struct ledger_input *in, struct lived live, struct cgroup_shares *g, struct resident *now)
 {
@@ -285,8 +280,9 @@ static void keep_within(
 	now->anonymous += num_least(grown.anonymous, room - more);
 }
 
-/* What the other processes hold at the moment. A cgroup's killer strikes when nothing is left of
- * the limit: recorded siblings grew since the sample to what lived in them, as far as that fits. */
+/* Return the other processes' memory at the moment. A cgroup's killer strikes when nothing of the
+ * limit is left: recorded siblings grew since the sample to their live bytes, as far as that
+ * fits. */
 static uint64_t others_now(
     const struct ledger_input *in, const struct cgroup_shares *g, uint64_t anonymous)
 {
@@ -298,7 +294,7 @@ static uint64_t others_now(
 	return g->others + num_least(room, num_less(in->siblings, g->others));
 }
 
-/* All other limits charge resident bytes: the last sample and what was acquired since. */
+/* All other limits charge resident bytes: the last sample and later acquisitions. */
 static void resident_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct levels *v = in->levels;
@@ -326,7 +322,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	    levels_value(v, TRACE_LEVEL_STACKS) + levels_value(v, TRACE_LEVEL_RSS_THREADS),
 	    anonymous - ours.anonymous);
 	room = anonymous - ours.anonymous - stacks;
-	/* A block that was never touched is not resident. Which ones is not known, so all are
+	/* A block that was never touched is not resident. Which blocks is unknown, so all are
 	 * charged in proportion. Shared memory counts in full, whichever process wrote to it. */
 	in_classes = live_rows(
 	    l, c, true, room, live, num_least(cgroup ? g.shmem : now.shared, lived.shared));
@@ -339,7 +335,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	ledger_row(l, "stacks", stacks);
 	if (cgroup) {
 		g.others = others_now(in, &g, anonymous);
-		/* The kernel drops cache before it refuses: what was sampled may be gone. */
+		/* The kernel drops its cache before it refuses: sampled cache may be gone. */
 		g.cache = num_least(g.cache,
 		    num_less(in->failure->limit_bytes, anonymous + g.others + g.shmem + g.kernel));
 		trace = num_least(ours.trace, g.cache);
@@ -365,7 +361,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, used));
 }
 
-/* A file system in memory: what is whose. */
+/* Divide a file system in memory among its users. */
 static void volume_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct volume_shares *of = in->volume;
@@ -377,7 +373,7 @@ static void volume_rows(const struct ledger_input *in, const struct classes *c, 
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, in->failure->usage_bytes));
 }
 
-/* Age of the oldest sample that the rows come from, ns. */
+/* Return the age in ns of the rows' oldest sample. */
 static uint64_t age(const struct ledger_input *in)
 {
 	uint64_t moment = in->callsites->moment_ns, at;
@@ -434,7 +430,7 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	switch (in->failure->limit) {
 	case LIMIT_AS:
 	case LIMIT_DATA:
-	case LIMIT_MAPPINGS: /* it counts no bytes, but they tell where memory went */
+	case LIMIT_MAPPINGS: /* it counts no bytes, but bytes show where memory went */
 	case LIMIT_UNKNOWN:
 		virtual_rows(in, &classes, out);
 		break;

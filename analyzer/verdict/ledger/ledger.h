@@ -1,5 +1,5 @@
 /*
- * ledger.h - put every byte of the limit in exactly one row. The rows and `unaccounted` add up to
+ * ledger.h - puts every byte of the limit in exactly one row. The rows and `unaccounted` add up to
  * the limit, by construction and by assertion; the tests check that `unaccounted` stays small.
  */
 #ifndef ANALYZER_VERDICT_LEDGER_H
@@ -15,36 +15,36 @@ struct ledger_input {
 	const struct failure_view *failure;
 	const struct levels *levels; /* at the moment */
 	uint64_t age_ns;
-	uint64_t siblings; /* bytes that lived in the other recorded processes */
+	uint64_t siblings; /* live bytes of the other recorded processes */
 	const struct volume_shares *volume; /* of LIMIT_SHM */
 	const char *at;
 	const struct candidate *candidates; /* best first; their claims get rows of their own */
 	size_t candidate_count;
-	const enum role *roles; /* by call site; NULL: none is known */
+	const enum role *roles; /* by call site; NULL: unknown */
 };
 
-/* The row of free memory in malloc, by its own account. */
+/* Row: malloc's free memory, by its statistics. */
 #define LEDGER_FREE_LISTS "allocator free lists"
-/* The row of all that malloc holds beside live blocks, where its account does not divide it. */
+/* Row: everything that malloc holds beside live blocks, if its statistics do not divide it. */
 #define LEDGER_UNSPLIT "allocator overhead and free"
-/* The row of free memory in the interpreter's arenas. */
+/* Row: free memory in the interpreter's arenas. */
 #define LEDGER_ARENAS_FREE "interpreter arenas, free"
-/* The row of address space that malloc keeps to grow into. */
+/* Row: address space that malloc reserves to grow into. */
 #define LEDGER_KEPT "kept to grow into"
 
-/* The row of what came after the process gave up its rights, and with them the recording. */
+/* Row: memory from after the process gave up its rights, and with them the recording. */
 #define LEDGER_UNRECORDED "not recorded"
 
-/* Fill *out, but for the pid. 0 or -ENOMEM. */
+/* Fill *out, except the pid. 0 or -ENOMEM. */
 int ledger_make(const struct ledger_input *in, struct ledger *out);
 
-/* For the makers of a ledger: add a row, unless it is empty; at the end close the ledger, which
- * puts the rest of the limit in `unaccounted`. */
+/* For makers of a ledger: add a row, unless it is empty; at the end close the ledger, which puts
+ * the rest of the limit in `unaccounted`. */
 void ledger_row(struct ledger *ledger, const char *class, uint64_t bytes);
 void ledger_close(struct ledger *ledger);
-/* Return the bytes of that row; 0 when there is none. */
+/* Return the bytes of that row; 0: no such row. */
 uint64_t ledger_get(const struct ledger *ledger, const char *class);
-/* Do rows and `unaccounted` add up to the limit? */
+/* True if rows and `unaccounted` add up to the limit. */
 bool ledger_adds_up(const struct ledger *ledger);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * malloc_held.c - see malloc_held.h. The allocator's account is from the failure or from some time
- * before, and is carried on with the blocks: overhead is proportional to their number, and freed
- * blocks lie between the others, except those with mappings of their own.
+ * malloc_held.c - see malloc_held.h. The allocator's statistics are from the failure or earlier,
+ * and are updated by the blocks: overhead is proportional to their number, and freed blocks lie
+ * between the others, except those with their own mapping.
  */
 #include "verdict/ledger/malloc_held.h"
 
@@ -35,7 +35,7 @@ void malloc_held(const struct model *m, const struct callsites *callsites, uint6
 	    allocator_stats_at(&m->measured.malloc, moment + (failed ? SAME_FAILURE_NS : 0));
 
 	*out = (struct malloc_held){.known = false};
-	/* Surely less than the live bytes: the account is another allocator's. */
+	/* Surely less than the live bytes: these are another allocator's statistics. */
 	if (!a || (double)allocator_stats_held(a) <
 		      (double)a->live_bytes - SURELY_DEVIATIONS * sqrt(fmax(a->live_variance, 0)))
 		return;

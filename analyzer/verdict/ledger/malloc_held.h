@@ -1,6 +1,5 @@
 /*
- * malloc_held.h - what the host's malloc holds beside live blocks at one moment, by its own
- * account.
+ * malloc_held.h - what the host's malloc holds beside live blocks at one moment, by its statistics.
  */
 #ifndef ANALYZER_VERDICT_MALLOC_HELD_H
 #define ANALYZER_VERDICT_MALLOC_HELD_H
@@ -8,15 +7,14 @@
 #include "model/callsite/callsite.h"
 
 struct malloc_held {
-	bool known, split; /* split: the two parts are known apart */
+	bool known, split; /* split: both parts are known */
 	uint64_t overhead, free; /* without split: the sum is in `overhead` */
-	/* Bytes that the process acquired since that account: where memory appeared that nothing
-	 * else explains, up to this much of it may lie in free lists. */
+	/* Bytes that the process acquired since the statistics: of memory without any other
+	 * explanation, up to this much may lie in free lists. */
 	uint64_t since;
 };
 
-/* Fill *out for the moment of `callsites`. Memory was measured then, or at `measured_ns` if that is
- * later. */
+/* Fill *out for `callsites`' moment. Memory was measured then, or at a later `measured_ns`. */
 void malloc_held(const struct model *m, const struct callsites *callsites, uint64_t measured_ns,
     struct malloc_held *out);
 

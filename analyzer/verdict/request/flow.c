@@ -1,4 +1,3 @@
-/* flow.c - see flow.h. */
 #include "verdict/request/flow.h"
 
 #include <errno.h>
@@ -40,7 +39,6 @@ static int apply(struct requests *requests, struct stages *stages, struct propor
 	return rc ? rc : requests_apply(requests, e);
 }
 
-/* Requests that began and ended since, as far as they are kept. */
 static uint32_t ended_since(const struct requests *r, uint64_t since_ns)
 {
 	uint32_t ended = 0;
@@ -50,8 +48,8 @@ static uint32_t ended_since(const struct requests *r, uint64_t since_ns)
 	return ended;
 }
 
-/* What several requests hold alike is not one call's, although on the thread of an event loop none
- * of them is seen to return; nor is what was there before other requests began and ended. */
+/* Bytes that several requests hold alike are not one call's, although none of them is seen to
+ * return on an event loop's thread; nor are bytes from before other requests began and ended. */
 static void mark_calls(struct callsites *callsites, const struct requests_held *held)
 {
 	for (uint32_t i = 0; i < callsites->count; i++) {
@@ -64,7 +62,7 @@ static void mark_calls(struct callsites *callsites, const struct requests_held *
 	}
 }
 
-/* Stop at the moment, so that the feed can be asked what lives. */
+/* Stop at the moment, so that the feed can be asked for its live blocks. */
 static int read_events(struct flow *flow, struct stages *stages, struct proportion *proportion,
     struct feed *feed, struct err *err)
 {
@@ -90,7 +88,7 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 	return rc;
 }
 
-/* Where a device refused, read whose work it was there along with the host's. 0 or -ENOMEM. */
+/* If a device refused, read its requests along with the host's. 0 or -ENOMEM. */
 static int follow_space(const struct verdict_result *r, struct feed feed, struct flow *flow)
 {
 	const struct device_failure *f = device_failed(r) ? spaces_failure(r->model->spaces) : NULL;
@@ -158,7 +156,7 @@ void flow_settle(const struct verdict_result *r, struct flow *flow)
 	}
 }
 
-/* Read whose work it was in that space, unless flow_read() did so along with the host's. */
+/* Read the requests in that space, unless flow_read() did so along with the host's. */
 static int read_space(const struct verdict_result *r, const struct flow_of_space *of,
     struct flow *flow, struct err *err)
 {

@@ -1,4 +1,3 @@
-/* flow_space.c - see flow_space.h. */
 #include "verdict/request/flow_space.h"
 
 #include <errno.h>
@@ -7,18 +6,18 @@
 #include "util/progress.h"
 #include "verdict/request/stages.h"
 
-/* The blocks of a space, as a model of their own sees them. */
+/* The blocks of a space, through a model of their own. */
 struct blocks {
 	struct model *model;
 	const char *name;
-	bool found; /* the space came to be */
+	bool found; /* the space exists */
 };
 
 static int blocks_apply(
     struct blocks *b, const struct event *e, struct witness witness, bool *came, struct err *err)
 {
 	struct space *sp;
-	/* Nobody asks this model about the host. */
+	/* This model needs no blocks of the host. */
 	int rc = e->kind <= EV_UNFREE ? 0 : model_apply(b->model, e, err);
 
 	*came = false;
@@ -84,13 +83,12 @@ const char *flow_space_name(const struct flow_space *f)
 	return f->blocks.name;
 }
 
-/* Were all events until the refusal seen? */
 static bool is_done(const struct flow_space *f)
 {
 	return f->blocks.model->run.others >= f->until;
 }
 
-/* The blocks of the event that the space came to be with. */
+/* Add the blocks of the event that created the space. */
 static int first_blocks(struct flow_space *f)
 {
 	const struct spaces *all = f->blocks.model->spaces;

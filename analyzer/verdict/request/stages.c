@@ -1,4 +1,3 @@
-/* stages.c - see stages.h. */
 #include "verdict/request/stages.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * stages.h - inside verdict/: what each stage of a pipeline held (loading documents, splitting,
+ * stages.h - inside verdict/: the memory of each stage of a pipeline (loading documents, splitting,
  * embedding, retrieval, prompt assembly, the model's call, a tool, checkpoints, history). The
- * innermost frame with a role decides the stage of a stack. An event costs one table lookup.
+ * innermost frame with a role decides a stack's stage. An event costs one table lookup.
  */
 #ifndef ANALYZER_VERDICT_STAGES_H
 #define ANALYZER_VERDICT_STAGES_H
@@ -10,23 +10,23 @@
 
 struct stage {
 	enum role role;
-	uint64_t held, peak; /* bytes, at the moment and at most before */
+	uint64_t held, peak; /* bytes: at the moment; the peak before */
 	uint64_t peak_ns;
 	uint64_t total; /* bytes ever acquired */
 };
 
 struct stages {
 	const struct feed *feed;
-	struct framework_frames *known; /* NULL: no frame is known, and there are no stages */
+	struct framework_frames *known; /* NULL: no known frames and no stages */
 	struct stage list[ROLE_COUNT]; /* by role */
 };
 
 /* Both arguments must outlive *s; `known` may be NULL. There is nothing to free. */
 void stages_init(struct stages *s, const struct feed *feed, struct framework_frames *known);
 
-/* Return the stage of a stack; ROLE_NONE: no known one, or no memory. */
+/* Return a stack's stage; ROLE_NONE: unknown, or no memory. */
 enum role stages_of(const struct stages *s, uint32_t stack);
-/* Does the work of a request begin at a frame of that stack? */
+/* True if the work of a request begins at a frame of that stack. */
 bool stages_in_request(const struct stages *s, uint32_t stack);
 
 void stages_acquired(struct stages *s, uint32_t stack, uint64_t size, uint64_t time_ns);

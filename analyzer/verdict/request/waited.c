@@ -1,4 +1,3 @@
-/* waited.c - see waited.h. */
 #include "verdict/request/waited.h"
 
 #include <errno.h>
@@ -8,7 +7,7 @@
 #include "verdict/framework/framework_frames.h"
 #include "verdict/judge/decide.h"
 
-/* Join the stack that waited and the other thread's, as if the one had called the other. */
+/* Join the waiting stack and the other thread's, as if the one had called the other. */
 static int join_stacks(
     struct verdict_result *r, const struct feed *feed, const struct waiting *waiting)
 {
@@ -39,7 +38,7 @@ int waited_read(
 	if (!v->blame.function || callsite == CALLSITE_NONE ||
 	    !waiting_possible(&feed, r->callsites, callsite))
 		return 0;
-	/* A frame with a known role says more than the line that waited. */
+	/* A frame with a known role is more specific than the waiting line. */
 	if (r->frameworks.frames && v->blame.stack.count &&
 	    framework_frame(r->frameworks.frames, &v->blame.stack.symbols[v->blame.frame]).role !=
 		ROLE_NONE)

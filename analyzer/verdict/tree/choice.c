@@ -1,4 +1,4 @@
-/* choice.c - see choice.h. Models are too large to keep all: the best one so far is kept. */
+/* choice.c - see choice.h. All models would be too large to keep: it keeps the best one so far. */
 #include "verdict/tree/choice.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include "verdict/subject.h"
 #include "verdict/tree/victim.h"
 
-/* How likely a process is the one that the reader asks about. */
+/* How likely a reader asks about a process. */
 enum importance {
 	STARTED_BY_ANOTHER,
 	STARTED_FIRST,
 	END_UNSEEN,
-	REFUSED_AND_WENT_ON, /* or a file system was full, and nobody saw its end */
+	REFUSED_AND_WENT_ON, /* or a file system was full, and its end was not seen */
 	KILLED,
 	ENDED_BY_IT, /* refused and ended badly, or named by the kernel's log */
 };
@@ -27,10 +27,10 @@ struct candidates {
 	struct choice *best;
 	const struct trace_set *set;
 	struct arena *words;
-	bool *victims; /* of each image: did the kernel's log name it? */
-	struct supervised *next; /* of the process that is being read */
-	enum importance importance; /* of the best */
-	uint64_t refused_ns; /* likewise, monotonic; 0: never */
+	bool *victims; /* of each image: the kernel's log names it */
+	struct supervised *next; /* of the current process */
+	enum importance importance; /* of the best process */
+	uint64_t refused_ns; /* of the best process, monotonic; 0: never */
 };
 
 static enum importance importance_of(const struct model *m, const struct process *p,
@@ -45,7 +45,7 @@ static enum importance importance_of(const struct model *m, const struct process
 		return KILLED;
 	if (p->how == END_SIGNAL && p->code == SIGBUS && m->shm.count)
 		return KILLED;
-	/* A process that was killed with the one that was started may have held the memory. */
+	/* A process that was killed with the started one may have held the memory. */
 	if (p->how == END_UNKNOWN && s && supervised_killed_with(s, m->run.last_ns))
 		return KILLED;
 	if (p->how == END_UNKNOWN)
@@ -65,8 +65,8 @@ static int read_supervised(
 	return supervised_read(&outside, &of, out, err);
 }
 
-/* Among equally important processes the first to be refused: the others' failures may be its doing.
- */
+/* Among equals, prefer the process that was refused first: it may have caused the others'
+ * failures. */
 static bool is_better(
     const struct candidates *c, enum importance importance, uint64_t refused_ns, uint64_t peak)
 {
@@ -117,7 +117,7 @@ static int read_process(struct candidates *c, size_t i, struct err *err)
 	return 0;
 }
 
-/* The report is about process `to`; `failure` is how the subject so far failed. */
+/* Make process `to` the subject; `failure` is the failure of the subject so far. */
 static int move_to(struct candidates *c, size_t to, uint64_t device,
     const struct failure_view *failure, struct err *err)
 {
@@ -144,7 +144,7 @@ static int move_to(struct candidates *c, size_t to, uint64_t device,
 	return 0;
 }
 
-/* Where a file system in memory is full, the report is about the process that filled it. */
+/* If a file system in memory is full, the report is about the process that filled it. */
 static int follow_volume(struct candidates *c, struct err *err)
 {
 	struct choice *best = c->best;

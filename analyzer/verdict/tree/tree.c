@@ -1,4 +1,3 @@
-/* tree.c - see tree.h. */
 #include "verdict/tree/tree.h"
 
 #include <errno.h>
@@ -18,7 +17,7 @@ TUNED(uint64_t, WORKER_PART, 4,
 TUNED(uint64_t, SAME_KILL_NS, 50000000,
     "the killer strikes several at a time, some milliseconds apart");
 
-/* The host, and what drivers gave: PyTorch's blocks lie within that. */
+/* The host, and the drivers' memory, which contains PyTorch's blocks. */
 #define COURSE_SPACES (1 + 2 * DEVICES_MAX)
 
 struct course {
@@ -60,7 +59,7 @@ struct process tree_process(
 	uint64_t last = f->last_ns > m->run.last_ns ? f->last_ns : m->run.last_ns;
 	struct timespec now;
 
-	/* It lived on after its last event, as long as the supervisor saw it. */
+	/* The process lived on after its last event, as the supervisor saw. */
 	if (s && s->ended && s->ended_ns > last)
 		last = s->ended_ns;
 	if (end.how == END_RUNNING && clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
@@ -96,8 +95,7 @@ static int add(struct course *c, const char *name, uint32_t gpu, const struct mo
 	return 0;
 }
 
-/* When the supervisor last saw it: a process that waits records nothing, and is there all the same.
- */
+/* Return when the supervisor last saw the process, which records nothing while it waits. */
 static uint64_t last_seen_ns(const struct supervised *s)
 {
 	return s->last.known[TRACE_LEVEL_RSS] ? s->last.time_ns[TRACE_LEVEL_RSS] : 0;
@@ -205,7 +203,7 @@ uint64_t tree_siblings_live(
 	return sum;
 }
 
-/* Resident bytes, as the supervisor or the process itself saw them, whichever is more. */
+/* Return resident bytes, from the supervisor or the process itself, whichever is more. */
 static uint64_t resident_of(const struct course *c, uint64_t moment_ns)
 {
 	uint64_t at = num_least(moment_ns, c->end_ns) - c->start_ns;

@@ -1,4 +1,3 @@
-/* victim.c - see victim.h. */
 #include "verdict/tree/victim.h"
 
 #include <signal.h>

@@ -13,7 +13,7 @@
 struct advice {
 	const struct verdict_result *result;
 	enum finding_form form; /* of the winner */
-	const char *where; /* the blamed function, to be put in a sentence */
+	const char *where; /* the blamed function, as part of a sentence */
 	struct fix *fixes;
 	size_t *count;
 	struct arena *arena;

@@ -1,4 +1,3 @@
-/* words.c - see words.h. */
 #include "verdict/wording/words.h"
 
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include "verdict/failure/volume.h"
 #include "verdict/ledger/ledger.h"
 
-/* Other lines are worth a mention when the blamed one has less than nine tenths. */
+/* Other lines are mentioned when the blamed one has less than nine tenths. */
 #define NEARLY_PART 10u
 
 static const char *base_name(const char *path)
@@ -45,7 +44,6 @@ static const struct callsite *main_callsite(const struct verdict_result *r)
 		   : NULL;
 }
 
-/* Returns a fact of the finding that the sentence is about. */
 static uint64_t fact(const struct verdict_result *r, enum fact fact)
 {
 	return (uint64_t)finding_fact(&r->ranking.list[0].finding, fact);
@@ -68,7 +66,7 @@ static uint64_t live(const struct verdict_result *r)
 	return r->callsites->live_bytes + r->callsites->map_bytes;
 }
 
-/* The C library and the loader refused it themselves: no request was recorded. */
+/* The C library and the loader were refused: such requests are not recorded. */
 static void add_left(struct str *s, const struct verdict_result *r)
 {
 	const struct failure_view *f = &r->failure;
@@ -89,7 +87,7 @@ static void add_volume(struct str *s, const struct verdict_result *r)
 	    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(LIMIT_SHM));
 }
 
-/* What the sentence before has said already. */
+/* Content of the earlier sentences. */
 enum said { SAID_CAUSE, SAID_REQUEST, SAID_LIMIT };
 
 /* ". A request for 3.00 GiB then failed at the limit of 1.00 GiB (RLIMIT_AS)" */
@@ -118,7 +116,6 @@ static void add_refusal(struct str *s, const struct verdict_result *r, enum said
 		    limit_kind_name(f->limit));
 }
 
-/* How it ended. */
 static void add_end(struct str *s, const struct verdict_result *r, enum said said)
 {
 	const struct failure_view *f = &r->failure;
@@ -166,7 +163,7 @@ static void add_end(struct str *s, const struct verdict_result *r, enum said sai
 	str_putc(s, '.');
 }
 
-/* A sentence has named this many bytes as the request: is it the one that failed? */
+/* Is the request of this many bytes, which a sentence named, the one that failed? */
 static enum said said_request(const struct verdict_result *r, uint64_t bytes)
 {
 	return bytes == r->failure.requested_bytes ? SAID_REQUEST : SAID_CAUSE;
@@ -224,8 +221,8 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 	const char *sizes =
 	    callsite_is_uniform(p) ? "all of the same size" : "and their sizes do not grow";
 	uint64_t all = r->ranking.list[0].finding.bytes;
-	/* Before a checkpoint only the blocks that survived it were counted; of arenas those that
-	 * remain, not what came and went inside. */
+	/* Before a checkpoint only survivors were counted; of arenas only the remaining ones, not
+	 * the objects that came and went inside. */
 	bool counted = (!r->callsites->replaced_until_ns ||
 			   p->facts.first_ns > r->callsites->replaced_until_ns) &&
 		       !p->arena_share.any;
@@ -504,7 +501,7 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 	}
 }
 
-/* A kill that no shape explains. */
+/* Add a kill that no shape explains. */
 static void add_unexplained(struct str *s, const struct verdict_result *r)
 {
 	static const char *const counted[] = {
@@ -527,7 +524,7 @@ static void add_unexplained(struct str *s, const struct verdict_result *r)
 	    fmt_size(&a, r->model->peak.bytes));
 }
 
-/* Memory did not end it: the first thing to say. */
+/* Say first that the process did not end for lack of memory. */
 static void add_kill(struct str *s, const struct verdict_result *r)
 {
 	struct fmt a;
@@ -547,7 +544,7 @@ static const char *first_limit(const struct outlook *o)
 					  : limit_kind_name(o->first);
 }
 
-/* When memory would have run out, had it gone on. */
+/* Add when memory would have run out. */
 static void add_outlook(struct str *s, const struct verdict_result *r)
 {
 	const struct outlook *o = &r->kill.outlook;
