@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """test_pitfalls.py SHIM PROGRAMS SOURCE [CASE...]: what tools between a program and the driver were
-wrong about, one after the other. docs/shim.md has the list; mutate.py shows that each case fails
-when the care it tests is taken out."""
+wrong about, one after the other. docs/cuda-pitfalls.md has the list; mutate.py shows that each case
+fails when the care it tests is taken out."""
 import os
 import sys
 
