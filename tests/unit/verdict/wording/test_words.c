@@ -271,6 +271,16 @@ static void overlapping(void)
 	evidence(FACT_AT_ONCE_LARGEST, 5 * MiB);
 }
 
+static void overlapping_tasks(void)
+{
+	static const struct lane lane = {.task = 1};
+	static struct held_request held = {.lane = &lane};
+
+	overlapping();
+	r.flow.held.list = &held;
+	r.flow.held.alike = 1;
+}
+
 static void queueing(void)
 {
 	f->form = FORM_BACKLOG;
@@ -391,6 +401,12 @@ static void undecided(void)
 	f->cause = CAUSE_LEAK;
 	r.ranking.count = 2;
 	r.ranking.list[1].finding = (struct finding){.cause = CAUSE_STATE_RETENTION, .blame = 1};
+}
+
+static void undecided_between_none(void)
+{
+	undecided();
+	r.ranking.count = 0;
 }
 
 static void not_recorded(void)
@@ -530,6 +546,9 @@ static const struct {
     {CAUSE_CONCURRENCY, overlapping,
 	"36 threads held 161 MiB at once, up to 5.00 MiB each, most of it in Chat.answer "
 	"(chat.py:31). A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_CONCURRENCY, overlapping_tasks,
+	"36 tasks held 161 MiB at once, up to 5.00 MiB each, most of it in Chat.answer "
+	"(chat.py:31). A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_CONCURRENCY, queueing,
 	"243 MiB wait in a queue, in 1,695 blocks: Chat.answer (chat.py:31) produces them faster "
 	"than they are processed. A request for 8.00 MiB then failed at the limit of 600 MiB "
@@ -585,6 +604,9 @@ static const struct {
     {CAUSE_UNKNOWN, undecided,
 	"The evidence does not decide the cause: perhaps leak in Chat.answer (chat.py:31), or "
 	"state-retention in Chat.say (chat.py:12). A request for 8.00 MiB then failed at the limit "
+	"of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_UNKNOWN, undecided_between_none,
+	"The evidence does not decide the cause. A request for 8.00 MiB then failed at the limit "
 	"of 600 MiB (RLIMIT_AS)."},
     {CAUSE_UNKNOWN, not_recorded,
 	"The cause is not known: allocations by Python were not recorded."},
