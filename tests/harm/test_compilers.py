@@ -45,11 +45,10 @@ def build(side, compiler, more):
         name = os.path.basename(s)
         shutil.copy(os.path.join(harness.TOP, s), here)
         objects.append(name[:-2] + ".o")
-    for s in os.listdir(os.path.join(harness.TOP, "shim")):
-        if s.endswith((".h", ".def")):
-            shutil.copy(os.path.join(harness.TOP, "shim", s), here)
+    shutil.copytree(os.path.join(harness.TOP, "shim"), os.path.join(here, "shim"),
+                    ignore=shutil.ignore_patterns("*.c", "simgpu"))
     shutil.copytree(os.path.join(harness.TOP, "include"), os.path.join(here, "include"))
-    flags = ("-std=gnu11 -O2 -g -fPIC -frandom-seed=1 -D_GNU_SOURCE -Iinclude "
+    flags = ("-std=gnu11 -O2 -g -fPIC -frandom-seed=1 -D_GNU_SOURCE -Iinclude -Ishim "
              "-DWHYOOM_VERSION='\"1\"' " + more)
     rules.append("all: storm %s" % " ".join(objects))
     rules.append("%%.o: %%.c\n\t%s %s -c -o $@ $<" % (compiler, flags))
