@@ -77,21 +77,6 @@ static inline uint8_t *fields_put_notice(uint8_t *p, const struct trace_NOTICE *
 	    p, f, NULL, sample ? sizeof(*f) / sizeof(uint64_t) : TRACE_FIELDS_BEFORE(NOTICE, mean));
 }
 
-/* A varint; 0 where the bytes end before it does. */
-static inline uint64_t fields_get_varint(const uint8_t **p, const uint8_t *end)
-{
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
-		uint8_t byte = *(*p)++;
-
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return v;
-	}
-	return 0;
-}
-
 /* Reads what the shim wrote itself: the fields of `kind`, those that are missing as 0, and up to
  * `room` levels of those that there are. How many of these were read. */
 static inline unsigned fields_get(unsigned kind, const uint8_t *p, const uint8_t *end,
@@ -101,18 +86,20 @@ static inline unsigned fields_get(unsigned kind, const uint8_t *p, const uint8_t
 	unsigned count = 0;
 
 	memset(out, 0, sizeof(*out));
-	for (unsigned i = 0; kind < TRACE_KINDS && p < end; i++) {
+	for (unsigned i = 0; kind < TRACE_KINDS && p && p < end; i++) {
 		unsigned type = trace_field_types[kind][i] & ~(unsigned)TRACE_FIELD_LATER;
 
 		if (type == TRACE_FIELD_NONE || type == TRACE_FIELD_END)
 			break;
-		field[i] = fields_get_varint(&p, end);
-		for (uint64_t n = 0; type == TRACE_FIELD_LEVELS && n < field[i] && p < end; n++) {
-			struct level level = {.key = (uint32_t)fields_get_varint(&p, end)};
+		p = varint_get(p, end, &field[i]);
+		for (uint64_t n = 0; type == TRACE_FIELD_LEVELS && n < field[i] && p && p < end;
+		     n++) {
+			uint64_t key = 0, value = 0;
 
-			level.value = fields_get_varint(&p, end);
+			p = varint_get(p, end, &key);
+			p = varint_get(p, end, &value);
 			if (count < room)
-				levels[count++] = level;
+				levels[count++] = (struct level){(uint32_t)key, value};
 		}
 	}
 	return count;

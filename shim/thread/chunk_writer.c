@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "base/record_fields.h"
 #include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/varint.h"
@@ -153,22 +154,34 @@ static void use_chunk(struct thread *t, const struct file_chunk *c, uint32_t com
 	thread_chunk_changed(t);
 }
 
+/* Start the body of a record with the time since the thread's last one. */
+static uint8_t *put_dt(struct thread *t, uint8_t *body)
+{
+	uint64_t now = clock_ticks(), dt = now > t->ticks ? now - t->ticks : 0;
+
+	t->ticks += dt;
+	return varint_put(body, dt);
+}
+
+/* Write a record into a chunk that was just found, which has room. */
+static void commit_record(
+    struct thread *t, enum trace_event_kind kind, const uint8_t *body, const uint8_t *end)
+{
+	uint8_t *p = t->pos;
+
+	*p++ = TRACE_EXTENDED;
+	p = varint_put(p, kind);
+	p = varint_put_bytes(p, body, (size_t)(end - body));
+	chunk_writer_commit_extended(t, p);
+}
+
 /* Record in a shared chunk which thread the following records belong to. */
 static void note_owner(struct thread *t)
 {
-	uint64_t now = clock_ticks();
-	uint8_t body[32], *b = body, *p = t->pos;
+	uint8_t body[4 * VARINT_BYTES_MAX], *b = put_dt(t, body);
 
-	if (now < t->ticks)
-		now = t->ticks;
-	b = varint_put(b, now - t->ticks);
-	b = varint_put(b, t->serial);
-	b = varint_put(b, t->tid);
-	*p++ = TRACE_EXTENDED;
-	p = varint_put(p, TRACE_SHARED_THREAD);
-	p = varint_put_bytes(p, body, (size_t)(b - body));
-	t->ticks = now;
-	chunk_writer_commit_extended(t, p);
+	b = FIELDS_PUT(b, SHARED_THREAD, NULL, .serial = t->serial, .tid = t->tid);
+	commit_record(t, TRACE_SHARED_THREAD, body, b);
 }
 
 bool chunk_writer_open(struct thread *t, enum trace_drop *why)
@@ -266,36 +279,28 @@ void chunk_writer_close(struct thread *t)
 	leave_chunk(t);
 }
 
-/* Write into a chunk that was just found, which has room. */
-static void notice(struct thread *t, enum trace_notice what, const uint64_t *fields, unsigned count)
+/* Record a change of the recording itself; a checkpoint keeps it. */
+static void notice(struct thread *t, const struct trace_NOTICE *f)
 {
-	uint8_t body[5 * VARINT_BYTES_MAX], *b = body, *p = t->pos;
-	uint64_t now = clock_ticks();
+	uint8_t body[5 * VARINT_BYTES_MAX], *b = fields_put_notice(put_dt(t, body), f);
 
-	b = varint_put(b, now > t->ticks ? now - t->ticks : 0);
-	t->ticks = now > t->ticks ? now : t->ticks;
-	b = varint_put(b, what);
-	for (unsigned i = 0; i < count; i++)
-		b = varint_put(b, fields[i]);
-	*p++ = TRACE_EXTENDED;
-	p = varint_put(p, TRACE_NOTICE);
-	p = varint_put_bytes(p, body, (size_t)(b - body));
 	if (sampler.by_table)
 		event_log_add(
 		    t->serial, t->tid, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
-	chunk_writer_commit_extended(t, p);
+	commit_record(t, TRACE_NOTICE, body, b);
 }
 
 /* Record how many events were lost before recording continued. */
 static void note_lost(struct thread *t)
 {
-	notice(t, TRACE_NOTICE_LOST, (uint64_t[]){t->lost}, 1);
+	notice(t, &(struct trace_NOTICE){.what = TRACE_NOTICE_LOST, .value = t->lost});
 	t->lost = 0;
 }
 
 static void note_budget(struct thread *t)
 {
-	notice(t, TRACE_NOTICE_BUDGET, (uint64_t[]){trace_file_header->file_bytes}, 1);
+	notice(t, &(struct trace_NOTICE){
+		      .what = TRACE_NOTICE_BUDGET, .value = trace_file_header->file_bytes});
 }
 
 static void note_thinned(struct thread *t)
@@ -303,8 +308,10 @@ static void note_thinned(struct thread *t)
 	struct resample_notice how;
 
 	if (resample_notice_take(&how))
-		notice(
-		    t, TRACE_NOTICE_THINNED, (uint64_t[]){how.blocks, how.mean, how.exact_from}, 3);
+		notice(t, &(struct trace_NOTICE){.what = TRACE_NOTICE_THINNED,
+			      .value = how.blocks,
+			      .mean = how.mean,
+			      .exact_from = how.exact_from});
 }
 
 static bool claim_own(

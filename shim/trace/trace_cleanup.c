@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/record_fields.h"
 #include "base/sys.h"
 #include "base/varint.h"
 #include "trace/disk.h"
@@ -33,6 +34,7 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 	uint8_t tag = *p++;
 	uint64_t kind = tag & TRACE_TAG_KIND, v, length;
 	const uint8_t *next;
+	union trace_fields f;
 
 	if (kind != TRACE_EXTENDED) {
 		if (kind > TRACE_UNFREE)
@@ -51,7 +53,10 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 	    length > (uint64_t)(end - p))
 		return NULL;
 	next = p + length;
-	switch (kind) {
+	if (kind >= TRACE_KINDS)
+		return next;
+	fields_get((unsigned)kind, varint_get(p, next, &v), next, &f, NULL, 0);
+	switch ((enum trace_event_kind)kind) {
 	case TRACE_FAILED:
 	case TRACE_SIGNAL:
 	case TRACE_NOTICE:
@@ -62,12 +67,13 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 	case TRACE_SPACE_CALL:
 		t->keep = true;
 		break;
-	case TRACE_MAP: /* dt, address, length */
-	case TRACE_ALLOC_WIDE:
+	case TRACE_MAP:
+		t->bytes += f.MAP.length;
 		t->events++;
-		if ((p = varint_get(p, next, &v)) && (p = varint_get(p, next, &v)) &&
-		    (p = varint_get(p, next, &v)))
-			t->bytes += v;
+		break;
+	case TRACE_ALLOC_WIDE:
+		t->bytes += f.ALLOC_WIDE.size;
+		t->events++;
 		break;
 	case TRACE_UNMAP:
 	case TRACE_BRK:
@@ -75,7 +81,28 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 	case TRACE_FREE_WIDE:
 		t->events++;
 		break;
-	default:
+	case TRACE_ALLOC: /* compact: above */
+	case TRACE_FREE:
+	case TRACE_UNFREE:
+	case TRACE_ALLOC_EXPECTED:
+	case TRACE_EXTENDED:
+	case TRACE_UNUNMAP: /* these say nothing about what is worth keeping */
+	case TRACE_LEVEL:
+	case TRACE_LEVEL_OF:
+	case TRACE_THREAD_EXIT:
+	case TRACE_EXIT:
+	case TRACE_CHILD_END:
+	case TRACE_SHARED_THREAD:
+	case TRACE_MARK:
+	case TRACE_SPACE_FREE:
+	case TRACE_SPACE_UNFREE:
+	case TRACE_CHECKPOINT:
+	case TRACE_SPACE_UNMAP:
+	case TRACE_SPACE_UNUNMAP:
+	case TRACE_SPACE_CLEAR:
+	case TRACE_TASK:
+	case TRACE_TASK_END:
+	case TRACE_WENT:
 		break;
 	}
 	return next;
