@@ -12,6 +12,7 @@
 #include "cmd/common/traces.h"
 #include "model/feed_until.h"
 #include "report/report.h"
+#include "util/num.h"
 #include "verdict/result.h"
 #include "verdict/subject.h"
 
@@ -137,8 +138,7 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	rc = moment_process(set, r->moment.pid, &t, err);
 	if (rc)
 		return rc;
-	rc = seconds > 0 ? feed_until_model(
-			       feed_of_trace(t), UINT64_MAX, (uint64_t)(seconds * 1e9), &m, err)
+	rc = seconds > 0 ? feed_until_model(feed_of_trace(t), UINT64_MAX, num_ns(seconds), &m, err)
 			 : subject_model(feed_of_trace(t), &m, err);
 	if (rc)
 		return rc;

@@ -30,6 +30,14 @@ static inline bool num_about(uint64_t value, uint64_t other, uint64_t part)
 	return value >= other - other / part && value <= num_sum(other, other / part);
 }
 
+/* Seconds as nanoseconds, at least 0 and at most UINT64_MAX. */
+static inline uint64_t num_ns(double seconds)
+{
+	double ns = seconds * 1e9;
+
+	return !(ns > 0) ? 0 : ns < 0x1p64 ? (uint64_t)ns : UINT64_MAX;
+}
+
 static inline uint64_t num_most(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/feed_until.h"
+#include "util/num.h"
 #include "util/text/str.h"
 #include "verdict/subject.h"
 #include "verdict/verdict.h"
@@ -129,7 +130,7 @@ static int choose(const struct model *m, const struct space *sp,
 	failed = sp ? f != NULL : m->refusals.count > 0;
 	if (request->seconds > 0) {
 		snprintf(out->name, sizeof(out->name), "%gs", request->seconds);
-		*until = (uint64_t)(request->seconds * 1e9);
+		*until = num_ns(request->seconds);
 		out->time_ns = *until < m->run.last_ns ? *until : m->run.last_ns;
 		return 0;
 	}

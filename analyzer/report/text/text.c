@@ -15,6 +15,7 @@
 #include "report/text/ledger_text.h"
 #include "report/text/processes_text.h"
 #include "report/text/style.h"
+#include "util/num.h"
 #include "util/text/fmt.h"
 
 /* The words of a command line; where that is too much for a line, paths by their last part. */
@@ -34,14 +35,6 @@ static void command(struct str *out, const char *cmdline, unsigned columns)
 		    slash ? word - (size_t)(slash + 1 - from) : word);
 		p = from + word;
 	}
-}
-
-/* A damaged trace may last longer than a count of nanoseconds can say. */
-static uint64_t duration_ns(const struct process *p)
-{
-	double ns = p->seconds * 1e9;
-
-	return ns <= 0 ? 0 : ns < 0x1p64 ? (uint64_t)ns : UINT64_MAX;
 }
 
 static void headline(const struct verdict_result *r, const struct report_style *st, struct str *out)
@@ -73,7 +66,7 @@ static void headline(const struct verdict_result *r, const struct report_style *
 		str_puts(&about, ", still running");
 	else
 		str_puts(&about, ", end unknown");
-	str_printf(&about, " after %s: ", fmt_duration(&a, duration_ns(p)));
+	str_printf(&about, " after %s: ", fmt_duration(&a, num_ns(p->seconds)));
 	command(&about, p->cmdline,
 	    st->columns > term_columns(str_text(&about))
 		? st->columns - term_columns(str_text(&about))
@@ -291,7 +284,7 @@ static void background(
 		}
 		str_clear(&line);
 		str_printf(&line, "pid %u, %s events, %s: ", p->pid, fmt_count(&a, p->events),
-		    fmt_duration(&b, duration_ns(p)));
+		    fmt_duration(&b, num_ns(p->seconds)));
 		command(&line, p->cmdline, st->columns > 40 ? st->columns - 40 : 0);
 		style_item(out, st, i == r->tree.subject ? "  * " : "    ", 4, str_text(&line));
 	}
