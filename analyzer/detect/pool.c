@@ -42,6 +42,18 @@ static uint32_t first_large(const struct callsite *p)
 	return first;
 }
 
+/* Return the call site as if its first `first` steps had not been. */
+static struct callsite from_step(const struct callsite *p, uint32_t first)
+{
+	struct callsite later = *p;
+
+	later.facts.freed_count = 0;
+	later.facts.step_count = p->facts.step_count - first;
+	later.facts.steps = &p->facts.steps[first];
+	later.facts.first_ns = later.facts.steps[0].time_ns;
+	return later;
+}
+
 /* Copy the call site from its first large block on. What a call does only once (an import, a table
  * of its own) is on the same line, but no block of the pool, and takes less time than the pool:
  * what took longer were other requests, and one large block is the next of these. Blocks that keep
@@ -61,11 +73,7 @@ static bool without_first_call(const struct callsite *p, struct callsite *out)
 	}
 	if (went > callsite_large_blocks(p) || bytes > p->facts.largest / LIST_PART)
 		return false;
-	*out = *p;
-	out->facts.freed_count = 0;
-	out->facts.step_count = p->facts.step_count - first;
-	out->facts.steps = &p->facts.steps[first];
-	out->facts.first_ns = out->facts.steps[0].time_ns;
+	*out = from_step(p, first);
 	return true;
 }
 
@@ -137,11 +145,7 @@ static bool without_tries(const struct scene *scene, const struct callsite *p, s
 	if (left > p->facts.live_bytes / LIST_PART ||
 	    !was_refused(scene, callsite, p->facts.first_ns, p->facts.steps[first].time_ns))
 		return false;
-	*out = *p;
-	out->facts.freed_count = 0;
-	out->facts.step_count = p->facts.step_count - first;
-	out->facts.steps = &p->facts.steps[first];
-	out->facts.first_ns = out->facts.steps[0].time_ns;
+	*out = from_step(p, first);
 	return true;
 }
 
