@@ -9,7 +9,7 @@
 #include "util/num.h"
 #include "util/tuned.h"
 
-/* Counts an event of which `kept_bytes` of the class `kept_class` stay. */
+/* Count an event that leaves `kept_bytes` of the class `kept_class`. */
 static void apply(
     struct amounts *a, const struct record_event *e, int64_t kept_bytes, uint32_t kept_class)
 {

@@ -18,7 +18,7 @@ struct clock {
 	struct clock_pair *pairs;
 	size_t count, capacity, at; /* at: the pair of the last lookup */
 	uint64_t back_rate; /* before the first pair */
-	/* Of the pair at `at`; span: how many ticks it covers, 0 before the first lookup. */
+	/* the pair at `at`: its start, its rate, and the ticks it covers (0 before a lookup) */
 	uint64_t from, from_ns, rate, span;
 };
 

@@ -1,7 +1,7 @@
 /*
- * run_directory.c - see run_directory.h. Traces of an earlier run move to DIR/earlier/TIME, the
- * newest three of which are kept: a container that is restarted in the same place, time and again,
- * must neither mix up its traces nor fill the disk.
+ * run_directory.c - see run_directory.h. Traces of an earlier run move to DIR/earlier/TIME, and the
+ * three newest runs there are kept: a container that keeps restarting in the same place must
+ * neither mix up its traces nor fill the disk.
  */
 #include "cmd/run/run_directory.h"
 

@@ -493,7 +493,7 @@ static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 
 	for (uint32_t i = 0; i < w->oldest_count; i++)
 		left += w->oldest[i] <= ended_ns;
-	/* Mappings, of which a few stay, are known by steps only. */
+	/* Only steps describe mappings, and a few mappings always stay. */
 	if (is_of_arenas(main))
 		return survivors_count_until(main, ended_ns) > (double)ended / ARENAS_LEFT_PART;
 	return left > ended / LEFT_PART || left == OLDEST;

@@ -134,7 +134,7 @@ static uint64_t weight_of(const struct callsite *p, const struct step *s)
 	return p->facts.live_variance > 0 ? s->bytes - s->summed_bytes : s->count - s->summed_count;
 }
 
-/* Return a step without the blocks that a checkpoint summed up, none of which survived. */
+/* Return a step without the blocks that a checkpoint summed up: none of them survived. */
 static struct step told(const struct step *s)
 {
 	struct step t = *s;

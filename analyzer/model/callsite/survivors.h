@@ -1,4 +1,4 @@
-/* survivors.h - the blocks of a call site that remain: how many, and of which generations. */
+/* survivors.h - the blocks of a call site that remain: their number and their generations. */
 #ifndef ANALYZER_MODEL_SURVIVORS_H
 #define ANALYZER_MODEL_SURVIVORS_H
 

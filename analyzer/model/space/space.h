@@ -79,8 +79,8 @@ struct space {
 	uint32_t sample_count, sample_stride, sample_skipped;
 	struct device_sample last_sample; /* the driver's; total 0: never asked */
 	int64_t context_bytes, module_bytes; /* changes of the free memory by such calls */
-	/* Unexplained bytes when the first context existed: its own, and other processes', of which
-	 * `others` were known then. */
+	/* Bytes that no event explained when the first context existed: the context's own bytes and
+	 * those of other processes. `others`: the known part of the latter. */
 	struct {
 		bool known, others_known;
 		uint64_t unexplained, others;

@@ -39,7 +39,7 @@ static void put_place(const struct page *page, const struct trace_damage_place *
 {
 	static const char *const words[TRACE_DAMAGE_KINDS] = {
 	    [TRACE_DAMAGE_HEADER] = "the header is damaged",
-	    [TRACE_DAMAGE_SHORT] = "the file is shorter than what was written",
+	    [TRACE_DAMAGE_SHORT] = "the end of the file is missing",
 	    [TRACE_DAMAGE_LOST] = "a chunk is missing here",
 	    [TRACE_DAMAGE_CHUNK] = "the header of a chunk is damaged",
 	    [TRACE_DAMAGE_EVENTS] =
@@ -200,7 +200,7 @@ static void put_rights(const struct page *page, const struct trace_rights_facts 
 	str_free(&text);
 }
 
-/* What is known about the time before the checkpoint, and what pauses left out. */
+/* Print what the checkpoint summarised, and which blocks were acquired during pauses. */
 static void put_checkpoint(
     const struct page *page, const struct trace_facts *f, const struct trace_replaced *replaced)
 {

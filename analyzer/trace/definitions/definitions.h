@@ -74,8 +74,8 @@ struct defs {
 	uint64_t unknown; /* records of unknown kinds, from a newer version */
 	uint64_t broken; /* records whose body contradicts the format */
 	bool checks; /* records have checksums: after a bad one, search on 8 bytes further */
-	/* Of the last body: bytes of its sound records, and the offset of the first that is damaged
-	 * or unfinished; DEFS_SOUND: none is. */
+	/* The last body: bytes of its sound records, and the offset of its first damaged or
+	 * unfinished record (DEFS_SOUND: there is none). */
 	uint64_t sound_bytes;
 	size_t unsound_at;
 };
