@@ -10,7 +10,7 @@ import tempfile
 
 import harness
 from harness import check, need, output, version
-from test_services import Daemon, Origin, listens, whole
+from services import Daemon, Origin, listens, whole
 
 RSYNC = r"""
 set -e
