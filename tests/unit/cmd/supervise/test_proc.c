@@ -94,10 +94,21 @@ static void sizes_and_kept_files(void **state)
 {
 	struct run_proc_files kept, opened;
 	uint64_t rss, vsize, again, size;
-	pid_t pid = fork();
+	int settled[2];
+	pid_t pid;
+	char byte;
 
-	if (pid == 0)
-		_exit(pause());
+	assert_int_equal(pipe(settled), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (write(settled[1], "", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	/* the child's resident memory grows until it runs its own code */
+	assert_int_equal(read(settled[0], &byte, 1), 1);
+	close(settled[0]);
+	close(settled[1]);
 	run_proc_open(pid, true, &kept);
 	run_proc_open(pid, false, &opened);
 	assert_true(kept.statm >= 0 && kept.status >= 0);
