@@ -8,7 +8,7 @@
 #include "verdict/framework/framework_frames.h"
 #include "verdict/request/flow.h"
 #include "verdict/subject.h"
-#include "verdict/tree/choice.h"
+#include "verdict/tree/tree.h"
 
 static int open_frameworks(struct frameworks *f, const struct trace_set *set, struct err *err)
 {

@@ -1,6 +1,7 @@
 #include "verdict/tree/tree.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +11,8 @@
 #include "util/text/str.h"
 #include "util/tuned.h"
 #include "verdict/failure/failure.h"
+#include "verdict/failure/volume.h"
+#include "verdict/subject.h"
 
 TUNED(uint64_t, WORKER_PART, 4,
     "workers of one pool have the same libraries and model resident: an idle one at least a "
@@ -20,6 +23,7 @@ TUNED(uint64_t, SAME_KILL_NS, 50000000,
 /* The host, and the drivers' memory, which contains PyTorch's blocks. */
 #define COURSE_SPACES (1 + 2 * DEVICES_MAX)
 
+/* A process's live bytes in each space, over its run. */
 struct course {
 	uint32_t pid, ppid;
 	const char *exe; /* the trace's, or NULL */
@@ -112,7 +116,15 @@ static uint64_t refused_ns(const struct model *m)
 	return at == UINT64_MAX ? 0 : at;
 }
 
-struct course *course_new(
+static void course_free(struct course *course)
+{
+	for (size_t i = 0; course && i < course->count; i++)
+		free(course->spaces[i]);
+	free(course);
+}
+
+/* Keep a process's course. `supervised` may be NULL. NULL: no memory. */
+static struct course *course_new(
     const struct model *m, const struct supervised *supervised, const struct trace *t)
 {
 	const struct trace_facts *f = trace_facts(t);
@@ -149,18 +161,6 @@ struct course *course_new(
 	return NULL;
 }
 
-void course_free(struct course *course)
-{
-	for (size_t i = 0; course && i < course->count; i++)
-		free(course->spaces[i]);
-	free(course);
-}
-
-uint64_t course_refused_ns(const struct course *course)
-{
-	return course->refused_ns;
-}
-
 static uint64_t resident_at(const struct timeline *t, uint64_t time_ns)
 {
 	uint64_t last = 0;
@@ -171,7 +171,8 @@ static uint64_t resident_at(const struct timeline *t, uint64_t time_ns)
 	return last;
 }
 
-uint64_t tree_siblings(struct course *const *courses, size_t count, size_t subject)
+/* Return the sum of all others' peaks of resident bytes: at least their sum at any moment. */
+static uint64_t siblings(struct course *const *courses, size_t count, size_t subject)
 {
 	uint64_t sum = 0;
 
@@ -188,7 +189,9 @@ uint64_t tree_siblings(struct course *const *courses, size_t count, size_t subje
 	return sum;
 }
 
-uint64_t tree_siblings_live(
+/* Return the live bytes of all others when the subject ended, as recorded: at least the resident
+ * ones, since some pages may be untouched. */
+static uint64_t siblings_live(
     struct course *const *courses, size_t count, size_t subject, uint64_t last_ns)
 {
 	uint64_t moment = courses[subject]->start_ns + last_ns, sum = 0;
@@ -212,7 +215,9 @@ static uint64_t resident_of(const struct course *c, uint64_t moment_ns)
 	return c->count ? num_most(outside, resident_at(&c->spaces[0]->live, at)) : outside;
 }
 
-struct scene_workers tree_workers(
+/* Return the workers of the subject's pool when it ended: processes of the same parent and program
+ * with about as much resident memory. */
+static struct scene_workers workers_of(
     struct course *const *courses, size_t count, size_t subject, uint64_t last_ns)
 {
 	const struct course *own = courses[subject];
@@ -286,4 +291,270 @@ int tree_settle(struct process_tree *tree, struct course *const *courses, uint64
 	for (size_t i = 0; i < tree->count && !rc; i++)
 		rc = settle(&tree->processes[i], courses[i], moment, words);
 	return rc;
+}
+
+#define COMM_BYTES 15 /* TASK_COMM_LEN without its NUL */
+
+static bool may_be_killed(const struct trace_facts *f)
+{
+	return (f->end_how == TRACE_END_SIGNAL && f->end_code == SIGKILL) ||
+	       (f->end_how == TRACE_END_NONE && !f->running);
+}
+
+static bool has_name(const char *path, const char *comm)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path;
+
+	return name && *comm && strncmp(name, comm, COMM_BYTES) == 0;
+}
+
+static bool is_named(const struct trace_facts *f, const struct log_victim *v)
+{
+	return has_name(f->exe, v->comm) || (f->argv && has_name(f->argv[0], v->comm));
+}
+
+static bool by_pid(const struct trace_set *set, const struct verdict_hints *hints, bool *victim)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct trace_facts *f = trace_facts(set->images[i]);
+
+		for (size_t k = 0; k < hints->victim_count; k++)
+			victim[i] |= hints->victims[k].pid == f->pid && may_be_killed(f);
+		any |= victim[i];
+	}
+	return any;
+}
+
+void victim_find(const struct trace_set *set, const struct verdict_hints *hints, bool *victim)
+{
+	size_t killed = 0, only = 0;
+
+	if (!hints || by_pid(set, hints, victim))
+		return;
+	for (size_t i = 0; i < set->count; i++)
+		if (may_be_killed(trace_facts(set->images[i]))) {
+			only = i;
+			killed++;
+		}
+	if (killed != 1)
+		return;
+	for (size_t k = 0; k < hints->victim_count; k++)
+		victim[only] |= is_named(trace_facts(set->images[only]), &hints->victims[k]);
+}
+
+/* How likely a reader asks about a process. */
+enum importance {
+	STARTED_BY_ANOTHER,
+	STARTED_FIRST,
+	END_UNSEEN,
+	REFUSED_AND_WENT_ON, /* or a file system was full, and its end was not seen */
+	KILLED,
+	ENDED_BY_IT, /* refused and ended badly, or named by the kernel's log */
+};
+
+/* The processes so far. */
+struct candidates {
+	struct choice *best;
+	const struct trace_set *set;
+	struct arena *words;
+	bool *victims; /* of each image: the kernel's log names it */
+	struct supervised *next; /* of the current process */
+	enum importance importance; /* of the best process */
+	uint64_t refused_ns; /* of the best process, monotonic; 0: never */
+};
+
+static enum importance importance_of(const struct model *m, const struct process *p,
+    const struct trace_facts *f, const struct supervised *s)
+{
+	bool bad =
+	    p->how == END_SIGNAL || (p->how == END_EXIT && p->code != 0) || p->how == END_UNKNOWN;
+
+	if (model_failure(m) || spaces_failure(m->spaces))
+		return bad ? ENDED_BY_IT : REFUSED_AND_WENT_ON;
+	if (p->how == END_SIGNAL && p->code == SIGKILL)
+		return KILLED;
+	if (p->how == END_SIGNAL && p->code == SIGBUS && m->shm.count)
+		return KILLED;
+	/* A process that was killed with the started one may have held the memory. */
+	if (p->how == END_UNKNOWN && s && supervised_killed_with(s, m->run.last_ns))
+		return KILLED;
+	if (p->how == END_UNKNOWN)
+		return volume_short(m) ? REFUSED_AND_WENT_ON : END_UNSEEN;
+	return f->root ? STARTED_FIRST : STARTED_BY_ANOTHER;
+}
+
+static int read_supervised(
+    const struct trace_set *set, const struct feed *feed, struct supervised *out, struct err *err)
+{
+	struct feed outside = feed_of_trace(set->supervisor);
+	const struct trace_facts *sf = outside.facts(outside.self), *f = feed->facts(feed->self);
+	struct supervised_of of = {.pid = f->pid,
+	    .shift_ns = (int64_t)(sf->start_mono_ns - f->start_mono_ns),
+	    .stack_each = supervised_stack_each(feed)};
+
+	return supervised_read(&outside, &of, out, err);
+}
+
+/* Among equals, prefer the process that was refused first: it may have caused the others'
+ * failures. */
+static bool is_better(
+    const struct candidates *c, enum importance importance, uint64_t refused_ns, uint64_t peak)
+{
+	if (importance != c->importance)
+		return importance > c->importance;
+	if (refused_ns != c->refused_ns && refused_ns && c->refused_ns)
+		return refused_ns < c->refused_ns;
+	return peak > c->best->model->peak.bytes;
+}
+
+static int read_process(struct candidates *c, size_t i, struct err *err)
+{
+	struct choice *best = c->best;
+	struct feed feed = feed_of_trace(c->set->images[i]);
+	const struct supervised *s = c->set->supervisor ? c->next : NULL;
+	struct process *p = &best->tree.processes[i];
+	enum importance importance;
+	uint64_t refused_ns;
+	struct model *m;
+	int rc = subject_model(feed, &m, err);
+
+	if (rc)
+		return rc;
+	if (s)
+		rc = read_supervised(c->set, &feed, c->next, err);
+	if (!rc && !(best->courses[i] = course_new(m, s, c->set->images[i])))
+		rc = err_set(err, -ENOMEM, "no memory for the verdict");
+	if (rc) {
+		model_free(m);
+		return rc;
+	}
+	*p = tree_process(c->words, feed, m, s);
+	best->tree.count++;
+	importance = c->victims[i] ? ENDED_BY_IT : importance_of(m, p, feed.facts(feed.self), s);
+	refused_ns = best->courses[i]->refused_ns;
+	if (best->model && !is_better(c, importance, refused_ns, m->peak.bytes)) {
+		model_free(m);
+		return 0;
+	}
+	model_free(best->model);
+	best->model = m;
+	best->trace = c->set->images[i];
+	best->tree.subject = i;
+	c->importance = importance;
+	c->refused_ns = refused_ns;
+	if (s)
+		*best->supervised = *s;
+	return 0;
+}
+
+/* Make process `to` the subject; `failure` is the failure of the subject so far. */
+static int move_to(struct candidates *c, size_t to, uint64_t device,
+    const struct failure_view *failure, struct err *err)
+{
+	struct choice *best = c->best;
+	struct process_tree *tree = &best->tree;
+	struct feed feed = feed_of_trace(c->set->images[to]);
+	uint64_t from_ns = trace_facts(best->trace)->start_mono_ns;
+	struct model *m;
+	int rc = best->supervised ? read_supervised(c->set, &feed, best->supervised, err) : 0;
+
+	if (!rc)
+		rc = subject_model(feed, &m, err);
+	if (rc)
+		return rc;
+	model_free(best->model);
+	best->model = m;
+	best->trace = c->set->images[to];
+	tree->elsewhere.device = device;
+	tree->elsewhere.failure = *failure;
+	tree->elsewhere.failure.pid = tree->processes[tree->subject].pid;
+	tree->elsewhere.failure.time_ns =
+	    failure->time_ns + from_ns - trace_facts(best->trace)->start_mono_ns;
+	tree->subject = to;
+	return 0;
+}
+
+/* If a file system in memory is full, the report is about the process that filled it. */
+static int follow_volume(struct candidates *c, struct err *err)
+{
+	struct choice *best = c->best;
+	struct process_tree *tree = &best->tree;
+	struct failure_view view = {0};
+	struct volume_tree holders;
+	bool presumed;
+	uint64_t device = volume_failed(best->model, best->supervised, &view, &presumed);
+	const struct volume_of of = {device, tree->subject, view.time_ns, !presumed};
+	int rc;
+
+	if (!device)
+		return 0;
+	rc = volume_tree(c->set, &of, &holders, err);
+	if (rc)
+		return rc;
+	tree->siblings_volume = holders.siblings;
+	return holders.holder == tree->subject ? 0 : move_to(c, holders.holder, device, &view, err);
+}
+
+static int choose(struct candidates *c, struct err *err)
+{
+	struct choice *best = c->best;
+	struct process_tree *tree = &best->tree;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->set->count && !rc; i++)
+		rc = read_process(c, i, err);
+	if (rc)
+		return rc;
+	if (!best->model)
+		return err_set(
+		    err, -ENODATA, "%s: holds no process", c->set->path ? c->set->path : "the set");
+	rc = follow_volume(c, err);
+	if (rc)
+		return rc;
+	tree->siblings = siblings(best->courses, tree->count, tree->subject);
+	tree->siblings_live =
+	    siblings_live(best->courses, tree->count, tree->subject, best->model->run.last_ns);
+	tree->workers =
+	    workers_of(best->courses, tree->count, tree->subject, best->model->run.last_ns);
+	tree->victim = c->victims[tree->subject];
+	trace_set_damage(c->set, best->trace, &tree->damage);
+	return 0;
+}
+
+int choice_make(struct choice *c, const struct trace_set *set, const struct verdict_hints *hints,
+    struct arena *words, struct err *err)
+{
+	struct candidates candidates = {.best = c,
+	    .set = set,
+	    .words = words,
+	    .victims = calloc(set->count + 1, sizeof(*candidates.victims))};
+	int rc;
+
+	*c = (struct choice){.tree.processes = calloc(set->count + 1, sizeof(*c->tree.processes)),
+	    .courses = calloc(set->count + 1, sizeof(struct course *))};
+	if (set->supervisor) {
+		candidates.next = calloc(1, sizeof(*candidates.next));
+		c->supervised = calloc(1, sizeof(*c->supervised));
+	}
+	if (!c->tree.processes || !c->courses || !candidates.victims ||
+	    (set->supervisor && (!candidates.next || !c->supervised))) {
+		rc = err_set(err, -ENOMEM, "no memory for the verdict");
+	} else {
+		victim_find(set, hints, candidates.victims);
+		rc = choose(&candidates, err);
+	}
+	free(candidates.victims);
+	free(candidates.next);
+	return rc;
+}
+
+void choice_fini(struct choice *c)
+{
+	for (size_t i = 0; c->courses && i < c->tree.count; i++)
+		course_free(c->courses[i]);
+	free(c->courses);
+	free(c->supervised);
 }

@@ -3,7 +3,7 @@
 
 #include "../../cmd/recorded.h"
 
-#include "verdict/tree/victim.h"
+#include "verdict/tree/tree.h"
 
 static void process(uint32_t pid, const char *exe, uint32_t how, uint32_t code)
 {
