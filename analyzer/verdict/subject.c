@@ -228,7 +228,7 @@ static struct scene_limit limit_of(const struct judging *j)
 	return (struct scene_limit){.bytes = f->limit_bytes,
 	    .usage = f->usage_bytes,
 	    .is_virtual = f->limit == LIMIT_AS,
-	    .stacks = has_stacks ? ledger_get(&r->ledger, "stacks") : 0,
+	    .stacks = has_stacks ? ledger_get(&r->ledger, LEDGER_STACKS) : 0,
 	    .threads = num_less(levels_value(&j->levels, TRACE_LEVEL_THREADS), 1)};
 }
 
@@ -254,7 +254,7 @@ static int judge_host(struct judging *j, struct err *err)
 	    .slack = j->slack,
 	    .others = others_of(r, &j->levels)};
 
-	return judge_scene(r, &scene, NULL, j->feed, &r->ranking, err);
+	return judge_scene(r, &scene, NULL, j->feed, err);
 }
 
 /* True if a cause's shape explains the end: kill.c's third case, or an unrecorded refusal. */
@@ -344,7 +344,7 @@ static int judge_devices(struct judging *j, struct err *err)
 
 	if (rc)
 		return rc;
-	rc = device_read(r, j->feed, &r->devices, &refusal, &r->arena, err);
+	rc = device_read(r, j->feed, &refusal, err);
 	if (!rc && refusal.then)
 		rc = device_cause(r, j->feed, &refusal, err);
 	model_free(refusal.then);

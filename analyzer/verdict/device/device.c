@@ -1,4 +1,3 @@
-/* device.c - see device.h. The rows of the ledger are device_ledger.c's. */
 #include "verdict/device/device.h"
 
 #include <errno.h>
@@ -12,14 +11,13 @@
 #include "model/space/space_map.h"
 #include "model/torch/caching_allocator.h"
 #include "model/torch/torch_replay.h"
+#include "util/num.h"
 #include "util/text/fmt.h"
 #include "util/text/str.h"
-#include "verdict/device/device_cause.h"
-#include "verdict/device/device_ledger.h"
 #include "verdict/framework/framework_roles.h"
 #include "verdict/judge/decide.h"
-#include "verdict/wording/fixes.h"
-#include "verdict/wording/words.h"
+#include "verdict/ledger/classes.h"
+#include "verdict/ledger/ledger.h"
 
 bool device_failed(const struct verdict_result *r)
 {
@@ -165,14 +163,19 @@ static void levels(struct device_report *d, const struct spaces *s, const struct
 		d->unattributed = (int64_t)(d->total - d->free - d->explained - d->others);
 }
 
+/* True if PyTorch's allocator refused. */
+static bool is_torch(const struct device_report *d)
+{
+	return strncmp(d->space, "torch", 5) == 0;
+}
+
 /* Return PyTorch's own limit, if it refused without asking a device that has room. */
 static uint64_t cap_of(struct feed feed, const struct device_report *d)
 {
 	struct caching_settings settings;
 	uint64_t most;
 
-	if (!d->failed || strncmp(d->space, "torch", 5) != 0 || d->segment || !d->free_known ||
-	    !d->explained)
+	if (!d->failed || !is_torch(d) || d->segment || !d->free_known || !d->explained)
 		return 0;
 	torch_replay_settings(feed, &settings);
 	most = d->segment_bytes + caching_segment_size(&settings, d->requested);
@@ -191,25 +194,168 @@ static const struct space *inner_space(const struct spaces *s, uint32_t device)
 	return torch ? torch : spaces_of(s, SPACE_CUDA, device);
 }
 
-/* With `ranking`, the call sites are the judged ones; NULL: divide their bytes by shape alone. */
+static void take_from(uint64_t *bytes, uint64_t *wanted)
+{
+	uint64_t taken = num_least(*bytes, *wanted);
+
+	*bytes -= taken;
+	*wanted -= taken;
+}
+
+/*
+ * Divide PyTorch's free memory by whether it was usable. Without a failure PyTorch can hand out all
+ * of it. If the driver refused another's request, PyTorch can give back segments without blocks.
+ * Before PyTorch itself refuses, it tries all holes and gives back empty segments: a large enough
+ * hole, or an empty segment, then belongs to another stream, a CUDA graph, or sizes that are kept
+ * apart.
+ *
+ * d->hidden_bytes are live, but look like holes.
+ */
+static void slack_rows(struct device_report *d, const struct space_map *map)
+{
+	struct ledger *l = &d->ledger;
+	uint64_t usable = 0, pinned = 0, apart = 0, rest = d->hidden_bytes;
+	uint64_t wanted = d->failed && is_torch(d) ? d->requested : 0;
+
+	for (size_t i = 0; i < map->segments.count; i++) {
+		const struct map_segment *s = &map->segments.items[i];
+
+		for (size_t k = s->first; k < s->first + s->count; k++) {
+			const struct map_piece *p = &map->pieces.items[k];
+			uint64_t size = p->end - p->start;
+
+			if (p->callsite != MAP_HOLE)
+				continue;
+			if (wanted && (!s->live_blocks || size >= wanted))
+				apart += size;
+			else if (!d->failed || !s->live_blocks)
+				usable += size;
+			else
+				pinned += size;
+		}
+	}
+	take_from(&pinned, &rest);
+	take_from(&apart, &rest);
+	take_from(&usable, &rest);
+	ledger_row(l, "live, not known one by one", d->hidden_bytes - rest);
+	ledger_row(l, "PyTorch slack, can be used", usable);
+	ledger_row(l, "PyTorch slack, kept apart", apart);
+	ledger_row(l, "PyTorch slack, fragmented", pinned);
+}
+
+/* Return how far contexts and code lowered free memory. *alone: without other processes'. */
+static uint64_t contexts(const struct space *cuda, const struct device_report *d, bool *alone)
+{
+	int64_t bytes = cuda->context_bytes + cuda->module_bytes;
+
+	if (cuda->first_context.known) {
+		uint64_t unexplained = cuda->first_context.unexplained, others = d->others;
+
+		*alone = cuda->first_context.others_known || d->others_known;
+		if (cuda->first_context.others_known)
+			others = cuda->first_context.others;
+		/* The others were not sampled yet, but this process was later. */
+		else if (cuda->overhead_known)
+			others = num_less(
+			    unexplained, num_less(cuda->overhead, bytes > 0 ? (uint64_t)bytes : 0));
+		bytes += (int64_t)num_less(unexplained, others);
+	}
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+/* Return the driver's last number, updated by later events. */
+static uint64_t free_now(const struct space *cuda, const struct device_report *d)
+{
+	uint64_t then = cuda->last_sample.explained, now = num_less(d->free + then, d->explained);
+
+	if (!cuda->last_sample.total)
+		return d->free;
+	return now < d->total ? now : d->total;
+}
+
+static uint64_t segments_of(const struct space_map *map)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < map->segments.count; i++)
+		if (map->segments.items[i].acquired)
+			sum += map->segments.items[i].end - map->segments.items[i].start;
+	return sum;
+}
+
+/* Add rows for all of the device: PyTorch's part and the others'. */
+static void device_rows(struct device_report *d, const struct space *cuda)
+{
+	struct ledger *l = &d->ledger;
+	uint64_t available = free_now(cuda, d), context, rest;
+	bool alone = true;
+
+	rest = num_less(num_less(d->total - available, d->explained), d->others);
+	context = contexts(cuda, d, &alone);
+	ledger_row(l,
+	    alone ? "CUDA context and modules" : "CUDA context, modules and other processes",
+	    context < rest ? context : rest);
+	ledger_row(l, "other processes", d->others);
+	ledger_row(l, LEDGER_FREE, available);
+	l->limit = LIMIT_DEVICE;
+	l->limit_bytes = d->total;
+	if (cuda->model->measured.levels.time_ns[TRACE_LEVEL_DEV_FREE] < d->time_ns)
+		l->age_ns = d->time_ns - cuda->model->measured.levels.time_ns[TRACE_LEVEL_DEV_FREE];
+}
+
+/* Put every byte of the device in exactly one row of d->ledger; if PyTorch's own limit refused,
+ * every byte that PyTorch may take of it. `map` and `callsites` are of PyTorch's blocks there, or
+ * else of the driver's; both may be NULL. With `ranking`, the call sites are the judged ones; NULL:
+ * divide their bytes by shape alone. 0 or -ENOMEM. */
 static int account(const struct verdict_result *r, struct device_report *d, const struct model *m,
     const struct space_map *map, const struct callsites *callsites, const struct ranking *ranking)
 {
 	const struct space *main = inner_space(m->spaces, d->number);
+	const struct space *cuda = spaces_of(m->spaces, SPACE_CUDA, d->number);
 	enum role *roles = callsites ? framework_roles(r, main->model, callsites) : NULL;
-	const struct device_ledger_input in = {.model = m,
-	    .device = d->number,
-	    .map = map,
-	    .callsites = callsites,
-	    .roles = roles,
-	    .candidates = ranking ? ranking->list : NULL,
-	    .candidate_count = ranking ? ranking->count : 0,
-	    .request = d->failed && strncmp(d->space, "torch", 5) == 0 ? d->requested : 0};
-	int rc = callsites && !roles ? -ENOMEM : device_ledger_make(d, &in);
+	const struct space_map *torch = d->torch ? map : NULL;
+	uint64_t own = torch ? torch->live_bytes : cuda ? cuda->model->blocks.bytes : 0;
+	struct ledger *l = &d->ledger;
+	struct classes classes;
+	int rc = -ENOMEM;
 
+	if (!callsites || roles)
+		rc = classes_make(&(struct classes_input){.callsites = callsites,
+				      .roles = roles,
+				      .candidates = ranking ? ranking->list : NULL,
+				      .candidate_count = ranking ? ranking->count : 0,
+				      .device = true,
+				      .heap_bytes = own},
+		    &classes);
 	free(roles);
-	d->ledger.pid = r->failure.pid;
-	return rc;
+	if (rc)
+		return rc;
+	*l = (struct ledger){
+	    .pid = r->failure.pid, .space = d->device, .limit = LIMIT_UNKNOWN, .at = d->at};
+	for (unsigned i = 0; i < CLASS_COUNT; i++)
+		ledger_row(l, class_name(i), classes.of[i].heap + classes.of[i].maps);
+	ledger_row(l, "other live blocks", classes.heap_other + classes.maps_other);
+	if (d->reserved_known && map && d->time_ns <= replaced_until_ns(&m->feed))
+		d->hidden_bytes = num_less(d->allocated, map->live_bytes);
+	if (torch)
+		slack_rows(d, torch);
+	if (d->capped) {
+		/* PyTorch's own limit charges only PyTorch's memory. */
+		l->limit = LIMIT_TORCH;
+		l->limit_bytes = d->capped;
+		ledger_row(l, LEDGER_FREE, num_less(d->capped, ledger_sum(l)));
+	} else {
+		if (torch)
+			ledger_row(l, "non-PyTorch", num_less(d->explained, segments_of(torch)));
+		else
+			ledger_row(l, "pools and graphs", num_less(d->explained, own));
+		if (d->free_known && d->free <= d->total)
+			device_rows(d, cuda);
+		else
+			l->limit_bytes = ledger_sum(l);
+	}
+	ledger_close(l);
+	return 0;
 }
 
 static int describe(const struct verdict_result *r, struct device_report *d, struct feed feed,
@@ -308,29 +454,23 @@ static void coverage(struct arena *words, struct device_report *d, const struct 
 	d->torch_blocks = torch ? torch : d->torch ? "recorded" : NULL;
 }
 
-static void fact(struct verdict *v, enum fact fact, uint64_t value)
-{
-	if (v->evidence_count < EVIDENCE_MAX)
-		v->evidence[v->evidence_count++] = (struct evidence){fact, (double)value};
-}
-
 static void evidence(struct verdict *v, const struct device_report *d)
 {
 	v->evidence_count = 0;
-	fact(v, FACT_REFUSED, d->requested);
+	decide_fact(v, FACT_REFUSED, (double)d->requested);
 	if (d->segment)
-		fact(v, FACT_REFUSED_SEGMENT, d->segment);
+		decide_fact(v, FACT_REFUSED_SEGMENT, (double)d->segment);
 	if (d->free_known)
-		fact(v, FACT_DEVICE_FREE, d->free);
+		decide_fact(v, FACT_DEVICE_FREE, (double)d->free);
 	if (d->torch) {
 		if (d->reserved_known)
-			fact(v, FACT_TORCH_RESERVED, d->reserved);
-		fact(v, FACT_TORCH_LIVE, d->live_bytes);
-		fact(v, FACT_TORCH_HOLES, d->hole_bytes);
-		fact(v, FACT_TORCH_LARGEST, d->largest_hole);
+			decide_fact(v, FACT_TORCH_RESERVED, (double)d->reserved);
+		decide_fact(v, FACT_TORCH_LIVE, (double)d->live_bytes);
+		decide_fact(v, FACT_TORCH_HOLES, (double)d->hole_bytes);
+		decide_fact(v, FACT_TORCH_LARGEST, (double)d->largest_hole);
 	}
 	if (d->free_known && d->unattributed > 0)
-		fact(v, FACT_UNEXPLAINED, (uint64_t)d->unattributed);
+		decide_fact(v, FACT_UNEXPLAINED, (double)d->unattributed);
 }
 
 static const char *summary(struct arena *words, const struct device_report *d)
@@ -339,7 +479,7 @@ static const char *summary(struct arena *words, const struct device_report *d)
 	struct fmt a, b, c;
 	const char *text;
 
-	if (d->torch && strncmp(d->space, "torch", 5) == 0) {
+	if (d->torch && is_torch(d)) {
 		str_printf(&s,
 		    "PyTorch found no room for a block of %s on %s: of %s that it has "
 		    "reserved %s are live, ",
@@ -464,9 +604,10 @@ void device_unexplained(const struct device_report *d, struct verdict *v, struct
 }
 
 /* Where none refused, each device is described at its own peak. */
-int device_read(const struct verdict_result *r, struct feed feed, struct devices *out,
-    struct device_refusal *refusal, struct arena *words, struct err *err)
+int device_read(
+    struct verdict_result *r, struct feed feed, struct device_refusal *refusal, struct err *err)
 {
+	struct devices *out = &r->devices;
 	const struct spaces *s = r->model->spaces;
 	const struct device_failure *f = s && device_failed(r) ? spaces_failure(s) : NULL;
 	struct model *then = NULL;
@@ -494,7 +635,7 @@ int device_read(const struct verdict_result *r, struct feed feed, struct devices
 		if (!rc)
 			rc = report_device(r, &out->list[i], feed, then, f, err);
 		if (!rc)
-			coverage(words, &out->list[i], &r->model->feed);
+			coverage(&r->arena, &out->list[i], &r->model->feed);
 		if (!rc && !i)
 			rc = list_spaces(s, then->spaces, out);
 	}

@@ -97,11 +97,10 @@ struct device_refusal {
 	struct model *then; /* the process at that time; the caller's. NULL: no device refused */
 	struct device_failure failure; /* PyTorch's, if its driver refused it a segment */
 };
-/* Fill *out with the devices that have spaces: the one that refused first, or else the one that
- * held most. Call it after the host was judged. `words` keeps names. -ENOMEM or another negative
- * errno with err; the caller frees the lists in *out in any case. */
-int device_read(const struct verdict_result *r, struct feed feed, struct devices *out,
-    struct device_refusal *refusal, struct arena *words, struct err *err);
+/* Fill r->devices with the devices that have spaces: the one that refused first, or else the one
+ * that held most. Call it after the host was judged. -ENOMEM or another negative errno with err. */
+int device_read(
+    struct verdict_result *r, struct feed feed, struct device_refusal *refusal, struct err *err);
 
 /* Make d->ledger again, once r->ranking tells the cause of each live block. 0 or -ENOMEM. */
 int device_account(

@@ -1,6 +1,7 @@
 #include "verdict/device/device_cause.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +9,10 @@
 #include "model/space/space_map.h"
 #include "util/num.h"
 #include "util/tuned.h"
-#include "verdict/device/device_replay.h"
+#include "verdict/device/device_rewrite.h"
 #include "verdict/judge/decide.h"
 #include "verdict/judge/judge.h"
+#include "verdict/judge/rank.h"
 #include "verdict/request/flow.h"
 #include "verdict/request/waited.h"
 #include "verdict/wording/fixes.h"
@@ -18,6 +20,12 @@
 
 TUNED(uint64_t, UNACCOUNTED_PART, 2,
     "with most of the used memory in no event, the cause may be there as well");
+TUNED(uint64_t, LEAST_SPLIT_MIB, 32,
+    "PyTorch refuses a max_split_size_mb of 20 and less; below 32 it hardly caches large blocks");
+TUNED(uint64_t, MOST_SPLIT_MIB, 512,
+    "larger blocks than that are few, and keeping them whole changes little");
+TUNED(double, NOT_CURED, 0.8,
+    "the holes in one piece would have held the request, but no setting would have joined them");
 
 static uint32_t callsite_of_stats(
     const struct callsites *callsites, const struct space_map *map, uint32_t stats)
@@ -163,6 +171,160 @@ static int read_moment(struct verdict_result *r, struct feed feed, const struct 
 	return rc ? rc : flow_read_space(r, &of, &r->flow, err);
 }
 
+enum { TRY_EXPANDABLE, TRY_SPLIT, TRY_CANDIDATES };
+#define TRIES (TRY_CANDIDATES + CANDIDATES_MAX)
+
+struct tries {
+	struct torch_change changes[TRIES];
+	struct torch_outcome outcomes[TRIES];
+	struct device_rewrite rewrites[CANDIDATES_MAX]; /* by candidate */
+	size_t at[CANDIDATES_MAX]; /* index in changes; 0: not tried */
+	size_t count;
+};
+
+/* Return a limit that keeps blocks as large as the refused one whole, and splits smaller ones. */
+static uint64_t split_mib(uint64_t request)
+{
+	uint64_t mib = LEAST_SPLIT_MIB;
+
+	while (mib < MOST_SPLIT_MIB && mib * 2 * CACHING_MIB <= request)
+		mib *= 2;
+	return mib;
+}
+
+static int add_setting(struct verdict_result *r, enum device_setting_kind kind, const char *change,
+    const struct torch_outcome *o)
+{
+	struct device_report *d = r->devices.first;
+	const char *copy = arena_copy(&r->arena, change, strlen(change));
+
+	if (!copy)
+		return -ENOMEM;
+	d->settings[d->setting_count++] = (struct device_setting){kind, copy, o->fits, o->headroom};
+	return 0;
+}
+
+/* True if the finding can be tried: its claims rewrite something. */
+static bool can_be_tried(const struct finding *f)
+{
+	return f->strength >= RANK_STRENGTH_MIN && !f->coalesced &&
+	       (f->claim_count || f->alone || f->request_bytes);
+}
+
+static int set_candidates(
+    const struct verdict_result *r, const struct caching_settings *as, struct tries *t)
+{
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		const struct finding *f = &r->ranking.list[i].finding;
+		struct device_rewrite *w = &t->rewrites[i];
+
+		if (!can_be_tried(f))
+			continue;
+		if (device_rewrite_init(w, r->callsites, as))
+			return -ENOMEM;
+		for (uint32_t k = 0; k < f->claim_count; k++)
+			device_rewrite_rule(
+			    w, f->claims[k].callsite, f->claims[k].rule, f->claims[k].value);
+		w->failed.time_ns = r->failure.time_ns;
+		w->failed.less = f->request_bytes;
+		t->at[i] = t->count++;
+		t->changes[t->at[i]].given_back = f->alone ? f->other_bytes : 0;
+		device_rewrite_change(w, &t->changes[t->at[i]]);
+	}
+	return 0;
+}
+
+/* Judge the trial. A refusal that PyTorch did not record must fit into the headroom. */
+static struct candidate_trial trial_of(
+    const struct device_report *d, const struct finding *f, const struct torch_outcome *o)
+{
+	struct candidate_trial t = {.made = true, .fits = o->fits, .headroom = o->headroom};
+
+	if (d->unsaid && f->request_bytes < d->segment)
+		t.headroom -= (int64_t)(d->segment - f->request_bytes);
+	t.fits = t.fits && t.headroom >= 0;
+	return t;
+}
+
+static void take_outcomes(
+    const struct device_report *d, struct ranking *ranking, const struct tries *t, bool expandable)
+{
+	for (size_t i = 0; i < ranking->count; i++) {
+		struct candidate *c = &ranking->list[i];
+		const struct torch_outcome *o = &t->outcomes[t->at[i]];
+
+		if (t->at[i])
+			c->trial = trial_of(d, &c->finding, o);
+		if (!c->finding.coalesced || expandable)
+			continue;
+		c->trial = trial_of(d, &c->finding, &t->outcomes[TRY_EXPANDABLE]);
+		/* The sum of the holes is large enough. */
+		if (!c->trial.fits) {
+			c->trial.made = false;
+			c->finding.strength *= NOT_CURED;
+		}
+	}
+}
+
+/* Replay PyTorch's requests on the device that refused, on a model of its allocator, without each
+ * cause and with other settings: fill the candidates' trials, the device's settings and its match.
+ * One pass answers for all. */
+static int ask(struct verdict_result *r, struct feed feed, const struct caching_settings *as,
+    struct tries *t, struct err *err)
+{
+	struct device_report *d = r->devices.first;
+	struct caching_settings expandable = *as, split = *as;
+	char text[64];
+	int rc = set_candidates(r, as, t);
+
+	expandable.expandable = true;
+	split.max_split = split_mib(d->requested) * CACHING_MIB;
+	t->changes[TRY_EXPANDABLE].settings = &expandable;
+	t->changes[TRY_SPLIT].settings = &split;
+	if (rc)
+		return err_set(err, rc, "no memory for the replay");
+	rc = torch_replay(feed, d->number, t->changes, t->count, t->outcomes, &d->match, err);
+	if (rc || d->match.kind == TORCH_MATCH_NONE)
+		return rc;
+	if (d->match.kind == TORCH_MATCH_NOT) {
+		notes_add(&r->notes,
+		    "The model of PyTorch's allocator does not make the segments that were "
+		    "recorded: what other settings would have done is not said, and what would "
+		    "have fitted without each cause is a sum of bytes, without its allocator.");
+		return 0;
+	}
+	take_outcomes(d, &r->ranking, t, as->expandable);
+	if (as->expandable)
+		return 0;
+	rc = add_setting(
+	    r, DEVICE_EXPANDABLE, "expandable_segments:True", &t->outcomes[TRY_EXPANDABLE]);
+	snprintf(text, sizeof(text), "max_split_size_mb:%u", (unsigned)split_mib(d->requested));
+	/* Expandable segments are split at any block size. */
+	if (!rc && as->max_split != split.max_split)
+		rc = add_setting(r, DEVICE_MAX_SPLIT, text, &t->outcomes[TRY_SPLIT]);
+	return rc ? err_set(err, rc, "no memory for the what-ifs") : 0;
+}
+
+/* judge_scene()'s trial. If PyTorch refused nothing on that device, nothing is filled; if the model
+ * does not reproduce the recording, only the match is. */
+static int try_each(struct verdict_result *r, struct feed feed, struct err *err)
+{
+	const struct device_report *d = r->devices.first;
+	struct tries t = {.count = TRY_CANDIDATES};
+	struct caching_settings as;
+	int rc;
+
+	torch_replay_settings(feed, &as);
+	/* The model cannot represent a limit that was set after the refused request. */
+	if (strncmp(d->space, "torch", 5) != 0 || as.foreign_backend ||
+	    (d->capped && d->peak_reserved > d->capped))
+		return 0;
+	rc = ask(r, feed, &as, &t, err);
+	for (size_t i = 0; i < CANDIDATES_MAX; i++)
+		device_rewrite_fini(&t.rewrites[i]);
+	return rc;
+}
+
 static int judge(struct verdict_result *r, struct feed feed, const struct device_refusal *refusal,
     struct err *err)
 {
@@ -185,9 +347,6 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 	    .limit = {.bytes = r->failure.limit_bytes,
 		.usage = r->failure.usage_bytes,
 		.own = {.known = d->capped && d->free_known, .kept_back = d->free}}};
-	struct device_replay replay = {
-	    .failed_ns = f->time_ns, .device = d, .notes = &r->notes, .words = &r->arena};
-	const struct judge_trial trial = {device_replay, &replay};
 	int rc;
 
 	if (!sp)
@@ -197,14 +356,14 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 	if (rc)
 		return rc;
 	scene.model = sp->model;
-	scene.callsites = replay.callsites = r->callsites;
+	scene.callsites = r->callsites;
 	rc = set_slack(then, sp, f, r->callsites, &scene.slack);
 	if (rc)
 		return err_set(err, rc, "no memory for the device's map");
 	scene.slack.bytes = num_less(scene.slack.bytes, d->hidden_bytes);
 	scene.others = (struct scene_others){
 	    .known = d->others_known, .bytes = d->others, .grown = others_grown(then, sp, d)};
-	rc = judge_scene(r, &scene, &trial, feed, &r->ranking, err);
+	rc = judge_scene(r, &scene, try_each, feed, err);
 	if (rc)
 		return rc;
 	r->coverage.gap = gap_of(d);

@@ -200,9 +200,14 @@ static const char *what_next(const struct verdict_result *r)
 	       "--python-objects`.";
 }
 
+void decide_fact(struct verdict *v, enum fact fact, double value)
+{
+	if (v->evidence_count < EVIDENCE_MAX)
+		v->evidence[v->evidence_count++] = (struct evidence){fact, value};
+}
+
 static void kill_evidence(struct verdict_result *r)
 {
-	struct verdict *v = &r->verdict;
 	const struct kill_view *k = &r->kill;
 	const struct {
 		enum fact fact;
@@ -220,9 +225,8 @@ static void kill_evidence(struct verdict_result *r)
 	};
 
 	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
-		if (facts[i].known && v->evidence_count < EVIDENCE_MAX)
-			v->evidence[v->evidence_count++] =
-			    (struct evidence){facts[i].fact, (double)facts[i].value};
+		if (facts[i].known)
+			decide_fact(&r->verdict, facts[i].fact, (double)facts[i].value);
 }
 
 /* True if the process did not end by itself, though nothing is known to have run out. */

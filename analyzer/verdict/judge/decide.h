@@ -12,6 +12,8 @@
 void decide(struct verdict_result *r, bool failed, const char *next);
 /* Blame that frame of r->verdict.blame.stack. */
 void decide_blame(struct verdict_result *r, size_t frame);
+/* Add to the evidence, if there is room. */
+void decide_fact(struct verdict *v, enum fact fact, double value);
 /* Add to r->what_ifs, from r->ranking, the device's settings and r->failure. */
 void decide_what_ifs(struct verdict_result *r);
 

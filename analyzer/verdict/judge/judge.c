@@ -91,9 +91,11 @@ static void set_slack(
 	}
 }
 
-int judge_scene(const struct verdict_result *r, const struct scene *scene,
-    const struct judge_trial *trial, struct feed feed, struct ranking *out, struct err *err)
+int judge_scene(struct verdict_result *r, const struct scene *scene,
+    int (*ask)(struct verdict_result *r, struct feed feed, struct err *err), struct feed feed,
+    struct err *err)
 {
+	struct ranking *out = &r->ranking;
 	struct replay_result replays[CANDIDATES_MAX];
 	struct rank_input in = {.limit_bytes = scene->limit.bytes,
 	    .usage_bytes = scene->limit.usage,
@@ -117,8 +119,8 @@ int judge_scene(const struct verdict_result *r, const struct scene *scene,
 	else
 		for (size_t i = 0; i < out->count; i++)
 			replays[i].live = scene->model->peak.bytes;
-	if (!rc && trial)
-		rc = trial->ask(trial->self, feed, out, err);
+	if (!rc && ask)
+		rc = ask(r, feed, err);
 	if (rc)
 		return rc;
 	if (!scene->space && scene->slack.known)

@@ -7,16 +7,11 @@
 
 #include "verdict/result.h"
 
-/* A model of the space's allocator: what would each candidate's absence have changed? */
-struct judge_trial {
-	/* Fill the candidates' trials. 0; negative errno with err. */
-	int (*ask)(void *self, struct feed feed, struct ranking *ranking, struct err *err);
-	void *self;
-};
-
-/* Fill *out from the scene of r's process. `trial` NULL: no model of the allocator. 0; negative
- * errno, with err unless -ENOMEM. */
-int judge_scene(const struct verdict_result *r, const struct scene *scene,
-    const struct judge_trial *trial, struct feed feed, struct ranking *out, struct err *err);
+/* Fill r->ranking from the scene of r's process. `ask` NULL: there is no model of the space's
+ * allocator; else it fills the candidates' trials in r->ranking: what would each one's absence have
+ * changed? 0; negative errno, with err unless -ENOMEM. */
+int judge_scene(struct verdict_result *r, const struct scene *scene,
+    int (*ask)(struct verdict_result *r, struct feed feed, struct err *err), struct feed feed,
+    struct err *err);
 
 #endif

@@ -185,7 +185,7 @@ int host_slack_read(const struct feed *feed, const struct model *m,
 	out->arenas_steady = out->arenas ? arenas_steady(m, callsites->moment_ns) : 0;
 	out->bytes += ledger_get(ledger, LEDGER_FREE_LISTS) + out->reserved + out->arenas;
 	out->known = out->bytes > 0;
-	out->below = ledger_get(ledger, "free");
+	out->below = ledger_get(ledger, LEDGER_FREE);
 	out->below -= num_least(out->below, BELOW_MIN);
 	if (!out->known)
 		goto out;

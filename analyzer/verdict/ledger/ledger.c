@@ -25,6 +25,15 @@ uint64_t ledger_get(const struct ledger *l, const char *class)
 	return 0;
 }
 
+uint64_t ledger_sum(const struct ledger *l)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < l->row_count; i++)
+		sum += l->rows[i].bytes;
+	return sum;
+}
+
 /* The recorder's own memory in the process: address space, the resident part of the mapped trace,
  * and private memory. The rest is reserved for later. */
 struct ours {
@@ -254,11 +263,11 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	else
 		allocator_rows(l, &held, room - own_data, without_memory);
 	ledger_row(l, "anonymous mappings", c->maps_other);
-	ledger_row(l, "stacks", threads + main_stack);
+	ledger_row(l, LEDGER_STACKS, threads + main_stack);
 	ledger_row(l, "file mappings", file + own_data + c->files_other);
 	ledger_row(l, "shared memory", shared);
 	ledger_row(l, "whyoom", whyoom);
-	ledger_row(l, "free", num_less(in->failure->limit_bytes, usage));
+	ledger_row(l, LEDGER_FREE, num_less(in->failure->limit_bytes, usage));
 }
 
 /* Limit growth since the sample to what the cgroup's limit allows, and give the group at least the
@@ -307,7 +316,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	struct malloc_held held;
 	struct cgroup_shares g = cgroup_shares_of(in->model, v);
 	struct resident now;
-	uint64_t anonymous, stacks, room, trace, in_classes, inherited, used = 0;
+	uint64_t anonymous, stacks, room, trace, in_classes, inherited, used;
 
 	malloc_held(in->model, in->callsites, failure_measured_ns(in->model, v, lived), &held);
 	/* Without a sample, all live bytes count as resident. */
@@ -332,7 +341,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 		unrecorded_rows(l, &held, num_less(room, live + inherited));
 	else
 		allocator_rows(l, &held, num_less(room, live + inherited), 0);
-	ledger_row(l, "stacks", stacks);
+	ledger_row(l, LEDGER_STACKS, stacks);
 	if (cgroup) {
 		g.others = others_now(in, &g, anonymous);
 		/* The kernel drops its cache before it refuses: sampled cache may be gone. */
@@ -353,12 +362,11 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 			ledger_row(l, "other processes",
 			    num_less(in->failure->usage_bytes, anonymous + file + now.shared));
 	}
-	for (uint32_t i = 0; i < l->row_count; i++)
-		used += l->rows[i].bytes;
 	/* The rows are of the peak, between two samples; the usage is a sample's. */
-	if (!cgroup || used < in->failure->usage_bytes)
-		used = in->failure->usage_bytes;
-	ledger_row(l, "free", num_less(in->failure->limit_bytes, used));
+	used = in->failure->usage_bytes;
+	if (cgroup)
+		used = num_most(ledger_sum(l), used);
+	ledger_row(l, LEDGER_FREE, num_less(in->failure->limit_bytes, used));
 }
 
 /* Divide a file system in memory among its users. */
@@ -370,7 +378,7 @@ static void volume_rows(const struct ledger_input *in, const struct classes *c, 
 	ledger_row(l, "shared memory", num_less(of->own, in_classes));
 	ledger_row(l, "other processes", of->siblings);
 	ledger_row(l, "other files", of->files);
-	ledger_row(l, "free", num_less(in->failure->limit_bytes, in->failure->usage_bytes));
+	ledger_row(l, LEDGER_FREE, num_less(in->failure->limit_bytes, in->failure->usage_bytes));
 }
 
 /* Return the age in ns of the rows' oldest sample. */
@@ -389,21 +397,13 @@ static uint64_t age(const struct ledger_input *in)
 
 bool ledger_adds_up(const struct ledger *ledger)
 {
-	uint64_t sum = (uint64_t)ledger->unaccounted; /* modulo 2^64, exact */
-
-	for (uint32_t i = 0; i < ledger->row_count; i++)
-		sum += ledger->rows[i].bytes;
-	return sum == ledger->limit_bytes;
+	/* modulo 2^64, exact */
+	return ledger_sum(ledger) + (uint64_t)ledger->unaccounted == ledger->limit_bytes;
 }
 
 void ledger_close(struct ledger *l)
 {
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < l->row_count; i++)
-		sum += l->rows[i].bytes;
-	l->unaccounted = (int64_t)(l->limit_bytes - sum);
-	assert(ledger_adds_up(l));
+	l->unaccounted = (int64_t)(l->limit_bytes - ledger_sum(l));
 }
 
 int ledger_make(const struct ledger_input *in, struct ledger *out)
@@ -442,7 +442,7 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	case LIMIT_SYSTEM:
 	case LIMIT_OVERCOMMIT:
 	case LIMIT_ADDRESS:
-	case LIMIT_DEVICE: /* device_ledger.c */
+	case LIMIT_DEVICE: /* device.c */
 	case LIMIT_TORCH:
 	case LIMIT_ARENA: /* explain/join_arena.c */
 		resident_rows(in, &classes, out);

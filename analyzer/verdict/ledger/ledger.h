@@ -1,6 +1,6 @@
 /*
  * ledger.h - puts every byte of the limit in exactly one row. The rows and `unaccounted` add up to
- * the limit, by construction and by assertion; the tests check that `unaccounted` stays small.
+ * the limit, by construction; the tests check that `unaccounted` stays small.
  */
 #ifndef ANALYZER_VERDICT_LEDGER_H
 #define ANALYZER_VERDICT_LEDGER_H
@@ -23,6 +23,9 @@ struct ledger_input {
 	const enum role *roles; /* by call site; NULL: unknown */
 };
 
+/* Rows that are looked up: the rest of the limit, and threads' stacks. */
+#define LEDGER_FREE "free"
+#define LEDGER_STACKS "stacks"
 /* Row: malloc's free memory, by its statistics. */
 #define LEDGER_FREE_LISTS "allocator free lists"
 /* Row: everything that malloc holds beside live blocks, if its statistics do not divide it. */
@@ -31,7 +34,6 @@ struct ledger_input {
 #define LEDGER_ARENAS_FREE "interpreter arenas, free"
 /* Row: address space that malloc reserves to grow into. */
 #define LEDGER_KEPT "kept to grow into"
-
 /* Row: memory from after the process gave up its rights, and with them the recording. */
 #define LEDGER_UNRECORDED "not recorded"
 
@@ -42,6 +44,7 @@ int ledger_make(const struct ledger_input *in, struct ledger *out);
  * the rest of the limit in `unaccounted`. */
 void ledger_row(struct ledger *ledger, const char *class, uint64_t bytes);
 void ledger_close(struct ledger *ledger);
+uint64_t ledger_sum(const struct ledger *ledger); /* of all rows */
 /* Return the bytes of that row; 0: no such row. */
 uint64_t ledger_get(const struct ledger *ledger, const char *class);
 /* True if rows and `unaccounted` add up to the limit. */

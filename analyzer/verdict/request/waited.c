@@ -49,8 +49,6 @@ int waited_read(
 	if (join_stacks(r, &feed, &waiting))
 		return err_set(err, -ENOMEM, "no memory for the verdict");
 	decide_blame(r, waiting.frame);
-	if (v->evidence_count < EVIDENCE_MAX)
-		v->evidence[v->evidence_count++] =
-		    (struct evidence){FACT_LIBRARY_THREADS, waiting.share};
+	decide_fact(v, FACT_LIBRARY_THREADS, waiting.share);
 	return 0;
 }

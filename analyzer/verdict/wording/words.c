@@ -451,11 +451,6 @@ static void words_external(struct str *s, const struct verdict_result *r)
 	add_end(s, r, f->steady ? SAID_LIMIT : SAID_CAUSE);
 }
 
-static uint64_t free_of(const struct ledger *l)
-{
-	return ledger_get(l, "free");
-}
-
 static void words_healthy(struct str *s, const struct verdict_result *r)
 {
 	const struct ledger *l = &r->ledger;
@@ -465,13 +460,13 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 	str_printf(s, "%s were in use at once", fmt_size(&a, r->model->peak.bytes));
 	if (l->limit != LIMIT_NONE)
 		str_printf(s, ", and %s of the limit of %s (%s) stayed free",
-		    fmt_size(&c, free_of(l)), fmt_size(&b, l->limit_bytes),
+		    fmt_size(&c, ledger_get(l, LEDGER_FREE)), fmt_size(&b, l->limit_bytes),
 		    limit_kind_name(l->limit));
 	str_putc(s, '.');
 	for (size_t i = 0; i < r->devices.count; i++)
 		if (r->devices.list[i].ledger.limit != LIMIT_NONE)
 			str_printf(s, " %s of the %s of %s stayed free.",
-			    fmt_size(&b, free_of(&r->devices.list[i].ledger)),
+			    fmt_size(&b, ledger_get(&r->devices.list[i].ledger, LEDGER_FREE)),
 			    fmt_size(&a, r->devices.list[i].ledger.limit_bytes),
 			    r->devices.list[i].device);
 	if (r->kill.killed && !kill_with_memory_left(&r->kill))
