@@ -114,7 +114,7 @@ enum kill_counter {
 	KILL_COUNTER_QUIET, /* they did not rise during the run */
 	KILL_COUNTER_ROSE,
 };
-/* How much memory was left at the kill, and when it would have been full. outlook.c */
+/* How much memory was left at the kill, and when it would have been full. */
 struct outlook {
 	bool known; /* false: the memory left was not measured; the rest is 0 */
 	bool plenty; /* more is left than at which any killer strikes */
@@ -255,7 +255,7 @@ struct flow {
 	size_t stage_count;
 };
 
-/* The processes of a set. tree/choice.c; each process's memory: tree/tree.c */
+/* The processes of a set. tree/tree.c */
 struct process_tree {
 	struct process *processes;
 	size_t count;
@@ -282,7 +282,7 @@ struct frameworks {
 	bool borrowed; /* both belong to another result */
 };
 
-/* The failures that the process recovered from. failure/recoveries.c */
+/* The failures that the process recovered from. subject.c */
 struct recoveries {
 	struct recovered *list;
 	size_t count;

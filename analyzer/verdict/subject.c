@@ -10,17 +10,14 @@
 #include "util/progress.h"
 #include "util/tuned.h"
 #include "verdict/device/device_cause.h"
-#include "verdict/failure/cgroup_shares.h"
 #include "verdict/failure/failure.h"
 #include "verdict/failure/kill.h"
-#include "verdict/failure/recoveries.h"
 #include "verdict/failure/volume.h"
 #include "verdict/framework/framework_roles.h"
 #include "verdict/judge/coverage.h"
 #include "verdict/judge/decide.h"
 #include "verdict/judge/judge.h"
 #include "verdict/judge/rank.h"
-#include "verdict/ledger/arenas.h"
 #include "verdict/ledger/host_slack.h"
 #include "verdict/ledger/ledger.h"
 #include "verdict/request/flow.h"
@@ -194,7 +191,7 @@ static int read_moment(struct judging *j, struct err *err)
 	arenas_mark(r->model, r->callsites);
 	if (j->failed)
 		rc = open_call_read(j->feed, r->callsites, err);
-	return rc ? rc : flow_read(r, j->feed, r->callsites, &r->flow, err);
+	return rc ? rc : flow_read(r, j->feed, err);
 }
 
 /* Read malloc's free memory. It does not depend on the causes' claims; they depend on it. */
@@ -335,11 +332,72 @@ static int conclude(struct judging *j, struct err *err)
 	return rc;
 }
 
+static void add_host_recoveries(const struct model *m, struct recoveries *out)
+{
+	const struct failure *judged = model_failure(m);
+
+	out->total += m->refusals.bursts - (judged != NULL);
+	for (size_t i = 0; i < m->refusals.count; i++) {
+		const struct failure *f = &m->refusals.list[i];
+
+		if (f != judged)
+			out->list[out->count++] = (struct recovered){.time_ns = f->time_ns,
+			    .size = f->size,
+			    .count = f->count,
+			    .retried = f->retried,
+			    .stack = stack_view_of(&m->feed, f->stack)};
+	}
+}
+
+static void add_device_recoveries(
+    const struct model *m, const struct device_failure *judged, struct recoveries *out)
+{
+	const struct spaces *s = m->spaces;
+
+	out->total += s->failure_total - (judged != NULL);
+	for (size_t i = 0; i < s->failure_count; i++) {
+		const struct device_failure *f = &s->failures[i];
+
+		if (f != judged)
+			out->list[out->count++] = (struct recovered){.time_ns = f->time_ns,
+			    .size = f->size,
+			    .count = f->count,
+			    .retried = f->retried,
+			    .space = s->list[f->space]->name,
+			    .segment = f->segment,
+			    .stack = stack_view_of(&m->feed, f->stack)};
+	}
+	for (size_t i = 1; i < out->count; i++)
+		for (size_t k = i; k && out->list[k].time_ns < out->list[k - 1].time_ns; k--) {
+			struct recovered swap = out->list[k];
+
+			out->list[k] = out->list[k - 1];
+			out->list[k - 1] = swap;
+		}
+}
+
+/* List the refused requests, of the host and of devices, that the process recovered from, by time.
+ * `judged`: the device's refusal of the report, or NULL; the host's is model_failure(). 0 or
+ * -ENOMEM. */
+static int read_recoveries(
+    const struct model *m, const struct device_failure *judged, struct recoveries *out)
+{
+	size_t most = m->refusals.count + (m->spaces ? m->spaces->failure_count : 0);
+
+	*out = (struct recoveries){.list = calloc(most + 1, sizeof(*out->list))};
+	if (!out->list)
+		return -ENOMEM;
+	add_host_recoveries(m, out);
+	if (m->spaces)
+		add_device_recoveries(m, judged, out);
+	return 0;
+}
+
 static int judge_devices(struct judging *j, struct err *err)
 {
 	struct verdict_result *r = j->r;
 	struct device_refusal refusal;
-	int rc = recoveries_read(
+	int rc = read_recoveries(
 	    r->model, device_failed(r) ? spaces_failure(r->model->spaces) : NULL, &r->recoveries);
 
 	if (rc)
@@ -371,7 +429,7 @@ static int judge(struct judging *j, struct err *err)
 		rc = judge_devices(j, err);
 	if (rc)
 		return rc;
-	flow_settle(r, &r->flow);
+	flow_settle(r);
 	if (!r->verdict.summary)
 		r->verdict.summary = words_summary(r);
 	return r->verdict.summary ? 0 : -ENOMEM;

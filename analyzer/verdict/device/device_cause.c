@@ -159,7 +159,6 @@ static void drop_host(
 static int read_moment(struct verdict_result *r, struct feed feed, const struct model *then,
     const struct space *sp, const struct failure *refused, struct err *err)
 {
-	struct flow_of_space of = {.feed = feed, .then = then, .space = sp};
 	int rc;
 
 	callsites_free(r->callsites);
@@ -167,8 +166,7 @@ static int read_moment(struct verdict_result *r, struct feed feed, const struct 
 	rc = callsites_refused(sp->model, refused, &r->callsites, err);
 	if (!rc)
 		rc = open_call_read(feed, r->callsites, err);
-	of.callsites = r->callsites;
-	return rc ? rc : flow_read_space(r, &of, &r->flow, err);
+	return rc ? rc : flow_read_space(r, feed, then, sp, err);
 }
 
 enum { TRY_EXPANDABLE, TRY_SPLIT, TRY_CANDIDATES };

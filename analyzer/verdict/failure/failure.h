@@ -92,4 +92,15 @@ enum levels_at {
 void failure_levels(const struct model *m, const struct supervised *s, enum levels_at at,
     uint64_t moment_ns, struct levels *out, uint64_t *age_ns);
 
+/* Bytes, as sampled; others: anonymous memory of the other processes. */
+struct cgroup_shares {
+	uint64_t others, shmem, kernel, cache;
+};
+struct cgroup_shares cgroup_shares_of(const struct model *m, const struct levels *v);
+
+/* Return the bytes that strangers hold under the failure's limit: everything except this process
+ * and `known` bytes of other recorded processes. */
+struct scene_others cgroup_shares_strangers(const struct model *m, const struct levels *v,
+    const struct failure_view *failure, uint64_t known);
+
 #endif

@@ -13,9 +13,10 @@
  *     end came soon after the peak, or resident bytes still rose then. If a cause also explains
  *     that growth, the kill counts as one for lack of memory. The killer need not be the kernel:
  *     earlyoom, systemd-oomd and the kubelet kill likewise, and the counters tell them apart.
- *     If plenty was left of the machine's and the cgroup's memory (outlook.c), the kill had
- *     another reason. The growth is named nevertheless, since it would have filled the memory one
- *     day, and slow but steady growth of the live bytes counts there, too.
+ *     If plenty was left of the machine's and the cgroup's memory, a fifth of both, no killer
+ *     strikes for lack of memory: the kill had another reason. The growth is named nevertheless,
+ * since it would have filled the memory one day, and slow but steady growth of the live bytes
+ * counts there, too.
  *  4. Memory rose, but no cause explains it; or nobody watched the counters; or the machine's count
  *     rose, perhaps for this process: `unknown`.
  *  5. Memory was flat, the counters were watched to the end, and none rose: the kill had another
@@ -25,8 +26,9 @@
 
 #include <signal.h>
 
+#include "model/callsite/trend.h"
+#include "util/num.h"
 #include "util/tuned.h"
-#include "verdict/failure/outlook.h"
 
 TUNED(
     uint64_t, LATE_PART, 3, "a third of the run holds several steps, and loading is over by then");
@@ -35,6 +37,12 @@ TUNED(uint64_t, RISE_PART, 16,
 TUNED(uint64_t, STILL_FROM_PART, 8,
     "an eighth of the run is about its end, and still holds several samples");
 TUNED(uint64_t, STILL_PART, 64, "the kernel counts resident pages in batches, to within a percent");
+TUNED(uint64_t, PLENTY_PART, 5,
+    "earlyoom (-m 10), systemd-oomd (SwapUsedLimit=90%) and the kubelet (memory.available<100Mi) "
+    "wait until less than a tenth is left; twice that allows for old samples");
+TUNED(double, STEADY_TAU, 0.7,
+    "Kendall's tau of a rise in which chance exchanges three pairs in twenty");
+TUNED(size_t, PERIODS_MIN, 8, "with fewer points, chance gives such a tau more than once in 100");
 
 /* True if that count rose during the run. *known: it rose, or was watched to the end. */
 static bool rose(const struct supervised *s, uint32_t key, bool *known)
@@ -115,6 +123,89 @@ static void read_rise(const struct model *m, const struct supervised *s, struct 
 		       (resident && end > from && still_rises(m, s, from, end));
 }
 
+static void read_left(const struct room *rooms, size_t count, struct outlook *out)
+{
+	uint64_t least = UINT64_MAX;
+
+	out->plenty = true;
+	for (size_t i = 0; i < count; i++) {
+		const struct room *r = &rooms[i];
+
+		if (r->limit != LIMIT_SYSTEM && r->limit != LIMIT_CGROUP)
+			continue;
+		out->known |= r->limit == LIMIT_SYSTEM;
+		out->plenty &= r->left >= r->bytes / PLENTY_PART;
+		if (r->left >= least)
+			continue;
+		least = out->left_bytes = r->left;
+		out->memory = r->limit;
+	}
+	if (!out->known)
+		*out = (struct outlook){.known = false};
+}
+
+/* Return the bytes a second by which the periods' least live bytes rise from period `first` to the
+ * end; 0: no steady rise. */
+static double slope_from(const struct timeline *t, uint32_t first)
+{
+	double x[TIMELINE_PERIODS], y[TIMELINE_PERIODS], slope;
+	size_t n = 0;
+
+	/* The last period is unfinished: its least value may be from its start. */
+	for (uint32_t i = first; i + 1 < t->used; i++, n++) {
+		x[n] = (double)i * (double)timeline_period_ns(t) / 1e9;
+		y[n] = (double)t->periods[i].least;
+	}
+	if (n < PERIODS_MIN || trend_tau(y, n) < STEADY_TAU)
+		return 0;
+	trend_fit(x, y, n, &slope);
+	return slope > 0 ? slope : 0;
+}
+
+static uint64_t full_after_ns(uint64_t left, double slope)
+{
+	double ns = (double)left / slope * 1e9;
+
+	return ns < (double)INT64_MAX ? (uint64_t)ns : INT64_MAX;
+}
+
+/* The forecast extends two slopes of the live bytes: over the run's second half, and over its last
+ * quarter. If both rise steadily, the limit is reached between their two moments. */
+static void read_trend(
+    const struct model *m, const struct room *rooms, size_t count, struct outlook *out)
+{
+	const struct timeline *t = &m->timeline;
+	double half = slope_from(t, t->used / 2), quarter = slope_from(t, t->used / 4 * 3);
+	uint64_t least = UINT64_MAX, ends[2];
+
+	out->grows = half > 0 && quarter > 0;
+	if (!out->grows)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (rooms[i].left >= least)
+			continue;
+		least = rooms[i].left;
+		out->first = rooms[i].limit;
+		out->first_bytes = rooms[i].bytes;
+	}
+	ends[0] = full_after_ns(least, half);
+	ends[1] = full_after_ns(least, quarter);
+	out->full_soonest_ns = num_least(ends[0], ends[1]);
+	out->full_latest_ns = ends[0] + ends[1] - out->full_soonest_ns;
+}
+
+/* Read how much memory was left, whether live bytes rise steadily, and when they would have filled
+ * the memory. `s` may be NULL: then only the process's own measurements count. */
+static void outlook_read(const struct model *m, const struct supervised *s, struct outlook *out)
+{
+	struct room rooms[FAILURE_ROOMS];
+	size_t count = failure_rooms(m, s, rooms);
+
+	read_left(rooms, count, out);
+	if (out->known)
+		read_trend(m, rooms, count, out);
+}
+
 bool kill_with_memory_left(const struct kill_view *k)
 {
 	return k->killed && k->outlook.plenty && k->counter == KILL_COUNTER_QUIET;
@@ -180,21 +271,19 @@ void kill_read(const struct model *m, const struct supervised *s, bool victim,
 	outlook_read(m, s, &out->outlook);
 	failure->time_ns = m->run.last_ns;
 	failure_kill_limit(m, s, failure);
+	failure->kind = FAILURE_OOM_KILL;
 	if (rose(s, TRACE_LEVEL_CG_OOM_KILL, &known)) {
-		failure->kind = FAILURE_OOM_KILL;
 		failure->kill_evidence = "the cgroup's count of OOM kills rose";
 		failure_kill_at_limit(m, s, failure);
 	} else if (victim) {
-		failure->kind = FAILURE_OOM_KILL;
 		failure->kill_evidence = "the kernel's log names it as the OOM killer's victim";
 	} else if (failure->limit == LIMIT_CGROUP) {
-		failure->kind = FAILURE_OOM_KILL;
 		failure->kill_evidence = "killed with the cgroup within a tenth of its limit";
 	} else if (failure->limit == LIMIT_SYSTEM) {
-		failure->kind = FAILURE_OOM_KILL;
 		failure->kill_evidence =
 		    "killed with less than a twentieth of the machine's memory available";
 	} else {
+		failure->kind = FAILURE_NONE;
 		failure->kill_evidence = flat_evidence(out);
 	}
 }

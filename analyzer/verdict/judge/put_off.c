@@ -21,11 +21,6 @@ struct reader {
 	bool host;
 };
 
-static bool in_request(void *arg, uint32_t stack)
-{
-	return stages_in_request(arg, stack);
-}
-
 /* True if that thread or task held alike with others at the moment. */
 static bool held_alike(const struct reader *d, uint64_t worker)
 {
@@ -229,7 +224,7 @@ int put_off_read(const struct verdict_result *r, struct feed feed, uint32_t devi
 	snprintf(d.name, sizeof(d.name), "torch:%u", (unsigned)device);
 	d.by_lanes = !r->flow.requests || requests_source(r->flow.requests) >= REQUESTS_TASKS;
 	stages_init(&stages, &feed, r->frameworks.frames);
-	d.requests = requests_new(r->frameworks.frames ? in_request : NULL, &stages);
+	d.requests = stages_requests(&stages);
 	rc = d.requests ? 0 : -ENOMEM;
 	feed_progress(&feed, "reading what could be put off");
 	while (!rc && (more = feed.next(feed.self, &e, err)) == 1) {

@@ -1,11 +1,16 @@
 /*
- * host_slack.h - the free memory of the host's malloc at a verdict's moment, and the call site
- * whose blocks pin it.
+ * host_slack.h - the free memory of the host's malloc and of the interpreter's arenas at a
+ * verdict's moment, and the call site whose blocks pin it.
  */
 #ifndef ANALYZER_VERDICT_HOST_SLACK_H
 #define ANALYZER_VERDICT_HOST_SLACK_H
 
 #include "verdict/ledger/ledger.h"
+
+/* Mark the call sites with mappings of the interpreter's allocator for small objects: set their
+ * `arenas`, and `unused` from the interpreter's last statistics before the moment (0 if there are
+ * none). */
+void arenas_mark(const struct model *m, struct callsites *callsites);
 
 /* Fill *out from that moment's ledger: free lists and, under a limit on address space, the space
  * that malloc reserves to grow into (glibc takes 64 MiB for each arena, and an arena for each
@@ -15,7 +20,7 @@
 int host_slack_read(const struct feed *feed, const struct model *m,
     const struct callsites *callsites, const struct ledger *ledger, struct scene_slack *out);
 
-/* Return the most bytes that malloc had free at an earlier moment. */
+/* Return the most bytes that malloc and the arenas had free at an earlier moment. */
 uint64_t host_slack_at(const struct model *m, uint64_t time_ns);
 
 #endif

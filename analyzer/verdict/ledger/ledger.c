@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "util/num.h"
-#include "verdict/failure/cgroup_shares.h"
 #include "verdict/failure/failure.h"
 #include "verdict/ledger/classes.h"
 #include "verdict/ledger/malloc_held.h"

@@ -1,22 +1,171 @@
 #include "verdict/request/flow.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/callsite/proportion.h"
 #include "util/progress.h"
 #include "util/tuned.h"
 #include "verdict/device/device.h"
-#include "verdict/request/flow_space.h"
 
 TUNED(uint64_t, LARGEST_PART, 2,
     "a request that holds most of the bytes may be the one call that filled the call site");
 
-static bool in_request(void *arg, uint32_t stack)
+/* The blocks of a space, through a model of their own. */
+struct blocks {
+	struct model *model;
+	const char *name;
+	bool found; /* the space exists */
+};
+
+static int blocks_apply(
+    struct blocks *b, const struct event *e, struct witness witness, bool *came, struct err *err)
 {
-	return stages_in_request(arg, stack);
+	struct space *sp;
+	/* This model needs no blocks of the host. */
+	int rc = e->kind <= EV_UNFREE ? 0 : model_apply(b->model, e, err);
+
+	*came = false;
+	if (rc || b->found || e->kind <= EV_UNFREE)
+		return rc;
+	sp = spaces_find(b->model->spaces, b->name);
+	if (sp) {
+		sp->model->options.witness = witness;
+		*came = b->found = true;
+	}
+	return 0;
 }
 
+/* The requests that work in a device's space until it refuses one. The host's events also show
+ * which request a thread works for, so both flows are read in one pass. */
+struct flow_space {
+	struct feed feed;
+	struct blocks blocks;
+	uint64_t until; /* events that are no blocks of the host's: struct model's run.others */
+	struct stages stages;
+	struct requests *requests;
+};
+
+static int on_block(void *arg, const struct event *e)
+{
+	return requests_apply(arg, e);
+}
+
+static void flow_space_free(struct flow_space *f)
+{
+	if (!f)
+		return;
+	model_free(f->blocks.model);
+	requests_free(f->requests);
+	free(f);
+}
+
+/* Begin with no events. `name`, the space's, stays the caller's; `known` may be NULL. NULL: no
+ * memory. */
+static struct flow_space *flow_space_new(
+    struct feed feed, struct framework_frames *known, const char *name, uint64_t until)
+{
+	struct flow_space *f = calloc(1, sizeof(*f));
+	struct err err;
+
+	if (!f)
+		return NULL;
+	f->feed = feed;
+	f->until = until;
+	f->blocks.name = name;
+	stages_init(&f->stages, &f->feed, known);
+	f->requests = stages_requests(&f->stages);
+	if (!f->requests || model_new(feed, &f->blocks.model, &err)) {
+		flow_space_free(f);
+		return NULL;
+	}
+	return f;
+}
+
+static bool is_done(const struct flow_space *f)
+{
+	return f->blocks.model->run.others >= f->until;
+}
+
+/* Add the blocks of the event that created the space. */
+static int first_blocks(struct flow_space *f)
+{
+	const struct spaces *all = f->blocks.model->spaces;
+	uint32_t own = spaces_find(all, f->blocks.name)->index;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < all->used && !rc; i++) {
+		const struct space_block *b = spaces_block(all, i);
+
+		if (b->used && b->space == own)
+			rc = requests_acquired(f->requests, &b->block, b->block.birth_ns);
+	}
+	return rc;
+}
+
+/* Take the feed's next event; after the last one, do nothing. 0; negative errno with err. */
+static int flow_space_apply(struct flow_space *f, const struct event *e, struct err *err)
+{
+	struct witness witness = {f->requests, on_block};
+	bool came;
+	int rc;
+
+	if (is_done(f))
+		return 0;
+	rc = blocks_apply(&f->blocks, e, witness, &came, err);
+	if (!rc)
+		rc = requests_passed(f->requests, e);
+	if (!rc && came)
+		rc = first_blocks(f);
+	return rc ? err_set(err, rc, "no memory for the requests") : 0;
+}
+
+/* Read on until all events were seen or the feed ends. 0; negative errno with err. */
+static int flow_space_read(struct flow_space *f, struct err *err)
+{
+	struct event e;
+	uint64_t events = 0;
+	int rc = 0;
+
+	feed_progress(&f->feed, "reading who worked on the device");
+	while (rc == 0 && !is_done(f) && (rc = f->feed.next(f->feed.self, &e, err)) == 1) {
+		rc = flow_space_apply(f, &e, err);
+		feed_passed(&f->feed, ++events);
+	}
+	progress_end();
+	return rc;
+}
+
+static int on_made(void *arg, const struct event *e)
+{
+	return proportion_apply(arg, e);
+}
+
+/* Feed the space's blocks to `proportion`, from the feed's start until that many run.others. 0;
+ * negative errno with err. */
+static int flow_space_proportion(struct feed feed, const char *name, uint64_t until,
+    struct proportion *proportion, struct err *err)
+{
+	struct blocks blocks = {.name = name};
+	struct event e;
+	uint64_t events = 0;
+	bool came;
+	int rc = model_new(feed, &blocks.model, err);
+
+	if (rc)
+		return rc;
+	rc = feed_rewind_spaces(&feed, err);
+	feed_progress(&feed, "reading what was made of what on the device");
+	while (rc == 0 && blocks.model->run.others < until &&
+	       (rc = feed.next(feed.self, &e, err)) == 1) {
+		rc = blocks_apply(&blocks, &e, (struct witness){proportion, on_made}, &came, err);
+		feed_passed(&feed, ++events);
+	}
+	progress_end();
+	model_free(blocks.model);
+	return rc;
+}
 void flow_fini(struct flow *flow)
 {
 	requests_held_fini(&flow->held);
@@ -89,20 +238,21 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 }
 
 /* If a device refused, read its requests along with the host's. 0 or -ENOMEM. */
-static int follow_space(const struct verdict_result *r, struct feed feed, struct flow *flow)
+static int follow_space(struct verdict_result *r, struct feed feed)
 {
 	const struct device_failure *f = device_failed(r) ? spaces_failure(r->model->spaces) : NULL;
 
 	if (!f)
 		return 0;
-	flow->space = flow_space_new(feed, r->frameworks.frames,
+	r->flow.space = flow_space_new(feed, r->frameworks.frames,
 	    r->model->spaces->list[f->space]->name, f->event ? f->event : UINT64_MAX);
-	return flow->space ? 0 : -ENOMEM;
+	return r->flow.space ? 0 : -ENOMEM;
 }
 
-int flow_read(const struct verdict_result *r, struct feed feed, struct callsites *callsites,
-    struct flow *flow, struct err *err)
+int flow_read(struct verdict_result *r, struct feed feed, struct err *err)
 {
+	struct callsites *callsites = r->callsites;
+	struct flow *flow = &r->flow;
 	const struct failure *f =
 	    callsites->failed == CALLSITE_NONE ? NULL : model_failure(r->model);
 	struct proportion proportion;
@@ -111,8 +261,8 @@ int flow_read(const struct verdict_result *r, struct feed feed, struct callsites
 
 	flow_fini(flow);
 	stages_init(&stages, &feed, r->frameworks.frames);
-	flow->requests = requests_new(r->frameworks.frames ? in_request : NULL, &stages);
-	if (!flow->requests || follow_space(r, feed, flow))
+	flow->requests = stages_requests(&stages);
+	if (!flow->requests || follow_space(r, feed))
 		return err_set(err, -ENOMEM, "no memory for the requests");
 	rc = proportion_init(&proportion, callsites, f ? f->size : 0);
 	if (rc)
@@ -131,7 +281,7 @@ int flow_read(const struct verdict_result *r, struct feed feed, struct callsites
 		mark_calls(callsites, &flow->held);
 	phases_read(&r->model->timeline, r->model->run.first_ns, callsites->moment_ns,
 	    flow->requests, &flow->phases);
-	flow->stage_count = stages_list(&stages, flow->stages, ROLE_COUNT);
+	flow->stage_count = stages_list(&stages, flow->stages);
 	/* Its argument ends here. */
 	flow->requests->is_entry = NULL;
 	return rc;
@@ -142,14 +292,14 @@ int flow_read_on(struct flow *flow, struct err *err)
 	return flow->space ? flow_space_read(flow->space, err) : 0;
 }
 
-void flow_settle(const struct verdict_result *r, struct flow *flow)
+void flow_settle(struct verdict_result *r)
 {
-	struct phases *p = &flow->phases;
+	struct phases *p = &r->flow.phases;
 	bool loading = r->ranking.count && r->verdict.cause == CAUSE_OVERSIZED_MODEL &&
 		       !r->ranking.list[0].finding.late;
 
-	if (loading && p->count > 1 && !p->list[0].marked && !p->list[1].marked && flow->requests &&
-	    !flow->requests->begun) {
+	if (loading && p->count > 1 && !p->list[0].marked && !p->list[1].marked &&
+	    r->flow.requests && !r->flow.requests->begun) {
 		p->list[0].end_ns = p->list[p->count - 1].end_ns;
 		p->list[0].live_bytes = p->list[p->count - 1].live_bytes;
 		p->count = 1;
@@ -157,17 +307,16 @@ void flow_settle(const struct verdict_result *r, struct flow *flow)
 }
 
 /* Read the requests in that space, unless flow_read() did so along with the host's. */
-static int read_space(const struct verdict_result *r, const struct flow_of_space *of,
-    struct flow *flow, struct err *err)
+static int read_space(
+    struct verdict_result *r, struct feed feed, const char *name, uint64_t until, struct err *err)
 {
-	const char *name = of->space->name;
-	struct feed feed = of->feed;
+	struct flow *flow = &r->flow;
 	int rc;
 
-	if (flow->space && strcmp(flow_space_name(flow->space), name) == 0)
+	if (flow->space && strcmp(flow->space->blocks.name, name) == 0)
 		return 0;
 	flow_space_free(flow->space);
-	flow->space = flow_space_new(feed, r->frameworks.frames, name, of->then->run.others);
+	flow->space = flow_space_new(feed, r->frameworks.frames, name, until);
 	if (!flow->space)
 		return err_set(err, -ENOMEM, "no memory for the requests");
 	rc = feed.rewind(feed.self, err);
@@ -175,16 +324,15 @@ static int read_space(const struct verdict_result *r, const struct flow_of_space
 }
 
 static int read_proportion(
-    const struct verdict_result *r, const struct flow_of_space *of, struct err *err)
+    struct verdict_result *r, struct feed feed, const char *name, uint64_t until, struct err *err)
 {
 	struct proportion proportion;
-	int rc = proportion_init(&proportion, of->callsites, r->failure.requested_bytes);
+	int rc = proportion_init(&proportion, r->callsites, r->failure.requested_bytes);
 
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
 	else if (proportion.callsite != CALLSITE_NONE)
-		rc = flow_space_proportion(
-		    of->feed, of->space->name, of->then->run.others, &proportion, err);
+		rc = flow_space_proportion(feed, name, until, &proportion, err);
 	if (!rc)
 		proportion_finish(&proportion);
 	proportion_fini(&proportion);
@@ -210,25 +358,29 @@ static int each_block(void *self, int (*fn)(void *arg, const struct block *b), v
 	return rc;
 }
 
-int flow_read_space(const struct verdict_result *r, const struct flow_of_space *of,
-    struct flow *flow, struct err *err)
+int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
+    const struct space *space, struct err *err)
 {
-	struct blocks_of_space blocks = {of->then->spaces, of->space->index};
-	int rc = read_space(r, of, flow, err);
+	struct blocks_of_space blocks = {then->spaces, space->index};
+	struct flow *flow = &r->flow;
+	int rc = read_space(r, feed, space->name, then->run.others, err);
 
 	if (!rc)
-		rc = read_proportion(r, of, err);
+		rc = read_proportion(r, feed, space->name, then->run.others, err);
 	if (rc)
 		return rc;
 	requests_held_fini(&flow->held);
 	requests_free(flow->requests);
-	flow->requests = flow_space_take(flow->space);
+	flow->requests = flow->space->requests;
+	flow->space->requests = NULL;
+	/* Its argument is freed with the space. */
+	flow->requests->is_entry = NULL;
 	flow_space_free(flow->space);
 	flow->space = NULL;
 	rc = requests_held_read(
-	    flow->requests, NULL, of->callsites, each_block, &blocks, &flow->held);
+	    flow->requests, NULL, r->callsites, each_block, &blocks, &flow->held);
 	if (rc)
 		return err_set(err, rc, "no memory for the requests");
-	mark_calls(of->callsites, &flow->held);
+	mark_calls(r->callsites, &flow->held);
 	return 0;
 }

@@ -8,30 +8,23 @@
 #include "model/space/space.h"
 #include "verdict/result.h"
 
-/* Read the host's work until the moment of `callsites`, and mark call sites that no single call
- * filled. *flow is zeroed or from an earlier reading. Afterwards the feed stands at the moment. 0;
- * negative errno with err. */
-int flow_read(const struct verdict_result *r, struct feed feed, struct callsites *callsites,
-    struct flow *flow, struct err *err);
+/* Read the host's work until the moment of r->callsites, and mark call sites that no single call
+ * filled. r->flow is zeroed or from an earlier reading. Afterwards the feed stands at the moment.
+ * 0; negative errno with err. */
+int flow_read(struct verdict_result *r, struct feed feed, struct err *err);
 
 /* If a device refused, read on until then, for flow_read_space(). The feed moves on: read the
  * moment's live blocks before. 0; negative errno with err. */
 int flow_read_on(struct flow *flow, struct err *err);
 
-/* A device's space that refused a request. */
-struct flow_of_space {
-	struct feed feed;
-	const struct model *then; /* the process at the refusal */
-	const struct space *space; /* of `then` */
-	struct callsites *callsites; /* of that space; marked as by flow_read() */
-};
-/* Replace the requests in *flow by those that worked in that space. Stages stay the host's. 0;
- * negative errno with err. */
-int flow_read_space(const struct verdict_result *r, const struct flow_of_space *of,
-    struct flow *flow, struct err *err);
+/* Replace the requests by those that worked in a space of `then`, the process when that space
+ * refused a request; r->callsites are the space's, and marked as by flow_read(). Stages stay the
+ * host's. 0; negative errno with err. */
+int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
+    const struct space *space, struct err *err);
 
 /* Call once the verdict is known: if the weights did not fit, no phase was work. */
-void flow_settle(const struct verdict_result *r, struct flow *flow);
+void flow_settle(struct verdict_result *r);
 void flow_fini(struct flow *flow);
 
 #endif

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "model/request/request.h"
+#include "util/num.h"
+
 void stages_init(struct stages *s, const struct feed *feed, struct framework_frames *known)
 {
 	memset(s, 0, sizeof(*s));
@@ -11,7 +14,8 @@ void stages_init(struct stages *s, const struct feed *feed, struct framework_fra
 		s->list[i].role = (enum role)i;
 }
 
-enum role stages_of(const struct stages *s, uint32_t stack)
+/* Return a stack's stage; ROLE_NONE: unknown, or no memory. */
+static enum role stage_of(const struct stages *s, uint32_t stack)
 {
 	return s->known ? (enum role)framework_stack(s->known, s->feed, stack).stage : ROLE_NONE;
 }
@@ -21,9 +25,19 @@ bool stages_in_request(const struct stages *s, uint32_t stack)
 	return s->known && framework_stack(s->known, s->feed, stack).in_request;
 }
 
+static bool in_request(void *arg, uint32_t stack)
+{
+	return stages_in_request(arg, stack);
+}
+
+struct requests *stages_requests(struct stages *s)
+{
+	return requests_new(s->known ? in_request : NULL, s);
+}
+
 void stages_acquired(struct stages *s, uint32_t stack, uint64_t size, uint64_t time_ns)
 {
-	struct stage *stage = &s->list[stages_of(s, stack)];
+	struct stage *stage = &s->list[stage_of(s, stack)];
 
 	stage->held += size;
 	stage->total += size;
@@ -35,12 +49,12 @@ void stages_acquired(struct stages *s, uint32_t stack, uint64_t size, uint64_t t
 
 void stages_released(struct stages *s, uint32_t stack, uint64_t size)
 {
-	struct stage *stage = &s->list[stages_of(s, stack)];
+	struct stage *stage = &s->list[stage_of(s, stack)];
 
-	stage->held -= size < stage->held ? size : stage->held;
+	stage->held = num_less(stage->held, size);
 }
 
-size_t stages_list(const struct stages *s, struct stage *out, size_t room)
+size_t stages_list(const struct stages *s, struct stage out[ROLE_COUNT])
 {
 	size_t n = 0;
 
@@ -50,15 +64,10 @@ size_t stages_list(const struct stages *s, struct stage *out, size_t room)
 
 		if (!framework_is_stage(stage->role) || !stage->peak)
 			continue;
-		if (n == room && out[n - 1].peak >= stage->peak)
-			continue;
-		if (n < room)
-			n++;
-		else
-			at--;
 		for (; at && out[at - 1].peak < stage->peak; at--)
 			out[at] = out[at - 1];
 		out[at] = *stage;
+		n++;
 	}
 	return n;
 }

@@ -24,15 +24,15 @@ struct stages {
 /* Both arguments must outlive *s; `known` may be NULL. There is nothing to free. */
 void stages_init(struct stages *s, const struct feed *feed, struct framework_frames *known);
 
-/* Return a stack's stage; ROLE_NONE: unknown, or no memory. */
-enum role stages_of(const struct stages *s, uint32_t stack);
 /* True if the work of a request begins at a frame of that stack. */
 bool stages_in_request(const struct stages *s, uint32_t stack);
+/* Return requests that begin there, too. They ask *s until is_entry is NULL. NULL: no memory. */
+struct requests *stages_requests(struct stages *s);
 
 void stages_acquired(struct stages *s, uint32_t stack, uint64_t size, uint64_t time_ns);
 void stages_released(struct stages *s, uint32_t stack, uint64_t size);
 
 /* List the stages that ever held anything, the highest peak first. Returns their number. */
-size_t stages_list(const struct stages *s, struct stage *out, size_t room);
+size_t stages_list(const struct stages *s, struct stage out[ROLE_COUNT]);
 
 #endif

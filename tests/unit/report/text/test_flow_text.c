@@ -78,7 +78,7 @@ static void test_known(void **state)
 	/* As if it had been there from the start. */
 	r.frameworks.knowledge = known();
 	r.frameworks.frames = framework_frames_new(r.frameworks.knowledge);
-	assert_int_equal(flow_read(&r, script_feed(s), r.callsites, &r.flow, &err), 0);
+	assert_int_equal(flow_read(&r, script_feed(s), &err), 0);
 	flow_text(&r, &style, &text);
 	assert_non_null(strstr(str_text(&text), "loading"));
 	assert_non_null(strstr(str_text(&text), "serving since"));

@@ -3,7 +3,6 @@
 #include "verdict/judged.h"
 
 #include "verdict/failure/kill.h"
-#include "verdict/failure/outlook.h"
 #include "verdict/subject.h"
 
 static struct supervised outside;
@@ -43,11 +42,14 @@ static struct script *creeping(uint64_t base, int steps)
 static void read_outlook(struct script *s, const struct supervised *seen, struct outlook *out)
 {
 	struct feed feed = script_feed(s);
+	struct failure_view failure = {0};
+	struct kill_view kill;
 	struct err err = {""};
 	struct model *m;
 
 	assert_int_equal(subject_model(feed, &m, &err), 0);
-	outlook_read(m, seen, out);
+	kill_read(m, seen, false, &failure, &kill);
+	*out = kill.outlook;
 	model_free(m);
 }
 

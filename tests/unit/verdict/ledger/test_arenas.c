@@ -1,7 +1,7 @@
 /* The interpreter's arenas: free bytes are its allocator's, used bytes belong to their makers. */
 #include "verdict/judged.h"
 
-#include "verdict/ledger/arenas.h"
+#include "verdict/ledger/host_slack.h"
 
 #define ARENA MiB
 
@@ -46,18 +46,21 @@ static void batches(uint64_t used, struct verdict_result *r, struct script **out
 static void test_empty(void **state)
 {
 	struct verdict_result r;
+	struct scene_slack slack;
 	struct script *s;
+	struct feed feed;
 
 	batches(20 * MiB, &r, &s);
+	feed = script_feed(s);
 	assert_int_equal(r.verdict.cause, CAUSE_FRAGMENTATION);
 	assert_string_equal(r.verdict.blame.function, "read");
 	assert_non_null(strstr(r.verdict.summary, "arenas"));
 	assert_in_range(row_of(&r.ledger, "interpreter arenas, free"), 99 * MiB, 101 * MiB);
-	assert_int_equal(arenas_free_at(r.model, UINT64_MAX), 100 * MiB);
-	assert_int_equal(arenas_free_at(r.model, 0), 0);
+	assert_int_equal(host_slack_at(r.model, UINT64_MAX), 3 * MiB + 100 * MiB);
+	assert_int_equal(host_slack_at(r.model, 0), 0);
 	/* At the account with 31 arenas; those with 61 and 91 are more than half. */
-	assert_int_equal(arenas_steady(r.model, UINT64_MAX), 20 * MiB * 31 / 120);
-	assert_int_equal(arenas_steady(r.model, 0), 0);
+	assert_int_equal(host_slack_read(&feed, r.model, r.callsites, &r.ledger, &slack), 0);
+	assert_int_equal(slack.arenas_steady, 20 * MiB * 31 / 120);
 	verdict_fini(&r);
 	script_free(s);
 	(void)state;
