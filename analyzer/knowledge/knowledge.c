@@ -1,15 +1,44 @@
-/* knowledge.c - gives the sections of a knowledge file their meaning. See knowledge.h. */
+/* knowledge.c - gives the sections of a knowledge file their meaning, and finds what they say of a
+ * frame. See knowledge.h. */
 #include "knowledge/knowledge.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "knowledge/frames.h"
 #include "knowledge/sections.h"
+#include "util/map.h"
 #include "util/text/note.h"
 #include "util/text/str.h"
+
+/* The patterns of functions, indexed by file name. */
+struct frame_pattern {
+	/* Python: the end of a path, "cache_utils.py" or "transformers/cache_utils.py", or a folder
+	 * anywhere in it, "vllm/v1/". Native: "" or a glob of the module's base name. */
+	const char *file;
+	const char *function; /* a glob; for a Python method of its qualified name */
+	size_t literal; /* bytes before the first wildcard */
+	bool native;
+	struct knowledge_place place;
+	uint32_t next; /* next pattern of the same file name: index + 1 */
+};
+
+struct frame_package {
+	const char *name; /* a folder that holds only this framework, or a module's base name */
+	bool native;
+	const struct knowledge_framework *framework;
+};
+
+struct frames {
+	VEC(struct frame_pattern) patterns;
+	VEC(struct frame_package) packages;
+	struct map by_file; /* hash of a Python file's base name to its first pattern, index + 1 */
+	VEC(uint32_t) others; /* patterns of folders, and of native code */
+	struct map folders; /* hashes of Python folders' beginnings, up to the first '/' */
+	bool path_ends; /* some Python package is not recognised by a folder */
+};
 
 struct knowledge {
 	struct arena arena;
@@ -41,12 +70,14 @@ static const char *const kind_names[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
-static bool is_one_of(const char *word, const char *const *names, size_t count)
+/* Return the index of the word among the names; `count`: it is none of them. */
+static size_t index_of(const char *word, const char *const *names, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(word, names[i]) == 0)
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < count && strcmp(word, names[i]) != 0)
+		i++;
+	return i;
 }
 
 const char *role_name(enum role role)
@@ -59,12 +90,12 @@ const char *message_kind_name(enum message_kind kind)
 	return kind_names[kind];
 }
 
-enum role role_by_name(const char *name)
+/* ROLE_NONE: no such name. */
+static enum role role_by_name(const char *name)
 {
-	for (size_t i = 1; i < COUNT(role_names); i++)
-		if (strcmp(name, role_names[i]) == 0)
-			return (enum role)i;
-	return ROLE_NONE;
+	size_t i = index_of(name, role_names, COUNT(role_names));
+
+	return i < COUNT(role_names) ? (enum role)i : ROLE_NONE;
 }
 
 struct knowledge *knowledge_new(void)
@@ -77,12 +108,195 @@ void knowledge_free(struct knowledge *k)
 {
 	if (!k)
 		return;
-	frames_free(&k->frames);
+	vec_free(&k->frames.patterns);
+	vec_free(&k->frames.packages);
+	vec_free(&k->frames.others);
+	map_free(&k->frames.by_file);
+	map_free(&k->frames.folders);
 	vec_free(&k->frameworks);
 	vec_free(&k->fixes);
 	vec_free(&k->messages);
 	arena_free(&k->arena);
 	free(k);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Split at `mark`, without blanks; `right` is NULL if there is no mark. */
+static int halves(
+    const char *text, const char *mark, struct arena *arena, const char **left, const char **right)
+{
+	const char *at = strstr(text, mark);
+	size_t bytes = at ? (size_t)(at - text) : strlen(text);
+
+	while (bytes && text[bytes - 1] == ' ')
+		bytes--;
+	*left = arena_copy(arena, text, bytes);
+	*right = NULL;
+	if (at) {
+		at += strlen(mark);
+		at += strspn(at, " ");
+		*right = arena_copy(arena, at, strlen(at));
+	}
+	return !*left || (at && !*right) ? -ENOMEM : 0;
+}
+
+static uint64_t file_key(const char *path)
+{
+	const char *base = base_name(path);
+
+	return map_hash_bytes(base, strlen(base));
+}
+
+/* True if the pattern is found by its file's name; else it is among the others. */
+static bool by_file(const struct frame_pattern *pattern)
+{
+	return !pattern->native && *base_name(pattern->file);
+}
+
+static int add_folder(struct frames *frames, const char *folder)
+{
+	return map_put(&frames->folders, map_hash_bytes(folder, strcspn(folder, "/"))) ? 0
+										       : -ENOMEM;
+}
+
+/* False: the path of a Python file matches no folder's pattern and no package. It would have to
+ * contain a folder that begins like one of the many patterns; few paths do. */
+static bool may_match(const struct frames *frames, const char *path)
+{
+	const char *end;
+
+	if (!path || frames->path_ends)
+		return path;
+	for (; (end = strchr(path, '/')); path = end + 1)
+		if (map_find(&frames->folders, map_hash_bytes(path, (size_t)(end - path))))
+			return true;
+	return false;
+}
+
+static int add_pattern(struct frames *frames, struct frame_pattern pattern)
+{
+	uint32_t index = (uint32_t)frames->patterns.count;
+	uint64_t *first = NULL;
+
+	pattern.literal = strcspn(pattern.function, "*?[\\");
+	if (by_file(&pattern)) {
+		first = map_put(&frames->by_file, file_key(pattern.file));
+		if (!first)
+			return -ENOMEM;
+		pattern.next = (uint32_t)*first;
+	} else if ((!pattern.native && add_folder(frames, pattern.file)) ||
+		   vec_push(&frames->others, index)) {
+		return -ENOMEM;
+	}
+	if (vec_push(&frames->patterns, pattern))
+		return -ENOMEM;
+	if (first)
+		*first = index + 1;
+	return 0;
+}
+
+/* Add "transformers/cache_utils.py: DynamicLayer.update". 0; -EINVAL: it is none; -ENOMEM. */
+static int add_python(
+    struct frames *frames, const char *text, struct knowledge_place place, struct arena *arena)
+{
+	struct frame_pattern pattern = {.place = place};
+	int rc = halves(text, ":", arena, &pattern.file, &pattern.function);
+
+	if (rc)
+		return rc;
+	if (!pattern.function)
+		pattern.function = "*";
+	/* Only functions are globs: files are found by name. */
+	if (!*pattern.file || !*pattern.function || strpbrk(pattern.file, "*?["))
+		return -EINVAL;
+	return add_pattern(frames, pattern);
+}
+
+/* Add "llama_kv_cache* @ libllama*", or without the module. 0; -EINVAL: it is none; -ENOMEM. */
+static int add_native(
+    struct frames *frames, const char *text, struct knowledge_place place, struct arena *arena)
+{
+	struct frame_pattern pattern = {.place = place, .native = true};
+	int rc = halves(text, "@", arena, &pattern.function, &pattern.file);
+
+	if (rc)
+		return rc;
+	if (!pattern.file)
+		pattern.file = "";
+	if (!*pattern.function)
+		return -EINVAL;
+	return add_pattern(frames, pattern);
+}
+
+static int add_package(struct frames *frames, const char *name, bool native,
+    const struct knowledge_framework *framework)
+{
+	struct frame_package package = {.name = name, .native = native, .framework = framework};
+
+	/* A package that is no folder ends a path, so folders alone cannot rule a path out. */
+	frames->path_ends |= !native && !strchr(name, '/');
+	if (!native && add_folder(frames, name))
+		return -ENOMEM;
+	return vec_push(&frames->packages, package);
+}
+
+/* True if the path ends in `file`, at a folder's border. A `file` ending in '/' may be anywhere. */
+static bool file_matches(const char *file, const char *path)
+{
+	size_t want = strlen(file), have = strlen(path);
+	const char *at = path;
+
+	if (want && file[want - 1] == '/') {
+		while ((at = strstr(at, file))) {
+			if (at == path || at[-1] == '/')
+				return true;
+			at++;
+		}
+		return false;
+	}
+	return have >= want && memcmp(path + have - want, file, want) == 0 &&
+	       (have == want || path[have - want - 1] == '/');
+}
+
+/* Before 3.11, CPython knows a method by its bare name only: then the last part decides. */
+static bool python_matches(const char *pattern, const char *function)
+{
+	const char *last = strrchr(pattern, '.');
+
+	if (fnmatch(pattern, function, 0) == 0)
+		return true;
+	return last && !strchr(function, '.') && fnmatch(last + 1, function, 0) == 0;
+}
+
+static bool pattern_matches(
+    const struct frame_pattern *p, const char *function, const char *file, const char *module)
+{
+	if (p->native)
+		return module && strncmp(p->function, function, p->literal) == 0 &&
+		       (!*p->file || fnmatch(p->file, base_name(module), 0) == 0) &&
+		       fnmatch(p->function, function, 0) == 0;
+	return !module && file && file_matches(p->file, file) &&
+	       python_matches(p->function, function);
+}
+
+/* Take back what was added when there were that many patterns and packages. */
+static void undo_frames(struct frames *frames, size_t patterns, size_t packages)
+{
+	while (frames->patterns.count > patterns) {
+		struct frame_pattern *last = &frames->patterns.items[--frames->patterns.count];
+
+		if (by_file(last))
+			*map_find(&frames->by_file, file_key(last->file)) = last->next;
+		else
+			frames->others.count--;
+	}
+	frames->packages.count = packages;
 }
 
 static int mistake(const struct adding *a, unsigned line, const char *what, const char *word)
@@ -116,7 +330,7 @@ static int add_framework(struct adding *a, const struct section *s)
 			f->name = l->value;
 		else if (!native && strcmp(l->key, "package") != 0)
 			return is_unknown_key(a, l);
-		else if (frames_add_package(&a->k->frames, l->value, native, f))
+		else if (add_package(&a->k->frames, l->value, native, f))
 			return no_memory(a);
 	}
 	if (!f->id || !*f->id)
@@ -138,9 +352,9 @@ static int add_role(struct adding *a, const struct section *s)
 		const struct section_line *l = &s->lines.items[i];
 
 		if (strcmp(l->key, "python") == 0)
-			rc = frames_add_python(&a->k->frames, l->value, place, &a->k->arena);
+			rc = add_python(&a->k->frames, l->value, place, &a->k->arena);
 		else if (strcmp(l->key, "native") == 0)
-			rc = frames_add_native(&a->k->frames, l->value, place, &a->k->arena);
+			rc = add_native(&a->k->frames, l->value, place, &a->k->arena);
 		else
 			return is_unknown_key(a, l);
 		if (rc == -EINVAL)
@@ -171,7 +385,7 @@ static int add_fix(struct adding *a, const struct section *s)
 			if (fix.role == ROLE_NONE)
 				return mistake(a, l->line, "there is no role", l->value);
 		} else if (strcmp(l->key, "space") == 0) {
-			if (!is_one_of(l->value, spaces, COUNT(spaces)))
+			if (index_of(l->value, spaces, COUNT(spaces)) == COUNT(spaces))
 				return mistake(a, l->line, "there is no space", l->value);
 			fix.space = l->value;
 		} else if (strcmp(l->key, "text") == 0) {
@@ -220,16 +434,6 @@ static void append(const char *const **list, size_t *count, const char *value)
 	((const char **)*list)[(*count)++] = value;
 }
 
-static int read_kind(struct adding *a, struct knowledge_message *m, const struct section_line *l)
-{
-	for (size_t i = 0; i < COUNT(kind_names); i++)
-		if (strcmp(l->value, kind_names[i]) == 0) {
-			m->kind = (enum message_kind)i;
-			return 0;
-		}
-	return mistake(a, l->line, "there is no kind", l->value);
-}
-
 static int read_message_line(
     struct adding *a, struct knowledge_message *m, const struct section_line *l)
 {
@@ -246,8 +450,12 @@ static int read_message_line(
 		}
 	if (strcmp(l->key, "cause") == 0)
 		return read_causes(a, m, l);
-	if (strcmp(l->key, "kind") == 0)
-		return read_kind(a, m, l);
+	if (strcmp(l->key, "kind") == 0) {
+		m->kind = (enum message_kind)index_of(l->value, kind_names, COUNT(kind_names));
+		return m->kind < MESSAGE_KIND_COUNT
+			   ? 0
+			   : mistake(a, l->line, "there is no kind", l->value);
+	}
 	if (strcmp(l->key, "fix") == 0) {
 		append(&m->fixes, &m->fix_count, l->value);
 		return 0;
@@ -278,7 +486,7 @@ static int check_message(
 	if (!m->pattern || !m->needle_count || m->kind == MESSAGE_KIND_COUNT || !m->meaning)
 		return mistake(
 		    a, s->line, "pattern, needle, kind or meaning is missing in message", s->name);
-	if (!is_one_of(m->space, spaces, COUNT(spaces)))
+	if (index_of(m->space, spaces, COUNT(spaces)) == COUNT(spaces))
 		return mistake(a, s->line, "there is no space", m->space);
 	for (size_t i = 0; i < a->k->messages.count; i++)
 		if (a->k->messages.items[i]->framework == a->framework &&
@@ -341,7 +549,7 @@ int knowledge_add(struct knowledge *k, const char *path, struct err *err)
 	struct sections file;
 	struct adding a = {.k = k, .file = &file, .err = err};
 	size_t fixes = k->fixes.count, messages = k->messages.count;
-	struct frames_mark frames = {k->frames.patterns.count, k->frames.packages.count};
+	size_t patterns = k->frames.patterns.count, packages = k->frames.packages.count;
 	int rc = sections_read(&file, path, &k->arena, err);
 
 	if (rc)
@@ -353,7 +561,7 @@ int knowledge_add(struct knowledge *k, const char *path, struct err *err)
 	if (rc) {
 		k->fixes.count = fixes;
 		k->messages.count = messages;
-		frames_undo(&k->frames, frames);
+		undo_frames(&k->frames, patterns, packages);
 	}
 	sections_free(&file);
 	return rc;
@@ -390,16 +598,58 @@ int knowledge_add_dir(struct knowledge *k, const char *path)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-bool knowledge_match(const struct knowledge *k, const char *function, const char *file,
-    const char *module, struct knowledge_place *place)
-{
-	return frames_match(&k->frames, function, file, module, place);
-}
-
 const struct knowledge_framework *knowledge_owner(
     const struct knowledge *k, const char *file, const char *module)
 {
-	return frames_owner(&k->frames, file, module);
+	const struct frames *frames = &k->frames;
+
+	if (!module && !may_match(frames, file))
+		return NULL;
+	/* What was added last wins, here and below. */
+	for (size_t i = frames->packages.count; i-- > 0;) {
+		const struct frame_package *p = &frames->packages.items[i];
+
+		if (p->native ? module && fnmatch(p->name, base_name(module), 0) == 0
+			      : !module && file && file_matches(p->name, file))
+			return p->framework;
+	}
+	return NULL;
+}
+
+/* Find a frame's pattern; NULL: none. Code that runs at import is none of the file's functions. */
+static const struct frame_pattern *pattern_of(
+    const struct frames *frames, const char *function, const char *file, const char *module)
+{
+	if (!module && strcmp(function, "<module>") == 0)
+		return NULL;
+	if (file && !module) {
+		uint64_t *first = map_find(&frames->by_file, file_key(file));
+
+		for (uint32_t i = first ? (uint32_t)*first : 0; i;
+		     i = frames->patterns.items[i - 1].next)
+			if (pattern_matches(&frames->patterns.items[i - 1], function, file, module))
+				return &frames->patterns.items[i - 1];
+	}
+	if (!module && !may_match(frames, file))
+		return NULL;
+	for (size_t i = frames->others.count; i-- > 0;) {
+		const struct frame_pattern *p = &frames->patterns.items[frames->others.items[i]];
+
+		if (pattern_matches(p, function, file, module))
+			return p;
+	}
+	return NULL;
+}
+
+bool knowledge_match(const struct knowledge *k, const char *function, const char *file,
+    const char *module, struct knowledge_place *place)
+{
+	const struct frame_pattern *p =
+	    pattern_of(&k->frames, function ? function : "", file, module);
+
+	if (p)
+		*place = p->place;
+	return p;
 }
 
 struct knowledge_place knowledge_place(

@@ -28,7 +28,6 @@ static inline bool role_is_store(enum role role)
 	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
 }
 const char *role_name(enum role role); /* "kv-cache"; "none" */
-enum role role_by_name(const char *name); /* ROLE_NONE: no such name */
 
 enum message_kind {
 #define KIND(id, name, what) MESSAGE_##id,

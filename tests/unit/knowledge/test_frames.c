@@ -4,46 +4,69 @@
 
 #include <errno.h>
 
-#include "knowledge/frames.h"
+#include "files.h"
+#include "knowledge/knowledge.h"
 
 struct fixture {
-	struct frames frames;
-	struct arena arena;
-	struct knowledge_framework a, b;
+	struct knowledge *k;
+	struct files files;
+	int count; /* of files */
 };
 
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	map_seed();
 	*state = f;
-	return f ? 0 : -1;
+	if (f)
+		f->k = knowledge_new();
+	return f && f->k ? files_make(&f->files) : -1;
 }
 
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 
-	frames_free(&f->frames);
-	arena_free(&f->arena);
+	knowledge_free(f->k);
+	files_remove(&f->files);
 	free(f);
 	return 0;
 }
 
+/* Add a file of the framework: its packages, then sections. */
+static int add(struct fixture *f, const char *framework, const char *text)
+{
+	struct err err;
+	char name[32], all[512];
+
+	snprintf(name, sizeof(name), "%d.know", f->count++);
+	snprintf(all, sizeof(all), "framework = %s\n%s\n", framework, text);
+	return knowledge_add(f->k, files_write(&f->files, name, all), &err);
+}
+
+static int pattern(struct fixture *f, const char *key, const char *text, enum role role)
+{
+	char section[256];
+
+	snprintf(section, sizeof(section), "[role %s]\n%s = %s", role_name(role), key, text);
+	return add(f, "a", section);
+}
+
 static void python(struct fixture *f, const char *text, enum role role)
 {
-	struct knowledge_place place = {role, &f->a};
-
-	assert_int_equal(frames_add_python(&f->frames, text, place, &f->arena), 0);
+	assert_int_equal(pattern(f, "python", text, role), 0);
 }
 
 static enum role role(struct fixture *f, const char *function, const char *file, const char *module)
 {
-	struct knowledge_place place = {.role = ROLE_NONE};
+	return knowledge_place(f->k, function, file, module).role;
+}
 
-	(void)frames_match(&f->frames, function, file, module, &place);
-	return place.role;
+static const char *owner(struct fixture *f, const char *file, const char *module)
+{
+	const struct knowledge_framework *of = knowledge_owner(f->k, file, module);
+
+	return of ? of->id : "";
 }
 
 static void test_python(void **state)
@@ -73,70 +96,67 @@ static void test_python(void **state)
 static void test_native(void **state)
 {
 	struct fixture *f = *state;
-	struct knowledge_place place = {ROLE_KV_CACHE, &f->b};
+	struct knowledge_place place;
 
-	assert_int_equal(
-	    frames_add_native(&f->frames, "llama_kv_*  @ libllama*", place, &f->arena), 0);
-	place.role = ROLE_ALLOCATOR;
-	assert_int_equal(frames_add_native(&f->frames, "ggml_aligned_malloc", place, &f->arena), 0);
+	assert_int_equal(pattern(f, "native", "llama_kv_*  @ libllama*", ROLE_KV_CACHE), 0);
+	assert_int_equal(pattern(f, "native", "ggml_aligned_malloc", ROLE_ALLOCATOR), 0);
 	assert_int_equal(
 	    role(f, "llama_kv_cache::init", "kv.cpp", "/x/libllama.so"), ROLE_KV_CACHE);
 	assert_int_equal(role(f, "llama_kv_cache::init", NULL, "/x/other.so"), ROLE_NONE);
 	assert_int_equal(role(f, "ggml_aligned_malloc", NULL, "/x/other.so"), ROLE_ALLOCATOR);
 	/* A Python function of that name is another function. */
 	assert_int_equal(role(f, "ggml_aligned_malloc", "/x/a.py", NULL), ROLE_NONE);
-	assert_true(frames_match(&f->frames, "llama_kv_x", NULL, "/x/libllama.so", &place));
-	assert_ptr_equal(place.framework, &f->b);
+	assert_true(knowledge_match(f->k, "llama_kv_x", NULL, "/x/libllama.so", &place));
+	assert_string_equal(place.framework->id, "a");
 }
 
 static void test_package(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(frames_add_package(&f->frames, "vllm/", false, &f->a), 0);
-	assert_int_equal(frames_add_package(&f->frames, "libllama*", true, &f->b), 0);
-	assert_ptr_equal(frames_owner(&f->frames, "/x/vllm/a.py", NULL), &f->a);
-	assert_ptr_equal(frames_owner(&f->frames, NULL, "/x/libllama.so.1"), &f->b);
-	assert_null(frames_owner(&f->frames, "/x/mine.py", NULL));
+	assert_int_equal(add(f, "a", "package = vllm/"), 0);
+	assert_int_equal(add(f, "b", "library = libllama*"), 0);
+	assert_string_equal(owner(f, "/x/vllm/a.py", NULL), "a");
+	assert_string_equal(owner(f, NULL, "/x/libllama.so.1"), "b");
+	assert_string_equal(owner(f, "/x/mine.py", NULL), "");
 	/* A pattern for the end of a path, whatever comes before. */
-	assert_null(frames_owner(&f->frames, "/mine/one.py", NULL));
-	assert_int_equal(frames_add_package(&f->frames, "one.py", false, &f->b), 0);
-	assert_ptr_equal(frames_owner(&f->frames, "/mine/one.py", NULL), &f->b);
-	assert_ptr_equal(frames_owner(&f->frames, "one.py", NULL), &f->b);
-	assert_ptr_equal(frames_owner(&f->frames, "/x/vllm/a.py", NULL), &f->a);
-	assert_null(frames_owner(&f->frames, "/mine/none.py", NULL));
+	assert_string_equal(owner(f, "/mine/one.py", NULL), "");
+	assert_int_equal(add(f, "b", "package = one.py"), 0);
+	assert_string_equal(owner(f, "/mine/one.py", NULL), "b");
+	assert_string_equal(owner(f, "one.py", NULL), "b");
+	assert_string_equal(owner(f, "/x/vllm/a.py", NULL), "a");
+	assert_string_equal(owner(f, "/mine/none.py", NULL), "");
 }
 
-/* Later patterns win, and a removed pattern has no effect. */
+/* Later patterns win, and those of a file with a mistake have no effect. */
 static void test_undo(void **state)
 {
 	struct fixture *f = *state;
-	struct frames_mark mark;
+	const char *again =
+	    "[role embedding]\npython = a.py: f\npython = pkg/\npython = new.py: f\n";
+	char text[256];
 
 	python(f, "a.py: f", ROLE_HISTORY);
 	python(f, "pkg/", ROLE_HISTORY);
-	mark = (struct frames_mark){f->frames.patterns.count, f->frames.packages.count};
-	python(f, "a.py: f", ROLE_EMBEDDING);
-	python(f, "pkg/", ROLE_EMBEDDING);
-	python(f, "new.py: f", ROLE_EMBEDDING);
-	assert_int_equal(role(f, "f", "/x/a.py", NULL), ROLE_EMBEDDING);
-	assert_int_equal(role(f, "g", "/pkg/b.py", NULL), ROLE_EMBEDDING);
-	frames_undo(&f->frames, mark);
+	snprintf(text, sizeof(text), "package = other/\n%s[mistake]", again);
+	assert_int_equal(add(f, "b", text), -EINVAL);
 	assert_int_equal(role(f, "f", "/x/a.py", NULL), ROLE_HISTORY);
 	assert_int_equal(role(f, "g", "/pkg/b.py", NULL), ROLE_HISTORY);
 	assert_int_equal(role(f, "f", "/x/new.py", NULL), ROLE_NONE);
+	assert_string_equal(owner(f, "/other/c.py", NULL), "");
+	assert_int_equal(add(f, "b", again), 0);
+	assert_int_equal(role(f, "f", "/x/a.py", NULL), ROLE_EMBEDDING);
+	assert_int_equal(role(f, "g", "/pkg/b.py", NULL), ROLE_EMBEDDING);
 }
 
 static void test_mistakes(void **state)
 {
 	struct fixture *f = *state;
-	struct knowledge_place place = {ROLE_KV_CACHE, &f->a};
 
-	assert_int_equal(frames_add_python(&f->frames, ": f", place, &f->arena), -EINVAL);
-	assert_int_equal(frames_add_python(&f->frames, "a.py:", place, &f->arena), -EINVAL);
-	assert_int_equal(frames_add_python(&f->frames, "x/*.py: f", place, &f->arena), -EINVAL);
-	assert_int_equal(frames_add_native(&f->frames, "@ lib", place, &f->arena), -EINVAL);
-	assert_int_equal(f->frames.patterns.count, 0);
+	assert_int_equal(pattern(f, "python", ": f", ROLE_KV_CACHE), -EINVAL);
+	assert_int_equal(pattern(f, "python", "a.py:", ROLE_KV_CACHE), -EINVAL);
+	assert_int_equal(pattern(f, "python", "x/*.py: f", ROLE_KV_CACHE), -EINVAL);
+	assert_int_equal(pattern(f, "native", "@ lib", ROLE_KV_CACHE), -EINVAL);
 }
 
 int main(void)

@@ -170,11 +170,17 @@ static void test_directory(void **state)
 
 static void test_names(void **state)
 {
-	for (int role = 1; role < ROLE_COUNT; role++)
-		assert_int_equal(role_by_name(role_name((enum role)role)), role);
-	assert_int_equal(role_by_name("none"), ROLE_NONE);
+	for (int role = 1; role < ROLE_COUNT; role++) {
+		struct knowledge *k;
+		char text[128];
+
+		snprintf(text, sizeof(text), "framework = x\n[role %s]\npython = a.py\n",
+		    role_name((enum role)role));
+		k = of(*state, text);
+		assert_int_equal(knowledge_place(k, "f", "/x/a.py", NULL).role, role);
+		knowledge_free(k);
+	}
 	assert_string_equal(message_kind_name(MESSAGE_NOT_MEMORY), "not-memory");
-	(void)state;
 }
 
 static void test_shipped(void **state)
@@ -202,7 +208,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_all_sections, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_mistakes, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_directory, set_up, tear_down),
-	    cmocka_unit_test(test_names),
+	    cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
 	    cmocka_unit_test(test_shipped),
 	};
 
