@@ -3,7 +3,6 @@
  * context: a few large blocks of one size, allocated in one go and kept ever since.
  */
 #include "detect/pool.h"
-#include "detect/registry.h"
 #include "util/num.h"
 #include "util/tuned.h"
 
@@ -36,8 +35,7 @@ static bool is_twin(const struct finding *f, const uint64_t *sizes, uint64_t siz
 int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t whole = callsites->live_bytes + callsites->map_bytes, most = 0, blocks = 0,
-		 block = 0, bytes = 0;
+	uint64_t whole = scene_live(scene), most = 0, blocks = 0, block = 0, bytes = 0;
 	struct finding f = {.blame = CALLSITE_NONE};
 
 	uint64_t sizes[CLAIMS_MAX]; /* by claim */

@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "detect/registry.h"
+#include "detect/detect.h"
 #include "util/tuned.h"
 
 TUNED(double, LEFT_SHARE, 0.5,
@@ -34,10 +34,7 @@ static void claim(const struct scene *scene, struct finding *f, double *sum)
 		bytes = (uint64_t)((double)h->bytes * times);
 		*sum += (double)bytes;
 		finding_claim_without(f, callsites, i, others);
-		if (bytes > most) {
-			most = bytes;
-			f->blame = i;
-		}
+		finding_blame_larger(f, i, bytes, &most);
 	}
 }
 
@@ -83,7 +80,7 @@ static double at_work(const struct scene *scene, struct finding *out)
 {
 	const struct requests_held *held = scene->held;
 	struct finding f = *out;
-	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
+	uint64_t whole = scene_live(scene);
 	double kept, sum;
 
 	if (!held || held->alike < 2 || !held->sum)
@@ -123,13 +120,9 @@ static double waiting(const struct scene *scene, struct finding *f)
 			continue;
 		one = p->backlog.bytes / p->backlog.count;
 		finding_claim_without(f, callsites, i, p->backlog.bytes - one);
-		if (p->backlog.bytes <= most)
-			continue;
-		most = p->backlog.bytes;
-		f->blame = i;
+		finding_blame_larger(f, i, p->backlog.bytes, &most);
 	}
-	if (f->blame == CALLSITE_NONE ||
-	    most < (callsites->live_bytes + callsites->map_bytes) / 100)
+	if (f->blame == CALLSITE_NONE || most < scene_live(scene) / 100)
 		return 0;
 	finding_evidence(f, FACT_WAITING, (double)callsites->list[f->blame].backlog.count);
 	finding_evidence(f, FACT_BLOCK_BYTES, (double)most);
@@ -140,9 +133,10 @@ static double waiting(const struct scene *scene, struct finding *f)
 
 /* Return the share of live bytes that are left behind, or grow from request to request, outside the
  * open call: similar work leaves as much. */
-static double left_behind(const struct callsites *callsites)
+static double left_behind(const struct scene *scene)
 {
-	uint64_t whole = callsites->live_bytes + callsites->map_bytes, left = 0;
+	const struct callsites *callsites = scene->callsites;
+	uint64_t whole = scene_live(scene), left = 0;
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
@@ -157,8 +151,7 @@ static double left_behind(const struct callsites *callsites)
 static double by_workers(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t own = callsites->live_bytes + callsites->map_bytes,
-		 others = scene->others.workers.bytes, most = 0;
+	uint64_t own = scene_live(scene), others = scene->others.workers.bytes, most = 0;
 
 	if (scene->space || scene->work || !scene->others.workers.count || !others)
 		return 0;
@@ -175,7 +168,7 @@ static double by_workers(const struct scene *scene, struct finding *f)
 	f->other_bytes = others;
 	f->form = FORM_WORKERS;
 	f->strength =
-	    (0.6 + 0.4 * (double)others / (double)(own + others)) * (1 - left_behind(callsites));
+	    (0.6 + 0.4 * (double)others / (double)(own + others)) * (1 - left_behind(scene));
 	finding_evidence(f, FACT_WORKERS, (double)f->workers);
 	finding_evidence(f, FACT_WORKERS_RESIDENT, (double)others);
 	finding_evidence(f, FACT_WORKERS_LIVE, (double)own);

@@ -150,12 +150,25 @@ struct finding {
 	uint32_t evidence_count;
 };
 
+/* All bytes that live in the space at the moment. */
+static inline uint64_t scene_live(const struct scene *scene)
+{
+	return scene->callsites->live_bytes + scene->callsites->map_bytes;
+}
+/* The bytes of the refused request; 0: none. */
+static inline uint64_t scene_asked(const struct scene *scene)
+{
+	return scene->end.refused ? scene->end.refused->size : 0;
+}
+
 #define DETECT_SILENT 1 /* the shape is not there */
 
 /* Look for one shape and fill `out`, except its cause. Returns 0, or DETECT_SILENT with `out`
  * undefined. A detector keeps nothing: the model has gathered all that it needs of the events. */
 typedef int detector(const struct scene *scene, struct finding *out);
 
+#define CAUSE(id, name, detect, class, wording, fixes, what_if, claim) detector detect;
+#include "knowledge/causes.def"
 extern detector *const detectors[CAUSE_COUNT]; /* by cause; NULL for CAUSE_UNKNOWN */
 
 /* For detectors: add to a finding. If it is full, a claim replaces the smallest, or is dropped with
@@ -165,6 +178,15 @@ void finding_claim(
 /* Claim that the call site would hold `bytes` less; at most all that it holds. */
 void finding_claim_without(
     struct finding *f, const struct callsites *callsites, uint32_t callsite, uint64_t bytes);
+/* Blame the call site if its bytes are more than *most, which then are these bytes. */
+static inline void finding_blame_larger(
+    struct finding *f, uint32_t callsite, uint64_t bytes, uint64_t *most)
+{
+	if (bytes <= *most)
+		return;
+	*most = bytes;
+	f->blame = callsite;
+}
 void finding_evidence(struct finding *f, enum fact fact, double value);
 /* Return the value of that fact; 0: the finding lacks it. */
 double finding_fact(const struct finding *f, enum fact fact);
@@ -224,8 +246,6 @@ bool scene_in_turns(const struct scene *scene, const struct callsite *p);
 bool scene_sizes_drift(const struct callsite *p);
 /* True if each large block has another size, as incoming data has; layers are alike. */
 bool scene_sizes_scatter(const struct callsite *p);
-/* True if its blocks have several recurring sizes, as in a model's layers. */
-bool scene_sizes_recur(const struct scene *scene, uint32_t callsite);
 /* True if blocks that came and went since its first may be staged copies: one call was open all the
  * time, or hardly anything else was allocated, and not much more was freed than kept. */
 bool scene_is_staged(const struct scene *scene, const struct callsite *p);

@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "detect/registry.h"
+#include "detect/detect.h"
 #include "model/heap/late_rise.h"
 #include "util/num.h"
 #include "util/tuned.h"
@@ -40,7 +40,7 @@ static uint64_t largest_before(const struct callsite *p)
 static double in_series(const struct scene *scene, double least)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t size = scene->end.refused ? scene->end.refused->size : 0, before;
+	uint64_t size = scene_asked(scene), before;
 
 	if (callsites->failed == CALLSITE_NONE)
 		return 1;
@@ -130,9 +130,8 @@ static bool was_reached(const struct model *m)
 static double of_limit(const struct scene *scene, struct finding *f, uint64_t live)
 {
 	const struct model *m = scene->model;
-	uint64_t size = scene->end.refused ? scene->end.refused->size : 0, wanting;
-	uint64_t room =
-	    scene->limit.bytes > scene->limit.usage ? scene->limit.bytes - scene->limit.usage : 0;
+	uint64_t size = scene_asked(scene), wanting;
+	uint64_t room = num_less(scene->limit.bytes, scene->limit.usage);
 	uint64_t trend = peak_trend_added(&m->peak_trend, m->peak.bytes);
 	/* A limit of its own is known to within a segment, and no segment was to be had. */
 	bool own = scene->limit.own.known;
@@ -196,7 +195,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	uint64_t size =
 	    scene->end.refused && !scene_asks_for_thread(scene) ? scene->end.refused->size : 0;
 	uint64_t room = num_less(scene->limit.bytes, scene->limit.usage);
-	uint64_t asked = scene->end.refused ? scene->end.refused->size : 0, more, held;
+	uint64_t asked = scene_asked(scene), more, held;
 	uint64_t early = lived_early(m);
 	uint64_t beside = scene->held ? scene->held->sum - scene->held->largest : 0;
 	double still;
@@ -243,9 +242,8 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 static double of_start(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t size = scene->end.refused ? scene->end.refused->size : 0, own = 0, imported = 0;
-	uint64_t room =
-	    scene->limit.bytes > scene->limit.usage ? scene->limit.bytes - scene->limit.usage : 0;
+	uint64_t size = scene_asked(scene), own = 0, imported = 0;
+	uint64_t room = num_less(scene->limit.bytes, scene->limit.usage);
 	bool importing = scene->end.refused ? callsites->failed_import
 					    : callsites->imported_ns > callsites->own_ns;
 
@@ -268,7 +266,7 @@ static double of_start(const struct scene *scene, struct finding *f)
 
 int detect_external(const struct scene *scene, struct finding *out)
 {
-	uint64_t live = scene->callsites->live_bytes + scene->callsites->map_bytes;
+	uint64_t live = scene_live(scene);
 	struct finding each[5], *best = &each[0];
 
 	if (!scene->end.failed)

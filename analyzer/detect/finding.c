@@ -47,6 +47,11 @@ TUNED(double, STAGED_SHARE, 0.72,
 TUNED(unsigned, QUIET_BLOCKS, 8u, "a request makes dozens of blocks for each large one");
 TUNED(unsigned, COMPANY_PART, 16u, "less than a sixteenth is none of a layer's large parameters");
 
+detector *const detectors[CAUSE_COUNT] = {
+#define CAUSE(id, name, detect, class, wording, fixes, what_if, claim) [CAUSE_##id] = detect,
+#include "knowledge/causes.def"
+};
+
 void finding_claim(
     struct finding *f, uint32_t callsite, enum rule rule, uint64_t value, uint64_t bytes)
 {
@@ -228,7 +233,7 @@ bool scene_amplifies(const struct scene *scene, uint32_t callsite)
 
 double scene_share_of(const struct scene *scene, enum role role)
 {
-	uint64_t bytes = 0, whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
+	uint64_t bytes = 0, whole = scene_live(scene);
 
 	for (uint32_t i = 0; scene->roles && i < scene->callsites->count; i++)
 		if (scene->roles[i] == role)
@@ -261,8 +266,7 @@ bool scene_in_store(const struct scene *scene, const struct callsite *p)
 /* True if a fixed number of `a`'s blocks stays for each of `b`'s, at all times. */
 static bool stay_together(const struct callsite *a, const struct callsite *b, uint64_t moment_ns)
 {
-	uint64_t from =
-	    a->facts.first_ns > b->facts.first_ns ? a->facts.first_ns : b->facts.first_ns;
+	uint64_t from = num_most(a->facts.first_ns, b->facts.first_ns);
 	double least = 0, most = 0;
 
 	for (uint32_t i = WITH_FIRST; i <= WITH_MOMENTS; i++) {
@@ -460,7 +464,7 @@ bool scene_reads_weights(const struct scene *scene, const struct callsite *of)
 
 bool scene_few_large(const struct scene *scene, const struct callsite *p)
 {
-	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
+	uint64_t whole = scene_live(scene);
 
 	/* The interpreter's arenas are large, but the objects in them are small. */
 	return p->facts.live_count &&
@@ -476,10 +480,8 @@ bool scene_in_turns(const struct scene *scene, const struct callsite *p)
 		return false;
 	for (uint32_t i = 0; i < scene->callsites->count; i++) {
 		const struct callsite *o = &scene->callsites->list[i];
-		uint64_t from =
-		    o->facts.first_ns > p->facts.first_ns ? o->facts.first_ns : p->facts.first_ns;
-		uint64_t until =
-		    o->facts.last_ns < p->facts.last_ns ? o->facts.last_ns : p->facts.last_ns;
+		uint64_t from = num_most(o->facts.first_ns, p->facts.first_ns);
+		uint64_t until = num_least(o->facts.last_ns, p->facts.last_ns);
 
 		lines += !o->facts.freed_count && o->facts.live_count + 1 >= p->facts.live_count &&
 			 o->facts.live_count <= p->facts.live_count + 1 &&
@@ -577,23 +579,21 @@ static struct way way_of(const struct stack_stats *s, uint64_t count)
 /* True if both ways, for different sizes, come equally often, or in a fixed ratio, all the time. */
 static bool in_turns_with(const struct way *a, const struct way *b)
 {
-	uint64_t from = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
-	uint64_t until = a->last_ns < b->last_ns ? a->last_ns : b->last_ns;
-	uint64_t least = a->blocks < b->blocks ? a->blocks : b->blocks;
-	uint64_t most = a->blocks < b->blocks ? b->blocks : a->blocks;
-	uint64_t took = a->last_ns - a->first_ns, times;
+	uint64_t from = num_most(a->first_ns, b->first_ns);
+	uint64_t until = num_least(a->last_ns, b->last_ns);
+	uint64_t least = num_least(a->blocks, b->blocks), most = num_most(a->blocks, b->blocks);
+	uint64_t took = num_most(a->last_ns - a->first_ns, b->last_ns - b->first_ns), times;
 
 	if (!a->size || a->size == b->size)
 		return false;
-	if (took < b->last_ns - b->first_ns)
-		took = b->last_ns - b->first_ns;
 	times = (most + least / 2) / least;
 	return most <= least + 1 ||
 	       (least >= ROUNDS_MIN && most + times >= times * least &&
 		   most <= times * (least + 1) && until > from && until - from >= took / 4 * 3);
 }
 
-bool scene_sizes_recur(const struct scene *scene, uint32_t callsite)
+/* True if its blocks have several recurring sizes, as in a model's layers. */
+static bool sizes_recur(const struct scene *scene, uint32_t callsite)
 {
 	uint64_t whole = scene->callsites->list[callsite].facts.live_bytes;
 	struct way before = {0};
@@ -676,6 +676,6 @@ bool scene_is_read_in(const struct scene *scene, uint32_t callsite)
 	const struct callsite *p = &scene->callsites->list[callsite];
 
 	return scene_is_staged(scene, p) &&
-	       ((scene_sizes_recur(scene, callsite) && !scene_sizes_drift(p)) ||
+	       ((sizes_recur(scene, callsite) && !scene_sizes_drift(p)) ||
 		   (p->call.open != OPEN_CALL_NO && scene_in_company(scene, p)));
 }

@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "detect/registry.h"
+#include "detect/detect.h"
 #include "util/num.h"
 #include "util/tuned.h"
 
@@ -28,8 +28,7 @@ static uint64_t risen(const struct scene *scene, uint64_t live)
 		 before = 0;
 
 	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= half; i++)
-		if (t->periods[i].most > before)
-			before = t->periods[i].most;
+		before = num_most(before, t->periods[i].most);
 	if (m->peak_trend.used >= RISEN_MARKS)
 		before = num_least(before, m->peak_trend.marks[m->peak_trend.used / 2]);
 	return num_less(live, before);
@@ -90,8 +89,8 @@ static void evidence(const struct scene *scene, struct finding *f, uint64_t size
 int detect_fragmentation(const struct scene *scene, struct finding *out)
 {
 	const struct scene_slack *slack = &scene->slack;
-	uint64_t size = scene->end.refused ? scene->end.refused->size : 0;
-	uint64_t live = scene->callsites->live_bytes + scene->callsites->map_bytes - slack->arenas;
+	uint64_t size = scene_asked(scene);
+	uint64_t live = scene_live(scene) - slack->arenas;
 	struct finding f = {.strength = 1};
 
 	if (!slack->known || !scene->end.failed || (!size && scene->space) ||

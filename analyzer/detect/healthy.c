@@ -3,7 +3,7 @@
  * whether enough was recorded to say it.
  */
 
-#include "detect/registry.h"
+#include "detect/detect.h"
 
 int detect_healthy(const struct scene *scene, struct finding *out)
 {

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "detect/pool.h"
-#include "detect/registry.h"
 #include "model/heap/late_rise.h"
 #include "util/tuned.h"
 
@@ -125,7 +124,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
 	struct finding f = {.blame = CALLSITE_NONE};
-	uint64_t most = 0, whole = callsites->live_bytes + callsites->map_bytes, index;
+	uint64_t most = 0, whole = scene_live(scene), index;
 	double weighted = 0;
 	const struct callsite *main;
 	struct late_rise burst;
@@ -150,10 +149,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 		weighted += shape(scene, p, sudden ? &burst : NULL, finished) *
 			    (1 - 0.7 * in_flight(scene, i)) * (1 - 0.5 * set_up(scene, p)) *
 			    (double)p->survivors.bytes;
-		if (p->survivors.bytes > most) {
-			most = p->survivors.bytes;
-			f.blame = i;
-		}
+		finding_blame_larger(&f, i, p->survivors.bytes, &most);
 	}
 	if (f.blame == CALLSITE_NONE || f.bytes < whole / 100)
 		return DETECT_SILENT;

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "detect/pool.h"
-#include "detect/registry.h"
 #include "model/heap/late_rise.h"
 #include "util/num.h"
 #include "util/tuned.h"
@@ -238,7 +237,7 @@ static double unlike_piles(const struct callsite *p, uint64_t made)
 static double last_request(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t bytes = 0, most = 0, whole = callsites->live_bytes + callsites->map_bytes;
+	uint64_t bytes = 0, most = 0, whole = scene_live(scene);
 	uint64_t since = 0;
 	double unlike = 1, apart = 1;
 
@@ -291,10 +290,7 @@ static double pile(const struct scene *scene, struct finding *f)
 		bytes += made;
 		large += scene_few_large(scene, p) ? made : 0;
 		count += scene_few_large(scene, p) ? p->facts.live_count : 0;
-		if (made > most) {
-			most = made;
-			f->blame = i;
-		}
+		finding_blame_larger(f, i, made, &most);
 	}
 	if (!bytes)
 		return 0;
@@ -372,7 +368,7 @@ static void blame_first(const struct scene *scene, struct finding *f)
 	uint64_t size = asked ? f->request_bytes : blamed->facts.largest;
 	uint64_t first = asked ? callsites->moment_ns : made_first(blamed, size);
 
-	if (scene->space || size < (callsites->live_bytes + callsites->map_bytes) / LARGE_PART)
+	if (scene->space || size < scene_live(scene) / LARGE_PART)
 		return;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
@@ -392,7 +388,7 @@ static void blame_first(const struct scene *scene, struct finding *f)
 /* Prefer few large blocks, unless another shape is clearer, or accounts for more live bytes. */
 static bool is_better(const struct scene *scene, const struct finding *g, const struct finding *f)
 {
-	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
+	uint64_t whole = scene_live(scene);
 
 	if (f->strength < 0.5)
 		return g->strength > f->strength;
@@ -409,8 +405,7 @@ static bool was_always_large(const struct scene *scene, const struct callsite *p
 
 int detect_oversized_intermediate(const struct scene *scene, struct finding *out)
 {
-	const struct callsites *callsites = scene->callsites;
-	uint64_t whole = callsites->live_bytes + callsites->map_bytes;
+	uint64_t whole = scene_live(scene);
 	const struct finding none = {.blame = CALLSITE_NONE};
 	struct finding f = none, g;
 	double asked = request(scene, &f, whole), large;

@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "detect/pool.h"
-#include "detect/registry.h"
 #include "util/num.h"
 #include "util/tuned.h"
 
@@ -49,7 +48,7 @@ static bool is_varied(const struct scene *scene, const struct callsite *p)
 static bool first_weight(const struct scene *scene, uint64_t loaded, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t live = callsites->live_bytes + callsites->map_bytes;
+	uint64_t live = scene_live(scene);
 	struct finding f = {.blame = callsites->failed};
 
 	if (!scene->end.refused || scene->end.refused->size <= loaded ||
@@ -73,7 +72,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	const struct callsites *callsites = scene->callsites;
 	struct finding f = {.blame = CALLSITE_NONE};
 	uint64_t most = 0, varied = 0, known = 0, blocks = 0, loaded = 0, first = UINT64_MAX;
-	uint64_t live = callsites->live_bytes + callsites->map_bytes, read = 0, one = 0, largest;
+	uint64_t live = scene_live(scene), read = 0, one = 0, largest;
 	double churn, still;
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
@@ -98,10 +97,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 		if (p->facts.live_bytes >= live / 100 && p->facts.first_ns < first)
 			first = p->facts.first_ns;
 		/* Blame memory made from files before the files themselves. */
-		if (p->facts.live_bytes / (mapped ? 2 : 1) > most) {
-			most = p->facts.live_bytes / (mapped ? 2 : 1);
-			f.blame = i;
-		}
+		finding_blame_larger(&f, i, p->facts.live_bytes / (mapped ? 2 : 1), &most);
 	}
 	if (first_weight(scene, loaded, out))
 		return 0;
@@ -175,8 +171,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 	double churn = scene_churn(scene), known = scene_share_of(scene, ROLE_WEIGHTS_LOAD);
 	double back = scene_given_back(scene);
 	bool loading;
-	uint64_t most = 0, varied = 0, worked = 0,
-		 live = callsites->live_bytes + callsites->map_bytes;
+	uint64_t most = 0, varied = 0, worked = 0, live = scene_live(scene);
 
 	if (!scene->end.failed || !live)
 		return DETECT_SILENT;
@@ -203,10 +198,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 		/* A model has parameters of several shapes; a pool's blocks are all alike. */
 		if (!callsite_is_uniform(p))
 			varied += p->facts.live_bytes - (pool_at(scene, i, &pool) ? pool.bytes : 0);
-		if (p->facts.live_bytes > most) {
-			most = p->facts.live_bytes;
-			f.blame = i;
-		}
+		finding_blame_larger(&f, i, p->facts.live_bytes, &most);
 	}
 	if (scene->end.refused && !scene_asks_for(scene, ROLE_KV_CACHE) &&
 	    !scene_asks_beside_weights(scene))

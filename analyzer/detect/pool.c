@@ -228,10 +228,7 @@ static bool is_interleaved(
 
 static bool enough(const struct scene *scene, uint64_t bytes, uint64_t blocks)
 {
-	const struct callsites *callsites = scene->callsites;
-
-	return blocks <= FEW_BLOCKS &&
-	       bytes >= (callsites->live_bytes + callsites->map_bytes) / LARGE_PART;
+	return blocks <= FEW_BLOCKS && bytes >= scene_live(scene) / LARGE_PART;
 }
 
 static bool in_one_go(const struct scene *scene, uint64_t first_ns, uint64_t last_ns)
@@ -323,8 +320,7 @@ static bool pool_of_stacks(const struct scene *scene, uint32_t callsite, struct 
 			continue;
 		p.bytes += stack_stats_live_bytes(s);
 		p.blocks += stack_stats_live_count(s);
-		if (stack_stats_largest(s) > p.largest)
-			p.largest = stack_stats_largest(s);
+		p.largest = num_most(p.largest, stack_stats_largest(s));
 	}
 	/* The allocator's own frames differ on a refusal: the line and the size decide. */
 	p.asked = scene->end.refused && callsite == scene->callsites->failed &&

@@ -5,10 +5,10 @@
  * large as the input of their request, in whatever order requests come.
  */
 #include <math.h>
-#include <string.h>
 
-#include "detect/registry.h"
+#include "detect/detect.h"
 #include "util/num.h"
+#include "util/text/str.h"
 #include "util/tuned.h"
 
 TUNED(unsigned, PIECES_TIMES, 4u,
@@ -23,12 +23,6 @@ static bool candidate(const struct callsite *p)
 	return p->size.grows && p->relations.index_of == CALLSITE_NONE;
 }
 
-static bool same_function(const struct callsite *a, const struct callsite *b)
-{
-	return strcmp(a->function, b->function) == 0 &&
-	       (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
-}
-
 /* Is the refused request the next of this call site's series? It is made at that call site; or, if
  * its line was reached too seldom for a series, at the same function as the series, whose last
  * blocks were of its order (a copy of what the line before made). */
@@ -41,8 +35,8 @@ static bool is_next(const struct scene *scene, const struct callsite *p)
 	failed = &scene->callsites->list[scene->callsites->failed];
 	if (failed == p)
 		return true;
-	return failed->facts.step_count < 4 && same_function(failed, p) &&
-	       scene->end.refused->size / 4 <= p->size.last &&
+	return failed->facts.step_count < 4 && str_same(failed->function, p->function) &&
+	       str_same(failed->file, p->file) && scene->end.refused->size / 4 <= p->size.last &&
 	       scene->end.refused->size >= p->size.last / 4;
 }
 
@@ -141,10 +135,7 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 
 		if (!candidate(p)) {
 			weight = p->buildup.grows ? claim_pile(scene, f, i) : 0;
-			if (weight > most) {
-				most = weight;
-				f->blame = i;
-			}
+			finding_blame_larger(f, i, weight, &most);
 			continue;
 		}
 		/* Blocks that stay were capped one by one; of blocks that come and go, a turn would
@@ -158,25 +149,19 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 			    p->facts.live_bytes - (p->arena_share.any ? p->facts.map_bytes : 0);
 
 			grown = blocks > p->size.first ? blocks - p->size.first : 0;
-			if (grown > pieces)
-				grown = pieces;
+			grown = num_least(grown, pieces);
 			/* Or as many as live at once, each grown. */
-			if (grown < p->size.grown_bytes)
-				grown = p->size.grown_bytes;
+			grown = num_most(grown, p->size.grown_bytes);
 			grown += grown_in_arenas(scene, p);
 			finding_claim_without(f, callsites, i, grown);
 		}
 		weight = p->size.last - p->size.first;
-		if (grown > weight)
-			weight = grown;
+		weight = num_most(weight, grown);
 		if (is_next(scene, p) && scene->end.refused->size > p->size.first) {
 			f->request_bytes = scene->end.refused->size - p->size.first;
 			weight += f->request_bytes;
 		}
-		if (weight > most) {
-			most = weight;
-			f->blame = i;
-		}
+		finding_blame_larger(f, i, weight, &most);
 	}
 	return most;
 }
@@ -238,7 +223,7 @@ int detect_prompt_growth(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
 	struct finding f = {.blame = CALLSITE_NONE};
-	uint64_t whole = callsites->live_bytes + callsites->map_bytes, most, kept;
+	uint64_t whole = scene_live(scene), most, kept;
 	uint32_t material;
 	bool listed;
 

@@ -5,7 +5,8 @@
  */
 #include <math.h>
 
-#include "detect/registry.h"
+#include "detect/detect.h"
+#include "util/num.h"
 #include "util/tuned.h"
 
 TUNED(double, STORE_STRENGTH, 1.0, "a known store keeps on purpose");
@@ -57,7 +58,7 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t table
 int detect_state_retention(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t whole = callsites->live_bytes + callsites->map_bytes, most = 0, newest;
+	uint64_t whole = scene_live(scene), most = 0, newest;
 	struct finding f = {.blame = CALLSITE_NONE};
 	double weighted = 0;
 
@@ -70,14 +71,10 @@ int detect_state_retention(const struct scene *scene, struct finding *out)
 		newest = p->size.grows || p->relations.copies_of != CALLSITE_NONE
 			     ? p->facts.largest
 			     : p->survivors.before / 2;
-		if (newest > p->survivors.bytes)
-			newest = p->survivors.bytes;
+		newest = num_least(newest, p->survivors.bytes);
 		finding_claim_without(&f, callsites, i, p->survivors.bytes - newest);
 		weighted += shape(scene, p) * (double)p->survivors.bytes;
-		if (p->survivors.bytes > most) {
-			most = p->survivors.bytes;
-			f.blame = i;
-		}
+		finding_blame_larger(&f, i, p->survivors.bytes, &most);
 		if (i == callsites->failed && scene->end.refused)
 			f.request_bytes = scene->end.refused->size;
 	}

@@ -328,7 +328,7 @@ static int conclude(struct judging *j, struct err *err)
 	if (!rc)
 		rc = waited_read(r, j->feed, j->failed ? model_failure(r->model) : NULL, err);
 	if (!rc)
-		fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
+		fixes_for(r);
 	return rc;
 }
 

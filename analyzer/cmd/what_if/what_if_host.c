@@ -229,8 +229,9 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	if (!rc && !space && what_if_wants(changes, count, WHAT_IF_CONCURRENCY))
 		rc = put_off_read(r, r->model->feed, PUT_OFF_HOST, &requests, err);
 	if (!rc)
-		rc = counterfactual_replay(
-		    r->model->feed, space, r->callsites, candidates, count, results, err);
+		rc = counterfactual_replay(r->model->feed,
+		    &(struct scene){.space = space, .callsites = r->callsites}, candidates, count,
+		    results, err);
 	add_row(out, NULL, f->usage_bytes, f->requested_bytes, f->limit_bytes);
 	for (size_t i = 0; i < count && !rc; i++) {
 		uint64_t removed = results[i].live - results[i].without;

@@ -57,8 +57,7 @@ static int slack_of(
 				continue;
 			slack->bytes += size;
 			slack->holes++;
-			if (size > slack->largest)
-				slack->largest = size;
+			slack->largest = num_most(slack->largest, size);
 			before = k > s->first ? callsite_of_stats(callsites, map, p[-1].callsite)
 					      : CALLSITE_NONE;
 			after = k + 1 < s->first + s->count
@@ -389,7 +388,7 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct device
 	if (v->cause == CAUSE_UNKNOWN) {
 		device_unexplained(r->devices.first, v, &r->arena);
 	} else {
-		fixes_for(r, v->cause, v->fixes, &v->fix_count, &r->arena);
+		fixes_for(r);
 		v->summary = words_summary(r);
 	}
 	return v->summary ? 0 : -ENOMEM;

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/num.h"
+
 struct device_rule {
 	bool set;
 	enum rule rule;
@@ -50,11 +52,6 @@ static struct device_rule *rule_of(const struct device_rewrite *w, uint32_t stac
 	return callsite == CALLSITE_NONE || !w->rules[callsite].set ? NULL : &w->rules[callsite];
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-	return a < UINT64_MAX - b ? a + b : UINT64_MAX;
-}
-
 static uint64_t kept(struct device_rule *rule, uint64_t size)
 {
 	uint64_t most = rule->value;
@@ -62,11 +59,11 @@ static uint64_t kept(struct device_rule *rule, uint64_t size)
 	if (rule->beyond_first) {
 		if (!rule->first)
 			rule->first = size;
-		most = sum(rule->first, rule->value);
+		most = num_sum(rule->first, rule->value);
 	}
 	if (rule->live >= most)
 		return 0;
-	return size > most - rule->live ? most - rule->live : size;
+	return num_least(size, most - rule->live);
 }
 
 static uint64_t size_of(void *arg, const struct torch_block *b)
@@ -78,7 +75,7 @@ static uint64_t size_of(void *arg, const struct torch_block *b)
 
 	/* The finding changes the refused request; no rule does. */
 	if (b->refused && w->failed.time_ns && b->time_ns == w->failed.time_ns)
-		return size > w->failed.less ? size - w->failed.less : 0;
+		return num_less(size, w->failed.less);
 	if (!rule)
 		return size;
 	switch (rule->rule) {
@@ -87,8 +84,7 @@ static uint64_t size_of(void *arg, const struct torch_block *b)
 		break;
 	case RULE_CAP_SIZE:
 	case RULE_STREAM:
-		if (size > rule->value)
-			size = rule->value;
+		size = num_least(size, rule->value);
 		break;
 	case RULE_EXPIRE:
 		break;
@@ -120,7 +116,7 @@ static void released(void *arg, uint32_t stack, uint64_t size)
 	struct device_rule *rule = rule_of(arg, stack);
 
 	if (rule)
-		rule->live -= size < rule->live ? size : rule->live;
+		rule->live = num_less(rule->live, size);
 }
 
 void device_rewrite_change(struct device_rewrite *w, struct torch_change *out)

@@ -38,55 +38,38 @@ TUNED(uint64_t, GONE_PART, 8,
 
 const char *limit_kind_name(enum limit_kind kind)
 {
-	switch (kind) {
-	case LIMIT_NONE:
-		return "none";
-	case LIMIT_AS:
-		return "RLIMIT_AS";
-	case LIMIT_DATA:
-		return "RLIMIT_DATA";
-	case LIMIT_CGROUP:
-		return "cgroup memory.max";
-	case LIMIT_SYSTEM:
-		return "system memory";
-	case LIMIT_OVERCOMMIT:
-		return "overcommit";
-	case LIMIT_MAPPINGS:
-		return "vm.max_map_count";
-	case LIMIT_ADDRESS:
-		return "address space";
-	case LIMIT_DEVICE:
-		return "device memory";
-	case LIMIT_TORCH:
-		return "PyTorch memory fraction";
-	case LIMIT_SHM:
-		return "tmpfs size";
-	case LIMIT_ARENA:
-		return "ONNX Runtime arena";
-	case LIMIT_UNKNOWN:
-		break;
-	}
-	return "unknown";
+	static const char *const names[] = {
+	    [LIMIT_NONE] = "none",
+	    [LIMIT_AS] = "RLIMIT_AS",
+	    [LIMIT_DATA] = "RLIMIT_DATA",
+	    [LIMIT_CGROUP] = "cgroup memory.max",
+	    [LIMIT_SYSTEM] = "system memory",
+	    [LIMIT_OVERCOMMIT] = "overcommit",
+	    [LIMIT_ADDRESS] = "address space",
+	    [LIMIT_MAPPINGS] = "vm.max_map_count",
+	    [LIMIT_DEVICE] = "device memory",
+	    [LIMIT_TORCH] = "PyTorch memory fraction",
+	    [LIMIT_SHM] = "tmpfs size",
+	    [LIMIT_ARENA] = "ONNX Runtime arena",
+	    [LIMIT_UNKNOWN] = "unknown",
+	};
+
+	return names[kind];
 }
 
 const char *failure_kind_name(enum failure_kind kind)
 {
-	switch (kind) {
-	case FAILURE_HOST_ALLOC:
-		return "host-alloc";
-	case FAILURE_PYTHON_MEMORYERROR:
-		return "python-memoryerror";
-	case FAILURE_OOM_KILL:
-		return "oom-kill";
-	case FAILURE_BUS:
-		return "bus-error";
-	case FAILURE_CUDA_OOM:
-		return "cuda-oom";
-	case FAILURE_KILLED: /* nothing was refused, and nothing ran out */
-	case FAILURE_NONE:
-		break;
-	}
-	return "none";
+	static const char *const names[] = {
+	    [FAILURE_NONE] = "none",
+	    [FAILURE_HOST_ALLOC] = "host-alloc",
+	    [FAILURE_PYTHON_MEMORYERROR] = "python-memoryerror",
+	    [FAILURE_OOM_KILL] = "oom-kill",
+	    [FAILURE_KILLED] = "none", /* nothing was refused, and nothing ran out */
+	    [FAILURE_BUS] = "bus-error",
+	    [FAILURE_CUDA_OOM] = "cuda-oom",
+	};
+
+	return names[kind];
 }
 
 struct ending failure_ending(const struct model *m, const struct supervised *s)
@@ -516,8 +499,7 @@ size_t failure_rooms(
 	struct levels l;
 	size_t count = 0;
 
-	if (recent < RECENT_NS)
-		recent = RECENT_NS;
+	recent = num_most(recent, RECENT_NS);
 	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &l, &age);
 	grown = all_grown(m, &l, failure_moment(m));
 	for (size_t i = 0; i < FAILURE_ROOMS; i++) {
@@ -581,9 +563,7 @@ void failure_read(const struct model *m, const struct supervised *s, struct fail
 		return;
 	out->time_ns = refused->time_ns;
 	out->requested_bytes = refused->size;
-	if (refused->stack)
-		out->stack.count =
-		    m->feed.symbols(m->feed.self, refused->stack, &out->stack.symbols);
+	out->stack = stack_view_of(&m->feed, refused->stack);
 	out->kind = feed_python_frame(&m->feed, refused->stack) ? FAILURE_PYTHON_MEMORYERROR
 								: FAILURE_HOST_ALLOC;
 	failure_levels(m, s, LEVELS_AT_REFUSAL, refused->time_ns, &levels, &out->usage_age_ns);
@@ -646,8 +626,7 @@ bool failure_at_limit(const struct model *m, const struct supervised *s, struct 
 	if (view.limit == LIMIT_DATA && levels_get(&m->measured.levels, TRACE_LEVEL_DATA, &data) &&
 	    data > view.usage_bytes)
 		view.usage_bytes = data;
-	if (view.usage_bytes > view.limit_bytes)
-		view.usage_bytes = view.limit_bytes;
+	view.usage_bytes = num_least(view.usage_bytes, view.limit_bytes);
 	if ((view.limit != LIMIT_AS && view.limit != LIMIT_DATA) ||
 	    view.limit_bytes - view.usage_bytes > view.limit_bytes / NEXT_TO_PART)
 		return false;
@@ -664,8 +643,7 @@ struct scene_others cgroup_shares_strangers(const struct model *m, const struct 
 	/* Shared memory that the process maps counts as its own, whichever process wrote to it. */
 	uint64_t shared = failure_lived(m, failure_moment(m)).shared;
 
-	if (shared < levels_value(v, TRACE_LEVEL_RSS_SHMEM))
-		shared = levels_value(v, TRACE_LEVEL_RSS_SHMEM);
+	shared = num_most(shared, levels_value(v, TRACE_LEVEL_RSS_SHMEM));
 	if (failure->limit == LIMIT_CGROUP) {
 		others.known = v->known[TRACE_LEVEL_CG_ANON];
 		others.bytes = num_less(g.others + num_less(g.shmem, shared), known);

@@ -79,8 +79,7 @@ static void highest(
 		uint64_t value = resident ? t->periods[i].rss : t->periods[i].most;
 		uint64_t *to = (uint64_t)i << t->shift < cut_ns ? early : late;
 
-		if (value > *to)
-			*to = value;
+		*to = num_most(*to, value);
 	}
 }
 

@@ -28,8 +28,7 @@ static void note_resident(struct supervised *s, uint64_t rss, uint64_t time_ns)
 {
 	struct period *p = timeline_at(&s->resident, time_ns, 0);
 
-	if (rss > p->rss)
-		p->rss = rss;
+	p->rss = num_most(p->rss, rss);
 }
 
 static bool fell(const struct supervised *s, const struct event *e, uint32_t key)

@@ -232,8 +232,7 @@ static uint64_t sum_others(struct mapped_files *f, size_t process)
 		for (next = i;
 		     next < f->list.count && f->list.items[next].number == f->list.items[i].number;
 		     next++) {
-			if (f->list.items[next].bytes > most)
-				most = f->list.items[next].bytes;
+			most = num_most(most, f->list.items[next].bytes);
 			own |= f->list.items[next].process == process;
 		}
 		sum += own ? 0 : most;

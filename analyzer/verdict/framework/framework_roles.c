@@ -92,23 +92,23 @@ static enum role role_in(const struct verdict_result *r,
 	return ROLE_NONE;
 }
 
-static void add_fixes(const struct verdict_result *r, struct knowledge_place callsite,
-    enum cause cause, struct fix *fixes, size_t *count)
+static void add_fixes(struct verdict_result *r, struct knowledge_place callsite)
 {
 	const struct knowledge_fix *found[FIXES_MAX];
 	const char *space = r->failure.kind == FAILURE_CUDA_OOM ? "device"
 			    : r->failure.kind == FAILURE_NONE	? ""
 								: "host";
+	struct verdict *v = &r->verdict;
 	size_t n = knowledge_fixes(
-	    r->frameworks.knowledge, callsite.framework, cause, callsite.role, found, FIXES_MAX);
+	    r->frameworks.knowledge, callsite.framework, v->cause, callsite.role, found, FIXES_MAX);
 
-	for (size_t k = 0; k < n && *count < FIXES_MAX; k++)
+	for (size_t k = 0; k < n && v->fix_count < FIXES_MAX; k++)
 		if (knowledge_fix_applies(found[k], space))
-			fixes[(*count)++] = (struct fix){callsite.framework->name, found[k]->text};
+			v->fixes[v->fix_count++] =
+			    (struct fix){callsite.framework->name, found[k]->text};
 }
 
-void framework_malloc_fixes(
-    const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count)
+void framework_malloc_fixes(struct verdict_result *r)
 {
 	struct symbol malloc_of = {.function = "malloc", .module = r->coverage.malloc_owner};
 	struct knowledge_place callsite;
@@ -117,19 +117,18 @@ void framework_malloc_fixes(
 		return;
 	callsite = framework_lookup(r->frameworks.knowledge, &malloc_of);
 	if (callsite.framework)
-		add_fixes(r, callsite, cause, fixes, count);
+		add_fixes(r, callsite);
 }
 
 /* Add advice for the interpreter's own store; its function may have no name. */
-static void remembered_fixes(
-    const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count)
+static void remembered_fixes(struct verdict_result *r)
 {
 	const struct knowledge_framework *python =
 	    r->frameworks.knowledge ? knowledge_framework(r->frameworks.knowledge, "python") : NULL;
 	uint32_t blame = r->ranking.count ? r->ranking.list[0].finding.blame : CALLSITE_NONE;
 
 	if (python && blame != CALLSITE_NONE && r->callsites->list[blame].holders.remembered)
-		add_fixes(r, (struct knowledge_place){ROLE_CACHE, python}, cause, fixes, count);
+		add_fixes(r, (struct knowledge_place){ROLE_CACHE, python});
 }
 
 struct advice {
@@ -147,8 +146,7 @@ static bool can_advise(const struct advice *a, const struct knowledge_framework 
 
 /* Add advice of the frameworks that serve the process's requests, even without a frame on the
  * stack: they called the program's function, or left the task to the event loop. */
-static void serving_fixes(const struct verdict_result *r, struct advice *a, enum cause cause,
-    struct fix *fixes, size_t *count)
+static void serving_fixes(struct verdict_result *r, struct advice *a)
 {
 	for (size_t i = 0; r->frameworks.frames && i < r->frameworks.frames->symbols.count; i++) {
 		struct knowledge_place callsite = framework_looked_at(r->frameworks.frames, i);
@@ -157,19 +155,20 @@ static void serving_fixes(const struct verdict_result *r, struct advice *a, enum
 			continue;
 		a->given[a->count++] = callsite.framework;
 		callsite.role = ROLE_NONE;
-		add_fixes(r, callsite, cause, fixes, count);
+		add_fixes(r, callsite);
 	}
 }
 
 /* Frameworks with a role in the stack come first (the model's call, the history): a library that
  * merely computes gives advice for any use of it. Innermost first within each group. */
-void framework_fixes(const struct verdict_result *r, enum cause cause,
-    const struct stack_view *stack, struct fix *fixes, size_t *count)
+void framework_fixes(struct verdict_result *r)
 {
+	const struct stack_view *stack =
+	    r->verdict.blame.stack.count ? &r->verdict.blame.stack : &r->failure.stack;
 	struct advice advice = {.count = 0};
 	size_t frames = r->frameworks.knowledge ? stack->count : 0;
 
-	remembered_fixes(r, cause, fixes, count);
+	remembered_fixes(r);
 	for (size_t i = 2 * frames; i-- > 0;) {
 		struct knowledge_place callsite =
 		    framework_lookup(r->frameworks.knowledge, &stack->symbols[i % frames]);
@@ -180,7 +179,7 @@ void framework_fixes(const struct verdict_result *r, enum cause cause,
 		if (callsite.role == ROLE_NONE && i >= frames)
 			continue;
 		advice.given[advice.count++] = callsite.framework;
-		add_fixes(r, callsite, cause, fixes, count);
+		add_fixes(r, callsite);
 	}
-	serving_fixes(r, &advice, cause, fixes, count);
+	serving_fixes(r, &advice);
 }

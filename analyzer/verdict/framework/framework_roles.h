@@ -13,12 +13,11 @@
 enum role *framework_roles(
     const struct verdict_result *r, const struct model *m, const struct callsites *callsites);
 
-/* Add the advice of the stack's frameworks for a cause, innermost first. */
-void framework_fixes(const struct verdict_result *r, enum cause cause,
-    const struct stack_view *stack, struct fix *fixes, size_t *count);
+/* Add the advice of the frameworks of the blamed stack, or else of the failed request's, for the
+ * verdict's cause, innermost first. */
+void framework_fixes(struct verdict_result *r);
 
 /* The same for the host's malloc, whoever owns it. */
-void framework_malloc_fixes(
-    const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count);
+void framework_malloc_fixes(struct verdict_result *r);
 
 #endif

@@ -303,9 +303,11 @@ static void listen(struct replay *r, struct model *m, const char *space)
 	}
 }
 
-int counterfactual_replay(struct feed feed, const char *space, const struct callsites *callsites,
+int counterfactual_replay(struct feed feed, const struct scene *scene,
     const struct candidate *candidates, size_t count, struct replay_result *out, struct err *err)
 {
+	const struct callsites *callsites = scene->callsites;
+	const char *space = scene->space;
 	uint64_t moment_ns = callsites->moment_ns;
 	struct replay r = {.callsites = callsites, .count = count, .out = out};
 	struct model *m = NULL;

@@ -17,9 +17,9 @@ struct replay_result {
 	uint64_t without_peaks[TREND_MARKS];
 };
 
-/* Fill out[i] for candidates[i], in the space of `callsites` (its name; NULL: the host's). The
- * growth to explain began at each finding's start_ns. 0; negative errno with err. */
-int counterfactual_replay(struct feed feed, const char *space, const struct callsites *callsites,
+/* Fill out[i] for candidates[i], in the scene's space, of its call sites. The growth to explain
+ * began at each finding's start_ns. 0; negative errno with err. */
+int counterfactual_replay(struct feed feed, const struct scene *scene,
     const struct candidate *candidates, size_t count, struct replay_result *out, struct err *err);
 
 #endif

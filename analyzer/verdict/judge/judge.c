@@ -72,8 +72,7 @@ static void growth_starts(struct ranking *out, const struct callsites *callsites
 
 		if (!f->start_ns)
 			f->start_ns = start;
-		if (f->start_ns < since_ns)
-			f->start_ns = since_ns;
+		f->start_ns = num_most(f->start_ns, since_ns);
 	}
 }
 
@@ -114,8 +113,7 @@ int judge_scene(struct verdict_result *r, const struct scene *scene,
 	growth_starts(out, scene->callsites, scene->end.since_ns);
 	memset(replays, 0, sizeof(replays));
 	if (scene->end.failed)
-		rc = counterfactual_replay(
-		    feed, scene->space, scene->callsites, out->list, out->count, replays, err);
+		rc = counterfactual_replay(feed, scene, out->list, out->count, replays, err);
 	else
 		for (size_t i = 0; i < out->count; i++)
 			replays[i].live = scene->model->peak.bytes;

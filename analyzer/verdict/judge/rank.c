@@ -68,8 +68,7 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 		c->admissible = f->blame == CALLSITE_NONE || c->score >= TREND_SCORE_MIN;
 		return;
 	}
-	if (request < 0)
-		request = 0;
+	request = fmax(request, 0);
 	removed += (double)f->slack_bytes + (double)f->other_bytes;
 	at_start += fmin((double)f->slack_bytes, (double)r->slack_start);
 	growth += (double)f->other_bytes + others;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "util/map.h"
+#include "util/num.h"
+#include "util/text/str.h"
 #include "util/tuned.h"
 
 TUNED(uint64_t, LEAST_BYTES, 4096, "below it, many blocks have such a size by chance");
@@ -26,11 +28,6 @@ struct reading {
 	unsigned next;
 };
 
-static bool same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* True if one function made both calls. They differ in callee and line. */
 static bool of_one_call(const struct feed *feed, struct bfc_region *r, uint32_t table)
 {
@@ -38,7 +35,7 @@ static bool of_one_call(const struct feed *feed, struct bfc_region *r, uint32_t 
 	size_t n = feed->symbols(feed->self, r->stack, &x),
 	       m = feed->symbols(feed->self, table, &y), k = 0;
 
-	while (k < n && k < m && same(x[k].function, y[k].function))
+	while (k < n && k < m && str_same(x[k].function, y[k].function))
 		k++;
 	if (!k || k == n || k == m || n - k > INWARD || m - k > INWARD)
 		return false;
@@ -104,7 +101,7 @@ static void give_back(struct reading *s, uint64_t address)
 
 static bool of_pair(const struct bfc_region *r, const struct bfc_region *as)
 {
-	return same(r->by, as->by) && same(r->table_by, as->table_by);
+	return str_same(r->by, as->by) && str_same(r->table_by, as->table_by);
 }
 
 /* Keep the pair of calls with the most bytes, since an arena makes both from one place. */
@@ -158,8 +155,7 @@ static void sum_up(struct bfc *b)
 		/* The last region takes the rest of a limit, rarely a power of two. */
 		doubling &= is_power(r->size);
 		b->several |= doubling && r->size < largest;
-		if (r->size > largest)
-			largest = r->size;
+		largest = num_most(largest, r->size);
 		held += r->size;
 	}
 	/* If nothing is allocated after the first release, the peak is the sum. */

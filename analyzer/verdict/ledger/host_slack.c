@@ -156,8 +156,7 @@ static void look_between(struct holes *h, const struct block *a, const struct bl
 	before = callsites_of_stack(h->callsites, STACK_STATS_HEAP, a->stack);
 	after = callsites_of_stack(h->callsites, STACK_STATS_HEAP, b->stack);
 	h->out->holes++;
-	if (size > h->out->largest)
-		h->out->largest = size;
+	h->out->largest = num_most(h->out->largest, size);
 	if (before != CALLSITE_NONE)
 		h->beside[before] += size;
 	if (after != CALLSITE_NONE && after != before)
@@ -272,8 +271,7 @@ int host_slack_read(const struct feed *feed, const struct model *m,
 		rc = find_holes(&holes, feed);
 	if (rc)
 		goto out;
-	if (out->largest > out->bytes - out->reserved - out->arenas)
-		out->largest = out->bytes - out->reserved - out->arenas;
+	out->largest = num_least(out->largest, out->bytes - out->reserved - out->arenas);
 	if (out->arenas > out->bytes / ARENAS_PART) {
 		out->pinned_by = emptiest(callsites);
 		goto out;

@@ -45,10 +45,8 @@ static struct ours ours_of(const struct levels *v, uint64_t shared)
 
 	if (levels_get(v, TRACE_LEVEL_WHYOOM_TRACE, &o.trace)) {
 		o.anonymous = levels_value(v, TRACE_LEVEL_WHYOOM_ANON);
-		if (o.anonymous > o.all)
-			o.anonymous = o.all;
-		if (o.trace > o.all - o.anonymous)
-			o.trace = o.all - o.anonymous;
+		o.anonymous = num_least(o.anonymous, o.all);
+		o.trace = num_least(o.trace, o.all - o.anonymous);
 	} else {
 		/* In older recordings the trace is the shared memory that the program did not
 		 * map. */

@@ -181,8 +181,7 @@ static uint64_t siblings(struct course *const *courses, size_t count, size_t sub
 		uint64_t most = 0;
 
 		for (uint32_t k = 0; k < t->used; k++)
-			if (t->periods[k].rss > most)
-				most = t->periods[k].rss;
+			most = num_most(most, t->periods[k].rss);
 		if (courses[i]->pid != courses[subject]->pid)
 			sum += most;
 	}

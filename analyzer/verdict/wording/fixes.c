@@ -11,18 +11,17 @@
 #include "verdict/framework/framework_roles.h"
 
 struct advice {
-	const struct verdict_result *result;
+	struct verdict_result *result;
 	enum finding_form form; /* of the winner */
 	const char *where; /* the blamed function, as part of a sentence */
-	struct fix *fixes;
-	size_t *count;
-	struct arena *arena;
 };
 
 static void add(struct advice *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void add(struct advice *a, const char *format, ...)
 {
+	struct verdict *v = &a->result->verdict;
+	struct fix *fix = &v->fixes[v->fix_count];
 	char text[1024];
 	va_list args;
 	int n;
@@ -30,11 +29,10 @@ static void add(struct advice *a, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (n < 0 || *a->count == FIXES_MAX)
+	if (n < 0 || v->fix_count == FIXES_MAX)
 		return;
-	a->fixes[*a->count].for_ = "any";
-	a->fixes[*a->count].text = arena_copy(a->arena, text, strlen(text));
-	*a->count += a->fixes[*a->count].text != NULL;
+	*fix = (struct fix){"any", arena_copy(&a->result->arena, text, strlen(text))};
+	v->fix_count += fix->text != NULL;
 }
 
 static void fixes_none(struct advice *a)
@@ -124,7 +122,7 @@ static void fixes_concurrency(struct advice *a)
 static void fixes_fragmentation(struct advice *a)
 {
 	if (a->result->failure.kind != FAILURE_CUDA_OOM)
-		framework_malloc_fixes(a->result, CAUSE_FRAGMENTATION, a->fixes, a->count);
+		framework_malloc_fixes(a->result);
 	add(a,
 	    "Keep what lives long apart from what comes and goes: allocate what %s keeps before "
 	    "the rest, in few sizes, and release it in the order it was made.",
@@ -183,33 +181,26 @@ static void (*const choosers[CAUSE_COUNT])(struct advice *a) = {
 #include "knowledge/causes.def"
 };
 
-void fixes_for(const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count,
-    struct arena *arena)
+void fixes_for(struct verdict_result *r)
 {
 	const struct finding *best = &r->ranking.list[0].finding;
+	struct advice a = {.result = r, .where = "the blamed function"};
 	struct str name = {0};
-	struct advice a = {.result = r,
-	    .where = "the blamed function",
-	    .fixes = fixes,
-	    .count = count,
-	    .arena = arena};
 
-	*count = 0;
-	if (r->ranking.count && best->cause == cause)
+	r->verdict.fix_count = 0;
+	if (r->ranking.count && best->cause == r->verdict.cause)
 		a.form = best->form;
 	if (r->verdict.blame.function) {
 		fmt_function(&name, r->verdict.blame.function, "<..>");
 		a.where = str_text(&name);
 	}
-	framework_fixes(r, cause,
-	    r->verdict.blame.stack.count ? &r->verdict.blame.stack : &r->failure.stack, fixes,
-	    count);
-	choosers[cause](&a);
+	framework_fixes(r);
+	choosers[r->verdict.cause](&a);
 	if (r->failure.limit == LIMIT_MAPPINGS)
 		add(&a, "Memory was there: raise the number of mappings, `sysctl -w "
 			"vm.max_map_count=262144` (for a container or a pod, on its host), or make "
 			"fewer mappings, each of more bytes.");
-	if (r->volume && cause != CAUSE_UNKNOWN)
+	if (r->volume && r->verdict.cause != CAUSE_UNKNOWN)
 		add_volume(&a);
 	str_free(&name);
 }

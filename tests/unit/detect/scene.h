@@ -4,7 +4,7 @@
 
 #include "model/unit.h"
 
-#include "detect/registry.h"
+#include "detect/detect.h"
 #include "model/callsite/proportion.h"
 #include "model/script.h"
 

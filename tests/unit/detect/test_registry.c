@@ -1,7 +1,7 @@
 /* Each cause has a detector of its own; "unknown" has none. */
 #include "model/unit.h"
 
-#include "detect/registry.h"
+#include "detect/detect.h"
 
 static void test_each_cause(void **state)
 {

@@ -26,7 +26,8 @@ static void replay(struct script *s, enum rule rule, uint64_t value, struct repl
 	    callsites_of_stack(p, STACK_STATS_HEAP, script_stack(s, "main;a")), rule, value, 0};
 	c.finding.claim_count = 1;
 	c.finding.start_ns = m->run.last_ns / 2;
-	assert_int_equal(counterfactual_replay(feed, NULL, p, &c, 1, out, &err), 0);
+	assert_int_equal(
+	    counterfactual_replay(feed, &(struct scene){.callsites = p}, &c, 1, out, &err), 0);
 	callsites_free(p);
 	model_free(m);
 }
@@ -104,7 +105,8 @@ static void test_stops_at_the_failure(void **state)
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(m, &e, &err), 0);
 	assert_int_equal(callsites_new(m, AT_FAILURE, &p, &err), 0);
-	assert_int_equal(counterfactual_replay(feed, NULL, p, &none, 1, &r, &err), 0);
+	assert_int_equal(
+	    counterfactual_replay(feed, &(struct scene){.callsites = p}, &none, 1, &r, &err), 0);
 	assert_int_equal(r.live, 5000);
 	assert_int_equal(r.without, 5000);
 	callsites_free(p);

@@ -7,23 +7,28 @@
 
 #include "verdict/wording/fixes.h"
 
+static void advise(struct verdict_result *r, enum cause cause)
+{
+	r->verdict.cause = cause;
+	fixes_for(r);
+}
+
 static void test_fixes(void **state)
 {
 	static const enum cause causes[] = {
 	    CAUSE_PROMPT_GROWTH, CAUSE_LEAK, CAUSE_OVERSIZED_INTERMEDIATE};
 	static struct verdict_result r;
-	struct fix fixes[FIXES_MAX];
-	size_t count;
+	const struct fix *fixes = r.verdict.fixes;
 
 	r.verdict.blame.function = "remember";
 	for (size_t i = 0; i < 3; i++) {
-		fixes_for(&r, causes[i], fixes, &count, &r.arena);
-		assert_true(count >= 2);
+		advise(&r, causes[i]);
+		assert_true(r.verdict.fix_count >= 2);
 		assert_non_null(strstr(fixes[0].text, "remember"));
 		assert_string_equal(fixes[0].for_, "any");
 	}
-	fixes_for(&r, CAUSE_HEALTHY, fixes, &count, &r.arena);
-	assert_int_equal(count, 0);
+	advise(&r, CAUSE_HEALTHY);
+	assert_int_equal(r.verdict.fix_count, 0);
 	arena_free(&r.arena);
 	(void)state;
 }
@@ -38,19 +43,18 @@ static void test_special_cases(void **state)
 	} cases[] = {{CAUSE_CONCURRENCY, FORM_BACKLOG, "queue that feed fills"},
 	    {CAUSE_EXTERNAL, FORM_STACKS, "fewer threads"}};
 	static struct verdict_result r;
-	struct fix fixes[FIXES_MAX];
-	size_t count;
+	const struct fix *fixes = r.verdict.fixes;
 
 	r.verdict.blame.function = "feed";
 	r.ranking.count = 1;
 	for (size_t i = 0; i < 2; i++) {
 		r.ranking.list[0].finding =
 		    (struct finding){.cause = cases[i].cause, .form = cases[i].form};
-		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
+		advise(&r, cases[i].cause);
 		assert_non_null(strstr(fixes[0].text, cases[i].said));
 		/* Another candidate's case does not apply to this one. */
 		r.ranking.list[0].finding.cause = CAUSE_LEAK;
-		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
+		advise(&r, cases[i].cause);
 		assert_null(strstr(fixes[0].text, cases[i].said));
 	}
 	arena_free(&r.arena);
@@ -96,18 +100,17 @@ static void test_frameworks(void **state)
 	    *in_python("keep", "/lib/site-packages/acme/store.py", 2),
 	    *in_python("ones", "/lib/site-packages/numbers/make.py", 3)};
 	struct verdict_result r = {.verdict = {.blame = {.stack = {symbols, 3}}}};
-	struct fix fixes[FIXES_MAX];
-	size_t count;
+	const struct fix *fixes = r.verdict.fixes;
 
 	r.frameworks.knowledge = knowledge_new();
 	add_knowledge(r.frameworks.knowledge, ACME);
 	add_knowledge(r.frameworks.knowledge, NUMBERS);
-	fixes_for(&r, CAUSE_LEAK, fixes, &count, &r.arena);
+	advise(&r, CAUSE_LEAK);
 	assert_string_equal(fixes[0].for_, "Acme");
 	assert_string_equal(fixes[0].text, "Give the store a bound.");
 	assert_string_equal(fixes[1].for_, "Numbers");
 	assert_string_equal(fixes[2].for_, "any");
-	fixes_for(&r, CAUSE_PROMPT_GROWTH, fixes, &count, &r.arena);
+	advise(&r, CAUSE_PROMPT_GROWTH);
 	assert_string_equal(fixes[0].for_, "any");
 	knowledge_free(r.frameworks.knowledge);
 	arena_free(&r.arena);
@@ -120,8 +123,7 @@ static void test_serving(void **state)
 {
 	struct verdict_result r = {
 	    .verdict = {.blame = {.stack = {in_python("make", "/app/main.py", 1), 1}}}};
-	struct fix fixes[FIXES_MAX];
-	size_t count;
+	const struct fix *fixes = r.verdict.fixes;
 
 	r.frameworks.knowledge = knowledge_new();
 	add_knowledge(r.frameworks.knowledge, NUMBERS);
@@ -131,7 +133,7 @@ static void test_serving(void **state)
 	    r.frameworks.frames, in_python("ones", "/lib/site-packages/numbers/make.py", 2));
 	framework_frame(
 	    r.frameworks.frames, in_python("route", "/lib/site-packages/server/route.py", 3));
-	fixes_for(&r, CAUSE_LEAK, fixes, &count, &r.arena);
+	advise(&r, CAUSE_LEAK);
 	assert_string_equal(fixes[0].for_, "Server");
 	assert_string_equal(fixes[1].for_, "any");
 	framework_frames_free(r.frameworks.frames);
