@@ -13,7 +13,6 @@
 #include "verdict/failure/failure.h"
 #include "verdict/failure/kill.h"
 #include "verdict/failure/volume.h"
-#include "verdict/framework/framework_roles.h"
 #include "verdict/judge/coverage.h"
 #include "verdict/judge/decide.h"
 #include "verdict/judge/judge.h"
@@ -41,7 +40,6 @@ enum hypothesis {
 struct judging {
 	struct verdict_result *r;
 	struct feed feed; /* of r->model */
-	const struct trace_facts *facts;
 	const struct supervised *supervised; /* NULL: not watched */
 	enum hypothesis hypothesis;
 	bool failed; /* it ran out of memory, as recorded or by hypothesis */
@@ -148,28 +146,13 @@ static int read_failure(struct judging *j, struct err *err)
 /* Make the ledger. `in_classes`: the causes' claims have rows of their own. */
 static int account(struct judging *j, bool in_classes)
 {
-	struct verdict_result *r = j->r;
-	enum role *roles = framework_roles(r, r->model, r->callsites);
-	struct volume_shares shares = {0};
-	struct ledger_input in = {.model = r->model,
-	    .callsites = r->callsites,
-	    .failure = &r->failure,
+	const struct ledger_input in = {.r = j->r,
 	    .levels = &j->levels,
 	    .age_ns = j->age_ns,
-	    .siblings = r->tree.siblings_live,
-	    .volume = &shares,
 	    .at = j->failed ? "failure" : "peak",
-	    .candidates = r->ranking.list,
-	    .candidate_count = in_classes && j->failed ? r->ranking.count : 0,
-	    .roles = roles};
-	int rc;
+	    .with_claims = in_classes && j->failed};
 
-	if (r->volume)
-		shares = volume_shares(r);
-	rc = roles ? ledger_make(&in, &r->ledger) : -ENOMEM;
-	r->ledger.pid = j->facts->pid;
-	free(roles);
-	return rc;
+	return ledger_make(&in, &j->r->ledger);
 }
 
 /* Read the moment: live bytes, their call sites, and the requests. */
@@ -442,8 +425,7 @@ int subject_judge(
 	int rc = -ENOMEM;
 
 	if (j) {
-		*j = (struct judging){
-		    .r = r, .feed = feed, .facts = feed.facts(feed.self), .supervised = s};
+		*j = (struct judging){.r = r, .feed = feed, .supervised = s};
 		rc = judge(j, err);
 	}
 	free(j);

@@ -1,10 +1,14 @@
 #include "verdict/ledger/ledger.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/num.h"
 #include "verdict/failure/failure.h"
+#include "verdict/failure/volume.h"
+#include "verdict/framework/framework_roles.h"
 #include "verdict/ledger/classes.h"
 #include "verdict/ledger/malloc_held.h"
 
@@ -149,7 +153,7 @@ static void unrecorded_rows(struct ledger *l, const struct malloc_held *h, uint6
 
 static bool stopped(const struct ledger_input *in)
 {
-	const struct feed *feed = &in->model->feed;
+	const struct feed *feed = &in->r->model->feed;
 
 	return feed->facts(feed->self)->rights.stopped_ns != 0;
 }
@@ -158,8 +162,8 @@ static bool stopped(const struct ledger_input *in)
  * size that another thread was refused, or of the default size. */
 static uint64_t thread_stacks(const struct ledger_input *in)
 {
-	const struct failure *refused = model_failure(in->model);
-	uint64_t stacks = 0, threads, size, each = supervised_stack_each(&in->model->feed);
+	const struct failure *refused = model_failure(in->r->model);
+	uint64_t stacks = 0, threads, size, each = supervised_stack_each(&in->r->model->feed);
 	bool wanted = refused && refused->api == TRACE_API_THREAD;
 
 	/* A sample from before the first thread does not include later ones. */
@@ -177,7 +181,7 @@ static uint64_t thread_stacks(const struct ledger_input *in)
 static uint64_t module_data(
     const struct ledger_input *in, const struct malloc_held *held, uint64_t rest)
 {
-	const struct feed *feed = &in->model->feed;
+	const struct feed *feed = &in->r->model->feed;
 
 	return num_least(feed->facts(feed->self)->module_data,
 	    held->known ? num_less(rest, held->overhead + held->free) : rest);
@@ -187,15 +191,16 @@ static uint64_t module_data(
 static void virtual_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct levels *v = in->levels;
-	bool data_only = in->failure->limit == LIMIT_DATA, data_known;
-	const struct failure *refused = model_failure(in->model);
-	bool failed = refused && in->failure->kind != FAILURE_NONE;
-	uint64_t heap = in->callsites->live_bytes, usage;
-	uint64_t maps = in->callsites->map_bytes - (data_only ? in->callsites->shared_bytes : 0);
-	uint64_t threads = failed ? refused->stack_bytes : in->model->maps.stack_bytes;
-	uint64_t own_shared = failed ? refused->shared_bytes : in->model->maps.shared_bytes;
-	uint64_t known_shared = data_only ? 0 : in->callsites->shared_bytes;
-	uint64_t known_files = in->callsites->file_bytes; /* 0 if not charged */
+	bool data_only = in->r->failure.limit == LIMIT_DATA, data_known;
+	const struct failure *refused = model_failure(in->r->model);
+	bool failed = refused && in->r->failure.kind != FAILURE_NONE;
+	uint64_t heap = in->r->callsites->live_bytes, usage;
+	uint64_t maps =
+	    in->r->callsites->map_bytes - (data_only ? in->r->callsites->shared_bytes : 0);
+	uint64_t threads = failed ? refused->stack_bytes : in->r->model->maps.stack_bytes;
+	uint64_t own_shared = failed ? refused->shared_bytes : in->r->model->maps.shared_bytes;
+	uint64_t known_shared = data_only ? 0 : in->r->callsites->shared_bytes;
+	uint64_t known_files = in->r->callsites->file_bytes; /* 0 if not charged */
 	uint64_t sampled_ns = v->time_ns[TRACE_LEVEL_VIRT_FILE], sampled_files = 0;
 	uint64_t sampled_shared = own_shared;
 	uint64_t main_stack = levels_value(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
@@ -203,12 +208,13 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	struct malloc_held held;
 	struct ours ours;
 
-	malloc_held(in->model, in->callsites, 0, &held);
-	usage = in->failure->usage_bytes;
+	malloc_held(in->r->model, in->r->callsites, 0, &held);
+	usage = in->r->failure.usage_bytes;
 	levels_get(v, TRACE_LEVEL_VIRT_SHARED, &all_shared);
 	if (known_files && !data_only) {
-		sampled_files = timeline_came(&in->model->timeline, sampled_ns, CAME_FILE);
-		sampled_shared = timeline_came(&in->model->timeline, sampled_ns, CAME_SHARED_FILE);
+		sampled_files = timeline_came(&in->r->model->timeline, sampled_ns, CAME_FILE);
+		sampled_shared =
+		    timeline_came(&in->r->model->timeline, sampled_ns, CAME_SHARED_FILE);
 		own_shared = 0; /* part of known_files */
 	}
 	ours = ours_of(v, num_less(all_shared, sampled_shared + known_shared));
@@ -234,7 +240,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 		if (data_known)
 			without_memory = num_less(num_less(room, num_less(data, ours.anonymous) +
 								     known_shared + known_files),
-			    in->model->maps.reserved_bytes);
+			    in->r->model->maps.reserved_bytes);
 	} else {
 		/* Without a supervisor, the kernel's private writable memory includes ours. */
 		whyoom = ours.all;
@@ -264,7 +270,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	ledger_row(l, "file mappings", file + own_data + c->files_other);
 	ledger_row(l, "shared memory", shared);
 	ledger_row(l, "whyoom", whyoom);
-	ledger_row(l, LEDGER_FREE, num_less(in->failure->limit_bytes, usage));
+	ledger_row(l, LEDGER_FREE, num_less(in->r->failure.limit_bytes, usage));
 }
 
 /* Limit growth since the sample to what the cgroup's limit allows, and give the group at least the
@@ -272,8 +278,8 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 static void keep_within(
     const struct ledger_input *in, struct lived live, struct cgroup_shares *g, struct resident *now)
 {
-	struct resident grown = failure_grown(in->model, in->levels, live);
-	uint64_t limit = in->failure->limit_bytes, room, more;
+	struct resident grown = failure_grown(in->r->model, in->levels, live);
+	uint64_t limit = in->r->failure.limit_bytes, room, more;
 
 	grown.anonymous = num_least(grown.anonymous, now->anonymous);
 	now->anonymous -= grown.anonymous;
@@ -293,31 +299,32 @@ static uint64_t others_now(
     const struct ledger_input *in, const struct cgroup_shares *g, uint64_t anonymous)
 {
 	uint64_t room =
-	    num_less(in->failure->limit_bytes, anonymous + g->others + g->shmem + g->kernel);
+	    num_less(in->r->failure.limit_bytes, anonymous + g->others + g->shmem + g->kernel);
 
-	if (in->failure->kind != FAILURE_OOM_KILL)
+	if (in->r->failure.kind != FAILURE_OOM_KILL)
 		return g->others;
-	return g->others + num_least(room, num_less(in->siblings, g->others));
+	return g->others + num_least(room, num_less(in->r->tree.siblings_live, g->others));
 }
 
 /* All other limits charge resident bytes: the last sample and later acquisitions. */
 static void resident_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct levels *v = in->levels;
-	bool cgroup = in->failure->limit == LIMIT_CGROUP;
-	struct lived lived = {
-	    in->callsites->live_bytes + in->callsites->map_bytes, in->callsites->shared_bytes};
+	bool cgroup = in->r->failure.limit == LIMIT_CGROUP;
+	struct lived lived = {in->r->callsites->live_bytes + in->r->callsites->map_bytes,
+	    in->r->callsites->shared_bytes};
 	uint64_t live = num_less(lived.all, lived.shared);
 	uint64_t file = levels_value(v, TRACE_LEVEL_RSS_FILE);
 	struct ours ours = ours_of(v, levels_value(v, TRACE_LEVEL_WHYOOM));
 	struct malloc_held held;
-	struct cgroup_shares g = cgroup_shares_of(in->model, v);
+	struct cgroup_shares g = cgroup_shares_of(in->r->model, v);
 	struct resident now;
 	uint64_t anonymous, stacks, room, trace, in_classes, inherited, used;
 
-	malloc_held(in->model, in->callsites, failure_measured_ns(in->model, v, lived), &held);
+	malloc_held(
+	    in->r->model, in->r->callsites, failure_measured_ns(in->r->model, v, lived), &held);
 	/* Without a sample, all live bytes count as resident. */
-	if (!failure_resident(in->model, v, lived, &now))
+	if (!failure_resident(in->r->model, v, lived, &now))
 		now = (struct resident){live + ours.anonymous, lived.shared};
 	if (cgroup)
 		keep_within(in, lived, &g, &now);
@@ -332,7 +339,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	 * charged in proportion. Shared memory counts in full, whichever process wrote to it. */
 	in_classes = live_rows(
 	    l, c, true, room, live, num_least(cgroup ? g.shmem : now.shared, lived.shared));
-	inherited = num_least(in->model->measured.inherited_bytes, num_less(room, live));
+	inherited = num_least(in->r->model->measured.inherited_bytes, num_less(room, live));
 	ledger_row(l, "inherited from the parent", inherited);
 	if (stopped(in))
 		unrecorded_rows(l, &held, num_less(room, live + inherited));
@@ -342,8 +349,8 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	if (cgroup) {
 		g.others = others_now(in, &g, anonymous);
 		/* The kernel drops its cache before it refuses: sampled cache may be gone. */
-		g.cache = num_least(g.cache,
-		    num_less(in->failure->limit_bytes, anonymous + g.others + g.shmem + g.kernel));
+		g.cache = num_least(g.cache, num_less(in->r->failure.limit_bytes,
+						 anonymous + g.others + g.shmem + g.kernel));
 		trace = num_least(ours.trace, g.cache);
 		ledger_row(l, "other processes", g.others);
 		ledger_row(l, "shared memory", num_less(g.shmem, in_classes));
@@ -355,38 +362,39 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 		ledger_row(l, "file mappings", file - trace);
 		ledger_row(l, "shared memory", now.shared - in_classes);
 		ledger_row(l, "whyoom", trace + ours.anonymous);
-		if (in->failure->limit == LIMIT_SYSTEM)
+		if (in->r->failure.limit == LIMIT_SYSTEM)
 			ledger_row(l, "other processes",
-			    num_less(in->failure->usage_bytes, anonymous + file + now.shared));
+			    num_less(in->r->failure.usage_bytes, anonymous + file + now.shared));
 	}
 	/* The rows are of the peak, between two samples; the usage is a sample's. */
-	used = in->failure->usage_bytes;
+	used = in->r->failure.usage_bytes;
 	if (cgroup)
 		used = num_most(ledger_sum(l), used);
-	ledger_row(l, LEDGER_FREE, num_less(in->failure->limit_bytes, used));
+	ledger_row(l, LEDGER_FREE, num_less(in->r->failure.limit_bytes, used));
 }
 
 /* Divide a file system in memory among its users. */
 static void volume_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
-	const struct volume_shares *of = in->volume;
-	uint64_t in_classes = live_rows(l, c, false, 1, 1, of->own);
+	const struct volume_shares of = volume_shares(in->r);
+	uint64_t in_classes = live_rows(l, c, false, 1, 1, of.own);
 
-	ledger_row(l, "shared memory", num_less(of->own, in_classes));
-	ledger_row(l, "other processes", of->siblings);
-	ledger_row(l, "other files", of->files);
-	ledger_row(l, LEDGER_FREE, num_less(in->failure->limit_bytes, in->failure->usage_bytes));
+	ledger_row(l, "shared memory", num_less(of.own, in_classes));
+	ledger_row(l, "other processes", of.siblings);
+	ledger_row(l, "other files", of.files);
+	ledger_row(
+	    l, LEDGER_FREE, num_less(in->r->failure.limit_bytes, in->r->failure.usage_bytes));
 }
 
 /* Return the age in ns of the rows' oldest sample. */
 static uint64_t age(const struct ledger_input *in)
 {
-	uint64_t moment = in->callsites->moment_ns, at;
+	uint64_t moment = in->r->callsites->moment_ns, at;
 
 	/* Mappings are recorded, not sampled. */
-	if (in->failure->limit == LIMIT_SHM)
+	if (in->r->failure.limit == LIMIT_SHM)
 		return 0;
-	if (in->failure->limit != LIMIT_CGROUP || !in->levels->known[TRACE_LEVEL_CG_ANON])
+	if (in->r->failure.limit != LIMIT_CGROUP || !in->levels->known[TRACE_LEVEL_CG_ANON])
 		return in->age_ns;
 	at = in->levels->time_ns[TRACE_LEVEL_CG_ANON];
 	return moment > at && moment - at > in->age_ns ? moment - at : in->age_ns;
@@ -405,26 +413,28 @@ void ledger_close(struct ledger *l)
 
 int ledger_make(const struct ledger_input *in, struct ledger *out)
 {
-	const struct classes_input lives = {.callsites = in->callsites,
-	    .roles = in->roles,
-	    .candidates = in->candidates,
-	    .candidate_count = in->candidate_count,
-	    .heap_bytes = in->callsites->live_bytes,
-	    .map_bytes = in->callsites->map_bytes,
-	    .shared_bytes = in->callsites->shared_bytes,
-	    .file_bytes = in->callsites->file_bytes};
+	const struct verdict_result *r = in->r;
+	enum role *roles = framework_roles(r, r->model, r->callsites);
+	const struct classes_input lives = {.callsites = r->callsites,
+	    .roles = roles,
+	    .candidates = r->ranking.list,
+	    .candidate_count = in->with_claims ? r->ranking.count : 0,
+	    .heap_bytes = r->callsites->live_bytes,
+	    .map_bytes = r->callsites->map_bytes,
+	    .shared_bytes = r->callsites->shared_bytes,
+	    .file_bytes = r->callsites->file_bytes};
 	struct classes classes;
-	int rc = classes_make(&lives, &classes);
+	int rc = roles ? classes_make(&lives, &classes) : -ENOMEM;
 
+	free(roles);
 	if (rc)
 		return rc;
-
-	*out = (struct ledger){.pid = in->failure->pid,
-	    .limit = in->failure->limit,
-	    .limit_bytes = in->failure->limit_bytes,
+	*out = (struct ledger){.pid = r->model->feed.facts(r->model->feed.self)->pid,
+	    .limit = r->failure.limit,
+	    .limit_bytes = r->failure.limit_bytes,
 	    .at = in->at,
 	    .age_ns = age(in)};
-	switch (in->failure->limit) {
+	switch (r->failure.limit) {
 	case LIMIT_AS:
 	case LIMIT_DATA:
 	case LIMIT_MAPPINGS: /* it counts no bytes, but bytes show where memory went */

@@ -5,22 +5,15 @@
 #ifndef ANALYZER_VERDICT_LEDGER_H
 #define ANALYZER_VERDICT_LEDGER_H
 
-#include "verdict/failure/supervised.h"
-#include "verdict/failure/volume.h"
 #include "verdict/result.h"
 
+/* A moment of r's process. */
 struct ledger_input {
-	const struct model *model;
-	const struct callsites *callsites;
-	const struct failure_view *failure;
+	const struct verdict_result *r;
 	const struct levels *levels; /* at the moment */
-	uint64_t age_ns;
-	uint64_t siblings; /* live bytes of the other recorded processes */
-	const struct volume_shares *volume; /* of LIMIT_SHM */
+	uint64_t age_ns; /* age of their sample of resident bytes */
 	const char *at;
-	const struct candidate *candidates; /* best first; their claims get rows of their own */
-	size_t candidate_count;
-	const enum role *roles; /* by call site; NULL: unknown */
+	bool with_claims; /* the candidates' claims get rows of their own, the best's first */
 };
 
 /* Rows that are looked up: the rest of the limit, and threads' stacks. */
@@ -37,7 +30,7 @@ struct ledger_input {
 /* Row: memory from after the process gave up its rights, and with them the recording. */
 #define LEDGER_UNRECORDED "not recorded"
 
-/* Fill *out, except the pid. 0 or -ENOMEM. */
+/* Fill *out. 0 or -ENOMEM. */
 int ledger_make(const struct ledger_input *in, struct ledger *out);
 
 /* For makers of a ledger: add a row, unless it is empty; at the end close the ledger, which puts

@@ -477,7 +477,7 @@ static void test_cgroup_siblings(void **state)
 	struct script *s = leaking(1000);
 	struct verdict_result r;
 	struct levels levels;
-	struct ledger_input in = {.levels = &levels, .at = "failure"};
+	struct ledger_input in = {.r = &r, .levels = &levels, .at = "failure"};
 	struct ledger l;
 	uint64_t age, others;
 
@@ -485,20 +485,17 @@ static void test_cgroup_siblings(void **state)
 	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 110 * MiB, script_now(s));
 	judge_script(s, &outside, &r);
 	failure_levels(r.model, &outside, LEVELS_AT_END, r.callsites->moment_ns, &levels, &age);
-	in.model = r.model;
-	in.callsites = r.callsites;
-	in.failure = &r.failure;
 	assert_int_equal(ledger_make(&in, &l), 0);
 	others = row_of(&l, "other processes");
 	assert_in_range(others, 9 * MiB, 11 * MiB);
-	in.siblings = 30 * MiB;
+	r.tree.siblings_live = 30 * MiB;
 	assert_int_equal(ledger_make(&in, &l), 0);
 	assert_int_equal(row_of(&l, "other processes"), 30 * MiB);
-	in.siblings = 300 * MiB;
+	r.tree.siblings_live = 300 * MiB;
 	assert_int_equal(ledger_make(&in, &l), 0);
 	assert_in_range(row_of(&l, "other processes"), 48 * MiB, 50 * MiB);
 	assert_int_equal(l.unaccounted, 0);
-	in.siblings = others / 2;
+	r.tree.siblings_live = others / 2;
 	assert_int_equal(ledger_make(&in, &l), 0);
 	assert_int_equal(row_of(&l, "other processes"), others);
 	end(s, &r);
