@@ -234,38 +234,45 @@ void failure_levels(const struct model *m, const struct supervised *s, enum leve
 	*age_ns = num_less(moment_ns, sampled_ns);
 }
 
-/* Read the limit from the levels, or else from the notes at the start. */
-static bool limit_of(
-    const struct model *m, const struct levels *l, uint32_t key, const char *info, uint64_t *out)
+/* The limits that are measured, and where: the limit in the levels or else in a note at the start,
+ * its use in the levels. */
+enum { MEASURE_SYSTEM, MEASURE_CGROUP, MEASURE_AS, MEASURE_DATA, MEASURES };
+static const struct measure {
+	enum limit_kind limit;
+	uint32_t limit_key, use_key; /* of the machine: what is available, not its use */
+	const char *info; /* NULL: not noted */
+} measures[MEASURES] = {
+    {LIMIT_SYSTEM, TRACE_LEVEL_SYS_TOTAL, TRACE_LEVEL_SYS_AVAILABLE, NULL},
+    {LIMIT_CGROUP, TRACE_LEVEL_CG_MAX, TRACE_LEVEL_CG_CURRENT, "cgroup.max"},
+    {LIMIT_AS, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_VSIZE, "limit.as"},
+    {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data"},
+};
+
+static bool limit_of(const struct model *m, const struct levels *l, unsigned measure, uint64_t *out)
 {
-	return levels_get(l, key, out) || (feed_number(&m->feed, info, out) && *out > 0);
+	const struct measure *of = &measures[measure];
+
+	return levels_get(l, of->limit_key, out) ||
+	       (of->info && feed_number(&m->feed, of->info, out) && *out > 0);
+}
+
+static bool measured(
+    const struct model *m, const struct levels *l, unsigned measure, uint64_t *limit, uint64_t *use)
+{
+	return limit_of(m, l, measure, limit) && levels_get(l, measures[measure].use_key, use);
 }
 
 /* Find the limit that refused the request: the one that it crossed, or else the nearest. */
 static void refusing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, near = UINT64_MAX, request = out->requested_bytes;
-	struct {
-		enum limit_kind kind;
-		uint32_t limit_key, use_key;
-		const char *info;
-	} const tries[] = {
-	    {LIMIT_AS, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_VSIZE, "limit.as"},
-	    {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data"},
-	};
 
 	out->limit = LIMIT_UNKNOWN;
-	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
-		uint64_t left;
-
-		if (!limit_of(m, l, tries[i].limit_key, tries[i].info, &limit) ||
-		    !levels_get(l, tries[i].use_key, &use))
+	for (unsigned i = MEASURE_AS; i <= MEASURE_DATA; i++) {
+		if (!measured(m, l, i, &limit, &use) || num_less(limit, use) >= near)
 			continue;
-		left = limit > use ? limit - use : 0;
-		if (left >= near)
-			continue;
-		near = left;
-		out->limit = tries[i].kind;
+		near = num_less(limit, use);
+		out->limit = measures[i].limit;
 		out->limit_bytes = limit;
 		out->usage_bytes = use;
 	}
@@ -442,79 +449,54 @@ static uint64_t all_grown(const struct model *m, const struct levels *l, enum mo
 	return grown.anonymous + grown.shared;
 }
 
-/* Find the limit on resident memory, which kills instead of refusing. */
-static void killing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
+void failure_kill_limit(const struct model *m, const struct supervised *s, struct failure_view *out)
 {
-	uint64_t limit, use, rss = levels_value(l, TRACE_LEVEL_RSS);
-	uint64_t grown = all_grown(m, l, failure_moment(m));
+	uint64_t limit, use, grown;
+	struct levels l;
 
-	if (limit_of(m, l, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
-	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) &&
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &l, &out->usage_age_ns);
+	grown = all_grown(m, &l, failure_moment(m));
+	if (measured(m, &l, MEASURE_CGROUP, &limit, &use) &&
 	    use + grown >= limit - limit / GROUP_NEAR_PART) {
-		use += grown;
 		out->limit = LIMIT_CGROUP;
 		out->limit_bytes = limit;
-		out->usage_bytes = use < limit ? use : limit;
+		out->usage_bytes = num_least(use + grown, limit);
 		return;
 	}
-	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) &&
-	    levels_get(l, TRACE_LEVEL_SYS_AVAILABLE, &use) && use < limit / SYSTEM_NEAR_PART) {
+	if (measured(m, &l, MEASURE_SYSTEM, &limit, &use) && use < limit / SYSTEM_NEAR_PART) {
 		out->limit = LIMIT_SYSTEM;
 		out->limit_bytes = limit;
 		out->usage_bytes = limit - use;
 		return;
 	}
 	out->limit = LIMIT_NONE;
-	out->usage_bytes = rss + grown;
+	out->usage_bytes = levels_value(&l, TRACE_LEVEL_RSS) + grown;
 	if (!out->usage_bytes)
 		out->usage_bytes = m->peak.bytes;
 	out->limit_bytes = out->usage_bytes;
 }
 
-void failure_kill_limit(const struct model *m, const struct supervised *s, struct failure_view *out)
-{
-	struct levels levels;
-
-	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &levels, &out->usage_age_ns);
-	killing_limit(m, &levels, out);
-}
-
 size_t failure_rooms(
     const struct model *m, const struct supervised *s, struct room rooms[FAILURE_ROOMS])
 {
-	const struct {
-		enum limit_kind limit;
-		uint32_t limit_key, use_key;
-		const char *info;
-		bool resident;
-	} limits[FAILURE_ROOMS] = {
-	    {LIMIT_SYSTEM, TRACE_LEVEL_SYS_TOTAL, TRACE_LEVEL_SYS_AVAILABLE, NULL, true},
-	    {LIMIT_CGROUP, TRACE_LEVEL_CG_MAX, TRACE_LEVEL_CG_CURRENT, "cgroup.max", true},
-	    {LIMIT_AS, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_VSIZE, "limit.as", false},
-	    {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data", false},
-	};
-	uint64_t recent =
-		     (m->run.last_ns - num_least(m->run.first_ns, m->run.last_ns)) / RECENT_PART,
-		 age, grown;
+	uint64_t recent = num_less(m->run.last_ns, m->run.first_ns) / RECENT_PART, age, grown;
 	struct levels l;
 	size_t count = 0;
 
 	recent = num_most(recent, RECENT_NS);
 	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &l, &age);
 	grown = all_grown(m, &l, failure_moment(m));
-	for (size_t i = 0; i < FAILURE_ROOMS; i++) {
+	for (unsigned i = 0; i < MEASURES; i++) {
 		uint64_t limit, use;
 
-		if (!(limits[i].info ? limit_of(m, &l, limits[i].limit_key, limits[i].info, &limit)
-				     : levels_get(&l, limits[i].limit_key, &limit)) ||
-		    !levels_get(&l, limits[i].use_key, &use) ||
-		    l.time_ns[limits[i].use_key] + recent < m->run.last_ns)
+		if (!measured(m, &l, i, &limit, &use) ||
+		    l.time_ns[measures[i].use_key] + recent < m->run.last_ns)
 			continue;
-		if (limits[i].limit == LIMIT_SYSTEM)
+		if (i == MEASURE_SYSTEM)
 			use = num_less(limit, use);
-		if (limits[i].resident)
+		if (i == MEASURE_SYSTEM || i == MEASURE_CGROUP)
 			use += grown;
-		rooms[count++] = (struct room){limits[i].limit, limit, num_less(limit, use)};
+		rooms[count++] = (struct room){measures[i].limit, limit, num_less(limit, use)};
 	}
 	return count;
 }
@@ -526,8 +508,7 @@ void failure_kill_at_limit(
 	uint64_t age;
 
 	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &levels, &age);
-	if (out->limit == LIMIT_NONE &&
-	    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes))
+	if (out->limit == LIMIT_NONE && limit_of(m, &levels, MEASURE_CGROUP, &out->limit_bytes))
 		out->limit = LIMIT_CGROUP;
 	/* The killer strikes when one more page does not fit; the sample is older. */
 	if (out->limit == LIMIT_CGROUP)
@@ -573,28 +554,22 @@ void failure_read(const struct model *m, const struct supervised *s, struct fail
 /* Return how much more lived at the peak than at a sample's time. */
 static uint64_t acquired_since(const struct model *m, uint64_t sample_ns)
 {
-	uint64_t then = timeline_live(&m->timeline, sample_ns);
-
-	return m->peak.bytes > then ? m->peak.bytes - then : 0;
+	return num_less(m->peak.bytes, timeline_live(&m->timeline, sample_ns));
 }
 
 void failure_limits(const struct model *m, const struct supervised *s, struct failure_view *out)
 {
 	struct levels levels;
-	uint64_t limit, use, age;
+	uint64_t limit, use;
 
-	failure_levels(m, s, LEVELS_AT_PEAK, m->peak.time_ns, &levels, &age);
-	out->usage_age_ns = age;
-	if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_AS, "limit.as", &limit) &&
-	    levels_get(&levels, TRACE_LEVEL_VSIZE, &use)) {
+	failure_levels(m, s, LEVELS_AT_PEAK, m->peak.time_ns, &levels, &out->usage_age_ns);
+	if (measured(m, &levels, MEASURE_AS, &limit, &use)) {
 		use += acquired_since(m, levels.time_ns[TRACE_LEVEL_VSIZE]);
 		out->limit = LIMIT_AS;
-	} else if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_DATA, "limit.data", &limit) &&
-		   levels_get(&levels, TRACE_LEVEL_DATA, &use)) {
+	} else if (measured(m, &levels, MEASURE_DATA, &limit, &use)) {
 		use += acquired_since(m, levels.time_ns[TRACE_LEVEL_DATA]);
 		out->limit = LIMIT_DATA;
-	} else if (limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
-		   levels_get(&levels, TRACE_LEVEL_CG_CURRENT, &use)) {
+	} else if (measured(m, &levels, MEASURE_CGROUP, &limit, &use)) {
 		out->limit = LIMIT_CGROUP;
 	} else {
 		out->limit = LIMIT_NONE;
@@ -603,7 +578,7 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 		limit = use;
 	}
 	out->limit_bytes = limit;
-	out->usage_bytes = use < limit ? use : limit;
+	out->usage_bytes = num_least(use, limit);
 }
 
 static bool ended_badly(struct ending end)
