@@ -140,22 +140,25 @@ double scene_beside_workers(const struct scene *scene, uint64_t bytes)
 	return dominance((double)bytes, (double)scene->others.workers.bytes);
 }
 
+static double freed_share(uint64_t live, uint64_t total)
+{
+	return total > live ? 1 - (double)live / (double)total : 0;
+}
+
 double scene_churn(const struct scene *scene)
 {
 	const struct model *m = scene->model;
-	uint64_t live = m->blocks.count + m->maps.count,
-		 total = num_sum(m->total.count, scene->replaced.count);
 
-	return total > live ? 1 - (double)live / (double)total : 0;
+	return freed_share(
+	    m->blocks.count + m->maps.count, num_sum(m->total.count, scene->replaced.count));
 }
 
 double scene_given_back(const struct scene *scene)
 {
 	const struct model *m = scene->model;
-	uint64_t live = m->blocks.bytes + m->maps.bytes,
-		 total = num_sum(m->total.bytes, scene->replaced.bytes);
 
-	return total > live ? 1 - (double)live / (double)total : 0;
+	return freed_share(
+	    m->blocks.bytes + m->maps.bytes, num_sum(m->total.bytes, scene->replaced.bytes));
 }
 
 bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p)

@@ -12,7 +12,6 @@
 #include "model/torch/caching_allocator.h"
 #include "model/torch/torch_replay.h"
 #include "util/num.h"
-#include "util/text/fmt.h"
 #include "util/text/str.h"
 #include "verdict/framework/framework_roles.h"
 #include "verdict/judge/decide.h"
@@ -163,8 +162,7 @@ static void levels(struct device_report *d, const struct spaces *s, const struct
 		d->unattributed = (int64_t)(d->total - d->free - d->explained - d->others);
 }
 
-/* True if PyTorch's allocator refused. */
-static bool is_torch(const struct device_report *d)
+bool device_is_torch(const struct device_report *d)
 {
 	return strncmp(d->space, "torch", 5) == 0;
 }
@@ -175,7 +173,7 @@ static uint64_t cap_of(struct feed feed, const struct device_report *d)
 	struct caching_settings settings;
 	uint64_t most;
 
-	if (!d->failed || !is_torch(d) || d->segment || !d->free_known || !d->explained)
+	if (!d->failed || !device_is_torch(d) || d->segment || !d->free_known || !d->explained)
 		return 0;
 	torch_replay_settings(feed, &settings);
 	most = d->segment_bytes + caching_segment_size(&settings, d->requested);
@@ -215,7 +213,7 @@ static void slack_rows(struct device_report *d, const struct space_map *map)
 {
 	struct ledger *l = &d->ledger;
 	uint64_t usable = 0, pinned = 0, apart = 0, rest = d->hidden_bytes;
-	uint64_t wanted = d->failed && is_torch(d) ? d->requested : 0;
+	uint64_t wanted = d->failed && device_is_torch(d) ? d->requested : 0;
 
 	for (size_t i = 0; i < map->segments.count; i++) {
 		const struct map_segment *s = &map->segments.items[i];
@@ -454,65 +452,6 @@ static void coverage(struct arena *words, struct device_report *d, const struct 
 	d->torch_blocks = torch ? torch : d->torch ? "recorded" : NULL;
 }
 
-static void evidence(struct verdict *v, const struct device_report *d)
-{
-	v->evidence_count = 0;
-	decide_fact(v, FACT_REFUSED, (double)d->requested);
-	if (d->segment)
-		decide_fact(v, FACT_REFUSED_SEGMENT, (double)d->segment);
-	if (d->free_known)
-		decide_fact(v, FACT_DEVICE_FREE, (double)d->free);
-	if (d->torch) {
-		if (d->reserved_known)
-			decide_fact(v, FACT_TORCH_RESERVED, (double)d->reserved);
-		decide_fact(v, FACT_TORCH_LIVE, (double)d->live_bytes);
-		decide_fact(v, FACT_TORCH_HOLES, (double)d->hole_bytes);
-		decide_fact(v, FACT_TORCH_LARGEST, (double)d->largest_hole);
-	}
-	if (d->free_known && d->unattributed > 0)
-		decide_fact(v, FACT_UNEXPLAINED, (double)d->unattributed);
-}
-
-static const char *summary(struct arena *words, const struct device_report *d)
-{
-	struct str s = {0};
-	struct fmt a, b, c;
-	const char *text;
-
-	if (d->torch && is_torch(d)) {
-		str_printf(&s,
-		    "PyTorch found no room for a block of %s on %s: of %s that it has "
-		    "reserved %s are live, ",
-		    fmt_size_apart(&a, d->requested, d->largest_hole), d->device,
-		    fmt_size(&b, d->reserved_known ? d->reserved : d->segment_bytes),
-		    fmt_size(&c, d->live_bytes));
-		if (d->largest_hole)
-			str_printf(&s, "and the largest hole is %s.",
-			    fmt_size_apart(&a, d->largest_hole, d->requested));
-		else
-			str_puts(&s, "and there is no hole.");
-		if (d->segment && d->free_known)
-			str_printf(&s,
-			    " A new segment of %s did not fit into the %s that were free on the "
-			    "device.",
-			    fmt_size(&a, d->segment), fmt_size(&b, d->free));
-		else if (!d->segment)
-			str_puts(&s, " The driver was not asked: a limit of PyTorch's own refused "
-				     "it.");
-	} else {
-		str_printf(&s, "%s refused %s", d->space, fmt_size(&a, d->requested));
-		if (d->api)
-			str_printf(&s, " (%s)", d->api);
-		if (d->free_known)
-			str_printf(&s, ": %s of the device's %s were free", fmt_size(&b, d->free),
-			    fmt_size(&c, d->total));
-		str_puts(&s, ".");
-	}
-	text = s.failed ? NULL : arena_copy(words, str_text(&s), s.length);
-	str_free(&s);
-	return text;
-}
-
 static int list_spaces(const struct spaces *all, const struct spaces *then, struct devices *out)
 {
 	out->spaces = calloc(all->count + 1, sizeof(*out->spaces));
@@ -595,12 +534,6 @@ static bool as_torch(
 	f->segment = f->size;
 	f->space = torch->index;
 	return true;
-}
-
-void device_unexplained(const struct device_report *d, struct verdict *v, struct arena *words)
-{
-	evidence(v, d);
-	v->summary = summary(words, d);
 }
 
 /* Where none refused, each device is described at its own peak. */

@@ -92,6 +92,9 @@ struct space_report {
  * host did not fail later. */
 bool device_failed(const struct verdict_result *r);
 
+/* True if PyTorch's allocator refused, on the device that failed. */
+bool device_is_torch(const struct device_report *d);
+
 /* The refusal of the report. */
 struct device_refusal {
 	struct model *then; /* the process at that time; the caller's. NULL: no device refused */
@@ -105,8 +108,5 @@ int device_read(
 /* Make d->ledger again, once r->ranking tells the cause of each live block. 0 or -ENOMEM. */
 int device_account(
     const struct verdict_result *r, struct device_report *d, const struct model *then);
-
-/* Word a refusal that no cause explains: evidence and summary (NULL: no memory). */
-void device_unexplained(const struct device_report *d, struct verdict *v, struct arena *words);
 
 #endif

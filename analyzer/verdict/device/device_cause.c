@@ -8,6 +8,8 @@
 #include "model/callsite/open_call.h"
 #include "model/space/space_map.h"
 #include "util/num.h"
+#include "util/text/fmt.h"
+#include "util/text/str.h"
 #include "util/tuned.h"
 #include "verdict/device/device_rewrite.h"
 #include "verdict/judge/decide.h"
@@ -313,7 +315,7 @@ static int try_each(struct verdict_result *r, struct feed feed, struct err *err)
 
 	torch_replay_settings(feed, &as);
 	/* The model cannot represent a limit that was set after the refused request. */
-	if (strncmp(d->space, "torch", 5) != 0 || as.foreign_backend ||
+	if (!device_is_torch(d) || as.foreign_backend ||
 	    (d->capped && d->peak_reserved > d->capped))
 		return 0;
 	rc = ask(r, feed, &as, &t, err);
@@ -371,6 +373,66 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 	return waited_read(r, feed, &refused, err);
 }
 
+/* Evidence and summary of a refusal that no cause explains. */
+static void evidence(struct verdict *v, const struct device_report *d)
+{
+	v->evidence_count = 0;
+	decide_fact(v, FACT_REFUSED, (double)d->requested);
+	if (d->segment)
+		decide_fact(v, FACT_REFUSED_SEGMENT, (double)d->segment);
+	if (d->free_known)
+		decide_fact(v, FACT_DEVICE_FREE, (double)d->free);
+	if (d->torch) {
+		if (d->reserved_known)
+			decide_fact(v, FACT_TORCH_RESERVED, (double)d->reserved);
+		decide_fact(v, FACT_TORCH_LIVE, (double)d->live_bytes);
+		decide_fact(v, FACT_TORCH_HOLES, (double)d->hole_bytes);
+		decide_fact(v, FACT_TORCH_LARGEST, (double)d->largest_hole);
+	}
+	if (d->free_known && d->unattributed > 0)
+		decide_fact(v, FACT_UNEXPLAINED, (double)d->unattributed);
+}
+
+static const char *summary(struct arena *words, const struct device_report *d)
+{
+	struct str s = {0};
+	struct fmt a, b, c;
+	const char *text;
+
+	if (d->torch && device_is_torch(d)) {
+		str_printf(&s,
+		    "PyTorch found no room for a block of %s on %s: of %s that it has "
+		    "reserved %s are live, ",
+		    fmt_size_apart(&a, d->requested, d->largest_hole), d->device,
+		    fmt_size(&b, d->reserved_known ? d->reserved : d->segment_bytes),
+		    fmt_size(&c, d->live_bytes));
+		if (d->largest_hole)
+			str_printf(&s, "and the largest hole is %s.",
+			    fmt_size_apart(&a, d->largest_hole, d->requested));
+		else
+			str_puts(&s, "and there is no hole.");
+		if (d->segment && d->free_known)
+			str_printf(&s,
+			    " A new segment of %s did not fit into the %s that were free on the "
+			    "device.",
+			    fmt_size(&a, d->segment), fmt_size(&b, d->free));
+		else if (!d->segment)
+			str_puts(&s, " The driver was not asked: a limit of PyTorch's own refused "
+				     "it.");
+	} else {
+		str_printf(&s, "%s refused %s", d->space, fmt_size(&a, d->requested));
+		if (d->api)
+			str_printf(&s, " (%s)", d->api);
+		if (d->free_known)
+			str_printf(&s, ": %s of the device's %s were free", fmt_size(&b, d->free),
+			    fmt_size(&c, d->total));
+		str_puts(&s, ".");
+	}
+	text = s.failed ? NULL : arena_copy(words, str_text(&s), s.length);
+	str_free(&s);
+	return text;
+}
+
 int device_cause(struct verdict_result *r, struct feed feed, const struct device_refusal *refusal,
     struct err *err)
 {
@@ -386,7 +448,8 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct device
 	r->ledger = r->devices.first->ledger;
 	decide_what_ifs(r);
 	if (v->cause == CAUSE_UNKNOWN) {
-		device_unexplained(r->devices.first, v, &r->arena);
+		evidence(v, r->devices.first);
+		v->summary = summary(&r->arena, r->devices.first);
 	} else {
 		fixes_for(r);
 		v->summary = words_summary(r);

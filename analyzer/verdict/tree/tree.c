@@ -60,17 +60,16 @@ struct process tree_process(
 {
 	const struct trace_facts *f = feed.facts(feed.self);
 	struct ending end = failure_ending(m, s);
-	uint64_t last = f->last_ns > m->run.last_ns ? f->last_ns : m->run.last_ns;
+	uint64_t last = num_most(f->last_ns, m->run.last_ns);
 	struct timespec now;
 
 	/* The process lived on after its last event, as the supervisor saw. */
-	if (s && s->ended && s->ended_ns > last)
-		last = s->ended_ns;
+	if (s && s->ended)
+		last = num_most(last, s->ended_ns);
 	if (end.how == END_RUNNING && clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
 		uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 
-		if (ns > f->start_mono_ns && ns - f->start_mono_ns > last)
-			last = ns - f->start_mono_ns;
+		last = num_most(last, num_less(ns, f->start_mono_ns));
 	}
 	return (struct process){.pid = f->pid,
 	    .ppid = f->ppid,
@@ -171,40 +170,6 @@ static uint64_t resident_at(const struct timeline *t, uint64_t time_ns)
 	return last;
 }
 
-/* Return the sum of all others' peaks of resident bytes: at least their sum at any moment. */
-static uint64_t siblings(struct course *const *courses, size_t count, size_t subject)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct timeline *t = &courses[i]->resident;
-		uint64_t most = 0;
-
-		for (uint32_t k = 0; k < t->used; k++)
-			most = num_most(most, t->periods[k].rss);
-		if (courses[i]->pid != courses[subject]->pid)
-			sum += most;
-	}
-	return sum;
-}
-
-/* Return the live bytes of all others when the subject ended, as recorded: at least the resident
- * ones, since some pages may be untouched. */
-static uint64_t siblings_live(
-    struct course *const *courses, size_t count, size_t subject, uint64_t last_ns)
-{
-	uint64_t moment = courses[subject]->start_ns + last_ns, sum = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct course *c = courses[i];
-
-		if (c->pid != courses[subject]->pid && c->count && moment >= c->start_ns &&
-		    moment <= c->end_ns)
-			sum += timeline_live(&c->spaces[0]->live, moment - c->start_ns);
-	}
-	return sum;
-}
-
 /* Return resident bytes, from the supervisor or the process itself, whichever is more. */
 static uint64_t resident_of(const struct course *c, uint64_t moment_ns)
 {
@@ -214,30 +179,40 @@ static uint64_t resident_of(const struct course *c, uint64_t moment_ns)
 	return c->count ? num_most(outside, resident_at(&c->spaces[0]->live, at)) : outside;
 }
 
-/* Return the workers of the subject's pool when it ended: processes of the same parent and program
- * with about as much resident memory. */
-static struct scene_workers workers_of(
-    struct course *const *courses, size_t count, size_t subject, uint64_t last_ns)
+/* Sum up what the processes beside the subject held. Workers of the subject's pool are of the same
+ * parent and program, with about as much resident memory. */
+static void read_others(struct choice *best)
 {
-	const struct course *own = courses[subject];
-	uint64_t moment = own->start_ns + last_ns;
+	struct process_tree *tree = &best->tree;
+	const struct course *own = best->courses[tree->subject];
+	uint64_t moment = own->start_ns + best->model->run.last_ns;
 	uint64_t least = resident_of(own, moment) / WORKER_PART;
-	struct scene_workers workers = {0};
 
-	for (size_t i = 0; i < count; i++) {
-		const struct course *c = courses[i];
-		uint64_t resident;
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct course *c = best->courses[i];
+		uint64_t most = 0, resident;
 
-		if (c->pid == own->pid || c->ppid != own->ppid || !str_same(c->exe, own->exe) ||
-		    moment < c->start_ns || moment > num_sum(c->end_ns, SAME_KILL_NS))
+		if (c->pid == own->pid)
+			continue;
+		for (uint32_t k = 0; k < c->resident.used; k++)
+			most = num_most(most, c->resident.periods[k].rss);
+		/* At least their sum at any moment. */
+		tree->siblings += most;
+		if (moment < c->start_ns)
+			continue;
+		/* At least the resident bytes, since some pages may be untouched. */
+		if (c->count && moment <= c->end_ns)
+			tree->siblings_live +=
+			    timeline_live(&c->spaces[0]->live, moment - c->start_ns);
+		if (c->ppid != own->ppid || !str_same(c->exe, own->exe) ||
+		    moment > num_sum(c->end_ns, SAME_KILL_NS))
 			continue;
 		resident = resident_of(c, moment);
 		if (!resident || resident < least)
 			continue;
-		workers.count++;
-		workers.bytes += resident;
+		tree->workers.count++;
+		tree->workers.bytes += resident;
 	}
-	return workers;
 }
 
 static int settle(
@@ -247,7 +222,7 @@ static int settle(
 	uint64_t at = there ? moment_ns - c->start_ns : 0;
 
 	p->refused_ns = c->refused_ns ? c->refused_ns - c->start_ns : 0;
-	p->late_ns = c->refused_ns > moment_ns ? c->refused_ns - moment_ns : 0;
+	p->late_ns = num_less(c->refused_ns, moment_ns);
 	p->resident = there ? resident_at(&c->resident, at) : 0;
 	p->memory = arena_alloc(words, c->count * sizeof(*p->memory));
 	if (!p->memory)
@@ -513,11 +488,7 @@ static int choose(struct candidates *c, struct err *err)
 	rc = follow_volume(c, err);
 	if (rc)
 		return rc;
-	tree->siblings = siblings(best->courses, tree->count, tree->subject);
-	tree->siblings_live =
-	    siblings_live(best->courses, tree->count, tree->subject, best->model->run.last_ns);
-	tree->workers =
-	    workers_of(best->courses, tree->count, tree->subject, best->model->run.last_ns);
+	read_others(best);
 	tree->victim = c->victims[tree->subject];
 	trace_set_damage(c->set, best->trace, &tree->damage);
 	return 0;
