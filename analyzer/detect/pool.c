@@ -6,8 +6,6 @@
  */
 #include "detect/pool.h"
 
-#include <string.h>
-
 #include "util/num.h"
 #include "util/text/str.h"
 #include "util/tuned.h"

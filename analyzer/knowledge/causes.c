@@ -1,5 +1,5 @@
-/* causes.c - the only file that compares the name of a cause. See causes.h. */
-#include "knowledge/causes.h"
+/* causes.c - the only file that compares the name of a cause. See knowledge.h. */
+#include "knowledge/knowledge.h"
 
 #include <string.h>
 

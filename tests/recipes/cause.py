@@ -11,7 +11,7 @@ FACT(SUPERSTITION_BLOCKS, "blocks of 4711 bytes", BLOCKS)
 
 """
 DETECTOR = """/* superstition.c - blocks of 4711 bytes that are kept. */
-#include "detect/registry.h"
+#include "detect/detect.h"
 
 int detect_superstition(const struct scene *scene, struct finding *out)
 {

@@ -14,7 +14,6 @@
 #include "util/num.h"
 #include "util/text/str.h"
 #include "verdict/framework/framework_roles.h"
-#include "verdict/judge/decide.h"
 #include "verdict/ledger/classes.h"
 #include "verdict/ledger/ledger.h"
 

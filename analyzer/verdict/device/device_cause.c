@@ -15,6 +15,7 @@
 #include "verdict/judge/decide.h"
 #include "verdict/judge/judge.h"
 #include "verdict/judge/rank.h"
+#include "verdict/ledger/host_slack.h"
 #include "verdict/request/flow.h"
 #include "verdict/request/waited.h"
 #include "verdict/wording/fixes.h"
@@ -41,12 +42,11 @@ static uint32_t callsite_of_stats(
 static int slack_of(
     const struct space_map *map, const struct callsites *callsites, struct scene_slack *slack)
 {
-	uint64_t *pinned = calloc(callsites->count + 1u, sizeof(*pinned)), most = 0;
+	uint64_t *beside = calloc(callsites->count + 1u, sizeof(*beside));
 
-	if (!pinned)
+	if (!beside)
 		return -ENOMEM;
 	slack->known = true;
-	slack->pinned_by = CALLSITE_NONE;
 	for (size_t i = 0; i < map->segments.count; i++) {
 		const struct map_segment *s = &map->segments.items[i];
 
@@ -58,26 +58,16 @@ static int slack_of(
 			if (p->callsite != MAP_HOLE)
 				continue;
 			slack->bytes += size;
-			slack->holes++;
-			slack->largest = num_most(slack->largest, size);
 			before = k > s->first ? callsite_of_stats(callsites, map, p[-1].callsite)
 					      : CALLSITE_NONE;
 			after = k + 1 < s->first + s->count
 				    ? callsite_of_stats(callsites, map, p[1].callsite)
 				    : CALLSITE_NONE;
-			if (before != CALLSITE_NONE)
-				pinned[before] += size;
-			if (after != CALLSITE_NONE && after != before)
-				pinned[after] += size;
+			slack_hole(slack, beside, size, before, after);
 		}
 	}
-	for (uint32_t i = 0; i < callsites->count; i++) {
-		if (pinned[i] > most) {
-			most = pinned[i];
-			slack->pinned_by = i;
-		}
-	}
-	free(pinned);
+	slack->pinned_by = slack_most(beside, callsites->count, 0);
+	free(beside);
 	return 0;
 }
 

@@ -1,7 +1,6 @@
 #include "verdict/failure/failure.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "util/num.h"
 #include "util/tuned.h"

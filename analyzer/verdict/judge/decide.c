@@ -7,7 +7,7 @@
 #include "util/tuned.h"
 #include "verdict/device/device.h"
 #include "verdict/failure/kill.h"
-#include "verdict/framework/framework_roles.h"
+#include "verdict/framework/framework_frames.h"
 #include "verdict/judge/rank.h"
 
 TUNED(double, KILL_GREW_SURE, 0.95,

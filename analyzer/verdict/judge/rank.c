@@ -1,7 +1,6 @@
 #include "verdict/judge/rank.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "util/tuned.h"
 

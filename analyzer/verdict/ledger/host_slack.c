@@ -144,23 +144,26 @@ static int gather(void *arg, const struct block *b)
 	return vec_push(&h->pieces, ((struct sort_item){b->address, b}));
 }
 
-/* Note the hole between two neighbours for both call sites. */
+void slack_hole(
+    struct scene_slack *slack, uint64_t *beside, uint64_t size, uint32_t before, uint32_t after)
+{
+	slack->holes++;
+	slack->largest = num_most(slack->largest, size);
+	if (before != CALLSITE_NONE)
+		beside[before] += size;
+	if (after != CALLSITE_NONE && after != before)
+		beside[after] += size;
+}
+
 static void look_between(struct holes *h, const struct block *a, const struct block *b)
 {
 	uint64_t end = a->address + a->size;
-	uint64_t size = b->address > end ? b->address - end : 0;
-	uint32_t before, after;
+	uint64_t size = num_less(b->address, end);
 
-	if (size < HOLE_MIN || end >> STRETCH_SHIFT != b->address >> STRETCH_SHIFT)
-		return;
-	before = callsites_of_stack(h->callsites, STACK_STATS_HEAP, a->stack);
-	after = callsites_of_stack(h->callsites, STACK_STATS_HEAP, b->stack);
-	h->out->holes++;
-	h->out->largest = num_most(h->out->largest, size);
-	if (before != CALLSITE_NONE)
-		h->beside[before] += size;
-	if (after != CALLSITE_NONE && after != before)
-		h->beside[after] += size;
+	if (size >= HOLE_MIN && end >> STRETCH_SHIFT == b->address >> STRETCH_SHIFT)
+		slack_hole(h->out, h->beside, size,
+		    callsites_of_stack(h->callsites, STACK_STATS_HEAP, a->stack),
+		    callsites_of_stack(h->callsites, STACK_STATS_HEAP, b->stack));
 }
 
 static int read_slice(struct holes *h, const struct feed *feed)
@@ -215,7 +218,7 @@ static int find_holes(struct holes *h, const struct feed *feed)
 	return rc;
 }
 
-static uint32_t most_of(const uint64_t *bytes, uint32_t count, uint64_t least)
+uint32_t slack_most(const uint64_t *bytes, uint32_t count, uint64_t least)
 {
 	uint32_t most = CALLSITE_NONE;
 
@@ -224,18 +227,6 @@ static uint32_t most_of(const uint64_t *bytes, uint32_t count, uint64_t least)
 			least = bytes[i];
 			most = i;
 		}
-	return most;
-}
-
-/* Return the call site with most free bytes in its arenas. */
-static uint32_t emptiest(const struct callsites *callsites)
-{
-	uint32_t most = CALLSITE_NONE;
-
-	for (uint32_t i = 0; i < callsites->count; i++)
-		if (callsite_unused(&callsites->list[i]) >
-		    (most == CALLSITE_NONE ? 0 : callsite_unused(&callsites->list[most])))
-			most = i;
 	return most;
 }
 
@@ -273,10 +264,12 @@ int host_slack_read(const struct feed *feed, const struct model *m,
 		goto out;
 	out->largest = num_least(out->largest, out->bytes - out->reserved - out->arenas);
 	if (out->arenas > out->bytes / ARENAS_PART) {
-		out->pinned_by = emptiest(callsites);
+		for (uint32_t i = 0; i < callsites->count; i++)
+			of_callsite[i] = callsite_unused(&callsites->list[i]);
+		out->pinned_by = slack_most(of_callsite, callsites->count, 0);
 		goto out;
 	}
-	out->pinned_by = most_of(of_callsite, callsites->count, out->bytes / PINNED_PART);
+	out->pinned_by = slack_most(of_callsite, callsites->count, out->bytes / PINNED_PART);
 	if (out->pinned_by == CALLSITE_NONE) {
 		for (uint32_t i = 0; i < callsites->count; i++) {
 			const struct callsite *p = &callsites->list[i];
@@ -287,7 +280,7 @@ int host_slack_read(const struct feed *feed, const struct model *m,
 				? p->facts.total_bytes - p->facts.live_bytes
 				: 0;
 		}
-		out->pinned_by = most_of(of_callsite, callsites->count, 0);
+		out->pinned_by = slack_most(of_callsite, callsites->count, 0);
 	}
 out:
 	free(of_callsite);

@@ -23,4 +23,11 @@ int host_slack_read(const struct feed *feed, const struct model *m,
 /* Return the most bytes that malloc and the arenas had free at an earlier moment. */
 uint64_t host_slack_at(const struct model *m, uint64_t time_ns);
 
+/* For any allocator: note a hole between the blocks of two call sites (or CALLSITE_NONE), in *slack
+ * except its bytes, and in `beside` for either call site. */
+void slack_hole(
+    struct scene_slack *slack, uint64_t *beside, uint64_t size, uint32_t before, uint32_t after);
+/* Return the call site with the most bytes; CALLSITE_NONE: none has more than `least`. */
+uint32_t slack_most(const uint64_t *bytes, uint32_t count, uint64_t least);
+
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "knowledge/causes.h"
+#include "knowledge/knowledge.h"
 
 static void test_causes(void **state)
 {
