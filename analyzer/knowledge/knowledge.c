@@ -120,13 +120,6 @@ void knowledge_free(struct knowledge *k)
 	free(k);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Split at `mark`, without blanks; `right` is NULL if there is no mark. */
 static int halves(
     const char *text, const char *mark, struct arena *arena, const char **left, const char **right)
@@ -148,7 +141,7 @@ static int halves(
 
 static uint64_t file_key(const char *path)
 {
-	const char *base = base_name(path);
+	const char *base = str_base_name(path);
 
 	return map_hash_bytes(base, strlen(base));
 }
@@ -156,7 +149,7 @@ static uint64_t file_key(const char *path)
 /* True if the pattern is found by its file's name; else it is among the others. */
 static bool by_file(const struct frame_pattern *pattern)
 {
-	return !pattern->native && *base_name(pattern->file);
+	return !pattern->native && *str_base_name(pattern->file);
 }
 
 static int add_folder(struct frames *frames, const char *folder)
@@ -279,7 +272,7 @@ static bool pattern_matches(
 {
 	if (p->native)
 		return module && strncmp(p->function, function, p->literal) == 0 &&
-		       (!*p->file || fnmatch(p->file, base_name(module), 0) == 0) &&
+		       (!*p->file || fnmatch(p->file, str_base_name(module), 0) == 0) &&
 		       fnmatch(p->function, function, 0) == 0;
 	return !module && file && file_matches(p->file, file) &&
 	       python_matches(p->function, function);
@@ -609,7 +602,7 @@ const struct knowledge_framework *knowledge_owner(
 	for (size_t i = frames->packages.count; i-- > 0;) {
 		const struct frame_package *p = &frames->packages.items[i];
 
-		if (p->native ? module && fnmatch(p->name, base_name(module), 0) == 0
+		if (p->native ? module && fnmatch(p->name, str_base_name(module), 0) == 0
 			      : !module && file && file_matches(p->name, file))
 			return p->framework;
 	}

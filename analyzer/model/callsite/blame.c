@@ -4,11 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
+#include "util/text/str.h"
 
 static bool starts(const char *s, const char *prefix)
 {
@@ -44,7 +40,7 @@ static bool in_packages(const char *file)
 /* True for an installer's launcher, as "/usr/bin/uvicorn": it only starts the program. */
 static bool is_launcher(const char *file)
 {
-	const char *base = base_name(file);
+	const char *base = str_base_name(file);
 
 	return base - file >= 5 && starts(base - 5, "/bin/") && !strchr(base, '.');
 }
@@ -138,7 +134,7 @@ static bool is_runtime_module(const char *path)
 	static const char *const stems[] = {"libc", "ld", "ld-linux", "libpthread", "libstdc++",
 	    "libc++", "libc++abi", "libgcc_s", "libm", "libdl", "librt", "libwhyoom", "linux-vdso",
 	    "libasan", "libtcmalloc", "libjemalloc", "libmimalloc"};
-	const char *base = base_name(path);
+	const char *base = str_base_name(path);
 	size_t stem = strcspn(base, ".");
 
 	/* A program may have any name. */
@@ -172,7 +168,7 @@ static enum owner native_owner(const struct blame_context *context, const struct
 			return OWNER_RUNTIME;
 		/* If the program itself owns malloc, its module does not classify a frame. */
 		if (context->malloc_owner && strcmp(s->module, context->malloc_owner) == 0 &&
-		    strstr(base_name(s->module), ".so"))
+		    strstr(str_base_name(s->module), ".so"))
 			return OWNER_RUNTIME;
 	}
 	if (s->function && s->known && is_reserved(s->function))

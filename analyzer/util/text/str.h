@@ -39,6 +39,14 @@ static inline bool str_same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* Return the part of a path behind the last '/'; NULL: there is no path. */
+static inline const char *str_base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
 static inline const char *str_text(const struct str *s)
 {
 	return s->text ? s->text : "";

@@ -277,8 +277,7 @@ static bool may_be_killed(const struct trace_facts *f)
 
 static bool has_name(const char *path, const char *comm)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	const char *name = slash ? slash + 1 : path;
+	const char *name = str_base_name(path);
 
 	return name && *comm && strncmp(name, comm, COMM_BYTES) == 0;
 }

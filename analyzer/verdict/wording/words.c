@@ -14,12 +14,6 @@
 /* Other lines are mentioned when the blamed one has less than nine tenths. */
 #define NEARLY_PART 10u
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static void add_callsite(struct str *s, const char *function, const char *file, uint32_t line)
 {
 	if (function)
@@ -27,9 +21,9 @@ static void add_callsite(struct str *s, const char *function, const char *file, 
 	else
 		str_puts(s, "an unknown place");
 	if (file && line)
-		str_printf(s, " (%s:%u)", base_name(file), line);
+		str_printf(s, " (%s:%u)", str_base_name(file), line);
 	else if (file)
-		str_printf(s, " (%s)", base_name(file));
+		str_printf(s, " (%s)", str_base_name(file));
 }
 
 static void add_blame(struct str *s, const struct verdict_result *r)
