@@ -37,6 +37,18 @@
 	    __attribute__((alias(#symbol), visibility("default")));                                \
 	API(symbol, parameters)
 
+/* Define an entry point that returns the value of an expression. */
+#define API_RETURNS(symbol, parameters, value)                                                     \
+	API(symbol, parameters)                                                                    \
+	{                                                                                          \
+		return value;                                                                      \
+	}
+#define API_PTSZ_RETURNS(symbol, parameters, value)                                                \
+	API_PTSZ(symbol, parameters)                                                               \
+	{                                                                                          \
+		return value;                                                                      \
+	}
+
 #define ANY 0
 #define VARIES 0
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \

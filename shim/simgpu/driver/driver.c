@@ -7,10 +7,7 @@
 #include "simgpu/driver/driver.h"
 #include "simgpu/driver/errors.h"
 
-API(cuInit, (unsigned flags))
-{
-	return flags ? SIM_INVALID_VALUE : state_init();
-}
+API_RETURNS(cuInit, (unsigned flags), flags ? SIM_INVALID_VALUE : state_init())
 
 API(cuDriverGetVersion, (int *version))
 {
@@ -100,10 +97,8 @@ API(cuDeviceGetUuid_v2, (struct gpu_uuid * uuid, gpu_device device))
 	return rc;
 }
 
-API(cuDeviceGetUuid, (struct gpu_uuid * uuid, gpu_device device))
-{
-	return self_cuDeviceGetUuid_v2(uuid, device);
-}
+API_RETURNS(cuDeviceGetUuid, (struct gpu_uuid * uuid, gpu_device device),
+    self_cuDeviceGetUuid_v2(uuid, device))
 
 API(cuDeviceTotalMem_v2, (size_t * bytes, gpu_device device))
 {
@@ -127,93 +122,46 @@ API(cuDeviceComputeCapability, (int *major, int *minor, gpu_device device))
 	return SIM_OK;
 }
 
-/* CUdevice_attribute numbers, and the values of a device of compute capability 8.0. */
-static const struct attribute {
-	int number, value;
-} attributes[] = {
-    {1, 1024},
-    {2, 1024},
-    {3, 1024},
-    {4, 64},
-    {5, 2147483647},
-    {6, 65535},
-    {7, 65535},
-    {8, 49152},
-    {9, 65536},
-    {10, 32},
-    {11, 2147483647},
-    {12, 65536},
-    {13, 1410000},
-    {14, 512},
-    {15, 1},
-    {17, 0},
-    {18, 0},
-    {19, 1},
-    {20, 0},
-    {31, 1},
-    {32, 0},
-    {35, 0},
-    {36, 1215000},
-    {37, 5120},
-    {38, 41943040},
-    {39, 2048},
-    {40, 3},
-    {41, 1},
-    {42, 32768},
-    {78, 1},
-    {79, 1},
-    {80, 1},
-    {81, 167936},
-    {82, 65536},
-    {83, 1},
-    {84, 0},
-    {86, 1},
-    {87, 2},
-    {88, 0},
-    {89, 1},
-    {90, 1},
-    {91, 1},
-    {92, 1},
-    {93, 1},
-    {95, 1},
-    {97, 166912},
-    {98, 1},
-    {99, 0},
-    {100, 0},
-    {101, 0},
-    {102, 1},
-    {103, 1},
-    {104, 0},
-    {105, 0},
-    {106, 32},
-    {107, 0},
-    {108, 0},
-    {109, 1},
-    {110, 0},
-    {111, 1024},
-    {112, 0},
-    {113, 1},
-    {114, 1},
-    {115, 1},
-    {116, 0},
-    {117, 0},
-    {118, 0},
-    {119, 1},
-    {120, 1},
-    {121, 1},
-    {122, 0},
-    {123, 0},
-    {124, 0},
-    {125, 0},
-    {126, 0},
-    {127, 0},
-    {128, 0},
-    {129, 0},
-    {130, 0},
-    {131, 0},
-    {132, 0},
-    {133, 0},
-    {134, 0},
+/* By CUdevice_attribute, the values of a device of compute capability 8.0; the others are 0. */
+static const int attributes[160] = {
+    [1 ... 3] = 1024,
+    [4] = 64,
+    [5] = 2147483647,
+    [6 ... 7] = 65535,
+    [8] = 49152,
+    [9] = 65536,
+    [10] = 32,
+    [11] = 2147483647,
+    [12] = 65536,
+    [13] = 1410000,
+    [14] = 512,
+    [15] = 1,
+    [19] = 1,
+    [31] = 1,
+    [36] = 1215000,
+    [37] = 5120,
+    [38] = 41943040,
+    [39] = 2048,
+    [40] = 3,
+    [41] = 1,
+    [42] = 32768,
+    [78 ... 80] = 1,
+    [81] = 167936,
+    [82] = 65536,
+    [83] = 1,
+    [86] = 1,
+    [87] = 2,
+    [89 ... 93] = 1,
+    [95] = 1,
+    [97] = 166912,
+    [98] = 1,
+    [102 ... 103] = 1,
+    [106] = 32,
+    [109] = 1,
+    [111] = 1024,
+    [113 ... 115] = 1,
+    [119] = 1,
+    [121] = 1,
 };
 
 API(cuDeviceGetAttribute, (int *value, int attribute, gpu_device device))
@@ -230,10 +178,6 @@ API(cuDeviceGetAttribute, (int *value, int attribute, gpu_device device))
 	case 33: /* PCI bus, device, domain */
 		*value = device_of(device) + 1;
 		return SIM_OK;
-	case 34:
-	case 50:
-		*value = 0;
-		return SIM_OK;
 	case 75:
 		*value = spec->major;
 		return SIM_OK;
@@ -244,13 +188,9 @@ API(cuDeviceGetAttribute, (int *value, int attribute, gpu_device device))
 		*value = spec->major >= 9;
 		return SIM_OK;
 	default:
-		break;
+		*value = attribute > 0 && attribute < 160 ? attributes[attribute] : 0;
+		return attribute > 0 && attribute < 160 ? SIM_OK : SIM_INVALID_VALUE;
 	}
-	*value = 0;
-	for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++)
-		if (attributes[i].number == attribute)
-			*value = attributes[i].value;
-	return attribute > 0 && attribute < 160 ? SIM_OK : SIM_INVALID_VALUE;
 }
 
 API(cuDeviceCanAccessPeer, (int *can, gpu_device device, gpu_device peer))
@@ -323,25 +263,10 @@ static int primary_end(gpu_device ordinal, enum primary_end how)
 	return rc ? rc : driver_end(primary_release(device, how));
 }
 
-API(cuDevicePrimaryCtxRelease_v2, (gpu_device device))
-{
-	return primary_end(device, PRIMARY_RELEASE);
-}
-
-API(cuDevicePrimaryCtxRelease, (gpu_device device))
-{
-	return primary_end(device, PRIMARY_RELEASE);
-}
-
-API(cuDevicePrimaryCtxReset_v2, (gpu_device device))
-{
-	return primary_end(device, PRIMARY_RESET);
-}
-
-API(cuDevicePrimaryCtxReset, (gpu_device device))
-{
-	return primary_end(device, PRIMARY_RESET);
-}
+API_RETURNS(cuDevicePrimaryCtxRelease_v2, (gpu_device device), primary_end(device, PRIMARY_RELEASE))
+API_RETURNS(cuDevicePrimaryCtxRelease, (gpu_device device), primary_end(device, PRIMARY_RELEASE))
+API_RETURNS(cuDevicePrimaryCtxReset_v2, (gpu_device device), primary_end(device, PRIMARY_RESET))
+API_RETURNS(cuDevicePrimaryCtxReset, (gpu_device device), primary_end(device, PRIMARY_RESET))
 
 API(cuDevicePrimaryCtxGetState, (gpu_device ordinal, unsigned *flags, int *active))
 {
@@ -395,21 +320,13 @@ static int create(gpu_context *out, unsigned flags, gpu_device ordinal)
 	return driver_end(rc);
 }
 
-API(cuCtxCreate_v2, (gpu_context * out, unsigned flags, gpu_device device))
-{
-	return create(out, flags, device);
-}
-
-API(cuCtxCreate_v3,
-    (gpu_context * out, void *affinity, int count, unsigned flags, gpu_device device))
-{
-	return create(out, flags, device);
-}
-
-API(cuCtxCreate_v4, (gpu_context * out, void *params, unsigned flags, gpu_device device))
-{
-	return create(out, flags, device);
-}
+API_RETURNS(cuCtxCreate_v2, (gpu_context * out, unsigned flags, gpu_device device),
+    create(out, flags, device))
+API_RETURNS(cuCtxCreate_v3,
+    (gpu_context * out, void *affinity, int count, unsigned flags, gpu_device device),
+    create(out, flags, device))
+API_RETURNS(cuCtxCreate_v4, (gpu_context * out, void *params, unsigned flags, gpu_device device),
+    create(out, flags, device))
 
 API(cuCtxDestroy_v2, (gpu_context handle))
 {
@@ -541,15 +458,8 @@ static int after_synchronise(void)
 	return SIM_OK;
 }
 
-API(cuCtxSynchronize, (void))
-{
-	return after_synchronise();
-}
-
-API(cuCtxSynchronize_v2, (gpu_context context))
-{
-	return after_synchronise();
-}
+API_RETURNS(cuCtxSynchronize, (void), after_synchronise())
+API_RETURNS(cuCtxSynchronize_v2, (gpu_context context), after_synchronise())
 
 static size_t limits[16] = {1024, 1048576, 8388608, 2, 2048};
 
@@ -581,10 +491,7 @@ API(cuCtxGetCacheConfig, (int *config))
 	return SIM_OK;
 }
 
-API(cuCtxSetCacheConfig, (int config))
-{
-	return SIM_OK;
-}
+API_RETURNS(cuCtxSetCacheConfig, (int config), SIM_OK)
 
 API(cuCtxGetStreamPriorityRange, (int *least, int *greatest))
 {
@@ -630,12 +537,5 @@ API(cuCtxDisablePeerAccess, (gpu_context handle))
 	return driver_end(SIM_OK);
 }
 
-API(cuProfilerStart, (void))
-{
-	return state_enter();
-}
-
-API(cuProfilerStop, (void))
-{
-	return state_enter();
-}
+API_RETURNS(cuProfilerStart, (void), state_enter())
+API_RETURNS(cuProfilerStop, (void), state_enter())

@@ -42,48 +42,25 @@ static int module_drop(void *value)
 	return driver_end(SIM_OK);
 }
 
-API(cuModuleLoad, (gpu_module * out, const char *name))
-{
-	return name ? module_new(out) : SIM_INVALID_VALUE;
-}
-
-API(cuModuleLoadData, (gpu_module * out, const void *image))
-{
-	return image ? module_new(out) : SIM_INVALID_VALUE;
-}
-
-API(cuModuleLoadDataEx,
-    (gpu_module * out, const void *image, unsigned count, int *options, void **values))
-{
-	return image ? module_new(out) : SIM_INVALID_VALUE;
-}
-
-API(cuModuleLoadFatBinary, (gpu_module * out, const void *image))
-{
-	return image ? module_new(out) : SIM_INVALID_VALUE;
-}
-
-API(cuModuleUnload, (gpu_module module))
-{
-	return module_drop(module);
-}
-
-API(cuLibraryLoadData, (gpu_object * out, const void *what, int *jit_options, void **jit_values,
-			   unsigned jit_count, int *options, void **values, unsigned count))
-{
-	return what ? module_new(out) : SIM_INVALID_VALUE;
-}
-
-API(cuLibraryLoadFromFile, (gpu_object * out, const char *what, int *jit_options, void **jit_values,
-			       unsigned jit_count, int *options, void **values, unsigned count))
-{
-	return what ? module_new(out) : SIM_INVALID_VALUE;
-}
-
-API(cuLibraryUnload, (gpu_object library))
-{
-	return module_drop(library);
-}
+API_RETURNS(
+    cuModuleLoad, (gpu_module * out, const char *name), name ? module_new(out) : SIM_INVALID_VALUE)
+API_RETURNS(cuModuleLoadData, (gpu_module * out, const void *image),
+    image ? module_new(out) : SIM_INVALID_VALUE)
+API_RETURNS(cuModuleLoadDataEx,
+    (gpu_module * out, const void *image, unsigned count, int *options, void **values),
+    image ? module_new(out) : SIM_INVALID_VALUE)
+API_RETURNS(cuModuleLoadFatBinary, (gpu_module * out, const void *image),
+    image ? module_new(out) : SIM_INVALID_VALUE)
+API_RETURNS(cuModuleUnload, (gpu_module module), module_drop(module))
+API_RETURNS(cuLibraryLoadData,
+    (gpu_object * out, const void *what, int *jit_options, void **jit_values, unsigned jit_count,
+	int *options, void **values, unsigned count),
+    what ? module_new(out) : SIM_INVALID_VALUE)
+API_RETURNS(cuLibraryLoadFromFile,
+    (gpu_object * out, const char *what, int *jit_options, void **jit_values, unsigned jit_count,
+	int *options, void **values, unsigned count),
+    what ? module_new(out) : SIM_INVALID_VALUE)
+API_RETURNS(cuLibraryUnload, (gpu_object library), module_drop(library))
 
 API(cuLibraryGetModule, (gpu_module * out, gpu_object library))
 {
@@ -107,10 +84,8 @@ API(cuModuleGetFunction, (gpu_object * out, gpu_module module, const char *name)
 	return driver_end(function ? SIM_OK : SIM_OUT_OF_MEMORY);
 }
 
-API(cuLibraryGetKernel, (gpu_object * out, gpu_object library, const char *name))
-{
-	return self_cuModuleGetFunction(out, library, name);
-}
+API_RETURNS(cuLibraryGetKernel, (gpu_object * out, gpu_object library, const char *name),
+    self_cuModuleGetFunction(out, library, name))
 
 API(cuKernelGetFunction, (gpu_object * out, gpu_object kernel))
 {
@@ -120,15 +95,8 @@ API(cuKernelGetFunction, (gpu_object * out, gpu_object kernel))
 	return SIM_OK;
 }
 
-API(cuFuncGetModule, (gpu_module * out, gpu_object function))
-{
-	return SIM_NOT_SUPPORTED;
-}
-
-API(cuFuncLoad, (gpu_object function))
-{
-	return SIM_OK;
-}
+API_RETURNS(cuFuncGetModule, (gpu_module * out, gpu_object function), SIM_NOT_SUPPORTED)
+API_RETURNS(cuFuncLoad, (gpu_object function), SIM_OK)
 
 /* The code is not read, so the size of a variable is unknown: all of a module share 1 MiB. */
 API(cuModuleGetGlobal_v2, (gpu_ptr * out, size_t *size, gpu_module value, const char *name))
@@ -168,15 +136,8 @@ API(cuFuncGetAttribute, (int *value, int attribute, gpu_object function))
 	return SIM_OK;
 }
 
-API(cuFuncSetAttribute, (gpu_object function, int attribute, int value))
-{
-	return SIM_OK;
-}
-
-API(cuFuncSetCacheConfig, (gpu_object function, int config))
-{
-	return SIM_OK;
-}
+API_RETURNS(cuFuncSetAttribute, (gpu_object function, int attribute, int value), SIM_OK)
+API_RETURNS(cuFuncSetCacheConfig, (gpu_object function, int config), SIM_OK)
 
 static int launch(gpu_stream handle)
 {
@@ -190,30 +151,23 @@ static int launch(gpu_stream handle)
 	return driver_end(SIM_OK);
 }
 
-API_PTSZ(cuLaunchKernel,
+API_PTSZ_RETURNS(cuLaunchKernel,
     (gpu_object function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-	unsigned bz, unsigned shared, gpu_stream stream, void **arguments, void **extra))
-{
-	return launch(stream);
-}
-
-API_PTSZ(cuLaunchCooperativeKernel,
+	unsigned bz, unsigned shared, gpu_stream stream, void **arguments, void **extra),
+    launch(stream))
+API_PTSZ_RETURNS(cuLaunchCooperativeKernel,
     (gpu_object function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-	unsigned bz, unsigned shared, gpu_stream stream, void **arguments))
-{
-	return launch(stream);
-}
+	unsigned bz, unsigned shared, gpu_stream stream, void **arguments),
+    launch(stream))
 
 struct launch_config { /* the beginning of CUlaunchConfig */
 	unsigned grid[3], block[3], shared;
 	gpu_stream stream;
 };
 
-API_PTSZ(
-    cuLaunchKernelEx, (const void *config, gpu_object function, void **arguments, void **extra))
-{
-	return config ? launch(((const struct launch_config *)config)->stream) : SIM_INVALID_VALUE;
-}
+API_PTSZ_RETURNS(cuLaunchKernelEx,
+    (const void *config, gpu_object function, void **arguments, void **extra),
+    config ? launch(((const struct launch_config *)config)->stream) : SIM_INVALID_VALUE)
 
 API(cuOccupancyMaxActiveBlocksPerMultiprocessor,
     (int *blocks, gpu_object function, int threads, size_t shared))
@@ -224,11 +178,9 @@ API(cuOccupancyMaxActiveBlocksPerMultiprocessor,
 	return SIM_OK;
 }
 
-API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-    (int *blocks, gpu_object function, int threads, size_t shared, unsigned flags))
-{
-	return self_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
-}
+API_RETURNS(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+    (int *blocks, gpu_object function, int threads, size_t shared, unsigned flags),
+    self_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared))
 
 API(cuOccupancyMaxActiveClusters, (int *clusters, gpu_object function, const void *config))
 {

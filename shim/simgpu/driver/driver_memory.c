@@ -171,10 +171,7 @@ API(cuMemHostAlloc, (void **out, size_t size, unsigned flags))
 	return rc;
 }
 
-API(cuMemAllocHost_v2, (void **out, size_t size))
-{
-	return self_cuMemHostAlloc(out, size, 0);
-}
+API_RETURNS(cuMemAllocHost_v2, (void **out, size_t size), self_cuMemHostAlloc(out, size, 0))
 
 static int free_host(enum block_kind kind, void *address, int wrong)
 {
@@ -192,10 +189,7 @@ static int free_host(enum block_kind kind, void *address, int wrong)
 	return driver_end(SIM_OK);
 }
 
-API(cuMemFreeHost, (void *address))
-{
-	return free_host(BLOCK_PINNED, address, SIM_INVALID_VALUE);
-}
+API_RETURNS(cuMemFreeHost, (void *address), free_host(BLOCK_PINNED, address, SIM_INVALID_VALUE))
 
 API(cuMemHostRegister_v2, (void *address, size_t size, unsigned flags))
 {
@@ -214,10 +208,8 @@ API(cuMemHostRegister_v2, (void *address, size_t size, unsigned flags))
 	return driver_end(rc);
 }
 
-API(cuMemHostUnregister, (void *address))
-{
-	return free_host(BLOCK_REGISTERED, address, SIM_NOT_REGISTERED);
-}
+API_RETURNS(
+    cuMemHostUnregister, (void *address), free_host(BLOCK_REGISTERED, address, SIM_NOT_REGISTERED))
 
 API(cuMemHostGetDevicePointer_v2, (gpu_ptr * out, void *address, unsigned flags))
 {
@@ -246,15 +238,7 @@ API(cuMemHostGetFlags, (unsigned *flags, void *address))
 }
 
 static const unsigned char format_bytes[64] = {
-    [0x01] = 1,
-    [0x02] = 2,
-    [0x03] = 4,
-    [0x08] = 1,
-    [0x09] = 2,
-    [0x0a] = 4,
-    [0x10] = 2,
-    [0x20] = 4,
-};
+    [0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2, [0x0a] = 4, [0x10] = 2, [0x20] = 4};
 
 /* Bytes of an array; a dimension of 0 counts as 1. */
 static uint64_t array_bytes(uint64_t w, uint64_t h, uint64_t d, int format, unsigned channels)
@@ -331,10 +315,7 @@ API(cuArrayDestroy, (gpu_array handle))
 	return driver_end(SIM_OK);
 }
 
-API(cuMipmappedArrayDestroy, (gpu_array handle))
-{
-	return self_cuArrayDestroy(handle);
-}
+API_RETURNS(cuMipmappedArrayDestroy, (gpu_array handle), self_cuArrayDestroy(handle))
 
 enum copy_mode { COPY_SYNC, COPY_ASYNC };
 
@@ -354,56 +335,26 @@ static int copy(gpu_ptr to, gpu_ptr from, size_t n, gpu_stream handle, enum copy
 	return driver_end(rc ? rc : memory_copy(to, from, n));
 }
 
-API(cuMemcpy, (gpu_ptr to, gpu_ptr from, size_t n))
-{
-	return copy(to, from, n, NULL, COPY_SYNC);
-}
-
-API_PTSZ(cuMemcpyAsync, (gpu_ptr to, gpu_ptr from, size_t n, gpu_stream stream))
-{
-	return copy(to, from, n, stream, COPY_ASYNC);
-}
-
-API(cuMemcpyPeer, (gpu_ptr to, gpu_context tc, gpu_ptr from, gpu_context fc, size_t n))
-{
-	return copy(to, from, n, NULL, COPY_SYNC);
-}
-
-API_PTSZ(cuMemcpyPeerAsync,
-    (gpu_ptr to, gpu_context tc, gpu_ptr from, gpu_context fc, size_t n, gpu_stream stream))
-{
-	return copy(to, from, n, stream, COPY_ASYNC);
-}
-
-API(cuMemcpyHtoD_v2, (gpu_ptr to, const void *from, size_t n))
-{
-	return copy(to, (gpu_ptr)from, n, NULL, COPY_SYNC);
-}
-
-API_PTSZ(cuMemcpyHtoDAsync_v2, (gpu_ptr to, const void *from, size_t n, gpu_stream stream))
-{
-	return copy(to, (gpu_ptr)from, n, stream, COPY_ASYNC);
-}
-
-API(cuMemcpyDtoH_v2, (void *to, gpu_ptr from, size_t n))
-{
-	return copy((gpu_ptr)to, from, n, NULL, COPY_SYNC);
-}
-
-API_PTSZ(cuMemcpyDtoHAsync_v2, (void *to, gpu_ptr from, size_t n, gpu_stream stream))
-{
-	return copy((gpu_ptr)to, from, n, stream, COPY_ASYNC);
-}
-
-API(cuMemcpyDtoD_v2, (gpu_ptr to, gpu_ptr from, size_t n))
-{
-	return copy(to, from, n, NULL, COPY_SYNC);
-}
-
-API_PTSZ(cuMemcpyDtoDAsync_v2, (gpu_ptr to, gpu_ptr from, size_t n, gpu_stream stream))
-{
-	return copy(to, from, n, stream, COPY_ASYNC);
-}
+API_RETURNS(cuMemcpy, (gpu_ptr to, gpu_ptr from, size_t n), copy(to, from, n, NULL, COPY_SYNC))
+API_PTSZ_RETURNS(cuMemcpyAsync, (gpu_ptr to, gpu_ptr from, size_t n, gpu_stream stream),
+    copy(to, from, n, stream, COPY_ASYNC))
+API_RETURNS(cuMemcpyPeer, (gpu_ptr to, gpu_context tc, gpu_ptr from, gpu_context fc, size_t n),
+    copy(to, from, n, NULL, COPY_SYNC))
+API_PTSZ_RETURNS(cuMemcpyPeerAsync,
+    (gpu_ptr to, gpu_context tc, gpu_ptr from, gpu_context fc, size_t n, gpu_stream stream),
+    copy(to, from, n, stream, COPY_ASYNC))
+API_RETURNS(cuMemcpyHtoD_v2, (gpu_ptr to, const void *from, size_t n),
+    copy(to, (gpu_ptr)from, n, NULL, COPY_SYNC))
+API_PTSZ_RETURNS(cuMemcpyHtoDAsync_v2, (gpu_ptr to, const void *from, size_t n, gpu_stream stream),
+    copy(to, (gpu_ptr)from, n, stream, COPY_ASYNC))
+API_RETURNS(cuMemcpyDtoH_v2, (void *to, gpu_ptr from, size_t n),
+    copy((gpu_ptr)to, from, n, NULL, COPY_SYNC))
+API_PTSZ_RETURNS(cuMemcpyDtoHAsync_v2, (void *to, gpu_ptr from, size_t n, gpu_stream stream),
+    copy((gpu_ptr)to, from, n, stream, COPY_ASYNC))
+API_RETURNS(
+    cuMemcpyDtoD_v2, (gpu_ptr to, gpu_ptr from, size_t n), copy(to, from, n, NULL, COPY_SYNC))
+API_PTSZ_RETURNS(cuMemcpyDtoDAsync_v2, (gpu_ptr to, gpu_ptr from, size_t n, gpu_stream stream),
+    copy(to, from, n, stream, COPY_ASYNC))
 
 static int fill(gpu_ptr to, uint32_t value, unsigned width, size_t n, gpu_stream handle)
 {
@@ -421,45 +372,20 @@ static int fill(gpu_ptr to, uint32_t value, unsigned width, size_t n, gpu_stream
 	return driver_end(memory_fill(to, value, width, n * width));
 }
 
-API(cuMemsetD8_v2, (gpu_ptr to, unsigned char value, size_t n))
-{
-	return fill(to, value, 1, n, NULL);
-}
-
-API(cuMemsetD16_v2, (gpu_ptr to, unsigned short value, size_t n))
-{
-	return fill(to, value, 2, n, NULL);
-}
-
-API(cuMemsetD32_v2, (gpu_ptr to, unsigned value, size_t n))
-{
-	return fill(to, value, 4, n, NULL);
-}
-
-API_PTSZ(cuMemsetD8Async, (gpu_ptr to, unsigned char value, size_t n, gpu_stream stream))
-{
-	return fill(to, value, 1, n, stream);
-}
-
-API_PTSZ(cuMemsetD16Async, (gpu_ptr to, unsigned short value, size_t n, gpu_stream stream))
-{
-	return fill(to, value, 2, n, stream);
-}
-
-API_PTSZ(cuMemsetD32Async, (gpu_ptr to, unsigned value, size_t n, gpu_stream stream))
-{
-	return fill(to, value, 4, n, stream);
-}
-
-API_PTSZ(cuStreamWriteValue32, (gpu_stream stream, gpu_ptr to, unsigned value, unsigned flags))
-{
-	return fill(to, value, 4, 1, stream);
-}
-
-API_PTSZ(cuStreamWriteValue32_v2, (gpu_stream stream, gpu_ptr to, unsigned value, unsigned flags))
-{
-	return fill(to, value, 4, 1, stream);
-}
+API_RETURNS(cuMemsetD8_v2, (gpu_ptr to, unsigned char value, size_t n), fill(to, value, 1, n, NULL))
+API_RETURNS(
+    cuMemsetD16_v2, (gpu_ptr to, unsigned short value, size_t n), fill(to, value, 2, n, NULL))
+API_RETURNS(cuMemsetD32_v2, (gpu_ptr to, unsigned value, size_t n), fill(to, value, 4, n, NULL))
+API_PTSZ_RETURNS(cuMemsetD8Async, (gpu_ptr to, unsigned char value, size_t n, gpu_stream stream),
+    fill(to, value, 1, n, stream))
+API_PTSZ_RETURNS(cuMemsetD16Async, (gpu_ptr to, unsigned short value, size_t n, gpu_stream stream),
+    fill(to, value, 2, n, stream))
+API_PTSZ_RETURNS(cuMemsetD32Async, (gpu_ptr to, unsigned value, size_t n, gpu_stream stream),
+    fill(to, value, 4, n, stream))
+API_PTSZ_RETURNS(cuStreamWriteValue32,
+    (gpu_stream stream, gpu_ptr to, unsigned value, unsigned flags), fill(to, value, 4, 1, stream))
+API_PTSZ_RETURNS(cuStreamWriteValue32_v2,
+    (gpu_stream stream, gpu_ptr to, unsigned value, unsigned flags), fill(to, value, 4, 1, stream))
 
 /* Queries one CUpointer_attribute. Pre: the model's lock is held. */
 static int pointer_attribute(void *value, int attribute, gpu_ptr address)
@@ -572,28 +498,14 @@ static int accept_hint(gpu_ptr address)
 	return rc ? rc : driver_end(block->kind == BLOCK_MANAGED ? SIM_OK : SIM_INVALID_VALUE);
 }
 
-API_PTSZ(cuMemPrefetchAsync, (gpu_ptr address, size_t size, gpu_device device, gpu_stream stream))
-{
-	return accept_hint(address);
-}
-
-API_PTSZ(cuMemPrefetchAsync_v2,
-    (gpu_ptr address, size_t size, struct gpu_location where, unsigned flags, gpu_stream stream))
-{
-	return accept_hint(address);
-}
-
-API(cuMemAdvise, (gpu_ptr address, size_t size, int advice, gpu_device device))
-{
-	return accept_hint(address);
-}
-
-API(cuMemAdvise_v2, (gpu_ptr address, size_t size, int advice, struct gpu_location where))
-{
-	return accept_hint(address);
-}
-
-API_PTSZ(cuStreamAttachMemAsync, (gpu_stream stream, gpu_ptr address, size_t size, unsigned flags))
-{
-	return accept_hint(address);
-}
+API_PTSZ_RETURNS(cuMemPrefetchAsync,
+    (gpu_ptr address, size_t size, gpu_device device, gpu_stream stream), accept_hint(address))
+API_PTSZ_RETURNS(cuMemPrefetchAsync_v2,
+    (gpu_ptr address, size_t size, struct gpu_location where, unsigned flags, gpu_stream stream),
+    accept_hint(address))
+API_RETURNS(cuMemAdvise, (gpu_ptr address, size_t size, int advice, gpu_device device),
+    accept_hint(address))
+API_RETURNS(cuMemAdvise_v2, (gpu_ptr address, size_t size, int advice, struct gpu_location where),
+    accept_hint(address))
+API_PTSZ_RETURNS(cuStreamAttachMemAsync,
+    (gpu_stream stream, gpu_ptr address, size_t size, unsigned flags), accept_hint(address))

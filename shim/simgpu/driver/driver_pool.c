@@ -222,15 +222,10 @@ static int find_pool(gpu_pool *out, gpu_device ordinal, struct pool *(*get)(int 
 	return driver_end(*out ? SIM_OK : SIM_OUT_OF_MEMORY);
 }
 
-API(cuDeviceGetDefaultMemPool, (gpu_pool * out, gpu_device device))
-{
-	return find_pool(out, device, pool_default);
-}
-
-API(cuDeviceGetMemPool, (gpu_pool * out, gpu_device device))
-{
-	return find_pool(out, device, pool_current);
-}
+API_RETURNS(cuDeviceGetDefaultMemPool, (gpu_pool * out, gpu_device device),
+    find_pool(out, device, pool_default))
+API_RETURNS(
+    cuDeviceGetMemPool, (gpu_pool * out, gpu_device device), find_pool(out, device, pool_current))
 
 API(cuDeviceSetMemPool, (gpu_device ordinal, gpu_pool handle))
 {

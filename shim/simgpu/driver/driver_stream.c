@@ -21,10 +21,8 @@ API(cuStreamCreateWithPriority, (gpu_stream * out, unsigned flags, int priority)
 	return driver_end(rc);
 }
 
-API(cuStreamCreate, (gpu_stream * out, unsigned flags))
-{
-	return self_cuStreamCreateWithPriority(out, flags, 0);
-}
+API_RETURNS(cuStreamCreate, (gpu_stream * out, unsigned flags),
+    self_cuStreamCreateWithPriority(out, flags, 0))
 
 API(cuStreamDestroy_v2, (gpu_stream handle))
 {
@@ -97,10 +95,8 @@ static int call(gpu_stream handle, void (*function)(void *), void *data)
 	return SIM_OK;
 }
 
-API_PTSZ(cuLaunchHostFunc, (gpu_stream stream, void (*function)(void *), void *data))
-{
-	return function ? call(stream, function, data) : SIM_INVALID_VALUE;
-}
+API_PTSZ_RETURNS(cuLaunchHostFunc, (gpu_stream stream, void (*function)(void *), void *data),
+    function ? call(stream, function, data) : SIM_INVALID_VALUE)
 
 struct callback {
 	void (*call)(gpu_stream, gpu_result, void *);
@@ -177,10 +173,8 @@ API_PTSZ(cuEventRecord, (gpu_object value, gpu_stream handle))
 	return driver_end(event ? event_record(event, stream) : SIM_INVALID_HANDLE);
 }
 
-API_PTSZ(cuEventRecordWithFlags, (gpu_object event, gpu_stream stream, unsigned flags))
-{
-	return self_cuEventRecord(event, stream);
-}
+API_PTSZ_RETURNS(cuEventRecordWithFlags, (gpu_object event, gpu_stream stream, unsigned flags),
+    self_cuEventRecord(event, stream))
 
 API(cuEventQuery, (gpu_object value))
 {
@@ -222,10 +216,8 @@ API(cuEventElapsedTime, (float *ms, gpu_object from, gpu_object to))
 	return driver_end(SIM_OK);
 }
 
-API(cuEventElapsedTime_v2, (float *ms, gpu_object from, gpu_object to))
-{
-	return self_cuEventElapsedTime(ms, from, to);
-}
+API_RETURNS(cuEventElapsedTime_v2, (float *ms, gpu_object from, gpu_object to),
+    self_cuEventElapsedTime(ms, from, to))
 
 API(cuIpcGetEventHandle, (struct gpu_ipc_handle * out, gpu_object value))
 {
@@ -240,10 +232,8 @@ API(cuIpcGetEventHandle, (struct gpu_ipc_handle * out, gpu_object value))
 }
 
 /* An event of another process has always happened. */
-API(cuIpcOpenEventHandle, (gpu_object * out, struct gpu_ipc_handle handle))
-{
-	return handle.reserved[0] == 0x45 ? self_cuEventCreate(out, 2) : SIM_INVALID_VALUE;
-}
+API_RETURNS(cuIpcOpenEventHandle, (gpu_object * out, struct gpu_ipc_handle handle),
+    handle.reserved[0] == 0x45 ? self_cuEventCreate(out, 2) : SIM_INVALID_VALUE)
 
 API_PTSZ(cuStreamBeginCapture_v2, (gpu_stream handle, int mode))
 {
@@ -322,16 +312,12 @@ API_PTSZ(cuStreamGetCaptureInfo_v3, (gpu_stream handle, int *status, uint64_t *i
 	return driver_end(SIM_OK);
 }
 
-API_PTSZ(cuStreamGetCaptureInfo_v2, (gpu_stream handle, int *status, uint64_t *id, gpu_graph *graph,
-					const gpu_node **after, size_t *count))
-{
-	return self_cuStreamGetCaptureInfo_v3(handle, status, id, graph, after, NULL, count);
-}
-
-API_PTSZ(cuStreamGetCaptureInfo, (gpu_stream handle, int *status, uint64_t *id))
-{
-	return self_cuStreamGetCaptureInfo_v3(handle, status, id, NULL, NULL, NULL, NULL);
-}
+API_PTSZ_RETURNS(cuStreamGetCaptureInfo_v2,
+    (gpu_stream handle, int *status, uint64_t *id, gpu_graph *graph, const gpu_node **after,
+	size_t *count),
+    self_cuStreamGetCaptureInfo_v3(handle, status, id, graph, after, NULL, count))
+API_PTSZ_RETURNS(cuStreamGetCaptureInfo, (gpu_stream handle, int *status, uint64_t *id),
+    self_cuStreamGetCaptureInfo_v3(handle, status, id, NULL, NULL, NULL, NULL))
 
 API(cuThreadExchangeStreamCaptureMode, (int *mode))
 {
@@ -442,17 +428,14 @@ API(cuGraphAddNode_v2, (gpu_node * out, gpu_graph graph, const gpu_node *after, 
 	return rc ? rc : driver_end(SIM_OK);
 }
 
-API(cuGraphAddNode_v3, (gpu_node * out, gpu_graph graph, const gpu_node *after, const void *edges,
-			   size_t count, struct gpu_node_params *params))
-{
-	return self_cuGraphAddNode_v2(out, graph, after, edges, count, params);
-}
-
-API(cuGraphAddNode, (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count,
-			struct gpu_node_params *params))
-{
-	return self_cuGraphAddNode_v2(out, graph, after, NULL, count, params);
-}
+API_RETURNS(cuGraphAddNode_v3,
+    (gpu_node * out, gpu_graph graph, const gpu_node *after, const void *edges, size_t count,
+	struct gpu_node_params *params),
+    self_cuGraphAddNode_v2(out, graph, after, edges, count, params))
+API_RETURNS(cuGraphAddNode,
+    (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count,
+	struct gpu_node_params *params),
+    self_cuGraphAddNode_v2(out, graph, after, NULL, count, params))
 
 /* Writes at most *count of the nodes; *count becomes their number. */
 static void list_nodes(struct node *const *from, size_t have, gpu_node *nodes, size_t *count)
@@ -504,10 +487,9 @@ API(cuGraphNodeGetDependencies, (gpu_node value, gpu_node *nodes, size_t *count)
 	return driver_end(SIM_OK);
 }
 
-API(cuGraphNodeGetDependencies_v2, (gpu_node node, gpu_node *nodes, void *edges, size_t *count))
-{
-	return self_cuGraphNodeGetDependencies(node, nodes, count);
-}
+API_RETURNS(cuGraphNodeGetDependencies_v2,
+    (gpu_node node, gpu_node *nodes, void *edges, size_t *count),
+    self_cuGraphNodeGetDependencies(node, nodes, count))
 
 static int instantiate(gpu_object *out, gpu_graph value, unsigned long long flags)
 {
@@ -523,27 +505,16 @@ static int instantiate(gpu_object *out, gpu_graph value, unsigned long long flag
 	return driver_end(rc);
 }
 
-API(cuGraphInstantiateWithFlags, (gpu_object * out, gpu_graph graph, unsigned long long flags))
-{
-	return instantiate(out, graph, flags);
-}
-
-API(cuGraphInstantiate,
-    (gpu_object * out, gpu_graph graph, gpu_node *where, char *log, size_t bytes))
-{
-	return instantiate(out, graph, 0);
-}
-
-API(cuGraphInstantiate_v2,
-    (gpu_object * out, gpu_graph graph, gpu_node *where, char *log, size_t bytes))
-{
-	return instantiate(out, graph, 0);
-}
-
-API_PTSZ(cuGraphInstantiateWithParams, (gpu_object * out, gpu_graph graph, void *params))
-{
-	return instantiate(out, graph, params ? *(unsigned long long *)params : 0);
-}
+API_RETURNS(cuGraphInstantiateWithFlags,
+    (gpu_object * out, gpu_graph graph, unsigned long long flags), instantiate(out, graph, flags))
+API_RETURNS(cuGraphInstantiate,
+    (gpu_object * out, gpu_graph graph, gpu_node *where, char *log, size_t bytes),
+    instantiate(out, graph, 0))
+API_RETURNS(cuGraphInstantiate_v2,
+    (gpu_object * out, gpu_graph graph, gpu_node *where, char *log, size_t bytes),
+    instantiate(out, graph, 0))
+API_PTSZ_RETURNS(cuGraphInstantiateWithParams, (gpu_object * out, gpu_graph graph, void *params),
+    instantiate(out, graph, params ? *(unsigned long long *)params : 0))
 
 API(cuGraphExecDestroy, (gpu_object value))
 {
@@ -556,10 +527,8 @@ API(cuGraphExecDestroy, (gpu_object value))
 	return driver_end(SIM_OK);
 }
 
-API_PTSZ(cuGraphUpload, (gpu_object exec, gpu_stream stream))
-{
-	return object_get(exec, OBJECT_EXEC) ? SIM_OK : SIM_INVALID_VALUE;
-}
+API_PTSZ_RETURNS(cuGraphUpload, (gpu_object exec, gpu_stream stream),
+    object_get(exec, OBJECT_EXEC) ? SIM_OK : SIM_INVALID_VALUE)
 
 API_PTSZ(cuGraphLaunch, (gpu_object value, gpu_stream handle))
 {
@@ -579,10 +548,8 @@ API_PTSZ(cuGraphLaunch, (gpu_object value, gpu_stream handle))
 	return rc;
 }
 
-API(cuGraphDebugDotPrint, (gpu_graph graph, const char *path, unsigned flags))
-{
-	return object_get(graph, OBJECT_GRAPH) ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE;
-}
+API_RETURNS(cuGraphDebugDotPrint, (gpu_graph graph, const char *path, unsigned flags),
+    object_get(graph, OBJECT_GRAPH) ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE)
 
 API(cuDeviceGraphMemTrim, (gpu_device ordinal))
 {

@@ -415,10 +415,8 @@ API(cuIpcOpenMemHandle_v2, (gpu_ptr * out, struct gpu_ipc_handle value, unsigned
 	return driver_end(SIM_OK);
 }
 
-API(cuIpcOpenMemHandle, (gpu_ptr * out, struct gpu_ipc_handle value, unsigned flags))
-{
-	return self_cuIpcOpenMemHandle_v2(out, value, flags);
-}
+API_RETURNS(cuIpcOpenMemHandle, (gpu_ptr * out, struct gpu_ipc_handle value, unsigned flags),
+    self_cuIpcOpenMemHandle_v2(out, value, flags))
 
 API(cuIpcCloseMemHandle, (gpu_ptr address))
 {

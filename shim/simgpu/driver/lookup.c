@@ -71,10 +71,8 @@ API_PTSZ(
 	return *out ? SIM_OK : SIM_NOT_FOUND;
 }
 
-API_PTSZ(cuGetProcAddress, (const char *name, void **out, int version, uint64_t flags))
-{
-	return self_cuGetProcAddress_v2(name, out, version, flags, NULL);
-}
+API_PTSZ_RETURNS(cuGetProcAddress, (const char *name, void **out, int version, uint64_t flags),
+    self_cuGetProcAddress_v2(name, out, version, flags, NULL))
 
 API(cuGetExportTable, (const void **out, const struct gpu_uuid *id))
 {

@@ -118,10 +118,7 @@ API(cudaGetLastError, (void))
 	return rc;
 }
 
-API(cudaPeekAtLastError, (void))
-{
-	return thread_state.last_error;
-}
+API_RETURNS(cudaPeekAtLastError, (void), thread_state.last_error)
 
 EXPORT const char *cudaGetErrorName(int error);
 const char *cudaGetErrorName(int error)
@@ -139,10 +136,7 @@ const char *cudaGetErrorString(int error)
 	return text ? text : "unrecognized error code";
 }
 
-API(cudaDriverGetVersion, (int *version))
-{
-	return runtime_end(cuDriverGetVersion(version));
-}
+API_RETURNS(cudaDriverGetVersion, (int *version), runtime_end(cuDriverGetVersion(version)))
 
 API(cudaRuntimeGetVersion, (int *version))
 {
@@ -212,10 +206,7 @@ API(cudaInitDevice, (gpu_device device, unsigned device_flags, unsigned flags))
 	return runtime_end(rc);
 }
 
-API(cudaSetDeviceFlags, (unsigned flags))
-{
-	return runtime_end(runtime_up());
-}
+API_RETURNS(cudaSetDeviceFlags, (unsigned flags), runtime_end(runtime_up()))
 
 API(cudaGetDeviceFlags, (unsigned *flags))
 {
@@ -225,45 +216,18 @@ API(cudaGetDeviceFlags, (unsigned *flags))
 	return runtime_end(runtime_up());
 }
 
-API(cudaSetValidDevices, (int *devices, int count))
-{
-	return runtime_end(runtime_up());
-}
-
-API(cudaDeviceGetAttribute, (int *value, int attribute, gpu_device device))
-{
-	int rc = runtime_up();
-
-	return runtime_end(rc ? rc : cuDeviceGetAttribute(value, attribute, device));
-}
-
-API(cudaDeviceGetPCIBusId, (char *id, int size, gpu_device device))
-{
-	int rc = runtime_up();
-
-	return runtime_end(rc ? rc : cuDeviceGetPCIBusId(id, size, device));
-}
-
-API(cudaDeviceGetByPCIBusId, (gpu_device * device, const char *id))
-{
-	int rc = runtime_up();
-
-	return runtime_end(rc ? rc : cuDeviceGetByPCIBusId(device, id));
-}
-
-API(cudaDeviceCanAccessPeer, (int *can, gpu_device device, gpu_device peer))
-{
-	int rc = runtime_up();
-
-	return runtime_end(rc ? rc : cuDeviceCanAccessPeer(can, device, peer));
-}
-
-API(cudaDeviceGetP2PAttribute, (int *value, int attribute, gpu_device device, gpu_device peer))
-{
-	int rc = runtime_up();
-
-	return runtime_end(rc ? rc : cuDeviceGetP2PAttribute(value, attribute, device, peer));
-}
+API_RETURNS(cudaSetValidDevices, (int *devices, int count), runtime_end(runtime_up()))
+FORWARD_AS(API, runtime_up, cudaDeviceGetAttribute, (int *value, int attribute, gpu_device device),
+    cuDeviceGetAttribute(value, attribute, device))
+FORWARD_AS(API, runtime_up, cudaDeviceGetPCIBusId, (char *id, int size, gpu_device device),
+    cuDeviceGetPCIBusId(id, size, device))
+FORWARD_AS(API, runtime_up, cudaDeviceGetByPCIBusId, (gpu_device * device, const char *id),
+    cuDeviceGetByPCIBusId(device, id))
+FORWARD_AS(API, runtime_up, cudaDeviceCanAccessPeer, (int *can, gpu_device device, gpu_device peer),
+    cuDeviceCanAccessPeer(can, device, peer))
+FORWARD_AS(API, runtime_up, cudaDeviceGetP2PAttribute,
+    (int *value, int attribute, gpu_device device, gpu_device peer),
+    cuDeviceGetP2PAttribute(value, attribute, device, peer))
 
 static int peer_access(gpu_device peer, bool enable)
 {
@@ -277,15 +241,8 @@ static int peer_access(gpu_device peer, bool enable)
 	return runtime_end(rc);
 }
 
-API(cudaDeviceEnablePeerAccess, (gpu_device peer, unsigned flags))
-{
-	return peer_access(peer, true);
-}
-
-API(cudaDeviceDisablePeerAccess, (gpu_device peer))
-{
-	return peer_access(peer, false);
-}
+API_RETURNS(cudaDeviceEnablePeerAccess, (gpu_device peer, unsigned flags), peer_access(peer, true))
+API_RETURNS(cudaDeviceDisablePeerAccess, (gpu_device peer), peer_access(peer, false))
 
 /* Offsets of cudaDeviceProp's fields, from 13 on and before: 13 removed some. */
 static const struct layout {
@@ -364,10 +321,8 @@ API(cudaGetDeviceProperties, (void *out, gpu_device device))
 	return runtime_end(properties(out, device, l, l->size));
 }
 
-API(cudaGetDeviceProperties_v2, (void *out, gpu_device device))
-{
-	return runtime_end(properties(out, device, &layouts[0], 1032));
-}
+API_RETURNS(cudaGetDeviceProperties_v2, (void *out, gpu_device device),
+    runtime_end(properties(out, device, &layouts[0], 1032)))
 
 API(cudaChooseDevice, (gpu_device * device, const void *like))
 {
@@ -377,17 +332,8 @@ API(cudaChooseDevice, (gpu_device * device, const void *like))
 	return runtime_end(runtime_up());
 }
 
-API(cudaDeviceSynchronize, (void))
-{
-	int rc = runtime_enter();
-
-	return runtime_end(rc ? rc : cuCtxSynchronize());
-}
-
-API(cudaThreadSynchronize, (void))
-{
-	return cudaDeviceSynchronize();
-}
+FORWARD(cudaDeviceSynchronize, (void), cuCtxSynchronize())
+API_RETURNS(cudaThreadSynchronize, (void), cudaDeviceSynchronize())
 
 API(cudaDeviceReset, (void))
 {
@@ -400,46 +346,14 @@ API(cudaDeviceReset, (void))
 	return runtime_end(rc);
 }
 
-API(cudaDeviceSetLimit, (int limit, size_t value))
-{
-	int rc = runtime_enter();
-
-	return runtime_end(rc ? rc : cuCtxSetLimit(limit, value));
-}
-
-API(cudaDeviceGetLimit, (size_t * value, int limit))
-{
-	int rc = runtime_enter();
-
-	return runtime_end(rc ? rc : cuCtxGetLimit(value, limit));
-}
-
-API(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
-{
-	int rc = runtime_enter();
-
-	return runtime_end(rc ? rc : cuCtxGetStreamPriorityRange(least, greatest));
-}
-
-API(cudaDeviceGetCacheConfig, (int *config))
-{
-	return runtime_end(cuCtxGetCacheConfig(config));
-}
-
-API(cudaDeviceSetCacheConfig, (int config))
-{
-	return SIM_OK;
-}
-
-API(cudaProfilerStart, (void))
-{
-	return runtime_end(runtime_up());
-}
-
-API(cudaProfilerStop, (void))
-{
-	return runtime_end(runtime_up());
-}
+FORWARD(cudaDeviceSetLimit, (int limit, size_t value), cuCtxSetLimit(limit, value))
+FORWARD(cudaDeviceGetLimit, (size_t * value, int limit), cuCtxGetLimit(value, limit))
+FORWARD(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),
+    cuCtxGetStreamPriorityRange(least, greatest))
+API_RETURNS(cudaDeviceGetCacheConfig, (int *config), runtime_end(cuCtxGetCacheConfig(config)))
+API_RETURNS(cudaDeviceSetCacheConfig, (int config), SIM_OK)
+API_RETURNS(cudaProfilerStart, (void), runtime_end(runtime_up()))
+API_RETURNS(cudaProfilerStop, (void), runtime_end(runtime_up()))
 
 /* Before 12 there is no fourth argument. */
 static int entry_point(
@@ -464,13 +378,8 @@ API_PTSZ(
 	    entry_point(name, out, (unsigned)major * 1000, flags, major >= 12 ? status : NULL));
 }
 
-API_PTSZ(cudaGetDriverEntryPointByVersion,
-    (const char *name, void **out, unsigned version, unsigned long long flags, int *status))
-{
-	return runtime_end(entry_point(name, out, version, flags, status));
-}
-
-API(cudaGetExportTable, (const void **out, const struct gpu_uuid *id))
-{
-	return runtime_end(cuGetExportTable(out, id));
-}
+API_PTSZ_RETURNS(cudaGetDriverEntryPointByVersion,
+    (const char *name, void **out, unsigned version, unsigned long long flags, int *status),
+    runtime_end(entry_point(name, out, version, flags, status)))
+API_RETURNS(cudaGetExportTable, (const void **out, const struct gpu_uuid *id),
+    runtime_end(cuGetExportTable(out, id)))

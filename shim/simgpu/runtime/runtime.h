@@ -16,6 +16,20 @@ int runtime_enter(void);
 /* Ends an entry point: stores the error for cudaGetLastError(); returns rc. */
 int runtime_end(int rc);
 
+/* Define an entry point that makes a call of the driver's. */
+#define FORWARD_AS(define, enter, symbol, parameters, call)                                        \
+	define(symbol, parameters)                                                                 \
+	{                                                                                          \
+		int rc = enter();                                                                  \
+                                                                                                   \
+		return runtime_end(rc ? rc : (call));                                              \
+	}
+#define FORWARD(symbol, parameters, call) FORWARD_AS(API, runtime_enter, symbol, parameters, call)
+#define FORWARD_PTSZ(symbol, parameters, call)                                                     \
+	FORWARD_AS(API_PTSZ, runtime_enter, symbol, parameters, call)
+#define FORWARD_PTDS(symbol, parameters, call)                                                     \
+	FORWARD_AS(API_PTDS, runtime_enter, symbol, parameters, call)
+
 /* Returns the runtime's major version for which the code at this return address was built. */
 int runtime_major(const void *caller);
 #define CALLER_MAJOR() runtime_major(__builtin_return_address(0))

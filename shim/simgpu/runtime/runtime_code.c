@@ -7,12 +7,6 @@
 #include "simgpu/device/heap.h"
 #include "simgpu/runtime/runtime.h"
 
-#define FORWARD(call)                                                                              \
-	do {                                                                                       \
-		int rc_ = runtime_enter();                                                         \
-		return runtime_end(rc_ ? rc_ : (call));                                            \
-	} while (0)
-
 struct dim3 {
 	unsigned x, y, z;
 };
@@ -117,32 +111,27 @@ API(__cudaGetKernel, (gpu_object * out, const void *function))
 
 static int launch(gpu_stream stream)
 {
-	FORWARD(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+	int rc = runtime_enter();
+
+	return runtime_end(rc ? rc : cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
 }
 
-API(__cudaLaunchKernel, (gpu_object kernel, struct dim3 grid, struct dim3 block, void **arguments,
-			    size_t shared, gpu_stream stream))
-{
-	return launch(stream);
-}
-
-API(__cudaLaunchKernel_ptsz, (gpu_object kernel, struct dim3 grid, struct dim3 block,
-				 void **arguments, size_t shared, gpu_stream stream))
-{
-	return launch(stream);
-}
-
-API_PTSZ(cudaLaunchKernel, (const void *function, struct dim3 grid, struct dim3 block,
-			       void **arguments, size_t shared, gpu_stream stream))
-{
-	return launch(stream);
-}
-
-API_PTSZ(cudaLaunchCooperativeKernel, (const void *function, struct dim3 grid, struct dim3 block,
-					  void **arguments, size_t shared, gpu_stream stream))
-{
-	return launch(stream);
-}
+API_RETURNS(__cudaLaunchKernel,
+    (gpu_object kernel, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,
+	gpu_stream stream),
+    launch(stream))
+API_RETURNS(__cudaLaunchKernel_ptsz,
+    (gpu_object kernel, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,
+	gpu_stream stream),
+    launch(stream))
+API_PTSZ_RETURNS(cudaLaunchKernel,
+    (const void *function, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,
+	gpu_stream stream),
+    launch(stream))
+API_PTSZ_RETURNS(cudaLaunchCooperativeKernel,
+    (const void *function, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,
+	gpu_stream stream),
+    launch(stream))
 
 struct launch_config { /* the beginning of cudaLaunchConfig_t */
 	struct dim3 grid, block;
@@ -150,11 +139,9 @@ struct launch_config { /* the beginning of cudaLaunchConfig_t */
 	gpu_stream stream;
 };
 
-API_PTSZ(cudaLaunchKernelExC,
-    (const struct launch_config *config, const void *function, void **arguments))
-{
-	return config ? launch(config->stream) : runtime_end(SIM_INVALID_VALUE);
-}
+API_PTSZ_RETURNS(cudaLaunchKernelExC,
+    (const struct launch_config *config, const void *function, void **arguments),
+    config ? launch(config->stream) : runtime_end(SIM_INVALID_VALUE))
 
 struct function { /* the beginning of cudaFuncAttributes, the same in all majors */
 	size_t shared, constant, local;
@@ -175,37 +162,17 @@ API(cudaFuncGetAttributes, (struct function * out, const void *function))
 	return SIM_OK;
 }
 
-API(cudaFuncSetAttribute, (const void *function, int attribute, int value))
-{
-	FORWARD(SIM_OK);
-}
-
-API(cudaFuncSetCacheConfig, (const void *function, int config))
-{
-	FORWARD(SIM_OK);
-}
-
-API(cudaFuncSetSharedMemConfig, (const void *function, int config))
-{
-	FORWARD(SIM_OK);
-}
-
-API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-    (int *blocks, const void *function, int threads, size_t shared, unsigned flags))
-{
-	FORWARD(cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, NULL, threads, shared));
-}
-
-API(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
-    (int *blocks, const void *function, int threads, size_t shared))
-{
-	FORWARD(cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, NULL, threads, shared));
-}
-
-API(cudaOccupancyMaxActiveClusters, (int *clusters, const void *function, const void *config))
-{
-	FORWARD(cuOccupancyMaxActiveClusters(clusters, NULL, config));
-}
+FORWARD(cudaFuncSetAttribute, (const void *function, int attribute, int value), SIM_OK)
+FORWARD(cudaFuncSetCacheConfig, (const void *function, int config), SIM_OK)
+FORWARD(cudaFuncSetSharedMemConfig, (const void *function, int config), SIM_OK)
+FORWARD(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+    (int *blocks, const void *function, int threads, size_t shared, unsigned flags),
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, NULL, threads, shared))
+FORWARD(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+    (int *blocks, const void *function, int threads, size_t shared),
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, NULL, threads, shared))
+FORWARD(cudaOccupancyMaxActiveClusters, (int *clusters, const void *function, const void *config),
+    cuOccupancyMaxActiveClusters(clusters, NULL, config))
 
 /* Returns the variable's memory on the current device; 0: it is not registered, or no memory. */
 static uint64_t variable(const void *host, size_t *size)
@@ -264,11 +231,9 @@ API_PTDS(
 	return runtime_end(cuMemcpy(to + offset, (gpu_ptr)from, n));
 }
 
-API_PTSZ(cudaMemcpyToSymbolAsync,
-    (const void *symbol, const void *from, size_t n, size_t offset, int kind, gpu_stream stream))
-{
-	return cudaMemcpyToSymbol(symbol, from, n, offset, kind);
-}
+API_PTSZ_RETURNS(cudaMemcpyToSymbolAsync,
+    (const void *symbol, const void *from, size_t n, size_t offset, int kind, gpu_stream stream),
+    cudaMemcpyToSymbol(symbol, from, n, offset, kind))
 
 API_PTDS(cudaMemcpyFromSymbol, (void *to, const void *symbol, size_t n, size_t offset, int kind))
 {

@@ -5,13 +5,6 @@
 
 #include "simgpu/runtime/runtime.h"
 
-/* Enters the runtime and makes the driver's call. */
-#define FORWARD(call)                                                                              \
-	do {                                                                                       \
-		int rc_ = runtime_enter();                                                         \
-		return runtime_end(rc_ ? rc_ : (call));                                            \
-	} while (0)
-
 API(cudaMalloc, (void **out, size_t size))
 {
 	gpu_ptr address = 0;
@@ -56,55 +49,21 @@ API(cudaMalloc3D, (struct gpu_pitched * out, struct gpu_extent extent))
 	return runtime_end(rc);
 }
 
-API(cudaFree, (void *address))
-{
-	FORWARD(address ? cuMemFree_v2((gpu_ptr)address) : SIM_OK);
-}
-
-API(cudaMemGetInfo, (size_t * available, size_t *total))
-{
-	FORWARD(cuMemGetInfo_v2(available, total));
-}
-
-API(cudaMallocManaged, (void **out, size_t size, unsigned flags))
-{
-	FORWARD(out ? cuMemAllocManaged((gpu_ptr *)out, size, flags) : SIM_INVALID_VALUE);
-}
-
-API(cudaMallocHost, (void **out, size_t size))
-{
-	FORWARD(out ? cuMemHostAlloc(out, size, 0) : SIM_INVALID_VALUE);
-}
-
-API(cudaHostAlloc, (void **out, size_t size, unsigned flags))
-{
-	FORWARD(out ? cuMemHostAlloc(out, size, flags) : SIM_INVALID_VALUE);
-}
-
-API(cudaFreeHost, (void *address))
-{
-	FORWARD(cuMemFreeHost(address));
-}
-
-API(cudaHostRegister, (void *address, size_t size, unsigned flags))
-{
-	FORWARD(cuMemHostRegister_v2(address, size, flags));
-}
-
-API(cudaHostUnregister, (void *address))
-{
-	FORWARD(cuMemHostUnregister(address));
-}
-
-API(cudaHostGetDevicePointer, (void **out, void *address, unsigned flags))
-{
-	FORWARD(cuMemHostGetDevicePointer_v2((gpu_ptr *)out, address, flags));
-}
-
-API(cudaHostGetFlags, (unsigned *flags, void *address))
-{
-	FORWARD(cuMemHostGetFlags(flags, address));
-}
+FORWARD(cudaFree, (void *address), address ? cuMemFree_v2((gpu_ptr)address) : SIM_OK)
+FORWARD(cudaMemGetInfo, (size_t * available, size_t *total), cuMemGetInfo_v2(available, total))
+FORWARD(cudaMallocManaged, (void **out, size_t size, unsigned flags),
+    out ? cuMemAllocManaged((gpu_ptr *)out, size, flags) : SIM_INVALID_VALUE)
+FORWARD(cudaMallocHost, (void **out, size_t size),
+    out ? cuMemHostAlloc(out, size, 0) : SIM_INVALID_VALUE)
+FORWARD(cudaHostAlloc, (void **out, size_t size, unsigned flags),
+    out ? cuMemHostAlloc(out, size, flags) : SIM_INVALID_VALUE)
+FORWARD(cudaFreeHost, (void *address), cuMemFreeHost(address))
+FORWARD(cudaHostRegister, (void *address, size_t size, unsigned flags),
+    cuMemHostRegister_v2(address, size, flags))
+FORWARD(cudaHostUnregister, (void *address), cuMemHostUnregister(address))
+FORWARD(cudaHostGetDevicePointer, (void **out, void *address, unsigned flags),
+    cuMemHostGetDevicePointer_v2((gpu_ptr *)out, address, flags))
+FORWARD(cudaHostGetFlags, (unsigned *flags, void *address), cuMemHostGetFlags(flags, address))
 
 /* The array format of a channel's bits and kind (signed, unsigned, float). */
 static int format_of(const struct gpu_channel *d)
@@ -119,181 +78,92 @@ static int format_of(const struct gpu_channel *d)
 	}
 }
 
-static struct gpu_array3d_desc array_of(
-    const struct gpu_channel *d, struct gpu_extent extent, unsigned flags)
+/* Fills *out and returns it; NULL without a channel's description, which the driver refuses. */
+static const struct gpu_array3d_desc *array_of(const struct gpu_channel *d,
+    struct gpu_extent extent, unsigned flags, struct gpu_array3d_desc *out)
 {
-	return (struct gpu_array3d_desc){.width = extent.width,
+	if (!d)
+		return NULL;
+	*out = (struct gpu_array3d_desc){.width = extent.width,
 	    .height = extent.height,
 	    .depth = extent.depth,
 	    .format = format_of(d),
 	    .channels = (unsigned)(!!d->x + !!d->y + !!d->z + !!d->w),
 	    .flags = flags};
+	return out;
 }
 
-API(cudaMalloc3DArray,
-    (gpu_array * out, const struct gpu_channel *desc, struct gpu_extent extent, unsigned flags))
-{
-	struct gpu_array3d_desc array;
-
-	if (!out || !desc)
-		return runtime_end(SIM_INVALID_VALUE);
-	array = array_of(desc, extent, flags);
-	FORWARD(cuArray3DCreate_v2(out, &array));
-}
-
-API(cudaMallocArray,
-    (gpu_array * out, const struct gpu_channel *desc, size_t width, size_t height, unsigned flags))
-{
-	struct gpu_array3d_desc array;
-
-	if (!out || !desc)
-		return runtime_end(SIM_INVALID_VALUE);
-	array = array_of(desc, (struct gpu_extent){width, height, 0}, flags);
-	FORWARD(cuArray3DCreate_v2(out, &array));
-}
-
-API(cudaMallocMipmappedArray, (gpu_array * out, const struct gpu_channel *desc,
-				  struct gpu_extent extent, unsigned levels, unsigned flags))
-{
-	struct gpu_array3d_desc array;
-
-	if (!out || !desc)
-		return runtime_end(SIM_INVALID_VALUE);
-	array = array_of(desc, extent, flags);
-	FORWARD(cuMipmappedArrayCreate(out, &array, levels));
-}
-
-API(cudaFreeArray, (gpu_array array))
-{
-	FORWARD(array ? cuArrayDestroy(array) : SIM_OK);
-}
-
-API(cudaFreeMipmappedArray, (gpu_array array))
-{
-	FORWARD(array ? cuMipmappedArrayDestroy(array) : SIM_OK);
-}
+FORWARD(cudaMalloc3DArray,
+    (gpu_array * out, const struct gpu_channel *desc, struct gpu_extent extent, unsigned flags),
+    cuArray3DCreate_v2(out, array_of(desc, extent, flags, &(struct gpu_array3d_desc){0})))
+FORWARD(cudaMallocArray,
+    (gpu_array * out, const struct gpu_channel *desc, size_t width, size_t height, unsigned flags),
+    cuArray3DCreate_v2(out, array_of(desc, (struct gpu_extent){width, height, 0}, flags,
+				&(struct gpu_array3d_desc){0})))
+FORWARD(cudaMallocMipmappedArray,
+    (gpu_array * out, const struct gpu_channel *desc, struct gpu_extent extent, unsigned levels,
+	unsigned flags),
+    cuMipmappedArrayCreate(
+	out, array_of(desc, extent, flags, &(struct gpu_array3d_desc){0}), levels))
+FORWARD(cudaFreeArray, (gpu_array array), array ? cuArrayDestroy(array) : SIM_OK)
+FORWARD(cudaFreeMipmappedArray, (gpu_array array), array ? cuMipmappedArrayDestroy(array) : SIM_OK)
 
 API_PTSZ(cudaMallocAsync, (void **out, size_t size, gpu_stream stream))
 {
-	if (out && !size) {
+	int rc;
+
+	if (!out)
+		return runtime_end(SIM_INVALID_VALUE);
+	rc = runtime_enter();
+	if (!rc && size)
+		rc = cuMemAllocAsync((gpu_ptr *)out, size, stream);
+	else if (!size)
 		*out = NULL;
-		FORWARD(SIM_OK);
-	}
-	FORWARD(out ? cuMemAllocAsync((gpu_ptr *)out, size, stream) : SIM_INVALID_VALUE);
+	return runtime_end(rc);
 }
 
-API_PTSZ(cudaMallocFromPoolAsync, (void **out, size_t size, gpu_pool pool, gpu_stream stream))
-{
-	FORWARD(
-	    out ? cuMemAllocFromPoolAsync((gpu_ptr *)out, size, pool, stream) : SIM_INVALID_VALUE);
-}
-
-API_PTSZ(cudaFreeAsync, (void *address, gpu_stream stream))
-{
-	FORWARD(address ? cuMemFreeAsync((gpu_ptr)address, stream) : SIM_OK);
-}
-
-API(cudaMemPoolCreate, (gpu_pool * out, const struct gpu_pool_props *props))
-{
-	FORWARD(cuMemPoolCreate(out, props));
-}
-
-API(cudaMemPoolDestroy, (gpu_pool pool))
-{
-	FORWARD(cuMemPoolDestroy(pool));
-}
-
-API(cudaMemPoolTrimTo, (gpu_pool pool, size_t keep))
-{
-	FORWARD(cuMemPoolTrimTo(pool, keep));
-}
-
-API(cudaMemPoolSetAttribute, (gpu_pool pool, int attribute, void *value))
-{
-	FORWARD(cuMemPoolSetAttribute(pool, attribute, value));
-}
-
-API(cudaMemPoolGetAttribute, (gpu_pool pool, int attribute, void *value))
-{
-	FORWARD(cuMemPoolGetAttribute(pool, attribute, value));
-}
-
-API(cudaMemPoolSetAccess, (gpu_pool pool, const struct gpu_access *access, size_t count))
-{
-	FORWARD(cuMemPoolSetAccess(pool, access, count));
-}
-
-API(cudaMemPoolGetAccess, (int *flags, gpu_pool pool, struct gpu_location *where))
-{
-	FORWARD(cuMemPoolGetAccess(flags, pool, where));
-}
-
-API(cudaDeviceSetMemPool, (gpu_device device, gpu_pool pool))
-{
-	FORWARD(cuDeviceSetMemPool(device, pool));
-}
-
-API(cudaDeviceGetMemPool, (gpu_pool * out, gpu_device device))
-{
-	FORWARD(cuDeviceGetMemPool(out, device));
-}
-
-API(cudaDeviceGetDefaultMemPool, (gpu_pool * out, gpu_device device))
-{
-	FORWARD(cuDeviceGetDefaultMemPool(out, device));
-}
-
-API(cudaMemGetDefaultMemPool, (gpu_pool * out, struct gpu_location *where, int type))
-{
-	FORWARD(cuMemGetDefaultMemPool(out, where, type));
-}
-
-API(cudaMemGetMemPool, (gpu_pool * out, struct gpu_location *where, int type))
-{
-	FORWARD(cuMemGetMemPool(out, where, type));
-}
-
-API(cudaMemSetMemPool, (struct gpu_location * where, int type, gpu_pool pool))
-{
-	FORWARD(cuMemSetMemPool(where, type, pool));
-}
-
-API(cudaIpcGetMemHandle, (struct gpu_ipc_handle * out, void *address))
-{
-	FORWARD(cuIpcGetMemHandle(out, (gpu_ptr)address));
-}
-
-API(cudaIpcOpenMemHandle, (void **out, struct gpu_ipc_handle handle, unsigned flags))
-{
-	FORWARD(cuIpcOpenMemHandle_v2((gpu_ptr *)out, handle, flags));
-}
-
-API(cudaIpcCloseMemHandle, (void *address))
-{
-	FORWARD(cuIpcCloseMemHandle((gpu_ptr)address));
-}
+FORWARD_PTSZ(cudaMallocFromPoolAsync, (void **out, size_t size, gpu_pool pool, gpu_stream stream),
+    out ? cuMemAllocFromPoolAsync((gpu_ptr *)out, size, pool, stream) : SIM_INVALID_VALUE)
+FORWARD_PTSZ(cudaFreeAsync, (void *address, gpu_stream stream),
+    address ? cuMemFreeAsync((gpu_ptr)address, stream) : SIM_OK)
+FORWARD(cudaMemPoolCreate, (gpu_pool * out, const struct gpu_pool_props *props),
+    cuMemPoolCreate(out, props))
+FORWARD(cudaMemPoolDestroy, (gpu_pool pool), cuMemPoolDestroy(pool))
+FORWARD(cudaMemPoolTrimTo, (gpu_pool pool, size_t keep), cuMemPoolTrimTo(pool, keep))
+FORWARD(cudaMemPoolSetAttribute, (gpu_pool pool, int attribute, void *value),
+    cuMemPoolSetAttribute(pool, attribute, value))
+FORWARD(cudaMemPoolGetAttribute, (gpu_pool pool, int attribute, void *value),
+    cuMemPoolGetAttribute(pool, attribute, value))
+FORWARD(cudaMemPoolSetAccess, (gpu_pool pool, const struct gpu_access *access, size_t count),
+    cuMemPoolSetAccess(pool, access, count))
+FORWARD(cudaMemPoolGetAccess, (int *flags, gpu_pool pool, struct gpu_location *where),
+    cuMemPoolGetAccess(flags, pool, where))
+FORWARD(cudaDeviceSetMemPool, (gpu_device device, gpu_pool pool), cuDeviceSetMemPool(device, pool))
+FORWARD(cudaDeviceGetMemPool, (gpu_pool * out, gpu_device device), cuDeviceGetMemPool(out, device))
+FORWARD(cudaDeviceGetDefaultMemPool, (gpu_pool * out, gpu_device device),
+    cuDeviceGetDefaultMemPool(out, device))
+FORWARD(cudaMemGetDefaultMemPool, (gpu_pool * out, struct gpu_location *where, int type),
+    cuMemGetDefaultMemPool(out, where, type))
+FORWARD(cudaMemGetMemPool, (gpu_pool * out, struct gpu_location *where, int type),
+    cuMemGetMemPool(out, where, type))
+FORWARD(cudaMemSetMemPool, (struct gpu_location * where, int type, gpu_pool pool),
+    cuMemSetMemPool(where, type, pool))
+FORWARD(cudaIpcGetMemHandle, (struct gpu_ipc_handle * out, void *address),
+    cuIpcGetMemHandle(out, (gpu_ptr)address))
+FORWARD(cudaIpcOpenMemHandle, (void **out, struct gpu_ipc_handle handle, unsigned flags),
+    cuIpcOpenMemHandle_v2((gpu_ptr *)out, handle, flags))
+FORWARD(cudaIpcCloseMemHandle, (void *address), cuIpcCloseMemHandle((gpu_ptr)address))
 
 /* Ignores the kind of copy, which follows from the addresses. */
-API_PTDS(cudaMemcpy, (void *to, const void *from, size_t n, int kind))
-{
-	FORWARD(cuMemcpy((gpu_ptr)to, (gpu_ptr)from, n));
-}
-
-API_PTSZ(cudaMemcpyAsync, (void *to, const void *from, size_t n, int kind, gpu_stream stream))
-{
-	FORWARD(cuMemcpyAsync((gpu_ptr)to, (gpu_ptr)from, n, stream));
-}
-
-API(cudaMemcpyPeer, (void *to, gpu_device td, const void *from, gpu_device fd, size_t n))
-{
-	FORWARD(cuMemcpy((gpu_ptr)to, (gpu_ptr)from, n));
-}
-
-API(cudaMemcpyPeerAsync,
-    (void *to, gpu_device td, const void *from, gpu_device fd, size_t n, gpu_stream stream))
-{
-	FORWARD(cuMemcpyAsync((gpu_ptr)to, (gpu_ptr)from, n, stream));
-}
+FORWARD_PTDS(cudaMemcpy, (void *to, const void *from, size_t n, int kind),
+    cuMemcpy((gpu_ptr)to, (gpu_ptr)from, n))
+FORWARD_PTSZ(cudaMemcpyAsync, (void *to, const void *from, size_t n, int kind, gpu_stream stream),
+    cuMemcpyAsync((gpu_ptr)to, (gpu_ptr)from, n, stream))
+FORWARD(cudaMemcpyPeer, (void *to, gpu_device td, const void *from, gpu_device fd, size_t n),
+    cuMemcpy((gpu_ptr)to, (gpu_ptr)from, n))
+FORWARD(cudaMemcpyPeerAsync,
+    (void *to, gpu_device td, const void *from, gpu_device fd, size_t n, gpu_stream stream),
+    cuMemcpyAsync((gpu_ptr)to, (gpu_ptr)from, n, stream))
 
 static int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
     size_t height, gpu_stream stream)
@@ -312,21 +182,14 @@ API_PTDS(cudaMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from
 	return copy_rows(to, to_pitch, from, from_pitch, width, height, NULL);
 }
 
-API_PTSZ(cudaMemcpy2DAsync, (void *to, size_t to_pitch, const void *from, size_t from_pitch,
-				size_t width, size_t height, int kind, gpu_stream stream))
-{
-	return copy_rows(to, to_pitch, from, from_pitch, width, height, stream);
-}
-
-API_PTDS(cudaMemset, (void *to, int value, size_t n))
-{
-	FORWARD(cuMemsetD8_v2((gpu_ptr)to, (unsigned char)value, n));
-}
-
-API_PTSZ(cudaMemsetAsync, (void *to, int value, size_t n, gpu_stream stream))
-{
-	FORWARD(cuMemsetD8Async((gpu_ptr)to, (unsigned char)value, n, stream));
-}
+API_PTSZ_RETURNS(cudaMemcpy2DAsync,
+    (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+	int kind, gpu_stream stream),
+    copy_rows(to, to_pitch, from, from_pitch, width, height, stream))
+FORWARD_PTDS(cudaMemset, (void *to, int value, size_t n),
+    cuMemsetD8_v2((gpu_ptr)to, (unsigned char)value, n))
+FORWARD_PTSZ(cudaMemsetAsync, (void *to, int value, size_t n, gpu_stream stream),
+    cuMemsetD8Async((gpu_ptr)to, (unsigned char)value, n, stream))
 
 API_PTDS(cudaMemset2D, (void *to, size_t pitch, int value, size_t width, size_t height))
 {
@@ -381,18 +244,11 @@ API(cudaPointerGetAttributes, (struct pointer * out, const void *address))
 }
 
 /* Hints about managed memory, without effect; their arguments differ between major versions. */
-API_PTSZ(cudaMemPrefetchAsync,
-    (const void *address, size_t size, gpu_word where, gpu_word flags_or_stream, gpu_word stream))
-{
-	FORWARD(cuMemPrefetchAsync((gpu_ptr)address, size, 0, NULL));
-}
-
-API(cudaMemAdvise, (const void *address, size_t size, int advice, gpu_word where))
-{
-	FORWARD(cuMemAdvise((gpu_ptr)address, size, advice, 0));
-}
-
-API_PTSZ(cudaStreamAttachMemAsync, (gpu_stream stream, void *address, size_t size, unsigned flags))
-{
-	FORWARD(cuStreamAttachMemAsync(stream, (gpu_ptr)address, size, flags));
-}
+FORWARD_PTSZ(cudaMemPrefetchAsync,
+    (const void *address, size_t size, gpu_word where, gpu_word flags_or_stream, gpu_word stream),
+    cuMemPrefetchAsync((gpu_ptr)address, size, 0, NULL))
+FORWARD(cudaMemAdvise, (const void *address, size_t size, int advice, gpu_word where),
+    cuMemAdvise((gpu_ptr)address, size, advice, 0))
+FORWARD_PTSZ(cudaStreamAttachMemAsync,
+    (gpu_stream stream, void *address, size_t size, unsigned flags),
+    cuStreamAttachMemAsync(stream, (gpu_ptr)address, size, flags))

@@ -24,10 +24,7 @@ static int handle_new(void **out, int wrong)
 #define CUDNN_NO_MEMORY 4000
 #define CUFFT_WRONG 4
 
-LIBRARY(cublasCreate_v2, (void **out))
-{
-	return handle_new(out, CUBLAS_WRONG);
-}
+LIBRARY_RETURNS(cublasCreate_v2, (void **out), handle_new(out, CUBLAS_WRONG))
 
 LIBRARY(cublasGetVersion_v2, (void *h, int *out))
 {
@@ -49,10 +46,7 @@ LIBRARY(cublasGetPointerMode_v2, (void *h, int *out))
 	return 0;
 }
 
-LIBRARY(cublasLtCreate, (void **out))
-{
-	return handle_new(out, CUBLAS_WRONG);
-}
+LIBRARY_RETURNS(cublasLtCreate, (void **out), handle_new(out, CUBLAS_WRONG))
 
 EXPORT size_t cublasLtGetVersion(void);
 size_t cublasLtGetVersion(void)
@@ -60,21 +54,12 @@ size_t cublasLtGetVersion(void)
 	return 130000;
 }
 
-LIBRARY(cublasLtMatmulDescCreate, (void **out, int compute, int scale))
-{
-	return handle_new(out, CUBLAS_WRONG);
-}
-
-LIBRARY(
-    cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t columns, int64_t ld))
-{
-	return handle_new(out, CUBLAS_WRONG);
-}
-
-LIBRARY(cublasLtMatmulPreferenceCreate, (void **out))
-{
-	return handle_new(out, CUBLAS_WRONG);
-}
+LIBRARY_RETURNS(
+    cublasLtMatmulDescCreate, (void **out, int compute, int scale), handle_new(out, CUBLAS_WRONG))
+LIBRARY_RETURNS(cublasLtMatrixLayoutCreate,
+    (void **out, int type, uint64_t rows, uint64_t columns, int64_t ld),
+    handle_new(out, CUBLAS_WRONG))
+LIBRARY_RETURNS(cublasLtMatmulPreferenceCreate, (void **out), handle_new(out, CUBLAS_WRONG))
 
 struct heuristic { /* cublasLtMatmulHeuristicResult_t */
 	uint64_t algorithm[8];
@@ -153,30 +138,11 @@ LIBRARY(cudnnGetStream, (struct cudnn * dnn, gpu_stream *out))
 	return 0;
 }
 
-LIBRARY(cudnnCreateTensorDescriptor, (void **out))
-{
-	return handle_new(out, CUDNN_WRONG);
-}
-
-LIBRARY(cudnnCreateFilterDescriptor, (void **out))
-{
-	return handle_new(out, CUDNN_WRONG);
-}
-
-LIBRARY(cudnnCreateConvolutionDescriptor, (void **out))
-{
-	return handle_new(out, CUDNN_WRONG);
-}
-
-LIBRARY(cudnnCreateActivationDescriptor, (void **out))
-{
-	return handle_new(out, CUDNN_WRONG);
-}
-
-LIBRARY(cudnnBackendCreateDescriptor, (int type, void **out))
-{
-	return handle_new(out, CUDNN_WRONG);
-}
+LIBRARY_RETURNS(cudnnCreateTensorDescriptor, (void **out), handle_new(out, CUDNN_WRONG))
+LIBRARY_RETURNS(cudnnCreateFilterDescriptor, (void **out), handle_new(out, CUDNN_WRONG))
+LIBRARY_RETURNS(cudnnCreateConvolutionDescriptor, (void **out), handle_new(out, CUDNN_WRONG))
+LIBRARY_RETURNS(cudnnCreateActivationDescriptor, (void **out), handle_new(out, CUDNN_WRONG))
+LIBRARY_RETURNS(cudnnBackendCreateDescriptor, (int type, void **out), handle_new(out, CUDNN_WRONG))
 
 /* cudnnBackendAttributeName_t and cudnnBackendAttributeType_t */
 enum { CUDNN_HEURISTIC_RESULTS = 202, CUDNN_CONFIG_ENGINE = 300 };
@@ -204,25 +170,17 @@ static int no_workspace(size_t *size)
 	return 0;
 }
 
-LIBRARY(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
+LIBRARY_RETURNS(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
     (void *dnn, int mode, int operations, void *x, void *z, void *y, void *scale, void *activation,
-	size_t *size))
-{
-	return no_workspace(size);
-}
-
-LIBRARY(cudnnGetBatchNormalizationBackwardExWorkspaceSize,
+	size_t *size),
+    no_workspace(size))
+LIBRARY_RETURNS(cudnnGetBatchNormalizationBackwardExWorkspaceSize,
     (void *dnn, int mode, int operations, void *x, void *y, void *dy, void *dz, void *dx,
-	void *scale, void *activation, size_t *size))
-{
-	return no_workspace(size);
-}
-
-LIBRARY(cudnnGetBatchNormalizationTrainingExReserveSpaceSize,
-    (void *dnn, int mode, int operations, void *activation, void *x, size_t *size))
-{
-	return no_workspace(size);
-}
+	void *scale, void *activation, size_t *size),
+    no_workspace(size))
+LIBRARY_RETURNS(cudnnGetBatchNormalizationTrainingExReserveSpaceSize,
+    (void *dnn, int mode, int operations, void *activation, void *x, size_t *size),
+    no_workspace(size))
 
 LIBRARY(cufftCreate, (int *plan))
 {

@@ -11,4 +11,11 @@
 	EXPORT int symbol parameters;                                                              \
 	int symbol parameters
 
+/* Defines one that returns the value of an expression. */
+#define LIBRARY_RETURNS(symbol, parameters, value)                                                 \
+	LIBRARY(symbol, parameters)                                                                \
+	{                                                                                          \
+		return value;                                                                      \
+	}
+
 #endif

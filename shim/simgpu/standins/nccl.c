@@ -56,22 +56,15 @@ static int connect(struct communicator **out, int ranks, int rank)
 	return NCCL_OK;
 }
 
-LIBRARY(ncclCommInitRank, (struct communicator * *out, int ranks, struct nccl_id id, int rank))
-{
-	return connect(out, ranks, rank);
-}
-
-LIBRARY(ncclCommInitRankConfig,
-    (struct communicator * *out, int ranks, struct nccl_id id, int rank, void *config))
-{
-	return connect(out, ranks, rank);
-}
-
-LIBRARY(ncclCommInitRankScalable, (struct communicator * *out, int ranks, int rank, int id_count,
-				      struct nccl_id *ids, void *config))
-{
-	return connect(out, ranks, rank);
-}
+LIBRARY_RETURNS(ncclCommInitRank,
+    (struct communicator * *out, int ranks, struct nccl_id id, int rank), connect(out, ranks, rank))
+LIBRARY_RETURNS(ncclCommInitRankConfig,
+    (struct communicator * *out, int ranks, struct nccl_id id, int rank, void *config),
+    connect(out, ranks, rank))
+LIBRARY_RETURNS(ncclCommInitRankScalable,
+    (struct communicator * *out, int ranks, int rank, int id_count, struct nccl_id *ids,
+	void *config),
+    connect(out, ranks, rank))
 
 LIBRARY(ncclCommInitAll, (struct communicator * *out, int count, const int *devices))
 {
@@ -93,15 +86,8 @@ static int disconnect(struct communicator *communicator)
 	return NCCL_OK;
 }
 
-LIBRARY(ncclCommDestroy, (struct communicator * communicator))
-{
-	return disconnect(communicator);
-}
-
-LIBRARY(ncclCommAbort, (struct communicator * communicator))
-{
-	return disconnect(communicator);
-}
+LIBRARY_RETURNS(ncclCommDestroy, (struct communicator * communicator), disconnect(communicator))
+LIBRARY_RETURNS(ncclCommAbort, (struct communicator * communicator), disconnect(communicator))
 
 static int return_value(const struct communicator *communicator, const int *value, int *out)
 {
@@ -111,20 +97,12 @@ static int return_value(const struct communicator *communicator, const int *valu
 	return NCCL_OK;
 }
 
-LIBRARY(ncclCommCount, (struct communicator * communicator, int *out))
-{
-	return return_value(communicator, &communicator->ranks, out);
-}
-
-LIBRARY(ncclCommUserRank, (struct communicator * communicator, int *out))
-{
-	return return_value(communicator, &communicator->rank, out);
-}
-
-LIBRARY(ncclCommCuDevice, (struct communicator * communicator, int *out))
-{
-	return return_value(communicator, &communicator->device, out);
-}
+LIBRARY_RETURNS(ncclCommCount, (struct communicator * communicator, int *out),
+    return_value(communicator, &communicator->ranks, out))
+LIBRARY_RETURNS(ncclCommUserRank, (struct communicator * communicator, int *out),
+    return_value(communicator, &communicator->rank, out))
+LIBRARY_RETURNS(ncclCommCuDevice, (struct communicator * communicator, int *out),
+    return_value(communicator, &communicator->device, out))
 
 LIBRARY(ncclCommGetAsyncError, (struct communicator * communicator, int *out))
 {
@@ -145,10 +123,8 @@ LIBRARY(ncclMemAlloc, (void **out, size_t size))
 	return NCCL_OK;
 }
 
-LIBRARY(ncclMemFree, (void *address))
-{
-	return cuMemFree_v2((gpu_ptr)address) ? NCCL_CUDA_ERROR : NCCL_OK;
-}
+LIBRARY_RETURNS(
+    ncclMemFree, (void *address), cuMemFree_v2((gpu_ptr)address) ? NCCL_CUDA_ERROR : NCCL_OK)
 
 LIBRARY(
     ncclCommRegister, (struct communicator * communicator, void *buffer, size_t size, void **out))

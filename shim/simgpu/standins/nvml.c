@@ -27,25 +27,10 @@ static int device_at(void *handle)
 	return n >= 0 && n < count() ? (int)n : -1;
 }
 
-LIBRARY(nvmlInit_v2, (void))
-{
-	return NVML_OK;
-}
-
-LIBRARY(nvmlInit, (void))
-{
-	return NVML_OK;
-}
-
-LIBRARY(nvmlInitWithFlags, (unsigned flags))
-{
-	return NVML_OK;
-}
-
-LIBRARY(nvmlShutdown, (void))
-{
-	return NVML_OK;
-}
+LIBRARY_RETURNS(nvmlInit_v2, (void), NVML_OK)
+LIBRARY_RETURNS(nvmlInit, (void), NVML_OK)
+LIBRARY_RETURNS(nvmlInitWithFlags, (unsigned flags), NVML_OK)
+LIBRARY_RETURNS(nvmlShutdown, (void), NVML_OK)
 
 EXPORT const char *nvmlErrorString(int result);
 const char *nvmlErrorString(int result)
@@ -88,10 +73,7 @@ LIBRARY(nvmlSystemGetCudaDriverVersion_v2, (int *out))
 	return NVML_OK;
 }
 
-LIBRARY(nvmlSystemGetCudaDriverVersion, (int *out))
-{
-	return nvmlSystemGetCudaDriverVersion_v2(out);
-}
+LIBRARY_RETURNS(nvmlSystemGetCudaDriverVersion, (int *out), nvmlSystemGetCudaDriverVersion_v2(out))
 
 LIBRARY(nvmlDeviceGetCount_v2, (unsigned *out))
 {
@@ -101,10 +83,7 @@ LIBRARY(nvmlDeviceGetCount_v2, (unsigned *out))
 	return NVML_OK;
 }
 
-LIBRARY(nvmlDeviceGetCount, (unsigned *out))
-{
-	return nvmlDeviceGetCount_v2(out);
-}
+LIBRARY_RETURNS(nvmlDeviceGetCount, (unsigned *out), nvmlDeviceGetCount_v2(out))
 
 LIBRARY(nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **out))
 {
@@ -114,10 +93,8 @@ LIBRARY(nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **out))
 	return NVML_OK;
 }
 
-LIBRARY(nvmlDeviceGetHandleByIndex, (unsigned index, void **out))
-{
-	return nvmlDeviceGetHandleByIndex_v2(index, out);
-}
+LIBRARY_RETURNS(nvmlDeviceGetHandleByIndex, (unsigned index, void **out),
+    nvmlDeviceGetHandleByIndex_v2(index, out))
 
 /* "domain:bus:device.function"; the bus is the device's number plus 1 */
 LIBRARY(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, void **out))
@@ -132,10 +109,8 @@ LIBRARY(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, void **out))
 	return NVML_OK;
 }
 
-LIBRARY(nvmlDeviceGetHandleByPciBusId, (const char *id, void **out))
-{
-	return nvmlDeviceGetHandleByPciBusId_v2(id, out);
-}
+LIBRARY_RETURNS(nvmlDeviceGetHandleByPciBusId, (const char *id, void **out),
+    nvmlDeviceGetHandleByPciBusId_v2(id, out))
 
 static void uuid_text(int device, char out[48])
 {
@@ -186,10 +161,8 @@ LIBRARY(nvmlDeviceGetIndex, (void *handle, unsigned *out))
 	return NVML_OK;
 }
 
-LIBRARY(nvmlDeviceGetMinorNumber, (void *handle, unsigned *out))
-{
-	return nvmlDeviceGetIndex(handle, out);
-}
+LIBRARY_RETURNS(
+    nvmlDeviceGetMinorNumber, (void *handle, unsigned *out), nvmlDeviceGetIndex(handle, out))
 
 LIBRARY(nvmlDeviceGetName, (void *handle, char *out, unsigned size))
 {
@@ -285,20 +258,12 @@ static int processes(void *handle, unsigned *count, void *out, enum process_vers
 	return NVML_OK;
 }
 
-LIBRARY(nvmlDeviceGetComputeRunningProcesses, (void *handle, unsigned *count, void *out))
-{
-	return processes(handle, count, out, PROCESS_V1);
-}
-
-LIBRARY(nvmlDeviceGetComputeRunningProcesses_v2, (void *handle, unsigned *count, void *out))
-{
-	return processes(handle, count, out, PROCESS_V2);
-}
-
-LIBRARY(nvmlDeviceGetComputeRunningProcesses_v3, (void *handle, unsigned *count, void *out))
-{
-	return processes(handle, count, out, PROCESS_V2);
-}
+LIBRARY_RETURNS(nvmlDeviceGetComputeRunningProcesses, (void *handle, unsigned *count, void *out),
+    processes(handle, count, out, PROCESS_V1))
+LIBRARY_RETURNS(nvmlDeviceGetComputeRunningProcesses_v2, (void *handle, unsigned *count, void *out),
+    processes(handle, count, out, PROCESS_V2))
+LIBRARY_RETURNS(nvmlDeviceGetComputeRunningProcesses_v3, (void *handle, unsigned *count, void *out),
+    processes(handle, count, out, PROCESS_V2))
 
 LIBRARY(nvmlDeviceGetGraphicsRunningProcesses_v3, (void *handle, unsigned *count, void *out))
 {
@@ -320,20 +285,11 @@ LIBRARY(nvmlDeviceGetUtilizationRates, (void *handle, struct utilization *out))
 	return NVML_OK;
 }
 
-LIBRARY(nvmlDeviceGetNvLinkRemoteDeviceType, (void *handle, unsigned link, int *out))
-{
-	return NVML_UNSUPPORTED;
-}
-
-LIBRARY(nvmlDeviceGetNvLinkRemotePciInfo_v2, (void *handle, unsigned link, void *out))
-{
-	return NVML_UNSUPPORTED;
-}
-
-LIBRARY(nvmlDeviceGetGpuFabricInfoV, (void *handle, void *out))
-{
-	return NVML_UNSUPPORTED;
-}
+LIBRARY_RETURNS(
+    nvmlDeviceGetNvLinkRemoteDeviceType, (void *handle, unsigned link, int *out), NVML_UNSUPPORTED)
+LIBRARY_RETURNS(
+    nvmlDeviceGetNvLinkRemotePciInfo_v2, (void *handle, unsigned link, void *out), NVML_UNSUPPORTED)
+LIBRARY_RETURNS(nvmlDeviceGetGpuFabricInfoV, (void *handle, void *out), NVML_UNSUPPORTED)
 
 LIBRARY(nvmlDeviceGetP2PStatus, (void *handle, void *peer, int index, int *out))
 {
@@ -343,7 +299,5 @@ LIBRARY(nvmlDeviceGetP2PStatus, (void *handle, void *peer, int index, int *out))
 	return NVML_OK;
 }
 
-LIBRARY(nvmlDeviceGetMigMode, (void *handle, unsigned *current, unsigned *pending))
-{
-	return NVML_UNSUPPORTED;
-}
+LIBRARY_RETURNS(
+    nvmlDeviceGetMigMode, (void *handle, unsigned *current, unsigned *pending), NVML_UNSUPPORTED)
