@@ -3,6 +3,8 @@
  */
 #include "simgpu/device/spans.h"
 
+#include <stddef.h>
+
 static uint64_t largest_of(const struct span *span)
 {
 	return span ? span->largest : 0;
@@ -59,7 +61,6 @@ void spans_insert(struct spans *spans, struct span *span)
 	update_largest(span);
 	split(spans->root, span->start, &below, &rest);
 	spans->root = join(join(below, span), rest);
-	spans->count++;
 }
 
 static struct span *remove_from(struct span *tree, struct span *span)
@@ -77,7 +78,6 @@ static struct span *remove_from(struct span *tree, struct span *span)
 void spans_remove(struct spans *spans, struct span *span)
 {
 	spans->root = remove_from(spans->root, span);
-	spans->count--;
 }
 
 struct span *spans_find_before(const struct spans *spans, uint64_t address)

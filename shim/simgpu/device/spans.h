@@ -7,7 +7,6 @@
 #ifndef SIMGPU_SPANS_H
 #define SIMGPU_SPANS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct span {
@@ -19,7 +18,6 @@ struct span {
 
 struct spans {
 	struct span *root;
-	size_t count;
 	uint32_t random;
 };
 

@@ -159,34 +159,19 @@ API(cuMemPoolGetAttribute, (gpu_pool handle, int attribute, void *value))
 
 	if (!pool)
 		return rc;
-	if (!value)
+	if (!value || attribute < 1 || attribute > GPU_POOL_USED_HIGH)
 		return driver_end(SIM_INVALID_VALUE);
-	switch (attribute) {
-	case 1:
-	case 2:
-	case 3:
+	if (attribute < GPU_POOL_RELEASE_THRESHOLD)
 		*(int *)value = pool->reuse[attribute];
-		break;
-	case GPU_POOL_RELEASE_THRESHOLD:
-		*(uint64_t *)value = pool->threshold;
-		break;
-	case GPU_POOL_RESERVED_CURRENT:
-		*(uint64_t *)value = pool->reserved;
-		break;
-	case GPU_POOL_RESERVED_HIGH:
-		*(uint64_t *)value = pool->reserved_high;
-		break;
-	case GPU_POOL_USED_CURRENT:
-		*(uint64_t *)value = pool->used;
-		break;
-	case GPU_POOL_USED_HIGH:
-		*(uint64_t *)value = pool->used_high;
-		break;
-	default:
-		rc = SIM_INVALID_VALUE;
-		break;
-	}
-	return driver_end(rc);
+	else
+		*(uint64_t *)value = (const uint64_t[]){
+		    [GPU_POOL_RELEASE_THRESHOLD] = pool->threshold,
+		    [GPU_POOL_RESERVED_CURRENT] = pool->reserved,
+		    [GPU_POOL_RESERVED_HIGH] = pool->reserved_high,
+		    [GPU_POOL_USED_CURRENT] = pool->used,
+		    [GPU_POOL_USED_HIGH] = pool->used_high,
+		}[attribute];
+	return driver_end(SIM_OK);
 }
 
 API(cuMemPoolSetAccess, (gpu_pool handle, const struct gpu_access *access, size_t count))

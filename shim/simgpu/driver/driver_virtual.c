@@ -31,10 +31,6 @@ struct exported {
 	int32_t device, pid;
 };
 
-struct reservation {
-	struct span span; /* first member */
-};
-
 static struct spans reservations;
 
 static void handle_free_if_unused(struct handle *handle)
@@ -55,24 +51,24 @@ static struct handle *handle_get(gpu_handle value)
 API(cuMemAddressReserve,
     (gpu_ptr * out, size_t size, size_t alignment, gpu_ptr wanted, unsigned long long flags))
 {
-	struct reservation *reservation;
+	struct span *span;
 	int rc = driver_begin();
 
 	if (rc)
 		return rc;
 	if (!out || !size || size % PAGE_BYTES || (alignment & (alignment - 1)) || flags)
 		return driver_end(SIM_INVALID_VALUE);
-	reservation = heap_new(sizeof(*reservation));
-	if (!reservation)
+	span = heap_new(sizeof(*span));
+	if (!span)
 		return driver_end(SIM_OUT_OF_MEMORY);
-	reservation->span.start = addresses_reserve(size, alignment, wanted);
-	reservation->span.size = size;
-	if (!reservation->span.start) {
-		heap_free(reservation, sizeof(*reservation));
+	span->start = addresses_reserve(size, alignment, wanted);
+	span->size = size;
+	if (!span->start) {
+		heap_free(span, sizeof(*span));
 		return driver_end(SIM_OUT_OF_MEMORY);
 	}
-	spans_insert(&reservations, &reservation->span);
-	*out = reservation->span.start;
+	spans_insert(&reservations, span);
+	*out = span->start;
 	return driver_end(SIM_OK);
 }
 
@@ -97,7 +93,7 @@ API(cuMemAddressFree, (gpu_ptr address, size_t size))
 	if (!span || span->start != address || span->size != size || first_mapping(address, size))
 		return driver_end(SIM_INVALID_VALUE);
 	spans_remove(&reservations, span);
-	heap_free(span, sizeof(struct reservation));
+	heap_free(span, sizeof(*span));
 	addresses_release(address, size);
 	return driver_end(SIM_OK);
 }
@@ -216,10 +212,8 @@ API(cuMemUnmap, (gpu_ptr address, size_t size))
 	if (rc)
 		return rc;
 	for (uint64_t at = address; at < end; at = block->span.start + block->span.size) {
-		block = memory_find(at);
+		block = first_mapping(at, end - at);
 		if (!block)
-			block = memory_find_from(at);
-		if (!block || block->span.start >= end)
 			break;
 		if (block->kind != BLOCK_MAPPED || block->span.start < address ||
 		    block->span.start + block->span.size > end)
