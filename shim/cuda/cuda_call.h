@@ -178,6 +178,5 @@ void cuda_forked(void);
 /* Returns the id of an entry point's name in the trace; CUDA_NOTHING stands for PyTorch. */
 uint32_t cuda_name(enum cuda_id id);
 uint32_t cuda_space(enum cuda_kind kind, int device);
-const char *cuda_symbol(enum cuda_id id);
 
 #endif

@@ -46,11 +46,6 @@ static const char *const symbols[CUDA_IDS] = {
 #undef CUDA_API
 };
 
-const char *cuda_symbol(enum cuda_id id)
-{
-	return symbols[id];
-}
-
 void cuda_forked(void)
 {
 	memset(space_defined, 0, sizeof(space_defined));

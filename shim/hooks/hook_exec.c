@@ -35,8 +35,7 @@
 /* How a program is started. */
 struct decision {
 	enum environment_change change;
-	unsigned
-	    why; /* it is not recorded: enum trace_unrecorded_why; 0: as far as we know it is */
+	unsigned why; /* it is not recorded: enum trace_unrecorded_why; 0: it is, for all we know */
 	struct program program;
 };
 
@@ -81,41 +80,20 @@ static bool directory_is_closed(void)
 	return rc == -EACCES || rc == -EROFS;
 }
 
-static void choose_change(struct decision *d)
-{
-	switch (d->program.kind) {
-	case PROGRAM_STATIC:
-		d->why = TRACE_UNRECORDED_STATIC;
-		d->change = ENVIRONMENT_LENIENT;
-		break;
-	case PROGRAM_MUSL:
-		d->why = TRACE_UNRECORDED_MUSL;
-		d->change = ENVIRONMENT_TWICE;
-		break;
-	case PROGRAM_LOADER:
-		d->why = TRACE_UNRECORDED_LOADER;
-		d->change = ENVIRONMENT_WITHOUT;
-		break;
-	case PROGRAM_MACHINE:
-		d->why = TRACE_UNRECORDED_MACHINE;
-		d->change = ENVIRONMENT_WITHOUT;
-		break;
-	case PROGRAM_SANITIZED:
-		d->why = TRACE_UNRECORDED_SANITIZER;
-		break;
-	case PROGRAM_SANITIZER_UNNAMED:
-		d->why = TRACE_UNRECORDED_SANITIZER;
-		d->change = ENVIRONMENT_WITHOUT;
-		break;
-	case PROGRAM_SANITIZER_LIBRARY:
-		d->why = TRACE_UNRECORDED_SANITIZER;
-		d->change = ENVIRONMENT_BEHIND;
-		break;
-	case PROGRAM_PLAIN:
-	case PROGRAM_SCRIPT:
-		break;
-	}
-}
+/* By kind of program: why it is not recorded, and with which environment it starts. */
+static const struct {
+	enum trace_unrecorded_why why;
+	enum environment_change change;
+} treatments[] = {
+    [PROGRAM_STATIC] = {TRACE_UNRECORDED_STATIC, ENVIRONMENT_LENIENT},
+    [PROGRAM_MUSL] = {TRACE_UNRECORDED_MUSL, ENVIRONMENT_TWICE},
+    [PROGRAM_LOADER] = {TRACE_UNRECORDED_LOADER, ENVIRONMENT_WITHOUT},
+    [PROGRAM_MACHINE] = {TRACE_UNRECORDED_MACHINE, ENVIRONMENT_WITHOUT},
+    [PROGRAM_SANITIZED] = {TRACE_UNRECORDED_SANITIZER, ENVIRONMENT_AS_IS},
+    [PROGRAM_SANITIZER_UNNAMED] = {TRACE_UNRECORDED_SANITIZER, ENVIRONMENT_WITHOUT},
+    [PROGRAM_SANITIZER_LIBRARY] = {TRACE_UNRECORDED_SANITIZER, ENVIRONMENT_BEHIND},
+    [PROGRAM_SCRIPT] = {0, ENVIRONMENT_AS_IS},
+};
 
 /* Inspects the program that execveat() would execute. False: start it unchanged. */
 static bool inspect(
@@ -128,7 +106,8 @@ static bool inspect(
 	if (shim.sandboxed || !path || !environment_bytes(environment, ""))
 		return false;
 	program_examine(directory, path, flags, &d->program);
-	choose_change(d);
+	d->why = treatments[d->program.kind].why;
+	d->change = treatments[d->program.kind].change;
 	loads = d->change != ENVIRONMENT_LENIENT && d->change != ENVIRONMENT_WITHOUT;
 	if (d->program.secure && loads) {
 		/* the loader ignores LD_PRELOAD without a word */

@@ -57,7 +57,7 @@ SHIM_EXPORT __attribute__((noreturn)) void _exit(int status)
 {
 	symbols_all();
 	lifecycle_end(TRACE_END_EXIT, status & 0xff);
-	real.exit_now(status);
+	real._exit(status);
 	__builtin_unreachable();
 }
 
@@ -65,7 +65,7 @@ SHIM_EXPORT __attribute__((noreturn)) void _Exit(int status)
 {
 	symbols_all();
 	lifecycle_end(TRACE_END_EXIT, status & 0xff);
-	real.exit_now(status);
+	real._exit(status);
 	__builtin_unreachable();
 }
 

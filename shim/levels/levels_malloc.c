@@ -71,6 +71,15 @@ static unsigned ask_glibc(struct level *out)
 	return put_info(out, &wide);
 }
 
+/* For owners that say how much they hold. The parts are not read at one moment. */
+static unsigned put_held(struct level *out, size_t held, size_t used, size_t trimmable)
+{
+	used = used < held ? used : held;
+	return put_info(out,
+	    &(struct info_size){
+		.arena = held, .uordblks = used, .fordblks = held - used, .keepcost = trimmable});
+}
+
 static bool ask(const char *name, uint64_t *out)
 {
 	size_t value = 0, bytes = sizeof(value);
@@ -83,9 +92,8 @@ static bool ask(const char *name, uint64_t *out)
 
 static unsigned ask_jemalloc(struct level *out)
 {
-	uint64_t epoch = 1, mapped, allocated, metadata = 0, retained = 0, held, used;
+	uint64_t epoch = 1, mapped, allocated, metadata = 0, retained = 0;
 	size_t bytes = sizeof(epoch);
-	unsigned n;
 
 	/* Writing it updates the statistics. */
 	if (owner.mallctl("epoch", &epoch, &bytes, &epoch, sizeof(epoch)) ||
@@ -93,33 +101,18 @@ static unsigned ask_jemalloc(struct level *out)
 		return 0;
 	ask("stats.metadata", &metadata);
 	ask("stats.retained", &retained);
-	held = mapped + retained;
-	used = allocated + metadata;
-	if (used > held)
-		used = held; /* the parts are not read at one moment */
-	n = level_put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
-	n = level_put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
-	n = level_put(out, n, TRACE_LEVEL_MALLOC_USED, used);
-	n = level_put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
-	return level_put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, retained);
+	return put_held(out, mapped + retained, allocated + metadata, retained);
 }
 
 static unsigned ask_tcmalloc(struct level *out)
 {
 	size_t held = 0, used = 0, free_pages = 0;
-	unsigned n;
 
 	if (!owner.tcmalloc_property("generic.heap_size", &held) ||
 	    !owner.tcmalloc_property("generic.current_allocated_bytes", &used))
 		return 0;
 	owner.tcmalloc_property("tcmalloc.pageheap_free_bytes", &free_pages);
-	if (used > held)
-		used = held;
-	n = level_put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
-	n = level_put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
-	n = level_put(out, n, TRACE_LEVEL_MALLOC_USED, used);
-	n = level_put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
-	return level_put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, free_pages);
+	return put_held(out, held, used, free_pages);
 }
 
 /* mimalloc tells what it has taken, not what is used. */

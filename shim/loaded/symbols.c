@@ -270,6 +270,7 @@ struct search {
 	size_t count;
 	bool after_us; /* begin after our own module */
 	bool past_us;
+	const void *address; /* of symbols_in() */
 };
 
 static void search_tables(const struct search *s, const struct module_tables *m)
@@ -298,7 +299,7 @@ void *symbols_find(const char *name)
 {
 	void *found = NULL;
 
-	loader_each(search_module, &(struct search){&name, &found, 1, false, false});
+	loader_each(search_module, &(struct search){.names = &name, .found = &found, .count = 1});
 	return found;
 }
 
@@ -354,37 +355,27 @@ void *symbols_next(const char *name)
 {
 	void *found = NULL;
 
-	loader_each_needed(search_module, &(struct search){&name, &found, 1, true, false});
+	loader_each_needed(search_module,
+	    &(struct search){.names = &name, .found = &found, .count = 1, .after_us = true});
 	return found;
 }
 
-struct search_in {
-	const void *address;
-	const char *const *names;
-	void **found;
-	size_t count;
-};
-
 static int search_in_module(struct dl_phdr_info *info, size_t size, void *data)
 {
-	struct search_in *s = data;
+	struct search *s = data;
 	struct module_tables m;
-	const ElfW(Sym) * symbol;
 
 	if (!module_contains(info, s->address))
 		return 0;
 	if (module_tables(info, &m))
-		for (size_t i = 0; i < s->count; i++)
-			if (!s->found[i] &&
-			    (symbol = module_lookup(&m, s->names[i], symbols_hash(s->names[i]))))
-				s->found[i] = symbol_value(&m, symbol);
+		search_tables(s, &m);
 	return 1;
 }
 
 void symbols_in(const void *address, const char *const *names, void **found, size_t count)
 {
-	loader_each_at(
-	    address, search_in_module, &(struct search_in){address, names, found, count});
+	loader_each_at(address, search_in_module,
+	    &(struct search){.names = names, .found = found, .count = count, .address = address});
 }
 
 /* The name of the version that a module needs of a symbol; NULL: any version. */
@@ -541,52 +532,6 @@ void *symbols_needed(const void *address, const char *name)
 	return s.found;
 }
 
-#define REALS(X)                                                                                   \
-	X(malloc, "malloc")                                                                        \
-	X(calloc, "calloc")                                                                        \
-	X(realloc, "realloc")                                                                      \
-	X(free, "free")                                                                            \
-	X(posix_memalign, "posix_memalign")                                                        \
-	X(aligned_alloc, "aligned_alloc")                                                          \
-	X(memalign, "memalign")                                                                    \
-	X(valloc, "valloc")                                                                        \
-	X(pvalloc, "pvalloc")                                                                      \
-	X(malloc_usable_size, "malloc_usable_size")                                                \
-	X(mmap, "mmap")                                                                            \
-	X(munmap, "munmap")                                                                        \
-	X(mremap, "mremap")                                                                        \
-	X(mprotect, "mprotect")                                                                    \
-	X(brk, "brk")                                                                              \
-	X(sbrk, "sbrk")                                                                            \
-	X(madvise, "madvise")                                                                      \
-	X(shmat, "shmat")                                                                          \
-	X(shmdt, "shmdt")                                                                          \
-	X(posix_fallocate, "posix_fallocate")                                                      \
-	X(posix_fallocate64, "posix_fallocate64")                                                  \
-	X(fallocate, "fallocate")                                                                  \
-	X(fallocate64, "fallocate64")                                                              \
-	X(syscall, "syscall")                                                                      \
-	X(dlopen, "dlopen")                                                                        \
-	X(dlclose, "dlclose")                                                                      \
-	X(execve, "execve")                                                                        \
-	X(execv, "execv")                                                                          \
-	X(execvp, "execvp")                                                                        \
-	X(execvpe, "execvpe")                                                                      \
-	X(execveat, "execveat")                                                                    \
-	X(fexecve, "fexecve")                                                                      \
-	X(posix_spawn, "posix_spawn")                                                              \
-	X(posix_spawnp, "posix_spawnp")                                                            \
-	X(fork, "fork")                                                                            \
-	X(vfork, "vfork")                                                                          \
-	X(clone, "clone")                                                                          \
-	X(prctl, "prctl")                                                                          \
-	X(pthread_create, "pthread_create")                                                        \
-	X(pthread_attr_getstacksize, "pthread_attr_getstacksize")                                  \
-	X(dlsym, "dlsym")                                                                          \
-	X(dlvsym, "dlvsym")                                                                        \
-	X(exit_now, "_exit")                                                                       \
-	X(abort, "abort")
-
 #pragma weak _r_debug
 extern struct r_debug *_dl_debug_addr __attribute__((weak)); /* musl's instead of _r_debug */
 
@@ -625,21 +570,22 @@ static void search_list(struct search *s, unsigned modules)
 
 static void resolve_all(void)
 {
-#define X(member, name) name,
-#define RIGHTS_API(name, parameters, arguments, right, uid, when) #name,
 #define RIGHTS_CALL(name, right, uid, when)
-	static const char *const names[] = {REALS(X)
+#define REAL_API(type, name, parameters) #name,
+#define RIGHTS_API(name, parameters, arguments, right, uid, when) #name,
+	static const char *const names[] = {
 #include "base/rights_api.def"
+#include "loaded/real.def"
 	};
-#undef X
+#undef REAL_API
 #undef RIGHTS_API
-#define X(member, name) offsetof(struct symbols_real, member),
-#define RIGHTS_API(name, parameters, arguments, right, uid, when)                                  \
-	offsetof(struct symbols_real, name),
-	static const uint16_t places[] = {REALS(X)
+#define REAL_API(type, name, parameters) offsetof(struct symbols_real, name),
+#define RIGHTS_API(name, parameters, arguments, right, uid, when) REAL_API(int, name, parameters)
+	static const uint16_t places[] = {
 #include "base/rights_api.def"
+#include "loaded/real.def"
 	};
-#undef X
+#undef REAL_API
 #undef RIGHTS_API
 #undef RIGHTS_CALL
 	static const char *const sanitizers[] = {
@@ -648,18 +594,19 @@ static void resolve_all(void)
 	void *found[COUNT] = {NULL}, *runtime[5] = {NULL}, *static_runtime = NULL;
 	const char *const inside = "mcheck_pedantic";
 
-	search_list(&(struct search){sanitizers, runtime, 5, false, false}, 0);
+	search_list(&(struct search){.names = sanitizers, .found = runtime, .count = 5}, 0);
 	/* gcc's static runtime exports no __asan_init, but this */
-	search_list(&(struct search){&inside, &static_runtime, 1, false, false}, 1);
+	search_list(&(struct search){.names = &inside, .found = &static_runtime, .count = 1}, 1);
 	symbols_sanitized =
 	    static_runtime || runtime[0] || runtime[1] || runtime[2] || runtime[3] || runtime[4];
-	search_list(&(struct search){names, found, FAMILY, false, false}, 1);
+	search_list(&(struct search){.names = names, .found = found, .count = FAMILY}, 1);
 	symbols_program_owns = found[0] && found[3];
 	if (!symbols_program_owns)
 		memset(found, 0, sizeof(found));
-	search_list(&(struct search){names, found, COUNT, true, false}, 0);
+	search_list(
+	    &(struct search){.names = names, .found = found, .count = COUNT, .after_us = true}, 0);
 	/* a definition before ours was preloaded before us, or is the program's own */
-	search_list(&(struct search){names, found, COUNT, false, false}, 0);
+	search_list(&(struct search){.names = names, .found = found, .count = COUNT}, 0);
 	for (size_t i = 0; i < COUNT; i++)
 		if (found[i])
 			__atomic_store_n(

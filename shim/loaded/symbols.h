@@ -18,52 +18,9 @@ struct timespec;
 /* The functions that our wrappers forward to. Set before the first wrapper runs; NULL:
  * undefined. */
 struct symbols_real {
-	void *(*malloc)(size_t);
-	void *(*calloc)(size_t, size_t);
-	void *(*realloc)(void *, size_t);
-	void (*free)(void *);
-	int (*posix_memalign)(void **, size_t, size_t);
-	void *(*aligned_alloc)(size_t, size_t);
-	void *(*memalign)(size_t, size_t);
-	void *(*valloc)(size_t);
-	void *(*pvalloc)(size_t);
-	size_t (*malloc_usable_size)(void *);
-	void *(*mmap)(void *, size_t, int, int, int, off_t);
-	int (*munmap)(void *, size_t);
-	void *(*mremap)(void *, size_t, size_t, int, ...);
-	int (*mprotect)(void *, size_t, int);
-	int (*brk)(void *);
-	void *(*sbrk)(intptr_t);
-	int (*madvise)(void *, size_t, int);
-	void *(*shmat)(int, const void *, int);
-	int (*shmdt)(const void *);
-	int (*posix_fallocate)(int, off_t, off_t);
-	int (*posix_fallocate64)(int, off64_t, off64_t);
-	int (*fallocate)(int, int, off_t, off_t);
-	int (*fallocate64)(int, int, off64_t, off64_t);
-	long (*syscall)(long, ...);
-	void *(*dlopen)(const char *, int);
-	int (*dlclose)(void *);
-	int (*execve)(const char *, char *const *, char *const *);
-	int (*execv)(const char *, char *const *);
-	int (*execvp)(const char *, char *const *);
-	int (*execvpe)(const char *, char *const *, char *const *);
-	int (*execveat)(int, const char *, char *const *, char *const *, int);
-	int (*fexecve)(int, char *const *, char *const *);
-	int (*posix_spawn)(
-	    pid_t *, const char *, const void *, const void *, char *const *, char *const *);
-	int (*posix_spawnp)(
-	    pid_t *, const char *, const void *, const void *, char *const *, char *const *);
-	int (*fork)(void);
-	int (*vfork)(void);
-	int (*clone)(int (*)(void *), void *, int, void *, ...);
-	int (*prctl)(int, ...);
-	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-	int (*pthread_attr_getstacksize)(const pthread_attr_t *, size_t *);
-	void *(*dlsym)(void *, const char *);
-	void *(*dlvsym)(void *, const char *, const char *);
-	void (*exit_now)(int); /* _exit */
-	void (*abort)(void);
+#define REAL_API(type, name, parameters) type(*name) parameters;
+#include "loaded/real.def"
+#undef REAL_API
 #define RIGHTS_API(name, parameters, arguments, right, uid, when) int(*name) parameters;
 #define RIGHTS_CALL(name, right, uid, when)
 #include "base/rights_api.def"

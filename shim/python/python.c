@@ -18,6 +18,7 @@
 
 #include "base/options.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "levels/levels_python.h"
 #include "loaded/symbols.h"
 #include "python/python_abi.h"
@@ -613,43 +614,24 @@ static void find_symbols(struct python_symbols *s)
 		   symbols_find("_Py_INCREF_IncRefTotal");
 }
 
-static char *append_text(char *p, const char *end, const char *text)
-{
-	while (*text && p < end)
-		*p++ = *text++;
-	*p = 0;
-	return p;
-}
-
-static char *append_number(char *p, const char *end, uint32_t n)
-{
-	char digits[12], *d = digits + sizeof digits;
-
-	*--d = 0;
-	do
-		*--d = (char)('0' + n % 10);
-	while (n /= 10);
-	return append_text(p, end, d);
-}
-
 /* Formats "3.11.2", or "3.15.0: why frames are not recorded". */
 static void format_facts(void)
 {
-	char *p = python.facts, *end = p + sizeof python.facts - 1;
+	char *p = python.facts, *end = p + sizeof python.facts;
 	uint32_t v = python.abi.version;
 
 	if (v) {
-		p = append_number(p, end, v >> 24);
-		p = append_text(p, end, ".");
-		p = append_number(p, end, v >> 16 & 255);
-		p = append_text(p, end, ".");
-		p = append_number(p, end, v >> 8 & 255);
+		p = text_append_number(p, end, v >> 24);
+		p = text_append(p, end, ".");
+		p = text_append_number(p, end, v >> 16 & 255);
+		p = text_append(p, end, ".");
+		p = text_append_number(p, end, v >> 8 & 255);
 	} else {
-		p = append_text(p, end, "unknown version");
+		p = text_append(p, end, "unknown version");
 	}
 	if (python.refused) {
-		p = append_text(p, end, ": ");
-		append_text(p, end, python.refused);
+		p = text_append(p, end, ": ");
+		text_append(p, end, python.refused);
 	}
 }
 
@@ -720,10 +702,10 @@ void python_after_visit(const struct python_services *services)
 	atomic_store_explicit(&python.found, 2, memory_order_release);
 	python_write_info();
 	if (python.refused && !off) {
-		char line[240], *end = line + sizeof line - 1;
+		char line[240], *end = line + sizeof line;
 
-		append_text(
-		    append_text(append_text(line, end, "no Python frames: "), end, "Python "), end,
+		text_append(
+		    text_append(text_append(line, end, "no Python frames: "), end, "Python "), end,
 		    python.facts);
 		sys_say(line);
 	}

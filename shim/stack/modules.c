@@ -476,7 +476,8 @@ static int scan_one(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-void modules_scan(void)
+/* Compares the table with the loaded modules. Any thread, not inside a capture. */
+static void scan_modules(void)
 {
 	bool held = lock_bounded();
 	uint64_t number = atomic_fetch_add(&scan_number, 1) + 1;
@@ -499,7 +500,7 @@ void modules_scan(void)
 	unlock(held);
 }
 
-void modules_unloaded(uintptr_t bias)
+static void module_unloaded(uintptr_t bias)
 {
 	uint32_t count = atomic_load_explicit(&last_id, memory_order_acquire);
 
@@ -513,7 +514,8 @@ void modules_unloaded(uintptr_t bias)
 	}
 }
 
-void modules_set_unload_count(uint64_t gone)
+/* The table knows of all that the loader had unloaded when its count was `gone`. */
+static void set_unload_count(uint64_t gone)
 {
 	atomic_store(&unload_count, gone + 1);
 }
@@ -576,12 +578,10 @@ struct locate {
 
 static int locate_one(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct locate *l;
-	struct seen seen;
+	struct locate *l = arg;
+	struct seen seen = seen_from(info);
 	uintptr_t start, end;
 
-	l = arg;
-	seen = seen_from(info);
 	seen_range(&seen, &start, &end);
 	if (l->pc < start || l->pc >= end)
 		return 0;
@@ -678,10 +678,10 @@ void modules_fork_child(void)
 int modules_init(void)
 {
 	static const struct visit_watcher watcher = {
-	    modules_unloaded, modules_set_unload_count, modules_scan};
+	    module_unloaded, set_unload_count, scan_modules};
 
 	loader_init(symbols_find(MODULES_FIND_OBJECT));
 	visit_init(&watcher);
-	modules_scan();
+	scan_modules();
 	return atomic_load(&last_id) ? 0 : -ENOMEM;
 }

@@ -4,8 +4,8 @@
  * build id, load address, device, inode): the same library at the same address gets its id back, so
  * anything cached under an id is true while the id is live.
  *
- * Look-ups take no lock. The table changes in modules_scan(), when a module is unloaded, and when a
- * look-up meets an address that is in none of its modules.
+ * Look-ups take no lock. The table changes in a scan, when a module is unloaded, and when a look-up
+ * meets an address that is in none of its modules.
  */
 #ifndef SHIM_MODULES_H
 #define SHIM_MODULES_H
@@ -46,14 +46,6 @@ static inline bool module_live(uint32_t id)
 /* Finds what the C library offers and scans for the first time. Returns 0 or negative errno. Call
  * when the loader may be entered. */
 int modules_init(void);
-
-/* Compares the table with the loaded modules. Any thread, not inside a capture. */
-void modules_scan(void);
-
-/* For visit.c, which notices most changes at less cost. The module at that bias is unloaded. */
-void modules_unloaded(uintptr_t bias);
-/* The table knows of all that the loader had unloaded when its count was `count`. */
-void modules_set_unload_count(uint64_t count);
 
 /* A visitor (visit.h): adds the module, unless module_find() can do so later without a lock. */
 bool modules_visit(const struct dl_phdr_info *info);

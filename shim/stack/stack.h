@@ -40,9 +40,6 @@ struct stack_start {
 	})
 #else
 #error "no frame layout for this architecture"
-/* The bounds of the function and of the module at pc; those that are not known stay as they are. */
-void stack_code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2]);
-
 #endif
 
 /* The Python task that the thread runs, see python_task.h. One per walker, zero at first. */
