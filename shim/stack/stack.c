@@ -185,13 +185,10 @@ static inline bool is_shim_frame(uint32_t tag)
 }
 
 /* Inlined by force: GCC leaves it out of the loop over a stack's frames otherwise. */
-static inline __attribute__((always_inline)) bool append_native(struct list *l, uint32_t i)
+static inline __attribute__((always_inline)) bool append_native(
+    struct list *l, uintptr_t pc, uint32_t tag)
 {
-	const struct unwind *u = &l->w->unwind;
-
-	if (__builtin_expect(is_shim_frame(u->frames[i].tag), 0))
-		return true;
-	return append(l, u->links[i].pc, u->frames[i].tag);
+	return __builtin_expect(is_shim_frame(tag), 0) || append(l, pc, tag);
 }
 
 /* `old`: the number of items here that were Python frames in the last list, from the same first
@@ -215,9 +212,9 @@ static bool append_run(
 }
 
 /* Says whether this native frame runs the Python run. */
-static inline bool runs_in_frame(const struct unwind *u, uint32_t i, const struct python_run *run)
+static inline bool runs_in_frame(const struct link *links, uint32_t i, const struct python_run *run)
 {
-	const struct link *f = &u->links[i];
+	const struct link *f = &links[i];
 
 	if (!run->anchor)
 		return python_is_eval(f->pc);
@@ -250,7 +247,7 @@ static bool append_interpreter(struct list *l, uint32_t at)
 			return append(l, w->interpreters[i].lo, tag);
 	m = module_by_id(f->tag >> 3);
 	if (!m || cfi_find(m, pc, &entry))
-		return append_native(l, at);
+		return append_native(l, w->unwind.links[at].pc, f->tag);
 	i = w->next_interpreter++ % INTERPRETERS;
 	w->interpreters[i].lo = entry.lo;
 	w->interpreters[i].hi = entry.hi;
@@ -264,23 +261,29 @@ static bool append_interpreter(struct list *l, uint32_t at)
 static int merge_runs_in_place(
     struct list *l, const struct python_view *view, uint32_t from, uint32_t kept)
 {
-	struct unwind *u = &l->w->unwind;
+	/* copies, as the compiler would load them again after each item */
+	const struct unwind *u = &l->w->unwind;
+	const struct frame *frames = u->frames;
+	const struct link *links = u->links;
 	struct position *positions = l->w->positions;
+	const uint32_t count = u->count;
 	uint32_t r = from ? positions[from - 1].runs_end : 0;
 
 	/* without anchors frames and runs pair up one to one, or not at all */
 	bool by_name = !view->runs[0].anchor;
 	if (by_name && view->cut)
 		return 1;
-	for (uint32_t i = from; i < u->count; i++) {
-		bool native = (u->frames[i].tag & 3) == TRACE_FRAME_NATIVE;
-		bool here = native && r < view->run_count && runs_in_frame(u, i, &view->runs[r]);
+	for (uint32_t i = from; i < count; i++) {
+		const uint32_t tag = frames[i].tag;
+		bool native = (tag & 3) == TRACE_FRAME_NATIVE;
+		bool here =
+		    native && r < view->run_count && runs_in_frame(links, i, &view->runs[r]);
 
-		if (!(here ? append_interpreter(l, i) : append_native(l, i)))
+		if (!(here ? append_interpreter(l, i) : append_native(l, links[i].pc, tag)))
 			return -ENOMEM;
 		if (native) {
 			/* more frames of the interpreter than runs */
-			if (by_name && r == view->run_count && python_is_eval(u->links[i].pc))
+			if (by_name && r == view->run_count && python_is_eval(links[i].pc))
 				return 1;
 			while (here) {
 				/* an unchanged frame in a list that is equal so far: in the last
@@ -293,7 +296,7 @@ static int merge_runs_in_place(
 				r++;
 				/* without anchors each native frame runs one */
 				here = r < view->run_count && !by_name &&
-				       runs_in_frame(u, i, &view->runs[r]);
+				       runs_in_frame(links, i, &view->runs[r]);
 			}
 		}
 		positions[i] = (struct position){l->n, r};
@@ -309,13 +312,13 @@ static bool merge_python_first(struct list *l, const struct python_view *view)
 	uint32_t i = 0;
 
 	for (; i < u->count && (u->frames[i].tag & 3) != TRACE_FRAME_NATIVE; i++)
-		if (!append_native(l, i))
+		if (!append_native(l, u->links[i].pc, u->frames[i].tag))
 			return false;
 	for (uint32_t r = 0; r < view->run_count; r++)
 		if (!append_run(l, view, &view->runs[r], 0))
 			return false;
 	for (; i < u->count; i++)
-		if (!append_native(l, i))
+		if (!append_native(l, u->links[i].pc, u->frames[i].tag))
 			return false;
 	return true;
 }
