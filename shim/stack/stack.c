@@ -159,22 +159,23 @@ static inline __attribute__((always_inline)) bool append(
     struct list *l, uint64_t value, uint32_t tag)
 {
 	struct walker *w = l->w;
+	const uint32_t n = l->n;
 	struct stack_hash h;
 	struct item *it;
 
-	if (__builtin_expect(l->n == w->room, 0)) {
-		w->count = l->n > l->old ? l->n : l->old;
-		if (!reserve_items(w, l->n + 1))
+	if (__builtin_expect(n == w->room, 0)) {
+		w->count = n > l->old ? n : l->old;
+		if (!reserve_items(w, n + 1))
 			return false;
 	}
-	it = &w->items[l->n];
-	if (l->same == l->n && l->n < l->old && it->value == value && it->tag == tag) {
-		l->same = ++l->n;
+	it = &w->items[n];
+	l->n = n + 1;
+	if (l->same == n && n < l->old && it->value == value && it->tag == tag) {
+		l->same = n + 1;
 		return true;
 	}
-	h = l->n ? it[-1].hash : STACK_HASH_ROOT;
+	h = n ? it[-1].hash : STACK_HASH_ROOT;
 	*it = (struct item){value, tag, stack_hash_next(h, value, stack_hash_tag(tag))};
-	l->n++;
 	return true;
 }
 
