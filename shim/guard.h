@@ -6,7 +6,6 @@
 #ifndef SHIM_GUARD_H
 #define SHIM_GUARD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "thread/thread.h"

@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/record_fields.h"

@@ -7,7 +7,6 @@
 #include "checkpoint/checkpoint.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/merge_sort.h"

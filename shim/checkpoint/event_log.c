@@ -12,7 +12,6 @@
 #include "base/shim_state.h"
 #include "base/sys.h"
 #include "checkpoint/event_log_compact.h"
-#include "sampling/sampler.h"
 
 #define RETAINED_MAX (4u << 20) /* bytes */
 #define RETAINED_MIN (128u << 10)

@@ -11,7 +11,6 @@
 #define SHIM_LIVE_BLOCKS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "sampling/sampler.h"

@@ -2,7 +2,7 @@
  * hook_allocators.c - wrappers for the entry points in allocator_api.def. Their blocks are recorded
  * like those of malloc.
  */
-#include "hooks/hook_allocators.h"
+#include "hooks/hook_visitors.h"
 
 #include <errno.h>
 #include <link.h>

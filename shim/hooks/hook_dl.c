@@ -11,10 +11,8 @@
 
 #include "base/shim_state.h"
 #include "cuda/cuda_find.h"
-#include "hooks/hook_allocators.h"
-#include "hooks/hook_lookup.h"
-#include "hooks/hook_malloc.h"
 #include "hooks/hook_torch.h"
+#include "hooks/hook_visitors.h"
 #include "loaded/loader.h"
 #include "loaded/symbols.h"
 #include "loaded/visit.h"

@@ -7,7 +7,7 @@
  *
  * Programs that libc starts by itself (system, popen, wordexp) are shells, which load this library.
  */
-#include "hooks/hook_exec.h"
+#include "hooks/hook_syscall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,6 @@
 #include "base/text.h"
 #include "exec/environment.h"
 #include "exec/program.h"
-#include "hooks/hook_map.h"
 #include "loaded/symbols.h"
 #include "shim.h"
 #include "trace/rights.h"

@@ -7,13 +7,10 @@
  * dlopen	searches the library by the calling module's RUNPATH and $ORIGIN; libc finds that
  *		module by the return address
  */
-#include "hooks/hook_map.h"
+#include "hooks/hook_syscall.h"
 
-#include <stdint.h>
 #include <sys/syscall.h>
 
-#include "hooks/hook_dl.h"
-#include "hooks/hook_rights.h"
 #include "loaded/symbols.h"
 #include "thread/thread.h"
 

@@ -4,7 +4,7 @@
  * in RTLD_DEFAULT, if every caller would get the same answer) by a caller that gets wrappers. All
  * else jumps into the real function, as its result and dlerror() depend on the return address.
  */
-#include "hooks/hook_lookup.h"
+#include "hooks/hook_visitors.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 
 #include "base/bootstrap_arena.h"
 #include "checkpoint/live_blocks.h"
-#include "hooks/hook_malloc.h"
+#include "hooks/hook_visitors.h"
 #include "loaded/got.h"
 #include "loaded/symbols.h"
 #include "sampling/sampler.h"

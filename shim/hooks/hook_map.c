@@ -2,10 +2,9 @@
  * hook_map.c - mappings: mmap, munmap, mremap, brk, sbrk, madvise, System V shared memory, and
  * syscall() with these.
  */
-#include "hooks/hook_map.h"
+#include "hooks/hook_syscall.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,8 +14,6 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "hooks/hook_exec.h"
-#include "hooks/hook_rights.h"
 #include "levels/levels_python.h"
 #include "levels/shm.h"
 #include "lifecycle.h"

@@ -6,7 +6,6 @@
  *
  * Must not keep state for a range, as programs may push ranges and never pop them.
  */
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <wchar.h>
@@ -115,66 +114,31 @@ static uint32_t name_of(const struct attributes *a)
 	} while (0)
 #define CALLBACK static __attribute__((noinline))
 
-CALLBACK void mark_ex(const struct attributes *a)
-{
-	MARK(POINT, NVTX, 0, name_of(a), 0);
-}
-
-CALLBACK void mark_a(const char *text)
-{
-	MARK(POINT, NVTX, 0, mark_name(text), 0);
-}
-
-CALLBACK void mark_w(const wchar_t *text)
-{
-	MARK(POINT, NVTX, 0, wide_name(text), 0);
-}
-
-CALLBACK uint64_t start_ex(const struct attributes *a)
-{
-	uint64_t id = mark_next_id();
-
-	MARK(BEGIN, RANGE, id, name_of(a), 0);
-	return id;
-}
-
-CALLBACK uint64_t start_a(const char *text)
-{
-	uint64_t id = mark_next_id();
-
-	MARK(BEGIN, RANGE, id, mark_name(text), 0);
-	return id;
-}
-
-CALLBACK uint64_t start_w(const wchar_t *text)
-{
-	uint64_t id = mark_next_id();
-
-	MARK(BEGIN, RANGE, id, wide_name(text), 0);
-	return id;
-}
+/* The callbacks that take a message of one kind. */
+#define CALLBACKS(kind, type, name_of)                                                             \
+	CALLBACK void mark_##kind(type message)                                                    \
+	{                                                                                          \
+		MARK(POINT, NVTX, 0, name_of(message), 0);                                         \
+	}                                                                                          \
+	CALLBACK uint64_t start_##kind(type message)                                               \
+	{                                                                                          \
+		uint64_t id = mark_next_id();                                                      \
+                                                                                                   \
+		MARK(BEGIN, RANGE, id, name_of(message), 0);                                       \
+		return id;                                                                         \
+	}                                                                                          \
+	CALLBACK int push_##kind(type message)                                                     \
+	{                                                                                          \
+		MARK(BEGIN, PUSHED, 0, name_of(message), 0);                                       \
+		return NO_DEPTH;                                                                   \
+	}
+CALLBACKS(ex, const struct attributes *, name_of)
+CALLBACKS(a, const char *, mark_name)
+CALLBACKS(w, const wchar_t *, wide_name)
 
 CALLBACK void range_end(uint64_t id)
 {
 	MARK(END, RANGE, id, 0, 0);
-}
-
-CALLBACK int push_ex(const struct attributes *a)
-{
-	MARK(BEGIN, PUSHED, 0, name_of(a), 0);
-	return NO_DEPTH;
-}
-
-CALLBACK int push_a(const char *text)
-{
-	MARK(BEGIN, PUSHED, 0, mark_name(text), 0);
-	return NO_DEPTH;
-}
-
-CALLBACK int push_w(const wchar_t *text)
-{
-	MARK(BEGIN, PUSHED, 0, wide_name(text), 0);
-	return NO_DEPTH;
 }
 
 CALLBACK int pop(void)
@@ -233,52 +197,43 @@ static void *create_w(const wchar_t *text)
 	return handle_of_name(wide_name(text));
 }
 
-struct callback {
-	unsigned id;
-	any_function function;
+static const any_function core[] = {
+    [CORE_MARK_EX] = (any_function)mark_ex,
+    [CORE_MARK_A] = (any_function)mark_a,
+    [CORE_MARK_W] = (any_function)mark_w,
+    [CORE_START_EX] = (any_function)start_ex,
+    [CORE_START_A] = (any_function)start_a,
+    [CORE_START_W] = (any_function)start_w,
+    [CORE_END] = (any_function)range_end,
+    [CORE_PUSH_EX] = (any_function)push_ex,
+    [CORE_PUSH_A] = (any_function)push_a,
+    [CORE_PUSH_W] = (any_function)push_w,
+    [CORE_POP] = (any_function)pop,
 };
-#define ROW(id, function)                                                                          \
-	{                                                                                          \
-		id, (any_function)(function)                                                       \
-	}
-
-static const struct callback core[] = {
-    ROW(CORE_MARK_EX, mark_ex),
-    ROW(CORE_MARK_A, mark_a),
-    ROW(CORE_MARK_W, mark_w),
-    ROW(CORE_START_EX, start_ex),
-    ROW(CORE_START_A, start_a),
-    ROW(CORE_START_W, start_w),
-    ROW(CORE_END, range_end),
-    ROW(CORE_PUSH_EX, push_ex),
-    ROW(CORE_PUSH_A, push_a),
-    ROW(CORE_PUSH_W, push_w),
-    ROW(CORE_POP, pop),
-};
-static const struct callback domains[] = {
-    ROW(DOMAIN_MARK, domain_mark),
-    ROW(DOMAIN_START, domain_start),
-    ROW(DOMAIN_END, domain_end),
-    ROW(DOMAIN_PUSH, domain_push),
-    ROW(DOMAIN_POP, domain_pop),
-    ROW(DOMAIN_REGISTER_A, register_a),
-    ROW(DOMAIN_REGISTER_W, register_w),
-    ROW(DOMAIN_CREATE_A, create_a),
-    ROW(DOMAIN_CREATE_W, create_w),
+static const any_function domains[] = {
+    [DOMAIN_MARK] = (any_function)domain_mark,
+    [DOMAIN_START] = (any_function)domain_start,
+    [DOMAIN_END] = (any_function)domain_end,
+    [DOMAIN_PUSH] = (any_function)domain_push,
+    [DOMAIN_POP] = (any_function)domain_pop,
+    [DOMAIN_REGISTER_A] = (any_function)register_a,
+    [DOMAIN_REGISTER_W] = (any_function)register_w,
+    [DOMAIN_CREATE_A] = (any_function)create_a,
+    [DOMAIN_CREATE_W] = (any_function)create_w,
 };
 
 /* Puts our functions into a table. Each slot but the unused first points to NVTX's pointer. */
-static bool replace_functions(const struct table_callbacks *callbacks, int module,
-    const struct callback *rows, size_t row_count)
+static bool replace_functions(
+    const struct table_callbacks *callbacks, int module, const any_function *functions, size_t most)
 {
 	any_function **table = NULL;
 	unsigned count = 0;
 
 	if (!callbacks->functions_of(module, &table, &count) || !table)
 		return false;
-	for (size_t i = 0; i < row_count; i++)
-		if (rows[i].id < count && table[rows[i].id])
-			*table[rows[i].id] = rows[i].function;
+	for (size_t i = 0; i < most && i < count; i++)
+		if (functions[i] && table[i])
+			*table[i] = functions[i];
 	return true;
 }
 

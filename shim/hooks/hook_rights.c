@@ -2,7 +2,7 @@
  * hook_rights.c - the calls of rights_api.def, and those that install seccomp filters. Result and
  * errno are those of the real functions.
  */
-#include "hooks/hook_rights.h"
+#include "hooks/hook_syscall.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "hooks/hook_map.h"
 #include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "shim.h"

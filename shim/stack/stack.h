@@ -7,7 +7,6 @@
 #define SHIM_STACK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct walker; /* per thread, allocated at first use */

@@ -5,7 +5,6 @@
 #include "trace/definitions.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/options.h"
 #include "base/sys.h"

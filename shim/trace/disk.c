@@ -6,7 +6,6 @@
  */
 #include "trace/disk.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -7,7 +7,6 @@
 #define SHIM_SMALL_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* Put the trace of an ended image, to which no process writes any more, into the directory's file
  * of small traces, and remove it. Only if it is small and holds nothing that anybody looks for by

@@ -3,7 +3,6 @@
  * separate library: so libwhyoom.so exports no symbol of NVTX, which would disturb other tools,
  * and is never loaded into a process without LD_PRELOAD.
  */
-#include <stddef.h>
 
 typedef const void *(*export_table)(unsigned id);
 

@@ -8,7 +8,6 @@
 #ifndef SIMGPU_BACKING_H
 #define SIMGPU_BACKING_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct backing { /* of one physical allocation; zeroed at first */

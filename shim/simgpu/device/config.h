@@ -8,7 +8,6 @@
 #define SIMGPU_CONFIG_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define SIMGPU_DEVICES 16 /* the most */

@@ -5,7 +5,6 @@
 #include "simgpu/device/heap.h"
 
 #include <pthread.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/sys.h"

@@ -6,6 +6,7 @@
 #define SIMGPU_STATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "simgpu/device/config.h"

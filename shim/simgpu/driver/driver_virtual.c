@@ -3,7 +3,6 @@
  * other processes. Imported memory is charged to the process that exported it; contents are not
  * shared, so it reads as zeros until this process writes to it.
  */
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "simgpu/driver/driver.h"

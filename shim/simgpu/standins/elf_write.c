@@ -7,7 +7,6 @@
 
 #include <elf.h>
 #include <link.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "simgpu/device/heap.h"
