@@ -86,10 +86,16 @@ uint64_t sys_limit(int resource);
 /* For loops that wait for a few instructions of another thread. */
 void sys_yield(void);
 
+/* False: another thread, or the one that this handler has interrupted, holds it. */
+static inline bool sys_try_lock(int *lock)
+{
+	return !__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE);
+}
+
 /* A lock for a few hundred instructions. The caller blocks signals while it holds the lock. */
 static inline void sys_lock(int *lock)
 {
-	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+	while (!sys_try_lock(lock))
 		sys_yield();
 }
 

@@ -132,16 +132,6 @@ static size_t work_bytes(uint64_t blocks, uint64_t records)
 	       2 * scratch_piece(order * sizeof(struct sort_item));
 }
 
-static bool lock_try(void)
-{
-	return !__atomic_exchange_n(&checkpoints.lock, 1, __ATOMIC_ACQUIRE);
-}
-
-static void lock_release(void)
-{
-	__atomic_store_n(&checkpoints.lock, 0, __ATOMIC_RELEASE);
-}
-
 void checkpoint_reserve(void)
 {
 	uint64_t live, records, wanted;
@@ -154,12 +144,12 @@ void checkpoint_reserve(void)
 	wanted = work_bytes(block_capacity(live), records);
 	live_blocks_reserve();
 	event_log_reserve();
-	if (!lock_try())
+	if (!sys_try_lock(&checkpoints.lock))
 		return;
 	if (checkpoints.memory.bytes < wanted || checkpoints.memory.bytes > 4 * wanted)
 		scratch_ready(&checkpoints.memory,
 		    work_bytes(block_capacity(live + live / 2), records * 2), RESIDENT);
-	lock_release();
+	sys_unlock(&checkpoints.lock);
 }
 
 /* Full chunks are sealed: nobody writes to them any more. */
@@ -556,7 +546,7 @@ enum checkpoint_result checkpoint_make(const struct checkpoint_caller *caller)
 		return CHECKPOINT_NOT_WORTH;
 	if (clock_ticks() < __atomic_load_n(&checkpoints.retry_at, __ATOMIC_RELAXED))
 		return CHECKPOINT_FAILED;
-	if (!lock_try())
+	if (!sys_try_lock(&checkpoints.lock))
 		return CHECKPOINT_BUSY;
 	w = scratch_take(&checkpoints.memory, sizeof(*w));
 	build.ranges = scratch_take(&checkpoints.memory, RANGES_MAX * sizeof(*build.ranges));
@@ -570,7 +560,7 @@ enum checkpoint_result checkpoint_make(const struct checkpoint_caller *caller)
 		__atomic_store_n(&checkpoints.retry_at, clock_ticks() + 10 * tick_clock.ticks_100ms,
 		    __ATOMIC_RELAXED);
 	scratch_end(&checkpoints.memory);
-	lock_release();
+	sys_unlock(&checkpoints.lock);
 	return result;
 }
 

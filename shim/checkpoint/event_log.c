@@ -57,16 +57,6 @@ static struct segment *segment_new(void)
 	return s;
 }
 
-static bool lock_try(void)
-{
-	return !__atomic_exchange_n(&event_log.lock, 1, __ATOMIC_ACQUIRE);
-}
-
-static void lock_release(void)
-{
-	__atomic_store_n(&event_log.lock, 0, __ATOMIC_RELEASE);
-}
-
 /* Under the lock: makes the spare segment active. The spare pointer is cleared first, so that the
  * child of a fork never frees the segment twice. */
 static void use_spare(void)
@@ -183,14 +173,14 @@ static void renew_segment(const struct segment *full)
 {
 	uint64_t signals = sys_block_signals();
 
-	if (lock_try()) {
+	if (sys_try_lock(&event_log.lock)) {
 		if (__atomic_load_n(&event_log.active, __ATOMIC_RELAXED) == full) {
 			if (full)
 				retire_segment();
 			else
 				allocate();
 		}
-		lock_release();
+		sys_unlock(&event_log.lock);
 	} else {
 		sys_yield();
 	}
@@ -266,31 +256,31 @@ void event_log_add(uint32_t serial, uint32_t tid, enum trace_event_kind kind, ui
 
 void event_log_reserve(void)
 {
-	if (!lock_try())
+	if (!sys_try_lock(&event_log.lock))
 		return;
 	if (event_log.active)
 		reserve_scratch(RESIDENT);
-	lock_release();
+	sys_unlock(&event_log.lock);
 }
 
 bool event_log_begin(void)
 {
 	uint64_t until = clock_ticks() + 5 * tick_clock.ticks_100ms;
 
-	while (!lock_try()) {
+	while (!sys_try_lock(&event_log.lock)) {
 		if (clock_ticks() > until)
 			return false;
 		sys_yield();
 	}
 	if (retire_segment())
 		return true;
-	lock_release();
+	sys_unlock(&event_log.lock);
 	return false;
 }
 
 void event_log_end(void)
 {
-	lock_release();
+	sys_unlock(&event_log.lock);
 }
 
 const struct event_log_record *event_log_next(const struct event_log_record *previous)

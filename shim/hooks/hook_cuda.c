@@ -43,11 +43,6 @@ static uint64_t gpu_sum(const size_t *sizes, size_t count)
 static uint64_t texel_bits(int format, unsigned channels)
 {
 	switch (format) {
-	case 0x01: /* unsigned, signed, 8 bits */
-	case 0x08:
-	case 0xc0: /* normalised to 0..1, -1..1 */
-	case 0xc3:
-		return 8ull * channels;
 	case 0x02:
 	case 0x09:
 	case 0x10: /* half */
@@ -60,36 +55,24 @@ static uint64_t texel_bits(int format, unsigned channels)
 		return 12;
 	case 0xc1:
 	case 0xc4:
-		return 16;
-	case 0xc2:
-	case 0xc5:
-		return 32;
 	case 0xc6:
 	case 0xc9:
 		return 16;
+	case 0xc2:
+	case 0xc5:
 	case 0xc7:
 	case 0xca:
 		return 32;
 	case 0xc8:
 	case 0xcb:
 		return 64;
-	case 0x91: /* BC1, BC4: 8 bytes a block */
-	case 0x92:
-	case 0x97:
-	case 0x98:
+	case 0x91 ... 0x92: /* BC1, BC4: 8 bytes a block */
+	case 0x97 ... 0x98:
 		return 4;
-	case 0x93:
-	case 0x94:
-	case 0x95:
-	case 0x96:
-	case 0x99:
-	case 0x9a:
-	case 0x9b:
-	case 0x9c:
-	case 0x9d:
-	case 0x9e:
+	case 0x93 ... 0x96:
+	case 0x99 ... 0x9e:
 		return 8;
-	default:
+	default: /* 8 bits, signed, unsigned or normalised */
 		return 8ull * channels;
 	}
 }

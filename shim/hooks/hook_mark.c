@@ -149,13 +149,6 @@ void hook_mark_forked(void)
 		atomic_store_explicit(&names[i].id, 0, memory_order_relaxed);
 }
 
-#define RECORD_MARK(phase_, what_, id_, ...)                                                       \
-	do {                                                                                       \
-		struct stack_start start = STACK_START();                                          \
-		struct mark m = {TRACE_MARK_##phase_, TRACE_MARK_##what_, id_, __VA_ARGS__};       \
-		mark_record(__builtin_return_address(0), &m, &start);                              \
-	} while (0)
-
 /* mark.h has inline functions that look these up. */
 SHIM_EXPORT uint64_t whyoom_request_begin(const char *name);
 SHIM_EXPORT void whyoom_request_begin_id(uint64_t id, const char *name);

@@ -34,4 +34,12 @@ void mark_record(const void *caller, const struct mark *m, const struct stack_st
 /* Makes names be written again, in the child of a fork. */
 void hook_mark_forked(void);
 
+/* Used directly in an exported function or a callback, which is never inlined. */
+#define RECORD_MARK(phase_, what_, id_, ...)                                                       \
+	do {                                                                                       \
+		struct stack_start start = STACK_START();                                          \
+		struct mark m = {TRACE_MARK_##phase_, TRACE_MARK_##what_, id_, __VA_ARGS__};       \
+		mark_record(__builtin_return_address(0), &m, &start);                              \
+	} while (0)
+
 #endif

@@ -99,37 +99,25 @@ static uint32_t name_of(const struct attributes *a)
 	return 0;
 }
 
-/* Used directly in a callback, which is never inlined: its caller is NVTX's function in the
- * program.
- */
-#define MARK(phase_, what_, id_, name_, domain_)                                                   \
-	do {                                                                                       \
-		struct stack_start start = STACK_START();                                          \
-		struct mark m = {.phase = TRACE_MARK_##phase_,                                     \
-		    .what = TRACE_MARK_##what_,                                                    \
-		    .id = id_,                                                                     \
-		    .name = name_,                                                                 \
-		    .domain = domain_};                                                            \
-		mark_record(__builtin_return_address(0), &m, &start);                              \
-	} while (0)
+/* Not inlined: the caller is NVTX's function in the program. */
 #define CALLBACK static __attribute__((noinline))
 
 /* The callbacks that take a message of one kind. */
 #define CALLBACKS(kind, type, name_of)                                                             \
 	CALLBACK void mark_##kind(type message)                                                    \
 	{                                                                                          \
-		MARK(POINT, NVTX, 0, name_of(message), 0);                                         \
+		RECORD_MARK(POINT, NVTX, 0, .name = name_of(message));                             \
 	}                                                                                          \
 	CALLBACK uint64_t start_##kind(type message)                                               \
 	{                                                                                          \
 		uint64_t id = mark_next_id();                                                      \
                                                                                                    \
-		MARK(BEGIN, RANGE, id, name_of(message), 0);                                       \
+		RECORD_MARK(BEGIN, RANGE, id, .name = name_of(message));                           \
 		return id;                                                                         \
 	}                                                                                          \
 	CALLBACK int push_##kind(type message)                                                     \
 	{                                                                                          \
-		MARK(BEGIN, PUSHED, 0, name_of(message), 0);                                       \
+		RECORD_MARK(BEGIN, PUSHED, 0, .name = name_of(message));                           \
 		return NO_DEPTH;                                                                   \
 	}
 CALLBACKS(ex, const struct attributes *, name_of)
@@ -138,42 +126,42 @@ CALLBACKS(w, const wchar_t *, wide_name)
 
 CALLBACK void range_end(uint64_t id)
 {
-	MARK(END, RANGE, id, 0, 0);
+	RECORD_MARK(END, RANGE, id, .name = 0);
 }
 
 CALLBACK int pop(void)
 {
-	MARK(END, PUSHED, 0, 0, 0);
+	RECORD_MARK(END, PUSHED, 0, .name = 0);
 	return NO_DEPTH;
 }
 
 CALLBACK void domain_mark(void *domain, const struct attributes *a)
 {
-	MARK(POINT, NVTX, 0, name_of(a), name_of_handle(domain));
+	RECORD_MARK(POINT, NVTX, 0, .name = name_of(a), .domain = name_of_handle(domain));
 }
 
 CALLBACK uint64_t domain_start(void *domain, const struct attributes *a)
 {
 	uint64_t id = mark_next_id();
 
-	MARK(BEGIN, RANGE, id, name_of(a), name_of_handle(domain));
+	RECORD_MARK(BEGIN, RANGE, id, .name = name_of(a), .domain = name_of_handle(domain));
 	return id;
 }
 
 CALLBACK void domain_end(void *domain, uint64_t id)
 {
-	MARK(END, RANGE, id, 0, name_of_handle(domain));
+	RECORD_MARK(END, RANGE, id, .name = 0, .domain = name_of_handle(domain));
 }
 
 CALLBACK int domain_push(void *domain, const struct attributes *a)
 {
-	MARK(BEGIN, PUSHED, 0, name_of(a), name_of_handle(domain));
+	RECORD_MARK(BEGIN, PUSHED, 0, .name = name_of(a), .domain = name_of_handle(domain));
 	return NO_DEPTH;
 }
 
 CALLBACK int domain_pop(void *domain)
 {
-	MARK(END, PUSHED, 0, 0, name_of_handle(domain));
+	RECORD_MARK(END, PUSHED, 0, .name = 0, .domain = name_of_handle(domain));
 	return NO_DEPTH;
 }
 

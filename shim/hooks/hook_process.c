@@ -61,13 +61,7 @@ SHIM_EXPORT __attribute__((noreturn)) void _exit(int status)
 	__builtin_unreachable();
 }
 
-SHIM_EXPORT __attribute__((noreturn)) void _Exit(int status)
-{
-	symbols_all();
-	lifecycle_end(TRACE_END_EXIT, status & 0xff);
-	real._exit(status);
-	__builtin_unreachable();
-}
+SHIM_EXPORT __attribute__((noreturn, alias("_exit"))) void _Exit(int status);
 
 /* If a handler leaves by longjmp, a later end overwrites this one. */
 SHIM_EXPORT __attribute__((noreturn)) void abort(void)

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/sys.h"
+
 #define GAPS_MAX 256u
 
 struct range {
@@ -18,21 +20,11 @@ static struct {
 	struct range ranges[GAPS_MAX];
 } gaps;
 
-static bool try_lock(void)
-{
-	return !__atomic_exchange_n(&gaps.lock, 1, __ATOMIC_ACQUIRE);
-}
-
-static void unlock(void)
-{
-	__atomic_store_n(&gaps.lock, 0, __ATOMIC_RELEASE);
-}
-
 void file_gaps_add(uint64_t offset, uint64_t bytes, bool punched)
 {
 	struct range add = {offset, bytes, punched};
 
-	if (!bytes || !try_lock())
+	if (!bytes || !sys_try_lock(&gaps.lock))
 		return;
 	for (uint32_t i = 0; i < gaps.count;) {
 		struct range *r = &gaps.ranges[i];
@@ -49,14 +41,14 @@ void file_gaps_add(uint64_t offset, uint64_t bytes, bool punched)
 	}
 	if (gaps.count < GAPS_MAX)
 		gaps.ranges[gaps.count++] = add;
-	unlock();
+	sys_unlock(&gaps.lock);
 }
 
 bool file_gaps_take(uint64_t *offset, uint32_t bytes, bool *punched)
 {
 	struct range *best = NULL;
 
-	if (!__atomic_load_n(&gaps.count, __ATOMIC_RELAXED) || !try_lock())
+	if (!__atomic_load_n(&gaps.count, __ATOMIC_RELAXED) || !sys_try_lock(&gaps.lock))
 		return false;
 	/* the smallest that is large enough, so that large chunks find a gap, too */
 	for (uint32_t i = 0; i < gaps.count; i++) {
@@ -73,7 +65,7 @@ bool file_gaps_take(uint64_t *offset, uint32_t bytes, bool *punched)
 		if (!best->bytes)
 			*best = gaps.ranges[--gaps.count];
 	}
-	unlock();
+	sys_unlock(&gaps.lock);
 	return best;
 }
 

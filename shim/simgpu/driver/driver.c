@@ -450,12 +450,7 @@ static int after_synchronise(void)
 	struct context *context;
 	int rc = driver_begin_unsafe(&context);
 
-	if (rc)
-		return rc;
-	pool_after_synchronise(context->head.device);
-	model_unlock();
-	host_wait();
-	return SIM_OK;
+	return rc ? rc : driver_end_synchronised(context->head.device);
 }
 
 API_RETURNS(cuCtxSynchronize, (void), after_synchronise())

@@ -25,6 +25,8 @@ int driver_begin_block(gpu_ptr address, struct block **block); /* that contains 
 /* NULL: *rc is the result of the call, and nothing is locked. */
 void *driver_begin_object(void *handle, enum object_kind kind, int *rc);
 
+/* Ends a call that waits for all work on the device. */
+int driver_end_synchronised(int device);
 /* Ends a call on a capturing stream by adding a node with the type and arguments of `what`. */
 int driver_end_captured(struct stream *stream, const struct node *what);
 

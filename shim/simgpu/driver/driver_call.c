@@ -89,6 +89,14 @@ void *driver_begin_object(void *handle, enum object_kind kind, int *rc)
 	return object;
 }
 
+int driver_end_synchronised(int device)
+{
+	pool_after_synchronise(device);
+	model_unlock();
+	host_wait();
+	return SIM_OK;
+}
+
 int driver_end_captured(struct stream *stream, const struct node *what)
 {
 	struct node *node = capture_node(stream, what->type);

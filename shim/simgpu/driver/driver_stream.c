@@ -49,18 +49,21 @@ STREAM_GET(cuStreamGetFlags, unsigned, flags)
 STREAM_GET(cuStreamGetId, unsigned long long, id)
 STREAM_GET(cuStreamGetCtx, gpu_context, context)
 
+/* A capture does not survive a query of its stream. */
+static int refuse_capturing(struct stream *stream)
+{
+	if (!stream->capture)
+		return SIM_OK;
+	stream->capture->failed = SIM_CAPTURE_INVALIDATED;
+	return SIM_CAPTURE_UNSUPPORTED;
+}
+
 API_PTSZ(cuStreamQuery, (gpu_stream handle))
 {
 	struct stream *stream;
 	int rc = driver_begin_stream(handle, &stream);
 
-	if (rc)
-		return rc;
-	if (stream->capture) {
-		stream->capture->failed = SIM_CAPTURE_INVALIDATED;
-		return driver_end(SIM_CAPTURE_UNSUPPORTED);
-	}
-	return driver_end(SIM_OK);
+	return rc ? rc : driver_end(refuse_capturing(stream));
 }
 
 API_PTSZ(cuStreamSynchronize, (gpu_stream handle))
@@ -70,14 +73,8 @@ API_PTSZ(cuStreamSynchronize, (gpu_stream handle))
 
 	if (rc)
 		return rc;
-	if (stream->capture) {
-		stream->capture->failed = SIM_CAPTURE_INVALIDATED;
-		return driver_end(SIM_CAPTURE_UNSUPPORTED);
-	}
-	pool_after_synchronise(stream->head.device);
-	model_unlock();
-	host_wait();
-	return SIM_OK;
+	rc = refuse_capturing(stream);
+	return rc ? driver_end(rc) : driver_end_synchronised(stream->head.device);
 }
 
 static int call(gpu_stream handle, void (*function)(void *), void *data)
@@ -193,12 +190,8 @@ API(cuEventSynchronize, (gpu_object value))
 
 	if (!event)
 		return rc;
-	if (event->capture)
-		return driver_end(SIM_CAPTURE_UNSUPPORTED);
-	pool_after_synchronise(event->head.device);
-	model_unlock();
-	host_wait();
-	return SIM_OK;
+	return event->capture ? driver_end(SIM_CAPTURE_UNSUPPORTED)
+			      : driver_end_synchronised(event->head.device);
 }
 
 API(cuEventElapsedTime, (float *ms, gpu_object from, gpu_object to))

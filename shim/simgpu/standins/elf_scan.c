@@ -26,6 +26,8 @@ struct image {
 	uint64_t size;
 	const ElfW(Phdr) * headers;
 	unsigned count;
+	const ElfW(Dyn) * dynamic;
+	uint64_t dynamic_count;
 	const char *strings;
 	uint64_t strings_size;
 };
@@ -84,20 +86,29 @@ static bool version_of(const struct image *image, uint64_t address, uint64_t cou
 	return false;
 }
 
-static void scan_symbols(
-    const struct image *image, const uint64_t *tags, const struct elf_visitor *v)
+/* Returns the value of the first entry of the dynamic section with a tag; 0: there is none. */
+static uint64_t dynamic_value(const struct image *image, int64_t tag)
 {
-	const uint32_t *hash;
-	uint64_t count = 0;
+	for (uint64_t i = 0; i < image->dynamic_count; i++)
+		if (image->dynamic[i].d_tag == tag)
+			return image->dynamic[i].d_un.d_val;
+	return 0;
+}
+
+static void scan_symbols(const struct image *image, const struct elf_visitor *v)
+{
+	uint64_t symbols = dynamic_value(image, DT_SYMTAB);
+	uint64_t versions = dynamic_value(image, DT_VERSYM);
+	uint64_t needed = dynamic_value(image, DT_VERNEED);
+	uint64_t needed_count = dynamic_value(image, DT_VERNEEDNUM);
+	const uint32_t *hash = bytes_at(image, dynamic_value(image, DT_GNU_HASH), 8);
 
 	/* in a table with the GNU hash, defined symbols come last */
-	if (tags[1] && (hash = bytes_at(image, tags[1], 8)))
-		count = hash[1];
-	else if (tags[0] && (hash = bytes_at(image, tags[0], 8)))
-		count = hash[1];
-	for (uint64_t i = 1; i < count; i++) {
+	if (!hash)
+		hash = bytes_at(image, dynamic_value(image, DT_HASH), 8);
+	for (uint64_t i = 1; symbols && hash && i < hash[1]; i++) {
 		const ElfW(Sym) *symbol =
-		    bytes_at(image, tags[2] + i * sizeof(*symbol), sizeof(*symbol));
+		    bytes_at(image, symbols + i * sizeof(*symbol), sizeof(*symbol));
 		const ElfW(Half) * index;
 		const char *name, *library = NULL, *version = NULL;
 
@@ -108,10 +119,11 @@ static void scan_symbols(
 		name = string_at(image, symbol->st_name);
 		if (!name)
 			return;
-		index =
-		    tags[3] ? bytes_at(image, tags[3] + i * sizeof(*index), sizeof(*index)) : NULL;
+		index = versions ? bytes_at(image, versions + i * sizeof(*index), sizeof(*index))
+				 : NULL;
 		if (index && (*index & 0x7fff) > 1)
-			version_of(image, tags[4], tags[5], *index & 0x7fff, &library, &version);
+			version_of(
+			    image, needed, needed_count, *index & 0x7fff, &library, &version);
 		v->undefined(v->data, name, library, version);
 	}
 }
@@ -119,8 +131,7 @@ static void scan_symbols(
 static bool scan(struct image *image, const struct elf_visitor *v)
 {
 	const ElfW(Ehdr) *head = (const void *)image->base;
-	const ElfW(Dyn) *dynamic = NULL;
-	uint64_t count = 0, strings = 0, tags[6] = {0};
+	uint64_t strings;
 
 	if (image->size < sizeof(*head) || memcmp(head->e_ident, ELFMAG, SELFMAG) ||
 	    head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_machine != MACHINE ||
@@ -135,56 +146,29 @@ static bool scan(struct image *image, const struct elf_visitor *v)
 
 			if (p->p_offset <= image->size &&
 			    p->p_filesz <= image->size - p->p_offset) {
-				dynamic = (const void *)(image->base + p->p_offset);
-				count = p->p_filesz / sizeof(*dynamic);
+				image->dynamic = (const void *)(image->base + p->p_offset);
+				image->dynamic_count = p->p_filesz / sizeof(*image->dynamic);
 			}
 		}
-	for (uint64_t i = 0; i < count && dynamic[i].d_tag != DT_NULL; i++) {
-		uint64_t value = dynamic[i].d_un.d_val;
-
-		switch (dynamic[i].d_tag) {
-		case DT_STRTAB:
-			strings = value;
-			break;
-		case DT_STRSZ:
-			image->strings_size = value;
-			break;
-		case DT_HASH:
-			tags[0] = value;
-			break;
-		case DT_GNU_HASH:
-			tags[1] = value;
-			break;
-		case DT_SYMTAB:
-			tags[2] = value;
-			break;
-		case DT_VERSYM:
-			tags[3] = value;
-			break;
-		case DT_VERNEED:
-			tags[4] = value;
-			break;
-		case DT_VERNEEDNUM:
-			tags[5] = value;
-			break;
-		default:
-			break;
-		}
-	}
+	for (uint64_t i = 0; i < image->dynamic_count; i++)
+		if (image->dynamic[i].d_tag == DT_NULL)
+			image->dynamic_count = i;
+	strings = dynamic_value(image, DT_STRTAB);
+	image->strings_size = dynamic_value(image, DT_STRSZ);
 	image->strings = strings ? bytes_at(image, strings, image->strings_size) : NULL;
 	if (!image->strings)
 		return false;
-	for (uint64_t i = 0; i < count && dynamic[i].d_tag != DT_NULL; i++) {
-		const char *s = string_at(image, dynamic[i].d_un.d_val);
+	for (uint64_t i = 0; i < image->dynamic_count; i++) {
+		int64_t tag = image->dynamic[i].d_tag;
+		const char *s = string_at(image, image->dynamic[i].d_un.d_val);
 
-		if (s && dynamic[i].d_tag == DT_NEEDED && v->needs)
+		if (s && tag == DT_NEEDED && v->needs)
 			v->needs(v->data, s);
-		if (s && (dynamic[i].d_tag == DT_RPATH || dynamic[i].d_tag == DT_RUNPATH) &&
-		    v->path)
+		if (s && (tag == DT_RPATH || tag == DT_RUNPATH) && v->path)
 			v->path(v->data, s);
 	}
-	if (v->undefined && tags[2])
-		scan_symbols(image, tags, v);
+	if (v->undefined)
+		scan_symbols(image, v);
 	return true;
 }
 

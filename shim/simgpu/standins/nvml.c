@@ -49,21 +49,18 @@ const char *nvmlErrorString(int result)
 	}
 }
 
-LIBRARY(nvmlSystemGetDriverVersion, (char *out, unsigned size))
+static int put_text(char *out, unsigned size, const char *text)
 {
 	if (!out || !size)
 		return NVML_INVALID;
-	snprintf(out, size, "580.00.00");
+	snprintf(out, size, "%s", text);
 	return NVML_OK;
 }
 
-LIBRARY(nvmlSystemGetNVMLVersion, (char *out, unsigned size))
-{
-	if (!out || !size)
-		return NVML_INVALID;
-	snprintf(out, size, "13.580.00.00");
-	return NVML_OK;
-}
+LIBRARY_RETURNS(
+    nvmlSystemGetDriverVersion, (char *out, unsigned size), put_text(out, size, "580.00.00"))
+LIBRARY_RETURNS(
+    nvmlSystemGetNVMLVersion, (char *out, unsigned size), put_text(out, size, "13.580.00.00"))
 
 LIBRARY(nvmlSystemGetCudaDriverVersion_v2, (int *out))
 {
@@ -168,10 +165,8 @@ LIBRARY(nvmlDeviceGetName, (void *handle, char *out, unsigned size))
 {
 	int device = device_at(handle);
 
-	if (device < 0 || !out || !size)
-		return NVML_INVALID;
-	snprintf(out, size, "%s", state_config()->devices[device].name);
-	return NVML_OK;
+	return device < 0 ? NVML_INVALID
+			  : put_text(out, size, state_config()->devices[device].name);
 }
 
 LIBRARY(nvmlDeviceGetCudaComputeCapability, (void *handle, int *major, int *minor))
