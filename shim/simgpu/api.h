@@ -13,6 +13,11 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Defines an exported function, with the prototype that the compiler wants before it. */
+#define EXPORTED(type, symbol, parameters)                                                         \
+	EXPORT type symbol parameters;                                                             \
+	type symbol parameters
+
 /* Defines an entry point with a hidden second name, self_X: cuGetProcAddress returns that address,
  * whatever library precedes ours. */
 #define API(symbol, parameters)                                                                    \

@@ -119,16 +119,14 @@ API(cudaGetLastError, (void))
 
 API_RETURNS(cudaPeekAtLastError, (void), thread_state.last_error)
 
-EXPORT const char *cudaGetErrorName(int error);
-const char *cudaGetErrorName(int error)
+EXPORTED(const char *, cudaGetErrorName, (int error))
 {
 	const char *name = error_name(error, ERROR_RUNTIME);
 
 	return name ? name : "unrecognized error code";
 }
 
-EXPORT const char *cudaGetErrorString(int error);
-const char *cudaGetErrorString(int error)
+EXPORTED(const char *, cudaGetErrorString, (int error))
 {
 	const char *text = error_text(error);
 

@@ -26,41 +26,35 @@ static __thread struct {
 	gpu_stream stream;
 } configuration __attribute__((tls_model("initial-exec")));
 
-EXPORT void **__cudaRegisterFatBinary(void *binary);
-void **__cudaRegisterFatBinary(void *binary)
+EXPORTED(void **, __cudaRegisterFatBinary, (void *binary))
 {
 	static void *handle[2];
 
 	return handle;
 }
 
-EXPORT void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaRegisterFatBinaryEnd(void **handle)
+EXPORTED(void, __cudaRegisterFatBinaryEnd, (void **handle))
 {
 }
 
-EXPORT void __cudaUnregisterFatBinary(void **handle);
-void __cudaUnregisterFatBinary(void **handle)
+EXPORTED(void, __cudaUnregisterFatBinary, (void **handle))
 {
 }
 
-EXPORT char __cudaInitModule(void **handle);
-char __cudaInitModule(void **handle)
+EXPORTED(char, __cudaInitModule, (void **handle))
 {
 	return 0;
 }
 
-EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-    int limit, void *tid, void *bid, void *block, void *grid, int *size);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-    int limit, void *tid, void *bid, void *block, void *grid, int *size)
+EXPORTED(void, __cudaRegisterFunction,
+    (void **handle, const char *host, char *device, const char *name, int limit, void *tid,
+	void *bid, void *block, void *grid, int *size))
 {
 }
 
-EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
-    size_t size, int constant, int global);
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
-    size_t size, int constant, int global)
+EXPORTED(void, __cudaRegisterVar,
+    (void **handle, char *host, char *device, const char *name, int ext, size_t size, int constant,
+	int global))
 {
 	struct variable *v = heap_new(sizeof(*v));
 
@@ -74,17 +68,14 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 	model_unlock();
 }
 
-EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
-    int ext, size_t size, int constant, int global);
-void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int ext,
-    size_t size, int constant, int global)
+EXPORTED(void, __cudaRegisterManagedVar,
+    (void **handle, void **host, char *device, const char *name, int ext, size_t size, int constant,
+	int global))
 {
 }
 
-EXPORT unsigned __cudaPushCallConfiguration(
-    struct dim3 grid, struct dim3 block, size_t shared, gpu_stream stream);
-unsigned __cudaPushCallConfiguration(
-    struct dim3 grid, struct dim3 block, size_t shared, gpu_stream stream)
+EXPORTED(unsigned, __cudaPushCallConfiguration,
+    (struct dim3 grid, struct dim3 block, size_t shared, gpu_stream stream))
 {
 	configuration.grid = grid;
 	configuration.block = block;

@@ -48,8 +48,7 @@ LIBRARY(cublasGetPointerMode_v2, (void *h, int *out))
 
 LIBRARY_RETURNS(cublasLtCreate, (void **out), handle_new(out, CUBLAS_WRONG))
 
-EXPORT size_t cublasLtGetVersion(void);
-size_t cublasLtGetVersion(void)
+EXPORTED(size_t, cublasLtGetVersion, (void))
 {
 	return 130000;
 }
@@ -81,8 +80,7 @@ LIBRARY(cublasLtMatmulAlgoGetHeuristic,
 }
 
 /* Versions newer than any that a program was built with, so that none complains. */
-EXPORT size_t cudnnGetVersion(void);
-size_t cudnnGetVersion(void)
+EXPORTED(size_t, cudnnGetVersion, (void))
 {
 	return 99900;
 }
@@ -97,8 +95,7 @@ LIBRARY(cudnnGetProperty, (int which, int *out))
 	return 0;
 }
 
-EXPORT size_t cudnnGetCudartVersion(void);
-size_t cudnnGetCudartVersion(void)
+EXPORTED(size_t, cudnnGetCudartVersion, (void))
 {
 	return 13000;
 }

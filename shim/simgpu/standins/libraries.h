@@ -7,9 +7,7 @@
 
 #include "simgpu/api.h"
 
-#define LIBRARY(symbol, parameters)                                                                \
-	EXPORT int symbol parameters;                                                              \
-	int symbol parameters
+#define LIBRARY(symbol, parameters) EXPORTED(int, symbol, parameters)
 
 /* Defines one that returns the value of an expression. */
 #define LIBRARY_RETURNS(symbol, parameters, value)                                                 \

@@ -27,8 +27,7 @@ LIBRARY(ncclGetVersion, (int *out))
 	return NCCL_OK;
 }
 
-EXPORT const char *ncclGetLastError(void *communicator);
-const char *ncclGetLastError(void *communicator)
+EXPORTED(const char *, ncclGetLastError, (void *communicator))
 {
 	return "not simulated";
 }

@@ -32,8 +32,7 @@ LIBRARY_RETURNS(nvmlInit, (void), NVML_OK)
 LIBRARY_RETURNS(nvmlInitWithFlags, (unsigned flags), NVML_OK)
 LIBRARY_RETURNS(nvmlShutdown, (void), NVML_OK)
 
-EXPORT const char *nvmlErrorString(int result);
-const char *nvmlErrorString(int result)
+EXPORTED(const char *, nvmlErrorString, (int result))
 {
 	switch (result) {
 	case NVML_OK:
