@@ -75,6 +75,15 @@ long sys_fd_path(int fd, char *out, size_t size);
 int sys_open(const char *path, int flags, unsigned mode);
 void sys_close(int fd);
 
+/* An entry of a directory, as getdents64 returns it. */
+struct sys_entry {
+	uint64_t inode;
+	int64_t next;
+	uint16_t bytes; /* of this entry */
+	uint8_t type;
+	char name[];
+};
+
 /* Block all signals of this thread and restore them. Only for the rare, long parts of the shim's
  * work, in which a handler of the host could see tables half changed. */
 uint64_t sys_block_signals(void);

@@ -174,22 +174,14 @@ static int read_cie(const struct module *m, const uint8_t *at, struct cfi_entry 
 	program = NULL;
 	for (const uint8_t *a = augmentation; *a; a++) {
 		switch (*a) {
-		case 'z':
-			if (a != augmentation)
-				return CFI_UNSUPPORTED;
-			program = take_block(&b, 0);
-			{
-				uint64_t bytes = take_uleb(&b);
-				struct cursor skip;
+		case 'z': {
+			uint64_t bytes = take_uleb(&b);
 
-				program = b.p;
-				skip = b;
-				take_block(&skip, bytes);
-				if (skip.bad)
-					return CFI_UNSUPPORTED;
-				program = skip.p;
-			}
+			if (a != augmentation || bytes > (uint64_t)(b.end - b.p))
+				return CFI_UNSUPPORTED;
+			program = b.p + bytes;
 			break;
+		}
 		case 'R':
 			out->encoding = (uint8_t)take(&b, 1);
 			break;

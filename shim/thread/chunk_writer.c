@@ -154,6 +154,14 @@ static void use_chunk(struct thread *t, const struct file_chunk *c, uint32_t com
 	thread_chunk_changed(t);
 }
 
+static void use_new_chunk(struct thread *t, const struct file_chunk *c)
+{
+	use_chunk(t, c, 0);
+	t->ticks = c->chunk->ticks;
+	t->address = 0;
+	t->stack = 0;
+}
+
 /* Start the body of a record with the time since the thread's last one. */
 static uint8_t *put_dt(struct thread *t, uint8_t *body)
 {
@@ -210,10 +218,7 @@ bool chunk_writer_open(struct thread *t, enum trace_drop *why)
 		&c, TRACE_CHUNK_SHARED, TRACE_FIRST_CHUNK_BYTES, 0, 0, sequence, false, why))
 		return false;
 	__atomic_fetch_add(&parking.created, 1, __ATOMIC_RELAXED);
-	use_chunk(t, &c, 0);
-	t->ticks = c.chunk->ticks;
-	t->address = 0;
-	t->stack = 0;
+	use_new_chunk(t, &c);
 	note_owner(t);
 	return true;
 }
@@ -412,10 +417,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 			return false;
 	}
 	t->sequence++;
-	use_chunk(t, &c, 0);
-	t->ticks = c.chunk->ticks;
-	t->address = 0;
-	t->stack = 0;
+	use_new_chunk(t, &c);
 	if (had) {
 		shorten(&old, pos); /* a chunk that ended for its side area has room left */
 		trace_file_seal(&old);
@@ -466,10 +468,7 @@ static bool next_from_room(struct thread *t)
 	if (old)
 		trace_file_seal_here(old);
 	t->sequence++;
-	use_chunk(t, &c, 0);
-	t->ticks = c.chunk->ticks;
-	t->address = 0;
-	t->stack = 0;
+	use_new_chunk(t, &c);
 	if (t->lost)
 		note_lost(t);
 	return true;

@@ -115,19 +115,11 @@ static bool is_counted(const char *name)
 	       (n > 8 && !strcmp(name + n - 8, TRACE_SMALL_SUFFIX));
 }
 
-struct entry { /* as getdents64 returns it */
-	uint64_t inode;
-	int64_t next;
-	uint16_t bytes;
-	uint8_t type;
-	char name[];
-};
-
 /* Sum up the traces in the directory. *others: is anything but the account there? False: cannot be
  * told. */
 static bool survey(int directory, uint64_t *bytes, bool *others)
 {
-	_Alignas(struct entry) char buffer[4096];
+	_Alignas(struct sys_entry) char buffer[4096];
 	long n;
 	int fd = (int)sys_call(
 	    SYS_openat, directory, (long)".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
@@ -138,7 +130,7 @@ static bool survey(int directory, uint64_t *bytes, bool *others)
 		return false;
 	while ((n = sys_call(SYS_getdents64, fd, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0)
 		for (long at = 0; at < n;) {
-			const struct entry *e = (const void *)(buffer + at);
+			const struct sys_entry *e = (const void *)(buffer + at);
 			struct stat st;
 
 			at += e->bytes;

@@ -241,19 +241,12 @@ static bool is_ours(const char *name)
  * home where traces lie among other things. */
 static bool has_only_ours(int dir)
 {
-	struct entry {
-		uint64_t inode;
-		int64_t offset;
-		uint16_t bytes;
-		uint8_t type;
-		char name[];
-	};
 	char buffer[2048] __attribute__((aligned(8)));
 	long n;
 
 	while ((n = sys_call(SYS_getdents64, dir, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0)
 		for (long at = 0; at < n;) {
-			const struct entry *e = (const void *)(buffer + at);
+			const struct sys_entry *e = (const void *)(buffer + at);
 
 			if (!is_ours(e->name))
 				return false;

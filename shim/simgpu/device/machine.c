@@ -66,11 +66,6 @@ static uint64_t start_time(int pid)
 	return s && sscanf(s, "%llu", &ticks) == 1 ? (uint64_t)ticks + 1 : 0;
 }
 
-static uint64_t clock_ns(void)
-{
-	return sys_clock_ns(CLOCK_MONOTONIC);
-}
-
 static void recount(void)
 {
 	memset(shared->used, 0, sizeof(shared->used));
@@ -103,7 +98,7 @@ static void reap(void)
 			memset(slot, 0, sizeof(*slot));
 	}
 	recount();
-	shared->reaped = clock_ns();
+	shared->reaped = sys_clock_ns(CLOCK_MONOTONIC);
 }
 
 static struct slot *own_slot(void)
@@ -300,7 +295,7 @@ void machine_level(int device, uint64_t *free, uint64_t *total)
 	if (!shared)
 		return;
 	lock();
-	if (clock_ns() - shared->reaped > REAP_EVERY)
+	if (sys_clock_ns(CLOCK_MONOTONIC) - shared->reaped > REAP_EVERY)
 		reap();
 	*total = shared->devices[device].bytes;
 	*free = *total - shared->used[device];

@@ -93,17 +93,22 @@ static void read_visible_devices(void)
 	}
 }
 
+/* Says it if the user wants to hear, and not again in the child of a fork. */
+static void tell(const char *line)
+{
+	if (line[0] && !config.quiet && !announcement_made)
+		sys_say(line);
+}
+
 static void announce(void)
 {
 	char line[200];
 
-	if (config.quiet)
-		return;
 	snprintf(line, sizeof(line),
 	    "simulated GPU: %d x %s, %.2f GiB; kernels do nothing, results are not real",
 	    config.count, config.devices[0].name,
 	    (double)config.devices[0].bytes / (double)(1ull << 30));
-	sys_say(line);
+	tell(line);
 }
 
 /* Pre: init_lock is held. */
@@ -115,15 +120,12 @@ static void join_machine_once(void)
 		return;
 	machine_joined = true;
 	config_read(&config, why);
-	if (why[0] && !config.quiet && !announcement_made)
-		sys_say(why);
+	tell(why);
 	if (!config.count)
 		return;
 	machine_join(&config, why);
-	if (why[0] && !config.quiet && !announcement_made)
-		sys_say(why);
-	if (!announcement_made)
-		announce();
+	tell(why);
+	announce();
 	announcement_made = true;
 }
 

@@ -226,14 +226,6 @@ static void scan_file(const char *path)
 	heap_free(o, sizeof(*o));
 }
 
-struct entry { /* of getdents64 */
-	uint64_t inode;
-	int64_t offset;
-	unsigned short size;
-	unsigned char type;
-	char name[];
-};
-
 /* Scans the neighbours, which are opened later and import other symbols of the same libraries.
  */
 static void scan_neighbours(const char *folder)
@@ -246,9 +238,9 @@ static void scan_neighbours(const char *folder)
 		return;
 	while ((n = sys_call(SYS_getdents64, fd, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0)
 		for (long at = 0; at < n;) {
-			struct entry *e = (struct entry *)(buffer + at);
+			const struct sys_entry *e = (const void *)(buffer + at);
 
-			at += e->size;
+			at += e->bytes;
 			if (!strstr(e->name, ".so") || kind_of_file(e->name) >= 0)
 				continue;
 			snprintf(path, sizeof(path), "%s/%s", folder, e->name);
