@@ -13,19 +13,8 @@ struct array {
 	struct phys *phys;
 };
 
-/* Releases unused memory of pools before a request fails. */
-static int allocate(int device, uint64_t size, struct block **block)
-{
-	int rc = memory_alloc(device, size, block);
-
-	if (rc == SIM_OUT_OF_MEMORY) {
-		pool_release_unused(device);
-		rc = memory_alloc(device, size, block);
-	}
-	return rc;
-}
-
-API(cuMemAlloc_v2, (gpu_ptr * out, size_t size))
+/* Allocates device memory. Releases unused memory of pools before the request fails. */
+static int allocate(const char *call, size_t size, gpu_ptr *out)
 {
 	struct context *context;
 	struct block *block;
@@ -33,34 +22,32 @@ API(cuMemAlloc_v2, (gpu_ptr * out, size_t size))
 
 	if (rc)
 		return rc;
-	if (!out)
-		return driver_end(SIM_INVALID_VALUE);
-	rc = inject_failure("cuMemAlloc", size) ? SIM_OUT_OF_MEMORY
-						: allocate(context->head.device, size, &block);
+	if (!out || inject_failure(call, size))
+		return driver_end(out ? SIM_OUT_OF_MEMORY : SIM_INVALID_VALUE);
+	rc = memory_alloc(context->head.device, size, &block);
+	if (rc == SIM_OUT_OF_MEMORY) {
+		pool_release_unused(context->head.device);
+		rc = memory_alloc(context->head.device, size, &block);
+	}
 	if (!rc)
 		*out = block->span.start;
 	return driver_end(rc);
 }
 
+API_RETURNS(cuMemAlloc_v2, (gpu_ptr * out, size_t size), allocate("cuMemAlloc", size, out))
+
 API(cuMemAllocPitch_v2,
     (gpu_ptr * out, size_t *pitch, size_t width, size_t height, unsigned element))
 {
-	struct context *context;
-	struct block *block;
 	size_t row = (width + 511) & ~(size_t)511, size;
-	int rc = driver_begin_unsafe(&context);
+	int rc;
 
-	if (rc)
-		return rc;
-	if (!out || !pitch || __builtin_mul_overflow(row, height, &size))
-		return driver_end(SIM_INVALID_VALUE);
-	rc = inject_failure("cuMemAllocPitch", size) ? SIM_OUT_OF_MEMORY
-						     : allocate(context->head.device, size, &block);
-	if (!rc) {
-		*out = block->span.start;
+	if (!pitch || __builtin_mul_overflow(row, height, &size))
+		return SIM_INVALID_VALUE;
+	rc = allocate("cuMemAllocPitch", size, out);
+	if (!rc)
 		*pitch = row;
-	}
-	return driver_end(rc);
+	return rc;
 }
 
 API(cuMemFree_v2, (gpu_ptr address))
@@ -130,47 +117,28 @@ API(cuMemGetAddressRange_v2, (gpu_ptr * base, size_t *size, gpu_ptr address))
 
 /* Allocates host memory that the device can access. */
 static int allocate_host(
-    enum block_kind kind, const char *call, size_t size, unsigned flags, struct block **block)
+    enum block_kind kind, const char *call, size_t size, unsigned flags, gpu_ptr *out)
 {
 	struct context *context;
-	int rc = driver_begin_unsafe(&context);
+	struct block *block;
+	int rc = out ? driver_begin_unsafe(&context) : SIM_INVALID_VALUE;
 
 	if (rc)
 		return rc;
 	rc = inject_failure(call, size)
 		 ? SIM_OUT_OF_MEMORY
-		 : memory_alloc_host(kind, context->head.device, size, block);
-	if (!rc)
-		(*block)->flags = flags;
+		 : memory_alloc_host(kind, context->head.device, size, &block);
+	if (!rc) {
+		block->flags = flags;
+		*out = block->span.start;
+	}
 	return driver_end(rc);
 }
 
-API(cuMemAllocManaged, (gpu_ptr * out, size_t size, unsigned flags))
-{
-	struct block *block;
-	int rc;
-
-	if (!out)
-		return SIM_INVALID_VALUE;
-	rc = allocate_host(BLOCK_MANAGED, "cuMemAllocManaged", size, flags, &block);
-	if (!rc)
-		*out = block->span.start;
-	return rc;
-}
-
-API(cuMemHostAlloc, (void **out, size_t size, unsigned flags))
-{
-	struct block *block;
-	int rc;
-
-	if (!out)
-		return SIM_INVALID_VALUE;
-	rc = allocate_host(BLOCK_PINNED, "cuMemHostAlloc", size, flags, &block);
-	if (!rc)
-		*out = (void *)block->span.start;
-	return rc;
-}
-
+API_RETURNS(cuMemAllocManaged, (gpu_ptr * out, size_t size, unsigned flags),
+    allocate_host(BLOCK_MANAGED, "cuMemAllocManaged", size, flags, out))
+API_RETURNS(cuMemHostAlloc, (void **out, size_t size, unsigned flags),
+    allocate_host(BLOCK_PINNED, "cuMemHostAlloc", size, flags, (gpu_ptr *)out))
 API_RETURNS(cuMemAllocHost_v2, (void **out, size_t size), self_cuMemHostAlloc(out, size, 0))
 
 static int free_host(enum block_kind kind, void *address, int wrong)

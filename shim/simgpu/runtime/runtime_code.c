@@ -207,19 +207,28 @@ API(cudaGetSymbolSize, (size_t * out, const void *symbol))
 	return runtime_end(variable(symbol, out) ? SIM_OK : SIM_NOT_FOUND);
 }
 
-API_PTDS(
-    cudaMemcpyToSymbol, (const void *symbol, const void *from, size_t n, size_t offset, int kind))
+/* Enters the runtime and finds the n bytes at an offset in a variable. */
+static int enter_variable(const void *symbol, size_t n, size_t offset, gpu_ptr *at)
 {
 	size_t size;
-	uint64_t to;
 	int rc = runtime_enter();
 
 	if (rc)
-		return runtime_end(rc);
-	to = variable(symbol, &size);
-	if (!to || offset > size || n > size - offset)
-		return runtime_end(to ? SIM_INVALID_VALUE : SIM_NOT_FOUND);
-	return runtime_end(cuMemcpy(to + offset, (gpu_ptr)from, n));
+		return rc;
+	*at = variable(symbol, &size);
+	if (!*at || offset > size || n > size - offset)
+		return *at ? SIM_INVALID_VALUE : SIM_NOT_FOUND;
+	*at += offset;
+	return SIM_OK;
+}
+
+API_PTDS(
+    cudaMemcpyToSymbol, (const void *symbol, const void *from, size_t n, size_t offset, int kind))
+{
+	gpu_ptr to;
+	int rc = enter_variable(symbol, n, offset, &to);
+
+	return runtime_end(rc ? rc : cuMemcpy(to, (gpu_ptr)from, n));
 }
 
 API_PTSZ_RETURNS(cudaMemcpyToSymbolAsync,
@@ -228,14 +237,8 @@ API_PTSZ_RETURNS(cudaMemcpyToSymbolAsync,
 
 API_PTDS(cudaMemcpyFromSymbol, (void *to, const void *symbol, size_t n, size_t offset, int kind))
 {
-	size_t size;
-	uint64_t from;
-	int rc = runtime_enter();
+	gpu_ptr from;
+	int rc = enter_variable(symbol, n, offset, &from);
 
-	if (rc)
-		return runtime_end(rc);
-	from = variable(symbol, &size);
-	if (!from || offset > size || n > size - offset)
-		return runtime_end(from ? SIM_INVALID_VALUE : SIM_NOT_FOUND);
-	return runtime_end(cuMemcpy((gpu_ptr)to, from + offset, n));
+	return runtime_end(rc ? rc : cuMemcpy((gpu_ptr)to, from, n));
 }

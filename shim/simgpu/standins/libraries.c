@@ -19,33 +19,23 @@ static int handle_new(void **out, int wrong)
 	return 0;
 }
 
+static int put_number(int *out, int value, int wrong)
+{
+	if (!out)
+		return wrong;
+	*out = value;
+	return 0;
+}
+
 #define CUBLAS_WRONG 7
 #define CUDNN_WRONG 2000
 #define CUDNN_NO_MEMORY 4000
 #define CUFFT_WRONG 4
 
 LIBRARY_RETURNS(cublasCreate_v2, (void **out), handle_new(out, CUBLAS_WRONG))
-
-LIBRARY(cublasGetVersion_v2, (void *h, int *out))
-{
-	if (!out)
-		return CUBLAS_WRONG;
-	*out = 130000;
-	return 0;
-}
-
-LIBRARY(cublasGetMathMode, (void *h, int *out))
-{
-	*out = 0;
-	return 0;
-}
-
-LIBRARY(cublasGetPointerMode_v2, (void *h, int *out))
-{
-	*out = 0;
-	return 0;
-}
-
+LIBRARY_RETURNS(cublasGetVersion_v2, (void *h, int *out), put_number(out, 130000, CUBLAS_WRONG))
+LIBRARY_RETURNS(cublasGetMathMode, (void *h, int *out), put_number(out, 0, CUBLAS_WRONG))
+LIBRARY_RETURNS(cublasGetPointerMode_v2, (void *h, int *out), put_number(out, 0, CUBLAS_WRONG))
 LIBRARY_RETURNS(cublasLtCreate, (void **out), handle_new(out, CUBLAS_WRONG))
 
 EXPORTED(size_t, cublasLtGetVersion, (void))
@@ -178,14 +168,7 @@ LIBRARY_RETURNS(cudnnGetBatchNormalizationBackwardExWorkspaceSize,
 LIBRARY_RETURNS(cudnnGetBatchNormalizationTrainingExReserveSpaceSize,
     (void *dnn, int mode, int operations, void *activation, void *x, size_t *size),
     no_workspace(size))
-
-LIBRARY(cufftCreate, (int *plan))
-{
-	if (!plan)
-		return CUFFT_WRONG;
-	*plan = 1;
-	return 0;
-}
+LIBRARY_RETURNS(cufftCreate, (int *plan), put_number(plan, 1, CUFFT_WRONG))
 
 /* Assumes a workspace as large as the data. `type` is a cudaDataType: half, single or double
  * precision. */
