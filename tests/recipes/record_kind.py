@@ -8,15 +8,7 @@ TITLE = "A record kind"
 MOST = 5
 ROW = ('TRACE_KIND(47, NAP, RECENT, "the process slept",\n'
        "    TRACE_FIELD(NUMBER, microseconds))\n")
-READ = """	case TRACE_NAP:
-		out->kind = EV_NAP;
-		out->size = f->NAP.microseconds;
-		return true;
-"""
-WRITE = """	case EV_NAP:
-		f->NAP.microseconds = e->size;
-		return TRACE_NAP;
-"""
+EVENT = "    [TRACE_NAP] = {EV_NAP, {FIELD(NAP, microseconds, WHOLE, size)}},\n"
 PROGRAM = """#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,8 +47,7 @@ def follow(tree):
     tree.insert("include/whyoom/trace_kinds.def", "TRACE_KIND(46, WENT", ROW)
     tree.insert("shim/note.c", "\tSIMPLE(n, FORK,", "\tSIMPLE(n, NAP, .microseconds = 4711);\n")
     tree.insert("analyzer/trace/event.h", "	EV_FORK,", "	EV_NAP,\n")
-    tree.insert("analyzer/trace/extended.c", "\t\treturn TRACE_FORK;", WRITE)
-    tree.insert_before("analyzer/trace/extended.c", "\tcase TRACE_FORK:", READ)
+    tree.insert("analyzer/trace/extended.c", "    [TRACE_FORK] =", EVENT)
     tree.insert("analyzer/model/model.c", "	case EV_FORK:", "	case EV_NAP:\n")
     tree.made("docs/trace-format.md", "tests/lint/record_kinds.py")
 
