@@ -293,7 +293,4 @@ struct trace_fold {
 /* Fill out[0] to out[trace_stack_limit() - 1]; a stack without frames gets 0. 0 or -ENOMEM. */
 int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *out);
 
-/* A note for each module whose file is missing or has another build id. Returns how many. */
-size_t trace_symbol_notes(const struct trace *t, const char *const **out);
-
 #endif

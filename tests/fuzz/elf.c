@@ -11,11 +11,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct objfile_frame frames[OBJFILE_FRAMES_MAX];
 	struct def_module module = {0};
-	enum objfile_state state;
 	struct objfile *o;
 
 	module.path = target_file(data, bytes);
-	o = objfile_open(&module, NULL, &state);
+	o = objfile_open(&module, NULL);
 	if (!o)
 		abort();
 	/* The usual code addresses of small programs, and addresses from the file's bytes. */

@@ -129,7 +129,6 @@ static void model_everything(struct trace *t)
 static void read_everything(const char *path)
 {
 	const struct symbol *symbols;
-	const char *const *notes;
 	struct err err;
 	struct trace *t;
 	struct event event;
@@ -146,7 +145,6 @@ static void read_everything(const char *path)
 	model_everything(t);
 	for (uint32_t i = 0; i < trace_stack_limit(t) && i < 1000; i++)
 		trace_symbols(t, i, &symbols);
-	trace_symbol_notes(t, &notes);
 	trace_is_running(t);
 	trace_close(t);
 }

@@ -2,7 +2,6 @@
 
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <libiberty/demangle.h>
 #include <stdio.h>
@@ -46,16 +45,15 @@ struct objfile {
 	struct scopes scopes;
 };
 
+/* Open a regular file; -1: it is none. */
 static int open_regular(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
 		close(fd);
-		return -EINVAL;
+		return -1;
 	}
 	return fd;
 }
@@ -230,21 +228,20 @@ static const Dwfl_Callbacks callbacks = {
     .debuginfo_path = &no_debuginfo_path,
 };
 
-/* Load the file. libdwfl then owns the descriptor. */
+/* Load the file. libdwfl then owns the descriptor; after false the caller still does. */
 static bool load(struct objfile *o, int fd)
 {
 	o->dwfl = dwfl_begin(&callbacks);
-	if (o->dwfl) {
-		dwfl_report_begin(o->dwfl);
-		/* Base 0 keeps the file's own addresses, which the trace uses. */
-		o->dwfl_module = dwfl_report_elf(o->dwfl, o->path, o->path, fd, 0, true);
-		dwfl_report_end(o->dwfl, NULL, NULL);
-		if (o->dwfl_module)
-			return true;
-		dwfl_end(o->dwfl);
-		o->dwfl = NULL;
-	}
-	close(fd);
+	if (!o->dwfl)
+		return false;
+	dwfl_report_begin(o->dwfl);
+	/* Base 0 keeps the file's own addresses, which the trace uses. */
+	o->dwfl_module = dwfl_report_elf(o->dwfl, o->path, o->path, fd, 0, true);
+	dwfl_report_end(o->dwfl, NULL, NULL);
+	if (o->dwfl_module)
+		return true;
+	dwfl_end(o->dwfl);
+	o->dwfl = NULL;
 	return false;
 }
 
@@ -293,65 +290,50 @@ static void begin_keeping(struct objfile *o, const struct def_module *m)
 	symcache_renew(o->cache, &debug);
 }
 
-/* Open the module's file at `path`, if it is that file. */
-static enum objfile_state open_at(
+/* Open the module's file at `path`. False: it is not there, is another file, or cannot be read. */
+static bool open_at(
     struct objfile *o, const struct def_module *m, struct symcache_store *store, const char *path)
 {
-	enum objfile_state state = OBJFILE_FOUND;
 	int fd = open_regular(path);
 	struct stat st;
 
 	if (fd < 0)
-		return fd == -EACCES || fd == -EPERM ? OBJFILE_UNREADABLE : OBJFILE_MISSING;
+		return false;
 	o->path = strdup(path);
-	if (!o->path || fstat(fd, &st)) {
-		close(fd);
-		return OBJFILE_UNREADABLE;
+	if (o->path && !fstat(fd, &st)) {
+		o->mark = symcache_mark(&st);
+		o->cache = symcache_open(store, m->build_id, m->build_id_bytes, &o->mark);
 	}
-	o->mark = symcache_mark(&st);
-	o->cache = symcache_open(store, m->build_id, m->build_id_bytes, &o->mark);
 	/* Kept answers are of the module's file, and the file is unchanged. */
 	if (o->cache && is_kept(o, m) && same_times(m, &st)) {
 		close(fd);
-		return OBJFILE_FOUND;
+		return true;
 	}
-	if (!same_file(m, fd)) {
-		close(fd);
-		state = OBJFILE_DIFFERENT;
-	} else if (!o->cache || !load(o, fd)) {
-		state = OBJFILE_UNREADABLE;
-	}
-	if (state == OBJFILE_FOUND) {
+	if (o->cache && same_file(m, fd) && load(o, fd)) {
 		begin_keeping(o, m);
-		return state;
+		return true;
 	}
+	close(fd);
 	symcache_close(o->cache);
 	o->cache = NULL;
 	free(o->path);
 	o->path = NULL;
-	return state;
+	return false;
 }
 
-struct objfile *objfile_open(
-    const struct def_module *m, struct symcache_store *store, enum objfile_state *state)
+struct objfile *objfile_open(const struct def_module *m, struct symcache_store *store)
 {
 	struct objfile *o = calloc(1, sizeof(*o));
 	char path[PATH_ROOM];
 
-	if (!o)
-		return NULL;
-	*state = OBJFILE_NONE;
-	if (m->path[0] != '/')
+	if (!o || m->path[0] != '/' || open_at(o, m, store, m->path))
 		return o;
-	*state = open_at(o, m, store, m->path);
 	/* Try the original by build id, or the debug information, which has symbols, too. */
 	for (int i = 0; i < 2 && m->build_id_bytes >= 2 && m->build_id_bytes <= 64; i++) {
-		if (*state == OBJFILE_FOUND)
-			break;
 		build_id_path(
 		    m->build_id, m->build_id_bytes, i ? ".debug" : "", path, sizeof(path));
-		if (open_at(o, m, store, path) == OBJFILE_FOUND)
-			*state = OBJFILE_FOUND;
+		if (open_at(o, m, store, path))
+			break;
 	}
 	return o;
 }
@@ -589,10 +571,10 @@ char *objfile_demangle(const char *name)
 	return text;
 }
 
-/* Load the file again. False: it has changed. */
+/* Load the file again. False: there is none, or it has changed. */
 static bool reload(struct objfile *o)
 {
-	int fd = open_regular(o->path);
+	int fd = o->path ? open_regular(o->path) : -1;
 	struct symcache_mark now;
 	struct stat st;
 
@@ -600,8 +582,8 @@ static bool reload(struct objfile *o)
 		return false;
 	if (!fstat(fd, &st)) {
 		now = symcache_mark(&st);
-		if (!memcmp(&now, &o->mark, sizeof(now)))
-			return load(o, fd);
+		if (!memcmp(&now, &o->mark, sizeof(now)) && load(o, fd))
+			return true;
 	}
 	close(fd);
 	return false;

@@ -14,18 +14,9 @@
 struct objfile;
 struct symcache_store;
 
-enum objfile_state {
-	OBJFILE_FOUND,
-	OBJFILE_NONE, /* modules without a file, such as the vdso */
-	OBJFILE_MISSING, /* neither the file nor debug information of its build id */
-	OBJFILE_DIFFERENT, /* the file at that path has another build id */
-	OBJFILE_UNREADABLE,
-};
-
-/* Open the file of a module; *state says what was found. Answers are taken from and, on close,
- * saved to `store`, which may be NULL. NULL: no memory. */
-struct objfile *objfile_open(
-    const struct def_module *module, struct symcache_store *store, enum objfile_state *state);
+/* Open the file of a module: the one at its path, or debug information of its build id. Answers are
+ * taken from and, on close, saved to `store`, which may be NULL. NULL: no memory. */
+struct objfile *objfile_open(const struct def_module *module, struct symcache_store *store);
 void objfile_close(struct objfile *o);
 /* True: its answers are on disk, or will be once it is closed, so opening it again is cheap. */
 bool objfile_is_kept(const struct objfile *o);

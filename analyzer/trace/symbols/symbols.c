@@ -11,7 +11,6 @@
 #include "trace/symbols/objfile.h"
 #include "trace/symbols/pylines.h"
 #include "trace/symbols/symcache.h"
-#include "util/text/str.h"
 
 /* The symbols of one frame, from symbols.items[first - 1] on; first is 0 until the lookup. */
 struct frame_words {
@@ -42,7 +41,6 @@ struct symbols {
 	bool passing; /* words are used at once and not kept */
 	bool folded;
 	char text[400]; /* name of a nameless frame */
-	VEC(const char *) notes;
 	struct map stacks; /* by stack id: a struct stack_words, which does not move */
 	struct arena arena;
 	struct stack_path path; /* the latest path that is kept */
@@ -58,7 +56,6 @@ static void symbols_free(struct symbols *s, size_t codes)
 	intern_free(&s->names);
 	vec_free(&s->symbols);
 	vec_free(&s->frames);
-	vec_free(&s->notes);
 	map_free(&s->stacks);
 	trace_path_fini(&s->path);
 	arena_free(&s->arena);
@@ -115,48 +112,12 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static void add_note(struct symbols *s, const struct def_module *m, enum objfile_state state)
-{
-	struct str text = {0};
-	const char *kept;
-
-	str_safe(&text, m->path);
-	switch (state) {
-	case OBJFILE_FOUND:
-	case OBJFILE_NONE:
-		str_free(&text);
-		return;
-	case OBJFILE_MISSING:
-		str_puts(
-		    &text, ": the file is not here, so its functions are shown as module+offset");
-		break;
-	case OBJFILE_DIFFERENT:
-		str_puts(&text,
-		    ": the file has changed since the recording (another build id), so its "
-		    "functions are shown as module+offset");
-		break;
-	case OBJFILE_UNREADABLE:
-		str_puts(&text,
-		    ": the file cannot be read, so its functions are shown as module+offset");
-		break;
-	}
-	kept = intern_text(&s->names, intern_add(&s->names, str_text(&text), text.length));
-	if (kept)
-		(void)vec_push(&s->notes, kept);
-	str_free(&text);
-}
-
 static struct objfile *file_of(struct trace *t, uint32_t module)
 {
 	struct symbols *s = t->symbols;
-	const struct def_module *m = &t->defs.modules.items[module - 1];
-	enum objfile_state state;
 
-	if (!s->files[module - 1]) {
-		s->files[module - 1] = objfile_open(m, s->store, &state);
-		if (s->files[module - 1])
-			add_note(s, m, state);
-	}
+	if (!s->files[module - 1])
+		s->files[module - 1] = objfile_open(&t->defs.modules.items[module - 1], s->store);
 	return s->files[module - 1];
 }
 
@@ -606,10 +567,4 @@ size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out)
 	words = (struct stack_words *)(uintptr_t)*kept;
 	*out = words->symbols;
 	return words->count;
-}
-
-size_t trace_symbol_notes(const struct trace *t, const char *const **out)
-{
-	*out = t->symbols ? (const char *const *)t->symbols->notes.items : NULL;
-	return t->symbols ? t->symbols->notes.count : 0;
 }

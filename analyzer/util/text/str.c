@@ -190,15 +190,3 @@ void str_free(struct str *s)
 	free(s->text);
 	*s = (struct str){0};
 }
-
-char *str_take(struct str *s)
-{
-	char *text;
-
-	str_add(s, "", 0);
-	text = s->failed ? NULL : s->text;
-	if (s->failed)
-		free(s->text);
-	*s = (struct str){0};
-	return text;
-}

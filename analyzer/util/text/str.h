@@ -30,8 +30,6 @@ void str_json(struct str *s, const char *text);
 void str_safe(struct str *s, const char *text);
 void str_clear(struct str *s);
 void str_free(struct str *s);
-/* Return the text, which the caller frees, and clear the str. NULL: it failed. */
-char *str_take(struct str *s);
 
 /* True: equal texts, or both NULL. */
 static inline bool str_same(const char *a, const char *b)

@@ -33,21 +33,22 @@ static struct def_module module_of(const char *path)
 	    .path = path, .build_id = sample.build_id, .build_id_bytes = sample.build_id_bytes};
 }
 
-static struct objfile *open_as(const struct def_module *m, enum objfile_state expected)
+/* How many functions the module's file has at sample.call; 0 if it is not found. */
+static size_t found_in(const struct def_module *m)
 {
-	enum objfile_state state;
-	struct objfile *o = objfile_open(m, NULL, &state);
+	struct objfile_frame f[OBJFILE_FRAMES_MAX];
+	struct objfile *o = objfile_open(m, NULL);
+	size_t n = objfile_lookup(o, sample.call - 1, f);
 
-	assert_non_null(o);
-	assert_int_equal(state, expected);
-	return o;
+	objfile_close(o);
+	return n;
 }
 
 /* With DWARF: the inlined functions, each at its call's line. */
 static void inlined_functions(void **state)
 {
 	struct def_module m = module_of(SAMPLE);
-	struct objfile *o = open_as(&m, OBJFILE_FOUND);
+	struct objfile *o = objfile_open(&m, NULL);
 	struct objfile_frame f[OBJFILE_FRAMES_MAX];
 
 	assert_int_equal(objfile_lookup(o, sample.call - 1, f), 3);
@@ -80,7 +81,7 @@ static void without_debug_information(void **state)
 
 		sample_copy(commands[i], path);
 		m = module_of(path);
-		o = open_as(&m, OBJFILE_FOUND);
+		o = objfile_open(&m, NULL);
 		assert_int_equal(objfile_lookup(o, sample.call - 1, f), 1);
 		assert_string_equal(f[0].function, "sample_outer");
 		assert_null(f[0].file);
@@ -108,7 +109,7 @@ static void separate_debug_information(void **state)
 			assert_int_equal(system(command), 0);
 		}
 		m = module_of(path);
-		o = open_as(&m, OBJFILE_FOUND);
+		o = objfile_open(&m, NULL);
 		assert_int_equal(objfile_lookup(o, sample.call - 1, f), wrong ? 1 : 3);
 		objfile_close(o);
 		snprintf(command, sizeof(command), "rm %s %s.dbg", path, path);
@@ -129,14 +130,13 @@ static const char *kept_text(const char *text)
 static size_t look_again(const struct def_module *m, struct objfile_frame *f, unsigned *loaded)
 {
 	struct symcache_store *store = symcache_store_open();
-	enum objfile_state state;
 	struct objfile *o;
 	size_t n;
 
 	assert_non_null(store);
 	loads = 0;
-	o = objfile_open(m, store, &state);
-	assert_int_equal(state, OBJFILE_FOUND);
+	o = objfile_open(m, store);
+	assert_non_null(o);
 	n = objfile_lookup(o, sample.call - 1, f);
 	for (size_t i = 0; i < n; i++) {
 		f[i].function = kept_text(f[i].function);
@@ -184,8 +184,7 @@ static void looked_up_once(void **state)
 	}
 	/* A new address is looked up beside it. */
 	struct symcache_store *store = symcache_store_open();
-	enum objfile_state found;
-	struct objfile *o = objfile_open(&m, store, &found);
+	struct objfile *o = objfile_open(&m, store);
 	assert_int_equal(loads, 0);
 	assert_int_equal(objfile_lookup(o, sample.sink + sample.sink_size - 1, f), 1);
 	assert_string_equal(f[0].function, "sample::sink");
@@ -193,7 +192,7 @@ static void looked_up_once(void **state)
 	/* After it is closed: also if it is opened again at once. */
 	assert_true(objfile_is_kept(o));
 	objfile_close(o);
-	o = objfile_open(&m, store, &found);
+	o = objfile_open(&m, store);
 	assert_int_equal(objfile_lookup(o, sample.sink + sample.sink_size - 1, f), 1);
 	assert_int_equal(loads, 1);
 	objfile_close(o);
@@ -210,7 +209,6 @@ static void looked_up_once(void **state)
 
 static void another_file_is_not_used(void **state)
 {
-	struct objfile_frame f[OBJFILE_FRAMES_MAX];
 	uint8_t other[20] = {1, 2, 3};
 	struct def_module m = module_of(SAMPLE);
 	char path[64];
@@ -218,29 +216,27 @@ static void another_file_is_not_used(void **state)
 
 	m.build_id = other;
 	m.build_id_bytes = sizeof(other);
-	struct objfile *o = open_as(&m, OBJFILE_DIFFERENT);
-	assert_int_equal(objfile_lookup(o, sample.call - 1, f), 0);
-	objfile_close(o);
+	assert_int_equal(found_in(&m), 0);
 
 	m = module_of("/nonexistent/libx.so");
-	objfile_close(open_as(&m, OBJFILE_MISSING));
+	assert_int_equal(found_in(&m), 0);
 	m = module_of("linux-vdso.so.1");
-	objfile_close(open_as(&m, OBJFILE_NONE));
+	assert_int_equal(found_in(&m), 0);
 	m = module_of("/dev/zero"); /* is never read */
-	objfile_close(open_as(&m, OBJFILE_MISSING));
+	assert_int_equal(found_in(&m), 0);
 
 	/* Not ELF at all. */
 	sample_copy("head -c 100 /dev/urandom > %2$s; : %1$s", path);
 	m = module_of(path);
-	objfile_close(open_as(&m, OBJFILE_DIFFERENT));
+	assert_int_equal(found_in(&m), 0);
 	/* Without a build id, size and time decide. */
 	m = (struct def_module){.path = SAMPLE};
 	assert_int_equal(stat(SAMPLE, &st), 0);
 	m.file_size = (uint64_t)st.st_size;
 	m.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-	objfile_close(open_as(&m, OBJFILE_FOUND));
+	assert_int_equal(found_in(&m), 3);
 	m.mtime_ns++;
-	objfile_close(open_as(&m, OBJFILE_DIFFERENT));
+	assert_int_equal(found_in(&m), 0);
 	unlink(path);
 }
 

@@ -295,24 +295,6 @@ static void looks_in_passing(void **state)
 	compose_free(&c);
 }
 
-static void one_note_for_each_missing_file(void **state)
-{
-	struct compose c;
-	struct trace *t = build(&c);
-	const struct symbol *s;
-	const char *const *notes;
-
-	assert_int_equal(trace_symbol_notes(t, &notes), 0);
-	for (uint32_t i = 1; i < trace_stack_limit(t); i++)
-		trace_symbols(t, i, &s);
-	assert_int_equal(trace_symbol_notes(t, &notes), 2);
-	for (int i = 0; i < 2; i++)
-		assert_true(strstr(notes[i], "/opt/none/libpython3.9.so: the file is not here") ||
-			    strstr(notes[i], "/opt/none/app: the file is not here"));
-	trace_close(t);
-	compose_free(&c);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,7 +302,6 @@ int main(void)
 	    cmocka_unit_test(python_in_place_of_the_interpreter),
 	    cmocka_unit_test(marks_in_words),
 	    cmocka_unit_test(looks_in_passing),
-	    cmocka_unit_test(one_note_for_each_missing_file),
 	};
 
 	sample_read(SAMPLE, &sample);
