@@ -12,7 +12,6 @@
 #include "trace/cursor.h"
 #include "trace/integrity/checks.h"
 #include "trace/packed/packed.h"
-#include "trace/rights.h"
 #include "whyoom/trace.h"
 
 #define WINDOW_MIN 16384u

@@ -114,6 +114,8 @@ struct header_tail {
 	struct trace_rights rights;
 };
 int trace_read_header(struct trace *t, struct header_tail *tail, struct err *err);
+/* Convert the times of given-up rights; clock_finish() must have been called. */
+struct trace_rights_facts rights_facts(const struct trace_rights *raw, struct clock *clock);
 
 /* chunk.c: reads a chunk's header and limits it to what is sound. 0; 1: there is no chunk at this
  * offset, and *foreign says whether there is other data; negative errno. */

@@ -1,10 +1,9 @@
 #include "trace/definitions/definitions.h"
-#include "trace/definitions/stack_tree.h"
-#include "trace/integrity/checks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/integrity/checks.h"
 #include "whyoom/trace.h"
 
 int defs_init(struct defs *d, uint64_t bytes_of_definitions)

@@ -91,6 +91,14 @@ int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool 
 /* Call after both passes: resolves stacks that came before their base. 0 or -ENOMEM. */
 int defs_finish(struct defs *d);
 
+/* stack_tree.c, for definitions.c: take a definition of a stack. Its bytes must stay valid until
+ * defs_stacks_settle(), as several lookups run at a time. 0; 1: it contradicts the format; -ENOMEM.
+ * A contradiction that is found later counts in d->broken. */
+int defs_stack(struct defs *d, struct cursor *c);
+/* Finish all lookups: each stack is defined, or waits for its base. 0 or -ENOMEM. */
+int defs_stacks_settle(struct defs *d);
+void defs_stacks_fini(struct defs *d);
+
 const char *defs_string(const struct defs *d, uint64_t id);
 const struct def_info *defs_info(const struct defs *d, const char *key);
 

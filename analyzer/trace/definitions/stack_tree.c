@@ -1,8 +1,8 @@
-#include "trace/definitions/stack_tree.h"
-
+/* stack_tree.c - turns definitions of stacks, in any order, into nodes of a tree. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/definitions/definitions.h"
 #include "whyoom/trace.h"
 
 struct def_pending {

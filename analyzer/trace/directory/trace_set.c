@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/directory/account.h"
+#include "trace/cursor.h"
 #include "trace/directory/small.h"
 #include "trace/reader.h"
 #include "util/text/note.h"
@@ -386,6 +386,36 @@ static void count_emptied(const struct opening *o)
 		return;
 	set->left_out++;
 	set->left_out_bytes += set->account.held - o->file_bytes;
+}
+
+/* Read disk.account: the disk space of all traces of a directory. .known is false if it is absent
+ * or damaged. */
+static struct trace_account account_read(const char *directory)
+{
+	struct trace_account a = {.known = false};
+	uint8_t raw[offsetof(struct trace_disk, counted_s)];
+	char path[4096];
+	struct cursor c = cursor_of(raw, sizeof(raw));
+	int64_t held;
+	ssize_t n;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/" TRACE_DISK_NAME, directory) >= (int)sizeof(path))
+		return a;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return a;
+	n = pread(fd, raw, sizeof(raw), 0);
+	close(fd);
+	if (n != (ssize_t)sizeof(raw) || memcmp(cursor_take(&c, 8), TRACE_DISK_MAGIC, 8) != 0 ||
+	    cursor_fixed(&c, 4) != TRACE_DISK_VERSION)
+		return a;
+	cursor_fixed(&c, 4);
+	a.bound = cursor_fixed(&c, 8);
+	held = (int64_t)cursor_fixed(&c, 8);
+	a.held = held < 0 ? 0 : (uint64_t)held;
+	a.known = a.bound && a.bound <= INT64_MAX;
+	return a;
 }
 
 static int open_directory(DIR *dir, struct trace_set *set, struct err *err)

@@ -1,6 +1,6 @@
 /* Stacks from definitions in any order, against plain lists of frames. */
 #include "../events.h"
-#include "trace/definitions/stack_tree.h"
+#include "trace/definitions/definitions.h"
 
 #define COUNT 6000u
 #define FRAMES 400u

@@ -219,6 +219,53 @@ static void many_files(void **state)
 	trace_set_close(&set);
 }
 
+static struct trace_account after(const void *bytes, size_t n)
+{
+	struct trace_account account;
+	struct trace_set set;
+	struct err err;
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/" TRACE_DISK_NAME, dir);
+	f = fopen(path, "w");
+	fwrite(bytes, 1, n, f);
+	fclose(f);
+	assert_int_equal(trace_set_open(dir, &set, &err), 0);
+	account = set.account;
+	trace_set_close(&set);
+	return account;
+}
+
+/* disk.account: the space of all traces, as their processes counted it. */
+static void reads_the_account(void **state)
+{
+	struct trace_disk d = {.version = TRACE_DISK_VERSION, .bound = 1000, .held = 300};
+	struct trace_account a;
+
+	put_file("10.0.whyoom", 10, 0, 1000, TRACE_END_EXIT);
+	assert_false(after("", 0).known);
+	memcpy(&d.magic, TRACE_DISK_MAGIC, 8);
+	a = after(&d, sizeof(d));
+	assert_true(a.known);
+	assert_int_equal(a.bound, 1000);
+	assert_int_equal(a.held, 300);
+	d.held = -5; /* more was given back than counted */
+	assert_int_equal(after(&d, sizeof(d)).held, 0);
+	for (size_t n = 0; n < offsetof(struct trace_disk, counted_s); n++)
+		assert_false(after(&d, n).known);
+	d.bound = 0;
+	assert_false(after(&d, sizeof(d)).known);
+	d.bound = UINT64_MAX;
+	assert_false(after(&d, sizeof(d)).known);
+	d.bound = 1;
+	d.version = 2;
+	assert_false(after(&d, sizeof(d)).known);
+	d.version = TRACE_DISK_VERSION;
+	d.magic++;
+	assert_false(after(&d, sizeof(d)).known);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +275,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(unless_none_remains, make_dir, remove_dir),
 	    cmocka_unit_test_setup_teardown(one_file_and_a_fifo, make_dir, remove_dir),
 	    cmocka_unit_test_setup_teardown(many_files, make_dir, remove_dir),
+	    cmocka_unit_test_setup_teardown(reads_the_account, make_dir, remove_dir),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 #include "events.h"
 
-#include "trace/rights.h"
-
 static struct trace *opened(struct compose *c)
 {
 	struct err err = {""};
