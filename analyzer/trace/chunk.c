@@ -14,9 +14,7 @@
 
 static uint32_t get(const uint8_t *raw, size_t at, unsigned bytes)
 {
-	struct cursor c = cursor_of(raw + at, bytes);
-
-	return (uint32_t)cursor_fixed(&c, bytes);
+	return (uint32_t)cursor_at(raw + at, bytes);
 }
 
 /* Read the side records, as far as the header can be believed. *bytes: their size. */

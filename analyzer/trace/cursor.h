@@ -53,6 +53,14 @@ static inline uint64_t cursor_fixed(struct cursor *c, unsigned bytes)
 	return value;
 }
 
+/* The little-endian number of 1 to 8 bytes at `p`, which are there. */
+static inline uint64_t cursor_at(const void *p, unsigned bytes)
+{
+	struct cursor c = cursor_of(p, bytes);
+
+	return cursor_fixed(&c, bytes);
+}
+
 /* Pass over bytes and return them in place; NULL, and bad: fewer are left. */
 static inline const uint8_t *cursor_take(struct cursor *c, uint64_t bytes)
 {
@@ -131,6 +139,18 @@ static inline uint64_t cursor_signed(uint64_t v)
 static inline uint64_t cursor_svarint(struct cursor *c)
 {
 	return cursor_signed(cursor_varint(c));
+}
+
+/* Write a varint, of at most CURSOR_VARINT_MAX bytes. Returns how many. */
+#define CURSOR_VARINT_MAX 10u
+static inline size_t cursor_write_varint(uint8_t *to, uint64_t value)
+{
+	size_t n = 0;
+
+	for (; value >= 0x80; value >>= 7)
+		to[n++] = (uint8_t)(value | 0x80);
+	to[n++] = (uint8_t)value;
+	return n;
 }
 
 /* Read a varint; one that does not fit in 32 bits marks the cursor bad. */

@@ -15,13 +15,6 @@
 /* The most threads that can be raising a counter when the process ends. */
 #define UNDER_WAY 64u
 
-static uint64_t get(const uint8_t *page, size_t at, unsigned bytes)
-{
-	struct cursor c = cursor_of(page + at, bytes);
-
-	return cursor_fixed(&c, bytes);
-}
-
 static void put(uint8_t *page, size_t at, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
@@ -37,20 +30,21 @@ static void damaged(struct trace *t, uint64_t offset, uint64_t bytes)
 /* True if the file has checks. The version or the check may be damaged, but hardly both. */
 static bool has_checks(const uint8_t *page)
 {
-	uint64_t version = get(page, FIELD(major), 2) << 16 | get(page, FIELD(minor), 2);
+	uint64_t version =
+	    cursor_at(page + FIELD(major), 2) << 16 | cursor_at(page + FIELD(minor), 2);
 
-	return get(page, FIELD(check), 8) || version >= (2 << 16 | TRACE_CHECKS_FROM);
+	return cursor_at(page + FIELD(check), 8) || version >= (2 << 16 | TRACE_CHECKS_FROM);
 }
 
 static bool is_sound(const uint8_t *page)
 {
-	return get(page, FIELD(check), 8) == checks_header(page);
+	return cursor_at(page + FIELD(check), 8) == checks_header(page);
 }
 
 /* The process may have been killed while it changed its mode. */
 static bool is_sound_but_for_mode(uint8_t *page)
 {
-	uint64_t was = get(page, FIELD(mode), 4);
+	uint64_t was = cursor_at(page + FIELD(mode), 4);
 
 	for (uint32_t mode = 0; mode <= TRACE_MODE_SUPERVISOR; mode++) {
 		put(page, FIELD(mode), mode, 4);
@@ -97,8 +91,8 @@ static void check_counters(struct trace *t, uint8_t *page)
 	const uint16_t *offsets;
 
 	for (size_t i = checks_counters(&offsets); i-- > 0;) {
-		uint64_t counter = get(page, offsets[i], 8);
-		uint64_t copy = get(page, TRACE_COPY_OFFSET + offsets[i], 8);
+		uint64_t counter = cursor_at(page + offsets[i], 8);
+		uint64_t copy = cursor_at(page + TRACE_COPY_OFFSET + offsets[i], 8);
 
 		if (counter == copy)
 			continue;
@@ -112,7 +106,8 @@ static void check_counters(struct trace *t, uint8_t *page)
 /* The end is stored after its check, so it may be missing beside a valid check. */
 static void check_end(struct trace *t, uint8_t *page)
 {
-	uint64_t how = get(page, FIELD(end_how), 4), check = get(page, FIELD(end_check), 8);
+	uint64_t how = cursor_at(page + FIELD(end_how), 4),
+		 check = cursor_at(page + FIELD(end_check), 8);
 
 	if ((!how && !check) || (how && check == checks_end(page)))
 		return;
@@ -133,9 +128,9 @@ static void check_slots(struct trace *t, uint8_t *page)
 	for (size_t i = 0; i < TRACE_CHECKPOINT_SLOTS; i++) {
 		size_t at = FIELD(checkpoint) + i * sizeof(struct trace_checkpoint);
 
-		if (!get(page, at, 4) ||
-		    get(page, FIELD(checkpoint_check) + 8 * i, 8) ==
-			checks_hash(page + at, sizeof(struct trace_checkpoint)))
+		if (!cursor_at(page + at, 4) ||
+		    cursor_at(page + FIELD(checkpoint_check) + 8 * i, 8) ==
+			xxh64_of(page + at, sizeof(struct trace_checkpoint)))
 			continue;
 		damaged(t, at, sizeof(struct trace_checkpoint));
 		put(page, at, 0, 4);

@@ -37,7 +37,7 @@ static uint64_t identity(const struct trace *t, const struct chunk *c)
 		key.checksum = c->checksum;
 	else if (!t->checks || c->distrusted)
 		key.offset = c->offset;
-	return checks_hash(&key, sizeof(key));
+	return xxh64_of(&key, sizeof(key));
 }
 
 /* Register a chunk. 0; 1: a copy of an earlier one; -ENOMEM. */

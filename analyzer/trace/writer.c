@@ -57,13 +57,9 @@ struct trace_writer {
 
 static void put(struct str *s, uint64_t v)
 {
-	char text[10];
-	size_t n = 0;
+	uint8_t text[CURSOR_VARINT_MAX];
 
-	for (; v >= 0x80; v >>= 7)
-		text[n++] = (char)(v | 0x80);
-	text[n++] = (char)v;
-	str_add(s, text, n);
+	str_add(s, (char *)text, cursor_write_varint(text, v));
 }
 
 static void put_signed(struct str *s, uint64_t v)
@@ -522,15 +518,11 @@ static int write_chunk(int fd, const struct body *b, uint64_t *at)
 	    .committed = (uint32_t)b->bytes.length,
 	    .sealed = events,
 	};
-	struct xxh64 sum;
 	uint64_t from = *at;
 	int rc;
 
-	if (events) {
-		xxh64_init(&sum);
-		xxh64_add(&sum, b->bytes.text, b->bytes.length);
-		head.checksum = xxh64_done(&sum);
-	}
+	if (events)
+		head.checksum = xxh64_of(b->bytes.text, b->bytes.length);
 	head.check =
 	    events ? checks_sealed((uint8_t *)&head, NULL, 0) : checks_open((uint8_t *)&head);
 	*at += head.bytes;

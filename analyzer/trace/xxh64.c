@@ -95,3 +95,12 @@ uint64_t xxh64_done(const struct xxh64 *x)
 	h = (h ^ h >> 29) * P3;
 	return h ^ h >> 32;
 }
+
+uint64_t xxh64_of(const void *data, size_t bytes)
+{
+	struct xxh64 x;
+
+	xxh64_init(&x);
+	xxh64_add(&x, data, bytes);
+	return xxh64_done(&x);
+}

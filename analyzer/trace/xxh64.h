@@ -1,5 +1,5 @@
 /*
- * xxh64.h - the XXH64 checksum, computed in pieces.
+ * xxh64.h - the XXH64 checksum, whole or computed in pieces.
  */
 #ifndef ANALYZER_TRACE_XXH64_H
 #define ANALYZER_TRACE_XXH64_H
@@ -15,5 +15,6 @@ struct xxh64 {
 void xxh64_init(struct xxh64 *x);
 void xxh64_add(struct xxh64 *x, const void *data, size_t bytes);
 uint64_t xxh64_done(const struct xxh64 *x);
+uint64_t xxh64_of(const void *data, size_t bytes); /* of one piece */
 
 #endif

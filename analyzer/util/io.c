@@ -3,6 +3,24 @@
 #include <errno.h>
 #include <unistd.h>
 
+ssize_t io_read_at(int fd, void *into, size_t bytes, uint64_t at)
+{
+	size_t done = 0;
+
+	while (done < bytes) {
+		ssize_t n = pread(fd, (char *)into + done, bytes - done, (off_t)(at + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
 int io_write_at(int fd, const void *data, size_t bytes, uint64_t at)
 {
 	const char *p = data;

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "trace/cursor.h"
 #include "trace/integrity/checks.h"
 #include "trace/xxh64.h"
 #include "util/io.h"
@@ -52,10 +53,7 @@ static uint64_t now_ns(clockid_t clock)
 
 static uint8_t *put(uint8_t *p, uint64_t v)
 {
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (uint8_t)(v | 0x80);
-	*p++ = (uint8_t)v;
-	return p;
+	return p + cursor_write_varint(p, v);
 }
 
 static bool write_at(struct run_trace *t, const void *data, size_t bytes, uint64_t at)

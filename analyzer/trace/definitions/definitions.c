@@ -255,10 +255,9 @@ static int read_one(struct defs *d, uint16_t kind, struct cursor *c, bool stacks
 /* True if the record matches its check. The head's length is sound. */
 static bool has_check(const uint8_t *record, size_t length)
 {
-	struct cursor c = cursor_of(record + length - TRACE_DEF_CHECK_BYTES, TRACE_DEF_CHECK_BYTES);
-
 	return length > sizeof(struct trace_def) &&
-	       cursor_fixed(&c, TRACE_DEF_CHECK_BYTES) == checks_definition(record, length);
+	       cursor_at(record + length - TRACE_DEF_CHECK_BYTES, TRACE_DEF_CHECK_BYTES) ==
+		   checks_definition(record, length);
 }
 
 /* The same as defs_read(), for records with checks. */

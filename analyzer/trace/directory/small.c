@@ -11,12 +11,12 @@
 #include "trace/cursor.h"
 #include "trace/directory/small_code.h"
 #include "trace/xxh64.h"
+#include "util/io.h"
 #include "whyoom/trace.h"
 
 #define READ_AT_ONCE (1u << 20)
 #define PIECES_MAX (TRACE_SMALL_SLOTS_MAX + 1u)
 #define TIMES_MAX 65536u
-#define VARINT_MAX 10u
 
 struct small {
 	uint8_t *bytes;
@@ -83,25 +83,6 @@ static bool is_whole(const uint8_t *p, const struct head *h)
 	return xxh64_done(&x) == h->checksum;
 }
 
-/* Read that many bytes at the offset; returns fewer at the end, or a negative errno. */
-static ssize_t read_at(int fd, void *into, size_t bytes, uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < bytes) {
-		ssize_t n = pread(fd, (char *)into + done, bytes - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 /* Add torn bytes: an incomplete record's head begins a new entry, others join the last one. */
 static int add_torn(struct small_list *list, bool torn, const struct head *h, size_t bytes)
 {
@@ -139,7 +120,7 @@ int small_list_read(const char *path, struct small_list *out, struct err *err)
 		goto out;
 	}
 	while (buffer && !r) {
-		ssize_t n = read_at(fd, buffer, READ_AT_ONCE, offset);
+		ssize_t n = io_read_at(fd, buffer, READ_AT_ONCE, offset);
 		size_t at = 0;
 
 		if (n < 0) {
@@ -232,21 +213,9 @@ static int put(struct making *m, const void *from, size_t bytes)
 	return 0;
 }
 
-static size_t varint(uint8_t *to, uint64_t v)
-{
-	size_t n = 0;
-
-	while (v >= 0x80) {
-		to[n++] = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	to[n++] = (uint8_t)v;
-	return n;
-}
-
 static int put_event(struct making *m, struct cursor *c)
 {
-	uint8_t head[1 + 3 * VARINT_MAX], dt[VARINT_MAX];
+	uint8_t head[1 + 3 * CURSOR_VARINT_MAX], dt[CURSOR_VARINT_MAX];
 	uint8_t tag = (uint8_t)cursor_fixed(c, 1), kind = tag & TRACE_TAG_KIND;
 	uint64_t extended, length;
 	const uint8_t *start;
@@ -255,15 +224,15 @@ static int put_event(struct making *m, struct cursor *c)
 
 	if (m->times == m->times_end)
 		return -EINVAL;
-	time = varint(dt, (uint64_t)*m->times++ << m->quantum);
+	time = cursor_write_varint(dt, (uint64_t)*m->times++ << m->quantum);
 	head[0] = tag;
 	if (kind == TRACE_EXTENDED) {
 		extended = cursor_varint(c);
 		length = cursor_varint(c);
 		if (c->bad || length > cursor_left(c))
 			return -EINVAL;
-		n += varint(head + n, extended);
-		n += varint(head + n, length + time);
+		n += cursor_write_varint(head + n, extended);
+		n += cursor_write_varint(head + n, length + time);
 		start = cursor_take(c, length);
 	} else {
 		start = c->p;
@@ -296,10 +265,10 @@ static int put_chunk(struct making *m, struct cursor *c)
 	if (c->bad || !slot || m->s->count == PIECES_MAX ||
 	    slot * TRACE_SLOT_BYTES >= m->s->trace_bytes)
 		return -EINVAL;
-	part = cursor_of(head + 4, 2);
-	type = (uint16_t)cursor_fixed(&part, 2);
-	part = cursor_of(head + offsetof(struct trace_chunk, committed), 4);
-	bytes = type == TRACE_CHUNK_DEFINITIONS ? cursor_fixed(c, 4) : cursor_fixed(&part, 4);
+	type = (uint16_t)cursor_at(head + offsetof(struct trace_chunk, type), 2);
+	bytes = type == TRACE_CHUNK_DEFINITIONS
+		    ? cursor_fixed(c, 4)
+		    : cursor_at(head + offsetof(struct trace_chunk, committed), 4);
 	if (c->bad || bytes > cursor_left(c))
 		return -EINVAL;
 	part = cursor_of(cursor_take(c, bytes), bytes);
@@ -343,7 +312,7 @@ static int make(struct making *m, const uint8_t *plain, size_t bytes)
 static int read_record(int fd, uint64_t offset, uint8_t **out, struct head *h)
 {
 	uint8_t raw[sizeof(struct trace_small)], *record;
-	ssize_t n = read_at(fd, raw, sizeof(raw), offset);
+	ssize_t n = io_read_at(fd, raw, sizeof(raw), offset);
 
 	if (n < 0)
 		return (int)n;
@@ -352,7 +321,7 @@ static int read_record(int fd, uint64_t offset, uint8_t **out, struct head *h)
 	record = malloc(h->bytes);
 	if (!record)
 		return -ENOMEM;
-	n = read_at(fd, record, h->bytes, offset);
+	n = io_read_at(fd, record, h->bytes, offset);
 	if (n != (ssize_t)h->bytes || memcmp(record, raw, sizeof(raw)) != 0 ||
 	    !is_whole(record, h)) {
 		free(record);

@@ -9,30 +9,14 @@
 
 #define OPEN(field) offsetof(struct trace_header, field)
 
-uint64_t checks_hash(const void *data, size_t bytes)
-{
-	struct xxh64 x;
-
-	xxh64_init(&x);
-	xxh64_add(&x, data, bytes);
-	return xxh64_done(&x);
-}
-
-static uint64_t fixed(const uint8_t *at, unsigned bytes)
-{
-	struct cursor c = cursor_of(at, bytes);
-
-	return cursor_fixed(&c, bytes);
-}
-
 uint64_t checks_header(const uint8_t *header)
 {
-	return checks_hash(header, OPEN(check));
+	return xxh64_of(header, OPEN(check));
 }
 
 uint64_t checks_end(const uint8_t *header)
 {
-	return checks_hash(header + OPEN(end_how), OPEN(dropped) - OPEN(end_how));
+	return xxh64_of(header + OPEN(end_how), OPEN(dropped) - OPEN(end_how));
 }
 
 size_t checks_counters(const uint16_t **offsets)
@@ -54,7 +38,7 @@ void checks_page(uint8_t *page)
 	uint64_t check = checks_header(page), end = 0;
 
 	memcpy(page + OPEN(check), &check, sizeof(check));
-	if (fixed(page + OPEN(end_how), 4))
+	if (cursor_at(page + OPEN(end_how), 4))
 		end = checks_end(page);
 	memcpy(page + OPEN(end_check), &end, sizeof(end));
 	for (size_t i = checks_counters(&offsets); i-- > 0;)
@@ -67,19 +51,19 @@ uint32_t checks_open(const uint8_t *chunk)
 
 	memcpy(constant, chunk, sizeof(constant));
 	memset(constant + offsetof(struct trace_chunk, bytes), 0, 4);
-	return (uint32_t)checks_hash(constant, sizeof(constant));
+	return (uint32_t)xxh64_of(constant, sizeof(constant));
 }
 
 uint32_t checks_sealed(const uint8_t *chunk, const uint8_t *sides, size_t bytes)
 {
-	uint32_t check = (uint32_t)checks_hash(chunk, TRACE_CHUNK_CHECKED);
+	uint32_t check = (uint32_t)xxh64_of(chunk, TRACE_CHUNK_CHECKED);
 
-	return bytes ? check ^ (uint32_t)checks_hash(sides, bytes) : check;
+	return bytes ? check ^ (uint32_t)xxh64_of(sides, bytes) : check;
 }
 
 bool checks_chunk(const uint8_t *chunk, const uint8_t *sides, size_t bytes)
 {
-	uint32_t check = (uint32_t)fixed(chunk + offsetof(struct trace_chunk, check), 4);
+	uint32_t check = (uint32_t)cursor_at(chunk + offsetof(struct trace_chunk, check), 4);
 
 	return check == checks_open(chunk) || check == checks_sealed(chunk, sides, bytes);
 }
@@ -97,7 +81,7 @@ bool checks_repair_chunk(uint8_t *chunk, const uint8_t *sides, size_t bytes)
 
 uint16_t checks_side(const uint8_t *side)
 {
-	return (uint16_t)checks_hash(side, offsetof(struct trace_side, check));
+	return (uint16_t)xxh64_of(side, offsetof(struct trace_side, check));
 }
 
 uint32_t checks_definition(const uint8_t *record, size_t bytes)
@@ -179,5 +163,5 @@ bool checks_sum(uint8_t *body, size_t bytes, uint64_t sum)
 		last = checks_words(body, event, c.p, all);
 		all += last;
 	}
-	return sum == all || sum == all - last || sum == checks_hash(body, bytes);
+	return sum == all || sum == all - last || sum == xxh64_of(body, bytes);
 }

@@ -12,8 +12,6 @@
 
 struct trace_header;
 
-uint64_t checks_hash(const void *data, size_t bytes);
-
 /* The check of the header's constant fields, and of how the image ended. */
 uint64_t checks_header(const uint8_t *header);
 uint64_t checks_end(const uint8_t *header);

@@ -54,22 +54,12 @@ struct packed {
 	const char *path;
 };
 
+/* Read all of them. -ENODATA: the file ends before. */
 static int read_at(int fd, uint64_t at, void *into, size_t bytes)
 {
-	size_t done = 0;
+	ssize_t n = io_read_at(fd, into, bytes, at);
 
-	while (done < bytes) {
-		ssize_t n = pread(fd, (char *)into + done, bytes - done, (off_t)(at + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			return -ENODATA;
-		done += (size_t)n;
-	}
-	return 0;
+	return n < 0 ? (int)n : (size_t)n < bytes ? -ENODATA : 0;
 }
 
 /* --- reading --- */
@@ -235,15 +225,6 @@ uint64_t packed_frame_end(const struct packed *p, uint64_t offset)
 	return f->offset + f->bytes;
 }
 
-static uint32_t checksum_of(const uint8_t *data, size_t bytes)
-{
-	struct xxh64 hash;
-
-	xxh64_init(&hash);
-	xxh64_add(&hash, data, bytes);
-	return (uint32_t)xxh64_done(&hash);
-}
-
 /* Lengths of a split chunk's streams, plain and packed. read_split() returns 1 if it is none. */
 struct split {
 	uint64_t bytes[PACKED_STREAMS], packed[PACKED_STREAMS], all;
@@ -320,7 +301,7 @@ static int unpack(struct packed *p, int fd, const struct frame *f, uint8_t *into
 	} else if (!rc) {
 		n = ZSTD_decompressDCtx(p->zstd, into, f->bytes, p->scratch, f->packed);
 	}
-	if (n != f->bytes || checksum_of(into, n) != f->checksum)
+	if (n != f->bytes || (uint32_t)xxh64_of(into, n) != f->checksum)
 		return err_set(err, -EIO,
 		    "%s: the packed part at offset %llu, of %u bytes, is damaged", p->path,
 		    (unsigned long long)f->at, f->packed);
@@ -489,7 +470,7 @@ static int write_frame(struct packer *w, size_t bytes)
 	rc = io_write_at(w->to, frame, (size_t)n, w->at);
 	w->at += (uint64_t)n;
 	w->frames++;
-	put_entry(&w->table, (uint64_t)n, bytes, checksum_of(w->plain, bytes));
+	put_entry(&w->table, (uint64_t)n, bytes, (uint32_t)xxh64_of(w->plain, bytes));
 	return rc;
 }
 

@@ -137,21 +137,11 @@ static int put_byte(struct packed_bytes *b, uint64_t byte)
 	return put(b, &one, 1);
 }
 
-static size_t write_varint(uint8_t *to, uint64_t value)
-{
-	size_t n = 0;
-
-	for (; value >= 0x80; value >>= 7)
-		to[n++] = (uint8_t)(value | 0x80);
-	to[n++] = (uint8_t)value;
-	return n;
-}
-
 static int put_varint(struct packed_bytes *b, uint64_t value)
 {
-	uint8_t raw[10];
+	uint8_t raw[CURSOR_VARINT_MAX];
 
-	return put(b, raw, write_varint(raw, value));
+	return put(b, raw, cursor_write_varint(raw, value));
 }
 
 /* Write one byte; the rest goes to the next stream. */
@@ -219,7 +209,7 @@ static int split_alloc(struct splitter *w, struct cursor *c, unsigned tag, uint6
 	}
 	k->stack = k->expected[place].stack = stack;
 	k->expected[place].size = size;
-	k->address += (step >> 1) ^ (0 - (step & 1));
+	k->address += cursor_signed(step);
 	class = class_of(size);
 	n = course_find(k, class, k->address);
 	if (n < PLACE_MOST) {
@@ -244,7 +234,7 @@ static int split_free(struct splitter *w, uint64_t step)
 	struct course *k = &w->course;
 	uint64_t *birth;
 
-	k->address += (step >> 1) ^ (0 - (step & 1));
+	k->address += cursor_signed(step);
 	birth = map_find(&w->live, k->address);
 	if (!birth || !*birth)
 		return put_planes(&w->to[PACKED_AGE], 0) || put_planes(&w->to[PACKED_ADDRESS], step)
@@ -286,7 +276,7 @@ static int split_event(struct splitter *w, struct cursor *c)
 		rc = split_free(w, step);
 		break;
 	case TRACE_UNFREE:
-		w->course.address += (step >> 1) ^ (0 - (step & 1));
+		w->course.address += cursor_signed(step);
 		rc = put_planes(&w->to[PACKED_ADDRESS], step);
 		break;
 	default:
@@ -363,12 +353,12 @@ static void emit(struct joiner *j, const uint8_t *data, size_t length)
 
 static void emit_varint(struct joiner *j, uint64_t value)
 {
-	uint8_t raw[10];
+	uint8_t raw[CURSOR_VARINT_MAX];
 
 	if (value < 0x80 && j->to < j->end)
 		*j->to++ = (uint8_t)value;
 	else
-		emit(j, raw, write_varint(raw, value));
+		emit(j, raw, cursor_write_varint(raw, value));
 }
 
 /* Write the step from the previous event's address to `address`. */
@@ -384,7 +374,7 @@ static void emit_written(struct joiner *j)
 {
 	uint64_t step = get_planes(&j->from[PACKED_ADDRESS]);
 
-	j->course.address += (step >> 1) ^ (0 - (step & 1));
+	j->course.address += cursor_signed(step);
 	emit_varint(j, step);
 }
 

@@ -75,20 +75,11 @@ struct symcache_mark symcache_mark(const struct stat *st)
 	};
 }
 
-static uint64_t sum_of(const void *data, size_t bytes)
-{
-	struct xxh64 x;
-
-	xxh64_init(&x);
-	xxh64_add(&x, data, bytes);
-	return xxh64_done(&x);
-}
-
 static uint64_t sum_of_file(const char *data, size_t bytes)
 {
 	size_t from = offsetof(struct header, sum) + sizeof(uint64_t);
 
-	return sum_of(data + from, bytes - from);
+	return xxh64_of(data + from, bytes - from);
 }
 
 /* Name the cache file: the build id, and a hash of the program and the ELF file. */
@@ -99,7 +90,7 @@ static void name_it(struct symcache *c)
 	for (uint32_t i = 0; i < c->wanted.id_bytes; i++)
 		n += (size_t)snprintf(c->name + n, sizeof(c->name) - n, "%02x", c->wanted.id[i]);
 	snprintf(c->name + n, sizeof(c->name) - n, "-%016llx" SYMCACHE_SUFFIX,
-	    (unsigned long long)sum_of(
+	    (unsigned long long)xxh64_of(
 		&c->wanted.program, sizeof(c->wanted.program) + sizeof(c->wanted.file)));
 }
 

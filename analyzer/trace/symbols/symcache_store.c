@@ -1,7 +1,6 @@
 #include "trace/symbols/symcache_store.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -104,25 +103,6 @@ const struct symcache_mark *symcache_store_program(const struct symcache_store *
 	return &store->program;
 }
 
-static char *read_all(int fd, size_t bytes)
-{
-	char *data = malloc(bytes ? bytes : 1);
-	size_t n = 0;
-
-	while (data && n < bytes) {
-		ssize_t got = pread(fd, data + n, bytes - n, (off_t)n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) {
-			free(data);
-			return NULL;
-		}
-		n += (size_t)got;
-	}
-	return data;
-}
-
 /* Read instead of mapping: truncation of a mapped file would kill us. */
 char *symcache_store_read(
     struct symcache_store *store, const char *name, size_t most, size_t *bytes)
@@ -138,7 +118,11 @@ char *symcache_store_read(
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
 	    (uint64_t)st.st_size <= most) {
 		*bytes = (size_t)st.st_size;
-		data = read_all(fd, *bytes);
+		data = malloc(*bytes + 1);
+		if (data && io_read_at(fd, data, *bytes, 0) != (ssize_t)*bytes) {
+			free(data);
+			data = NULL;
+		}
 		/* Mark the file as used: unused files are removed first. */
 		if (data && st.st_mtim.tv_sec < time(NULL) - DAY)
 			(void)futimens(fd, NULL);

@@ -37,7 +37,7 @@ static void compose_checked(struct compose *c)
 		compose_head(c)->checksum = sum;
 		if (n == 2)
 			continue;
-		compose_seal(c, checks_hash(c->bytes + c->chunk + 64, compose_head(c)->committed));
+		compose_seal(c, xxh64_of(c->bytes + c->chunk + 64, compose_head(c)->committed));
 		compose_head(c)->check = checks_sealed(c->bytes + c->chunk, NULL, 0);
 	}
 	compose_end(c);
