@@ -59,7 +59,7 @@ static int compare(int from, uint64_t bytes, const char *packed, const char *pat
 	static uint8_t a[PART], b[PART];
 	struct source s;
 	size_t got;
-	int rc = source_open(&s, packed, err);
+	int rc = source_open(&s, packed, NULL, NULL, err);
 
 	if (rc)
 		return rc;
@@ -91,7 +91,7 @@ static int write_plain(
 	static uint8_t part[PART];
 	struct source s;
 	size_t got;
-	int rc = source_open(&s, path, err);
+	int rc = source_open(&s, path, NULL, NULL, err);
 
 	if (rc)
 		return rc;

@@ -13,7 +13,8 @@ static int next_event(void *self, struct event *out, struct err *err)
 
 static int rewind_trace(void *self, struct err *err)
 {
-	return trace_rewind(self, err);
+	trace_rewind(self);
+	return 0;
 }
 
 static size_t symbols_of(void *self, uint32_t stack, const struct symbol **out)
@@ -53,7 +54,8 @@ static int path_of(void *self, uint32_t stack, struct stack_path *path)
 
 static int rewind_spaces(void *self, struct err *err)
 {
-	return trace_rewind_spaces(self, err);
+	trace_rewind_spaces(self);
+	return 0;
 }
 
 int feed_rewind_spaces(const struct feed *feed, struct err *err)

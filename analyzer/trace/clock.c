@@ -1,9 +1,6 @@
 #include "trace/clock.h"
 
-#include <errno.h>
 #include <stdlib.h>
-
-#include "util/vec.h"
 
 #define RATE_MAX ((uint64_t)1 << 62)
 #define SPAN_TRUSTED 10000000u /* ns: closer pairs are less exact than the nominal rate */
@@ -12,14 +9,7 @@ typedef unsigned __int128 wide;
 
 int clock_add(struct clock *clock, uint64_t ticks, uint64_t mono_ns)
 {
-	if (clock->count == clock->capacity) {
-		int r = vec_grow((void **)&clock->pairs, &clock->capacity, clock->count + 1,
-		    sizeof(*clock->pairs));
-		if (r)
-			return r;
-	}
-	clock->pairs[clock->count++] = (struct clock_pair){.ticks = ticks, .ns = mono_ns};
-	return 0;
+	return vec_push(&clock->pairs, (struct clock_pair){.ticks = ticks, .ns = mono_ns});
 }
 
 static int by_ticks(const void *a, const void *b)
@@ -40,14 +30,14 @@ static uint64_t rate_of(uint64_t ns, uint64_t ticks)
 
 void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz)
 {
-	struct clock_pair *p = clock->pairs;
+	struct clock_pair *p = clock->pairs.items;
 	size_t kept = 0;
 	uint64_t rate;
 
-	if (!clock->count)
+	if (!clock->pairs.count)
 		return;
-	qsort(p, clock->count, sizeof(*p), by_ticks);
-	for (size_t i = 0; i < clock->count; i++) {
+	qsort(p, clock->pairs.count, sizeof(*p), by_ticks);
+	for (size_t i = 0; i < clock->pairs.count; i++) {
 		p[i].ns = p[i].ns > start_mono_ns ? p[i].ns - start_mono_ns : 0;
 		if (p[i].ns > INT64_MAX)
 			p[i].ns = INT64_MAX;
@@ -55,7 +45,7 @@ void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz
 			continue;
 		p[kept++] = p[i];
 	}
-	clock->count = kept;
+	clock->pairs.count = kept;
 	for (size_t i = 0; i + 1 < kept; i++)
 		p[i].rate = rate_of(p[i + 1].ns - p[i].ns, p[i + 1].ticks - p[i].ticks);
 	rate = (uint64_t)1 << CLOCK_RATE_SHIFT;
@@ -72,10 +62,10 @@ void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz
 /* Return the number of ticks for which the pair gives at most INT64_MAX ns. */
 static uint64_t span_of(const struct clock *clock, size_t at)
 {
-	const struct clock_pair *p = &clock->pairs[at];
+	const struct clock_pair *p = &clock->pairs.items[at];
 	wide span;
 
-	if (at + 1 < clock->count)
+	if (at + 1 < clock->pairs.count)
 		return p[1].ticks - p[0].ticks;
 	if (!p->rate)
 		return UINT64_MAX;
@@ -85,15 +75,15 @@ static uint64_t span_of(const struct clock *clock, size_t at)
 
 uint64_t clock_search(struct clock *clock, uint64_t ticks)
 {
-	const struct clock_pair *p = clock->pairs;
+	const struct clock_pair *p = clock->pairs.items;
 	size_t at = clock->at;
 	wide ns;
 
-	if (!clock->count)
+	if (!clock->pairs.count)
 		return 0;
 	if (ticks < p[at].ticks)
 		at = 0;
-	while (at + 1 < clock->count && p[at + 1].ticks <= ticks)
+	while (at + 1 < clock->pairs.count && p[at + 1].ticks <= ticks)
 		at++;
 	p += at;
 	if (at != clock->at || !clock->span) {
@@ -116,9 +106,9 @@ uint64_t clock_ticks_of(const struct clock *clock, uint64_t ns)
 	uint64_t rate;
 	wide ticks;
 
-	if (!clock->count)
+	if (!clock->pairs.count)
 		return 1;
-	rate = clock->pairs[clock->count - 1].rate;
+	rate = clock->pairs.items[clock->pairs.count - 1].rate;
 	if (!rate)
 		return 1;
 	ticks = ((wide)ns << CLOCK_RATE_SHIFT) / rate;
@@ -127,6 +117,6 @@ uint64_t clock_ticks_of(const struct clock *clock, uint64_t ns)
 
 void clock_fini(struct clock *clock)
 {
-	free(clock->pairs);
+	vec_free(&clock->pairs);
 	*clock = (struct clock){0};
 }

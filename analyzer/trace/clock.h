@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/vec.h"
+
 #define CLOCK_RATE_SHIFT 40u
 struct clock_pair {
 	uint64_t ticks, ns; /* ns: CLOCK_MONOTONIC at first, since the start after clock_finish() */
@@ -15,8 +17,8 @@ struct clock_pair {
 };
 
 struct clock {
-	struct clock_pair *pairs;
-	size_t count, capacity, at; /* at: the pair of the last lookup */
+	VEC(struct clock_pair) pairs;
+	size_t at; /* the pair of the last lookup */
 	uint64_t back_rate; /* before the first pair */
 	/* the pair at `at`: its start, its rate, and the ticks it covers (0 before a lookup) */
 	uint64_t from, from_ns, rate, span;

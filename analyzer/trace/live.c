@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/vec.h"
-
 #define FIRST_SLOTS 4096u
 /* Slots, 2 MiB. Larger tables save memory; smaller ones keep searches short. */
 #define DENSE_SLOTS (1u << 18)
@@ -47,9 +45,9 @@ int live_init(struct live *live)
 
 void live_fini(struct live *live)
 {
-	for (size_t i = 0; i < live->pool_count; i++)
-		free(live->pools[i]);
-	free(live->pools);
+	for (size_t i = 0; i < live->pools.count; i++)
+		free(live->pools.items[i]);
+	vec_free(&live->pools);
 	free(live->slots);
 	*live = (struct live){0};
 }
@@ -58,8 +56,8 @@ void live_clear(struct live *live, bool keep)
 {
 	if (!live->used)
 		return; /* nothing lived since */
-	while (!keep && live->pool_count > 1)
-		free(live->pools[--live->pool_count]);
+	while (!keep && live->pools.count > 1)
+		free(live->pools.items[--live->pools.count]);
 	memset(live->slots, 0, (live->mask + 1) * sizeof(*live->slots));
 	live->count = 0;
 	live->used = 0;
@@ -133,7 +131,7 @@ static int grow(struct live *live)
 /* Take a spare block, or the next of the last pool; *index is its number. */
 static struct block *new_block(struct live *live, uint32_t *index)
 {
-	struct block *b, **grown;
+	struct block *b;
 
 	if (live->spare) {
 		*index = live->spare - 1;
@@ -143,19 +141,12 @@ static struct block *new_block(struct live *live, uint32_t *index)
 	}
 	if (live->used == SLOT_DEAD)
 		return NULL;
-	if (live->used >> LIVE_POOL_SHIFT == live->pool_count) {
-		if (live->pool_count == live->pool_capacity) {
-			size_t cap = live->pool_capacity ? live->pool_capacity * 2 : 64;
-			grown = realloc(live->pools, cap * sizeof(*grown));
-			if (!grown)
-				return NULL;
-			live->pools = grown;
-			live->pool_capacity = cap;
-		}
+	if (live->used >> LIVE_POOL_SHIFT == live->pools.count) {
 		b = malloc(LIVE_POOL_BLOCKS * sizeof(*b));
-		if (!b)
+		if (!b || vec_push(&live->pools, b)) {
+			free(b);
 			return NULL;
-		live->pools[live->pool_count++] = b;
+		}
 	}
 	*index = live->used++;
 	return live_block(live, *index);

@@ -11,6 +11,7 @@
 
 #include "trace/event.h"
 #include "util/map.h"
+#include "util/vec.h"
 
 /* Slots are sorted by the slot where their hash belongs, so a search ends at the first that belongs
  * farther on, and the table may be nearly full. */
@@ -22,8 +23,7 @@ struct live_slot {
 struct live {
 	struct live_slot *slots;
 	size_t mask, count, limit; /* limit: beyond it the table grows */
-	struct block **pools;
-	size_t pool_count, pool_capacity;
+	VEC(struct block *) pools;
 	uint32_t used; /* blocks ever taken from pools */
 	uint32_t spare; /* first free block, plus 1; linked by .size */
 	uint64_t bytes; /* sum of the live blocks' sizes */
@@ -49,7 +49,7 @@ int live_each(const struct live *live, int (*fn)(void *arg, const struct block *
 
 static inline struct block *live_block(const struct live *live, uint32_t index)
 {
-	return &live->pools[index >> LIVE_POOL_SHIFT][index & (LIVE_POOL_BLOCKS - 1)];
+	return &live->pools.items[index >> LIVE_POOL_SHIFT][index & (LIVE_POOL_BLOCKS - 1)];
 }
 
 /* Prefetch in two steps before a use: first the slot, some events later its block. Small tables are

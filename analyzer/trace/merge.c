@@ -96,7 +96,7 @@ static inline __attribute__((always_inline)) void put_event(
 	out->thread = t->threads.items[rec->thread].serial;
 	out->stack = rec->stack;
 	out->space = TRACE_SPACE_HOST;
-	out->task = t->states[rec->thread].task;
+	out->task = t->states.items[rec->thread].task;
 	out->time_ns = clock_ns(&t->clock, ticks);
 	out->address = rec->address;
 	out->block = NULL;
@@ -133,7 +133,7 @@ static bool defer(struct trace *t, struct stream *s)
 static void apply_free(
     struct trace *t, const struct rec *rec, struct block *b, uint64_t ticks, struct event *out)
 {
-	struct thread_state *state = &t->states[rec->thread];
+	struct thread_state *state = &t->states.items[rec->thread];
 	struct block *kept;
 
 	put_event(t, out, EV_FREE, rec, ticks);
@@ -217,7 +217,7 @@ static inline __attribute__((always_inline)) int apply_alloc(
 		out->flags |= EVENT_REPAIRED;
 		t->over_live = false;
 	}
-	state = &t->states[rec->thread];
+	state = &t->states.items[rec->thread];
 	if (rec->api == TRACE_API_REALLOC && state->reallocating) {
 		out->flags |= EVENT_REALLOC;
 		if (state->moving.serial) {
@@ -261,7 +261,7 @@ static __attribute__((noinline)) int apply_early_free(
 /* 1: *out is an event; 0: the record has no effect; negative errno. */
 static int apply_unfree(struct trace *t, const struct rec *rec, struct event *out, struct err *err)
 {
-	struct thread_state *state = &t->states[rec->thread];
+	struct thread_state *state = &t->states.items[rec->thread];
 	struct block *kept = NULL, *b;
 	bool lived;
 
@@ -308,7 +308,7 @@ static int apply_task(struct trace *t, const struct rec *rec, struct err *err)
 {
 	uint64_t *serial;
 
-	t->states[rec->thread].task = 0;
+	t->states.items[rec->thread].task = 0;
 	if (!rec->address)
 		return 0;
 	serial = map_find(&t->tasks, rec->address);
@@ -320,7 +320,7 @@ static int apply_task(struct trace *t, const struct rec *rec, struct err *err)
 			return err_set(err, -ENOMEM, "%s: out of memory", t->source.path);
 		*serial = ++t->counts.tasks;
 	}
-	t->states[rec->thread].task = (uint32_t)*serial;
+	t->states.items[rec->thread].task = (uint32_t)*serial;
 	return 0;
 }
 
@@ -476,15 +476,12 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 	return finish(t, err);
 }
 
-int trace_rewind_spaces(struct trace *t, struct err *err)
+void trace_rewind_spaces(struct trace *t)
 {
-	int r;
-
 	settle(t);
 	live_clear(&t->live, false); /* hardly any block will be live */
-	r = trace_rewind(t, err);
+	trace_rewind(t);
 	t->context.skip_blocks = true;
-	return r;
 }
 
 void trace_release_live(struct trace *t)
@@ -493,9 +490,8 @@ void trace_release_live(struct trace *t)
 	live_clear(&t->live, false);
 }
 
-int trace_rewind(struct trace *t, struct err *err)
+void trace_rewind(struct trace *t)
 {
-	(void)err;
 	t->context.skip_blocks = false;
 	settle(t);
 	outside_rewind(&t->outside);
@@ -510,7 +506,6 @@ int trace_rewind(struct trace *t, struct err *err)
 	t->context.bytes_read = 0;
 	for (size_t i = 0; i < t->threads.count; i++)
 		t->threads.items[i].allocs = t->threads.items[i].frees = 0;
-	if (t->state_count)
-		memset(t->states, 0, t->state_count * sizeof(*t->states));
-	return 0;
+	if (t->states.count)
+		memset(t->states.items, 0, t->states.count * sizeof(*t->states.items));
 }

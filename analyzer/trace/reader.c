@@ -192,7 +192,6 @@ static uint32_t thread_index(void *arg, uint32_t serial, uint32_t tid)
 	struct trace *t = arg;
 	struct trace_thread thread = {.serial = serial, .tid = tid};
 	uint64_t *index, *def;
-	struct thread_state *grown;
 
 	if (t->threads.count >= THREADS_MAX)
 		return 0;
@@ -207,16 +206,7 @@ static uint32_t thread_index(void *arg, uint32_t serial, uint32_t tid)
 		if (!thread.tid)
 			thread.tid = t->defs.threads.items[*def - 1].tid;
 	}
-	if (t->threads.count == t->state_count) {
-		size_t count = t->state_count ? t->state_count * 2 : 16;
-		grown = realloc(t->states, count * sizeof(*grown));
-		if (!grown)
-			return 0;
-		memset(grown + t->state_count, 0, (count - t->state_count) * sizeof(*grown));
-		t->states = grown;
-		t->state_count = count;
-	}
-	if (vec_push(&t->threads, thread))
+	if (vec_reach(&t->states, t->threads.count + 1) || vec_push(&t->threads, thread))
 		return 0;
 	*index = t->threads.count;
 	return (uint32_t)t->threads.count - 1;
@@ -380,7 +370,7 @@ static int list_file(
 	int r = 0;
 
 	for (int tries = 0; tries < LIST_TRIES && !r; tries++) {
-		t->chunks.count = list->count = t->clock.count = 0;
+		t->chunks.count = list->count = t->clock.pairs.count = 0;
 		damage_clear(&t->damage);
 		t->context.torn_chunks = 0;
 		t->facts.dropped_total = 0;
@@ -402,7 +392,7 @@ static int list_file(
 	return r;
 }
 
-static int open_any(const char *path, const char *shared, const struct small_place *place,
+int trace_open_small(const char *path, const char *shared, const struct small_place *place,
     struct trace **out, struct err *err)
 {
 	VEC(struct chunk) definitions = {0};
@@ -414,8 +404,7 @@ static int open_any(const char *path, const char *shared, const struct small_pla
 	if (!t)
 		return err_set(err, -ENOMEM, "%s: out of memory", path);
 	t->source.fd = -1;
-	r = shared ? source_open_small(&t->source, path, shared, place, err)
-		   : source_open(&t->source, path, err);
+	r = source_open(&t->source, path, shared, place, err);
 	if (!r)
 		r = list_file(t, &tail, &offset, &definitions, err);
 	listed = t->source.size;
@@ -467,7 +456,7 @@ static int open_any(const char *path, const char *shared, const struct small_pla
 	t->context.slack = clock_ticks_of(&t->clock, 1000000);
 	t->early_ticks = clock_ticks_of(&t->clock, 1000);
 	t->facts.path = t->source.path;
-	t->facts.last_ns = t->clock.pairs[t->clock.count - 1].ns;
+	t->facts.last_ns = t->clock.pairs.items[t->clock.pairs.count - 1].ns;
 	if (tail.end_mono_ns > t->facts.start_mono_ns &&
 	    tail.end_mono_ns - t->facts.start_mono_ns > t->facts.last_ns)
 		t->facts.last_ns = tail.end_mono_ns - t->facts.start_mono_ns;
@@ -492,13 +481,7 @@ out:
 
 int trace_open(const char *path, struct trace **out, struct err *err)
 {
-	return open_any(path, NULL, NULL, out, err);
-}
-
-int trace_open_small(const char *path, const char *shared, const struct small_place *place,
-    struct trace **out, struct err *err)
-{
-	return open_any(path, shared, place, out, err);
+	return trace_open_small(path, NULL, NULL, out, err);
 }
 
 void trace_close(struct trace *t)
@@ -512,7 +495,7 @@ void trace_close(struct trace *t)
 	free(t->heap);
 	free(t->extended);
 	free(t->argv);
-	free(t->states);
+	vec_free(&t->states);
 	vec_free(&t->threads);
 	vec_free(&t->chunks);
 	map_free(&t->thread_ids);

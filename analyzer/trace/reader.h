@@ -84,8 +84,7 @@ struct trace {
 	struct stream_context context;
 
 	VEC(struct trace_thread) threads;
-	struct thread_state *states; /* one for each thread */
-	size_t state_count;
+	VEC(struct thread_state) states; /* one for each thread */
 	struct map thread_ids; /* serial: index plus 1 */
 
 	/* merge.c */
@@ -124,7 +123,7 @@ int trace_read_chunk(
 
 /* Open one file and read its chunk headers and definitions. */
 int trace_open(const char *path, struct trace **out, struct err *err);
-/* Open a small trace within a shared file. */
+/* The same for a small trace within a shared file. */
 int trace_open_small(const char *path, const char *shared, const struct small_place *place,
     struct trace **out, struct err *err);
 void trace_close(struct trace *t);

@@ -17,6 +17,7 @@
 #include "trace/event.h"
 #include "util/text/err.h"
 #include "util/text/str.h"
+#include "util/vec.h"
 
 struct trace; /* one process image */
 
@@ -178,10 +179,10 @@ uint32_t trace_gpu(const struct trace *t, uint32_t device);
 /* Read the next event in time order. 1: *out is valid until the next call; 0: the end; negative
  * errno. trace_rewind() goes back to the first event; reading again is as fast as at first. */
 int trace_next(struct trace *t, struct event *out, struct err *err);
-int trace_rewind(struct trace *t, struct err *err);
+void trace_rewind(struct trace *t);
 /* Go back, and leave out ALLOC, FREE and UNFREE until the next rewind: far quicker for callers
  * that look at devices only. trace_counts() is meaningless meanwhile. */
-int trace_rewind_spaces(struct trace *t, struct err *err);
+void trace_rewind_spaces(struct trace *t);
 /* As trace_next(), with more events: EV_OUTSIDE for each sample of a device that the supervisor
  * took, and EV_MAP and EV_UNMAP of page-locked memory whose mapping by the driver was not recorded.
  * It reads the supervisor's file meanwhile, so only one process of a set may be read at a time. */
@@ -270,9 +271,9 @@ struct stack_path {
 	size_t same; /* how many of the outermost symbols are those of the last look */
 	size_t most; /* set by the caller: stop after about so many; 0: all */
 	/* private */
-	struct symbol *words;
-	struct path_step *steps;
-	size_t room, depth, depth_room;
+	VEC(struct symbol) words;
+	VEC(struct path_step) steps;
+	size_t depth;
 };
 /* Move to a stack. On -ENOMEM there are no symbols. */
 int trace_path(struct trace *t, uint32_t stack, struct stack_path *path);

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		/* Back to the start in between: from other frames. */
 		for (int n = 0; n < 100 && trace_next(t, &event, &err) > 0; n++)
 			;
-		trace_rewind(t, &err);
+		trace_rewind(t);
 		while (trace_next(t, &event, &err) > 0)
 			;
 	}

@@ -139,8 +139,7 @@ static void read_everything(const char *path)
 		while (trace_next(t, &event, &err) > 0)
 			if (event.stack >= trace_stack_limit(t))
 				abort();
-		if (trace_rewind(t, &err))
-			break;
+		trace_rewind(t);
 	}
 	model_everything(t);
 	for (uint32_t i = 0; i < trace_stack_limit(t) && i < 1000; i++)

@@ -28,9 +28,8 @@ enum stage { BASE, READ = BASE + STACKS_PREFETCH_STEPS, PLACE, RUN, NODES, THERE
 
 struct flight {
 	struct def_pending p;
-	uint32_t *numbers; /* of the definition's own frames */
-	uint64_t *ways;
-	size_t number_room, way_room;
+	VEC(uint32_t) numbers; /* of the definition's own frames, p.count */
+	VEC(uint64_t) ways; /* as many */
 	unsigned stage; /* enum stage */
 	bool near; /* it has no base, or the previous definition, as most do */
 	uint32_t run; /* likely the deepest run on its way; 0: none known */
@@ -43,8 +42,7 @@ struct flight {
 struct path {
 	uint64_t id; /* 0: none */
 	uint64_t from, depth; /* ways from `from` to `depth` are known */
-	uint64_t *ways;
-	size_t room;
+	VEC(uint64_t) ways;
 };
 
 /* A cache of frames' numbers, by their written form. */
@@ -148,13 +146,10 @@ static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 	uint32_t number, *numbers;
 
 	/* An empty list needs an array, too. */
-	if ((count >= f->number_room &&
-		vec_grow((void **)&f->numbers, &f->number_room, count + 1, sizeof(*f->numbers))) ||
-	    (count >= f->way_room &&
-		vec_grow((void **)&f->ways, &f->way_room, count + 1, sizeof(*f->ways))))
+	if (vec_reserve(&f->numbers, count + 1) || vec_reserve(&f->ways, count + 1))
 		return -ENOMEM;
-	numbers = f->numbers;
-	ways = f->ways;
+	numbers = f->numbers.items;
+	ways = f->ways.items;
 	for (size_t i = 0; i < count; i++) {
 		/* Nearly all frames have two short numbers, and one follows the other. */
 		from = c;
@@ -187,8 +182,8 @@ static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 /* Make the definition's nodes; the first `done` of its frames exist and lead to `at`. */
 static int make(struct defs *d, struct flight *f, struct stack_at at, size_t done)
 {
-	int r =
-	    stacks_descend(&d->stacks, &at, f->numbers + done, f->ways + done, f->p.count - done);
+	int r = stacks_descend(
+	    &d->stacks, &at, f->numbers.items + done, f->ways.items + done, f->p.count - done);
 
 	if (!r)
 		r = stacks_define(&d->stacks, f->p.id, at);
@@ -243,7 +238,7 @@ static bool look_for_way(struct defs *d, const struct def_pending *p, uint64_t *
 		if (p->keep > f->p.keep + f->p.count)
 			return false;
 		if (p->keep > f->p.keep) {
-			*way = f->ways[p->keep - f->p.keep - 1];
+			*way = f->ways.items[p->keep - f->p.keep - 1];
 			return true;
 		}
 		at = &f->p;
@@ -266,7 +261,7 @@ static bool find_way(struct defs *d, const struct def_pending *p, uint64_t *way,
 		if (p->base && all->paths[i].id == p->base) {
 			*path = &all->paths[i];
 			if (p->keep > (*path)->from && p->keep <= (*path)->depth) {
-				*way = (*path)->ways[p->keep - 1];
+				*way = (*path)->ways.items[p->keep - 1];
 				return true;
 			}
 			return look_for_way(d, p, way);
@@ -283,15 +278,14 @@ static int lead_path(struct path *path, const struct flight *f, uint64_t way)
 	uint64_t keep = f->p.keep, depth = keep + f->p.count;
 
 	path->id = 0;
-	if (depth > path->room &&
-	    vec_grow((void **)&path->ways, &path->room, depth, sizeof(*path->ways)))
+	if (vec_reserve(&path->ways, depth))
 		return -ENOMEM;
 	if (path->from >= keep)
 		path->from = keep;
 	if (keep && path->from == keep)
-		path->ways[--path->from] = way;
+		path->ways.items[--path->from] = way;
 	if (f->p.count)
-		memcpy(path->ways + keep, f->ways, f->p.count * sizeof(*f->ways));
+		memcpy(path->ways.items + keep, f->ways.items, f->p.count * sizeof(*f->ways.items));
 	path->depth = depth;
 	path->id = f->p.id;
 	return 0;
@@ -302,12 +296,12 @@ static void ask_for_place(const struct stacks *s, struct flight *f, size_t n)
 {
 	f->stage = THERE;
 	f->run = 0;
-	while (n > 0 && !stacks_may_begin(s, f->ways[n - 1]))
+	while (n > 0 && !stacks_may_begin(s, f->ways.items[n - 1]))
 		n--;
 	f->begins = (uint32_t)n;
 	if (!n)
 		return;
-	__builtin_prefetch(stacks_place(s, f->ways[n - 1]));
+	__builtin_prefetch(stacks_place(s, f->ways.items[n - 1]));
 	f->stage = PLACE;
 }
 
@@ -319,7 +313,7 @@ static void look(const struct stacks *s, struct flight *f)
 
 	switch (f->stage) {
 	case PLACE:
-		f->run = stacks_find_run(s, f->ways[done - 1]);
+		f->run = stacks_find_run(s, f->ways.items[done - 1]);
 		if (!f->run) {
 			ask_for_place(s, f, done - 1);
 			break;
@@ -337,9 +331,9 @@ static void look(const struct stacks *s, struct flight *f)
 		break;
 	case NODES: /* the missing nodes will enter the table */
 		at = (struct stack_at){s->runs.items[f->run].first, f->run};
-		done += stacks_match_run(s, &at, f->numbers + done, f->p.count - done);
+		done += stacks_match_run(s, &at, f->numbers.items + done, f->p.count - done);
 		if (done < f->p.count)
-			__builtin_prefetch(stacks_place(s, f->ways[done]));
+			__builtin_prefetch(stacks_place(s, f->ways.items[done]));
 		f->stage = THERE;
 		break;
 	}
@@ -419,7 +413,8 @@ static int make_first(struct defs *d, struct flight *f)
 	const struct stacks *s = &d->stacks;
 	struct stack_at at = {0};
 
-	if (f->run && stacks_begins(s, f->run, f->ways[f->begins - 1], f->p.keep + f->begins)) {
+	if (f->run &&
+	    stacks_begins(s, f->run, f->ways.items[f->begins - 1], f->p.keep + f->begins)) {
 		at = (struct stack_at){s->runs.items[f->run].first, f->run};
 		return make(d, f, at, f->begins);
 	}
@@ -501,11 +496,11 @@ void defs_stacks_fini(struct defs *d)
 	vec_free(&d->pending);
 	map_free(&d->pending_ids);
 	for (size_t i = 0; d->flights && i < RING; i++) {
-		free(d->flights->flights[i].numbers);
-		free(d->flights->flights[i].ways);
+		vec_free(&d->flights->flights[i].numbers);
+		vec_free(&d->flights->flights[i].ways);
 	}
 	for (size_t i = 0; d->flights && i < PATHS; i++)
-		free(d->flights->paths[i].ways);
+		vec_free(&d->flights->paths[i].ways);
 	free(d->flights);
 	d->flights = NULL;
 }

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/vec.h"
-
 int stacks_init(struct stacks *s, uint64_t id_limit)
 {
 	map_seed();
@@ -35,9 +33,9 @@ void stacks_fini(struct stacks *s)
 	vec_free(&s->inner_ends);
 	vec_free(&s->ends);
 	consecutive_fini(&s->closed_ends);
-	free(s->dense);
+	vec_free(&s->dense);
 	map_free(&s->sparse);
-	free(s->scratch);
+	vec_free(&s->scratch);
 	free(s->order);
 	*s = (struct stacks){0};
 }
@@ -236,8 +234,8 @@ static uint32_t entry_of(const struct stacks *s, uint64_t raw)
 
 	if (raw && raw < s->plain)
 		return (uint32_t)raw + 1;
-	if (raw < s->dense_count)
-		return s->dense[raw];
+	if (raw < s->dense.count)
+		return s->dense.items[raw];
 	far = map_find(&s->sparse, raw);
 	return far ? (uint32_t)*far : 0;
 }
@@ -249,23 +247,13 @@ bool stacks_is_defined(const struct stacks *s, uint64_t raw)
 
 static int put_entry(struct stacks *s, uint64_t raw, uint32_t entry)
 {
-	uint32_t *grown;
 	uint64_t *far;
 
-	if (raw < s->dense_limit || raw < s->dense_count) {
-		if (raw >= s->dense_count) {
-			size_t count = s->dense_count ? s->dense_count : 1024;
-			while (count <= raw)
-				count += count / 2;
-			grown = realloc(s->dense, count * sizeof(*grown));
-			if (!grown)
-				return -ENOMEM;
-			memset(
-			    grown + s->dense_count, 0, (count - s->dense_count) * sizeof(*grown));
-			s->dense = grown;
-			s->dense_count = count;
-		}
-		s->dense[raw] = entry;
+	if (raw < s->dense_limit || raw < s->dense.count) {
+		/* Room for some more: most ids follow each other. */
+		if (raw >= s->dense.count && vec_reach(&s->dense, raw + 1024))
+			return -ENOMEM;
+		s->dense.items[raw] = entry;
 		return 0;
 	}
 	far = map_put(&s->sparse, raw);
@@ -335,13 +323,13 @@ void stacks_prefetch_end(const struct stacks *s, uint64_t raw, unsigned step)
 {
 	uint32_t entry, run;
 
-	if (raw >= s->dense_count)
+	if (raw >= s->dense.count)
 		return;
 	if (step == 0) {
-		__builtin_prefetch(&s->dense[raw]);
+		__builtin_prefetch(&s->dense.items[raw]);
 		return;
 	}
-	entry = s->dense[raw];
+	entry = s->dense.items[raw];
 	if (!entry)
 		return;
 	if (step == 1) {
@@ -374,16 +362,11 @@ size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **fram
 	struct stack_at at = stacks_end(s, stack < s->ends.count ? stack : 0);
 	size_t depth = stacks_depth(s, at);
 
-	if (depth > s->scratch_count) {
-		struct frame *grown = realloc(s->scratch, (depth + 64) * sizeof(*grown));
-		if (!grown)
-			return 0;
-		s->scratch = grown;
-		s->scratch_count = depth + 64;
-	}
+	if (vec_reserve(&s->scratch, depth))
+		return 0;
 	for (size_t i = depth; i--; at = stacks_parent(s, at))
-		s->scratch[i] = *stacks_frame(s, at);
-	*frames = s->scratch;
+		s->scratch.items[i] = *stacks_frame(s, at);
+	*frames = s->scratch.items;
 	return depth;
 }
 

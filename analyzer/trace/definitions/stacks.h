@@ -69,11 +69,10 @@ struct stacks {
 	VEC(uint32_t) ends; /* last node of each canonical stack: see stacks_end() */
 	struct consecutive closed_ends; /* after stacks_close(), in place of `ends` */
 	uint64_t plain; /* ids of the file below this are canonical themselves */
-	uint32_t *dense; /* the file's id to its canonical one, plus 1; 0: not defined */
-	size_t dense_count, dense_limit;
+	VEC(uint32_t) dense; /* the file's id to its canonical one, plus 1; 0: not defined */
+	size_t dense_limit;
 	struct map sparse; /* the same, for ids too large for an index */
-	struct frame *scratch;
-	size_t scratch_count;
+	VEC(struct frame) scratch;
 	uint32_t *order; /* see stacks_order(); NULL: not made */
 	size_t order_count;
 };
@@ -239,7 +238,7 @@ static inline uint32_t stacks_canonical(const struct stacks *s, uint64_t raw)
 {
 	if (raw < s->plain)
 		return (uint32_t)raw;
-	return raw < s->dense_count ? s->dense[raw] - (s->dense[raw] != 0)
+	return raw < s->dense.count ? s->dense.items[raw] - (s->dense.items[raw] != 0)
 				    : stacks_canonical_slow(s, raw);
 }
 

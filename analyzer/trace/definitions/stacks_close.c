@@ -142,18 +142,16 @@ static void leave_plain(struct stacks *s)
 {
 	size_t n = 1, rest;
 
-	if (!s->dense_count || s->dense[0])
+	if (!s->dense.count || s->dense.items[0])
 		return;
-	while (n < s->dense_count && s->dense[n] == n + 1)
+	while (n < s->dense.count && s->dense.items[n] == n + 1)
 		n++;
 	s->plain = n;
-	for (rest = n; rest < s->dense_count && !s->dense[rest];)
+	for (rest = n; rest < s->dense.count && !s->dense.items[rest];)
 		rest++;
-	if (rest < s->dense_count)
+	if (rest < s->dense.count)
 		return;
-	free(s->dense);
-	s->dense = NULL;
-	s->dense_count = 0;
+	vec_free(&s->dense);
 }
 
 void stacks_drop_search(struct stacks *s)

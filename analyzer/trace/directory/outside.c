@@ -136,12 +136,9 @@ static int advance(struct trace *t, struct err *err)
 	struct event e;
 	int r;
 
-	if (!o->started) {
-		r = trace_rewind(o->supervisor, err);
-		if (r)
-			return r;
-		o->started = true;
-	}
+	if (!o->started)
+		trace_rewind(o->supervisor);
+	o->started = true;
 	while (!o->held && (r = trace_next(o->supervisor, &e, NULL)) > 0) {
 		int gpu = e.kind == EV_LEVEL ? gpu_of(o->supervisor, e.space) : -1;
 

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/directory/small.h"
 #include "trace/packed/packed.h"
 
 #define SECTOR 4096u /* the unit that is given up where the disk cannot read */
@@ -41,7 +40,7 @@ static int source_connect(struct source *s, struct err *err)
 		    err, -ESTALE, "%s: the file was replaced while it was read", s->path);
 	}
 	if (s->shared) {
-		code = small_open(s->fd, s->shared, s->place, &s->small, err);
+		code = small_open(s->fd, s->shared, &s->place, &s->small, err);
 		if (code) {
 			source_release(s);
 			return code;
@@ -58,40 +57,24 @@ static int source_connect(struct source *s, struct err *err)
 	if (s->packed)
 		s->size = packed_size(s->packed);
 	else if (s->small)
-		s->size = s->place->trace_bytes;
+		s->size = s->place.trace_bytes;
 	else if ((uint64_t)st.st_size > s->size)
 		s->size = (uint64_t)st.st_size;
 	return 0;
 }
 
-int source_open_small(struct source *s, const char *path, const char *shared,
+int source_open(struct source *s, const char *path, const char *shared,
     const struct small_place *place, struct err *err)
 {
 	int r;
 
-	*s = (struct source){.fd = -1,
-	    .path = strdup(path),
-	    .shared = strdup(shared),
-	    .place = malloc(sizeof(*place))};
-	if (!s->path || !s->shared || !s->place) {
-		r = err_set(err, -ENOMEM, "%s: out of memory", path);
-	} else {
-		*s->place = *place;
-		r = source_connect(s, err);
-	}
-	if (r)
-		source_close(s);
-	return r;
-}
-
-int source_open(struct source *s, const char *path, struct err *err)
-{
-	int r;
-
 	*s = (struct source){.fd = -1, .path = strdup(path)};
-	if (!s->path)
-		return err_set(err, -ENOMEM, "%s: out of memory", path);
-	r = source_connect(s, err);
+	if (shared) {
+		s->shared = strdup(shared);
+		s->place = *place;
+	}
+	r = s->path && (s->shared || !shared) ? source_connect(s, err)
+					      : err_set(err, -ENOMEM, "%s: out of memory", path);
 	if (r)
 		source_close(s);
 	return r;
@@ -114,9 +97,7 @@ void source_close(struct source *s)
 		return;
 	source_release(s);
 	free(s->shared);
-	free(s->place);
 	s->shared = NULL;
-	s->place = NULL;
 	packed_close(s->packed);
 	s->packed = NULL;
 	free(s->path);

@@ -10,11 +10,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "trace/directory/small.h"
 #include "util/text/err.h"
 
 struct packed;
-struct small;
-struct small_place;
 
 struct source {
 	char *path;
@@ -22,7 +21,7 @@ struct source {
 	uint64_t size; /* of the trace, which is larger than a packed file */
 	struct packed *packed; /* NULL: not packed */
 	char *shared; /* the file of small traces that holds it; NULL: a file of its own */
-	struct small_place *place; /* in that file */
+	struct small_place place; /* in that file */
 	struct small *small; /* its bytes, while the file is open */
 	dev_t device;
 	ino_t inode;
@@ -31,10 +30,10 @@ struct source {
 	void *arg;
 };
 
-/* Open a file. 0; -EISDIR; -EINVAL: not a regular file; the errors of open(). */
-int source_open(struct source *s, const char *path, struct err *err);
-/* Open a small trace within the file `shared`; `path` is the name that its own file would have. */
-int source_open_small(struct source *s, const char *path, const char *shared,
+/* Open a file, or a small trace within the file `shared`, which may be NULL; then `path` is the
+ * name that its own file would have. 0; -EISDIR; -EINVAL: not a regular file; the errors of open().
+ */
+int source_open(struct source *s, const char *path, const char *shared,
     const struct small_place *place, struct err *err);
 /* Close the descriptor until the next read, as a directory may hold thousands of traces. */
 void source_release(struct source *s);

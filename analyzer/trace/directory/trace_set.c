@@ -92,7 +92,7 @@ static void see_ends(struct trace_set *set)
 			if (image)
 				trace_see_child_end(image, event.u.child.how, event.u.child.code);
 		}
-		trace_rewind(s, NULL);
+		trace_rewind(s);
 		s->facts.running = trace_is_running(s);
 		source_release(&s->source);
 	}

@@ -56,8 +56,8 @@ int repair_find(struct trace *t, const struct rec *of, bool own, unsigned kind, 
 
 bool repair_just_released(struct trace *t, const struct rec *rec)
 {
-	for (size_t i = 0; i < t->state_count && t->look_credit > 0; i++, t->look_credit--) {
-		const struct thread_state *state = &t->states[i];
+	for (size_t i = 0; i < t->states.count && t->look_credit > 0; i++, t->look_credit--) {
+		const struct thread_state *state = &t->states.items[i];
 
 		for (unsigned n = 0; i != rec->thread && n < state->release_count; n++)
 			if (state->releases[n].serial &&

@@ -46,11 +46,15 @@ struct symbols {
 	struct stack_path path; /* the latest path that is kept */
 };
 
-static void symbols_free(struct symbols *s, size_t codes)
+void trace_symbols_fini(struct trace *t)
 {
+	struct symbols *s = t->symbols;
+
 	if (!s)
 		return;
-	for (size_t i = 0; s->lines && i < codes; i++)
+	for (size_t i = 0; s->files && i < t->defs.modules.count; i++)
+		objfile_close(s->files[i]);
+	for (size_t i = 0; s->lines && i < t->defs.codes.count; i++)
 		vec_free(&s->lines[i]);
 	free(s->lines);
 	intern_free(&s->names);
@@ -62,37 +66,28 @@ static void symbols_free(struct symbols *s, size_t codes)
 	free(s->files);
 	symcache_store_close(s->store);
 	free(s);
-}
-
-static void close_files(struct symbols *s, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		objfile_close(s->files[i]);
-}
-
-void trace_symbols_fini(struct trace *t)
-{
-	if (t->symbols)
-		close_files(t->symbols, t->defs.modules.count);
-	symbols_free(t->symbols, t->defs.codes.count);
 	t->symbols = NULL;
 }
 
-static struct symbols *symbols_new(const struct trace *t)
+/* Make t->symbols, unless it is there. False: no memory. */
+static bool has_symbols(struct trace *t)
 {
-	struct symbols *s = calloc(1, sizeof(*s));
+	struct symbols *s = t->symbols;
 
+	if (s)
+		return true;
+	s = t->symbols = calloc(1, sizeof(*s));
 	if (!s)
-		return NULL;
+		return false;
 	map_seed();
 	s->files = calloc(t->defs.modules.count + 1, sizeof(*s->files));
 	s->lines = calloc(t->defs.codes.count + 1, sizeof(*s->lines));
 	if (!s->files || !s->lines) {
-		symbols_free(s, t->defs.codes.count);
-		return NULL;
+		trace_symbols_fini(t);
+		return false;
 	}
 	s->store = symcache_store_open();
-	return s;
+	return true;
 }
 
 static const char *keep(struct symbols *s, const char *text)
@@ -262,10 +257,10 @@ static size_t turn(const struct stacks *stacks, struct stack_path *path, struct 
 	size_t depth = stacks_depth(stacks, at), i = depth;
 
 	for (; i > 0; i--) {
-		if (i <= path->depth && path->steps[i - 1].node == at.node)
+		if (i <= path->depth && path->steps.items[i - 1].node == at.node)
 			break;
-		path->steps[i - 1].node = at.node;
-		path->steps[i - 1].frame = stacks_number(stacks, at);
+		path->steps.items[i - 1].node = at.node;
+		path->steps.items[i - 1].frame = stacks_number(stacks, at);
 		if (at.node != run->first) {
 			at.node--;
 		} else {
@@ -277,43 +272,36 @@ static size_t turn(const struct stacks *stacks, struct stack_path *path, struct 
 	return i;
 }
 
-static int make_room(struct stack_path *path, size_t words)
-{
-	return words <= path->room
-		   ? 0
-		   : vec_grow((void **)&path->words, &path->room, words, sizeof(*path->words));
-}
-
 /* Put the words of the frame at `at` behind the first `*n`. */
 static int put_words(struct trace *t, struct stack_path *path, size_t at, size_t *n)
 {
 	struct symbols *s = t->symbols;
 	const struct stacks *stacks = &t->defs.stacks;
 	const struct frame *frames = stacks->frames.items, *next = NULL;
-	const struct frame *frame = &frames[path->steps[at].frame];
-	const struct frame_words *w = words_of(t, path->steps[at].frame);
+	const struct frame *frame = &frames[path->steps.items[at].frame];
+	const struct frame_words *w = words_of(t, path->steps.items[at].frame);
 	bool native = frame->kind == FRAME_NATIVE;
-	uint32_t interpreter = path->steps[at].interpreter;
+	uint32_t interpreter = path->steps.items[at].interpreter;
 
-	if (!w || make_room(path, *n + w->count))
+	if (!w || vec_reserve(&path->words, *n + w->count))
 		return -ENOMEM;
 	if (at + 1 < path->depth)
-		next = &frames[path->steps[at + 1].frame];
+		next = &frames[path->steps.items[at + 1].frame];
 	if (native && next && next->kind == FRAME_PYTHON && w->evaluates) {
-		path->steps[at + 1].interpreter = frame->module;
+		path->steps.items[at + 1].interpreter = frame->module;
 		return 0;
 	}
 	if (next)
-		path->steps[at + 1].interpreter = interpreter;
+		path->steps.items[at + 1].interpreter = interpreter;
 	/* 3.14's interpreter runs each instruction in a function of its own, on top. */
 	if (native && w->instruction && at &&
-	    frames[path->steps[at - 1].frame].kind == FRAME_PYTHON)
+	    frames[path->steps.items[at - 1].frame].kind == FRAME_PYTHON)
 		return 0;
 	for (uint32_t k = 0; k < w->count; k++) {
-		path->words[*n] = s->symbols.items[w->first - 1 + k];
+		path->words.items[*n] = s->symbols.items[w->first - 1 + k];
 		if (native && interpreter && frame->module == interpreter) {
-			path->words[*n].interpreter = true;
-			path->words[*n].id++;
+			path->words.items[*n].interpreter = true;
+			path->words.items[*n].id++;
 		}
 		++*n;
 	}
@@ -327,29 +315,26 @@ int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 	size_t depth = stacks_depth(stacks, end), at, n = 0;
 
 	path->count = path->same = 0;
-	if (!t->symbols)
-		t->symbols = symbols_new(t);
-	if (!t->symbols)
+	if (!has_symbols(t))
 		return -ENOMEM;
-	if (depth > path->depth_room &&
-	    vec_grow((void **)&path->steps, &path->depth_room, depth, sizeof(*path->steps)))
+	if (vec_reserve(&path->steps, depth))
 		return -ENOMEM;
 	at = turn(stacks, path, end);
 	/* The frame behind it decides whether the last common frame is shown. */
 	if (at)
-		n = path->steps[--at].count;
+		n = path->steps.items[--at].count;
 	else if (depth)
-		path->steps[0].interpreter = 0;
+		path->steps.items[0].interpreter = 0;
 	path->same = n;
 	for (; at < depth && (!path->most || n < path->most); at++) {
-		path->steps[at].count = (uint32_t)n;
+		path->steps.items[at].count = (uint32_t)n;
 		if (put_words(t, path, at, &n)) {
 			path->depth = path->same = 0;
 			return -ENOMEM;
 		}
 	}
 	path->depth = at;
-	path->symbols = path->words;
+	path->symbols = path->words.items;
 	path->count = n;
 	return 0;
 }
@@ -501,12 +486,10 @@ int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *
 	struct folding f = {.fold = fold};
 	int r = -ENOMEM;
 
-	if (!t->symbols)
-		t->symbols = symbols_new(t);
 	f.marks = calloc(s->frames.count + 1, sizeof(*f.marks));
 	f.seen = calloc(s->frames.count + 1, sizeof(*f.seen));
 	f.above = calloc(s->nodes + 1, sizeof(*f.above));
-	if (!t->symbols || !f.marks || !f.seen || !f.above || mark_by_file(t, &f))
+	if (!has_symbols(t) || !f.marks || !f.seen || !f.above || mark_by_file(t, &f))
 		goto out;
 	fold_nodes(t, &f);
 	out[0] = 0;
@@ -532,8 +515,8 @@ int trace_stack_order(struct trace *t, const uint32_t **order, size_t *count)
 
 void trace_path_fini(struct stack_path *path)
 {
-	free(path->words);
-	free(path->steps);
+	vec_free(&path->words);
+	vec_free(&path->steps);
 	*path = (struct stack_path){0};
 }
 
@@ -544,9 +527,7 @@ size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out)
 	uint64_t *kept;
 
 	*out = NULL;
-	if (!t->symbols)
-		t->symbols = symbols_new(t);
-	if (!t->symbols || !stack || stack >= trace_stack_limit(t))
+	if (!has_symbols(t) || !stack || stack >= trace_stack_limit(t))
 		return 0;
 	kept = map_find(&t->symbols->stacks, stack);
 	if (!kept) {

@@ -347,29 +347,22 @@ static bool fill(struct sheet *sheet, const struct symcache *c, const struct ima
 
 static void write_sheet(struct symcache *c, struct sheet *sheet)
 {
-	size_t bytes = sheet_bytes(sheet), n = sizeof(sheet->header);
-	char *data = malloc(bytes);
-	const struct {
-		const void *from;
-		size_t bytes;
-	} parts[] = {
-	    {sheet->entries.items, sheet->entries.count * sizeof(struct entry)},
-	    {sheet->frames.items, sheet->frames.count * sizeof(struct kept_frame)},
-	    {sheet->text.text, sheet->text.length},
-	};
+	struct str data = {0};
 
-	if (!data)
-		return;
 	sheet->header.entries = (uint32_t)sheet->entries.count;
 	sheet->header.frames = (uint32_t)sheet->frames.count;
 	sheet->header.text_bytes = sheet->text.length;
-	memcpy(data, &sheet->header, sizeof(sheet->header));
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); n += parts[i++].bytes)
-		if (parts[i].bytes)
-			memcpy(data + n, parts[i].from, parts[i].bytes);
-	((struct header *)data)->sum = sum_of_file(data, bytes);
-	symcache_store_write(c->store, c->name, data, bytes);
-	free(data);
+	str_add(&data, (const char *)&sheet->header, sizeof(sheet->header));
+	str_add(
+	    &data, (const char *)sheet->entries.items, sheet->entries.count * sizeof(struct entry));
+	str_add(&data, (const char *)sheet->frames.items,
+	    sheet->frames.count * sizeof(struct kept_frame));
+	str_add(&data, sheet->text.text, sheet->text.length);
+	if (!data.failed) {
+		((struct header *)data.text)->sum = sum_of_file(data.text, data.length);
+		symcache_store_write(c->store, c->name, data.text, data.length);
+	}
+	str_free(&data);
 }
 
 /* Write the fresh entries, together with `before`. False: too large, or no memory. */

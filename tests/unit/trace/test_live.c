@@ -96,7 +96,7 @@ static void agrees_with_an_array(void **state)
 			assert_non_null(put(&live, i * 48, 1));
 		assert_non_null(find(&live, 50000 * 48));
 		live_clear(&live, keep);
-		assert_int_equal(live.pool_count, keep ? 50000 / LIVE_POOL_BLOCKS + 1 : 1);
+		assert_int_equal(live.pools.count, keep ? 50000 / LIVE_POOL_BLOCKS + 1 : 1);
 		assert_null(find(&live, 48));
 	}
 	live_fini(&live);
@@ -112,7 +112,7 @@ static void memory_for_each_block(void **state)
 	for (uint64_t i = 1; i <= blocks; i++)
 		assert_non_null(put(&live, i * 48, 1));
 	assert_true((live.mask + 1) * sizeof(struct live_slot) +
-			live.pool_count * LIVE_POOL_BLOCKS * sizeof(struct block) <
+			live.pools.count * LIVE_POOL_BLOCKS * sizeof(struct block) <
 		    blocks * 70);
 	live_fini(&live);
 }

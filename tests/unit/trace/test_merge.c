@@ -199,7 +199,6 @@ static void rewind_is_the_same_again(void **state)
 	struct event first[40], e;
 	struct compose c;
 	struct trace *t;
-	struct err err;
 
 	compose_begin(&c);
 	compose_chunk(&c, 1, 1, 0, 0, 65536);
@@ -215,7 +214,7 @@ static void rewind_is_the_same_again(void **state)
 	no_more(t);
 	assert_int_equal(trace_counts(t)->events, 40);
 	for (size_t stop = 0; stop <= 40; stop++) {
-		assert_int_equal(trace_rewind(t, &err), 0);
+		trace_rewind(t);
 		assert_int_equal(trace_counts(t)->events, 0);
 		assert_int_equal(t->live.count, 0);
 		for (size_t i = 0; i < stop; i++) {
@@ -260,7 +259,6 @@ static void tasks_by_their_keys(void **state)
 	put_free(&c, 205, 0x7000);
 	t = open_composed(&c);
 	for (int round = 0; round < 2; round++) {
-		struct err err = {""};
 		struct event e;
 
 		assert_int_equal(expect(t, EV_ALLOC, 10, 1, 0x1000, 1).task, 0);
@@ -285,7 +283,7 @@ static void tasks_by_their_keys(void **state)
 		no_more(t);
 		assert_int_equal(trace_counts(t)->tasks, 3);
 		assert_int_equal(trace_counts(t)->events, 10);
-		assert_int_equal(trace_rewind(t, &err), 0);
+		trace_rewind(t);
 	}
 	trace_close(t);
 	compose_free(&c);

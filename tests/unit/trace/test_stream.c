@@ -156,7 +156,6 @@ static void unknown_kinds_are_skipped(void **state)
 {
 	struct compose c;
 	struct trace *t;
-	struct err err;
 
 	compose_begin(&c);
 	compose_chunk(&c, 1, 1, 0, 0, 1 << 20);
@@ -182,7 +181,7 @@ static void unknown_kinds_are_skipped(void **state)
 	assert_int_equal(trace_facts(t)->unknown_records, 3);
 	assert_int_equal(trace_facts(t)->torn_chunks, 0);
 	assert_int_equal(trace_counts(t)->events, 3);
-	trace_rewind(t, &err);
+	trace_rewind(t);
 	for (int i = 0; i < 3; i++)
 		next_event(t);
 	no_more(t);

@@ -288,7 +288,7 @@ static void closed_it_says_the_same(void **state)
 		}
 		assert_null(s.ends.items);
 		if (in_order)
-			assert_null(s.dense);
+			assert_null(s.dense.items);
 		free(before);
 		stacks_fini(&s);
 	}

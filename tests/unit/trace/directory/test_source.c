@@ -18,7 +18,7 @@ static void reads_and_says_how_much(void **state)
 	size_t got;
 
 	assert_int_equal(write(fd, "0123456789", 10), 10);
-	assert_int_equal(source_open(&s, path, &err), 0);
+	assert_int_equal(source_open(&s, path, NULL, NULL, &err), 0);
 	assert_int_equal(s.size, 10);
 	assert_int_equal(source_read(&s, 2, buffer, 4, &got, &err), 0);
 	assert_int_equal(got, 4);
@@ -53,13 +53,14 @@ static void refuses_what_is_no_file(void **state)
 	struct err err;
 
 	assert_non_null(mkdtemp(dir));
-	assert_int_equal(source_open(&s, dir, &err), -EISDIR);
+	assert_int_equal(source_open(&s, dir, NULL, NULL, &err), -EISDIR);
 	assert_non_null(strstr(err.text, dir));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	assert_int_equal(source_open(&s, fifo, &err), -EINVAL); /* and does not wait for a writer */
+	assert_int_equal(
+	    source_open(&s, fifo, NULL, NULL, &err), -EINVAL); /* and does not wait for a writer */
 	unlink(fifo);
-	assert_int_equal(source_open(&s, fifo, &err), -ENOENT);
+	assert_int_equal(source_open(&s, fifo, NULL, NULL, &err), -ENOENT);
 	rmdir(dir);
 }
 
@@ -72,7 +73,7 @@ static void holes_are_stepped_over(void **state)
 	uint64_t at;
 
 	assert_int_equal(pwrite(fd, "x", 1, 1 << 30), 1);
-	assert_int_equal(source_open(&s, path, &err), 0);
+	assert_int_equal(source_open(&s, path, NULL, NULL, &err), 0);
 	at = source_next_data(&s, 65536);
 	assert_true(at <= 1 << 30); /* at the latest where data begin; a file system may not tell */
 	assert_int_equal(source_next_data(&s, 1 << 30), 1 << 30);

@@ -80,9 +80,9 @@ static size_t pass(struct trace *t, struct seen *out, size_t room)
 {
 	struct event e;
 	size_t n = 0;
-	int r = trace_rewind_spaces(t, NULL);
+	int r;
 
-	assert_int_equal(r, 0);
+	trace_rewind_spaces(t);
 	while ((r = trace_next(t, &e, NULL)) == 1) {
 		assert_true(n < room);
 		out[n++] = (struct seen){e.kind, e.thread, e.time_ns, e.address};
@@ -135,7 +135,7 @@ static void passes_are_alike(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(pass(t, again, 64), n);
 		assert_memory_equal(first, again, n * sizeof(*first));
-		assert_int_equal(trace_rewind(t, NULL), 0);
+		trace_rewind(t);
 		for (int k = 0; k < 1000 << 6 * i && trace_next(t, &e, NULL) == 1; k++)
 			;
 	}
