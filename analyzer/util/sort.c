@@ -1,6 +1,8 @@
 /* sort.c - sorts in place by one byte of the keys after another, the highest first. See sort.h. */
 #include "util/sort.h"
 
+#include <string.h>
+
 #define BUCKETS 256u
 #define FEW 32u /* so few are sorted by insertion */
 
@@ -70,4 +72,21 @@ void sort_items(struct sort_item *items, size_t count)
 		differ |= items[i].key ^ items[0].key;
 	if (differ)
 		sort_from(items, count, (63 - (unsigned)__builtin_clzll(differ)) / 8 * 8);
+}
+
+size_t sort_up_to(const void *items, size_t count, size_t bytes, uint64_t key)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		uint64_t at;
+
+		memcpy(&at, (const char *)items + middle * bytes, sizeof(at));
+		if (at <= key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }

@@ -260,77 +260,46 @@ static bool has_check(const uint8_t *record, size_t length)
 		   checks_definition(record, length);
 }
 
-/* The same as defs_read(), for records with checks. */
-static int read_checked(struct defs *d, const void *body, size_t bytes, bool stacks)
-{
-	struct cursor c = cursor_of(body, bytes);
-	/* bytes to examine at most: lengths may be anything */
-	uint64_t room = 16 * (uint64_t)bytes;
-	int r;
-
-	while (cursor_left(&c) >= sizeof(struct trace_def)) {
-		const uint8_t *record = c.p;
-		uint32_t length = (uint32_t)cursor_fixed(&c, 4);
-		uint16_t kind = (uint16_t)cursor_fixed(&c, 2);
-		struct cursor fields;
-
-		/* skip `committed`: a record with a valid check is committed */
-		cursor_fixed(&c, 2);
-		if (!length)
-			continue;
-		if (length % 8 || length < sizeof(struct trace_def) || length > room ||
-		    length - sizeof(struct trace_def) > cursor_left(&c) ||
-		    (room -= length, !has_check(record, length))) {
-			if (d->unsound_at == DEFS_SOUND)
-				d->unsound_at = (size_t)(record - (const uint8_t *)body);
-			continue;
-		}
-		d->sound_bytes += length;
-		fields = cursor_of(c.p, length - sizeof(struct trace_def) - TRACE_DEF_CHECK_BYTES);
-		cursor_take(&c, length - sizeof(struct trace_def));
-		r = read_one(d, kind, &fields, stacks);
-		if (r < 0)
-			return r;
-		if (r)
-			d->broken++;
-	}
-	return defs_stacks_settle(d);
-}
-
 int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool *torn)
 {
+	const size_t head = sizeof(struct trace_def), check = d->checks ? TRACE_DEF_CHECK_BYTES : 0;
 	struct cursor c = cursor_of(body, bytes);
-	bool committed;
-	uint32_t length;
-	uint16_t kind;
+	/* bytes whose checks are computed at most: lengths may be anything */
+	uint64_t room = 16 * (uint64_t)bytes;
 	int r;
 
 	*torn = false;
 	d->sound_bytes = 0;
 	d->unsound_at = DEFS_SOUND;
-	if (d->checks)
-		return read_checked(d, body, bytes, stacks);
-	while (cursor_left(&c) >= sizeof(struct trace_def)) {
-		length = (uint32_t)cursor_fixed(&c, 4);
-		kind = (uint16_t)cursor_fixed(&c, 2);
-		committed = cursor_fixed(&c, 1);
+	while (cursor_left(&c) >= head) {
+		const uint8_t *record = c.p;
+		uint32_t length = (uint32_t)cursor_fixed(&c, 4);
+		uint16_t kind = (uint16_t)cursor_fixed(&c, 2);
+		bool committed = cursor_fixed(&c, 1);
+		struct cursor fields;
+
 		cursor_fixed(&c, 1);
 		if (!length)
 			continue; /* a hole */
-		if (length % 8 || length < sizeof(struct trace_def) ||
-		    length - sizeof(struct trace_def) > cursor_left(&c)) {
-			*torn = true;
-			break;
-		}
-		struct cursor record = cursor_of(c.p, length - sizeof(struct trace_def));
-		cursor_take(&c, length - sizeof(struct trace_def));
-		if (!committed)
+		if (length % 8 || length < head || length - head > cursor_left(&c) ||
+		    (check && (length > room || (room -= length, !has_check(record, length))))) {
+			*torn = !check;
+			if (*torn)
+				break;
+			if (d->unsound_at == DEFS_SOUND)
+				d->unsound_at = (size_t)(record - (const uint8_t *)body);
 			continue;
-		r = read_one(d, kind, &record, stacks);
+		}
+		fields = cursor_of(c.p, length - head - check);
+		cursor_take(&c, length - head);
+		if (check)
+			d->sound_bytes += length;
+		else if (!committed)
+			continue; /* a record with a valid check is committed */
+		r = read_one(d, kind, &fields, stacks);
 		if (r < 0)
 			return r;
-		if (r)
-			d->broken++;
+		d->broken += r;
 	}
 	return defs_stacks_settle(d);
 }

@@ -5,6 +5,8 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
+#include "util/sort.h"
+
 #define DEPTH_MAX 64u
 #define DIES_MAX 8000000u /* of one unit; the largest units have some hundred thousand */
 
@@ -89,19 +91,11 @@ static size_t functions_of(struct scopes *s, Dwarf_Die *unit, size_t *first)
 
 static struct scope_function *function_at(struct scopes *s, Dwarf_Die *unit, Dwarf_Addr address)
 {
-	size_t first = 0, count = functions_of(s, unit, &first), low = first, high = first + count;
+	size_t first = 0, count = functions_of(s, unit, &first);
+	struct scope_function *functions = s->functions.items + first;
+	size_t n = sort_up_to(functions, count, sizeof(*functions), address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->functions.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > first && s->functions.items[low - 1].end > address
-		   ? &s->functions.items[low - 1]
-		   : NULL;
+	return n && functions[n - 1].end > address ? &functions[n - 1] : NULL;
 }
 
 /* Find the functions inlined into `die` at the address, outermost first, from chain[n] on. */

@@ -364,7 +364,7 @@ static int take_frames(struct defs *d, uint64_t n)
 
 	/* No two flights share a slot of by_id, so it holds the only candidate; and no flight has
 	 * the id of a stack that exists. */
-	if (*latest > all->first || stacks_known(&d->stacks, f->p.id) ||
+	if (*latest > all->first || stacks_is_defined(&d->stacks, f->p.id) ||
 	    !find_way(d, &f->p, &way, &path)) {
 		while (all->first != n && !r)
 			r = finish_first(d);

@@ -304,11 +304,6 @@ int stacks_define(struct stacks *s, uint64_t raw, struct stack_at at)
 	return put_entry(s, raw, stack + 1);
 }
 
-bool stacks_known(const struct stacks *s, uint64_t raw)
-{
-	return entry_of(s, raw);
-}
-
 bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at)
 {
 	uint32_t entry = entry_of(s, raw);

@@ -217,7 +217,7 @@ struct stack_at stacks_ancestor(const struct stacks *s, struct stack_at at, uint
  */
 int stacks_define(struct stacks *s, uint64_t raw, struct stack_at at);
 /* True: the file defines this id. */
-bool stacks_known(const struct stacks *s, uint64_t raw);
+bool stacks_is_defined(const struct stacks *s, uint64_t raw);
 /* Give the last node of the file's id. False: not defined. */
 bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at);
 
@@ -232,7 +232,6 @@ void stacks_drop_search(struct stacks *s);
 void stacks_close(struct stacks *s);
 
 uint32_t stacks_canonical_slow(const struct stacks *s, uint64_t raw);
-bool stacks_is_defined(const struct stacks *s, uint64_t raw); /* the file's id */
 /* The canonical id of the file's id, 0 when that is not defined. */
 static inline uint32_t stacks_canonical(const struct stacks *s, uint64_t raw)
 {

@@ -40,6 +40,23 @@ static bool line_names(const char *line, const struct source *file)
 	       (theirs && !strncmp(theirs + 1, own, strlen(own)));
 }
 
+/* Does /proc/PID/maps name the file? -1: it cannot be read. */
+static int maps_name(const char *path, const struct source *file)
+{
+	FILE *maps = fopen(path, "re");
+	char line[4352];
+	int found = 0;
+
+	if (!maps)
+		return -1;
+	while (!found && fgets(line, sizeof(line), maps))
+		found = line_names(line, file);
+	if (!found && ferror(maps))
+		found = -1;
+	fclose(maps);
+	return found;
+}
+
 /* Return the start of the process with that pid, in CLOCK_BOOTTIME; 0: there is none. */
 static uint64_t start_of(uint32_t pid)
 {
@@ -70,10 +87,9 @@ static uint64_t start_of(uint32_t pid)
 bool trace_is_running(const struct trace *t)
 {
 	const struct trace_facts *f = &t->facts;
-	char path[64], line[4352];
+	char path[64];
 	uint64_t began;
-	bool found = false;
-	FILE *maps;
+	int found;
 
 	if (f->end_how != TRACE_END_NONE || !f->pid)
 		return false;
@@ -81,16 +97,9 @@ bool trace_is_running(const struct trace *t)
 	if (!began)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%u/maps", f->pid);
-	maps = fopen(path, "re");
-	if (maps) {
-		while (!found && fgets(line, sizeof(line), maps))
-			found = line_names(line, &t->source);
-		if (found || !ferror(maps)) {
-			fclose(maps);
-			return found;
-		}
-		fclose(maps);
-	}
+	found = maps_name(path, &t->source);
+	if (found >= 0)
+		return found;
 	/* Another user's process. If it began later, it only has the same pid. Both clocks run
 	 * alike, except for the time that the machine was suspended. */
 	return began <= f->start_mono_ns + 1000000000ull;
@@ -99,19 +108,14 @@ bool trace_is_running(const struct trace *t)
 /* True if the process, `name` in /proc, has the file open or mapped. */
 static bool holds(const char *name, const struct source *file)
 {
-	char path[300], line[4352];
+	char path[300];
 	struct dirent *entry;
-	bool found = false;
 	struct stat st;
-	FILE *maps;
+	bool found;
 	DIR *fds;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/maps", name);
-	maps = fopen(path, "re");
-	while (maps && !found && fgets(line, sizeof(line), maps))
-		found = line_names(line, file);
-	if (maps)
-		fclose(maps);
+	found = maps_name(path, file) > 0;
 	snprintf(path, sizeof(path), "/proc/%.20s/fd", name);
 	fds = found ? NULL : opendir(path);
 	while (fds && !found && (entry = readdir(fds))) {

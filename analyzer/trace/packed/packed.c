@@ -12,6 +12,7 @@
 #include "trace/xxh64.h"
 #include "util/io.h"
 #include "util/progress.h"
+#include "util/sort.h"
 #include "util/text/str.h"
 #include "util/vec.h"
 #include "whyoom/trace.h"
@@ -33,7 +34,7 @@
 #define SLOT 65536u /* chunks start at multiples of it */
 
 struct frame {
-	uint64_t at, offset; /* in the file; in the trace */
+	uint64_t offset, at; /* in the trace, by which they are sorted; in the file */
 	uint32_t packed, bytes, checksum;
 };
 
@@ -202,17 +203,7 @@ uint64_t packed_file_bytes(const struct packed *p)
 /* Find the frame that holds the offset, which is less than the size. */
 static size_t frame_of(const struct packed *p, uint64_t offset)
 {
-	size_t low = 0, high = p->frames.count;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (p->frames.items[middle].offset <= offset)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return sort_up_to(p->frames.items, p->frames.count, sizeof(*p->frames.items), offset) - 1;
 }
 
 uint64_t packed_frame_end(const struct packed *p, uint64_t offset)

@@ -13,6 +13,7 @@
 #include "trace/definitions/scopes.h"
 #include "trace/symbols/symcache.h"
 #include "util/memory.h"
+#include "util/sort.h"
 #include "util/vec.h"
 
 #define NAME_MAX_MANGLED 16384u /* the demangler's work is bounded by its input */
@@ -418,24 +419,19 @@ static void list_units(struct objfile *o)
 static Dwarf_Die *unit_of(struct objfile *o, uint64_t address, Dwarf_Addr *bias)
 {
 	Dwarf_Die *die = dwfl_module_addrdie(o->dwfl_module, address, bias);
-	size_t low = 0, high;
+	struct unit *unit;
+	size_t n;
 
 	if (die)
 		return die;
 	if (!o->listed)
 		list_units(o);
-	high = o->units.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (o->units.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || o->units.items[low - 1].end <= address)
+	n = sort_up_to(o->units.items, o->units.count, sizeof(*unit), address);
+	unit = n ? &o->units.items[n - 1] : NULL;
+	if (!unit || unit->end <= address)
 		return NULL;
-	*bias = o->units.items[low - 1].bias;
-	return &o->units.items[low - 1].die;
+	*bias = unit->bias;
+	return &unit->die;
 }
 
 static int by_place(const void *a, const void *b)
@@ -482,30 +478,19 @@ static void index_symbols(struct objfile *o)
 /* Find the innermost symbol at the address; else the nearest before it, if its size is unknown. */
 static const char *symbol_at(struct objfile *o, uint64_t address)
 {
+	const struct elf_symbol *symbols;
 	Dwarf_Addr end = 0;
-	size_t low = 0, high;
+	size_t n;
 
 	if (!o->indexed)
 		index_symbols(o);
-	high = o->symbols.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (o->symbols.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low; i > 0 && low - i < 64; i--) {
-		const struct elf_symbol *symbol = &o->symbols.items[i - 1];
-
-		if (address - symbol->start < symbol->size)
-			return symbol->name;
-	}
+	symbols = o->symbols.items;
+	n = sort_up_to(symbols, o->symbols.count, sizeof(*symbols), address);
+	for (size_t i = n; i > 0 && n - i < 64; i--)
+		if (address - symbols[i - 1].start < symbols[i - 1].size)
+			return symbols[i - 1].name;
 	dwfl_module_info(o->dwfl_module, NULL, NULL, &end, NULL, NULL, NULL, NULL);
-	return low && !o->symbols.items[low - 1].size && address < end
-		   ? o->symbols.items[low - 1].name
-		   : NULL;
+	return n && !symbols[n - 1].size && address < end ? symbols[n - 1].name : NULL;
 }
 
 /* The same as objfile_lookup(), with names as in the file. */

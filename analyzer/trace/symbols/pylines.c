@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "trace/cursor.h"
+#include "util/sort.h"
 
 #define MARK_ENTRIES 32u /* distance of two marks */
 
@@ -18,21 +19,13 @@ struct reading {
 /* Start at the last mark before or at the offset. */
 static void start(struct reading *r, const struct pylines *marks, int64_t offset)
 {
-	size_t low = 0, high = marks->count;
+	size_t n = sort_up_to(marks->items, marks->count, sizeof(*marks->items), (uint64_t)offset);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (marks->items[mid].end <= offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low) {
-		r->c.p = r->table + marks->items[low - 1].at;
-		r->end = marks->items[low - 1].end;
-		r->line = marks->items[low - 1].line;
-	}
+	if (!n)
+		return;
+	r->c.p = r->table + marks->items[n - 1].at;
+	r->end = marks->items[n - 1].end;
+	r->line = marks->items[n - 1].line;
 }
 
 /* Call before each entry. Marks are in order, and nothing beyond the last one was read before.

@@ -12,7 +12,7 @@
 /* A cache of entries from which decoding of one table can start: tables of modules are long, and
  * many of their lines are asked for. */
 struct pylines_mark {
-	int64_t end, line; /* after the entries before it */
+	int64_t end, line; /* after the entries before it; sorted by `end`, which is not negative */
 	size_t at;
 };
 struct pylines {

@@ -7,6 +7,7 @@
 #include "trace/symbols/symcache_store.h"
 #include "trace/xxh64.h"
 #include "util/map.h"
+#include "util/sort.h"
 #include "util/text/str.h"
 #include "util/vec.h"
 
@@ -208,29 +209,15 @@ static size_t unfold(
 	return n;
 }
 
-static const struct entry *entry_at(const struct image *image, uint64_t address)
-{
-	size_t low = 0, high = image->data ? image->header->entries : 0;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->entries[middle].address == address)
-			return &image->entries[middle];
-		if (image->entries[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
 int symcache_find(
     const struct symcache *c, uint64_t address, struct objfile_frame frames[OBJFILE_FRAMES_MAX])
 {
-	const struct entry *e = entry_at(&c->image, address);
+	const struct image *image = &c->image;
+	size_t count = image->data ? image->header->entries : 0;
+	size_t n = sort_up_to(image->entries, count, sizeof(*image->entries), address);
+	bool found = n && image->entries[n - 1].address == address;
 
-	return e ? (int)unfold(&c->image, e, frames) : -1;
+	return found ? (int)unfold(image, &image->entries[n - 1], frames) : -1;
 }
 
 /* Copy the text; NULL stays NULL. False: no memory. */

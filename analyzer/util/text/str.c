@@ -95,7 +95,7 @@ size_t str_utf8(const char *text)
 	return n;
 }
 
-static unsigned long code_of(const char *text, size_t n)
+unsigned long str_code(const char *text, size_t n)
 {
 	unsigned long code = n < 2 ? (unsigned char)*text : (unsigned char)*text & 0x7fu >> n;
 
@@ -141,8 +141,8 @@ void str_json(struct str *s, const char *text)
 			else
 				str_printf(s, "\\u%04x", c);
 			p++;
-		} else if (misleads(code_of(p, n))) {
-			unsigned long code = code_of(p, n), high = code - 0x10000;
+		} else if (misleads(str_code(p, n))) {
+			unsigned long code = str_code(p, n), high = code - 0x10000;
 
 			if (code < 0x10000)
 				str_printf(s, "\\u%04lx", code);
@@ -167,8 +167,8 @@ void str_safe(struct str *s, const char *text)
 		if (n == 0 || c < 0x20 || c == 0x7f) {
 			str_printf(s, "\\x%02x", c);
 			p++;
-		} else if (misleads(code_of(p, n))) {
-			str_printf(s, "\\u%04lx", code_of(p, n));
+		} else if (misleads(str_code(p, n))) {
+			str_printf(s, "\\u%04lx", str_code(p, n));
 			p += n;
 		} else {
 			str_add(s, p, n);

@@ -52,5 +52,7 @@ static inline const char *str_text(const struct str *s)
 
 /* The length of the valid UTF-8 sequence at `text`, in bytes; 0: none, or NUL. */
 size_t str_utf8(const char *text);
+/* The code point of such a sequence of `n` bytes; of fewer than 2, the byte. */
+unsigned long str_code(const char *text, size_t n);
 
 #endif

@@ -53,14 +53,8 @@ unsigned term_columns(const char *text)
 
 	while (*text) {
 		size_t n = str_utf8(text);
-		unsigned long c = (unsigned char)*text;
 
-		if (n > 1) {
-			c &= 0x7fu >> n;
-			for (size_t i = 1; i < n; i++)
-				c = c << 6 | ((unsigned char)text[i] & 0x3f);
-		}
-		columns += width_of(c);
+		columns += width_of(str_code(text, n));
 		text += n ? n : 1;
 	}
 	return columns;

@@ -57,9 +57,24 @@ static void sorts(void **state)
 	free(items);
 }
 
+static void counts_up_to_a_key(void **state)
+{
+	static const struct sort_item items[] = {{3, 0}, {5, 0}, {5, 0}, {UINT64_MAX, 0}};
+	static const struct {
+		uint64_t key;
+		size_t count;
+	} cases[] = {{0, 0}, {2, 0}, {3, 1}, {4, 1}, {5, 3}, {UINT64_MAX - 1, 3}, {UINT64_MAX, 4}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(
+		    sort_up_to(items, 4, sizeof(*items), cases[i].key), cases[i].count);
+	assert_int_equal(sort_up_to(NULL, 0, sizeof(*items), 7), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(sorts)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(counts_up_to_a_key), cmocka_unit_test(sorts)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -280,7 +280,7 @@ static void closed_it_says_the_same(void **state)
 		for (uint32_t i = 0; i <= 2 * count; i++) {
 			bool known = in_order ? i && i < count : i > count && i < 2 * count;
 
-			assert_int_equal(stacks_known(&s, i), known);
+			assert_int_equal(stacks_is_defined(&s, i), known);
 			assert_int_equal(stacks_canonical(&s, i), !known     ? 0
 								  : in_order ? i
 									     : 2 * count - i);
