@@ -1,12 +1,11 @@
 /* callsite.c - gathers stacks into call sites. Other modules read the parts of their history. */
-#include "model/callsite/callsite.h"
+#include "model/callsite/callsite_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/callsite/callsite_words.h"
-#include "model/callsite/holders.h"
+#include "model/callsite/wrappers.h"
 #include "util/text/str.h"
 #include "util/tuned.h"
 
@@ -36,11 +35,20 @@ struct framework_words {
 	uint32_t line, callsite;
 };
 
+/* What a stack says: the line to blame, the framework's part that this line called, and whether a
+ * module was being imported. Strings are the feed's. */
+struct callsite_words {
+	const char *function, *file; /* "(unknown)" if no frame is to blame; file NULL */
+	const char *part, *part_file; /* of blame_part(); NULL: none */
+	uint32_t stack, line;
+	enum owner owner;
+	bool python, import;
+};
+
 struct builder {
 	const struct model *m;
 	struct callsites *p;
 	const struct failure *refused; /* or NULL */
-	struct blame_context context;
 	uint32_t *table; /* open addressing: index into p->list, CALLSITE_NONE: empty */
 	uint32_t table_size, room;
 	struct framework_words *known; /* KNOWN_WORDS of them, by hash */
@@ -403,27 +411,100 @@ static int find_callsite(struct builder *b, const struct callsite_words *words, 
 	return rc;
 }
 
+/* Stacks with close ids were seen one after the other, and share most of their frames. */
+struct reading_order {
+	uint32_t stack, index;
+};
+
+static int by_stack(const void *a, const void *b)
+{
+	const struct reading_order *x = a, *y = b;
+
+	if (x->stack != y->stack)
+		return x->stack < y->stack ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+struct writer {
+	const struct blame_context *context;
+	const struct reading_order *order;
+	struct blame_parts parts;
+	struct callsite_words *out;
+};
+
+static void put_words(
+    void *arg, size_t item, const struct stack_path *path, const blame_marks_t *marks, int at)
+{
+	struct writer *w = arg;
+	struct callsite_words *out = &w->out[w->order[item].index];
+	int part = blame_part(w->context, path, at, &w->parts);
+	const struct symbol *s;
+
+	*out = (struct callsite_words){.function = "(unknown)",
+	    .stack = out->stack,
+	    .import = blame_is_import(&marks->items[path->count])};
+	if (at < 0)
+		return;
+	s = &path->symbols[at];
+	out->function = s->function;
+	out->file = s->file;
+	out->line = s->line;
+	out->python = s->python;
+	out->owner = blame_owner(w->context, s);
+	if (part >= 0) {
+		out->part = path->symbols[part].function;
+		out->part_file = path->symbols[part].file;
+	}
+}
+
+/* Fill words[i] for list[i], and words[keep] for the refused request, which belongs to the call
+ * site of its stack's blocks. Keeps no stack's symbols as a whole. */
+static int read_words(
+    const struct builder *b, const struct weighed *list, size_t keep, struct callsite_words *words)
+{
+	struct reading_order *order = malloc((keep + 1) * sizeof(*order));
+	struct wrapper_input *stacks = malloc((keep + 1) * sizeof(*stacks));
+	struct writer writer = {.context = &b->p->context, .order = order, .out = words};
+	uint64_t live, count;
+	int rc = -ENOMEM;
+
+	if (!order || !stacks)
+		goto out;
+	for (size_t i = 0; i < keep; i++)
+		order[i] = (struct reading_order){list[i].stack, (uint32_t)i};
+	order[keep] = (struct reading_order){b->refused ? b->refused->stack : 0, (uint32_t)keep};
+	qsort(order, keep + 1, sizeof(*order), by_stack);
+	for (size_t i = 0; i <= keep; i++) {
+		uint32_t at = order[i].index;
+		const struct stack_stats *then;
+
+		words[at] =
+		    (struct callsite_words){.function = "(unknown)", .stack = order[i].stack};
+		stacks[i] = (struct wrapper_input){.stack = order[i].stack, .frame = -1};
+		if (at == keep)
+			continue;
+		then = model_stack_stats(b->m, list[at].stats, b->p->moment, &live, &count);
+		stacks[i].total_bytes = stack_stats_total_bytes(then);
+		stacks[i].total_count = stack_stats_total_count(then);
+		stacks[i].largest = stack_stats_largest(then);
+	}
+	rc = wrappers_step_out(&b->m->feed, &b->p->context, stacks, keep + 1,
+	    (struct wrapper_witness){&writer, put_words});
+out:
+	blame_parts_fini(&writer.parts);
+	free(order);
+	free(stacks);
+	return rc;
+}
+
 static int gather(struct builder *b, const struct weighed *list, size_t keep)
 {
 	const struct model *m = b->m;
 	const struct failure *f = b->refused;
-	struct callsite_stack *stacks = malloc((keep + 1) * sizeof(*stacks));
 	struct callsite_words *words = malloc((keep + 1) * sizeof(*words));
 	uint64_t live, count;
-	int rc = -ENOMEM;
+	int rc = words ? read_words(b, list, keep, words) : -ENOMEM;
 
-	if (!stacks || !words)
-		goto out;
-	for (size_t i = 0; i < keep; i++) {
-		const struct stack_stats *then =
-		    model_stack_stats(m, list[i].stats, b->p->moment, &live, &count);
-
-		stacks[i] = (struct callsite_stack){then->stack, stack_stats_total_bytes(then),
-		    stack_stats_total_count(then), stack_stats_largest(then)};
-	}
-	/* The refused request belongs to the call site of its stack's blocks. */
-	stacks[keep] = (struct callsite_stack){.stack = f ? f->stack : 0};
-	rc = callsite_words_read(&m->feed, &b->context, stacks, keep + 1, words);
 	if (!rc && f)
 		rc = find_callsite(b, &words[keep], &b->p->failed);
 	b->p->failed_import = !rc && f && words[keep].import;
@@ -440,8 +521,6 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 		b->p->of[now->kind][now->stack] = (uint16_t)(at + 1);
 		b->members[b->member_count++] = (struct callsite_member){at, then};
 	}
-out:
-	free(stacks);
 	free(words);
 	return rc;
 }
@@ -488,14 +567,6 @@ static void moment_of(
 	}
 }
 
-static void context_of(
-    const struct model *m, struct blame_memory *memory, struct blame_context *context)
-{
-	context->malloc_owner = m->feed.info(m->feed.self, "malloc.owner");
-	context->interpreter = feed_interpreter(&m->feed);
-	context->memory = memory;
-}
-
 /* Read the parts that follow from the call site's own stacks. */
 static void read_parts(
     struct callsite *c, const struct callsite_member *members, size_t count, uint64_t padding)
@@ -520,8 +591,10 @@ static int build(const struct model *m, enum moment moment, const struct failure
 		goto out;
 	moment_of(m, moment, refused, b.p);
 	b.p->failed = b.p->proportion.callsite = b.p->proportion.driver = CALLSITE_NONE;
-	context_of(m, &b.p->memory, &b.context);
-	b.p->context = b.context;
+	b.p->context =
+	    (struct blame_context){.malloc_owner = m->feed.info(m->feed.self, "malloc.owner"),
+		.interpreter = feed_interpreter(&m->feed),
+		.memory = &b.p->memory};
 	if ((rc = weigh_stacks(m, b.p, &list, &keep)) || (rc = tables(b.p, m, list, keep)))
 		goto out;
 	rc = -ENOMEM;

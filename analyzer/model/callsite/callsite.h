@@ -10,15 +10,9 @@
 #ifndef ANALYZER_MODEL_CALLSITE_H
 #define ANALYZER_MODEL_CALLSITE_H
 
-#include "model/callsite/backlog.h"
 #include "model/callsite/blame.h"
-#include "model/callsite/buildup.h"
-#include "model/callsite/holders.h"
 #include "model/callsite/open_call.h"
 #include "model/callsite/proportion.h"
-#include "model/callsite/relations.h"
-#include "model/callsite/sizes.h"
-#include "model/callsite/survivors.h"
 #include "model/model.h"
 #include "util/arena.h"
 #include "util/text/str.h"
@@ -68,7 +62,93 @@ struct arena_share {
 	double unused;
 };
 
-/* A line to blame (from callsite.c), and one part from each module that reads its history. */
+/* The sizes of its blocks, in order of occurrence: the largest of each step. A line may make
+ * several kinds of blocks (a string, and the list that it was joined from), so this is the history
+ * of the stack that grows most, or else of the whole call site. Filled by sizes.c. */
+#define CALLSITE_STEPS STACK_STATS_COHORTS
+struct size_at {
+	uint64_t time_ns;
+	double size;
+};
+struct callsite_sizes {
+	struct size_at at[CALLSITE_STEPS];
+	uint32_t count;
+	uint64_t live_bytes; /* of the stacks with this history */
+	uint64_t start; /* of the very first step */
+	uint64_t first, last; /* typical of the first eighth and the last quarter */
+	double tau, tau_late; /* of all, of the second half */
+	bool grows; /* larger from step to step, until the moment */
+	bool geometric; /* by a factor, as a container's capacity */
+	uint64_t grown_bytes; /* live bytes beyond as many blocks of size `first` */
+};
+
+/* The blocks that remain: their number and their generations. Filled by survivors.c. */
+struct survivors {
+	uint64_t count, bytes;
+	double even; /* share of the history's eighths that kept about as many as the others */
+	/* share of bytes born in the last third of time, or of the process's work if larger */
+	double late;
+	uint64_t before; /* bytes born in the first eighth */
+	bool stays; /* each generation leaves survivors, until the moment */
+};
+
+/* Blocks that wait in a queue: released one by one in the order of their allocation, each after a
+ * longer wait than those before it, because the consumer is slower than the producer. Filled by
+ * backlog.c. */
+struct backlog {
+	bool grows;
+	uint64_t count, bytes; /* waiting at the moment */
+	uint64_t served; /* released before */
+	uint64_t wait_ns; /* wait of the latest released block */
+};
+
+/* Blocks that build up and are then all released, again and again, before a far larger build-up
+ * that stays. Filled by backlog.c. */
+struct buildup {
+	uint64_t bytes; /* of the current one, if it is far larger than all before; else 0 */
+	uint64_t since_ns; /* its begin */
+	uint64_t times; /* number of build-ups before */
+	uint64_t largest; /* bytes of the largest one before */
+	/* They grow from one to the next, until the moment: bytes of the current one, of the first
+	 * one, and how many were larger than all before. */
+	bool grows;
+	uint64_t now, first, records;
+};
+
+/* Which call site's blocks follow from another one's kept blocks. Indices of other call sites;
+ * CALLSITE_NONE: none. Filled by relations.c. */
+struct relations {
+	/* The call site whose blocks grow in proportion to this one's kept bytes, and its bytes for
+	 * each byte kept. */
+	uint32_t feeds;
+	double feed_slope;
+	/* The call site that repeatedly makes a list of all blocks that this one keeps: they are
+	 * read at every step, so they are no finished work. */
+	uint32_t listed_by;
+	/* The call site that holds the original of this one's kept copies: each copy is as large as
+	 * everything held there at the time, or consists of a fixed number of blocks for each block
+	 * added there. */
+	uint32_t copies_of;
+	/* For a growing call site: it is the index (array, table) of that one's kept blocks. A call
+	 * site that makes both is its own. */
+	uint32_t index_of;
+};
+
+/* The tables that hold its kept blocks: hash tables or arrays that were enlarged by a factor
+ * whenever the number of kept blocks had grown by that factor. A table's stack shows the code that
+ * keeps the blocks; the blocks' stacks show only the code that made them. Filled by holders.c. */
+#define CALLSITE_TABLES 4u
+struct holders {
+	/* Stacks of tables that grew with the number of kept blocks: likely their holders. */
+	uint32_t tables[CALLSITE_TABLES];
+	uint32_t table_count;
+	/* All of these tables are filled by a runtime function that also calls the maker of the
+	 * entries: a function that remembers its results. */
+	bool remembered;
+};
+
+/* A line to blame (from callsite.c), and the parts above, each const for all but the file
+ * that fills it. */
 struct callsite {
 	const char *function, *file; /* file NULL, line 0: unknown */
 	uint32_t line;
@@ -180,6 +260,12 @@ static inline bool callsite_indexes_itself(const struct callsite *c)
 	return c->size.grows && c->size.geometric && c->survivors.stays &&
 	       c->size.live_bytes <= c->facts.live_bytes / 2;
 }
+
+/* Return the bytes, or blocks, born until `time_ns` that still lived at the moment (survivors.c). A
+ * step that crosses that time counts in proportion. */
+double survivors_bytes_until(const struct callsite *c, uint64_t time_ns);
+double survivors_count_until(const struct callsite *c, uint64_t time_ns);
+typedef double (*survivors_until_t)(const struct callsite *c, uint64_t time_ns);
 
 static inline bool callsite_is_line(const struct callsite *p, const struct symbol *symbol)
 {

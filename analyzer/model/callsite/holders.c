@@ -1,11 +1,11 @@
-#include "model/callsite/holders.h"
+/* holders.c - finds the tables that hold kept blocks. */
+#include "model/callsite/callsite_parts.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/callsite/callsite.h"
 #include "model/callsite/trend.h"
 #include "util/text/str.h"
 #include "util/tuned.h"
@@ -63,8 +63,7 @@ enum holds {
 /* Was the table enlarged as the call site's kept blocks grew? `kept_until`: what it kept until a
  * time; `all`: all that it keeps. */
 static enum holds holds_by(const struct table *t, const struct callsite *keeper,
-    double (*kept_until)(const struct callsite *callsite, uint64_t time_ns), double all,
-    double least_kept)
+    survivors_until_t kept_until, double all, double least_kept)
 {
 	double least = 0, most = 0, kept = 0;
 	double enough = fmax(least_kept, KEPT_STEPS * all / keeper->facts.step_count);

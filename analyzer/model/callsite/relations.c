@@ -1,12 +1,8 @@
-/*
- * relations.c - see relations.h. The thresholds are shares and ranks, never sizes, so that scaling
- * a program changes nothing.
- */
-#include "model/callsite/relations.h"
+/* relations.c - which call site's blocks follow from another one's kept blocks. */
+#include "model/callsite/callsite_parts.h"
 
 #include <math.h>
 
-#include "model/callsite/callsite.h"
 #include "model/callsite/trend.h"
 #include "util/tuned.h"
 

@@ -1,10 +1,6 @@
-/*
- * sizes.c - see sizes.h. The thresholds are shares and ranks, never sizes, so that scaling a
- * program changes nothing.
- */
-#include "model/callsite/sizes.h"
+/* sizes.c - do a call site's blocks grow from step to step, from what to what? */
+#include "model/callsite/callsite_parts.h"
 
-#include "model/callsite/callsite.h"
 #include "model/callsite/trend.h"
 #include "util/tuned.h"
 

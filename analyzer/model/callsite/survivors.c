@@ -1,12 +1,8 @@
-/*
- * survivors.c - see survivors.h. The thresholds are shares and ranks, never sizes, so that scaling
- * a program changes nothing.
- */
-#include "model/callsite/survivors.h"
+/* survivors.c - which blocks remain, of which generations. */
+#include "model/callsite/callsite_parts.h"
 
 #include <math.h>
 
-#include "model/callsite/callsite.h"
 #include "util/tuned.h"
 
 TUNED(unsigned, SURVIVORS_MIN, 4u, "fewer blocks show no generations");
