@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "model/space/space_parts.h"
-#include "model/torch/caching_parts.h"
+#include "model/torch/caching_settings.h"
 #include "util/num.h"
 
 static const struct {

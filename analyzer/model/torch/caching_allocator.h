@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/torch/caching_set.h"
 #include "model/torch/caching_settings.h"
 
 /* The device below: it decides where segments lie and when memory runs out. */
@@ -41,12 +42,6 @@ struct caching_where {
 	uint64_t pool; /* 0: the default; else private, as a CUDA graph's */
 	uint64_t stream;
 };
-
-struct caching_block; /* lives until it is released */
-uint64_t caching_block_address(const struct caching_block *b);
-uint64_t caching_block_size(const struct caching_block *b);
-/* Return a number for the caller's use, initially 0. */
-uint64_t *caching_block_tag(struct caching_block *b);
 
 struct caching_stats {
 	uint64_t allocated, reserved;

@@ -1,8 +1,8 @@
 /*
- * caching_set.c - blocks in order. The treap's priorities are hashes of addresses, seeded by the
+ * caching_set.c - see caching_set.h. The treap's priorities are hashes of addresses, seeded by the
  * process: no trace can make it slow, and no output shows its shape.
  */
-#include "model/torch/caching_parts.h"
+#include "model/torch/caching_set.h"
 
 #include "util/map.h"
 

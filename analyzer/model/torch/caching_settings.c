@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_BLOCK 512u
-
 void caching_settings_init(struct caching_settings *s)
 {
 	*s = (struct caching_settings){.large_segment = 20 * CACHING_MIB,
@@ -266,12 +264,12 @@ uint64_t caching_round(const struct caching_settings *s, uint64_t bytes)
 	uint64_t divisions;
 	unsigned log;
 
-	if (bytes < MIN_BLOCK)
-		return MIN_BLOCK;
+	if (bytes < CACHING_MIN_BLOCK)
+		return CACHING_MIN_BLOCK;
 	log = log2_of(bytes);
 	log = log > 20 ? log - 20 : 0;
 	divisions = s->roundup[log < CACHING_ROUNDUPS ? log : CACHING_ROUNDUPS - 1];
-	if (divisions > 1 && bytes > MIN_BLOCK * divisions)
+	if (divisions > 1 && bytes > CACHING_MIN_BLOCK * divisions)
 		return round_to_division(bytes, divisions);
-	return (bytes + MIN_BLOCK - 1) / MIN_BLOCK * MIN_BLOCK;
+	return (bytes + CACHING_MIN_BLOCK - 1) / CACHING_MIN_BLOCK * CACHING_MIN_BLOCK;
 }

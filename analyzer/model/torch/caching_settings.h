@@ -11,6 +11,8 @@
 #include "util/text/err.h"
 
 #define CACHING_MIB (1ull << 20)
+#define CACHING_MIN_BLOCK 512u
+#define CACHING_SMALL CACHING_MIB /* the largest request of the small pools */
 #define CACHING_ROUNDUPS 16u /* 1 MiB, 2 MiB, 4 MiB to 32 GiB and more */
 
 struct caching_settings {

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SMALL CACHING_MIB
 #define SIZE_MOST (1ull << 56) /* larger fits no device: damage */
 #define MEMORY_MOST (1ull << 42)
 #define OUT_OF_MEMORY 2 /* CUDA_ERROR_OUT_OF_MEMORY, cudaErrorMemoryAllocation */
@@ -75,7 +74,7 @@ uint64_t torch_record_room(const struct torch_record *r, uint64_t memory, uint64
 
 uint64_t torch_record_least(const struct caching_settings *s, uint64_t size)
 {
-	return s->expandable || size <= SMALL + SMALL ? size : size - SMALL;
+	return s->expandable || size <= CACHING_SMALL + CACHING_SMALL ? size : size - CACHING_SMALL;
 }
 
 /* A cached block that may not be split serves only requests of such a size. A new segment may be
@@ -238,7 +237,7 @@ static void on_request(struct torch_record *r, const struct event *e, struct tor
 	if (!s || s->torch)
 		return;
 	s->torch = true;
-	s->small = e->size <= SMALL;
+	s->small = e->size <= CACHING_SMALL;
 	r->torch_bytes += s->range ? s->mapped : s->size;
 }
 

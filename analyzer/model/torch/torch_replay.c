@@ -175,7 +175,7 @@ static void retire_pools(struct replay *r)
  * request of its pools, unless that stream could have served it. */
 static struct caching_where where_of(struct replay *r, const struct torch_step *step)
 {
-	uint32_t *last = &r->last_segment[step->block.size <= CACHING_MIB];
+	uint32_t *last = &r->last_segment[step->block.size <= CACHING_SMALL];
 	struct caching_where where;
 
 	if (step->kind == TORCH_REQUEST && step->segment != TORCH_NO_SEGMENT)

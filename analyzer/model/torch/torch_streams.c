@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/torch/caching_parts.h"
+#include "util/arena.h"
 
 #define HOLES_LOOKED_AT 256u /* for one request; a missed hole shows at another request */
 #define PAIRS_MAX (1u << 20)

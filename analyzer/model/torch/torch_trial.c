@@ -301,10 +301,10 @@ static void release(struct torch_trial *t, uint64_t address, uint64_t tag)
 	if (!slot)
 		return;
 	b = (struct caching_block *)(uintptr_t)*slot;
-	if (tag && *caching_block_tag(b) != tag)
+	if (tag && b->tag != tag)
 		return;
-	tag = *caching_block_tag(b);
-	size = caching_block_size(b);
+	tag = b->tag;
+	size = b->size;
 	map_remove(&t->held, address);
 	caching_allocator_release(t->allocator, b);
 	if (w && w->released)
@@ -321,7 +321,7 @@ static void release_late(struct torch_trial *t, struct torch_late *late)
 	late->gone = true;
 	if (!late->block)
 		return;
-	size = caching_block_size(late->block);
+	size = late->block->size;
 	caching_allocator_release(t->allocator, late->block);
 	late->block = NULL;
 	if (w->released)
@@ -528,7 +528,7 @@ static int hold(struct torch_trial *t, struct caching_block *b)
 		if (!slot)
 			return -ENOMEM;
 		*slot = (uint64_t)(uintptr_t)b;
-		*caching_block_tag(b) = tag_of(as);
+		b->tag = tag_of(as);
 	}
 	rc = push_release(t, life, false);
 	return rc ? rc

@@ -169,11 +169,11 @@ static void test_split(void **state)
 
 	start(GiB, "", UINT64_MAX);
 	b = get(11 * MiB);
-	assert_int_equal(caching_block_size(b), 12 * MiB); /* 1 MiB over is not split off */
+	assert_int_equal(b->size, 12 * MiB); /* 1 MiB over is not split off */
 	b = get(13 * MiB - 512);
-	assert_int_equal(caching_block_size(b), 13 * MiB - 512); /* a little more is */
+	assert_int_equal(b->size, 13 * MiB - 512); /* a little more is */
 	b = get(MiB - 512);
-	assert_int_equal(caching_block_size(b), MiB - 512); /* small ones: from 512 bytes on */
+	assert_int_equal(b->size, MiB - 512); /* small ones: from 512 bytes on */
 	(void)state;
 }
 
@@ -187,12 +187,12 @@ static void test_best_fit(void **state)
 	large = get(40 * MiB);
 	low = get(30 * MiB);
 	high = get(30 * MiB);
-	at = caching_block_address(low);
+	at = low->address;
 	put(high);
 	put(large);
 	put(low);
 	b = get(29 * MiB);
-	assert_int_equal(caching_block_address(b), at);
+	assert_int_equal(b->address, at);
 	assert_int_equal(caching_largest_hole(a, (struct caching_where){0, 0}, MiB + 1), 40 * MiB);
 	assert_int_equal(device.takes, 3);
 	assert_true(caching_allocator_would_hit(a, (struct caching_where){0, 0}, 40 * MiB));
@@ -303,7 +303,7 @@ static void test_max_split(void **state)
 	get(20 * MiB); /* one of 40 MiB and more is not split */
 	assert_int_equal(device.takes, 2);
 	b = get(41 * MiB); /* but given whole, up to 20 MiB too large */
-	assert_int_equal(caching_block_size(b), 50 * MiB);
+	assert_int_equal(b->size, 50 * MiB);
 	assert_int_equal(device.takes, 2);
 	put(b);
 	b = get(80 * MiB);
@@ -365,7 +365,7 @@ static void test_expandable(void **state)
 	assert_int_equal(stats().reserved, 40 * MiB);
 	b[1] = get(30 * MiB); /* the rest of the pages, and one more */
 	assert_int_equal(device.pages, 3);
-	assert_int_equal(caching_block_address(b[1]), caching_block_address(b[0]) + 30 * MiB);
+	assert_int_equal(b[1]->address, b[0]->address + 30 * MiB);
 	b[2] = get(MiB);
 	assert_int_equal(
 	    device.ranges, 2); /* small ones have a range of their own, of 2 MiB pages */
@@ -393,11 +393,11 @@ static void test_expandable_fit(void **state)
 
 	start(GiB, "expandable_segments:True", UINT64_MAX);
 	low = get(20 * MiB);
-	at = caching_block_address(low);
+	at = low->address;
 	get(25 * MiB);
 	get(10 * MiB); /* 5 MiB are left of the third page */
 	put(low);
-	assert_int_equal(caching_block_address(get(4 * MiB)), at);
+	assert_int_equal(get(4 * MiB)->address, at);
 	(void)state;
 }
 

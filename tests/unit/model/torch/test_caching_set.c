@@ -1,7 +1,7 @@
 /* Ordered blocks: against a list that is searched from end to end. */
 #include "model/unit.h"
 
-#include "model/torch/caching_parts.h"
+#include "model/torch/caching_set.h"
 #include "util/map.h"
 
 #define BLOCKS 300
