@@ -1,6 +1,6 @@
 /*
  * space.c - the spaces of a process by name, and the part of the model that each event concerns.
- * Blocks are in space_blocks.c, mappings in space_mapping.c.
+ * Blocks and mappings are in space_blocks.c.
  */
 #include "model/space/space.h"
 
@@ -64,12 +64,6 @@ static int spaces_new(struct feed feed, struct spaces **out)
 		return -ENOMEM;
 	map_seed();
 	s->feed = feed;
-	s->undo = calloc(SPACE_UNDO, sizeof(*s->undo));
-	s->late = calloc(SPACE_LATE, sizeof(*s->late));
-	if (!s->undo || !s->late) {
-		spaces_free(s);
-		return -ENOMEM;
-	}
 	ranges_init(&s->layout);
 	*out = s;
 	return 0;
@@ -93,16 +87,14 @@ void spaces_free(struct spaces *s)
 		return;
 	for (uint32_t i = 0; i < s->count; i++)
 		space_free(s->list[i]);
-	for (size_t i = 0; i < s->chunk_count; i++)
-		free(s->chunks[i]);
-	free(s->chunks);
+	for (size_t i = 0; i < s->chunks.count; i++)
+		free(s->chunks.items[i]);
+	vec_free(&s->chunks);
 	map_free(&s->ids);
 	map_free(&s->addresses);
 	map_free(&s->handles);
 	ranges_fini(&s->layout);
-	free(s->undo);
-	free(s->late);
-	free(s->unmapped);
+	vec_free(&s->unmapped);
 	vec_free(&s->hit);
 	free(s);
 }
@@ -304,7 +296,7 @@ static void check_range(void *arg, const struct range *r)
 
 void spaces_check(const struct spaces *s)
 {
-	uint64_t bytes[SPACES_MAX] = {0}, blocks[SPACES_MAX] = {0}, mapped = 0, laid = 0;
+	uint64_t bytes[SPACES_MAX] = {0}, blocks[SPACES_MAX] = {0};
 
 	if (!s)
 		return;
@@ -316,7 +308,6 @@ void spaces_check(const struct spaces *s)
 		assert(b->space < s->count);
 		bytes[b->space] += b->block.size;
 		blocks[b->space]++;
-		mapped += b->mapped;
 		if (b->flags & TRACE_SPACE_HANDLE)
 			assert(b->references || b->mapped);
 	}
@@ -326,5 +317,5 @@ void spaces_check(const struct spaces *s)
 		model_check(s->list[i]->model);
 	}
 	ranges_each(&s->layout, check_range, (void *)s);
-	(void)mapped, (void)laid, (void)bytes, (void)blocks;
+	(void)bytes, (void)blocks;
 }

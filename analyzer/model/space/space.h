@@ -117,6 +117,30 @@ struct device_failure {
 };
 #define DEVICE_FAILURES 32u
 
+/* A release that may be taken back. */
+struct space_undo {
+	struct space_block copy;
+	uint32_t index, thread;
+	bool valid;
+};
+#define SPACE_UNDO 256u
+
+/* A release that may come late for something that an acquisition found in its way. */
+enum space_late_kind { LATE_BLOCK, LATE_HANDLE, LATE_MAPPING };
+struct space_late {
+	uint64_t start, end, until_ns;
+	uint32_t thread; /* the acquisition's */
+	enum space_late_kind kind;
+	bool valid;
+};
+#define SPACE_LATE 64u
+
+/* A piece of an unmapping that may be taken back. */
+struct space_unmapped {
+	struct range piece;
+	struct space_block copy;
+};
+
 struct spaces {
 	struct feed feed;
 	struct space *list[SPACES_MAX];
@@ -124,8 +148,7 @@ struct spaces {
 	struct map ids; /* the trace's id to 1 + index */
 	uint32_t last_id, last_index; /* of the latest look-up */
 
-	struct space_block **chunks; /* blocks by index */
-	size_t chunk_count, chunk_room;
+	VEC(struct space_block *) chunks; /* blocks by index */
 	uint32_t used, spare; /* spare: 1 + the first free block, linked by .next */
 	uint64_t serial;
 
@@ -133,15 +156,14 @@ struct spaces {
 	struct ranges
 	    layout; /* of the driver's addresses: blocks (kind 0), mappings (1); serial: block */
 
-	struct space_undo *undo; /* recent releases, for UNFREE */
+	struct space_undo undo[SPACE_UNDO]; /* a ring of recent releases, for UNFREE */
 	uint32_t undo_at;
-	struct space_unmapped *unmapped; /* pieces of the latest SPACE_UNMAP */
-	size_t unmapped_count, unmapped_room;
+	VEC(struct space_unmapped) unmapped; /* pieces of the latest SPACE_UNMAP */
 	uint64_t unmapped_start, unmapped_end;
 	uint32_t unmapped_thread;
 	struct device_sample outside[DEVICES_MAX]; /* the latest of each device; total 0: none */
 
-	struct space_late *late; /* a ring of SPACE_LATE */
+	struct space_late late[SPACE_LATE]; /* a ring */
 	uint32_t late_at;
 	uint64_t late_until_ns; /* no late release is expected afterwards */
 
@@ -186,7 +208,7 @@ uint64_t spaces_explained(const struct spaces *s, uint32_t device);
 
 static inline struct space_block *spaces_block(const struct spaces *s, uint32_t index)
 {
-	return &s->chunks[index >> 10][index & 1023];
+	return &s->chunks.items[index >> 10][index & 1023];
 }
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * space_blocks.c - the spaces' blocks: acquired, released, restored, released in bulk. An address
- * or handle is live only once; contradictions are repaired and counted.
+ * space_blocks.c - the spaces' blocks: acquired, released, restored, released in bulk; and handles'
+ * memory, mapped at addresses. An address or handle is live only once; contradictions are repaired
+ * and counted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 #include "model/space/space_parts.h"
 
 #define CHUNK_BLOCKS 1024u
+#define LATE_NS 100000u /* bound on the difference of two clocks */
+#define UNMAPPED_MAX 4096u /* pieces that can be restored */
 
 static bool has_own_table(const struct space *sp)
 {
@@ -32,7 +35,8 @@ static bool is_laid_out(const struct spaces *s, const struct space_block *b)
 	return !is_handle(b) && b->block.size && !has_own_table(s->list[b->space]);
 }
 
-uint32_t space_block_at(
+/* Find the block that lives at that address or under that handle, or SPACE_NONE. */
+static uint32_t block_at(
     const struct spaces *s, const struct space *sp, uint64_t address, bool handle)
 {
 	const uint64_t *found = map_find(table_of(s, sp, handle), address);
@@ -47,20 +51,13 @@ static int new_record(struct spaces *s, uint32_t *index)
 		s->spare = spaces_block(s, *index)->next;
 		return 0;
 	}
-	if (s->used / CHUNK_BLOCKS == s->chunk_count) {
-		if (s->chunk_count == s->chunk_room) {
-			size_t room = s->chunk_room ? s->chunk_room * 2 : 16;
-			struct space_block **grown = realloc(s->chunks, room * sizeof(*grown));
+	if (s->used / CHUNK_BLOCKS == s->chunks.count) {
+		struct space_block *chunk = calloc(CHUNK_BLOCKS, sizeof(*chunk));
 
-			if (!grown)
-				return -ENOMEM;
-			s->chunks = grown;
-			s->chunk_room = room;
-		}
-		s->chunks[s->chunk_count] = calloc(CHUNK_BLOCKS, sizeof(**s->chunks));
-		if (!s->chunks[s->chunk_count])
+		if (!chunk || vec_push(&s->chunks, chunk)) {
+			free(chunk);
 			return -ENOMEM;
-		s->chunk_count++;
+		}
 	}
 	*index = s->used++;
 	return 0;
@@ -124,7 +121,9 @@ static int tell(struct spaces *s, const struct space_block *b, enum event_kind k
 	return rc;
 }
 
-int space_block_new(struct spaces *s, const struct space_block *like, bool again, uint32_t *index)
+/* Create a record, found by its address or handle. The space's model counts an acquisition, or,
+ * with `again`, a release taken back. 0 or -ENOMEM. */
+static int block_new(struct spaces *s, const struct space_block *like, bool again, uint32_t *index)
 {
 	struct space *sp = s->list[like->space];
 	struct space_block *b;
@@ -167,7 +166,8 @@ int space_block_new(struct spaces *s, const struct space_block *like, bool again
 	return tell(s, b, again ? EV_UNFREE : EV_ALLOC);
 }
 
-int space_block_drop(struct spaces *s, uint32_t index)
+/* Release a block: tell the space's model and recycle the record. 0 or -ENOMEM. */
+static int block_drop(struct spaces *s, uint32_t index)
 {
 	struct space_block *b = spaces_block(s, index);
 	struct space *sp = s->list[b->space];
@@ -189,6 +189,47 @@ int space_block_drop(struct spaces *s, uint32_t index)
 	free_record(s, index);
 	return rc;
 }
+
+/* --- late releases --- */
+
+/* Releases that come after the acquisition that they made possible. A release is written before the
+ * call, so another thread's acquisition of the memory is newer; but the clocks of CPUs differ a
+ * little. The acquisition has already dropped the block in its way, so its late release must not
+ * release the new block. */
+
+static void expect_late(struct spaces *s, uint64_t start, uint64_t end, enum space_late_kind kind)
+{
+	s->late[s->late_at++ % SPACE_LATE] = (struct space_late){.start = start,
+	    .end = end,
+	    .until_ns = s->now_ns + LATE_NS,
+	    .thread = s->now_thread,
+	    .kind = kind,
+	    .valid = true};
+	s->late_until_ns = s->now_ns + LATE_NS;
+}
+
+/* True when the release is one of those, and has been applied already. */
+static bool take_late(struct spaces *s, const struct event *e, enum space_late_kind kind)
+{
+	if (e->time_ns > s->late_until_ns)
+		return false;
+	for (uint32_t n = 1; n <= SPACE_LATE; n++) {
+		struct space_late *late = &s->late[(s->late_at - n) % SPACE_LATE];
+
+		if (!late->valid || late->kind != kind || e->time_ns > late->until_ns ||
+		    late->thread == e->thread)
+			continue;
+		if (kind == LATE_MAPPING
+			? late->start >= e->address && late->end - e->address <= e->size
+			: late->start == e->address) {
+			late->valid = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- ranges --- */
 
 struct clearing {
 	struct spaces *s;
@@ -215,7 +256,8 @@ static void on_hit(void *arg, const struct range *piece, int whole, int split)
 	}
 }
 
-int space_clear_range(struct spaces *s, uint64_t start, uint64_t end)
+/* Clear [start, end) in the layout: shorten mappings, drop blocks. */
+static int clear_range(struct spaces *s, uint64_t start, uint64_t end)
 {
 	struct clearing c = {.s = s};
 	int rc;
@@ -234,18 +276,20 @@ int space_clear_range(struct spaces *s, uint64_t start, uint64_t end)
 			continue;
 		if (!is_handle(b)) {
 			s->repairs++;
-			space_late_expect(s, b->block.address, b->block.address, LATE_BLOCK);
+			expect_late(s, b->block.address, b->block.address, LATE_BLOCK);
 		}
-		rc = space_block_drop(s, index);
+		rc = block_drop(s, index);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
+/* --- blocks and handles --- */
+
 static int add_reference(struct spaces *s, const struct event *e)
 {
-	uint32_t index = space_block_at(s, NULL, e->address, true);
+	uint32_t index = block_at(s, NULL, e->address, true);
 
 	if (index == SPACE_NONE)
 		s->unmatched++;
@@ -287,21 +331,21 @@ int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e)
 		return 0; /* damage */
 	if (handle && e->u.space.flags & TRACE_SPACE_REFERENCE)
 		return add_reference(s, e);
-	old = space_block_at(s, sp, e->address, handle);
+	old = block_at(s, sp, e->address, handle);
 	if (old != SPACE_NONE) {
 		/* The old handle's release was not recorded; a mapping may keep its memory. */
 		struct space_block *was = spaces_block(s, old);
 
 		s->repairs++;
-		space_late_expect(s, e->address, e->address, handle ? LATE_HANDLE : LATE_BLOCK);
+		expect_late(s, e->address, e->address, handle ? LATE_HANDLE : LATE_BLOCK);
 		was->references = 0;
 		if (!was->mapped || !handle)
-			rc = space_block_drop(s, old);
+			rc = block_drop(s, old);
 	}
 	if (!rc && is_laid_out(s, &b))
-		rc = space_clear_range(s, e->address, e->address + b.block.size);
+		rc = clear_range(s, e->address, e->address + b.block.size);
 	if (!rc)
-		rc = space_block_new(s, &b, false, &index);
+		rc = block_new(s, &b, false, &index);
 	if (rc)
 		return rc;
 	if (sp->kind == SPACE_TORCH)
@@ -323,12 +367,12 @@ static void remember(struct spaces *s, uint32_t index, uint32_t thread)
 int space_on_free(struct spaces *s, struct space *sp, const struct event *e)
 {
 	bool handle = e->u.space.flags & TRACE_SPACE_HANDLE;
-	uint32_t index = space_block_at(s, sp, e->address, handle);
+	uint32_t index = block_at(s, sp, e->address, handle);
 	struct space_block *b;
 	struct space *of;
 	struct map *table;
 
-	if (space_late_take(s, e, handle ? LATE_HANDLE : LATE_BLOCK))
+	if (take_late(s, e, handle ? LATE_HANDLE : LATE_BLOCK))
 		return 0;
 	if (index == SPACE_NONE) {
 		s->unmatched++;
@@ -349,7 +393,7 @@ int space_on_free(struct spaces *s, struct space *sp, const struct event *e)
 		map_remove(table, b->block.address);
 		return 0;
 	}
-	return space_block_drop(s, index);
+	return block_drop(s, index);
 }
 
 int space_on_unfree(struct spaces *s, struct space *sp, const struct event *e)
@@ -373,7 +417,7 @@ int space_on_unfree(struct spaces *s, struct space *sp, const struct event *e)
 	}
 	found->valid = false;
 	copy = found->copy;
-	index = space_block_at(s, s->list[copy.space], e->address, handle);
+	index = block_at(s, s->list[copy.space], e->address, handle);
 	if (index != SPACE_NONE) {
 		struct space_block *b = spaces_block(s, index);
 
@@ -397,13 +441,131 @@ int space_on_unfree(struct spaces *s, struct space *sp, const struct event *e)
 	copy.references = handle;
 	copy.mapped = 0;
 	if (is_laid_out(s, &copy)) {
-		int rc =
-		    space_clear_range(s, copy.block.address, copy.block.address + copy.block.size);
+		int rc = clear_range(s, copy.block.address, copy.block.address + copy.block.size);
 		if (rc)
 			return rc;
 	}
-	return space_block_new(s, &copy, true, &index);
+	return block_new(s, &copy, true, &index);
 }
+
+/* --- a handle's memory lives as long as it has a reference or a mapping --- */
+
+static bool end_of(const struct event *e, uint64_t *end)
+{
+	if (!e->size || e->size > SPACE_SIZE_MAX || e->address > UINT64_MAX - e->size)
+		return false;
+	*end = e->address + e->size;
+	return true;
+}
+
+static int add_mapping(struct spaces *s, uint32_t index, const struct range *r)
+{
+	struct space_block *b = spaces_block(s, index);
+	int rc = ranges_add(&s->layout, r);
+
+	if (rc)
+		return rc;
+	s->list[b->space]->mapped_handles += !b->mapped;
+	b->mapped += r->end - r->start;
+	return 0;
+}
+
+static void expect_unmap(void *arg, const struct range *r)
+{
+	if (r->kind == LAYOUT_MAPPING)
+		expect_late(arg, r->start, r->end, LATE_MAPPING);
+}
+
+int space_on_map(struct spaces *s, const struct event *e)
+{
+	uint32_t index = block_at(s, NULL, e->u.space.handle, true);
+	struct range r = {.start = e->address,
+	    .serial = index,
+	    .birth_ns = e->time_ns,
+	    .stack = e->stack,
+	    .kind = LAYOUT_MAPPING};
+	int rc;
+
+	if (index == SPACE_NONE) {
+		s->unmatched++;
+		return 0;
+	}
+	if (!end_of(e, &r.end))
+		return 0;
+	/* The driver maps nothing over something, so anything that lies there is gone. */
+	ranges_within(&s->layout, r.start, r.end, expect_unmap, s);
+	rc = clear_range(s, r.start, r.end);
+	if (rc)
+		return rc;
+	/* This very mapping may have kept it. */
+	if (block_at(s, NULL, e->u.space.handle, true) != index)
+		return 0;
+	return add_mapping(s, index, &r);
+}
+
+static void keep_piece(void *arg, const struct range *r)
+{
+	struct spaces *s = arg;
+	uint64_t start = r->start > s->unmapped_start ? r->start : s->unmapped_start;
+	uint64_t end = r->end < s->unmapped_end ? r->end : s->unmapped_end;
+
+	if (r->kind != LAYOUT_MAPPING || start >= end || s->unmapped.count == UNMAPPED_MAX)
+		return;
+	/* Without memory it cannot be restored. */
+	if (vec_push(
+		&s->unmapped, (struct space_unmapped){*r, *spaces_block(s, (uint32_t)r->serial)}))
+		return;
+	s->unmapped.items[s->unmapped.count - 1].piece.start = start;
+	s->unmapped.items[s->unmapped.count - 1].piece.end = end;
+}
+
+int space_on_unmap(struct spaces *s, const struct event *e)
+{
+	uint64_t end;
+
+	if (!end_of(e, &end) || take_late(s, e, LATE_MAPPING))
+		return 0;
+	s->unmapped.count = 0;
+	s->unmapped_start = e->address;
+	s->unmapped_end = end;
+	s->unmapped_thread = e->thread;
+	ranges_within(&s->layout, e->address, end, keep_piece, s);
+	return clear_range(s, e->address, end);
+}
+
+int space_on_ununmap(struct spaces *s, const struct event *e)
+{
+	int rc = 0;
+
+	if (e->address != s->unmapped_start || e->thread != s->unmapped_thread)
+		return 0;
+	for (size_t i = 0; i < s->unmapped.count && !rc; i++) {
+		struct space_unmapped *u = &s->unmapped.items[i];
+		struct space_block *b = spaces_block(s, (uint32_t)u->piece.serial);
+		uint32_t index = (uint32_t)u->piece.serial;
+
+		rc = clear_range(s, u->piece.start, u->piece.end);
+		if (rc)
+			break;
+		if (!b->used || b->block.serial != u->copy.block.serial) {
+			/* The unmapping had released the memory; later pieces belong to it, too. */
+			u->copy.references = 0;
+			u->copy.mapped = 0;
+			rc = block_new(s, &u->copy, true, &index);
+			for (size_t k = i; k < s->unmapped.count; k++)
+				if (s->unmapped.items[k].copy.block.serial == u->copy.block.serial)
+					s->unmapped.items[k].piece.serial = index;
+			if (rc)
+				break;
+		}
+		u->piece.serial = index;
+		rc = add_mapping(s, index, &u->piece);
+	}
+	s->unmapped.count = 0;
+	return rc;
+}
+
+/* --- releases in bulk --- */
 
 /* Release all blocks of one context of a space. A handle's memory stays while it is mapped. */
 static int clear_context(struct spaces *s, struct space *sp, uint64_t context)
@@ -417,12 +579,12 @@ static int clear_context(struct spaces *s, struct space *sp, uint64_t context)
 
 		next = b->next;
 		if (is_handle(b) && b->mapped) {
-			if (space_block_at(s, sp, b->block.address, true) == at - 1)
+			if (block_at(s, sp, b->block.address, true) == at - 1)
 				map_remove(&s->handles, b->block.address);
 			b->references = 0;
 			continue;
 		}
-		rc = space_block_drop(s, at - 1);
+		rc = block_drop(s, at - 1);
 	}
 	return rc;
 }
@@ -443,7 +605,7 @@ static int clear_mappings(struct spaces *s, struct space *sp)
 	if (sp->mapped_handles)
 		ranges_each(&s->layout, on_mapping, &c);
 	for (size_t i = 0; i < c.ranges.count && !c.error; i++)
-		c.error = space_clear_range(s, c.ranges.items[i].start, c.ranges.items[i].end);
+		c.error = clear_range(s, c.ranges.items[i].start, c.ranges.items[i].end);
 	vec_free(&c.ranges);
 	return c.error;
 }
