@@ -9,7 +9,6 @@
 #define ANALYZER_MODEL_MODEL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "model/feed.h"

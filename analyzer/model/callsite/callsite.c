@@ -259,7 +259,6 @@ static void count_in(const struct model *m, const struct callsites *p, const str
 	if (stack_stats_is_file(at->then->kind))
 		c->facts.file_bytes += at->live;
 	c->facts.peak_bytes += peak;
-	c->facts.end_bytes += stack_stats_live_bytes(at->now);
 	c->facts.total_bytes += stack_stats_total_bytes(at->then);
 	c->facts.total_count += stack_stats_total_count(at->then);
 	if (stack_stats_largest(at->then) > c->facts.largest)

@@ -41,7 +41,6 @@ struct callsite_facts {
 	uint64_t live_bytes, live_count;
 	double live_variance; /* of live_bytes, if they are estimated from a sample */
 	uint64_t peak_bytes; /* at the process's high-water mark */
-	uint64_t end_bytes; /* after the last event */
 	uint64_t total_bytes, total_count, largest;
 	/* Parts of live_bytes: mappings; of these, shared memory, and files if charged. */
 	uint64_t map_bytes, shared_bytes, file_bytes;

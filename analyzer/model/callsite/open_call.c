@@ -22,7 +22,6 @@
 #include "model/callsite/callsite.h"
 #include "util/map.h"
 #include "util/num.h"
-#include "util/text/str.h"
 #include "util/tuned.h"
 
 TUNED(unsigned, BEGUN_PART, 64u, "what came before the first 1/64 of what is kept is set-up");
@@ -781,9 +780,4 @@ int open_call_read(struct feed feed, struct callsites *p, struct err *err)
 			rc = read_place(&feed, p, next, err);
 	}
 	return rc == -ENOMEM ? err_set(err, rc, "no memory for the calls") : rc;
-}
-
-void open_call_retract(struct callsites *p, uint32_t callsite)
-{
-	p->list[callsite].call.open = OPEN_CALL_NO;
 }

@@ -32,7 +32,5 @@ struct call_state {
 /* Fill .call of the call site that keeps most and of those that grew in the same call. Reads the
  * feed again from its start, as far as needed. 0 or negative with err. */
 int open_call_read(struct feed feed, struct callsites *p, struct err *err);
-/* Set .call.open of that call site to OPEN_CALL_NO: several requests hold it alike. */
-void open_call_retract(struct callsites *p, uint32_t callsite);
 
 #endif

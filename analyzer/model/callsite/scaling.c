@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "util/tuned.h"
 

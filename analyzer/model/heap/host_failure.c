@@ -18,6 +18,12 @@ TUNED(unsigned, BUILDUP_BEGUN, 32u,
 TUNED(
     unsigned, AS_FULL_PART, 8u, "the memory counts as full again when as much lives, to an eighth");
 
+/* Return the newest burst; NULL: nothing failed. */
+static struct failure *newest(struct refusals *r)
+{
+	return r->count ? &r->list[r->count - 1] : NULL;
+}
+
 /* True if the process has acquired, since that refusal, as many bytes as lived then. */
 static bool went_on(const struct model *m, const struct failure *f)
 {
@@ -43,10 +49,9 @@ static bool is_told_by(const struct model *m, struct failure *f, const struct ev
 }
 
 /* Settle a refusal whose live blocks a checkpoint replaced: only the outcome is known. */
-static void got_over(struct failure *f, uint64_t time_ns)
+static void got_over(struct failure *f)
 {
 	f->recovered = true;
-	f->recovered_ns = time_ns;
 	f->retried |= f->until_replaced;
 	f->settled |= f->until_replaced;
 }
@@ -96,7 +101,7 @@ static bool is_built_up_again(struct failure *f, const struct event *e, uint64_t
 
 void host_failure_released(struct model *m, const struct event *e, uint32_t stack, uint64_t bytes)
 {
-	struct failure *f = host_failure_newest(&m->refusals);
+	struct failure *f = newest(&m->refusals);
 
 	if (e->thread != f->thread || stack != f->stack || !stack)
 		return;
@@ -137,7 +142,7 @@ static bool makes_do(const struct model *m, const struct failure *f, const struc
 
 void host_failure_acquired(struct model *m, const struct event *e)
 {
-	struct failure *f = host_failure_newest(&m->refusals);
+	struct failure *f = newest(&m->refusals);
 	bool same = e->stack == f->stack && e->stack;
 	bool next = e->thread == f->thread && !f->own++;
 	uint64_t since;
@@ -159,12 +164,12 @@ void host_failure_acquired(struct model *m, const struct event *e)
 	    (same && (e->size >= f->size || m->total.count - f->after <= RETRY_WITHIN)) ||
 	    went_on(m, f);
 	if (f->recovered)
-		got_over(f, e->time_ns);
+		got_over(f);
 }
 
 void host_failure_period(struct model *m, const struct event *e)
 {
-	struct failure *f = host_failure_newest(&m->refusals);
+	struct failure *f = newest(&m->refusals);
 
 	if (!f || f->recovered || f->time_ns > e->time_ns || f->until_replaced)
 		return;
@@ -176,7 +181,7 @@ void host_failure_period(struct model *m, const struct event *e)
 	f->periods_bytes = num_sum(f->periods_bytes, e->u.period.acquired_bytes);
 	if (f->periods_bytes > num_sum(f->until_live, f->size)) {
 		f->until_replaced = true;
-		got_over(f, e->time_ns);
+		got_over(f);
 	}
 }
 
@@ -202,7 +207,7 @@ static bool is_still(const struct model *m, const struct failure *f, const struc
 
 void host_failure_refused(struct model *m, const struct event *e)
 {
-	struct failure *f = host_failure_newest(&m->refusals);
+	struct failure *f = newest(&m->refusals);
 
 	m->refusals.requests++;
 	if (f && f->recovered && is_still(m, f, e)) {
@@ -232,7 +237,7 @@ void host_failure_refused(struct model *m, const struct event *e)
 	m->refusals.bursts++;
 	m->refusals.epoch++;
 	measured_freeze(&m->measured);
-	f = host_failure_newest(&m->refusals);
+	f = newest(&m->refusals);
 	*f = (struct failure){
 	    .time_ns = e->time_ns,
 	    .size = e->size,
@@ -260,7 +265,7 @@ void host_failure_refused(struct model *m, const struct event *e)
 
 void host_failure_end(struct model *m)
 {
-	struct failure *f = host_failure_newest(&m->refusals);
+	struct failure *f = newest(&m->refusals);
 
 	if (!f)
 		return;
@@ -284,7 +289,7 @@ const struct failure *model_failure(const struct model *m)
 
 void model_did_without(struct model *m)
 {
-	struct failure *f = host_failure_newest(&m->refusals);
+	struct failure *f = newest(&m->refusals);
 
 	if (f && f->recovered)
 		f->retried = true;

@@ -15,8 +15,7 @@ struct model;
 
 /* A burst of refused requests: the first one, and its outcome. */
 struct failure {
-	/* size: the whole block; old_size: the block that a realloc would enlarge */
-	uint64_t time_ns, size, old_size;
+	uint64_t time_ns, size; /* size: the whole block, also of a realloc */
 	uint64_t largest; /* refused in the burst */
 	uint64_t least; /* smallest size that was refused after the block was halved */
 	uint32_t stack, thread, api;
@@ -43,7 +42,6 @@ struct failure {
 	 * another way; otherwise its purpose was given up, and the failure was survived. Settled:
 	 * the outcome is known. */
 	bool recovered, retried, settled;
-	uint64_t recovered_ns;
 };
 #define MODEL_FAILURES 32u /* kept with their facts; further ones are only counted */
 
@@ -54,12 +52,6 @@ struct refusals {
 	uint64_t bursts, requests; /* all of them */
 	uint64_t epoch; /* of the latest failure; 0: none */
 };
-
-/* Return the newest burst; NULL: nothing failed. */
-static inline struct failure *host_failure_newest(struct refusals *r)
-{
-	return r->count ? &r->list[r->count - 1] : NULL;
-}
 
 /* True while the outcome of the newest burst is unknown. */
 static inline bool host_failure_is_open(const struct refusals *r)

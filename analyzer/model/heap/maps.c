@@ -238,7 +238,6 @@ int maps_on_unmap(struct model *m, const struct event *e)
 	if (!end_of(e, &end))
 		return 0;
 	m->maps.undo_address = e->address;
-	m->maps.undo_end = end;
 	return cut(m, e->address, end, e->time_ns);
 }
 

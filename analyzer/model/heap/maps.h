@@ -28,7 +28,7 @@ struct maps {
 	struct ranges ranges;
 	struct range *undo; /* pieces of the latest unmapping, for UNUNMAP */
 	size_t undo_count, undo_room;
-	uint64_t undo_address, undo_end;
+	uint64_t undo_address;
 	int cut_error;
 	uint64_t cut_ns;
 };

@@ -1,7 +1,5 @@
 #include "model/heap/shm.h"
 
-#include <string.h>
-
 #include "util/num.h"
 #include "util/tuned.h"
 

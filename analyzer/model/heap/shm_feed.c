@@ -1,6 +1,5 @@
 #include "model/heap/shm_feed.h"
 
-#include <errno.h>
 #include <string.h>
 
 static void on_hit(void *arg, const struct range *piece, int whole, int split)

@@ -5,7 +5,6 @@
 #ifndef ANALYZER_MODEL_TIMELINE_H
 #define ANALYZER_MODEL_TIMELINE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define TIMELINE_PERIODS 128u

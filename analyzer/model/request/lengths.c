@@ -2,7 +2,6 @@
 #include "model/request/lengths.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/request/request.h"

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "util/num.h"
 #include "util/tuned.h"
@@ -224,10 +223,8 @@ static struct request_run *begin(struct requests *r, const struct lane *l, uint6
 
 	if (!r->begun++)
 		r->first_start_ns = time_ns;
-	if (r->in_flight >= REQUESTS_OPEN) {
-		r->unkept++;
+	if (r->in_flight >= REQUESTS_OPEN)
 		return NULL;
-	}
 	if (r->open_free) {
 		q = &r->open[r->open_free - 1];
 		r->open_free = q->next_free;
@@ -318,7 +315,7 @@ static void forget_frames(struct requests *r)
 		r->lanes.items[i].first_entered_ns = 0;
 	}
 	r->open_used = r->open_free = r->kept_count = 0;
-	r->begun = r->finished = r->unkept = r->in_flight = r->most_at_once = 0;
+	r->begun = r->finished = r->in_flight = r->most_at_once = 0;
 	r->finished_peak = r->first_start_ns = r->first_end_ns = 0;
 }
 

@@ -94,7 +94,7 @@ struct requests {
 	struct map by_id; /* of marks: id to 1 + slot */
 	struct request_run kept[REQUESTS_KEPT]; /* finished, largest first */
 	uint32_t kept_count;
-	uint64_t begun, finished, unkept, in_flight, most_at_once;
+	uint64_t begun, finished, in_flight, most_at_once;
 	uint64_t finished_peak; /* the largest peak of a finished request */
 	uint64_t first_start_ns, first_end_ns; /* of the first request; 0: none, or unfinished */
 	struct marked_phase phases[MARKED_PHASES]; /* the first ones */

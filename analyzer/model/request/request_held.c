@@ -250,10 +250,8 @@ static int sum_up(struct reader *d, struct requests_held *h)
 		p->bytes += x->bytes;
 		p->blocks += x->blocks;
 		p->requests++;
-		if (x->bytes > p->largest) {
+		if (x->bytes > p->largest)
 			p->largest = x->bytes;
-			p->largest_blocks = x->blocks;
-		}
 	}
 	for (size_t i = 0; i < d->held.count; i++) {
 		struct held_callsite *p = &h->callsites[d->held.items[i].callsite];

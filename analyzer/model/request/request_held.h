@@ -12,7 +12,7 @@
 /* One call site. Requests that hold at least an eighth of the largest count as alike. */
 struct held_callsite {
 	uint64_t bytes, blocks; /* of requests in flight */
-	uint64_t largest, largest_blocks; /* of one request */
+	uint64_t largest; /* of one request */
 	uint32_t requests, alike;
 };
 

@@ -5,7 +5,6 @@
 
 #include "util/map.h"
 #include "util/num.h"
-#include "util/text/str.h"
 #include "util/tuned.h"
 
 TUNED(double, WAITED_SHARE, 0.75,

@@ -13,7 +13,6 @@
 
 #include "model/space/space_parts.h"
 #include "model/torch/caching_settings.h"
-#include "util/num.h"
 
 static const struct {
 	const char *prefix;

@@ -69,10 +69,9 @@ struct space {
 	char name[32];
 	struct model *model; /* live, peak, stacks and the newest levels of this space */
 	uint64_t peak_event; /* struct model's `others` at the peak; 0: none */
-	uint64_t live_handles; /* handles; of them, those that only a mapping keeps */
 	struct map own; /* TORCH, VA, OTHER: address to 1 + block */
 	struct map contexts; /* context to 1 + its first block */
-	uint64_t mapped_handles;
+	uint64_t mapped_handles; /* handles with mappings */
 
 	/* CUDA: */
 	struct device_sample samples[DEVICE_SAMPLES]; /* by time, thinned out when full */
@@ -113,7 +112,6 @@ struct device_failure {
 	bool dipped; /* at least as many bytes as requested were released since */
 	bool since_replaced; /* live_bytes and acquired are of the end of a replaced period */
 	bool recovered, retried, settled; /* as in struct failure */
-	uint64_t recovered_ns;
 };
 #define DEVICE_FAILURES 32u
 

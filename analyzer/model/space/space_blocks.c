@@ -162,7 +162,6 @@ static int block_new(struct spaces *s, const struct space_block *like, bool agai
 		if (rc)
 			return rc;
 	}
-	sp->live_handles += is_handle(b);
 	return tell(s, b, again ? EV_UNFREE : EV_ALLOC);
 }
 
@@ -182,7 +181,6 @@ static int block_drop(struct spaces *s, uint32_t index)
 	if (is_laid_out(s, b))
 		rc = ranges_cut(
 		    &s->layout, b->block.address, b->block.address + b->block.size, NULL, NULL);
-	sp->live_handles -= is_handle(b);
 	sp->mapped_handles -= is_handle(b) && b->mapped;
 	if (!rc)
 		rc = tell(s, b, EV_FREE);

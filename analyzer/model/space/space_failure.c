@@ -8,7 +8,6 @@
 #include "model/heap/replaced_period.h"
 #include "model/space/space_parts.h"
 #include "util/num.h"
-#include "util/text/str.h"
 #include "util/tuned.h"
 
 TUNED(uint64_t, ECHO_NS, 1000000000ull,
@@ -123,12 +122,11 @@ void space_on_failed(struct spaces *s, struct space *sp, const struct event *e)
 	take_moment(s, f, sp, e);
 }
 
-static void recover(struct spaces *s, struct device_failure *f, uint64_t time_ns)
+static void recover(struct device_failure *f)
 {
 	if (f->recovered)
 		return;
 	f->recovered = true;
-	f->recovered_ns = time_ns;
 	/* A checkpoint replaced the events from before the refusal: only the refusal is known. */
 	if (f->since_replaced || f->summed_bytes)
 		f->retried = f->settled = true;
@@ -200,7 +198,7 @@ void space_failure_freed_stats(struct spaces *s, const struct space *sp, uint64_
 		return;
 	f->summed_bytes = num_sum(f->summed_bytes, bytes);
 	if (f->summed_bytes > num_sum(lived(f), f->size))
-		recover(s, f, s->now_ns);
+		recover(f);
 }
 
 void space_note_failure(struct spaces *s, const struct space *sp, const struct event *e)
@@ -214,7 +212,7 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 	if (!f->settled && e->kind == EV_SPACE_ALLOC && f->retry && e->u.space.retry == f->retry &&
 	    e->thread == f->thread && s->list[f->space]->kind != SPACE_TORCH) {
 		settle(s, f, true);
-		recover(s, f, e->time_ns);
+		recover(f);
 		return;
 	}
 	m = s->list[f->space]->model;
@@ -234,7 +232,7 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 			settle(s, f, true);
 		if (f->retried ||
 		    (e->stack && e->stack == f->stack && (e->size >= f->size || at_once)))
-			recover(s, f, e->time_ns);
+			recover(f);
 	}
 	if (f->recovered)
 		return;
@@ -243,7 +241,7 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 	if (live + f->size <= f->live_bytes || (!live && f->live_bytes))
 		f->dipped = true;
 	if ((f->dipped && live >= f->live_bytes) || live > f->live_bytes + f->size || went_on(m, f))
-		recover(s, f, e->time_ns);
+		recover(f);
 }
 
 void spaces_finish(struct spaces *s, bool badly)

@@ -11,7 +11,6 @@
 #define ANALYZER_MODEL_CACHING_ALLOCATOR_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "model/torch/caching_set.h"

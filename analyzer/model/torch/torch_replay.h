@@ -98,8 +98,7 @@ struct torch_outcome {
 	 * there is one. A replay stops at the first new refusal. */
 	bool fits;
 	uint64_t requests; /* made in the replay */
-	/* in the record; of them, granted in the replay */
-	uint64_t recorded_refusals, granted_refusals;
+	uint64_t granted_refusals; /* refused in the record, and granted in the replay */
 	bool refused;
 	struct torch_refusal refusal; /* if refused */
 	/* Fits: bytes that were left at all times, counting cached segments without a block. Does

@@ -542,7 +542,6 @@ static int request(struct torch_trial *t)
 	struct caching_block *b;
 	int rc;
 
-	t->outcome.recorded_refusals += t->step->block.refused;
 	if (w && w->size) {
 		wanted = w->size(w->arg, &t->step->block);
 		if (!wanted) {

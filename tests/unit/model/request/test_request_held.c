@@ -65,7 +65,6 @@ static void test_threads(void **state)
 	read_all(s, &x);
 	assert_int_equal(at(&x, "work")->bytes, 5 * 10000 + 12000);
 	assert_int_equal(at(&x, "work")->largest, 12000);
-	assert_int_equal(at(&x, "work")->largest_blocks, 2);
 	assert_int_equal(at(&x, "work")->alike, 6);
 	assert_int_equal(at(&x, "load")->alike, 1);
 	assert_int_equal(x.h.sum, 62000);

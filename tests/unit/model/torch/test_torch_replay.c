@@ -117,7 +117,6 @@ static void test_identical(void **state)
 	assert_null(match.doubt);
 	assert_false(o.fits);
 	assert_true(o.refused);
-	assert_int_equal(o.recorded_refusals, 1);
 	assert_int_equal(o.granted_refusals, 0);
 	assert_int_equal(o.refusal.block.serial, 7);
 	assert_true(o.refusal.block.refused);
