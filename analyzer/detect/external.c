@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "detect/detect.h"
-#include "model/heap/late_rise.h"
 #include "util/num.h"
 #include "util/tuned.h"
 

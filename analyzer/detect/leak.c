@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "detect/pool.h"
-#include "model/heap/late_rise.h"
 #include "util/tuned.h"
 
 TUNED(unsigned, SET_UP_BLOCKS, 512u, "a model or a pool has at most a few hundred large blocks");

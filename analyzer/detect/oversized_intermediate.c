@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "detect/pool.h"
-#include "model/heap/late_rise.h"
 #include "util/num.h"
 #include "util/tuned.h"
 

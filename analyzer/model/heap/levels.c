@@ -1,7 +1,6 @@
 #include "model/heap/levels.h"
 
 #include "model/model.h"
-
 #include "util/num.h"
 
 bool levels_get(const struct levels *l, uint32_t key, uint64_t *out)
@@ -60,6 +59,82 @@ void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each)
 	l->value[TRACE_LEVEL_VIRT_THREADS] = carried;
 }
 
+/* --- allocators' own statistics --- */
+
+/* More bytes fit into no address space. */
+#define BYTES_MAX (1ull << 56)
+
+static void keep(struct allocator_stats *a, const struct allocator_reading *new)
+{
+	if (new->arena > BYTES_MAX || new->mmap > BYTES_MAX || new->free > new->arena)
+		return;
+	/* The last entry is the newest reading; the next replaces it, if it is not a stride-th. */
+	if (a->count && a->seen++ % a->stride)
+		a->count--;
+	if (!a->stride)
+		a->stride = 1;
+	if (a->count == ALLOCATOR_READINGS) {
+		for (uint32_t i = 0; i < ALLOCATOR_READINGS / 2; i++)
+			a->at[i] = a->at[2 * i];
+		a->count = ALLOCATOR_READINGS / 2;
+		a->stride *= 2;
+	}
+	a->at[a->count++] = *new;
+}
+
+static void note_malloc(struct model *m, const struct event *e)
+{
+	struct allocator_reading new = {.time_ns = e->time_ns,
+	    .live_bytes = m->blocks.bytes,
+	    .live_count = m->blocks.count,
+	    .live_variance = m->blocks.variance,
+	    .acquired = m->total.bytes};
+
+	if (!event_level(e, TRACE_LEVEL_MALLOC_ARENA, &new.arena))
+		return;
+	event_level(e, TRACE_LEVEL_MALLOC_MMAP, &new.mmap);
+	new.split = event_level(e, TRACE_LEVEL_MALLOC_FREE, &new.free);
+	keep(&m->measured.malloc, &new);
+}
+
+/* The same for the interpreter's allocator: its arenas, and their unused part. */
+static void note_arenas(struct allocator_stats *a, const struct event *e)
+{
+	struct allocator_reading new = {.time_ns = e->time_ns, .split = true};
+	uint64_t used;
+
+	if (!event_level(e, TRACE_LEVEL_PYTHON_ARENAS, &new.arena) ||
+	    !event_level(e, TRACE_LEVEL_PYTHON_USED, &used))
+		return;
+	/* The used bytes were extrapolated. */
+	new.free = used < new.arena ? new.arena - used : 0;
+	keep(a, &new);
+}
+
+const struct allocator_reading *allocator_stats_at(
+    const struct allocator_stats *a, uint64_t time_ns)
+{
+	const struct allocator_reading *found = NULL;
+
+	for (uint32_t i = 0; i < a->count && a->at[i].time_ns <= time_ns; i++)
+		found = &a->at[i];
+	return found;
+}
+
+uint64_t allocator_stats_held(const struct allocator_reading *reading)
+{
+	return reading->arena + reading->mmap;
+}
+
+uint64_t allocator_stats_beside(const struct allocator_reading *reading)
+{
+	uint64_t held = allocator_stats_held(reading);
+
+	return held > reading->live_bytes ? held - reading->live_bytes : 0;
+}
+
+/* --- samples --- */
+
 /* Note memory inherited from the parent; call it before any other effect. */
 static void note_inherited(struct model *m, const struct event *e)
 {
@@ -77,12 +152,8 @@ void measured_note(struct model *m, const struct event *e)
 {
 	struct measured *s = &m->measured;
 
-	allocator_stats_note(&s->malloc, e,
-	    &(struct allocator_reading){.live_bytes = m->blocks.bytes,
-		.live_count = m->blocks.count,
-		.live_variance = m->blocks.variance,
-		.acquired = m->total.bytes});
-	allocator_stats_note_arenas(&s->arenas, e);
+	note_malloc(m, e);
+	note_arenas(&s->arenas, e);
 	for (uint32_t i = 0; i < e->level_count; i++) {
 		const struct event_level *l = &e->levels[i];
 

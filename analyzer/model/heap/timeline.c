@@ -2,6 +2,14 @@
 
 #include <string.h>
 
+#include "util/num.h"
+#include "util/tuned.h"
+
+TUNED(unsigned, STEADY_TIMES, 2u, "a steady state lasts twice as long as the rise after it");
+TUNED(unsigned, STEADY_PART, 10u,
+    "requests of a steady server move its memory by up to a tenth of the rise");
+TUNED(unsigned, FALLING_PART, 16u, "a smaller fall is noise of the way down before the rise");
+
 #define FIRST_SHIFT 17 /* 131 µs */
 
 void timeline_init(struct timeline *t)
@@ -9,7 +17,6 @@ void timeline_init(struct timeline *t)
 	memset(t, 0, sizeof(*t));
 	t->shift = FIRST_SHIFT;
 	t->used = 1;
-	t->end_ns = 1ull << FIRST_SHIFT;
 }
 
 static void halve(struct timeline *t)
@@ -41,11 +48,10 @@ static void halve(struct timeline *t)
 	t->shift++;
 }
 
-void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t live)
+struct period *timeline_at(struct timeline *t, uint64_t time_ns, uint64_t live)
 {
 	/* 2^62 ns are a century: a later time is damage, and stays in the last period. */
-	if (time_ns > 1ull << 62)
-		time_ns = 1ull << 62;
+	time_ns = num_least(time_ns, 1ull << 62);
 	while (time_ns >> t->shift >= TIMELINE_PERIODS)
 		halve(t);
 	while (t->used <= time_ns >> t->shift) {
@@ -54,7 +60,7 @@ void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t live)
 		p->least = p->most = p->last = live;
 		p->last_ns = (uint64_t)(t->used - 1) << t->shift;
 	}
-	t->end_ns = (uint64_t)t->used << t->shift;
+	return &t->periods[t->used - 1];
 }
 
 static uint64_t part_of(uint64_t whole, double share)
@@ -210,4 +216,41 @@ void timeline_release(
 	p->released += size;
 	if (live < p->least)
 		p->least = live;
+}
+
+/* Times are exact to one period. */
+bool late_rise_find(
+    const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct late_rise *out)
+{
+	uint64_t index = moment_ns >> t->shift, top = 0, base, acquired = 0;
+	uint32_t last = index < t->used ? (uint32_t)index : t->used - 1, from, steady;
+
+	for (uint32_t i = 0; i <= last; i++)
+		if (t->periods[i].most > top)
+			top = t->periods[i].most;
+	/* Go back from the end to the last period that stayed below the middle of the rise; then
+	 * forward to where memory stopped falling. */
+	for (from = last; from > 0 && t->periods[from].least > top / 2; from--)
+		;
+	while (from > 0 && t->periods[from - 1].most <
+			       t->periods[from].most - t->periods[from].most / FALLING_PART)
+		from--;
+	base = t->periods[from].least;
+	if (top <= base || top - base < top / 2)
+		return false;
+	for (steady = from; steady > first_ns >> t->shift; steady--) {
+		const struct period *p = &t->periods[steady - 1];
+		uint64_t margin = (top - base) / STEADY_PART;
+		if (p->most > base + margin || p->least + margin < base)
+			break;
+	}
+	if ((uint64_t)(from - steady) < (uint64_t)(last - from + 1) * STEADY_TIMES)
+		return false;
+	out->start_ns = (uint64_t)from << t->shift;
+	out->steady_ns = (uint64_t)(from - steady) << t->shift;
+	out->peak_trend_bytes = top - base;
+	for (uint32_t i = steady; i < from; i++)
+		acquired += t->periods[i].acquired;
+	out->worked = acquired > base;
+	return true;
 }

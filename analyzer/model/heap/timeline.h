@@ -5,6 +5,7 @@
 #ifndef ANALYZER_MODEL_TIMELINE_H
 #define ANALYZER_MODEL_TIMELINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TIMELINE_PERIODS 128u
@@ -24,20 +25,13 @@ struct period {
 struct timeline {
 	uint32_t used;
 	uint32_t shift; /* a period is 1 << shift ns */
-	uint64_t end_ns; /* of the current period */
 	struct period periods[TIMELINE_PERIODS];
 };
 
 void timeline_init(struct timeline *t);
-void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t live);
 
 /* Return the current period for an event at time_ns; `live` is the sum before it. */
-static inline struct period *timeline_at(struct timeline *t, uint64_t time_ns, uint64_t live)
-{
-	if (time_ns >= t->end_ns)
-		timeline_advance(t, time_ns, live);
-	return &t->periods[t->used - 1];
-}
+struct period *timeline_at(struct timeline *t, uint64_t time_ns, uint64_t live);
 
 /* Note an RSS sample and the live bytes at that time. */
 void timeline_rss(struct timeline *t, uint64_t time_ns, uint64_t live, uint64_t rss);
@@ -76,5 +70,20 @@ static inline uint64_t timeline_period_ns(const struct timeline *t)
 {
 	return 1ull << t->shift;
 }
+
+/* Did memory rise in one short stretch at the end, after a long steady state? Then the rise belongs
+ * to one request; a rise all along belongs to every request. */
+struct late_rise {
+	uint64_t start_ns, steady_ns; /* its begin; length of the steady state before */
+	uint64_t peak_trend_bytes; /* of the rise */
+	/* During the steady state, at least the live bytes were acquired: the process worked, and
+	 * did not wait to begin. */
+	bool worked;
+};
+
+/* Find the rise. False: there is none. `first_ns`: the first event, before which nothing was
+ * steady. `moment_ns`: the end of the rise. */
+bool late_rise_find(
+    const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct late_rise *out);
 
 #endif
