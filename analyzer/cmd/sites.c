@@ -10,7 +10,7 @@
 #include "cmd/common/moment.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
-#include "model/feed_until.h"
+#include "model/model.h"
 #include "report/report.h"
 #include "util/num.h"
 #include "verdict/result.h"

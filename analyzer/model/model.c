@@ -1,4 +1,5 @@
-/* model.c - blocks and levels. Mappings are in maps.c, failures in host_failure.c. See model.h. */
+/* model.c - blocks, and the recorder's notes. Mappings are in maps.c, failures in host_failure.c.
+ * See model.h. */
 #include "model/model.h"
 
 #include <assert.h>
@@ -7,6 +8,7 @@
 
 #include "model/space/space.h"
 #include "util/num.h"
+#include "util/progress.h"
 
 /* A larger block fits into no address space: damage, as with mappings. */
 #define BLOCK_MAX (1ull << 57)
@@ -188,6 +190,47 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 	return 0;
 }
 
+static void on_pause(struct recording *r, bool begins, uint64_t time_ns)
+{
+	if (r->paused_since_ns)
+		r->paused_ns += num_less(time_ns, r->paused_since_ns);
+	r->paused_since_ns = begins ? time_ns + !time_ns : 0;
+}
+
+static void on_coarser(struct recording *r, const struct event *e)
+{
+	r->coarser_times++;
+	if (e->u.notice.mean > r->coarsest_every) {
+		r->coarsest_every = e->u.notice.mean;
+		r->coarsest_exact_from = e->u.notice.exact_from;
+	}
+}
+
+static void on_thinned(struct recording *r, const struct event *e)
+{
+	r->thinned_times++;
+	r->thinned_blocks += e->u.notice.value;
+	if (e->u.notice.mean > r->thinned_every)
+		r->thinned_every = e->u.notice.mean;
+}
+
+/* Apply EV_NOTICE. */
+static void on_notice(struct recording *r, const struct event *e)
+{
+	if (e->u.notice.what == TRACE_NOTICE_BUDGET)
+		r->budget = true;
+	else if (e->u.notice.what == TRACE_NOTICE_LOST)
+		r->lost += e->u.notice.value;
+	else if (e->u.notice.what == TRACE_NOTICE_PAUSE)
+		on_pause(r, e->u.notice.value != 0, e->time_ns);
+	else if (e->u.notice.what == TRACE_NOTICE_RATE && e->u.notice.mean > r->coarse_every)
+		on_coarser(r, e);
+	else if (e->u.notice.what == TRACE_NOTICE_THINNED)
+		on_thinned(r, e);
+	if (e->u.notice.mean)
+		r->coarse_every = e->u.notice.mean;
+}
+
 static bool is_block(const struct event *e)
 {
 	return e->kind == EV_ALLOC || e->kind == EV_FREE || e->kind == EV_UNFREE;
@@ -279,7 +322,7 @@ static int apply(struct model *m, const struct event *e)
 		m->run.signal = e->u.end.code;
 		break;
 	case EV_NOTICE:
-		recording_note(&m->recording, e);
+		on_notice(&m->recording, e);
 		break;
 	case EV_SPACE_ALLOC:
 	case EV_SPACE_FREE:
@@ -332,10 +375,51 @@ void model_finish(struct model *m)
 {
 	if (m->run.first_ns == UINT64_MAX)
 		m->run.first_ns = 0;
-	recording_end(&m->recording, m->run.last_ns);
+	on_pause(&m->recording, false, m->run.last_ns);
 	host_failure_end(m);
 	spaces_finish(m->spaces, m->run.signalled || (m->run.exited && m->run.exit_code));
 	stack_table_close(&m->stacks);
+}
+
+static int read_until(
+    struct feed feed, uint64_t others, uint64_t ns, struct model **out, struct err *err)
+{
+	struct model *m;
+	struct event e;
+	uint64_t events = 0;
+	int rc = model_new(feed, &m, err);
+
+	feed_progress(&feed, "reading until the moment");
+	while (rc == 0 && m->run.others < others && (rc = feed.next(feed.self, &e, err)) == 1) {
+		rc = 0;
+		if (e.time_ns > ns)
+			break;
+		rc = model_apply(m, &e, err);
+		feed_passed(&feed, ++events);
+	}
+	progress_end();
+	if (rc < 0) {
+		model_free(m);
+		return rc;
+	}
+	model_finish(m);
+	*out = m;
+	return 0;
+}
+
+int feed_until_model(
+    struct feed feed, uint64_t others, uint64_t ns, struct model **out, struct err *err)
+{
+	int rc = feed.rewind(feed.self, err);
+
+	return rc ? rc : read_until(feed, others, ns, out, err);
+}
+
+int feed_until_spaces(struct feed feed, uint64_t others, struct model **out, struct err *err)
+{
+	int rc = feed_rewind_spaces(&feed, err);
+
+	return rc ? rc : read_until(feed, others, UINT64_MAX, out, err);
 }
 
 const struct stack_stats *model_stack_stats(const struct model *m, const struct stack_stats *s,

@@ -16,7 +16,6 @@
 #include "model/heap/levels.h"
 #include "model/heap/maps.h"
 #include "model/heap/peak_trend.h"
-#include "model/heap/recording.h"
 #include "model/heap/replaced_period.h"
 #include "model/heap/shm.h"
 #include "model/heap/timeline.h"
@@ -91,6 +90,18 @@ struct run {
 	uint32_t exit_code, signal;
 };
 
+/* The recorder's own notes: where it stopped, lost events, sampled more coarsely or paused. */
+struct recording {
+	bool budget; /* it stopped at the trace's size limit */
+	uint64_t lost; /* events */
+	/* --max-rate: how often the sample was made coarser, and its coarsest rate. */
+	uint64_t coarse_every, coarser_times, coarsest_every, coarsest_exact_from;
+	/* Live blocks had no room in a checkpoint: how often sampled blocks were left out, how
+	 * many, and the rate of the remaining sample. */
+	uint64_t thinned_times, thinned_blocks, thinned_every;
+	uint64_t paused_ns, paused_since_ns; /* since: 0 unless it is paused */
+};
+
 /* Each part is filled by its header's module, the others by model.c, and const for all others. */
 struct model {
 	struct feed feed;
@@ -118,6 +129,13 @@ void model_free(struct model *m); /* accepts NULL */
 int model_apply(struct model *m, const struct event *e, struct err *err);
 /* Call after the last event: closes what is open and frees what only further events need. */
 void model_finish(struct model *m);
+/* Make the model of an earlier moment: rewind the feed, and apply events until the first one later
+ * than `ns`, or until `others` of them were no blocks of the host (struct run). The feed stays
+ * where it stopped. 0; negative errno with err. */
+int feed_until_model(
+    struct feed feed, uint64_t others, uint64_t ns, struct model **out, struct err *err);
+/* The same without the host's blocks. */
+int feed_until_spaces(struct feed feed, uint64_t others, struct model **out, struct err *err);
 /* Check the invariants; abort when one is broken. For tests and debug builds. */
 void model_check(const struct model *m);
 

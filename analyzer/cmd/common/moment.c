@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/feed_until.h"
+#include "model/model.h"
 #include "util/num.h"
 #include "util/text/str.h"
 #include "verdict/subject.h"

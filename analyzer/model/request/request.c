@@ -418,7 +418,8 @@ int requests_acquired(struct requests *r, const struct block *b, uint64_t time_n
 	return 0;
 }
 
-void requests_released(struct requests *r, const struct block *b, uint64_t time_ns, bool moving)
+/* `moving`: its successor replaces it at once. */
+static void released(struct requests *r, const struct block *b, uint64_t time_ns, bool moving)
 {
 	struct lane *l = find_lane(r, b->thread, b->task);
 	uint64_t bytes = block_bytes(b);
@@ -459,7 +460,7 @@ int requests_apply(struct requests *r, const struct event *e)
 		return e->block ? requests_acquired(r, e->block, e->time_ns) : 0;
 	case EV_FREE:
 		if (e->block)
-			requests_released(r, e->block, e->time_ns, e->flags & EVENT_REALLOC);
+			released(r, e->block, e->time_ns, e->flags & EVENT_REALLOC);
 		return 0;
 	case EV_FAILED:
 		l = find_lane(r, e->thread, e->task);

@@ -111,9 +111,8 @@ void requests_free(struct requests *r); /* accepts NULL */
 int requests_apply(struct requests *r, const struct event *e);
 /* Apply an event of another space: only whose work it was, not its bytes. */
 int requests_passed(struct requests *r, const struct event *e);
-/* Add or remove a block of any space. `moving`: it is replaced by its successor at once. */
+/* Add a block of any space. 0 or -ENOMEM. */
 int requests_acquired(struct requests *r, const struct block *b, uint64_t time_ns);
-void requests_released(struct requests *r, const struct block *b, uint64_t time_ns, bool moving);
 
 /* How requests are told apart. */
 enum request_source requests_source(const struct requests *r);

@@ -44,20 +44,6 @@ static int grow_table(struct stack_table *t, uint32_t stack, enum stack_stats_ki
 	return 0;
 }
 
-struct stack_stats *stack_table_find(
-    const struct stack_table *t, uint32_t stack, enum stack_stats_kind kind)
-{
-	if (stack < t->limits[kind] && t->pages[kind])
-		return stack_table_open(t, stack, kind);
-	for (size_t i = 0; i < t->count && stack < t->limits[kind]; i++) {
-		struct stack_stats *s = stack_table_number(t, i);
-
-		if (s->stack == stack && s->kind == kind)
-			return s;
-	}
-	return NULL;
-}
-
 int stack_table_get(
     struct stack_table *t, uint32_t stack, enum stack_stats_kind kind, struct stack_stats **out)
 {

@@ -53,9 +53,6 @@ static inline struct stack_stats *stack_table_open(
 	return number ? stack_table_number(t, number - 1) : NULL;
 }
 
-/* The same at any time; after stack_table_close() it searches all stacks. */
-struct stack_stats *stack_table_find(
-    const struct stack_table *t, uint32_t stack, enum stack_stats_kind kind);
 /* The same, created at first use. 0 or -ENOMEM. */
 int stack_table_get(
     struct stack_table *t, uint32_t stack, enum stack_stats_kind kind, struct stack_stats **out);

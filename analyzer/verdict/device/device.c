@@ -7,7 +7,7 @@
 
 #include "model/callsite/blame.h"
 #include "model/callsite/callsite.h"
-#include "model/feed_until.h"
+#include "model/model.h"
 #include "model/space/space_map.h"
 #include "model/torch/caching_allocator.h"
 #include "model/torch/torch_replay.h"

@@ -21,4 +21,17 @@ static inline struct model *read_all(struct feed feed)
 	return m;
 }
 
+/* Find a stack's statistics, also after the model is finished. NULL: none. */
+static inline struct stack_stats *find_stack(
+    const struct model *m, uint32_t stack, enum stack_stats_kind kind)
+{
+	for (size_t i = 0; i < m->stacks.count; i++) {
+		struct stack_stats *s = stack_table_number(&m->stacks, i);
+
+		if (s->stack == stack && s->kind == kind)
+			return s;
+	}
+	return NULL;
+}
+
 #endif

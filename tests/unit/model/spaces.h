@@ -4,7 +4,7 @@
 
 #include "model/unit.h"
 
-#include "model/feed_until.h"
+#include "model/model.h"
 #include "model/script.h"
 #include "model/space/space.h"
 

@@ -51,14 +51,11 @@ static void test_high_water_mark(void **state)
 	script_release(s, second);
 	m = read_all(script_feed(s));
 	assert_int_equal(m->peak.bytes, 1500);
-	model_stack_stats(
-	    m, stack_table_find(&m->stacks, a, STACK_STATS_HEAP), AT_PEAK, &bytes, &count);
+	model_stack_stats(m, find_stack(m, a, STACK_STATS_HEAP), AT_PEAK, &bytes, &count);
 	assert_int_equal(bytes, 1000);
-	model_stack_stats(
-	    m, stack_table_find(&m->stacks, b, STACK_STATS_HEAP), AT_PEAK, &bytes, &count);
+	model_stack_stats(m, find_stack(m, b, STACK_STATS_HEAP), AT_PEAK, &bytes, &count);
 	assert_int_equal(bytes, 500);
-	model_stack_stats(
-	    m, stack_table_find(&m->stacks, b, STACK_STATS_HEAP), AT_END, &bytes, &count);
+	model_stack_stats(m, find_stack(m, b, STACK_STATS_HEAP), AT_END, &bytes, &count);
 	assert_int_equal(bytes, 700);
 	model_free(m);
 	script_free(s);
@@ -92,8 +89,8 @@ static void test_marks_of_many(void **state)
 	m = read_all(script_feed(s));
 	assert_int_equal(m->peak.bytes, 6000 * 1002 + 10);
 	for (int i = 1; i < 6000; i++) {
-		model_stack_stats(m, stack_table_find(&m->stacks, stacks[i], STACK_STATS_HEAP),
-		    AT_PEAK, &bytes, &count);
+		model_stack_stats(
+		    m, find_stack(m, stacks[i], STACK_STATS_HEAP), AT_PEAK, &bytes, &count);
 		assert_int_equal(bytes, 1002);
 		assert_int_equal(count, 1);
 	}
@@ -120,8 +117,7 @@ static void test_failure_keeps_the_moment(void **state)
 	assert_int_equal(f->size, 5000);
 	assert_int_equal(f->count, 2);
 	assert_int_equal(m->blocks.bytes, 0);
-	model_stack_stats(
-	    m, stack_table_find(&m->stacks, a, STACK_STATS_HEAP), AT_FAILURE, &bytes, &count);
+	model_stack_stats(m, find_stack(m, a, STACK_STATS_HEAP), AT_FAILURE, &bytes, &count);
 	assert_int_equal(bytes, 1000);
 	model_free(m);
 	script_free(s);

@@ -1,9 +1,7 @@
 /* A hundred thousand events of every kind for the model and for a second, simple one: an array
  * of blocks, an array of pages, and a copy of all stacks at each new peak or refusal. Both must
  * agree after each event. */
-#include "model/unit.h"
-
-#include "model/model.h"
+#include "model/read.h"
 
 #define EVENTS 100000
 #define BLOCKS 400u
@@ -304,7 +302,7 @@ static void compare_stacks(
 {
 	for (uint32_t stack = 0; stack < STACKS; stack++)
 		for (uint32_t kind = 0; kind < STACK_STATS_KINDS; kind++) {
-			const struct stack_stats *s = stack_table_find(&m->stacks, stack, kind);
+			const struct stack_stats *s = find_stack(m, stack, kind);
 			uint64_t bytes = 0, count = 0;
 
 			/* The mark counts blocks, the program's own mappings and shared memory. */

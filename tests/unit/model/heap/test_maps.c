@@ -21,14 +21,12 @@ static void test_parts(void **state)
 	script_unmap(s, 103 * PAGE, 2 * PAGE); /* a free range */
 	m = read_all(script_feed(s));
 	assert_int_equal(m->maps.bytes, 8 * PAGE);
-	assert_int_equal(
-	    stack_stats_live_count(stack_table_find(&m->stacks, a, STACK_STATS_MAP)), 2);
+	assert_int_equal(stack_stats_live_count(find_stack(m, a, STACK_STATS_MAP)), 2);
 	model_free(m);
 	script_unmap(s, 90 * PAGE, 100 * PAGE); /* all, and addresses that were never mapped */
 	m = read_all(script_feed(s));
 	assert_int_equal(m->maps.bytes, 0);
-	assert_int_equal(
-	    stack_stats_live_bytes(stack_table_find(&m->stacks, a, STACK_STATS_MAP)), 0);
+	assert_int_equal(stack_stats_live_bytes(find_stack(m, a, STACK_STATS_MAP)), 0);
 	done(s, m);
 	(void)state;
 }
@@ -43,10 +41,8 @@ static void test_fixed_over_others(void **state)
 	script_map_at(s, b, 105 * PAGE, 10 * PAGE, TRACE_MAP_FIXED);
 	m = read_all(script_feed(s));
 	assert_int_equal(m->maps.bytes, 15 * PAGE);
-	assert_int_equal(
-	    stack_stats_live_bytes(stack_table_find(&m->stacks, a, STACK_STATS_MAP)), 5 * PAGE);
-	assert_int_equal(
-	    stack_stats_live_bytes(stack_table_find(&m->stacks, b, STACK_STATS_MAP)), 10 * PAGE);
+	assert_int_equal(stack_stats_live_bytes(find_stack(m, a, STACK_STATS_MAP)), 5 * PAGE);
+	assert_int_equal(stack_stats_live_bytes(find_stack(m, b, STACK_STATS_MAP)), 10 * PAGE);
 	done(s, m);
 	(void)state;
 }

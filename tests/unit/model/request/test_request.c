@@ -224,7 +224,10 @@ static void test_many(void **state)
 		b.task = i;
 		assert_int_equal(requests_acquired(r, &b, i), 0);
 		if (i % 64)
-			requests_released(r, &b, i, false);
+			assert_int_equal(
+			    requests_apply(
+				r, &(struct event){.kind = EV_FREE, .block = &b, .time_ns = i}),
+			    0);
 		assert_true(r->lanes.count <= REQUEST_LANES);
 	}
 	assert_non_null(requests_lane(r, 1, 3 * REQUEST_LANES));
