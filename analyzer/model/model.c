@@ -123,8 +123,7 @@ static int on_alloc(struct model *m, const struct event *e)
 		return rc;
 	block_lives(m, b, blocks, e->time_ns);
 	m->run.block_serial = b->serial;
-	if (b->serial > m->run.serial)
-		m->run.serial = b->serial;
+	m->run.serial = num_most(m->run.serial, b->serial);
 	model_acquired(m, e->time_ns, blocks.bytes, before);
 	if (e->old && b->size > e->old->size)
 		stack_stats_regrow(
@@ -210,8 +209,7 @@ static void on_thinned(struct recording *r, const struct event *e)
 {
 	r->thinned_times++;
 	r->thinned_blocks += e->u.notice.value;
-	if (e->u.notice.mean > r->thinned_every)
-		r->thinned_every = e->u.notice.mean;
+	r->thinned_every = num_most(r->thinned_every, e->u.notice.mean);
 }
 
 /* Apply EV_NOTICE. */
@@ -266,10 +264,8 @@ static int apply(struct model *m, const struct event *e)
 	int rc = 0;
 
 	m->run.others += !is_block(e);
-	if (e->time_ns < m->run.first_ns)
-		m->run.first_ns = e->time_ns;
-	if (e->time_ns > m->run.last_ns)
-		m->run.last_ns = e->time_ns;
+	m->run.first_ns = num_least(m->run.first_ns, e->time_ns);
+	m->run.last_ns = num_most(m->run.last_ns, e->time_ns);
 	switch (e->kind) {
 	case EV_ALLOC:
 		rc = on_alloc(m, e);

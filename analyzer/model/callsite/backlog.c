@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "util/num.h"
 #include "util/tuned.h"
 
 TUNED(double, IN_ORDER, 0.55,
@@ -123,8 +124,7 @@ void buildup_read(const struct callsite *c, const struct callsite_member *member
 
 		out->times += before->times;
 		largest += before->largest;
-		if (before->ended_ns > ended_ns)
-			ended_ns = before->ended_ns;
+		ended_ns = num_most(ended_ns, before->ended_ns);
 	}
 	for (size_t i = 0; i < count && out->times >= TIMES_MIN; i++) {
 		const struct stack_stats *s = members[i].at;

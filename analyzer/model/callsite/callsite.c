@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/callsite/wrappers.h"
+#include "util/num.h"
 #include "util/text/str.h"
 #include "util/tuned.h"
 
@@ -261,12 +262,11 @@ static void count_in(const struct model *m, const struct callsites *p, const str
 	c->facts.peak_bytes += peak;
 	c->facts.total_bytes += stack_stats_total_bytes(at->then);
 	c->facts.total_count += stack_stats_total_count(at->then);
-	if (stack_stats_largest(at->then) > c->facts.largest)
-		c->facts.largest = stack_stats_largest(at->then);
+	c->facts.largest = num_most(c->facts.largest, stack_stats_largest(at->then));
 	c->facts.freed_count += stack_stats_freed_count(at->then);
 	c->facts.life_ns += stack_stats_life_ns(at->then);
-	if (stack_stats_longest_life_ns(at->then) > c->facts.longest_life_ns)
-		c->facts.longest_life_ns = stack_stats_longest_life_ns(at->then);
+	c->facts.longest_life_ns =
+	    num_most(c->facts.longest_life_ns, stack_stats_longest_life_ns(at->then));
 	c->facts.regrown += stack_stats_rare(at->then)->regrown;
 }
 
@@ -371,18 +371,15 @@ static int make_steps(struct builder *b, struct callsite *callsite,
 			continue;
 		}
 		weight += more;
-		if (b->steps[i].last_ns > last->last_ns)
-			last->last_ns = b->steps[i].last_ns;
+		last->last_ns = num_most(last->last_ns, b->steps[i].last_ns);
 		last->count += b->steps[i].count;
 		last->bytes += b->steps[i].bytes;
 		last->freed_count += b->steps[i].freed_count;
 		last->freed_bytes += b->steps[i].freed_bytes;
 		last->summed_count += b->steps[i].summed_count;
 		last->summed_bytes += b->steps[i].summed_bytes;
-		if (b->steps[i].max > last->max)
-			last->max = b->steps[i].max;
-		if (b->steps[i].min < last->min)
-			last->min = b->steps[i].min;
+		last->max = num_most(last->max, b->steps[i].max);
+		last->min = num_least(last->min, b->steps[i].min);
 	}
 	return keep_steps(b, callsite, merged);
 }

@@ -168,8 +168,7 @@ static int note_oldest(void *arg, const struct block *b)
 	for (uint32_t i = 1; i < OLDEST; i++)
 		if (w->oldest[i] > w->oldest[youngest])
 			youngest = i;
-	if (b->birth_ns < w->oldest[youngest])
-		w->oldest[youngest] = b->birth_ns;
+	w->oldest[youngest] = num_least(w->oldest[youngest], b->birth_ns);
 	return 0;
 }
 
@@ -266,8 +265,7 @@ static uint64_t calls_most(const struct calls *c)
 	uint64_t most = 0;
 
 	for (size_t d = c->look.way->outer + 1; d <= c->look.length; d++)
-		if (c->ended[d] > most)
-			most = c->ended[d];
+		most = num_most(most, c->ended[d]);
 	return most;
 }
 
@@ -392,8 +390,7 @@ static int held_see(struct held *h, const struct walk *w, const struct event *e)
 		h->now += e->size - *size;
 		h->made += e->size;
 		*size = e->size;
-		if (h->now > h->peak)
-			h->peak = h->now;
+		h->peak = num_most(h->peak, h->now);
 	} else if (e->kind == EV_FREE || e->kind == EV_SPACE_FREE) {
 		size = map_find(&h->sizes, e->address);
 		if (size) {
@@ -577,8 +574,8 @@ static int mark(struct callsites *p, const struct way *way, size_t length, enum 
 				callsite->call.open = as;
 				callsite->call.function = open_of;
 				callsite->call.repeats = repeats;
-				if (callsite->call.ended_before < before)
-					callsite->call.ended_before = before;
+				callsite->call.ended_before =
+				    num_most(callsite->call.ended_before, before);
 			}
 		}
 	}
@@ -599,8 +596,7 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 	if (!rc) {
 		call_ns = b.elsewhere.call_ns ? b.elsewhere.call_ns : w->from_ns;
 		*before = calls_most(&b.calls);
-		if (b.elsewhere.ended > *before)
-			*before = b.elsewhere.ended;
+		*before = num_most(*before, b.elsewhere.ended);
 		/* Calls of a pool's thread that acquires nothing in between cannot be counted, but
 		 * their releases can. An event loop's coroutine may be the program's outermost
 		 * function. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/callsite/callsite.h"
+#include "util/num.h"
 #include "util/tuned.h"
 
 TUNED(unsigned, LARGE_PART, 64u, "a smaller request decides nothing beside what lives");
@@ -128,8 +129,7 @@ int proportion_apply(struct proportion *p, const struct event *e)
 	d = &p->pairs[callsite];
 	if (!d->since && vec_push(&p->made, callsite))
 		return -ENOMEM;
-	if (e->block->size > d->since)
-		d->since = e->block->size;
+	d->since = num_most(d->since, e->block->size);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "model/callsite/callsite_parts.h"
 
 #include "model/callsite/trend.h"
+#include "util/num.h"
 #include "util/tuned.h"
 
 TUNED(double, RISES_TAU, 0.5, "three in four of the pairs rise");
@@ -209,8 +210,7 @@ static bool grew_within_one(
 
 	for (size_t i = 0; i < count; i++) {
 		ended += stack_stats_ended_count(members[i].at);
-		if (stack_stats_ended_largest(members[i].at) > largest)
-			largest = stack_stats_ended_largest(members[i].at);
+		largest = num_most(largest, stack_stats_ended_largest(members[i].at));
 	}
 	for (size_t i = 0; i < count && ended >= ENDED_MIN; i++) {
 		const struct stack_stats *s = members[i].at;
@@ -263,8 +263,7 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 		if (!out->grows || (best.last * 2 >= out->last && best.tau >= out->tau))
 			*out = best;
 	}
-	if (growing > out->live_bytes)
-		out->live_bytes = growing;
+	out->live_bytes = num_most(out->live_bytes, growing);
 	if (out->grows && grew_within_one(c, members, count))
 		out->grows = false;
 	out->grown_bytes = out->grows ? grown_bytes(c, out->first) : 0;
@@ -282,8 +281,7 @@ static bool is_over(const struct callsites *all, const struct callsite *p, const
 	for (uint32_t i = 1; i < p->facts.step_count; i++) {
 		pause =
 		    timeline_active(t, p->facts.steps[i - 1].last_ns, p->facts.steps[i].time_ns);
-		if (pause > longest)
-			longest = pause;
+		longest = num_most(longest, pause);
 	}
 	return since > 2 * longest + 2 * timeline_period_ns(t);
 }

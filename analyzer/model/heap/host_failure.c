@@ -94,8 +94,7 @@ static bool is_built_up_again(struct failure *f, const struct event *e, uint64_t
 	f->rebuilt_over |=
 	    f->rebuilt_fallen || (!f->rebuilt_most && since > f->released / BUILDUP_LITTLE);
 	f->rebuilt = num_sum(f->rebuilt, e->size);
-	if (f->rebuilt > f->rebuilt_most)
-		f->rebuilt_most = f->rebuilt;
+	f->rebuilt_most = num_most(f->rebuilt_most, f->rebuilt);
 	return !f->rebuilt_over && f->rebuilt >= f->released / BUILDUP_MOST;
 }
 
@@ -174,8 +173,7 @@ void host_failure_period(struct model *m, const struct event *e)
 	if (!f || f->recovered || f->time_ns > e->time_ns || f->until_replaced)
 		return;
 	if (f->time_ns > e->u.period.begin_ns) {
-		if (f->until_live < e->u.period.most_bytes)
-			f->until_live = e->u.period.most_bytes;
+		f->until_live = num_most(f->until_live, e->u.period.most_bytes);
 		return;
 	}
 	f->periods_bytes = num_sum(f->periods_bytes, e->u.period.acquired_bytes);
@@ -222,8 +220,7 @@ void host_failure_refused(struct model *m, const struct event *e)
 			f->own = 0;
 		if (e->stack == f->stack)
 			f->after = m->total.count;
-		if (e->size > f->largest)
-			f->largest = e->size;
+		f->largest = num_most(f->largest, e->size);
 		if (host_failure_is_half(e->size, f->least))
 			f->least = e->size;
 		measured_freeze_more(&m->measured, e, f->time_ns);

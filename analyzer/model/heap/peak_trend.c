@@ -1,5 +1,6 @@
 #include "model/heap/peak_trend.h"
 
+#include "util/num.h"
 #include "util/tuned.h"
 
 TUNED(unsigned, TREND_CHANCE, 12u,
@@ -38,8 +39,7 @@ uint64_t peak_trend_of_marks(const uint64_t marks[TREND_MARKS], uint64_t rise)
 		uint64_t step = marks[i] > marks[i - 1] ? marks[i] - marks[i - 1] : 0;
 
 		added += step;
-		if (step > largest)
-			largest = step;
+		largest = num_most(largest, step);
 	}
 	added = (added - largest) / (steps - 1) * steps;
 	return added < rise / TREND_CHANCE ? 0 : 2 * added;

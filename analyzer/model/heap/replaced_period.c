@@ -28,8 +28,7 @@ void replaced_note(struct replaced *p, struct timeline *t, const struct event *e
 	p->acquired_bytes = num_sum(p->acquired_bytes, q.acquired_bytes);
 	p->released = num_sum(p->released, q.released);
 	p->released_bytes = num_sum(p->released_bytes, q.released_bytes);
-	if (num_sum(q.most_bytes, mapped) > p->most_bytes)
-		p->most_bytes = num_sum(q.most_bytes, mapped);
+	p->most_bytes = num_most(p->most_bytes, num_sum(q.most_bytes, mapped));
 	unseen = num_less(q.acquired_bytes, num_less(total, p->seen_bytes));
 	p->unseen_bytes = num_sum(p->unseen_bytes, unseen);
 	p->seen_bytes = total;

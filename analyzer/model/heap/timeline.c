@@ -28,12 +28,9 @@ static void halve(struct timeline *t)
 
 		if (from + 1 < t->used) {
 			const struct period *q = &t->periods[from + 1];
-			if (q->least < p.least)
-				p.least = q->least;
-			if (q->most > p.most)
-				p.most = q->most;
-			if (q->rss > p.rss)
-				p.rss = q->rss;
+			p.least = num_least(p.least, q->least);
+			p.most = num_most(p.most, q->most);
+			p.rss = num_most(p.rss, q->rss);
 			p.last = q->last;
 			p.last_ns = q->last_ns;
 			p.acquired += q->acquired;
@@ -88,8 +85,7 @@ void timeline_replaced(struct timeline *t, const struct timeline_replaced *r)
 		p->acquired += part_of(r->acquired, share);
 		p->released += part_of(r->released, share);
 		p->events += part_of(r->events, share) + 1;
-		if (r->most > p->most)
-			p->most = r->most;
+		p->most = num_most(p->most, r->most);
 		at = (double)(until - r->from_ns) / length;
 		live = part_of(r->live_from, 1 - at) + part_of(r->live_until, at);
 		/* Events after the stretch, in its last period, come later. */
@@ -97,8 +93,7 @@ void timeline_replaced(struct timeline *t, const struct timeline_replaced *r)
 			p->last = live;
 			p->last_ns = end - 1;
 		}
-		if (p->last > p->most)
-			p->most = p->last;
+		p->most = num_most(p->most, p->last);
 		if (least > p->least)
 			p->least = least < p->last ? least : p->last;
 	}
@@ -177,8 +172,7 @@ void timeline_rss(struct timeline *t, uint64_t time_ns, uint64_t live, uint64_t 
 {
 	struct period *p = timeline_at(t, time_ns, live);
 
-	if (rss > p->rss)
-		p->rss = rss;
+	p->rss = num_most(p->rss, rss);
 }
 
 void timeline_map(
@@ -204,8 +198,7 @@ void timeline_acquire(
 	struct period *p = change(t, time_ns, live_before, live);
 
 	p->acquired += size;
-	if (live > p->most)
-		p->most = live;
+	p->most = num_most(p->most, live);
 }
 
 void timeline_release(
@@ -214,8 +207,7 @@ void timeline_release(
 	struct period *p = change(t, time_ns, live_before, live);
 
 	p->released += size;
-	if (live < p->least)
-		p->least = live;
+	p->least = num_least(p->least, live);
 }
 
 /* Times are exact to one period. */
@@ -226,8 +218,7 @@ bool late_rise_find(
 	uint32_t last = index < t->used ? (uint32_t)index : t->used - 1, from, steady;
 
 	for (uint32_t i = 0; i <= last; i++)
-		if (t->periods[i].most > top)
-			top = t->periods[i].most;
+		top = num_most(top, t->periods[i].most);
 	/* Go back from the end to the last period that stayed below the middle of the rise; then
 	 * forward to where memory stopped falling. */
 	for (from = last; from > 0 && t->periods[from].least > top / 2; from--)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "util/num.h"
 #include "util/tuned.h"
 
 TUNED(unsigned, WORK_PERIODS, 4u,
@@ -60,8 +61,7 @@ static bool work_began(
 		if (!acquired || (double)released < WORK_SHARE * (double)acquired)
 			continue;
 		*out = (uint64_t)i << t->shift;
-		if (*out < first_ns)
-			*out = first_ns;
+		*out = num_most(*out, first_ns);
 		return true;
 	}
 	return false;

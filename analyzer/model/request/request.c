@@ -144,11 +144,9 @@ static void end_round(struct lane *l, uint64_t fall)
 
 static void rise(struct lane *l)
 {
-	if (l->live > l->peak)
-		l->peak = l->live;
+	l->peak = num_most(l->peak, l->live);
 	if (!l->falling) {
-		if (l->live > l->high)
-			l->high = l->live;
+		l->high = num_most(l->high, l->live);
 	} else if (l->live - l->low > l->largest_fall / FALL_PART) {
 		end_round(l, l->high - l->low);
 		l->falling = false;
@@ -250,8 +248,7 @@ static void end(struct requests *r, struct request_run *q, uint64_t time_ns)
 	keep(r, q);
 	if (!r->finished++)
 		r->first_end_ns = time_ns;
-	if (q->peak > r->finished_peak)
-		r->finished_peak = q->peak;
+	r->finished_peak = num_most(r->finished_peak, q->peak);
 	r->in_flight--;
 	q->used = false;
 	q->next_free = r->open_free;
@@ -413,8 +410,7 @@ int requests_acquired(struct requests *r, const struct block *b, uint64_t time_n
 		return 0;
 	q->acquired += bytes;
 	q->live += bytes;
-	if (q->live > q->peak)
-		q->peak = q->live;
+	q->peak = num_most(q->peak, q->live);
 	return 0;
 }
 

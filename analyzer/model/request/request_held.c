@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/heap/replaced_period.h"
+#include "util/num.h"
 #include "util/tuned.h"
 
 TUNED(unsigned, ALIKE_PART, 8u, "requests of one kind hold an eighth of the largest at least");
@@ -250,8 +251,7 @@ static int sum_up(struct reader *d, struct requests_held *h)
 		p->bytes += x->bytes;
 		p->blocks += x->blocks;
 		p->requests++;
-		if (x->bytes > p->largest)
-			p->largest = x->bytes;
+		p->largest = num_most(p->largest, x->bytes);
 	}
 	for (size_t i = 0; i < d->held.count; i++) {
 		struct held_callsite *p = &h->callsites[d->held.items[i].callsite];

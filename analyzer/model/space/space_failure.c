@@ -186,8 +186,7 @@ static void count_from_there(struct device_failure *f, const struct model *m)
 	f->acquired = m->total.count;
 	f->acquired_bytes = m->total.bytes;
 	f->live_bytes = lived(f);
-	if (f->live_bytes < m->blocks.bytes)
-		f->live_bytes = m->blocks.bytes;
+	f->live_bytes = num_most(f->live_bytes, m->blocks.bytes);
 }
 
 void space_failure_freed_stats(struct spaces *s, const struct space *sp, uint64_t bytes)

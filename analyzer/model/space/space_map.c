@@ -10,6 +10,7 @@
 
 #include "model/callsite/blame.h"
 #include "model/space/space_parts.h"
+#include "util/num.h"
 #include "util/text/str.h"
 #include "util/tuned.h"
 
@@ -223,8 +224,7 @@ static int add_ranges(struct gather *g, uint64_t gap)
 			run = (struct map_segment){.start = item->start, .end = item->end};
 			open = true;
 		}
-		if (item->end > run.end)
-			run.end = item->end;
+		run.end = num_most(run.end, item->end);
 	}
 	if (open && !rc)
 		rc = add_segment(g, &run);
@@ -241,8 +241,7 @@ static int add_hole(struct space_map *map, struct map_segment *to, uint64_t star
 		return 0;
 	to->holes++;
 	to->hole_bytes += size;
-	if (size > to->largest_hole)
-		to->largest_hole = size;
+	to->largest_hole = num_most(to->largest_hole, size);
 	to->count++;
 	return vec_push(
 	    &map->pieces, (struct map_piece){.start = start, .end = end, .callsite = MAP_HOLE});
@@ -288,8 +287,7 @@ static int lay_out(struct gather *g)
 		map->live_blocks += to->live_blocks;
 		map->holes += to->holes;
 		map->hole_bytes += to->hole_bytes;
-		if (to->largest_hole > map->largest_hole)
-			map->largest_hole = to->largest_hole;
+		map->largest_hole = num_most(map->largest_hole, to->largest_hole);
 	}
 	return rc;
 }

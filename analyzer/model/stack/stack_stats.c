@@ -57,10 +57,8 @@ static void merge_pairs(struct stack_stats_more *more)
 			c.freed_bytes += d.freed_bytes;
 			c.summed_count += d.summed_count;
 			c.summed_bytes += d.summed_bytes;
-			if (d.max > c.max)
-				c.max = d.max;
-			if (d.min < c.min)
-				c.min = d.min;
+			c.max = num_most(c.max, d.max);
+			c.min = num_least(c.min, d.min);
 		}
 		cohort_put(more, to, &c);
 	}
@@ -101,10 +99,8 @@ static inline void cohort_add(
 	c->last_ns = time_ns;
 	c->count += blocks.count;
 	c->bytes += blocks.bytes;
-	if (blocks.size > c->max)
-		c->max = blocks.size;
-	if (blocks.size < c->min)
-		c->min = blocks.size;
+	c->max = num_most(c->max, blocks.size);
+	c->min = num_least(c->min, blocks.size);
 }
 
 /* Fewer blocks at a time are no build-up; when a build-up ends, at most this part of it is left. */
@@ -121,10 +117,8 @@ static void buildup_add(struct stack_stats_more *more, uint64_t time_ns, uint64_
 		now->before = more->total_count - count;
 		now->since_ns = time_ns;
 	}
-	if (more->live_count > now->high)
-		now->high = more->live_count;
-	if (more->live_bytes > now->bytes)
-		now->bytes = more->live_bytes;
+	now->high = num_most(now->high, more->live_count);
+	now->bytes = num_most(now->bytes, more->live_bytes);
 }
 
 #define BUILDUP_RECORD_PART 32u /* a build-up this much larger is clearly larger */
@@ -136,8 +130,7 @@ static void buildup_end(struct stack_stats_rare *rare, uint64_t bytes, uint64_t 
 	if (!ended->times++)
 		ended->first = bytes;
 	ended->records += bytes > ended->largest + ended->largest / BUILDUP_RECORD_PART;
-	if (bytes > ended->largest)
-		ended->largest = bytes;
+	ended->largest = num_most(ended->largest, bytes);
 	ended->ended_ns = time_ns;
 }
 
@@ -268,10 +261,8 @@ int stack_stats_acquire(
 	more->live_count += blocks.count;
 	more->total_bytes += blocks.bytes;
 	more->total_count += blocks.count;
-	if (more->live_bytes > more->peak_bytes)
-		more->peak_bytes = more->live_bytes;
-	if (blocks.size > more->largest)
-		more->largest = blocks.size;
+	more->peak_bytes = num_most(more->peak_bytes, more->live_bytes);
+	more->largest = num_most(more->largest, blocks.size);
 	more->acquired = true;
 	buildup_add(more, time_ns, blocks.count);
 	return 0;
@@ -295,10 +286,8 @@ int stack_stats_add_freed(struct stack_stats *s, uint64_t serial, uint64_t time_
 	more->total_count += blocks.count;
 	more->freed_count += blocks.count;
 	more->life_ns += life_ns;
-	if (longest_ns > more->longest_life_ns)
-		more->longest_life_ns = longest_ns;
-	if (blocks.size > more->largest)
-		more->largest = blocks.size;
+	more->longest_life_ns = num_most(more->longest_life_ns, longest_ns);
+	more->largest = num_most(more->largest, blocks.size);
 	return 0;
 }
 
@@ -441,8 +430,7 @@ void stack_stats_release(struct stack_stats *s, uint64_t serial, uint64_t birth_
 	buildup_take(more, time_ns);
 	more->freed_count += blocks.count;
 	more->life_ns += life * blocks.count;
-	if (life > more->longest_life_ns)
-		more->longest_life_ns = life;
+	more->longest_life_ns = num_most(more->longest_life_ns, life);
 }
 
 static void object_ends(struct stack_stats_rare *rare, uint64_t serial)
@@ -483,8 +471,7 @@ void stack_stats_end(struct stack_stats *s, uint64_t serial, struct alike blocks
 	if (!more)
 		return;
 	more->ended_count += blocks.count;
-	if (blocks.size > more->ended_largest)
-		more->ended_largest = blocks.size;
+	more->ended_largest = num_most(more->ended_largest, blocks.size);
 	object_ends(more->rare, serial);
 	order = &more->order;
 	order->ascending += serial > order->serial ? blocks.count : 0;

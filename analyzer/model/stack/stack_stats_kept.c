@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "util/num.h"
+
 static const struct stack_stats_rare nothing_rare;
 
 _Static_assert(sizeof(struct stack_stats) == 24, "there may be as many as blocks");
@@ -78,8 +80,7 @@ uint64_t stack_stats_largest_of_few(const struct stack_stats_few *few)
 	uint64_t largest = 0;
 
 	for (uint32_t i = 0; i < few->used; i++)
-		if (few->singles[i].bytes > largest)
-			largest = few->singles[i].bytes;
+		largest = num_most(largest, few->singles[i].bytes);
 	return largest;
 }
 

@@ -122,8 +122,7 @@ static void change_reserved(struct caching_allocator *a, int64_t change)
 {
 	a->stats.reserved += (uint64_t)change;
 	a->stats.segments += change > 0;
-	if (a->stats.reserved > a->stats.peak_reserved)
-		a->stats.peak_reserved = a->stats.reserved;
+	a->stats.peak_reserved = num_most(a->stats.peak_reserved, a->stats.reserved);
 }
 
 /* Join b with its neighbour, if both are free, or both unmapped. */
@@ -654,8 +653,7 @@ int caching_allocator_request(struct caching_allocator *a, struct caching_where 
 	r.block->allocated = true;
 	r.block->tag = 0;
 	a->stats.allocated += r.block->size;
-	if (a->stats.allocated > a->stats.peak_allocated)
-		a->stats.peak_allocated = a->stats.allocated;
+	a->stats.peak_allocated = num_most(a->stats.peak_allocated, a->stats.allocated);
 	*out = r.block;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "util/arena.h"
+#include "util/num.h"
 
 #define HOLES_LOOKED_AT 256u /* for one request; a missed hole shows at another request */
 #define PAIRS_MAX (1u << 20)
@@ -397,8 +398,7 @@ static void note_limit(struct finder *f, const struct torch_step *step)
 		if (r->calls.items[i].kind == TORCH_REFUSE &&
 		    r->calls.items[i].thread == step->block.thread)
 			return;
-	if (limit < f->out->allowed)
-		f->out->allowed = limit;
+	f->out->allowed = num_least(f->out->allowed, limit);
 }
 
 static int apply_call(struct finder *f, const struct torch_call *c)
@@ -469,8 +469,7 @@ static int on_step(struct finder *f, const struct torch_step *step)
 	/* With these settings a flush may be partial; before a refusal it is complete. */
 	if (step->block.refused || (told.given && !some))
 		note_kept(f);
-	if (r->torch_bytes > f->peak)
-		f->peak = r->torch_bytes;
+	f->peak = num_most(f->peak, r->torch_bytes);
 	if (step->kind == TORCH_RELEASE)
 		return on_release(f, step->block.address);
 	rc = label_ranges(f, step, told.able);

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/num.h"
+
 #define OWN_ADDRESSES (1ull << 60) /* above all addresses of a device */
 #define UNKNOWN_MEMORY (1ull << 40)
 
@@ -425,8 +427,7 @@ static void set_room(struct torch_trial *t, uint64_t least)
 		least += t->memory - recorded;
 	else
 		least = least > recorded - t->memory ? least - (recorded - t->memory) : 0;
-	if (least > t->room)
-		t->room = least;
+	t->room = num_most(t->room, least);
 }
 
 static uint64_t limit(const struct torch_trial *t)
