@@ -59,19 +59,11 @@ struct builder {
 	size_t member_count;
 };
 
-static uint64_t hash_word(uint64_t h, const char *word)
-{
-	for (const char *p = word ? word : ""; *p; p++)
-		h = (h ^ (unsigned char)*p) * 1099511628211u;
-	return h;
-}
-
 static uint64_t hash_place(const struct callsite *callsite)
 {
-	uint64_t h = hash_word(1469598103934665603u ^ callsite->line, callsite->function);
+	uint64_t h = str_hash(STR_HASH ^ callsite->line, callsite->function);
 
-	h = hash_word(h, callsite->file);
-	h = hash_word(h, callsite->part);
+	h = str_hash(str_hash(h, callsite->file), callsite->part);
 	return h ^ h >> 29;
 }
 

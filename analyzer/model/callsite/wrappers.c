@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "util/text/str.h"
 #include "util/tuned.h"
 #include "util/vec.h"
 
@@ -26,13 +27,7 @@ struct link {
 
 static uint64_t hash_frame(const struct symbol *s)
 {
-	uint64_t h = 1469598103934665603u;
-
-	for (const char *p = s->function; p && *p; p++)
-		h = (h ^ (unsigned char)*p) * 1099511628211u;
-	for (const char *p = s->file; p && *p; p++)
-		h = (h ^ (unsigned char)*p) * 1099511628211u;
-	return h;
+	return str_hash(str_hash(STR_HASH, s->function), s->file);
 }
 
 /* By symbol id; 0: unknown. */

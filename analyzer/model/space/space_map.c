@@ -31,7 +31,7 @@ struct gather {
 	VEC(struct item) items;
 	struct blame_context context;
 	struct map stacks; /* to 1 + stack */
-	struct map words; /* hash of the words: to 1 + call site */
+	struct map callsites; /* hash of the words: to 1 + call site */
 	int error;
 };
 
@@ -42,61 +42,44 @@ static void sort(void *items, size_t count, size_t size, int (*by)(const void *,
 		qsort(items, count, size, by);
 }
 
+/* Items and segments begin with their addresses. */
 static int by_start(const void *a, const void *b)
 {
-	const struct item *x = a, *y = b;
+	const uint64_t *x = a, *y = b; /* start and end */
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->end < y->end ? -1 : x->end > y->end;
-}
-
-static int segment_by_start(const void *a, const void *b)
-{
-	const struct map_segment *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->end < y->end ? -1 : x->end > y->end;
-}
-
-static uint64_t hash_words(const struct map_callsite *stats)
-{
-	uint64_t h = 1469598103934665603u ^ stats->line;
-
-	for (const char *p = stats->function; *p; p++)
-		h = (h ^ (unsigned char)*p) * 1099511628211u;
-	for (const char *p = stats->file ? stats->file : ""; *p; p++)
-		h = (h ^ (unsigned char)*p) * 1099511628211u;
-	return h;
+	if (x[0] != y[0])
+		return x[0] < y[0] ? -1 : 1;
+	return x[1] < y[1] ? -1 : x[1] > y[1];
 }
 
 /* Find the index of the call site with these words, or create it. */
-static int stack_stats_of_words(struct gather *g, const struct map_callsite *stats, uint32_t *out)
+static int callsite_of_words(struct gather *g, const struct map_callsite *words, uint32_t *out)
 {
-	for (uint64_t h = hash_words(stats);; h++) {
-		uint64_t *slot = map_put(&g->words, h);
+	uint64_t h = str_hash(STR_HASH ^ words->line, words->function);
+
+	for (h = str_hash(h, words->file);; h++) {
+		uint64_t *slot = map_put(&g->callsites, h);
 		const struct map_callsite *other;
 
 		if (!slot)
 			return -ENOMEM;
 		if (!*slot) {
-			if (vec_push(&g->map->callsites, *stats))
+			if (vec_push(&g->map->callsites, *words))
 				return -ENOMEM;
 			*slot = g->map->callsites.count;
 		}
 		other = &g->map->callsites.items[*slot - 1];
 		*out = (uint32_t)*slot - 1;
-		if (other->line == stats->line && str_same(other->function, stats->function) &&
-		    str_same(other->file, stats->file))
+		if (other->line == words->line && str_same(other->function, words->function) &&
+		    str_same(other->file, words->file))
 			return 0;
 	}
 }
 
-static int stack_stats_of(struct gather *g, uint32_t stack, uint32_t *out)
+static int callsite_of(struct gather *g, uint32_t stack, uint32_t *out)
 {
 	const struct symbol *symbols = NULL;
-	struct map_callsite stats = {.stack = stack, .function = "(unknown)"};
+	struct map_callsite words = {.stack = stack, .function = "(unknown)"};
 	const struct feed *feed = &g->m->feed;
 	uint64_t *slot = map_put(&g->stacks, stack);
 	size_t count;
@@ -114,11 +97,11 @@ static int stack_stats_of(struct gather *g, uint32_t stack, uint32_t *out)
 	if (at < 0 && count)
 		at = (int)count - 1;
 	if (at >= 0) {
-		stats.function = symbols[at].function ? symbols[at].function : "(unknown)";
-		stats.file = symbols[at].file;
-		stats.line = symbols[at].line;
+		words.function = symbols[at].function ? symbols[at].function : "(unknown)";
+		words.file = symbols[at].file;
+		words.line = symbols[at].line;
 	}
-	if (stack_stats_of_words(g, &stats, out))
+	if (callsite_of_words(g, &words, out))
 		return -ENOMEM;
 	*slot = *out + 1;
 	return 0;
@@ -206,7 +189,7 @@ static int add_ranges(struct gather *g, uint64_t gap)
 	bool open = false;
 	int rc = 0;
 
-	sort(g->map->segments.items, given, sizeof(*g->map->segments.items), segment_by_start);
+	sort(g->map->segments.items, given, sizeof(*g->map->segments.items), by_start);
 	for (size_t i = 0; i < g->items.count && !rc; i++) {
 		const struct item *item = &g->items.items[i];
 
@@ -229,7 +212,7 @@ static int add_ranges(struct gather *g, uint64_t gap)
 	if (open && !rc)
 		rc = add_segment(g, &run);
 	sort(g->map->segments.items, g->map->segments.count, sizeof(*g->map->segments.items),
-	    segment_by_start);
+	    by_start);
 	return rc;
 }
 
@@ -270,7 +253,7 @@ static int lay_out(struct gather *g)
 			if (piece.start >= piece.end) /* overlaps another piece: damage */
 				continue;
 			if ((rc = add_hole(map, to, at, piece.start)) ||
-			    (rc = stack_stats_of(g, item->stack, &piece.callsite)) ||
+			    (rc = callsite_of(g, item->stack, &piece.callsite)) ||
 			    (rc = vec_push(&map->pieces, piece)))
 				break;
 			at = piece.end;
@@ -293,19 +276,16 @@ static int lay_out(struct gather *g)
 }
 
 /* Sort by bytes, most first, and renumber the pieces. */
-static int sort_stacks(struct space_map *map)
+static int sort_callsites(struct space_map *map)
 {
 	size_t n = map->callsites.count;
-	struct map_callsite *sorted = malloc((n + 1) * sizeof(*sorted));
-	uint32_t *order = malloc((n + 1) * sizeof(*order)), *place = NULL;
+	VEC(struct map_callsite) sorted = {0};
+	uint32_t *order = malloc((n + 1) * sizeof(*order));
+	uint32_t *place = malloc((n + 1) * sizeof(*place));
+	int rc = order && place ? vec_reach(&sorted, n) : -ENOMEM;
 
-	place = malloc((n + 1) * sizeof(*place));
-	if (!sorted || !order || !place) {
-		free(sorted);
-		free(order);
-		free(place);
-		return -ENOMEM;
-	}
+	if (rc)
+		goto out;
 	for (size_t i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
 	/* Shell sort with halved gaps: call sites are few, so nothing faster is needed. */
@@ -320,18 +300,19 @@ static int sort_stacks(struct space_map *map)
 				order[k - gap] = swap;
 			}
 	for (size_t i = 0; i < n; i++) {
-		sorted[i] = map->callsites.items[order[i]];
+		sorted.items[i] = map->callsites.items[order[i]];
 		place[order[i]] = (uint32_t)i;
 	}
-	for (size_t i = 0; i < n; i++)
-		map->callsites.items[i] = sorted[i];
 	for (size_t i = 0; i < map->pieces.count; i++)
 		if (map->pieces.items[i].callsite != MAP_HOLE)
 			map->pieces.items[i].callsite = place[map->pieces.items[i].callsite];
-	free(sorted);
+	for (size_t i = 0; i < n; i++)
+		map->callsites.items[i] = sorted.items[i];
+out:
+	vec_free(&sorted);
 	free(order);
 	free(place);
-	return 0;
+	return rc;
 }
 
 /* Slide a window over each segment's pieces. */
@@ -384,11 +365,11 @@ static int finish(struct gather *g, uint64_t gap, int rc)
 		sort(g->items.items, g->items.count, sizeof(*g->items.items), by_start);
 		rc = add_ranges(g, gap);
 	}
-	if (!rc && !(rc = lay_out(g)) && !(rc = sort_stacks(g->map)))
+	if (!rc && !(rc = lay_out(g)) && !(rc = sort_callsites(g->map)))
 		find_room(g->map);
 	vec_free(&g->items);
 	map_free(&g->stacks);
-	map_free(&g->words);
+	map_free(&g->callsites);
 	if (rc)
 		space_map_fini(g->map);
 	return rc;

@@ -45,6 +45,15 @@ static inline const char *str_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* Extend a hash by the text, or by nothing for NULL: FNV-1a. */
+#define STR_HASH 1469598103934665603u /* to begin with */
+static inline uint64_t str_hash(uint64_t hash, const char *text)
+{
+	for (const char *p = text ? text : ""; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 1099511628211u;
+	return hash;
+}
+
 static inline const char *str_text(const struct str *s)
 {
 	return s->text ? s->text : "";
