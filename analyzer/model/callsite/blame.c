@@ -229,11 +229,6 @@ static uint8_t find_traits(const struct blame_context *context, const struct sym
 			 (enters_allocator(s) ? TRAIT_ALLOCATOR : 0));
 }
 
-void blame_memory_fini(struct blame_memory *memory)
-{
-	vec_free(&memory->traits);
-}
-
 static uint8_t traits_of(const struct blame_context *context, const struct symbol *s)
 {
 	struct blame_memory *memory = context->memory;
@@ -272,11 +267,6 @@ static int out_of_comprehension(const struct symbol *symbols, int at)
 			return i;
 	}
 	return at;
-}
-
-void blame_parts_fini(struct blame_parts *parts)
-{
-	vec_free(&parts->marks);
 }
 
 static void see_part(const struct blame_context *context, const struct symbol *s, int at,

@@ -22,11 +22,10 @@ enum owner {
 	OWNER_USER, /* everything else */
 };
 
-/* Cache of traits by symbol id, for one feed. Zero before first use; blame_memory_fini(). */
+/* Cache of traits by symbol id, for one feed. Zero before first use; vec_free() the traits. */
 struct blame_memory {
 	VEC(uint8_t) traits;
 };
-void blame_memory_fini(struct blame_memory *memory);
 
 struct blame_context {
 	const char *malloc_owner; /* path of the file that owns malloc, or NULL */
@@ -65,7 +64,7 @@ bool blame_is_event_loop(const struct symbol *symbol);
 bool blame_is_import(const struct blame_mark *mark);
 #define BLAME_FILES 3u /* of packages: a function, its helper, and the data of both */
 
-/* Results of blame_part() along the path. Zero before first use; blame_parts_fini(). */
+/* Results of blame_part() along the path. Zero before first use; vec_free() the marks. */
 struct blame_parts {
 	int at; /* the frame that they belong to */
 	/* marks.items[n] is of the outermost n frames, from `at` + 1 up to this number */
@@ -77,7 +76,6 @@ struct blame_parts {
 	})
 	marks;
 };
-void blame_parts_fini(struct blame_parts *parts);
 
 /* Return the index of the innermost package function below frame `at` of the path that was just
  * read; -1 when the line calls only one or two functions. A line such as chain.invoke(question)

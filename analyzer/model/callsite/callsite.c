@@ -53,8 +53,7 @@ struct builder {
 	uint32_t *table; /* open addressing: index into p->list, CALLSITE_NONE: empty */
 	uint32_t table_size, room;
 	struct framework_words *known; /* KNOWN_WORDS of them, by hash */
-	struct step *steps; /* scratch, of one call site */
-	size_t step_room;
+	VEC(struct step) steps; /* scratch, of one call site */
 	struct callsite_member *members;
 	size_t member_count;
 };
@@ -305,7 +304,7 @@ static int keep_steps(struct builder *b, struct callsite *callsite, uint32_t cou
 	steps = arena_alloc(&b->p->steps, count * sizeof(*steps));
 	if (!steps)
 		return -ENOMEM;
-	memcpy(steps, b->steps, count * sizeof(*steps));
+	memcpy(steps, b->steps.items, count * sizeof(*steps));
 	callsite->facts.steps = steps;
 	callsite->facts.step_count = count;
 	callsite->facts.first_ns = steps[0].time_ns;
@@ -320,16 +319,13 @@ static int make_steps(struct builder *b, struct callsite *callsite,
 	uint64_t total = 0, target, of_went, weight = 0;
 	size_t n = 0, room = 0, own = 0;
 	uint32_t merged = 0; /* merged steps, at the front */
+	struct step *steps;
 
 	for (size_t i = 0; i < count; i++)
 		room += stack_stats_used(members[i].at);
-	if (room > b->step_room) {
-		struct step *grown = realloc(b->steps, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		b->steps = grown;
-		b->step_room = room;
-	}
+	if (vec_reserve(&b->steps, room))
+		return -ENOMEM;
+	steps = b->steps.items;
 	for (size_t i = 0; i < count; i++) {
 		for (uint32_t c = 0, used = stack_stats_used(members[i].at); c < used; c++) {
 			struct cohort one;
@@ -337,7 +333,7 @@ static int make_steps(struct builder *b, struct callsite *callsite,
 
 			if (!from->count)
 				continue;
-			b->steps[n++] = (struct step){from->serial, from->time_ns, from->last_ns,
+			steps[n++] = (struct step){from->serial, from->time_ns, from->last_ns,
 			    from->count, from->bytes, from->max, from->min, from->freed_count,
 			    from->freed_bytes, from->summed_count, from->summed_bytes};
 			total += from->count - from->summed_count;
@@ -346,32 +342,32 @@ static int make_steps(struct builder *b, struct callsite *callsite,
 	}
 	of_went = own ? (total + own - 1) / own : 1;
 	for (size_t i = 0; i < n; i++)
-		total += b->steps[i].summed_count ? of_went : 0;
+		total += steps[i].summed_count ? of_went : 0;
 	if (n)
-		qsort(b->steps, n, sizeof(*b->steps), by_time);
+		qsort(steps, n, sizeof(*steps), by_time);
 	/* A step ends once it reaches half the target, so there are at most twice as many. */
 	target = n <= CALLSITE_STEPS ? 1 : (total + CALLSITE_STEPS / 2 - 1) / (CALLSITE_STEPS / 2);
 	for (size_t i = 0; i < n; i++) {
-		struct step *last = merged ? &b->steps[merged - 1] : NULL;
+		struct step *last = merged ? &steps[merged - 1] : NULL;
 
-		uint64_t more = step_weight(&b->steps[i], of_went);
+		uint64_t more = step_weight(&steps[i], of_went);
 
 		if (!last ||
 		    (merged < CALLSITE_STEPS && weight + more > target && weight * 2 >= target)) {
-			b->steps[merged++] = b->steps[i];
+			steps[merged++] = steps[i];
 			weight = more;
 			continue;
 		}
 		weight += more;
-		last->last_ns = num_most(last->last_ns, b->steps[i].last_ns);
-		last->count += b->steps[i].count;
-		last->bytes += b->steps[i].bytes;
-		last->freed_count += b->steps[i].freed_count;
-		last->freed_bytes += b->steps[i].freed_bytes;
-		last->summed_count += b->steps[i].summed_count;
-		last->summed_bytes += b->steps[i].summed_bytes;
-		last->max = num_most(last->max, b->steps[i].max);
-		last->min = num_least(last->min, b->steps[i].min);
+		last->last_ns = num_most(last->last_ns, steps[i].last_ns);
+		last->count += steps[i].count;
+		last->bytes += steps[i].bytes;
+		last->freed_count += steps[i].freed_count;
+		last->freed_bytes += steps[i].freed_bytes;
+		last->summed_count += steps[i].summed_count;
+		last->summed_bytes += steps[i].summed_bytes;
+		last->max = num_most(last->max, steps[i].max);
+		last->min = num_least(last->min, steps[i].min);
 	}
 	return keep_steps(b, callsite, merged);
 }
@@ -479,7 +475,7 @@ static int read_words(
 	rc = wrappers_step_out(&b->m->feed, &b->p->context, stacks, keep + 1,
 	    (struct wrapper_witness){&writer, put_words});
 out:
-	blame_parts_fini(&writer.parts);
+	vec_free(&writer.parts.marks);
 	free(order);
 	free(stacks);
 	return rc;
@@ -616,7 +612,7 @@ out:
 	free(list);
 	free(b.table);
 	free(b.known);
-	free(b.steps);
+	vec_free(&b.steps);
 	free(b.members);
 	return rc ? err_set(err, rc, "no memory for the call sites") : 0;
 }
@@ -703,7 +699,7 @@ void callsites_free(struct callsites *p)
 	for (int k = 0; k < STACK_STATS_KINDS; k++)
 		free(p->of[k]);
 	arena_free(&p->steps);
-	blame_memory_fini(&p->memory);
+	vec_free(&p->memory.traits);
 	free(p->list);
 	free(p);
 }

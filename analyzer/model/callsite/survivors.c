@@ -99,28 +99,28 @@ static double born_until(const struct step *s, double alive, uint64_t time_ns)
 	return 0;
 }
 
-double survivors_bytes_until(const struct callsite *c, uint64_t time_ns)
+static double survivors_until(const struct callsite *c, uint64_t time_ns, bool bytes)
 {
 	double sum = 0;
 
 	for (uint32_t i = 0; i < c->facts.step_count; i++) {
 		const struct step *s = &c->facts.steps[i];
 
-		sum += born_until(s, (double)(s->bytes - s->freed_bytes), time_ns);
+		sum += born_until(s,
+		    (double)(bytes ? s->bytes - s->freed_bytes : s->count - s->freed_count),
+		    time_ns);
 	}
 	return sum;
 }
 
+double survivors_bytes_until(const struct callsite *c, uint64_t time_ns)
+{
+	return survivors_until(c, time_ns, true);
+}
+
 double survivors_count_until(const struct callsite *c, uint64_t time_ns)
 {
-	double sum = 0;
-
-	for (uint32_t i = 0; i < c->facts.step_count; i++) {
-		const struct step *s = &c->facts.steps[i];
-
-		sum += born_until(s, (double)(s->count - s->freed_count), time_ns);
-	}
-	return sum;
+	return survivors_until(c, time_ns, false);
 }
 
 /* Return a step's weight in the history. In a sample, a small block stands for thousands and a

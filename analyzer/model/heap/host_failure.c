@@ -233,7 +233,7 @@ void host_failure_refused(struct model *m, const struct event *e)
 		m->refusals.count++;
 	m->refusals.bursts++;
 	m->refusals.epoch++;
-	measured_freeze(&m->measured);
+	m->measured.at_failure = m->measured.levels;
 	f = newest(&m->refusals);
 	*f = (struct failure){
 	    .time_ns = e->time_ns,

@@ -184,11 +184,6 @@ void measured_sample(struct model *m, const struct event *e)
 		timeline_rss(&m->timeline, e->time_ns, live, rss);
 }
 
-void measured_freeze(struct measured *s)
-{
-	s->at_failure = s->levels;
-}
-
 void measured_freeze_more(struct measured *s, const struct event *e, uint64_t since_ns)
 {
 	for (uint32_t i = 0; i < e->level_count; i++)

@@ -84,8 +84,6 @@ struct measured {
  * for others. Call it before the event changes the live bytes. */
 void measured_sample(struct model *m, const struct event *e);
 void measured_note(struct model *m, const struct event *e);
-/* Keep the levels: a burst of refused requests begins. */
-void measured_freeze(struct measured *s);
 /* Add levels that were not known yet to those of the burst that began at `since_ns`. */
 void measured_freeze_more(struct measured *s, const struct event *e, uint64_t since_ns);
 

@@ -6,7 +6,6 @@
 #include "model/heap/maps.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -20,7 +19,7 @@ void maps_init(struct maps *maps)
 
 void maps_fini(struct maps *maps)
 {
-	free(maps->undo);
+	vec_free(&maps->undo);
 	ranges_fini(&maps->ranges);
 }
 
@@ -88,19 +87,8 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 	uint64_t *sum = sum_of(m, piece);
 	struct stack_stats *s;
 
-	if (m->maps.undo_count == m->maps.undo_room) {
-		size_t room = m->maps.undo_room ? 2 * m->maps.undo_room : 64;
-		struct range *more = realloc(m->maps.undo, room * sizeof(*more));
-
-		if (more) {
-			m->maps.undo = more;
-			m->maps.undo_room = room;
-		} else {
-			m->maps.cut_error = -ENOMEM;
-		}
-	}
-	if (m->maps.undo_count < m->maps.undo_room)
-		m->maps.undo[m->maps.undo_count++] = *piece;
+	if (vec_push(&m->maps.undo, *piece))
+		m->maps.cut_error = -ENOMEM;
 	if (has_stack_stats(m, piece) &&
 	    !stack_table_get(&m->stacks, piece->stack, piece->kind, &s)) {
 		int rc = model_touch(m, s);
@@ -131,7 +119,7 @@ static int cut(struct model *m, uint64_t start, uint64_t end, uint64_t time_ns)
 
 	m->maps.cut_ns = time_ns;
 	m->maps.cut_error = 0;
-	m->maps.undo_count = 0;
+	m->maps.undo.count = 0;
 	rc = ranges_cut(&m->maps.ranges, start, end, on_cut, m);
 	return rc ? rc : m->maps.cut_error;
 }
@@ -205,9 +193,9 @@ int maps_on_map(struct model *m, const struct event *e)
 	r.flags = e->u.map.flags;
 	r.prot = e->u.map.prot;
 	r.kind = kind_of(e);
-	if (r.flags & TRACE_MAP_REMAP && m->maps.undo_count) {
+	if (r.flags & TRACE_MAP_REMAP && m->maps.undo.count) {
 		/* The moved mapping keeps its attributes. */
-		const struct range *was = &m->maps.undo[0];
+		const struct range *was = &m->maps.undo.items[0];
 		r.kind = was->kind;
 		r.flags |= was->flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED);
 		r.prot = was->prot;
@@ -220,12 +208,12 @@ int maps_on_map(struct model *m, const struct event *e)
 	rc = cut(m, r.start, r.end, e->time_ns);
 	if (rc)
 		return rc;
-	m->maps.undo_count = 0;
+	m->maps.undo.count = 0;
 	if (!r.volume && e->level_count)
 		r.volume = shm_note(&m->shm, e);
 	if (!r.volume && r.kind == STACK_STATS_SHARED && e->api == TRACE_API_MMAP &&
 	    e->u.map.backing == TRACE_BACKING_SHM)
-		shm_untold(&m->shm);
+		m->shm.untold = true;
 	/* Stacks of mappings hold no blocks, so their serials may be equal to a block's. */
 	r.serial = ++m->run.serial;
 	return add(m, &r, e->time_ns);
@@ -243,13 +231,13 @@ int maps_on_unmap(struct model *m, const struct event *e)
 
 int maps_on_ununmap(struct model *m, const struct event *e)
 {
-	size_t count = m->maps.undo_count;
+	size_t count = m->maps.undo.count;
 
 	if (e->address != m->maps.undo_address)
 		return 0;
-	m->maps.undo_count = 0;
+	m->maps.undo.count = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct range r = m->maps.undo[i];
+		struct range r = m->maps.undo.items[i];
 		int rc;
 
 		r.serial = ++m->run.serial;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "util/ranges.h"
+#include "util/vec.h"
 
 struct event;
 struct model;
@@ -26,8 +27,7 @@ struct maps {
 	uint64_t reserved_bytes; /* part of them without access */
 	uint64_t break_bytes; /* moved by the program's own brk */
 	struct ranges ranges;
-	struct range *undo; /* pieces of the latest unmapping, for UNUNMAP */
-	size_t undo_count, undo_room;
+	VEC(struct range) undo; /* pieces of the latest unmapping, for UNUNMAP */
 	uint64_t undo_address;
 	int cut_error;
 	uint64_t cut_ns;

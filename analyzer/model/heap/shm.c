@@ -72,8 +72,3 @@ bool shm_is_short(const struct shm_volume *v)
 {
 	return shm_is_full(v) || shm_is_exceeded(v);
 }
-
-void shm_untold(struct shm *s)
-{
-	s->untold = true;
-}

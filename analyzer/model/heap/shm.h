@@ -29,8 +29,6 @@ struct shm {
 
 /* Read an event's levels; call it before a MAP counts. Returns 1 + index; 0: no such level. */
 uint32_t shm_note(struct shm *s, const struct event *e);
-/* Note a mapped file of /dev/shm without known free space. */
-void shm_untold(struct shm *s);
 /* Add `change` mapped bytes to that number; 0: none. */
 void shm_moved(struct shm *s, uint32_t number, int64_t change);
 

@@ -122,18 +122,14 @@ bool waiting_possible(const struct feed *feed, const struct callsites *p, uint32
 	return count > 0;
 }
 
-/* In Python's main thread a framework may run with no line of the program, and waits for nobody. */
-static bool has_python(const struct watch *w, uint32_t callsite)
-{
-	return feed_python_frame(w->feed, w->callsites->list[callsite].stack) != NULL;
-}
-
 static int read_events(struct watch *w, struct feed *feed, uint32_t callsite, struct err *err)
 {
 	const struct callsite *of = &w->callsites->list[callsite];
 	uint64_t least =
 	    num_least(of->facts.total_bytes / SMALL_PART, of->facts.largest / LARGEST_PART);
-	bool python = has_python(w, callsite), first = true;
+	/* In Python's main thread a framework may run with no line of the program, and waits for
+	 * nobody. */
+	bool python = feed_python_frame(feed, of->stack), first = true;
 	uint32_t main = 0;
 	struct event e;
 	int rc = feed->rewind(feed->self, err);

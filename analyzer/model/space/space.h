@@ -170,9 +170,7 @@ struct spaces {
 	uint64_t failure_total, retried_total;
 	uint64_t other_results; /* attempts that failed for other reasons than memory */
 
-	/* Scratch for callbacks, and their errors. */
-	VEC(uint32_t) hit;
-	int error;
+	VEC(uint32_t) hit; /* scratch for callbacks */
 	uint64_t now_ns, now_event;
 	uint64_t replaced_until_ns; /* end of the latest period that a checkpoint replaced */
 	uint32_t now_thread;

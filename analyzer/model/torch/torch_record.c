@@ -1,4 +1,4 @@
-#include "model/torch/torch_record.h"
+#include "model/torch/torch_parts.h"
 
 #include <errno.h>
 #include <stdio.h>

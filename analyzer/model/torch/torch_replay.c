@@ -8,12 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/torch/torch_record.h"
-#include "model/torch/torch_streams.h"
-#include "model/torch/torch_trial.h"
+#include "model/torch/torch_parts.h"
 #include "util/progress.h"
 
-#define PROGRESS_EVENTS 65536u
 #define WITHIN 0.01
 
 struct replay {
@@ -36,16 +33,10 @@ const char *torch_replay_conf(struct feed feed)
 	return conf ? conf : feed.info(feed.self, "env.PYTORCH_CUDA_ALLOC_CONF");
 }
 
-/* False: some settings were not understood. */
-static bool read_settings(struct feed feed, struct caching_settings *out)
+bool torch_replay_settings(struct feed feed, struct caching_settings *out)
 {
 	caching_settings_init(out);
 	return caching_settings_parse(out, torch_replay_conf(feed), NULL);
-}
-
-void torch_replay_settings(struct feed feed, struct caching_settings *out)
-{
-	read_settings(feed, out);
 }
 
 /* --- compare the plain run with the record --- */
@@ -224,15 +215,14 @@ static int walk(struct replay *r, struct err *err)
 	uint64_t events = 0;
 	int rc = feed_rewind_spaces(feed, err), more = 0;
 
-	progress_begin("asking PyTorch's allocator again", feed->facts(feed->self)->event_bytes);
+	feed_progress(feed, "asking PyTorch's allocator again");
 	while (!rc && (more = feed->next(feed->self, &e, err)) == 1) {
 		rc = torch_record_event(&r->record, &e, &step);
 		if (!rc && step.kind != TORCH_NOTHING)
 			rc = take_step(r, &step);
 		if (rc)
 			err_set(err, rc, "no memory for PyTorch's blocks");
-		if (++events % PROGRESS_EVENTS == 0 && feed->bytes_read)
-			progress_step(feed->bytes_read(feed->self));
+		feed_passed(feed, ++events);
 	}
 	progress_end();
 	if (rc || more < 0)
@@ -283,7 +273,7 @@ int torch_replay(struct feed feed, uint32_t device, const struct torch_change *c
 {
 	struct replay r = {.last_segment = {TORCH_NO_SEGMENT, TORCH_NO_SEGMENT}};
 	struct caching_settings settings;
-	bool understood = read_settings(feed, &settings);
+	bool understood = torch_replay_settings(feed, &settings);
 	int rc;
 
 	torch_record_init(&r.record, feed, device);

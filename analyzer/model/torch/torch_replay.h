@@ -142,7 +142,8 @@ int torch_replay(struct feed feed, uint32_t device, const struct torch_change *c
 
 /* Return the settings' text from the process's environment, or NULL. */
 const char *torch_replay_conf(struct feed feed);
-/* Read the settings of the process, as far as its environment shows them. */
-void torch_replay_settings(struct feed feed, struct caching_settings *out);
+/* Read the settings of the process, as far as its environment shows them. False: some were not
+ * understood. */
+bool torch_replay_settings(struct feed feed, struct caching_settings *out);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * torch_streams.c - tells streams apart. Blocks show the holes of each segment. Two segments belong
  * to different streams when a request was served from one while best fit would have taken a hole of
- * the other. The fewest streams that allow this are assumed. See torch_streams.h.
+ * the other. The fewest streams that allow this are assumed. See torch_parts.h.
  */
-#include "model/torch/torch_streams.h"
+#include "model/torch/torch_parts.h"
 
 #include <errno.h>
 #include <string.h>

@@ -43,7 +43,7 @@ static void expect(const struct blame_context *c, const struct symbol *s, size_t
 	assert_int_equal(blame_frame(&keeps, known, n), at);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(blame_owner(&keeps, &known[i]), blame_owner(c, &s[i]));
-	blame_memory_fini(&memory);
+	vec_free(&memory.traits);
 	if (!who) {
 		assert_int_equal(at, -1);
 		return;
@@ -177,7 +177,7 @@ static void expect_part(const struct symbol *s, size_t n, int at, const char *wh
 	struct blame_parts parts = {0};
 	int part = blame_part(&interpreted, &path, at, &parts);
 
-	blame_parts_fini(&parts);
+	vec_free(&parts.marks);
 	if (!what) {
 		assert_int_equal(part, -1);
 		return;
@@ -287,10 +287,10 @@ static void test_follows_a_path(void **state)
 
 		assert_int_equal(part, blame_part(&interpreted, &anew, at, &fresh));
 		many += part >= 0;
-		blame_parts_fini(&fresh);
+		vec_free(&fresh.marks);
 	}
 	assert_true(many > 100);
-	blame_parts_fini(&parts);
+	vec_free(&parts.marks);
 	vec_free(&marks);
 	(void)state;
 }
