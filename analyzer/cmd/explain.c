@@ -11,7 +11,6 @@
 #include "cmd/cmd.h"
 #include "cmd/common/log.h"
 #include "cmd/common/output.h"
-#include "report/explain.h"
 
 static const struct option options[] = {
     OUTPUT_VERBOSE,

@@ -17,7 +17,6 @@
 #include "cmd/replay_parts.h"
 #include "reduce/steps.h"
 #include "replay/replay.h"
-#include "report/reduce.h"
 #include "util/text/note.h"
 #include "util/unfinished.h"
 #include "verdict/verdict.h"

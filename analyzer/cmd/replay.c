@@ -13,7 +13,6 @@
 #include "cmd/common/traces.h"
 #include "cmd/replay_parts.h"
 #include "cmd/run/library.h"
-#include "report/replay.h"
 #include "util/progress.h"
 #include "util/text/fmt.h"
 #include "verdict/verdict.h"

@@ -59,7 +59,7 @@ int explain_stream(
 	return rc ? fail(rc, out, err) : 0;
 }
 
-int explain_text(const char *text, size_t bytes, const struct knowledge *knowledge,
+int explain_buffer(const char *text, size_t bytes, const struct knowledge *knowledge,
     struct explanation *out, struct err *err)
 {
 	struct scan *scan = NULL;

@@ -81,7 +81,7 @@ struct explanation {
  * must outlive the result. */
 int explain_stream(
     FILE *in, const struct knowledge *knowledge, struct explanation *out, struct err *err);
-int explain_text(const char *text, size_t bytes, const struct knowledge *knowledge,
+int explain_buffer(const char *text, size_t bytes, const struct knowledge *knowledge,
     struct explanation *out, struct err *err);
 void explain_fini(struct explanation *explanation);
 

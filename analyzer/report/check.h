@@ -24,12 +24,6 @@ struct check_view {
 	const struct check_tally *tallies;
 };
 
-void report_check_text(
-    const struct check_view *v, const struct report_style *style, struct str *out);
-/* Append one JSON object, schema 1: check-schema.json. */
-void report_check_json(
-    const struct check_view *v, const struct report_style *style, struct str *out);
-
 /* Return the number of a set's traces, its supervisor's included; and the one at that index. */
 size_t check_trace_count(const struct trace_set *set);
 struct trace *check_trace(const struct trace_set *set, size_t index);

@@ -1,5 +1,5 @@
-/* damage.c - see damage.h. */
-#include "report/damage.h"
+/* damage.c - see parts.h. */
+#include "report/parts.h"
 
 #include "util/text/fmt.h"
 
@@ -19,7 +19,7 @@ static void add_size(struct str *line, const struct trace_set_damage *d)
 		    fmt_size(&a, d->bytes));
 }
 
-void report_damage_text(
+void damage_text(
     const struct trace_set_damage *d, const struct report_style *style, struct str *out)
 {
 	struct str line = {0};
@@ -45,7 +45,7 @@ void report_damage_text(
 	str_free(&line);
 }
 
-void report_damage_json(struct json *j, const struct trace_set_damage *d)
+void damage_json(struct json *j, const struct trace_set_damage *d)
 {
 	if (!d->files) {
 		json_null(j, "damage");

@@ -6,12 +6,18 @@
 #ifndef ANALYZER_REPORT_FORMAT_H
 #define ANALYZER_REPORT_FORMAT_H
 
+#include "reduce/reduce.h"
+#include "replay/replay.h"
 #include "report/check.h"
 #include "report/map.h"
-#include "report/reduce.h"
-#include "report/replay.h"
 #include "report/report.h"
 #include "report/what_if.h"
+
+struct reduce_view {
+	const struct reduce_result *result;
+	const char *path; /* the small trace */
+	const char *program; /* NULL: none was written */
+};
 
 /* The results: RESULT(name, type). */
 #define FORMAT_RESULTS(RESULT)                                                                     \
@@ -40,6 +46,13 @@ struct format {
 	FORMAT_RESULTS(RESULT)
 #undef RESULT
 };
+
+/* Text is for a person, JSON an object of schemas/NAME-schema.json. */
+#define RESULT(name, type)                                                                         \
+	void name##_text(const type *result, const struct report_style *style, struct str *out);   \
+	void name##_json(const type *result, const struct report_style *style, struct str *out);
+FORMAT_RESULTS(RESULT)
+#undef RESULT
 
 #define FORMAT(name) extern const struct format format_##name;
 #include "report/formats.def"

@@ -24,11 +24,6 @@ struct map_view {
 	struct trace_set_damage damage;
 };
 
-void report_map_text(const struct map_view *v, const struct report_style *style, struct str *out);
-/* Append one JSON object, schema 1: map-schema.json. The host's segments come without their
- * blocks. */
-void report_map_json(const struct map_view *v, const struct report_style *style, struct str *out);
-
 /* Choose the segments to draw and return them by address, for free(); NULL: no memory. Segments
  * where room could be made come first, then those with more free bytes, then larger ones. Segments
  * of the same layout are one choice, but with limit 0 each is its own. */

@@ -1,11 +1,10 @@
-/* reduce.c - see reduce.h. */
-#include "report/reduce.h"
+/* reduce.c - see format.h. */
+#include "report/format.h"
 
 #include "util/text/fmt.h"
 #include "util/text/json.h"
 
-void report_reduce_json(
-    const struct reduce_view *v, const struct report_style *style, struct str *out)
+void reduce_json(const struct reduce_view *v, const struct report_style *style, struct str *out)
 {
 	const struct reduce_result *r = v->result;
 	struct json j = {.out = out, .pretty = true};
@@ -40,8 +39,7 @@ static void item(
 	str_free(line);
 }
 
-void report_reduce_text(
-    const struct reduce_view *v, const struct report_style *style, struct str *out)
+void reduce_text(const struct reduce_view *v, const struct report_style *style, struct str *out)
 {
 	const struct reduce_result *r = v->result;
 	struct str line = {0};

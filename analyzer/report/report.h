@@ -28,13 +28,9 @@ struct report_view {
 	const enum join *joined; /* the failure that each of the log's messages is about */
 };
 
-/* Append one screen; with verbose everything that is known. */
-void report_text(const struct report_view *v, const struct report_style *style, struct str *out);
 /* Append at most ten lines, for the end of `whyoom run`. `trace` is `whyoom report`'s argument. */
 void report_brief(const struct verdict_result *r, const char *trace,
     const struct report_style *style, struct str *out);
-/* Append one JSON object, schema 1: report-schema.json. */
-void report_json(const struct report_view *v, const struct report_style *style, struct str *out);
 
 enum sites_by { SITES_LIVE, SITES_PEAK, SITES_TOTAL, SITES_GROWTH, SITES_LEAKED };
 struct sites_view {
@@ -45,10 +41,6 @@ struct sites_view {
 	uint32_t limit; /* at most this many; 0: all */
 	struct trace_set_damage damage;
 };
-void report_sites_text(
-    const struct sites_view *v, const struct report_style *style, struct str *out);
-void report_sites_json(
-    const struct sites_view *v, const struct report_style *style, struct str *out);
 /* Return the enum sites_by of "live", "peak", ...; -1: there is no such order. */
 int sites_by_name(const char *name);
 

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/damage.h"
+#include "report/format.h"
 #include "report/frames.h"
-#include "report/text/style.h"
+#include "report/parts.h"
 #include "util/text/fmt.h"
 #include "util/text/json.h"
 
@@ -150,8 +150,7 @@ static void function_and_place(
 	str_free(&function);
 }
 
-void report_sites_text(
-    const struct sites_view *v, const struct report_style *style, struct str *out)
+void sites_text(const struct sites_view *v, const struct report_style *style, struct str *out)
 {
 	struct columns columns = layout(style);
 	size_t count;
@@ -162,7 +161,7 @@ void report_sites_text(
 		out->failed = true;
 		return;
 	}
-	report_damage_text(&v->damage, style, out);
+	damage_text(&v->damage, style, out);
 	headings(v, style, &columns, out);
 	for (size_t i = 0; i < count; i++) {
 		const struct callsite *p = list[i].callsite;
@@ -191,8 +190,7 @@ void report_sites_text(
 	free(list);
 }
 
-void report_sites_json(
-    const struct sites_view *v, const struct report_style *style, struct str *out)
+void sites_json(const struct sites_view *v, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 	size_t count;
@@ -204,7 +202,7 @@ void report_sites_json(
 	}
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
-	report_damage_json(&j, &v->damage);
+	damage_json(&j, &v->damage);
 	json_string(&j, "at", v->at);
 	json_string(&j, "by", names[v->by]);
 	json_u64(&j, "live_bytes", v->callsites->live_bytes + v->callsites->map_bytes);

@@ -46,10 +46,4 @@ struct what_if_view {
 	size_t count;
 };
 
-void report_what_if_text(
-    const struct what_if_view *v, const struct report_style *style, struct str *out);
-/* Append one JSON object, schema 1: what-if-schema.json. */
-void report_what_if_json(
-    const struct what_if_view *v, const struct report_style *style, struct str *out);
-
 #endif

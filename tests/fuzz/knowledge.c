@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		knowledge_place(k, "ggml_backend_alloc", NULL, "/usr/lib/libggml.so");
 		if (place.framework)
 			knowledge_fixes(k, place.framework, CAUSE_LEAK, place.role, fixes, 4);
-		if (!explain_text(log, sizeof(log) - 1, k, &explanation, &err))
+		if (!explain_buffer(log, sizeof(log) - 1, k, &explanation, &err))
 			explain_fini(&explanation);
 	}
 	knowledge_free(k);

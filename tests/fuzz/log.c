@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "explain/explain.h"
-#include "report/explain.h"
+#include "report/format.h"
 #include "target.h"
 
 /* Preparing the search for all messages takes far longer than the search: mostly a part of the
@@ -40,12 +40,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	if (!*parts)
 		read_parts();
-	if (explain_text((const char *)data, bytes, parts[bytes % 61 ? bytes / 2 % PARTS : PARTS],
+	if (explain_buffer((const char *)data, bytes, parts[bytes % 61 ? bytes / 2 % PARTS : PARTS],
 		&explanation, &err))
 		return 0;
-	report_explain_text(&explanation, &style, &text);
+	explain_text(&explanation, &style, &text);
 	str_clear(&text);
-	report_explain_json(&explanation, NULL, &text);
+	explain_json(&explanation, NULL, &text);
 	str_free(&text);
 	/* The report takes longer than the log. */
 	if (explanation.count && bytes % 32 == 0) {

@@ -1,7 +1,7 @@
 /* check_json.c - the result of `whyoom check` as JSON: check-schema.json. */
 #include <stdio.h>
 
-#include "report/check.h"
+#include "report/format.h"
 #include "report/unrecorded.h"
 #include "util/text/json.h"
 
@@ -196,8 +196,7 @@ static void put_set_json(struct json *j, const struct trace_set *set)
 	json_object_end(j);
 }
 
-void report_check_json(
-    const struct check_view *v, const struct report_style *style, struct str *out)
+void check_json(const struct check_view *v, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 	const struct check_tally *tally = v->tallies;

@@ -1,6 +1,6 @@
-/* device_json.c - see device.h. */
-#include "report/device.h"
+/* device_json.c - see parts.h. */
 #include "report/frames.h"
+#include "report/parts.h"
 
 static void stats_list(struct json *j, const struct device_report *d)
 {

@@ -1,5 +1,6 @@
 /* explain_json.c - an explanation as JSON: explain-schema.json says what may be where. */
-#include "report/explain.h"
+#include "report/format.h"
+#include "report/parts.h"
 #include "util/text/json.h"
 
 static void fields(struct json *j, const struct fields *f);
@@ -92,7 +93,7 @@ static void verdict(struct json *j, const struct explanation *e)
 	json_object_end(j);
 }
 
-void report_explain_members(struct json *j, const struct explanation *e, const enum join *of)
+void explanation_json(struct json *j, const struct explanation *e, const enum join *of)
 {
 	json_array(j, "messages");
 	for (size_t i = 0; i < e->count; i++)
@@ -101,13 +102,12 @@ void report_explain_members(struct json *j, const struct explanation *e, const e
 	verdict(j, e);
 }
 
-void report_explain_json(
-    const struct explanation *e, const struct report_style *style, struct str *out)
+void explain_json(const struct explanation *e, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 
 	json_object(&j, NULL);
-	report_explain_members(&j, e, NULL);
+	explanation_json(&j, e, NULL);
 	json_object_end(&j);
 	str_putc(out, '\n');
 }

@@ -1,5 +1,5 @@
-/* flow_json.c - see flow.h. */
-#include "report/flow.h"
+/* flow_json.c - see parts.h. */
+#include "report/parts.h"
 
 #define LISTED 32u /* requests in flight; those that ended are fewer */
 

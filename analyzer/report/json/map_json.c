@@ -1,10 +1,9 @@
-/* map_json.c - the map as JSON. */
+/* map_json.c - the map as JSON. The host's segments come without their blocks. */
 #include <stdio.h>
 
-#include "report/damage.h"
-#include "report/device.h"
+#include "report/format.h"
 #include "report/frames.h"
-#include "report/map.h"
+#include "report/parts.h"
 #include "util/text/json.h"
 
 #define PINS 8u
@@ -104,14 +103,14 @@ static void stats_list(struct json *j, const struct map_view *v)
 	json_array_end(j);
 }
 
-void report_map_json(const struct map_view *v, const struct report_style *style, struct str *out)
+void map_json(const struct map_view *v, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 	const struct space_map *map = v->map;
 
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
-	report_damage_json(&j, &v->damage);
+	damage_json(&j, &v->damage);
 	json_u64(&j, "pid", v->pid);
 	json_string(&j, "space", map->name);
 	json_string(&j, "at", v->at);

@@ -1,6 +1,6 @@
-/* replay_json.c - see replay.h. */
+/* replay_json.c - see format.h. */
+#include "report/format.h"
 #include "report/frames.h"
-#include "report/replay.h"
 #include "util/num.h"
 #include "util/text/json.h"
 
@@ -126,8 +126,7 @@ static void torch(struct json *j, const struct replay_result *r)
 	json_object_end(j);
 }
 
-void report_replay_json(
-    const struct replay_result *r, const struct report_style *style, struct str *out)
+void replay_json(const struct replay_result *r, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 

@@ -4,12 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "report/damage.h"
-#include "report/device.h"
-#include "report/explain.h"
-#include "report/flow.h"
 #include "report/format.h"
 #include "report/frames.h"
+#include "report/parts.h"
 #include "util/text/fmt.h"
 
 static void process_memory(struct json *j, const struct process *p)
@@ -341,7 +338,7 @@ void report_json(const struct report_view *v, const struct report_style *style, 
 
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
-	report_damage_json(&j, &r->tree.damage);
+	damage_json(&j, &r->tree.damage);
 	processes(&j, r);
 	failure(&j, r);
 	recovered(&j, r);
@@ -368,21 +365,15 @@ void report_json(const struct report_view *v, const struct report_style *style, 
 	json_array_end(&j);
 	if (v->log) {
 		json_object(&j, "log");
-		report_explain_members(&j, v->log, v->joined);
+		explanation_json(&j, v->log, v->joined);
 		json_object_end(&j);
 	}
 	json_object_end(&j);
 	str_putc(out, '\n');
 }
 
-const struct format format_json = {
-    .name = "json",
-    .report = report_json,
-    .sites = report_sites_json,
-    .map = report_map_json,
-    .what_if = report_what_if_json,
-    .replay = report_replay_json,
-    .reduce = report_reduce_json,
-    .explain = report_explain_json,
-    .check = report_check_json,
+const struct format format_json = {.name = "json",
+#define RESULT(member, type) .member = member##_json,
+    FORMAT_RESULTS(RESULT)
+#undef RESULT
 };

@@ -1,6 +1,6 @@
 /* what_if_json.c - the answer of `whyoom what-if` as JSON: what-if-schema.json. */
-#include "report/damage.h"
-#include "report/what_if.h"
+#include "report/format.h"
+#include "report/parts.h"
 #include "util/text/json.h"
 
 static const char *const match_names[] = {"none", "identical", "within", "not"};
@@ -92,14 +92,13 @@ static void inputs_json(struct json *j, const struct what_if_inputs *in)
 	json_object_end(j);
 }
 
-void report_what_if_json(
-    const struct what_if_view *v, const struct report_style *style, struct str *out)
+void what_if_json(const struct what_if_view *v, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
-	report_damage_json(&j, &v->damage);
+	damage_json(&j, &v->damage);
 	json_string(&j, "space", v->space);
 	json_u64(&j, "pid", v->pid);
 	json_u64_or_null(&j, "limit_bytes", v->limit, v->limit > 0);

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "report/check.h"
+#include "report/format.h"
 #include "report/unrecorded.h"
 #include "util/text/fmt.h"
 
@@ -432,8 +432,7 @@ static void put_set(const struct page *page, const struct trace_set *set)
 	str_free(&text);
 }
 
-void report_check_text(
-    const struct check_view *v, const struct report_style *style, struct str *out)
+void check_text(const struct check_view *v, const struct report_style *style, struct str *out)
 {
 	struct page page = {out, *style};
 	const struct check_tally *tally = v->tallies;

@@ -1,8 +1,8 @@
-/* device_text.c - see device.h. */
+/* device_text.c - see parts.h. */
 #include <string.h>
 
-#include "report/device.h"
 #include "report/frames.h"
+#include "report/parts.h"
 #include "util/text/fmt.h"
 
 /* Columns of " up to 84.4 MiB", and from what width on there are that many to spare. */

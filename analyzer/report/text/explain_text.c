@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/explain.h"
+#include "report/format.h"
+#include "report/parts.h"
 #include "report/text/style.h"
 #include "util/text/fmt.h"
 
@@ -122,8 +123,8 @@ static void step(
 	str_free(&text);
 }
 
-void report_explain_story(const struct explanation *e, const enum join *of,
-    const struct report_style *st, struct str *out)
+void story_text(const struct explanation *e, const enum join *of, const struct report_style *st,
+    struct str *out)
 {
 	size_t shown = st->verbose || e->count <= STEPS ? e->count : STEPS;
 	struct str more = {0};
@@ -162,12 +163,11 @@ static void fixes(const struct explanation *e, const struct report_style *st, st
 	}
 }
 
-void report_explain_text(
-    const struct explanation *e, const struct report_style *style, struct str *out)
+void explain_text(const struct explanation *e, const struct report_style *style, struct str *out)
 {
 	headline(e, style, out);
 	ledger(e, style, out);
 	if (e->count > 1 || (e->count && style->verbose))
-		report_explain_story(e, NULL, style, out);
+		story_text(e, NULL, style, out);
 	fixes(e, style, out);
 }

@@ -1,5 +1,5 @@
-/* flow_text.c - see flow.h. */
-#include "report/flow.h"
+/* flow_text.c - see parts.h. */
+#include "report/parts.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* ledger_text.c - see ledger_text.h. */
-#include "report/text/ledger_text.h"
+/* ledger_text.c - see parts.h. */
+#include "report/parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/damage.h"
-#include "report/map.h"
+#include "report/format.h"
+#include "report/parts.h"
 #include "util/text/fmt.h"
 
 #define LETTERS 12u
@@ -379,7 +379,7 @@ static uint64_t unit_of(const struct drawing *d, const struct map_choice *shown,
 	return unit ? (unit + d->columns - 1) / d->columns : 1;
 }
 
-void report_map_text(const struct map_view *v, const struct report_style *style, struct str *out)
+void map_text(const struct map_view *v, const struct report_style *style, struct str *out)
 {
 	const struct space_map *map = v->map;
 	struct drawing d = {.v = v, .st = style, .out = out};
@@ -392,7 +392,7 @@ void report_map_text(const struct map_view *v, const struct report_style *style,
 		out->failed = true;
 		goto out;
 	}
-	report_damage_text(&v->damage, style, out);
+	damage_text(&v->damage, style, out);
 	d.unit = unit_of(&d, shown, count);
 	d.letters = map->callsites.count < LETTERS ? (unsigned)map->callsites.count : LETTERS;
 	summary(v, style, out);

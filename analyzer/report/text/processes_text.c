@@ -2,7 +2,7 @@
  * processes_text.c - the processes of a run beside each other: who held what of the host and of
  * each GPU when one of them ran out.
  */
-#include "report/text/processes_text.h"
+#include "report/parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* replay_text.c - see replay.h. */
+/* replay_text.c - see format.h. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/format.h"
 #include "report/frames.h"
-#include "report/replay.h"
 #include "report/text/style.h"
 #include "util/num.h"
 #include "util/text/fmt.h"
@@ -306,8 +306,7 @@ static void title(const struct replay_result *r, struct str *line)
 		    fmt_size(&f, r->limit_bytes));
 }
 
-void report_replay_text(
-    const struct replay_result *r, const struct report_style *style, struct str *out)
+void replay_text(const struct replay_result *r, const struct report_style *style, struct str *out)
 {
 	struct str line = {0};
 

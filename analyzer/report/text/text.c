@@ -6,14 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/damage.h"
-#include "report/device.h"
-#include "report/explain.h"
-#include "report/flow.h"
 #include "report/format.h"
 #include "report/frames.h"
-#include "report/text/ledger_text.h"
-#include "report/text/processes_text.h"
+#include "report/parts.h"
 #include "report/text/style.h"
 #include "util/num.h"
 #include "util/text/fmt.h"
@@ -44,7 +39,7 @@ static void headline(const struct verdict_result *r, const struct report_style *
 	struct str about = {0};
 	struct fmt a;
 
-	report_damage_text(&r->tree.damage, st, out);
+	damage_text(&r->tree.damage, st, out);
 	str_printf(out, "%s%s%s", term_style(st->colour, style_tone(r->verdict.cause)),
 	    cause_name(r->verdict.cause), term_style(st->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
@@ -451,7 +446,7 @@ void report_text(const struct report_view *v, const struct report_style *style, 
 	if (r->tree.count > 1 && (style->verbose || processes_matter(r)))
 		processes_text(r, style, out);
 	if (v->log && v->log->count)
-		report_explain_story(v->log, v->joined, style, out);
+		story_text(v->log, v->joined, style, out);
 	fixes(r, style, out);
 	if (style->verbose) {
 		evidence(r, style, out);
@@ -485,7 +480,7 @@ void report_brief(const struct verdict_result *r, const char *trace,
 	struct report_style narrow = *style;
 	struct str text = {0}, line = {0};
 
-	report_damage_text(&r->tree.damage, &narrow, &text);
+	damage_text(&r->tree.damage, &narrow, &text);
 	str_printf(&text, "whyoom: %s%s%s", term_style(style->colour, style_tone(r->verdict.cause)),
 	    cause_name(r->verdict.cause), term_style(style->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
@@ -506,14 +501,8 @@ void report_brief(const struct verdict_result *r, const char *trace,
 	str_free(&line);
 }
 
-const struct format format_text = {
-    .name = "text",
-    .report = report_text,
-    .sites = report_sites_text,
-    .map = report_map_text,
-    .what_if = report_what_if_text,
-    .replay = report_replay_text,
-    .reduce = report_reduce_text,
-    .explain = report_explain_text,
-    .check = report_check_text,
+const struct format format_text = {.name = "text",
+#define RESULT(member, type) .member = member##_text,
+    FORMAT_RESULTS(RESULT)
+#undef RESULT
 };

@@ -1,8 +1,8 @@
 /* what_if_text.c - the answer of `whyoom what-if`, for a person. */
 #include <inttypes.h>
 
-#include "report/damage.h"
-#include "report/what_if.h"
+#include "report/format.h"
+#include "report/parts.h"
 #include "util/text/fmt.h"
 
 static void row_text(
@@ -87,13 +87,12 @@ static void inputs_text(
 	str_free(&line);
 }
 
-void report_what_if_text(
-    const struct what_if_view *v, const struct report_style *style, struct str *out)
+void what_if_text(const struct what_if_view *v, const struct report_style *style, struct str *out)
 {
 	struct str line = {0};
 	struct fmt f;
 
-	report_damage_text(&v->damage, style, out);
+	damage_text(&v->damage, style, out);
 	str_printf(&line, "What if: %s of process %" PRIu32, v->space, v->pid);
 	if (v->limit)
 		str_printf(&line, ", with %s", fmt_size(&f, v->limit));

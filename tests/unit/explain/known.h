@@ -42,7 +42,7 @@ static inline struct explanation known_explain(const struct knowledge *k, const 
 	struct explanation e;
 	struct err err = {""};
 
-	if (explain_text(log, strlen(log), k, &e, &err))
+	if (explain_buffer(log, strlen(log), k, &e, &err))
 		fail_msg("%s", err.text);
 	return e;
 }

@@ -71,7 +71,7 @@ static void one(const struct knowledge *k, const struct str *s)
 {
 	struct explanation e;
 
-	assert_int_equal(explain_text(str_text(s), s->length, k, &e, NULL), 0);
+	assert_int_equal(explain_buffer(str_text(s), s->length, k, &e, NULL), 0);
 	assert_true(e.verdict.cause < CAUSE_COUNT);
 	assert_non_null(e.verdict.summary);
 	for (size_t i = 0; i < e.count; i++)

@@ -5,7 +5,7 @@
 #include "model/unit.h"
 
 #include "model/script.h"
-#include "report/report.h"
+#include "report/format.h"
 #include "verdict/verdict.h"
 
 static inline struct script *sample(struct verdict_result *r)

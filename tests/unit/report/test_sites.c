@@ -2,7 +2,7 @@
 #include "model/unit.h"
 
 #include "model/script.h"
-#include "report/report.h"
+#include "report/format.h"
 
 static void test_orders(void **state)
 {
@@ -40,7 +40,7 @@ static void test_orders(void **state)
 		struct str out = {0};
 		const char *line;
 
-		report_sites_text(&v, &st, &out);
+		sites_text(&v, &st, &out);
 		line = strchr(strchr(str_text(&out), '\n') + 1, '\n');
 		assert_non_null(line);
 		assert_non_null(strstr(line, of[i].first));
@@ -49,13 +49,13 @@ static void test_orders(void **state)
 		for (unsigned columns = 40; columns <= 160; columns += 5) {
 			st = (struct report_style){.columns = columns, .verbose = columns % 2};
 			str_clear(&out);
-			report_sites_text(&v, &st, &out);
+			sites_text(&v, &st, &out);
 			for (const char *p = str_text(&out); *p; p += strcspn(p, "\n") + 1)
 				assert_true(strcspn(p, "\n") <= columns);
 		}
 		v.limit = 1;
 		str_clear(&out);
-		report_sites_json(&v, NULL, &out);
+		sites_json(&v, NULL, &out);
 		line = strstr(str_text(&out), "\"function\": ");
 		assert_non_null(line);
 		assert_int_equal(strncmp(line + 13, of[i].first, strlen(of[i].first)), 0);

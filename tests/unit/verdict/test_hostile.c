@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "report/report.h"
+#include "report/format.h"
 #include "util/text/term.h"
 
 #define BLOCKS 40
@@ -145,7 +145,7 @@ static void check_verdict(const struct verdict_result *r)
 }
 
 /* Lines of at most the width, each without control characters. */
-static void check_text(const struct str *text, unsigned width, unsigned lines_most)
+static void check_lines(const struct str *text, unsigned width, unsigned lines_most)
 {
 	const char *at = str_text(text), *end;
 	unsigned lines = 0;
@@ -192,11 +192,11 @@ static void test_any(void **state)
 		check_verdict(&r);
 		report_text(&(struct report_view){.result = &r}, &style, &text);
 		/* With verbose, exact numbers and whole stacks may be wider. */
-		check_text(&text, style.verbose ? 1000 : style.columns, 100000);
+		check_lines(&text, style.verbose ? 1000 : style.columns, 100000);
 		str_clear(&text);
 		style.verbose = false;
 		report_brief(&r, "whyoom.1", &style, &text);
-		check_text(&text, style.columns, 10);
+		check_lines(&text, style.columns, 10);
 		str_clear(&text);
 		report_json(&(struct report_view){.result = &r}, NULL, &text);
 		assert_false(text.failed);

@@ -4,7 +4,7 @@
 #include "model/unit.h"
 
 #include "model/script.h"
-#include "report/report.h"
+#include "report/format.h"
 #include "verdict/failure/supervised.h"
 #include "verdict/ledger/ledger.h"
 #include "verdict/verdict.h"

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "model/script.h"
-#include "report/flow.h"
-#include "report/report.h"
+#include "report/format.h"
+#include "report/parts.h"
 #include "verdict/framework/framework_frames.h"
 #include "verdict/request/flow.h"
 

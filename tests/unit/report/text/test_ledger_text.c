@@ -1,7 +1,7 @@
 /* Rows that add up to the limit, small ones in one, no line too wide. */
 #include "model/unit.h"
 
-#include "report/text/ledger_text.h"
+#include "report/parts.h"
 #include "verdict/device/device.h"
 
 static struct verdict_result base(void)

@@ -1,7 +1,7 @@
 /* Each process's memory: rows for those that matter, columns that add up, no line too wide. */
 #include "model/unit.h"
 
-#include "report/text/processes_text.h"
+#include "report/parts.h"
 
 static struct process_memory engine[] = {{"host", GPU_NONE, 300 * MiB, 300 * MiB},
     {"cuda:0", 1, 700 * MiB, 800 * MiB}, {"pool:0", 1, 50 * MiB, 50 * MiB}};

@@ -1,0 +1,51 @@
+/*
+ * parts.h - the parts that the results are made of, as text and as JSON. Names and texts come from
+ * traces and logs: control characters never reach the output.
+ */
+#ifndef ANALYZER_REPORT_PARTS_H
+#define ANALYZER_REPORT_PARTS_H
+
+#include "report/text/style.h"
+#include "trace/trace.h"
+#include "util/text/json.h"
+#include "verdict/device/device.h"
+
+/* Append that the trace is damaged, before anything else is said; nothing if all is whole. */
+void damage_text(
+    const struct trace_set_damage *d, const struct report_style *style, struct str *out);
+/* Append the member `damage`; null if all is whole. */
+void damage_json(struct json *j, const struct trace_set_damage *d);
+
+/* Append where the bytes of the limit were, as a table. With style->verbose every row, with exact
+ * bytes where there is room for them; otherwise small rows are added up in one, and that is said.
+ * What it prints adds up to the limit in both. */
+void ledger_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
+
+/* Append the device's part: the refusal, what its memory looked like, and the holders. If the
+ * device did not fail, only with style->verbose. Needs r->device. */
+void device_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
+/* Append one device, as a member of that name or, for NULL, as an element of an array. */
+void device_json(struct json *j, const char *key, const struct device_report *d);
+/* Append the member "unattributed": the bytes that no event explains, over time. */
+void device_samples_json(struct json *j, const struct device_sample *samples, size_t count);
+/* Append the member "spaces". */
+void spaces_json(struct json *j, const struct verdict_result *r);
+
+/* Append a line of phases and requests, if known; a table of stages from two of them on. */
+void flow_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
+/* Append the members "phases", "requests" and "stages". */
+void flow_json(struct json *j, const struct verdict_result *r);
+
+/* Return whether more than one process held what is worth a row, or was refused. */
+bool processes_matter(const struct verdict_result *r);
+/* Append a table with a row for each process that is worth one. */
+void processes_text(
+    const struct verdict_result *r, const struct report_style *style, struct str *out);
+
+/* Append a log's messages in order; `of` says which recorded failure each is about, NULL: none. */
+void story_text(const struct explanation *e, const enum join *of, const struct report_style *style,
+    struct str *out);
+/* Append the members "messages" and "verdict" of an explanation; `of` as above. */
+void explanation_json(struct json *j, const struct explanation *e, const enum join *of);
+
+#endif
