@@ -40,7 +40,7 @@ void damage_text(
 	str_puts(&line, ". The rest of this report is about the part that was read; `whyoom check` "
 			"lists the damage.");
 	str_puts(out, term_style(style->colour, TERM_RED));
-	style_wrap(out, style, 0, str_text(&line));
+	style_wrap(out, style, 0, "%s", str_text(&line));
 	str_printf(out, "%s\n", term_style(style->colour, TERM_PLAIN));
 	str_free(&line);
 }

@@ -283,7 +283,7 @@ static void one(struct str *out, const struct writing *w, const struct symbol *s
 	} else if (columns > name && (st->verbose || columns + 2 + term_columns(where) <= left)) {
 		/* Not cut: on a line of its own, or on several. */
 		str_printf(&function, "  %s", where);
-		style_item(out, st, head, indent + 6, str_text(&function));
+		style_item(out, st, head, indent + 6, "%s", str_text(&function));
 	} else {
 		str_puts(out, head);
 		name_cell(out, w, str_text(&function), s->python);
@@ -306,7 +306,7 @@ static void hidden(struct str *out, const struct writing *w, unsigned left, unsi
 		    native == 1 ? "" : "s");
 	if (text.length) {
 		str_puts(out, term_style(w->st->colour, TERM_DIM));
-		style_item(out, w->st, "", w->indent + 6, str_text(&text));
+		style_item(out, w->st, "", w->indent + 6, "%s", str_text(&text));
 		str_puts(out, term_style(w->st->colour, TERM_PLAIN));
 	}
 	str_free(&text);

@@ -35,7 +35,7 @@ void reduce_json(const struct reduce_view *v, const struct report_style *style, 
 static void item(
     struct str *out, const struct report_style *style, const char *head, struct str *line)
 {
-	style_item(out, style, head, 12, str_text(line));
+	style_item(out, style, head, 12, "%s", str_text(line));
 	str_free(line);
 }
 
@@ -45,7 +45,7 @@ void reduce_text(const struct reduce_view *v, const struct report_style *style, 
 	struct str line = {0};
 	struct fmt a, b;
 
-	style_title(out, style, v->path);
+	style_title(out, style, "%s", v->path);
 	str_printf(&line, "%s of %s, %.0f times fewer", fmt_count(&a, r->events_left),
 	    fmt_count(&b, r->events),
 	    r->events_left ? (double)r->events / (double)r->events_left : 0);
@@ -69,7 +69,7 @@ void reduce_text(const struct reduce_view *v, const struct report_style *style, 
 		str_printf(&line, " (%s)", r->why);
 	item(out, style, "  replayed  ", &line);
 	if (v->program)
-		style_item(out, style, "  program   ", 12, v->program);
+		style_item(out, style, "  program   ", 12, "%s", v->program);
 	if (!r->ended)
 		style_wrap(out, style, 2,
 		    "The search ran out of time. To go on, reduce this result again, or give more "

@@ -109,7 +109,7 @@ static void headings(const struct sites_view *v, const struct report_style *styl
 	    names[v->by], v->at[0] >= '0' && v->at[0] <= '9' ? "" : "the ", v->at,
 	    fmt_size(&a, v->callsites->live_bytes + v->callsites->map_bytes),
 	    fmt_count(&b, v->model->total.count));
-	style_title(out, style, str_text(&title));
+	style_title(out, style, "%s", str_text(&title));
 	str_free(&title);
 	style_cell(out, style, names[v->by], c->bytes, true);
 	if (c->blocks)

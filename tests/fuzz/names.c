@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	style_function(&out, &style, shown);
 	style_cell(&out, &style, shown, 30, true);
 	style_place(&out, &style, shown, 20);
-	style_wrap(&out, &style, 4, shown);
+	style_wrap(&out, &style, 4, "%s", shown);
 	style_where(where, sizeof(where), shown, 7, NULL);
 	str_clear(&out);
 	str_safe(&out, shown);

@@ -26,7 +26,7 @@ static void put_line(const struct page *page, const char *label, const char *tex
 	char head[INDENT + 1];
 
 	snprintf(head, sizeof(head), "  %-*.*s", INDENT - 2, INDENT - 2, label);
-	style_item(page->out, &page->style, head, INDENT, text);
+	style_item(page->out, &page->style, head, INDENT, "%s", text);
 }
 
 static const char *plural(uint64_t n)

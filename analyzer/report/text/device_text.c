@@ -19,7 +19,7 @@ static void request(const struct verdict_result *r, const struct report_style *s
 	    fmt_size_apart(&a, d->requested, d->largest_hole));
 	if (d->attempts > 1)
 		str_printf(&text, ", after %s attempts", fmt_count(&a, d->attempts));
-	style_heading(out, st, str_text(&text));
+	style_heading(out, st, "%s", str_text(&text));
 	str_clear(&text);
 	if (d->segment) {
 		str_printf(&text, "%s was asked for a segment of ", d->below);
@@ -29,7 +29,7 @@ static void request(const struct verdict_result *r, const struct report_style *s
 		if (d->free_known)
 			str_printf(&text, "; it had %s", fmt_size_apart(&a, d->free, d->segment));
 		str_puts(&text, ".");
-		style_wrap(out, st, 2, str_text(&text));
+		style_wrap(out, st, 2, "%s", str_text(&text));
 	} else if (d->above) {
 		style_wrap(
 		    out, st, 2, "The runtime refused the request without asking the driver.");
@@ -60,7 +60,7 @@ static void layout(const struct device_report *d, const struct report_style *st,
 	struct fmt a, b;
 
 	str_printf(&text, "What the memory of %s looked like", d->device);
-	style_heading(out, st, str_text(&text));
+	style_heading(out, st, "%s", str_text(&text));
 	str_clear(&text);
 	if (d->torch) {
 		str_printf(&text, "PyTorch reserved %s in ",
@@ -97,7 +97,7 @@ static void layout(const struct device_report *d, const struct report_style *st,
 		    "segment: "
 		    "`whyoom map` shows them.",
 		    fmt_count(&a, d->room_blocks), fmt_size(&b, d->room_bytes));
-	style_wrap(out, st, 2, str_text(&text));
+	style_wrap(out, st, 2, "%s", str_text(&text));
 	str_free(&text);
 }
 
@@ -174,7 +174,7 @@ static void other_spaces(
 		}
 	if (text.length) {
 		str_putc(&text, '.');
-		style_wrap(out, st, 2, str_text(&text));
+		style_wrap(out, st, 2, "%s", str_text(&text));
 	}
 	str_free(&text);
 }

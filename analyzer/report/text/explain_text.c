@@ -20,7 +20,7 @@ static void headline(const struct explanation *e, const struct report_style *st,
 		str_printf(out, "   %s%.0f %% sure%s", term_style(st->colour, TERM_DIM),
 		    e->verdict.confidence * 100, term_style(st->colour, TERM_PLAIN));
 	str_putc(out, '\n');
-	style_wrap(out, st, 2, e->verdict.summary);
+	style_wrap(out, st, 2, "%s", e->verdict.summary);
 }
 
 static void ledger_row(
@@ -51,7 +51,7 @@ static void ledger(const struct explanation *e, const struct report_style *st, s
 	if (!l->row_count)
 		return;
 	str_printf(&title, "Where the %s of %s went", fmt_size(&a, l->total), l->device);
-	style_heading(out, st, str_text(&title));
+	style_heading(out, st, "%s", str_text(&title));
 	for (size_t i = 0; i < l->row_count; i++)
 		ledger_row(st, out, l->rows[i].name, (int64_t)l->rows[i].bytes, l->total);
 	ledger_row(st, out, "not in the message", l->unaccounted, l->total);
@@ -71,7 +71,7 @@ static void numbers(
 			for (size_t row = 0; row < f->rows->count && row < 8; row++) {
 				str_clear(&line);
 				str_printf(&line, "%s %zu:", f->name, row + 1);
-				style_wrap(out, st, indent, str_text(&line));
+				style_wrap(out, st, indent, "%s", str_text(&line));
 				numbers(&f->rows->items[row], st, out, indent + 2);
 			}
 			str_free(&line);
@@ -86,7 +86,7 @@ static void numbers(
 			str_printf(&line, "%g", f->real);
 		else
 			str_puts(&line, f->text);
-		style_wrap(out, st, indent, str_text(&line));
+		style_wrap(out, st, indent, "%s", str_text(&line));
 		str_free(&line);
 	}
 }
@@ -109,14 +109,14 @@ static void step(
 		    (unsigned long long)m->last_line);
 	str_puts(&head, marks[of]);
 	str_puts(out, term_style(st->colour, TERM_DIM));
-	style_wrap(out, st, 2, str_text(&head));
+	style_wrap(out, st, 2, "%s", str_text(&head));
 	str_puts(out, term_style(st->colour, TERM_PLAIN));
 	str_puts(&text, m->meaning);
 	if (m->cause)
 		str_printf(&text, " (%s)", cause_name(m->cause));
-	style_wrap(out, st, 4, str_text(&text));
+	style_wrap(out, st, 4, "%s", str_text(&text));
 	if (st->verbose) {
-		style_wrap(out, st, 6, m->text);
+		style_wrap(out, st, 6, "%s", m->text);
 		numbers(&m->fields, st, out, 6);
 	}
 	str_free(&head);
@@ -129,13 +129,13 @@ void story_text(const struct explanation *e, const enum join *of, const struct r
 	size_t shown = st->verbose || e->count <= STEPS ? e->count : STEPS;
 	struct str more = {0};
 
-	style_heading(
-	    out, st, e->by_time ? "What the log says, by time" : "What the log says, by line");
+	style_heading(out, st, "%s",
+	    e->by_time ? "What the log says, by time" : "What the log says, by line");
 	for (size_t i = 0; i < shown; i++)
 		step(&e->messages[i], of ? of[i] : JOIN_NOTHING, st, out);
 	if (shown < e->count) {
 		str_printf(&more, "+ %zu more: --verbose", e->count - shown);
-		style_wrap(out, st, 2, str_text(&more));
+		style_wrap(out, st, 2, "%s", str_text(&more));
 	}
 	str_free(&more);
 }
@@ -146,7 +146,7 @@ static void fixes(const struct explanation *e, const struct report_style *st, st
 
 	if (e->verdict.next) {
 		style_heading(out, st, "What would decide it");
-		style_wrap(out, st, 2, e->verdict.next);
+		style_wrap(out, st, 2, "%s", e->verdict.next);
 	}
 	if (!e->verdict.fix_count)
 		return;
@@ -158,7 +158,7 @@ static void fixes(const struct explanation *e, const struct report_style *st, st
 		if (strcmp(e->verdict.fixes[i].for_, "any") != 0)
 			str_printf(&text, "%s: ", e->verdict.fixes[i].for_);
 		str_puts(&text, e->verdict.fixes[i].text);
-		style_item(out, st, head, 5, str_text(&text));
+		style_item(out, st, head, 5, "%s", str_text(&text));
 		str_free(&text);
 	}
 }

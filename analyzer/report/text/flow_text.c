@@ -76,7 +76,7 @@ void flow_text(const struct verdict_result *r, const struct report_style *style,
 	if (text.length) {
 		style_heading(out, style, "What the program was doing");
 		str_putc(&text, '.');
-		style_wrap(out, style, 2, str_text(&text));
+		style_wrap(out, style, 2, "%s", str_text(&text));
 	}
 	str_free(&text);
 	stages(&r->flow, style, out);

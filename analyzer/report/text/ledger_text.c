@@ -147,7 +147,7 @@ static void title(const struct verdict_result *r, const struct ledger *l,
 		    &text, " at the failure, after %s", fmt_duration(&a, r->failure.time_ns));
 	else
 		str_puts(&text, failed ? " at the failure" : " at the peak");
-	style_heading(out, st, str_text(&text));
+	style_heading(out, st, "%s", str_text(&text));
 	str_free(&text);
 }
 
@@ -164,7 +164,7 @@ static void age(const struct ledger *l, const struct report_style *style, struct
 	    "%s known from a sample taken %s earlier, plus the memory acquired since.",
 	    l->space ? "Free memory is" : "Resident memory is", fmt_duration(&a, l->age_ns));
 	str_puts(out, term_style(style->colour, TERM_DIM));
-	style_item(out, style, "", 2, str_text(&text));
+	style_item(out, style, "", 2, "%s", str_text(&text));
 	str_puts(out, term_style(style->colour, TERM_PLAIN));
 	str_free(&text);
 }

@@ -168,7 +168,7 @@ static void segment(struct drawing *d, const struct map_segment *s)
 		str_puts(d->out, "  ");
 		str_puts(d->out, str_text(&text));
 	} else {
-		style_wrap(d->out, d->st, INDENT, str_text(&text));
+		style_wrap(d->out, d->st, INDENT, "%s", str_text(&text));
 		strip(d, s);
 	}
 	str_putc(d->out, '\n');
@@ -239,7 +239,7 @@ static void legend(struct drawing *d)
 	str_printf(&text,
 	    "A column is %s. Lower case, or +: more than half of it is free. %s: a hole.",
 	    fmt_size(&a, d->unit), hole_sign(d->st));
-	style_wrap(d->out, d->st, 2, str_text(&text));
+	style_wrap(d->out, d->st, 2, "%s", str_text(&text));
 	str_free(&text);
 }
 
@@ -257,7 +257,7 @@ static void summary(const struct map_view *v, const struct report_style *st, str
 		? "the "
 		: "",
 	    strcmp(v->at, "peak") == 0 ? "peak" : v->at, fmt_duration(&a, v->time_ns));
-	style_title(out, st, str_text(&text));
+	style_title(out, st, "%s", str_text(&text));
 	str_clear(&text);
 	str_printf(&text, "%s in %s %s%s; %s live", fmt_size(&a, map->bytes),
 	    fmt_count(&b, map->segments.count), unit, map->segments.count == 1 ? "" : "s",
@@ -288,7 +288,7 @@ static void summary(const struct map_view *v, const struct report_style *st, str
 	if (v->sample_count && v->samples[v->sample_count - 1].unattributed > 0)
 		str_printf(&text, " In use and explained by no event: %s.",
 		    fmt_size(&a, (uint64_t)v->samples[v->sample_count - 1].unattributed));
-	style_wrap(out, st, 2, str_text(&text));
+	style_wrap(out, st, 2, "%s", str_text(&text));
 	str_free(&text);
 }
 
@@ -316,7 +316,7 @@ static void room_words(struct drawing *d)
 		holders(d, &text, map->room.first, map->room.count);
 		str_putc(&text, '.');
 	}
-	style_wrap(d->out, d->st, 2, str_text(&text));
+	style_wrap(d->out, d->st, 2, "%s", str_text(&text));
 	str_free(&text);
 }
 
@@ -330,7 +330,7 @@ static void like_it(struct drawing *d, const struct map_segment *s, size_t like)
 	    fmt_size(&b, like * (s->end - s->start)));
 	if (s->holes)
 		str_printf(&text, ", %s of it in holes", fmt_size(&a, like * s->hole_bytes));
-	style_wrap(d->out, d->st, INDENT + 2, str_text(&text));
+	style_wrap(d->out, d->st, INDENT + 2, "%s", str_text(&text));
 	str_free(&text);
 }
 
@@ -352,7 +352,7 @@ static void left_out(struct drawing *d, const struct map_choice *shown, size_t c
 		return;
 	str_printf(&text, "and %s more: %s, %s of it in holes (--limit 0 draws all)",
 	    fmt_count(&a, left), fmt_size(&b, bytes), fmt_size(&c, holes));
-	style_wrap(d->out, d->st, INDENT, str_text(&text));
+	style_wrap(d->out, d->st, INDENT, "%s", str_text(&text));
 	str_free(&text);
 }
 

@@ -104,7 +104,7 @@ static void head(const struct table *t, struct str *out)
 {
 	struct str text = {0};
 
-	style_heading(out, t->style,
+	style_heading(out, t->style, "%s",
 	    t->r->failure.kind != FAILURE_NONE ? "Processes at the failure"
 					       : "Processes at the peak");
 	style_blanks(out, t->name);

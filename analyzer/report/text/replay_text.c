@@ -32,7 +32,7 @@ static void point(struct str *out, const struct report_style *style, const char 
 		what_failed(p, &line);
 	else
 		str_puts(&line, "ended without a failure");
-	style_item(out, style, head, 12, str_text(&line));
+	style_item(out, style, head, 12, "%s", str_text(&line));
 	if (stack && p->words.count)
 		frames_write(out, style, &p->words, p->frame, FRAMES, 12);
 	str_free(&line);
@@ -52,7 +52,7 @@ static void same_request(
 	if (r->row_count && r->rows[0].lent)
 		str_printf(
 		    &line, ", exceeding the limit by %s on the way", fmt_size(&a, r->rows[0].lent));
-	style_item(out, style, "  replayed  ", 12, str_text(&line));
+	style_item(out, style, "  replayed  ", 12, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -76,7 +76,7 @@ static void answer(const struct replay_result *r, const struct report_style *sty
 		    fmt_duration(&a, r->lasts_ns));
 	if (line.length) {
 		str_puts(out, "\n");
-		style_wrap(out, style, 2, str_text(&line));
+		style_wrap(out, style, 2, "%s", str_text(&line));
 	}
 	str_free(&line);
 }
@@ -104,7 +104,7 @@ static void row(const struct replay_row *r, const struct report_style *style, st
 	const char *texts[CELLS] = {r->name};
 
 	if (*r->missing) {
-		style_item(out, style, "  ", 12, r->missing);
+		style_item(out, style, "  ", 12, "%s", r->missing);
 		return;
 	}
 	if (r->failed.failed)
@@ -178,19 +178,19 @@ static void basis(const struct replay_result *r, const struct report_style *styl
 		shares(r, &line);
 	if (r->curve.known && r->touched)
 		second_half(r, &line);
-	style_wrap(out, style, 2, str_text(&line));
+	style_wrap(out, style, 2, "%s", str_text(&line));
 	str_clear(&line);
 	if (r->limit_bytes && r->original.failed) {
 		str_printf(&line,
 		    "In addition the replay takes %s, the memory measured at the failure that is "
 		    "not replayed.",
 		    fmt_size(&a, r->beside));
-		style_wrap(out, style, 2, str_text(&line));
+		style_wrap(out, style, 2, "%s", str_text(&line));
 	}
 	if (r->speed > 0) {
 		str_clear(&line);
 		str_printf(&line, "The requests came at %g times the recorded speed.", r->speed);
-		style_wrap(out, style, 2, str_text(&line));
+		style_wrap(out, style, 2, "%s", str_text(&line));
 	}
 	if (r->limit_by && !strcmp(r->limit_by, "cgroup"))
 		style_wrap(out, style, 2,
@@ -199,7 +199,7 @@ static void basis(const struct replay_result *r, const struct report_style *styl
 		style_wrap(out, style, 2,
 		    "The replay ends itself when as much is resident: the kill is emulated.");
 	for (size_t i = 0; i < r->note_count; i++)
-		style_wrap(out, style, 2, r->notes[i]);
+		style_wrap(out, style, 2, "%s", r->notes[i]);
 	str_free(&line);
 }
 
@@ -228,11 +228,11 @@ static void device(const struct replay_result *r, const struct report_style *sty
 		    "memory "
 		    "is off by up to %.1f %%: do not rely on it.",
 		    fmt_count(&a, r->match.requests), r->match.deviation * 100);
-	style_wrap(out, style, 2, str_text(&line));
+	style_wrap(out, style, 2, "%s", str_text(&line));
 	str_clear(&line);
 	str_printf(&line, r->headroom < 0 ? "%s were missing." : "%s were left.",
 	    fmt_size(&a, (uint64_t)(r->headroom < 0 ? -r->headroom : r->headroom)));
-	style_wrap(out, style, 2, str_text(&line));
+	style_wrap(out, style, 2, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -248,7 +248,7 @@ static void torch_row(struct str *out, const struct report_style *style, const c
 		    fmt_size(&b, f->size), fmt_count(&c, f->serial), fmt_size(&d, f->allocated));
 	else
 		str_puts(&line, ", and refuses nothing");
-	style_item(out, style, "  - ", 4, str_text(&line));
+	style_item(out, style, "  - ", 4, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -261,7 +261,7 @@ static void torch(const struct replay_result *r, const struct report_style *styl
 
 	str_printf(&line, "PyTorch's allocator, %s",
 	    r->torch.settings && *r->torch.settings ? r->torch.settings : "with its own settings");
-	style_heading(out, style, str_text(&line));
+	style_heading(out, style, "%s", str_text(&line));
 	str_clear(&line);
 	torch_row(out, style, "its model", &f, r->torch.model.peak_reserved);
 	if (!r->torch.through)
@@ -277,7 +277,7 @@ static void torch(const struct replay_result *r, const struct report_style *styl
 		    "They do not agree: the peak of reserved memory in the model is off by %+.2f "
 		    "%%.",
 		    r->torch.deviation * 100);
-	style_wrap(out, style, 2, str_text(&line));
+	style_wrap(out, style, 2, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -311,7 +311,7 @@ void replay_text(const struct replay_result *r, const struct report_style *style
 	struct str line = {0};
 
 	title(r, &line);
-	style_title(out, style, str_text(&line));
+	style_title(out, style, "%s", str_text(&line));
 	answer(r, style, out);
 	if (r->modelled) {
 		if (r->torch.asked)

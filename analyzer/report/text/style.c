@@ -92,14 +92,15 @@ static char *next_word(char **rest)
 	return word;
 }
 
-void style_item(struct str *out, const struct report_style *style, const char *head,
-    unsigned indent, const char *text)
+static void put(struct str *out, const struct report_style *style, const char *head,
+    unsigned indent, const char *format, va_list args)
 {
-	struct str safe = {0};
+	struct str text = {0}, safe = {0};
 	unsigned width = style->columns > indent + 12 ? style->columns : indent + 12, at = indent;
 	char *word, *rest;
 
-	str_safe(&safe, text);
+	str_vprintf(&text, format, args);
+	str_safe(&safe, str_text(&text));
 	rest = safe.text;
 	str_puts(out, head);
 	for (unsigned n = term_columns(head); n < indent; n++)
@@ -132,30 +133,59 @@ void style_item(struct str *out, const struct report_style *style, const char *h
 		at += length;
 	}
 	str_putc(out, '\n');
+	str_free(&text);
 	str_free(&safe);
 }
 
+void style_item(struct str *out, const struct report_style *style, const char *head,
+    unsigned indent, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put(out, style, head, indent, format, args);
+	va_end(args);
+}
+
 void style_wrap(
-    struct str *out, const struct report_style *style, unsigned indent, const char *text)
+    struct str *out, const struct report_style *style, unsigned indent, const char *format, ...)
 {
-	style_item(out, style, "", indent, text);
+	va_list args;
+
+	va_start(args, format);
+	put(out, style, "", indent, format, args);
+	va_end(args);
 }
 
-void style_heading(struct str *out, const struct report_style *style, const char *text)
-{
-	str_putc(out, '\n');
-	style_title(out, style, text);
-}
-
-void style_title(struct str *out, const struct report_style *style, const char *text)
+static void put_title(
+    struct str *out, const struct report_style *style, const char *format, va_list args)
 {
 	str_puts(out, term_style(style->colour, TERM_BOLD));
-	style_item(out, style, "", 0, text);
+	put(out, style, "", 0, format, args);
 	/* The last line's end belongs behind the switch. */
 	if (style->colour && out->length && !out->failed)
 		out->text[--out->length] = '\0';
 	if (style->colour)
 		str_printf(out, "%s\n", term_style(style->colour, TERM_PLAIN));
+}
+
+void style_title(struct str *out, const struct report_style *style, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put_title(out, style, format, args);
+	va_end(args);
+}
+
+void style_heading(struct str *out, const struct report_style *style, const char *format, ...)
+{
+	va_list args;
+
+	str_putc(out, '\n');
+	va_start(args, format);
+	put_title(out, style, format, args);
+	va_end(args);
 }
 
 void style_cell(struct str *out, const struct report_style *style, const char *text,

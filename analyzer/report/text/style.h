@@ -7,16 +7,18 @@
 #include "report/report.h"
 #include "util/text/term.h"
 
-/* Text from a trace or of our own, wrapped at words to the width, each line after `indent` blanks;
- * the first line too. A word wider than a line is broken. Ends with a newline. */
-void style_wrap(
-    struct str *out, const struct report_style *style, unsigned indent, const char *text);
+/* Text, as printf() makes it, wrapped at words to the width, each line after `indent` blanks; the
+ * first line too. A word wider than a line is broken. Ends with a newline. */
+void style_wrap(struct str *out, const struct report_style *style, unsigned indent,
+    const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Like it, but the first line begins with `head`, which takes the indent's place. */
 void style_item(struct str *out, const struct report_style *style, const char *head,
-    unsigned indent, const char *text);
+    unsigned indent, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* A title on a line of its own, or on as many as it takes; a heading after an empty one. */
-void style_title(struct str *out, const struct report_style *style, const char *text);
-void style_heading(struct str *out, const struct report_style *style, const char *text);
+void style_title(struct str *out, const struct report_style *style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void style_heading(struct str *out, const struct report_style *style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Padded with blanks to `columns`, cut with an ellipsis when longer. `right`: to the right. */
 void style_cell(struct str *out, const struct report_style *style, const char *text,
     unsigned columns, bool right);

@@ -72,7 +72,7 @@ static void headline(const struct verdict_result *r, const struct report_style *
 							 : st->columns,
 	    false);
 	str_printf(out, "%s\n", term_style(st->colour, TERM_PLAIN));
-	style_wrap(out, st, 2, r->verdict.summary);
+	style_wrap(out, st, 2, "%s", r->verdict.summary);
 	str_free(&about);
 }
 
@@ -93,7 +93,7 @@ static void blamed(const struct verdict_result *r, const struct report_style *st
 	if (v->blame.error > 0 && v->blame.bytes)
 		str_printf(
 		    &title, " ± %.0f %%", ceil(100 * v->blame.error / (double)v->blame.bytes));
-	style_heading(out, st, str_text(&title));
+	style_heading(out, st, "%s", str_text(&title));
 	str_free(&title);
 	/* From the blamed frame outwards; what it called is seldom the reader's own. */
 	if (st->verbose && v->blame.stack.count)
@@ -108,7 +108,7 @@ static void fixes(const struct verdict_result *r, const struct report_style *st,
 
 	if (r->verdict.next) {
 		style_heading(out, st, "What to record next");
-		style_wrap(out, st, 2, r->verdict.next);
+		style_wrap(out, st, 2, "%s", r->verdict.next);
 	}
 	if (!r->verdict.fix_count)
 		return;
@@ -118,12 +118,12 @@ static void fixes(const struct verdict_result *r, const struct report_style *st,
 
 		snprintf(head, sizeof(head), "  %zu. ", i + 1);
 		if (strcmp(f->for_, "any") == 0) {
-			style_item(out, st, head, 5, f->text);
+			style_item(out, st, head, 5, "%s", f->text);
 		} else {
 			struct str text = {0};
 
 			str_printf(&text, "%s: %s", f->for_, f->text);
-			style_item(out, st, head, 5, str_text(&text));
+			style_item(out, st, head, 5, "%s", str_text(&text));
 			str_free(&text);
 		}
 	}
@@ -161,7 +161,7 @@ static void evidence(const struct verdict_result *r, const struct report_style *
 
 		str_printf(&line, "%s: ", fact_text(r->verdict.evidence[i].fact));
 		value(&line, &r->verdict.evidence[i]);
-		style_item(out, st, "  - ", 4, str_text(&line));
+		style_item(out, st, "  - ", 4, "%s", str_text(&line));
 		str_free(&line);
 	}
 }
@@ -191,7 +191,7 @@ static void candidates(
 		    "%s: score %.2f, shape %.2f, %.0f %% of the growth, further %.0f %%, %s",
 		    cause_name(c->finding.cause), c->score, c->finding.strength, c->share * 100,
 		    c->further * 100, c->fits ? "fits" : "does not fit");
-		style_item(out, st, "  - ", 4, str_text(&line));
+		style_item(out, st, "  - ", 4, "%s", str_text(&line));
 		str_free(&line);
 	}
 }
@@ -209,7 +209,7 @@ static void what_ifs(const struct verdict_result *r, const struct report_style *
 
 		str_printf(&line, "%s: %s, %s", w->change, w->fits ? "fits" : "does not fit",
 		    fmt_size_signed(&a, w->headroom));
-		style_item(out, st, "  - ", 4, str_text(&line));
+		style_item(out, st, "  - ", 4, "%s", str_text(&line));
 		str_free(&line);
 	}
 }
@@ -220,7 +220,7 @@ static void fact(struct str *out, const struct report_style *st, const char *nam
 	struct str line = {0};
 
 	str_printf(&line, "%s: %s", name, text);
-	style_wrap(out, st, 2, str_text(&line));
+	style_wrap(out, st, 2, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -281,13 +281,14 @@ static void background(
 		str_printf(&line, "pid %u, %s events, %s: ", p->pid, fmt_count(&a, p->events),
 		    fmt_duration(&b, num_ns(p->seconds)));
 		command(&line, p->cmdline, st->columns > 40 ? st->columns - 40 : 0);
-		style_item(out, st, i == r->tree.subject ? "  * " : "    ", 4, str_text(&line));
+		style_item(
+		    out, st, i == r->tree.subject ? "  * " : "    ", 4, "%s", str_text(&line));
 	}
 	str_clear(&line);
 	str_printf(&line, "%zu more with %s events in total: `whyoom check` lists them", few,
 	    fmt_count(&a, few_events));
 	if (few)
-		style_item(out, st, "    ", 4, str_text(&line));
+		style_item(out, st, "    ", 4, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -323,7 +324,7 @@ static void past(const struct coverage *c, const struct report_style *st, struct
 		if (c->checkpoint.damaged)
 			str_puts(&line, " The newest checkpoint is damaged; this one is older.");
 	}
-	style_item(out, st, "Summarised: ", 12, str_text(&line));
+	style_item(out, st, "Summarised: ", 12, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -331,7 +332,7 @@ static void past(const struct coverage *c, const struct report_style *st, struct
 static void bounded(const struct coverage *c, const struct report_style *st, struct str *out)
 {
 	if (c->small_missing)
-		style_item(out, st, "Limit: ", 7,
+		style_item(out, st, "Limit: ", 7, "%s",
 		    c->disk_bound
 			? "the traces of the run together reached --max-disk; from then on blocks "
 			  "under 64 KiB are missing."
@@ -360,7 +361,7 @@ static void in_brief(const struct coverage *c, const struct report_style *st, st
 		    " There was no room even for these with %s events: their call sites are "
 		    "unknown.",
 		    fmt_count(&b, c->untold));
-	style_item(out, st, "Stacks: ", 8, str_text(&line));
+	style_item(out, st, "Stacks: ", 8, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -381,7 +382,7 @@ static void rights(const struct coverage *c, const struct report_style *st, stru
 		    fmt_count(&a, c->rights.children),
 		    c->rights.children == 1 ? " has" : "es have");
 	str_puts(&line, ".");
-	style_item(out, st, "Rights: ", 8, str_text(&line));
+	style_item(out, st, "Rights: ", 8, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -402,7 +403,7 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 		if (c->paused_bytes)
 			str_printf(
 			    &line, " They had %s, released or not.", fmt_size(&b, c->paused_bytes));
-		style_item(out, st, "Paused: ", 8, str_text(&line));
+		style_item(out, st, "Paused: ", 8, "%s", str_text(&line));
 		str_clear(&line);
 	}
 	if (!c->sample_every) {
@@ -429,7 +430,7 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 		    "a larger --max-trace makes it smaller.",
 		    fmt_count(&a, c->thinned_times), c->thinned_times == 1 ? "" : "s",
 		    fmt_count(&d, c->thinned_blocks), fmt_size(&b, c->thinned_every));
-	style_item(out, st, "Sample: ", 8, str_text(&line));
+	style_item(out, st, "Sample: ", 8, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -456,7 +457,7 @@ void report_text(const struct report_view *v, const struct report_style *style, 
 	}
 	sampled(r, style, out);
 	for (size_t i = 0; i < r->notes.count; i++)
-		style_item(out, style, "Note: ", 6, r->notes.list[i]);
+		style_item(out, style, "Note: ", 6, "%s", r->notes.list[i]);
 	if (!style->verbose)
 		str_printf(out, "%sEvidence, what-ifs, stacks: --verbose%s\n",
 		    term_style(style->colour, TERM_DIM), term_style(style->colour, TERM_PLAIN));
@@ -486,13 +487,13 @@ void report_brief(const struct verdict_result *r, const char *trace,
 	if (r->verdict.confidence > 0)
 		str_printf(&text, " (%.0f %% sure)", r->verdict.confidence * 100);
 	str_putc(&text, '\n');
-	style_wrap(&text, &narrow, 2, r->verdict.summary);
+	style_wrap(&text, &narrow, 2, "%s", r->verdict.summary);
 	head(out, str_text(&text), 6);
 	str_clear(&text);
 	if (r->verdict.fix_count)
-		style_item(&text, &narrow, "  Fix: ", 7, r->verdict.fixes[0].text);
+		style_item(&text, &narrow, "  Fix: ", 7, "%s", r->verdict.fixes[0].text);
 	else if (r->verdict.next)
-		style_item(&text, &narrow, "  Next: ", 8, r->verdict.next);
+		style_item(&text, &narrow, "  Next: ", 8, "%s", r->verdict.next);
 	head(out, str_text(&text), 3);
 	str_puts(&line, "  More: whyoom report ");
 	str_safe(&line, trace);

@@ -23,7 +23,7 @@ static void row_text(
 		    fmt_size(&c, row->refusal.allocated));
 	if (row->note)
 		str_printf(&line, "; %s", row->note);
-	style_item(out, style, "  - ", 4, str_text(&line));
+	style_item(out, style, "  - ", 4, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -47,7 +47,7 @@ static void match_text(
 		    m->kind == TORCH_MATCH_WITHIN ? "close" : "unreliable");
 	if (m->doubt)
 		str_printf(&line, " Caution: %s.", m->doubt);
-	style_wrap(out, style, 2, str_text(&line));
+	style_wrap(out, style, 2, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -83,7 +83,7 @@ static void inputs_text(
 	    "does not depend on it.",
 	    fmt_size(&a, in->linear_bytes), fmt_size(&b, in->square_bytes));
 	str_putc(out, '\n');
-	style_wrap(out, style, 2, str_text(&line));
+	style_wrap(out, style, 2, "%s", str_text(&line));
 	str_free(&line);
 }
 
@@ -96,7 +96,7 @@ void what_if_text(const struct what_if_view *v, const struct report_style *style
 	str_printf(&line, "What if: %s of process %" PRIu32, v->space, v->pid);
 	if (v->limit)
 		str_printf(&line, ", with %s", fmt_size(&f, v->limit));
-	style_title(out, style, str_text(&line));
+	style_title(out, style, "%s", str_text(&line));
 	for (size_t i = 0; i < v->count; i++)
 		row_text(&v->rows[i], style, out);
 	inputs_text(&v->inputs, style, out);

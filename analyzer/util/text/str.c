@@ -53,22 +53,29 @@ void str_fixed(struct str *s, uint64_t value, unsigned bytes)
 		str_putc(s, (char)(value >> 8 * i));
 }
 
-void str_printf(struct str *s, const char *format, ...)
+void str_vprintf(struct str *s, const char *format, va_list args)
 {
-	va_list args;
+	va_list again;
 	int n;
 
-	va_start(args, format);
-	n = vsnprintf(NULL, 0, format, args);
-	va_end(args);
+	va_copy(again, args);
+	n = vsnprintf(NULL, 0, format, again);
+	va_end(again);
 	if (n < 0 || !str_room(s, (size_t)n)) {
 		s->failed = true;
 		return;
 	}
-	va_start(args, format);
 	vsnprintf(s->text + s->length, (size_t)n + 1, format, args);
-	va_end(args);
 	s->length += (size_t)n;
+}
+
+void str_printf(struct str *s, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	str_vprintf(s, format, args);
+	va_end(args);
 }
 
 size_t str_utf8(const char *text)

@@ -5,6 +5,7 @@
 #ifndef ANALYZER_UTIL_STR_H
 #define ANALYZER_UTIL_STR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,8 @@ void str_puts(struct str *s, const char *text);
 void str_putc(struct str *s, char c);
 /* Append the lowest `bytes` bytes of a number, little-endian. */
 void str_fixed(struct str *s, uint64_t value, unsigned bytes);
+void str_vprintf(struct str *s, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 void str_printf(struct str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Append a JSON string with its quotes. Escapes control characters and characters that mislead the
  * eye (directions of writing, zero-width blanks); invalid UTF-8 becomes U+FFFD. */

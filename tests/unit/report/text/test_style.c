@@ -27,7 +27,7 @@ static void test_wrap(void **state)
 		struct report_style st = {.columns = columns};
 		struct str out = {0};
 
-		style_item(&out, &st, "  1. ", 5, text);
+		style_item(&out, &st, "  1. ", 5, "%s", text);
 		each_line(str_text(&out), columns);
 		assert_non_null(strstr(str_text(&out), "twenty\n"));
 		assert_int_equal(strncmp(str_text(&out), "  1. one two", 12), 0);
@@ -48,7 +48,7 @@ static void test_wrap_words(void **state)
 		struct report_style st = {.columns = columns};
 		struct str out = {0};
 
-		style_item(&out, &st, "  - ", 4, text);
+		style_item(&out, &st, "  - ", 4, "%s", text);
 		each_line(str_text(&out), columns);
 		assert_null(strstr(str_text(&out), "\n    MiB,"));
 		assert_null(strstr(str_text(&out), "15.3\n"));
