@@ -32,42 +32,31 @@ void reduce_json(const struct reduce_view *v, const struct report_style *style, 
 	str_putc(out, '\n');
 }
 
-static void item(
-    struct str *out, const struct report_style *style, const char *head, struct str *line)
-{
-	style_item(out, style, head, 12, "%s", str_text(line));
-	str_free(line);
-}
-
 void reduce_text(const struct reduce_view *v, const struct report_style *style, struct str *out)
 {
 	const struct reduce_result *r = v->result;
-	struct str line = {0};
 	struct fmt a, b;
 
 	style_title(out, style, "%s", v->path);
-	str_printf(&line, "%s of %s, %.0f times fewer", fmt_count(&a, r->events_left),
-	    fmt_count(&b, r->events),
+	style_item(out, style, "  events    ", 12, "%s of %s, %.0f times fewer",
+	    fmt_count(&a, r->events_left), fmt_count(&b, r->events),
 	    r->events_left ? (double)r->events / (double)r->events_left : 0);
-	item(out, style, "  events    ", &line);
-	str_printf(&line, "%s of %s", fmt_count(&a, r->blocks_left), fmt_count(&b, r->blocks));
-	item(out, style, "  blocks    ", &line);
-	str_printf(&line, "%s, confidence %.2f (before: %.2f)", cause_name(r->cause),
-	    r->confidence_left, r->confidence);
-	item(out, style, "  cause     ", &line);
-	if (r->limit_less) {
-		str_printf(&line, "lower by %s, the memory that was left out",
-		    fmt_size(&a, r->limit_less));
-		item(out, style, "  limit     ", &line);
-	}
+	style_item(out, style, "  blocks    ", 12, "%s of %s", fmt_count(&a, r->blocks_left),
+	    fmt_count(&b, r->blocks));
+	style_item(out, style, "  cause     ", 12, "%s, confidence %.2f (before: %.2f)",
+	    cause_name(r->cause), r->confidence_left, r->confidence);
+	if (r->limit_less)
+		style_item(out, style, "  limit     ", 12,
+		    "lower by %s, the memory that was left out", fmt_size(&a, r->limit_less));
 	if (r->replayed)
-		str_puts(&line, "fails at the same request as the original");
+		style_item(
+		    out, style, "  replayed  ", 12, "fails at the same request as the original");
+	else if (*r->why)
+		style_item(out, style, "  replayed  ", 12,
+		    "not tested: the original cannot be replayed here (%s)", r->why);
 	else
-		str_printf(&line, "not tested: the original %s",
-		    *r->why ? "cannot be replayed here" : "does not fail at that request here");
-	if (!r->replayed && *r->why)
-		str_printf(&line, " (%s)", r->why);
-	item(out, style, "  replayed  ", &line);
+		style_item(out, style, "  replayed  ", 12,
+		    "not tested: the original does not fail at that request here");
 	if (v->program)
 		style_item(out, style, "  program   ", 12, "%s", v->program);
 	if (!r->ended)

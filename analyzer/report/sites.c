@@ -102,15 +102,12 @@ static struct columns layout(const struct report_style *style)
 static void headings(const struct sites_view *v, const struct report_style *style,
     const struct columns *c, struct str *out)
 {
-	struct str title = {0};
 	struct fmt a, b;
 
-	str_printf(&title, "%s at %s%s: %s in use, %s blocks and mappings acquired in all",
+	style_title(out, style, "%s at %s%s: %s in use, %s blocks and mappings acquired in all",
 	    names[v->by], v->at[0] >= '0' && v->at[0] <= '9' ? "" : "the ", v->at,
 	    fmt_size(&a, v->callsites->live_bytes + v->callsites->map_bytes),
 	    fmt_count(&b, v->model->total.count));
-	style_title(out, style, "%s", str_text(&title));
-	str_free(&title);
 	style_cell(out, style, names[v->by], c->bytes, true);
 	if (c->blocks)
 		style_cell(out, style, "blocks", c->blocks, true);

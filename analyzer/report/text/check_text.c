@@ -1,4 +1,5 @@
 /* check_text.c - the result of `whyoom check`, for a person. */
+#include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
@@ -21,12 +22,19 @@ struct page {
 };
 
 /* A paragraph: the label in the first column, the rest wrapped beside it. */
-static void put_line(const struct page *page, const char *label, const char *text)
+static void __attribute__((format(printf, 3, 4)))
+put_line(const struct page *page, const char *label, const char *format, ...)
 {
+	struct str text = {0};
 	char head[INDENT + 1];
+	va_list args;
 
+	va_start(args, format);
+	str_vprintf(&text, format, args);
+	va_end(args);
 	snprintf(head, sizeof(head), "  %-*.*s", INDENT - 2, INDENT - 2, label);
-	style_item(page->out, &page->style, head, INDENT, "%s", text);
+	style_item(page->out, &page->style, head, INDENT, "%s", str_text(&text));
+	str_free(&text);
 }
 
 static const char *plural(uint64_t n)
@@ -67,19 +75,16 @@ static void put_place(const struct page *page, const struct trace_damage_place *
 	if (p->thread && p->from_ns < p->to_ns)
 		str_printf(&text, ", from %s to %s", fmt_duration(&a, p->from_ns),
 		    fmt_duration(&b, p->to_ns));
-	put_line(page, "", str_text(&text));
+	put_line(page, "", "%s", str_text(&text));
 	str_free(&text);
 }
 
 static void put_places(const struct page *page, const struct trace_damage *d)
 {
-	char more[80];
-
 	for (size_t i = 0; i < d->count; i++)
 		put_place(page, &d->places[i]);
-	snprintf(more, sizeof(more), "and %llu more places", (unsigned long long)d->more);
 	if (d->more)
-		put_line(page, "", more);
+		put_line(page, "", "and %llu more places", (unsigned long long)d->more);
 }
 
 static void put_whole(
@@ -116,7 +121,7 @@ static void put_whole(
 		str_printf(&text,
 		    " (%u record%s of kinds that this version does not know: format %u.%u)",
 		    f->unknown_records, plural(f->unknown_records), f->major, f->minor);
-	put_line(page, "whole", str_text(&text));
+	put_line(page, "whole", "%s", str_text(&text));
 	str_free(&text);
 	put_places(page, &f->damage);
 }
@@ -140,7 +145,7 @@ static void put_complete(
 	bool first = true;
 
 	if (!f->dropped_total && !f->budget) {
-		put_line(page, "complete",
+		put_line(page, "complete", "%s",
 		    !check_is_whole(f, tally) ? "no: nothing was dropped, but the file is damaged"
 		    : f->checkpoint.until_ns
 			? "nothing was dropped, but a checkpoint replaced older events"
@@ -150,7 +155,7 @@ static void put_complete(
 		return;
 	}
 	if (!f->dropped_total)
-		put_line(page, "complete",
+		put_line(page, "complete", "%s",
 		    f->disk_bound
 			? "no: " DISK_WORDS
 			: "no: the trace reached its largest size (WHYOOM_MAX_TRACE); from "
@@ -164,15 +169,12 @@ static void put_complete(
 		    drop_words(f, i));
 		if (i == TRACE_DROP_RIGHTS)
 			trace_rights_why(&f->rights, &text);
-		put_line(page, first ? "complete" : "", str_text(&text));
+		put_line(page, first ? "complete" : "", "%s", str_text(&text));
 		first = false;
 	}
-	if (f->dropped_bytes) {
-		str_clear(&text);
-		str_printf(
-		    &text, "the missing blocks had %s", fmt_size_exact(&size, f->dropped_bytes));
-		put_line(page, "", str_text(&text));
-	}
+	if (f->dropped_bytes)
+		put_line(
+		    page, "", "the missing blocks had %s", fmt_size_exact(&size, f->dropped_bytes));
 	str_free(&text);
 }
 
@@ -196,7 +198,7 @@ static void put_rights(const struct page *page, const struct trace_rights_facts 
 	if (r->children)
 		str_printf(&text, "; %s forked process%s no trace because of it",
 		    fmt_count(&n, r->children), r->children == 1 ? " has" : "es have");
-	put_line(page, "rights", str_text(&text));
+	put_line(page, "rights", "%s", str_text(&text));
 	str_free(&text);
 }
 
@@ -227,21 +229,15 @@ static void put_checkpoint(
 			    fmt_count(&a, replaced->left_out));
 	}
 	if (text.length)
-		put_line(page, "checkpoint", str_text(&text));
-	if (f->paused_bytes) {
-		str_clear(&text);
-		str_printf(&text, "blocks with %s were acquired while recording was paused",
+		put_line(page, "checkpoint", "%s", str_text(&text));
+	if (f->paused_bytes)
+		put_line(page, "paused", "blocks with %s were acquired while recording was paused",
 		    fmt_size(&a, f->paused_bytes));
-		put_line(page, "paused", str_text(&text));
-	}
-	if (f->brief_stacks || f->untold) {
-		str_clear(&text);
-		str_printf(&text,
+	if (f->brief_stacks || f->untold)
+		put_line(page, "stacks",
 		    "the trace ran out of room for stacks: %s are shortened, and %s events have "
 		    "none",
 		    fmt_count(&a, f->brief_stacks), fmt_count(&b, f->untold));
-		put_line(page, "stacks", str_text(&text));
-	}
 	str_free(&text);
 }
 
@@ -270,7 +266,7 @@ static void put_ran(const struct page *page, const struct trace_facts *f)
 	} else {
 		str_puts(&text, "end unknown: killed, or the trace was cut off");
 	}
-	put_line(page, "ran", str_text(&text));
+	put_line(page, "ran", "%s", str_text(&text));
 	str_free(&text);
 }
 
@@ -296,8 +292,8 @@ static void put_trace(const struct page *page, struct trace *t, const struct che
 		str_puts(&text, ": ");
 		str_safe(&text, f->exe);
 	}
-	put_line(
-	    page, f->mode == TRACE_MODE_SUPERVISOR ? "whyoom run" : "process", str_text(&text));
+	put_line(page, f->mode == TRACE_MODE_SUPERVISOR ? "whyoom run" : "process", "%s",
+	    str_text(&text));
 	put_ran(page, f);
 	put_whole(page, f, tally);
 	put_complete(page, f, tally);
@@ -313,76 +309,53 @@ static void put_trace(const struct page *page, struct trace *t, const struct che
 		str_printf(&text, ", %s thread%s, %s stack%s", fmt_count(&c, thread_count),
 		    plural(thread_count), fmt_count(&d, trace_stack_limit(t) - 1),
 		    plural(trace_stack_limit(t) - 1));
-	put_line(page, "holds", str_text(&text));
+	put_line(page, "holds", "%s", str_text(&text));
 	if (trace_packed(t))
-		put_line(page, "packed", fmt_size(&a, trace_packed(t)));
+		put_line(page, "packed", "%s", fmt_size(&a, trace_packed(t)));
 	if (trace_is_small(t))
 		put_line(page, "small",
 		    "shares a file with other small traces; times are exact to 0.2 us");
 	str_clear(&text);
 	unrecorded_processes(f->mode == TRACE_MODE_SUPERVISOR ? t : NULL, &text);
 	if (text.length)
-		put_line(page, "beyond", str_text(&text));
+		put_line(page, "beyond", "%s", str_text(&text));
 	str_clear(&text);
 	unrecorded_programs(&t, 1, &text);
 	if (text.length)
-		put_line(page, "unrecorded", str_text(&text));
-	if (tally->allocs || tally->frees) {
-		str_clear(&text);
-		str_printf(&text, "%s acquired, %s released; %s still live",
+		put_line(page, "unrecorded", "%s", str_text(&text));
+	if (tally->allocs || tally->frees)
+		put_line(page, "blocks",
+		    "%s acquired, %s released; %s still live with %s, at most %s at once",
 		    fmt_count(&a, tally->allocs), fmt_count(&b, tally->frees),
-		    fmt_count(&c, tally->live_blocks));
-		str_printf(&text, " with %s, at most %s at once",
-		    fmt_size_exact(&d, tally->live_bytes), fmt_count(&e, tally->most_live));
-		put_line(page, "blocks", str_text(&text));
-	}
-	if (tally->maps || tally->unmaps) {
-		str_clear(&text);
-		str_printf(&text, "%s made, %s removed", fmt_count(&a, tally->maps),
+		    fmt_count(&c, tally->live_blocks), fmt_size_exact(&d, tally->live_bytes),
+		    fmt_count(&e, tally->most_live));
+	if (tally->maps || tally->unmaps)
+		put_line(page, "mappings", "%s made, %s removed", fmt_count(&a, tally->maps),
 		    fmt_count(&b, tally->unmaps));
-		put_line(page, "mappings", str_text(&text));
-	}
-	if (tally->failed) {
-		str_clear(&text);
-		str_printf(&text, "%s call%s ran out of memory", fmt_count(&a, tally->failed),
-		    plural(tally->failed));
-		put_line(page, "failed", str_text(&text));
-	}
-	if (tally->marks) {
-		str_clear(&text);
-		str_printf(&text, "%s; %s request%s began, %s did not end",
+	if (tally->failed)
+		put_line(page, "failed", "%s call%s ran out of memory",
+		    fmt_count(&a, tally->failed), plural(tally->failed));
+	if (tally->marks)
+		put_line(page, "marks", "%s; %s request%s began, %s did not end",
 		    fmt_count(&a, tally->marks), fmt_count(&b, tally->requests),
 		    plural(tally->requests), fmt_count(&c, tally->open_requests));
-		put_line(page, "marks", str_text(&text));
-	}
-	if (counts->tasks) {
-		str_clear(&text);
-		str_printf(&text, "%s Python task%s (asyncio tasks, greenlets, callbacks)",
+	if (counts->tasks)
+		put_line(page, "tasks", "%s Python task%s (asyncio tasks, greenlets, callbacks)",
 		    fmt_count(&a, counts->tasks), plural(counts->tasks));
-		put_line(page, "tasks", str_text(&text));
-	}
-	if (counts->repairs) {
-		str_clear(&text);
-		str_printf(&text,
+	if (counts->repairs)
+		put_line(page, "order",
 		    "%s event%s moved by a little, to fit what another thread did with the same "
 		    "address",
 		    fmt_count(&a, counts->repairs), counts->repairs == 1 ? " was" : "s were");
-		put_line(page, "order", str_text(&text));
-	}
-	if (counts->double_allocs) {
-		str_clear(&text);
-		str_printf(&text, "%s block%s dropped because the address was handed out again",
+	if (counts->double_allocs)
+		put_line(page, counts->repairs ? "" : "order",
+		    "%s block%s dropped because the address was handed out again",
 		    fmt_count(&a, counts->double_allocs),
 		    counts->double_allocs == 1 ? " was" : "s were");
-		put_line(page, counts->repairs ? "" : "order", str_text(&text));
-	}
-	if (counts->unmatched_frees) {
-		str_clear(&text);
-		str_printf(&text, "%s release%s of blocks acquired %s",
+	if (counts->unmatched_frees)
+		put_line(page, "unknown", "%s release%s of blocks acquired %s",
 		    fmt_count(&a, counts->unmatched_frees), plural(counts->unmatched_frees),
 		    f->forked ? "before the fork" : "before recording began, or not recorded");
-		put_line(page, "unknown", str_text(&text));
-	}
 	str_free(&text);
 }
 
@@ -399,19 +372,13 @@ static void put_set(const struct page *page, const struct trace_set *set)
 		return;
 	str_safe(page->out, set->path);
 	str_putc(page->out, '\n');
-	if (set->account.known) {
-		str_printf(&text, "the traces of the run take %s of at most %s",
+	if (set->account.known)
+		put_line(page, "disk", "the traces of the run take %s of at most %s",
 		    fmt_size(&a, set->account.held), fmt_size(&b, set->account.bound));
-		put_line(page, "disk", str_text(&text));
-	}
-	if (small) {
-		str_clear(&text);
-		str_printf(&text, "%s of the traces share%s a file with others",
+	if (small)
+		put_line(page, "small", "%s of the traces share%s a file with others",
 		    fmt_count(&a, small), small == 1 ? "s" : "");
-		put_line(page, "small", str_text(&text));
-	}
 	if (set->empty_count) {
-		str_clear(&text);
 		str_printf(&text, "%s file%s no data yet: ", fmt_count(&a, set->empty_count),
 		    set->empty_count == 1 ? " has" : "s have");
 		for (size_t i = 0; i < set->empty_count && i < EMPTY_NAMED; i++) {
@@ -420,15 +387,12 @@ static void put_set(const struct page *page, const struct trace_set *set)
 		}
 		if (set->empty_count > EMPTY_NAMED)
 			str_puts(&text, ", ...");
-		put_line(page, "empty", str_text(&text));
+		put_line(page, "empty", "%s", str_text(&text));
 	}
-	if (set->left_out) {
-		str_clear(&text);
-		str_printf(&text, "%s file%s, %s, cannot be read, or not completely",
+	if (set->left_out)
+		put_line(page, "missing", "%s file%s, %s, cannot be read, or not completely",
 		    fmt_count(&a, set->left_out), set->left_out == 1 ? "" : "s",
 		    fmt_size(&b, set->left_out_bytes));
-		put_line(page, "missing", str_text(&text));
-	}
 	str_free(&text);
 }
 

@@ -59,9 +59,7 @@ static void layout(const struct device_report *d, const struct report_style *st,
 	struct str text = {0};
 	struct fmt a, b;
 
-	str_printf(&text, "What the memory of %s looked like", d->device);
-	style_heading(out, st, "%s", str_text(&text));
-	str_clear(&text);
+	style_heading(out, st, "What the memory of %s looked like", d->device);
 	if (d->torch) {
 		str_printf(&text, "PyTorch reserved %s in ",
 		    fmt_size(&a, d->reserved_known ? d->reserved : d->segment_bytes));

@@ -14,12 +14,7 @@
 
 static void headline(const struct explanation *e, const struct report_style *st, struct str *out)
 {
-	str_printf(out, "%s%s%s", term_style(st->colour, style_tone(e->verdict.cause)),
-	    cause_name(e->verdict.cause), term_style(st->colour, TERM_PLAIN));
-	if (e->verdict.confidence > 0)
-		str_printf(out, "   %s%.0f %% sure%s", term_style(st->colour, TERM_DIM),
-		    e->verdict.confidence * 100, term_style(st->colour, TERM_PLAIN));
-	str_putc(out, '\n');
+	style_verdict(out, st, e->verdict.cause, e->verdict.confidence);
 	style_wrap(out, st, 2, "%s", e->verdict.summary);
 }
 
@@ -45,18 +40,15 @@ static void ledger_row(
 static void ledger(const struct explanation *e, const struct report_style *st, struct str *out)
 {
 	const struct explain_ledger *l = &e->ledger;
-	struct str title = {0};
 	struct fmt a;
 
 	if (!l->row_count)
 		return;
-	str_printf(&title, "Where the %s of %s went", fmt_size(&a, l->total), l->device);
-	style_heading(out, st, "%s", str_text(&title));
+	style_heading(out, st, "Where the %s of %s went", fmt_size(&a, l->total), l->device);
 	for (size_t i = 0; i < l->row_count; i++)
 		ledger_row(st, out, l->rows[i].name, (int64_t)l->rows[i].bytes, l->total);
 	ledger_row(st, out, "not in the message", l->unaccounted, l->total);
 	ledger_row(st, out, "refused request", (int64_t)l->requested, l->total);
-	str_free(&title);
 }
 
 static void numbers(
@@ -64,30 +56,29 @@ static void numbers(
 {
 	for (size_t i = 0; i < fields->list.count; i++) {
 		const struct field *f = &fields->list.items[i];
-		struct str line = {0};
 		struct fmt fmt;
 
-		if (f->type == FIELD_LIST) {
+		switch (f->type) {
+		case FIELD_LIST:
 			for (size_t row = 0; row < f->rows->count && row < 8; row++) {
-				str_clear(&line);
-				str_printf(&line, "%s %zu:", f->name, row + 1);
-				style_wrap(out, st, indent, "%s", str_text(&line));
+				style_wrap(out, st, indent, "%s %zu:", f->name, row + 1);
 				numbers(&f->rows->items[row], st, out, indent + 2);
 			}
-			str_free(&line);
-			continue;
+			break;
+		case FIELD_BYTES:
+			style_wrap(
+			    out, st, indent, "%s: %s", f->name, fmt_size_exact(&fmt, f->bytes));
+			break;
+		case FIELD_INTEGER:
+			style_wrap(out, st, indent, "%s: %lld", f->name, (long long)f->integer);
+			break;
+		case FIELD_REAL:
+			style_wrap(out, st, indent, "%s: %g", f->name, f->real);
+			break;
+		case FIELD_TEXT:
+			style_wrap(out, st, indent, "%s: %s", f->name, f->text);
+			break;
 		}
-		str_printf(&line, "%s: ", f->name);
-		if (f->type == FIELD_BYTES)
-			str_puts(&line, fmt_size_exact(&fmt, f->bytes));
-		else if (f->type == FIELD_INTEGER)
-			str_printf(&line, "%lld", (long long)f->integer);
-		else if (f->type == FIELD_REAL)
-			str_printf(&line, "%g", f->real);
-		else
-			str_puts(&line, f->text);
-		style_wrap(out, st, indent, "%s", str_text(&line));
-		str_free(&line);
 	}
 }
 
@@ -97,7 +88,7 @@ static void step(
 	static const char *const marks[] = {[JOIN_NOTHING] = "",
 	    [JOIN_FAILURE] = ": this failure",
 	    [JOIN_RECOVERED] = ": the trace shows that the program recovered"};
-	struct str head = {0}, text = {0};
+	struct str head = {0};
 	struct fmt a;
 
 	if (m->time)
@@ -111,39 +102,32 @@ static void step(
 	str_puts(out, term_style(st->colour, TERM_DIM));
 	style_wrap(out, st, 2, "%s", str_text(&head));
 	str_puts(out, term_style(st->colour, TERM_PLAIN));
-	str_puts(&text, m->meaning);
 	if (m->cause)
-		str_printf(&text, " (%s)", cause_name(m->cause));
-	style_wrap(out, st, 4, "%s", str_text(&text));
+		style_wrap(out, st, 4, "%s (%s)", m->meaning, cause_name(m->cause));
+	else
+		style_wrap(out, st, 4, "%s", m->meaning);
 	if (st->verbose) {
 		style_wrap(out, st, 6, "%s", m->text);
 		numbers(&m->fields, st, out, 6);
 	}
 	str_free(&head);
-	str_free(&text);
 }
 
 void story_text(const struct explanation *e, const enum join *of, const struct report_style *st,
     struct str *out)
 {
 	size_t shown = st->verbose || e->count <= STEPS ? e->count : STEPS;
-	struct str more = {0};
 
 	style_heading(out, st, "%s",
 	    e->by_time ? "What the log says, by time" : "What the log says, by line");
 	for (size_t i = 0; i < shown; i++)
 		step(&e->messages[i], of ? of[i] : JOIN_NOTHING, st, out);
-	if (shown < e->count) {
-		str_printf(&more, "+ %zu more: --verbose", e->count - shown);
-		style_wrap(out, st, 2, "%s", str_text(&more));
-	}
-	str_free(&more);
+	if (shown < e->count)
+		style_wrap(out, st, 2, "+ %zu more: --verbose", e->count - shown);
 }
 
 static void fixes(const struct explanation *e, const struct report_style *st, struct str *out)
 {
-	char head[32];
-
 	if (e->verdict.next) {
 		style_heading(out, st, "What would decide it");
 		style_wrap(out, st, 2, "%s", e->verdict.next);
@@ -151,16 +135,8 @@ static void fixes(const struct explanation *e, const struct report_style *st, st
 	if (!e->verdict.fix_count)
 		return;
 	style_heading(out, st, "What to change");
-	for (size_t i = 0; i < e->verdict.fix_count; i++) {
-		struct str text = {0};
-
-		snprintf(head, sizeof(head), "  %zu. ", i + 1);
-		if (strcmp(e->verdict.fixes[i].for_, "any") != 0)
-			str_printf(&text, "%s: ", e->verdict.fixes[i].for_);
-		str_puts(&text, e->verdict.fixes[i].text);
-		style_item(out, st, head, 5, "%s", str_text(&text));
-		str_free(&text);
-	}
+	for (size_t i = 0; i < e->verdict.fix_count; i++)
+		style_fix(out, st, i + 1, e->verdict.fixes[i].for_, e->verdict.fixes[i].text);
 }
 
 void explain_text(const struct explanation *e, const struct report_style *style, struct str *out)

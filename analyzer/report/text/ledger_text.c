@@ -155,18 +155,15 @@ static void title(const struct verdict_result *r, const struct ledger *l,
  */
 static void age(const struct ledger *l, const struct report_style *style, struct str *out)
 {
-	struct str text = {0};
 	struct fmt a;
 
 	if (!l->age_ns || (!style->verbose && l->age_ns <= 200000000))
 		return;
-	str_printf(&text,
+	str_puts(out, term_style(style->colour, TERM_DIM));
+	style_wrap(out, style, 2,
 	    "%s known from a sample taken %s earlier, plus the memory acquired since.",
 	    l->space ? "Free memory is" : "Resident memory is", fmt_duration(&a, l->age_ns));
-	str_puts(out, term_style(style->colour, TERM_DIM));
-	style_item(out, style, "", 2, "%s", str_text(&text));
 	str_puts(out, term_style(style->colour, TERM_PLAIN));
-	str_free(&text);
 }
 
 /* The class, and since when. */

@@ -220,7 +220,6 @@ static void legend(struct drawing *d)
 {
 	const struct space_map *map = d->v->map;
 	struct map_callsite rest = {.function = "other call sites"};
-	struct str text = {0};
 	struct fmt a;
 	char head[8] = "  A  ";
 
@@ -236,11 +235,9 @@ static void legend(struct drawing *d)
 	}
 	if (rest.blocks)
 		legend_row(d, "  #  ", &rest);
-	str_printf(&text,
+	style_wrap(d->out, d->st, 2,
 	    "A column is %s. Lower case, or +: more than half of it is free. %s: a hole.",
 	    fmt_size(&a, d->unit), hole_sign(d->st));
-	style_wrap(d->out, d->st, 2, "%s", str_text(&text));
-	str_free(&text);
 }
 
 static void summary(const struct map_view *v, const struct report_style *st, struct str *out)
@@ -252,13 +249,11 @@ static void summary(const struct map_view *v, const struct report_style *st, str
 	struct str text = {0};
 	struct fmt a, b, c;
 
-	str_printf(&text, "%s at %s%s, after %s", map->name,
+	style_title(out, st, "%s at %s%s, after %s", map->name,
 	    strcmp(v->at, "failure") == 0 || strcmp(v->at, "peak") == 0 || strcmp(v->at, "end") == 0
 		? "the "
 		: "",
 	    strcmp(v->at, "peak") == 0 ? "peak" : v->at, fmt_duration(&a, v->time_ns));
-	style_title(out, st, "%s", str_text(&text));
-	str_clear(&text);
 	str_printf(&text, "%s in %s %s%s; %s live", fmt_size(&a, map->bytes),
 	    fmt_count(&b, map->segments.count), unit, map->segments.count == 1 ? "" : "s",
 	    fmt_size(&c, map->live_bytes));
@@ -338,7 +333,6 @@ static void left_out(struct drawing *d, const struct map_choice *shown, size_t c
 {
 	const struct space_map *map = d->v->map;
 	uint64_t bytes = map->bytes, holes = map->hole_bytes, left = map->segments.count;
-	struct str text = {0};
 	struct fmt a, b, c;
 
 	for (size_t i = 0; i < count; i++) {
@@ -350,10 +344,9 @@ static void left_out(struct drawing *d, const struct map_choice *shown, size_t c
 	}
 	if (!left)
 		return;
-	str_printf(&text, "and %s more: %s, %s of it in holes (--limit 0 draws all)",
-	    fmt_count(&a, left), fmt_size(&b, bytes), fmt_size(&c, holes));
-	style_wrap(d->out, d->st, INDENT, "%s", str_text(&text));
-	str_free(&text);
+	style_wrap(d->out, d->st, INDENT,
+	    "and %s more: %s, %s of it in holes (--limit 0 draws all)", fmt_count(&a, left),
+	    fmt_size(&b, bytes), fmt_size(&c, holes));
 }
 
 /* Bytes of a column: so that the largest of what is drawn fits. */

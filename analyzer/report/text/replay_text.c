@@ -58,7 +58,6 @@ static void same_request(
 
 static void answer(const struct replay_result *r, const struct report_style *style, struct str *out)
 {
-	struct str line = {0};
 	struct fmt a;
 
 	point(out, style, "  recorded  ", &r->original, true);
@@ -66,19 +65,16 @@ static void answer(const struct replay_result *r, const struct report_style *sty
 		same_request(r, style, out);
 	else
 		point(out, style, "  replayed  ", &r->replayed, !r->same);
+	if (r->lasts_ns)
+		str_putc(out, '\n');
 	if (r->lasts_ns == UINT64_MAX)
-		str_puts(&line,
+		style_wrap(out, style, 2,
 		    "Nothing grew in the second half of the record, so this memory would last.");
 	else if (r->lasts_ns)
-		str_printf(&line,
+		style_wrap(out, style, 2,
 		    "At the pace of the second half of the record, this memory would last another "
 		    "%s.",
 		    fmt_duration(&a, r->lasts_ns));
-	if (line.length) {
-		str_puts(out, "\n");
-		style_wrap(out, style, 2, "%s", str_text(&line));
-	}
-	str_free(&line);
 }
 
 /* The last one is not cut. A narrow terminal has fewer. */
@@ -179,19 +175,15 @@ static void basis(const struct replay_result *r, const struct report_style *styl
 	if (r->curve.known && r->touched)
 		second_half(r, &line);
 	style_wrap(out, style, 2, "%s", str_text(&line));
-	str_clear(&line);
-	if (r->limit_bytes && r->original.failed) {
-		str_printf(&line,
+	str_free(&line);
+	if (r->limit_bytes && r->original.failed)
+		style_wrap(out, style, 2,
 		    "In addition the replay takes %s, the memory measured at the failure that is "
 		    "not replayed.",
 		    fmt_size(&a, r->beside));
-		style_wrap(out, style, 2, "%s", str_text(&line));
-	}
-	if (r->speed > 0) {
-		str_clear(&line);
-		str_printf(&line, "The requests came at %g times the recorded speed.", r->speed);
-		style_wrap(out, style, 2, "%s", str_text(&line));
-	}
+	if (r->speed > 0)
+		style_wrap(
+		    out, style, 2, "The requests came at %g times the recorded speed.", r->speed);
 	if (r->limit_by && !strcmp(r->limit_by, "cgroup"))
 		style_wrap(out, style, 2,
 		    "The limit is that of a cgroup of its own, and the kernel kills.");
@@ -200,56 +192,49 @@ static void basis(const struct replay_result *r, const struct report_style *styl
 		    "The replay ends itself when as much is resident: the kill is emulated.");
 	for (size_t i = 0; i < r->note_count; i++)
 		style_wrap(out, style, 2, "%s", r->notes[i]);
-	str_free(&line);
 }
 
 static void device(const struct replay_result *r, const struct report_style *style, struct str *out)
 {
-	struct str line = {0};
 	struct fmt a, b;
 
 	style_heading(out, style, "How");
 	if (r->asked_driver)
-		str_printf(&line,
+		style_wrap(out, style, 2,
 		    "The %s requests and releases were repeated on %s, with as much memory taken "
 		    "as "
 		    "other processes held.",
 		    fmt_count(&a, r->driver.events),
 		    r->driver.simulated ? "a simulated device" : r->driver.device);
 	else if (r->match.kind == TORCH_MATCH_IDENTICAL)
-		str_printf(&line,
+		style_wrap(out, style, 2,
 		    "PyTorch's %s requests went to the model of its allocator, which took the same "
 		    "%s "
 		    "segments as PyTorch.",
 		    fmt_count(&a, r->match.requests), fmt_count(&b, r->match.segments));
 	else
-		str_printf(&line,
+		style_wrap(out, style, 2,
 		    "PyTorch's %s requests went to the model of its allocator, whose reserved "
 		    "memory "
 		    "is off by up to %.1f %%: do not rely on it.",
 		    fmt_count(&a, r->match.requests), r->match.deviation * 100);
-	style_wrap(out, style, 2, "%s", str_text(&line));
-	str_clear(&line);
-	str_printf(&line, r->headroom < 0 ? "%s were missing." : "%s were left.",
+	style_wrap(out, style, 2, r->headroom < 0 ? "%s were missing." : "%s were left.",
 	    fmt_size(&a, (uint64_t)(r->headroom < 0 ? -r->headroom : r->headroom)));
-	style_wrap(out, style, 2, "%s", str_text(&line));
-	str_free(&line);
 }
 
 static void torch_row(struct str *out, const struct report_style *style, const char *name,
     const struct through_refusal *f, uint64_t reserved)
 {
 	struct fmt a, b, c, d;
-	struct str line = {0};
 
-	str_printf(&line, "%s reserves up to %s", name, fmt_size(&a, reserved));
 	if (f->serial)
-		str_printf(&line, ", and refuses %s at event %s, with %s in blocks",
-		    fmt_size(&b, f->size), fmt_count(&c, f->serial), fmt_size(&d, f->allocated));
+		style_item(out, style, "  - ", 4,
+		    "%s reserves up to %s, and refuses %s at event %s, with %s in blocks", name,
+		    fmt_size(&a, reserved), fmt_size(&b, f->size), fmt_count(&c, f->serial),
+		    fmt_size(&d, f->allocated));
 	else
-		str_puts(&line, ", and refuses nothing");
-	style_item(out, style, "  - ", 4, "%s", str_text(&line));
-	str_free(&line);
+		style_item(out, style, "  - ", 4, "%s reserves up to %s, and refuses nothing", name,
+		    fmt_size(&a, reserved));
 }
 
 /* Other settings, or the allocator itself: what each comes to. */
@@ -259,26 +244,22 @@ static void torch(const struct replay_result *r, const struct report_style *styl
 	struct through_refusal f = replay_refusal(&r->torch.model);
 	struct str line = {0};
 
-	str_printf(&line, "PyTorch's allocator, %s",
+	style_heading(out, style, "PyTorch's allocator, %s",
 	    r->torch.settings && *r->torch.settings ? r->torch.settings : "with its own settings");
-	style_heading(out, style, "%s", str_text(&line));
-	str_clear(&line);
 	torch_row(out, style, "its model", &f, r->torch.model.peak_reserved);
 	if (!r->torch.through)
 		return;
 	str_printf(&line, "PyTorch %s itself, on %s%s,", own->torch,
 	    own->simulated ? "a simulated device" : "", own->simulated ? "" : own->device);
 	torch_row(out, style, str_text(&line), &own->refused, own->peak_reserved);
-	str_clear(&line);
+	str_free(&line);
 	if (r->torch.agree)
-		str_puts(&line, "Both agree.");
+		style_wrap(out, style, 2, "Both agree.");
 	else
-		str_printf(&line,
+		style_wrap(out, style, 2,
 		    "They do not agree: the peak of reserved memory in the model is off by %+.2f "
 		    "%%.",
 		    r->torch.deviation * 100);
-	style_wrap(out, style, 2, "%s", str_text(&line));
-	str_free(&line);
 }
 
 static void title(const struct replay_result *r, struct str *line)

@@ -188,6 +188,27 @@ void style_heading(struct str *out, const struct report_style *style, const char
 	va_end(args);
 }
 
+void style_verdict(
+    struct str *out, const struct report_style *style, enum cause cause, double confidence)
+{
+	str_printf(out, "%s%s%s", term_style(style->colour, style_tone(cause)), cause_name(cause),
+	    term_style(style->colour, TERM_PLAIN));
+	if (confidence > 0)
+		str_printf(out, "   %s%.0f %% sure%s", term_style(style->colour, TERM_DIM),
+		    confidence * 100, term_style(style->colour, TERM_PLAIN));
+	str_putc(out, '\n');
+}
+
+void style_fix(
+    struct str *out, const struct report_style *style, size_t n, const char *for_, const char *text)
+{
+	bool any = strcmp(for_, "any") == 0;
+	char head[32];
+
+	snprintf(head, sizeof(head), "  %zu. ", n);
+	style_item(out, style, head, 5, "%s%s%s", any ? "" : for_, any ? "" : ": ", text);
+}
+
 void style_cell(struct str *out, const struct report_style *style, const char *text,
     unsigned columns, bool right)
 {

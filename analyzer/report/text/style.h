@@ -32,6 +32,12 @@ void style_end(struct str *out);
 void style_bar(struct str *out, const struct report_style *style, double share, unsigned columns);
 /* As fmt_function(), in the style's characters. */
 void style_function(struct str *to, const struct report_style *style, const char *function);
+/* The line that a verdict begins with: its cause, and how sure it is. */
+void style_verdict(
+    struct str *out, const struct report_style *style, enum cause cause, double confidence);
+/* The n-th fix, from 1; `for_` is a framework's name, or "any". */
+void style_fix(struct str *out, const struct report_style *style, size_t n, const char *for_,
+    const char *text);
 /* The colour of a verdict. */
 enum term_style style_tone(enum cause cause);
 /* "name.py:31", from the whole path; the module for native code without lines. */

@@ -37,15 +37,11 @@ static void headline(const struct verdict_result *r, const struct report_style *
 	const struct process *p = &r->tree.processes[r->tree.subject];
 	const char *name = NULL;
 	struct str about = {0};
+	unsigned columns;
 	struct fmt a;
 
 	damage_text(&r->tree.damage, st, out);
-	str_printf(out, "%s%s%s", term_style(st->colour, style_tone(r->verdict.cause)),
-	    cause_name(r->verdict.cause), term_style(st->colour, TERM_PLAIN));
-	if (r->verdict.confidence > 0)
-		str_printf(out, "   %s%.0f %% sure%s", term_style(st->colour, TERM_DIM),
-		    r->verdict.confidence * 100, term_style(st->colour, TERM_PLAIN));
-	str_putc(out, '\n');
+	style_verdict(out, st, r->verdict.cause, r->verdict.confidence);
 	str_printf(&about, "pid %u", p->pid);
 	if (p->how == END_SIGNAL && p->code < 65)
 		name = sigabbrev_np((int)p->code);
@@ -62,15 +58,11 @@ static void headline(const struct verdict_result *r, const struct report_style *
 	else
 		str_puts(&about, ", end unknown");
 	str_printf(&about, " after %s: ", fmt_duration(&a, num_ns(p->seconds)));
-	command(&about, p->cmdline,
-	    st->columns > term_columns(str_text(&about))
-		? st->columns - term_columns(str_text(&about))
-		: 0);
+	columns = term_columns(str_text(&about));
+	command(&about, p->cmdline, st->columns > columns ? st->columns - columns : 0);
 	str_puts(out, term_style(st->colour, TERM_DIM));
-	style_cell(out, st, str_text(&about),
-	    term_columns(str_text(&about)) < st->columns ? term_columns(str_text(&about))
-							 : st->columns,
-	    false);
+	columns = term_columns(str_text(&about));
+	style_cell(out, st, str_text(&about), columns < st->columns ? columns : st->columns, false);
 	str_printf(out, "%s\n", term_style(st->colour, TERM_PLAIN));
 	style_wrap(out, st, 2, "%s", r->verdict.summary);
 	str_free(&about);
@@ -104,8 +96,6 @@ static void blamed(const struct verdict_result *r, const struct report_style *st
 
 static void fixes(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
-	char head[32];
-
 	if (r->verdict.next) {
 		style_heading(out, st, "What to record next");
 		style_wrap(out, st, 2, "%s", r->verdict.next);
@@ -113,20 +103,8 @@ static void fixes(const struct verdict_result *r, const struct report_style *st,
 	if (!r->verdict.fix_count)
 		return;
 	style_heading(out, st, "What to change");
-	for (size_t i = 0; i < r->verdict.fix_count; i++) {
-		const struct fix *f = &r->verdict.fixes[i];
-
-		snprintf(head, sizeof(head), "  %zu. ", i + 1);
-		if (strcmp(f->for_, "any") == 0) {
-			style_item(out, st, head, 5, "%s", f->text);
-		} else {
-			struct str text = {0};
-
-			str_printf(&text, "%s: %s", f->for_, f->text);
-			style_item(out, st, head, 5, "%s", str_text(&text));
-			str_free(&text);
-		}
-	}
+	for (size_t i = 0; i < r->verdict.fix_count; i++)
+		style_fix(out, st, i + 1, r->verdict.fixes[i].for_, r->verdict.fixes[i].text);
 }
 
 static void value(struct str *out, const struct evidence *e)
@@ -179,7 +157,6 @@ static void candidates(
 		    out, "  cause                    score  shape  of growth  further  fits\n");
 	for (size_t i = 0; i < r->ranking.count; i++) {
 		const struct candidate *c = &r->ranking.list[i];
-		struct str line = {0};
 
 		if (table) {
 			str_printf(out, "  %-24s %5.2f  %5.2f  %8.0f %%  %5.0f %%  %s\n",
@@ -187,12 +164,10 @@ static void candidates(
 			    c->share * 100, c->further * 100, c->fits ? "yes" : "no");
 			continue;
 		}
-		str_printf(&line,
+		style_item(out, st, "  - ", 4,
 		    "%s: score %.2f, shape %.2f, %.0f %% of the growth, further %.0f %%, %s",
 		    cause_name(c->finding.cause), c->score, c->finding.strength, c->share * 100,
 		    c->further * 100, c->fits ? "fits" : "does not fit");
-		style_item(out, st, "  - ", 4, "%s", str_text(&line));
-		str_free(&line);
 	}
 }
 
@@ -205,23 +180,10 @@ static void what_ifs(const struct verdict_result *r, const struct report_style *
 	style_heading(out, st, "What if");
 	for (size_t i = 0; i < r->what_ifs.count; i++) {
 		const struct what_if *w = &r->what_ifs.list[i];
-		struct str line = {0};
 
-		str_printf(&line, "%s: %s, %s", w->change, w->fits ? "fits" : "does not fit",
-		    fmt_size_signed(&a, w->headroom));
-		style_item(out, st, "  - ", 4, "%s", str_text(&line));
-		str_free(&line);
+		style_item(out, st, "  - ", 4, "%s: %s, %s", w->change,
+		    w->fits ? "fits" : "does not fit", fmt_size_signed(&a, w->headroom));
 	}
-}
-
-/* "  name: text", wrapped. */
-static void fact(struct str *out, const struct report_style *st, const char *name, const char *text)
-{
-	struct str line = {0};
-
-	str_printf(&line, "%s: %s", name, text);
-	style_wrap(out, st, 2, "%s", str_text(&line));
-	str_free(&line);
 }
 
 /* Where there are many processes, those that did less than this part of all are counted. */
@@ -239,33 +201,30 @@ static void background(
 	size_t few = 0;
 
 	style_heading(out, st, "Failure");
-	str_puts(&line, failure_kind_name(f->kind));
-	if (f->kind != FAILURE_NONE)
-		str_printf(&line, ", %s after the start", fmt_duration(&a, f->time_ns));
-	fact(out, st, "kind", str_text(&line));
+	if (f->kind == FAILURE_NONE)
+		style_wrap(out, st, 2, "kind: %s", failure_kind_name(f->kind));
+	else
+		style_wrap(out, st, 2, "kind: %s, %s after the start", failure_kind_name(f->kind),
+		    fmt_duration(&a, f->time_ns));
 	if (f->requested_bytes)
-		fact(out, st, "requested", fmt_size_exact(&a, f->requested_bytes));
-	fact(out, st, "kind of limit", limit_kind_name(f->limit));
-	fact(out, st, "limit", fmt_size_exact(&a, f->limit_bytes));
-	fact(out, st, "in use", fmt_size_exact(&a, f->usage_bytes));
+		style_wrap(out, st, 2, "requested: %s", fmt_size_exact(&a, f->requested_bytes));
+	style_wrap(out, st, 2, "kind of limit: %s", limit_kind_name(f->limit));
+	style_wrap(out, st, 2, "limit: %s", fmt_size_exact(&a, f->limit_bytes));
+	style_wrap(out, st, 2, "in use: %s", fmt_size_exact(&a, f->usage_bytes));
 	if (f->limit == LIMIT_MAPPINGS)
-		fact(out, st, "mappings", fmt_count(&a, f->mappings));
+		style_wrap(out, st, 2, "mappings: %s", fmt_count(&a, f->mappings));
 	if (f->kill_evidence)
-		fact(out, st, "evidence of a kill", f->kill_evidence);
-	for (size_t i = 0; i < r->recoveries.count; i++) {
-		str_clear(&line);
-		str_printf(&line, "%s refused at %s%s", fmt_size(&a, r->recoveries.list[i].size),
+		style_wrap(out, st, 2, "evidence of a kill: %s", f->kill_evidence);
+	for (size_t i = 0; i < r->recoveries.count; i++)
+		style_wrap(out, st, 2, "recovered: %s refused at %s%s",
+		    fmt_size(&a, r->recoveries.list[i].size),
 		    fmt_duration(&b, r->recoveries.list[i].time_ns),
 		    r->recoveries.list[i].retried ? ", granted later" : "");
-		fact(out, st, "recovered", str_text(&line));
-	}
 	style_heading(out, st, "Recording");
-	fact(out, st, "malloc is", c->malloc_owner ? c->malloc_owner : "unknown");
-	fact(out, st, "python", c->python && *c->python ? c->python : "no");
-	str_clear(&line);
-	str_printf(&line, "%s; events lost: %s", c->complete ? "yes" : "no",
+	style_wrap(out, st, 2, "malloc is: %s", c->malloc_owner ? c->malloc_owner : "unknown");
+	style_wrap(out, st, 2, "python: %s", c->python && *c->python ? c->python : "no");
+	style_wrap(out, st, 2, "complete: %s; events lost: %s", c->complete ? "yes" : "no",
 	    fmt_count(&a, c->lost_events));
-	fact(out, st, "complete", str_text(&line));
 	for (size_t i = 0; i < r->tree.count; i++)
 		events += r->tree.processes[i].events;
 	for (size_t i = 0; i < r->tree.count; i++) {
@@ -284,11 +243,10 @@ static void background(
 		style_item(
 		    out, st, i == r->tree.subject ? "  * " : "    ", 4, "%s", str_text(&line));
 	}
-	str_clear(&line);
-	str_printf(&line, "%zu more with %s events in total: `whyoom check` lists them", few,
-	    fmt_count(&a, few_events));
 	if (few)
-		style_item(out, st, "    ", 4, "%s", str_text(&line));
+		style_item(out, st, "    ", 4,
+		    "%zu more with %s events in total: `whyoom check` lists them", few,
+		    fmt_count(&a, few_events));
 	str_free(&line);
 }
 
