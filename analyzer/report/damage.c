@@ -1,6 +1,8 @@
 /* damage.c - see parts.h. */
 #include "report/parts.h"
 
+#include <math.h>
+
 #include "util/text/fmt.h"
 
 static void add_size(struct str *line, const struct trace_set_damage *d)
@@ -54,13 +56,8 @@ void damage_json(struct json *j, const struct trace_set_damage *d)
 	json_object(j, "damage");
 	json_u64(j, "bytes", d->bytes);
 	json_real(j, "share", d->share, 6);
-	if (d->to_ns) {
-		json_real(j, "from_seconds", (double)d->from_ns / 1e9, 6);
-		json_real(j, "to_seconds", (double)d->to_ns / 1e9, 6);
-	} else {
-		json_null(j, "from_seconds");
-		json_null(j, "to_seconds");
-	}
+	json_real(j, "from_seconds", d->to_ns ? (double)d->from_ns / 1e9 : NAN, 6);
+	json_real(j, "to_seconds", d->to_ns ? (double)d->to_ns / 1e9 : NAN, 6);
 	json_u64_or_null(j, "threads", d->threads, d->threads);
 	json_array(j, "what");
 	for (unsigned kind = 0; kind < TRACE_DAMAGE_KINDS; kind++)

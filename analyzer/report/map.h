@@ -24,16 +24,6 @@ struct map_view {
 	struct trace_set_damage damage;
 };
 
-/* Choose the segments to draw and return them by address, for free(); NULL: no memory. Segments
- * where room could be made come first, then those with more free bytes, then larger ones. Segments
- * of the same layout are one choice, but with limit 0 each is its own. */
-struct map_choice {
-	size_t segment;
-	size_t like; /* further segments of the same layout */
-	uint64_t weight, size; /* bytes of all their holes; of each segment */
-};
-struct map_choice *map_choose(const struct space_map *map, uint32_t limit, size_t *count);
-
 /* Add up the live blocks of a segment by stack, most bytes first. Fills at most `room` pins and
  * returns the number of stacks; -1: no memory. */
 struct map_pin {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "report/map.h"
+#include "util/vec.h"
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -15,9 +16,8 @@ static int by_bytes(const void *a, const void *b)
 int map_pins(
     const struct space_map *map, size_t first, size_t count, struct map_pin *pins, unsigned room)
 {
-	struct map_pin *all = NULL;
+	VEC(struct map_pin) all = {0};
 	struct map seen = {0};
-	size_t used = 0, capacity = 0;
 	int rc = -1;
 
 	for (size_t i = first; i < first + count; i++) {
@@ -30,28 +30,20 @@ int map_pins(
 		if (!slot)
 			goto out;
 		if (!*slot) {
-			if (used == capacity) {
-				size_t more = capacity ? capacity * 2 : 16;
-				struct map_pin *grown = realloc(all, more * sizeof(*grown));
-
-				if (!grown)
-					goto out;
-				all = grown;
-				capacity = more;
-			}
-			all[used++] = (struct map_pin){.stats = p->callsite};
-			*slot = used;
+			if (vec_push(&all, (struct map_pin){.stats = p->callsite}))
+				goto out;
+			*slot = all.count;
 		}
-		all[*slot - 1].bytes += p->end - p->start;
-		all[*slot - 1].blocks++;
+		all.items[*slot - 1].bytes += p->end - p->start;
+		all.items[*slot - 1].blocks++;
 	}
-	if (used)
-		qsort(all, used, sizeof(*all), by_bytes);
-	for (size_t i = 0; i < used && i < room; i++)
-		pins[i] = all[i];
-	rc = (int)used;
+	if (all.count)
+		qsort(all.items, all.count, sizeof(*all.items), by_bytes);
+	for (size_t i = 0; i < all.count && i < room; i++)
+		pins[i] = all.items[i];
+	rc = (int)all.count;
 out:
 	map_free(&seen);
-	free(all);
+	vec_free(&all);
 	return rc;
 }

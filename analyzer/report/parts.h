@@ -47,5 +47,7 @@ void story_text(const struct explanation *e, const enum join *of, const struct r
     struct str *out);
 /* Append the members "messages" and "verdict" of an explanation; `of` as above. */
 void explanation_json(struct json *j, const struct explanation *e, const enum join *of);
+/* Append the member "runner_up" of a verdict; null for CAUSE_UNKNOWN. */
+void runner_up_json(struct json *j, enum cause cause, double confidence);
 
 #endif

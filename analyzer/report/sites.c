@@ -211,10 +211,7 @@ void sites_json(const struct sites_view *v, const struct report_style *style, st
 		json_object(&j, NULL);
 		json_string(&j, "function", p->function);
 		json_string(&j, "file", p->file);
-		if (p->line)
-			json_u64(&j, "line", p->line);
-		else
-			json_null(&j, "line");
+		json_u64_or_null(&j, "line", p->line, p->line);
 		json_u64(&j, "bytes", list[i].key);
 		json_u64(&j, "live_bytes", p->facts.live_bytes);
 		json_u64(&j, "live_blocks", p->facts.live_count);

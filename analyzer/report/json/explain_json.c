@@ -64,6 +64,18 @@ static void message(struct json *j, const struct explain_message *m, const enum 
 	json_object_end(j);
 }
 
+void runner_up_json(struct json *j, enum cause cause, double confidence)
+{
+	if (!cause) {
+		json_null(j, "runner_up");
+		return;
+	}
+	json_object(j, "runner_up");
+	json_string(j, "cause", cause_name(cause));
+	json_real(j, "confidence", confidence, 3);
+	json_object_end(j);
+}
+
 static void verdict(struct json *j, const struct explanation *e)
 {
 	json_object(j, "verdict");
@@ -81,14 +93,7 @@ static void verdict(struct json *j, const struct explanation *e)
 		json_object_end(j);
 	}
 	json_array_end(j);
-	if (e->verdict.runner_up) {
-		json_object(j, "runner_up");
-		json_string(j, "cause", cause_name(e->verdict.runner_up));
-		json_real(j, "confidence", e->verdict.runner_up_confidence, 3);
-		json_object_end(j);
-	} else {
-		json_null(j, "runner_up");
-	}
+	runner_up_json(j, e->verdict.runner_up, e->verdict.runner_up_confidence);
 	json_string(j, "next", e->verdict.next);
 	json_object_end(j);
 }

@@ -1,4 +1,6 @@
 /* replay_json.c - see format.h. */
+#include <math.h>
+
 #include "report/format.h"
 #include "report/frames.h"
 #include "util/num.h"
@@ -49,18 +51,11 @@ static void basis(struct json *j, const struct replay_result *r)
 	static const char *const names[PLAN_KINDS] = {"blocks", "zeroed", "mappings"};
 
 	json_u64(j, "beside_bytes", r->beside);
-	if (r->speed > 0)
-		json_real(j, "speed", r->speed, 6);
-	else
-		json_null(j, "speed");
+	json_real(j, "speed", r->speed > 0 ? r->speed : NAN, 6);
 	json_object(j, "touch");
 	json_bool(j, "written_to", r->touched);
-	for (int k = 0; k < PLAN_KINDS; k++) {
-		if (r->shares[k] < 0)
-			json_null(j, names[k]);
-		else
-			json_real(j, names[k], r->shares[k], 4);
-	}
+	for (int k = 0; k < PLAN_KINDS; k++)
+		json_real(j, names[k], r->shares[k] < 0 ? NAN : r->shares[k], 4);
 	json_u64(j, "fitted_to_samples", r->touch.samples);
 	json_object_end(j);
 	if (!r->curve.known) {

@@ -1,6 +1,7 @@
 /* report_json.c - the report as JSON, schema 1: report-schema.json says what may be where. */
 #include "util/text/json.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -50,15 +51,10 @@ static void processes(struct json *j, const struct verdict_result *r)
 		json_real(j, "seconds", p->seconds, 6);
 		json_object(j, "end");
 		json_string(j, "how", hows[p->how]);
-		if (p->how == END_EXIT || p->how == END_SIGNAL)
-			json_u64(j, "code", p->code);
-		else
-			json_null(j, "code");
+		json_u64_or_null(j, "code", p->code, p->how == END_EXIT || p->how == END_SIGNAL);
 		json_object_end(j);
-		if (p->refused_ns)
-			json_real(j, "refused_seconds", (double)p->refused_ns / 1e9, 6);
-		else
-			json_null(j, "refused_seconds");
+		json_real(
+		    j, "refused_seconds", p->refused_ns ? (double)p->refused_ns / 1e9 : NAN, 6);
 		process_memory(j, p);
 		json_object_end(j);
 	}
@@ -68,28 +64,16 @@ static void processes(struct json *j, const struct verdict_result *r)
 static void failure(struct json *j, const struct verdict_result *r)
 {
 	const struct failure_view *f = &r->failure;
+	bool failed = f->kind != FAILURE_NONE, device = f->kind == FAILURE_CUDA_OOM;
+	uint64_t segment = device ? r->devices.first->segment : 0;
 
 	json_object(j, "failure");
 	json_string(j, "kind", failure_kind_name(f->kind));
-	if (f->kind == FAILURE_NONE) {
-		json_null(j, "pid");
-		json_null(j, "seconds");
-		json_null(j, "space");
-		json_null(j, "requested_bytes");
-	} else {
-		json_u64(j, "pid", f->pid);
-		json_real(j, "seconds", (double)f->time_ns / 1e9, 6);
-		json_string(
-		    j, "space", f->kind == FAILURE_CUDA_OOM ? r->devices.first->space : "host");
-		if (f->requested_bytes)
-			json_u64(j, "requested_bytes", f->requested_bytes);
-		else
-			json_null(j, "requested_bytes");
-	}
-	if (f->kind == FAILURE_CUDA_OOM && r->devices.first->segment)
-		json_u64(j, "segment_bytes", r->devices.first->segment);
-	else
-		json_null(j, "segment_bytes");
+	json_u64_or_null(j, "pid", f->pid, failed);
+	json_real(j, "seconds", failed ? (double)f->time_ns / 1e9 : NAN, 6);
+	json_string(j, "space", device ? r->devices.first->space : failed ? "host" : NULL);
+	json_u64_or_null(j, "requested_bytes", f->requested_bytes, failed && f->requested_bytes);
+	json_u64_or_null(j, "segment_bytes", segment, segment);
 	json_string(j, "limit_kind", limit_kind_name(f->limit));
 	json_u64(j, "limit_bytes", f->limit_bytes);
 	json_u64(j, "usage_bytes", f->usage_bytes);
@@ -253,10 +237,7 @@ static void verdict(struct json *j, const struct verdict_result *r)
 		json_object(j, "blame");
 		json_string(j, "function", v->blame.function);
 		json_string(j, "file", v->blame.file);
-		if (v->blame.line)
-			json_u64(j, "line", v->blame.line);
-		else
-			json_null(j, "line");
+		json_u64_or_null(j, "line", v->blame.line, v->blame.line);
 		json_u64(j, "bytes", v->blame.bytes);
 		if (r->coverage.sample_every)
 			json_u64(j, "error_bytes", (uint64_t)v->blame.error);
@@ -287,14 +268,7 @@ static void verdict(struct json *j, const struct verdict_result *r)
 		json_object_end(j);
 	}
 	json_array_end(j);
-	if (v->runner_up) {
-		json_object(j, "runner_up");
-		json_string(j, "cause", cause_name(v->runner_up));
-		json_real(j, "confidence", v->runner_up_confidence, 3);
-		json_object_end(j);
-	} else {
-		json_null(j, "runner_up");
-	}
+	runner_up_json(j, v->runner_up, v->runner_up_confidence);
 	json_string(j, "next", v->next);
 	candidates(j, r);
 	json_object_end(j);
