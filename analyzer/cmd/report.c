@@ -12,7 +12,6 @@
 #include "cmd/common/log.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
-#include "explain/join/join_arena.h"
 #include "report/report.h"
 #include "report/unrecorded.h"
 #include "util/progress.h"

@@ -95,8 +95,4 @@ void search_fini(struct search *s);
 int search_round(struct search *s, struct err *err);
 bool search_is_late(const struct search *s);
 
-/* Write the kept units as a directory of traces. 0 or negative with err. */
-int save_traces(const struct search *s, const struct trace_set *set, const char *path,
-    struct view *view, struct err *err);
-
 #endif

@@ -29,4 +29,13 @@ const enum join *join_messages(
  * result. True: it was replaced. */
 bool join_verdict(const struct explanation *e, const enum join *of, struct verdict_result *r);
 
+/*
+ * ONNX Runtime's own arena has a limit, at which it refuses without asking malloc: no call fails
+ * that was recorded. The log's message says how much was left of it, the recording what the arena
+ * had taken. Where the log has such a message, nothing was recorded that ran out, and the arena is
+ * told from other memory: makes it the report's failure, and its limit the ledger's. Reads the
+ * recording once more. `e` must outlive the result. 0; negative errno, err filled.
+ */
+int join_arena(const struct explanation *e, struct verdict_result *r, struct err *err);
+
 #endif

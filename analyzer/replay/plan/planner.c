@@ -5,15 +5,79 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "replay/plan/planner_parts.h"
+#include "replay/plan/plan_file.h"
+#include "util/map.h"
+#include "util/num.h"
 #include "util/progress.h"
+#include "util/ranges.h"
 #include "util/tuned.h"
+#include "util/vec.h"
 
 TUNED(uint64_t, GRAIN_PARTS, 512,
     "as many points of the curve as a terminal or a plot has columns, by live bytes");
 #define PROGRESS_EVENTS 65536u
 TUNED(double, PACE_MIN, 1.0, "bytes written a ns: a slow machine with page faults does that");
+
+/* The releasing half of a realloc, which is one operation. */
+struct moving {
+	bool waits;
+	uint32_t slot;
+	uint64_t address, size;
+	uint32_t class;
+};
+
+/* A block: where its pointer is, and how it counts. */
+struct held {
+	uint32_t slot;
+	uint32_t class;
+};
+
+/* A mapping: all pieces that are left of it share a slot. */
+struct region {
+	uint64_t start, left;
+	uint32_t class;
+};
+
+/* What is not small, and may still be written to for the first time. */
+struct young {
+	uint32_t slot;
+	uint64_t born_ns, size;
+};
+
+struct planner {
+	struct feed feed;
+	struct plan_file file;
+	const struct recorded *recorded;
+	const struct plan_last *last;
+	struct plan_facts *facts;
+
+	struct map threads; /* serial to 1 + lane */
+	VEC(struct moving) moving; /* by lane */
+	uint32_t newest; /* lane of the latest event */
+	struct map blocks; /* address to struct held */
+	struct ranges mappings; /* serial: the region */
+	VEC(struct region) regions; /* by slot */
+	bool cut_any; /* the latest unmapping took something, which was: */
+	enum plan_access cut_access;
+	int error; /* in a callback */
+
+	uint64_t event, live[PLAN_CLASSES], all;
+	uint64_t now_ns;
+	VEC(struct young) young;
+	uint64_t written_ns; /* then those that are forgotten were done */
+	VEC(uint64_t) born; /* by slot, ns; of what is not small, UINT64_MAX: nothing lives */
+	uint64_t sampled_live, sampled_ns, grain; /* grain 0: only where levels were measured */
+	uint64_t peak_event; /* UINT64_MAX: not known yet */
+	uint32_t due; /* of the recorded samples */
+	bool last_seen;
+
+	/* plan_find()'s. */
+	bool finding, found;
+	uint32_t find_thread;
+	uint64_t find_n;
+};
 
 static uint64_t held_value(struct held h)
 {
@@ -34,7 +98,8 @@ static double pace_of(const struct planner *p)
 	return p->recorded->pace > PACE_MIN ? p->recorded->pace : PACE_MIN;
 }
 
-void planner_is_young(struct planner *p, uint32_t slot, uint64_t size)
+/* So many bytes of the slot's are to be written to yet; none any more. */
+static void is_young(struct planner *p, uint32_t slot, uint64_t size)
 {
 	struct young y = {.slot = slot, .born_ns = p->now_ns, .size = size};
 
@@ -47,7 +112,7 @@ void planner_is_young(struct planner *p, uint32_t slot, uint64_t size)
 		p->born.items[slot] = p->now_ns;
 }
 
-void planner_is_gone(struct planner *p, uint32_t slot)
+static void is_gone(struct planner *p, uint32_t slot)
 {
 	if (slot < p->born.count)
 		p->born.items[slot] = UINT64_MAX;
@@ -81,7 +146,8 @@ static uint64_t young_bytes(struct planner *p, uint64_t now_ns)
 	return sum;
 }
 
-void planner_acquired(struct planner *p, uint32_t class, uint64_t size)
+/* What lives becomes more, or less. */
+static void acquired(struct planner *p, uint32_t class, uint64_t size)
 {
 	p->live[class] += size;
 	p->all += size;
@@ -91,7 +157,7 @@ void planner_acquired(struct planner *p, uint32_t class, uint64_t size)
 	}
 }
 
-void planner_released(struct planner *p, uint32_t class, uint64_t size)
+static void released(struct planner *p, uint32_t class, uint64_t size)
 {
 	p->live[class] -= size;
 	p->all -= size;
@@ -182,8 +248,8 @@ static int flush_moving(struct planner *p, uint32_t lane)
 	if (!m->waits)
 		return 0;
 	m->waits = false;
-	planner_released(p, m->class, m->size);
-	planner_is_gone(p, m->slot);
+	released(p, m->class, m->size);
+	is_gone(p, m->slot);
 	op.shift = plan_kind(m->class);
 	rc = plan_file_add(&p->file, lane, op, -(int64_t)m->size);
 	return rc ? rc : plan_file_leave(&p->file, m->slot);
@@ -232,10 +298,10 @@ static int on_resize(struct planner *p, const struct event *e, uint32_t lane)
 	m->waits = false;
 	op.shift = plan_kind(m->class);
 	rc = plan_file_add(&p->file, lane, op, (int64_t)(e->size - m->size));
-	planner_released(p, m->class, m->size);
-	planner_acquired(p, h.class, e->size);
+	released(p, m->class, m->size);
+	acquired(p, h.class, e->size);
 	if (e->size > m->size)
-		planner_is_young(p, m->slot, e->size - m->size);
+		is_young(p, m->slot, e->size - m->size);
 	return rc ? rc : hold(p, e->address, h);
 }
 
@@ -277,8 +343,8 @@ static int on_alloc(struct planner *p, const struct event *e, uint32_t lane)
 	op = call_of(p, e->api, e->address, e->size);
 	op.slot = h.slot;
 	rc = plan_file_add(&p->file, lane, op, (int64_t)e->size);
-	planner_acquired(p, h.class, e->size);
-	planner_is_young(p, h.slot, e->size);
+	acquired(p, h.class, e->size);
+	is_young(p, h.slot, e->size);
 	return rc ? rc : hold(p, e->address, h);
 }
 
@@ -291,6 +357,156 @@ static int on_unfree(struct planner *p, const struct event *e, uint32_t lane)
 		return 0;
 	m->waits = false;
 	return hold(p, e->address, (struct held){.slot = m->slot, .class = m->class});
+}
+
+/* --- mappings: the program's own private ones --- */
+
+/* In the callback of a cut: the lane is the newest one's. */
+static void on_cut(void *arg, const struct range *piece, int whole, int split)
+{
+	struct planner *p = arg;
+	uint32_t slot = (uint32_t)piece->serial;
+	struct region *r = &p->regions.items[slot];
+	uint64_t size = piece->end - piece->start;
+	int rc = plan_file_add_at(&p->file, p->newest, piece->start - r->start,
+	    plan_op(PLAN_UNMAP, slot, size), -(int64_t)size);
+
+	r->left -= size;
+	p->cut_any = true;
+	p->cut_access = (enum plan_access)piece->kind;
+	if (p->cut_access == PLAN_MEMORY)
+		released(p, r->class, size);
+	if (!r->left)
+		is_gone(p, slot);
+	if (!rc && !r->left)
+		rc = plan_file_leave(&p->file, slot);
+	if (rc)
+		p->error = rc;
+}
+
+static int cut(struct planner *p, uint64_t start, uint64_t end)
+{
+	int rc;
+
+	p->error = 0;
+	p->cut_any = false;
+	rc = ranges_cut(&p->mappings, start, end, on_cut, p);
+	return rc ? rc : p->error;
+}
+
+static int map_region(
+    struct planner *p, uint32_t lane, uint64_t start, uint64_t size, enum plan_access access)
+{
+	struct range range = {.start = start, .end = start + size, .kind = access};
+	struct plan_op op;
+	uint32_t slot;
+	int rc = plan_file_take(&p->file, lane, &slot);
+
+	while (!rc && p->regions.count <= slot)
+		rc = vec_push(&p->regions, (struct region){0});
+	if (rc)
+		return rc;
+	p->regions.items[slot] =
+	    (struct region){.start = start, .left = size, .class = plan_class(PLAN_MAPPING, size)};
+	op = plan_op(PLAN_MAP, slot, size);
+	op.shift = (uint8_t)access;
+	range.serial = slot;
+	if (access == PLAN_MEMORY) {
+		acquired(p, p->regions.items[slot].class, size);
+		is_young(p, slot, size);
+	}
+	rc = plan_file_add(&p->file, lane, op, (int64_t)size);
+	return rc ? rc : ranges_add(&p->mappings, &range);
+}
+
+/* Private memory of the program's own. Files and what is shared are part of what lies beside it. */
+static bool is_own(const struct event *e)
+{
+	const uint32_t others = TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED | TRACE_MAP_HUGETLB;
+
+	return e->u.map.backing == TRACE_BACKING_ANON && !(e->u.map.flags & others) &&
+	       e->api != TRACE_API_SHMAT;
+}
+
+static enum plan_access access_of(const struct event *e)
+{
+	if (e->u.map.flags & TRACE_MAP_STACK)
+		return PLAN_STACK;
+	return e->u.map.prot ? PLAN_MEMORY : PLAN_RESERVED;
+}
+
+static int on_map(struct planner *p, const struct event *e, uint32_t lane)
+{
+	bool moved = e->u.map.flags & TRACE_MAP_REMAP && p->cut_any;
+	enum plan_access access = moved ? p->cut_access : access_of(e);
+	int rc;
+
+	if (!e->size || e->address > UINT64_MAX - e->size || e->size > PLAN_SIZE_MAX)
+		return 0;
+	rc = cut(p, e->address, e->address + e->size);
+	p->cut_any = false;
+	if (rc)
+		return rc;
+	if (!moved && (e->u.map.flags & TRACE_MAP_REMAP || !is_own(e))) {
+		p->facts->other_mappings++;
+		p->facts->other_bytes += e->size;
+		return 0;
+	}
+	return map_region(p, lane, e->address, e->size, access);
+}
+
+static int on_unmap(struct planner *p, const struct event *e)
+{
+	if (!e->size || e->address > UINT64_MAX - e->size)
+		return 0;
+	return cut(p, e->address, e->address + e->size);
+}
+
+struct advising {
+	struct planner *p;
+	const struct event *e;
+};
+
+static void advise(void *arg, const struct range *range)
+{
+	const struct advising *a = arg;
+	struct planner *p = a->p;
+	uint64_t start = range->start > a->e->address ? range->start : a->e->address,
+		 end = num_least(range->end, a->e->address + a->e->size);
+	uint32_t slot = (uint32_t)range->serial;
+	struct plan_op op = plan_op(PLAN_ADVISE, slot, end - start);
+	int rc;
+
+	op.shift = (uint8_t)a->e->u.advise.advice;
+	rc = plan_file_add_at(&p->file, p->newest, start - p->regions.items[slot].start, op, 0);
+	if (rc)
+		p->error = rc;
+}
+
+/* Those that give memory back or change how it comes: a trace must not bring a replay to anything
+ * else, as to poison pages where it may. */
+static bool is_harmless(uint32_t advice)
+{
+	switch (advice) {
+	case MADV_DONTNEED:
+	case MADV_FREE:
+	case MADV_HUGEPAGE:
+	case MADV_NOHUGEPAGE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int on_advise(struct planner *p, const struct event *e)
+{
+	struct advising a = {p, e};
+
+	if (!e->size || e->address > UINT64_MAX - e->size || !is_harmless(e->u.advise.advice))
+		return 0;
+	p->error = 0;
+	ranges_within(&p->mappings, e->address, e->address + e->size, advise, &a);
+	return p->error;
 }
 
 /* --- refusals --- */
@@ -346,13 +562,13 @@ static int apply(struct planner *p, const struct event *e)
 		rc = on_unfree(p, e, lane);
 		break;
 	case EV_MAP:
-		rc = planner_on_map(p, e, lane);
+		rc = on_map(p, e, lane);
 		break;
 	case EV_UNMAP:
-		rc = planner_on_unmap(p, e);
+		rc = on_unmap(p, e);
 		break;
 	case EV_ADVISE:
-		rc = planner_on_advise(p, e);
+		rc = on_advise(p, e);
 		break;
 	case EV_FAILED:
 		rc = on_failed(p, e, lane);

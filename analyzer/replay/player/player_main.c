@@ -3,11 +3,13 @@
  * with. It takes nothing from that allocator for itself.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "replay/player/player_group.h"
+#include "replay/group.h"
 #include "replay/player/player_measure.h"
 #include "replay/player_touch.h"
 #include "util/num.h"
@@ -176,9 +178,33 @@ static void take_back(void)
 	set_limit(limit_now);
 }
 
+static int limit_file = -1, usage_file = -1;
+
+/* Opens the files of the player's own cgroup. False: they are not there. */
+static bool group_begin(int dir, int version)
+{
+	limit_file = openat(dir, group_limit_file(version), O_WRONLY | O_CLOEXEC);
+	usage_file = openat(dir, group_usage_file(version), O_RDONLY | O_CLOEXEC);
+	return limit_file >= 0 && usage_file >= 0;
+}
+
+/*
+ * Lets as much private memory be resident as the limit leaves. What else the group is charged with,
+ * the player's tables and the kernel's, is not counted. False: that is less than what is resident.
+ */
 static bool limit_group(const struct play_sample *s)
 {
-	return player_group_limit(num_less(play->limit, s->beside), s->resident);
+	uint64_t room = num_less(play->limit, s->beside), usage;
+	char text[32];
+	ssize_t n = pread(usage_file, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	usage = strtoull(text, NULL, 10);
+	n = snprintf(
+	    text, sizeof(text), "%llu", (unsigned long long)(room + num_less(usage, s->resident)));
+	return room > s->resident && pwrite(limit_file, text, (size_t)n, 0) == n;
 }
 
 /* Replayed at some speed, nothing comes sooner than it is due. */
@@ -738,7 +764,7 @@ int main(int argc, char **argv)
 	measure_process(&now);
 	play->base_resident = now.resident;
 	if (play->limit_kind == PLAY_LIMIT_GROUP &&
-	    !player_group_begin(atoi(argv[3]), (int)play->group_version))
+	    !group_begin(atoi(argv[3]), (int)play->group_version))
 		end(PLAY_BROKEN, ENOENT);
 	if (plan->parts) {
 		begin_parts(0);

@@ -3,7 +3,7 @@
 
 #include "../known.h"
 #include "explain/join/join.h"
-#include "explain/join/join_arena.h"
+#include "explain/join/join.h"
 
 #define LOG                                                                                        \
 	"[E:onnxruntime:, sequential_executor.cc:677 ExecuteKernel] Non-zero status code "         \
