@@ -3,7 +3,6 @@
  */
 #include "explain/explain.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,29 +39,23 @@ static int parse(int argc, char **argv, struct output *output, const char **log)
 static int explain_main(int argc, char **argv)
 {
 	struct output output = OUTPUT_DEFAULT;
-	const char *log = NULL; /* NULL: stdin */
-	struct explanation explanation;
-	struct knowledge *knowledge;
+	const char *path = NULL; /* NULL: stdin */
 	struct report_style style;
 	struct str text = {0};
+	struct log log;
 	struct err err = {""};
-	int rc = parse(argc, argv, &output, &log);
+	int rc = parse(argc, argv, &output, &path);
 
 	if (rc)
 		return rc < 0 ? CMD_DONE : rc;
-	knowledge = knowledge_open();
-	if (knowledge)
-		rc = log_read(log, knowledge, &explanation, &err);
-	else
-		rc = err_set(&err, -ENOMEM, "no memory for the knowledge files");
+	rc = log_open(&log, path, &err);
 	if (!rc) {
 		style = output_style(&output);
-		output.format->explain(&explanation, &style, &text);
+		output.format->explain(&log.explanation, &style, &text);
 		rc = output_write(&text, output.path, &err);
 		str_free(&text);
-		explain_fini(&explanation);
 	}
-	knowledge_free(knowledge);
+	log_close(&log);
 	return rc ? cmd_error(&err) : CMD_DONE;
 }
 

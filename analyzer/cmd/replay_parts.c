@@ -13,18 +13,14 @@
 static uint64_t room_of(const struct run_cgroup *cgroup)
 {
 	struct event_level levels[CGROUP_LEVELS];
-	size_t count = run_cgroup_levels(cgroup, levels, CGROUP_LEVELS);
-	uint64_t max = UINT64_MAX, current = 0, files = 0;
+	struct event now = {
+	    .levels = levels, .level_count = run_cgroup_levels(cgroup, levels, CGROUP_LEVELS)};
+	uint64_t max;
 
-	for (size_t i = 0; i < count; i++) {
-		if (levels[i].key == TRACE_LEVEL_CG_MAX)
-			max = levels[i].value;
-		else if (levels[i].key == TRACE_LEVEL_CG_CURRENT)
-			current = levels[i].value;
-		else if (levels[i].key == TRACE_LEVEL_CG_INACTIVE_FILE)
-			files = levels[i].value;
-	}
-	return max == UINT64_MAX ? max : num_less(max, num_less(current, files));
+	if (!event_level(&now, TRACE_LEVEL_CG_MAX, &max) || max == UINT64_MAX)
+		return UINT64_MAX;
+	return num_less(max, num_less(event_level_value(&now, TRACE_LEVEL_CG_CURRENT),
+				 event_level_value(&now, TRACE_LEVEL_CG_INACTIVE_FILE)));
 }
 
 int replay_parts_find(struct replay_parts *parts, struct replay_request *request, struct err *err)

@@ -45,32 +45,6 @@ static int parse(int argc, char **argv, struct request *r)
 	return rc ? rc : cmd_wants_trace(&cmd_report, argc);
 }
 
-/* The log that --log names, and the knowledge that explains it. */
-struct log {
-	struct knowledge *knowledge;
-	struct explanation explanation;
-	bool read;
-};
-
-static int open_log(struct log *log, const char *path, struct err *err)
-{
-	int rc;
-
-	log->knowledge = knowledge_open();
-	if (!log->knowledge)
-		return err_set(err, -ENOMEM, "no memory for the knowledge files");
-	rc = log_read(path, log->knowledge, &log->explanation, err);
-	log->read = rc == 0;
-	return rc;
-}
-
-static void close_log(struct log *log)
-{
-	if (log->read)
-		explain_fini(&log->explanation);
-	knowledge_free(log->knowledge);
-}
-
 /* Makes the verdict; the log may name processes that the kernel killed. */
 static int judge(
     const struct trace_set *set, struct log *log, struct verdict_result *out, struct err *err)
@@ -122,7 +96,7 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	struct verdict_result result;
 	struct log log = {0};
 	struct str processes = {0}, programs = {0};
-	int rc = r->log ? open_log(&log, r->log, err) : 0;
+	int rc = r->log ? log_open(&log, r->log, err) : 0;
 
 	if (!rc)
 		rc = judge(set, &log, &result, err);
@@ -139,7 +113,7 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 		str_free(&processes);
 		verdict_fini(&result);
 	}
-	close_log(&log);
+	log_close(&log);
 	return rc;
 }
 

@@ -62,29 +62,23 @@ const struct play_allocator *play_allocator_of(const char *path)
 
 int player_open(struct player *p, const char *program, int plan, uint32_t samples, struct err *err)
 {
+	int rc;
+
 	memset(p, 0, sizeof(*p));
 	p->program = program;
 	p->plan = plan;
 	p->samples = samples;
 	p->bytes = sizeof(struct play) + samples * sizeof(struct play_sample);
 	p->results = memfd_create("whyoom-replay", MFD_CLOEXEC);
-	if (p->results < 0 || ftruncate(p->results, (off_t)p->bytes)) {
-		int error = errno;
-
-		player_close(p);
-		return err_set(
-		    err, -error, "no room for the results of a replay: %s", strerror(error));
-	}
-	p->play = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->results, 0);
-	if (p->play == MAP_FAILED) {
-		int error = errno;
-
+	if (p->results >= 0 && !ftruncate(p->results, (off_t)p->bytes)) {
+		p->play = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->results, 0);
+		if (p->play != MAP_FAILED)
+			return 0;
 		p->play = NULL;
-		player_close(p);
-		return err_set(
-		    err, -error, "no room for the results of a replay: %s", strerror(error));
 	}
-	return 0;
+	rc = err_set(err, -errno, "no room for the results of a replay: %s", strerror(errno));
+	player_close(p);
+	return rc;
 }
 
 void player_close(struct player *p)

@@ -55,20 +55,25 @@ void what_if_none(
     struct what_if_change *changes, size_t count, enum what_if_kind kind, const char *why);
 bool what_if_wants(const struct what_if_change *changes, size_t count, enum what_if_kind kind);
 
-/* what_if_len.c. Reads who worked at what; nothing where no lengths are asked about. 0,
- * WHAT_IF_NOT_HERE where inputs have no lengths there, or negative with err. */
-int what_if_lengths_read(struct what_if_lengths *l, struct feed feed, const char *space,
-    uint64_t moment_ns, const struct callsites *callsites, struct err *err);
-void what_if_lengths_fini(struct what_if_lengths *l);
-/* Finds the largest share that fits. `fit` says of each of n lengths whether it does; 0 or an
- * error, which is passed on. */
-typedef int (*what_if_fit)(void *arg, const double *most, bool *fits, size_t n, struct err *err);
-int what_if_lengths_search(struct what_if_lengths *l, what_if_fit fit, void *arg, struct err *err);
+/* What is asked of the lengths: of which memory, and whether so much of it fits. */
+struct what_if_scene {
+	struct feed feed;
+	const struct callsites *callsites;
+	const char *space;
+	uint64_t moment_ns;
+	/* Says of each of n lengths whether it fits. 0 or an error, which is passed on. */
+	int (*fit)(void *arg, const double *most, bool *fits, size_t n, struct err *err);
+	void *arg;
+};
 #define WHAT_IF_TRIES 15u /* n is at most that */
-/* Of a change that is asked for in tokens, when nobody says how many the longest input had: it
- * becomes that share. */
-void what_if_lengths_settle(
-    const struct what_if_lengths *l, struct what_if_change *changes, size_t count);
+
+/* what_if_len.c. Reads who worked at what, and finds the largest share of the longest input that
+ * fits; nothing where no lengths are asked about. Changes of lengths are WHAT_IF_NONE where inputs
+ * have none there. One that is asked for in tokens, when nobody says how many the longest input
+ * had, becomes that share. 0 or negative with err. */
+int what_if_lengths_find(struct what_if_lengths *l, const struct what_if_scene *scene,
+    struct what_if_change *changes, size_t count, struct err *err);
+void what_if_lengths_fini(struct what_if_lengths *l);
 /* The lengths, in the measure of `of`, that these ask for; the shortest, where it is all together.
  * 0: none is asked for. */
 double what_if_lengths_most(const struct what_if_lengths *l, const struct what_if_change *changes,

@@ -175,28 +175,6 @@ static int fit_shorter(void *arg, const double *most, bool *fits, size_t n, stru
 	return 0;
 }
 
-static int find_lengths(struct verdict_result *r, struct what_if_lengths *l, const char *space,
-    struct what_if_change *changes, size_t count, struct err *err)
-{
-	struct shorter s = {l, r};
-	int rc;
-
-	if (!l->asked)
-		return 0;
-	rc = what_if_lengths_read(
-	    l, r->model->feed, space, r->callsites->moment_ns, r->callsites, err);
-	if (rc == WHAT_IF_NOT_HERE) {
-		what_if_none(changes, count, WHAT_IF_MAX_LEN, err->text);
-		l->asked = false;
-		return 0;
-	}
-	if (!rc)
-		rc = what_if_lengths_search(l, fit_shorter, &s, err);
-	if (!rc)
-		what_if_lengths_settle(l, changes, count);
-	return rc;
-}
-
 /* Of the driver, whose blocks of a request are not put off. */
 static const char by_one_moment[] =
     "at most that, as it is a sum over that one moment: the requests that held most continue from "
@@ -225,7 +203,14 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 		for (size_t k = 0; k < count; k++)
 			if (k == i || changes[i].kind == WHAT_IF_TOGETHER)
 				claim(&candidates[i], &changes[k], r, &limits[i]);
-	rc = find_lengths(r, &out->lengths, space, changes, count, err);
+	rc = what_if_lengths_find(&out->lengths,
+	    &(struct what_if_scene){.feed = r->model->feed,
+		.callsites = r->callsites,
+		.space = space,
+		.moment_ns = r->callsites->moment_ns,
+		.fit = fit_shorter,
+		.arg = &(struct shorter){&out->lengths, r}},
+	    changes, count, err);
 	if (!rc && !space && what_if_wants(changes, count, WHAT_IF_CONCURRENCY))
 		rc = put_off_read(r, r->model->feed, PUT_OFF_HOST, &requests, err);
 	if (!rc)

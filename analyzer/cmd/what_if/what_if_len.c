@@ -35,10 +35,11 @@ static void name_reference(
 		    line);
 }
 
-int what_if_lengths_read(struct what_if_lengths *l, struct feed feed, const char *space,
-    uint64_t moment_ns, const struct callsites *callsites, struct err *err)
+/* WHAT_IF_NOT_HERE where inputs have no lengths there. */
+static int read_lengths(
+    struct what_if_lengths *l, const struct what_if_scene *scene, struct err *err)
 {
-	int rc = lengths_read(feed, space, moment_ns, &l->of, err);
+	int rc = lengths_read(scene->feed, scene->space, scene->moment_ns, &l->of, err);
 
 	if (rc)
 		return rc;
@@ -51,7 +52,7 @@ int what_if_lengths_read(struct what_if_lengths *l, struct feed feed, const char
 		return err_set(
 		    err, WHAT_IF_NOT_HERE, "no memory there depends on the length of the input");
 	if (l->of.source == LENGTHS_SIZES)
-		name_reference(l, &feed, callsites);
+		name_reference(l, &scene->feed, scene->callsites);
 	return 0;
 }
 
@@ -62,14 +63,15 @@ void what_if_lengths_fini(struct what_if_lengths *l)
 
 /* --- how long may they be --- */
 
-int what_if_lengths_search(struct what_if_lengths *l, what_if_fit fit, void *arg, struct err *err)
+/* Finds the largest share that fits. */
+static int search(struct what_if_lengths *l, const struct what_if_scene *scene, struct err *err)
 {
 	double step = 1, most[WHAT_IF_TRIES];
 	bool fits[WHAT_IF_TRIES];
 	int rc;
 
 	most[0] = l->of.longest;
-	rc = fit(arg, most, fits, 1, err);
+	rc = scene->fit(scene->arg, most, fits, 1, err);
 	l->fits = !rc && fits[0] ? 1 : 0;
 	/* Between what fits and the next that does not, twice over. */
 	for (int round = 0; round < 2 && !rc && l->fits < 1; round++) {
@@ -78,7 +80,7 @@ int what_if_lengths_search(struct what_if_lengths *l, what_if_fit fit, void *arg
 		step /= WHAT_IF_TRIES + 1;
 		for (uint32_t i = 0; i < WHAT_IF_TRIES; i++)
 			most[i] = (from + step * (i + 1)) * l->of.longest;
-		rc = fit(arg, most, fits, WHAT_IF_TRIES, err);
+		rc = scene->fit(scene->arg, most, fits, WHAT_IF_TRIES, err);
 		for (uint32_t i = 0; i < WHAT_IF_TRIES && !rc && fits[i]; i++)
 			l->fits = from + step * (i + 1);
 	}
@@ -96,8 +98,7 @@ static bool in_tokens(const struct what_if_lengths *l)
 	return l->of.source == LENGTHS_MARKED || l->tokens;
 }
 
-void what_if_lengths_settle(
-    const struct what_if_lengths *l, struct what_if_change *changes, size_t count)
+static void settle(const struct what_if_lengths *l, struct what_if_change *changes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct what_if_change *c = &changes[i];
@@ -109,6 +110,26 @@ void what_if_lengths_settle(
 		snprintf(c->words, sizeof(c->words), "inputs of at most %.3g %% of the longest",
 		    c->share * 100);
 	}
+}
+
+int what_if_lengths_find(struct what_if_lengths *l, const struct what_if_scene *scene,
+    struct what_if_change *changes, size_t count, struct err *err)
+{
+	int rc;
+
+	if (!l->asked)
+		return 0;
+	rc = read_lengths(l, scene, err);
+	if (rc == WHAT_IF_NOT_HERE) {
+		what_if_none(changes, count, WHAT_IF_MAX_LEN, err->text);
+		l->asked = false;
+		return 0;
+	}
+	if (!rc)
+		rc = search(l, scene, err);
+	if (!rc)
+		settle(l, changes, count);
+	return rc;
 }
 
 double what_if_lengths_most(const struct what_if_lengths *l, const struct what_if_change *changes,

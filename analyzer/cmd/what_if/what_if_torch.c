@@ -104,29 +104,6 @@ struct question {
 	size_t count;
 };
 
-static int find_lengths(const struct question *q, struct what_if_answer *out, struct err *err)
-{
-	struct caching_settings settings;
-	struct shorter s = {q->feed, q->callsites, &out->lengths, &settings, q->device};
-	int rc;
-
-	if (!out->lengths.asked)
-		return 0;
-	torch_replay_settings(s.feed, &settings);
-	rc = what_if_lengths_read(
-	    &out->lengths, s.feed, out->view.space, UINT64_MAX, q->callsites, err);
-	if (rc == WHAT_IF_NOT_HERE) {
-		what_if_none(q->changes, q->count, WHAT_IF_MAX_LEN, err->text);
-		out->lengths.asked = false;
-		return 0;
-	}
-	if (!rc)
-		rc = what_if_lengths_search(&out->lengths, fit_shorter, &s, err);
-	if (!rc)
-		what_if_lengths_settle(&out->lengths, q->changes, q->count);
-	return rc;
-}
-
 /* The record's own row, then one for each change. */
 static int run(const struct question *q, struct what_if_answer *out, struct err *err)
 {
@@ -140,10 +117,18 @@ static int run(const struct question *q, struct what_if_answer *out, struct err 
 	int rc;
 
 	what_if_find_sites(q->callsites, changes, count);
-	rc = find_lengths(q, out, err);
+	torch_replay_settings(q->feed, &settings);
+	rc = what_if_lengths_find(&out->lengths,
+	    &(struct what_if_scene){.feed = q->feed,
+		.callsites = q->callsites,
+		.space = out->view.space,
+		.moment_ns = UINT64_MAX,
+		.fit = fit_shorter,
+		.arg =
+		    &(struct shorter){q->feed, q->callsites, &out->lengths, &settings, q->device}},
+	    changes, count, err);
 	if (rc)
 		return rc;
-	torch_replay_settings(q->feed, &settings);
 	for (size_t i = 0; i < count && !rc; i++) {
 		rc = device_rewrite_init(&rewrites[i], q->callsites, &settings);
 		rewrites[i].most = what_if_lengths_most(&out->lengths, changes, count, i);

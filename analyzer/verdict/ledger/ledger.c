@@ -451,7 +451,7 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	case LIMIT_ADDRESS:
 	case LIMIT_DEVICE: /* device.c */
 	case LIMIT_TORCH:
-	case LIMIT_ARENA: /* explain/join_arena.c */
+	case LIMIT_ARENA: /* explain/join/join.c */
 		resident_rows(in, &classes, out);
 		break;
 	}
