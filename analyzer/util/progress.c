@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/clock_ns.h"
 #include "util/text/fmt.h"
 
 #define SECOND 1000000000ull
@@ -22,14 +23,6 @@ static struct {
 /* Of the command: start of the count, and its latest line in a log. */
 static uint64_t command_ns, logged_ns;
 
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
-
 void progress_begin(const char *what, uint64_t total)
 {
 	if (now.what) {
@@ -38,7 +31,7 @@ void progress_begin(const char *what, uint64_t total)
 	}
 	now.total = total;
 	now.done = 0;
-	now.begin_ns = clock_ns();
+	now.begin_ns = clock_ns(CLOCK_MONOTONIC);
 	now.shown_ns = 0;
 	now.terminal = isatty(STDERR_FILENO);
 	if (!command_ns)
@@ -91,7 +84,7 @@ static void log_line(uint64_t at)
 static void log_tick(int signal_number)
 {
 	int error = errno;
-	uint64_t at = clock_ns();
+	uint64_t at = clock_ns(CLOCK_MONOTONIC);
 
 	(void)signal_number;
 	if (at - logged_ns >= LOG_SECONDS * SECOND)
@@ -106,7 +99,7 @@ void progress_watch(void)
 
 	if (isatty(STDERR_FILENO))
 		return;
-	command_ns = logged_ns = clock_ns();
+	command_ns = logged_ns = clock_ns(CLOCK_MONOTONIC);
 	if (!sigaction(SIGALRM, &action, NULL))
 		setitimer(ITIMER_REAL, &each, NULL);
 }
@@ -124,7 +117,7 @@ void progress_step(uint64_t done)
 	if (!now.what || now.within)
 		return;
 	now.done = done;
-	at = clock_ns();
+	at = clock_ns(CLOCK_MONOTONIC);
 	if (!now.terminal) {
 		if (at - logged_ns >= LOG_SECONDS * SECOND)
 			log_line(at);

@@ -20,17 +20,10 @@
 
 #include "cmd/supervise/proc.h"
 #include "cmd/supervise/sample.h"
+#include "util/clock_ns.h"
 
 #define SECOND 1000000000ull
 #define GO 'g'
-
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
-}
 
 void run_child_prepare(struct run_child *c, char **argv)
 {
@@ -281,7 +274,8 @@ static bool reap(struct run_child *c, struct run_trace *trace, uint64_t terminal
 
 			if (si.si_pid == c->pid &&
 			    (sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU ||
-				(sig == SIGSTOP && now() - terminal_stop_ns < SECOND)))
+				(sig == SIGSTOP &&
+				    clock_ns(CLOCK_MONOTONIC) - terminal_stop_ns < SECOND)))
 				stop_along(c, sig);
 		} else if (si.si_code != CLD_TRAPPED) {
 			run_trace_child_end(
@@ -299,7 +293,7 @@ static bool reap(struct run_child *c, struct run_trace *trace, uint64_t terminal
  * signal; 0 or less: none. */
 static int await_news(int signals, struct run_sampler *sampler, uint64_t due, siginfo_t *si)
 {
-	uint64_t t = now(), rest = due > t ? due - t : 0;
+	uint64_t t = clock_ns(CLOCK_MONOTONIC), rest = due > t ? due - t : 0;
 	struct timespec ts = {.tv_sec = (time_t)(rest / SECOND), .tv_nsec = (long)(rest % SECOND)};
 	struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
 	    {.fd = sampler ? run_sampler_fd(sampler) : -1, .events = POLLIN}};
@@ -308,7 +302,7 @@ static int await_news(int signals, struct run_sampler *sampler, uint64_t due, si
 	sigfillset(&all);
 	if (signals >= 0) {
 		if (ppoll(fds, 2, &ts, NULL) > 0 && fds[1].revents)
-			run_sampler_woken(sampler, now());
+			run_sampler_woken(sampler, clock_ns(CLOCK_MONOTONIC));
 		ts = (struct timespec){0};
 	}
 	return sigtimedwait(&all, si, &ts);
@@ -317,7 +311,7 @@ static int await_news(int signals, struct run_sampler *sampler, uint64_t due, si
 int run_child_wait(struct run_child *c, struct run_trace *trace, int dir, bool off)
 {
 	struct run_sampler *sampler = run_sampler_new(trace, c->pid, dir, off);
-	uint64_t due = now(), terminal_stop_ns = 0;
+	uint64_t due = clock_ns(CLOCK_MONOTONIC), terminal_stop_ns = 0;
 	sigset_t all;
 	int signals;
 
@@ -325,7 +319,7 @@ int run_child_wait(struct run_child *c, struct run_trace *trace, int dir, bool o
 	/* Only to see that one has come: without a descriptor it is waited for as it always was. */
 	signals = signalfd(-1, &all, SFD_CLOEXEC);
 	for (;;) {
-		uint64_t t = now();
+		uint64_t t = clock_ns(CLOCK_MONOTONIC);
 		siginfo_t si;
 		int sig;
 
@@ -334,13 +328,14 @@ int run_child_wait(struct run_child *c, struct run_trace *trace, int dir, bool o
 		if (t >= due) {
 			due = sampler ? run_sampler_tick(sampler, t) : t + SECOND;
 			if (sampler)
-				run_nvml_tick(c->nvml, trace, run_sampler_budget(sampler), now());
+				run_nvml_tick(c->nvml, trace, run_sampler_budget(sampler),
+				    clock_ns(CLOCK_MONOTONIC));
 		}
 		sig = await_news(signals, sampler, due, &si);
 		if (sig <= 0 || sig == SIGCHLD)
 			continue;
 		if (sig == SIGTSTP && si.si_code > 0)
-			terminal_stop_ns = now();
+			terminal_stop_ns = clock_ns(CLOCK_MONOTONIC);
 		pass_on(c, &si);
 	}
 	if (sampler)
@@ -348,10 +343,5 @@ int run_child_wait(struct run_child *c, struct run_trace *trace, int dir, bool o
 	run_sampler_free(sampler);
 	if (signals >= 0)
 		close(signals);
-	return run_exit_code(c->code, c->status);
-}
-
-int run_exit_code(int code, int status)
-{
-	return code == CLD_EXITED ? status : 128 + status;
+	return c->code == CLD_EXITED ? c->status : 128 + c->status;
 }

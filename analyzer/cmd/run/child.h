@@ -48,9 +48,6 @@ void run_child_let_go(const int *keep);
  * run_sampler_new(). */
 int run_child_wait(struct run_child *c, struct run_trace *trace, int dir, bool off);
 
-/* Returns the exit status as a shell reports it. */
-int run_exit_code(int code, int status);
-
 /* Restore the signal mask and dispositions. */
 void run_child_restore(struct run_child *c);
 

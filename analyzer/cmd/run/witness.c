@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd/supervise/proc.h"
+#include "util/clock_ns.h"
 
 #define MS 1000000ull
 #define WAIT_MS 30 /* systemd signals the processes of a service one after the other */
@@ -24,14 +25,6 @@ struct run_witness_page {
 	unsigned seen[RUN_WITNESS_SIGNALS];
 	uint64_t last_ns[RUN_WITNESS_SIGNALS]; /* CLOCK_MONOTONIC */
 };
-
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
-}
 
 static void __attribute__((noreturn))
 watch(struct run_witness_page *page, pid_t parent, char **argv)
@@ -53,7 +46,8 @@ watch(struct run_witness_page *page, pid_t parent, char **argv)
 		int sig = sigwaitinfo(&all, &si);
 
 		if (sig > 0 && sig < RUN_WITNESS_SIGNALS) {
-			__atomic_store_n(&page->last_ns[sig], now(), __ATOMIC_RELAXED);
+			__atomic_store_n(
+			    &page->last_ns[sig], clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
 			__atomic_add_fetch(&page->seen[sig], 1, __ATOMIC_RELEASE);
 		}
 	}
@@ -86,7 +80,7 @@ static bool is_left_over(uint64_t last_ns, uint64_t asked_ns, uint64_t at)
 bool run_witness_saw(struct run_witness *w, int sig)
 {
 	const struct timespec ms = {.tv_nsec = MS};
-	uint64_t asked = now(), before;
+	uint64_t asked = clock_ns(CLOCK_MONOTONIC), before;
 	bool saw = false, pending = false;
 
 	if (!w->pid || sig < 1 || sig >= RUN_WITNESS_SIGNALS)

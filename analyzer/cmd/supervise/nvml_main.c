@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cmd/supervise/nvml.h"
+#include "util/clock_ns.h"
 
 #if defined(__x86_64__)
 #define OLDEST "GLIBC_2.2.5"
@@ -89,14 +90,6 @@ static struct {
 
 static struct nvml_answer answer;
 
-static uint64_t clock_of(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static bool load(const char *path)
 {
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -162,16 +155,16 @@ static void ask_device(unsigned index, struct nvml_device *d)
 
 static void ask(void)
 {
-	uint64_t before = clock_of(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	unsigned count = 0;
 
-	answer.asked_ns = clock_of(CLOCK_MONOTONIC);
+	answer.asked_ns = clock_ns(CLOCK_MONOTONIC);
 	if (nvml.count(&count) != OK)
 		count = 0;
 	answer.count = count < NVML_DEVICES ? count : NVML_DEVICES;
 	for (unsigned i = 0; i < answer.count; i++)
 		ask_device(i, &answer.devices[i]);
-	answer.cost_ns = clock_of(CLOCK_PROCESS_CPUTIME_ID) - before;
+	answer.cost_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before;
 }
 
 int main(int argc, char **argv)

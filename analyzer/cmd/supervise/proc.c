@@ -174,18 +174,13 @@ static FILE *open_file(pid_t pid, const char *name)
 	return fopen(path, "re");
 }
 
-static FILE *open_maps(pid_t pid)
-{
-	return open_file(pid, "maps");
-}
-
 size_t run_proc_maps(pid_t pid, struct event_level *out, size_t max)
 {
 	struct list list = {.at = out, .max = max};
 	struct mapping m;
 	char *line = NULL;
 	size_t size = 0;
-	FILE *f = open_maps(pid);
+	FILE *f = open_file(pid, "maps");
 
 	if (!f)
 		return 0;
@@ -252,7 +247,7 @@ bool run_proc_maps_file(pid_t pid, uint64_t device, uint64_t inode)
 	char *line = NULL;
 	size_t size = 0;
 	bool found = false;
-	FILE *f = open_maps(pid);
+	FILE *f = open_file(pid, "maps");
 
 	if (!f)
 		return false;
@@ -276,7 +271,7 @@ int run_proc_maps_trace(pid_t pid)
 	char *line = NULL;
 	size_t size = 0;
 	int found = -ESRCH; /* one that is ending has no maps any more, before it is a zombie */
-	FILE *f = open_maps(pid);
+	FILE *f = open_file(pid, "maps");
 
 	if (!f)
 		return errno == EACCES || errno == EPERM ? -EACCES : -ESRCH;

@@ -39,27 +39,18 @@ static struct timespec changed(const struct run_family *f)
 
 static struct run_member *add(struct run_family *f, pid_t pid, uint64_t start)
 {
-	if (f->count == f->room) {
-		size_t room = f->room ? 2 * f->room : 16;
-		struct run_member *more;
+	struct run_member member = {.pid = pid, .start = start, .seen = true};
 
-		if (f->room >= MEMBERS_MAX)
-			return NULL;
-		more = realloc(f->members, room * sizeof(*more));
-		if (!more)
-			return NULL;
-		f->members = more;
-		f->room = room;
-	}
-	f->members[f->count] = (struct run_member){.pid = pid, .start = start, .seen = true};
-	return &f->members[f->count++];
+	if (f->members.count >= MEMBERS_MAX || vec_push(&f->members, member))
+		return NULL;
+	return &f->members.items[f->members.count - 1];
 }
 
 static struct run_member *find(struct run_family *f, pid_t pid)
 {
-	for (size_t i = 0; i < f->count; i++)
-		if (f->members[i].pid == pid)
-			return &f->members[i];
+	for (size_t i = 0; i < f->members.count; i++)
+		if (f->members.items[i].pid == pid)
+			return &f->members.items[i];
 	return NULL;
 }
 
@@ -77,18 +68,18 @@ void run_family_init(
 
 void run_family_drop(struct run_family *f, size_t index)
 {
-	f->leave(&f->members[index]);
-	f->members[index] = f->members[--f->count];
+	f->leave(&f->members.items[index]);
+	f->members.items[index] = f->members.items[--f->members.count];
 }
 
 void run_family_fini(struct run_family *f)
 {
-	while (f->count)
-		run_family_drop(f, f->count - 1);
+	while (f->members.count)
+		run_family_drop(f, f->members.count - 1);
 	if (f->loadavg >= 0)
 		close(f->loadavg);
-	free(f->members);
-	free(f->strangers);
+	vec_free(&f->members);
+	vec_free(&f->strangers);
 }
 
 bool run_family_news(struct run_family *f)
@@ -107,38 +98,22 @@ static int by_pid(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Processes of a look through /proc, with their parents where these had to be read. */
-struct found {
-	struct pair {
-		pid_t pid;
-		struct run_proc_stat stat;
-	} * new; /* neither members nor known strangers */
-	size_t new_count, new_room;
-	pid_t *strangers; /* those that were known before */
-	size_t stranger_count, stranger_room;
+struct pair {
+	pid_t pid;
+	struct run_proc_stat stat;
 };
 
-static bool grow(void **list, size_t count, size_t *room, size_t each)
-{
-	size_t more = *room ? 2 * *room : 64;
-	void *grown;
+/* Processes of a look through /proc, with their parents where these had to be read. */
+struct found {
+	VEC(struct pair) new; /* neither members nor known strangers */
+	struct run_strangers strangers; /* those that were known before */
+};
 
-	if (count < *room)
-		return true;
-	grown = realloc(*list, more * each);
-	if (!grown)
-		return false;
-	*list = grown;
-	*room = more;
-	return true;
-}
-
-static bool note_stranger(pid_t **list, size_t *count, size_t *room, pid_t pid)
+static void note_stranger(struct found *found, pid_t pid)
 {
-	if (*count >= STRANGERS_MAX || !grow((void **)list, *count, room, sizeof(**list)))
-		return false;
-	(*list)[(*count)++] = pid;
-	return true;
+	/* One that finds no room is looked at again the next time. */
+	if (found->strangers.count < STRANGERS_MAX)
+		(void)vec_push(&found->strangers, pid);
 }
 
 /* Its trace is in our directory: a descendant that left the tree before it was seen in it. */
@@ -152,7 +127,7 @@ static bool has_trace(const struct run_family *f, pid_t pid)
 
 static bool is_stranger(const struct run_family *f, pid_t pid)
 {
-	return bsearch(&pid, f->strangers, f->stranger_count, sizeof(pid), by_pid) != NULL;
+	return bsearch(&pid, f->strangers.items, f->strangers.count, sizeof(pid), by_pid) != NULL;
 }
 
 static void read_proc(struct run_family *f, bool all, bool traces, struct found *out)
@@ -168,30 +143,28 @@ static void read_proc(struct run_family *f, bool all, bool traces, struct found 
 			continue;
 		p.pid = atoi(e->d_name);
 		if (!all && is_stranger(f, p.pid) && !(traces && has_trace(f, p.pid))) {
-			note_stranger(
-			    &out->strangers, &out->stranger_count, &out->stranger_room, p.pid);
+			note_stranger(out, p.pid);
 			continue;
 		}
 		known = find(f, p.pid);
 		if (!run_proc_stat(p.pid, &p.stat))
 			continue;
 		if (known && known->start != p.stat.start) { /* the pid is another's by now */
-			run_family_drop(f, (size_t)(known - f->members));
+			run_family_drop(f, (size_t)(known - f->members.items));
 			known = NULL;
 		}
 		if (known)
 			known->seen = true;
 		else if (p.stat.start < f->oldest) /* none of the target's children */
-			note_stranger(
-			    &out->strangers, &out->stranger_count, &out->stranger_room, p.pid);
-		else if (grow((void **)&out->new, out->new_count, &out->new_room, sizeof(p)))
-			out->new[out->new_count++] = p;
+			note_stranger(out, p.pid);
+		else
+			(void)vec_push(&out->new, p); /* without memory: the next time */
 	}
 	if (d)
 		closedir(d);
 	else
-		for (size_t i = 0; i < f->count; i++)
-			f->members[i].seen = true;
+		for (size_t i = 0; i < f->members.count; i++)
+			f->members.items[i].seen = true;
 }
 
 /* Adds each process that has a trace or whose parent is a member, until no pass adds another. */
@@ -199,13 +172,13 @@ static void take_in(struct run_family *f, struct found *found)
 {
 	bool more = true;
 
-	for (size_t i = 0; i < found->new_count; i++)
-		if (!find(f, found->new[i].pid) && has_trace(f, found->new[i].pid))
-			add(f, found->new[i].pid, found->new[i].stat.start);
+	for (size_t i = 0; i < found->new.count; i++)
+		if (!find(f, found->new.items[i].pid) && has_trace(f, found->new.items[i].pid))
+			add(f, found->new.items[i].pid, found->new.items[i].stat.start);
 	while (more) {
 		more = false;
-		for (size_t i = 0; i < found->new_count; i++) {
-			const struct pair *p = &found->new[i];
+		for (size_t i = 0; i < found->new.count; i++) {
+			const struct pair *p = &found->new.items[i];
 			struct run_member *parent;
 
 			if (find(f, p->pid))
@@ -215,10 +188,9 @@ static void take_in(struct run_family *f, struct found *found)
 				more = true;
 		}
 	}
-	for (size_t i = 0; i < found->new_count; i++)
-		if (!find(f, found->new[i].pid))
-			note_stranger(&found->strangers, &found->stranger_count,
-			    &found->stranger_room, found->new[i].pid);
+	for (size_t i = 0; i < found->new.count; i++)
+		if (!find(f, found->new.items[i].pid))
+			note_stranger(found, found->new.items[i].pid);
 }
 
 void run_family_find(struct run_family *f, bool all)
@@ -229,21 +201,19 @@ void run_family_find(struct run_family *f, bool all)
 	bool traces = at.tv_sec != f->changed.tv_sec || at.tv_nsec != f->changed.tv_nsec;
 	struct found found = {0};
 
-	for (size_t i = 0; i < f->count; i++)
-		f->members[i].seen = false;
+	for (size_t i = 0; i < f->members.count; i++)
+		f->members.items[i].seen = false;
 	read_proc(f, all, traces, &found);
 	take_in(f, &found);
-	for (size_t i = 0; i < f->count;)
-		if (f->members[i].seen)
+	for (size_t i = 0; i < f->members.count;)
+		if (f->members.items[i].seen)
 			i++;
 		else
 			run_family_drop(f, i);
-	qsort(found.strangers, found.stranger_count, sizeof(*found.strangers), by_pid);
-	free(f->strangers);
+	qsort(found.strangers.items, found.strangers.count, sizeof(pid_t), by_pid);
+	free(f->strangers.items);
 	f->strangers = found.strangers;
-	f->stranger_count = found.stranger_count;
-	f->stranger_room = found.stranger_room;
-	free(found.new);
+	vec_free(&found.new);
 	f->last_pid = last;
 	f->changed = at;
 }

@@ -15,6 +15,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "util/vec.h"
+
 struct run_member {
 	pid_t pid;
 	uint64_t start; /* clock ticks since boot: tells processes with the same pid apart */
@@ -22,16 +24,20 @@ struct run_member {
 	void *look; /* of the caller; NULL for a new member */
 };
 
+/* Processes that do not belong to the run. */
+struct run_strangers {
+	pid_t *items;
+	size_t count, capacity;
+};
+
 struct run_family {
 	int dir; /* descriptor of the trace directory; the caller's */
-	struct run_member *members; /* the target first, until it has ended */
-	size_t count, room;
+	VEC(struct run_member) members; /* the target first, until it has ended */
 	uint64_t oldest; /* when the target started: older processes do not belong to it */
 	int loadavg; /* kept open; -1: it cannot be */
 	long last_pid; /* at the last scan; 0: this kernel does not say */
 	struct timespec changed; /* the directory, at the last scan */
-	pid_t *strangers; /* sorted */
-	size_t stranger_count, stranger_room;
+	struct run_strangers strangers; /* sorted */
 	void (*leave)(struct run_member *member); /* called when a member has ended */
 };
 

@@ -17,6 +17,7 @@
 #include "cmd/supervise/oom_watch.h"
 #include "cmd/supervise/proc.h"
 #include "cmd/supervise/process_family.h"
+#include "util/clock_ns.h"
 #include "util/num.h"
 
 #define MS 1000000ull
@@ -83,23 +84,15 @@ struct run_sampler {
 	unsigned untraced;
 };
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t now(void)
 {
-	return read_clock(CLOCK_MONOTONIC);
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* What we cost: on a busy machine the time that passes says little of it. */
 static uint64_t spent(void)
 {
-	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static bool differs(uint64_t a, uint64_t b, unsigned part)
@@ -233,8 +226,8 @@ struct run_budget *run_sampler_budget(struct run_sampler *s)
 /* A program that has just begun may have none yet. */
 static void miss_traces(struct run_sampler *s, uint64_t now_ns)
 {
-	for (size_t i = 0; i < s->family.count; i++) {
-		const struct run_member *m = &s->family.members[i];
+	for (size_t i = 0; i < s->family.members.count; i++) {
+		const struct run_member *m = &s->family.members.items[i];
 		struct look *p = m->look;
 		uint64_t start = spent();
 
@@ -390,16 +383,16 @@ static void look_round(struct run_sampler *s, uint64_t now_ns)
 	size_t n = num_most(ROUND_NS / (s->each_ns + 1), ROUND_MIN), done = 0;
 
 	s->kept = 0;
-	for (size_t i = 0; i < s->family.count; i++) {
-		const struct look *p = s->family.members[i].look;
+	for (size_t i = 0; i < s->family.members.count; i++) {
+		const struct look *p = s->family.members.items[i].look;
 
 		s->kept += p && p->files.statm >= 0 ? 2 : 0;
 	}
-	n = num_least(n, s->family.count);
-	for (; done < n && s->family.count; done++) {
-		if (s->turn >= s->family.count)
+	n = num_least(n, s->family.members.count);
+	for (; done < n && s->family.members.count; done++) {
+		if (s->turn >= s->family.members.count)
 			s->turn = 0;
-		if (look(s, &s->family.members[s->turn], now_ns))
+		if (look(s, &s->family.members.items[s->turn], now_ns))
 			s->turn++;
 		else
 			run_family_drop(&s->family, s->turn);
@@ -460,8 +453,8 @@ static const struct run_member *next_to_read(const struct run_sampler *s, uint64
 	const struct run_member *best = NULL;
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < s->family.count; i++) {
-		const struct run_member *m = &s->family.members[i];
+	for (size_t i = 0; i < s->family.members.count; i++) {
+		const struct run_member *m = &s->family.members.items[i];
 		const struct look *p = m->look;
 		uint64_t weight;
 
@@ -600,9 +593,9 @@ void run_sampler_woken(struct run_sampler *s, uint64_t now_ns)
 		return;
 	/* The group first: of a process that is killed the kernel says at the end what it had. */
 	look_at_cgroup(s, now_ns, oom);
-	for (size_t i = 0; oom && i < s->family.count; i++)
-		if (s->family.members[i].look)
-			look_at_status(s, &s->family.members[i], now_ns, true);
+	for (size_t i = 0; oom && i < s->family.members.count; i++)
+		if (s->family.members.items[i].look)
+			look_at_status(s, &s->family.members.items[i], now_ns, true);
 	/* A group may be at its limit for hours, as the cache of its files fills it. */
 	run_budget_settle(&s->budget, now_ns, spent());
 	s->woken_due = now_ns + (oom ? 0 : TICK_FAST_NS);

@@ -17,6 +17,7 @@
 #include "trace/cursor.h"
 #include "trace/integrity/checks.h"
 #include "trace/xxh64.h"
+#include "util/clock_ns.h"
 #include "util/io.h"
 #include "util/num.h"
 #include "whyoom/trace_fields.h"
@@ -42,14 +43,6 @@ struct run_trace {
 	uint64_t defs_at; /* one chunk: its place in the file */
 	uint32_t defs_used, defs_written; /* bytes of its body; of those, of whole records */
 };
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static uint8_t *put(uint8_t *p, uint64_t v)
 {
@@ -129,8 +122,8 @@ int run_trace_new(int dir, struct run_trace **out, struct err *err)
 #endif
 		.mode = TRACE_MODE_SUPERVISOR, .clock = TRACE_CLOCK_MONOTONIC,
 		.pid = (uint32_t)getpid(), .ppid = (uint32_t)getppid(), .ticks_hz = 1000000000u,
-		.start_mono_ns = now_ns(CLOCK_MONOTONIC), .start_real_ns = now_ns(CLOCK_REALTIME),
-		.file_bytes = TRACE_SLOT_BYTES,
+		.start_mono_ns = clock_ns(CLOCK_MONOTONIC),
+		.start_real_ns = clock_ns(CLOCK_REALTIME), .file_bytes = TRACE_SLOT_BYTES,
 	};
 	t->header.start_ticks = t->header.start_mono_ns;
 	write_header(t);
@@ -238,7 +231,7 @@ static bool open_chunk(struct run_trace *t)
 	t->chunk_at = claim(t);
 	if (!t->chunk_at)
 		return false;
-	t->last_ns = now_ns(CLOCK_MONOTONIC);
+	t->last_ns = clock_ns(CLOCK_MONOTONIC);
 	t->chunk = (struct trace_chunk){
 	    .magic = TRACE_CHUNK_MAGIC,
 	    .type = TRACE_CHUNK_EVENTS,
@@ -269,7 +262,7 @@ static void event(
 		dropped(t, TRACE_DROP_NO_SPACE);
 		return;
 	}
-	now = time_ns ? num_most(time_ns, t->last_ns) : now_ns(CLOCK_MONOTONIC);
+	now = time_ns ? num_most(time_ns, t->last_ns) : clock_ns(CLOCK_MONOTONIC);
 	n = (size_t)(put(time, now - t->last_ns) - time);
 	*p++ = TRACE_EXTENDED;
 	p = put(p, kind);
@@ -372,7 +365,7 @@ void run_trace_close(struct run_trace *t, int exit_code)
 	seal(t);
 	t->header.end_how = TRACE_END_EXIT;
 	t->header.end_code = (uint32_t)exit_code;
-	t->header.end_mono_ns = now_ns(CLOCK_MONOTONIC);
+	t->header.end_mono_ns = clock_ns(CLOCK_MONOTONIC);
 	write_header(t);
 	close(t->fd);
 	free(t);

@@ -21,8 +21,8 @@ static void leave(struct run_member *member)
 
 static bool has(const struct run_family *f, pid_t pid)
 {
-	for (size_t i = 0; i < f->count; i++)
-		if (f->members[i].pid == pid)
+	for (size_t i = 0; i < f->members.count; i++)
+		if (f->members.items[i].pid == pid)
 			return true;
 	return false;
 }
@@ -109,7 +109,7 @@ static void comes_and_goes(void **state)
 	dir = open(scratch("t"), O_RDONLY | O_DIRECTORY);
 	left = 0;
 	run_family_init(&f, target, dir, leave);
-	assert_int_equal(f.count, 1);
+	assert_int_equal(f.members.count, 1);
 	assert_true(run_family_news(&f)); /* not sampled yet */
 	first = another(ask, told, 'k');
 	run_family_find(&f, false);
@@ -120,7 +120,7 @@ static void comes_and_goes(void **state)
 	assert_true(run_family_news(&f));
 	run_family_find(&f, false);
 	assert_false(has(&f, orphan)); /* its parent was never seen */
-	assert_int_equal(f.count, 2);
+	assert_int_equal(f.members.count, 2);
 	/* Until a trace of it appears. */
 	snprintf(name, sizeof(name), "t/%d.0.whyoom", (int)orphan);
 	scratch_file(name, "");

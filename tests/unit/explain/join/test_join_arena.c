@@ -3,7 +3,6 @@
 
 #include "../known.h"
 #include "explain/join/join.h"
-#include "explain/join/join.h"
 
 #define LOG                                                                                        \
 	"[E:onnxruntime:, sequential_executor.cc:677 ExecuteKernel] Non-zero status code "         \
