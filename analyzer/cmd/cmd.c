@@ -38,10 +38,9 @@ void cmd_help(const struct command *command, FILE *out)
 		if (command->more)
 			command->more(out);
 		if (!command->starts)
-			fputs(
-			    "\n      --max-memory SIZE    fail instead of using more memory (0: no "
-			    "limit; default:\n"
-			    "                           three quarters of what is available)\n",
+			fputs("\n      --max-memory SIZE    fail instead of using more memory (0: "
+			      "no limit; default:\n"
+			      "                           three quarters of what is available)\n",
 			    out);
 		return;
 	}

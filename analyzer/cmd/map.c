@@ -135,8 +135,7 @@ const struct command cmd_map = {
     .details = CMD_TRACE
     "\n"
     "      --at failure|peak|end|SECONDS  the moment (default: the failure, else the peak)\n"
-    "      --space SPACE                  torch:0, cuda:0, pool:0, managed, pinned, va, host, "
-    "...\n"
+    "      --space SPACE                  torch:0, cuda:0, pool:0, managed, pinned, va, host, ...\n"
     "                                     (default: the one that failed)\n"
     "      --format FORMATS\n"
     "      --pid PID                      the process, if there are several\n"

@@ -75,8 +75,7 @@ static int compare(int from, uint64_t bytes, const char *packed, const char *pat
 		    (pread(from, a, n, (off_t)at) != (ssize_t)n || got != n || memcmp(a, b, n)))
 			rc = err_set(err, -EIO,
 			    "%s: the packed form differs from the trace, or a process is writing "
-			    "to it: "
-			    "the trace is unchanged",
+			    "to it: the trace is unchanged",
 			    path);
 	}
 	progress_end();

@@ -213,9 +213,8 @@ static void fragmented(const struct state *s, struct votes *votes, struct str *w
 	}
 	votes_add(votes, CAUSE_OVERSIZED_MODEL, FULL_MODEL);
 	votes_add(votes, CAUSE_PROMPT_GROWTH, FULL_PROMPT);
-	str_puts(words,
-	    ". So little was left, though, that the next request would have failed: the "
-	    "device was full.");
+	str_puts(words, ". So little was left, though, that the next request would have failed: "
+			"the device was full.");
 }
 
 /* The request would have fitted without the other processes. */
@@ -229,8 +228,8 @@ static void others(
 	    between(share, OTHERS_MIN, OTHERS_MAX, OTHERS_WEAK,
 		listed ? OTHERS_LISTED : OTHERS_GUESSED));
 	str_printf(words,
-	    "Other processes held %s%s of the device's %s; without them the request "
-	    "would have fitted.",
+	    "Other processes held %s%s of the device's %s; without them the request would have "
+	    "fitted.",
 	    listed ? "" : "perhaps ", fmt_size(&a, bytes), fmt_size(&b, s->total));
 	if (!listed)
 		str_puts(words, " The message does not say whose it is: nvidia-smi does.");
@@ -254,15 +253,13 @@ static void needed(const struct state *s, struct votes *votes, struct str *words
 		    between(share, REQUEST_LARGE, REQUEST_HUGE, WEAK, HUGE_INTERMEDIATE));
 		votes_add(votes, CAUSE_PROMPT_GROWTH,
 		    between(share, REQUEST_LARGE, REQUEST_HUGE, WEAK, HUGE_PROMPT));
-		str_puts(words,
-		    " One request was large against the device: a single tensor, or one "
-		    "that grows with the prompt.");
+		str_puts(words, " One request was large against the device: a single tensor, or "
+				"one that grows with the prompt.");
 	} else {
 		votes_add(votes, CAUSE_OVERSIZED_MODEL, FULL_MODEL);
 		votes_add(votes, CAUSE_PROMPT_GROWTH, FULL_PROMPT);
-		str_puts(words,
-		    " What filled it the message does not say: at load it is the model, "
-		    "with long prompts the KV cache, after hours a leak.");
+		str_puts(words, " What filled it the message does not say: at load it is the "
+				"model, with long prompts the KV cache, after hours a leak.");
 	}
 }
 
@@ -281,8 +278,7 @@ bool device_vote(const struct explain_message *m, struct votes *votes, struct st
 		votes_add(votes, CAUSE_PROMPT_GROWTH, BEYOND_PROMPT);
 		str_printf(words,
 		    "One request of %s is more than the %s there are: no allocator can serve it, "
-		    "and "
-		    "no setting of one helps.",
+		    "and no setting of one helps.",
 		    fmt_size(&a, s.requested), fmt_size(&b, limit));
 	} else if (s.allowed && s.live + s.gap + s.requested > s.allowed && s.free >= s.requested) {
 		votes_add(votes, CAUSE_EXTERNAL, CAP_EXTERNAL);

@@ -27,8 +27,7 @@ static void one_request(
 		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, ABSURD);
 		str_printf(words,
 		    "One request of %s: more than a machine has. One huge array, or a size that "
-		    "was "
-		    "computed wrongly.",
+		    "was computed wrongly.",
 		    fmt_size(&a, requested));
 	} else if (requested >= REQUEST_LARGE) {
 		votes_add(
@@ -164,8 +163,8 @@ enum cause host_vote_of_kill(const struct explain_message *kill,
 	str_putc(words, '.');
 	if (shared > sum)
 		str_printf(words,
-		    " Most of it belongs to no process: %s are shared memory, files in /dev/shm "
-		    "or another tmpfs.",
+		    " Most of it belongs to no process: %s are shared memory, files in /dev/shm or "
+		    "another tmpfs.",
 		    fmt_size(&a, shared));
 	return CAUSE_EXTERNAL;
 }

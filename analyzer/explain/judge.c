@@ -201,9 +201,8 @@ static void undecided(struct explanation *e, const struct votes *votes, struct s
 		str_puts(s, votes->count > 1 ? " are the likeliest" : " is the likeliest");
 	}
 	str_puts(s, ".");
-	e->verdict.next =
-	    "Run it under `whyoom run -- COMMAND`: the recording shows what filled the "
-	    "memory, and when.";
+	e->verdict.next = "Run it under `whyoom run -- COMMAND`: the recording shows what filled "
+			  "the memory, and when.";
 }
 
 static void decided(struct explanation *e, const struct votes *votes, struct str *s)
@@ -238,9 +237,8 @@ static void no_failure(struct explanation *e, struct str *s)
 	} else if (any(e, MESSAGE_RETRY) && !any(e, MESSAGE_HINT) && !any(e, MESSAGE_CONSEQUENCE)) {
 		e->verdict.cause = CAUSE_HEALTHY;
 		e->verdict.confidence = RECOVERED;
-		str_puts(s,
-		    "Nothing failed: the program says that it recovered from the refused requests. "
-		    "Memory is short, though.");
+		str_puts(s, "Nothing failed: the program says that it recovered from the refused "
+			    "requests. Memory is short, though.");
 	} else if (e->count) {
 		str_puts(s, "No message says for certain that memory ran out.");
 		for (size_t i = 0; i < e->count; i++)
@@ -255,8 +253,8 @@ static void no_failure(struct explanation *e, struct str *s)
 	}
 	if (e->verdict.cause == CAUSE_UNKNOWN)
 		e->verdict.next =
-		    "Look for how the process ended (its last lines, `dmesg`, "
-		    "`kubectl describe pod`), or run it under `whyoom run -- COMMAND`.";
+		    "Look for how the process ended (its last lines, `dmesg`, `kubectl describe "
+		    "pod`), or run it under `whyoom run -- COMMAND`.";
 }
 
 static unsigned first_event(const struct explanation *e)

@@ -321,8 +321,7 @@ static int on_needle(void *arg, size_t id, size_t end)
 		k->vain += match.gave_up ? VAIN_LONG : 1;
 		if (k->vain >= VAIN_MAX)
 			note("too many places look like the start of message '%s' and are not it: "
-			     "it "
-			     "is no longer looked for",
+			     "it is no longer looked for",
 			    k->message->name);
 		return 0;
 	}

@@ -366,8 +366,7 @@ static void head(const struct verdict_result *v, const struct program *steps, st
 	if (steps->device)
 		comment(out,
 		    "It takes the rest of the card's memory first. Exit status 0: the request is "
-		    "refused, "
-		    "as it was; 1: it is not, or another one is.",
+		    "refused, as it was; 1: it is not, or another one is.",
 		    " * ");
 	else if (steps->last.size)
 		comment(out,
@@ -382,8 +381,7 @@ static void head(const struct verdict_result *v, const struct program *steps, st
 	if (steps->summed)
 		comment(out,
 		    "What had been given back by then is left out, and the blocks of each place "
-		    "are of "
-		    "their mean size.",
+		    "are of their mean size.",
 		    " * ");
 	if (steps->joined)
 		comment(out, "What several threads requested, one does here.", " * ");

@@ -622,8 +622,7 @@ int search_begin(struct search *s, struct record *record, const struct verdict_r
 		if (v.verdict.cause != verdict->verdict.cause)
 			rc = err_set(err, -EINVAL,
 			    "the verdict on this process alone is '%s', and on all of them '%s': "
-			    "the "
-			    "failure needs all processes, so it cannot be reduced",
+			    "the failure needs all processes, so it cannot be reduced",
 			    cause_name(v.verdict.cause), cause_name(verdict->verdict.cause));
 		verdict_fini(&v);
 	}

@@ -369,8 +369,7 @@ static void tell_machine(struct host *h)
 	if (page && strtol(page, NULL, 10) != own)
 		note(h,
 		    "Pages had %s when it was recorded and have %s here, so resident memory and "
-		    "the "
-		    "allocators' overhead differ.",
+		    "the allocators' overhead differ.",
 		    fmt_size(&a, strtoull(page, NULL, 10)), fmt_size(&b, (uint64_t)own));
 	if (libc && !strcmp(h->own->name, "glibc") && strcmp(libc, h->player.play->libc))
 		note(h,
@@ -396,8 +395,7 @@ static void tell_gaps(struct host *h)
 	if (f->checkpoint.until_ns)
 		note(h,
 		    "The first %s of the record are summarised (a checkpoint): only the blocks "
-		    "that "
-		    "outlived them are replayed.",
+		    "that outlived them are replayed.",
 		    fmt_duration(&b, f->checkpoint.until_ns));
 	if (plan->unknown_releases)
 		note(h, "%s releases of blocks from before the record are left out.",
@@ -413,10 +411,8 @@ static void tell_gaps(struct host *h)
 		h->player.play->limit_kind == PLAY_LIMIT_DATA))
 		note(h,
 		    "The refused request is not in the record; it may be the loader's or a "
-		    "thread's "
-		    "stack. The program ended with almost nothing left of its limit, the replay "
-		    "with "
-		    "%s.",
+		    "thread's stack. The program ended with almost nothing left of its limit, the "
+		    "replay with %s.",
 		    fmt_size(&a, beside_left(h)));
 	if (h->out->plan.aligned)
 		note(h, "%s blocks were aligned; the alignment is taken from their addresses.",

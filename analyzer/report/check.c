@@ -6,15 +6,13 @@ static const struct {
 } drops[] = {
     [TRACE_DROP_NO_SPACE] = {"no_space", "there was no room for the trace (disk full, a file size "
 					 "limit, or a directory that could not be written)"},
-    [TRACE_DROP_NO_MEMORY] = {"no_memory",
-	"the trace could not be mapped into the process (limit on the address space, or no "
-	"descriptors)"},
+    [TRACE_DROP_NO_MEMORY] = {"no_memory", "the trace could not be mapped into the process (limit "
+					   "on the address space, or no descriptors)"},
     [TRACE_DROP_SIGNAL] = {"signal",
 	"signal handlers allocated more than the recorder can buffer for them"},
     [TRACE_DROP_NESTED] = {"nested", "they happened while another event was being recorded"},
-    [TRACE_DROP_BUDGET] = {"budget",
-	"the trace reached its largest size (WHYOOM_MAX_TRACE); from then on blocks under 64 KiB "
-	"are missing"},
+    [TRACE_DROP_BUDGET] = {"budget", "the trace reached its largest size (WHYOOM_MAX_TRACE); from "
+				     "then on blocks under 64 KiB are missing"},
     [TRACE_DROP_DEFINITION] = {"definition",
 	"there was no room for the definitions of their stacks"},
     [TRACE_DROP_NO_THREAD] = {"no_thread", "their threads were just starting or already ending"},

@@ -44,8 +44,7 @@ void unrecorded_processes(const struct trace *supervisor, struct str *out)
 	if (count)
 		str_printf(out,
 		    "%lu process%s left no trace (linked statically, setuid, or not allowed to "
-		    "write "
-		    "one): %s",
+		    "write one): %s",
 		    count, count == 1 ? "" : "es", str_text(&names));
 	str_free(&names);
 }

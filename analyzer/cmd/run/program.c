@@ -230,20 +230,16 @@ const char *run_program_warning(enum run_program_kind kind)
 		return NULL;
 	case RUN_PROGRAM_STATIC:
 		return "is statically linked: only its levels are seen, from outside, and the "
-		       "dynamic "
-		       "programs that it starts";
+		       "dynamic programs that it starts";
 	case RUN_PROGRAM_MUSL:
 		return "is linked with musl, for which there is no library: only its levels are "
-		       "seen, "
-		       "from outside";
+		       "seen, from outside";
 	case RUN_PROGRAM_SETUID:
 		return "changes its user or group when it starts, and such a program loads nothing "
-		       "that "
-		       "it is told to: only its levels are seen, from outside";
+		       "that it is told to: only its levels are seen, from outside";
 	case RUN_PROGRAM_ASAN:
 		return "is built with a sanitizer, which replaces malloc itself and must come "
-		       "first: only "
-		       "its levels are seen, from outside";
+		       "first: only its levels are seen, from outside";
 	case RUN_PROGRAM_OTHER:
 		return "is for another kind of machine: only its levels are seen, from outside";
 	}

@@ -320,8 +320,7 @@ static int open_at(
 	if (!allow_tmpfs && is_tmpfs(out->fd)) {
 		rc = err_set(err, -EOPNOTSUPP,
 		    "%s is on a tmpfs, whose pages are memory and count against the same limit: "
-		    "name "
-		    "a directory on a disk with -o, or give --allow-tmpfs",
+		    "name a directory on a disk with -o, or give --allow-tmpfs",
 		    out->path);
 		goto fail;
 	}

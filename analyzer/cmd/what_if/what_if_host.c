@@ -176,9 +176,8 @@ static int fit_shorter(void *arg, const double *most, bool *fits, size_t n, stru
 }
 
 /* Of the driver, whose blocks of a request are not put off. */
-static const char by_one_moment[] =
-    "at most that, as it is a sum over that one moment: the requests that held most continue from "
-    "there and may take more";
+static const char by_one_moment[] = "at most that, as it is a sum over that one moment: the "
+				    "requests that held most continue from there and may take more";
 
 static int judge(struct verdict_result *r, struct what_if_change *changes, size_t count,
     struct what_if_answer *out, struct err *err)

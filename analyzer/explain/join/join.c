@@ -188,10 +188,9 @@ int join_arena(const struct explanation *e, struct verdict_result *r, struct err
 		r->failure.usage_bytes = bfc.most;
 		r->what_ifs.count = 0; /* were of another limit */
 		make_ledger(&bfc, &of, r);
-		notes_add(&r->notes,
-		    "The limit is the arena's own: what its segments hold, by the recording, and "
-		    "what was left, by the log. How much of the segments was free inside is not "
-		    "recorded.");
+		notes_add(&r->notes, "The limit is the arena's own: what its segments hold, by the "
+				     "recording, and what was left, by the log. How much of the "
+				     "segments was free inside is not recorded.");
 	} else if (!rc) {
 		notes_add(&r->notes,
 		    bfc.several ? "The log tells of a limit of ONNX Runtime's arena; the recording "

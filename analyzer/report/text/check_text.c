@@ -111,8 +111,8 @@ static void put_whole(
 			str_printf(&text, " %u chunk%s a wrong checksum;", f->bad_checksums,
 			    f->bad_checksums == 1 ? " has" : "s have");
 		if (f->checkpoint.damaged && f->checkpoint.number)
-			str_puts(&text, " the newest checkpoint is damaged, so the one before it "
-					"was read;");
+			str_puts(&text,
+			    " the newest checkpoint is damaged, so the one before it was read;");
 		else if (f->checkpoint.damaged)
 			str_puts(&text, " its only checkpoint is damaged;");
 		text.text[--text.length] = 0;
@@ -156,10 +156,9 @@ static void put_complete(
 	}
 	if (!f->dropped_total)
 		put_line(page, "complete", "%s",
-		    f->disk_bound
-			? "no: " DISK_WORDS
-			: "no: the trace reached its largest size (WHYOOM_MAX_TRACE); from "
-			  "then on blocks under 64 KiB are missing");
+		    f->disk_bound ? "no: " DISK_WORDS
+				  : "no: the trace reached its largest size (WHYOOM_MAX_TRACE); "
+				    "from then on blocks under 64 KiB are missing");
 	for (size_t i = 0; i < TRACE_DROP_REASONS; i++) {
 		if (!f->dropped[i])
 			continue;

@@ -86,14 +86,13 @@ static void layout(const struct device_report *d, const struct report_style *st,
 	}
 	if (d->failed && d->room && d->room_blocks == 1)
 		str_printf(&text,
-		    " One live block of %s is all that keeps the request out of a segment: "
-		    "`whyoom map` shows it.",
+		    " One live block of %s is all that keeps the request out of a segment: `whyoom "
+		    "map` shows it.",
 		    fmt_size(&a, d->room_bytes));
 	else if (d->failed && d->room && d->room_blocks)
 		str_printf(&text,
 		    " %s live blocks of %s in total are all that keep the request out of a "
-		    "segment: "
-		    "`whyoom map` shows them.",
+		    "segment: `whyoom map` shows them.",
 		    fmt_count(&a, d->room_blocks), fmt_size(&b, d->room_bytes));
 	style_wrap(out, st, 2, "%s", str_text(&text));
 	str_free(&text);

@@ -413,8 +413,7 @@ static void room_words(struct drawing *d)
 		    fmt_size(&a, map->request));
 	else if (!map->room.blocks)
 		str_printf(&text, "There is a large enough hole (^); the trace does not show why "
-				  "the allocator did "
-				  "not use it.");
+				  "the allocator did not use it.");
 	else {
 		str_printf(&text,
 		    "%s would fit into the segment 0x%llx (^) with the fewest blocks out of the "

@@ -202,21 +202,18 @@ static void device(const struct replay_result *r, const struct report_style *sty
 	if (r->asked_driver)
 		style_wrap(out, style, 2,
 		    "The %s requests and releases were repeated on %s, with as much memory taken "
-		    "as "
-		    "other processes held.",
+		    "as other processes held.",
 		    fmt_count(&a, r->driver.events),
 		    r->driver.simulated ? "a simulated device" : r->driver.device);
 	else if (r->match.kind == TORCH_MATCH_IDENTICAL)
 		style_wrap(out, style, 2,
 		    "PyTorch's %s requests went to the model of its allocator, which took the same "
-		    "%s "
-		    "segments as PyTorch.",
+		    "%s segments as PyTorch.",
 		    fmt_count(&a, r->match.requests), fmt_count(&b, r->match.segments));
 	else
 		style_wrap(out, style, 2,
 		    "PyTorch's %s requests went to the model of its allocator, whose reserved "
-		    "memory "
-		    "is off by up to %.1f %%: do not rely on it.",
+		    "memory is off by up to %.1f %%: do not rely on it.",
 		    fmt_count(&a, r->match.requests), r->match.deviation * 100);
 	style_wrap(out, style, 2, r->headroom < 0 ? "%s were missing." : "%s were left.",
 	    fmt_size(&a, (uint64_t)(r->headroom < 0 ? -r->headroom : r->headroom)));

@@ -265,8 +265,7 @@ static void past(const struct coverage *c, const struct report_style *st, struct
 	} else {
 		str_printf(&line,
 		    "to stay within --%s, the trace summarises the first %s: it has the blocks "
-		    "that "
-		    "outlived them, each with its own time and stack",
+		    "that outlived them, each with its own time and stack",
 		    c->disk_bound ? "max-disk" : "max-trace",
 		    fmt_duration(&a, c->checkpoint.until_ns));
 		if (p->count)
@@ -291,11 +290,10 @@ static void bounded(const struct coverage *c, const struct report_style *st, str
 {
 	if (c->small_missing)
 		style_item(out, st, "Limit: ", 7, "%s",
-		    c->disk_bound
-			? "the traces of the run together reached --max-disk; from then on blocks "
-			  "under 64 KiB are missing."
-			: "the trace reached --max-trace; from then on blocks under 64 KiB are "
-			  "missing.");
+		    c->disk_bound ? "the traces of the run together reached --max-disk; from then "
+				    "on blocks under 64 KiB are missing."
+				  : "the trace reached --max-trace; from then on blocks under 64 "
+				    "KiB are missing.");
 }
 
 /* Of what not all could be told any more. */
@@ -306,9 +304,8 @@ static void in_brief(const struct coverage *c, const struct report_style *st, st
 
 	if (!c->brief_stacks && !c->untold)
 		return;
-	str_puts(&line,
-	    "the definitions of stacks and modules, which are kept for good, took a quarter of "
-	    "--max-trace.");
+	str_puts(&line, "the definitions of stacks and modules, which are kept for good, took a "
+			"quarter of --max-trace.");
 	if (c->brief_stacks)
 		str_printf(&line,
 		    " From then on new stacks have only their outermost and innermost frames: %s "
@@ -382,10 +379,8 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 	if (c->thinned_times)
 		str_printf(&line,
 		    " The live blocks took too much of --max-trace: %s time%s the sample was "
-		    "thinned, "
-		    "by %s blocks in all, and now has one for each %s; the error includes that, "
-		    "and "
-		    "a larger --max-trace makes it smaller.",
+		    "thinned, by %s blocks in all, and now has one for each %s; the error includes "
+		    "that, and a larger --max-trace makes it smaller.",
 		    fmt_count(&a, c->thinned_times), c->thinned_times == 1 ? "" : "s",
 		    fmt_count(&d, c->thinned_blocks), fmt_size(&b, c->thinned_every));
 	style_item(out, st, "Sample: ", 8, "%s", str_text(&line));
