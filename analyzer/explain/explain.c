@@ -2,13 +2,17 @@
 #include "explain/explain.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "explain/judge.h"
+#include "explain/device.h"
+#include "explain/host.h"
+#include "explain/meaning.h"
 #include "explain/scan.h"
+#include "explain/vote.h"
 #include "util/progress.h"
 #include "util/tuned.h"
 
@@ -151,6 +155,371 @@ static void order(struct explanation *e)
 		m->event = event;
 		last = m;
 	}
+}
+
+/* --- one verdict from all messages --- */
+
+/* A verdict with less confidence, or with a smaller lead, is "unknown". */
+TUNED(double, DECIDED, 0.5, "a cause that is as likely as all others together");
+TUNED(double, MARGIN, 0.05, "closer candidates change places with one more message");
+TUNED(double, CONFIDENCE_MAX, 0.95, "a log is not a recording");
+TUNED(double, RUNNER_UP_MIN, 0.1, "less is not worth the reader's time");
+
+/* The weight of a message by its kind and time. */
+TUNED(double, LATER, 0.4, "a failure after the first may have another cause, or follow from it");
+TUNED(double, CONTEXT, 0.6, "sizes and warnings before the failure often show its cause");
+TUNED(double, HINT, 0.3, "as often about something else as about memory");
+
+TUNED(double, NOT_MEMORY, 0.8, "the only message is known to be about something else");
+TUNED(double, RECOVERED, 0.7, "the program says that it went on, and the log may end too early");
+
+static const char *keep(struct explanation *e, const struct str *s)
+{
+	return s->failed ? NULL : arena_copy(&e->arena, str_text(s), s->length);
+}
+
+static int judge_message(struct explanation *e, struct explain_message *m, struct votes *votes)
+{
+	struct str words = {0};
+	int rc = device_derive(m);
+
+	*votes = (struct votes){0};
+	vote_of_message(m, votes, &words);
+	/* The numbers say more than the kind of message. */
+	if (!words.length)
+		meaning_write(&words, m->known->meaning, &m->fields);
+	m->meaning = keep(e, &words);
+	if (votes->count && votes->list[0].confidence >= DECIDED) {
+		m->cause = votes->list[0].cause;
+		m->confidence = votes->list[0].confidence;
+	}
+	str_free(&words);
+	return rc || !m->meaning ? -ENOMEM : 0;
+}
+
+static double weight(const struct explain_message *m, unsigned first_event)
+{
+	switch (m->kind) {
+	case MESSAGE_FAILURE:
+		return m->event == first_event ? 1 : LATER;
+	case MESSAGE_WARNING:
+	case MESSAGE_CONTEXT:
+		return m->event <= first_event ? CONTEXT : LATER;
+	case MESSAGE_HINT:
+		return HINT;
+	case MESSAGE_RETRY:
+	case MESSAGE_CONSEQUENCE:
+	case MESSAGE_NOT_MEMORY:
+	case MESSAGE_KIND_COUNT:
+		break;
+	}
+	return 0;
+}
+
+static bool any(const struct explanation *e, enum message_kind kind)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* The same words from several lines are one claim. */
+static bool said_before(const struct explanation *e, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (e->messages[i].voted && e->messages[i].known == e->messages[index].known)
+			return true;
+	return false;
+}
+
+static void add_fix(struct explanation *e, const char *for_, const char *setting, const char *text)
+{
+	for (size_t i = 0; i < e->verdict.fix_count; i++)
+		if (strcmp(e->verdict.fixes[i].text, text) == 0)
+			return;
+	if (e->verdict.fix_count < EXPLAIN_FIXES_MAX)
+		e->verdict.fixes[e->verdict.fix_count++] =
+		    (struct explain_fix){for_, setting, text};
+}
+
+static bool is_overruled(const struct explanation *e, const char *setting)
+{
+	for (size_t i = 0; i < e->count; i++)
+		for (size_t n = 0; n < e->messages[i].known->overrule_count; n++)
+			if (strcmp(e->messages[i].known->overrules[n], setting) == 0)
+				return true;
+	return false;
+}
+
+/* Adds the fixes for the framework of a message, or of its caller. */
+static void add_framework_fixes(struct explanation *e, const struct knowledge *knowledge,
+    const struct explain_message *m, const struct knowledge_framework *framework, enum role role)
+{
+	const struct knowledge_fix *fixes[EXPLAIN_FIXES_MAX];
+	size_t count;
+
+	if (!framework)
+		return;
+	count =
+	    knowledge_fixes(knowledge, framework, e->verdict.cause, role, fixes, EXPLAIN_FIXES_MAX);
+	for (size_t i = 0; i < count; i++)
+		if (knowledge_fix_applies(fixes[i], m->known->space) &&
+		    !is_overruled(e, fixes[i]->setting))
+			add_fix(e, framework->name, fixes[i]->setting, fixes[i]->text);
+}
+
+/* Adds the fixes message by message: its own, those for its caller, its framework and the cause. */
+static void collect_fixes(struct explanation *e, const struct knowledge *knowledge)
+{
+	enum cause cause = e->verdict.cause;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct explain_message *m = &e->messages[i];
+		bool speaks = m->cause && m->cause == cause;
+
+		for (size_t n = 0; speaks && n < m->known->fix_count; n++)
+			add_fix(e, m->known->from, "", m->known->fixes[n]);
+	}
+	for (size_t i = 0; i < e->count; i++) {
+		const struct traceback *t = &e->messages[i].traceback;
+
+		for (int role = ROLE_COUNT - 1; role > ROLE_NONE; role--)
+			add_framework_fixes(e, knowledge, &e->messages[i], t->roles[role].framework,
+			    (enum role)role);
+		add_framework_fixes(
+		    e, knowledge, &e->messages[i], t->framework.framework, ROLE_NONE);
+	}
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == MESSAGE_FAILURE || i == e->verdict.message)
+			add_framework_fixes(e, knowledge, &e->messages[i],
+			    e->messages[i].known->framework, ROLE_NONE);
+}
+
+/* Failures of one event and group get more telling from line to line. */
+static size_t most_telling(const struct explanation *e, size_t first)
+{
+	const struct explain_message *m = &e->messages[first];
+	size_t last = first;
+
+	for (size_t i = first + 1; *m->known->group && i < e->count; i++)
+		if (e->messages[i].kind == MESSAGE_FAILURE && e->messages[i].event == m->event &&
+		    strcmp(e->messages[i].known->group, m->known->group) == 0)
+			last = i;
+	return last;
+}
+
+/* Returns the message that the verdict rests on: the first one of the first failure that supports
+ * the cause. */
+static size_t rests_on(const struct explanation *e, enum cause cause)
+{
+	size_t failure = SIZE_MAX, other = SIZE_MAX;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct explain_message *m = &e->messages[i];
+
+		if (m->cause && cause && m->cause == cause) {
+			if (m->kind == MESSAGE_FAILURE)
+				return i;
+			if (other == SIZE_MAX)
+				other = i;
+		}
+		if (failure == SIZE_MAX && m->kind == MESSAGE_FAILURE)
+			failure = i;
+	}
+	if (other != SIZE_MAX)
+		return other;
+	return failure != SIZE_MAX ? most_telling(e, failure) : SIZE_MAX;
+}
+
+static void undecided(struct explanation *e, const struct votes *votes, struct str *s)
+{
+	e->verdict.cause = CAUSE_UNKNOWN;
+	e->verdict.confidence = 0;
+	e->verdict.message = rests_on(e, CAUSE_UNKNOWN);
+	if (e->verdict.message != SIZE_MAX)
+		str_printf(s, "%s ", e->messages[e->verdict.message].meaning);
+	str_puts(s, "The text alone does not decide the cause");
+	if (votes->count) {
+		e->verdict.runner_up = votes->list[0].cause;
+		e->verdict.runner_up_confidence = votes->list[0].confidence;
+		str_printf(s, ": %s", cause_name(votes->list[0].cause));
+		if (votes->count > 1)
+			str_printf(s, " or %s", cause_name(votes->list[1].cause));
+		str_puts(s, votes->count > 1 ? " are the likeliest" : " is the likeliest");
+	}
+	str_puts(s, ".");
+	e->verdict.next = "Run it under `whyoom run -- COMMAND`: the recording shows what filled "
+			  "the memory, and when.";
+}
+
+static void decided(struct explanation *e, const struct votes *votes, struct str *s)
+{
+	const struct vote *winner = &votes->list[0];
+
+	e->verdict.cause = winner->cause;
+	e->verdict.confidence =
+	    winner->confidence < CONFIDENCE_MAX ? winner->confidence : CONFIDENCE_MAX;
+	if (votes->count > 1 && votes->list[1].confidence >= RUNNER_UP_MIN) {
+		e->verdict.runner_up = votes->list[1].cause;
+		e->verdict.runner_up_confidence = votes->list[1].confidence;
+	}
+	e->verdict.message = rests_on(e, winner->cause);
+	/* The log's other messages may show why, but the failure comes first. */
+	if (e->messages[e->verdict.message].kind != MESSAGE_FAILURE)
+		str_printf(s, "%s ", e->messages[rests_on(e, CAUSE_UNKNOWN)].meaning);
+	str_puts(s, e->messages[e->verdict.message].meaning);
+}
+
+static void no_failure(struct explanation *e, struct str *s)
+{
+	e->verdict.cause = CAUSE_UNKNOWN;
+	e->verdict.message = SIZE_MAX;
+	if (any(e, MESSAGE_NOT_MEMORY) && !any(e, MESSAGE_HINT) && !any(e, MESSAGE_CONSEQUENCE)) {
+		for (size_t i = e->count; i-- > 0;)
+			if (e->messages[i].kind == MESSAGE_NOT_MEMORY)
+				e->verdict.message = i;
+		e->verdict.cause = CAUSE_HEALTHY;
+		e->verdict.confidence = NOT_MEMORY;
+		str_printf(s, "No memory ran out. %s", e->messages[e->verdict.message].meaning);
+	} else if (any(e, MESSAGE_RETRY) && !any(e, MESSAGE_HINT) && !any(e, MESSAGE_CONSEQUENCE)) {
+		e->verdict.cause = CAUSE_HEALTHY;
+		e->verdict.confidence = RECOVERED;
+		str_puts(s, "Nothing failed: the program says that it recovered from the refused "
+			    "requests. Memory is short, though.");
+	} else if (e->count) {
+		str_puts(s, "No message says for certain that memory ran out.");
+		for (size_t i = 0; i < e->count; i++)
+			if (e->messages[i].kind == MESSAGE_HINT ||
+			    e->messages[i].kind == MESSAGE_CONSEQUENCE) {
+				e->verdict.message = i;
+				str_printf(s, " %s", e->messages[i].meaning);
+				break;
+			}
+	} else {
+		str_puts(s, "No known message about running out of memory was found.");
+	}
+	if (e->verdict.cause == CAUSE_UNKNOWN)
+		e->verdict.next =
+		    "Look for how the process ended (its last lines, `dmesg`, `kubectl describe "
+		    "pod`), or run it under `whyoom run -- COMMAND`.";
+}
+
+static unsigned first_event(const struct explanation *e)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == MESSAGE_FAILURE)
+			return e->messages[i].event;
+	return 0;
+}
+
+/* Returns the message of the same group and event that has the field, or NULL. */
+static const struct explain_message *beside(
+    const struct explanation *e, const struct explain_message *kill, const char *field)
+{
+	for (size_t i = 0; i < e->count && *kill->known->group; i++) {
+		const struct explain_message *m = &e->messages[i];
+
+		if (m != kill && strcmp(kill->known->group, m->known->group) == 0 &&
+		    fields_find(&m->fields, field))
+			return m;
+	}
+	return NULL;
+}
+
+/* Judges kills whose table of tasks is in the log, too. */
+static int judge_kills(struct explanation *e, struct votes *all)
+{
+	for (size_t i = 0; i < e->count; i++) {
+		struct explain_message *kill = &e->messages[i];
+		const struct explain_message *table = beside(e, kill, "tasks");
+		struct str words = {0};
+		enum cause cause;
+
+		if (kill->kind != MESSAGE_FAILURE || kill->cause || !table)
+			continue;
+		cause = host_vote_of_kill(kill, table, beside(e, kill, "shmem_bytes"), all, &words);
+		if (cause) {
+			kill->cause = cause;
+			kill->confidence = HOST_VOTE_OF_TABLE;
+			kill->meaning = keep(e, &words);
+		}
+		str_free(&words);
+		if (!kill->meaning)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Returns the memory of the largest killed process; 0: no kill, or not said. */
+static uint64_t killed_bytes(const struct explanation *e)
+{
+	uint64_t most = 0, bytes;
+
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == MESSAGE_FAILURE &&
+		    fields_bytes(&e->messages[i].fields, "anon_bytes", &bytes) && bytes > most)
+			most = bytes;
+	return most;
+}
+
+/* A store that says its size is the cause as likely as its share of the killed process's memory. */
+static double confidence_of(
+    const struct explain_message *m, double w, double confidence, uint64_t killed)
+{
+	uint64_t held;
+
+	if (m->kind != MESSAGE_CONTEXT || !killed || !fields_bytes(&m->fields, "held_bytes", &held))
+		return w * confidence;
+	return held < killed ? (double)held / (double)killed : 1;
+}
+
+/* Judges all messages: fills cause and meaning of each, the ledger and the verdict. 0 or -ENOMEM.
+ */
+static int judge(struct explanation *e, const struct knowledge *knowledge)
+{
+	struct votes all = {0}, votes;
+	unsigned first = first_event(e);
+	uint64_t killed = killed_bytes(e);
+	struct str summary = {0};
+
+	for (size_t i = 0; i < e->count; i++) {
+		double w = weight(&e->messages[i], first);
+
+		if (judge_message(e, &e->messages[i], &votes))
+			return -ENOMEM;
+		if (said_before(e, i) || w <= 0)
+			votes.count = 0;
+		e->messages[i].voted = votes.count > 0;
+		for (size_t v = 0; v < votes.count; v++) {
+			const struct vote *vote = &votes.list[v];
+			double sure = confidence_of(&e->messages[i], w, vote->confidence, killed);
+
+			votes_combine(&all, vote->cause, sure);
+			if (!e->messages[i].cause && sure >= DECIDED) {
+				e->messages[i].cause = vote->cause;
+				e->messages[i].confidence = sure;
+			}
+		}
+	}
+	if (judge_kills(e, &all))
+		return -ENOMEM;
+	votes_sort(&all);
+	if (!any(e, MESSAGE_FAILURE))
+		no_failure(e, &summary);
+	else if (!all.count || all.list[0].confidence < DECIDED ||
+		 (all.count > 1 && all.list[0].confidence - all.list[1].confidence < MARGIN))
+		undecided(e, &all, &summary);
+	else
+		decided(e, &all, &summary);
+	if (e->verdict.message != SIZE_MAX)
+		device_ledger(&e->messages[e->verdict.message], &e->ledger);
+	for (size_t i = 0; i < e->count && !e->ledger.row_count; i++)
+		device_ledger(&e->messages[i], &e->ledger);
+	collect_fixes(e, knowledge);
+	e->verdict.summary = keep(e, &summary);
+	str_free(&summary);
+	return e->verdict.summary ? 0 : -ENOMEM;
 }
 
 /* --- the log --- */
