@@ -22,8 +22,7 @@ static void request(const struct verdict_result *r, const struct report_style *s
 	style_heading(out, st, "%s", str_text(&text));
 	str_clear(&text);
 	if (d->segment) {
-		str_printf(&text, "%s was asked for a segment of ", d->below);
-		str_printf(&text, "%s first",
+		str_printf(&text, "%s was asked for a segment of %s first", d->below,
 		    d->free_known ? fmt_size_apart(&a, d->segment, d->free)
 				  : fmt_size(&a, d->segment));
 		if (d->free_known)
@@ -60,15 +59,12 @@ static void layout(const struct device_report *d, const struct report_style *st,
 	struct fmt a, b;
 
 	style_heading(out, st, "What the memory of %s looked like", d->device);
-	if (d->torch) {
-		str_printf(&text, "PyTorch reserved %s in ",
-		    fmt_size(&a, d->reserved_known ? d->reserved : d->segment_bytes));
-		str_printf(&text, "%s segment%s; ", fmt_count(&a, d->segments),
-		    d->segments == 1 ? "" : "s");
-	}
-	str_printf(&text, "%s are in use in ", fmt_size(&a, d->live_bytes));
-	str_printf(
-	    &text, "%s block%s", fmt_count(&a, d->live_blocks), d->live_blocks == 1 ? "" : "s");
+	if (d->torch)
+		str_printf(&text, "PyTorch reserved %s in %s segment%s; ",
+		    fmt_size(&a, d->reserved_known ? d->reserved : d->segment_bytes),
+		    fmt_count(&b, d->segments), d->segments == 1 ? "" : "s");
+	str_printf(&text, "%s are in use in %s block%s", fmt_size(&a, d->live_bytes),
+	    fmt_count(&b, d->live_blocks), d->live_blocks == 1 ? "" : "s");
 	if (d->torch && d->holes) {
 		str_printf(&text, "; %s are in %s hole%s", fmt_size(&a, d->hole_bytes),
 		    fmt_count(&b, d->holes), d->holes == 1 ? "" : "s");
@@ -78,8 +74,8 @@ static void layout(const struct device_report *d, const struct report_style *st,
 	}
 	str_puts(&text, ".");
 	if (d->free_known) {
-		str_printf(&text, " The device had %s of ", fmt_size(&a, d->free));
-		str_printf(&text, "%s free", fmt_size(&a, d->total));
+		str_printf(&text, " The device had %s of %s free", fmt_size(&a, d->free),
+		    fmt_size(&b, d->total));
 		if (d->unattributed > 0)
 			unexplained(d, &text);
 		str_puts(&text, ".");

@@ -28,13 +28,12 @@ static void phases(const struct flow *f, struct str *text)
 static void requests(const struct flow *f, struct str *text)
 {
 	const struct requests *r = f->requests;
-	struct fmt a;
+	struct fmt a, b;
 
 	if (!r->begun)
 		return;
-	str_printf(text, "%s%s request%s, up to ", text->length ? "; " : "",
-	    fmt_count(&a, r->begun), r->begun == 1 ? "" : "s");
-	str_printf(text, "%s at once", fmt_count(&a, r->most_at_once));
+	str_printf(text, "%s%s request%s, up to %s at once", text->length ? "; " : "",
+	    fmt_count(&a, r->begun), r->begun == 1 ? "" : "s", fmt_count(&b, r->most_at_once));
 	if (r->in_flight)
 		str_printf(text, ", %s in flight at the end", fmt_count(&a, r->in_flight));
 }

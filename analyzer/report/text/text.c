@@ -431,28 +431,26 @@ static void head(struct str *out, const char *text, unsigned most)
 void report_brief(const struct verdict_result *r, const char *trace,
     const struct report_style *style, struct str *out)
 {
-	struct report_style narrow = *style;
-	struct str text = {0}, line = {0};
+	struct str text = {0};
 
-	damage_text(&r->tree.damage, &narrow, &text);
+	damage_text(&r->tree.damage, style, &text);
 	str_printf(&text, "whyoom: %s%s%s", term_style(style->colour, style_tone(r->verdict.cause)),
 	    cause_name(r->verdict.cause), term_style(style->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
 		str_printf(&text, " (%.0f %% sure)", r->verdict.confidence * 100);
 	str_putc(&text, '\n');
-	style_wrap(&text, &narrow, 2, "%s", r->verdict.summary);
+	style_wrap(&text, style, 2, "%s", r->verdict.summary);
 	head(out, str_text(&text), 6);
 	str_clear(&text);
 	if (r->verdict.fix_count)
-		style_item(&text, &narrow, "  Fix: ", 7, "%s", r->verdict.fixes[0].text);
+		style_item(&text, style, "  Fix: ", 7, "%s", r->verdict.fixes[0].text);
 	else if (r->verdict.next)
-		style_item(&text, &narrow, "  Next: ", 8, "%s", r->verdict.next);
+		style_item(&text, style, "  Next: ", 8, "%s", r->verdict.next);
 	head(out, str_text(&text), 3);
-	str_puts(&line, "  More: whyoom report ");
-	str_safe(&line, trace);
-	str_printf(out, "%s\n", str_text(&line));
+	str_puts(out, "  More: whyoom report ");
+	str_safe(out, trace);
+	str_putc(out, '\n');
 	str_free(&text);
-	str_free(&line);
 }
 
 const struct format format_text = {.name = "text",
