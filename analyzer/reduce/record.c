@@ -190,11 +190,6 @@ static bool on_ununmap(struct loader *l, const struct event *e, struct record_ev
 	return true;
 }
 
-static enum record_class class_of_block(uint64_t size)
-{
-	return size >= RECORD_LARGE_BYTES ? RECORD_LARGE : RECORD_HEAP;
-}
-
 /* Returns the unit of the block that the event, or its step, belongs to. */
 static uint32_t chain_of(struct record *r, uint32_t event)
 {
@@ -258,7 +253,7 @@ static bool on_block(struct loader *l, const struct event *e, struct record_even
 	/* A release has the size of its block. */
 	if (e->kind != EV_ALLOC)
 		to->size = r->events.items[to->partner].size;
-	to->class = (uint8_t)class_of_block(to->size);
+	to->class = to->size >= RECORD_LARGE_BYTES ? RECORD_LARGE : RECORD_HEAP;
 	to->bytes = e->kind == EV_FREE ? -(int64_t)to->size : (int64_t)to->size;
 	return true;
 }
@@ -425,11 +420,6 @@ static bool callsite(struct loader *l, const struct event *e, struct record_even
 	}
 }
 
-static bool is_plain(const struct event *e)
-{
-	return e->kind == EV_ALLOC || e->kind == EV_FREE || e->kind == EV_UNFREE;
-}
-
 static const struct event_level *keep_levels(struct record *r, const struct event *e)
 {
 	size_t bytes = e->level_count * sizeof(*e->levels);
@@ -457,7 +447,7 @@ static int add(struct loader *l, const struct event *e)
 		return -EOVERFLOW;
 	if (!callsite(l, e, &to))
 		return l->rc;
-	if (!is_plain(e)) {
+	if (!record_is_block(e->kind)) {
 		struct event copy = *e;
 
 		copy.levels = keep_levels(r, e);

@@ -48,6 +48,12 @@ struct record_unit {
 	bool holds; /* it holds blocks of PyTorch's, and is left out with the last of them */
 };
 
+/* Return whether an event of that kind (enum event_kind) is of a block of malloc's. */
+static inline bool record_is_block(unsigned kind)
+{
+	return kind == EV_ALLOC || kind == EV_FREE || kind == EV_UNFREE;
+}
+
 struct record_event {
 	uint64_t time_ns, address, size;
 	uint32_t thread, task, stack;

@@ -197,11 +197,6 @@ static uint32_t alloc_of(const struct view *v, uint32_t index)
 	return v->heirs[e->kind == EV_ALLOC ? index : e->partner];
 }
 
-static bool is_block_event(const struct record_event *e)
-{
-	return e->kind == EV_ALLOC || e->kind == EV_FREE || e->kind == EV_UNFREE;
-}
-
 static uint64_t callsite_of(const struct view *v, uint32_t alloc)
 {
 	return v->callsites[alloc] ? v->callsites[alloc] : v->record->events.items[alloc].address;
@@ -230,7 +225,8 @@ static uint32_t class_left(const struct view *v, uint32_t index)
 {
 	const struct record_event *e = &v->record->events.items[index];
 
-	return is_block_event(e) ? v->record->events.items[alloc_of(v, index)].class : e->class;
+	return record_is_block(e->kind) ? v->record->events.items[alloc_of(v, index)].class
+					: e->class;
 }
 
 static int64_t bytes_left(const struct view *v, uint32_t index)
@@ -238,7 +234,7 @@ static int64_t bytes_left(const struct view *v, uint32_t index)
 	const struct record_event *e = &v->record->events.items[index];
 	int64_t size;
 
-	if (!is_block_event(e))
+	if (!record_is_block(e->kind))
 		return e->bytes;
 	size = (int64_t)v->record->events.items[alloc_of(v, index)].size;
 	return e->kind == EV_FREE ? -size : size;
@@ -421,7 +417,7 @@ static void settle_block(const struct view *v, struct record *r, uint32_t index,
 {
 	const struct record_event *of;
 
-	if (!is_block_event(e))
+	if (!record_is_block(e->kind))
 		return;
 	if (e->kind == EV_ALLOC) {
 		e->partner = e->partner ? moved[v->heirs[e->partner - 1]] + 1 : 0;

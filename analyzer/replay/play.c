@@ -141,12 +141,6 @@ become(const struct player *p, const char *library, int status, pid_t parent)
 	_exit(127);
 }
 
-static void forget_child(pid_t pid)
-{
-	waitpid(pid, NULL, 0);
-	unfinished_child_done(pid);
-}
-
 static int start(const struct player *p, const char *library, pid_t *pid, struct err *err)
 {
 	int status[2], error = 0;
@@ -162,8 +156,10 @@ static int start(const struct player *p, const char *library, pid_t *pid, struct
 	else
 		unfinished_child(*pid); /* the player would end with us, but not at once */
 	close(status[1]);
-	if (!error && read(status[0], &error, sizeof(error)) == sizeof(error))
-		forget_child(*pid);
+	if (!error && read(status[0], &error, sizeof(error)) == sizeof(error)) {
+		waitpid(*pid, NULL, 0);
+		unfinished_child_done(*pid);
+	}
 	close(status[0]);
 	return error ? err_set(err, -error, "cannot start %s: %s", p->program, strerror(error)) : 0;
 }

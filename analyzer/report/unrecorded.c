@@ -54,11 +54,6 @@ static uint32_t known(uint32_t why)
 	return why < sizeof(reasons) / sizeof(reasons[0]) ? why : 0;
 }
 
-static const char *words_of(uint32_t why)
-{
-	return reasons[known(why)].words;
-}
-
 const char *unrecorded_key(uint32_t why)
 {
 	return reasons[known(why)].key;
@@ -104,7 +99,7 @@ void unrecorded_programs(struct trace *const *traces, size_t count, struct str *
 	for (size_t i = 0; i < n && i < PROGRAMS_NAMED; i++) {
 		str_puts(out, i ? ", " : "");
 		str_safe(out, all[i].path);
-		str_printf(out, " (%s", words_of(all[i].why));
+		str_printf(out, " (%s", reasons[known(all[i].why)].words);
 		if (all[i].count > 1)
 			str_printf(out, ", started %u times", all[i].count);
 		str_putc(out, ')');

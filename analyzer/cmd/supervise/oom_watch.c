@@ -51,12 +51,10 @@ static int watch_1(const char *dir)
 static uint64_t count_2(const char *dir)
 {
 	struct event_level levels[RUN_CGROUP_EVENTS];
-	size_t n = run_cgroup_events(dir, levels);
+	struct event now = {
+	    .levels = levels, .level_count = (uint32_t)run_cgroup_events(dir, levels)};
 
-	for (size_t i = 0; i < n; i++)
-		if (levels[i].key == TRACE_LEVEL_CG_OOM)
-			return levels[i].value;
-	return 0;
+	return event_level_value(&now, TRACE_LEVEL_CG_OOM);
 }
 
 static int watch_2(const char *dir)
