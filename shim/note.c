@@ -26,7 +26,7 @@
 
 /* Blocks of this size and more are recorded even when the budget is used up. */
 #define LARGE_BLOCK 65536u
-#define LEVELS_ALL (LEVELS_MAX + LEVELS_MALLOC_MAX + LEVELS_PYTHON_MAX + LEVELS_MAPPINGS)
+#define LEVELS_ALL (LEVELS_MAX + LEVELS_MALLOC_MAX + LEVELS_PYTHON_MAX + LEVELS_REFUSED)
 
 static uint64_t levels_due; /* ticks; the next LEVEL event */
 /* The pause until the LEVEL event after that, ticks: an eighth longer each time, up to 100 ms, so
@@ -523,7 +523,7 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	if (failed_levels_are_due(clock_ticks()) || heap)
 		count += levels_read(levels + heap, true);
 	if (count > heap)
-		count += levels_mappings(levels + count);
+		count += levels_refused(levels + count);
 	if (!extended_begin(t, &x, TRACE_FAILED, 1024, true, 0))
 		goto out;
 	p = FIELDS_PUT_BEFORE(extended_dt(t, &x), FAILED, call, levels, .space = TRACE_SPACE_HOST,

@@ -30,6 +30,7 @@ enum play_limit beside_kind(const struct host *h)
 		return PLAY_LIMIT_DATA;
 	case LIMIT_NONE:
 	case LIMIT_CGROUP:
+	case LIMIT_CGROUP_HIGH:
 	case LIMIT_SYSTEM:
 		return PLAY_LIMIT_RESIDENT;
 	default: /* no address space holds the request, here neither; or the limit is unknown */
@@ -40,7 +41,7 @@ enum play_limit beside_kind(const struct host *h)
 /* Returns the memory of others that counts for the limit; 0 for an unknown limit. */
 static uint64_t of_others(const struct host *h, const struct recorded_sample *s)
 {
-	return h->out->limit_kind == LIMIT_CGROUP   ? s->group
+	return limit_is_cgroup(h->out->limit_kind)  ? s->group
 	       : h->out->limit_kind == LIMIT_SYSTEM ? s->machine
 						    : 0;
 }
@@ -274,7 +275,7 @@ static void settle_kill(struct host *h, uint64_t limit)
 {
 	struct play *play = h->player.play;
 	bool group =
-	    h->out->limit_kind == LIMIT_CGROUP && of_others(h, sample_at(h, h->failing)) > 0;
+	    limit_is_cgroup(h->out->limit_kind) && of_others(h, sample_at(h, h->failing)) > 0;
 	uint64_t used = at_the_kill(h, group), more;
 	int64_t constant = constant_at(h, h->failing, PLAY_LIMIT_RESIDENT), missing;
 

@@ -432,7 +432,7 @@ static void find_limit(struct host *h)
 	if (play->limit_kind != PLAY_LIMIT_RESIDENT)
 		return;
 	h->out->limit_by = "emulated";
-	if (h->out->limit_kind != LIMIT_CGROUP || h->request->hold)
+	if (!limit_is_cgroup(h->out->limit_kind) || h->request->hold)
 		return;
 	if (group_make(&h->request->parent, &trial, &why)) {
 		note(h, "The cgroup's limit is emulated: %.300s.", why.text);

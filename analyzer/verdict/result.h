@@ -54,6 +54,7 @@ enum failure_kind {
 	/* Killed while its memory grew, but before it ran out. "none" in the JSON, since no request
 	 * was refused; the verdict names the growth. */
 	FAILURE_KILLED,
+	FAILURE_STALLED, /* the kernel held it back at memory.high, and it ended or runs there */
 	FAILURE_BUS, /* ended by SIGBUS, or probably so: no page for a mapped file */
 	FAILURE_CUDA_OOM, /* a device refused: verdict_result.devices */
 };
@@ -63,8 +64,10 @@ enum limit_kind {
 	LIMIT_AS,
 	LIMIT_DATA,
 	LIMIT_CGROUP,
+	LIMIT_CGROUP_HIGH, /* memory.high, where the kernel stalls instead of killing */
 	LIMIT_SYSTEM, /* the machine's memory */
 	LIMIT_OVERCOMMIT, /* the kernel did not promise that much memory */
+	LIMIT_COMMIT, /* all promises together: CommitLimit, with vm.overcommit_memory=2 */
 	LIMIT_ADDRESS, /* the request fits into no address space */
 	LIMIT_MAPPINGS, /* the number of mappings: vm.max_map_count */
 	LIMIT_DEVICE, /* the device's memory */
@@ -74,6 +77,10 @@ enum limit_kind {
 	LIMIT_UNKNOWN, /* no recorded limit explains the refusal */
 };
 const char *limit_kind_name(enum limit_kind kind); /* "RLIMIT_AS", as in the JSON */
+static inline bool limit_is_cgroup(enum limit_kind kind)
+{
+	return kind == LIMIT_CGROUP || kind == LIMIT_CGROUP_HIGH;
+}
 const char *failure_kind_name(enum failure_kind kind); /* "host-alloc" */
 static inline bool failure_is_kill(enum failure_kind kind)
 {
@@ -101,6 +108,8 @@ struct failure_view {
 	uint64_t requested_bytes; /* 0: no request was refused */
 	enum limit_kind limit;
 	uint64_t limit_bytes, usage_bytes; /* in the limit's measure */
+	uint64_t swap_bytes; /* of a cgroup: part of limit_bytes that is swap */
+	uint64_t held_back; /* FAILURE_STALLED: times that memory.high was exceeded */
 	uint64_t mappings; /* LIMIT_MAPPINGS: the number of mappings, which is limited */
 	uint64_t usage_age_ns; /* age of usage_bytes's sample */
 	struct stack_view stack;

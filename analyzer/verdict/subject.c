@@ -92,9 +92,9 @@ static struct scene_workers workers_of(const struct verdict_result *r, const str
 {
 	struct scene_workers workers = r->tree.workers;
 
-	if (r->failure.limit == LIMIT_CGROUP && levels->known[TRACE_LEVEL_CG_ANON])
+	if (limit_is_cgroup(r->failure.limit) && levels->known[TRACE_LEVEL_CG_ANON])
 		workers.bytes = num_least(workers.bytes, cgroup_shares_of(r->model, levels).others);
-	else if (r->failure.limit != LIMIT_SYSTEM && r->failure.limit != LIMIT_CGROUP)
+	else if (r->failure.limit != LIMIT_SYSTEM && !limit_is_cgroup(r->failure.limit))
 		workers = (struct scene_workers){0};
 	return workers;
 }
@@ -122,6 +122,9 @@ static int read_failure(struct judging *j, struct err *err)
 
 	failure_read(r->model, j->supervised, &r->failure);
 	kill_read(r->model, j->supervised, r->tree.victim, &r->failure, &r->kill);
+	if (r->failure.kind == FAILURE_NONE &&
+	    failure_stalled(r->model, j->supervised, &r->failure))
+		r->kill = (struct kill_view){.seen = r->kill.seen};
 	r->kill.at_limit = r->failure.kind == FAILURE_NONE && !r->kill.killed &&
 			   failure_at_limit(r->model, j->supervised, &r->failure);
 	if (device) {

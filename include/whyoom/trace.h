@@ -474,12 +474,17 @@ enum trace_level {
 	TRACE_LEVEL_CG_INACTIVE_FILE = 38,
 	TRACE_LEVEL_CG_PEAK = 39,
 	TRACE_LEVEL_CG_SWAP = 40,
+	TRACE_LEVEL_CG_SWAP_MAX = 41, /* absent: no limit of its own */
 	TRACE_LEVEL_CG_OOM = 48, /* count */
 	TRACE_LEVEL_CG_OOM_KILL = 49, /* count */
 	TRACE_LEVEL_CG_HIGH = 50, /* memory.high, absent: none */
+	TRACE_LEVEL_CG_HIGH_COUNT = 51, /* count: how often it was exceeded */
 	TRACE_LEVEL_SYS_TOTAL = 56,
 	TRACE_LEVEL_SYS_AVAILABLE = 57,
 	TRACE_LEVEL_SYS_OOM_KILL = 58, /* count, of the whole machine */
+	TRACE_LEVEL_SYS_SWAP_FREE = 59,
+	TRACE_LEVEL_SYS_COMMIT_LIMIT = 60, /* absent: the kernel does not hold to it */
+	TRACE_LEVEL_SYS_COMMITTED = 61,
 	/* The allocator's own statistics. */
 	TRACE_LEVEL_MALLOC_ARENA = 64, /* held for blocks without MMAP; USED and FREE are of it */
 	TRACE_LEVEL_MALLOC_MMAP = 65, /* blocks with a mapping of their own, headers included */

@@ -401,7 +401,23 @@ unsigned levels_read(struct level *out, bool all)
 	return n;
 }
 
-unsigned levels_mappings(struct level *out)
+/* Overcommitting is off with mode 2 only: Documentation/mm/overcommit-accounting.rst in linux. */
+static unsigned read_promises(struct level *out, unsigned n)
+{
+	char *text = scratch.text;
+	uint64_t mode, limit, committed;
+
+	if (sys_read_file("/proc/sys/vm/overcommit_memory", text, 32) <= 0 ||
+	    !parse_number(text, &mode) || mode != 2 ||
+	    sys_read_file("/proc/meminfo", text, sizeof(scratch.text)) <= 0 ||
+	    !line_value(text, "CommitLimit:", &limit) ||
+	    !line_value(text, "Committed_AS:", &committed))
+		return n;
+	n = level_put(out, n, TRACE_LEVEL_SYS_COMMIT_LIMIT, limit);
+	return level_put(out, n, TRACE_LEVEL_SYS_COMMITTED, committed);
+}
+
+unsigned levels_refused(struct level *out)
 {
 	static uint64_t due; /* under scratch.busy */
 	uint64_t mappings = 0, most, begun = sys_clock_ns(CLOCK_MONOTONIC), took;
@@ -428,6 +444,7 @@ unsigned levels_mappings(struct level *out)
 			n = level_put(out, n, TRACE_LEVEL_LIMIT_MAPPINGS, most);
 		}
 	}
+	n = read_promises(out, n);
 	took = sys_clock_ns(CLOCK_MONOTONIC) - begun;
 	due = begun + 50 * took; /* a program that fails all the time does not pay each time */
 	leave();

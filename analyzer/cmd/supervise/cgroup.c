@@ -229,7 +229,8 @@ static void add_named(struct list *list, const char *path, const struct named *n
 size_t run_cgroup_events(const char *dir, struct event_level out[RUN_CGROUP_EVENTS])
 {
 	static const struct named events[] = {
-	    {"oom", TRACE_LEVEL_CG_OOM}, {"oom_kill", TRACE_LEVEL_CG_OOM_KILL}, {0}};
+	    {"high", TRACE_LEVEL_CG_HIGH_COUNT}, {"oom", TRACE_LEVEL_CG_OOM},
+	    {"oom_kill", TRACE_LEVEL_CG_OOM_KILL}, {0}};
 	struct list list = {.at = out, .max = RUN_CGROUP_EVENTS};
 	char path[PATH_MAX + 32];
 
@@ -255,6 +256,24 @@ static void add_kernel(struct list *list, const char *path)
 		add(list, TRACE_LEVEL_CG_KERNEL, (sum[SUM] ? sum[SUM] : sum[PART]) + sum[BESIDE]);
 }
 
+/* Bound the parts of a group's usage by the usage itself. memory.stat is up to two seconds old, and
+ * still has what a killed process held; memory.current is exact (linux, mm/memcontrol.c,
+ * FLUSH_TIME). */
+static void bound_parts(const struct list *list)
+{
+	uint64_t usage = UINT64_MAX;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct event_level *l = &list->at[i];
+
+		if (l->key == TRACE_LEVEL_CG_CURRENT)
+			usage = l->value;
+		else if (l->key >= TRACE_LEVEL_CG_ANON && l->key <= TRACE_LEVEL_CG_INACTIVE_FILE &&
+			 l->value > usage)
+			l->value = usage;
+	}
+}
+
 static void levels_2(const char *dir, struct list *list)
 {
 	static const struct named stat[] = {{"anon", TRACE_LEVEL_CG_ANON},
@@ -269,9 +288,11 @@ static void levels_2(const char *dir, struct list *list)
 	add_number(list, dir, "memory.high", TRACE_LEVEL_CG_HIGH);
 	add_number(list, dir, "memory.peak", TRACE_LEVEL_CG_PEAK);
 	add_number(list, dir, "memory.swap.current", TRACE_LEVEL_CG_SWAP);
+	add_number(list, dir, "memory.swap.max", TRACE_LEVEL_CG_SWAP_MAX);
 	snprintf(path, sizeof(path), "%s/memory.stat", dir);
 	add_named(list, path, stat, 1);
 	add_kernel(list, path);
+	bound_parts(list);
 	for (size_t i = 0; i < n; i++)
 		add(list, events[i].key, events[i].value);
 }
@@ -335,7 +356,8 @@ bool run_cgroup_usage(int fd, uint64_t *out)
 size_t run_system_levels(const char *root, struct event_level *out, size_t max)
 {
 	static const struct named names[] = {
-	    {"MemTotal", TRACE_LEVEL_SYS_TOTAL}, {"MemAvailable", TRACE_LEVEL_SYS_AVAILABLE}, {0}};
+	    {"MemTotal", TRACE_LEVEL_SYS_TOTAL}, {"MemAvailable", TRACE_LEVEL_SYS_AVAILABLE},
+	    {"SwapFree", TRACE_LEVEL_SYS_SWAP_FREE}, {0}};
 	struct list list = {.at = out, .max = max};
 	char path[PATH_MAX];
 

@@ -31,11 +31,11 @@ size_t run_cgroup_levels(const struct run_cgroup *cgroup, struct event_level *ou
 int run_cgroup_open(const struct run_cgroup *cgroup);
 bool run_cgroup_usage(int fd, uint64_t *out);
 
-/* Read CG_OOM and CG_OOM_KILL of a version 2 group, from one small file. */
-#define RUN_CGROUP_EVENTS 2
+/* Read CG_HIGH_COUNT, CG_OOM and CG_OOM_KILL of a version 2 group, from one small file. */
+#define RUN_CGROUP_EVENTS 3
 size_t run_cgroup_events(const char *dir, struct event_level out[RUN_CGROUP_EVENTS]);
 
-/* Read SYS_TOTAL and SYS_AVAILABLE of the machine; parameters as above. */
+/* Read SYS_TOTAL, SYS_AVAILABLE and SYS_SWAP_FREE of the machine; parameters as above. */
 size_t run_system_levels(const char *root, struct event_level *out, size_t max);
 
 /* Read SYS_OOM_KILL of the machine. Slow on large machines, where each CPU has its own count: use

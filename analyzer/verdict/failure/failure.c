@@ -22,6 +22,10 @@ TUNED(uint64_t, SOON_PART, 10,
 TUNED(uint64_t, SOON_STEPS, 2, "one step may be much shorter than the longest, the next is not");
 TUNED(uint64_t, GROUP_NEAR_PART, 10,
     "a process may fill a tenth of its cgroup between the last sample and the kill");
+TUNED(uint64_t, HIGH_NEAR_PART, 16,
+    "the kernel reclaims a little below memory.high, and the process's sample is a little older");
+TUNED(uint64_t, HELD_BACK_MIN, 100,
+    "a burst exceeds memory.high a few times and goes on; each stall counts once, or more often");
 TUNED(uint64_t, SYSTEM_NEAR_PART, 20,
     "the kernel kills below some percent of available memory; a machine in use has more");
 TUNED(uint64_t, RECENT_NS, 5000000000u,
@@ -31,6 +35,11 @@ TUNED(uint64_t, NEXT_TO_PART, 16,
     "the loader or a thread's stack asks for some megabytes: 8 MiB are a sixteenth of 128 MiB");
 TUNED(uint64_t, GONE_PART, 8,
     "cgroup and process are sampled one after the other, and differ by less while both live");
+
+/* What the kernel leaves free of CommitLimit: vm.admin_reserve_kbytes, for processes without
+ * CAP_SYS_ADMIN, and a 32nd of the process's own size (linux, mm/util.c, __vm_enough_memory). */
+#define COMMIT_ADMIN_BYTES (8ull << 20)
+#define COMMIT_OWN_PART 32
 
 /* No machine today has address space for larger requests. */
 #define ADDRESS_BYTES (1ull << 47)
@@ -42,8 +51,10 @@ const char *limit_kind_name(enum limit_kind kind)
 	    [LIMIT_AS] = "RLIMIT_AS",
 	    [LIMIT_DATA] = "RLIMIT_DATA",
 	    [LIMIT_CGROUP] = "cgroup memory.max",
+	    [LIMIT_CGROUP_HIGH] = "cgroup memory.high",
 	    [LIMIT_SYSTEM] = "system memory",
 	    [LIMIT_OVERCOMMIT] = "overcommit",
+	    [LIMIT_COMMIT] = "CommitLimit (vm.overcommit_memory=2)",
 	    [LIMIT_ADDRESS] = "address space",
 	    [LIMIT_MAPPINGS] = "vm.max_map_count",
 	    [LIMIT_DEVICE] = "device memory",
@@ -64,6 +75,7 @@ const char *failure_kind_name(enum failure_kind kind)
 	    [FAILURE_PYTHON_MEMORYERROR] = "python-memoryerror",
 	    [FAILURE_OOM_KILL] = "oom-kill",
 	    [FAILURE_KILLED] = "none", /* nothing was refused, and nothing ran out */
+	    [FAILURE_STALLED] = "stalled",
 	    [FAILURE_BUS] = "bus-error",
 	    [FAILURE_CUDA_OOM] = "cuda-oom",
 	};
@@ -147,6 +159,7 @@ struct cgroup_shares cgroup_shares_of(const struct model *m, const struct levels
 	}
 	g.shmem = levels_value(v, TRACE_LEVEL_CG_SHMEM);
 	g.kernel = levels_value(v, TRACE_LEVEL_CG_KERNEL);
+	g.swap = levels_value(v, TRACE_LEVEL_CG_SWAP);
 	g.cache = num_less(levels_value(v, TRACE_LEVEL_CG_FILE), g.shmem);
 	return g;
 }
@@ -247,18 +260,36 @@ static const struct measure {
     {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data"},
 };
 
+/* Return the bytes of swap that a cgroup can use, by its own limit and by what the machine has. */
+static uint64_t swap_limit(const struct levels *l)
+{
+	uint64_t used = levels_value(l, TRACE_LEVEL_CG_SWAP), own;
+	uint64_t most = used + levels_value(l, TRACE_LEVEL_SYS_SWAP_FREE);
+
+	return levels_get(l, TRACE_LEVEL_CG_SWAP_MAX, &own) ? num_least(own, most) : most;
+}
+
+/* A cgroup's swap counts for its limit: the killer strikes when both are full. */
 static bool limit_of(const struct model *m, const struct levels *l, unsigned measure, uint64_t *out)
 {
 	const struct measure *of = &measures[measure];
 
-	return levels_get(l, of->limit_key, out) ||
-	       (of->info && feed_number(&m->feed, of->info, out) && *out > 0);
+	if (!levels_get(l, of->limit_key, out) &&
+	    !(of->info && feed_number(&m->feed, of->info, out) && *out > 0))
+		return false;
+	if (measure == MEASURE_CGROUP)
+		*out += swap_limit(l);
+	return true;
 }
 
 static bool measured(
     const struct model *m, const struct levels *l, unsigned measure, uint64_t *limit, uint64_t *use)
 {
-	return limit_of(m, l, measure, limit) && levels_get(l, measures[measure].use_key, use);
+	if (!limit_of(m, l, measure, limit) || !levels_get(l, measures[measure].use_key, use))
+		return false;
+	if (measure == MEASURE_CGROUP)
+		*use += levels_value(l, TRACE_LEVEL_CG_SWAP);
+	return true;
 }
 
 /* Find the limit that refused the request: the one that it crossed, or else the nearest. */
@@ -282,6 +313,16 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 		out->limit = LIMIT_MAPPINGS;
 		out->mappings = use;
 		out->usage_bytes = out->limit_bytes = levels_value(l, TRACE_LEVEL_VSIZE);
+		return;
+	}
+	if (levels_get(l, TRACE_LEVEL_SYS_COMMIT_LIMIT, &limit) &&
+	    levels_get(l, TRACE_LEVEL_SYS_COMMITTED, &use) &&
+	    use + request + request / REQUEST_PART + SLACK_BYTES + COMMIT_ADMIN_BYTES +
+		    levels_value(l, TRACE_LEVEL_VSIZE) / COMMIT_OWN_PART >=
+		limit) {
+		out->limit = LIMIT_COMMIT;
+		out->limit_bytes = limit;
+		out->usage_bytes = num_least(use, limit);
 		return;
 	}
 	if (request >= ADDRESS_BYTES) {
@@ -458,6 +499,7 @@ void failure_kill_limit(const struct model *m, const struct supervised *s, struc
 	if (measured(m, &l, MEASURE_CGROUP, &limit, &use) &&
 	    use + grown >= limit - limit / GROUP_NEAR_PART) {
 		out->limit = LIMIT_CGROUP;
+		out->swap_bytes = swap_limit(&l);
 		out->limit_bytes = limit;
 		out->usage_bytes = num_least(use + grown, limit);
 		return;
@@ -473,6 +515,13 @@ void failure_kill_limit(const struct model *m, const struct supervised *s, struc
 	if (!out->usage_bytes)
 		out->usage_bytes = m->peak.bytes;
 	out->limit_bytes = out->usage_bytes;
+}
+
+/* Return a cgroup's usage without the clean pages of files that the kernel drops before it
+ * refuses. */
+static uint64_t in_use(const struct levels *l, uint64_t usage)
+{
+	return num_less(usage, levels_value(l, TRACE_LEVEL_CG_INACTIVE_FILE));
 }
 
 size_t failure_rooms(
@@ -493,11 +542,25 @@ size_t failure_rooms(
 			continue;
 		if (i == MEASURE_SYSTEM)
 			use = num_less(limit, use);
+		if (i == MEASURE_CGROUP)
+			use = in_use(&l, use);
 		if (i == MEASURE_SYSTEM || i == MEASURE_CGROUP)
 			use += grown;
 		rooms[count++] = (struct room){measures[i].limit, limit, num_less(limit, use)};
 	}
 	return count;
+}
+
+/* True if the group's own limit made the killer strike. A group of version 2 also counts the kills of
+ * the machine's killer, but an OOM event only at the group whose limit was met. */
+static bool struck_in_group(const struct supervised *s, const struct levels *l)
+{
+	uint64_t first, last;
+
+	if (!l->known[TRACE_LEVEL_CG_MAX])
+		return false;
+	return !s || !levels_get(&s->first, TRACE_LEVEL_CG_OOM, &first) ||
+	       !levels_get(&s->last, TRACE_LEVEL_CG_OOM, &last) || last > first;
 }
 
 void failure_kill_at_limit(
@@ -507,8 +570,17 @@ void failure_kill_at_limit(
 	uint64_t age;
 
 	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &levels, &age);
-	if (out->limit == LIMIT_NONE && limit_of(m, &levels, MEASURE_CGROUP, &out->limit_bytes))
+	if (!struck_in_group(s, &levels) &&
+	    levels_get(&levels, TRACE_LEVEL_SYS_TOTAL, &out->limit_bytes)) {
+		out->limit = LIMIT_SYSTEM;
+		out->usage_bytes = out->limit_bytes;
+		out->swap_bytes = 0;
+		return;
+	}
+	if (out->limit == LIMIT_NONE && limit_of(m, &levels, MEASURE_CGROUP, &out->limit_bytes)) {
 		out->limit = LIMIT_CGROUP;
+		out->swap_bytes = swap_limit(&levels);
+	}
 	/* The killer strikes when one more page does not fit; the sample is older. */
 	if (out->limit == LIMIT_CGROUP)
 		out->usage_bytes = out->limit_bytes;
@@ -570,6 +642,8 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 		out->limit = LIMIT_DATA;
 	} else if (measured(m, &levels, MEASURE_CGROUP, &limit, &use)) {
 		out->limit = LIMIT_CGROUP;
+		out->swap_bytes = swap_limit(&levels);
+		use = in_use(&levels, use);
 	} else {
 		out->limit = LIMIT_NONE;
 		use = levels_value(&levels, TRACE_LEVEL_RSS);
@@ -578,6 +652,29 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	}
 	out->limit_bytes = limit;
 	out->usage_bytes = num_least(use, limit);
+}
+
+bool failure_stalled(const struct model *m, const struct supervised *s, struct failure_view *out)
+{
+	struct levels l;
+	uint64_t high, use, first, age;
+
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &l, &age);
+	if (!levels_get(&l, TRACE_LEVEL_CG_HIGH, &high) ||
+	    !levels_get(&l, TRACE_LEVEL_CG_CURRENT, &use) ||
+	    !levels_get(&l, TRACE_LEVEL_CG_HIGH_COUNT, &out->held_back) || !s ||
+	    !levels_get(&s->first, TRACE_LEVEL_CG_HIGH_COUNT, &first))
+		return false;
+	out->held_back -= num_least(first, out->held_back);
+	if (out->held_back < HELD_BACK_MIN || in_use(&l, use) < high - high / HIGH_NEAR_PART)
+		return false;
+	out->kind = FAILURE_STALLED;
+	out->limit = LIMIT_CGROUP_HIGH;
+	out->limit_bytes = high;
+	out->usage_bytes = num_least(use, high);
+	out->usage_age_ns = age;
+	out->time_ns = m->run.last_ns;
+	return true;
 }
 
 static bool ended_badly(struct ending end)
@@ -618,7 +715,7 @@ struct scene_others cgroup_shares_strangers(const struct model *m, const struct 
 	uint64_t shared = failure_lived(m, failure_moment(m)).shared;
 
 	shared = num_most(shared, levels_value(v, TRACE_LEVEL_RSS_SHMEM));
-	if (failure->limit == LIMIT_CGROUP) {
+	if (limit_is_cgroup(failure->limit)) {
 		others.known = v->known[TRACE_LEVEL_CG_ANON];
 		others.bytes = num_less(g.others + num_less(g.shmem, shared), known);
 	} else if (failure->limit == LIMIT_SYSTEM) {

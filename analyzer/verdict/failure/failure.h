@@ -38,6 +38,11 @@ uint64_t failure_measured_ns(const struct model *m, const struct levels *l, stru
  * address space than exists, only probes: the model then counts the refusal as recovered. */
 void failure_settle(struct model *m);
 
+/* True if the kernel held the process back at its cgroup's memory.high when it was seen last: then it
+ * stands still, and neither a refusal nor a kill follows. Sets *out. */
+bool failure_stalled(
+    const struct model *m, const struct supervised *s, struct failure_view *out);
+
 /* Fill *out: the refusal that the process did not recover from, or FAILURE_NONE; no kills. */
 void failure_read(const struct model *m, const struct supervised *s, struct failure_view *out);
 
@@ -94,7 +99,7 @@ void failure_levels(const struct model *m, const struct supervised *s, enum leve
 
 /* Bytes, as sampled; others: anonymous memory of the other processes. */
 struct cgroup_shares {
-	uint64_t others, shmem, kernel, cache;
+	uint64_t others, shmem, kernel, cache, swap;
 };
 struct cgroup_shares cgroup_shares_of(const struct model *m, const struct levels *v);
 

@@ -130,7 +130,7 @@ static void read_left(const struct room *rooms, size_t count, struct outlook *ou
 	for (size_t i = 0; i < count; i++) {
 		const struct room *r = &rooms[i];
 
-		if (r->limit != LIMIT_SYSTEM && r->limit != LIMIT_CGROUP)
+		if (r->limit != LIMIT_SYSTEM && !limit_is_cgroup(r->limit))
 			continue;
 		out->known |= r->limit == LIMIT_SYSTEM;
 		out->plenty &= r->left >= r->bytes / PLENTY_PART;

@@ -11,6 +11,8 @@ TUNED(uint64_t, DYING_NS, 2000000000u,
     "freeing the pages of a dying process takes the kernel about a second for tens of GiB");
 TUNED(uint64_t, ROUND_NS, 50000000,
     "samples of one round of the supervisor are some milliseconds apart");
+TUNED(uint64_t, BESIDE_NS, 250000000,
+    "a process that grows is sampled every 100 ms; an older sample says less than what lived since");
 TUNED(uint64_t, FELL_PART, 16, "a live process frees less than a sixteenth between two samples");
 TUNED(uint64_t, BELOW_OWN_PART, 8,
     "cgroup and process are sampled one after the other, and differ by less while both live");
@@ -20,8 +22,8 @@ TUNED(uint64_t, SEEN_NS, 12000000000u,
 
 static bool is_cgroup(uint32_t key)
 {
-	return (key >= TRACE_LEVEL_CG_CURRENT && key <= TRACE_LEVEL_CG_HIGH) ||
-	       (key >= TRACE_LEVEL_SYS_TOTAL && key <= TRACE_LEVEL_SYS_OOM_KILL);
+	return (key >= TRACE_LEVEL_CG_CURRENT && key <= TRACE_LEVEL_CG_HIGH_COUNT) ||
+	       (key >= TRACE_LEVEL_SYS_TOTAL && key <= TRACE_LEVEL_SYS_COMMITTED);
 }
 
 static void note_resident(struct supervised *s, uint64_t rss, uint64_t time_ns)
@@ -113,7 +115,7 @@ static void catch_up(struct supervised *s)
 	memset(s->fallen.known, 0, sizeof(s->fallen.known));
 }
 
-/* Keep the process's sample nearest to the cgroup's newest: one is sampled after the other. */
+/* Keep the process's sample nearest to the cgroup's newest, if they are of one round. */
 static void note_beside(struct supervised *s, uint64_t time_ns)
 {
 	const struct levels *l = &s->last;
@@ -127,7 +129,9 @@ static void note_beside(struct supervised *s, uint64_t time_ns)
 		s->beside_ns = own - group;
 	else
 		return;
-	levels_set(&s->last, MODEL_LEVEL_BESIDE, l->value[TRACE_LEVEL_RSS_ANON], group);
+	s->last.known[MODEL_LEVEL_BESIDE] = false;
+	if (s->beside_ns <= BESIDE_NS)
+		levels_set(&s->last, MODEL_LEVEL_BESIDE, l->value[TRACE_LEVEL_RSS_ANON], group);
 }
 
 /* Nobody sees the end of a process that is not the supervisor's own child: its samples stop. */
@@ -235,7 +239,8 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 			levels_set(&s->after, l->key, l->value, time_ns);
 		/* The dead process's memory was not free while it lived. */
 		if (s->finished && ((is_cgroup(l->key) && is_usage(l->key)) ||
-				       l->key == TRACE_LEVEL_SYS_AVAILABLE))
+				       l->key == TRACE_LEVEL_SYS_AVAILABLE ||
+				       l->key == TRACE_LEVEL_SYS_SWAP_FREE))
 			continue;
 		if (fallen && is_usage(l->key)) {
 			levels_set(&s->fallen, l->key, l->value, time_ns);

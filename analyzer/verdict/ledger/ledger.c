@@ -279,7 +279,7 @@ static void keep_within(
     const struct ledger_input *in, struct lived live, struct cgroup_shares *g, struct resident *now)
 {
 	struct resident grown = failure_grown(in->r->model, in->levels, live);
-	uint64_t limit = in->r->failure.limit_bytes, room, more;
+	uint64_t limit = num_less(in->r->failure.limit_bytes, in->r->failure.swap_bytes), room, more;
 
 	grown.anonymous = num_least(grown.anonymous, now->anonymous);
 	now->anonymous -= grown.anonymous;
@@ -298,8 +298,8 @@ static void keep_within(
 static uint64_t others_now(
     const struct ledger_input *in, const struct cgroup_shares *g, uint64_t anonymous)
 {
-	uint64_t room =
-	    num_less(in->r->failure.limit_bytes, anonymous + g->others + g->shmem + g->kernel);
+	uint64_t room = num_less(in->r->failure.limit_bytes,
+	    in->r->failure.swap_bytes + anonymous + g->others + g->shmem + g->kernel);
 
 	if (in->r->failure.kind != FAILURE_OOM_KILL)
 		return g->others;
@@ -310,7 +310,7 @@ static uint64_t others_now(
 static void resident_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct levels *v = in->levels;
-	bool cgroup = in->r->failure.limit == LIMIT_CGROUP;
+	bool cgroup = limit_is_cgroup(in->r->failure.limit);
 	struct lived lived = {in->r->callsites->live_bytes + in->r->callsites->map_bytes,
 	    in->r->callsites->shared_bytes};
 	uint64_t live = num_less(lived.all, lived.shared);
@@ -349,14 +349,18 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	if (cgroup) {
 		g.others = others_now(in, &g, anonymous);
 		/* The kernel drops its cache before it refuses: sampled cache may be gone. */
-		g.cache = num_least(g.cache, num_less(in->r->failure.limit_bytes,
-						 anonymous + g.others + g.shmem + g.kernel));
+		g.cache = num_least(g.cache,
+		    num_less(in->r->failure.limit_bytes,
+			in->r->failure.swap_bytes + anonymous + g.others + g.shmem + g.kernel));
 		trace = num_least(ours.trace, g.cache);
 		ledger_row(l, "other processes", g.others);
 		ledger_row(l, "shared memory", num_less(g.shmem, in_classes));
 		ledger_row(l, "whyoom", trace + ours.anonymous);
 		ledger_row(l, "file cache", g.cache - trace);
 		ledger_row(l, "kernel", g.kernel);
+		/* The killer strikes when the swap is full, too. */
+		ledger_row(l, "swap",
+		    in->r->failure.kind == FAILURE_OOM_KILL ? in->r->failure.swap_bytes : g.swap);
 	} else {
 		trace = num_least(ours.trace, file);
 		ledger_row(l, "file mappings", file - trace);
@@ -394,7 +398,7 @@ static uint64_t age(const struct ledger_input *in)
 	/* Mappings are recorded, not sampled. */
 	if (in->r->failure.limit == LIMIT_SHM)
 		return 0;
-	if (in->r->failure.limit != LIMIT_CGROUP || !in->levels->known[TRACE_LEVEL_CG_ANON])
+	if (!limit_is_cgroup(in->r->failure.limit) || !in->levels->known[TRACE_LEVEL_CG_ANON])
 		return in->age_ns;
 	at = in->levels->time_ns[TRACE_LEVEL_CG_ANON];
 	return moment > at && moment - at > in->age_ns ? moment - at : in->age_ns;
@@ -446,8 +450,10 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 		break;
 	case LIMIT_NONE:
 	case LIMIT_CGROUP:
+	case LIMIT_CGROUP_HIGH:
 	case LIMIT_SYSTEM:
 	case LIMIT_OVERCOMMIT:
+	case LIMIT_COMMIT:
 	case LIMIT_ADDRESS:
 	case LIMIT_DEVICE: /* device.c */
 	case LIMIT_TORCH:

@@ -110,6 +110,19 @@ static void add_refusal(struct str *s, const struct verdict_result *r, enum said
 		    limit_kind_name(f->limit));
 }
 
+static void add_killed_at(struct str *s, const struct failure_view *f)
+{
+	struct fmt a, b;
+
+	if (f->swap_bytes)
+		str_printf(s, ". It was killed when %s of memory (%s) and %s of swap were full",
+		    fmt_size(&a, f->limit_bytes - f->swap_bytes), limit_kind_name(f->limit),
+		    fmt_size(&b, f->swap_bytes));
+	else
+		str_printf(s, ". It was killed at the limit of %s (%s)", fmt_size(&a, f->limit_bytes),
+		    limit_kind_name(f->limit));
+}
+
 static void add_end(struct str *s, const struct verdict_result *r, enum said said)
 {
 	const struct failure_view *f = &r->failure;
@@ -132,8 +145,14 @@ static void add_end(struct str *s, const struct verdict_result *r, enum said sai
 		else if (said == SAID_LIMIT)
 			str_puts(s, ". It was killed at that limit");
 		else
-			str_printf(s, ". It was killed at the limit of %s (%s)",
-			    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
+			add_killed_at(s, f);
+		break;
+	case FAILURE_STALLED:
+		str_printf(s, ". The kernel held it back at the limit of %s (%s)",
+		    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
+		if (f->held_back)
+			str_printf(s, " %s times", fmt_count(&b, f->held_back));
+		str_puts(s, ", where it stands still rather than dies");
 		break;
 	case FAILURE_BUS:
 		if (r->tree.elsewhere.device)

@@ -162,7 +162,7 @@ static void levels_of_version_2(void **state)
 	    "low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\n");
 	find("0::/g\n", V2);
 	n = run_cgroup_levels(&found, out, 32);
-	assert_int_equal(n, 10);
+	assert_int_equal(n, 11);
 	assert_true(level(out, n, TRACE_LEVEL_CG_CURRENT) == UINT64_MAX);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_MAX), 1000);
 	assert_true(level(out, n, TRACE_LEVEL_CG_HIGH) == NONE);
@@ -172,6 +172,8 @@ static void levels_of_version_2(void **state)
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_KERNEL), 36); /* with the sockets */
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_SHMEM), 44);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_INACTIVE_FILE), 55);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_HIGH_COUNT), 2);
+	assert_true(level(out, n, TRACE_LEVEL_CG_SWAP_MAX) == NONE);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_OOM), 4);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_OOM_KILL), 5);
 	/* Linux has the sum since 5.18 and the peak since 5.19. */
@@ -183,9 +185,17 @@ static void levels_of_version_2(void **state)
 	/* Never more than there is room for. */
 	for (size_t max = 0; max < 12; max++) {
 		memset(out, 0xee, sizeof(out));
-		assert_int_equal(run_cgroup_levels(&found, out, max), max < 10 ? max : 10);
-		assert_int_equal(out[max].key, max < 10 ? 0xeeeeeeee : out[max].key);
+		assert_int_equal(run_cgroup_levels(&found, out, max), max < 11 ? max : 11);
+		assert_int_equal(out[max].key, max < 11 ? 0xeeeeeeee : out[max].key);
 	}
+	/* What a killed process held is still in memory.stat, and no longer in the usage. */
+	scratch_file("sys/fs/cgroup/g/memory.current", "30\n");
+	scratch_file("sys/fs/cgroup/g/memory.swap.max", "70\n");
+	n = run_cgroup_levels(&found, out, 32);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_ANON), 11);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_SHMEM), 30);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_INACTIVE_FILE), 30);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_SWAP_MAX), 70);
 }
 
 static void levels_of_version_1(void **state)
@@ -232,7 +242,7 @@ static void the_machine(void **state)
 	assert_int_equal(level(out, 2, TRACE_LEVEL_SYS_TOTAL), 16777216);
 	assert_int_equal(level(out, 2, TRACE_LEVEL_SYS_AVAILABLE), 8388608);
 	assert_int_equal(run_system_levels(scratch(""), out, 1), 1); /* no more than fits */
-	assert_int_equal(run_system_levels("", out, 4), 2); /* this one */
+	assert_int_equal(run_system_levels("", out, 4), 3); /* this one */
 	assert_true(out[0].value >= out[1].value && out[1].value > 0);
 	/* An old kernel does not count. */
 	assert_int_equal(run_system_kills(scratch(""), out, 4), 0);
