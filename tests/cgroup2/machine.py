@@ -134,5 +134,6 @@ def boot(content, out, memory, timeout, said):
         if not any(line.startswith("== rc") for line in lines):
             raise Missing("the machine did not run to its end in %d s; it said: %s" % (
                 time.monotonic() - started, " | ".join(lines[-5:])))
-        output("debugfs", "-R", "rdump /out " + out, image)
+        output("debugfs", "-R", "rdump /out " + work, image)
+        shutil.copytree(os.path.join(work, "out"), os.path.join(out, "out"), dirs_exist_ok=True)
     return lines
