@@ -1,23 +1,3 @@
-class GrowingHistory:
-    """Each turn adds a message; the prompt is rendered from all of them and freed after the call."""
-    cause = "prompt-growth"
-    blame = ["render", "add"]
-    carriers = BLOCKS + DEVICE
-    structures = ALONE
-    messages = store()
-
-    def add(i):
-        keep(messages, make(B // 3000 + length(i) * 8))
-
-    def render(n):
-        return make(n * 3)
-
-    def handle(i):
-        add(i)
-        x = render(total(messages))
-        drop(x)
-
-
 class WeightsTooLarge:
     """Layers are read one after the other at start, and do not fit."""
     cause = "oversized-model"
