@@ -125,11 +125,13 @@ def limiters_of(carrier, mechanism):
     if mechanism.limiters:
         return mechanism.limiters
     if carrier in SHARED:
-        return ["shm", "cgroup"]
+        return ["shm"]  # a limit of its own, and gone with it
     if carrier in STACKS:
         return ["as"]
-    return ["gpu"] if carrier == "cuda" else ["gpu", "fraction"] if carrier == "torch" else [
-        "as", "data", "cgroup", "rss"]
+    if carrier in DEVICE:
+        return ["gpu"] if carrier == "cuda" else ["gpu", "fraction"]
+    # Python's mappings are shared ones, which RLIMIT_DATA does not count.
+    return ["as", "cgroup", "rss"] if carrier == "py_mmap" else ["as", "data", "cgroup", "rss"]
 
 
 def structures_of(carrier, mechanism):

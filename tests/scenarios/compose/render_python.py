@@ -267,7 +267,7 @@ def coroutines(functions, structure):
     if structure not in ASYNCHRONOUS:
         return set()
     if structure == "nested":
-        return {f.name for f in functions if not f.name.endswith("setup")}
+        return {f.name for f in functions} - called_by_setup(functions)
     found, grew = {"handle", "background"}, True
     while grew:
         grew = False
@@ -277,6 +277,17 @@ def coroutines(functions, structure):
                 found.add(f.name)
                 grew = True
     return found & {f.name for f in functions}
+
+
+def called_by_setup(functions):
+    """The setups and what they call: nothing is awaited before the first request."""
+    found = {f.name for f in functions if f.name.endswith("setup")}
+    while True:
+        more = {n.func.id for f in functions if f.name in found for n in ast.walk(f)
+                if isinstance(n, ast.Call)} & {f.name for f in functions}
+        if more <= found:
+            return found
+        found |= more
 
 
 def tables_of(functions):

@@ -9,22 +9,33 @@ typedef struct block {
 
 static int (*memory_alloc)(unsigned long long *, size_t);
 static int (*memory_free)(unsigned long long);
+static int (*set_current)(void *);
+static void *context;
 
 __attribute__((constructor)) static void cuda_start(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-	void *context = NULL;
-	int (*init)(unsigned), (*retain)(void **, int), (*set)(void *);
+	int (*init)(unsigned), (*retain)(void **, int);
 
 	if (!driver)
 		return;
 	*(void **)&init = dlsym(driver, "cuInit");
 	*(void **)&retain = dlsym(driver, "cuDevicePrimaryCtxRetain");
-	*(void **)&set = dlsym(driver, "cuCtxSetCurrent");
+	*(void **)&set_current = dlsym(driver, "cuCtxSetCurrent");
 	*(void **)&memory_alloc = dlsym(driver, "cuMemAlloc_v2");
 	*(void **)&memory_free = dlsym(driver, "cuMemFree_v2");
-	if (init(0) || retain(&context, 0) || set(context))
+	if (init(0) || retain(&context, 0))
 		out_of_memory();
+}
+
+/* Each thread has a current context of its own. */
+__attribute__((unused)) static void cuda_thread(void)
+{
+	static __thread int set;
+
+	if (!set && set_current(context))
+		out_of_memory();
+	set = 1;
 }
 #define NONE() ((block){0, 0})
 #define SIZE(b) ((b).size)
@@ -37,6 +48,7 @@ __attribute__((constructor)) static void cuda_start(void)
 #define MAKE(n)                                                                                    \
 	({                                                                                         \
 		block made = {0, (n)};                                                             \
+		cuda_thread();                                                                     \
 		if (memory_alloc(&made.data, (size_t)made.size))                                   \
 			out_of_memory();                                                           \
 		made;                                                                              \
