@@ -16,13 +16,13 @@ import render_python
 MIB = 1 << 20
 # The bytes that the limit leaves to a program, at factor 1: B of the language.
 BUDGET = {"host": 160 * MIB, "device": 768 * MIB}
-# What a program takes before its first request, by limiter: threads reserve stacks and arenas of
-# address space that nobody uses.
+# What a program takes before its first request, by limiter. A thread has a stack; under RLIMIT_AS it
+# shares malloc's arena, whose reserve would be room or none, as the blocks happen to lie.
 FLOOR = {"c": {"as": 8, "data": 4, "cgroup": 4, "rss": 4},
          "cpp": {"as": 12, "data": 4, "cgroup": 6, "rss": 6},
          "python": {"as": 28, "data": 16, "cgroup": 16, "rss": 16},
          "numpy": {"as": 130, "data": 60, "cgroup": 40, "rss": 40}}
-THREAD_FLOOR = {"as": 74, "data": 9, "cgroup": 1, "rss": 1}
+THREAD_FLOOR = {"as": 10, "data": 9, "cgroup": 1, "rss": 1}
 STRUCTURES = {"c": ("loop", "threads", "forked"), "cpp": ("loop", "threads", "forked"),
               "python": ("loop", "threads", "asyncio", "forked", "nested")}
 BACKGROUNDS = ("none", "WarmCache", "BoundedPool", "Sawtooth", "SecondLeak")
@@ -94,7 +94,8 @@ class Composition:
 
     @property
     def causes(self):
-        return [self.mechanism.cause, *self.mechanism.also]
+        named = [] if self.names == "telling" else self.mechanism.unnamed
+        return [self.mechanism.cause, *self.mechanism.also, *named]
 
     @property
     def cause(self):
@@ -122,16 +123,17 @@ class Composition:
 
 
 def limiters_of(carrier, mechanism):
-    if mechanism.limiters:
-        return mechanism.limiters
     if carrier in SHARED:
-        return ["shm"]  # a limit of its own, and gone with it
-    if carrier in STACKS:
-        return ["as"]
-    if carrier in DEVICE:
-        return ["gpu"] if carrier == "cuda" else ["gpu", "fraction"]
-    # Python's mappings are shared ones, which RLIMIT_DATA does not count.
-    return ["as", "cgroup", "rss"] if carrier == "py_mmap" else ["as", "data", "cgroup", "rss"]
+        found = ["shm"]  # a limit of its own, and gone with it
+    elif carrier in STACKS:
+        found = ["as"]
+    elif carrier in DEVICE:
+        found = ["gpu"] if carrier == "cuda" else ["gpu", "fraction"]
+    elif carrier == "py_mmap":  # shared mappings, which RLIMIT_DATA does not count
+        found = ["as", "cgroup", "rss"]
+    else:
+        found = ["as", "data", "cgroup", "rss"]
+    return [f for f in found if not mechanism.limiters or f in mechanism.limiters]
 
 
 def structures_of(carrier, mechanism):
@@ -190,6 +192,8 @@ def written(composition, work, python):
     """Writes the program into `work`; its command and environment."""
     c = composition
     variables = {**environment.VARIABLES, "OPENBLAS_NUM_THREADS": "1", "WHYOOM_MODE": c.mode}
+    if c.structure == "threads" and c.limiter == "as":
+        variables["MALLOC_ARENA_MAX"] = "1"
     if c.language == "python":
         path = os.path.join(work, "main.py")
         with open(path, "w") as f:

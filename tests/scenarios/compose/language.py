@@ -8,6 +8,7 @@ says what happens and names the public report that it follows.
         \"\"\"Sessions are kept by client and never ended. https://...\"\"\"
         cause = "state-retention"
         also = ["leak"]             # as right: no trace can tell the two apart
+        unnamed = []                # as right where the names do not tell
         blame = ["remember"]        # the functions that may be blamed, or whose callee may
         carriers = HOST + DEVICE
         structures = SERVED
@@ -83,7 +84,7 @@ class Mechanism:
         return next((f for f in self.functions if f.name == name), None)
 
 
-DEFAULTS = {"cause": None, "also": [], "blame": [], "carriers": HOST, "structures": SERVED,
+DEFAULTS = {"cause": None, "also": [], "unnamed": [], "blame": [], "carriers": HOST, "structures": SERVED,
             "factors": list(FACTORS), "requests": 0, "crowd": 4, "limiters": None,
             "backgrounds": None}
 
@@ -116,11 +117,19 @@ def parsed(node, file):
     return made
 
 
+def stores_of(made, word):
+    return {n.args[0].id for f in made.functions for n in ast.walk(f)
+            if isinstance(n, ast.Call) and getattr(n.func, "id", "") == word}
+
+
 def check(made, node):
     known = {f.name for f in made.functions} | CALLS
     where = "%s:%d: %s" % (made.file, node.lineno, made.name)
     if not (made.function("handle") if made.cause else made.function("background")):
         raise Fault(where + " has no %s(i)" % ("handle" if made.cause else "background"))
+    kept, placed = (stores_of(made, word) for word in ("keep", "put"))
+    if kept & placed:
+        raise Fault(where + " fills " + ", ".join(kept & placed) + " by keep() and by put()")
     for call in (n for f in made.functions for n in ast.walk(f) if isinstance(n, ast.Call)):
         if not isinstance(call.func, ast.Name) or call.func.id not in known:
             raise Fault("%s:%d: no such function" % (made.file, call.lineno))

@@ -23,6 +23,7 @@ typedef struct block {
 		if (data == MAP_FAILED)                                                            \
 			out_of_memory();                                                           \
 		memset(data, 1, (size_t)bytes);                                                    \
+		USED(data);                                                                        \
 		(block){data, bytes};                                                              \
 	})
 #include "c_store.h"

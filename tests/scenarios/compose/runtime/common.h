@@ -8,6 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The compiler must not take away a block that is made and dropped in one function. */
+#define USED(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
+
 __attribute__((noreturn, noinline)) static void out_of_memory(void)
 {
 	fputs("out of memory\n", stderr);
