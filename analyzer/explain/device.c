@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "explain/meaning.h"
 #include "util/num.h"
 #include "util/text/fmt.h"
 #include "util/tuned.h"
@@ -46,6 +47,10 @@ TUNED(double, BEYOND_INTERMEDIATE, 0.75, "more than the device has: a temporary 
 TUNED(double, BEYOND_PROMPT, 0.45, "an attention matrix of a long prompt can be that large");
 TUNED(double, CAP_EXTERNAL, 0.55, "the cap is set from outside, but the program may set it itself");
 TUNED(double, CAP_MODEL, 0.3, "the model may be too large for the cap");
+TUNED(uint64_t, CAP_ROUNDING, 10u << 20,
+    "two decimals of a GiB are 5 MiB, in the cap and in what was allocated");
+TUNED(double, PLAN_MODEL, 0.6, "arguments are weights, but also what the program works on");
+TUNED(double, PLAN_INTERMEDIATE, 0.65, "the plan shows the sizes, not which tensor is too large");
 
 struct state {
 	uint64_t requested, total, free, live, gap; /* gap: reserved, not allocated */
@@ -55,6 +60,7 @@ struct state {
 	uint64_t unlisted; /* in use, and not said by whom */
 	uint64_t known; /* used, and said by whom */
 	bool torch; /* live and gap are known */
+	bool free_said; /* else `free` is the most there can be: all that PyTorch does not hold */
 };
 
 /* In a container, the driver's process ids are of another namespace. Returns the listed process
@@ -102,18 +108,22 @@ static bool read_state(const struct explain_message *m, struct state *s)
 {
 	const struct fields *f = &m->fields;
 	uint64_t reserved;
-	bool live;
+	bool live, wanted;
 
 	*s = (struct state){0};
-	if (!fields_bytes(f, "requested_bytes", &s->requested) ||
-	    !fields_bytes(f, "total_bytes", &s->total) || !fields_bytes(f, "free_bytes", &s->free))
-		return false;
+	wanted = fields_bytes(f, "requested_bytes", &s->requested) &&
+		 fields_bytes(f, "total_bytes", &s->total);
 	live = fields_bytes(f, "allocated_bytes", &s->live);
 	s->torch = live && fields_bytes(f, "reserved_unallocated_bytes", &s->gap);
 	if (live && !s->torch && fields_bytes(f, "reserved_bytes", &reserved)) {
 		s->gap = num_less(reserved, s->live);
 		s->torch = true;
 	}
+	s->free_said = fields_bytes(f, "free_bytes", &s->free);
+	if (!wanted || (!s->free_said && !s->torch))
+		return false;
+	if (!s->free_said)
+		s->free = num_less(s->total, s->live + s->gap);
 	fields_bytes(f, "allowed_bytes", &s->allowed);
 	read_processes(m, s);
 	if (s->allowed >= s->total)
@@ -143,7 +153,8 @@ bool device_ledger(const struct explain_message *m, struct explain_ledger *out)
 	add_row(out, "reserved, not allocated", s.gap, true);
 	add_row(out, "this process, not PyTorch", num_less(s.here, s.live + s.gap), false);
 	add_row(out, "other processes", s.others, false);
-	add_row(out, "free", s.free, true);
+	if (s.free_said)
+		add_row(out, "free", s.free, true);
 	for (size_t i = 0; i < out->row_count; i++)
 		sum += out->rows[i].bytes;
 	out->unaccounted = (int64_t)(s.total - sum);
@@ -204,7 +215,8 @@ static void fragmented(const struct state *s, struct votes *votes, struct str *w
 	    between(share, GAP_MIN, GAP_MAX, GAP_WEAK, enough ? GAP_ENOUGH : GAP_WITH_FREE));
 	str_printf(words, "PyTorch held %s that no tensor used", fmt_size(&a, s->gap));
 	if (!enough)
-		str_printf(words, ", and %s of the device were free", fmt_size(&b, s->free));
+		str_printf(words, ", and %s%s of the device were free",
+		    s->free_said ? "" : "at most ", fmt_size(&b, s->free));
 	str_printf(words, "; the request of %s was %s, but there was no piece of that size",
 	    fmt_size(&c, s->requested), enough ? "smaller" : "smaller than both together");
 	if (share >= GAP_DECIDES) {
@@ -263,12 +275,73 @@ static void needed(const struct state *s, struct votes *votes, struct str *words
 	}
 }
 
+/* There was room, as far as the message says. */
+static void refused_with_room(const struct state *s, struct votes *votes, struct str *words)
+{
+	struct fmt a, b, c;
+
+	if (!s->free_said) {
+		votes->advice =
+		    "See what else is on the device. If it is free, ask for smaller pieces: where "
+		    "those are served, the driver limits the size of one allocation.";
+		str_printf(words,
+		    "PyTorch held %s of the device's %s, and %s were refused all the same: another "
+		    "process holds the rest, or the device limits the size of one allocation. How "
+		    "much was free the message does not say.",
+		    fmt_size(&a, s->live + s->gap), fmt_size(&b, s->total),
+		    fmt_size(&c, s->requested));
+		return;
+	}
+	str_printf(words,
+	    "The device had %s free and still refused %s: another process may have come "
+	    "and gone, or a limit applies that the message does not know (MIG, vGPU, a "
+	    "container, Windows' driver). Fragmentation inside PyTorch is not it, nor is "
+	    "the size of the model.",
+	    fmt_size(&a, s->free), fmt_size(&b, s->requested));
+}
+
+/* A compiler planned the memory of a whole program before it ran. False: the message has no plan.
+ */
+static bool planned(const struct explain_message *m, struct votes *votes, struct str *words)
+{
+	const struct fields *f = &m->fields;
+	uint64_t arguments, program, outputs = 0, temporaries, plan;
+	struct fmt a, b, c;
+
+	if (!fields_bytes(f, "arguments_bytes", &arguments))
+		return false;
+	meaning_write(words, m->known->meaning, f);
+	if (fields_bytes(f, "program_bytes", &program)) {
+		str_printf(words, " Its arguments (weights and inputs) take %s of it, the rest %s.",
+		    fmt_size(&a, arguments), fmt_size(&b, program));
+	} else {
+		fields_bytes(f, "outputs_bytes", &outputs);
+		if (!fields_bytes(f, "temporaries_bytes", &temporaries))
+			temporaries = 0;
+		program = temporaries > UINT64_MAX - outputs ? UINT64_MAX : outputs + temporaries;
+		str_puts(words, " The plan of the compiled program");
+		if (fields_bytes(f, "plan_bytes", &plan))
+			str_printf(words, ", %s in all,", fmt_size(&a, plan));
+		str_printf(words,
+		    " has %s for its arguments (weights and inputs), %s for outputs and %s for "
+		    "temporaries.",
+		    fmt_size(&a, arguments), fmt_size(&b, outputs), fmt_size(&c, temporaries));
+	}
+	if (arguments >= program)
+		votes_add(votes, CAUSE_OVERSIZED_MODEL, PLAN_MODEL);
+	else
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, PLAN_INTERMEDIATE);
+	return true;
+}
+
 bool device_vote(const struct explain_message *m, struct votes *votes, struct str *words)
 {
 	struct state s;
 	uint64_t limit, lacking;
 	struct fmt a, b, c;
 
+	if (planned(m, votes, words))
+		return true;
 	if (!read_state(m, &s) || !s.total)
 		return false;
 	limit = s.allowed ? s.allowed : s.total;
@@ -280,20 +353,19 @@ bool device_vote(const struct explain_message *m, struct votes *votes, struct st
 		    "One request of %s is more than the %s there are: no allocator can serve it, "
 		    "and no setting of one helps.",
 		    fmt_size(&a, s.requested), fmt_size(&b, limit));
-	} else if (s.allowed && s.live + s.gap + s.requested > s.allowed && s.free >= s.requested) {
+	} else if (s.allowed && s.live + s.gap + s.requested + CAP_ROUNDING > s.allowed &&
+		   s.free >= s.requested) {
 		votes_add(votes, CAUSE_EXTERNAL, CAP_EXTERNAL);
 		votes_add(votes, CAUSE_OVERSIZED_MODEL, CAP_MODEL);
 		str_printf(words,
-		    "%s of the device were free: what refused is PyTorch's own limit of %s "
+		    "%s%s of the device were free: what refused is PyTorch's own limit of %s "
 		    "(set_per_process_memory_fraction).",
-		    fmt_size(&a, s.free), fmt_size(&b, s.allowed));
+		    s.free_said ? "" : "Up to ", fmt_size(&a, s.free), fmt_size(&b, s.allowed));
+		votes->advice =
+		    "Raise the fraction given to torch.cuda.set_per_process_memory_fraction(), "
+		    "or use less than it allows: the device itself has room.";
 	} else if (free_but_refused(&s)) {
-		str_printf(words,
-		    "The device had %s free and still refused %s: another process may have come "
-		    "and gone, or a limit applies that the message does not know (MIG, vGPU, a "
-		    "container, Windows' driver). Fragmentation inside PyTorch is not it, nor is "
-		    "the size of the model.",
-		    fmt_size(&a, s.free), fmt_size(&b, s.requested));
+		refused_with_room(&s, votes, words);
 	} else if (s.torch && s.gap + (lacking ? s.free : 0) >= s.requested) {
 		fragmented(&s, votes, words);
 	} else if (s.others && s.others >= lacking) {

@@ -2,8 +2,10 @@
  * device.h - works out where a device's memory was, from PyTorch's message or another one with the
  * same fields.
  *
- * requested, total and free are needed; allocated with reserved or reserved_unallocated, allowed,
- * this_process, private_pools and the list `processes` (of pid and used) are optional.
+ * requested and total are needed, and free, or allocated with reserved or reserved_unallocated;
+ * allowed, this_process, private_pools and the list `processes` (of pid and used) are optional.
+ *
+ * Or, from a compiler's plan of a program: arguments, outputs, temporaries or program.
  */
 #ifndef ANALYZER_EXPLAIN_DEVICE_H
 #define ANALYZER_EXPLAIN_DEVICE_H

@@ -14,6 +14,7 @@
 #include "explain/scan.h"
 #include "explain/vote.h"
 #include "util/progress.h"
+#include "util/text/fmt.h"
 #include "util/tuned.h"
 
 #define PIECE (64u << 10)
@@ -178,17 +179,39 @@ static const char *keep(struct explanation *e, const struct str *s)
 	return s->failed ? NULL : arena_copy(&e->arena, str_text(s), s->length);
 }
 
+/* Returns the message of the same group that has the field, the nearest one above or else below, or
+ * NULL. */
+static const struct explain_message *beside(
+    const struct explanation *e, const struct explain_message *m, const char *field)
+{
+	const struct explain_message *found = NULL;
+
+	for (size_t i = 0; i < e->count && *m->known->group; i++) {
+		const struct explain_message *other = &e->messages[i];
+
+		if (other == m || strcmp(m->known->group, other->known->group) != 0 ||
+		    !fields_find(&other->fields, field))
+			continue;
+		if (other > m)
+			return found ? found : other;
+		found = other;
+	}
+	return found;
+}
+
 static int judge_message(struct explanation *e, struct explain_message *m, struct votes *votes)
 {
 	struct str words = {0};
 	int rc = device_derive(m);
 
 	*votes = (struct votes){0};
-	vote_of_message(m, votes, &words);
+	if (!host_pool_was_full(m, beside(e, m, "in_use_bytes"), &words))
+		vote_of_message(m, votes, &words);
 	/* The numbers say more than the kind of message. */
 	if (!words.length)
 		meaning_write(&words, m->known->meaning, &m->fields);
 	m->meaning = keep(e, &words);
+	m->advice = votes->advice;
 	if (votes->count && votes->list[0].confidence >= DECIDED) {
 		m->cause = votes->list[0].cause;
 		m->confidence = votes->list[0].confidence;
@@ -273,10 +296,17 @@ static void add_framework_fixes(struct explanation *e, const struct knowledge *k
 static void collect_fixes(struct explanation *e, const struct knowledge *knowledge)
 {
 	enum cause cause = e->verdict.cause;
+	const struct explain_message *decides =
+	    e->verdict.message != SIZE_MAX ? &e->messages[e->verdict.message] : NULL;
 
+	if (decides && decides->advice) {
+		add_fix(e, decides->known->from, "", decides->advice);
+		return;
+	}
 	for (size_t i = 0; i < e->count; i++) {
 		const struct explain_message *m = &e->messages[i];
-		bool speaks = m->cause && m->cause == cause;
+		/* What a message advises by itself holds whatever the cause. */
+		bool speaks = (m->cause && m->cause == cause) || i == e->verdict.message;
 
 		for (size_t n = 0; speaks && n < m->known->fix_count; n++)
 			add_fix(e, m->known->from, "", m->known->fixes[n]);
@@ -296,7 +326,13 @@ static void collect_fixes(struct explanation *e, const struct knowledge *knowled
 			    e->messages[i].known->framework, ROLE_NONE);
 }
 
-/* Failures of one event and group get more telling from line to line. */
+static bool names_a_size(const struct explain_message *m)
+{
+	return fields_find(&m->fields, "requested_bytes") || fields_find(&m->fields, "anon_bytes");
+}
+
+/* Failures of one event and group get more telling from line to line; those that name a size tell
+ * more than others. */
 static size_t most_telling(const struct explanation *e, size_t first)
 {
 	const struct explain_message *m = &e->messages[first];
@@ -304,7 +340,8 @@ static size_t most_telling(const struct explanation *e, size_t first)
 
 	for (size_t i = first + 1; *m->known->group && i < e->count; i++)
 		if (e->messages[i].kind == MESSAGE_FAILURE && e->messages[i].event == m->event &&
-		    strcmp(e->messages[i].known->group, m->known->group) == 0)
+		    strcmp(e->messages[i].known->group, m->known->group) == 0 &&
+		    (names_a_size(&e->messages[i]) || !names_a_size(&e->messages[last])))
 			last = i;
 	return last;
 }
@@ -356,6 +393,7 @@ static void undecided(struct explanation *e, const struct votes *votes, struct s
 static void decided(struct explanation *e, const struct votes *votes, struct str *s)
 {
 	const struct vote *winner = &votes->list[0];
+	const char *function;
 
 	e->verdict.cause = winner->cause;
 	e->verdict.confidence =
@@ -369,33 +407,67 @@ static void decided(struct explanation *e, const struct votes *votes, struct str
 	if (e->messages[e->verdict.message].kind != MESSAGE_FAILURE)
 		str_printf(s, "%s ", e->messages[rests_on(e, CAUSE_UNKNOWN)].meaning);
 	str_puts(s, e->messages[e->verdict.message].meaning);
+	function = vote_function_of(&e->messages[e->verdict.message].traceback, winner->cause);
+	if (function)
+		str_printf(s, " By the traceback, it was asked for in %s.", function);
+}
+
+/* Returns the first message of the kinds; SIZE_MAX: there is none. */
+static size_t first_of(const struct explanation *e, enum message_kind a, enum message_kind b)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == a || e->messages[i].kind == b)
+			return i;
+	return SIZE_MAX;
+}
+
+/* No message is about a failure, and none says that nothing failed. */
+static void uncertain(struct explanation *e, struct str *s)
+{
+	size_t i = first_of(e, MESSAGE_HINT, MESSAGE_CONSEQUENCE);
+
+	if (i != SIZE_MAX) {
+		str_puts(s, "No message says for certain that memory ran out.");
+	} else {
+		str_puts(s, "No message says what failed.");
+		i = first_of(e, MESSAGE_WARNING, MESSAGE_WARNING);
+	}
+	if (i == SIZE_MAX)
+		i = first_of(e, MESSAGE_CONTEXT, MESSAGE_CONTEXT);
+	if (i == SIZE_MAX)
+		return;
+	e->verdict.message = i;
+	str_printf(s, " %s", e->messages[i].meaning);
+}
+
+static void recovered(struct explanation *e, struct str *s)
+{
+	e->verdict.cause = CAUSE_HEALTHY;
+	e->verdict.confidence = RECOVERED;
+	str_puts(s, "The log has no failure: the program went on.");
+	for (size_t i = e->count; i-- > 0;)
+		if (e->messages[i].known->kind == MESSAGE_RETRY) {
+			e->verdict.message = i;
+			str_printf(s, " %s", e->messages[i].meaning);
+			return;
+		}
 }
 
 static void no_failure(struct explanation *e, struct str *s)
 {
+	bool doubt = any(e, MESSAGE_HINT) || any(e, MESSAGE_CONSEQUENCE);
+
 	e->verdict.cause = CAUSE_UNKNOWN;
 	e->verdict.message = SIZE_MAX;
-	if (any(e, MESSAGE_NOT_MEMORY) && !any(e, MESSAGE_HINT) && !any(e, MESSAGE_CONSEQUENCE)) {
-		for (size_t i = e->count; i-- > 0;)
-			if (e->messages[i].kind == MESSAGE_NOT_MEMORY)
-				e->verdict.message = i;
+	if (any(e, MESSAGE_NOT_MEMORY) && !doubt && !any(e, MESSAGE_WARNING)) {
+		e->verdict.message = first_of(e, MESSAGE_NOT_MEMORY, MESSAGE_NOT_MEMORY);
 		e->verdict.cause = CAUSE_HEALTHY;
 		e->verdict.confidence = NOT_MEMORY;
 		str_printf(s, "No memory ran out. %s", e->messages[e->verdict.message].meaning);
-	} else if (any(e, MESSAGE_RETRY) && !any(e, MESSAGE_HINT) && !any(e, MESSAGE_CONSEQUENCE)) {
-		e->verdict.cause = CAUSE_HEALTHY;
-		e->verdict.confidence = RECOVERED;
-		str_puts(s, "Nothing failed: the program says that it recovered from the refused "
-			    "requests. Memory is short, though.");
+	} else if (any(e, MESSAGE_RETRY) && !doubt) {
+		recovered(e, s);
 	} else if (e->count) {
-		str_puts(s, "No message says for certain that memory ran out.");
-		for (size_t i = 0; i < e->count; i++)
-			if (e->messages[i].kind == MESSAGE_HINT ||
-			    e->messages[i].kind == MESSAGE_CONSEQUENCE) {
-				e->verdict.message = i;
-				str_printf(s, " %s", e->messages[i].meaning);
-				break;
-			}
+		uncertain(e, s);
 	} else {
 		str_puts(s, "No known message about running out of memory was found.");
 	}
@@ -413,18 +485,25 @@ static unsigned first_event(const struct explanation *e)
 	return 0;
 }
 
-/* Returns the message of the same group and event that has the field, or NULL. */
-static const struct explain_message *beside(
-    const struct explanation *e, const struct explain_message *kill, const char *field)
+/* Adds the limit of the cgroup, which the kernel prints above its kill. */
+static int add_limit(struct explanation *e, struct explain_message *kill)
 {
-	for (size_t i = 0; i < e->count && *kill->known->group; i++) {
-		const struct explain_message *m = &e->messages[i];
+	const struct explain_message *usage = beside(e, kill, "limit_bytes");
+	const struct field *scope = fields_find(&kill->fields, "scope");
+	uint64_t limit, used;
+	struct str words = {0};
+	struct fmt a, b;
 
-		if (m != kill && strcmp(kill->known->group, m->known->group) == 0 &&
-		    fields_find(&m->fields, field))
-			return m;
-	}
-	return NULL;
+	if (!usage || usage > kill || !scope || scope->type != FIELD_TEXT ||
+	    !strstr(scope->text, "cgroup") ||
+	    !fields_bytes(&usage->fields, "limit_bytes", &limit) ||
+	    !fields_bytes(&usage->fields, "usage_bytes", &used))
+		return 0;
+	str_printf(&words, "%s The cgroup held %s of its limit of %s.", kill->meaning,
+	    fmt_size(&a, used), fmt_size(&b, limit));
+	kill->meaning = keep(e, &words);
+	str_free(&words);
+	return kill->meaning ? 0 : -ENOMEM;
 }
 
 /* Judges kills whose table of tasks is in the log, too. */
@@ -436,7 +515,11 @@ static int judge_kills(struct explanation *e, struct votes *all)
 		struct str words = {0};
 		enum cause cause;
 
-		if (kill->kind != MESSAGE_FAILURE || kill->cause || !table)
+		if (kill->kind != MESSAGE_FAILURE || kill->cause)
+			continue;
+		if (add_limit(e, kill))
+			return -ENOMEM;
+		if (!table)
 			continue;
 		cause = host_vote_of_kill(kill, table, beside(e, kill, "shmem_bytes"), all, &words);
 		if (cause) {

@@ -26,6 +26,7 @@ struct explain_message {
 	double confidence;
 	bool voted; /* it supports some cause, however weakly */
 	const char *meaning; /* a sentence or two with the message's numbers */
+	const char *advice; /* by its numbers, in place of the framework's fixes; NULL: none */
 	struct fields fields;
 	const char *text; /* as in the log, but limited in length */
 	uint64_t line, last_line; /* from 1; of the first and last of `count` */

@@ -7,12 +7,14 @@
 #include "util/text/fmt.h"
 #include "util/tuned.h"
 
+TUNED(uint64_t, REQUEST_IMPOSSIBLE, 1ull << 47, "more than a process's address space");
 TUNED(uint64_t, REQUEST_ABSURD, 1ull << 40, "more than a machine has");
 TUNED(uint64_t, REQUEST_HUGE, 8ull << 30, "as much as a small machine or a container has in all");
 TUNED(uint64_t, REQUEST_LARGE, 1ull << 30, "allocators and loaders rarely ask for a GiB at once");
 TUNED(double, ABSURD, 0.8, "only a wrong size or one huge array asks for that");
 TUNED(double, HUGE, 0.65, "it may still be one of several such requests");
 TUNED(double, LARGE, 0.5, "the memory may have been full before");
+TUNED(uint64_t, POOL_SMALL_PART, 10, "a tenth: what is larger may be too large by itself");
 TUNED(size_t, POOL_MIN, 3, "two processes of one name are a parent and its child");
 TUNED(uint64_t, POOL_PART, 2, "half: the pool is then more than all others together");
 TUNED(uint64_t, VICTIM_PART, 2, "half: a victim with more filled the memory itself");
@@ -23,7 +25,15 @@ static void one_request(
 {
 	struct fmt a;
 
-	if (requested >= REQUEST_ABSURD) {
+	if (requested >= REQUEST_IMPOSSIBLE) {
+		str_printf(words,
+		    "One request of %s: no process can address that much. Memory is not what was "
+		    "short, the size was computed wrongly.",
+		    fmt_size(&a, requested));
+		votes->advice =
+		    "Look for where the size is computed: an overflow, a shape that is not "
+		    "set or was damaged, a race.";
+	} else if (requested >= REQUEST_ABSURD) {
 		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, ABSURD);
 		str_printf(words,
 		    "One request of %s: more than a machine has. One huge array, or a size that "
@@ -37,19 +47,29 @@ static void one_request(
 		    fmt_size(&a, requested));
 	} else if (*m->known->space && strcmp(m->known->space, "host") == 0) {
 		str_printf(words,
-		    "A request of only %s was refused, so the memory was full before: what filled "
-		    "it the message does not say.",
+		    "A request of only %s was refused, so the memory, or what a limit leaves of "
+		    "it, was full before: what filled it the message does not say.",
 		    fmt_size(&a, requested));
 	}
 }
 
+/* Writes the name and the number of a process. */
+static void put_process(struct str *words, const struct fields *process)
+{
+	const struct field *comm = fields_find(process, "comm"), *pid = fields_find(process, "pid");
+
+	str_puts(words, comm && comm->type == FIELD_TEXT ? comm->text : "a process");
+	if (pid && pid->type == FIELD_INTEGER)
+		str_printf(words, " (pid %lld)", (long long)pid->integer);
+}
+
 static void killed(const struct explain_message *m, uint64_t anon, struct str *words)
 {
-	const struct field *comm = fields_find(&m->fields, "comm");
 	struct fmt a;
 
-	str_printf(words, "The kernel killed %s, which had %s in memory.",
-	    comm && comm->type == FIELD_TEXT ? comm->text : "a process", fmt_size(&a, anon));
+	str_puts(words, "The kernel killed ");
+	put_process(words, &m->fields);
+	str_printf(words, ", which had %s in memory.", fmt_size(&a, anon));
 }
 
 /* Returns the resident bytes of all tasks in the kernel's table, and the largest task. */
@@ -183,6 +203,40 @@ static void monitored(const struct explain_message *m, const struct field *tasks
 	str_free(&pool);
 }
 
+bool host_pool_was_full(
+    const struct explain_message *m, const struct explain_message *stats, struct str *words)
+{
+	uint64_t requested, limit, in_use;
+	struct fmt a, b;
+
+	if (!stats || m->kind != MESSAGE_FAILURE ||
+	    !fields_bytes(&m->fields, "requested_bytes", &requested) ||
+	    !fields_bytes(&stats->fields, "limit_bytes", &limit) ||
+	    !fields_bytes(&stats->fields, "in_use_bytes", &in_use) ||
+	    requested >= limit / POOL_SMALL_PART || in_use > limit || limit - in_use >= requested)
+		return false;
+	meaning_write(words, m->known->meaning, &m->fields);
+	str_printf(words,
+	    " The allocator had %s of its %s in use; the message does not say by what.",
+	    fmt_size(&a, in_use), fmt_size(&b, limit));
+	return true;
+}
+
+/* The table alone does not say who was killed, nor for which limit. */
+static void tabled(const struct field *tasks, struct str *words)
+{
+	const struct fields *largest = NULL;
+	uint64_t sum = sum_tasks(tasks->rows, &largest), most = 0;
+	struct fmt a, b;
+
+	if (!largest)
+		return;
+	fields_bytes(largest, "resident_bytes", &most);
+	put_process(words, largest);
+	str_printf(words, " had the most memory of the listed processes: %s of %s.",
+	    fmt_size(&a, most), fmt_size(&b, sum));
+}
+
 void host_vote(const struct explain_message *m, struct votes *votes, struct str *words)
 {
 	const struct field *tasks = fields_find(&m->fields, "tasks");
@@ -190,6 +244,10 @@ void host_vote(const struct explain_message *m, struct votes *votes, struct str 
 
 	if (tasks && tasks->type == FIELD_LIST && m->kind == MESSAGE_FAILURE)
 		monitored(m, tasks, votes, words);
+	else if (tasks && tasks->type == FIELD_LIST)
+		tabled(tasks, words);
+	else if (m->kind != MESSAGE_FAILURE)
+		return;
 	else if (fields_bytes(&m->fields, "anon_bytes", &bytes))
 		killed(m, bytes, words);
 	else if (!m->known->cause_count && fields_bytes(&m->fields, "requested_bytes", &bytes))

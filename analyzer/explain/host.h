@@ -3,7 +3,7 @@
  * kernel.
  *
  * Fields: requested; or anon, the memory of a killed process; or the list `tasks` of comm and
- * resident; or shmem, a cgroup's shared memory.
+ * resident; or shmem, a cgroup's shared memory; or limit and in_use of an allocator's pool.
  */
 #ifndef ANALYZER_EXPLAIN_HOST_H
 #define ANALYZER_EXPLAIN_HOST_H
@@ -14,6 +14,10 @@
 #include "util/tuned.h"
 
 void host_vote(const struct explain_message *m, struct votes *votes, struct str *words);
+/* Judge a refused request by the statistics of the pool that refused it. True: the pool was full
+ * before, so the request's own size says nothing, and `words` got a sentence. */
+bool host_pool_was_full(
+    const struct explain_message *m, const struct explain_message *stats, struct str *words);
 
 /*
  * Judge a kill by the kernel's table of tasks: did the killed process fill the memory, a pool of

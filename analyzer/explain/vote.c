@@ -42,39 +42,51 @@ void votes_sort(struct votes *votes)
 	}
 }
 
-static void vote_of_traceback(const struct traceback *t, struct votes *votes)
+/* A role whose buffers have one size says most, a role that many kinds of requests pass through
+ * says least. Below DECIDED (explain.c) a role only supports other messages. */
+static const struct {
+	enum role role;
+	enum cause cause;
+	double confidence;
+} roles[] = {
+    /* Start-up: before the first request is served. */
+    {ROLE_WEIGHTS_LOAD, CAUSE_OVERSIZED_MODEL, 0.8},
+    {ROLE_WARM_UP, CAUSE_BATCH_PREALLOC, 0.7},
+    /* Buffers that are as long as the prompt. */
+    {ROLE_KV_CACHE, CAUSE_PROMPT_GROWTH, 0.7},
+    {ROLE_ATTENTION, CAUSE_PROMPT_GROWTH, 0.55},
+    {ROLE_PROMPT_ASSEMBLY, CAUSE_PROMPT_GROWTH, 0.6},
+    {ROLE_HISTORY, CAUSE_PROMPT_GROWTH, 0.6},
+    {ROLE_CHECKPOINTER, CAUSE_STATE_RETENTION, 0.6},
+    {ROLE_DOCUMENT_LOADER, CAUSE_OVERSIZED_INTERMEDIATE, 0.6},
+    {ROLE_SPLITTER, CAUSE_OVERSIZED_INTERMEDIATE, 0.6},
+    {ROLE_EMBEDDING, CAUSE_OVERSIZED_INTERMEDIATE, 0.6},
+    {ROLE_TOOL_CALL, CAUSE_OVERSIZED_INTERMEDIATE, 0.55},
+    {ROLE_FAN_OUT, CAUSE_CONCURRENCY, 0.35},
+};
+
+static bool role_votes(const struct traceback *t, enum role role)
 {
-	/* A role whose buffers have one size says most, a role that many kinds of requests pass
-	 * through says least. Below DECIDED (judge.c) a role only supports other messages. */
-	static const struct {
-		enum role role;
-		enum cause cause;
-		double confidence;
-	} roles[] = {
-	    /* Start-up: before the first request is served. */
-	    {ROLE_WEIGHTS_LOAD, CAUSE_OVERSIZED_MODEL, 0.8},
-	    {ROLE_WARM_UP, CAUSE_BATCH_PREALLOC, 0.7},
-	    /* Buffers that are as long as the prompt. */
-	    {ROLE_KV_CACHE, CAUSE_PROMPT_GROWTH, 0.7},
-	    {ROLE_ATTENTION, CAUSE_PROMPT_GROWTH, 0.55},
-	    {ROLE_PROMPT_ASSEMBLY, CAUSE_PROMPT_GROWTH, 0.6},
-	    {ROLE_HISTORY, CAUSE_PROMPT_GROWTH, 0.6},
-	    {ROLE_CHECKPOINTER, CAUSE_STATE_RETENTION, 0.6},
-	    {ROLE_DOCUMENT_LOADER, CAUSE_OVERSIZED_INTERMEDIATE, 0.6},
-	    {ROLE_SPLITTER, CAUSE_OVERSIZED_INTERMEDIATE, 0.6},
-	    {ROLE_EMBEDDING, CAUSE_OVERSIZED_INTERMEDIATE, 0.6},
-	    {ROLE_TOOL_CALL, CAUSE_OVERSIZED_INTERMEDIATE, 0.55},
-	    {ROLE_FAN_OUT, CAUSE_CONCURRENCY, 0.35},
-	};
 	bool startup = t->roles[ROLE_WEIGHTS_LOAD].function || t->roles[ROLE_WARM_UP].function;
 
-	for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++) {
-		/* A warm-up runs the functions of a request, with made-up requests. */
-		if (startup && roles[i].role != ROLE_WEIGHTS_LOAD && roles[i].role != ROLE_WARM_UP)
-			continue;
-		if (t->roles[roles[i].role].function)
+	/* A warm-up runs the functions of a request, with made-up requests. */
+	return t->roles[role].function &&
+	       (!startup || role == ROLE_WEIGHTS_LOAD || role == ROLE_WARM_UP);
+}
+
+static void vote_of_traceback(const struct traceback *t, struct votes *votes)
+{
+	for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
+		if (role_votes(t, roles[i].role))
 			votes_add(votes, roles[i].cause, roles[i].confidence);
-	}
+}
+
+const char *vote_function_of(const struct traceback *t, enum cause cause)
+{
+	for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
+		if (roles[i].cause == cause && role_votes(t, roles[i].role))
+			return t->roles[roles[i].role].function;
+	return NULL;
 }
 
 void vote_of_message(const struct explain_message *m, struct votes *votes, struct str *words)

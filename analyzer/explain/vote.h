@@ -16,6 +16,7 @@ struct votes {
 		double confidence;
 	} list[VOTES_MAX];
 	size_t count;
+	const char *advice; /* what the numbers advise in place of the framework's fixes, or NULL */
 };
 
 /* Add a vote; the strongest one for a cause counts. */
@@ -24,6 +25,9 @@ void votes_add(struct votes *votes, enum cause cause, double confidence);
 void votes_combine(struct votes *votes, enum cause cause, double confidence);
 /* Sort by confidence, strongest first; equal ones stay in order. */
 void votes_sort(struct votes *votes);
+
+/* Returns a function of the traceback whose role supports the cause, or NULL. */
+const char *vote_function_of(const struct traceback *traceback, enum cause cause);
 
 /* Collect the votes of one message. `words` gets a sentence if its numbers decide something; else
  * it stays empty. */

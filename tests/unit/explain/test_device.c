@@ -106,6 +106,87 @@ static void test_limits(void **state)
 	(void)state;
 }
 
+/* A cap within the rounding of the printed sizes; its advice takes the place of the framework's. */
+static void test_own_cap(void **state)
+{
+	struct knowledge *k = known_shipped();
+	struct explanation e = explain(k, (struct numbers){"20.00 MiB", "63.98 GiB", "57.20 GiB",
+					      NULL, "6.40 GiB", "6.21 GiB", "180.00 MiB"});
+
+	assert_int_equal(e.verdict.cause, CAUSE_EXTERNAL);
+	assert_int_equal(e.verdict.fix_count, 1);
+	assert_non_null(strstr(e.verdict.fixes[0].text, "set_per_process_memory_fraction"));
+	explain_fini(&e);
+	knowledge_free(k);
+	(void)state;
+}
+
+/* Some devices do not say how much is free. */
+static void test_free_not_said(void **state)
+{
+	static const struct {
+		const char *requested, *live, *words;
+	} cases[] = {
+	    {"4.00 GiB", "0 bytes", "limits the size of one allocation"},
+	    {"4.00 GiB", "13.00 GiB", "All of it was needed"},
+	    {"64.00 GiB", "0 bytes", "more than the 15.1 GiB there are"},
+	};
+	struct knowledge *k = known_shipped();
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct explanation e;
+		struct explain_ledger l;
+		char log[512];
+
+		snprintf(log, sizeof(log),
+		    "XPU out of memory. Tried to allocate %s. GPU 0 has a total capacity of 15.11 "
+		    "GiB. Of the allocated memory %s is allocated by PyTorch, and 0 bytes is "
+		    "reserved by PyTorch but unallocated.",
+		    cases[i].requested, cases[i].live);
+		e = known_explain(k, log);
+		assert_int_equal(e.count, 1);
+		if (!strstr(e.verdict.summary, cases[i].words))
+			fail_msg("%s", e.verdict.summary);
+		/* What may be free is not told as free. */
+		assert_true(device_ledger(&e.messages[0], &l));
+		for (size_t row = 0; row < l.row_count; row++)
+			assert_string_not_equal(l.rows[row].name, "free");
+		explain_fini(&e);
+	}
+	knowledge_free(k);
+	(void)state;
+}
+
+/* The plan of a compiled program: weights, or what it computes. */
+static void test_plan(void **state)
+{
+	static const struct {
+		const char *program, *arguments;
+		enum cause cause;
+	} cases[] = {
+	    {"21.95G", "0B", CAUSE_OVERSIZED_INTERMEDIATE},
+	    {"3.90G", "20.20G", CAUSE_OVERSIZED_MODEL},
+	};
+	struct knowledge *k = known_shipped();
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct explanation e;
+		char log[512];
+
+		snprintf(log, sizeof(log),
+		    "Ran out of memory in memory space hbm. Used 24.10G of 15.75G hbm. Exceeded "
+		    "hbm "
+		    "capacity by 8.35G.\n\nTotal hbm usage >= 24.61G:\n    reserved   520.00M\n"
+		    "    program   %s\n    arguments   %s\n",
+		    cases[i].program, cases[i].arguments);
+		e = known_explain(k, log);
+		assert_int_equal(e.verdict.cause, cases[i].cause);
+		explain_fini(&e);
+	}
+	knowledge_free(k);
+	(void)state;
+}
+
 static void test_ledger(void **state)
 {
 	struct knowledge *k = known_shipped();
@@ -160,6 +241,9 @@ int main(void)
 	    cmocka_unit_test(test_fragmentation),
 	    cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_own_cap),
+	    cmocka_unit_test(test_free_not_said),
+	    cmocka_unit_test(test_plan),
 	    cmocka_unit_test(test_ledger),
 	    cmocka_unit_test(test_nonsense),
 	};

@@ -38,6 +38,53 @@ static void test_one_request(void **state)
 	(void)state;
 }
 
+/* More than a process can address: no request failed for its size, the size is wrong. */
+static void test_impossible(void **state)
+{
+	struct knowledge *k = known_shipped();
+	struct explanation e =
+	    known_explain(k, "Failed to allocate memory for requested buffer of size "
+			     "9223372036854775807\n");
+
+	assert_int_equal(e.verdict.cause, CAUSE_UNKNOWN);
+	assert_non_null(strstr(e.verdict.summary, "computed wrongly"));
+	assert_int_equal(e.verdict.fix_count, 1);
+	assert_non_null(strstr(e.verdict.fixes[0].text, "an overflow"));
+	explain_fini(&e);
+	knowledge_free(k);
+	(void)state;
+}
+
+/* A table without a kill names the largest process, and blames none; a process that gave its memory
+ * back was not killed once more. */
+static void test_no_kill(void **state)
+{
+	static const struct {
+		const char *log, *words;
+	} cases[] = {
+	    {"[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
+	     "[   4711]     0  4711   400000   100000  3500000        0             0 indexer\n"
+	     "[   4712]     0  4712   200000   120000  1500000        0           500 python\n",
+		"python (pid 4712) had the most memory of the listed processes: 469 MiB of 859 "
+		"MiB."},
+	    {"oom_reaper: reaped process 4712 (python), now anon-rss:0kB, file-rss:0kB, "
+	     "shmem-rss:0kB\n",
+		"was taken back"},
+	};
+	struct knowledge *k = known_shipped();
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct explanation e = known_explain(k, cases[i].log);
+
+		assert_int_equal(e.verdict.cause, CAUSE_UNKNOWN);
+		if (!strstr(e.verdict.summary, cases[i].words))
+			fail_msg("%s", e.verdict.summary);
+		explain_fini(&e);
+	}
+	knowledge_free(k);
+	(void)state;
+}
+
 /* A process was killed for memory that another one held. */
 static void test_kill(void **state)
 {
@@ -108,6 +155,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_one_request),
+	    cmocka_unit_test(test_impossible),
+	    cmocka_unit_test(test_no_kill),
 	    cmocka_unit_test(test_kill),
 	    cmocka_unit_test(test_pool),
 	};

@@ -19,7 +19,22 @@ static const char text_of[] =
     "[message after]\nkind = consequence\nneedle = AFTER\npattern = AFTER\nmeaning = Dead.\n"
     "[message window]\nkind = not-memory\nneedle = WINDOW\npattern = WINDOW\nmeaning = Long.\n"
     "[message hint]\nkind = hint\nneedle = HINT\npattern = HINT\nmeaning = Perhaps.\n"
-    "cause = external 0.9\n";
+    "cause = external 0.9\n"
+    "[message full]\nkind = failure\nneedle = FULL\npattern = FULL\nmeaning = It is full.\n"
+    "fix = Empty it.\n"
+    "[message size]\nkind = context\nneedle = SIZE\npattern = SIZE\nmeaning = A size.\n"
+    "[message quota]\nkind = not-memory\nneedle = QUOTA\npattern = QUOTA\nmeaning = A quota.\n"
+    "fix = Ask for more.\n"
+    "[message large]\nkind = failure\ngroup = g\nneedle = LARGE\n"
+    "pattern = LARGE (?<requested_MiB>\\d+)\nmeaning = One of {requested_bytes}.\n"
+    "[message then]\nkind = failure\ngroup = g\nneedle = THEN\npattern = THEN\nmeaning = So it "
+    "ended.\n"
+    "[message pool]\nkind = context\ngroup = g\nneedle = POOL\n"
+    "pattern = POOL (?<in_use_MiB>\\d+) of (?<limit_MiB>\\d+)\nmeaning = A pool.\n"
+    "[message kill]\nkind = failure\ngroup = k\nneedle = KILL\n"
+    "pattern = KILL (?<anon_MiB>\\d+) in a (?<scope>\\w+)\nmeaning = Killed.\n"
+    "[message usage]\nkind = context\ngroup = k\nneedle = USAGE\n"
+    "pattern = USAGE (?<usage_MiB>\\d+) of (?<limit_MiB>\\d+)\nmeaning = A limit.\n";
 
 static struct knowledge *knowledge;
 
@@ -119,6 +134,64 @@ static void test_no_failure(void **state)
 	(void)state;
 }
 
+static void says(const char *log, const char *words, const char *fix)
+{
+	struct explanation e = known_explain(knowledge, log);
+
+	if (!strstr(e.verdict.summary, words))
+		fail_msg("'%s' is not in '%s'", words, e.verdict.summary);
+	assert_int_equal(e.verdict.fix_count, fix != NULL);
+	if (fix)
+		assert_string_equal(e.verdict.fixes[0].text, fix);
+	explain_fini(&e);
+}
+
+/* What a message advises by itself is shown without a cause, too. */
+static void test_own_advice(void **state)
+{
+	says("FULL\n", "It is full. The text alone does not decide", "Empty it.");
+	says("QUOTA\n", "No memory ran out. A quota.", "Ask for more.");
+	(void)state;
+}
+
+/* Without a failure, the message that says most is repeated. */
+static void test_repeated(void **state)
+{
+	says("SOFT\n", "no failure: the program went on. Again.", NULL);
+	says("SIZE\nHINT\n", "for certain that memory ran out. Perhaps.", NULL);
+	says("SIZE\nWARN\n", "No message says what failed. Soon.", NULL);
+	says("SIZE\n", "No message says what failed. A size.", NULL);
+	check("WARN\nQUOTA\n", CAUSE_UNKNOWN);
+	(void)state;
+}
+
+/* Of one event, the message with a size says more than the last one. */
+static void test_most_telling(void **state)
+{
+	says("LARGE 10\nTHEN\n", "One of 10.0 MiB.", NULL);
+	(void)state;
+}
+
+/* A request is not to blame for a pool that was full before. */
+static void test_pool(void **state)
+{
+	check("LARGE 2000\n", CAUSE_OVERSIZED_INTERMEDIATE);
+	check("POOL 9000 of 9000\nLARGE 2000\n", CAUSE_OVERSIZED_INTERMEDIATE);
+	says("POOL 64000 of 64000\nLARGE 2000\n", "had 62.5 GiB of its 62.5 GiB in use", NULL);
+	says("LARGE 2000\nPOOL 64000 of 64000\n", "had 62.5 GiB of its 62.5 GiB in use", NULL);
+	check("POOL 1000 of 64000\nLARGE 2000\n", CAUSE_OVERSIZED_INTERMEDIATE);
+	(void)state;
+}
+
+/* The limit that the kernel prints above a kill belongs to it. */
+static void test_limit_of_a_kill(void **state)
+{
+	says("USAGE 100 of 100\nUSAGE 200 of 256\nKILL 190 in a cgroup\n",
+	    "190 MiB in memory. The cgroup held 200 MiB of its limit of 256 MiB.", NULL);
+	says("USAGE 200 of 256\nKILL 190 in a machine\n", "190 MiB in memory. The text", NULL);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +199,11 @@ int main(void)
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_undecided),
 	    cmocka_unit_test(test_no_failure),
+	    cmocka_unit_test(test_own_advice),
+	    cmocka_unit_test(test_repeated),
+	    cmocka_unit_test(test_most_telling),
+	    cmocka_unit_test(test_pool),
+	    cmocka_unit_test(test_limit_of_a_kill),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

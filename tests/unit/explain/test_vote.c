@@ -58,11 +58,26 @@ static void test_traceback(void **state)
 	(void)state;
 }
 
+/* The verdict names the function whose role decided. */
+static void test_function(void **state)
+{
+	struct knowledge *k = known_text(knowledge_text);
+	struct explanation e = known_explain(k, "  File \"/a/cache.py\", line 1, in put\nFAILED\n");
+
+	assert_string_equal(vote_function_of(&e.messages[0].traceback, CAUSE_PROMPT_GROWTH), "put");
+	assert_null(vote_function_of(&e.messages[0].traceback, CAUSE_OVERSIZED_MODEL));
+	assert_non_null(strstr(e.verdict.summary, "By the traceback, it was asked for in put."));
+	explain_fini(&e);
+	knowledge_free(k);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_votes),
 	    cmocka_unit_test(test_traceback),
+	    cmocka_unit_test(test_function),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
