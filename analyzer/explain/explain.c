@@ -369,14 +369,30 @@ static size_t rests_on(const struct explanation *e, enum cause cause)
 	return failure != SIZE_MAX ? most_telling(e, failure) : SIZE_MAX;
 }
 
+/* A refusal that the program got over may be where it began; or, for what is no certain failure of
+ * memory, one of something else. */
+static void say_what_was_before(const struct explanation *e, enum message_kind other, struct str *s)
+{
+	for (size_t i = e->verdict.message; i != SIZE_MAX && i-- > 0;) {
+		const struct explain_message *m = &e->messages[i];
+
+		if ((m->known->kind == MESSAGE_RETRY || m->known->kind == other) &&
+		    near(e, m, &e->messages[e->verdict.message])) {
+			str_printf(s, " Before that: %s", m->meaning);
+			return;
+		}
+	}
+}
+
 static void undecided(struct explanation *e, const struct votes *votes, struct str *s)
 {
 	e->verdict.cause = CAUSE_UNKNOWN;
 	e->verdict.confidence = 0;
 	e->verdict.message = rests_on(e, CAUSE_UNKNOWN);
 	if (e->verdict.message != SIZE_MAX)
-		str_printf(s, "%s ", e->messages[e->verdict.message].meaning);
-	str_puts(s, "The text alone does not decide the cause");
+		str_puts(s, e->messages[e->verdict.message].meaning);
+	say_what_was_before(e, MESSAGE_RETRY, s);
+	str_printf(s, "%sThe text alone does not decide the cause", str_text(s)[0] ? " " : "");
 	if (votes->count) {
 		e->verdict.runner_up = votes->list[0].cause;
 		e->verdict.runner_up_confidence = votes->list[0].confidence;
@@ -438,6 +454,7 @@ static void uncertain(struct explanation *e, struct str *s)
 		return;
 	e->verdict.message = i;
 	str_printf(s, " %s", e->messages[i].meaning);
+	say_what_was_before(e, MESSAGE_NOT_MEMORY, s);
 }
 
 static void recovered(struct explanation *e, struct str *s)

@@ -161,6 +161,12 @@ static void test_repeated(void **state)
 	says("SIZE\nHINT\n", "for certain that memory ran out. Perhaps.", NULL);
 	says("SIZE\nWARN\n", "No message says what failed. Soon.", NULL);
 	says("SIZE\n", "No message says what failed. A size.", NULL);
+	says("SOFT\nAFTER\n", "memory ran out. Dead. Before that: Again.", NULL);
+	says("QUOTA\nAFTER\n", "memory ran out. Dead. Before that: A quota.", NULL);
+	says("SOFT\nWEAK\n", "It is full. Before that: Again. The text alone", NULL);
+	says("WEAK\nSOFT\n", "It is full. The text alone", NULL);
+	says("2026-05-01 10:00:00 SOFT\n2026-05-01 12:00:00 WEAK\n", "It is full. The text alone",
+	    NULL);
 	check("WARN\nQUOTA\n", CAUSE_UNKNOWN);
 	(void)state;
 }
