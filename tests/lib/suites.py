@@ -49,6 +49,10 @@ SUITES = [
     ("scenarios", "default", ["scenarios"], True,
      "programs whose cause is known, a case or two of each; packages from PyPI are kept in "
      "~/.cache"),
+    ("compose", "default", ["tests/scenarios/compose/run --seed fixed --count 60 --gates"], True,
+     "programs composed by a fixed seed: the least shares that verdicts must be right in"),
+    ("cgroup2-few", "default", ["tests/cgroup2/run --few"], True,
+     "three situations on a kernel with cgroup v2, in QEMU"),
     ("report", "default", ["bench"], True, "what one more event costs the recorder and the report, "
      "in instructions"),
     ("examples", "default", ["examples"], True, "what newcomers copy from, broken and mended"),
@@ -62,6 +66,7 @@ SUITES = [
     ("damage-all", "default", ["damage-all"], False, "2,000 damages, by another seed each time"),
     ("mutations", "default", ["tests/cuda/mutate.py"], False,
      "the cares of the CUDA hooks, taken out one by one"),
+    ("cgroup2", "default", ["tests/cgroup2/run"], False, "all of its situations"),
     ("scenarios-all", "default", ["scenarios-all"], False,
      "each program at each of its limits, and shuffled"),
     ("torch-all", "default", ["torch-all"], False, "PyTorch 2.4 to the newest, 4 GB on disk"),

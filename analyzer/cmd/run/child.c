@@ -340,6 +340,7 @@ int run_child_wait(struct run_child *c, struct run_trace *trace, int dir, bool o
 	}
 	if (sampler)
 		run_sampler_last(sampler);
+	c->group_short = sampler && run_sampler_short(sampler);
 	run_sampler_free(sampler);
 	if (signals >= 0)
 		close(signals);

@@ -25,6 +25,7 @@ struct run_child {
 	struct run_witness witness;
 	struct run_nvml *nvml; /* polled while waiting; the caller's, or NULL */
 	int code, status; /* si_code and si_status at its end */
+	bool group_short; /* run_sampler_short() at its end */
 	bool relayed_kill; /* a fatal signal came through us, so the end needs no verdict */
 	siginfo_t early; /* a signal that came before the start; si_signo 0: none */
 };

@@ -187,7 +187,7 @@ static void conclude(const struct run_child *child, const struct run_dir *dir, i
 		return;
 	if (killed)
 		say("killed by SIGKILL");
-	if (killed || run_dir_failed(dir))
+	if (killed || child->group_short || run_dir_failed(dir))
 		report_apart(dir->path, killed, &taken);
 }
 

@@ -76,6 +76,8 @@ struct run_sampler {
 	uint64_t woken_due; /* not sooner, whatever it is that wakes us */
 	uint64_t cgroup_last; /* usage as written */
 	uint64_t cgroup_written_ns;
+	/* the counts that say that a process of the group was killed or held back */
+	uint64_t kills_first, kills, high_first, high;
 	uint64_t cgroup_max, cgroup_cache; /* as read last; max 0: no limit */
 	uint64_t cgroup_seen, system_seen; /* their usage at the latest look */
 	unsigned calm; /* ticks without a change */
@@ -138,6 +140,8 @@ static size_t group_levels(struct run_sampler *s, struct event_level levels[LEVE
 	size_t n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX);
 
 	s->cgroup_max = level(levels, n, TRACE_LEVEL_CG_MAX);
+	s->kills = level(levels, n, TRACE_LEVEL_CG_OOM_KILL);
+	s->high = level(levels, n, TRACE_LEVEL_CG_HIGH_COUNT);
 	s->cgroup_cache = level(levels, n, TRACE_LEVEL_CG_INACTIVE_FILE);
 	return n + run_system_levels("", levels + n, LEVELS_MAX - n);
 }
@@ -204,7 +208,14 @@ struct run_sampler *run_sampler_new(struct run_trace *trace, pid_t target, int d
 	}
 	/* The counters' state before anything happened: the end's is compared with it. */
 	write_cgroup(s);
+	s->kills_first = s->kills;
+	s->high_first = s->high;
 	return s;
+}
+
+bool run_sampler_short(const struct run_sampler *s)
+{
+	return s->kills > s->kills_first || s->high > s->high_first;
 }
 
 void run_sampler_free(struct run_sampler *s)

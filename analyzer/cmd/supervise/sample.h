@@ -24,6 +24,10 @@ void run_sampler_free(struct run_sampler *s);
 /* Take the samples that are due at `now_ns` (CLOCK_MONOTONIC); returns when the next one is due. */
 uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns);
 
+/* True if the kernel killed a process of the cgroup for lack of memory, or held one back, since the
+ * start: any process of the group, also a worker whose parent ended well. */
+bool run_sampler_short(const struct run_sampler *s);
+
 /* Returns the budget, so that helpers can be charged to it. */
 struct run_budget *run_sampler_budget(struct run_sampler *s);
 
