@@ -27,9 +27,9 @@ void levels_init(void);
  * Fills in up to LEVELS_MAX and returns the number. */
 unsigned levels_read(struct level *out, bool all);
 
-/* Count the mappings and read their limit, and what the kernel has promised to all processes where it
- * holds to a limit of that. Only after a refused call: the kernel needs about a microsecond for each
- * mapping, so this takes at most a fiftieth of the time. Returns the number filled in, at most
+/* Count the mappings and read their limit, and what the kernel has promised to all processes where
+ * it holds to a limit of that. Only after a refused call: the kernel needs about a microsecond for
+ * each mapping, so this takes at most a fiftieth of the time. Returns the number filled in, at most
  * LEVELS_REFUSED. */
 #define LEVELS_REFUSED 4
 unsigned levels_refused(struct level *out);

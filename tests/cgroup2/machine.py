@@ -1,8 +1,8 @@
 """machine.py - a Linux kernel with cgroup v2, as an ordinary program without privileges.
 
-QEMU boots Debian's kernel. Its root is this machine's, read-only over 9p, so that the build tree and
-the libraries are there without an image; /mnt is an ext4 image with what the run needs and leaves.
-The kernel's package is fetched by apt once and kept in ~/.cache/whyoom-tests."""
+QEMU boots Debian's kernel. Its root is this machine's, read-only over 9p, so that the build tree
+and the libraries are there without an image; /mnt is an ext4 image with what the run needs and
+leaves. The kernel's package is fetched by apt once and kept in ~/.cache/whyoom-tests."""
 import os
 import re
 import shutil

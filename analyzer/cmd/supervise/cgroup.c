@@ -228,9 +228,8 @@ static void add_named(struct list *list, const char *path, const struct named *n
 
 size_t run_cgroup_events(const char *dir, struct event_level out[RUN_CGROUP_EVENTS])
 {
-	static const struct named events[] = {
-	    {"high", TRACE_LEVEL_CG_HIGH_COUNT}, {"oom", TRACE_LEVEL_CG_OOM},
-	    {"oom_kill", TRACE_LEVEL_CG_OOM_KILL}, {0}};
+	static const struct named events[] = {{"high", TRACE_LEVEL_CG_HIGH_COUNT},
+	    {"oom", TRACE_LEVEL_CG_OOM}, {"oom_kill", TRACE_LEVEL_CG_OOM_KILL}, {0}};
 	struct list list = {.at = out, .max = RUN_CGROUP_EVENTS};
 	char path[PATH_MAX + 32];
 
@@ -355,9 +354,9 @@ bool run_cgroup_usage(int fd, uint64_t *out)
 
 size_t run_system_levels(const char *root, struct event_level *out, size_t max)
 {
-	static const struct named names[] = {
-	    {"MemTotal", TRACE_LEVEL_SYS_TOTAL}, {"MemAvailable", TRACE_LEVEL_SYS_AVAILABLE},
-	    {"SwapFree", TRACE_LEVEL_SYS_SWAP_FREE}, {0}};
+	static const struct named names[] = {{"MemTotal", TRACE_LEVEL_SYS_TOTAL},
+	    {"MemAvailable", TRACE_LEVEL_SYS_AVAILABLE}, {"SwapFree", TRACE_LEVEL_SYS_SWAP_FREE},
+	    {0}};
 	struct list list = {.at = out, .max = max};
 	char path[PATH_MAX];
 

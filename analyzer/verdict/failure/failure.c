@@ -551,8 +551,8 @@ size_t failure_rooms(
 	return count;
 }
 
-/* True if the group's own limit made the killer strike. A group of version 2 also counts the kills of
- * the machine's killer, but an OOM event only at the group whose limit was met. */
+/* True if the group's own limit made the killer strike. A group of version 2 also counts the kills
+ * of the machine's killer, but an OOM event only at the group whose limit was met. */
 static bool struck_in_group(const struct supervised *s, const struct levels *l)
 {
 	uint64_t first, last;

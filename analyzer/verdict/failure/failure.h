@@ -38,10 +38,9 @@ uint64_t failure_measured_ns(const struct model *m, const struct levels *l, stru
  * address space than exists, only probes: the model then counts the refusal as recovered. */
 void failure_settle(struct model *m);
 
-/* True if the kernel held the process back at its cgroup's memory.high when it was seen last: then it
- * stands still, and neither a refusal nor a kill follows. Sets *out. */
-bool failure_stalled(
-    const struct model *m, const struct supervised *s, struct failure_view *out);
+/* True if the kernel held the process back at its cgroup's memory.high when it was seen last: then
+ * it stands still, and neither a refusal nor a kill follows. Sets *out. */
+bool failure_stalled(const struct model *m, const struct supervised *s, struct failure_view *out);
 
 /* Fill *out: the refusal that the process did not recover from, or FAILURE_NONE; no kills. */
 void failure_read(const struct model *m, const struct supervised *s, struct failure_view *out);

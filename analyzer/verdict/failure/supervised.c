@@ -12,7 +12,8 @@ TUNED(uint64_t, DYING_NS, 2000000000u,
 TUNED(uint64_t, ROUND_NS, 50000000,
     "samples of one round of the supervisor are some milliseconds apart");
 TUNED(uint64_t, BESIDE_NS, 250000000,
-    "a process that grows is sampled every 100 ms; an older sample says less than what lived since");
+    "a process that grows is sampled every 100 ms; an older sample says less than what lived "
+    "since");
 TUNED(uint64_t, FELL_PART, 16, "a live process frees less than a sixteenth between two samples");
 TUNED(uint64_t, BELOW_OWN_PART, 8,
     "cgroup and process are sampled one after the other, and differ by less while both live");
@@ -238,9 +239,9 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		    !s->after.known[l->key])
 			levels_set(&s->after, l->key, l->value, time_ns);
 		/* The dead process's memory was not free while it lived. */
-		if (s->finished && ((is_cgroup(l->key) && is_usage(l->key)) ||
-				       l->key == TRACE_LEVEL_SYS_AVAILABLE ||
-				       l->key == TRACE_LEVEL_SYS_SWAP_FREE))
+		if (s->finished &&
+		    ((is_cgroup(l->key) && is_usage(l->key)) ||
+			l->key == TRACE_LEVEL_SYS_AVAILABLE || l->key == TRACE_LEVEL_SYS_SWAP_FREE))
 			continue;
 		if (fallen && is_usage(l->key)) {
 			levels_set(&s->fallen, l->key, l->value, time_ns);

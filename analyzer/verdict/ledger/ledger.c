@@ -279,7 +279,8 @@ static void keep_within(
     const struct ledger_input *in, struct lived live, struct cgroup_shares *g, struct resident *now)
 {
 	struct resident grown = failure_grown(in->r->model, in->levels, live);
-	uint64_t limit = num_less(in->r->failure.limit_bytes, in->r->failure.swap_bytes), room, more;
+	uint64_t limit = num_less(in->r->failure.limit_bytes, in->r->failure.swap_bytes), room,
+		 more;
 
 	grown.anonymous = num_least(grown.anonymous, now->anonymous);
 	now->anonymous -= grown.anonymous;

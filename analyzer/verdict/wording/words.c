@@ -119,8 +119,8 @@ static void add_killed_at(struct str *s, const struct failure_view *f)
 		    fmt_size(&a, f->limit_bytes - f->swap_bytes), limit_kind_name(f->limit),
 		    fmt_size(&b, f->swap_bytes));
 	else
-		str_printf(s, ". It was killed at the limit of %s (%s)", fmt_size(&a, f->limit_bytes),
-		    limit_kind_name(f->limit));
+		str_printf(s, ". It was killed at the limit of %s (%s)",
+		    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
 }
 
 static void add_end(struct str *s, const struct verdict_result *r, enum said said)

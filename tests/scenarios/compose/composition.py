@@ -16,8 +16,8 @@ import render_python
 MIB = 1 << 20
 # The bytes that the limit leaves to a program, at factor 1: B of the language.
 BUDGET = {"host": 160 * MIB, "device": 768 * MIB}
-# What a program takes before its first request, by limiter. A thread has a stack; under RLIMIT_AS it
-# shares malloc's arena, whose reserve would be room or none, as the blocks happen to lie.
+# What a program takes before its first request, by limiter. A thread has a stack; under RLIMIT_AS
+# it shares malloc's arena, whose reserve would be room or none, as the blocks happen to lie.
 FLOOR = {"c": {"as": 8, "data": 4, "cgroup": 4, "rss": 4},
          "cpp": {"as": 12, "data": 4, "cgroup": 6, "rss": 6},
          "python": {"as": 28, "data": 16, "cgroup": 16, "rss": 16},

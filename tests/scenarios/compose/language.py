@@ -84,8 +84,8 @@ class Mechanism:
         return next((f for f in self.functions if f.name == name), None)
 
 
-DEFAULTS = {"cause": None, "also": [], "unnamed": [], "blame": [], "carriers": HOST, "structures": SERVED,
-            "factors": list(FACTORS), "requests": 0, "crowd": 4, "limiters": None,
+DEFAULTS = {"cause": None, "also": [], "unnamed": [], "blame": [], "carriers": HOST,
+            "structures": SERVED, "factors": list(FACTORS), "requests": 0, "crowd": 4, "limiters": None,
             "backgrounds": None}
 
 

@@ -30,8 +30,8 @@ static void drop_segment(block b)
 		int fd = shm_open(name, O_RDWR | O_CREAT, 0600);                                   \
 		if (fd < 0 || ftruncate(fd, made.size))                                            \
 			out_of_memory();                                                           \
-		made.data = mmap(NULL, (size_t)made.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,  \
-		    0);                                                                            \
+		made.data =                                                                        \
+		    mmap(NULL, (size_t)made.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);      \
 		close(fd);                                                                         \
 		if (made.data == MAP_FAILED)                                                       \
 			out_of_memory();                                                           \
