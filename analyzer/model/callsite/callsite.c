@@ -10,6 +10,8 @@
 #include "util/text/str.h"
 #include "util/tuned.h"
 
+TUNED(uint64_t, HEADER_BYTES, 256u,
+    "a header and rounding; the next layer of a model differs by a page or more");
 TUNED(unsigned, WORKING_SET_MIN, 8u, "of fewer releases the longest life is chance");
 
 #define STACKS_MAX 20000u /* are put into words; the others are reported as a sum */
@@ -222,6 +224,12 @@ static int weigh_stacks(
 	return 0;
 }
 
+/* True if the blocks are of one size, but for headers and a small remainder. */
+static bool are_alike(uint64_t largest, uint64_t count, uint64_t live)
+{
+	return largest * count <= live + num_least(live / 32, count * HEADER_BYTES);
+}
+
 /* A stack at the moment. */
 struct live_stack {
 	const struct stack_stats *now, *then;
@@ -239,7 +247,7 @@ static void count_in(const struct model *m, const struct callsites *p, const str
 		c->facts.alike_size = stack_stats_largest(at->then);
 	}
 	if (stack_stats_largest(at->then) == c->facts.alike_size &&
-	    stack_stats_largest(at->then) * at->count <= at->live + at->live / 32)
+	    are_alike(stack_stats_largest(at->then), at->count, at->live))
 		c->facts.alike_bytes += at->live;
 	c->facts.live_bytes += at->live;
 	c->facts.live_count += at->count;
@@ -639,12 +647,10 @@ uint64_t callsite_unused(const struct callsite *callsite)
 
 bool callsite_is_uniform(const struct callsite *p)
 {
-	/* A copy that fills the block may be larger by a header. */
-	return p->facts.live_count &&
-	       p->facts.largest <= p->facts.alike_size + p->facts.alike_size / 32 &&
+	/* A copy that fills the block may be larger by a header; another layer's by more. */
+	return p->facts.live_count && p->facts.largest <= p->facts.alike_size + HEADER_BYTES &&
 	       (p->facts.alike_bytes >= p->facts.live_bytes - p->facts.live_bytes / 32 ||
-		   p->facts.largest * p->facts.live_count <=
-		       p->facts.live_bytes + p->facts.live_bytes / 32);
+		   are_alike(p->facts.largest, p->facts.live_count, p->facts.live_bytes));
 }
 
 uint64_t callsite_largest_live(const struct callsite *p)

@@ -85,8 +85,8 @@ class Mechanism:
 
 
 DEFAULTS = {"cause": None, "also": [], "unnamed": [], "blame": [], "carriers": HOST,
-            "structures": SERVED, "factors": list(FACTORS), "requests": 0, "crowd": 4, "limiters": None,
-            "backgrounds": None}
+            "structures": SERVED, "factors": list(FACTORS), "requests": 0, "crowd": 4,
+            "limiters": None, "backgrounds": None}
 
 
 def label_value(node, file):
