@@ -3,11 +3,14 @@
  * context: a few large blocks of one size, allocated in one go and kept ever since.
  */
 #include "detect/pool.h"
+#include "detect/purpose.h"
 #include "util/num.h"
 #include "util/tuned.h"
 
 TUNED(double, SINGLE_STRENGTH, 0.7,
     "one block alone may be anything that is large; two of one size are a pool");
+TUNED(double, NAMED_WEIGHTS, 0.7,
+    "names are a weak sign: a program that calls its pool layers is rare, and not unheard of");
 TUNED(unsigned, UNLIKE_TIMES, 4u,
     "a pool in one piece is larger than any block before; a request's own is within a doubling or "
     "two");
@@ -69,7 +72,8 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		}
 		if (pool.bytes > most) {
 			most = pool.bytes;
-			sure = pool.sure;
+			sure = pool.sure *
+			       (purpose_of(scene, i) == PURPOSE_WEIGHTS ? NAMED_WEIGHTS : 1);
 			block = pool.largest;
 			f.blame = i;
 		}
@@ -81,6 +85,14 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		whole += bytes;
 		blocks = 1;
 		known = is_cache_refused(scene);
+	} else if (!f.request_bytes && purpose_is_start(scene) &&
+		   purpose_of(scene, callsites->failed) == PURPOSE_ROOM) {
+		/* Room for all work, in one piece: smaller pools beside it are not the matter. */
+		f.blame = callsites->failed;
+		block = f.request_bytes = scene->end.refused->size;
+		bytes += block;
+		whole += block;
+		known = true;
 	}
 	if (f.blame == CALLSITE_NONE)
 		return DETECT_SILENT;

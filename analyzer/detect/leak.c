@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "detect/pool.h"
+#include "detect/purpose.h"
 #include "util/tuned.h"
 
 TUNED(unsigned, SET_UP_BLOCKS, 512u, "a model or a pool has at most a few hundred large blocks");
@@ -106,8 +107,12 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
 	struct pool pool;
 
-	if (scene->space || p->survivors.count > SET_UP_BLOCKS)
+	if (p->survivors.count > SET_UP_BLOCKS)
 		return 0;
+	if (scene->space)
+		return purpose_of(scene, callsite) != PURPOSE_UNTOLD && scene_few_large(scene, p) &&
+		       !scene_worked_before(scene, p->facts.first_ns, p->survivors.bytes, 0) &&
+		       scene_worked_since(scene, p->facts.first_ns) < SET_UP_SHARE;
 	if (scene_is_read_in(scene, callsite) || scene_reads_weights(scene, p))
 		return 1;
 	if (pool_at(scene, callsite, &pool))

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "detect/pool.h"
+#include "detect/purpose.h"
 #include "util/num.h"
 #include "util/tuned.h"
 
@@ -56,6 +57,8 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 		strength *= FOLLOWS_INPUT;
 	if (scene_asks_beside_weights(scene))
 		strength *= worked(scene);
+	else if (purpose_is_start(scene))
+		strength *= SET_UP;
 	/* The request was not too large for the free memory, only for each piece of it. */
 	if (scene->slack.known &&
 	    scene->end.refused->size <= scene->slack.bytes + scene->slack.below)

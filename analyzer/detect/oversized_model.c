@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "detect/pool.h"
+#include "detect/purpose.h"
 #include "util/num.h"
 #include "util/tuned.h"
 
@@ -40,6 +41,10 @@ static bool is_parameter(const struct scene *scene, const struct callsite *p)
 /* True if the blocks may be a model's: several recurring sizes, at one line or several in turns. */
 static bool is_varied(const struct scene *scene, const struct callsite *p)
 {
+	enum purpose purpose = purpose_of(scene, (uint32_t)(p - scene->callsites->list));
+
+	if (purpose != PURPOSE_UNTOLD && callsite_is_uniform(p))
+		return purpose == PURPOSE_WEIGHTS;
 	return (!callsite_is_uniform(p) && !scene_sizes_drift(p) && !scene_sizes_scatter(p)) ||
 	       scene_in_turns(scene, p) || scene_in_company(scene, p);
 }
@@ -52,7 +57,9 @@ static bool first_weight(const struct scene *scene, uint64_t loaded, struct find
 	struct finding f = {.blame = callsites->failed};
 
 	if (!scene->end.refused || scene->end.refused->size <= loaded ||
-	    !scene_asks_for(scene, ROLE_WEIGHTS_LOAD) ||
+	    (!scene_asks_for(scene, ROLE_WEIGHTS_LOAD) &&
+		!(purpose_is_start(scene) &&
+		    purpose_of(scene, callsites->failed) == PURPOSE_WEIGHTS)) ||
 	    scene_worked_before(scene, callsites->moment_ns, scene->end.refused->size, 0))
 		return false;
 	f.request_bytes = scene->end.refused->size;
@@ -196,7 +203,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 		}
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->facts.live_bytes);
 		/* A model has parameters of several shapes; a pool's blocks are all alike. */
-		if (!callsite_is_uniform(p))
+		if (!callsite_is_uniform(p) || purpose_of(scene, i) == PURPOSE_WEIGHTS)
 			varied += p->facts.live_bytes - (pool_at(scene, i, &pool) ? pool.bytes : 0);
 		finding_blame_larger(&f, i, p->facts.live_bytes, &most);
 	}

@@ -95,7 +95,10 @@ class Composition:
     @property
     def causes(self):
         named = [] if self.names == "telling" else self.mechanism.unnamed
-        return [self.mechanism.cause, *self.mechanism.also, *named]
+        # What is put in place at start is told by names alone, where its shape does not tell.
+        start = ["oversized-model", "batch-prealloc"]
+        lied = start if self.names == "misleading" and self.mechanism.cause in start else []
+        return [self.mechanism.cause, *self.mechanism.also, *named, *lied]
 
     @property
     def cause(self):
