@@ -12,6 +12,7 @@ TUNED(double, LEFT_SHARE, 0.5,
     "where half of the ended requests left much behind, they retain and are no working sets");
 TUNED(double, NONE_ENDED, 0.85,
     "before any request has ended, several alike in flight are all the evidence there is");
+TUNED(double, WORKERS_REPEAT, 0.4, "as leak's factors for what contradicts it");
 TUNED(unsigned, NEARLY_PART, 10u,
     "nine tenths of the sum is nearly all; the rest are requests that have just begun");
 
@@ -92,6 +93,8 @@ static double at_work(const struct scene *scene, struct finding *out)
 	/* Two requests are enough for the shape; their share of the memory is for the rank. */
 	f.strength =
 	    (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + sum / (double)whole) * ended_well(held);
+	if (scene_workers_repeat(scene, f.blame))
+		f.strength *= WORKERS_REPEAT;
 	finding_evidence(&f, FACT_AT_ONCE, (double)at_once(held));
 	finding_evidence(&f, FACT_AT_ONCE_BYTES, sum);
 	finding_evidence(&f, FACT_AT_ONCE_LARGEST, kept * sum);

@@ -121,7 +121,7 @@ enum finding_form {
 	FORM_USUAL,
 	FORM_BACKLOG, /* concurrency: work in an unbounded queue */
 	FORM_WORKERS, /* concurrency: processes of one pool */
-	FORM_STACKS, /* external: address space that threads' stacks take */
+	FORM_STACKS, /* external, leak: address space that threads' stacks take */
 };
 
 struct finding {
@@ -219,6 +219,12 @@ bool scene_amplifies(const struct scene *scene, uint32_t callsite);
 bool scene_asks_beside_weights(const struct scene *scene);
 /* True if the request was for a thread's stack, whose size the caller does not choose. */
 bool scene_asks_for_thread(const struct scene *scene);
+/* True if threads that never finished anything make the same blocks there again and again: each is
+ * a worker that serves many requests, and what it keeps is not one request's. */
+bool scene_workers_repeat(const struct scene *scene, uint32_t callsite);
+/* Return 0 to 1: threads that one line started, one beside the other's work, have not ended. The
+ * refused request is the next of them. */
+double scene_threads_stay(const struct scene *scene);
 /* Return the share of the live bytes at call sites of that role. */
 double scene_share_of(const struct scene *scene, enum role role);
 

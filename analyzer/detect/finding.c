@@ -9,6 +9,9 @@
 
 TUNED(unsigned, LARGER_BLOCKS, 16u,
     "sixteen larger blocks of a line tell what its small ones are used for");
+TUNED(unsigned, WORKER_BLOCKS, 32u,
+    "a request makes its blocks of many sizes; 32 alike and evenly spaced are of as many requests");
+TUNED(uint64_t, THREADS_MIN, 16u, "pools of threads have as many as there are processors, or few");
 TUNED(unsigned, FORM_TIMES, 32u,
     "text takes four times as much in wide characters and some ten times as objects; 32 is beyond "
     "both");
@@ -181,6 +184,30 @@ bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p)
 bool scene_asks_for_thread(const struct scene *scene)
 {
 	return scene->end.refused && scene->end.refused->api == TRACE_API_THREAD;
+}
+
+bool scene_workers_repeat(const struct scene *scene, uint32_t callsite)
+{
+	const struct callsite *p = &scene->callsites->list[callsite];
+	const struct requests_held *held = scene->held;
+
+	return held && held->of && requests_source(held->of) == REQUESTS_THREADS &&
+	       !held->finished && p->survivors.stays && !p->size.grows && held->alike &&
+	       held->callsites[callsite].blocks / held->alike >= WORKER_BLOCKS;
+}
+
+double scene_threads_stay(const struct scene *scene)
+{
+	const struct callsite *p;
+
+	if (!scene_asks_for_thread(scene) || scene->callsites->failed == CALLSITE_NONE ||
+	    scene->limit.threads < THREADS_MIN)
+		return 0;
+	/* The loader's table of thread-local memory lives as long as its thread. */
+	p = &scene->callsites->list[scene->callsites->failed];
+	if (!p->survivors.stays || p->survivors.count < scene->limit.threads / 2)
+		return 0;
+	return finding_stays(p);
 }
 
 double scene_held_times(const struct scene *scene, uint32_t callsite)

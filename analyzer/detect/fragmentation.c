@@ -10,6 +10,8 @@
 #include "util/num.h"
 #include "util/tuned.h"
 
+TUNED(double, THREADS_OWN, 0.5,
+    "arenas stop at eight for each processor, stacks do not: what fails next is a stack");
 TUNED(double, USUAL_PART, 20.0, "a twentieth is free in any allocator");
 TUNED(unsigned, AS_MUCH_PART, 16u,
     "a host's allocator may have used a sixteenth more of its free memory at the peak");
@@ -114,6 +116,8 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 		    fmax(dominance((double)slack->bytes, (double)(live + scene->limit.stacks)),
 			in_pieces(slack, size)) *
 		    fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
+	/* Each thread takes an arena with its stack: fewer threads, and both are small. */
+	f.strength *= 1 - THREADS_OWN * scene_threads_stay(scene);
 	if (f.strength <= 0)
 		return DETECT_SILENT;
 	f.slack_bytes = slack->bytes;

@@ -94,7 +94,7 @@ static double in_flight(const struct scene *scene, uint32_t callsite)
 	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;
 	double kept = (double)scene->callsites->list[callsite].survivors.bytes;
 
-	if (!h || h->alike < 2 || !kept || (scene->held->finished && scene->held->left >= 0.5))
+	if (!h || h->alike < 2 || !kept || scene_workers_repeat(scene, callsite) || (scene->held->finished && scene->held->left >= 0.5))
 		return 0;
 	return fmin(1, (double)h->bytes * scene_held_times(scene, callsite) / kept);
 }
@@ -124,6 +124,23 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 	       scene_worked_since(scene, p->facts.first_ns) < SET_UP_SHARE;
 }
 
+/* Threads that do not end hold their stacks, which are no blocks of the program. */
+static bool threads(const struct scene *scene, struct finding *out)
+{
+	uint64_t stacks = scene->limit.stacks;
+	double stay = scene_threads_stay(scene);
+
+	if (stay <= 0 || stacks <= scene_live(scene))
+		return false;
+	*out = (struct finding){.blame = scene->callsites->failed,
+	    .form = FORM_STACKS,
+	    .other_bytes = stacks,
+	    .strength = stay * dominance((double)stacks, (double)scene_live(scene))};
+	finding_evidence(out, FACT_STACKS, (double)stacks);
+	finding_evidence(out, FACT_THREADS, (double)scene->limit.threads);
+	return true;
+}
+
 int detect_leak(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -138,6 +155,8 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	/* A device that released nothing has finished nothing: it is still being loaded. */
 	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;
 
+	if (threads(scene, out))
+		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 

@@ -52,6 +52,13 @@ static void fixes_prompt_growth(struct advice *a)
 
 static void fixes_leak(struct advice *a)
 {
+	if (a->form == FORM_STACKS) {
+		add(a,
+		    "End the threads that %s starts with their requests: give what they wait for a "
+		    "timeout, or let a pool of a fixed size do the work.",
+		    a->where);
+		return;
+	}
 	add(a,
 	    "Release what %s allocates when its request ends. Look for what still refers to it: a "
 	    "global list, a cache without a bound, a handler that is never removed, a missing "

@@ -241,6 +241,14 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 		       !p->arena_share.any;
 	struct fmt a, b;
 
+	if (r->ranking.list[0].finding.form == FORM_STACKS) {
+		str_printf(s, "%s threads have not ended, most of them started by ",
+		    fmt_count(&a, fact(r, FACT_THREADS)));
+		add_blame(s, r);
+		str_printf(s, ": their stacks take %s", fmt_size(&b, fact(r, FACT_STACKS)));
+		add_end(s, r, SAID_CAUSE);
+		return;
+	}
 	str_printf(s, "%s leaked", fmt_size(&a, all));
 	if (all - all / NEARLY_PART > p->survivors.bytes)
 		str_printf(s, ", %s of it", fmt_size(&b, p->survivors.bytes));
