@@ -40,6 +40,7 @@ struct scene_others {
 	bool known;
 	uint64_t bytes;
 	uint64_t grown; /* part of bytes, from after this process's begin there; 0: unknown */
+	uint64_t left; /* part of bytes: files that the program made in memory and did not remove */
 	struct scene_workers workers; /* part of the others */
 };
 
@@ -121,6 +122,7 @@ enum finding_form {
 	FORM_USUAL,
 	FORM_BACKLOG, /* concurrency: work in an unbounded queue */
 	FORM_WORKERS, /* concurrency: processes of one pool */
+	FORM_FILES, /* leak: files in memory that are closed and not removed */
 	FORM_STACKS, /* external, leak: address space that threads' stacks take */
 };
 

@@ -51,7 +51,7 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 {
 	double strength;
 
-	if (!scene->others.known || !scene->others.bytes)
+	if (!scene->others.known || scene->others.bytes <= scene->others.left)
 		return 0;
 	strength = dominance((double)scene->others.bytes, (double)live) * in_series(scene, 0.5);
 	if (strength <= 0)

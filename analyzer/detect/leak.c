@@ -94,7 +94,8 @@ static double in_flight(const struct scene *scene, uint32_t callsite)
 	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;
 	double kept = (double)scene->callsites->list[callsite].survivors.bytes;
 
-	if (!h || h->alike < 2 || !kept || scene_workers_repeat(scene, callsite) || (scene->held->finished && scene->held->left >= 0.5))
+	if (!h || h->alike < 2 || !kept || scene_workers_repeat(scene, callsite) ||
+	    (scene->held->finished && scene->held->left >= 0.5))
 		return 0;
 	return fmin(1, (double)h->bytes * scene_held_times(scene, callsite) / kept);
 }
@@ -141,6 +142,27 @@ static bool threads(const struct scene *scene, struct finding *out)
 	return true;
 }
 
+/* Files in memory that the program made and did not remove are mapped by nobody. */
+static bool files(const struct scene *scene, struct finding *out)
+{
+	const struct callsites *callsites = scene->callsites;
+	uint64_t left = scene->others.left, most = 0;
+	struct finding f = {
+	    .blame = CALLSITE_NONE, .form = FORM_FILES, .other_bytes = left, .strength = 1};
+
+	if (left <= scene_live(scene))
+		return false;
+	for (uint32_t i = 0; i < callsites->count; i++)
+		finding_blame_larger(&f, i, callsites->list[i].facts.total_bytes, &most);
+	if (f.blame == CALLSITE_NONE)
+		return false;
+	f.strength = dominance((double)left, (double)scene_live(scene));
+	finding_evidence(&f, FACT_FILES_LEFT, (double)left);
+	finding_evidence(&f, FACT_FILES_EACH, (double)callsites->list[f.blame].facts.largest);
+	*out = f;
+	return true;
+}
+
 int detect_leak(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -155,7 +177,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	/* A device that released nothing has finished nothing: it is still being loaded. */
 	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;
 
-	if (threads(scene, out))
+	if (threads(scene, out) || files(scene, out))
 		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];

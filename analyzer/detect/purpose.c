@@ -76,8 +76,8 @@ bool purpose_is_start(const struct scene *scene)
 	const struct callsites *callsites = scene->callsites;
 	const struct failure *refused = scene->end.refused;
 
-	return refused && !scene_asks_for_thread(scene) &&
-	       callsites->failed != CALLSITE_NONE && refused->size > scene_live(scene) &&
+	return refused && !scene_asks_for_thread(scene) && callsites->failed != CALLSITE_NONE &&
+	       refused->size > scene_live(scene) &&
 	       callsites->list[callsites->failed].facts.largest < refused->size / 4 &&
 	       !scene_worked_before(scene, callsites->moment_ns, refused->size, 0) &&
 	       purpose_of(scene, callsites->failed) != PURPOSE_UNTOLD;

@@ -274,6 +274,7 @@ struct process_tree {
 	uint64_t siblings;
 	uint64_t siblings_live; /* their live bytes when the subject ended */
 	uint64_t siblings_volume; /* bytes of a full file system that they mapped */
+	uint64_t unmapped_volume; /* the same, mapped before and not any more, by any process */
 	struct scene_workers workers; /* shared pages count once for each process */
 	/* Another process was killed because the subject filled a file system: its failure, on the
 	 * subject's clock. device 0: no. */

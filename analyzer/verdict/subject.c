@@ -104,9 +104,10 @@ static struct scene_others others_of(const struct verdict_result *r, const struc
 {
 	struct scene_others others = {.known = true};
 
-	if (r->volume)
+	if (r->volume) {
 		others.bytes = volume_shares(r).files;
-	else
+		others.left = volume_shares(r).left;
+	} else
 		others = cgroup_shares_strangers(r->model, levels, &r->failure, r->tree.siblings);
 	others.workers = workers_of(r, levels);
 	return others;

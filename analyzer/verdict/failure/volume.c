@@ -16,6 +16,10 @@ TUNED(uint64_t, REQUEST_PART, 8,
 TUNED(uint64_t, HOLDS_TIMES, 2,
     "a process with twice what the subject holds is the larger part, whatever else there is");
 
+TUNED(uint64_t, LEFT_PART, 8,
+    "a file is as large as its mapping, to a page; a program that removes its files made many "
+    "more");
+
 #define PAGE_BYTES 4096u /* unless the recording has another size */
 
 /* Of the volumes that may have failed, return the one seen last. */
@@ -172,7 +176,7 @@ struct mapped_file {
 	size_t process;
 };
 struct mapped_files {
-	VEC(struct mapped_file) list;
+	VEC(struct mapped_file) list, ever; /* mapped then; at any time before */
 	size_t process;
 	bool failed;
 };
@@ -202,6 +206,11 @@ static int read_mapped(
 	while (!rc && (rc = there.next(there.self, &e, err)) == 1) {
 		gone |= e.kind == EV_EXIT;
 		rc = 0;
+		if (e.kind == EV_MAP && event_level_value(&e, TRACE_LEVEL_SHM_FILE))
+			out->failed |=
+			    vec_push(&out->ever,
+				(struct mapped_file){event_level_value(&e, TRACE_LEVEL_SHM_FILE),
+				    e.size, out->process}) != 0;
 	}
 	if (!rc && !gone)
 		ranges_each(&of.mapped, on_mapped, out);
@@ -236,6 +245,33 @@ static uint64_t sum_others(struct mapped_files *f, size_t process)
 			own |= f->list.items[next].process == process;
 		}
 		sum += own ? 0 : most;
+	}
+	return sum;
+}
+
+static bool is_mapped(const struct mapped_files *f, uint64_t number)
+{
+	for (size_t i = 0; i < f->list.count; i++)
+		if (f->list.items[i].number == number)
+			return true;
+	return false;
+}
+
+/* Return the bytes of files that were mapped before, and are not now: each file once. */
+static uint64_t sum_unmapped(struct mapped_files *f)
+{
+	uint64_t sum = 0;
+
+	if (f->ever.count)
+		qsort(f->ever.items, f->ever.count, sizeof(*f->ever.items), by_number);
+	for (size_t i = 0, next; i < f->ever.count; i = next) {
+		uint64_t most = 0;
+
+		for (next = i;
+		     next < f->ever.count && f->ever.items[next].number == f->ever.items[i].number;
+		     next++)
+			most = num_most(most, f->ever.items[next].bytes);
+		sum += is_mapped(f, f->ever.items[i].number) ? 0 : most;
 	}
 	return sum;
 }
@@ -276,8 +312,10 @@ int volume_tree(const struct trace_set *set, const struct volume_of *of, struct 
 		holder = i;
 	}
 	if (!rc)
-		*out = (struct volume_tree){holder, sum_others(&files, holder)};
+		*out =
+		    (struct volume_tree){holder, sum_others(&files, holder), sum_unmapped(&files)};
 	vec_free(&files.list);
+	vec_free(&files.ever);
 	return rc;
 }
 
@@ -291,5 +329,7 @@ struct volume_shares volume_shares(const struct verdict_result *r)
 	s.own = num_least(r->callsites->map_bytes, num_less(used, v ? v->others : 0));
 	s.siblings = num_least(r->volume->siblings, used - s.own);
 	s.files = used - s.own - s.siblings;
+	/* If each file that is not mapped any more still takes its bytes, none was removed. */
+	s.left = num_about(s.files, r->tree.unmapped_volume, LEFT_PART) ? s.files : 0;
 	return s;
 }

@@ -47,14 +47,17 @@ struct volume_of {
 struct volume_tree {
 	size_t holder; /* the process with far more than the subject; or else the subject */
 	uint64_t siblings; /* bytes that only the others had mapped, each file once */
+	uint64_t unmapped; /* bytes of files that any of them had mapped before, each once */
 };
 /* Fill *out. 0; negative errno with err. */
 int volume_tree(const struct trace_set *set, const struct volume_of *of, struct volume_tree *out,
     struct err *err);
 
-/* The bytes in use there: the subject's, other recorded processes', and unknown files. */
+/* The bytes in use there: the subject's, other recorded processes', and files that none of them has
+ * mapped. Part of those are left: recorded processes made them, closed them, and did not remove
+ * them. */
 struct volume_shares {
-	uint64_t own, siblings, files;
+	uint64_t own, siblings, files, left;
 };
 struct volume_shares volume_shares(const struct verdict_result *r);
 

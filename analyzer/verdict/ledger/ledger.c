@@ -386,7 +386,8 @@ static void volume_rows(const struct ledger_input *in, const struct classes *c, 
 
 	ledger_row(l, "shared memory", num_less(of.own, in_classes));
 	ledger_row(l, "other processes", of.siblings);
-	ledger_row(l, "other files", of.files);
+	ledger_row(l, "files left behind", of.left);
+	ledger_row(l, "other files", of.files - of.left);
 	ledger_row(
 	    l, LEDGER_FREE, num_less(in->r->failure.limit_bytes, in->r->failure.usage_bytes));
 }

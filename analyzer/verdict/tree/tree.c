@@ -468,6 +468,7 @@ static int follow_volume(struct candidates *c, struct err *err)
 	if (rc)
 		return rc;
 	tree->siblings_volume = holders.siblings;
+	tree->unmapped_volume = holders.unmapped;
 	return holders.holder == tree->subject ? 0 : move_to(c, holders.holder, device, &view, err);
 }
 

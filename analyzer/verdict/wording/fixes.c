@@ -52,6 +52,15 @@ static void fixes_prompt_growth(struct advice *a)
 
 static void fixes_leak(struct advice *a)
 {
+	if (a->form == FORM_FILES) {
+		add(a,
+		    "Remove each file that %s makes as soon as it was read (unlink(), "
+		    "shm_unlink(), "
+		    "SharedMemory.unlink()): closing it frees nothing. Let one side own that, and "
+		    "do it where a request fails, too.",
+		    a->where);
+		return;
+	}
 	if (a->form == FORM_STACKS) {
 		add(a,
 		    "End the threads that %s starts with their requests: give what they wait for a "
@@ -119,6 +128,7 @@ static void fixes_concurrency(struct advice *a)
 		       "serve it from one process.");
 		break;
 	case FORM_USUAL:
+	case FORM_FILES:
 	case FORM_STACKS:
 		add(a, "Bound how many requests run at once (a semaphore, a queue, a smaller "
 		       "worker pool) to what fits beside the weights.");

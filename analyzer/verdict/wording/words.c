@@ -249,6 +249,15 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 		add_end(s, r, SAID_CAUSE);
 		return;
 	}
+	if (r->ranking.list[0].finding.form == FORM_FILES) {
+		str_printf(s,
+		    "%s of files in memory were closed and not removed, of %s each, most of them "
+		    "made by ",
+		    fmt_size(&a, fact(r, FACT_FILES_LEFT)), fmt_size(&b, fact(r, FACT_FILES_EACH)));
+		add_blame(s, r);
+		add_end(s, r, SAID_CAUSE);
+		return;
+	}
 	str_printf(s, "%s leaked", fmt_size(&a, all));
 	if (all - all / NEARLY_PART > p->survivors.bytes)
 		str_printf(s, ", %s of it", fmt_size(&b, p->survivors.bytes));
@@ -400,6 +409,7 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 		str_printf(s, ", and the others %s", fmt_size(&c, f->other_bytes));
 		break;
 	case FORM_USUAL:
+	case FORM_FILES:
 	case FORM_STACKS:
 		str_printf(s, "%s %s held %s at once, up to %s each, most of it in ",
 		    fmt_count(&a, fact(r, FACT_AT_ONCE)), requests_held_unit(&r->flow.held),
