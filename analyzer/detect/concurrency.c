@@ -6,12 +6,16 @@
 #include <math.h>
 
 #include "detect/detect.h"
+#include "util/num.h"
 #include "util/tuned.h"
 
 TUNED(double, LEFT_SHARE, 0.5,
     "where half of the ended requests left much behind, they retain and are no working sets");
 TUNED(double, NONE_ENDED, 0.85,
     "before any request has ended, several alike in flight are all the evidence there is");
+TUNED(uint64_t, STUCK_TIMES, 32u,
+    "a long request takes some ten times as long as a usual one; one that waits for nobody, for "
+    "ever");
 TUNED(double, WORKERS_REPEAT, 0.4, "as leak's factors for what contradicts it");
 TUNED(unsigned, NEARLY_PART, 10u,
     "nine tenths of the sum is nearly all; the rest are requests that have just begun");
@@ -66,6 +70,25 @@ static double ended_well(const struct requests_held *held)
 	return held->left < LEFT_SHARE ? 1 : NONE_ENDED * (1 - held->left);
 }
 
+/* Return how many of the requests in flight are stuck: many times as old as the ones that ended
+ * took. *oldest_ns: the age of the oldest. */
+static uint32_t stuck(const struct scene *scene, uint64_t *oldest_ns)
+{
+	const struct requests_held *held = scene->held;
+	uint32_t count = 0;
+
+	*oldest_ns = 0;
+	if (!held->life_ns || held->finished < held->alike)
+		return 0;
+	for (uint32_t i = 0; i < held->alike; i++) {
+		uint64_t age = num_less(scene->callsites->moment_ns, held->list[i].since_ns);
+
+		*oldest_ns = num_most(*oldest_ns, age);
+		count += age / STUCK_TIMES > held->life_ns;
+	}
+	return count;
+}
+
 /* Return how many requests make up the sum: the alike ones, and smaller ones up to nearly all. */
 static uint32_t at_once(const struct requests_held *held)
 {
@@ -83,6 +106,8 @@ static double at_work(const struct scene *scene, struct finding *out)
 	struct finding f = *out;
 	uint64_t whole = scene_live(scene);
 	double kept, sum;
+	uint32_t held_up;
+	uint64_t oldest;
 
 	if (!held || held->alike < 2 || !held->sum)
 		return 0;
@@ -98,6 +123,13 @@ static double at_work(const struct scene *scene, struct finding *out)
 	finding_evidence(&f, FACT_AT_ONCE, (double)at_once(held));
 	finding_evidence(&f, FACT_AT_ONCE_BYTES, sum);
 	finding_evidence(&f, FACT_AT_ONCE_LARGEST, kept * sum);
+	held_up = stuck(scene, &oldest);
+	if (held_up > held->alike / 2) {
+		f.form = FORM_STUCK;
+		finding_evidence(&f, FACT_STUCK, (double)held_up);
+		finding_evidence(&f, FACT_STUCK_AGE, (double)oldest);
+		finding_evidence(&f, FACT_ENDED_LIFE, (double)held->life_ns);
+	}
 	f.other_bytes = stacks(scene);
 	if (f.other_bytes)
 		finding_evidence(&f, FACT_AT_ONCE_STACKS, (double)f.other_bytes);

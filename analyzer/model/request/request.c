@@ -48,7 +48,7 @@ void requests_free(struct requests *r)
 
 /* --- lanes --- */
 
-static void count_ended(struct requests *r, const struct lane *l)
+static void count_ended(struct requests *r, const struct lane *l, uint64_t end_ns)
 {
 	struct lanes_ended *e;
 
@@ -57,6 +57,7 @@ static void count_ended(struct requests *r, const struct lane *l)
 	e = &r->ended[l->peak ? 63 - __builtin_clzll(l->peak) : 0];
 
 	e->count++;
+	e->life_ns += num_less(end_ns, l->first_ns);
 	e->clean += l->live <= l->peak / REQUEST_LEFT_PART;
 }
 
@@ -72,7 +73,7 @@ static int make_room(struct requests *r)
 
 		if (!l->live && !requests_of_lane(r, l)) {
 			if (!l->ended)
-				count_ended(r, l);
+				count_ended(r, l, l->last_ns);
 			continue;
 		}
 		r->lanes.items[kept++] = *l;
@@ -383,7 +384,7 @@ static void end_lane(struct requests *r, uint32_t thread, uint32_t task, uint64_
 	if (!l || l->ended)
 		return;
 	l->ended = true;
-	count_ended(r, l);
+	count_ended(r, l, time_ns);
 	q = request_of(r, l);
 	if (q && !q->marked && is_own(l, q))
 		end(r, q, time_ns);
@@ -497,14 +498,14 @@ const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint
 	return at ? &r->lanes.items[*at] : NULL;
 }
 
-uint64_t requests_ended(const struct requests *r, uint64_t peak, uint64_t *clean)
+struct lanes_ended requests_ended(const struct requests *r, uint64_t peak)
 {
-	uint64_t count = 0;
+	struct lanes_ended sum = {0};
 
-	*clean = 0;
 	for (uint32_t i = peak ? 63 - (uint32_t)__builtin_clzll(peak) : 0; i < 64; i++) {
-		count += r->ended[i].count;
-		*clean += r->ended[i].clean;
+		sum.count += r->ended[i].count;
+		sum.clean += r->ended[i].clean;
+		sum.life_ns += r->ended[i].life_ns;
 	}
-	return count;
+	return sum;
 }

@@ -65,6 +65,7 @@ struct marked_phase {
 /* Lanes that ended, by the power of two of their peak. */
 struct lanes_ended {
 	uint64_t count, clean; /* clean: at most an eighth of the peak was left */
+	uint64_t life_ns; /* sum: from the first acquisition to the end */
 };
 #define REQUEST_LEFT_PART 8u
 
@@ -121,7 +122,7 @@ enum request_source requests_source(const struct requests *r);
 const struct request_run *requests_of_lane(const struct requests *r, const struct lane *l);
 /* The lane of a thread or task; NULL: it acquired nothing, or was not kept. */
 const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint32_t task);
-/* How many ended lanes held at least `peak`; *clean: how many of these left next to nothing. */
-uint64_t requests_ended(const struct requests *r, uint64_t peak, uint64_t *clean);
+/* Sum up the ended lanes that held at least `peak`. */
+struct lanes_ended requests_ended(const struct requests *r, uint64_t peak);
 
 #endif

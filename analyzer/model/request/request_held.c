@@ -84,7 +84,7 @@ static bool in_hand(
 	bool fallen = l->falling && l->high - l->low >= l->largest_fall / 2;
 	uint32_t rounds = l->rounds + fallen;
 	uint64_t base = fallen ? l->low_ns : l->base_ns;
-	uint64_t ended, clean;
+	struct lanes_ended ended;
 
 	*since = *setup = 0;
 	*unended = false;
@@ -99,8 +99,8 @@ static bool in_hand(
 	if ((l->ended && !l->refused) || l->first_entered_ns)
 		return false;
 	/* Similar lanes released everything at their end, whatever they kept until then. */
-	ended = requests_ended(r, l->peak / ALIKE_PART, &clean);
-	if (clean >= ENDED_MIN && clean > ended / 2)
+	ended = requests_ended(r, l->peak / ALIKE_PART);
+	if (ended.clean >= ENDED_MIN && ended.clean > ended.count / 2)
 		return true;
 	*unended = rounds < REQUEST_ROUNDS || l->largest_fall < l->peak / ROUND_PART;
 	if (*unended)
@@ -194,18 +194,21 @@ static void finished_before(const struct reader *d, struct requests_held *h)
 {
 	const struct requests *r = h->of;
 
-	uint64_t clean = 0;
+	struct lanes_ended ended = {0};
 
 	for (uint32_t i = 0; i < r->kept_count; i++) {
 		if (r->kept[i].peak < h->largest / ALIKE_PART)
 			continue;
-		h->finished++;
-		clean += (r->kept[i].shared ? r->kept[i].live : d->left[i]) <=
-			 r->kept[i].peak / REQUEST_LEFT_PART;
+		ended.count++;
+		ended.life_ns += num_less(r->kept[i].end_ns, r->kept[i].start_ns);
+		ended.clean += (r->kept[i].shared ? r->kept[i].live : d->left[i]) <=
+			       r->kept[i].peak / REQUEST_LEFT_PART;
 	}
-	if (!h->finished)
-		h->finished = requests_ended(r, h->largest / ALIKE_PART, &clean);
-	h->left = h->finished ? 1 - (double)clean / (double)h->finished : 0;
+	if (!ended.count)
+		ended = requests_ended(r, h->largest / ALIKE_PART);
+	h->finished = ended.count;
+	h->left = ended.count ? 1 - (double)ended.clean / (double)ended.count : 0;
+	h->life_ns = ended.count ? ended.life_ns / ended.count : 0;
 	if (h->finished)
 		return;
 	/* Rounds of the same lanes are finished work, too. */

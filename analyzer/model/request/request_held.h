@@ -44,6 +44,7 @@ struct requests_held {
 	/* Finished requests or lanes of that size, and the share of them that left much behind. */
 	uint64_t finished;
 	double left;
+	uint64_t life_ns; /* mean time that the finished ones took; 0: unknown */
 };
 
 /* Fill *out. `each` calls its function for all blocks that live at the moment. `m` is the host's

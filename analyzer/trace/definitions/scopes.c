@@ -92,9 +92,13 @@ static size_t functions_of(struct scopes *s, Dwarf_Die *unit, size_t *first)
 static struct scope_function *function_at(struct scopes *s, Dwarf_Die *unit, Dwarf_Addr address)
 {
 	size_t first = 0, count = functions_of(s, unit, &first);
-	struct scope_function *functions = s->functions.items + first;
-	size_t n = sort_up_to(functions, count, sizeof(*functions), address);
+	struct scope_function *functions;
+	size_t n;
 
+	if (!count)
+		return NULL;
+	functions = s->functions.items + first;
+	n = sort_up_to(functions, count, sizeof(*functions), address);
 	return n && functions[n - 1].end > address ? &functions[n - 1] : NULL;
 }
 

@@ -120,6 +120,14 @@ static void fixes_concurrency(struct advice *a)
 		    "while the queue is full; or process more of it at once.",
 		    a->where);
 		break;
+	case FORM_STUCK:
+		add(a,
+		    "Give what %s waits for a timeout, and cancel a request whose client is gone "
+		    "(asyncio.timeout, a deadline): a semaphore would fill with requests that "
+		    "never "
+		    "end.",
+		    a->where);
+		break;
 	case FORM_WORKERS:
 		add(a, "Start fewer workers (--workers, max_workers, processes=): each needs what "
 		       "this one held; or raise the limit to what all of them need.");

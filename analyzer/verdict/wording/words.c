@@ -392,7 +392,7 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	const struct callsite *p = main_callsite(r);
-	struct fmt a, b, c;
+	struct fmt a, b, c, d, e;
 
 	switch (f->form) {
 	case FORM_BACKLOG:
@@ -400,6 +400,16 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 		    fmt_count(&b, p->backlog.count));
 		add_blame(s, r);
 		str_puts(s, " produces them faster than they are processed");
+		break;
+	case FORM_STUCK:
+		str_printf(s,
+		    "%s %s do not end: the oldest is %s old, while %s others took %s. They hold "
+		    "%s, most of it in ",
+		    fmt_count(&a, fact(r, FACT_STUCK)), requests_held_unit(&r->flow.held),
+		    fmt_duration(&b, fact(r, FACT_STUCK_AGE)), fmt_count(&c, fact(r, FACT_ENDED)),
+		    fmt_duration(&d, fact(r, FACT_ENDED_LIFE)),
+		    fmt_size(&e, fact(r, FACT_AT_ONCE_BYTES)));
+		add_blame(s, r);
 		break;
 	case FORM_WORKERS:
 		str_printf(s,
