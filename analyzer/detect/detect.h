@@ -122,6 +122,8 @@ enum finding_form {
 	FORM_USUAL,
 	FORM_BACKLOG, /* concurrency: work in an unbounded queue */
 	FORM_WORKERS, /* concurrency: processes of one pool */
+	FORM_DOUBLING, /* prompt-growth: one container that is enlarged by a factor when it is full
+			*/
 	FORM_STUCK, /* concurrency: requests that do not end, while others do */
 	FORM_FILES, /* leak: files in memory that are closed and not removed */
 	FORM_STACKS, /* external, leak: address space that threads' stacks take */

@@ -13,6 +13,7 @@
 
 TUNED(unsigned, PIECES_TIMES, 4u,
     "what a buffer is joined from, and its copies, are of its own order");
+TUNED(uint64_t, CONTAINERS_MOST, 4u, "the old and the new one, and what is put into it");
 TUNED(unsigned, ENTRY_TIMES, 32u,
     "an entry takes 8 bytes of the list and ten to twenty times that itself");
 TUNED(double, FOLLOWS_SURE, 1.0, "a model that is known as one is sure to follow its input");
@@ -219,6 +220,15 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 		finding_evidence(f, FACT_GROWTH_REFUSED, (double)scene->end.refused->size);
 }
 
+/* True if one container is enlarged by a factor, so that its next size does not fit beside it. */
+static bool is_doubling(const struct scene *scene, const struct callsite *p)
+{
+	uint64_t next = is_next(scene, p) ? scene->end.refused->size : p->facts.largest;
+
+	return p->size.grows && p->size.geometric && p->facts.live_count <= CONTAINERS_MOST &&
+	       next >= scene_live(scene) / 4;
+}
+
 int detect_prompt_growth(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -248,6 +258,8 @@ int detect_prompt_growth(const struct scene *scene, struct finding *out)
 		f.strength = shape(scene, &callsites->list[f.blame]);
 	}
 	explain(scene, &f, kept, listed);
+	if (is_doubling(scene, &callsites->list[f.blame]))
+		f.form = FORM_DOUBLING;
 	*out = f;
 	return 0;
 }

@@ -42,6 +42,15 @@ static void fixes_none(struct advice *a)
 
 static void fixes_prompt_growth(struct advice *a)
 {
+	if (a->form == FORM_DOUBLING) {
+		add(a,
+		    "Reserve the final size of what %s fills, if it is known (reserve(), a "
+		    "preallocated array): each enlargement needs the old and the new one at once.",
+		    a->where);
+		add(a, "Keep it in pieces instead of one block: shards, chunks, a file that is "
+		       "mapped; or process it as a stream.");
+		return;
+	}
 	add(a,
 	    "Bound what %s builds from: keep the last N messages or a token budget, and trim or "
 	    "summarise the rest before each call.",
@@ -136,6 +145,7 @@ static void fixes_concurrency(struct advice *a)
 		       "serve it from one process.");
 		break;
 	case FORM_USUAL:
+	case FORM_DOUBLING:
 	case FORM_FILES:
 	case FORM_STACKS:
 		add(a, "Bound how many requests run at once (a semaphore, a queue, a smaller "

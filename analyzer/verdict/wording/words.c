@@ -205,7 +205,14 @@ static void words_prompt_growth(struct str *s, const struct verdict_result *r)
 	const struct proportion_found *input = &r->callsites->proportion;
 	struct fmt a, b, c;
 
-	if (p->size.grows) {
+	if (r->ranking.list[0].finding.form == FORM_DOUBLING) {
+		add_blame(s, r);
+		str_printf(s,
+		    " enlarges one block by a factor whenever it is full, from %s to %s, and holds "
+		    "the old one until the new one is filled",
+		    fmt_size(&a, num_least(p->size.start, p->size.first)),
+		    fmt_size(&b, num_most(p->facts.largest, p->size.last)));
+	} else if (p->size.grows) {
 		add_growth(s, r, p);
 	} else if (input->callsite == r->ranking.list[0].finding.blame) {
 		add_blame(s, r);
@@ -419,6 +426,7 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 		str_printf(s, ", and the others %s", fmt_size(&c, f->other_bytes));
 		break;
 	case FORM_USUAL:
+	case FORM_DOUBLING:
 	case FORM_FILES:
 	case FORM_STACKS:
 		str_printf(s, "%s %s held %s at once, up to %s each, most of it in ",

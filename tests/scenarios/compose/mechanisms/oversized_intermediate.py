@@ -290,6 +290,7 @@ class VectorDoubling:
     """Flat storage doubles its capacity, and asks for the new one while it has the old.
     https://github.com/facebookresearch/faiss/issues/758"""
     cause = "oversized-intermediate"
+    also = ["prompt-growth"]
     blame = ["reserve_storage", "add_vectors"]
     carriers = ["c_malloc", "cpp_vector", "cpp_string", "numpy"]
     structures = ALONE
