@@ -25,6 +25,8 @@ TUNED(double, SET_UP, 0.5,
     "several alike taken in one go are for all requests; a coin toss against one request's own");
 TUNED(double, SAME_PACE, 2.0,
     "one request makes its blocks as fast as it can, far more than twice the usual pace");
+TUNED(unsigned, SERIES_MIN, 4u, "an object, its copy, and what both are made of are three");
+TUNED(double, SERIES, 0.6, "one request in a loop makes several, too");
 TUNED(unsigned, ALIKE_PART, 16u, "a copy differs by a heading or a terminator");
 TUNED(double, NOT_KNOWN_BEFORE, 0.4,
     "older events were replaced: whether it grew to that size is not known");
@@ -127,6 +129,13 @@ static bool is_set_up(const struct scene *scene, uint32_t callsite)
 		   : !scene_worked_before(scene, p->facts.first_ns, p->facts.live_bytes, 0);
 }
 
+/* True if several requests may have made the blocks: as many come from one line, and no call is
+ * known to have made them all. */
+static bool is_series(const struct callsite *p)
+{
+	return p->facts.live_count >= SERIES_MIN && p->call.open != OPEN_CALL_YES;
+}
+
 /* Few blocks, each large against everything else, that were not there all along. */
 static double blocks(const struct scene *scene, struct finding *f, uint64_t whole)
 {
@@ -148,7 +157,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 		finding_claim(f, i, RULE_STREAM, p->facts.live_bytes / p->facts.live_count / 64,
 		    p->facts.live_bytes);
 		young += youth(scene, p) * (is_set_up(scene, i) ? SET_UP : 1) *
-			 (double)p->facts.live_bytes;
+			 (is_series(p) ? SERIES : 1) * (double)p->facts.live_bytes;
 		bytes += p->facts.live_bytes;
 		count += p->facts.live_count;
 		next |= scene->end.refused && i == callsites->failed;

@@ -318,7 +318,7 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 		    "in use",
 		    fmt_size(&a, f->bytes + f->request_bytes),
 		    fmt_size(&b, live(r) + f->request_bytes));
-	} else if (p && p->call.open != OPEN_CALL_NO) {
+	} else if (p && (p->call.open == OPEN_CALL_YES || fact(r, FACT_CALL_BYTES))) {
 		const struct symbol *of = p->call.function;
 		bool inside = of && !str_same(of->function, r->verdict.blame.function);
 
