@@ -122,7 +122,10 @@ static bool is_set_up(const struct scene *scene, uint32_t callsite)
 	const struct callsite *p = &scene->callsites->list[callsite];
 	struct pool pool;
 
-	if (!pool_at(scene, callsite, &pool) || pool.blocks < 2)
+	if (!pool_at(scene, callsite, &pool))
+		return false;
+	/* One block alone may be anything, unless its name says what it is for. */
+	if (pool.blocks < 2 && purpose_of(scene, callsite) != PURPOSE_ROOM)
 		return false;
 	return scene->space
 		   ? p->call.open == OPEN_CALL_NO && callsite != scene->callsites->failed
