@@ -12,6 +12,8 @@
 TUNED(unsigned, SET_UP_BLOCKS, 512u, "a model or a pool has at most a few hundred large blocks");
 TUNED(unsigned, SET_UP_ALIKE, 128u,
     "as many equal blocks are of so many requests rather than of a pool");
+TUNED(double, STARTING, 0.8, "most programs that only keep are leaks nevertheless");
+TUNED(double, STARTED_TIMES, 8, "a fortieth that was given back is work: loading gives back less");
 TUNED(double, SET_UP_SHARE, 1.0 / 32,
     "while weights are put in place, next to nothing comes and goes");
 
@@ -174,8 +176,11 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	bool sudden = late_rise_find(&scene->model->timeline, scene->model->run.first_ns,
 			  callsites->moment_ns, &burst) &&
 		      (burst.worked || !scene->space);
-	/* A device that released nothing has finished nothing: it is still being loaded. */
-	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;
+	/* What released nothing has finished nothing: a device is still being loaded, and so may
+	 * the host be. */
+	double finished = scene->space
+			      ? fmin(1, 0.5 + 2 * scene_churn(scene))
+			      : fmin(1, STARTING + STARTED_TIMES * scene_given_back(scene));
 
 	if (threads(scene, out) || files(scene, out))
 		return 0;
