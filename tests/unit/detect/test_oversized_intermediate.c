@@ -55,7 +55,7 @@ static void test_served_beside(void **state)
 
 		script_alloc(t.s, script_stack(t.s, "main;load"), 1 * MiB);
 		script_wait(t.s, 1000000000);
-		script_alloc(t.s, script_stack(t.s, "main;pool"), 500 * MiB);
+		script_alloc(t.s, script_stack(t.s, "main;table"), 500 * MiB);
 		for (int i = 0; i < 3000; i++)
 			script_release(t.s, script_alloc(t.s, work, 100000));
 		script_failed(t.s, work, 100000);

@@ -206,13 +206,15 @@ static void test_kept_with_store(void **state)
 	for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
 		struct staged t = {.s = script_new()};
 		uint32_t put = script_stack(t.s, "main;request;put"),
-			 photo = script_stack(t.s, "main;request;photo");
+			 photo = script_stack(t.s, "main;request;photo"),
+			 work = script_stack(t.s, "main;request;work");
 		enum role roles[8] = {ROLE_NONE};
 		struct finding f;
 
 		for (int i = 0; i < 400; i++) {
 			script_alloc(t.s, put, 4000);
 			script_alloc(t.s, put, 5000);
+			script_release(t.s, script_alloc(t.s, work, 2000));
 			if (i >= of[n].late)
 				script_alloc(t.s, photo, of[n].size);
 			script_wait(t.s, 1000000);

@@ -156,7 +156,6 @@ static void test_ended(void **state)
 	struct script *s = script_new();
 	uint32_t work = script_stack(s, "main;work");
 	struct requests *r;
-	uint64_t clean;
 
 	for (uint32_t i = 1; i <= 6; i++) {
 		uint64_t at;
@@ -170,7 +169,7 @@ static void test_ended(void **state)
 	r = read_all(s, NULL);
 	assert_int_equal(requests_source(r), REQUESTS_TASKS);
 	assert_int_equal(requests_ended(r, 4096).count, 6);
-	assert_int_equal(clean, 3);
+	assert_int_equal(requests_ended(r, 4096).clean, 3);
 	assert_int_equal(requests_ended(r, 8192).count, 0);
 	assert_true(requests_lane(r, 1, 2)->ended);
 	requests_free(r);
@@ -218,7 +217,6 @@ static void test_many(void **state)
 {
 	struct requests *r = requests_new(NULL, NULL);
 	struct block b = {.size = 64, .thread = 1};
-	uint64_t clean;
 
 	for (uint32_t i = 1; i <= 3 * REQUEST_LANES; i++) {
 		b.task = i;
