@@ -86,6 +86,17 @@ static inline const char *blamed(const struct staged *t)
 	return t->f.blame == CALLSITE_NONE ? "" : t->p->list[t->f.blame].function;
 }
 
+/* A thread's stack was refused at that stack. */
+static inline void script_failed_thread(struct script *s, uint32_t stack, uint64_t size)
+{
+	struct event *e = script_event(s, EV_FAILED, TRACE_SPACE_HOST);
+
+	e->stack = stack;
+	e->size = size;
+	e->api = TRACE_API_THREAD;
+	e->u.failed.why = TRACE_FAIL_ERRNO;
+}
+
 static inline void strike(struct staged *t)
 {
 	requests_held_fini(&t->held);

@@ -332,12 +332,12 @@ static void test_layers(void **state)
 }
 
 /* A whole cache in one piece, by frames known for caches: a refused pool if no work was done
- * with it; never an intermediate. */
-static void cache(struct staged *t, int requests)
+ * with it; never an intermediate. Nor one without such frames, if no name says what it is for. */
+static void cache(struct staged *t, int requests, const char *at)
 {
 	static enum role roles[] = {
 	    ROLE_KV_CACHE, ROLE_KV_CACHE, ROLE_KV_CACHE, ROLE_KV_CACHE, ROLE_KV_CACHE};
-	uint32_t make = script_stack(t->s, "main;context;cache");
+	uint32_t make = script_stack(t->s, at);
 
 	serve(t, requests);
 	for (uint64_t i = 1; i < 4; i++)
@@ -352,7 +352,7 @@ static void test_cache_in_one_piece(void **state)
 	struct staged first = {.s = script_new()}, later = {.s = script_new()},
 		      unknown = {.s = script_new()};
 
-	cache(&first, 0);
+	cache(&first, 0, "main;context;cache");
 	stage(&first, detect_batch_prealloc, true);
 	assert_int_equal(first.rc, 0);
 	assert_true(first.f.strength == 1);
@@ -362,12 +362,12 @@ static void test_cache_in_one_piece(void **state)
 	assert_true(first.rc == DETECT_SILENT || first.f.request_bytes == 0);
 	strike(&first);
 
-	cache(&later, 2000);
+	cache(&later, 2000, "main;context;cache");
 	stage(&later, detect_batch_prealloc, true);
 	assert_true(later.rc == DETECT_SILENT || later.f.request_bytes == 0);
 	strike(&later);
 
-	cache(&unknown, 0);
+	cache(&unknown, 0, "main;prepare;make");
 	unknown.scene.roles = NULL;
 	stage(&unknown, detect_batch_prealloc, true);
 	assert_true(unknown.rc == DETECT_SILENT || unknown.f.request_bytes == 0);
@@ -411,6 +411,56 @@ static void test_first_refused(void **state)
 	(void)state;
 }
 
+/* Larger than all that lives, before any work: room for work if a name says so. */
+static void test_room_by_name(void **state)
+{
+	static const struct {
+		const char *at;
+		bool room;
+	} of[] = {{"main;reserve_slots", true}, {"main;make_kv_cache;zeros", true},
+	    {"main;load_weights", false}, {"main;score", false}};
+
+	for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
+		struct staged t = {.s = script_new()};
+
+		for (uint64_t i = 0; i < 20; i++)
+			script_alloc(t.s, script_stack(t.s, "main;read"), 10000 + i % 3 * 5000);
+		script_failed(t.s, script_stack(t.s, of[n].at), 90000000);
+		stage(&t, detect_batch_prealloc, true);
+		if (of[n].room) {
+			assert_int_equal(t.rc, 0);
+			assert_int_equal(t.f.request_bytes, 90000000);
+			assert_true(t.f.strength > 0.6);
+		} else {
+			assert_true(t.rc == DETECT_SILENT || !t.f.request_bytes);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* Equal blocks at start are a pool, and less surely if a name says that they are weights. */
+static void test_weights_by_name(void **state)
+{
+	static const char *const at[] = {"main;take", "main;take_slots", "main;load_layers"};
+	double strength[3];
+
+	for (int n = 0; n < 3; n++) {
+		struct staged t = {.s = script_new()};
+
+		for (int i = 0; i < 12; i++)
+			script_alloc(t.s, script_stack(t.s, at[n]), 1000000);
+		script_failed(t.s, script_stack(t.s, at[n]), 1000000);
+		stage(&t, detect_batch_prealloc, true);
+		assert_int_equal(t.rc, 0);
+		strength[n] = t.f.strength;
+		strike(&t);
+	}
+	assert_true(strength[0] == 1 && strength[1] == 1);
+	assert_true(strength[2] > 0.6 && strength[2] < 0.8);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
@@ -420,6 +470,7 @@ int main(void)
 	    cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
 	    cmocka_unit_test(test_work_beside), cmocka_unit_test(test_tried_again),
 	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
-	    cmocka_unit_test(test_first_refused)};
+	    cmocka_unit_test(test_first_refused), cmocka_unit_test(test_room_by_name),
+	    cmocka_unit_test(test_weights_by_name)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,14 +133,8 @@ static void plateau(struct staged *t, uint64_t kept, bool thread)
 		if (kept)
 			script_alloc(t->s, keep, kept);
 	}
-	if (thread) {
-		struct event *e = script_event(t->s, EV_FAILED, TRACE_SPACE_HOST);
-
-		e->stack = work;
-		e->size = 8000000;
-		e->api = TRACE_API_THREAD;
-		e->u.failed.why = TRACE_FAIL_ERRNO;
-	}
+	if (thread)
+		script_failed_thread(t->s, work, 8000000);
 	t->scene.limit.bytes = 2000000;
 	t->scene.limit.usage = 1900000;
 	stage(t, detect_external, true);
@@ -309,6 +303,22 @@ static void test_stacks(void **state)
 	(void)state;
 }
 
+/* Files that the program itself did not remove are nobody else's; a neighbour's beside them are. */
+static void test_files_left(void **state)
+{
+	static const uint64_t left[] = {3000000, 1000000};
+
+	for (int n = 0; n < 2; n++) {
+		struct staged t = {.s = script_new()};
+
+		ask(&t, 50000, 3000000);
+		t.scene.others.left = left[n];
+		assert_int_equal(detect_external(&t.scene, &t.f), n ? 0 : DETECT_SILENT);
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_others),
@@ -316,6 +326,7 @@ int main(void)
 	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_limit_with_holes), cmocka_unit_test(test_limit_of_growth),
 	    cmocka_unit_test(test_footprint), cmocka_unit_test(test_start),
-	    cmocka_unit_test(test_lowered), cmocka_unit_test(test_just_reached)};
+	    cmocka_unit_test(test_lowered), cmocka_unit_test(test_just_reached),
+	    cmocka_unit_test(test_files_left)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
