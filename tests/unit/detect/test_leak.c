@@ -159,6 +159,130 @@ static void test_arenas(void **state)
 	(void)state;
 }
 
+#define STACK 8000000u
+
+/* A server starts `count` threads, one after each request or all at once, each with a table of its
+ * thread-local memory; the next one's stack is refused. */
+static void threads(struct staged *t, int count, bool at_once)
+{
+	uint32_t begin = script_stack(t->s, "main;serve;begin"),
+		 work = script_stack(t->s, "main;serve;parse");
+
+	for (int i = 0; i < count; i++) {
+		script_alloc(t->s, begin, 288);
+		for (int k = 0; !at_once && k < 20; k++)
+			script_release(t->s, script_alloc(t->s, work, 2000));
+	}
+	for (int k = 0; at_once && k < 2000; k++)
+		script_release(t->s, script_alloc(t->s, work, 2000));
+	script_failed_thread(t->s, begin, STACK);
+	t->scene.limit.bytes = ((uint64_t)count + 1) * STACK;
+	t->scene.limit.usage = ((uint64_t)count + 1) * STACK - 1000000;
+	t->scene.limit.is_virtual = true;
+	t->scene.limit.threads = (uint64_t)count;
+	t->scene.limit.stacks = (uint64_t)count * STACK;
+	/* Each has an arena, nearly empty. */
+	t->scene.slack = (struct scene_slack){
+	    .known = true, .bytes = (uint64_t)count * STACK, .holes = (uint64_t)count};
+	stage(t, detect_leak, true);
+}
+
+/* Threads that do not end leak their stacks, which are no blocks. Then the limit is not too low,
+ * and their arenas are half the matter at most. A pool of threads started at once is no leak, and
+ * neither are a few threads. */
+static void test_threads(void **state)
+{
+	struct staged t = {.s = script_new()}, pool = {.s = script_new()},
+		      few = {.s = script_new()};
+	double arenas;
+
+	threads(&t, 60, false);
+	assert_int_equal(t.rc, 0);
+	assert_int_equal(t.f.form, FORM_STACKS);
+	assert_string_equal(blamed(&t), "begin");
+	assert_true(t.f.strength > 0.9);
+	assert_int_equal(t.f.other_bytes, 60 * STACK);
+	assert_int_equal(finding_fact(&t.f, FACT_THREADS), 60);
+	assert_true(detect_external(&t.scene, &t.f) == DETECT_SILENT || t.f.strength < 0.1);
+	assert_int_equal(detect_fragmentation(&t.scene, &t.f), 0);
+	arenas = t.f.strength;
+	assert_true(arenas <= 0.55);
+	strike(&t);
+
+	threads(&pool, 60, true);
+	assert_true(pool.rc == DETECT_SILENT || pool.f.form != FORM_STACKS);
+	assert_int_equal(detect_external(&pool.scene, &pool.f), 0);
+	assert_true(pool.f.strength > 0.9);
+	assert_int_equal(detect_fragmentation(&pool.scene, &pool.f), 0);
+	assert_true(pool.f.strength > 1.5 * arenas);
+	strike(&pool);
+
+	threads(&few, 15, false);
+	assert_true(few.rc == DETECT_SILENT || few.f.form != FORM_STACKS);
+	strike(&few);
+	(void)state;
+}
+
+/* Each of four threads keeps a block of each request that it serves: they repeat, so none of the
+ * blocks is a request in flight. A few blocks of each are. */
+static void test_workers_repeat(void **state)
+{
+	for (int repeats = 0; repeats < 2; repeats++) {
+		struct staged t = {.s = script_new()};
+		uint32_t keep = script_stack(t.s, "worker;keep"),
+			 work = script_stack(t.s, "worker;parse");
+		struct finding f;
+
+		for (uint32_t i = 0; i < (repeats ? 400 : 40); i++) {
+			script_thread(t.s, 2 + i % 4, 0);
+			script_alloc(t.s, keep, 50000);
+			for (int k = 0; k < 10; k++)
+				script_release(t.s, script_alloc(t.s, work, 1000));
+		}
+		script_failed(t.s, keep, 50000);
+		stage(&t, detect_leak, true);
+		assert_int_equal(t.rc, 0);
+		assert_string_equal(blamed(&t), "keep");
+		assert_int_equal(detect_concurrency(&t.scene, &f), 0);
+		if (repeats)
+			assert_true(t.f.strength > 0.9 && f.strength < 0.4);
+		else
+			assert_true(t.f.strength < 0.6 && f.strength > 0.6);
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* Closed and never removed: the line that made most of them, although nothing of it lives. Not if
+ * the blocks are more. */
+static void test_files_left(void **state)
+{
+	for (int more = 0; more < 2; more++) {
+		struct staged t = {.s = script_new()};
+		uint32_t publish = script_stack(t.s, "main;publish");
+
+		script_alloc(t.s, script_stack(t.s, "main;load"), more ? 90000000 : 1000000);
+		for (int i = 0; i < 60; i++)
+			script_unmap(t.s, script_map(t.s, publish, 1 << 20, 0, 0), 1 << 20);
+		script_failed(t.s, publish, 1 << 20);
+		t.scene.others =
+		    (struct scene_others){.known = true, .bytes = 60 << 20, .left = 60 << 20};
+		stage(&t, detect_leak, true);
+		if (more) {
+			assert_int_equal(t.rc, DETECT_SILENT);
+		} else {
+			assert_int_equal(t.rc, 0);
+			assert_int_equal(t.f.form, FORM_FILES);
+			assert_string_equal(blamed(&t), "publish");
+			assert_true(t.f.strength > 0.9);
+			assert_int_equal(t.f.other_bytes, 60 << 20);
+			assert_int_equal(finding_fact(&t.f, FACT_FILES_EACH), 1 << 20);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +293,9 @@ int main(void)
 	    cmocka_unit_test(test_set_up),
 	    cmocka_unit_test(test_scattered),
 	    cmocka_unit_test(test_arenas),
+	    cmocka_unit_test(test_threads),
+	    cmocka_unit_test(test_workers_repeat),
+	    cmocka_unit_test(test_files_left),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
