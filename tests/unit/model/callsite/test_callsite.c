@@ -150,6 +150,31 @@ static void test_failed_callsite_without_blocks(void **state)
 	(void)state;
 }
 
+/* Blocks of one size may differ by a header, not by a page: a model's next layer does. */
+static void test_uniform(void **state)
+{
+	static const struct {
+		uint64_t more;
+		bool uniform;
+	} of[] = {{0, true}, {32, true}, {240, true}, {4096, false}, {20000, false}};
+
+	for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
+		struct script *s = script_new();
+		struct callsites *p;
+		struct model *m;
+
+		for (int i = 0; i < 24; i++)
+			script_alloc(s, script_stack(s, "main;take"),
+			    1000000 + (i % 3 == 2 ? of[n].more : 0));
+		m = read_all(s, AT_END, &p);
+		assert_int_equal(callsite_is_uniform(find(p, "take")), of[n].uniform);
+		callsites_free(p);
+		model_free(m);
+		script_free(s);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +182,7 @@ int main(void)
 	    cmocka_unit_test(test_parts_of_a_framework),
 	    cmocka_unit_test(test_many_stacks),
 	    cmocka_unit_test(test_failed_callsite_without_blocks),
+	    cmocka_unit_test(test_uniform),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
