@@ -90,6 +90,8 @@ static void growth_and_descendants(void **state)
 	close(push);
 	waitpid(pid, NULL, 0);
 	run_sampler_last(s);
+	/* It grew and ended: the kernel neither killed it nor held it back. */
+	assert_false(run_sampler_short(s));
 	run_sampler_free(s);
 	run_sampler_free(NULL);
 	run_trace_close(t, 0);

@@ -329,6 +329,161 @@ static void test_others_grew(void **state)
 	(void)state;
 }
 
+/* With vm.overcommit_memory=2 the kernel refuses what it has promised to others; a little below, it
+ * keeps some back for the administrator. */
+static void test_promises(void **state)
+{
+	static const struct {
+		uint64_t limit, committed;
+		enum limit_kind expect;
+	} of[] = {{GiB, 1000 * MiB, LIMIT_COMMIT}, {GiB, 990 * MiB, LIMIT_COMMIT},
+	    {GiB, 700 * MiB, LIMIT_UNKNOWN}, {0, 1000 * MiB, LIMIT_UNKNOWN}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct script *s = leaking(100 * MiB);
+		struct verdict_result r;
+
+		script_set(s, TRACE_LEVEL_VSIZE, 190 * MiB);
+		script_set(s, TRACE_LEVEL_SYS_TOTAL, 8 * GiB);
+		if (of[i].limit)
+			script_set(s, TRACE_LEVEL_SYS_COMMIT_LIMIT, of[i].limit);
+		script_set(s, TRACE_LEVEL_SYS_COMMITTED, of[i].committed);
+		script_failed(s, script_stack(s, "main;leak"), 20 * MiB);
+		script_exit(s, 1);
+		judge_script(s, NULL, &r);
+		assert_int_equal(r.failure.limit, of[i].expect);
+		if (of[i].expect == LIMIT_COMMIT) {
+			assert_int_equal(r.failure.limit_bytes, GiB);
+			assert_int_equal(r.failure.usage_bytes, of[i].committed);
+			assert_non_null(strstr(r.verdict.summary, "CommitLimit"));
+		}
+		end(s, &r);
+	}
+	(void)state;
+}
+
+/* The kernel swaps out before it kills, so memory and swap are full together: as much swap as the
+ * group may have, or as the machine has. */
+static void test_swap(void **state)
+{
+	static const struct {
+		uint64_t own, free, expect; /* own 0: no limit */
+	} of[] = {{50, 2000, 50}, {0, 3, 48}, {400, 15, 60}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		static struct supervised outside;
+		struct script *s = leaking(140 * MiB);
+		struct verdict_result r;
+		char words[64];
+
+		killed_in_group(s, &outside, 100 * MiB, 99 * MiB);
+		levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 98 * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_RSS, 98 * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_RSS_ANON, 98 * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_CG_SWAP, 45 * MiB, script_now(s));
+		if (of[i].own)
+			levels_set(&outside.last, TRACE_LEVEL_CG_SWAP_MAX, of[i].own * MiB, 0);
+		levels_set(&outside.last, TRACE_LEVEL_SYS_SWAP_FREE, of[i].free * MiB, 0);
+		judge_script(s, &outside, &r);
+		assert_int_equal(r.failure.limit, LIMIT_CGROUP);
+		assert_int_equal(r.failure.limit_bytes, (100 + of[i].expect) * MiB);
+		assert_int_equal(r.failure.usage_bytes, (100 + of[i].expect) * MiB);
+		assert_int_equal(r.failure.swap_bytes, of[i].expect * MiB);
+		assert_int_equal(row_of(&r.ledger, "swap"), of[i].expect * MiB);
+		assert_int_equal(r.verdict.cause, CAUSE_LEAK);
+		snprintf(words, sizeof(words),
+		    "100 MiB of memory (cgroup memory.max) and %u.0 MiB of swap",
+		    (unsigned)of[i].expect);
+		assert_non_null(strstr(r.verdict.summary, words));
+		end(s, &r);
+	}
+	(void)state;
+}
+
+/* A group of version 2 counts the kills of the machine's killer as well, but an OOM event only
+ * where its own limit was met. */
+static void test_machine_kills(void **state)
+{
+	for (int own = 0; own < 2; own++) {
+		static struct supervised outside;
+		struct script *s = leaking(100 * MiB);
+		struct verdict_result r;
+
+		killed_in_group(s, &outside, 2 * GiB, 110 * MiB);
+		levels_set(&outside.last, TRACE_LEVEL_SYS_TOTAL, 4 * GiB, script_now(s));
+		levels_set(&outside.first, TRACE_LEVEL_CG_OOM, 6, 0);
+		levels_set(&outside.last, TRACE_LEVEL_CG_OOM, own ? 7 : 6, script_now(s));
+		judge_script(s, &outside, &r);
+		assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
+		assert_int_equal(r.failure.limit, own ? LIMIT_CGROUP : LIMIT_SYSTEM);
+		assert_int_equal(r.failure.limit_bytes, own ? 2 * GiB : 4 * GiB);
+		assert_int_equal(r.failure.usage_bytes, r.failure.limit_bytes);
+		end(s, &r);
+	}
+	(void)state;
+}
+
+/* At memory.high the kernel makes a process wait, again and again. A burst over it is no stall, and
+ * neither is a process that is well below when it is seen last. */
+static void test_stalled(void **state)
+{
+	static const struct {
+		uint64_t first, last, usage, cache;
+		bool stalled;
+	} of[] = {{5, 105, 119, 0, true}, {5, 104, 119, 0, false}, {5, 900, 100, 0, false},
+	    {5, 900, 119, 40, false}, {0, 900, 125, 0, true}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		static struct supervised outside;
+		struct script *s = leaking(100 * MiB);
+		struct verdict_result r;
+
+		memset(&outside, 0, sizeof(outside));
+		outside.ended = true;
+		outside.how = TRACE_END_SIGNAL;
+		outside.code = 15;
+		levels_set(&outside.first, TRACE_LEVEL_CG_HIGH_COUNT, of[i].first, 0);
+		levels_set(&outside.last, TRACE_LEVEL_CG_HIGH_COUNT, of[i].last, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_CG_HIGH, 120 * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_CG_CURRENT, of[i].usage * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_CG_INACTIVE_FILE, of[i].cache * MiB, 0);
+		judge_script(s, &outside, &r);
+		assert_int_equal(r.failure.kind, of[i].stalled ? FAILURE_STALLED : FAILURE_NONE);
+		assert_int_equal(r.verdict.cause, of[i].stalled ? CAUSE_LEAK : CAUSE_HEALTHY);
+		if (of[i].stalled) {
+			assert_int_equal(r.failure.limit, LIMIT_CGROUP_HIGH);
+			assert_int_equal(r.failure.limit_bytes, 120 * MiB);
+			assert_true(r.failure.usage_bytes <= 120 * MiB);
+			assert_int_equal(r.failure.held_back, of[i].last - of[i].first);
+			assert_non_null(strstr(r.verdict.summary, "cgroup memory.high"));
+		}
+		end(s, &r);
+	}
+	(void)state;
+}
+
+/* The kernel drops clean pages of files before it refuses: they are room. */
+static void test_clean_cache(void **state)
+{
+	struct room rooms[FAILURE_ROOMS];
+	struct verdict_result r;
+	struct script *s = leaking(10 * MiB);
+
+	script_set(s, TRACE_LEVEL_CG_MAX, 200 * MiB);
+	script_set(s, TRACE_LEVEL_CG_CURRENT, 190 * MiB);
+	script_set(s, TRACE_LEVEL_CG_INACTIVE_FILE, 90 * MiB);
+	script_sample(s);
+	script_exit(s, 0);
+	judge_script(s, NULL, &r);
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
+	assert_int_equal(r.failure.limit, LIMIT_CGROUP);
+	assert_int_equal(r.failure.usage_bytes, 100 * MiB);
+	assert_int_equal(failure_rooms(r.model, NULL, rooms), 1);
+	assert_int_equal(rooms[0].left, 100 * MiB);
+	end(s, &r);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +496,11 @@ int main(void)
 	    cmocka_unit_test(test_unseen),
 	    cmocka_unit_test(test_neighbours),
 	    cmocka_unit_test(test_others_grew),
+	    cmocka_unit_test(test_promises),
+	    cmocka_unit_test(test_swap),
+	    cmocka_unit_test(test_machine_kills),
+	    cmocka_unit_test(test_stalled),
+	    cmocka_unit_test(test_clean_cache),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

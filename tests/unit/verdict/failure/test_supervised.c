@@ -418,6 +418,26 @@ static void test_beside(void **state)
 	(void)state;
 }
 
+/* A process that was last seen a quarter of a second before its group is not beside it: it may have
+ * grown since, and what it grew is not another process's. */
+static void test_not_beside(void **state)
+{
+	for (uint64_t apart = 249000000; apart <= 251000000; apart += 2000000) {
+		static struct tape t;
+		static struct supervised s;
+		struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+		struct err err;
+
+		memset(&t, 0, sizeof(t));
+		sample(&t, 1000000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+		group(&t, 1001000000, 900, 1000, 3);
+		group(&t, 1000000000 + apart, 990, 1090, 3);
+		assert_int_equal(read_it(&feed, 0, &s, &err), 0);
+		assert_int_equal(s.last.known[MODEL_LEVEL_BESIDE], apart < 250000000);
+	}
+	(void)state;
+}
+
 /* Others' growth since the cgroup's last sample, by their own private memory. What they give
  * back after the kill, they had. */
 static void test_others(void **state)
@@ -469,6 +489,6 @@ int main(void)
 	    cmocka_unit_test(test_torn_down), cmocka_unit_test(test_killed),
 	    cmocka_unit_test(test_struck), cmocka_unit_test(test_peak),
 	    cmocka_unit_test(test_after), cmocka_unit_test(test_beside),
-	    cmocka_unit_test(test_others)};
+	    cmocka_unit_test(test_not_beside), cmocka_unit_test(test_others)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
