@@ -93,6 +93,39 @@ static void test_others(void **state)
 	(void)state;
 }
 
+/* Each file that is not mapped any more still takes its bytes, so nobody removed one. Where more
+ * was mapped than is in use, most were removed. */
+static void test_left(void **state)
+{
+	static const struct {
+		uint64_t unmapped, left;
+	} of[] = {{48, 50}, {52, 50}, {120, 0}, {20, 0}};
+	struct script *s = script_new();
+	struct script_volume v = {39, SIZE, SIZE, 1, 0};
+	struct verdict_result r;
+
+	for (; v.file <= 25; v.file++, v.free -= 2 * MiB)
+		script_unmap(
+		    s, script_map_shm(s, script_stack(s, "main;work"), 2 * MiB, &v), 2 * MiB);
+	v.free = MiB;
+	script_map_shm(s, script_stack(s, "main;work"), 2 * MiB, &v);
+	script_killed(s, SIGBUS);
+	judge_script(s, NULL, &r);
+	assert_int_equal(r.failure.limit, LIMIT_SHM);
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct volume_shares shares;
+
+		r.failure.usage_bytes = 50 * MiB;
+		r.tree.unmapped_volume = of[i].unmapped * MiB;
+		shares = volume_shares(&r);
+		assert_int_equal(shares.files, 50 * MiB);
+		assert_int_equal(shares.left, of[i].left * MiB);
+	}
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
 /* Space for a file was refused, and nothing killed the process. */
 static void test_refused(void **state)
 {
@@ -203,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_leak),
 	    cmocka_unit_test(test_others),
+	    cmocka_unit_test(test_left),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_innocent),
 	    cmocka_unit_test(test_ended_badly),

@@ -300,6 +300,68 @@ static void full_shm(void **state)
 	(void)state;
 }
 
+static void shm_closed(struct compose *c, uint64_t ns, uint64_t number, uint64_t bytes)
+{
+	PUT_EVENT(c, ns, TRACE_UNMAP, 0x7f0000000000 + (number << 30), bytes, TRACE_API_MUNMAP, 0);
+}
+
+/* A loader writes each batch to a file, and closes it. The trainer maps it and removes it; or
+ * forgets to, until the file system is full. */
+static void files_left_behind(void **state)
+{
+	const uint64_t ms = 1000000;
+
+	for (int removes = 0; removes < 2; removes++) {
+		struct verdict_result r;
+		struct trace_set set;
+		struct err err = {""};
+		struct compose c;
+		/* Of another process, when each is removed. */
+		uint64_t others = removes ? 60 * MIB : 0, count = removes ? 200 : 30;
+
+		begin(&c, TRAINER, 100 * ms, NULL);
+		for (uint64_t i = 1; i <= count; i++) {
+			shm_file(&c, (200 + 2 * i) * ms, i, 2 * MIB,
+			    others + (removes ? 2 : 2 * i) * MIB, 2 * MIB);
+			shm_closed(&c, (201 + 2 * i) * ms, i, 2 * MIB);
+		}
+		put_alloc(&c, 900 * ms, 0x100000, 64, 1);
+		PUT_EVENT(&c, 950 * ms, TRACE_EXIT, TRACE_END_EXIT, 1);
+		compose_header(&c)->end_how = TRACE_END_EXIT;
+		compose_header(&c)->end_code = 1;
+		recorded_save(&c, "d/2.0.whyoom");
+
+		begin(&c, WORKER, 110 * ms, NULL);
+		for (uint64_t i = 1; i <= count; i++) {
+			shm_file(&c, (190 + 2 * i) * ms, i, 2 * MIB,
+			    others + (removes ? 0 : 2 * (i - 1)) * MIB, 0);
+			shm_closed(&c, (191 + 2 * i) * ms, i, 2 * MIB);
+		}
+		shm_file(&c, 800 * ms, 999, 4 * MIB, others + (removes ? 2 : 60) * MIB, 0);
+		shm_file(&c, 801 * ms, 1000, 4 * MIB, SHM_SIZE - MIB, 0);
+		compose_header(&c)->end_how = TRACE_END_NONE;
+		recorded_save(&c, "d/3.0.whyoom");
+
+		assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
+		assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
+		assert_int_equal(r.failure.limit, LIMIT_SHM);
+		assert_int_equal(r.tree.unmapped_volume, count * 2 * MIB);
+		assert_int_equal(r.ledger.unaccounted, 0);
+		if (removes) {
+			assert_int_equal(ledger_get(&r.ledger, "files left behind"), 0);
+			assert_true(ledger_get(&r.ledger, "other files") > 50 * MIB);
+		} else {
+			assert_true(ledger_get(&r.ledger, "files left behind") > 50 * MIB);
+			assert_int_equal(ledger_get(&r.ledger, "other files"), 0);
+			assert_int_equal(r.verdict.cause, CAUSE_LEAK);
+			assert_int_equal(r.ranking.list[0].finding.form, FORM_FILES);
+		}
+		verdict_fini(&r);
+		trace_set_close(&set);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +370,7 @@ int main(void)
 	    scratch_test(while_it_waits),
 	    scratch_test(workers_of_a_pool),
 	    scratch_test(full_shm),
+	    scratch_test(files_left_behind),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
