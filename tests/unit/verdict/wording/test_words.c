@@ -171,6 +171,41 @@ static void leaking_since_checkpoint(void)
 	r.failure.usage_bytes = 590 * MiB;
 }
 
+static void threads_left(void)
+{
+	f->form = FORM_STACKS;
+	evidence(FACT_THREADS, 64);
+	evidence(FACT_STACKS, 512 * MiB);
+}
+
+static void files_left(void)
+{
+	f->form = FORM_FILES;
+	evidence(FACT_FILES_LEFT, 61 * MiB);
+	evidence(FACT_FILES_EACH, 512 * KiB);
+	r.volume = &volume;
+	volume.directory = "/dev/shm";
+	r.failure.kind = FAILURE_BUS;
+	r.failure.limit = LIMIT_SHM;
+	r.failure.limit_bytes = 64 * MiB;
+}
+
+static void leaking_into_swap(void)
+{
+	leaking();
+	r.failure.kind = FAILURE_OOM_KILL;
+	r.failure.limit = LIMIT_CGROUP;
+	r.failure.swap_bytes = 88 * MiB;
+}
+
+static void leaking_and_stalled(void)
+{
+	leaking();
+	r.failure.kind = FAILURE_STALLED;
+	r.failure.limit = LIMIT_CGROUP_HIGH;
+	r.failure.held_back = 1734;
+}
+
 static void storing(void)
 {
 	p->survivors.count = 2698;
@@ -486,6 +521,21 @@ static const struct {
 	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
 	"the same size. Process 4711 was killed by SIGBUS because one more page did not fit on "
 	"/dev/shm, which has 64.0 MiB (tmpfs size)."},
+    {CAUSE_LEAK, threads_left,
+	"64 threads have not ended, most of them started by Chat.answer (chat.py:31): their stacks "
+	"take 512 MiB. A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_LEAK, files_left,
+	"61.0 MiB of files in memory were closed and not removed, of 512 KiB each, most of them "
+	"made by Chat.answer (chat.py:31). It was killed by SIGBUS because one more page did not "
+	"fit on /dev/shm, which has 64.0 MiB (tmpfs size)."},
+    {CAUSE_LEAK, leaking_into_swap,
+	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
+	"the same size. It was killed when 512 MiB of memory (cgroup memory.max) and 88.0 MiB of "
+	"swap were full."},
+    {CAUSE_LEAK, leaking_and_stalled,
+	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
+	"the same size. The kernel held it back at the limit of 600 MiB (cgroup memory.high) 1,734 "
+	"times, where it stands still rather than dies."},
     {CAUSE_STATE_RETENTION, storing,
 	"Chat.answer (chat.py:31) keeps 300 MiB without a bound: 2,698 blocks in a store. A "
 	"request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
