@@ -171,6 +171,19 @@ static void test_uniform(void **state)
 		callsites_free(p);
 		model_free(m);
 		script_free(s);
+
+		/* One in forty comes by another way, as a copy does. */
+		s = script_new();
+		for (int i = 0; i < 40; i++)
+			script_alloc(
+			    s, script_stack(s, "main;take@m.c:5;malloc@/lib/libc.so.6"), 1000000);
+		script_alloc(s, script_stack(s, "main;take@m.c:5;calloc@/lib/libc.so.6"),
+		    1000000 + of[n].more);
+		m = read_all(s, AT_END, &p);
+		assert_int_equal(callsite_is_uniform(find(p, "take")), of[n].uniform);
+		callsites_free(p);
+		model_free(m);
+		script_free(s);
 	}
 	(void)state;
 }
