@@ -20,6 +20,28 @@ static void test_request(void **state)
 	(void)state;
 }
 
+/* What a start puts in place, by its name, is less surely an intermediate. */
+static void test_start(void **state)
+{
+	static const char *const at[] = {"main;score", "main;reserve_slots", "main;load_weights"};
+	double strength[3];
+
+	for (int n = 0; n < 3; n++) {
+		struct staged t = {.s = script_new()};
+
+		for (int i = 0; i < 2000; i++)
+			script_release(t.s, script_alloc(t.s, script_stack(t.s, "main;read"), 500));
+		script_failed(t.s, script_stack(t.s, at[n]), 300 * MiB);
+		stage(&t, detect_oversized_intermediate, true);
+		assert_int_equal(t.rc, 0);
+		strength[n] = t.f.strength;
+		strike(&t);
+	}
+	assert_true(strength[0] > 0.9);
+	assert_true(strength[1] < 0.75 * strength[0] && strength[2] < 0.75 * strength[0]);
+	(void)state;
+}
+
 static void test_young_and_old_blocks(void **state)
 {
 	for (int old = 0; old < 2; old++) {
@@ -281,6 +303,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_request),
+	    cmocka_unit_test(test_start),
 	    cmocka_unit_test(test_young_and_old_blocks),
 	    cmocka_unit_test(test_served_beside),
 	    cmocka_unit_test(test_paced),

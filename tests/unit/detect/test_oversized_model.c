@@ -185,6 +185,40 @@ static void test_first_weight(void **state)
 	(void)state;
 }
 
+/* Equal blocks may be a model's as well as a pool's, and so may one request before any work: then
+ * names tell. */
+static void test_named(void **state)
+{
+	static const struct {
+		const char *at;
+		bool first, layers;
+	} of[] = {{"main;load_weights", true, true}, {"main;read;next_layer", true, true},
+	    {"main;reserve_slots", false, false}, {"main;go", false, false}};
+	double layers[4];
+
+	for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
+		struct staged one = {.s = script_new()}, many = {.s = script_new()};
+		uint32_t at = script_stack(one.s, of[n].at);
+
+		script_alloc(one.s, script_stack(one.s, "main;start"), 1000000);
+		script_failed(one.s, at, 40000000);
+		stage(&one, detect_oversized_model, true);
+		assert_int_equal(one.rc == 0 && one.f.request_bytes == 40000000, of[n].first);
+		strike(&one);
+
+		at = script_stack(many.s, of[n].at);
+		for (int i = 0; i < 24; i++)
+			script_alloc(many.s, at, 1000000);
+		script_failed(many.s, at, 1000000);
+		stage(&many, detect_oversized_model, true);
+		layers[n] = many.rc ? 0 : many.f.strength;
+		strike(&many);
+	}
+	assert_true(layers[0] > 0.5 && layers[1] > 0.5);
+	assert_true(layers[2] < layers[0] - 0.2 && layers[3] < layers[0] - 0.2);
+	(void)state;
+}
+
 /* On the host, too, also after the program's modules ran and released much; but not after calls
  * that worked, nor while there is work. */
 static void test_host(void **state)
@@ -526,10 +560,10 @@ int main(void)
 	    cmocka_unit_test(test_served), cmocka_unit_test(test_staged_copies),
 	    cmocka_unit_test(test_worked_with), cmocka_unit_test(test_host),
 	    cmocka_unit_test(test_host_scattered), cmocka_unit_test(test_worked_beside),
-	    cmocka_unit_test(test_first_weight), cmocka_unit_test(test_host_read),
-	    cmocka_unit_test(test_host_one_block), cmocka_unit_test(test_host_company),
-	    cmocka_unit_test(test_host_reading), cmocka_unit_test(test_host_turns),
-	    cmocka_unit_test(test_host_ways), cmocka_unit_test(test_loading_late),
-	    cmocka_unit_test(test_headers)};
+	    cmocka_unit_test(test_first_weight), cmocka_unit_test(test_named),
+	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_one_block),
+	    cmocka_unit_test(test_host_company), cmocka_unit_test(test_host_reading),
+	    cmocka_unit_test(test_host_turns), cmocka_unit_test(test_host_ways),
+	    cmocka_unit_test(test_loading_late), cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
