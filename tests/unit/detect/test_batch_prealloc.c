@@ -439,6 +439,27 @@ static void test_room_by_name(void **state)
 	(void)state;
 }
 
+/* A pool's blocks differ by a header at most: what differs by pages are a model's layers. */
+static void test_about_equal(void **state)
+{
+	for (int pages = 0; pages < 2; pages++) {
+		struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+
+		serve(&t, 2000);
+		for (int i = 0; i < 24; i++)
+			script_alloc(t.s, script_stack(t.s, "main;take"),
+			    1000000 + (i % 3	  ? 0
+					  : pages ? 8192
+						  : 128));
+		serve(&t, 2000);
+		script_failed(t.s, script_stack(t.s, "main;serve"), 20000);
+		stage(&t, detect_batch_prealloc, true);
+		assert_int_equal(t.rc, pages ? DETECT_SILENT : 0);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* Equal blocks at start are a pool, and less surely if a name says that they are weights. */
 static void test_weights_by_name(void **state)
 {
@@ -471,6 +492,6 @@ int main(void)
 	    cmocka_unit_test(test_work_beside), cmocka_unit_test(test_tried_again),
 	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
 	    cmocka_unit_test(test_first_refused), cmocka_unit_test(test_room_by_name),
-	    cmocka_unit_test(test_weights_by_name)};
+	    cmocka_unit_test(test_about_equal), cmocka_unit_test(test_weights_by_name)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,26 @@ static void test_set_up(void **state)
 	(void)state;
 }
 
+/* On a device, equal blocks before any work are half as surely a leak if a name says what for. */
+static void test_set_up_by_name(void **state)
+{
+	double strength[2];
+
+	for (int named = 0; named < 2; named++) {
+		struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+		uint32_t keep = script_stack(t.s, named ? "main;load_layers" : "main;keep");
+
+		for (int i = 0; i < 60; i++)
+			script_alloc(t.s, keep, 1000000);
+		script_failed(t.s, keep, 1000000);
+		stage(&t, detect_leak, true);
+		strength[named] = t.rc ? 0 : t.f.strength;
+		strike(&t);
+	}
+	assert_true(strength[0] > 0.3 && strength[1] < 0.7 * strength[0]);
+	(void)state;
+}
+
 /* Nor if hardly two have one size: data come in so, and a model's layers are alike. */
 static void test_scattered(void **state)
 {
@@ -291,6 +311,7 @@ int main(void)
 	    cmocka_unit_test(test_history_is_weak),
 	    cmocka_unit_test(test_silent),
 	    cmocka_unit_test(test_set_up),
+	    cmocka_unit_test(test_set_up_by_name),
 	    cmocka_unit_test(test_scattered),
 	    cmocka_unit_test(test_arenas),
 	    cmocka_unit_test(test_threads),
