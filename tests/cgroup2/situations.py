@@ -116,7 +116,7 @@ SITUATIONS = [
     Situation("near the limit for long", "group a memory.max=60M\nseconds=100\n"
               "recorded a $hog leak 16384 0 4000", limit=("cgroup memory.max", 60 * MIB)),
     Situation("the machine's memory", "group a\nrecorded a $hog leak 262144 0 200", memory=768,
-              limit=("physical memory", None), stderr=("leak",)),
+              limit=("system memory", None), stderr=("leak",)),
     Situation("strict overcommit", "old=$(cat /proc/sys/vm/overcommit_memory)\n"
               "echo 2 >/proc/sys/vm/overcommit_memory; echo 20 >/proc/sys/vm/overcommit_ratio\n"
               "group a\nrecorded a $hog leak 262144 0 100\n"

@@ -171,6 +171,25 @@ static void leaking_since_checkpoint(void)
 	r.failure.usage_bytes = 590 * MiB;
 }
 
+static void doubling(void)
+{
+	f->form = FORM_DOUBLING;
+	list[0].size.grows = list[0].size.geometric = true;
+	list[0].size.start = list[0].size.first = 2 * MiB;
+	list[0].size.last = list[0].facts.largest = 256 * MiB;
+	r.failure.requested_bytes = 512 * MiB;
+}
+
+static void stuck(void)
+{
+	f->form = FORM_STUCK;
+	evidence(FACT_STUCK, 304);
+	evidence(FACT_STUCK_AGE, 9000000000);
+	evidence(FACT_ENDED, 621);
+	evidence(FACT_ENDED_LIFE, 12000000);
+	evidence(FACT_AT_ONCE_BYTES, 279 * MiB);
+}
+
 static void threads_left(void)
 {
 	f->form = FORM_STACKS;
@@ -500,6 +519,10 @@ static const struct {
 	"Chat.answer (chat.py:31) holds more at once on each call, and then frees all of it: 3.00 "
 	"MiB at first, 190 MiB at the end. A request for 8.00 MiB then failed at the limit of 600 "
 	"MiB (RLIMIT_AS)."},
+    {CAUSE_PROMPT_GROWTH, doubling,
+	"Chat.answer (chat.py:31) enlarges one block by a factor whenever it is full, from 2.00 "
+	"MiB to 256 MiB, and holds the old one until the new one is filled. A request for 512 MiB "
+	"then failed at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_PROMPT_GROWTH, nothing,
 	"Chat.answer (chat.py:31) keeps 300 MiB, and each step goes through all of it again. A "
 	"request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
@@ -599,6 +622,10 @@ static const struct {
     {CAUSE_CONCURRENCY, overlapping_tasks,
 	"36 tasks held 161 MiB at once, up to 5.00 MiB each, most of it in Chat.answer "
 	"(chat.py:31). A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_CONCURRENCY, stuck,
+	"304 threads do not end: the oldest is 9.00 s old, while 621 others took 12.0 ms. They "
+	"hold 279 MiB, most of it in Chat.answer (chat.py:31). A request for 8.00 MiB then failed "
+	"at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_CONCURRENCY, queueing,
 	"243 MiB wait in a queue, in 1,695 blocks: Chat.answer (chat.py:31) produces them faster "
 	"than they are processed. A request for 8.00 MiB then failed at the limit of 600 MiB "
