@@ -49,17 +49,18 @@ static double in_series(const struct scene *scene, double least)
 
 static double of_others(const struct scene *scene, struct finding *f, uint64_t live)
 {
+	uint64_t held = scene->others.bytes - scene->others.left;
 	double strength;
 
-	if (!scene->others.known || scene->others.bytes <= scene->others.left)
+	if (!scene->others.known || !held)
 		return 0;
-	strength = dominance((double)scene->others.bytes, (double)live) * in_series(scene, 0.5);
+	strength = dominance((double)held, (double)live) * in_series(scene, 0.5);
 	if (strength <= 0)
 		return 0;
-	f->other_bytes = scene->others.bytes;
+	f->other_bytes = held;
 	f->alone = true;
 	f->start_ns = scene->model->run.first_ns ? scene->model->run.first_ns : 1;
-	finding_evidence(f, FACT_OTHERS, (double)scene->others.bytes);
+	finding_evidence(f, FACT_OTHERS, (double)held);
 	finding_evidence(f, FACT_OTHERS_OWN, (double)live);
 	if (scene->limit.bytes)
 		finding_evidence(f, FACT_DEVICE_MEMORY, (double)scene->limit.bytes);

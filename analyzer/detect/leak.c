@@ -150,17 +150,19 @@ static bool files(const struct scene *scene, struct finding *out)
 	const struct callsites *callsites = scene->callsites;
 	uint64_t left = scene->others.left, most = 0;
 	struct finding f = {
-	    .blame = CALLSITE_NONE, .form = FORM_FILES, .other_bytes = left, .strength = 1};
+	    .blame = CALLSITE_NONE, .form = FORM_FILES, .other_bytes = left, .alone = true};
 
 	if (left <= scene_live(scene))
 		return false;
-	for (uint32_t i = 0; i < callsites->count; i++)
+	/* Of a file system that is full the files were mapped; in a cgroup, write() may have made
+	 * them, which is not recorded. */
+	for (uint32_t i = 0; scene->work && i < callsites->count; i++)
 		finding_blame_larger(&f, i, callsites->list[i].facts.total_bytes, &most);
-	if (f.blame == CALLSITE_NONE)
-		return false;
 	f.strength = dominance((double)left, (double)scene_live(scene));
 	finding_evidence(&f, FACT_FILES_LEFT, (double)left);
-	finding_evidence(&f, FACT_FILES_EACH, (double)callsites->list[f.blame].facts.largest);
+	if (f.blame != CALLSITE_NONE)
+		finding_evidence(
+		    &f, FACT_FILES_EACH, (double)callsites->list[f.blame].facts.largest);
 	*out = f;
 	return true;
 }

@@ -100,7 +100,8 @@ static struct scene_workers workers_of(const struct verdict_result *r, const str
 }
 
 /* Return what others hold of the memory that ran out. */
-static struct scene_others others_of(const struct verdict_result *r, const struct levels *levels)
+static struct scene_others others_of(
+    const struct verdict_result *r, const struct supervised *s, const struct levels *levels)
 {
 	struct scene_others others = {.known = true};
 
@@ -108,7 +109,8 @@ static struct scene_others others_of(const struct verdict_result *r, const struc
 		others.bytes = volume_shares(r).files;
 		others.left = volume_shares(r).left;
 	} else
-		others = cgroup_shares_strangers(r->model, levels, &r->failure, r->tree.siblings);
+		others =
+		    cgroup_shares_strangers(r->model, s, levels, &r->failure, r->tree.siblings);
 	others.workers = workers_of(r, levels);
 	return others;
 }
@@ -236,7 +238,7 @@ static int judge_host(struct judging *j, struct err *err)
 		.since_ns = j->hypothesis == HYPOTHESIS_LATE_GROWTH ? half_time(r->model) : 0},
 	    .limit = limit_of(j),
 	    .slack = j->slack,
-	    .others = others_of(r, &j->levels)};
+	    .others = others_of(r, j->supervised, &j->levels)};
 
 	return judge_scene(r, &scene, NULL, j->feed, err);
 }

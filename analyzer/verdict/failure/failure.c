@@ -33,6 +33,8 @@ TUNED(uint64_t, RECENT_NS, 5000000000u,
 TUNED(uint64_t, RECENT_PART, 10, "and less often the longer it runs");
 TUNED(uint64_t, NEXT_TO_PART, 16,
     "the loader or a thread's stack asks for some megabytes: 8 MiB are a sixteenth of 128 MiB");
+TUNED(uint64_t, ALONE_BYTES, 3ull << 20,
+    "the supervisor and its witness have a megabyte or two; an interpreter has five at least");
 TUNED(uint64_t, GONE_PART, 8,
     "cgroup and process are sampled one after the other, and differ by less while both live");
 
@@ -706,8 +708,20 @@ bool failure_at_limit(const struct model *m, const struct supervised *s, struct 
 	return true;
 }
 
-struct scene_others cgroup_shares_strangers(const struct model *m, const struct levels *v,
-    const struct failure_view *failure, uint64_t known)
+/* Return the bytes of files in memory that were written since the start, and that no recorded
+ * process has mapped. 0: others in the cgroup may have written them. */
+static uint64_t files_written(
+    const struct supervised *s, const struct cgroup_shares *g, uint64_t unmapped)
+{
+	uint64_t first;
+
+	if (!s || !levels_get(&s->first, TRACE_LEVEL_CG_SHMEM, &first) || g->others > ALONE_BYTES)
+		return 0;
+	return num_less(unmapped, first);
+}
+
+struct scene_others cgroup_shares_strangers(const struct model *m, const struct supervised *s,
+    const struct levels *v, const struct failure_view *failure, uint64_t known)
 {
 	struct scene_others others = {0};
 	struct cgroup_shares g = cgroup_shares_of(m, v);
@@ -718,6 +732,8 @@ struct scene_others cgroup_shares_strangers(const struct model *m, const struct 
 	if (limit_is_cgroup(failure->limit)) {
 		others.known = v->known[TRACE_LEVEL_CG_ANON];
 		others.bytes = num_less(g.others + num_less(g.shmem, shared), known);
+		others.left =
+		    num_least(files_written(s, &g, num_less(g.shmem, shared)), others.bytes);
 	} else if (failure->limit == LIMIT_SYSTEM) {
 		others.known = true;
 		others.bytes =

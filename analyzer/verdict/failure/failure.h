@@ -103,8 +103,9 @@ struct cgroup_shares {
 struct cgroup_shares cgroup_shares_of(const struct model *m, const struct levels *v);
 
 /* Return the bytes that strangers hold under the failure's limit: everything except this process
- * and `known` bytes of other recorded processes. */
-struct scene_others cgroup_shares_strangers(const struct model *m, const struct levels *v,
-    const struct failure_view *failure, uint64_t known);
+ * and `known` bytes of other recorded processes. Files in memory that grew while hardly anybody
+ * else was in the cgroup are left by the program. `s` may be NULL. */
+struct scene_others cgroup_shares_strangers(const struct model *m, const struct supervised *s,
+    const struct levels *v, const struct failure_view *failure, uint64_t known);
 
 #endif

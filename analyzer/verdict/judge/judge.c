@@ -99,7 +99,7 @@ int judge_scene(struct verdict_result *r, const struct scene *scene,
 	struct rank_input in = {.limit_bytes = scene->limit.bytes,
 	    .usage_bytes = scene->limit.usage,
 	    .request_bytes = scene->end.failed ? r->failure.requested_bytes : 0,
-	    .others_grown = scene->others.grown,
+	    .others_grown = scene->others.grown + scene->others.left,
 	    .failed = scene->end.failed};
 	enum role *roles = framework_roles(r, scene->model, scene->callsites);
 	struct scene full = *scene;

@@ -61,6 +61,14 @@ static void fixes_prompt_growth(struct advice *a)
 
 static void fixes_leak(struct advice *a)
 {
+	if (a->form == FORM_FILES && !a->result->volume) {
+		add(a,
+		    "Look with `ls -lR /dev/shm` (and `df -t tmpfs`) for what was left there, and "
+		    "remove each file as soon as its request ends, also where it fails: files in "
+		    "memory count for the cgroup until they are removed.");
+		add(a, "Or write them to a disk: a tmpfs is memory, whatever its path says.");
+		return;
+	}
 	if (a->form == FORM_FILES) {
 		add(a,
 		    "Remove each file that %s makes as soon as it was read (unlink(), "

@@ -235,36 +235,50 @@ static void words_prompt_growth(struct str *s, const struct verdict_result *r)
 	add_end(s, r, SAID_CAUSE);
 }
 
-static void words_leak(struct str *s, const struct verdict_result *r)
+/* Threads and files that stay are no blocks. */
+static void words_left(struct str *s, const struct verdict_result *r)
 {
-	const struct callsite *p = main_callsite(r);
-	const char *sizes =
-	    callsite_is_uniform(p) ? "all of the same size" : "and their sizes do not grow";
-	uint64_t all = r->ranking.list[0].finding.bytes;
-	/* Before a checkpoint only survivors were counted; of arenas only the remaining ones, not
-	 * the objects that came and went inside. */
-	bool counted = (!r->callsites->replaced_until_ns ||
-			   p->facts.first_ns > r->callsites->replaced_until_ns) &&
-		       !p->arena_share.any;
+	const struct finding *f = &r->ranking.list[0].finding;
 	struct fmt a, b;
 
-	if (r->ranking.list[0].finding.form == FORM_STACKS) {
+	if (f->form == FORM_STACKS) {
 		str_printf(s, "%s threads have not ended, most of them started by ",
 		    fmt_count(&a, fact(r, FACT_THREADS)));
 		add_blame(s, r);
 		str_printf(s, ": their stacks take %s", fmt_size(&b, fact(r, FACT_STACKS)));
-		add_end(s, r, SAID_CAUSE);
-		return;
-	}
-	if (r->ranking.list[0].finding.form == FORM_FILES) {
+	} else if (f->blame == CALLSITE_NONE) {
+		str_printf(s,
+		    "%s of files in memory (a tmpfs, as /dev/shm) were written while it ran, and "
+		    "not removed; hardly anybody else is in its cgroup",
+		    fmt_size(&a, fact(r, FACT_FILES_LEFT)));
+	} else {
 		str_printf(s,
 		    "%s of files in memory were closed and not removed, of %s each, most of them "
 		    "made by ",
 		    fmt_size(&a, fact(r, FACT_FILES_LEFT)), fmt_size(&b, fact(r, FACT_FILES_EACH)));
 		add_blame(s, r);
-		add_end(s, r, SAID_CAUSE);
+	}
+	add_end(s, r, SAID_CAUSE);
+}
+
+static void words_leak(struct str *s, const struct verdict_result *r)
+{
+	const struct callsite *p = main_callsite(r);
+	uint64_t all = r->ranking.list[0].finding.bytes;
+	/* Before a checkpoint only survivors were counted; of arenas only the remaining ones, not
+	 * the objects that came and went inside. */
+	bool counted = p &&
+		       (!r->callsites->replaced_until_ns ||
+			   p->facts.first_ns > r->callsites->replaced_until_ns) &&
+		       !p->arena_share.any;
+	const char *sizes;
+	struct fmt a, b;
+
+	if (r->ranking.list[0].finding.form != FORM_USUAL) {
+		words_left(s, r);
 		return;
 	}
+	sizes = callsite_is_uniform(p) ? "all of the same size" : "and their sizes do not grow";
 	str_printf(s, "%s leaked", fmt_size(&a, all));
 	if (all - all / NEARLY_PART > p->survivors.bytes)
 		str_printf(s, ", %s of it", fmt_size(&b, p->survivors.bytes));

@@ -292,6 +292,37 @@ static void test_neighbours(void **state)
 	(void)state;
 }
 
+/* Files that nobody has mapped, and that were written while hardly anybody else was in the cgroup,
+ * are the program's. Not where another process is there, nor what lay there before. */
+static void test_files_written(void **state)
+{
+	static const struct {
+		uint64_t others, before; /* MiB */
+		enum cause expect;
+	} of[] = {{1, 0, CAUSE_LEAK}, {10, 0, CAUSE_EXTERNAL}, {1, 360, CAUSE_EXTERNAL}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		static struct supervised outside;
+		struct script *s = script_new();
+		struct verdict_result r;
+
+		steady(s);
+		killed_in_group(s, &outside, 400 * MiB, 399 * MiB);
+		levels_set(&outside.first, TRACE_LEVEL_CG_SHMEM, of[i].before * MiB, 0);
+		levels_set(
+		    &outside.last, TRACE_LEVEL_CG_ANON, (25 + of[i].others) * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_CG_SHMEM, 360 * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_RSS, 25 * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_RSS_ANON, 25 * MiB, script_now(s));
+		judge_script(s, &outside, &r);
+		assert_int_equal(r.verdict.cause, of[i].expect);
+		if (of[i].expect == CAUSE_LEAK)
+			assert_int_equal(r.ranking.list[0].finding.form, FORM_FILES);
+		end(s, &r);
+	}
+	(void)state;
+}
+
 /* The last sample came some time before the kill. Others are charged what they were seen to gain
  * since, as far as the limit had room. */
 static void test_others_grew(void **state)
@@ -495,6 +526,7 @@ int main(void)
 	    cmocka_unit_test(test_kills),
 	    cmocka_unit_test(test_unseen),
 	    cmocka_unit_test(test_neighbours),
+	    cmocka_unit_test(test_files_written),
 	    cmocka_unit_test(test_others_grew),
 	    cmocka_unit_test(test_promises),
 	    cmocka_unit_test(test_swap),

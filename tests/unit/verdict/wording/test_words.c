@@ -209,6 +209,15 @@ static void files_left(void)
 	r.failure.limit_bytes = 64 * MiB;
 }
 
+static void files_written(void)
+{
+	f->form = FORM_FILES;
+	f->blame = CALLSITE_NONE;
+	evidence(FACT_FILES_LEFT, 193 * MiB);
+	r.failure.kind = FAILURE_OOM_KILL;
+	r.failure.limit = LIMIT_CGROUP;
+}
+
 static void leaking_into_swap(void)
 {
 	leaking();
@@ -551,6 +560,10 @@ static const struct {
 	"61.0 MiB of files in memory were closed and not removed, of 512 KiB each, most of them "
 	"made by Chat.answer (chat.py:31). It was killed by SIGBUS because one more page did not "
 	"fit on /dev/shm, which has 64.0 MiB (tmpfs size)."},
+    {CAUSE_LEAK, files_written,
+	"193 MiB of files in memory (a tmpfs, as /dev/shm) were written while it ran, and not "
+	"removed; hardly anybody else is in its cgroup. It was killed at the limit of 600 MiB "
+	"(cgroup memory.max)."},
     {CAUSE_LEAK, leaking_into_swap,
 	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
 	"the same size. It was killed when 512 MiB of memory (cgroup memory.max) and 88.0 MiB of "
