@@ -77,7 +77,9 @@ SITUATIONS = [
               blame=("keep",), limit=("cgroup memory.max", 100 * MIB)),
     Situation("memory.oom.group", "group a memory.max=100M memory.oom.group=1\n"
               "recorded a " + SLOW_LEAK, limit=("cgroup memory.max", 100 * MIB)),
-    Situation("lowered", "group a memory.max=400M\n(sleep 2; echo 40M >$top/a/memory.max) &\n"
+    Situation("lowered", "group a memory.max=400M\n"
+              "(until [ $(cat $top/a/memory.current) -gt 20000000 ]; do sleep 0.05; done\n"
+              "echo 40M >$top/a/memory.max) &\n"
               "recorded a " + SLOW_LEAK, limit=("cgroup memory.max", 40 * MIB)),
     Situation("joins later", "group a memory.max=80M\ngroup b\n"
               "recorded b sh -c 'echo $$ >/sys/fs/cgroup/a/cgroup.procs; exec \"$@\"' sh "

@@ -13,7 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/num.h"
+
 #define NO_LIMIT UINT64_MAX
+#define OLD_PART 16u /* batches of the kernel's counters are smaller */
 
 /* One number in a file; false: no such file, or not a number ("max"). */
 static bool read_number(const char *dir, const char *name, uint64_t *out)
@@ -255,22 +258,39 @@ static void add_kernel(struct list *list, const char *path)
 		add(list, TRACE_LEVEL_CG_KERNEL, (sum[SUM] ? sum[SUM] : sum[PART]) + sum[BESIDE]);
 }
 
-/* Bound the parts of a group's usage by the usage itself. memory.stat is up to two seconds old, and
- * still has what a killed process held; memory.current is exact (linux, mm/memcontrol.c,
- * FLUSH_TIME). */
-static void bound_parts(const struct list *list)
+static uint64_t *find(const struct list *list, uint32_t key)
 {
-	uint64_t usage = UINT64_MAX;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->at[i].key == key)
+			return &list->at[i].value;
+	return NULL;
+}
 
-	for (size_t i = 0; i < list->count; i++) {
-		struct event_level *l = &list->at[i];
+/* Fit the parts of a group's usage to the usage itself. memory.stat is up to two seconds old: it
+ * still has what a killed process held, and not yet what a group below took; memory.current is
+ * exact (linux, mm/memcontrol.c, FLUSH_TIME). What the parts lack is anonymous memory, which grows
+ * fastest. */
+static void fit_parts(const struct list *list)
+{
+	const uint64_t *usage = find(list, TRACE_LEVEL_CG_CURRENT);
+	uint64_t *anonymous = find(list, TRACE_LEVEL_CG_ANON),
+		 *file = find(list, TRACE_LEVEL_CG_FILE),
+		 *kernel = find(list, TRACE_LEVEL_CG_KERNEL);
+	uint64_t sum;
 
-		if (l->key == TRACE_LEVEL_CG_CURRENT)
-			usage = l->value;
-		else if (l->key >= TRACE_LEVEL_CG_ANON && l->key <= TRACE_LEVEL_CG_INACTIVE_FILE &&
-			 l->value > usage)
-			l->value = usage;
+	if (!usage)
+		return;
+	for (uint32_t key = TRACE_LEVEL_CG_ANON; key <= TRACE_LEVEL_CG_INACTIVE_FILE; key++) {
+		uint64_t *part = find(list, key);
+
+		if (part)
+			*part = num_least(*part, *usage);
 	}
+	if (!anonymous || !file || !kernel)
+		return;
+	sum = *anonymous + *file + *kernel;
+	if (num_less(*usage, sum) > *usage / OLD_PART)
+		*anonymous += *usage - sum;
 }
 
 static void levels_2(const char *dir, struct list *list)
@@ -291,7 +311,7 @@ static void levels_2(const char *dir, struct list *list)
 	snprintf(path, sizeof(path), "%s/memory.stat", dir);
 	add_named(list, path, stat, 1);
 	add_kernel(list, path);
-	bound_parts(list);
+	fit_parts(list);
 	for (size_t i = 0; i < n; i++)
 		add(list, events[i].key, events[i].value);
 }
