@@ -80,7 +80,7 @@ SITUATIONS = [
     Situation("lowered", "group a memory.max=400M\n"
               "(until [ $(cat $top/a/memory.current) -gt 20000000 ]; do sleep 0.05; done\n"
               "echo 40M >$top/a/memory.max) &\n"
-              "recorded a " + SLOW_LEAK, limit=("cgroup memory.max", 40 * MIB)),
+              "recorded a $hog leak 65536 0 5000", limit=("cgroup memory.max", 40 * MIB)),
     Situation("joins later", "group a memory.max=80M\ngroup b\n"
               "recorded b sh -c 'echo $$ >/sys/fs/cgroup/a/cgroup.procs; exec \"$@\"' sh "
               + SLOW_LEAK, limit=("cgroup memory.max", 80 * MIB)),
