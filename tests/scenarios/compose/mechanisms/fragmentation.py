@@ -41,7 +41,7 @@ class RowsBetweenBursts:
     """Many threads have bursts now and then, with rows between that live on: each thread's arena
     keeps its highest. https://github.com/Dicklesworthstone/mcp_agent_mail_rust/issues/161"""
     cause = "fragmentation"
-    blame = ["serve_mailbox"]
+    blame = ["serve_mailbox", "read_part", "write_row"]
     carriers = ["c_malloc", "cpp_vector", "cpp_string"]
     structures = ["threads"]
     limiters = ["data", "cgroup", "rss"]
@@ -73,7 +73,8 @@ class SegmentSplitBySurvivors:
     """A large block is freed and cached; small ones are cut from it, and some stay, so that the
     large one does not fit again. https://github.com/pytorch/pytorch/issues/35901"""
     cause = "fragmentation"
-    blame = ["forward_pass"]
+    also = ["leak"]  # the survivors stay for good
+    blame = ["forward_pass", "keep_activations"]
     carriers = ["torch"]
     structures = ["loop", "nested"]
     factors = [1, 2]
