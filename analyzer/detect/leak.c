@@ -152,7 +152,7 @@ static bool files(const struct scene *scene, struct finding *out)
 	struct finding f = {
 	    .blame = CALLSITE_NONE, .form = FORM_FILES, .other_bytes = left, .alone = true};
 
-	if (left <= scene_live(scene))
+	if (!scene->end.failed || left <= scene_live(scene))
 		return false;
 	/* Of a file system that is full the files were mapped; in a cgroup, write() may have made
 	 * them, which is not recorded. */

@@ -84,7 +84,7 @@ static inline bool limit_is_cgroup(enum limit_kind kind)
 const char *failure_kind_name(enum failure_kind kind); /* "host-alloc" */
 static inline bool failure_is_kill(enum failure_kind kind)
 {
-	return kind == FAILURE_OOM_KILL || kind == FAILURE_KILLED;
+	return kind == FAILURE_OOM_KILL || kind == FAILURE_KILLED || kind == FAILURE_STALLED;
 }
 
 struct stack_view {

@@ -125,9 +125,6 @@ static int read_failure(struct judging *j, struct err *err)
 
 	failure_read(r->model, j->supervised, &r->failure);
 	kill_read(r->model, j->supervised, r->tree.victim, &r->failure, &r->kill);
-	if (r->failure.kind == FAILURE_NONE &&
-	    failure_stalled(r->model, j->supervised, &r->failure))
-		r->kill = (struct kill_view){.seen = r->kill.seen};
 	r->kill.at_limit = r->failure.kind == FAILURE_NONE && !r->kill.killed &&
 			   failure_at_limit(r->model, j->supervised, &r->failure);
 	if (device) {
@@ -142,6 +139,10 @@ static int read_failure(struct judging *j, struct err *err)
 		if (rc)
 			return rc;
 	}
+	if (!device && !r->kill.at_limit && r->failure.kind == FAILURE_NONE &&
+	    !spaces_failure(r->model->spaces) &&
+	    failure_stalled(r->model, j->supervised, &r->failure))
+		r->kill = (struct kill_view){.seen = r->kill.seen};
 	presumed = r->kill.at_limit || (r->kill.killed && r->failure.kind == FAILURE_NONE);
 	j->hypothesis = presumed ? HYPOTHESIS_GROWTH : HYPOTHESIS_NONE;
 	j->failed = presumed || r->failure.kind != FAILURE_NONE;

@@ -573,17 +573,20 @@ static void resolve_all(void)
 #define RIGHTS_CALL(name, right, uid, when)
 #define REAL_API(type, name, parameters) #name,
 #define RIGHTS_API(name, parameters, arguments, right, uid, when) #name,
+	/* malloc's family comes first: FAMILY below. */
 	static const char *const names[] = {
-#include "base/rights_api.def"
 #include "loaded/real.def"
+
+#include "base/rights_api.def"
 	};
 #undef REAL_API
 #undef RIGHTS_API
 #define REAL_API(type, name, parameters) offsetof(struct symbols_real, name),
 #define RIGHTS_API(name, parameters, arguments, right, uid, when) REAL_API(int, name, parameters)
 	static const uint16_t places[] = {
-#include "base/rights_api.def"
 #include "loaded/real.def"
+
+#include "base/rights_api.def"
 	};
 #undef REAL_API
 #undef RIGHTS_API

@@ -325,11 +325,14 @@ static void levels_1(const char *dir, struct list *list)
 	    {"total_swap", TRACE_LEVEL_CG_SWAP}, {0}};
 	static const struct named control[] = {{"oom_kill", TRACE_LEVEL_CG_OOM_KILL}, {0}};
 	char path[PATH_MAX + 32];
-	uint64_t limit = limit_of(1, dir);
+	uint64_t limit = limit_of(1, dir), both;
 
 	add_number(list, dir, "memory.usage_in_bytes", TRACE_LEVEL_CG_CURRENT);
 	if (limit != NO_LIMIT)
 		add(list, TRACE_LEVEL_CG_MAX, limit);
+	/* Memory and swap together have a limit of their own, where swap is accounted. */
+	if (limit != NO_LIMIT && read_number(dir, "memory.memsw.limit_in_bytes", &both))
+		add(list, TRACE_LEVEL_CG_SWAP_MAX, num_less(both, limit));
 	add_number(list, dir, "memory.max_usage_in_bytes", TRACE_LEVEL_CG_PEAK);
 	add_number(list, dir, "memory.kmem.usage_in_bytes", TRACE_LEVEL_CG_KERNEL);
 	snprintf(path, sizeof(path), "%s/memory.stat", dir);

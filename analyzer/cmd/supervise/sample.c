@@ -34,6 +34,7 @@
 #define LEVELS_MAX 32u
 #define ROUND_NS (MS + MS / 2) /* what looking at processes may cost at a time; the rest wait */
 #define ROUND_MIN 16u /* processes in a round, whatever they cost */
+#define HELD_BACK_MIN 100u /* a burst exceeds memory.high a few times and goes on */
 #define READING_NS (MS / 2) /* the guess at what a reading costs that was never made */
 
 /* Something that is slow to read. */
@@ -78,6 +79,7 @@ struct run_sampler {
 	uint64_t cgroup_written_ns;
 	/* the counts that say that a process of the group was killed or held back */
 	uint64_t kills_first, kills, high_first, high;
+	bool moved_group; /* these are of another group: they begin anew */
 	uint64_t cgroup_max, cgroup_cache; /* as read last; max 0: no limit */
 	uint64_t cgroup_seen, system_seen; /* their usage at the latest look */
 	unsigned calm; /* ticks without a change */
@@ -142,6 +144,11 @@ static size_t group_levels(struct run_sampler *s, struct event_level levels[LEVE
 	s->cgroup_max = level(levels, n, TRACE_LEVEL_CG_MAX);
 	s->kills = level(levels, n, TRACE_LEVEL_CG_OOM_KILL);
 	s->high = level(levels, n, TRACE_LEVEL_CG_HIGH_COUNT);
+	if (s->moved_group) {
+		s->kills_first = s->kills;
+		s->high_first = s->high;
+		s->moved_group = false;
+	}
 	s->cgroup_cache = level(levels, n, TRACE_LEVEL_CG_INACTIVE_FILE);
 	return n + run_system_levels("", levels + n, LEVELS_MAX - n);
 }
@@ -159,7 +166,11 @@ static void write_cgroup(struct run_sampler *s)
 
 static void find_cgroup(struct run_sampler *s, uint64_t now_ns)
 {
+	char before[PATH_MAX];
+
+	snprintf(before, sizeof(before), "%s", s->cgroup.dir);
 	run_cgroup_find("", s->target, &s->cgroup);
+	s->moved_group |= strcmp(before, s->cgroup.dir) != 0;
 	run_watch_on(&s->watch, &s->cgroup);
 	if (s->usage_fd >= 0)
 		close(s->usage_fd);
@@ -208,14 +219,12 @@ struct run_sampler *run_sampler_new(struct run_trace *trace, pid_t target, int d
 	}
 	/* The counters' state before anything happened: the end's is compared with it. */
 	write_cgroup(s);
-	s->kills_first = s->kills;
-	s->high_first = s->high;
 	return s;
 }
 
 bool run_sampler_short(const struct run_sampler *s)
 {
-	return s->kills > s->kills_first || s->high > s->high_first;
+	return s->kills > s->kills_first || s->high > s->high_first + HELD_BACK_MIN;
 }
 
 void run_sampler_free(struct run_sampler *s)

@@ -51,8 +51,10 @@ static void headline(const struct verdict_result *r, const struct report_style *
 		str_printf(&about, ", killed by signal %u", p->code);
 	else if (p->how == END_EXIT)
 		str_printf(&about, ", exit status %u%s", p->code,
-		    !p->code && r->failure.kind != FAILURE_NONE ? " (although memory was refused)"
-								: "");
+		    !p->code && r->failure.kind != FAILURE_NONE &&
+			    r->failure.kind != FAILURE_STALLED
+			? " (although memory was refused)"
+			: "");
 	else if (p->how == END_RUNNING)
 		str_puts(&about, ", still running");
 	else

@@ -93,11 +93,11 @@ void source_release(struct source *s)
 
 void source_close(struct source *s)
 {
+	free(s->shared);
+	s->shared = NULL;
 	if (!s->path)
 		return;
 	source_release(s);
-	free(s->shared);
-	s->shared = NULL;
 	packed_close(s->packed);
 	s->packed = NULL;
 	free(s->path);

@@ -33,6 +33,8 @@ TUNED(uint64_t, RECENT_NS, 5000000000u,
 TUNED(uint64_t, RECENT_PART, 10, "and less often the longer it runs");
 TUNED(uint64_t, NEXT_TO_PART, 16,
     "the loader or a thread's stack asks for some megabytes: 8 MiB are a sixteenth of 128 MiB");
+TUNED(uint64_t, MACHINE_PART, 4,
+    "at the last sample before its killer strikes, a machine has less than a quarter left");
 TUNED(uint64_t, ALONE_BYTES, 3ull << 20,
     "the supervisor and its witness have a megabyte or two; an interpreter has five at least");
 TUNED(uint64_t, GONE_PART, 8,
@@ -317,6 +319,11 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 		out->usage_bytes = out->limit_bytes = levels_value(l, TRACE_LEVEL_VSIZE);
 		return;
 	}
+	if (request >= ADDRESS_BYTES) {
+		out->limit = LIMIT_ADDRESS;
+		out->limit_bytes = ADDRESS_BYTES;
+		return;
+	}
 	if (levels_get(l, TRACE_LEVEL_SYS_COMMIT_LIMIT, &limit) &&
 	    levels_get(l, TRACE_LEVEL_SYS_COMMITTED, &use) &&
 	    use + request + request / REQUEST_PART + SLACK_BYTES + COMMIT_ADMIN_BYTES +
@@ -325,11 +332,6 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 		out->limit = LIMIT_COMMIT;
 		out->limit_bytes = limit;
 		out->usage_bytes = num_least(use, limit);
-		return;
-	}
-	if (request >= ADDRESS_BYTES) {
-		out->limit = LIMIT_ADDRESS;
-		out->limit_bytes = ADDRESS_BYTES;
 		return;
 	}
 	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) && request > limit / OVERCOMMIT_PART) {
@@ -555,11 +557,12 @@ size_t failure_rooms(
 
 /* True if the group's own limit made the killer strike. A group of version 2 also counts the kills
  * of the machine's killer, but an OOM event only at the group whose limit was met. */
-static bool struck_in_group(const struct supervised *s, const struct levels *l)
+static bool struck_in_group(
+    const struct model *m, const struct supervised *s, const struct levels *l)
 {
-	uint64_t first, last;
+	uint64_t limit, first, last;
 
-	if (!l->known[TRACE_LEVEL_CG_MAX])
+	if (!limit_of(m, l, MEASURE_CGROUP, &limit))
 		return false;
 	return !s || !levels_get(&s->first, TRACE_LEVEL_CG_OOM, &first) ||
 	       !levels_get(&s->last, TRACE_LEVEL_CG_OOM, &last) || last > first;
@@ -569,17 +572,21 @@ void failure_kill_at_limit(
     const struct model *m, const struct supervised *s, struct failure_view *out)
 {
 	struct levels levels;
-	uint64_t age;
+	uint64_t age, total, left;
+	bool ours;
 
 	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &levels, &age);
-	if (!struck_in_group(s, &levels) &&
-	    levels_get(&levels, TRACE_LEVEL_SYS_TOTAL, &out->limit_bytes)) {
+	ours = struck_in_group(m, s, &levels);
+	/* Or a group above what this namespace shows. */
+	if (!ours && measured(m, &levels, MEASURE_SYSTEM, &total, &left) &&
+	    left < total / MACHINE_PART) {
 		out->limit = LIMIT_SYSTEM;
-		out->usage_bytes = out->limit_bytes;
+		out->limit_bytes = out->usage_bytes = total;
 		out->swap_bytes = 0;
 		return;
 	}
-	if (out->limit == LIMIT_NONE && limit_of(m, &levels, MEASURE_CGROUP, &out->limit_bytes)) {
+	if (ours && out->limit == LIMIT_NONE &&
+	    limit_of(m, &levels, MEASURE_CGROUP, &out->limit_bytes)) {
 		out->limit = LIMIT_CGROUP;
 		out->swap_bytes = swap_limit(&levels);
 	}
@@ -602,7 +609,8 @@ void failure_settle(struct model *m)
 	if (((view.limit == LIMIT_AS || view.limit == LIMIT_DATA) &&
 		left <= f->size + f->size / REQUEST_PART + SLACK_BYTES) ||
 	    view.limit == LIMIT_MAPPINGS ||
-	    (view.limit == LIMIT_OVERCOMMIT && feed_python_frame(&m->feed, f->stack)))
+	    ((view.limit == LIMIT_OVERCOMMIT || view.limit == LIMIT_COMMIT) &&
+		feed_python_frame(&m->feed, f->stack)))
 		return;
 	model_did_without(m);
 }
@@ -659,18 +667,23 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 bool failure_stalled(const struct model *m, const struct supervised *s, struct failure_view *out)
 {
 	struct levels l;
+	struct ending end = failure_ending(m, s);
 	uint64_t high, use, first, age;
 
 	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &l, &age);
 	if (!levels_get(&l, TRACE_LEVEL_CG_HIGH, &high) ||
-	    !levels_get(&l, TRACE_LEVEL_CG_CURRENT, &use) ||
 	    !levels_get(&l, TRACE_LEVEL_CG_HIGH_COUNT, &out->held_back) || !s ||
 	    !levels_get(&s->first, TRACE_LEVEL_CG_HIGH_COUNT, &first))
 		return false;
 	out->held_back -= num_least(first, out->held_back);
-	if (out->held_back < HELD_BACK_MIN || in_use(&l, use) < high - high / HIGH_NEAR_PART)
+	/* Pages of files can be dropped: only what cannot makes the kernel wait. */
+	use = levels_value(&l, TRACE_LEVEL_CG_ANON) + levels_value(&l, TRACE_LEVEL_CG_SHMEM) +
+	      levels_value(&l, TRACE_LEVEL_CG_KERNEL);
+	if (out->held_back < HELD_BACK_MIN || use < high - high / HIGH_NEAR_PART ||
+	    (end.how == END_EXIT && !end.code))
 		return false;
 	out->kind = FAILURE_STALLED;
+	out->kill_evidence = NULL;
 	out->limit = LIMIT_CGROUP_HIGH;
 	out->limit_bytes = high;
 	out->usage_bytes = num_least(use, high);
@@ -715,7 +728,8 @@ static uint64_t files_written(
 {
 	uint64_t first;
 
-	if (!s || !levels_get(&s->first, TRACE_LEVEL_CG_SHMEM, &first) || g->others > ALONE_BYTES)
+	if (!s || !levels_get(&s->first, TRACE_LEVEL_CG_SHMEM, &first) ||
+	    !s->last.known[TRACE_LEVEL_CG_ANON] || g->others + g->swap > ALONE_BYTES)
 		return 0;
 	return num_less(unmapped, first);
 }
@@ -734,6 +748,10 @@ struct scene_others cgroup_shares_strangers(const struct model *m, const struct 
 		others.bytes = num_less(g.others + num_less(g.shmem, shared), known);
 		others.left =
 		    num_least(files_written(s, &g, num_less(g.shmem, shared)), others.bytes);
+	} else if (failure->limit == LIMIT_COMMIT) {
+		others.known = true;
+		others.bytes =
+		    num_less(failure->usage_bytes, levels_value(v, TRACE_LEVEL_DATA) + known);
 	} else if (failure->limit == LIMIT_SYSTEM) {
 		others.known = true;
 		others.bytes =

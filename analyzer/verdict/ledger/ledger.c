@@ -360,13 +360,19 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 		ledger_row(l, "file cache", g.cache - trace);
 		ledger_row(l, "kernel", g.kernel);
 		/* The killer strikes when the swap is full, too. */
-		ledger_row(l, "swap",
-		    in->r->failure.kind == FAILURE_OOM_KILL ? in->r->failure.swap_bytes : g.swap);
+		if (in->r->failure.limit == LIMIT_CGROUP)
+			ledger_row(l, "swap",
+			    in->r->failure.kind == FAILURE_OOM_KILL ? in->r->failure.swap_bytes
+								    : g.swap);
 	} else {
 		trace = num_least(ours.trace, file);
 		ledger_row(l, "file mappings", file - trace);
 		ledger_row(l, "shared memory", now.shared - in_classes);
 		ledger_row(l, "whyoom", trace + ours.anonymous);
+		if (in->r->failure.limit == LIMIT_COMMIT)
+			ledger_row(l, "other processes",
+			    num_less(
+				in->r->failure.usage_bytes, levels_value(v, TRACE_LEVEL_DATA)));
 		if (in->r->failure.limit == LIMIT_SYSTEM)
 			ledger_row(l, "other processes",
 			    num_less(in->r->failure.usage_bytes, anonymous + file + now.shared));

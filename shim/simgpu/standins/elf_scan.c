@@ -101,11 +101,13 @@ static void scan_symbols(const struct image *image, const struct elf_visitor *v)
 	uint64_t versions = dynamic_value(image, DT_VERSYM);
 	uint64_t needed = dynamic_value(image, DT_VERNEED);
 	uint64_t needed_count = dynamic_value(image, DT_VERNEEDNUM);
-	const uint32_t *hash = bytes_at(image, dynamic_value(image, DT_GNU_HASH), 8);
+	uint64_t gnu_hash = dynamic_value(image, DT_GNU_HASH);
+	uint64_t old_hash = dynamic_value(image, DT_HASH);
+	const uint32_t *hash = gnu_hash ? bytes_at(image, gnu_hash, 8) : NULL;
 
 	/* in a table with the GNU hash, defined symbols come last */
-	if (!hash)
-		hash = bytes_at(image, dynamic_value(image, DT_HASH), 8);
+	if (!hash && old_hash)
+		hash = bytes_at(image, old_hash, 8);
 	for (uint64_t i = 1; symbols && hash && i < hash[1]; i++) {
 		const ElfW(Sym) *symbol =
 		    bytes_at(image, symbols + i * sizeof(*symbol), sizeof(*symbol));

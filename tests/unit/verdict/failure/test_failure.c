@@ -435,17 +435,25 @@ static void test_swap(void **state)
  * where its own limit was met. */
 static void test_machine_kills(void **state)
 {
-	for (int own = 0; own < 2; own++) {
+	/* 2: the machine has plenty left, so it was a group above what can be seen. */
+	for (int own = 0; own < 3; own++) {
 		static struct supervised outside;
 		struct script *s = leaking(100 * MiB);
 		struct verdict_result r;
 
 		killed_in_group(s, &outside, 2 * GiB, 110 * MiB);
 		levels_set(&outside.last, TRACE_LEVEL_SYS_TOTAL, 4 * GiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_SYS_AVAILABLE, own == 2 ? 3 * GiB : 300 * MiB,
+		    script_now(s));
 		levels_set(&outside.first, TRACE_LEVEL_CG_OOM, 6, 0);
-		levels_set(&outside.last, TRACE_LEVEL_CG_OOM, own ? 7 : 6, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_CG_OOM, own == 1 ? 7 : 6, script_now(s));
 		judge_script(s, &outside, &r);
 		assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
+		if (own == 2) {
+			assert_int_equal(r.failure.limit, LIMIT_NONE);
+			end(s, &r);
+			continue;
+		}
 		assert_int_equal(r.failure.limit, own ? LIMIT_CGROUP : LIMIT_SYSTEM);
 		assert_int_equal(r.failure.limit_bytes, own ? 2 * GiB : 4 * GiB);
 		assert_int_equal(r.failure.usage_bytes, r.failure.limit_bytes);
@@ -454,15 +462,16 @@ static void test_machine_kills(void **state)
 	(void)state;
 }
 
-/* At memory.high the kernel makes a process wait, again and again. A burst over it is no stall, and
- * neither is a process that is well below when it is seen last. */
+/* At memory.high the kernel makes a process wait, again and again. A burst over it is no stall, nor
+ * is a group full of pages that can be dropped, nor a program that ends well. */
 static void test_stalled(void **state)
 {
 	static const struct {
-		uint64_t first, last, usage, cache;
+		uint64_t first, last, anonymous;
+		int status; /* of a signal; 0: it exits well */
 		bool stalled;
-	} of[] = {{5, 105, 119, 0, true}, {5, 104, 119, 0, false}, {5, 900, 100, 0, false},
-	    {5, 900, 119, 40, false}, {0, 900, 125, 0, true}};
+	} of[] = {{5, 105, 119, 15, true}, {5, 104, 119, 15, false}, {5, 900, 100, 15, false},
+	    {5, 900, 119, 0, false}, {0, 900, 125, 15, true}};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
 		static struct supervised outside;
@@ -471,13 +480,14 @@ static void test_stalled(void **state)
 
 		memset(&outside, 0, sizeof(outside));
 		outside.ended = true;
-		outside.how = TRACE_END_SIGNAL;
-		outside.code = 15;
+		outside.how = of[i].status ? TRACE_END_SIGNAL : TRACE_END_EXIT;
+		outside.code = (uint32_t)of[i].status;
 		levels_set(&outside.first, TRACE_LEVEL_CG_HIGH_COUNT, of[i].first, 0);
 		levels_set(&outside.last, TRACE_LEVEL_CG_HIGH_COUNT, of[i].last, script_now(s));
 		levels_set(&outside.last, TRACE_LEVEL_CG_HIGH, 120 * MiB, script_now(s));
-		levels_set(&outside.last, TRACE_LEVEL_CG_CURRENT, of[i].usage * MiB, script_now(s));
-		levels_set(&outside.last, TRACE_LEVEL_CG_INACTIVE_FILE, of[i].cache * MiB, 0);
+		levels_set(
+		    &outside.last, TRACE_LEVEL_CG_ANON, of[i].anonymous * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_CG_CURRENT, 120 * MiB, script_now(s));
 		judge_script(s, &outside, &r);
 		assert_int_equal(r.failure.kind, of[i].stalled ? FAILURE_STALLED : FAILURE_NONE);
 		assert_int_equal(r.verdict.cause, of[i].stalled ? CAUSE_LEAK : CAUSE_HEALTHY);
