@@ -13,6 +13,7 @@ TUNED(unsigned, SET_UP_BLOCKS, 512u, "a model or a pool has at most a few hundre
 TUNED(unsigned, SET_UP_ALIKE, 128u,
     "as many equal blocks are of so many requests rather than of a pool");
 TUNED(double, STARTING, 0.8, "most programs that only keep are leaks nevertheless");
+TUNED(uint64_t, START_BLOCKS, 2048u, "an index that is read at start has some hundred parts");
 TUNED(double, STARTED_TIMES, 8, "a fortieth that was given back is work: loading gives back less");
 TUNED(double, SET_UP_SHARE, 1.0 / 32,
     "while weights are put in place, next to nothing comes and goes");
@@ -178,11 +179,11 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	bool sudden = late_rise_find(&scene->model->timeline, scene->model->run.first_ns,
 			  callsites->moment_ns, &burst) &&
 		      (burst.worked || !scene->space);
-	/* What released nothing has finished nothing: a device is still being loaded, and so may
-	 * the host be. */
-	double finished = scene->space
-			      ? fmin(1, 0.5 + 2 * scene_churn(scene))
-			      : fmin(1, STARTING + STARTED_TIMES * scene_given_back(scene));
+	/* A device that released nothing has finished nothing: it is still being loaded. So may the
+	 * host be, if the blocks are no more than an index or a model has. */
+	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;
+	double started =
+	    scene->space ? 1 : fmin(1, STARTING + STARTED_TIMES * scene_given_back(scene));
 
 	if (threads(scene, out) || files(scene, out))
 		return 0;
@@ -199,6 +200,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 		else
 			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->survivors.bytes);
 		weighted += shape(scene, p, sudden ? &burst : NULL, finished) *
+			    (p->survivors.count > START_BLOCKS ? 1 : started) *
 			    (1 - 0.7 * in_flight(scene, i)) * (1 - 0.5 * set_up(scene, p)) *
 			    (double)p->survivors.bytes;
 		finding_blame_larger(&f, i, p->survivors.bytes, &most);
