@@ -123,7 +123,8 @@ static int on_alloc(struct model *m, const struct event *e)
 		return rc;
 	block_lives(m, b, blocks, e->time_ns);
 	m->run.block_serial = b->serial;
-	m->run.serial = num_most(m->run.serial, b->serial);
+	if (b->serial > m->run.serial)
+		m->run.serial = b->serial;
 	model_acquired(m, e->time_ns, blocks.bytes, before);
 	if (e->old && b->size > e->old->size)
 		stack_stats_regrow(
@@ -264,8 +265,10 @@ static int apply(struct model *m, const struct event *e)
 	int rc = 0;
 
 	m->run.others += !is_block(e);
-	m->run.first_ns = num_least(m->run.first_ns, e->time_ns);
-	m->run.last_ns = num_most(m->run.last_ns, e->time_ns);
+	if (e->time_ns < m->run.first_ns)
+		m->run.first_ns = e->time_ns;
+	if (e->time_ns > m->run.last_ns)
+		m->run.last_ns = e->time_ns;
 	switch (e->kind) {
 	case EV_ALLOC:
 		rc = on_alloc(m, e);

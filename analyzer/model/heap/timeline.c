@@ -45,10 +45,12 @@ static void halve(struct timeline *t)
 	t->shift++;
 }
 
-struct period *timeline_at(struct timeline *t, uint64_t time_ns, uint64_t live)
+/* Inline: each event that changes a byte comes here. */
+static inline struct period *period_at(struct timeline *t, uint64_t time_ns, uint64_t live)
 {
 	/* 2^62 ns are a century: a later time is damage, and stays in the last period. */
-	time_ns = num_least(time_ns, 1ull << 62);
+	if (time_ns > 1ull << 62)
+		time_ns = 1ull << 62;
 	while (time_ns >> t->shift >= TIMELINE_PERIODS)
 		halve(t);
 	while (t->used <= time_ns >> t->shift) {
@@ -58,6 +60,11 @@ struct period *timeline_at(struct timeline *t, uint64_t time_ns, uint64_t live)
 		p->last_ns = (uint64_t)(t->used - 1) << t->shift;
 	}
 	return &t->periods[t->used - 1];
+}
+
+struct period *timeline_at(struct timeline *t, uint64_t time_ns, uint64_t live)
+{
+	return period_at(t, time_ns, live);
 }
 
 static uint64_t part_of(uint64_t whole, double share)
@@ -184,7 +191,7 @@ void timeline_map(
 static struct period *change(
     struct timeline *t, uint64_t time_ns, uint64_t live_before, uint64_t live)
 {
-	struct period *p = timeline_at(t, time_ns, live_before);
+	struct period *p = period_at(t, time_ns, live_before);
 
 	p->events++;
 	p->last = live;
@@ -198,7 +205,8 @@ void timeline_acquire(
 	struct period *p = change(t, time_ns, live_before, live);
 
 	p->acquired += size;
-	p->most = num_most(p->most, live);
+	if (live > p->most)
+		p->most = live;
 }
 
 void timeline_release(
@@ -207,7 +215,8 @@ void timeline_release(
 	struct period *p = change(t, time_ns, live_before, live);
 
 	p->released += size;
-	p->least = num_least(p->least, live);
+	if (live < p->least)
+		p->least = live;
 }
 
 /* Times are exact to one period. */

@@ -145,9 +145,12 @@ static void end_round(struct lane *l, uint64_t fall)
 
 static void rise(struct lane *l)
 {
-	l->peak = num_most(l->peak, l->live);
+	/* Seldom, so a branch is cheaper than a store at each event. */
+	if (l->live > l->peak)
+		l->peak = l->live;
 	if (!l->falling) {
-		l->high = num_most(l->high, l->live);
+		if (l->live > l->high)
+			l->high = l->live;
 	} else if (l->live - l->low > l->largest_fall / FALL_PART) {
 		end_round(l, l->high - l->low);
 		l->falling = false;
@@ -411,7 +414,8 @@ int requests_acquired(struct requests *r, const struct block *b, uint64_t time_n
 		return 0;
 	q->acquired += bytes;
 	q->live += bytes;
-	q->peak = num_most(q->peak, q->live);
+	if (q->live > q->peak)
+		q->peak = q->live;
 	return 0;
 }
 

@@ -99,8 +99,10 @@ static inline void cohort_add(
 	c->last_ns = time_ns;
 	c->count += blocks.count;
 	c->bytes += blocks.bytes;
-	c->max = num_most(c->max, blocks.size);
-	c->min = num_least(c->min, blocks.size);
+	if (blocks.size > c->max)
+		c->max = blocks.size;
+	if (blocks.size < c->min)
+		c->min = blocks.size;
 }
 
 /* Fewer blocks at a time are no build-up; when a build-up ends, at most this part of it is left. */
@@ -117,8 +119,10 @@ static void buildup_add(struct stack_stats_more *more, uint64_t time_ns, uint64_
 		now->before = more->total_count - count;
 		now->since_ns = time_ns;
 	}
-	now->high = num_most(now->high, more->live_count);
-	now->bytes = num_most(now->bytes, more->live_bytes);
+	if (more->live_count > now->high)
+		now->high = more->live_count;
+	if (more->live_bytes > now->bytes)
+		now->bytes = more->live_bytes;
 }
 
 #define BUILDUP_RECORD_PART 32u /* a build-up this much larger is clearly larger */
@@ -130,7 +134,8 @@ static void buildup_end(struct stack_stats_rare *rare, uint64_t bytes, uint64_t 
 	if (!ended->times++)
 		ended->first = bytes;
 	ended->records += bytes > ended->largest + ended->largest / BUILDUP_RECORD_PART;
-	ended->largest = num_most(ended->largest, bytes);
+	if (bytes > ended->largest)
+		ended->largest = bytes;
 	ended->ended_ns = time_ns;
 }
 
