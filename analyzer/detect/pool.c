@@ -10,8 +10,6 @@
 #include "util/text/str.h"
 #include "util/tuned.h"
 
-TUNED(uint64_t, HEADER_BYTES, 256u,
-    "a header and rounding; the next layer of a model differs by a page or more");
 TUNED(unsigned, FEW_BLOCKS, 512u, "slots of a batch are a few hundred at most");
 TUNED(unsigned, GO_PART, 8u,
     "a pool is taken at once; an eighth of the run allows for what else starts up");
@@ -174,9 +172,8 @@ static bool is_uniform_stack_stats(const struct stack_stats *s)
 {
 	return s->kind == STACK_STATS_HEAP && stack_stats_freed_count(s) == 0 &&
 	       stack_stats_live_count(s) &&
-	       stack_stats_largest(s) * stack_stats_live_count(s) <=
-		   stack_stats_live_bytes(s) + num_least(stack_stats_live_bytes(s) / 32,
-						   stack_stats_live_count(s) * HEADER_BYTES);
+	       callsite_blocks_alike(
+		   stack_stats_largest(s), stack_stats_live_count(s), stack_stats_live_bytes(s));
 }
 
 /* Return the bytes acquired between two moments, by the steps; `kept`: only live ones. */

@@ -224,8 +224,7 @@ static int weigh_stacks(
 	return 0;
 }
 
-/* True if the blocks are of one size, but for headers and a small remainder. */
-static bool are_alike(uint64_t largest, uint64_t count, uint64_t live)
+bool callsite_blocks_alike(uint64_t largest, uint64_t count, uint64_t live)
 {
 	return largest * count <= live + num_least(live / 32, count * HEADER_BYTES);
 }
@@ -247,7 +246,7 @@ static void count_in(const struct model *m, const struct callsites *p, const str
 		c->facts.alike_size = stack_stats_largest(at->then);
 	}
 	if (stack_stats_largest(at->then) == c->facts.alike_size &&
-	    are_alike(stack_stats_largest(at->then), at->count, at->live))
+	    callsite_blocks_alike(stack_stats_largest(at->then), at->count, at->live))
 		c->facts.alike_bytes += at->live;
 	c->facts.live_bytes += at->live;
 	c->facts.live_count += at->count;
@@ -650,7 +649,8 @@ bool callsite_is_uniform(const struct callsite *p)
 	/* A copy that fills the block may be larger by a header; another layer's by more. */
 	return p->facts.live_count && p->facts.largest <= p->facts.alike_size + HEADER_BYTES &&
 	       (p->facts.alike_bytes >= p->facts.live_bytes - p->facts.live_bytes / 32 ||
-		   are_alike(p->facts.largest, p->facts.live_count, p->facts.live_bytes));
+		   callsite_blocks_alike(
+		       p->facts.largest, p->facts.live_count, p->facts.live_bytes));
 }
 
 uint64_t callsite_largest_live(const struct callsite *p)

@@ -230,6 +230,9 @@ static inline bool callsite_is_mapped_files(const struct callsite *p)
 /* Return the free bytes inside its mappings, by the interpreter's statistics of its arenas. */
 uint64_t callsite_unused(const struct callsite *callsite);
 
+/* True if `count` blocks of `live` bytes in all, the largest of `largest`, have one size: they
+ * differ by headers, or a small remainder is beside them. */
+bool callsite_blocks_alike(uint64_t largest, uint64_t count, uint64_t live);
 /* True when all of its live blocks have one size, except a few small ones. */
 bool callsite_is_uniform(const struct callsite *callsite);
 
