@@ -22,6 +22,7 @@ FLOOR = {"c": {"as": 8, "data": 4, "cgroup": 4, "rss": 4},
          "cpp": {"as": 12, "data": 4, "cgroup": 6, "rss": 6},
          "python": {"as": 28, "data": 16, "cgroup": 16, "rss": 16},
          "numpy": {"as": 130, "data": 60, "cgroup": 40, "rss": 40}}
+FRACTION = 0.25  # of a device, with the limiter "fraction"
 THREAD_FLOOR = {"as": 10, "data": 9, "cgroup": 1, "rss": 1}
 STRUCTURES = {"c": ("loop", "threads", "forked"), "cpp": ("loop", "threads", "forked"),
               "python": ("loop", "threads", "asyncio", "forked", "nested")}
@@ -37,7 +38,7 @@ MISLEADING = ("load_weights", "read_layer", "fill_slots", "kv_cache", "warm_up",
 
 @dataclasses.dataclass
 class Composition:
-    """One program under one limit. It has what judge.py asks of a Case."""
+    """One program under one limit."""
     id: str
     mechanism: object
     background: object
@@ -48,8 +49,6 @@ class Composition:
     names: str
     mode: str
     renamed: dict
-    variant: bool = False
-    open: str = None
 
     @property
     def language(self):
@@ -74,17 +73,11 @@ class Composition:
         return int(self.budget * self.factor)
 
     @property
-    def fraction(self):
-        return 0.25
-
-    @property
     def limit(self):
         kind = "gpu" if self.limiter == "fraction" else self.limiter
-        if self.limiter == "none":
-            return {"kind": "none"}
         if kind == "gpu":
-            extra = 0 if self.limiter == "gpu" else 3 * self.room
-            return {"kind": "gpu", "bytes": (self.room + extra + 2 * MIB) & -(2 * MIB)}
+            device = self.room if self.limiter == "gpu" else int(self.room / FRACTION)
+            return {"kind": "gpu", "bytes": (device + 2 * MIB) & -(2 * MIB)}
         if kind == "shm":
             return {"kind": "shm", "bytes": self.room & -4096}
         floor = FLOOR["numpy" if self.carrier == "numpy" else self.language][kind]
@@ -98,23 +91,11 @@ class Composition:
         # What is put in place at start is told by names alone, where its shape does not tell.
         start = ["oversized-model", "batch-prealloc"]
         lied = start if self.names == "misleading" and self.mechanism.cause in start else []
-        return [self.mechanism.cause, *self.mechanism.also, *named, *lied]
+        return list(dict.fromkeys([self.cause, *self.mechanism.also, *named, *lied]))
 
     @property
     def cause(self):
         return self.mechanism.cause
-
-    @property
-    def folder(self):
-        return self.mechanism.name
-
-    @property
-    def expect(self):
-        return {"cause": self.cause, "wheel": self.carrier, "limits": [self.limit]}
-
-    @property
-    def memory(self):
-        return min(self.limit.get("bytes", 0) if not self.device else 1 << 30, 2 << 30)
 
     def blamed(self):
         return [self.renamed.get(name, name) for name in self.mechanism.blame]
@@ -200,7 +181,8 @@ def written(composition, work, python):
     if c.language == "python":
         path = os.path.join(work, "main.py")
         with open(path, "w") as f:
-            f.write(render_python.rendered(c, c.mechanism, c.background, c.renamed, c.budget))
+            f.write(render_python.rendered(c, c.mechanism, c.background, c.renamed, c.budget,
+                                           FRACTION))
         if c.carrier in ("torch", "numpy"):
             variables["WHYOOM_SIMGPU_MACHINE"] = "compose-%d-%s" % (os.getpid(), c.id)
             return [environment.interpreter(c.carrier), path], variables

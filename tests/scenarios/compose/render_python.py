@@ -311,7 +311,7 @@ def without_put(text):
     return ast.unparse(ast.fix_missing_locations(Table().visit(tree)))
 
 
-def rendered(composition, mechanism, background, names, budget):
+def rendered(composition, mechanism, background, names, budget, fraction):
     """The text of main.py."""
     functions = mechanism.functions + (background.functions if background else [])
     stores = mechanism.stores + (background.stores if background else [])
@@ -321,7 +321,7 @@ def rendered(composition, mechanism, background, names, budget):
     module = MAKE[composition.carrier][0]
     parts = ["\n".join("import " + m for m in sorted(imports | ({module} if module else set())))]
     if module == "torch" and composition.limiter == "fraction":
-        parts.append("torch.cuda.set_per_process_memory_fraction(%r)" % composition.fraction)
+        parts.append("torch.cuda.set_per_process_memory_fraction(%r)" % fraction)
     parts.append("REQUESTS = %s\nCROWD = %d" % (mechanism.requests or "1 << 40",
                                                 mechanism.crowd))
     parts.append("\n".join("%s = %s" % (names.get(s, s), "{}" if s in tables else "[]")
