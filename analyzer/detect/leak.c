@@ -155,8 +155,8 @@ static bool files(const struct scene *scene, struct finding *out)
 
 	if (!scene->end.failed || left <= scene_live(scene))
 		return false;
-	/* Of a file system that is full the files were mapped; in a cgroup, write() may have made
-	 * them, which is not recorded. */
+	/* The recorder saw the files of a full file system when they were mapped. In a cgroup,
+	 * write() may have made them, and it does not record write(). */
 	for (uint32_t i = 0; scene->work && i < callsites->count; i++)
 		finding_blame_larger(&f, i, callsites->list[i].facts.total_bytes, &most);
 	f.strength = dominance((double)left, (double)scene_live(scene));

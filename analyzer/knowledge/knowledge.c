@@ -598,7 +598,7 @@ const struct knowledge_framework *knowledge_owner(
 
 	if (!module && !may_match(frames, file))
 		return NULL;
-	/* What was added last wins, here and below. */
+	/* The latest entry wins, here and below. */
 	for (size_t i = frames->packages.count; i-- > 0;) {
 		const struct frame_package *p = &frames->packages.items[i];
 

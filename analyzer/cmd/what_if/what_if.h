@@ -55,7 +55,7 @@ void what_if_none(
     struct what_if_change *changes, size_t count, enum what_if_kind kind, const char *why);
 bool what_if_wants(const struct what_if_change *changes, size_t count, enum what_if_kind kind);
 
-/* What is asked of the lengths: of which memory, and whether so much of it fits. */
+/* The memory that a change of input lengths concerns, and a test of whether a length fits there. */
 struct what_if_scene {
 	struct feed feed;
 	const struct callsites *callsites;

@@ -1,4 +1,4 @@
-/* survivors.c - which blocks remain, of which generations. */
+/* survivors.c - the blocks that remain of each generation. */
 #include "model/callsite/callsite_parts.h"
 
 #include <math.h>

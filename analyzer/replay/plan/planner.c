@@ -40,7 +40,7 @@ struct region {
 	uint32_t class;
 };
 
-/* What is not small, and may still be written to for the first time. */
+/* A large block that may still be written to for the first time. */
 struct young {
 	uint32_t slot;
 	uint64_t born_ns, size;
@@ -98,7 +98,7 @@ static double pace_of(const struct planner *p)
 	return p->recorded->pace > PACE_MIN ? p->recorded->pace : PACE_MIN;
 }
 
-/* So many bytes of the slot's are to be written to yet; none any more. */
+/* Note that the slot's block is new and still unwritten. Small blocks are not noted. */
 static void is_young(struct planner *p, uint32_t slot, uint64_t size)
 {
 	struct young y = {.slot = slot, .born_ns = p->now_ns, .size = size};
