@@ -334,6 +334,20 @@ static bool planned(const struct explain_message *m, struct votes *votes, struct
 	return true;
 }
 
+/* What may be of others: in use and listed to nobody, without what this process' context takes. */
+static uint64_t perhaps_others(const struct state *s)
+{
+	return num_less(s->unlisted, s->here ? 0 : CONTEXT);
+}
+
+/* The holes would have served this request, but hardly the next, and others hold far more. */
+static bool full_by_others(const struct state *s)
+{
+	return (double)s->gap < GAP_DECIDES * (double)s->total &&
+	       (s->others > s->total / UNLISTED_PART ||
+		   perhaps_others(s) > s->total / UNLISTED_PART);
+}
+
 bool device_vote(const struct explain_message *m, struct votes *votes, struct str *words)
 {
 	struct state s;
@@ -366,12 +380,12 @@ bool device_vote(const struct explain_message *m, struct votes *votes, struct st
 		    "or use less than it allows: the device itself has room.";
 	} else if (free_but_refused(&s)) {
 		refused_with_room(&s, votes, words);
-	} else if (s.torch && s.gap + (lacking ? s.free : 0) >= s.requested) {
+	} else if (s.torch && s.gap + (lacking ? s.free : 0) >= s.requested &&
+		   !full_by_others(&s)) {
 		fragmented(&s, votes, words);
 	} else if (s.others && s.others >= lacking) {
 		others(&s, s.others, true, votes, words);
-	} else if (num_less(s.unlisted, s.here ? 0 : CONTEXT) >= lacking &&
-		   num_less(s.unlisted, s.here ? 0 : CONTEXT) > s.total / UNLISTED_PART) {
+	} else if (perhaps_others(&s) >= lacking && perhaps_others(&s) > s.total / UNLISTED_PART) {
 		others(&s, s.unlisted, false, votes, words);
 	} else if (s.torch) {
 		needed(&s, votes, words);

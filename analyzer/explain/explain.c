@@ -132,6 +132,29 @@ static void mark_retried(struct explanation *e)
 	}
 }
 
+static bool settles(const struct explain_message *m)
+{
+	return !m->known->fallback && (m->kind == MESSAGE_FAILURE || m->kind == MESSAGE_RETRY ||
+					  m->kind == MESSAGE_NOT_MEMORY);
+}
+
+/* What a program that is not known says counts only where no known message tells how it went. */
+static void drop_fallbacks(struct explanation *e)
+{
+	size_t kept = 0;
+	bool settled = false;
+
+	for (size_t i = 0; i < e->count; i++)
+		settled |= settles(&e->messages[i]);
+	for (size_t i = 0; i < e->count; i++) {
+		if (settled && e->messages[i].known->fallback)
+			fields_free(&e->messages[i].fields);
+		else
+			e->messages[kept++] = e->messages[i];
+	}
+	e->count = kept;
+}
+
 /* Sorts by time if all times come from one clock, else keeps the log's order; then numbers the
  * events. */
 static void order(struct explanation *e)
@@ -170,6 +193,10 @@ TUNED(double, RUNNER_UP_MIN, 0.1, "less is not worth the reader's time");
 TUNED(double, LATER, 0.4, "a failure after the first may have another cause, or follow from it");
 TUNED(double, CONTEXT, 0.6, "sizes and warnings before the failure often show its cause");
 TUNED(double, HINT, 0.3, "as often about something else as about memory");
+
+/* An undecided verdict advises for the causes that it names, in few lines. */
+#define LIKELY_CAUSES 2u
+#define LIKELY_FIXES 2u
 
 TUNED(double, NOT_MEMORY, 0.8, "the only message is known to be about something else");
 TUNED(double, RECOVERED, 0.7, "the program says that it went on, and the log may end too early");
@@ -290,6 +317,37 @@ static void add_framework_fixes(struct explanation *e, const struct knowledge *k
 		if (knowledge_fix_applies(fixes[i], m->known->space) &&
 		    !is_overruled(e, fixes[i]->setting))
 			add_fix(e, framework->name, fixes[i]->setting, fixes[i]->text);
+}
+
+/* Where nothing decides between the likeliest causes: what would help against each, and against
+ * which. */
+static int collect_likely_fixes(
+    struct explanation *e, const struct knowledge *knowledge, const struct votes *votes)
+{
+	const struct knowledge_message *known = e->messages[e->verdict.message].known;
+	const struct knowledge_fix *fixes[LIKELY_FIXES];
+
+	for (size_t v = 0; v < votes->count && v < LIKELY_CAUSES; v++) {
+		size_t count = knowledge_fixes(knowledge, known->framework, votes->list[v].cause,
+		    ROLE_NONE, fixes, LIKELY_FIXES);
+
+		for (size_t i = 0; i < count; i++) {
+			struct str words = {0};
+			const char *text;
+
+			if (!knowledge_fix_applies(fixes[i], known->space) ||
+			    is_overruled(e, fixes[i]->setting))
+				continue;
+			str_printf(&words, "If it is %s: %s", cause_name(votes->list[v].cause),
+			    fixes[i]->text);
+			text = keep(e, &words);
+			str_free(&words);
+			if (!text)
+				return -ENOMEM;
+			add_fix(e, known->framework->name, fixes[i]->setting, text);
+		}
+	}
+	return 0;
 }
 
 /* Adds the fixes message by message: its own, those for its caller, its framework and the cause. */
@@ -617,6 +675,9 @@ static int judge(struct explanation *e, const struct knowledge *knowledge)
 	for (size_t i = 0; i < e->count && !e->ledger.row_count; i++)
 		device_ledger(&e->messages[i], &e->ledger);
 	collect_fixes(e, knowledge);
+	if (!e->verdict.cause && !e->verdict.fix_count && e->verdict.message != SIZE_MAX &&
+	    any(e, MESSAGE_FAILURE) && collect_likely_fixes(e, knowledge, &all))
+		return -ENOMEM;
 	e->verdict.summary = keep(e, &summary);
 	str_free(&summary);
 	return e->verdict.summary ? 0 : -ENOMEM;
@@ -630,6 +691,7 @@ static int finish(struct scan *scan, const struct knowledge *knowledge, struct e
 
 	if (rc)
 		return rc;
+	drop_fallbacks(out);
 	order(out);
 	return judge(out, knowledge);
 }

@@ -237,6 +237,16 @@ static void tabled(const struct field *tasks, struct str *words)
 	    fmt_size(&a, most), fmt_size(&b, sum));
 }
 
+/* The message names its pool: a small request says nothing where the pool was full before. */
+static bool small_for_its_pool(const struct explain_message *m, uint64_t requested)
+{
+	uint64_t allowed, held;
+
+	return fields_bytes(&m->fields, "allowed_bytes", &allowed) &&
+	       fields_bytes(&m->fields, "allocated_bytes", &held) &&
+	       requested < allowed / POOL_SMALL_PART;
+}
+
 void host_vote(const struct explain_message *m, struct votes *votes, struct str *words)
 {
 	const struct field *tasks = fields_find(&m->fields, "tasks");
@@ -250,6 +260,7 @@ void host_vote(const struct explain_message *m, struct votes *votes, struct str 
 		return;
 	else if (fields_bytes(&m->fields, "anon_bytes", &bytes))
 		killed(m, bytes, words);
-	else if (!m->known->cause_count && fields_bytes(&m->fields, "requested_bytes", &bytes))
+	else if (!m->known->cause_count && fields_bytes(&m->fields, "requested_bytes", &bytes) &&
+		 !small_for_its_pool(m, bytes))
 		one_request(m, bytes, votes, words);
 }

@@ -278,7 +278,17 @@ static int tell_until(struct scan *s, uint64_t offset)
 	return rc;
 }
 
-/* Adds the candidate if it is longer than all that it overlaps, and drops those. */
+/* Of two messages that overlap, the longer counts; one that is a fallback counts for nothing. */
+static bool outranks(const struct scan *s, const struct candidate *a, const struct candidate *b)
+{
+	bool fallback = s->known.items[a->known].message->fallback;
+
+	if (fallback != s->known.items[b->known].message->fallback)
+		return !fallback;
+	return a->end - a->begin > b->end - b->begin;
+}
+
+/* Adds the candidate if it outranks all that it overlaps, and drops those. */
 static int add_candidate(struct scan *s, struct candidate c)
 {
 	size_t first = s->pending.count, last, more;
@@ -286,7 +296,7 @@ static int add_candidate(struct scan *s, struct candidate c)
 	while (first > 0 && s->pending.items[first - 1].end > c.begin)
 		first--;
 	for (last = first; last < s->pending.count && s->pending.items[last].begin < c.end; last++)
-		if (s->pending.items[last].end - s->pending.items[last].begin >= c.end - c.begin)
+		if (!outranks(s, &c, &s->pending.items[last]))
 			return 0;
 	if (vec_push(&s->pending, c))
 		return -ENOMEM;

@@ -449,6 +449,10 @@ static int read_message_line(
 			   ? 0
 			   : mistake(a, l->line, "there is no kind", l->value);
 	}
+	if (strcmp(l->key, "fallback") == 0) {
+		m->fallback = strcmp(l->value, "yes") == 0;
+		return m->fallback ? 0 : mistake(a, l->line, "'fallback' is yes, not", l->value);
+	}
 	if (strcmp(l->key, "fix") == 0) {
 		append(&m->fixes, &m->fix_count, l->value);
 		return 0;

@@ -102,6 +102,7 @@ struct knowledge_message {
 	const char *pattern; /* PCRE2, with {MACROS} */
 	const char *each_name, *each; /* repeated within the match, as an array; NULL: none */
 	const char *group; /* consecutive messages of one group are one event; "": none */
+	bool fallback; /* for programs that are not known: any message that is known outranks it */
 	const char *meaning;
 	struct knowledge_cause causes[KNOWLEDGE_CAUSES_MAX]; /* likeliest first */
 	size_t cause_count;

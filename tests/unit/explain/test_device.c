@@ -55,6 +55,18 @@ static void votes(struct numbers n, struct expected x)
 #define SELF(size) "Including non-PyTorch memory, this process has " size " memory in use. "
 #define OTHER(size) "Process 4711 has " size " memory in use. "
 
+/* Small holes would just have served the request; what is full by others is not fragmented. */
+static void test_full_by_others(void **state)
+{
+	votes((struct numbers){"22.00 MiB", "60.97 GiB", "19.79 MiB", NULL, NULL, "10.24 GiB",
+		  "420.00 MiB"},
+	    (struct expected){CAUSE_EXTERNAL, CAUSE_UNKNOWN, 0.5, 0.7});
+	votes((struct numbers){"22.00 MiB", "60.97 GiB", "19.79 MiB",
+		  SELF("11.20 GiB") OTHER("49.70 GiB"), NULL, "10.24 GiB", "420.00 MiB"},
+	    (struct expected){CAUSE_EXTERNAL, CAUSE_UNKNOWN, 0.8, 0.95});
+	(void)state;
+}
+
 static void test_fragmentation(void **state)
 {
 	votes((struct numbers){"3.00 GiB", "23.65 GiB", "1.66 GiB", SELF("20.81 GiB"), NULL,
@@ -239,6 +251,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_fragmentation),
+	    cmocka_unit_test(test_full_by_others),
 	    cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_limits),
 	    cmocka_unit_test(test_own_cap),

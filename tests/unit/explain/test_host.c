@@ -55,6 +55,25 @@ static void test_impossible(void **state)
 	(void)state;
 }
 
+/* A pool that was full before: the message's own words count, not the size of the request. */
+static void test_named_pool(void **state)
+{
+#define MPS                                                                                        \
+	"MPS backend out of memory (MPS allocated: 16.42 GB, other allocations: 1.50 GB, max "     \
+	"allowed: 18.13 GB). Tried to allocate "
+	struct knowledge *k = known_shipped();
+	struct explanation e = known_explain(k, MPS "1.25 GB on private pool.");
+
+	assert_int_equal(e.verdict.cause, CAUSE_UNKNOWN);
+	assert_non_null(strstr(e.verdict.summary, "at most 18.1 GiB together"));
+	explain_fini(&e);
+	e = known_explain(k, MPS "9.00 GB on private pool.");
+	assert_int_equal(e.verdict.cause, CAUSE_OVERSIZED_INTERMEDIATE);
+	explain_fini(&e);
+	knowledge_free(k);
+	(void)state;
+}
+
 /* A table without a kill names the largest process, and blames none; a process that gave its memory
  * back was not killed once more. */
 static void test_no_kill(void **state)
@@ -156,6 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_one_request),
 	    cmocka_unit_test(test_impossible),
+	    cmocka_unit_test(test_named_pool),
 	    cmocka_unit_test(test_no_kill),
 	    cmocka_unit_test(test_kill),
 	    cmocka_unit_test(test_pool),

@@ -6,6 +6,11 @@
 static const char text_of[] =
     "framework = x\nname = X\n"
     "[fix external]\nsetting = --share\ntext = Lower --share.\n"
+    "[fix concurrency]\ntext = Fewer.\n"
+    "[message either]\nkind = failure\nneedle = EITHER\npattern = EITHER\nmeaning = It is full.\n"
+    "cause = concurrency 0.4, external 0.35\n"
+    "[message other]\nkind = failure\nneedle = OTHER\npattern = OTHER\nmeaning = Some program.\n"
+    "fallback = yes\n"
     "[message leak]\nkind = failure\nneedle = LEAK\npattern = LEAK\nmeaning = It leaks.\n"
     "cause = leak 0.7\nfix = Stop it.\n"
     "[message ext]\nkind = failure\nneedle = EXTERNAL\npattern = EXTERNAL\nmeaning = Others.\n"
@@ -157,16 +162,18 @@ static void test_own_advice(void **state)
 /* Without a failure, the message that says most is repeated. */
 static void test_repeated(void **state)
 {
+	static const char likely[] = "If it is external: Lower --share.";
+
 	says("SOFT\n", "no failure: the program went on. Again.", NULL);
 	says("SIZE\nHINT\n", "for certain that memory ran out. Perhaps.", NULL);
 	says("SIZE\nWARN\n", "No message says what failed. Soon.", NULL);
 	says("SIZE\n", "No message says what failed. A size.", NULL);
 	says("SOFT\nAFTER\n", "memory ran out. Dead. Before that: Again.", NULL);
 	says("QUOTA\nAFTER\n", "memory ran out. Dead. Before that: A quota.", NULL);
-	says("SOFT\nWEAK\n", "It is full. Before that: Again. The text alone", NULL);
-	says("WEAK\nSOFT\n", "It is full. The text alone", NULL);
+	says("SOFT\nWEAK\n", "It is full. Before that: Again. The text alone", likely);
+	says("WEAK\nSOFT\n", "It is full. The text alone", likely);
 	says("2026-05-01 10:00:00 SOFT\n2026-05-01 12:00:00 WEAK\n", "It is full. The text alone",
-	    NULL);
+	    likely);
 	check("WARN\nQUOTA\n", CAUSE_UNKNOWN);
 	(void)state;
 }
@@ -198,6 +205,37 @@ static void test_limit_of_a_kill(void **state)
 	(void)state;
 }
 
+/* What is not known counts where nothing known says how it went. */
+static void test_fallback(void **state)
+{
+	static const char *const settled[] = {"FULL\nOTHER\n", "OTHER\nWINDOW\n", "OTHER\nSOFT\n"};
+	struct explanation e = verdict("SIZE\nOTHER\nHINT\n", CAUSE_UNKNOWN);
+
+	assert_int_equal(e.count, 3);
+	assert_int_equal(e.verdict.message, 1);
+	explain_fini(&e);
+	for (size_t i = 0; i < sizeof(settled) / sizeof(*settled); i++) {
+		e = known_explain(knowledge, settled[i]);
+		assert_int_equal(e.count, 1);
+		assert_string_not_equal(e.messages[0].known->name, "other");
+		explain_fini(&e);
+	}
+	(void)state;
+}
+
+/* An undecided verdict advises for both causes that it names, and says for which. */
+static void test_likely_fixes(void **state)
+{
+	struct explanation e = verdict("EITHER\n", CAUSE_UNKNOWN);
+
+	assert_int_equal(e.verdict.fix_count, 2);
+	assert_string_equal(e.verdict.fixes[0].text, "If it is concurrency: Fewer.");
+	assert_string_equal(e.verdict.fixes[1].text, "If it is external: Lower --share.");
+	assert_string_equal(e.verdict.fixes[1].setting, "--share");
+	explain_fini(&e);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +248,8 @@ int main(void)
 	    cmocka_unit_test(test_most_telling),
 	    cmocka_unit_test(test_pool),
 	    cmocka_unit_test(test_limit_of_a_kill),
+	    cmocka_unit_test(test_fallback),
+	    cmocka_unit_test(test_likely_fixes),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -15,7 +15,8 @@
 
 static const char text_of[] = "framework = t\n" MESSAGE("short", "out of memory", "out of memory")
     MESSAGE("long", "out of memory", "(?:CUDA )?out of memory\\. Tried (?<n_n>\\d+)")
-	MESSAGE("lines", "begin", "begin\\n(?:row (?:\\d+)\\n)*end");
+	MESSAGE("lines", "begin", "begin\\n(?:row (?:\\d+)\\n)*end")
+	    MESSAGE("any", "memory", "(?m)^[^\\n]*memory[^\\n]*") "fallback = yes\n";
 
 static struct explanation pieces(
     const struct knowledge *k, const char *log, size_t bytes, size_t piece)
@@ -47,6 +48,22 @@ static void test_longest(void **state)
 	assert_int_equal(e.messages[1].line, 3);
 	assert_int_equal(e.lines, 3);
 	assert_int_equal(e.bytes, strlen(log));
+	explain_fini(&e);
+	knowledge_free(k);
+	(void)state;
+}
+
+/* A fallback gives way to what it overlaps, however short, before it or after. */
+static void test_fallback(void **state)
+{
+	struct knowledge *k = known_text(text_of);
+	const char *log = "an error: out of memory, it says\nno memory here\n";
+	struct explanation e = pieces(k, log, strlen(log), 7);
+
+	assert_int_equal(e.count, 2);
+	assert_string_equal(e.messages[0].known->name, "short");
+	assert_string_equal(e.messages[1].known->name, "any");
+	assert_string_equal(e.messages[1].text, "no memory here");
 	explain_fini(&e);
 	knowledge_free(k);
 	(void)state;
@@ -239,6 +256,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_longest),
+	    cmocka_unit_test(test_fallback),
 	    cmocka_unit_test(test_callsites),
 	    cmocka_unit_test(test_many_lines),
 	    cmocka_unit_test(test_repeated),

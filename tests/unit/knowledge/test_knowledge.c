@@ -44,7 +44,7 @@ static void test_all_sections(void **state)
 		 "[message m]\nkind = failure\nspace = device\nneedle = one two\nneedle = three\n"
 		 "pattern = one two (?<n_n>\\d)\ncause = leak 0.5, external 0.25\n"
 		 "meaning = {n} of it.\nfix = Do this.\nfix = Do that.\n"
-		 "overrules = --len\neach = rows: (?<x_n>\\d)\n");
+		 "overrules = --len\nfallback = yes\neach = rows: (?<x_n>\\d)\n");
 	const struct knowledge_framework *x = knowledge_framework(k, "x");
 	const struct knowledge_message *const *messages, *m;
 	const struct knowledge_fix *fixes[4];
@@ -78,6 +78,7 @@ static void test_all_sections(void **state)
 	assert_string_equal(m->fixes[0], "Do this.");
 	assert_int_equal(m->overrule_count, 1);
 	assert_string_equal(m->overrules[0], "--len");
+	assert_true(m->fallback);
 	assert_string_equal(m->each_name, "rows");
 	assert_string_equal(m->each, "(?<x_n>\\d)");
 	knowledge_free(k);
@@ -119,6 +120,7 @@ static void test_mistakes(void **state)
 	    f, MESSAGE("kind = failure\nneedle = abcd\npattern = abcd\n"), "meaning is missing");
 	mistake(f, MESSAGE("kind = drama\n"), ":5: there is no kind 'drama'");
 	mistake(f, MESSAGE("needle = abc\n"), ":5: too short");
+	mistake(f, MESSAGE("fallback = no\n"), ":5: 'fallback' is yes");
 	mistake(f, MESSAGE("cause = leak\n"), ":5: no confidence");
 	mistake(f, MESSAGE("cause = leak 1.5\n"), ":5: no confidence");
 	mistake(f, MESSAGE("cause = leak 0.2, external 0.4\n"), ":5: the likeliest");
