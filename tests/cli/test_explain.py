@@ -141,6 +141,52 @@ class Story(unittest.TestCase):
             self.assertEqual(result["verdict"]["cause"], "unknown")
 
 
+# What programs say that are not known, and the space that they name.
+FAILED = {
+    "host": ("ERROR acme-server: out of memory while building the index",
+             "acme: failed to allocate 4.00 GiB for the batch",
+             "acme.errors.OutOfMemoryError: cannot grow the arena",
+             "acme: error: insufficient memory, 12 GB are needed",
+             "thread 'main' panicked at src/pool.rs:81: failed to allocate 1073741824 bytes",
+             "mmap failed: out of memory"),
+    "device": ("FATAL: GPU 0 out of memory (tried to allocate 2048 MB)",
+               "error: unable to allocate device buffer of 536870912 bytes",
+               "engine exited: VK_ERROR_OUT_OF_DEVICE_MEMORY"),
+    "limit": ("acme-db: query failed: memory limit exceeded (8.1 GiB of 8.0 GiB used)",),
+    "shared": ("ERROR shared memory exhausted, cannot create segment 7",)}
+# Advice, settings, source code, and lacks of something else.
+PROSE = ("INFO set ACME_CACHE=0 to avoid out of memory errors",
+         "If you run out of memory, lower --batch", "WARN retrying after out of memory",
+         "see https://docs.example/out-of-memory for help", "memory limit: 8 GiB, used 3 GiB",
+         "ERROR failed to allocate IP address from pool", "error: could not allocate port 8080",
+         "error: not enough disk space", "RuntimeError: out of bounds memory access",
+         "DEBUG allocator: failed to allocate 4 KiB from the fast path, using the slow one",
+         "This may fail with out of memory on small machines", "test_out_of_memory PASSED",
+         "  except torch.cuda.OutOfMemoryError:", "    raise OutOfMemoryError('failed')",
+         "# failed: out of memory", "commit 7f3a: fix crash on out of memory",
+         "catch (OutOfMemoryError e) { log.error(e); }", "Failed to allocate a license seat",
+         "error handling: out of memory is retried", "[ERROR] memory limit of 8 GiB not exceeded")
+
+
+class UnknownProgram(unittest.TestCase):
+    def test_its_words_count(self):
+        for name, lines in FAILED.items():
+            for line in lines:
+                messages = explain_json(line + "\n")["messages"]
+                self.assertEqual([(m["from"], m["fields"]["message"]) for m in messages],
+                                 [("a program", name)], line)
+
+    def test_prose_does_not(self):
+        self.assertEqual(explain_json("\n".join(PROSE))["messages"], [])
+        for line in PROSE:
+            self.assertEqual(explain_json(line)["messages"], [], line)
+
+    def test_a_known_message_outranks_it(self):
+        for line in FAILED["host"]:
+            result = explain_json(line + "\nmemory allocation of 77 bytes failed\n")
+            self.assertEqual([m["from"] for m in result["messages"]], ["Rust"], line)
+
+
 class WithATrace(unittest.TestCase):
     """`report --log`: the messages beside the recording."""
 
