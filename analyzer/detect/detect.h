@@ -126,6 +126,7 @@ enum finding_form {
 			*/
 	FORM_STUCK, /* concurrency: requests that do not end, while others do */
 	FORM_FILES, /* leak: files in memory that are closed and not removed */
+	FORM_VARYING, /* external: requests vary, and the large ones do not fit */
 	FORM_STACKS, /* external, leak: address space that threads' stacks take */
 };
 
@@ -212,6 +213,9 @@ bool scene_kept_with_store(const struct scene *scene, const struct callsite *p);
 /* Return by what factor requests in flight hold more at the call site than is known: small objects
  * lie in the interpreter's arenas, without a call site, beside larger blocks. */
 double scene_held_times(const struct scene *scene, uint32_t callsite);
+/* Return the share of the `kept` bytes at the call site that several requests in flight hold: they
+ * are neither finished work nor put in place for good. */
+double scene_in_flight(const struct scene *scene, uint32_t callsite, uint64_t kept);
 /* True for a device's call site with the role of loading weights. */
 bool scene_is_weights(const struct scene *scene, uint32_t callsite);
 /* True if the refused request was made at a call site of that role. */

@@ -221,6 +221,16 @@ double scene_held_times(const struct scene *scene, uint32_t callsite)
 	return 1 + (double)small / (double)larger;
 }
 
+double scene_in_flight(const struct scene *scene, uint32_t callsite, uint64_t kept)
+{
+	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;
+
+	if (!h || h->alike < 2 || !kept || scene_workers_repeat(scene, callsite) ||
+	    (scene->held->finished && scene->held->left >= 0.5))
+		return 0;
+	return fmin(1, (double)h->bytes * scene_held_times(scene, callsite) / (double)kept);
+}
+
 bool scene_is_weights(const struct scene *scene, uint32_t callsite)
 {
 	return scene->space && scene->roles && scene->roles[callsite] == ROLE_WEIGHTS_LOAD;

@@ -9,12 +9,12 @@
 #include "detect/purpose.h"
 #include "util/tuned.h"
 
-TUNED(unsigned, SET_UP_BLOCKS, 512u, "a model or a pool has at most a few hundred large blocks");
+TUNED(unsigned, SET_UP_BLOCKS, 2048u, "the largest models have some two thousand parameters");
 TUNED(unsigned, SET_UP_ALIKE, 128u,
     "as many equal blocks are of so many requests rather than of a pool");
-TUNED(double, STARTING, 0.8, "most programs that only keep are leaks nevertheless");
-TUNED(uint64_t, START_BLOCKS, 2048u, "an index that is read at start has some hundred parts");
-TUNED(double, STARTED_TIMES, 8, "a fortieth that was given back is work: loading gives back less");
+TUNED(double, STARTING, 0.5, "an index that is read at start keeps all that it makes, too");
+TUNED(
+    double, STARTED_TIMES, 2.5, "requests give back a fifth at least, most of them more than half");
 TUNED(double, SET_UP_SHARE, 1.0 / 32,
     "while weights are put in place, next to nothing comes and goes");
 
@@ -91,18 +91,6 @@ static double shape(const struct scene *scene, const struct callsite *p,
 	return strength * finished;
 }
 
-/* Return the share that requests in flight hold: that is no finished work. */
-static double in_flight(const struct scene *scene, uint32_t callsite)
-{
-	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;
-	double kept = (double)scene->callsites->list[callsite].survivors.bytes;
-
-	if (!h || h->alike < 2 || !kept || scene_workers_repeat(scene, callsite) ||
-	    (scene->held->finished && scene->held->left >= 0.5))
-		return 0;
-	return fmin(1, (double)h->bytes * scene_held_times(scene, callsite) / kept);
-}
-
 /* Few large blocks may just be put in place, as weights and pools are, so that nothing is finished:
  * nothing else came and went since the first one, or no more than is read on the way, layer after
  * layer. Returns 0 to 1: more blocks of one size are likelier to be one for each request. */
@@ -126,6 +114,15 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 	       (!callsite_is_uniform(p) || p->survivors.count <= SET_UP_ALIKE) &&
 	       scene_few_large(scene, p) &&
 	       scene_worked_since(scene, p->facts.first_ns) < SET_UP_SHARE;
+}
+
+/* Return how surely the program had begun to work when the call site grew: what reads an index or a
+ * model in releases hardly anything. */
+static double started(const struct scene *scene, const struct callsite *p)
+{
+	if (scene->space)
+		return 1;
+	return fmin(1, STARTING + STARTED_TIMES * scene_worked_since(scene, p->facts.first_ns));
 }
 
 /* Threads that do not end hold their stacks, which are no blocks of the program. */
@@ -180,10 +177,8 @@ int detect_leak(const struct scene *scene, struct finding *out)
 			  callsites->moment_ns, &burst) &&
 		      (burst.worked || !scene->space);
 	/* A device that released nothing has finished nothing: it is still being loaded. So may the
-	 * host be, if the blocks are no more than an index or a model has. */
+	 * host be. */
 	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;
-	double started =
-	    scene->space ? 1 : fmin(1, STARTING + STARTED_TIMES * scene_given_back(scene));
 
 	if (threads(scene, out) || files(scene, out))
 		return 0;
@@ -199,10 +194,9 @@ int detect_leak(const struct scene *scene, struct finding *out)
 			    p->survivors.bytes - p->survivors.before / 2);
 		else
 			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->survivors.bytes);
-		weighted += shape(scene, p, sudden ? &burst : NULL, finished) *
-			    (p->survivors.count > START_BLOCKS ? 1 : started) *
-			    (1 - 0.7 * in_flight(scene, i)) * (1 - 0.5 * set_up(scene, p)) *
-			    (double)p->survivors.bytes;
+		weighted += shape(scene, p, sudden ? &burst : NULL, finished) * started(scene, p) *
+			    (1 - 0.7 * scene_in_flight(scene, i, p->survivors.bytes)) *
+			    (1 - 0.5 * set_up(scene, p)) * (double)p->survivors.bytes;
 		finding_blame_larger(&f, i, p->survivors.bytes, &most);
 	}
 	if (f.blame == CALLSITE_NONE || f.bytes < whole / 100)

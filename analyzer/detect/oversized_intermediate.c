@@ -21,6 +21,9 @@ TUNED(unsigned, LARGE_PART, 20u,
     "twenty blocks of a twentieth are a working set, fewer are large against everything else");
 TUNED(double, WORKED_LEAST, 0.4,
     "before a device has given anything back there is no request, only loading");
+TUNED(double, FIRST, 0.5,
+    "the first thing that a program makes may be a model or a pool as well as one request's");
+TUNED(double, FIRST_TIMES, 8, "a sixteenth that was released is of requests that ended");
 TUNED(double, SET_UP, 0.5,
     "several alike taken in one go are for all requests; a coin toss against one request's own");
 TUNED(double, SAME_PACE, 2.0,
@@ -31,6 +34,26 @@ TUNED(unsigned, ALIKE_PART, 16u, "a copy differs by a heading or a terminator");
 TUNED(double, NOT_KNOWN_BEFORE, 0.4,
     "older events were replaced: whether it grew to that size is not known");
 
+/* Return how surely a program on the host had begun to work: its own code, without imports, had
+ * released blocks, or earlier calls like this one had ended. */
+static double begun(const struct scene *scene, const struct callsite *blamed)
+{
+	uint64_t made = 0, released = 0;
+
+	if (scene->space || blamed->call.open == OPEN_CALL_YES)
+		return 1;
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *p = &scene->callsites->list[i];
+
+		if (p->owner != OWNER_USER || callsite_is_import(p))
+			continue;
+		made += p->facts.total_count;
+		released += p->facts.freed_count;
+	}
+	return fmin(1, FIRST + FIRST_TIMES * (double)released / (double)(made ? made : 1));
+}
+
+/* Return the same for a device. */
 static double worked(const struct scene *scene)
 {
 	return scene->space ? fmin(1, WORKED_LEAST + scene_churn(scene)) : 1;
@@ -439,6 +462,7 @@ int detect_oversized_intermediate(const struct scene *scene, struct finding *out
 	f.strength *= scene_beside_workers(scene, f.bytes + f.request_bytes);
 	if (f.blame == CALLSITE_NONE || f.strength <= 0)
 		return DETECT_SILENT;
+	f.strength *= begun(scene, &scene->callsites->list[f.blame]);
 	if (was_always_large(scene, &scene->callsites->list[f.blame]))
 		f.strength *= NOT_KNOWN_BEFORE;
 	blame_first(scene, &f);

@@ -89,7 +89,9 @@ static bool is_called_in(
 }
 
 /* Return the bytes that the program's own functions released beside it since its first block, as
- * steps of their own, too small to fill a block from. */
+ * steps of their own, too small to fill a block from. What its function calls is a part of the
+ * filling, and so is what its callers do; unless they returned between its blocks and released
+ * something each time, as requests that leave one block each. */
 static uint64_t worked_beside(const struct scene *scene, const struct callsite *p)
 {
 	const struct feed *feed = &scene->model->feed;
@@ -97,15 +99,19 @@ static uint64_t worked_beside(const struct scene *scene, const struct callsite *
 
 	for (uint32_t i = 0; i < scene->callsites->count; i++) {
 		const struct callsite *o = &scene->callsites->list[i];
-		uint64_t here = 0;
+		uint64_t here = 0, count = 0;
 
 		if (o->owner != OWNER_USER || o->facts.largest >= p->facts.largest / SOURCE_PART ||
 		    callsite_is_import(o))
 			continue;
 		for (uint32_t k = 0; k < o->facts.step_count; k++)
-			if (o->facts.steps[k].time_ns >= p->facts.first_ns)
+			if (o->facts.steps[k].time_ns >= p->facts.first_ns) {
 				here += o->facts.steps[k].freed_bytes;
-		if (here && !is_called_in(feed, o, p) && !is_called_in(feed, p, o))
+				count += o->facts.steps[k].freed_count;
+			}
+		if (here && !is_called_in(feed, o, p) &&
+		    (!is_called_in(feed, p, o) ||
+			(p->call.open == OPEN_CALL_NO && count >= p->facts.live_count / 2)))
 			bytes += here;
 	}
 	return bytes;
@@ -349,6 +355,9 @@ bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
 	bool filled = is_filled(scene, p);
 	uint64_t blocks = callsite_large_blocks(p);
 
+	/* Its earlier calls released all that they made: so will this one. */
+	if (p->call.repeats && p->facts.freed_count > p->facts.live_count)
+		return false;
 	if (!scene->space && !filled && p->facts.freed_count &&
 	    (without_first_call(p, &later) || without_tries(scene, p, &later)))
 		p = &later;

@@ -30,6 +30,8 @@ TUNED(double, ALIKE_TIMES, 1.5,
 TUNED(double, CREEPS_FACTOR, 1.1, "a state that grows by less is no larger than rounding makes it");
 TUNED(double, AS_LARGE_PART, 16.0,
     "an allocator rounds a block up by at most 1/8, half of it on average");
+TUNED(
+    double, COMPARED_SHARE, 0.75, "a state that grows beside its copies to the end leaves out one");
 TUNED(double, EVEN_SHARE, 0.75, "as of survivors that stay: two of eight eighths may be idle");
 TUNED(
     unsigned, KEEPER_PART, 1024u, "a smaller one decides nothing, and the search is a double loop");
@@ -187,7 +189,9 @@ static double copies_in_pieces(const struct callsite *c, const struct callsite *
 		x[n] = sum;
 		y[n++] = survivors_bytes_until(c, s->last_ns);
 	}
-	if (!is_convex(state, y, n, c->facts.first_ns, survivors_bytes_until) ||
+	/* What came after the state's last step was compared with nothing. */
+	if (y[n - 1] < (double)c->survivors.bytes * COMPARED_SHARE ||
+	    !is_convex(state, y, n, c->facts.first_ns, survivors_bytes_until) ||
 	    !is_convex(state, y, n, c->facts.first_ns, survivors_count_until))
 		return 0;
 	fit = trend_fit(x, y, n, &slope);

@@ -152,10 +152,7 @@ static void fixes_concurrency(struct advice *a)
 		       "forked (gunicorn --preload) and call gc.freeze(), map it from a file, or "
 		       "serve it from one process.");
 		break;
-	case FORM_USUAL:
-	case FORM_DOUBLING:
-	case FORM_FILES:
-	case FORM_STACKS:
+	default:
 		add(a, "Bound how many requests run at once (a semaphore, a queue, a smaller "
 		       "worker pool) to what fits beside the weights.");
 		break;

@@ -1,5 +1,6 @@
 #include "verdict/wording/words.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -439,10 +440,7 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 		add_blame(s, r);
 		str_printf(s, ", and the others %s", fmt_size(&c, f->other_bytes));
 		break;
-	case FORM_USUAL:
-	case FORM_DOUBLING:
-	case FORM_FILES:
-	case FORM_STACKS:
+	default:
 		str_printf(s, "%s %s held %s at once, up to %s each, most of it in ",
 		    fmt_count(&a, fact(r, FACT_AT_ONCE)), requests_held_unit(&r->flow.held),
 		    fmt_size(&b, fact(r, FACT_AT_ONCE_BYTES)),
@@ -496,6 +494,13 @@ static void words_external(struct str *s, const struct verdict_result *r)
 		    "too low for this process, which does not grow",
 		    fmt_size(&b, f->other_bytes), fmt_size(&a, r->failure.limit_bytes),
 		    limit_kind_name(r->failure.limit), fmt_size(&c, live(r)));
+	} else if (f->form == FORM_VARYING) {
+		str_printf(s,
+		    "The limit of %s (%s) is too low for this process, which does not grow: its "
+		    "work takes %s more at a time, now and then up to %s",
+		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
+		    fmt_size(&b, fact(r, FACT_TEETH_USUAL)),
+		    fmt_size(&c, fmax(fact(r, FACT_TEETH_HIGHEST), fact(r, FACT_TEETH_LAST))));
 	} else if (f->steady) {
 		str_printf(s,
 		    "The limit of %s (%s) is too low for this process, which does not grow: %s "

@@ -176,7 +176,7 @@ def written(composition, work, python):
     """Writes the program into `work`; its command and environment."""
     c = composition
     variables = {**environment.VARIABLES, "OPENBLAS_NUM_THREADS": "1", "WHYOOM_MODE": c.mode}
-    if c.structure == "threads" and c.limiter == "as":
+    if c.limiter == "as" and (c.structure == "threads" or c.carrier in STACKS):
         variables["MALLOC_ARENA_MAX"] = "1"
     if c.language == "python":
         path = os.path.join(work, "main.py")

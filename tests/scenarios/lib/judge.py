@@ -40,14 +40,15 @@ def matches(function, wanted):
 
 
 def blamed_and_caller(verdict):
-    """The blamed function and its direct caller, as far as there are any. Stacks begin
-    innermost."""
+    """The blamed function and its direct caller, as far as there are any. Stacks begin innermost.
+    Frames without a line are the interpreter's own, between two functions of Python."""
     blame = verdict["blame"]
     if not blame:
         return "", ""
-    for here, above in zip(blame["stack"], blame["stack"][1:]):
+    for i, here in enumerate(blame["stack"]):
         if here["function"] == blame["function"] and here["line"] == blame["line"]:
-            return blame["function"], above["function"] or ""
+            callers = [f for f in blame["stack"][i + 1:] if f["line"]]
+            return blame["function"], (callers[0]["function"] or "") if callers else ""
     return blame["function"], ""
 
 

@@ -217,19 +217,22 @@ static void test_tried_again(void **state)
 	(void)state;
 }
 
-/* A function of its own that handles each finished block is work; calls inside or around the
- * keeping function need not be. */
+/* A function of its own that handles each finished block is work, and so is a call around the
+ * keeping function that returns each time; a loop around it, and calls inside, need not be. */
 static void test_work_beside(void **state)
 {
 	static const struct {
 		const char *beside;
 		uint64_t size;
+		enum open_call open;
 		int rc;
-	} of[] = {{"main;preview", 100000, DETECT_SILENT}, {"main;slots;preview", 100000, 0},
-	    {"main", 100000, 0}, {"main;preview", 10000, 0}};
+	} of[] = {{"main;preview", 100000, OPEN_CALL_NO, DETECT_SILENT},
+	    {"main;slots;preview", 100000, OPEN_CALL_NO, 0},
+	    {"main", 100000, OPEN_CALL_NO, DETECT_SILENT}, {"main", 100000, OPEN_CALL_MAYBE, 0},
+	    {"main;preview", 10000, OPEN_CALL_NO, 0}};
 
 	for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
-		struct staged t = {.s = script_new()};
+		struct staged t = {.s = script_new(), .open_call = of[n].open};
 		uint32_t slot = script_stack(t.s, "main;slots"),
 			 beside = script_stack(t.s, of[n].beside);
 
@@ -268,7 +271,7 @@ static void test_many(void **state)
 		strike(&t);
 	}
 	assert_true(pool[0] == 1 && pool[1] < 0.9 && pool[1] > pool[2] + 0.3);
-	assert_true(leak[0] < leak[1] && leak[1] < leak[2] && leak[2] > 0.65);
+	assert_true(leak[0] < leak[1] && leak[1] < leak[2] && leak[2] > 0.4);
 	(void)state;
 }
 

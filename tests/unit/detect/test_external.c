@@ -276,6 +276,53 @@ static void test_just_reached(void **state)
 	(void)state;
 }
 
+/* Bursts of any size come and go, and one more is too large: as large as their spread lets expect,
+ * or far larger; while the bursts grow, or what stays does. */
+static void test_varying(void **state)
+{
+	static const struct {
+		int last, growth, kept;
+		bool external;
+	} cases[] = {{12, 0, 0, true}, {60, 0, 0, false}, {40, 1, 0, false}, {10, 0, 60000, false}};
+
+	for (size_t n = 0; n < sizeof(cases) / sizeof(*cases); n++) {
+		struct staged t = {.s = script_new()};
+		uint32_t state_of = script_stack(t.s, "main;load"),
+			 page = script_stack(t.s, "main;page"),
+			 keep = script_stack(t.s, "main;keep");
+		uint64_t blocks[64];
+
+		for (int i = 0; i < 5; i++)
+			script_alloc(t.s, state_of, 100000);
+		for (int i = 0; i < 40; i++) {
+			int pages = 1 + i * 7 % 10 + cases[n].growth * i / 2;
+
+			if (cases[n].kept)
+				script_alloc(t.s, keep, (uint64_t)cases[n].kept);
+			for (int k = 0; k < pages; k++)
+				blocks[k] = script_alloc(t.s, page, 50000);
+			script_wait(t.s, 200000);
+			for (int k = 0; k < pages; k++)
+				script_release(t.s, blocks[k]);
+			script_wait(t.s, 200000);
+		}
+		for (int k = 0; k < cases[n].last; k++)
+			script_alloc(t.s, page, 50000);
+		script_failed(t.s, page, 50000);
+		t.scene.limit.bytes = t.scene.limit.usage = 8000000;
+		stage(&t, detect_external, true);
+		if (cases[n].external) {
+			assert_int_equal(t.rc, 0);
+			assert_int_equal(t.f.form, FORM_VARYING);
+			assert_true(t.f.strength > 0.4);
+		} else {
+			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.3);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* Address space of threads' stacks is no growth; beside blocks that stay it counts less. */
 static void test_stacks(void **state)
 {
@@ -327,6 +374,6 @@ int main(void)
 	    cmocka_unit_test(test_limit_with_holes), cmocka_unit_test(test_limit_of_growth),
 	    cmocka_unit_test(test_footprint), cmocka_unit_test(test_start),
 	    cmocka_unit_test(test_lowered), cmocka_unit_test(test_just_reached),
-	    cmocka_unit_test(test_files_left)};
+	    cmocka_unit_test(test_files_left), cmocka_unit_test(test_varying)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,8 @@
 static void test_leak(void **state)
 {
 	struct staged t = {.s = script_new()};
-	uint32_t leak = script_stack(t.s, "main;leak"), table = script_stack(t.s, "main;table");
+	uint32_t leak = script_stack(t.s, "main;leak"), table = script_stack(t.s, "main;table"),
+		 work = script_stack(t.s, "main;work");
 	uint64_t room = 16, array = script_alloc(t.s, table, room * 8);
 
 	for (uint64_t i = 0; i < 20000; i++) {
@@ -13,6 +14,7 @@ static void test_leak(void **state)
 			array = script_realloc(t.s, array, table, room * 8);
 		}
 		script_alloc(t.s, leak, 100);
+		script_release(t.s, script_alloc(t.s, work, 100));
 	}
 	script_failed(t.s, table, room * 16);
 	stage(&t, detect_leak, true);
@@ -67,8 +69,11 @@ static void test_one_call(void **state)
 	for (enum open_call as = OPEN_CALL_NO; as <= OPEN_CALL_YES; as++) {
 		struct staged t = {.s = script_new(), .open_call = as};
 
-		for (int i = 0; i < 1000; i++)
+		for (int i = 0; i < 1000; i++) {
 			script_alloc(t.s, script_stack(t.s, "main;answer;fetch"), 20000);
+			script_release(
+			    t.s, script_alloc(t.s, script_stack(t.s, "main;answer;read"), 20000));
+		}
 		script_failed(t.s, script_stack(t.s, "main;answer;fetch"), 20000);
 		stage(&t, detect_leak, true);
 		assert_int_equal(t.rc, 0);
@@ -105,7 +110,7 @@ static void test_set_up(void **state)
 			assert_true(t.f.strength >= 1.9 * set_up);
 		strike(&t);
 	}
-	assert_true(set_up > 0.3 && set_up <= 0.5);
+	assert_true(set_up > 0.2 && set_up <= 0.3);
 	(void)state;
 }
 
@@ -148,8 +153,8 @@ static void test_scattered(void **state)
 		strength[scattered] = t.f.strength;
 		strike(&t);
 	}
-	assert_true(strength[0] <= 0.5);
-	assert_true(strength[1] >= 0.75); /* nothing was given back: it may still be starting */
+	assert_true(strength[0] <= 0.3);
+	assert_true(strength[1] >= 0.45); /* nothing was given back: it may still be starting */
 	(void)state;
 }
 
@@ -202,8 +207,10 @@ static void threads(struct staged *t, int count, bool at_once)
 	t->scene.limit.threads = (uint64_t)count;
 	t->scene.limit.stacks = (uint64_t)count * STACK;
 	/* Each has an arena, nearly empty. */
-	t->scene.slack = (struct scene_slack){
-	    .known = true, .bytes = (uint64_t)count * STACK, .holes = (uint64_t)count};
+	t->scene.slack = (struct scene_slack){.known = true,
+	    .bytes = (uint64_t)count * STACK,
+	    .reserved = (uint64_t)count * STACK,
+	    .holes = (uint64_t)count};
 	stage(t, detect_leak, true);
 }
 
@@ -257,7 +264,7 @@ static void test_workers_repeat(void **state)
 			script_thread(t.s, 2 + i % 4, 0);
 			script_alloc(t.s, keep, 50000);
 			for (int k = 0; k < 10; k++)
-				script_release(t.s, script_alloc(t.s, work, 1000));
+				script_release(t.s, script_alloc(t.s, work, 3000));
 		}
 		script_failed(t.s, keep, 50000);
 		stage(&t, detect_leak, true);
