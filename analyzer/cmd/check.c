@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
+#include "model/space/space.h"
 #include "util/progress.h"
 
 #define PROGRESS_EVERY 65536u /* events: some ten times a second */
@@ -37,14 +39,42 @@ static void count_mark(struct check_tally *tally, const struct event *e)
 	}
 }
 
-static void read_all(struct trace *t, struct check_tally *tally)
+/* Make an entry for each space that is new in the model, and take the most blocks at once. */
+static int count_spaces(struct check_tally *tally, const struct spaces *spaces)
 {
+	for (uint32_t i = 0; spaces && i < spaces->count; i++) {
+		const struct space *sp = spaces->list[i];
+		struct check_space *of, new = {.name = ""};
+
+		if (i == tally->spaces.count) {
+			memcpy(new.name, sp->name, sizeof(new.name));
+			if (vec_push(&tally->spaces, new))
+				return -ENOMEM;
+		}
+		of = &tally->spaces.items[i];
+		of->allocs = sp->model->total.count;
+		of->live_blocks = sp->model->blocks.count;
+		of->live_bytes = sp->model->blocks.bytes;
+		of->frees = of->allocs - of->live_blocks;
+		of->most_bytes = sp->model->peak.bytes;
+		if (of->live_blocks > of->most_live)
+			of->most_live = of->live_blocks;
+	}
+	return 0;
+}
+
+/* Read the events, and let a model follow the spaces other than the host's. */
+static int read_all(struct trace *t, struct check_tally *tally, struct err *err)
+{
+	struct model *model;
 	const struct trace_facts *facts = trace_facts(t);
 	const struct trace_thread *threads;
 	struct event event;
 	uint64_t n = 0, live = 0;
-	int r;
+	int r, rc = model_new(feed_of_trace(t), &model, err);
 
+	if (rc)
+		return rc;
 	progress_begin(facts->path, facts->event_bytes);
 	while ((r = trace_next(t, &event, &tally->why)) > 0) {
 		if (++n % PROGRESS_EVERY == 0)
@@ -59,31 +89,53 @@ static void read_all(struct trace *t, struct check_tally *tally)
 		tally->failed += event.kind == EV_FAILED;
 		if (event.kind == EV_MARK)
 			count_mark(tally, &event);
+		if (event.kind < EV_SPACE_ALLOC || event.kind > EV_SPACE_CALL)
+			continue;
+		rc = model_apply(model, &event, err);
+		if (!rc)
+			rc = count_spaces(tally, model->spaces);
+		if (rc)
+			break;
 	}
 	progress_end();
+	model_free(model);
 	tally->cut = r < 0;
 	for (size_t i = trace_threads(t, &threads); i-- > 0;) {
 		tally->allocs += threads[i].allocs;
 		tally->frees += threads[i].frees;
 	}
 	trace_each_live(t, add_live, tally);
+	return rc;
 }
 
-static int read_sets(const struct traces *traces, struct check_tally **tallies, bool *damaged)
+static void free_tallies(struct check_tally *tallies, size_t count)
+{
+	for (size_t i = 0; tallies && i < count; i++)
+		vec_free(&tallies[i].spaces);
+	free(tallies);
+}
+
+static int read_sets(const struct traces *traces, struct check_tally **tallies, size_t *read,
+    bool *damaged, struct err *err)
 {
 	size_t count = 0, n = 0;
+	int rc;
 
 	*damaged = false;
+	*read = 0;
 	for (size_t i = 0; i < traces->count; i++)
 		count += check_trace_count(&traces->parts[i]);
 	*tallies = calloc(count + 1, sizeof(**tallies));
 	if (!*tallies)
-		return -ENOMEM;
+		return err_set(err, -ENOMEM, "no memory for the traces");
+	*read = count;
 	for (size_t i = 0; i < traces->count; i++) {
 		const struct trace_set *set = &traces->parts[i];
 
 		for (size_t k = 0; k < check_trace_count(set); k++, n++) {
-			read_all(check_trace(set, k), &(*tallies)[n]);
+			rc = read_all(check_trace(set, k), &(*tallies)[n], err);
+			if (rc)
+				return rc;
 			*damaged |=
 			    !check_is_whole(trace_facts(check_trace(set, k)), &(*tallies)[n]);
 		}
@@ -112,6 +164,7 @@ static int check_main(int argc, char **argv)
 	struct err err = {""};
 	struct str text = {0};
 	bool damaged = false;
+	size_t read = 0;
 	int rc = parse(argc, argv, &output);
 
 	if (rc)
@@ -119,17 +172,15 @@ static int check_main(int argc, char **argv)
 	rc = traces_open(&traces, argv + optind, (size_t)(argc - optind), &err);
 	if (rc)
 		return cmd_error(&err);
-	rc = read_sets(&traces, &tallies, &damaged);
-	if (rc) {
-		err_set(&err, rc, "no memory for the traces");
-	} else {
+	rc = read_sets(&traces, &tallies, &read, &damaged, &err);
+	if (!rc) {
 		struct check_view view = {traces.parts, traces.count, tallies};
 		struct report_style style = output_style(&output);
 
 		output.format->check(&view, &style, &text);
 		rc = output_write(&text, output.path, &err);
 	}
-	free(tallies);
+	free_tallies(tallies, read);
 	str_free(&text);
 	traces_close(&traces);
 	if (rc)

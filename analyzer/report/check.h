@@ -6,12 +6,20 @@
 
 #include "report/text/style.h"
 #include "trace/trace.h"
+#include "util/vec.h"
+
+/* The blocks of a space: a handle of virtual memory is one, too. */
+struct check_space {
+	char name[32];
+	uint64_t allocs, frees, live_blocks, live_bytes, most_live, most_bytes;
+};
 
 /* Counts from reading all events of one trace. */
 struct check_tally {
 	uint64_t allocs, frees, live_blocks, live_bytes;
 	uint64_t most_live; /* blocks at once */
 	uint64_t maps, unmaps, failed;
+	VEC(struct check_space) spaces; /* without the host's */
 	uint64_t marks, requests, open_requests;
 	bool cut; /* reading stopped before the end; `why` says why */
 	struct err why;

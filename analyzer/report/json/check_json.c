@@ -175,6 +175,19 @@ static void put_trace_json(struct json *j, struct trace *t, const struct check_t
 	json_u64(j, "live_bytes", tally->live_bytes);
 	json_u64(j, "most_live_blocks", tally->most_live);
 	json_object_end(j);
+	for (size_t i = 0; i < tally->spaces.count; i++) {
+		const struct check_space *sp = &tally->spaces.items[i];
+
+		json_object(j, NULL);
+		json_string(j, "space", sp->name);
+		json_u64(j, "allocs", sp->allocs);
+		json_u64(j, "frees", sp->frees);
+		json_u64(j, "live_blocks", sp->live_blocks);
+		json_u64(j, "live_bytes", sp->live_bytes);
+		json_u64(j, "most_live_blocks", sp->most_live);
+		json_u64(j, "most_live_bytes", sp->most_bytes);
+		json_object_end(j);
+	}
 	json_array_end(j);
 	json_object_end(j);
 }

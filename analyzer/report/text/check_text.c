@@ -269,6 +269,20 @@ static void put_ran(const struct page *page, const struct trace_facts *f)
 	str_free(&text);
 }
 
+static void put_spaces(const struct page *page, const struct check_tally *tally)
+{
+	struct fmt a, b, c, d, e;
+
+	for (size_t i = 0; i < tally->spaces.count; i++) {
+		const struct check_space *sp = &tally->spaces.items[i];
+
+		put_line(page, sp->name, "%s acquired, %s released; %s still live with %s, at most %s",
+		    fmt_count(&a, sp->allocs), fmt_count(&b, sp->frees),
+		    fmt_count(&c, sp->live_blocks), fmt_size_exact(&d, sp->live_bytes),
+		    fmt_size(&e, sp->most_bytes));
+	}
+}
+
 static void put_trace(const struct page *page, struct trace *t, const struct check_tally *tally)
 {
 	const struct trace_facts *f = trace_facts(t);
@@ -328,6 +342,7 @@ static void put_trace(const struct page *page, struct trace *t, const struct che
 		    fmt_count(&a, tally->allocs), fmt_count(&b, tally->frees),
 		    fmt_count(&c, tally->live_blocks), fmt_size_exact(&d, tally->live_bytes),
 		    fmt_count(&e, tally->most_live));
+	put_spaces(page, tally);
 	if (tally->maps || tally->unmaps)
 		put_line(page, "mappings", "%s made, %s removed", fmt_count(&a, tally->maps),
 		    fmt_count(&b, tally->unmaps));
