@@ -15,6 +15,7 @@
 #include "knowledge/knowledge.h"
 #include "model/request/phase.h"
 #include "model/request/request_held.h"
+#include "model/space/space.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "verdict/request/stages.h"
@@ -276,6 +277,9 @@ struct process_tree {
 	uint64_t siblings_volume; /* bytes of a full file system that they mapped */
 	uint64_t unmapped_volume; /* the same, mapped before and not any more, by any process */
 	struct scene_workers workers; /* shared pages count once for each process */
+	/* What the others' events say that they held of each GPU when one refused the subject. */
+	uint64_t gpu_others[DEVICES_MAX];
+	bool watched; /* by a supervisor */
 	/* Another process was killed because the subject filled a file system: its failure, on the
 	 * subject's clock. device 0: no. */
 	struct {

@@ -98,7 +98,9 @@ int verdict_again(const struct verdict_result *of, struct feed feed,
 	    .tree.victim = of->tree.victim,
 	    .tree.damage = of->tree.damage,
 	    .tree.siblings = of->tree.siblings,
-	    .tree.workers = of->tree.workers};
+	    .tree.workers = of->tree.workers,
+	    .tree.watched = of->tree.watched};
+	memcpy(out->tree.gpu_others, of->tree.gpu_others, sizeof(out->tree.gpu_others));
 	out->frameworks.borrowed = true;
 	rc = judge_feed(out, feed, supervised, err);
 	if (rc)

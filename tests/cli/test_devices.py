@@ -160,6 +160,66 @@ class Devices(unittest.TestCase):
         self.assertEqual(told, sorted(told))
         self.assertIn("page-locked host memory, 7.00 MiB in 1 block", " ".join(text.split()))
 
+    def test_another_recorded_process(self):
+        """Its own trace says what it holds, whether or not somebody looked from outside in time."""
+        self.run_program("1GiB", """
+            if len(sys.argv) > 1:  # the other one
+                context()
+                others = [alloc(100 * MIB) for _ in range(6)]
+                print("ready", flush=True)
+                sys.stdin.read()
+                sys.exit(0)
+            other = subprocess.Popen(
+                [sys.executable, "-c", open("/proc/self/cmdline").read().split("\\0")[2], "other"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            other.stdout.readline()
+            context()
+            kept = [alloc(20 * MIB) for _ in range(10)]
+            for i in range(50):
+                ok(cuda.cuMemFree_v2(ctypes.c_uint64(alloc(40 * MIB))))
+            kept += [alloc(20 * MIB) for _ in range(3)]
+            assert alloc(48 * MIB) == 2
+            sys.exit(1)
+            """)
+        report = self.report()
+        self.assertEqual(report["verdict"]["cause"], "external")
+        self.assertGreaterEqual(report["device"]["others_bytes"], 600 * MIB)
+        self.assertGreaterEqual(self.rows(report["ledger"][0])["other processes"], 600 * MIB)
+        text = subprocess.run([WHYOOM, "report", self.traces], capture_output=True, text=True,
+                              timeout=60).stdout
+        self.assertNotIn("Run it under `whyoom run`", text)
+
+    def test_check_lists_devices(self):
+        self.run_program("1GiB", """
+            context()
+            kept = [alloc(20 * MIB) for _ in range(5)]
+            ok(cuda.cuMemFree_v2(ctypes.c_uint64(kept.pop())))
+            """, status=0)
+        check = self.json("check", "check-schema.json")
+        spaces = {s.pop("space"): s for s in check["processes"][0]["spaces"]}
+        self.assertEqual(spaces["cuda:0"], {
+            "allocs": 5, "frees": 1, "live_blocks": 4, "live_bytes": 80 * MIB,
+            "most_live_blocks": 5, "most_live_bytes": 100 * MIB})
+        text = subprocess.run([WHYOOM, "check", self.traces], capture_output=True, text=True,
+                              timeout=60).stdout
+        self.assertIn("cuda:0 5 acquired, 1 released; 4 still live with 80.0 MiB (83,886,080 "
+                      "bytes), at most 100 MiB", " ".join(text.split()))
+
+    def test_phases_are_of_the_device(self):
+        self.run_program("1GiB", """
+            context()
+            kept = [alloc(50 * MIB) for _ in range(4)]
+            time.sleep(0.2)
+            for i in range(50):
+                ok(cuda.cuMemFree_v2(ctypes.c_uint64(alloc(40 * MIB))))
+                time.sleep(0.004)
+            assert alloc(900 * MIB) == 2
+            sys.exit(1)
+            """)
+        phases = self.report()["phases"]
+        self.assertEqual([(p["phase"], p["live_bytes"]) for p in phases][:1],
+                         [("loading", 200 * MIB)])
+
     def test_a_device_that_goes_by_another_number(self):
         self.run_program("512MiB,1GiB", """
             context()

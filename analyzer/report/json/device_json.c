@@ -48,7 +48,7 @@ void device_json(struct json *j, const char *key, const struct device_report *d)
 	json_u64_or_null(j, "free_bytes", d->free, d->free_known);
 	json_u64_or_null(j, "total_bytes", d->total, d->free_known);
 	json_u64(j, "explained_bytes", d->explained);
-	json_u64_or_null(j, "others_bytes", d->others, d->others_known);
+	json_u64_or_null(j, "others_bytes", d->others, d->others_known || d->others);
 	json_u64_or_null(j, "own_bytes", d->own, d->own_known);
 	if (d->free_known)
 		json_i64(j, "unattributed_bytes", d->unattributed);

@@ -157,6 +157,17 @@ static void levels(struct device_report *d, const struct spaces *s, const struct
 		d->own = s->outside[cuda->device].own;
 		d->own_known = s->outside[cuda->device].own_known;
 	}
+}
+
+/* Take what other recorded processes held there, if nobody saw as much from outside. */
+static void recorded_others(const struct verdict_result *r, struct device_report *d)
+{
+	uint32_t gpu = r->trace ? trace_gpu(r->trace, d->number) : d->number;
+
+	if (d->failed && d->free_known && gpu < DEVICES_MAX)
+		d->others = num_most(d->others,
+		    num_least(r->tree.gpu_others[gpu],
+			num_less(num_less(d->total, d->free), d->explained)));
 	if (d->free_known)
 		d->unattributed = (int64_t)(d->total - d->free - d->explained - d->others);
 }
@@ -368,6 +379,7 @@ static int describe(const struct verdict_result *r, struct device_report *d, str
 
 	d->torch = torch;
 	levels(d, s, cuda, torch);
+	recorded_others(r, d);
 	if (main) {
 		rc = callsites_new(main->model, AT_END, &callsites, err);
 		if (rc)

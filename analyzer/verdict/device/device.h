@@ -65,7 +65,9 @@ struct device_report {
 	bool free_known;
 	int64_t unattributed;
 	uint64_t explained; /* by the process's events */
-	uint64_t others, own; /* used by other processes and by this one, as seen from outside */
+	/* Used by other processes and by this one, as seen from outside; others: or at least what
+	 * their own traces say. */
+	uint64_t others, own;
 	bool others_known, own_known;
 	const struct device_sample *samples; /* of the whole run, by time; the model's */
 	size_t sample_count;

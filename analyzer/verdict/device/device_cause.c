@@ -350,16 +350,17 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 	if (rc)
 		return err_set(err, rc, "no memory for the device's map");
 	scene.slack.bytes = num_less(scene.slack.bytes, d->hidden_bytes);
-	scene.others = (struct scene_others){
-	    .known = d->others_known, .bytes = d->others, .grown = others_grown(then, sp, d)};
+	scene.others = (struct scene_others){.known = d->others_known || d->others,
+	    .bytes = d->others,
+	    .grown = others_grown(then, sp, d)};
 	rc = judge_scene(r, &scene, try_each, feed, err);
 	if (rc)
 		return rc;
 	r->coverage.gap = gap_of(d);
 	decide(r, true,
-	    r->coverage.gap ? "Run it under `whyoom run`, which asks what other "
-			      "processes hold."
-			    : NULL);
+	    r->coverage.gap && !r->tree.watched ? "Run it under `whyoom run`, which asks what other "
+						  "processes hold."
+						: NULL);
 	return waited_read(r, feed, &refused, err);
 }
 

@@ -47,9 +47,22 @@ struct flow_space {
 	struct requests *requests;
 };
 
+static void stages_apply(struct stages *stages, const struct event *e)
+{
+	const struct block *b = e->block;
+
+	if (b && (e->kind == EV_ALLOC || e->kind == EV_UNFREE))
+		stages_acquired(stages, b->stack, block_bytes(b), e->time_ns);
+	else if (b && e->kind == EV_FREE)
+		stages_released(stages, b->stack, block_bytes(b));
+}
+
 static int on_block(void *arg, const struct event *e)
 {
-	return requests_apply(arg, e);
+	struct flow_space *f = arg;
+
+	stages_apply(&f->stages, e);
+	return requests_apply(f->requests, e);
 }
 
 static void flow_space_free(struct flow_space *f)
@@ -98,8 +111,10 @@ static int first_blocks(struct flow_space *f)
 	for (uint32_t i = 0; i < all->used && !rc; i++) {
 		const struct space_block *b = spaces_block(all, i);
 
-		if (b->used && b->space == own)
-			rc = requests_acquired(f->requests, &b->block, b->block.birth_ns);
+		if (!b->used || b->space != own)
+			continue;
+		stages_acquired(&f->stages, b->block.stack, b->block.size, b->block.birth_ns);
+		rc = requests_acquired(f->requests, &b->block, b->block.birth_ns);
 	}
 	return rc;
 }
@@ -107,7 +122,7 @@ static int first_blocks(struct flow_space *f)
 /* Take the feed's next event; after the last one, do nothing. 0; negative errno with err. */
 static int flow_space_apply(struct flow_space *f, const struct event *e, struct err *err)
 {
-	struct witness witness = {f->requests, on_block};
+	struct witness witness = {f, on_block};
 	bool came;
 	int rc;
 
@@ -177,13 +192,9 @@ void flow_fini(struct flow *flow)
 static int apply(struct requests *requests, struct stages *stages, struct proportion *proportion,
     const struct event *e)
 {
-	const struct block *b = e->block;
 	int rc;
 
-	if (b && (e->kind == EV_ALLOC || e->kind == EV_UNFREE))
-		stages_acquired(stages, b->stack, block_bytes(b), e->time_ns);
-	else if (b && e->kind == EV_FREE)
-		stages_released(stages, b->stack, block_bytes(b));
+	stages_apply(stages, e);
 	rc = proportion_apply(proportion, e);
 	return rc ? rc : requests_apply(requests, e);
 }
@@ -373,6 +384,9 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 	requests_free(flow->requests);
 	flow->requests = flow->space->requests;
 	flow->space->requests = NULL;
+	flow->stage_count = stages_list(&flow->space->stages, flow->stages);
+	phases_read(&space->model->timeline, r->model->run.first_ns, r->callsites->moment_ns,
+	    flow->requests, &flow->phases);
 	/* Its argument is freed with the space. */
 	flow->requests->is_entry = NULL;
 	flow_space_free(flow->space);

@@ -215,6 +215,25 @@ static void read_others(struct choice *best)
 	}
 }
 
+/* Sum up what the other processes held of each GPU when one refused the subject. */
+static void read_gpus(struct choice *best)
+{
+	const struct device_failure *f = spaces_failure(best->model->spaces);
+	const struct course *own = best->courses[best->tree.subject];
+	uint64_t moment = f ? own->start_ns + f->time_ns : 0;
+
+	for (size_t i = 0; f && i < best->tree.count; i++) {
+		const struct course *c = best->courses[i];
+
+		if (c->pid == own->pid || moment < c->start_ns || moment > c->end_ns)
+			continue;
+		for (size_t k = 0; k < c->count; k++)
+			if (c->spaces[k]->gpu < DEVICES_MAX)
+				best->tree.gpu_others[c->spaces[k]->gpu] +=
+				    timeline_live(&c->spaces[k]->live, moment - c->start_ns);
+	}
+}
+
 static int settle(
     struct process *p, const struct course *c, uint64_t moment_ns, struct arena *words)
 {
@@ -489,6 +508,8 @@ static int choose(struct candidates *c, struct err *err)
 	if (rc)
 		return rc;
 	read_others(best);
+	read_gpus(best);
+	tree->watched = c->set->supervisor != NULL;
 	tree->victim = c->victims[tree->subject];
 	trace_set_damage(c->set, best->trace, &tree->damage);
 	return 0;
