@@ -2,6 +2,7 @@
  * batch_prealloc.c - memory that is allocated up front for the largest batch or the largest
  * context: a few large blocks of one size, allocated in one go and kept ever since.
  */
+#include "detect/graphs.h"
 #include "detect/pool.h"
 #include "detect/purpose.h"
 #include "util/num.h"
@@ -48,6 +49,8 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 
 	if (!scene->end.failed || !whole)
 		return DETECT_SILENT;
+	if (graphs_claim(scene, graphs_up_front(scene), out))
+		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		uint64_t of_use;
 		struct pool pool;

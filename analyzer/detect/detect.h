@@ -44,6 +44,16 @@ struct scene_others {
 	struct scene_workers workers; /* part of the others */
 };
 
+/* CUDA graphs, and what stays with them. */
+struct scene_graphs {
+	uint64_t captures; /* 0: none */
+	uint64_t launches; /* of graphs, between the first capture and the last one */
+	uint64_t first_ns; /* of the first capture */
+	uint64_t slack; /* free blocks in their pools, for no one else */
+	const uint64_t *bytes; /* live, acquired in captures, by call site; NULL without captures */
+	bool capturing; /* at the moment, by the thread that asked */
+};
+
 /* How the process ended. */
 struct scene_end {
 	bool failed; /* the process ran out, by a refused request or by a kill */
@@ -91,6 +101,7 @@ struct scene {
 	struct scene_end end;
 	struct scene_limit limit;
 	struct scene_slack slack;
+	struct scene_graphs graphs;
 	struct scene_others others;
 };
 
@@ -127,6 +138,7 @@ enum finding_form {
 	FORM_STUCK, /* concurrency: requests that do not end, while others do */
 	FORM_FILES, /* leak: files in memory that are closed and not removed */
 	FORM_VARYING, /* external: requests vary, and the large ones do not fit */
+	FORM_GRAPHS, /* batch-prealloc, state-retention: CUDA graphs */
 	FORM_STACKS, /* external, leak: address space that threads' stacks take */
 };
 

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "detect/graphs.h"
 #include "detect/pool.h"
 #include "detect/purpose.h"
 #include "util/tuned.h"
@@ -77,7 +78,8 @@ static double shape(const struct scene *scene, const struct callsite *p,
 	const bool holds[] = {[FEEDS] = feeds,
 	    [LISTED] = !feeds && p->relations.listed_by != CALLSITE_NONE,
 	    [STORED] = scene_in_store(scene, p) || p->relations.copies_of != CALLSITE_NONE ||
-		       scene_kept_with_store(scene, p),
+		       scene_kept_with_store(scene, p) ||
+		       graphs_have(scene, (uint32_t)(p - scene->callsites->list)),
 	    [IMPORTED] = callsite_is_import(p),
 	    [QUEUED] = p->backlog.grows,
 	    [ONE_CALL] = one_call,

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "detect/graphs.h"
 #include "detect/pool.h"
 #include "detect/purpose.h"
 #include "util/num.h"
@@ -194,7 +195,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 		if (p->facts.live_bytes < live / 1000)
 			continue;
 		/* That is work, not a weight. */
-		if (callsite_is_working_set(p, callsites->moment_ns) ||
+		if (callsite_is_working_set(p, callsites->moment_ns) || graphs_have(scene, i) ||
 		    (loading && !scene_is_weights(scene, i)) ||
 		    (known_blocks && scene->roles[i] != ROLE_WEIGHTS_LOAD &&
 			p->facts.live_count > OF_A_PARAMETER * known_blocks)) {

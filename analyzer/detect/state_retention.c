@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "detect/detect.h"
+#include "detect/graphs.h"
 #include "util/num.h"
 #include "util/tuned.h"
 
@@ -62,6 +62,8 @@ int detect_state_retention(const struct scene *scene, struct finding *out)
 	struct finding f = {.blame = CALLSITE_NONE};
 	double weighted = 0;
 
+	if (graphs_claim(scene, graphs_in_between(scene), out))
+		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 

@@ -160,6 +160,7 @@ void cuda_context_created(const struct cuda_call *c, int device, uint64_t contex
 
 /* Records the launch of a graph. */
 void cuda_launched(const struct cuda_call *c);
+uint64_t cuda_launches(void); /* graphs launched so far */
 
 /* Records a failure for lack of memory, and no other result. */
 void cuda_failed(const struct cuda_call *c, uint64_t size);

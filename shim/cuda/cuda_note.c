@@ -37,6 +37,7 @@ static uint32_t names[CUDA_IDS];
 static uint32_t retries; /* number of groups so far */
 static uint64_t sample_due[SPACE_DEVICES], pool_due[SPACE_DEVICES]; /* ticks */
 static bool graph_memory; /* some graph has memory nodes */
+static uint64_t launches; /* of graphs */
 
 static const char *const symbols[CUDA_IDS] = {
     [CUDA_NOTHING] = "torch",
@@ -606,6 +607,11 @@ void cuda_sample_before(struct cuda_call *c)
 		c->before_device = cuda_device_now(&context);
 }
 
+uint64_t cuda_launches(void)
+{
+	return __atomic_load_n(&launches, __ATOMIC_RELAXED);
+}
+
 void cuda_launched(const struct cuda_call *c)
 {
 	static uint64_t due;
@@ -613,6 +619,8 @@ void cuda_launched(const struct cuda_call *c)
 
 	if (c->result)
 		cuda_failed(c, 0);
-	else if (__atomic_load_n(&graph_memory, __ATOMIC_RELAXED) && claim_turn(&due))
+	else
+		__atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
+	if (!c->result && __atomic_load_n(&graph_memory, __ATOMIC_RELAXED) && claim_turn(&due))
 		sample_pool(c, CUDA_GRAPH, cuda_device_now(&context), 0);
 }

@@ -368,16 +368,22 @@ static void allocated_node(
 		cuda_graph_destroyed(&c, WORD(graph));
 
 /* While a stream may be capturing, the driver is not queried. An end that is refused, for a wrong
- * stream or thread, leaves the capture open. */
+ * stream or thread, leaves the capture open. Both are recorded: what is allocated in between stays
+ * with the graph. The value is the number of launches so far. */
+#define CAPTURED() AFTER_CALLED(-1, 0, cuda_launches(), OTHER)
 #define BEFORE_CAPTURE_BEGIN() cuda_device_capture(1);
 #define AFTER_CAPTURE_BEGIN()                                                                      \
 	if (result)                                                                                \
-		cuda_device_capture(-1);
+		cuda_device_capture(-1);                                                           \
+	else                                                                                       \
+		CAPTURED()
 #define BEFORE_CAPTURE_END()
 #define AFTER_CAPTURE_END()                                                                        \
 	if (!result || result == GPU_ERROR_CAPTURE_INVALIDATED ||                                  \
-	    result == GPU_ERROR_CAPTURE_UNJOINED)                                                  \
-		cuda_device_capture(-1);
+	    result == GPU_ERROR_CAPTURE_UNJOINED) {                                                \
+		cuda_device_capture(-1);                                                           \
+		CAPTURED()                                                                         \
+	}
 
 /* Look-ups: replaces the real result by a wrapper if the caller gets one. */
 struct lookup {

@@ -45,6 +45,16 @@ struct space_block {
 	uint32_t torch; /* 1 + the PyTorch space that has had blocks in it */
 	uint32_t next, prev; /* 1 + neighbour of the same space and context */
 	bool used;
+	bool captured; /* acquired while its thread captured a graph, which needs it */
+};
+
+/* Captures of work into graphs. What a graph uses is allocated with it and stays with it. */
+#define CAPTURES_MAX 16u /* at once */
+struct space_captures {
+	uint64_t count;
+	uint64_t launches; /* of graphs between the first capture's end and the last one's begin */
+	uint64_t first_launches, first_ns;
+	uint32_t threads[CAPTURES_MAX], open; /* threads that capture */
 };
 
 /* A device's memory as the driver or an outside observer counts it, against the events' sum. */
@@ -172,6 +182,7 @@ struct spaces {
 
 	VEC(uint32_t) hit; /* scratch for callbacks */
 	uint64_t now_ns, now_event;
+	struct space_captures captures;
 	uint64_t replaced_until_ns; /* end of the latest period that a checkpoint replaced */
 	uint32_t now_thread;
 

@@ -322,6 +322,7 @@ int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e)
 	    .stream = e->u.space.stream,
 	    .space = sp->index,
 	    .flags = e->u.space.flags,
+	    .captured = space_is_captured(s, e),
 	    .references = handle};
 	int rc = 0;
 

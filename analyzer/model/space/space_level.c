@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/space/space_parts.h"
+#include "util/num.h"
 
 static bool is_device_key(uint32_t key)
 {
@@ -197,6 +198,38 @@ static void take_first_context(struct space *cuda)
 	cuda->first_context.others = now->others;
 }
 
+/* Take the begin or the end of a capture. False: another call. */
+static bool take_capture(struct spaces *s, const struct event *e)
+{
+	struct space_captures *c = &s->captures;
+	const char *api = e->u.space.api;
+	bool begins = api && strncmp(api, "cuStreamBegin", 13) == 0;
+	uint32_t i = 0;
+
+	if (!begins && (!api || strcmp(api, "cuStreamEndCapture") != 0))
+		return false;
+	while (i < c->open && c->threads[i] != e->thread)
+		i++;
+	if (!begins && i < c->open)
+		c->threads[i] = c->threads[--c->open];
+	if (begins && c->open < CAPTURES_MAX)
+		c->threads[c->open++] = e->thread;
+	if (begins && !c->count++) {
+		c->first_launches = e->u.space.offset;
+		c->first_ns = e->time_ns;
+	}
+	c->launches = num_less(e->u.space.offset, c->first_launches);
+	return true;
+}
+
+bool space_is_captured(const struct spaces *s, const struct event *e)
+{
+	for (uint32_t i = 0; i < s->captures.open; i++)
+		if (s->captures.threads[i] == e->thread)
+			return true;
+	return false;
+}
+
 int space_on_call(struct spaces *s, struct space *sp, const struct event *e)
 {
 	bool first = sp->kind == SPACE_CUDA && !sp->last_sample.total;
@@ -207,7 +240,7 @@ int space_on_call(struct spaces *s, struct space *sp, const struct event *e)
 		rc = take_pool(sp, e);
 	if (!rc)
 		rc = space_take_levels(s, sp, e);
-	if (rc || sp->kind != SPACE_CUDA || !e->u.space.api)
+	if (rc || sp->kind != SPACE_CUDA || !e->u.space.api || take_capture(s, e))
 		return rc;
 	if (event_level(e, TRACE_LEVEL_DEV_FREE_BEFORE, &before) &&
 	    event_level(e, TRACE_LEVEL_DEV_FREE, &after)) {

@@ -131,6 +131,7 @@ static void torch_segment(void *arg, const struct range *r)
 				      .birth_ns = r->birth_ns,
 				      .stack = r->stack,
 				      .acquired = true,
+				      .captured = b->captured,
 				      .mapped = r->kind == LAYOUT_MAPPING});
 }
 

@@ -33,6 +33,7 @@ struct map_segment {
 	uint64_t birth_ns;
 	uint32_t stack; /* of its own acquisition; 0: none */
 	bool acquired; /* one call acquired it; false: a range of blocks */
+	bool captured; /* for a CUDA graph, which needs all of it as long as it exists */
 	bool mapped; /* memory of handles: it can grow and shrink */
 	uint64_t live_bytes, live_blocks, holes, hole_bytes, largest_hole;
 	size_t first, count; /* of the pieces */

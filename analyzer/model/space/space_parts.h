@@ -25,6 +25,8 @@ void space_take_outside(struct spaces *s, struct space *cuda);
 /* All contexts of the device are gone. */
 void space_forget_contexts(struct space *cuda);
 void space_forget_pool(struct space *sp, uint64_t object);
+/* True if the event's thread captures a graph. */
+bool space_is_captured(const struct spaces *s, const struct event *e);
 int space_on_call(struct spaces *s, struct space *sp, const struct event *e);
 
 /* space_failure.c: refused requests. */

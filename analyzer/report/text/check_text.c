@@ -276,7 +276,8 @@ static void put_spaces(const struct page *page, const struct check_tally *tally)
 	for (size_t i = 0; i < tally->spaces.count; i++) {
 		const struct check_space *sp = &tally->spaces.items[i];
 
-		put_line(page, sp->name, "%s acquired, %s released; %s still live with %s, at most %s",
+		put_line(page, sp->name,
+		    "%s acquired, %s released; %s still live with %s, at most %s",
 		    fmt_count(&a, sp->allocs), fmt_count(&b, sp->frees),
 		    fmt_count(&c, sp->live_blocks), fmt_size_exact(&d, sp->live_bytes),
 		    fmt_size(&e, sp->most_bytes));

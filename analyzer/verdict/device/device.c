@@ -165,9 +165,9 @@ static void recorded_others(const struct verdict_result *r, struct device_report
 	uint32_t gpu = r->trace ? trace_gpu(r->trace, d->number) : d->number;
 
 	if (d->failed && d->free_known && gpu < DEVICES_MAX)
-		d->others = num_most(d->others,
-		    num_least(r->tree.gpu_others[gpu],
-			num_less(num_less(d->total, d->free), d->explained)));
+		d->others =
+		    num_most(d->others, num_least(r->tree.gpu_others[gpu],
+					    num_less(num_less(d->total, d->free), d->explained)));
 	if (d->free_known)
 		d->unattributed = (int64_t)(d->total - d->free - d->explained - d->others);
 }
@@ -214,15 +214,15 @@ static void take_from(uint64_t *bytes, uint64_t *wanted)
  * Divide PyTorch's free memory by whether it was usable. Without a failure PyTorch can hand out all
  * of it. If the driver refused another's request, PyTorch can give back segments without blocks.
  * Before PyTorch itself refuses, it tries all holes and gives back empty segments: a large enough
- * hole, or an empty segment, then belongs to another stream, a CUDA graph, or sizes that are kept
- * apart.
+ * hole, or an empty segment, then belongs to another stream, or sizes that are kept apart. What a
+ * CUDA graph's own pool has free is for its replays.
  *
  * d->hidden_bytes are live, but look like holes.
  */
 static void slack_rows(struct device_report *d, const struct space_map *map)
 {
 	struct ledger *l = &d->ledger;
-	uint64_t usable = 0, pinned = 0, apart = 0, rest = d->hidden_bytes;
+	uint64_t usable = 0, pinned = 0, apart = 0, graphs = 0, rest = d->hidden_bytes;
 	uint64_t wanted = d->failed && device_is_torch(d) ? d->requested : 0;
 
 	for (size_t i = 0; i < map->segments.count; i++) {
@@ -234,7 +234,9 @@ static void slack_rows(struct device_report *d, const struct space_map *map)
 
 			if (p->callsite != MAP_HOLE)
 				continue;
-			if (wanted && (!s->live_blocks || size >= wanted))
+			if (s->captured)
+				graphs += size;
+			else if (wanted && (!s->live_blocks || size >= wanted))
 				apart += size;
 			else if (!d->failed || !s->live_blocks)
 				usable += size;
@@ -242,10 +244,12 @@ static void slack_rows(struct device_report *d, const struct space_map *map)
 				pinned += size;
 		}
 	}
+	take_from(&graphs, &rest);
 	take_from(&pinned, &rest);
 	take_from(&apart, &rest);
 	take_from(&usable, &rest);
 	ledger_row(l, "live, not known one by one", d->hidden_bytes - rest);
+	ledger_row(l, "CUDA graphs' own pools, free", graphs);
 	ledger_row(l, "PyTorch slack, can be used", usable);
 	ledger_row(l, "PyTorch slack, kept apart", apart);
 	ledger_row(l, "PyTorch slack, fragmented", pinned);

@@ -50,7 +50,9 @@ static int slack_of(
 	for (size_t i = 0; i < map->segments.count; i++) {
 		const struct map_segment *s = &map->segments.items[i];
 
-		for (size_t k = s->first; s->live_blocks && k < s->first + s->count; k++) {
+		/* A graph's pool has nothing for others, in whatever pieces. */
+		for (size_t k = s->first; s->live_blocks && !s->captured && k < s->first + s->count;
+		     k++) {
 			const struct map_piece *p = &map->pieces.items[k];
 			uint64_t size = p->end - p->start;
 			uint32_t before, after;
@@ -71,8 +73,42 @@ static int slack_of(
 	return 0;
 }
 
+/* What was acquired in captures, by call site, and the free memory of those segments. */
+static int read_graphs(const struct model *then, const struct space *sp,
+    const struct callsites *callsites, const struct space_map *map, struct scene_graphs *graphs,
+    uint64_t **bytes)
+{
+	const struct spaces *s = then->spaces;
+
+	if (!s->captures.count)
+		return 0;
+	*bytes = calloc(callsites->count + 1u, sizeof(**bytes));
+	if (!*bytes)
+		return -ENOMEM;
+	*graphs = (struct scene_graphs){.captures = s->captures.count,
+	    .launches = s->captures.launches,
+	    .first_ns = s->captures.first_ns,
+	    .bytes = *bytes,
+	    .capturing = s->captures.open > 0};
+	for (uint32_t i = 0; i < s->used; i++) {
+		const struct space_block *b = spaces_block(s, i);
+		uint32_t callsite =
+		    b->used && b->captured && b->space == sp->index
+			? callsites_of_stack(callsites, STACK_STATS_HEAP, b->block.stack)
+			: CALLSITE_NONE;
+
+		if (callsite != CALLSITE_NONE)
+			(*bytes)[callsite] += b->block.size;
+	}
+	for (size_t i = 0; i < map->segments.count; i++)
+		if (map->segments.items[i].captured)
+			graphs->slack += map->segments.items[i].hole_bytes;
+	return 0;
+}
+
 static int set_slack(const struct model *then, const struct space *sp,
-    const struct device_failure *f, const struct callsites *callsites, struct scene_slack *slack)
+    const struct device_failure *f, const struct callsites *callsites, struct scene *scene,
+    uint64_t **graph_bytes)
 {
 	struct space_map map = {0};
 	int rc;
@@ -82,11 +118,13 @@ static int set_slack(const struct model *then, const struct space *sp,
 		return 0;
 	rc = space_map_make(then, sp, f->size, &map);
 	if (!rc)
-		rc = slack_of(&map, callsites, slack);
+		rc = slack_of(&map, callsites, &scene->slack);
+	if (!rc)
+		rc = read_graphs(then, sp, callsites, &map, &scene->graphs, graph_bytes);
 	space_map_fini(&map);
 	/* Free memory at the level below counts only where that level was asked. */
 	if (f->segment && f->free_known)
-		slack->below = f->free;
+		scene->slack.below = f->free;
 	return rc;
 }
 
@@ -193,10 +231,10 @@ static int add_setting(struct verdict_result *r, enum device_setting_kind kind, 
 	return 0;
 }
 
-/* True if the finding can be tried: its claims rewrite something. */
+/* True if the finding can be tried: its claims rewrite something, and it claims no holes. */
 static bool can_be_tried(const struct finding *f)
 {
-	return f->strength >= RANK_STRENGTH_MIN && !f->coalesced &&
+	return f->strength >= RANK_STRENGTH_MIN && !f->coalesced && !f->slack_bytes &&
 	       (f->claim_count || f->alone || f->request_bytes);
 }
 
@@ -336,6 +374,7 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 	    .limit = {.bytes = r->failure.limit_bytes,
 		.usage = r->failure.usage_bytes,
 		.own = {.known = d->capped && d->free_known, .kept_back = d->free}}};
+	uint64_t *graph_bytes = NULL;
 	int rc;
 
 	if (!sp)
@@ -346,21 +385,25 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 		return rc;
 	scene.model = sp->model;
 	scene.callsites = r->callsites;
-	rc = set_slack(then, sp, f, r->callsites, &scene.slack);
-	if (rc)
+	rc = set_slack(then, sp, f, r->callsites, &scene, &graph_bytes);
+	if (rc) {
+		free(graph_bytes);
 		return err_set(err, rc, "no memory for the device's map");
+	}
 	scene.slack.bytes = num_less(scene.slack.bytes, d->hidden_bytes);
 	scene.others = (struct scene_others){.known = d->others_known || d->others,
 	    .bytes = d->others,
 	    .grown = others_grown(then, sp, d)};
 	rc = judge_scene(r, &scene, try_each, feed, err);
+	free(graph_bytes);
 	if (rc)
 		return rc;
 	r->coverage.gap = gap_of(d);
 	decide(r, true,
-	    r->coverage.gap && !r->tree.watched ? "Run it under `whyoom run`, which asks what other "
-						  "processes hold."
-						: NULL);
+	    r->coverage.gap && !r->tree.watched
+		? "Run it under `whyoom run`, which asks what other "
+		  "processes hold."
+		: NULL);
 	return waited_read(r, feed, &refused, err);
 }
 

@@ -96,6 +96,14 @@ static void fixes_leak(struct advice *a)
 
 static void fixes_state_retention(struct advice *a)
 {
+	if (a->form == FORM_GRAPHS) {
+		add(a,
+		    "Round the inputs of %s up to a few shapes, and capture a graph for each of "
+		    "these only; or drop the graph that was not launched for the longest time.",
+		    a->where);
+		add(a, "Let the graphs share one pool: torch.cuda.graph(graph, pool=...).");
+		return;
+	}
 	add(a,
 	    "Give the store that %s fills a bound: a largest number of entries, an age, or only "
 	    "the newest snapshot of each conversation.",
@@ -122,6 +130,13 @@ static void fixes_oversized_model(struct advice *a)
 
 static void fixes_batch_prealloc(struct advice *a)
 {
+	if (a->form == FORM_GRAPHS) {
+		add(a,
+		    "Capture graphs in %s for fewer and smaller batches, the largest one first, "
+		    "and let them share one pool: torch.cuda.graph(graph, pool=...).",
+		    a->where);
+		return;
+	}
 	add(a,
 	    "Make the pool that %s takes smaller: fewer sequences, a shorter largest context, or "
 	    "blocks taken as they are needed.",

@@ -297,11 +297,29 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 	add_end(s, r, SAID_CAUSE);
 }
 
+static void put_graphs(struct str *s, const struct verdict_result *r, const char *how)
+{
+	const struct finding *f = &r->ranking.list[0].finding;
+	struct fmt a, b, c;
+
+	str_printf(s, "%s CUDA graphs, captured %s, take %s, most of it in ",
+	    fmt_count(&a, fact(r, FACT_GRAPHS)), how, fmt_size(&b, f->bytes + f->slack_bytes));
+	add_blame(s, r);
+	if (f->slack_bytes)
+		str_printf(
+		    s, "; %s of it is free, but in their own pools", fmt_size(&c, f->slack_bytes));
+	add_end(s, r, SAID_CAUSE);
+}
+
 static void words_state_retention(struct str *s, const struct verdict_result *r)
 {
 	const struct callsite *p = main_callsite(r), *original;
 	struct fmt a, b;
 
+	if (r->ranking.list[0].finding.form == FORM_GRAPHS) {
+		put_graphs(s, r, "when a shape came for the first time");
+		return;
+	}
 	add_blame(s, r);
 	str_printf(s, " keeps %s without a bound: %s ",
 	    fmt_size(&b, r->ranking.list[0].finding.bytes), fmt_count(&a, p->survivors.count));
@@ -391,6 +409,10 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 	const struct callsite *p = main_callsite(r);
 	struct fmt a, b, c;
 
+	if (f->form == FORM_GRAPHS) {
+		put_graphs(s, r, "up front");
+		return;
+	}
 	add_blame(s, r);
 	if (f->request_bytes / 2 > p->facts.largest) {
 		str_printf(s, " asked for %s up front, in one block; everything else took %s",

@@ -41,6 +41,50 @@ static void unattributed(void **state)
 	script_free(s);
 }
 
+static void call(struct script *s, uint32_t cuda, const char *api, uint32_t thread, uint64_t value)
+{
+	struct event *e = script_event(s, EV_SPACE_CALL, cuda);
+
+	e->u.space.api = api;
+	e->u.space.offset = value;
+	e->thread = thread;
+}
+
+static void alloc_by(struct script *s, uint32_t cuda, uint64_t address, uint32_t thread)
+{
+	struct event *e = script_event(s, EV_SPACE_ALLOC, cuda);
+
+	e->address = address;
+	e->size = MiB;
+	e->thread = thread;
+}
+
+/* What a capturing thread allocates meanwhile is the graph's; another thread's is not. */
+static void captures(void **state)
+{
+	struct script *s = script_new();
+	uint32_t cuda = script_space(s, "cuda:0");
+	struct model *m;
+
+	script_space_alloc(s, cuda, 0, 0x10000000, MiB);
+	call(s, cuda, "cuStreamBeginCapture_v2", 1, 3);
+	alloc_by(s, cuda, 0x20000000, 1);
+	alloc_by(s, cuda, 0x30000000, 2);
+	call(s, cuda, "cuStreamEndCapture", 1, 3);
+	alloc_by(s, cuda, 0x40000000, 1);
+	call(s, cuda, "cuStreamBeginCapture_v2", 1, 8);
+	m = spaces_model(s);
+	for (uint32_t i = 0; i < m->spaces->used; i++)
+		assert_int_equal(spaces_block(m->spaces, i)->captured,
+		    spaces_block(m->spaces, i)->block.address == 0x20000000);
+	assert_int_equal(m->spaces->captures.count, 2);
+	assert_int_equal(m->spaces->captures.launches, 5);
+	assert_int_equal(m->spaces->captures.open, 1);
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
 /* A long series is thinned out, not cut off. */
 static void series(void **state)
 {
@@ -222,6 +266,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(unattributed),
+	    cmocka_unit_test(captures),
 	    cmocka_unit_test(series),
 	    cmocka_unit_test(from_outside),
 	    cmocka_unit_test(others_since),
