@@ -56,7 +56,7 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		struct pool pool;
 
 		if ((scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD) ||
-		    !pool_at(scene, i, &pool))
+		    scene_converts(scene, i) != CALLSITE_NONE || !pool_at(scene, i, &pool))
 			continue;
 		/* How much of the pool is used is not recorded. The first block was, unless the
 		 * pool was never finished. */

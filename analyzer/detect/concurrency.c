@@ -16,6 +16,7 @@ TUNED(double, NONE_ENDED, 0.85,
 TUNED(uint64_t, STUCK_TIMES, 32u,
     "a long request takes some ten times as long as a usual one; one that waits for nobody, for "
     "ever");
+TUNED(uint32_t, STREAMS_MIN, 4u, "copies in, work and copies out overlap on three streams");
 TUNED(double, WORKERS_REPEAT, 0.4, "as leak's factors for what contradicts it");
 TUNED(unsigned, NEARLY_PART, 10u,
     "nine tenths of the sum is nearly all; the rest are requests that have just begun");
@@ -210,6 +211,29 @@ static double by_workers(const struct scene *scene, struct finding *f)
 	return f->strength;
 }
 
+/* Claim what all streams but one have in flight. */
+static double on_streams(const struct scene *scene, struct finding *f)
+{
+	const struct scene_streams *s = &scene->streams;
+	uint64_t most = 0;
+
+	if (s->alike < STREAMS_MIN)
+		return 0;
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		if (!s->others[i])
+			continue;
+		finding_claim_without(f, scene->callsites, i, s->others[i]);
+		finding_blame_larger(f, i, s->others[i], &most);
+	}
+	f->form = FORM_STREAMS;
+	f->strength = (0.6 + 0.4 * (1 - (double)s->largest / (double)s->sum)) *
+		      fmin(1, 0.5 + (double)s->sum / (double)scene_live(scene));
+	finding_evidence(f, FACT_AT_ONCE, (double)s->alike);
+	finding_evidence(f, FACT_AT_ONCE_BYTES, (double)s->sum);
+	finding_evidence(f, FACT_AT_ONCE_LARGEST, (double)s->largest);
+	return f->strength;
+}
+
 static void prefer(struct finding *best, const struct finding *f)
 {
 	if (f->strength > 0 && f->bytes + f->other_bytes > best->bytes + best->other_bytes)
@@ -218,7 +242,8 @@ static void prefer(struct finding *best, const struct finding *f)
 
 int detect_concurrency(const struct scene *scene, struct finding *out)
 {
-	struct finding work = {.blame = CALLSITE_NONE}, queue = work, workers = work;
+	struct finding work = {.blame = CALLSITE_NONE}, queue = work, workers = work,
+		       streams = work;
 
 	queue.form = FORM_BACKLOG;
 	if (!scene->end.failed)
@@ -228,6 +253,8 @@ int detect_concurrency(const struct scene *scene, struct finding *out)
 	prefer(&work, &queue);
 	by_workers(scene, &workers);
 	prefer(&work, &workers);
+	on_streams(scene, &streams);
+	prefer(&work, &streams);
 	if (work.blame == CALLSITE_NONE || work.strength <= 0)
 		return DETECT_SILENT;
 	*out = work;

@@ -54,6 +54,13 @@ struct scene_graphs {
 	bool capturing; /* at the moment, by the thread that asked */
 };
 
+/* Work in flight on several streams, in a space whose blocks are in the order of a stream. */
+struct scene_streams {
+	uint32_t alike; /* streams that hold at least an eighth of what the largest holds */
+	uint64_t sum, largest; /* what they hold, and one of them */
+	const uint64_t *others; /* of that, beyond the largest, by call site; NULL: none is known */
+};
+
 /* How the process ended. */
 struct scene_end {
 	bool failed; /* the process ran out, by a refused request or by a kill */
@@ -102,6 +109,7 @@ struct scene {
 	struct scene_limit limit;
 	struct scene_slack slack;
 	struct scene_graphs graphs;
+	struct scene_streams streams;
 	struct scene_others others;
 };
 
@@ -139,6 +147,7 @@ enum finding_form {
 	FORM_FILES, /* leak: files in memory that are closed and not removed */
 	FORM_VARYING, /* external: requests vary, and the large ones do not fit */
 	FORM_GRAPHS, /* batch-prealloc, state-retention: CUDA graphs */
+	FORM_STREAMS, /* concurrency: work in flight on several streams */
 	FORM_STACKS, /* external, leak: address space that threads' stacks take */
 };
 
@@ -264,6 +273,9 @@ bool scene_worked_before(
 /* True if weights were read from its first block until the moment: blocks that came and went may be
  * part of loading. */
 bool scene_reads_weights(const struct scene *scene, const struct callsite *of);
+/* Return the call site whose blocks it took the place of, one by one, after all of them were there:
+ * weights that are cast to another type. CALLSITE_NONE: there is none. */
+uint32_t scene_converts(const struct scene *scene, uint32_t callsite);
 /* True if few large blocks hold nearly all of it, as with parameters and pools, but not records. */
 bool scene_few_large(const struct scene *scene, const struct callsite *p);
 /* True if its blocks alternate with those of two other lines, as a layer's parameters do. */

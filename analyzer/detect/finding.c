@@ -21,6 +21,8 @@ TUNED(double, SQUARE_SLOPE, 1.4,
     "between linear (1) and square (2): a square compares parts with each other");
 TUNED(unsigned, INPUT_PART, 1024u,
     "an input smaller than a thousandth of the block is not what it was made of");
+TUNED(unsigned, CONVERTED_MIN, 4u, "three blocks may come as three others go by chance");
+TUNED(unsigned, CONVERTED_TIMES, 8u, "int8 to float64: no cast of a weight makes it larger");
 TUNED(unsigned, WITH_MOMENTS, 16u, "enough moments to compare two counts, few enough to be cheap");
 TUNED(unsigned, WITH_FIRST, 4u, "a ratio of fewer than four blocks says nothing");
 TUNED(double, WITH_SPREAD, 1.3,
@@ -500,6 +502,25 @@ bool scene_reads_weights(const struct scene *scene, const struct callsite *of)
 	}
 	return read >= (double)of->facts.live_bytes / READ_PART && last > of->facts.first_ns &&
 	       moment - last <= (moment - of->facts.first_ns) / 4;
+}
+
+uint32_t scene_converts(const struct scene *scene, uint32_t callsite)
+{
+	const struct callsites *callsites = scene->callsites;
+	const struct callsite *p = &callsites->list[callsite];
+
+	for (uint32_t i = 0; i < callsites->count && p->facts.live_count >= CONVERTED_MIN; i++) {
+		const struct callsite *o = &callsites->list[i];
+
+		/* The newest block's source still lives, and perhaps the one before it. */
+		if (i != callsite && o->facts.last_ns <= p->facts.first_ns &&
+		    o->facts.total_count >= p->facts.total_count &&
+		    o->facts.freed_count <= p->facts.total_count &&
+		    o->facts.freed_count + 2 >= p->facts.total_count &&
+		    o->facts.largest >= p->facts.largest / CONVERTED_TIMES)
+			return i;
+	}
+	return CALLSITE_NONE;
 }
 
 bool scene_few_large(const struct scene *scene, const struct callsite *p)

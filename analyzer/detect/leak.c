@@ -104,7 +104,9 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 	if (p->survivors.count > SET_UP_BLOCKS)
 		return 0;
 	if (scene->space)
-		return purpose_of(scene, callsite) != PURPOSE_UNTOLD && scene_few_large(scene, p) &&
+		return (purpose_of(scene, callsite) != PURPOSE_UNTOLD ||
+			   scene_converts(scene, callsite) != CALLSITE_NONE) &&
+		       scene_few_large(scene, p) &&
 		       !scene_worked_before(scene, p->facts.first_ns, p->survivors.bytes, 0) &&
 		       scene_worked_since(scene, p->facts.first_ns) < SET_UP_SHARE;
 	if (scene_is_read_in(scene, callsite) || scene_reads_weights(scene, p))

@@ -171,6 +171,13 @@ static uint64_t parameters(const struct scene *scene)
 	return scene_churn(scene) >= GIVEN_BACK ? blocks : 0;
 }
 
+static bool converted_weights(const struct scene *scene, uint32_t callsite)
+{
+	uint32_t of = scene_converts(scene, callsite);
+
+	return of != CALLSITE_NONE && purpose_of(scene, of) != PURPOSE_ROOM;
+}
+
 int detect_oversized_model(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -204,7 +211,9 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 		}
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->facts.live_bytes);
 		/* A model has parameters of several shapes; a pool's blocks are all alike. */
-		if (!callsite_is_uniform(p) || purpose_of(scene, i) == PURPOSE_WEIGHTS)
+		if (converted_weights(scene, i))
+			varied += p->facts.live_bytes;
+		else if (!callsite_is_uniform(p) || purpose_of(scene, i) == PURPOSE_WEIGHTS)
 			varied += p->facts.live_bytes - (pool_at(scene, i, &pool) ? pool.bytes : 0);
 		finding_blame_larger(&f, i, p->facts.live_bytes, &most);
 	}

@@ -30,6 +30,8 @@ struct reader {
 	uint64_t since, setup;
 	/* Earlier rounds of a lane were not seen: older blocks may be left from them. */
 	uint64_t seen_from;
+	uint64_t ended,
+	    ended_bounded; /* live bytes of ended lanes; of these, where not more stays */
 	uint64_t left[REQUESTS_KEPT]; /* bytes that each finished request's thread or task left */
 };
 
@@ -119,9 +121,10 @@ static int request_index(struct reader *d, const struct lane *l, uint64_t since,
 	if (!at)
 		return -ENOMEM;
 	if (!*at) {
-		if (vec_push(&d->list,
-			(struct held_request){
-			    .lane = l, .request = q, .since_ns = q ? q->start_ns : since}))
+		if (vec_push(
+			&d->list, (struct held_request){.lane = l,
+				      .request = q,
+				      .since_ns = q ? q->start_ns : num_most(since, l->first_ns)}))
 			return -ENOMEM;
 		*at = d->list.count;
 	}
@@ -141,6 +144,16 @@ static void add_left(struct reader *d, const struct block *b)
 	}
 }
 
+/* A cache with a bound keeps what ended work made, and releases as much for it. */
+static void add_ended(struct reader *d, const struct block *b, uint32_t callsite)
+{
+	const struct callsite *p = &d->callsites->list[callsite];
+
+	d->ended += block_bytes(b);
+	if (!p->survivors.stays && !p->size.grows && p->facts.freed_count >= p->facts.live_count)
+		d->ended_bounded += block_bytes(b);
+}
+
 static int add(void *arg, const struct block *b)
 {
 	struct reader *d = arg;
@@ -156,6 +169,8 @@ static int add(void *arg, const struct block *b)
 	add_left(d, b);
 	if (callsite == CALLSITE_NONE)
 		return 0;
+	if (l->ended)
+		add_ended(d, b, callsite);
 	if (l != d->lane) {
 		d->lane = l;
 		d->in_hand = in_hand(d->r, l, &d->since, &d->setup, &d->unended);
@@ -208,6 +223,8 @@ static void finished_before(const struct reader *d, struct requests_held *h)
 		ended = requests_ended(r, h->largest / ALIKE_PART);
 	h->finished = ended.count;
 	h->left = ended.count ? 1 - (double)ended.clean / (double)ended.count : 0;
+	if (d->ended)
+		h->left *= 1 - (double)d->ended_bounded / (double)d->ended;
 	h->life_ns = ended.count ? ended.life_ns / ended.count : 0;
 	if (h->finished)
 		return;

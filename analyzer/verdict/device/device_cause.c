@@ -23,6 +23,7 @@
 
 TUNED(uint64_t, UNACCOUNTED_PART, 2,
     "with most of the used memory in no event, the cause may be there as well");
+TUNED(uint64_t, STREAM_ALIKE_PART, 8u, "as for requests at once");
 TUNED(uint64_t, LEAST_SPLIT_MIB, 32,
     "PyTorch refuses a max_split_size_mb of 20 and less; below 32 it hardly caches large blocks");
 TUNED(uint64_t, MOST_SPLIT_MIB, 512,
@@ -106,13 +107,89 @@ static int read_graphs(const struct model *then, const struct space *sp,
 	return 0;
 }
 
+/* Return the call site of a block in flight there: one whose blocks come and go. */
+static uint32_t in_flight_at(
+    const struct space_block *b, const struct space *sp, const struct callsites *callsites)
+{
+	uint32_t at = b->used && b->space == sp->index
+			  ? callsites_of_stack(callsites, STACK_STATS_HEAP, b->block.stack)
+			  : CALLSITE_NONE;
+
+	return at != CALLSITE_NONE && callsites->list[at].facts.freed_count >=
+					  callsites->list[at].facts.live_count / 2
+		   ? at
+		   : CALLSITE_NONE;
+}
+
+/* Compute what the streams have in flight: *held by stream, *others by call site. */
+static int sum_streams(const struct spaces *s, const struct space *sp,
+    const struct callsites *callsites, struct map *held, struct scene_streams *out,
+    uint64_t *others)
+{
+	uint64_t largest = 0, *bytes;
+
+	for (uint32_t i = 0; i < s->used; i++) {
+		const struct space_block *b = spaces_block(s, i);
+
+		if (in_flight_at(b, sp, callsites) == CALLSITE_NONE)
+			continue;
+		bytes = map_put(held, b->stream);
+		if (!bytes)
+			return -ENOMEM;
+		*bytes += b->block.size;
+		if (*bytes > out->largest) {
+			out->largest = *bytes;
+			largest = b->stream;
+		}
+	}
+	for (uint32_t i = 0; i < s->used; i++) {
+		const struct space_block *b = spaces_block(s, i);
+		uint32_t at = in_flight_at(b, sp, callsites);
+
+		bytes = at == CALLSITE_NONE ? NULL : map_find(held, b->stream);
+		if (!bytes || *bytes < out->largest / STREAM_ALIKE_PART)
+			continue;
+		out->sum += b->block.size;
+		if (b->stream != largest)
+			others[at] += b->block.size;
+	}
+	for (uint32_t i = 0; i < s->used; i++) {
+		const struct space_block *b = spaces_block(s, i);
+
+		bytes = in_flight_at(b, sp, callsites) == CALLSITE_NONE ? NULL
+									: map_find(held, b->stream);
+		if (!bytes || *bytes < out->largest / STREAM_ALIKE_PART)
+			continue;
+		out->alike++;
+		*bytes = 0; /* each stream counts once */
+	}
+	out->others = others;
+	return 0;
+}
+
+static int read_streams(const struct model *then, const struct space *sp,
+    const struct callsites *callsites, struct scene_streams *out, uint64_t **others)
+{
+	struct map held = {0};
+	int rc;
+
+	*others = calloc(callsites->count + 1u, sizeof(**others));
+	if (!*others)
+		return -ENOMEM;
+	rc = sum_streams(then->spaces, sp, callsites, &held, out, *others);
+	map_free(&held);
+	return rc;
+}
+
 static int set_slack(const struct model *then, const struct space *sp,
     const struct device_failure *f, const struct callsites *callsites, struct scene *scene,
-    uint64_t **graph_bytes)
+    uint64_t **by_callsite)
 {
 	struct space_map map = {0};
 	int rc;
 
+	if (sp->kind == SPACE_POOL)
+		return read_streams(then, sp, callsites, &scene->streams, by_callsite);
 	/* The driver does not show how it divides its memory. */
 	if (sp->kind != SPACE_TORCH)
 		return 0;
@@ -120,7 +197,7 @@ static int set_slack(const struct model *then, const struct space *sp,
 	if (!rc)
 		rc = slack_of(&map, callsites, &scene->slack);
 	if (!rc)
-		rc = read_graphs(then, sp, callsites, &map, &scene->graphs, graph_bytes);
+		rc = read_graphs(then, sp, callsites, &map, &scene->graphs, by_callsite);
 	space_map_fini(&map);
 	/* Free memory at the level below counts only where that level was asked. */
 	if (f->segment && f->free_known)
@@ -374,7 +451,7 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 	    .limit = {.bytes = r->failure.limit_bytes,
 		.usage = r->failure.usage_bytes,
 		.own = {.known = d->capped && d->free_known, .kept_back = d->free}}};
-	uint64_t *graph_bytes = NULL;
+	uint64_t *by_callsite = NULL; /* the scene's, of graphs or streams */
 	int rc;
 
 	if (!sp)
@@ -385,9 +462,9 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 		return rc;
 	scene.model = sp->model;
 	scene.callsites = r->callsites;
-	rc = set_slack(then, sp, f, r->callsites, &scene, &graph_bytes);
+	rc = set_slack(then, sp, f, r->callsites, &scene, &by_callsite);
 	if (rc) {
-		free(graph_bytes);
+		free(by_callsite);
 		return err_set(err, rc, "no memory for the device's map");
 	}
 	scene.slack.bytes = num_less(scene.slack.bytes, d->hidden_bytes);
@@ -395,7 +472,7 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 	    .bytes = d->others,
 	    .grown = others_grown(then, sp, d)};
 	rc = judge_scene(r, &scene, try_each, feed, err);
-	free(graph_bytes);
+	free(by_callsite);
 	if (rc)
 		return rc;
 	r->coverage.gap = gap_of(d);

@@ -167,6 +167,10 @@ static void fixes_concurrency(struct advice *a)
 		       "forked (gunicorn --preload) and call gc.freeze(), map it from a file, or "
 		       "serve it from one process.");
 		break;
+	case FORM_STREAMS:
+		add(a, "Bound how many streams have work in flight: wait for the oldest "
+		       "(cudaStreamSynchronize, an event) before the next is given any.");
+		break;
 	default:
 		add(a, "Bound how many requests run at once (a semaphore, a queue, a smaller "
 		       "worker pool) to what fits beside the weights.");

@@ -464,7 +464,8 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 		break;
 	default:
 		str_printf(s, "%s %s held %s at once, up to %s each, most of it in ",
-		    fmt_count(&a, fact(r, FACT_AT_ONCE)), requests_held_unit(&r->flow.held),
+		    fmt_count(&a, fact(r, FACT_AT_ONCE)),
+		    f->form == FORM_STREAMS ? "streams" : requests_held_unit(&r->flow.held),
 		    fmt_size(&b, fact(r, FACT_AT_ONCE_BYTES)),
 		    fmt_size(&c, fact(r, FACT_AT_ONCE_LARGEST)));
 		add_blame(s, r);

@@ -296,6 +296,36 @@ static void test_arenas(void **state)
 	(void)state;
 }
 
+/* Streams with work in flight, of which one at a time would have fit; a few may be a pipeline. */
+static void test_streams(void **state)
+{
+	static uint64_t others[8];
+
+	for (uint32_t alike = 3; alike <= 12; alike += 9) {
+		struct staged t = {.s = script_new(),
+		    .scene = {.space = "pool:0", .streams = {alike, alike * SIZE, SIZE, others}}};
+		uint32_t submit = script_stack(t.s, "main;submit");
+
+		for (uint32_t i = 0; i < 100; i++)
+			script_release(t.s, script_alloc(t.s, submit, SIZE));
+		for (uint32_t i = 0; i < alike; i++)
+			script_alloc(t.s, submit, SIZE);
+		script_failed(t.s, submit, SIZE);
+		others[0] = (alike - 1) * SIZE;
+		stage(&t, detect_concurrency, true);
+		if (alike < 4) {
+			assert_int_equal(t.rc, DETECT_SILENT);
+		} else {
+			assert_int_equal(t.rc, 0);
+			assert_int_equal(t.f.form, FORM_STREAMS);
+			assert_int_equal(t.f.bytes, 11 * SIZE);
+			assert_true(t.f.strength > 0.9);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
@@ -304,6 +334,6 @@ int main(void)
 	    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_tasks),
 	    cmocka_unit_test(test_many_small), cmocka_unit_test(test_leak),
 	    cmocka_unit_test(test_workers_leak), cmocka_unit_test(test_one_huge),
-	    cmocka_unit_test(test_arenas)};
+	    cmocka_unit_test(test_arenas), cmocka_unit_test(test_streams)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

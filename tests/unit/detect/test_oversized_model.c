@@ -41,6 +41,31 @@ static void test_loading(void **state)
 	(void)state;
 }
 
+/* Weights of one size are cast, one after the other, when all of them are there. */
+static void test_cast(void **state)
+{
+	struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+	uint32_t load = script_stack(t.s, "main;load"), cast = script_stack(t.s, "main;cast");
+	uint64_t half[20];
+
+	for (int i = 0; i < 20; i++)
+		half[i] = script_alloc(t.s, load, 200000);
+	for (int i = 0; i < 14; i++) {
+		script_alloc(t.s, cast, 400000);
+		script_release(t.s, half[i]);
+	}
+	script_failed(t.s, cast, 400000);
+	stage(&t, detect_oversized_model, true);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.strength > 0.6);
+	assert_string_equal(blamed(&t), "cast");
+	assert_true(detect_batch_prealloc(&t.scene, &t.f) == DETECT_SILENT ||
+		    strcmp(blamed(&t), "cast") != 0);
+	assert_true(detect_leak(&t.scene, &t.f) == DETECT_SILENT || t.f.strength < 0.5);
+	strike(&t);
+	(void)state;
+}
+
 /* Others hold nine times as much. */
 static void test_beside_others(void **state)
 {
@@ -556,14 +581,15 @@ static void test_headers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_loading),
-	    cmocka_unit_test(test_states), cmocka_unit_test(test_beside_others),
-	    cmocka_unit_test(test_served), cmocka_unit_test(test_staged_copies),
-	    cmocka_unit_test(test_worked_with), cmocka_unit_test(test_host),
-	    cmocka_unit_test(test_host_scattered), cmocka_unit_test(test_worked_beside),
-	    cmocka_unit_test(test_first_weight), cmocka_unit_test(test_named),
-	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_one_block),
-	    cmocka_unit_test(test_host_company), cmocka_unit_test(test_host_reading),
-	    cmocka_unit_test(test_host_turns), cmocka_unit_test(test_host_ways),
-	    cmocka_unit_test(test_loading_late), cmocka_unit_test(test_headers)};
+	    cmocka_unit_test(test_cast), cmocka_unit_test(test_states),
+	    cmocka_unit_test(test_beside_others), cmocka_unit_test(test_served),
+	    cmocka_unit_test(test_staged_copies), cmocka_unit_test(test_worked_with),
+	    cmocka_unit_test(test_host), cmocka_unit_test(test_host_scattered),
+	    cmocka_unit_test(test_worked_beside), cmocka_unit_test(test_first_weight),
+	    cmocka_unit_test(test_named), cmocka_unit_test(test_host_read),
+	    cmocka_unit_test(test_host_one_block), cmocka_unit_test(test_host_company),
+	    cmocka_unit_test(test_host_reading), cmocka_unit_test(test_host_turns),
+	    cmocka_unit_test(test_host_ways), cmocka_unit_test(test_loading_late),
+	    cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,35 @@ static void test_threads(void **state)
 	(void)state;
 }
 
+/* What ended work left in a bounded cache is no leftover. */
+static void test_bounded(void **state)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "thread;work"), keep = script_stack(s, "thread;keep");
+	uint64_t kept[60] = {0}, block;
+	struct read x;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		script_thread(s, 2 + i, 0);
+		block = script_alloc(s, work, 5000);
+		kept[i] = script_alloc(s, keep, 1000);
+		if (i >= 10)
+			script_release(s, kept[i - 10]);
+		if (i >= 36)
+			continue;
+		script_release(s, block);
+		script_event(s, EV_THREAD_EXIT, 0);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "work")->alike, 4);
+	assert_int_equal(x.h.finished, 36);
+	assert_true(x.h.left < 0.1);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(x.h.list[i].since_ns > 0);
+	done(s, &x);
+	(void)state;
+}
+
 /* A worker that keeps something at each round holds only the last round, and its set-up from
  * before the first. */
 static void test_rounds(void **state)
@@ -298,9 +327,9 @@ static void test_late_release(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_rounds), cmocka_unit_test(test_rounds_unseen),
-	    cmocka_unit_test(test_those_like_it), cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_turnover), cmocka_unit_test(test_marked),
-	    cmocka_unit_test(test_late_release)};
+	    cmocka_unit_test(test_bounded), cmocka_unit_test(test_rounds),
+	    cmocka_unit_test(test_rounds_unseen), cmocka_unit_test(test_those_like_it),
+	    cmocka_unit_test(test_refused), cmocka_unit_test(test_turnover),
+	    cmocka_unit_test(test_marked), cmocka_unit_test(test_late_release)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
