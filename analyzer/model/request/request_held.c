@@ -30,8 +30,9 @@ struct reader {
 	uint64_t since, setup;
 	/* Earlier rounds of a lane were not seen: older blocks may be left from them. */
 	uint64_t seen_from;
-	uint64_t ended,
-	    ended_bounded; /* live bytes of ended lanes; of these, where not more stays */
+	struct {
+		uint64_t bytes, blocks;
+	} * ended; /* live, of lanes that ended, by call site */
 	uint64_t left[REQUESTS_KEPT]; /* bytes that each finished request's thread or task left */
 };
 
@@ -144,14 +145,21 @@ static void add_left(struct reader *d, const struct block *b)
 	}
 }
 
-/* A cache with a bound keeps what ended work made, and releases as much for it. */
-static void add_ended(struct reader *d, const struct block *b, uint32_t callsite)
+/* Return the share of what ended lanes left that lies where ended work has released as many blocks:
+ * in a cache with a bound. */
+static double bounded(const struct reader *d)
 {
-	const struct callsite *p = &d->callsites->list[callsite];
+	uint64_t sum = 0, of_caches = 0;
 
-	d->ended += block_bytes(b);
-	if (!p->survivors.stays && !p->size.grows && p->facts.freed_count >= p->facts.live_count)
-		d->ended_bounded += block_bytes(b);
+	for (uint32_t i = 0; i < d->callsites->count; i++) {
+		const struct callsite *p = &d->callsites->list[i];
+
+		sum += d->ended[i].bytes;
+		if (!p->survivors.stays && !p->size.grows &&
+		    p->facts.freed_count >= d->ended[i].blocks)
+			of_caches += d->ended[i].bytes;
+	}
+	return sum ? (double)of_caches / (double)sum : 0;
 }
 
 static int add(void *arg, const struct block *b)
@@ -169,8 +177,10 @@ static int add(void *arg, const struct block *b)
 	add_left(d, b);
 	if (callsite == CALLSITE_NONE)
 		return 0;
-	if (l->ended)
-		add_ended(d, b, callsite);
+	if (l->ended) {
+		d->ended[callsite].bytes += block_bytes(b);
+		d->ended[callsite].blocks += block_count(b);
+	}
 	if (l != d->lane) {
 		d->lane = l;
 		d->in_hand = in_hand(d->r, l, &d->since, &d->setup, &d->unended);
@@ -223,8 +233,7 @@ static void finished_before(const struct reader *d, struct requests_held *h)
 		ended = requests_ended(r, h->largest / ALIKE_PART);
 	h->finished = ended.count;
 	h->left = ended.count ? 1 - (double)ended.clean / (double)ended.count : 0;
-	if (d->ended)
-		h->left *= 1 - (double)d->ended_bounded / (double)d->ended;
+	h->left *= 1 - bounded(d);
 	h->life_ns = ended.count ? ended.life_ns / ended.count : 0;
 	if (h->finished)
 		return;
@@ -302,13 +311,15 @@ int requests_held_read(const struct requests *r, const struct model *m,
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = turnover_read(&d, m);
+	d.ended = calloc(callsites->count + 1u, sizeof(*d.ended));
+	rc = d.ended ? turnover_read(&d, m) : -ENOMEM;
 	if (!rc)
 		rc = each(self, add, &d);
 	if (!rc) {
 		rc = sum_up(&d, out);
 		d.held.items = NULL; /* moved to out */
 	}
+	free(d.ended);
 	map_free(&d.turned);
 	map_free(&d.requests);
 	map_free(&d.holdings);
