@@ -144,7 +144,7 @@ def copied(path, work, renames):
 def files_of(case):
     folder = os.path.join(HERE, case.folder)
     found = [os.path.join(folder, f) for f in os.listdir(folder) if f != "expect.json"]
-    if case.wheel:
+    if case.wheel or case.limit["kind"] == "gpu" or "gpu" in case.limit:
         found += [os.path.join(SHARED, f) for f in os.listdir(SHARED)]
     return [path for path in found if os.path.isfile(path)]
 
