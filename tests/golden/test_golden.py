@@ -15,6 +15,9 @@ import unittest
 from checks import unsound
 
 HERE = pathlib.Path(__file__).parent
+sys.path += [str(HERE.parent / "scenarios"), str(HERE.parent / "scenarios" / "lib")]
+from consistent import contradictions  # noqa: E402
+
 WHYOOM, DUMP = sys.argv[1:3] if len(sys.argv) > 2 else (None, None)
 LIBRARY, CHURN = sys.argv[3:5] if len(sys.argv) > 4 else (None, None)
 COMMON = ("pid", "events", "dropped", "torn_chunks", "bad_checksums", "unknown_records", "repairs",
@@ -78,6 +81,13 @@ class Agreement(unittest.TestCase):
                 found = self.agree(folder)
                 expected = json.loads((folder.parent / f"{folder.name}.json").read_text())
                 self.assertEqual(json.loads(json.dumps(found)), expected)
+
+    def test_no_contradiction(self):
+        """No report of a golden trace says something against itself."""
+        for folder in sorted(p for p in HERE.glob("v*/*") if p.is_dir()):
+            with self.subTest(golden=folder.name):
+                answer = json.loads(run(WHYOOM, "report", "--format", "json", folder))
+                self.assertEqual(contradictions(answer), [])
 
     def test_checkpoints(self):
         """Both tell alike which chunks a checkpoint replaced; a damaged trace is not whole."""

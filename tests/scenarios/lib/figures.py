@@ -39,20 +39,27 @@ def shares(records):
 def is_misjudged(record):
     """The failure was found, and only its verdict differs from the label."""
     return bool(record["events"] and record["expected"] != "healthy"
+                and not record.get("contradictions")
                 and (not record["cause_right"] or record["blame_right"] is False))
+
+
+def faults(records):
+    """What no verdict may be, whatever the shares, in words."""
+    accused = shares(records)["accused"]
+    return (["healthy programs accused: " + ", ".join(accused)] if accused else []) + [
+        "%s contradicts itself: %s" % (r["case"], words) for r in records
+        for words in r.get("contradictions", [])]
 
 
 def gates(records):
     """The missed gates, in words."""
-    s, found = shares(records), []
+    s, found = shares(records), faults(records)
     for name, right, of, least in (("cause", s["cause_right"], s["judged"], CAUSE_MIN),
                                    ("blame", s["blame_right"], s["blame_given"], BLAME_MIN),
                                    ("verdicts of %.1f and more" % SURE, s["sure_right"], s["sure"],
                                     SURE_RIGHT_MIN)):
         if share(right, of) < least:
             found.append("%s right: %s, %.0f %% wanted" % (name, percent(right, of), 100 * least))
-    if s["accused"]:
-        found.append("healthy programs accused: " + ", ".join(s["accused"]))
     return found
 
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import time
 
+from consistent import contradictions
 from corpus import causes, HERE, Failure, framework
 
 SCHEMA = os.path.join(HERE, "..", "..", "analyzer", "report", "schemas",
@@ -71,6 +72,9 @@ def check_report(answer, case, status, runner):
     """Checks that hold for every verdict."""
     if jsonschema:
         jsonschema.validate(answer, json.loads(causes.filled(SCHEMA)))
+    against = contradictions(answer)
+    if against:
+        raise Failure("contradicts itself: " + "; ".join(against))
     for ledger in answer["ledger"]:
         rows = sum(r["bytes"] for r in ledger["rows"])
         if rows + ledger["unaccounted_bytes"] != ledger["limit_bytes"]:
@@ -149,7 +153,8 @@ def judged(case, status, trace, runner, environment):
                candidates=verdict.get("candidates", []), failure=answer["failure"]["kind"],
                cause_right=cause_right(answer, case), blame_right=blame_right(answer, case),
                unaccounted=unaccounted(answer, True), unaccounted_device=unaccounted(answer, False),
-               events=sum(p["events"] for p in answer["processes"]), seconds=seconds, wrong=None)
+               events=sum(p["events"] for p in answer["processes"]), seconds=seconds, wrong=None,
+               contradictions=contradictions(answer))
     try:
         check_report(answer, case, status, runner)
         if not out["cause_right"]:
