@@ -336,6 +336,7 @@ static int account(const struct verdict_result *r, struct device_report *d, cons
 				      .roles = roles,
 				      .candidates = ranking ? ranking->list : NULL,
 				      .candidate_count = ranking ? ranking->count : 0,
+				      .undecided = ranking && r->verdict.cause == CAUSE_UNKNOWN,
 				      .device = true,
 				      .heap_bytes = own},
 		    &classes);

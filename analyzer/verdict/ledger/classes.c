@@ -174,7 +174,7 @@ static bool is_from_the_start(const struct work *w, uint32_t at)
 
 static void charge_findings(struct work *w, uint64_t whole)
 {
-	for (size_t n = 0; n < w->in->candidate_count; n++) {
+	for (size_t n = 0; n < w->in->candidate_count && !w->in->undecided; n++) {
 		const struct candidate *c = &w->in->candidates[n];
 		enum live_class class = class_of_cause(c->finding.cause);
 
@@ -246,6 +246,8 @@ static void charge_shapes(struct work *w, uint64_t whole)
 		if (w->left[i] < whole / NOTABLE_PART)
 			continue;
 		class = shape_of(w, i, whole);
+		if (in->undecided && class != CLASS_WEIGHTS && class != CLASS_POOLS)
+			continue;
 		if (class != CLASS_NONE)
 			charge(w, i, class, UINT64_MAX);
 	}

@@ -28,6 +28,9 @@ struct classes_input {
 	const enum role *roles; /* by call site; NULL: unknown */
 	const struct candidate *candidates; /* of these call sites, best first */
 	size_t candidate_count;
+	/* It failed, and no cause was found: what grew stays without a class, because a class says
+	 * a cause that the verdict does not. */
+	bool undecided;
 	bool device;
 	/* All live bytes, with or without a call site. map_bytes includes shared memory, files. */
 	uint64_t heap_bytes, map_bytes, shared_bytes, file_bytes;

@@ -431,6 +431,7 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	    .roles = roles,
 	    .candidates = r->ranking.list,
 	    .candidate_count = in->with_claims ? r->ranking.count : 0,
+	    .undecided = in->with_claims && r->verdict.cause == CAUSE_UNKNOWN,
 	    .heap_bytes = r->callsites->live_bytes,
 	    .map_bytes = r->callsites->map_bytes,
 	    .shared_bytes = r->callsites->shared_bytes,

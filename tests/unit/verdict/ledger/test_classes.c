@@ -173,6 +173,14 @@ static void by_findings(void **state)
 	found[2].admissible = true;
 	assert_int_equal(classes_make(&in, &c), 0);
 	assert_int_equal(c.of[CLASS_POOLS].heap, (128 + 80) * MiB);
+	/* Without a cause, no class says one. */
+	in.undecided = true;
+	assert_int_equal(classes_make(&in, &c), 0);
+	assert_int_equal(c.of[CLASS_WEIGHTS].heap, 80 * MiB);
+	assert_int_equal(c.of[CLASS_POOLS].heap, 128 * MiB);
+	assert_int_equal(c.heap_other, 210 * MiB);
+	assert_int_equal(sum(&c), p->live_bytes);
+	in.undecided = false;
 	/* Fewer bytes than the call sites account for: no class falls below zero. */
 	in.heap_bytes = 100 * MiB;
 	assert_int_equal(classes_make(&in, &c), 0);
