@@ -280,6 +280,18 @@ static uint64_t module_data(const struct defs *defs)
 	return bytes < most ? bytes : 0;
 }
 
+static bool has_cuda_driver(const struct defs *defs)
+{
+	for (size_t i = 0; i < defs->modules.count; i++) {
+		const char *path = defs->modules.items[i].path;
+		const char *slash = path ? strrchr(path, '/') : NULL;
+
+		if (slash && strncmp(slash + 1, "libcuda.so", 10) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int read_facts(struct trace *t)
 {
 	const struct def_info *cmdline = defs_info(&t->defs, "cmdline");
@@ -287,6 +299,7 @@ static int read_facts(struct trace *t)
 
 	t->facts.exe = trace_info(t, "exe");
 	t->facts.module_data = module_data(&t->defs);
+	t->facts.cuda_driver = has_cuda_driver(&t->defs);
 	if (!cmdline)
 		return 0;
 	for (size_t i = 0; i < cmdline->value_bytes; i++)

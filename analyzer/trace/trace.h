@@ -149,6 +149,7 @@ struct trace_facts {
 	size_t unrecorded_programs;
 	/* Bytes of the writable segments of all modules that stacks name, in whole pages. */
 	uint64_t module_data;
+	bool cuda_driver; /* one of these is libcuda */
 };
 const struct trace_facts *trace_facts(const struct trace *t);
 /* The pid of a process that has the file open or mapped; 0: none that this user may see. */

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "model/space/space.h"
 #include "util/tuned.h"
 
 TUNED(uint64_t, BASE_BYTES, 8ull << 20,
@@ -37,6 +38,17 @@ static void read_sample(
 	for (uint32_t i = 0; i < callsites->count; i++)
 		variance += callsites->list[i].facts.live_variance;
 	out->error = sqrt(fmax(variance, 0));
+}
+
+/* True if it used a GPU, and none of CUDA's calls was recorded. */
+static bool gpu_is_missing(const struct model *m)
+{
+	bool used = m->feed.facts(m->feed.self)->cuda_driver;
+
+	for (uint32_t i = 0; m->spaces && i < DEVICES_MAX; i++)
+		used |= m->spaces->outside[i].own_known;
+	return used && !m->feed.info(m->feed.self, "cuda.driver") &&
+	       !(m->spaces && m->spaces->count);
 }
 
 void coverage_read(const struct model *m, const struct callsites *callsites,
@@ -144,5 +156,12 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 		    "Look at `df /dev/shm` while it runs. A container's has 64 MiB unless it is "
 		    "started with more: docker run --shm-size or --ipc=host; in Kubernetes an "
 		    "emptyDir with medium Memory mounted there.";
+	} else if (gpu_is_missing(m)) {
+		out->gap = "the GPU was not recorded: CUDA's driver was loaded, and none of its "
+			   "calls was seen";
+		out->blurred = true;
+		*next = "`nvidia-smi` says what it holds of the GPU. Its calls are seen where "
+			"CUDA's libraries are loaded as usual: not by dlmopen(), nor by a program "
+			"that is linked statically.";
 	}
 }

@@ -275,6 +275,23 @@ static void data_of_modules(void **state)
 	put_segments(&c, 11, segments);
 	t = open_with_alloc(&c, 0, &e);
 	assert_int_equal(trace_facts(t)->module_data, 4 * 4096);
+	assert_false(trace_facts(t)->cuda_driver);
+	trace_close(t);
+	compose_free(&c);
+}
+
+static void cuda_driver_is_known(void **state)
+{
+	struct compose c;
+	struct trace *t;
+	struct event e;
+
+	compose_begin(&c);
+	compose_chunk(&c, 2, 0, 0, 0, 65536);
+	put_module(&c, 10, "/usr/lib/libcudart.so.12", "id1", 0x10000);
+	put_module(&c, 11, "/usr/lib/libcuda.so.1", "id2", 0x20000);
+	t = open_with_alloc(&c, 0, &e);
+	assert_true(trace_facts(t)->cuda_driver);
 	trace_close(t);
 	compose_free(&c);
 }
@@ -324,6 +341,7 @@ int main(void)
 	    cmocka_unit_test(broken_framing_ends_the_chunk),
 	    cmocka_unit_test(facts_threads_and_names),
 	    cmocka_unit_test(data_of_modules),
+	    cmocka_unit_test(cuda_driver_is_known),
 	    cmocka_unit_test(same_module_and_code_are_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

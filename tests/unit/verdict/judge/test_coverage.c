@@ -176,11 +176,52 @@ static void test_rights(void **state)
 	(void)state;
 }
 
+/* Who used a GPU that was not recorded is not healthy; a failure on the host is as clear as before.
+ */
+static void test_gpu_missing(void **state)
+{
+	enum { DRIVER = 1, RECORDED = 2, NVML = 4, FAILED = 8 };
+
+	for (int how = 0; how < 16; how++) {
+		bool missing = how & (DRIVER | NVML) && !(how & RECORDED);
+		struct script *s = script_new();
+		struct verdict_result r;
+
+		for (int i = 0; i < 2000; i++)
+			script_alloc(s, script_stack(s, "main;leak"), 100 * KiB);
+		script_facts(s)->cuda_driver = how & DRIVER;
+		if (how & RECORDED)
+			script_info(s, "cuda.driver", "/usr/lib/libcuda.so.1");
+		if (how & NVML) {
+			struct event *e = script_event(s, EV_OUTSIDE, 0);
+
+			e->u.device.total = 1000 * MiB;
+			e->u.device.own = 300 * MiB;
+			e->u.device.own_known = e->u.device.named = true;
+		}
+		if (how & FAILED) {
+			script_set(s, TRACE_LEVEL_LIMIT_AS, 210 * MiB);
+			script_set(s, TRACE_LEVEL_VSIZE, 209 * MiB);
+			script_failed(s, script_stack(s, "main;leak"), 2 * MiB);
+		}
+		script_exit(s, how & FAILED ? 1 : 0);
+		judge_script(s, NULL, &r);
+		assert_int_equal(r.verdict.cause, how & FAILED ? CAUSE_LEAK
+						  : missing    ? CAUSE_UNKNOWN
+							       : CAUSE_HEALTHY);
+		assert_int_equal(strstr(r.verdict.summary, "the GPU was not recorded") != NULL,
+		    missing && !(how & FAILED));
+		verdict_fini(&r);
+		script_free(s);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_gaps),
 	    cmocka_unit_test(test_bus_error), cmocka_unit_test(test_enough),
 	    cmocka_unit_test(test_inherited), cmocka_unit_test(test_since_malloc_was_asked),
-	    cmocka_unit_test(test_rights)};
+	    cmocka_unit_test(test_rights), cmocka_unit_test(test_gpu_missing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
