@@ -340,6 +340,16 @@ static bool is_next(const struct scene *scene, uint32_t callsite, uint64_t block
 	       num_about(scene->end.refused->size, block, 16);
 }
 
+/* True if most of its blocks are one each of as many lines of work: working sets, however close in
+ * time they were made. A pool is taken by one. */
+static bool is_one_each(const struct scene *scene, uint32_t callsite)
+{
+	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;
+
+	return h && h->alike > 1 &&
+	       h->alike > callsite_large_blocks(&scene->callsites->list[callsite]) / 2;
+}
+
 static double sure_of(const struct scene *scene, const struct callsite *p, uint64_t blocks)
 {
 	if (blocks <= IDLE_BLOCKS || in_one_go(scene, p->facts.first_ns, p->facts.last_ns))
@@ -361,7 +371,8 @@ bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
 	if (!scene->space && !filled && p->facts.freed_count &&
 	    (without_first_call(p, &later) || without_tries(scene, p, &later)))
 		p = &later;
-	if (callsite_is_import(p) || callsite_is_mapped_files(p) || scene_in_turns(scene, p))
+	if (callsite_is_import(p) || callsite_is_mapped_files(p) || scene_in_turns(scene, p) ||
+	    is_one_each(scene, callsite))
 		return false;
 	if (p->facts.step_count && (is_uniform(p) || filled) &&
 	    enough(scene, p->facts.live_bytes, blocks) &&

@@ -485,6 +485,25 @@ static void test_weights_by_name(void **state)
 	(void)state;
 }
 
+/* Ten equal blocks at once are a pool if one thread took them, and ten working sets if ten did. */
+static void test_one_each(void **state)
+{
+	for (uint32_t threads = 1; threads <= 10; threads += 9) {
+		struct staged t = {.s = script_new()};
+		uint32_t part = script_stack(t.s, "main;upload;part");
+
+		serve(&t, 2000);
+		for (uint32_t i = 0; i < 10; i++) {
+			script_thread(t.s, 1 + i % threads, 0);
+			script_alloc(t.s, part, 10000000);
+		}
+		stage(&t, detect_batch_prealloc, true);
+		assert_int_equal(t.rc, threads == 1 ? 0 : DETECT_SILENT);
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
@@ -495,6 +514,7 @@ int main(void)
 	    cmocka_unit_test(test_work_beside), cmocka_unit_test(test_tried_again),
 	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
 	    cmocka_unit_test(test_first_refused), cmocka_unit_test(test_room_by_name),
-	    cmocka_unit_test(test_about_equal), cmocka_unit_test(test_weights_by_name)};
+	    cmocka_unit_test(test_about_equal), cmocka_unit_test(test_weights_by_name),
+	    cmocka_unit_test(test_one_each)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
