@@ -106,6 +106,12 @@ static uint64_t free_lists(const struct scene *scene)
 	return scene->slack.known ? scene->slack.bytes - scene->slack.arenas : 0;
 }
 
+/* Return what malloc holds free between live blocks: the program does not need it. */
+static uint64_t holes(const struct scene *scene)
+{
+	return scene->slack.known ? num_less(scene->slack.bytes, scene->slack.reserved) : 0;
+}
+
 /* True if the limit was lowered during the run: the process had been larger than it may be now. Its
  * size shows that; or its live bytes at once, plus the other memory that it has now and had
  * then. */
@@ -191,12 +197,6 @@ static uint64_t lived_early(const struct model *m)
 	return r->used >= RISEN_MARKS && at < r->used ? r->marks[at] : 0;
 }
 
-/* Return what malloc holds free: the program does not need it. */
-static uint64_t held_free(const struct scene *scene)
-{
-	return scene->slack.known ? num_less(scene->slack.bytes, scene->slack.reserved) : 0;
-}
-
 /* Judge constant work under a limit that is just as large as it takes: the peak was reached in the
  * first half of all work, most of it was released since, and hardly anything rises. A process that
  * waits there for a kill, or for the request that does not fit, has no growth to fix; and if few
@@ -218,7 +218,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	    (asked && room >= asked + ALLOCATOR_STEP))
 		return 0;
 	more = num_less(live + size, m->peak.bytes);
-	held = held_free(scene);
+	held = holes(scene);
 	still = 1 - NEARLY_ALL * (1 - settled(scene, live) + (double)more / (double)live);
 	if (still <= 0)
 		return 0;
@@ -266,12 +266,12 @@ static double of_varying(const struct scene *scene, struct finding *f, uint64_t 
 	/* Half of what rises lies in the second half. */
 	return usual * settled(scene, live) * fmax(0, 1 - 2 * drift) *
 	       fmax(0, fmin(1, 1 - GROWTH_TIMES * (1 - (double)t.early / (double)t.late))) *
-	       (1 - dominance((double)held_free(scene), (double)live)) *
+	       (1 - dominance((double)holes(scene), (double)live)) *
 	       fmax(0, 1 - (double)beside / (double)live);
 }
 
 /* Judge address space that threads' stacks take and hardly use, while the program holds little
- * else, and does not grow. */
+ * else, and does not grow. Holes between its blocks are growth, too: stacks do not make them. */
 static double of_stacks(const struct scene *scene, struct finding *f, uint64_t live)
 {
 	uint64_t stacks = scene->limit.stacks, rest = scene->limit.bytes - stacks;
@@ -284,10 +284,8 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 	finding_evidence(f, FACT_STACKS, (double)stacks);
 	finding_evidence(f, FACT_LIVE, (double)live);
 	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
-	/* What malloc holds free is no less a reason. */
 	return dominance((double)stacks, (double)rest) * settled(scene, rest) *
-	       (1 - scene_threads_stay(scene)) *
-	       (1 - dominance((double)held_free(scene), (double)(live + stacks)));
+	       (1 - fmin(1, (double)holes(scene) / (double)rest)) * (1 - scene_threads_stay(scene));
 }
 
 /* Judge a program that never finished its start. */
