@@ -331,8 +331,11 @@ static double pile(const struct scene *scene, struct finding *f)
 	}
 	if (!bytes)
 		return 0;
-	/* Before the first work there is no request to blame: the blocks are put in place. */
-	if (!scene->space && large > bytes / 2 && count >= SET_UP_MIN &&
+	/* Before the first work there is no request to blame: large blocks are put in place, and
+	 * what calls that have returned left behind is the work itself, which began late. */
+	if (!scene->space &&
+	    ((large > bytes / 2 && count >= SET_UP_MIN) ||
+		callsites->list[f->blame].call.open == OPEN_CALL_NO) &&
 	    !scene_worked_before(scene, burst.start_ns, bytes, 0))
 		return 0;
 	finding_evidence(f, FACT_BURST_RISE, (double)burst.peak_trend_bytes);

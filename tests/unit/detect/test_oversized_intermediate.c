@@ -153,6 +153,35 @@ static void test_paced(void **state)
 	(void)state;
 }
 
+/* What rises after the start is the work itself; what rises after work as long is one request's. */
+static void test_late_start(void **state)
+{
+	for (int worked = 0; worked < 2; worked++) {
+		struct staged t = {.s = script_new()};
+		uint32_t index = script_stack(t.s, "main;serve;index"),
+			 work = script_stack(
+			     t.s, worked ? "main;serve;work" : "<module>@/app/main.py:3");
+
+		script_alloc(t.s, script_stack(t.s, "main;set_up"), 100000);
+		for (int i = 0; i < 1000; i++) {
+			script_wait(t.s, 1000000);
+			script_release(t.s, script_alloc(t.s, work, 100000));
+		}
+		for (int i = 0; i < 20000; i++) {
+			script_wait(t.s, 1000);
+			script_alloc(t.s, index, 700);
+		}
+		script_failed(t.s, index, 700);
+		stage(&t, detect_oversized_intermediate, true);
+		if (worked)
+			assert_true(t.rc == 0 && t.f.strength >= 0.8);
+		else
+			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.5);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* A payload is fetched, and others rewrite it in other forms; none of them made it. Earlier
  * blocks of every size are no part. */
 static void test_copies(void **state)
@@ -307,6 +336,7 @@ int main(void)
 	    cmocka_unit_test(test_young_and_old_blocks),
 	    cmocka_unit_test(test_served_beside),
 	    cmocka_unit_test(test_paced),
+	    cmocka_unit_test(test_late_start),
 	    cmocka_unit_test(test_copies),
 	    cmocka_unit_test(test_next_pile),
 	    cmocka_unit_test(test_slow),
