@@ -206,7 +206,7 @@ static void threads(struct staged *t, int count, bool at_once)
 	t->scene.limit.is_virtual = true;
 	t->scene.limit.threads = (uint64_t)count;
 	t->scene.limit.stacks = (uint64_t)count * STACK;
-	/* Each has an arena, nearly empty. */
+	/* Each has an arena, nearly all of it kept to grow into. */
 	t->scene.slack = (struct scene_slack){.known = true,
 	    .bytes = (uint64_t)count * STACK,
 	    .reserved = (uint64_t)count * STACK,
