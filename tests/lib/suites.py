@@ -51,6 +51,9 @@ SUITES = [
      "~/.cache"),
     ("compose", "default", ["tests/scenarios/compose/run --seed fixed --count 60 --gates"], True,
      "programs composed by a fixed seed: the least shares that verdicts must be right in"),
+    ("consistent", "default", ["tests/scenarios/compose/run --pairs --seed fixed --count 8 "
+                               "--gates"], True,
+     "the same with one factor changed at a time: the least share of equal answers"),
     ("cgroup2-few", "default", ["tests/cgroup2/run --few"], True,
      "three situations on a kernel with cgroup v2, in QEMU"),
     ("report", "default", ["bench"], True, "what one more event costs the recorder and the report, "

@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "lib"), HERE]
 import calibration  # noqa: E402
+import consistent  # noqa: E402
 import figures  # noqa: E402
 import judge  # noqa: E402
 
@@ -120,6 +121,67 @@ class Fit(unittest.TestCase):
     def test_halves(self):
         halves = [calibration.half("program_%d" % n) for n in range(200)]
         self.assertTrue(80 < sum(halves) < 120)
+
+
+def told(cause, row="free", share=0.7, kind="host-alloc", candidates=(), **more):
+    """A report with that verdict, and a row of that share of the limit."""
+    return dict({"verdict": {"cause": cause, "summary": "", "runner_up": None, "candidates": [
+        {"cause": c, "share": s} for c, s in candidates]}, "failure": {"kind": kind},
+        "ledger": [{"limit_bytes": 100, "limit_kind": "RLIMIT_AS", "rows": [
+            {"class": row, "bytes": 100 * share}]}],
+        "processes": [{"pid": 1, "refused_seconds": None}], "coverage": {"gap": None}}, **more)
+
+
+class Contradictions(unittest.TestCase):
+    def number(self, *arguments, **more):
+        return len(consistent.contradictions(told(*arguments, **more)))
+
+    def test_ledger(self):
+        for cause, row, share, found in (
+                ("unknown", "leaked", 0.68, 1), ("unknown", "leaked", 0.3, 0),
+                ("unknown", "weights", 0.68, 0), ("leak", "leaked", 0.68, 0),
+                ("leak", "retained state", 0.68, 1), ("external", "leaked", 0.68, 1),
+                ("external", "working sets of requests", 0.68, 0), ("external", "free", 1, 0)):
+            self.assertEqual(self.number(cause, row, share), found, (cause, row))
+        # What stands there is not what grows.
+        self.assertEqual(self.number("leak", "retained state", candidates=(("leak", 0.9), (
+            "state-retention", 0.1))), 0)
+        self.assertEqual(self.number("unknown", "leaked", kind="none"), 0)
+
+    def test_named_twice(self):
+        self.assertEqual(self.number("leak", candidates=(("leak", 1), ("leak", 0.5))), 1)
+
+    def test_healthy(self):
+        refused = [{"pid": 1, "refused_seconds": 2.0}]
+        gpu = {"own_bytes": 5, "explained_bytes": 0}
+        self.assertEqual(self.number("healthy", kind="none"), 0)
+        self.assertEqual(self.number("healthy", kind="stalled"), 1)
+        self.assertEqual(self.number("healthy", kind="none", processes=refused), 1)
+        self.assertEqual(self.number("healthy", kind="none", device=gpu), 1)
+        self.assertEqual(self.number("healthy", kind="none", coverage={"gap": "lost"}), 1)
+
+    def test_fault_of_a_run(self):
+        bad = record("leak", "leak", contradictions=["x"], events=5)
+        self.assertEqual(figures.gates([bad]), ["a.0 contradicts itself: x"])
+        self.assertFalse(figures.is_misjudged(dict(bad, cause_right=False)))
+
+
+class Pairs(unittest.TestCase):
+    def answer(self, cause, blamed="f", caller="", candidates=()):
+        return record("leak", cause, blamed=blamed, caller=caller,
+                      candidates=[{"cause": c} for c in candidates])
+
+    def test_same(self):
+        leak = self.answer("leak", caller="g", candidates=("leak", "external"))
+        for other, same in ((leak, True), (self.answer("external"), False),
+                            (self.answer("leak", "g"), True), (self.answer("leak", "h"), False)):
+            self.assertEqual(consistent.difference(leak, other) is None, same)
+
+    def test_unknown_names_the_same_two(self):
+        leak = self.answer("leak", candidates=("leak", "external"))
+        for two, same in ((("external", "leak"), True), (("leak", "concurrency"), False)):
+            other = self.answer("unknown", candidates=two)
+            self.assertEqual(consistent.difference(leak, other) is None, same)
 
 
 class Misjudged(unittest.TestCase):
