@@ -12,7 +12,6 @@ TUNED(double, SINGLE_STRENGTH, 0.7,
     "one block alone may be anything that is large; two of one size are a pool");
 TUNED(double, NAMED_WEIGHTS, 0.7,
     "names are a weak sign: a program that calls its pool layers is rare, and not unheard of");
-TUNED(double, IN_FLIGHT, 0.7, "threads may fill a part of a pool each, before their first request");
 TUNED(unsigned, UNLIKE_TIMES, 4u,
     "a pool in one piece is larger than any block before; a request's own is within a doubling or "
     "two");
@@ -77,8 +76,7 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		if (pool.bytes > most) {
 			most = pool.bytes;
 			sure = pool.sure *
-			       (purpose_of(scene, i) == PURPOSE_WEIGHTS ? NAMED_WEIGHTS : 1) *
-			       (1 - IN_FLIGHT * scene_in_flight(scene, i, pool.bytes));
+			       (purpose_of(scene, i) == PURPOSE_WEIGHTS ? NAMED_WEIGHTS : 1);
 			block = pool.largest;
 			f.blame = i;
 		}

@@ -13,7 +13,7 @@
 TUNED(unsigned, SET_UP_BLOCKS, 2048u, "the largest models have some two thousand parameters");
 TUNED(unsigned, SET_UP_ALIKE, 128u,
     "as many equal blocks are of so many requests rather than of a pool");
-TUNED(double, STARTING, 0.5, "an index that is read at start keeps all that it makes, too");
+TUNED(double, STARTING, 0.55, "an index that is read at start keeps all that it makes, too");
 TUNED(
     double, STARTED_TIMES, 2.5, "requests give back a fifth at least, most of them more than half");
 TUNED(double, SET_UP_SHARE, 1.0 / 32,

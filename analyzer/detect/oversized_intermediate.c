@@ -47,7 +47,7 @@ static double begun(const struct scene *scene, const struct callsite *blamed)
 
 		if (p->owner != OWNER_USER || callsite_is_import(p))
 			continue;
-		made += p->facts.total_count;
+		made += p->facts.total_count - (p == blamed ? p->facts.live_count : 0);
 		released += p->facts.freed_count;
 	}
 	return fmin(1, FIRST + FIRST_TIMES * (double)released / (double)(made ? made : 1));

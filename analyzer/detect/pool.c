@@ -24,6 +24,8 @@ TUNED(unsigned, COPY_LIVES, 2u, "a copy lives until about the next one");
 TUNED(unsigned, SOURCE_PART, 4u,
     "a block is filled from bytes that become floats, four times as large");
 TUNED(double, IDLE_SHARE, 1.0 / 32, "while nothing is served, next to nothing comes and goes");
+TUNED(double, IN_FLIGHT, 0.5,
+    "a pool is taken by one line of work, however close in time others make their own blocks");
 TUNED(unsigned, LATER_BLOCKS, 4u, "four large blocks after the first call are a pool of their own");
 
 static bool is_uniform(const struct callsite *p)
@@ -340,16 +342,6 @@ static bool is_next(const struct scene *scene, uint32_t callsite, uint64_t block
 	       num_about(scene->end.refused->size, block, 16);
 }
 
-/* True if most of its blocks are one each of as many lines of work: working sets, however close in
- * time they were made. A pool is taken by one. */
-static bool is_one_each(const struct scene *scene, uint32_t callsite)
-{
-	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;
-
-	return h && h->alike > 1 &&
-	       h->alike > callsite_large_blocks(&scene->callsites->list[callsite]) / 2;
-}
-
 static double sure_of(const struct scene *scene, const struct callsite *p, uint64_t blocks)
 {
 	if (blocks <= IDLE_BLOCKS || in_one_go(scene, p->facts.first_ns, p->facts.last_ns))
@@ -372,7 +364,7 @@ bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
 	    (without_first_call(p, &later) || without_tries(scene, p, &later)))
 		p = &later;
 	if (callsite_is_import(p) || callsite_is_mapped_files(p) || scene_in_turns(scene, p) ||
-	    is_one_each(scene, callsite))
+	    scene_in_flight(scene, callsite, p->facts.live_bytes) > IN_FLIGHT)
 		return false;
 	if (p->facts.step_count && (is_uniform(p) || filled) &&
 	    enough(scene, p->facts.live_bytes, blocks) &&

@@ -4,8 +4,9 @@
 The two sides run side by side. A test that ended differently is run again, alone, on both: it is a
 flake only when every further run agrees with the plain side's outcomes; else it is harm.
 
-CPython forks in processes that have threads, which now and then blocks a child for good with nobody's
-help. So a module that hangs is harm if a thread waits inside libwhyoom.so, or if it hangs again.
+CPython forks in processes that have threads, which now and then blocks a child for good with
+nobody's help. So a module that hangs is harm if a thread waits inside libwhyoom.so, or if it hangs
+again.
 """
 
 import atexit

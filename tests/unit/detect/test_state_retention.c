@@ -214,7 +214,7 @@ static void test_kept_with_store(void **state)
 		for (int i = 0; i < 400; i++) {
 			script_alloc(t.s, put, 4000);
 			script_alloc(t.s, put, 5000);
-			script_release(t.s, script_alloc(t.s, work, 2000));
+			script_release(t.s, script_alloc(t.s, work, 20000));
 			if (i >= of[n].late)
 				script_alloc(t.s, photo, of[n].size);
 			script_wait(t.s, 1000000);
