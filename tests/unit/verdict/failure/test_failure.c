@@ -4,10 +4,13 @@
 static struct script *leaking(uint64_t bytes)
 {
 	struct script *s = script_new();
-	uint32_t leak = script_stack(s, "main;leak");
+	uint32_t leak = script_stack(s, "main;leak"), work = script_stack(s, "main;work");
 
-	for (uint64_t i = 0; i < bytes / (100 * KiB); i++)
+	for (uint64_t i = 0; i < bytes / (100 * KiB); i++) {
 		script_alloc(s, leak, 100 * KiB);
+		if (i < bytes / (200 * KiB))
+			script_release(s, script_alloc(s, work, 100 * KiB));
+	}
 	return s;
 }
 

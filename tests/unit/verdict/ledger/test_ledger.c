@@ -12,10 +12,13 @@ static void end(struct script *s, struct verdict_result *r)
 static struct script *leaking(uint64_t count)
 {
 	struct script *s = script_new();
-	uint32_t leak = script_stack(s, "main;leak");
+	uint32_t leak = script_stack(s, "main;leak"), work = script_stack(s, "main;work");
 
-	for (uint64_t i = 0; i < count; i++)
+	for (uint64_t i = 0; i < count; i++) {
 		script_alloc(s, leak, 100 * KiB);
+		if (i < count / 2)
+			script_release(s, script_alloc(s, work, 100 * KiB));
+	}
 	return s;
 }
 
