@@ -23,6 +23,7 @@ TUNED(unsigned, AS_MUCH_PART, 16u,
     "a sixteenth is the noise of the order in which blocks come and go");
 TUNED(double, NEARLY_ALL, 8.0,
     "what goes on rising is the cause itself from an eighth of what lives on");
+TUNED(unsigned, SMALL, 128u << 10, "malloc maps larger blocks, which take no more than their size");
 TUNED(unsigned, ALLOCATOR_STEP, 1u << 20,
     "Python takes arenas of 1 MiB for the smallest object, malloc 132 KiB for the smallest block");
 TUNED(double, GROWTH_TIMES, 1.5,
@@ -197,6 +198,16 @@ static uint64_t lived_early(const struct model *m)
 	return r->used >= RISEN_MARKS && at < r->used ? r->marks[at] : 0;
 }
 
+/* True if the limit leaves room for the refused request, and for what its allocator takes for it.
+ */
+static bool has_room(const struct scene *scene)
+{
+	uint64_t size = scene_asked(scene);
+
+	return num_less(scene->limit.bytes, scene->limit.usage) >=
+	       (size < SMALL ? ALLOCATOR_STEP : size);
+}
+
 /* Judge constant work under a limit that is just as large as it takes: the peak was reached in the
  * first half of all work, most of it was released since, and hardly anything rises. A process that
  * waits there for a kill, or for the request that does not fit, has no growth to fix; and if few
@@ -214,8 +225,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 
 	if (scene->space || scene->work || scene->end.presumed || !scene->limit.bytes || !live ||
 	    scene_given_back(scene) < WORKED_SHARE ||
-	    early < m->peak.bytes - m->peak.bytes / AS_MUCH_PART ||
-	    (asked && room >= asked + ALLOCATOR_STEP))
+	    early < m->peak.bytes - m->peak.bytes / AS_MUCH_PART || (asked && has_room(scene)))
 		return 0;
 	more = num_less(live + size, m->peak.bytes);
 	held = holes(scene);
@@ -243,8 +253,7 @@ static double of_varying(const struct scene *scene, struct finding *f, uint64_t 
 	double height, stands_out, usual = 1, drift;
 	struct teeth t;
 
-	if (scene->space || scene->end.presumed || !scene->limit.bytes ||
-	    (size && room >= size + ALLOCATOR_STEP))
+	if (scene->space || scene->end.presumed || !scene->limit.bytes || (size && has_room(scene)))
 		return 0;
 	teeth_find(&scene->model->timeline, scene->callsites->moment_ns, &t);
 	if (t.count < TEETH_MIN || live + size <= t.last)

@@ -35,6 +35,9 @@ def large(tmp_path_factory):
             chunks.append(chunk)
         ticks += 1000
         chunk.alloc(0x10000000 + n * 4096, 1000 + n % 7, stack=1 + n % 5000, ticks=ticks)
+        if n % 4 == 0:
+            chunk.alloc(0x8000000, 4000, stack=1, ticks=ticks + 200)
+            chunk.free(0x8000000, ticks + 400)
     chunk.levels(writer.FAILED, (0, 0, 1, 12, 1 << 29, 0, 0, 5), ((5, 900 << 20), (128, 1 << 30)),
                  ticks=ticks + 1000)
     (folder / "4711.0.whyoom").write_bytes(writer.trace(chunks, end=(1, 1)))

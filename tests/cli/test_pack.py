@@ -40,10 +40,13 @@ def failing(folder, **more):
     d = writer.Definitions()
     d.module(1, "/nowhere/server")
     d.stack(1, [("native", 1, 0x1000, False), ("native", 1, 0x2000, False)])
+    d.stack(2, [("native", 1, 0x1000, False), ("native", 1, 0x3000, False)])
     d.info("limit.as", str(1 << 30))
-    c = writer.Chunk(1, 1000, size=8 * writer.SLOT)
+    c = writer.Chunk(1, 1000, size=16 * writer.SLOT)
     for n in range(20000):
         c.alloc(0x10000000 + n * 65536, 45000, stack=1, ticks=1000 + n * 1000)
+        c.alloc(0x8000000, 45000, stack=2, ticks=1200 + n * 1000)
+        c.free(0x8000000, 1400 + n * 1000)
     c.levels(writer.FAILED, (0, 0, 1, 12, 1 << 29, 0, 0, 1), ((5, 900 << 20), (128, 1 << 30)),
              ticks=30000000)
     (folder / "4711.0.whyoom").write_bytes(writer.trace([d, c], end=(1, 1)))
