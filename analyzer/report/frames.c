@@ -10,7 +10,7 @@
 /* How a frame is shown. */
 enum mark {
 	MARK_SHOWN,
-	MARK_INTERNAL, /* not: the interpreter's, or libc's around main() */
+	MARK_INTERNAL, /* not: the interpreter's, its modules' in C, or libc's around main() */
 	MARK_PASSES_ON, /* not at first: it stands between the callers that matter */
 };
 
@@ -72,6 +72,7 @@ static void mark_internal(const struct stack_view *v, enum mark *marks)
 		if (!s->python &&
 		    (s->interpreter ||
 			(s->module && interpreter && strcmp(s->module, interpreter) == 0) ||
+			(s->module && strstr(s->module, "/lib-dynload/")) ||
 			is_module(s, pythons, sizeof(pythons) / sizeof(*pythons))))
 			marks[i] = MARK_INTERNAL;
 	}
