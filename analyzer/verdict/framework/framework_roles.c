@@ -159,16 +159,18 @@ static void serving_fixes(struct verdict_result *r, struct advice *a)
 	}
 }
 
-/* Frameworks with a role in the stack come first (the model's call, the history): a library that
- * merely computes gives advice for any use of it. Innermost first within each group. */
-void framework_fixes(struct verdict_result *r)
+/* A library that merely computes gives advice for any use of it; that is `general`. Frameworks with
+ * a role in the stack (the model's call, the history), and those that serve, know more. Innermost
+ * first within each group. */
+void framework_fixes(struct verdict_result *r, bool general)
 {
 	const struct stack_view *stack =
 	    r->verdict.blame.stack.count ? &r->verdict.blame.stack : &r->failure.stack;
 	struct advice advice = {.count = 0};
 	size_t frames = r->frameworks.knowledge ? stack->count : 0;
 
-	remembered_fixes(r);
+	if (!general)
+		remembered_fixes(r);
 	for (size_t i = 2 * frames; i-- > 0;) {
 		struct knowledge_place callsite =
 		    framework_lookup(r->frameworks.knowledge, &stack->symbols[i % frames]);
@@ -179,7 +181,9 @@ void framework_fixes(struct verdict_result *r)
 		if (callsite.role == ROLE_NONE && i >= frames)
 			continue;
 		advice.given[advice.count++] = callsite.framework;
-		add_fixes(r, callsite);
+		if (general == (callsite.role == ROLE_NONE && !callsite.framework->serves))
+			add_fixes(r, callsite);
 	}
-	serving_fixes(r, &advice);
+	if (!general)
+		serving_fixes(r, &advice);
 }

@@ -14,8 +14,9 @@ enum role *framework_roles(
     const struct verdict_result *r, const struct model *m, const struct callsites *callsites);
 
 /* Add the advice of the frameworks of the blamed stack, or else of the failed request's, for the
- * verdict's cause, innermost first. */
-void framework_fixes(struct verdict_result *r);
+ * verdict's cause, innermost first: with `general` of those that merely compute, or else of all
+ * others. */
+void framework_fixes(struct verdict_result *r, bool general);
 
 /* The same for the host's malloc, whoever owns it. */
 void framework_malloc_fixes(struct verdict_result *r);

@@ -7,6 +7,7 @@
 
 #include "util/text/fmt.h"
 #include "util/text/str.h"
+#include "verdict/device/device.h"
 #include "verdict/failure/volume.h"
 #include "verdict/framework/framework_roles.h"
 
@@ -159,6 +160,8 @@ static void fixes_concurrency(struct advice *a)
 		    "never "
 		    "end.",
 		    a->where);
+		add(a, "If they do end, only later than the rest: bound how many run at once (a "
+		       "semaphore).");
 		break;
 	case FORM_WORKERS:
 		add(a, "Start fewer workers (--workers, max_workers, processes=): each needs what "
@@ -193,6 +196,27 @@ static const char *volume_directory(const struct verdict_result *r)
 	return r->volume->directory ? r->volume->directory : "/dev/shm";
 }
 
+/* Is the limit, which somebody set, too low for a process that does not grow? */
+static bool too_low(const struct advice *a)
+{
+	const struct finding *f = &a->result->ranking.list[0].finding;
+
+	return (f->steady || a->form == FORM_VARYING) && a->result->failure.limit != LIMIT_DEVICE;
+}
+
+/* PyTorch refused before the device did. */
+static void add_share(struct advice *a)
+{
+	const struct device_report *d = a->result->devices.first;
+	struct fmt free, all;
+
+	if (d && d->free_known)
+		add(a,
+		    "The device had %s of %s free: if nobody else needs that, allow this process "
+		    "more of it (torch.cuda.set_per_process_memory_fraction).",
+		    fmt_size(&free, d->free), fmt_size(&all, d->total));
+}
+
 static void fixes_external(struct advice *a)
 {
 	if (a->form == FORM_STACKS) {
@@ -206,6 +230,12 @@ static void fixes_external(struct advice *a)
 		    "more: a process that is killed leaves its segments behind. Give containers "
 		    "that share it one of their own.",
 		    volume_directory(a->result));
+	} else if (too_low(a)) {
+		add(a,
+		    "Raise the limit (%s): the process does not grow, so some room to spare ends "
+		    "this. Where that cannot be, let it do less at once: fewer requests, smaller "
+		    "ones.",
+		    limit_kind_name(a->result->failure.limit));
 	} else {
 		add(a, "Find what else holds the memory (`nvidia-smi`, or the other processes of "
 		       "the container), and give this process a device or a limit of its own. If "
@@ -253,12 +283,20 @@ void fixes_for(struct verdict_result *r)
 		fmt_function(&name, r->verdict.blame.function, "<..>");
 		a.where = str_text(&name);
 	}
-	framework_fixes(r);
+	framework_fixes(r, false);
+	/* A setting of the allocator needs no change of the program. */
+	if (r->verdict.cause == CAUSE_FRAGMENTATION)
+		framework_fixes(r, true);
 	choosers[r->verdict.cause](&a);
+	if (r->verdict.cause != CAUSE_FRAGMENTATION)
+		framework_fixes(r, true);
 	if (r->failure.limit == LIMIT_MAPPINGS)
 		add(&a, "Memory was there: raise the number of mappings, `sysctl -w "
 			"vm.max_map_count=262144` (for a container or a pod, on its host), or make "
 			"fewer mappings, each of more bytes.");
+	if (r->failure.limit == LIMIT_TORCH && r->verdict.cause != CAUSE_UNKNOWN &&
+	    r->verdict.cause != CAUSE_EXTERNAL)
+		add_share(&a);
 	if (r->volume && r->verdict.cause != CAUSE_UNKNOWN)
 		add_volume(&a);
 	str_free(&name);

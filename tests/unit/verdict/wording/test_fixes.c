@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "verdict/device/device.h"
 #include "verdict/wording/fixes.h"
 
 static void advise(struct verdict_result *r, enum cause cause)
@@ -61,6 +62,32 @@ static void test_special_cases(void **state)
 	(void)state;
 }
 
+/* A limit that is too low is raised; of PyTorch's share only where the device has more. */
+static void test_limits(void **state)
+{
+	static struct verdict_result r;
+	struct device_report device = {.free_known = true, .free = 4 * GiB, .total = 6 * GiB};
+	const struct fix *fixes = r.verdict.fixes;
+
+	r.ranking.count = 1;
+	r.ranking.list[0].finding = (struct finding){.cause = CAUSE_EXTERNAL, .steady = true};
+	r.failure.limit = LIMIT_CGROUP;
+	advise(&r, CAUSE_EXTERNAL);
+	assert_non_null(strstr(fixes[0].text, "Raise the limit (cgroup memory.max)"));
+	r.failure.limit = LIMIT_DEVICE;
+	advise(&r, CAUSE_EXTERNAL);
+	assert_non_null(strstr(fixes[0].text, "what else holds the memory"));
+	r.failure.limit = LIMIT_TORCH;
+	advise(&r, CAUSE_LEAK);
+	assert_null(strstr(fixes[r.verdict.fix_count - 1].text, "allow this process more"));
+	r.devices.first = &device;
+	advise(&r, CAUSE_LEAK);
+	assert_non_null(
+	    strstr(fixes[r.verdict.fix_count - 1].text, "had 4.00 GiB of 6.00 GiB free"));
+	arena_free(&r.arena);
+	(void)state;
+}
+
 /* A knowledge file that is deleted after reading. */
 static void add_knowledge(struct knowledge *knowledge, const char *text)
 {
@@ -87,13 +114,15 @@ static const struct symbol *in_python(const char *function, const char *file, ui
 	"framework = acme\nname = Acme\npackage = acme/\n\n[role history]\n"                       \
 	"python = acme/store.py: keep\n\n[fix leak]\ntext = Give the store a bound.\n"
 #define NUMBERS                                                                                    \
-	"framework = numbers\nname = Numbers\npackage = numbers/\n\n[fix leak]\ntext = Copy.\n"
+	"framework = numbers\nname = Numbers\npackage = numbers/\n\n[fix leak]\ntext = "           \
+	"Copy.\n\n[fix "                                                                           \
+	"fragmentation]\ntext = Use pools.\n"
 #define SERVER                                                                                     \
 	"framework = server\nname = Server\npackage = server/\n\n[role request-entry]\n"           \
 	"python = server/app.py: answer\n\n[fix leak]\ntext = Build handlers once.\n"
 
-/* A framework's advice, by the frames of the blamed stack: known participants come before code
- * that merely computes inside it. */
+/* A framework's advice, by the frames of the blamed stack: known participants come first, code
+ * that merely computes inside it last; except where its allocator splits memory up. */
 static void test_frameworks(void **state)
 {
 	struct symbol symbols[] = {*in_python("main", "/app/main.py", 1),
@@ -108,8 +137,10 @@ static void test_frameworks(void **state)
 	advise(&r, CAUSE_LEAK);
 	assert_string_equal(fixes[0].for_, "Acme");
 	assert_string_equal(fixes[0].text, "Give the store a bound.");
-	assert_string_equal(fixes[1].for_, "Numbers");
-	assert_string_equal(fixes[2].for_, "any");
+	assert_string_equal(fixes[1].for_, "any");
+	assert_string_equal(fixes[r.verdict.fix_count - 1].for_, "Numbers");
+	advise(&r, CAUSE_FRAGMENTATION);
+	assert_string_equal(fixes[0].for_, "Numbers");
 	advise(&r, CAUSE_PROMPT_GROWTH);
 	assert_string_equal(fixes[0].for_, "any");
 	knowledge_free(r.frameworks.knowledge);
@@ -145,7 +176,7 @@ static void test_serving(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixes),
-	    cmocka_unit_test(test_special_cases), cmocka_unit_test(test_frameworks),
-	    cmocka_unit_test(test_serving)};
+	    cmocka_unit_test(test_special_cases), cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_frameworks), cmocka_unit_test(test_serving)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
