@@ -85,6 +85,21 @@ static void add_volume(struct str *s, const struct verdict_result *r)
 /* Content of the earlier sentences. */
 enum said { SAID_CAUSE, SAID_REQUEST, SAID_LIMIT };
 
+/* A large request of another function than the blamed one: " by plan_graph (graph.c:12)". */
+static void add_requester(struct str *s, const struct verdict_result *r)
+{
+	const struct callsite *by = r->callsites->failed == CALLSITE_NONE
+					? NULL
+					: &r->callsites->list[r->callsites->failed];
+
+	if (!by || !by->function || !r->verdict.blame.function ||
+	    r->failure.requested_bytes < r->failure.limit_bytes / NEARLY_PART ||
+	    str_same(by->function, r->verdict.blame.function))
+		return;
+	str_puts(s, " by ");
+	add_callsite(s, by->function, by->file, by->line);
+}
+
 /* ". A request for 3.00 GiB then failed at the limit of 1.00 GiB (RLIMIT_AS)" */
 static void add_refusal(struct str *s, const struct verdict_result *r, enum said said)
 {
@@ -100,6 +115,8 @@ static void add_refusal(struct str *s, const struct verdict_result *r, enum said
 	str_printf(s, ". A request for %s", fmt_size(&a, f->requested_bytes));
 	if (r->tree.elsewhere.device)
 		str_printf(s, " in process %u", f->pid);
+	else
+		add_requester(s, r);
 	str_puts(s, " then failed");
 	if (r->volume)
 		add_volume(s, r);
@@ -109,6 +126,27 @@ static void add_refusal(struct str *s, const struct verdict_result *r, enum said
 	else if (bytes && said != SAID_LIMIT)
 		str_printf(s, " at the limit of %s (%s)", fmt_size(&a, f->limit_bytes),
 		    limit_kind_name(f->limit));
+}
+
+/* What a device, or PyTorch's share of it, refused. */
+static void add_device_refusal(struct str *s, const struct verdict_result *r, enum said said)
+{
+	const struct failure_view *f = &r->failure;
+	bool share = f->limit == LIMIT_TORCH;
+	struct fmt a, b;
+
+	fmt_size(&b, f->limit_bytes);
+	if (said == SAID_REQUEST) {
+		str_printf(s, share ? ". The limit is %s" : ". The device has %s", b.text);
+	} else {
+		str_printf(s, ". A request for %s", fmt_size(&a, f->requested_bytes));
+		add_requester(s, r);
+		str_printf(s,
+		    share ? " then failed at the limit of %s" : " then failed on the device of %s",
+		    b.text);
+	}
+	if (share)
+		str_printf(s, " (%s)", limit_kind_name(f->limit));
 }
 
 static void add_killed_at(struct str *s, const struct failure_view *f)
@@ -164,13 +202,14 @@ static void add_end(struct str *s, const struct verdict_result *r, enum said sai
 		add_volume(s, r);
 		break;
 	case FAILURE_CUDA_OOM:
-		if (said == SAID_REQUEST)
-			str_printf(s, ". The device has %s", fmt_size(&b, f->limit_bytes));
-		else
-			str_printf(s, ". A request for %s then failed on the device of %s",
-			    fmt_size(&a, f->requested_bytes), fmt_size(&b, f->limit_bytes));
+		add_device_refusal(s, r, said);
 		break;
-	case FAILURE_KILLED: /* said before the cause */
+	case FAILURE_KILLED:
+		str_printf(s,
+		    r->kill.seen ? ". Memory had not run out: SIGKILL ended it with %s free"
+				 : ". Memory had not run out: %s were free where its record ends",
+		    fmt_size(&a, r->kill.outlook.left_bytes));
+		break;
 	case FAILURE_NONE:
 		break;
 	}
@@ -188,16 +227,19 @@ static void add_growth(struct str *s, const struct verdict_result *r, const stru
 {
 	uint64_t first = num_least(p->size.start, p->size.first);
 	uint64_t last = p->facts.largest > p->size.last ? p->facts.largest : p->size.last;
+	uint64_t all = r->ranking.list[0].finding.bytes;
 	struct fmt a, b, c, d;
 
+	if (all > last + last / NEARLY_PART)
+		str_printf(s, "%s grow with the prompt: ", fmt_size(&a, all));
 	add_blame(s, r);
-	str_printf(s, " allocates %s more each time: %s at the first, %s at the %s",
+	str_printf(s, " allocates %s more each time, from %s at the first to %s at the %s",
 	    fmt_size(
 		&a, (last - first) / (p->facts.total_count > 1 ? p->facts.total_count - 1 : 1)),
 	    fmt_size(&b, first), fmt_size(&c, last), ordinal(&d, p->facts.total_count));
 	if (fact(r, FACT_GROWTH_KEPT))
-		str_printf(
-		    s, ", built from %s that are kept", fmt_size(&a, fact(r, FACT_GROWTH_KEPT)));
+		str_printf(s, "; the %s that it builds from are kept",
+		    fmt_size(&a, fact(r, FACT_GROWTH_KEPT)));
 }
 
 static void words_prompt_growth(struct str *s, const struct verdict_result *r)
@@ -341,8 +383,9 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	const struct callsite *p = main_callsite(r);
+	uint64_t own = num_less(r->verdict.blame.bytes, f->request_bytes);
 	enum said said = SAID_CAUSE;
-	struct fmt a, b;
+	struct fmt a, b, c;
 
 	if (f->copied) {
 		add_blame(s, r);
@@ -365,8 +408,14 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 		str_puts(s, inside ? ", and it had not returned" : " that had not returned");
 	} else if (f->request_bytes) {
 		add_blame(s, r);
-		str_printf(s, " asked for %s at once; everything else took %s",
-		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
+		fmt_size(&a, f->request_bytes);
+		if (own > live(r) / NEARLY_PART)
+			str_printf(s,
+			    " asked for %s beside the %s that it held; everything else took %s",
+			    a.text, fmt_size(&b, own), fmt_size(&c, num_less(live(r), own)));
+		else
+			str_printf(s, " asked for %s at once; everything else took %s", a.text,
+			    fmt_size(&b, live(r)));
 		said = said_request(r, f->request_bytes);
 	} else {
 		add_blame(s, r);
@@ -382,7 +431,8 @@ static void words_oversized_model(struct str *s, const struct verdict_result *r)
 	uint64_t most = main_callsite(r)->facts.live_bytes;
 	struct fmt a, b;
 
-	str_puts(s, "The model does not fit: ");
+	str_puts(s, r->failure.kind == FAILURE_KILLED ? "Most of the memory is the model's: "
+						      : "The model does not fit: ");
 	if (!f->bytes) {
 		add_blame(s, r);
 		str_printf(s, " asked for %s of it at once; everything else took %s",
@@ -580,9 +630,15 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 		grew = (p->size.grows || p->survivors.stays) && !r->kill.killed;
 		str_puts(s, grew ? " But " : " ");
 		add_callsite(s, p->function, p->file, p->line);
-		str_printf(s,
-		    grew ? " was still growing at the end: %s (%s)." : " held %s of that (%s).",
-		    fmt_size(&a, k->finding.bytes), cause_name(k->finding.cause));
+		fmt_size(&a, k->finding.bytes);
+		if (grew)
+			str_printf(s,
+			    " was still growing at the end: %s. A longer run shows whether that "
+			    "ends.",
+			    a.text);
+		else
+			str_printf(
+			    s, " held %s of that (%s).", a.text, cause_name(k->finding.cause));
 		break;
 	}
 }
@@ -610,7 +666,7 @@ static void add_unexplained(struct str *s, const struct verdict_result *r)
 	    fmt_size(&a, r->model->peak.bytes));
 }
 
-/* Say first that the process did not end for lack of memory. */
+/* Say first that the process did not end for lack of memory; where it grew, the cause is first. */
 static void add_kill(struct str *s, const struct verdict_result *r)
 {
 	struct fmt a;
@@ -619,8 +675,6 @@ static void add_kill(struct str *s, const struct verdict_result *r)
 	    r->kill.seen ? "SIGKILL ended it with %s free: memory had not run out. "
 			 : "Its end was not recorded; with %s free, memory had not run out. ",
 	    fmt_size(&a, r->kill.outlook.left_bytes));
-	if (r->failure.kind == FAILURE_KILLED)
-		str_puts(s, "But it was growing. ");
 }
 
 static const char *first_limit(const struct outlook *o)
@@ -650,7 +704,7 @@ static void add_outlook(struct str *s, const struct verdict_result *r)
 static void words_unknown(struct str *s, const struct verdict_result *r)
 {
 	size_t named = 0;
-	struct fmt t;
+	struct fmt a, t;
 
 	if (r->coverage.gap && r->coverage.rights.stopped_ns) {
 		str_printf(s, "The cause is not known: recording stopped after %s, because ",
@@ -671,14 +725,20 @@ static void words_unknown(struct str *s, const struct verdict_result *r)
 	for (size_t i = 0; i < r->ranking.count && named < 2 && !r->coverage.gap; i++) {
 		const struct candidate *k = &r->ranking.list[i];
 
-		if (k->finding.cause == CAUSE_HEALTHY || k->finding.blame == CALLSITE_NONE)
+		uint64_t bytes = k->finding.bytes + k->finding.request_bytes;
+
+		if (k->finding.cause == CAUSE_HEALTHY)
 			continue;
 		str_printf(
-		    s, "%s %s in ", named ? ", or" : ": perhaps", cause_name(k->finding.cause));
+		    s, "%s %s", named++ ? ", or" : ": perhaps", cause_name(k->finding.cause));
+		if (k->finding.blame == CALLSITE_NONE)
+			continue;
+		if (bytes)
+			str_printf(s, " of %s", fmt_size(&a, bytes));
+		str_puts(s, " in ");
 		add_callsite(s, r->callsites->list[k->finding.blame].function,
 		    r->callsites->list[k->finding.blame].file,
 		    r->callsites->list[k->finding.blame].line);
-		named++;
 	}
 	if (!r->coverage.gap)
 		add_end(s, r, SAID_CAUSE);
@@ -696,7 +756,7 @@ const char *words_summary(struct verdict_result *r)
 	struct str s = {0};
 	const char *text = NULL;
 
-	if (kill_with_memory_left(&r->kill))
+	if (kill_with_memory_left(&r->kill) && r->failure.kind != FAILURE_KILLED)
 		add_kill(&s, r);
 	wordings[r->verdict.cause](&s, r);
 	if (r->failure.kind == FAILURE_KILLED)

@@ -160,7 +160,7 @@ static void test_killed_by_hand(void **state)
 		assert_int_equal(r.verdict.cause, CAUSE_LEAK);
 		assert_string_equal(r.verdict.blame.function, "remember");
 		assert_non_null(strstr(r.verdict.summary, "SIGKILL ended it"));
-		assert_non_null(strstr(r.verdict.summary, "But it was growing. "));
+		assert_non_null(strstr(r.verdict.summary, "Memory had not run out: "));
 		assert_non_null(strstr(r.verdict.summary, "leaked in remember"));
 		assert_non_null(strstr(r.verdict.summary, "would have been full"));
 		assert_true(r.verdict.fix_count > 0);

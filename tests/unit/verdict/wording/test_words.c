@@ -493,6 +493,35 @@ static void near_limit(void)
 	r.ranking.count = 0;
 }
 
+static void asking_for_more(void)
+{
+	asking_on_device();
+	r.failure.limit = LIMIT_TORCH;
+	r.verdict.blame.bytes = 580 * MiB;
+}
+
+static void loading_killed(void)
+{
+	loading();
+	killed(FAILURE_KILLED, true);
+	r.kill.outlook.full_latest_ns = 0;
+}
+
+static void pooling_and_more(void)
+{
+	pooling();
+	r.failure.requested_bytes = 128 * MiB;
+	sites.failed = 1;
+}
+
+static void external_or_leak(void)
+{
+	undecided();
+	r.ranking.list[1] = r.ranking.list[0];
+	r.ranking.list[0].finding =
+	    (struct finding){.cause = CAUSE_EXTERNAL, .blame = CALLSITE_NONE};
+}
+
 /* verdicts.py reads these rows. */
 static const struct {
 	enum cause cause;
@@ -500,25 +529,29 @@ static const struct {
 	const char *sentence;
 } examples[] = {
     {CAUSE_PROMPT_GROWTH, growing,
-	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time: 4.00 MiB at the first, 232 "
-	"MiB at the 115th. A request for 8.00 MiB then failed at the limit of 600 MiB "
-	"(RLIMIT_AS)."},
+	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
+	"from 4.00 MiB at the first to 232 MiB at the 115th. A request for 8.00 MiB then failed at "
+	"the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_PROMPT_GROWTH, growing_and_kept,
-	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time: 4.00 MiB at the first, 232 "
-	"MiB at the 115th, built from 278 KiB that are kept. A request for 8.00 MiB then failed at "
+	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
+	"from 4.00 MiB at the first to 232 MiB at the 115th; the 278 KiB that it builds from are "
+	"kept. A request for 8.00 MiB then failed at "
 	"the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_PROMPT_GROWTH, growing_on_device,
-	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time: 4.00 MiB at the first, 232 "
-	"MiB at the 115th. A request for 8.00 MiB then failed on the device of 4.00 GiB."},
+	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
+	"from 4.00 MiB at the first to 232 MiB at the 115th. A request for 8.00 MiB then failed on "
+	"the device of 4.00 GiB."},
     {CAUSE_PROMPT_GROWTH, growing_and_killed,
-	"SIGKILL ended it with 20.0 GiB free: memory had not run out. But it was growing. "
-	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time: 4.00 MiB at the first, 232 "
-	"MiB at the 115th. At this pace the machine's memory of 24.0 GiB would have been full 3 "
+	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
+	"from 4.00 MiB at the first to 232 MiB at the 115th. Memory had not run out: SIGKILL ended "
+	"it with 20.0 GiB free. At this pace the machine's memory of 24.0 GiB would have been full "
+	"3 "
 	"min 48 s to 4 min 48 s later."},
     {CAUSE_PROMPT_GROWTH, growing_unseen,
-	"Its end was not recorded; with 20.0 GiB free, memory had not run out. But it was growing. "
-	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time: 4.00 MiB at the first, 232 "
-	"MiB at the 115th. At this pace the cgroup's memory of 24.0 GiB would have been full about "
+	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
+	"from 4.00 MiB at the first to 232 MiB at the 115th. Memory had not run out: 20.0 GiB were "
+	"free where its record ends. At this pace the cgroup's memory of 24.0 GiB would have been "
+	"full about "
 	"4 min 48 s later."},
     {CAUSE_PROMPT_GROWTH, proportional,
 	"Chat.answer (chat.py:31) allocates in proportion to its input: 427 MiB for the last one, "
@@ -589,6 +622,9 @@ static const struct {
     {CAUSE_OVERSIZED_INTERMEDIATE, asking_on_device,
 	"Chat.answer (chat.py:31) asked for 320 MiB at once; everything else took 340 MiB. The "
 	"device has 4.00 GiB."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, asking_for_more,
+	"Chat.answer (chat.py:31) asked for 320 MiB beside the 260 MiB that it held; everything "
+	"else took 80.0 MiB. The limit is 4.00 GiB (PyTorch memory fraction)."},
     {CAUSE_OVERSIZED_INTERMEDIATE, one_call,
 	"300 MiB of the 340 MiB in use were allocated by one call of Chat.answer (chat.py:31) that "
 	"had not returned. A request for 8.00 MiB then failed at the limit of 600 MiB "
@@ -615,6 +651,10 @@ static const struct {
     {CAUSE_OVERSIZED_MODEL, loading_late,
 	"The model does not fit: 300 MiB were loaded by Chat.answer (chat.py:31), beside 40.0 MiB "
 	"already in use. A request for 8.00 MiB then failed on the device of 4.00 GiB."},
+    {CAUSE_OVERSIZED_MODEL, loading_killed,
+	"Most of the memory is the model's: 300 MiB were loaded by Chat.answer (chat.py:31), "
+	"before the first request was served. Memory had not run out: SIGKILL ended it with 20.0 "
+	"GiB free."},
     {CAUSE_OVERSIZED_MODEL, first_weight,
 	"The model does not fit: Chat.answer (chat.py:31) asked for 8.00 MiB of it at once; "
 	"everything else took 340 MiB. The limit is 600 MiB (RLIMIT_AS)."},
@@ -622,6 +662,10 @@ static const struct {
 	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and keeps it "
 	"for the whole run. A request for 8.00 MiB then failed at the limit of 600 MiB "
 	"(RLIMIT_AS)."},
+    {CAUSE_BATCH_PREALLOC, pooling_and_more,
+	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and keeps it "
+	"for the whole run. A request for 128 MiB by Chat.say (chat.py:12) then failed at the "
+	"limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_BATCH_PREALLOC, pooling_elsewhere,
 	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and keeps it "
 	"for the whole run; with the pools of other lines it is 480 MiB. A request for 8.00 MiB "
@@ -687,14 +731,19 @@ static const struct {
     {CAUSE_HEALTHY, still_growing,
 	"Nothing ran out: at most 340 MiB were in use at once, and 240 MiB of the limit of 600 MiB "
 	"(RLIMIT_AS) stayed free. But Chat.answer (chat.py:31) was still growing at the end: 300 "
-	"MiB (leak)."},
+	"MiB. A longer run shows whether that ends."},
     {CAUSE_HEALTHY, killed_while_healthy,
 	"SIGKILL ended it with 20.0 GiB free: memory had not run out. At most 340 MiB were in use "
 	"at once, and 240 MiB of the limit of 600 MiB (RLIMIT_AS) stayed free."},
     {CAUSE_UNKNOWN, undecided,
-	"The evidence does not decide the cause: perhaps leak in Chat.answer (chat.py:31), or "
+	"The evidence does not decide the cause: perhaps leak of 300 MiB in Chat.answer "
+	"(chat.py:31), or "
 	"state-retention in Chat.say (chat.py:12). A request for 8.00 MiB then failed at the limit "
 	"of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_UNKNOWN, external_or_leak,
+	"The evidence does not decide the cause: perhaps external, or leak of 300 MiB in "
+	"Chat.answer (chat.py:31). A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"(RLIMIT_AS)."},
     {CAUSE_UNKNOWN, undecided_between_none,
 	"The evidence does not decide the cause. A request for 8.00 MiB then failed at the limit "
 	"of 600 MiB (RLIMIT_AS)."},
@@ -703,7 +752,7 @@ static const struct {
     {CAUSE_UNKNOWN, killed_unexplained,
 	"SIGKILL ended it; the kernel's OOM killer struck on this machine while it ran, perhaps at "
 	"another process, and memory was still rising, in a shape that no cause explains (at most "
-	"340 MiB were in use): perhaps leak in Chat.answer (chat.py:31)."},
+	"340 MiB were in use): perhaps leak of 300 MiB in Chat.answer (chat.py:31)."},
     {CAUSE_UNKNOWN, near_limit,
 	"It ended with an error while only 6.00 MiB of 600 MiB (RLIMIT_AS) were left, but no "
 	"refused request was recorded."},
