@@ -9,6 +9,7 @@
 #include "verdict/failure/kill.h"
 #include "verdict/framework/framework_frames.h"
 #include "verdict/judge/rank.h"
+#include "verdict/ledger/ledger.h"
 
 TUNED(double, KILL_GREW_SURE, 0.95,
     "growth alone says that a kill was for want of memory: nearly sure, but somebody else may have "
@@ -17,6 +18,7 @@ TUNED(double, KILL_FLAT_SURE, 0.85,
     "the counters alone say that it was not: a daemon kills without counting");
 TUNED(
     double, LOST_WEIGHT, 0.5, "when all events are lost, a clear shape is still as likely as not");
+TUNED(uint64_t, ARENAS_PART, 10, "less in an interpreter's arenas decides no cause");
 TUNED(double, RIVAL_PART, 2, "a rival of less than half the score is no rival");
 
 /* Remove the compiler's tags: it says "render[abi:cxx11]", and the source says "render". */
@@ -192,12 +194,15 @@ static const char *what_next(const struct verdict_result *r)
 		return "Give it a larger file system (docker run --shm-size), so that it runs "
 		       "longer before it fails, and see with `df` and `ls -l` who fills it.";
 	if (r->failure.kind == FAILURE_CUDA_OOM)
-		return "Let it run longer before it fails (a larger device, if only a simulated "
-		       "one: `whyoom run --simgpu SIZE`), so that what grows is told from what is "
-		       "only large.";
-	return "Let it run longer before it fails (a higher limit), so that what grows is told "
-	       "from what is only large; for Python's small objects use `whyoom run "
-	       "--python-objects`.";
+		return "Run it once on a larger device, if only a simulated one (`whyoom run "
+		       "--simgpu SIZE`): if it levels off, the device is too small for it; if it "
+		       "grows on, the report then tells what grows from what is only large.";
+	if (ledger_get(&r->ledger, LEDGER_ARENAS) > r->failure.limit_bytes / ARENAS_PART)
+		return "Run it once with a higher limit and `whyoom run --python-objects`: if it "
+		       "levels off, the limit was too low; if it grows on, the report then tells "
+		       "what grows from what is only large, small objects too.";
+	return "Run it once with a higher limit: if it levels off, the limit was too low; if it "
+	       "grows on, the report then tells what grows from what is only large.";
 }
 
 void decide_fact(struct verdict *v, enum fact fact, double value)

@@ -94,7 +94,7 @@ static uint64_t live_rows(struct ledger *l, const struct classes *c, bool with_m
 		in_classes += of_it;
 	}
 	ledger_row(l, "other live blocks", scaled(c->heap_other, part, whole));
-	ledger_row(l, "interpreter arenas", scaled(c->arenas, part, whole));
+	ledger_row(l, LEDGER_ARENAS, scaled(c->arenas, part, whole));
 	ledger_row(l, LEDGER_ARENAS_FREE, scaled(c->arenas_free, part, whole));
 	if (with_maps)
 		ledger_row(l, "anonymous mappings", scaled(c->maps_other, part, whole));

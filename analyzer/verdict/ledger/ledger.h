@@ -23,7 +23,8 @@ struct ledger_input {
 #define LEDGER_FREE_LISTS "allocator free lists"
 /* Row: everything that malloc holds beside live blocks, if its statistics do not divide it. */
 #define LEDGER_UNSPLIT "allocator overhead and free"
-/* Row: free memory in the interpreter's arenas. */
+/* Rows: objects in the interpreter's arenas, and free memory there. */
+#define LEDGER_ARENAS "interpreter arenas"
 #define LEDGER_ARENAS_FREE "interpreter arenas, free"
 /* Row: address space that malloc reserves to grow into. */
 #define LEDGER_KEPT "kept to grow into"
