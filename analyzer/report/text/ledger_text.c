@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/num.h"
 #include "util/text/fmt.h"
 #include "verdict/device/device.h"
 #include "verdict/ledger/classes.h"
@@ -11,6 +12,8 @@
 
 /* Rows under limit / SMALL are added up, when they are at least two. */
 #define SMALL 100u
+/* A row that has nine tenths of what the sentence says agrees with it. */
+#define NEARLY_PART 10u
 /* A device of which the process has at least this part is shown, too. */
 #define DEVICE_PART 20u
 
@@ -166,6 +169,25 @@ static void age(const struct ledger *l, const struct report_style *style, struct
 	str_puts(out, term_style(style->colour, TERM_PLAIN));
 }
 
+/* Allocated bytes that nobody wrote to are not resident: the verdict's sentence has more than its
+ * row then. */
+static void untouched(const struct verdict_result *r, const struct ledger *l, const char *class,
+    const struct report_style *style, struct str *out)
+{
+	const struct finding *f = &r->ranking.list[0].finding;
+	uint64_t bytes = num_most(f->bytes, (uint64_t)finding_fact(f, FACT_AT_ONCE_BYTES));
+	uint64_t row = class ? ledger_get(l, class) : 0;
+	struct fmt a, b;
+
+	if (class_of_cause(r->verdict.cause) == CLASS_NONE || l->space || l->limit == LIMIT_AS ||
+	    l->limit == LIMIT_DATA || !row || row >= bytes - bytes / NEARLY_PART)
+		return;
+	str_puts(out, term_style(style->colour, TERM_DIM));
+	style_wrap(out, style, 2, "%s: of %s that were allocated, %s were resident.", class,
+	    fmt_size(&a, bytes), fmt_size(&b, row));
+	str_puts(out, term_style(style->colour, TERM_PLAIN));
+}
+
 /* The class, and since when. */
 static const char *row_name(
     const struct verdict_result *r, const struct ledger_row *x, char into[48])
@@ -210,6 +232,7 @@ static void one(const struct verdict_result *r, const struct ledger *l,
 		if (is_free(l->rows[i].class))
 			row(&t, out, l->rows[i].class, l->rows[i].bytes, false, TERM_DIM);
 	row(&t, out, "unaccounted", (uint64_t)l->unaccounted, l->unaccounted < 0, TERM_DIM);
+	untouched(r, l, t.blamed, style, out);
 	age(l, style, out);
 }
 

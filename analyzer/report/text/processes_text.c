@@ -104,9 +104,10 @@ static void head(const struct table *t, struct str *out)
 {
 	struct str text = {0};
 
-	style_heading(out, t->style, "%s",
-	    t->r->failure.kind != FAILURE_NONE ? "Processes at the failure"
-					       : "Processes at the peak");
+	/* Resident bytes were sampled, unlike the ledger's. */
+	style_heading(out, t->style, "Processes %s%s",
+	    t->resident ? "in the last sample before the " : "at the ",
+	    t->r->failure.kind != FAILURE_NONE ? "failure" : "peak");
 	style_blanks(out, t->name);
 	for (unsigned c = 0; c < t->count; c++) {
 		str_clear(&text);

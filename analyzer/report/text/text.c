@@ -32,6 +32,42 @@ static void command(struct str *out, const char *cmdline, unsigned columns)
 	}
 }
 
+/* A second cause is named from this confidence on. */
+#define RIVAL 0.1
+
+static void rival(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	const struct verdict *v = &r->verdict;
+	bool found = false;
+	struct str text = {0};
+	char where[256];
+
+	if (v->cause == CAUSE_UNKNOWN || v->runner_up == CAUSE_UNKNOWN ||
+	    v->runner_up_confidence < RIVAL)
+		return;
+	str_printf(&text, "If it is not that: %s (%.0f %%)", cause_name(v->runner_up),
+	    v->runner_up_confidence * 100);
+	for (size_t i = 1; i < r->ranking.count; i++) {
+		const struct finding *f = &r->ranking.list[i].finding;
+		const struct callsite *p;
+
+		if (f->cause != v->runner_up)
+			continue;
+		found = true;
+		if (f->blame == CALLSITE_NONE)
+			continue;
+		p = &r->callsites->list[f->blame];
+		str_puts(&text, ", in ");
+		style_function(&text, st, p->function);
+		str_printf(
+		    &text, " (%s)", style_where(where, sizeof(where), p->file, p->line, NULL));
+	}
+	/* Without evidence of its own it only says that a leak may be kept on purpose. */
+	if (found)
+		style_wrap(out, st, 2, "%s.", str_text(&text));
+	str_free(&text);
+}
+
 static void headline(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct process *p = &r->tree.processes[r->tree.subject];
@@ -57,6 +93,8 @@ static void headline(const struct verdict_result *r, const struct report_style *
 			: "");
 	else if (p->how == END_RUNNING)
 		str_puts(&about, ", still running");
+	else if (r->failure.kind == FAILURE_OOM_KILL)
+		str_puts(&about, ", killed");
 	else
 		str_puts(&about, ", end unknown");
 	str_printf(&about, " after %s: ", fmt_duration(&a, num_ns(p->seconds)));
@@ -67,12 +105,14 @@ static void headline(const struct verdict_result *r, const struct report_style *
 	style_cell(out, st, str_text(&about), columns < st->columns ? columns : st->columns, false);
 	str_printf(out, "%s\n", term_style(st->colour, TERM_PLAIN));
 	style_wrap(out, st, 2, "%s", r->verdict.summary);
+	rival(r, st, out);
 	str_free(&about);
 }
 
 static void blamed(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct verdict *v = &r->verdict;
+	const struct finding *f = &r->ranking.list[0].finding;
 	struct str title = {0};
 	struct fmt a;
 
@@ -87,6 +127,8 @@ static void blamed(const struct verdict_result *r, const struct report_style *st
 	if (v->blame.error > 0 && v->blame.bytes)
 		str_printf(
 		    &title, " ± %.0f %%", ceil(100 * v->blame.error / (double)v->blame.bytes));
+	if (f->request_bytes && f->request_bytes < v->blame.bytes)
+		str_printf(&title, ", %s of it refused", fmt_size(&a, f->request_bytes));
 	style_heading(out, st, "%s", str_text(&title));
 	str_free(&title);
 	/* From the blamed frame outwards; what it called is seldom the reader's own. */
@@ -367,11 +409,11 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 		str_free(&line);
 		return;
 	}
-	str_printf(&line,
-	    "of the blocks under %s, one was recorded for each %s (--mode sampled). The memory in "
-	    "use is an estimate from these, ± %s.",
-	    fmt_size(&a, c->exact_from), fmt_size(&b, c->sample_every),
-	    fmt_size(&d, (uint64_t)c->error));
+	str_printf(&line, "of the blocks under %s, one was recorded for each %s (--mode sampled).",
+	    fmt_size(&a, c->exact_from), fmt_size(&b, c->sample_every));
+	if (c->error >= 1)
+		str_printf(&line, " The memory in use is an estimate from these, ± %s.",
+		    fmt_size(&d, (uint64_t)c->error));
 	if (c->coarser_times)
 		str_printf(&line,
 		    " To stay within --max-rate the sample became coarser %s time%s, down to one "
