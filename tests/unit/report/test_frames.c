@@ -18,6 +18,8 @@
 
 static const char python[] = "/usr/bin/python3.11", libc[] = "/lib/x86_64-linux-gnu/libc.so.6";
 static const char numpy[] = "/site/_multiarray_umath.so";
+static const char asyncio[] =
+    "/usr/lib/python3.11/lib-dynload/_asyncio.cpython-311-x86_64-linux-gnu.so";
 
 static struct str written(
     const struct symbol *symbols, size_t count, size_t from, unsigned most, struct report_style st)
@@ -50,6 +52,21 @@ static void test_python(void **state)
 	assert_non_null(strstr(str_text(&out), "from  python3.11+0x560933"));
 	assert_non_null(strstr(str_text(&out), "from  _start"));
 	assert_null(strstr(str_text(&out), "--native"));
+	str_free(&out);
+	(void)state;
+}
+
+/* CPython's own modules in C are the interpreter's, an installed one is not. */
+static void test_own_modules(void **state)
+{
+	struct symbol s[] = {
+	    PY("main"), NATIVE("task_step", asyncio), NATIVE("concat", numpy), PY("answer")};
+	struct report_style st = {.columns = 80};
+	struct str out = written(s, 4, 3, 6, st);
+
+	assert_non_null(strstr(str_text(&out), "from  concat "));
+	assert_null(strstr(str_text(&out), "task_step"));
+	assert_non_null(strstr(str_text(&out), "+ 1 native frame"));
 	str_free(&out);
 	(void)state;
 }
@@ -266,6 +283,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_python),
+	    cmocka_unit_test(test_own_modules),
 	    cmocka_unit_test(test_passing_on),
 	    cmocka_unit_test(test_passing_on_between_frameworks),
 	    cmocka_unit_test(test_not_passing_on),

@@ -63,6 +63,32 @@ static void test_small_rows(void **state)
 	(void)state;
 }
 
+/* The sentence counts allocated bytes, the row resident ones; of address space both are the same.
+ */
+static void test_allocated_and_resident(void **state)
+{
+	struct verdict_result r = base();
+	struct report_style st = {.columns = 80};
+	struct str out = {0};
+
+	r.ranking.count = 1;
+	r.ranking.list[0].finding = (struct finding){.cause = CAUSE_LEAK, .bytes = 8 * MiB};
+	ledger_text(&r, &st, &out);
+	assert_non_null(strstr(str_text(&out),
+	    "\n  leaked: of 8.00 MiB that were allocated, 5.00 MiB were resident.\n"));
+	str_clear(&out);
+	r.ledger.limit = LIMIT_AS;
+	ledger_text(&r, &st, &out);
+	assert_null(strstr(str_text(&out), "were resident"));
+	str_clear(&out);
+	r.ledger.limit = LIMIT_CGROUP;
+	r.ranking.list[0].finding.bytes = 5 * MiB;
+	ledger_text(&r, &st, &out);
+	assert_null(strstr(str_text(&out), "were resident"));
+	str_free(&out);
+	(void)state;
+}
+
 /* Verbose: every row, and the printed exact bytes are the ledger's. */
 static void test_exact(void **state)
 {
@@ -182,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_small_rows),
+	    cmocka_unit_test(test_allocated_and_resident),
 	    cmocka_unit_test(test_exact),
 	    cmocka_unit_test(test_widths_and_age),
 	    cmocka_unit_test(test_devices),

@@ -55,6 +55,15 @@ static void test_rows(void **state)
 	st.verbose = true;
 	processes_text(&r, &st, &out);
 	assert_non_null(strstr(str_text(&out), "  103 date"));
+	/* Resident bytes are older than the failure. */
+	for (size_t i = 0; i < 4; i++)
+		list[i].resident = 400 * MiB;
+	str_clear(&out);
+	processes_text(&r, &st, &out);
+	assert_non_null(
+	    strstr(str_text(&out), "\nProcesses in the last sample before the failure\n"));
+	for (size_t i = 0; i < 4; i++)
+		list[i].resident = 0;
 	/* A process that holds nothing had ended, or another program replaced it. */
 	list[3].memory_count = 0;
 	str_clear(&out);

@@ -61,6 +61,35 @@ static void test_verbose_says_more(void **state)
 	(void)state;
 }
 
+/* A verdict that is not sure names the second cause and its place; blamed bytes say what of them is
+ * a request that was refused. */
+static void test_rival_and_request(void **state)
+{
+	struct verdict_result r;
+	struct script *s = sample(&r);
+	struct report_style st = {.columns = 200};
+	struct str out = {0};
+
+	r.ranking.list[1].finding =
+	    (struct finding){.cause = CAUSE_CONCURRENCY, .blame = r.ranking.list[0].finding.blame};
+	r.ranking.count = 2;
+	r.verdict.runner_up = CAUSE_CONCURRENCY;
+	r.verdict.runner_up_confidence = 0.05;
+	report_text(&(struct report_view){.result = &r}, &st, &out);
+	assert_null(strstr(str_text(&out), "If it is not that"));
+	assert_null(strstr(str_text(&out), "of it refused"));
+	str_clear(&out);
+	r.verdict.runner_up_confidence = 0.25;
+	r.ranking.list[0].finding.request_bytes = 2 * MiB;
+	report_text(&(struct report_view){.result = &r}, &st, &out);
+	assert_non_null(strstr(str_text(&out), "\n  If it is not that: concurrency (25 %), in ev"));
+	assert_non_null(strstr(str_text(&out), ", 2.00 MiB of it refused\n"));
+	str_free(&out);
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
 /* A wrapper's dozens of shells are counted: the reader looks for the program. */
 static void test_many_processes(void **state)
 {
@@ -134,6 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_order_and_size),
 	    cmocka_unit_test(test_verbose_says_more),
+	    cmocka_unit_test(test_rival_and_request),
 	    cmocka_unit_test(test_many_processes),
 	    cmocka_unit_test(test_colour_is_asked_for),
 	    cmocka_unit_test(test_brief),
