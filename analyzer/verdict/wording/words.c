@@ -409,13 +409,16 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 	} else if (f->request_bytes) {
 		add_blame(s, r);
 		fmt_size(&a, f->request_bytes);
-		if (own > live(r) / NEARLY_PART)
-			str_printf(s,
-			    " asked for %s beside the %s that it held; everything else took %s",
-			    a.text, fmt_size(&b, own), fmt_size(&c, num_less(live(r), own)));
-		else
+		if (own > live(r) / NEARLY_PART) {
+			str_printf(s, " asked for %s beside the %s that it held", a.text,
+			    fmt_size(&b, own));
+			if (own < live(r))
+				str_printf(s, "; everything else took %s",
+				    fmt_size(&c, num_less(live(r), own)));
+		} else {
 			str_printf(s, " asked for %s at once; everything else took %s", a.text,
 			    fmt_size(&b, live(r)));
+		}
 		said = said_request(r, f->request_bytes);
 	} else {
 		add_blame(s, r);

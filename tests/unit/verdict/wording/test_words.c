@@ -96,6 +96,7 @@ static void growing(void)
 static void growing_and_kept(void)
 {
 	growing();
+	f->bytes = 232 * MiB;
 	evidence(FACT_GROWTH_KEPT, 278 * KiB);
 }
 
@@ -500,6 +501,12 @@ static void asking_for_more(void)
 	r.verdict.blame.bytes = 580 * MiB;
 }
 
+static void asking_beside_nothing(void)
+{
+	asking();
+	r.verdict.blame.bytes = 660 * MiB;
+}
+
 static void loading_killed(void)
 {
 	loading();
@@ -533,10 +540,9 @@ static const struct {
 	"from 4.00 MiB at the first to 232 MiB at the 115th. A request for 8.00 MiB then failed at "
 	"the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_PROMPT_GROWTH, growing_and_kept,
-	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
-	"from 4.00 MiB at the first to 232 MiB at the 115th; the 278 KiB that it builds from are "
-	"kept. A request for 8.00 MiB then failed at "
-	"the limit of 600 MiB (RLIMIT_AS)."},
+	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time, from 4.00 MiB at the first to "
+	"232 MiB at the 115th; the 278 KiB that it builds from are kept. A request for 8.00 MiB "
+	"then failed at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_PROMPT_GROWTH, growing_on_device,
 	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
 	"from 4.00 MiB at the first to 232 MiB at the 115th. A request for 8.00 MiB then failed on "
@@ -625,6 +631,9 @@ static const struct {
     {CAUSE_OVERSIZED_INTERMEDIATE, asking_for_more,
 	"Chat.answer (chat.py:31) asked for 320 MiB beside the 260 MiB that it held; everything "
 	"else took 80.0 MiB. The limit is 4.00 GiB (PyTorch memory fraction)."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, asking_beside_nothing,
+	"Chat.answer (chat.py:31) asked for 320 MiB beside the 340 MiB that it held. The limit is "
+	"600 MiB (RLIMIT_AS)."},
     {CAUSE_OVERSIZED_INTERMEDIATE, one_call,
 	"300 MiB of the 340 MiB in use were allocated by one call of Chat.answer (chat.py:31) that "
 	"had not returned. A request for 8.00 MiB then failed at the limit of 600 MiB "
