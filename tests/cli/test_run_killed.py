@@ -67,8 +67,8 @@ class Killed(Case):
 
     def test_by_hand_while_it_grows(self):
         said, report = self.kill(GROWS, signal.SIGKILL)
-        self.assertRegex(report["verdict"]["summary"], "Memory had not run out: SIGKILL ended it with "
-                         ".* free")
+        self.assertRegex(report["verdict"]["summary"],
+                         "Memory had not run out: SIGKILL ended it with .* free")
         self.check_growth(said, report)
 
     def test_by_hand_while_it_does_not(self):
