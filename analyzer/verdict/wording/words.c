@@ -736,12 +736,12 @@ static void words_unknown(struct str *s, const struct verdict_result *r)
 		    s, "%s %s", named++ ? ", or" : ": perhaps", cause_name(k->finding.cause));
 		if (k->finding.blame == CALLSITE_NONE)
 			continue;
-		if (bytes)
-			str_printf(s, " of %s", fmt_size(&a, bytes));
 		str_puts(s, " in ");
 		add_callsite(s, r->callsites->list[k->finding.blame].function,
 		    r->callsites->list[k->finding.blame].file,
 		    r->callsites->list[k->finding.blame].line);
+		if (bytes)
+			str_printf(s, ", %s", fmt_size(&a, bytes));
 	}
 	if (!r->coverage.gap)
 		add_end(s, r, SAID_CAUSE);

@@ -745,13 +745,13 @@ static const struct {
 	"SIGKILL ended it with 20.0 GiB free: memory had not run out. At most 340 MiB were in use "
 	"at once, and 240 MiB of the limit of 600 MiB (RLIMIT_AS) stayed free."},
     {CAUSE_UNKNOWN, undecided,
-	"The evidence does not decide the cause: perhaps leak of 300 MiB in Chat.answer "
-	"(chat.py:31), or "
-	"state-retention in Chat.say (chat.py:12). A request for 8.00 MiB then failed at the limit "
-	"of 600 MiB (RLIMIT_AS)."},
+	"The evidence does not decide the cause: perhaps leak in Chat.answer (chat.py:31), 300 "
+	"MiB, "
+	"or state-retention in Chat.say (chat.py:12). A request for 8.00 MiB then failed at the "
+	"limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_UNKNOWN, external_or_leak,
-	"The evidence does not decide the cause: perhaps external, or leak of 300 MiB in "
-	"Chat.answer (chat.py:31). A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"The evidence does not decide the cause: perhaps external, or leak in Chat.answer "
+	"(chat.py:31), 300 MiB. A request for 8.00 MiB then failed at the limit of 600 MiB "
 	"(RLIMIT_AS)."},
     {CAUSE_UNKNOWN, undecided_between_none,
 	"The evidence does not decide the cause. A request for 8.00 MiB then failed at the limit "
@@ -761,7 +761,7 @@ static const struct {
     {CAUSE_UNKNOWN, killed_unexplained,
 	"SIGKILL ended it; the kernel's OOM killer struck on this machine while it ran, perhaps at "
 	"another process, and memory was still rising, in a shape that no cause explains (at most "
-	"340 MiB were in use): perhaps leak of 300 MiB in Chat.answer (chat.py:31)."},
+	"340 MiB were in use): perhaps leak in Chat.answer (chat.py:31), 300 MiB."},
     {CAUSE_UNKNOWN, near_limit,
 	"It ended with an error while only 6.00 MiB of 600 MiB (RLIMIT_AS) were left, but no "
 	"refused request was recorded."},
