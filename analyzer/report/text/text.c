@@ -32,22 +32,23 @@ static void command(struct str *out, const char *cmdline, unsigned columns)
 	}
 }
 
-/* A second cause is named from this confidence on. */
+/* A second cause is named from this confidence on. On a device the sentence of an unknown cause
+ * says only what was refused, so the likeliest one is named, too. */
 #define RIVAL 0.1
 
 static void rival(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct verdict *v = &r->verdict;
-	bool found = false;
+	bool unknown = v->cause == CAUSE_UNKNOWN, found = false;
 	struct str text = {0};
 	char where[256];
 
-	if (v->cause == CAUSE_UNKNOWN || v->runner_up == CAUSE_UNKNOWN ||
-	    v->runner_up_confidence < RIVAL)
+	if (v->runner_up == CAUSE_UNKNOWN || v->runner_up_confidence < RIVAL ||
+	    (unknown && (r->failure.kind != FAILURE_CUDA_OOM || r->coverage.gap)))
 		return;
-	str_printf(&text, "If it is not that: %s (%.0f %%)", cause_name(v->runner_up),
-	    v->runner_up_confidence * 100);
-	for (size_t i = 1; i < r->ranking.count; i++) {
+	str_printf(&text, "%s: %s (%.0f %%)", unknown ? "The likeliest cause" : "If it is not that",
+	    cause_name(v->runner_up), v->runner_up_confidence * 100);
+	for (size_t i = unknown ? 0 : 1; i < r->ranking.count; i++) {
 		const struct finding *f = &r->ranking.list[i].finding;
 		const struct callsite *p;
 

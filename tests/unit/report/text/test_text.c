@@ -84,6 +84,16 @@ static void test_rival_and_request(void **state)
 	report_text(&(struct report_view){.result = &r}, &st, &out);
 	assert_non_null(strstr(str_text(&out), "\n  If it is not that: concurrency (25 %), in ev"));
 	assert_non_null(strstr(str_text(&out), ", 2.00 MiB of it refused\n"));
+	str_clear(&out);
+	/* The sentence of an unknown cause names candidates, but a device's does not. */
+	r.verdict.cause = CAUSE_UNKNOWN;
+	report_text(&(struct report_view){.result = &r}, &st, &out);
+	assert_null(strstr(str_text(&out), "likeliest"));
+	str_clear(&out);
+	r.failure.kind = FAILURE_CUDA_OOM;
+	report_text(&(struct report_view){.result = &r}, &st, &out);
+	assert_non_null(
+	    strstr(str_text(&out), "\n  The likeliest cause: concurrency (25 %), in ev"));
 	str_free(&out);
 	verdict_fini(&r);
 	script_free(s);
