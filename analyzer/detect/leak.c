@@ -16,6 +16,8 @@ TUNED(unsigned, SET_UP_ALIKE, 128u,
 TUNED(double, STARTING, 0.55, "an index that is read at start keeps all that it makes, too");
 TUNED(
     double, STARTED_TIMES, 2.5, "requests give back a fifth at least, most of them more than half");
+TUNED(unsigned, RELEASED_PART, 16u,
+    "a sixteenth of the blocks may be released for a reason of its own");
 TUNED(double, SET_UP_SHARE, 1.0 / 32,
     "while weights are put in place, next to nothing comes and goes");
 
@@ -28,10 +30,11 @@ static bool candidate(const struct scene *scene, const struct callsite *p)
 				      &callsites->list[p->relations.index_of] == p));
 }
 
-/* Return how long a block of the call site lives until its release, or else until the next. */
+/* Return how long a block of the call site lives until its release; or until the next, where too
+ * few were released to say what is normal. */
 static uint64_t normal_life(const struct callsite *p)
 {
-	if (p->facts.freed_count)
+	if (p->facts.freed_count > p->facts.total_count / RELEASED_PART)
 		return p->facts.life_ns / p->facts.freed_count;
 	return p->facts.total_count > 1
 		   ? (p->facts.last_ns - p->facts.first_ns) / (p->facts.total_count - 1)

@@ -27,6 +27,32 @@ static void test_leak(void **state)
 	(void)state;
 }
 
+/* A few blocks that are released late do not say how long a block is needed. */
+static void test_few_released(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t leak = script_stack(t.s, "main;leak"), work = script_stack(t.s, "main;work");
+	uint64_t first[8];
+
+	for (int i = 0; i < 1000; i++) {
+		uint64_t block = script_alloc(t.s, leak, 10000);
+
+		if (i < 8)
+			first[i] = block;
+		if (i >= 900 && i < 908)
+			script_release(t.s, first[i - 900]);
+		script_release(t.s, script_alloc(t.s, work, 10000));
+	}
+	script_failed(t.s, leak, 10000);
+	stage(&t, detect_leak, true);
+	assert_int_equal(t.rc, 0);
+	assert_int_equal(t.f.claim_count, 1);
+	assert_int_equal(t.f.claims[0].rule, RULE_EXPIRE);
+	assert_true(t.f.claims[0].value < 10000); /* ns: a thousandth of the run is 3000 */
+	strike(&t);
+	(void)state;
+}
+
 static void test_history_is_weak(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -320,6 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_one_call),
 	    cmocka_unit_test(test_leak),
+	    cmocka_unit_test(test_few_released),
 	    cmocka_unit_test(test_history_is_weak),
 	    cmocka_unit_test(test_silent),
 	    cmocka_unit_test(test_set_up),
