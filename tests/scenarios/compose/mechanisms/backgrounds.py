@@ -29,7 +29,8 @@ class BoundedPool:
 
 
 class Sawtooth:
-    """A journal that is written out every 20 requests."""
+    """A journal that is written out when it has 20 entries: a forked worker sees a part of the
+    requests."""
     journal = store()
 
     def note(i):
@@ -37,7 +38,7 @@ class Sawtooth:
 
     def background(i):
         note(i)
-        if i % 20 == 19:
+        if len(journal) > 19:
             clear(journal)
 
 
