@@ -20,7 +20,8 @@
 #define LIST_TRIES 8
 
 /* Return a hash that identifies a chunk: of the header's constant part; in files without checks,
- * with the checksum of a sealed chunk. */
+ * with the checksum of a sealed chunk. Two threads that take a shared chunk at a time may give them
+ * the same number at the same moment: then their events differ. */
 static uint64_t identity(const struct trace *t, const struct chunk *c)
 {
 	struct {
@@ -33,7 +34,8 @@ static uint64_t identity(const struct trace *t, const struct chunk *c)
 	    .tid = c->tid,
 	    .sequence = c->sequence};
 
-	if (!t->checks && c->sealed && c->type != TRACE_CHUNK_DEFINITIONS)
+	if (c->type == TRACE_CHUNK_SHARED ||
+	    (!t->checks && c->sealed && c->type != TRACE_CHUNK_DEFINITIONS))
 		key.checksum = c->checksum;
 	else if (!t->checks || c->distrusted)
 		key.offset = c->offset;
