@@ -183,8 +183,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	bool sudden = late_rise_find(&scene->model->timeline, scene->model->run.first_ns,
 			  callsites->moment_ns, &burst) &&
 		      (burst.worked || !scene->space);
-	/* A device that released nothing has finished nothing: it is still being loaded. So may the
-	 * host be. */
+	/* A device that released nothing has finished nothing: it is still being loaded. */
 	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;
 
 	if (threads(scene, out) || files(scene, out))

@@ -189,7 +189,7 @@ static double copies_in_pieces(const struct callsite *c, const struct callsite *
 		x[n] = sum;
 		y[n++] = survivors_bytes_until(c, s->last_ns);
 	}
-	/* What came after the state's last step was compared with nothing. */
+	/* Copies made after the state's last step cannot be compared with it. */
 	if (y[n - 1] < (double)c->survivors.bytes * COMPARED_SHARE ||
 	    !is_convex(state, y, n, c->facts.first_ns, survivors_bytes_until) ||
 	    !is_convex(state, y, n, c->facts.first_ns, survivors_count_until))
