@@ -428,6 +428,7 @@ bool lifecycle_forked(struct thread *self)
 	}
 	shim.pid = sys_getpid();
 	shim.budget = shim.budget_shared = false;
+	shim.threads_started = 0;
 	loader_forked();
 	trace_file_forget();
 	definitions_forked();

@@ -234,6 +234,25 @@ static double on_streams(const struct scene *scene, struct finding *f)
 	return f->strength;
 }
 
+/* Claim the stacks of all threads but one: threads end with their requests, and many are at work.
+ */
+static double on_threads(const struct scene *scene, struct finding *f)
+{
+	uint64_t stacks = scene->limit.stacks, threads = scene->limit.threads;
+
+	if (!scene_asks_for_thread(scene) || threads < 2 || !scene->limit.threads_ended)
+		return 0;
+	f->blame = scene->callsites->failed;
+	f->form = FORM_STACKS;
+	f->other_bytes = stacks - stacks / threads;
+	f->strength =
+	    scene_threads_end(scene) * dominance((double)stacks, (double)scene_live(scene));
+	finding_evidence(f, FACT_STACKS, (double)stacks);
+	finding_evidence(f, FACT_THREADS, (double)threads);
+	finding_evidence(f, FACT_THREADS_ENDED, (double)scene->limit.threads_ended);
+	return f->strength;
+}
+
 static void prefer(struct finding *best, const struct finding *f)
 {
 	if (f->strength > 0 && f->bytes + f->other_bytes > best->bytes + best->other_bytes)
@@ -243,7 +262,7 @@ static void prefer(struct finding *best, const struct finding *f)
 int detect_concurrency(const struct scene *scene, struct finding *out)
 {
 	struct finding work = {.blame = CALLSITE_NONE}, queue = work, workers = work,
-		       streams = work;
+		       streams = work, threads = work;
 
 	queue.form = FORM_BACKLOG;
 	if (!scene->end.failed)
@@ -255,6 +274,8 @@ int detect_concurrency(const struct scene *scene, struct finding *out)
 	prefer(&work, &workers);
 	on_streams(scene, &streams);
 	prefer(&work, &streams);
+	on_threads(scene, &threads);
+	prefer(&work, &threads);
 	if (work.blame == CALLSITE_NONE || work.strength <= 0)
 		return DETECT_SILENT;
 	*out = work;

@@ -83,6 +83,7 @@ struct scene_limit {
 	bool is_virtual; /* the limit is on the size of the address space */
 	uint64_t stacks; /* part of usage: threads' stacks, if is_virtual */
 	uint64_t threads; /* threads beside the first one, with these stacks; 0: unknown */
+	uint64_t threads_ended; /* earlier ones; 0: none, or unknown */
 	struct scene_own_limit own; /* the program's own limit, if this is one */
 };
 
@@ -148,7 +149,7 @@ enum finding_form {
 	FORM_VARYING, /* external: requests vary, and the large ones do not fit */
 	FORM_GRAPHS, /* batch-prealloc, state-retention: CUDA graphs */
 	FORM_STREAMS, /* concurrency: work in flight on several streams */
-	FORM_STACKS, /* external, leak: address space that threads' stacks take */
+	FORM_STACKS, /* external, leak, concurrency: address space that threads' stacks take */
 };
 
 struct finding {
@@ -255,6 +256,8 @@ bool scene_workers_repeat(const struct scene *scene, uint32_t callsite);
 /* Return 0 to 1: threads that one line started, one beside the other's work, have not ended. The
  * refused request is the next of them. */
 double scene_threads_stay(const struct scene *scene);
+/* Return 0 to 1: as many threads had ended as there are now, so each ends with its work. */
+double scene_threads_end(const struct scene *scene);
 /* Return the share of the live bytes at call sites of that role. */
 double scene_share_of(const struct scene *scene, enum role role);
 

@@ -294,7 +294,8 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 	finding_evidence(f, FACT_LIVE, (double)live);
 	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
 	return dominance((double)stacks, (double)rest) * settled(scene, rest) *
-	       (1 - fmin(1, (double)holes(scene) / (double)rest)) * (1 - scene_threads_stay(scene));
+	       (1 - fmin(1, (double)holes(scene) / (double)rest)) *
+	       (1 - scene_threads_stay(scene)) * (1 - scene_threads_end(scene));
 }
 
 /* Judge a program that never finished its start. */

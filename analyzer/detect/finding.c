@@ -12,6 +12,10 @@ TUNED(unsigned, LARGER_BLOCKS, 16u,
 TUNED(unsigned, WORKER_BLOCKS, 32u,
     "a request makes its blocks of many sizes; 32 alike and evenly spaced are of as many requests");
 TUNED(uint64_t, THREADS_MIN, 16u, "pools of threads have as many as there are processors, or few");
+TUNED(unsigned, THREADS_FEW, 16u, "the helpers of a library's start end, too");
+TUNED(double, THREADS_SURE, 128.0, "no pool has as many threads as that by design");
+TUNED(uint64_t, THREAD_START_NS, 500000u,
+    "to start a thread takes some ten microseconds, to serve a request a millisecond");
 TUNED(unsigned, FORM_TIMES, 32u,
     "text takes four times as much in wide characters and some ten times as objects; 32 is beyond "
     "both");
@@ -198,6 +202,13 @@ bool scene_workers_repeat(const struct scene *scene, uint32_t callsite)
 	       held->callsites[callsite].blocks / held->alike >= WORKER_BLOCKS;
 }
 
+double scene_threads_end(const struct scene *scene)
+{
+	const struct scene_limit *l = &scene->limit;
+
+	return l->threads ? fmin(1, (double)l->threads_ended / (double)l->threads) : 0;
+}
+
 double scene_threads_stay(const struct scene *scene)
 {
 	const struct callsite *p;
@@ -207,9 +218,17 @@ double scene_threads_stay(const struct scene *scene)
 		return 0;
 	/* The loader's table of thread-local memory lives as long as its thread. */
 	p = &scene->callsites->list[scene->callsites->failed];
-	if (!p->survivors.stays || p->survivors.count < scene->limit.threads / 2)
-		return 0;
-	return finding_stays(p);
+	if (p->survivors.stays && p->survivors.count >= scene->limit.threads / 2) {
+		/* A pool is started in one go, and its threads do not end. */
+		if (scene->limit.threads_ended < scene->limit.threads / THREADS_FEW &&
+		    (p->facts.last_ns - p->facts.first_ns) / p->survivors.count < THREAD_START_NS)
+			return 0;
+		return finding_stays(p) * (1 - scene_threads_end(scene));
+	}
+	/* A sample has few of these tables. */
+	return scene->sampled ? fmin(1, (double)scene->limit.threads / THREADS_SURE) *
+				    (1 - scene_threads_end(scene))
+			      : 0;
 }
 
 double scene_held_times(const struct scene *scene, uint32_t callsite)

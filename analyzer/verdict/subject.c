@@ -211,12 +211,15 @@ static struct scene_limit limit_of(const struct judging *j)
 	const struct verdict_result *r = j->r;
 	const struct failure_view *f = &r->failure;
 	bool has_stacks = f->limit == LIMIT_AS || f->limit == LIMIT_DATA;
+	uint64_t threads = num_less(levels_value(&j->levels, TRACE_LEVEL_THREADS), 1);
 
 	return (struct scene_limit){.bytes = f->limit_bytes,
 	    .usage = f->usage_bytes,
 	    .is_virtual = f->limit == LIMIT_AS,
 	    .stacks = has_stacks ? ledger_get(&r->ledger, LEDGER_STACKS) : 0,
-	    .threads = num_less(levels_value(&j->levels, TRACE_LEVEL_THREADS), 1)};
+	    .threads = threads,
+	    .threads_ended =
+		num_less(levels_value(&j->levels, TRACE_LEVEL_THREADS_STARTED), threads)};
 }
 
 static uint64_t half_time(const struct model *m)

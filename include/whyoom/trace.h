@@ -465,6 +465,7 @@ enum trace_level {
 	TRACE_LEVEL_RSS_THREADS = 25,
 	TRACE_LEVEL_VSIZE_PEAK = 26, /* the largest virtual size so far */
 	TRACE_LEVEL_MAPPINGS = 27, /* count, by the kernel's list */
+	TRACE_LEVEL_THREADS_STARTED = 28, /* count, since the process began; the ended ones, too */
 	TRACE_LEVEL_CG_CURRENT = 32,
 	TRACE_LEVEL_CG_MAX = 33, /* absent: no limit */
 	TRACE_LEVEL_CG_ANON = 34,

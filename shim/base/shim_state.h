@@ -35,6 +35,7 @@ struct shim_state {
 	uintptr_t own_low, own_high; /* the shim itself */
 	bool owner_is_libc;
 	uint64_t page_size;
+	uint64_t threads_started; /* by pthread_create; any thread adds */
 };
 extern struct shim_state shim __attribute__((visibility("hidden")));
 

@@ -1,6 +1,7 @@
 /*
- * hook_thread.c - records threads that cannot be created because the kernel refuses their stack:
- * the C library maps it by itself, where no wrapper sees the failure.
+ * hook_thread.c - counts the threads that are started, and records those that cannot be created
+ * because the kernel refuses their stack: the C library maps it by itself, where no wrapper sees
+ * the failure.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -60,6 +61,8 @@ SHIM_EXPORT int pthread_create(
 	if (SHIM_UNLIKELY(!create))
 		create = (__typeof(create))symbols_next("pthread_create");
 	rc = create ? create(thread, attributes, run, argument) : EAGAIN;
+	if (!rc)
+		__atomic_add_fetch(&shim.threads_started, 1, __ATOMIC_RELAXED);
 	if (SHIM_LIKELY(rc != EAGAIN) || !create)
 		return rc;
 	saved = errno;

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/reserve.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "levels/levels_malloc.h"
@@ -387,6 +388,8 @@ unsigned levels_read(struct level *out, bool all)
 				n = level_put(out, n, rows[i].key, size);
 		if (line_value(text, "Threads:", &size))
 			n = level_put(out, n, TRACE_LEVEL_THREADS, size);
+		n = level_put(out, n, TRACE_LEVEL_THREADS_STARTED,
+		    __atomic_load_n(&shim.threads_started, __ATOMIC_RELAXED));
 	}
 	if (all) {
 		if ((size = sys_limit(RLIMIT_AS)) != RLIM64_INFINITY)

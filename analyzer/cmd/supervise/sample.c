@@ -6,6 +6,7 @@
 #include "cmd/supervise/sample.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

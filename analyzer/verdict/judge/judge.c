@@ -25,7 +25,8 @@ static void leave_out_unused(const struct callsites *callsites, struct finding *
 	}
 }
 
-/* In a shared file system, weigh a claim against everything else there. */
+/* Weigh a claim against what the model does not hold: everything else in a shared file system, or
+ * threads' stacks. */
 static void weigh_against_others(const struct scene *scene, struct finding *f)
 {
 	uint64_t claimed = f->bytes + f->request_bytes + f->other_bytes;
@@ -33,6 +34,8 @@ static void weigh_against_others(const struct scene *scene, struct finding *f)
 	if (scene->work && scene->end.failed)
 		f->strength *=
 		    dominance((double)claimed, (double)num_less(scene->limit.usage, claimed));
+	else if (!f->steady && scene->limit.stacks)
+		f->strength *= dominance((double)claimed, (double)scene->limit.stacks);
 }
 
 static void detect(const struct scene *scene, struct ranking *out)

@@ -174,6 +174,13 @@ static void fixes_concurrency(struct advice *a)
 		add(a, "Bound how many streams have work in flight: wait for the oldest "
 		       "(cudaStreamSynchronize, an event) before the next is given any.");
 		break;
+	case FORM_STACKS:
+		add(a,
+		    "Let a pool of a fixed size do the work that %s starts threads for, or give "
+		    "the threads smaller stacks (threading.stack_size, "
+		    "pthread_attr_setstacksize, ulimit -s).",
+		    a->where);
+		break;
 	default:
 		add(a, "Bound how many requests run at once (a semaphore, a queue, a smaller "
 		       "worker pool) to what fits beside the weights.");

@@ -515,6 +515,12 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 		add_blame(s, r);
 		str_printf(s, ", and the others %s", fmt_size(&c, f->other_bytes));
 		break;
+	case FORM_STACKS:
+		str_printf(s, "%s threads were at work at once, most of them started by ",
+		    fmt_count(&a, fact(r, FACT_THREADS)));
+		add_blame(s, r);
+		str_printf(s, ": their stacks take %s", fmt_size(&b, fact(r, FACT_STACKS)));
+		break;
 	default:
 		str_printf(s, "%s %s held %s at once, up to %s each, most of it in ",
 		    fmt_count(&a, fact(r, FACT_AT_ONCE)),
