@@ -199,7 +199,8 @@ bool scene_workers_repeat(const struct scene *scene, uint32_t callsite)
 
 	return held && held->of && requests_source(held->of) == REQUESTS_THREADS &&
 	       !held->finished && p->survivors.stays && !p->size.grows && held->alike &&
-	       held->callsites[callsite].blocks / held->alike >= WORKER_BLOCKS;
+	       held->callsites[callsite].blocks / held->alike >= WORKER_BLOCKS &&
+	       held->callsites[callsite].in_one_go < held->callsites[callsite].requests / 2;
 }
 
 double scene_threads_end(const struct scene *scene)

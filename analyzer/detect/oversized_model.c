@@ -28,10 +28,15 @@ TUNED(
 TUNED(unsigned, OF_A_PARAMETER, 4u,
     "a gradient, two or three states of an optimizer, and the parameter");
 TUNED(double, GIVEN_BACK, 0.0625, "a sixteenth: setting up gives back nothing at all");
+TUNED(double, IN_FLIGHT, 0.5, "a model is put in place by one line of work, unless it is known");
 
 static bool is_parameter(const struct scene *scene, const struct callsite *p)
 {
+	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
+
 	return scene_few_large(scene, p) && !callsite_is_import(p) && !p->size.grows &&
+	       (scene_reads_weights(scene, p) ||
+		   scene_in_flight(scene, callsite, p->facts.live_bytes) <= IN_FLIGHT) &&
 	       !p->call.repeats && p->owner != OWNER_RUNTIME &&
 	       p->relations.index_of == CALLSITE_NONE &&
 	       (p->facts.freed_count < p->facts.live_count || scene_is_staged(scene, p) ||

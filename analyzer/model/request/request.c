@@ -432,8 +432,10 @@ static void released(struct requests *r, const struct block *b, uint64_t time_ns
 	q = request_of(r, l);
 	if (q && b->birth_ns >= l->entered_ns)
 		q->live = num_less(q->live, bytes);
-	if (!moving)
-		fall(l, time_ns);
+	if (moving)
+		return;
+	l->frees_ns[l->next_free++ % LANE_FREES] = time_ns;
+	fall(l, time_ns);
 }
 
 int requests_passed(struct requests *r, const struct event *e)
@@ -493,6 +495,11 @@ enum request_source requests_source(const struct requests *r)
 const struct request_run *requests_of_lane(const struct requests *r, const struct lane *l)
 {
 	return request_of(r, l);
+}
+
+bool requests_lane_only_makes(const struct lane *l, uint64_t since_ns)
+{
+	return l->frees_ns[l->next_free % LANE_FREES] < since_ns;
 }
 
 const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint32_t task)

@@ -32,6 +32,8 @@ struct request_run {
 	bool shared; /* other threads or tasks worked for it, too */
 };
 
+#define LANE_FREES 8u /* the latest releases of a lane's blocks, whose times are kept */
+
 /* Bytes rise while a lane works and fall when the work is done. A fall counts if it is at least an
  * eighth of the lane's largest; a round ends with a fall of at least half of the largest. The first
  * rounds must also release a quarter of all bytes that the lane held, since each may leave some
@@ -47,6 +49,9 @@ struct lane {
 	uint64_t entered_ns; /* start of its work for the request */
 	uint64_t first_entered_ns; /* the same for its first request; 0: it had none */
 	uint64_t live, peak, acquired;
+
+	uint64_t frees_ns[LANE_FREES]; /* a ring; 0: none */
+	uint32_t next_free;
 
 	bool falling;
 	uint64_t high, low, low_ns; /* of the current rise or fall */
@@ -120,6 +125,8 @@ enum request_source requests_source(const struct requests *r);
 
 /* The request that a lane works for, or NULL. */
 const struct request_run *requests_of_lane(const struct requests *r, const struct lane *l);
+/* True if hardly any block of the lane was released since: it made the later ones in one go. */
+bool requests_lane_only_makes(const struct lane *l, uint64_t since_ns);
 /* The lane of a thread or task; NULL: it acquired nothing, or was not kept. */
 const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint32_t task);
 /* Sum up the ended lanes that held at least `peak`. */

@@ -202,6 +202,7 @@ static int add(void *arg, const struct block *b)
 	h = &d->held.items[*at - 1];
 	h->bytes += block_bytes(b);
 	h->blocks += block_count(b);
+	h->first_ns = num_least(h->first_ns ? h->first_ns : UINT64_MAX, b->birth_ns);
 	d->list.items[request].all += block_bytes(b);
 	return 0;
 }
@@ -280,6 +281,7 @@ static int sum_up(struct reader *d, struct requests_held *h)
 		p->bytes += x->bytes;
 		p->blocks += x->blocks;
 		p->requests++;
+		p->in_one_go += requests_lane_only_makes(h->list[x->request].lane, x->first_ns);
 		p->largest = num_most(p->largest, x->bytes);
 	}
 	for (size_t i = 0; i < d->held.count; i++) {

@@ -14,6 +14,7 @@ struct held_callsite {
 	uint64_t bytes, blocks; /* of requests in flight */
 	uint64_t largest; /* of one request */
 	uint32_t requests, alike;
+	uint32_t in_one_go; /* of requests: made these blocks without a release in between */
 };
 
 struct held_request {
@@ -29,6 +30,7 @@ struct held_request {
 struct held_part {
 	uint32_t request, callsite; /* request: index in list */
 	uint64_t bytes, blocks;
+	uint64_t first_ns; /* of the first block */
 };
 
 struct requests_held {

@@ -1,14 +1,19 @@
 #include "verdict/judge/judge.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 #include "verdict/framework/framework_roles.h"
 #include "verdict/judge/counterfactual.h"
 #include "verdict/judge/rank.h"
 #include "verdict/ledger/host_slack.h"
+
+TUNED(double, STACKS_PART, 8.0,
+    "threads' stacks may be some times what their requests hold, and still be no cause");
 
 /* Drop free bytes in the interpreter's arenas: no call site asked for them. */
 static void leave_out_unused(const struct callsites *callsites, struct finding *f)
@@ -31,11 +36,13 @@ static void weigh_against_others(const struct scene *scene, struct finding *f)
 {
 	uint64_t claimed = f->bytes + f->request_bytes + f->other_bytes;
 
-	if (scene->work && scene->end.failed)
+	if (!scene->end.failed)
+		return;
+	if (scene->work)
 		f->strength *=
 		    dominance((double)claimed, (double)num_less(scene->limit.usage, claimed));
 	else if (!f->steady && scene->limit.stacks)
-		f->strength *= dominance((double)claimed, (double)scene->limit.stacks);
+		f->strength *= fmin(1, (double)claimed * STACKS_PART / (double)scene->limit.stacks);
 }
 
 static void detect(const struct scene *scene, struct ranking *out)
