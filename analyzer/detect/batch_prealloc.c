@@ -10,8 +10,15 @@
 
 TUNED(double, SINGLE_STRENGTH, 0.7,
     "one block alone may be anything that is large; two of one size are a pool");
+TUNED(double, UNNAMED, 0.6,
+    "what is taken whole before any work is room for it, more often than one request's or a model");
 TUNED(double, NAMED_WEIGHTS, 0.7,
     "names are a weak sign: a program that calls its pool layers is rare, and not unheard of");
+TUNED(double, SET_UP_SHARE, 1.0 / 32,
+    "while weights are put in place, next to nothing comes and goes");
+TUNED(unsigned, STAIRS_MIN, 8u, "fewer may get larger by chance");
+TUNED(double, STAIRS, 0.8, "they may be one request's, whose steps get larger");
+TUNED(double, STAIRS_SHARE, 0.25, "to try a batch takes far less than is kept for it");
 TUNED(unsigned, UNLIKE_TIMES, 4u,
     "a pool in one piece is larger than any block before; a request's own is within a doubling or "
     "two");
@@ -36,6 +43,32 @@ static bool is_twin(const struct finding *f, const uint64_t *sizes, uint64_t siz
 	return false;
 }
 
+/* True if its block came before any work. */
+static bool is_first(const struct scene *scene, uint32_t callsite)
+{
+	const struct callsite *p = &scene->callsites->list[callsite];
+
+	return scene->space ? scene_churn(scene) < SET_UP_SHARE
+			    : !scene_worked_before(scene, p->facts.first_ns, p->facts.largest, 0);
+}
+
+/* True if the line made a block for each size of a batch, one larger than the other, before any
+ * work, and keeps all. */
+static bool stairs_at(const struct scene *scene, uint32_t callsite, struct pool *out)
+{
+	const struct callsite *p = &scene->callsites->list[callsite];
+
+	*out = (struct pool){.bytes = p->facts.live_bytes,
+	    .blocks = p->facts.live_count,
+	    .largest = p->facts.largest,
+	    .asked = scene->end.refused && callsite == scene->callsites->failed,
+	    .sure = STAIRS};
+	return scene_keeps_series(p) && p->facts.live_count >= STAIRS_MIN &&
+	       scene_worked_since(scene, p->facts.first_ns) < STAIRS_SHARE &&
+	       (scene->space ||
+		   !scene_worked_before(scene, p->facts.first_ns, p->facts.live_bytes, 0));
+}
+
 int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -53,14 +86,19 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		uint64_t of_use;
 		struct pool pool;
+		bool stairs;
 
 		if ((scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD) ||
-		    scene_converts(scene, i) != CALLSITE_NONE || !pool_at(scene, i, &pool))
+		    scene_converts(scene, i) != CALLSITE_NONE)
+			continue;
+		stairs = stairs_at(scene, i, &pool);
+		if (!stairs && !pool_at(scene, i, &pool))
 			continue;
 		/* How much of the pool is used is not recorded. The first block was, unless the
 		 * pool was never finished. */
 		of_use = pool.largest;
-		if (pool.asked || (pool.blocks == 1 && is_twin(&f, sizes, pool.largest)))
+		if (pool.asked ||
+		    (pool.blocks == 1 && (is_twin(&f, sizes, pool.largest) || is_first(scene, i))))
 			of_use = 0;
 		if (f.claim_count < CLAIMS_MAX)
 			sizes[f.claim_count] = pool.largest;
@@ -79,6 +117,7 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 			       (purpose_of(scene, i) == PURPOSE_WEIGHTS ? NAMED_WEIGHTS : 1);
 			block = pool.largest;
 			f.blame = i;
+			f.form = stairs ? FORM_STAIRS : FORM_USUAL;
 		}
 	}
 	if (f.blame == CALLSITE_NONE &&
@@ -89,13 +128,15 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		blocks = 1;
 		known = is_cache_refused(scene);
 	} else if (!f.request_bytes && purpose_is_start(scene) &&
-		   purpose_of(scene, callsites->failed) == PURPOSE_ROOM) {
+		   purpose_of(scene, callsites->failed) != PURPOSE_WEIGHTS) {
 		/* Room for all work, in one piece: smaller pools beside it are not the matter. */
 		f.blame = callsites->failed;
 		block = f.request_bytes = scene->end.refused->size;
 		bytes += block;
 		whole += block;
 		known = true;
+		if (purpose_of(scene, callsites->failed) == PURPOSE_UNTOLD)
+			sure = UNNAMED;
 	}
 	if (f.blame == CALLSITE_NONE)
 		return DETECT_SILENT;

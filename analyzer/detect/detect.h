@@ -147,6 +147,7 @@ enum finding_form {
 	FORM_STUCK, /* concurrency: requests that do not end, while others do */
 	FORM_FILES, /* leak: files in memory that are closed and not removed */
 	FORM_VARYING, /* external: requests vary, and the large ones do not fit */
+	FORM_STAIRS, /* batch-prealloc: a block for each size of a batch, all kept */
 	FORM_GRAPHS, /* batch-prealloc, state-retention: CUDA graphs */
 	FORM_STREAMS, /* concurrency: work in flight on several streams */
 	FORM_STACKS, /* external, leak, concurrency: address space that threads' stacks take */
@@ -279,6 +280,9 @@ bool scene_reads_weights(const struct scene *scene, const struct callsite *of);
 /* Return the call site whose blocks it took the place of, one by one, after all of them were there:
  * weights that are cast to another type. CALLSITE_NONE: there is none. */
 uint32_t scene_converts(const struct scene *scene, uint32_t callsite);
+/* True if its blocks get larger and larger, and nearly all of them stay: each is one of a series,
+ * and none takes the place of the one before. */
+bool scene_keeps_series(const struct callsite *p);
 /* True if few large blocks hold nearly all of it, as with parameters and pools, but not records. */
 bool scene_few_large(const struct scene *scene, const struct callsite *p);
 /* True if its blocks alternate with those of two other lines, as a layer's parameters do. */

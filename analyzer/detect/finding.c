@@ -43,6 +43,7 @@ TUNED(unsigned, READ_PART, 16u,
     "a float made of each half byte is eight times as large, with room for a doubling");
 TUNED(unsigned, FEW_BLOCKS, 512u,
     "a model has a few hundred large parameters, records are thousands");
+TUNED(unsigned, SERIES_PART, 16u, "the last of a series may not be finished yet");
 TUNED(unsigned, TURNS_MIN, 4u, "fewer blocks may come in turns by chance");
 TUNED(unsigned, ROUNDS_MIN, 3u, "a rhythm shows after three rounds");
 TUNED(unsigned, LINES_MIN, 3u, "a layer has at least three parameters: weight, bias, norm");
@@ -113,6 +114,13 @@ double finding_stays(const struct callsite *p)
 	    p->survivors.count >= 16 ? 1 : 0.6 + 0.4 / 12 * (double)(p->survivors.count - 4);
 
 	return p->survivors.even * many * fmin(1, 0.4 + p->survivors.late * 1.8);
+}
+
+bool scene_keeps_series(const struct callsite *p)
+{
+	return p->size.grows && p->survivors.stays && p->relations.index_of == CALLSITE_NONE &&
+	       p->relations.feeds == CALLSITE_NONE && p->relations.listed_by == CALLSITE_NONE &&
+	       p->facts.freed_count <= p->facts.total_count / SERIES_PART;
 }
 
 uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,

@@ -13,9 +13,8 @@
 TUNED(unsigned, SET_UP_BLOCKS, 2048u, "the largest models have some two thousand parameters");
 TUNED(unsigned, SET_UP_ALIKE, 128u,
     "as many equal blocks are of so many requests rather than of a pool");
-TUNED(double, STARTING, 0.55, "an index that is read at start keeps all that it makes, too");
-TUNED(
-    double, STARTED_TIMES, 2.5, "requests give back a fifth at least, most of them more than half");
+TUNED(double, STARTING, 0.3, "an index that is read at start keeps all that it makes, too");
+TUNED(double, STARTED_TIMES, 5, "requests give back a fifth at least, most of them more than half");
 TUNED(unsigned, RELEASED_PART, 16u,
     "a sixteenth of the blocks may be released for a reason of its own");
 TUNED(double, SET_UP_SHARE, 1.0 / 32,
@@ -127,7 +126,7 @@ static double set_up(const struct scene *scene, const struct callsite *p)
  * model in releases hardly anything. */
 static double started(const struct scene *scene, const struct callsite *p)
 {
-	if (scene->space)
+	if (scene->space || scene->work)
 		return 1;
 	return fmin(1, STARTING + STARTED_TIMES * scene_worked_since(scene, p->facts.first_ns));
 }
@@ -184,7 +183,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 			  callsites->moment_ns, &burst) &&
 		      (burst.worked || !scene->space);
 	/* A device that released nothing has finished nothing: it is still being loaded. */
-	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;
+	double finished = scene->space ? fmin(1, STARTING + STARTED_TIMES * scene_churn(scene)) : 1;
 
 	if (threads(scene, out) || files(scene, out))
 		return 0;

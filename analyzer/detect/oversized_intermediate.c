@@ -19,10 +19,8 @@ TUNED(double, FOLLOWS_INPUT, 0.4,
     "a block as large as its input makes it is the prompt, not something on the way");
 TUNED(unsigned, LARGE_PART, 20u,
     "twenty blocks of a twentieth are a working set, fewer are large against everything else");
-TUNED(double, WORKED_LEAST, 0.4,
-    "before a device has given anything back there is no request, only loading");
-TUNED(double, FIRST, 0.5,
-    "the first thing that a program makes may be a model or a pool as well as one request's");
+TUNED(double, FIRST, 0.4,
+    "the first thing that a program makes is a model or a pool rather than one request's");
 TUNED(double, FIRST_TIMES, 8, "a sixteenth that was released is of requests that ended");
 TUNED(double, SET_UP, 0.5,
     "several alike taken in one go are for all requests; a coin toss against one request's own");
@@ -34,13 +32,15 @@ TUNED(unsigned, ALIKE_PART, 16u, "a copy differs by a heading or a terminator");
 TUNED(double, NOT_KNOWN_BEFORE, 0.4,
     "older events were replaced: whether it grew to that size is not known");
 
-/* Return how surely a program on the host had begun to work: its own code, without imports, had
- * released blocks, or earlier calls like this one had ended. */
+/* Return how surely the program had begun to work: on the host its own code, without imports, had
+ * released blocks, or earlier calls like this one had ended; on a device anything was released. */
 static double begun(const struct scene *scene, const struct callsite *blamed)
 {
 	uint64_t made = 0, released = 0;
 
-	if (scene->space || blamed->call.open == OPEN_CALL_YES)
+	if (scene->space)
+		return fmin(1, FIRST + scene_churn(scene));
+	if (blamed->call.open == OPEN_CALL_YES)
 		return 1;
 	for (uint32_t i = 0; i < scene->callsites->count; i++) {
 		const struct callsite *p = &scene->callsites->list[i];
@@ -51,12 +51,6 @@ static double begun(const struct scene *scene, const struct callsite *blamed)
 		released += p->facts.freed_count;
 	}
 	return fmin(1, FIRST + FIRST_TIMES * (double)released / (double)(made ? made : 1));
-}
-
-/* Return the same for a device. */
-static double worked(const struct scene *scene)
-{
-	return scene->space ? fmin(1, WORKED_LEAST + scene_churn(scene)) : 1;
 }
 
 static double request(const struct scene *scene, struct finding *f, uint64_t whole)
@@ -80,9 +74,8 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	strength = dominance((double)scene->end.refused->size, (double)whole);
 	if (scene_amplifies(scene, scene->callsites->failed))
 		strength *= FOLLOWS_INPUT;
-	if (scene_asks_beside_weights(scene))
-		strength *= worked(scene);
-	else if (purpose_is_start(scene))
+	if (!scene_asks_beside_weights(scene) && purpose_is_start(scene) &&
+	    purpose_of(scene, scene->callsites->failed) != PURPOSE_UNTOLD)
 		strength *= SET_UP;
 	/* The request was not too large for the free memory, only for each piece of it. */
 	if (scene->slack.known &&
@@ -206,7 +199,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	/* Old blocks are the program's standing footprint, not an intermediate. */
 	return fmin(
 		   1, dominance((double)bytes, (double)(whole - bytes)) * (young / (double)bytes)) *
-	       alone(scene, f) * worked(scene);
+	       alone(scene, f);
 }
 
 /* Find a pile: the call site used to release its blocks soon, and then made blocks that outlived
@@ -378,7 +371,7 @@ static double one_call(const struct scene *scene, struct finding *f)
 	    !scene_worked_before(scene, callsites->list[f->blame].facts.first_ns, f->bytes, 0))
 		sure = 0;
 	/* A few blocks that are surely one call's say nothing of the rest. */
-	return (sure > all / 2 ? 0.95 : 0.35) * (set_up > all / 2 ? SET_UP : 1) * worked(scene);
+	return (sure > all / 2 ? 0.95 : 0.35) * (set_up > all / 2 ? SET_UP : 1);
 }
 
 /* Return when the call site first made a block of about that size, unlike earlier ones; 0:

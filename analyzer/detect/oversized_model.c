@@ -25,6 +25,10 @@ TUNED(double, HOST_LOADED_SHARE, 0.1,
     "reading a file gives back its buffers, a tenth of what is kept");
 TUNED(
     double, HOST_WORKED_SHARE, 0.6, "between: imports give back most, but before the weights come");
+TUNED(double, PLACED_SHARE, 1.0 / 32,
+    "a request gives back a fifth at least, reading an index or a table in next to nothing");
+TUNED(double, PLACED_STRENGTH, 0.65,
+    "what is put in place at start may be a table or one request's, and need not be weights");
 TUNED(unsigned, OF_A_PARAMETER, 4u,
     "a gradient, two or three states of an optimizer, and the parameter");
 TUNED(double, GIVEN_BACK, 0.0625, "a sixteenth: setting up gives back nothing at all");
@@ -42,6 +46,20 @@ static bool is_parameter(const struct scene *scene, const struct callsite *p)
 	       (p->facts.freed_count < p->facts.live_count || scene_is_staged(scene, p) ||
 		   scene_reads_weights(scene, p)) &&
 	       !callsite_is_working_set(p, scene->callsites->moment_ns);
+}
+
+/* True if nothing was released since its first block, whatever its blocks are like, if they are no
+ * pool: an index or a table that is read in. */
+static bool is_put_in_place(const struct scene *scene, const struct callsite *p)
+{
+	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
+	struct pool pool;
+
+	return !scene->work && !callsite_is_import(p) && p->owner != OWNER_RUNTIME &&
+	       p->facts.freed_count < p->facts.live_count &&
+	       scene_in_flight(scene, callsite, p->facts.live_bytes) <= IN_FLIGHT &&
+	       scene_worked_since(scene, p->facts.first_ns) < PLACED_SHARE &&
+	       !pool_at(scene, callsite, &pool);
 }
 
 /* True if the blocks may be a model's: several recurring sizes, at one line or several in turns. */
@@ -85,16 +103,20 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	const struct callsites *callsites = scene->callsites;
 	struct finding f = {.blame = CALLSITE_NONE};
 	uint64_t most = 0, varied = 0, known = 0, blocks = 0, loaded = 0, first = UINT64_MAX;
-	uint64_t live = scene_live(scene), read = 0, one = 0, largest;
-	double churn, still;
+	uint64_t live = scene_live(scene), read = 0, one = 0, placed = 0, largest;
+	double churn, still, unknown;
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 		bool weights = scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD, reads;
-		bool mapped = callsite_is_mapped_files(p);
+		bool mapped = callsite_is_mapped_files(p), in_place;
 
-		if (p->facts.live_bytes < live / 1000 || (!weights && !is_parameter(scene, p)))
+		if (p->facts.live_bytes < live / 1000)
 			continue;
+		in_place = is_put_in_place(scene, p);
+		if (!weights && !in_place && !is_parameter(scene, p))
+			continue;
+		placed += in_place ? p->facts.live_bytes : 0;
 		reads = scene_reads_weights(scene, p);
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->facts.live_bytes);
 		largest = callsite_largest_live(p);
@@ -122,8 +144,9 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	still = read > loaded / 2 ? 1
 				  : fmin(1, fmax(0, HOST_WORKED_SHARE - churn) /
 						(HOST_WORKED_SHARE - HOST_LOADED_SHARE));
-	f.strength = still * fmax((double)known / (double)loaded,
-				 fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)loaded));
+	unknown = fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)loaded);
+	unknown = fmax(unknown, PLACED_STRENGTH * (double)placed / (double)loaded);
+	f.strength = still * fmax((double)known / (double)loaded, unknown);
 	if (scene_worked_before(
 		scene, first, loaded, read ? callsites->list[f.blame].facts.largest : 0))
 		f.strength *= 0.3;
@@ -218,7 +241,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 		/* A model has parameters of several shapes; a pool's blocks are all alike. */
 		if (converted_weights(scene, i))
 			varied += p->facts.live_bytes;
-		else if (!callsite_is_uniform(p) || purpose_of(scene, i) == PURPOSE_WEIGHTS)
+		else if (is_varied(scene, p) || purpose_of(scene, i) == PURPOSE_WEIGHTS)
 			varied += p->facts.live_bytes - (pool_at(scene, i, &pool) ? pool.bytes : 0);
 		finding_blame_larger(&f, i, p->facts.live_bytes, &most);
 	}

@@ -61,8 +61,9 @@ static double shape(const struct scene *scene, const struct callsite *p)
 	double much = 0.5 + 0.5 * fmin(1, log2(times) / 2);
 
 	/* The growing material is kept beside them, or a store keeps them as snapshots. */
-	bool kept = p->survivors.stays &&
-		    (p->relations.copies_of != CALLSITE_NONE || scene_in_store(scene, p));
+	bool kept = (p->survivors.stays &&
+			(p->relations.copies_of != CALLSITE_NONE || scene_in_store(scene, p))) ||
+		    scene_keeps_series(p);
 
 	if (!p->size.grows)
 		return shape_of_piles(scene, p);

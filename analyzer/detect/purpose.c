@@ -79,6 +79,5 @@ bool purpose_is_start(const struct scene *scene)
 	return refused && !scene_asks_for_thread(scene) && callsites->failed != CALLSITE_NONE &&
 	       refused->size > scene_live(scene) &&
 	       callsites->list[callsites->failed].facts.largest < refused->size / 4 &&
-	       !scene_worked_before(scene, callsites->moment_ns, refused->size, 0) &&
-	       purpose_of(scene, callsites->failed) != PURPOSE_UNTOLD;
+	       !scene_worked_before(scene, callsites->moment_ns, refused->size, 0);
 }

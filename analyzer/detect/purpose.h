@@ -21,7 +21,7 @@ enum purpose purpose_of_name(const char *function);
 enum purpose purpose_of(const struct scene *scene, uint32_t callsite);
 
 /* True if the refused request is one that a program makes while it starts: its line's first,
- * larger than all that lives, before any work, and for weights or room by its names. */
+ * larger than all that lives, before any work. */
 bool purpose_is_start(const struct scene *scene);
 
 #endif

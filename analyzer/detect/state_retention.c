@@ -12,12 +12,22 @@
 TUNED(double, STORE_STRENGTH, 1.0, "a known store keeps on purpose");
 TUNED(double, COPIES_STRENGTH, 0.95,
     "a copy is told from the next generation by its original, which one line of both hides");
+TUNED(double, SNAPSHOTS_STRENGTH, 0.8, "what they are taken of is not known");
+TUNED(double, STEPS_SHARE, 0.2, "a step gives back a fifth of what it takes at least");
+
+/* Snapshots of something that grows, one for each step, while the steps' own work comes and goes.
+ */
+static bool is_snapshots(const struct scene *scene, const struct callsite *p)
+{
+	return !scene->space && scene_keeps_series(p) &&
+	       scene_worked_since(scene, p->facts.first_ns) >= STEPS_SHARE;
+}
 
 static bool candidate(const struct scene *scene, const struct callsite *p)
 {
 	return p->survivors.stays && p->relations.index_of == CALLSITE_NONE &&
 	       (p->relations.copies_of != CALLSITE_NONE || scene_in_store(scene, p) ||
-		   scene_kept_with_store(scene, p));
+		   scene_kept_with_store(scene, p) || is_snapshots(scene, p));
 }
 
 static double shape(const struct scene *scene, const struct callsite *p)
@@ -31,6 +41,8 @@ static double shape(const struct scene *scene, const struct callsite *p)
 	if (p->call.open == OPEN_CALL_YES &&
 	    scene->roles[p - scene->callsites->list] != ROLE_CHECKPOINTER)
 		strength *= 0.4;
+	if (is_snapshots(scene, p))
+		return strength * SNAPSHOTS_STRENGTH;
 	return strength * STORE_STRENGTH;
 }
 

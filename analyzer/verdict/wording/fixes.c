@@ -138,6 +138,11 @@ static void fixes_batch_prealloc(struct advice *a)
 		    a->where);
 		return;
 	}
+	if (a->form == FORM_STAIRS)
+		add(a,
+		    "Let %s make the largest block first and use it for the smaller sizes, too; or "
+		    "prepare fewer sizes, and smaller ones.",
+		    a->where);
 	add(a,
 	    "Make the pool that %s takes smaller: fewer sequences, a shorter largest context, or "
 	    "blocks taken as they are needed.",

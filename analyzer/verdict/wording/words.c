@@ -474,7 +474,10 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 		return;
 	}
 	str_printf(s, " took %s up front, in ", fmt_size(&a, p->facts.live_bytes));
-	if (callsite_large_blocks(p) == 1)
+	if (f->form == FORM_STAIRS)
+		str_printf(s, "%s blocks of up to %s, one larger than the other",
+		    fmt_count(&b, p->facts.live_count), fmt_size(&c, p->facts.largest));
+	else if (callsite_large_blocks(p) == 1)
 		str_puts(s, "one block");
 	else
 		str_printf(s, "%s blocks of %s", fmt_count(&b, callsite_large_blocks(p)),

@@ -11,8 +11,8 @@ from language import block_names, returns_block
 MAKE = {
     "py_small": ("", "[(float(j), j + 0.5) for j in range(({n}) // 112 + 1)]", "len({x}) * 112"),
     "py_large": ("", "[bytearray(700) for j in range(({n}) // 765 + 1)]", "len({x}) * 765"),
-    "py_bytes": ("", "b'x' * ({n})", "len({x})"),
-    "py_text": ("", "'x' * ({n})", "len({x})"),
+    "py_bytes": ("", "BYTE * ({n})", "len({x})"),
+    "py_text": ("", "LETTER * ({n})", "len({x})"),
     "numpy": ("numpy", "numpy.ones(({n}) // 8 + 1)", "{x}.nbytes"),
     "torch": ("torch", "torch.ones(({n}) // 4 + 1, device='cuda')", "{x}.numel() * 4"),
     "py_mmap": ("mmap", "Mapping({n})", "{x}.size"),
@@ -20,7 +20,10 @@ MAKE = {
     "py_stacks": ("", "Waiter({n})", "{x}.size"),
 }
 
+# A name: the compiler would make one object, once, of two constants.
 HELPERS = {
+    "py_bytes": "\nBYTE = b'x'\n",
+    "py_text": "\nLETTER = 'x'\n",
     "py_mmap": '''
 class Mapping:
     def __init__(self, size):
