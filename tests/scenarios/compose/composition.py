@@ -87,11 +87,16 @@ class Composition:
 
     @property
     def causes(self):
-        named = [] if self.names == "telling" else self.mechanism.unnamed
+        told = self.names == "telling"
+        named = [] if told else self.mechanism.unnamed
         # What is put in place at start is told by names alone, where its shape does not tell.
         start = ["oversized-model", "batch-prealloc"]
         lied = start if self.names == "misleading" and self.mechanism.cause in start else []
-        return list(dict.fromkeys([self.cause, *self.mechanism.also, *named, *lied]))
+        # Intent decides whether blocks stay by mistake or on purpose, and names alone tell it. A
+        # thread that waits for ever is nobody's purpose.
+        blocks = self.cause == "leak" and self.carrier not in STACKS
+        meant = ["state-retention"] if blocks and not told else []
+        return list(dict.fromkeys([self.cause, *self.mechanism.also, *named, *lied, *meant]))
 
     @property
     def cause(self):

@@ -116,6 +116,7 @@ class StaticCacheForWindow:
     """Each call first allocates a cache for the whole window, of which it uses some percent.
     https://github.com/huggingface/transformers/pull/40328"""
     cause = "batch-prealloc"
+    unnamed = ["oversized-intermediate"]  # all blocks are of one call
     blame = ["make_static_cache", "generate"]
     carriers = ["numpy", "c_mmap", "py_mmap", "torch", "torch", "cuda", "cuda"]
     structures = ALONE
@@ -216,6 +217,7 @@ class SamplerForMaxSequences:
     """The sampler is warmed with a row of scores for each sequence that might ever run.
     https://github.com/vllm-project/vllm/issues/15598"""
     cause = "batch-prealloc"
+    unnamed = ["oversized-model", "oversized-intermediate"]
     blame = ["alloc_rows", "warm_sampler"]
     carriers = DEVICE
     structures = ["loop"]

@@ -1,6 +1,7 @@
 """Moderate requests overlap: each alone fits, and frees what it took. The first requests are light,
-so that a service runs before the many come. Where threads overlap there is no limit of the address
-space: it leaves each thread what an arena takes, and arenas give way to blocks."""
+so that a service runs before the many come, and some take the way of the heavy ones and end, so
+that it can be told from a leak. Where threads overlap there is no limit of the address space: it
+leaves each thread what an arena takes, and arenas give way to blocks."""
 
 
 class TaskStormAfterFailover:
@@ -22,8 +23,7 @@ class TaskStormAfterFailover:
 
     def handle(i):
         if i < 80:
-            x = terminate_session(i)
-            drop(x)
+            sweep(i, 0)
         else:
             sweep(i, 4000)
 
@@ -36,6 +36,7 @@ class RendersWithoutCap:
     carriers = ["c_malloc", "cpp_vector", "cpp_string", "numpy"]
     structures = ["threads", "asyncio"]
     crowd = 12
+    factors = [1, 2]
     limiters = ["data", "cgroup", "rss"]
 
     def load_fonts():
@@ -44,13 +45,13 @@ class RendersWithoutCap:
     def rasterize(layer):
         return make(B // 19)
 
-    def render_card(i):
+    def render_card(i, ms):
         fonts = load_fonts()
         x = rasterize(0)
         y = rasterize(1)
         z = rasterize(2)
         overlay = rasterize(3)
-        wait(3000)
+        wait(ms)
         drop(overlay)
         drop(z)
         drop(y)
@@ -64,9 +65,11 @@ class RendersWithoutCap:
 
     def handle(i):
         if i < 120:
+            if i % 50 == 15:
+                render_card(i, 1)
             cached_card(i)
         else:
-            render_card(i)
+            render_card(i, 3000)
 
 
 class OpenTlsSessions:
@@ -113,24 +116,18 @@ class GatherWithoutSemaphore:
         x = make(B // 120 + length(i) * (B // 50000))
         return x
 
-    def gather_objects(i):
+    def gather_objects(i, ms):
         x = query_metrics(i)
-        wait(1500)
-        y = make(size(x) // 100)
-        drop(x)
-        drop(y)
-
-    def single_object(i):
-        x = query_metrics(i)
+        wait(ms)
         y = make(size(x) // 100)
         drop(x)
         drop(y)
 
     def handle(i):
         if i < 40:
-            single_object(i)
+            gather_objects(i, 0)
         else:
-            gather_objects(i)
+            gather_objects(i, 1500)
 
 
 class ReadersPerConnection:
@@ -157,7 +154,7 @@ class ReadersPerConnection:
         if i < 60:
             accept_connection(B // 1000, 1)
         else:
-            accept_connection(B // 5, 3000)
+            accept_connection(B // 10, 3000)
 
 
 class ConnectionsLeftOpen:
@@ -194,6 +191,7 @@ class ParallelSlices:
     carriers = ["py_bytes", "py_text", "c_malloc"]
     structures = ["threads", "asyncio"]
     crowd = 10
+    factors = [1, 2]
     limiters = ["data", "cgroup", "rss"]
 
     def read_slice(n):
@@ -206,6 +204,8 @@ class ParallelSlices:
 
     def handle(i):
         if i < 70:
+            if i % 40 == 15:
+                upload_slice(B * 2 // 7, 1)
             upload_slice(B // 600, 1)
         else:
             upload_slice(B * 2 // 7, 3000)
@@ -247,6 +247,7 @@ class EachWorkerCopiesData:
     carriers = ["numpy", "py_large"]
     structures = ["threads"]
     crowd = 14
+    factors = [1, 2]
     limiters = ["data", "cgroup", "rss"]
     frame = store()
 
@@ -257,9 +258,9 @@ class EachWorkerCopiesData:
     def copy_frame():
         return make(total(frame))
 
-    def fit_feature(i):
+    def fit_feature(i, ms):
         x = copy_frame()
-        wait(3000)
+        wait(ms)
         drop(x)
 
     def peek_feature(i):
@@ -269,6 +270,8 @@ class EachWorkerCopiesData:
 
     def handle(i):
         if i < 100:
+            if i % 50 == 15:
+                fit_feature(i, 1)
             peek_feature(i)
         else:
-            fit_feature(i)
+            fit_feature(i, 3000)

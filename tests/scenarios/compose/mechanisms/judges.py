@@ -74,6 +74,7 @@ class RawSamplesAsList:
     """A recording becomes a list of samples and then features, all of which live to the end.
     https://github.com/openvinotoolkit/openvino.genai/issues/3501"""
     cause = "prompt-growth"
+    unnamed = ["oversized-intermediate"]
     blame = ["read_audio", "features_of", "transcribe"]
     carriers = ["numpy", "cpp_vector", "py_large", "py_small"]
     structures = ["loop", "nested", "forked"]
@@ -104,6 +105,7 @@ class MillionTokenProfile:
     """At start one batch of the longest possible prompt is run, to see what it takes.
     https://github.com/vllm-project/vllm/issues/5847"""
     cause = "batch-prealloc"
+    unnamed = ["oversized-model", "oversized-intermediate"]
     blame = ["alloc_max_batch", "profile_run"]
     carriers = ["numpy"] + DEVICE
     structures = ALONE
@@ -143,14 +145,14 @@ class SlicePinsArray:
     heads = store()
 
     def load_signal():
-        return make(B // 90)
+        return make(B // 250)
 
     def keep_head(x):
         keep(heads, x)
 
     def handle(i):
         x = load_signal()
-        y = make(B // 250)
+        y = make(B // 600)
         keep_head(x)
         drop(y)
 
@@ -160,6 +162,7 @@ class FractionOfDevice:
     https://github.com/jax-ml/jax/pull/1075"""
     cause = "batch-prealloc"
     also = ["external"]
+    unnamed = ["oversized-model", "oversized-intermediate"]
     blame = ["preallocate", "create_backend"]
     carriers = ["c_mmap"] + DEVICE
     structures = ["loop"]
@@ -191,6 +194,7 @@ class FixedCacheBigContext:
     """A context is created for the largest window: a cache, then one buffer to compute in.
     https://github.com/ollama/ollama/issues/4225"""
     cause = "batch-prealloc"
+    unnamed = ["oversized-model", "oversized-intermediate"]
     blame = ["reserve_compute", "new_context", "kv_cache"]
     carriers = ["c_mmap", "cuda", "torch"]
     structures = ["loop"]
@@ -245,6 +249,7 @@ class OneBufferForAllTensors:
     """All tensors of a model lie in one buffer, which is asked for at load.
     https://github.com/ggml-org/llama.cpp/issues/20431"""
     cause = "oversized-model"
+    unnamed = ["batch-prealloc", "oversized-intermediate"]
     blame = ["alloc_model_buffer", "load_tensors"]
     carriers = ["c_mmap", "py_mmap", "c_malloc"] + DEVICE
     structures = ["loop"]
@@ -291,6 +296,8 @@ class UploadsTimesClients:
 
     def handle(i):
         if i < 90:
+            if i % 50 == 15:
+                handle_upload(B // 13, 1)
             handle_upload(B // 2500 + length(i), 1)
         else:
             handle_upload(B // 13, 3000)
@@ -396,9 +403,9 @@ class MemoizedMethodPins:
         put(memo, i * 3 + 2, z)
 
     def build_repo_client(i):
-        x = make(B // 1000 + length(i) * (B // 180000))
-        y = make(B // 1000 + length(i + 1) * (B // 180000))
-        z = make(B // 500)
+        x = make(B // 2000 + length(i) * (B // 360000))
+        y = make(B // 2000 + length(i + 1) * (B // 360000))
+        z = make(B // 1000)
         memoized(i, x, y, z)
 
     def handle(i):
@@ -432,6 +439,8 @@ class MediaOfWaitingRequests:
 
     def handle(i):
         if i < 70:
+            if i % 40 == 15:
+                queue_request(i, 1)
             text_request(i)
         else:
             queue_request(i, 3000)

@@ -148,7 +148,7 @@ class PoolReadsAhead:
             task_queue_put(produce_image(k))
             if k % 25 == 24:
                 work_off()
-        while len(tasks) > 0:
+        while len(tasks) > 4:
             work_off()
 
     def handle(i):
@@ -162,6 +162,7 @@ class ReceiveBufferPlusEquals:
     """A buffer is replaced by itself and a chunk, until the record ends.
     https://github.com/traceopt-ai/traceml/pull/42"""
     cause = "prompt-growth"
+    also = ["oversized-intermediate"]  # one record of fifty
     blame = ["extend_buffer", "recv_chunk"]
     carriers = ["py_bytes", "py_text", "c_malloc", "cpp_vector", "cpp_string"]
     structures = ALONE
@@ -219,6 +220,7 @@ class WiderCopyOfLogits:
     https://github.com/vllm-project/vllm/pull/48641"""
     cause = "oversized-intermediate"
     also = ["batch-prealloc"]
+    unnamed = ["oversized-model"]
     blame = ["upcast", "sample_tokens"]
     carriers = ["numpy"] + DEVICE
     structures = ["loop"]
@@ -252,23 +254,20 @@ class CaptureSmallToLarge:
     """Fifty batch sizes are captured in rising order; no free block is ever as large as the next.
     https://github.com/lightseekorg/tokenspeed/pull/1065"""
     cause = "fragmentation"
-    also = ["batch-prealloc"]
     blame = ["graph_alloc", "capture_batch", "capture_all"]
-    carriers = DEVICE
+    carriers = ["torch"]
     structures = ["loop"]
     graph_blocks = store()
 
     def graph_alloc(n):
-        if size(item(graph_blocks, len(graph_blocks) - 1)) < n:
-            keep(graph_blocks, make(n))
+        return make(n)
 
     def capture_batch(batch):
-        graph_alloc(batch * (B // 500))
-        x = make(B // 300)
+        x = graph_alloc(batch * (B // 384) + B // 1600)
+        keep(graph_blocks, make(B // 600))
         drop(x)
 
     def capture_all():
-        keep(graph_blocks, make(B // 1000))
         for k in range(1, 51):
             capture_batch(k)
 
@@ -285,6 +284,7 @@ class StacksOverSmallLimit:
     https://github.com/google/syzkaller/issues/488"""
     cause = "external"
     also = ["concurrency"]
+    unnamed = ["batch-prealloc"]
     carriers = STACKS
     structures = ["loop"]
     factors = [0.5, 1]
@@ -487,21 +487,21 @@ class ValuesOfOtherSizes:
 
     def delete_old_keys(first):
         for k in range(first, first + 400):
-            if length(k) < 640:
+            if length(k) < 730:
                 put(values, k, hold())
 
     def fill(first):
         for k in range(first, first + 400):
-            set_value(k, B // 240000 + length(k) * (B // 650000000 + 1) // 4)
+            set_value(k, B // 220000 + length(k) * (B // 650000000 + 1) // 4)
 
     def handle(i):
         if i < 350:
             fill(i * 400)
         elif i < 1400:
-            if i % 3 == 0:
-                delete_old_keys((i - 350) // 3 * 400)
-            for k in range(16):
-                set_value(140000 + (i - 350) * 16 + k, 4200 + length(k) * 2)
+            if i < 700:
+                delete_old_keys((i - 350) * 400)
+            for k in range(6):
+                set_value(140000 + (i - 350) * 6 + k, 8000 + length(k) * 2)
 
 
 class DeferredCallbacks:
@@ -535,6 +535,7 @@ class ActivationsBeyondLimit:
     """An adapter's activations follow the prompt, and no profile has seen so long a one.
     https://github.com/vllm-project/vllm/issues/15039"""
     cause = "prompt-growth"
+    unnamed = ["oversized-intermediate"]
     blame = ["alloc_activation", "apply_adapter"]
     carriers = DEVICE
     structures = ["loop", "asyncio", "threads"]
@@ -564,6 +565,7 @@ class PrefillScratchPerToken:
     """Six buffers of a prefill are proportional to its prompt, and freed with it.
     https://github.com/pegainfer-project/pegainfer/issues/358"""
     cause = "prompt-growth"
+    unnamed = ["oversized-intermediate"]
     blame = ["alloc_scratch", "prefill"]
     carriers = ["cuda", "torch", "c_malloc", "numpy"]
     structures = ["loop", "asyncio"]
@@ -594,6 +596,7 @@ class StartNeedsMore:
     https://github.com/cloudflare/origin-ca-issuer/issues/23"""
     cause = "external"
     also = ["oversized-model"]
+    unnamed = ["oversized-intermediate"]
     carriers = ["c_malloc", "cpp_vector", "cpp_string", "py_large", "py_small"]
     structures = ["loop"]
     factors = [0.5]

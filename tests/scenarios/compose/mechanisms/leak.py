@@ -113,7 +113,7 @@ class OpenFigures:
         keep(figures, x)
 
     def draw_chart(i):
-        x = make(B // 140)
+        x = make(B // 200)
         figure_manager(x)
         for k in range(60):
             y = make(500 + k * 20)
@@ -138,7 +138,7 @@ class GraphHeldByBuffer:
         keep(graph, x)
 
     def run_structure_model(i):
-        n = B // 400000
+        n = B // 800000
         for k in range(12):
             x = make(n)
             setup_caches(x)
@@ -259,7 +259,7 @@ class RequestState:
         keep(contexts, x)
 
     def handle_homepage(i):
-        x = make(B // 70)
+        x = make(B // 200)
         attach_state(x)
 
     def handle(i):
@@ -282,7 +282,7 @@ class SegmentsNeverUnlinked:
         keep(frames, x)
 
     def publish_frame(i):
-        create_segment(B // 160 + length(i) * (B // 160000))
+        create_segment(B // 400 + length(i) * (B // 400000))
 
     def handle(i):
         publish_frame(i)
@@ -400,7 +400,7 @@ class JittedConstants:
     compiled = store()
 
     def compile_cache(i):
-        put(compiled, i, make(B // 60))
+        put(compiled, i, make(B // 160))
 
     def make_jitted(i):
         compile_cache(i)

@@ -291,6 +291,7 @@ class VectorDoubling:
     https://github.com/facebookresearch/faiss/issues/758"""
     cause = "oversized-intermediate"
     also = ["prompt-growth"]
+    unnamed = ["state-retention"]
     blame = ["reserve_storage", "add_vectors"]
     carriers = ["c_malloc", "cpp_vector", "cpp_string", "numpy"]
     structures = ALONE

@@ -6,6 +6,7 @@ class IndexLargerThanMemory:
     """An index is read at start: its vectors in one block, its links in a second one.
     https://github.com/facebookresearch/faiss/issues/1228"""
     cause = "oversized-model"
+    unnamed = ["batch-prealloc", "oversized-intermediate"]
     blame = ["alloc_vectors", "alloc_links", "read_index"]
     carriers = ["cpp_vector", "c_malloc", "numpy", "c_mmap", "py_mmap"]
     structures = ALONE
@@ -231,6 +232,7 @@ class ArticlesIndexAtStart:
 class WeightsTooLarge:
     """Layers are read one after the other at start, and do not fit."""
     cause = "oversized-model"
+    unnamed = ["batch-prealloc"]  # the layers are as good as equal
     blame = ["read_layer", "load_model"]
     carriers = BLOCKS + DEVICE
     structures = SERVED

@@ -5,7 +5,7 @@ class GrowingHistory:
     """Each turn adds a message; the prompt is rendered from all and freed after the call."""
     cause = "prompt-growth"
     blame = ["render", "add"]
-    carriers = BLOCKS + DEVICE
+    carriers = BLOCKS + ["cuda"]  # not torch: its messages would pin cached segments
     structures = ALONE
     factors = [0.5, 1]
     messages = store()
@@ -99,7 +99,7 @@ class TurnsConcatenated:
     https://github.com/JIA-Lab-research/LLaMA-VID/issues/57"""
     cause = "prompt-growth"
     blame = ["answer_with_video", "concat_turns"]
-    carriers = ["numpy", "cpp_vector", "py_bytes"] + DEVICE
+    carriers = ["numpy", "cpp_vector", "py_bytes", "cuda"]  # not torch, as in GrowingHistory
     structures = ["loop"]
     factors = [0.5, 1]
     turns = store()

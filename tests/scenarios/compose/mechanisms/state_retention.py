@@ -288,6 +288,7 @@ class StepsWithFileCopies:
     difference, to be shown later. https://github.com/QwenLM/qwen-code/pull/4188"""
     cause = "state-retention"
     also = ["prompt-growth"]
+    unnamed = ["leak"]
     blame = ["run_tool", "push_message"]
     carriers = ["py_bytes", "py_text", "py_large", "cpp_string"]
     structures = ["loop", "asyncio", "nested"]
