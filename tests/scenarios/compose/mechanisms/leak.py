@@ -214,6 +214,8 @@ class MappedRecords:
 
     def handle(i):
         map_record_file(i)
+        y = make(B // 3000)
+        drop(y)
 
 
 class OpenSpans:

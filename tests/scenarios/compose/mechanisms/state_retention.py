@@ -251,6 +251,8 @@ class PiecesPerInput:
 
     def handle(i):
         encode(i)
+        reply = make(6000 + length(i) * 60)
+        drop(reply)
 
 
 class UpdateWithoutEviction:
@@ -308,3 +310,5 @@ class StepsWithFileCopies:
 
     def handle(i):
         run_tool(i)
+        reply = make(20000 + length(i) * 160)
+        drop(reply)
