@@ -11,6 +11,8 @@
 #include "util/num.h"
 #include "util/tuned.h"
 
+#define PAGE 4096u /* what a killed process asked for last */
+
 TUNED(double, WORKED_SHARE, 0.8,
     "a server gives back more than nine blocks of ten, loading at most half of them");
 TUNED(double, OUT_OF_SERIES, 4.0,
@@ -223,7 +225,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	uint64_t beside = scene->held ? scene->held->sum - scene->held->largest : 0;
 	double still;
 
-	if (scene->space || scene->work || scene->end.presumed || !scene->limit.bytes || !live ||
+	if (scene->space || scene->end.presumed || !scene->limit.bytes || !live ||
 	    scene_given_back(scene) < WORKED_SHARE ||
 	    early < m->peak.bytes - m->peak.bytes / AS_MUCH_PART || (asked && has_room(scene)))
 		return 0;
@@ -233,7 +235,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	if (still <= 0)
 		return 0;
 	f->steady = true;
-	f->other_bytes = asked > room ? asked - room : 1;
+	f->other_bytes = asked > room ? asked - room : PAGE;
 	finding_evidence(f, FACT_LIVE, (double)live);
 	finding_evidence(f, FACT_FOOTPRINT_PEAK, (double)m->peak.bytes);
 	finding_evidence(f, FACT_FOOTPRINT_EARLY, (double)early);
@@ -265,7 +267,7 @@ static double of_varying(const struct scene *scene, struct finding *f, uint64_t 
 	drift = (double)num_less(t.last, t.middle) / height;
 	f->steady = true;
 	f->form = FORM_VARYING;
-	f->other_bytes = size > room ? size - room : 1;
+	f->other_bytes = size > room ? size - room : PAGE;
 	finding_evidence(f, FACT_LIVE, (double)live);
 	finding_evidence(f, FACT_TEETH, t.count);
 	finding_evidence(f, FACT_TEETH_USUAL, (double)t.median);
@@ -317,7 +319,7 @@ static double of_start(const struct scene *scene, struct finding *f)
 			own += p->facts.live_bytes - p->facts.imported_bytes;
 	}
 	f->steady = true;
-	f->other_bytes = size > room ? size - room : 1;
+	f->other_bytes = size > room ? size - room : PAGE;
 	finding_evidence(f, FACT_START_IMPORTED, (double)imported);
 	finding_evidence(f, FACT_START_OWN, (double)own);
 	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);

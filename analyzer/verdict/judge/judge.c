@@ -36,12 +36,13 @@ static void weigh_against_others(const struct scene *scene, struct finding *f)
 {
 	uint64_t claimed = f->bytes + f->request_bytes + f->other_bytes;
 
-	if (!scene->end.failed)
+	/* A steady need claims only what is wanting. */
+	if (!scene->end.failed || f->steady)
 		return;
 	if (scene->work)
 		f->strength *=
 		    dominance((double)claimed, (double)num_less(scene->limit.usage, claimed));
-	else if (!f->steady && scene->limit.stacks)
+	else if (scene->limit.stacks)
 		f->strength *= fmin(1, (double)claimed * STACKS_PART / (double)scene->limit.stacks);
 }
 

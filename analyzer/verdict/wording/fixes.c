@@ -236,7 +236,7 @@ static void fixes_external(struct advice *a)
 		       "(threading.stack_size, pthread_attr_setstacksize, ulimit -s).");
 		add(a, "Limit resident memory (a cgroup's memory.max) in place of address space: "
 		       "threads touch little of their stacks.");
-	} else if (a->result->volume) {
+	} else if (a->result->volume && !a->result->ranking.list[0].finding.steady) {
 		add(a,
 		    "List the files with `ls -l %s` and remove those that no process uses any "
 		    "more: a process that is killed leaves its segments behind. Give containers "

@@ -13,6 +13,7 @@ class LimitEqualsSteadyNeed:
     cause = "external"
     carriers = ["c_malloc", "cpp_vector", "py_bytes", "py_text"]
     structures = ["loop", "asyncio"]
+    limiters = ["as", "data", "cgroup"]  # a kill from outside is no limit
     factors = [1]
     backgrounds = ["none"]
     models = store()
@@ -50,6 +51,7 @@ class SidecarNearItsCap:
     cause = "external"
     carriers = ["c_malloc", "cpp_vector", "cpp_string", "py_bytes", "py_text"]
     structures = ["loop", "asyncio"]
+    limiters = ["as", "data", "cgroup"]  # a kill from outside is no limit
     factors = [1]
     backgrounds = ["none"]
     state = store()
