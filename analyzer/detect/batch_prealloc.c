@@ -79,7 +79,7 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 	double sure = 1; /* of the largest claim */
 	bool known = false;
 
-	if (!scene->end.failed || !whole)
+	if (!scene->end.failed || (!whole && !scene->end.refused))
 		return DETECT_SILENT;
 	if (graphs_claim(scene, graphs_up_front(scene), out))
 		return 0;

@@ -17,6 +17,7 @@ TUNED(uint64_t, STUCK_TIMES, 32u,
     "a long request takes some ten times as long as a usual one; one that waits for nobody, for "
     "ever");
 TUNED(uint32_t, STREAMS_MIN, 4u, "copies in, work and copies out overlap on three streams");
+TUNED(double, TOO_LARGE, 0.3, "one request at a time would have failed as well");
 TUNED(double, WORKERS_REPEAT, 0.4, "as leak's factors for what contradicts it");
 TUNED(unsigned, NEARLY_PART, 10u,
     "nine tenths of the sum is nearly all; the rest are requests that have just begun");
@@ -121,6 +122,9 @@ static double at_work(const struct scene *scene, struct finding *out)
 	    (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + sum / (double)whole) * ended_well(held);
 	if (scene_workers_repeat(scene, f.blame))
 		f.strength *= WORKERS_REPEAT;
+	/* The largest alone would not have fit. */
+	if (scene->limit.bytes && held->largest > scene->limit.bytes)
+		f.strength *= TOO_LARGE;
 	finding_evidence(&f, FACT_AT_ONCE, (double)at_once(held));
 	finding_evidence(&f, FACT_AT_ONCE_BYTES, sum);
 	finding_evidence(&f, FACT_AT_ONCE_LARGEST, kept * sum);
@@ -152,7 +156,8 @@ static double waiting(const struct scene *scene, struct finding *f)
 		const struct callsite *p = &callsites->list[i];
 		uint64_t one;
 
-		if (!p->backlog.grows)
+		/* What gets larger and larger is one thing that is enlarged. */
+		if (!p->backlog.grows || p->size.grows)
 			continue;
 		one = p->backlog.bytes / p->backlog.count;
 		finding_claim_without(f, callsites, i, p->backlog.bytes - one);

@@ -13,6 +13,7 @@ TUNED(unsigned, WORKER_BLOCKS, 32u,
     "a request makes its blocks of many sizes; 32 alike and evenly spaced are of as many requests");
 TUNED(uint64_t, THREADS_MIN, 16u, "pools of threads have as many as there are processors, or few");
 TUNED(unsigned, THREADS_FEW, 16u, "the helpers of a library's start end, too");
+TUNED(unsigned, THREADS_TELL, 8u, "of eight that ended one at most may be of the late ones");
 TUNED(double, THREADS_SURE, 128.0, "no pool has as many threads as that by design");
 TUNED(uint64_t, THREAD_START_NS, 500000u,
     "to start a thread takes some ten microseconds, to serve a request a millisecond");
@@ -211,11 +212,41 @@ bool scene_workers_repeat(const struct scene *scene, uint32_t callsite)
 	       held->callsites[callsite].in_one_go < held->callsites[callsite].requests / 2;
 }
 
+/* True if the threads that have ended began before those that have not: then many have come at
+ * once, where otherwise some of each time do not end. Only threads that allocated are known. */
+static bool ended_came_first(const struct scene *scene)
+{
+	const struct requests *r = scene->held ? scene->held->of : NULL;
+	uint32_t ended = 0, later = 0, alive = 0;
+	uint64_t sum = 0, mean;
+
+	for (size_t i = 1; r && i < r->lanes.count; i++) {
+		const struct lane *l = &r->lanes.items[i];
+
+		if (!l->task && !l->ended && l->first_ns > scene->model->run.first_ns) {
+			alive++;
+			sum += l->first_ns;
+		}
+	}
+	mean = alive ? sum / alive : 0;
+	for (size_t i = 1; r && i < r->lanes.count; i++) {
+		const struct lane *l = &r->lanes.items[i];
+
+		ended += !l->task && l->ended;
+		later += !l->task && l->ended && l->first_ns > mean;
+	}
+	return alive > 1 && ended >= THREADS_TELL && later <= ended / THREADS_TELL;
+}
+
 double scene_threads_end(const struct scene *scene)
 {
 	const struct scene_limit *l = &scene->limit;
+	double times = l->threads ? (double)l->threads_ended / (double)l->threads : 0;
 
-	return l->threads ? fmin(1, (double)l->threads_ended / (double)l->threads) : 0;
+	if (l->threads_ended && ended_came_first(scene))
+		return 1;
+	/* Where half as many had ended, most of them stay. */
+	return fmin(1, times * times);
 }
 
 double scene_threads_stay(const struct scene *scene)

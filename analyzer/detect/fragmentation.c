@@ -100,7 +100,10 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	if (size)
 		f.strength = would_hold(scene, size, live);
-	f.trend_bytes = peak_trend_added(&scene->model->peak_trend, scene->model->peak.bytes);
+	/* As much had lived before, and fitted. */
+	if (!size || live + size > scene->model->peak.bytes)
+		f.trend_bytes =
+		    peak_trend_added(&scene->model->peak_trend, scene->model->peak.bytes);
 	/* Address space reserved to grow into was there from the start, and growth fills it. */
 	if (slack->reserved > slack->bytes / 2 && risen(scene, live) > f.trend_bytes)
 		f.trend_bytes = risen(scene, live);

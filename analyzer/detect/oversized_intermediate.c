@@ -19,7 +19,8 @@ TUNED(double, FOLLOWS_INPUT, 0.4,
     "a block as large as its input makes it is the prompt, not something on the way");
 TUNED(unsigned, LARGE_PART, 20u,
     "twenty blocks of a twentieth are a working set, fewer are large against everything else");
-TUNED(double, FIRST, 0.4,
+TUNED(uint64_t, RELEASED_FEW, 2u, "a start has a buffer or two of its own");
+TUNED(double, FIRST, 0.35,
     "the first thing that a program makes is a model or a pool rather than one request's");
 TUNED(double, FIRST_TIMES, 8, "a sixteenth that was released is of requests that ended");
 TUNED(double, SET_UP, 0.5,
@@ -50,6 +51,7 @@ static double begun(const struct scene *scene, const struct callsite *blamed)
 		made += p->facts.total_count - (p == blamed ? p->facts.live_count : 0);
 		released += p->facts.freed_count;
 	}
+	released = num_less(released, RELEASED_FEW);
 	return fmin(1, FIRST + FIRST_TIMES * (double)released / (double)(made ? made : 1));
 }
 

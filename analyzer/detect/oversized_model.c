@@ -216,7 +216,13 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 	bool loading;
 	uint64_t most = 0, varied = 0, worked = 0, live = scene_live(scene);
 
-	if (!scene->end.failed || !live)
+	if (!scene->end.failed)
+		return DETECT_SILENT;
+	if (scene->space && purpose_is_start(scene) &&
+	    purpose_of(scene, callsites->failed) == PURPOSE_WEIGHTS &&
+	    first_weight(scene, live, out))
+		return 0;
+	if (!live)
 		return DETECT_SILENT;
 	if (!scene->space)
 		return judge_host(scene, out);

@@ -29,9 +29,12 @@ static bool is_one_of(const char *word, size_t length, const char *const *list, 
 	return false;
 }
 
+/* A model's buffer is no room for work. */
+static const char *const models[] = {"model"};
+
 enum purpose purpose_of_name(const char *function)
 {
-	bool of_weights = false, of_room = false;
+	bool of_weights = false, of_room = false, of_model = false;
 	char word[32];
 	size_t length = 0;
 
@@ -43,6 +46,7 @@ enum purpose purpose_of_name(const char *function)
 			of_weights |=
 			    is_one_of(word, length, weights, sizeof(weights) / sizeof(*weights));
 			of_room |= is_one_of(word, length, room, sizeof(room) / sizeof(*room));
+			of_model |= is_one_of(word, length, models, 1);
 			length = 0;
 		}
 		/* Parameters of C++ tell of types. */
@@ -51,6 +55,7 @@ enum purpose purpose_of_name(const char *function)
 		if (isalpha((unsigned char)*p) && length < sizeof(word))
 			word[length++] = (char)tolower((unsigned char)*p);
 	}
+	of_room &= !of_model;
 	return of_weights == of_room ? PURPOSE_UNTOLD : of_room ? PURPOSE_ROOM : PURPOSE_WEIGHTS;
 }
 

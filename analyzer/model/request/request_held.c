@@ -216,6 +216,21 @@ static int by_bytes(const void *a, const void *b)
 	return (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
 }
 
+/* Return how many ended lanes that held at least `peak` still hold much. What they left at their
+ * end, as in a journal, may be gone. Only lanes without live bytes are forgotten. */
+static uint64_t left_by_now(const struct requests *r, uint64_t peak)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 1; i < r->lanes.count; i++) {
+		const struct lane *l = &r->lanes.items[i];
+
+		count += l->ended && !l->refused && l->peak >= peak &&
+			 l->live > l->peak / REQUEST_LEFT_PART;
+	}
+	return count;
+}
+
 static void finished_before(const struct reader *d, struct requests_held *h)
 {
 	const struct requests *r = h->of;
@@ -230,8 +245,11 @@ static void finished_before(const struct reader *d, struct requests_held *h)
 		ended.clean += (r->kept[i].shared ? r->kept[i].live : d->left[i]) <=
 			       r->kept[i].peak / REQUEST_LEFT_PART;
 	}
-	if (!ended.count)
+	if (!ended.count) {
 		ended = requests_ended(r, h->largest / ALIKE_PART);
+		ended.clean = num_most(
+		    ended.clean, num_less(ended.count, left_by_now(r, h->largest / ALIKE_PART)));
+	}
 	h->finished = ended.count;
 	h->left = ended.count ? 1 - (double)ended.clean / (double)ended.count : 0;
 	h->left *= 1 - bounded(d);

@@ -190,6 +190,7 @@ class DistanceTablesForAll:
     """A table of distances for every query of the batch, in one block.
     https://github.com/facebookresearch/faiss/issues/180"""
     cause = "oversized-intermediate"
+    also = ["prompt-growth"]  # it is in proportion to what came in
     blame = ["distance_tables", "search_batch"]
     carriers = ["c_malloc", "cpp_vector", "numpy"]
     structures = ALONE
