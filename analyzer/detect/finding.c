@@ -9,8 +9,8 @@
 
 TUNED(unsigned, LARGER_BLOCKS, 16u,
     "sixteen larger blocks of a line tell what its small ones are used for");
-TUNED(unsigned, WORKER_BLOCKS, 32u,
-    "a request makes its blocks of many sizes; 32 alike and evenly spaced are of as many requests");
+TUNED(unsigned, WORKER_BLOCKS, 4u,
+    "a request holds a block or two of a line, unless it makes them in one go");
 TUNED(uint64_t, THREADS_MIN, 16u, "pools of threads have as many as there are processors, or few");
 TUNED(unsigned, THREADS_FEW, 16u, "the helpers of a library's start end, too");
 TUNED(unsigned, THREADS_TELL, 8u, "of eight that ended one at most may be of the late ones");

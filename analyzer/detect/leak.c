@@ -201,7 +201,8 @@ int detect_leak(const struct scene *scene, struct finding *out)
 			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->survivors.bytes);
 		weighted += shape(scene, p, sudden ? &burst : NULL, finished) * started(scene, p) *
 			    (1 - 0.7 * scene_in_flight(scene, i, p->survivors.bytes)) *
-			    (1 - 0.5 * set_up(scene, p)) * (double)p->survivors.bytes;
+			    (scene->work ? 1 : 1 - 0.5 * set_up(scene, p)) *
+			    (double)p->survivors.bytes;
 		finding_blame_larger(&f, i, p->survivors.bytes, &most);
 	}
 	if (f.blame == CALLSITE_NONE || f.bytes < whole / 100)

@@ -25,6 +25,8 @@ TUNED(double, HOST_LOADED_SHARE, 0.1,
     "reading a file gives back its buffers, a tenth of what is kept");
 TUNED(
     double, HOST_WORKED_SHARE, 0.6, "between: imports give back most, but before the weights come");
+TUNED(double, PASSED_ON, 0.4,
+    "shared memory holds what processes pass on to each other, seldom a model");
 TUNED(double, PLACED_SHARE, 1.0 / 32,
     "a request gives back a fifth at least, reading an index or a table in next to nothing");
 TUNED(double, PLACED_STRENGTH, 0.65,
@@ -151,6 +153,8 @@ static int judge_host(const struct scene *scene, struct finding *out)
 		scene, first, loaded, read ? callsites->list[f.blame].facts.largest : 0))
 		f.strength *= 0.3;
 	f.strength *= scene_beside_workers(scene, loaded);
+	if (scene->work && !known)
+		f.strength *= PASSED_ON;
 	if (f.strength <= 0)
 		return DETECT_SILENT;
 	if (scene->end.refused && callsites->failed != CALLSITE_NONE &&
@@ -251,8 +255,9 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 			varied += p->facts.live_bytes - (pool_at(scene, i, &pool) ? pool.bytes : 0);
 		finding_blame_larger(&f, i, p->facts.live_bytes, &most);
 	}
+	/* A first request that is larger than all weights is for something else. */
 	if (scene->end.refused && !scene_asks_for(scene, ROLE_KV_CACHE) &&
-	    !scene_asks_beside_weights(scene))
+	    !scene_asks_beside_weights(scene) && !purpose_is_start(scene))
 		f.request_bytes = scene->end.refused->size;
 	f.strength = loading ? 1
 			     : fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
