@@ -43,13 +43,15 @@ static bool is_twin(const struct finding *f, const uint64_t *sizes, uint64_t siz
 	return false;
 }
 
-/* True if its block came before any work. */
+/* True if no work was done, neither before nor since: then its block is what memory ended with. */
 static bool is_first(const struct scene *scene, uint32_t callsite)
 {
 	const struct callsite *p = &scene->callsites->list[callsite];
 
-	return scene->space ? scene_churn(scene) < SET_UP_SHARE
-			    : !scene_worked_before(scene, p->facts.first_ns, p->facts.largest, 0);
+	if (scene->space)
+		return scene_churn(scene) < SET_UP_SHARE;
+	return scene_worked_since(scene, p->facts.first_ns) < SET_UP_SHARE &&
+	       !scene_worked_before(scene, p->facts.first_ns, p->facts.largest, 0);
 }
 
 /* True if the line made a block for each size of a batch, one larger than the other, before any

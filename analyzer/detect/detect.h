@@ -266,6 +266,11 @@ double scene_share_of(const struct scene *scene, enum role role);
 double dominance(double part, double rest);
 /* Return the freed share of the bytes acquired since. Loading frees at most its staged copies. */
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
+/* The same of the blocks' number. */
+double scene_released_since(const struct scene *scene, uint64_t since_ns);
+/* True if it made so many blocks of one size, and no others beside them, that each is of a request
+ * of its own rather than of something that is put in place. */
+bool scene_many_alike(const struct scene *scene, const struct callsite *p);
 /* True if other lines acquired at most `most` blocks and mappings since its first block. */
 bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uint64_t most);
 /* True if many other blocks came and went between its own, so requests were served. Host only. */

@@ -253,11 +253,15 @@ static double of_varying(const struct scene *scene, struct finding *f, uint64_t 
 	uint64_t size = scene_asked(scene), room = num_less(scene->limit.bytes, scene->limit.usage);
 	uint64_t beside = scene->held ? scene->held->sum - scene->held->largest : 0;
 	double height, stands_out, usual = 1, drift;
+	uint64_t until = scene->callsites->moment_ns;
 	struct teeth t;
 
 	if (scene->space || scene->end.presumed || !scene->limit.bytes || (size && has_room(scene)))
 		return 0;
-	teeth_find(&scene->model->timeline, scene->callsites->moment_ns, &t);
+	/* What was refused earlier, and survived, had not fitted either. */
+	if (scene->model->refusals.count)
+		until = num_least(until, scene->model->refusals.list[0].time_ns);
+	teeth_find(&scene->model->timeline, until, &t);
 	if (t.count < TEETH_MIN || live + size <= t.last)
 		return 0;
 	height = (double)(live + size - t.last);

@@ -11,12 +11,6 @@ TUNED(unsigned, LARGER_BLOCKS, 16u,
     "sixteen larger blocks of a line tell what its small ones are used for");
 TUNED(unsigned, WORKER_BLOCKS, 4u,
     "a request holds a block or two of a line, unless it makes them in one go");
-TUNED(uint64_t, THREADS_MIN, 16u, "pools of threads have as many as there are processors, or few");
-TUNED(unsigned, THREADS_FEW, 16u, "the helpers of a library's start end, too");
-TUNED(unsigned, THREADS_TELL, 8u, "of eight that ended one at most may be of the late ones");
-TUNED(double, THREADS_SURE, 128.0, "no pool has as many threads as that by design");
-TUNED(uint64_t, THREAD_START_NS, 500000u,
-    "to start a thread takes some ten microseconds, to serve a request a millisecond");
 TUNED(unsigned, FORM_TIMES, 32u,
     "text takes four times as much in wide characters and some ten times as objects; 32 is beyond "
     "both");
@@ -45,6 +39,8 @@ TUNED(unsigned, READ_PART, 16u,
 TUNED(unsigned, FEW_BLOCKS, 512u,
     "a model has a few hundred large parameters, records are thousands");
 TUNED(unsigned, SERIES_PART, 16u, "the last of a series may not be finished yet");
+TUNED(double, RELEASED_FEW, 2.0, "two buffers are of the start, three of requests");
+TUNED(uint64_t, MANY_ALIKE, 128u, "slots, layers and experts are fewer; requests are not");
 TUNED(unsigned, TURNS_MIN, 4u, "fewer blocks may come in turns by chance");
 TUNED(unsigned, ROUNDS_MIN, 3u, "a rhythm shows after three rounds");
 TUNED(unsigned, LINES_MIN, 3u, "a layer has at least three parameters: weight, bias, norm");
@@ -212,65 +208,6 @@ bool scene_workers_repeat(const struct scene *scene, uint32_t callsite)
 	       held->callsites[callsite].in_one_go < held->callsites[callsite].requests / 2;
 }
 
-/* True if the threads that have ended began before those that have not: then many have come at
- * once, where otherwise some of each time do not end. Only threads that allocated are known. */
-static bool ended_came_first(const struct scene *scene)
-{
-	const struct requests *r = scene->held ? scene->held->of : NULL;
-	uint32_t ended = 0, later = 0, alive = 0;
-	uint64_t sum = 0, mean;
-
-	for (size_t i = 1; r && i < r->lanes.count; i++) {
-		const struct lane *l = &r->lanes.items[i];
-
-		if (!l->task && !l->ended && l->first_ns > scene->model->run.first_ns) {
-			alive++;
-			sum += l->first_ns;
-		}
-	}
-	mean = alive ? sum / alive : 0;
-	for (size_t i = 1; r && i < r->lanes.count; i++) {
-		const struct lane *l = &r->lanes.items[i];
-
-		ended += !l->task && l->ended;
-		later += !l->task && l->ended && l->first_ns > mean;
-	}
-	return alive > 1 && ended >= THREADS_TELL && later <= ended / THREADS_TELL;
-}
-
-double scene_threads_end(const struct scene *scene)
-{
-	const struct scene_limit *l = &scene->limit;
-	double times = l->threads ? (double)l->threads_ended / (double)l->threads : 0;
-
-	if (l->threads_ended && ended_came_first(scene))
-		return 1;
-	/* Where half as many had ended, most of them stay. */
-	return fmin(1, times * times);
-}
-
-double scene_threads_stay(const struct scene *scene)
-{
-	const struct callsite *p;
-
-	if (!scene_asks_for_thread(scene) || scene->callsites->failed == CALLSITE_NONE ||
-	    scene->limit.threads < THREADS_MIN)
-		return 0;
-	/* The loader's table of thread-local memory lives as long as its thread. */
-	p = &scene->callsites->list[scene->callsites->failed];
-	if (p->survivors.stays && p->survivors.count >= scene->limit.threads / 2) {
-		/* A pool is started in one go, and its threads do not end. */
-		if (scene->limit.threads_ended < scene->limit.threads / THREADS_FEW &&
-		    (p->facts.last_ns - p->facts.first_ns) / p->survivors.count < THREAD_START_NS)
-			return 0;
-		return finding_stays(p) * (1 - scene_threads_end(scene));
-	}
-	/* A sample has few of these tables. */
-	return scene->sampled ? fmin(1, (double)scene->limit.threads / THREADS_SURE) *
-				    (1 - scene_threads_end(scene))
-			      : 0;
-}
-
 double scene_held_times(const struct scene *scene, uint32_t callsite)
 {
 	const struct callsite *p = &scene->callsites->list[callsite];
@@ -409,7 +346,8 @@ static const struct model *all_model(const struct scene *scene)
 	return scene->work ? scene->work->model : scene->model;
 }
 
-double scene_worked_since(const struct scene *scene, uint64_t since_ns)
+/* Return the released share since, of bytes or of blocks. */
+static double released_since(const struct scene *scene, uint64_t since_ns, bool bytes)
 {
 	const struct callsites *callsites = all_callsites(scene);
 	double acquired = 0, released = 0;
@@ -426,11 +364,30 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 			if (s->time_ns < since_ns)
 				part = (double)(s->last_ns - since_ns) /
 				       (double)(s->last_ns - s->time_ns);
-			acquired += part * (double)s->bytes;
-			released += part * (double)s->freed_bytes;
+			acquired += part * (double)(bytes ? s->bytes : s->count);
+			released += part * (double)(bytes ? s->freed_bytes : s->freed_count);
 		}
 	}
+	/* A start has a buffer or two of its own. */
+	if (!bytes)
+		released = fmax(0, released - RELEASED_FEW);
 	return acquired > 0 ? released / acquired : 0;
+}
+
+double scene_worked_since(const struct scene *scene, uint64_t since_ns)
+{
+	return released_since(scene, since_ns, true);
+}
+
+double scene_released_since(const struct scene *scene, uint64_t since_ns)
+{
+	return released_since(scene, since_ns, false);
+}
+
+bool scene_many_alike(const struct scene *scene, const struct callsite *p)
+{
+	return p->facts.live_count > MANY_ALIKE && callsite_is_uniform(p) &&
+	       !scene_in_company(scene, p);
 }
 
 /* Find the step from which a line's large blocks follow each other. Work that a line does only once

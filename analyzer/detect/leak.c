@@ -15,6 +15,8 @@ TUNED(unsigned, SET_UP_ALIKE, 128u,
     "as many equal blocks are of so many requests rather than of a pool");
 TUNED(double, STARTING, 0.3, "an index that is read at start keeps all that it makes, too");
 TUNED(double, STARTED_TIMES, 5, "requests give back a fifth at least, most of them more than half");
+TUNED(double, STARTED_BLOCKS, 30.0,
+    "a request that keeps a list of fifty releases a block or two: a name, a buffer");
 TUNED(unsigned, RELEASED_PART, 16u,
     "a sixteenth of the blocks may be released for a reason of its own");
 TUNED(double, SET_UP_SHARE, 1.0 / 32,
@@ -126,9 +128,12 @@ static double set_up(const struct scene *scene, const struct callsite *p)
  * model in releases hardly anything. */
 static double started(const struct scene *scene, const struct callsite *p)
 {
-	if (scene->space || scene->work)
+	if (scene->space || scene->work || scene_many_alike(scene, p) || scene_sizes_drift(p) ||
+	    scene_worked_between(scene, p))
 		return 1;
-	return fmin(1, STARTING + STARTED_TIMES * scene_worked_since(scene, p->facts.first_ns));
+	return fmin(
+	    1, STARTING + fmax(STARTED_TIMES * scene_worked_since(scene, p->facts.first_ns),
+			      STARTED_BLOCKS * scene_released_since(scene, p->facts.first_ns)));
 }
 
 /* Threads that do not end hold their stacks, which are no blocks of the program. */

@@ -29,6 +29,8 @@ TUNED(double, PASSED_ON, 0.4,
     "shared memory holds what processes pass on to each other, seldom a model");
 TUNED(double, PLACED_SHARE, 1.0 / 32,
     "a request gives back a fifth at least, reading an index or a table in next to nothing");
+TUNED(double, PLACED_RELEASED, 1.0 / 128,
+    "nor does it release blocks: each request has one at least, beside what it keeps");
 TUNED(double, PLACED_STRENGTH, 0.65,
     "what is put in place at start may be a table or one request's, and need not be weights");
 TUNED(unsigned, OF_A_PARAMETER, 4u,
@@ -61,7 +63,9 @@ static bool is_put_in_place(const struct scene *scene, const struct callsite *p)
 	       p->facts.freed_count < p->facts.live_count &&
 	       scene_in_flight(scene, callsite, p->facts.live_bytes) <= IN_FLIGHT &&
 	       scene_worked_since(scene, p->facts.first_ns) < PLACED_SHARE &&
-	       !pool_at(scene, callsite, &pool);
+	       scene_released_since(scene, p->facts.first_ns) < PLACED_RELEASED &&
+	       !scene_many_alike(scene, p) && !scene_sizes_drift(p) &&
+	       !scene_worked_between(scene, p) && !pool_at(scene, callsite, &pool);
 }
 
 /* True if the blocks may be a model's: several recurring sizes, at one line or several in turns. */
@@ -111,12 +115,13 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 		bool weights = scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD, reads;
-		bool mapped = callsite_is_mapped_files(p), in_place;
+		bool mapped = callsite_is_mapped_files(p), in_place, parameter;
 
 		if (p->facts.live_bytes < live / 1000)
 			continue;
 		in_place = is_put_in_place(scene, p);
-		if (!weights && !in_place && !is_parameter(scene, p))
+		parameter = weights || is_parameter(scene, p);
+		if (!parameter && !in_place)
 			continue;
 		placed += in_place ? p->facts.live_bytes : 0;
 		reads = scene_reads_weights(scene, p);
@@ -125,7 +130,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 		one = largest > one ? largest : one;
 		loaded += p->facts.live_bytes;
 		blocks += p->facts.live_count;
-		varied += is_varied(scene, p) ? p->facts.live_bytes : 0;
+		varied += parameter && is_varied(scene, p) ? p->facts.live_bytes : 0;
 		if (reads || mapped || scene_is_read_in(scene, i))
 			read += p->facts.live_bytes;
 		/* A few files hold data that was there before; many may be one for each request. */

@@ -81,6 +81,9 @@ void teeth_find(const struct timeline *t, uint64_t moment_ns, struct teeth *out)
 	struct walk w = {0};
 
 	memset(out, 0, sizeof(*out));
+	/* Where work goes on, the moment's period also has what came later. */
+	if (last && last + 1 < t->used)
+		last--;
 	for (uint32_t i = 0; i <= last; i++) {
 		const struct period *p = &t->periods[i];
 		bool down = p->last - p->least < p->most - p->last;

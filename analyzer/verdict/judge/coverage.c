@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "model/space/space.h"
+#include "util/num.h"
 #include "util/tuned.h"
 
 TUNED(uint64_t, BASE_BYTES, 8ull << 20,
@@ -103,6 +104,8 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 	if (levels_get(levels, TRACE_LEVEL_RSS_ANON, &resident) &&
 	    levels_get(levels, TRACE_LEVEL_SWAP, &swap))
 		resident += swap;
+	/* Threads' stacks are known, and need no event. */
+	resident = num_less(resident, levels_value(levels, TRACE_LEVEL_RSS_THREADS));
 	if (!out->malloc_seen && !out->maps_seen && facts->damage.share > 0) {
 		out->gap = "the trace is damaged, and nothing that is left of it tells of memory";
 		*next = DAMAGED_NEXT;
