@@ -379,7 +379,7 @@ static void test_workers_repeat(void **state)
 			 work = script_stack(t.s, "worker;parse");
 		struct finding f;
 
-		for (uint32_t i = 0; i < (way == FEW ? 40 : 400); i++) {
+		for (uint32_t i = 0; i < (way == FEW ? 12 : 400); i++) {
 			script_thread(t.s, 2 + i % 4, 0);
 			if (way != IN_ONE_GO || i >= 200)
 				script_alloc(t.s, keep, 50000);

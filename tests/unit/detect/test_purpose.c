@@ -13,6 +13,7 @@ static void words_of_a_name(void **state)
 	    purpose_of_name("KVCache.__init__"), PURPOSE_UNTOLD); /* one word: kvcache */
 	assert_int_equal(purpose_of_name("kv_caches"), PURPOSE_ROOM);
 	assert_int_equal(purpose_of_name("batches"), PURPOSE_ROOM);
+	assert_int_equal(purpose_of_name("model_buffer"), PURPOSE_UNTOLD);
 	/* Words, not their parts; and not the types of C++. */
 	assert_int_equal(purpose_of_name("download"), PURPOSE_UNTOLD);
 	assert_int_equal(purpose_of_name("spool"), PURPOSE_UNTOLD);
