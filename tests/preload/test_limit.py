@@ -7,7 +7,7 @@ import sys
 from harness import *
 
 CASES = {}
-AS, WHYOOM, MAPPINGS, LIMIT_AS, LIMIT_MAPPINGS = 5, 13, 27, 128, 130
+AS, WHYOOM, MAPPINGS, STARTED, LIMIT_AS, LIMIT_MAPPINGS = 5, 13, 27, 28, 128, 130
 
 
 def case(f):
@@ -119,6 +119,7 @@ def stack_refused(job):
     failed = [e for e in t.all("FAILED") if e.fields[4] == 24 << 20]
     equal([e.fields[1] for e in failed], [14], "a refused stack")
     check(dict(failed[0].levels).get(AS), "levels: %s", failed[0].levels)
+    equal(dict(failed[0].levels).get(STARTED), int(r.out), "threads that were started")
     return "after %s threads" % r.out.strip()
 
 

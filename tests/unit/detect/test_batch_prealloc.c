@@ -54,6 +54,24 @@ static void test_twins(void **state)
 	(void)state;
 }
 
+/* One block that came before any work need not have been used; later a part of it was. */
+static void test_first_block(void **state)
+{
+	for (int later = 0; later < 2; later++) {
+		struct staged t = {.s = script_new()};
+
+		serve(&t, later ? 2000 : 0);
+		script_alloc(t.s, script_stack(t.s, "main;keys"), 30000000);
+		serve(&t, 2000);
+		script_failed(t.s, script_stack(t.s, "main;serve"), 20000);
+		stage(&t, detect_batch_prealloc, true);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.f.bytes, later ? 0 : 30000000);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* On the host: an array's header is no block of the pool; but if many small blocks come and go
  * between any two, each is a request's leftover. */
 static void test_headers(void **state)
@@ -271,7 +289,8 @@ static void test_many(void **state)
 		strike(&t);
 	}
 	assert_true(pool[0] == 1 && pool[1] < 0.9 && pool[1] > pool[2] + 0.3);
-	assert_true(leak[0] < leak[1] && leak[1] < leak[2] && leak[2] > 0.45);
+	/* Nothing was given back: it may still be starting. */
+	assert_true(leak[0] < leak[1] && leak[1] < leak[2] && leak[2] > 0.2 && leak[2] <= 0.3);
 	(void)state;
 }
 
@@ -335,7 +354,7 @@ static void test_layers(void **state)
 }
 
 /* A whole cache in one piece, by frames known for caches: a refused pool if no work was done
- * with it; never an intermediate. Nor one without such frames, if no name says what it is for. */
+ * with it; never an intermediate. Less surely one without such frames and names. */
 static void cache(struct staged *t, int requests, const char *at)
 {
 	static enum role roles[] = {
@@ -373,7 +392,9 @@ static void test_cache_in_one_piece(void **state)
 	cache(&unknown, 0, "main;prepare;make");
 	unknown.scene.roles = NULL;
 	stage(&unknown, detect_batch_prealloc, true);
-	assert_true(unknown.rc == DETECT_SILENT || unknown.f.request_bytes == 0);
+	assert_int_equal(unknown.rc, 0);
+	assert_int_equal(unknown.f.request_bytes, 100000000);
+	assert_true(unknown.f.strength > 0.55 && unknown.f.strength < 0.65);
 	strike(&unknown);
 	(void)state;
 }
@@ -414,14 +435,15 @@ static void test_first_refused(void **state)
 	(void)state;
 }
 
-/* Larger than all that lives, before any work: room for work if a name says so. */
+/* Larger than all that lives, before any work: room for work, unless a name says that it is
+ * weights; less surely if no name says so. */
 static void test_room_by_name(void **state)
 {
 	static const struct {
 		const char *at;
-		bool room;
-	} of[] = {{"main;reserve_slots", true}, {"main;make_kv_cache;zeros", true},
-	    {"main;load_weights", false}, {"main;score", false}};
+		double least, most;
+	} of[] = {{"main;reserve_slots", 0.9, 1}, {"main;make_kv_cache;zeros", 0.9, 1},
+	    {"main;load_weights", 0, 0}, {"main;score", 0.55, 0.65}};
 
 	for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
 		struct staged t = {.s = script_new()};
@@ -430,12 +452,47 @@ static void test_room_by_name(void **state)
 			script_alloc(t.s, script_stack(t.s, "main;read"), 10000 + i % 3 * 5000);
 		script_failed(t.s, script_stack(t.s, of[n].at), 90000000);
 		stage(&t, detect_batch_prealloc, true);
-		if (of[n].room) {
+		if (of[n].most > 0) {
 			assert_int_equal(t.rc, 0);
 			assert_int_equal(t.f.request_bytes, 90000000);
-			assert_true(t.f.strength > 0.6);
+			assert_true(t.f.strength >= of[n].least && t.f.strength <= of[n].most);
 		} else {
 			assert_true(t.rc == DETECT_SILENT || !t.f.request_bytes);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* A block for each size of a batch, one larger than the other, before any work: all are kept, so
+ * they are no prompt. Not fewer, and not between requests. */
+static void test_stairs(void **state)
+{
+	enum { STAIRS, FEW, BETWEEN, AFTER, WAYS };
+
+	for (int way = STAIRS; way < WAYS; way++) {
+		struct staged t = {.s = script_new()};
+		uint32_t plan = script_stack(t.s, "main;plan");
+		uint64_t count = way == FEW ? 6 : 16;
+
+		serve(&t, way == AFTER ? 20000 : 0);
+		for (uint64_t i = 1; i <= count; i++) {
+			script_alloc(t.s, plan, i * 1000000);
+			serve(&t, way == BETWEEN ? 400 : 0);
+		}
+		script_failed(t.s, plan, 17000000);
+		stage(&t, detect_batch_prealloc, true);
+		if (way == STAIRS) {
+			assert_int_equal(t.rc, 0);
+			assert_int_equal(t.f.form, FORM_STAIRS);
+			assert_string_equal(blamed(&t), "plan");
+			assert_true(t.f.strength > 0.75 && t.f.strength < 0.85);
+			assert_int_equal(t.f.bytes, 136000000);
+			assert_int_equal(t.f.request_bytes, 17000000);
+			assert_int_equal(detect_prompt_growth(&t.scene, &t.f), 0);
+			assert_true(t.f.strength < 0.5);
+		} else {
+			assert_true(t.rc == DETECT_SILENT || t.f.form != FORM_STAIRS);
 		}
 		strike(&t);
 	}
@@ -507,14 +564,14 @@ static void test_one_each(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
-	    cmocka_unit_test(test_twins), cmocka_unit_test(test_headers),
-	    cmocka_unit_test(test_first_call), cmocka_unit_test(test_lists),
-	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_many),
-	    cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
+	    cmocka_unit_test(test_twins), cmocka_unit_test(test_first_block),
+	    cmocka_unit_test(test_headers), cmocka_unit_test(test_first_call),
+	    cmocka_unit_test(test_lists), cmocka_unit_test(test_parameters),
+	    cmocka_unit_test(test_many), cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
 	    cmocka_unit_test(test_work_beside), cmocka_unit_test(test_tried_again),
 	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
 	    cmocka_unit_test(test_first_refused), cmocka_unit_test(test_room_by_name),
-	    cmocka_unit_test(test_about_equal), cmocka_unit_test(test_weights_by_name),
-	    cmocka_unit_test(test_one_each)};
+	    cmocka_unit_test(test_stairs), cmocka_unit_test(test_about_equal),
+	    cmocka_unit_test(test_weights_by_name), cmocka_unit_test(test_one_each)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,76 @@ static void test_stacks(void **state)
 	(void)state;
 }
 
+/* A thread for each request, which ends with it, and one more is refused its stack: all but one of
+ * the stacks. Most of them stay if half as many had ended; not for another refusal. */
+static void test_threads_end(void **state)
+{
+	static const struct {
+		uint64_t ended;
+		bool thread;
+	} of[] = {{100, true}, {10, true}, {0, true}, {100, false}};
+	double strength[4];
+
+	for (int n = 0; n < 4; n++) {
+		struct staged t = {.s = script_new(),
+		    .scene.limit = {
+			.stacks = 20 * 8 * MiB, .threads = 20, .threads_ended = of[n].ended}};
+		uint32_t begin = script_stack(t.s, "main;accept"),
+			 work = script_stack(t.s, "main;answer");
+
+		for (int i = 0; i < 100; i++)
+			script_release(t.s, script_alloc(t.s, work, 20000));
+		script_alloc(t.s, script_stack(t.s, "main;load"), MiB);
+		if (of[n].thread)
+			script_failed_thread(t.s, begin, 8 * MiB);
+		else
+			script_failed(t.s, begin, 8 * MiB);
+		stage(&t, detect_concurrency, true);
+		strength[n] = t.rc ? 0 : t.f.strength;
+		if (!t.rc) {
+			assert_int_equal(t.f.form, FORM_STACKS);
+			assert_string_equal(blamed(&t), "accept");
+			assert_int_equal(t.f.other_bytes, 19 * 8 * MiB);
+		}
+		strike(&t);
+	}
+	assert_true(strength[0] > 0.95 && strength[1] > 0.2 && strength[1] < 0.3);
+	assert_true(strength[2] == 0 && strength[3] == 0);
+	(void)state;
+}
+
+/* Fewer have ended than there are now: those that began first, so that the others came at once; or
+ * some of each time, so that the others stay. */
+static void test_threads_come_at_once(void **state)
+{
+	double end[2];
+
+	for (int some = 0; some < 2; some++) {
+		struct staged t = {.s = script_new(),
+		    .scene.limit = {.stacks = 40 * 8 * MiB, .threads = 40, .threads_ended = 16}};
+		uint32_t work = script_stack(t.s, "main;answer");
+
+		script_alloc(t.s, script_stack(t.s, "main;load"), MiB);
+		for (uint32_t i = 0; i < 56; i++) {
+			uint64_t block;
+
+			script_thread(t.s, 2 + i, 0);
+			block = script_alloc(t.s, work, 20000);
+			if (some ? i % 7 < 2 : i < 16) {
+				script_release(t.s, block);
+				script_event(t.s, EV_THREAD_EXIT, 0);
+			}
+		}
+		script_thread(t.s, 1, 0);
+		script_failed_thread(t.s, script_stack(t.s, "main;accept"), 8 * MiB);
+		stage(&t, detect_concurrency, true);
+		end[some] = scene_threads_end(&t.scene);
+		strike(&t);
+	}
+	assert_true(end[0] == 1 && end[1] > 0.15 && end[1] < 0.17);
+	(void)state;
+}
+
 /* Processes of one pool, under a common limit: each one's working set. Leftovers are no work; a
  * block that is large in one of them is small beside the others. */
 static void test_workers(void **state)
@@ -330,7 +400,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_queue), cmocka_unit_test(test_larger_than_before),
-	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_workers),
+	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_threads_end),
+	    cmocka_unit_test(test_threads_come_at_once), cmocka_unit_test(test_workers),
 	    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_tasks),
 	    cmocka_unit_test(test_many_small), cmocka_unit_test(test_leak),
 	    cmocka_unit_test(test_workers_leak), cmocka_unit_test(test_one_huge),

@@ -42,6 +42,31 @@ static void test_start(void **state)
 	(void)state;
 }
 
+/* The first that is made on a device, before anything was released there, is a model or a pool
+ * rather than a request's. */
+static void test_first_on_a_device(void **state)
+{
+	for (int served = 0; served < 2; served++) {
+		struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+		uint32_t work = script_stack(t.s, "main;work");
+
+		script_alloc(t.s, script_stack(t.s, "main;load"), 100 * MiB);
+		for (int i = 0; i < 40; i++) {
+			uint64_t block = script_alloc(t.s, work, 100000);
+
+			if (served)
+				script_release(t.s, block);
+		}
+		script_failed(t.s, work, 3 * GiB);
+		stage(&t, detect_oversized_intermediate, true);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.f.request_bytes, 3 * GiB);
+		assert_true(served ? t.f.strength > 0.9 : t.f.strength <= 0.4);
+		strike(&t);
+	}
+	(void)state;
+}
+
 static void test_young_and_old_blocks(void **state)
 {
 	for (int old = 0; old < 2; old++) {
@@ -333,6 +358,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_request),
 	    cmocka_unit_test(test_start),
+	    cmocka_unit_test(test_first_on_a_device),
 	    cmocka_unit_test(test_young_and_old_blocks),
 	    cmocka_unit_test(test_served_beside),
 	    cmocka_unit_test(test_paced),

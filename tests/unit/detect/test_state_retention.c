@@ -116,6 +116,34 @@ static void test_copies_in_pieces(void **state)
 	(void)state;
 }
 
+/* One for each step, of something that grows and was not recorded. While no step works in between,
+ * they may be anything. */
+static void test_snapshots(void **state)
+{
+	for (int steps = 0; steps < 2; steps++) {
+		struct staged t = {.s = script_new()};
+		uint32_t save = script_stack(t.s, "main;step;save"),
+			 work = script_stack(t.s, "main;step;work");
+
+		for (uint64_t i = 1; i <= 60; i++) {
+			script_alloc(t.s, save, i * 5000);
+			if (steps)
+				script_release(t.s, script_alloc(t.s, work, 70000));
+		}
+		script_failed(t.s, save, 61 * 5000);
+		stage(&t, detect_state_retention, true);
+		assert_int_equal(t.rc, steps ? 0 : DETECT_SILENT);
+		if (steps) {
+			assert_string_equal(blamed(&t), "save");
+			assert_true(t.f.strength > 0.75 && t.f.strength < 0.85);
+			assert_int_equal(detect_prompt_growth(&t.scene, &t.f), 0);
+			assert_true(t.f.strength < 0.5);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 static void test_history(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -241,8 +269,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies_in_one_block),
 	    cmocka_unit_test(test_copies_of_a_buffer), cmocka_unit_test(test_creeping_state),
 	    cmocka_unit_test(test_longer_entries), cmocka_unit_test(test_copies_in_pieces),
-	    cmocka_unit_test(test_history), cmocka_unit_test(test_leaks),
-	    cmocka_unit_test(test_leak_beside_an_arena), cmocka_unit_test(test_known_store),
-	    cmocka_unit_test(test_kept_with_store)};
+	    cmocka_unit_test(test_snapshots), cmocka_unit_test(test_history),
+	    cmocka_unit_test(test_leaks), cmocka_unit_test(test_leak_beside_an_arena),
+	    cmocka_unit_test(test_known_store), cmocka_unit_test(test_kept_with_store)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

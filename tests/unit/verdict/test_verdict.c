@@ -22,6 +22,12 @@ static void start_up(struct script *s)
 	}
 }
 
+/* What a request makes on the way, beside what it keeps. */
+static void work_for(struct script *s, uint64_t kept)
+{
+	script_release(s, script_alloc(s, script_stack(s, "main;turn;work"), kept / 2));
+}
+
 static void address_space(struct script *s, uint64_t limit)
 {
 	uint64_t base = 40 * MiB;
@@ -196,6 +202,7 @@ static void test_leak_with_index(void **state)
 			}
 			if (!ask(s, node, sizes[i], limit))
 				break;
+			work_for(s, sizes[i]);
 			count++;
 		}
 		judge(s, &o);
@@ -421,6 +428,7 @@ static void test_killed(void **state)
 	start_up(s);
 	for (int i = 0; i < 3000; i++) {
 		script_alloc(s, keep, 100 * KiB);
+		work_for(s, 100 * KiB);
 		if (i % 100 == 0) {
 			script_set(s, TRACE_LEVEL_RSS, script_live(s) + 10 * MiB);
 			script_set(s, TRACE_LEVEL_RSS_ANON, script_live(s) + 4 * MiB);
@@ -494,6 +502,7 @@ static void test_released_after_failure(void **state)
 			break;
 		}
 		all[n++] = script_alloc(s, keep, 100 * KiB);
+		work_for(s, 100 * KiB);
 	}
 	while (n > 0)
 		script_release(s, all[--n]);
@@ -501,6 +510,38 @@ static void test_released_after_failure(void **state)
 	judge(s, &o);
 	expect(&o, CAUSE_LEAK, "remember");
 	done(s, &o);
+	(void)state;
+}
+
+/* What is small beside threads' stacks is no cause. */
+static void test_beside_stacks(void **state)
+{
+	static const uint64_t stacks[] = {8 * MiB, 80 * MiB};
+
+	for (size_t n = 0; n < 2; n++) {
+		struct script *s = script_new();
+		struct outcome o;
+		double leak = 0;
+
+		start_up(s);
+		for (int i = 0; i < 20; i++) {
+			script_alloc(s, script_stack(s, "main;turn;remember"), 100 * KiB);
+			work_for(s, 100 * KiB);
+		}
+		address_space(s, script_live(s) + 50 * MiB + stacks[n]);
+		script_set(s, TRACE_LEVEL_VSIZE,
+		    script_live(s) + script_live(s) / 50 + 40 * MiB + stacks[n]);
+		script_set(s, TRACE_LEVEL_VIRT_THREADS, stacks[n]);
+		script_set(s, TRACE_LEVEL_THREADS, 1 + stacks[n] / (8 * MiB));
+		script_failed(s, script_stack(s, "main;turn;remember"), 20 * MiB);
+		script_exit(s, 1);
+		judge(s, &o);
+		for (uint32_t i = 0; i < o.r.ranking.count; i++)
+			if (o.r.ranking.list[i].finding.cause == CAUSE_LEAK)
+				leak = o.r.ranking.list[i].finding.strength;
+		assert_true(n ? leak > 0.1 && leak < 0.3 : leak > 0.9);
+		done(s, &o);
+	}
 	(void)state;
 }
 
@@ -551,6 +592,7 @@ int main(void)
 	    cmocka_unit_test(test_killed),
 	    cmocka_unit_test(test_no_data_is_not_healthy),
 	    cmocka_unit_test(test_released_after_failure),
+	    cmocka_unit_test(test_beside_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,6 +223,34 @@ static void test_turnover(void **state)
 	(void)state;
 }
 
+/* Each keeps forty blocks: with a release before each; with a few releases; in one go, after
+ * others.
+ */
+static void test_in_one_go(void **state)
+{
+	static const uint32_t releases[] = {40, 3, 0};
+	struct script *s = script_new();
+	uint32_t keep = script_stack(s, "thread;keep"), work = script_stack(s, "thread;work");
+	struct read x;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		script_thread(s, 2 + i, 0);
+		script_alloc(s, script_stack(s, "thread;cache"), 50000);
+		for (uint32_t k = 0; k < 20; k++)
+			script_release(s, script_alloc(s, work, 100));
+		for (uint32_t k = 0; k < 40; k++) {
+			script_alloc(s, keep, 1000);
+			if (k < releases[i])
+				script_release(s, script_alloc(s, work, 100));
+		}
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "keep")->requests, 3);
+	assert_int_equal(at(&x, "keep")->in_one_go, 2);
+	done(s, &x);
+	(void)state;
+}
+
 /* A refused request that ended did not leave its blocks behind: its error may keep them alive. */
 static void test_refused(void **state)
 {
@@ -330,6 +358,7 @@ int main(void)
 	    cmocka_unit_test(test_bounded), cmocka_unit_test(test_rounds),
 	    cmocka_unit_test(test_rounds_unseen), cmocka_unit_test(test_those_like_it),
 	    cmocka_unit_test(test_refused), cmocka_unit_test(test_turnover),
-	    cmocka_unit_test(test_marked), cmocka_unit_test(test_late_release)};
+	    cmocka_unit_test(test_in_one_go), cmocka_unit_test(test_marked),
+	    cmocka_unit_test(test_late_release)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

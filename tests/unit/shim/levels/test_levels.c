@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "levels/levels.h"
 
 static uint64_t value(const struct level *levels, unsigned count, uint32_t key)
@@ -42,6 +43,7 @@ static void test_process(void **state)
 	char *p = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	memset(p, 1, 64 << 20);
+	shim.threads_started = 7;
 	getrlimit(RLIMIT_AS, &old);
 	limit.rlim_max = old.rlim_max;
 	setrlimit(RLIMIT_AS, &limit);
@@ -53,6 +55,7 @@ static void test_process(void **state)
 	assert_int_equal(value(levels, n, TRACE_LEVEL_DATA), status("VmData"));
 	assert_in_range(value(levels, n, TRACE_LEVEL_RSS_ANON), 64 << 20, 1 << 30);
 	assert_int_equal(value(levels, n, TRACE_LEVEL_THREADS), 1);
+	assert_int_equal(value(levels, n, TRACE_LEVEL_THREADS_STARTED), 7);
 	assert_int_equal(value(levels, n, TRACE_LEVEL_LIMIT_AS), 1ull << 40);
 	setrlimit(RLIMIT_AS, &old);
 	munmap(p, 64 << 20);

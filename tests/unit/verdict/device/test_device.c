@@ -4,7 +4,8 @@
 #include "verdict/device/device.h"
 #include "verdict/ledger/classes.h"
 
-/* The verdict on a device: weights, a fragmented cache, a request that no level can serve. */
+/* The verdict on a device: weights, requests, a fragmented cache, and a request that no level can
+ * serve. */
 static struct script *out_of_memory(void)
 {
 	struct script *s = script_new();
@@ -20,6 +21,10 @@ static struct script *out_of_memory(void)
 	script_space_alloc(s, cuda, blas, 0x40000000, 32 * MiB);
 	for (uint64_t i = 0; i < 10; i++) {
 		script_space_alloc(s, cuda, work, 0x50000000 + i * 20 * MiB, 20 * MiB);
+		for (int k = 0; k < 2; k++) {
+			script_space_alloc(s, torch, work, 0x50000000 + i * 20 * MiB, 12 * MiB);
+			script_space_free(s, torch, 0x50000000 + i * 20 * MiB);
+		}
 		script_space_alloc(s, torch, work, 0x50000000 + i * 20 * MiB, 12 * MiB);
 	}
 	script_space_level(

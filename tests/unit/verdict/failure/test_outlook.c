@@ -24,12 +24,13 @@ static void watched(struct script *s, uint64_t available, uint64_t total)
 	levels_set(&outside.last, TRACE_LEVEL_SYS_AVAILABLE, available, now);
 }
 
-/* A base, then blocks that stay, at an even pace. */
+/* A model of some parameters, then blocks that stay, at an even pace. */
 static struct script *creeping(uint64_t base, int steps)
 {
 	struct script *s = script_new();
 
-	script_alloc(s, script_stack(s, "main;load"), base);
+	for (uint64_t i = 0; i < 9; i++)
+		script_alloc(s, script_stack(s, "main;load"), base / 12 + i % 3 * (base / 36));
 	for (int i = 0; i < steps; i++) {
 		script_alloc(s, script_stack(s, "main;serve;remember"), 100 * KiB);
 		script_release(s, script_alloc(s, script_stack(s, "main;serve;answer"), MiB));

@@ -93,6 +93,36 @@ static void test_others(void **state)
 	(void)state;
 }
 
+/* The same work all the time, which removes its files, finds less room than it had before: the file
+ * system is too small, and there are no files to remove. */
+static void test_steady(void **state)
+{
+	struct script *s = script_new();
+	struct script_volume v = {39, SIZE, SIZE, 1, 0};
+	struct verdict_result r;
+
+	script_map_shm(s, script_stack(s, "main;load"), 40 * MiB, &v);
+	for (v.file = 2; v.file < 200; v.file++) {
+		v.free = 24 * MiB;
+		script_unmap(
+		    s, script_map_shm(s, script_stack(s, "main;work"), 20 * MiB, &v), 20 * MiB);
+		script_wait(s, MiB);
+	}
+	v.free = 19 * MiB;
+	script_map_shm(s, script_stack(s, "main;work"), 20 * MiB, &v);
+	script_killed(s, SIGBUS);
+	judge_script(s, NULL, &r);
+	assert_int_equal(r.failure.limit, LIMIT_SHM);
+	assert_int_equal(r.verdict.cause, CAUSE_EXTERNAL);
+	assert_true(r.ranking.list[0].finding.steady);
+	assert_true(r.ranking.list[0].finding.strength > 0.9);
+	assert_false(advises(&r, "ls -l /dev/shm"));
+	assert_true(advises(&r, "--shm-size"));
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
 /* Each file that is not mapped any more still takes its bytes, so nobody removed one. Where more
  * was mapped than is in use, most were removed. */
 static void test_left(void **state)
@@ -236,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_leak),
 	    cmocka_unit_test(test_others),
+	    cmocka_unit_test(test_steady),
 	    cmocka_unit_test(test_left),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_innocent),

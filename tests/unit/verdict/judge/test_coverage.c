@@ -3,6 +3,15 @@
 
 #include <signal.h>
 
+/* Requests whose work comes and goes, and which leave 100 KiB each. */
+static void leak(struct script *s)
+{
+	for (int i = 0; i < 2000; i++) {
+		script_alloc(s, script_stack(s, "main;leak"), 100 * KiB);
+		script_release(s, script_alloc(s, script_stack(s, "main;work"), 50 * KiB));
+	}
+}
+
 static void test_gaps(void **state)
 {
 	struct verdict_result r;
@@ -21,8 +30,7 @@ static void test_gaps(void **state)
 	/* With losses, a run cannot be called healthy; a failure's shape may still be clear. */
 	for (int failed = 0; failed < 2; failed++) {
 		s = script_new();
-		for (int i = 0; i < 2000; i++)
-			script_alloc(s, script_stack(s, "main;leak"), 100 * KiB);
+		leak(s);
 		script_facts(s)->dropped_total = 400;
 		if (failed) {
 			script_set(s, TRACE_LEVEL_LIMIT_AS, 210 * MiB);
@@ -187,8 +195,7 @@ static void test_gpu_missing(void **state)
 		struct script *s = script_new();
 		struct verdict_result r;
 
-		for (int i = 0; i < 2000; i++)
-			script_alloc(s, script_stack(s, "main;leak"), 100 * KiB);
+		leak(s);
 		script_facts(s)->cuda_driver = how & DRIVER;
 		if (how & RECORDED)
 			script_info(s, "cuda.driver", "/usr/lib/libcuda.so.1");

@@ -531,6 +531,13 @@ static void test_cgroup_bounds(void **state)
 	(void)state;
 }
 
+/* Requests whose own blocks are released: half of what share() keeps. */
+static void work(struct script *s, int count)
+{
+	for (int i = 0; i < count; i++)
+		script_release(s, script_alloc(s, script_stack(s, "main;work"), 5 * MiB));
+}
+
 /* Maps `count` segments of shared memory at the leaking call site. */
 static void share(struct script *s, int count)
 {
@@ -548,6 +555,7 @@ static void test_shared(void **state)
 	const struct ledger *l = &r.ledger;
 
 	share(s, 12);
+	work(s, 12);
 	refused(s,
 	    LEVELS({TRACE_LEVEL_LIMIT_AS, 180 * MiB}, {TRACE_LEVEL_VSIZE, 175 * MiB},
 		{TRACE_LEVEL_VIRT_FILE, 20 * MiB}, {TRACE_LEVEL_VIRT_SHARED, 127 * MiB},
@@ -580,6 +588,7 @@ static void test_cgroup_shared(void **state)
 	uint64_t now;
 
 	share(s, 12);
+	work(s, 12);
 	now = script_now(s);
 	killed(&outside,
 	    LEVELS({TRACE_LEVEL_CG_MAX, 200 * MiB}, {TRACE_LEVEL_CG_CURRENT, 170 * MiB},
