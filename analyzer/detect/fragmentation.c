@@ -17,6 +17,7 @@ TUNED(unsigned, AS_MUCH_PART, 16u,
     "a host's allocator may have used a sixteenth more of its free memory at the peak");
 TUNED(double, PIECES_FEW, 3.0,
     "eight times the request may lie in pieces by chance, 64 times does not");
+TUNED(unsigned, BEFORE_PART, 8u, "an eighth of the run is no step of the same rise");
 TUNED(unsigned, RISEN_MARKS, 4u,
     "with fewer marks of the high-water mark, none is of the middle of the work");
 
@@ -88,6 +89,16 @@ static void evidence(const struct scene *scene, struct finding *f, uint64_t size
 	}
 }
 
+/* True if as much had lived, and fitted, some time before. */
+static bool had_lived(const struct scene *scene, uint64_t bytes)
+{
+	const struct model *m = scene->model;
+	uint64_t run = num_less(scene->callsites->moment_ns, m->run.first_ns);
+
+	return scene->end.refused && bytes <= m->peak.bytes &&
+	       num_less(scene->callsites->moment_ns, m->peak.time_ns) > run / BEFORE_PART;
+}
+
 int detect_fragmentation(const struct scene *scene, struct finding *out)
 {
 	const struct scene_slack *slack = &scene->slack;
@@ -100,8 +111,7 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	if (size)
 		f.strength = would_hold(scene, size, live);
-	/* As much had lived before, and fitted. */
-	if (!size || live + size > scene->model->peak.bytes)
+	if (!had_lived(scene, live + size))
 		f.trend_bytes =
 		    peak_trend_added(&scene->model->peak_trend, scene->model->peak.bytes);
 	/* Address space reserved to grow into was there from the start, and growth fills it. */
