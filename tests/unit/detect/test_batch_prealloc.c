@@ -57,16 +57,15 @@ static void test_twins(void **state)
 /* One block that came before any work need not have been used; later a part of it was. */
 static void test_first_block(void **state)
 {
-	for (int later = 0; later < 2; later++) {
+	for (int used = 0; used < 2; used++) {
 		struct staged t = {.s = script_new()};
 
-		serve(&t, later ? 2000 : 0);
 		script_alloc(t.s, script_stack(t.s, "main;keys"), 30000000);
-		serve(&t, 2000);
+		serve(&t, used ? 2000 : 0);
 		script_failed(t.s, script_stack(t.s, "main;serve"), 20000);
 		stage(&t, detect_batch_prealloc, true);
 		assert_int_equal(t.rc, 0);
-		assert_int_equal(t.f.bytes, later ? 0 : 30000000);
+		assert_int_equal(t.f.bytes, used ? 0 : 30000000);
 		strike(&t);
 	}
 	(void)state;
@@ -289,8 +288,8 @@ static void test_many(void **state)
 		strike(&t);
 	}
 	assert_true(pool[0] == 1 && pool[1] < 0.9 && pool[1] > pool[2] + 0.3);
-	/* Nothing was given back: it may still be starting. */
-	assert_true(leak[0] < leak[1] && leak[1] < leak[2] && leak[2] > 0.2 && leak[2] <= 0.3);
+	/* Nothing was given back: sixty may be put in place, 400 are of so many requests. */
+	assert_true(leak[0] <= 0.3 && leak[0] < leak[1] && leak[1] < leak[2] && leak[2] > 0.5);
 	(void)state;
 }
 

@@ -64,7 +64,7 @@ static void test_starting(void **state)
 		struct finding model;
 
 		for (int i = 0; i < 5000; i++) {
-			script_alloc(t.s, keep, 1000);
+			script_alloc(t.s, keep, 1000 + (uint64_t)i * 7 % 13 * 40);
 			if (requests)
 				script_release(t.s, script_alloc(t.s, work, 300));
 		}
