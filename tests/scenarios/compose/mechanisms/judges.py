@@ -1,674 +1,728 @@
 """Set aside: these are run and counted like all others, and nobody who mends rules opens them.
 
-The programs here and in judges_2.py say whether a rule holds for what it was not made for. Whoever
-changes a rule looks at the share that is right, and at no program, label or trace of these."""
+The programs here, in judges_2.py and in judges_3.py say whether a rule holds for what it was not
+made for. Whoever changes a rule looks at the share that is right, and at no program, label or trace
+of these. Once they were looked at, they go where opened.py is, and new ones are drawn."""
 
 
-class RegionsNeverEmpty:
-    """Chunks of five sizes with mixed lifetimes: what is free lies in holes, each too small.
-    https://github.com/tensorflow/tensorflow/issues/22586"""
-    cause = "fragmentation"
-    blame = ["arena_alloc", "run_op", "product"]
-    carriers = ["c_malloc", "torch"]
-    structures = ["loop"]
-    factors = [1]
-    backgrounds = ["none", "BoundedPool", "Sawtooth"]
-    chunks = store()
-
-    def arena_alloc(k):
-        return make(B // 12000 * (1 + k * 7 % 5))
-
-    def run_op(i):
-        for k in range(10):
-            put(chunks, i * 10 + k, arena_alloc(i * 10 + k))
-
-    def retire(i):
-        for k in range(i * 20, i * 20 + 20):
-            if k % 2 == 0:
-                put(chunks, k, make(48))
-
-    def product(n):
-        return make(n)
-
-    def batch_matmul(n):
-        x = product(n)
-        drop(x)
-
-    def handle(i):
-        if i < 330:
-            run_op(i)
-        elif i < 495:
-            retire(i - 330)
-        elif i % 20 == 19:
-            batch_matmul(B * 2 // 5)
-        batch_matmul(B // 3000)
-
-
-class HandlerPerClient:
-    """Each client adds a handler and its lock to the logger of the process.
-    https://github.com/PaddleHQ/paddle-python-sdk/issues/144"""
+class SpansOfDoneTasks:
+    """The span of a finished task is set to nothing, and the task stays as its key, with its agent
+    and its tools. https://github.com/crewAIInc/crewAI/issues/4222"""
     cause = "leak"
-    blame = ["make_handler", "make_lock", "add_to_shared_logger"]
-    carriers = ["c_malloc", "c_malloc", "cpp_string", "cpp_vector", "py_small"]
-    handlers = store()
-    locks = store()
-
-    def make_handler(i):
-        return make(B // 40000 + i % 4 * 48)
-
-    def make_lock():
-        return make(B // 160000)
-
-    def add_to_shared_logger(i):
-        keep(handlers, make_handler(i))
-        keep(locks, make_lock())
-
-    def handle(i):
-        for k in range(20):
-            add_to_shared_logger(i + k)
-        x = make(B // 300)
-        drop(x)
-
-
-class RawSamplesAsList:
-    """A recording becomes a list of samples and then features, all of which live to the end.
-    https://github.com/openvinotoolkit/openvino.genai/issues/3501"""
-    cause = "prompt-growth"
-    unnamed = ["oversized-intermediate"]
-    blame = ["read_audio", "features_of", "transcribe"]
-    carriers = ["numpy", "cpp_vector", "py_large", "py_small"]
-    structures = ["loop", "nested", "forked"]
-
-    def read_audio(seconds):
-        return make(seconds * (B // 40000))
-
-    def features_of(seconds):
-        return make(seconds * (B // 200000))
-
-    def transcribe(seconds):
-        x = read_audio(seconds)
-        y = features_of(seconds)
-        z = make(4096 + seconds * 8)
-        drop(x)
-        drop(y)
-        return z
-
-    def handle(i):
-        seconds = length(i)
-        if i % 30 > 27:
-            seconds = seconds * (2 + i // 30) * (2 + i // 30)
-        x = transcribe(seconds)
-        drop(x)
-
-
-class MillionTokenProfile:
-    """At start one batch of the longest possible prompt is run, to see what it takes.
-    https://github.com/vllm-project/vllm/issues/5847"""
-    cause = "batch-prealloc"
-    unnamed = ["oversized-model", "oversized-intermediate"]
-    blame = ["alloc_max_batch", "profile_run"]
-    carriers = ["numpy"] + DEVICE
-    structures = ALONE
-    weights = store()
-
-    def load_layers():
-        for k in range(30):
-            keep(weights, make(B // 170))
-
-    def alloc_max_batch(tokens):
-        return make(tokens * (B // 300000))
-
-    def profile_run(tokens):
-        ids = make(tokens // 2)
-        x = alloc_max_batch(tokens)
-        y = alloc_max_batch(tokens // 2)
-        drop(y)
-        drop(x)
-        drop(ids)
-
-    def engine_setup():
-        load_layers()
-        profile_run(1048576)
-
-    def handle(i):
-        x = make(length(i) * (B // 1000000))
-        drop(x)
-
-
-class SlicePinsArray:
-    """The head of each signal is kept in a list; it is a view, so all of the signal stays.
-    https://github.com/numpy/numpy/issues/15746"""
-    cause = "leak"
-    blame = ["load_signal", "keep_head"]
-    carriers = ["numpy", "numpy", "py_bytes"]
-    structures = ["loop", "threads", "nested", "forked"]
-    heads = store()
-
-    def load_signal():
-        return make(B // 250)
-
-    def keep_head(x):
-        keep(heads, x)
-
-    def handle(i):
-        x = load_signal()
-        y = make(B // 600)
-        keep_head(x)
-        drop(y)
-
-
-class FractionOfDevice:
-    """The first computation takes three quarters in one block; a second framework has no room.
-    https://github.com/jax-ml/jax/pull/1075"""
-    cause = "batch-prealloc"
-    also = ["external"]
-    unnamed = ["oversized-model", "oversized-intermediate"]
-    blame = ["preallocate", "create_backend"]
-    carriers = ["c_mmap"] + DEVICE
-    structures = ["loop"]
+    also = ["state-retention"]  # a table by task
+    blame = ["run_task", "build_agent", "start_span"]
+    carriers = ["py_bytes", "py_text", "py_large", "cpp_string", "c_malloc"]
+    structures = ["loop", "threads", "asyncio", "nested"]
     factors = [0.5, 1]
-    backgrounds = ["none", "WarmCache", "Sawtooth"]
-    arena = store()
-    buffers = store()
+    execution_spans = store()
 
-    def preallocate():
-        keep(arena, make(B * 3 // 4))
+    def start_span(x):
+        keep(execution_spans, x)
 
-    def create_backend():
-        preallocate()
+    def build_agent(task):
+        for tool in range(5):
+            x = make(9000 + tool * 2500)
+            start_span(x)
+        y = make(60000 + length(task) * 40)
+        start_span(y)
 
-    def first_setup():
-        create_backend()
-
-    def other_framework(k):
-        keep(buffers, make(B // 50))
+    def run_task(task):
+        build_agent(task)
+        z = make(B // 700)
+        drop(z)
 
     def handle(i):
-        if i % 3 == 0 and len(buffers) < 24:
-            other_framework(i)
-        x = make(B // 2000)
-        drop(x)
+        for k in range(3):
+            run_task(i * 3 + k)
 
 
-class FixedCacheBigContext:
-    """A context is created for the largest window: a cache, then one buffer to compute in.
-    https://github.com/ollama/ollama/issues/4225"""
-    cause = "batch-prealloc"
-    unnamed = ["oversized-model", "oversized-intermediate"]
-    blame = ["reserve_compute", "new_context", "kv_cache"]
-    carriers = ["c_mmap", "cuda", "torch"]
-    structures = ["loop"]
-    cells = store()
-    scratch = store()
+class BlocksOfAbortedLoads:
+    """One client in five leaves while its blocks are fetched from another node; they wait for the
+    end of the transfer, which nobody reports. All others give theirs back.
+    https://github.com/vllm-project/vllm/issues/46283"""
+    cause = "leak"
+    blame = ["allocate_block", "load_remote"]
+    carriers = DEVICE
+    structures = ["loop", "threads", "asyncio"]
+    running = store()
+    awaiting_remote = store()
 
-    def kv_cache(layers):
-        for k in range(layers):
-            keep(cells, make(B // 120))
+    def allocate_block():
+        return make(B // 700)
 
-    def reserve_compute(n):
+    def load_remote(i):
+        for k in range(4 + length(i) // 200):
+            x = allocate_block()
+            if i % 5 == 2:
+                keep(awaiting_remote, x)
+            else:
+                keep(running, x)
+
+    def finish_request():
+        clear(running)
+
+    def handle(i):
+        load_remote(i)
+        y = make(B // 100)
+        drop(y)
+        finish_request()
+
+
+class EndOfStreamMarkers:
+    """Each part of a streamed reply goes when it was read; the object that marks the end of the
+    stream never does. https://github.com/ray-project/ray/issues/38089"""
+    cause = "leak"
+    blame = ["put_object", "end_stream", "stream_reply"]
+    carriers = ["c_malloc", "cpp_vector", "cpp_string", "py_bytes"]
+    structures = ["loop", "threads", "asyncio", "forked"]
+    parts = store()
+    memory_store = store()
+
+    def put_object(n):
         return make(n)
 
-    def new_context(n):
-        kv_cache(32)
-        keep(scratch, reserve_compute(B * n // 20000))
+    def end_stream():
+        keep(memory_store, put_object(B // 6000))
 
-    def server_setup():
-        new_context(65536)
+    def stream_reply(i):
+        for k in range(3 + length(i) // 150):
+            keep(parts, put_object(2500 + k * 300))
+        clear(parts)
+        end_stream()
 
     def handle(i):
-        x = make(B // 700 + length(i) * 16)
+        x = make(B // 500)
+        for k in range(12):
+            stream_reply(i * 12 + k)
         drop(x)
 
 
-class PrimitiveCacheLevelsOff:
-    """A primitive for each shape, in a cache that keeps the last two hundred.
-    https://github.com/uxlfoundation/oneDNN/issues/489"""
-    cause = "healthy"
-    carriers = ["c_malloc", "cpp_vector", "cpp_string", "numpy"]
-    structures = ["loop", "threads"]
-    factors = [1, 2]
-    requests = 600
-    backgrounds = ["none", "WarmCache", "BoundedPool", "Sawtooth"]
-    primitives = store()
+class StreamsOfEndedJobs:
+    """A job ends, and nobody closes its audio stream: the ring of frames and the resampler stay.
+    https://github.com/livekit/agents/issues/2166"""
+    cause = "leak"
+    blame = ["open_audio_stream", "subscribe_track"]
+    carriers = ["c_malloc", "cpp_vector", "numpy", "py_bytes", "py_large"]
+    structures = ["loop", "threads", "asyncio"]
+    rings = store()
+    resamplers = store()
 
-    def get_primitive(i):
-        keep(primitives, make(B // 2000 + length(i) * (B // 600000)))
-        if len(primitives) > 200:
-            pop(primitives)
+    def open_audio_stream():
+        for frame in range(12):
+            keep(rings, make(B // 9000))
+        keep(resamplers, make(B // 2500))
 
-    def infer_image(i):
-        get_primitive(i)
-        x = make(B // 60)
-        drop(x)
+    def subscribe_track():
+        open_audio_stream()
+
+    def run_job(i):
+        subscribe_track()
+        for frame in range(8 + length(i) // 100):
+            x = make(19200)
+            drop(x)
 
     def handle(i):
-        infer_image(i)
+        run_job(i)
 
 
-class OneBufferForAllTensors:
-    """All tensors of a model lie in one buffer, which is asked for at load.
-    https://github.com/ggml-org/llama.cpp/issues/20431"""
-    cause = "oversized-model"
-    unnamed = ["batch-prealloc", "oversized-intermediate"]
-    blame = ["alloc_model_buffer", "load_tensors"]
-    carriers = ["c_mmap", "py_mmap", "c_malloc"] + DEVICE
-    structures = ["loop"]
-    tensors = store()
+class AdapterStaysAttached:
+    """Another adapter is put in use every fifth request; the model's modules hold on to the one
+    before, which nobody can name any more. https://github.com/turboderp-org/exllamav2/issues/100"""
+    cause = "leak"
+    also = ["state-retention"]  # no trace tells it from adapters that are kept to be used again
+    blame = ["attach_adapter", "load_tensor"]
+    carriers = DEVICE
+    structures = ["loop", "nested"]
+    modules = store()
 
-    def alloc_model_buffer(n):
+    def load_tensor(n):
         return make(n)
 
-    def load_tensors():
-        x = make(B // 2000)
-        keep(tensors, alloc_model_buffer(B * 3))
+    def attach_adapter():
+        for module in range(28):
+            keep(modules, load_tensor(B // 3500))
+            keep(modules, load_tensor(B // 2300))
+
+    def generate(i):
+        x = make(B // 60 + length(i) * (B // 200000))
+        y = make(B // 150)
+        drop(y)
         drop(x)
 
-    def model_setup():
-        load_tensors()
+    def handle(i):
+        if i % 5 == 0:
+            attach_adapter()
+        generate(i)
+
+
+class TimersOfOldCookies:
+    """Each reply sets its cookies anew, and each cookie a timer for its expiry, far off; the timer
+    of the value before is not cancelled. https://github.com/aio-libs/aiohttp/issues/1061"""
+    cause = "leak"
+    blame = ["schedule_expiry", "update_cookies", "call_at"]
+    carriers = ["py_bytes", "py_text", "c_malloc", "cpp_vector", "cpp_string"]
+    structures = ["asyncio", "nested", "loop"]
+    factors = [0.5, 1]
+    scheduled = store()
+
+    def call_at(n):
+        keep(scheduled, make(n))
+
+    def schedule_expiry(cookie):
+        call_at(900 + cookie % 5 * 160)
+
+    def update_cookies():
+        for cookie in range(6):
+            schedule_expiry(cookie)
+
+    def fetch(i):
+        x = make(6000 + length(i) * 30)
+        update_cookies()
+        drop(x)
+
+    def handle(i):
+        for k in range(25):
+            fetch(i * 25 + k)
+
+
+class ThreadsOnlyEverRead:
+    """Whoever asks for a thread that was never written gets nothing, and leaves an empty entry for
+    it with those of its namespaces. https://github.com/langchain-ai/langgraph/issues/8754"""
+    cause = "state-retention"
+    also = ["leak"]
+    blame = ["get_tuple", "default_entry"]
+    carriers = ["py_bytes", "py_text", "cpp_string", "cpp_vector", "c_malloc"]
+    structures = ["asyncio", "loop", "threads"]
+    storage = store()
+
+    def default_entry(thread):
+        for part in range(3):
+            put(storage, thread * 3 + part, make(1800 + part * 900))
+
+    def get_tuple(thread, known):
+        x = make(4000)
+        if known == 0:
+            default_entry(thread)
+        drop(x)
+
+    def handle(i):
+        y = make(B // 700)
+        for k in range(40):
+            get_tuple(i * 40 + k, k % 5 // 4)
+        drop(y)
+
+
+class SessionsWithoutDelete:
+    """Tools and resources of a session go when its client says so, which one in thirty does.
+    https://github.com/mark3labs/mcp-go/issues/723"""
+    cause = "state-retention"
+    also = ["leak"]
+    blame = ["initialize_session", "set_session_tools"]
+    carriers = ["py_bytes", "py_text", "cpp_string", "cpp_vector", "c_malloc"]
+    structures = ["asyncio", "threads", "loop", "forked"]
+    factors = [0.5, 1]
+    session_tools = store()
+    session_resources = store()
+    session_levels = store()
+
+    def set_session_tools(session):
+        put(session_tools, session, make(60000 + length(session) * 120))
+
+    def initialize_session(session):
+        set_session_tools(session)
+        put(session_resources, session, make(20000 + length(session) * 60))
+        put(session_levels, session, make(700))
+
+    def delete_session(session):
+        put(session_tools, session, hold())
+        put(session_resources, session, hold())
+        put(session_levels, session, hold())
+
+    def handle(i):
+        x = make(B // 600)
+        for k in range(3):
+            initialize_session(i * 3 + k)
+        if i % 10 == 9:
+            delete_session(i * 3)
+        drop(x)
+
+
+class VoicesStayLoaded:
+    """Each voice that is asked for brings its own model, which a table without a bound keeps by
+    name; a known voice loads nothing. https://github.com/Blaizzy/mlx-audio/pull/913"""
+    cause = "state-retention"
+    also = ["leak"]
+    blame = ["load_model", "read_weight", "synthesize"]
+    carriers = ["numpy", "c_mmap"] + DEVICE
+    structures = ["loop", "asyncio"]
+    models = store()
+
+    def read_weight(k):
+        return make(B // 210 + k % 5 * (B // 9000))
+
+    def load_model(voice):
+        for k in range(10):
+            put(models, voice * 10 + k, read_weight(k))
+
+    def synthesize(i):
+        if i % 18 == 0:
+            load_model(i // 18)
+        x = make(B // 60 + length(i) * (B // 100000))
+        y = make(B // 90)
+        drop(y)
+        drop(x)
+
+    def handle(i):
+        synthesize(i)
+
+
+class ItemsHoldTheirAgents:
+    """A run's items are kept for the next turn, and each holds the agent that made it, with its
+    instructions and its tools. https://github.com/openai/openai-agents-python/issues/2217"""
+    cause = "state-retention"
+    also = ["leak"]
+    blame = ["run_turn", "create_agent", "append_item"]
+    carriers = ["py_bytes", "py_text", "py_large", "cpp_string"]
+    structures = ["asyncio", "nested", "loop"]
+    factors = [0.5, 1]
+    items = store()
+
+    def append_item(x):
+        keep(items, x)
+
+    def create_agent(i):
+        x = make(70000 + length(i) * 50)
+        append_item(x)
+        for tool in range(8):
+            y = make(11000 + tool * 900)
+            append_item(y)
+
+    def run_turn(i):
+        create_agent(i)
+        z = make(4000 + length(i) * 24)
+        append_item(z)
 
     def handle(i):
         x = make(B // 400)
+        run_turn(i)
         drop(x)
 
 
-class UploadsTimesClients:
-    """Each upload holds its body, and twice as much while it is parsed; all clients come at once.
-    https://github.com/AnuranjanJain/LegalEase/issues/132"""
-    cause = "concurrency"
-    blame = ["read_body", "parsed", "handle_upload"]
-    carriers = ["py_bytes", "py_text", "c_malloc", "cpp_vector", "cpp_string"]
-    structures = ["asyncio", "threads"]
-    crowd = 12
-    limiters = ["data", "cgroup", "rss"]
+class PartitionsOfGoneClients:
+    """Results lie on the worker by key until their client lets go of them; one client in three is
+    cut off, and its partitions lie on. https://github.com/dask/distributed/issues/1434"""
+    cause = "state-retention"
+    also = ["leak"]
+    blame = ["compute_partition", "put_result"]
+    carriers = ["numpy", "cpp_vector", "py_large", "c_mmap"]
+    structures = ["loop", "threads", "nested"]
+    results = store()
 
-    def read_body(n):
-        return make(n)
+    def put_result(key, n):
+        put(results, key, make(n))
 
-    def parsed(x):
-        return make(size(x) * 2)
-
-    def handle_upload(n, ms):
-        x = read_body(n)
-        y = parsed(x)
-        wait(ms)
-        drop(y)
+    def compute_partition(key):
+        x = make(B // 1200)
+        put_result(key, B // 800 + length(key) * (B // 900000))
         drop(x)
+
+    def release_futures(client):
+        for k in range(5):
+            put(results, client * 5 + k, hold())
 
     def handle(i):
-        if i < 90:
-            if i % 50 == 15:
-                handle_upload(B // 13, 1)
-            handle_upload(B // 2500 + length(i), 1)
-        else:
-            handle_upload(B // 13, 3000)
+        for k in range(5):
+            compute_partition(i * 5 + k)
+        if i % 3:
+            release_futures(i)
 
 
-class OneGiantCheckpoint:
-    """Every rank reads the single file whole and keeps its share of each tensor.
-    https://github.com/vllm-project/vllm/issues/304"""
-    cause = "oversized-model"
-    blame = ["unpickle_weights", "shard_to_ranks", "load_rank"]
-    carriers = ["py_bytes", "numpy", "py_mmap"]
-    structures = ["forked", "loop"]
-    state = store()
-    own = store()
-
-    def unpickle_weights():
-        for k in range(96):
-            keep(state, make(B // 40 + k % 6 * (B // 1000)))
-
-    def shard_to_ranks():
-        for k in range(96):
-            keep(own, make(size(item(state, k)) // 8))
-        clear(state)
-
-    def load_rank():
-        unpickle_weights()
-        shard_to_ranks()
-
-    def rank_setup():
-        load_rank()
-
-    def handle(i):
-        x = make(B // 200)
-        drop(x)
-
-
-class FinishedSpanList:
-    """Finished spans go to an exporter that was meant for tests: a list that nobody reads.
-    https://github.com/DHCW-Digital-Health-and-Care-Wales/Integration-Hub-Beta/pull/247"""
-    cause = "leak"
-    also = ["state-retention"]
-    blame = ["start_span", "export_span", "process_message"]
-    carriers = ["cpp_string", "cpp_vector", "py_large", "py_large", "py_small"]
+class DocumentsHoldTensors:
+    """Each parsed document is handed on and kept, and with it the transformer's output, which lies
+    on the device. https://github.com/explosion/spaCy/issues/9086"""
+    cause = "state-retention"
+    also = ["leak"]
+    blame = ["predict", "set_annotations", "parse"]
+    carriers = ["numpy"] + DEVICE
     structures = ["loop", "threads", "asyncio"]
-    spans = store()
+    documents = store()
 
-    def start_span(k):
-        return make(B // 40000 * (1 + k % 3))
+    def predict(words):
+        x = make(B // 150 + words * (B // 150000))
+        y = make(B // 900 + words * (B // 400000))
+        drop(x)
+        return y
 
-    def export_span(x):
-        keep(spans, x)
+    def set_annotations(x):
+        keep(documents, x)
 
-    def process_message(i):
-        for k in range(20):
-            x = start_span(i + k)
-            export_span(x)
+    def parse(i):
+        set_annotations(predict(length(i)))
 
     def handle(i):
-        y = make(B // 500 + length(i) * 32)
-        process_message(i)
+        parse(i)
+
+
+class WholeTextEachToken:
+    """Without a cache each step runs over all tokens so far: hidden states and the scores of every
+    position. Short answers go well, and then one is long.
+    https://github.com/huggingface/transformers/issues/15426"""
+    cause = "prompt-growth"
+    blame = ["forward", "attention", "project_scores"]
+    carriers = ["numpy"] + DEVICE
+    structures = ALONE
+    factors = [0.5, 1]
+
+    def attention(tokens):
+        x = make(tokens * (B // 2200))
+        y = make(tokens * (B // 2800))
+        drop(x)
+        return y
+
+    def project_scores(tokens):
+        return make(tokens * (B // 800))
+
+    def forward(tokens):
+        for layer in range(2):
+            x = attention(tokens)
+            drop(x)
+        y = attention(tokens)
+        z = project_scores(tokens)
         drop(y)
-
-
-class TokenCacheSawtooth:
-    """A map of tokens loses a quarter when it is full, for hours.
-    https://github.com/huggingface/tokenizers/issues/1539"""
-    cause = "healthy"
-    carriers = ["cpp_string", "cpp_vector", "c_malloc", "c_malloc", "py_small"]
-    structures = ["loop", "threads"]
-    factors = [1, 2]
-    requests = 700
-    backgrounds = ["none", "WarmCache", "BoundedPool", "Sawtooth"]
-    merges = store()
-
-    def bpe_cache(i):
-        keep(merges, make(B // 1200 + i % 5 * (B // 20000)))
-        if len(merges) > 320:
-            for k in range(80):
-                pop(merges)
-
-    def encode(i):
-        x = make(B // 700)
-        bpe_cache(i)
-        drop(x)
-
-    def handle(i):
-        encode(i)
-
-
-class MemoizedMethodPins:
-    """A memoized method has its object in the key: the helpers of all jobs stay, unused.
-    https://github.com/getsentry/seer/pull/2512"""
-    cause = "leak"
-    also = ["state-retention"]
-    blame = ["build_repo_client", "memoized"]
-    carriers = ["py_bytes", "py_text", "py_large", "numpy"]
-    structures = ["loop", "threads", "asyncio"]
-    memo = store()
-
-    def memoized(i, x, y, z):
-        put(memo, i * 3, x)
-        put(memo, i * 3 + 1, y)
-        put(memo, i * 3 + 2, z)
-
-    def build_repo_client(i):
-        x = make(B // 2000 + length(i) * (B // 360000))
-        y = make(B // 2000 + length(i + 1) * (B // 360000))
-        z = make(B // 1000)
-        memoized(i, x, y, z)
-
-    def handle(i):
-        build_repo_client(i)
-        x = make(B // 150)
-        drop(x)
-
-
-class MediaOfWaitingRequests:
-    """Requests that wait for the engine hold their decoded media already.
-    https://github.com/vllm-project/vllm/issues/35191"""
-    cause = "concurrency"
-    blame = ["preprocess_media", "queue_request"]
-    carriers = ["numpy", "py_bytes"]
-    structures = ["asyncio", "threads"]
-    crowd = 14
-    limiters = ["data", "cgroup", "rss"]
-
-    def preprocess_media(i):
-        return make(B // 8 + length(i) * (B // 8000))
-
-    def queue_request(i, ms):
-        x = preprocess_media(i)
-        wait(ms)
-        drop(x)
-
-    def text_request(i):
-        x = make(B // 1500 + length(i))
-        wait(1)
-        drop(x)
+        drop(z)
 
     def handle(i):
         if i < 70:
-            if i % 40 == 15:
-                queue_request(i, 1)
-            text_request(i)
+            forward(40 + i % 10 * 4)
         else:
-            queue_request(i, 3000)
+            forward(40 + (i - 70) * 10)
 
 
-class MediaInSharedMemory:
-    """Decoded media wait for the engine in segments of shared memory, one for each request.
-    https://github.com/vllm-project/vllm/issues/35191"""
-    cause = "concurrency"
-    blame = ["decode_media", "enqueue"]
-    carriers = SHARED
-    structures = ["asyncio", "threads"]
-    crowd = 20
+class ScratchpadOfAllSteps:
+    """The prompt of an agent's next step is joined from all steps so far; runs of five steps go
+    well, and then one goes round and round. https://github.com/langchain-ai/langchain/pull/5776"""
+    cause = "prompt-growth"
+    blame = ["construct_scratchpad", "plan_next", "format_prompt"]
+    carriers = ["py_text", "py_bytes", "cpp_string", "cpp_vector"]
+    structures = ALONE
+    factors = [0.5, 1]
+    steps = store()
 
-    def decode_media(n):
-        return make(n)
+    def construct_scratchpad():
+        return make(total(steps) * 3)
 
-    def enqueue(n, ms):
-        x = decode_media(n)
-        y = decode_media(n // 20)
-        wait(ms)
+    def format_prompt(x):
+        return make(size(x) + B // 2000)
+
+    def plan_next():
+        x = construct_scratchpad()
+        y = format_prompt(x)
+        drop(x)
         drop(y)
-        drop(x)
+
+    def call_tool(i):
+        keep(steps, make(B // 420 + length(i) * (B // 900000)))
 
     def handle(i):
-        if i < 90:
-            enqueue(B // 900, 1)
-        else:
-            enqueue(B // 9 + length(i) * (B // 12000), 3000)
+        call_tool(i)
+        plan_next()
+        if i < 75:
+            if i % 5 == 4:
+                clear(steps)
 
 
-class ContextRemains:
-    """A tensor comes and goes; what the runtime took for itself stays, and is the same for ever.
-    https://github.com/pytorch/pytorch/issues/60150"""
-    cause = "healthy"
-    carriers = DEVICE
-    structures = ["loop"]
-    factors = [1, 2]
-    requests = 300
-    backgrounds = ["none", "WarmCache", "BoundedPool", "Sawtooth"]
-    modules = store()
+class EveryAgentHearsAll:
+    """Each of four agents gets each message, and whoever speaks next renders all that it has heard;
+    the messages get longer when they come to the matter.
+    https://github.com/microsoft/autogen/issues/4648"""
+    cause = "prompt-growth"
+    blame = ["render_history", "speak"]
+    carriers = ["py_text", "py_bytes", "py_large", "cpp_string", "numpy"]
+    structures = ["loop", "asyncio", "nested"]
+    factors = [0.5, 1]
+    planner = store()
+    coder = store()
+    critic = store()
+    user = store()
 
-    def context_setup():
-        for k in range(7):
-            keep(modules, make(B // 60))
+    def broadcast(n):
+        keep(planner, make(n))
+        keep(coder, make(n))
+        keep(critic, make(n))
+        keep(user, make(n))
 
-    def run_once():
-        return make(B // 7)
+    def render_history(n):
+        return make(n * 8)
 
-    def free_all(x):
+    def speak(i):
+        x = render_history(total(planner))
+        y = make(size(x) // 2)
         drop(x)
+        drop(y)
 
     def handle(i):
-        x = run_once()
-        free_all(x)
+        n = B // 9000 + length(i) * 8
+        if i > 60:
+            n = B // 900 + length(i) * (B // 2000000)
+        broadcast(n)
+        speak(i)
 
 
-class PerTokenScores:
-    """One request asks for the scores of all tokens of its prompt, and has them sorted.
-    https://github.com/vllm-project/vllm/issues/5907"""
-    cause = "oversized-intermediate"
-    blame = ["collect_logprobs", "sorted_copy", "serve_completion"]
+class OneDocumentOfThousands:
+    """Texts of a page are cut into spans, which run as one batch; one is a thousand pages long.
+    https://github.com/explosion/spaCy/issues/7268"""
+    cause = "prompt-growth"
+    also = ["oversized-intermediate"]
+    blame = ["run_transformer", "stack_spans", "attention"]
     carriers = ["numpy"] + DEVICE
-    structures = ["loop", "asyncio", "threads"]
-    blocks = store()
+    structures = ["loop", "asyncio"]
 
-    def pool_of_blocks_setup():
-        for k in range(12):
-            keep(blocks, make(B // 120))
+    def stack_spans(words):
+        return make(words * (B // 100000))
 
-    def collect_logprobs(rows):
-        return make(rows * (B // 1500))
+    def attention(words):
+        return make(words * (B // 36000))
 
-    def sorted_copy(x):
+    def run_transformer(words):
+        x = stack_spans(words)
+        for layer in range(4):
+            y = attention(words)
+            drop(y)
+        drop(x)
+
+    def handle(i):
+        words = length(i)
+        if i % 90 == 89:
+            words = 100000
+        run_transformer(words)
+
+
+class HistoryTwicePerHandover:
+    """The whole history is handed to each next agent, which adds it to the one it has: with every
+    change of the speaker the prompt is twice as long.
+    https://github.com/microsoft/semantic-kernel/issues/12675"""
+    cause = "prompt-growth"
+    also = ["state-retention"]  # the messages are kept as well, as many as are rendered
+    blame = ["invoke_agent", "render", "hand_over", "receive"]
+    carriers = ["py_text", "py_bytes", "cpp_string", "cpp_vector"]
+    structures = ["loop", "nested"]
+    factors = [0.5, 1]
+    messages = store()
+
+    def receive(n):
+        keep(messages, make(n))
+
+    def render():
+        return make(total(messages) * 3)
+
+    def invoke_agent():
+        x = render()
+        drop(x)
+
+    def hand_over():
+        count = len(messages)
+        for k in range(count):
+            receive(size(item(messages, k)))
+
+    def handle(i):
+        receive(B // 9000 + length(i) * 10)
+        invoke_agent()
+        if i % 12 == 11:
+            hand_over()
+
+
+class ScoresOfEveryInputRow:
+    """Every batch has as many tokens; this one wants the scores of all its rows, and not of the
+    last ones, twice in full. https://github.com/sgl-project/sglang/pull/31498"""
+    cause = "oversized-intermediate"
+    blame = ["get_logits", "log_softmax", "process_logits"]
+    carriers = DEVICE
+    structures = ["loop", "asyncio"]
+
+    def hidden_states():
+        return make(B // 45)
+
+    def get_logits(rows):
+        return make(rows * (B // 6000))
+
+    def log_softmax(x):
         return make(size(x))
 
-    def serve_completion(rows):
-        x = collect_logprobs(rows)
-        y = sorted_copy(x)
+    def process_logits(rows):
+        x = get_logits(rows)
+        y = log_softmax(x)
         drop(x)
         drop(y)
 
     def handle(i):
-        x = make(length(i) * (B // 90000))
-        if i % 66 == 65:
-            serve_completion(3500)
-        else:
-            serve_completion(1)
+        x = hidden_states()
+        rows = length(i) // 10
+        if i % 80 == 79:
+            rows = 7800
+        process_logits(rows)
         drop(x)
 
 
-class HalfWeightsSmallCard:
-    """Two hundred and ninety-one parameters are a little more than the card has.
-    https://github.com/vllm-project/vllm/issues/1354"""
-    cause = "oversized-model"
-    blame = ["alloc_param", "load_model"]
+class BatchDecodedAtOnce:
+    """The images of a batch are denoised in their small form, and then decoded all at once; most
+    ask for one to three, and one for forty. https://github.com/huggingface/diffusers/pull/1150"""
+    cause = "oversized-intermediate"
+    blame = ["decode_latents", "up_block", "generate"]
     carriers = DEVICE
-    structures = ALONE + ["asyncio"]
-    factors = [0.5, 1]
-    parameters = store()
+    structures = ["loop", "nested"]
 
-    def alloc_param(n):
-        keep(parameters, make(n))
+    def denoise(images):
+        for step in range(6):
+            x = make(images * (B // 1500))
+            drop(x)
 
-    def load_model():
-        alloc_param(B // 48)
-        for k in range(32):
-            for j in range(4):
-                alloc_param(B // 400)
-            for j in range(3):
-                alloc_param(B // 110)
-            for j in range(2):
-                alloc_param(8192)
-        alloc_param(B // 48)
+    def up_block(images):
+        return make(images * (B // 48))
 
-    def model_setup():
-        load_model()
-
-    def handle(i):
-        x = make(B // 200 + length(i) * 64)
+    def decode_latents(images):
+        x = up_block(images)
+        y = up_block(images)
+        z = up_block(images)
         drop(x)
-
-
-class RequestCycles:
-    """Each request is in a cycle with its own callback, and a full collection hardly ever comes.
-    https://github.com/vllm-project/vllm/pull/34183"""
-    cause = "leak"
-    blame = ["build_request", "link_hasher"]
-    carriers = ["py_large", "numpy", "py_bytes"]
-    structures = ["loop", "asyncio", "threads"]
-    unreachable = store()
-
-    def build_request(i):
-        return make(B // 2000 + length(i) // 50 * (B // 2500))
-
-    def link_hasher(x):
-        keep(unreachable, x)
-
-    def young_collection():
-        pop(unreachable)
-        pop(unreachable)
-
-    def handle(i):
-        x = build_request(i)
-        y = make(B // 300)
-        link_hasher(x)
         drop(y)
-        if i % 40 == 39:
-            young_collection()
+        drop(z)
 
-
-class LastEntryIsHuge:
-    """One cached prompt collects a rollback copy each turn; the limit never looks inside it.
-    https://github.com/ikawrakow/ik_llama.cpp/issues/2320"""
-    cause = "state-retention"
-    also = ["leak"]
-    blame = ["append_checkpoint", "decode_turn"]
-    carriers = ["cpp_vector", "cpp_string", "c_malloc", "numpy", "py_bytes"]
-    structures = ["loop", "nested", "asyncio"]
-    prompts = store()
-    rollbacks = store()
-
-    def append_checkpoint(i):
-        keep(rollbacks, make(B // 350 * (1 + i % 3)))
-
-    def enforce_limit():
-        while len(prompts) > 1:
-            pop(prompts)
-
-    def decode_turn(i):
-        x = make(B // 120)
-        append_checkpoint(i)
-        drop(x)
+    def generate(images):
+        latents = make(images * (B // 3000))
+        denoise(images)
+        decode_latents(images)
+        drop(latents)
 
     def handle(i):
-        if i % 10 == 0:
-            keep(prompts, make(B // 400))
-        enforce_limit()
-        decode_turn(i)
+        images = 1 + length(i) // 334
+        if i % 64 == 63:
+            images = 40
+        generate(images)
 
 
-class CollectionsStayLoaded:
-    """A collection is loaded when it is first asked for; the cache's bound is a count of files.
-    https://github.com/chroma-core/chroma/issues/3336"""
-    cause = "state-retention"
-    also = ["leak"]
-    blame = ["load_segment", "query_collection"]
-    carriers = ["c_mmap", "py_mmap", "cpp_vector", "numpy", "c_malloc"]
-    structures = ["loop", "asyncio", "forked"]
-    segments = store()
+class PivotOfManyRows:
+    """A pivot makes groups, a list for each, and one column for each key, before it has a result;
+    a frame of millions of rows comes. https://github.com/pola-rs/polars/issues/2968"""
+    cause = "oversized-intermediate"
+    blame = ["group_rows", "spread_columns", "pivot"]
+    carriers = ["cpp_vector", "numpy", "c_malloc", "c_mmap"]
+    structures = ALONE
+    columns = store()
 
-    def load_segment(k):
-        put(segments, k, make(B // 1000 + length(k) // 50 * (B // 2000)))
-        if len(segments) > 40000:
-            pop(segments)
+    def group_rows(rows):
+        return make(rows * 48)
 
-    def query_collection(i):
-        if i % 3 == 0:
-            load_segment(i // 3)
-        x = make(B // 400 + length(i) * 16)
+    def spread_columns(rows):
+        for key in range(20):
+            keep(columns, make(rows * 8))
+
+    def pivot(rows):
+        x = group_rows(rows)
+        spread_columns(rows)
+        y = make(total(columns) // 40)
+        clear(columns)
         drop(x)
+        return y
 
     def handle(i):
-        query_collection(i)
+        rows = length(i) * (B // 4000000)
+        if i % 72 == 71:
+            rows = B // 60
+        x = pivot(rows)
+        drop(x)
 
 
-class IdleSessionCopies:
-    """When a slot goes to another conversation the old state is copied, whole, and kept.
-    https://github.com/TheTom/llama-cpp-turboquant/pull/350"""
-    cause = "state-retention"
-    also = ["leak"]
-    blame = ["save_prompt_state", "evaluate_prompt"]
-    carriers = ["c_malloc", "c_mmap", "cpp_vector", "numpy", "py_bytes"]
+class LogsReadToBeDeleted:
+    """A nightly clean-up reads all old log lines with their prompts to find out what to delete;
+    hourly ones before found a few. https://github.com/BerriAI/litellm/issues/21908"""
+    cause = "oversized-intermediate"
+    blame = ["fetch_old_logs", "read_row", "clean_up"]
+    carriers = ["py_text", "py_bytes", "cpp_string", "c_malloc"]
     structures = ["loop", "asyncio"]
-    slot = store()
-    saved = store()
+    rows = store()
 
-    def slot_setup():
-        keep(slot, make(B // 12))
+    def read_row(k):
+        return make(B // 2400 + length(k) * (B // 1500000))
 
-    def save_prompt_state(tokens):
-        keep(saved, make(tokens * (B // 90000)))
+    def fetch_old_logs(count):
+        for k in range(count):
+            keep(rows, read_row(k))
 
-    def evaluate_prompt(i):
-        if i % 2 == 1:
-            save_prompt_state(length(i))
-        x = make(length(i) * (B // 60000))
+    def clean_up(count):
+        fetch_old_logs(count)
+        x = make(count * 40 + 64)
+        clear(rows)
+        drop(x)
+
+    def log_request(i):
+        x = read_row(i)
         drop(x)
 
     def handle(i):
-        evaluate_prompt(i)
+        log_request(i)
+        if i % 25 == 24:
+            if i % 100 == 99:
+                clean_up(4000)
+            else:
+                clean_up(20 + length(i) // 40)
+
+
+class DistancesOfAllQueries:
+    """A search has a distance for each query and each vector of the lists it probes; some thousand
+    queries come in one call. https://github.com/facebookresearch/faiss/issues/2484"""
+    cause = "oversized-intermediate"
+    blame = ["scan_lists", "alloc_temporary", "search"]
+    carriers = ["numpy"] + DEVICE
+    structures = ["loop", "asyncio"]
+    lists = store()
+
+    def lists_setup():
+        for k in range(24):
+            keep(lists, make(B // 150))
+
+    def alloc_temporary(queries):
+        return make(queries * (B // 12000))
+
+    def scan_lists(queries):
+        x = alloc_temporary(queries)
+        y = make(queries * 800)
+        drop(x)
+        return y
+
+    def search(queries):
+        x = scan_lists(queries)
+        drop(x)
+
+    def handle(i):
+        queries = 1 + length(i) // 10
+        if i % 76 == 75:
+            queries = 40000
+        search(queries)
+
+
+class WholeInputOneForward:
+    """All texts of a call are embedded in one pass, however many they are; a call brings a thousand
+    of them, and not ten. https://github.com/jundot/omlx/pull/1484"""
+    cause = "oversized-intermediate"
+    blame = ["embed", "encode_layer"]
+    carriers = ["numpy", "cpp_vector", "c_malloc"]
+    structures = ["loop", "asyncio"]
+
+    def encode_layer(texts):
+        x = make(texts * (B // 600))
+        y = make(texts * (B // 400))
+        drop(x)
+        return y
+
+    def embed(texts):
+        x = make(texts * (B // 1200))
+        for layer in range(5):
+            y = encode_layer(texts)
+            drop(y)
+        drop(x)
+
+    def handle(i):
+        texts = 1 + length(i) // 80
+        if i % 85 == 84:
+            texts = 1000
+        embed(texts)

@@ -1,696 +1,714 @@
 """Set aside: these are run and counted like all others, and nobody who mends rules opens them.
 
-The second half of judges.py, whose first lines say why."""
+The second part of judges.py, whose first lines say why."""
 
 
-class ImageJobsInParallel:
-    """Each image job has a working set of several large maps; one fits and three do not.
-    https://github.com/vipshop/cache-dit/pull/535"""
-    cause = "concurrency"
-    blame = ["run_pipeline", "feature_map", "generate_image"]
+class TwoReplicasOfSegments:
+    """A collection is loaded twice on one node, each segment with its vectors and its index; one
+    replica would not have left much. https://github.com/milvus-io/milvus/issues/16887"""
+    cause = "oversized-model"
+    blame = ["load_segment", "load_index", "load_replica", "load_collection"]
+    carriers = ["c_mmap", "c_malloc", "cpp_vector", "numpy", "py_mmap"]
+    structures = ALONE
+    vectors = store()
+    indexes = store()
+
+    def load_index(k):
+        return make(B // 110 + k % 5 * (B // 900))
+
+    def load_segment(k):
+        x = make(B // 900)
+        keep(vectors, make(B // 60 + k % 7 * (B // 400)))
+        keep(indexes, load_index(k))
+        drop(x)
+
+    def load_replica():
+        for k in range(34):
+            load_segment(k)
+
+    def load_collection(replicas):
+        for k in range(replicas):
+            load_replica()
+
+    def node_setup():
+        load_collection(2)
+
+    def handle(i):
+        x = make(B // 300 + length(i) * 64)
+        drop(x)
+
+
+class FullThenHalfPrecision:
+    """Weights go to the device in full precision, and then again in half of it, while the first
+    ones still lie there. https://github.com/NVIDIA/FasterTransformer/issues/367"""
+    cause = "oversized-model"
+    blame = ["load_full", "to_half", "init_model", "load_layer"]
     carriers = DEVICE
-    structures = ["asyncio", "threads"]
+    structures = ALONE
+    factors = [0.5, 1]
+    full = store()
+    half = store()
+
+    def load_layer(k):
+        keep(full, make(B // 80))
+        keep(full, make(B // 44 + k % 3 * (B // 900)))
+
+    def load_full(count):
+        for k in range(count):
+            load_layer(k)
+
+    def to_half():
+        for k in range(len(full)):
+            keep(half, make(size(item(full, k)) // 2))
+
+    def init_model():
+        load_full(26)
+        to_half()
+        clear(full)
+
+    def engine_setup():
+        init_model()
+
+    def handle(i):
+        x = make(B // 90)
+        drop(x)
+
+
+class PolicyInFullPrecision:
+    """An image encoder, a language model and a head of large layers are built in full precision,
+    one after the other. https://github.com/NVIDIA/Isaac-GR00T/issues/38"""
+    cause = "oversized-model"
+    blame = ["build_encoder", "build_language", "build_head", "load_policy", "parameter"]
+    carriers = ["torch", "torch", "cuda", "cuda", "numpy"]
+    structures = ALONE + ["asyncio"]
+    parameters = store()
+
+    def parameter(n):
+        keep(parameters, make(n))
+
+    def build_encoder():
+        for layer in range(24):
+            parameter(B // 240)
+            parameter(B // 120)
+
+    def build_language():
+        parameter(B // 9)
+        for layer in range(28):
+            parameter(B // 60)
+            parameter(B // 28)
+
+    def build_head():
+        for layer in range(16):
+            parameter(B // 20)
+
+    def load_policy():
+        build_encoder()
+        build_language()
+        build_head()
+
+    def policy_setup():
+        load_policy()
+
+    def handle(i):
+        x = make(B // 120 + length(i) * 512)
+        drop(x)
+
+
+class RepositoryOfModels:
+    """A server loads each model of its repository at start; all of them together are too much.
+    https://github.com/triton-inference-server/server/issues/1440"""
+    cause = "oversized-model"
+    blame = ["load_model", "read_weight", "poll_repository"]
+    carriers = ["c_mmap", "py_mmap", "cpp_vector"] + DEVICE
+    structures = ALONE
+    weights = store()
+
+    def read_weight(model, k):
+        return make(B // (70 + model * 9) + k % 6 * (B // 1500))
+
+    def load_model(model):
+        keep(weights, make(B // (14 + model)))
+        for k in range(22 + model * 3):
+            keep(weights, read_weight(model, k))
+
+    def poll_repository(count):
+        for model in range(count):
+            load_model(model)
+
+    def server_setup():
+        poll_repository(7)
+
+    def handle(i):
+        x = make(B // 200)
+        drop(x)
+
+
+class VectorsWordsAndSubwords:
+    """A full model has a vocabulary of small entries, and four matrices: of subwords, of words, of
+    what comes out, and one to adjust. https://github.com/piskvorky/gensim/issues/2350"""
+    cause = "oversized-model"
+    blame = ["read_vocabulary", "read_matrix", "prepare_weights", "load_full_model"]
+    carriers = ["numpy", "cpp_vector", "c_malloc", "py_large"]
+    structures = ALONE
+    vocabulary = store()
+    matrices = store()
+
+    def read_vocabulary(words):
+        for word in range(words):
+            keep(vocabulary, make(B // 40000 + word % 4 * 600))
+
+    def read_matrix(n):
+        return make(n)
+
+    def prepare_weights():
+        keep(matrices, read_matrix(B * 4 // 10))
+        keep(matrices, read_matrix(B * 4 // 10))
+
+    def load_full_model():
+        read_vocabulary(6000)
+        keep(matrices, read_matrix(B * 9 // 10))
+        keep(matrices, read_matrix(B * 4 // 10))
+        prepare_weights()
+
+    def model_setup():
+        load_full_model()
+
+    def handle(i):
+        x = make(B // 700)
+        drop(x)
+
+
+class CacheForMaxBatch:
+    """Each layer of attention makes its keys and values for the largest batch and the longest text
+    as it is built; one prompt comes at a time. https://github.com/meta-llama/llama/issues/42"""
+    cause = "batch-prealloc"
+    blame = ["make_cache", "build_attention", "build_model"]
+    carriers = ["numpy", "torch", "torch", "cuda", "cuda"]
+    structures = ALONE
+    weights = store()
+    cache_keys = store()
+    cache_values = store()
+
+    def make_cache(batch, tokens):
+        return make(batch * tokens * (B // 2000000))
+
+    def build_attention(layer):
+        for k in range(4):
+            keep(weights, make(B // 900))
+        keep(cache_keys, make_cache(32, 2048))
+        keep(cache_values, make_cache(32, 2048))
+
+    def build_feed_forward(layer):
+        for k in range(3):
+            keep(weights, make(B // 450))
+
+    def build_model(layers):
+        for layer in range(layers):
+            build_attention(layer)
+            build_feed_forward(layer)
+
+    def generator_setup():
+        build_model(32)
+
+    def handle(i):
+        x = make(B // 400)
+        drop(x)
+
+
+class WarmupWithLargestPrefill:
+    """Before it serves, an engine runs one made-up prefill of as many tokens as it may ever have.
+    https://github.com/huggingface/text-generation-inference/issues/1692"""
+    cause = "batch-prealloc"
+    unnamed = ["oversized-intermediate"]  # who ran it is told by names alone
+    blame = ["warmup", "prefill", "hidden", "projected"]
+    carriers = DEVICE
+    structures = ["loop"]
+    shards = store()
+
+    def load_shards():
+        for k in range(30):
+            keep(shards, make(B // 110 + k % 4 * (B // 900)))
+
+    def hidden(tokens):
+        return make(tokens * (B // 40000))
+
+    def projected(tokens):
+        return make(tokens * (B // 28000))
+
+    def prefill(tokens):
+        x = hidden(tokens)
+        y = projected(tokens)
+        z = hidden(tokens)
+        drop(x)
+        drop(y)
+        drop(z)
+
+    def warmup(tokens):
+        prefill(tokens)
+
+    def server_setup():
+        load_shards()
+        warmup(27000)
+
+    def handle(i):
+        prefill(length(i))
+
+
+class PoolBesideAnother:
+    """One library takes most of the device in one piece when it is first used; another one in the
+    same process works with what is left. https://github.com/lucidrains/jax2torch/issues/2"""
+    cause = "batch-prealloc"
+    blame = ["preallocate", "first_operation"]
+    carriers = DEVICE
+    structures = ["loop", "asyncio"]
+    factors = [1]
+    backgrounds = ["none", "WarmCache", "Sawtooth"]
+    pool = store()
+
+    def preallocate():
+        keep(pool, make(B * 86 // 100))
+
+    def first_operation():
+        preallocate()
+
+    def library_setup():
+        first_operation()
+
+    def convert_and_run(n):
+        x = make(n)
+        y = make(n // 4)
+        drop(y)
+        drop(x)
+
+    def handle(i):
+        if i > 69:
+            if i % 10 == 9:
+                convert_and_run(B // 6)
+        convert_and_run(B // 400 + length(i) * 600)
+
+
+class ScratchPerSearcher:
+    """Each thread of a pool makes its own resources at start, which reserve a fifth of the device
+    for temporary data, however little is searched.
+    https://github.com/facebookresearch/faiss/issues/835"""
+    cause = "batch-prealloc"
+    blame = ["reserve_temporary", "make_resources", "start_searchers"]
+    carriers = DEVICE
+    structures = ["loop"]
+    flat_index = store()
+    stacks = store()
+
+    def reserve_temporary():
+        return make(B // 5)
+
+    def make_resources():
+        keep(stacks, reserve_temporary())
+        keep(stacks, make(65536))
+
+    def start_searchers(count):
+        for k in range(count):
+            make_resources()
+
+    def index_setup():
+        for k in range(10):
+            keep(flat_index, make(B // 120))
+        start_searchers(12)
+
+    def handle(i):
+        x = make(B // 3000 + length(i) * 256)
+        drop(x)
+
+
+class EmptyIndexPerTenant:
+    """At start each tenant gets an index with room for as many vectors as it may ever have, and as
+    many locks; hardly one holds a hundred. https://github.com/nmslib/hnswlib/issues/328"""
+    cause = "batch-prealloc"
+    unnamed = ["oversized-model"]  # that the room is empty is told by names alone
+    blame = ["init_index", "reserve_level", "reserve_locks", "open_tenants"]
+    carriers = ["c_mmap", "c_malloc", "cpp_vector", "numpy", "py_mmap"]
+    structures = ALONE
+    levels = store()
+    locks = store()
+    links = store()
+
+    def reserve_level(capacity):
+        return make(capacity * (B // 4000000))
+
+    def reserve_locks():
+        return make(B // 150)
+
+    def init_index(capacity):
+        keep(levels, reserve_level(capacity))
+        keep(locks, reserve_locks())
+        keep(links, make(capacity * 5))
+
+    def open_tenants(count):
+        for tenant in range(count):
+            init_index(100000)
+
+    def service_setup():
+        open_tenants(70)
+
+    def handle(i):
+        x = make(B // 2000)
+        drop(x)
+
+
+class ContextsForLargestShape:
+    """Each context of an engine has memory for the largest shape of its profile; what comes in is a
+    twentieth of it. https://github.com/NVIDIA/TensorRT/issues/3501"""
+    cause = "batch-prealloc"
+    blame = ["create_context", "allocate_for_profile", "create_contexts"]
+    carriers = ["c_mmap"] + DEVICE
+    structures = ["loop"]
+    plan = store()
+    contexts = store()
+
+    def deserialize_plan():
+        for k in range(24):
+            keep(plan, make(B // 300 + k % 5 * (B // 2000)))
+
+    def allocate_for_profile(batch):
+        return make(batch * (B // 130))
+
+    def create_context():
+        keep(contexts, allocate_for_profile(32))
+        keep(contexts, make(B // 200))
+
+    def create_contexts(count):
+        for k in range(count):
+            create_context()
+
+    def engine_setup():
+        deserialize_plan()
+        create_contexts(10)
+
+    def handle(i):
+        x = make(B // 900)
+        drop(x)
+
+
+class ModelsExercisedTogether:
+    """Four models are loaded, and each takes working memory when it runs; one at a time they fit,
+    and now requests come for all. https://github.com/triton-inference-server/server/issues/1507"""
+    cause = "concurrency"
+    blame = ["execute_model", "workspace", "infer"]
+    carriers = DEVICE
+    structures = ["threads", "asyncio"]
     crowd = 12
     weights = store()
 
-    def weights_setup():
-        for k in range(16):
-            keep(weights, make(B // 200))
+    def models_setup():
+        for k in range(32):
+            keep(weights, make(B // 300))
 
-    def feature_map(n):
+    def workspace(n):
         return make(n)
 
-    def run_pipeline(n, ms):
-        latent = feature_map(n // 10)
-        x = feature_map(n)
-        y = feature_map(n)
+    def execute_model(n, ms):
+        x = workspace(n)
+        y = workspace(n // 2)
         wait(ms)
-        z = feature_map(n // 2)
+        drop(y)
+        drop(x)
+
+    def infer(model, n, ms):
+        execute_model(n + model * (n // 40), ms)
+
+    def handle(i):
+        if i < 90:
+            infer(i % 4, B // 900, 1)
+        else:
+            infer(i % 4, B // 7, 3000)
+
+
+class JobsWithoutMaximum:
+    """Each recording is worked on as soon as it is sent, with its own samples, features and
+    alignment; sixteen are sent at once. https://github.com/pavelzbornik/whisperX-FastAPI/issues/466
+    """
+    cause = "concurrency"
+    blame = ["transcribe", "extract_features", "align", "process_audio"]
+    carriers = DEVICE
+    structures = ["asyncio", "threads"]
+    crowd = 16
+
+    def extract_features(n):
+        return make(n)
+
+    def align(n):
+        return make(n // 2)
+
+    def transcribe(n, ms):
+        x = extract_features(n)
+        wait(ms)
+        y = align(n)
+        wait(ms)
+        drop(y)
+        drop(x)
+
+    def process_audio(n, ms):
+        samples = make(n // 3)
+        transcribe(n, ms)
+        drop(samples)
+
+    def handle(i):
+        if i < 80:
+            process_audio(B // 700 + length(i) * 500, 1)
+        else:
+            process_audio(B // 9, 2500)
+
+
+class ImagesOfAllCallers:
+    """A caller sends five images, and the ingress holds them and their copies for the pipeline till
+    the answer is back; many call at once. https://github.com/ray-project/ray/issues/52174"""
+    cause = "concurrency"
+    blame = ["decode_image", "call_pipeline", "ingress"]
+    carriers = ["numpy", "py_bytes", "c_malloc", "cpp_vector"]
+    structures = ["threads", "asyncio"]
+    crowd = 14
+    limiters = ["data", "cgroup", "rss"]
+
+    def decode_image(n):
+        return make(n)
+
+    def call_pipeline(n, ms):
+        copies = make(n * 5)
+        wait(ms)
+        drop(copies)
+
+    def ingress(n, ms):
+        first = decode_image(n)
+        second = decode_image(n)
+        third = decode_image(n)
+        fourth = decode_image(n)
+        fifth = decode_image(n)
+        call_pipeline(n, ms)
+        drop(first)
+        drop(second)
+        drop(third)
+        drop(fourth)
+        drop(fifth)
+
+    def handle(i):
+        if i < 84:
+            ingress(B // 9000 + length(i) * 4, 1)
+        else:
+            ingress(B // 55, 3000)
+
+
+class ChunksGathered:
+    """All chunks of a corpus are extracted at once, each with its prompt and its reply, where a
+    document before had a few. https://github.com/circlemind-ai/fast-graphrag/issues/32"""
+    cause = "concurrency"
+    blame = ["build_prompt", "extract_from_chunk", "extract_all"]
+    carriers = ["py_text", "py_bytes", "py_large"]
+    structures = ["asyncio"]
+    crowd = 700
+
+    def build_prompt(chunk):
+        return make(B // 340 + length(chunk) * (B // 3000000))
+
+    def extract_from_chunk(chunk, ms):
+        x = build_prompt(chunk)
+        wait(ms)
+        y = make(B // 1500)
+        drop(x)
+        drop(y)
+
+    def extract_all(chunk, ms):
+        extract_from_chunk(chunk, ms)
+
+    def handle(i):
+        if i < 120:
+            extract_all(i, 0)
+        else:
+            extract_all(i, 3000)
+
+
+class TwoTabsAtOnce:
+    """Each of two tabs has an image made, and both run at the same time, where one alone fills most
+    of the device. https://github.com/easydiffusion/easydiffusion/issues/290"""
+    cause = "concurrency"
+    blame = ["sample_image", "feature_maps", "render_task"]
+    carriers = DEVICE
+    structures = ["threads", "asyncio"]
+    crowd = 2
+    factors = [1]
+
+    def feature_maps(n):
+        return make(n)
+
+    def sample_image(n, ms):
+        x = feature_maps(n)
+        y = feature_maps(n // 2)
+        z = feature_maps(n // 4)
+        wait(ms)
         drop(z)
         drop(y)
         drop(x)
-        drop(latent)
 
-    def generate_image(i):
-        if i < 60:
-            run_pipeline(B // 1200, 1)
+    def render_task(n, ms):
+        sample_image(n, ms)
+
+    def handle(i):
+        if i < 100:
+            render_task(B // 300 + length(i) * 900, 1)
         else:
-            run_pipeline(B // 11, 3000)
-
-    def handle(i):
-        generate_image(i)
+            render_task(B // 3, 2000)
 
 
-class RunningMeanChain:
-    """A running mean keeps a link to its old value and to the input: a chain of all steps.
-    https://github.com/pytorch/pytorch/issues/20275"""
-    cause = "leak"
-    blame = ["update_running_mean", "forward_batch"]
-    carriers = ["torch", "cpp_vector", "numpy", "py_small"]
-    structures = ALONE
-    links = store()
-
-    def update_running_mean(x):
-        keep(links, x)
-        keep(links, make(200))
-
-    def forward_batch(i):
-        x = make(B // 900)
-        y = make(B // 80)
-        update_running_mean(x)
-        drop(y)
-
-    def handle(i):
-        forward_batch(i)
-
-
-class LockConvoy:
-    """One handler never gives back its lock; each later request is one more thread that waits.
-    https://github.com/centrifugal/centrifugo/issues/207"""
-    cause = "leak"
-    also = ["concurrency"]
-    blame = ["lock_conn", "client_writer"]
-    carriers = STACKS
-    structures = ["loop"]
-    waiting = store()
-
-    def lock_conn(stack):
-        return make(stack)
-
-    def client_writer(i):
-        x = lock_conn(B // 150)
-        if i < 12:
-            drop(x)
-        else:
-            keep(waiting, x)
-
-    def handle(i):
-        client_writer(i)
-        wait(1)
-
-
-class JsonTreeOfOneReply:
-    """One reply of a tool is parsed whole, into a tree ten times as large as its text.
-    https://github.com/ICRAR/ijson/issues/57"""
-    cause = "oversized-intermediate"
-    blame = ["load_tree", "parse_value", "parse_reply"]
-    carriers = ["cpp_string", "cpp_vector", "py_small"]
+class AdaptersTillTheirTurn:
+    """An adapter that nobody asks for lies on in its slot till another one needs it; there are 24
+    slots. https://github.com/vllm-project/vllm/issues/54839"""
+    cause = "healthy"
+    carriers = DEVICE
     structures = ["loop", "asyncio"]
-    factors = [0.5, 1]
-    tree = store()
+    factors = [1, 2]
+    requests = 300
+    backgrounds = ["none", "WarmCache", "BoundedPool", "Sawtooth"]
+    slots = store()
 
-    def read_text(n):
-        return make(n)
+    def load_adapter(i):
+        for part in range(4):
+            keep(slots, make(B // 480 + part * (B // 4000)))
+        while len(slots) > 96:
+            pop(slots)
 
-    def parse_value(k):
-        return make(B // 60000 + k % 7 * 28)
-
-    def load_tree(values):
-        for k in range(values):
-            keep(tree, parse_value(k))
-
-    def parse_reply(n):
-        x = read_text(n)
-        load_tree(n * 10 // (B // 60000))
-        clear(tree)
+    def generate(i):
+        x = make(B // 40 + length(i) * (B // 100000))
         drop(x)
 
     def handle(i):
-        n = length(i) * (B // 2000000)
-        if i % 37 == 36:
-            n = B // 5
-        parse_reply(n)
+        if i % 3 == 0:
+            load_adapter(i)
+        generate(i)
 
 
-class PoolReadsAhead:
-    """A feeder puts all inputs of a job in the queue while its few workers take them.
-    https://github.com/python/cpython/issues/101586"""
-    cause = "concurrency"
-    also = ["oversized-intermediate"]
-    blame = ["produce_image", "task_queue_put"]
-    carriers = ["py_bytes", "numpy", "cpp_vector", "cpp_string"]
-    structures = ["threads", "forked"]
-    tasks = store()
-
-    def produce_image(k):
-        return make(B // 400 + length(k) * (B // 90000))
-
-    def task_queue_put(x):
-        keep(tasks, x)
-
-    def work_off():
-        x = make(B // 150)
-        pop(tasks)
-        drop(x)
-
-    def map_job(inputs):
-        for k in range(inputs):
-            task_queue_put(produce_image(k))
-            if k % 25 == 24:
-                work_off()
-        while len(tasks) > 4:
-            work_off()
-
-    def handle(i):
-        inputs = 2
-        if i % 48 == 46:
-            inputs = 100000
-        map_job(inputs)
-
-
-class ReceiveBufferPlusEquals:
-    """A buffer is replaced by itself and a chunk, until the record ends.
-    https://github.com/traceopt-ai/traceml/pull/42"""
-    cause = "prompt-growth"
-    also = ["oversized-intermediate"]  # one record of fifty
-    blame = ["extend_buffer", "recv_chunk"]
-    carriers = ["py_bytes", "py_text", "c_malloc", "cpp_vector", "cpp_string"]
-    structures = ALONE
-
-    def extend_buffer(x, n):
-        return make(size(x) + n)
-
-    def recv_chunk(count):
-        x = make(B // 40)
-        for k in range(1, count):
-            y = extend_buffer(x, B // 40)
-            drop(x)
-            x = y
-        return x
-
-    def handle(i):
-        count = 1 + length(i) // 250
-        if i % 50 == 49:
-            count = 1000
-        x = recv_chunk(count)
-        drop(x)
-
-
-class DistanceTablesForAll:
-    """A table of distances for every query of the batch, in one block.
-    https://github.com/facebookresearch/faiss/issues/180"""
-    cause = "oversized-intermediate"
-    also = ["prompt-growth"]  # it is in proportion to what came in
-    blame = ["distance_tables", "search_batch"]
-    carriers = ["c_malloc", "cpp_vector", "numpy"]
-    structures = ALONE
-    codes = store()
-
-    def index_setup():
-        for k in range(8):
-            keep(codes, make(B // 80))
-
-    def distance_tables(queries):
-        return make(queries * (B // 100000))
-
-    def search_batch(queries):
-        x = make(queries * (B // 8000000))
-        y = distance_tables(queries)
-        drop(x)
-        drop(y)
-
-    def handle(i):
-        queries = 10 + length(i)
-        if i % 88 == 87:
-            queries = 600000
-        search_batch(queries)
-
-
-class WiderCopyOfLogits:
-    """When the sampler is warmed up, the scores of all requests get a copy twice as wide.
-    https://github.com/vllm-project/vllm/pull/48641"""
-    cause = "oversized-intermediate"
-    also = ["batch-prealloc"]
-    unnamed = ["oversized-model"]
-    blame = ["upcast", "sample_tokens"]
-    carriers = ["numpy"] + DEVICE
+class WarmBankInBudget:
+    """Every conversation leaves its state in a bank, which fills for a long time and then drops the
+    oldest for each new one. https://github.com/youssofal/MTPLX/issues/438"""
+    cause = "healthy"
+    carriers = ["c_mmap"] + DEVICE
     structures = ["loop"]
-    factors = [1]
+    factors = [1, 2]
+    requests = 280
+    backgrounds = ["none", "WarmCache", "BoundedPool", "Sawtooth"]
     weights = store()
+    bank = store()
 
     def weights_setup():
         for k in range(20):
             keep(weights, make(B // 100))
 
-    def logits_of(requests):
-        return make(requests * (B // 600))
+    def store_entry(n):
+        while total(bank) + n > B * 3 // 10:
+            pop(bank)
+        keep(bank, make(n))
 
-    def upcast(x):
-        return make(size(x) * 2)
-
-    def sample_tokens(requests):
-        x = logits_of(requests)
-        y = upcast(x)
-        drop(x)
-        drop(y)
-
-    def warm_up_setup():
-        sample_tokens(256)
-
-    def handle(i):
-        sample_tokens(1 + i % 8)
-
-
-class CaptureSmallToLarge:
-    """Fifty batch sizes are captured in rising order; no free block is ever as large as the next.
-    https://github.com/lightseekorg/tokenspeed/pull/1065"""
-    cause = "fragmentation"
-    blame = ["graph_alloc", "capture_batch", "capture_all"]
-    carriers = ["torch"]
-    structures = ["loop"]
-    graph_blocks = store()
-
-    def graph_alloc(n):
-        return make(n)
-
-    def capture_batch(batch):
-        x = graph_alloc(batch * (B // 384) + B // 1600)
-        keep(graph_blocks, make(B // 600))
+    def answer(i):
+        x = make(B // 120 + length(i) * (B // 200000))
+        store_entry(B // 90 + length(i) * (B // 180000))
         drop(x)
 
-    def capture_all():
-        for k in range(1, 51):
-            capture_batch(k)
-
-    def graphs_setup():
-        capture_all()
-
     def handle(i):
-        x = make(B // 900)
-        drop(x)
+        answer(i)
 
 
-class StacksOverSmallLimit:
-    """The pool has forty-two threads by design, and the address space has room for a dozen.
-    https://github.com/google/syzkaller/issues/488"""
-    cause = "external"
-    also = ["concurrency"]
-    unnamed = ["batch-prealloc"]
-    carriers = STACKS
-    structures = ["loop"]
-    factors = [0.5, 1]
-    workers = store()
-
-    def run_syscall(k):
-        keep(workers, make(B // 16))
-
-    def start_pool(threads):
-        for k in range(threads):
-            run_syscall(k)
-
-    def executor_setup():
-        start_pool(42)
-
-    def handle(i):
-        wait(1)
-
-
-class CollectorSawtooth:
-    """Each request leaves garbage behind, which a collection takes every eighty requests.
-    https://github.com/skycoin/skycoin/issues/2945"""
+class TablesReadAgain:
+    """A table is read and turned into another form, time after time; its large pieces go back and
+    come again. https://github.com/apache/arrow/issues/46929"""
     cause = "healthy"
-    carriers = ["cpp_vector", "cpp_string", "py_large", "py_large", "py_small"]
-    structures = ["loop", "threads"]
-    factors = [1, 2]
-    requests = 400
+    carriers = ["c_malloc", "c_mmap", "cpp_vector", "numpy", "py_bytes"]
+    structures = ["loop", "nested"]
+    requests = 200
     backgrounds = ["none", "WarmCache", "BoundedPool", "Sawtooth"]
-    resident = store()
-    garbage = store()
+    columns = store()
 
-    def history_setup():
-        for k in range(20):
-            keep(resident, make(B // 400))
+    def read_columns(i):
+        for k in range(8):
+            keep(columns, make(B // 240 + length(i * 8 + k) * (B // 480000)))
 
-    def build_json(i):
-        x = make(B // 800)
-        keep(garbage, make(B // 700 + i % 3 * (B // 4000)))
-        keep(garbage, make(B // 2000))
-        drop(x)
-
-    def list_history(i):
-        build_json(i)
-        if i % 80 == 79:
-            clear(garbage)
+    def to_frame():
+        x = make(total(columns))
+        clear(columns)
+        return x
 
     def handle(i):
-        list_history(i)
-
-
-class CompileCacheByShape:
-    """Every new pair of shapes adds code and what belongs to it; the inputs get smaller.
-    https://github.com/jax-ml/jax/issues/2072"""
-    cause = "state-retention"
-    also = ["leak"]
-    blame = ["compile_for_shape", "run_kernel"]
-    carriers = ["c_mmap", "c_malloc", "cpp_vector", "cpp_string", "py_large"]
-    structures = ["loop", "asyncio"]
-    code = store()
-    metadata = store()
-
-    def compile_for_shape(i):
-        keep(code, make(B // 4000 + length(i) * (B // 1000000)))
-        keep(metadata, make(B // 8000))
-
-    def run_kernel(i):
-        compile_for_shape(i)
-        x = make(B // (20 + i // 4))
-        drop(x)
-
-    def handle(i):
-        run_kernel(i)
-
-
-class WideDtypeDefault:
-    """As many parameters with four bytes each as would fit with two.
-    https://github.com/vllm-project/vllm/issues/6829"""
-    cause = "oversized-model"
-    blame = ["alloc_param", "from_pretrained"]
-    carriers = ["numpy"] + DEVICE
-    structures = ALONE
-    factors = [0.5, 1]
-    parameters = store()
-
-    def alloc_param(elements, width):
-        return make(elements * width)
-
-    def from_pretrained(width):
-        for k in range(180):
-            keep(parameters, alloc_param(B // 2000 + k % 9 * (B // 2500), width))
-
-    def model_setup():
-        from_pretrained(4)
-
-    def handle(i):
-        x = make(B // 300)
+        read_columns(i)
+        x = to_frame()
+        y = make(B // 300)
+        drop(y)
         drop(x)
 
 
-class PipelineHoldsEverything:
-    """A run converts, splits and embeds all files before it writes the first.
-    https://github.com/deepset-ai/haystack/issues/2790"""
-    cause = "oversized-intermediate"
-    blame = ["split_text", "embed_text", "pass_documents", "embed_documents"]
-    carriers = ["numpy", "py_large", "py_small"]
-    structures = ALONE
-    documents = store()
-    vectors = store()
-
-    def split_text(k):
-        return make(B // 30000 * (1 + k % 4))
-
-    def embed_text(k):
-        return make(B // 20000)
-
-    def pass_documents(count):
-        for k in range(count):
-            keep(documents, split_text(k))
-
-    def embed_documents(count):
-        pass_documents(count)
-        for k in range(count):
-            keep(vectors, embed_text(k))
-
-    def handle(i):
-        count = 20 + length(i) // 20
-        if i % 42 == 41:
-            count = 22000
-        embed_documents(count)
-        clear(vectors)
-        clear(documents)
-
-
-class AgentMessagesAppendOnly:
-    """An agent has one list of messages; each call joins all of it into one text.
-    https://github.com/barun-saha/kodeagent/issues/97"""
-    cause = "prompt-growth"
-    blame = ["append_message", "join_prompt", "run_task"]
-    carriers = ["py_bytes", "py_text"]
-    structures = ALONE
-    messages = store()
-
-    def append_message(k):
-        keep(messages, make(B // 1500 + length(k) * (B // 300000)))
-
-    def join_prompt():
-        return make(total(messages))
-
-    def run_task(i):
-        for k in range(4 + i % 7):
-            append_message(i * 10 + k)
-        x = join_prompt()
-        drop(x)
-
-    def handle(i):
-        run_task(i)
-
-
-class StringStoreNewWords:
-    """Every document brings words never seen, many at first, and each is kept with its record.
-    https://github.com/explosion/spaCy/issues/5083"""
-    cause = "state-retention"
-    also = ["leak"]
-    blame = ["intern_string", "add_lexeme", "tokenize_text"]
-    carriers = ["c_malloc", "c_malloc", "cpp_string", "cpp_string", "py_small"]
-    structures = ["loop", "threads", "forked"]
-    strings = store()
-    lexemes = store()
-
-    def intern_string(k):
-        keep(strings, make(B // 180000 + k % 61 * 8))
-
-    def add_lexeme():
-        keep(lexemes, make(B // 80000))
-
-    def tokenize_text(i):
-        for k in range(25 + 600 // (i + 6)):
-            intern_string(i + k)
-            add_lexeme()
-
-    def handle(i):
-        x = make(length(i) * (B // 300000))
-        tokenize_text(i)
-        drop(x)
-
-
-class ValuesOfOtherSizes:
-    """Keys expire in any order, and the values that replace them are larger than their holes.
-    https://github.com/redis/redis/issues/354"""
-    cause = "fragmentation"
-    blame = ["set_value", "delete_old_keys"]
-    carriers = ["c_malloc", "cpp_string", "py_bytes"]
-    structures = ["loop"]
-    factors = [1]
-    backgrounds = ["none", "BoundedPool", "Sawtooth"]
-    values = store()
-
-    def set_value(k, n):
-        put(values, k, make(n))
-
-    def delete_old_keys(first):
-        for k in range(first, first + 400):
-            if length(k) < 730:
-                put(values, k, hold())
-
-    def fill(first):
-        for k in range(first, first + 400):
-            set_value(k, B // 220000 + length(k) * (B // 650000000 + 1) // 4)
-
-    def handle(i):
-        if i < 350:
-            fill(i * 400)
-        elif i < 1400:
-            if i < 700:
-                delete_old_keys((i - 350) * 400)
-            for k in range(6):
-                set_value(140000 + (i - 350) * 6 + k, 8000 + length(k) * 2)
-
-
-class DeferredCallbacks:
-    """Closed sessions live on in a heap of timers, which are due in some days.
-    https://github.com/aio-libs/aiohttp/issues/1040"""
-    cause = "leak"
-    blame = ["open_session", "call_later", "handle_cookies"]
-    carriers = ["py_bytes", "py_text", "py_large", "py_small"]
-    structures = ["asyncio", "nested"]
-    timers = store()
+class IdleSessionsHaveABound:
+    """Sessions that nobody ends stay with their buffers of events, as far as a number of them; then
+    the idlest goes for each new one. https://github.com/IvanMurzak/MCP-Plugin-dotnet/pull/120"""
+    cause = "healthy"
+    carriers = ["py_bytes", "py_text", "py_large", "cpp_string", "cpp_vector", "c_malloc"]
+    structures = ["asyncio", "threads", "loop"]
+    factors = [1, 2]
+    requests = 500
+    backgrounds = ["none", "WarmCache", "BoundedPool", "Sawtooth"]
+    sessions = store()
 
     def open_session(i):
-        return make(B // 1600 + length(i) * (B // 1800000))
+        keep(sessions, make(B // 1400 + length(i) * (B // 1600000)))
+        if len(sessions) > 200:
+            pop(sessions)
 
-    def call_later(x):
-        keep(timers, x)
-
-    def handle_cookies(i):
-        for k in range(1 + i % 5):
-            call_later(make(400))
-
-    def handle(i):
-        x = open_session(i)
-        y = make(B // 400)
-        call_later(x)
-        handle_cookies(i)
-        drop(y)
-
-
-class ActivationsBeyondLimit:
-    """An adapter's activations follow the prompt, and no profile has seen so long a one.
-    https://github.com/vllm-project/vllm/issues/15039"""
-    cause = "prompt-growth"
-    unnamed = ["oversized-intermediate"]
-    blame = ["alloc_activation", "apply_adapter"]
-    carriers = DEVICE
-    structures = ["loop", "asyncio", "threads"]
-    weights = store()
-
-    def weights_setup():
-        for k in range(20):
-            keep(weights, make(B // 150))
-
-    def alloc_activation(tokens):
-        return make(tokens * (B // 60000))
-
-    def apply_adapter(tokens):
-        x = alloc_activation(tokens)
-        y = alloc_activation(tokens)
-        drop(x)
-        drop(y)
-
-    def handle(i):
-        tokens = length(i)
-        if i % 20 > 17:
-            tokens = tokens * (3 + i // 10)
-        apply_adapter(tokens)
-
-
-class PrefillScratchPerToken:
-    """Six buffers of a prefill are proportional to its prompt, and freed with it.
-    https://github.com/pegainfer-project/pegainfer/issues/358"""
-    cause = "prompt-growth"
-    unnamed = ["oversized-intermediate"]
-    blame = ["alloc_scratch", "prefill"]
-    carriers = ["cuda", "torch", "c_malloc", "numpy"]
-    structures = ["loop", "asyncio"]
-    kv_blocks = store()
-    scratch = store()
-
-    def kv_setup():
-        for k in range(16):
-            keep(kv_blocks, make(B // 160))
-
-    def alloc_scratch(tokens):
-        for k in range(6):
-            keep(scratch, make(tokens * (B // 250000)))
-
-    def prefill(tokens):
-        alloc_scratch(tokens)
-        clear(scratch)
-
-    def handle(i):
-        tokens = length(i)
-        if i % 25 > 22:
-            tokens = tokens * (4 + i // 8)
-        prefill(tokens)
-
-
-class StartNeedsMore:
-    """The first listing needs nearly twice what the program keeps of it, and more than it may have.
-    https://github.com/cloudflare/origin-ca-issuer/issues/23"""
-    cause = "external"
-    also = ["oversized-model"]
-    unnamed = ["oversized-intermediate"]
-    carriers = ["c_malloc", "cpp_vector", "cpp_string", "py_large", "py_small"]
-    structures = ["loop"]
-    factors = [0.5]
-    backgrounds = ["none"]
-    listing = store()
-    objects = store()
-
-    def list_page(k):
-        keep(listing, make(B // 500))
-
-    def fill_informer_cache():
-        for k in range(200):
-            list_page(k)
-            keep(objects, make(B // 650 + k % 5 * (B // 8000)))
-        clear(listing)
-
-    def controller_setup():
-        fill_informer_cache()
-
-    def handle(i):
-        x = make(B // 300)
+    def serve_call(i):
+        x = make(B // 250)
+        open_session(i)
         drop(x)
 
+    def handle(i):
+        serve_call(i)
 
-class LargeArrayComesAndGoes:
-    """A large matrix is made and freed each round, for ever the same.
-    https://github.com/numpy/numpy/issues/18318"""
+
+class ArenaKeepsItsHighest:
+    """An arena grows for the largest input so far and does not shrink for the small ones after it;
+    larger ones get rare. https://github.com/microsoft/onnxruntime/issues/22297"""
     cause = "healthy"
-    carriers = ["numpy", "c_malloc", "c_mmap"]
+    carriers = ["c_malloc", "c_mmap", "cpp_vector", "cuda", "torch"]
     structures = ["loop"]
     factors = [1, 2]
-    requests = 150
+    requests = 320
     backgrounds = ["none", "WarmCache", "BoundedPool", "Sawtooth"]
-    results = store()
+    arena = store()
 
-    def make_matrix():
-        return make(B * 3 // 10)
+    def arena_setup():
+        put(arena, 0, make(B // 60))
 
-    def slice_row(i):
-        keep(results, make(8192))
-        if len(results) > 50:
-            pop(results)
+    def reserve(n):
+        if n > size(item(arena, 0)):
+            put(arena, 0, make(n))
 
-    def handle(i):
-        x = make_matrix()
-        slice_row(i)
+    def run_session(i):
+        reserve(length(i) * length(i + 1) // 1000 * (B // 4000))
+        x = make(B // 500)
         drop(x)
 
+    def handle(i):
+        run_session(i)
 
-class SeriesTableWithCap:
-    """Series by label, at most six hundred; the one used least recently is deleted.
-    https://github.com/wippyai/runtime/pull/426"""
+
+class TenAtATime:
+    """Chunks are embedded ten at a time, however many wait: ten bodies and replies at most.
+    https://github.com/asciimoo/hister/issues/482"""
     cause = "healthy"
-    carriers = ["cpp_string", "cpp_string", "cpp_vector", "cpp_vector", "py_small"]
-    structures = ["threads", "asyncio", "loop"]
-    factors = [1, 2]
-    requests = 400
+    carriers = ["py_bytes", "py_text", "numpy", "cpp_vector", "cpp_string"]
+    structures = ["asyncio", "threads"]
+    crowd = 10
+    requests = 500
     backgrounds = ["none", "WarmCache", "BoundedPool", "Sawtooth"]
-    series = store()
 
-    def track_series(k):
-        keep(series, make(B // 4000 + k % 4 * (B // 16000)))
-        while len(series) > 600:
-            pop(series)
-
-    def observe(i):
-        for k in range(8):
-            track_series(length(i * 8 + k))
+    def post_chunk(i):
+        x = make(B // 130 + length(i) * (B // 250000))
+        wait(2)
+        y = make(B // 900)
+        drop(x)
+        drop(y)
 
     def handle(i):
-        x = make(B // 900)
-        observe(i)
-        drop(x)
-
-
-class ChatHistoryOfManyThreads:
-    """Two messages for each turn of each conversation; conversations end and their keys stay.
-    https://github.com/langchain-ai/langchain/pull/23504"""
-    cause = "state-retention"
-    also = ["leak"]
-    blame = ["append_history", "answer_turn"]
-    carriers = ["py_bytes", "py_text", "py_large", "py_small"]
-    structures = ["asyncio", "nested", "threads"]
-    histories = store()
-
-    def append_history(k):
-        keep(histories, make(B // 6000 + length(k) * (B // 700000)))
-
-    def answer_turn(i):
-        append_history(i)
-        x = make(B // 250 + length(i) * 64)
-        append_history(i + 5000)
-        drop(x)
-
-    def handle(i):
-        answer_turn(i)
+        post_chunk(i)
