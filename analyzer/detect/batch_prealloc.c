@@ -14,8 +14,6 @@ TUNED(double, UNNAMED, 0.6,
     "what is taken whole before any work is room for it, more often than one request's or a model");
 TUNED(double, NAMED_WEIGHTS, 0.7,
     "names are a weak sign: a program that calls its pool layers is rare, and not unheard of");
-TUNED(double, SET_UP_SHARE, 1.0 / 32,
-    "while weights are put in place, next to nothing comes and goes");
 TUNED(unsigned, STAIRS_MIN, 8u, "fewer may get larger by chance");
 TUNED(double, STAIRS, 0.8, "they may be one request's, whose steps get larger");
 TUNED(double, STAIRS_SHARE, 0.25, "to try a batch takes far less than is kept for it");
@@ -49,8 +47,8 @@ static bool is_first(const struct scene *scene, uint32_t callsite)
 	const struct callsite *p = &scene->callsites->list[callsite];
 
 	if (scene->space)
-		return scene_churn(scene) < SET_UP_SHARE;
-	return scene_worked_since(scene, p->facts.first_ns) < SET_UP_SHARE &&
+		return scene_is_quiet_since(scene, 0);
+	return scene_is_quiet_since(scene, p->facts.first_ns) &&
 	       !scene_worked_before(scene, p->facts.first_ns, p->facts.largest, 0);
 }
 

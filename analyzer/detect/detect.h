@@ -266,7 +266,9 @@ double scene_share_of(const struct scene *scene, enum role role);
 double dominance(double part, double rest);
 /* Return the freed share of the bytes acquired since. Loading frees at most its staged copies. */
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
-/* The same of the blocks' number. */
+/* True if hardly any bytes were freed since: a program that starts, or puts something in place. */
+bool scene_is_quiet_since(const struct scene *scene, uint64_t since_ns);
+/* Return the freed share of the blocks' number since. */
 double scene_released_since(const struct scene *scene, uint64_t since_ns);
 /* True if it made so many blocks of one size, and no others beside them, that each is of a request
  * of its own rather than of something that is put in place. */

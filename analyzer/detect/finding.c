@@ -40,6 +40,8 @@ TUNED(unsigned, FEW_BLOCKS, 512u,
     "a model has a few hundred large parameters, records are thousands");
 TUNED(unsigned, SERIES_PART, 16u, "the last of a series may not be finished yet");
 TUNED(double, RELEASED_FEW, 2.0, "two buffers are of the start, three of requests");
+TUNED(double, QUIET_SHARE, 1.0 / 32,
+    "while nothing is served, next to nothing comes and goes: a request gives back a fifth");
 TUNED(uint64_t, MANY_ALIKE, 128u, "slots, layers and experts are fewer; requests are not");
 TUNED(unsigned, TURNS_MIN, 4u, "fewer blocks may come in turns by chance");
 TUNED(unsigned, ROUNDS_MIN, 3u, "a rhythm shows after three rounds");
@@ -377,6 +379,11 @@ static double released_since(const struct scene *scene, uint64_t since_ns, bool 
 double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 {
 	return released_since(scene, since_ns, true);
+}
+
+bool scene_is_quiet_since(const struct scene *scene, uint64_t since_ns)
+{
+	return released_since(scene, since_ns, true) < QUIET_SHARE;
 }
 
 double scene_released_since(const struct scene *scene, uint64_t since_ns)

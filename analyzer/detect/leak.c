@@ -19,8 +19,6 @@ TUNED(double, STARTED_BLOCKS, 30.0,
     "a request that keeps a list of fifty releases a block or two: a name, a buffer");
 TUNED(unsigned, RELEASED_PART, 16u,
     "a sixteenth of the blocks may be released for a reason of its own");
-TUNED(double, SET_UP_SHARE, 1.0 / 32,
-    "while weights are put in place, next to nothing comes and goes");
 
 static bool candidate(const struct scene *scene, const struct callsite *p)
 {
@@ -112,7 +110,7 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 			   scene_converts(scene, callsite) != CALLSITE_NONE) &&
 		       scene_few_large(scene, p) &&
 		       !scene_worked_before(scene, p->facts.first_ns, p->survivors.bytes, 0) &&
-		       scene_worked_since(scene, p->facts.first_ns) < SET_UP_SHARE;
+		       scene_is_quiet_since(scene, p->facts.first_ns);
 	if (scene_is_read_in(scene, callsite) || scene_reads_weights(scene, p))
 		return 1;
 	if (pool_at(scene, callsite, &pool))
@@ -120,8 +118,7 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 	return !scene_sizes_drift(p) && !scene_sizes_scatter(p) &&
 	       !scene_worked_between(scene, p) &&
 	       (!callsite_is_uniform(p) || p->survivors.count <= SET_UP_ALIKE) &&
-	       scene_few_large(scene, p) &&
-	       scene_worked_since(scene, p->facts.first_ns) < SET_UP_SHARE;
+	       scene_few_large(scene, p) && scene_is_quiet_since(scene, p->facts.first_ns);
 }
 
 /* Return how surely the program had begun to work when the call site grew: what reads an index or a

@@ -23,7 +23,6 @@ TUNED(unsigned, LIST_PART, 32u, "the list is small beside the blocks");
 TUNED(unsigned, COPY_LIVES, 2u, "a copy lives until about the next one");
 TUNED(unsigned, SOURCE_PART, 4u,
     "a block is filled from bytes that become floats, four times as large");
-TUNED(double, IDLE_SHARE, 1.0 / 32, "while nothing is served, next to nothing comes and goes");
 TUNED(double, IN_FLIGHT, 0.5,
     "a pool is taken by one line of work, however close in time others make their own blocks");
 TUNED(unsigned, LATER_BLOCKS, 4u, "four large blocks after the first call are a pool of their own");
@@ -369,8 +368,7 @@ bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
 	if (p->facts.step_count && (is_uniform(p) || filled) &&
 	    enough(scene, p->facts.live_bytes, blocks) &&
 	    (in_one_go(scene, p->facts.first_ns, p->facts.last_ns) ||
-		(!scene->space &&
-		    (filled || scene_worked_since(scene, p->facts.first_ns) < IDLE_SHARE))) &&
+		(!scene->space && (filled || scene_is_quiet_since(scene, p->facts.first_ns)))) &&
 	    !is_interleaved(callsites, callsite, p) && !scene_worked_between(scene, p)) {
 		*out = (struct pool){.bytes = p->facts.live_bytes,
 		    .blocks = blocks,
