@@ -49,10 +49,11 @@ SUITES = [
     ("scenarios", "default", ["scenarios"], True,
      "programs whose cause is known, a case or two of each; packages from PyPI are kept in "
      "~/.cache"),
-    ("compose", "default", ["tests/scenarios/compose/run --seed fixed --count 60 --gates"], True,
+    ("compose", "default", ["tests/scenarios/compose/run --no-judges --seed fixed --count 60 "
+                            "--gates"], True,
      "programs composed by a fixed seed: the least shares that verdicts must be right in"),
-    ("consistent", "default", ["tests/scenarios/compose/run --pairs --seed fixed --count 8 "
-                               "--gates"], True,
+    ("consistent", "default", ["tests/scenarios/compose/run --no-judges --pairs --seed fixed "
+                               "--count 8 --gates"], True,
      "the same with one factor changed at a time: the least share of equal answers"),
     ("cgroup2-few", "default", ["tests/cgroup2/run --few"], True,
      "three situations on a kernel with cgroup v2, in QEMU"),

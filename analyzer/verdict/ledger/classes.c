@@ -172,6 +172,13 @@ static bool is_from_the_start(const struct work *w, uint32_t at)
 		   p->facts.live_bytes / LARGE_PART;
 }
 
+/* True if the verdict says that nothing grows: then what another cause would claim is no row. */
+static bool is_steady(const struct classes_input *in)
+{
+	return in->candidate_count && in->candidates[0].finding.cause == CAUSE_EXTERNAL &&
+	       in->candidates[0].finding.steady;
+}
+
 static void charge_findings(struct work *w, uint64_t whole)
 {
 	for (size_t n = 0; n < w->in->candidate_count && !w->in->undecided; n++) {
@@ -179,6 +186,9 @@ static void charge_findings(struct work *w, uint64_t whole)
 		enum live_class class = class_of_cause(c->finding.cause);
 
 		if (class == CLASS_NONE || (n > 0 && !c->admissible))
+			continue;
+		if (is_steady(w->in) && class != CLASS_WEIGHTS && class != CLASS_POOLS &&
+		    class != CLASS_REQUESTS)
 			continue;
 		for (uint32_t i = 0; i < c->finding.claim_count; i++) {
 			const struct claim *claim = &c->finding.claims[i];
