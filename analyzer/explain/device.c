@@ -51,6 +51,8 @@ TUNED(uint64_t, CAP_ROUNDING, 10u << 20,
     "two decimals of a GiB are 5 MiB, in the cap and in what was allocated");
 TUNED(double, PLAN_MODEL, 0.6, "arguments are weights, but also what the program works on");
 TUNED(double, PLAN_INTERMEDIATE, 0.65, "the plan shows the sizes, not which tensor is too large");
+TUNED(uint64_t, PLAN_SMALL, 256ull << 20, "any device for computing has many times as much");
+TUNED(double, PLAN_OTHERS, 0.6, "the process itself may keep arrays of earlier steps");
 
 struct state {
 	uint64_t requested, total, free, live, gap; /* gap: reserved, not allocated */
@@ -292,6 +294,11 @@ static void refused_with_room(const struct state *s, struct votes *votes, struct
 		    fmt_size(&c, s->requested));
 		return;
 	}
+	votes->advice =
+	    "Look for the limit that the message does not know: watch the free memory while it "
+	    "runs (nvidia-smi, amd-smi, Windows' Task Manager) for another process that comes and "
+	    "goes; on a GPU that shares the host's memory or has a display, the driver gives less "
+	    "than it shows. Smaller requests at once (batch, resolution, tiles) get by with less.";
 	str_printf(words,
 	    "The device had %s free and still refused %s: another process may have come "
 	    "and gone, or a limit applies that the message does not know (MIG, vGPU, a "
@@ -327,10 +334,21 @@ static bool planned(const struct explain_message *m, struct votes *votes, struct
 		    "temporaries.",
 		    fmt_size(&a, arguments), fmt_size(&b, outputs), fmt_size(&c, temporaries));
 	}
-	if (arguments >= program)
+	if (fields_bytes(f, "plan_bytes", &plan) && plan < PLAN_SMALL) {
+		votes_add(votes, CAUSE_EXTERNAL, PLAN_OTHERS);
+		str_puts(words,
+		    " That is no size for a device: another process, or an earlier one that was "
+		    "never ended, holds it.");
+		votes->advice =
+		    "See who is on the device (nvidia-smi) and stop it. JAX takes three quarters "
+		    "of each device at its start, so two programs do not fit side by side: "
+		    "XLA_PYTHON_CLIENT_PREALLOCATE=false for each, or a smaller "
+		    "XLA_PYTHON_CLIENT_MEM_FRACTION.";
+	} else if (arguments >= program) {
 		votes_add(votes, CAUSE_OVERSIZED_MODEL, PLAN_MODEL);
-	else
+	} else {
 		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, PLAN_INTERMEDIATE);
+	}
 	return true;
 }
 

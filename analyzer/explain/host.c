@@ -11,6 +11,7 @@ TUNED(uint64_t, REQUEST_IMPOSSIBLE, 1ull << 47, "more than a process's address s
 TUNED(uint64_t, REQUEST_ABSURD, 1ull << 40, "more than a machine has");
 TUNED(uint64_t, REQUEST_HUGE, 8ull << 30, "as much as a small machine or a container has in all");
 TUNED(uint64_t, REQUEST_LARGE, 1ull << 30, "allocators and loaders rarely ask for a GiB at once");
+TUNED(uint64_t, REQUEST_SMALL, 64ull << 20, "allocators ask for as much to have it in stock");
 TUNED(double, ABSURD, 0.8, "only a wrong size or one huge array asks for that");
 TUNED(double, HUGE, 0.65, "it may still be one of several such requests");
 TUNED(double, LARGE, 0.5, "the memory may have been full before");
@@ -47,9 +48,9 @@ static void one_request(
 		    fmt_size(&a, requested));
 	} else if (*m->known->space && strcmp(m->known->space, "host") == 0) {
 		str_printf(words,
-		    "A request of only %s was refused, so the memory, or what a limit leaves of "
+		    "A request of %s%s was refused, so the memory, or what a limit leaves of "
 		    "it, was full before: what filled it the message does not say.",
-		    fmt_size(&a, requested));
+		    requested < REQUEST_SMALL ? "only " : "", fmt_size(&a, requested));
 	}
 }
 
