@@ -129,6 +129,11 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 		    fmax(dominance((double)slack->bytes, (double)(live + scene->limit.stacks)),
 			in_pieces(slack, size)) *
 		    fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
+	/* A kill counts all that is resident: holes that are little beside the rest are no cause.
+	 */
+	if (!size)
+		f.strength *= dominance((double)slack->bytes,
+		    (double)num_less(scene->limit.usage, live + slack->bytes));
 	/* Each thread takes an arena with its stack: fewer threads, and both are small. */
 	f.strength *= 1 - THREADS_OWN * scene_threads_stay(scene);
 	if (f.strength <= 0)
