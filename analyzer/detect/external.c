@@ -258,7 +258,7 @@ static double of_varying(const struct scene *scene, struct finding *f, uint64_t 
 
 	if (scene->space || scene->end.presumed || !scene->limit.bytes || (size && has_room(scene)))
 		return 0;
-	/* What was refused earlier, and survived, had not fitted either. */
+	/* Later teeth end at the limit: a request that was refused there shows no usual work. */
 	if (scene->model->refusals.count)
 		until = num_least(until, scene->model->refusals.list[0].time_ns);
 	teeth_find(&scene->model->timeline, until, &t);

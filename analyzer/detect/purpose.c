@@ -15,6 +15,9 @@ static const char *const room[] = {"arena", "batch", "buffer", "cache", "capacit
     "graph", "kv", "lane", "pool", "prealloc", "preallocate", "reserve", "ring", "scratch", "slot",
     "window", "workspace"};
 
+/* A model's buffer is no room for work. */
+static const char *const models[] = {"model"};
+
 /* Words come in lower case; a plural counts as the word. */
 static bool is_one_of(const char *word, size_t length, const char *const *list, size_t count)
 {
@@ -28,9 +31,6 @@ static bool is_one_of(const char *word, size_t length, const char *const *list, 
 	}
 	return false;
 }
-
-/* A model's buffer is no room for work. */
-static const char *const models[] = {"model"};
 
 enum purpose purpose_of_name(const char *function)
 {

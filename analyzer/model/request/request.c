@@ -434,7 +434,7 @@ static void released(struct requests *r, const struct block *b, uint64_t time_ns
 		q->live = num_less(q->live, bytes);
 	if (moving)
 		return;
-	l->frees_ns[l->next_free++ % LANE_FREES] = time_ns;
+	l->frees_ns[l->frees++ % LANE_FREES] = time_ns;
 	fall(l, time_ns);
 }
 
@@ -499,7 +499,7 @@ const struct request_run *requests_of_lane(const struct requests *r, const struc
 
 bool requests_lane_only_makes(const struct lane *l, uint64_t since_ns)
 {
-	return l->frees_ns[l->next_free % LANE_FREES] < since_ns;
+	return l->frees_ns[l->frees % LANE_FREES] < since_ns;
 }
 
 const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint32_t task)

@@ -51,7 +51,7 @@ struct lane {
 	uint64_t live, peak, acquired;
 
 	uint64_t frees_ns[LANE_FREES]; /* a ring; 0: none */
-	uint32_t next_free;
+	uint32_t frees; /* releases so far */
 
 	bool falling;
 	uint64_t high, low, low_ns; /* of the current rise or fall */

@@ -236,18 +236,18 @@ static void fixes_external(struct advice *a)
 		       "(threading.stack_size, pthread_attr_setstacksize, ulimit -s).");
 		add(a, "Limit resident memory (a cgroup's memory.max) in place of address space: "
 		       "threads touch little of their stacks.");
-	} else if (a->result->volume && !a->result->ranking.list[0].finding.steady) {
-		add(a,
-		    "List the files with `ls -l %s` and remove those that no process uses any "
-		    "more: a process that is killed leaves its segments behind. Give containers "
-		    "that share it one of their own.",
-		    volume_directory(a->result));
 	} else if (too_low(a)) {
 		add(a,
 		    "Raise the limit (%s): the process does not grow, so some room to spare ends "
 		    "this. Where that cannot be, let it do less at once: fewer requests, smaller "
 		    "ones.",
 		    limit_kind_name(a->result->failure.limit));
+	} else if (a->result->volume) {
+		add(a,
+		    "List the files with `ls -l %s` and remove those that no process uses any "
+		    "more: a process that is killed leaves its segments behind. Give containers "
+		    "that share it one of their own.",
+		    volume_directory(a->result));
 	} else {
 		add(a, "Find what else holds the memory (`nvidia-smi`, or the other processes of "
 		       "the container), and give this process a device or a limit of its own. If "
