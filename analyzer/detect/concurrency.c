@@ -243,15 +243,20 @@ static double on_streams(const struct scene *scene, struct finding *f)
  */
 static double on_threads(const struct scene *scene, struct finding *f)
 {
-	uint64_t stacks = scene->limit.stacks, threads = scene->limit.threads;
+	const struct scene_limit *l = &scene->limit;
+	uint64_t threads = l->threads, each = threads ? l->stacks / threads : 0, stacks;
+	double never = scene_threads_unjoined(scene);
 
-	if (!scene_asks_for_thread(scene) || threads < 2 || !scene->limit.threads_ended)
+	/* Those that ended and are joined later are of the same burst. */
+	stacks = l->stacks + (uint64_t)((1 - never) * (double)l->unjoined);
+	if (threads < 2 || scene_threads_end(scene) <= 0)
 		return 0;
 	f->blame = scene->callsites->failed;
 	f->form = FORM_STACKS;
-	f->other_bytes = stacks - stacks / threads;
+	f->other_bytes = stacks - each;
 	f->strength =
-	    scene_threads_end(scene) * dominance((double)stacks, (double)scene_live(scene));
+	    scene_threads_end(scene) *
+	    dominance((double)stacks, (double)scene_live(scene) + never * (double)l->unjoined);
 	finding_evidence(f, FACT_STACKS, (double)stacks);
 	finding_evidence(f, FACT_THREADS, (double)threads);
 	finding_evidence(f, FACT_THREADS_ENDED, (double)scene->limit.threads_ended);

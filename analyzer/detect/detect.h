@@ -84,6 +84,7 @@ struct scene_limit {
 	uint64_t stacks; /* part of usage: threads' stacks, if is_virtual */
 	uint64_t threads; /* threads beside the first one, with these stacks; 0: unknown */
 	uint64_t threads_ended; /* earlier ones; 0: none, or unknown */
+	uint64_t unjoined; /* part of usage: stacks of ended threads that nobody joined */
 	struct scene_own_limit own; /* the program's own limit, if this is one */
 };
 
@@ -151,6 +152,7 @@ enum finding_form {
 	FORM_GRAPHS, /* batch-prealloc, state-retention: CUDA graphs */
 	FORM_STREAMS, /* concurrency: work in flight on several streams */
 	FORM_STACKS, /* external, leak, concurrency: address space that threads' stacks take */
+	FORM_UNJOINED, /* leak: stacks of threads that ended, and that nobody joined */
 };
 
 struct finding {
@@ -257,8 +259,11 @@ bool scene_workers_repeat(const struct scene *scene, uint32_t callsite);
 /* Return 0 to 1: threads that one line started, one beside the other's work, have not ended. The
  * refused request is the next of them. */
 double scene_threads_stay(const struct scene *scene);
-/* Return 0 to 1: as many threads had ended as there are now, so each ends with its work. */
+/* Return 0 to 1: as many threads had ended as there are now, so each ends with its work; the
+ * refused request is the next of them. */
 double scene_threads_end(const struct scene *scene);
+/* Return 0 to 1: of all threads that ended, most were never joined or detached. */
+double scene_threads_unjoined(const struct scene *scene);
 /* Return the share of the live bytes at call sites of that role. */
 double scene_share_of(const struct scene *scene, enum role role);
 

@@ -135,7 +135,7 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 		f.strength *= dominance((double)slack->bytes,
 		    (double)num_less(scene->limit.usage, live + slack->bytes));
 	/* Each thread takes an arena with its stack: fewer threads, and both are small. */
-	f.strength *= 1 - THREADS_OWN * scene_threads_stay(scene);
+	f.strength *= 1 - THREADS_OWN * fmax(scene_threads_stay(scene), scene_threads_end(scene));
 	if (f.strength <= 0)
 		return DETECT_SILENT;
 	f.slack_bytes = slack->bytes;

@@ -150,6 +150,25 @@ static bool threads(const struct scene *scene, struct finding *out)
 	return true;
 }
 
+/* Threads that ended keep their stacks until somebody joins them. */
+static bool unjoined(const struct scene *scene, struct finding *out)
+{
+	const struct scene_limit *l = &scene->limit;
+	double never = scene_threads_unjoined(scene);
+
+	if (never <= 0 || l->unjoined <= scene_live(scene))
+		return false;
+	*out = (struct finding){
+	    .blame = scene_asks_for_thread(scene) ? scene->callsites->failed : CALLSITE_NONE,
+	    .form = FORM_UNJOINED,
+	    .other_bytes = l->unjoined,
+	    .strength =
+		never * dominance((double)l->unjoined, (double)(scene_live(scene) + l->stacks))};
+	finding_evidence(out, FACT_STACKS_LEFT, (double)l->unjoined);
+	finding_evidence(out, FACT_THREADS_ENDED, (double)l->threads_ended);
+	return true;
+}
+
 /* Files in memory that the program made and did not remove are mapped by nobody. */
 static bool files(const struct scene *scene, struct finding *out)
 {
@@ -187,7 +206,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	/* A device that released nothing has finished nothing: it is still being loaded. */
 	double finished = scene->space ? fmin(1, STARTING + STARTED_TIMES * scene_churn(scene)) : 1;
 
-	if (threads(scene, out) || files(scene, out))
+	if (unjoined(scene, out) || threads(scene, out) || files(scene, out))
 		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];

@@ -11,6 +11,8 @@ TUNED(uint64_t, THREADS_MIN, 16u, "pools of threads have as many as there are pr
 TUNED(unsigned, THREADS_FEW, 16u, "the helpers of a library's start end, too");
 TUNED(unsigned, THREADS_TELL, 8u, "of eight that ended one at most may be of the late ones");
 TUNED(double, THREADS_SURE, 128.0, "no pool has as many threads as that by design");
+TUNED(double, UNJOINED_TIMES, 2.0,
+    "where half of all that ended are left, nobody joins them; of a burst, the last are few");
 TUNED(uint64_t, THREAD_START_NS, 500000u,
     "to start a thread takes some ten microseconds, to serve a request a millisecond");
 
@@ -45,10 +47,22 @@ double scene_threads_end(const struct scene *scene)
 	const struct scene_limit *l = &scene->limit;
 	double times = l->threads ? (double)l->threads_ended / (double)l->threads : 0;
 
+	if (!scene_asks_for_thread(scene))
+		return 0;
 	if (l->threads_ended && ended_came_first(scene))
 		return 1;
 	/* Where half as many had ended, most of them stay. */
 	return fmin(1, times * times);
+}
+
+double scene_threads_unjoined(const struct scene *scene)
+{
+	const struct scene_limit *l = &scene->limit;
+	double each = l->threads ? (double)l->stacks / (double)l->threads : 0;
+
+	if (!l->unjoined || !l->threads_ended || each <= 0)
+		return 0;
+	return fmin(1, UNJOINED_TIMES * (double)l->unjoined / each / (double)l->threads_ended);
 }
 
 double scene_threads_stay(const struct scene *scene)

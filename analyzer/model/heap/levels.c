@@ -28,9 +28,6 @@ void levels_set(struct levels *l, uint32_t key, uint64_t value, uint64_t time_ns
 	l->known[key] = true;
 }
 
-/* The most that glibc keeps of the stacks of threads that ended. */
-#define STACKS_KEPT (40u << 20)
-
 /* Return the size of one thread's stack with its guard, if all stacks take `size`. Stacks of `each`
  * bytes show their own number, since a thread that ended may leave one. */
 static uint64_t one_stack(uint64_t size, uint64_t threads, uint64_t each)
@@ -45,7 +42,7 @@ static uint64_t one_stack(uint64_t size, uint64_t threads, uint64_t each)
 
 void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each)
 {
-	uint64_t before, size, carried, one;
+	uint64_t before, size, carried, one, left;
 
 	if (!levels_get(l, TRACE_LEVEL_THREADS, &before) || threads < 1 ||
 	    !levels_get(l, TRACE_LEVEL_VIRT_THREADS, &size))
@@ -53,7 +50,8 @@ void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each)
 	one = one_stack(size, before, each);
 	if (!one || threads > UINT64_MAX / one)
 		return;
-	carried = one * (threads - 1);
+	left = num_less(size, one * (before - 1));
+	carried = one * (threads - 1) + (left > STACKS_KEPT ? left : 0);
 	if (carried < size && carried < STACKS_KEPT)
 		carried = num_least(size, STACKS_KEPT);
 	l->value[TRACE_LEVEL_VIRT_THREADS] = carried;

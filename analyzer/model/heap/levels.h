@@ -25,9 +25,13 @@ bool levels_get(const struct levels *l, uint32_t key, uint64_t *out);
 /* The same; 0 if it was never seen. */
 uint64_t levels_value(const struct levels *l, uint32_t key);
 void levels_set(struct levels *l, uint32_t key, uint64_t value, uint64_t time_ns);
+/* The most that glibc keeps of the stacks of threads that ended and were joined, bytes. */
+#define STACKS_KEPT (40u << 20)
+
 /* Carry the size of all threads' stacks on to `threads` of them, since stacks are sampled less
  * often than threads are counted. Stacks are `each` bytes, if they have that size (0: unknown),
- * else their average. */
+ * else their average. More than glibc keeps of ended threads is of those that nobody joined, and
+ * stays. */
 void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each);
 
 /* Allocators' own statistics during the run: malloc's, with the live bytes at each reading (the

@@ -12,6 +12,8 @@
 #include "verdict/judge/rank.h"
 #include "verdict/ledger/host_slack.h"
 
+TUNED(uint64_t, UNACCOUNTED_PART, 4,
+    "more than a quarter of the limit decides what else fits; less is the sample's age");
 TUNED(double, STACKS_PART, 8.0,
     "threads' stacks may be some times what their requests hold, and still be no cause");
 
@@ -101,6 +103,15 @@ static void set_slack(
 	}
 }
 
+/* Return the bytes that the ledger cannot tell, if they are much of the limit: they may be
+ * anybody's growth, and no candidate removes them. */
+static uint64_t not_told(const struct verdict_result *r, const struct scene *scene)
+{
+	uint64_t unaccounted = r->ledger.unaccounted > 0 ? (uint64_t)r->ledger.unaccounted : 0;
+
+	return unaccounted > scene->limit.bytes / UNACCOUNTED_PART ? unaccounted : 0;
+}
+
 int judge_scene(struct verdict_result *r, const struct scene *scene,
     int (*ask)(struct verdict_result *r, struct feed feed, struct err *err), struct feed feed,
     struct err *err)
@@ -110,7 +121,7 @@ int judge_scene(struct verdict_result *r, const struct scene *scene,
 	struct rank_input in = {.limit_bytes = scene->limit.bytes,
 	    .usage_bytes = scene->limit.usage,
 	    .request_bytes = scene->end.failed ? r->failure.requested_bytes : 0,
-	    .others_grown = scene->others.grown + scene->others.left,
+	    .others_grown = scene->others.grown + scene->others.left + not_told(r, scene),
 	    .failed = scene->end.failed};
 	enum role *roles = framework_roles(r, scene->model, scene->callsites);
 	struct scene full = *scene;

@@ -158,21 +158,35 @@ static bool stopped(const struct ledger_input *in)
 	return feed->facts(feed->self)->rights.stopped_ns != 0;
 }
 
-/* Return the bytes of threads' stacks: the supervisor's sample; or else one for each thread, of the
- * size that another thread was refused, or of the default size. */
-static uint64_t thread_stacks(const struct ledger_input *in)
+/* Set the bytes of running threads' stacks: the supervisor's sample; or else one for each thread,
+ * of the size that another thread was refused, or of the default size. Set *unjoined to those of
+ * ended threads that nobody joined: more is mapped than glibc keeps for new threads, by the sample,
+ * or, where a thread was refused, by what nothing else in `room` tells. All are at most `room`;
+ * `told` bytes of it are malloc's. */
+static void thread_stacks(const struct ledger_input *in, uint64_t room, uint64_t told,
+    uint64_t *running, uint64_t *unjoined)
 {
 	const struct failure *refused = model_failure(in->r->model);
-	uint64_t stacks = 0, threads, size, each = supervised_stack_each(&in->r->model->feed);
+	uint64_t stacks = 0, threads, ended, own, size, left,
+		 each = supervised_stack_each(&in->r->model->feed);
 	bool wanted = refused && refused->api == TRACE_API_THREAD;
 
 	/* A sample from before the first thread does not include later ones. */
 	levels_get(in->levels, TRACE_LEVEL_VIRT_THREADS, &stacks);
-	if (!wanted && (stacks || !each))
-		return stacks;
 	size = wanted ? refused->size : each;
-	threads = levels_value(in->levels, TRACE_LEVEL_THREADS);
-	return threads > 1 && size < UINT64_MAX / threads ? (threads - 1) * size : 0;
+	threads = num_less(levels_value(in->levels, TRACE_LEVEL_THREADS), 1);
+	ended = num_less(levels_value(in->levels, TRACE_LEVEL_THREADS_STARTED), threads);
+	own = threads && size < UINT64_MAX / threads ? threads * size : 0;
+	left = num_less(stacks, own);
+	if (wanted)
+		left = num_most(left, num_less(room, told + own));
+	*unjoined = 0;
+	if (own && left > STACKS_KEPT && left / size <= ended) {
+		*running = num_least(own, room);
+		*unjoined = num_least(left, room - *running);
+		return;
+	}
+	*running = num_least(!wanted && (stacks || !each) ? stacks : own, room);
 }
 
 /* Return the part of `rest` beside malloc's memory that is data of the program and its libraries:
@@ -205,6 +219,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	uint64_t sampled_shared = own_shared;
 	uint64_t main_stack = levels_value(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
 	uint64_t file = 0, shared = 0, room, data = 0, whyoom, without_memory = 0, own_data = 0;
+	uint64_t running, unjoined;
 	struct malloc_held held;
 	struct ours ours;
 
@@ -255,9 +270,11 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	}
 	room = num_less(room, heap + maps);
 	/* Stacks that the C library made by itself have no event. */
-	if (num_least(thread_stacks(in), room) > threads)
-		threads = num_least(thread_stacks(in), room);
-	room = num_less(room, threads);
+	thread_stacks(in, room,
+	    held.known ? held.overhead + held.free + held.since + without_memory : room, &running,
+	    &unjoined);
+	threads = num_most(threads, running);
+	room = num_less(room, threads + unjoined);
 	if (data_only || !v->known[TRACE_LEVEL_VIRT_FILE])
 		own_data = module_data(in, &held, room);
 	shared += known_shared - live_rows(l, c, false, 1, 1, known_shared);
@@ -267,6 +284,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 		allocator_rows(l, &held, room - own_data, without_memory);
 	ledger_row(l, "anonymous mappings", c->maps_other);
 	ledger_row(l, LEDGER_STACKS, threads + main_stack);
+	ledger_row(l, LEDGER_UNJOINED, unjoined);
 	ledger_row(l, "file mappings", file + own_data + c->files_other);
 	ledger_row(l, "shared memory", shared);
 	ledger_row(l, "whyoom", whyoom);

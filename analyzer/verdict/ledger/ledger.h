@@ -19,6 +19,8 @@ struct ledger_input {
 /* Rows that are looked up: the rest of the limit, and threads' stacks. */
 #define LEDGER_FREE "free"
 #define LEDGER_STACKS "stacks"
+/* Row: stacks of threads that ended and that nobody joined. */
+#define LEDGER_UNJOINED "stacks of ended threads"
 /* Row: malloc's free memory, by its statistics. */
 #define LEDGER_FREE_LISTS "allocator free lists"
 /* Row: everything that malloc holds beside live blocks, if its statistics do not divide it. */

@@ -79,6 +79,12 @@ static void fixes_leak(struct advice *a)
 		    a->where);
 		return;
 	}
+	if (a->form == FORM_UNJOINED) {
+		add(a, "Join each thread when its work is done (pthread_join, std::thread::join, "
+		       "Thread.join), or detach it when it is started (pthread_detach, "
+		       "PTHREAD_CREATE_DETACHED): until then its stack stays.");
+		return;
+	}
 	if (a->form == FORM_STACKS) {
 		add(a,
 		    "End the threads that %s starts with their requests: give what they wait for a "

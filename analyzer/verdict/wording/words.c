@@ -289,6 +289,16 @@ static void words_left(struct str *s, const struct verdict_result *r)
 		    fmt_count(&a, fact(r, FACT_THREADS)));
 		add_blame(s, r);
 		str_printf(s, ": their stacks take %s", fmt_size(&b, fact(r, FACT_STACKS)));
+	} else if (f->form == FORM_UNJOINED) {
+		str_printf(s,
+		    "%s of stacks are left of threads that have ended, and that nobody joined or "
+		    "detached: %s have ended",
+		    fmt_size(&a, fact(r, FACT_STACKS_LEFT)),
+		    fmt_count(&b, fact(r, FACT_THREADS_ENDED)));
+		if (f->blame != CALLSITE_NONE) {
+			str_printf(s, ", most of them started by ");
+			add_blame(s, r);
+		}
 	} else if (f->blame == CALLSITE_NONE) {
 		str_printf(s,
 		    "%s of files in memory (a tmpfs, as /dev/shm) were written while it ran, and "

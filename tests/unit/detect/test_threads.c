@@ -104,6 +104,62 @@ static void test_threads_end(void **state)
 	(void)state;
 }
 
+/* Each thread takes an arena with its stack: a burst of threads is half the holes' own matter. */
+static void test_arenas_of_a_burst(void **state)
+{
+	double strengths[2];
+
+	for (uint64_t ended = 0; ended <= 60; ended += 60) {
+		struct staged t = {.s = script_new()};
+
+		t.scene.limit.threads_ended = ended;
+		threads(&t, 60, true, 0);
+		assert_int_equal(detect_fragmentation(&t.scene, &t.f), 0);
+		strengths[ended / 60] = t.f.strength;
+		strike(&t);
+	}
+	assert_true(strengths[1] < 0.55 * strengths[0]);
+	(void)state;
+}
+
+/* Stacks of ended threads: if most that ended are left, nobody joins them, which is a leak; if few
+ * are, they end and are joined later, and many are at work at once. */
+static void test_unjoined(void **state)
+{
+	static const struct {
+		uint64_t ended;
+		bool leak;
+	} cases[] = {{100, true}, {150, true}, {4000, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct staged t = {.s = script_new()};
+		double strength;
+
+		t.scene.limit.threads_ended = cases[i].ended;
+		t.scene.limit.unjoined = 100ull * STACK;
+		threads(&t, 30, false, MS);
+		t.rc = detect_leak(&t.scene, &t.f);
+		if (cases[i].leak) {
+			assert_int_equal(t.rc, 0);
+			assert_int_equal(t.f.form, FORM_UNJOINED);
+			assert_string_equal(blamed(&t), "begin");
+			assert_true(t.f.strength > 0.6);
+			assert_int_equal(t.f.other_bytes, 100ull * STACK);
+			strength = t.f.strength;
+			assert_true(detect_concurrency(&t.scene, &t.f) == DETECT_SILENT ||
+				    t.f.strength < strength / 2);
+		} else {
+			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.1);
+			assert_int_equal(detect_concurrency(&t.scene, &t.f), 0);
+			assert_int_equal(t.f.form, FORM_STACKS);
+			assert_true(t.f.strength > 0.9);
+			assert_true(t.f.other_bytes > 115ull * STACK);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* A sample has few of their tables: then the more threads, the less likely a pool. */
 static void test_threads_of_a_sample(void **state)
 {
@@ -126,6 +182,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_threads_end),
+	    cmocka_unit_test(test_arenas_of_a_burst),
+	    cmocka_unit_test(test_unjoined),
 	    cmocka_unit_test(test_threads_of_a_sample),
 	};
 

@@ -56,6 +56,11 @@ static void test_stacks(void **state)
 	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 4 * (8 * MiB + 4096), 5);
 	levels_carry_stacks(&l, 31, 8 * MiB);
 	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 30 * (8 * MiB + 4096));
+	/* More are left than glibc keeps, so nobody joined those threads, and they stay. */
+	levels_set(&l, TRACE_LEVEL_THREADS, 3, 6);
+	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 102 * (8 * MiB + 4096), 6);
+	levels_carry_stacks(&l, 11, 8 * MiB);
+	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 110 * (8 * MiB + 4096));
 	/* Of another size: the average. */
 	levels_set(&l, TRACE_LEVEL_THREADS, 3, 6);
 	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 2 * MiB, 6);

@@ -282,6 +282,18 @@ static void test_threads(void **state)
 	    &r);
 	assert_int_equal(row_of(l, "stacks"), 9 * MiB);
 	end(s, &r);
+	/* More stacks than threads, and than glibc keeps: ended threads left them. */
+	s = leaking(1000);
+	script_info(s, "limit.stack", "8388608");
+	refused(s,
+	    LEVELS({TRACE_LEVEL_LIMIT_AS, 260 * MiB}, {TRACE_LEVEL_VSIZE, 255 * MiB},
+		{TRACE_LEVEL_VIRT_FILE, 20 * MiB}, {TRACE_LEVEL_THREADS, 2},
+		{TRACE_LEVEL_THREADS_STARTED, 12}, {TRACE_LEVEL_VIRT_THREADS, 88 * MiB},
+		{TRACE_LEVEL_VIRT_STACKS, 1 * MiB}),
+	    &r);
+	assert_int_equal(row_of(l, "stacks"), 9 * MiB);
+	assert_int_equal(row_of(l, "stacks of ended threads"), 80 * MiB);
+	end(s, &r);
 	s = leaking(1000);
 	sampled(s,
 	    LEVELS({TRACE_LEVEL_RSS, 110 * MiB}, {TRACE_LEVEL_RSS_ANON, 110 * MiB},

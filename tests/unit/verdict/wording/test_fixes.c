@@ -42,19 +42,20 @@ static void test_special_cases(void **state)
 		enum finding_form form;
 		const char *said;
 	} cases[] = {{CAUSE_CONCURRENCY, FORM_BACKLOG, "queue that feed fills"},
+	    {CAUSE_LEAK, FORM_UNJOINED, "Join each thread"},
 	    {CAUSE_EXTERNAL, FORM_STACKS, "fewer threads"}};
 	static struct verdict_result r;
 	const struct fix *fixes = r.verdict.fixes;
 
 	r.verdict.blame.function = "feed";
 	r.ranking.count = 1;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		r.ranking.list[0].finding =
 		    (struct finding){.cause = cases[i].cause, .form = cases[i].form};
 		advise(&r, cases[i].cause);
 		assert_non_null(strstr(fixes[0].text, cases[i].said));
 		/* Another candidate's case does not apply to this one. */
-		r.ranking.list[0].finding.cause = CAUSE_LEAK;
+		r.ranking.list[0].finding.cause = CAUSE_FRAGMENTATION;
 		advise(&r, cases[i].cause);
 		assert_null(strstr(fixes[0].text, cases[i].said));
 	}
