@@ -303,7 +303,7 @@ class StateWrittenWhole:
     """A controller's objects come and go; every fourth round all of them are written as one text.
     https://github.com/redhat-appstudio/infra-deployments/pull/7370"""
     cause = "external"
-    carriers = ["c_malloc", "cpp_vector", "py_bytes", "py_text", "numpy"]
+    carriers = ["c_malloc", "cpp_vector", "py_bytes", "py_text"]
     structures = ["loop", "nested"]
     limiters = ["as", "data", "cgroup"]
     factors = [1]
@@ -593,7 +593,7 @@ class ReloadLeavesOldRoutes:
     https://github.com/OpenSIPS/opensips/issues/1856"""
     cause = "leak"
     blame = ["build_routes", "add_route", "reload_config"]
-    carriers = ["c_malloc", "c_small", "cpp_string", "cpp_vector", "py_large"]
+    carriers = ["c_malloc", "cpp_string", "cpp_vector", "py_large"]
     structures = ["loop", "nested", "asyncio"]
     factors = [0.5, 1]
     route_tree = store()
