@@ -162,11 +162,22 @@ static double bounded(const struct reader *d)
 	return sum ? (double)of_caches / (double)sum : 0;
 }
 
+/* A mapping is held as a block of malloc's is. */
+static uint32_t callsite_of(const struct callsites *p, uint32_t stack)
+{
+	uint32_t callsite = callsites_of_stack(p, STACK_STATS_HEAP, stack);
+
+	if (callsite == CALLSITE_NONE)
+		callsite = callsites_of_stack(p, STACK_STATS_MAP, stack);
+	return callsite == CALLSITE_NONE ? callsites_of_stack(p, STACK_STATS_SHARED, stack)
+					 : callsite;
+}
+
 static int add(void *arg, const struct block *b)
 {
 	struct reader *d = arg;
 	const struct callsites *p = d->callsites;
-	uint32_t callsite = callsites_of_stack(p, STACK_STATS_HEAP, b->stack);
+	uint32_t callsite = callsite_of(p, b->stack);
 	const struct lane *l = requests_lane(d->r, b->thread, b->task);
 	uint64_t *at;
 	struct held_part *h;

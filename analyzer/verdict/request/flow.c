@@ -8,6 +8,7 @@
 #include "util/progress.h"
 #include "util/tuned.h"
 #include "verdict/device/device.h"
+#include "verdict/request/flow_maps.h"
 
 TUNED(uint64_t, LARGEST_PART, 2,
     "a request that holds most of the bytes may be the one call that filled the call site");
@@ -223,8 +224,8 @@ static void mark_calls(struct callsites *callsites, const struct requests_held *
 }
 
 /* Stop at the moment, so that the feed can be asked for its live blocks. */
-static int read_events(struct flow *flow, struct stages *stages, struct proportion *proportion,
-    struct feed *feed, struct err *err)
+static int read_events(struct flow *flow, struct stages *stages, struct flow_maps *maps,
+    struct proportion *proportion, struct feed *feed, struct err *err)
 {
 	const struct callsites *callsites = proportion->callsites;
 	uint64_t events = 0;
@@ -240,6 +241,8 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 		    e.time_ns == callsites->moment_ns)
 			break;
 		rc = apply(flow->requests, stages, proportion, &e);
+		if (!rc)
+			rc = flow_maps_apply(maps, &e);
 		if (rc)
 			err_set(err, rc, "no memory for the requests");
 		feed_passed(feed, ++events);
@@ -260,6 +263,19 @@ static int follow_space(struct verdict_result *r, struct feed feed)
 	return r->flow.space ? 0 : -ENOMEM;
 }
 
+struct live {
+	const struct feed *feed;
+	const struct flow_maps *maps;
+};
+
+static int each_live(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
+{
+	const struct live *live = self;
+	int rc = live->feed->each_live(live->feed->self, fn, arg);
+
+	return rc ? rc : flow_maps_each(live->maps, fn, arg);
+}
+
 int flow_read(struct verdict_result *r, struct feed feed, struct err *err)
 {
 	struct callsites *callsites = r->callsites;
@@ -267,8 +283,9 @@ int flow_read(struct verdict_result *r, struct feed feed, struct err *err)
 	const struct failure *f =
 	    callsites->failed == CALLSITE_NONE ? NULL : model_failure(r->model);
 	struct proportion proportion;
+	struct flow_maps maps;
 	struct stages stages;
-	int rc;
+	int rc, held = 0;
 
 	flow_fini(flow);
 	stages_init(&stages, &feed, r->frameworks.frames);
@@ -278,14 +295,18 @@ int flow_read(struct verdict_result *r, struct feed feed, struct err *err)
 	rc = proportion_init(&proportion, callsites, f ? f->size : 0);
 	if (rc)
 		return err_set(err, rc, "no memory for the requests");
-	rc = read_events(flow, &stages, &proportion, &feed, err);
+	flow_maps_init(&maps, flow->requests, callsites);
+	rc = read_events(flow, &stages, &maps, &proportion, &feed, err);
 	if (!rc)
 		proportion_finish(&proportion);
 	proportion_fini(&proportion);
+	if (!rc)
+		held = requests_held_read(flow->requests, r->model, callsites, each_live,
+		    &(struct live){&feed, &maps}, &flow->held);
+	flow_maps_fini(&maps);
 	if (rc)
 		return rc;
-	rc = requests_held_read(
-	    flow->requests, r->model, callsites, feed.each_live, feed.self, &flow->held);
+	rc = held;
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
 	else

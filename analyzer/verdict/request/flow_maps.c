@@ -1,0 +1,93 @@
+#include "verdict/request/flow_maps.h"
+
+#include <errno.h>
+
+void flow_maps_init(
+    struct flow_maps *out, struct requests *requests, const struct callsites *callsites)
+{
+	*out = (struct flow_maps){.requests = requests, .callsites = callsites};
+	ranges_init(&out->mapped);
+}
+
+void flow_maps_fini(struct flow_maps *f)
+{
+	ranges_fini(&f->mapped);
+	vec_free(&f->blocks);
+}
+
+/* True for memory that the program asked the kernel for. */
+static bool is_own(const struct callsites *p, const struct event *e)
+{
+	uint32_t callsite = callsites_of_stack(p, STACK_STATS_MAP, e->stack);
+
+	if (e->u.map.flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_STACK))
+		return false;
+	if (callsite == CALLSITE_NONE)
+		callsite = callsites_of_stack(p, STACK_STATS_SHARED, e->stack);
+	return callsite != CALLSITE_NONE && !p->list[callsite].arena_share.any;
+}
+
+/* A part of a mapping goes: what is left stays its request's. */
+static void on_cut(void *arg, const struct range *piece, int whole, int split)
+{
+	struct flow_maps *f = arg;
+	struct block *b = &f->blocks.items[piece->serial];
+	struct block gone = *b;
+	struct event e = {.kind = EV_FREE, .time_ns = f->time_ns, .block = &gone};
+
+	(void)split;
+	gone.size = piece->end - piece->start < b->size ? piece->end - piece->start : b->size;
+	b->size = whole ? 0 : b->size - gone.size;
+	requests_apply(f->requests, &e);
+}
+
+static int cut(struct flow_maps *f, const struct event *e)
+{
+	f->time_ns = e->time_ns;
+	if (e->address > UINT64_MAX - e->size)
+		return 0;
+	return ranges_cut(&f->mapped, e->address, e->address + e->size, on_cut, f);
+}
+
+static int map(struct flow_maps *f, const struct event *e)
+{
+	struct range r = {.start = e->address, .end = e->address + e->size};
+	struct block b = {.address = e->address,
+	    .size = e->size,
+	    .birth_ns = e->time_ns,
+	    .stack = e->stack,
+	    .thread = e->thread,
+	    .task = e->task};
+	int rc = cut(f, e);
+
+	if (rc || !is_own(f->callsites, e) || r.end <= r.start)
+		return rc;
+	r.serial = f->blocks.count;
+	if (vec_push(&f->blocks, b))
+		return -ENOMEM;
+	rc = ranges_add(&f->mapped, &r);
+	return rc ? rc : requests_acquired(f->requests, &b, e->time_ns);
+}
+
+int flow_maps_apply(struct flow_maps *f, const struct event *e)
+{
+	switch (e->kind) {
+	case EV_MAP:
+		return map(f, e);
+	case EV_UNMAP:
+		return cut(f, e);
+	default:
+		return 0;
+	}
+}
+
+int flow_maps_each(
+    const struct flow_maps *f, int (*fn)(void *arg, const struct block *b), void *arg)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < f->blocks.count && !rc; i++)
+		if (f->blocks.items[i].size)
+			rc = fn(arg, &f->blocks.items[i]);
+	return rc;
+}
