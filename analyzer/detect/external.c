@@ -141,6 +141,15 @@ static bool was_reached(const struct model *m)
 	return early >= m->peak.bytes - m->peak.bytes / AS_MUCH_PART;
 }
 
+/* Return 0 to 1: by how much what is free, in holes and below, exceeds the request. As much again,
+ * and it is the pieces that are too small, not the limit. */
+static double beyond(const struct scene *scene, uint64_t size)
+{
+	uint64_t free = scene->slack.known ? scene->slack.bytes + scene->slack.below : 0;
+
+	return fmin(1, (double)num_less(free, size) / (double)size);
+}
+
 /* Judge constant work under a limit that is too low. */
 static double of_limit(const struct scene *scene, struct finding *f, uint64_t live)
 {
@@ -173,6 +182,8 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 		return 0;
 	/* That as much fit before says little: growing bytes were at the limit then, too. */
 	strength = settled(scene, live) * (fitted ? 1 : NEVER_FITTED * in_series(scene, 0));
+	if (own)
+		strength *= 1 - beyond(scene, size);
 	/* Bytes that came late are not constant work. */
 	if (!fitted && (!was_reached(m) || late_rise_find(&m->timeline, m->run.first_ns,
 					       scene->callsites->moment_ns, &burst)))

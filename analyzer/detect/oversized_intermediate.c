@@ -55,6 +55,17 @@ static double begun(const struct scene *scene, const struct callsite *blamed)
 	return fmin(1, FIRST + FIRST_TIMES * (double)released / (double)(made ? made : 1));
 }
 
+/* True if the refused request is the largest of its line, and would not fit if nothing else lived:
+ * whatever the series is like, it is the matter. */
+static bool exceeds_limit(const struct scene *scene, const struct callsite *p)
+{
+	const struct scene_limit *l = &scene->limit;
+
+	return l->bytes && l->usage && scene->end.refused->size > p->facts.largest &&
+	       scene->end.refused->size >
+		   num_less(l->bytes, l->usage) + scene_live(scene) + scene->slack.bytes;
+}
+
 static double request(const struct scene *scene, struct finding *f, uint64_t whole)
 {
 	const struct callsite *p;
@@ -71,7 +82,8 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 		return 0;
 	/* The unknown stack has no series to stand out from. */
 	if ((p->size.grows || p->relations.index_of != CALLSITE_NONE) ||
-	    (p->facts.largest && scene->end.refused->size / OUT_OF_SERIES < p->facts.largest))
+	    (p->facts.largest && scene->end.refused->size / OUT_OF_SERIES < p->facts.largest &&
+		!exceeds_limit(scene, p)))
 		return 0;
 	strength = dominance((double)scene->end.refused->size, (double)whole);
 	if (scene_amplifies(scene, scene->callsites->failed))

@@ -468,6 +468,11 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 		return err_set(err, rc, "no memory for the device's map");
 	}
 	scene.slack.bytes = num_less(scene.slack.bytes, d->hidden_bytes);
+	/* What PyTorch's own limit leaves is free, too, but less than the segment that it wanted.
+	 */
+	if (scene.limit.own.known && scene.slack.known && f->size)
+		scene.slack.below =
+		    num_least(num_less(scene.limit.bytes, scene.limit.usage), f->size - 1);
 	scene.others = (struct scene_others){.known = d->others_known || d->others,
 	    .bytes = d->others,
 	    .grown = others_grown(then, sp, d)};

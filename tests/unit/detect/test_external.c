@@ -110,6 +110,24 @@ static void test_limit_with_holes(void **state)
 	(void)state;
 }
 
+/* PyTorch's own limit refused, with as much again free in holes: they are too small, not the limit.
+ */
+static void test_own_limit_with_holes(void **state)
+{
+	struct staged t = {.s = script_new()}, few = {.s = script_new()};
+
+	t.scene.slack = (struct scene_slack){.known = true, .bytes = 600000, .below = 400000};
+	lower(&t, 500000, 1200000, 0);
+	assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.1);
+	strike(&t);
+	few.scene.slack = (struct scene_slack){.known = true, .bytes = 100000, .below = 400000};
+	lower(&few, 500000, 1200000, 0);
+	assert_int_equal(few.rc, 0);
+	assert_true(few.f.strength == 1);
+	strike(&few);
+	(void)state;
+}
+
 /* It grew, so no limit would be enough. */
 static void test_limit_of_growth(void **state)
 {
@@ -391,10 +409,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_silent),
 	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_limit),
-	    cmocka_unit_test(test_limit_with_holes), cmocka_unit_test(test_limit_of_growth),
-	    cmocka_unit_test(test_footprint), cmocka_unit_test(test_footprint_of_a_volume),
-	    cmocka_unit_test(test_start), cmocka_unit_test(test_lowered),
-	    cmocka_unit_test(test_just_reached), cmocka_unit_test(test_files_left),
-	    cmocka_unit_test(test_varying)};
+	    cmocka_unit_test(test_limit_with_holes), cmocka_unit_test(test_own_limit_with_holes),
+	    cmocka_unit_test(test_limit_of_growth), cmocka_unit_test(test_footprint),
+	    cmocka_unit_test(test_footprint_of_a_volume), cmocka_unit_test(test_start),
+	    cmocka_unit_test(test_lowered), cmocka_unit_test(test_just_reached),
+	    cmocka_unit_test(test_files_left), cmocka_unit_test(test_varying)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

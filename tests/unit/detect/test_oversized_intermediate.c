@@ -322,6 +322,30 @@ static void test_ordinary_request(void **state)
 	(void)state;
 }
 
+/* A request that is in its line's series, but would not fit if nothing else lived; unless as much
+ * was granted before. */
+static void test_more_than_the_limit(void **state)
+{
+	for (int before = 0; before < 2; before++) {
+		struct staged t = {.s = script_new()};
+		uint32_t work = script_stack(t.s, "main;work"),
+			 keep = script_stack(t.s, "main;keep");
+
+		script_alloc(t.s, keep, MiB);
+		for (uint64_t i = 0; i < 100; i++)
+			script_release(t.s, script_alloc(t.s, work, (20 + i * 37 % 80) * MiB));
+		if (before)
+			script_release(t.s, script_alloc(t.s, work, 170 * MiB));
+		script_failed(t.s, work, 164 * MiB);
+		t.scene.limit.bytes = 172 * MiB;
+		t.scene.limit.usage = 12 * MiB;
+		stage(&t, detect_oversized_intermediate, true);
+		assert_int_equal(!t.rc && t.f.strength > 0.9, !before);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* Many small blocks of one call, if that is known; as weak as a guess if it only may be one. */
 static void test_one_call(void **state)
 {
@@ -370,6 +394,7 @@ int main(void)
 	    cmocka_unit_test(test_pile),
 	    cmocka_unit_test(test_one_call),
 	    cmocka_unit_test(test_ordinary_request),
+	    cmocka_unit_test(test_more_than_the_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
