@@ -5,11 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/num.h"
 #include "util/text/fmt.h"
 #include "util/text/str.h"
 #include "verdict/device/device.h"
 #include "verdict/failure/volume.h"
 #include "verdict/framework/framework_roles.h"
+
+struct lacking {
+	char text[48];
+};
 
 struct advice {
 	struct verdict_result *result;
@@ -135,8 +140,24 @@ static void fixes_oversized_model(struct advice *a)
 	       "spread over several devices or offloaded to the host.");
 }
 
+/* Return " by at least N" for the bytes that the refused request lacked; "": not known. */
+static const char *by_at_least(const struct advice *a, struct lacking *out)
+{
+	const struct failure_view *f = &a->result->failure;
+	uint64_t room = num_less(f->limit_bytes, f->usage_bytes);
+	struct fmt size;
+
+	if (!f->limit_bytes || !f->usage_bytes || f->requested_bytes <= room)
+		return "";
+	snprintf(out->text, sizeof(out->text), " by at least %s",
+	    fmt_size(&size, f->requested_bytes - room));
+	return out->text;
+}
+
 static void fixes_batch_prealloc(struct advice *a)
 {
+	struct lacking by;
+
 	if (a->form == FORM_GRAPHS) {
 		add(a,
 		    "Capture graphs in %s for fewer and smaller batches, the largest one first, "
@@ -150,9 +171,34 @@ static void fixes_batch_prealloc(struct advice *a)
 		    "prepare fewer sizes, and smaller ones.",
 		    a->where);
 	add(a,
-	    "Make the pool that %s takes smaller: fewer sequences, a shorter largest context, or "
+	    "Make the pool that %s takes smaller%s: fewer sequences, a shorter largest context, or "
 	    "blocks taken as they are needed.",
-	    a->where);
+	    a->where, by_at_least(a, &by));
+}
+
+/* Say how many requests fit: each as large as the largest was, in what the limit leaves beside
+ * everything else. */
+static void add_bound(struct advice *a)
+{
+	const struct verdict_result *r = a->result;
+	const struct finding *f = &r->ranking.list[0].finding;
+	double held = finding_fact(f, FACT_AT_ONCE_BYTES),
+	       each = finding_fact(f, FACT_AT_ONCE_LARGEST);
+	double room = (double)r->failure.limit_bytes - ((double)r->failure.usage_bytes - held);
+	struct fmt count, size, left;
+
+	if (!r->failure.limit_bytes || !r->failure.usage_bytes || each <= 0 || room < each ||
+	    room / each >= finding_fact(f, FACT_AT_ONCE)) {
+		add(a, "Bound how many requests run at once (a semaphore, a queue, a smaller "
+		       "worker pool) to what fits beside what stays.");
+		return;
+	}
+	add(a,
+	    "Bound how many requests run at once to at most %s (a semaphore, a queue, a smaller "
+	    "worker "
+	    "pool): each held up to %s, and the limit leaves %s for them.",
+	    fmt_count(&count, (uint64_t)(room / each)), fmt_size(&size, (uint64_t)each),
+	    fmt_size(&left, (uint64_t)room));
 }
 
 static void fixes_concurrency(struct advice *a)
@@ -193,8 +239,7 @@ static void fixes_concurrency(struct advice *a)
 		    a->where);
 		break;
 	default:
-		add(a, "Bound how many requests run at once (a semaphore, a queue, a smaller "
-		       "worker pool) to what fits beside the weights.");
+		add_bound(a);
 		break;
 	}
 }
@@ -237,6 +282,8 @@ static void add_share(struct advice *a)
 
 static void fixes_external(struct advice *a)
 {
+	struct lacking by;
+
 	if (a->form == FORM_STACKS) {
 		add(a, "Have fewer threads (a pool of a fixed size), or smaller stacks for them "
 		       "(threading.stack_size, pthread_attr_setstacksize, ulimit -s).");
@@ -244,10 +291,10 @@ static void fixes_external(struct advice *a)
 		       "threads touch little of their stacks.");
 	} else if (too_low(a)) {
 		add(a,
-		    "Raise the limit (%s): the process does not grow, so some room to spare ends "
+		    "Raise the limit (%s)%s: the process does not grow, so some room to spare ends "
 		    "this. Where that cannot be, let it do less at once: fewer requests, smaller "
 		    "ones.",
-		    limit_kind_name(a->result->failure.limit));
+		    limit_kind_name(a->result->failure.limit), by_at_least(a, &by));
 	} else if (a->result->volume) {
 		add(a,
 		    "List the files with `ls -l %s` and remove those that no process uses any "

@@ -619,19 +619,29 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 	const struct ledger *l = &r->ledger;
 	struct fmt a, b, c;
 
-	str_puts(s, kill_with_memory_left(&r->kill) ? "At most " : "Nothing ran out: at most ");
-	str_printf(s, "%s were in use at once", fmt_size(&a, r->model->peak.bytes));
+	bool begun = !kill_with_memory_left(&r->kill), on_device = false;
+
+	str_puts(s, begun ? "Nothing ran out: " : "");
+	for (size_t i = 0; i < r->devices.count; i++) {
+		const struct ledger *of = &r->devices.list[i].ledger;
+
+		if (of->limit == LIMIT_NONE)
+			continue;
+		str_printf(s, "%s of the %s of %s stayed free; ",
+		    fmt_size(&b, ledger_get(of, LEDGER_FREE)), fmt_size(&a, of->limit_bytes),
+		    r->devices.list[i].device);
+		on_device = true;
+	}
+	str_printf(s, "%s %s were in use at once",
+	    on_device ? "on the host at most"
+	    : begun   ? "at most"
+		      : "At most",
+	    fmt_size(&a, r->model->peak.bytes));
 	if (l->limit != LIMIT_NONE)
 		str_printf(s, ", and %s of the limit of %s (%s) stayed free",
 		    fmt_size(&c, ledger_get(l, LEDGER_FREE)), fmt_size(&b, l->limit_bytes),
 		    limit_kind_name(l->limit));
 	str_putc(s, '.');
-	for (size_t i = 0; i < r->devices.count; i++)
-		if (r->devices.list[i].ledger.limit != LIMIT_NONE)
-			str_printf(s, " %s of the %s of %s stayed free.",
-			    fmt_size(&b, ledger_get(&r->devices.list[i].ledger, LEDGER_FREE)),
-			    fmt_size(&a, r->devices.list[i].ledger.limit_bytes),
-			    r->devices.list[i].device);
 	if (r->kill.killed && !kill_with_memory_left(&r->kill))
 		str_puts(s, r->kill.seen
 				? " SIGKILL ended it, but not the kernel's OOM killer: its count "

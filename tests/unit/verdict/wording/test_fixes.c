@@ -63,6 +63,35 @@ static void test_special_cases(void **state)
 	(void)state;
 }
 
+/* The number of requests that fit: the largest held 40 MiB, and beside the rest 170 MiB are left.
+ */
+static void test_bound(void **state)
+{
+	static struct verdict_result r;
+	struct finding *f = &r.ranking.list[0].finding;
+
+	r.ranking.count = 1;
+	*f = (struct finding){.cause = CAUSE_CONCURRENCY};
+	finding_evidence(f, FACT_AT_ONCE, 8);
+	finding_evidence(f, FACT_AT_ONCE_BYTES, 160.0 * MiB);
+	finding_evidence(f, FACT_AT_ONCE_LARGEST, 40.0 * MiB);
+	r.failure.limit_bytes = 200 * MiB;
+	r.failure.usage_bytes = 190 * MiB;
+	advise(&r, CAUSE_CONCURRENCY);
+	assert_non_null(strstr(r.verdict.fixes[0].text, "at once to at most 4 ("));
+	assert_non_null(
+	    strstr(r.verdict.fixes[0].text, "up to 40.0 MiB, and the limit leaves 170"));
+	/* Not one fits, or no limit is known. */
+	r.failure.usage_bytes = 340 * MiB;
+	advise(&r, CAUSE_CONCURRENCY);
+	assert_non_null(strstr(r.verdict.fixes[0].text, "beside what stays"));
+	r.failure.limit_bytes = 0;
+	advise(&r, CAUSE_CONCURRENCY);
+	assert_non_null(strstr(r.verdict.fixes[0].text, "beside what stays"));
+	arena_free(&r.arena);
+	(void)state;
+}
+
 /* A limit that is too low is raised; of PyTorch's share only where the device has more. */
 static void test_limits(void **state)
 {
@@ -74,7 +103,12 @@ static void test_limits(void **state)
 	r.ranking.list[0].finding = (struct finding){.cause = CAUSE_EXTERNAL, .steady = true};
 	r.failure.limit = LIMIT_CGROUP;
 	advise(&r, CAUSE_EXTERNAL);
-	assert_non_null(strstr(fixes[0].text, "Raise the limit (cgroup memory.max)"));
+	assert_non_null(strstr(fixes[0].text, "Raise the limit (cgroup memory.max):"));
+	r.failure.limit_bytes = 100 * MiB;
+	r.failure.usage_bytes = 95 * MiB;
+	r.failure.requested_bytes = 8 * MiB;
+	advise(&r, CAUSE_EXTERNAL);
+	assert_non_null(strstr(fixes[0].text, "(cgroup memory.max) by at least 3.00 MiB:"));
 	r.failure.limit = LIMIT_DEVICE;
 	advise(&r, CAUSE_EXTERNAL);
 	assert_non_null(strstr(fixes[0].text, "what else holds the memory"));
@@ -178,6 +212,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixes),
 	    cmocka_unit_test(test_special_cases), cmocka_unit_test(test_limits),
-	    cmocka_unit_test(test_frameworks), cmocka_unit_test(test_serving)};
+	    cmocka_unit_test(test_bound), cmocka_unit_test(test_frameworks),
+	    cmocka_unit_test(test_serving)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

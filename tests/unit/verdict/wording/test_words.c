@@ -662,9 +662,9 @@ static const struct {
 	"Nothing ran out: at most 340 MiB were in use at once, and 240 MiB of the limit of 600 MiB "
 	"(RLIMIT_AS) stayed free."},
     {CAUSE_HEALTHY, on_and_on,
-	"Nothing ran out: at most 340 MiB were in use at once, and 240 MiB of the limit of 600 MiB "
-	"(RLIMIT_AS) stayed free. 1.50 GiB of the 4.00 GiB of cuda:0 stayed free. The program went "
-	"on after 4 refused requests."},
+	"Nothing ran out: 1.50 GiB of the 4.00 GiB of cuda:0 stayed free; on the host at most 340 "
+	"MiB were in use at once, and 240 MiB of the limit of 600 MiB (RLIMIT_AS) stayed free. The "
+	"program went on after 4 refused requests."},
     {CAUSE_HEALTHY, still_growing,
 	"Nothing ran out: at most 340 MiB were in use at once, and 240 MiB of the limit of 600 MiB "
 	"(RLIMIT_AS) stayed free. But Chat.answer (chat.py:31) was still growing at the end: 300 "
