@@ -358,7 +358,8 @@ static int add_role(struct adding *a, const struct section *s)
 
 static const char *const spaces[] = {"", "host", "device"};
 
-/* Read "[fix CAUSE]": `text`, with optional `setting`, `role`, `space`; each `text` ends a fix. */
+/* Read "[fix CAUSE]": `text`, with optional `setting`, `role`, `space`, `where`; each `text` ends a
+ * fix. */
 static int add_fix(struct adding *a, const struct section *s)
 {
 	const struct knowledge_fix empty = {
@@ -381,6 +382,10 @@ static int add_fix(struct adding *a, const struct section *s)
 			if (index_of(l->value, spaces, COUNT(spaces)) == COUNT(spaces))
 				return mistake(a, l->line, "there is no space", l->value);
 			fix.space = l->value;
+		} else if (strcmp(l->key, "where") == 0) {
+			if (strcmp(l->value, "threads") != 0)
+				return mistake(a, l->line, "there is no condition", l->value);
+			fix.threads = true;
 		} else if (strcmp(l->key, "text") == 0) {
 			fix.text = l->value;
 			if (vec_push(&a->k->fixes, fix))

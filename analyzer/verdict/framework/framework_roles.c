@@ -92,6 +92,17 @@ static enum role role_in(const struct verdict_result *r,
 	return ROLE_NONE;
 }
 
+/* True unless one thread made all blocks. */
+static bool has_threads(const struct verdict_result *r)
+{
+	const struct requests *all = r->flow.requests;
+
+	for (size_t i = 2; all && i < all->lanes.count; i++)
+		if (all->lanes.items[i].thread != all->lanes.items[1].thread)
+			return true;
+	return !all;
+}
+
 static void add_fixes(struct verdict_result *r, struct knowledge_place callsite)
 {
 	const struct knowledge_fix *found[FIXES_MAX];
@@ -103,7 +114,8 @@ static void add_fixes(struct verdict_result *r, struct knowledge_place callsite)
 	    r->frameworks.knowledge, callsite.framework, v->cause, callsite.role, found, FIXES_MAX);
 
 	for (size_t k = 0; k < n && v->fix_count < FIXES_MAX; k++)
-		if (knowledge_fix_applies(found[k], space))
+		if (knowledge_fix_applies(found[k], space) &&
+		    (!found[k]->threads || has_threads(r)))
 			v->fixes[v->fix_count++] =
 			    (struct fix){callsite.framework->name, found[k]->text};
 }

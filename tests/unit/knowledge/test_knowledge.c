@@ -116,6 +116,7 @@ static void test_mistakes(void **state)
 	mistake(f, GOOD "[fix gremlins]\ntext = a\n", ":6: there is no cause 'gremlins'");
 	mistake(f, GOOD "[fix leak]\nsetting = a\n", ":6: a fix without");
 	mistake(f, GOOD "[fix leak]\nspace = moon\ntext = a\n", ":7: there is no space 'moon'");
+	mistake(f, GOOD "[fix leak]\nwhere = x\ntext = a\n", ":7: there is no condition 'x'");
 	mistake(
 	    f, MESSAGE("kind = failure\nneedle = abcd\npattern = abcd\n"), "meaning is missing");
 	mistake(f, MESSAGE("kind = drama\n"), ":5: there is no kind 'drama'");

@@ -208,11 +208,35 @@ static void test_serving(void **state)
 	(void)state;
 }
 
+/* Advice about threads is only for a process in which several allocate. */
+static void test_threads(void **state)
+{
+	struct lane lanes[] = {{0}, {.thread = 1}, {.thread = 1, .task = 7}, {.thread = 2}};
+	struct symbol symbols[] = {*in_python("ones", "/lib/site-packages/numbers/make.py", 1)};
+	struct verdict_result r = {.verdict = {.blame = {.stack = {symbols, 1}}}};
+	struct requests requests = {.lanes = {.items = lanes}};
+	const struct fix *fixes = r.verdict.fixes;
+
+	r.frameworks.knowledge = knowledge_new();
+	add_knowledge(r.frameworks.knowledge,
+	    NUMBERS "\n[fix fragmentation]\nwhere = threads\ntext = Share arenas.\n");
+	r.flow.requests = &requests;
+	for (requests.lanes.count = 3; requests.lanes.count <= 4; requests.lanes.count++) {
+		advise(&r, CAUSE_FRAGMENTATION);
+		assert_string_equal(fixes[0].text, "Use pools.");
+		assert_int_equal(
+		    strcmp(fixes[1].text, "Share arenas.") == 0, requests.lanes.count == 4);
+	}
+	knowledge_free(r.frameworks.knowledge);
+	arena_free(&r.arena);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixes),
 	    cmocka_unit_test(test_special_cases), cmocka_unit_test(test_limits),
 	    cmocka_unit_test(test_bound), cmocka_unit_test(test_frameworks),
-	    cmocka_unit_test(test_serving)};
+	    cmocka_unit_test(test_serving), cmocka_unit_test(test_threads)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
