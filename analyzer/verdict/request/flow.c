@@ -307,6 +307,10 @@ int flow_read(struct verdict_result *r, struct feed feed, struct err *err)
 	if (rc)
 		return rc;
 	rc = held;
+	/* A file system's feed shows no releases of malloc's blocks, by which a thread begins anew.
+	 */
+	for (uint32_t i = 0; !rc && r->volume && i < callsites->count; i++)
+		flow->held.callsites[i].in_one_go = 0;
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
 	else
