@@ -142,17 +142,32 @@ static bool settles(const struct explain_message *m)
 static void drop_fallbacks(struct explanation *e)
 {
 	size_t kept = 0;
-	bool settled = false;
+	bool settled = false, others = false;
 
 	for (size_t i = 0; i < e->count; i++)
 		settled |= settles(&e->messages[i]);
+	for (size_t i = 0; i < e->count; i++)
+		others |= !e->messages[i].known->fallback && e->messages[i].kind != MESSAGE_CONTEXT;
 	for (size_t i = 0; i < e->count; i++) {
-		if (settled && e->messages[i].known->fallback)
+		bool hint = e->messages[i].kind == MESSAGE_HINT;
+
+		if ((settled || (hint && others)) && e->messages[i].known->fallback)
 			fields_free(&e->messages[i].fields);
 		else
 			e->messages[kept++] = e->messages[i];
 	}
 	e->count = kept;
+}
+
+/* Some messages are a part of a report whose end tells the failure; without that end they do. */
+static void promote(struct explanation *e)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == MESSAGE_FAILURE)
+			return;
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].known->alone != MESSAGE_KIND_COUNT)
+			e->messages[i].kind = e->messages[i].known->alone;
 }
 
 /* Sorts by time if all times come from one clock, else keeps the log's order; then numbers the
@@ -364,7 +379,9 @@ static void collect_fixes(struct explanation *e, const struct knowledge *knowled
 	for (size_t i = 0; i < e->count; i++) {
 		const struct explain_message *m = &e->messages[i];
 		/* What a message advises by itself holds whatever the cause. */
-		bool speaks = (m->cause && m->cause == cause) || i == e->verdict.message;
+		bool speaks = (m->cause && m->cause == cause) || i == e->verdict.message ||
+			      (decides && !cause && m->kind == MESSAGE_FAILURE &&
+				  m->event == decides->event && !m->known->fallback);
 
 		for (size_t n = 0; speaks && n < m->known->fix_count; n++)
 			add_fix(e, m->known->from, "", m->known->fixes[n]);
@@ -382,6 +399,24 @@ static void collect_fixes(struct explanation *e, const struct knowledge *knowled
 		if (e->messages[i].kind == MESSAGE_FAILURE || i == e->verdict.message)
 			add_framework_fixes(e, knowledge, &e->messages[i],
 			    e->messages[i].known->framework, ROLE_NONE);
+}
+
+/* What helps wherever that memory ran out, for a message that has no advice of its own. */
+static void add_common_fixes(struct explanation *e, const struct knowledge *knowledge)
+{
+	const struct knowledge_message *const *messages;
+	size_t count = knowledge_messages(knowledge, &messages);
+	const struct explain_message *m = &e->messages[e->verdict.message];
+	const char *space = *m->known->space ? m->known->space : "host";
+
+	if (m->kind == MESSAGE_HINT)
+		space = "sigkill";
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t n = 0; messages[i]->claim && strcmp(messages[i]->claim, space) == 0 &&
+				   n < messages[i]->fix_count;
+		     n++)
+			add_fix(e, m->known->from, "", messages[i]->fixes[n]);
 }
 
 static bool names_a_size(const struct explain_message *m)
@@ -678,6 +713,9 @@ static int judge(struct explanation *e, const struct knowledge *knowledge)
 	if (!e->verdict.cause && !e->verdict.fix_count && e->verdict.message != SIZE_MAX &&
 	    any(e, MESSAGE_FAILURE) && collect_likely_fixes(e, knowledge, &all))
 		return -ENOMEM;
+	if (!e->verdict.fix_count && e->verdict.message != SIZE_MAX &&
+	    (any(e, MESSAGE_FAILURE) || e->messages[e->verdict.message].kind == MESSAGE_HINT))
+		add_common_fixes(e, knowledge);
 	e->verdict.summary = keep(e, &summary);
 	str_free(&summary);
 	return e->verdict.summary ? 0 : -ENOMEM;
@@ -692,6 +730,7 @@ static int finish(struct scan *scan, const struct knowledge *knowledge, struct e
 	if (rc)
 		return rc;
 	drop_fallbacks(out);
+	promote(out);
 	order(out);
 	return judge(out, knowledge);
 }

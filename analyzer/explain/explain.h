@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "explain/claim/activity.h"
 #include "explain/fields.h"
 #include "explain/join/when.h"
 #include "explain/traceback.h"
@@ -34,6 +35,7 @@ struct explain_message {
 	struct when when;
 	const char *time; /* as in the log; NULL: no line near it has one */
 	struct traceback traceback;
+	enum activity activity; /* what the program did then, by the lines near it */
 	unsigned event; /* messages with the same number are about one event */
 };
 

@@ -60,6 +60,13 @@ static int parse_size(const struct pattern_group *g, const char *unit, uint64_t 
 		if (g->text[i] != ',')
 			plain[n++] = g->text[i];
 	plain[n] = '\0';
+	if (plain[0] == '0' && plain[1] == 'x') {
+		char *end;
+
+		errno = 0;
+		*bytes = strtoull(plain, &end, 16);
+		return errno || *end ? -EINVAL : 0;
+	}
 	if (strcmp(unit, "pages") == 0)
 		return fmt_parse_size(plain, bytes) || __builtin_mul_overflow(*bytes, PAGE, bytes);
 	if (strspn(plain, "0123456789.") == n)

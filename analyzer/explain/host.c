@@ -66,11 +66,17 @@ static void put_process(struct str *words, const struct fields *process)
 
 static void killed(const struct explain_message *m, uint64_t anon, struct str *words)
 {
+	const struct field *scope = fields_find(&m->fields, "scope");
 	struct fmt a;
 
 	str_puts(words, "The kernel killed ");
 	put_process(words, &m->fields);
-	str_printf(words, ", which had %s in memory.", fmt_size(&a, anon));
+	str_printf(words, ", which had %s in memory", fmt_size(&a, anon));
+	if (scope && scope->type == FIELD_TEXT)
+		str_puts(words, strstr(scope->text, "cgroup")
+				    ? ", as its cgroup (container, service) was at its limit"
+				    : ", as the machine's memory was full");
+	str_puts(words, ".");
 }
 
 /* Returns the resident bytes of all tasks in the kernel's table, and the largest task. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain/claim/claim.h"
 #include "explain/needles.h"
 #include "explain/pattern.h"
 #include "util/map.h"
@@ -17,6 +18,8 @@
 #define BACK (128u << 10) /* kept before the position looked at */
 #define PIECE (256u << 10)
 #define TRACEBACK (32u << 10) /* looked at before a message */
+#define ACTIVITY_NEAR (2u << 10) /* looked at before and behind a message for what was done */
+#define CLAIM_MAX 2000u /* bytes of a line that are read for a claim */
 #define TIMES 8u /* lines before a message that are searched for a time */
 #define TEXT_MAX 4096u /* bytes of a message that are kept */
 #define KEPT 16u /* distinct messages of one kind that are kept */
@@ -25,6 +28,8 @@
  * not take for ever. A try that takes long counts as many. */
 TUNED(unsigned, VAIN_MAX, 1000000, "bounds the time for a hostile log; no real log comes near");
 TUNED(unsigned, VAIN_LONG, 500, "a match that runs into its limit takes as long as 500 others");
+
+#define NO_OWNER SIZE_MAX /* of a needle of claims */
 
 struct known {
 	const struct knowledge_message *message;
@@ -47,6 +52,9 @@ struct scan {
 	VEC(size_t) owners; /* by needle: index in known */
 	VEC(const char *) texts; /* the needles */
 	struct needles *needles;
+	size_t claims[CLAIM_COUNT]; /* by what ran out: index in known, or NO_OWNER */
+	uint64_t claim_next; /* lines before that offset were read for claims */
+	unsigned claim_vain;
 	uint32_t state;
 	char *buffer;
 	size_t filled, scanned; /* bytes in the buffer, and how many of them were searched */
@@ -67,7 +75,11 @@ static int add_known(struct scan *s, const struct knowledge_message *m)
 {
 	struct known known = {.message = m};
 	struct err words = {"no memory"};
-	int rc = pattern_new(m->pattern, &known.pattern, &words);
+	int rc = m->claim ? 0 : pattern_new(m->pattern, &known.pattern, &words);
+
+	for (int kind = 1; m->claim && kind < CLAIM_COUNT; kind++)
+		if (strcmp(m->claim, claim_name((enum claim_kind)kind)) == 0)
+			s->claims[kind] = s->known.count;
 
 	if (!rc && m->each)
 		rc = pattern_new(m->each, &known.each, &words);
@@ -82,6 +94,15 @@ static int add_known(struct scan *s, const struct knowledge_message *m)
 		return -ENOMEM;
 	note("%s:%u: message '%s' is left out: %s", m->framework->path, m->line, m->name,
 	    words.text);
+	return 0;
+}
+
+/* The needles of claims belong to no message. */
+static int add_claim_needles(struct scan *s)
+{
+	for (const char *const *needle = claim_needles; *needle; needle++)
+		if (vec_push(&s->owners, NO_OWNER) || vec_push(&s->texts, *needle))
+			return -ENOMEM;
 	return 0;
 }
 
@@ -100,8 +121,12 @@ int scan_new(const struct knowledge *knowledge, struct explanation *explanation,
 	s->buffer = malloc(BACK + PIECE + AHEAD);
 	s->whens = whens_new();
 	map_seed();
+	for (size_t i = 0; i < CLAIM_COUNT; i++)
+		s->claims[i] = NO_OWNER;
 	for (size_t i = 0; i < count && !rc; i++)
 		rc = add_known(s, messages[i]);
+	if (!rc)
+		rc = add_claim_needles(s);
 	if (!rc)
 		rc = needles_new(s->texts.items, s->texts.count, &s->needles);
 	if (rc == -E2BIG) {
@@ -202,6 +227,35 @@ static int read_rows(
 	return 0;
 }
 
+static int read_claim(struct scan *s, const struct candidate *c, struct explain_message *m)
+{
+	static const char *const names[AMOUNT_COUNT] = {
+	    "requested_bytes", "used_bytes", "limit_bytes", "free_bytes", "piece_bytes"};
+	struct claim claim;
+	int rc = 0;
+
+	claim_read(s->buffer + (c->begin - s->base), (size_t)(c->end - c->begin), &claim);
+	/* A refused request has its size alone, often without a word for it. */
+	if (!claim.amounts.said[AMOUNT_ASKED] && claim.amounts.other_said &&
+	    claim.amounts.sizes == 1) {
+		claim.amounts.said[AMOUNT_ASKED] = true;
+		claim.amounts.bytes[AMOUNT_ASKED] = claim.amounts.other;
+	}
+	for (size_t i = 0; i < AMOUNT_COUNT && !rc; i++)
+		if (claim.amounts.said[i])
+			rc = fields_add_bytes(&m->fields, names[i], claim.amounts.bytes[i]);
+	return rc;
+}
+
+static enum activity activity_near(const struct scan *s, size_t begin, size_t bytes)
+{
+	size_t from = begin > ACTIVITY_NEAR ? begin - ACTIVITY_NEAR : 0;
+	size_t to =
+	    s->filled - (begin + bytes) > ACTIVITY_NEAR ? begin + bytes + ACTIVITY_NEAR : s->filled;
+
+	return activity_read(s->buffer + from, begin - from, begin + bytes - from, to - from);
+}
+
 static int read_message(
     struct scan *s, const struct known *k, const struct candidate *c, struct explain_message *m)
 {
@@ -214,7 +268,10 @@ static int read_message(
 	    arena_copy(&s->out->arena, s->buffer + begin, bytes < TEXT_MAX ? bytes : TEXT_MAX);
 	if (!m->text)
 		return -ENOMEM;
-	if (pattern_find(k->pattern, s->buffer, begin + bytes, begin, begin, &match))
+	m->activity = activity_near(s, begin, bytes);
+	if (k->message->claim)
+		rc = read_claim(s, c, m);
+	else if (pattern_find(k->pattern, s->buffer, begin + bytes, begin, begin, &match))
 		rc = fields_of_match(&m->fields, &match, &s->out->arena);
 	if (!rc && k->each)
 		rc = read_rows(s, k, c, m);
@@ -281,8 +338,12 @@ static int tell_until(struct scan *s, uint64_t offset)
 /* Of two messages that overlap, the longer counts; one that is a fallback counts for nothing. */
 static bool outranks(const struct scan *s, const struct candidate *a, const struct candidate *b)
 {
-	bool fallback = s->known.items[a->known].message->fallback;
+	const struct knowledge_message *x = s->known.items[a->known].message;
+	const struct knowledge_message *y = s->known.items[b->known].message;
+	bool fallback = x->fallback;
 
+	if ((x->claim && y->yields) || (y->claim && x->yields))
+		return x->claim;
 	if (fallback != s->known.items[b->known].message->fallback)
 		return !fallback;
 	return a->end - a->begin > b->end - b->begin;
@@ -308,17 +369,76 @@ static int add_candidate(struct scan *s, struct candidate c)
 	return 0;
 }
 
+/* A line may be wrapped: the next one goes on with a blank or a small letter. */
+static bool goes_on(const struct scan *s, size_t at)
+{
+	char c = at < s->filled ? s->buffer[at] : '\n';
+
+	return c == ' ' || c == '\t' || (c >= 'a' && c <= 'z');
+}
+
+static size_t claim_end(const struct scan *s, size_t from, size_t at)
+{
+	size_t most = s->filled - from < CLAIM_MAX ? s->filled : from + CLAIM_MAX;
+	const char *newline = memchr(s->buffer + at, '\n', most > at ? most - at : 0);
+
+	return newline ? (size_t)(newline - s->buffer) : most;
+}
+
+static int try_claim(struct scan *s, size_t from, size_t to, bool *found)
+{
+	struct claim claim;
+
+	*found = to > from && claim_read(s->buffer + from, to - from, &claim) &&
+		 s->claims[claim.kind] != NO_OWNER;
+	if (!*found)
+		return 0;
+	s->claim_next = s->base + to;
+	return add_candidate(
+	    s, (struct candidate){s->claims[claim.kind], s->base + from, s->base + to});
+}
+
+/* Reads the needle's line as what an unknown program says, else with the line that it goes on in,
+ * or goes on from. */
+static int on_claim(struct scan *s, size_t needle)
+{
+	size_t line = line_begin(s, needle, CLAIM_MAX / 2), end = claim_end(s, line, needle), more;
+	bool found;
+	int rc;
+
+	if (s->base + needle < s->claim_next || s->claim_vain >= VAIN_MAX)
+		return 0;
+	rc = try_claim(s, line, end, &found);
+	if (!rc && !found && end < s->filled && goes_on(s, end + 1)) {
+		more = claim_end(s, line, end + 1);
+		rc = try_claim(s, line, more, &found);
+	}
+	if (!rc && !found && line > 0 && goes_on(s, line)) {
+		more = line_begin(s, line - 1, CLAIM_MAX / 2);
+		if (s->base + more >= s->claim_next || more == 0)
+			rc = try_claim(s, more, end, &found);
+	}
+	if (!found) {
+		s->claim_next = s->base + end;
+		s->claim_vain++;
+	}
+	return rc;
+}
+
 static int on_needle(void *arg, size_t id, size_t end)
 {
 	struct scan *s = arg;
 	size_t index = s->owners.items[id];
-	struct known *k = &s->known.items[index];
 	size_t needle = s->scanned + end - strlen(s->texts.items[id]);
+	struct known *k;
 	size_t line = line_begin(s, needle, LINE), bytes = s->filled;
 	size_t from = line ? line_begin(s, line - 1, LINE) : 0;
 	struct pattern_match match;
 	struct candidate c;
 
+	if (index == NO_OWNER)
+		return on_claim(s, needle);
+	k = &s->known.items[index];
 	if (s->base + needle < k->next || k->vain >= VAIN_MAX)
 		return 0;
 	/* Where lines are wrapped, a match may begin a line earlier. */

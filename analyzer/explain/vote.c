@@ -5,6 +5,7 @@
 
 #include "explain/device.h"
 #include "explain/host.h"
+#include "explain/shortage.h"
 
 void votes_add(struct votes *votes, enum cause cause, double confidence)
 {
@@ -91,10 +92,15 @@ const char *vote_function_of(const struct traceback *t, enum cause cause)
 
 void vote_of_message(const struct explain_message *m, struct votes *votes, struct str *words)
 {
-	if (!device_vote(m, votes, words))
+	if (!shortage_vote(m, votes, words) && !device_vote(m, votes, words))
 		host_vote(m, votes, words);
+	shortage_vote_of_pieces(m, votes, words);
+	shortage_vote_of_size(m, votes, words);
 	vote_of_traceback(&m->traceback, votes);
 	for (size_t i = 0; i < m->known->cause_count; i++)
 		votes_add(votes, m->known->causes[i].cause, m->known->causes[i].confidence);
+	votes_sort(votes);
+	if (m->kind == MESSAGE_FAILURE && !m->known->claim && strcmp(m->known->space, "host") != 0)
+		shortage_vote_of_activity(m, votes);
 	votes_sort(votes);
 }

@@ -438,7 +438,7 @@ static int read_message_line(
 	const struct {
 		const char *key, **value;
 	} texts[] = {{"from", &m->from}, {"space", &m->space}, {"pattern", &m->pattern},
-	    {"group", &m->group}, {"meaning", &m->meaning}};
+	    {"group", &m->group}, {"meaning", &m->meaning}, {"claim", &m->claim}};
 	const char *colon;
 
 	for (size_t i = 0; i < COUNT(texts); i++)
@@ -453,6 +453,16 @@ static int read_message_line(
 		return m->kind < MESSAGE_KIND_COUNT
 			   ? 0
 			   : mistake(a, l->line, "there is no kind", l->value);
+	}
+	if (strcmp(l->key, "alone") == 0) {
+		m->alone = (enum message_kind)index_of(l->value, kind_names, COUNT(kind_names));
+		return m->alone < MESSAGE_KIND_COUNT
+			   ? 0
+			   : mistake(a, l->line, "there is no kind", l->value);
+	}
+	if (strcmp(l->key, "yields") == 0) {
+		m->yields = strcmp(l->value, "yes") == 0;
+		return m->yields ? 0 : mistake(a, l->line, "'yields' is yes, not", l->value);
 	}
 	if (strcmp(l->key, "fallback") == 0) {
 		m->fallback = strcmp(l->value, "yes") == 0;
@@ -485,9 +495,12 @@ static int read_message_line(
 static int check_message(
     const struct adding *a, const struct section *s, const struct knowledge_message *m)
 {
-	if (!m->pattern || !m->needle_count || m->kind == MESSAGE_KIND_COUNT || !m->meaning)
-		return mistake(
-		    a, s->line, "pattern, needle, kind or meaning is missing in message", s->name);
+	bool found = m->claim ? !m->pattern && !m->needle_count : m->pattern && m->needle_count;
+
+	if (!found || m->kind == MESSAGE_KIND_COUNT || !m->meaning)
+		return mistake(a, s->line,
+		    "pattern and needle (or claim), kind or meaning is missing in message",
+		    s->name);
 	if (index_of(m->space, spaces, COUNT(spaces)) == COUNT(spaces))
 		return mistake(a, s->line, "there is no space", m->space);
 	for (size_t i = 0; i < a->k->messages.count; i++)
@@ -509,6 +522,7 @@ static int add_message(struct adding *a, const struct section *s)
 	    .name = s->name,
 	    .from = a->framework->name,
 	    .kind = MESSAGE_KIND_COUNT,
+	    .alone = MESSAGE_KIND_COUNT,
 	    .space = "",
 	    .group = "",
 	    .needles = lists,

@@ -103,6 +103,11 @@ struct knowledge_message {
 	const char *pattern; /* PCRE2, with {MACROS} */
 	const char *each_name, *each; /* repeated within the match, as an array; NULL: none */
 	const char *group; /* consecutive messages of one group are one event; "": none */
+	const char
+	    *claim; /* what ran out, by the words of an unknown program; NULL: it has needles */
+	bool yields; /* a claim that contains it says more */
+	enum message_kind
+	    alone; /* its kind in a log without a failure; MESSAGE_KIND_COUNT: `kind` */
 	bool fallback; /* for programs that are not known: any message that is known outranks it */
 	const char *meaning;
 	struct knowledge_cause causes[KNOWLEDGE_CAUSES_MAX]; /* likeliest first */

@@ -1,5 +1,5 @@
-"""`whyoom explain`: every message text of logs/corpus.json, as quoted from its public place, is
-found and read; stories, formats, and logs that are long or no logs at all."""
+"""`whyoom explain`: stories, formats, unknown programs, and logs that are long or no logs.
+The texts of logs/ are judged in test_explain_corpus.py."""
 
 import json
 import os
@@ -36,43 +36,6 @@ def explain_json(log):
     result = json.loads(done.stdout.decode())
     VALIDATOR.validate(result)
     return result
-
-
-class Corpus(unittest.TestCase):
-    """Texts as people posted them."""
-
-    @classmethod
-    def setUpClass(cls):
-        with open(os.path.join(LOGS, "corpus.json")) as f:
-            cls.corpus = json.load(f)
-
-    def test_each(self):
-        for case in self.corpus:
-            with self.subTest(case["log"]), open(os.path.join(LOGS, case["log"]), "rb") as f:
-                log = f.read()
-                result = explain_json(log)
-                found = [f"{m['from']}: {m['fields']['message']}" for m in result["messages"]]
-                self.assertEqual(found, case["messages"])
-                self.assertEqual(result["verdict"]["cause"], case["cause"],
-                                 result["verdict"]["summary"])
-                for index, fields in case.get("fields", {}).items():
-                    have = result["messages"][int(index)]["fields"]
-                    for name, value in fields.items():
-                        self.assertEqual(have.get(name), value, name)
-
-    def test_each_has_its_source(self):
-        logs = {name for name in os.listdir(LOGS) if name.endswith(".log")}
-        self.assertEqual(logs, {case["log"] for case in self.corpus})
-        for case in self.corpus:
-            self.assertRegex(case["source"], r"^https://|^written ", case["log"])
-
-    def test_text_fits_any_width(self):
-        for index, case in enumerate(self.corpus):
-            columns = (40, 80, 120)[index % 3]
-            done = explain("-v", os.path.join(LOGS, case["log"]), columns=columns)
-            self.assertEqual((done.returncode, done.stderr), (0, b""))
-            for line in done.stdout.decode().splitlines():
-                self.assertLessEqual(len(line), columns, case["log"])
 
 
 TORCH = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {requested}. GPU 0 has a "
@@ -145,10 +108,12 @@ class Story(unittest.TestCase):
 FAILED = {
     "host": ("ERROR acme-server: out of memory while building the index",
              "acme: failed to allocate 4.00 GiB for the batch",
-             "acme.errors.OutOfMemoryError: cannot grow the arena",
+             "acme.errors.OutOfMemoryError: cannot grow the list",
              "acme: error: insufficient memory, 12 GB are needed",
-             "thread 'main' panicked at src/pool.rs:81: failed to allocate 1073741824 bytes",
-             "mmap failed: out of memory"),
+             "thread 'main' panicked at src/pool.rs:81: failed to allocate 1073741824 bytes"),
+    "mapping": ("mmap failed: out of memory",),
+    "pool": ("acme.errors.OutOfMemoryError: cannot grow the arena",),
+    "disk": ("error: not enough disk space",),
     "device": ("FATAL: GPU 0 out of memory (tried to allocate 2048 MB)",
                "error: unable to allocate device buffer of 536870912 bytes",
                "engine exited: VK_ERROR_OUT_OF_DEVICE_MEMORY"),
@@ -159,7 +124,7 @@ PROSE = ("INFO set ACME_CACHE=0 to avoid out of memory errors",
          "If you run out of memory, lower --batch", "WARN retrying after out of memory",
          "see https://docs.example/out-of-memory for help", "memory limit: 8 GiB, used 3 GiB",
          "ERROR failed to allocate IP address from pool", "error: could not allocate port 8080",
-         "error: not enough disk space", "RuntimeError: out of bounds memory access",
+         "RuntimeError: out of bounds memory access",
          "DEBUG allocator: failed to allocate 4 KiB from the fast path, using the slow one",
          "This may fail with out of memory on small machines", "test_out_of_memory PASSED",
          "  except torch.cuda.OutOfMemoryError:", "    raise OutOfMemoryError('failed')",

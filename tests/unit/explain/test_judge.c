@@ -200,8 +200,11 @@ static void test_pool(void **state)
 static void test_limit_of_a_kill(void **state)
 {
 	says("USAGE 100 of 100\nUSAGE 200 of 256\nKILL 190 in a cgroup\n",
-	    "190 MiB in memory. The cgroup held 200 MiB of its limit of 256 MiB.", NULL);
-	says("USAGE 200 of 256\nKILL 190 in a machine\n", "190 MiB in memory. The text", NULL);
+	    "as its cgroup (container, service) was at its limit. The cgroup held 200 MiB of its "
+	    "limit of 256 MiB.",
+	    NULL);
+	says("USAGE 200 of 256\nKILL 190 in a machine\n",
+	    "as the machine's memory was full. The text", NULL);
 	(void)state;
 }
 

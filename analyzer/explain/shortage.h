@@ -1,0 +1,25 @@
+/*
+ * shortage.h - works out what a claim means (claim/claim.h): the arithmetic between what was asked
+ * for, used, allowed and free, and what the program was doing.
+ *
+ * Fields: asked, used, limit and free; and the activity of the message. Knows no program.
+ */
+#ifndef ANALYZER_EXPLAIN_SHORTAGE_H
+#define ANALYZER_EXPLAIN_SHORTAGE_H
+
+#include "explain/explain.h"
+#include "explain/vote.h"
+#include "util/text/str.h"
+
+/* Judge a claim. True: it is one, and `words` got its sentences. */
+bool shortage_vote(const struct explain_message *m, struct votes *votes, struct str *words);
+/* Add fragmentation where enough was free, and the largest free piece (`piece`) was too small. */
+void shortage_vote_of_pieces(
+    const struct explain_message *m, struct votes *votes, struct str *words);
+/* Judge a refused size that a message names without more numbers (`asked`, `size`, `block`), if no
+ * device or process can have as much. */
+void shortage_vote_of_size(const struct explain_message *m, struct votes *votes, struct str *words);
+/* Add what the activity supports, for a message that supports nothing by itself. */
+void shortage_vote_of_activity(const struct explain_message *m, struct votes *votes);
+
+#endif

@@ -1,0 +1,76 @@
+/* What each number of a sentence means, in many wordings. */
+#include "../../util/unit.h"
+
+#include <string.h>
+
+#include "explain/claim/amounts.h"
+
+#define MiB(n) ((uint64_t)(n) << 20)
+#define GiB(n) ((uint64_t)(n) << 30)
+
+/* 0: the sentence does not say it. */
+static void means(const char *line, uint64_t asked, uint64_t used, uint64_t limit, uint64_t left)
+{
+	static struct lexemes l;
+	struct amounts a = {0};
+	uint64_t expected[] = {asked, used, limit, left};
+
+	lexemes_read(&l, line, strlen(line));
+	amounts_read(&a, &l, 0, l.count);
+	for (size_t i = 0; i < 4; i++)
+		if ((a.said[i] ? a.bytes[i] : 0) != expected[i])
+			fail_msg("%s: number %zu is %llu, not %llu", line, i,
+			    a.said[i] ? (unsigned long long)a.bytes[i] : 0,
+			    (unsigned long long)expected[i]);
+}
+
+static void test_words_before(void **state)
+{
+	means("failed to allocate 512 MiB", MiB(512), 0, 0, 0);
+	means("limit: 2 GiB, used: 1 GiB", 0, GiB(1), GiB(2), 0);
+	means("buffer of size 2830172160 refused", 2830172160, 0, 0, 0);
+	means("used: 3120562176, max: 3132096512", 0, 3120562176, 3132096512, 0);
+	means("would use 4 GiB (attempt to allocate chunk of 1 MiB), maximum: 3 GiB", MiB(1),
+	    GiB(4), GiB(3), 0);
+	(void)state;
+}
+
+static void test_words_behind(void **state)
+{
+	means("10 GiB total capacity; 2 GiB already allocated; 1 GiB free", 0, GiB(2), GiB(10),
+	    GiB(1));
+	means("needs 24 GB but only 16 GB are available", GiB(24), 0, 0, GiB(16));
+	means("65536 bytes requested, 117717552 currently allocated, 134217728 bytes in budget",
+	    65536, 117717552, 134217728, 0);
+	(void)state;
+}
+
+static void test_pairs(void **state)
+{
+	means("12 GB of 11 GB physical memory used", 0, GiB(12), GiB(11), 0);
+	means("(3 GiB / 4 GiB)", 0, GiB(3), GiB(4), 0);
+	means("would be [1022127656/974.7mb], larger than the limit of [1020054732/972.7mb]", 0,
+	    1022127656, 1020054732, 0);
+	(void)state;
+}
+
+/* Counts of other things, ports, process ids and addresses. */
+static void test_no_amounts(void **state)
+{
+	means("limit of 16384 tokens", 0, 0, 0, 0);
+	means("used by pid 50231 on host:22000, requested 40000 rows", 0, 0, 0, 0);
+	means("used at 0x7fa4c6800000", 0, 0, 0, 0);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_words_before),
+	    cmocka_unit_test(test_words_behind),
+	    cmocka_unit_test(test_pairs),
+	    cmocka_unit_test(test_no_amounts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

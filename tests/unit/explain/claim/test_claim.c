@@ -1,0 +1,89 @@
+/* Lines of programs that nobody knows: what each says ran out, and what is no claim at all. */
+#include "../../util/unit.h"
+
+#include <string.h>
+
+#include "explain/claim/claim.h"
+
+static const struct {
+	enum claim_kind kind;
+	const char *line;
+} lines[] = {
+    {CLAIM_DEVICE, "FATAL: GPU 0 ran out of memory"},
+    {CLAIM_DEVICE, "acme: cuMemAlloc failed for a tensor of 2 GiB on cuda:1"},
+    {CLAIM_DEVICE, "AcmeError(Code=8): Insufficient Memory (IOAF code 8)"},
+    {CLAIM_HOST, "acme: could not reserve enough memory for the batch"},
+    {CLAIM_HOST, "CUDA host memory: failed to allocate 4 GiB of pinned memory"},
+    {CLAIM_HOST, "virtual memory exhausted"},
+    {CLAIM_SHARED, "no space left in shared memory segment 7: failed to allocate shared memory"},
+    {CLAIM_LIMIT, "acme: RSS 3.1 GB exceeds the memory limit of 3 GB"},
+    {CLAIM_LIMIT, "Maximum memory usage reached (131072000), cannot allocate chunk of 1048576"},
+    {CLAIM_POOL, "no free KV cache blocks left for the request"},
+    {CLAIM_POOL,
+	"New used memory 9.5gb from field [f] would be larger than configured breaker: 9gb"},
+    {CLAIM_RUNTIME, "AcmeVM: heap space exhausted"},
+    {CLAIM_MAPPING, "failed to mmap file 'a.idx': Cannot allocate memory"},
+    {CLAIM_MAPPING, "`mprotect` failed with `ENOMEM`"},
+    {CLAIM_KILLED, "worker 3 was killed due to memory pressure"},
+    {CLAIM_NEAR, "WARN memory usage 3.9 GB is near and over the limit of 3.8 GB"},
+    {CLAIM_MAPS, "process is near the maximum number of memory mappings"},
+    {CLAIM_DISK, "AcmeError: local disk is full"},
+    {CLAIM_QUOTA, "429 Rate limit reached for acme-1"},
+    {CLAIM_PROMPT, "the prompt is too long: 5016 tokens, and the model takes 4096"},
+    {CLAIM_SIZE, "Message too large: 1048600 bytes exceeds the maximum of 1048576 bytes"},
+    {CLAIM_THREADS, "cannot create worker thread: Resource temporarily unavailable"},
+    {CLAIM_FAULT, "Segmentation fault (core dumped)"},
+    {CLAIM_SIGKILL, "the command returned a non-zero code: 137"},
+    {CLAIM_LOST, "executor 7 heartbeat timed out"},
+    /* Advice, settings, what was got over, source code, other goods. */
+    {CLAIM_NONE, "set ACME_CACHE=0 to avoid out of memory errors"},
+    {CLAIM_NONE, "this may fail with out of memory"},
+    {CLAIM_NONE, "failed to allocate 2 GiB, falling back to 1 GiB"},
+    {CLAIM_NONE, "    raise OutOfMemoryError('failed')"},
+    {CLAIM_NONE, "# failed: out of memory"},
+    {CLAIM_NONE, "error: could not allocate port 8080"},
+    {CLAIM_NONE, "memory limit: 8 GiB, used 3 GiB"},
+    {CLAIM_NONE, "memory limit of 8 GiB not exceeded"},
+    {CLAIM_NONE, "DEBUG failed to allocate 4 KiB from the fast path"},
+    {CLAIM_NONE, "[GC (Allocation Failure) 65536K->17433K(251392K)]"},
+    {CLAIM_NONE, "mmap of 4 GiB failed: Invalid argument"},
+    {CLAIM_NONE, "python /opt/acme/memory-allocation-failure.py (core dumped)"},
+    {CLAIM_NONE, ""},
+};
+
+static void test_lines(void **state)
+{
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		struct claim claim;
+		bool found = claim_read(lines[i].line, strlen(lines[i].line), &claim);
+
+		if (claim.kind != lines[i].kind || found != (claim.kind != CLAIM_NONE))
+			fail_msg("%s: '%s', not '%s'", lines[i].line, claim_name(claim.kind),
+			    claim_name(lines[i].kind));
+	}
+	(void)state;
+}
+
+/* Each claim has one of the needles in it; else nobody would look at its line. */
+static void test_needles(void **state)
+{
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		bool found = lines[i].kind == CLAIM_NONE;
+
+		for (size_t n = 0; claim_needles[n] && !found; n++)
+			found = strstr(lines[i].line, claim_needles[n]);
+		if (!found)
+			fail_msg("%s: no needle", lines[i].line);
+	}
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_lines),
+	    cmocka_unit_test(test_needles),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
