@@ -14,7 +14,6 @@ TUNED(double, WAITS_LONGER, 1.5,
 TUNED(unsigned, WAITED_PART, 16u,
     "workers in step release at once only while others wait; a dropped batch leaves none");
 TUNED(unsigned, TIMES_MIN, 4u, "three build-ups that were released may be chance");
-TUNED(unsigned, UNUSUAL_TIMES, 4u, "requests of one kind differ by a factor of two or three");
 TUNED(double, RECORDS_TIMES, 2.5,
     "of n numbers in any order ln n + 0.58 are records; 2.5 times that is no chance");
 TUNED(unsigned, GROWN_TIMES, 2u,
@@ -100,7 +99,7 @@ static void read_growth(const struct callsite *c, const struct callsite_member *
 	before = &stack_stats_rare(s)->buildups;
 	now = stack_stats_course(s).no_buildup ? 0 : stack_stats_live_bytes(s);
 	if (before->times < TIMES_MIN || now <= before->largest ||
-	    now < GROWN_TIMES * before->first || now > UNUSUAL_TIMES * before->largest ||
+	    now < GROWN_TIMES * before->first || now > SIZES_UNUSUAL * before->largest ||
 	    before->records + 1.0 < RECORDS_TIMES * (log(before->times + 1.0) + 0.58))
 		return;
 	out->grows = true;
@@ -137,6 +136,6 @@ void buildup_read(const struct callsite *c, const struct callsite_member *member
 	out->largest = largest;
 	read_growth(c, members, count, out);
 	/* The next one of the same kind is nothing unusual. */
-	if (out->bytes < UNUSUAL_TIMES * largest)
+	if (out->bytes < SIZES_UNUSUAL * largest)
 		out->bytes = 0;
 }

@@ -30,7 +30,6 @@ TUNED(double, ALIKE_TIMES, 1.5,
 TUNED(double, CREEPS_FACTOR, 1.1, "a state that grows by less is no larger than rounding makes it");
 TUNED(double, AS_LARGE_PART, 16.0,
     "an allocator rounds a block up by at most 1/8, half of it on average");
-TUNED(double, EVEN_SHARE, 0.75, "as of survivors that stay: two of eight eighths may be idle");
 TUNED(
     unsigned, KEEPER_PART, 1024u, "a smaller one decides nothing, and the search is a double loop");
 
@@ -111,7 +110,7 @@ static double buffer_then(const struct callsite *p, uint64_t time_ns)
  * third of the time does not count here. */
 static bool is_state(const struct callsite *p)
 {
-	return p->survivors.count >= SIZES_MIN && p->survivors.even >= EVEN_SHARE &&
+	return p->survivors.count >= SIZES_MIN && p->survivors.even >= SURVIVORS_EVEN &&
 	       (!p->size.grows || (double)p->size.last * (double)p->survivors.count <=
 				      ALIKE_TIMES * (double)p->survivors.bytes);
 }
