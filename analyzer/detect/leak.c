@@ -11,8 +11,6 @@
 #include "util/tuned.h"
 
 TUNED(unsigned, SET_UP_BLOCKS, 2048u, "the largest models have some two thousand parameters");
-TUNED(unsigned, SET_UP_ALIKE, 128u,
-    "as many equal blocks are of so many requests rather than of a pool");
 TUNED(double, STARTING, 0.3, "an index that is read at start keeps all that it makes, too");
 TUNED(double, STARTED_TIMES, 5, "requests give back a fifth at least, most of them more than half");
 TUNED(double, STARTED_BLOCKS, 30.0,
@@ -114,7 +112,7 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 		return pool.sure;
 	return !scene_sizes_drift(p) && !scene_sizes_scatter(p) &&
 	       !scene_worked_between(scene, p) &&
-	       (!callsite_is_uniform(p) || p->survivors.count <= SET_UP_ALIKE) &&
+	       (!callsite_is_uniform(p) || p->survivors.count <= POOL_ALIKE) &&
 	       scene_few_large(scene, p) && scene_is_quiet_since(scene, p->facts.first_ns);
 }
 

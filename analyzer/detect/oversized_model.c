@@ -32,7 +32,6 @@ TUNED(double, PLACED_STRENGTH, 0.65,
 TUNED(unsigned, OF_A_PARAMETER, 4u,
     "a gradient, two or three states of an optimizer, and the parameter");
 TUNED(double, GIVEN_BACK, 0.0625, "a sixteenth: setting up gives back nothing at all");
-TUNED(double, IN_FLIGHT, 0.5, "a model is put in place by one line of work, unless it is known");
 
 static bool is_parameter(const struct scene *scene, const struct callsite *p)
 {
@@ -40,7 +39,7 @@ static bool is_parameter(const struct scene *scene, const struct callsite *p)
 
 	return scene_few_large(scene, p) && !callsite_is_import(p) && !p->size.grows &&
 	       (scene_reads_weights(scene, p) ||
-		   scene_in_flight(scene, callsite, p->facts.live_bytes) <= IN_FLIGHT) &&
+		   scene_in_flight(scene, callsite, p->facts.live_bytes) <= POOL_IN_FLIGHT) &&
 	       !p->call.repeats && p->owner != OWNER_RUNTIME &&
 	       p->relations.index_of == CALLSITE_NONE &&
 	       (p->facts.freed_count < p->facts.live_count || scene_is_staged(scene, p) ||
@@ -57,7 +56,7 @@ static bool is_put_in_place(const struct scene *scene, const struct callsite *p)
 
 	return !scene->work && !callsite_is_import(p) && p->owner != OWNER_RUNTIME &&
 	       p->facts.freed_count < p->facts.live_count &&
-	       scene_in_flight(scene, callsite, p->facts.live_bytes) <= IN_FLIGHT &&
+	       scene_in_flight(scene, callsite, p->facts.live_bytes) <= POOL_IN_FLIGHT &&
 	       scene_is_quiet_since(scene, p->facts.first_ns) && !scene_many_alike(scene, p) &&
 	       !scene_sizes_drift(p) && !scene_worked_between(scene, p) &&
 	       !pool_at(scene, callsite, &pool);
