@@ -19,8 +19,6 @@ TUNED(double, OUT_OF_SERIES, 4.0,
     "blocks of one line differ by a doubling or two; four times as large is a jump of our own");
 TUNED(double, NEVER_FITTED, 0.75,
     "a load that was never seen to fit may as well be the program's own doing");
-TUNED(unsigned, RISEN_MARKS, 4u,
-    "with fewer marks of the high-water mark, none is of the middle of the work");
 TUNED(unsigned, AS_MUCH_PART, 16u,
     "a sixteenth is the noise of the order in which blocks come and go");
 TUNED(double, NEARLY_ALL, 8.0,
@@ -134,7 +132,7 @@ static bool was_lowered(const struct scene *scene, uint64_t live)
 /* True if most of the peak lived within the first half of all work, so it did not rise just now. */
 static bool was_reached(const struct model *m)
 {
-	uint64_t early = m->peak_trend.used >= RISEN_MARKS
+	uint64_t early = m->peak_trend.used >= PEAK_TREND_MARKS_MIN
 			     ? m->peak_trend.marks[m->peak_trend.used / 2]
 			     : m->peak.bytes;
 
@@ -208,7 +206,7 @@ static uint64_t lived_early(const struct model *m)
 	uint64_t worked = m->refusals.count ? m->refusals.list[0].acquired_before : m->total.bytes;
 	uint64_t at = r->stride ? worked / 2 / r->stride : 0;
 
-	return r->used >= RISEN_MARKS && at < r->used ? r->marks[at] : 0;
+	return r->used >= PEAK_TREND_MARKS_MIN && at < r->used ? r->marks[at] : 0;
 }
 
 /* True if the limit leaves room for the refused request, and for what its allocator takes for it.

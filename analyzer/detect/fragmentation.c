@@ -18,8 +18,6 @@ TUNED(unsigned, AS_MUCH_PART, 16u,
 TUNED(double, PIECES_FEW, 3.0,
     "eight times the request may lie in pieces by chance, 64 times does not");
 TUNED(unsigned, BEFORE_PART, 8u, "an eighth of the run is no step of the same rise");
-TUNED(unsigned, RISEN_MARKS, 4u,
-    "with fewer marks of the high-water mark, none is of the middle of the work");
 
 /* Return how far live bytes rose above their maximum in the first half of the run, by work or by
  * time, whichever is more: a single burst is no trend, even if it goes on. */
@@ -32,7 +30,7 @@ static uint64_t risen(const struct scene *scene, uint64_t live)
 
 	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= half; i++)
 		before = num_most(before, t->periods[i].most);
-	if (m->peak_trend.used >= RISEN_MARKS)
+	if (m->peak_trend.used >= PEAK_TREND_MARKS_MIN)
 		before = num_least(before, m->peak_trend.marks[m->peak_trend.used / 2]);
 	return num_less(live, before);
 }

@@ -11,8 +11,6 @@
 #include "util/tuned.h"
 
 TUNED(unsigned, SET_UP_BLOCKS, 2048u, "the largest models have some two thousand parameters");
-TUNED(unsigned, SET_UP_ALIKE, 128u,
-    "as many equal blocks are of so many requests rather than of a pool");
 TUNED(double, STARTING, 0.3, "an index that is read at start keeps all that it makes, too");
 TUNED(double, STARTED_TIMES, 5, "requests give back a fifth at least, most of them more than half");
 TUNED(double, STARTED_BLOCKS, 30.0,
@@ -59,7 +57,7 @@ static double in_use(const struct scene *scene, const struct callsite *p)
 }
 
 /* Facts that contradict a leak: each multiplies the strength by its factor. */
-enum { FEEDS, LISTED, STORED, IMPORTED, QUEUED, ONE_CALL, PERHAPS_ONE_CALL, LATE };
+enum { FEEDS, LISTED, STORED, IMPORTED, QUEUED, ONE_CALL, PERHAPS_ONE_CALL };
 
 TUNED_TABLE(struct tuned_number,
     DOUBTS, [FEEDS] = {"feeds", 0.4, "what feeds a growing buffer is released with it"},
@@ -68,12 +66,10 @@ TUNED_TABLE(struct tuned_number,
     [IMPORTED] = {"imported", 0.1, "modules stay for good, however they go on coming"},
     [QUEUED] = {"queued", 0.3, "what waits is released when its turn comes"},
     [ONE_CALL] = {"one_call", 0.3, "no call ended since it began: nothing is finished"},
-    [PERHAPS_ONE_CALL] = {"perhaps_one_call", 0.85, "the same, where calls are not certain"},
-    [LATE] = {"late", 0.5, "one short stretch after a steady state is one request's"});
+    [PERHAPS_ONE_CALL] = {"perhaps_one_call", 0.85, "the same, where calls are not certain"});
 
-/* Return 0 to 1. `late` NULL: memory rose all along; `finished`: how sure any work ended. */
-static double shape(const struct scene *scene, const struct callsite *p,
-    const struct late_rise *late, double finished)
+/* Return 0 to 1. `finished`: how sure any work ended. */
+static double shape(const struct scene *scene, const struct callsite *p, double finished)
 {
 	bool feeds = p->relations.feeds != CALLSITE_NONE;
 	bool one_call = p->call.open == OPEN_CALL_YES;
@@ -85,8 +81,7 @@ static double shape(const struct scene *scene, const struct callsite *p,
 	    [IMPORTED] = callsite_is_import(p),
 	    [QUEUED] = p->backlog.grows,
 	    [ONE_CALL] = one_call,
-	    [PERHAPS_ONE_CALL] = !one_call && p->call.open != OPEN_CALL_NO,
-	    [LATE] = late && p->facts.first_ns >= late->start_ns};
+	    [PERHAPS_ONE_CALL] = !one_call && p->call.open != OPEN_CALL_NO};
 	double strength = finding_stays(p) * in_use(scene, p);
 
 	for (size_t i = 0; i < sizeof(DOUBTS) / sizeof(*DOUBTS); i++)
@@ -117,7 +112,7 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 		return pool.sure;
 	return !scene_sizes_drift(p) && !scene_sizes_scatter(p) &&
 	       !scene_worked_between(scene, p) &&
-	       (!callsite_is_uniform(p) || p->survivors.count <= SET_UP_ALIKE) &&
+	       (!callsite_is_uniform(p) || p->survivors.count <= POOL_ALIKE) &&
 	       scene_few_large(scene, p) && scene_is_quiet_since(scene, p->facts.first_ns);
 }
 
@@ -199,10 +194,6 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	uint64_t most = 0, whole = scene_live(scene), index;
 	double weighted = 0;
 	const struct callsite *main;
-	struct late_rise burst;
-	bool sudden = late_rise_find(&scene->model->timeline, scene->model->run.first_ns,
-			  callsites->moment_ns, &burst) &&
-		      (burst.worked || !scene->space);
 	/* A device that released nothing has finished nothing: it is still being loaded. */
 	double finished = scene->space ? fmin(1, STARTING + STARTED_TIMES * scene_churn(scene)) : 1;
 
@@ -220,7 +211,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 			    p->survivors.bytes - p->survivors.before / 2);
 		else
 			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->survivors.bytes);
-		weighted += shape(scene, p, sudden ? &burst : NULL, finished) * started(scene, p) *
+		weighted += shape(scene, p, finished) * started(scene, p) *
 			    (1 - 0.7 * scene_in_flight(scene, i, p->survivors.bytes)) *
 			    (scene->work ? 1 : 1 - 0.5 * set_up(scene, p)) *
 			    (double)p->survivors.bytes;

@@ -27,14 +27,11 @@ TUNED(
     double, HOST_WORKED_SHARE, 0.6, "between: imports give back most, but before the weights come");
 TUNED(double, PASSED_ON, 0.4,
     "shared memory holds what processes pass on to each other, seldom a model");
-TUNED(double, PLACED_RELEASED, 1.0 / 128,
-    "nor does it release blocks: each request has one at least, beside what it keeps");
 TUNED(double, PLACED_STRENGTH, 0.65,
     "what is put in place at start may be a table or one request's, and need not be weights");
 TUNED(unsigned, OF_A_PARAMETER, 4u,
     "a gradient, two or three states of an optimizer, and the parameter");
 TUNED(double, GIVEN_BACK, 0.0625, "a sixteenth: setting up gives back nothing at all");
-TUNED(double, IN_FLIGHT, 0.5, "a model is put in place by one line of work, unless it is known");
 
 static bool is_parameter(const struct scene *scene, const struct callsite *p)
 {
@@ -42,7 +39,7 @@ static bool is_parameter(const struct scene *scene, const struct callsite *p)
 
 	return scene_few_large(scene, p) && !callsite_is_import(p) && !p->size.grows &&
 	       (scene_reads_weights(scene, p) ||
-		   scene_in_flight(scene, callsite, p->facts.live_bytes) <= IN_FLIGHT) &&
+		   scene_in_flight(scene, callsite, p->facts.live_bytes) <= POOL_IN_FLIGHT) &&
 	       !p->call.repeats && p->owner != OWNER_RUNTIME &&
 	       p->relations.index_of == CALLSITE_NONE &&
 	       (p->facts.freed_count < p->facts.live_count || scene_is_staged(scene, p) ||
@@ -59,11 +56,10 @@ static bool is_put_in_place(const struct scene *scene, const struct callsite *p)
 
 	return !scene->work && !callsite_is_import(p) && p->owner != OWNER_RUNTIME &&
 	       p->facts.freed_count < p->facts.live_count &&
-	       scene_in_flight(scene, callsite, p->facts.live_bytes) <= IN_FLIGHT &&
-	       scene_is_quiet_since(scene, p->facts.first_ns) &&
-	       scene_released_since(scene, p->facts.first_ns) < PLACED_RELEASED &&
-	       !scene_many_alike(scene, p) && !scene_sizes_drift(p) &&
-	       !scene_worked_between(scene, p) && !pool_at(scene, callsite, &pool);
+	       scene_in_flight(scene, callsite, p->facts.live_bytes) <= POOL_IN_FLIGHT &&
+	       scene_is_quiet_since(scene, p->facts.first_ns) && !scene_many_alike(scene, p) &&
+	       !scene_sizes_drift(p) && !scene_worked_between(scene, p) &&
+	       !pool_at(scene, callsite, &pool);
 }
 
 /* True if the blocks may be a model's: several recurring sizes, at one line or several in turns. */

@@ -10,11 +10,6 @@
 #include "util/text/str.h"
 #include "util/tuned.h"
 
-TUNED(unsigned, FEW_BLOCKS, 512u, "slots of a batch are a few hundred at most");
-TUNED(unsigned, GO_PART, 8u,
-    "a pool is taken at once; an eighth of the run allows for what else starts up");
-TUNED(unsigned, IDLE_BLOCKS, 128u,
-    "the more equal blocks, the likelier each is of a request that did nothing besides");
 TUNED(unsigned, LARGE_PART, 20u,
     "a pool is at least a twentieth of the memory, or nobody would look at it");
 TUNED(unsigned, FILLED_BLOCKS, 4u,
@@ -23,8 +18,6 @@ TUNED(unsigned, LIST_PART, 32u, "the list is small beside the blocks");
 TUNED(unsigned, COPY_LIVES, 2u, "a copy lives until about the next one");
 TUNED(unsigned, SOURCE_PART, 4u,
     "a block is filled from bytes that become floats, four times as large");
-TUNED(double, IN_FLIGHT, 0.5,
-    "a pool is taken by one line of work, however close in time others make their own blocks");
 TUNED(unsigned, LATER_BLOCKS, 4u, "four large blocks after the first call are a pool of their own");
 
 static bool is_uniform(const struct callsite *p)
@@ -233,12 +226,12 @@ static bool is_interleaved(
 
 static bool enough(const struct scene *scene, uint64_t bytes, uint64_t blocks)
 {
-	return blocks <= FEW_BLOCKS && bytes >= scene_live(scene) / LARGE_PART;
+	return blocks <= POOL_BLOCKS && bytes >= scene_live(scene) / LARGE_PART;
 }
 
 static bool in_one_go(const struct scene *scene, uint64_t first_ns, uint64_t last_ns)
 {
-	return last_ns - first_ns <= scene->callsites->moment_ns / GO_PART;
+	return last_ns - first_ns <= scene->callsites->moment_ns / POOL_GO_PART;
 }
 
 static bool of_callsite(const struct scene *scene, const struct stack_stats *s, uint32_t callsite)
@@ -343,9 +336,9 @@ static bool is_next(const struct scene *scene, uint32_t callsite, uint64_t block
 
 static double sure_of(const struct scene *scene, const struct callsite *p, uint64_t blocks)
 {
-	if (blocks <= IDLE_BLOCKS || in_one_go(scene, p->facts.first_ns, p->facts.last_ns))
+	if (blocks <= POOL_ALIKE || in_one_go(scene, p->facts.first_ns, p->facts.last_ns))
 		return 1;
-	return (double)(FEW_BLOCKS - blocks) / (FEW_BLOCKS - IDLE_BLOCKS);
+	return (double)(POOL_BLOCKS - blocks) / (POOL_BLOCKS - POOL_ALIKE);
 }
 
 bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
@@ -363,7 +356,7 @@ bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
 	    (without_first_call(p, &later) || without_tries(scene, p, &later)))
 		p = &later;
 	if (callsite_is_import(p) || callsite_is_mapped_files(p) || scene_in_turns(scene, p) ||
-	    scene_in_flight(scene, callsite, p->facts.live_bytes) > IN_FLIGHT)
+	    scene_in_flight(scene, callsite, p->facts.live_bytes) > POOL_IN_FLIGHT)
 		return false;
 	if (p->facts.step_count && (is_uniform(p) || filled) &&
 	    enough(scene, p->facts.live_bytes, blocks) &&

@@ -1,11 +1,22 @@
 /*
- * pool.h - inside detect/: blocks of one size that were allocated in one go and are kept ever
- * since, like the slots of the largest batch or the layers of a cache.
+ * pool.h - blocks of one size that were allocated in one go and are kept ever since, like the slots
+ * of the largest batch or the layers of a cache. Outside detect/ only the ledger includes it, for
+ * what counts as such.
  */
 #ifndef ANALYZER_DETECT_POOL_H
 #define ANALYZER_DETECT_POOL_H
 
 #include "detect/detect.h"
+#include "util/tuned.h"
+
+TUNED(unsigned, POOL_BLOCKS, 512u, "layers or slots of a batch are a few hundred at most");
+TUNED(unsigned, POOL_ALIKE, 128u,
+    "the more equal blocks, the likelier each is of a request that did nothing besides");
+TUNED(unsigned, POOL_GO_PART, 8u,
+    "a pool is taken at once; an eighth of the run allows for what else starts up");
+TUNED(double, POOL_IN_FLIGHT, 0.5,
+    "a pool or a model is put in place by one line of work, however close in time others make "
+    "their own blocks");
 
 struct pool {
 	uint64_t bytes, blocks;

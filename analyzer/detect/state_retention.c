@@ -9,7 +9,6 @@
 #include "util/num.h"
 #include "util/tuned.h"
 
-TUNED(double, STORE_STRENGTH, 1.0, "a known store keeps on purpose");
 TUNED(double, COPIES_STRENGTH, 0.95,
     "a copy is told from the next generation by its original, which one line of both hides");
 TUNED(double, SNAPSHOTS_STRENGTH, 0.8, "what they are taken of is not known");
@@ -41,9 +40,7 @@ static double shape(const struct scene *scene, const struct callsite *p)
 	if (p->call.open == OPEN_CALL_YES &&
 	    scene->roles[p - scene->callsites->list] != ROLE_CHECKPOINTER)
 		strength *= 0.4;
-	if (is_snapshots(scene, p))
-		return strength * SNAPSHOTS_STRENGTH;
-	return strength * STORE_STRENGTH;
+	return is_snapshots(scene, p) ? strength * SNAPSHOTS_STRENGTH : strength;
 }
 
 static void explain(const struct scene *scene, struct finding *f, uint64_t tables)

@@ -7,10 +7,13 @@
 #define ANALYZER_MODEL_CALLSITE_PARTS_H
 
 #include "model/callsite/callsite.h"
+#include "util/tuned.h"
 
 /* sizes.c */
 /* A shorter series proves nothing. */
 #define SIZES_MIN 4u
+TUNED(unsigned, SIZES_UNUSUAL, 4u,
+    "objects, or requests, of one kind differ by a factor of two or three");
 /* Read the sizes from a call site's steps and stacks. If the allocator enlarges requests by less
  * than `padding` bytes, the smallest of similar blocks shows the requested size. */
 void sizes_read(const struct callsite *c, const struct callsite_member *members, size_t count,
@@ -28,6 +31,7 @@ void backlog_read(const struct callsite *c, const struct callsite_member *member
 void buildup_read(const struct callsite *c, const struct callsite_member *members, size_t count,
     struct buildup *out);
 
+TUNED(double, SURVIVORS_EVEN, 0.75, "two of eight eighths may be idle");
 /* survivors.c: of `c`, one of `all`, from its steps. */
 void survivors_read(const struct callsites *all, const struct callsite *c, struct survivors *out);
 

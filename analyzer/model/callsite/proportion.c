@@ -13,7 +13,6 @@
 
 TUNED(unsigned, LARGE_PART, 64u, "a smaller request decides nothing beside what lives");
 TUNED(unsigned, SMALL_PART, 4096u, "smaller blocks of the line belong to a buffer and are none");
-TUNED(unsigned, OFTEN, 64u, "a size that comes so often is not out of the ordinary");
 TUNED(double, FAR_TIMES, 2.0,
     "the pairs that make the line are at most half as large as the one to be explained");
 TUNED(unsigned, NEAR_MOST, 2u, "one earlier pair of that size may be a retry");
@@ -105,8 +104,6 @@ static void pair_up(struct proportion *p, uint64_t size)
 		d->since = 0;
 	}
 	p->made.count = 0;
-	if (size == p->target && ++p->times > OFTEN)
-		p->callsite = CALLSITE_NONE;
 	for (uint32_t i = 0; size == p->target && i < p->callsites->count; i++)
 		p->pairs[i].at_target = p->pairs[i].carried;
 }

@@ -35,7 +35,6 @@ struct proportion {
 	struct callsites *callsites;
 	uint32_t callsite; /* the call site to explain; CALLSITE_NONE: none is large */
 	uint64_t target; /* size of the block to explain */
-	uint32_t times; /* blocks of that size so far */
 	struct pairs *pairs; /* by call site */
 	VEC(uint32_t) made; /* call sites with a block since the last block to explain */
 };

@@ -31,9 +31,6 @@ TUNED(double, CREEPS_FACTOR, 1.1, "a state that grows by less is no larger than 
 TUNED(double, AS_LARGE_PART, 16.0,
     "an allocator rounds a block up by at most 1/8, half of it on average");
 TUNED(
-    double, COMPARED_SHARE, 0.75, "a state that grows beside its copies to the end leaves out one");
-TUNED(double, EVEN_SHARE, 0.75, "as of survivors that stay: two of eight eighths may be idle");
-TUNED(
     unsigned, KEEPER_PART, 1024u, "a smaller one decides nothing, and the search is a double loop");
 
 /* A keeper feeds another call site's blocks when these grow in proportion to its kept bytes, by a
@@ -113,7 +110,7 @@ static double buffer_then(const struct callsite *p, uint64_t time_ns)
  * third of the time does not count here. */
 static bool is_state(const struct callsite *p)
 {
-	return p->survivors.count >= SIZES_MIN && p->survivors.even >= EVEN_SHARE &&
+	return p->survivors.count >= SIZES_MIN && p->survivors.even >= SURVIVORS_EVEN &&
 	       (!p->size.grows || (double)p->size.last * (double)p->survivors.count <=
 				      ALIKE_TIMES * (double)p->survivors.bytes);
 }
@@ -189,9 +186,7 @@ static double copies_in_pieces(const struct callsite *c, const struct callsite *
 		x[n] = sum;
 		y[n++] = survivors_bytes_until(c, s->last_ns);
 	}
-	/* Copies made after the state's last step cannot be compared with it. */
-	if (y[n - 1] < (double)c->survivors.bytes * COMPARED_SHARE ||
-	    !is_convex(state, y, n, c->facts.first_ns, survivors_bytes_until) ||
+	if (!is_convex(state, y, n, c->facts.first_ns, survivors_bytes_until) ||
 	    !is_convex(state, y, n, c->facts.first_ns, survivors_count_until))
 		return 0;
 	fit = trend_fit(x, y, n, &slope);
@@ -230,12 +225,12 @@ void relations_read(struct callsites *p)
 
 		if (!keeper->survivors.stays ||
 		    (keeper->size.grows && keeper->relations.index_of != k) ||
-		    keeper->survivors.bytes < (p->live_bytes + p->map_bytes) / 1024)
+		    keeper->survivors.bytes < (p->live_bytes + p->map_bytes) / KEEPER_PART)
 			continue;
 		for (uint32_t g = 0; g < p->count; g++) {
 			if (g == k || !p->list[g].size.grows || p->list[g].relations.index_of == g)
 				continue;
-			if (p->list[g].size.last >= (p->live_bytes + p->map_bytes) / 1024)
+			if (p->list[g].size.last >= (p->live_bytes + p->map_bytes) / KEEPER_PART)
 				relate(p, k, g);
 			relate_list(p, k, g);
 		}

@@ -12,10 +12,8 @@ TUNED(double, JUMP_SHARE, 0.85,
     "one step that makes nearly all of the rise is other work and no growth");
 TUNED(double, OVER_PART, 64.0,
     "even growth adds 1/4 in the last quarter, a logarithm from 1 to hundreds 1/20");
-TUNED(unsigned, OVER_MIN, 8u, "fewer values have no quarters");
 TUNED(
     unsigned, ENDED_MIN, 8u, "so many objects that ended show how large one of them usually gets");
-TUNED(unsigned, UNUSUAL_TIMES, 4u, "objects of one kind differ by a factor of two or three");
 TUNED(unsigned, SPEAKS_PART, 8u, "a stack that made less of its call site does not speak for it");
 TUNED(unsigned, LARGE_PART, 4u, "a stack whose largest block is smaller makes something else");
 TUNED(unsigned, BESIDE_PART, 8u, "less than this part of what the line holds decides nothing");
@@ -61,7 +59,7 @@ static bool has_levelled_off(const struct series *s, const double *sizes, double
 {
 	size_t n = s->count, quarter = n / 4;
 
-	return n >= OVER_MIN && !s->sums &&
+	return quarter >= 2 && !s->sums &&
 	       large(sizes + n - quarter, quarter) - large(sizes + n - 2 * quarter, quarter) <
 		   rise / OVER_PART;
 }
@@ -217,7 +215,7 @@ static bool grew_within_one(
 		const struct stack_stats_course c = stack_stats_course(s);
 
 		if (c.object.serial && stack_stats_largest(s) == p->facts.largest &&
-		    largest <= stack_stats_largest(s) / UNUSUAL_TIMES &&
+		    largest <= stack_stats_largest(s) / SIZES_UNUSUAL &&
 		    c.object.first <= largest &&
 		    c.object.acquired >= (c.object.until - c.object.before) / 2)
 			return true;

@@ -7,14 +7,12 @@
 
 TUNED(unsigned, SURVIVORS_MIN, 4u, "fewer blocks show no generations");
 TUNED(unsigned, EIGHTHS_MIN, 4u, "blocks of fewer eighths of the history show no generations");
-TUNED(double, EVEN_SHARE, 0.75, "two of eight eighths may be idle");
 TUNED(unsigned, EVEN_PART, 4u,
     "a generation of a leak keeps a quarter of the best one's share at least");
 TUNED(double, LATE_SHARE, 1.0 / 6, "even births leave a third in the last third: half of that");
 TUNED(unsigned, SINCE_MIN, 16u,
     "of fewer blocks since the checkpoint the share that stays is chance");
 TUNED(unsigned, SINCE_STEPS_MIN, 8u, "fewer steps show no generations since the checkpoint");
-TUNED(int, EVEN_EIGHTHS_MIN, 6, "the same as EVEN_SHARE, of the time before the checkpoint");
 TUNED(
     unsigned, EXCHANGED_PART, 64u, "a loss of less than 1/64 since the checkpoint is no exchange");
 
@@ -83,9 +81,9 @@ static bool stays_over(
 		return false;
 	if (since_tells(s))
 		return even_since;
-	if (even_eighths(s->born_before) >= EVEN_EIGHTHS_MIN)
+	if (even_eighths(s->born_before) >= 8 * SURVIVORS_EVEN)
 		return true;
-	return even_eighths(s->born_since_first) >= EVEN_EIGHTHS_MIN &&
+	return even_eighths(s->born_since_first) >= 8 * SURVIVORS_EVEN &&
 	       replaced_kept(all->replaced, first_ns, (uint64_t)before);
 }
 
@@ -242,8 +240,8 @@ void survivors_read(const struct callsites *all, const struct callsite *p, struc
 	/* Each generation leaves as much as the others, and this goes on: even births leave a third
 	 * in the last third of the time; half of that is enough. */
 	out->stays = out->count >= SURVIVORS_MIN && used >= (int)EIGHTHS_MIN &&
-		     out->even >= EVEN_SHARE && out->late >= LATE_SHARE;
+		     out->even >= SURVIVORS_EVEN && out->late >= LATE_SHARE;
 	if (all->replaced_until_ns && p->facts.steps[first].time_ns <= all->replaced_until_ns)
 		out->stays = out->stays && stays_over(&over, p->facts.steps[first].time_ns, all,
-					       out->even >= EVEN_SHARE);
+					       out->even >= SURVIVORS_EVEN);
 }

@@ -8,8 +8,6 @@
 #include "util/text/str.h"
 #include "util/tuned.h"
 
-TUNED(
-    unsigned, RETRY_WITHIN, 4u, "a second try follows at once, behind its error's own few blocks");
 TUNED(unsigned, HALF_ROUND, 64u, "a half differs by what is rounded, or by the rest of a division");
 TUNED(unsigned, BUILDUP_MOST, 2u, "what was released is a build-up when it was half of what lived");
 TUNED(unsigned, BUILDUP_LITTLE, 8u, "less of other work comes before a retry");
@@ -72,7 +70,7 @@ static bool is_given_up(const struct model *m, const struct failure *f)
  * request that comes later, or after enough was released for it to fit, is other work. */
 static bool is_granted(const struct model *m, const struct failure *f, const struct event *e)
 {
-	bool at_once = m->total.count - f->after <= RETRY_WITHIN && !is_given_up(m, f);
+	bool at_once = m->total.count - f->after <= HOST_FAILURE_RETRY && !is_given_up(m, f);
 
 	return e->thread == f->thread &&
 	       (e->size >= f->size || at_once || host_failure_is_half(e->size, f->least));
@@ -160,7 +158,7 @@ void host_failure_acquired(struct model *m, const struct event *e)
 		return;
 	f->recovered =
 	    f->retried ||
-	    (same && (e->size >= f->size || m->total.count - f->after <= RETRY_WITHIN)) ||
+	    (same && (e->size >= f->size || m->total.count - f->after <= HOST_FAILURE_RETRY)) ||
 	    went_on(m, f);
 	if (f->recovered)
 		got_over(f);

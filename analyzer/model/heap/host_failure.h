@@ -10,6 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/tuned.h"
+
+TUNED(unsigned, HOST_FAILURE_RETRY, 4u,
+    "a second try follows at once, behind its error's own few blocks");
+
 struct event;
 struct model;
 

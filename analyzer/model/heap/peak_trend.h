@@ -8,7 +8,10 @@
 
 #include <stdint.h>
 
+#include "util/tuned.h"
+
 #define PEAK_TREND_MARKS 64u
+TUNED(unsigned, PEAK_TREND_MARKS_MIN, 4u, "with fewer marks, none is of the middle of the work");
 
 struct peak_trend {
 	uint64_t stride; /* bytes acquired between two marks; 0: none yet */

@@ -8,7 +8,6 @@
 TUNED(unsigned, STEADY_TIMES, 2u, "a steady state lasts twice as long as the rise after it");
 TUNED(unsigned, STEADY_PART, 10u,
     "requests of a steady server move its memory by up to a tenth of the rise");
-TUNED(unsigned, FALLING_PART, 16u, "a smaller fall is noise of the way down before the rise");
 
 #define FIRST_SHIFT 17 /* 131 µs */
 
@@ -232,8 +231,7 @@ bool late_rise_find(
 	 * forward to where memory stopped falling. */
 	for (from = last; from > 0 && t->periods[from].least > top / 2; from--)
 		;
-	while (from > 0 && t->periods[from - 1].most <
-			       t->periods[from].most - t->periods[from].most / FALLING_PART)
+	while (from > 0 && t->periods[from - 1].most < t->periods[from].most)
 		from--;
 	base = t->periods[from].least;
 	if (top <= base || top - base < top / 2)

@@ -8,7 +8,6 @@
 #include "util/num.h"
 #include "util/tuned.h"
 
-TUNED(unsigned, ALIKE_PART, 8u, "requests of one kind hold an eighth of the largest at least");
 TUNED(
     unsigned, ROUND_PART, 512u, "rounds of less than this part of the lane's peak are no requests");
 TUNED(unsigned, ENDED_MIN, 2u, "one lane that ended may be the program's own start");
@@ -102,7 +101,7 @@ static bool in_hand(
 	if ((l->ended && !l->refused) || l->first_entered_ns)
 		return false;
 	/* Similar lanes released everything at their end, whatever they kept until then. */
-	ended = requests_ended(r, l->peak / ALIKE_PART);
+	ended = requests_ended(r, l->peak / REQUESTS_ALIKE);
 	if (ended.clean >= ENDED_MIN && ended.clean > ended.count / 2)
 		return true;
 	*unended = rounds < REQUEST_ROUNDS || l->largest_fall < l->peak / ROUND_PART;
@@ -249,7 +248,7 @@ static void finished_before(const struct reader *d, struct requests_held *h)
 	struct lanes_ended ended = {0};
 
 	for (uint32_t i = 0; i < r->kept_count; i++) {
-		if (r->kept[i].peak < h->largest / ALIKE_PART)
+		if (r->kept[i].peak < h->largest / REQUESTS_ALIKE)
 			continue;
 		ended.count++;
 		ended.life_ns += num_less(r->kept[i].end_ns, r->kept[i].start_ns);
@@ -257,9 +256,9 @@ static void finished_before(const struct reader *d, struct requests_held *h)
 			       r->kept[i].peak / REQUEST_LEFT_PART;
 	}
 	if (!ended.count) {
-		ended = requests_ended(r, h->largest / ALIKE_PART);
-		ended.clean = num_most(
-		    ended.clean, num_less(ended.count, left_by_now(r, h->largest / ALIKE_PART)));
+		ended = requests_ended(r, h->largest / REQUESTS_ALIKE);
+		ended.clean = num_most(ended.clean,
+		    num_less(ended.count, left_by_now(r, h->largest / REQUESTS_ALIKE)));
 	}
 	h->finished = ended.count;
 	h->left = ended.count ? 1 - (double)ended.clean / (double)ended.count : 0;
@@ -271,7 +270,7 @@ static void finished_before(const struct reader *d, struct requests_held *h)
 	for (uint32_t i = 0; i < h->count; i++) {
 		const struct lane *l = h->list[i].lane;
 
-		if (l->rounds >= REQUEST_ROUNDS && l->largest_fall >= h->largest / ALIKE_PART)
+		if (l->rounds >= REQUEST_ROUNDS && l->largest_fall >= h->largest / REQUESTS_ALIKE)
 			h->finished += l->rounds;
 	}
 }
@@ -316,7 +315,7 @@ static int sum_up(struct reader *d, struct requests_held *h)
 	for (size_t i = 0; i < d->held.count; i++) {
 		struct held_callsite *p = &h->callsites[d->held.items[i].callsite];
 
-		p->alike += d->held.items[i].bytes >= p->largest / ALIKE_PART;
+		p->alike += d->held.items[i].bytes >= p->largest / REQUESTS_ALIKE;
 	}
 	for (size_t i = 0; i < d->held.count; i++)
 		if (h->callsites[d->held.items[i].callsite].alike >= 2)
@@ -329,7 +328,7 @@ static int sum_up(struct reader *d, struct requests_held *h)
 		h->sum += h->list[i].bytes;
 	h->largest = h->count ? h->list[0].bytes : 0;
 	for (uint32_t i = 0; i < h->count && h->largest; i++)
-		h->alike += h->list[i].bytes >= h->largest / ALIKE_PART;
+		h->alike += h->list[i].bytes >= h->largest / REQUESTS_ALIKE;
 	finished_before(d, h);
 	return 0;
 }

@@ -8,6 +8,9 @@
 
 #include "model/callsite/callsite.h"
 #include "model/request/request.h"
+#include "util/tuned.h"
+
+TUNED(unsigned, REQUESTS_ALIKE, 8u, "requests of one kind hold an eighth of the largest at least");
 
 /* One call site. Requests that hold at least an eighth of the largest count as alike. */
 struct held_callsite {

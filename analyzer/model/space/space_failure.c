@@ -13,7 +13,6 @@
 TUNED(uint64_t, ECHO_NS, 1000000000ull,
     "an error that is raised, caught and logged takes less than a second");
 TUNED(uint64_t, RETRY_NS, 50000000ull, "an allocator flushes its caches and retries in less");
-TUNED(unsigned, RETRY_WITHIN, 4u, "code that takes what it can get asks again at once");
 
 static struct device_failure *latest(struct spaces *s)
 {
@@ -222,7 +221,7 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 	}
 	live = m->blocks.bytes;
 	if (e->kind == EV_SPACE_ALLOC && sp && sp->index == f->space) {
-		bool at_once = m->total.count - f->acquired <= RETRY_WITHIN;
+		bool at_once = m->total.count - f->acquired <= HOST_FAILURE_RETRY;
 
 		if (!f->settled)
 			note_grant(s, f, e);

@@ -23,7 +23,6 @@
 
 TUNED(uint64_t, UNACCOUNTED_PART, 2,
     "with most of the used memory in no event, the cause may be there as well");
-TUNED(uint64_t, STREAM_ALIKE_PART, 8u, "as for requests at once");
 TUNED(uint64_t, LEAST_SPLIT_MIB, 32,
     "PyTorch refuses a max_split_size_mb of 20 and less; below 32 it hardly caches large blocks");
 TUNED(uint64_t, MOST_SPLIT_MIB, 512,
@@ -147,7 +146,7 @@ static int sum_streams(const struct spaces *s, const struct space *sp,
 		uint32_t at = in_flight_at(b, sp, callsites);
 
 		bytes = at == CALLSITE_NONE ? NULL : map_find(held, b->stream);
-		if (!bytes || *bytes < out->largest / STREAM_ALIKE_PART)
+		if (!bytes || *bytes < out->largest / REQUESTS_ALIKE)
 			continue;
 		out->sum += b->block.size;
 		if (b->stream != largest)
@@ -158,7 +157,7 @@ static int sum_streams(const struct spaces *s, const struct space *sp,
 
 		bytes = in_flight_at(b, sp, callsites) == CALLSITE_NONE ? NULL
 									: map_find(held, b->stream);
-		if (!bytes || *bytes < out->largest / STREAM_ALIKE_PART)
+		if (!bytes || *bytes < out->largest / REQUESTS_ALIKE)
 			continue;
 		out->alike++;
 		*bytes = 0; /* each stream counts once */

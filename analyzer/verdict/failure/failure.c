@@ -37,8 +37,6 @@ TUNED(uint64_t, MACHINE_PART, 4,
     "at the last sample before its killer strikes, a machine has less than a quarter left");
 TUNED(uint64_t, ALONE_BYTES, 3ull << 20,
     "the supervisor and its witness have a megabyte or two; an interpreter has five at least");
-TUNED(uint64_t, GONE_PART, 8,
-    "cgroup and process are sampled one after the other, and differ by less while both live");
 
 /* What the kernel leaves free of CommitLimit: vm.admin_reserve_kbytes, for processes without
  * CAP_SYS_ADMIN, and a 32nd of the process's own size (linux, mm/util.c, __vm_enough_memory). */
@@ -157,7 +155,7 @@ struct cgroup_shares cgroup_shares_of(const struct model *m, const struct levels
 		/* The group has much less than the process alone had: the process was gone at the
 		 * group's sample, which is all the others'. */
 		g.others = at >= m->run.last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
-				   anonymous < own - own / GONE_PART
+				   anonymous < own - own / SUPERVISED_BELOW_OWN
 			       ? anonymous
 			       : num_less(anonymous, own);
 	}

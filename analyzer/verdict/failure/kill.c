@@ -36,7 +36,6 @@ TUNED(uint64_t, RISE_PART, 16,
     "the peaks of a steady program differ by some percent: a sixteenth is beyond that");
 TUNED(uint64_t, STILL_FROM_PART, 8,
     "an eighth of the run is about its end, and still holds several samples");
-TUNED(uint64_t, STILL_PART, 64, "the kernel counts resident pages in batches, to within a percent");
 TUNED(uint64_t, PLENTY_PART, 5,
     "earlyoom (-m 10), systemd-oomd (SwapUsedLimit=90%) and the kubelet (memory.available<100Mi) "
     "wait until less than a tenth is left; twice that allows for old samples");
@@ -98,7 +97,7 @@ static bool still_rises(
 	highest(&m->timeline, cut, true, &early, &late);
 	if (s)
 		highest(&s->resident, cut, true, &early, &late);
-	return early && late > early + early / STILL_PART;
+	return early && late > early + early / SUPERVISED_BATCH;
 }
 
 static void read_rise(const struct model *m, const struct supervised *s, struct kill_view *out)

@@ -15,9 +15,6 @@ TUNED(uint64_t, BESIDE_NS, 250000000,
     "a process that grows is sampled every 100 ms; an older sample says less than what lived "
     "since");
 TUNED(uint64_t, FELL_PART, 16, "a live process frees less than a sixteenth between two samples");
-TUNED(uint64_t, BELOW_OWN_PART, 8,
-    "cgroup and process are sampled one after the other, and differ by less while both live");
-TUNED(uint64_t, BATCH_PART, 64, "the kernel counts resident pages in batches, to within a percent");
 TUNED(uint64_t, SEEN_NS, 12000000000u,
     "an unchanged process is written down about every ten seconds");
 
@@ -57,7 +54,7 @@ static bool below_own(const struct supervised *s, const struct event *e)
 	uint64_t own, now;
 
 	return levels_get(&s->last, TRACE_LEVEL_RSS_ANON, &own) &&
-	       event_level(e, TRACE_LEVEL_CG_ANON, &now) && now < own - own / BELOW_OWN_PART;
+	       event_level(e, TRACE_LEVEL_CG_ANON, &now) && now < own - own / SUPERVISED_BELOW_OWN;
 }
 
 /* True if the group has no more than in the previous sample, in which it had fallen. */
@@ -149,7 +146,7 @@ static bool was_peak(const struct supervised *s, uint64_t peak)
 {
 	uint64_t rss;
 
-	return levels_get(&s->last, TRACE_LEVEL_RSS, &rss) && rss >= peak - peak / BATCH_PART;
+	return levels_get(&s->last, TRACE_LEVEL_RSS, &rss) && rss >= peak - peak / SUPERVISED_BATCH;
 }
 
 /* The other processes, at the cgroup's last sample and since. */

@@ -7,6 +7,12 @@
 
 #include "model/feed.h"
 #include "model/model.h"
+#include "util/tuned.h"
+
+TUNED(uint64_t, SUPERVISED_BATCH, 64,
+    "the kernel counts resident pages in batches, to within a percent");
+TUNED(uint64_t, SUPERVISED_BELOW_OWN, 8,
+    "cgroup and process are sampled one after the other, and differ by less while both live");
 
 struct supervised {
 	uint32_t pid;

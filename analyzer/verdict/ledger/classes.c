@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detect/pool.h"
 #include "util/num.h"
 #include "util/tuned.h"
 
@@ -12,9 +13,6 @@ TUNED(uint64_t, NOTABLE_PART, 200,
 TUNED(uint64_t, LARGE_BLOCK, 64u << 10,
     "parameters and pools are larger, what a program's start leaves behind is smaller");
 TUNED(uint64_t, LARGE_PART, 20, "what a program's start leaves behind is less than that of all");
-TUNED(
-    uint64_t, POOL_BLOCKS, 512, "a pool has a buffer for each layer or slot, not for each record");
-TUNED(uint64_t, POOL_PART, 8, "a pool's blocks come in one go, which is a small part of the run");
 TUNED(uint64_t, ONE_OFF_BLOCKS, 4, "one result and the copies that it is made from");
 TUNED(uint64_t, ONE_OFF_PART, 10, "an ordinary request's largest block is less than that of all");
 TUNED(uint64_t, LOADING_PART, 8,
@@ -226,7 +224,7 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 		return CLASS_PROMPT;
 	if (early && p->facts.live_count > 1 && p->facts.live_count <= POOL_BLOCKS &&
 	    callsite_is_uniform(p) &&
-	    p->facts.last_ns - p->facts.first_ns <= callsites->moment_ns / POOL_PART)
+	    p->facts.last_ns - p->facts.first_ns <= callsites->moment_ns / POOL_GO_PART)
 		return CLASS_POOLS;
 	if (early)
 		return CLASS_WEIGHTS;

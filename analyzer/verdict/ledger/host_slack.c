@@ -23,8 +23,6 @@ TUNED(uint64_t, BELOW_MIN, 1u << 20,
 TUNED(uint64_t, ARENAS_PART, 2, "the larger half of the free bytes says who pins them");
 TUNED(uint64_t, PINNED_PART, 8,
     "holes beside the blocks of a call site pin a good part of what is free, not some of it");
-TUNED(uint64_t, SAME_FAILURE_NS, 200000000,
-    "the interpreter's account of a failure is written with it, some milliseconds later");
 TUNED(uint64_t, STEADY_PART, 2,
     "what was in use when there were half as many arenas is not what made them grow");
 
@@ -69,7 +67,7 @@ static bool is_arena(const struct model *m, const char *interpreter, const struc
 void arenas_mark(const struct model *m, struct callsites *callsites)
 {
 	uint64_t until =
-	    callsites->moment_ns + (callsites->moment == AT_FAILURE ? SAME_FAILURE_NS : 0);
+	    callsites->moment_ns + (callsites->moment == AT_FAILURE ? MALLOC_SAME_FAILURE_NS : 0);
 	const struct allocator_reading *a = allocator_stats_at(&m->measured.arenas, until);
 	const char *interpreter = feed_interpreter(&m->feed);
 	uint64_t bytes = 0;

@@ -10,8 +10,6 @@
 #include "util/num.h"
 #include "util/tuned.h"
 
-TUNED(uint64_t, SAME_FAILURE_NS, 200000000,
-    "the levels of one failure are written within milliseconds, the allocator's last");
 TUNED(double, SURELY_DEVIATIONS, 4.0,
     "the live bytes are estimated from a sample: four deviations off is no chance");
 
@@ -32,7 +30,7 @@ void malloc_held(const struct model *m, const struct callsites *callsites, uint6
 	uint64_t moment = callsites->moment_ns, heap = callsites->live_bytes, held, over;
 	bool failed = callsites->moment == AT_FAILURE;
 	const struct allocator_reading *a =
-	    allocator_stats_at(&m->measured.malloc, moment + (failed ? SAME_FAILURE_NS : 0));
+	    allocator_stats_at(&m->measured.malloc, moment + (failed ? MALLOC_SAME_FAILURE_NS : 0));
 
 	*out = (struct malloc_held){.known = false};
 	/* Surely less than the live bytes: these are another allocator's statistics. */

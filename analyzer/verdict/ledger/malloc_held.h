@@ -5,6 +5,10 @@
 #define ANALYZER_VERDICT_MALLOC_HELD_H
 
 #include "model/callsite/callsite.h"
+#include "util/tuned.h"
+
+TUNED(uint64_t, MALLOC_SAME_FAILURE_NS, 200000000,
+    "the levels of one failure are written within milliseconds, the allocators' last");
 
 struct malloc_held {
 	bool known, split; /* split: both parts are known */
