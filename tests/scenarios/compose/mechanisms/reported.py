@@ -387,37 +387,6 @@ class ListBesideItsSuccessor:
         drop(x)
 
 
-class SliceBelowItsBatches:
-    """A pod has a slice of the device; its batches vary, and come within a percent of the slice.
-    https://github.com/Project-HAMi/HAMi/issues/662"""
-    cause = "external"
-    carriers = ["cuda"]
-    structures = ["loop"]
-    factors = [1]
-    backgrounds = ["none"]
-    weights = store()
-    activations = store()
-
-    def weights_setup():
-        for k in range(36):
-            keep(weights, make(B // 110 + k % 5 * (B // 1500)))
-
-    def forward_layer(k):
-        keep(activations, make(B // 100 + length(k) * (B // 170000)))
-
-    def run_batch(i):
-        first = (i + 3296) * 60
-        n = 1
-        while length(first + n) < 670:
-            n = n + 1
-        for k in range(n + 35):
-            forward_layer(first + k)
-        clear(activations)
-
-    def handle(i):
-        run_batch(i)
-
-
 class MaskForEachLayer:
     """Every layer has a dense mask of its own, as large as the square of the context, and all live
     at once; the context is longer each turn. https://github.com/Blaizzy/mlx-vlm/issues/1355"""
