@@ -233,9 +233,10 @@ def main():
             counts = count(output, status)
             sums = [a + b for a, b in zip(sums, counts)]
             if counts[1]:
-                failures.append(f"{name}/{test} (exit {status})")
+                said = output.strip().splitlines() or ["nothing was printed"]
+                failures.append(f"{name}/{test} (exit {status}): {said[-1].strip()[:200]}")
                 say(f"---- {name}/{test} failed:")
-                say("\n".join(output.strip().splitlines()[-60:]))
+                say("\n".join(said[-60:]))
                 say("----")
             for m in SHOWN.finditer(output):
                 say(f"   {test.split(' / ')[-1]}: {m[1]}")

@@ -11,8 +11,8 @@ from figures import percent, share
 from language import C, CPP, DEVICE, SHARED, STACKS, mechanisms
 
 # What a fixed seed must reach (--pairs --gates): less than it does reach, since a kill by size
-# comes when it comes.
-SAME_LEAST = 0.8
+# comes when it comes, and one composition that is judged otherwise for it costs six pairs of 37.
+SAME_LEAST = 0.7
 HARMLESS = ("WarmCache", "BoundedPool", "Sawtooth")
 FACTORS = ("limiter", "limit", "sampling", "structure", "background", "language")
 
