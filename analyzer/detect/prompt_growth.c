@@ -16,7 +16,6 @@ TUNED(unsigned, PIECES_TIMES, 4u,
 TUNED(uint64_t, CONTAINERS_MOST, 4u, "the old and the new one, and what is put into it");
 TUNED(unsigned, ENTRY_TIMES, 32u,
     "an entry takes 8 bytes of the list and ten to twenty times that itself");
-TUNED(double, FOLLOWS_SURE, 1.0, "a model that is known as one is sure to follow its input");
 TUNED(double, FOLLOWS_STRENGTH, 0.85, "any other line may follow its input by chance");
 
 static bool candidate(const struct callsite *p)
@@ -183,8 +182,9 @@ static bool follows_input(const struct scene *scene, struct finding *f)
 	if (found->callsite == callsites->failed && scene->end.refused &&
 	    scene->end.refused->size > found->typical)
 		f->request_bytes = scene->end.refused->size - found->typical;
-	f->strength = scene->roles && scene->roles[found->callsite] != ROLE_NONE ? FOLLOWS_SURE
-										 : FOLLOWS_STRENGTH;
+	/* A model that is known as one is sure to follow its input. */
+	f->strength =
+	    scene->roles && scene->roles[found->callsite] != ROLE_NONE ? 1 : FOLLOWS_STRENGTH;
 	finding_evidence(f, FACT_GROWTH_TYPICAL, (double)found->typical);
 	finding_evidence(f, FACT_GROWTH_LATE, (double)found->target);
 	finding_evidence(f, FACT_GROWTH_PAIRS, (double)found->pairs);

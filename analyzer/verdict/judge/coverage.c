@@ -104,8 +104,9 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 	if (levels_get(levels, TRACE_LEVEL_RSS_ANON, &resident) &&
 	    levels_get(levels, TRACE_LEVEL_SWAP, &swap))
 		resident += swap;
-	/* Threads' stacks are known, and need no event. */
-	resident = num_less(resident, levels_value(levels, TRACE_LEVEL_RSS_THREADS));
+	/* Threads' stacks and the recorder's own memory are known, and need no event. */
+	resident = num_less(resident, levels_value(levels, TRACE_LEVEL_RSS_THREADS) +
+					  levels_value(levels, TRACE_LEVEL_WHYOOM_ANON));
 	if (!out->malloc_seen && !out->maps_seen && facts->damage.share > 0) {
 		out->gap = "the trace is damaged, and nothing that is left of it tells of memory";
 		*next = DAMAGED_NEXT;

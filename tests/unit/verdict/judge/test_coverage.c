@@ -92,6 +92,28 @@ static void test_enough(void **state)
 	(void)state;
 }
 
+/* Much is resident and was never acquired: the recorder's own, with hundreds of threads, or that of
+ * an allocator that nobody saw. */
+static void test_own_memory(void **state)
+{
+	for (int own = 0; own < 2; own++) {
+		struct script *s = script_new();
+		struct verdict_result r;
+
+		script_alloc(s, script_stack(s, "main;work"), 20 * MiB);
+		script_set(s, TRACE_LEVEL_RSS, 110 * MiB);
+		script_set(s, TRACE_LEVEL_RSS_ANON, 80 * MiB);
+		script_set(s, TRACE_LEVEL_WHYOOM_ANON, own ? 40 * MiB : MiB);
+		script_sample(s);
+		script_exit(s, 0);
+		judge_script(s, NULL, &r);
+		assert_int_equal(r.coverage.gap == NULL, own);
+		verdict_fini(&r);
+		script_free(s);
+	}
+	(void)state;
+}
+
 /* Memory that was resident when a forked process began is charged to its parent; any other was
  * acquired unseen. */
 static void test_inherited(void **state)
@@ -228,7 +250,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_gaps),
 	    cmocka_unit_test(test_bus_error), cmocka_unit_test(test_enough),
-	    cmocka_unit_test(test_inherited), cmocka_unit_test(test_since_malloc_was_asked),
-	    cmocka_unit_test(test_rights), cmocka_unit_test(test_gpu_missing)};
+	    cmocka_unit_test(test_own_memory), cmocka_unit_test(test_inherited),
+	    cmocka_unit_test(test_since_malloc_was_asked), cmocka_unit_test(test_rights),
+	    cmocka_unit_test(test_gpu_missing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
