@@ -4,6 +4,7 @@
  * flight, too.
  */
 #include <math.h>
+#include <string.h>
 
 #include "detect/detect.h"
 #include "util/num.h"
@@ -263,6 +264,18 @@ static double on_threads(const struct scene *scene, struct finding *f)
 	return f->strength;
 }
 
+/* Where the stacks of the requests' threads are more than what the requests hold, say what is known
+ * of the threads, and blame the line that starts them. */
+static void name_threads(struct finding *work, const struct finding *threads)
+{
+	if (work->form != FORM_USUAL || threads->strength <= 0 || work->other_bytes <= work->bytes)
+		return;
+	work->form = threads->form;
+	work->blame = threads->blame;
+	work->evidence_count = threads->evidence_count;
+	memcpy(work->evidence, threads->evidence, sizeof(work->evidence));
+}
+
 static void prefer(struct finding *best, const struct finding *f)
 {
 	if (f->strength > 0 && f->bytes + f->other_bytes > best->bytes + best->other_bytes)
@@ -285,6 +298,7 @@ int detect_concurrency(const struct scene *scene, struct finding *out)
 	on_streams(scene, &streams);
 	prefer(&work, &streams);
 	on_threads(scene, &threads);
+	name_threads(&work, &threads);
 	prefer(&work, &threads);
 	if (work.blame == CALLSITE_NONE || work.strength <= 0)
 		return DETECT_SILENT;

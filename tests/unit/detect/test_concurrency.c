@@ -138,6 +138,14 @@ static void test_threads_come_at_once(void **state)
 		script_failed_thread(t.s, script_stack(t.s, "main;accept"), 8 * MiB);
 		stage(&t, detect_concurrency, true);
 		end[some] = scene_threads_end(&t.scene);
+		/* Their stacks are far more than what they hold, so who starts them is blamed. */
+		if (!some) {
+			assert_int_equal(t.rc, 0);
+			assert_int_equal(t.f.form, FORM_STACKS);
+			assert_string_equal(blamed(&t), "accept");
+			assert_int_equal(finding_fact(&t.f, FACT_THREADS), 40);
+			assert_true(t.f.bytes > 0);
+		}
 		strike(&t);
 	}
 	assert_true(end[0] == 1 && end[1] > 0.15 && end[1] < 0.17);
