@@ -545,6 +545,36 @@ static void test_beside_stacks(void **state)
 	(void)state;
 }
 
+/* What nobody can tell may be anybody's growth: where it is much of the limit, no cause is sure. */
+static void test_beside_unaccounted(void **state)
+{
+	static const uint64_t untold[] = {10 * MiB, 200 * MiB};
+	double sure[2];
+
+	for (size_t n = 0; n < 2; n++) {
+		struct script *s = script_new();
+		struct outcome o;
+
+		start_up(s);
+		for (int i = 0; i < 600; i++) {
+			script_alloc(s, script_stack(s, "main;turn;remember"), 100 * KiB);
+			work_for(s, 100 * KiB);
+		}
+		address_space(s, script_live(s) + 50 * MiB + untold[n]);
+		script_set(s, TRACE_LEVEL_MALLOC_ARENA, script_live(s));
+		script_set(s, TRACE_LEVEL_MALLOC_MMAP, 0);
+		script_set(s, TRACE_LEVEL_VSIZE, script_live(s) + 40 * MiB + untold[n]);
+		script_failed(s, script_stack(s, "main;turn;remember"), 20 * MiB);
+		script_exit(s, 1);
+		judge(s, &o);
+		sure[n] = o.r.ranking.list[0].confidence;
+		assert_int_equal(o.r.ranking.list[0].finding.cause, CAUSE_LEAK);
+		done(s, &o);
+	}
+	assert_true(sure[0] > 0.9 && sure[1] < 0.6);
+	(void)state;
+}
+
 /* It ran for as long as it was seen, not only to its last event. */
 static void test_seconds(void **state)
 {
@@ -593,6 +623,7 @@ int main(void)
 	    cmocka_unit_test(test_no_data_is_not_healthy),
 	    cmocka_unit_test(test_released_after_failure),
 	    cmocka_unit_test(test_beside_stacks),
+	    cmocka_unit_test(test_beside_unaccounted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
