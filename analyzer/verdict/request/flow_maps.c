@@ -13,6 +13,7 @@ void flow_maps_fini(struct flow_maps *f)
 {
 	ranges_fini(&f->mapped);
 	vec_free(&f->blocks);
+	vec_free(&f->undo);
 }
 
 /* True for memory that the program asked the kernel for. */
@@ -36,6 +37,7 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 	struct event e = {.kind = EV_FREE, .time_ns = f->time_ns, .block = &gone};
 
 	(void)split;
+	f->error = vec_push(&f->undo, *piece) ? -ENOMEM : f->error;
 	gone.size = piece->end - piece->start < b->size ? piece->end - piece->start : b->size;
 	b->size = whole ? 0 : b->size - gone.size;
 	requests_apply(f->requests, &e);
@@ -43,10 +45,35 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 
 static int cut(struct flow_maps *f, const struct event *e)
 {
+	int rc;
+
 	f->time_ns = e->time_ns;
+	f->undo.count = 0;
+	f->undo_address = e->address;
+	f->error = 0;
 	if (e->address > UINT64_MAX - e->size)
 		return 0;
-	return ranges_cut(&f->mapped, e->address, e->address + e->size, on_cut, f);
+	rc = ranges_cut(&f->mapped, e->address, e->address + e->size, on_cut, f);
+	return rc ? rc : f->error;
+}
+
+/* The kernel refused the latest unmapping: its pieces are there as before. */
+static int undo(struct flow_maps *f, const struct event *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; e->address == f->undo_address && i < f->undo.count && !rc; i++) {
+		const struct range *r = &f->undo.items[i];
+		struct block back = f->blocks.items[r->serial];
+
+		back.size = r->end - r->start;
+		f->blocks.items[r->serial].size += back.size;
+		rc = ranges_add(&f->mapped, r);
+		if (!rc)
+			rc = requests_acquired(f->requests, &back, e->time_ns);
+	}
+	f->undo.count = 0;
+	return rc;
 }
 
 static int map(struct flow_maps *f, const struct event *e)
@@ -76,6 +103,8 @@ int flow_maps_apply(struct flow_maps *f, const struct event *e)
 		return map(f, e);
 	case EV_UNMAP:
 		return cut(f, e);
+	case EV_UNUNMAP:
+		return undo(f, e);
 	default:
 		return 0;
 	}

@@ -15,6 +15,9 @@
 struct flow_maps {
 	struct ranges mapped; /* `serial` is the block's index */
 	VEC(struct block) blocks; /* size 0: unmapped */
+	VEC(struct range) undo; /* pieces of the latest unmapping, for EV_UNUNMAP */
+	uint64_t undo_address;
+	int error; /* of a cut */
 	struct requests *requests; /* the caller's, as callsites */
 	const struct callsites *callsites;
 	uint64_t time_ns; /* of the latest event */
@@ -26,7 +29,7 @@ void flow_maps_init(
     struct flow_maps *out, struct requests *requests, const struct callsites *callsites);
 void flow_maps_fini(struct flow_maps *f);
 
-/* Follow EV_MAP and EV_UNMAP; other events are ignored. 0 or -ENOMEM. */
+/* Follow EV_MAP, EV_UNMAP and EV_UNUNMAP; other events are ignored. 0 or -ENOMEM. */
 int flow_maps_apply(struct flow_maps *f, const struct event *e);
 /* Call `fn` with each mapping that is there now. 0, or the result of `fn`. */
 int flow_maps_each(

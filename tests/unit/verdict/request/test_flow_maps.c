@@ -103,9 +103,32 @@ static void test_overlap(void **state)
 	(void)state;
 }
 
+/* An unmapping that the kernel refused changes nothing. */
+static void test_refused(void **state)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "thread;decode");
+	struct read x;
+	uint64_t at;
+
+	script_thread(s, 2, 0);
+	at = script_map(s, work, 4 * MiB, 0, TRACE_BACKING_ANON);
+	script_unmap(s, at, 4 * MiB);
+	script_ununmap(s, at, 4 * MiB);
+	script_map(s, work, MiB, 0, TRACE_BACKING_ANON);
+	script_unmap(s, at, 2 * MiB);
+	script_ununmap(s, at, 2 * MiB);
+	read_all(s, &x);
+	assert_int_equal(x.h.count, 1);
+	assert_int_equal(x.h.list[0].all, 5 * MiB);
+	assert_int_equal(x.h.list[0].lane->live, 5 * MiB);
+	done(s, &x);
+	(void)state;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_held), cmocka_unit_test(test_overlap)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_held),
+	    cmocka_unit_test(test_overlap), cmocka_unit_test(test_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
