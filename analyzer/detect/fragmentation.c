@@ -17,6 +17,7 @@ TUNED(unsigned, AS_MUCH_PART, 16u,
     "a host's allocator may have used a sixteenth more of its free memory at the peak");
 TUNED(double, PIECES_FEW, 3.0,
     "eight times the request may lie in pieces by chance, 64 times does not");
+TUNED(unsigned, MORE_PART, 32u, "requests of one kind vary, and a sample's sum is an estimate");
 TUNED(unsigned, BEFORE_PART, 8u, "an eighth of the run is no step of the same rise");
 
 /* Return how far live bytes rose above their maximum in the first half of the run, by work or by
@@ -87,13 +88,17 @@ static void evidence(const struct scene *scene, struct finding *f, uint64_t size
 	}
 }
 
-/* True if as much had lived, and fitted, some time before. */
-static bool had_lived(const struct scene *scene, uint64_t bytes)
+/* True if as much had lived, and fitted, some time before; or more than that, at any time, if what
+ * was released since is all that is free now. */
+static bool had_lived(const struct scene *scene, uint64_t live, uint64_t size)
 {
 	const struct model *m = scene->model;
 	uint64_t run = num_less(scene->callsites->moment_ns, m->run.first_ns);
 
-	return scene->end.refused && bytes <= m->peak.bytes &&
+	if (!scene->end.refused || live + size > m->peak.bytes)
+		return false;
+	return (live + size <= m->peak.bytes - m->peak.bytes / MORE_PART &&
+		   m->peak.bytes - live >= scene->slack.bytes) ||
 	       num_less(scene->callsites->moment_ns, m->peak.time_ns) > run / BEFORE_PART;
 }
 
@@ -109,7 +114,7 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	if (size)
 		f.strength = would_hold(scene, size, live);
-	if (!had_lived(scene, live + size))
+	if (!had_lived(scene, live, size))
 		f.trend_bytes =
 		    peak_trend_added(&scene->model->peak_trend, scene->model->peak.bytes);
 	/* Address space reserved to grow into was there from the start, and growth fills it. */
