@@ -241,7 +241,8 @@ static int read_events(struct flow *flow, struct stages *stages, struct flow_map
 		    e.time_ns == callsites->moment_ns)
 			break;
 		rc = apply(flow->requests, stages, proportion, &e);
-		if (!rc)
+		/* Blocks are most events by far. */
+		if (!rc && e.kind > EV_UNFREE)
 			rc = flow_maps_apply(maps, &e);
 		if (rc)
 			err_set(err, rc, "no memory for the requests");
