@@ -264,8 +264,8 @@ static double on_threads(const struct scene *scene, struct finding *f)
 	return f->strength;
 }
 
-/* Where the stacks of the requests' threads are more than what the requests hold, say what is known
- * of the threads, and blame the line that starts them. */
+/* If the threads' stacks are larger than what the requests hold, the finding describes the threads
+ * and blames the line that starts them. */
 static void name_threads(struct finding *work, const struct finding *threads)
 {
 	if (work->form != FORM_USUAL || threads->strength <= 0 || work->other_bytes <= work->bytes)

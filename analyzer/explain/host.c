@@ -4,17 +4,11 @@
 #include <string.h>
 
 #include "explain/meaning.h"
+#include "explain/shortage.h"
 #include "util/text/fmt.h"
 #include "util/tuned.h"
 
-TUNED(uint64_t, REQUEST_IMPOSSIBLE, 1ull << 47, "more than a process's address space");
-TUNED(uint64_t, REQUEST_ABSURD, 1ull << 40, "more than a machine has");
-TUNED(uint64_t, REQUEST_HUGE, 8ull << 30, "as much as a small machine or a container has in all");
-TUNED(uint64_t, REQUEST_LARGE, 1ull << 30, "allocators and loaders rarely ask for a GiB at once");
 TUNED(uint64_t, REQUEST_SMALL, 64ull << 20, "allocators ask for as much to have it in stock");
-TUNED(double, ABSURD, 0.8, "only a wrong size or one huge array asks for that");
-TUNED(double, HUGE, 0.65, "it may still be one of several such requests");
-TUNED(double, LARGE, 0.5, "the memory may have been full before");
 TUNED(uint64_t, POOL_SMALL_PART, 10, "a tenth: what is larger may be too large by itself");
 TUNED(size_t, POOL_MIN, 3, "two processes of one name are a parent and its child");
 TUNED(uint64_t, POOL_PART, 2, "half: the pool is then more than all others together");
@@ -24,25 +18,21 @@ TUNED(uint64_t, VICTIM_PART, 2, "half: a victim with more filled the memory itse
 static void one_request(
     const struct explain_message *m, uint64_t requested, struct votes *votes, struct str *words)
 {
+	enum size_class size = shortage_size_class(requested);
 	struct fmt a;
 
-	if (requested >= REQUEST_IMPOSSIBLE) {
+	shortage_vote_of_request(requested, votes);
+	if (size == SIZE_IMPOSSIBLE) {
 		str_printf(words,
 		    "One request of %s: no process can address that much. Memory is not what was "
 		    "short, the size was computed wrongly.",
 		    fmt_size(&a, requested));
-		votes->advice =
-		    "Look for where the size is computed: an overflow, a shape that is not "
-		    "set or was damaged, a race.";
-	} else if (requested >= REQUEST_ABSURD) {
-		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, ABSURD);
+	} else if (size == SIZE_ABSURD) {
 		str_printf(words,
 		    "One request of %s: more than a machine has. One huge array, or a size that "
 		    "was computed wrongly.",
 		    fmt_size(&a, requested));
-	} else if (requested >= REQUEST_LARGE) {
-		votes_add(
-		    votes, CAUSE_OVERSIZED_INTERMEDIATE, requested >= REQUEST_HUGE ? HUGE : LARGE);
+	} else if (size == SIZE_LARGE) {
 		str_printf(words,
 		    "One request of %s, at once: a large array or buffer, made whole.",
 		    fmt_size(&a, requested));

@@ -37,32 +37,57 @@ static struct numbers read_numbers(const struct explain_message *m)
 	return n;
 }
 
-/* One request alone: the larger it is, the likelier it is the cause by itself. */
+enum size_class shortage_size_class(uint64_t bytes)
+{
+	return bytes >= IMPOSSIBLE    ? SIZE_IMPOSSIBLE
+	       : bytes >= ABSURD_SIZE ? SIZE_ABSURD
+	       : bytes >= LARGE_SIZE  ? SIZE_LARGE
+				      : SIZE_ORDINARY;
+}
+
+void shortage_vote_of_request(uint64_t bytes, struct votes *votes)
+{
+	switch (shortage_size_class(bytes)) {
+	case SIZE_IMPOSSIBLE:
+		votes->advice =
+		    "Look for where the size is computed: an overflow, a shape that is not "
+		    "set or was damaged, a race.";
+		break;
+	case SIZE_ABSURD:
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, ABSURD_VOTE);
+		break;
+	case SIZE_LARGE:
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE,
+		    bytes >= HUGE_SIZE ? HUGE_VOTE : LARGE_VOTE);
+		break;
+	case SIZE_ORDINARY:
+		break;
+	}
+}
+
 static void one_size(
     const struct explain_message *m, uint64_t asked, struct votes *votes, struct str *words)
 {
 	bool device = strcmp(m->known->space, "device") == 0;
+	enum size_class size = shortage_size_class(asked);
 	struct fmt a;
 
-	if (asked >= IMPOSSIBLE) {
+	/* On a device, or while something is loaded, a gigabyte is nothing unusual. */
+	if (size == SIZE_LARGE && (device || m->activity != ACTIVITY_UNKNOWN))
+		return;
+	shortage_vote_of_request(asked, votes);
+	if (size == SIZE_IMPOSSIBLE)
 		str_printf(words,
 		    " %s is more than a process can address: memory is not what was short, the "
 		    "size was computed wrongly.",
 		    fmt_size(&a, asked));
-		votes->advice =
-		    "Look for where the size is computed: an overflow, a shape that is not "
-		    "set or was damaged, a race.";
-	} else if (asked >= ABSURD_SIZE) {
-		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, ABSURD_VOTE);
+	else if (size == SIZE_ABSURD)
 		str_printf(words,
 		    " %s is more than a %s has: one huge array, or a size that was computed "
 		    "wrongly.",
 		    fmt_size(&a, asked), device ? "device" : "machine");
-	} else if (asked >= LARGE_SIZE && !device && m->activity == ACTIVITY_UNKNOWN) {
-		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE,
-		    asked >= HUGE_SIZE ? HUGE_VOTE : LARGE_VOTE);
+	else if (size == SIZE_LARGE)
 		str_puts(words, " That is one large array or buffer, made whole.");
-	}
 }
 
 /* The arithmetic between the numbers, as far as they are said. */

@@ -22,4 +22,16 @@ void shortage_vote_of_size(const struct explain_message *m, struct votes *votes,
 /* Add what the activity supports, for a message that supports nothing by itself. */
 void shortage_vote_of_activity(const struct explain_message *m, struct votes *votes);
 
+/* How large one refused request is beside what machines and processes have. */
+enum size_class {
+	SIZE_ORDINARY,
+	SIZE_LARGE, /* allocators and loaders rarely ask for as much at once */
+	SIZE_ABSURD, /* more than a machine has */
+	SIZE_IMPOSSIBLE, /* more than a process can address */
+};
+enum size_class shortage_size_class(uint64_t bytes);
+/* Vote by the size of one request alone: the larger it is, the likelier it is the cause by itself.
+ * An impossible size is no cause, and gets advice. */
+void shortage_vote_of_request(uint64_t bytes, struct votes *votes);
+
 #endif

@@ -237,19 +237,23 @@ static bool says_too_large(struct sentence *s)
 	return false;
 }
 
-/* What is no memory can be allocated, too. */
+static bool any_of(const struct sentence *s, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (any_word(s, words[i]))
+			return true;
+	return false;
+}
+
+/* True if the line is about other things that a program allocates: ports, licences, ids. */
 static bool other_goods(const struct sentence *s)
 {
 	static const char *const goods[] = {"port", "ports", "address", "addresses", "ip",
 	    "license", "licenses", "seat", "seats", "inode", "subnet", "pid", "tty", "handle",
 	    "vlan", "cpu", "cpus", "gpus", "id", "ids"};
 
-	if (any_flag(s, MEMORY_NOUNS) || any_size(s))
-		return false;
-	for (size_t i = 0; i < sizeof(goods) / sizeof(*goods); i++)
-		if (any_word(s, goods[i]))
-			return true;
-	return false;
+	return !any_flag(s, MEMORY_NOUNS) && !any_size(s) &&
+	       any_of(s, goods, sizeof(goods) / sizeof(*goods));
 }
 
 /* Refused for another reason than memory. */
@@ -395,12 +399,8 @@ static bool is_message_size(const struct sentence *s)
 	    "payload", "packet", "header", "headers", "response", "attachment", "document", "row",
 	    "field", "frame", "log"};
 
-	if (any_flag(s, MEMORY_NOUNS | WORD_DEVICE))
-		return false;
-	for (size_t i = 0; i < sizeof(goods) / sizeof(*goods); i++)
-		if (any_word(s, goods[i]))
-			return true;
-	return false;
+	return !any_flag(s, MEMORY_NOUNS | WORD_DEVICE) &&
+	       any_of(s, goods, sizeof(goods) / sizeof(*goods));
 }
 
 /* A collector of garbage says "Allocation Failure" where it begins to work. */

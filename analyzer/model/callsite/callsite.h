@@ -212,6 +212,15 @@ static inline uint32_t callsites_of_stack(
 	return at ? at - 1u : CALLSITE_NONE;
 }
 
+/* The same for a mapping of the program's own, private or shared. */
+static inline uint32_t callsites_of_mapping(const struct callsites *p, uint32_t stack)
+{
+	uint32_t callsite = callsites_of_stack(p, STACK_STATS_MAP, stack);
+
+	return callsite == CALLSITE_NONE ? callsites_of_stack(p, STACK_STATS_SHARED, stack)
+					 : callsite;
+}
+
 static inline bool callsites_made_at(const struct callsites *p, uint32_t callsite, uint32_t stack)
 {
 	return callsites_of_stack(p, STACK_STATS_HEAP, stack) == callsite ||

@@ -166,10 +166,7 @@ static uint32_t callsite_of(const struct callsites *p, uint32_t stack)
 {
 	uint32_t callsite = callsites_of_stack(p, STACK_STATS_HEAP, stack);
 
-	if (callsite == CALLSITE_NONE)
-		callsite = callsites_of_stack(p, STACK_STATS_MAP, stack);
-	return callsite == CALLSITE_NONE ? callsites_of_stack(p, STACK_STATS_SHARED, stack)
-					 : callsite;
+	return callsite == CALLSITE_NONE ? callsites_of_mapping(p, stack) : callsite;
 }
 
 static int add(void *arg, const struct block *b)

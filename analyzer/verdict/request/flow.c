@@ -286,7 +286,7 @@ int flow_read(struct verdict_result *r, struct feed feed, struct err *err)
 	struct proportion proportion;
 	struct flow_maps maps;
 	struct stages stages;
-	int rc, held = 0;
+	int rc;
 
 	flow_fini(flow);
 	stages_init(&stages, &feed, r->frameworks.frames);
@@ -301,27 +301,26 @@ int flow_read(struct verdict_result *r, struct feed feed, struct err *err)
 	if (!rc)
 		proportion_finish(&proportion);
 	proportion_fini(&proportion);
-	if (!rc)
-		held = requests_held_read(flow->requests, r->model, callsites, each_live,
+	if (!rc) {
+		rc = requests_held_read(flow->requests, r->model, callsites, each_live,
 		    &(struct live){&feed, &maps}, &flow->held);
+		if (rc)
+			err_set(err, rc, "no memory for the requests");
+	}
 	flow_maps_fini(&maps);
 	if (rc)
 		return rc;
-	rc = held;
 	/* A file system's feed shows no releases of malloc's blocks, by which a thread begins anew.
 	 */
-	for (uint32_t i = 0; !rc && r->volume && i < callsites->count; i++)
+	for (uint32_t i = 0; r->volume && i < callsites->count; i++)
 		flow->held.callsites[i].in_one_go = 0;
-	if (rc)
-		err_set(err, rc, "no memory for the requests");
-	else
-		mark_calls(callsites, &flow->held);
+	mark_calls(callsites, &flow->held);
 	phases_read(&r->model->timeline, r->model->run.first_ns, callsites->moment_ns,
 	    flow->requests, &flow->phases);
 	flow->stage_count = stages_list(&stages, flow->stages);
 	/* Its argument ends here. */
 	flow->requests->is_entry = NULL;
-	return rc;
+	return 0;
 }
 
 int flow_read_on(struct flow *flow, struct err *err)

@@ -19,13 +19,10 @@ void flow_maps_fini(struct flow_maps *f)
 /* True for memory that the program asked the kernel for. */
 static bool is_own(const struct callsites *p, const struct event *e)
 {
-	uint32_t callsite = callsites_of_stack(p, STACK_STATS_MAP, e->stack);
+	uint32_t callsite = callsites_of_mapping(p, e->stack);
 
-	if (e->u.map.flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_STACK))
-		return false;
-	if (callsite == CALLSITE_NONE)
-		callsite = callsites_of_stack(p, STACK_STATS_SHARED, e->stack);
-	return callsite != CALLSITE_NONE && !p->list[callsite].arena_share.any;
+	return !(e->u.map.flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_STACK)) &&
+	       callsite != CALLSITE_NONE && !p->list[callsite].arena_share.any;
 }
 
 /* A part of a mapping goes: what is left stays its request's. */
