@@ -17,6 +17,7 @@ TUNED(unsigned, AS_MUCH_PART, 16u,
     "a host's allocator may have used a sixteenth more of its free memory at the peak");
 TUNED(double, PIECES_FEW, 3.0,
     "eight times the request may lie in pieces by chance, 64 times does not");
+TUNED(double, AS_MUCH_AGAIN, 2.0, "half of what a device's allocator holds is then in holes");
 TUNED(unsigned, MORE_PART, 32u, "requests of one kind vary, and a sample's sum is an estimate");
 TUNED(unsigned, BEFORE_PART, 8u, "an eighth of the run is no step of the same rise");
 
@@ -88,6 +89,14 @@ static void evidence(const struct scene *scene, struct finding *f, uint64_t size
 	}
 }
 
+/* True if more than that had lived, and fitted, some time before. */
+static bool is_less(const struct scene *scene, uint64_t bytes)
+{
+	const struct model *m = scene->model;
+
+	return bytes <= m->peak.bytes - m->peak.bytes / MORE_PART;
+}
+
 /* True if as much had lived, and fitted, some time before; or more than that, at any time, if what
  * was released since is all that is free now. */
 static bool had_lived(const struct scene *scene, uint64_t live, uint64_t size)
@@ -95,11 +104,14 @@ static bool had_lived(const struct scene *scene, uint64_t live, uint64_t size)
 	const struct model *m = scene->model;
 	uint64_t run = num_less(scene->callsites->moment_ns, m->run.first_ns);
 
-	if (!scene->end.refused || live + size > m->peak.bytes)
+	bool less = live + size <= m->peak.bytes - m->peak.bytes / MORE_PART;
+
+	if (live + size > m->peak.bytes)
 		return false;
-	return (live + size <= m->peak.bytes - m->peak.bytes / MORE_PART &&
-		   m->peak.bytes - live >= scene->slack.bytes) ||
-	       num_less(scene->callsites->moment_ns, m->peak.time_ns) > run / BEFORE_PART;
+	/* A device's allocator has given back all that lay in whole segments. */
+	return (less && (scene->space || m->peak.bytes - live >= scene->slack.bytes)) ||
+	       ((less || scene->end.refused) &&
+		   num_less(scene->callsites->moment_ns, m->peak.time_ns) > run / BEFORE_PART);
 }
 
 int detect_fragmentation(const struct scene *scene, struct finding *out)
@@ -108,13 +120,15 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 	uint64_t size = scene_asked(scene);
 	uint64_t live = scene_live(scene) - slack->arenas;
 	struct finding f = {.strength = 1};
+	bool lived;
 
 	if (!slack->known || !scene->end.failed || (!size && scene->space) ||
 	    slack->bytes < (live + slack->bytes) / 100)
 		return DETECT_SILENT;
 	if (size)
 		f.strength = would_hold(scene, size, live);
-	if (!had_lived(scene, live, size))
+	lived = had_lived(scene, live, size);
+	if (!lived)
 		f.trend_bytes =
 		    peak_trend_added(&scene->model->peak_trend, scene->model->peak.bytes);
 	/* Address space reserved to grow into was there from the start, and growth fills it. */
@@ -122,16 +136,23 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 		f.trend_bytes = risen(scene, live);
 	/* Arenas count as live, but their used part did not grow. */
 	f.trend_bytes = num_less(f.trend_bytes, slack->arenas + slack->arenas_steady);
+	/* Holes as large as what lives would have held as much again. */
+	if (scene->space)
+		f.trend_bytes = (uint64_t)((double)f.trend_bytes *
+					   fmax(0, 1 - AS_MUCH_AGAIN * (double)slack->bytes /
+							   (double)(live + slack->bytes)));
 	/* Malloc always holds something free, most of all where live bytes grow by copies; a device
 	 * has holes only after it had to ask for more, and rounding leaves some. */
 	if (scene->space)
 		f.strength *=
 		    fmin(1, (double)slack->bytes * USUAL_PART / (double)(live + slack->bytes));
 	else
-		f.strength *=
-		    fmax(dominance((double)slack->bytes, (double)(live + scene->limit.stacks)),
-			in_pieces(slack, size)) *
-		    fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
+		f.strength *= lived && is_less(scene, live + size)
+				  ? 1
+				  : fmax(dominance((double)slack->bytes,
+					     (double)(live + scene->limit.stacks)),
+					in_pieces(slack, size)) *
+					fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
 	/* A kill counts all that is resident: holes that are little beside the rest are no cause.
 	 */
 	if (!size)

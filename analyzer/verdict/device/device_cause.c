@@ -198,9 +198,11 @@ static int set_slack(const struct model *then, const struct space *sp,
 	if (!rc)
 		rc = read_graphs(then, sp, callsites, &map, &scene->graphs, by_callsite);
 	space_map_fini(&map);
-	/* Free memory at the level below counts only where that level was asked. */
+	/* Free memory at the level below counts only where that level was asked. Less than the
+	 * segment that it was asked for does not hold the block, either. */
 	if (f->segment && f->free_known)
-		scene->slack.below = f->free;
+		scene->slack.below =
+		    f->free < f->segment ? num_least(f->free, num_less(f->size, 1)) : f->free;
 	return rc;
 }
 
