@@ -106,6 +106,10 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		bytes += pool.bytes;
 		blocks += pool.blocks;
 		if (pool.asked) {
+			/* Room is made beside what was put in place before: only what came with it
+			 * counts. */
+			if (purpose_of(scene, i) == PURPOSE_ROOM)
+				f.start_ns = callsites->list[i].facts.first_ns;
 			f.request_bytes = scene->end.refused->size;
 			bytes += f.request_bytes;
 			whole += f.request_bytes;

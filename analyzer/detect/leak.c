@@ -120,8 +120,11 @@ static double set_up(const struct scene *scene, const struct callsite *p)
  * model in releases hardly anything. */
 static double started(const struct scene *scene, const struct callsite *p)
 {
-	if (scene->space || scene->work || scene_many_alike(scene, p) || scene_sizes_drift(p) ||
-	    scene_worked_between(scene, p))
+	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
+
+	/* Thousands of one size are an index only where a name says that it is loaded. */
+	if (scene->space || scene->work || scene_sizes_drift(p) || scene_worked_between(scene, p) ||
+	    (scene_many_alike(scene, p) && purpose_of(scene, callsite) != PURPOSE_WEIGHTS))
 		return 1;
 	return fmin(
 	    1, STARTING + fmax(STARTED_TIMES * scene_worked_since(scene, p->facts.first_ns),

@@ -57,7 +57,8 @@ static bool is_put_in_place(const struct scene *scene, const struct callsite *p)
 	return !scene->work && !callsite_is_import(p) && p->owner != OWNER_RUNTIME &&
 	       p->facts.freed_count < p->facts.live_count &&
 	       scene_in_flight(scene, callsite, p->facts.live_bytes) <= POOL_IN_FLIGHT &&
-	       scene_is_quiet_since(scene, p->facts.first_ns) && !scene_many_alike(scene, p) &&
+	       scene_is_quiet_since(scene, p->facts.first_ns) &&
+	       (!scene_many_alike(scene, p) || purpose_of(scene, callsite) == PURPOSE_WEIGHTS) &&
 	       !scene_sizes_drift(p) && !scene_worked_between(scene, p) &&
 	       !pool_at(scene, callsite, &pool);
 }
@@ -209,6 +210,19 @@ static bool converted_weights(const struct scene *scene, uint32_t callsite)
 	return of != CALLSITE_NONE && purpose_of(scene, of) != PURPOSE_ROOM;
 }
 
+/* Return the share of live bytes in room for work, by its name, that was still being made: what was
+ * put in place before fitted. */
+static double room_asked(const struct scene *scene)
+{
+	uint32_t failed = scene->callsites->failed;
+	struct pool pool;
+
+	if (failed == CALLSITE_NONE || purpose_of(scene, failed) != PURPOSE_ROOM ||
+	    !pool_at(scene, failed, &pool) || !pool.asked)
+		return 0;
+	return (double)pool.bytes / (double)scene_live(scene);
+}
+
 int detect_oversized_model(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -263,9 +277,14 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 				   fmin(1, (WORKED_BYTES - back) / (WORKED_BYTES - LOADED_BYTES));
 	f.strength *= fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));
 	f.strength *= 1 - (double)worked / (double)live;
+	f.strength *= 1 - room_asked(scene);
 	/* Memory that others hold is as much of a reason. */
 	if (scene->others.known)
 		f.strength *= (double)live / (double)(live + scene->others.bytes);
+	/* So are holes that in one piece would have held what was refused. */
+	if (scene->slack.known && scene->end.refused &&
+	    scene->end.refused->size <= scene->slack.bytes + scene->slack.below)
+		f.strength *= (double)live / (double)(live + scene->slack.bytes);
 	if (!loading && has_served(scene))
 		f.strength *= SERVED_STRENGTH;
 	f.start_ns = scene->model->run.first_ns ? scene->model->run.first_ns : 1;
