@@ -287,10 +287,10 @@ static double of_varying(const struct scene *scene, struct finding *f, uint64_t 
 	finding_evidence(f, FACT_TEETH_HIGHEST, (double)t.highest);
 	finding_evidence(f, FACT_TEETH_LAST, height);
 	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
-	/* Half of what rises lies in the second half. */
+	/* Half of what rises lies in the second half. A tooth leaves a hole for the next. */
 	return usual * settled(scene, live) * fmax(0, 1 - 2 * drift) *
 	       fmax(0, fmin(1, 1 - GROWTH_TIMES * (1 - (double)t.early / (double)t.late))) *
-	       (1 - dominance((double)holes(scene), (double)live)) *
+	       (1 - dominance((double)num_less(holes(scene), t.median), (double)live)) *
 	       fmax(0, 1 - (double)beside / (double)live);
 }
 
