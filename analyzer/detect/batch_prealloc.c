@@ -115,8 +115,8 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 			whole += f.request_bytes;
 			blocks++;
 		}
-		if (pool.bytes > most) {
-			most = pool.bytes;
+		if (pool.bytes + (pool.asked ? f.request_bytes : 0) > most) {
+			most = pool.bytes + (pool.asked ? f.request_bytes : 0);
 			sure = pool.sure *
 			       (purpose_of(scene, i) == PURPOSE_WEIGHTS ? NAMED_WEIGHTS : 1);
 			block = pool.largest;

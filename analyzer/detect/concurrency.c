@@ -268,10 +268,13 @@ static double on_threads(const struct scene *scene, struct finding *f)
  * and blames the line that starts them. */
 static void name_threads(struct finding *work, const struct finding *threads)
 {
-	if (work->form != FORM_USUAL || threads->strength <= 0 || work->other_bytes <= work->bytes)
+	if ((work->form != FORM_USUAL && work->form != FORM_STUCK) || threads->strength <= 0 ||
+	    work->other_bytes <= work->bytes)
+		return;
+	work->blame = threads->blame;
+	if (work->form == FORM_STUCK)
 		return;
 	work->form = threads->form;
-	work->blame = threads->blame;
 	work->evidence_count = threads->evidence_count;
 	memcpy(work->evidence, threads->evidence, sizeof(work->evidence));
 }

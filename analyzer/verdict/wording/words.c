@@ -502,6 +502,7 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	const struct callsite *p = main_callsite(r);
+	uint64_t held = fact(r, FACT_AT_ONCE_BYTES), stacks = fact(r, FACT_AT_ONCE_STACKS);
 	struct fmt a, b, c, d, e;
 
 	switch (f->form) {
@@ -513,12 +514,14 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 		break;
 	case FORM_STUCK:
 		str_printf(s,
-		    "%s %s do not end: the oldest is %s old, while %s others took %s. They hold "
-		    "%s, most of it in ",
+		    "%s %s do not end: the oldest is %s old, while %s others took %s. %s %s, most "
+		    "of %s ",
 		    fmt_count(&a, fact(r, FACT_STUCK)), requests_held_unit(&r->flow.held),
 		    fmt_duration(&b, fact(r, FACT_STUCK_AGE)), fmt_count(&c, fact(r, FACT_ENDED)),
 		    fmt_duration(&d, fact(r, FACT_ENDED_LIFE)),
-		    fmt_size(&e, fact(r, FACT_AT_ONCE_BYTES)));
+		    stacks > held ? "Their stacks take" : "They hold",
+		    fmt_size(&e, num_most(stacks, held)),
+		    stacks > held ? "them started by" : "it in");
 		add_blame(s, r);
 		break;
 	case FORM_WORKERS:
@@ -602,14 +605,12 @@ static void words_external(struct str *s, const struct verdict_result *r)
 		    "were in use",
 		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
 		    fmt_size(&b, live(r)));
+	} else if (r->volume) {
+		str_printf(s, "Files that no recorded process has mapped take %s, this process %s",
+		    fmt_size(&a, f->other_bytes), fmt_size(&b, volume_shares(r).own));
 	} else {
-		if (r->volume)
-			str_printf(s,
-			    "Files that no recorded process has mapped take %s, this process %s",
-			    fmt_size(&a, f->other_bytes), fmt_size(&b, volume_shares(r).own));
-		else
-			str_printf(s, "Other processes hold %s of the memory, this process %s",
-			    fmt_size(&a, f->other_bytes), fmt_size(&b, live(r)));
+		str_printf(s, "Other processes hold %s of the memory, this process %s",
+		    fmt_size(&a, f->other_bytes), fmt_size(&b, live(r)));
 	}
 	add_end(s, r, f->steady ? SAID_LIMIT : SAID_CAUSE);
 }
@@ -617,9 +618,8 @@ static void words_external(struct str *s, const struct verdict_result *r)
 static void words_healthy(struct str *s, const struct verdict_result *r)
 {
 	const struct ledger *l = &r->ledger;
-	struct fmt a, b, c;
-
 	bool begun = !kill_with_memory_left(&r->kill), on_device = false;
+	struct fmt a, b, c;
 
 	str_puts(s, begun ? "Nothing ran out: " : "");
 	for (size_t i = 0; i < r->devices.count; i++) {
@@ -756,7 +756,6 @@ static void words_unknown(struct str *s, const struct verdict_result *r)
 	}
 	for (size_t i = 0; i < r->ranking.count && named < 2 && !r->coverage.gap; i++) {
 		const struct candidate *k = &r->ranking.list[i];
-
 		uint64_t bytes = k->finding.bytes + k->finding.request_bytes;
 
 		if (k->finding.cause == CAUSE_HEALTHY)

@@ -560,13 +560,41 @@ static void test_one_each(void **state)
 	(void)state;
 }
 
+/* Slots are made after the weights, and the next does not fit: what came before them fitted. The
+ * line of the refused slot is blamed, though another pool is as large without it. */
+static void test_room_after_weights(void **state)
+{
+	struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+	uint32_t load = script_stack(t.s, "main;load_weights"),
+		 slots = script_stack(t.s, "main;make_slots"),
+		 others = script_stack(t.s, "main;lanes");
+	uint64_t before;
+
+	serve(&t, 200);
+	for (int i = 0; i < 40; i++)
+		script_alloc(t.s, load, 100000 + 20000 * (i % 4));
+	for (int i = 0; i < 10; i++)
+		script_alloc(t.s, others, 1000000);
+	before = script_now(t.s);
+	for (int i = 0; i < 10; i++)
+		script_alloc(t.s, slots, 999000);
+	script_failed(t.s, slots, 999000);
+	stage(&t, detect_batch_prealloc, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "make_slots");
+	assert_true(t.f.start_ns > before);
+	strike(&t);
+	(void)state;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
-	    cmocka_unit_test(test_twins), cmocka_unit_test(test_first_block),
-	    cmocka_unit_test(test_headers), cmocka_unit_test(test_first_call),
-	    cmocka_unit_test(test_lists), cmocka_unit_test(test_parameters),
-	    cmocka_unit_test(test_many), cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_room_after_weights),
+	    cmocka_unit_test(test_pool), cmocka_unit_test(test_twins),
+	    cmocka_unit_test(test_first_block), cmocka_unit_test(test_headers),
+	    cmocka_unit_test(test_first_call), cmocka_unit_test(test_lists),
+	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_many),
+	    cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
 	    cmocka_unit_test(test_work_beside), cmocka_unit_test(test_tried_again),
 	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
 	    cmocka_unit_test(test_first_refused), cmocka_unit_test(test_room_by_name),

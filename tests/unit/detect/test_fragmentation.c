@@ -197,12 +197,70 @@ static void test_released_just_now(void **state)
 	(void)state;
 }
 
+/* More had lived, and fitted, long before a kill: live blocks that are larger than the holes are
+ * not what is missing. They are where they have just become the most that ever lived. */
+static void test_killed_below_the_peak(void **state)
+{
+	double strength[2];
+
+	for (int grown = 0; grown < 2; grown++) {
+		struct staged t = {.s = script_new()};
+		uint32_t chunk = script_stack(t.s, "main;chunk");
+		uint64_t chunks[800];
+
+		for (int i = 0; i < 800; i++)
+			chunks[i] = script_alloc(t.s, chunk, 10000);
+		for (int i = 0; i < 800; i += 2)
+			script_release(t.s, chunks[i]);
+		for (int i = 0; i < (grown ? 500 : 100); i++) {
+			script_wait(t.s, 1000000);
+			script_alloc(t.s, script_stack(t.s, "main;keep"), 10000);
+		}
+		t.scene.slack = (struct scene_slack){
+		    .known = true, .bytes = 4000000, .pinned_by = CALLSITE_NONE};
+		stage(&t, detect_fragmentation, true);
+		strength[grown] = t.rc ? 0 : t.f.strength;
+		strike(&t);
+	}
+	assert_true(strength[0] == 1 && strength[1] < 0.5);
+	(void)state;
+}
+
+/* A device's holes that are as large as what lives would have held as much again; few holes are the
+ * rounding of what grows. */
+static void test_growth_of_a_device(void **state)
+{
+	static const uint64_t holes[] = {4000000, 200000};
+	uint64_t trend[2];
+
+	for (int n = 0; n < 2; n++) {
+		struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+		uint32_t layer = script_stack(t.s, "main;layer");
+
+		for (int i = 0; i < 400; i++) {
+			script_alloc(t.s, layer, 10000);
+			script_release(t.s, script_alloc(t.s, layer, 20000));
+		}
+		script_failed(t.s, layer, 20000);
+		t.scene.slack = (struct scene_slack){
+		    .known = true, .bytes = holes[n], .pinned_by = CALLSITE_NONE};
+		stage(&t, detect_fragmentation, true);
+		assert_int_equal(t.rc, 0);
+		trend[n] = t.f.trend_bytes;
+		strike(&t);
+	}
+	assert_int_equal(trend[0], 0);
+	assert_true(trend[1] > 1500000);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_holes),
 	    cmocka_unit_test(test_near_miss), cmocka_unit_test(test_usual),
 	    cmocka_unit_test(test_less_than_before), cmocka_unit_test(test_host),
 	    cmocka_unit_test(test_silent), cmocka_unit_test(test_kept_to_grow_into),
-	    cmocka_unit_test(test_released_just_now)};
+	    cmocka_unit_test(test_released_just_now), cmocka_unit_test(test_killed_below_the_peak),
+	    cmocka_unit_test(test_growth_of_a_device)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

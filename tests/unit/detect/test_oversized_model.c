@@ -607,18 +607,50 @@ static void test_headers(void **state)
 	(void)state;
 }
 
+/* Holes that would have held what was refused are as much of a reason; so is room that was still
+ * being made, by its name. */
+static void test_beside_holes_and_room(void **state)
+{
+	double strength[3];
+
+	for (int way = 0; way < 3; way++) {
+		struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+		uint32_t load = script_stack(t.s, "main;build"),
+			 slots = script_stack(t.s, way == 2 ? "main;make_slots" : "main;make_more");
+
+		for (int i = 0; i < 20; i++)
+			script_release(t.s, script_alloc(t.s, load, 20000));
+		for (int i = 0; i < 40; i++)
+			script_alloc(t.s, load, 100000 + 20000 * (i % 4));
+		for (int i = 0; i < 10; i++)
+			script_alloc(t.s, slots, 300000);
+		script_failed(t.s, slots, 300000);
+		if (way == 1)
+			t.scene.slack = (struct scene_slack){
+			    .known = true, .bytes = 4000000, .pinned_by = CALLSITE_NONE};
+		stage(&t, detect_oversized_model, true);
+		assert_int_equal(t.rc, 0);
+		strength[way] = t.f.strength;
+		strike(&t);
+	}
+	for (int way = 1; way < 3; way++)
+		assert_true(strength[way] < 0.8 * strength[0]);
+	(void)state;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_loading),
-	    cmocka_unit_test(test_in_flight), cmocka_unit_test(test_cast),
-	    cmocka_unit_test(test_states), cmocka_unit_test(test_beside_others),
-	    cmocka_unit_test(test_served), cmocka_unit_test(test_staged_copies),
-	    cmocka_unit_test(test_worked_with), cmocka_unit_test(test_host),
-	    cmocka_unit_test(test_host_scattered), cmocka_unit_test(test_worked_beside),
-	    cmocka_unit_test(test_first_weight), cmocka_unit_test(test_named),
-	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_one_block),
-	    cmocka_unit_test(test_host_company), cmocka_unit_test(test_host_reading),
-	    cmocka_unit_test(test_host_turns), cmocka_unit_test(test_host_ways),
-	    cmocka_unit_test(test_loading_late), cmocka_unit_test(test_headers)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_beside_holes_and_room),
+	    cmocka_unit_test(test_loading), cmocka_unit_test(test_in_flight),
+	    cmocka_unit_test(test_cast), cmocka_unit_test(test_states),
+	    cmocka_unit_test(test_beside_others), cmocka_unit_test(test_served),
+	    cmocka_unit_test(test_staged_copies), cmocka_unit_test(test_worked_with),
+	    cmocka_unit_test(test_host), cmocka_unit_test(test_host_scattered),
+	    cmocka_unit_test(test_worked_beside), cmocka_unit_test(test_first_weight),
+	    cmocka_unit_test(test_named), cmocka_unit_test(test_host_read),
+	    cmocka_unit_test(test_host_one_block), cmocka_unit_test(test_host_company),
+	    cmocka_unit_test(test_host_reading), cmocka_unit_test(test_host_turns),
+	    cmocka_unit_test(test_host_ways), cmocka_unit_test(test_loading_late),
+	    cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
