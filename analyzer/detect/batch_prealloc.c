@@ -64,6 +64,7 @@ static bool stairs_at(const struct scene *scene, uint32_t callsite, struct pool 
 	    .asked = scene->end.refused && callsite == scene->callsites->failed,
 	    .sure = STAIRS};
 	return scene_keeps_series(p) && p->facts.live_count >= STAIRS_MIN &&
+	       p->facts.live_count <= POOL_BLOCKS &&
 	       scene_worked_since(scene, p->facts.first_ns) < STAIRS_SHARE &&
 	       (scene->space ||
 		   !scene_worked_before(scene, p->facts.first_ns, p->facts.live_bytes, 0));

@@ -15,6 +15,9 @@
 #include "model/callsite/callsite.h"
 #include "model/model.h"
 #include "model/request/request_held.h"
+#include "util/tuned.h"
+
+TUNED(unsigned, MODEL_BLOCKS, 2048u, "the largest models have some two thousand parameters");
 
 /* Free memory inside an allocator that cannot return it: holes between live blocks; on the host all
  * free memory of malloc. */
@@ -275,8 +278,8 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns);
 bool scene_is_quiet_since(const struct scene *scene, uint64_t since_ns);
 /* Return the freed share of the blocks' number since. */
 double scene_released_since(const struct scene *scene, uint64_t since_ns);
-/* True if it made so many blocks of one size, and no others beside them, that each is of a request
- * of its own rather than of something that is put in place. */
+/* True if it made so many blocks, or so many of one size, and no others beside them, that each is
+ * of a request of its own rather than of something that is put in place. */
 bool scene_many_alike(const struct scene *scene, const struct callsite *p);
 /* True if other lines acquired at most `most` blocks and mappings since its first block. */
 bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uint64_t most);

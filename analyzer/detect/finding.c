@@ -393,7 +393,11 @@ double scene_released_since(const struct scene *scene, uint64_t since_ns)
 
 bool scene_many_alike(const struct scene *scene, const struct callsite *p)
 {
-	return p->facts.live_count > MANY_ALIKE && callsite_is_uniform(p) &&
+	/* A sample's count is mostly of small blocks. */
+	uint64_t count = scene->sampled ? callsite_large_blocks(p) : p->facts.live_count;
+
+	return (count > MODEL_BLOCKS ||
+		   (p->facts.live_count > MANY_ALIKE && callsite_is_uniform(p))) &&
 	       !scene_in_company(scene, p);
 }
 

@@ -10,7 +10,6 @@
 #include "detect/purpose.h"
 #include "util/tuned.h"
 
-TUNED(unsigned, SET_UP_BLOCKS, 2048u, "the largest models have some two thousand parameters");
 TUNED(double, STARTING, 0.3, "an index that is read at start keeps all that it makes, too");
 TUNED(double, STARTED_TIMES, 5, "requests give back a fifth at least, most of them more than half");
 TUNED(double, STARTED_BLOCKS, 30.0,
@@ -98,7 +97,7 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
 	struct pool pool;
 
-	if (p->survivors.count > SET_UP_BLOCKS)
+	if (p->survivors.count > MODEL_BLOCKS)
 		return 0;
 	if (scene->space)
 		return (purpose_of(scene, callsite) != PURPOSE_UNTOLD ||
@@ -122,7 +121,7 @@ static double started(const struct scene *scene, const struct callsite *p)
 {
 	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
 
-	/* Thousands of one size are an index only where a name says that it is loaded. */
+	/* Thousands of blocks are an index only where a name says that it is loaded. */
 	if (scene->space || scene->work || scene_sizes_drift(p) || scene_worked_between(scene, p) ||
 	    (scene_many_alike(scene, p) && purpose_of(scene, callsite) != PURPOSE_WEIGHTS))
 		return 1;

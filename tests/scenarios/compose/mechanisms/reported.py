@@ -305,7 +305,7 @@ class StateWrittenWhole:
     cause = "external"
     carriers = ["c_malloc", "cpp_vector", "py_bytes", "py_text"]
     structures = ["loop", "nested"]
-    limiters = ["as", "data", "cgroup"]
+    limiters = ["as", "data"]  # huge pages count in a group
     factors = [1]
     backgrounds = ["none"]
     settings = store()

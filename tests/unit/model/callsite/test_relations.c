@@ -45,11 +45,38 @@ static void test_index(void **state)
 	(void)state;
 }
 
+/* A list of all items that each step makes anew goes through them; a container's table, which is
+ * enlarged where it lies, does not. */
+static void test_list(void **state)
+{
+	for (int container = 0; container < 2; container++) {
+		struct world w = {.s = script_new()};
+		uint32_t item = script_stack(w.s, "main;item"),
+			 list = script_stack(w.s, "main;list");
+		uint64_t array = 0;
+
+		for (uint64_t i = 1; i < 2000; i++) {
+			script_alloc(w.s, item, 400);
+			if (container)
+				array = array ? script_realloc(w.s, array, list, i * 8)
+					      : script_alloc(w.s, list, i * 8);
+			else
+				script_release(w.s, script_alloc(w.s, list, i * 8));
+		}
+		look(&w);
+		assert_int_equal(at(&w, item)->relations.listed_by,
+		    container ? CALLSITE_NONE : callsites_of_stack(w.p, STACK_STATS_HEAP, list));
+		end(&w);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_feeds),
 	    cmocka_unit_test(test_index),
+	    cmocka_unit_test(test_list),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
