@@ -461,11 +461,14 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 	return rc < 0 ? rc : 0;
 }
 
-/* True when the call site's blocks from before that time were released. */
+/* True when the call site's blocks from before that time were released: not by a larger table that
+ * took the place of the last one. */
 static bool gave_back(const struct callsite *p, uint64_t before_ns)
 {
 	uint64_t count = 0, freed = 0;
 
+	if (callsite_indexes_itself(p))
+		return false;
 	for (uint32_t i = 0; i < p->facts.step_count && p->facts.steps[i].last_ns < before_ns;
 	     i++) {
 		count += p->facts.steps[i].count;
