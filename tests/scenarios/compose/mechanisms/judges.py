@@ -1,6 +1,6 @@
 """Set aside: these are run and counted like all others, and nobody who mends rules opens them.
 
-The programs here, in judges_2.py and in judges_3.py say whether a rule holds for what it was not
+The programs here and in judges_2.py to judges_4.py say whether a rule holds for what it was not
 made for. Whoever changes a rule looks at the share that is right, and at no program, label or trace
 of these. Once they were looked at, they go where opened.py is, and new ones are drawn."""
 

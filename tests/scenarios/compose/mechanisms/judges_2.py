@@ -254,39 +254,6 @@ class WarmupWithLargestPrefill:
         prefill(length(i))
 
 
-class PoolBesideAnother:
-    """One library takes most of the device in one piece when it is first used; another one in the
-    same process works with what is left. https://github.com/lucidrains/jax2torch/issues/2"""
-    cause = "batch-prealloc"
-    blame = ["preallocate", "first_operation"]
-    carriers = DEVICE
-    structures = ["loop", "asyncio"]
-    factors = [1]
-    backgrounds = ["none", "WarmCache", "Sawtooth"]
-    pool = store()
-
-    def preallocate():
-        keep(pool, make(B * 86 // 100))
-
-    def first_operation():
-        preallocate()
-
-    def library_setup():
-        first_operation()
-
-    def convert_and_run(n):
-        x = make(n)
-        y = make(n // 4)
-        drop(y)
-        drop(x)
-
-    def handle(i):
-        if i > 69:
-            if i % 10 == 9:
-                convert_and_run(B // 6)
-        convert_and_run(B // 400 + length(i) * 600)
-
-
 class ScratchPerSearcher:
     """Each thread of a pool makes its own resources at start, which reserve a fifth of the device
     for temporary data, however little is searched.
@@ -523,38 +490,6 @@ class ChunksGathered:
             extract_all(i, 0)
         else:
             extract_all(i, 3000)
-
-
-class TwoTabsAtOnce:
-    """Each of two tabs has an image made, and both run at the same time, where one alone fills most
-    of the device. https://github.com/easydiffusion/easydiffusion/issues/290"""
-    cause = "concurrency"
-    blame = ["sample_image", "feature_maps", "render_task"]
-    carriers = DEVICE
-    structures = ["threads", "asyncio"]
-    crowd = 2
-    factors = [1]
-
-    def feature_maps(n):
-        return make(n)
-
-    def sample_image(n, ms):
-        x = feature_maps(n)
-        y = feature_maps(n // 2)
-        z = feature_maps(n // 4)
-        wait(ms)
-        drop(z)
-        drop(y)
-        drop(x)
-
-    def render_task(n, ms):
-        sample_image(n, ms)
-
-    def handle(i):
-        if i < 100:
-            render_task(B // 300 + length(i) * 900, 1)
-        else:
-            render_task(B // 3, 2000)
 
 
 class AdaptersTillTheirTurn:

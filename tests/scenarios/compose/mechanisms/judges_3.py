@@ -231,52 +231,6 @@ class ChunksBesideTargets:
                 train_step(B // 60 + length(i) * (B // 60000))
 
 
-class BuffersOfSmallerIndexes:
-    """Each index makes a buffer a fifth larger when its own is full, next to those of the others;
-    at each size half of them have all that they need, and stay.
-    https://github.com/chroma-core/chroma/pull/6621"""
-    cause = "fragmentation"
-    blame = ["resize_index", "add_vectors", "merge_results"]
-    carriers = ["c_malloc", "cpp_vector", "cpp_string", "py_bytes"]
-    structures = ["loop"]
-    factors = [1]
-    backgrounds = ["none", "WarmCache", "BoundedPool"]
-    buffers = store()
-
-    def read_stored_setup():
-        x = make(B // 6)
-        drop(x)
-
-    def resize_index(k, n):
-        put(buffers, k, make(n))
-
-    def add_vectors(first, step, n):
-        for k in range(64):
-            if k % step == first:
-                resize_index(k, n)
-
-    def merge_results(n):
-        x = make(n)
-        drop(x)
-
-    def handle(i):
-        merge_results(B // 2000)
-        n = B // 185
-        if i == 12:
-            add_vectors(0, 1, n)
-        if i == 24:
-            add_vectors(0, 2, n * 12 // 10)
-        if i == 36:
-            add_vectors(0, 4, n * 144 // 100)
-        if i == 48:
-            add_vectors(0, 8, n * 173 // 100)
-        if i == 60:
-            add_vectors(0, 16, n * 207 // 100)
-        if i > 79:
-            if i % 10 == 9:
-                merge_results(B * 31 // 100)
-
-
 class ArenasOfWorkerThreads:
     """Each run of a snippet churns megabytes of inputs and results on one of the pool's threads,
     and leaves a small record above them: each thread's arena keeps what one run took.

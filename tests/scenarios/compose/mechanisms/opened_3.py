@@ -1,0 +1,113 @@
+"""Judges of an earlier time, as those of opened.py: set aside until somebody had to look at them.
+They are ordinary ones since."""
+
+
+class PoolBesideAnother:
+    """One library takes most of the device in one piece when it is first used; another one in the
+    same process works with what is left. https://github.com/lucidrains/jax2torch/issues/2"""
+    cause = "batch-prealloc"
+    blame = ["preallocate", "first_operation"]
+    carriers = DEVICE
+    structures = ["loop", "asyncio"]
+    factors = [1]
+    backgrounds = ["none", "WarmCache", "Sawtooth"]
+    pool = store()
+
+    def preallocate():
+        keep(pool, make(B * 86 // 100))
+
+    def first_operation():
+        preallocate()
+
+    def library_setup():
+        first_operation()
+
+    def convert_and_run(n):
+        x = make(n)
+        y = make(n // 4)
+        drop(y)
+        drop(x)
+
+    def handle(i):
+        if i > 69:
+            if i % 10 == 9:
+                convert_and_run(B // 6)
+        convert_and_run(B // 400 + length(i) * 600)
+
+
+class TwoTabsAtOnce:
+    """Each of two tabs has an image made, and both run at the same time, where one alone fills most
+    of the device. https://github.com/easydiffusion/easydiffusion/issues/290"""
+    cause = "concurrency"
+    blame = ["sample_image", "feature_maps", "render_task"]
+    carriers = DEVICE
+    structures = ["threads", "asyncio"]
+    crowd = 2
+    factors = [1]
+
+    def feature_maps(n):
+        return make(n)
+
+    def sample_image(n, ms):
+        x = feature_maps(n)
+        y = feature_maps(n // 2)
+        z = feature_maps(n // 4)
+        wait(ms)
+        drop(z)
+        drop(y)
+        drop(x)
+
+    def render_task(n, ms):
+        sample_image(n, ms)
+
+    def handle(i):
+        if i < 100:
+            render_task(B // 300 + length(i) * 900, 1)
+        else:
+            render_task(B // 3, 2000)
+
+
+class BuffersOfSmallerIndexes:
+    """Each index makes a buffer a fifth larger when its own is full, next to those of the others;
+    at each size half of them have all that they need, and stay.
+    https://github.com/chroma-core/chroma/pull/6621"""
+    cause = "fragmentation"
+    blame = ["resize_index", "add_vectors", "merge_results"]
+    carriers = ["c_malloc", "cpp_vector", "cpp_string", "py_bytes"]
+    structures = ["loop"]
+    factors = [1]
+    backgrounds = ["none", "WarmCache", "BoundedPool"]
+    buffers = store()
+
+    def read_stored_setup():
+        x = make(B // 6)
+        drop(x)
+
+    def resize_index(k, n):
+        put(buffers, k, make(n))
+
+    def add_vectors(first, step, n):
+        for k in range(64):
+            if k % step == first:
+                resize_index(k, n)
+
+    def merge_results(n):
+        x = make(n)
+        drop(x)
+
+    def handle(i):
+        merge_results(B // 2000)
+        n = B // 185
+        if i == 12:
+            add_vectors(0, 1, n)
+        if i == 24:
+            add_vectors(0, 2, n * 12 // 10)
+        if i == 36:
+            add_vectors(0, 4, n * 144 // 100)
+        if i == 48:
+            add_vectors(0, 8, n * 173 // 100)
+        if i == 60:
+            add_vectors(0, 16, n * 207 // 100)
+        if i > 79:
+            if i % 10 == 9:
+                merge_results(B * 31 // 100)
