@@ -20,6 +20,7 @@ TUNED(uint64_t, STUCK_TIMES, 32u,
 TUNED(uint32_t, STREAMS_MIN, 4u, "copies in, work and copies out overlap on three streams");
 TUNED(double, TOO_LARGE, 0.3, "one request at a time would have failed as well");
 TUNED(double, WORKERS_REPEAT, 0.4, "as leak's factors for what contradicts it");
+TUNED(double, GROWN_TIMES, 2.0, "of a queue that grows evenly half came in the last half");
 TUNED(unsigned, NEARLY_PART, 10u,
     "nine tenths of the sum is nearly all; the rest are requests that have just begun");
 
@@ -147,6 +148,22 @@ static double at_work(const struct scene *scene, struct finding *out)
 	return f.strength;
 }
 
+/* Return 0 to 1: how surely the queue has grown. What lives rose by half of what waits, at least,
+ * since the middle of the queue's time; work that comes unevenly had reached nearly as much before.
+ */
+static double has_grown(const struct scene *scene, const struct callsite *p)
+{
+	const struct timeline *t = &scene->model->timeline;
+	uint64_t first = p->facts.first_ns, before = 0;
+	uint64_t half = first + num_less(scene->callsites->moment_ns, first) / 2;
+
+	for (uint32_t i = (uint32_t)(first >> t->shift);
+	     i < t->used && (uint64_t)i << t->shift <= half; i++)
+		before = num_most(before, t->periods[i].most);
+	return fmin(1,
+	    GROWN_TIMES * (double)num_less(scene_live(scene), before) / (double)p->backlog.bytes);
+}
+
 /* Claim queued work: one request at a time is awaited before the next is made. */
 static double waiting(const struct scene *scene, struct finding *f)
 {
@@ -170,7 +187,7 @@ static double waiting(const struct scene *scene, struct finding *f)
 	finding_evidence(f, FACT_BLOCK_BYTES, (double)most);
 	finding_evidence(f, FACT_WAITING_SERVED, (double)callsites->list[f->blame].backlog.served);
 	finding_evidence(f, FACT_WAITING_NS, (double)callsites->list[f->blame].backlog.wait_ns);
-	return f->strength = 0.95;
+	return f->strength = 0.95 * has_grown(scene, &callsites->list[f->blame]);
 }
 
 /* Return the share of live bytes that are left behind, or grow from request to request, outside the

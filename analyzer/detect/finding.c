@@ -30,6 +30,7 @@ TUNED(unsigned, TELLING_BLOCKS, 3u,
     "a line's first block may be a library's table; two more tell of requests");
 TUNED(unsigned, BETWEEN_BLOCKS, 8u,
     "a request makes dozens of blocks, setting up a parameter a handful");
+TUNED(unsigned, WORDS, 128u, "an array's shape takes a few words, a request's text more");
 TUNED(unsigned, WORKED_BEFORE_PART, 64u,
     "work gives back at least a sixty-fourth of what a request later takes");
 TUNED(unsigned, WORKED_BEFORE_TIMES, 16u,
@@ -478,7 +479,7 @@ bool scene_worked_between(const struct scene *scene, const struct callsite *p)
 			const struct cohort *c = stack_stats_cohort(s, k, &own);
 			uint64_t at = timed ? c->time_ns : c->serial;
 
-			if (at >= from && at < until)
+			if (at >= from && at < until && c->max >= WORDS)
 				went += c->freed_count;
 		}
 	}

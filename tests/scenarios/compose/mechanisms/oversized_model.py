@@ -200,6 +200,7 @@ class ArticlesIndexAtStart:
     """The stored index is parsed whole at start: for each article a vector and some text nodes.
     https://github.com/run-llama/llama_index/issues/3516"""
     cause = "oversized-model"
+    unnamed = ["leak"]  # texts by the thousand
     blame = ["parse_vector", "parse_node", "build_nodes", "load_index"]
     carriers = ["numpy", "numpy", "py_large", "py_small"]
     structures = ALONE + ["asyncio"]

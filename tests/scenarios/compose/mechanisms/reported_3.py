@@ -154,9 +154,9 @@ class SliceBelowTheBlueprint:
     passages = store()
 
     def load_models_setup():
-        for k in range(28):
+        for k in range(22):
             keep(embedder, make(B // 64 - 4096))
-        for k in range(24):
+        for k in range(20):
             keep(reranker, make(B // 64 - 4096))
 
     def embed_passage():
