@@ -158,7 +158,7 @@ static double has_grown(const struct scene *scene, const struct callsite *p)
 	uint64_t half = first + num_less(scene->callsites->moment_ns, first) / 2;
 
 	for (uint32_t i = (uint32_t)(first >> t->shift);
-	     i < t->used && (uint64_t)i << t->shift <= half; i++)
+	     i < t->used && (i + 1ull) << t->shift <= half; i++)
 		before = num_most(before, t->periods[i].most);
 	return fmin(1,
 	    GROWN_TIMES * (double)num_less(scene_live(scene), before) / (double)p->backlog.bytes);
