@@ -33,12 +33,15 @@ class RegionsNeverEmpty:
         drop(x)
 
     def handle(i):
-        if i < 330:
+        if i < 300:
             run_op(i)
-        elif i < 495:
-            retire(i - 330)
-        elif i % 20 == 19:
-            batch_matmul(B * 2 // 5)
+        elif i < 450:
+            retire(i - 300)
+        if i % 20 == 19:
+            if i < 100:
+                batch_matmul(B * 7 // 20)
+            elif i > 449:
+                batch_matmul(B * 7 // 20)
         batch_matmul(B // 3000)
 
 
