@@ -204,10 +204,14 @@ bool scene_workers_repeat(const struct scene *scene, uint32_t callsite)
 	const struct callsite *p = &scene->callsites->list[callsite];
 	const struct requests_held *held = scene->held;
 
+	const struct held_callsite *h = held ? &held->callsites[callsite] : NULL;
+
+	/* A sample misses most small blocks that come and go: one thread that had some is enough.
+	 */
 	return held && held->of && requests_source(held->of) == REQUESTS_THREADS &&
 	       !held->finished && p->survivors.stays && !p->size.grows && held->alike &&
-	       held->callsites[callsite].blocks / held->alike >= WORKER_BLOCKS &&
-	       held->callsites[callsite].in_one_go < held->callsites[callsite].requests / 2;
+	       h->blocks / held->alike >= WORKER_BLOCKS &&
+	       h->in_one_go < (scene->sampled ? h->requests : h->requests / 2);
 }
 
 double scene_held_times(const struct scene *scene, uint32_t callsite)
