@@ -104,6 +104,29 @@ static uint32_t at_once(const struct requests_held *held)
 	return n > held->alike ? n : held->alike;
 }
 
+/* Return the part of the refused request that one request at a time would not have made beside the
+ * others' memory: with it, the asking one would hold no more than the largest does. */
+static uint64_t asked_beside(const struct scene *scene)
+{
+	const struct requests_held *held = scene->held;
+	uint32_t failed = scene->callsites->failed;
+	const struct held_request *asks = NULL;
+	uint64_t size = scene_asked(scene);
+
+	if (!size || scene_asks_for_thread(scene))
+		return 0;
+	for (uint32_t i = 0; i < held->count; i++) {
+		const struct held_request *h = &held->list[i];
+
+		if (h->lane && h->lane->thread == scene->end.refused->thread &&
+		    (!asks || h->lane->last_ns > asks->lane->last_ns))
+			asks = h;
+	}
+	if (!asks && (failed == CALLSITE_NONE || held->callsites[failed].alike < 2))
+		return 0;
+	return num_less(size, num_less((asks ? asks->bytes : 0) + size, held->largest));
+}
+
 static double at_work(const struct scene *scene, struct finding *out)
 {
 	const struct requests_held *held = scene->held;
@@ -137,6 +160,7 @@ static double at_work(const struct scene *scene, struct finding *out)
 		finding_evidence(&f, FACT_STUCK_AGE, (double)oldest);
 		finding_evidence(&f, FACT_ENDED_LIFE, (double)held->life_ns);
 	}
+	f.request_bytes = asked_beside(scene);
 	f.other_bytes = stacks(scene);
 	if (f.other_bytes)
 		finding_evidence(&f, FACT_AT_ONCE_STACKS, (double)f.other_bytes);

@@ -219,6 +219,12 @@ static bool has_room(const struct scene *scene)
 	       (size < SMALL ? ALLOCATOR_STEP : size);
 }
 
+/* Return what requests in flight hold beside the largest of them. */
+static uint64_t in_flight_beside(const struct scene *scene)
+{
+	return scene->held ? scene->held->sum - scene->held->largest : 0;
+}
+
 /* Judge constant work under a limit that is just as large as it takes: the peak was reached in the
  * first half of all work, most of it was released since, and hardly anything rises. A process that
  * waits there for a kill, or for the request that does not fit, has no growth to fix; and if few
@@ -231,7 +237,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	uint64_t room = num_less(scene->limit.bytes, scene->limit.usage);
 	uint64_t asked = scene_asked(scene), more, held;
 	uint64_t early = lived_early(m);
-	uint64_t beside = scene->held ? scene->held->sum - scene->held->largest : 0;
+	uint64_t beside = in_flight_beside(scene);
 	double still;
 
 	if (scene->space || scene->end.presumed || !scene->limit.bytes || !live ||
@@ -260,7 +266,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 static double of_varying(const struct scene *scene, struct finding *f, uint64_t live)
 {
 	uint64_t size = scene_asked(scene), room = num_less(scene->limit.bytes, scene->limit.usage);
-	uint64_t beside = scene->held ? scene->held->sum - scene->held->largest : 0;
+	uint64_t beside = in_flight_beside(scene);
 	double height, stands_out, usual = 1, drift;
 	uint64_t until = scene->callsites->moment_ns;
 	struct teeth t;
@@ -299,6 +305,7 @@ static double of_varying(const struct scene *scene, struct finding *f, uint64_t 
 static double of_stacks(const struct scene *scene, struct finding *f, uint64_t live)
 {
 	uint64_t stacks = scene->limit.stacks, rest = scene->limit.bytes - stacks;
+	uint64_t beside = in_flight_beside(scene);
 
 	if (scene->space || !scene->end.refused || !stacks || stacks >= scene->limit.bytes)
 		return 0;
@@ -308,9 +315,11 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 	finding_evidence(f, FACT_STACKS, (double)stacks);
 	finding_evidence(f, FACT_LIVE, (double)live);
 	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
+	/* What requests hold beside each other is no constant need. */
 	return dominance((double)stacks, (double)rest) * settled(scene, rest) *
 	       (1 - fmin(1, (double)holes(scene) / (double)rest)) *
-	       (1 - scene_threads_stay(scene)) * (1 - scene_threads_end(scene));
+	       fmax(0, 1 - (double)beside / (double)rest) * (1 - scene_threads_stay(scene)) *
+	       (1 - scene_threads_end(scene));
 }
 
 /* Judge a program that never finished its start. */

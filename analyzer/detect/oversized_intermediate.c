@@ -114,7 +114,7 @@ static bool is_usual(const struct callsite *p)
 }
 
 /* Return the largest request's share of what requests in flight hold at the claimed call sites:
- * what several requests made is not one request's. */
+ * what several requests made is not one request's, unless one alone would not have fit, either. */
 static double alone(const struct scene *scene, const struct finding *f)
 {
 	uint64_t sum = 0, largest = 0;
@@ -123,6 +123,8 @@ static double alone(const struct scene *scene, const struct finding *f)
 		sum += scene->held->callsites[f->claims[i].callsite].bytes;
 		largest += scene->held->callsites[f->claims[i].callsite].largest;
 	}
+	if (scene->limit.bytes && largest > scene->limit.bytes)
+		return 1;
 	return sum ? (double)largest / (double)sum : 1;
 }
 
@@ -415,7 +417,7 @@ static void blame_first(const struct scene *scene, struct finding *f)
 	uint64_t size = asked ? f->request_bytes : blamed->facts.largest;
 	uint64_t first = asked ? callsites->moment_ns : made_first(blamed, size);
 
-	if (scene->space || size < scene_live(scene) / LARGE_PART)
+	if (size < scene_live(scene) / LARGE_PART)
 		return;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];

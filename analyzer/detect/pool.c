@@ -48,14 +48,16 @@ static struct callsite from_step(const struct callsite *p, uint32_t first)
 
 /* Copy the call site from its first large block on. What a call does only once (an import, a table
  * of its own) is on the same line, but no block of the pool, and takes less time than the pool:
- * what took longer were other requests, and one large block is the next of these. Blocks that keep
- * coming with each request stay. False: nothing to leave out. */
+ * what took longer, or piled up and was released several times, were other requests, and one large
+ * block is the next of these. Blocks that keep coming with each request stay. False: nothing to
+ * leave out. */
 static bool without_first_call(const struct callsite *p, struct callsite *out)
 {
 	uint64_t went = 0, bytes = 0;
 	uint32_t first = first_large(p);
 
-	if (!first || first == p->facts.step_count || callsite_large_blocks(p) < LATER_BLOCKS ||
+	if (!first || first == p->facts.step_count || p->buildup.times > 1 ||
+	    callsite_large_blocks(p) < LATER_BLOCKS ||
 	    p->facts.steps[first].time_ns - p->facts.first_ns >
 		p->facts.last_ns - p->facts.steps[first].time_ns)
 		return false;

@@ -14,8 +14,9 @@ TUNED(double, WAITS_LONGER, 1.5,
 TUNED(unsigned, WAITED_PART, 16u,
     "workers in step release at once only while others wait; a dropped batch leaves none");
 TUNED(unsigned, TIMES_MIN, 4u, "three build-ups that were released may be chance");
-TUNED(double, RECORDS_TIMES, 2.5,
-    "of n numbers in any order ln n + 0.58 are records; 2.5 times that is no chance");
+TUNED(double, RECORDS_DEVIATIONS, 3.0,
+    "of n numbers in any order ln n + 0.58 are records; three deviations above is no chance");
+#define RECORDS_EVEN 1.645 /* pi^2 / 6: by so much their variance is below their mean */
 TUNED(unsigned, GROWN_TIMES, 2u,
     "the first build-up is a warm-up: twice its size is the least that is growth");
 
@@ -75,6 +76,9 @@ void backlog_read(const struct callsite *c, const struct callsite_member *member
 		older += from->serial <= course.order.serial ? left : 0;
 		left = from->count - from->freed_count;
 	}
+	/* It was drained, and nothing of what came since was served: one pile, and no queue. */
+	if (!course.no_buildup && ended <= course.buildup.before)
+		return;
 	if (older > ended / BACKLOG_MIN) /* hardly any older block is left */
 		return;
 	*out = (struct backlog){.grows = true,
@@ -92,6 +96,7 @@ static void read_growth(const struct callsite *c, const struct callsite_member *
 {
 	const struct stack_stats_buildups *before;
 	const struct stack_stats *s = callsite_heaviest(members, count);
+	double by_chance;
 	uint64_t now;
 
 	if (!s || out->times < TIMES_MIN)
@@ -99,8 +104,11 @@ static void read_growth(const struct callsite *c, const struct callsite_member *
 	before = &stack_stats_rare(s)->buildups;
 	now = stack_stats_course(s).no_buildup ? 0 : stack_stats_live_bytes(s);
 	if (before->times < TIMES_MIN || now <= before->largest ||
-	    now < GROWN_TIMES * before->first || now > SIZES_UNUSUAL * before->largest ||
-	    before->records + 1.0 < RECORDS_TIMES * (log(before->times + 1.0) + 0.58))
+	    now < GROWN_TIMES * before->first || now > SIZES_UNUSUAL * before->largest)
+		return;
+	by_chance = log(before->times + 1.0) + 0.58;
+	if (before->records + 1.0 <
+	    by_chance + RECORDS_DEVIATIONS * sqrt(fmax(0, by_chance - RECORDS_EVEN)))
 		return;
 	out->grows = true;
 	out->now = c->facts.live_bytes;

@@ -66,6 +66,17 @@ static uint64_t kept(struct device_rule *rule, uint64_t size)
 	return num_least(size, most - rule->live);
 }
 
+/* True for the refused request. Where other threads go on until the process ends, the same stack
+ * may be refused again: the cause made that request, too. */
+static bool is_failed(struct device_rewrite *w, const struct torch_block *b)
+{
+	if (!b->refused || !w->failed.time_ns || b->time_ns < w->failed.time_ns)
+		return false;
+	if (b->time_ns == w->failed.time_ns)
+		w->failed.stack = b->stack;
+	return b->time_ns == w->failed.time_ns || (b->stack && b->stack == w->failed.stack);
+}
+
 static uint64_t size_of(void *arg, const struct torch_block *b)
 {
 	struct device_rewrite *w = arg;
@@ -74,7 +85,7 @@ static uint64_t size_of(void *arg, const struct torch_block *b)
 	uint64_t size = at == SIZE_MAX ? b->size : lengths_size(w->lengths, at, w->most);
 
 	/* The finding changes the refused request; no rule does. */
-	if (b->refused && w->failed.time_ns && b->time_ns == w->failed.time_ns)
+	if (is_failed(w, b))
 		return num_less(size, w->failed.less);
 	if (!rule)
 		return size;

@@ -16,6 +16,7 @@ struct device_rewrite {
 	struct {
 		/* time of the refusal; bytes that the request is smaller by */
 		uint64_t time_ns, less;
+		uint32_t stack; /* its stack, once the replay has met it; 0: unknown */
 	} failed; /* the refused request; time_ns 0: none */
 	const struct lengths *lengths; /* shortens inputs to `most`; NULL: leaves them */
 	double most;

@@ -22,6 +22,8 @@ FLOOR = {"c": {"as": 8, "data": 4, "cgroup": 4, "rss": 4},
          "cpp": {"as": 12, "data": 4, "cgroup": 6, "rss": 6},
          "python": {"as": 28, "data": 16, "cgroup": 16, "rss": 16},
          "numpy": {"as": 130, "data": 60, "cgroup": 40, "rss": 40}}
+# What a recording in mode sampled takes of a limit more than a full one.
+SAMPLED_FLOOR = 8
 FRACTION = 0.25  # of a device, with the limiter "fraction"
 THREAD_FLOOR = {"as": 10, "data": 9, "cgroup": 1, "rss": 1}
 STRUCTURES = {"c": ("loop", "threads", "forked"), "cpp": ("loop", "threads", "forked"),
@@ -82,6 +84,7 @@ class Composition:
             return {"kind": "shm", "bytes": self.room & -4096}
         floor = FLOOR["numpy" if self.carrier == "numpy" else self.language][kind]
         floor += self.crowd * THREAD_FLOOR[kind]
+        floor += SAMPLED_FLOOR if self.mode == "sampled" else 0
         processes = 2 if self.structure == "forked" and kind == "cgroup" else 1
         return {"kind": kind, "bytes": (self.room + floor * MIB * processes) & -4096}
 

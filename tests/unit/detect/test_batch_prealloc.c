@@ -136,10 +136,11 @@ static void test_lists(void **state)
 }
 
 /* The line's blocks of its first run are not of the pool; blocks that it makes and releases
- * beside each one later may be a request's, and so may its long earlier work. */
+ * beside each one later may be a request's, and so may its long earlier work, or piles that were
+ * released again and again. */
 static void test_first_call(void **state)
 {
-	enum { FIRST, GOES_ON, ONE_LARGE, LATE, WAYS };
+	enum { FIRST, GOES_ON, ONE_LARGE, LATE, PILES, WAYS };
 
 	for (int way = FIRST; way < WAYS; way++) {
 		bool goes_on = way == GOES_ON;
@@ -150,6 +151,14 @@ static void test_first_call(void **state)
 		/* Requests, before: for longer than the large ones take. */
 		for (int k = 0; way == LATE && k < 1000; k++)
 			script_release(t.s, script_alloc(t.s, import, 3000));
+		for (int k = 0; way == PILES && k < 5; k++) {
+			uint64_t pile[20];
+
+			for (int n = 0; n < 20; n++)
+				pile[n] = script_alloc(t.s, slot, 3000);
+			for (int n = 0; n < 20; n++)
+				script_release(t.s, pile[n]);
+		}
 		for (int i = 0; i < (way == ONE_LARGE ? 1 : 8); i++) {
 			for (int k = 0; (!i || goes_on) && k < 40; k++)
 				script_release(t.s, script_alloc(t.s, import, 3000));

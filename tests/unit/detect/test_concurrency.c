@@ -36,6 +36,35 @@ static void test_threads(void **state)
 	(void)state;
 }
 
+/* The refused request would have been made after the others' release, as far as it takes no more
+ * than the largest of them holds. */
+static void test_asked_beside(void **state)
+{
+	static const struct {
+		uint64_t size, claimed;
+	} of[] = {{SIZE, SIZE}, {SIZE / 2, SIZE / 2}, {3 * SIZE, SIZE}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct staged t = {.s = script_new()};
+		uint32_t work = script_stack(t.s, "main;answer");
+
+		for (uint32_t k = 0; k < 200; k++)
+			script_release(t.s, script_alloc(t.s, work, SIZE));
+		for (uint32_t k = 0; k < 6; k++) {
+			script_thread(t.s, 2 + k, 0);
+			script_alloc(t.s, work, SIZE);
+		}
+		script_thread(t.s, 9, 0);
+		script_failed(t.s, work, of[i].size);
+		stage(&t, detect_concurrency, true);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.f.bytes, 5 * SIZE);
+		assert_int_equal(t.f.request_bytes, of[i].claimed);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* The burst is larger than all the work before it; nor is it weights. */
 static void test_larger_than_before(void **state)
 {
@@ -417,12 +446,13 @@ static void test_streams(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_queue), cmocka_unit_test(test_larger_than_before),
-	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_threads_end),
-	    cmocka_unit_test(test_threads_come_at_once), cmocka_unit_test(test_workers),
-	    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_tasks),
-	    cmocka_unit_test(test_many_small), cmocka_unit_test(test_leak),
-	    cmocka_unit_test(test_workers_leak), cmocka_unit_test(test_one_huge),
-	    cmocka_unit_test(test_arenas), cmocka_unit_test(test_streams)};
+	    cmocka_unit_test(test_asked_beside), cmocka_unit_test(test_queue),
+	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_stacks),
+	    cmocka_unit_test(test_threads_end), cmocka_unit_test(test_threads_come_at_once),
+	    cmocka_unit_test(test_workers), cmocka_unit_test(test_one_thread),
+	    cmocka_unit_test(test_tasks), cmocka_unit_test(test_many_small),
+	    cmocka_unit_test(test_leak), cmocka_unit_test(test_workers_leak),
+	    cmocka_unit_test(test_one_huge), cmocka_unit_test(test_arenas),
+	    cmocka_unit_test(test_streams)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -388,6 +388,34 @@ static void test_stacks(void **state)
 	(void)state;
 }
 
+/* Stacks of threads that hold much at the same time are of these requests. */
+static void test_stacks_beside_work(void **state)
+{
+	double strength[2];
+
+	for (uint32_t threads = 1; threads < 3; threads++) {
+		struct staged t = {.s = script_new()};
+
+		for (uint32_t i = 0; i < 100; i++)
+			script_release(
+			    t.s, script_alloc(t.s, script_stack(t.s, "main;answer"), 6000000));
+		for (uint32_t i = 0; i < 3; i++) {
+			script_thread(t.s, 2 + (threads == 1 ? 0 : i), 0);
+			script_alloc(t.s, script_stack(t.s, "main;answer"), 6000000);
+		}
+		script_failed(t.s, script_stack(t.s, "main;answer"), 8000000);
+		t.scene.limit.bytes = 128000000;
+		t.scene.limit.usage = 122000000;
+		t.scene.limit.is_virtual = true;
+		t.scene.limit.stacks = 80000000;
+		stage(&t, detect_external, true);
+		strength[threads - 1] = t.rc ? 0 : t.f.strength;
+		strike(&t);
+	}
+	assert_true(strength[1] < strength[0] - 0.2);
+	(void)state;
+}
+
 /* Files that the program itself did not remove are nobody else's; a neighbour's beside them are. */
 static void test_files_left(void **state)
 {
@@ -408,11 +436,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_silent),
-	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_limit),
-	    cmocka_unit_test(test_limit_with_holes), cmocka_unit_test(test_own_limit_with_holes),
-	    cmocka_unit_test(test_limit_of_growth), cmocka_unit_test(test_footprint),
-	    cmocka_unit_test(test_footprint_of_a_volume), cmocka_unit_test(test_start),
-	    cmocka_unit_test(test_lowered), cmocka_unit_test(test_just_reached),
-	    cmocka_unit_test(test_files_left), cmocka_unit_test(test_varying)};
+	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_stacks_beside_work),
+	    cmocka_unit_test(test_limit), cmocka_unit_test(test_limit_with_holes),
+	    cmocka_unit_test(test_own_limit_with_holes), cmocka_unit_test(test_limit_of_growth),
+	    cmocka_unit_test(test_footprint), cmocka_unit_test(test_footprint_of_a_volume),
+	    cmocka_unit_test(test_start), cmocka_unit_test(test_lowered),
+	    cmocka_unit_test(test_just_reached), cmocka_unit_test(test_files_left),
+	    cmocka_unit_test(test_varying)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

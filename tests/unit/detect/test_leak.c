@@ -288,6 +288,30 @@ static void test_workers_repeat(void **state)
 	(void)state;
 }
 
+/* A sample misses most of the small blocks that come and go beside them: one thread that is seen
+ * to release some is enough. */
+static void test_workers_sampled(void **state)
+{
+	for (int sampled = 0; sampled < 2; sampled++) {
+		struct staged t = {.s = script_new(), .scene.sampled = sampled};
+		uint32_t keep = script_stack(t.s, "worker;keep");
+
+		for (uint32_t i = 0; i < 400; i++) {
+			script_thread(t.s, 2 + i % 4, 0);
+			script_alloc(t.s, keep, 50000);
+			if (i % 4 == 1 && i > 300)
+				script_release(t.s,
+				    script_alloc(t.s, script_stack(t.s, "worker;parse"), 3000));
+		}
+		script_failed(t.s, keep, 50000);
+		stage(&t, detect_leak, true);
+		assert_int_equal(t.rc, 0);
+		assert_true(sampled ? t.f.strength > 0.7 : t.f.strength < 0.4);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* Closed and never removed: of a full file system the line that made most of them, although nothing
  * of it lives; in a cgroup nobody, since write() is not recorded. Not if the blocks are more. */
 static void test_files_left(void **state)
@@ -337,6 +361,7 @@ int main(void)
 	    cmocka_unit_test(test_scattered),
 	    cmocka_unit_test(test_arenas),
 	    cmocka_unit_test(test_workers_repeat),
+	    cmocka_unit_test(test_workers_sampled),
 	    cmocka_unit_test(test_files_left),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

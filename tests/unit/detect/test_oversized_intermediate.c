@@ -208,10 +208,10 @@ static void test_late_start(void **state)
 }
 
 /* A payload is fetched, and others rewrite it in other forms; none of them made it. Earlier
- * blocks of every size are no part. */
-static void test_copies(void **state)
+ * blocks of every size are no part. On a device it is the same. */
+static void copies(const char *space)
 {
-	struct staged t = {.s = script_new()};
+	struct staged t = {.s = script_new(), .scene.space = space};
 	uint32_t fetch = script_stack(t.s, "main;fetch"), wire = script_stack(t.s, "main;wire"),
 		 work = script_stack(t.s, "main;work");
 
@@ -228,6 +228,37 @@ static void test_copies(void **state)
 	assert_string_equal(blamed(&t), "fetch");
 	assert_true(t.f.copied);
 	strike(&t);
+}
+
+static void test_copies(void **state)
+{
+	copies(NULL);
+	copies("torch:0");
+	(void)state;
+}
+
+/* Two threads make the same large block. Each alone is larger than the limit, or both only. */
+static void test_two_at_once(void **state)
+{
+	double strength[2];
+
+	for (int alone = 0; alone < 2; alone++) {
+		struct staged t = {.s = script_new()};
+		uint32_t decode = script_stack(t.s, "main;decode");
+
+		for (int i = 0; i < 300; i++)
+			script_release(t.s, script_alloc(t.s, decode, 20000));
+		for (uint32_t i = 0; i < 2; i++) {
+			script_thread(t.s, 2 + i, 0);
+			script_alloc(t.s, decode, 100 * MiB);
+		}
+		t.scene.limit.bytes = alone ? 90 * MiB : 180 * MiB;
+		stage(&t, detect_oversized_intermediate, true);
+		assert_int_equal(t.rc, 0);
+		strength[alone] = t.f.strength;
+		strike(&t);
+	}
+	assert_true(strength[0] < 0.6 && strength[1] > 0.8);
 	(void)state;
 }
 
@@ -388,6 +419,7 @@ int main(void)
 	    cmocka_unit_test(test_paced),
 	    cmocka_unit_test(test_late_start),
 	    cmocka_unit_test(test_copies),
+	    cmocka_unit_test(test_two_at_once),
 	    cmocka_unit_test(test_next_pile),
 	    cmocka_unit_test(test_slow),
 	    cmocka_unit_test(test_set_up),

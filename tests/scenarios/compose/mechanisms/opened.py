@@ -37,8 +37,11 @@ class RegionsNeverEmpty:
             run_op(i)
         elif i < 450:
             retire(i - 300)
-        elif i % 20 == 19:
-            batch_matmul(B * 2 // 5)
+        if i % 20 == 19:
+            if i < 100:
+                batch_matmul(B * 7 // 20)
+            elif i > 449:
+                batch_matmul(B * 7 // 20)
         batch_matmul(B // 3000)
 
 

@@ -237,6 +237,6 @@ class WindowsOfWholeFile:
 
     def handle(i):
         seconds = length(i)
-        if i % 140 > 137:
+        if i % 140 == 139:
             seconds = seconds + 14000
         detect_speech(seconds)

@@ -312,14 +312,14 @@ class StateWrittenWhole:
     objects = store()
 
     def settings_setup():
-        for k in range(50):
+        for k in range(46):
             keep(settings, make(B // 103 + k % 3 * (B // 2000)))
 
     def watch_object(k):
         keep(objects, make(B // 260 + length(k) * (B // 600000)))
 
     def reconcile(i):
-        first = (i // 4 + 24583) * 60
+        first = (i // 4 + 25838) * 60
         n = 1
         while length(first + n) < 670:
             n = n + 1
@@ -356,7 +356,7 @@ class ListBesideItsSuccessor:
     odd_list = store()
 
     def upstreams_setup():
-        for k in range(50):
+        for k in range(48):
             keep(upstreams, make(B // 103 + k % 3 * (B // 2000)))
 
     def parse_even(k):
@@ -366,7 +366,7 @@ class ListBesideItsSuccessor:
         keep(odd_list, make(B // 200 + length(k) * (B // 350000)))
 
     def refresh_list(day):
-        first = (day + 2074) * 60
+        first = (day + 29512) * 60
         n = 1
         while length(first + n) < 670:
             n = n + 1

@@ -79,8 +79,9 @@ static bool backlog_in_step(uint64_t at_once)
 }
 
 /* A few blocks at a time are dropped in order of creation until nothing is left; then many are
- * made and none is released. */
-static bool backlog_of_piles(void)
+ * made and none is released. At some pace as many blocks seem to wait at the last release as from
+ * several consumers in step. */
+static bool backlog_of_piles(uint64_t wait_ns)
 {
 	struct world w = {.s = script_new()};
 	uint32_t job = script_stack(w.s, "main;receive");
@@ -94,12 +95,46 @@ static bool backlog_of_piles(void)
 		for (uint64_t k = 0; k < count; k++)
 			script_release(w.s, blocks[k]);
 	}
-	for (uint64_t i = 0; i < 500; i++)
+	for (uint64_t i = 0; i < 500; i++) {
+		if (i % 25 == 0)
+			script_wait(w.s, wait_ns);
 		script_alloc(w.s, job, 5000);
+	}
 	look(&w);
 	grows = at(&w, job)->backlog.grows;
 	end(&w);
 	return grows;
+}
+
+/* Return whether piles are seen to grow that vary from one to the next; in `any` order, or so that
+ * every fifth is larger than all before. */
+static bool piles_grow(bool any)
+{
+	struct world w = {.s = script_new()};
+	uint32_t job = script_stack(w.s, "main;row");
+	bool grows;
+
+	for (uint64_t i = 0; i < 101; i++) {
+		uint64_t blocks[200], count = 20 + i * 37 % 29;
+
+		if (!any && i % 5 == 0)
+			count = 50 + i;
+		for (uint64_t k = 0; k < count; k++)
+			blocks[k] = script_alloc(w.s, job, 5000);
+		for (uint64_t k = 0; i < 100 && k < count; k++)
+			script_release(w.s, blocks[k]);
+	}
+	look(&w);
+	grows = at(&w, job)->buildup.grows;
+	end(&w);
+	return grows;
+}
+
+static void test_piles(void **state)
+{
+	assert_true(piles_grow(false));
+	assert_false(piles_grow(true));
+	(void)state;
 }
 
 static void test_backlog(void **state)
@@ -108,7 +143,9 @@ static void test_backlog(void **state)
 	assert_true(backlog_in_step(4));
 	assert_true(backlog_in_step(32));
 	assert_false(backlog_in_step(100));
-	assert_false(backlog_of_piles());
+	assert_false(backlog_of_piles(0));
+	for (uint64_t wait_ns = 1000; wait_ns <= 1000000; wait_ns *= 10)
+		assert_false(backlog_of_piles(wait_ns));
 	assert_true(backlog_of_several(2, false));
 	assert_true(backlog_of_several(4, false));
 	assert_false(backlog_of_several(1, true));
@@ -124,6 +161,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_backlog),
+	    cmocka_unit_test(test_piles),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

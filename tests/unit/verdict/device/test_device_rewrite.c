@@ -105,6 +105,24 @@ static void test_refused(void **state)
 	(void)state;
 }
 
+/* Another thread is refused by the same stack before the process ends: the same cause made that
+ * request, and no request of another stack. */
+static void test_refused_again(void **state)
+{
+	struct torch_block b = {.size = 400, .refused = true, .time_ns = 7, .stack = 3};
+
+	begin();
+	w.failed.time_ns = 7;
+	w.failed.less = 300;
+	assert_int_equal(change.rewrite.size(&w, &b), 100);
+	b.time_ns = 9;
+	assert_int_equal(change.rewrite.size(&w, &b), 100);
+	b.stack = 4;
+	assert_int_equal(change.rewrite.size(&w, &b), 400);
+	device_rewrite_fini(&w);
+	(void)state;
+}
+
 /* Input too long: a block gets the size that its call site makes for a shorter one; other
  * requests tell what the work asks for next. */
 static void test_lengths(void **state)
@@ -137,6 +155,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_keep),
 	    cmocka_unit_test(test_sizes_and_lives), cmocka_unit_test(test_cap),
-	    cmocka_unit_test(test_refused), cmocka_unit_test(test_lengths)};
+	    cmocka_unit_test(test_refused), cmocka_unit_test(test_refused_again),
+	    cmocka_unit_test(test_lengths)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,215 @@
+/*
+ * read_in.c - whether what a line keeps is read in, as a model is layer after layer, or left by
+ * turns of work: by the rhythm of its sizes, what comes with it, and what comes and goes beside it.
+ */
+#include "detect/detect.h"
+
+#include "util/num.h"
+#include "util/tuned.h"
+
+TUNED(unsigned, ROUNDS_MIN, 3u, "a rhythm shows after three rounds");
+TUNED(double, RHYTHM_SHARE, 0.75, "three quarters of the way from chance to every block in step");
+TUNED(double, STAGED_SHARE, 0.72,
+    "a staged copy is as large as what is kept, or there are two: two thirds come back, and a "
+    "little");
+TUNED(unsigned, QUIET_BLOCKS, 8u, "a request makes dozens of blocks for each large one");
+TUNED(unsigned, SIZE_PART, 32u, "a length or a name makes blocks of one kind differ by less");
+TUNED(unsigned, COMPANY_PART, 16u, "less than a sixteenth is none of a layer's large parameters");
+TUNED(unsigned, NEARLY_PART, 16u, "a sixteenth lives at the moment, or was not recorded");
+
+/* True if the sizes repeat at a fixed distance, layer after layer; requests come in any order. */
+static bool in_rhythm(const uint64_t *sizes, uint32_t count)
+{
+	double chance = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < count; k++)
+			chance += sizes[i] == sizes[k];
+	chance /= (double)count * count;
+	for (uint32_t lag = 1; lag <= count / ROUNDS_MIN; lag++) {
+		uint32_t same = 0;
+
+		for (uint32_t i = lag; i < count; i++)
+			same += sizes[i] == sizes[i - lag];
+		if (same >= (count - lag) * (chance + RHYTHM_SHARE * (1 - chance)))
+			return true;
+	}
+	return false;
+}
+
+/* Return how many sizes recur in sequence among the blocks that a stack keeps; 0: no sequence. */
+static uint32_t sizes_of(const struct stack_stats *s)
+{
+	uint64_t sizes[STACK_STATS_COHORTS];
+	uint32_t distinct = 0, count = 0;
+
+	for (uint32_t i = 0, used = stack_stats_used(s); i < used; i++) {
+		struct cohort own;
+		const struct cohort *c = stack_stats_cohort(s, i, &own);
+		uint32_t k = 0;
+
+		if (c->freed_count >= c->count)
+			continue;
+		/* A cohort of several blocks recurs as a sequence of equal ones. */
+		sizes[count] = (c->bytes - c->freed_bytes) / (c->count - c->freed_count);
+		while (sizes[k] != sizes[count])
+			k++;
+		distinct += k == count++;
+	}
+	return distinct <= count / ROUNDS_MIN && in_rhythm(sizes, count) ? distinct : 0;
+}
+
+/* A way to a line, for blocks of one size. */
+struct way {
+	uint64_t size, blocks, first_ns, last_ns;
+};
+
+static struct way way_of(const struct stack_stats *s, uint64_t count)
+{
+	struct cohort own;
+	struct way w = {.size = stack_stats_largest(s), .blocks = count};
+
+	w.first_ns = stack_stats_cohort(s, 0, &own)->time_ns;
+	w.last_ns = stack_stats_cohort(s, stack_stats_used(s) - 1, &own)->last_ns;
+	return w;
+}
+
+/* True if both ways, for different sizes, come equally often, or in a fixed ratio, all the time. */
+static bool in_turns_with(const struct way *a, const struct way *b)
+{
+	uint64_t from = num_most(a->first_ns, b->first_ns);
+	uint64_t until = num_least(a->last_ns, b->last_ns);
+	uint64_t least = num_least(a->blocks, b->blocks), most = num_most(a->blocks, b->blocks);
+	uint64_t took = num_most(a->last_ns - a->first_ns, b->last_ns - b->first_ns), times;
+
+	if (!a->size || a->size == b->size)
+		return false;
+	times = (most + least / 2) / least;
+	return most <= least + 1 ||
+	       (least >= ROUNDS_MIN && most + times >= times * least &&
+		   most <= times * (least + 1) && until > from && until - from >= took / 4 * 3);
+}
+
+/* True if its blocks have several recurring sizes, as in a model's layers. */
+static bool sizes_recur(const struct scene *scene, uint32_t callsite)
+{
+	uint64_t whole = scene->callsites->list[callsite].facts.live_bytes;
+	struct way before = {0};
+
+	for (size_t i = 0; i < scene->model->stacks.count; i++) {
+		uint64_t live, count;
+		const struct stack_stats *s =
+		    model_stack_stats(scene->model, stack_table_number(&scene->model->stacks, i),
+			scene->callsites->moment, &live, &count);
+		uint32_t distinct;
+		struct way way;
+
+		if (s->kind != STACK_STATS_HEAP || !stack_stats_used(s) || live < whole / 16 ||
+		    callsites_of_stack(scene->callsites, STACK_STATS_HEAP, s->stack) != callsite)
+			continue;
+		distinct = sizes_of(s);
+		if (distinct >= 2 && live >= whole / 4)
+			return true;
+		if (distinct != 1)
+			continue;
+		/* Several ways lead to the line in turns, each for one size. */
+		way = way_of(s, count);
+		if (in_turns_with(&before, &way))
+			return true;
+		before = way;
+	}
+	return false;
+}
+
+/* Return the bytes of large blocks since the first one of the call site: they may be parameters, or
+ * copies on the way to one. */
+static uint64_t large_since(const struct scene *scene, const struct callsite *of)
+{
+	uint64_t least = of->facts.largest / COMPANY_PART, count = 0;
+
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *p = &scene->callsites->list[i];
+
+		for (uint32_t k = 0; k < p->facts.step_count; k++) {
+			const struct step *s = &p->facts.steps[k];
+
+			if (s->time_ns >= of->facts.first_ns && s->max && s->max >= least)
+				count += s->min >= least ? s->count : s->bytes / s->max;
+		}
+	}
+	return count;
+}
+
+static bool nearly(uint64_t part, uint64_t whole)
+{
+	return part + 1 + whole / NEARLY_PART >= whole;
+}
+
+/* True if its blocks had one size, beside small ones: an object's own, or a list. */
+static bool made_one_size(const struct callsite *p)
+{
+	for (uint32_t k = 0; k < p->facts.step_count; k++) {
+		const struct step *s = &p->facts.steps[k];
+
+		if (s->max < p->facts.largest - p->facts.largest / SIZE_PART ||
+		    s->bytes % s->max > s->max / SIZE_PART)
+			return false;
+	}
+	return p->facts.step_count > 0;
+}
+
+/* True if a line's blocks of one size come and go as often as its own blocks of several sizes come:
+ * a copy of each would have its size, so they are the work of as many turns. */
+static bool turns_beside(const struct scene *scene, const struct callsite *p)
+{
+	if (callsite_is_uniform(p))
+		return false;
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *o = &scene->callsites->list[i];
+
+		if (nearly(o->facts.freed_count, o->facts.total_count) &&
+		    nearly(o->facts.freed_count, p->facts.live_count) &&
+		    o->facts.largest >= p->facts.largest / COMPANY_PART &&
+		    o->facts.first_ns <= p->facts.last_ns && made_one_size(o))
+			return true;
+	}
+	return false;
+}
+
+/* A loop in the program's outermost function counts as a call, if nothing else runs. */
+static bool is_quiet(const struct scene *scene, const struct callsite *p)
+{
+	return !scene->space && p->facts.step_count && !turns_beside(scene, p) &&
+	       scene->callsites->moment_serial - p->facts.steps[0].serial <=
+		   QUIET_BLOCKS * (large_since(scene, p) + 1);
+}
+
+bool scene_is_staged(const struct scene *scene, const struct callsite *p)
+{
+	return (p->call.open != OPEN_CALL_NO || is_quiet(scene, p)) && scene_few_large(scene, p) &&
+	       scene_worked_since(scene, p->facts.first_ns) < STAGED_SHARE;
+}
+
+bool scene_in_company(const struct scene *scene, const struct callsite *p)
+{
+	double others = 0;
+
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *o = &scene->callsites->list[i];
+
+		if (o != p && o->facts.largest != p->facts.largest && o->owner != OWNER_RUNTIME &&
+		    scene_few_large(scene, o) && !callsite_is_import(o) && !o->size.grows)
+			others += survivors_bytes_until(o, p->facts.last_ns) -
+				  survivors_bytes_until(o, p->facts.first_ns);
+	}
+	return others > (double)p->facts.live_bytes / COMPANY_PART;
+}
+
+bool scene_is_read_in(const struct scene *scene, uint32_t callsite)
+{
+	const struct callsite *p = &scene->callsites->list[callsite];
+
+	return scene_is_staged(scene, p) &&
+	       ((sizes_recur(scene, callsite) && !scene_sizes_drift(p)) ||
+		   (p->call.open != OPEN_CALL_NO && scene_in_company(scene, p)));
+}
