@@ -55,11 +55,21 @@ static void add_framework_fixes(struct explanation *e, const struct knowledge *k
 static int add_for_cause(struct explanation *e, const struct knowledge *knowledge, enum cause cause,
     const char *when, const char *which)
 {
-	const struct knowledge_message *known = e->messages[e->verdict.message].known;
+	const struct explain_message *m = &e->messages[e->verdict.message];
+	const struct knowledge_message *known = m->known;
+	const struct knowledge_framework *framework = m->traceback.framework.framework;
 	const struct knowledge_fix *fixes[LIKELY_FIXES];
-	size_t count =
-	    knowledge_fixes(knowledge, known->framework, cause, ROLE_NONE, fixes, LIKELY_FIXES);
+	size_t count = 0;
 
+	/* The settings of the program that called come before those of the library. */
+	if (framework)
+		count =
+		    knowledge_fixes(knowledge, framework, cause, ROLE_NONE, fixes, LIKELY_FIXES);
+	if (!count) {
+		framework = known->framework;
+		count =
+		    knowledge_fixes(knowledge, framework, cause, ROLE_NONE, fixes, LIKELY_FIXES);
+	}
 	for (size_t i = 0; i < count; i++) {
 		struct str words = {0};
 		const char *text;
@@ -72,7 +82,7 @@ static int add_for_cause(struct explanation *e, const struct knowledge *knowledg
 		str_free(&words);
 		if (!text)
 			return -ENOMEM;
-		add_fix(e, known->framework->name, fixes[i]->setting, text);
+		add_fix(e, framework->name, fixes[i]->setting, text);
 	}
 	return 0;
 }
@@ -178,6 +188,11 @@ static bool any_failure(const struct explanation *e)
 	return false;
 }
 
+static bool is_of_host(const struct explanation *e)
+{
+	return strcmp(e->messages[e->verdict.message].known->space, "host") == 0;
+}
+
 int advice_collect(
     struct explanation *e, const struct knowledge *knowledge, const struct votes *votes)
 {
@@ -194,7 +209,8 @@ int advice_collect(
 		rc = collect_later_fixes(e, knowledge);
 	else if (kind == MESSAGE_CONSEQUENCE || kind == MESSAGE_HINT)
 		add_fixes_before(e);
-	if (!rc && !e->verdict.fix_count && (any_failure(e) || kind == MESSAGE_HINT))
+	if (!rc && !e->verdict.fix_count &&
+	    (any_failure(e) || (kind == MESSAGE_HINT && is_of_host(e))))
 		add_common_fixes(e, knowledge);
 	return rc;
 }

@@ -20,6 +20,8 @@ TUNED(uint64_t, UNLISTED_PART, 8,
 TUNED(double, GAP_MIN, 0.01, "caching alone leaves a hundredth");
 TUNED(double, GAP_MAX, 0.15, "PyTorch rounds and caches less than that without holes");
 TUNED(double, GAP_DECIDES, 0.04, "a device that is full to 96 % fails at the next request anyway");
+TUNED(
+    double, BRIM, 0.95, "a device with a context and a library's handles has no more for tensors");
 TUNED(double, GAP_WEAK, 0.3, "below what decides: a small gap only adds to other messages");
 TUNED(
     double, GAP_ENOUGH, 0.88, "the request would have fitted: only a later change can explain it");
@@ -217,8 +219,11 @@ static void fragmented(const struct state *s, struct votes *votes, struct str *w
 	bool enough = s->gap >= s->requested;
 	struct fmt a, b, c;
 
-	votes_add(votes, CAUSE_FRAGMENTATION,
-	    between(share, GAP_MIN, GAP_MAX, GAP_WEAK, enough ? GAP_ENOUGH : GAP_WITH_FREE));
+	/* Tensors fill it to the brim: with no hole at all, the next request would have failed. */
+	if (share >= GAP_DECIDES || (double)s->live < BRIM * (double)s->total)
+		votes_add(votes, CAUSE_FRAGMENTATION,
+		    between(
+			share, GAP_MIN, GAP_MAX, GAP_WEAK, enough ? GAP_ENOUGH : GAP_WITH_FREE));
 	str_printf(words, "PyTorch held %s that no tensor used", fmt_size(&a, s->gap));
 	if (!enough)
 		str_printf(words, ", and %s%s of the device were free",

@@ -22,13 +22,14 @@ const char *const claim_needles[] = {"fail", "Fail", "FAIL", "nable to", "UNABLE
     "NSUFFICIENT", "ot enough", "OT ENOUGH", "o enough", "xhaust", "XHAUST", " full", "Full",
     "FULL", "illed", "ILLED", "efused", "o available", "o free ", "o space", "o room", "o more ",
     "arger than", "reater than", "ore than", "igher than", "oo large", "oo big", "oo long",
-    "onger than", " fit ", "eached", "REACHED", "ow on ", "ENOMEM", "OOM", "erminated", "victed",
-    "eartbeat", "rejected by", "egmentation", "egfault", "SIGSEGV", "violation", "llegal memory",
-    "quota", "Quota", "oo many", "oo low", "mpossible", "ack of", "required", "equires", "needs ",
-    "returned NULL", "returned null", "maximum number", "nsupported system", "imit reached",
-    "imit of ", "over limit", "ate limit", "unreachable", "disconnected", "unexpectedly", "epleted",
-    " died", "bad_alloc", "only ", "not permitted", "ermission denied", "ueue is full", "ueue full",
-    "queue size", "ueue capacity", "verloaded", "tack overflow", "tackOverflow", "recursion depth",
+    "onger than", " fit ", " above ", "eached", "REACHED", "ow on ", "ENOMEM", "OOM", "erminated",
+    "victed", "eartbeat", "rejected by", "egmentation", "egfault", "SIGSEGV", "violation",
+    "llegal memory", "quota", "Quota", "oo many", "oo low", "mpossible", "ack of", "required",
+    "equires", "needs ", "returned NULL", "returned null", "maximum number", "nsupported system",
+    "imit reached", "imit of ", "over limit", "ate limit", "unreachable", "disconnected",
+    "unexpectedly", "epleted", " died", "bad_alloc", "only ", "not permitted", "ermission denied",
+    "ueue is full", "ueue full", "queue size", "ueue capacity", "ool exhausted", "ool is exhausted",
+    "ueuePool limit", "verloaded", "tack overflow", "tackOverflow", "recursion depth",
     "call stack size", "overflowed its stack", " leaked ", "memory leak", "no memory", NULL};
 
 const char *claim_name(enum claim_kind kind)
@@ -63,6 +64,18 @@ static bool ends_there(const struct sentence *s, size_t i)
 	       word_is(s, i, "for") || word_is(s, i, "to");
 }
 
+/* "not enough data to fill the buffer" */
+static bool is_data(const struct sentence *s, size_t i)
+{
+	static const char *const words[] = {"data", "samples", "points", "examples", "values",
+	    "arguments", "input", "information", "bits", "tokens"};
+
+	for (size_t w = 0; w < sizeof(words) / sizeof(*words); w++)
+		if (word_is(s, i, words[w]))
+			return true;
+	return false;
+}
+
 /* "out of memory", "OutOfDirectMemoryError", "not enough free memory", "no available KV blocks" */
 static bool says_short(struct sentence *s)
 {
@@ -84,7 +97,7 @@ static bool says_short(struct sentence *s)
 			 (has_flag(s, i + 3, WORD_FREE) || has_flag(s, i + 2, WORD_FREE) ||
 			     ends_there(s, i + 2)))
 			noun = i + 1;
-		if (!noun)
+		if (!noun || is_data(s, noun))
 			continue;
 		for (size_t n = noun; n < noun + NOUN_NEAR && n < s->to; n++) {
 			if (has_flag(s, n, WORD_DISK) || word_is(s, n, "bounds") ||
@@ -102,11 +115,19 @@ static bool says_short(struct sentence *s)
 	return false;
 }
 
+/* A pool of connections or threads holds no memory. */
+static bool is_other_pool(const struct sentence *s, size_t i)
+{
+	return has_flag(s, i, WORD_POOL) && i > s->from &&
+	       has_flag(s, i - 1, WORD_COUNTED | WORD_THREADS);
+}
+
 /* "virtual memory exhausted", "object store is full" */
 static bool says_full(struct sentence *s)
 {
 	for (size_t i = s->from; i < s->to; i++) {
-		if (!has_flag(s, i, MEMORY_NOUNS | WORD_POOL) || has_flag(s, i, WORD_DISK))
+		if (!has_flag(s, i, MEMORY_NOUNS | WORD_POOL) || has_flag(s, i, WORD_DISK) ||
+		    is_other_pool(s, i))
 			continue;
 		for (size_t n = i + 1; n <= i + 4 && n < s->to; n++) {
 			if (lexeme(s, n)->type == LEXEME_MARK && strchr(".,;:", lexeme(s, n)->mark))
@@ -468,6 +489,31 @@ static enum claim_kind kind_of(struct sentence *s, const struct sentence *line)
 	return CLAIM_NONE;
 }
 
+/* What an agent remembers is called memory, too: "conversation memory", "memory table". */
+static void forget_other_memory(struct lexemes *l)
+{
+	static const char *const before[] = {"conversation", "chat", "agent", "agents", "episodic",
+	    "semantic", "entity", "session", "conversational", "term"};
+	static const char *const behind[] = {"table", "tables", "backend", "module", "service",
+	    "record", "records", "entry", "provider", "client", "saver", "collection", "node",
+	    "agent", "server", "plugin", "tool", "key", "id"};
+
+	for (size_t i = 0; i < l->count; i++) {
+		const char *last = i > 0 ? l->list[i - 1].word : "";
+		const char *next = i + 1 < l->count ? l->list[i + 1].word : "";
+		bool other = false;
+
+		if (strcmp(l->list[i].word, "memory") != 0)
+			continue;
+		for (size_t k = 0; k < sizeof(before) / sizeof(*before); k++)
+			other |= strcmp(last, before[k]) == 0;
+		for (size_t k = 0; k < sizeof(behind) / sizeof(*behind); k++)
+			other |= strcmp(next, behind[k]) == 0;
+		if (other)
+			l->list[i].vocabulary &= ~(unsigned)WORD_MEMORY;
+	}
+}
+
 bool claim_read(const char *line, size_t bytes, struct claim *out)
 {
 	static _Thread_local struct lexemes l;
@@ -475,6 +521,7 @@ bool claim_read(const char *line, size_t bytes, struct claim *out)
 
 	*out = (struct claim){0};
 	lexemes_read(&l, line, bytes);
+	forget_other_memory(&l);
 	whole.to = l.count;
 	if (is_source(&l, line, bytes) || is_quiet(&l, line))
 		return false;

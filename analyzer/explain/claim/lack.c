@@ -54,7 +54,10 @@ static bool is_queue(const struct sentence *s)
 		   (any_word(s, "full") ||
 		       ((any_two(s, "queue", "size") || any_two(s, "queue", "capacity")) &&
 			   any_flag(s, WORD_OVER | WORD_FAIL)))) ||
-	       any_word(s, "overloaded");
+	       any_word(s, "overloaded") ||
+	       (any_word(s, "pool") && any_flag(s, WORD_COUNTED | WORD_THREADS) &&
+		   (any_word(s, "exhausted") || any_two(s, "pool", "limit") ||
+		       any_two(s, "timed", "out")));
 }
 
 static bool is_recursion(const struct sentence *s)
@@ -68,7 +71,7 @@ static bool is_leak(const struct sentence *s)
 {
 	return (any_word(s, "leaked") || any_two(s, "memory", "leak") ||
 		   any_two(s, "memory", "leaks")) &&
-	       !any_flag(s, WORD_KILL) && !any_two(s, "out", "of");
+	       !any_flag(s, WORD_KILL) && !any_two(s, "out", "of") && !any_two(s, "no", "memory");
 }
 
 /* What reads like a lack of memory. */

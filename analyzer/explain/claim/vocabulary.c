@@ -82,6 +82,7 @@ static const struct entry entries[] = {
     {"ceiling", WORD_LIMIT},
     {"characters", WORD_COUNTED},
     {"chars", WORD_COUNTED},
+    {"checking", WORD_MAYBE},
     {"chunk", WORD_ASKED | WORD_THING},
     {"cl", WORD_DEVICE},
     {"class", WORD_CODE},
