@@ -165,6 +165,8 @@ static bool is_bracketed(const struct lexemes *l, size_t i)
 
 static void put(struct amounts *out, enum amount a, uint64_t bytes)
 {
+	if (a == AMOUNT_ASKED && !bytes) /* "failed_alloc_size=0B": not said */
+		return;
 	if (a == NO_AMOUNT) {
 		if (!out->other_said)
 			out->other = bytes;

@@ -21,16 +21,17 @@ const char *const claim_needles[] = {"fail", "Fail", "FAIL", "nable to", "UNABLE
     "ouldn't", "ut of ", "UT OF", "UT_OF", "utOf", "ut_of", "xceed", "XCEED", "nsufficient",
     "NSUFFICIENT", "ot enough", "OT ENOUGH", "o enough", "xhaust", "XHAUST", " full", "Full",
     "FULL", "illed", "ILLED", "efused", "o available", "o free ", "o space", "o room", "o more ",
-    "arger than", "reater than", "ore than", "igher than", "oo large", "oo big", "oo long",
-    "onger than", " fit ", " above ", "eached", "REACHED", "ow on ", "ENOMEM", "OOM", "erminated",
-    "victed", "eartbeat", "rejected by", "egmentation", "egfault", "SIGSEGV", "violation",
-    "llegal memory", "quota", "Quota", "oo many", "oo low", "mpossible", "ack of", "required",
-    "equires", "needs ", "returned NULL", "returned null", "maximum number", "nsupported system",
-    "imit reached", "imit of ", "over limit", "ate limit", "unreachable", "disconnected",
-    "unexpectedly", "epleted", " died", "bad_alloc", "only ", "not permitted", "ermission denied",
-    "ueue is full", "ueue full", "queue size", "ueue capacity", "ool exhausted", "ool is exhausted",
-    "ueuePool limit", "verloaded", "tack overflow", "tackOverflow", "recursion depth",
-    "call stack size", "overflowed its stack", " leaked ", "memory leak", "no memory", NULL};
+    "arger than", "reater than", "ore than", "igher than", "memory than", "memory pressure",
+    "need ", "oo large", "oo big", "oo long", "onger than", " fit ", " above ", "eached", "REACHED",
+    "ow on ", "ENOMEM", "OOM", "erminated", "victed", "eartbeat", "rejected by", "egmentation",
+    "egfault", "SIGSEGV", "violation", "llegal memory", "quota", "Quota", "oo many", "oo low",
+    "mpossible", "ack of", "required", "equires", "needs ", "returned NULL", "returned null",
+    "maximum number", "nsupported system", "imit reached", "imit of ", "over limit", "ate limit",
+    "unreachable", "disconnected", "unexpectedly", "epleted", " died", "bad_alloc", "only ",
+    "not permitted", "ermission denied", "ueue is full", "ueue full", "queue size", "ueue capacity",
+    "ool exhausted", "ool is exhausted", "ueuePool limit", "verloaded", "tack overflow",
+    "tackOverflow", "recursion depth", "call stack size", "overflowed its stack", " leaked ",
+    "memory leak", "no memory", NULL};
 
 const char *claim_name(enum claim_kind kind)
 {
@@ -253,7 +254,8 @@ static bool is_over(const struct sentence *s, size_t i)
 		return false;
 	if (strcmp(w, "more") == 0 || strcmp(w, "larger") == 0 || strcmp(w, "greater") == 0 ||
 	    strcmp(w, "bigger") == 0 || strcmp(w, "longer") == 0 || strcmp(w, "higher") == 0)
-		return word_is(s, i + 1, "than");
+		return word_is(s, i + 1, "than") ||
+		       (has_flag(s, i + 1, MEMORY_NOUNS) && word_is(s, i + 2, "than"));
 	return true;
 }
 
@@ -326,8 +328,11 @@ static bool numbers_say(struct sentence *s)
 		return false;
 	amounts_read(&a, s->l, s->from, s->to);
 	s->at = s->from;
-	return a.said[AMOUNT_ASKED] && a.said[AMOUNT_FREE] &&
-	       a.bytes[AMOUNT_ASKED] > a.bytes[AMOUNT_FREE];
+	if (!a.said[AMOUNT_ASKED])
+		return false;
+	return (a.said[AMOUNT_FREE] && a.bytes[AMOUNT_ASKED] > a.bytes[AMOUNT_FREE]) ||
+	       (a.said[AMOUNT_LIMIT] && any_flag(s, MEMORY_NOUNS) &&
+		   a.bytes[AMOUNT_ASKED] > a.bytes[AMOUNT_LIMIT]);
 }
 
 /* A file, a message or a request has a largest size, too, and no memory is meant. */
@@ -382,6 +387,18 @@ static bool tries_again(const struct sentence *s, size_t i)
 		if (word_is(s, i - back, "after"))
 			return !word_is(s, i, "retries") && !word_is(s, i, "retry");
 	return true;
+}
+
+/* What the line says behind the refusal: it tries again, with less, or goes on elsewhere. */
+static bool went_on(const struct sentence *s, const struct sentence *line)
+{
+	struct sentence behind = *line;
+
+	behind.from = s->at;
+	for (size_t i = s->at; i < line->to; i++)
+		if (tries_again(&behind, i))
+			return true;
+	return false;
 }
 
 static bool got_over_it(const struct sentence *s, size_t end)
@@ -477,6 +494,8 @@ static enum claim_kind kind_of(struct sentence *s, const struct sentence *line)
 		return CLAIM_SIZE;
 	if (refused && !is_hypothetical(s) && !got_over_it(s, line->to))
 		return space_of(line, says_over(&all));
+	if (refused && !is_hypothetical(s) && went_on(s, line))
+		return CLAIM_AGAIN;
 	if (any_word(s, "jetsam") || any_word(s, "pageshortage") ||
 	    any_two(s, "space", "shortage") || any_two(s, "memory", "shortage"))
 		return CLAIM_KILLED;
