@@ -134,7 +134,8 @@ static bool says_full(struct sentence *s)
 			if (lexeme(s, n)->type == LEXEME_MARK && strchr(".,;:", lexeme(s, n)->mark))
 				break;
 			if ((word_is(s, n, "full") || word_is(s, n, "exhausted") ||
-				word_is(s, n, "depleted") || word_is(s, n, "exhaustion")) &&
+				word_is(s, n, "depleted") || word_is(s, n, "exhaustion") ||
+				word_is(s, n, "insufficient")) &&
 			    !negated(s, n)) {
 				s->at = i;
 				return true;
