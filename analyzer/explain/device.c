@@ -20,6 +20,8 @@ TUNED(uint64_t, UNLISTED_PART, 8,
 TUNED(double, GAP_MIN, 0.01, "caching alone leaves a hundredth");
 TUNED(double, GAP_MAX, 0.15, "PyTorch rounds and caches less than that without holes");
 TUNED(double, GAP_DECIDES, 0.04, "a device that is full to 96 % fails at the next request anyway");
+TUNED(
+    double, BRIM, 0.95, "a device with a context and a library's handles has no more for tensors");
 TUNED(double, GAP_WEAK, 0.3, "below what decides: a small gap only adds to other messages");
 TUNED(
     double, GAP_ENOUGH, 0.88, "the request would have fitted: only a later change can explain it");
@@ -52,6 +54,8 @@ TUNED(uint64_t, CAP_ROUNDING, 10u << 20,
 TUNED(double, PLAN_MODEL, 0.6, "arguments are weights, but also what the program works on");
 TUNED(double, PLAN_INTERMEDIATE, 0.65, "the plan shows the sizes, not which tensor is too large");
 TUNED(uint64_t, PLAN_SMALL, 256ull << 20, "any device for computing has many times as much");
+TUNED(uint64_t, ONE_MOST, 4ull << 30, "32 bits of size: what many drivers allow in one piece");
+TUNED(double, ONE_VOTE, 0.5, "another process may hold the rest");
 TUNED(double, PLAN_OTHERS, 0.6, "the process itself may keep arrays of earlier steps");
 
 struct state {
@@ -121,6 +125,8 @@ static bool read_state(const struct explain_message *m, struct state *s)
 		s->gap = num_less(reserved, s->live);
 		s->torch = true;
 	}
+	if (live && !s->torch)
+		s->here = s->live; /* of an allocator that says no more */
 	s->free_said = fields_bytes(f, "free_bytes", &s->free);
 	if (!wanted || (!s->free_said && !s->torch))
 		return false;
@@ -213,8 +219,11 @@ static void fragmented(const struct state *s, struct votes *votes, struct str *w
 	bool enough = s->gap >= s->requested;
 	struct fmt a, b, c;
 
-	votes_add(votes, CAUSE_FRAGMENTATION,
-	    between(share, GAP_MIN, GAP_MAX, GAP_WEAK, enough ? GAP_ENOUGH : GAP_WITH_FREE));
+	/* Tensors fill it to the brim: with no hole at all, the next request would have failed. */
+	if (share >= GAP_DECIDES || (double)s->live < BRIM * (double)s->total)
+		votes_add(votes, CAUSE_FRAGMENTATION,
+		    between(
+			share, GAP_MIN, GAP_MAX, GAP_WEAK, enough ? GAP_ENOUGH : GAP_WITH_FREE));
 	str_printf(words, "PyTorch held %s that no tensor used", fmt_size(&a, s->gap));
 	if (!enough)
 		str_printf(words, ", and %s%s of the device were free",
@@ -282,6 +291,19 @@ static void refused_with_room(const struct state *s, struct votes *votes, struct
 {
 	struct fmt a, b, c;
 
+	if (!s->free_said && s->requested >= ONE_MOST && !s->live) {
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, ONE_VOTE);
+		votes->advice =
+		    "Split the tensor: drivers limit the size of one allocation (4 GiB on many of "
+		    "Intel's GPUs, where UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 lifts it). If "
+		    "smaller pieces are refused, too, see what else is on the device.";
+		str_printf(words,
+		    "PyTorch held nothing of the device's %s, and one tensor of %s was refused: "
+		    "the device limits the size of one allocation, or another process holds the "
+		    "rest.",
+		    fmt_size(&a, s->total), fmt_size(&b, s->requested));
+		return;
+	}
 	if (!s->free_said) {
 		votes->advice =
 		    "See what else is on the device. If it is free, ask for smaller pieces: where "
@@ -294,11 +316,25 @@ static void refused_with_room(const struct state *s, struct votes *votes, struct
 		    fmt_size(&c, s->requested));
 		return;
 	}
+	if (s->torch && !s->live && !s->gap && !s->here && !s->others &&
+	    s->total - s->free <= s->total / SPARE_PART) {
+		votes->advice =
+		    "Do not tune memory, it is empty: choose one device (ZE_AFFINITY_MASK, "
+		    "HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES), and try the driver or the version "
+		    "that worked before; then report it.";
+		str_printf(words,
+		    "The device was empty, %s of %s free, and still refused %s: no lack of memory, "
+		    "but a fault of the driver, of the program's build, or a limit on one "
+		    "allocation.",
+		    fmt_size(&a, s->free), fmt_size(&b, s->total), fmt_size(&c, s->requested));
+		return;
+	}
 	votes->advice =
-	    "Look for the limit that the message does not know: watch the free memory while it "
-	    "runs (nvidia-smi, amd-smi, Windows' Task Manager) for another process that comes and "
-	    "goes; on a GPU that shares the host's memory or has a display, the driver gives less "
-	    "than it shows. Smaller requests at once (batch, resolution, tiles) get by with less.";
+	    "Look for the limit that the message does not know: a GPU that shares the host's "
+	    "memory (an APU) or has a display gives less than it shows, so let less be taken at "
+	    "once (a smaller share, context, batch or resolution), or give it a larger part of "
+	    "that memory. Else watch the free memory while it runs (nvidia-smi, amd-smi, Windows' "
+	    "Task Manager) for another process that comes and goes.";
 	str_printf(words,
 	    "The device had %s free and still refused %s: another process may have come "
 	    "and gone, or a limit applies that the message does not know (MIG, vGPU, a "

@@ -61,7 +61,8 @@ static void killed(const struct explain_message *m, uint64_t anon, struct str *w
 
 	str_puts(words, "The kernel killed ");
 	put_process(words, &m->fields);
-	str_printf(words, ", which had %s in memory", fmt_size(&a, anon));
+	if (anon)
+		str_printf(words, ", which had %s in memory", fmt_size(&a, anon));
 	if (scope && scope->type == FIELD_TEXT)
 		str_puts(words, strstr(scope->text, "cgroup")
 				    ? ", as its cgroup (container, service) was at its limit"

@@ -33,7 +33,8 @@ TUNED(unsigned, VAIN_LONG, 500, "a match that runs into its limit takes as long 
 
 struct known {
 	const struct knowledge_message *message;
-	struct pattern *pattern, *each;
+	struct pattern *pattern, *each; /* NULL until a needle is found */
+	bool broken; /* its pattern is none */
 	uint64_t next; /* no match begins before this offset: all before was tried, or matched */
 	unsigned vain, kept;
 	size_t last; /* index of the last one kept */
@@ -74,22 +75,32 @@ static int no_memory(struct err *err)
 static int add_known(struct scan *s, const struct knowledge_message *m)
 {
 	struct known known = {.message = m};
-	struct err words = {"no memory"};
-	int rc = m->claim ? 0 : pattern_new(m->pattern, &known.pattern, &words);
 
 	for (int kind = 1; m->claim && kind < CLAIM_COUNT; kind++)
 		if (strcmp(m->claim, claim_name((enum claim_kind)kind)) == 0)
 			s->claims[kind] = s->known.count;
-
-	if (!rc && m->each)
-		rc = pattern_new(m->each, &known.each, &words);
-	for (size_t i = 0; !rc && i < m->needle_count; i++)
+	for (size_t i = 0; i < m->needle_count; i++)
 		if (vec_push(&s->owners, s->known.count) || vec_push(&s->texts, m->needles[i]))
-			rc = -ENOMEM;
-	if (!rc && !vec_push(&s->known, known))
+			return -ENOMEM;
+	return vec_push(&s->known, known) ? -ENOMEM : 0;
+}
+
+/* Patterns are many and most logs need few: each is compiled where a needle of it is found first.
+ * 0 or -ENOMEM; k->broken: the text is no pattern. */
+static int compile(struct known *k)
+{
+	const struct knowledge_message *m = k->message;
+	struct err words = {"no memory"};
+	int rc;
+
+	if (k->pattern || k->broken)
 		return 0;
-	pattern_free(known.pattern);
-	pattern_free(known.each);
+	rc = pattern_new(m->pattern, &k->pattern, &words);
+	if (!rc && m->each)
+		rc = pattern_new(m->each, &k->each, &words);
+	if (!rc)
+		return 0;
+	k->broken = true;
 	if (rc != -EINVAL)
 		return -ENOMEM;
 	note("%s:%u: message '%s' is left out: %s", m->framework->path, m->line, m->name,
@@ -435,12 +446,16 @@ static int on_needle(void *arg, size_t id, size_t end)
 	size_t from = line ? line_begin(s, line - 1, LINE) : 0;
 	struct pattern_match match;
 	struct candidate c;
+	int rc;
 
 	if (index == NO_OWNER)
 		return on_claim(s, needle);
 	k = &s->known.items[index];
 	if (s->base + needle < k->next || k->vain >= VAIN_MAX)
 		return 0;
+	rc = compile(k);
+	if (rc || k->broken)
+		return rc;
 	/* Where lines are wrapped, a match may begin a line earlier. */
 	if (s->base + from < k->next)
 		from = (size_t)(k->next - s->base);

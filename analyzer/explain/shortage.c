@@ -18,6 +18,10 @@ TUNED(double, LARGE_VOTE, 0.5, "the memory may have been full before");
 TUNED(double, BEYOND_VOTE, 0.75, "more than there is: a temporary, or a wrong size");
 TUNED(double, PIECES_VOTE, 0.6, "free, but refused: in pieces, or another limit");
 TUNED(uint64_t, SMALL_PART, 10, "a tenth: what is larger may be too large by itself");
+TUNED(uint64_t, LARGE_PART, 4, "a quarter: few other pieces have room beside it");
+TUNED(uint64_t, HALF, 2, "a half: not two of them fit");
+TUNED(uint64_t, PIECE_MIN, 16u << 20, "below that it is the limit which is small");
+TUNED(double, PART_VOTE, 0.6, "a smaller piece would have had room, as a rule");
 TUNED(double, LOAD_VOTE, 0.55, "just enough to decide where no number speaks");
 TUNED(double, START_VOTE, 0.52, "a start may load weights, too");
 
@@ -156,6 +160,38 @@ void shortage_vote_of_size(const struct explain_message *m, struct votes *votes,
 		return;
 	meaning_write(words, m->known->meaning, &m->fields);
 	one_size(m, most, votes, words);
+}
+
+static bool first_of(
+    const struct explain_message *m, const char *const *names, size_t count, uint64_t *bytes)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fields_bytes(&m->fields, names[i], bytes))
+			return true;
+	return false;
+}
+
+void shortage_vote_of_part(const struct explain_message *m, struct votes *votes, struct str *words)
+{
+	static const char *const asks[] = {
+	    "requested_bytes", "asked_bytes", "block_bytes", "chunk_bytes", "new_bytes"};
+	static const char *const limits[] = {
+	    "most_bytes", "limit_bytes", "breaker_bytes", "allowed_bytes"};
+	uint64_t asked, limit;
+	struct fmt a, b;
+
+	if (m->kind != MESSAGE_FAILURE || votes->count || m->known->cause_count ||
+	    !first_of(m, asks, sizeof(asks) / sizeof(*asks), &asked) ||
+	    !first_of(m, limits, sizeof(limits) / sizeof(*limits), &limit) || asked < PIECE_MIN ||
+	    asked < limit / LARGE_PART || asked > ABSURD_SIZE)
+		return;
+	votes_add(
+	    votes, CAUSE_OVERSIZED_INTERMEDIATE, asked >= limit / HALF ? PART_VOTE : LARGE_VOTE);
+	if (!words->length)
+		meaning_write(words, m->known->meaning, &m->fields);
+	if (!m->known->claim)
+		str_printf(words, " One piece of %s is a large part of %s by itself.",
+		    fmt_size(&a, asked), fmt_size(&b, limit));
 }
 
 static bool is_memory_of_its_own(const struct explain_message *m)

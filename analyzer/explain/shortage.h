@@ -19,6 +19,8 @@ void shortage_vote_of_pieces(
 /* Judge a refused size that a message names without more numbers (`asked`, `size`, `block`), if no
  * device or process can have as much. */
 void shortage_vote_of_size(const struct explain_message *m, struct votes *votes, struct str *words);
+/* Judge a request that is a large part of a limit that the message names. */
+void shortage_vote_of_part(const struct explain_message *m, struct votes *votes, struct str *words);
 /* Add what the activity supports, for a message that supports nothing by itself. */
 void shortage_vote_of_activity(const struct explain_message *m, struct votes *votes);
 

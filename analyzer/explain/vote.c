@@ -96,11 +96,14 @@ void vote_of_message(const struct explain_message *m, struct votes *votes, struc
 		host_vote(m, votes, words);
 	shortage_vote_of_pieces(m, votes, words);
 	shortage_vote_of_size(m, votes, words);
+	shortage_vote_of_part(m, votes, words);
 	vote_of_traceback(&m->traceback, votes);
 	for (size_t i = 0; i < m->known->cause_count; i++)
 		votes_add(votes, m->known->causes[i].cause, m->known->causes[i].confidence);
 	votes_sort(votes);
-	if (m->kind == MESSAGE_FAILURE && !m->known->claim && strcmp(m->known->space, "host") != 0)
+	/* Where the numbers have advice, they know that it was not what the program did. */
+	if (m->kind == MESSAGE_FAILURE && !m->known->claim && !votes->advice &&
+	    strcmp(m->known->space, "host") != 0)
 		shortage_vote_of_activity(m, votes);
 	votes_sort(votes);
 }

@@ -23,6 +23,19 @@ static bool is_word(const struct lexeme *x, const char *word)
 	return x->type == LEXEME_WORD && strcmp(x->word, word) == 0;
 }
 
+/* glog's head, "E0116 11:21:24.131190 3662714 file.cpp:512]", has a thread's number in it. */
+static bool in_head(const struct lexemes *l, size_t i)
+{
+	const char *w = l->count ? l->list[0].word : "";
+
+	if (strlen(w) != 5 || !strchr("iwef", w[0]) || strspn(w + 1, "0123456789") != 4)
+		return false;
+	for (size_t k = 0; k < i; k++)
+		if (is_mark(&l->list[k], "]"))
+			return false;
+	return true;
+}
+
 static bool is_size(const struct lexemes *l, size_t i, size_t to)
 {
 	const struct lexeme *x = &l->list[i];
@@ -31,7 +44,7 @@ static bool is_size(const struct lexemes *l, size_t i, size_t to)
 		return false;
 	if (x->unit == UNIT_BYTE)
 		return true;
-	if (x->joined || x->bytes < BARE_MIN)
+	if (x->joined || x->bytes < BARE_MIN || in_head(l, i))
 		return false;
 	if (i > 0 && is_mark(&l->list[i - 1], ":") && l->list[i - 1].at + 1 == x->at &&
 	    x->bytes <= UINT16_MAX) /* a port */
@@ -152,6 +165,8 @@ static bool is_bracketed(const struct lexemes *l, size_t i)
 
 static void put(struct amounts *out, enum amount a, uint64_t bytes)
 {
+	if (a == AMOUNT_ASKED && !bytes) /* "failed_alloc_size=0B": not said */
+		return;
 	if (a == NO_AMOUNT) {
 		if (!out->other_said)
 			out->other = bytes;

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "explain/claim/lack.h"
+#include "explain/claim/sentence.h"
+#include "explain/claim/space.h"
 #include "explain/claim/vocabulary.h"
 #include "util/tuned.h"
 
@@ -18,13 +21,17 @@ const char *const claim_needles[] = {"fail", "Fail", "FAIL", "nable to", "UNABLE
     "ouldn't", "ut of ", "UT OF", "UT_OF", "utOf", "ut_of", "xceed", "XCEED", "nsufficient",
     "NSUFFICIENT", "ot enough", "OT ENOUGH", "o enough", "xhaust", "XHAUST", " full", "Full",
     "FULL", "illed", "ILLED", "efused", "o available", "o free ", "o space", "o room", "o more ",
-    "arger than", "reater than", "ore than", "igher than", "oo large", "oo big", "oo long",
-    "onger than", " fit ", "eached", "REACHED", "ow on ", "ENOMEM", "OOM", "erminated", "victed",
-    "eartbeat", "egmentation", "egfault", "SIGSEGV", "violation", "llegal memory", "quota", "Quota",
-    "oo many", "oo low", "mpossible", "ack of", "required", "equires", "needs ", "returned NULL",
-    "returned null", "maximum number", "nsupported system", "imit reached", "imit of ",
-    "over limit", "ate limit", "unreachable", "disconnected", "unexpectedly", "epleted", " died",
-    "bad_alloc", "only ", NULL};
+    "arger than", "reater than", "ore than", "igher than", "memory than", "memory pressure",
+    "need ", "oo large", "oo big", "oo long", "onger than", " fit ", " above ", "eached", "REACHED",
+    "ow on ", "ENOMEM", "OOM", "erminated", "victed", "eartbeat", "rejected by", "egmentation",
+    "egfault", "SIGSEGV", "violation", "llegal memory", "quota", "Quota", "oo many", "oo low",
+    "mpossible", "ack of", "required", "equires", "needs ", "returned NULL", "returned null",
+    "maximum number", "nsupported system", "imit reached", "imit of ", "over limit", "ate limit",
+    "unreachable", "disconnected", "unexpectedly", "epleted", " died", "bad_alloc", "only ",
+    "not permitted", "ermission denied", "ueue is full", "ueue full", "queue size", "ueue capacity",
+    "ool exhausted", "ool is exhausted", "ueuePool limit", "verloaded", "tack overflow",
+    "tackOverflow", "recursion depth", "call stack size", "overflowed its stack", " leaked ",
+    "memory leak", "no memory", NULL};
 
 const char *claim_name(enum claim_kind kind)
 {
@@ -37,113 +44,6 @@ const char *claim_name(enum claim_kind kind)
 	return kind < CLAIM_COUNT ? names[kind] : "";
 }
 
-struct sentence {
-	const struct lexemes *l;
-	size_t from, to;
-	size_t at; /* where the claim begins */
-};
-
-static const struct lexeme *lexeme(const struct sentence *s, size_t i)
-{
-	static const struct lexeme none = {.type = LEXEME_MARK, .word = ""};
-
-	return i < s->to ? &s->l->list[i] : &none;
-}
-
-static bool word_is(const struct sentence *s, size_t i, const char *word)
-{
-	return strcmp(lexeme(s, i)->word, word) == 0 && *word;
-}
-
-static bool has_flag(const struct sentence *s, size_t i, unsigned flags)
-{
-	return lexeme(s, i)->vocabulary & flags;
-}
-
-/* Returns the first lexeme from `from` on, before `to`, with one of the flags; s->to: none. */
-static size_t find_flag(const struct sentence *s, size_t from, size_t to, unsigned flags)
-{
-	for (size_t i = from; i < to && i < s->to; i++)
-		if (has_flag(s, i, flags))
-			return i;
-	return s->to;
-}
-
-static bool any_flag(const struct sentence *s, unsigned flags)
-{
-	return find_flag(s, s->from, s->to, flags) < s->to;
-}
-
-static size_t find_word(const struct sentence *s, const char *word)
-{
-	for (size_t i = s->from; i < s->to; i++)
-		if (word_is(s, i, word))
-			return i;
-	return s->to;
-}
-
-static bool any_word(const struct sentence *s, const char *word)
-{
-	return find_word(s, word) < s->to;
-}
-
-static bool two_words(const struct sentence *s, size_t i, const char *first, const char *second)
-{
-	return word_is(s, i, first) && word_is(s, i + 1, second);
-}
-
-static bool any_two(const struct sentence *s, const char *first, const char *second)
-{
-	for (size_t i = s->from; i < s->to; i++)
-		if (two_words(s, i, first, second))
-			return true;
-	return false;
-}
-
-static bool any_size(const struct sentence *s)
-{
-	for (size_t i = s->from; i < s->to; i++)
-		if (lexeme(s, i)->type == LEXEME_NUMBER && lexeme(s, i)->unit == UNIT_BYTE)
-			return true;
-	return false;
-}
-
-/* Part of a name or a path: error_handler, /opt/test/run.py. */
-static bool is_part(const struct sentence *s, size_t i)
-{
-	const struct lexeme *x = lexeme(s, i);
-	size_t end = x->at + strlen(x->word);
-
-	if (x->joined || lexeme(s, i + 1)->joined)
-		return true;
-	if (i > s->from && lexeme(s, i - 1)->type == LEXEME_MARK &&
-	    strchr("/.-", lexeme(s, i - 1)->mark) && lexeme(s, i - 1)->at + 1 == x->at)
-		return true;
-	return lexeme(s, i + 1)->type == LEXEME_MARK && lexeme(s, i + 1)->at == end &&
-	       strchr("/-", lexeme(s, i + 1)->mark);
-}
-
-static bool negated(const struct sentence *s, size_t i)
-{
-	for (size_t back = 1; back <= 2 && back <= i - s->from; back++)
-		if (word_is(s, i - back, "not") || word_is(s, i - back, "never") ||
-		    word_is(s, i - back, "without") || word_is(s, i - back, "no"))
-			return true;
-	return false;
-}
-
-/* "could not", "can not", "did not": a refusal in two words. */
-static bool refuses(const struct sentence *s, size_t i)
-{
-	if (has_flag(s, i, WORD_FAIL))
-		return true;
-	return word_is(s, i, "not") && i > s->from &&
-	       (word_is(s, i - 1, "could") || word_is(s, i - 1, "can") ||
-		   word_is(s, i - 1, "did") || word_is(s, i - 1, "was"));
-}
-
-#define MEMORY_NOUNS (WORD_MEMORY | WORD_RUNTIME | WORD_SHARED)
-
 /* --- the ways to say it; each sets s->at to where it begins --- */
 
 /* "out of memory errors": prose about them. */
@@ -154,6 +54,25 @@ static bool is_topic(const struct sentence *s, size_t i)
 
 	for (size_t t = 0; t < sizeof(topics) / sizeof(*topics); t++)
 		if (word_is(s, i, topics[t]))
+			return true;
+	return false;
+}
+
+/* "ngx_slab_alloc() failed: no memory in cache zone": not "no memory leaks" */
+static bool ends_there(const struct sentence *s, size_t i)
+{
+	return i >= s->to || lexeme(s, i)->type == LEXEME_MARK || word_is(s, i, "in") ||
+	       word_is(s, i, "for") || word_is(s, i, "to");
+}
+
+/* "not enough data to fill the buffer" */
+static bool is_data(const struct sentence *s, size_t i)
+{
+	static const char *const words[] = {"data", "samples", "points", "examples", "values",
+	    "arguments", "input", "information", "bits", "tokens"};
+
+	for (size_t w = 0; w < sizeof(words) / sizeof(*words); w++)
+		if (word_is(s, i, words[w]))
 			return true;
 	return false;
 }
@@ -176,9 +95,10 @@ static bool says_short(struct sentence *s)
 			 word_is(s, i, "insufficiently"))
 			noun = i + 1;
 		else if (word_is(s, i, "no") && has_flag(s, i + 1, WORD_MEMORY) &&
-			 (has_flag(s, i + 3, WORD_FREE) || has_flag(s, i + 2, WORD_FREE)))
+			 (has_flag(s, i + 3, WORD_FREE) || has_flag(s, i + 2, WORD_FREE) ||
+			     ends_there(s, i + 2)))
 			noun = i + 1;
-		if (!noun)
+		if (!noun || is_data(s, noun))
 			continue;
 		for (size_t n = noun; n < noun + NOUN_NEAR && n < s->to; n++) {
 			if (has_flag(s, n, WORD_DISK) || word_is(s, n, "bounds") ||
@@ -196,17 +116,26 @@ static bool says_short(struct sentence *s)
 	return false;
 }
 
+/* A pool of connections or threads holds no memory. */
+static bool is_other_pool(const struct sentence *s, size_t i)
+{
+	return has_flag(s, i, WORD_POOL) && i > s->from &&
+	       has_flag(s, i - 1, WORD_COUNTED | WORD_THREADS);
+}
+
 /* "virtual memory exhausted", "object store is full" */
 static bool says_full(struct sentence *s)
 {
 	for (size_t i = s->from; i < s->to; i++) {
-		if (!has_flag(s, i, MEMORY_NOUNS | WORD_POOL) || has_flag(s, i, WORD_DISK))
+		if (!has_flag(s, i, MEMORY_NOUNS | WORD_POOL) || has_flag(s, i, WORD_DISK) ||
+		    is_other_pool(s, i))
 			continue;
 		for (size_t n = i + 1; n <= i + 4 && n < s->to; n++) {
 			if (lexeme(s, n)->type == LEXEME_MARK && strchr(".,;:", lexeme(s, n)->mark))
 				break;
 			if ((word_is(s, n, "full") || word_is(s, n, "exhausted") ||
-				word_is(s, n, "depleted") || word_is(s, n, "exhaustion")) &&
+				word_is(s, n, "depleted") || word_is(s, n, "exhaustion") ||
+				word_is(s, n, "insufficient")) &&
 			    !negated(s, n)) {
 				s->at = i;
 				return true;
@@ -237,14 +166,6 @@ static bool says_too_large(struct sentence *s)
 	return false;
 }
 
-static bool any_of(const struct sentence *s, const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (any_word(s, words[i]))
-			return true;
-	return false;
-}
-
 /* True if the line is about other things that a program allocates: ports, licences, ids. */
 static bool other_goods(const struct sentence *s)
 {
@@ -254,6 +175,23 @@ static bool other_goods(const struct sentence *s)
 
 	return !any_flag(s, MEMORY_NOUNS) && !any_size(s) &&
 	       any_of(s, goods, sizeof(goods) / sizeof(*goods));
+}
+
+/* "failed to get memory info": what failed is to look at the memory. */
+static bool is_measured(const struct sentence *s, size_t from)
+{
+	static const char *const measures[] = {"info", "information", "usage", "stats",
+	    "statistics", "statistic", "utilization", "metrics", "properties", "type", "types",
+	    "clock", "bandwidth", "profile", "report", "snapshot", "dump", "status", "footprint",
+	    "address", "location", "pressure", "counters", "state", "layout", "details", "data",
+	    "summary", "profiler", "tracker", "configuration", "config", "settings", "policy"};
+	size_t noun = find_flag(s, from, from + NOUN_NEAR + 1, MEMORY_NOUNS);
+
+	for (size_t i = noun + 1; i <= noun + 2 && i < s->to; i++)
+		for (size_t m = 0; m < sizeof(measures) / sizeof(*measures); m++)
+			if (word_is(s, i, measures[m]))
+				return true;
+	return any_two(s, "querying", "the") || any_two(s, "memory", "querying");
 }
 
 /* Refused for another reason than memory. */
@@ -287,6 +225,8 @@ static bool says_refused(struct sentence *s)
 			/* "allocated 5 GiB ... failed" was not refused. */
 			if (word_is(s, a, "allocated") && a > f)
 				continue;
+			if (weak && !strong && is_measured(s, first))
+				continue;
 			if (weak && !strong &&
 			    find_flag(s, first, last + NOUN_NEAR, MEMORY_NOUNS) >= s->to &&
 			    !(any_size(s) && a > f && a - f <= 3))
@@ -315,7 +255,8 @@ static bool is_over(const struct sentence *s, size_t i)
 		return false;
 	if (strcmp(w, "more") == 0 || strcmp(w, "larger") == 0 || strcmp(w, "greater") == 0 ||
 	    strcmp(w, "bigger") == 0 || strcmp(w, "longer") == 0 || strcmp(w, "higher") == 0)
-		return word_is(s, i + 1, "than");
+		return word_is(s, i + 1, "than") ||
+		       (has_flag(s, i + 1, MEMORY_NOUNS) && word_is(s, i + 2, "than"));
 	return true;
 }
 
@@ -388,8 +329,11 @@ static bool numbers_say(struct sentence *s)
 		return false;
 	amounts_read(&a, s->l, s->from, s->to);
 	s->at = s->from;
-	return a.said[AMOUNT_ASKED] && a.said[AMOUNT_FREE] &&
-	       a.bytes[AMOUNT_ASKED] > a.bytes[AMOUNT_FREE];
+	if (!a.said[AMOUNT_ASKED])
+		return false;
+	return (a.said[AMOUNT_FREE] && a.bytes[AMOUNT_ASKED] > a.bytes[AMOUNT_FREE]) ||
+	       (a.said[AMOUNT_LIMIT] && any_flag(s, MEMORY_NOUNS) &&
+		   a.bytes[AMOUNT_ASKED] > a.bytes[AMOUNT_LIMIT]);
 }
 
 /* A file, a message or a request has a largest size, too, and no memory is meant. */
@@ -431,19 +375,46 @@ static bool is_hypothetical(const struct sentence *s)
 	return false;
 }
 
+/* "retrying with 1 GiB"; not "retry failed", "gave up after 3 retries" */
+static bool tries_again(const struct sentence *s, size_t i)
+{
+	if (two_words(s, i, "fall", "back") || two_words(s, i, "falls", "back"))
+		return !negated(s, i);
+	if (!has_flag(s, i, WORD_RETRY) || is_part(s, i))
+		return false;
+	if (has_flag(s, i + 1, WORD_FAIL) || has_flag(s, i + 2, WORD_FAIL))
+		return false;
+	for (size_t back = 1; back <= 3 && back <= i - s->from; back++)
+		if (word_is(s, i - back, "after"))
+			return !word_is(s, i, "retries") && !word_is(s, i, "retry");
+	return true;
+}
+
+/* What the line says behind the refusal: it tries again, with less, or goes on elsewhere. */
+static bool went_on(const struct sentence *s, const struct sentence *line)
+{
+	struct sentence behind = *line;
+
+	behind.from = s->at;
+	for (size_t i = s->at; i < line->to; i++)
+		if (tries_again(&behind, i))
+			return true;
+	return false;
+}
+
 static bool got_over_it(const struct sentence *s, size_t end)
 {
 	for (size_t i = s->at; i < end; i++) {
 		const struct lexeme *x = &s->l->list[i];
 
-		if (x->vocabulary & WORD_RETRY && !x->joined)
+		if (i < s->to ? tries_again(s, i) : (x->vocabulary & WORD_RETRY && !x->joined))
 			return true;
 		if (strcmp(x->word, "passed") == 0 || strcmp(x->word, "handled") == 0)
 			return true;
 	}
 	/* "retrying after out of memory" */
 	for (size_t i = s->from; i < s->at; i++)
-		if (has_flag(s, i, WORD_RETRY) && !is_part(s, i))
+		if (tries_again(s, i))
 			return true;
 	return false;
 }
@@ -470,6 +441,9 @@ static bool is_source(const struct lexemes *l, const char *line, size_t bytes)
 {
 	size_t i = 0;
 
+	/* a frame of the kernel's or a native stack: warn_alloc_failed+0x110/0x180 */
+	if (memmem(line, bytes, "+0x", 3))
+		return true;
 	while (i < bytes && (line[i] == ' ' || line[i] == '\t' || line[i] == '}'))
 		i++;
 	if (i + 1 < bytes && (line[i] == '@' || (line[i] == '/' && line[i + 1] == '/') ||
@@ -484,160 +458,6 @@ static bool is_source(const struct lexemes *l, const char *line, size_t bytes)
 	/* `if (...) return`, but also "If it fails" */
 	return (strcmp(l->list[0].word, "if") == 0 || strcmp(l->list[0].word, "with") == 0 ||
 		strcmp(l->list[0].word, "for") == 0 || strcmp(l->list[0].word, "while") == 0);
-}
-
-/* --- what ran out --- */
-
-static bool names_device(const struct sentence *line)
-{
-	for (size_t i = line->from; i < line->to; i++) {
-		if (!has_flag(line, i, WORD_DEVICE))
-			continue;
-		/* "no space left on device", "block device" */
-		if (word_is(line, i, "device") &&
-		    ((i > line->from && word_is(line, i - 1, "on")) ||
-			(i > line->from && word_is(line, i - 1, "block"))) &&
-		    !any_word(line, "gpu") && !any_word(line, "cuda") &&
-		    (any_word(line, "space") || any_word(line, "block")))
-			continue;
-		return true;
-	}
-	return false;
-}
-
-static bool names_host(const struct sentence *line)
-{
-	for (size_t i = line->from; i < line->to; i++)
-		if (has_flag(line, i, WORD_HOST) &&
-		    (has_flag(line, i + 1, WORD_MEMORY) || has_flag(line, i + 2, WORD_MEMORY)))
-			return true;
-	return any_two(line, "host", "malloc") || any_two(line, "host", "alloc");
-}
-
-static bool is_shared(const struct sentence *line)
-{
-	return any_two(line, "shared", "memory") || any_flag(line, WORD_SHARED) ||
-	       any_two(line, "dev", "shm") || any_word(line, "semaphore");
-}
-
-static enum claim_kind space_of(const struct sentence *line, bool over)
-{
-	bool device = names_device(line) && !names_host(line);
-
-	if (is_shared(line) && !any_two(line, "per", "block") && !any_word(line, "kernel") &&
-	    !device)
-		return CLAIM_SHARED;
-	if (device)
-		return CLAIM_DEVICE;
-	if (any_flag(line, WORD_RUNTIME) || any_two(line, "direct", "memory") ||
-	    any_two(line, "direct", "buffer") || any_two(line, "off", "heap") ||
-	    any_two(line, "gc", "overhead"))
-		return CLAIM_RUNTIME;
-	if (any_word(line, "cgroup") || any_word(line, "container") || any_word(line, "pod"))
-		return CLAIM_LIMIT;
-	if (any_two(line, "object", "store") || any_two(line, "kv", "cache") ||
-	    any_two(line, "kv", "pool") || any_word(line, "breaker") || any_word(line, "arena") ||
-	    any_two(line, "buffer", "pool") || any_two(line, "memory", "pool") ||
-	    any_word(line, "fielddata") || any_word(line, "workspace") ||
-	    any_two(line, "cache", "blocks") || any_two(line, "memory", "management"))
-		return CLAIM_POOL;
-	if (any_word(line, "mmap") || any_word(line, "mprotect") || any_two(line, "map", "file") ||
-	    any_two(line, "backed", "map") || any_two(line, "memory", "map") ||
-	    any_two(line, "to", "map"))
-		return CLAIM_MAPPING;
-	return over ? CLAIM_LIMIT : CLAIM_HOST;
-}
-
-/* "exit code 137", "returned a non-zero code: 137", "signal 9" */
-static bool has_kill_status(const struct sentence *s)
-{
-	for (size_t i = s->from; i < s->to; i++) {
-		const struct lexeme *x = lexeme(s, i);
-
-		if (word_is(s, i, "sigkill"))
-			return true;
-		if (x->type != LEXEME_NUMBER || (x->value != 137 && x->value != 9) || x->joined)
-			continue;
-		for (size_t back = 1; back <= 3 && back <= i - s->from; back++) {
-			bool status =
-			    word_is(s, i - back, "code") || word_is(s, i - back, "status") ||
-			    word_is(s, i - back, "exited") || word_is(s, i - back, "errno");
-
-			if (x->value == 137 ? status
-					    : word_is(s, i - back, "signal") ||
-						  (status && lexeme(s, i - 1)->mark == '-'))
-				return true;
-		}
-	}
-	return false;
-}
-
-/* What reads like a lack of memory. */
-static enum claim_kind other_lack(struct sentence *s)
-{
-	bool size = any_size(s);
-
-	s->at = s->to;
-	if (any_two(s, "map", "count") || any_two(s, "memory", "mappings") ||
-	    any_two(s, "memory", "areas"))
-		return any_flag(s, WORD_LIMIT) || any_two(s, "too", "low") || any_word(s, "max")
-			   ? CLAIM_MAPS
-			   : CLAIM_NONE;
-	if ((any_flag(s, WORD_DISK) && !any_flag(s, WORD_MEMORY) &&
-		(any_word(s, "full") || any_two(s, "no", "space") || any_two(s, "out", "of") ||
-		    any_two(s, "not", "enough") || any_word(s, "insufficient") ||
-		    any_two(s, "quota", "exceeded"))) ||
-	    (any_two(s, "no", "space") && any_two(s, "left", "on") && !is_shared(s)) ||
-	    (any_two(s, "not", "enough") && any_two(s, "free", "space")))
-		return CLAIM_DISK;
-	if (!size &&
-	    ((any_word(s, "quota") &&
-		 (any_flag(s, WORD_OVER | WORD_SHORT) || any_word(s, "insufficient"))) ||
-		(any_two(s, "rate", "limit") &&
-		    (any_flag(s, WORD_OVER) || any_word(s, "reached"))) ||
-		any_two(s, "too", "many")) &&
-	    (any_word(s, "quota") || any_word(s, "rate") || any_word(s, "requests")))
-		return CLAIM_QUOTA;
-	if (!size && any_flag(s, WORD_TOKENS) && !any_flag(s, WORD_MEMORY) &&
-	    (any_word(s, "tokens") || any_word(s, "context") || any_word(s, "prompt") ||
-		any_word(s, "sequence") || any_two(s, "input", "length")) &&
-	    (any_two(s, "too", "long") || any_two(s, "longer", "than") ||
-		any_two(s, "more", "than") || any_word(s, "exceed") || any_word(s, "exceeds") ||
-		any_word(s, "exceeded") || any_word(s, "exceeding") ||
-		any_two(s, "larger", "than") || any_two(s, "greater", "than") ||
-		any_two(s, "context", "length")))
-		return any_two(s, "per", "min") || any_two(s, "per", "minute") ? CLAIM_QUOTA
-									       : CLAIM_PROMPT;
-	if (any_flag(s, WORD_THREADS) && !size && !any_flag(s, WORD_MEMORY) &&
-	    (any_two(s, "temporarily", "unavailable") ||
-		((any_word(s, "create") || any_word(s, "start") || any_word(s, "spawn") ||
-		     any_word(s, "creation")) &&
-		    any_flag(s, WORD_FAIL)) ||
-		any_two(s, "too", "many")))
-		return CLAIM_THREADS;
-	if (any_two(s, "segmentation", "fault") || any_word(s, "sigsegv") ||
-	    any_word(s, "segfault") || any_two(s, "access", "violation") ||
-	    any_two(s, "illegal", "memory") || any_two(s, "misaligned", "address") ||
-	    any_two(s, "side", "assert") || any_two(s, "page", "size"))
-		return CLAIM_FAULT;
-	if (has_kill_status(s))
-		return CLAIM_SIGKILL;
-	if ((any_word(s, "heartbeat") || any_word(s, "heartbeats")) &&
-	    (any_two(s, "timed", "out") || any_word(s, "timeout") || any_word(s, "missed") ||
-		any_word(s, "lost")))
-		return CLAIM_LOST;
-	if ((any_word(s, "worker") || any_word(s, "executor") || any_word(s, "actor") ||
-		any_word(s, "node") || any_word(s, "process") || any_word(s, "container") ||
-		any_word(s, "replica") || any_word(s, "daemon") || any_word(s, "server") ||
-		any_word(s, "runner") || any_word(s, "job") || any_word(s, "session")) &&
-	    !any_two(s, "time", "limit") &&
-	    (any_word(s, "died") || any_word(s, "unexpectedly") || any_word(s, "disappeared") ||
-		any_word(s, "abruptly") || any_word(s, "unreachable") ||
-		any_two(s, "was", "killed") || any_two(s, "signal", "9")))
-		return CLAIM_LOST;
-	if (any_two(s, "device", "lost") && !any_word(s, "may"))
-		return CLAIM_LOST;
-	return CLAIM_NONE;
 }
 
 /* A warning: nothing was refused yet. */
@@ -668,11 +488,15 @@ static enum claim_kind kind_of(struct sentence *s, const struct sentence *line)
 
 	if (is_collection(line))
 		return CLAIM_NONE;
+	if (refused && lack_is_locked(line) && !is_hypothetical(s))
+		return CLAIM_LOCKED;
 	if ((refused || says_over(s)) && is_message_size(s) && (any_size(s) || says_over(s)) &&
 	    !says_refused(s) && !is_hypothetical(s))
 		return CLAIM_SIZE;
 	if (refused && !is_hypothetical(s) && !got_over_it(s, line->to))
 		return space_of(line, says_over(&all));
+	if (refused && !is_hypothetical(s) && went_on(s, line))
+		return CLAIM_AGAIN;
 	if (any_word(s, "jetsam") || any_word(s, "pageshortage") ||
 	    any_two(s, "space", "shortage") || any_two(s, "memory", "shortage"))
 		return CLAIM_KILLED;
@@ -685,6 +509,31 @@ static enum claim_kind kind_of(struct sentence *s, const struct sentence *line)
 	return CLAIM_NONE;
 }
 
+/* What an agent remembers is called memory, too: "conversation memory", "memory table". */
+static void forget_other_memory(struct lexemes *l)
+{
+	static const char *const before[] = {"conversation", "chat", "agent", "agents", "episodic",
+	    "semantic", "entity", "session", "conversational", "term"};
+	static const char *const behind[] = {"table", "tables", "backend", "module", "service",
+	    "record", "records", "entry", "provider", "client", "saver", "collection", "node",
+	    "agent", "server", "plugin", "tool", "key", "id"};
+
+	for (size_t i = 0; i < l->count; i++) {
+		const char *last = i > 0 ? l->list[i - 1].word : "";
+		const char *next = i + 1 < l->count ? l->list[i + 1].word : "";
+		bool other = false;
+
+		if (strcmp(l->list[i].word, "memory") != 0)
+			continue;
+		for (size_t k = 0; k < sizeof(before) / sizeof(*before); k++)
+			other |= strcmp(last, before[k]) == 0;
+		for (size_t k = 0; k < sizeof(behind) / sizeof(*behind); k++)
+			other |= strcmp(next, behind[k]) == 0;
+		if (other)
+			l->list[i].vocabulary &= ~(unsigned)WORD_MEMORY;
+	}
+}
+
 bool claim_read(const char *line, size_t bytes, struct claim *out)
 {
 	static _Thread_local struct lexemes l;
@@ -692,6 +541,7 @@ bool claim_read(const char *line, size_t bytes, struct claim *out)
 
 	*out = (struct claim){0};
 	lexemes_read(&l, line, bytes);
+	forget_other_memory(&l);
 	whole.to = l.count;
 	if (is_source(&l, line, bytes) || is_quiet(&l, line))
 		return false;
@@ -702,7 +552,7 @@ bool claim_read(const char *line, size_t bytes, struct claim *out)
 		out->kind = kind_of(&s, &whole);
 		if (!out->kind)
 			continue;
-		if (out->kind == CLAIM_POOL && other_lack(&whole) == CLAIM_DISK)
+		if (out->kind == CLAIM_POOL && lack_of(&whole) == CLAIM_DISK)
 			out->kind = CLAIM_DISK;
 		amounts_read(&out->amounts, &l, from, to);
 		amounts_read(&out->amounts, &l, to, l.count);
@@ -712,10 +562,10 @@ bool claim_read(const char *line, size_t bytes, struct claim *out)
 		struct sentence s = {.l = &l, .from = from};
 
 		s.to = to = sentence_end(&l, from);
-		out->kind = other_lack(&s);
+		out->kind = lack_of(&s);
 		if (out->kind && is_hypothetical(&s) && out->kind != CLAIM_MAPS &&
 		    out->kind != CLAIM_PROMPT && out->kind != CLAIM_QUOTA &&
-		    out->kind != CLAIM_LOST)
+		    out->kind != CLAIM_LOST && out->kind != CLAIM_LEAK && out->kind != CLAIM_STACK)
 			out->kind = CLAIM_NONE;
 	}
 	return out->kind != CLAIM_NONE;

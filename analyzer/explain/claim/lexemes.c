@@ -199,6 +199,7 @@ static void read_hexadecimal(struct cutter *c)
 static size_t read_digits(const struct cutter *c, char *plain, bool *whole)
 {
 	size_t i = c->at, n = 0;
+	double factor;
 
 	*whole = true;
 	while (i < c->end && n < DIGITS_MAX) {
@@ -220,7 +221,8 @@ static size_t read_digits(const struct cutter *c, char *plain, bool *whole)
 	while (i < c->end && is_digit(c->line[i]))
 		i++;
 	/* numpy writes "113. GiB" */
-	if (char_at(c, i) == '.' && char_at(c, i + 1) == ' ' && is_upper(char_at(c, i + 2)))
+	if (char_at(c, i) == '.' && char_at(c, i + 1) == ' ' && is_upper(char_at(c, i + 2)) &&
+	    read_unit(c, i + 1, &factor) > i + 1)
 		i++;
 	return i;
 }

@@ -115,6 +115,14 @@ static void test_limits(void **state)
 	votes((struct numbers){"2.00 GiB", "23.65 GiB", "15.00 GiB", SELF("8.00 GiB"), NULL,
 		  "7.50 GiB", "100.00 MiB"},
 	    (struct expected){CAUSE_UNKNOWN, CAUSE_UNKNOWN, 0, 0});
+	/* Nothing is in use at all. */
+	votes((struct numbers){"2.00 MiB", "11.33 GiB", "11.33 GiB", NULL, NULL, "0 bytes",
+		  "0 bytes"},
+	    (struct expected){CAUSE_UNKNOWN, CAUSE_UNKNOWN, 0, 0});
+	/* Full to the brim with tensors: what small holes there are do not matter. */
+	votes((struct numbers){"2.00 MiB", "44.53 GiB", "512.00 KiB", SELF("44.52 GiB"), NULL,
+		  "43.60 GiB", "152.30 MiB"},
+	    (struct expected){CAUSE_OVERSIZED_MODEL, CAUSE_PROMPT_GROWTH, 0, 0.4});
 	(void)state;
 }
 
@@ -140,6 +148,7 @@ static void test_free_not_said(void **state)
 		const char *requested, *live, *words;
 	} cases[] = {
 	    {"4.00 GiB", "0 bytes", "limits the size of one allocation"},
+	    {"1.00 GiB", "1.00 GiB", "another process holds the rest"},
 	    {"4.00 GiB", "13.00 GiB", "All of it was needed"},
 	    {"64.00 GiB", "0 bytes", "more than the 15.1 GiB there are"},
 	};

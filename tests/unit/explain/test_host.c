@@ -74,8 +74,7 @@ static void test_named_pool(void **state)
 	(void)state;
 }
 
-/* A table without a kill names the largest process, and blames none; a process that gave its memory
- * back was not killed once more. */
+/* A table without a kill names the largest process, and blames none. */
 static void test_no_kill(void **state)
 {
 	static const struct {
@@ -86,9 +85,6 @@ static void test_no_kill(void **state)
 	     "[   4712]     0  4712   200000   120000  1500000        0           500 python\n",
 		"python (pid 4712) had the most memory of the listed processes: 469 MiB of 859 "
 		"MiB."},
-	    {"oom_reaper: reaped process 4712 (python), now anon-rss:0kB, file-rss:0kB, "
-	     "shmem-rss:0kB\n",
-		"was taken back"},
 	};
 	struct knowledge *k = known_shipped();
 
@@ -100,6 +96,22 @@ static void test_no_kill(void **state)
 			fail_msg("%s", e.verdict.summary);
 		explain_fini(&e);
 	}
+	knowledge_free(k);
+	(void)state;
+}
+
+/* The kernel reaps only what it killed for memory: where the kill's own line is cut off, this
+ * one tells of it, and its zero is what was left, not what the process had. */
+static void test_reaped(void **state)
+{
+	struct knowledge *k = known_shipped();
+	struct explanation e = known_explain(k,
+	    "oom_reaper: reaped process 4712 (python), now anon-rss:0kB, file-rss:0kB, "
+	    "shmem-rss:0kB\n");
+
+	assert_int_equal(e.verdict.cause, CAUSE_UNKNOWN);
+	assert_non_null(strstr(e.verdict.summary, "The kernel killed python (pid 4712). "));
+	explain_fini(&e);
 	knowledge_free(k);
 	(void)state;
 }
@@ -177,6 +189,7 @@ int main(void)
 	    cmocka_unit_test(test_impossible),
 	    cmocka_unit_test(test_named_pool),
 	    cmocka_unit_test(test_no_kill),
+	    cmocka_unit_test(test_reaped),
 	    cmocka_unit_test(test_kill),
 	    cmocka_unit_test(test_pool),
 	};

@@ -164,12 +164,14 @@ static void test_repeated(void **state)
 {
 	static const char likely[] = "If it is external: Lower --share.";
 
-	says("SOFT\n", "no failure: the program went on. Again.", NULL);
+	says("SOFT\n", "no failure: the program went on. Again.",
+	    "Where it happens often: Lower --share.");
 	says("SIZE\nHINT\n", "for certain that memory ran out. Perhaps.", NULL);
-	says("SIZE\nWARN\n", "No message says what failed. Soon.", NULL);
+	says("SIZE\nWARN\n", "no message says that it failed. Soon. Should it fail, external is",
+	    "Where it happens often: Lower --share.");
 	says("SIZE\n", "No message says what failed. A size.", NULL);
 	says("SOFT\nAFTER\n", "memory ran out. Dead. Before that: Again.", NULL);
-	says("QUOTA\nAFTER\n", "memory ran out. Dead. Before that: A quota.", NULL);
+	says("QUOTA\nAFTER\n", "memory ran out. Dead. Before that: A quota.", "Ask for more.");
 	says("SOFT\nWEAK\n", "It is full. Before that: Again. The text alone", likely);
 	says("WEAK\nSOFT\n", "It is full. The text alone", likely);
 	says("2026-05-01 10:00:00 SOFT\n2026-05-01 12:00:00 WEAK\n", "It is full. The text alone",

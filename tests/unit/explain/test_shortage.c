@@ -57,6 +57,18 @@ static void test_known_size(void **state)
 	(void)state;
 }
 
+/* A request that is a large part of a limit is a cause by itself; a small one is none. */
+static void test_part(void **state)
+{
+	judged("Out of Memory Error: failed to allocate data of size 256.0 MiB (258.9 MiB/476.8 "
+	       "MiB used)\n",
+	    CAUSE_OVERSIZED_INTERMEDIATE, "a large part of 477 MiB");
+	judged("Out of Memory Error: failed to allocate data of size 16.0 MiB (9.9 GiB/10.0 GiB "
+	       "used)\n",
+	    CAUSE_UNKNOWN, "its own memory_limit");
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -64,6 +76,7 @@ int main(void)
 	    cmocka_unit_test(test_activity),
 	    cmocka_unit_test(test_pieces),
 	    cmocka_unit_test(test_known_size),
+	    cmocka_unit_test(test_part),
 	};
 	int failed;
 

@@ -1,0 +1,66 @@
+/* space.c - see space.h. */
+#include "explain/claim/space.h"
+
+#include "explain/claim/vocabulary.h"
+
+static bool names_device(const struct sentence *line)
+{
+	for (size_t i = line->from; i < line->to; i++) {
+		if (!has_flag(line, i, WORD_DEVICE))
+			continue;
+		/* "no space left on device", "block device" */
+		if (word_is(line, i, "device") &&
+		    ((i > line->from && word_is(line, i - 1, "on")) ||
+			(i > line->from && word_is(line, i - 1, "block"))) &&
+		    !any_word(line, "gpu") && !any_word(line, "cuda") &&
+		    (any_word(line, "space") || any_word(line, "block")))
+			continue;
+		return true;
+	}
+	return false;
+}
+
+static bool names_host(const struct sentence *line)
+{
+	for (size_t i = line->from; i < line->to; i++)
+		if (has_flag(line, i, WORD_HOST) &&
+		    (has_flag(line, i, WORD_MEMORY) || has_flag(line, i + 1, WORD_MEMORY) ||
+			has_flag(line, i + 2, WORD_MEMORY)))
+			return true;
+	return any_two(line, "host", "malloc") || any_two(line, "host", "alloc");
+}
+
+bool space_is_shared(const struct sentence *line)
+{
+	return any_two(line, "shared", "memory") || any_flag(line, WORD_SHARED) ||
+	       any_two(line, "dev", "shm") || any_word(line, "semaphore");
+}
+
+enum claim_kind space_of(const struct sentence *line, bool over)
+{
+	bool device = names_device(line) && !names_host(line);
+
+	if (space_is_shared(line) && !any_two(line, "per", "block") && !any_word(line, "kernel") &&
+	    !device)
+		return CLAIM_SHARED;
+	if (device)
+		return CLAIM_DEVICE;
+	if (any_flag(line, WORD_RUNTIME) || any_two(line, "direct", "memory") ||
+	    any_two(line, "direct", "buffer") || any_two(line, "off", "heap") ||
+	    any_two(line, "gc", "overhead"))
+		return CLAIM_RUNTIME;
+	if (any_word(line, "cgroup") || any_word(line, "container") || any_word(line, "pod"))
+		return CLAIM_LIMIT;
+	if (any_two(line, "object", "store") || any_two(line, "kv", "cache") ||
+	    any_two(line, "kv", "pool") || any_word(line, "breaker") || any_word(line, "arena") ||
+	    any_two(line, "buffer", "pool") || any_two(line, "memory", "pool") ||
+	    any_word(line, "fielddata") || any_word(line, "workspace") ||
+	    any_two(line, "cache", "blocks") || any_two(line, "memory", "management") ||
+	    any_word(line, "zone"))
+		return CLAIM_POOL;
+	if (any_word(line, "mmap") || any_word(line, "mprotect") || any_two(line, "map", "file") ||
+	    any_two(line, "backed", "map") || any_two(line, "memory", "map") ||
+	    any_two(line, "to", "map"))
+		return CLAIM_MAPPING;
+	return over ? CLAIM_LIMIT : CLAIM_HOST;
+}
