@@ -595,7 +595,7 @@ class StartNeedsMore:
     https://github.com/cloudflare/origin-ca-issuer/issues/23"""
     cause = "external"
     also = ["oversized-model"]
-    unnamed = ["oversized-intermediate"]
+    unnamed = ["oversized-intermediate", "leak"]  # objects by the thousand
     carriers = ["c_malloc", "cpp_vector", "cpp_string", "py_large", "py_small"]
     structures = ["loop"]
     factors = [0.5]

@@ -111,3 +111,38 @@ class BuffersOfSmallerIndexes:
         if i > 79:
             if i % 10 == 9:
                 merge_results(B * 31 // 100)
+
+
+class EmptyIndexPerTenant:
+    """At start each tenant gets an index with room for as many vectors as it may ever have, and as
+    many locks; hardly one holds a hundred. https://github.com/nmslib/hnswlib/issues/328"""
+    cause = "batch-prealloc"
+    unnamed = ["oversized-model"]  # that the room is empty is told by names alone
+    blame = ["init_index", "reserve_level", "reserve_locks", "open_tenants"]
+    carriers = ["c_mmap", "c_malloc", "cpp_vector", "numpy", "py_mmap"]
+    structures = ALONE
+    levels = store()
+    locks = store()
+    links = store()
+
+    def reserve_level(capacity):
+        return make(capacity * (B // 4000000))
+
+    def reserve_locks():
+        return make(B // 150)
+
+    def init_index(capacity):
+        keep(levels, reserve_level(capacity))
+        keep(locks, reserve_locks())
+        keep(links, make(capacity * 5))
+
+    def open_tenants(count):
+        for tenant in range(count):
+            init_index(100000)
+
+    def service_setup():
+        open_tenants(70)
+
+    def handle(i):
+        x = make(B // 2000)
+        drop(x)
