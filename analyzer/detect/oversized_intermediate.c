@@ -30,6 +30,7 @@ TUNED(double, SAME_PACE, 2.0,
 TUNED(unsigned, SERIES_MIN, 4u, "an object, its copy, and what both are made of are three");
 TUNED(double, SERIES, 0.6, "one request in a loop makes several, too");
 TUNED(unsigned, ALIKE_PART, 16u, "a copy differs by a heading or a terminator");
+TUNED(uint64_t, STANDS_PART, 2u, "half of all blocks are more than one request's, if it is late");
 TUNED(double, NOT_KNOWN_BEFORE, 0.4,
     "older events were replaced: whether it grew to that size is not known");
 
@@ -169,6 +170,31 @@ static bool is_set_up(const struct scene *scene, uint32_t callsite)
 static bool is_series(const struct callsite *p)
 {
 	return p->facts.live_count >= SERIES_MIN && p->call.open != OPEN_CALL_YES;
+}
+
+static uint64_t last_serial(const struct callsite *p)
+{
+	return p->facts.step_count ? p->facts.steps[p->facts.step_count - 1].serial : 0;
+}
+
+/* True if most of the work came after its newest block: it stands there, whatever is made later.
+ * Imports are no work. */
+static bool stands(const struct scene *scene, const struct callsite *p)
+{
+	uint64_t now = scene->callsites->moment_serial, from = now, imported = 0;
+
+	if (scene->space || !p->facts.step_count)
+		return false;
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *o = &scene->callsites->list[i];
+
+		if (callsite_is_import(o) && last_serial(o) < last_serial(p))
+			imported = num_most(imported, last_serial(o));
+		else if (o->owner == OWNER_USER && o->facts.step_count && !callsite_is_import(o))
+			from = num_least(from, o->facts.steps[0].serial);
+	}
+	from = num_most(from, imported);
+	return last_serial(p) < from + num_less(now, from) / STANDS_PART;
 }
 
 /* Few blocks, each large against everything else, that were not there all along. */
@@ -407,8 +433,29 @@ static uint64_t made_first(const struct callsite *p, uint64_t size)
 	return 0;
 }
 
+/* Return the call site that made a single block larger than the refused request, and lately; or
+ * CALLSITE_NONE. Which of them is refused depends on the limit alone. */
+static uint32_t larger_than_asked(const struct scene *scene, const struct finding *f)
+{
+	uint64_t most = f->request_bytes;
+	uint32_t found = CALLSITE_NONE;
+
+	for (uint32_t i = 0; i < f->claim_count && f->blame == scene->callsites->failed; i++) {
+		const struct callsite *p = &scene->callsites->list[f->claims[i].callsite];
+		uint64_t largest = callsite_largest_live(p);
+
+		if (p->owner != OWNER_USER || callsite_is_import(p) || stands(scene, p) ||
+		    largest <= most)
+			continue;
+		most = largest;
+		found = f->claims[i].callsite;
+	}
+	return found;
+}
+
 /* Blame the first of several call sites that make an object equally large, as it is passed on and
- * written in other forms: the others need no change. */
+ * written in other forms: the others need no change. What stands since long before is no form of
+ * it: the copy is a later request's. */
 static void blame_first(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -419,10 +466,18 @@ static void blame_first(const struct scene *scene, struct finding *f)
 
 	if (size < scene_live(scene) / LARGE_PART)
 		return;
+	if (asked && larger_than_asked(scene, f) != CALLSITE_NONE) {
+		f->blame = larger_than_asked(scene, f);
+		asked = false;
+		size = callsites->list[f->blame].facts.largest;
+		first = made_first(&callsites->list[f->blame], size);
+	}
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 		uint64_t made =
-		    p->owner == OWNER_USER && !callsite_is_import(p) ? made_first(p, size) : 0;
+		    p->owner == OWNER_USER && !callsite_is_import(p) && !stands(scene, p)
+			? made_first(p, size)
+			: 0;
 
 		if (!made || made >= first)
 			continue;

@@ -31,6 +31,10 @@ TUNED(unsigned, CALLS_FEW, 3u,
 TUNED(unsigned, LEFT_PART, 4u,
     "a call that gives back three quarters of what it made leaves only results");
 TUNED(unsigned, ARENAS_LEFT_PART, 2u, "an arena stays for one small object that lies in it");
+TUNED(uint32_t, LISTS_TELL, 16u,
+    "sixteen larger blocks of a line tell what its small ones are used for");
+TUNED(double, SAME_PACE_PART, 2.0,
+    "one call makes its blocks far faster than many that also release what they work on");
 TUNED(unsigned, BUILDUP_MIN, 16u, "a call site of fewer blocks is judged by their sizes");
 
 /* The oldest surviving blocks show which calls left them. */
@@ -484,6 +488,19 @@ static bool is_of_arenas(const struct callsite *p)
 	return p->facts.map_bytes > p->facts.live_bytes / 2;
 }
 
+/* True when what was left by then grew at half the pace of all that came later, or faster: calls
+ * that return leave as much as before. */
+static bool goes_on(const struct callsites *p, const struct callsite *main, uint64_t ended_ns)
+{
+	double before = survivors_bytes_until(main, ended_ns);
+	double since = (double)main->survivors.bytes - before;
+
+	if (ended_ns <= main->facts.first_ns || p->moment_ns <= ended_ns)
+		return false;
+	return before / (double)(ended_ns - main->facts.first_ns) >=
+	       since / (double)(p->moment_ns - ended_ns) / SAME_PACE_PART;
+}
+
 /* True when many of the calls that had returned by then left something behind. */
 static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 {
@@ -492,9 +509,11 @@ static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 
 	for (uint32_t i = 0; i < w->oldest_count; i++)
 		left += w->oldest[i] <= ended_ns;
-	/* Only steps describe mappings, and a few mappings always stay. */
-	if (is_of_arenas(main))
-		return survivors_count_until(main, ended_ns) > (double)ended / ARENAS_LEFT_PART;
+	/* Only steps describe mappings, and a few mappings always stay: larger blocks of the line,
+	 * such as lists, tell more. */
+	if (is_of_arenas(main) && w->oldest_count < LISTS_TELL)
+		return survivors_count_until(main, ended_ns) > (double)ended / ARENAS_LEFT_PART ||
+		       goes_on(w->callsites, main, ended_ns);
 	return left > ended / LEFT_PART || left == OLDEST;
 }
 

@@ -237,6 +237,46 @@ static void test_copies(void **state)
 	(void)state;
 }
 
+/* A table stands since the start, and a late request makes a copy of it: the copy is the matter.
+ * Imports before the table are no work. */
+static void test_copy_of_standing(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t load = script_stack(t.s, "main;load"), copy = script_stack(t.s, "main;copy"),
+		 work = script_stack(t.s, "main;work");
+
+	script_alloc(t.s, load, 100 * MiB);
+	for (int i = 0; i < 300; i++)
+		script_release(t.s, script_alloc(t.s, work, 20000));
+	script_failed(t.s, copy, 100 * MiB);
+	stage(&t, detect_oversized_intermediate, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "copy");
+	assert_false(t.f.copied);
+	strike(&t);
+	(void)state;
+}
+
+/* The last form of a body is refused, or an earlier one: the largest is the one to change. */
+static void test_forms(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t text = script_stack(t.s, "main;text"), bytes = script_stack(t.s, "main;bytes");
+
+	for (int i = 0; i < 300; i++) {
+		script_release(t.s, script_alloc(t.s, text, 20000));
+		script_release(t.s, script_alloc(t.s, bytes, 10000));
+	}
+	script_alloc(t.s, text, 200 * MiB);
+	script_failed(t.s, bytes, 100 * MiB);
+	stage(&t, detect_oversized_intermediate, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "text");
+	assert_true(t.f.copied);
+	strike(&t);
+	(void)state;
+}
+
 /* Two threads make the same large block. Each alone is larger than the limit, or both only. */
 static void test_two_at_once(void **state)
 {
@@ -420,6 +460,8 @@ int main(void)
 	    cmocka_unit_test(test_late_start),
 	    cmocka_unit_test(test_copies),
 	    cmocka_unit_test(test_two_at_once),
+	    cmocka_unit_test(test_copy_of_standing),
+	    cmocka_unit_test(test_forms),
 	    cmocka_unit_test(test_next_pile),
 	    cmocka_unit_test(test_slow),
 	    cmocka_unit_test(test_set_up),

@@ -331,6 +331,58 @@ static void test_calls_that_left(void **state)
 	(void)state;
 }
 
+/* Requests map an arena now and then, and only some of them are seen to end: arenas come at the
+ * same pace, so the others ended, too. An open call maps all of them at once. */
+static void test_arenas_at_one_pace(void **state)
+{
+	for (int once = 0; once < 2; once++) {
+		struct world t = {.s = script_new()};
+		uint32_t answer =
+		    script_stack(t.s, "<module>@/a.py:9;serve@/a.py:7;answer@/a.py:5");
+
+		for (int i = 0; i < 6000; i++) {
+			if (i < 60)
+				script_release(t.s,
+				    script_alloc(t.s, script_stack(t.s, "<module>@/a.py:8"), 80));
+			for (int k = 0; k < 10 && (i < 60 || !once); k++)
+				script_release(t.s, script_alloc(t.s, answer, 5000));
+			if (i % 10 == 0)
+				script_map(t.s, answer, MiB, 0, TRACE_BACKING_ANON);
+		}
+		read_calls(&t);
+		if (once)
+			assert_int_equal(callsite_of(&t, "answer")->call.open, OPEN_CALL_YES);
+		else
+			assert_int_not_equal(callsite_of(&t, "answer")->call.open, OPEN_CALL_YES);
+		end(&t);
+	}
+	(void)state;
+}
+
+/* Arenas of earlier calls stay, for the next to use; their lists are gone. */
+static void test_lists_beside_arenas(void **state)
+{
+	struct world t = {.s = script_new()};
+	uint32_t answer = script_stack(t.s, "<module>@/a.py:9;serve@/a.py:7;answer@/a.py:5");
+
+	for (int i = 0; i < 50; i++) {
+		script_release(t.s, script_alloc(t.s, script_stack(t.s, "<module>@/a.py:8"), 80));
+		for (int k = 0; k < 10; k++)
+			script_release(t.s, script_alloc(t.s, answer, 5000));
+		if (i < 40)
+			script_map(t.s, answer, MiB, 0, TRACE_BACKING_ANON);
+	}
+	for (int i = 0; i < 4000; i++) {
+		script_alloc(t.s, answer, 5000);
+		if (i % 2)
+			script_map(t.s, answer, MiB, 0, TRACE_BACKING_ANON);
+	}
+	read_calls(&t);
+	assert_int_equal(callsite_of(&t, "answer")->call.open, OPEN_CALL_YES);
+	end(&t);
+	(void)state;
+}
+
 /* A pool's threads run one user's function, each once, or one of them repeatedly. If its calls
  * were seen to end or released everything, growth belongs to one call; not if each call leaves
  * some, or if it may be the thread's loop. */
@@ -443,6 +495,8 @@ int main(void)
 	    cmocka_unit_test(test_comprehension),
 	    cmocka_unit_test(test_comprehension_of_calls),
 	    cmocka_unit_test(test_arenas_of_a_comprehension),
+	    cmocka_unit_test(test_arenas_at_one_pace),
+	    cmocka_unit_test(test_lists_beside_arenas),
 	    cmocka_unit_test(test_comprehension_alone),
 	    cmocka_unit_test(test_unknown_stacks),
 	    cmocka_unit_test(test_calls_that_left),
