@@ -346,6 +346,14 @@ static const struct model *all_model(const struct scene *scene)
 	return scene->work ? scene->work->model : scene->model;
 }
 
+/* Return the share of its released blocks that were enlarged: their bytes live on. */
+static double regrown_share(const struct callsite *p)
+{
+	return p->facts.freed_count
+		   ? fmin(1, (double)p->facts.regrown / (double)p->facts.freed_count)
+		   : 0;
+}
+
 /* Return the released share since, of bytes or of blocks. */
 static double released_since(const struct scene *scene, uint64_t since_ns, bool bytes)
 {
@@ -354,6 +362,7 @@ static double released_since(const struct scene *scene, uint64_t since_ns, bool 
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
+		double enlarged = regrown_share(p);
 
 		for (uint32_t k = 0; k < p->facts.step_count; k++) {
 			const struct step *s = &p->facts.steps[k];
@@ -365,7 +374,8 @@ static double released_since(const struct scene *scene, uint64_t since_ns, bool 
 				part = (double)(s->last_ns - since_ns) /
 				       (double)(s->last_ns - s->time_ns);
 			acquired += part * (double)(bytes ? s->bytes : s->count);
-			released += part * (double)(bytes ? s->freed_bytes : s->freed_count);
+			released += part * (1 - enlarged) *
+				    (double)(bytes ? s->freed_bytes : s->freed_count);
 		}
 	}
 	/* A start has a buffer or two of its own. */
@@ -470,6 +480,7 @@ bool scene_worked_between(const struct scene *scene, const struct callsite *p)
 		return false;
 	for (size_t i = 0; i < m->stacks.count && went <= most; i++) {
 		const struct stack_stats *s = stack_table_number(&m->stacks, i);
+		uint64_t here = 0;
 
 		for (uint32_t k = 0, used = stack_stats_used(s); k < used; k++) {
 			struct cohort own;
@@ -477,8 +488,10 @@ bool scene_worked_between(const struct scene *scene, const struct callsite *p)
 			uint64_t at = timed ? c->time_ns : c->serial;
 
 			if (at >= from && at < until && c->max >= WORDS)
-				went += c->freed_count;
+				here += c->freed_count;
 		}
+		/* A block that is enlarged lives on. */
+		went += num_less(here, stack_stats_rare(s)->regrown);
 	}
 	return went > most;
 }

@@ -1,7 +1,7 @@
 /* Claims beyond the room: the largest stay, and the sum is of those. */
-#include "model/unit.h"
+#include "detect/scene.h"
 
-#include "detect/detect.h"
+#include "util/text/str.h"
 
 static void test_claims(void **state)
 {
@@ -59,9 +59,41 @@ static void test_evidence(void **state)
 	(void)state;
 }
 
+/* Lists that are enlarged between large blocks are no work that comes and goes. */
+static void test_enlarged(void **state)
+{
+	for (int enlarged = 0; enlarged < 2; enlarged++) {
+		struct staged t = {.s = script_new()};
+		uint32_t row = script_stack(t.s, "main;row"), part = script_stack(t.s, "main;part");
+		const struct callsite *p;
+
+		for (int i = 0; i < 20; i++) {
+			uint64_t list = script_alloc(t.s, part, 600);
+
+			script_alloc(t.s, row, MiB);
+			for (uint64_t k = 0; k < 20; k++) {
+				if (!enlarged)
+					script_release(t.s, list);
+				list = enlarged ? script_realloc(t.s, list, part, 700 + k * 100)
+						: script_alloc(t.s, part, 700 + k * 100);
+			}
+		}
+		stage(&t, detect_leak, true);
+		p = &t.p->list[str_same(t.p->list[0].function, "row") ? 0 : 1];
+		assert_int_equal(scene_worked_between(&t.scene, p), !enlarged);
+		if (enlarged)
+			assert_true(scene_released_since(&t.scene, 0) == 0);
+		else
+			assert_true(scene_released_since(&t.scene, 0) > 0.8);
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_claims),
-	    cmocka_unit_test(test_claim_without), cmocka_unit_test(test_evidence)};
+	    cmocka_unit_test(test_claim_without), cmocka_unit_test(test_evidence),
+	    cmocka_unit_test(test_enlarged)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
