@@ -146,3 +146,43 @@ class EmptyIndexPerTenant:
     def handle(i):
         x = make(B // 2000)
         drop(x)
+
+
+class SnapshotsAmongTags:
+    """The first tick decodes the whole state as a tree of tags, and makes a snapshot of each file
+    in between; the tree goes, and the pages that are served do not fit where it was.
+    https://github.com/amule-org/amule/pull/1153"""
+    cause = "fragmentation"
+    blame = ["decode_state", "make_snapshot", "cache_page", "serve_page"]
+    carriers = ["c_malloc", "cpp_string", "cpp_vector"]
+    structures = ["loop"]
+    factors = [1]
+    backgrounds = ["none", "WarmCache", "BoundedPool"]
+    tags = store()
+    snapshots = store()
+    pages = store()
+
+    def make_snapshot(k):
+        keep(snapshots, make(700 + k % 4 * 40))
+
+    def decode_state(files):
+        for k in range(files):
+            keep(tags, make(1800 + k % 5 * 300))
+            make_snapshot(k)
+            keep(tags, make(1400))
+        clear(tags)
+
+    def cache_page(i):
+        keep(pages, make(B // 500 + length(i) * (B // 1500000)))
+        if len(pages) > 210:
+            pop(pages)
+
+    def serve_page(i):
+        x = make(B // 900)
+        cache_page(i)
+        drop(x)
+
+    def handle(i):
+        if i == 70:
+            decode_state(21000)
+        serve_page(i)
