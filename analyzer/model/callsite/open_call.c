@@ -465,8 +465,7 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 	return rc < 0 ? rc : 0;
 }
 
-/* True when the call site's blocks from before that time were released: not by a larger table that
- * took the place of the last one. */
+/* True when the call site's blocks from before were released: not by a table that outgrew one. */
 static bool gave_back(const struct callsite *p, uint64_t before_ns)
 {
 	uint64_t count = 0, freed = 0;
