@@ -1,6 +1,7 @@
 /* fixes.c - see fixes.h. Each cause of causes.def names its function here. */
 #include "verdict/wording/fixes.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -187,6 +188,8 @@ static void add_bound(struct advice *a)
 	double room = (double)r->failure.limit_bytes - ((double)r->failure.usage_bytes - held);
 	struct fmt count, size, left;
 
+	/* What was asked for just now is not all in use yet. */
+	room = fmin(room, (double)r->failure.limit_bytes);
 	if (!r->failure.limit_bytes || !r->failure.usage_bytes || each <= 0 || room < each ||
 	    room / each >= finding_fact(f, FACT_AT_ONCE)) {
 		add(a, "Bound how many requests run at once (a semaphore, a queue, a smaller "
@@ -259,12 +262,10 @@ static const char *volume_directory(const struct verdict_result *r)
 	return r->volume->directory ? r->volume->directory : "/dev/shm";
 }
 
-/* Is the limit, which somebody set, too low for a process that does not grow? */
+/* Is the limit too low for a process that does not grow? */
 static bool too_low(const struct advice *a)
 {
-	const struct finding *f = &a->result->ranking.list[0].finding;
-
-	return (f->steady || a->form == FORM_VARYING) && a->result->failure.limit != LIMIT_DEVICE;
+	return a->result->ranking.list[0].finding.steady || a->form == FORM_VARYING;
 }
 
 /* PyTorch refused before the device did. */
@@ -289,6 +290,12 @@ static void fixes_external(struct advice *a)
 		       "(threading.stack_size, pthread_attr_setstacksize, ulimit -s).");
 		add(a, "Limit resident memory (a cgroup's memory.max) in place of address space: "
 		       "threads touch little of their stacks.");
+	} else if (too_low(a) && a->result->failure.limit == LIMIT_DEVICE) {
+		add(a,
+		    "Give it a device that is larger%s, or let it keep less there: fewer or "
+		    "smaller models, smaller caches and batches. The process does not grow; "
+		    "`nvidia-smi` says whether others hold some of the device.",
+		    by_at_least(a, &by));
 	} else if (too_low(a)) {
 		add(a,
 		    "Raise the limit (%s)%s: the process does not grow, so some room to spare ends "

@@ -81,6 +81,11 @@ static void test_bound(void **state)
 	assert_non_null(strstr(r.verdict.fixes[0].text, "at once to at most 4 ("));
 	assert_non_null(
 	    strstr(r.verdict.fixes[0].text, "up to 40.0 MiB, and the limit leaves 170"));
+	/* More was asked for than is in use yet. */
+	r.failure.usage_bytes = 150 * MiB;
+	advise(&r, CAUSE_CONCURRENCY);
+	assert_non_null(
+	    strstr(r.verdict.fixes[0].text, "up to 40.0 MiB, and the limit leaves 200"));
 	/* Not one fits, or no limit is known. */
 	r.failure.usage_bytes = 340 * MiB;
 	advise(&r, CAUSE_CONCURRENCY);
@@ -110,6 +115,9 @@ static void test_limits(void **state)
 	advise(&r, CAUSE_EXTERNAL);
 	assert_non_null(strstr(fixes[0].text, "(cgroup memory.max) by at least 3.00 MiB:"));
 	r.failure.limit = LIMIT_DEVICE;
+	advise(&r, CAUSE_EXTERNAL);
+	assert_non_null(strstr(fixes[0].text, "device that is larger by at least 3.00 MiB,"));
+	r.ranking.list[0].finding.steady = false;
 	advise(&r, CAUSE_EXTERNAL);
 	assert_non_null(strstr(fixes[0].text, "what else holds the memory"));
 	r.failure.limit = LIMIT_TORCH;
