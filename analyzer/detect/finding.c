@@ -197,15 +197,15 @@ bool scene_workers_repeat(const struct scene *scene, uint32_t callsite)
 {
 	const struct callsite *p = &scene->callsites->list[callsite];
 	const struct requests_held *held = scene->held;
-
 	const struct held_callsite *h = held ? &held->callsites[callsite] : NULL;
+	uint32_t released = h ? h->requests - h->in_one_go : 0; /* threads that also released */
 
-	/* A sample misses most small blocks that come and go: one thread that had some is enough.
+	/* A sample misses most small blocks that come and go: a quarter of the threads is enough.
 	 */
 	return held && held->of && requests_source(held->of) == REQUESTS_THREADS &&
 	       !held->finished && p->survivors.stays && !p->size.grows && held->alike &&
-	       h->blocks / held->alike >= WORKER_BLOCKS &&
-	       h->in_one_go < (scene->sampled ? h->requests : h->requests / 2);
+	       h->blocks / held->alike >= WORKER_BLOCKS && released &&
+	       released >= (scene->sampled ? h->requests / 4 : h->requests / 2 + 1);
 }
 
 double scene_held_times(const struct scene *scene, uint32_t callsite)
