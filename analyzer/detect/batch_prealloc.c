@@ -85,7 +85,7 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 	if (graphs_claim(scene, graphs_up_front(scene), out))
 		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++) {
-		uint64_t of_use;
+		uint64_t of_use, size;
 		struct pool pool;
 		bool stairs;
 
@@ -116,8 +116,9 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 			whole += f.request_bytes;
 			blocks++;
 		}
-		if (pool.bytes + (pool.asked ? f.request_bytes : 0) > most) {
-			most = pool.bytes + (pool.asked ? f.request_bytes : 0);
+		size = pool.bytes + (pool.asked ? f.request_bytes : 0);
+		if (size > most) {
+			most = size;
 			sure = pool.sure *
 			       (purpose_of(scene, i) == PURPOSE_WEIGHTS ? NAMED_WEIGHTS : 1);
 			block = pool.largest;

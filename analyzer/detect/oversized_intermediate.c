@@ -463,23 +463,22 @@ static void blame_first(const struct scene *scene, struct finding *f)
 	bool asked = f->request_bytes && f->blame == callsites->failed;
 	uint64_t size = asked ? f->request_bytes : blamed->facts.largest;
 	uint64_t first = asked ? callsites->moment_ns : made_first(blamed, size);
+	uint32_t larger;
 
 	if (size < scene_live(scene) / LARGE_PART)
 		return;
-	if (asked && larger_than_asked(scene, f) != CALLSITE_NONE) {
-		f->blame = larger_than_asked(scene, f);
-		asked = false;
+	larger = asked ? larger_than_asked(scene, f) : CALLSITE_NONE;
+	if (larger != CALLSITE_NONE) {
+		f->blame = larger;
 		size = callsites->list[f->blame].facts.largest;
 		first = made_first(&callsites->list[f->blame], size);
 	}
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 		uint64_t made =
-		    p->owner == OWNER_USER && !callsite_is_import(p) && !stands(scene, p)
-			? made_first(p, size)
-			: 0;
+		    p->owner == OWNER_USER && !callsite_is_import(p) ? made_first(p, size) : 0;
 
-		if (!made || made >= first)
+		if (!made || made >= first || stands(scene, p))
 			continue;
 		first = made;
 		f->blame = i;

@@ -102,7 +102,7 @@ static int collect_likely_fixes(
 	return 0;
 }
 
-/* What was got over, or is near, has a remedy, too. */
+/* Adds advice for a program that recovered, or whose memory was nearly full. 0 or -ENOMEM. */
 static int collect_later_fixes(struct explanation *e, const struct knowledge *knowledge)
 {
 	const struct knowledge_message *known = e->messages[e->verdict.message].known;
@@ -165,7 +165,8 @@ static void add_common_fixes(struct explanation *e, const struct knowledge *know
 			add_fix(e, m->known->from, "", messages[i]->fixes[n]);
 }
 
-/* What was no lack of memory, and stands before the end of a process, may have ended it. */
+/* Adds the advice of the nearest earlier message about something else than memory: that fault may
+ * have ended the process. */
 static void add_fixes_before(struct explanation *e)
 {
 	for (size_t i = e->verdict.message; i-- > 0;) {
@@ -178,14 +179,6 @@ static void add_fixes_before(struct explanation *e)
 			add_fix(e, m->known->from, "", m->known->fixes[n]);
 		return;
 	}
-}
-
-static bool any_failure(const struct explanation *e)
-{
-	for (size_t i = 0; i < e->count; i++)
-		if (e->messages[i].kind == MESSAGE_FAILURE)
-			return true;
-	return false;
 }
 
 static bool is_of_host(const struct explanation *e)
@@ -203,14 +196,14 @@ int advice_collect(
 	if (e->verdict.fix_count || e->verdict.message == SIZE_MAX)
 		return 0;
 	kind = e->messages[e->verdict.message].kind;
-	if (any_failure(e) && !e->verdict.cause)
+	if (story_has(e, MESSAGE_FAILURE) && !e->verdict.cause)
 		rc = collect_likely_fixes(e, knowledge, votes);
 	else if (kind == MESSAGE_RETRY || kind == MESSAGE_WARNING)
 		rc = collect_later_fixes(e, knowledge);
 	else if (kind == MESSAGE_CONSEQUENCE || kind == MESSAGE_HINT)
 		add_fixes_before(e);
 	if (!rc && !e->verdict.fix_count &&
-	    (any_failure(e) || (kind == MESSAGE_HINT && is_of_host(e))))
+	    (story_has(e, MESSAGE_FAILURE) || (kind == MESSAGE_HINT && is_of_host(e))))
 		add_common_fixes(e, knowledge);
 	return rc;
 }

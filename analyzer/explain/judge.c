@@ -86,14 +86,6 @@ static double weight(const struct explain_message *m, unsigned first_event)
 	return 0;
 }
 
-static bool any(const struct explanation *e, enum message_kind kind)
-{
-	for (size_t i = 0; i < e->count; i++)
-		if (e->messages[i].kind == kind)
-			return true;
-	return false;
-}
-
 /* The same words from several lines are one claim. */
 static bool said_before(const struct explanation *e, size_t index)
 {
@@ -276,16 +268,16 @@ static bool any_unexplained_hint(const struct explanation *e)
 
 static void no_failure(struct explanation *e, struct str *s)
 {
-	bool doubt = any_unexplained_hint(e) || any(e, MESSAGE_CONSEQUENCE);
+	bool doubt = any_unexplained_hint(e) || story_has(e, MESSAGE_CONSEQUENCE);
 
 	e->verdict.cause = CAUSE_UNKNOWN;
 	e->verdict.message = SIZE_MAX;
-	if (any(e, MESSAGE_NOT_MEMORY) && !doubt && !any(e, MESSAGE_WARNING)) {
+	if (story_has(e, MESSAGE_NOT_MEMORY) && !doubt && !story_has(e, MESSAGE_WARNING)) {
 		e->verdict.message = first_of(e, MESSAGE_NOT_MEMORY, MESSAGE_NOT_MEMORY);
 		e->verdict.cause = CAUSE_HEALTHY;
 		e->verdict.confidence = NOT_MEMORY;
 		str_printf(s, "No memory ran out. %s", e->messages[e->verdict.message].meaning);
-	} else if (any(e, MESSAGE_RETRY) && !doubt) {
+	} else if (story_has(e, MESSAGE_RETRY) && !doubt) {
 		recovered(e, s);
 	} else if (e->count) {
 		uncertain(e, s);
@@ -409,7 +401,7 @@ int judge_log(struct explanation *e, const struct knowledge *knowledge)
 	if (judge_kills(e, &all))
 		return -ENOMEM;
 	votes_sort(&all);
-	if (!any(e, MESSAGE_FAILURE))
+	if (!story_has(e, MESSAGE_FAILURE))
 		no_failure(e, &summary);
 	else if (!all.count || all.list[0].confidence < DECIDED ||
 		 (all.count > 1 && all.list[0].confidence - all.list[1].confidence < MARGIN))

@@ -93,6 +93,14 @@ static bool comparable(struct explanation *e)
 	return last != NULL;
 }
 
+bool story_has(const struct explanation *e, enum message_kind kind)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == kind)
+			return true;
+	return false;
+}
+
 bool story_near(
     const struct explanation *e, const struct explain_message *a, const struct explain_message *b)
 {
@@ -148,9 +156,8 @@ static void drop_fallbacks(struct explanation *e)
 /* Some messages are a part of a report whose end tells the failure; without that end they do. */
 static void promote(struct explanation *e)
 {
-	for (size_t i = 0; i < e->count; i++)
-		if (e->messages[i].kind == MESSAGE_FAILURE)
-			return;
+	if (story_has(e, MESSAGE_FAILURE))
+		return;
 	for (size_t i = 0; i < e->count; i++)
 		if (e->messages[i].known->alone != MESSAGE_KIND_COUNT)
 			e->messages[i].kind = e->messages[i].known->alone;

@@ -83,7 +83,8 @@ static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
 	struct callsite *k = &p->list[keeper], *g = &p->list[grower];
 	double slope;
 
-	/* What is enlarged where it lies is a container's table. */
+	/* A block that realloc enlarges again and again is a container's table, no list of a step.
+	 */
 	if (k->relations.listed_by != CALLSITE_NONE || g->size.geometric ||
 	    g->facts.regrown > g->facts.total_count / 2 || g->size.count < LIST_VALUES_MIN ||
 	    g->facts.total_count < k->survivors.count / LIST_TIMES_FEWER)

@@ -188,7 +188,8 @@ static void add_bound(struct advice *a)
 	double room = (double)r->failure.limit_bytes - ((double)r->failure.usage_bytes - held);
 	struct fmt count, size, left;
 
-	/* What was asked for just now is not all in use yet. */
+	/* Requests may hold more than the limit: pages that they have not touched are not in use.
+	 */
 	room = fmin(room, (double)r->failure.limit_bytes);
 	if (!r->failure.limit_bytes || !r->failure.usage_bytes || each <= 0 || room < each ||
 	    room / each >= finding_fact(f, FACT_AT_ONCE)) {
