@@ -273,6 +273,9 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 	extended_end(n.thread, &x, p);
 out:
 	space_record_end(n);
+	/* The recorder's own time does not separate the program's attempts: the first walk through
+	 * a large library takes long. */
+	cuda_self.retry_ticks = clock_ticks();
 }
 
 /*
