@@ -186,3 +186,47 @@ class SnapshotsAmongTags:
         if i == 70:
             decode_state(21000)
         serve_page(i)
+
+
+class ChunkBesideTheQueuedOne:
+    """A chunk of log lines fills while the one before it waits for its flush; full chunks are of
+    the day's size, and the limit is about two of them.
+    https://github.com/kube-logging/logging-operator/pull/289"""
+    cause = "external"
+    carriers = ["c_malloc", "cpp_vector", "cpp_string", "py_bytes", "py_text"]
+    structures = ["loop", "asyncio"]
+    limiters = ["as", "data", "cgroup"]
+    factors = [1]
+    backgrounds = ["none"]
+    plugins = store()
+    even_chunk = store()
+    odd_chunk = store()
+
+    def plugins_setup():
+        for k in range(103):
+            keep(plugins, make(B // 150 + k % 4 * (B // 3000)))
+
+    def append_even(k):
+        keep(even_chunk, make(B // 270 + length(k) * (B // 3000000)))
+
+    def append_odd(k):
+        keep(odd_chunk, make(B // 270 + length(k) * (B // 3000000)))
+
+    def receive_lines(i):
+        first = (i + 10531) * 60
+        n = 1
+        while length(first + n) < 670:
+            n = n + 1
+        for k in range(n):
+            if i // 8 % 2 == 0:
+                append_even(first + k)
+            else:
+                append_odd(first + k)
+
+    def handle(i):
+        if i % 8 == 0:
+            if i // 8 % 2 == 0:
+                clear(even_chunk)
+            else:
+                clear(odd_chunk)
+        receive_lines(i)
