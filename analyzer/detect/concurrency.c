@@ -61,7 +61,7 @@ static uint64_t stacks(const struct scene *scene)
 		threads += held->list[i].lane->task == 0;
 	if (threads < 2 || threads < held->alike)
 		return 0;
-	if (scene->sampled || threads > scene->limit.threads)
+	if (scene->sample_every || threads > scene->limit.threads)
 		threads = scene->limit.threads;
 	return (uint64_t)((double)scene->limit.stacks * (double)(threads - 1) /
 			  (double)scene->limit.threads);

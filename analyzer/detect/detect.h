@@ -108,7 +108,7 @@ struct scene {
 	struct {
 		uint64_t count, bytes;
 	} replaced;
-	bool sampled; /* small blocks are sampled */
+	uint64_t sample_every; /* bytes a smaller block stands for; 0: every block is recorded */
 	const struct requests_held *held; /* by requests in flight; NULL: unknown */
 	struct scene_end end;
 	struct scene_limit limit;

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "detect/detect.h"
+#include "model/heap/swings.h"
 #include "model/heap/teeth.h"
 #include "util/num.h"
 #include "util/tuned.h"
@@ -29,6 +30,7 @@ TUNED(unsigned, ALLOCATOR_STEP, 1u << 20,
 TUNED(double, GROWTH_TIMES, 1.5,
     "heights that grow from nothing are a third in the first half of what they are in the second");
 TUNED(unsigned, TEETH_MIN, 8u, "of fewer, the largest says little of what is usual");
+TUNED(unsigned, SWINGS_MIN, 2u, "what came back once may be a change of work");
 
 /* Return the largest block that the call site ever released, since live blocks may be of the
  * refused request's own work. A call site that keeps everything: its largest block. */
@@ -260,43 +262,98 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	       fmax(0, 1 - (double)beside / (double)live);
 }
 
-/* Judge requests that take now little and now much, under a limit that only the small ones fit: the
- * last one is larger than all before, as records are among equals, but by a smaller factor than the
- * largest of them stood out from the usual one. */
+/* What the work's rises so far say of the last one, which the limit cut. */
+struct rises {
+	uint32_t count;
+	double usual, highest, last; /* bytes */
+	double likely; /* 0 to 1: that the last one is another of the same work */
+};
+
+/* Return 0 to 1: by how little the second half's rises are higher than the first half's. */
+static double level(double early, double late)
+{
+	return late > 0 ? fmax(0, fmin(1, 1 - GROWTH_TIMES * (1 - early / late))) : 0;
+}
+
+/* The last tooth is larger than all before, as records are among equals, but by a smaller factor
+ * than the largest of them stood out from the usual one. */
+static struct rises rises_of_teeth(const struct scene *scene, uint64_t need, uint64_t until)
+{
+	struct rises r = {0};
+	double stands_out, drift;
+	struct teeth t;
+
+	teeth_find(&scene->model->timeline, until, &t);
+	if (t.count < TEETH_MIN || need <= t.last)
+		return r;
+	r.count = t.count;
+	r.usual = (double)t.median;
+	r.highest = (double)t.highest;
+	r.last = (double)(need - t.last);
+	r.likely = 1;
+	stands_out = r.last / r.highest;
+	if (stands_out > 1)
+		r.likely = fmax(0, 1 - log(stands_out) / log(r.highest / r.usual));
+	/* Half of what rises lies in the second half. */
+	drift = (double)num_less(t.last, t.middle) / r.last;
+	r.likely *= fmax(0, 1 - 2 * drift) * level((double)t.early, (double)t.late);
+	return r;
+}
+
+/* The live bytes swing around a level that they keep, and the last top is farther from the usual
+ * one than all before, but less than twice as far. */
+static struct rises rises_of_swings(const struct scene *scene, uint64_t need, uint64_t until)
+{
+	struct rises r = {0};
+	struct swings t;
+	double trend;
+
+	swings_find(&scene->model->timeline, until, &t);
+	if (t.count < SWINGS_MIN || need <= t.low || t.usual <= t.low || t.highest <= t.usual)
+		return r;
+	r.count = t.count;
+	r.usual = (double)(t.usual - t.low);
+	r.highest = (double)(t.highest - t.low);
+	r.last = (double)(need - t.low);
+	/* The halves' middles lie half of the time apart, and the last one a quarter before now. */
+	trend = (double)num_less(t.late, t.early) / 2;
+	r.likely = fmax(0, fmin(1, 2 - (r.last - r.usual) / (r.highest - r.usual))) *
+		   fmax(0, 1 - 2 * (double)num_less(t.low, t.low_early) / r.last) *
+		   fmax(0, 1 - trend / (double)num_most(num_less(need, t.late), 1));
+	return r;
+}
+
+/* Judge work that takes now little and now much, under a limit that only the small part fits. */
 static double of_varying(const struct scene *scene, struct finding *f, uint64_t live)
 {
 	uint64_t size = scene_asked(scene), room = num_less(scene->limit.bytes, scene->limit.usage);
 	uint64_t beside = in_flight_beside(scene);
-	double height, stands_out, usual = 1, drift;
 	uint64_t until = scene->callsites->moment_ns;
-	struct teeth t;
+	struct rises r, swings;
 
 	if (scene->space || scene->end.presumed || !scene->limit.bytes || (size && has_room(scene)))
 		return 0;
-	/* Later teeth end at the limit: a request that was refused there shows no usual work. */
+	/* Later rises end at the limit: a request that was refused there shows no usual work. */
 	if (scene->model->refusals.count)
 		until = num_least(until, scene->model->refusals.list[0].time_ns);
-	teeth_find(&scene->model->timeline, until, &t);
-	if (t.count < TEETH_MIN || live + size <= t.last)
+	r = rises_of_teeth(scene, live + size, until);
+	swings = rises_of_swings(scene, live + size, until);
+	if (swings.likely > r.likely)
+		r = swings;
+	if (!r.count)
 		return 0;
-	height = (double)(live + size - t.last);
-	stands_out = height / (double)t.highest;
-	if (stands_out > 1)
-		usual = fmax(0, 1 - log(stands_out) / log((double)t.highest / (double)t.median));
-	drift = (double)num_less(t.last, t.middle) / height;
 	f->steady = true;
 	f->form = FORM_VARYING;
 	f->other_bytes = size > room ? size - room : PAGE;
 	finding_evidence(f, FACT_LIVE, (double)live);
-	finding_evidence(f, FACT_TEETH, t.count);
-	finding_evidence(f, FACT_TEETH_USUAL, (double)t.median);
-	finding_evidence(f, FACT_TEETH_HIGHEST, (double)t.highest);
-	finding_evidence(f, FACT_TEETH_LAST, height);
+	finding_evidence(f, FACT_TEETH, r.count);
+	finding_evidence(f, FACT_TEETH_USUAL, r.usual);
+	finding_evidence(f, FACT_TEETH_HIGHEST, r.highest);
+	finding_evidence(f, FACT_TEETH_LAST, r.last);
 	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
-	/* Half of what rises lies in the second half. A tooth leaves a hole for the next. */
-	return usual * settled(scene, live) * fmax(0, 1 - 2 * drift) *
-	       fmax(0, fmin(1, 1 - GROWTH_TIMES * (1 - (double)t.early / (double)t.late))) *
-	       (1 - dominance((double)num_less(holes(scene), t.median), (double)live)) *
+	/* A rise leaves a hole for the next. */
+	return r.likely * settled(scene, live) *
+	       (1 - dominance(fmax(0, (double)holes(scene) - r.usual), (double)live)) *
 	       fmax(0, 1 - (double)beside / (double)live);
 }
 

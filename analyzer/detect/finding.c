@@ -205,7 +205,7 @@ bool scene_workers_repeat(const struct scene *scene, uint32_t callsite)
 	return held && held->of && requests_source(held->of) == REQUESTS_THREADS &&
 	       !held->finished && p->survivors.stays && !p->size.grows && held->alike &&
 	       h->blocks / held->alike >= WORKER_BLOCKS && released &&
-	       released >= (scene->sampled ? h->requests / 4 : h->requests / 2 + 1);
+	       released >= (scene->sample_every ? h->requests / 4 : h->requests / 2 + 1);
 }
 
 double scene_held_times(const struct scene *scene, uint32_t callsite)
@@ -358,7 +358,7 @@ static double regrown_share(const struct callsite *p)
 static double released_since(const struct scene *scene, uint64_t since_ns, bool bytes)
 {
 	const struct callsites *callsites = all_callsites(scene);
-	double acquired = 0, released = 0;
+	double acquired = 0, released = 0, variance = 0;
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
@@ -374,13 +374,19 @@ static double released_since(const struct scene *scene, uint64_t since_ns, bool 
 				part = (double)(s->last_ns - since_ns) /
 				       (double)(s->last_ns - s->time_ns);
 			acquired += part * (double)(bytes ? s->bytes : s->count);
+			if (s->max < WORDS)
+				continue;
 			released += part * (1 - enlarged) *
 				    (double)(bytes ? s->freed_bytes : s->freed_count);
+			/* Of a sample, one block stands for that many. */
+			if (s->max < scene->sample_every)
+				variance += (double)s->freed_count * (double)scene->sample_every /
+					    (double)s->max;
 		}
 	}
-	/* A start has a buffer or two of its own. */
+	/* A start has a buffer or two of its own, and what a sample's error may be is not known. */
 	if (!bytes)
-		released = fmax(0, released - RELEASED_FEW);
+		released = fmax(0, released - RELEASED_FEW - sqrt(variance));
 	return acquired > 0 ? released / acquired : 0;
 }
 
@@ -402,7 +408,7 @@ double scene_released_since(const struct scene *scene, uint64_t since_ns)
 bool scene_many_alike(const struct scene *scene, const struct callsite *p)
 {
 	/* A sample's count is mostly of small blocks. */
-	uint64_t count = scene->sampled ? callsite_large_blocks(p) : p->facts.live_count;
+	uint64_t count = scene->sample_every ? callsite_large_blocks(p) : p->facts.live_count;
 
 	return (count > MODEL_BLOCKS ||
 		   (p->facts.live_count > MANY_ALIKE && callsite_is_uniform(p))) &&

@@ -82,7 +82,7 @@ double scene_threads_stay(const struct scene *scene)
 		return finding_stays(p) * (1 - scene_threads_end(scene));
 	}
 	/* A sample has few of these tables. */
-	return scene->sampled ? fmin(1, (double)scene->limit.threads / THREADS_SURE) *
+	return scene->sample_every ? fmin(1, (double)scene->limit.threads / THREADS_SURE) *
 				    (1 - scene_threads_end(scene))
 			      : 0;
 }

@@ -231,11 +231,11 @@ static uint64_t half_time(const struct model *m)
 static int judge_host(struct judging *j, struct err *err)
 {
 	struct verdict_result *r = j->r;
-	uint64_t every;
+	uint64_t every = 0;
 	struct scene scene = {.model = r->model,
 	    .callsites = r->callsites,
 	    .work = r->volume ? &j->work : NULL,
-	    .sampled = feed_number(&j->feed, "sampled.every", &every),
+	    .sample_every = feed_number(&j->feed, "sampled.every", &every) ? every : 0,
 	    .held = &r->flow.held,
 	    .end = {.failed = j->failed,
 		.presumed = j->hypothesis != HYPOTHESIS_NONE,

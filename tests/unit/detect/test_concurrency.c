@@ -93,7 +93,7 @@ static void test_stacks(void **state)
 		struct staged t = {.s = script_new(),
 		    .scene = {.limit.stacks = tries[i].threads * SIZE,
 			.limit.threads = tries[i].threads,
-			.sampled = tries[i].sampled}};
+			.sample_every = tries[i].sampled ? 512 << 10 : 0}};
 
 		serve(&t, 200, 8, 8);
 		assert_int_equal(t.rc, 0);
