@@ -13,6 +13,8 @@ TUNED(double, STAGED_SHARE, 0.72,
     "a staged copy is as large as what is kept, or there are two: two thirds come back, and a "
     "little");
 TUNED(unsigned, QUIET_BLOCKS, 8u, "a request makes dozens of blocks for each large one");
+TUNED(unsigned, AGAIN_TIMES, 4u, "a pause between two layers is shorter than requests are");
+TUNED(unsigned, AGAIN_BLOCKS, 8u, "a model has more than a handful of parameters");
 TUNED(unsigned, SIZE_PART, 32u, "a length or a name makes blocks of one kind differ by less");
 TUNED(unsigned, COMPANY_PART, 16u, "less than a sixteenth is none of a layer's large parameters");
 TUNED(unsigned, NEARLY_PART, 16u, "a sixteenth lives at the moment, or was not recorded");
@@ -104,8 +106,8 @@ static bool sizes_recur(const struct scene *scene, uint32_t callsite)
 		uint32_t distinct;
 		struct way way;
 
-		if (s->kind != STACK_STATS_HEAP || !stack_stats_used(s) || live < whole / 16 ||
-		    callsites_of_stack(scene->callsites, STACK_STATS_HEAP, s->stack) != callsite)
+		if (!stack_stats_used(s) || live < whole / 16 ||
+		    callsites_of_stack(scene->callsites, s->kind, s->stack) != callsite)
 			continue;
 		distinct = sizes_of(s);
 		if (distinct >= 2 && live >= whole / 4)
@@ -121,9 +123,9 @@ static bool sizes_recur(const struct scene *scene, uint32_t callsite)
 	return false;
 }
 
-/* Return the bytes of large blocks since the first one of the call site: they may be parameters, or
- * copies on the way to one. */
-static uint64_t large_since(const struct scene *scene, const struct callsite *of)
+/* Return the number of blocks since that time that are large for the call site: they may be
+ * parameters, or copies on the way to one. */
+static uint64_t large_since(const struct scene *scene, const struct callsite *of, uint64_t since_ns)
 {
 	uint64_t least = of->facts.largest / COMPANY_PART, count = 0;
 
@@ -133,7 +135,7 @@ static uint64_t large_since(const struct scene *scene, const struct callsite *of
 		for (uint32_t k = 0; k < p->facts.step_count; k++) {
 			const struct step *s = &p->facts.steps[k];
 
-			if (s->time_ns >= of->facts.first_ns && s->max && s->max >= least)
+			if (s->time_ns >= since_ns && s->max && s->max >= least)
 				count += s->min >= least ? s->count : s->bytes / s->max;
 		}
 	}
@@ -176,12 +178,39 @@ static bool turns_beside(const struct scene *scene, const struct callsite *p)
 	return false;
 }
 
+/* Return the step with which the line's blocks began to follow each other the second time, as when
+ * a model is loaded again; its first step, if they did once or more often. */
+static uint32_t second_time(const struct callsite *p)
+{
+	const struct step *s = p->facts.steps;
+	uint32_t second = 0;
+	uint64_t from = 0, until;
+
+	for (uint32_t k = 1; k < p->facts.step_count; k++) {
+		uint64_t gap = s[k].serial - s[k - 1].serial;
+
+		if (gap <= QUIET_BLOCKS * s[k - 1].count * AGAIN_TIMES)
+			continue;
+		if (second)
+			return 0;
+		second = k;
+	}
+	for (uint32_t k = 0; k < second; k++)
+		from += s[k].count;
+	until = p->facts.total_count - from;
+	return from >= AGAIN_BLOCKS && until >= AGAIN_BLOCKS ? second : 0;
+}
+
 /* A loop in the program's outermost function counts as a call, if nothing else runs. */
 static bool is_quiet(const struct scene *scene, const struct callsite *p)
 {
-	return !scene->space && p->facts.step_count && !turns_beside(scene, p) &&
-	       scene->callsites->moment_serial - p->facts.steps[0].serial <=
-		   QUIET_BLOCKS * (large_since(scene, p) + 1);
+	const struct step *from;
+
+	if (scene->space || !p->facts.step_count || turns_beside(scene, p))
+		return false;
+	from = &p->facts.steps[second_time(p)];
+	return scene->callsites->moment_serial - from->serial <=
+	       QUIET_BLOCKS * (large_since(scene, p, from->time_ns) + 1);
 }
 
 bool scene_is_staged(const struct scene *scene, const struct callsite *p)

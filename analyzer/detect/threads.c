@@ -83,6 +83,6 @@ double scene_threads_stay(const struct scene *scene)
 	}
 	/* A sample has few of these tables. */
 	return scene->sample_every ? fmin(1, (double)scene->limit.threads / THREADS_SURE) *
-				    (1 - scene_threads_end(scene))
-			      : 0;
+					 (1 - scene_threads_end(scene))
+				   : 0;
 }

@@ -293,7 +293,8 @@ static void test_workers_repeat(void **state)
 static void test_workers_sampled(void **state)
 {
 	for (int sampled = 0; sampled < 2; sampled++) {
-		struct staged t = {.s = script_new(), .scene.sample_every = sampled ? 512 << 10 : 0};
+		struct staged t = {
+		    .s = script_new(), .scene.sample_every = sampled ? 512 << 10 : 0};
 		uint32_t keep = script_stack(t.s, "worker;keep");
 
 		for (uint32_t i = 0; i < 400; i++) {

@@ -164,7 +164,8 @@ static void test_unjoined(void **state)
 static void test_threads_of_a_sample(void **state)
 {
 	for (int sampled = 0; sampled < 2; sampled++) {
-		struct staged t = {.s = script_new(), .scene = {.sample_every = sampled ? 512 << 10 : 0}};
+		struct staged t = {
+		    .s = script_new(), .scene = {.sample_every = sampled ? 512 << 10 : 0}};
 
 		threads(&t, 6, false, MS);
 		t.scene.limit.threads = 96;
