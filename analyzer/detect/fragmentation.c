@@ -18,6 +18,8 @@ TUNED(unsigned, AS_MUCH_PART, 16u,
 TUNED(double, PIECES_FEW, 3.0,
     "eight times the request may lie in pieces by chance, 64 times does not");
 TUNED(double, AS_MUCH_AGAIN, 2.0, "half of what a device's allocator holds is then in holes");
+TUNED(double, TREND_TIMES, 2.0,
+    "holes twice as large as what came with a trend would have held it as long again");
 TUNED(unsigned, MORE_PART, 32u, "requests of one kind vary, and a sample's sum is an estimate");
 TUNED(unsigned, BEFORE_PART, 8u, "an eighth of the run is no step of the same rise");
 
@@ -147,12 +149,13 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 		f.strength *=
 		    fmin(1, (double)slack->bytes * USUAL_PART / (double)(live + slack->bytes));
 	else
-		f.strength *= lived && is_less(scene, live + size)
-				  ? 1
-				  : fmax(dominance((double)slack->bytes,
-					     (double)(live + scene->limit.stacks)),
-					in_pieces(slack, size)) *
-					fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
+		f.strength *=
+		    lived && is_less(scene, live + size)
+			? 1
+			: fmax(
+			      dominance((double)slack->bytes, (double)(live + scene->limit.stacks)),
+			      in_pieces(slack, size)) *
+			      dominance((double)slack->bytes, TREND_TIMES * (double)f.trend_bytes);
 	/* A kill counts all that is resident: holes that are little beside the rest are no cause.
 	 */
 	if (!size)
