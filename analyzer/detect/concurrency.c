@@ -18,6 +18,8 @@ TUNED(uint64_t, STUCK_TIMES, 32u,
     "a long request takes some ten times as long as a usual one; one that waits for nobody, for "
     "ever");
 TUNED(uint32_t, STREAMS_MIN, 4u, "copies in, work and copies out overlap on three streams");
+TUNED(double, ASKED_BESIDE, 0.9,
+    "one request was at work and a second one began: it may be larger than the first");
 TUNED(double, TOO_LARGE, 0.3, "one request at a time would have failed as well");
 TUNED(double, WORKERS_REPEAT, 0.4, "as leak's factors for what contradicts it");
 TUNED(double, GROWN_TIMES, 2.0, "of a queue that grows evenly half came in the last half");
@@ -127,6 +129,46 @@ static uint64_t asked_beside(const struct scene *scene)
 	return num_less(size, num_less((asks ? asks->bytes : 0) + size, held->largest));
 }
 
+/* Claim what other threads' requests hold where this one asked for the first time: one at a time,
+ * it would have fit. */
+static double beside_asked(const struct scene *scene, struct finding *out)
+{
+	const struct requests_held *held = scene->held;
+	uint64_t size = scene_asked(scene), bytes = 0, largest = 0;
+	struct finding f = *out;
+	uint32_t count = 1;
+
+	for (uint32_t i = 0; held && i < held->count; i++) {
+		if (!scene_asked_beside(scene, i))
+			continue;
+		count++;
+		bytes += held->list[i].all;
+		largest = num_most(largest, held->list[i].all);
+		for (size_t k = 0; k < held->part_count; k++)
+			if (held->parts[k].request == i)
+				finding_claim_without(&f, scene->callsites, held->parts[k].callsite,
+				    held->parts[k].bytes);
+	}
+	if (!bytes)
+		return 0;
+	f.blame = scene->callsites->failed;
+	f.request_bytes = num_least(size, largest);
+	largest = num_most(size, largest);
+	f.strength = ASKED_BESIDE * fmin(1, 0.5 + (double)bytes / (double)scene_live(scene)) *
+		     ended_well(held);
+	if (scene->limit.bytes && largest > scene->limit.bytes)
+		f.strength *= TOO_LARGE;
+	finding_evidence(&f, FACT_AT_ONCE, count);
+	finding_evidence(&f, FACT_AT_ONCE_BYTES, (double)(bytes + size));
+	finding_evidence(&f, FACT_AT_ONCE_LARGEST, (double)largest);
+	if (held->finished) {
+		finding_evidence(&f, FACT_ENDED, (double)held->finished);
+		finding_evidence(&f, FACT_ENDED_LEFT, held->left);
+	}
+	*out = f;
+	return f.strength;
+}
+
 static double at_work(const struct scene *scene, struct finding *out)
 {
 	const struct requests_held *held = scene->held;
@@ -161,6 +203,10 @@ static double at_work(const struct scene *scene, struct finding *out)
 		finding_evidence(&f, FACT_ENDED_LIFE, (double)held->life_ns);
 	}
 	f.request_bytes = asked_beside(scene);
+	/* One request at a time takes as much as the largest did; no more than it left for the
+	 * rest. */
+	f.needed_bytes =
+	    num_least((uint64_t)(kept * sum), (uint64_t)((1 - kept) * sum) + f.request_bytes);
 	f.other_bytes = stacks(scene);
 	if (f.other_bytes)
 		finding_evidence(&f, FACT_AT_ONCE_STACKS, (double)f.other_bytes);
@@ -329,12 +375,15 @@ static void prefer(struct finding *best, const struct finding *f)
 int detect_concurrency(const struct scene *scene, struct finding *out)
 {
 	struct finding work = {.blame = CALLSITE_NONE}, queue = work, workers = work,
-		       streams = work, threads = work;
+		       streams = work, threads = work, asked = work;
 
 	queue.form = FORM_BACKLOG;
 	if (!scene->end.failed)
 		return DETECT_SILENT;
 	at_work(scene, &work);
+	beside_asked(scene, &asked);
+	if (work.bytes < asked.bytes / 2)
+		work = asked;
 	waiting(scene, &queue);
 	prefer(&work, &queue);
 	by_workers(scene, &workers);

@@ -166,6 +166,7 @@ struct finding {
 	uint64_t request_bytes; /* part of the refused request that the cause made */
 	uint64_t slack_bytes; /* part of the allocator's holes that was usable */
 	uint64_t other_bytes; /* held by others, and free without the cause */
+	uint64_t needed_bytes; /* what the work takes anyway: no growth to explain */
 	/* It claims that nothing grew: so it must explain the shortfall alone, and the bytes by
 	 * which a trend still raised the high-water mark. */
 	bool steady;
@@ -241,6 +242,11 @@ bool scene_kept_with_store(const struct scene *scene, const struct callsite *p);
 /* Return by what factor requests in flight hold more at the call site than is known: small objects
  * lie in the interpreter's arenas, without a call site, beside larger blocks. */
 double scene_held_times(const struct scene *scene, uint32_t callsite);
+
+/* Return whether the refused request is another one like those in flight: other threads' requests
+ * hold alike at its call site, and the asking thread holds nothing there. `of`: index in
+ * held->list. Tasks of one thread are not told apart. */
+bool scene_asked_beside(const struct scene *scene, uint32_t of);
 /* Return the share of the `kept` bytes at the call site that several requests in flight hold: they
  * are neither finished work nor put in place for good. */
 double scene_in_flight(const struct scene *scene, uint32_t callsite, uint64_t kept);

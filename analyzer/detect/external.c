@@ -266,6 +266,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 struct rises {
 	uint32_t count;
 	double usual, highest, last; /* bytes */
+	double hole; /* bytes that each leaves free for the next */
 	double likely; /* 0 to 1: that the last one is another of the same work */
 };
 
@@ -287,7 +288,7 @@ static struct rises rises_of_teeth(const struct scene *scene, uint64_t need, uin
 	if (t.count < TEETH_MIN || need <= t.last)
 		return r;
 	r.count = t.count;
-	r.usual = (double)t.median;
+	r.usual = r.hole = (double)t.median;
 	r.highest = (double)t.highest;
 	r.last = (double)(need - t.last);
 	r.likely = 1;
@@ -351,9 +352,8 @@ static double of_varying(const struct scene *scene, struct finding *f, uint64_t 
 	finding_evidence(f, FACT_TEETH_HIGHEST, r.highest);
 	finding_evidence(f, FACT_TEETH_LAST, r.last);
 	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
-	/* A rise leaves a hole for the next. */
 	return r.likely * settled(scene, live) *
-	       (1 - dominance(fmax(0, (double)holes(scene) - r.usual), (double)live)) *
+	       (1 - dominance(fmax(0, (double)holes(scene) - r.hole), (double)live)) *
 	       fmax(0, 1 - (double)beside / (double)live);
 }
 

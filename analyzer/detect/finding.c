@@ -219,6 +219,28 @@ double scene_held_times(const struct scene *scene, uint32_t callsite)
 	return 1 + (double)small / (double)larger;
 }
 
+bool scene_asked_beside(const struct scene *scene, uint32_t of)
+{
+	const struct requests_held *held = scene->held;
+	uint32_t failed = scene->callsites->failed;
+	uint64_t there = 0;
+
+	if (!held || !scene->end.refused || failed == CALLSITE_NONE || scene_asks_for_thread(scene))
+		return false;
+	for (size_t i = 0; i < held->part_count; i++) {
+		const struct held_part *h = &held->parts[i];
+		const struct lane *l = held->list[h->request].lane;
+
+		if (h->callsite != failed)
+			continue;
+		if (l->task || l->thread == scene->end.refused->thread)
+			return false;
+		there += h->request == of ? h->bytes : 0;
+	}
+	return there >= scene->end.refused->size / REQUESTS_ALIKE &&
+	       scene->end.refused->size >= there / REQUESTS_ALIKE;
+}
+
 double scene_in_flight(const struct scene *scene, uint32_t callsite, uint64_t kept)
 {
 	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;

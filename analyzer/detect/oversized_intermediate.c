@@ -118,11 +118,17 @@ static bool is_usual(const struct callsite *p)
  * what several requests made is not one request's, unless one alone would not have fit, either. */
 static double alone(const struct scene *scene, const struct finding *f)
 {
-	uint64_t sum = 0, largest = 0;
+	uint64_t sum = 0, largest = 0, beside = 0;
 
 	for (uint32_t i = 0; scene->held && i < f->claim_count; i++) {
 		sum += scene->held->callsites[f->claims[i].callsite].bytes;
 		largest += scene->held->callsites[f->claims[i].callsite].largest;
+	}
+	for (uint32_t i = 0; f->request_bytes && scene->held && i < scene->held->count; i++)
+		beside += scene_asked_beside(scene, i) ? scene->held->list[i].all : 0;
+	if (beside) {
+		sum += f->request_bytes;
+		largest = f->request_bytes;
 	}
 	if (scene->limit.bytes && largest > scene->limit.bytes)
 		return 1;

@@ -141,6 +141,7 @@ static void end_round(struct lane *l, uint64_t fall)
 		return;
 	l->rounds++;
 	l->base_ns = l->low_ns;
+	l->base = l->low;
 }
 
 static void rise(struct lane *l)

@@ -55,7 +55,7 @@ struct lane {
 
 	bool falling;
 	uint64_t high, low, low_ns; /* of the current rise or fall */
-	uint64_t largest_fall, base_ns; /* base: bytes at the end of the latest round */
+	uint64_t largest_fall, base, base_ns; /* base: bytes at the end of the latest round */
 	uint64_t setup_ns; /* end of the first round */
 	uint32_t rounds;
 };

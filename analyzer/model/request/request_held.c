@@ -10,6 +10,8 @@
 
 TUNED(
     unsigned, ROUND_PART, 512u, "rounds of less than this part of the lane's peak are no requests");
+TUNED(unsigned, FALLEN_PART, 16u,
+    "what ends leaves less than fifteen sixteenths behind, even a leak");
 TUNED(unsigned, ENDED_MIN, 2u, "one lane that ended may be the program's own start");
 TUNED(unsigned, TURNOVER_LANES, 8u,
     "eight releases for each lane: each has been through its work at least once");
@@ -83,7 +85,9 @@ static bool is_done(struct reader *d, const struct block *b)
 static bool in_hand(
     const struct requests *r, const struct lane *l, uint64_t *since, uint64_t *setup, bool *unended)
 {
-	bool fallen = l->falling && l->high - l->low >= l->largest_fall / 2;
+	/* A request that still holds most of what it made since its begin has not ended. */
+	bool fallen = l->falling && l->high - l->low >= l->largest_fall / 2 &&
+		      l->high - l->low >= num_less(l->high, l->base) / FALLEN_PART;
 	uint32_t rounds = l->rounds + fallen;
 	uint64_t base = fallen ? l->low_ns : l->base_ns;
 	struct lanes_ended ended;

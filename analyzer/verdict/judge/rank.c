@@ -71,7 +71,7 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	request = fmax(request, 0);
 	removed += (double)f->slack_bytes + (double)f->other_bytes;
 	at_start += fmin((double)f->slack_bytes, (double)r->slack_start);
-	growth += (double)f->other_bytes + others;
+	growth += (double)f->other_bytes + others - (double)f->needed_bytes;
 	/* In one piece the holes would have held the request, so it is no growth. */
 	if (f->slack_bytes)
 		growth -= request;
