@@ -72,6 +72,15 @@ static double in_pieces(const struct scene_slack *slack, uint64_t size)
 	return fmax(0, fmin(1, (log2((double)holes / (double)size) - PIECES_FEW) / PIECES_FEW));
 }
 
+/* Return how much more is free than what a trend took: room that is reserved to grow into is not
+ * free for as long again. */
+static double beyond_trend(const struct scene_slack *slack, uint64_t trend)
+{
+	if (slack->reserved > slack->bytes / 2)
+		return fmax(0, 1 - (double)trend / (double)slack->bytes);
+	return dominance((double)slack->bytes, TREND_TIMES * (double)trend);
+}
+
 static void evidence(const struct scene *scene, struct finding *f, uint64_t size, uint64_t live)
 {
 	const struct scene_slack *slack = &scene->slack;
@@ -149,13 +158,12 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 		f.strength *=
 		    fmin(1, (double)slack->bytes * USUAL_PART / (double)(live + slack->bytes));
 	else
-		f.strength *=
-		    lived && is_less(scene, live + size)
-			? 1
-			: fmax(
-			      dominance((double)slack->bytes, (double)(live + scene->limit.stacks)),
-			      in_pieces(slack, size)) *
-			      dominance((double)slack->bytes, TREND_TIMES * (double)f.trend_bytes);
+		f.strength *= lived && is_less(scene, live + size)
+				  ? 1
+				  : fmax(dominance((double)slack->bytes,
+					     (double)(live + scene->limit.stacks)),
+					in_pieces(slack, size)) *
+					beyond_trend(slack, f.trend_bytes);
 	/* A kill counts all that is resident: holes that are little beside the rest are no cause.
 	 */
 	if (!size)
