@@ -321,6 +321,9 @@ bool scene_in_company(const struct scene *scene, const struct callsite *p);
 /* True if it is staged, of several recurring sizes at this line or with others in the same call: a
  * model, layer after layer. */
 bool scene_is_read_in(const struct scene *scene, uint32_t callsite);
+/* Return whether its blocks came in two goes, the first before any work, the second still going on:
+ * none came with the work between them, so they were put in place, and then once more. */
+bool scene_made_again(const struct scene *scene, const struct callsite *p);
 /* True if at least as many of its mappings were removed as exist now. */
 bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p);
 /* Return 0 to 1: this worker's memory against the other workers' under the same limit. */

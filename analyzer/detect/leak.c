@@ -121,6 +121,8 @@ static double started(const struct scene *scene, const struct callsite *p)
 {
 	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
 
+	if (scene_made_again(scene, p))
+		return STARTING;
 	/* Thousands of blocks are an index only where a name says that it is loaded. */
 	if (scene->space || scene->work || scene_sizes_drift(p) || scene_worked_between(scene, p) ||
 	    (scene_many_alike(scene, p) && purpose_of(scene, callsite) != PURPOSE_WEIGHTS))

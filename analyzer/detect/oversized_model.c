@@ -57,8 +57,10 @@ static bool is_put_in_place(const struct scene *scene, const struct callsite *p)
 	return !scene->work && !callsite_is_import(p) && p->owner != OWNER_RUNTIME &&
 	       num_less(p->facts.freed_count, p->facts.regrown) < p->facts.live_count &&
 	       scene_in_flight(scene, callsite, p->facts.live_bytes) <= POOL_IN_FLIGHT &&
-	       scene_is_quiet_since(scene, p->facts.first_ns) &&
-	       (!scene_many_alike(scene, p) || purpose_of(scene, callsite) == PURPOSE_WEIGHTS) &&
+	       (scene_made_again(scene, p) ||
+		   (scene_is_quiet_since(scene, p->facts.first_ns) &&
+		       (!scene_many_alike(scene, p) ||
+			   purpose_of(scene, callsite) == PURPOSE_WEIGHTS))) &&
 	       !scene_sizes_drift(p) && !scene_worked_between(scene, p) &&
 	       !pool_at(scene, callsite, &pool);
 }
@@ -162,6 +164,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	    (callsites->list[callsites->failed].facts.live_bytes >= live / 1000 || known))
 		f.request_bytes = scene->end.refused->size;
 	f.start_ns = first;
+	f.late = scene_made_again(scene, &callsites->list[f.blame]);
 	finding_evidence(&f, FACT_LOADED, (double)loaded);
 	finding_evidence(&f, FACT_BLOCK_COUNT, (double)blocks);
 	finding_evidence(&f, FACT_LOADED_CHURN, churn);

@@ -13,7 +13,8 @@ TUNED(double, STAGED_SHARE, 0.72,
     "a staged copy is as large as what is kept, or there are two: two thirds come back, and a "
     "little");
 TUNED(unsigned, QUIET_BLOCKS, 8u, "a request makes dozens of blocks for each large one");
-TUNED(unsigned, AGAIN_TIMES, 4u, "a pause between two layers is shorter than requests are");
+TUNED(unsigned, AGAIN_TIMES, 8u, "a pause between two layers is shorter than requests are");
+TUNED(unsigned, AGAIN_GAP, 64u, "a few requests make dozens of blocks");
 TUNED(unsigned, AGAIN_BLOCKS, 8u, "a model has more than a handful of parameters");
 TUNED(unsigned, SIZE_PART, 32u, "a length or a name makes blocks of one kind differ by less");
 TUNED(unsigned, COMPANY_PART, 16u, "less than a sixteenth is none of a layer's large parameters");
@@ -184,12 +185,16 @@ static uint32_t second_time(const struct callsite *p)
 {
 	const struct step *s = p->facts.steps;
 	uint32_t second = 0;
-	uint64_t from = 0, until;
+	uint64_t from = 0;
 
 	for (uint32_t k = 1; k < p->facts.step_count; k++) {
 		uint64_t gap = s[k].serial - s[k - 1].serial;
+		/* Blocks from one of its own to the next, so far. */
+		uint64_t usual = k > 1 && s[k - 2].count
+				     ? (s[k - 1].serial - s[k - 2].serial) / s[k - 2].count + 1
+				     : QUIET_BLOCKS;
 
-		if (gap <= QUIET_BLOCKS * s[k - 1].count * AGAIN_TIMES)
+		if (gap <= AGAIN_GAP || gap / s[k - 1].count <= AGAIN_TIMES * usual)
 			continue;
 		if (second)
 			return 0;
@@ -197,8 +202,16 @@ static uint32_t second_time(const struct callsite *p)
 	}
 	for (uint32_t k = 0; k < second; k++)
 		from += s[k].count;
-	until = p->facts.total_count - from;
-	return from >= AGAIN_BLOCKS && until >= AGAIN_BLOCKS ? second : 0;
+	return from >= AGAIN_BLOCKS && p->facts.total_count - from >= AGAIN_BLOCKS ? second : 0;
+}
+
+bool scene_made_again(const struct scene *scene, const struct callsite *p)
+{
+	uint32_t second = scene->space || scene->work ? 0 : second_time(p);
+
+	return second && scene_is_quiet_since(scene, p->facts.steps[second].time_ns) &&
+	       !scene_is_quiet_since(scene, p->facts.first_ns) &&
+	       !scene_worked_before(scene, p->facts.first_ns, p->facts.live_bytes, 0);
 }
 
 /* A loop in the program's outermost function counts as a call, if nothing else runs. */
