@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "explain/meaning.h"
 #include "explain/story.h"
 
 /* An undecided verdict advises for the causes that it names, in few lines. */
@@ -112,6 +113,29 @@ static int collect_later_fixes(struct explanation *e, const struct knowledge *kn
 				  : 0;
 }
 
+/* What a claim itself says to change comes before anything else. 0 or -ENOMEM. */
+static int add_named_settings(struct explanation *e, const struct explain_message *m)
+{
+	struct str words = {0};
+	const char *kept;
+	bool raise = fields_find(&m->fields, "raise"), lower = fields_find(&m->fields, "lower");
+
+	if (!raise && !lower && !fields_find(&m->fields, "change"))
+		return 0;
+	meaning_write(&words,
+	    raise && lower ? "As the message says, raise {raise}, or lower {lower}."
+	    : raise	   ? "As the message says, raise {raise}."
+	    : lower	   ? "As the message says, lower {lower}."
+			   : "As the message says, change {change}.",
+	    &m->fields);
+	kept = advice_keep(e, &words);
+	str_free(&words);
+	if (!kept)
+		return -ENOMEM;
+	add_fix(e, m->known->from, "", kept);
+	return 0;
+}
+
 /* Adds the fixes message by message: its own, those for its caller, its framework and the cause. */
 static void collect_fixes(struct explanation *e, const struct knowledge *knowledge)
 {
@@ -123,6 +147,9 @@ static void collect_fixes(struct explanation *e, const struct knowledge *knowled
 		add_fix(e, decides->known->from, "", decides->advice);
 		return;
 	}
+	/* Advice for the cause says more than what helps wherever that space runs out. */
+	if (decides && decides->known->claim && cause)
+		add_framework_fixes(e, knowledge, decides, decides->known->framework, ROLE_NONE);
 	for (size_t i = 0; i < e->count; i++) {
 		const struct explain_message *m = &e->messages[i];
 		/* What a message advises by itself holds whatever the cause. */
@@ -192,18 +219,23 @@ int advice_collect(
 	enum message_kind kind;
 	int rc = 0;
 
+	if (e->verdict.message != SIZE_MAX)
+		rc = add_named_settings(e, &e->messages[e->verdict.message]);
+	if (rc)
+		return rc;
 	collect_fixes(e, knowledge);
 	if (e->verdict.fix_count || e->verdict.message == SIZE_MAX)
 		return 0;
 	kind = e->messages[e->verdict.message].kind;
 	if (story_has(e, MESSAGE_FAILURE) && !e->verdict.cause)
 		rc = collect_likely_fixes(e, knowledge, votes);
-	else if (kind == MESSAGE_RETRY || kind == MESSAGE_WARNING)
+	else if (kind == MESSAGE_RETRY || kind == MESSAGE_WARNING || kind == MESSAGE_CONTEXT)
 		rc = collect_later_fixes(e, knowledge);
 	else if (kind == MESSAGE_CONSEQUENCE || kind == MESSAGE_HINT)
 		add_fixes_before(e);
 	if (!rc && !e->verdict.fix_count &&
-	    (story_has(e, MESSAGE_FAILURE) || (kind == MESSAGE_HINT && is_of_host(e))))
+	    (story_has(e, MESSAGE_FAILURE) || kind == MESSAGE_WARNING ||
+		(kind == MESSAGE_HINT && is_of_host(e))))
 		add_common_fixes(e, knowledge);
 	return rc;
 }

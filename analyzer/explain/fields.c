@@ -50,15 +50,27 @@ static bool ends_in(const char *name, const char *suffix, size_t *stem)
 	return true;
 }
 
-/* Turns "1,234 bytes" and "20.5MiB" into the form of fmt_parse_size(). */
+/* "46,5 GiB": a comma before one or two digits is that of a fraction; "1,53,70,112" has groups. */
+static bool is_decimal_comma(const struct pattern_group *g, size_t i)
+{
+	size_t end = i + 1;
+
+	while (end < g->bytes && g->text[end] >= '0' && g->text[end] <= '9')
+		end++;
+	return g->text[i] == ',' && (end == i + 2 || end == i + 3) &&
+	       memchr(g->text, ',', g->bytes) == g->text + i &&
+	       !memchr(g->text + i + 1, ',', g->bytes - i - 1);
+}
+
+/* Turns "1,234 bytes", "46,5 GiB" and "20.5MiB" into the form of fmt_parse_size(). */
 static int parse_size(const struct pattern_group *g, const char *unit, uint64_t *bytes)
 {
 	char plain[64];
 	size_t n = 0;
 
 	for (size_t i = 0; i < g->bytes && n < sizeof(plain) - 8; i++)
-		if (g->text[i] != ',')
-			plain[n++] = g->text[i];
+		if (g->text[i] != ',' || is_decimal_comma(g, i))
+			plain[n++] = g->text[i] == ',' ? '.' : g->text[i];
 	plain[n] = '\0';
 	if (plain[0] == '0' && plain[1] == 'x') {
 		char *end;

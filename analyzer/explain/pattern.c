@@ -28,7 +28,7 @@ struct pattern {
 static const struct {
 	const char *name, *text;
 } macros[] = {
-    {"{SIZE}", "\\d{1,15}(?:\\.\\d{0,6})?[ ]?(?:bytes?|[KMGT]i?B|B)"},
+    {"{SIZE}", "\\d{1,15}(?:\\.\\d{0,6}|,\\d{1,2}(?!\\d))?[ ]?(?:bytes?|[KMGT]i?B|B)"},
     {"{NUM}", "\\d{1,15}(?:\\.\\d{1,9})?"},
     {"{INT}", "\\d{1,3}(?:,\\d{3}){1,6}|\\d{1,19}"},
     {"{NL}", "(?:[ \\t]*\\r?\\n[ \\t]*|\\\\n[ \\t]*)"},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "explain/claim/claim.h"
+#include "explain/claim/setting.h"
 #include "explain/needles.h"
 #include "explain/pattern.h"
 #include "util/map.h"
@@ -20,6 +21,7 @@
 #define TRACEBACK (32u << 10) /* looked at before a message */
 #define ACTIVITY_NEAR (2u << 10) /* looked at before and behind a message for what was done */
 #define CLAIM_MAX 2000u /* bytes of a line that are read for a claim */
+#define ADVICE_LINES 5u /* behind a claim that are read for what it says to change */
 #define TIMES 8u /* lines before a message that are searched for a time */
 #define TEXT_MAX 4096u /* bytes of a message that are kept */
 #define KEPT 16u /* distinct messages of one kind that are kept */
@@ -258,6 +260,45 @@ static int read_claim(struct scan *s, const struct candidate *c, struct explain_
 	return rc;
 }
 
+/* The lines behind a message may belong to it: "1. You can set a larger ...". A blank line ends it.
+ */
+static size_t advice_end(const struct scan *s, size_t end)
+{
+	for (size_t line = 0; line < ADVICE_LINES && end < s->filled; line++) {
+		const char *newline = memchr(s->buffer + end + 1, '\n', s->filled - end - 1);
+		size_t next = newline ? (size_t)(newline - s->buffer) : s->filled;
+
+		if (next <= end + 1 || next - end > TEXT_MAX)
+			break;
+		end = next;
+	}
+	return end;
+}
+
+/* Adds the settings that the message itself names, one field for each direction. */
+static int read_settings(struct scan *s, size_t begin, size_t end, struct explain_message *m)
+{
+	static const char *const names[SETTING_CHANGES] = {"raise", "lower", "change"};
+	struct setting found[SETTINGS_MAX];
+	size_t count = settings_read(s->buffer + begin, advice_end(s, end) - begin, found);
+	int rc = 0;
+
+	for (unsigned c = 0; c < SETTING_CHANGES && !rc; c++) {
+		struct str list = {0};
+
+		for (size_t i = 0; i < count; i++)
+			if (found[i].change == c)
+				str_printf(&list, "%s%.*s", list.length ? " or " : "",
+				    (int)found[i].bytes, found[i].name);
+		if (list.length)
+			rc = list.failed ? -ENOMEM
+					 : fields_add_text(&m->fields, names[c], str_text(&list),
+					       list.length, &s->out->arena);
+		str_free(&list);
+	}
+	return rc;
+}
+
 static enum activity activity_near(const struct scan *s, size_t begin, size_t bytes)
 {
 	size_t from = begin > ACTIVITY_NEAR ? begin - ACTIVITY_NEAR : 0;
@@ -286,6 +327,8 @@ static int read_message(
 		rc = fields_of_match(&m->fields, &match, &s->out->arena);
 	if (!rc && k->each)
 		rc = read_rows(s, k, c, m);
+	if (!rc && k->message->claim && m->kind == MESSAGE_FAILURE)
+		rc = read_settings(s, begin, begin + bytes, m);
 	if (before > TRACEBACK)
 		before = TRACEBACK;
 	if (!rc)

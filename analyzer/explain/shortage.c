@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "explain/claim/scope.h"
+#include "explain/claim/setting.h"
 #include "explain/meaning.h"
 #include "util/num.h"
 #include "util/text/fmt.h"
@@ -23,6 +25,8 @@ TUNED(uint64_t, HALF, 2, "a half: not two of them fit");
 TUNED(uint64_t, PIECE_MIN, 16u << 20, "below that it is the limit which is small");
 TUNED(double, PART_VOTE, 0.6, "a smaller piece would have had room, as a rule");
 TUNED(double, LOAD_VOTE, 0.55, "just enough to decide where no number speaks");
+TUNED(double, SCOPE_VOTE, 0.55, "the message says whose memory it was, not why it was so much");
+TUNED(double, NAMED_VOTE, 0.52, "who wrote the message knew what mostly helps");
 TUNED(double, START_VOTE, 0.52, "a start may load weights, too");
 
 struct numbers {
@@ -126,6 +130,71 @@ void shortage_vote_of_activity(const struct explain_message *m, struct votes *vo
 		votes_add(votes, CAUSE_OVERSIZED_MODEL, LOAD_VOTE);
 	else if (m->activity == ACTIVITY_START)
 		votes_add(votes, CAUSE_BATCH_PREALLOC, START_VOTE);
+}
+
+static enum cause cause_of_scope(enum scope scope)
+{
+	static const enum cause causes[SCOPE_COUNT] = {
+	    [SCOPE_REQUEST] = CAUSE_OVERSIZED_INTERMEDIATE,
+	    [SCOPE_REQUESTS] = CAUSE_CONCURRENCY,
+	    [SCOPE_STORE] = CAUSE_STATE_RETENTION,
+	    [SCOPE_START] = CAUSE_BATCH_PREALLOC,
+	    [SCOPE_WEIGHTS] = CAUSE_OVERSIZED_MODEL,
+	    [SCOPE_LIMIT] = CAUSE_EXTERNAL,
+	};
+
+	return causes[scope];
+}
+
+static enum cause cause_of_setting(enum setting_change change, enum setting_of of)
+{
+	if (change == SETTING_LOWER && of == SETTING_OF_WORKERS)
+		return CAUSE_CONCURRENCY;
+	if (change == SETTING_LOWER && of == SETTING_OF_BATCH)
+		return CAUSE_OVERSIZED_INTERMEDIATE;
+	if (of == SETTING_OF_SHARE || (change == SETTING_LOWER && of == SETTING_OF_LENGTH))
+		return CAUSE_BATCH_PREALLOC;
+	return CAUSE_UNKNOWN;
+}
+
+static enum cause cause_of_settings(const struct explain_message *m)
+{
+	static const char *const names[SETTING_CHANGES] = {"raise", "lower", "change"};
+
+	for (unsigned c = 0; c < SETTING_CHANGES; c++) {
+		const struct field *f = fields_find(&m->fields, names[c]);
+		const char *name = f && f->type == FIELD_TEXT ? f->text : NULL;
+
+		while (name) {
+			const char *end = strstr(name, " or ");
+			size_t bytes = end ? (size_t)(end - name) : strlen(name);
+			enum cause cause =
+			    cause_of_setting((enum setting_change)c, setting_of(name, bytes));
+
+			if (cause)
+				return cause;
+			name = end ? end + 4 : NULL;
+		}
+	}
+	return CAUSE_UNKNOWN;
+}
+
+void shortage_vote_of_words(const struct explain_message *m, struct votes *votes)
+{
+	enum scope scope;
+	enum cause cause;
+
+	for (size_t i = 0; i < votes->count; i++)
+		if (votes->list[i].confidence >= LARGE_VOTE)
+			return;
+	if (m->kind != MESSAGE_FAILURE || votes->advice)
+		return;
+	scope = scope_read(m->text);
+	cause = cause_of_scope(scope);
+	if (cause)
+		votes_add(votes, cause, SCOPE_VOTE);
+	else if (m->known->claim && (cause = cause_of_settings(m)))
+		votes_add(votes, cause, NAMED_VOTE);
 }
 
 void shortage_vote_of_pieces(

@@ -21,6 +21,10 @@ void shortage_vote_of_pieces(
 void shortage_vote_of_size(const struct explain_message *m, struct votes *votes, struct str *words);
 /* Judge a request that is a large part of a limit that the message names. */
 void shortage_vote_of_part(const struct explain_message *m, struct votes *votes, struct str *words);
+/* Add what the words of a failure say: whose memory it was that ran out (claim/scope.h), or else
+ * what the settings bound that it names itself (claim/setting.h). Nothing where a cause is likely
+ * before. */
+void shortage_vote_of_words(const struct explain_message *m, struct votes *votes);
 /* Add what the activity supports, for a message that supports nothing by itself. */
 void shortage_vote_of_activity(const struct explain_message *m, struct votes *votes);
 

@@ -100,6 +100,7 @@ void vote_of_message(const struct explain_message *m, struct votes *votes, struc
 	vote_of_traceback(&m->traceback, votes);
 	for (size_t i = 0; i < m->known->cause_count; i++)
 		votes_add(votes, m->known->causes[i].cause, m->known->causes[i].confidence);
+	shortage_vote_of_words(m, votes);
 	votes_sort(votes);
 	/* Where the numbers have advice, they know that it was not what the program did. */
 	if (m->kind == MESSAGE_FAILURE && !m->known->claim && !votes->advice &&

@@ -83,6 +83,10 @@ static enum amount meaning_of(const struct lexemes *l, size_t i)
 		return AMOUNT_FREE;
 	if (x->vocabulary & WORD_LIMIT)
 		return AMOUNT_LIMIT;
+	if (is_word(x, "requests") && i > 0 &&
+	    (is_word(&l->list[i - 1], "concurrent") || is_word(&l->list[i - 1], "active") ||
+		is_word(&l->list[i - 1], "running") || is_word(&l->list[i - 1], "all")))
+		return NO_AMOUNT;
 	if (x->vocabulary & WORD_ASKED)
 		return AMOUNT_ASKED;
 	if (x->vocabulary & WORD_USED)
@@ -177,6 +181,15 @@ static void put(struct amounts *out, enum amount a, uint64_t bytes)
 	}
 }
 
+/* "less than the sum of the weights (5 GiB) and the buffer (1 GiB)" */
+static bool is_summand(const struct lexemes *l, size_t from, size_t i)
+{
+	for (size_t k = from; k < i; k++)
+		if (is_word(&l->list[k], "sum"))
+			return true;
+	return false;
+}
+
 static size_t next_size(const struct lexemes *l, size_t i, size_t to)
 {
 	while (i < to && !is_size(l, i, to))
@@ -200,6 +213,9 @@ void amounts_read(struct amounts *out, const struct lexemes *l, size_t from, siz
 			continue;
 		if (is_bracketed(l, i) && by_word_before(l, i, from) == NO_AMOUNT)
 			continue;
+		/* "2048 of 32768 bytes each" */
+		if (i + 1 < to && is_word(&l->list[i + 1], "each"))
+			continue;
 		out->sizes++;
 		a = by_word_after(l, i, to);
 		if (a == NO_AMOUNT)
@@ -218,6 +234,9 @@ void amounts_read(struct amounts *out, const struct lexemes *l, size_t from, siz
 				a = AMOUNT_USED;
 			paired = AMOUNT_LIMIT;
 		}
-		put(out, a, x->bytes);
+		if (a == AMOUNT_ASKED && out->said[a] && is_summand(l, from, i))
+			out->bytes[a] += x->bytes;
+		else
+			put(out, a, x->bytes);
 	}
 }

@@ -28,10 +28,10 @@ const char *const claim_needles[] = {"fail", "Fail", "FAIL", "nable to", "UNABLE
     "mpossible", "ack of", "required", "equires", "needs ", "returned NULL", "returned null",
     "maximum number", "nsupported system", "imit reached", "imit of ", "over limit", "ate limit",
     "unreachable", "disconnected", "unexpectedly", "epleted", " died", "bad_alloc", "only ",
-    "not permitted", "ermission denied", "ueue is full", "ueue full", "queue size", "ueue capacity",
-    "ool exhausted", "ool is exhausted", "ueuePool limit", "verloaded", "tack overflow",
-    "tackOverflow", "recursion depth", "call stack size", "overflowed its stack", " leaked ",
-    "memory leak", "no memory", NULL};
+    "not permitted", "ermission denied", "ave enough", "ueue is full", "ueue full", "queue size",
+    "ueue capacity", "ool exhausted", "ool is exhausted", "ueuePool limit", "verloaded",
+    "tack overflow", "tackOverflow", "recursion depth", "call stack size", "overflowed its stack",
+    " leaked ", "memory leak", "no memory", NULL};
 
 const char *claim_name(enum claim_kind kind)
 {
@@ -85,6 +85,8 @@ static bool says_short(struct sentence *s)
 
 		if (two_words(s, i, "out", "of"))
 			noun = i + 2;
+		else if (two_words(s, i, "not", "have") && word_is(s, i + 2, "enough"))
+			noun = i + 3;
 		else if (two_words(s, i, "not", "enough") || two_words(s, i, "no", "enough") ||
 			 two_words(s, i, "low", "on") || two_words(s, i, "lack", "of") ||
 			 two_words(s, i, "no", "sufficient") ||
@@ -112,6 +114,29 @@ static bool says_short(struct sentence *s)
 				return true;
 			}
 		}
+	}
+	return false;
+}
+
+/* "could not be executed in the allotted memory" */
+static bool says_no_room(struct sentence *s)
+{
+	static const char *const shares[] = {
+	    "allotted", "available", "allowed", "assigned", "configured", "given"};
+	bool refused = false;
+
+	for (size_t i = s->from; i < s->to; i++) {
+		refused = refused || refuses(s, i);
+		if (!refused || !has_flag(s, i, WORD_MEMORY) || i < s->from + 3 ||
+		    !word_is(s, i - 2, "the") ||
+		    !(word_is(s, i - 3, "in") || word_is(s, i - 3, "within") ||
+			word_is(s, i - 3, "into")))
+			continue;
+		for (size_t w = 0; w < sizeof(shares) / sizeof(*shares); w++)
+			if (word_is(s, i - 1, shares[w])) {
+				s->at = i - 1;
+				return true;
+			}
 	}
 	return false;
 }
@@ -187,6 +212,11 @@ static bool is_measured(const struct sentence *s, size_t from)
 	    "summary", "profiler", "tracker", "configuration", "config", "settings", "policy"};
 	size_t noun = find_flag(s, from, from + NOUN_NEAR + 1, MEMORY_NOUNS);
 
+	/* "cannot get memory available for the device" */
+	if (has_flag(s, noun + 1, WORD_FREE) &&
+	    (word_is(s, noun + 2, "for") || word_is(s, noun + 2, "of") ||
+		word_is(s, noun + 2, "on")))
+		return true;
 	for (size_t i = noun + 1; i <= noun + 2 && i < s->to; i++)
 		for (size_t m = 0; m < sizeof(measures) / sizeof(*measures); m++)
 			if (word_is(s, i, measures[m]))
@@ -357,11 +387,19 @@ static bool is_collection(const struct sentence *line)
 
 /* --- what is no claim --- */
 
+/* "Fri May 29", "29 May 2026": the month. */
+static bool is_month(const struct sentence *s, size_t i)
+{
+	return word_is(s, i, "may") &&
+	       (lexeme(s, i + 1)->type == LEXEME_NUMBER ||
+		   (i > s->from && lexeme(s, i - 1)->type == LEXEME_NUMBER));
+}
+
 /* A word before the claim that makes it a possibility, an advice or a title. */
 static bool is_hypothetical(const struct sentence *s)
 {
 	for (size_t i = s->from; i < s->at && i < s->to; i++) {
-		if (!has_flag(s, i, WORD_MAYBE) || is_part(s, i))
+		if (!has_flag(s, i, WORD_MAYBE) || is_part(s, i) || is_month(s, i))
 			continue;
 		if ((word_is(s, i, "could") || word_is(s, i, "should") || word_is(s, i, "would")) &&
 		    word_is(s, i + 1, "not"))
@@ -388,6 +426,45 @@ static bool tries_again(const struct sentence *s, size_t i)
 		if (word_is(s, i - back, "after"))
 			return !word_is(s, i, "retries") && !word_is(s, i, "retry");
 	return true;
+}
+
+/* "runner exited, you may not have enough memory": an end, and what may explain it. */
+static bool guesses(const struct sentence *s)
+{
+	static const char *const ends[] = {
+	    "exited", "crashed", "terminated", "stopped", "died", "failed", "quit"};
+	bool ended = false;
+
+	for (size_t i = s->from; i < s->to && i < s->at; i++) {
+		for (size_t e = 0; e < sizeof(ends) / sizeof(*ends); e++)
+			ended |= word_is(s, i, ends[e]) && !is_part(s, i);
+		if (ended &&
+		    (word_is(s, i, "may") || word_is(s, i, "might") || word_is(s, i, "probably") ||
+			word_is(s, i, "likely") || word_is(s, i, "possibly")))
+			return true;
+	}
+	return false;
+}
+
+/* "memory size is larger than the maximum allowed size": of a configuration, before it runs. */
+static bool is_configuration(const struct sentence *s)
+{
+	for (size_t i = s->from; i + 1 < s->to; i++) {
+		if (!has_flag(s, i, WORD_MEMORY) ||
+		    !(word_is(s, i + 1, "size") || word_is(s, i + 1, "limit") ||
+			word_is(s, i + 1, "request") || word_is(s, i + 1, "setting")))
+			continue;
+		for (size_t k = i + 2; k <= i + 4; k++)
+			if (word_is(s, k, "than") &&
+			    (word_is(s, k - 1, "larger") || word_is(s, k - 1, "greater") ||
+				word_is(s, k - 1, "higher") || word_is(s, k - 1, "smaller") ||
+				word_is(s, k - 1, "less") || word_is(s, k - 1, "lower")) &&
+			    (any_two(s, "maximum", "allowed") || any_two(s, "allowed", "maximum") ||
+				any_two(s, "minimum", "allowed") ||
+				any_two(s, "allowed", "minimum")))
+				return true;
+	}
+	return false;
 }
 
 /* What the line says behind the refusal: it tries again, with less, or goes on elsewhere. */
@@ -460,9 +537,11 @@ static bool is_source(const struct lexemes *l, const char *line, size_t bytes)
 		strcmp(l->list[0].word, "for") == 0 || strcmp(l->list[0].word, "while") == 0);
 }
 
-/* A warning: nothing was refused yet. */
+/* A warning: nothing was refused yet. Loggers write WARN about failures, too. */
 static bool is_near(const struct sentence *s)
 {
+	if (any_word(s, "failed") || any_word(s, "cancelled") || any_word(s, "rejected"))
+		return false;
 	return any_word(s, "warn") || any_word(s, "warning") || any_word(s, "near") ||
 	       any_word(s, "nearly") || any_word(s, "approaching") || any_word(s, "almost");
 }
@@ -483,11 +562,16 @@ static size_t sentence_end(const struct lexemes *l, size_t from)
 static enum claim_kind kind_of(struct sentence *s, const struct sentence *line)
 {
 	struct sentence all = *line;
-	bool refused =
-	    says_short(s) || says_full(s) || says_refused(s) || says_too_large(s) || says_oom(s);
+	bool refused = says_short(s) || says_full(s) || says_refused(s) || says_too_large(s) ||
+		       says_oom(s) || says_no_room(s);
 
 	if (is_collection(line))
 		return CLAIM_NONE;
+	if (is_configuration(s))
+		return CLAIM_SETTING;
+	if (says_over(s) && any_flag(s, WORD_DISK) && !any_flag(s, MEMORY_NOUNS | WORD_DEVICE) &&
+	    !is_hypothetical(s))
+		return CLAIM_DISK;
 	if (refused && lack_is_locked(line) && !is_hypothetical(s))
 		return CLAIM_LOCKED;
 	if ((refused || says_over(s)) && is_message_size(s) && (any_size(s) || says_over(s)) &&
@@ -497,6 +581,8 @@ static enum claim_kind kind_of(struct sentence *s, const struct sentence *line)
 		return space_of(line, says_over(&all));
 	if (refused && !is_hypothetical(s) && went_on(s, line))
 		return CLAIM_AGAIN;
+	if (refused && is_hypothetical(s) && guesses(s))
+		return CLAIM_GUESS;
 	if (any_word(s, "jetsam") || any_word(s, "pageshortage") ||
 	    any_two(s, "space", "shortage") || any_two(s, "memory", "shortage"))
 		return CLAIM_KILLED;

@@ -195,6 +195,18 @@ static void read_hexadecimal(struct cutter *c)
 	}
 }
 
+/* "46,5 GiB": a comma before the fraction, where a unit of bytes follows. */
+static bool is_decimal_comma(const struct cutter *c, size_t i)
+{
+	size_t end = i + 1;
+	double factor;
+
+	while (end < c->end && is_digit(c->line[end]))
+		end++;
+	return c->line[i] == ',' && (end == i + 2 || end == i + 3) &&
+	       read_unit(c, end, &factor) > end && factor > 1;
+}
+
 /* Reads digits with commas between groups of three, and a fraction. */
 static size_t read_digits(const struct cutter *c, char *plain, bool *whole)
 {
@@ -210,10 +222,13 @@ static size_t read_digits(const struct cutter *c, char *plain, bool *whole)
 			i++;
 			continue;
 		}
-		if (ch == '.' && *whole && is_digit(char_at(c, i + 1)))
+		if (*whole &&
+		    ((ch == '.' && is_digit(char_at(c, i + 1))) || is_decimal_comma(c, i))) {
 			*whole = false;
-		else if (!is_digit(ch))
+			ch = '.';
+		} else if (!is_digit(ch)) {
 			break;
+		}
 		plain[n++] = ch;
 		i++;
 	}

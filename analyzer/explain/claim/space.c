@@ -49,7 +49,8 @@ enum claim_kind space_of(const struct sentence *line, bool over)
 	    any_two(line, "direct", "buffer") || any_two(line, "off", "heap") ||
 	    any_two(line, "gc", "overhead"))
 		return CLAIM_RUNTIME;
-	if (any_word(line, "cgroup") || any_word(line, "container") || any_word(line, "pod"))
+	if (any_word(line, "cgroup") || any_word(line, "container") || any_word(line, "pod") ||
+	    any_two(line, "memory", "quota") || any_two(line, "memory", "budget"))
 		return CLAIM_LIMIT;
 	if (any_two(line, "object", "store") || any_two(line, "kv", "cache") ||
 	    any_two(line, "kv", "pool") || any_word(line, "breaker") || any_word(line, "arena") ||

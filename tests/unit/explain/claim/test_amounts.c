@@ -51,6 +51,8 @@ static void test_pairs(void **state)
 	means("(3 GiB / 4 GiB)", 0, GiB(3), GiB(4), 0);
 	means("would be [1022127656/974.7mb], larger than the limit of [1020054732/972.7mb]", 0,
 	    1022127656, 1020054732, 0);
+	means("free is 20 GiB, less than the sum of weights (size 6 GiB) and buffer (size 15 GiB)",
+	    GiB(21), 0, 0, GiB(20));
 	(void)state;
 }
 
@@ -60,6 +62,7 @@ static void test_no_amounts(void **state)
 	means("limit of 16384 tokens", 0, 0, 0, 0);
 	means("used by pid 50231 on host:22000, requested 40000 rows", 0, 0, 0, 0);
 	means("used at 0x7fa4c6800000", 0, 0, 0, 0);
+	means("currently 2048 of 32768 bytes each", 0, 0, 0, 0);
 	(void)state;
 }
 

@@ -46,6 +46,7 @@ static void test_words(void **state)
 static void test_sizes(void **state)
 {
 	size("1.5 GiB", 3ull << 29);
+	size("1,5 GiB", 3ull << 29);
 	size("(12GB)", 12ull << 30);
 	size("1,234 bytes", 1234);
 	size("100 KBytes", 100 << 10);
