@@ -10,6 +10,7 @@
 #define SECOND 1000000000ll
 
 /* Failures this close belong to one event. */
+TUNED(unsigned, BESIDE_LINES, 3, "a code, its cause and its call stand in lines of their own");
 TUNED(unsigned, NEAR_LINES, 400, "a chain of exceptions with deep stacks, raised one on another");
 TUNED(unsigned, RETRY_LINES, 20, "a program that recovers says so after one stack at most");
 TUNED(int64_t, NEAR_NS, 30 * SECOND, "servers take some seconds to die, supervisors to notice");
@@ -153,6 +154,41 @@ static void drop_fallbacks(struct explanation *e)
 	e->count = kept;
 }
 
+/* Lines about one refusal, of a program that is not known: "host" says only that a line names no
+ * other memory. */
+static bool is_named_beside(const struct explanation *e, const struct explain_message *m)
+{
+	for (size_t i = 0; i < e->count; i++) {
+		const struct explain_message *other = &e->messages[i];
+
+		if (!other->known->claim || strcmp(other->known->claim, "device") != 0)
+			continue;
+		if (fields_find(&m->fields, "requested_bytes") &&
+		    !fields_find(&other->fields, "requested_bytes"))
+			continue;
+		if (other->line <= m->last_line + BESIDE_LINES &&
+		    m->line <= other->last_line + BESIDE_LINES)
+			return true;
+	}
+	return false;
+}
+
+static void drop_unnamed(struct explanation *e)
+{
+	for (size_t i = 0; i < e->count;) {
+		struct explain_message *m = &e->messages[i];
+
+		if (m->known->claim && strcmp(m->known->claim, "host") == 0 &&
+		    is_named_beside(e, m)) {
+			fields_free(&m->fields);
+			memmove(m, m + 1, (e->count - i - 1) * sizeof(*m));
+			e->count--;
+		} else {
+			i++;
+		}
+	}
+}
+
 /* Some messages are a part of a report whose end tells the failure; without that end they do. */
 static void promote(struct explanation *e)
 {
@@ -192,6 +228,7 @@ static void put_in_order(struct explanation *e)
 void story_tell(struct explanation *e)
 {
 	drop_fallbacks(e);
+	drop_unnamed(e);
 	promote(e);
 	put_in_order(e);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "explain/claim/vocabulary.h"
+#include "explain/claim/sentence.h"
 #include "util/tuned.h"
 
 TUNED(uint64_t, BARE_MIN, 4096, "smaller numbers without a unit are mostly counts or codes");
@@ -74,6 +74,13 @@ static enum amount meaning_of(const struct lexemes *l, size_t i)
 		return NO_AMOUNT;
 	if (is_word(x, "reservable") || is_word(x, "contiguous") || is_word(x, "largest"))
 		return AMOUNT_PIECE;
+	/* "more than total mem size : 29464985600", "red zone: 7264MB" */
+	if (is_word(x, "size") && i > 1 && l->list[i - 1].vocabulary & MEMORY_NOUNS &&
+	    (is_word(&l->list[i - 2], "total") || is_word(&l->list[i - 2], "maximum") ||
+		is_word(&l->list[i - 2], "max")))
+		return AMOUNT_LIMIT;
+	if (is_word(x, "zone") && i > 0 && is_word(&l->list[i - 1], "red"))
+		return AMOUNT_LIMIT;
 	if (is_word(x, "total"))
 		return i > 0 && is_word(&l->list[i - 1], "in") ? AMOUNT_USED : AMOUNT_LIMIT;
 	if (is_word(x, "be"))
@@ -104,7 +111,8 @@ static enum amount by_word_after(const struct lexemes *l, size_t i, size_t to)
 
 		if (x->type == LEXEME_NUMBER || is_mark(x, ".,;()[]:/<>|=") || is_word(x, "of") ||
 		    is_word(x, "and") || is_word(x, "but") || is_word(x, "for") ||
-		    is_word(x, "from") || is_word(x, "exceeds") || is_word(x, "exceeded"))
+		    is_word(x, "from") || is_word(x, "exceeds") || is_word(x, "exceeded") ||
+		    is_word(x, "than") || is_word(x, "plus"))
 			return NO_AMOUNT;
 		if (a == NO_AMOUNT)
 			continue;

@@ -17,21 +17,22 @@ TUNED(size_t, LEVEL_WITHIN, 14, "a logger's level stands behind its time and thr
 /* Without one of these words nothing failed; letters of either case begin them. */
 const char *const claim_needles[] = {"fail", "Fail", "FAIL", "nable to", "UNABLE", "annot ",
     "an not ", "o sufficient", "isappeared", "DEVICE_LOST", "evice lost", "bruptly", "ran out",
-    "hortage", "etsam", "137", "signal 9", "SIGKILL", "-9", "rrno 12", "ANNOT", "an't ", "ould not",
-    "ouldn't", "ut of ", "UT OF", "UT_OF", "utOf", "ut_of", "xceed", "XCEED", "nsufficient",
-    "NSUFFICIENT", "ot enough", "OT ENOUGH", "o enough", "xhaust", "XHAUST", " full", "Full",
-    "FULL", "illed", "ILLED", "efused", "o available", "o free ", "o space", "o room", "o more ",
-    "arger than", "reater than", "ore than", "igher than", "memory than", "memory pressure",
-    "need ", "oo large", "oo big", "oo long", "onger than", " fit ", " above ", "eached", "REACHED",
-    "ow on ", "ENOMEM", "OOM", "erminated", "victed", "eartbeat", "rejected by", "egmentation",
-    "egfault", "SIGSEGV", "violation", "llegal memory", "quota", "Quota", "oo many", "oo low",
-    "mpossible", "ack of", "required", "equires", "needs ", "returned NULL", "returned null",
-    "maximum number", "nsupported system", "imit reached", "imit of ", "over limit", "ate limit",
-    "unreachable", "disconnected", "unexpectedly", "epleted", " died", "bad_alloc", "only ",
-    "not permitted", "ermission denied", "ave enough", "ueue is full", "ueue full", "queue size",
-    "ueue capacity", "ool exhausted", "ool is exhausted", "ueuePool limit", "verloaded",
-    "tack overflow", "tackOverflow", "recursion depth", "call stack size", "overflowed its stack",
-    " leaked ", "memory leak", "no memory", NULL};
+    "hortage", "etsam", " oom", "\"oom\"", "verlimit", "ause of high", "due to high",
+    "ause of excess", "due to excess", "137", "signal 9", "SIGKILL", "-9", "rrno 12", "ANNOT",
+    "an't ", "ould not", "ouldn't", "ut of ", "UT OF", "UT_OF", "utOf", "ut_of", "xceed", "XCEED",
+    "nsufficient", "NSUFFICIENT", "ot enough", "OT ENOUGH", "o enough", "xhaust", "XHAUST", " full",
+    "Full", "FULL", "illed", "ILLED", "efused", "o available", "o free ", "o space", "o room",
+    "o more ", "arger than", "reater than", "ore than", "igher than", "memory than",
+    "memory pressure", "need ", "oo large", "oo big", "oo long", "onger than", " fit ", " above ",
+    "eached", "REACHED", "ow on ", "ENOMEM", "OOM", "erminated", "victed", "eartbeat",
+    "rejected by", "egmentation", "egfault", "SIGSEGV", "violation", "llegal memory", "quota",
+    "Quota", "oo many", "oo low", "mpossible", "ack of", "required", "equires", "needs ",
+    "returned NULL", "returned null", "maximum number", "nsupported system", "imit reached",
+    "imit of ", "over limit", "ate limit", "unreachable", "disconnected", "unexpectedly", "epleted",
+    " died", "bad_alloc", "only ", "not permitted", "ermission denied", "ave enough",
+    "ueue is full", "ueue full", "queue size", "ueue capacity", "ool exhausted", "ool is exhausted",
+    "ueuePool limit", "verloaded", "tack overflow", "tackOverflow", "recursion depth",
+    "call stack size", "overflowed its stack", " leaked ", "memory leak", "no memory", NULL};
 
 const char *claim_name(enum claim_kind kind)
 {
@@ -198,8 +199,16 @@ static bool other_goods(const struct sentence *s)
 	    "license", "licenses", "seat", "seats", "inode", "subnet", "pid", "tty", "handle",
 	    "vlan", "cpu", "cpus", "gpus", "id", "ids"};
 
-	return !any_flag(s, MEMORY_NOUNS) && !any_size(s) &&
-	       any_of(s, goods, sizeof(goods) / sizeof(*goods));
+	if (any_flag(s, MEMORY_NOUNS) || any_size(s))
+		return false;
+	for (size_t i = 0; i < sizeof(goods) / sizeof(*goods); i++) {
+		size_t at = find_word(s, goods[i]);
+
+		/* "size:3221291008, device_id:0": not what was allocated */
+		if (at < s->to && !(lexeme(s, at)->joined && goods[i][0] == 'i'))
+			return true;
+	}
+	return false;
 }
 
 /* "failed to get memory info": what failed is to look at the memory. */
@@ -234,6 +243,13 @@ static bool other_reason(const struct sentence *s)
 	       any_word(s, "unsupported") || any_two(s, "driver", "version");
 }
 
+/* "cuMemCreate" */
+static bool creates_memory(const struct sentence *s, size_t i)
+{
+	return word_is(s, i, "create") && lexeme(s, i)->joined && i > s->from &&
+	       word_is(s, i - 1, "mem");
+}
+
 /* "failed to allocate 4 GiB", "cudaMalloc failed", "allocation of 512 MiB failed", "could not
  * reserve enough memory" */
 static bool says_refused(struct sentence *s)
@@ -246,7 +262,7 @@ static bool says_refused(struct sentence *s)
 		if (!refuses(s, f) || negated(s, f))
 			continue;
 		for (size_t a = begin; a <= f + PAIR_NEAR && a < s->to; a++) {
-			bool strong = has_flag(s, a, WORD_ALLOCATE);
+			bool strong = has_flag(s, a, WORD_ALLOCATE) || creates_memory(s, a);
 			bool weak = has_flag(s, a, WORD_TAKE);
 			size_t first = a < f ? a : f, last = a < f ? f : a;
 
@@ -317,6 +333,24 @@ static bool says_over(struct sentence *s)
 	return false;
 }
 
+/* "Canceling query because of high VMEM usage" */
+static bool says_high_usage(struct sentence *s)
+{
+	static const char *const ends[] = {"canceling", "cancelling", "canceled", "cancelled",
+	    "terminating", "aborting", "rejecting", "rejected", "stopping", "stopped"};
+
+	for (size_t i = s->from; i + 2 < s->to; i++) {
+		if (!word_is(s, i, "high") && !word_is(s, i, "excessive"))
+			continue;
+		if (!has_flag(s, i + 1, MEMORY_NOUNS) || !has_flag(s, i + 2, WORD_USED))
+			continue;
+		s->at = i;
+		return (any_two(s, "because", "of") || any_two(s, "due", "to")) &&
+		       (any_flag(s, WORD_KILL) || any_of(s, ends, sizeof(ends) / sizeof(*ends)));
+	}
+	return false;
+}
+
 static bool says_killed(struct sentence *s)
 {
 	size_t kill = find_flag(s, s->from, s->to, WORD_KILL);
@@ -336,15 +370,29 @@ static bool says_killed(struct sentence *s)
 	return true;
 }
 
-/* "CUDA OOM", "failed with OOM" */
+static bool is_reason(const struct sentence *s, size_t i)
+{
+	for (size_t back = 1; back <= 4 && back <= i - s->from; back++)
+		if (word_is(s, i - back, "reason"))
+			return true;
+	return false;
+}
+
+/* "CUDA OOM", "failed with OOM", "process oom", "\"reason\":\"oom\"", "OOM on attempt 1, retrying"
+ */
 static bool says_oom(struct sentence *s)
 {
+	unsigned signs = WORD_DEVICE | WORD_ALLOCATE | WORD_RETRY;
 	size_t oom = find_word(s, "oom");
 
 	if (oom >= s->to || word_is(s, oom + 1, "score") || word_is(s, oom + 2, "adj") ||
 	    word_is(s, oom + 1, "killer") || lexeme(s, oom + 1)->joined)
 		return false;
-	if (!any_flag(s, WORD_ERROR | WORD_DEVICE | WORD_ALLOCATE))
+	/* "ERROR: oom: memory.peak = 1.4G": who logs */
+	if (lexeme(s, oom + 1)->mark != ':')
+		signs |= WORD_ERROR;
+	if (!any_flag(s, signs) && !(oom > s->from && word_is(s, oom - 1, "process")) &&
+	    !is_reason(s, oom))
 		return false;
 	s->at = oom;
 	return true;
@@ -371,7 +419,7 @@ static bool is_message_size(const struct sentence *s)
 {
 	static const char *const goods[] = {"file", "body", "entity", "message", "upload",
 	    "payload", "packet", "header", "headers", "response", "attachment", "document", "row",
-	    "field", "frame", "log"};
+	    "field", "frame", "log", "event"};
 
 	return !any_flag(s, MEMORY_NOUNS | WORD_DEVICE) &&
 	       any_of(s, goods, sizeof(goods) / sizeof(*goods));
@@ -446,9 +494,15 @@ static bool guesses(const struct sentence *s)
 	return false;
 }
 
-/* "memory size is larger than the maximum allowed size": of a configuration, before it runs. */
+/* "memory size is larger than the maximum allowed size", "The memory arena in bytes per thread
+ * cannot exceed 4293967295": of a configuration, before it runs. */
 static bool is_configuration(const struct sentence *s)
 {
+	for (size_t i = s->from; i + 2 < s->to; i++)
+		if ((word_is(s, i, "cannot") || two_words(s, i - (i > s->from), "must", "not")) &&
+		    word_is(s, i + 1, "exceed") && lexeme(s, i + 2)->type == LEXEME_NUMBER &&
+		    any_flag(s, MEMORY_NOUNS) && !any_flag(s, WORD_USED | WORD_ALLOCATE))
+			return true;
 	for (size_t i = s->from; i + 1 < s->to; i++) {
 		if (!has_flag(s, i, WORD_MEMORY) ||
 		    !(word_is(s, i + 1, "size") || word_is(s, i + 1, "limit") ||
@@ -518,6 +572,9 @@ static bool is_source(const struct lexemes *l, const char *line, size_t bytes)
 {
 	size_t i = 0;
 
+	/* "# Fatal process OOM in heap setup": V8 frames its last words so. */
+	if (bytes > 8 && memcmp(line, "# Fatal ", 8) == 0)
+		return false;
 	/* a frame of the kernel's or a native stack: warn_alloc_failed+0x110/0x180 */
 	if (memmem(line, bytes, "+0x", 3))
 		return true;
@@ -542,6 +599,8 @@ static bool is_near(const struct sentence *s)
 {
 	if (any_word(s, "failed") || any_word(s, "cancelled") || any_word(s, "rejected"))
 		return false;
+	if (any_word(s, "paused") || any_word(s, "pausing"))
+		return true;
 	return any_word(s, "warn") || any_word(s, "warning") || any_word(s, "near") ||
 	       any_word(s, "nearly") || any_word(s, "approaching") || any_word(s, "almost");
 }
@@ -563,9 +622,9 @@ static enum claim_kind kind_of(struct sentence *s, const struct sentence *line)
 {
 	struct sentence all = *line;
 	bool refused = says_short(s) || says_full(s) || says_refused(s) || says_too_large(s) ||
-		       says_oom(s) || says_no_room(s);
+		       says_oom(s) || says_no_room(s) || says_high_usage(s);
 
-	if (is_collection(line))
+	if (is_collection(line) || any_two(line, "callbacks", "suppressed"))
 		return CLAIM_NONE;
 	if (is_configuration(s))
 		return CLAIM_SETTING;

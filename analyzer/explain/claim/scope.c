@@ -56,6 +56,8 @@ static const struct {
     {SCOPE_STORE, "memtable"},
     {SCOPE_REQUEST, "for query"},
     {SCOPE_REQUEST, "per query"},
+    {SCOPE_REQUEST, "canceling query"},
+    {SCOPE_REQUEST, "cancelling query"},
     {SCOPE_REQUEST, "per-query"},
     {SCOPE_REQUEST, "query exceeded"},
     {SCOPE_REQUEST, "query memory limit"},

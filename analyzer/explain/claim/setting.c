@@ -25,7 +25,8 @@ static const char *const reached[] = {
 static const char *const stems[] = {"mem", "limit", "size", "batch", "len", "cache", "fraction",
     "util", "pool", "buffer", "worker", "thread", "concurr", "parallel", "quota", "heap", "ctx",
     "context", "token", "seq", "layers", "threshold", "chunk", "spill", "disk", "overhead",
-    "partition", "reserv", "prefetch", "request", "rows", "quant", "offload", "xmx", "shm"};
+    "java_opts", "partition", "reserv", "prefetch", "request", "rows", "quant", "offload", "xmx",
+    "shm"};
 /* Names of errors, and parts of code. */
 static const char *const others[] = {"error", "exception", "exceed", "exhaust", "fail", "oom",
     "out_of", "outof", "std.", "self.", "torch.", "java.", "org.", "com.", "www.", "insufficient",
@@ -132,6 +133,8 @@ static bool is_setting(const struct token *t, const char *end)
 		return false;
 	if (behind < end && (*behind == '(' || *behind == '/' || *behind == '\\'))
 		return false;
+	if (contains(t, "jvmargs")) /* org.gradle.jvmargs */
+		return true;
 	return CONTAINS_ANY(t, stems) && !CONTAINS_ANY(t, others) && !ends_a_file(t);
 }
 

@@ -5,6 +5,9 @@
 
 static bool names_device(const struct sentence *line)
 {
+	/* the drivers' own calls: cuMemCreate, rtMalloc */
+	if (any_two(line, "cu", "mem") || any_two(line, "rt", "malloc"))
+		return true;
 	for (size_t i = line->from; i < line->to; i++) {
 		if (!has_flag(line, i, WORD_DEVICE))
 			continue;
@@ -57,7 +60,7 @@ enum claim_kind space_of(const struct sentence *line, bool over)
 	    any_two(line, "buffer", "pool") || any_two(line, "memory", "pool") ||
 	    any_word(line, "fielddata") || any_word(line, "workspace") ||
 	    any_two(line, "cache", "blocks") || any_two(line, "memory", "management") ||
-	    any_word(line, "zone"))
+	    (any_word(line, "zone") && !any_two(line, "red", "zone")))
 		return CLAIM_POOL;
 	if (any_word(line, "mmap") || any_word(line, "mprotect") || any_two(line, "map", "file") ||
 	    any_two(line, "backed", "map") || any_two(line, "memory", "map") ||
