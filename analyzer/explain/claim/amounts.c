@@ -56,8 +56,8 @@ static bool is_size(const struct lexemes *l, size_t i, size_t to)
 		const struct lexeme *b = &l->list[i - back];
 
 		if (b->vocabulary & (WORD_COUNTED | WORD_TOKENS) || is_word(b, "pid") ||
-		    is_word(b, "line") || is_word(b, "port") || is_word(b, "errno") ||
-		    is_word(b, "code") || is_word(b, "id") ||
+		    is_word(b, "tid") || is_word(b, "line") || is_word(b, "port") ||
+		    is_word(b, "errno") || is_word(b, "code") || is_word(b, "id") ||
 		    (is_word(b, "length") && !is_mark(&l->list[i - 1], "=")))
 			return false;
 		if (b->type == LEXEME_WORD)
@@ -225,7 +225,11 @@ void amounts_read(struct amounts *out, const struct lexemes *l, size_t from, siz
 		if (i + 1 < to && is_word(&l->list[i + 1], "each"))
 			continue;
 		out->sizes++;
-		a = by_word_after(l, i, to);
+		/* "limit of 2 GiB reached" */
+		a = i > from + 1 && is_word(&l->list[i - 1], "of") &&
+			    l->list[i - 2].vocabulary & WORD_LIMIT
+			? AMOUNT_LIMIT
+			: by_word_after(l, i, to);
 		if (a == NO_AMOUNT)
 			a = by_word_before(l, i, from);
 		if (paired != NO_AMOUNT) {

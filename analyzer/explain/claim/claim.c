@@ -421,6 +421,9 @@ static bool is_message_size(const struct sentence *s)
 	    "payload", "packet", "header", "headers", "response", "attachment", "document", "row",
 	    "field", "frame", "log", "event"};
 
+	/* "limit_name=MaxQueryBytesRead": what is read is not held */
+	if (any_two(s, "bytes", "read") || any_two(s, "bytes", "scanned"))
+		return !any_flag(s, MEMORY_NOUNS | WORD_DEVICE);
 	return !any_flag(s, MEMORY_NOUNS | WORD_DEVICE) &&
 	       any_of(s, goods, sizeof(goods) / sizeof(*goods));
 }
@@ -469,6 +472,10 @@ static bool tries_again(const struct sentence *s, size_t i)
 	if (!has_flag(s, i, WORD_RETRY) || is_part(s, i))
 		return false;
 	if (has_flag(s, i + 1, WORD_FAIL) || has_flag(s, i + 2, WORD_FAIL))
+		return false;
+	/* "could not split inputs and retry" */
+	if (word_is(s, i, "retry") && i > s->from && word_is(s, i - 1, "and") &&
+	    (any_two(s, "could", "not") || any_two(s, "can", "not") || any_word(s, "cannot")))
 		return false;
 	for (size_t back = 1; back <= 3 && back <= i - s->from; back++)
 		if (word_is(s, i - back, "after"))

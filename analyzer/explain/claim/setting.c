@@ -108,6 +108,7 @@ static bool ends_a_file(const struct token *t)
 static bool is_shaped(const struct token *t)
 {
 	bool letter = false, joint = false, colon = false;
+	size_t dashes = 0;
 
 	if (t->bytes > 2 && t->at[0] == '-' && (t->at[1] == '-' || t->at[1] == 'X'))
 		return isalpha((unsigned char)t->at[2]);
@@ -118,11 +119,13 @@ static bool is_shaped(const struct token *t)
 
 		letter |= isalpha((unsigned char)c) != 0;
 		colon |= c == ':';
+		dashes += c == '-';
 		joint |= (c == '_' || c == '.') && i > 0 && i + 1 < t->bytes;
 		joint |= isupper((unsigned char)c) && i > 1 &&
 			 islower((unsigned char)t->at[i - 1]) && islower((unsigned char)t->at[0]);
 	}
-	return letter && joint && !colon && isalpha((unsigned char)t->at[0]);
+	/* cache-max-memory-size; two dashes also join words of prose */
+	return letter && (joint || dashes >= 3) && !colon && isalpha((unsigned char)t->at[0]);
 }
 
 static bool is_setting(const struct token *t, const char *end)

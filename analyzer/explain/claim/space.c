@@ -25,6 +25,10 @@ static bool names_device(const struct sentence *line)
 
 static bool names_host(const struct sentence *line)
 {
+	/* "out of GPU and shared host memory" */
+	for (size_t i = line->from; i < line->to; i++)
+		if (has_flag(line, i, WORD_DEVICE) && word_is(line, i + 1, "and"))
+			return false;
 	for (size_t i = line->from; i < line->to; i++)
 		if (has_flag(line, i, WORD_HOST) &&
 		    (has_flag(line, i, WORD_MEMORY) || has_flag(line, i + 1, WORD_MEMORY) ||

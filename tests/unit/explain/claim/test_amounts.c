@@ -42,6 +42,9 @@ static void test_words_behind(void **state)
 	means("needs 24 GB but only 16 GB are available", GiB(24), 0, 0, GiB(16));
 	means("65536 bytes requested, 117717552 currently allocated, 134217728 bytes in budget",
 	    65536, 117717552, 134217728, 0);
+	means("memory limit of 2 GiB reached", 0, 0, GiB(2), 0);
+	means("held 8 GiB plus alloc size: 1 GiB is more than total mem size: 8 GiB", GiB(1),
+	    GiB(8), GiB(8), 0);
 	(void)state;
 }
 
@@ -59,6 +62,7 @@ static void test_pairs(void **state)
 /* Counts of other things, ports, process ids and addresses. */
 static void test_no_amounts(void **state)
 {
+	means("task 3 lost (TID 22077): out of memory", 0, 0, 0, 0);
 	means("limit of 16384 tokens", 0, 0, 0, 0);
 	means("used by pid 50231 on host:22000, requested 40000 rows", 0, 0, 0, 0);
 	means("used at 0x7fa4c6800000", 0, 0, 0, 0);

@@ -33,6 +33,10 @@ static void test_directions(void **state)
 	names(
 	    "more RAM; increasing -memory.allowedPercent", SETTING_RAISE, "-memory.allowedPercent");
 	names("by using '-Xmx'", SETTING_CHANGE, "-Xmx");
+	names("engine: cache-max-memory-size exceeded: (7/6)", SETTING_RAISE,
+	    "cache-max-memory-size");
+	names("adjusted by setting 'org.gradle.jvmargs' in a file", SETTING_CHANGE,
+	    "org.gradle.jvmargs");
 	(void)state;
 }
 
