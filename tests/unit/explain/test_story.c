@@ -70,6 +70,31 @@ static void test_retried(void **state)
 	(void)state;
 }
 
+/* A line that names no memory yields to one beside it that names a device. */
+static void test_unnamed(void **state)
+{
+	struct knowledge *k = known_text(
+	    "framework = t\n"
+	    "[message h]\nkind = failure\nfallback = yes\nclaim = host\nmeaning = it\n"
+	    "[message d]\nkind = failure\nfallback = yes\nclaim = device\nmeaning = it\n");
+	struct explanation near =
+	    known_explain(k, "failed to allocate memory\nx\nGPU out of memory\n");
+	struct explanation sized =
+	    known_explain(k, "failed to allocate 512 MiB of memory\nGPU out of memory\n");
+	struct explanation far =
+	    known_explain(k, "failed to allocate memory\n\n\n\n\n\nGPU out of memory\n");
+
+	assert_int_equal(near.count, 1);
+	assert_string_equal(near.messages[0].known->claim, "device");
+	assert_int_equal(sized.count, 2);
+	assert_int_equal(far.count, 2);
+	explain_fini(&near);
+	explain_fini(&sized);
+	explain_fini(&far);
+	knowledge_free(k);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -77,6 +102,7 @@ int main(void)
 	    cmocka_unit_test(test_years),
 	    cmocka_unit_test(test_events),
 	    cmocka_unit_test(test_retried),
+	    cmocka_unit_test(test_unnamed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
