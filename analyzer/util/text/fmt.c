@@ -85,6 +85,17 @@ const char *fmt_count(struct fmt *f, uint64_t n)
 	return f->text;
 }
 
+const char *fmt_ordinal(struct fmt *f, uint64_t n)
+{
+	static const char *const endings[] = {"th", "st", "nd", "rd"};
+	bool teen = n / 10 % 10 == 1;
+	struct fmt count;
+
+	snprintf(f->text, sizeof(f->text), "%s%s", fmt_count(&count, n),
+	    endings[teen || n % 10 > 3 ? 0 : n % 10]);
+	return f->text;
+}
+
 const char *fmt_duration(struct fmt *f, uint64_t ns)
 {
 	static const struct {

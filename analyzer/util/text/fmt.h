@@ -22,6 +22,7 @@ const char *fmt_size_signed(struct fmt *f, int64_t bytes);
 const char *fmt_size_exact(struct fmt *f, uint64_t bytes);
 /* "1,342,177,280" */
 const char *fmt_count(struct fmt *f, uint64_t n);
+const char *fmt_ordinal(struct fmt *f, uint64_t n); /* "1st", "12th", "5,412th" */
 /* "850 ns", "12.3 us", "4.56 ms", "1.50 s", "2 min 03 s", "3 h 05 min", "2 d 04 h" */
 const char *fmt_duration(struct fmt *f, uint64_t ns);
 /* "56 %", "0.4 %", "<0.1 %"; "-" if `whole` is 0 */

@@ -44,18 +44,6 @@ static uint64_t fact(const struct verdict_result *r, enum fact fact)
 	return (uint64_t)finding_fact(&r->ranking.list[0].finding, fact);
 }
 
-/* "1st", "12th", "5,412th" */
-static const char *ordinal(struct fmt *out, uint64_t n)
-{
-	static const char *const endings[] = {"th", "st", "nd", "rd"};
-	bool teen = n / 10 % 10 == 1;
-	struct fmt count;
-
-	snprintf(out->text, sizeof(out->text), "%s%s", fmt_count(&count, n),
-	    endings[teen || n % 10 > 3 ? 0 : n % 10]);
-	return out->text;
-}
-
 static uint64_t live(const struct verdict_result *r)
 {
 	return r->callsites->live_bytes + r->callsites->map_bytes;
@@ -236,7 +224,7 @@ static void add_growth(struct str *s, const struct verdict_result *r, const stru
 	str_printf(s, " allocates %s more each time, from %s at the first to %s at the %s",
 	    fmt_size(
 		&a, (last - first) / (p->facts.total_count > 1 ? p->facts.total_count - 1 : 1)),
-	    fmt_size(&b, first), fmt_size(&c, last), ordinal(&d, p->facts.total_count));
+	    fmt_size(&b, first), fmt_size(&c, last), fmt_ordinal(&d, p->facts.total_count));
 	if (fact(r, FACT_GROWTH_KEPT))
 		str_printf(s, "; the %s that it builds from are kept",
 		    fmt_size(&a, fact(r, FACT_GROWTH_KEPT)));

@@ -55,6 +55,9 @@ static void counts(void **state)
 	assert_string_equal(fmt_count(&f, 999), "999");
 	assert_string_equal(fmt_count(&f, 1000), "1,000");
 	assert_string_equal(fmt_count(&f, UINT64_MAX), "18,446,744,073,709,551,615");
+	assert_string_equal(fmt_ordinal(&f, 1), "1st");
+	assert_string_equal(fmt_ordinal(&f, 12), "12th");
+	assert_string_equal(fmt_ordinal(&f, 5423), "5,423rd");
 	assert_string_equal(fmt_percent(&f, 0, 0), "-");
 	assert_string_equal(fmt_percent(&f, 0, 10), "0 %");
 	assert_string_equal(fmt_percent(&f, 1, 100000), "<0.1 %");
