@@ -13,6 +13,7 @@
 #include "verdict/failure/failure.h"
 #include "verdict/failure/kill.h"
 #include "verdict/failure/volume.h"
+#include "verdict/judge/arena_blame.h"
 #include "verdict/judge/coverage.h"
 #include "verdict/judge/decide.h"
 #include "verdict/judge/judge.h"
@@ -317,7 +318,9 @@ static int conclude(struct judging *j, struct err *err)
 	if (r->volume && !r->coverage.blurred)
 		r->coverage.gap = next = NULL;
 	decide(r, j->failed, next);
-	rc = account(j, true);
+	rc = arena_blame(r);
+	if (!rc)
+		rc = account(j, true);
 	decide_what_ifs(r);
 	if (!rc)
 		rc = waited_read(r, j->feed, j->failed ? model_failure(r->model) : NULL, err);

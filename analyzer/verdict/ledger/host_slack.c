@@ -38,17 +38,12 @@ TUNED(uint64_t, STEADY_PART, 2,
 #define SLICE_LEAST 32768u /* blocks: fewer are not divided */
 #define SAMPLE_EVERY 64u
 
-/* True if the interpreter made this mapping for its own allocator. A C extension may be on the
- * stack, too: it asked for an object. */
-static bool is_arena(const struct model *m, const char *interpreter, const struct callsite *p)
+bool arenas_by_interpreter(const struct feed *feed, const char *interpreter, uint32_t stack)
 {
 	const struct symbol *symbols;
 	bool by_interpreter = false;
-	size_t count;
+	size_t count = interpreter && stack ? feed->symbols(feed->self, stack, &symbols) : 0;
 
-	if (!interpreter || !p->facts.map_bytes || !p->stack)
-		return false;
-	count = m->feed.symbols(m->feed.self, p->stack, &symbols);
 	for (size_t i = count; i-- > 0;) {
 		const char *module = symbols[i].module;
 
@@ -76,7 +71,8 @@ void arenas_mark(const struct model *m, struct callsites *callsites)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		struct callsite *p = &callsites->list[i];
 
-		p->arena_share.any = is_arena(m, interpreter, p);
+		p->arena_share.any =
+		    p->facts.map_bytes && arenas_by_interpreter(&m->feed, interpreter, p->stack);
 		bytes += p->arena_share.any ? p->facts.map_bytes : 0;
 	}
 	if (a && a->arena)

@@ -11,6 +11,10 @@
  * `arenas`, and `unused` from the interpreter's last statistics before the moment (0 if there are
  * none). */
 void arenas_mark(const struct model *m, struct callsites *callsites);
+/* True if the interpreter asked for the block or mapping of that stack, for an object of its own. A
+ * C extension may be on the stack, too: it asked for the object. `interpreter`: feed_interpreter().
+ */
+bool arenas_by_interpreter(const struct feed *feed, const char *interpreter, uint32_t stack);
 
 /* Fill *out from that moment's ledger: free lists and, under a limit on address space, the space
  * that malloc reserves to grow into (glibc takes 64 MiB for each arena, and an arena for each

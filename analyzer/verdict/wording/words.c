@@ -1,7 +1,6 @@
 #include "verdict/wording/words.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "util/num.h"
@@ -10,6 +9,7 @@
 #include "verdict/device/device.h"
 #include "verdict/failure/kill.h"
 #include "verdict/failure/volume.h"
+#include "verdict/judge/arena_blame.h"
 #include "verdict/ledger/ledger.h"
 
 /* Other lines are mentioned when the blamed one has less than nine tenths. */
@@ -312,11 +312,18 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 		       (!r->callsites->replaced_until_ns ||
 			   p->facts.first_ns > r->callsites->replaced_until_ns) &&
 		       !p->arena_share.any;
-	const char *sizes;
+	const char *sizes, *small = arena_blame_words(&r->verdict);
 	struct fmt a, b;
 
 	if (r->ranking.list[0].finding.form != FORM_USUAL) {
 		words_left(s, r);
+		return;
+	}
+	if (small) {
+		str_printf(s, "%s leaked, most of it probably in ", fmt_size(&a, all));
+		add_blame(s, r);
+		str_puts(s, small);
+		add_end(s, r, SAID_CAUSE);
 		return;
 	}
 	sizes = callsite_is_uniform(p) ? "all of the same size" : "and their sizes do not grow";

@@ -2,6 +2,8 @@
  * shows them: run tests/unit/verdict/wording/verdicts.py --write after a change. */
 #include "server.h"
 
+#include "verdict/judge/decide.h"
+
 static void growing(void)
 {
 	p->size.grows = true;
@@ -132,6 +134,31 @@ static void files_left(void)
 	r.failure.kind = FAILURE_BUS;
 	r.failure.limit = LIMIT_SHM;
 	r.failure.limit_bytes = 64 * MiB;
+}
+
+static void small_objects(enum fact fact)
+{
+	decide_fact(&r.verdict, fact, 100 * MiB);
+}
+
+static void arrays_with_arenas(void)
+{
+	small_objects(FACT_ARENA_ARRAYS);
+}
+
+static void table_with_arenas(void)
+{
+	small_objects(FACT_ARENA_TABLE);
+}
+
+static void other_arenas(void)
+{
+	small_objects(FACT_ARENA_OTHER);
+}
+
+static void arenas_in_common(void)
+{
+	small_objects(FACT_ARENA_COMMON);
 }
 
 static void files_written(void)
@@ -531,6 +558,22 @@ static const struct {
 	"193 MiB of files in memory (a tmpfs, as /dev/shm) were written while it ran, and not "
 	"removed; hardly anybody else is in its cgroup. It was killed at the limit of 600 MiB "
 	"(cgroup memory.max)."},
+    {CAUSE_LEAK, arrays_with_arenas,
+	"300 MiB leaked, most of it probably in Chat.answer (chat.py:31): small objects, and the "
+	"arrays made there grew with them. A request for 8.00 MiB then failed at the limit of 600 "
+	"MiB (RLIMIT_AS)."},
+    {CAUSE_LEAK, table_with_arenas,
+	"300 MiB leaked, most of it probably in Chat.answer (chat.py:31): small objects, and the "
+	"table enlarged there grew with them. A request for 8.00 MiB then failed at the limit of "
+	"600 MiB (RLIMIT_AS)."},
+    {CAUSE_LEAK, other_arenas,
+	"300 MiB leaked, most of it probably in Chat.answer (chat.py:31): small objects, and the "
+	"line that asked for most memory gives back what it makes. A request for 8.00 MiB then "
+	"failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_LEAK, arenas_in_common,
+	"300 MiB leaked, most of it probably in Chat.answer (chat.py:31) or in what it calls: "
+	"small objects, and which line keeps them is not recorded (--python-objects shows it). A "
+	"request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_LEAK, leaking_into_swap,
 	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
 	"the same size. It was killed when 512 MiB of memory (cgroup memory.max) and 88.0 MiB of "
