@@ -302,7 +302,8 @@ static struct rises rises_of_teeth(const struct scene *scene, uint64_t need, uin
 }
 
 /* The live bytes swing around a level that they keep, and the last top is farther from the usual
- * one than all before, but less than twice as far. */
+ * one than all before, but less than twice as far. If it is hardly higher than all before, and more
+ * lies in holes, these are what came. */
 static struct rises rises_of_swings(const struct scene *scene, uint64_t need, uint64_t until)
 {
 	struct rises r = {0};
@@ -310,7 +311,7 @@ static struct rises rises_of_swings(const struct scene *scene, uint64_t need, ui
 	double trend;
 
 	swings_find(&scene->model->timeline, until, &t);
-	if (t.count < SWINGS_MIN || need <= t.low || t.usual <= t.low || t.highest <= t.usual)
+	if (t.count < SWINGS_MIN || need <= t.highest || t.usual <= t.low || t.highest <= t.usual)
 		return r;
 	r.count = t.count;
 	r.usual = (double)(t.usual - t.low);
@@ -320,7 +321,8 @@ static struct rises rises_of_swings(const struct scene *scene, uint64_t need, ui
 	trend = (double)num_less(t.late, t.early) / 2;
 	r.likely = fmax(0, fmin(1, 2 - (r.last - r.usual) / (r.highest - r.usual))) *
 		   fmax(0, 1 - 2 * (double)num_less(t.low, t.low_early) / r.last) *
-		   fmax(0, 1 - trend / (double)num_most(num_less(need, t.late), 1));
+		   fmax(0, 1 - trend / (double)num_most(num_less(need, t.late), 1)) *
+		   fmin(1, (double)(need - t.highest) / (double)num_most(holes(scene), 1));
 	return r;
 }
 

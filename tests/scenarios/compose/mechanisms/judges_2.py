@@ -143,41 +143,6 @@ class RepositoryOfModels:
         drop(x)
 
 
-class VectorsWordsAndSubwords:
-    """A full model has a vocabulary of small entries, and four matrices: of subwords, of words, of
-    what comes out, and one to adjust. https://github.com/piskvorky/gensim/issues/2350"""
-    cause = "oversized-model"
-    blame = ["read_vocabulary", "read_matrix", "prepare_weights", "load_full_model"]
-    carriers = ["numpy", "cpp_vector", "c_malloc", "py_large"]
-    structures = ALONE
-    vocabulary = store()
-    matrices = store()
-
-    def read_vocabulary(words):
-        for word in range(words):
-            keep(vocabulary, make(B // 40000 + word % 4 * 600))
-
-    def read_matrix(n):
-        return make(n)
-
-    def prepare_weights():
-        keep(matrices, read_matrix(B * 4 // 10))
-        keep(matrices, read_matrix(B * 4 // 10))
-
-    def load_full_model():
-        read_vocabulary(6000)
-        keep(matrices, read_matrix(B * 9 // 10))
-        keep(matrices, read_matrix(B * 4 // 10))
-        prepare_weights()
-
-    def model_setup():
-        load_full_model()
-
-    def handle(i):
-        x = make(B // 700)
-        drop(x)
-
-
 class CacheForMaxBatch:
     """Each layer of attention makes its keys and values for the largest batch and the longest text
     as it is built; one prompt comes at a time. https://github.com/meta-llama/llama/issues/42"""

@@ -310,50 +310,6 @@ class TargetLoadedAsDraft:
         drop(x)
 
 
-class ComponentsOnOneCard:
-    """Transformer and decoder stay on the card; when the prompt changes, the encoder is loaded
-    beside them, past the cache that would have made room.
-    https://github.com/invoke-ai/InvokeAI/pull/9572"""
-    cause = "oversized-model"
-    unnamed = ["oversized-intermediate"]  # many blocks of one request
-    blame = ["load_encoder_layer", "load_encoder", "encode_prompt"]
-    carriers = ["numpy", "c_mmap"] + DEVICE
-    structures = ["loop", "nested"]
-    factors = [1]
-    transformer = store()
-    decoder = store()
-    encoder = store()
-
-    def load_transformer():
-        for k in range(28):
-            keep(transformer, make(B // 56 + k % 3 * (B // 1500)))
-
-    def load_decoder():
-        for k in range(9):
-            keep(decoder, make(B // 110))
-
-    def pipeline_setup():
-        load_transformer()
-        load_decoder()
-
-    def load_encoder_layer():
-        keep(encoder, make(B // 52))
-
-    def load_encoder():
-        for k in range(36):
-            load_encoder_layer()
-
-    def encode_prompt():
-        load_encoder()
-        clear(encoder)
-
-    def handle(i):
-        x = make(B // 90 + length(i) * 200)
-        drop(x)
-        if i == 66:
-            encode_prompt()
-
-
 class AllTablesInOneChunk:
     """Tables are read and queried one by one; to write them as a single chunk, one block for all of
     them is made beside them. https://github.com/apache/arrow/issues/12008"""

@@ -436,43 +436,6 @@ class AdmittedReadsGrow:
             admit_read(i, 600)
 
 
-class FractionOfTheCard:
-    """A server may take a fraction of a card that others may need, too; model and pages are about
-    as large as that, and the pages of a step differ.
-    https://github.com/ai-dynamo/nixl/pull/2028"""
-    cause = "external"
-    carriers = DEVICE
-    structures = ["loop", "nested"]
-    limiters = ["gpu"]
-    factors = [1]
-    backgrounds = ["none"]
-    weights = store()
-    pages = store()
-    scratch = store()
-
-    def load_weights_setup():
-        for layer in range(50):
-            keep(weights, make(B // 64 - 65536))
-
-    def take_page():
-        keep(pages, make(B // 64 - 65536))
-
-    def decode_step(count):
-        for k in range(count):
-            take_page()
-            if k % 5 == 4:
-                keep(scratch, make(B // 64 - 65536))
-        clear(scratch)
-        clear(pages)
-
-    def handle(i):
-        first = (i + 2100) * 60
-        n = 1
-        while length(first + n) < 600:
-            n = n + 1
-        decode_step(n + 2)
-
-
 class StoreBehindTheFlush:
     """Entries go to a table in memory; a full one waits for its flush while the next one fills, so
     that there are two for a time, and writers stand still until the first is on disk.

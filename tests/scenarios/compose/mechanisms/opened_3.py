@@ -230,3 +230,119 @@ class ChunkBesideTheQueuedOne:
             else:
                 clear(odd_chunk)
         receive_lines(i)
+
+
+class VectorsWordsAndSubwords:
+    """A full model has a vocabulary of small entries, and four matrices: of subwords, of words, of
+    what comes out, and one to adjust. https://github.com/piskvorky/gensim/issues/2350"""
+    cause = "oversized-model"
+    blame = ["read_vocabulary", "read_matrix", "prepare_weights", "load_full_model"]
+    carriers = ["numpy", "cpp_vector", "c_malloc", "py_large"]
+    structures = ALONE
+    vocabulary = store()
+    matrices = store()
+
+    def read_vocabulary(words):
+        for word in range(words):
+            keep(vocabulary, make(B // 40000 + word % 4 * 600))
+
+    def read_matrix(n):
+        return make(n)
+
+    def prepare_weights():
+        keep(matrices, read_matrix(B * 4 // 10))
+        keep(matrices, read_matrix(B * 4 // 10))
+
+    def load_full_model():
+        read_vocabulary(6000)
+        keep(matrices, read_matrix(B * 9 // 10))
+        keep(matrices, read_matrix(B * 4 // 10))
+        prepare_weights()
+
+    def model_setup():
+        load_full_model()
+
+    def handle(i):
+        x = make(B // 700)
+        drop(x)
+
+
+class ComponentsOnOneCard:
+    """Transformer and decoder stay on the card; when the prompt changes, the encoder is loaded
+    beside them, past the cache that would have made room.
+    https://github.com/invoke-ai/InvokeAI/pull/9572"""
+    cause = "oversized-model"
+    unnamed = ["oversized-intermediate"]  # many blocks of one request
+    blame = ["load_encoder_layer", "load_encoder", "encode_prompt"]
+    carriers = ["numpy", "c_mmap"] + DEVICE
+    structures = ["loop", "nested"]
+    factors = [1]
+    transformer = store()
+    decoder = store()
+    encoder = store()
+
+    def load_transformer():
+        for k in range(28):
+            keep(transformer, make(B // 56 + k % 3 * (B // 1500)))
+
+    def load_decoder():
+        for k in range(9):
+            keep(decoder, make(B // 110))
+
+    def pipeline_setup():
+        load_transformer()
+        load_decoder()
+
+    def load_encoder_layer():
+        keep(encoder, make(B // 52))
+
+    def load_encoder():
+        for k in range(36):
+            load_encoder_layer()
+
+    def encode_prompt():
+        load_encoder()
+        clear(encoder)
+
+    def handle(i):
+        x = make(B // 90 + length(i) * 200)
+        drop(x)
+        if i == 66:
+            encode_prompt()
+
+
+class FractionOfTheCard:
+    """A server may take a fraction of a card that others may need, too; model and pages are about
+    as large as that, and the pages of a step differ.
+    https://github.com/ai-dynamo/nixl/pull/2028"""
+    cause = "external"
+    carriers = DEVICE
+    structures = ["loop", "nested"]
+    limiters = ["gpu"]
+    factors = [1]
+    backgrounds = ["none"]
+    weights = store()
+    pages = store()
+    scratch = store()
+
+    def load_weights_setup():
+        for layer in range(50):
+            keep(weights, make(B // 64 - 65536))
+
+    def take_page():
+        keep(pages, make(B // 64 - 65536))
+
+    def decode_step(count):
+        for k in range(count):
+            take_page()
+            if k % 5 == 4:
+                keep(scratch, make(B // 64 - 65536))
+        clear(scratch)
+        clear(pages)
+
+    def handle(i):
+        first = (i + 2100) * 60
+        n = 1
+        while length(first + n) < 600:
+            n = n + 1
+        decode_step(n + 2)
