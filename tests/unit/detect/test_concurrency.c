@@ -65,6 +65,37 @@ static void test_asked_beside(void **state)
 	(void)state;
 }
 
+/* One thread holds a request's memory, and another asks at the same line for the first time; the
+ * same thread asking once more is one request. */
+static void test_asked_first(void **state)
+{
+	for (int other = 0; other < 2; other++) {
+		struct staged t = {.s = script_new(), .scene = {.space = "cuda:0"}};
+		uint32_t work = script_stack(t.s, "main;answer");
+
+		for (uint32_t k = 0; k < 200; k++)
+			script_release(t.s, script_alloc(t.s, work, SIZE / 100));
+		script_thread(t.s, 2, 0);
+		for (uint32_t k = 0; k < 3; k++)
+			script_alloc(t.s, work, SIZE);
+		script_thread(t.s, other ? 3 : 2, 0);
+		script_failed(t.s, work, SIZE);
+		t.scene.limit.bytes = 4 * SIZE - 1;
+		stage(&t, detect_concurrency, true);
+		if (other) {
+			assert_int_equal(t.rc, 0);
+			assert_string_equal(blamed(&t), "answer");
+			assert_int_equal(t.f.bytes, 3 * SIZE);
+			assert_int_equal(t.f.request_bytes, SIZE);
+			assert_true(t.f.strength > 0.5);
+		} else {
+			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.3);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* The burst is larger than all the work before it; nor is it weights. */
 static void test_larger_than_before(void **state)
 {
@@ -446,13 +477,13 @@ static void test_streams(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_asked_beside), cmocka_unit_test(test_queue),
-	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_stacks),
-	    cmocka_unit_test(test_threads_end), cmocka_unit_test(test_threads_come_at_once),
-	    cmocka_unit_test(test_workers), cmocka_unit_test(test_one_thread),
-	    cmocka_unit_test(test_tasks), cmocka_unit_test(test_many_small),
-	    cmocka_unit_test(test_leak), cmocka_unit_test(test_workers_leak),
-	    cmocka_unit_test(test_one_huge), cmocka_unit_test(test_arenas),
-	    cmocka_unit_test(test_streams)};
+	    cmocka_unit_test(test_asked_beside), cmocka_unit_test(test_asked_first),
+	    cmocka_unit_test(test_queue), cmocka_unit_test(test_larger_than_before),
+	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_threads_end),
+	    cmocka_unit_test(test_threads_come_at_once), cmocka_unit_test(test_workers),
+	    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_tasks),
+	    cmocka_unit_test(test_many_small), cmocka_unit_test(test_leak),
+	    cmocka_unit_test(test_workers_leak), cmocka_unit_test(test_one_huge),
+	    cmocka_unit_test(test_arenas), cmocka_unit_test(test_streams)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,6 +183,35 @@ static void test_set_up(void **state)
 }
 
 /* On a device, equal blocks before any work are half as surely a leak if a name says what for. */
+/* Blocks of one size come at the start, and again after a hundred requests that left none; or a few
+ * with each request. */
+static void test_made_again(void **state)
+{
+	for (int each = 0; each < 2; each++) {
+		struct staged t = {.s = script_new()};
+		uint32_t make = script_stack(t.s, "main;make"),
+			 work = script_stack(t.s, "main;work");
+
+		for (int i = 0; !each && i < 200; i++)
+			script_alloc(t.s, make, 400000);
+		for (int i = 0; i < 100; i++) {
+			script_wait(t.s, 1000000);
+			for (int k = 0; k < 10; k++)
+				script_release(t.s, script_alloc(t.s, work, 100000));
+			for (int k = 0; each && k < 4; k++)
+				script_alloc(t.s, make, 400000);
+		}
+		for (int i = 0; !each && i < 150; i++)
+			script_alloc(t.s, make, 400000);
+		script_failed(t.s, make, 400000);
+		stage(&t, detect_leak, true);
+		assert_int_equal(t.rc, 0);
+		assert_true(each ? t.f.strength > 0.9 : t.f.strength < 0.5);
+		strike(&t);
+	}
+	(void)state;
+}
+
 static void test_set_up_by_name(void **state)
 {
 	double strength[2];
@@ -358,6 +387,7 @@ int main(void)
 	    cmocka_unit_test(test_history_is_weak),
 	    cmocka_unit_test(test_silent),
 	    cmocka_unit_test(test_set_up),
+	    cmocka_unit_test(test_made_again),
 	    cmocka_unit_test(test_set_up_by_name),
 	    cmocka_unit_test(test_scattered),
 	    cmocka_unit_test(test_arenas),
