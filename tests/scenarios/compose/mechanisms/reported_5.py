@@ -745,6 +745,8 @@ class PooledParticlesOnASlice:
     on a slice of half a device the larger batches do not fit, on all of it they always did.
     https://github.com/3dem/relion/issues/1262"""
     cause = "external"
+    # The second or third step may be too large: then the trace shows the pool above all.
+    also = ["batch-prealloc", "oversized-model"]
     carriers = DEVICE
     structures = ["loop", "asyncio"]
     limiters = ["gpu"]
