@@ -50,7 +50,7 @@ class EmbedderLoadedPerIngest:
     cause = "external"
     carriers = ["c_malloc", "cpp_vector", "py_bytes", "numpy"]
     structures = ["loop", "nested"]
-    limiters = ["as", "data", "cgroup"]
+    limiters = ["as", "data"]  # a group gives room for all sessions now and then
     factors = [1]
     backgrounds = ["none"]
     palace = store()
