@@ -327,7 +327,7 @@ class Replay(unittest.TestCase):
     def test_torn(self):
         """The machine went down: the file ends anywhere."""
         whole = self.trace("leak")
-        name = next(n for n in os.listdir(whole) if n != "run.whyoom")
+        name = next(n for n in os.listdir(whole) if n.endswith(".whyoom") and n != "run.whyoom")
         with open(os.path.join(whole, name), "rb") as f:
             data = f.read()
         path, most = os.path.join(self.folder.name, name), self.replay(whole)["peak_live"]
