@@ -93,9 +93,12 @@ def marks_names(job):
 @case
 def marks_from_threads_and_handlers(job):
     trace = job.run(["marks", "threads"]).trace()
-    begun = {m[2] for m in marks(trace) if m[0] == BEGIN and m[3] in ("odd", "even")}
+    begun = {m[2] for m in marks(trace) if m[0] == BEGIN and m[3] != "signal"}
     ended = {m[2] for m in marks(trace) if m[0] == END}
-    equal(len(begun), 80000, "requests")
+    # While one thread copies a name for its first use, the mark of another goes without it.
+    nameless = sum(m[0] == BEGIN and m[3] is None for m in marks(trace))
+    check(80000 <= len(begun) <= 80000 + nameless, "%d requests", len(begun))
+    check(nameless <= 8, "%d requests have no name", nameless)
     check(begun <= ended, "%d have no end", len(begun - ended))
     check(set(trace.drops) <= {"signal"}, "dropped: %s", trace.drops)
     check(any(m[3] == "signal" for m in marks(trace)), "no handler's mark was recorded")
