@@ -76,6 +76,14 @@ static double ended_well(const struct requests_held *held)
 	return held->left < LEFT_SHARE ? 1 : NONE_ENDED * (1 - held->left);
 }
 
+static void note_ended(struct finding *f, const struct requests_held *held)
+{
+	if (!held->finished)
+		return;
+	finding_evidence(f, FACT_ENDED, (double)held->finished);
+	finding_evidence(f, FACT_ENDED_LEFT, held->left);
+}
+
 /* Return how many of the requests in flight are stuck: many times as old as the ones that ended
  * took. *oldest_ns: the age of the oldest. */
 static uint32_t stuck(const struct scene *scene, uint64_t *oldest_ns)
@@ -161,10 +169,7 @@ static double beside_asked(const struct scene *scene, struct finding *out)
 	finding_evidence(&f, FACT_AT_ONCE, count);
 	finding_evidence(&f, FACT_AT_ONCE_BYTES, (double)(bytes + size));
 	finding_evidence(&f, FACT_AT_ONCE_LARGEST, (double)largest);
-	if (held->finished) {
-		finding_evidence(&f, FACT_ENDED, (double)held->finished);
-		finding_evidence(&f, FACT_ENDED_LEFT, held->left);
-	}
+	note_ended(&f, held);
 	*out = f;
 	return f.strength;
 }
@@ -210,10 +215,7 @@ static double at_work(const struct scene *scene, struct finding *out)
 	f.other_bytes = stacks(scene);
 	if (f.other_bytes)
 		finding_evidence(&f, FACT_AT_ONCE_STACKS, (double)f.other_bytes);
-	if (held->finished) {
-		finding_evidence(&f, FACT_ENDED, (double)held->finished);
-		finding_evidence(&f, FACT_ENDED_LEFT, held->left);
-	}
+	note_ended(&f, held);
 	*out = f;
 	return f.strength;
 }

@@ -400,13 +400,13 @@ static double released_since(const struct scene *scene, uint64_t since_ns, bool 
 				continue;
 			released += part * (1 - enlarged) *
 				    (double)(bytes ? s->freed_bytes : s->freed_count);
-			/* Of a sample, one block stands for that many. */
+			/* One recorded block of a sample stands for sample_every / its size. */
 			if (s->max < scene->sample_every)
 				variance += (double)s->freed_count * (double)scene->sample_every /
 					    (double)s->max;
 		}
 	}
-	/* A start has a buffer or two of its own, and what a sample's error may be is not known. */
+	/* A start releases a buffer or two of its own, and a sample's error is no evidence. */
 	if (!bytes)
 		released = fmax(0, released - RELEASED_FEW - sqrt(variance));
 	return acquired > 0 ? released / acquired : 0;

@@ -72,8 +72,8 @@ static double in_pieces(const struct scene_slack *slack, uint64_t size)
 	return fmax(0, fmin(1, (log2((double)holes / (double)size) - PIECES_FEW) / PIECES_FEW));
 }
 
-/* Return how much more is free than what a trend took: room that is reserved to grow into is not
- * free for as long again. */
+/* Return 0 to 1: by how much the holes outweigh what a trend added. Reserved room is what the trend
+ * grows into, so all that it added counts against that. */
 static double beyond_trend(const struct scene_slack *slack, uint64_t trend)
 {
 	if (slack->reserved > slack->bytes / 2)

@@ -147,7 +147,7 @@ static void collect_fixes(struct explanation *e, const struct knowledge *knowled
 		add_fix(e, decides->known->from, "", decides->advice);
 		return;
 	}
-	/* Advice for the cause says more than what helps wherever that space runs out. */
+	/* Advice for the cause is more specific than advice for the space that ran out. */
 	if (decides && decides->known->claim && cause)
 		add_framework_fixes(e, knowledge, decides, decides->known->framework, ROLE_NONE);
 	for (size_t i = 0; i < e->count; i++) {

@@ -1,6 +1,7 @@
 /* sort.c - sorts in place by one byte of the keys after another, the highest first. See sort.h. */
 #include "util/sort.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define BUCKETS 256u
@@ -89,4 +90,17 @@ size_t sort_up_to(const void *items, size_t count, size_t bytes, uint64_t key)
 			high = middle;
 	}
 	return low;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+uint64_t sort_median(uint64_t *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), by_value);
+	return count ? values[count / 2] : 0;
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* The first row that the text has decides: a limit that is too low says more than what it is for,
- * and what asked says more than where. A phrase begins at the beginning of a word. */
+/* The first row whose phrase is in the text decides. Rows about a limit that is too low come first,
+ * as such a text also names what the limit is for. A phrase begins where a word begins. */
 static const struct {
 	enum scope scope;
 	const char *phrase;

@@ -1,16 +1,9 @@
 #include "model/heap/swings.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/num.h"
-
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
+#include "util/sort.h"
 
 /* Return the median top of the periods from `from` until `until`. */
 static uint64_t median_top(const struct timeline *t, uint32_t from, uint32_t until)
@@ -21,8 +14,7 @@ static uint64_t median_top(const struct timeline *t, uint32_t from, uint32_t unt
 	for (uint32_t i = from; i < until; i++)
 		if (t->periods[i].events)
 			tops[count++] = t->periods[i].most;
-	qsort(tops, count, sizeof(*tops), by_size);
-	return count ? tops[count / 2] : 0;
+	return sort_median(tops, count);
 }
 
 static uint32_t lowest(const struct timeline *t, uint32_t from, uint32_t until)

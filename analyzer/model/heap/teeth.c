@@ -1,9 +1,9 @@
 #include "model/heap/teeth.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/num.h"
+#include "util/sort.h"
 #include "util/tuned.h"
 
 TUNED(
@@ -41,20 +41,6 @@ static void step(struct walk *w, uint64_t live)
 	end_tooth(w);
 	w->falls = false;
 	w->top = live;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Sort the heights and return their median; 0: there is none. */
-static uint64_t median_of(uint64_t *heights, uint32_t count)
-{
-	qsort(heights, count, sizeof(*heights), by_size);
-	return count ? heights[count / 2] : 0;
 }
 
 /* Remove what is too low to be of the same work: the program's start has small teeth of its own. */
@@ -103,8 +89,8 @@ void teeth_find(const struct timeline *t, uint64_t moment_ns, struct teeth *out)
 	out->last = w.floors[w.count - 1];
 	for (uint32_t i = half; i < w.count; i++)
 		out->middle = num_least(out->middle, w.floors[i]);
-	out->early = median_of(w.heights, half);
-	out->late = median_of(w.heights + half, w.count - half);
-	out->median = median_of(w.heights, w.count);
+	out->early = sort_median(w.heights, half);
+	out->late = sort_median(w.heights + half, w.count - half);
+	out->median = sort_median(w.heights, w.count);
 	out->highest = w.heights[w.count - 1];
 }

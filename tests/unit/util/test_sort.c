@@ -71,10 +71,20 @@ static void counts_up_to_a_key(void **state)
 	assert_int_equal(sort_up_to(NULL, 0, sizeof(*items), 7), 0);
 }
 
+static void finds_a_median(void **state)
+{
+	uint64_t odd[] = {9, 1, UINT64_MAX}, even[] = {4, 1, 3, 2};
+
+	(void)state;
+	assert_int_equal(sort_median(odd, 3), 9);
+	assert_int_equal(sort_median(even, 4), 3);
+	assert_int_equal(sort_median(even, 0), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(counts_up_to_a_key), cmocka_unit_test(sorts)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(counts_up_to_a_key),
+	    cmocka_unit_test(sorts), cmocka_unit_test(finds_a_median)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
