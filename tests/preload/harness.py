@@ -352,12 +352,7 @@ def undamaged(directory):
         if "no header yet" not in done.stderr:
             check(done.stdout, "check says nothing: %s", done.stderr)
             damages = [p["damage"] for p in json.loads(done.stdout)["processes"] if p["damage"]]
-            # Killed after its claim on the disk's account and before its record: check takes the
-            # empty file of small traces for one that was emptied.
-            claimed = any(name.endswith(".whyooms") and
-                          not os.path.getsize(os.path.join(directory, name))
-                          for name in os.listdir(directory))
-            check(not damages and (not done.returncode or claimed), "said to be damaged: %s %s",
+            check(not damages and not done.returncode, "said to be damaged: %s %s",
                   damages, done.stderr)
 
 

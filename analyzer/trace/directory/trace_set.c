@@ -373,19 +373,38 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Return the most bytes that processes claimed of the account and did not write: those that were
+ * killed while they moved their traces to the small ones. Such a process had ended, and its own
+ * file is still there. */
+static uint64_t claimed_most(const struct trace_set *set)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct trace_facts *f = &set->images[i]->facts;
+
+		if (!trace_is_small(set->images[i]) && f->end_how != TRACE_END_NONE &&
+		    f->file_bytes <= (uint64_t)TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES)
+			bytes += TRACE_SMALL_BYTES_MAX;
+	}
+	return bytes;
+}
+
 /* Count the loss of an emptied file of small traces: only the account shows whether it held any. */
 static void count_emptied(const struct opening *o)
 {
 	struct trace_set *set = o->set;
+	uint64_t lost;
 
 	if (!o->emptied || !set->account.known || set->account.held <= o->file_bytes)
 		return;
+	lost = set->account.held - o->file_bytes;
 	/* a process that is killed after its claim, before its file grows, leaves whole pages
 	 * there; small traces are no multiple of a page */
-	if ((set->account.held - o->file_bytes) % PAGE_BYTES == 0)
+	if (lost % PAGE_BYTES == 0 || lost <= claimed_most(set))
 		return;
 	set->left_out++;
-	set->left_out_bytes += set->account.held - o->file_bytes;
+	set->left_out_bytes += lost;
 }
 
 /* Read disk.account: the disk space of all traces of a directory. .known is false if it is absent

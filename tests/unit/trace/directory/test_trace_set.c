@@ -266,6 +266,40 @@ static void reads_the_account(void **state)
 	assert_false(after(&d, sizeof(d)).known);
 }
 
+/* Return how many losses a directory shows with an empty file of small traces, a process's own file
+ * and an account that holds `more` bytes than there are. */
+static size_t lost_with(unsigned how_ended, uint64_t more)
+{
+	struct trace_disk d = {.version = TRACE_DISK_VERSION, .bound = 1 << 30};
+	struct trace_set set;
+	struct stat st;
+	struct err err;
+	char path[128];
+	size_t lost;
+
+	put_file("10.0.whyoom", 10, 0, 1000, how_ended);
+	snprintf(path, sizeof(path), "%s/10.0.whyoom", dir);
+	assert_int_equal(stat(path, &st), 0);
+	snprintf(path, sizeof(path), "%s/small.0" TRACE_SMALL_SUFFIX, dir);
+	fclose(fopen(path, "w"));
+	memcpy(&d.magic, TRACE_DISK_MAGIC, 8);
+	d.held = (int64_t)((uint64_t)st.st_size + more);
+	after(&d, sizeof(d));
+	assert_int_equal(trace_set_open(dir, &set, &err), 0);
+	lost = set.left_out;
+	trace_set_close(&set);
+	return lost;
+}
+
+/* An emptied file of small traces shows in the account; so does a claim that was never written. */
+static void tells_a_loss_from_a_claim(void **state)
+{
+	assert_int_equal(lost_with(TRACE_END_NONE, 0), 0);
+	assert_int_equal(lost_with(TRACE_END_NONE, 3001), 1);
+	assert_int_equal(lost_with(TRACE_END_EXIT, 3001), 0);
+	assert_int_equal(lost_with(TRACE_END_EXIT, TRACE_SMALL_BYTES_MAX + 1), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +310,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(one_file_and_a_fifo, make_dir, remove_dir),
 	    cmocka_unit_test_setup_teardown(many_files, make_dir, remove_dir),
 	    cmocka_unit_test_setup_teardown(reads_the_account, make_dir, remove_dir),
+	    cmocka_unit_test_setup_teardown(tells_a_loss_from_a_claim, make_dir, remove_dir),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
