@@ -287,6 +287,12 @@ double scene_released_since(const struct scene *scene, uint64_t since_ns);
 /* True if it made so many blocks, or so many of one size, and no others beside them, that each is
  * of a request of its own rather than of something that is put in place. */
 bool scene_many_alike(const struct scene *scene, const struct callsite *p);
+/* True if its blocks come in no order, as requests of several kinds do: the mean size differs from
+ * one step to the next by chance, and these sums do not recur. A layer's parameters come in the
+ * same order each time. Half the squared difference of neighbours, times their blocks, estimates
+ * the variance of a size (von Neumann, Annals of Mathematical Statistics, 1941); it is at most
+ * (largest - mean) * (mean - smallest) (Bhatia and Davis, American Mathematical Monthly, 2000). */
+bool scene_in_no_order(const struct callsite *p);
 /* True if other lines acquired at most `most` blocks and mappings since its first block. */
 bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uint64_t most);
 /* True if many other blocks came and went between its own, so requests were served. Host only. */

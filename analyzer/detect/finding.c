@@ -44,6 +44,7 @@ TUNED(double, RELEASED_FEW, 2.0, "two buffers are of the start, three of request
 TUNED(double, QUIET_SHARE, 1.0 / 32,
     "while nothing is served, next to nothing comes and goes: a request gives back a fifth");
 TUNED(uint64_t, MANY_ALIKE, 128u, "slots, layers and experts are fewer; requests are not");
+TUNED(double, NEARLY_ALIKE, 0.25, "a layer's parameters differ by factors from each other");
 TUNED(unsigned, TURNS_MIN, 4u, "fewer blocks may come in turns by chance");
 TUNED(unsigned, LINES_MIN, 3u, "a layer has at least three parameters: weight, bias, norm");
 TUNED(unsigned, SCATTER_MIN, 24u,
@@ -427,13 +428,23 @@ double scene_released_since(const struct scene *scene, uint64_t since_ns)
 	return released_since(scene, since_ns, false);
 }
 
+/* True if its blocks are much of a size, as requests of one kind are: parameters of a layer differ
+ * by factors. */
+static bool nearly_alike(const struct callsite *p)
+{
+	return (double)p->facts.largest * (double)p->facts.live_count <=
+	       (double)p->facts.live_bytes * (1 + NEARLY_ALIKE);
+}
+
 bool scene_many_alike(const struct scene *scene, const struct callsite *p)
 {
-	/* A sample's count is mostly of small blocks. */
+	/* A sample's count is mostly of small blocks, which it takes in any order. */
 	uint64_t count = scene->sample_every ? callsite_large_blocks(p) : p->facts.live_count;
 
 	return (count > MODEL_BLOCKS ||
-		   (p->facts.live_count > MANY_ALIKE && callsite_is_uniform(p))) &&
+		   (p->facts.live_count > MANY_ALIKE &&
+		       (callsite_is_uniform(p) || nearly_alike(p) || scene_sizes_scatter(p) ||
+			   (!scene->sample_every && scene_in_no_order(p))))) &&
 	       !scene_in_company(scene, p);
 }
 

@@ -109,7 +109,7 @@ static double set_up(const struct scene *scene, const struct callsite *p)
 		return 1;
 	if (pool_at(scene, callsite, &pool))
 		return pool.sure;
-	return !scene_sizes_drift(p) && !scene_sizes_scatter(p) &&
+	return !scene_sizes_drift(p) && !scene_sizes_scatter(p) && !scene_many_alike(scene, p) &&
 	       !scene_worked_between(scene, p) &&
 	       (!callsite_is_uniform(p) || p->survivors.count <= POOL_ALIKE) &&
 	       scene_few_large(scene, p) && scene_is_quiet_since(scene, p->facts.first_ns);

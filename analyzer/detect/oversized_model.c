@@ -70,7 +70,7 @@ static bool is_varied(const struct scene *scene, const struct callsite *p)
 {
 	enum purpose purpose = purpose_of(scene, (uint32_t)(p - scene->callsites->list));
 
-	if (purpose != PURPOSE_UNTOLD && callsite_is_uniform(p))
+	if ((purpose != PURPOSE_UNTOLD && callsite_is_uniform(p)) || scene_many_alike(scene, p))
 		return purpose == PURPOSE_WEIGHTS;
 	return (!callsite_is_uniform(p) && !scene_sizes_drift(p) && !scene_sizes_scatter(p)) ||
 	       scene_in_turns(scene, p) || scene_in_company(scene, p);

