@@ -452,6 +452,30 @@ static int try_claim(struct scan *s, size_t from, size_t to, bool *found)
 	    s, (struct candidate){s->claims[claim.kind], s->base + from, s->base + to});
 }
 
+static bool is_what(const struct scan *s, size_t at)
+{
+	static const char what[] = "what():";
+
+	while (at < s->filled && s->buffer[at] == ' ')
+		at++;
+	return s->filled - at >= strlen(what) && memcmp(s->buffer + at, what, strlen(what)) == 0;
+}
+
+/* "  what():  out of memory": the exception's type is in the line before. */
+static size_t with_type(const struct scan *s, size_t line)
+{
+	size_t before = line ? line_begin(s, line - 1, CLAIM_MAX / 2) : 0;
+
+	if (line == 0)
+		return line;
+	/* "what():  file.hpp(42):", and the message on a line of its own */
+	if (is_what(s, before) && line > 1 && before > 0 && s->buffer[line - 2] == ':')
+		before = line_begin(s, before - 1, CLAIM_MAX / 2);
+	else if (!is_what(s, line))
+		return line;
+	return s->base + before >= s->claim_next ? before : line;
+}
+
 /* Reads the needle's line as what an unknown program says, else with the line that it goes on in,
  * or goes on from. */
 static int on_claim(struct scan *s, size_t needle)
@@ -462,6 +486,7 @@ static int on_claim(struct scan *s, size_t needle)
 
 	if (s->base + needle < s->claim_next || s->claim_vain >= VAIN_MAX)
 		return 0;
+	line = with_type(s, line);
 	rc = try_claim(s, line, end, &found);
 	if (!rc && !found && end < s->filled && goes_on(s, end + 1)) {
 		more = claim_end(s, line, end + 1);

@@ -10,7 +10,7 @@
 #define SECOND 1000000000ll
 
 /* Failures this close belong to one event. */
-TUNED(unsigned, BESIDE_LINES, 3, "a code, its cause and its call stand in lines of their own");
+TUNED(unsigned, BESIDE_LINES, 6, "a code, its cause and its calls stand in lines of their own");
 TUNED(unsigned, NEAR_LINES, 400, "a chain of exceptions with deep stacks, raised one on another");
 TUNED(unsigned, RETRY_LINES, 20, "a program that recovers says so after one stack at most");
 TUNED(int64_t, NEAR_NS, 30 * SECOND, "servers take some seconds to die, supervisors to notice");

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
+#include "explain/claim/phrase.h"
 #include "util/tuned.h"
 
 TUNED(size_t, LINES_BEFORE, 6, "a activity that began further above may be over");
@@ -20,7 +20,7 @@ static const struct {
     {ACTIVITY_LOAD, "load model"},
     {ACTIVITY_LOAD, "load_model"},
     {ACTIVITY_LOAD, "loading weights"},
-    {ACTIVITY_LOAD, "load_weights"},
+    {ACTIVITY_LOAD, "load_weight"},
     {ACTIVITY_LOAD, "load weights"},
     {ACTIVITY_LOAD, "loading the model"},
     {ACTIVITY_LOAD, "load the model"},
@@ -90,7 +90,7 @@ static enum activity activity_of(const char *line, size_t bytes)
 		copy[i] = line[i] ? line[i] : ' ';
 	copy[bytes] = '\0';
 	for (size_t i = 0; i < sizeof(phrases) / sizeof(*phrases); i++)
-		if (strcasestr(copy, phrases[i].phrase))
+		if (has_phrase(copy, phrases[i].phrase))
 			return phrases[i].activity;
 	return ACTIVITY_UNKNOWN;
 }

@@ -36,6 +36,22 @@ static bool in_head(const struct lexemes *l, size_t i)
 	return true;
 }
 
+/* "4096 of 32768 bytes each": neither is an amount of memory. */
+static bool is_count_of_each(const struct lexemes *l, size_t i, size_t to)
+{
+	return i + 3 < to && is_word(&l->list[i + 1], "of") &&
+	       l->list[i + 2].type == LEXEME_NUMBER && is_word(&l->list[i + 3], "each");
+}
+
+/* "indexing (12/288594)": how far it is; "==41031==ERROR": a process. */
+static bool is_place(const struct lexemes *l, size_t i)
+{
+	if (i > 1 && is_mark(&l->list[i - 1], "=") && is_mark(&l->list[i - 2], "="))
+		return true;
+	return i > 1 && is_mark(&l->list[i - 1], "/") && l->list[i - 2].type == LEXEME_NUMBER &&
+	       l->list[i - 2].unit == UNIT_NONE && l->list[i - 2].bytes < BARE_MIN;
+}
+
 static bool is_size(const struct lexemes *l, size_t i, size_t to)
 {
 	const struct lexeme *x = &l->list[i];
@@ -44,7 +60,8 @@ static bool is_size(const struct lexemes *l, size_t i, size_t to)
 		return false;
 	if (x->unit == UNIT_BYTE)
 		return true;
-	if (x->joined || x->bytes < BARE_MIN || in_head(l, i))
+	if (x->joined || x->bytes < BARE_MIN || in_head(l, i) || is_count_of_each(l, i, to) ||
+	    is_place(l, i))
 		return false;
 	if (i > 0 && is_mark(&l->list[i - 1], ":") && l->list[i - 1].at + 1 == x->at &&
 	    x->bytes <= UINT16_MAX) /* a port */
@@ -79,6 +96,12 @@ static enum amount meaning_of(const struct lexemes *l, size_t i)
 	    (is_word(&l->list[i - 2], "total") || is_word(&l->list[i - 2], "maximum") ||
 		is_word(&l->list[i - 2], "max")))
 		return AMOUNT_LIMIT;
+	/* "but bank size is only 1046181792 B" */
+	if (is_word(x, "only") && i > 1 && is_word(&l->list[i - 1], "is") &&
+	    is_word(&l->list[i - 2], "size"))
+		return AMOUNT_LIMIT;
+	if (is_word(x, "size") && i > 0 && is_word(&l->list[i - 1], "bank"))
+		return AMOUNT_LIMIT;
 	if (is_word(x, "zone") && i > 0 && is_word(&l->list[i - 1], "red"))
 		return AMOUNT_LIMIT;
 	if (is_word(x, "total"))
@@ -87,7 +110,7 @@ static enum amount meaning_of(const struct lexemes *l, size_t i)
 		return i > 0 && is_word(&l->list[i - 1], "would") ? AMOUNT_USED : NO_AMOUNT;
 	/* "reserved" of a runtime is what it took, "was reserved" what it could not. */
 	if (x->vocabulary & WORD_FREE)
-		return AMOUNT_FREE;
+		return i > 0 && is_word(&l->list[i - 1], "largest") ? AMOUNT_PIECE : AMOUNT_FREE;
 	if (x->vocabulary & WORD_LIMIT)
 		return AMOUNT_LIMIT;
 	if (is_word(x, "requests") && i > 0 &&
@@ -198,6 +221,16 @@ static bool is_summand(const struct lexemes *l, size_t from, size_t i)
 	return false;
 }
 
+/* "not enough for 58720256 B across 12 banks, where each bank needs to store 4894720 B": what is
+ * free is free in one of them. */
+static bool is_share(const struct lexemes *l, size_t from, size_t i)
+{
+	for (size_t k = i; k-- > from && i - k <= BEFORE && !is_mark(&l->list[k], ",.;");)
+		if (is_word(&l->list[k], "each"))
+			return true;
+	return false;
+}
+
 static size_t next_size(const struct lexemes *l, size_t i, size_t to)
 {
 	while (i < to && !is_size(l, i, to))
@@ -248,6 +281,8 @@ void amounts_read(struct amounts *out, const struct lexemes *l, size_t from, siz
 		}
 		if (a == AMOUNT_ASKED && out->said[a] && is_summand(l, from, i))
 			out->bytes[a] += x->bytes;
+		else if (a == AMOUNT_ASKED && is_share(l, from, i))
+			out->said[a] = true, out->bytes[a] = x->bytes;
 		else
 			put(out, a, x->bytes);
 	}

@@ -12,6 +12,7 @@
 TUNED(size_t, NOUN_NEAR, 5,
     "\"out of GPU device memory\": a noun further off belongs to another verb");
 TUNED(size_t, PAIR_NEAR, 9, "\"allocation of 512 MiB for the batch failed\"");
+TUNED(uint64_t, MEMORY_LIMIT_MIN, 1u << 20, "no program is given less than a MiB");
 TUNED(size_t, LEVEL_WITHIN, 14, "a logger's level stands behind its time and thread");
 
 /* Without one of these words nothing failed; letters of either case begin them. */
@@ -21,8 +22,8 @@ const char *const claim_needles[] = {"fail", "Fail", "FAIL", "nable to", "UNABLE
     "ause of excess", "due to excess", "137", "signal 9", "SIGKILL", "-9", "rrno 12", "ANNOT",
     "an't ", "ould not", "ouldn't", "ut of ", "UT OF", "UT_OF", "utOf", "ut_of", "xceed", "XCEED",
     "nsufficient", "NSUFFICIENT", "ot enough", "OT ENOUGH", "o enough", "xhaust", "XHAUST", " full",
-    "Full", "FULL", "illed", "ILLED", "efused", "o available", "o free ", "o space", "o room",
-    "o more ", "arger than", "reater than", "ore than", "igher than", "memory than",
+    "Full", "FULL", "illed", "ILLED", "efused", "o available", "ot available", "o free ", "o space",
+    "o room", "o more ", "arger than", "reater than", "ore than", "igher than", "memory than",
     "memory pressure", "need ", "oo large", "oo big", "oo long", "onger than", " fit ", " above ",
     "eached", "REACHED", "ow on ", "ENOMEM", "OOM", "erminated", "victed", "eartbeat",
     "rejected by", "egmentation", "egfault", "SIGSEGV", "violation", "llegal memory", "quota",
@@ -30,9 +31,10 @@ const char *const claim_needles[] = {"fail", "Fail", "FAIL", "nable to", "UNABLE
     "returned NULL", "returned null", "maximum number", "nsupported system", "imit reached",
     "imit of ", "over limit", "ate limit", "unreachable", "disconnected", "unexpectedly", "epleted",
     " died", "bad_alloc", "only ", "not permitted", "ermission denied", "ave enough",
-    "ueue is full", "ueue full", "queue size", "ueue capacity", "ool exhausted", "ool is exhausted",
-    "ueuePool limit", "verloaded", "tack overflow", "tackOverflow", "recursion depth",
-    "call stack size", "overflowed its stack", " leaked ", "memory leak", "no memory", NULL};
+    "ueue is full", "ust be between", "ueue full", "queue size", "ueue capacity", "ool exhausted",
+    "ool is exhausted", "ueuePool limit", "verloaded", "tack overflow", "tackOverflow",
+    "recursion depth", "call stack size", "overflowed its stack", " leaked ", "memory leak",
+    "no memory", NULL};
 
 const char *claim_name(enum claim_kind kind)
 {
@@ -101,11 +103,16 @@ static bool says_short(struct sentence *s)
 			 (has_flag(s, i + 3, WORD_FREE) || has_flag(s, i + 2, WORD_FREE) ||
 			     ends_there(s, i + 2)))
 			noun = i + 1;
+		/* "memory not available to allocate buffer" */
+		if (!noun && two_words(s, i, "not", "available") && i > s->from &&
+		    has_flag(s, i - 1, WORD_MEMORY) && any_flag(s, WORD_ALLOCATE))
+			noun = i - 1;
 		if (!noun || is_data(s, noun))
 			continue;
 		for (size_t n = noun; n < noun + NOUN_NEAR && n < s->to; n++) {
 			if (has_flag(s, n, WORD_DISK) || word_is(s, n, "bounds") ||
-			    word_is(s, n, "range") || lexeme(s, n)->mark == ':')
+			    word_is(s, n, "range") || word_is(s, n, "stack") ||
+			    lexeme(s, n)->mark == ':')
 				break;
 			if ((has_flag(s, n, MEMORY_NOUNS | WORD_POOL) ||
 				((word_is(s, n, "resource") || word_is(s, n, "resources")) &&
@@ -306,6 +313,15 @@ static bool is_over(const struct sentence *s, size_t i)
 	return true;
 }
 
+static bool any_large_number(const struct sentence *s)
+{
+	for (size_t i = s->from; i < s->to; i++)
+		if (lexeme(s, i)->type == LEXEME_NUMBER && lexeme(s, i)->unit == UNIT_NONE &&
+		    lexeme(s, i)->bytes >= MEMORY_LIMIT_MIN)
+			return true;
+	return false;
+}
+
 /* "memory limit of 2 GiB exceeded", "RSS is above the maximum", "would be larger than the breaker"
  */
 static bool says_over(struct sentence *s)
@@ -322,8 +338,9 @@ static bool says_over(struct sentence *s)
 		if (word_is(s, o, "over") &&
 		    find_flag(s, o, o + NOUN_NEAR, WORD_LIMIT | WORD_MEMORY) >= s->to)
 			continue;
-		/* A bare pool's limit may count anything. */
-		if (!any_flag(s, MEMORY_NOUNS) && !any_size(s))
+		/* A bare pool's limit may count anything, a large buffer's counts bytes. */
+		if (!any_flag(s, MEMORY_NOUNS) && !any_size(s) &&
+		    !(any_word(s, "buffer") && any_large_number(s)))
 			continue;
 		if (!noun && !any_size(s))
 			continue;
@@ -337,7 +354,8 @@ static bool says_over(struct sentence *s)
 static bool says_high_usage(struct sentence *s)
 {
 	static const char *const ends[] = {"canceling", "cancelling", "canceled", "cancelled",
-	    "terminating", "aborting", "rejecting", "rejected", "stopping", "stopped"};
+	    "terminating", "aborting", "rejecting", "rejected", "stopping", "stopped", "refused",
+	    "refusing", "dropped", "dropping"};
 
 	for (size_t i = s->from; i + 2 < s->to; i++) {
 		if (!word_is(s, i, "high") && !word_is(s, i, "excessive"))
@@ -414,6 +432,14 @@ static bool numbers_say(struct sentence *s)
 		   a.bytes[AMOUNT_ASKED] > a.bytes[AMOUNT_LIMIT]);
 }
 
+static bool any_small_size(const struct sentence *s)
+{
+	for (size_t i = s->from; i < s->to; i++)
+		if (lexeme(s, i)->unit == UNIT_BYTE && lexeme(s, i)->bytes < MEMORY_LIMIT_MIN)
+			return true;
+	return false;
+}
+
 /* A file, a message or a request has a largest size, too, and no memory is meant. */
 static bool is_message_size(const struct sentence *s)
 {
@@ -421,6 +447,10 @@ static bool is_message_size(const struct sentence *s)
 	    "payload", "packet", "header", "headers", "response", "attachment", "document", "row",
 	    "field", "frame", "log", "event"};
 
+	/* "exceeds the max of 500KB": of a file that is built */
+	if (!any_flag(s, MEMORY_NOUNS | WORD_DEVICE | WORD_POOL | WORD_ALLOCATE) &&
+	    any_small_size(s))
+		return true;
 	/* "limit_name=MaxQueryBytesRead": what is read is not held */
 	if (any_two(s, "bytes", "read") || any_two(s, "bytes", "scanned"))
 		return !any_flag(s, MEMORY_NOUNS | WORD_DEVICE);
@@ -455,6 +485,8 @@ static bool is_hypothetical(const struct sentence *s)
 		if ((word_is(s, i, "could") || word_is(s, i, "should") || word_is(s, i, "would")) &&
 		    word_is(s, i + 1, "not"))
 			continue;
+		if (word_is(s, i, "reduce") && has_flag(s, i + 1, WORD_FAIL)) /* the operation */
+			continue;
 		return true;
 	}
 	/* "out of memory may happen" */
@@ -464,11 +496,22 @@ static bool is_hypothetical(const struct sentence *s)
 	return false;
 }
 
+/* "attempting to free up memory" */
+static bool tries_to_free(const struct lexemes *l, size_t i)
+{
+	const struct lexeme *x = &l->list[i];
+
+	return i + 2 < l->count && strcmp(x[2].word, "free") == 0 &&
+	       (strcmp(x->word, "attempting") == 0 || strcmp(x->word, "trying") == 0);
+}
+
 /* "retrying with 1 GiB"; not "retry failed", "gave up after 3 retries" */
 static bool tries_again(const struct sentence *s, size_t i)
 {
 	if (two_words(s, i, "fall", "back") || two_words(s, i, "falls", "back"))
 		return !negated(s, i);
+	if (tries_to_free(s->l, i))
+		return true;
 	if (!has_flag(s, i, WORD_RETRY) || is_part(s, i))
 		return false;
 	if (has_flag(s, i + 1, WORD_FAIL) || has_flag(s, i + 2, WORD_FAIL))
@@ -510,6 +553,10 @@ static bool is_configuration(const struct sentence *s)
 		    word_is(s, i + 1, "exceed") && lexeme(s, i + 2)->type == LEXEME_NUMBER &&
 		    any_flag(s, MEMORY_NOUNS) && !any_flag(s, WORD_USED | WORD_ALLOCATE))
 			return true;
+	/* "memory must be between 512Mi and 4Gi" */
+	if (any_two(s, "must", "be") && any_two(s, "be", "between") && any_flag(s, MEMORY_NOUNS) &&
+	    any_size(s))
+		return true;
 	for (size_t i = s->from; i + 1 < s->to; i++) {
 		if (!has_flag(s, i, WORD_MEMORY) ||
 		    !(word_is(s, i + 1, "size") || word_is(s, i + 1, "limit") ||
@@ -545,9 +592,13 @@ static bool got_over_it(const struct sentence *s, size_t end)
 	for (size_t i = s->at; i < end; i++) {
 		const struct lexeme *x = &s->l->list[i];
 
-		if (i < s->to ? tries_again(s, i) : (x->vocabulary & WORD_RETRY && !x->joined))
+		/* not the exception's name: RetryError, MaxRetryError */
+		if (i < s->to ? tries_again(s, i)
+			      : (x->vocabulary & WORD_RETRY && !x->joined &&
+				    !(i + 1 < end && x[1].joined)))
 			return true;
-		if (strcmp(x->word, "passed") == 0 || strcmp(x->word, "handled") == 0)
+		if (strcmp(x->word, "passed") == 0 || strcmp(x->word, "handled") == 0 ||
+		    tries_to_free(s->l, i))
 			return true;
 	}
 	/* "retrying after out of memory" */
@@ -557,9 +608,17 @@ static bool got_over_it(const struct sentence *s, size_t end)
 	return false;
 }
 
-/* A level below a warning, in capitals as loggers write it, or as a key's value. */
+/* A level below a warning, in capitals as loggers write it, or as a key's value; but an end that is
+ * meant is told so: "INFO: worker stopped, memory limit of 128 MiB exceeded". */
 static bool is_quiet(const struct lexemes *l, const char *line)
 {
+	bool stopped = false;
+
+	for (size_t i = 0; i < l->count; i++) {
+		stopped |= strcmp(l->list[i].word, "stopped") == 0;
+		if (stopped && strcmp(l->list[i].word, "exceeded") == 0)
+			return false;
+	}
 	for (size_t i = 0; i < l->count && i < LEVEL_WITHIN; i++) {
 		const struct lexeme *x = &l->list[i];
 		char first = line[x->at];

@@ -62,8 +62,11 @@ static bool is_queue(const struct sentence *s)
 
 static bool is_recursion(const struct sentence *s)
 {
-	return any_two(s, "stack", "overflow") || any_two(s, "recursion", "depth") ||
-	       any_two(s, "call", "stack") || any_two(s, "overflowed", "its");
+	return any_two(s, "stack", "overflow") ||
+	       (any_two(s, "out", "of") && any_word(s, "stack")) ||
+	       (any_two(s, "stack", "limit") && any_flag(s, WORD_OVER)) ||
+	       any_two(s, "recursion", "depth") || any_two(s, "call", "stack") ||
+	       any_two(s, "overflowed", "its");
 }
 
 /* "1 leaked semaphore objects", "Possible EventEmitter memory leak detected" */

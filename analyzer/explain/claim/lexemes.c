@@ -158,9 +158,9 @@ static size_t read_unit(const struct cutter *c, size_t at, double *factor)
 		if (char_at(c, i) == 'i')
 			i++;
 		ch = char_at(c, i);
-		/* A lone letter is a unit only right behind its number: 7.35G, not "5 m". */
+		/* A lone letter is a unit only right behind its number: 7.35G, 512Mi, not "5 m". */
 		if (!is_letter(ch))
-			return at + 1 == i && !is_digit(ch) ? i : at;
+			return (char_at(c, at) | 0x20) == *letter && !is_digit(ch) ? i : at;
 	}
 	if ((ch | 0x20) != 'b')
 		return at;
@@ -177,9 +177,10 @@ static size_t read_unit(const struct cutter *c, size_t at, double *factor)
 
 static void read_hexadecimal(struct cutter *c)
 {
-	size_t begin = c->at, i = begin + 2;
+	size_t begin = c->at, i = begin + 2, unit;
 	uint64_t value = 0;
 	struct lexeme *l;
+	double factor;
 
 	while (i < c->end && strchr("0123456789abcdefABCDEF", c->line[i]) && c->line[i]) {
 		char ch = c->line[i++];
@@ -192,6 +193,12 @@ static void read_hexadecimal(struct cutter *c)
 		l->bytes = value;
 		l->value = (double)value;
 		l->joined = true; /* an address more often than a size */
+		unit = read_unit(c, i, &factor);
+		if (unit > i && factor <= 1) { /* "0x13ffffffe8 bytes" */
+			l->unit = UNIT_BYTE;
+			l->joined = false;
+			c->at = unit;
+		}
 	}
 }
 

@@ -1,11 +1,9 @@
 /* scope.c - see scope.h. */
 #include "explain/claim/scope.h"
 
-#include <ctype.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
-#include <strings.h>
+
+#include "explain/claim/phrase.h"
 
 /* The first row whose phrase is in the text decides. Rows about a limit that is too low come first,
  * as such a text also names what the limit is for. A phrase begins where a word begins. */
@@ -59,6 +57,7 @@ static const struct {
     {SCOPE_REQUEST, "canceling query"},
     {SCOPE_REQUEST, "cancelling query"},
     {SCOPE_REQUEST, "per-query"},
+    {SCOPE_REQUEST, "-limited: memory budget"},
     {SCOPE_REQUEST, "query exceeded"},
     {SCOPE_REQUEST, "query memory limit"},
     {SCOPE_REQUEST, "query used"},
@@ -98,19 +97,10 @@ static const struct {
     {SCOPE_REQUEST, "response size"},
 };
 
-static bool has(const char *text, const char *phrase)
-{
-	for (const char *at = strcasestr(text, phrase); at; at = strcasestr(at + 1, phrase))
-		if (at == text || !isalnum((unsigned char)*phrase) ||
-		    !(isalnum((unsigned char)at[-1]) || at[-1] == '_'))
-			return true;
-	return false;
-}
-
 enum scope scope_read(const char *text)
 {
 	for (size_t i = 0; i < sizeof(phrases) / sizeof(*phrases); i++)
-		if (has(text, phrases[i].phrase))
+		if (has_phrase(text, phrases[i].phrase))
 			return phrases[i].scope;
 	return SCOPE_UNKNOWN;
 }

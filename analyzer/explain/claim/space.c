@@ -5,8 +5,14 @@
 
 static bool names_device(const struct sentence *line)
 {
-	/* the drivers' own calls: cuMemCreate, rtMalloc */
-	if (any_two(line, "cu", "mem") || any_two(line, "rt", "malloc"))
+	/* the drivers' own calls: cuMemCreate, cuMemoryAllocate, cuStreamCreate, rtMalloc; "video
+	 * memory" */
+	if (any_two(line, "cu", "mem") || any_two(line, "cu", "memory") ||
+	    any_two(line, "cu", "stream") || any_two(line, "rt", "malloc") ||
+	    any_two(line, "video", "memory"))
+		return true;
+	/* An accelerator's memory lies in banks. */
+	if (any_word(line, "dram") && (any_word(line, "bank") || any_word(line, "banks")))
 		return true;
 	for (size_t i = line->from; i < line->to; i++) {
 		if (!has_flag(line, i, WORD_DEVICE))
@@ -25,16 +31,18 @@ static bool names_device(const struct sentence *line)
 
 static bool names_host(const struct sentence *line)
 {
-	/* "out of GPU and shared host memory" */
+	/* "out of GPU and shared host memory", "no GPU or CPU memory" */
 	for (size_t i = line->from; i < line->to; i++)
-		if (has_flag(line, i, WORD_DEVICE) && word_is(line, i + 1, "and"))
+		if (has_flag(line, i, WORD_DEVICE) &&
+		    (word_is(line, i + 1, "and") || word_is(line, i + 1, "or")))
 			return false;
 	for (size_t i = line->from; i < line->to; i++)
 		if (has_flag(line, i, WORD_HOST) &&
 		    (has_flag(line, i, WORD_MEMORY) || has_flag(line, i + 1, WORD_MEMORY) ||
 			has_flag(line, i + 2, WORD_MEMORY)))
 			return true;
-	return any_two(line, "host", "malloc") || any_two(line, "host", "alloc");
+	return any_two(line, "host", "malloc") || any_two(line, "host", "alloc") ||
+	       any_two(line, "alloc", "host");
 }
 
 bool space_is_shared(const struct sentence *line)
@@ -68,7 +76,7 @@ enum claim_kind space_of(const struct sentence *line, bool over)
 		return CLAIM_POOL;
 	if (any_word(line, "mmap") || any_word(line, "mprotect") || any_two(line, "map", "file") ||
 	    any_two(line, "backed", "map") || any_two(line, "memory", "map") ||
-	    any_two(line, "to", "map"))
+	    any_two(line, "to", "map") || any_two(line, "be", "mapped"))
 		return CLAIM_MAPPING;
 	return over ? CLAIM_LIMIT : CLAIM_HOST;
 }

@@ -78,11 +78,11 @@ static void test_unnamed(void **state)
 	    "[message h]\nkind = failure\nfallback = yes\nclaim = host\nmeaning = it\n"
 	    "[message d]\nkind = failure\nfallback = yes\nclaim = device\nmeaning = it\n");
 	struct explanation near =
-	    known_explain(k, "failed to allocate memory\nx\nGPU out of memory\n");
+	    known_explain(k, "failed to allocate memory\nx\ny\nz\nGPU out of memory\n");
 	struct explanation sized =
 	    known_explain(k, "failed to allocate 512 MiB of memory\nGPU out of memory\n");
 	struct explanation far =
-	    known_explain(k, "failed to allocate memory\n\n\n\n\n\nGPU out of memory\n");
+	    known_explain(k, "failed to allocate memory\n\n\n\n\n\n\n\n\nGPU out of memory\n");
 
 	assert_int_equal(near.count, 1);
 	assert_string_equal(near.messages[0].known->claim, "device");

@@ -22,6 +22,9 @@ static void test_nearest(void **state)
 	does(ACTIVITY_START, "Loading model\nwarming up\n", "out of memory", "\n");
 	does(ACTIVITY_LOAD, "", "out of memory", "\nfailed to load model 'x'\n");
 	does(ACTIVITY_TRAIN, "epoch 3, loss 0.1\n", "out of memory", "");
+	does(ACTIVITY_LOAD, "in DefaultModelLoader\n", "out of memory", "");
+	does(ACTIVITY_LOAD, "in _load_weight\n", "out of memory", "");
+	does(ACTIVITY_UNKNOWN, "in download_model\n", "out of memory", "");
 	does(ACTIVITY_UNKNOWN, "hello\n", "out of memory", "\nbye\n");
 	(void)state;
 }

@@ -50,6 +50,12 @@ static void test_words_behind(void **state)
 
 static void test_pairs(void **state)
 {
+	means("requires 4 buffers, set to 8192 of 32768 bytes each", 0, 0, 0, 0);
+	means("out of memory: fetched (12/301204)", 0, 0, 0, 0);
+	means("==41031==ERROR: allocation failed", 0, 0, 0, 0);
+	means("no room for 64 MiB in 8 banks, each bank needs to store 8 MiB, but bank size is "
+	      "only 1 GiB (free: 256 MiB, largest free block: 4 MiB)",
+	    MiB(8), 0, GiB(1), MiB(256));
 	means("12 GB of 11 GB physical memory used", 0, GiB(12), GiB(11), 0);
 	means("(3 GiB / 4 GiB)", 0, GiB(3), GiB(4), 0);
 	means("would be [1022127656/974.7mb], larger than the limit of [1020054732/972.7mb]", 0,

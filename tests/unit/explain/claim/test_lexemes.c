@@ -45,6 +45,8 @@ static void test_words(void **state)
 
 static void test_sizes(void **state)
 {
+	size("memory: 512Mi", 512ull << 20);
+	size("allocate 0x1400000000 bytes", 0x1400000000);
 	size("1.5 GiB", 3ull << 29);
 	size("1,5 GiB", 3ull << 29);
 	size("(12GB)", 12ull << 30);

@@ -12,6 +12,7 @@ static void test_scopes(void **state)
 	    {SCOPE_REQUEST, "acme: memory limit for query exceeded"},
 	    {SCOPE_REQUEST, "Query exceeded the node's limit"},
 	    {SCOPE_REQUEST, "ExternalSorter[0] wanted 5 MB more"},
+	    {SCOPE_REQUEST, "sort-limited: memory budget exceeded"},
 	    {SCOPE_REQUESTS, "[in_flight_requests] Data too large"},
 	    {SCOPE_STORE, "acme: the cache is full"},
 	    {SCOPE_START, "cannot allocate memory for the buffer pool"},
