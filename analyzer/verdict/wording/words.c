@@ -11,25 +11,11 @@
 #include "verdict/failure/volume.h"
 #include "verdict/judge/arena_blame.h"
 #include "verdict/ledger/ledger.h"
-
-/* Other lines are mentioned when the blamed one has less than nine tenths. */
-#define NEARLY_PART 10u
-
-static void add_callsite(struct str *s, const char *function, const char *file, uint32_t line)
-{
-	if (function)
-		fmt_function(s, function, "<..>");
-	else
-		str_puts(s, "an unknown place");
-	if (file && line)
-		str_printf(s, " (%s:%u)", str_base_name(file), line);
-	else if (file)
-		str_printf(s, " (%s)", str_base_name(file));
-}
+#include "verdict/wording/ending.h"
 
 static void add_blame(struct str *s, const struct verdict_result *r)
 {
-	add_callsite(s, r->verdict.blame.function, r->verdict.blame.file, r->verdict.blame.line);
+	ending_callsite(s, r->verdict.blame.function, r->verdict.blame.file, r->verdict.blame.line);
 }
 
 static const struct callsite *main_callsite(const struct verdict_result *r)
@@ -47,167 +33,6 @@ static uint64_t fact(const struct verdict_result *r, enum fact fact)
 static uint64_t live(const struct verdict_result *r)
 {
 	return r->callsites->live_bytes + r->callsites->map_bytes;
-}
-
-/* The C library and the loader were refused: such requests are not recorded. */
-static void add_left(struct str *s, const struct verdict_result *r)
-{
-	const struct failure_view *f = &r->failure;
-	struct fmt a, b;
-
-	str_printf(s, " while only %s of %s (%s) were left",
-	    fmt_size(&a, f->limit_bytes - f->usage_bytes), fmt_size(&b, f->limit_bytes),
-	    limit_kind_name(f->limit));
-}
-
-/* " on /dev/shm, which has 64 MiB (tmpfs size)" */
-static void add_volume(struct str *s, const struct verdict_result *r)
-{
-	struct fmt a;
-
-	str_printf(s, " on %s, which has %s (%s)",
-	    r->volume->directory ? r->volume->directory : "a file system in memory",
-	    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(LIMIT_SHM));
-}
-
-/* Content of the earlier sentences. */
-enum said { SAID_CAUSE, SAID_REQUEST, SAID_LIMIT };
-
-/* A large request of another function than the blamed one: " by plan_graph (graph.c:12)". */
-static void add_requester(struct str *s, const struct verdict_result *r)
-{
-	const struct callsite *by = r->callsites->failed == CALLSITE_NONE
-					? NULL
-					: &r->callsites->list[r->callsites->failed];
-
-	if (!by || !by->function || !r->verdict.blame.function ||
-	    r->failure.requested_bytes < r->failure.limit_bytes / NEARLY_PART ||
-	    str_same(by->function, r->verdict.blame.function))
-		return;
-	str_puts(s, " by ");
-	add_callsite(s, by->function, by->file, by->line);
-}
-
-/* ". A request for 3.00 GiB then failed at the limit of 1.00 GiB (RLIMIT_AS)" */
-static void add_refusal(struct str *s, const struct verdict_result *r, enum said said)
-{
-	const struct failure_view *f = &r->failure;
-	bool bytes = f->limit != LIMIT_UNKNOWN && f->limit != LIMIT_MAPPINGS && !r->volume;
-	struct fmt a;
-
-	if (said == SAID_REQUEST && bytes) {
-		str_printf(s, ". The limit is %s (%s)", fmt_size(&a, f->limit_bytes),
-		    limit_kind_name(f->limit));
-		return;
-	}
-	str_printf(s, ". A request for %s", fmt_size(&a, f->requested_bytes));
-	if (r->tree.elsewhere.device)
-		str_printf(s, " in process %u", f->pid);
-	else
-		add_requester(s, r);
-	str_puts(s, " then failed");
-	if (r->volume)
-		add_volume(s, r);
-	else if (f->limit == LIMIT_MAPPINGS)
-		str_printf(s, ": the process has %s mappings, as many as %s allows",
-		    fmt_count(&a, f->mappings), limit_kind_name(f->limit));
-	else if (bytes && said != SAID_LIMIT)
-		str_printf(s, " at the limit of %s (%s)", fmt_size(&a, f->limit_bytes),
-		    limit_kind_name(f->limit));
-}
-
-/* What a device, or PyTorch's share of it, refused. */
-static void add_device_refusal(struct str *s, const struct verdict_result *r, enum said said)
-{
-	const struct failure_view *f = &r->failure;
-	bool share = f->limit == LIMIT_TORCH;
-	struct fmt a, b;
-
-	fmt_size(&b, f->limit_bytes);
-	if (said == SAID_REQUEST) {
-		str_printf(s, share ? ". The limit is %s" : ". The device has %s", b.text);
-	} else {
-		str_printf(s, ". A request for %s", fmt_size(&a, f->requested_bytes));
-		add_requester(s, r);
-		str_printf(s,
-		    share ? " then failed at the limit of %s" : " then failed on the device of %s",
-		    b.text);
-	}
-	if (share)
-		str_printf(s, " (%s)", limit_kind_name(f->limit));
-}
-
-static void add_killed_at(struct str *s, const struct failure_view *f)
-{
-	struct fmt a, b;
-
-	if (f->swap_bytes)
-		str_printf(s, ". It was killed when %s of memory (%s) and %s of swap were full",
-		    fmt_size(&a, f->limit_bytes - f->swap_bytes), limit_kind_name(f->limit),
-		    fmt_size(&b, f->swap_bytes));
-	else
-		str_printf(s, ". It was killed at the limit of %s (%s)",
-		    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
-}
-
-static void add_end(struct str *s, const struct verdict_result *r, enum said said)
-{
-	const struct failure_view *f = &r->failure;
-	struct fmt a, b;
-
-	switch (f->kind) {
-	case FAILURE_HOST_ALLOC:
-	case FAILURE_PYTHON_MEMORYERROR:
-		if (r->kill.at_limit) {
-			str_puts(s, ". It ended with an error");
-			add_left(s, r);
-		} else {
-			add_refusal(s, r, said);
-		}
-		break;
-	case FAILURE_OOM_KILL:
-		if (f->limit == LIMIT_NONE)
-			str_printf(
-			    s, ". It was killed with %s resident", fmt_size(&a, f->usage_bytes));
-		else if (said == SAID_LIMIT)
-			str_puts(s, ". It was killed at that limit");
-		else
-			add_killed_at(s, f);
-		break;
-	case FAILURE_STALLED:
-		str_printf(s, ". The kernel held it back at the limit of %s (%s)",
-		    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
-		if (f->held_back)
-			str_printf(s, " %s times", fmt_count(&b, f->held_back));
-		str_puts(s, ", where it stands still rather than dies");
-		break;
-	case FAILURE_BUS:
-		if (r->tree.elsewhere.device)
-			str_printf(s, ". Process %u", f->pid);
-		else
-			str_puts(s, ". It");
-		str_puts(s, " was killed by SIGBUS because one more page did not fit");
-		add_volume(s, r);
-		break;
-	case FAILURE_CUDA_OOM:
-		add_device_refusal(s, r, said);
-		break;
-	case FAILURE_KILLED:
-		str_printf(s,
-		    r->kill.seen ? ". Memory had not run out: SIGKILL ended it with %s free"
-				 : ". Memory had not run out: %s were free where its record ends",
-		    fmt_size(&a, r->kill.outlook.left_bytes));
-		break;
-	case FAILURE_NONE:
-		break;
-	}
-	str_putc(s, '.');
-}
-
-/* Is the request of this many bytes, which a sentence named, the one that failed? */
-static enum said said_request(const struct verdict_result *r, uint64_t bytes)
-{
-	return bytes == r->failure.requested_bytes ? SAID_REQUEST : SAID_CAUSE;
 }
 
 /* Larger blocks each time. */
@@ -263,7 +88,7 @@ static void words_prompt_growth(struct str *s, const struct verdict_result *r)
 		str_printf(s, " keeps %s, and each step goes through all of it again",
 		    fmt_size(&a, r->ranking.list[0].finding.bytes));
 	}
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 /* Threads and files that stay are no blocks. */
@@ -299,7 +124,7 @@ static void words_left(struct str *s, const struct verdict_result *r)
 		    fmt_size(&a, fact(r, FACT_FILES_LEFT)), fmt_size(&b, fact(r, FACT_FILES_EACH)));
 		add_blame(s, r);
 	}
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_leak(struct str *s, const struct verdict_result *r)
@@ -323,7 +148,7 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 		str_printf(s, "%s leaked, most of it probably in ", fmt_size(&a, all));
 		add_blame(s, r);
 		str_puts(s, small);
-		add_end(s, r, SAID_CAUSE);
+		ending_add(s, r, SAID_CAUSE);
 		return;
 	}
 	sizes = callsite_is_uniform(p) ? "all of the same size" : "and their sizes do not grow";
@@ -341,7 +166,7 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 	else
 		str_printf(s, ": %s blocks are still there, ", fmt_count(&a, p->survivors.count));
 	str_puts(s, sizes);
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void put_graphs(struct str *s, const struct verdict_result *r, const char *how)
@@ -355,7 +180,7 @@ static void put_graphs(struct str *s, const struct verdict_result *r, const char
 	if (f->slack_bytes)
 		str_printf(
 		    s, "; %s of it is free, but in their own pools", fmt_size(&c, f->slack_bytes));
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_state_retention(struct str *s, const struct verdict_result *r)
@@ -375,13 +200,13 @@ static void words_state_retention(struct str *s, const struct verdict_result *r)
 	} else {
 		original = &r->callsites->list[p->relations.copies_of];
 		str_puts(s, p->size.grows ? "copies of what " : "blocks, in copies of what ");
-		add_callsite(s, original->function, original->file, original->line);
+		ending_callsite(s, original->function, original->file, original->line);
 		str_puts(s, " holds");
 	}
 	if (p->size.grows)
 		str_printf(s, ", %s each at first and %s now", fmt_size(&a, p->size.first),
 		    fmt_size(&b, p->facts.largest));
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_oversized_intermediate(struct str *s, const struct verdict_result *r)
@@ -406,7 +231,7 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 		str_printf(s, "%s of the %s in use were allocated by one call of ",
 		    fmt_size(&a, f->bytes), fmt_size(&b, live(r)));
 		if (inside) {
-			add_callsite(s, of->function, of->file, of->line);
+			ending_callsite(s, of->function, of->file, of->line);
 			str_puts(s, ", in ");
 		}
 		add_blame(s, r);
@@ -424,13 +249,13 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 			str_printf(s, " asked for %s at once; everything else took %s", a.text,
 			    fmt_size(&b, live(r)));
 		}
-		said = said_request(r, f->request_bytes);
+		said = ending_said(r, f->request_bytes);
 	} else {
 		add_blame(s, r);
 		str_printf(s, " allocated %s of the %s in use", fmt_size(&a, f->bytes),
 		    fmt_size(&b, live(r)));
 	}
-	add_end(s, r, said);
+	ending_add(s, r, said);
 }
 
 static void words_oversized_model(struct str *s, const struct verdict_result *r)
@@ -445,7 +270,7 @@ static void words_oversized_model(struct str *s, const struct verdict_result *r)
 		add_blame(s, r);
 		str_printf(s, " asked for %s of it at once; everything else took %s",
 		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
-		add_end(s, r, said_request(r, f->request_bytes));
+		ending_add(s, r, ending_said(r, f->request_bytes));
 		return;
 	}
 	if (!f->late && most < f->bytes - f->bytes / 16)
@@ -458,7 +283,7 @@ static void words_oversized_model(struct str *s, const struct verdict_result *r)
 		str_puts(s, ", before the first request was served");
 	else if (live(r) > most)
 		str_printf(s, ", beside %s already in use", fmt_size(&a, live(r) - most));
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
@@ -475,7 +300,7 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 	if (f->request_bytes / 2 > p->facts.largest) {
 		str_printf(s, " asked for %s up front, in one block; everything else took %s",
 		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
-		add_end(s, r, said_request(r, f->request_bytes));
+		ending_add(s, r, ending_said(r, f->request_bytes));
 		return;
 	}
 	str_printf(s, " took %s up front, in ", fmt_size(&a, p->facts.live_bytes));
@@ -490,7 +315,7 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 	str_puts(s, ", and keeps it for the whole run");
 	if (num_less(f->bytes, p->facts.live_bytes) > f->bytes / NEARLY_PART)
 		str_printf(s, "; with the pools of other lines it is %s", fmt_size(&a, f->bytes));
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_concurrency(struct str *s, const struct verdict_result *r)
@@ -541,7 +366,7 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 		add_blame(s, r);
 		break;
 	}
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_fragmentation(struct str *s, const struct verdict_result *r)
@@ -573,7 +398,7 @@ static void words_fragmentation(struct str *s, const struct verdict_result *r)
 		    s, device ? ", most of them next to blocks of " : ", most of it in blocks of ");
 		add_blame(s, r);
 	}
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_external(struct str *s, const struct verdict_result *r)
@@ -607,7 +432,7 @@ static void words_external(struct str *s, const struct verdict_result *r)
 		str_printf(s, "Other processes hold %s of the memory, this process %s",
 		    fmt_size(&a, f->other_bytes), fmt_size(&b, live(r)));
 	}
-	add_end(s, r, f->steady ? SAID_LIMIT : SAID_CAUSE);
+	ending_add(s, r, f->steady ? SAID_LIMIT : SAID_CAUSE);
 }
 
 static void words_healthy(struct str *s, const struct verdict_result *r)
@@ -656,7 +481,7 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 		/* For a process that was killed, kill.c has found no growth. */
 		grew = (p->size.grows || p->survivors.stays) && !r->kill.killed;
 		str_puts(s, grew ? " But " : " ");
-		add_callsite(s, p->function, p->file, p->line);
+		ending_callsite(s, p->function, p->file, p->line);
 		fmt_size(&a, k->finding.bytes);
 		if (grew)
 			str_printf(s,
@@ -693,41 +518,6 @@ static void add_unexplained(struct str *s, const struct verdict_result *r)
 	    fmt_size(&a, r->model->peak.bytes));
 }
 
-/* Say first that the process did not end for lack of memory; where it grew, the cause is first. */
-static void add_kill(struct str *s, const struct verdict_result *r)
-{
-	struct fmt a;
-
-	str_printf(s,
-	    r->kill.seen ? "SIGKILL ended it with %s free: memory had not run out. "
-			 : "Its end was not recorded; with %s free, memory had not run out. ",
-	    fmt_size(&a, r->kill.outlook.left_bytes));
-}
-
-static const char *first_limit(const struct outlook *o)
-{
-	return o->first == LIMIT_SYSTEM	  ? "the machine's memory"
-	       : o->first == LIMIT_CGROUP ? "the cgroup's memory"
-					  : limit_kind_name(o->first);
-}
-
-/* Add when memory would have run out. */
-static void add_outlook(struct str *s, const struct verdict_result *r)
-{
-	const struct outlook *o = &r->kill.outlook;
-	struct fmt a, b, c;
-
-	if (!o->full_latest_ns)
-		return;
-	str_printf(s, " At this pace %s of %s would have been full ", first_limit(o),
-	    fmt_size(&a, o->first_bytes));
-	if (o->full_latest_ns - o->full_soonest_ns < o->full_latest_ns / 10)
-		str_printf(s, "about %s later.", fmt_duration(&b, o->full_latest_ns));
-	else
-		str_printf(s, "%s to %s later.", fmt_duration(&b, o->full_soonest_ns),
-		    fmt_duration(&c, o->full_latest_ns));
-}
-
 static void words_unknown(struct str *s, const struct verdict_result *r)
 {
 	size_t named = 0;
@@ -744,7 +534,7 @@ static void words_unknown(struct str *s, const struct verdict_result *r)
 		add_unexplained(s, r);
 	else if (r->kill.at_limit && r->failure.kind == FAILURE_NONE) {
 		str_puts(s, "It ended with an error");
-		add_left(s, r);
+		ending_left(s, r);
 		str_puts(s, ", but no refused request was recorded");
 	} else {
 		str_puts(s, "The evidence does not decide the cause");
@@ -760,14 +550,14 @@ static void words_unknown(struct str *s, const struct verdict_result *r)
 		if (k->finding.blame == CALLSITE_NONE)
 			continue;
 		str_puts(s, " in ");
-		add_callsite(s, r->callsites->list[k->finding.blame].function,
+		ending_callsite(s, r->callsites->list[k->finding.blame].function,
 		    r->callsites->list[k->finding.blame].file,
 		    r->callsites->list[k->finding.blame].line);
 		if (bytes)
 			str_printf(s, ", %s", fmt_size(&a, bytes));
 	}
 	if (!r->coverage.gap)
-		add_end(s, r, SAID_CAUSE);
+		ending_add(s, r, SAID_CAUSE);
 }
 
 /* A row without its function does not compile. */
@@ -783,10 +573,10 @@ const char *words_summary(struct verdict_result *r)
 	const char *text = NULL;
 
 	if (kill_with_memory_left(&r->kill) && r->failure.kind != FAILURE_KILLED)
-		add_kill(&s, r);
+		ending_first(&s, r);
 	wordings[r->verdict.cause](&s, r);
 	if (r->failure.kind == FAILURE_KILLED)
-		add_outlook(&s, r);
+		ending_outlook(&s, r);
 	if (!s.failed)
 		text = arena_copy(&r->arena, str_text(&s), s.length);
 	str_free(&s);
