@@ -101,8 +101,10 @@ static void add_device_refusal(struct str *s, const struct verdict_result *r, en
 		str_printf(s, " (%s)", limit_kind_name(f->limit));
 }
 
-static void add_killed_at(struct str *s, const struct failure_view *f)
+static void add_killed_at(struct str *s, const struct verdict_result *r)
 {
+	const struct failure_view *f = &r->failure;
+	uint64_t live = r->callsites->live_bytes + r->callsites->map_bytes;
 	struct fmt a, b;
 
 	if (f->swap_bytes)
@@ -112,6 +114,9 @@ static void add_killed_at(struct str *s, const struct failure_view *f)
 	else
 		str_printf(s, ". It was killed at the limit of %s (%s)",
 		    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
+	/* Only pages that were touched count. */
+	if (limit_is_cgroup(f->limit) && live > f->limit_bytes + f->limit_bytes / NEARLY_PART)
+		str_puts(s, ", before it had touched all that it had allocated");
 }
 
 void ending_add(struct str *s, const struct verdict_result *r, enum said said)
@@ -136,7 +141,7 @@ void ending_add(struct str *s, const struct verdict_result *r, enum said said)
 		else if (said == SAID_LIMIT)
 			str_puts(s, ". It was killed at that limit");
 		else
-			add_killed_at(s, f);
+			add_killed_at(s, r);
 		break;
 	case FAILURE_STALLED:
 		str_printf(s, ". The kernel held it back at the limit of %s (%s)",

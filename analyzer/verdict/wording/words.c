@@ -35,6 +35,28 @@ static uint64_t live(const struct verdict_result *r)
 	return r->callsites->live_bytes + r->callsites->map_bytes;
 }
 
+/* Return what everything but the blamed bytes took: of a limit that counts more than blocks, all
+ * that counts, or the sum would seem to fit. */
+static uint64_t others(const struct verdict_result *r, uint64_t own)
+{
+	const struct failure_view *f = &r->failure;
+	uint64_t used = f->limit == LIMIT_AS || f->limit == LIMIT_DATA || limit_is_cgroup(f->limit)
+			    ? f->usage_bytes
+			    : 0;
+
+	return num_less(num_most(live(r), used), own);
+}
+
+/* "; everything else took 340 MiB" */
+static void add_others(struct str *s, const struct verdict_result *r, uint64_t own)
+{
+	uint64_t bytes = others(r, own);
+	struct fmt a;
+
+	if (bytes)
+		str_printf(s, "; everything else took %s", fmt_size(&a, bytes));
+}
+
 /* Larger blocks each time. */
 static void add_growth(struct str *s, const struct verdict_result *r, const struct callsite *p)
 {
@@ -46,9 +68,7 @@ static void add_growth(struct str *s, const struct verdict_result *r, const stru
 	if (all > last + last / NEARLY_PART)
 		str_printf(s, "%s grow with the prompt: ", fmt_size(&a, all));
 	add_blame(s, r);
-	str_printf(s, " allocates %s more each time, from %s at the first to %s at the %s",
-	    fmt_size(
-		&a, (last - first) / (p->facts.total_count > 1 ? p->facts.total_count - 1 : 1)),
+	str_printf(s, " allocates larger and larger blocks: %s at first, %s at the %s",
 	    fmt_size(&b, first), fmt_size(&c, last), fmt_ordinal(&d, p->facts.total_count));
 	if (fact(r, FACT_GROWTH_KEPT))
 		str_printf(s, "; the %s that it builds from are kept",
@@ -127,6 +147,66 @@ static void words_left(struct str *s, const struct verdict_result *r)
 	ending_add(s, r, SAID_CAUSE);
 }
 
+/* Return what is blamed of the finding: the bytes of the blamed function, as the report's heading
+ * says. */
+static uint64_t blamed(const struct verdict_result *r)
+{
+	uint64_t bytes = num_less(r->verdict.blame.bytes, r->ranking.list[0].finding.request_bytes);
+
+	return bytes ? bytes : main_callsite(r)->survivors.bytes;
+}
+
+/* Do other lines of the blamed function hold more than a rest? */
+static bool several_lines(const struct verdict_result *r)
+{
+	uint64_t bytes = blamed(r);
+
+	return r->verdict.blame.file && r->verdict.blame.line &&
+	       bytes - bytes / NEARLY_PART > main_callsite(r)->survivors.bytes;
+}
+
+/* ", 100 MiB of it in remember (chat.py:31)"; " in remember, 60.0 MiB of it at chat.py:31" */
+static void add_leaked_in(struct str *s, const struct verdict_result *r)
+{
+	uint64_t all = r->ranking.list[0].finding.bytes, bytes = blamed(r);
+	struct fmt a;
+
+	if (all - all / NEARLY_PART > bytes)
+		str_printf(s, ", %s of it", fmt_size(&a, bytes));
+	str_puts(s, " in ");
+	if (!several_lines(r)) {
+		add_blame(s, r);
+		return;
+	}
+	ending_callsite(s, r->verdict.blame.function, NULL, 0);
+	str_printf(s, ", %s at %s:%u", fmt_size(&a, main_callsite(r)->survivors.bytes),
+	    str_base_name(r->verdict.blame.file), r->verdict.blame.line);
+}
+
+/* ": 5,007 of its 5,412 blocks are still there, of 58.0 KiB each on average" */
+static void add_survivors(struct str *s, const struct callsite *p, bool counted, bool one_line)
+{
+	const char *of = one_line ? " of that line" : "", *its = one_line ? "the" : "its";
+	struct fmt a, b;
+
+	fmt_count(&a, p->survivors.count);
+	if (counted && p->survivors.count == p->facts.total_count)
+		str_printf(s, ": all %s %s blocks%s are still there", its, a.text, of);
+	else if (counted)
+		str_printf(s, ": %s of %s %s blocks%s are still there", a.text, its,
+		    fmt_count(&b, p->facts.total_count), of);
+	else
+		str_printf(s, ": %s blocks%s are still there", a.text, of);
+	/* An arena is no block of the program's. */
+	if (p->arena_share.any || !p->survivors.count)
+		return;
+	if (callsite_is_uniform(p) && p->facts.alike_size)
+		str_printf(s, ", of %s each", fmt_size(&a, p->facts.alike_size));
+	else
+		str_printf(s, ", of %s each on average",
+		    fmt_size(&a, p->survivors.bytes / p->survivors.count));
+}
+
 static void words_leak(struct str *s, const struct verdict_result *r)
 {
 	const struct callsite *p = main_callsite(r);
@@ -137,8 +217,8 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 		       (!r->callsites->replaced_until_ns ||
 			   p->facts.first_ns > r->callsites->replaced_until_ns) &&
 		       !p->arena_share.any;
-	const char *sizes, *small = arena_blame_words(&r->verdict);
-	struct fmt a, b;
+	const char *small = arena_blame_words(&r->verdict);
+	struct fmt a;
 
 	if (r->ranking.list[0].finding.form != FORM_USUAL) {
 		words_left(s, r);
@@ -151,21 +231,9 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 		ending_add(s, r, SAID_CAUSE);
 		return;
 	}
-	sizes = callsite_is_uniform(p) ? "all of the same size" : "and their sizes do not grow";
 	str_printf(s, "%s leaked", fmt_size(&a, all));
-	if (all - all / NEARLY_PART > p->survivors.bytes)
-		str_printf(s, ", %s of it", fmt_size(&b, p->survivors.bytes));
-	str_puts(s, " in ");
-	add_blame(s, r);
-	if (counted && p->survivors.count == p->facts.total_count)
-		str_printf(
-		    s, ": all its %s blocks are still there, ", fmt_count(&a, p->survivors.count));
-	else if (counted)
-		str_printf(s, ": %s of its %s blocks are still there, ",
-		    fmt_count(&a, p->survivors.count), fmt_count(&b, p->facts.total_count));
-	else
-		str_printf(s, ": %s blocks are still there, ", fmt_count(&a, p->survivors.count));
-	str_puts(s, sizes);
+	add_leaked_in(s, r);
+	add_survivors(s, p, counted, several_lines(r));
 	ending_add(s, r, SAID_CAUSE);
 }
 
@@ -209,15 +277,27 @@ static void words_state_retention(struct str *s, const struct verdict_result *r)
 	ending_add(s, r, SAID_CAUSE);
 }
 
+/* Do other functions than the blamed one hold any of what is claimed? */
+static bool claims_elsewhere(const struct verdict_result *r)
+{
+	const struct finding *f = &r->ranking.list[0].finding;
+
+	for (uint32_t i = 0; i < f->claim_count; i++)
+		if (!str_same(r->callsites->list[f->claims[i].callsite].function,
+			main_callsite(r)->function))
+			return true;
+	return false;
+}
+
 static void words_oversized_intermediate(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	const struct callsite *p = main_callsite(r);
 	uint64_t own = num_less(r->verdict.blame.bytes, f->request_bytes);
 	enum said said = SAID_CAUSE;
-	struct fmt a, b, c;
+	struct fmt a, b;
 
-	if (f->copied) {
+	if (f->copied && claims_elsewhere(r)) {
 		add_blame(s, r);
 		str_printf(s,
 		    " makes one large object, which is then copied: the copies take %s of the %s "
@@ -243,13 +323,15 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 			str_printf(s, " asked for %s beside the %s that it held", a.text,
 			    fmt_size(&b, own));
 			if (own < live(r))
-				str_printf(s, "; everything else took %s",
-				    fmt_size(&c, num_less(live(r), own)));
+				add_others(s, r, own);
 		} else {
-			str_printf(s, " asked for %s at once; everything else took %s", a.text,
-			    fmt_size(&b, live(r)));
+			str_printf(s, " asked for %s at once", a.text);
+			add_others(s, r, 0);
 		}
 		said = ending_said(r, f->request_bytes);
+	} else if (f->bytes > live(r) - live(r) / NEARLY_PART) {
+		add_blame(s, r);
+		str_printf(s, " allocated %s, nearly all that was in use", fmt_size(&a, f->bytes));
 	} else {
 		add_blame(s, r);
 		str_printf(s, " allocated %s of the %s in use", fmt_size(&a, f->bytes),
@@ -261,15 +343,16 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 static void words_oversized_model(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
-	uint64_t most = main_callsite(r)->facts.live_bytes;
+	uint64_t most = num_most(main_callsite(r)->facts.live_bytes,
+	    num_least(f->bytes, num_less(r->verdict.blame.bytes, f->request_bytes)));
 	struct fmt a, b;
 
 	str_puts(s, r->failure.kind == FAILURE_KILLED ? "Most of the memory is the model's: "
 						      : "The model does not fit: ");
 	if (!f->bytes) {
 		add_blame(s, r);
-		str_printf(s, " asked for %s of it at once; everything else took %s",
-		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
+		str_printf(s, " asked for %s of it at once", fmt_size(&a, f->request_bytes));
+		add_others(s, r, 0);
 		ending_add(s, r, ending_said(r, f->request_bytes));
 		return;
 	}
@@ -281,7 +364,9 @@ static void words_oversized_model(struct str *s, const struct verdict_result *r)
 	add_blame(s, r);
 	if (!f->late)
 		str_puts(s, ", before the first request was served");
-	else if (live(r) > most)
+	else if (r->failure.kind != FAILURE_CUDA_OOM)
+		str_puts(s, ", which had loaded before");
+	if (f->late && live(r) > most)
 		str_printf(s, ", beside %s already in use", fmt_size(&a, live(r) - most));
 	ending_add(s, r, SAID_CAUSE);
 }
@@ -298,8 +383,9 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 	}
 	add_blame(s, r);
 	if (f->request_bytes / 2 > p->facts.largest) {
-		str_printf(s, " asked for %s up front, in one block; everything else took %s",
-		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
+		str_printf(
+		    s, " asked for %s up front, in one block", fmt_size(&a, f->request_bytes));
+		add_others(s, r, 0);
 		ending_add(s, r, ending_said(r, f->request_bytes));
 		return;
 	}
@@ -312,7 +398,7 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 	else
 		str_printf(s, "%s blocks of %s", fmt_count(&b, callsite_large_blocks(p)),
 		    fmt_size(&c, p->facts.largest));
-	str_puts(s, ", and keeps it for the whole run");
+	str_puts(s, ", and has given none of it back");
 	if (num_less(f->bytes, p->facts.live_bytes) > f->bytes / NEARLY_PART)
 		str_printf(s, "; with the pools of other lines it is %s", fmt_size(&a, f->bytes));
 	ending_add(s, r, SAID_CAUSE);
@@ -323,6 +409,7 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 	const struct finding *f = &r->ranking.list[0].finding;
 	const struct callsite *p = main_callsite(r);
 	uint64_t held = fact(r, FACT_AT_ONCE_BYTES), stacks = fact(r, FACT_AT_ONCE_STACKS);
+	uint64_t refused = fact(r, FACT_AT_ONCE_REFUSED);
 	struct fmt a, b, c, d, e;
 
 	switch (f->form) {
@@ -352,21 +439,38 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 		str_printf(s, ", and the others %s", fmt_size(&c, f->other_bytes));
 		break;
 	case FORM_STACKS:
-		str_printf(s, "%s threads were at work at once, most of them started by ",
+		str_printf(s, "%s threads were there at once, most of them started by ",
 		    fmt_count(&a, fact(r, FACT_THREADS)));
 		add_blame(s, r);
 		str_printf(s, ": their stacks take %s", fmt_size(&b, fact(r, FACT_STACKS)));
 		break;
 	default:
-		str_printf(s, "%s %s held %s at once, up to %s each, most of it in ",
+		str_printf(s, "%s %s %s %s at once%s, up to %s each, most of it in ",
 		    fmt_count(&a, fact(r, FACT_AT_ONCE)),
 		    f->form == FORM_STREAMS ? "streams" : requests_held_unit(&r->flow.held),
-		    fmt_size(&b, fact(r, FACT_AT_ONCE_BYTES)),
+		    refused ? "needed" : "held", fmt_size(&b, held),
+		    refused ? ", the refused request included" : "",
 		    fmt_size(&c, fact(r, FACT_AT_ONCE_LARGEST)));
 		add_blame(s, r);
 		break;
 	}
 	ending_add(s, r, SAID_CAUSE);
+}
+
+/* The allocator uses its holes for what fits into them, and keeps them from everybody else. */
+static void add_holes(struct str *s, const struct verdict_result *r)
+{
+	const struct finding *f = &r->ranking.list[0].finding;
+	uint64_t largest = fact(r, FACT_HOLE_LARGEST);
+	struct fmt a, b;
+
+	str_printf(s, "%s are free inside the allocator, ", fmt_size(&a, f->slack_bytes));
+	if (r->failure.requested_bytes > largest && largest)
+		str_printf(
+		    s, "but in holes of at most %s between live blocks", fmt_size(&b, largest));
+	else
+		str_puts(s, "which cannot give them back");
+	str_printf(s, "; %s are in use", fmt_size(&a, fact(r, FACT_LIVE)));
 }
 
 static void words_fragmentation(struct str *s, const struct verdict_result *r)
@@ -385,9 +489,7 @@ static void words_fragmentation(struct str *s, const struct verdict_result *r)
 		    "it from being given back; %s are in use",
 		    a.text, fmt_size(&b, fact(r, FACT_LIVE)));
 	else if (fact(r, FACT_HOLE_BYTES) > f->slack_bytes / 2)
-		str_printf(s,
-		    "%s are free inside the allocator, which cannot give them back; %s are in use",
-		    a.text, fmt_size(&b, fact(r, FACT_LIVE)));
+		add_holes(s, r);
 	else
 		str_printf(s,
 		    "The allocator holds %s of address space, most of it reserved to grow into; %s "
@@ -415,7 +517,7 @@ static void words_external(struct str *s, const struct verdict_result *r)
 	} else if (f->form == FORM_VARYING) {
 		str_printf(s,
 		    "The limit of %s (%s) is too low for this process, which does not grow: its "
-		    "work takes %s more at a time, now and then up to %s",
+		    "work takes %s beside what it keeps, now and then up to %s",
 		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
 		    fmt_size(&b, fact(r, FACT_TEETH_USUAL)),
 		    fmt_size(&c, fmax(fact(r, FACT_TEETH_HIGHEST), fact(r, FACT_TEETH_LAST))));
@@ -518,6 +620,31 @@ static void add_unexplained(struct str *s, const struct verdict_result *r)
 	    fmt_size(&a, r->model->peak.bytes));
 }
 
+/* Does this explain too little to be worth a look? */
+static bool is_small(const struct verdict_result *r, const struct finding *f)
+{
+	return f->blame != CALLSITE_NONE && f->bytes &&
+	       f->bytes + f->request_bytes < live(r) / NEARLY_PART;
+}
+
+/* Add who allocated most of what is in use, where no cause is named. */
+static void add_largest(struct str *s, const struct verdict_result *r)
+{
+	const struct callsite *most = NULL;
+	struct fmt a, b;
+
+	if (r->failure.kind == FAILURE_CUDA_OOM)
+		return;
+	for (uint32_t i = 0; i < r->callsites->count; i++)
+		if (!most || r->callsites->list[i].facts.live_bytes > most->facts.live_bytes)
+			most = &r->callsites->list[i];
+	if (!most || !most->function || most->facts.live_bytes <= live(r) / 2)
+		return;
+	str_printf(s, "; %s of the %s in use were allocated by ",
+	    fmt_size(&a, most->facts.live_bytes), fmt_size(&b, live(r)));
+	ending_callsite(s, most->function, most->file, most->line);
+}
+
 static void words_unknown(struct str *s, const struct verdict_result *r)
 {
 	size_t named = 0;
@@ -543,7 +670,7 @@ static void words_unknown(struct str *s, const struct verdict_result *r)
 		const struct candidate *k = &r->ranking.list[i];
 		uint64_t bytes = k->finding.bytes + k->finding.request_bytes;
 
-		if (k->finding.cause == CAUSE_HEALTHY)
+		if (k->finding.cause == CAUSE_HEALTHY || is_small(r, &k->finding))
 			continue;
 		str_printf(
 		    s, "%s %s", named++ ? ", or" : ": perhaps", cause_name(k->finding.cause));
@@ -556,6 +683,8 @@ static void words_unknown(struct str *s, const struct verdict_result *r)
 		if (bytes)
 			str_printf(s, ", %s", fmt_size(&a, bytes));
 	}
+	if (!named && !r->coverage.gap)
+		add_largest(s, r);
 	if (!r->coverage.gap)
 		ending_add(s, r, SAID_CAUSE);
 }
@@ -567,6 +696,13 @@ static void (*const wordings[CAUSE_COUNT])(struct str *s, const struct verdict_r
 #include "knowledge/causes.def"
 };
 
+/* Does what this cause names grow on at its pace? One object or a model ends. */
+static bool goes_on(enum cause cause)
+{
+	return cause != CAUSE_OVERSIZED_INTERMEDIATE && cause != CAUSE_OVERSIZED_MODEL &&
+	       cause != CAUSE_BATCH_PREALLOC;
+}
+
 const char *words_summary(struct verdict_result *r)
 {
 	struct str s = {0};
@@ -575,7 +711,7 @@ const char *words_summary(struct verdict_result *r)
 	if (kill_with_memory_left(&r->kill) && r->failure.kind != FAILURE_KILLED)
 		ending_first(&s, r);
 	wordings[r->verdict.cause](&s, r);
-	if (r->failure.kind == FAILURE_KILLED)
+	if (r->failure.kind == FAILURE_KILLED && goes_on(r->verdict.cause))
 		ending_outlook(&s, r);
 	if (!s.failed)
 		text = arena_copy(&r->arena, str_text(&s), s.length);
