@@ -168,6 +168,7 @@ static double beside_asked(const struct scene *scene, struct finding *out)
 		f.strength *= TOO_LARGE;
 	finding_evidence(&f, FACT_AT_ONCE, count);
 	finding_evidence(&f, FACT_AT_ONCE_BYTES, (double)(bytes + size));
+	finding_evidence(&f, FACT_AT_ONCE_REFUSED, (double)size);
 	finding_evidence(&f, FACT_AT_ONCE_LARGEST, (double)largest);
 	note_ended(&f, held);
 	*out = f;

@@ -383,9 +383,10 @@ static int add_fix(struct adding *a, const struct section *s)
 				return mistake(a, l->line, "there is no space", l->value);
 			fix.space = l->value;
 		} else if (strcmp(l->key, "where") == 0) {
-			if (strcmp(l->value, "threads") != 0)
+			fix.threads = strcmp(l->value, "threads") == 0;
+			fix.resident = strcmp(l->value, "resident") == 0;
+			if (!fix.threads && !fix.resident)
 				return mistake(a, l->line, "there is no condition", l->value);
-			fix.threads = true;
 		} else if (strcmp(l->key, "text") == 0) {
 			fix.text = l->value;
 			if (vec_push(&a->k->fixes, fix))

@@ -78,6 +78,7 @@ struct knowledge_fix {
 	enum role role; /* only if the blamed frame has this role; ROLE_NONE: any */
 	const char *space; /* only if "host" or "device" memory ran out; "": any */
 	bool threads; /* only if several threads allocate */
+	bool resident; /* only if the limit does not count address space */
 	const char *setting; /* the framework's own name, as `--max-model-len`; "": none */
 	const char *text;
 };

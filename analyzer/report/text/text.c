@@ -114,22 +114,27 @@ static void blamed(const struct verdict_result *r, const struct report_style *st
 {
 	const struct verdict *v = &r->verdict;
 	const struct finding *f = &r->ranking.list[0].finding;
+	uint64_t bytes = v->blame.bytes, refused = f->request_bytes;
 	struct str title = {0};
 	struct fmt a;
 
 	if (!v->blame.function)
 		return;
+	/* Of a series, the finding counts what is more than its first block; the reader has read of
+	 * the whole request. */
+	if (v->cause == CAUSE_PROMPT_GROWTH && refused)
+		refused = num_most(refused, r->failure.requested_bytes);
+	bytes += refused - f->request_bytes;
 	str_puts(&title, "To blame: ");
 	style_function(&title, st, v->blame.function);
-	if (v->blame.bytes && st->verbose)
-		str_printf(&title, ", %s", fmt_size_exact(&a, v->blame.bytes));
-	else if (v->blame.bytes)
-		str_printf(&title, ", %s", fmt_size(&a, v->blame.bytes));
-	if (v->blame.error > 0 && v->blame.bytes)
-		str_printf(
-		    &title, " ± %.0f %%", ceil(100 * v->blame.error / (double)v->blame.bytes));
-	if (f->request_bytes && f->request_bytes < v->blame.bytes)
-		str_printf(&title, ", %s of it refused", fmt_size(&a, f->request_bytes));
+	if (bytes && st->verbose)
+		str_printf(&title, ", %s", fmt_size_exact(&a, bytes));
+	else if (bytes)
+		str_printf(&title, ", %s", fmt_size(&a, bytes));
+	if (v->blame.error > 0 && bytes)
+		str_printf(&title, " ± %.0f %%", ceil(100 * v->blame.error / (double)bytes));
+	if (refused && refused < bytes)
+		str_printf(&title, ", %s of it refused", fmt_size(&a, refused));
 	style_heading(out, st, "%s", str_text(&title));
 	str_free(&title);
 	/* From the blamed frame outwards; what it called is seldom the reader's own. */

@@ -103,6 +103,12 @@ static bool has_threads(const struct verdict_result *r)
 	return !all;
 }
 
+/* Pages that were given back still count against these limits. */
+static bool counts_addresses(enum limit_kind limit)
+{
+	return limit == LIMIT_AS || limit == LIMIT_DATA;
+}
+
 static void add_fixes(struct verdict_result *r, struct knowledge_place callsite)
 {
 	const struct knowledge_fix *found[FIXES_MAX];
@@ -115,7 +121,8 @@ static void add_fixes(struct verdict_result *r, struct knowledge_place callsite)
 
 	for (size_t k = 0; k < n && v->fix_count < FIXES_MAX; k++)
 		if (knowledge_fix_applies(found[k], space) &&
-		    (!found[k]->threads || has_threads(r)))
+		    (!found[k]->threads || has_threads(r)) &&
+		    (!found[k]->resident || !counts_addresses(r->failure.limit)))
 			v->fixes[v->fix_count++] =
 			    (struct fix){callsite.framework->name, found[k]->text};
 }

@@ -10,8 +10,15 @@
 #include "util/text/fmt.h"
 #include "util/text/str.h"
 #include "verdict/device/device.h"
+#include "verdict/failure/kill.h"
 #include "verdict/failure/volume.h"
 #include "verdict/framework/framework_roles.h"
+#include "verdict/ledger/ledger.h"
+
+/* Stacks are worth a word from a tenth of the limit on, as other rests are in words.c. */
+#define STACKS_PART 10u
+/* The room that a steady process is given. */
+#define ROOM_PART 10
 
 struct lacking {
 	char text[48];
@@ -137,6 +144,15 @@ static void fixes_oversized_intermediate(struct advice *a)
 
 static void fixes_oversized_model(struct advice *a)
 {
+	const struct verdict_result *r = a->result;
+
+	/* On a device it is not known that the model was there before. */
+	if (r->ranking.count && r->ranking.list[0].finding.late &&
+	    r->failure.kind != FAILURE_CUDA_OOM)
+		add(a,
+		    "Give up what %s loaded before, and what still refers to it, before it loads "
+		    "again: both were in memory at once.",
+		    a->where);
 	add(a, "Load fewer bytes: a smaller or quantised model, half precision, or its layers "
 	       "spread over several devices or offloaded to the host.");
 }
@@ -157,7 +173,9 @@ static const char *by_at_least(const struct advice *a, struct lacking *out)
 
 static void fixes_batch_prealloc(struct advice *a)
 {
+	const struct finding *f = &a->result->ranking.list[0].finding;
 	struct lacking by;
+	struct fmt taken;
 
 	if (a->form == FORM_GRAPHS) {
 		add(a,
@@ -171,38 +189,51 @@ static void fixes_batch_prealloc(struct advice *a)
 		    "Let %s make the largest block first and use it for the smaller sizes, too; or "
 		    "prepare fewer sizes, and smaller ones.",
 		    a->where);
-	add(a,
-	    "Make the pool that %s takes smaller%s: fewer sequences, a shorter largest context, or "
-	    "blocks taken as they are needed.",
-	    a->where, by_at_least(a, &by));
+	/* How much of it was still to come is not known. */
+	if (finding_fact(f, FACT_POOL_NEXT) > 0)
+		add(a,
+		    "Make the pool that %s takes smaller than the %s that were taken when memory "
+		    "ran out: fewer sequences, a shorter largest context, or blocks taken as they "
+		    "are needed.",
+		    a->where, fmt_size(&taken, f->bytes));
+	else
+		add(a,
+		    "Make the pool that %s takes smaller%s: fewer sequences, a shorter largest "
+		    "context, or blocks taken as they are needed.",
+		    a->where, by_at_least(a, &by));
 }
 
 /* Say how many requests fit: each as large as the largest was, in what the limit leaves beside
- * everything else. */
+ * everything else; and fewer than there were when memory ran out. */
 static void add_bound(struct advice *a)
 {
 	const struct verdict_result *r = a->result;
 	const struct finding *f = &r->ranking.list[0].finding;
-	double held = finding_fact(f, FACT_AT_ONCE_BYTES),
-	       each = finding_fact(f, FACT_AT_ONCE_LARGEST);
+	double count = finding_fact(f, FACT_AT_ONCE), each = finding_fact(f, FACT_AT_ONCE_LARGEST);
+	/* What was refused is not in use. */
+	double held = finding_fact(f, FACT_AT_ONCE_BYTES) - finding_fact(f, FACT_AT_ONCE_REFUSED);
 	double room = (double)r->failure.limit_bytes - ((double)r->failure.usage_bytes - held);
-	struct fmt count, size, left;
+	struct fmt n, size, left;
 
 	/* Requests may hold more than the limit: pages that they have not touched are not in use.
 	 */
 	room = fmin(room, (double)r->failure.limit_bytes);
+	/* With memory left there was no limit. */
 	if (!r->failure.limit_bytes || !r->failure.usage_bytes || each <= 0 || room < each ||
-	    room / each >= finding_fact(f, FACT_AT_ONCE)) {
+	    count < 2 || r->failure.kind == FAILURE_KILLED)
 		add(a, "Bound how many requests run at once (a semaphore, a queue, a smaller "
 		       "worker pool) to what fits beside what stays.");
-		return;
-	}
-	add(a,
-	    "Bound how many requests run at once to at most %s (a semaphore, a queue, a smaller "
-	    "worker "
-	    "pool): each held up to %s, and the limit leaves %s for them.",
-	    fmt_count(&count, (uint64_t)(room / each)), fmt_size(&size, (uint64_t)each),
-	    fmt_size(&left, (uint64_t)room));
+	else if (room / each >= count)
+		add(a,
+		    "Bound how many requests run at once to less than %s (a semaphore, a queue, a "
+		    "smaller worker pool): with %s, of up to %s each, memory ran out.",
+		    fmt_count(&n, (uint64_t)count), n.text, fmt_size(&size, (uint64_t)each));
+	else
+		add(a,
+		    "Bound how many requests run at once to at most %s (a semaphore, a queue, a "
+		    "smaller worker pool): each needs up to %s, and the limit leaves %s for them.",
+		    fmt_count(&n, (uint64_t)(room / each)), fmt_size(&size, (uint64_t)each),
+		    fmt_size(&left, (uint64_t)room));
 }
 
 static void fixes_concurrency(struct advice *a)
@@ -282,9 +313,27 @@ static void add_share(struct advice *a)
 		    fmt_size(&free, d->free), fmt_size(&all, d->total));
 }
 
+/* Return ", better by N": what one request lacked is too little for the next one. The work varies
+ * by N, as far as was seen, and a tenth is left anyway. "": no limit is known. */
+static const char *better_by(const struct advice *a, struct lacking *out)
+{
+	const struct finding *f = &a->result->ranking.list[0].finding;
+	double highest =
+	    fmax(finding_fact(f, FACT_TEETH_HIGHEST), finding_fact(f, FACT_TEETH_LAST));
+	double varies = a->form == FORM_VARYING ? highest - finding_fact(f, FACT_TEETH_USUAL) : 0;
+	struct fmt size;
+
+	if (!a->result->failure.limit_bytes)
+		return "";
+	snprintf(out->text, sizeof(out->text), ", better by %s",
+	    fmt_size(
+		&size, (uint64_t)fmax(varies, (double)a->result->failure.limit_bytes / ROOM_PART)));
+	return out->text;
+}
+
 static void fixes_external(struct advice *a)
 {
-	struct lacking by;
+	struct lacking by, room;
 
 	if (a->form == FORM_STACKS) {
 		add(a, "Have fewer threads (a pool of a fixed size), or smaller stacks for them "
@@ -299,10 +348,11 @@ static void fixes_external(struct advice *a)
 		    by_at_least(a, &by));
 	} else if (too_low(a)) {
 		add(a,
-		    "Raise the limit (%s)%s: the process does not grow, so some room to spare ends "
-		    "this. Where that cannot be, let it do less at once: fewer requests, smaller "
-		    "ones.",
-		    limit_kind_name(a->result->failure.limit), by_at_least(a, &by));
+		    "Raise the limit (%s)%s%s: the process does not grow, so some room to spare "
+		    "ends this. Where that cannot be, let it do less at once: fewer requests, "
+		    "smaller ones.",
+		    limit_kind_name(a->result->failure.limit), by_at_least(a, &by),
+		    better_by(a, &room));
 	} else if (a->result->volume) {
 		add(a,
 		    "List the files with `ls -l %s` and remove those that no process uses any "
@@ -334,6 +384,35 @@ static void add_volume(struct advice *a)
 	add(a, "Keep less there at once: fewer workers and fewer batches ahead (num_workers, "
 	       "prefetch_factor), smaller ones, and each segment unlinked (unlink(), shm_unlink) "
 	       "and closed as soon as it was read.");
+}
+
+/* Threads' stacks count whole against these limits, however little of them was touched. */
+static void add_stacks(struct advice *a)
+{
+	const struct verdict_result *r = a->result;
+	uint64_t stacks = ledger_get(&r->ledger, LEDGER_STACKS);
+	struct fmt size;
+
+	if ((r->failure.limit != LIMIT_AS && r->failure.limit != LIMIT_DATA) ||
+	    stacks < r->failure.limit_bytes / STACKS_PART || !stacks || a->form == FORM_STACKS ||
+	    a->form == FORM_UNJOINED)
+		return;
+	add(a,
+	    "The stacks of its threads take %s of the limit, touched or not: make them smaller "
+	    "(threading.stack_size, pthread_attr_setstacksize, ulimit -s), start fewer threads, or "
+	    "limit resident memory (a cgroup's memory.max) in place of %s.",
+	    fmt_size(&size, stacks), limit_kind_name(r->failure.limit));
+}
+
+/* Memory had not run out: the program's memory is only half of the question. */
+static void add_killer(struct advice *a)
+{
+	const struct kill_view *k = &a->result->kill;
+
+	if (k->seen && kill_with_memory_left(k))
+		add(a, "Find out who sent SIGKILL, since the kernel did not: a supervisor with a "
+		       "limit of its own on memory or time (a watchdog, a job scheduler, a "
+		       "container's stop timeout), or a person.");
 }
 
 /* A row without its function does not compile. */
@@ -372,5 +451,8 @@ void fixes_for(struct verdict_result *r)
 		add_share(&a);
 	if (r->volume && r->verdict.cause != CAUSE_UNKNOWN)
 		add_volume(&a);
+	if (r->verdict.cause != CAUSE_UNKNOWN && r->verdict.cause != CAUSE_HEALTHY)
+		add_stacks(&a);
+	add_killer(&a);
 	str_free(&name);
 }

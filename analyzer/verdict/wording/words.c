@@ -11,25 +11,11 @@
 #include "verdict/failure/volume.h"
 #include "verdict/judge/arena_blame.h"
 #include "verdict/ledger/ledger.h"
-
-/* Other lines are mentioned when the blamed one has less than nine tenths. */
-#define NEARLY_PART 10u
-
-static void add_callsite(struct str *s, const char *function, const char *file, uint32_t line)
-{
-	if (function)
-		fmt_function(s, function, "<..>");
-	else
-		str_puts(s, "an unknown place");
-	if (file && line)
-		str_printf(s, " (%s:%u)", str_base_name(file), line);
-	else if (file)
-		str_printf(s, " (%s)", str_base_name(file));
-}
+#include "verdict/wording/ending.h"
 
 static void add_blame(struct str *s, const struct verdict_result *r)
 {
-	add_callsite(s, r->verdict.blame.function, r->verdict.blame.file, r->verdict.blame.line);
+	ending_callsite(s, r->verdict.blame.function, r->verdict.blame.file, r->verdict.blame.line);
 }
 
 static const struct callsite *main_callsite(const struct verdict_result *r)
@@ -49,165 +35,26 @@ static uint64_t live(const struct verdict_result *r)
 	return r->callsites->live_bytes + r->callsites->map_bytes;
 }
 
-/* The C library and the loader were refused: such requests are not recorded. */
-static void add_left(struct str *s, const struct verdict_result *r)
+/* Return what everything but the blamed bytes took: of a limit that counts more than blocks, all
+ * that counts, or the sum would seem to fit. */
+static uint64_t others(const struct verdict_result *r, uint64_t own)
 {
 	const struct failure_view *f = &r->failure;
-	struct fmt a, b;
+	uint64_t used = f->limit == LIMIT_AS || f->limit == LIMIT_DATA || limit_is_cgroup(f->limit)
+			    ? f->usage_bytes
+			    : 0;
 
-	str_printf(s, " while only %s of %s (%s) were left",
-	    fmt_size(&a, f->limit_bytes - f->usage_bytes), fmt_size(&b, f->limit_bytes),
-	    limit_kind_name(f->limit));
+	return num_less(num_most(live(r), used), own);
 }
 
-/* " on /dev/shm, which has 64 MiB (tmpfs size)" */
-static void add_volume(struct str *s, const struct verdict_result *r)
+/* "; everything else took 340 MiB" */
+static void add_others(struct str *s, const struct verdict_result *r, uint64_t own)
 {
+	uint64_t bytes = others(r, own);
 	struct fmt a;
 
-	str_printf(s, " on %s, which has %s (%s)",
-	    r->volume->directory ? r->volume->directory : "a file system in memory",
-	    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(LIMIT_SHM));
-}
-
-/* Content of the earlier sentences. */
-enum said { SAID_CAUSE, SAID_REQUEST, SAID_LIMIT };
-
-/* A large request of another function than the blamed one: " by plan_graph (graph.c:12)". */
-static void add_requester(struct str *s, const struct verdict_result *r)
-{
-	const struct callsite *by = r->callsites->failed == CALLSITE_NONE
-					? NULL
-					: &r->callsites->list[r->callsites->failed];
-
-	if (!by || !by->function || !r->verdict.blame.function ||
-	    r->failure.requested_bytes < r->failure.limit_bytes / NEARLY_PART ||
-	    str_same(by->function, r->verdict.blame.function))
-		return;
-	str_puts(s, " by ");
-	add_callsite(s, by->function, by->file, by->line);
-}
-
-/* ". A request for 3.00 GiB then failed at the limit of 1.00 GiB (RLIMIT_AS)" */
-static void add_refusal(struct str *s, const struct verdict_result *r, enum said said)
-{
-	const struct failure_view *f = &r->failure;
-	bool bytes = f->limit != LIMIT_UNKNOWN && f->limit != LIMIT_MAPPINGS && !r->volume;
-	struct fmt a;
-
-	if (said == SAID_REQUEST && bytes) {
-		str_printf(s, ". The limit is %s (%s)", fmt_size(&a, f->limit_bytes),
-		    limit_kind_name(f->limit));
-		return;
-	}
-	str_printf(s, ". A request for %s", fmt_size(&a, f->requested_bytes));
-	if (r->tree.elsewhere.device)
-		str_printf(s, " in process %u", f->pid);
-	else
-		add_requester(s, r);
-	str_puts(s, " then failed");
-	if (r->volume)
-		add_volume(s, r);
-	else if (f->limit == LIMIT_MAPPINGS)
-		str_printf(s, ": the process has %s mappings, as many as %s allows",
-		    fmt_count(&a, f->mappings), limit_kind_name(f->limit));
-	else if (bytes && said != SAID_LIMIT)
-		str_printf(s, " at the limit of %s (%s)", fmt_size(&a, f->limit_bytes),
-		    limit_kind_name(f->limit));
-}
-
-/* What a device, or PyTorch's share of it, refused. */
-static void add_device_refusal(struct str *s, const struct verdict_result *r, enum said said)
-{
-	const struct failure_view *f = &r->failure;
-	bool share = f->limit == LIMIT_TORCH;
-	struct fmt a, b;
-
-	fmt_size(&b, f->limit_bytes);
-	if (said == SAID_REQUEST) {
-		str_printf(s, share ? ". The limit is %s" : ". The device has %s", b.text);
-	} else {
-		str_printf(s, ". A request for %s", fmt_size(&a, f->requested_bytes));
-		add_requester(s, r);
-		str_printf(s,
-		    share ? " then failed at the limit of %s" : " then failed on the device of %s",
-		    b.text);
-	}
-	if (share)
-		str_printf(s, " (%s)", limit_kind_name(f->limit));
-}
-
-static void add_killed_at(struct str *s, const struct failure_view *f)
-{
-	struct fmt a, b;
-
-	if (f->swap_bytes)
-		str_printf(s, ". It was killed when %s of memory (%s) and %s of swap were full",
-		    fmt_size(&a, f->limit_bytes - f->swap_bytes), limit_kind_name(f->limit),
-		    fmt_size(&b, f->swap_bytes));
-	else
-		str_printf(s, ". It was killed at the limit of %s (%s)",
-		    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
-}
-
-static void add_end(struct str *s, const struct verdict_result *r, enum said said)
-{
-	const struct failure_view *f = &r->failure;
-	struct fmt a, b;
-
-	switch (f->kind) {
-	case FAILURE_HOST_ALLOC:
-	case FAILURE_PYTHON_MEMORYERROR:
-		if (r->kill.at_limit) {
-			str_puts(s, ". It ended with an error");
-			add_left(s, r);
-		} else {
-			add_refusal(s, r, said);
-		}
-		break;
-	case FAILURE_OOM_KILL:
-		if (f->limit == LIMIT_NONE)
-			str_printf(
-			    s, ". It was killed with %s resident", fmt_size(&a, f->usage_bytes));
-		else if (said == SAID_LIMIT)
-			str_puts(s, ". It was killed at that limit");
-		else
-			add_killed_at(s, f);
-		break;
-	case FAILURE_STALLED:
-		str_printf(s, ". The kernel held it back at the limit of %s (%s)",
-		    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
-		if (f->held_back)
-			str_printf(s, " %s times", fmt_count(&b, f->held_back));
-		str_puts(s, ", where it stands still rather than dies");
-		break;
-	case FAILURE_BUS:
-		if (r->tree.elsewhere.device)
-			str_printf(s, ". Process %u", f->pid);
-		else
-			str_puts(s, ". It");
-		str_puts(s, " was killed by SIGBUS because one more page did not fit");
-		add_volume(s, r);
-		break;
-	case FAILURE_CUDA_OOM:
-		add_device_refusal(s, r, said);
-		break;
-	case FAILURE_KILLED:
-		str_printf(s,
-		    r->kill.seen ? ". Memory had not run out: SIGKILL ended it with %s free"
-				 : ". Memory had not run out: %s were free where its record ends",
-		    fmt_size(&a, r->kill.outlook.left_bytes));
-		break;
-	case FAILURE_NONE:
-		break;
-	}
-	str_putc(s, '.');
-}
-
-/* Is the request of this many bytes, which a sentence named, the one that failed? */
-static enum said said_request(const struct verdict_result *r, uint64_t bytes)
-{
-	return bytes == r->failure.requested_bytes ? SAID_REQUEST : SAID_CAUSE;
+	if (bytes)
+		str_printf(s, "; everything else took %s", fmt_size(&a, bytes));
 }
 
 /* Larger blocks each time. */
@@ -221,9 +68,7 @@ static void add_growth(struct str *s, const struct verdict_result *r, const stru
 	if (all > last + last / NEARLY_PART)
 		str_printf(s, "%s grow with the prompt: ", fmt_size(&a, all));
 	add_blame(s, r);
-	str_printf(s, " allocates %s more each time, from %s at the first to %s at the %s",
-	    fmt_size(
-		&a, (last - first) / (p->facts.total_count > 1 ? p->facts.total_count - 1 : 1)),
+	str_printf(s, " allocates larger and larger blocks: %s at first, %s at the %s",
 	    fmt_size(&b, first), fmt_size(&c, last), fmt_ordinal(&d, p->facts.total_count));
 	if (fact(r, FACT_GROWTH_KEPT))
 		str_printf(s, "; the %s that it builds from are kept",
@@ -263,7 +108,7 @@ static void words_prompt_growth(struct str *s, const struct verdict_result *r)
 		str_printf(s, " keeps %s, and each step goes through all of it again",
 		    fmt_size(&a, r->ranking.list[0].finding.bytes));
 	}
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 /* Threads and files that stay are no blocks. */
@@ -299,7 +144,67 @@ static void words_left(struct str *s, const struct verdict_result *r)
 		    fmt_size(&a, fact(r, FACT_FILES_LEFT)), fmt_size(&b, fact(r, FACT_FILES_EACH)));
 		add_blame(s, r);
 	}
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
+}
+
+/* Return what is blamed of the finding: the bytes of the blamed function, as the report's heading
+ * says. */
+static uint64_t blamed(const struct verdict_result *r)
+{
+	uint64_t bytes = num_less(r->verdict.blame.bytes, r->ranking.list[0].finding.request_bytes);
+
+	return bytes ? bytes : main_callsite(r)->survivors.bytes;
+}
+
+/* Do other lines of the blamed function hold more than a rest? */
+static bool several_lines(const struct verdict_result *r)
+{
+	uint64_t bytes = blamed(r);
+
+	return r->verdict.blame.file && r->verdict.blame.line &&
+	       bytes - bytes / NEARLY_PART > main_callsite(r)->survivors.bytes;
+}
+
+/* ", 100 MiB of it in remember (chat.py:31)"; " in remember, 60.0 MiB of it at chat.py:31" */
+static void add_leaked_in(struct str *s, const struct verdict_result *r)
+{
+	uint64_t all = r->ranking.list[0].finding.bytes, bytes = blamed(r);
+	struct fmt a;
+
+	if (all - all / NEARLY_PART > bytes)
+		str_printf(s, ", %s of it", fmt_size(&a, bytes));
+	str_puts(s, " in ");
+	if (!several_lines(r)) {
+		add_blame(s, r);
+		return;
+	}
+	ending_callsite(s, r->verdict.blame.function, NULL, 0);
+	str_printf(s, ", %s at %s:%u", fmt_size(&a, main_callsite(r)->survivors.bytes),
+	    str_base_name(r->verdict.blame.file), r->verdict.blame.line);
+}
+
+/* ": 5,007 of its 5,412 blocks are still there, of 58.0 KiB each on average" */
+static void add_survivors(struct str *s, const struct callsite *p, bool counted, bool one_line)
+{
+	const char *of = one_line ? " of that line" : "", *its = one_line ? "the" : "its";
+	struct fmt a, b;
+
+	fmt_count(&a, p->survivors.count);
+	if (counted && p->survivors.count == p->facts.total_count)
+		str_printf(s, ": all %s %s blocks%s are still there", its, a.text, of);
+	else if (counted)
+		str_printf(s, ": %s of %s %s blocks%s are still there", a.text, its,
+		    fmt_count(&b, p->facts.total_count), of);
+	else
+		str_printf(s, ": %s blocks%s are still there", a.text, of);
+	/* An arena is no block of the program's. */
+	if (p->arena_share.any || !p->survivors.count)
+		return;
+	if (callsite_is_uniform(p) && p->facts.alike_size)
+		str_printf(s, ", of %s each", fmt_size(&a, p->facts.alike_size));
+	else
+		str_printf(s, ", of %s each on average",
+		    fmt_size(&a, p->survivors.bytes / p->survivors.count));
 }
 
 static void words_leak(struct str *s, const struct verdict_result *r)
@@ -312,8 +217,8 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 		       (!r->callsites->replaced_until_ns ||
 			   p->facts.first_ns > r->callsites->replaced_until_ns) &&
 		       !p->arena_share.any;
-	const char *sizes, *small = arena_blame_words(&r->verdict);
-	struct fmt a, b;
+	const char *small = arena_blame_words(&r->verdict);
+	struct fmt a;
 
 	if (r->ranking.list[0].finding.form != FORM_USUAL) {
 		words_left(s, r);
@@ -323,25 +228,13 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 		str_printf(s, "%s leaked, most of it probably in ", fmt_size(&a, all));
 		add_blame(s, r);
 		str_puts(s, small);
-		add_end(s, r, SAID_CAUSE);
+		ending_add(s, r, SAID_CAUSE);
 		return;
 	}
-	sizes = callsite_is_uniform(p) ? "all of the same size" : "and their sizes do not grow";
 	str_printf(s, "%s leaked", fmt_size(&a, all));
-	if (all - all / NEARLY_PART > p->survivors.bytes)
-		str_printf(s, ", %s of it", fmt_size(&b, p->survivors.bytes));
-	str_puts(s, " in ");
-	add_blame(s, r);
-	if (counted && p->survivors.count == p->facts.total_count)
-		str_printf(
-		    s, ": all its %s blocks are still there, ", fmt_count(&a, p->survivors.count));
-	else if (counted)
-		str_printf(s, ": %s of its %s blocks are still there, ",
-		    fmt_count(&a, p->survivors.count), fmt_count(&b, p->facts.total_count));
-	else
-		str_printf(s, ": %s blocks are still there, ", fmt_count(&a, p->survivors.count));
-	str_puts(s, sizes);
-	add_end(s, r, SAID_CAUSE);
+	add_leaked_in(s, r);
+	add_survivors(s, p, counted, several_lines(r));
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void put_graphs(struct str *s, const struct verdict_result *r, const char *how)
@@ -355,7 +248,7 @@ static void put_graphs(struct str *s, const struct verdict_result *r, const char
 	if (f->slack_bytes)
 		str_printf(
 		    s, "; %s of it is free, but in their own pools", fmt_size(&c, f->slack_bytes));
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_state_retention(struct str *s, const struct verdict_result *r)
@@ -375,13 +268,25 @@ static void words_state_retention(struct str *s, const struct verdict_result *r)
 	} else {
 		original = &r->callsites->list[p->relations.copies_of];
 		str_puts(s, p->size.grows ? "copies of what " : "blocks, in copies of what ");
-		add_callsite(s, original->function, original->file, original->line);
+		ending_callsite(s, original->function, original->file, original->line);
 		str_puts(s, " holds");
 	}
 	if (p->size.grows)
 		str_printf(s, ", %s each at first and %s now", fmt_size(&a, p->size.first),
 		    fmt_size(&b, p->facts.largest));
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
+}
+
+/* Do other functions than the blamed one hold any of what is claimed? */
+static bool claims_elsewhere(const struct verdict_result *r)
+{
+	const struct finding *f = &r->ranking.list[0].finding;
+
+	for (uint32_t i = 0; i < f->claim_count; i++)
+		if (!str_same(r->callsites->list[f->claims[i].callsite].function,
+			main_callsite(r)->function))
+			return true;
+	return false;
 }
 
 static void words_oversized_intermediate(struct str *s, const struct verdict_result *r)
@@ -390,9 +295,9 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 	const struct callsite *p = main_callsite(r);
 	uint64_t own = num_less(r->verdict.blame.bytes, f->request_bytes);
 	enum said said = SAID_CAUSE;
-	struct fmt a, b, c;
+	struct fmt a, b;
 
-	if (f->copied) {
+	if (f->copied && claims_elsewhere(r)) {
 		add_blame(s, r);
 		str_printf(s,
 		    " makes one large object, which is then copied: the copies take %s of the %s "
@@ -406,7 +311,7 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 		str_printf(s, "%s of the %s in use were allocated by one call of ",
 		    fmt_size(&a, f->bytes), fmt_size(&b, live(r)));
 		if (inside) {
-			add_callsite(s, of->function, of->file, of->line);
+			ending_callsite(s, of->function, of->file, of->line);
 			str_puts(s, ", in ");
 		}
 		add_blame(s, r);
@@ -418,34 +323,37 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 			str_printf(s, " asked for %s beside the %s that it held", a.text,
 			    fmt_size(&b, own));
 			if (own < live(r))
-				str_printf(s, "; everything else took %s",
-				    fmt_size(&c, num_less(live(r), own)));
+				add_others(s, r, own);
 		} else {
-			str_printf(s, " asked for %s at once; everything else took %s", a.text,
-			    fmt_size(&b, live(r)));
+			str_printf(s, " asked for %s at once", a.text);
+			add_others(s, r, 0);
 		}
-		said = said_request(r, f->request_bytes);
+		said = ending_said(r, f->request_bytes);
+	} else if (f->bytes > live(r) - live(r) / NEARLY_PART) {
+		add_blame(s, r);
+		str_printf(s, " allocated %s, nearly all that was in use", fmt_size(&a, f->bytes));
 	} else {
 		add_blame(s, r);
 		str_printf(s, " allocated %s of the %s in use", fmt_size(&a, f->bytes),
 		    fmt_size(&b, live(r)));
 	}
-	add_end(s, r, said);
+	ending_add(s, r, said);
 }
 
 static void words_oversized_model(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
-	uint64_t most = main_callsite(r)->facts.live_bytes;
+	uint64_t most = num_most(main_callsite(r)->facts.live_bytes,
+	    num_least(f->bytes, num_less(r->verdict.blame.bytes, f->request_bytes)));
 	struct fmt a, b;
 
 	str_puts(s, r->failure.kind == FAILURE_KILLED ? "Most of the memory is the model's: "
 						      : "The model does not fit: ");
 	if (!f->bytes) {
 		add_blame(s, r);
-		str_printf(s, " asked for %s of it at once; everything else took %s",
-		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
-		add_end(s, r, said_request(r, f->request_bytes));
+		str_printf(s, " asked for %s of it at once", fmt_size(&a, f->request_bytes));
+		add_others(s, r, 0);
+		ending_add(s, r, ending_said(r, f->request_bytes));
 		return;
 	}
 	if (!f->late && most < f->bytes - f->bytes / 16)
@@ -456,9 +364,11 @@ static void words_oversized_model(struct str *s, const struct verdict_result *r)
 	add_blame(s, r);
 	if (!f->late)
 		str_puts(s, ", before the first request was served");
-	else if (live(r) > most)
+	else if (r->failure.kind != FAILURE_CUDA_OOM)
+		str_puts(s, ", which had loaded before");
+	if (f->late && live(r) > most)
 		str_printf(s, ", beside %s already in use", fmt_size(&a, live(r) - most));
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
@@ -473,9 +383,10 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 	}
 	add_blame(s, r);
 	if (f->request_bytes / 2 > p->facts.largest) {
-		str_printf(s, " asked for %s up front, in one block; everything else took %s",
-		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
-		add_end(s, r, said_request(r, f->request_bytes));
+		str_printf(
+		    s, " asked for %s up front, in one block", fmt_size(&a, f->request_bytes));
+		add_others(s, r, 0);
+		ending_add(s, r, ending_said(r, f->request_bytes));
 		return;
 	}
 	str_printf(s, " took %s up front, in ", fmt_size(&a, p->facts.live_bytes));
@@ -487,10 +398,10 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 	else
 		str_printf(s, "%s blocks of %s", fmt_count(&b, callsite_large_blocks(p)),
 		    fmt_size(&c, p->facts.largest));
-	str_puts(s, ", and keeps it for the whole run");
+	str_puts(s, ", and has given none of it back");
 	if (num_less(f->bytes, p->facts.live_bytes) > f->bytes / NEARLY_PART)
 		str_printf(s, "; with the pools of other lines it is %s", fmt_size(&a, f->bytes));
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_concurrency(struct str *s, const struct verdict_result *r)
@@ -498,6 +409,7 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 	const struct finding *f = &r->ranking.list[0].finding;
 	const struct callsite *p = main_callsite(r);
 	uint64_t held = fact(r, FACT_AT_ONCE_BYTES), stacks = fact(r, FACT_AT_ONCE_STACKS);
+	uint64_t refused = fact(r, FACT_AT_ONCE_REFUSED);
 	struct fmt a, b, c, d, e;
 
 	switch (f->form) {
@@ -527,21 +439,38 @@ static void words_concurrency(struct str *s, const struct verdict_result *r)
 		str_printf(s, ", and the others %s", fmt_size(&c, f->other_bytes));
 		break;
 	case FORM_STACKS:
-		str_printf(s, "%s threads were at work at once, most of them started by ",
+		str_printf(s, "%s threads were there at once, most of them started by ",
 		    fmt_count(&a, fact(r, FACT_THREADS)));
 		add_blame(s, r);
 		str_printf(s, ": their stacks take %s", fmt_size(&b, fact(r, FACT_STACKS)));
 		break;
 	default:
-		str_printf(s, "%s %s held %s at once, up to %s each, most of it in ",
+		str_printf(s, "%s %s %s %s at once%s, up to %s each, most of it in ",
 		    fmt_count(&a, fact(r, FACT_AT_ONCE)),
 		    f->form == FORM_STREAMS ? "streams" : requests_held_unit(&r->flow.held),
-		    fmt_size(&b, fact(r, FACT_AT_ONCE_BYTES)),
+		    refused ? "needed" : "held", fmt_size(&b, held),
+		    refused ? ", the refused request included" : "",
 		    fmt_size(&c, fact(r, FACT_AT_ONCE_LARGEST)));
 		add_blame(s, r);
 		break;
 	}
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
+}
+
+/* The allocator uses its holes for what fits into them, and keeps them from everybody else. */
+static void add_holes(struct str *s, const struct verdict_result *r)
+{
+	const struct finding *f = &r->ranking.list[0].finding;
+	uint64_t largest = fact(r, FACT_HOLE_LARGEST);
+	struct fmt a, b;
+
+	str_printf(s, "%s are free inside the allocator, ", fmt_size(&a, f->slack_bytes));
+	if (r->failure.requested_bytes > largest && largest)
+		str_printf(
+		    s, "but in holes of at most %s between live blocks", fmt_size(&b, largest));
+	else
+		str_puts(s, "which cannot give them back");
+	str_printf(s, "; %s are in use", fmt_size(&a, fact(r, FACT_LIVE)));
 }
 
 static void words_fragmentation(struct str *s, const struct verdict_result *r)
@@ -560,9 +489,7 @@ static void words_fragmentation(struct str *s, const struct verdict_result *r)
 		    "it from being given back; %s are in use",
 		    a.text, fmt_size(&b, fact(r, FACT_LIVE)));
 	else if (fact(r, FACT_HOLE_BYTES) > f->slack_bytes / 2)
-		str_printf(s,
-		    "%s are free inside the allocator, which cannot give them back; %s are in use",
-		    a.text, fmt_size(&b, fact(r, FACT_LIVE)));
+		add_holes(s, r);
 	else
 		str_printf(s,
 		    "The allocator holds %s of address space, most of it reserved to grow into; %s "
@@ -573,7 +500,7 @@ static void words_fragmentation(struct str *s, const struct verdict_result *r)
 		    s, device ? ", most of them next to blocks of " : ", most of it in blocks of ");
 		add_blame(s, r);
 	}
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 static void words_external(struct str *s, const struct verdict_result *r)
@@ -590,7 +517,7 @@ static void words_external(struct str *s, const struct verdict_result *r)
 	} else if (f->form == FORM_VARYING) {
 		str_printf(s,
 		    "The limit of %s (%s) is too low for this process, which does not grow: its "
-		    "work takes %s more at a time, now and then up to %s",
+		    "work takes %s beside what it keeps, now and then up to %s",
 		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
 		    fmt_size(&b, fact(r, FACT_TEETH_USUAL)),
 		    fmt_size(&c, fmax(fact(r, FACT_TEETH_HIGHEST), fact(r, FACT_TEETH_LAST))));
@@ -607,7 +534,7 @@ static void words_external(struct str *s, const struct verdict_result *r)
 		str_printf(s, "Other processes hold %s of the memory, this process %s",
 		    fmt_size(&a, f->other_bytes), fmt_size(&b, live(r)));
 	}
-	add_end(s, r, f->steady ? SAID_LIMIT : SAID_CAUSE);
+	ending_add(s, r, f->steady ? SAID_LIMIT : SAID_CAUSE);
 }
 
 static void words_healthy(struct str *s, const struct verdict_result *r)
@@ -656,7 +583,7 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 		/* For a process that was killed, kill.c has found no growth. */
 		grew = (p->size.grows || p->survivors.stays) && !r->kill.killed;
 		str_puts(s, grew ? " But " : " ");
-		add_callsite(s, p->function, p->file, p->line);
+		ending_callsite(s, p->function, p->file, p->line);
 		fmt_size(&a, k->finding.bytes);
 		if (grew)
 			str_printf(s,
@@ -693,39 +620,29 @@ static void add_unexplained(struct str *s, const struct verdict_result *r)
 	    fmt_size(&a, r->model->peak.bytes));
 }
 
-/* Say first that the process did not end for lack of memory; where it grew, the cause is first. */
-static void add_kill(struct str *s, const struct verdict_result *r)
+/* Does this explain too little to be worth a look? */
+static bool is_small(const struct verdict_result *r, const struct finding *f)
 {
-	struct fmt a;
-
-	str_printf(s,
-	    r->kill.seen ? "SIGKILL ended it with %s free: memory had not run out. "
-			 : "Its end was not recorded; with %s free, memory had not run out. ",
-	    fmt_size(&a, r->kill.outlook.left_bytes));
+	return f->blame != CALLSITE_NONE && f->bytes &&
+	       f->bytes + f->request_bytes < live(r) / NEARLY_PART;
 }
 
-static const char *first_limit(const struct outlook *o)
+/* Add who allocated most of what is in use, where no cause is named. */
+static void add_largest(struct str *s, const struct verdict_result *r)
 {
-	return o->first == LIMIT_SYSTEM	  ? "the machine's memory"
-	       : o->first == LIMIT_CGROUP ? "the cgroup's memory"
-					  : limit_kind_name(o->first);
-}
+	const struct callsite *most = NULL;
+	struct fmt a, b;
 
-/* Add when memory would have run out. */
-static void add_outlook(struct str *s, const struct verdict_result *r)
-{
-	const struct outlook *o = &r->kill.outlook;
-	struct fmt a, b, c;
-
-	if (!o->full_latest_ns)
+	if (r->failure.kind == FAILURE_CUDA_OOM)
 		return;
-	str_printf(s, " At this pace %s of %s would have been full ", first_limit(o),
-	    fmt_size(&a, o->first_bytes));
-	if (o->full_latest_ns - o->full_soonest_ns < o->full_latest_ns / 10)
-		str_printf(s, "about %s later.", fmt_duration(&b, o->full_latest_ns));
-	else
-		str_printf(s, "%s to %s later.", fmt_duration(&b, o->full_soonest_ns),
-		    fmt_duration(&c, o->full_latest_ns));
+	for (uint32_t i = 0; i < r->callsites->count; i++)
+		if (!most || r->callsites->list[i].facts.live_bytes > most->facts.live_bytes)
+			most = &r->callsites->list[i];
+	if (!most || !most->function || most->facts.live_bytes <= live(r) / 2)
+		return;
+	str_printf(s, "; %s of the %s in use were allocated by ",
+	    fmt_size(&a, most->facts.live_bytes), fmt_size(&b, live(r)));
+	ending_callsite(s, most->function, most->file, most->line);
 }
 
 static void words_unknown(struct str *s, const struct verdict_result *r)
@@ -744,7 +661,7 @@ static void words_unknown(struct str *s, const struct verdict_result *r)
 		add_unexplained(s, r);
 	else if (r->kill.at_limit && r->failure.kind == FAILURE_NONE) {
 		str_puts(s, "It ended with an error");
-		add_left(s, r);
+		ending_left(s, r);
 		str_puts(s, ", but no refused request was recorded");
 	} else {
 		str_puts(s, "The evidence does not decide the cause");
@@ -753,21 +670,23 @@ static void words_unknown(struct str *s, const struct verdict_result *r)
 		const struct candidate *k = &r->ranking.list[i];
 		uint64_t bytes = k->finding.bytes + k->finding.request_bytes;
 
-		if (k->finding.cause == CAUSE_HEALTHY)
+		if (k->finding.cause == CAUSE_HEALTHY || is_small(r, &k->finding))
 			continue;
 		str_printf(
 		    s, "%s %s", named++ ? ", or" : ": perhaps", cause_name(k->finding.cause));
 		if (k->finding.blame == CALLSITE_NONE)
 			continue;
 		str_puts(s, " in ");
-		add_callsite(s, r->callsites->list[k->finding.blame].function,
+		ending_callsite(s, r->callsites->list[k->finding.blame].function,
 		    r->callsites->list[k->finding.blame].file,
 		    r->callsites->list[k->finding.blame].line);
 		if (bytes)
 			str_printf(s, ", %s", fmt_size(&a, bytes));
 	}
+	if (!named && !r->coverage.gap)
+		add_largest(s, r);
 	if (!r->coverage.gap)
-		add_end(s, r, SAID_CAUSE);
+		ending_add(s, r, SAID_CAUSE);
 }
 
 /* A row without its function does not compile. */
@@ -777,16 +696,23 @@ static void (*const wordings[CAUSE_COUNT])(struct str *s, const struct verdict_r
 #include "knowledge/causes.def"
 };
 
+/* Does what this cause names grow on at its pace? One object or a model ends. */
+static bool goes_on(enum cause cause)
+{
+	return cause != CAUSE_OVERSIZED_INTERMEDIATE && cause != CAUSE_OVERSIZED_MODEL &&
+	       cause != CAUSE_BATCH_PREALLOC;
+}
+
 const char *words_summary(struct verdict_result *r)
 {
 	struct str s = {0};
 	const char *text = NULL;
 
 	if (kill_with_memory_left(&r->kill) && r->failure.kind != FAILURE_KILLED)
-		add_kill(&s, r);
+		ending_first(&s, r);
 	wordings[r->verdict.cause](&s, r);
-	if (r->failure.kind == FAILURE_KILLED)
-		add_outlook(&s, r);
+	if (r->failure.kind == FAILURE_KILLED && goes_on(r->verdict.cause))
+		ending_outlook(&s, r);
 	if (!s.failed)
 		text = arena_copy(&r->arena, str_text(&s), s.length);
 	str_free(&s);

@@ -226,6 +226,30 @@ static void test_arenas_of_entries(void **state)
 	(void)state;
 }
 
+/* A container asks for more by a factor; a buffer for larger and larger input hardly for more than
+ * before, though its sizes have grown as the container's. */
+static void test_doubling(void **state)
+{
+	for (int again = 0; again < 2; again++) {
+		struct staged t = {.s = script_new()};
+		uint32_t fill = script_stack(t.s, "main;fill");
+		uint64_t size = 1000, old = script_alloc(t.s, fill, size);
+
+		for (int i = 0; i < 24; i++) {
+			uint64_t new = script_alloc(t.s, fill, size += size / 2);
+
+			script_release(t.s, old);
+			old = new;
+		}
+		script_failed(t.s, fill, again ? size : size + size / 2);
+		stage(&t, detect_prompt_growth, true);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.f.form, again ? FORM_USUAL : FORM_DOUBLING);
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +260,7 @@ int main(void)
 	    cmocka_unit_test(test_follows_the_input),
 	    cmocka_unit_test(test_piles),
 	    cmocka_unit_test(test_silent),
+	    cmocka_unit_test(test_doubling),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

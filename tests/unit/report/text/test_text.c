@@ -85,6 +85,12 @@ static void test_rival_and_request(void **state)
 	assert_non_null(strstr(str_text(&out), "\n  If it is not that: concurrency (25 %), in ev"));
 	assert_non_null(strstr(str_text(&out), ", 2.00 MiB of it refused\n"));
 	str_clear(&out);
+	/* Of a series the finding counts less than was refused. */
+	r.verdict.cause = CAUSE_PROMPT_GROWTH;
+	r.failure.requested_bytes = 3 * MiB;
+	report_text(&(struct report_view){.result = &r}, &st, &out);
+	assert_non_null(strstr(str_text(&out), ", 3.00 MiB of it refused\n"));
+	str_clear(&out);
 	/* The sentence of an unknown cause names candidates, but a device's does not. */
 	r.verdict.cause = CAUSE_UNKNOWN;
 	report_text(&(struct report_view){.result = &r}, &st, &out);

@@ -61,6 +61,7 @@ static void stage(enum cause cause)
 static void on_device(void)
 {
 	r.failure.kind = FAILURE_CUDA_OOM;
+	r.failure.limit = LIMIT_DEVICE;
 	r.failure.limit_bytes = 4 * GiB;
 }
 

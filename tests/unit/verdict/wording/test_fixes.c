@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "verdict/device/device.h"
+#include "verdict/ledger/ledger.h"
 #include "verdict/wording/fixes.h"
 
 static void advise(struct verdict_result *r, enum cause cause)
@@ -86,6 +87,24 @@ static void test_bound(void **state)
 	advise(&r, CAUSE_CONCURRENCY);
 	assert_non_null(
 	    strstr(r.verdict.fixes[0].text, "up to 40.0 MiB, and the limit leaves 200"));
+	/* A part of it was refused, and is not in use. */
+	finding_evidence(f, FACT_AT_ONCE_REFUSED, 40.0 * MiB);
+	r.failure.usage_bytes = 190 * MiB;
+	advise(&r, CAUSE_CONCURRENCY);
+	assert_non_null(
+	    strstr(r.verdict.fixes[0].text, "up to 40.0 MiB, and the limit leaves 130"));
+	/* As many would have fit, but did not. */
+	r.failure.limit_bytes = 600 * MiB;
+	r.failure.usage_bytes = 320 * MiB;
+	advise(&r, CAUSE_CONCURRENCY);
+	assert_non_null(strstr(r.verdict.fixes[0].text, "less than 8 ("));
+	r.failure.limit_bytes = 200 * MiB;
+	/* There was none where memory had not run out. */
+	r.failure.kind = FAILURE_KILLED;
+	r.failure.usage_bytes = 190 * MiB;
+	advise(&r, CAUSE_CONCURRENCY);
+	assert_non_null(strstr(r.verdict.fixes[0].text, "beside what stays"));
+	r.failure.kind = FAILURE_HOST_ALLOC;
 	/* Not one fits, or no limit is known. */
 	r.failure.usage_bytes = 340 * MiB;
 	advise(&r, CAUSE_CONCURRENCY);
@@ -113,7 +132,8 @@ static void test_limits(void **state)
 	r.failure.usage_bytes = 95 * MiB;
 	r.failure.requested_bytes = 8 * MiB;
 	advise(&r, CAUSE_EXTERNAL);
-	assert_non_null(strstr(fixes[0].text, "(cgroup memory.max) by at least 3.00 MiB:"));
+	assert_non_null(
+	    strstr(fixes[0].text, "(cgroup memory.max) by at least 3.00 MiB, better by 10.0 MiB:"));
 	r.failure.limit = LIMIT_DEVICE;
 	advise(&r, CAUSE_EXTERNAL);
 	assert_non_null(strstr(fixes[0].text, "device that is larger by at least 3.00 MiB,"));
@@ -127,6 +147,100 @@ static void test_limits(void **state)
 	advise(&r, CAUSE_LEAK);
 	assert_non_null(
 	    strstr(fixes[r.verdict.fix_count - 1].text, "had 4.00 GiB of 6.00 GiB free"));
+	arena_free(&r.arena);
+	(void)state;
+}
+
+/* A pool that was still being taken needs more than what the last request lacked. */
+static void test_pool(void **state)
+{
+	static struct verdict_result r;
+	struct finding *f = &r.ranking.list[0].finding;
+
+	r.ranking.count = 1;
+	*f = (struct finding){.cause = CAUSE_BATCH_PREALLOC, .bytes = 356 * MiB};
+	r.failure.limit_bytes = 384 * MiB;
+	r.failure.usage_bytes = 383 * MiB;
+	r.failure.requested_bytes = 4 * MiB;
+	advise(&r, CAUSE_BATCH_PREALLOC);
+	assert_non_null(strstr(r.verdict.fixes[0].text, "smaller by at least 3.00 MiB:"));
+	finding_evidence(f, FACT_POOL_NEXT, 4.0 * MiB);
+	advise(&r, CAUSE_BATCH_PREALLOC);
+	assert_non_null(strstr(r.verdict.fixes[0].text, "smaller than the 356 MiB that were"));
+	arena_free(&r.arena);
+	(void)state;
+}
+
+/* Work that varies by more than a tenth of the limit needs as much room again. */
+static void test_varying(void **state)
+{
+	static struct verdict_result r;
+	struct finding *f = &r.ranking.list[0].finding;
+
+	r.ranking.count = 1;
+	*f = (struct finding){.cause = CAUSE_EXTERNAL, .form = FORM_VARYING};
+	finding_evidence(f, FACT_TEETH_USUAL, 10.0 * MiB);
+	finding_evidence(f, FACT_TEETH_HIGHEST, 20.0 * MiB);
+	finding_evidence(f, FACT_TEETH_LAST, 35.0 * MiB);
+	r.failure.limit_bytes = 100 * MiB;
+	advise(&r, CAUSE_EXTERNAL);
+	assert_non_null(strstr(r.verdict.fixes[0].text, "better by 25.0 MiB:"));
+	arena_free(&r.arena);
+	(void)state;
+}
+
+/* Stacks that take much of a limit on address space are named, whatever the cause. */
+static void test_stacks(void **state)
+{
+	static struct verdict_result r;
+	const char *last;
+
+	r.failure.limit = LIMIT_DATA;
+	r.failure.limit_bytes = 300 * MiB;
+	ledger_row(&r.ledger, LEDGER_STACKS, 112 * MiB);
+	advise(&r, CAUSE_CONCURRENCY);
+	last = r.verdict.fixes[r.verdict.fix_count - 1].text;
+	assert_non_null(strstr(last, "take 112 MiB of the limit"));
+	assert_non_null(strstr(last, "in place of RLIMIT_DATA"));
+	r.failure.limit = LIMIT_CGROUP;
+	advise(&r, CAUSE_CONCURRENCY);
+	last = r.verdict.fixes[r.verdict.fix_count - 1].text;
+	assert_null(strstr(last, "of the limit"));
+	arena_free(&r.arena);
+	(void)state;
+}
+
+/* With memory left, somebody else than the kernel killed it. */
+static void test_killer(void **state)
+{
+	static struct verdict_result r;
+
+	r.kill = (struct kill_view){
+	    .killed = true, .seen = true, .counter = KILL_COUNTER_QUIET, .outlook.plenty = true};
+	advise(&r, CAUSE_HEALTHY);
+	assert_int_equal(r.verdict.fix_count, 1);
+	assert_non_null(strstr(r.verdict.fixes[0].text, "who sent SIGKILL"));
+	r.kill.seen = false;
+	advise(&r, CAUSE_HEALTHY);
+	assert_int_equal(r.verdict.fix_count, 0);
+	arena_free(&r.arena);
+	(void)state;
+}
+
+/* What was loaded before goes first; on a device nothing is known of that. */
+static void test_loaded_again(void **state)
+{
+	static struct verdict_result r;
+	const struct fix *fixes = r.verdict.fixes;
+
+	r.verdict.blame.function = "load";
+	r.ranking.count = 1;
+	r.ranking.list[0].finding = (struct finding){.cause = CAUSE_OVERSIZED_MODEL, .late = true};
+	advise(&r, CAUSE_OVERSIZED_MODEL);
+	assert_non_null(strstr(fixes[0].text, "what load loaded before"));
+	r.failure.kind = FAILURE_CUDA_OOM;
+	advise(&r, CAUSE_OVERSIZED_MODEL);
+	assert_null(strstr(fixes[0].text, "loaded before"));
 	arena_free(&r.arena);
 	(void)state;
 }
@@ -240,9 +354,32 @@ static void test_threads(void **state)
 	(void)state;
 }
 
+/* What gives pages back helps against a limit on resident memory only. */
+static void test_resident(void **state)
+{
+	struct symbol symbols[] = {*in_python("ones", "/lib/site-packages/numbers/make.py", 1)};
+	struct verdict_result r = {.verdict = {.blame = {.stack = {symbols, 1}}}};
+
+	r.frameworks.knowledge = knowledge_new();
+	add_knowledge(r.frameworks.knowledge,
+	    NUMBERS "\n[fix fragmentation]\nwhere = resident\ntext = Trim.\n");
+	r.failure.limit = LIMIT_CGROUP;
+	advise(&r, CAUSE_FRAGMENTATION);
+	assert_string_equal(r.verdict.fixes[1].text, "Trim.");
+	r.failure.limit = LIMIT_AS;
+	advise(&r, CAUSE_FRAGMENTATION);
+	assert_string_not_equal(r.verdict.fixes[1].text, "Trim.");
+	knowledge_free(r.frameworks.knowledge);
+	arena_free(&r.arena);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixes),
+	    cmocka_unit_test(test_varying), cmocka_unit_test(test_pool),
+	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_killer),
+	    cmocka_unit_test(test_loaded_again), cmocka_unit_test(test_resident),
 	    cmocka_unit_test(test_special_cases), cmocka_unit_test(test_limits),
 	    cmocka_unit_test(test_bound), cmocka_unit_test(test_frameworks),
 	    cmocka_unit_test(test_serving), cmocka_unit_test(test_threads)};

@@ -1,215 +1,17 @@
 /* test_words.c - every sentence that a verdict can be, with one example each. docs/verdicts.md
  * shows them: run tests/unit/verdict/wording/verdicts.py --write after a change. */
-#include "server.h"
-
-#include "verdict/judge/decide.h"
-
-static void growing(void)
-{
-	p->size.grows = true;
-	p->size.start = p->size.first = 4 * MiB;
-	p->size.last = p->facts.largest = 232 * MiB;
-	p->facts.total_count = 115;
-}
-
-static void growing_and_kept(void)
-{
-	growing();
-	f->bytes = 232 * MiB;
-	evidence(FACT_GROWTH_KEPT, 278 * KiB);
-}
-
-static void growing_on_device(void)
-{
-	growing();
-	on_device();
-}
-
-static void growing_and_killed(void)
-{
-	growing();
-	killed(FAILURE_KILLED, true);
-	r.kill.outlook.first = LIMIT_SYSTEM;
-	r.kill.outlook.first_bytes = 24 * GiB;
-	r.kill.outlook.full_soonest_ns = 228000000000;
-	r.kill.outlook.full_latest_ns = 288000000000;
-}
-
-static void growing_unseen(void)
-{
-	growing();
-	killed(FAILURE_KILLED, false);
-	r.kill.outlook.first = LIMIT_CGROUP;
-	r.kill.outlook.first_bytes = 24 * GiB;
-	r.kill.outlook.full_soonest_ns = r.kill.outlook.full_latest_ns = 288000000000;
-}
-
-static void proportional(void)
-{
-	sites.proportion.callsite = 0;
-	sites.proportion.target = 427 * MiB;
-	sites.proportion.input = 4 * MiB;
-	sites.proportion.typical = 1 * MiB;
-}
-
-static void building_up(void)
-{
-	p->buildup.grows = true;
-	p->buildup.first = 3 * MiB;
-	p->buildup.now = 190 * MiB;
-}
-
-static void nothing(void)
-{
-}
-
-static void leaking(void)
-{
-	p->survivors.count = p->facts.total_count = 5412;
-	p->survivors.bytes = p->facts.live_bytes = p->facts.alike_bytes = 300 * MiB;
-	p->facts.largest = p->facts.alike_size = 56 * KiB;
-	p->facts.live_count = 5412;
-}
-
-static void leaking_some(void)
-{
-	leaking();
-	p->survivors.count = 5007;
-	p->survivors.bytes = 200 * MiB;
-	p->facts.alike_bytes = 0;
-	p->facts.largest = 2 * MiB;
-	r.failure.kind = FAILURE_OOM_KILL;
-	r.failure.limit = LIMIT_CGROUP;
-}
-
-static void leaking_since_checkpoint(void)
-{
-	leaking();
-	sites.replaced_until_ns = 1;
-	r.failure.kind = FAILURE_OOM_KILL;
-	r.failure.limit = LIMIT_NONE;
-	r.failure.usage_bytes = 590 * MiB;
-}
-
-static void doubling(void)
-{
-	f->form = FORM_DOUBLING;
-	list[0].size.grows = list[0].size.geometric = true;
-	list[0].size.start = list[0].size.first = 2 * MiB;
-	list[0].size.last = list[0].facts.largest = 256 * MiB;
-	r.failure.requested_bytes = 512 * MiB;
-}
-
-static void stuck(void)
-{
-	f->form = FORM_STUCK;
-	evidence(FACT_STUCK, 304);
-	evidence(FACT_STUCK_AGE, 9000000000);
-	evidence(FACT_ENDED, 621);
-	evidence(FACT_ENDED_LIFE, 12000000);
-	evidence(FACT_AT_ONCE_BYTES, 279 * MiB);
-}
-
-static void threads_left(void)
-{
-	f->form = FORM_STACKS;
-	evidence(FACT_THREADS, 64);
-	evidence(FACT_STACKS, 512 * MiB);
-}
-
-static void threads_unjoined(void)
-{
-	f->form = FORM_UNJOINED;
-	evidence(FACT_THREADS_ENDED, 612);
-	evidence(FACT_STACKS_LEFT, 4896 * MiB);
-}
-
-static void files_left(void)
-{
-	f->form = FORM_FILES;
-	evidence(FACT_FILES_LEFT, 61 * MiB);
-	evidence(FACT_FILES_EACH, 512 * KiB);
-	r.volume = &volume;
-	volume.directory = "/dev/shm";
-	r.failure.kind = FAILURE_BUS;
-	r.failure.limit = LIMIT_SHM;
-	r.failure.limit_bytes = 64 * MiB;
-}
-
-static void small_objects(enum fact fact)
-{
-	decide_fact(&r.verdict, fact, 100 * MiB);
-}
-
-static void arrays_with_arenas(void)
-{
-	small_objects(FACT_ARENA_ARRAYS);
-}
-
-static void table_with_arenas(void)
-{
-	small_objects(FACT_ARENA_TABLE);
-}
-
-static void other_arenas(void)
-{
-	small_objects(FACT_ARENA_OTHER);
-}
-
-static void arenas_in_common(void)
-{
-	small_objects(FACT_ARENA_COMMON);
-}
-
-static void files_written(void)
-{
-	f->form = FORM_FILES;
-	f->blame = CALLSITE_NONE;
-	evidence(FACT_FILES_LEFT, 193 * MiB);
-	r.failure.kind = FAILURE_OOM_KILL;
-	r.failure.limit = LIMIT_CGROUP;
-}
-
-static void leaking_into_swap(void)
-{
-	leaking();
-	r.failure.kind = FAILURE_OOM_KILL;
-	r.failure.limit = LIMIT_CGROUP;
-	r.failure.swap_bytes = 88 * MiB;
-}
-
-static void leaking_and_stalled(void)
-{
-	leaking();
-	r.failure.kind = FAILURE_STALLED;
-	r.failure.limit = LIMIT_CGROUP_HIGH;
-	r.failure.held_back = 1734;
-}
-
-static void storing(void)
-{
-	p->survivors.count = 2698;
-}
-
-static void copying(void)
-{
-	p->survivors.count = 178;
-	p->relations.copies_of = 1;
-	p->size.grows = true;
-	p->size.first = 75 * KiB;
-	p->facts.largest = 2 * MiB;
-}
-
-static void copying_blocks(void)
-{
-	p->survivors.count = 253512;
-	p->relations.copies_of = 1;
-	r.kill.at_limit = true;
-}
+#include "growing.h"
 
 static void asking(void)
 {
 	f->request_bytes = r.failure.requested_bytes = 320 * MiB;
+}
+
+static void asking_alone(void)
+{
+	asking();
+	on_device();
+	sites.live_bytes = 0;
 }
 
 static void asking_on_device(void)
@@ -221,6 +23,22 @@ static void asking_on_device(void)
 static void copied(void)
 {
 	f->copied = true;
+	f->bytes = 0;
+	finding_claim(f, 1, RULE_KEEP_BYTES, 0, 300 * MiB);
+}
+
+static void copied_by_itself(void)
+{
+	f->copied = true;
+	evidence(FACT_CALL_BYTES, 300 * MiB);
+}
+
+static void nearly_all(void)
+{
+	f->bytes = 338 * MiB;
+	r.failure.kind = FAILURE_OOM_KILL;
+	r.failure.limit = LIMIT_CGROUP;
+	r.failure.limit_bytes = 300 * MiB;
 }
 
 static void one_call(void)
@@ -252,6 +70,14 @@ static void loading_late(void)
 	f->late = true;
 	loading();
 	on_device();
+}
+
+static void loading_again(void)
+{
+	f->late = true;
+	loading();
+	r.failure.kind = FAILURE_OOM_KILL;
+	r.failure.limit = LIMIT_CGROUP;
 }
 
 static void first_weight(void)
@@ -286,6 +112,12 @@ static void overlapping(void)
 	evidence(FACT_AT_ONCE_LARGEST, 5 * MiB);
 }
 
+static void overlapping_with_refused(void)
+{
+	overlapping();
+	evidence(FACT_AT_ONCE_REFUSED, 5 * MiB);
+}
+
 static void overlapping_tasks(void)
 {
 	static const struct lane lane = {.task = 1};
@@ -318,6 +150,15 @@ static void holes(void)
 	f->slack_bytes = 229 * MiB;
 	evidence(FACT_HOLE_BYTES, 229 * MiB);
 	evidence(FACT_HOLE_LARGEST, 24 * MiB);
+	evidence(FACT_LIVE, 23 * MiB);
+}
+
+static void small_holes(void)
+{
+	holes();
+	f->evidence_count = 0;
+	evidence(FACT_HOLE_BYTES, 229 * MiB);
+	evidence(FACT_HOLE_LARGEST, 10 * KiB);
 	evidence(FACT_LIVE, 23 * MiB);
 }
 
@@ -424,6 +265,14 @@ static void undecided_between_none(void)
 	r.ranking.count = 0;
 }
 
+static void undecided_with_most(void)
+{
+	undecided();
+	f->bytes = 7 * MiB;
+	r.ranking.count = 1;
+	p->facts.live_bytes = 290 * MiB;
+}
+
 static void not_recorded(void)
 {
 	r.coverage.gap = "allocations by Python were not recorded";
@@ -487,29 +336,27 @@ static const struct {
 	const char *sentence;
 } examples[] = {
     {CAUSE_PROMPT_GROWTH, growing,
-	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
-	"from 4.00 MiB at the first to 232 MiB at the 115th. A request for 8.00 MiB then failed at "
+	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates larger and larger "
+	"blocks: 4.00 MiB at first, 232 MiB at the 115th. A request for 8.00 MiB then failed at "
 	"the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_PROMPT_GROWTH, growing_and_kept,
-	"Chat.answer (chat.py:31) allocates 2.00 MiB more each time, from 4.00 MiB at the first to "
-	"232 MiB at the 115th; the 278 KiB that it builds from are kept. A request for 8.00 MiB "
+	"Chat.answer (chat.py:31) allocates larger and larger blocks: 4.00 MiB at first, 232 "
+	"MiB at the 115th; the 278 KiB that it builds from are kept. A request for 8.00 MiB "
 	"then failed at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_PROMPT_GROWTH, growing_on_device,
-	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
-	"from 4.00 MiB at the first to 232 MiB at the 115th. A request for 8.00 MiB then failed on "
+	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates larger and larger "
+	"blocks: 4.00 MiB at first, 232 MiB at the 115th. A request for 8.00 MiB then failed on "
 	"the device of 4.00 GiB."},
     {CAUSE_PROMPT_GROWTH, growing_and_killed,
-	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
-	"from 4.00 MiB at the first to 232 MiB at the 115th. Memory had not run out: SIGKILL ended "
-	"it with 20.0 GiB free. At this pace the machine's memory of 24.0 GiB would have been full "
-	"3 "
-	"min 48 s to 4 min 48 s later."},
+	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates larger and larger "
+	"blocks: 4.00 MiB at first, 232 MiB at the 115th. Memory had not run out: SIGKILL ended "
+	"it with 20.0 GiB free. At this pace the machine's memory of 24.0 GiB would have been "
+	"full 3 min 48 s to 4 min 48 s later."},
     {CAUSE_PROMPT_GROWTH, growing_unseen,
-	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates 2.00 MiB more each time, "
-	"from 4.00 MiB at the first to 232 MiB at the 115th. Memory had not run out: 20.0 GiB were "
-	"free where its record ends. At this pace the cgroup's memory of 24.0 GiB would have been "
-	"full about "
-	"4 min 48 s later."},
+	"300 MiB grow with the prompt: Chat.answer (chat.py:31) allocates larger and larger "
+	"blocks: 4.00 MiB at first, 232 MiB at the 115th. Memory had not run out: 20.0 GiB were "
+	"free where its record ends. At this pace the cgroup's memory of 24.0 GiB would have "
+	"been full about 4 min 48 s later."},
     {CAUSE_PROMPT_GROWTH, proportional,
 	"Chat.answer (chat.py:31) allocates in proportion to its input: 427 MiB for the last one, "
 	"of 4.00 MiB, and 1.00 MiB for a typical one before. A request for 8.00 MiB then failed at "
@@ -526,22 +373,26 @@ static const struct {
 	"Chat.answer (chat.py:31) keeps 300 MiB, and each step goes through all of it again. A "
 	"request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_LEAK, leaking,
-	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
-	"the same size. A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, of "
+	"56.0 KiB each. A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_LEAK, leaking_some,
-	"300 MiB leaked, 200 MiB of it in Chat.answer (chat.py:31): 5,007 of its 5,412 blocks are "
-	"still there, and their sizes do not grow. It was killed at the limit of 600 MiB (cgroup "
-	"memory.max)."},
+	"300 MiB leaked, 200 MiB of it in Chat.answer (chat.py:31): 5,007 of its 5,412 blocks "
+	"are still there, of 40.9 KiB each on average. It was killed at the limit of 600 MiB "
+	"(cgroup memory.max)."},
+    {CAUSE_LEAK, leaking_on_two_lines,
+	"300 MiB leaked in Chat.answer, 180 MiB at chat.py:31: all the 5,412 blocks of that "
+	"line are still there, of 56.0 KiB each. A request for 8.00 MiB then failed at the "
+	"limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_LEAK, leaking_since_checkpoint,
-	"300 MiB leaked in Chat.answer (chat.py:31): 5,412 blocks are still there, all of the same "
-	"size. It was killed with 590 MiB resident."},
+	"300 MiB leaked in Chat.answer (chat.py:31): 5,412 blocks are still there, of 56.0 KiB "
+	"each. It was killed with 590 MiB resident."},
     {CAUSE_LEAK, mappings,
-	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
-	"the same size. A request for 8.00 MiB then failed: the process has 65,530 mappings, as "
+	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, of "
+	"56.0 KiB each. A request for 8.00 MiB then failed: the process has 65,530 mappings, as "
 	"many as vm.max_map_count allows."},
     {CAUSE_LEAK, volume_full,
-	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
-	"the same size. Process 4711 was killed by SIGBUS because one more page did not fit on "
+	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, of "
+	"56.0 KiB each. Process 4711 was killed by SIGBUS because one more page did not fit on "
 	"/dev/shm, which has 64.0 MiB (tmpfs size)."},
     {CAUSE_LEAK, threads_left,
 	"64 threads have not ended, most of them started by Chat.answer (chat.py:31): their stacks "
@@ -575,13 +426,13 @@ static const struct {
 	"small objects, and which line keeps them is not recorded (--python-objects shows it). A "
 	"request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_LEAK, leaking_into_swap,
-	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
-	"the same size. It was killed when 512 MiB of memory (cgroup memory.max) and 88.0 MiB of "
-	"swap were full."},
+	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, of "
+	"56.0 KiB each. It was killed when 512 MiB of memory (cgroup memory.max) and 88.0 MiB "
+	"of swap were full."},
     {CAUSE_LEAK, leaking_and_stalled,
-	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, all of "
-	"the same size. The kernel held it back at the limit of 600 MiB (cgroup memory.high) 1,734 "
-	"times, where it stands still rather than dies."},
+	"300 MiB leaked in Chat.answer (chat.py:31): all its 5,412 blocks are still there, of "
+	"56.0 KiB each. The kernel held it back at the limit of 600 MiB (cgroup memory.high) "
+	"1,734 times, where it stands still rather than dies."},
     {CAUSE_STATE_RETENTION, storing,
 	"Chat.answer (chat.py:31) keeps 300 MiB without a bound: 2,698 blocks in a store. A "
 	"request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
@@ -594,11 +445,13 @@ static const struct {
 	"Chat.say (chat.py:12) holds. It ended with an error while only 6.00 MiB of 600 MiB "
 	"(RLIMIT_AS) were left."},
     {CAUSE_OVERSIZED_INTERMEDIATE, asking,
-	"Chat.answer (chat.py:31) asked for 320 MiB at once; everything else took 340 MiB. The "
+	"Chat.answer (chat.py:31) asked for 320 MiB at once; everything else took 594 MiB. The "
 	"limit is 600 MiB (RLIMIT_AS)."},
     {CAUSE_OVERSIZED_INTERMEDIATE, asking_on_device,
 	"Chat.answer (chat.py:31) asked for 320 MiB at once; everything else took 340 MiB. The "
 	"device has 4.00 GiB."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, asking_alone,
+	"Chat.answer (chat.py:31) asked for 320 MiB at once. The device has 4.00 GiB."},
     {CAUSE_OVERSIZED_INTERMEDIATE, asking_for_more,
 	"Chat.answer (chat.py:31) asked for 320 MiB beside the 260 MiB that it held; everything "
 	"else took 80.0 MiB. The limit is 4.00 GiB (PyTorch memory fraction)."},
@@ -617,6 +470,14 @@ static const struct {
 	"Chat.answer (chat.py:31) makes one large object, which is then copied: the copies take "
 	"300 MiB of the 340 MiB in use. A request for 8.00 MiB then failed at the limit of 600 MiB "
 	"(RLIMIT_AS)."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, copied_by_itself,
+	"300 MiB of the 340 MiB in use were allocated by one call of Chat.answer (chat.py:31) "
+	"that had not returned. A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"(RLIMIT_AS)."},
+    {CAUSE_OVERSIZED_INTERMEDIATE, nearly_all,
+	"Chat.answer (chat.py:31) allocated 338 MiB, nearly all that was in use. It was killed "
+	"at the limit of 300 MiB (cgroup memory.max), before it had touched all that it had "
+	"allocated."},
     {CAUSE_OVERSIZED_INTERMEDIATE, nothing,
 	"Chat.answer (chat.py:31) allocated 300 MiB of the 340 MiB in use. A request for 8.00 MiB "
 	"then failed at the limit of 600 MiB (RLIMIT_AS)."},
@@ -631,31 +492,39 @@ static const struct {
     {CAUSE_OVERSIZED_MODEL, loading_late,
 	"The model does not fit: 300 MiB were loaded by Chat.answer (chat.py:31), beside 40.0 MiB "
 	"already in use. A request for 8.00 MiB then failed on the device of 4.00 GiB."},
+    {CAUSE_OVERSIZED_MODEL, loading_again,
+	"The model does not fit: 300 MiB were loaded by Chat.answer (chat.py:31), which had "
+	"loaded before, beside 40.0 MiB already in use. It was killed at the limit of 600 MiB "
+	"(cgroup memory.max)."},
     {CAUSE_OVERSIZED_MODEL, loading_killed,
 	"Most of the memory is the model's: 300 MiB were loaded by Chat.answer (chat.py:31), "
 	"before the first request was served. Memory had not run out: SIGKILL ended it with 20.0 "
 	"GiB free."},
     {CAUSE_OVERSIZED_MODEL, first_weight,
 	"The model does not fit: Chat.answer (chat.py:31) asked for 8.00 MiB of it at once; "
-	"everything else took 340 MiB. The limit is 600 MiB (RLIMIT_AS)."},
+	"everything else took 594 MiB. The limit is 600 MiB (RLIMIT_AS)."},
     {CAUSE_BATCH_PREALLOC, pooling,
-	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and keeps it "
-	"for the whole run. A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and has "
+	"given none of it back. A request for 8.00 MiB then failed at the limit of 600 MiB "
 	"(RLIMIT_AS)."},
     {CAUSE_BATCH_PREALLOC, pooling_and_more,
-	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and keeps it "
-	"for the whole run. A request for 128 MiB by Chat.say (chat.py:12) then failed at the "
-	"limit of 600 MiB (RLIMIT_AS)."},
+	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and has "
+	"given none of it back. A request for 128 MiB by Chat.say (chat.py:12) then failed at "
+	"the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_BATCH_PREALLOC, pooling_elsewhere,
-	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and keeps it "
-	"for the whole run; with the pools of other lines it is 480 MiB. A request for 8.00 MiB "
-	"then failed at the limit of 600 MiB (RLIMIT_AS)."},
+	"Chat.answer (chat.py:31) took 240 MiB up front, in 40 blocks of 6.00 MiB, and has "
+	"given none of it back; with the pools of other lines it is 480 MiB. A request for 8.00 "
+	"MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_BATCH_PREALLOC, asking,
-	"Chat.answer (chat.py:31) asked for 320 MiB up front, in one block; everything else took "
-	"340 MiB. The limit is 600 MiB (RLIMIT_AS)."},
+	"Chat.answer (chat.py:31) asked for 320 MiB up front, in one block; everything else "
+	"took 594 MiB. The limit is 600 MiB (RLIMIT_AS)."},
     {CAUSE_CONCURRENCY, overlapping,
 	"36 threads held 161 MiB at once, up to 5.00 MiB each, most of it in Chat.answer "
 	"(chat.py:31). A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_CONCURRENCY, overlapping_with_refused,
+	"36 threads needed 161 MiB at once, the refused request included, up to 5.00 MiB each, "
+	"most of it in Chat.answer (chat.py:31). A request for 8.00 MiB then failed at the "
+	"limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_CONCURRENCY, overlapping_tasks,
 	"36 tasks held 161 MiB at once, up to 5.00 MiB each, most of it in Chat.answer "
 	"(chat.py:31). A request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
@@ -675,6 +544,10 @@ static const struct {
 	"229 MiB are free inside the allocator, which cannot give them back; 23.0 MiB are in use, "
 	"most of it in blocks of Chat.answer (chat.py:31). A request for 8.00 MiB then failed at "
 	"the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_FRAGMENTATION, small_holes,
+	"229 MiB are free inside the allocator, but in holes of at most 10.0 KiB between live "
+	"blocks; 23.0 MiB are in use, most of it in blocks of Chat.answer (chat.py:31). A "
+	"request for 8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
     {CAUSE_FRAGMENTATION, holes_in_arenas,
 	"229 MiB are free in the interpreter's arenas, but a few objects in each arena keep it "
 	"from being given back; 23.0 MiB are in use, most of it in blocks of Chat.answer "
@@ -727,6 +600,10 @@ static const struct {
     {CAUSE_UNKNOWN, undecided_between_none,
 	"The evidence does not decide the cause. A request for 8.00 MiB then failed at the limit "
 	"of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_UNKNOWN, undecided_with_most,
+	"The evidence does not decide the cause; 290 MiB of the 340 MiB in use were allocated "
+	"by Chat.answer (chat.py:31). A request for 8.00 MiB then failed at the limit of 600 "
+	"MiB (RLIMIT_AS)."},
     {CAUSE_UNKNOWN, not_recorded,
 	"The cause is not known: allocations by Python were not recorded."},
     {CAUSE_UNKNOWN, killed_unexplained,
