@@ -270,34 +270,34 @@ struct rises {
 	double likely; /* 0 to 1: that the last one is another of the same work */
 };
 
-/* Return 0 to 1: by how little the second half's rises are higher than the first half's. */
-static double level(double early, double late)
+/* Return 0 to 1: by how little the second half's teeth are higher than the first half's. */
+static double level(const struct teeth *t)
 {
-	return late > 0 ? fmax(0, fmin(1, 1 - GROWTH_TIMES * (1 - early / late))) : 0;
+	double grew = 1 - (double)t->early / (double)num_most(t->late, 1);
+
+	return fmax(0, fmin(1, 1 - GROWTH_TIMES * grew));
 }
 
 /* The last tooth is larger than all before, as records are among equals, but by a smaller factor
  * than the largest of them stood out from the usual one. */
-static struct rises rises_of_teeth(const struct scene *scene, uint64_t need, uint64_t until)
+static struct rises rises_of_teeth(const struct teeth *t, uint64_t need)
 {
 	struct rises r = {0};
 	double stands_out, drift;
-	struct teeth t;
 
-	teeth_find(&scene->model->timeline, until, &t);
-	if (t.count < TEETH_MIN || need <= t.last)
+	if (t->count < TEETH_MIN || need <= t->last)
 		return r;
-	r.count = t.count;
-	r.usual = r.hole = (double)t.median;
-	r.highest = (double)t.highest;
-	r.last = (double)(need - t.last);
+	r.count = t->count;
+	r.usual = r.hole = (double)t->median;
+	r.highest = (double)t->highest;
+	r.last = (double)(need - t->last);
 	r.likely = 1;
 	stands_out = r.last / r.highest;
 	if (stands_out > 1)
 		r.likely = fmax(0, 1 - log(stands_out) / log(r.highest / r.usual));
 	/* Half of what rises lies in the second half. */
-	drift = (double)num_less(t.last, t.middle) / r.last;
-	r.likely *= fmax(0, 1 - 2 * drift) * level((double)t.early, (double)t.late);
+	drift = (double)num_less(t->last, t->middle) / r.last;
+	r.likely *= fmax(0, 1 - 2 * drift) * level(t);
 	return r;
 }
 
@@ -333,14 +333,19 @@ static double of_varying(const struct scene *scene, struct finding *f, uint64_t 
 	uint64_t beside = in_flight_beside(scene);
 	uint64_t until = scene->callsites->moment_ns;
 	struct rises r, swings;
+	struct teeth teeth;
 
 	if (scene->space || scene->end.presumed || !scene->limit.bytes || (size && has_room(scene)))
 		return 0;
 	/* Later rises end at the limit: a request that was refused there shows no usual work. */
 	if (scene->model->refusals.count)
 		until = num_least(until, scene->model->refusals.list[0].time_ns);
-	r = rises_of_teeth(scene, live + size, until);
+	teeth_find(&scene->model->timeline, until, &teeth);
+	r = rises_of_teeth(&teeth, live + size);
 	swings = rises_of_swings(scene, live + size, until);
+	/* Teeth that grow are no swings around a level. */
+	if (teeth.count >= TEETH_MIN)
+		swings.likely *= level(&teeth);
 	if (swings.likely > r.likely)
 		r = swings;
 	if (!r.count)

@@ -54,7 +54,7 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	double removed = with_slack((double)r->live - (double)r->without, r->live, r->slack);
 	double at_start = with_slack(
 	    (double)r->live_start - (double)r->without_start, r->live_start, r->slack_start);
-	double rest = rest_of(r), room;
+	double rest = rest_of(r), room, spare = 0;
 	/* The others' memory counts against the limit, and no change frees it. */
 	double others = f->alone ? 0 : (double)in->others_grown;
 
@@ -88,9 +88,12 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 
 		rest = (double)f->trend_bytes + others;
 		c->share = c->fits ? useful / (useful + rest) : 0;
+		/* It claims just what was missing, so nothing is left over; a limit is raised by as
+		 * much again. */
+		spare = (double)f->other_bytes;
 	}
 	c->headroom = (int64_t)room;
-	c->further = !c->fits ? 0 : rest <= 0 ? 1 : clip(room / rest / FURTHER_TIMES);
+	c->further = !c->fits ? 0 : rest <= 0 ? 1 : clip((room + spare) / rest / FURTHER_TIMES);
 	c->admissible = f->strength >= RANK_STRENGTH_MIN && c->fits;
 	c->score = f->strength * c->share * (FITS_WEIGHT + (1 - FITS_WEIGHT) * c->further);
 	if (!c->admissible)

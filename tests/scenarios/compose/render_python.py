@@ -62,6 +62,15 @@ class Waiter:
 ''',
 }
 
+# Before the old block goes, the new one is there, as in every carrier.
+PUT_CLOSED = '''
+def put_in_place(table, place, block):
+    old = table.get(place)
+    table[place] = block
+    if old:
+        old.close()
+'''
+
 LENGTH = '''
 def length(number):
     h = number * 0x9e3779b97f4a7c15 & (1 << 64) - 1
@@ -254,10 +263,11 @@ class Renderer(ast.NodeTransformer):
         close = ".close()" if self.closed else ""
         texts = {
             "keep": "{s}.append({x})",
-            "put": "{s}.__setitem__({x}, {y})",
+            "put": "put_in_place({s}, {x}, {y})" if close else "{s}.__setitem__({x}, {y})",
             "pop": ("{s}.pop(next(iter({s})))" if table else "{s}.pop(0)") + close,
             "pop_last": ("{s}.popitem()[1]" if table else "{s}.pop()") + close,
-            "clear": "[b.close() for b in {s}], {s}.clear()" if close else "{s}.clear()",
+            "clear": "[b.close() for b in {s}%s], {s}.clear()" % (".values()" if table else "")
+                     if close else "{s}.clear()",
             "item": "{s}[{x}]",
             "total": "sum(%s for b in {s}%s)" % (MAKE[self.carrier][2].replace("{x}", "b"),
                                                  ".values()" if table else ""),
@@ -332,6 +342,8 @@ def rendered(composition, mechanism, background, names, budget, fraction):
     parts.append(LENGTH.strip())
     if composition.carrier in HELPERS:
         parts.append(HELPERS[composition.carrier].strip())
+    if tables and composition.carrier in CLOSED:
+        parts.append(PUT_CLOSED.strip())
     for f in functions:
         tree = ast.fix_missing_locations(r.visit(ast.parse(ast.unparse(f)).body[0]))
         parts.append(without_put(ast.unparse(tree)))

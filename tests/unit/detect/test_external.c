@@ -358,6 +358,35 @@ static void test_varying(void **state)
 	(void)state;
 }
 
+/* Requests differ, and get larger and larger: the next is within what their spread lets expect, but
+ * was to come. */
+static void test_growing_teeth(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t page = script_stack(t.s, "main;page");
+	uint64_t blocks[128];
+
+	script_alloc(t.s, script_stack(t.s, "main;load"), 100000);
+	for (int i = 0; i < 60; i++) {
+		int pages = 1 + i * (2 + i * 7 % 3) / 3;
+
+		for (int k = 0; k < pages; k++)
+			blocks[k] = script_alloc(t.s, page, 50000);
+		script_wait(t.s, 4000000);
+		for (int k = 0; k < pages; k++)
+			script_release(t.s, blocks[k]);
+		script_wait(t.s, 4000000);
+	}
+	for (int k = 0; k < 85; k++)
+		script_alloc(t.s, page, 50000);
+	script_failed(t.s, page, 50000);
+	t.scene.limit.bytes = t.scene.limit.usage = 8000000;
+	stage(&t, detect_external, true);
+	assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.1);
+	strike(&t);
+	(void)state;
+}
+
 /* Address space of threads' stacks is no growth; beside blocks that stay, or the holes that others
  * left, it counts less. */
 static void test_stacks(void **state)
@@ -442,6 +471,6 @@ int main(void)
 	    cmocka_unit_test(test_footprint), cmocka_unit_test(test_footprint_of_a_volume),
 	    cmocka_unit_test(test_start), cmocka_unit_test(test_lowered),
 	    cmocka_unit_test(test_just_reached), cmocka_unit_test(test_files_left),
-	    cmocka_unit_test(test_varying)};
+	    cmocka_unit_test(test_varying), cmocka_unit_test(test_growing_teeth)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,7 @@ class SidecarNearItsCap:
     """A batch is collected and flushed, for days; the cap sits on the higher ones of the teeth.
     https://github.com/mitodl/ol-infrastructure/pull/5162"""
     cause = "external"
+    unnamed = ["batch-prealloc"]  # the state is fifty equal blocks, taken at start and kept
     carriers = ["c_malloc", "cpp_vector", "cpp_string", "py_bytes", "py_text"]
     structures = ["loop", "asyncio"]
     limiters = ["as", "data", "cgroup"]  # a kill from outside is no limit

@@ -274,7 +274,7 @@ class SegmentsNeverUnlinked:
     """A named segment for each frame, which nobody unlinks.
     https://github.com/python/cpython/issues/114389"""
     cause = "leak"
-    blame = ["publish_frame"]
+    blame = ["publish_frame", "create_segment"]
     carriers = SHARED
     structures = ["loop", "threads", "forked"]
     frames = store()

@@ -88,6 +88,32 @@ static void test_others(void **state)
 	(void)state;
 }
 
+/* A limit that is too low lacks just what was missing: a neighbour that took next to nothing since
+ * takes nothing of its fix, and one that took as much does. */
+static void test_limit_too_low(void **state)
+{
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 50, .failed = true};
+	double further[2];
+
+	for (int grown = 0; grown < 2; grown++) {
+		static struct candidate c;
+		struct replay_result r = {
+		    .live = 900, .live_start = 900, .without = 900, .without_start = 900};
+
+		in.others_grown = grown ? 40 : 1;
+		memset(&c, 0, sizeof(c));
+		c.finding = (struct finding){
+		    .cause = CAUSE_EXTERNAL, .strength = 1, .other_bytes = 40, .steady = true};
+		rank_candidates(&in, &c, &r, 1);
+		assert_true(c.fits && c.admissible);
+		further[grown] = c.further;
+	}
+	assert_float_equal(further[0], 1, 1e-6);
+	assert_true(further[1] < 0.2);
+	(void)state;
+}
+
 /* The allocator's own account of the space holds, whatever the sum. */
 static void test_trial(void **state)
 {
@@ -167,7 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_confidence),
 	    cmocka_unit_test(test_order), cmocka_unit_test(test_others),
-	    cmocka_unit_test(test_trial), cmocka_unit_test(test_request),
-	    cmocka_unit_test(test_slack)};
+	    cmocka_unit_test(test_limit_too_low), cmocka_unit_test(test_trial),
+	    cmocka_unit_test(test_request), cmocka_unit_test(test_slack)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
