@@ -213,6 +213,14 @@ static bool converted_weights(const struct scene *scene, uint32_t callsite)
 	return of != CALLSITE_NONE && purpose_of(scene, of) != PURPOSE_ROOM;
 }
 
+/* True if requests in flight hold most of its blocks, as on the host; unless each loads a part. */
+static bool is_in_flight(const struct scene *scene, uint32_t callsite)
+{
+	return !scene_is_weights(scene, callsite) &&
+	       scene_in_flight(scene, callsite, scene->callsites->list[callsite].facts.live_bytes) >
+		   POOL_IN_FLIGHT;
+}
+
 /* Return the share of live bytes in room for work, by its name, that was still being made: what was
  * put in place before fitted. */
 static double room_asked(const struct scene *scene)
@@ -257,7 +265,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 			continue;
 		/* That is work, not a weight. */
 		if (callsite_is_working_set(p, callsites->moment_ns) || graphs_have(scene, i) ||
-		    (loading && !scene_is_weights(scene, i)) ||
+		    is_in_flight(scene, i) || (loading && !scene_is_weights(scene, i)) ||
 		    (known_blocks && scene->roles[i] != ROLE_WEIGHTS_LOAD &&
 			p->facts.live_count > OF_A_PARAMETER * known_blocks)) {
 			worked += p->facts.live_bytes;
