@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "detect/late.h"
 #include "detect/pool.h"
 #include "detect/purpose.h"
 #include "util/num.h"
@@ -409,13 +410,21 @@ static double one_call(const struct scene *scene, struct finding *f)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 		uint64_t made = p->survivors.stays ? p->survivors.bytes : p->facts.live_bytes;
+		struct late late;
+		bool is_late = late_at(scene, i, &late);
 
-		if (p->call.open == OPEN_CALL_NO || scene_is_weights(scene, i))
+		if ((p->call.open == OPEN_CALL_NO && !is_late) || scene_is_weights(scene, i))
 			continue;
+		if (is_late)
+			made = late.bytes;
 		finding_claim_without(f, callsites, i, made);
 		all += made;
-		sure += p->call.open == OPEN_CALL_YES ? made : 0;
-		set_up += is_set_up(scene, i) ? made : 0;
+		sure += p->call.open == OPEN_CALL_YES || is_late ? made : 0;
+		set_up += is_set_up(scene, i) || (is_late && purpose_of(scene, i) != PURPOSE_UNTOLD)
+			      ? made
+			      : 0;
+		if (is_late && made > most)
+			f->start_ns = late.since_ns;
 		if (scene->end.refused && (i == callsites->failed || asks_in_call(scene, p)))
 			f->request_bytes = scene->end.refused->size;
 		if (made > most) {
