@@ -108,21 +108,27 @@ static bool is_less(const struct scene *scene, uint64_t bytes)
 	return bytes <= m->peak.bytes - m->peak.bytes / MORE_PART;
 }
 
+/* True if the peak was no step of the rise that the memory ended with. */
+static bool peaked_before(const struct scene *scene)
+{
+	const struct model *m = scene->model;
+	uint64_t run = num_less(scene->callsites->moment_ns, m->run.first_ns);
+
+	return num_less(scene->callsites->moment_ns, m->peak.time_ns) > run / BEFORE_PART;
+}
+
 /* True if as much had lived, and fitted, some time before; or more than that, at any time, if what
  * was released since is all that is free now. */
 static bool had_lived(const struct scene *scene, uint64_t live, uint64_t size)
 {
 	const struct model *m = scene->model;
-	uint64_t run = num_less(scene->callsites->moment_ns, m->run.first_ns);
-
 	bool less = live + size <= m->peak.bytes - m->peak.bytes / MORE_PART;
 
 	if (live + size > m->peak.bytes)
 		return false;
 	/* A device's allocator has given back all that lay in whole segments. */
 	return (less && (scene->space || m->peak.bytes - live >= scene->slack.bytes)) ||
-	       ((less || scene->end.refused) &&
-		   num_less(scene->callsites->moment_ns, m->peak.time_ns) > run / BEFORE_PART);
+	       ((less || scene->end.refused) && peaked_before(scene));
 }
 
 int detect_fragmentation(const struct scene *scene, struct finding *out)
@@ -139,7 +145,8 @@ int detect_fragmentation(const struct scene *scene, struct finding *out)
 	if (size)
 		f.strength = would_hold(scene, size, live);
 	lived = had_lived(scene, live, size);
-	if (!lived)
+	/* What swings on a trend was at its top a moment ago. */
+	if (!lived || (scene->space && !peaked_before(scene)))
 		f.trend_bytes =
 		    peak_trend_added(&scene->model->peak_trend, scene->model->peak.bytes);
 	/* Address space reserved to grow into was there from the start, and growth fills it. */

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "detect/graphs.h"
+#include "detect/late.h"
 #include "detect/pool.h"
 #include "detect/purpose.h"
 #include "util/tuned.h"
@@ -71,7 +72,9 @@ TUNED_TABLE(struct tuned_number,
 static double shape(const struct scene *scene, const struct callsite *p, double finished)
 {
 	bool feeds = p->relations.feeds != CALLSITE_NONE;
-	bool one_call = p->call.open == OPEN_CALL_YES;
+	struct late late;
+	bool one_call = p->call.open == OPEN_CALL_YES ||
+			late_at(scene, (uint32_t)(p - scene->callsites->list), &late);
 	const bool holds[] = {[FEEDS] = feeds,
 	    [LISTED] = !feeds && p->relations.listed_by != CALLSITE_NONE,
 	    [STORED] = scene_in_store(scene, p) || p->relations.copies_of != CALLSITE_NONE ||

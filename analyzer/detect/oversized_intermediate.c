@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "detect/late.h"
 #include "detect/pool.h"
 #include "detect/purpose.h"
 #include "util/num.h"
@@ -384,6 +385,22 @@ static double pile(const struct scene *scene, struct finding *f)
 	return 0.9 * alone(scene, f) * fmin(1, (double)bytes / (double)burst.peak_trend_bytes);
 }
 
+/* True if the refused request was made in the open call that made the call site's blocks. */
+static bool asks_in_call(const struct scene *scene, const struct callsite *p)
+{
+	const struct feed *feed = &scene->model->feed;
+	uint32_t stack = scene->end.refused ? scene->end.refused->stack : 0;
+	const struct symbol *symbols;
+	size_t count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
+
+	if (p->call.open != OPEN_CALL_YES || !p->call.function)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (symbol_same_function(&symbols[i], p->call.function))
+			return true;
+	return false;
+}
+
 /* Any number of blocks, all made by one open call. */
 static double one_call(const struct scene *scene, struct finding *f)
 {
@@ -393,14 +410,22 @@ static double one_call(const struct scene *scene, struct finding *f)
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 		uint64_t made = p->survivors.stays ? p->survivors.bytes : p->facts.live_bytes;
+		struct late late;
+		bool is_late = late_at(scene, i, &late);
 
-		if (p->call.open == OPEN_CALL_NO || scene_is_weights(scene, i))
+		if ((p->call.open == OPEN_CALL_NO && !is_late) || scene_is_weights(scene, i))
 			continue;
+		if (is_late)
+			made = late.bytes;
 		finding_claim_without(f, callsites, i, made);
 		all += made;
-		sure += p->call.open == OPEN_CALL_YES ? made : 0;
-		set_up += is_set_up(scene, i) ? made : 0;
-		if (i == callsites->failed && scene->end.refused)
+		sure += p->call.open == OPEN_CALL_YES || is_late ? made : 0;
+		set_up += is_set_up(scene, i) || (is_late && purpose_of(scene, i) != PURPOSE_UNTOLD)
+			      ? made
+			      : 0;
+		if (is_late && made > most)
+			f->start_ns = late.since_ns;
+		if (scene->end.refused && (i == callsites->failed || asks_in_call(scene, p)))
 			f->request_bytes = scene->end.refused->size;
 		if (made > most) {
 			most = made;
@@ -501,7 +526,7 @@ static bool is_better(const struct scene *scene, const struct finding *g, const 
 
 	if (f->strength < 0.5)
 		return g->strength > f->strength;
-	return f->bytes + f->request_bytes < (whole + f->request_bytes) / 2 &&
+	return f->bytes + f->request_bytes <= (whole + f->request_bytes) / 2 &&
 	       g->strength * (double)(g->bytes + g->request_bytes) >
 		   f->strength * (double)(f->bytes + f->request_bytes);
 }

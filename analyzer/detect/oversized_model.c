@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "detect/graphs.h"
+#include "detect/late.h"
 #include "detect/pool.h"
 #include "detect/purpose.h"
 #include "util/num.h"
@@ -213,6 +214,14 @@ static bool converted_weights(const struct scene *scene, uint32_t callsite)
 	return of != CALLSITE_NONE && purpose_of(scene, of) != PURPOSE_ROOM;
 }
 
+/* True if requests in flight hold most of its blocks, as on the host; unless each loads a part. */
+static bool is_in_flight(const struct scene *scene, uint32_t callsite)
+{
+	return !scene_is_weights(scene, callsite) &&
+	       scene_in_flight(scene, callsite, scene->callsites->list[callsite].facts.live_bytes) >
+		   POOL_IN_FLIGHT;
+}
+
 /* Return the share of live bytes in room for work, by its name, that was still being made: what was
  * put in place before fitted. */
 static double room_asked(const struct scene *scene)
@@ -224,6 +233,38 @@ static double room_asked(const struct scene *scene)
 	    !pool_at(scene, failed, &pool) || !pool.asked)
 		return 0;
 	return (double)pool.bytes / (double)scene_live(scene);
+}
+
+/* True if, by names, another model was being put in place beside work when its next weight was
+ * refused; or what was made before any work was made once more. */
+static bool loads_late(const struct scene *scene, struct finding *out)
+{
+	const struct callsites *callsites = scene->callsites;
+	struct finding f = {.blame = CALLSITE_NONE, .strength = UNKNOWN_STRENGTH, .late = true};
+	uint64_t most = 0;
+	enum purpose purpose;
+	struct late late;
+
+	if (!scene->end.refused || callsites->failed == CALLSITE_NONE ||
+	    !late_at(scene, callsites->failed, &late))
+		return false;
+	purpose = purpose_of(scene, callsites->failed);
+	if (purpose == PURPOSE_ROOM || (purpose == PURPOSE_UNTOLD && !late.again))
+		return false;
+	f.start_ns = late.since_ns;
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		if (!late_at(scene, i, &late))
+			continue;
+		finding_claim_without(&f, callsites, i, late.bytes);
+		finding_blame_larger(&f, i, late.bytes, &most);
+		f.start_ns = num_least(f.start_ns, late.since_ns);
+	}
+	f.request_bytes = scene->end.refused->size;
+	finding_evidence(&f, FACT_LOADED, (double)f.bytes);
+	if (scene->limit.bytes)
+		finding_evidence(&f, FACT_DEVICE_MEMORY, (double)scene->limit.bytes);
+	*out = f;
+	return true;
 }
 
 int detect_oversized_model(const struct scene *scene, struct finding *out)
@@ -246,6 +287,8 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	if (!scene->space)
 		return judge_host(scene, out);
+	if (loads_late(scene, out))
+		return 0;
 	loading = is_loading(scene);
 	if (!loading && (churn >= WORKED_SHARE || back >= WORKED_BYTES))
 		return DETECT_SILENT;
@@ -257,7 +300,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 			continue;
 		/* That is work, not a weight. */
 		if (callsite_is_working_set(p, callsites->moment_ns) || graphs_have(scene, i) ||
-		    (loading && !scene_is_weights(scene, i)) ||
+		    is_in_flight(scene, i) || (loading && !scene_is_weights(scene, i)) ||
 		    (known_blocks && scene->roles[i] != ROLE_WEIGHTS_LOAD &&
 			p->facts.live_count > OF_A_PARAMETER * known_blocks)) {
 			worked += p->facts.live_bytes;

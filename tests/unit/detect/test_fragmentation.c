@@ -254,6 +254,29 @@ static void test_growth_of_a_device(void **state)
 	(void)state;
 }
 
+/* What swings on a trend was at its top a moment ago, and the trend goes on. */
+static void test_swings_on_a_trend(void **state)
+{
+	struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+	uint32_t keep = script_stack(t.s, "main;keep"), swing = script_stack(t.s, "main;swing");
+	uint64_t held[8];
+
+	for (int i = 0; i < 400; i++) {
+		script_alloc(t.s, keep, 10000);
+		held[i % 8] = script_alloc(t.s, swing, 50000);
+		for (int k = 0; i % 8 == 7 && k < 8; k++)
+			script_release(t.s, held[k]);
+	}
+	script_failed(t.s, keep, 10000);
+	t.scene.slack =
+	    (struct scene_slack){.known = true, .bytes = 400000, .pinned_by = CALLSITE_NONE};
+	stage(&t, detect_fragmentation, true);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.trend_bytes > 1500000);
+	strike(&t);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_holes),
@@ -261,6 +284,6 @@ int main(void)
 	    cmocka_unit_test(test_less_than_before), cmocka_unit_test(test_host),
 	    cmocka_unit_test(test_silent), cmocka_unit_test(test_kept_to_grow_into),
 	    cmocka_unit_test(test_released_just_now), cmocka_unit_test(test_killed_below_the_peak),
-	    cmocka_unit_test(test_growth_of_a_device)};
+	    cmocka_unit_test(test_growth_of_a_device), cmocka_unit_test(test_swings_on_a_trend)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -448,9 +448,38 @@ static void test_one_call(void **state)
 	(void)state;
 }
 
+/* A request of the open call that made everything else is a part of the same object. */
+static void test_asked_in_the_call(void **state)
+{
+	struct symbol inside = {.function = "collect"}, other = {.function = "serve"};
+
+	for (int way = 0; way < 2; way++) {
+		struct staged t = {
+		    .s = script_new(), .open_call = OPEN_CALL_YES, .scene = {.space = "cuda:0"}};
+		uint32_t part = script_stack(t.s, "main;collect;encode");
+
+		for (int i = 0; i < 400; i++)
+			script_release(t.s, script_alloc(t.s, part, 50000));
+		for (int i = 0; i < 400; i++)
+			script_alloc(t.s, part, 10000);
+		script_failed(t.s, script_stack(t.s, "main;collect;join"), 4000000);
+		stage(&t, detect_oversized_intermediate, true);
+		for (uint32_t i = 0; i < t.p->count; i++)
+			t.p->list[i].call.function = way ? &inside : &other;
+		t.p->list[t.p->failed].call.open = OPEN_CALL_NO;
+		assert_int_equal(detect_oversized_intermediate(&t.scene, &t.f), 0);
+		assert_int_equal(t.f.request_bytes, 4000000);
+		assert_int_equal(t.f.bytes, way ? 4000000 : 0);
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_asked_in_the_call),
+
 	    cmocka_unit_test(test_request),
 	    cmocka_unit_test(test_start),
 	    cmocka_unit_test(test_first_on_a_device),

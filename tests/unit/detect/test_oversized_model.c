@@ -590,6 +590,30 @@ static void test_in_flight(void **state)
 	(void)state;
 }
 
+/* What requests in flight hold on a device is no weight, whatever its sizes are. */
+static void test_in_flight_on_device(void **state)
+{
+	double strength[2];
+
+	for (uint32_t way = 0; way < 2; way++) {
+		struct staged t = {.s = script_new(), .scene = {.space = "cuda:0"}};
+		uint32_t answer = script_stack(t.s, "main;answer");
+
+		for (int i = 0; i < 16; i++)
+			script_alloc(t.s, script_stack(t.s, "main;build"), shapes[i % 5]);
+		for (uint32_t i = 0; i < 8; i++) {
+			script_thread(t.s, way ? 1 + i : 1, 0);
+			script_alloc(t.s, answer, 400000 + 100000 * (i % 2));
+		}
+		script_failed(t.s, answer, 400000);
+		stage(&t, detect_oversized_model, true);
+		strength[way] = t.rc ? 0 : t.f.strength;
+		strike(&t);
+	}
+	assert_true(strength[0] > 0.7 && strength[1] < 0.3);
+	(void)state;
+}
+
 /* A header of each block beside it, made in the same line through other functions. */
 static void test_headers(void **state)
 {
@@ -642,15 +666,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_beside_holes_and_room),
 	    cmocka_unit_test(test_loading), cmocka_unit_test(test_in_flight),
-	    cmocka_unit_test(test_cast), cmocka_unit_test(test_states),
-	    cmocka_unit_test(test_beside_others), cmocka_unit_test(test_served),
-	    cmocka_unit_test(test_staged_copies), cmocka_unit_test(test_worked_with),
-	    cmocka_unit_test(test_host), cmocka_unit_test(test_host_scattered),
-	    cmocka_unit_test(test_worked_beside), cmocka_unit_test(test_first_weight),
-	    cmocka_unit_test(test_named), cmocka_unit_test(test_host_read),
-	    cmocka_unit_test(test_host_one_block), cmocka_unit_test(test_host_company),
-	    cmocka_unit_test(test_host_reading), cmocka_unit_test(test_host_turns),
-	    cmocka_unit_test(test_host_ways), cmocka_unit_test(test_loading_late),
-	    cmocka_unit_test(test_headers)};
+	    cmocka_unit_test(test_in_flight_on_device), cmocka_unit_test(test_cast),
+	    cmocka_unit_test(test_states), cmocka_unit_test(test_beside_others),
+	    cmocka_unit_test(test_served), cmocka_unit_test(test_staged_copies),
+	    cmocka_unit_test(test_worked_with), cmocka_unit_test(test_host),
+	    cmocka_unit_test(test_host_scattered), cmocka_unit_test(test_worked_beside),
+	    cmocka_unit_test(test_first_weight), cmocka_unit_test(test_named),
+	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_one_block),
+	    cmocka_unit_test(test_host_company), cmocka_unit_test(test_host_reading),
+	    cmocka_unit_test(test_host_turns), cmocka_unit_test(test_host_ways),
+	    cmocka_unit_test(test_loading_late), cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
