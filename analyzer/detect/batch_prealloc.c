@@ -10,6 +10,8 @@
 
 TUNED(double, SINGLE_STRENGTH, 0.7,
     "one block alone may be anything that is large; two of one size are a pool");
+TUNED(
+    double, SINGLE_NAMED, 0.9, "its name says that it is room, which is less than a second block");
 TUNED(double, UNNAMED, 0.6,
     "what is taken whole before any work is room for it, more often than one request's or a model");
 TUNED(double, NAMED_WEIGHTS, 0.7,
@@ -70,6 +72,16 @@ static bool stairs_at(const struct scene *scene, uint32_t callsite, struct pool 
 		   !scene_worked_before(scene, p->facts.first_ns, p->facts.live_bytes, 0));
 }
 
+/* True if it is one block of a line that made it after earlier work: nothing is set up then, so it
+ * is the request's that came next, whatever it is called. */
+static bool is_late(const struct scene *scene, uint32_t callsite, const struct pool *pool)
+{
+	const struct callsite *p = &scene->callsites->list[callsite];
+
+	return pool->blocks == 1 && !scene->space &&
+	       scene_worked_before(scene, p->facts.first_ns, pool->bytes, 0);
+}
+
 int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 {
 	const struct callsites *callsites = scene->callsites;
@@ -78,7 +90,7 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 
 	uint64_t sizes[CLAIMS_MAX]; /* by claim */
 	double sure = 1; /* of the largest claim */
-	bool known = false;
+	bool known = false, alike = false;
 
 	if (!scene->end.failed || (!whole && !scene->end.refused))
 		return DETECT_SILENT;
@@ -93,7 +105,7 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		    scene_converts(scene, i) != CALLSITE_NONE)
 			continue;
 		stairs = stairs_at(scene, i, &pool);
-		if (!stairs && !pool_at(scene, i, &pool))
+		if (!stairs && (!pool_at(scene, i, &pool) || is_late(scene, i, &pool)))
 			continue;
 		/* How much of the pool is used is not recorded. The first block was, unless the
 		 * pool was never finished. */
@@ -101,6 +113,7 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		if (pool.asked ||
 		    (pool.blocks == 1 && (is_twin(&f, sizes, pool.largest) || is_first(scene, i))))
 			of_use = 0;
+		alike |= pool.blocks + pool.asked > 1 || is_twin(&f, sizes, pool.largest);
 		if (f.claim_count < CLAIMS_MAX)
 			sizes[f.claim_count] = pool.largest;
 		finding_claim_without(&f, callsites, i, pool.bytes - of_use);
@@ -146,8 +159,9 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 	}
 	if (f.blame == CALLSITE_NONE)
 		return DETECT_SILENT;
+	if (!alike && !known)
+		sure *= purpose_of(scene, f.blame) == PURPOSE_ROOM ? SINGLE_NAMED : SINGLE_STRENGTH;
 	f.strength = sure * dominance((double)bytes, (double)(whole - bytes)) *
-		     (blocks > 1 || known ? 1 : SINGLE_STRENGTH) *
 		     scene_beside_workers(scene, bytes);
 	if (bytes > f.request_bytes) {
 		finding_evidence(&f, FACT_POOL_BYTES, (double)(bytes - f.request_bytes));

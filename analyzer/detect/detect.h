@@ -297,6 +297,9 @@ bool scene_in_no_order(const struct callsite *p);
 bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uint64_t most);
 /* True if many other blocks came and went between its own, so requests were served. Host only. */
 bool scene_worked_between(const struct scene *scene, const struct callsite *p);
+/* True if far more other blocks came and went since its newest block than between any two of its
+ * own: work goes on, and leaves none there. Host only, and not of a sample. */
+bool scene_has_stopped(const struct scene *scene, const struct callsite *p);
 /* True if earlier calls had worked: freed much of `bytes`, beside the copy of its first block.
  * Module code, which runs once, does not count. */
 bool scene_worked_before(
@@ -327,8 +330,11 @@ bool scene_in_company(const struct scene *scene, const struct callsite *p);
 /* True if it is staged, of several recurring sizes at this line or with others in the same call: a
  * model, layer after layer. */
 bool scene_is_read_in(const struct scene *scene, uint32_t callsite);
-/* Return whether its blocks came in two goes, the first before any work, the second still going on:
- * none came with the work between them, so they were put in place, and then once more. */
+/* Return the step at which the second of two goes begins, the first before any work, the second
+ * still going on: none of its blocks came with the work between them, so they were put in place,
+ * and then once more. 0: there is one go, or several. */
+uint32_t scene_second_go(const struct scene *scene, const struct callsite *p);
+/* True if that is so, and much was released in between. */
 bool scene_made_again(const struct scene *scene, const struct callsite *p);
 /* True if at least as many of its mappings were removed as exist now. */
 bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p);

@@ -30,6 +30,8 @@ TUNED(unsigned, TELLING_BLOCKS, 3u,
     "a line's first block may be a library's table; two more tell of requests");
 TUNED(unsigned, BETWEEN_BLOCKS, 8u,
     "a request makes dozens of blocks, setting up a parameter a handful");
+TUNED(unsigned, STOPPED_TIMES, 16u,
+    "what comes now and then skips a few turns by chance, not sixteen");
 TUNED(unsigned, WORDS, 128u, "an array's shape takes a few words, a request's text more");
 TUNED(unsigned, WORKED_BEFORE_PART, 64u,
     "work gives back at least a sixty-fourth of what a request later takes");
@@ -503,20 +505,13 @@ bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uin
 	return sum <= most;
 }
 
-bool scene_worked_between(const struct scene *scene, const struct callsite *p)
+/* Return how many blocks born in that time were released, and not enlarged. `timed`: the moments
+ * are times, else serials. Counts until `most`. */
+static uint64_t went_between(
+    const struct model *m, uint64_t from, uint64_t until, bool timed, uint64_t most)
 {
-	const struct model *m = all_model(scene);
-	uint64_t from, until, went = 0, most;
-	/* Each model numbers its own blocks; the time is the same in all. */
-	bool timed = scene->work != NULL;
+	uint64_t went = 0;
 
-	if (scene->space || !p->facts.step_count || !p->facts.largest)
-		return false;
-	most = BETWEEN_BLOCKS * callsite_large_blocks(p);
-	from = timed ? after_first(p)->time_ns : after_first(p)->serial;
-	until = timed ? p->facts.last_ns : p->facts.steps[p->facts.step_count - 1].serial;
-	if (until - from <= most)
-		return false;
 	for (size_t i = 0; i < m->stacks.count && went <= most; i++) {
 		const struct stack_stats *s = stack_table_number(&m->stacks, i);
 		uint64_t here = 0;
@@ -532,21 +527,54 @@ bool scene_worked_between(const struct scene *scene, const struct callsite *p)
 		/* A block that is enlarged lives on. */
 		went += num_less(here, stack_stats_rare(s)->regrown);
 	}
-	return went > most;
+	return went;
+}
+
+bool scene_worked_between(const struct scene *scene, const struct callsite *p)
+{
+	uint64_t from, until, most;
+	/* Each model numbers its own blocks; the time is the same in all. */
+	bool timed = scene->work != NULL;
+
+	if (scene->space || !p->facts.step_count || !p->facts.largest)
+		return false;
+	most = BETWEEN_BLOCKS * callsite_large_blocks(p);
+	from = timed ? after_first(p)->time_ns : after_first(p)->serial;
+	until = timed ? p->facts.last_ns : p->facts.steps[p->facts.step_count - 1].serial;
+	return until - from > most &&
+	       went_between(all_model(scene), from, until, timed, most) > most;
+}
+
+bool scene_has_stopped(const struct scene *scene, const struct callsite *p)
+{
+	const struct model *m = all_model(scene);
+	uint64_t blocks = callsite_large_blocks(p), between, most;
+
+	/* A sample misses most of what comes and goes. */
+	if (scene->space || scene->sample_every || blocks < TURNS_MIN)
+		return false;
+	between = went_between(m, p->facts.first_ns, p->facts.last_ns, true, UINT64_MAX);
+	most = STOPPED_TIMES * (between / (blocks - 1) + 1);
+	return went_between(m, p->facts.last_ns, scene->callsites->moment_ns, true, most) > most;
 }
 
 bool scene_worked_before(
     const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy)
 {
 	const struct callsites *callsites = all_callsites(scene);
-	double released = 0, lived = (double)timeline_live(&all_model(scene)->timeline, since_ns);
+	const struct timeline *timeline = &all_model(scene)->timeline;
+	double released = 0, lived = (double)timeline_live(timeline, since_ns), part;
+	uint64_t from, until;
+
+	part = timeline_between(timeline, since_ns, &from, &until);
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 		double here = 0;
 		uint64_t times = 0;
 
-		lived -= survivors_bytes_until(p, since_ns);
+		lived -= (1 - part) * survivors_bytes_until(p, from) +
+			 part * survivors_bytes_until(p, until);
 
 		if (p->owner != OWNER_USER || strcmp(p->function, "<module>") == 0)
 			continue;

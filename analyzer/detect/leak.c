@@ -57,7 +57,7 @@ static double in_use(const struct scene *scene, const struct callsite *p)
 }
 
 /* Facts that contradict a leak: each multiplies the strength by its factor. */
-enum { FEEDS, LISTED, STORED, IMPORTED, QUEUED, ONE_CALL, PERHAPS_ONE_CALL };
+enum { FEEDS, LISTED, STORED, IMPORTED, QUEUED, STOPPED, ONE_CALL, PERHAPS_ONE_CALL };
 
 TUNED_TABLE(struct tuned_number,
     DOUBTS, [FEEDS] = {"feeds", 0.4, "what feeds a growing buffer is released with it"},
@@ -65,6 +65,7 @@ TUNED_TABLE(struct tuned_number,
     [STORED] = {"stored", 0.4, "a store, or a copy of what is in use, is kept on purpose"},
     [IMPORTED] = {"imported", 0.1, "modules stay for good, however they go on coming"},
     [QUEUED] = {"queued", 0.3, "what waits is released when its turn comes"},
+    [STOPPED] = {"stopped", 0.4, "later work left nothing there: it was of a start, or of a phase"},
     [ONE_CALL] = {"one_call", 0.3, "no call ended since it began: nothing is finished"},
     [PERHAPS_ONE_CALL] = {"perhaps_one_call", 0.85, "the same, where calls are not certain"});
 
@@ -82,6 +83,7 @@ static double shape(const struct scene *scene, const struct callsite *p, double 
 		       graphs_have(scene, (uint32_t)(p - scene->callsites->list)),
 	    [IMPORTED] = callsite_is_import(p),
 	    [QUEUED] = p->backlog.grows,
+	    [STOPPED] = scene_has_stopped(scene, p),
 	    [ONE_CALL] = one_call,
 	    [PERHAPS_ONE_CALL] = !one_call && p->call.open != OPEN_CALL_NO};
 	double strength = finding_stays(p) * in_use(scene, p);

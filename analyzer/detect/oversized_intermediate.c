@@ -157,11 +157,25 @@ static double youth(const struct scene *scene, const struct callsite *p)
 	return 1 - (p->call.open == OPEN_CALL_NO ? fmax(age, worked) : age);
 }
 
+/* True if names say what the line's blocks are for, and it began before any work, which has not
+ * begun since; no earlier call like this one had ended, as requests do. */
+static bool is_put_in_place(const struct scene *scene, uint32_t callsite)
+{
+	const struct callsite *p = &scene->callsites->list[callsite];
+
+	return !scene->space && !p->call.ended_before && !p->call.repeats &&
+	       purpose_of(scene, callsite) != PURPOSE_UNTOLD &&
+	       scene_is_quiet_since(scene, p->facts.first_ns) &&
+	       !scene_worked_before(scene, p->facts.first_ns, p->facts.live_bytes, 0);
+}
+
 static bool is_set_up(const struct scene *scene, uint32_t callsite)
 {
 	const struct callsite *p = &scene->callsites->list[callsite];
 	struct pool pool;
 
+	if (is_put_in_place(scene, callsite))
+		return true;
 	if (!pool_at(scene, callsite, &pool))
 		return false;
 	/* One block alone may be anything, unless its name says what it is for. */
@@ -184,53 +198,121 @@ static uint64_t last_serial(const struct callsite *p)
 	return p->facts.step_count ? p->facts.steps[p->facts.step_count - 1].serial : 0;
 }
 
-/* True if most of the work came after its newest block: it stands there, whatever is made later.
- * Imports are no work. */
-static bool stands(const struct scene *scene, const struct callsite *p)
+/* Return the serial at which half of the work was done. Imports until `last` are no work. */
+static uint64_t half_of_work(const struct scene *scene, uint64_t last)
 {
 	uint64_t now = scene->callsites->moment_serial, from = now, imported = 0;
 
-	if (scene->space || !p->facts.step_count)
-		return false;
 	for (uint32_t i = 0; i < scene->callsites->count; i++) {
 		const struct callsite *o = &scene->callsites->list[i];
 
-		if (callsite_is_import(o) && last_serial(o) < last_serial(p))
+		if (callsite_is_import(o) && last_serial(o) < last)
 			imported = num_most(imported, last_serial(o));
 		else if (o->owner == OWNER_USER && o->facts.step_count && !callsite_is_import(o))
 			from = num_least(from, o->facts.steps[0].serial);
 	}
 	from = num_most(from, imported);
-	return last_serial(p) < from + num_less(now, from) / STANDS_PART;
+	return from + num_less(now, from) / STANDS_PART;
+}
+
+/* True if most of the work came after its newest block: it stands there, whatever is made later. */
+static bool stands(const struct scene *scene, const struct callsite *p)
+{
+	return !scene->space && p->facts.step_count &&
+	       last_serial(p) < half_of_work(scene, last_serial(p));
+}
+
+/* Return when the oldest block that lives was made there. */
+static uint64_t born(const struct callsite *p)
+{
+	for (uint32_t k = 0; k < p->facts.step_count; k++)
+		if (p->facts.steps[k].freed_bytes < p->facts.steps[k].bytes)
+			return p->facts.steps[k].time_ns;
+	return p->facts.last_ns;
+}
+
+/* Return the time at which half of the work was done, if requests were served before the
+ * finding's blocks: what lived at that time stands and fits, so it is no growth to explain. Else 0.
+ */
+static uint64_t standing_since(const struct scene *scene, const struct finding *f)
+{
+	uint64_t begin = f->request_bytes ? scene->callsites->moment_ns
+					  : scene->callsites->list[f->blame].facts.first_ns;
+	uint64_t half, since = 0;
+	double stood = 0;
+
+	if (scene->space || scene->work ||
+	    !scene_worked_before(scene, begin, f->bytes + f->request_bytes, 0))
+		return 0;
+	half = half_of_work(scene, scene->callsites->moment_serial);
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite_facts *o = &scene->callsites->list[i].facts;
+
+		for (uint32_t k = 0; k < o->step_count && o->steps[k].serial <= half; k++)
+			since = num_most(since, o->steps[k].time_ns);
+	}
+	for (uint32_t i = 0; i < f->claim_count; i++)
+		stood +=
+		    survivors_bytes_until(&scene->callsites->list[f->claims[i].callsite], since);
+	if (f->bytes && stood >= (double)f->bytes / STANDS_PART)
+		return 0;
+	/* Its own growth begins with the first block of its line. */
+	return num_most(since, scene->callsites->list[f->blame].facts.first_ns);
+}
+
+static bool has_large(const struct callsite *p, uint64_t whole)
+{
+	return p->facts.live_count &&
+	       p->facts.live_bytes / p->facts.live_count >= whole / LARGE_PART;
+}
+
+/* True if it stands since before any work: it is of a start, and of no request. */
+static bool is_standing(const struct scene *scene, const struct callsite *p)
+{
+	return stands(scene, p) && !scene_worked_before(scene, born(p), p->facts.live_bytes, 0);
+}
+
+/* True if a large block came lately: then those that stand are not the matter. */
+static bool has_newer(const struct scene *scene, uint64_t whole)
+{
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *p = &scene->callsites->list[i];
+
+		if (has_large(p, whole) && p->owner == OWNER_USER && !stands(scene, p) &&
+		    scene_worked_before(scene, p->facts.first_ns, p->facts.live_bytes, 0))
+			return true;
+	}
+	return false;
 }
 
 /* Few blocks, each large against everything else, that were not there all along. */
 static double blocks(const struct scene *scene, struct finding *f, uint64_t whole)
 {
 	const struct callsites *callsites = scene->callsites;
-	uint64_t most = 0, bytes = 0, count = 0;
-	double young = 0;
-	bool next = false;
+	uint64_t bytes = 0, count = 0;
+	double young = 0, most = 0, here;
+	bool next = false, newer = has_newer(scene, whole);
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 
-		if (!p->facts.live_count ||
-		    p->facts.live_bytes / p->facts.live_count < whole / LARGE_PART ||
-		    p->size.grows || p->relations.index_of != CALLSITE_NONE ||
+		if (!has_large(p, whole) || p->size.grows ||
+		    p->relations.index_of != CALLSITE_NONE ||
 		    (p->survivors.stays && p->survivors.count >= 8 &&
 			callsite_largest_live(p) <= p->facts.live_bytes / 2) ||
-		    is_usual(p))
+		    is_usual(p) || (newer && is_standing(scene, p)))
 			continue;
 		finding_claim(f, i, RULE_STREAM, p->facts.live_bytes / p->facts.live_count / 64,
 		    p->facts.live_bytes);
-		young += youth(scene, p) * (is_set_up(scene, i) ? SET_UP : 1) *
-			 (is_series(p) ? SERIES : 1) * (double)p->facts.live_bytes;
+		here = youth(scene, p) * (is_set_up(scene, i) ? SET_UP : 1) *
+		       (is_series(p) ? SERIES : 1) * (double)p->facts.live_bytes;
+		young += here;
 		bytes += p->facts.live_bytes;
 		count += p->facts.live_count;
 		next |= scene->end.refused && i == callsites->failed;
-		if (p->facts.live_bytes > most) {
-			most = p->facts.live_bytes;
+		/* Of two as large the newer one is the matter: the other stood, and fitted. */
+		if (here > most || f->blame == CALLSITE_NONE) {
+			most = here;
 			if (f->blame == CALLSITE_NONE || !f->request_bytes)
 				f->blame = i;
 		}
@@ -562,6 +644,7 @@ int detect_oversized_intermediate(const struct scene *scene, struct finding *out
 	f.strength *= begun(scene, &scene->callsites->list[f.blame]);
 	if (was_always_large(scene, &scene->callsites->list[f.blame]))
 		f.strength *= NOT_KNOWN_BEFORE;
+	f.start_ns = standing_since(scene, &f);
 	blame_first(scene, &f);
 	*out = f;
 	return 0;

@@ -48,12 +48,33 @@ static bool is_parameter(const struct scene *scene, const struct callsite *p)
 	       !callsite_is_working_set(p, scene->callsites->moment_ns);
 }
 
+/* True if the line's blocks are a pool's, rather than something that is read in. One block alone
+ * may be either, and so may several whose names say that they are loaded; an interpreter's arenas
+ * are alike, whatever they hold. */
+static bool is_pool(const struct scene *scene, uint32_t callsite)
+{
+	struct pool pool;
+
+	if (!pool_at(scene, callsite, &pool))
+		return false;
+	if (scene->callsites->list[callsite].arena_share.any)
+		return true;
+	switch (purpose_of(scene, callsite)) {
+	case PURPOSE_WEIGHTS:
+		return false;
+	case PURPOSE_ROOM:
+		return true;
+	case PURPOSE_UNTOLD:
+		break;
+	}
+	return pool.blocks > 1;
+}
+
 /* True if nothing was released since its first block, whatever its blocks are like, if they are no
  * pool: an index or a table that is read in. */
 static bool is_put_in_place(const struct scene *scene, const struct callsite *p)
 {
 	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
-	struct pool pool;
 
 	return !scene->work && !callsite_is_import(p) && p->owner != OWNER_RUNTIME &&
 	       num_less(p->facts.freed_count, p->facts.regrown) < p->facts.live_count &&
@@ -63,7 +84,7 @@ static bool is_put_in_place(const struct scene *scene, const struct callsite *p)
 		       (!scene_many_alike(scene, p) ||
 			   purpose_of(scene, callsite) == PURPOSE_WEIGHTS))) &&
 	       !scene_sizes_drift(p) && !scene_worked_between(scene, p) &&
-	       !pool_at(scene, callsite, &pool);
+	       !is_pool(scene, callsite);
 }
 
 /* True if the blocks may be a model's: several recurring sizes, at one line or several in turns. */
@@ -107,8 +128,9 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	const struct callsites *callsites = scene->callsites;
 	struct finding f = {.blame = CALLSITE_NONE};
 	uint64_t most = 0, varied = 0, known = 0, blocks = 0, loaded = 0, first = UINT64_MAX;
-	uint64_t live = scene_live(scene), read = 0, one = 0, placed = 0, largest;
+	uint64_t live = scene_live(scene), read = 0, one = 0, placed = 0, told = 0, largest;
 	double churn, still, unknown;
+	bool named;
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
@@ -122,6 +144,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 		if (!parameter && !in_place)
 			continue;
 		placed += in_place ? p->facts.live_bytes : 0;
+		told += purpose_of(scene, i) == PURPOSE_WEIGHTS ? p->facts.live_bytes : 0;
 		reads = scene_reads_weights(scene, p);
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->facts.live_bytes);
 		largest = callsite_largest_live(p);
@@ -141,17 +164,22 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	}
 	if (first_weight(scene, loaded, out))
 		return 0;
-	if (f.blame == CALLSITE_NONE || first == UINT64_MAX ||
-	    ((blocks < BLOCKS_MIN || one > loaded / 2) && !known))
+	named = known || told > loaded / 2;
+	if (f.blame == CALLSITE_NONE || first == UINT64_MAX || (blocks < BLOCKS_MIN && !named))
 		return DETECT_SILENT;
 	churn = scene_worked_since(scene, first);
 	/* Layer after layer; released blocks are the copies that each layer was read into. */
 	still = read > loaded / 2 ? 1
 				  : fmin(1, fmax(0, HOST_WORKED_SHARE - churn) /
 						(HOST_WORKED_SHARE - HOST_LOADED_SHARE));
-	unknown = fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)loaded);
+	/* One block has no layers: only its name says that it is loaded. */
+	unknown = fmin(one > loaded / 2 ? PLACED_STRENGTH : UNKNOWN_STRENGTH,
+	    0.25 + (double)varied / (double)loaded);
 	unknown = fmax(unknown, PLACED_STRENGTH * (double)placed / (double)loaded);
 	f.strength = still * fmax((double)known / (double)loaded, unknown);
+	/* One block that holds most may be anything, unless a name says that it is loaded. */
+	if (!named)
+		f.strength *= dominance((double)(loaded - one), (double)one);
 	if (scene_worked_before(
 		scene, first, loaded, read ? callsites->list[f.blame].facts.largest : 0))
 		f.strength *= 0.3;

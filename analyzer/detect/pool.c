@@ -6,6 +6,7 @@
  */
 #include "detect/pool.h"
 
+#include "detect/purpose.h"
 #include "util/num.h"
 #include "util/text/str.h"
 #include "util/tuned.h"
@@ -209,18 +210,31 @@ static bool is_alike(const struct callsite *o, const struct callsite *p)
 					 o->facts.live_bytes / LIST_PART));
 }
 
+/* True if a line's blocks have one size, and its names say that they are room: two such lines are
+ * parts of one pool, whatever the size of each, as with a slot's cache beside its state. */
+static bool is_room(const struct scene *scene, uint32_t callsite)
+{
+	const struct callsite *p = &scene->callsites->list[callsite];
+
+	return callsite_is_uniform(p) && !p->arena_share.any &&
+	       p->facts.total_bytes - p->facts.live_bytes <= p->facts.live_bytes / LIST_PART &&
+	       purpose_of(scene, callsite) == PURPOSE_ROOM;
+}
+
 /* True if blocks of other lines come between its own, as with a layer's parameters of several
  * sizes, or with what requests leave between their work; a pool's blocks come one after the
  * other. */
-static bool is_interleaved(
-    const struct callsites *callsites, uint32_t callsite, const struct callsite *p)
+static bool is_interleaved(const struct scene *scene, uint32_t callsite, const struct callsite *p)
 {
+	const struct callsites *callsites = scene->callsites;
+	bool of_room = is_room(scene, callsite);
 	double alike = 0, others = 0;
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *o = &callsites->list[i];
 
-		*(i == callsite || is_alike(o, p) ? &alike : &others) +=
+		*(i == callsite || is_alike(o, p) || (of_room && is_room(scene, i)) ? &alike
+										    : &others) +=
 		    acquired(o, p->facts.first_ns, p->facts.last_ns, false);
 	}
 	return others > alike / 4;
@@ -350,6 +364,7 @@ bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
 	struct callsite later;
 	bool filled = is_filled(scene, p);
 	uint64_t blocks = callsite_large_blocks(p);
+	uint32_t second = 0;
 
 	/* Its earlier calls released all that they made: so will this one. */
 	if (p->call.repeats && p->facts.freed_count > p->facts.live_count)
@@ -357,19 +372,26 @@ bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
 	if (!scene->space && !filled && p->facts.freed_count &&
 	    (without_first_call(p, &later) || without_tries(scene, p, &later)))
 		p = &later;
-	if (callsite_is_import(p) || callsite_is_mapped_files(p) || scene_in_turns(scene, p) ||
+	/* A pool that is made once more, beside the first, came in a go each time: requests that
+	 * leave a block each would have left some in between, too. */
+	else if (is_uniform(p) && (second = scene_second_go(scene, p))) {
+		later = from_step(p, second);
+		p = &later;
+	}
+	if (callsite_is_import(p) || callsite_is_mapped_files(p) ||
+	    (scene_in_turns(scene, p) && !is_room(scene, callsite)) ||
 	    scene_in_flight(scene, callsite, p->facts.live_bytes) > POOL_IN_FLIGHT)
 		return false;
 	if (p->facts.step_count && (is_uniform(p) || filled) &&
 	    enough(scene, p->facts.live_bytes, blocks) &&
 	    (in_one_go(scene, p->facts.first_ns, p->facts.last_ns) ||
 		(!scene->space && (filled || scene_is_quiet_since(scene, p->facts.first_ns)))) &&
-	    !is_interleaved(callsites, callsite, p) && !scene_worked_between(scene, p)) {
+	    !is_interleaved(scene, callsite, p) && !scene_worked_between(scene, p)) {
 		*out = (struct pool){.bytes = p->facts.live_bytes,
 		    .blocks = blocks,
 		    .largest = p->facts.largest,
 		    .asked = is_next(scene, callsite, p->facts.largest),
-		    .sure = sure_of(scene, p, blocks)};
+		    .sure = second ? 1 : sure_of(scene, p, blocks)};
 		return true;
 	}
 	return scene->space && pool_of_stacks(scene, callsite, out);

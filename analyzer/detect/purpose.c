@@ -8,9 +8,9 @@
 
 TUNED(size_t, CALLERS, 3u, "further out, names tell of the whole server");
 
-/* "model" and "embedding" are also called for each request. */
-static const char *const weights[] = {
-    "checkpoint", "layer", "load", "parameter", "param", "shard", "tensor", "weight"};
+/* What is read in before the first request. "model" and "embedding" are also called for each. */
+static const char *const weights[] = {"checkpoint", "layer", "load", "matrices", "matrix",
+    "parameter", "param", "shard", "tensor", "vectors", "vocab", "vocabulary", "weight"};
 static const char *const room[] = {"arena", "batch", "buffer", "cache", "capacity", "context",
     "graph", "kv", "lane", "pool", "prealloc", "preallocate", "reserve", "ring", "scratch", "slot",
     "window", "workspace"};

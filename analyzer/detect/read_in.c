@@ -197,17 +197,43 @@ static bool made_one_size(const struct callsite *p)
 	return p->facts.step_count > 0;
 }
 
+/* Return how many blocks the line's heaviest stack keeps: an object's own block, or an entry in a
+ * list, comes beside each large one by another stack. */
+static uint64_t kept_by_heaviest(const struct scene *scene, const struct callsite *p)
+{
+	uint64_t most = 0, kept = 0;
+
+	for (size_t i = 0; i < scene->model->stacks.count; i++) {
+		uint64_t live, count;
+		const struct stack_stats *s =
+		    model_stack_stats(scene->model, stack_table_number(&scene->model->stacks, i),
+			scene->callsites->moment, &live, &count);
+
+		if (live <= most || callsites_of_stack(scene->callsites, s->kind, s->stack) !=
+					(uint32_t)(p - scene->callsites->list))
+			continue;
+		most = live;
+		kept = count;
+	}
+	return kept;
+}
+
 /* True if a line's blocks of one size come and go as often as its own blocks of several sizes come:
  * a copy of each would have its size, so they are the work of as many turns. */
 static bool turns_beside(const struct scene *scene, const struct callsite *p)
 {
+	uint64_t kept;
+
 	if (callsite_is_uniform(p))
 		return false;
+	kept = kept_by_heaviest(scene, p);
 	for (uint32_t i = 0; i < scene->callsites->count; i++) {
 		const struct callsite *o = &scene->callsites->list[i];
 
 		if (nearly(o->facts.freed_count, o->facts.total_count) &&
-		    nearly(o->facts.freed_count, p->facts.live_count) &&
+		    (nearly(o->facts.freed_count, p->facts.live_count) ||
+			(nearly(o->facts.freed_count, kept) &&
+			    nearly(kept, o->facts.freed_count))) &&
 		    o->facts.largest >= p->facts.largest / COMPANY_PART &&
 		    o->facts.first_ns <= p->facts.last_ns && made_one_size(o))
 			return true;
@@ -215,39 +241,78 @@ static bool turns_beside(const struct scene *scene, const struct callsite *p)
 	return false;
 }
 
-/* Return the step with which the line's blocks began to follow each other the second time, as when
- * a model is loaded again; its first step, if they did once or more often. */
-static uint32_t second_time(const struct callsite *p)
+/* Return about how many blocks other lines made between two moments. */
+static double others_between(
+    const struct scene *scene, const struct callsite *p, uint64_t from_ns, uint64_t until_ns)
+{
+	double count = 0;
+
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *o = &scene->callsites->list[i];
+
+		for (uint32_t k = 0; o != p && k < o->facts.step_count; k++) {
+			const struct step *s = &o->facts.steps[k];
+			uint64_t from = num_most(s->time_ns, from_ns);
+			uint64_t until = num_least(s->last_ns, until_ns);
+
+			if (from < until)
+				count += (double)s->count * (double)(until - from) /
+					 (double)(s->last_ns - s->time_ns);
+			else if (from == until)
+				count += (double)s->count;
+		}
+	}
+	return count;
+}
+
+/* True if a pause lies before that step, longer than between two blocks of one go. A sample numbers
+ * only what it has, so there the others' estimated counts tell. */
+static bool is_pause(const struct scene *scene, const struct callsite *p, uint32_t k)
 {
 	const struct step *s = p->facts.steps;
+	uint64_t usual = QUIET_BLOCKS, gap;
+
+	if (scene->sample_every)
+		return others_between(scene, p, s[k - 1].last_ns, s[k].time_ns) > AGAIN_GAP;
+	/* Blocks from one of its own to the next, so far. */
+	if (k > 1 && s[k - 2].count)
+		usual = (s[k - 1].serial - s[k - 2].serial) / s[k - 2].count + 1;
+	gap = num_less(s[k].serial - s[k - 1].serial, s[k - 1].count * usual);
+	return gap > AGAIN_GAP && gap > AGAIN_TIMES * usual;
+}
+
+/* Return the step with which the line's blocks began to follow each other the second time, as when
+ * a model is loaded again; its first step, if they did once or more often. */
+static uint32_t second_time(const struct scene *scene, const struct callsite *p)
+{
 	uint32_t second = 0;
 	uint64_t from = 0;
 
 	for (uint32_t k = 1; k < p->facts.step_count; k++) {
-		uint64_t gap = s[k].serial - s[k - 1].serial;
-		/* Blocks from one of its own to the next, so far. */
-		uint64_t usual = k > 1 && s[k - 2].count
-				     ? (s[k - 1].serial - s[k - 2].serial) / s[k - 2].count + 1
-				     : QUIET_BLOCKS;
-
-		if (gap <= AGAIN_GAP || gap / s[k - 1].count <= AGAIN_TIMES * usual)
+		if (!is_pause(scene, p, k))
 			continue;
 		if (second)
 			return 0;
 		second = k;
 	}
 	for (uint32_t k = 0; k < second; k++)
-		from += s[k].count;
+		from += p->facts.steps[k].count;
 	return from >= AGAIN_BLOCKS && p->facts.total_count - from >= AGAIN_BLOCKS ? second : 0;
+}
+
+uint32_t scene_second_go(const struct scene *scene, const struct callsite *p)
+{
+	uint32_t second = scene->space || scene->work ? 0 : second_time(scene, p);
+
+	return second && scene_is_quiet_since(scene, p->facts.steps[second].time_ns) &&
+		       !scene_worked_before(scene, p->facts.first_ns, p->facts.live_bytes, 0)
+		   ? second
+		   : 0;
 }
 
 bool scene_made_again(const struct scene *scene, const struct callsite *p)
 {
-	uint32_t second = scene->space || scene->work ? 0 : second_time(p);
-
-	return second && scene_is_quiet_since(scene, p->facts.steps[second].time_ns) &&
-	       !scene_is_quiet_since(scene, p->facts.first_ns) &&
-	       !scene_worked_before(scene, p->facts.first_ns, p->facts.live_bytes, 0);
+	return scene_second_go(scene, p) && !scene_is_quiet_since(scene, p->facts.first_ns);
 }
 
 /* A loop in the program's outermost function counts as a call, if nothing else runs. */
@@ -257,7 +322,7 @@ static bool is_quiet(const struct scene *scene, const struct callsite *p)
 
 	if (scene->space || !p->facts.step_count || turns_beside(scene, p))
 		return false;
-	from = &p->facts.steps[second_time(p)];
+	from = &p->facts.steps[second_time(scene, p)];
 	return scene->callsites->moment_serial - from->serial <=
 	       QUIET_BLOCKS * (large_since(scene, p, from->time_ns) + 1);
 }

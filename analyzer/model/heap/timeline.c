@@ -116,6 +116,19 @@ static double part_until(const struct timeline *t, uint64_t index, uint64_t time
 	return time_ns <= since ? 0 : (double)(time_ns - since) / (double)(last - since);
 }
 
+double timeline_between(
+    const struct timeline *t, uint64_t time_ns, uint64_t *from_ns, uint64_t *until_ns)
+{
+	uint64_t index = time_ns >> t->shift;
+
+	*from_ns = *until_ns = time_ns;
+	if (index >= t->used || part_until(t, index, time_ns) >= 1)
+		return 1;
+	*from_ns = index ? t->periods[index - 1].last_ns : 0;
+	*until_ns = t->periods[index].last_ns;
+	return part_until(t, index, time_ns);
+}
+
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns)
 {
 	uint64_t index = time_ns >> t->shift;

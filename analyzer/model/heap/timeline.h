@@ -55,6 +55,10 @@ void timeline_replaced(struct timeline *t, const struct timeline_replaced *r);
 
 /* Return about how many bytes lived then, interpolated between the ends of two periods. */
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns);
+/* Set the two moments between whose values that is interpolated, and return the later one's weight,
+ * 0 to 1. Whoever takes another sum off must interpolate it alike. */
+double timeline_between(
+    const struct timeline *t, uint64_t time_ns, uint64_t *from_ns, uint64_t *until_ns);
 
 /* The same for one kind of mapped bytes; files are not part of the live bytes. */
 uint64_t timeline_came(const struct timeline *t, uint64_t time_ns, enum came what);

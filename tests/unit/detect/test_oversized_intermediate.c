@@ -475,11 +475,58 @@ static void test_asked_in_the_call(void **state)
 	(void)state;
 }
 
+/* A table stood while requests were served, and fitted: only a copy as large, of a later request,
+ * is the matter, and the growth to explain begins with what stands. */
+static void test_beside_standing(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t work = script_stack(t.s, "main;serve");
+
+	script_alloc(t.s, script_stack(t.s, "main;fill"), 80 * MiB);
+	for (int i = 0; i < 2000; i++)
+		script_release(t.s, script_alloc(t.s, work, 20000));
+	script_alloc(t.s, script_stack(t.s, "main;copy"), 80 * MiB);
+	stage(&t, detect_oversized_intermediate, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "copy");
+	assert_int_equal(t.f.bytes, 80 * MiB);
+	assert_true(t.f.strength > 0.9);
+	assert_true(t.f.start_ns > t.p->first_ns);
+	strike(&t);
+	(void)state;
+}
+
+/* What a name says is loaded, before any work, may be no request's; a name does not tell of what
+ * comes later. */
+static void test_loaded(void **state)
+{
+	double strength[3];
+
+	for (int way = 0; way < 3; way++) {
+		struct staged t = {.s = script_new(), .open_call = OPEN_CALL_YES};
+		uint32_t part = script_stack(t.s, way ? "main;load_parts" : "main;parts");
+
+		for (int i = 0; way == 2 && i < 2000; i++)
+			script_release(
+			    t.s, script_alloc(t.s, script_stack(t.s, "main;serve"), 20000));
+		for (uint64_t i = 0; i < 3; i++)
+			script_alloc(t.s, part, (20 + 7 * i) * MiB);
+		stage(&t, detect_oversized_intermediate, true);
+		assert_int_equal(t.rc, 0);
+		strength[way] = t.f.strength;
+		strike(&t);
+	}
+	assert_true(strength[1] < 0.6 * strength[0]);
+	assert_float_equal(strength[2], strength[0], 0.1);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_asked_in_the_call),
-
+	    cmocka_unit_test(test_beside_standing),
+	    cmocka_unit_test(test_loaded),
 	    cmocka_unit_test(test_request),
 	    cmocka_unit_test(test_start),
 	    cmocka_unit_test(test_first_on_a_device),

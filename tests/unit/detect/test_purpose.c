@@ -8,6 +8,8 @@ static void words_of_a_name(void **state)
 	(void)state;
 	assert_int_equal(purpose_of_name("load_weights"), PURPOSE_WEIGHTS);
 	assert_int_equal(purpose_of_name("Engine.readLayers"), PURPOSE_WEIGHTS);
+	assert_int_equal(purpose_of_name("Reader.read_vectors"), PURPOSE_WEIGHTS);
+	assert_int_equal(purpose_of_name("std::vector<int>::push_back"), PURPOSE_UNTOLD);
 	assert_int_equal(purpose_of_name("reserve_slots"), PURPOSE_ROOM);
 	assert_int_equal(
 	    purpose_of_name("KVCache.__init__"), PURPOSE_UNTOLD); /* one word: kvcache */

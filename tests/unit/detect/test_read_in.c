@@ -80,9 +80,55 @@ static void test_order(void **state)
 	(void)state;
 }
 
+/* A block's entry in a list, on the same line, makes no second turn of it. */
+static void test_turns_with_entries(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t keep = script_stack(t.s, "keep@/app/m.cpp:3;block@/lib/libx.so"),
+		 entry = script_stack(t.s, "keep@/app/m.cpp:3;entry@/lib/libx.so"),
+		 take = script_stack(t.s, "main;take");
+
+	for (uint64_t i = 0; i < 120; i++) {
+		uint64_t at = script_alloc(t.s, take, 1100000);
+
+		script_alloc(t.s, keep, 400000 * (1 + i % 3));
+		script_alloc(t.s, entry, 32);
+		script_release(t.s, at);
+	}
+	script_failed(t.s, keep, 400000);
+	stage(&t, detect_oversized_model, true);
+	assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.4);
+	strike(&t);
+	(void)state;
+}
+
+/* In a sample only the others' estimated counts tell of a pause between two goes. */
+static void test_second_go(void **state)
+{
+	for (int way = 0; way < 3; way++) {
+		struct staged t = {.s = script_new()};
+		uint32_t part = script_stack(t.s, "main;part"),
+			 work = script_stack(t.s, "main;serve");
+		const struct callsite *p;
+
+		for (int i = 0; i < 200; i++) {
+			for (int k = 0; i == 100 && k < (way ? 1500 : 0); k++)
+				script_release(t.s, script_alloc(t.s, work, 2000));
+			script_alloc(t.s, part, 400000);
+		}
+		t.scene.sample_every = way == 2 ? 524288 : 0;
+		stage(&t, detect_leak, true);
+		p = &t.p->list[callsite_of(&t, "part")];
+		assert_int_equal(scene_second_go(&t.scene, p) > 0, way > 0);
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_turns_beside),
-	    cmocka_unit_test(test_company), cmocka_unit_test(test_order)};
+	    cmocka_unit_test(test_company), cmocka_unit_test(test_order),
+	    cmocka_unit_test(test_turns_with_entries), cmocka_unit_test(test_second_go)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

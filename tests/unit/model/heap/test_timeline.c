@@ -54,6 +54,15 @@ static void test_live_between(void **state)
 		assert_true(off <= 1100000); /* the distance of two events */
 	}
 	assert_int_equal(timeline_live(&t, UINT64_MAX), live);
+	/* Another sum that is interpolated alike differs by nothing. */
+	for (uint64_t ns = 50000000; ns < 950000000; ns += 33333333) {
+		uint64_t from, until;
+		double part = timeline_between(&t, ns, &from, &until);
+
+		assert_true(from <= ns && ns <= until);
+		assert_float_equal((double)timeline_live(&t, ns),
+		    (1 - part) * (double)from + part * (double)until, 1100000);
+	}
 	(void)state;
 }
 
