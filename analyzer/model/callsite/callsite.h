@@ -48,6 +48,7 @@ struct callsite_facts {
 	uint64_t alike_bytes, alike_size;
 	uint64_t imported_bytes; /* part of live_bytes: allocated during a module's import */
 	uint64_t freed_count, life_ns, longest_life_ns;
+	uint64_t moved_count; /* part of freed_count: realloc() moved them */
 	uint64_t regrown;
 	uint64_t first_ns, last_ns; /* first and last acquisition until the moment */
 	const struct step *steps; /* CALLSITE_STEPS at most */

@@ -325,6 +325,19 @@ STACK_STATS_READ(ended_count)
 STACK_STATS_READ(ended_largest)
 #undef STACK_STATS_READ
 
+/* Return how many of its freed blocks realloc() moved. The number of enlarged ones is no less,
+ * since the first block of an object may be another stack's. Only blocks of the heap end or are
+ * enlarged.
+ */
+static inline uint64_t stack_stats_moved_count(const struct stack_stats *s)
+{
+	uint64_t regrown = stack_stats_rare(s)->regrown;
+	uint64_t freed = stack_stats_freed_count(s), ended = stack_stats_ended_count(s);
+	uint64_t moved = freed > ended ? freed - ended : 0;
+
+	return regrown < moved ? regrown : moved;
+}
+
 /* Keep live bytes as the high-water mark's. Call before the first change since that mark. */
 void stack_stats_mark_peak(struct stack_stats *s);
 /* Return the live bytes and blocks at the mark; the stack is marked. */
