@@ -148,6 +148,7 @@ enum finding_form {
 	FORM_WORKERS, /* concurrency: processes of one pool */
 	FORM_DOUBLING, /* prompt-growth: one container that is enlarged by a factor when it is full
 			*/
+	FORM_WITHIN, /* prompt-growth: within one request, after many that ended small */
 	FORM_STUCK, /* concurrency: requests that do not end, while others do */
 	FORM_FILES, /* leak: files in memory that are closed and not removed */
 	FORM_VARYING, /* external: requests vary, and the large ones do not fit */

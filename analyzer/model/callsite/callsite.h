@@ -77,6 +77,7 @@ struct callsite_sizes {
 	uint64_t start; /* of the very first step */
 	uint64_t first, last; /* typical of the first eighth and the last quarter */
 	double tau, tau_late; /* of all, of the second half */
+	struct stack_stats_run run; /* of the stack with most live bytes */
 	bool grows; /* larger from step to step, until the moment */
 	bool geometric; /* by a factor, as a container's capacity */
 	uint64_t grown_bytes; /* live bytes beyond as many blocks of size `first` */
