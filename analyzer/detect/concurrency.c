@@ -26,6 +26,24 @@ TUNED(double, GROWN_TIMES, 2.0, "of a queue that grows evenly half came in the l
 TUNED(unsigned, NEARLY_PART, 10u,
     "nine tenths of the sum is nearly all; the rest are requests that have just begun");
 
+/* Claim the arenas that requests in flight hold, as far as no line's own arrays stand for them. */
+static void claim_arenas(const struct scene *scene, struct finding *f, double *sum)
+{
+	const struct requests_held *held = scene->held;
+	double share = scene_arenas_in_flight(scene);
+
+	for (uint32_t i = 0; share > 0 && i < scene->callsites->count; i++) {
+		const struct callsite *p = &scene->callsites->list[i];
+		double used = share * (double)num_less(p->facts.map_bytes, callsite_unused(p));
+
+		if (!scene_has_arenas(p) || scene_held_times(scene, i) > 1)
+			continue;
+		*sum += used;
+		used -= used * (double)held->largest / (double)held->sum;
+		finding_claim_without(f, scene->callsites, i, (uint64_t)used);
+	}
+}
+
 /* Claim all memory beyond what each call site's largest request held. */
 static void claim(const struct scene *scene, struct finding *f, double *sum)
 {
@@ -47,6 +65,7 @@ static void claim(const struct scene *scene, struct finding *f, double *sum)
 		finding_claim_without(f, callsites, i, others);
 		finding_blame_larger(f, i, bytes, &most);
 	}
+	claim_arenas(scene, f, sum);
 }
 
 /* Return the bytes of threads' stacks that one request at a time would not need. A thread that

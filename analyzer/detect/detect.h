@@ -148,6 +148,7 @@ enum finding_form {
 	FORM_WORKERS, /* concurrency: processes of one pool */
 	FORM_DOUBLING, /* prompt-growth: one container that is enlarged by a factor when it is full
 			*/
+	FORM_WITHIN, /* prompt-growth: within one request, after many that ended small */
 	FORM_STUCK, /* concurrency: requests that do not end, while others do */
 	FORM_FILES, /* leak: files in memory that are closed and not removed */
 	FORM_VARYING, /* external: requests vary, and the large ones do not fit */
@@ -247,6 +248,13 @@ double scene_held_times(const struct scene *scene, uint32_t callsite);
  * hold alike at its call site, and the asking thread holds nothing there. `of`: index in
  * held->list. Tasks of one thread are not told apart. */
 bool scene_asked_beside(const struct scene *scene, uint32_t of);
+/* True if most of what the program's own line holds are arenas of the interpreter, which came all
+ * along. */
+bool scene_has_arenas(const struct callsite *p);
+/* Return the share of these arenas that requests in flight hold, after others of their kind have
+ * ended. An arena has the line that happened to need it; the arrays that list the objects in it
+ * have the line that made both, so they tell. 0 also where the arrays are too small for that. */
+double scene_arenas_in_flight(const struct scene *scene);
 /* Return the share of the `kept` bytes at the call site that several requests in flight hold: they
  * are neither finished work nor put in place for good. */
 double scene_in_flight(const struct scene *scene, uint32_t callsite, uint64_t kept);

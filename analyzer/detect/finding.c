@@ -9,6 +9,8 @@
 
 TUNED(unsigned, LARGER_BLOCKS, 16u,
     "sixteen larger blocks of a line tell what its small ones are used for");
+TUNED(double, ENTRY_MOST, 64.0,
+    "an entry of an array is a pointer of 8 bytes, a small object has 512 at most");
 TUNED(unsigned, WORKER_BLOCKS, 4u,
     "a request holds a block or two of a line, unless it makes them in one go");
 TUNED(unsigned, FORM_TIMES, 32u,
@@ -206,7 +208,8 @@ bool scene_workers_repeat(const struct scene *scene, uint32_t callsite)
 	/* A sample misses most small blocks that come and go: a quarter of the threads is enough.
 	 */
 	return held && held->of && requests_source(held->of) == REQUESTS_THREADS &&
-	       !held->finished && p->survivors.stays && !p->size.grows && held->alike &&
+	       !held->finished && p->survivors.stays &&
+	       (!p->size.grows || callsite_indexes_itself(p)) && held->alike &&
 	       h->blocks / held->alike >= WORKER_BLOCKS && released &&
 	       released >= (scene->sample_every ? h->requests / 4 : h->requests / 2 + 1);
 }
@@ -244,14 +247,44 @@ bool scene_asked_beside(const struct scene *scene, uint32_t of)
 	       scene->end.refused->size >= there / REQUESTS_ALIKE;
 }
 
+bool scene_has_arenas(const struct callsite *p)
+{
+	return p->arena_share.any && p->survivors.stays && p->owner == OWNER_USER &&
+	       !callsite_is_import(p) && p->facts.map_bytes > p->facts.live_bytes / 2;
+}
+
+double scene_arenas_in_flight(const struct scene *scene)
+{
+	const struct requests_held *held = scene->held;
+	double arenas = 0, arrays = 0, in_flight = 0;
+
+	if (scene->space || !held || !held->finished || held->left >= 0.5)
+		return 0;
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *p = &scene->callsites->list[i];
+		const struct held_callsite *h = &held->callsites[i];
+		uint64_t beside = num_less(p->facts.live_bytes, p->facts.map_bytes);
+
+		if (!p->survivors.stays || p->owner != OWNER_USER || callsite_is_import(p))
+			continue;
+		arenas += scene_has_arenas(p) ? (double)p->facts.map_bytes : 0;
+		arrays += (double)beside;
+		in_flight += h->alike < 2 ? 0 : (double)num_least(h->bytes, beside);
+	}
+	return arrays * ENTRY_MOST >= arenas ? in_flight / fmax(arrays, 1) : 0;
+}
+
 double scene_in_flight(const struct scene *scene, uint32_t callsite, uint64_t kept)
 {
+	const struct callsite *p = &scene->callsites->list[callsite];
 	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;
+	double arenas = h && scene_has_arenas(p) ? scene_arenas_in_flight(scene) : 0;
 
 	if (!h || h->alike < 2 || !kept || scene_workers_repeat(scene, callsite) ||
 	    (scene->held->finished && scene->held->left >= 0.5))
-		return 0;
-	return fmin(1, (double)h->bytes * scene_held_times(scene, callsite) / (double)kept);
+		return arenas;
+	return fmax(
+	    arenas, fmin(1, (double)h->bytes * scene_held_times(scene, callsite) / (double)kept));
 }
 
 bool scene_is_weights(const struct scene *scene, uint32_t callsite)
@@ -371,12 +404,11 @@ static const struct model *all_model(const struct scene *scene)
 	return scene->work ? scene->work->model : scene->model;
 }
 
-/* Return the share of its released blocks that were enlarged: their bytes live on. */
-static double regrown_share(const struct callsite *p)
+/* Return the share of its released blocks that realloc() moved: their bytes live on. */
+static double moved_share(const struct callsite *p)
 {
-	return p->facts.freed_count
-		   ? fmin(1, (double)p->facts.regrown / (double)p->facts.freed_count)
-		   : 0;
+	return p->facts.freed_count ? (double)p->facts.moved_count / (double)p->facts.freed_count
+				    : 0;
 }
 
 /* Return the released share since, of bytes or of blocks. */
@@ -387,7 +419,7 @@ static double released_since(const struct scene *scene, uint64_t since_ns, bool 
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
-		double enlarged = regrown_share(p);
+		double enlarged = moved_share(p);
 
 		for (uint32_t k = 0; k < p->facts.step_count; k++) {
 			const struct step *s = &p->facts.steps[k];
@@ -525,7 +557,7 @@ static uint64_t went_between(
 				here += c->freed_count;
 		}
 		/* A block that is enlarged lives on. */
-		went += num_less(here, stack_stats_rare(s)->regrown);
+		went += num_less(here, stack_stats_moved_count(s));
 	}
 	return went;
 }

@@ -77,7 +77,7 @@ static bool is_put_in_place(const struct scene *scene, const struct callsite *p)
 	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
 
 	return !scene->work && !callsite_is_import(p) && p->owner != OWNER_RUNTIME &&
-	       num_less(p->facts.freed_count, p->facts.regrown) < p->facts.live_count &&
+	       num_less(p->facts.freed_count, p->facts.moved_count) < p->facts.live_count &&
 	       scene_in_flight(scene, callsite, p->facts.live_bytes) <= POOL_IN_FLIGHT &&
 	       (scene_made_again(scene, p) ||
 		   (scene_is_quiet_since(scene, p->facts.first_ns) &&

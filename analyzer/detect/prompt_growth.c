@@ -17,11 +17,51 @@ TUNED(uint64_t, CONTAINERS_MOST, 4u, "the old and the new one, and what is put i
 TUNED(unsigned, ENLARGED_PART, 16u, "CPython's list, which grows least, grows by an eighth");
 TUNED(unsigned, ENTRY_TIMES, 32u,
     "an entry takes 8 bytes of the list and ten to twenty times that itself");
+TUNED(uint64_t, RUN_RISES, 6u, "of seven numbers in any order each is larger once in 5040 times");
+TUNED(double, RUN_BEYOND, 1.5, "half as much again as all before is no chance of a longer one");
+TUNED(double, RUN_FACTOR, 1.4,
+    "a capacity grows by half, or twofold; seven equal parts by 1.38 each");
+TUNED(double, RUN_STRENGTH, 0.9, "of one request only is seen that it grows");
 TUNED(double, FOLLOWS_STRENGTH, 0.85, "any other line may follow its input by chance");
 
 static bool candidate(const struct callsite *p)
 {
 	return p->size.grows && p->relations.index_of == CALLSITE_NONE;
+}
+
+/* The latest run of blocks at a line, of which none is smaller than the one before, with the
+ * refused request as its next. */
+static struct stack_stats_run run_at(const struct scene *scene, const struct callsite *p)
+{
+	struct stack_stats_run run = p->size.run;
+	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
+	uint64_t asked = callsite == scene->callsites->failed ? scene_asked(scene) : 0;
+
+	if (asked > run.last) {
+		run.last = asked;
+		run.rises++;
+	}
+	return run;
+}
+
+/* True if one request makes larger and larger blocks, beyond what any before it had made: a buffer
+ * that is replaced by itself and a part, or copies of what has come so far. What realloc()
+ * enlarges, or its owner by a factor, is one object, and says nothing of the next request. */
+static bool run_goes_beyond(const struct scene *scene, const struct callsite *p)
+{
+	struct stack_stats_run run = run_at(scene, p);
+
+	return p->relations.index_of == CALLSITE_NONE && !p->survivors.stays &&
+	       p->facts.regrown <= p->facts.total_count / 2 && !callsite_is_import(p) &&
+	       run.before && run.rises >= RUN_RISES &&
+	       (double)run.last >= RUN_BEYOND * (double)run.before &&
+	       (double)run.last < pow(RUN_FACTOR, (double)run.rises) * (double)run.first;
+}
+
+/* The same where no request before it had grown like that. */
+static bool grows_within(const struct scene *scene, const struct callsite *p)
+{
+	return !candidate(p) && run_goes_beyond(scene, p);
 }
 
 /* Is the refused request the next of this call site's series? It is made at that call site; or, if
@@ -39,6 +79,14 @@ static bool is_next(const struct scene *scene, const struct callsite *p)
 	return failed->facts.step_count < 4 && str_same(failed->function, p->function) &&
 	       str_same(failed->file, p->file) && scene->end.refused->size / 4 <= p->size.last &&
 	       scene->end.refused->size >= p->size.last / 4;
+}
+
+/* All of the run's blocks rise, but it is a single run. */
+static double shape_of_run(struct stack_stats_run run)
+{
+	double times = (double)run.last / (double)run.first;
+
+	return RUN_STRENGTH * (0.5 + 0.5 * fmin(1, log2(times) / 2));
 }
 
 /* Return the strength for piles of blocks that do not grow themselves, where each pile was
@@ -61,13 +109,19 @@ static double shape(const struct scene *scene, const struct callsite *p)
 	double much = 0.5 + 0.5 * fmin(1, log2(times) / 2);
 
 	/* The growing material is kept beside them, or a store keeps them as snapshots. */
+	double strength;
 	bool kept = (p->survivors.stays &&
 			(p->relations.copies_of != CALLSITE_NONE || scene_in_store(scene, p))) ||
 		    scene_keeps_series(p);
 
+	if (grows_within(scene, p))
+		return shape_of_run(run_at(scene, p));
 	if (!p->size.grows)
 		return shape_of_piles(scene, p);
-	return (0.3 + 0.7 * fmax(0, p->size.tau)) * many * much * (kept ? 0.4 : 1);
+	strength = (0.3 + 0.7 * fmax(0, p->size.tau)) * many * much;
+	if (run_goes_beyond(scene, p))
+		strength = fmax(strength, shape_of_run(run_at(scene, p)));
+	return strength * (kept ? 0.4 : 1);
 }
 
 /* Claim the material: kept bytes that grow into the buffers, or are put together at every step. */
@@ -125,6 +179,20 @@ static uint64_t claim_pile(const struct scene *scene, struct finding *f, uint32_
 	return grown + f->request_bytes;
 }
 
+/* Claim that the run's blocks were as large as its first. */
+static uint64_t claim_run(const struct scene *scene, struct finding *f, uint32_t callsite)
+{
+	const struct callsite *p = &scene->callsites->list[callsite];
+	uint64_t first = p->size.run.first;
+	uint64_t grown = num_less(p->facts.live_bytes, p->facts.live_count * first);
+
+	finding_claim_without(f, scene->callsites, callsite, grown);
+	if (callsite != scene->callsites->failed || scene_asked(scene) <= first)
+		return grown;
+	f->request_bytes = scene_asked(scene) - first;
+	return grown + f->request_bytes;
+}
+
 /* Claim call sites whose blocks or piles grow. Returns the bytes of the largest, f->blame. */
 static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 {
@@ -136,7 +204,9 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 		uint64_t grown = p->size.grown_bytes, weight;
 
 		if (!candidate(p)) {
-			weight = p->buildup.grows ? claim_pile(scene, f, i) : 0;
+			weight = grows_within(scene, p) ? claim_run(scene, f, i)
+				 : p->buildup.grows	? claim_pile(scene, f, i)
+							: 0;
 			finding_blame_larger(f, i, weight, &most);
 			continue;
 		}
@@ -198,7 +268,15 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 {
 	const struct callsite *main = &scene->callsites->list[f->blame];
 
-	if (main->size.grows) {
+	if (grows_within(scene, main)) {
+		struct stack_stats_run run = run_at(scene, main);
+
+		f->form = FORM_WITHIN;
+		finding_evidence(f, FACT_GROWTH_EARLY, (double)run.first);
+		finding_evidence(f, FACT_GROWTH_LATE, (double)run.last);
+		finding_evidence(f, FACT_GROWTH_RUN, (double)run.rises);
+		finding_evidence(f, FACT_GROWTH_BEFORE, (double)run.before);
+	} else if (main->size.grows) {
 		finding_evidence(f, FACT_GROWTH_EARLY, (double)main->size.first);
 		finding_evidence(f, FACT_GROWTH_LATE, (double)main->size.last);
 		finding_evidence(f, FACT_GROWTH_RISING, (main->size.tau + 1) / 2);

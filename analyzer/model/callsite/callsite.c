@@ -265,6 +265,7 @@ static void count_in(const struct model *m, const struct callsites *p, const str
 	c->facts.life_ns += stack_stats_life_ns(at->then);
 	c->facts.longest_life_ns =
 	    num_most(c->facts.longest_life_ns, stack_stats_longest_life_ns(at->then));
+	c->facts.moved_count += stack_stats_moved_count(at->then);
 	c->facts.regrown += stack_stats_rare(at->then)->regrown;
 }
 

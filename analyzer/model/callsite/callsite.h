@@ -48,6 +48,7 @@ struct callsite_facts {
 	uint64_t alike_bytes, alike_size;
 	uint64_t imported_bytes; /* part of live_bytes: allocated during a module's import */
 	uint64_t freed_count, life_ns, longest_life_ns;
+	uint64_t moved_count; /* part of freed_count: realloc() moved them */
 	uint64_t regrown;
 	uint64_t first_ns, last_ns; /* first and last acquisition until the moment */
 	const struct step *steps; /* CALLSITE_STEPS at most */
@@ -76,6 +77,7 @@ struct callsite_sizes {
 	uint64_t start; /* of the very first step */
 	uint64_t first, last; /* typical of the first eighth and the last quarter */
 	double tau, tau_late; /* of all, of the second half */
+	struct stack_stats_run run; /* of the stack with most live bytes */
 	bool grows; /* larger from step to step, until the moment */
 	bool geometric; /* by a factor, as a container's capacity */
 	uint64_t grown_bytes; /* live bytes beyond as many blocks of size `first` */

@@ -261,6 +261,8 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 		if (!out->grows || (best.last * 2 >= out->last && best.tau >= out->tau))
 			*out = best;
 	}
+	if (count)
+		out->run = stack_stats_course(callsite_heaviest(members, count)).run;
 	out->live_bytes = num_most(out->live_bytes, growing);
 	if (out->grows && grew_within_one(c, members, count))
 		out->grows = false;

@@ -267,6 +267,7 @@ int stack_stats_acquire(
 	more->total_bytes += blocks.bytes;
 	more->total_count += blocks.count;
 	more->peak_bytes = num_most(more->peak_bytes, more->live_bytes);
+	stack_stats_run_on(&more->run, blocks.size, more->largest);
 	more->largest = num_most(more->largest, blocks.size);
 	more->acquired = true;
 	buildup_add(more, time_ns, blocks.count);

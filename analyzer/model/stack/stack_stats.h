@@ -69,9 +69,17 @@ struct stack_stats_buildups {
 	uint64_t first, largest; /* peak bytes: of the first; of the largest */
 };
 
+/* The latest blocks of which none is smaller than the one before it. */
+struct stack_stats_run {
+	uint64_t first, last; /* bytes of the first and the last of them */
+	uint64_t before; /* bytes of the largest block before the first; 0: there was none */
+	uint64_t rises; /* blocks of them that are larger than the one before */
+};
+
 /* How acquisitions and releases follow each other. */
 struct stack_stats_course {
 	struct stack_stats_object object;
+	struct stack_stats_run run;
 	struct stack_stats_order order;
 	struct stack_stats_buildup buildup;
 	bool acquired, no_buildup; /* as in struct stack_stats_more */
@@ -118,6 +126,7 @@ struct stack_stats_more {
 	uint64_t ended_count, ended_largest;
 	struct stack_stats_order order;
 	struct stack_stats_buildup buildup;
+	struct stack_stats_run run;
 	uint64_t stride : 46; /* acquisitions in a cohort */
 	uint64_t used : 8, room : 8; /* cohorts */
 	uint64_t acquired : 1; /* acquired since the latest release */
@@ -324,6 +333,19 @@ STACK_STATS_READ(peak_bytes)
 STACK_STATS_READ(ended_count)
 STACK_STATS_READ(ended_largest)
 #undef STACK_STATS_READ
+
+/* Return how many of its freed blocks realloc() moved. The number of enlarged ones is no less,
+ * since the first block of an object may be another stack's. Only blocks of the heap end or are
+ * enlarged.
+ */
+static inline uint64_t stack_stats_moved_count(const struct stack_stats *s)
+{
+	uint64_t regrown = stack_stats_rare(s)->regrown;
+	uint64_t freed = stack_stats_freed_count(s), ended = stack_stats_ended_count(s);
+	uint64_t moved = freed > ended ? freed - ended : 0;
+
+	return regrown < moved ? regrown : moved;
+}
 
 /* Keep live bytes as the high-water mark's. Call before the first change since that mark. */
 void stack_stats_mark_peak(struct stack_stats *s);

@@ -61,6 +61,7 @@ static void open_one(const struct stack_stats *s, struct stack_stats_more *out)
 	out->ended_count = ended;
 	out->ended_largest = ended ? bytes : 0;
 	out->acquired = !ended;
+	stack_stats_run_on(&out->run, bytes, 0);
 	out->buildup = (struct stack_stats_buildup){
 	    .high = 1, .bytes = bytes, .since_ns = stack_stats_one_time(s)};
 	if (ended)
@@ -87,6 +88,7 @@ uint64_t stack_stats_largest_of_few(const struct stack_stats_few *few)
 static void open_few(const struct stack_stats *s, struct stack_stats_more *out)
 {
 	struct stack_stats_few *few = stack_stats_few_of(s);
+	uint64_t largest = 0;
 
 	*out = (struct stack_stats_more){
 	    .live_bytes = s->live_bytes,
@@ -110,6 +112,8 @@ static void open_few(const struct stack_stats *s, struct stack_stats_more *out)
 	    .rare = few->rare,
 	};
 	for (uint32_t i = 0; i < few->used; i++) {
+		stack_stats_run_on(&out->run, few->singles[i].bytes, largest);
+		largest = num_most(largest, few->singles[i].bytes);
 		out->total_bytes += few->singles[i].bytes;
 		out->peak_live_bytes += few->singles[i].at_peak ? few->singles[i].bytes : 0;
 		out->peak_live_count += few->singles[i].at_peak;
@@ -315,6 +319,7 @@ struct stack_stats_course stack_stats_course(const struct stack_stats *s)
 	const struct stack_stats_more *more = stack_stats_view(s, &own);
 
 	return (struct stack_stats_course){.object = stack_stats_rare(s)->object,
+	    .run = more->run,
 	    .order = more->order,
 	    .buildup = more->buildup,
 	    .acquired = more->acquired,

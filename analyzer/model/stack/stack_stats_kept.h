@@ -62,6 +62,16 @@ static inline void few_set_time(struct stack_stats_few *few, enum few_time which
 	few->time_high[which] = (uint16_t)(time_ns >> 32);
 }
 
+/* Add a block to the run, or begin a new run with it. `largest`: of all blocks before it. */
+static inline void stack_stats_run_on(struct stack_stats_run *run, uint64_t bytes, uint64_t largest)
+{
+	if (bytes < run->last || !run->last)
+		*run = (struct stack_stats_run){.first = bytes, .before = largest};
+	else
+		run->rises += bytes > run->last;
+	run->last = bytes;
+}
+
 /* Change to STACK_STATS_FEW with room for a block. NULL: no memory, too many, or another form. */
 struct stack_stats_few *stack_stats_few_room(struct stack_stats *s);
 /* Change to STACK_STATS_MANY. NULL: no memory. */

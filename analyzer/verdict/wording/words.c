@@ -60,16 +60,19 @@ static void add_others(struct str *s, const struct verdict_result *r, uint64_t o
 /* Larger blocks each time. */
 static void add_growth(struct str *s, const struct verdict_result *r, const struct callsite *p)
 {
-	uint64_t first = num_least(p->size.start, p->size.first);
-	uint64_t last = p->facts.largest > p->size.last ? p->facts.largest : p->size.last;
+	bool within = r->ranking.list[0].finding.form == FORM_WITHIN;
+	uint64_t first = within ? p->size.run.first : num_least(p->size.start, p->size.first);
+	uint64_t last = num_most(p->facts.largest, p->size.last);
+	uint64_t count = within ? p->size.run.rises + 1 : p->facts.total_count;
 	uint64_t all = r->ranking.list[0].finding.bytes;
 	struct fmt a, b, c, d;
 
 	if (all > last + last / NEARLY_PART)
 		str_printf(s, "%s grow with the prompt: ", fmt_size(&a, all));
 	add_blame(s, r);
-	str_printf(s, " allocates larger and larger blocks: %s at first, %s at the %s",
-	    fmt_size(&b, first), fmt_size(&c, last), fmt_ordinal(&d, p->facts.total_count));
+	str_printf(s, " allocates larger and larger blocks%s: %s at first, %s at the %s",
+	    within ? " in the last request" : "", fmt_size(&b, first), fmt_size(&c, last),
+	    fmt_ordinal(&d, count));
 	if (fact(r, FACT_GROWTH_KEPT))
 		str_printf(s, "; the %s that it builds from are kept",
 		    fmt_size(&a, fact(r, FACT_GROWTH_KEPT)));
@@ -88,7 +91,7 @@ static void words_prompt_growth(struct str *s, const struct verdict_result *r)
 		    "the old one until the new one is filled",
 		    fmt_size(&a, num_least(p->size.start, p->size.first)),
 		    fmt_size(&b, num_most(p->facts.largest, p->size.last)));
-	} else if (p->size.grows) {
+	} else if (p->size.grows || r->ranking.list[0].finding.form == FORM_WITHIN) {
 		add_growth(s, r, p);
 	} else if (input->callsite == r->ranking.list[0].finding.blame) {
 		add_blame(s, r);

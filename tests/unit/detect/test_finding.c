@@ -90,10 +90,39 @@ static void test_enlarged(void **state)
 	(void)state;
 }
 
+/* Lists that were begun at another line, and enlarged at this one until they were released or kept:
+ * those that were released are work. */
+static void test_ended(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t begin = script_stack(t.s, "main;begin"), part = script_stack(t.s, "main;part");
+
+	for (int i = 0; i < 200; i++) {
+		uint64_t list = script_alloc(t.s, begin, 600);
+
+		for (uint64_t k = 0; k < 9; k++)
+			list = script_realloc(t.s, list, part, 700 + k * 100);
+		if (i % 4)
+			script_release(t.s, list);
+	}
+	stage(&t, detect_leak, true);
+	for (uint32_t i = 0; i < t.p->count; i++) {
+		const struct callsite *p = &t.p->list[i];
+
+		if (!str_same(p->function, "part"))
+			continue;
+		assert_true(p->facts.regrown >= p->facts.freed_count);
+		assert_int_equal(p->facts.freed_count - p->facts.moved_count, 150);
+		assert_true(scene_released_since(&t.scene, 0) > 0.05);
+	}
+	strike(&t);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_claims),
 	    cmocka_unit_test(test_claim_without), cmocka_unit_test(test_evidence),
-	    cmocka_unit_test(test_enlarged)};
+	    cmocka_unit_test(test_enlarged), cmocka_unit_test(test_ended)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,19 +285,26 @@ static void test_arenas(void **state)
 }
 
 /* Each of four threads keeps a block of each request that it serves: they repeat, so none of the
- * blocks is a request in flight. A few blocks of each are, and many made in one go. */
+ * blocks is a request in flight, also where their table is enlarged at the same line. A few blocks
+ * of each are, and many made in one go. */
 static void test_workers_repeat(void **state)
 {
-	enum { FEW, REPEATS, IN_ONE_GO, WAYS };
+	enum { FEW, REPEATS, WITH_TABLE, IN_ONE_GO, WAYS };
 
 	for (int way = FEW; way < WAYS; way++) {
 		struct staged t = {.s = script_new()};
 		uint32_t keep = script_stack(t.s, "worker;keep"),
 			 work = script_stack(t.s, "worker;parse");
+		uint64_t room = 1, table = 0;
 		struct finding f;
 
 		for (uint32_t i = 0; i < (way == FEW ? 12 : 400); i++) {
 			script_thread(t.s, 2 + i % 4, 0);
+			if (way == WITH_TABLE && i == room) {
+				room *= 2;
+				table = table ? script_realloc(t.s, table, keep, room * 4000)
+					      : script_alloc(t.s, keep, room * 4000);
+			}
 			if (way != IN_ONE_GO || i >= 200)
 				script_alloc(t.s, keep, 50000);
 			for (int k = 0; k < 10 && (way != IN_ONE_GO || i < 200); k++)
@@ -308,7 +315,7 @@ static void test_workers_repeat(void **state)
 		assert_int_equal(t.rc, 0);
 		assert_string_equal(blamed(&t), "keep");
 		assert_int_equal(detect_concurrency(&t.scene, &f), 0);
-		if (way == REPEATS)
+		if (way == REPEATS || way == WITH_TABLE)
 			assert_true(t.f.strength > 0.9 && f.strength < 0.4);
 		else
 			assert_true(t.f.strength < 0.6 && f.strength > 0.6);

@@ -250,9 +250,57 @@ static void test_doubling(void **state)
 	(void)state;
 }
 
+/* One of many requests replaces its buffer by a larger one, again and again, beyond what any
+ * before it had made; or as far as others had; or realloc() enlarges it, or it doubles. */
+static void test_within_a_request(void **state)
+{
+	enum { BEYOND, AS_USUAL, ENLARGED, DOUBLES, WAYS };
+
+	for (int way = BEYOND; way < WAYS; way++) {
+		struct staged t = {.s = script_new()};
+		uint32_t join = script_stack(t.s, "main;join");
+
+		for (uint64_t i = 0; i < 100; i++) {
+			uint64_t parts = i == 99 ? way == AS_USUAL ? 5 : 12 : 1 + i % 5, buffer = 0;
+
+			for (uint64_t k = 1; k <= parts; k++) {
+				uint64_t old = buffer,
+					 size = way == DOUBLES ? 1000u << k : k * 400000;
+
+				if (way == ENLARGED && old) {
+					buffer = script_realloc(t.s, old, join, size);
+					continue;
+				}
+				buffer = script_alloc(t.s, join, size);
+				if (old)
+					script_release(t.s, old);
+			}
+			if (i < 99)
+				script_release(t.s, buffer);
+			else
+				script_failed(t.s, join,
+				    way == DOUBLES ? 1000u << (parts + 1) : (parts + 1) * 400000);
+		}
+		stage(&t, detect_prompt_growth, true);
+		if (way == BEYOND) {
+			assert_int_equal(t.rc, 0);
+			assert_string_equal(blamed(&t), "join");
+			assert_int_equal(t.f.form, FORM_WITHIN);
+			assert_true(t.f.strength >= 0.8);
+			assert_int_equal(t.f.bytes, 11 * 400000);
+			assert_int_equal(t.f.request_bytes, 12 * 400000);
+		} else {
+			assert_true(t.rc == DETECT_SILENT || t.f.form != FORM_WITHIN);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_within_a_request),
 	    cmocka_unit_test(test_arenas),
 	    cmocka_unit_test(test_arenas_of_entries),
 	    cmocka_unit_test(test_transient_and_history),

@@ -474,7 +474,7 @@ class ValuesOfOtherSizes:
     """Keys expire in any order, and the values that replace them are larger than their holes.
     https://github.com/redis/redis/issues/354"""
     cause = "fragmentation"
-    blame = ["set_value", "delete_old_keys"]
+    blame = ["set_value", "fill", "delete_old_keys"]  # set_value only passes the size on
     carriers = ["c_malloc", "cpp_string", "py_bytes"]
     structures = ["loop"]
     factors = [1]

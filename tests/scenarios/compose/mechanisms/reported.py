@@ -50,7 +50,7 @@ class CamerasSwitchResolution:
     """Each camera has one frame, replaced by the next; the new frames are an eighth larger, and the
     place of an old one is too small. https://github.com/chapel-lang/chapel/issues/18286"""
     cause = "fragmentation"
-    blame = ["decode_frame", "next_frame"]
+    blame = ["decode_frame", "next_frame", "cameras_setup"]  # the last one's tables pin the holes
     carriers = ["c_malloc", "cpp_vector", "cpp_string", "py_bytes", "numpy"]
     structures = ["loop"]
     factors = [1]

@@ -471,6 +471,34 @@ static void test_piles_rise(void **state)
 	(void)state;
 }
 
+/* The latest run of blocks that do not get smaller, and the largest block before it; of as few
+ * blocks as of many. */
+static void test_run(void **state)
+{
+	static const uint64_t sizes[] = {300, 500, 400, 400, 600, 700, 700, 900};
+
+	for (uint64_t before = 0; before < 80; before += 20) {
+		struct stack_stats *s = &(struct stack_stats){0};
+		struct stack_stats_run run;
+		uint64_t n = 0;
+
+		stack_stats_init(s, 1, STACK_STATS_HEAP);
+		run = stack_stats_course(s).run;
+		assert_true(!run.first && !run.last && !run.rises);
+		for (; n < before; n++)
+			stack_stats_acquire(s, n + 1, 100 * (n + 1), ALIKE_ONE(n % 2 ? 800 : 200));
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++, n++)
+			stack_stats_acquire(s, n + 1, 100 * (n + 1), ALIKE_ONE(sizes[i]));
+		run = stack_stats_course(s).run;
+		assert_int_equal(run.first, 400);
+		assert_int_equal(run.last, 900);
+		assert_int_equal(run.before, before ? 800 : 500);
+		assert_int_equal(run.rises, 3);
+		stack_stats_fini(s);
+	}
+	(void)state;
+}
+
 /* With one block no course is kept, and it reads as if one were. */
 static void test_course_of_one(void **state)
 {
@@ -539,6 +567,7 @@ int main(void)
 	    cmocka_unit_test(test_restore_and_parts),
 	    cmocka_unit_test(test_freeze),
 	    cmocka_unit_test(test_piles),
+	    cmocka_unit_test(test_run),
 	    cmocka_unit_test(test_course_of_one),
 	    cmocka_unit_test(test_little_is_as_good),
 	    cmocka_unit_test(test_singles_are_as_good),
