@@ -39,7 +39,7 @@ WORDS = """static void words_superstition(struct str *s, const struct verdict_re
 	str_printf(s, "%llu blocks of 4711 bytes are kept by ",
 	    (unsigned long long)fact(r, FACT_SUPERSTITION_BLOCKS));
 	add_blame(s, r);
-	add_end(s, r, SAID_CAUSE);
+	ending_add(s, r, SAID_CAUSE);
 }
 
 """
@@ -117,7 +117,7 @@ def follow(tree):
     tree.write("analyzer/detect/superstition.c", DETECTOR)
     tree.insert_before("analyzer/verdict/wording/words.c", "static void words_leak(", WORDS)
     tree.write("tests/unit/detect/test_superstition.c", UNIT)
-    tree.insert_before("tests/unit/verdict/wording/test_words.c", "static void leaking(", EXAMPLE)
+    tree.insert_before("tests/unit/verdict/wording/test_words.c", "static void asking(", EXAMPLE)
     tree.insert_before("tests/unit/verdict/wording/test_words.c", "    {CAUSE_LEAK, leaking,",
                        EXAMPLE_ROW)
     os.makedirs(tree.path("tests/scenarios/superstition_c"), exist_ok=True)
