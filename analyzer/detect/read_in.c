@@ -12,7 +12,8 @@
 
 TUNED(unsigned, ROUNDS_MIN, 3u, "a rhythm shows after three rounds");
 TUNED(double, RHYTHM_SHARE, 0.75, "three quarters of the way from chance to every block in step");
-TUNED(uint64_t, STEP_BLOCKS, 4u, "of fewer blocks a step's mean says little");
+TUNED(
+    uint64_t, STEP_BLOCKS, 8u, "a step of fewer blocks holds no whole layer, so its mean differs");
 TUNED(uint32_t, STEPS_MIN, 12u, "a dozen differences tell chance from order");
 TUNED(uint64_t, NO_ORDER, 100u,
     "a tenth, in thousandths: the median of a squared normal is 0.45 of its mean, and kinds of one "

@@ -174,14 +174,14 @@ class ShardsBeyondTheNode:
     def read_tensor(k):
         keep(tensors, make(B // 170 + k % 7 * (B // 600)))
 
-    def load_shard(shard):
+    def load_shard(number):
         for k in range(20):
-            read_tensor(shard * 20 + k)
+            read_tensor(number * 20 + k)
 
     def load_model(shards):
         read_header()
-        for shard in range(shards):
-            load_shard(shard)
+        for number in range(shards):
+            load_shard(number)
 
     def server_setup():
         load_model(9)
