@@ -585,6 +585,11 @@ bool scene_has_stopped(const struct scene *scene, const struct callsite *p)
 	/* A sample misses most of what comes and goes. */
 	if (scene->space || scene->sample_every || blocks < TURNS_MIN)
 		return false;
+	/* Serials count the blocks since: often too few came. */
+	if (!scene->work && p->facts.step_count &&
+	    num_less(scene->callsites->moment_serial,
+		p->facts.steps[p->facts.step_count - 1].serial) <= STOPPED_TIMES)
+		return false;
 	between = went_between(m, p->facts.first_ns, p->facts.last_ns, true, UINT64_MAX);
 	most = STOPPED_TIMES * (between / (blocks - 1) + 1);
 	return went_between(m, p->facts.last_ns, scene->callsites->moment_ns, true, most) > most;

@@ -70,12 +70,13 @@ TUNED_TABLE(struct tuned_number,
     [PERHAPS_ONE_CALL] = {"perhaps_one_call", 0.85, "the same, where calls are not certain"});
 
 /* Return 0 to 1. `finished`: how sure any work ended. */
-static double shape(const struct scene *scene, const struct callsite *p, double finished)
+static double shape(const struct scene *scene, const struct late_work *work,
+    const struct callsite *p, double finished)
 {
 	bool feeds = p->relations.feeds != CALLSITE_NONE;
 	struct late late;
 	bool one_call = p->call.open == OPEN_CALL_YES ||
-			late_at(scene, (uint32_t)(p - scene->callsites->list), &late);
+			late_at(scene, work, (uint32_t)(p - scene->callsites->list), &late);
 	const bool holds[] = {[FEEDS] = feeds,
 	    [LISTED] = !feeds && p->relations.listed_by != CALLSITE_NONE,
 	    [STORED] = scene_in_store(scene, p) || p->relations.copies_of != CALLSITE_NONE ||
@@ -202,6 +203,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	struct finding f = {.blame = CALLSITE_NONE};
 	uint64_t most = 0, whole = scene_live(scene), index;
 	double weighted = 0;
+	struct late_work work = late_work_of(scene);
 	const struct callsite *main;
 	/* A device that released nothing has finished nothing: it is still being loaded. */
 	double finished = scene->space ? fmin(1, STARTING + STARTED_TIMES * scene_churn(scene)) : 1;
@@ -220,7 +222,7 @@ int detect_leak(const struct scene *scene, struct finding *out)
 			    p->survivors.bytes - p->survivors.before / 2);
 		else
 			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->survivors.bytes);
-		weighted += shape(scene, p, finished) * started(scene, p) *
+		weighted += shape(scene, &work, p, finished) * started(scene, p) *
 			    (1 - 0.7 * scene_in_flight(scene, i, p->survivors.bytes)) *
 			    (scene->work ? 1 : 1 - 0.5 * set_up(scene, p)) *
 			    (double)p->survivors.bytes;

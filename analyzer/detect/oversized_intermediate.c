@@ -487,13 +487,14 @@ static bool asks_in_call(const struct scene *scene, const struct callsite *p)
 static double one_call(const struct scene *scene, struct finding *f)
 {
 	const struct callsites *callsites = scene->callsites;
+	struct late_work work = late_work_of(scene);
 	uint64_t most = 0, before = 0, sure = 0, all = 0, set_up = 0;
 
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
 		uint64_t made = p->survivors.stays ? p->survivors.bytes : p->facts.live_bytes;
 		struct late late;
-		bool is_late = late_at(scene, i, &late);
+		bool is_late = late_at(scene, &work, i, &late);
 
 		if ((p->call.open == OPEN_CALL_NO && !is_late) || scene_is_weights(scene, i))
 			continue;

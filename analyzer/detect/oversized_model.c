@@ -271,17 +271,18 @@ static bool loads_late(const struct scene *scene, struct finding *out)
 	struct finding f = {.blame = CALLSITE_NONE, .strength = UNKNOWN_STRENGTH, .late = true};
 	uint64_t most = 0;
 	enum purpose purpose;
+	struct late_work work = late_work_of(scene);
 	struct late late;
 
 	if (!scene->end.refused || callsites->failed == CALLSITE_NONE ||
-	    !late_at(scene, callsites->failed, &late))
+	    !late_at(scene, &work, callsites->failed, &late))
 		return false;
 	purpose = purpose_of(scene, callsites->failed);
 	if (purpose == PURPOSE_ROOM || (purpose == PURPOSE_UNTOLD && !late.again))
 		return false;
 	f.start_ns = late.since_ns;
 	for (uint32_t i = 0; i < callsites->count; i++) {
-		if (!late_at(scene, i, &late))
+		if (!late_at(scene, &work, i, &late))
 			continue;
 		finding_claim_without(&f, callsites, i, late.bytes);
 		finding_blame_larger(&f, i, late.bytes, &most);

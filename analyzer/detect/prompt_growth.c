@@ -29,8 +29,8 @@ static bool candidate(const struct callsite *p)
 	return p->size.grows && p->relations.index_of == CALLSITE_NONE;
 }
 
-/* The latest run of blocks at a line, of which none is smaller than the one before, with the
- * refused request as its next. */
+/* Return the latest run of a line, with the refused request as its next block. In a run each block
+ * is at least as large as the block before it. */
 static struct stack_stats_run run_at(const struct scene *scene, const struct callsite *p)
 {
 	struct stack_stats_run run = p->size.run;

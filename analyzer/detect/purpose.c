@@ -8,7 +8,8 @@
 
 TUNED(size_t, CALLERS, 3u, "further out, names tell of the whole server");
 
-/* What is read in before the first request. "model" and "embedding" are also called for each. */
+/* Words for data that is read in before the first request. "model" and "embedding" are left out:
+ * each request calls them, too. */
 static const char *const weights[] = {"checkpoint", "layer", "load", "matrices", "matrix",
     "parameter", "param", "shard", "tensor", "vectors", "vocab", "vocabulary", "weight"};
 static const char *const room[] = {"arena", "batch", "buffer", "cache", "capacity", "context",

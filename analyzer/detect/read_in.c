@@ -205,13 +205,14 @@ static uint64_t kept_by_heaviest(const struct scene *scene, const struct callsit
 	uint64_t most = 0, kept = 0;
 
 	for (size_t i = 0; i < scene->model->stacks.count; i++) {
+		const struct stack_stats *s = stack_table_number(&scene->model->stacks, i);
 		uint64_t live, count;
-		const struct stack_stats *s =
-		    model_stack_stats(scene->model, stack_table_number(&scene->model->stacks, i),
-			scene->callsites->moment, &live, &count);
 
-		if (live <= most || callsites_of_stack(scene->callsites, s->kind, s->stack) !=
-					(uint32_t)(p - scene->callsites->list))
+		if (callsites_of_stack(scene->callsites, s->kind, s->stack) !=
+		    (uint32_t)(p - scene->callsites->list))
+			continue;
+		model_stack_stats(scene->model, s, scene->callsites->moment, &live, &count);
+		if (live <= most)
 			continue;
 		most = live;
 		kept = count;
@@ -223,20 +224,23 @@ static uint64_t kept_by_heaviest(const struct scene *scene, const struct callsit
  * a copy of each would have its size, so they are the work of as many turns. */
 static bool turns_beside(const struct scene *scene, const struct callsite *p)
 {
-	uint64_t kept;
+	uint64_t kept = 0;
 
 	if (callsite_is_uniform(p))
 		return false;
-	kept = kept_by_heaviest(scene, p);
 	for (uint32_t i = 0; i < scene->callsites->count; i++) {
 		const struct callsite *o = &scene->callsites->list[i];
+		uint64_t freed = o->facts.freed_count;
 
-		if (nearly(o->facts.freed_count, o->facts.total_count) &&
-		    (nearly(o->facts.freed_count, p->facts.live_count) ||
-			(nearly(o->facts.freed_count, kept) &&
-			    nearly(kept, o->facts.freed_count))) &&
-		    o->facts.largest >= p->facts.largest / COMPANY_PART &&
-		    o->facts.first_ns <= p->facts.last_ns && made_one_size(o))
+		if (!nearly(freed, o->facts.total_count) ||
+		    o->facts.largest < p->facts.largest / COMPANY_PART ||
+		    o->facts.first_ns > p->facts.last_ns || !made_one_size(o))
+			continue;
+		if (nearly(freed, p->facts.live_count))
+			return true;
+		if (!kept)
+			kept = kept_by_heaviest(scene, p);
+		if (nearly(freed, kept) && nearly(kept, freed))
 			return true;
 	}
 	return false;

@@ -69,7 +69,7 @@ struct stack_stats_buildups {
 	uint64_t first, largest; /* peak bytes: of the first; of the largest */
 };
 
-/* The latest blocks of which none is smaller than the one before it. */
+/* The latest blocks in a row, each at least as large as the block before it. */
 struct stack_stats_run {
 	uint64_t first, last; /* bytes of the first and the last of them */
 	uint64_t before; /* bytes of the largest block before the first; 0: there was none */

@@ -120,8 +120,8 @@ static void blamed(const struct verdict_result *r, const struct report_style *st
 
 	if (!v->blame.function)
 		return;
-	/* Of a series, the finding counts what is more than its first block; the reader has read of
-	 * the whole request. */
+	/* In a series the finding counts only the bytes beyond the first block, but the sentence
+	 * above names the whole request. */
 	if (v->cause == CAUSE_PROMPT_GROWTH && refused)
 		refused = num_most(refused, r->failure.requested_bytes);
 	bytes += refused - f->request_bytes;

@@ -210,7 +210,7 @@ static void add_bound(struct advice *a)
 	const struct verdict_result *r = a->result;
 	const struct finding *f = &r->ranking.list[0].finding;
 	double count = finding_fact(f, FACT_AT_ONCE), each = finding_fact(f, FACT_AT_ONCE_LARGEST);
-	/* What was refused is not in use. */
+	/* The refused request is not in use. */
 	double held = finding_fact(f, FACT_AT_ONCE_BYTES) - finding_fact(f, FACT_AT_ONCE_REFUSED);
 	double room = (double)r->failure.limit_bytes - ((double)r->failure.usage_bytes - held);
 	struct fmt n, size, left;

@@ -23,9 +23,11 @@ static void load(struct staged *t, uint32_t at, int layers)
 
 static bool is_late(struct staged *t, const char *function, struct late *out)
 {
+	struct late_work work = late_work_of(&t->scene);
+
 	for (uint32_t i = 0; i < t->p->count; i++)
 		if (strcmp(t->p->list[i].function, function) == 0)
-			return late_at(&t->scene, i, out);
+			return late_at(&t->scene, &work, i, out);
 	fail_msg("%s is no call site", function);
 	return false;
 }
