@@ -21,7 +21,7 @@ import xml.etree.ElementTree as ElementTree
 import harness
 from harness import Failed, Skip, check
 
-TIMEOUT = 600
+TIMEOUT = 300  # some four times what the slowest module takes
 AGAIN = 4
 # Fewer outcomes than this, and the module did not really run.
 LEAST = {"test_threading": 150, "test_subprocess": 250, "test_multiprocessing_fork": 300,
