@@ -15,6 +15,10 @@ TUNED(double, FITS_WEIGHT, 0.6,
     "letting the request fit is most of a cause; how long that would have lasted is the rest");
 TUNED(double, INADMISSIBLE_WEIGHT, 0.3,
     "below RANK_CONFIDENCE_MIN for any score, and still in order for the list of candidates");
+TUNED(double, ALONE_STRENGTH, 0.3,
+    "of a shape of which less holds, next to nothing is known: a kill within half a second, say");
+TUNED(double, ALONE_SHARE, 0.9, "what leaves a tenth of the growth unexplained has a rival in it");
+TUNED(double, ALONE_TIMES, 4.0, "a rival of a quarter of the score is a second explanation");
 TUNED(double, TREND_WEIGHT, 0.5, "a trend never outweighs that nothing ran out, which scores 1");
 TUNED(double, TREND_SCORE_MIN, 0.2, "it made 40 percent of the peak: worth a mention");
 
@@ -100,9 +104,27 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 		c->score *= INADMISSIBLE_WEIGHT;
 }
 
+/* The causes are all that there are. So where no change is admissible, and only one of them would
+ * have let the request fit and explains the growth, that one is more likely than not, though its
+ * shape is weak. Return whether the first is such a one. */
+static bool admit_alone(const struct rank_input *in, struct candidate *sorted, size_t count)
+{
+	struct candidate *c = sorted;
+
+	if (!in->failed || !count || c->admissible || !c->fits || c->share < ALONE_SHARE ||
+	    c->finding.strength < ALONE_STRENGTH ||
+	    (count > 1 && sorted[1].score > c->score / ALONE_TIMES))
+		return false;
+	c->admissible = true;
+	c->score /= INADMISSIBLE_WEIGHT;
+	return true;
+}
+
 void rank_candidates(const struct rank_input *in, struct candidate *candidates,
     struct replay_result *replays, size_t count)
 {
+	bool alone;
+
 	for (size_t i = 0; i < count; i++)
 		weigh(in, &candidates[i], &replays[i]);
 	for (size_t i = 1; i < count; i++) {
@@ -116,9 +138,12 @@ void rank_candidates(const struct rank_input *in, struct candidate *candidates,
 			replays[j - 1] = r;
 		}
 	}
+	alone = admit_alone(in, candidates, count);
 	for (size_t i = 0; i < count; i++) {
 		double rival = i ? candidates[0].score : count > 1 ? candidates[1].score : 0;
 
 		candidates[i].confidence = rank_confidence(candidates[i].score, rival);
 	}
+	if (alone)
+		candidates[0].confidence = fmax(candidates[0].confidence, RANK_CONFIDENCE_MIN);
 }

@@ -189,11 +189,51 @@ static void test_slack(void **state)
 	(void)state;
 }
 
+/* A weak shape that explains everything wins where there is no other explanation, and is not sure.
+ */
+static void test_alone(void **state)
+{
+	const struct {
+		double strength, rival;
+		bool admissible;
+	} of[] = {{0.35, 0, true}, {0.35, 0.05, true}, {0.35, 0.3, false}, {0.35, 0.6, false},
+	    {0.2, 0, false}};
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 50, .failed = true};
+
+	for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
+		static struct candidate c[2];
+		struct replay_result r[2];
+
+		memset(c, 0, sizeof(c));
+		memset(r, 0, sizeof(r));
+		for (int i = 0; i < 2; i++) {
+			r[i].live = 900;
+			r[i].live_start = r[i].without_start = r[i].without = 100;
+			peaks(&r[i], 100, 100);
+		}
+		c[0].finding = (struct finding){.cause = CAUSE_EXTERNAL,
+		    .strength = of[n].strength,
+		    .steady = true,
+		    .other_bytes = 40};
+		c[1].finding = (struct finding){.cause = CAUSE_LEAK, .strength = of[n].rival};
+		rank_candidates(&in, c, r, 2);
+		assert_int_equal(
+		    c[0].finding.cause == CAUSE_EXTERNAL && c[0].admissible, of[n].admissible);
+		if (of[n].admissible)
+			assert_in_range(100 * c[0].confidence, 50, 70);
+		else if (c[0].finding.cause == CAUSE_EXTERNAL)
+			assert_true(c[0].confidence < RANK_CONFIDENCE_MIN);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_confidence),
 	    cmocka_unit_test(test_order), cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_limit_too_low), cmocka_unit_test(test_trial),
-	    cmocka_unit_test(test_request), cmocka_unit_test(test_slack)};
+	    cmocka_unit_test(test_request), cmocka_unit_test(test_slack),
+	    cmocka_unit_test(test_alone)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
