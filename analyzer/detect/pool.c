@@ -108,7 +108,7 @@ static uint64_t worked_beside(const struct scene *scene, const struct callsite *
 			}
 		if (here && !is_called_in(feed, o, p) &&
 		    (!is_called_in(feed, p, o) ||
-			(p->call.open == OPEN_CALL_NO && count >= p->facts.live_count / 2)))
+			(p->call.open == OPEN_CALL_NO && count >= callsite_large_blocks(p) / 2)))
 			bytes += here;
 	}
 	return bytes;
