@@ -286,6 +286,21 @@ static bool is_pause(const struct scene *scene, const struct callsite *p, uint32
 	return gap > AGAIN_GAP && gap > AGAIN_TIMES * usual;
 }
 
+/* True if it lies within the step, whose blocks were counted together. */
+static bool has_pause(const struct scene *scene, const struct callsite *p, uint32_t k)
+{
+	const struct step *s = &p->facts.steps[k];
+	double here, all;
+
+	if (s->count < 2)
+		return false;
+	here = others_between(scene, p, s->time_ns, s->last_ns) / (double)s->count;
+	all =
+	    others_between(scene, p, p->facts.first_ns, p->facts.last_ns) - here * (double)s->count;
+	return here * (double)s->count > AGAIN_GAP &&
+	       here > AGAIN_TIMES * all / (double)num_most(p->facts.total_count - s->count, 1);
+}
+
 /* Return the step with which the line's blocks began to follow each other the second time, as when
  * a model is loaded again; its first step, if they did once or more often. */
 static uint32_t second_time(const struct scene *scene, const struct callsite *p)
@@ -293,12 +308,14 @@ static uint32_t second_time(const struct scene *scene, const struct callsite *p)
 	uint32_t second = 0;
 	uint64_t from = 0;
 
-	for (uint32_t k = 1; k < p->facts.step_count; k++) {
-		if (!is_pause(scene, p, k))
+	for (uint32_t k = 0; k + 1 < p->facts.step_count; k++) {
+		bool within = has_pause(scene, p, k);
+
+		if (!within && !is_pause(scene, p, k + 1))
 			continue;
 		if (second)
 			return 0;
-		second = k;
+		second = k + 1;
 	}
 	for (uint32_t k = 0; k < second; k++)
 		from += p->facts.steps[k].count;
