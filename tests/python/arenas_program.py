@@ -1,6 +1,7 @@
 """Small objects of two sizes side by side, all of one size released at the end; what remains is
-written on stdout: how many objects, and of what size. A large block at the end makes the process grow; it
-comes later than the shortest time between two readings (100 ms), or a fast machine has none."""
+written on stdout: how many objects, and of what size. A large block at the end makes the process
+grow; it comes later than the shortest time between two readings (100 ms), or a fast machine has
+none."""
 import sys
 import time
 
