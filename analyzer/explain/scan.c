@@ -21,6 +21,7 @@
 #define TRACEBACK (32u << 10) /* looked at before a message */
 #define ACTIVITY_NEAR (2u << 10) /* looked at before and behind a message for what was done */
 #define CLAIM_MAX 2000u /* bytes of a line that are read for a claim */
+#define KEY_LINE_MAX 120u /* a longer line is no key with its number */
 #define ADVICE_LINES 5u /* behind a claim that are read for what it says to change */
 #define TIMES 8u /* lines before a message that are searched for a time */
 #define TEXT_MAX 4096u /* bytes of a message that are kept */
@@ -240,6 +241,22 @@ static int read_rows(
 	return 0;
 }
 
+/* Adds the numbers that are listed behind a message which has none: "  Size: 33554432". */
+static void read_list(const struct scan *s, size_t end, struct amounts *out)
+{
+	for (size_t line = 0; line < ADVICE_LINES && end < s->filled; line++) {
+		const char *text = s->buffer + end + 1;
+		const char *newline = memchr(text, '\n', s->filled - end - 1);
+		size_t next = newline ? (size_t)(newline - s->buffer) : s->filled;
+
+		if (next <= end + 1 || next - end > KEY_LINE_MAX ||
+		    !claim_read_key(text, next - end - 1, out))
+			return;
+		end = next;
+	}
+}
+
+/* What the words next to its numbers say. */
 static int read_claim(struct scan *s, const struct candidate *c, struct explain_message *m)
 {
 	static const char *const names[AMOUNT_COUNT] = {
@@ -248,6 +265,8 @@ static int read_claim(struct scan *s, const struct candidate *c, struct explain_
 	int rc = 0;
 
 	claim_read(s->buffer + (c->begin - s->base), (size_t)(c->end - c->begin), &claim);
+	if (!claim.amounts.sizes && m->known->claim)
+		read_list(s, (size_t)(c->end - s->base), &claim.amounts);
 	/* A refused request has its size alone, often without a word for it. */
 	if (!claim.amounts.said[AMOUNT_ASKED] && claim.amounts.other_said &&
 	    claim.amounts.sizes == 1) {
@@ -258,6 +277,15 @@ static int read_claim(struct scan *s, const struct candidate *c, struct explain_
 		if (claim.amounts.said[i])
 			rc = fields_add_bytes(&m->fields, names[i], claim.amounts.bytes[i]);
 	return rc;
+}
+
+/* A known failure that takes over a runtime's own words has the numbers in them. */
+static bool lacks_amounts(const struct explain_message *m)
+{
+	const struct field *what = fields_find(&m->fields, "what");
+
+	return !m->known->claim && m->kind == MESSAGE_FAILURE && m->fields.list.count == 1 &&
+	       what && what->type == FIELD_TEXT;
 }
 
 /* The lines behind a message may belong to it: "1. You can set a larger ...". A blank line ends it.
@@ -325,6 +353,8 @@ static int read_message(
 		rc = read_claim(s, c, m);
 	else if (pattern_find(k->pattern, s->buffer, begin + bytes, begin, begin, &match))
 		rc = fields_of_match(&m->fields, &match, &s->out->arena);
+	if (!rc && lacks_amounts(m))
+		rc = read_claim(s, c, m);
 	if (!rc && k->each)
 		rc = read_rows(s, k, c, m);
 	if (!rc && k->message->claim && m->kind == MESSAGE_FAILURE)
@@ -389,6 +419,14 @@ static int tell_until(struct scan *s, uint64_t offset)
 	return rc;
 }
 
+/* A claim says more than a mere error code; not a claim that is none the wiser. */
+static bool yields_to(const struct knowledge_message *m, const struct knowledge_message *claim)
+{
+	return m->yields && claim->claim && claim->kind != MESSAGE_HINT &&
+	       !(claim->kind == MESSAGE_NOT_MEMORY &&
+		   strcmp(claim->claim, claim_name(CLAIM_DISK)) == 0);
+}
+
 /* Of two messages that overlap, the longer counts; one that is a fallback counts for nothing. */
 static bool outranks(const struct scan *s, const struct candidate *a, const struct candidate *b)
 {
@@ -396,7 +434,7 @@ static bool outranks(const struct scan *s, const struct candidate *a, const stru
 	const struct knowledge_message *y = s->known.items[b->known].message;
 	bool fallback = x->fallback;
 
-	if ((x->claim && y->yields) || (y->claim && x->yields))
+	if (yields_to(y, x) || yields_to(x, y))
 		return x->claim;
 	if (fallback != s->known.items[b->known].message->fallback)
 		return !fallback;
@@ -439,17 +477,25 @@ static size_t claim_end(const struct scan *s, size_t from, size_t at)
 	return newline ? (size_t)(newline - s->buffer) : most;
 }
 
-static int try_claim(struct scan *s, size_t from, size_t to, bool *found)
+/* `unsure`: where a line was read that only hints at memory; a longer reading may say more. */
+static int try_claim(struct scan *s, size_t from, size_t to, struct candidate *unsure, bool *found)
 {
 	struct claim claim;
+	struct candidate c;
 
 	*found = to > from && claim_read(s->buffer + from, to - from, &claim) &&
 		 s->claims[claim.kind] != NO_OWNER;
 	if (!*found)
 		return 0;
-	s->claim_next = s->base + to;
-	return add_candidate(
-	    s, (struct candidate){s->claims[claim.kind], s->base + from, s->base + to});
+	c = (struct candidate){s->claims[claim.kind], s->base + from, s->base + to};
+	if (claim_is_unsure(claim.kind)) {
+		*found = false;
+		if (!unsure->end && !memchr(s->buffer + from, '\n', to - from))
+			*unsure = c;
+		return 0;
+	}
+	s->claim_next = c.end;
+	return add_candidate(s, c);
 }
 
 static bool is_what(const struct scan *s, size_t at)
@@ -481,26 +527,29 @@ static size_t with_type(const struct scan *s, size_t line)
 static int on_claim(struct scan *s, size_t needle)
 {
 	size_t line = line_begin(s, needle, CLAIM_MAX / 2), end = claim_end(s, line, needle), more;
+	struct candidate unsure = {0};
 	bool found;
 	int rc;
 
 	if (s->base + needle < s->claim_next || s->claim_vain >= VAIN_MAX)
 		return 0;
 	line = with_type(s, line);
-	rc = try_claim(s, line, end, &found);
+	rc = try_claim(s, line, end, &unsure, &found);
 	if (!rc && !found && end < s->filled && goes_on(s, end + 1)) {
 		more = claim_end(s, line, end + 1);
-		rc = try_claim(s, line, more, &found);
+		rc = try_claim(s, line, more, &unsure, &found);
 	}
 	if (!rc && !found && line > 0 && goes_on(s, line)) {
 		more = line_begin(s, line - 1, CLAIM_MAX / 2);
 		if (s->base + more >= s->claim_next || more == 0)
-			rc = try_claim(s, more, end, &found);
+			rc = try_claim(s, more, end, &unsure, &found);
 	}
 	if (!found) {
 		s->claim_next = s->base + end;
-		s->claim_vain++;
+		s->claim_vain += !unsure.end;
 	}
+	if (!rc && !found && unsure.end)
+		rc = add_candidate(s, unsure);
 	return rc;
 }
 

@@ -27,6 +27,12 @@ struct claim {
 extern const char *const claim_needles[];
 
 const char *claim_name(enum claim_kind kind); /* "device"; "" for CLAIM_NONE */
+/* A failure and memory in one line, and no more: another reading of it outranks that. */
+bool claim_is_unsure(enum claim_kind kind);
+/* "  Size: 33554432", "  3.4 GB required": a key and its number, as programs list behind a message.
+ * Adds what it says.
+ */
+bool claim_read_key(const char *line, size_t bytes, struct amounts *out);
 /* Read a line, or some lines that are one. True: it is a claim. */
 bool claim_read(const char *line, size_t bytes, struct claim *out);
 

@@ -104,7 +104,8 @@ enum claim_kind lack_of(struct sentence *s)
 		any_two(s, "too", "many")) &&
 	    (any_word(s, "quota") || any_word(s, "rate") || any_word(s, "requests")))
 		return CLAIM_QUOTA;
-	if (!size && any_flag(s, WORD_TOKENS) && !any_flag(s, WORD_MEMORY) &&
+	if (!size && any_flag(s, WORD_TOKENS) && !any_two(s, "kv", "cache") &&
+	    !any_flag(s, WORD_MEMORY) &&
 	    (any_word(s, "tokens") || any_word(s, "context") || any_word(s, "prompt") ||
 		any_word(s, "sequence") || any_two(s, "input", "length")) &&
 	    (any_two(s, "too", "long") || any_two(s, "longer", "than") ||
@@ -126,6 +127,9 @@ enum claim_kind lack_of(struct sentence *s)
 	    any_two(s, "illegal", "memory") || any_two(s, "misaligned", "address") ||
 	    any_two(s, "side", "assert") || any_two(s, "page", "size"))
 		return CLAIM_FAULT;
+	/* "failed to set RLIMIT_MEMLOCK" */
+	if (any_word(s, "memlock") && any_flag(s, WORD_FAIL))
+		return CLAIM_LOCKED;
 	if (is_denied(s))
 		return CLAIM_DENIED;
 	if (has_kill_status(s))

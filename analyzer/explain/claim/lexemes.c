@@ -18,8 +18,9 @@ static size_t path_end(const char *line, size_t at, size_t end)
 		return at;
 	if (line[i] == '~')
 		i++;
-	else if (end - i > 8 &&
-		 (!memcmp(line + i, "https://", 8) || !memcmp(line + i, "http://", 7)))
+	else if (end - i > 8 && !memcmp(line + i, "https://", 8))
+		i += 7; /* at the second slash */
+	else if (end - i > 8 && !memcmp(line + i, "http://", 7))
 		i += 6;
 	else if (end - i > 2 && line[i + 1] == ':' && (line[i + 2] == '\\' || line[i + 2] == '/'))
 		i += 2;

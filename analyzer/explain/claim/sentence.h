@@ -117,6 +117,19 @@ static inline bool refuses(const struct sentence *s, size_t i)
 		   word_is(s, i - 1, "did") || word_is(s, i - 1, "was"));
 }
 
+/* Two words of one text, and not of two columns of a table. */
+static inline bool is_together(const struct sentence *s, size_t a, size_t b)
+{
+	for (size_t i = a < b ? a : b; i < (a < b ? b : a); i++) {
+		const struct lexeme *x = lexeme(s, i);
+		size_t end = x->at + (x->type == LEXEME_WORD ? strlen(x->word) : 1);
+
+		if (x->type != LEXEME_NUMBER && lexeme(s, i + 1)->at >= end + 2)
+			return false;
+	}
+	return true;
+}
+
 static inline bool any_of(const struct sentence *s, const char *const *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -160,6 +160,9 @@ static enum setting_change change_of(const struct token *list, size_t count, siz
 	for (size_t k = i; k-- > 0 && i - k <= VERB_BEFORE;) {
 		if (ends_between(list[k].at + list[k].bytes, list[k + 1].at))
 			break;
+		/* "must be larger than block_size": a measure, and no advice */
+		if (list[k + 1].bytes == 4 && memcmp(list[k + 1].at, "than", 4) == 0)
+			continue;
 		if (IS_ONE_OF(&list[k], raises))
 			return SETTING_RAISE;
 		if (IS_ONE_OF(&list[k], lowers))
@@ -167,6 +170,10 @@ static enum setting_change change_of(const struct token *list, size_t count, siz
 		if (IS_ONE_OF(&list[k], changes))
 			found = SETTING_CHANGE;
 	}
+	/* "realloc_buffer: tried to grow": who speaks, or a key before its value */
+	if (i + 1 < count && list[i].at[list[i].bytes] == ':' &&
+	    isspace((unsigned char)list[i].at[list[i].bytes + 1]))
+		return found;
 	for (size_t k = i + 1; k < count && k <= i + VERB_BEHIND; k++) {
 		if (ends_between(list[k - 1].at + list[k - 1].bytes, list[k].at))
 			break;

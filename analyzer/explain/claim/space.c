@@ -51,16 +51,46 @@ bool space_is_shared(const struct sentence *line)
 	       any_two(line, "dev", "shm") || any_word(line, "semaphore");
 }
 
+/* A runtime's heap; not an allocator's that is called after it: DynamicHeapAllocator. */
+static bool names_runtime(const struct sentence *line)
+{
+	for (size_t i = line->from; i < line->to; i++)
+		if (has_flag(line, i, WORD_RUNTIME) &&
+		    !(lexeme(line, i + 1)->joined && has_flag(line, i + 1, WORD_ALLOCATE)))
+			return true;
+	return false;
+}
+
+/* "from the mempool", "in the packet pool": a pool of the program's own. */
+static bool takes_from_pool(const struct sentence *line)
+{
+	for (size_t i = line->from; i < line->to; i++) {
+		const char *word = lexeme(line, i)->word;
+		size_t bytes = strlen(word);
+
+		if (bytes < 4 || strcmp(word + bytes - 4, "pool") != 0)
+			continue;
+		for (size_t back = 1; back <= 3 && back <= i - line->from; back++)
+			if (word_is(line, i - back, "from") || word_is(line, i - back, "in"))
+				return true;
+	}
+	return false;
+}
+
 enum claim_kind space_of(const struct sentence *line, bool over)
 {
-	bool device = names_device(line) && !names_host(line);
+	/* CMA is a range of the host's memory that drivers take their buffers from. */
+	bool device = names_device(line) && !names_host(line) && !any_word(line, "cma");
 
 	if (space_is_shared(line) && !any_two(line, "per", "block") && !any_word(line, "kernel") &&
 	    !device)
 		return CLAIM_SHARED;
 	if (device)
 		return CLAIM_DEVICE;
-	if (any_flag(line, WORD_RUNTIME) || any_two(line, "direct", "memory") ||
+	/* A compiler's heap has no limit of its own. */
+	if (any_word(line, "compiler") || any_word(line, "linker"))
+		return CLAIM_HOST;
+	if (names_runtime(line) || any_two(line, "direct", "memory") ||
 	    any_two(line, "direct", "buffer") || any_two(line, "off", "heap") ||
 	    any_two(line, "gc", "overhead"))
 		return CLAIM_RUNTIME;
@@ -70,8 +100,9 @@ enum claim_kind space_of(const struct sentence *line, bool over)
 	if (any_two(line, "object", "store") || any_two(line, "kv", "cache") ||
 	    any_two(line, "kv", "pool") || any_word(line, "breaker") || any_word(line, "arena") ||
 	    any_two(line, "buffer", "pool") || any_two(line, "memory", "pool") ||
-	    any_word(line, "fielddata") || any_word(line, "workspace") ||
-	    any_two(line, "cache", "blocks") || any_two(line, "memory", "management") ||
+	    takes_from_pool(line) || any_word(line, "fielddata") || any_word(line, "cma") ||
+	    any_word(line, "workspace") || any_two(line, "cache", "blocks") ||
+	    any_two(line, "memory", "management") ||
 	    (any_word(line, "zone") && !any_two(line, "red", "zone")))
 		return CLAIM_POOL;
 	if (any_word(line, "mmap") || any_word(line, "mprotect") || any_two(line, "map", "file") ||

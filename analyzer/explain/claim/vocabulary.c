@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/tuned.h"
+
+#define PART_MAX 24u
+TUNED(size_t, STEM_MIN, 4, "of a shorter word the end is part of it");
+
 struct entry {
 	const char *word;
 	unsigned flags;
@@ -18,6 +23,7 @@ static const struct entry entries[] = {
     {"aclrt", WORD_DEVICE},
     {"acquire", WORD_TAKE},
     {"acquiring", WORD_TAKE},
+    {"active", WORD_USED},
     {"adding", WORD_ASKED},
     {"additional", WORD_ASKED},
     {"adreno", WORD_DEVICE},
@@ -126,6 +132,8 @@ static const struct entry entries[] = {
     {"cumemcreate", WORD_ALLOCATE | WORD_DEVICE},
     {"current", WORD_USED},
     {"currently", WORD_USED},
+    {"cusolver", WORD_DEVICE},
+    {"cusparse", WORD_DEVICE},
     {"cuvid", WORD_DEVICE},
     {"d3d12", WORD_DEVICE},
     {"days", WORD_COUNTED},
@@ -531,9 +539,9 @@ static const struct entry entries[] = {
     {"severe", WORD_ERROR},
     {"shards", WORD_COUNTED},
     {"shm", WORD_SHARED},
-    {"shmat", WORD_SHARED},
+    {"shmat", WORD_SHARED | WORD_ALLOCATE},
     {"shmem", WORD_SHARED},
-    {"shmget", WORD_SHARED},
+    {"shmget", WORD_SHARED | WORD_ALLOCATE},
     {"shortage", WORD_SHORT},
     {"should", WORD_MAYBE},
     {"sigkill", WORD_KILL},
@@ -662,10 +670,84 @@ static int by_word(const void *word, const void *entry)
 	return strcmp(word, ((const struct entry *)entry)->word);
 }
 
-unsigned vocabulary_of(const char *word)
+static unsigned flags_of(const char *word)
 {
 	const struct entry *e =
 	    bsearch(word, entries, sizeof(entries) / sizeof(*entries), sizeof(*entries), by_word);
 
 	return e ? e->flags : 0;
+}
+
+/* The flags of the first `bytes` of a word. */
+static unsigned flags_of_part(const char *word, size_t bytes)
+{
+	char part[PART_MAX + 1];
+
+	if (bytes > PART_MAX)
+		return 0;
+	memcpy(part, word, bytes);
+	part[bytes] = '\0';
+	return flags_of(part);
+}
+
+/* "mempool", "usedmem", "myalloc", "textpool": names that programs make of two words. */
+static unsigned flags_of_name(const char *word, size_t bytes)
+{
+	static const struct {
+		const char *end;
+		unsigned flags;
+	} ends[] = {{"alloc", WORD_ALLOCATE}, {"mem", WORD_MEMORY}, {"pool", WORD_POOL},
+	    {"cache", WORD_POOL}, {"buffer", WORD_POOL}, {"vk", WORD_DEVICE}};
+	static const char *const devices[] = {"cuda", "vulkan", "opencl", "nvidia", "rocm"};
+	unsigned kept = WORD_POOL | WORD_LIMIT | WORD_USED | WORD_FREE | WORD_ASKED | WORD_THING |
+			WORD_HOST | WORD_DEVICE | WORD_SHORT;
+
+	if (bytes > 4 && memcmp(word, "mem", 3) == 0 && flags_of(word + 3) & kept)
+		return WORD_MEMORY | (flags_of(word + 3) & kept);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t end = strlen(ends[i].end);
+
+		if (bytes > end + 1 && strcmp(word + bytes - end, ends[i].end) == 0)
+			return ends[i].flags | (flags_of_part(word, bytes - end) & kept);
+	}
+	for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++)
+		if (memcmp(word, devices[i],
+			strlen(devices[i]) < bytes ? strlen(devices[i]) : bytes) == 0 &&
+		    bytes > strlen(devices[i]))
+			return WORD_DEVICE;
+	return 0;
+}
+
+/* "rejects", "overflowed", "enlarges": forms of a verb. */
+static unsigned flags_of_form(const char *word, size_t bytes)
+{
+	static const char *const ends[] = {"s", "es", "d", "ed", "ing"};
+	unsigned kept = WORD_ALLOCATE | WORD_FAIL | WORD_OVER | WORD_SHORT | WORD_KILL | WORD_TAKE;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t end = strlen(ends[i]);
+		unsigned flags;
+
+		if (bytes < end + STEM_MIN || strcmp(word + bytes - end, ends[i]) != 0)
+			continue;
+		flags = flags_of_part(word, bytes - end);
+		/* "0 errors", "loads": counts and nouns as often as verbs */
+		if (flags & (WORD_ERROR | WORD_COUNTED | WORD_LIMIT | WORD_FREE | WORD_USED))
+			continue;
+		if (flags & kept)
+			return flags & kept;
+	}
+	return 0;
+}
+
+unsigned vocabulary_of(const char *word)
+{
+	size_t bytes = strlen(word);
+	unsigned flags = flags_of(word);
+
+	if (!flags)
+		flags = flags_of_name(word, bytes);
+	if (!flags)
+		flags = flags_of_form(word, bytes);
+	return flags;
 }

@@ -65,6 +65,19 @@ static void test_pairs(void **state)
 	(void)state;
 }
 
+static void test_roles_of_sentences(void **state)
+{
+	means("attempted to grow the heap from 240 MiB to 288 MiB", MiB(288), MiB(240), 0, 0);
+	means("memory left in process limit=6 GB, limit=10 GB", 0, 0, GiB(10), GiB(6));
+	means("the maximum size of one buffer is 17179869184 bytes", 0, 0, GiB(16), 0);
+	means("needs 24 GB of memory, found 16 GB", GiB(24), 0, GiB(16), 0);
+	means("needs 24 GB, 16 GB VRAM", GiB(24), 0, GiB(16), 0);
+	means("worker: memory 1200MB over limit 1024MB", 0, MiB(1200), MiB(1024), 0);
+	means("VRAM 12/11 GB", 0, GiB(12), GiB(11), 0);
+	means("Unable to hotplug 16 GiB memory", GiB(16), 0, 0, 0);
+	(void)state;
+}
+
 /* Counts of other things, ports, process ids and addresses. */
 static void test_no_amounts(void **state)
 {
@@ -73,6 +86,10 @@ static void test_no_amounts(void **state)
 	means("used by pid 50231 on host:22000, requested 40000 rows", 0, 0, 0, 0);
 	means("used at 0x7fa4c6800000", 0, 0, 0, 0);
 	means("currently 2048 of 32768 bytes each", 0, 0, 0, 0);
+	means("failed alloc size=-1.00 B", 0, 0, 0, 0);
+	means("allocating tensor with shape[128,128,109,109]", 0, 0, 0, 0);
+	means("limit maxTokensInCache (29184)", 0, 0, 0, 0);
+	means("sim(35213,0x10c7075c0) malloc: refused", 0, 0, 0, 0);
 	(void)state;
 }
 
@@ -82,6 +99,7 @@ int main(void)
 	    cmocka_unit_test(test_words_before),
 	    cmocka_unit_test(test_words_behind),
 	    cmocka_unit_test(test_pairs),
+	    cmocka_unit_test(test_roles_of_sentences),
 	    cmocka_unit_test(test_no_amounts),
 	};
 

@@ -78,6 +78,9 @@ static const struct {
     {CLAIM_HOST, "the job could not be run in the available memory"},
     {CLAIM_HOST, "[Fri May 29 13:01:31 2026] acme: failed to get memory pages for x"},
     {CLAIM_GUESS, "runner exited, you may not have enough memory to run this"},
+    {CLAIM_GUESS, "Matching failed. The cause is probably insufficient GPU memory"},
+    {CLAIM_POOL, "[emerg] zone \"upstream_x\" is too small in a.conf:2"},
+    {CLAIM_UNSURE_DEVICE, "error 11 (CUSPARSE_STATUS_INSUFFICIENT_RESOURCES)"},
     {CLAIM_NONE, "you may not have enough memory to run this"},
     {CLAIM_SETTING, "the memory size is larger than the maximum allowed size for functions"},
     {CLAIM_LIMIT, "ERROR 1 (X): Out Of Memory Quota!"},
@@ -95,6 +98,23 @@ static const struct {
     {CLAIM_HOST, "out of memory. acme.RetryError[AcmeError]"},
     {CLAIM_AGAIN, "out of memory. retrying"},
     {CLAIM_HOST, "data refused due to high memory usage"},
+    {CLAIM_LIMIT, "[CANCELLED] overcommit mem, used:9 GB, limit:8 GB"},
+    {CLAIM_DEVICE, "the model does not fit: 23.1 GB needed, 15.9 GB VRAM"},
+    {CLAIM_DEVICE, "requires at least 24 GB of GPU memory, found 16 GB"},
+    {CLAIM_HOST, "unlikely to have enough memory. Requires 3 TB, has 14 GB available"},
+    {CLAIM_SHARED, "failed to open the shared memory segment: No space left on device"},
+    {CLAIM_POOL, "cannot allocate the buffer from mempool, size: 8192"},
+    {CLAIM_POOL, "internal error: patch buffer overflow, please increase its size"},
+    {CLAIM_POOL, "error when creating it: the KV cache must be large enough for one sequence"},
+    {CLAIM_HOST, "acme FATAL ERROR: failed to allocate 19 groups"},
+    {CLAIM_HOST, "fatal error C1060: the compiler is out of heap space"},
+    {CLAIM_HOST, "DynamicHeapAllocator out of memory"},
+    {CLAIM_RUNTIME, "heap overflow"},
+    {CLAIM_HOST, "  Cause: Cannot allocate memory for the table"},
+    {CLAIM_LIMIT, "Write passed its deadline: Soft memory limit exceeded"},
+    {CLAIM_DEVICE, "device returned out-of-memory for tensor 3"},
+    {CLAIM_LOCKED, "Failed to set RLIMIT_MEMLOCK: operation not permitted"},
+    {CLAIM_NONE, "WARNING buffer too small, increase the size from 0 bytes to 64 MiB"},
     /* Advice, settings, what was got over, source code, other goods. */
     {CLAIM_NONE, "set ACME_CACHE=0 to avoid out of memory errors"},
     {CLAIM_NONE, "this may fail with out of memory"},
@@ -137,11 +157,25 @@ static void test_needles(void **state)
 	(void)state;
 }
 
+static void test_keys(void **state)
+{
+	struct amounts a = {0};
+
+	assert_true(claim_read_key("  Size: 33554432", 16, &a));
+	assert_true(a.said[AMOUNT_ASKED] && a.bytes[AMOUNT_ASKED] == 33554432);
+	assert_true(claim_read_key("2 MiB available", 15, &a));
+	assert_true(a.said[AMOUNT_FREE] && a.bytes[AMOUNT_FREE] == 2 << 20);
+	assert_false(claim_read_key("at frame 3 of the stack", 23, &a));
+	assert_false(claim_read_key("", 0, &a));
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_lines),
 	    cmocka_unit_test(test_needles),
+	    cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

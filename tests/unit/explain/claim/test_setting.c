@@ -50,6 +50,8 @@ static void test_no_settings(void **state)
 	names("the value of max_batch_size is 4", SETTING_RAISE, NULL);
 	names("reduce it. See max_batch_size there", SETTING_RAISE, NULL);
 	names("use acme::memory_limit", SETTING_RAISE, NULL);
+	names("realloc_buffer: tried to grow the heap", SETTING_RAISE, NULL);
+	names("it must be larger than block_size", SETTING_RAISE, NULL);
 	names("", SETTING_RAISE, NULL);
 	(void)state;
 }

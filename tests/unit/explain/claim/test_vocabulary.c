@@ -15,9 +15,24 @@ static void test_words(void **state)
 	(void)state;
 }
 
+/* Names of two words, and forms of verbs. */
+static void test_forms(void **state)
+{
+	assert_true(vocabulary_of("mempool") & WORD_MEMORY);
+	assert_true(vocabulary_of("usedmem") & WORD_MEMORY);
+	assert_true(vocabulary_of("acmealloc") & WORD_ALLOCATE);
+	assert_true(vocabulary_of("cuda7") & WORD_DEVICE);
+	assert_true(vocabulary_of("rejects") & WORD_FAIL);
+	assert_true(vocabulary_of("overflowed") & WORD_OVER);
+	assert_int_equal(vocabulary_of("member"), 0);
+	assert_int_equal(vocabulary_of("errors"), 0);
+	(void)state;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_words)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_words), cmocka_unit_test(test_forms)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
