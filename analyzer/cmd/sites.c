@@ -1,10 +1,7 @@
 /*
  * sites.c - `whyoom sites`: the call sites that hold the memory.
  */
-#include <errno.h>
 #include <getopt.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/common/moment.h"
@@ -78,16 +75,8 @@ static int parse(int argc, char **argv, struct request *r)
 	return rc ? rc : cmd_wants_trace(&cmd_sites, argc);
 }
 
-/* The space to show, and the moment. */
-struct subject {
-	const struct trace *trace;
-	const struct model *model;
-	enum moment moment; /* of the model */
-	const char *at; /* as the user named it */
-};
-
-static int print(
-    const struct trace_set *set, const struct subject *s, const struct request *r, struct err *err)
+static int print(const struct trace_set *set, const struct trace *t, const struct space_at *s,
+    const struct request *r, struct err *err)
 {
 	struct report_style style = output_style(&r->output);
 	struct callsites *callsites = NULL;
@@ -97,7 +86,7 @@ static int print(
 	if (!rc) {
 		struct sites_view view = {s->model, callsites, s->at, r->by, r->limit, {0}};
 
-		trace_set_damage(set, s->trace, &view.damage);
+		trace_set_damage(set, t, &view.damage);
 		r->output.format->sites(&view, &style, &text);
 		rc = output_write(&text, r->output.path, err);
 	}
@@ -106,60 +95,23 @@ static int print(
 	return rc;
 }
 
-/* Shows a space other than the host's: moment_find() leaves its model at the moment. */
-static int show_space(const struct trace_set *set, const struct request *r, struct err *err)
-{
-	struct subject subject;
-	struct moment_view moment;
-	int rc = moment_find(set, &r->moment, &moment, err);
-
-	if (rc)
-		return rc;
-	subject = (struct subject){
-	    moment.trace, moment.space->model, AT_END, moment.name[0] ? moment.name : moment.at};
-	rc = print(set, &subject, r, err);
-	moment_fini(&moment);
-	return rc;
-}
-
 static int show(const struct trace_set *set, const void *request, struct err *err)
 {
 	const struct request *r = request;
-	const char *at = r->moment.at, *space = r->moment.space;
-	double seconds = r->moment.seconds;
-	enum moment moment = AT_END;
-	struct model *m = NULL;
+	struct model *all = NULL;
 	struct trace *t = NULL;
-	char name[64];
-	int rc;
+	struct space_at s;
+	int rc = moment_process(set, r->moment.pid, &t, err);
 
-	if (space && strcmp(space, "host") != 0)
-		return show_space(set, r, err);
-	rc = moment_process(set, r->moment.pid, &t, err);
-	if (rc)
-		return rc;
-	rc = seconds > 0 ? feed_until_model(feed_of_trace(t), UINT64_MAX, num_ns(seconds), &m, err)
-			 : subject_model(feed_of_trace(t), &m, err);
-	if (rc)
-		return rc;
-	if (seconds > 0) {
-		snprintf(name, sizeof(name), "%gs", seconds);
-		at = name;
-	} else if (!at) {
-		at = model_failure(m) ? "failure" : "peak";
-	}
-	if (strcmp(at, "failure") == 0) {
-		if (m->refusals.count)
-			moment = AT_FAILURE;
-		else
-			rc =
-			    err_set(err, -ENOENT, "no request failed in this trace: use --at peak");
-	} else if (strcmp(at, "peak") == 0) {
-		moment = AT_PEAK;
-	}
 	if (!rc)
-		rc = print(set, &(struct subject){t, m, moment, at}, r, err);
-	model_free(m);
+		rc = subject_model(feed_of_trace(t), &all, err);
+	if (!rc)
+		rc = moment_space(t, all, &r->moment, &s, err);
+	if (!rc) {
+		rc = print(set, t, &s, r, err);
+		moment_fini(&s.view);
+	}
+	model_free(all);
 	return rc;
 }
 

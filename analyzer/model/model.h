@@ -43,6 +43,14 @@ struct witness {
 	int (*block)(void *arg, const struct event *e);
 };
 
+/* The same for the blocks of all other spaces: an acquisition, a release (each block of a release
+ * in bulk) and a release taken back come as EV_ALLOC, EV_FREE and EV_UNFREE with .block. */
+struct space;
+struct space_witness {
+	void *arg;
+	int (*block)(void *arg, const struct space *sp, const struct event *e);
+};
+
 /* Which mapped files a limit charges: RLIMIT_DATA the private and writable ones, RLIMIT_AS all. */
 enum files_charged { FILES_NONE, FILES_DATA, FILES_ALL };
 
@@ -50,6 +58,7 @@ enum files_charged { FILES_NONE, FILES_DATA, FILES_ALL };
 struct model_options {
 	struct observer observer; /* arg NULL: none */
 	struct witness witness; /* block NULL: none */
+	struct space_witness space_witness; /* the same */
 	/* Keep only the live blocks, and tell the observer of them: for a replay, which needs no
 	 * stacks, no high-water mark and no history. */
 	bool sums;

@@ -75,9 +75,7 @@ static bool concerns(const struct spaces *s, const struct device_failure *f, con
 		   of->kind <= SPACE_TORCH && of->kind != SPACE_OTHER);
 }
 
-/* Where nobody asks for one: what failed, else what holds most. PyTorch's blocks tell more than
- * the segments below them. */
-static const struct space *default_space(const struct model *m)
+const struct space *moment_default_space(const struct model *m)
 {
 	const struct spaces *s = m->spaces;
 	const struct device_failure *f = failure_of(s);
@@ -165,37 +163,46 @@ static int choose(const struct model *m, const struct space *sp,
 	return 0;
 }
 
-int moment_find(const struct trace_set *set, const struct moment_request *request,
+int moment_of(struct trace *t, const struct model *all, const struct moment_request *request,
     struct moment_view *out, struct err *err)
 {
 	const struct space *sp = NULL;
-	struct model *all = NULL;
 	uint64_t events, until;
-	int rc;
+	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	rc = moment_process(set, request->pid, &out->trace, err);
-	if (rc)
-		return rc;
-	rc = subject_model(feed_of_trace(out->trace), &all, err);
-	if (rc)
-		return rc;
+	out->trace = t;
 	if (request->space)
 		rc = named_space(all, request->space, &sp, err);
 	else
-		sp = default_space(all);
+		sp = moment_default_space(all);
 	if (!rc)
 		rc = choose(all, sp, request, out, &events, &until, err);
 	if (!rc)
-		rc = feed_until_model(feed_of_trace(out->trace), events, until, &out->model, err);
+		rc = feed_until_model(feed_of_trace(t), events, until, &out->model, err);
 	if (!rc && sp) {
 		out->space = spaces_find(out->model->spaces, sp->name);
 		if (!out->space)
 			rc = err_set(err, -ENOENT, "%s had no memory yet at that moment", sp->name);
 	}
-	model_free(all);
 	if (rc)
 		moment_fini(out);
+	return rc;
+}
+
+int moment_find(const struct trace_set *set, const struct moment_request *request,
+    struct moment_view *out, struct err *err)
+{
+	struct model *all = NULL;
+	struct trace *t;
+	int rc = moment_process(set, request->pid, &t, err);
+
+	memset(out, 0, sizeof(*out));
+	if (!rc)
+		rc = subject_model(feed_of_trace(t), &all, err);
+	if (!rc)
+		rc = moment_of(t, all, request, out, err);
+	model_free(all);
 	return rc;
 }
 
@@ -203,4 +210,56 @@ void moment_fini(struct moment_view *view)
 {
 	model_free(view->model);
 	view->model = NULL;
+}
+
+/* The host's moments are kept in its model; only a time in seconds needs another. */
+static int host_at(struct trace *t, struct model *all, const struct moment_request *request,
+    struct space_at *out, struct err *err)
+{
+	const char *at = request->at;
+
+	out->model = all;
+	out->moment = AT_END;
+	out->time_ns = all->run.last_ns;
+	if (request->seconds > 0) {
+		snprintf(out->view.name, sizeof(out->view.name), "%gs", request->seconds);
+		out->at = out->view.name;
+		out->time_ns = num_ns(request->seconds);
+		return feed_until_model(
+		    feed_of_trace(t), UINT64_MAX, out->time_ns, &out->view.model, err);
+	}
+	out->at = at ? at : model_failure(all) ? "failure" : "peak";
+	if (strcmp(out->at, "failure") == 0) {
+		if (!all->refusals.count)
+			return err_set(
+			    err, -ENOENT, "no request failed in this trace: use --at peak");
+		out->moment = AT_FAILURE;
+		out->time_ns = all->refusals.list[all->refusals.count - 1].time_ns;
+	} else if (strcmp(out->at, "peak") == 0) {
+		out->moment = AT_PEAK;
+		out->time_ns = all->peak.time_ns;
+	}
+	return 0;
+}
+
+int moment_space(struct trace *t, struct model *all, const struct moment_request *request,
+    struct space_at *out, struct err *err)
+{
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	if (!request->space || strcmp(request->space, "host") == 0) {
+		rc = host_at(t, all, request, out, err);
+		if (!rc && out->view.model)
+			out->model = out->view.model;
+		return rc;
+	}
+	rc = moment_of(t, all, request, &out->view, err);
+	if (rc)
+		return rc;
+	out->model = out->view.space->model;
+	out->moment = AT_END;
+	out->at = out->view.name[0] ? out->view.name : out->view.at;
+	out->time_ns = out->view.time_ns;
+	return 0;
 }

@@ -33,6 +33,24 @@ int moment_process(const struct trace_set *set, uint64_t pid, struct trace **out
 int moment_find(const struct trace_set *set, const struct moment_request *request,
     struct moment_view *out, struct err *err);
 void moment_fini(struct moment_view *view);
+/* The same, of a process whose events have been read: `all` is the model of its whole run. */
+int moment_of(struct trace *t, const struct model *all, const struct moment_request *request,
+    struct moment_view *out, struct err *err);
+/* The space that is shown where nobody asks for one: what failed, else what holds most, and
+ * PyTorch's blocks rather than the segments below them. NULL: the host's. */
+const struct space *moment_default_space(const struct model *m);
+
+/* One space at a moment, for the sums of its stacks. The host's moment is one of `all`. */
+struct space_at {
+	const struct model *model; /* of the space */
+	enum moment moment; /* of that model */
+	const char *at; /* "failure", "peak", "end", "12.5s" */
+	uint64_t time_ns;
+	struct moment_view view; /* owns the model, unless it is `all`: moment_fini() */
+};
+/* request->space NULL is the host. 0; negative errno with err. */
+int moment_space(struct trace *t, struct model *all, const struct moment_request *request,
+    struct space_at *out, struct err *err);
 
 /* What --at takes: a name, or seconds since the start. False: it is neither; MOMENT_USAGE, with the
  * text, says so. */

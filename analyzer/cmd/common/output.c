@@ -2,13 +2,12 @@
 #include "cmd/common/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "util/new_file.h"
 
 static int write_all(int fd, const char *text, size_t bytes)
 {
@@ -64,10 +63,60 @@ struct report_style output_style(const struct output *output)
 	return style;
 }
 
+int output_begin(struct output_stream *s, const char *path, struct err *err)
+{
+	struct stat st;
+	int rc = 0;
+
+	*s = (struct output_stream){.fd = STDOUT_FILENO, .file.fd = -1, .target = path};
+	if (!path || strcmp(path, "-") == 0) {
+		s->target = NULL;
+		return 0;
+	}
+	/* Only a regular file can be replaced; a terminal, a pipe or /dev/null is written to. */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		s->fd = open(path, O_WRONLY | O_CLOEXEC);
+		rc = s->fd < 0 ? -errno : 0;
+	} else {
+		rc = new_file_begin(&s->file, path);
+		s->fd = s->file.fd;
+		s->path = s->file.path;
+	}
+	return rc ? err_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
+}
+
+int output_commit(struct output_stream *s, struct err *err)
+{
+	const char *target = s->target;
+	int rc = 0;
+
+	if (s->path) {
+		if (fchmod(s->fd, new_file_mode()))
+			rc = -errno;
+		if (!rc)
+			rc = new_file_commit(&s->file, target);
+	} else if (target && close(s->fd)) {
+		rc = -errno;
+	}
+	if (!s->path)
+		s->target = NULL;
+	output_abort(s);
+	return rc ? err_set(err, rc, "%s: %s", target, strerror(-rc)) : 0;
+}
+
+void output_abort(struct output_stream *s)
+{
+	if (s->path)
+		new_file_abort(&s->file);
+	else if (s->target)
+		close(s->fd);
+	s->path = s->target = NULL;
+	s->fd = -1;
+}
+
 int output_write(const struct str *text, const char *path, struct err *err)
 {
-	struct new_file f = {.fd = -1};
-	struct stat st;
+	struct output_stream s;
 	int rc;
 
 	if (text->failed)
@@ -76,25 +125,12 @@ int output_write(const struct str *text, const char *path, struct err *err)
 		fwrite(str_text(text), 1, text->length, stdout);
 		return 0; /* main() checks that stdout took it */
 	}
-	/* Only a regular file can be replaced; a terminal, a pipe or /dev/null is written to. */
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		FILE *out = fopen(path, "w");
-
-		rc = out ? 0 : -errno;
-		if (out) {
-			fwrite(str_text(text), 1, text->length, out);
-			rc = fflush(out) || ferror(out) ? -EIO : 0;
-			fclose(out);
-		}
-		return rc ? err_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
-	}
-	rc = new_file_begin(&f, path);
+	rc = output_begin(&s, path, err);
+	if (rc)
+		return rc;
+	rc = write_all(s.fd, str_text(text), text->length);
 	if (!rc)
-		rc = write_all(f.fd, str_text(text), text->length);
-	if (!rc && fchmod(f.fd, new_file_mode()))
-		rc = -errno;
-	if (!rc)
-		rc = new_file_commit(&f, path);
-	new_file_abort(&f);
-	return rc ? err_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
+		return output_commit(&s, err);
+	output_abort(&s);
+	return err_set(err, rc, "%s: %s", path, strerror(-rc));
 }

@@ -6,6 +6,7 @@
 #define ANALYZER_CMD_OUTPUT_H
 
 #include "cmd/cmd.h"
+#include "util/new_file.h"
 #include "util/text/str.h"
 
 struct output {
@@ -43,6 +44,21 @@ int output_option(const struct command *command, int opt, char *const *argv, str
 
 /* The style for where the result goes: no colours in a file. */
 struct report_style output_style(const struct output *output);
+
+/* Where a result that is too large for memory goes: to stdout (path NULL or "-"), to what is no
+ * regular file as it is written, or to a new file that appears whole at the commit or not at all,
+ * also when a signal ends the command. */
+struct output_stream {
+	int fd;
+	const char *path; /* of the file being written, under its temporary name; NULL: no file */
+	struct new_file file; /* private, as `target` */
+	const char *target;
+};
+/* 0; negative errno with err. Then call one of the two below. */
+int output_begin(struct output_stream *s, const char *path, struct err *err);
+/* 0; negative errno with err: the target is unchanged. */
+int output_commit(struct output_stream *s, struct err *err);
+void output_abort(struct output_stream *s);
 
 /* Writes the text to stdout (path NULL or "-") or to a file, which appears whole or not at all. 0;
  * negative errno with err: the file, if there was one, is unchanged. */

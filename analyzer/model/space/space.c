@@ -55,14 +55,15 @@ static enum space_kind kind_of(const char *name, uint32_t *device)
 	return SPACE_OTHER;
 }
 
-static int spaces_new(struct feed feed, struct spaces **out)
+static int spaces_new(const struct model *m, struct spaces **out)
 {
 	struct spaces *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	map_seed();
-	s->feed = feed;
+	s->feed = m->feed;
+	s->witness = m->options.space_witness;
 	ranges_init(&s->layout);
 	*out = s;
 	return 0;
@@ -220,7 +221,7 @@ int spaces_apply(struct model *m, const struct event *e)
 	int rc;
 
 	if (!s) {
-		rc = spaces_new(m->feed, &m->spaces);
+		rc = spaces_new(m, &m->spaces);
 		if (rc)
 			return rc;
 		s = m->spaces;
@@ -246,7 +247,7 @@ int spaces_outside(struct model *m, const struct event *e)
 
 	if (e->u.device.number >= DEVICES_MAX)
 		return 0;
-	if (!m->spaces && (rc = spaces_new(m->feed, &m->spaces)))
+	if (!m->spaces && (rc = spaces_new(m, &m->spaces)))
 		return rc;
 	to = &m->spaces->outside[e->u.device.number];
 	*to = (struct device_sample){.time_ns = e->time_ns,

@@ -151,6 +151,7 @@ struct space_unmapped {
 
 struct spaces {
 	struct feed feed;
+	struct space_witness witness; /* the host's model's */
 	struct space *list[SPACES_MAX];
 	uint32_t count;
 	struct map ids; /* the trace's id to 1 + index */

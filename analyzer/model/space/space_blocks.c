@@ -118,7 +118,7 @@ static int tell(struct spaces *s, const struct space_block *b, enum event_kind k
 
 	if (sp->model->peak.bytes != peak)
 		sp->peak_event = s->now_event;
-	return rc;
+	return !rc && s->witness.block ? s->witness.block(s->witness.arg, sp, &e) : rc;
 }
 
 /* Create a record, found by its address or handle. The space's model counts an acquisition, or,

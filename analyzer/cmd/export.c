@@ -1,0 +1,315 @@
+/*
+ * export.c - `whyoom export`: one process of a trace in another program's format.
+ */
+#include "export/export.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/common/moment.h"
+#include "cmd/common/output.h"
+#include "cmd/common/traces.h"
+#include "verdict/subject.h"
+#include "verdict/verdict.h"
+
+enum { OPT_AT = 256, OPT_SPACE, OPT_PID, OPT_MEASURE, OPT_EVENTS, OPT_HISTORY, OPT_GZIP };
+
+static const struct option options[] = {
+    {"format", required_argument, NULL, 'f'},
+    {"output", required_argument, NULL, 'o'},
+    {"at", required_argument, NULL, OPT_AT},
+    {"space", required_argument, NULL, OPT_SPACE},
+    {"pid", required_argument, NULL, OPT_PID},
+    {"measure", required_argument, NULL, OPT_MEASURE},
+    {"events", required_argument, NULL, OPT_EVENTS},
+    {"history", no_argument, NULL, OPT_HISTORY},
+    {"gzip", no_argument, NULL, OPT_GZIP},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct request {
+	const struct exporter *to;
+	struct moment_request moment;
+	struct export_options options;
+	const char *path; /* NULL: stdout */
+	bool measure; /* the user chose one */
+};
+
+static int take_format(struct request *r)
+{
+	struct str names = {0};
+
+	r->to = export_find(optarg);
+	if (r->to)
+		return 0;
+	export_names(", ", &names);
+	cmd_usage(&cmd_export, "--format is one of %s, not '%s'", str_text(&names), optarg);
+	str_free(&names);
+	return CMD_USAGE;
+}
+
+static int take_events(struct request *r)
+{
+	r->options.events = strcmp(optarg, "none") != 0;
+	r->options.last_events = 0;
+	if (!r->options.events || strcmp(optarg, "all") == 0)
+		return 0;
+	return cmd_number(&cmd_export, "--events", 1, &r->options.last_events);
+}
+
+static int take_option(struct request *r, int opt, char *const *argv)
+{
+	switch (opt) {
+	case 'f':
+		return take_format(r);
+	case 'o':
+		r->path = strcmp(optarg, "-") ? optarg : NULL;
+		return 0;
+	case OPT_AT:
+		return moment_parse(optarg, &r->moment)
+			   ? 0
+			   : cmd_usage(&cmd_export, MOMENT_USAGE, optarg);
+	case OPT_SPACE:
+		r->moment.space = optarg;
+		return 0;
+	case OPT_PID:
+		return cmd_number(&cmd_export, "--pid", 1, &r->moment.pid);
+	case OPT_MEASURE:
+		r->measure = true;
+		r->options.measure = export_measure_find(optarg);
+		if (r->options.measure != MEASURES)
+			return 0;
+		return cmd_usage(&cmd_export,
+		    "--measure is live, peak, total, count or temporary, not '%s'", optarg);
+	case OPT_EVENTS:
+		return take_events(r);
+	case OPT_HISTORY:
+		r->options.history = true;
+		return 0;
+	case OPT_GZIP:
+		r->options.gzip = true;
+		return 0;
+	case 'h':
+		cmd_help(&cmd_export, stdout);
+		return -1;
+	default:
+		return cmd_stray(&cmd_export, opt, argv[optind - 1]);
+	}
+}
+
+/* An option that the format ignores would mislead. */
+static int check_options(const struct request *r)
+{
+	const struct exporter *to = r->to;
+
+	if (r->measure && !to->one_measure)
+		return cmd_usage(&cmd_export, "%s holds all measures: no --measure", to->name);
+	if (!(to->needs & EXPORT_EVENTS) && (!r->options.events || r->options.last_events))
+		return cmd_usage(&cmd_export, "%s holds no events: no --events", to->name);
+	if (r->options.history && !to->can_history)
+		return cmd_usage(&cmd_export, "%s has no --history", to->name);
+	if (r->options.gzip && !to->can_gzip)
+		return cmd_usage(&cmd_export, "%s has no --gzip", to->name);
+	if (to->to_file && !r->path)
+		return cmd_usage(&cmd_export, "%s needs a file: -o FILE", to->name);
+	if ((to->binary || r->options.gzip) && !r->path && isatty(STDOUT_FILENO))
+		return cmd_usage(&cmd_export,
+		    "%s is no text for a terminal: use -o FILE, or send it to a pipe", to->name);
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct request *r)
+{
+	int opt, rc = 0;
+
+	*r = (struct request){.to = export_default(), .options.events = true};
+	optind = 0;
+	opterr = 0;
+	while (!rc && (opt = getopt_long(argc, argv, ":f:o:h", options, NULL)) != -1)
+		rc = take_option(r, opt, argv);
+	if (!rc)
+		rc = check_options(r);
+	return rc ? rc : cmd_wants_trace(&cmd_export, argc);
+}
+
+/* The process, and what has been read of it. */
+struct subject {
+	struct trace *trace;
+	struct model *all; /* the whole run */
+	struct verdict_result verdict;
+	bool judged;
+};
+
+/* A verdict is about one process of a set: if the user chose another, about that one alone. */
+static int judge(const struct trace_set *set, struct subject *s, struct err *err)
+{
+	struct trace_set one = *set;
+	int rc = verdict_of_set(set, NULL, &s->verdict, err);
+
+	if (!rc && s->verdict.trace != s->trace) {
+		verdict_fini(&s->verdict);
+		one.images = &s->trace;
+		one.count = 1;
+		rc = verdict_of_set(&one, NULL, &s->verdict, err);
+	}
+	s->judged = rc == 0;
+	return rc;
+}
+
+static int export_one(struct export *x, const struct subject *s,
+    const struct moment_request *request, struct err *err)
+{
+	struct space_at at;
+	struct export_space space;
+	int rc = moment_space(s->trace, s->all, request, &at, err);
+
+	if (rc)
+		return rc;
+	space = (struct export_space){.index = export_space_index(x, request->space),
+	    .name = request->space,
+	    .model = at.model,
+	    .moment = at.moment,
+	    .at = at.at,
+	    .time_ns = at.time_ns};
+	rc = export_space(x, &space, err);
+	moment_fini(&at.view);
+	return rc;
+}
+
+/* A failure is one of some spaces: the others are shown as they were at its time. */
+static int export_all(
+    struct export *x, const struct subject *s, const struct request *r, struct err *err)
+{
+	const struct space *most = moment_default_space(s->all);
+	struct moment_request one = r->moment;
+	struct space_at at;
+	uint64_t time_ns;
+	int rc;
+
+	one.space = most ? most->name : "host";
+	rc = moment_space(s->trace, s->all, &one, &at, err);
+	if (rc)
+		return rc;
+	time_ns = at.time_ns;
+	moment_fini(&at.view);
+	for (uint32_t i = 0; !rc && i < x->name_count; i++) {
+		struct err unused;
+
+		one = r->moment;
+		one.space = x->names[i];
+		rc = moment_space(s->trace, s->all, &one, &at, &unused);
+		moment_fini(&at.view);
+		if (rc == -ENOENT) {
+			one.at = NULL;
+			one.seconds = (double)time_ns / 1e9;
+		}
+		rc = export_one(x, s, &one, err);
+		/* It had no memory yet. */
+		if (rc == -ENOENT)
+			rc = 0;
+	}
+	return rc;
+}
+
+static int export_spaces(
+    struct export *x, const struct subject *s, const struct request *r, struct err *err)
+{
+	const struct space *most = moment_default_space(s->all);
+	struct moment_request one = r->moment;
+
+	if (!(x->to->needs & EXPORT_SUMS))
+		return 0;
+	if (!one.space && !x->to->one_space)
+		return export_all(x, s, r, err);
+	if (!one.space)
+		one.space = most ? most->name : "host";
+	return export_one(x, s, &one, err);
+}
+
+static int write_to(const struct output_stream *to, const struct subject *s,
+    const struct request *r, struct err *err)
+{
+	struct export x = {0};
+	struct sink sink;
+	int rc = sink_init(&sink, to->fd, r->to->gzip || r->options.gzip);
+
+	if (rc)
+		err_set(err, rc, "no memory for the output");
+	if (!rc)
+		rc = export_begin(&x, r->to, &r->options, &sink, to->path, s->all, err);
+	if (!rc)
+		rc = export_spaces(&x, s, r, err);
+	if (!rc)
+		rc = export_events(&x, s->all, err);
+	if (!rc && s->judged)
+		rc = export_verdict(&x, &s->verdict, err);
+	if (!rc)
+		rc = export_end(&x, err);
+	export_fini(&x);
+	sink_fini(&sink);
+	return rc;
+}
+
+static int write_out(const struct subject *s, const struct request *r, struct err *err)
+{
+	struct output_stream to;
+	int rc = output_begin(&to, r->path, err);
+
+	if (rc)
+		return rc;
+	rc = write_to(&to, s, r, err);
+	if (!rc)
+		return output_commit(&to, err);
+	output_abort(&to);
+	return rc;
+}
+
+static int show(const struct trace_set *set, const void *request, struct err *err)
+{
+	const struct request *r = request;
+	struct subject s = {0};
+	int rc = moment_process(set, r->moment.pid, &s.trace, err);
+
+	if (!rc && (r->to->needs & EXPORT_VERDICT))
+		rc = judge(set, &s, err);
+	if (!rc)
+		rc = subject_model(feed_of_trace(s.trace), &s.all, err);
+	if (!rc)
+		rc = write_out(&s, r, err);
+	model_free(s.all);
+	if (s.judged)
+		verdict_fini(&s.verdict);
+	return rc;
+}
+
+static int export_main(int argc, char **argv)
+{
+	struct request r;
+
+	return traces_show(parse(argc, argv, &r), argc, argv, show, &r);
+}
+
+const struct command cmd_export = {
+    .name = "export",
+    .arguments = "[OPTION...] TRACE...",
+    .summary = "write the trace in another program's format",
+    .details = CMD_TRACE
+    "\n"
+    "  -f, --format FORMAT                what to write (default: folded); see below\n"
+    "  -o, --output FILE                  write there instead of to stdout\n"
+    "      --at failure|peak|end|SECONDS  the moment (default: the failure, else the peak)\n"
+    "      --space SPACE                  host, torch:0, cuda:0, pool:0, ... (default: the one\n"
+    "                                     that failed, or all where the format has room)\n"
+    "      --measure MEASURE              live, peak, total, count or temporary (default: live)\n"
+    "      --events all|none|N            the events, or the last N (default: all)\n"
+    "      --history                      values over time, too\n"
+    "      --gzip                         compress it\n"
+    "      --pid PID                      the process, if there are several\n"
+    "  -h, --help                         this help\n",
+    .more = export_help,
+    .main = export_main,
+};
