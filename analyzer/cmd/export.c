@@ -36,7 +36,6 @@ struct request {
 	struct moment_request moment;
 	struct export_options options;
 	const char *path; /* NULL: stdout */
-	bool measure; /* the user chose one */
 };
 
 static int take_format(struct request *r)
@@ -79,7 +78,6 @@ static int take_option(struct request *r, int opt, char *const *argv)
 	case OPT_PID:
 		return cmd_number(&cmd_export, "--pid", 1, &r->moment.pid);
 	case OPT_MEASURE:
-		r->measure = true;
 		r->options.measure = export_measure_find(optarg);
 		if (r->options.measure != MEASURES)
 			return 0;
@@ -101,12 +99,17 @@ static int take_option(struct request *r, int opt, char *const *argv)
 	}
 }
 
+static bool is_all(const char *space)
+{
+	return strcmp(space, "all") == 0;
+}
+
 /* An option that the format ignores would mislead. */
 static int check_options(const struct request *r)
 {
 	const struct exporter *to = r->to;
 
-	if (r->measure && !to->one_measure)
+	if (r->options.measure != MEASURES && !to->one_measure && !to->by_measure)
 		return cmd_usage(&cmd_export, "%s holds all measures: no --measure", to->name);
 	if (!(to->needs & EXPORT_EVENTS) && (!r->options.events || r->options.last_events))
 		return cmd_usage(&cmd_export, "%s holds no events: no --events", to->name);
@@ -114,6 +117,8 @@ static int check_options(const struct request *r)
 		return cmd_usage(&cmd_export, "%s has no --history", to->name);
 	if (r->options.gzip && !to->can_gzip)
 		return cmd_usage(&cmd_export, "%s has no --gzip", to->name);
+	if (to->one_space && r->moment.space && is_all(r->moment.space))
+		return cmd_usage(&cmd_export, "%s holds one space", to->name);
 	if (to->to_file && !r->path)
 		return cmd_usage(&cmd_export, "%s needs a file: -o FILE", to->name);
 	if ((to->binary || r->options.gzip) && !r->path && isatty(STDOUT_FILENO))
@@ -126,7 +131,7 @@ static int parse(int argc, char **argv, struct request *r)
 {
 	int opt, rc = 0;
 
-	*r = (struct request){.to = export_default(), .options.events = true};
+	*r = (struct request){.to = export_default(), .options = {.measure = MEASURES, .events = true}};
 	optind = 0;
 	opterr = 0;
 	while (!rc && (opt = getopt_long(argc, argv, ":f:o:h", options, NULL)) != -1)
@@ -181,6 +186,20 @@ static int export_one(struct export *x, const struct subject *s,
 }
 
 /* A failure is one of some spaces: the others are shown as they were at its time. */
+static int export_beside(struct export *x, const struct subject *s, struct moment_request one,
+    uint64_t time_ns, struct err *err)
+{
+	int rc = export_one(x, s, &one, err);
+
+	if (rc == -ENOENT && time_ns) {
+		one.at = NULL;
+		one.seconds = (double)time_ns / 1e9;
+		rc = export_one(x, s, &one, err);
+	}
+	return rc == -ENOENT ? 0 : rc; /* it had no memory yet */
+}
+
+/* All spaces, first the one that matters most. */
 static int export_all(
     struct export *x, const struct subject *s, const struct request *r, struct err *err)
 {
@@ -188,6 +207,7 @@ static int export_all(
 	struct moment_request one = r->moment;
 	struct space_at at;
 	uint64_t time_ns;
+	uint32_t first;
 	int rc;
 
 	one.space = most ? most->name : "host";
@@ -196,21 +216,12 @@ static int export_all(
 		return rc;
 	time_ns = at.time_ns;
 	moment_fini(&at.view);
+	first = export_space_index(x, one.space);
+	rc = export_one(x, s, &one, err);
 	for (uint32_t i = 0; !rc && i < x->name_count; i++) {
-		struct err unused;
-
-		one = r->moment;
 		one.space = x->names[i];
-		rc = moment_space(s->trace, s->all, &one, &at, &unused);
-		moment_fini(&at.view);
-		if (rc == -ENOENT) {
-			one.at = NULL;
-			one.seconds = (double)time_ns / 1e9;
-		}
-		rc = export_one(x, s, &one, err);
-		/* It had no memory yet. */
-		if (rc == -ENOENT)
-			rc = 0;
+		if (i != first)
+			rc = export_beside(x, s, one, time_ns, err);
 	}
 	return rc;
 }
@@ -223,7 +234,7 @@ static int export_spaces(
 
 	if (!(x->to->needs & EXPORT_SUMS))
 		return 0;
-	if (!one.space && !x->to->one_space)
+	if (one.space ? is_all(one.space) : !x->to->one_space && !x->to->adds_spaces)
 		return export_all(x, s, r, err);
 	if (!one.space)
 		one.space = most ? most->name : "host";
@@ -244,7 +255,7 @@ static int write_to(const struct output_stream *to, const struct subject *s,
 	if (!rc)
 		rc = export_spaces(&x, s, r, err);
 	if (!rc)
-		rc = export_events(&x, s->all, err);
+		rc = export_events(&x, err);
 	if (!rc && s->judged)
 		rc = export_verdict(&x, &s->verdict, err);
 	if (!rc)
@@ -302,9 +313,10 @@ const struct command cmd_export = {
     "  -f, --format FORMAT                what to write (default: folded); see below\n"
     "  -o, --output FILE                  write there instead of to stdout\n"
     "      --at failure|peak|end|SECONDS  the moment (default: the failure, else the peak)\n"
-    "      --space SPACE                  host, torch:0, cuda:0, pool:0, ... (default: the one\n"
-    "                                     that failed, or all where the format has room)\n"
-    "      --measure MEASURE              live, peak, total, count or temporary (default: live)\n"
+    "      --space SPACE                  host, torch:0, cuda:0, pool:0, ... or all (default:\n"
+    "                                     all where the format has room, else what failed)\n"
+    "      --measure MEASURE              live, peak, total, count or temporary (default: all\n"
+    "                                     where the format has room, else live)\n"
     "      --events all|none|N            the events, or the last N (default: all)\n"
     "      --history                      values over time, too\n"
     "      --gzip                         compress it\n"

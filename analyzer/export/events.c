@@ -185,18 +185,17 @@ static int give_curves(struct pass *p)
 	return rc;
 }
 
-/* The number of the first event that is wanted: the events of the whole run are counted by its
- * model. */
-static uint64_t first_of(const struct export *x, const struct model *all)
+/* The number of the first event that is wanted. */
+static uint64_t first_of(const struct export *x)
 {
 	uint64_t last = x->options.last_events;
 
-	return last && all->run.events > last ? all->run.events - last + 1 : 1;
+	return last && x->all->run.events > last ? x->all->run.events - last + 1 : 1;
 }
 
-int export_events(struct export *x, const struct model *all, struct err *err)
+int export_events(struct export *x, struct err *err)
 {
-	struct pass p = {.x = x, .err = err, .first = first_of(x, all)};
+	struct pass p = {.x = x, .err = err, .first = first_of(x)};
 	int rc;
 
 	if (!(x->to->needs & EXPORT_CURVES) && !(x->to->event && x->options.events))

@@ -81,15 +81,50 @@ uint32_t export_space_index(const struct export *x, const char *name)
 	return EXPORT_HOST;
 }
 
+void export_function(struct str *out, const struct symbol *s)
+{
+	if (s->python)
+		str_puts(out, s->function);
+	else
+		fmt_function(out, s->function ? s->function : "(unknown)", "<\xe2\x80\xa6>");
+}
+
 void export_frame(struct str *out, const struct symbol *s)
 {
 	const char *file = s->file ? str_base_name(s->file) : NULL;
 
-	fmt_function(out, s->function ? s->function : "(unknown)", "<\xe2\x80\xa6>");
+	export_function(out, s);
 	if (file && s->line)
 		str_printf(out, " (%s:%u)", file, s->line);
 	else if (file)
 		str_printf(out, " (%s)", file);
+}
+
+void export_title(struct str *out, const struct export_space *s, enum export_measure measure)
+{
+	bool seconds = s->at[0] >= '0' && s->at[0] <= '9', moment = measure == MEASURE_LIVE;
+	struct str text = {0};
+
+	str_printf(&text, "%s: %s", s->name, moment ? "live at " : measures[measure].meaning);
+	if (moment)
+		str_printf(&text, "%s%s", seconds ? "" : "the ", s->at);
+	str_json(out, str_text(&text));
+	out->failed |= text.failed;
+	str_free(&text);
+}
+
+void export_process(struct str *out, const struct export *x)
+{
+	struct str text = {0};
+
+	str_printf(&text, "pid %u:", x->facts->pid);
+	for (const char *const *arg = x->facts->argv; arg && *arg; arg++)
+		str_printf(&text, " %s", *arg);
+	if (!x->facts->argv)
+		str_printf(&text, " %s", x->facts->exe ? x->facts->exe : "(unknown)");
+	str_json(out, str_text(&text));
+	out->failed |= text.failed;
+	str_free(&text);
 }
 
 int export_failed(struct export *x, int rc, struct err *err)
@@ -111,9 +146,12 @@ int export_begin(struct export *x, const struct exporter *to, const struct expor
 	    .out = out,
 	    .path = path,
 	    .feed = all->feed,
+	    .all = all,
 	    .facts = all->feed.facts(all->feed.self),
 	    .names = {"host"},
 	    .name_count = 1};
+	if (to->one_measure && x->options.measure == MEASURES)
+		x->options.measure = MEASURE_LIVE;
 	for (uint32_t i = 0; all->spaces && i < all->spaces->count; i++)
 		x->names[x->name_count++] = all->spaces->list[i]->name;
 	x->state = calloc(1, to->state + 1);
@@ -167,35 +205,72 @@ int export_tell_stack(struct export *x, uint32_t stack, struct err *err)
 
 struct summing {
 	struct export *x;
+	const struct export_space *space;
+	bool begun; /* space() was called */
 	struct err *err;
 };
 
+static int begin_space(struct summing *g)
+{
+	if (g->begun || !g->x->to->space)
+		return 0;
+	g->begun = true;
+	return g->x->to->space(g->x, g->space, g->err);
+}
+
 static int give_sum(void *arg, uint32_t stack, const struct export_sum *sum)
 {
-	const struct summing *g = arg;
+	struct summing *g = arg;
 	struct export_sum given = *sum;
 	struct export_stack s;
-	int rc = export_tell_stack(g->x, stack, g->err);
+	int rc;
 
+	if (g->x->to->by_measure && !sum->value[g->x->measure])
+		return 0;
+	rc = begin_space(g);
+	if (!rc)
+		rc = export_tell_stack(g->x, stack, g->err);
 	if (!rc)
 		rc = look_at(g->x, stack, &s);
 	if (rc)
 		return rc;
+	given.space = g->space;
 	given.stack = &s;
 	rc = g->x->to->sum(g->x, &given, g->err);
 	return rc ? rc : g->x->out->failed;
 }
 
-int export_space(struct export *x, const struct export_space *s, struct err *err)
+int export_sums(const struct export_space *s,
+    int (*fn)(void *arg, uint32_t stack, const struct export_sum *sum), void *arg)
+{
+	return sums_each(s->model, s->moment, fn, arg);
+}
+
+static int give_space(struct export *x, const struct export_space *s, struct err *err)
 {
 	const struct exporter *to = x->to;
-	struct summing g = {x, err};
-	int rc = to->space ? to->space(x, s, err) : 0;
+	struct summing g = {.x = x, .space = s, .err = err};
+	int rc = to->by_measure ? 0 : begin_space(&g);
 
 	if (!rc && to->sum)
 		rc = sums_each(s->model, s->moment, give_sum, &g);
-	if (!rc && to->space_end)
+	if (!rc && g.begun && to->space_end)
 		rc = to->space_end(x, s, err);
+	return rc;
+}
+
+int export_space(struct export *x, const struct export_space *s, struct err *err)
+{
+	enum export_measure only = x->options.measure;
+	int rc = 0;
+
+	if (!x->to->by_measure)
+		return export_failed(x, give_space(x, s, err), err);
+	for (int m = 0; !rc && m < MEASURES; m++) {
+		x->measure = (enum export_measure)m;
+		if (only == MEASURES || only == x->measure)
+			rc = give_space(x, s, err);
+	}
 	return export_failed(x, rc, err);
 }
 

@@ -41,7 +41,7 @@ enum export_measure export_measure_find(const char *name);
 
 /* The user's choices. */
 struct export_options {
-	enum export_measure measure; /* of formats that hold one */
+	enum export_measure measure; /* MEASURES: the user chose none */
 	bool events; /* false: leave them out where the format can do without */
 	uint64_t last_events; /* only so many; 0: all */
 	bool history; /* with times, where the format has both */
@@ -57,7 +57,9 @@ struct export_stack {
 };
 
 /* The sums of one stack in one space at the moment. */
+struct export_space;
 struct export_sum {
+	const struct export_space *space;
 	const struct export_stack *stack;
 	uint64_t value[MEASURES];
 	uint64_t live_blocks;
@@ -123,7 +125,11 @@ struct exporter {
 	bool binary; /* not for a terminal */
 	bool to_file; /* not to a pipe: x->path is the file */
 	bool one_space; /* holds one space only */
+	/* Readers add the spaces up, and some lie inside others: by default it is one space. */
+	bool adds_spaces;
 	bool one_measure; /* holds the measure that the user chose */
+	/* space() to space_end() come once a measure, x->measure, that is not 0 for all stacks. */
+	bool by_measure;
 	bool gzip; /* always compressed */
 	bool can_gzip, can_history; /* on request */
 	size_t state; /* bytes of x->state, zeroed */
@@ -133,7 +139,8 @@ struct exporter {
 	/* A stack before the first sum or event that names it: in formats with a table of stacks.
 	 * `s->id` is not 0. */
 	int (*stack)(struct export *x, const struct export_stack *s, struct err *err);
-	/* 2. Each space, and each of its stacks once; those of all sums 0 are left out. */
+	/* 2. Each space, and each of its stacks once; those of all sums 0 are left out, with
+	 * by_measure those of that sum 0. */
 	int (*space)(struct export *x, const struct export_space *s, struct err *err);
 	int (*sum)(struct export *x, const struct export_sum *s, struct err *err);
 	int (*space_end)(struct export *x, const struct export_space *s, struct err *err);
@@ -157,10 +164,12 @@ struct export
 	struct sink *out;
 	const char *path; /* the file that is written, under its temporary name; NULL: a pipe */
 	struct feed feed;
+	const struct model *all; /* of the whole run */
 	const struct trace_facts *facts;
 	/* Names of all spaces of the process; [EXPORT_HOST] is "host". */
 	const char *names[SPACES_MAX + 1];
 	uint32_t name_count;
+	enum export_measure measure; /* of the sums being given, with by_measure */
 	void *state; /* the exporter's */
 	/* private */
 	uint8_t *told; /* bits of stacks that stack() has got */
@@ -183,15 +192,24 @@ int export_begin(struct export *x, const struct exporter *to, const struct expor
     struct sink *out, const char *path, const struct model *all, struct err *err);
 int export_space(struct export *x, const struct export_space *s, struct err *err);
 /* Read all events, unless the exporter needs neither events nor curves. */
-int export_events(struct export *x, const struct model *all, struct err *err);
+int export_events(struct export *x, struct err *err);
 int export_verdict(struct export *x, const struct verdict_result *r, struct err *err);
 int export_end(struct export *x, struct err *err);
 void export_fini(struct export *x);
 
-/* For exporters: the index of a space's name; EXPORT_HOST if it is unknown. */
+/* For exporters: the sums without the stacks' words, for space(). As sums_each(). */
+int export_sums(const struct export_space *s,
+    int (*fn)(void *arg, uint32_t stack, const struct export_sum *sum), void *arg);
+/* The index of a space's name; EXPORT_HOST if it is unknown. */
 uint32_t export_space_index(const struct export *x, const char *name);
-/* "function (file.c:12)", as it is in the trace, or "(unknown)". */
+/* Append the function without the arguments of its templates, as it is in the trace otherwise; and
+ * "function (file.c:12)". */
+void export_function(struct str *out, const struct symbol *s);
 void export_frame(struct str *out, const struct symbol *s);
+/* Append, as a JSON string, "cuda:0: live at the failure"; and the command line with the
+ * pid. */
+void export_title(struct str *out, const struct export_space *s, enum export_measure measure);
+void export_process(struct str *out, const struct export *x);
 
 /* Inside export/: gives stack() a stack that it has not got yet. */
 int export_tell_stack(struct export *x, uint32_t stack, struct err *err);
