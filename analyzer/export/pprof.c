@@ -66,16 +66,22 @@ struct pprof {
 /* Location ids: the symbol's, and one that no symbol has. */
 #define UNKNOWN_LOCATION (1ull << 32)
 
-/* Return the index of a string, written when it is new; string 0 is the empty one. */
+/* Return the index of a string, written when it is new; string 0 is the empty one. pprof prints
+ * strings as they are, so they must not control a terminal. */
 static uint32_t string_of(struct pprof *t, const char *text)
 {
-	size_t bytes = text ? strlen(text) : 0, before = t->strings.count;
-	uint32_t id = bytes ? intern_add(&t->strings, text, bytes) : 0;
+	size_t before = t->strings.count;
+	struct str safe = {0};
+	uint32_t id = 0;
 
-	if (bytes && !id)
+	str_safe(&safe, text ? text : "");
+	if (safe.length)
+		id = intern_add(&t->strings, str_text(&safe), safe.length);
+	if (safe.failed || (safe.length && !id))
 		t->error = -ENOMEM;
 	if (t->strings.count > before)
-		proto_text(&t->out, PROFILE_STRING, text);
+		proto_bytes(&t->out, PROFILE_STRING, str_text(&safe), safe.length);
+	str_free(&safe);
 	return id;
 }
 
