@@ -131,7 +131,8 @@ static int parse(int argc, char **argv, struct request *r)
 {
 	int opt, rc = 0;
 
-	*r = (struct request){.to = export_default(), .options = {.measure = MEASURES, .events = true}};
+	*r = (struct request){
+	    .to = export_default(), .options = {.measure = MEASURES, .events = true}};
 	optind = 0;
 	opterr = 0;
 	while (!rc && (opt = getopt_long(argc, argv, ":f:o:h", options, NULL)) != -1)

@@ -212,10 +212,10 @@ struct summing {
 
 static int begin_space(struct summing *g)
 {
-	if (g->begun || !g->x->to->space)
-		return 0;
+	bool first = !g->begun;
+
 	g->begun = true;
-	return g->x->to->space(g->x, g->space, g->err);
+	return first && g->x->to->space ? g->x->to->space(g->x, g->space, g->err) : 0;
 }
 
 static int give_sum(void *arg, uint32_t stack, const struct export_sum *sum)

@@ -43,11 +43,12 @@ static void number(struct json *j, const char *key, uint64_t value)
 {
 	char text[24];
 
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	if (value > EXACT)
-		json_string(j, key, text);
-	else
+	if (value <= EXACT) {
 		json_u64(j, key, value);
+		return;
+	}
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	json_string(j, key, text);
 }
 
 static void address(struct json *j, uint64_t value)
@@ -240,8 +241,8 @@ static int jsonl_event(struct export *x, const struct export_event *e, struct er
 	return 0;
 }
 
-static int jsonl_point(
-    struct export *x, const struct export_curve *c, uint64_t time_ns, uint64_t value, struct err *err)
+static int jsonl_point(struct export *x, const struct export_curve *c, uint64_t time_ns,
+    uint64_t value, struct err *err)
 {
 	static const char *const kinds[] = {"live", "resident", "free", "reserved"};
 	struct json *j = begin(x, "sample");

@@ -26,7 +26,8 @@
 	    "Free bytes of a device, as its driver said.")                                         \
 	FAMILY(RESERVED, "whyoom_device_reserved_bytes", "gauge", "bytes",                         \
 	    "Bytes that PyTorch's allocator reserved.")                                            \
-	FAMILY(LIMIT, "whyoom_limit_bytes", "gauge", "bytes", "The limit that the verdict is about.") \
+	FAMILY(                                                                                    \
+	    LIMIT, "whyoom_limit_bytes", "gauge", "bytes", "The limit that the verdict is about.") \
 	FAMILY(REFUSALS, "whyoom_refusals", "counter", "", "Refused requests.")                    \
 	FAMILY(VERDICT, "whyoom_verdict_info", "gauge", "", "The cause that the verdict names.")
 
@@ -206,8 +207,8 @@ static void write_point(struct export *x)
 }
 
 /* Of several values in a millisecond the last counts; without history, the last of all. */
-static int openmetrics_point(
-    struct export *x, const struct export_curve *c, uint64_t time_ns, uint64_t value, struct err *err)
+static int openmetrics_point(struct export *x, const struct export_curve *c, uint64_t time_ns,
+    uint64_t value, struct err *err)
 {
 	struct openmetrics *t = x->state;
 	uint64_t ms = (x->facts->start_real_ns + time_ns) / MS;
@@ -274,8 +275,7 @@ static int openmetrics_end(struct export *x, struct err *err)
 			continue;
 		sink_printf(x->out, "# TYPE %s %s\n", families[f].name, families[f].type);
 		if (families[f].unit[0])
-			sink_printf(
-			    x->out, "# UNIT %s %s\n", families[f].name, families[f].unit);
+			sink_printf(x->out, "# UNIT %s %s\n", families[f].name, families[f].unit);
 		sink_printf(x->out, "# HELP %s %s\n", families[f].name, families[f].help);
 		sink_str(x->out, &t->of[f]);
 	}

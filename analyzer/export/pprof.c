@@ -224,7 +224,8 @@ static int pprof_space(struct export *x, const struct export_space *s, struct er
 	if (!t->space)
 		proto_u64(&t->out, PROFILE_TIME, x->facts->start_real_ns + s->time_ns);
 	t->space = string_of(t, s->name);
-	str_printf(&text, "whyoom " WHYOOM_VERSION ": pid %u, %s at %s", x->facts->pid, s->name, s->at);
+	str_printf(
+	    &text, "whyoom " WHYOOM_VERSION ": pid %u, %s at %s", x->facts->pid, s->name, s->at);
 	id = string_of(t, str_text(&text));
 	proto_u64(&t->out, PROFILE_COMMENT, id);
 	str_free(&text);

@@ -28,7 +28,8 @@ static int speedscope_begin(struct export *x, struct err *err)
 	return 0;
 }
 
-static uint32_t new_frame(struct speedscope *t, const char *function, const char *file, uint32_t line)
+static uint32_t new_frame(
+    struct speedscope *t, const char *function, const char *file, uint32_t line)
 {
 	struct json j = {.out = &t->frames};
 

@@ -1,5 +1,5 @@
-"""What the tests of `whyoom export` share: traces, the command, readers of the formats, and the sums
-to compare."""
+"""What the tests of `whyoom export` share: traces, the command, readers of the formats, and the
+sums to compare."""
 
 import collections
 import glob

@@ -76,7 +76,7 @@ void json_string(struct json *j, const char *key, const char *value)
 void json_u64(struct json *j, const char *key, uint64_t value)
 {
 	begin(j, key);
-	str_printf(j->out, "%llu", (unsigned long long)value);
+	str_u64(j->out, value);
 }
 
 void json_i64(struct json *j, const char *key, int64_t value)

@@ -47,6 +47,17 @@ void str_putc(struct str *s, char c)
 	str_add(s, &c, 1);
 }
 
+void str_u64(struct str *s, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	str_add(s, digits + at, sizeof(digits) - at);
+}
+
 void str_fixed(struct str *s, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
@@ -127,13 +138,29 @@ static bool misleads(unsigned long code)
 	return false;
 }
 
+/* The length of the characters at `text` that JSON takes as they are, of one byte each. */
+static size_t plain(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n] >= ' ' && text[n] < 0x7f && text[n] != '"' && text[n] != '\\')
+		n++;
+	return n;
+}
+
 void str_json(struct str *s, const char *text)
 {
 	str_putc(s, '"');
 	for (const char *p = text; *p;) {
 		unsigned char c = (unsigned char)*p;
-		size_t n = str_utf8(p);
+		size_t n = plain(p);
 
+		if (n) {
+			str_add(s, p, n);
+			p += n;
+			continue;
+		}
+		n = str_utf8(p);
 		if (n == 0) {
 			str_puts(s, "\xef\xbf\xbd");
 			p++;

@@ -20,6 +20,8 @@ struct str {
 void str_add(struct str *s, const char *text, size_t bytes);
 void str_puts(struct str *s, const char *text);
 void str_putc(struct str *s, char c);
+/* Append a number in decimal, several times faster than printf(). */
+void str_u64(struct str *s, uint64_t value);
 /* Append the lowest `bytes` bytes of a number, little-endian. */
 void str_fixed(struct str *s, uint64_t value, unsigned bytes);
 void str_vprintf(struct str *s, const char *format, va_list args)

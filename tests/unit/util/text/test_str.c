@@ -35,6 +35,19 @@ static void failure_sticks(void **state)
 	str_free(&s);
 }
 
+static void numbers(void **state)
+{
+	struct str s = {0};
+
+	str_u64(&s, 0);
+	str_putc(&s, ' ');
+	str_u64(&s, 1000);
+	str_putc(&s, ' ');
+	str_u64(&s, UINT64_MAX);
+	assert_string_equal(str_text(&s), "0 1000 18446744073709551615");
+	str_free(&s);
+}
+
 static void json(void **state)
 {
 	struct str s = {0};
@@ -86,6 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(grows),
 	    cmocka_unit_test(failure_sticks),
+	    cmocka_unit_test(numbers),
 	    cmocka_unit_test(json),
 	    cmocka_unit_test(safe_for_a_terminal),
 	    cmocka_unit_test(utf8),
