@@ -19,7 +19,7 @@
 #include "verdict/verdict.h"
 
 const struct command *const cmd_table[] = {
-    &cmd_report, &cmd_map, &cmd_sites, &cmd_what_if, &cmd_check, NULL};
+    &cmd_report, &cmd_map, &cmd_sites, &cmd_export, &cmd_what_if, &cmd_check, NULL};
 
 static const char *const lines[][10] = {
     {"report", "*"},
@@ -32,6 +32,12 @@ static const char *const lines[][10] = {
     {"sites", "*", "--by", "growth", "--verbose"},
     {"sites", "*", "--by", "leaked", "--format", "json"},
     {"sites", "*", "--by", "peak", "--space", "torch:0"},
+    {"export", "*", "--format", "folded", "--measure", "total"},
+    {"export", "*", "--format", "speedscope", "-o", "/dev/null"},
+    {"export", "*", "--format", "pprof", "--space", "all", "-o", "/dev/null"},
+    {"export", "*", "--format", "openmetrics"},
+    {"export", "*", "--format", "openmetrics", "--history"},
+    {"export", "*", "--format", "jsonl", "--gzip", "-o", "/dev/null"},
     {"check", "*"},
     {"check", "*", "--format", "json"},
     {"what-if", "*", "--memory", "24GiB", "--expandable-segments", "--concurrency", "2"},

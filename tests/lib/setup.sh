@@ -7,13 +7,14 @@ packages_build="gcc g++ make pkg-config meson ninja-build libdw-dev libelf-dev l
 	libjansson-dev libpcre2-dev libiberty-dev zlib1g-dev liblzma-dev libbz2-dev
 	python3 python3-venv"
 packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev python3-pytest
-	python3-jsonschema gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
-	qemu-user
+	python3-jsonschema python3-prometheus-client
+	gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-server redis-tools nodejs
 	nginx-light gunicorn python3-uvicorn stress-ng valgrind musl-tools libjemalloc2
 	libtcmalloc-minimal4 python3-dev mandoc procps gdb util-linux mount e2fsprogs time xz-utils
 	zstd debian-archive-keyring
 	bubblewrap qemu-system-x86 busybox-static cpio"
+packages_export="golang-go prometheus"
 packages_bench="heaptrack cmake clang valgrind zstd python3-numpy libjemalloc2 libgoogle-perftools4"
 # Only for tests/harm/all.
 packages_harm="postgresql default-jdk-headless ffmpeg golang-go
