@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "cmd/common/moment.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
+#include "util/num.h"
 #include "verdict/subject.h"
 #include "verdict/verdict.h"
 
@@ -146,6 +148,7 @@ static int parse(int argc, char **argv, struct request *r)
 struct subject {
 	struct trace *trace;
 	struct model *all; /* the whole run */
+	struct temporary *temporary; /* of it; NULL: nobody asks */
 	struct verdict_result verdict;
 	bool judged;
 };
@@ -253,6 +256,7 @@ static int write_to(const struct output_stream *to, const struct subject *s,
 		err_set(err, rc, "no memory for the output");
 	if (!rc)
 		rc = export_begin(&x, r->to, &r->options, &sink, to->path, s->all, err);
+	x.temporary = s->temporary;
 	if (!rc)
 		rc = export_spaces(&x, s, r, err);
 	if (!rc)
@@ -280,6 +284,22 @@ static int write_out(const struct subject *s, const struct request *r, struct er
 	return rc;
 }
 
+static int read_all(struct subject *s, const struct request *r, struct err *err)
+{
+	struct model_options with = {0};
+
+	if (export_wants_temporary(r->to, &r->options)) {
+		s->temporary = calloc(1, sizeof(*s->temporary));
+		if (!s->temporary)
+			return err_set(err, -ENOMEM, "no memory for the temporary blocks");
+		s->temporary->until_ns = UINT64_MAX;
+		if (r->moment.seconds > 0)
+			s->temporary->until_ns = num_ns(r->moment.seconds);
+		with = temporary_options(s->temporary);
+	}
+	return subject_model_with(feed_of_trace(s->trace), &with, &s->all, err);
+}
+
 static int show(const struct trace_set *set, const void *request, struct err *err)
 {
 	const struct request *r = request;
@@ -289,10 +309,13 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	if (!rc && (r->to->needs & EXPORT_VERDICT))
 		rc = judge(set, &s, err);
 	if (!rc)
-		rc = subject_model(feed_of_trace(s.trace), &s.all, err);
+		rc = read_all(&s, r, err);
 	if (!rc)
 		rc = write_out(&s, r, err);
 	model_free(s.all);
+	if (s.temporary)
+		temporary_fini(s.temporary);
+	free(s.temporary);
 	if (s.judged)
 		verdict_fini(&s.verdict);
 	return rc;

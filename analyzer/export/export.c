@@ -160,6 +160,12 @@ int export_begin(struct export *x, const struct exporter *to, const struct expor
 	return export_failed(x, to->begin ? to->begin(x, err) : 0, err);
 }
 
+bool export_wants_temporary(const struct exporter *to, const struct export_options *options)
+{
+	return (to->needs & EXPORT_SUMS) &&
+	       (!to->one_measure || options->measure == MEASURE_TEMPORARY);
+}
+
 static int look_at(struct export *x, uint32_t stack, struct export_stack *out)
 {
 	int rc;
@@ -225,7 +231,10 @@ static int give_sum(void *arg, uint32_t stack, const struct export_sum *sum)
 	struct export_stack s;
 	int rc;
 
-	if (g->x->to->by_measure && !sum->value[g->x->measure])
+	if (g->x->temporary)
+		given.value[MEASURE_TEMPORARY] =
+		    temporary_bytes(g->x->temporary, g->space->index, stack);
+	if (g->x->to->by_measure && !given.value[g->x->measure])
 		return 0;
 	rc = begin_space(g);
 	if (!rc)

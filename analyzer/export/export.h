@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "export/sink.h"
+#include "export/temporary.h"
 #include "verdict/result.h"
 
 /* What a sum over a stack's blocks and mappings can be: MEASURE(NAME, name, unit, meaning). */
@@ -25,7 +26,7 @@
 	MEASURE(PEAK, peak, "bytes", "live at the peak")                                           \
 	MEASURE(TOTAL, total, "bytes", "allocated in all")                                         \
 	MEASURE(COUNT, count, "count", "blocks allocated")                                         \
-	MEASURE(TEMPORARY, temporary, "bytes", "allocated and freed again")
+	MEASURE(TEMPORARY, temporary, "bytes", "allocated and freed at once")
 enum export_measure {
 #define MEASURE(NAME, name, unit, meaning) MEASURE_##NAME,
 	EXPORT_MEASURES(MEASURE)
@@ -165,6 +166,7 @@ struct export
 	const char *path; /* the file that is written, under its temporary name; NULL: a pipe */
 	struct feed feed;
 	const struct model *all; /* of the whole run */
+	const struct temporary *temporary; /* of the whole run; NULL: not read */
 	const struct trace_facts *facts;
 	/* Names of all spaces of the process; [EXPORT_HOST] is "host". */
 	const char *names[SPACES_MAX + 1];
@@ -190,6 +192,9 @@ void export_help(FILE *out);
  */
 int export_begin(struct export *x, const struct exporter *to, const struct export_options *options,
     struct sink *out, const char *path, const struct model *all, struct err *err);
+/* True if `all` must be read with temporary_options(), and x->temporary be set after
+ * export_begin(). */
+bool export_wants_temporary(const struct exporter *to, const struct export_options *options);
 int export_space(struct export *x, const struct export_space *s, struct err *err);
 /* Read all events, unless the exporter needs neither events nor curves. */
 int export_events(struct export *x, struct err *err);

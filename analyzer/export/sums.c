@@ -64,9 +64,6 @@ static void add(
 	sum->value[MEASURE_PEAK] += peak;
 	sum->value[MEASURE_TOTAL] += stack_stats_total_bytes(then);
 	sum->value[MEASURE_COUNT] += stack_stats_total_count(then);
-	/* At the peak the totals are the whole run's, so live blocks are the end's. */
-	sum->value[MEASURE_TEMPORARY] +=
-	    stack_stats_total_bytes(then) - stack_stats_live_bytes(then);
 	sum->live_blocks += blocks;
 }
 

@@ -7,8 +7,8 @@
 
 #include "export/export.h"
 
-/* Call `fn` for each stack of which a sum is not 0, once, with `symbols` empty. 0; what `fn`
- * returned first other than 0; -ENOMEM. */
+/* Call `fn` for each stack of which a sum is not 0, once, without the stack's words and its
+ * temporary blocks. 0; what `fn` returned first other than 0; -ENOMEM. */
 int sums_each(const struct model *m, enum moment at,
     int (*fn)(void *arg, uint32_t stack, const struct export_sum *sum), void *arg);
 

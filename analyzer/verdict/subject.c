@@ -53,12 +53,19 @@ struct judging {
 
 int subject_model(struct feed feed, struct model **out, struct err *err)
 {
+	return subject_model_with(feed, &(struct model_options){0}, out, err);
+}
+
+int subject_model_with(
+    struct feed feed, const struct model_options *options, struct model **out, struct err *err)
+{
 	struct model *m;
 	struct event e;
 	int rc = model_new(feed, &m, err);
 
 	if (rc)
 		return rc;
+	m->options = *options;
 	feed_progress(&feed, "reading");
 	rc = feed.rewind(feed.self, err);
 	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {

@@ -75,7 +75,7 @@ def read_folded(text):
 
 
 SCOPE = {"live at the failure": "live", "live at the peak": "peak", "allocated in all": "total",
-         "blocks allocated": "count", "allocated and freed again": "temporary"}
+         "blocks allocated": "count", "allocated and freed at once": "temporary"}
 
 
 def read_speedscope(text):

@@ -115,7 +115,7 @@ def test_openmetrics_history(trace):
 @pytest.mark.parametrize("trace", golden(), ids=os.path.basename)
 def test_jsonl_lines(trace):
     """Every line follows the schema; stacks come before their first use; the blocks that the events
-    leave alive are those that `--at end` counts."""
+    leave alive are those that `--at end` counts, and those freed at once are temporary."""
     with open(os.path.join(SCHEMAS, "export-schema.json")) as f:
         schema = json.load(f)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -124,6 +124,7 @@ def test_jsonl_lines(trace):
     assert [line["type"] for line in lines].count("header") == (lines[0]["type"] == "header") == 1
     assert lines[-1]["type"] == "verdict"
     stacks, alive, last, shown = {0}, {}, 0, 0
+    newest, threads, temporary = {}, {}, 0
     for line in lines:
         if shown < 500 or line["type"] != "event":
             valid.validate(line)
@@ -137,10 +138,20 @@ def test_jsonl_lines(trace):
         key = line["space"], line.get("block")
         if line["kind"] in ("alloc", "unfree"):
             assert key not in alive
+            if line["kind"] == "alloc":
+                newest[line["thread"]] = key
+                threads[key] = line["thread"]
             alive[key] = int(line.get("bytes", line["size"]))
         elif line["kind"] == "free" and "size" in line:
-            assert alive.pop(key) == int(line.get("bytes", line["size"]))
+            size = alive.pop(key)
+            assert size == int(line.get("bytes", line["size"]))
+            # In a space whoever acquired the block stands for who releases it.
+            thread = line["thread"] if line["space"] == "host" else threads.get(key)
+            if newest.get(thread) == key and not line.get("realloc"):
+                temporary += size
+                newest[thread] = None
     assert not valid.is_valid({"type": "event", "kind": "alloc"})
+    assert temporary == sum(x["temporary_bytes"] for x in lines if x["type"] == "sum")
     for space in spaces(trace):
         if space == "host":
             continue  # mappings are cut in pieces: whyoom's model adds them up

@@ -1,0 +1,29 @@
+/*
+ * temporary.h - the bytes of temporary blocks, by space and stack: a block is temporary if its
+ * thread acquires no other one before it is released, as heaptrack and memray have it. What a block
+ * became by realloc() is the same block still.
+ *
+ * Filled while a model reads the events. Memory grows with stacks and threads.
+ */
+#ifndef ANALYZER_EXPORT_TEMPORARY_H
+#define ANALYZER_EXPORT_TEMPORARY_H
+
+#include "model/space/space.h"
+#include "util/map.h"
+#include "util/vec.h"
+
+struct temporary {
+	uint64_t until_ns; /* later releases do not count; set by the caller */
+	VEC(uint64_t) of[SPACES_MAX + 1]; /* by space, 0 the host, then by stack: bytes */
+	struct map last; /* by thread: its newest block, or 0 after its release */
+};
+
+/* The options of a model that fills it. */
+struct model_options temporary_options(struct temporary *t);
+static inline uint64_t temporary_bytes(const struct temporary *t, uint32_t space, uint32_t stack)
+{
+	return space <= SPACES_MAX && stack < t->of[space].count ? t->of[space].items[stack] : 0;
+}
+void temporary_fini(struct temporary *t);
+
+#endif
