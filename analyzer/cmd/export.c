@@ -14,6 +14,7 @@
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
 #include "util/num.h"
+#include "util/text/note.h"
 #include "verdict/subject.h"
 #include "verdict/verdict.h"
 
@@ -169,8 +170,9 @@ static int judge(const struct trace_set *set, struct subject *s, struct err *err
 	return rc;
 }
 
+/* *time_ns, unless it is NULL, receives the moment's. */
 static int export_one(struct export *x, const struct subject *s,
-    const struct moment_request *request, struct err *err)
+    const struct moment_request *request, uint64_t *time_ns, struct err *err)
 {
 	struct space_at at;
 	struct export_space space;
@@ -184,6 +186,8 @@ static int export_one(struct export *x, const struct subject *s,
 	    .moment = at.moment,
 	    .at = at.at,
 	    .time_ns = at.time_ns};
+	if (time_ns)
+		*time_ns = at.time_ns;
 	rc = export_space(x, &space, err);
 	moment_fini(&at.view);
 	return rc;
@@ -193,12 +197,12 @@ static int export_one(struct export *x, const struct subject *s,
 static int export_beside(struct export *x, const struct subject *s, struct moment_request one,
     uint64_t time_ns, struct err *err)
 {
-	int rc = export_one(x, s, &one, err);
+	int rc = export_one(x, s, &one, NULL, err);
 
 	if (rc == -ENOENT && time_ns) {
 		one.at = NULL;
 		one.seconds = (double)time_ns / 1e9;
-		rc = export_one(x, s, &one, err);
+		rc = export_one(x, s, &one, NULL, err);
 	}
 	return rc == -ENOENT ? 0 : rc; /* it had no memory yet */
 }
@@ -209,19 +213,13 @@ static int export_all(
 {
 	const struct space *most = moment_default_space(s->all);
 	struct moment_request one = r->moment;
-	struct space_at at;
 	uint64_t time_ns;
 	uint32_t first;
 	int rc;
 
 	one.space = most ? most->name : "host";
-	rc = moment_space(s->trace, s->all, &one, &at, err);
-	if (rc)
-		return rc;
-	time_ns = at.time_ns;
-	moment_fini(&at.view);
 	first = export_space_index(x, one.space);
-	rc = export_one(x, s, &one, err);
+	rc = export_one(x, s, &one, &time_ns, err);
 	for (uint32_t i = 0; !rc && i < x->name_count; i++) {
 		one.space = x->names[i];
 		if (i != first)
@@ -242,7 +240,7 @@ static int export_spaces(
 		return export_all(x, s, r, err);
 	if (!one.space)
 		one.space = most ? most->name : "host";
-	return export_one(x, s, &one, err);
+	return export_one(x, s, &one, NULL, err);
 }
 
 static int write_to(const struct output_stream *to, const struct subject *s,
@@ -310,6 +308,10 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 		rc = judge(set, &s, err);
 	if (!rc)
 		rc = read_all(&s, r, err);
+	if (!rc && trace_facts(s.trace)->damage.count)
+		note("%s is damaged: the export holds what could be read; `whyoom check` lists the "
+		     "damage",
+		    trace_facts(s.trace)->path);
 	if (!rc)
 		rc = write_out(&s, r, err);
 	model_free(s.all);

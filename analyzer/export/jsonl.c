@@ -85,6 +85,7 @@ static int jsonl_begin(struct export *x, struct err *err)
 	feed_number(&x->feed, "sampled.every", &every);
 	json_u64_or_null(j, "sampled_every", every, every);
 	number(j, "dropped", f->dropped_total);
+	json_bool(j, "damaged", f->damage.count);
 	json_array(j, "spaces");
 	for (uint32_t i = 0; i < x->name_count; i++)
 		json_string(j, NULL, x->names[i]);

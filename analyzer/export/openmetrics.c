@@ -162,7 +162,7 @@ static int add_sum(void *arg, uint32_t stack, const struct export_sum *sum)
 static int openmetrics_space(struct export *x, const struct export_space *s, struct err *err)
 {
 	struct sums sums = {0};
-	int rc = export_sums(s, add_sum, &sums);
+	int rc = x->options.history ? 0 : export_sums(s, add_sum, &sums);
 
 	if (rc || x->options.history)
 		return rc;

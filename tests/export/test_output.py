@@ -3,6 +3,7 @@ a terminal; nothing that steers a terminal; and no more memory for more events."
 
 import functools
 import os
+import pathlib
 import pty
 import resource
 import signal
@@ -191,6 +192,18 @@ def test_hostile_names(trace, tmp_path):
     assert {line["type"] for line in read_jsonl(text("jsonl"))} >= {"header", "stack", "verdict"}
     _, samples = read_pprof(export(trace, "pprof", "--space", "all"))
     assert samples and not any(calm(name) for _, names, _ in samples for name in names)
+
+
+def test_damaged(tmp_path):
+    """What can be read is exported, and the damage is not hidden."""
+    data = (pathlib.Path(TESTS) / "golden/v1/order/100.0.whyoom").read_bytes()[:-66000]
+    (tmp_path / "4711.0.whyoom").write_bytes(data)
+    for kind in formats():
+        done = subprocess.run([WHYOOM, "export", "-f", kind, "-o", tmp_path / "out", tmp_path],
+                              capture_output=True, text=True)
+        assert done.returncode == 0 and "is damaged" in done.stderr, (kind, done)
+    header = read_jsonl(export(tmp_path / "4711.0.whyoom", "jsonl"))[0]
+    assert header["damaged"] and not read_jsonl(export(golden()[0], "jsonl"))[0]["damaged"]
 
 
 def test_documented():

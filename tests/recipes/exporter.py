@@ -61,8 +61,8 @@ def follow(tree):
                 "| `tally` | a sum | awk | the live bytes of each space |\n")
     tree.write("tests/export/test_tally.py", TEST)
     tests = tree.text("tests/export/meson.build")
-    tree.write("tests/export/meson.build", tests.replace("'sums': 'export'",
-                                                           "'sums': 'export', 'tally': 'export'", 1))
+    tests = tests.replace("'sums': 'export'", "'sums': 'export', 'tally': 'export'", 1)
+    tree.write("tests/export/meson.build", tests)
     tree.insert("tests/lint/mirror.txt", "analyzer/export/folded.c",
                 "analyzer/export/tally.c tests/export/test_tally.py\n")
 
