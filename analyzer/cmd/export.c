@@ -170,60 +170,55 @@ static int judge(const struct trace_set *set, struct subject *s, struct err *err
 	return rc;
 }
 
-/* *time_ns, unless it is NULL, receives the moment's. */
+/* Gives one space, and says in *at which moment that was. `called`, unless it is NULL, is the
+ * moment's name. */
 static int export_one(struct export *x, const struct subject *s,
-    const struct moment_request *request, uint64_t *time_ns, struct err *err)
+    const struct moment_request *request, const char *called, struct space_at *at, struct err *err)
 {
-	struct space_at at;
 	struct export_space space;
-	int rc = moment_space(s->trace, s->all, request, &at, err);
+	int rc = moment_space(s->trace, s->all, request, at, err);
 
 	if (rc)
 		return rc;
 	space = (struct export_space){.index = export_space_index(x, request->space),
 	    .name = request->space,
-	    .model = at.model,
-	    .moment = at.moment,
-	    .at = at.at,
-	    .time_ns = at.time_ns};
-	if (time_ns)
-		*time_ns = at.time_ns;
+	    .model = at->model,
+	    .moment = at->moment,
+	    .at = called ? called : at->at,
+	    .time_ns = at->time_ns};
 	rc = export_space(x, &space, err);
-	moment_fini(&at.view);
+	moment_fini(&at->view);
 	return rc;
 }
 
-/* A failure is one of some spaces: the others are shown as they were at its time. */
-static int export_beside(struct export *x, const struct subject *s, struct moment_request one,
-    uint64_t time_ns, struct err *err)
-{
-	int rc = export_one(x, s, &one, NULL, err);
-
-	if (rc == -ENOENT && time_ns) {
-		one.at = NULL;
-		one.seconds = (double)time_ns / 1e9;
-		rc = export_one(x, s, &one, NULL, err);
-	}
-	return rc == -ENOENT ? 0 : rc; /* it had no memory yet */
-}
-
-/* All spaces, first the one that matters most. */
+/* All spaces, first the one that matters most. If its moment is a failure, the others are shown as
+ * they were at that time: each may have failures of its own. */
 static int export_all(
     struct export *x, const struct subject *s, const struct request *r, struct err *err)
 {
 	const struct space *most = moment_default_space(s->all);
 	struct moment_request one = r->moment;
-	uint64_t time_ns;
+	struct space_at at, beside;
+	const char *called = NULL;
 	uint32_t first;
 	int rc;
 
 	one.space = most ? most->name : "host";
 	first = export_space_index(x, one.space);
-	rc = export_one(x, s, &one, &time_ns, err);
+	rc = export_one(x, s, &one, NULL, &at, err);
+	if (rc)
+		return rc;
+	if (strcmp(at.at, "failure") == 0) {
+		called = at.at;
+		one.at = NULL;
+		one.seconds = ((double)at.time_ns + 0.5) / 1e9;
+	}
 	for (uint32_t i = 0; !rc && i < x->name_count; i++) {
 		one.space = x->names[i];
 		if (i != first)
-			rc = export_beside(x, s, one, time_ns, err);
+			rc = export_one(x, s, &one, called, &beside, err);
+		/* It had no memory yet, or nothing happened. */
+		rc = rc == -ENOENT ? 0 : rc;
 	}
 	return rc;
 }
@@ -233,6 +228,7 @@ static int export_spaces(
 {
 	const struct space *most = moment_default_space(s->all);
 	struct moment_request one = r->moment;
+	struct space_at at;
 
 	if (!(x->to->needs & EXPORT_SUMS))
 		return 0;
@@ -240,7 +236,7 @@ static int export_spaces(
 		return export_all(x, s, r, err);
 	if (!one.space)
 		one.space = most ? most->name : "host";
-	return export_one(x, s, &one, NULL, err);
+	return export_one(x, s, &one, NULL, &at, err);
 }
 
 static int write_to(const struct output_stream *to, const struct subject *s,

@@ -163,7 +163,6 @@ def test_memory(kind, recorded, tmp_path):
     for name in ("small", "large"):
         beside[name] = peak_of("export", "-f", kind, "-o", tmp_path / "out", recorded / name)
         beside[name] -= report_peak(recorded / name)
-    print(f"shown: {kind}: {beside['large'] >> 20} MiB beside the report of 2 million events")
     assert beside["large"] < beside["small"] + (16 << 20)
     assert beside["large"] < 64 << 20
 

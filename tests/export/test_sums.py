@@ -4,12 +4,16 @@ measure; and follows its format's rules."""
 import functools
 import json
 import os
+import sys
 
 import jsonschema
 import pytest
-from lib import (MEASURES, MOMENTS, SCHEMAS, export, golden, read_folded, read_jsonl, read_pprof,
-                 read_speedscope, sites, spaces)
+from lib import (MEASURES, MOMENTS, SCHEMAS, TESTS, export, golden, read_folded, read_jsonl,
+                 read_pprof, read_speedscope, sites, spaces)
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+sys.path.insert(0, os.path.join(TESTS, "cli"))
+import test_map  # noqa: E402
 
 PPROF = {"count": 0, "total": 1, "live": 3, "peak": 4}
 
@@ -157,6 +161,21 @@ def test_jsonl_lines(trace):
             continue  # mappings are cut in pieces: whyoom's model adds them up
         live = sum(s["live_bytes"] for s in lines if s["type"] == "sum" and s["space"] == space)
         assert sum(v for (name, _), v in alive.items() if name == space) == live, space
+
+
+def test_all_spaces(tmp_path):
+    """What failed comes first; the others as they were then; one space where sums would add up."""
+    (tmp_path / "4711.0.whyoom").write_bytes(test_map.oom())
+    scope = read_speedscope(export(tmp_path, "speedscope"))
+    assert next(iter(scope)) == ("torch:0", "live")
+    _, one = read_pprof(export(tmp_path, "pprof"))
+    assert {space for space, _, _ in one} == {"torch:0"}
+    _, every = read_pprof(export(tmp_path, "pprof", "--space", "all"))
+    assert {space for space, _, _ in every} == {"torch:0", "cuda:0"}
+    for space in ("torch:0", "cuda:0"):
+        live = sites(tmp_path, space, "failure")["live"]
+        assert live and sum(weight for _, weight in scope[space, "live"]) == live
+        assert sum(v[PPROF["live"]] for name, _, v in every if name == space) == live
 
 
 def test_events():
