@@ -39,6 +39,7 @@ struct request {
 	struct moment_request moment;
 	struct export_options options;
 	const char *path; /* NULL: stdout */
+	bool events; /* the user chose some */
 };
 
 static int take_format(struct request *r)
@@ -56,6 +57,7 @@ static int take_format(struct request *r)
 
 static int take_events(struct request *r)
 {
+	r->events = true;
 	r->options.events = strcmp(optarg, "none") != 0;
 	r->options.last_events = 0;
 	if (!r->options.events || strcmp(optarg, "all") == 0)
@@ -239,9 +241,31 @@ static int export_spaces(
 	return export_one(x, s, &one, NULL, &at, err);
 }
 
+/* The options, with what follows from the trace. */
+static int find_options(const struct subject *s, const struct request *r, struct moment_view *point,
+    struct export_options *out, struct err *err)
+{
+	struct moment_request request = r->moment;
+	int rc;
+
+	*out = r->options;
+	out->space = r->moment.space && !is_all(r->moment.space) ? r->moment.space : NULL;
+	if (!r->events)
+		out->last_events = r->to->last_events;
+	if (!r->to->devices)
+		return 0;
+	request.space = out->space;
+	rc = moment_point(s->all, &request, point, err);
+	out->until = (struct export_until){
+	    point->others, point->until_ns, point->at ? point->at : point->name};
+	return rc;
+}
+
 static int write_to(const struct output_stream *to, const struct subject *s,
     const struct request *r, struct err *err)
 {
+	struct export_options chosen;
+	struct moment_view point;
 	struct export x = {0};
 	struct sink sink;
 	int rc = sink_init(&sink, to->fd, r->to->gzip || r->options.gzip);
@@ -249,7 +273,9 @@ static int write_to(const struct output_stream *to, const struct subject *s,
 	if (rc)
 		err_set(err, rc, "no memory for the output");
 	if (!rc)
-		rc = export_begin(&x, r->to, &r->options, &sink, to->path, s->all, err);
+		rc = find_options(s, r, &point, &chosen, err);
+	if (!rc)
+		rc = export_begin(&x, r->to, &chosen, &sink, to->path, s->all, err);
 	x.temporary = s->temporary;
 	if (!rc)
 		rc = export_spaces(&x, s, r, err);

@@ -14,7 +14,7 @@ struct pass {
 	struct model *m;
 	struct err *err;
 	const struct event *now; /* being applied */
-	uint64_t number, first; /* of it; of the first that the exporter wants */
+	uint64_t number; /* of it */
 	/* By space; of the host also its resident bytes, in `free`. */
 	struct curve *live, *free, *reserved;
 };
@@ -29,7 +29,7 @@ static int give(struct pass *p, enum export_event_kind kind, uint32_t space, con
 
 static bool wanted(const struct pass *p)
 {
-	return p->x->to->event && p->x->options.events && p->number >= p->first;
+	return p->x->to->event && (p->x->to->devices || p->number >= p->x->first);
 }
 
 static enum export_event_kind block_kind(const struct event *e)
@@ -124,12 +124,36 @@ static int add_points(struct pass *p, const struct event *e)
 	return rc;
 }
 
+/* The model does not count what was seen from outside either. */
+static bool counts(const struct export *x, const struct event *e)
+{
+	bool block = e->kind == EV_ALLOC || e->kind == EV_FREE || e->kind == EV_UNFREE;
+
+	return e->kind != EV_OUTSIDE && !(x->to->devices && block);
+}
+
+static bool is_last(const struct pass *p)
+{
+	return p->x->to->devices && p->number >= p->x->options.until.others;
+}
+
+static bool is_later(const struct export *x, const struct event *e)
+{
+	return x->to->devices && e->time_ns > x->options.until.time_ns;
+}
+
+static int rewind_feed(const struct export *x, struct err *err)
+{
+	return x->to->devices ? feed_rewind_spaces(&x->feed, err)
+			      : x->feed.rewind(x->feed.self, err);
+}
+
 static int on_event(struct pass *p, const struct event *e)
 {
 	int rc;
 
 	p->now = e;
-	p->number += e->kind != EV_OUTSIDE; /* the model does not count these either */
+	p->number += counts(p->x, e);
 	rc = model_apply(p->m, e, p->err);
 	if (!rc && wanted(p))
 		rc = on_other(p, e);
@@ -143,10 +167,13 @@ static int read_events(struct pass *p)
 {
 	const struct feed *feed = &p->x->feed;
 	struct event e;
-	int rc = feed->rewind(feed->self, p->err);
+	int rc = rewind_feed(p->x, p->err);
 
 	feed_progress(feed, "exporting");
-	while (!rc && (rc = feed->next(feed->self, &e, p->err)) == 1) {
+	while (!rc && !is_last(p) && (rc = feed->next(feed->self, &e, p->err)) == 1) {
+		rc = 0;
+		if (is_later(p->x, &e))
+			break;
 		rc = on_event(p, &e);
 		if (!rc)
 			rc = p->x->out->failed;
@@ -185,21 +212,52 @@ static int give_curves(struct pass *p)
 	return rc;
 }
 
-/* The number of the first event that is wanted. */
-static uint64_t first_of(const struct export *x)
+/* Count the events until the moment, which only a pass over them can. */
+static int count_until(const struct export *x, uint64_t *out, struct err *err)
 {
-	uint64_t last = x->options.last_events;
+	struct event e;
+	int rc = rewind_feed(x, err);
 
-	return last && x->all->run.events > last ? x->all->run.events - last + 1 : 1;
+	*out = 0;
+	while (!rc && (rc = x->feed.next(x->feed.self, &e, err)) == 1) {
+		rc = 0;
+		if (is_later(x, &e))
+			break;
+		*out += counts(x, &e);
+	}
+	return rc;
+}
+
+/* Find the number of the first event that is wanted. */
+static int find_first(struct export *x, struct err *err)
+{
+	const struct export_until *until = &x->options.until;
+	uint64_t last = x->options.last_events, count = x->all->run.events;
+	int rc = 0;
+
+	x->first = x->options.events ? 1 : UINT64_MAX;
+	if (!last || !x->options.events)
+		return 0;
+	if (x->to->devices && until->time_ns != UINT64_MAX)
+		rc = count_until(x, &count, err);
+	else if (x->to->devices)
+		count = until->others < x->all->run.others ? until->others : x->all->run.others;
+	if (count > last)
+		x->first = count - last + 1;
+	return rc;
 }
 
 int export_events(struct export *x, struct err *err)
 {
-	struct pass p = {.x = x, .err = err, .first = first_of(x)};
+	struct pass p = {.x = x, .err = err};
 	int rc;
 
-	if (!(x->to->needs & EXPORT_CURVES) && !(x->to->event && x->options.events))
+	if (!(x->to->needs & EXPORT_CURVES) &&
+	    !(x->to->event && (x->options.events || x->to->devices)))
 		return 0;
+	rc = find_first(x, err);
+	if (rc)
+		return rc;
 	p.live = calloc(3 * (size_t)x->name_count, sizeof(*p.live));
 	p.free = p.live + x->name_count;
 	p.reserved = p.free + x->name_count;

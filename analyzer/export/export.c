@@ -166,7 +166,7 @@ bool export_wants_temporary(const struct exporter *to, const struct export_optio
 	       (!to->one_measure || options->measure == MEASURE_TEMPORARY);
 }
 
-static int look_at(struct export *x, uint32_t stack, struct export_stack *out)
+int export_look(struct export *x, uint32_t stack, struct export_stack *out)
 {
 	int rc;
 
@@ -205,7 +205,7 @@ int export_tell_stack(struct export *x, uint32_t stack, struct err *err)
 
 	if (rc)
 		return rc < 0 ? rc : 0;
-	rc = look_at(x, stack, &s);
+	rc = export_look(x, stack, &s);
 	return rc ? rc : x->to->stack(x, &s, err);
 }
 
@@ -240,7 +240,7 @@ static int give_sum(void *arg, uint32_t stack, const struct export_sum *sum)
 	if (!rc)
 		rc = export_tell_stack(g->x, stack, g->err);
 	if (!rc)
-		rc = look_at(g->x, stack, &s);
+		rc = export_look(g->x, stack, &s);
 	if (rc)
 		return rc;
 	given.space = g->space;

@@ -40,11 +40,20 @@ const char *export_measure_meaning(enum export_measure measure);
 /* Return the measure of that name; MEASURES: there is none. */
 enum export_measure export_measure_find(const char *name);
 
+/* Where the events of an exporter with `devices` end: after so many events that are no blocks of the
+ * host (struct run's `others`), or that late. */
+struct export_until {
+	uint64_t others, time_ns; /* UINT64_MAX: no such limit */
+	const char *at; /* "failure", "peak", "end", "12.5s" */
+};
+
 /* The user's choices. */
 struct export_options {
 	enum export_measure measure; /* MEASURES: the user chose none */
 	bool events; /* false: leave them out where the format can do without */
 	uint64_t last_events; /* only so many; 0: all */
+	const char *space; /* the one that is asked for; NULL: the user named none */
+	struct export_until until; /* for exporters with `devices` */
 	bool history; /* with times, where the format has both */
 	bool gzip;
 };
@@ -133,6 +142,10 @@ struct exporter {
 	bool by_measure;
 	bool gzip; /* always compressed */
 	bool can_gzip, can_history; /* on request */
+	/* event() gets events of spaces beside the host, all until the moment; the exporter writes
+	 * those from x->first on. Numbers then count no blocks of the host. */
+	bool devices;
+	uint64_t last_events; /* as in the options, if the user chose nothing */
 	size_t state; /* bytes of x->state, zeroed */
 
 	/* 1. What is known at the start: x->facts, x->names. */
@@ -172,6 +185,7 @@ struct export
 	const char *names[SPACES_MAX + 1];
 	uint32_t name_count;
 	enum export_measure measure; /* of the sums being given, with by_measure */
+	uint64_t first; /* number of the first event that the user wants; UINT64_MAX: none */
 	void *state; /* the exporter's */
 	/* private */
 	uint8_t *told; /* bits of stacks that stack() has got */
@@ -205,6 +219,8 @@ void export_fini(struct export *x);
 /* For exporters: the sums without the stacks' words, for space(). As sums_each(). */
 int export_sums(const struct export_space *s,
     int (*fn)(void *arg, uint32_t stack, const struct export_sum *sum), void *arg);
+/* A stack as words, valid until the next look or the end of the callback. 0 or -ENOMEM. */
+int export_look(struct export *x, uint32_t stack, struct export_stack *out);
 /* The index of a space's name; EXPORT_HOST if it is unknown. */
 uint32_t export_space_index(const struct export *x, const char *name);
 /* Append the function without the arguments of its templates, as it is in the trace otherwise; and

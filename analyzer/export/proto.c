@@ -58,16 +58,8 @@ void proto_bytes(struct proto *p, uint32_t field, const void *data, size_t bytes
 
 void proto_text(struct proto *p, uint32_t field, const char *text)
 {
-	size_t n;
-
 	proto_begin(p, field);
-	for (; text && *text; text += n ? n : 1) {
-		n = str_utf8(text);
-		if (n)
-			str_add(&p->text, text, n);
-		else
-			str_puts(&p->text, "\xef\xbf\xbd");
-	}
+	str_valid(&p->text, text);
 	proto_end(p);
 }
 

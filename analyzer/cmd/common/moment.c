@@ -116,20 +116,19 @@ static int named_space(
 }
 
 static int choose(const struct model *m, const struct space *sp,
-    const struct moment_request *request, struct moment_view *out, uint64_t *events,
-    uint64_t *until, struct err *err)
+    const struct moment_request *request, struct moment_view *out, struct err *err)
 {
 	const struct device_failure *f = sp ? failure_of(m->spaces) : NULL;
 	bool failed;
 
-	*events = *until = UINT64_MAX;
+	out->others = out->until_ns = UINT64_MAX;
 	if (f && !concerns(m->spaces, f, sp))
 		f = NULL;
 	failed = sp ? f != NULL : m->refusals.count > 0;
 	if (request->seconds > 0) {
 		snprintf(out->name, sizeof(out->name), "%gs", request->seconds);
-		*until = num_ns(request->seconds);
-		out->time_ns = *until < m->run.last_ns ? *until : m->run.last_ns;
+		out->until_ns = num_ns(request->seconds);
+		out->time_ns = out->until_ns < m->run.last_ns ? out->until_ns : m->run.last_ns;
 		return 0;
 	}
 	out->at = request->at					       ? request->at
@@ -146,40 +145,55 @@ static int choose(const struct model *m, const struct space *sp,
 			out->failure = *f;
 			out->request = f->size;
 			out->time_ns = f->time_ns;
-			*events = f->event;
+			out->others = f->event;
 		} else {
 			const struct failure *h = &m->refusals.list[m->refusals.count - 1];
 
 			out->request = h->size;
-			out->time_ns = *until = h->time_ns;
+			out->time_ns = out->until_ns = h->time_ns;
 		}
 	} else if (strcmp(out->at, "peak") == 0) {
 		if (sp)
-			*events = sp->peak_event;
+			out->others = sp->peak_event;
 		else
-			*until = m->peak.time_ns;
+			out->until_ns = m->peak.time_ns;
 		out->time_ns = sp ? sp->model->peak.time_ns : m->peak.time_ns;
 	}
 	return 0;
 }
 
-int moment_of(struct trace *t, const struct model *all, const struct moment_request *request,
-    struct moment_view *out, struct err *err)
+static int find_point(const struct model *all, const struct moment_request *request,
+    const struct space **sp, struct moment_view *out, struct err *err)
 {
-	const struct space *sp = NULL;
-	uint64_t events, until;
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	out->trace = t;
+	*sp = NULL;
 	if (request->space)
-		rc = named_space(all, request->space, &sp, err);
+		rc = named_space(all, request->space, sp, err);
 	else
-		sp = moment_default_space(all);
+		*sp = moment_default_space(all);
+	return rc ? rc : choose(all, *sp, request, out, err);
+}
+
+int moment_point(const struct model *all, const struct moment_request *request,
+    struct moment_view *out, struct err *err)
+{
+	const struct space *sp;
+
+	return find_point(all, request, &sp, out, err);
+}
+
+int moment_of(struct trace *t, const struct model *all, const struct moment_request *request,
+    struct moment_view *out, struct err *err)
+{
+	const struct space *sp;
+	int rc = find_point(all, request, &sp, out, err);
+
+	out->trace = t;
 	if (!rc)
-		rc = choose(all, sp, request, out, &events, &until, err);
-	if (!rc)
-		rc = feed_until_model(feed_of_trace(t), events, until, &out->model, err);
+		rc = feed_until_model(
+		    feed_of_trace(t), out->others, out->until_ns, &out->model, err);
 	if (!rc && sp) {
 		out->space = spaces_find(out->model->spaces, sp->name);
 		if (!out->space)

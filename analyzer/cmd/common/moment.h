@@ -25,6 +25,8 @@ struct moment_view {
 	bool failed; /* the moment is that of the failure, which is: */
 	struct device_failure failure; /* of a device's space */
 	uint64_t request; /* refused bytes, of any space */
+	/* Where to stop reading, as feed_until_model() takes it. */
+	uint64_t others, until_ns;
 };
 
 /* The process of that pid, or for 0 the one that the report is about. */
@@ -33,6 +35,9 @@ int moment_process(const struct trace_set *set, uint64_t pid, struct trace **out
 int moment_find(const struct trace_set *set, const struct moment_request *request,
     struct moment_view *out, struct err *err);
 void moment_fini(struct moment_view *view);
+/* The same without reading: `out` then has no model. */
+int moment_point(const struct model *all, const struct moment_request *request,
+    struct moment_view *out, struct err *err);
 /* The same, of a process whose events have been read: `all` is the model of its whole run. */
 int moment_of(struct trace *t, const struct model *all, const struct moment_request *request,
     struct moment_view *out, struct err *err);

@@ -211,6 +211,17 @@ void str_safe(struct str *s, const char *text)
 	}
 }
 
+void str_valid(struct str *s, const char *text)
+{
+	for (size_t n; text && *text; text += n ? n : 1) {
+		n = str_utf8(text);
+		if (n)
+			str_add(s, text, n);
+		else
+			str_puts(s, "\xef\xbf\xbd");
+	}
+}
+
 void str_clear(struct str *s)
 {
 	s->length = 0;

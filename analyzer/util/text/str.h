@@ -33,6 +33,8 @@ void str_json(struct str *s, const char *text);
 /* Append text for a terminal: control characters and invalid UTF-8 as \xNN, characters that
  * mislead the eye as \uNNNN, so that no input can control the terminal or disguise itself. */
 void str_safe(struct str *s, const char *text);
+/* Append the text with invalid UTF-8 as U+FFFD, and nothing else changed. NULL: nothing. */
+void str_valid(struct str *s, const char *text);
 void str_clear(struct str *s);
 void str_free(struct str *s);
 
