@@ -34,6 +34,7 @@ const struct exporter exporter_sqlite = {
 
 #include "export/sqlite_schema.h"
 #include "knowledge/knowledge.h"
+#include "model/callsite/blame.h"
 #include "util/map.h"
 #include "util/vec.h"
 
@@ -43,7 +44,7 @@ const struct exporter exporter_sqlite = {
 	TABLE(SPACE, "space", 2)                                                                   \
 	TABLE(FRAME, "frame", 6)                                                                   \
 	TABLE(STACK, "stack", 4)                                                                   \
-	TABLE(SUM, "sum", 10)                                                                      \
+	TABLE(SUM, "sum", 11)                                                                      \
 	TABLE(EVENT, "event", 9)                                                                   \
 	TABLE(BLOCK, "block", 11)                                                                  \
 	TABLE(CURVE, "curve", 4)                                                                   \
@@ -84,6 +85,8 @@ struct sqlite {
 	VEC(uint32_t) stacks; /* by the stack's id: its innermost node */
 
 	struct map nodes; /* parent and frame: to the node */
+	struct blame_memory traits;
+	struct blame_context context;
 	uint32_t frame_count, node_count;
 	struct recent recent[RECENT];
 	uint32_t recent_at;
@@ -250,6 +253,9 @@ static int sqlite_begin(struct export *x, struct err *err)
 		check(t, sqlite3_prepare_v3(t->db, "DELETE FROM block WHERE id = ?", -1,
 			     SQLITE_PREPARE_PERSISTENT, &t->forget, NULL));
 	put_facts(x);
+	t->context = (struct blame_context){.malloc_owner = x->feed.info(x->feed.self, "malloc.owner"),
+	    .interpreter = feed_interpreter(&x->feed),
+	    .memory = &t->traits};
 	return status(x, err);
 }
 
@@ -326,15 +332,31 @@ static void put_stack(struct sqlite *t, uint32_t stack)
 
 /* --- sums --- */
 
+/* The number of the frame to blame; 0: there is none. */
+static int own_frame(struct sqlite *t, const struct export_stack *s, uint32_t *out)
+{
+	int at = s->count ? blame_frame(&t->context, s->symbols, s->count) : -1;
+
+	*out = 0;
+	if (!s->count)
+		return 0;
+	return frame_of(t, &s->symbols[at < 0 ? s->count - 1 : (size_t)at], out);
+}
+
 static int sqlite_sum(struct export *x, const struct export_sum *s, struct err *err)
 {
 	struct sqlite *t = x->state;
+	uint32_t own;
+	int rc = own_frame(t, s->stack, &own);
 
+	if (rc)
+		return rc;
 	row(t, T_SUM);
 	put_u64(t, s->space->index);
 	put_text(t, s->space->at);
 	put_u64(t, s->space->time_ns);
 	put_stack(t, s->stack->id);
+	put_known(t, own);
 	put_u64(t, s->value[MEASURE_LIVE]);
 	put_u64(t, s->live_blocks);
 	put_u64(t, s->value[MEASURE_PEAK]);
@@ -582,6 +604,7 @@ static void sqlite_fini(struct export *x)
 		sqlite3_finalize(t->insert[i]);
 	sqlite3_finalize(t->forget);
 	sqlite3_close(t->db);
+	vec_free(&t->traits.traits);
 	vec_free(&t->frames);
 	vec_free(&t->stacks);
 	map_free(&t->nodes);

@@ -16,7 +16,9 @@ static const char sqlite_schema[] =
     "CREATE TABLE stack(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES stack(id),"
     " frame INTEGER NOT NULL REFERENCES frame(id), depth INTEGER NOT NULL) STRICT;"
     "CREATE TABLE sum(space INTEGER NOT NULL REFERENCES space(id), at TEXT NOT NULL,"
-    " t_ns INTEGER NOT NULL, stack INTEGER REFERENCES stack(id), live_bytes INTEGER NOT NULL,"
+    /* own: the frame to blame */
+    " t_ns INTEGER NOT NULL, stack INTEGER REFERENCES stack(id),"
+    " own INTEGER REFERENCES frame(id), live_bytes INTEGER NOT NULL,"
     " live_blocks INTEGER NOT NULL, peak_bytes INTEGER NOT NULL, total_bytes INTEGER NOT NULL,"
     " total_blocks INTEGER NOT NULL, temporary_bytes INTEGER NOT NULL) STRICT;"
     "CREATE TABLE event(number INTEGER NOT NULL, t_ns INTEGER NOT NULL, kind TEXT NOT NULL,"
@@ -44,8 +46,8 @@ static const char sqlite_schema[] =
     " sum(live_bytes) AS live_bytes, sum(live_blocks) AS live_blocks,"
     " sum(peak_bytes) AS peak_bytes, sum(total_bytes) AS total_bytes,"
     " sum(total_blocks) AS total_blocks, sum(temporary_bytes) AS temporary_bytes"
-    " FROM sum JOIN space ON space.id = sum.space LEFT JOIN stack ON stack.id = sum.stack"
-    " LEFT JOIN frame ON frame.id = stack.frame GROUP BY 1, 2, 3, 4;";
+    " FROM sum JOIN space ON space.id = sum.space LEFT JOIN frame"
+    " ON frame.id = sum.own GROUP BY 1, 2, 3, 4;";
 
 static const char sqlite_indexes[] = "CREATE INDEX block_stack ON block(stack);"
 				     "CREATE INDEX block_death ON block(died_ns);"
