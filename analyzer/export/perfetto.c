@@ -85,6 +85,17 @@ static uint64_t time_of(const struct export *x, uint64_t time_ns)
 	return x->facts->start_mono_ns + time_ns;
 }
 
+/* A name as a terminal would be shown it: nothing hides, and nothing turns the direction. */
+static void put_safe(struct proto *p, uint32_t field, const char *text)
+{
+	struct str safe = {0};
+
+	str_safe(&safe, text ? text : "");
+	proto_text(p, field, str_text(&safe));
+	p->text.failed |= safe.failed;
+	str_free(&safe);
+}
+
 static struct proto *packet(struct export *x, unsigned sequence)
 {
 	struct perfetto *t = x->state;
@@ -109,7 +120,7 @@ static void put_track(struct export *x, uint64_t uuid, const char *name)
 	proto_begin(p, PACKET_TRACK);
 	proto_u64(p, TRACK_UUID, uuid);
 	proto_u64(p, TRACK_PARENT, PROCESS_TRACK);
-	proto_text(p, TRACK_NAME, name);
+	put_safe(p, TRACK_NAME, name);
 	proto_end(p);
 	packet_end(x);
 }
@@ -124,7 +135,7 @@ static struct proto *event(
 	proto_u64(p, EVENT_TYPE, type);
 	proto_u64(p, EVENT_TRACK, track);
 	if (name)
-		proto_text(p, EVENT_NAME, name);
+		put_safe(p, EVENT_NAME, name);
 	return p;
 }
 
@@ -139,7 +150,7 @@ static void event_end(struct export *x)
 static void annotate_u64(struct proto *p, const char *name, uint64_t value)
 {
 	proto_begin(p, EVENT_ANNOTATION);
-	proto_text(p, 10, name);
+	put_safe(p, 10, name);
 	proto_u64(p, 3, value);
 	proto_end(p);
 }
@@ -149,8 +160,8 @@ static void annotate(struct proto *p, const char *name, const char *value)
 	if (!value)
 		return;
 	proto_begin(p, EVENT_ANNOTATION);
-	proto_text(p, 10, name);
-	proto_text(p, 6, value);
+	put_safe(p, 10, name);
+	put_safe(p, 6, value);
 	proto_end(p);
 }
 
@@ -174,8 +185,8 @@ static void put_process(struct export *x)
 	proto_begin(p, TRACK_PROCESS);
 	proto_u64(p, 1, f->pid);
 	for (const char *const *arg = f->argv; arg && *arg; arg++)
-		proto_text(p, 2, *arg);
-	proto_text(p, 6, f->argv && f->argv[0] ? f->argv[0] : f->exe);
+		put_safe(p, 2, *arg);
+	put_safe(p, 6, f->argv && f->argv[0] ? f->argv[0] : f->exe);
 	proto_end(p);
 	proto_end(p);
 	packet_end(x);
@@ -204,7 +215,7 @@ static void put_text(struct proto *p, enum interned field, uint32_t iid, const c
 {
 	proto_begin(p, field);
 	proto_u64(p, 1, iid);
-	proto_text(p, 2, text);
+	put_safe(p, 2, text);
 	proto_end(p);
 }
 
@@ -353,7 +364,7 @@ static void begin_profile(struct export *x, const struct export_space *s)
 	proto_u64(p, 3, 1); /* from the start */
 	proto_u64(p, 9, time_of(x, s->time_ns));
 	/* The one name that Perfetto calls a native heap profile. */
-	proto_text(p, 11, host ? "libc.malloc" : s->name);
+	put_safe(p, 11, host ? "libc.malloc" : s->name);
 	proto_u64(p, 12, every && host ? every : 1);
 	proto_u64(p, 13, every && host ? every : 1);
 }
@@ -562,10 +573,10 @@ static void put_counter(struct export *x, uint64_t uuid, const char *name)
 	proto_begin(p, PACKET_TRACK);
 	proto_u64(p, TRACK_UUID, uuid);
 	proto_u64(p, TRACK_PARENT, PROCESS_TRACK);
-	proto_text(p, TRACK_NAME, name);
+	put_safe(p, TRACK_NAME, name);
 	proto_begin(p, TRACK_COUNTER);
 	proto_u64(p, 3, COUNTER_BYTES);
-	proto_text(p, 7, "bytes"); /* of the shared axis */
+	put_safe(p, 7, "bytes"); /* of the shared axis */
 	proto_end(p);
 	proto_end(p);
 	packet_end(x);

@@ -107,10 +107,11 @@ static void key_word(struct str *p, enum word word, enum word value)
 
 /* --- frames: each value once --- */
 
-/* Push a name; the first time, as text. */
+/* Push a name; the first time, as text. _memory_viz.py puts it into lines. */
 static int push_name(struct snapshot *t, struct str *p, const char *text)
 {
 	uint32_t id = intern_add(&t->names, text, strlen(text));
+	struct str safe = {0};
 
 	if (!id || vec_reach(&t->words, id + 1u))
 		return -ENOMEM;
@@ -118,8 +119,11 @@ static int push_name(struct snapshot *t, struct str *p, const char *text)
 		pickle_again(p, t->words.items[id]);
 		return 0;
 	}
-	pickle_text(p, text);
+	str_safe(&safe, text);
+	pickle_text(p, str_text(&safe));
 	pickle_name(p, t->words.items[id] = t->next++);
+	p->failed |= safe.failed;
+	str_free(&safe);
 	return 0;
 }
 

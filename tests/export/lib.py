@@ -33,6 +33,17 @@ def formats():
     return [line.split()[0] for line in lines]
 
 
+def host_formats():
+    """Those that have something to say about a process without a device."""
+    return [kind for kind in formats() if kind != "torch-snapshot"]
+
+
+def example(kind):
+    """A trace that the format has something to say about."""
+    return next(t for t in golden() if t.endswith("v1/spaces" if kind == "torch-snapshot" else
+                                                  "v1/arenas"))
+
+
 def whyoom(*words, status=0, **more):
     done = subprocess.run([WHYOOM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=120, **more)

@@ -13,7 +13,7 @@ import time
 import unicodedata
 
 import pytest
-from lib import (TESTS, WHYOOM, export, formats, golden, read_folded, read_jsonl, read_pprof,
+from lib import (TESTS, WHYOOM, example, export, formats, golden, host_formats, read_folded, read_jsonl, read_pprof,
                  read_speedscope)
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -74,7 +74,7 @@ def untouched(folder):
 @pytest.mark.parametrize("kind", formats())
 def test_to_a_file(kind, out):
     """The same bytes as through a pipe, under the usual mode, and twice the same."""
-    trace = golden()[0]
+    trace = example(kind)
     export(trace, kind, "-o", out / "out")
     first = (out / "out").read_bytes()
     assert os.listdir(out) == ["out"] and first and first != b"older"
@@ -94,7 +94,7 @@ def umask():
     return mask
 
 
-@pytest.mark.parametrize("kind", formats())
+@pytest.mark.parametrize("kind", host_formats())
 def test_full(kind, recorded, out):
     """No room: for the process, on the device, for stdout."""
     small = recorded / "small"
@@ -113,7 +113,7 @@ def test_full(kind, recorded, out):
     assert done.returncode in (1, 2) and done.stderr
 
 
-@pytest.mark.parametrize("kind", formats())
+@pytest.mark.parametrize("kind", host_formats())
 def test_interrupted(kind, recorded, out):
     """At several moments of the run: dead by the signal and nothing left, or done before it."""
     ended = 0
@@ -156,7 +156,7 @@ def report_peak(trace):
     return peak_of("report", "-o", trace.parent / "report", trace)
 
 
-@pytest.mark.parametrize("kind", formats())
+@pytest.mark.parametrize("kind", host_formats())
 def test_memory(kind, recorded, tmp_path):
     """Ten times the events cost the export no more than a report, and little beside it."""
     beside = {}

@@ -214,7 +214,9 @@ void str_safe(struct str *s, const char *text)
 void str_valid(struct str *s, const char *text)
 {
 	for (size_t n; text && *text; text += n ? n : 1) {
-		n = str_utf8(text);
+		for (n = 0; text[n] > 0;) /* ASCII: nearly all of it */
+			n++;
+		n = n ? n : str_utf8(text);
 		if (n)
 			str_add(s, text, n);
 		else
