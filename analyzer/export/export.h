@@ -40,8 +40,8 @@ const char *export_measure_meaning(enum export_measure measure);
 /* Return the measure of that name; MEASURES: there is none. */
 enum export_measure export_measure_find(const char *name);
 
-/* Where the events of an exporter with `devices` end: after so many events that are no blocks of the
- * host (struct run's `others`), or that late. */
+/* Where the events of an exporter with `devices` end: after so many events that are no blocks of
+ * the host (struct run's `others`), or that late. */
 struct export_until {
 	uint64_t others, time_ns; /* UINT64_MAX: no such limit */
 	const char *at; /* "failure", "peak", "end", "12.5s" */

@@ -5,43 +5,29 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "export/encode/parquet_file.h"
 #include "export/export.h"
-#include "export/parquet_file.h"
 #include "model/callsite/blame.h"
 #include "util/vec.h"
 
 static const struct parquet_column event_columns[] = {
-    {"number", PARQUET_INT},
-    {"t_ns", PARQUET_INT},
-    {"kind", PARQUET_TEXT},
-    {"space", PARQUET_TEXT},
-    {"thread", PARQUET_INT},
-    {"task", PARQUET_INT}, /* 0: not known */
-    {"address", PARQUET_UNSIGNED},
-    {"size", PARQUET_UNSIGNED},
+    {"number", PARQUET_INT}, {"t_ns", PARQUET_INT}, {"kind", PARQUET_TEXT}, {"space", PARQUET_TEXT},
+    {"thread", PARQUET_INT}, {"task", PARQUET_INT}, /* 0: not known */
+    {"address", PARQUET_UNSIGNED}, {"size", PARQUET_UNSIGNED},
     {"bytes", PARQUET_UNSIGNED}, /* of blocks: with those that a sampled one stands for */
     {"blocks", PARQUET_UNSIGNED},
     {"born_ns", PARQUET_INT}, /* of blocks, so that a release tells the lifetime */
     {"stack", PARQUET_INT}, /* 0: not known */
     {"function", PARQUET_TEXT}, /* the frame to blame */
-    {"file", PARQUET_TEXT},
-    {"line", PARQUET_INT}, /* 0: not known */
+    {"file", PARQUET_TEXT}, {"line", PARQUET_INT}, /* 0: not known */
 };
 
 static const struct parquet_column sum_columns[] = {
-    {"space", PARQUET_TEXT},
-    {"at", PARQUET_TEXT},
-    {"t_ns", PARQUET_INT},
-    {"stack", PARQUET_INT},
-    {"live_bytes", PARQUET_UNSIGNED},
-    {"live_blocks", PARQUET_UNSIGNED},
-    {"peak_bytes", PARQUET_UNSIGNED},
-    {"total_bytes", PARQUET_UNSIGNED},
-    {"total_blocks", PARQUET_UNSIGNED},
-    {"temporary_bytes", PARQUET_UNSIGNED},
-    {"function", PARQUET_TEXT},
-    {"file", PARQUET_TEXT},
-    {"line", PARQUET_INT},
+    {"space", PARQUET_TEXT}, {"at", PARQUET_TEXT}, {"t_ns", PARQUET_INT}, {"stack", PARQUET_INT},
+    {"live_bytes", PARQUET_UNSIGNED}, {"live_blocks", PARQUET_UNSIGNED},
+    {"peak_bytes", PARQUET_UNSIGNED}, {"total_bytes", PARQUET_UNSIGNED},
+    {"total_blocks", PARQUET_UNSIGNED}, {"temporary_bytes", PARQUET_UNSIGNED},
+    {"function", PARQUET_TEXT}, {"file", PARQUET_TEXT}, {"line", PARQUET_INT},
     {"frames", PARQUET_TEXT}, /* outermost first, between semicolons, as in folded */
 };
 
@@ -64,9 +50,10 @@ static int parquet_start(struct export *x, struct err *err)
 	bool events = x->options.events;
 
 	(void)err;
-	t->context = (struct blame_context){.malloc_owner = x->feed.info(x->feed.self, "malloc.owner"),
-	    .interpreter = feed_interpreter(&x->feed),
-	    .memory = &t->traits};
+	t->context =
+	    (struct blame_context){.malloc_owner = x->feed.info(x->feed.self, "malloc.owner"),
+		.interpreter = feed_interpreter(&x->feed),
+		.memory = &t->traits};
 	return parquet_begin(&t->file, events ? event_columns : sum_columns,
 	    events ? sizeof(event_columns) / sizeof(*event_columns)
 		   : sizeof(sum_columns) / sizeof(*sum_columns),
@@ -111,7 +98,7 @@ static void put_frames(struct parquet *t, const struct export_stack *s)
 		str_printf(&t->text, "%s%s", i ? ";" : "", str_text(&name));
 	}
 	parquet_text(&t->file, str_text(&t->text));
-	t->file.out->failed = t->file.out->failed ? t->file.out->failed
+	t->file.out->failed = t->file.out->failed	      ? t->file.out->failed
 			      : t->text.failed || name.failed ? -ENOMEM
 							      : 0;
 	str_clear(&t->text);

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "export/encode/proto.h"
 #include "export/export.h"
-#include "export/proto.h"
 #include "knowledge/knowledge.h"
 #include "util/map.h"
 #include "util/vec.h"
@@ -29,8 +29,20 @@ enum packet {
 };
 enum { FLAG_CLEARED = 1, FLAG_NEEDS_STATE = 2 };
 enum clock { CLOCK_OF_DAY = 1, CLOCK_MONO = 3, CLOCK_MONO_COARSE = 4, CLOCK_BOOT = 6 };
-enum track { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_PARENT = 5, TRACK_COUNTER = 8 };
-enum track_event { EVENT_ANNOTATION = 4, EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_NAME = 23, EVENT_VALUE = 30 };
+enum track {
+	TRACK_UUID = 1,
+	TRACK_NAME = 2,
+	TRACK_PROCESS = 3,
+	TRACK_PARENT = 5,
+	TRACK_COUNTER = 8
+};
+enum track_event {
+	EVENT_ANNOTATION = 4,
+	EVENT_TYPE = 9,
+	EVENT_TRACK = 11,
+	EVENT_NAME = 23,
+	EVENT_VALUE = 30
+};
 enum event_type { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum interned {
 	INTERNED_FUNCTIONS = 5,
@@ -248,13 +260,12 @@ static int mapping_of(struct perfetto *t, const char *path, uint32_t *out)
 	return 0;
 }
 
-static int put_frame(struct perfetto *t, const char *function, const char *module,
-    const char *file, uint32_t line, uint32_t *out)
+static int put_frame(struct perfetto *t, const char *function, const char *module, const char *file,
+    uint32_t line, uint32_t *out)
 {
 	struct proto *p = &t->packet;
 	uint32_t name, mapping, source = 0;
-	int rc = text_of(
-	    p, &t->functions, &t->told_functions, INTERNED_FUNCTIONS, function, &name);
+	int rc = text_of(p, &t->functions, &t->told_functions, INTERNED_FUNCTIONS, function, &name);
 
 	if (!rc)
 		rc = mapping_of(t, module, &mapping);
@@ -288,7 +299,9 @@ static int frame_of(struct perfetto *t, const struct symbol *s, uint32_t *out)
 		export_function(&name, s);
 		rc = name.failed ? -ENOMEM
 				 : put_frame(t, str_text(&name),
-				       s->module ? s->module : s->python ? "[python]" : "[unknown]",
+				       s->module   ? s->module
+				       : s->python ? "[python]"
+						   : "[unknown]",
 				       s->file, s->line, &t->frames.items[s->id]);
 		str_free(&name);
 		if (rc)
@@ -453,7 +466,8 @@ static int begin_mark(struct export *x, const struct event *e, uint64_t key)
 {
 	struct perfetto *t = x->state;
 	struct lanes *l = &t->lanes[e->u.mark.what];
-	uint64_t *slot = map_put(&t->open, key), track = LANE_TRACKS | (uint64_t)e->u.mark.what << 33;
+	uint64_t *slot = map_put(&t->open, key),
+		 track = LANE_TRACKS | (uint64_t)e->u.mark.what << 33;
 	struct proto *p;
 
 	if (!slot || vec_reserve(&l->free, l->free.count + 1))
@@ -479,7 +493,8 @@ static int end_mark(struct export *x, const struct event *e, uint64_t key)
 {
 	struct perfetto *t = x->state;
 	struct lanes *l = &t->lanes[e->u.mark.what];
-	uint64_t *slot = map_find(&t->open, key), track = LANE_TRACKS | (uint64_t)e->u.mark.what << 33;
+	uint64_t *slot = map_find(&t->open, key),
+		 track = LANE_TRACKS | (uint64_t)e->u.mark.what << 33;
 
 	if (!slot)
 		return 0;
@@ -544,8 +559,8 @@ static void on_refusal(struct export *x, const struct export_event *e)
 	if (!t->refused)
 		put_track(x, REFUSED_TRACK, "refused requests");
 	t->refused = true;
-	str_printf(&name, "%s refused %llu bytes", x->names[e->space],
-	    (unsigned long long)e->raw->size);
+	str_printf(
+	    &name, "%s refused %llu bytes", x->names[e->space], (unsigned long long)e->raw->size);
 	p = event(x, e->raw->time_ns, TYPE_INSTANT, REFUSED_TRACK, str_text(&name));
 	annotate_u64(p, "requested_bytes", e->raw->size);
 	annotate(p, "space", x->names[e->space]);

@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
+#include "export/encode/proto.h"
 #include "export/export.h"
-#include "export/proto.h"
 #include "util/map.h"
 #include "util/vec.h"
 

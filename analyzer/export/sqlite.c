@@ -126,8 +126,7 @@ static void row(struct sqlite *t, enum table table)
 static void put_u64(struct sqlite *t, uint64_t value)
 {
 	if (!t->failed)
-		check(t, sqlite3_bind_int64(
-			     t->insert[t->now], ++t->column, (sqlite3_int64)value));
+		check(t, sqlite3_bind_int64(t->insert[t->now], ++t->column, (sqlite3_int64)value));
 }
 
 static void put_null(struct sqlite *t)
@@ -253,9 +252,10 @@ static int sqlite_begin(struct export *x, struct err *err)
 		check(t, sqlite3_prepare_v3(t->db, "DELETE FROM block WHERE id = ?", -1,
 			     SQLITE_PREPARE_PERSISTENT, &t->forget, NULL));
 	put_facts(x);
-	t->context = (struct blame_context){.malloc_owner = x->feed.info(x->feed.self, "malloc.owner"),
-	    .interpreter = feed_interpreter(&x->feed),
-	    .memory = &t->traits};
+	t->context =
+	    (struct blame_context){.malloc_owner = x->feed.info(x->feed.self, "malloc.owner"),
+		.interpreter = feed_interpreter(&x->feed),
+		.memory = &t->traits};
 	return status(x, err);
 }
 
@@ -284,8 +284,8 @@ static int frame_of(struct sqlite *t, const struct symbol *s, uint32_t *out)
 	return 0;
 }
 
-static int node_of(struct sqlite *t, uint32_t parent, const struct symbol *s, size_t depth,
-    uint32_t *out)
+static int node_of(
+    struct sqlite *t, uint32_t parent, const struct symbol *s, size_t depth, uint32_t *out)
 {
 	uint32_t frame;
 	uint64_t *slot;
@@ -487,9 +487,8 @@ static int sqlite_event(struct export *x, const struct export_event *e, struct e
 	if (kind)
 		put_event(t, e, kind);
 	if (e->kind == EXPORT_FREE && e->block)
-		t->recent[t->recent_at++ % RECENT] =
-		    (struct recent){put_block(t, e->space, e->block, e->raw), e->block->address,
-			e->space};
+		t->recent[t->recent_at++ % RECENT] = (struct recent){
+		    put_block(t, e->space, e->block, e->raw), e->block->address, e->space};
 	else if (e->kind == EXPORT_UNFREE && e->block)
 		forget(t, e);
 	else if (e->kind == EXPORT_MARK)

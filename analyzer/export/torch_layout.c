@@ -27,7 +27,8 @@ void torch_layout_fini(struct torch_layout *l)
 
 static struct torch_piece piece_of(const struct range *r)
 {
-	return (struct torch_piece){r->start, r->end, r->serial, r->stack, r->volume, r->kind != FIXED};
+	return (struct torch_piece){
+	    r->start, r->end, r->serial, r->stack, r->volume, r->kind != FIXED};
 }
 
 static struct range range_of(const struct torch_piece *p, enum kind kind, bool used)
@@ -41,7 +42,8 @@ static struct range range_of(const struct torch_piece *p, enum kind kind, bool u
 	    .flags = used};
 }
 
-static void tell(struct torch_layout *l, enum torch_layout_change change, const struct torch_piece *p)
+static void tell(
+    struct torch_layout *l, enum torch_layout_change change, const struct torch_piece *p)
 {
 	l->changed(l->arg, change, p);
 }

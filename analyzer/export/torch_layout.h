@@ -37,7 +37,8 @@ struct torch_layout {
 	struct ranges blocks;
 	uint64_t left_out, left_out_bytes; /* blocks */
 	/* Told of each change in an order that the viewer can replay. */
-	void (*changed)(void *arg, enum torch_layout_change change, const struct torch_piece *piece);
+	void (*changed)(
+	    void *arg, enum torch_layout_change change, const struct torch_piece *piece);
 	void *arg;
 };
 

@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 
+#include "export/encode/pickle.h"
 #include "export/export.h"
-#include "export/pickle.h"
 #include "export/torch_layout.h"
 #include "model/torch/torch_replay.h"
 #include "util/map.h"
@@ -314,8 +314,7 @@ static void on_refusal(struct export *x, const struct export_event *e)
 	    .end = e->raw->size, .stack = e->raw->stack, .device = sp ? sp->device : 0};
 
 	if (holds_blocks(x, sp))
-		add_event(
-		    x->state, W_oom, &p, event_level_value(e->raw, TRACE_LEVEL_DEV_FREE));
+		add_event(x->state, W_oom, &p, event_level_value(e->raw, TRACE_LEVEL_DEV_FREE));
 }
 
 static int snapshot_event(struct export *x, const struct export_event *e, struct err *err)
@@ -350,8 +349,8 @@ static int check_space(const struct export *x, struct err *err)
 	if (any)
 		return 0;
 	if (x->options.space)
-		return err_set(err, -ENOENT, "no space '%.40s' of a device in this trace",
-		    x->options.space);
+		return err_set(
+		    err, -ENOENT, "no space '%.40s' of a device in this trace", x->options.space);
 	return err_set(err, -ENOENT,
 	    "no memory of PyTorch in this trace: --space cuda:0 writes the driver's blocks");
 }

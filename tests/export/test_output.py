@@ -13,8 +13,8 @@ import time
 import unicodedata
 
 import pytest
-from lib import (TESTS, WHYOOM, example, export, formats, golden, host_formats, read_folded, read_jsonl, read_pprof,
-                 read_speedscope)
+from lib import (TESTS, WHYOOM, example, export, formats, golden, host_formats, read_folded,
+                 read_jsonl, read_pprof, read_speedscope)
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 sys.path.insert(0, os.path.join(TESTS, "cli"))

@@ -1,5 +1,5 @@
-"""`whyoom export --format sqlite` and `parquet`: whole, of the types they claim, and with the sums of
-`whyoom sites` and the events of the JSON lines."""
+"""`whyoom export --format sqlite` and `parquet`: whole, of the types they claim, and with the sums
+of `whyoom sites` and the events of the JSON lines."""
 
 import collections
 import os

@@ -4,7 +4,7 @@
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 packages_build="gcc g++ make pkg-config meson ninja-build libdw-dev libelf-dev libzstd-dev
-	libjansson-dev libpcre2-dev libiberty-dev zlib1g-dev liblzma-dev libbz2-dev
+	libjansson-dev libpcre2-dev libiberty-dev zlib1g-dev liblzma-dev libbz2-dev libsqlite3-dev
 	python3 python3-venv"
 packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev python3-pytest
 	python3-jsonschema python3-prometheus-client
@@ -14,7 +14,7 @@ packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev pytho
 	libtcmalloc-minimal4 python3-dev mandoc procps gdb util-linux mount e2fsprogs time xz-utils
 	zstd debian-archive-keyring
 	bubblewrap qemu-system-x86 busybox-static cpio"
-packages_export="golang-go prometheus"
+packages_export="golang-go prometheus chromium chromium-driver python3-selenium"
 packages_bench="heaptrack cmake clang valgrind zstd python3-numpy libjemalloc2 libgoogle-perftools4"
 # Only for tests/harm/all.
 packages_harm="postgresql default-jdk-headless ffmpeg golang-go

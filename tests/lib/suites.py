@@ -76,7 +76,8 @@ SUITES = [
      "each program at each of its limits, and shuffled"),
     ("torch-all", "default", ["torch-all"], False, "PyTorch 2.4 to the newest, 4 GB on disk"),
     ("gpu", "default", ["tests/gpu/run"], False, "a machine with a real GPU: docs/gpu.md"),
-    ("export-all", "default", ["export-all"], False, "exports in Go's pprof and Prometheus' tools"),
+    ("export-all", "default", ["export-all"], False,
+     "exports in Go's pprof, Prometheus' tools, Perfetto's page, pyarrow and DuckDB"),
     ("vllm", "default", ["vllm"], False, "vLLM on the simulated GPU, 3 GB on disk"),
     ("bench", "default", ["tests/bench/run"], False, "speed against heaptrack and memray"),
 ]

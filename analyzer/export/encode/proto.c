@@ -1,5 +1,5 @@
 /* proto.c - see proto.h. */
-#include "export/proto.h"
+#include "export/encode/proto.h"
 
 #include <assert.h>
 #include <string.h>

@@ -10,7 +10,13 @@
 
 #include "util/text/str.h"
 
-enum thrift_type { THRIFT_I32 = 5, THRIFT_I64 = 6, THRIFT_BINARY = 8, THRIFT_LIST = 9, THRIFT_STRUCT = 12 };
+enum thrift_type {
+	THRIFT_I32 = 5,
+	THRIFT_I64 = 6,
+	THRIFT_BINARY = 8,
+	THRIFT_LIST = 9,
+	THRIFT_STRUCT = 12
+};
 
 struct thrift {
 	struct str *out;

@@ -37,8 +37,8 @@ struct parquet_file {
 };
 
 /* The columns stay the caller's. 0 or -ENOMEM. Call parquet_fini() after both. */
-int parquet_begin(struct parquet_file *f, const struct parquet_column *columns, size_t count,
-    struct sink *out);
+int parquet_begin(
+    struct parquet_file *f, const struct parquet_column *columns, size_t count, struct sink *out);
 /* The values of a row in the order of the columns; invalid UTF-8 becomes U+FFFD, NULL "". Without
  * memory the sink fails. */
 void parquet_u64(struct parquet_file *f, uint64_t value);

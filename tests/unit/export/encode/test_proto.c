@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "export/proto.h"
+#include "export/encode/proto.h"
 
 static void is(struct proto *p, const char *bytes, size_t n)
 {

@@ -1,5 +1,5 @@
 /* pickle.c - see pickle.h. Opcodes: CPython's Lib/pickletools.py. */
-#include "export/pickle.h"
+#include "export/encode/pickle.h"
 
 enum {
 	OP_PROTO = 0x80,

@@ -1,12 +1,12 @@
 /* parquet_file.c - see parquet_file.h. Layout: apache/parquet-format, parquet.thrift. */
-#include "export/parquet_file.h"
+#include "export/encode/parquet_file.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <zstd.h>
 
-#include "export/thrift.h"
+#include "export/encode/thrift.h"
 
 #define MAGIC "PAR1"
 #define PAGE_BYTES (1u << 20) /* what readers expect a page to be */
@@ -19,8 +19,8 @@ enum { CONVERTED_UTF8 = 0, CONVERTED_UINT_64 = 14 };
 enum { ENCODING_PLAIN = 0, ENCODING_RLE = 3 };
 enum { CODEC_ZSTD = 6, PAGE_DATA = 0, REQUIRED = 0, FORMAT = 2 };
 
-int parquet_begin(struct parquet_file *f, const struct parquet_column *columns, size_t count,
-    struct sink *out)
+int parquet_begin(
+    struct parquet_file *f, const struct parquet_column *columns, size_t count, struct sink *out)
 {
 	assert(count <= PARQUET_COLUMNS);
 	*f = (struct parquet_file){.columns = columns, .column_count = count, .out = out};
@@ -79,8 +79,7 @@ static void end_page(struct parquet_file *f, struct parquet_page *p)
 	p->page_values = 0;
 }
 
-static void describe_column(
-    struct parquet_file *f, size_t number, uint64_t offset, struct str *out)
+static void describe_column(struct parquet_file *f, size_t number, uint64_t offset, struct str *out)
 {
 	const struct parquet_column *c = &f->columns[number];
 	const struct parquet_page *p = &f->pages[number];

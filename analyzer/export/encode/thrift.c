@@ -1,5 +1,5 @@
 /* thrift.c - see thrift.h. Rules: apache/thrift doc/specs/thrift-compact-protocol.md. */
-#include "export/thrift.h"
+#include "export/encode/thrift.h"
 
 #include <assert.h>
 
