@@ -139,7 +139,8 @@ static struct parquet_page *next_value(struct parquet_file *f)
 void parquet_u64(struct parquet_file *f, uint64_t value)
 {
 	assert(f->columns[f->at].type != PARQUET_TEXT);
-	str_fixed(&next_value(f)->raw, value, 8);
+	/* Little-endian, as every machine that this runs on. */
+	str_add(&next_value(f)->raw, (const char *)&value, sizeof(value));
 }
 
 void parquet_text(struct parquet_file *f, const char *text)
@@ -156,7 +157,6 @@ void parquet_text(struct parquet_file *f, const char *text)
 		fail(f);
 		return;
 	}
-	/* Little-endian on every machine that this runs on, as the trace is. */
 	for (unsigned i = 0; i < 4; i++)
 		p->raw.text[before + i] = (char)((p->raw.length - before - 4) >> 8 * i);
 }
