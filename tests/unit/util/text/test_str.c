@@ -82,6 +82,17 @@ static void safe_for_a_terminal(void **state)
 	str_free(&s);
 }
 
+static void valid(void **state)
+{
+	struct str s = {0};
+
+	str_valid(&s, "a\x1b\xc3\xa4\xff\xe2\x82z");
+	str_valid(&s, NULL);
+	assert_string_equal(str_text(&s), "a\x1b\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz");
+	str_free(&s);
+	(void)state;
+}
+
 static void utf8(void **state)
 {
 	assert_int_equal(str_utf8(""), 0);
@@ -102,6 +113,7 @@ int main(void)
 	    cmocka_unit_test(numbers),
 	    cmocka_unit_test(json),
 	    cmocka_unit_test(safe_for_a_terminal),
+	    cmocka_unit_test(valid),
 	    cmocka_unit_test(utf8),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
