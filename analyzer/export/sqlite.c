@@ -224,6 +224,7 @@ static void put_facts(struct export *x)
 	put_meta_u64(t, "started_unix_ns", f->start_real_ns);
 	put_meta_u64(t, "duration_ns", f->last_ns);
 	put_meta_u64(t, "dropped", f->dropped_total);
+	put_meta_u64(t, "damaged", f->damage.count != 0);
 	if (feed_number(&x->feed, "sampled.every", &every))
 		put_meta_u64(t, "sampled_every", every);
 	str_free(&command);

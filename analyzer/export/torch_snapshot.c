@@ -562,6 +562,7 @@ static void put_settings(struct export *x)
 	named_u64(p, "pid", x->facts->pid);
 	pickle_text(p, "at");
 	pickle_text(p, x->options.until.at);
+	named_u64(p, "damaged", x->facts->damage.count != 0);
 	named_u64(p, "events_before_the_first", t->unwritten);
 	named_u64(p, "blocks_left_out", t->layout.left_out);
 	named_u64(p, "bytes_left_out", t->layout.left_out_bytes);
