@@ -12,6 +12,7 @@
 #include "cmd/common/log.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
+#include "report/html/page.h"
 #include "report/report.h"
 #include "report/unrecorded.h"
 #include "util/progress.h"
@@ -65,21 +66,32 @@ static int write_report(
 {
 	struct report_view view = {.result = result};
 	struct report_style style = output_style(&r->output);
+	struct page *page = NULL;
 	struct str text = {0};
 	int rc;
 
+	if (r->output.format->pictures) {
+		rc = page_gather(result, &page, err);
+		if (rc)
+			return rc;
+		view.page = page;
+	}
 	if (log->read) {
 		rc = join_arena(&log->explanation, result, err);
 		if (rc)
-			return rc;
+			goto out;
 		view.log = &log->explanation;
 		view.joined = join_messages(&log->explanation, result, &result->arena);
-		if (!view.joined)
-			return err_set(err, -ENOMEM, "no memory for the log");
+		if (!view.joined) {
+			rc = err_set(err, -ENOMEM, "no memory for the log");
+			goto out;
+		}
 		join_verdict(&log->explanation, view.joined, result);
 	}
 	r->output.format->report(&view, &style, &text);
 	rc = output_write(&text, r->output.path, err);
+out:
+	page_free(page);
 	str_free(&text);
 	return rc;
 }

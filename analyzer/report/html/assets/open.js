@@ -1,0 +1,19 @@
+/* open.js - begins the page's script; the build joins the files in the order of meson.build. They
+ * share this one scope. Texts come from a trace, so they are set as text and never as markup. */
+(function () {
+"use strict";
+
+/* make("td", {class: "n"}, "text", node...): an element. */
+function make(tag, attributes) {
+  const e = document.createElement(tag);
+  for (const key in attributes || {})
+    if (attributes[key] !== null && attributes[key] !== false)
+      e.setAttribute(key, attributes[key] === true ? "" : attributes[key]);
+  for (let i = 2; i < arguments.length; i++)
+    if (arguments[i] !== null && arguments[i] !== undefined) e.append(arguments[i]);
+  return e;
+}
+
+/* The views below the timeline, each {id, title, shows(space), make(root) → draw()}. Files add
+ * theirs; main.js shows one at a time and calls draw() when the state has changed. */
+const views = [];
