@@ -165,15 +165,16 @@ static int add_stacks(struct page *page, const struct page_space *sp, struct tre
 	way_t way = {0};
 	int rc = vec_push(&t->nodes, (struct node){0});
 
-	/* Without an order, as their numbers; those that the order lacks have no frames. */
+	/* Without an order, as they came; those that the order lacks have no frames. */
 	for (size_t i = 0; i < (order ? count : sp->stacks.count) && !rc; i++) {
-		uint32_t stack = order ? order[i] : (uint32_t)i;
+		const struct page_stack *s =
+		    order ? page_stack_find(sp, order[i]) : &sp->stacks.items[i];
 
-		if (stack >= sp->stacks.count || is_empty(&sp->stacks.items[stack]))
+		if (!s || is_empty(s))
 			continue;
-		rc = feed_path(&page->feed, stack, &path);
+		rc = feed_path(&page->feed, s->stack, &path);
 		if (!rc)
-			rc = add_stack(page, t, &sp->stacks.items[stack], &path, &way);
+			rc = add_stack(page, t, s, &path, &way);
 	}
 	vec_free(&way);
 	trace_path_fini(&path);

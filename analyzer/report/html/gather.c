@@ -19,21 +19,61 @@ static uint32_t place_of(const struct page_space *sp, uint32_t stack)
 		if (at != CALLSITE_NONE)
 			return sp->places[at];
 	}
-	return PAGE_NO_PLACE - 1;
+	return PAGE_NO_PLACE;
+}
+
+static struct page_stack *add_stack(struct page_space *sp, uint32_t stack)
+{
+	struct page_stack new = {.stack = stack, .place = place_of(sp, stack), .epoch = sp->epoch};
+
+	return vec_push(&sp->stacks, new) ? NULL : &sp->stacks.items[sp->stacks.count - 1];
+}
+
+static struct page_stack *find_or_add(struct page_space *sp, uint32_t stack)
+{
+	struct page_stack *s;
+	uint64_t *slot;
+
+	if (!sp->space) {
+		if (vec_reach(&sp->dense, (size_t)stack + 1))
+			return NULL;
+		if (sp->dense.items[stack])
+			return &sp->stacks.items[sp->dense.items[stack] - 1];
+		s = add_stack(sp, stack);
+		sp->dense.items[stack] = s ? (uint32_t)sp->stacks.count : 0;
+		return s;
+	}
+	slot = map_put(&sp->sparse, stack);
+	if (!slot)
+		return NULL;
+	if (*slot)
+		return &sp->stacks.items[*slot - 1];
+	s = add_stack(sp, stack);
+	*slot = s ? sp->stacks.count : 0;
+	return s;
+}
+
+const struct page_stack *page_stack_find(const struct page_space *sp, uint32_t stack)
+{
+	const uint64_t *slot;
+
+	if (!sp->space)
+		return stack < sp->dense.count && sp->dense.items[stack]
+			   ? &sp->stacks.items[sp->dense.items[stack] - 1]
+			   : NULL;
+	slot = map_find(&sp->sparse, stack);
+	return slot && *slot ? &sp->stacks.items[*slot - 1] : NULL;
 }
 
 /* The stack's sums, ready to change: those of the last peak are kept. NULL: no memory. */
 static struct page_stack *stack_of(struct page_space *sp, uint32_t stack)
 {
-	struct page_stack *s;
+	struct page_stack *s = find_or_add(sp, stack);
 
-	if (vec_reach(&sp->stacks, (size_t)stack + 1)) {
+	if (!s) {
 		sp->error = -ENOMEM;
 		return NULL;
 	}
-	s = &sp->stacks.items[stack];
-	if (!s->place)
-		s->place = place_of(sp, stack) + 1;
 	if (s->epoch != sp->epoch) {
 		s->measures[AT_ITS_PEAK] = s->live;
 		s->epoch = sp->epoch;
@@ -44,10 +84,8 @@ static struct page_stack *stack_of(struct page_space *sp, uint32_t stack)
 static void curves_change(
     struct page_space *sp, const struct page_stack *s, uint64_t time_ns, int64_t bytes)
 {
-	uint32_t group = s->place - 1;
-
-	curve_change(&sp->whole, time_ns, group, bytes);
-	curve_change(&sp->late, time_ns, group, bytes);
+	curve_change(&sp->whole, time_ns, s->place, bytes);
+	curve_change(&sp->late, time_ns, s->place, bytes);
 }
 
 static void acquired(
@@ -68,7 +106,7 @@ static void acquired(
 		sp->epoch++;
 	}
 	curves_change(sp, s, time_ns, (int64_t)blocks.bytes);
-	if (slices_acquired(&sp->slices, s->place - 1, time_ns, blocks.bytes, blocks.count))
+	if (slices_acquired(&sp->slices, s->place, time_ns, blocks.bytes, blocks.count))
 		sp->error = -ENOMEM;
 }
 
@@ -86,13 +124,15 @@ static void released(void *arg, uint32_t stack, enum stack_stats_kind kind, stru
 		s->measures[TEMPORARY] += blocks.bytes;
 	curves_change(sp, s, time_ns, -(int64_t)blocks.bytes);
 	if (slices_released(
-		&sp->slices, s->place - 1, birth_ns, time_ns, blocks.bytes, blocks.count))
+		&sp->slices, s->place, birth_ns, time_ns, blocks.bytes, blocks.count))
 		sp->error = -ENOMEM;
 }
 
+/* One pass is for the host alone, in sums; another, without its blocks, for all other spaces. */
 struct pass {
 	struct page *page;
 	struct model *m;
+	uint32_t first, end; /* the page's spaces that it fills */
 	uint32_t known; /* spaces of the model that were looked at */
 	bool taken; /* the moment is behind */
 };
@@ -138,9 +178,12 @@ static void read_levels(struct pass *p, const struct event *e)
 {
 	uint64_t value, total;
 
-	if (e->kind == EV_LEVEL && e->space == TRACE_SPACE_HOST &&
-	    event_level(e, TRACE_LEVEL_RSS, &value))
-		note_level(&p->page->spaces[0], "resident", e->time_ns, value);
+	if (!p->first) {
+		if (e->kind == EV_LEVEL && e->space == TRACE_SPACE_HOST &&
+		    event_level(e, TRACE_LEVEL_RSS, &value))
+			note_level(&p->page->spaces[0], "resident", e->time_ns, value);
+		return;
+	}
 	if (e->space == TRACE_SPACE_HOST || !p->m->spaces)
 		return;
 	for (uint32_t i = 0; i < p->m->spaces->count; i++) {
@@ -190,7 +233,7 @@ static int take(struct pass *p)
 	int rc = 0;
 
 	p->taken = true;
-	for (uint32_t i = 0; i < p->page->count && !rc; i++) {
+	for (uint32_t i = p->first; i < p->end && !rc; i++) {
 		struct page_space *sp = &p->page->spaces[i];
 
 		sp->at_moment = sp->live;
@@ -226,11 +269,11 @@ static int on_event(struct pass *p, const struct event *e, struct err *err)
 	watch_spaces(p, e);
 	if (e->level_count)
 		read_levels(p, e);
-	if (e->kind == EV_WENT)
+	if (e->kind == EV_WENT && !p->first)
 		add_sums(&page->spaces[0], e);
 	if (!p->taken && e->kind == EV_FAILED && e->time_ns == page->moment_ns)
 		rc = take(p);
-	for (uint32_t i = 0; i < page->count && !rc; i++)
+	for (uint32_t i = p->first; i < p->end && !rc; i++)
 		rc = page->spaces[i].error;
 	return rc;
 }
@@ -244,29 +287,40 @@ static void finish(struct page_space *sp)
 			sp->stacks.items[i].measures[AT_ITS_PEAK] = sp->stacks.items[i].live;
 }
 
-int page_read_events(struct page *page, struct err *err)
+static int read_pass(struct page *page, uint32_t first, uint32_t end, struct err *err)
 {
-	struct pass p = {.page = page};
+	struct pass p = {.page = page, .first = first, .end = end};
+	const struct feed *feed = &page->feed;
 	struct event e;
-	int rc = model_new(page->feed, &p.m, err);
+	int rc = model_new(*feed, &p.m, err);
 
 	if (rc)
 		return rc;
-	p.m->options.sums = page->count == 1;
-	p.m->options.observer = (struct observer){&page->spaces[0], acquired, released};
-	feed_progress(&page->feed, "drawing");
-	rc = page->feed.rewind(page->feed.self, err);
-	while (rc == 0 && (rc = page->feed.next(page->feed.self, &e, err)) == 1) {
+	p.m->options.sums = !first;
+	if (!first)
+		p.m->options.observer = (struct observer){&page->spaces[0], acquired, released};
+	feed_progress(feed, "drawing");
+	rc = first ? feed_rewind_spaces(feed, err) : feed->rewind(feed->self, err);
+	while (rc == 0 && (rc = feed->next(feed->self, &e, err)) == 1) {
 		rc = on_event(&p, &e, err);
-		feed_passed(&page->feed, p.m->run.events);
+		feed_passed(feed, p.m->run.events);
 	}
 	if (!rc && !p.taken)
 		rc = take(&p);
 	progress_end();
-	for (uint32_t i = 0; i < page->count; i++)
+	for (uint32_t i = first; i < end; i++)
 		finish(&page->spaces[i]);
 	model_free(p.m);
-	feed_rest(&page->feed);
+	feed_rest(feed);
+	return rc;
+}
+
+int page_read_events(struct page *page, struct err *err)
+{
+	int rc = read_pass(page, 0, 1, err);
+
+	if (!rc && page->count > 1)
+		rc = read_pass(page, 1, page->count, err);
 	if (rc == -ENOMEM)
 		err_set(err, rc, "no memory for the page");
 	return rc;

@@ -186,7 +186,7 @@ static int write_places(struct page *page, const struct page_space *sp, struct s
 
 	for (size_t i = 0; i < sp->stacks.count && !rc; i++) {
 		const struct page_stack *s = &sp->stacks.items[i];
-		uint32_t place = s->place && s->place - 1 < count ? s->place - 1 : count;
+		uint32_t place = num_least(s->place, count);
 
 		for (unsigned k = 0; k < MEASURES; k++)
 			sums[place][k] += s->measures[k];
@@ -321,6 +321,8 @@ static void close_spaces(struct page *page)
 		free(sp->places);
 		free(sp->of_place);
 		vec_free(&sp->stacks);
+		vec_free(&sp->dense);
+		map_free(&sp->sparse);
 		curve_fini(&sp->whole);
 		curve_fini(&sp->late);
 		slices_fini(&sp->slices);

@@ -26,7 +26,8 @@ enum measure { AT_THE_MOMENT, AT_ITS_PEAK, IN_ALL, COUNTED, TEMPORARY, MEASURES 
 struct page_stack {
 	uint64_t live, measures[MEASURES];
 	uint32_t epoch; /* of the peak that measures[AT_ITS_PEAK] is of */
-	uint32_t place; /* 1 + its call site by size; 0: not looked up */
+	uint32_t place; /* its call site by size; beyond all of them: none */
+	uint32_t stack;
 };
 
 /* Readings of a level, the last in each of a curve's buckets; 0: none. */
@@ -43,7 +44,9 @@ struct page_space {
 	struct callsites *own; /* the same, to free; or NULL */
 	uint32_t *places; /* by call site: its number by size */
 	uint32_t *of_place; /* the reverse */
-	VEC(struct page_stack) stacks; /* by stack */
+	VEC(struct page_stack) stacks; /* in order of occurrence */
+	VEC(uint32_t) dense; /* the host's: by stack, 1 + index; 0: none */
+	struct map sparse; /* the same for other spaces, which have few of a trace's stacks */
 	uint64_t live, peak, peak_ns, at_moment, request;
 	uint32_t epoch;
 	struct curve whole, late;
@@ -77,8 +80,10 @@ struct page {
 	struct str block;
 };
 
-/* gather.c: read all events. 0; negative errno with err. */
+/* gather.c: read all events, the host's and then the other spaces'. 0; negative errno with err. */
 int page_read_events(struct page *page, struct err *err);
+/* The sums of a stack; NULL: it had none there. */
+const struct page_stack *page_stack_find(const struct page_space *sp, uint32_t stack);
 
 /* The number of a frame; PAGE_NO_PLACE: no memory. flame.c */
 uint32_t page_frame(struct page *page, const struct symbol *symbol);
