@@ -123,8 +123,7 @@ static void released(void *arg, uint32_t stack, enum stack_stats_kind kind, stru
 	if (time_ns - birth_ns < PAGE_TEMPORARY_NS)
 		s->measures[TEMPORARY] += blocks.bytes;
 	curves_change(sp, s, time_ns, -(int64_t)blocks.bytes);
-	if (slices_released(
-		&sp->slices, s->place, birth_ns, time_ns, blocks.bytes, blocks.count))
+	if (slices_released(&sp->slices, s->place, birth_ns, time_ns, blocks.bytes, blocks.count))
 		sp->error = -ENOMEM;
 }
 

@@ -69,6 +69,7 @@ static int open_space(struct page *page, struct page_space *sp, struct err *err)
 	const struct model *m = sp->space ? sp->space->model : r->model;
 	uint64_t end = page->end_ns + 1;
 	uint64_t late = num_most(end / LATE_PART, num_least(LATE_NS, end / LATE_SHORT_PART));
+	uint64_t first = m->run.events ? num_least(m->run.first_ns, end - 1) : 0;
 	int rc = 0;
 
 	sp->page = page;
@@ -84,7 +85,7 @@ static int open_space(struct page *page, struct page_space *sp, struct err *err)
 		return rc;
 	sp->slices.end_ns = end;
 	if (number_places(sp) || curve_init(&sp->whole, 0, end, CURVE_BUCKETS) ||
-	    curve_init(&sp->late, end - late, end, CURVE_LATE_BUCKETS))
+	    curve_init(&sp->late, num_most(end - late, first), end, CURVE_LATE_BUCKETS))
 		return err_set(err, -ENOMEM, "no memory for the page");
 	return 0;
 }

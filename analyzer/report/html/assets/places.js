@@ -100,7 +100,7 @@ function Places(root, page) {
       cell.prepend(dot);
     }
     if (place.part) cell.append(make("span", {class: "part"}, "in " + place.part));
-    if (place.class) cell.append(make("em", {}, place.class));
+    if (place.class) cell.append(make("em", {class: "kind"}, place.class));
     return cell;
   }
 

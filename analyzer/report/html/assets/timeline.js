@@ -41,7 +41,7 @@ function Timeline(root, page) {
     g.lineWidth = 1;
     g.textAlign = "right";
     g.textBaseline = "middle";
-    for (const v of ticks(top, 5, 1024)) {
+    for (const v of ticks(top, 6, 2)) {
       const y = Math.round(s.y(v)) + 0.5;
       g.beginPath();
       g.moveTo(s.left, y);
@@ -185,8 +185,8 @@ function Timeline(root, page) {
     const {g, width, height} = canvas_context(plot.canvas);
     const s = plot.scale = scale(curve, width, height, top);
     plot.curve = curve;
-    areas(g, s, curve);
     axes(g, s, curve, top, width);
+    areas(g, s, curve);
     if (space.level && plot === whole)
       line(g, s, curve, space.level.at, css("--level"), [2, 3]);
     limit(g, s, space, top);
@@ -242,7 +242,7 @@ function Timeline(root, page) {
       dot.style.background = group_colour(group);
       const item = make("li", {}, dot, place ? place.name : "the rest");
       if (place) item.append(make("small", {}, where_text(place)));
-      if (place && place.class) item.append(make("em", {}, place.class));
+      if (place && place.class) item.append(make("em", {class: "kind"}, place.class));
       legend.append(item);
     }
     if (space.level) legend.append(make("li", {}, make("i", {class: "dash"}), space.level.name));

@@ -52,20 +52,14 @@ function group_colour(group) {
   return css("--g" + Math.min(group, GROUPS - 1));
 }
 
-/* Whole steps of an axis: about `most` of them up to `to`. */
+/* Even steps of an axis, at most `most` up to `to`: powers of two of bytes, else 1, 2 and 5. */
 function ticks(to, most, base) {
+  const factors = base === 2 ? [1] : [1, 2, 5], out = [];
   let step = 1;
-  const powers = base === 1024 ? [1, 2, 5, 10, 20, 50, 100, 200, 500] : [1, 2, 5];
-  for (let scale = 1; ; scale *= base === 1024 ? 1024 : 10) {
-    for (const p of powers) {
-      step = p * scale;
-      if (to / step <= most) {
-        const out = [];
-        for (let v = 0; v <= to * 1.0001; v += step) out.push(v);
-        return out;
-      }
-    }
-  }
+  for (let scale = 1; to / step > most; scale *= base)
+    step = factors.map((f) => f * scale).find((s) => to / s <= most) || scale;
+  for (let v = 0; v <= to * 1.0001; v += step) out.push(v);
+  return out;
 }
 
 /* A canvas as large as its box on this screen, its origin in CSS pixels. */
