@@ -44,6 +44,7 @@ SUITES = [
      "~/.cache"),
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
     ("cli", "default", ["cli"], True, "the command line, packaging"),
+    ("page", "default", ["page"], True, "a report's page, in Chromium"),
     ("damage", "default", ["damage"], True,
      "damaged traces say so, or tell the same as whole ones"),
     ("scenarios", "default", ["scenarios"], True,

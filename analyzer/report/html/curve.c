@@ -63,6 +63,8 @@ void curve_change(struct curve *c, uint64_t time_ns, uint32_t group, int64_t byt
 {
 	uint32_t bucket = bucket_of(c, time_ns);
 
+	if (time_ns >= c->until_ns)
+		return;
 	if (bucket > c->at)
 		move_to(c, bucket);
 	change(&c->live, bytes);

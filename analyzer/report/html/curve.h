@@ -23,7 +23,8 @@ struct curve {
 /* 0 or -ENOMEM. */
 int curve_init(struct curve *c, uint64_t from_ns, uint64_t until_ns, uint32_t buckets);
 void curve_fini(struct curve *c);
-/* Note that a group's bytes changed at that time, which is not before the last one. */
+/* Note that a group's bytes changed at that time, which is not before the last one. What changes at
+ * the curve's end or later is not its own. */
 void curve_change(struct curve *c, uint64_t time_ns, uint32_t group, int64_t bytes);
 /* Call after the last change. */
 void curve_end(struct curve *c);

@@ -11,11 +11,12 @@
 
 #define PAGE_NODES 20000u /* of all trees together */
 #define PLACE_FRAMES 60u /* the innermost frames of a place's stack */
-/* The failure is at the end, which is drawn once more: the last fiftieth of the run, but no less
- * than two seconds; of a short run the last fifth. */
+/* The stretch that leads to the failure, or to the end, is drawn once more: the last fiftieth of the
+ * run, but no less than two seconds; of a short run the last fifth. */
 #define LATE_PART 50u
 #define LATE_NS 2000000000u
 #define LATE_SHORT_PART 5u
+#define LATE_AFTER_PART 8u /* the part of it that is shown after the failure */
 
 static int by_peak(const void *a, const void *b)
 {
@@ -63,13 +64,25 @@ static int number_places(struct page_space *sp)
 	return 0;
 }
 
+/* Where the space held nothing before, it begins with its first event. 0 or -ENOMEM. */
+static int open_late(const struct page *page, const struct model *m, struct curve *late)
+{
+	bool failed = page->r->failure.kind != FAILURE_NONE;
+	uint64_t end = page->end_ns + 1, until = end;
+	uint64_t length = num_most(end / LATE_PART, num_least(LATE_NS, end / LATE_SHORT_PART));
+	uint64_t first = m->run.events ? m->run.first_ns : 0;
+
+	if (failed)
+		until = num_least(end, page->moment_ns + length / LATE_AFTER_PART + 1);
+	return curve_init(late, num_most(num_less(until, length), num_least(first, until - 1)), until,
+	    CURVE_LATE_BUCKETS);
+}
+
 static int open_space(struct page *page, struct page_space *sp, struct err *err)
 {
 	const struct verdict_result *r = page->r;
 	const struct model *m = sp->space ? sp->space->model : r->model;
 	uint64_t end = page->end_ns + 1;
-	uint64_t late = num_most(end / LATE_PART, num_least(LATE_NS, end / LATE_SHORT_PART));
-	uint64_t first = m->run.events ? num_least(m->run.first_ns, end - 1) : 0;
 	int rc = 0;
 
 	sp->page = page;
@@ -85,7 +98,7 @@ static int open_space(struct page *page, struct page_space *sp, struct err *err)
 		return rc;
 	sp->slices.end_ns = end;
 	if (number_places(sp) || curve_init(&sp->whole, 0, end, CURVE_BUCKETS) ||
-	    curve_init(&sp->late, num_most(end - late, first), end, CURVE_LATE_BUCKETS))
+	    open_late(page, m, &sp->late))
 		return err_set(err, -ENOMEM, "no memory for the page");
 	return 0;
 }

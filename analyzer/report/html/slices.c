@@ -40,22 +40,28 @@ int slices_acquired(
 	return 0;
 }
 
+/* A release that failed was taken back by an acquisition: then the block seems younger than it is. */
 int slices_released(struct slices *s, uint32_t site, uint64_t birth_ns, uint64_t time_ns,
     uint64_t bytes, uint64_t count)
 {
 	uint32_t born = slice_of(s, birth_ns), died = slice_of(s, time_ns);
-	struct slice_cell *row = row_of(s, site, born);
 
-	if (!row)
-		return -ENOMEM;
-	/* No more dies than lives: what was never acquired is damage. */
-	bytes = num_least(bytes, row[SLICES].bytes);
-	count = num_least(count, row[SLICES].count);
-	row[SLICES].bytes -= bytes;
-	row[SLICES].count -= count;
-	died = died < born ? born : died;
-	row[died - born].bytes += bytes;
-	row[died - born].count += count;
+	for (; (bytes || count) && born <= died; born++) {
+		struct slice_cell *row = row_of(s, site, born);
+		uint64_t some, few;
+
+		if (!row)
+			return -ENOMEM;
+		/* No more dies than lives: what was never acquired is damage. */
+		some = num_least(bytes, row[SLICES].bytes);
+		few = num_least(count, row[SLICES].count);
+		row[SLICES].bytes -= some;
+		row[SLICES].count -= few;
+		row[died - born].bytes += some;
+		row[died - born].count += few;
+		bytes -= some;
+		count -= few;
+	}
 	return 0;
 }
 

@@ -3,9 +3,10 @@
 function Page(data) {
   const page = {
     data,
-    /* The space that is looked at. */
+    /* The space that is looked at: the verdict's, if it held anything. */
     space: () => data.spaces.find((s) => s.name === state.get("space")) ||
-      data.spaces[data.run.primary],
+      (data.spaces[data.run.primary].peak && data.spaces[data.run.primary]) ||
+      data.spaces.find((s) => s.peak) || data.spaces[0],
     slices: () => data.spaces[0].slices.count,
     /* The selected slices, `to` not included; null: none. */
     range() {

@@ -209,6 +209,8 @@ function Timeline(root, page) {
     draw_plot(late, space.late, space, top);
     const what = space.name + ": at most " + size_text(space.peak) + " after " +
       time_text(space.peak_ns) + (space.limit ? ", limit " + size_text(space.limit) : "");
+    late.box.firstChild.textContent =
+      page.data.run.at === "failure" ? "Before the failure, finer" : "Its end, finer";
     whole.canvas.setAttribute("aria-label", "Bytes over time. " + what +
       ". Arrow keys move, with Shift they select; the places below follow.");
     late.canvas.setAttribute("aria-label", "The end of the run, finer. " + what);
@@ -241,7 +243,8 @@ function Timeline(root, page) {
       const dot = make("i", {class: "dot"});
       dot.style.background = group_colour(group);
       const item = make("li", {}, dot, place ? place.name : "the rest");
-      if (place) item.append(make("small", {}, where_text(place)));
+      if (place)
+        item.append(make("small", {}, where_text(place) + (place.part ? " in " + place.part : "")));
       if (place && place.class) item.append(make("em", {class: "kind"}, place.class));
       legend.append(item);
     }
