@@ -11,7 +11,8 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent
 WHYOOM = os.environ["WHYOOM_EXE"]
-GOLDEN = ["v1/spaces", "v1/arenas", "v1/marks", "v1/killed", "v1/kinds", "v2/checkpoint", "v2/unwhole"]
+GOLDEN = ["v1/spaces", "v1/arenas", "v1/marks", "v1/killed", "v1/kinds", "v2/checkpoint",
+          "v2/unwhole"]
 PROGRAM = """
 kept = []
 def remember(i):

@@ -15,8 +15,8 @@ from sample import GOLDEN, TESTS, WHYOOM, hostile, pages, recorded, write  # noq
 
 ALL = ["recorded", *GOLDEN]
 SMALL = 300 << 10
-TAGS = set("html head meta title link style body header b div main section h1 h2 p strong span meter "
-           "code small table thead tbody tr th td ol li ul i em pre details summary dl dt dd "
+TAGS = set("html head meta title link style body header b div main section h1 h2 p strong span "
+           "meter code small table thead tbody tr th td ol li ul i em pre details summary dl dt dd "
            "noscript script".split())
 
 

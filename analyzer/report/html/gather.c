@@ -8,7 +8,7 @@
 #include "util/num.h"
 #include "util/progress.h"
 
-static uint32_t place_of(const struct page_space *sp, uint32_t stack)
+static uint32_t number_of(const struct page_space *sp, uint32_t stack)
 {
 	static const enum stack_stats_kind kinds[] = {STACK_STATS_HEAP, STACK_STATS_MAP,
 	    STACK_STATS_SHARED, STACK_STATS_FILE, STACK_STATS_COPY};
@@ -24,7 +24,7 @@ static uint32_t place_of(const struct page_space *sp, uint32_t stack)
 
 static struct page_stack *add_stack(struct page_space *sp, uint32_t stack)
 {
-	struct page_stack new = {.stack = stack, .place = place_of(sp, stack), .epoch = sp->epoch};
+	struct page_stack new = {.stack = stack, .place = number_of(sp, stack), .epoch = sp->epoch};
 
 	return vec_push(&sp->stacks, new) ? NULL : &sp->stacks.items[sp->stacks.count - 1];
 }

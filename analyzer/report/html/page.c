@@ -11,8 +11,8 @@
 
 #define PAGE_NODES 20000u /* of all trees together */
 #define PLACE_FRAMES 60u /* the innermost frames of a place's stack */
-/* The stretch that leads to the failure, or to the end, is drawn once more: the last fiftieth of the
- * run, but no less than two seconds; of a short run the last fifth. */
+/* The stretch that leads to the failure, or to the end, is drawn once more: the last fiftieth of
+ * the run, but no less than two seconds; of a short run the last fifth. */
 #define LATE_PART 50u
 #define LATE_NS 2000000000u
 #define LATE_SHORT_PART 5u
@@ -74,8 +74,8 @@ static int open_late(const struct page *page, const struct model *m, struct curv
 
 	if (failed)
 		until = num_least(end, page->moment_ns + length / LATE_AFTER_PART + 1);
-	return curve_init(late, num_most(num_less(until, length), num_least(first, until - 1)), until,
-	    CURVE_LATE_BUCKETS);
+	return curve_init(late, num_most(num_less(until, length), num_least(first, until - 1)),
+	    until, CURVE_LATE_BUCKETS);
 }
 
 static int open_space(struct page *page, struct page_space *sp, struct err *err)

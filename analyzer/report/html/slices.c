@@ -40,7 +40,8 @@ int slices_acquired(
 	return 0;
 }
 
-/* A release that failed was taken back by an acquisition: then the block seems younger than it is. */
+/* A release that failed was taken back by an acquisition: then the block seems younger than it is.
+ */
 int slices_released(struct slices *s, uint32_t site, uint64_t birth_ns, uint64_t time_ns,
     uint64_t bytes, uint64_t count)
 {

@@ -28,7 +28,7 @@ static const struct command run = {.name = "run",
 static const struct command report = {.name = "report",
     .arguments = "TRACE...",
     .summary = "say why",
-    .details = "  --format FORMATS     how\n",
+    .details = "  --format FORMATS          how\n",
     .result = FORMAT_OF_report,
     .main = nothing};
 static const struct command sites = {

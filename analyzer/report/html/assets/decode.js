@@ -108,7 +108,7 @@ function read_places(r, texts) {
     c.stack = r.column(shown); /* frames, the innermost first */
     p.list.push(c);
   }
-  p.rest = {index: -1, name: "all other places", rest: true, stack: []};
+  p.rest = {index: -1, name: "all other call sites", rest: true, stack: []};
   for (const m of MEASURES) p.rest[m] = r.number();
   return p;
 }

@@ -5,14 +5,14 @@ const PLACES_FIRST = 25;
 
 function Places(root, page) {
   const filter = make("input", {type: "search", placeholder: "Filter by function or file",
-    "aria-label": "Filter the places", id: "filter"});
+    "aria-label": "Filter the call sites", id: "filter"});
   const csv = make("button", {}, "CSV"), count = make("span", {class: "hint"});
   const table = make("table", {class: "places"});
   const more = make("button", {class: "more"});
   let all = false;
 
   root.append(make("div", {class: "row"}, filter, csv, count),
-    make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Places"}, table),
+    make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Call sites"}, table),
     more);
 
   const WHOLE = [
@@ -72,7 +72,7 @@ function Places(root, page) {
   }
 
   function head() {
-    const row = make("tr", {}, make("th", {scope: "col"}, "Place"));
+    const row = make("tr", {}, make("th", {scope: "col"}, "Call site"));
     for (const [key, title] of columns()) {
       const button = make("button", {}, title());
       button.onclick = () => state.set({sort: key}, true);
@@ -150,9 +150,9 @@ function Places(root, page) {
     table.textContent = "";
     table.append(head(), body(shown));
     more.hidden = shown.length === list.length;
-    more.textContent = "Show all " + list.length + " places";
+    more.textContent = "Show all " + list.length + " call sites";
     const cut = page.space().places.more;
-    count.textContent = list.length + " places" + (cut ? "; " + cut + " smaller ones are one row" : "");
+    count.textContent = list.length + " call sites" + (cut ? "; " + cut + " smaller ones are one row" : "");
   }
 
   filter.oninput = () => state.set({find: filter.value || null}, true);
@@ -169,4 +169,4 @@ function Places(root, page) {
   return draw;
 }
 
-views.push({id: "places", title: "Places", shows: () => true, make: Places});
+views.push({id: "places", title: "Call sites", shows: () => true, make: Places});

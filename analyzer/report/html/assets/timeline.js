@@ -212,7 +212,7 @@ function Timeline(root, page) {
     late.box.firstChild.textContent =
       page.data.run.at === "failure" ? "Before the failure, finer" : "Its end, finer";
     whole.canvas.setAttribute("aria-label", "Bytes over time. " + what +
-      ". Arrow keys move, with Shift they select; the places below follow.");
+      ". Arrow keys move, with Shift they select; the call sites below follow.");
     late.canvas.setAttribute("aria-label", "The end of the run, finer. " + what);
     describe(space);
   }
@@ -234,7 +234,7 @@ function Timeline(root, page) {
         ": " + size_text(held.kept) + " born in it and alive at its end, " +
         size_text(held.born) + " born, " + size_text(held.died) + " released. ", clear);
     } else {
-      note.append("Drag over the curve to select a time range; the places follow.");
+      note.append("Drag over the curve to select a time range; the call sites follow.");
     }
     legend.textContent = "";
     for (let group = 0; group < GROUPS; group++) {
