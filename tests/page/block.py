@@ -57,7 +57,7 @@ def read_curve(r, texts):
     height = r.differences(n)
     c["least"] = r.differences(n)
     c["most"] = [a + b for a, b in zip(height, c["least"])]
-    c["groups"] = [r.differences(n) for _ in range(13)]
+    c["groups"] = [r.differences(n) for _ in range(21)]
     return c
 
 
@@ -66,7 +66,7 @@ def read_places(r, texts):
     out = []
     for _ in range(n):
         p = {"function": texts[r.number()], "file": texts[r.number()], "line": r.number(),
-             "part": texts[r.number()], "owner": r.number(), "class": texts[r.number()],
+             "part": texts[r.number()], "owner": r.number(), "class": r.number(),
              "largest": r.number()}
         p.update(zip(MEASURES, r.column(5)))
         shown = r.number()
@@ -140,7 +140,9 @@ def read(page):
     for section, r in sections:
         if section == RUN:
             out["run"] = {"end": r.number(), "moment": r.number(), "at": texts[r.number()],
-                          "primary": r.number(), "spaces": r.number()}
+                          "primary": r.number(), "spaces": r.number(),
+                          "temporary": r.number(), "error": r.number()}
+            out["run"]["classes"] = [texts[r.number()] for _ in range(r.number())]
         elif section == FRAMES:
             n = r.number()
             columns = [r.column(n) for _ in range(5)]

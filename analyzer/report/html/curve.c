@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/num.h"
+
 int curve_init(struct curve *c, uint64_t from_ns, uint64_t until_ns, uint32_t buckets)
 {
 	size_t n = buckets;
@@ -59,7 +61,7 @@ static void change(uint64_t *sum, int64_t bytes)
 	*sum = bytes < 0 && *sum < 0 - (uint64_t)bytes ? 0 : *sum + (uint64_t)bytes;
 }
 
-void curve_change(struct curve *c, uint64_t time_ns, uint32_t group, int64_t bytes)
+void curve_change(struct curve *c, uint64_t time_ns, uint32_t site, uint32_t class, int64_t bytes)
 {
 	uint32_t bucket = bucket_of(c, time_ns);
 
@@ -68,7 +70,8 @@ void curve_change(struct curve *c, uint64_t time_ns, uint32_t group, int64_t byt
 	if (bucket > c->at)
 		move_to(c, bucket);
 	change(&c->live, bytes);
-	change(&c->group[group < CURVE_GROUPS ? group : CURVE_GROUPS - 1], bytes);
+	change(&c->group[num_least(site, CURVE_SITES - 1)], bytes);
+	change(&c->group[CURVE_SITES + num_least(class, CURVE_CLASSES - 1)], bytes);
 	if (time_ns < c->from_ns) {
 		c->least[0] = c->most[0] = c->live;
 		return;

@@ -7,25 +7,35 @@
 #include "model/space/space.h"
 #include "util/num.h"
 #include "util/progress.h"
+#include "verdict/ledger/classes.h"
 
-static uint32_t number_of(const struct page_space *sp, uint32_t stack)
+_Static_assert(CURVE_CLASSES == CLASS_COUNT + 1, "each class has a group");
+
+/* The call site, by size, and its class. */
+static void find_callsite(const struct page_space *sp, struct page_stack *s)
 {
 	static const enum stack_stats_kind kinds[] = {STACK_STATS_HEAP, STACK_STATS_MAP,
 	    STACK_STATS_SHARED, STACK_STATS_FILE, STACK_STATS_COPY};
 
+	s->place = PAGE_NO_PLACE;
+	s->class = CLASS_COUNT;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		uint32_t at = callsites_of_stack(sp->callsites, kinds[i], stack);
+		uint32_t at = callsites_of_stack(sp->callsites, kinds[i], s->stack);
 
-		if (at != CALLSITE_NONE)
-			return sp->places[at];
+		if (at == CALLSITE_NONE)
+			continue;
+		s->place = sp->places[at];
+		if (sp->callsites->classes[at])
+			s->class = sp->callsites->classes[at] - 1u;
+		return;
 	}
-	return PAGE_NO_PLACE;
 }
 
 static struct page_stack *add_stack(struct page_space *sp, uint32_t stack)
 {
-	struct page_stack new = {.stack = stack, .place = number_of(sp, stack), .epoch = sp->epoch};
+	struct page_stack new = {.stack = stack, .epoch = sp->epoch};
 
+	find_callsite(sp, &new);
 	return vec_push(&sp->stacks, new) ? NULL : &sp->stacks.items[sp->stacks.count - 1];
 }
 
@@ -84,8 +94,8 @@ static struct page_stack *stack_of(struct page_space *sp, uint32_t stack)
 static void curves_change(
     struct page_space *sp, const struct page_stack *s, uint64_t time_ns, int64_t bytes)
 {
-	curve_change(&sp->whole, time_ns, s->place, bytes);
-	curve_change(&sp->late, time_ns, s->place, bytes);
+	curve_change(&sp->whole, time_ns, s->place, s->class, bytes);
+	curve_change(&sp->late, time_ns, s->place, s->class, bytes);
 }
 
 static void acquired(

@@ -136,24 +136,6 @@ static int open_spaces(struct page *page, struct err *err)
 	return rc;
 }
 
-/* The class of what a cause claims; NULL: no cause claims the call site. */
-static const char *class_of(const struct page_space *sp, uint32_t callsite)
-{
-	const struct ranking *ranking = &sp->page->r->ranking;
-
-	if (sp->own)
-		return NULL;
-	for (size_t i = 0; i < ranking->count; i++) {
-		const struct candidate *c = &ranking->list[i];
-		enum live_class class = class_of_cause(c->finding.cause);
-
-		for (uint32_t k = 0; k < c->finding.claim_count && class != CLASS_NONE; k++)
-			if (c->finding.claims[k].callsite == callsite && (!i || c->admissible))
-				return class_name(class);
-	}
-	return NULL;
-}
-
 static int write_stack(struct page *page, uint32_t stack, struct str *to)
 {
 	struct stack_path path = {0};
@@ -185,7 +167,7 @@ static int write_place(struct page *page, const struct page_space *sp, uint32_t 
 	block_number(to, c->line);
 	block_text(&page->texts, to, c->part);
 	block_number(to, (unsigned)c->owner << 1 | (unsigned)c->python);
-	block_text(&page->texts, to, class_of(sp, at));
+	block_number(to, sp->callsites->classes[at]);
 	block_number(to, c->facts.largest);
 	for (unsigned i = 0; i < MEASURES; i++)
 		block_number(to, sums[i]);
@@ -304,6 +286,9 @@ static void write_run(struct page *page, struct str *to)
 	block_number(to, page->count);
 	block_number(to, PAGE_TEMPORARY_NS);
 	block_number(to, (uint64_t)r->coverage.error);
+	block_number(to, CLASS_COUNT);
+	for (unsigned i = 0; i < CLASS_COUNT; i++)
+		block_text(&page->texts, to, class_name((enum live_class)i));
 }
 
 static int make_block(struct page *page)

@@ -28,6 +28,7 @@ struct page_stack {
 	uint32_t epoch; /* of the peak that measures[AT_ITS_PEAK] is of */
 	uint32_t place; /* its call site by size; beyond all of them: none */
 	uint32_t stack;
+	uint32_t class; /* of the ledger; CLASS_COUNT: none */
 };
 
 /* Readings of a level, the last in each of a curve's buckets; 0: none. */

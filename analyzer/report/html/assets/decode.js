@@ -39,7 +39,8 @@ function Reader(bytes) {
 
 const SECTION = {TEXTS: 1, RUN: 2, FRAMES: 3, MARKS: 4, SPACE: 5, CURVE: 6, LATE: 7, PLACES: 8,
   SLICES: 9, TREE: 10, MAP: 11, LEVELS: 12};
-const GROUPS = 13;
+const GROUPS = 13; /* call sites in a curve, the rest is the last */
+const CLASSES = 8; /* classes of the ledger in a curve, the rest is the last */
 const MEASURES = ["moment", "peak", "total", "count", "temporary"];
 const FLAG = {PYTHON: 1, USER: 2, LIBRARY: 4, INTERPRETER: 8, CUT: 16, INLINED: 32};
 const MARK = ["failure", "recovered", "phase", "request", "checkpoint"];
@@ -65,6 +66,8 @@ function read_curve(r) {
   c.least = r.differences(c.count);
   for (let i = 0; i < c.count; i++) c.most[i] += c.least[i];
   for (let g = 0; g < GROUPS; g++) c.groups.push(r.differences(c.count));
+  c.classes = [];
+  for (let k = 0; k < CLASSES; k++) c.classes.push(r.differences(c.count));
   return c;
 }
 
@@ -100,7 +103,7 @@ function read_places(r, texts) {
     const bits = r.number();
     c.python = bits % 2 === 1;
     c.owner = bits >> 1;
-    c.class = texts[r.number()];
+    c.class_number = r.number() - 1; /* -1: none */
     c.largest = r.number();
     for (const m of MEASURES) c[m] = r.number();
     const shown = r.number();
@@ -192,9 +195,11 @@ function read_space(r, texts) {
 
 function read_section(data, id, r, texts) {
   const space = data.spaces[data.spaces.length - 1];
-  if (id === SECTION.RUN)
+  if (id === SECTION.RUN) {
     data.run = {end: r.number(), moment: r.number(), at: texts[r.number()], primary: r.number(),
-      spaces: r.number(), temporary: r.number(), error: r.number()};
+      spaces: r.number(), temporary: r.number(), error: r.number(), classes: []};
+    for (let n = r.number(); n > 0; n--) data.run.classes.push(texts[r.number()]);
+  }
   else if (id === SECTION.MARKS) data.marks = read_marks(r, texts);
   else if (id === SECTION.FRAMES) data.frames = read_frames(r, texts);
   else if (id === SECTION.SPACE) data.spaces.push(read_space(r, texts));
@@ -218,6 +223,8 @@ function decode(bytes) {
   }
   const texts = read_texts(Reader(sections.find((s) => s[0] === SECTION.TEXTS)[1]));
   for (const [id, body] of sections) read_section(data, id, Reader(body), texts);
+  for (const space of data.spaces)
+    for (const p of space.places.list) p.class = data.run.classes[p.class_number] || null;
   return data;
 }
 

@@ -8,6 +8,16 @@ function Page(data) {
       (data.spaces[data.run.primary].peak && data.spaces[data.run.primary]) ||
       data.spaces.find((s) => s.peak) || data.spaces[0],
     slices: () => data.spaces[0].slices.count,
+    /* Whether colours tell classes of the ledger: where they are known, if not chosen otherwise. */
+    by_class() {
+      const known = page.space().curve.classes.slice(0, -1).some((c) => c.some((v) => v > 0));
+      return known && state.get("by") !== "site";
+    },
+    /* The colour of a call site in the curve; null: it is in the rest. */
+    colour(place) {
+      if (page.by_class()) return class_colour(place.class_number);
+      return place.index >= 0 && place.index < GROUPS - 1 ? group_colour(place.index) : null;
+    },
     /* The selected slices, `to` not included; null: none. */
     range() {
       const from = state.number("from", -1), to = state.number("to", -1), n = page.slices();

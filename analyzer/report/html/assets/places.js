@@ -94,9 +94,9 @@ function Places(root, page) {
       make("span", {class: "name"}, place.name));
     button.onclick = () => state.set({open: open ? null : place.index}, true);
     cell.append(button, make("span", {class: "where", title: place.file}, where_text(place)));
-    if (place.index < GROUPS - 1) {
+    if (page.colour(place)) {
       const dot = make("i", {class: "dot"});
-      dot.style.background = group_colour(place.index);
+      dot.style.background = page.colour(place);
       cell.prepend(dot);
     }
     if (place.part) cell.append(make("span", {class: "part"}, "in " + place.part));

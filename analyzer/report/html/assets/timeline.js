@@ -9,8 +9,11 @@ function Timeline(root, page) {
   const inset = {left: 62, right: 8, top: 34, bottom: 22};
   let drag = null, cursor = null, wanted = false;
 
+  const by = make("button", {class: "small by", title: "c"});
+  by.onclick = () => state.set({by: page.by_class() ? "site" : null}, true);
+  keys.push(["c", "colours by class or by call site", () => by.hidden || by.click()]);
   plots.append(whole.box, late.box);
-  root.append(plots, note, legend);
+  root.append(plots, note, by, legend);
 
   function Plot(id, title) {
     const canvas = make("canvas", {id, tabindex: "0", role: "img"});
@@ -58,14 +61,26 @@ function Timeline(root, page) {
     }
   }
 
+  /* What the areas are: classes of the ledger, or the largest call sites; the rest comes last. */
+  function bands(curve) {
+    const space = page.space(), list = page.by_class() ? curve.classes : curve.groups;
+    return list.map((values, k) => {
+      if (page.by_class())
+        return {values, colour: class_colour(k), title: page.data.run.classes[k] || "other",
+          note: ""};
+      const place = k < GROUPS - 1 ? space.places.list[k] : null;
+      return {values, colour: group_colour(k), title: place ? place.name : "the rest",
+        note: place ? where_text(place) + (place.part ? " in " + place.part : "") : "",
+        class: place && place.class};
+    }).filter((band) => band.values.some((v) => v > 0));
+  }
+
   /* Areas from the largest up; a point for each half pixel at most. */
   function areas(g, s, curve) {
     const n = curve.count, base = new Float64Array(n);
     const xs = new Float64Array(n);
     for (let i = 0; i < n; i++) xs[i] = s.x(curve.from + ((curve.until - curve.from) * (i + 1)) / n);
-    for (let group = 0; group < GROUPS; group++) {
-      const values = curve.groups[group];
-      if (!values.some((v) => v > 0)) continue;
+    for (const {values, colour} of bands(curve)) {
       g.beginPath();
       g.moveTo(s.left, s.y(base[0]));
       let drawn = -1;
@@ -81,7 +96,7 @@ function Timeline(root, page) {
         drawn = xs[i];
       }
       g.closePath();
-      g.fillStyle = group_colour(group);
+      g.fillStyle = colour;
       g.fill();
       for (let i = 0; i < n; i++) base[i] += values[i];
     }
@@ -89,14 +104,16 @@ function Timeline(root, page) {
   }
 
   function line(g, s, curve, values, colour, dash) {
-    let begun = false;
+    let begun = false, before = 0;
     g.beginPath();
     for (let i = 0; i < values.length; i++) {
       const x = s.x(curve.from + ((curve.until - curve.from) * (i + 1)) / values.length);
-      if (dash.length && !values[i]) continue; /* never read */
+      if (dash.length && !values[i]) continue; /* not read then: it is as it was */
+      if (begun && dash.length) g.lineTo(x, s.y(before));
       if (begun) g.lineTo(x, s.y(values[i]));
       else g.moveTo(dash.length ? x : s.left, s.y(values[i]));
       begun = true;
+      before = values[i];
     }
     g.setLineDash(dash);
     g.strokeStyle = colour;
@@ -175,7 +192,10 @@ function Timeline(root, page) {
     const from = Math.max(s.left, s.x(r.from * slice)), to = Math.min(s.right, s.x(r.to * slice));
     g.fillStyle = css("--shade");
     if (from > s.left) g.fillRect(s.left, inset.top, from - s.left, s.floor - inset.top);
-    if (to < s.right) g.fillRect(to, inset.top, s.right - to, s.floor - inset.top);
+    if (to < s.right)
+      g.fillRect(Math.max(s.left, to), inset.top, s.right - Math.max(s.left, to),
+        s.floor - inset.top);
+    if (to <= s.left || from >= s.right) return; /* beside this stretch */
     g.strokeStyle = css("--accent");
     g.lineWidth = 2;
     g.strokeRect(from, inset.top, Math.max(1, to - from), s.floor - inset.top);
@@ -236,17 +256,14 @@ function Timeline(root, page) {
     } else {
       note.append("Drag over the curve to select a time range; the call sites follow.");
     }
+    by.textContent = page.by_class() ? "By class; show call sites" : "By call site; show classes";
+    by.hidden = !page.by_class() && !state.get("by");
     legend.textContent = "";
-    for (let group = 0; group < GROUPS; group++) {
-      if (!space.curve.groups[group].some((v) => v > 0)) continue;
-      const place = group < GROUPS - 1 ? space.places.list[group] : null;
+    for (const band of bands(space.curve)) {
       const dot = make("i", {class: "dot"});
-      dot.style.background = group_colour(group);
-      const item = make("li", {}, dot, place ? place.name : "the rest");
-      if (place)
-        item.append(make("small", {}, where_text(place) + (place.part ? " in " + place.part : "")));
-      if (place && place.class) item.append(make("em", {class: "kind"}, place.class));
-      legend.append(item);
+      dot.style.background = band.colour;
+      legend.append(make("li", {}, dot, band.title, make("small", {}, band.note),
+        band.class ? make("em", {class: "kind"}, band.class) : null));
     }
     if (space.level) legend.append(make("li", {}, make("i", {class: "dash"}), space.level.name));
   }
@@ -262,12 +279,10 @@ function Timeline(root, page) {
     const lines = [time_text(ns) + " · " + size_text(curve.last[i])];
     if (curve.most[i] > curve.least[i])
       lines.push("from " + size_text(curve.least[i]) + " to " + size_text(curve.most[i]));
-    const order = [];
-    for (let k = 0; k < GROUPS; k++) if (curve.groups[k][i] > 0) order.push(k);
-    order.sort((a, b) => curve.groups[b][i] - curve.groups[a][i]);
-    for (const k of order.slice(0, 6))
-      lines.push([group_colour(k), k < GROUPS - 1 ? space.places.list[k].name : "the rest",
-        size_text(curve.groups[k][i])]);
+    const held = bands(curve).filter((band) => band.values[i] > 0);
+    held.sort((a, b) => b.values[i] - a.values[i]);
+    for (const band of held.slice(0, 6))
+      lines.push([band.colour, band.title, size_text(band.values[i])]);
     const near = (curve.until - curve.from) / 100;
     for (const m of page.data.marks)
       if (m.kind !== "checkpoint" && ns >= m.from - near && ns <= m.until + near &&

@@ -52,6 +52,10 @@ function group_colour(group) {
   return css("--g" + Math.min(group, GROUPS - 1));
 }
 
+function class_colour(number) {
+  return css("--k" + (number < 0 || number >= CLASSES - 1 ? 8 : number));
+}
+
 /* Even steps of an axis, at most `most` up to `to`: powers of two of bytes, else 1, 2 and 5. */
 function ticks(to, most, base) {
   const factors = base === 2 ? [1] : [1, 2, 5], out = [];

@@ -8,11 +8,11 @@ static void test_buckets(void **state)
 	struct curve c;
 
 	assert_int_equal(curve_init(&c, 0, 1000, 10), 0);
-	curve_change(&c, 10, 0, 100);
-	curve_change(&c, 20, 1, 50);
-	curve_change(&c, 30, 0, -100);
-	curve_change(&c, 450, 2, 7);
-	curve_change(&c, 999, 40, 3); /* beyond the groups: the rest */
+	curve_change(&c, 10, 0, 0, 100);
+	curve_change(&c, 20, 1, 1, 50);
+	curve_change(&c, 30, 0, 0, -100);
+	curve_change(&c, 450, 2, 2, 7);
+	curve_change(&c, 999, 40, 40, 3); /* beyond the groups: the rest */
 	curve_end(&c);
 	assert_int_equal(c.least[0], 0);
 	assert_int_equal(c.most[0], 150);
@@ -26,7 +26,9 @@ static void test_buckets(void **state)
 	assert_int_equal(c.least[4], 50);
 	assert_int_equal(c.last[4], 57);
 	assert_int_equal(c.last[9], 60);
+	assert_int_equal(c.groups[9 * CURVE_GROUPS + CURVE_SITES - 1], 3);
 	assert_int_equal(c.groups[9 * CURVE_GROUPS + CURVE_GROUPS - 1], 3);
+	assert_int_equal(c.groups[9 * CURVE_GROUPS + CURVE_SITES + 2], 7);
 	curve_fini(&c);
 }
 
@@ -36,10 +38,10 @@ static void test_stretch(void **state)
 
 	/* What happened before is where it begins; what happens at its end is not its own. */
 	assert_int_equal(curve_init(&c, 500, 600, 4), 0);
-	curve_change(&c, 1, 0, 1000);
-	curve_change(&c, 2, 0, -900);
-	curve_change(&c, 560, 0, 1);
-	curve_change(&c, 600, 0, 77);
+	curve_change(&c, 1, 0, 0, 1000);
+	curve_change(&c, 2, 0, 0, -900);
+	curve_change(&c, 560, 0, 0, 1);
+	curve_change(&c, 600, 0, 0, 77);
 	curve_end(&c);
 	assert_int_equal(c.least[0], 100);
 	assert_int_equal(c.most[0], 100);
@@ -55,8 +57,8 @@ static void test_damage(void **state)
 
 	/* More is released than was acquired, and time goes back. */
 	assert_int_equal(curve_init(&c, 0, 100, 2), 0);
-	curve_change(&c, 80, 0, 5);
-	curve_change(&c, 10, 0, -9);
+	curve_change(&c, 80, 0, 0, 5);
+	curve_change(&c, 10, 0, 0, -9);
 	curve_end(&c);
 	assert_int_equal(c.last[1], 0);
 	curve_fini(&c);
