@@ -6,11 +6,19 @@
 
 #include "util/num.h"
 
+static uint64_t begin_of(const struct curve *c, uint32_t bucket)
+{
+	double length = (double)(c->until_ns - c->from_ns);
+
+	return c->from_ns + (uint64_t)(length * bucket / c->buckets);
+}
+
 int curve_init(struct curve *c, uint64_t from_ns, uint64_t until_ns, uint32_t buckets)
 {
 	size_t n = buckets;
 
 	*c = (struct curve){.from_ns = from_ns, .until_ns = until_ns, .buckets = buckets};
+	c->next_ns = begin_of(c, 1);
 	c->least = calloc(n, sizeof(*c->least));
 	c->most = calloc(n, sizeof(*c->most));
 	c->last = calloc(n, sizeof(*c->last));
@@ -63,12 +71,15 @@ static void change(uint64_t *sum, int64_t bytes)
 
 void curve_change(struct curve *c, uint64_t time_ns, uint32_t site, uint32_t class, int64_t bytes)
 {
-	uint32_t bucket = bucket_of(c, time_ns);
-
 	if (time_ns >= c->until_ns)
 		return;
-	if (bucket > c->at)
-		move_to(c, bucket);
+	if (time_ns >= c->next_ns) {
+		uint32_t bucket = bucket_of(c, time_ns);
+
+		if (bucket > c->at)
+			move_to(c, bucket);
+		c->next_ns = begin_of(c, c->at + 1);
+	}
 	change(&c->live, bytes);
 	change(&c->group[num_least(site, CURVE_SITES - 1)], bytes);
 	change(&c->group[CURVE_SITES + num_least(class, CURVE_CLASSES - 1)], bytes);

@@ -17,6 +17,7 @@
 struct curve {
 	uint64_t from_ns, until_ns;
 	uint32_t buckets, at; /* at: the current bucket */
+	uint64_t next_ns; /* where the next one begins */
 	uint64_t live; /* now */
 	uint64_t group[CURVE_GROUPS];
 	uint64_t *least, *most, *last; /* by bucket */

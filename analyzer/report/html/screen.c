@@ -80,7 +80,7 @@ static void sentence(const struct verdict_result *r, struct str *out)
 	str_puts(out, "<p class=\"about\">");
 	html_escape(out, str_text(&text));
 	str_puts(out, "<code>");
-	html_text(out, p->cmdline);
+	html_text(out, *p->cmdline ? p->cmdline : "(unknown)");
 	str_puts(out, "</code></p>\n</section>\n");
 	str_free(&text);
 }

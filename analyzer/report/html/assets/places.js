@@ -152,7 +152,7 @@ function Places(root, page) {
     more.hidden = shown.length === list.length;
     more.textContent = "Show all " + list.length + " call sites";
     const cut = page.space().places.more;
-    count.textContent = list.length + " call sites" + (cut ? "; " + cut + " smaller ones are one row" : "");
+    count.textContent = list.length + (list.length === 1 ? " call site" : " call sites") + (cut ? "; " + cut + " smaller ones are one row" : "");
   }
 
   filter.oninput = () => state.set({find: filter.value || null}, true);

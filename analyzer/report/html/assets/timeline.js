@@ -142,7 +142,7 @@ function Timeline(root, page) {
   }
 
   function marks(g, s, curve) {
-    let lane = 0, name_end = 0;
+    let lane = 0;
     for (const m of page.data.marks) {
       const from = Math.max(s.left, s.x(m.from)), until = Math.min(s.right, s.x(m.until));
       if (m.until < curve.from || m.from > curve.until) continue;
@@ -176,13 +176,23 @@ function Timeline(root, page) {
         g.lineTo(from + 4, inset.top - 8);
         g.lineTo(from, inset.top);
         g.fill();
-      } else if (m.kind === "checkpoint") {
-        g.fillStyle = css("--band");
-        g.fillRect(from, inset.top, until - from, s.floor - inset.top);
-        name_end = until;
       }
     }
-    return name_end;
+  }
+
+  /* The time that a checkpoint replaced: only the blocks that outlived it are in the curve. */
+  function summarised(g, s, curve) {
+    for (const m of page.data.marks) {
+      if (m.kind !== "checkpoint" || m.from > curve.until || m.until < curve.from) continue;
+      const from = Math.max(s.left, s.x(m.from)), until = Math.min(s.right, s.x(m.until));
+      const text = "summarised by a checkpoint: only what outlived it";
+      g.fillStyle = css("--band");
+      g.fillRect(from, inset.top, until - from, s.floor - inset.top);
+      g.fillStyle = css("--dim");
+      g.textAlign = "left";
+      g.textBaseline = "top";
+      if (until - from > g.measureText(text).width + 12) g.fillText(text, from + 6, inset.top + 22);
+    }
   }
 
   function selection(g, s, curve) {
@@ -205,6 +215,7 @@ function Timeline(root, page) {
     const {g, width, height} = canvas_context(plot.canvas);
     const s = plot.scale = scale(curve, width, height, top);
     plot.curve = curve;
+    summarised(g, s, curve);
     axes(g, s, curve, top, width);
     areas(g, s, curve);
     if (space.level && plot === whole)
