@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "knowledge/knowledge.h"
 #include "report/html/page_parts.h"
 #include "util/num.h"
 
@@ -16,7 +17,8 @@ enum frame_flag {
 	FLAG_LIBRARY = 4,
 	FLAG_INTERPRETER = 8,
 	FLAG_CUT = 16,
-	FLAG_INLINED = 32
+	FLAG_INLINED = 32,
+	FLAG_FRAMEWORK = 64
 };
 
 struct node {
@@ -31,12 +33,22 @@ struct tree {
 	struct map children; /* parent and frame to node */
 };
 
-static uint32_t flags_of(const struct page_frames *frames, const struct symbol *s)
+/* True for a library that the knowledge files name. */
+static bool of_framework(const struct knowledge *known, const struct symbol *s)
+{
+	const char *module = s->python ? NULL : s->module ? s->module : "";
+
+	return known && knowledge_owner(known, s->file, module);
+}
+
+static uint32_t flags_of(
+    const struct page_frames *frames, const struct knowledge *known, const struct symbol *s)
 {
 	enum owner owner = s->cut ? OWNER_RUNTIME : blame_owner(&frames->context, s);
+	bool framework = owner == OWNER_LIBRARY && of_framework(known, s);
 
-	return (s->python ? FLAG_PYTHON : 0) | (owner == OWNER_USER ? FLAG_USER : 0) |
-	       (owner == OWNER_LIBRARY ? FLAG_LIBRARY : 0) |
+	return (framework ? FLAG_FRAMEWORK : 0) | (s->python ? FLAG_PYTHON : 0) |
+	       (owner == OWNER_USER ? FLAG_USER : 0) | (owner == OWNER_LIBRARY ? FLAG_LIBRARY : 0) |
 	       (s->interpreter ? FLAG_INTERPRETER : 0) | (s->cut ? FLAG_CUT : 0) |
 	       (s->inlined ? FLAG_INLINED : 0);
 }
@@ -61,7 +73,7 @@ uint32_t page_frame(struct page *page, const struct symbol *symbol)
 	    .module =
 		block_text_id(&page->texts, symbol->file ? NULL : str_base_name(symbol->module)),
 	    .line = symbol->line,
-	    .flags = flags_of(frames, symbol)};
+	    .flags = flags_of(frames, page->r->frameworks.knowledge, symbol)};
 	key = ((uint64_t)f.function << 32 ^ (uint64_t)f.file << 12 ^ f.line) * 31 + f.module;
 	for (key = key * 64 + f.flags;; key++) {
 		slot = map_put(&frames->by_text, key);

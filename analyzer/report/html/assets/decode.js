@@ -42,7 +42,8 @@ const SECTION = {TEXTS: 1, RUN: 2, FRAMES: 3, MARKS: 4, SPACE: 5, CURVE: 6, LATE
 const GROUPS = 13; /* call sites in a curve, the rest is the last */
 const CLASSES = 8; /* classes of the ledger in a curve, the rest is the last */
 const MEASURES = ["moment", "peak", "total", "count", "temporary"];
-const FLAG = {PYTHON: 1, USER: 2, LIBRARY: 4, INTERPRETER: 8, CUT: 16, INLINED: 32};
+const FLAG = {PYTHON: 1, USER: 2, LIBRARY: 4, INTERPRETER: 8, CUT: 16, INLINED: 32,
+  FRAMEWORK: 64};
 const MARK = ["failure", "recovered", "phase", "request", "checkpoint"];
 
 function read_texts(r) {
@@ -135,7 +136,7 @@ function read_slices(r) {
 /* In preorder: node 0 is all; `parent`, `frame` (-1: a "more" node of `more` frames that are too
  * small), `end` (behind its last descendant) and the measures, each with all below. */
 function read_tree(r) {
-  const n = r.number(), t = {count: n, depth: new Uint16Array(n), parent: new Int32Array(n),
+  const n = r.number(), t = {nodes: n, depth: new Uint16Array(n), parent: new Int32Array(n),
     frame: new Int32Array(n), more: new Uint32Array(n), end: new Int32Array(n)};
   const way = [];
   for (let i = 0, depth = 0; i < n; i++) {
