@@ -56,8 +56,9 @@ function theme_next() {
   theme_apply();
 }
 
-/* Keys that work anywhere: [key, what it does, function]. Views add theirs with a null function
- * where they listen themselves. */
+/* Keys that work anywhere: [key, what it does, function, root]. Views add theirs with a null
+ * function where they listen themselves, and with their root where a key works only while it is
+ * shown. */
 const keys = [
   ["?", "this help", () => help_toggle()],
   ["t", "light, dark or as the system", () => theme_next()],
@@ -71,8 +72,9 @@ function help_toggle() {
   }
   const table = make("table", {});
   for (const [key, what] of keys)
-    table.append(make("tr", {}, make("th", {scope: "row"}, make("kbd", {}, key)),
-      make("td", {}, what)));
+    if (what && !table.textContent.includes(what))
+      table.append(make("tr", {}, make("th", {scope: "row"}, make("kbd", {}, key)),
+        make("td", {}, what)));
   const close = make("button", {}, "Close");
   const box = make("dialog", {id: "help", "aria-label": "Keys"}, make("h2", {}, "Keys"), table,
     close);
@@ -85,7 +87,7 @@ function help_toggle() {
 document.addEventListener("keydown", (event) => {
   const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  const found = keys.find((k) => k[0] === event.key && k[2]);
+  const found = keys.find((k) => k[0] === event.key && k[2] && (!k[3] || k[3].offsetParent));
   if (!found) return;
   event.preventDefault();
   found[2](event);

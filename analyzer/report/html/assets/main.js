@@ -84,7 +84,8 @@ function start(data) {
   }
   root.append(below);
 
-  function draw() {
+  /* changed: keys of the state; without it all is drawn. */
+  function draw(changed) {
     const current = shown();
     space_tabs.draw();
     view_tabs.draw();
@@ -94,17 +95,23 @@ function start(data) {
       one.panel.hidden = view !== current;
       if (view === current) one.draw();
     }
-    timeline.redraw();
+    const own = new Set(current.own);
+    if (!changed || [...changed].some((key) => !own.has(key))) timeline.redraw();
   }
 
   state.listen((changed) => {
     if (changed.has("theme")) theme_apply();
-    draw();
+    draw(changed);
   });
-  new ResizeObserver(draw).observe(root);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  let width = 0;
+  new ResizeObserver(() => {
+    if (width !== root.clientWidth) draw();
+    width = root.clientWidth;
+  }).observe(root);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
   window.addEventListener("beforeprint", () => timeline.draw());
   draw();
+  timeline.draw();
   document.documentElement.dataset.ready = "yes";
 }
 

@@ -14,9 +14,10 @@ function make(tag, attributes) {
   return e;
 }
 
-/* The views below the timeline, each {id, title, shows(space), make(root, page)}. Files add theirs in
- * the order of the tabs. make() is called once and returns draw(), which main.js calls when the view
- * is shown and the state, the space, the range, the theme or the width has changed. `page` is
- * main.js's: data (decode.js), space(), range(). Space, range and search belong to state.js's keys
- * `space`, `from`, `to` and `find`, so that all views follow them. */
+/* The views below the timeline, each {id, title, shows(space), make(root, page), own}. Files add
+ * theirs in the order of the tabs. `own`: keys of the state that change nothing outside the view.
+ * make() is called once and returns draw(), which main.js calls when the view is shown and the
+ * state, the space, the range, the theme or the width has changed. `page` is main.js's: data
+ * (decode.js), space(), range(). Space, range and search belong to state.js's keys `space`, `from`,
+ * `to` and `find`, so that all views follow them. */
 const views = [];

@@ -165,7 +165,7 @@ function Places(root, page) {
     all = true;
     draw();
   });
-  keys.push(["/", "search", () => filter.focus()]);
+  keys.push(["/", "search", () => filter.focus(), root]);
   return draw;
 }
 
