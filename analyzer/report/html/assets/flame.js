@@ -512,7 +512,7 @@ function Flame(root, page) {
   };
   window.addEventListener("beforeprint", pane.draw);
   keys.push(["/", "search", () => search.focus(), root]);
-  keys.push(["n N", "in the flame graph: next and last match", null]);
+  keys.push(["n N", "in the flame graph and the map: next and last match", null]);
   keys.push(["n", "", () => search.step(1), root]);
   keys.push(["N", "", () => search.step(-1), root]);
   keys.push(["↑ ↓ ← →", "in the flame graph: parent, child, siblings; Enter zooms, Esc zooms out, " +
