@@ -49,6 +49,8 @@ PICTURES = [
     ("page-verdict", 1100, 940, False, "", "header"),
     ("page-timeline", 1100, 860, False, "#from=20&to=44", "#timeline"),
     ("page-dark", 1100, 860, True, "#by=site", "#timeline"),
+    ("page-flame", 1100, 760, False, "#view=flame", "#details"),
+    ("page-map", 1100, 760, False, "#view=map", "#details"),
     ("page-narrow", 400, 860, False, "", "header"),
 ]
 
