@@ -12,6 +12,7 @@
 #include "cmd/common/log.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
+#include "report/html/page.h"
 #include "report/report.h"
 #include "report/unrecorded.h"
 #include "util/progress.h"
@@ -65,21 +66,32 @@ static int write_report(
 {
 	struct report_view view = {.result = result};
 	struct report_style style = output_style(&r->output);
+	struct page *page = NULL;
 	struct str text = {0};
 	int rc;
 
+	if (r->output.format->pictures) {
+		rc = page_gather(result, &page, err);
+		if (rc)
+			return rc;
+		view.page = page;
+	}
 	if (log->read) {
 		rc = join_arena(&log->explanation, result, err);
 		if (rc)
-			return rc;
+			goto out;
 		view.log = &log->explanation;
 		view.joined = join_messages(&log->explanation, result, &result->arena);
-		if (!view.joined)
-			return err_set(err, -ENOMEM, "no memory for the log");
+		if (!view.joined) {
+			rc = err_set(err, -ENOMEM, "no memory for the log");
+			goto out;
+		}
 		join_verdict(&log->explanation, view.joined, result);
 	}
 	r->output.format->report(&view, &style, &text);
 	rc = output_write(&text, r->output.path, err);
+out:
+	page_free(page);
 	str_free(&text);
 	return rc;
 }
@@ -90,27 +102,37 @@ static void add_note(struct verdict_result *result, const struct str *text)
 		notes_add(&result->notes, str_text(text));
 }
 
+/* Writes a report with notes on what was not recorded. */
+static int write_with_notes(const struct trace_set *set, struct verdict_result *result,
+    struct log *log, const struct request *r, struct err *err)
+{
+	struct str processes = {0}, programs = {0};
+	int rc;
+
+	unrecorded_processes(set->supervisor, &processes);
+	add_note(result, &processes);
+	str_puts(&programs, "not recorded: ");
+	unrecorded_programs(set->images, set->count, &programs);
+	if (programs.length > strlen("not recorded: "))
+		add_note(result, &programs);
+	rc = write_report(result, log, r, err);
+	str_free(&programs);
+	str_free(&processes);
+	return rc;
+}
+
 static int show(const struct trace_set *set, const void *request, struct err *err)
 {
 	const struct request *r = request;
 	struct verdict_result result;
 	struct log log = {0};
-	struct str processes = {0}, programs = {0};
 	int rc = r->log ? log_open(&log, r->log, err) : 0;
 
 	if (!rc)
 		rc = judge(set, &log, &result, err);
 	progress_end();
 	if (!rc) {
-		unrecorded_processes(set->supervisor, &processes);
-		add_note(&result, &processes);
-		str_puts(&programs, "not recorded: ");
-		unrecorded_programs(set->images, set->count, &programs);
-		if (programs.length > strlen("not recorded: "))
-			add_note(&result, &programs);
-		rc = write_report(&result, &log, r, err);
-		str_free(&programs);
-		str_free(&processes);
+		rc = write_with_notes(set, &result, &log, r, err);
 		verdict_fini(&result);
 	}
 	log_close(&log);
@@ -124,12 +146,52 @@ static int report_main(int argc, char **argv)
 	return traces_show(parse(argc, argv, &r), argc, argv, show, &r);
 }
 
-int report_after_run(const char *dir, FILE *out, bool always, struct err *err)
+static struct request page_request(const char *path)
+{
+	return (struct request){.output = {.format = &format_html, .path = path}};
+}
+
+int report_page(const struct trace_set *set, const char *path, struct err *err)
+{
+	struct request r = page_request(path);
+
+	return show(set, &r, err);
+}
+
+/* Prints the verdict in brief, and writes the page where one is wanted. */
+static int tell_after_run(const struct trace_set *set, struct verdict_result *result,
+    const char *dir, FILE *out, const char *page, struct err *err)
+{
+	struct request r = page_request(page);
+	struct log none = {0};
+	struct str text = {0};
+	int rc;
+
+	if (out) {
+		struct report_style style = report_style_of(fileno(out));
+
+		report_brief(result, dir, &style, &text);
+		fputs(str_text(&text), out);
+		str_free(&text);
+	}
+	if (!page)
+		return 0;
+	rc = write_with_notes(set, result, &none, &r, err);
+	progress_end();
+	if (!rc && out) {
+		fputs("  Page: ", out);
+		str_safe(&text, page);
+		fprintf(out, "%s\n", str_text(&text));
+		str_free(&text);
+	}
+	return rc;
+}
+
+int report_after_run(const char *dir, FILE *out, bool always, const char *page, struct err *err)
 {
 	char *one[] = {(char *)dir};
 	struct traces traces = {0};
 	struct verdict_result result;
-	struct str text = {0};
 	int rc = traces_open(&traces, one, 1, err);
 
 	if (!rc)
@@ -139,16 +201,11 @@ int report_after_run(const char *dir, FILE *out, bool always, struct err *err)
 		traces_close(&traces);
 		return rc;
 	}
-	if (always || result.failure.kind != FAILURE_NONE) {
-		struct report_style style = report_style_of(fileno(out));
-
-		report_brief(&result, dir, &style, &text);
-		fputs(str_text(&text), out);
-	}
-	str_free(&text);
+	if (always || result.failure.kind != FAILURE_NONE)
+		rc = tell_after_run(&traces.set, &result, dir, out, page, err);
 	verdict_fini(&result);
 	traces_close(&traces);
-	return 0;
+	return rc;
 }
 
 const struct command cmd_report = {

@@ -41,6 +41,7 @@ enum format_result {
  * terminal can show; formats for programs ignore it. NULL: the format cannot write that result. */
 struct format {
 	const char *name;
+	bool pictures; /* a report needs the data of pictures: report_view.page */
 #define RESULT(member, type)                                                                       \
 	void (*member)(const type *result, const struct report_style *style, struct str *out);
 	FORMAT_RESULTS(RESULT)

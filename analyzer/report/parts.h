@@ -16,10 +16,23 @@ void damage_text(
 /* Append the member `damage`; null if all is whole. */
 void damage_json(struct json *j, const struct trace_set_damage *d);
 
+/* Append "pid 17, killed by SIGKILL after 3 s: ", which the command line follows. */
+void end_text(const struct verdict_result *r, struct str *out);
+/* Append the second cause, if it is likely enough to be named. */
+void rival_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
+/* Append the value of a piece of evidence, in words. */
+void evidence_text(const struct evidence *e, struct str *out);
+/* Append how the recording was made, an item for each thing that is missing from it. */
+void recording_text(
+    const struct verdict_result *r, const struct report_style *style, struct str *out);
+
 /* Append where the bytes of the limit were, as a table. With style->verbose every row, with exact
  * bytes where there is room for them; otherwise small rows are added up in one, and that is said.
  * What it prints adds up to the limit in both. */
 void ledger_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
+
+/* Return the class of the ledger's row that the verdict blames; NULL: none of this ledger's. */
+const char *ledger_blamed(const struct verdict_result *r, const struct ledger *l);
 
 /* Append the device's part: the refusal, what its memory looked like, and the holders. If the
  * device did not fail, only with style->verbose. Needs r->device. */

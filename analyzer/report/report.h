@@ -22,10 +22,12 @@ struct report_style {
 /* Return the style that suits this descriptor; -1: a file. */
 struct report_style report_style_of(int fd);
 
+struct page;
 struct report_view {
 	const struct verdict_result *result;
 	const struct explanation *log; /* of the same run; NULL: none */
 	const enum join *joined; /* the failure that each of the log's messages is about */
+	const struct page *page; /* for a format with pictures; NULL: none */
 };
 
 /* Append at most ten lines, for the end of `whyoom run`. `trace` is `whyoom report`'s argument. */

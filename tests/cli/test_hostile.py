@@ -108,6 +108,7 @@ COMMANDS = [(command, *more, *form) for form in ((), ("--format", "json")) for c
     ("what-if", "--memory", "2GiB"), ("what-if", "--cap-growth", "1MiB", "--space", "host"),
     ("replay",),
     ("report", "--log", "LOG"), ("explain", "-v", "LOG"))]
+COMMANDS.append(("report", "--log", "LOG", "--format", "html"))
 
 
 def misleads(character):

@@ -42,6 +42,7 @@ static const char *const lines[][10] = {
     {"check", "*", "--format", "json"},
     {"what-if", "*", "--memory", "24GiB", "--expandable-segments", "--concurrency", "2"},
     {"what-if", "*", "--space", "host", "--concurrency", "1", "--cap-growth", "1MiB"},
+    {"report", "*", "--format", "html"},
 };
 #define LINES (sizeof(lines) / sizeof(*lines))
 
@@ -144,7 +145,7 @@ static void brief(const char *path)
 {
 	struct err err;
 
-	report_after_run(path, stdout, true, &err);
+	report_after_run(path, stdout, true, NULL, &err);
 	fflush(stdout);
 }
 

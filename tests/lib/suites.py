@@ -45,6 +45,7 @@ SUITES = [
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
     ("cli", "default", ["cli"], True, "the command line, packaging"),
     ("export", "default", ["export"], True, "exports in their own readers, sums as in the report"),
+    ("page", "default", ["page"], True, "a report's page, in Chromium"),
     ("damage", "default", ["damage"], True,
      "damaged traces say so, or tell the same as whole ones"),
     ("scenarios", "default", ["scenarios"], True,

@@ -47,7 +47,7 @@ static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 
 /* In a process of its own: whatever happens to the analysis, and whatever memory it wants, does not
  * touch the exit status that we owe our caller. A signal that ends it is left in *taken. */
-static void report_apart(const char *dir, bool always, siginfo_t *taken)
+static void report_apart(const char *dir, bool always, const char *page, siginfo_t *taken)
 {
 	struct rlimit limit;
 	sigset_t wanted;
@@ -80,7 +80,8 @@ static void report_apart(const char *dir, bool always, siginfo_t *taken)
 				fd = -1;
 		}
 		/* A program without a trace (a static one) that ended by itself needs no words. */
-		if (report_after_run(dir, stderr, always, &err) && always)
+		if (report_after_run(dir, quiet ? NULL : stderr, always, page, &err) &&
+		    (always || page))
 			note("no verdict: %s", err.text);
 		fflush(stderr);
 		_exit(0);
@@ -176,19 +177,20 @@ static void describe(
 }
 
 /* Prints the verdict, unless nothing failed. */
-static void conclude(const struct run_child *child, const struct run_dir *dir, int trouble)
+static void conclude(
+    const struct run_child *child, const struct run_dir *dir, const char *page, int trouble)
 {
 	bool killed = child->code != CLD_EXITED && child->status == SIGKILL;
 	siginfo_t taken;
 
 	if (trouble)
 		say("the supervisor could not write all of its samples: %s", strerror(trouble));
-	if (quiet || child->relayed_kill)
+	if ((quiet && !page) || child->relayed_kill)
 		return;
 	if (killed)
 		say("killed by SIGKILL");
 	if (killed || child->group_short || run_dir_failed(dir))
-		report_apart(dir->path, killed, &taken);
+		report_apart(dir->path, killed, page, &taken);
 }
 
 /* Removes the simulated machine that the processes of this run shared. */
@@ -242,7 +244,7 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	if (*dir.killed && !quiet) {
 		siginfo_t taken = {0};
 
-		report_apart(dir.killed, true, &taken);
+		report_apart(dir.killed, true, NULL, &taken);
 		run_child_keep(&child, &taken);
 	}
 	rc = run_child_start(&child, &program, options->program, err);
@@ -261,7 +263,7 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	run_witness_stop(&child.witness);
 	run_dir_tidy(&dir);
 	forget_simgpu(options);
-	conclude(&child, &dir, trouble);
+	conclude(&child, &dir, options->html, trouble);
 	run_dir_close(&dir);
 	return status;
 fail:
@@ -305,6 +307,8 @@ const struct command cmd_run = {
 	"it could not be started.\n\n"
 	"  -o DIR                the directory for the traces; those of an earlier run there are\n"
 	"                        moved to DIR/earlier, which keeps the newest three\n"
+	"  --html FILE           when memory ran out, also write the report as a page for a "
+	"browser\n"
 	"  --python-objects      record every Python object (PYTHONMALLOC=malloc), not only "
 	"arenas\n"
 	"  --nvtx                record the program's NVTX ranges, unless another tool does\n"

@@ -612,6 +612,10 @@ static int build(const struct model *m, enum moment moment, const struct failure
 	relations_read(b.p);
 	if ((rc = holders_read(&m->feed, b.p, b.members, b.member_count)))
 		goto out;
+	rc = -ENOMEM;
+	b.p->classes = calloc(b.p->count + 1u, sizeof(*b.p->classes));
+	if (!b.p->classes)
+		goto out;
 	*out = b.p;
 	b.p = NULL;
 	rc = 0;
@@ -708,5 +712,6 @@ void callsites_free(struct callsites *p)
 	arena_free(&p->steps);
 	vec_free(&p->memory.traits);
 	free(p->list);
+	free(p->classes);
 	free(p);
 }

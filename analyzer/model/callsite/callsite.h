@@ -195,6 +195,9 @@ struct callsites {
 	uint64_t live_blocks; /* of the heap's part of live_bytes */
 	enum files_charged files_charged; /* the model's */
 	struct proportion_found proportion;
+	/* By call site, for a report's pictures: 1 + the class of the ledger that it was put in; 0:
+	 * none. Filled by verdict/ledger/classes.c. */
+	uint8_t *classes;
 };
 
 int callsites_new(

@@ -43,8 +43,7 @@ static unsigned digits(const struct ledger *l)
 	return (unsigned)most;
 }
 
-/* The row of what the verdict blames, in the ledger of what ran out. */
-static const char *blamed_class(const struct verdict_result *r, const struct ledger *l)
+const char *ledger_blamed(const struct verdict_result *r, const struct ledger *l)
 {
 	enum live_class class = class_of_cause(r->verdict.cause);
 
@@ -68,7 +67,7 @@ static struct table layout(
 	unsigned fixed = 2 + 11 + 8, longest = 24;
 	struct table t = {.style = st, .ledger = l, .name = 30};
 
-	t.blamed = blamed_class(r, l);
+	t.blamed = ledger_blamed(r, l);
 	t.tone = style_tone(r->verdict.cause);
 	for (uint32_t i = 0; i < l->row_count; i++) {
 		unsigned n = term_columns(l->rows[i].class);

@@ -36,7 +36,7 @@ static void command(struct str *out, const char *cmdline, unsigned columns)
  * says only what was refused, so the likeliest one is named, too. */
 #define RIVAL 0.1
 
-static void rival(const struct verdict_result *r, const struct report_style *st, struct str *out)
+void rival_text(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct verdict *v = &r->verdict;
 	bool unknown = v->cause == CAUSE_UNKNOWN, found = false;
@@ -69,36 +69,43 @@ static void rival(const struct verdict_result *r, const struct report_style *st,
 	str_free(&text);
 }
 
-static void headline(const struct verdict_result *r, const struct report_style *st, struct str *out)
+void end_text(const struct verdict_result *r, struct str *out)
 {
 	const struct process *p = &r->tree.processes[r->tree.subject];
 	const char *name = NULL;
-	struct str about = {0};
-	unsigned columns;
 	struct fmt a;
 
-	damage_text(&r->tree.damage, st, out);
-	style_verdict(out, st, r->verdict.cause, r->verdict.confidence);
-	str_printf(&about, "pid %u", p->pid);
+	str_printf(out, "pid %u", p->pid);
 	if (p->how == END_SIGNAL && p->code < 65)
 		name = sigabbrev_np((int)p->code);
 	if (name)
-		str_printf(&about, ", killed by SIG%s", name);
+		str_printf(out, ", killed by SIG%s", name);
 	else if (p->how == END_SIGNAL)
-		str_printf(&about, ", killed by signal %u", p->code);
+		str_printf(out, ", killed by signal %u", p->code);
 	else if (p->how == END_EXIT)
-		str_printf(&about, ", exit status %u%s", p->code,
+		str_printf(out, ", exit status %u%s", p->code,
 		    !p->code && r->failure.kind != FAILURE_NONE &&
 			    r->failure.kind != FAILURE_STALLED
 			? " (although memory was refused)"
 			: "");
 	else if (p->how == END_RUNNING)
-		str_puts(&about, ", still running");
+		str_puts(out, ", still running");
 	else if (r->failure.kind == FAILURE_OOM_KILL)
-		str_puts(&about, ", killed");
+		str_puts(out, ", killed");
 	else
-		str_puts(&about, ", end unknown");
-	str_printf(&about, " after %s: ", fmt_duration(&a, num_ns(p->seconds)));
+		str_puts(out, ", end unknown");
+	str_printf(out, " after %s: ", fmt_duration(&a, num_ns(p->seconds)));
+}
+
+static void headline(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	const struct process *p = &r->tree.processes[r->tree.subject];
+	struct str about = {0};
+	unsigned columns;
+
+	damage_text(&r->tree.damage, st, out);
+	style_verdict(out, st, r->verdict.cause, r->verdict.confidence);
+	end_text(r, &about);
 	columns = term_columns(str_text(&about));
 	command(&about, p->cmdline, st->columns > columns ? st->columns - columns : 0);
 	str_puts(out, term_style(st->colour, TERM_DIM));
@@ -106,7 +113,7 @@ static void headline(const struct verdict_result *r, const struct report_style *
 	style_cell(out, st, str_text(&about), columns < st->columns ? columns : st->columns, false);
 	str_printf(out, "%s\n", term_style(st->colour, TERM_PLAIN));
 	style_wrap(out, st, 2, "%s", r->verdict.summary);
-	rival(r, st, out);
+	rival_text(r, st, out);
 	str_free(&about);
 }
 
@@ -157,7 +164,7 @@ static void fixes(const struct verdict_result *r, const struct report_style *st,
 		style_fix(out, st, i + 1, r->verdict.fixes[i].for_, r->verdict.fixes[i].text);
 }
 
-static void value(struct str *out, const struct evidence *e)
+void evidence_text(const struct evidence *e, struct str *out)
 {
 	uint64_t whole = e->value >= 0x1p64 ? UINT64_MAX : e->value > 0 ? (uint64_t)e->value : 0;
 	struct fmt f;
@@ -188,7 +195,7 @@ static void evidence(const struct verdict_result *r, const struct report_style *
 		struct str line = {0};
 
 		str_printf(&line, "%s: ", fact_text(r->verdict.evidence[i].fact));
-		value(&line, &r->verdict.evidence[i]);
+		evidence_text(&r->verdict.evidence[i], &line);
 		style_item(out, st, "  - ", 4, "%s", str_text(&line));
 		str_free(&line);
 	}
@@ -392,7 +399,7 @@ static void rights(const struct coverage *c, const struct report_style *st, stru
 }
 
 /* How the record was made, where not every block is in it. */
-static void sampled(const struct verdict_result *r, const struct report_style *st, struct str *out)
+void recording_text(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct coverage *c = &r->coverage;
 	struct str line = {0};
@@ -458,7 +465,7 @@ void report_text(const struct report_view *v, const struct report_style *style, 
 		what_ifs(r, style, out);
 		background(r, style, out);
 	}
-	sampled(r, style, out);
+	recording_text(r, style, out);
 	for (size_t i = 0; i < r->notes.count; i++)
 		style_item(out, style, "Note: ", 6, "%s", r->notes.list[i]);
 	if (!style->verbose)

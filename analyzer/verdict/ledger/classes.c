@@ -71,6 +71,9 @@ static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t 
 	uint64_t of_maps = num_least(left, p->facts.map_bytes - callsite_unused(p));
 
 	bytes = num_least(bytes, left);
+	/* Of several, the best finding's, which comes first. */
+	if (bytes && w->in->callsites->classes && !w->in->callsites->classes[at])
+		w->in->callsites->classes[at] = (uint8_t)(1 + class);
 	heap = num_least(bytes, left - of_maps);
 	maps =
 	    num_least(bytes - heap, num_less(of_maps, p->facts.shared_bytes + p->facts.file_bytes));
@@ -275,6 +278,8 @@ int classes_make(const struct classes_input *in, struct classes *out)
 	w.left = calloc(in->callsites->count + 1u, sizeof(*w.left));
 	if (!w.left)
 		return -ENOMEM;
+	if (in->callsites->classes)
+		memset(in->callsites->classes, 0, in->callsites->count);
 	for (uint32_t i = 0; i < in->callsites->count; i++) {
 		uint64_t unused =
 		    num_least(callsite_unused(&in->callsites->list[i]), out->maps_other);

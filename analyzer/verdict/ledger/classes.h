@@ -45,7 +45,7 @@ struct classes {
 	uint64_t arenas, arenas_free; /* the interpreter's: used, without a class; free */
 };
 
-/* Fill *out. 0 or -ENOMEM. */
+/* Fill *out, and the call sites' own classes. 0 or -ENOMEM. */
 int classes_make(const struct classes_input *in, struct classes *out);
 
 #endif

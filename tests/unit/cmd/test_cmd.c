@@ -28,7 +28,7 @@ static const struct command run = {.name = "run",
 static const struct command report = {.name = "report",
     .arguments = "TRACE...",
     .summary = "say why",
-    .details = "  --format FORMATS     how\n",
+    .details = "  --format FORMATS          how\n",
     .result = FORMAT_OF_report,
     .main = nothing};
 static const struct command sites = {
@@ -59,7 +59,7 @@ static void help(void **state)
 	text = help_of(&report);
 	assert_non_null(strstr(text, "Usage: whyoom report TRACE...\n\nSay why.\n\n"));
 	/* The registry's formats; the following text stays in its column. */
-	assert_non_null(strstr(text, "\n  --format text|json   how\n"));
+	assert_non_null(strstr(text, "\n  --format text|json|html   how\n"));
 	assert_non_null(strstr(text, "--max-memory"));
 	free(text);
 }

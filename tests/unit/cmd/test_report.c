@@ -19,7 +19,7 @@ static const char *after_run(const char *dir, bool always, int expect)
 	FILE *out = fopen(scratch("after"), "w");
 	struct err err = {""};
 
-	assert_int_equal(report_after_run(dir, out, always, &err), expect);
+	assert_int_equal(report_after_run(dir, out, always, NULL, &err), expect);
 	fclose(out);
 	if (expect)
 		assert_true(*err.text);

@@ -81,6 +81,14 @@ static void by_shape(void **state)
 	assert_int_equal(c.of[CLASS_RETAINED].heap, 200 * MiB);
 	assert_int_equal(c.heap_other, 0);
 	assert_int_equal(sum(&c), p->live_bytes);
+	/* Each call site knows the class that it was put in. */
+	for (uint32_t i = 0; i < p->count; i++) {
+		unsigned class = p->classes[i];
+
+		assert_true(!class || class <= CLASS_COUNT);
+		assert_true(!class || c.of[class - 1].heap >= p->list[i].facts.live_bytes);
+		assert_true(class || !p->list[i].facts.live_bytes);
+	}
 	callsites_free(p);
 	model_free(m);
 	script_free(s);

@@ -1,0 +1,237 @@
+/* decode.js - reads the data block, as docs/page-data.md describes it. */
+
+/* Numbers of 7 bits a byte; columns of them. What ends too early gives 0s. */
+function Reader(bytes) {
+  let at = 0;
+  const r = {
+    done: () => at >= bytes.length,
+    number() {
+      let value = 0, scale = 1, b;
+      do {
+        b = at < bytes.length ? bytes[at++] : 0;
+        value += (b & 127) * scale;
+        scale *= 128;
+      } while (b & 128);
+      return value;
+    },
+    signed() {
+      const v = r.number();
+      return v % 2 ? -(v + 1) / 2 : v / 2;
+    },
+    bytes(n) {
+      at += n;
+      return bytes.subarray(at - n, Math.min(at, bytes.length));
+    },
+    column(n) {
+      const out = new Float64Array(n);
+      for (let i = 0; i < n; i++) out[i] = r.number();
+      return out;
+    },
+    differences(n) {
+      const out = new Float64Array(n);
+      let v = 0;
+      for (let i = 0; i < n; i++) out[i] = v += r.signed();
+      return out;
+    },
+  };
+  return r;
+}
+
+const SECTION = {TEXTS: 1, RUN: 2, FRAMES: 3, MARKS: 4, SPACE: 5, CURVE: 6, LATE: 7, PLACES: 8,
+  SLICES: 9, TREE: 10, MAP: 11, LEVELS: 12};
+const GROUPS = 13; /* call sites in a curve, the rest is the last */
+const CLASSES = 8; /* classes of the ledger in a curve, the rest is the last */
+const MEASURES = ["moment", "peak", "total", "count", "temporary"];
+const FLAG = {PYTHON: 1, USER: 2, LIBRARY: 4, INTERPRETER: 8, CUT: 16, INLINED: 32,
+  FRAMEWORK: 64};
+const MARK = ["failure", "recovered", "phase", "request", "checkpoint"];
+
+function read_texts(r) {
+  const out = [null], decoder = new TextDecoder();
+  let last = new Uint8Array(0);
+  for (let n = r.number(); n > 0; n--) {
+    const same = r.number(), rest = r.bytes(r.number());
+    const text = new Uint8Array(same + rest.length);
+    text.set(last.subarray(0, same));
+    text.set(rest, same);
+    out.push(decoder.decode(text));
+    last = text;
+  }
+  return out;
+}
+
+function read_curve(r) {
+  const c = {from: r.number(), until: r.number(), count: r.number(), groups: []};
+  c.last = r.differences(c.count);
+  c.most = r.differences(c.count);
+  c.least = r.differences(c.count);
+  for (let i = 0; i < c.count; i++) c.most[i] += c.least[i];
+  for (let g = 0; g < GROUPS; g++) c.groups.push(r.differences(c.count));
+  c.classes = [];
+  for (let k = 0; k < CLASSES; k++) c.classes.push(r.differences(c.count));
+  return c;
+}
+
+function read_frames(r, texts) {
+  const n = r.number(), list = [];
+  const functions = r.column(n), files = r.column(n), lines = r.column(n), flags = r.column(n);
+  const modules = r.column(n);
+  for (let i = 0; i < n; i++)
+    list.push({name: texts[functions[i]] || "?", file: texts[files[i]], line: lines[i],
+      flags: flags[i], module: texts[modules[i]]});
+  return list;
+}
+
+function read_marks(r, texts) {
+  const list = [];
+  for (let n = r.number(); n > 0; n--) {
+    const m = {kind: MARK[r.number()], from: r.number()};
+    m.until = m.from + r.number();
+    m.bytes = r.number();
+    m.name = texts[r.number()];
+    m.space = texts[r.number()];
+    list.push(m);
+  }
+  return list;
+}
+
+function read_places(r, texts) {
+  const p = {list: [], more: 0}, n = r.number();
+  p.more = r.number();
+  for (let i = 0; i < n; i++) {
+    const c = {index: i, name: texts[r.number()] || "?", file: texts[r.number()],
+      line: r.number(), part: texts[r.number()]};
+    const bits = r.number();
+    c.python = bits % 2 === 1;
+    c.owner = bits >> 1;
+    c.class_number = r.number() - 1; /* -1: none */
+    c.largest = r.number();
+    for (const m of MEASURES) c[m] = r.number();
+    const shown = r.number();
+    c.cut = r.number();
+    c.stack = r.column(shown); /* frames, the innermost first */
+    p.list.push(c);
+  }
+  p.rest = {index: -1, name: "all other call sites", rest: true, stack: []};
+  for (const m of MEASURES) p.rest[m] = r.number();
+  return p;
+}
+
+/* By place: [born, died, bytes, count]...; died is `count` for what was still alive. */
+function read_slices(r) {
+  const s = {end: r.number(), count: r.number(), sites: new Map()};
+  for (let n = r.number(); n > 0; n--) {
+    const place = r.number(), cells = [];
+    let at = 0;
+    for (let k = r.number(); k > 0; k--) {
+      at += r.number();
+      const born = Math.floor(at / (s.count + 1)), further = at % (s.count + 1);
+      cells.push([born, further === s.count ? s.count : born + further, r.number(), r.number()]);
+    }
+    s.sites.set(place, cells);
+  }
+  return s;
+}
+
+/* In preorder: node 0 is all; `parent`, `frame` (-1: a "more" node of `more` frames that are too
+ * small), `end` (behind its last descendant) and the measures, each with all below. */
+function read_tree(r) {
+  const n = r.number(), t = {nodes: n, depth: new Uint16Array(n), parent: new Int32Array(n),
+    frame: new Int32Array(n), more: new Uint32Array(n), end: new Int32Array(n)};
+  const way = [];
+  for (let i = 0, depth = 0; i < n; i++) {
+    depth += r.signed();
+    while (way.length > depth) t.end[way.pop()] = i;
+    t.depth[i] = depth;
+    t.parent[i] = depth ? way[depth - 1] : -1;
+    way.push(i);
+  }
+  while (way.length) t.end[way.pop()] = n;
+  for (let i = 0; i < n; i++) t.frame[i] = r.number() - 1;
+  for (let i = 0; i < n; i++) if (t.frame[i] < 0) t.more[i] = r.number();
+  for (const m of MEASURES) {
+    const column = t[m] = r.column(n);
+    for (let i = 1; i < n; i++) column[i] = column[t.parent[i]] - column[i];
+  }
+  return t;
+}
+
+function read_map(r, texts) {
+  const m = {bytes: r.number(), live: r.number(), blocks: r.number(), holes: r.number(),
+    hole_bytes: r.number(), largest_hole: r.number(), hidden: r.number(), request: r.number()};
+  m.room = r.number() ? {start: r.number(), size: r.number(), bytes: r.number(),
+    blocks: r.number()} : null;
+  m.sites = [];
+  for (let n = r.number(); n > 0; n--)
+    m.sites.push({name: texts[r.number()] || "?", file: texts[r.number()], line: r.number(),
+      bytes: r.number(), blocks: r.number()});
+  const n = r.number();
+  m.more_segments = r.number();
+  m.more_bytes = r.number();
+  m.segments = [];
+  for (let i = 0, start = 0, size = 0, first = 0; i < n; i++) {
+    start += r.signed();
+    size += r.signed();
+    const born = r.number(), bits = r.number(), count = r.number();
+    m.segments.push({start, size, born, acquired: !!(bits & 1), captured: !!(bits & 2),
+      mapped: !!(bits & 4), first, count});
+    first += count;
+  }
+  const p = m.pieces = {count: r.number()};
+  p.kind = r.column(p.count); /* 0 hole, 1 mixed, 2 another site, 3 + number of the site */
+  p.size = r.column(p.count);
+  p.free = r.column(p.count);
+  p.blocks = r.column(p.count);
+  p.holes = r.column(p.count);
+  p.born = new Float64Array(p.count);
+  for (let i = 0, v = 0; i < p.count; i++) if (p.blocks[i]) p.born[i] = v += r.signed();
+  return m;
+}
+
+function read_space(r, texts) {
+  return {name: texts[r.number()], kind: r.number(), limit: r.number(),
+    limit_kind: texts[r.number()], peak: r.number(), peak_ns: r.number(), moment: r.number(),
+    request: r.number(), level: null, map: null};
+}
+
+function read_section(data, id, r, texts) {
+  const space = data.spaces[data.spaces.length - 1];
+  if (id === SECTION.RUN) {
+    data.run = {end: r.number(), moment: r.number(), at: texts[r.number()], primary: r.number(),
+      spaces: r.number(), temporary: r.number(), error: r.number(), classes: []};
+    for (let n = r.number(); n > 0; n--) data.run.classes.push(texts[r.number()]);
+  }
+  else if (id === SECTION.MARKS) data.marks = read_marks(r, texts);
+  else if (id === SECTION.FRAMES) data.frames = read_frames(r, texts);
+  else if (id === SECTION.SPACE) data.spaces.push(read_space(r, texts));
+  else if (id === SECTION.CURVE) space.curve = read_curve(r);
+  else if (id === SECTION.LATE) space.late = read_curve(r);
+  else if (id === SECTION.PLACES) space.places = read_places(r, texts);
+  else if (id === SECTION.SLICES) space.slices = read_slices(r);
+  else if (id === SECTION.TREE) space.tree = read_tree(r);
+  else if (id === SECTION.MAP) space.map = read_map(r, texts);
+  else if (id === SECTION.LEVELS) {
+    space.level = {name: texts[r.number()]};
+    space.level.at = r.differences(r.number());
+  }
+}
+
+function decode(bytes) {
+  const r = Reader(bytes), sections = [], data = {spaces: []};
+  while (!r.done()) {
+    const id = r.number();
+    sections.push([id, r.bytes(r.number())]);
+  }
+  const texts = read_texts(Reader(sections.find((s) => s[0] === SECTION.TEXTS)[1]));
+  for (const [id, body] of sections) read_section(data, id, Reader(body), texts);
+  for (const space of data.spaces)
+    for (const p of space.places.list) p.class = data.run.classes[p.class_number] || null;
+  return data;
+}
+
+async function read_block(element) {
+  const text = atob(element.textContent.trim()), packed = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
+  const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return decode(new Uint8Array(await new Response(plain).arrayBuffer()));
+}

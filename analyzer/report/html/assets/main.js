@@ -1,0 +1,138 @@
+/* main.js - puts the page together once its data is read. Ends the script. */
+
+function Page(data) {
+  const page = {
+    data,
+    /* The space that is looked at: the verdict's, if it held anything. */
+    space: () => data.spaces.find((s) => s.name === state.get("space")) ||
+      (data.spaces[data.run.primary].peak && data.spaces[data.run.primary]) ||
+      data.spaces.find((s) => s.peak) || data.spaces[0],
+    slices: () => data.spaces[0].slices.count,
+    /* Whether colours tell classes of the ledger: where they are known, if not chosen otherwise. */
+    by_class() {
+      const known = page.space().curve.classes.slice(0, -1).some((c) => c.some((v) => v > 0));
+      return known && state.get("by") !== "site";
+    },
+    /* The colour of a call site in the curve; null: it is in the rest. */
+    colour(place) {
+      if (page.by_class()) return class_colour(place.class_number);
+      return place.index >= 0 && place.index < GROUPS - 1 ? group_colour(place.index) : null;
+    },
+    /* The selected slices, `to` not included; null: none. */
+    range() {
+      const from = state.number("from", -1), to = state.number("to", -1), n = page.slices();
+      return from >= 0 && to > from && to <= n && from % 1 === 0 && to % 1 === 0
+        ? {from, to} : null;
+    },
+  };
+  return page;
+}
+
+/* Buttons of which one is chosen, as tabs: arrow keys move between them. */
+function Tabs(label, key, list, chosen) {
+  const box = make("div", {class: "tabs", role: "tablist", "aria-label": label});
+  for (const [id, title] of list()) {
+    const button = make("button", {role: "tab", "data-id": id, id: key + "-" + id}, title);
+    button.onclick = () => state.set({[key]: id});
+    box.append(button);
+  }
+  box.addEventListener("keydown", (event) => {
+    const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    if (!step) return;
+    const buttons = [...box.querySelectorAll("button:not([hidden])")];
+    const next = buttons[buttons.indexOf(document.activeElement) + step];
+    if (next) {
+      next.focus();
+      next.click();
+    }
+    event.preventDefault();
+  });
+  function draw() {
+    for (const button of box.children) {
+      const on = button.dataset.id === chosen();
+      button.setAttribute("aria-selected", String(on));
+      button.tabIndex = on ? 0 : -1;
+    }
+  }
+  return {box, draw};
+}
+
+function start(data) {
+  const page = Page(data), root = document.getElementById("views");
+  const curve = make("section", {id: "timeline"}, make("h2", {}, "Memory over time"));
+  const below = make("section", {id: "details"}), panels = new Map();
+
+  const space_tabs = Tabs("Space", "space",
+    () => data.spaces.map((s) => [s.name, s.name + " · " + size_text(s.peak)]),
+    () => page.space().name);
+  if (data.spaces.length > 1) curve.append(space_tabs.box);
+  const timeline = Timeline(curve, page);
+  root.append(curve);
+
+  function shown() {
+    const possible = views.filter((v) => v.shows(page.space()));
+    return possible.find((v) => v.id === state.get("view")) || possible[0];
+  }
+  const view_tabs = Tabs("View", "view", () => views.map((v) => [v.id, v.title]),
+    () => shown().id);
+  if (views.length > 1) below.append(view_tabs.box);
+  else below.append(make("h2", {}, views[0].title));
+  for (const view of views) {
+    const panel = make("div", {role: "tabpanel", id: "panel-" + view.id, class: "panel"});
+    below.append(panel);
+    panels.set(view, {panel, draw: view.make(panel, page)});
+  }
+  root.append(below);
+
+  /* changed: keys of the state; without it all is drawn. */
+  function draw(changed) {
+    const current = shown();
+    space_tabs.draw();
+    view_tabs.draw();
+    for (const button of view_tabs.box.children)
+      button.hidden = !views.find((v) => v.id === button.dataset.id).shows(page.space());
+    for (const [view, one] of panels) {
+      one.panel.hidden = view !== current;
+      if (view === current) one.draw();
+    }
+    const own = new Set(current.own);
+    if (!changed || [...changed].some((key) => !own.has(key))) timeline.redraw();
+  }
+
+  state.listen((changed) => {
+    if (changed.has("theme")) theme_apply();
+    draw(changed);
+  });
+  let width = 0;
+  new ResizeObserver(() => {
+    if (width !== root.clientWidth) draw();
+    width = root.clientWidth;
+  }).observe(root);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+  window.addEventListener("beforeprint", () => timeline.draw());
+  draw();
+  timeline.draw();
+  document.documentElement.dataset.ready = "yes";
+}
+
+function tools() {
+  const theme = make("button", {id: "theme", title: "t"}, "Theme: auto");
+  const help = make("button", {title: "?"}, "Keys");
+  theme.onclick = theme_next;
+  help.onclick = help_toggle;
+  document.getElementById("tools").append(theme, help);
+  theme_apply();
+}
+
+function cannot(why) {
+  document.getElementById("views").append(make("p", {class: "alert"},
+    "The pictures cannot be shown: " + why + " All of the verdict stands above."));
+}
+
+tools();
+if (typeof DecompressionStream !== "function")
+  cannot("this browser is too old to unpack their data (it lacks DecompressionStream).");
+else
+  read_block(document.getElementById("d")).then(start, (e) => cannot("their data is damaged: " +
+    e.message + "."));
+})();

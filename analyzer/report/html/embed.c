@@ -1,0 +1,55 @@
+/*
+ * embed.c - a program of the build: writes C arrays of files, so that whyoom needs no file beside
+ * it. Usage: embed OUT NAME FILE... [-- NAME FILE...]: an array NAME of its files, one after the
+ * other. NAME "js" makes the arrays page_js, page_js_bytes.
+ */
+#include <stdio.h>
+#include <string.h>
+
+static int add_file(FILE *out, const char *path, unsigned *bytes)
+{
+	FILE *in = fopen(path, "rb");
+	int c;
+
+	if (!in)
+		return -1;
+	while ((c = getc(in)) != EOF)
+		fprintf(out, "%d,%s", c, ++*bytes % 24 ? "" : "\n");
+	c = ferror(in);
+	fclose(in);
+	return c;
+}
+
+static int add_array(FILE *out, char **arguments, int count)
+{
+	unsigned bytes = 0;
+
+	if (count < 1)
+		return -1;
+	fprintf(out, "const unsigned char page_%s[] = {\n", arguments[0]);
+	for (int i = 1; i < count; i++)
+		if (add_file(out, arguments[i], &bytes))
+			return -1;
+	fprintf(out, "0};\nconst unsigned page_%s_bytes = %u;\n", arguments[0], bytes);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	FILE *out = argc > 2 ? fopen(argv[1], "w") : NULL;
+	int rc = out ? 0 : -1, from = 2;
+
+	if (out)
+		fprintf(out, "#include \"report/html/html.h\"\n");
+	for (int i = 2; i <= argc && !rc; i++) {
+		if (i < argc && strcmp(argv[i], "--") != 0)
+			continue;
+		rc = add_array(out, argv + from, i - from);
+		from = i + 1;
+	}
+	if (out && fclose(out))
+		rc = -1;
+	if (rc)
+		fprintf(stderr, "embed: cannot write %s\n", argc > 1 ? argv[1] : "");
+	return rc ? 1 : 0;
+}

@@ -1,0 +1,328 @@
+/* flame.c - the tree of a space's stacks, cut to what can be seen. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "knowledge/knowledge.h"
+#include "report/html/page_parts.h"
+#include "util/num.h"
+
+/* A frame narrower than this share of every measure cannot be seen. */
+#define SHARE_MIN 0.0005
+/* While the tree is built; stacks that come later end at the frame that they share with others. */
+#define NODES_MAX 1000000u
+
+enum frame_flag {
+	FLAG_PYTHON = 1,
+	FLAG_USER = 2,
+	FLAG_LIBRARY = 4,
+	FLAG_INTERPRETER = 8,
+	FLAG_CUT = 16,
+	FLAG_INLINED = 32,
+	FLAG_FRAMEWORK = 64
+};
+
+struct node {
+	uint32_t parent, frame; /* frame: 1 + its number */
+	uint32_t child, last, next; /* first and last child, and the next sibling; 0: none */
+	bool kept;
+	uint64_t sums[MEASURES]; /* with all below it */
+};
+
+struct tree {
+	VEC(struct node) nodes; /* the first is the root; a parent comes before its children */
+	struct map children; /* parent and frame to node */
+};
+
+/* True for a library that the knowledge files name. */
+static bool of_framework(const struct knowledge *known, const struct symbol *s)
+{
+	const char *module = s->python ? NULL : s->module ? s->module : "";
+
+	return known && knowledge_owner(known, s->file, module);
+}
+
+static uint32_t flags_of(
+    const struct page_frames *frames, const struct knowledge *known, const struct symbol *s)
+{
+	enum owner owner = s->cut ? OWNER_RUNTIME : blame_owner(&frames->context, s);
+	bool framework = owner == OWNER_LIBRARY && of_framework(known, s);
+
+	return (framework ? FLAG_FRAMEWORK : 0) | (s->python ? FLAG_PYTHON : 0) |
+	       (owner == OWNER_USER ? FLAG_USER : 0) | (owner == OWNER_LIBRARY ? FLAG_LIBRARY : 0) |
+	       (s->interpreter ? FLAG_INTERPRETER : 0) | (s->cut ? FLAG_CUT : 0) |
+	       (s->inlined ? FLAG_INLINED : 0);
+}
+
+static bool same_frame(const struct page_frame *a, const struct page_frame *b)
+{
+	return a->function == b->function && a->file == b->file && a->line == b->line &&
+	       a->module == b->module && a->flags == b->flags;
+}
+
+uint32_t page_frame(struct page *page, const struct symbol *symbol)
+{
+	struct page_frames *frames = &page->frames;
+	uint64_t *known = symbol->id ? map_put(&frames->by_id, symbol->id) : NULL;
+	struct page_frame f;
+	uint64_t key, *slot;
+
+	if (known && *known)
+		return (uint32_t)*known - 1;
+	f = (struct page_frame){.function = block_text_id(&page->texts, symbol->function),
+	    .file = block_text_id(&page->texts, symbol->file),
+	    .module =
+		block_text_id(&page->texts, symbol->file ? NULL : str_base_name(symbol->module)),
+	    .line = symbol->line,
+	    .flags = flags_of(frames, page->r->frameworks.knowledge, symbol)};
+	key = ((uint64_t)f.function << 32 ^ (uint64_t)f.file << 12 ^ f.line) * 31 + f.module;
+	for (key = key * 64 + f.flags;; key++) {
+		slot = map_put(&frames->by_text, key);
+		if (!slot)
+			return PAGE_NO_PLACE;
+		if (!*slot) {
+			if (vec_push(&frames->list, f))
+				return PAGE_NO_PLACE;
+			*slot = frames->list.count;
+		}
+		if (same_frame(&frames->list.items[*slot - 1], &f))
+			break;
+	}
+	if (known)
+		*known = *slot;
+	return (uint32_t)*slot - 1;
+}
+
+void page_frames_write(const struct page *page, struct str *to)
+{
+	const struct page_frames *f = &page->frames;
+
+	block_number(to, f->list.count);
+	for (size_t i = 0; i < f->list.count; i++)
+		block_number(to, f->list.items[i].function);
+	for (size_t i = 0; i < f->list.count; i++)
+		block_number(to, f->list.items[i].file);
+	for (size_t i = 0; i < f->list.count; i++)
+		block_number(to, f->list.items[i].line);
+	for (size_t i = 0; i < f->list.count; i++)
+		block_number(to, f->list.items[i].flags);
+	for (size_t i = 0; i < f->list.count; i++)
+		block_number(to, f->list.items[i].module);
+}
+
+/* The child of a node with that frame, or the node itself if there is no more room. */
+static int child_of(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *out)
+{
+	uint64_t *slot;
+
+	if (t->nodes.count >= NODES_MAX) {
+		slot = map_find(&t->children, (uint64_t)parent << 32 | frame);
+		*out = slot ? (uint32_t)*slot : parent;
+		return 0;
+	}
+	slot = map_put(&t->children, (uint64_t)parent << 32 | frame);
+	if (!slot)
+		return -ENOMEM;
+	if (!*slot) {
+		struct node *p;
+
+		if (vec_push(&t->nodes, (struct node){.parent = parent, .frame = frame}))
+			return -ENOMEM;
+		*slot = t->nodes.count - 1;
+		p = &t->nodes.items[parent];
+		if (p->child)
+			t->nodes.items[p->last].next = (uint32_t)*slot;
+		else
+			p->child = (uint32_t)*slot;
+		p->last = (uint32_t)*slot;
+	}
+	*out = (uint32_t)*slot;
+	return 0;
+}
+
+static bool is_empty(const struct page_stack *s)
+{
+	for (unsigned i = 0; i < MEASURES; i++)
+		if (s->measures[i])
+			return false;
+	return true;
+}
+
+typedef VEC(uint32_t) way_t; /* the nodes of the last path */
+
+static int add_stack(struct page *page, struct tree *t, const struct page_stack *s,
+    const struct stack_path *path, way_t *way)
+{
+	uint32_t at = 0;
+
+	/* The node of each frame that this path shares with the last one is known. */
+	way->count = num_least(way->count, path->same);
+	if (way->count)
+		at = way->items[way->count - 1];
+	for (size_t i = way->count; i < path->count; i++) {
+		uint32_t frame = page_frame(page, &path->symbols[i]);
+
+		if (frame == PAGE_NO_PLACE || child_of(t, at, frame + 1, &at) || vec_push(way, at))
+			return -ENOMEM;
+	}
+	for (unsigned i = 0; i < MEASURES; i++)
+		t->nodes.items[at].sums[i] += s->measures[i];
+	return 0;
+}
+
+static int add_stacks(struct page *page, const struct page_space *sp, struct tree *t)
+{
+	const uint32_t *order = NULL;
+	size_t count = feed_stack_order(&page->feed, &order);
+	struct stack_path path = {0};
+	way_t way = {0};
+	int rc = vec_push(&t->nodes, (struct node){0});
+
+	/* Without an order, as they came; those that the order lacks have no frames. */
+	for (size_t i = 0; i < (order ? count : sp->stacks.count) && !rc; i++) {
+		const struct page_stack *s =
+		    order ? page_stack_find(sp, order[i]) : &sp->stacks.items[i];
+
+		if (!s || is_empty(s))
+			continue;
+		rc = feed_path(&page->feed, s->stack, &path);
+		if (!rc)
+			rc = add_stack(page, t, s, &path, &way);
+	}
+	vec_free(&way);
+	trace_path_fini(&path);
+	return rc;
+}
+
+/* Stacks without frames belong to the root. */
+static void add_rest(const struct page_space *sp, struct tree *t)
+{
+	uint64_t all[MEASURES] = {0};
+	struct node *root = &t->nodes.items[0];
+
+	for (size_t i = 0; i < sp->stacks.count; i++)
+		for (unsigned k = 0; k < MEASURES; k++)
+			all[k] += sp->stacks.items[i].measures[k];
+	for (size_t i = t->nodes.count; i-- > 1;)
+		for (unsigned k = 0; k < MEASURES; k++)
+			t->nodes.items[t->nodes.items[i].parent].sums[k] +=
+			    t->nodes.items[i].sums[k];
+	for (unsigned k = 0; k < MEASURES; k++)
+		root->sums[k] = num_most(root->sums[k], all[k]);
+}
+
+/* Keeps what has that share of any measure. Returns how many. */
+static uint32_t keep(struct tree *t, double share)
+{
+	const struct node *root = &t->nodes.items[0];
+	uint32_t kept = 0;
+
+	for (size_t i = 0; i < t->nodes.count; i++) {
+		struct node *n = &t->nodes.items[i];
+
+		n->kept = i == 0;
+		for (unsigned k = 0; k < MEASURES; k++)
+			n->kept |=
+			    n->sums[k] && (double)n->sums[k] >= share * (double)root->sums[k];
+		kept += n->kept;
+	}
+	return kept;
+}
+
+struct columns {
+	struct str depth, frame, sums[MEASURES];
+	uint32_t count, before;
+};
+
+/* A child's sums as what its parent has more: mostly 0. */
+static void write_node(
+    struct columns *c, uint32_t depth, uint32_t frame, const uint64_t *sums, const uint64_t *parent)
+{
+	block_signed(&c->depth, (int64_t)depth - (int64_t)c->before);
+	c->before = depth;
+	block_number(&c->frame, frame);
+	for (unsigned k = 0; k < MEASURES; k++)
+		block_number(&c->sums[k], parent ? parent[k] - sums[k] : sums[k]);
+	c->count++;
+}
+
+/* The children that are cut, as one: frame 0 and, in front of its depth's column, how many. */
+static void write_more(const struct tree *t, const struct node *of, uint32_t depth,
+    struct columns *c, struct str *more)
+{
+	uint64_t sums[MEASURES] = {0};
+	uint32_t count = 0;
+
+	for (uint32_t at = of->child; at; at = t->nodes.items[at].next) {
+		if (t->nodes.items[at].kept)
+			continue;
+		count++;
+		for (unsigned k = 0; k < MEASURES; k++)
+			sums[k] += t->nodes.items[at].sums[k];
+	}
+	if (!count)
+		return;
+	write_node(c, depth, 0, sums, of->sums);
+	block_number(more, count);
+}
+
+/* In preorder, without recursion: a stack may have thousands of frames. */
+static void write_kept(const struct tree *t, struct columns *c, struct str *more)
+{
+	uint32_t at = 0, depth = 0;
+
+	for (;;) {
+		const struct node *n = &t->nodes.items[at];
+
+		if (n->kept) {
+			write_node(c, depth, n->frame ? n->frame : 1, n->sums,
+			    at ? t->nodes.items[n->parent].sums : NULL);
+			write_more(t, n, depth + 1, c, more);
+			if (n->child) {
+				at = n->child;
+				depth++;
+				continue;
+			}
+		}
+		while (at && !t->nodes.items[at].next) {
+			at = t->nodes.items[at].parent;
+			depth--;
+		}
+		if (!at)
+			return;
+		at = t->nodes.items[at].next;
+	}
+}
+
+static void write_tree(const struct tree *t, struct str *to)
+{
+	struct columns c = {0};
+	struct str more = {0}, *parts[] = {&c.depth, &c.frame, &more};
+
+	write_kept(t, &c, &more);
+	block_number(to, c.count);
+	for (size_t i = 0; i < 3 + MEASURES; i++) {
+		struct str *part = i < 3 ? parts[i] : &c.sums[i - 3];
+
+		str_add(to, str_text(part), part->length);
+		to->failed |= part->failed;
+		str_free(part);
+	}
+}
+
+int flame_write(struct page *page, const struct page_space *sp, uint32_t most, struct str *to)
+{
+	struct tree t = {0};
+	double share = SHARE_MIN;
+	int rc = add_stacks(page, sp, &t);
+
+	if (!rc) {
+		add_rest(sp, &t);
+		/* "More" nodes come to at most as many as are kept. */
+		while (keep(&t, share) > most / 2)
+			share *= 1.5;
+		write_tree(&t, to);
+	}
+	vec_free(&t.nodes);
+	map_free(&t.children);
+	return rc;
+}

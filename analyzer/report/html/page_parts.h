@@ -1,0 +1,100 @@
+/*
+ * page_parts.h - inside report/html/: what page.c's parts share. gather.c fills a space in the pass
+ * over the events, the others write sections from it.
+ */
+#ifndef ANALYZER_REPORT_PAGE_PARTS_H
+#define ANALYZER_REPORT_PAGE_PARTS_H
+
+#include "model/callsite/callsite.h"
+#include "model/space/space_map.h"
+#include "report/html/block.h"
+#include "report/html/curve.h"
+#include "report/html/page.h"
+#include "report/html/slices.h"
+
+#define PAGE_SPACES 8u /* the host, and those with the highest peaks */
+#define PAGE_PLACES 500u /* with a stack each; the rest is one row */
+#define PAGE_NO_PLACE UINT32_MAX
+/* What is released sooner is temporary: work keeps a block for longer than a call or two. */
+#define PAGE_TEMPORARY_NS 10000000u
+/* The layout names each live stack; of more, the names would take more memory than the model. */
+#define PAGE_MAP_STACKS 50000u
+
+enum measure { AT_THE_MOMENT, AT_ITS_PEAK, IN_ALL, COUNTED, TEMPORARY, MEASURES };
+
+/* The sums of a stack in a space. */
+struct page_stack {
+	uint64_t live, measures[MEASURES];
+	uint32_t epoch; /* of the peak that measures[AT_ITS_PEAK] is of */
+	uint32_t place; /* its call site by size; beyond all of them: none */
+	uint32_t stack;
+	uint32_t class; /* of the ledger; CLASS_COUNT: none */
+};
+
+/* Readings of a level, the last in each of a curve's buckets; 0: none. */
+struct page_level {
+	const char *name; /* NULL: never read */
+	uint64_t at[CURVE_BUCKETS];
+};
+
+struct page_space {
+	struct page *page;
+	const char *name; /* "host" */
+	const struct space *space; /* of the result's model; NULL: the host */
+	const struct callsites *callsites;
+	struct callsites *own; /* the same, to free; or NULL */
+	uint32_t *places; /* by call site: its number by size */
+	uint32_t *of_place; /* the reverse */
+	VEC(struct page_stack) stacks; /* in order of occurrence */
+	VEC(uint32_t) dense; /* the host's: by stack, 1 + index; 0: none */
+	struct map sparse; /* the same for other spaces, which have few of a trace's stacks */
+	uint64_t live, peak, peak_ns, at_moment, request;
+	uint32_t epoch;
+	struct curve whole, late;
+	struct slices slices;
+	struct page_level level;
+	struct space_map map;
+	bool mapped;
+	int error; /* of the pass */
+};
+
+struct page_frame {
+	uint32_t function, file, module; /* texts */
+	uint32_t line, flags;
+};
+/* All frames that the page names, by text. Zero at first. */
+struct page_frames {
+	struct map by_id, by_text; /* to 1 + number */
+	VEC(struct page_frame) list;
+	struct blame_context context;
+	struct blame_memory memory;
+};
+
+struct page {
+	const struct verdict_result *r;
+	struct feed feed;
+	uint64_t end_ns, moment_ns;
+	struct page_space *spaces;
+	uint32_t count, primary; /* the space that the verdict is about */
+	struct block_texts texts;
+	struct page_frames frames;
+	struct str block;
+};
+
+/* gather.c: read all events, the host's and then the other spaces'. 0; negative errno with err. */
+int page_read_events(struct page *page, struct err *err);
+/* The sums of a stack; NULL: it had none there. */
+const struct page_stack *page_stack_find(const struct page_space *sp, uint32_t stack);
+
+/* The number of a frame; PAGE_NO_PLACE: no memory. flame.c */
+uint32_t page_frame(struct page *page, const struct symbol *symbol);
+void page_frames_write(const struct page *page, struct str *to);
+/* Write the tree of a space's stacks with at most `most` nodes. 0 or -ENOMEM. */
+int flame_write(struct page *page, const struct page_space *sp, uint32_t most, struct str *to);
+
+/* layout.c: write a space's map, which was made. */
+void layout_write(struct page *page, const struct page_space *sp, struct str *to);
+/* marks.c: write refusals, phases and requests. */
+void marks_write(struct page *page, struct str *to);
+
+#endif
