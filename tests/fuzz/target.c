@@ -19,7 +19,7 @@
 #include "verdict/verdict.h"
 
 const struct command *const cmd_table[] = {
-    &cmd_report, &cmd_map, &cmd_sites, &cmd_what_if, &cmd_check, NULL};
+    &cmd_report, &cmd_map, &cmd_sites, &cmd_diff, &cmd_what_if, &cmd_check, NULL};
 
 static const char *const lines[][10] = {
     {"report", "*"},
@@ -32,6 +32,8 @@ static const char *const lines[][10] = {
     {"sites", "*", "--by", "growth", "--verbose"},
     {"sites", "*", "--by", "leaked", "--format", "json"},
     {"sites", "*", "--by", "peak", "--space", "torch:0"},
+    {"diff", "*", "--at", "peak", "--and", "end", "--verbose"},
+    {"diff", "*", "--at", "1s", "--and", "end", "--by", "total", "--format", "json"},
     {"check", "*"},
     {"check", "*", "--format", "json"},
     {"what-if", "*", "--memory", "24GiB", "--expandable-segments", "--concurrency", "2"},

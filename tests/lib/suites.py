@@ -44,6 +44,8 @@ SUITES = [
      "~/.cache"),
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
     ("cli", "default", ["cli"], True, "the command line, packaging"),
+    ("diff", "default", ["diff"], True,
+     "pairs of runs: planted regressions are named first, equal runs show no change"),
     ("damage", "default", ["damage"], True,
      "damaged traces say so, or tell the same as whole ones"),
     ("scenarios", "default", ["scenarios"], True,
