@@ -6,6 +6,7 @@
 #ifndef ANALYZER_REPORT_FORMAT_H
 #define ANALYZER_REPORT_FORMAT_H
 
+#include "diff/diff.h"
 #include "reduce/reduce.h"
 #include "replay/replay.h"
 #include "report/check.h"
@@ -19,6 +20,11 @@ struct reduce_view {
 	const char *program; /* NULL: none was written */
 };
 
+struct diff_view {
+	const struct diff_result *result;
+	uint32_t limit; /* at most this many lines of a space; 0: all */
+};
+
 /* The results: RESULT(name, type). */
 #define FORMAT_RESULTS(RESULT)                                                                     \
 	RESULT(report, struct report_view)                                                         \
@@ -28,7 +34,8 @@ struct reduce_view {
 	RESULT(replay, struct replay_result)                                                       \
 	RESULT(reduce, struct reduce_view)                                                         \
 	RESULT(explain, struct explanation)                                                        \
-	RESULT(check, struct check_view)
+	RESULT(check, struct check_view)                                                           \
+	RESULT(diff, struct diff_view)
 
 enum format_result {
 	FORMAT_OF_NOTHING, /* the command has no --format */

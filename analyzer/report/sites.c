@@ -116,37 +116,6 @@ static void headings(const struct sites_view *v, const struct report_style *styl
 	str_puts(out, "  function\n");
 }
 
-/* The source position keeps its line number; the function is shortened first. */
-static void function_and_place(
-    const struct callsite *p, const struct report_style *style, unsigned columns, struct str *out)
-{
-	char buffer[512];
-	const char *where = style_where(buffer, sizeof(buffer), p->file, p->line, NULL);
-	unsigned name, place = term_columns(where);
-	struct str function = {0};
-
-	style_function(&function, style, p->function);
-	name = term_columns(str_text(&function));
-	if (!*where) {
-		style_cell(out, style, str_text(&function), name < columns ? name : columns, false);
-		str_free(&function);
-		return;
-	}
-	if (name + 2 + place > columns) {
-		unsigned least = columns > 24 ? columns / 2 - 1 : 10;
-
-		if (place > least)
-			place = columns > name + 2 + least ? columns - name - 2 : least;
-		name = columns > place + 2 ? columns - place - 2 : 8;
-		if (name > term_columns(str_text(&function)))
-			name = term_columns(str_text(&function));
-	}
-	style_cell(out, style, str_text(&function), name, false);
-	str_puts(out, "  ");
-	style_place(out, style, where, place);
-	str_free(&function);
-}
-
 void sites_text(const struct sites_view *v, const struct report_style *style, struct str *out)
 {
 	struct columns columns = layout(style);
@@ -174,7 +143,7 @@ void sites_text(const struct sites_view *v, const struct report_style *style, st
 			style_cell(
 			    out, style, fmt_size(&a, p->facts.largest), columns.largest, true);
 		str_puts(out, "  ");
-		function_and_place(p, style, columns.name, out);
+		style_line(out, style, p->function, p->file, p->line, columns.name);
 		style_end(out);
 		if (!style->verbose)
 			continue;

@@ -547,6 +547,15 @@ const char *trace_info(const struct trace *t, const char *key)
 	return info ? info->value : NULL;
 }
 
+bool trace_info_at(const struct trace *t, size_t index, const char **key, const char **value)
+{
+	if (index >= t->defs.infos.count)
+		return false;
+	*key = t->defs.infos.items[index].key;
+	*value = t->defs.infos.items[index].value;
+	return true;
+}
+
 const char *trace_space(const struct trace *t, uint32_t id)
 {
 	const uint64_t *index = map_find(&t->defs.space_ids, id);

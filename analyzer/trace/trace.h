@@ -159,6 +159,8 @@ uint64_t trace_packed(const struct trace *t);
 /* True: a small trace, in a file that it shares with others. */
 bool trace_is_small(const struct trace *t);
 const char *trace_info(const struct trace *t, const char *key); /* an INFO; NULL: absent */
+/* The INFO of that index, in no order that means anything; false: there are fewer. */
+bool trace_info_at(const struct trace *t, size_t index, const char **key, const char **value);
 const char *trace_space(const struct trace *t, uint32_t id); /* "cuda:0"; NULL: not defined */
 
 /* The damage of a set, as seen from one of its traces. */

@@ -61,7 +61,8 @@ class Commands(unittest.TestCase):
         for name in commands():
             if name == "run":
                 continue
-            r = whyoom(name, "/no/such/trace")
+            traces = 2 if name == "diff" else 1
+            r = whyoom(name, *["/no/such/trace"] * traces)
             self.assertEqual((r.returncode, r.stdout), (1, ""), name)
             self.assertIn("/no/such/trace", r.stderr)
             if name != "explain":  # which reads standard input

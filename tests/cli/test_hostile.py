@@ -104,6 +104,7 @@ def log(tmp_path_factory):
 COMMANDS = [(command, *more, *form) for form in ((), ("--format", "json")) for command, *more in (
     ("report", "-v", "--native"), ("map",), ("map", "--space", "torch:0"),
     ("map", "--space", "cuda:0"),
+    ("diff", "-v", "--native", "-n", "0", "--at", "peak", "--and", "end"),
     ("sites", "-v", "--native"), ("sites", "--by", "growth", "--space", "torch:0"), ("check",),
     ("what-if", "--memory", "2GiB"), ("what-if", "--cap-growth", "1MiB", "--space", "host"),
     ("replay",),

@@ -15,7 +15,8 @@ GOLDEN = TOP / "tests" / "golden"
 WHYOOM = os.environ["WHYOOM_EXE"]
 SCHEMAS = pathlib.Path(WHYOOM).parent.parent / "report"  # as they are built
 TRACES = ["v1/spaces", "v1/order", "v1/killed", "v2/checkpoint", "v2/unwhole", "v2/packed"]
-COMMANDS = {"report": [], "sites": [], "map": [], "check": [], "what-if": ["--memory", "1GiB"]}
+COMMANDS = {"report": [], "sites": [], "map": [], "check": [], "what-if": ["--memory", "1GiB"],
+            "diff": ["--at", "peak", "--and", "end"]}
 
 
 def schema(command):
@@ -60,7 +61,8 @@ def test_damaged(tmp_path):
         if said is None:
             continue
         schema(command).validate(said)
-        damage = said["processes"][0]["damage"] if command == "check" else said["damage"]
+        damage = (said["processes"][0]["damage"] if command == "check" else
+                  said["a"]["damage"] if command == "diff" else said["damage"])
         assert damage and damage["bytes"] >= 0 and 0 <= damage["share"] <= 1, command
         if command != "check":
             assert damage["files"] == 1 and damage["what"]

@@ -20,6 +20,7 @@
 
 const struct command *const cmd_table[] = {
     &cmd_report, &cmd_map, &cmd_sites, &cmd_export, &cmd_what_if, &cmd_check, NULL};
+    &cmd_report, &cmd_map, &cmd_sites, &cmd_diff, &cmd_what_if, &cmd_check, NULL};
 
 static const char *const lines[][10] = {
     {"report", "*"},
@@ -38,6 +39,8 @@ static const char *const lines[][10] = {
     {"export", "*", "--format", "openmetrics"},
     {"export", "*", "--format", "openmetrics", "--history"},
     {"export", "*", "--format", "jsonl", "--gzip", "-o", "/dev/null"},
+    {"diff", "*", "--at", "peak", "--and", "end", "--verbose"},
+    {"diff", "*", "--at", "1s", "--and", "end", "--by", "total", "--format", "json"},
     {"check", "*"},
     {"check", "*", "--format", "json"},
     {"what-if", "*", "--memory", "24GiB", "--expandable-segments", "--concurrency", "2"},

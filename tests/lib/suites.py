@@ -46,6 +46,8 @@ SUITES = [
     ("cli", "default", ["cli"], True, "the command line, packaging"),
     ("export", "default", ["export"], True, "exports in their own readers, sums as in the report"),
     ("page", "default", ["page"], True, "a report's page, in Chromium"),
+    ("diff", "default", ["diff"], True,
+     "pairs of runs: planted regressions are named first, equal runs show no change"),
     ("damage", "default", ["damage"], True,
      "damaged traces say so, or tell the same as whole ones"),
     ("scenarios", "default", ["scenarios"], True,

@@ -19,7 +19,7 @@ SHIM = ["base", "trace", "loaded", "levels", "python", "stack", "sampling", "che
 # A second product. It shares the raw system calls with the shim, and the driver's interface.
 SIMGPU = ["base/sys.h", "cuda/cuda_abi.h", "cuda/cuda_api.def"]
 
-ANALYZER = ["util", "trace", "model", "knowledge", "detect", "verdict", "replay", "reduce",
+ANALYZER = ["util", "trace", "model", "knowledge", "detect", "verdict", "diff", "replay", "reduce",
             "explain", "report", "import", "export", "cmd"]
 # The wire format stops at trace/; cmd/ writes a supervisor's file, and knows the options.
 WIRE = {"trace": ("whyoom/trace.h", "whyoom/trace_fields.h"),

@@ -25,6 +25,8 @@ bool moment_parse(const char *text, struct moment_request *out)
 	}
 	errno = 0;
 	out->seconds = strtod(text, &end) + 1e-12; /* apart from "not given" */
+	if (end != text && *end == 's')
+		end++;
 	return !errno && end != text && !*end && isfinite(out->seconds) && out->seconds > 0 &&
 	       out->seconds <= 1e9;
 }

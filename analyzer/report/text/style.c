@@ -299,3 +299,34 @@ const char *style_where(
 		snprintf(buffer, room, "%s", base);
 	return buffer;
 }
+
+/* The source position keeps its line number; the function is shortened first. */
+void style_line(struct str *out, const struct report_style *style, const char *of, const char *file,
+    uint32_t line, unsigned columns)
+{
+	char buffer[512];
+	const char *where = style_where(buffer, sizeof(buffer), file, line, NULL);
+	unsigned name, place = term_columns(where);
+	struct str function = {0};
+
+	style_function(&function, style, of);
+	name = term_columns(str_text(&function));
+	if (!*where) {
+		style_cell(out, style, str_text(&function), name < columns ? name : columns, false);
+		str_free(&function);
+		return;
+	}
+	if (name + 2 + place > columns) {
+		unsigned least = columns > 24 ? columns / 2 - 1 : 10;
+
+		if (place > least)
+			place = columns > name + 2 + least ? columns - name - 2 : least;
+		name = columns > place + 2 ? columns - place - 2 : 8;
+		if (name > term_columns(str_text(&function)))
+			name = term_columns(str_text(&function));
+	}
+	style_cell(out, style, str_text(&function), name, false);
+	str_puts(out, "  ");
+	style_place(out, style, where, place);
+	str_free(&function);
+}

@@ -25,6 +25,9 @@ void style_cell(struct str *out, const struct report_style *style, const char *t
 /* "name.py:31" in at most `columns`: the name is cut, not the line. */
 void style_place(
     struct str *out, const struct report_style *style, const char *where, unsigned columns);
+/* A function and its "name.py:31" in at most `columns`: the function is cut first. */
+void style_line(struct str *out, const struct report_style *style, const char *function,
+    const char *file, uint32_t line, unsigned columns);
 void style_blanks(struct str *out, unsigned n);
 /* Ends a line of cells: without the blanks that pad the last one. */
 void style_end(struct str *out);

@@ -82,8 +82,8 @@ static void which_process(void **state)
 static void errors(void **state)
 {
 	static char *const wrong[] = {"--at=soon", "--at=-1", "--at=nan", "--at=inf", "--at=1e10",
-	    "--at=", "--at=1s", "--by=size", "--by=", "--format=xml", "--pid=0", "--pid=x",
-	    "--pid=-3", "--limit=x", "--limit=-1", "--nosuch", "-x"};
+	    "--at=", "--at=1m", "--at=s", "--by=size", "--by=", "--format=xml", "--pid=0",
+	    "--pid=x", "--pid=-3", "--limit=x", "--limit=-1", "--nosuch", "-x"};
 	int kept = dup(2);
 
 	recorded_process("d/1.0.whyoom", 1, 100, false);
