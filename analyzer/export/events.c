@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "export/curve.h"
+#include "export/points.h"
 #include "export/export.h"
 #include "util/progress.h"
 
@@ -16,7 +16,7 @@ struct pass {
 	const struct event *now; /* being applied */
 	uint64_t number; /* of it */
 	/* By space; of the host also its resident bytes, in `free`. */
-	struct curve *live, *free, *reserved;
+	struct points *live, *free, *reserved;
 };
 
 static int give(struct pass *p, enum export_event_kind kind, uint32_t space, const struct block *b)
@@ -93,18 +93,18 @@ static int on_other(struct pass *p, const struct event *e)
 	}
 }
 
-static int add_level(struct curve *c, const struct levels *l, uint32_t key, uint64_t time_ns)
+static int add_level(struct points *c, const struct levels *l, uint32_t key, uint64_t time_ns)
 {
 	uint64_t value;
 
-	return levels_get(l, key, &value) ? curve_add(c, time_ns, value) : 0;
+	return levels_get(l, key, &value) ? points_add(c, time_ns, value) : 0;
 }
 
 /* Each event changes few curves, and an unchanged value costs a comparison. */
 static int add_points(struct pass *p, const struct event *e)
 {
 	const struct spaces *s = p->m->spaces;
-	int rc = curve_add(&p->live[0], e->time_ns, p->m->blocks.bytes + p->m->maps.bytes);
+	int rc = points_add(&p->live[0], e->time_ns, p->m->blocks.bytes + p->m->maps.bytes);
 
 	if (!rc && e->kind == EV_LEVEL)
 		rc = add_level(&p->free[0], &p->m->measured.levels, TRACE_LEVEL_RSS, e->time_ns);
@@ -113,7 +113,7 @@ static int add_points(struct pass *p, const struct event *e)
 	for (uint32_t i = 0; s && !rc && i < s->count && i + 1 < p->x->name_count; i++) {
 		const struct model *m = s->list[i]->model;
 
-		rc = curve_add(&p->live[i + 1], e->time_ns, m->blocks.bytes + m->maps.bytes);
+		rc = points_add(&p->live[i + 1], e->time_ns, m->blocks.bytes + m->maps.bytes);
 		if (!rc)
 			rc = add_level(
 			    &p->free[i + 1], &m->measured.levels, TRACE_LEVEL_DEV_FREE, e->time_ns);
@@ -203,11 +203,11 @@ static int give_curves(struct pass *p)
 		struct telling level = {p, {i ? CURVE_FREE : CURVE_RSS, i}};
 		struct telling reserved = {p, {CURVE_RESERVED, i}};
 
-		rc = curve_each(&p->live[i], give_point, &live);
+		rc = points_each(&p->live[i], give_point, &live);
 		if (!rc)
-			rc = curve_each(&p->free[i], give_point, &level);
+			rc = points_each(&p->free[i], give_point, &level);
 		if (!rc)
-			rc = curve_each(&p->reserved[i], give_point, &reserved);
+			rc = points_each(&p->reserved[i], give_point, &reserved);
 	}
 	return rc;
 }
@@ -270,7 +270,7 @@ int export_events(struct export *x, struct err *err)
 	if (!rc)
 		rc = give_curves(&p);
 	for (uint32_t i = 0; p.live && i < 3 * x->name_count; i++)
-		curve_fini(&p.live[i]);
+		points_fini(&p.live[i]);
 	free(p.live);
 	model_free(p.m);
 	return export_failed(x, rc, err);

@@ -19,8 +19,7 @@
 #include "verdict/verdict.h"
 
 const struct command *const cmd_table[] = {
-    &cmd_report, &cmd_map, &cmd_sites, &cmd_export, &cmd_what_if, &cmd_check, NULL};
-    &cmd_report, &cmd_map, &cmd_sites, &cmd_diff, &cmd_what_if, &cmd_check, NULL};
+    &cmd_report, &cmd_map, &cmd_sites, &cmd_export, &cmd_diff, &cmd_what_if, &cmd_check, NULL};
 
 static const char *const lines[][10] = {
     {"report", "*"},

@@ -1,5 +1,5 @@
-/* curve.c - see curve.h. */
-#include "export/curve.h"
+/* points.c - see points.h. */
+#include "export/points.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #define FIRST_SHIFT 17 /* 131 us: all of a short program */
 
-static void join(struct curve_bucket *into, const struct curve_bucket *later)
+static void join(struct points_bucket *into, const struct points_bucket *later)
 {
 	if (!later->any)
 		return;
@@ -22,32 +22,32 @@ static void join(struct curve_bucket *into, const struct curve_bucket *later)
 	into->last = later->last;
 }
 
-static void halve(struct curve *c)
+static void halve(struct points *c)
 {
-	for (uint32_t i = 0; i < CURVE_BUCKETS / 2; i++) {
-		struct curve_bucket one = c->buckets[2 * i];
+	for (uint32_t i = 0; i < POINTS_BUCKETS / 2; i++) {
+		struct points_bucket one = c->buckets[2 * i];
 
 		join(&one, &c->buckets[2 * i + 1]);
 		c->buckets[i] = one;
 	}
-	memset(c->buckets + CURVE_BUCKETS / 2, 0, CURVE_BUCKETS / 2 * sizeof(*c->buckets));
+	memset(c->buckets + POINTS_BUCKETS / 2, 0, POINTS_BUCKETS / 2 * sizeof(*c->buckets));
 	c->shift++;
 }
 
-int curve_add(struct curve *c, uint64_t time_ns, uint64_t value)
+int points_add(struct points *c, uint64_t time_ns, uint64_t value)
 {
-	struct curve_point p = {time_ns, value};
-	struct curve_bucket one = {p, p, p, true};
+	struct points_point p = {time_ns, value};
+	struct points_bucket one = {p, p, p, true};
 
 	if (c->any && value == c->value)
 		return 0;
 	if (!c->buckets) {
-		c->buckets = calloc(CURVE_BUCKETS, sizeof(*c->buckets));
+		c->buckets = calloc(POINTS_BUCKETS, sizeof(*c->buckets));
 		if (!c->buckets)
 			return -ENOMEM;
 		c->shift = FIRST_SHIFT;
 	}
-	while (time_ns >> c->shift >= CURVE_BUCKETS)
+	while (time_ns >> c->shift >= POINTS_BUCKETS)
 		halve(c);
 	join(&c->buckets[time_ns >> c->shift], &one);
 	c->value = value;
@@ -56,9 +56,9 @@ int curve_add(struct curve *c, uint64_t time_ns, uint64_t value)
 }
 
 static int each_of(
-    const struct curve_bucket *b, int (*fn)(void *arg, uint64_t time_ns, uint64_t value), void *arg)
+    const struct points_bucket *b, int (*fn)(void *arg, uint64_t time_ns, uint64_t value), void *arg)
 {
-	struct curve_point p[3] = {b->least, b->most, b->last};
+	struct points_point p[3] = {b->least, b->most, b->last};
 	int rc = 0;
 
 	if (p[1].time_ns < p[0].time_ns) {
@@ -71,18 +71,18 @@ static int each_of(
 	return rc;
 }
 
-int curve_each(
-    const struct curve *c, int (*fn)(void *arg, uint64_t time_ns, uint64_t value), void *arg)
+int points_each(
+    const struct points *c, int (*fn)(void *arg, uint64_t time_ns, uint64_t value), void *arg)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; c->buckets && !rc && i < CURVE_BUCKETS; i++)
+	for (uint32_t i = 0; c->buckets && !rc && i < POINTS_BUCKETS; i++)
 		if (c->buckets[i].any)
 			rc = each_of(&c->buckets[i], fn, arg);
 	return rc;
 }
 
-void curve_fini(struct curve *c)
+void points_fini(struct points *c)
 {
 	free(c->buckets);
 	c->buckets = NULL;
