@@ -11,6 +11,9 @@
 
 TUNED(double, WORK_APART, 0.25, "two runs of a fixed time do as much work to about a tenth");
 
+TUNED(double, WORK_TIMES, 2.0, "with twice the work every line may hold more");
+TUNED(unsigned, FACTOR_FROM, 10u, "a reader compares 599 B and 320 MiB without a percentage");
+
 /* Facts that the sentence ends with; the rest is in the table. */
 #define FACTS_MAX 2u
 #define SHORT_FACT 64u /* bytes, of both sides: a line of the sentence */
@@ -111,16 +114,24 @@ static void add_whole(struct str *out, const struct diff_result *r, const struct
 	add_moment(out, r);
 	if (!a)
 		str_puts(out, ", and held nothing before.");
+	else if (b / a >= FACTOR_FROM)
+		str_printf(out, ", before %s.", fmt_size_apart(&g, a, b));
 	else
 		str_printf(out, ", before %s (%+.1f %%).", fmt_size_apart(&g, a, b),
 		    ((double)b - (double)a) / (double)a * 100);
 }
 
+static bool works_apart(const struct diff_result *r, const struct diff_space *space, double factor)
+{
+	return !r->one_run && space->work > 0 && fabs(log(space->work)) > log(factor);
+}
+
 static void add_work(struct str *out, const struct diff_result *r, const struct diff_space *space)
 {
-	if (r->one_run || space->work <= 0 || fabs(log(space->work)) <= log(1 + WORK_APART))
+	if (!works_apart(r, space, 1 + WORK_APART))
 		return;
-	str_printf(out, " B did %.2g times as much work, %s.", space->work,
+	str_printf(out, " B did %.*f times as much work, %s.", space->work < 10 ? 2 : 0,
+	    space->work,
 	    space->work_by_requests ? "in requests"
 				    : "by the lines that are called again and again");
 }
@@ -160,6 +171,9 @@ int sentence_write(struct diff_result *r)
 		if (r->change_count > 1)
 			str_printf(&text, " %zu more change%s.", r->change_count - 1,
 			    r->change_count > 2 ? "s" : "");
+	} else if (works_apart(r, space, WORK_TIMES)) {
+		str_puts(&text, "The two runs cannot be compared line by line: they did different "
+				"amounts of work.");
 	} else {
 		str_puts(&text, r->one_run ? "No change seen between the two moments."
 					   : "No change seen: no line differs by more than such "

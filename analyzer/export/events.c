@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "export/points.h"
 #include "export/export.h"
+#include "export/points.h"
 #include "util/progress.h"
 
 struct pass {

@@ -55,8 +55,8 @@ int points_add(struct points *c, uint64_t time_ns, uint64_t value)
 	return 0;
 }
 
-static int each_of(
-    const struct points_bucket *b, int (*fn)(void *arg, uint64_t time_ns, uint64_t value), void *arg)
+static int each_of(const struct points_bucket *b,
+    int (*fn)(void *arg, uint64_t time_ns, uint64_t value), void *arg)
 {
 	struct points_point p[3] = {b->least, b->most, b->last};
 	int rc = 0;

@@ -11,6 +11,9 @@
 #include "util/num.h"
 #include "util/text/fmt.h"
 
+/* Above it the two sizes say more than a percentage. */
+#define PERCENT_MOST 1000u
+
 /* Narrow terminals lose the side that is known from the other two numbers. */
 struct columns {
 	unsigned change, a, b, name; /* widths; 0: left out */
@@ -148,7 +151,7 @@ static void whole_text(const struct diff_result *r, const struct diff_space *s,
 	    r->by == DIFF_LIVE ? "live" : "acquired in all", fmt_size_apart(&f, a->bytes, b->bytes),
 	    arrow(style), fmt_size_apart(&g, b->bytes, a->bytes),
 	    fmt_size_signed(&h, (int64_t)(b->bytes - a->bytes)));
-	if (a->bytes)
+	if (a->bytes && b->bytes / a->bytes < PERCENT_MOST / 100)
 		str_printf(&line, ", %+.1f %%",
 		    ((double)b->bytes - (double)a->bytes) / (double)a->bytes * 100);
 	str_puts(&line, r->per_request ? ") a request" : ")");
