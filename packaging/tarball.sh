@@ -22,14 +22,14 @@ ninja -C "$inner" >"$build/tarball.log" 2>&1 || {
 	exit 1
 }
 rm -rf "$stage"
-mkdir -p "$stage/$name/bin" "$stage/$name/lib" "$stage/$name/share/man/man1" \
+mkdir -p "$stage/$name/bin" "$stage/$name/lib/simgpu" "$stage/$name/share/man/man1" \
 	"$stage/$name/share/doc/whyoom/docs" "$stage/$name/share/whyoom/knowledge"
 strip -o "$stage/$name/bin/whyoom" "$inner/analyzer/cmd/whyoom"
 # Keep the debug information: shim/meson.build says why.
 strip --strip-unneeded --keep-section='.debug_*' -o "$stage/$name/lib/libwhyoom.so" \
 	"$inner/shim/libwhyoom.so"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-nvtx.so" "$inner/shim/libwhyoom-nvtx.so"
-strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-simgpu.so" \
+strip --strip-unneeded -o "$stage/$name/lib/simgpu/libwhyoom-simgpu.so" \
 	"$inner/shim/simgpu/libwhyoom-simgpu.so"
 strip -o "$stage/$name/lib/whyoom-nvml" "$inner/analyzer/cmd/whyoom-nvml"
 strip -o "$stage/$name/lib/whyoom-player" "$inner/analyzer/replay/whyoom-player"

@@ -112,8 +112,8 @@ class Tarball(unittest.TestCase):
         self.assertIn(f"{work}/two", json.dumps(report["processes"]))
         # The helper for devices starts, finds its library, and ends with its input.
         lib = whyoom.replace("bin/whyoom", "lib/")
-        r = run("sh", "-c", f"WHYOOM_SIMGPU_QUIET=1 {lib}whyoom-nvml {lib}libwhyoom-simgpu.so "
-                f"<{work}/one/run.whyoom")
+        r = run("sh", "-c", "WHYOOM_SIMGPU_QUIET=1 "
+                f"{lib}whyoom-nvml {lib}simgpu/libwhyoom-simgpu.so <{work}/one/run.whyoom")
         self.assertEqual((r.returncode, r.stderr), (0, ""))
 
     def test_contents(self):
@@ -122,7 +122,7 @@ class Tarball(unittest.TestCase):
         top = os.path.basename(self.tarball)[:-len(".tar.xz")] + "/"
         self.assertTrue(all(n.startswith(top) for n in names))
         for wanted in ("bin/whyoom", "lib/libwhyoom.so", "lib/libwhyoom-nvtx.so",
-                       "lib/libwhyoom-simgpu.so", "lib/whyoom-nvml", "lib/whyoom-player",
+                       "lib/simgpu/libwhyoom-simgpu.so", "lib/whyoom-nvml", "lib/whyoom-player",
                        "lib/whyoom-device-player", "share/whyoom/through_torch.py",
                        "share/whyoom/report-schema.json", "share/whyoom/map-schema.json",
                        "share/man/man1/whyoom.1", "share/doc/whyoom/README.md",
@@ -141,6 +141,12 @@ class Tarball(unittest.TestCase):
         moved = os.path.join(d, "moved")
         os.rename(top, moved)
         self.works([], moved + "/bin/whyoom", d, "/usr/bin/python3")
+
+    def test_it_is_no_driver_for_others(self):
+        # The simulated GPU has the driver's soname, and ldconfig makes links by sonames.
+        lib = self.unpack(self.temporary()) + "/lib"
+        subprocess.run(["/sbin/ldconfig", "-n", lib], check=True)
+        self.assertNotIn("libcuda.so.1", os.listdir(lib))
 
     def test_nothing_is_loaded_at_run_time(self):
         # libdw would fetch debug information by a library of the system

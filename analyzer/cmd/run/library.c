@@ -84,10 +84,10 @@ static bool beside(
 
 int run_library_simgpu(const char *library, char path[PATH_MAX], struct err *err)
 {
-	if (beside(library, SIMGPU, "simgpu/" SIMGPU, path))
+	if (beside(library, "simgpu/" SIMGPU, SIMGPU, path))
 		return 0;
 	return err_set(
-	    err, -ENOENT, SIMGPU " is not beside %s: there is no simulated GPU", library);
+	    err, -ENOENT, "simgpu/" SIMGPU " is not beside %s: there is no simulated GPU", library);
 }
 
 int run_library_nvtx(const char *library, char path[PATH_MAX], struct err *err)

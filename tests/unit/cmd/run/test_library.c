@@ -38,20 +38,20 @@ static void beside_the_program(void **state)
 	assert_int_equal(symlink("libwhyoom.so.1", scratch("prefix/lib/libwhyoom.so")), 0);
 	assert_string_equal(find(scratch("prefix/bin/whyoom"), 0), library);
 
-	/* The simulated device lies beside it, or where it was built. */
+	/* The simulated device lies in a folder beside it; up to version 0.1 it lay beside it. */
 	{
 		char path[PATH_MAX];
 		struct err err = {""};
 
 		assert_int_equal(run_library_simgpu(library, path, &err), -ENOENT);
 		assert_non_null(strstr(err.text, "libwhyoom-simgpu.so"));
+		scratch_file("prefix/lib/libwhyoom-simgpu.so", "x");
+		assert_int_equal(run_library_simgpu(library, path, &err), 0);
+		assert_non_null(strstr(path, "/lib/libwhyoom-simgpu.so"));
 		scratch_dir("prefix/lib/simgpu");
 		scratch_file("prefix/lib/simgpu/libwhyoom-simgpu.so", "x");
 		assert_int_equal(run_library_simgpu(library, path, &err), 0);
 		assert_non_null(strstr(path, "/lib/simgpu/libwhyoom-simgpu.so"));
-		scratch_file("prefix/lib/libwhyoom-simgpu.so", "x");
-		assert_int_equal(run_library_simgpu(library, path, &err), 0);
-		assert_non_null(strstr(path, "/lib/libwhyoom-simgpu.so"));
 		assert_false(run_library_nvml(library, path));
 		scratch_file("prefix/lib/whyoom-nvml", "x");
 		assert_true(run_library_nvml(library, path));
