@@ -8,9 +8,10 @@
  * inheritance, and its parent waits for it. Every thread maps and unmaps, too.
  *
  * LEAK_EACH: the rounds between two leaked blocks.
- * TIGHT: after so many rounds of its first thread, the process may have no more address space,
- * and leaks a twentieth of that.
+ * TIGHT: after so many rounds of each thread, the process may have no more address space, and leaks
+ * a twentieth of that.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +25,7 @@
 static long rounds;
 static long leak_each = 4000;
 static long tight = -1;
+static pthread_barrier_t all; /* the threads, with TIGHT */
 
 static __attribute__((noinline)) void *keep_session(long me, long n)
 {
@@ -34,6 +36,16 @@ static __attribute__((noinline)) void *keep_session(long me, long n)
 	return p;
 }
 
+/* The others wait meanwhile: one that is just moving on to its next chunk has no chunk mapped, and
+ * the limit would be below what the process has. */
+static void tighten(long me)
+{
+	pthread_barrier_wait(&all);
+	if (me == 0)
+		limit_room(0);
+	pthread_barrier_wait(&all);
+}
+
 static __attribute__((noinline)) void serve(long me, long from, long to)
 {
 	void *live[LIVE] = {NULL};
@@ -42,8 +54,8 @@ static __attribute__((noinline)) void serve(long me, long from, long to)
 	for (long n = from; n < to || !rounds; n++) {
 		unsigned slot = (unsigned)(n * 7 % LIVE);
 
-		if (me == 0 && n == tight)
-			limit_room(0);
+		if (n == tight)
+			tighten(me);
 		free(live[slot]);
 		live[slot] = malloc(16 + (size_t)(n * 31 % 1000));
 		if (n % (tight >= 0 && n > tight ? 20 * leak_each : leak_each) == 0)
@@ -78,6 +90,7 @@ int main(int argc, char **argv)
 		leak_each = atol(getenv("LEAK_EACH"));
 	if (getenv("TIGHT"))
 		tight = atol(getenv("TIGHT"));
+	pthread_barrier_init(&all, NULL, (unsigned)threads);
 	if (argc > 3) {
 		serve(0, 0, rounds / 2);
 		if (fork() == 0) {
