@@ -23,6 +23,46 @@ static const struct {
 #undef MEASURE
 };
 
+const char *export_event_name(enum export_event_kind kind)
+{
+	static const char *const names[] = {[EXPORT_ALLOC] = "alloc",
+	    [EXPORT_FREE] = "free",
+	    [EXPORT_UNFREE] = "unfree",
+	    [EXPORT_MAP] = "map",
+	    [EXPORT_UNMAP] = "unmap",
+	    [EXPORT_UNUNMAP] = "ununmap",
+	    [EXPORT_FAILED] = "failed",
+	    [EXPORT_OTHER] = NULL};
+
+	return names[kind];
+}
+
+const char *export_curve_name(enum export_curve_kind kind)
+{
+	static const char *const names[] = {[CURVE_LIVE] = "live",
+	    [CURVE_RSS] = "resident",
+	    [CURVE_FREE] = "free",
+	    [CURVE_RESERVED] = "reserved"};
+
+	return names[kind];
+}
+
+const char *export_mark_phase(const struct event *mark)
+{
+	static const char *const names[] = {
+	    NULL, "begin", "end", "point", "enter", "leave", "length"};
+
+	return mark->u.mark.phase < sizeof(names) / sizeof(*names) ? names[mark->u.mark.phase]
+								   : NULL;
+}
+
+const char *export_mark_what(const struct event *mark)
+{
+	static const char *const names[] = {"request", "phase", "pushed", "range", "nvtx"};
+
+	return mark->u.mark.what < sizeof(names) / sizeof(*names) ? names[mark->u.mark.what] : NULL;
+}
+
 const char *export_measure_name(enum export_measure measure)
 {
 	return measures[measure].name;

@@ -86,6 +86,7 @@ struct export_space {
 };
 
 enum export_event_kind {
+	/* memory that comes and goes: export_event_name() has a word for each */
 	EXPORT_ALLOC, /* .block was acquired */
 	EXPORT_FREE, /* .block was released; NULL: its acquisition was not recorded */
 	EXPORT_UNFREE, /* that release failed, and .block lives again */
@@ -93,6 +94,7 @@ enum export_event_kind {
 	EXPORT_UNMAP, /* a part of it, or several */
 	EXPORT_UNUNMAP,
 	EXPORT_FAILED, /* .raw->size bytes were refused */
+	/* not of memory */
 	EXPORT_MARK, /* the program reports a request or a phase: .raw->u.mark */
 	EXPORT_LEVEL, /* .raw->levels were measured, EV_OUTSIDE: .raw->u.device */
 	EXPORT_OTHER,
@@ -117,6 +119,14 @@ struct export_curve {
 	enum export_curve_kind kind;
 	uint32_t space;
 };
+
+/* The words of all formats. Return "unmap"; NULL: the event is not of memory. */
+const char *export_event_name(enum export_event_kind kind);
+/* Return "resident". */
+const char *export_curve_name(enum export_curve_kind kind);
+/* Return "begin", and "request"; NULL: this version does not know it. */
+const char *export_mark_phase(const struct event *mark);
+const char *export_mark_what(const struct event *mark);
 
 struct export;
 enum export_needs {

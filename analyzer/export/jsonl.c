@@ -141,11 +141,12 @@ static int jsonl_sum(struct export *x, const struct export_sum *s, struct err *e
 	return end(x);
 }
 
-static struct json *begin_event(struct export *x, const struct export_event *e, const char *kind)
+static struct json *begin_event(struct export *x, const struct export_event *e)
 {
+	const char *kind = export_event_name(e->kind);
 	struct json *j = begin(x, "event");
 
-	json_string(j, "kind", kind);
+	json_string(j, "kind", kind ? kind : "mark");
 	number(j, "t_ns", e->raw->time_ns);
 	json_string(j, "space", x->names[e->space]);
 	json_u64(j, "thread", e->raw->thread);
@@ -154,9 +155,9 @@ static struct json *begin_event(struct export *x, const struct export_event *e, 
 	return j;
 }
 
-static int block(struct export *x, const struct export_event *e, const char *kind)
+static int block(struct export *x, const struct export_event *e)
 {
-	struct json *j = begin_event(x, e, kind);
+	struct json *j = begin_event(x, e);
 	const struct block *b = e->block;
 
 	address(j, b ? b->address : e->raw->address);
@@ -176,9 +177,9 @@ static int block(struct export *x, const struct export_event *e, const char *kin
 	return end(x);
 }
 
-static int range(struct export *x, const struct export_event *e, const char *kind)
+static int range(struct export *x, const struct export_event *e)
 {
-	struct json *j = begin_event(x, e, kind);
+	struct json *j = begin_event(x, e);
 
 	address(j, e->raw->address);
 	number(j, "size", e->raw->size);
@@ -188,7 +189,7 @@ static int range(struct export *x, const struct export_event *e, const char *kin
 
 static int failed(struct export *x, const struct export_event *e)
 {
-	struct json *j = begin_event(x, e, "failed");
+	struct json *j = begin_event(x, e);
 
 	number(j, "size", e->raw->size);
 	json_u64(j, "stack", e->raw->stack);
@@ -198,16 +199,12 @@ static int failed(struct export *x, const struct export_event *e)
 
 static int mark(struct export *x, const struct export_event *e)
 {
-	static const char *const phases[] = {
-	    "", "begin", "end", "point", "enter", "leave", "length"};
-	static const char *const whats[] = {"request", "phase", "pushed", "range", "nvtx"};
 	const struct event *raw = e->raw;
-	struct json *j = begin_event(x, e, "mark");
+	const char *phase = export_mark_phase(raw), *what = export_mark_what(raw);
+	struct json *j = begin_event(x, e);
 
-	json_string(j, "phase",
-	    raw->u.mark.phase < sizeof(phases) / sizeof(*phases) ? phases[raw->u.mark.phase] : "");
-	json_string(j, "what",
-	    raw->u.mark.what < sizeof(whats) / sizeof(*whats) ? whats[raw->u.mark.what] : "");
+	json_string(j, "phase", phase ? phase : "");
+	json_string(j, "what", what ? what : "");
 	number(j, "id", raw->u.mark.id);
 	json_string(j, "name", raw->u.mark.name);
 	if (raw->u.mark.tokens)
@@ -220,17 +217,13 @@ static int jsonl_event(struct export *x, const struct export_event *e, struct er
 	(void)err;
 	switch (e->kind) {
 	case EXPORT_ALLOC:
-		return block(x, e, "alloc");
 	case EXPORT_FREE:
-		return block(x, e, "free");
 	case EXPORT_UNFREE:
-		return block(x, e, "unfree");
+		return block(x, e);
 	case EXPORT_MAP:
-		return range(x, e, "map");
 	case EXPORT_UNMAP:
-		return range(x, e, "unmap");
 	case EXPORT_UNUNMAP:
-		return range(x, e, "ununmap");
+		return range(x, e);
 	case EXPORT_FAILED:
 		return failed(x, e);
 	case EXPORT_MARK:
@@ -245,11 +238,10 @@ static int jsonl_event(struct export *x, const struct export_event *e, struct er
 static int jsonl_point(struct export *x, const struct export_curve *c, uint64_t time_ns,
     uint64_t value, struct err *err)
 {
-	static const char *const kinds[] = {"live", "resident", "free", "reserved"};
 	struct json *j = begin(x, "sample");
 
 	(void)err;
-	json_string(j, "curve", kinds[c->kind]);
+	json_string(j, "curve", export_curve_name(c->kind));
 	json_string(j, "space", x->names[c->space]);
 	number(j, "t_ns", time_ns);
 	number(j, "bytes", value);

@@ -128,35 +128,10 @@ static int parquet_sum(struct export *x, const struct export_sum *s, struct err 
 	return 0;
 }
 
-static const char *kind_name(enum export_event_kind kind)
-{
-	switch (kind) {
-	case EXPORT_ALLOC:
-		return "alloc";
-	case EXPORT_FREE:
-		return "free";
-	case EXPORT_UNFREE:
-		return "unfree";
-	case EXPORT_MAP:
-		return "map";
-	case EXPORT_UNMAP:
-		return "unmap";
-	case EXPORT_UNUNMAP:
-		return "ununmap";
-	case EXPORT_FAILED:
-		return "failed";
-	case EXPORT_MARK:
-	case EXPORT_LEVEL:
-	case EXPORT_OTHER:
-		break;
-	}
-	return NULL;
-}
-
 static int parquet_event(struct export *x, const struct export_event *e, struct err *err)
 {
 	struct parquet *t = x->state;
-	const char *kind = kind_name(e->kind);
+	const char *kind = export_event_name(e->kind);
 	const struct block *b = e->block;
 	uint32_t stack = b ? b->stack : e->raw->stack;
 

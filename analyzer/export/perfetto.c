@@ -125,7 +125,8 @@ static void packet_end(struct export *x)
 	sink_str(x->out, &t->packet.text);
 }
 
-static void put_track(struct export *x, uint64_t uuid, const char *name)
+/* Begin a packet that describes a track of the process; the caller ends both. */
+static struct proto *track(struct export *x, uint64_t uuid, const char *name)
 {
 	struct proto *p = packet(x, SEQUENCE_EVENTS);
 
@@ -133,7 +134,12 @@ static void put_track(struct export *x, uint64_t uuid, const char *name)
 	proto_u64(p, TRACK_UUID, uuid);
 	proto_u64(p, TRACK_PARENT, PROCESS_TRACK);
 	put_safe(p, TRACK_NAME, name);
-	proto_end(p);
+	return p;
+}
+
+static void put_track(struct export *x, uint64_t uuid, const char *name)
+{
+	proto_end(track(x, uuid, name));
 	packet_end(x);
 }
 
@@ -583,12 +589,8 @@ static int perfetto_event(struct export *x, const struct export_event *e, struct
 
 static void put_counter(struct export *x, uint64_t uuid, const char *name)
 {
-	struct proto *p = packet(x, SEQUENCE_EVENTS);
+	struct proto *p = track(x, uuid, name);
 
-	proto_begin(p, PACKET_TRACK);
-	proto_u64(p, TRACK_UUID, uuid);
-	proto_u64(p, TRACK_PARENT, PROCESS_TRACK);
-	put_safe(p, TRACK_NAME, name);
 	proto_begin(p, TRACK_COUNTER);
 	proto_u64(p, 3, COUNTER_BYTES);
 	put_safe(p, 7, "bytes"); /* of the shared axis */
@@ -608,7 +610,6 @@ static void put_value(struct export *x, uint64_t uuid, uint64_t time_ns, uint64_
 static int perfetto_point(struct export *x, const struct export_curve *c, uint64_t time_ns,
     uint64_t value, struct err *err)
 {
-	static const char *const kinds[] = {"live", "resident", "free", "reserved"};
 	struct perfetto *t = x->state;
 	uint32_t number = 4 * c->space + (uint32_t)c->kind;
 	char name[64];
@@ -616,7 +617,8 @@ static int perfetto_point(struct export *x, const struct export_curve *c, uint64
 	(void)err;
 	if (t->curve != number + 1) {
 		t->curve = number + 1;
-		snprintf(name, sizeof(name), "%s: %s", x->names[c->space], kinds[c->kind]);
+		snprintf(
+		    name, sizeof(name), "%s: %s", x->names[c->space], export_curve_name(c->kind));
 		put_counter(x, CURVE_TRACKS + number, name);
 	}
 	put_value(x, CURVE_TRACKS + number, time_ns, value);

@@ -410,38 +410,14 @@ static void forget(struct sqlite *t, const struct export_event *e)
 	}
 }
 
-static const char *kind_name(enum export_event_kind kind)
-{
-	switch (kind) {
-	case EXPORT_ALLOC:
-		return "alloc";
-	case EXPORT_FREE:
-		return "free";
-	case EXPORT_UNFREE:
-		return "unfree";
-	case EXPORT_MAP:
-		return "map";
-	case EXPORT_UNMAP:
-		return "unmap";
-	case EXPORT_UNUNMAP:
-		return "ununmap";
-	case EXPORT_FAILED:
-	case EXPORT_MARK:
-	case EXPORT_LEVEL:
-	case EXPORT_OTHER:
-		break;
-	}
-	return NULL;
-}
-
-static void put_event(struct sqlite *t, const struct export_event *e, const char *kind)
+static void put_event(struct sqlite *t, const struct export_event *e)
 {
 	const struct block *b = e->block;
 
 	row(t, T_EVENT);
 	put_u64(t, e->number);
 	put_u64(t, e->raw->time_ns);
-	put_text(t, kind);
+	put_text(t, export_event_name(e->kind));
 	put_u64(t, e->space);
 	put_u64(t, e->raw->thread);
 	put_known(t, e->raw->task);
@@ -453,14 +429,10 @@ static void put_event(struct sqlite *t, const struct export_event *e, const char
 
 static void put_mark(struct sqlite *t, const struct event *e)
 {
-	static const char *const phases[] = {
-	    NULL, "begin", "end", "point", "enter", "leave", "length"};
-	static const char *const whats[] = {"request", "phase", "pushed", "range", "nvtx"};
-
 	row(t, T_MARK);
 	put_u64(t, e->time_ns);
-	put_text(t, e->u.mark.phase < 7 ? phases[e->u.mark.phase] : NULL);
-	put_text(t, e->u.mark.what < 5 ? whats[e->u.mark.what] : NULL);
+	put_text(t, export_mark_phase(e));
+	put_text(t, export_mark_what(e));
 	put_u64(t, e->u.mark.id);
 	put_text(t, e->u.mark.name);
 	put_u64(t, e->thread);
@@ -483,10 +455,10 @@ static void put_refusal(struct sqlite *t, const struct export_event *e)
 static int sqlite_event(struct export *x, const struct export_event *e, struct err *err)
 {
 	struct sqlite *t = x->state;
-	const char *kind = kind_name(e->kind);
 
-	if (kind)
-		put_event(t, e, kind);
+	/* A refusal is in a table of its own. */
+	if (export_event_name(e->kind) && e->kind != EXPORT_FAILED)
+		put_event(t, e);
 	if (e->kind == EXPORT_FREE && e->block)
 		t->recent[t->recent_at++ % RECENT] = (struct recent){
 		    put_block(t, e->space, e->block, e->raw), e->block->address, e->space};
@@ -502,12 +474,11 @@ static int sqlite_event(struct export *x, const struct export_event *e, struct e
 static int sqlite_point(struct export *x, const struct export_curve *c, uint64_t time_ns,
     uint64_t value, struct err *err)
 {
-	static const char *const kinds[] = {"live", "resident", "free", "reserved"};
 	struct sqlite *t = x->state;
 
 	row(t, T_CURVE);
 	put_u64(t, c->space);
-	put_text(t, kinds[c->kind]);
+	put_text(t, export_curve_name(c->kind));
 	put_u64(t, time_ns);
 	put_u64(t, value);
 	row_end(t);
