@@ -286,19 +286,19 @@ static bool is_pause(const struct scene *scene, const struct callsite *p, uint32
 	return gap > AGAIN_GAP && gap > AGAIN_TIMES * usual;
 }
 
-/* True if it lies within the step, whose blocks were counted together. */
-static bool has_pause(const struct scene *scene, const struct callsite *p, uint32_t k)
+/* True if it lies within the step, whose blocks were counted together. `all`: blocks that others
+ * made from its first block to its last. */
+static bool has_pause(const struct scene *scene, const struct callsite *p, uint32_t k, double all)
 {
 	const struct step *s = &p->facts.steps[k];
-	double here, all;
+	double here;
 
-	if (s->count < 2)
+	if (s->count < 2 || all <= AGAIN_GAP)
 		return false;
-	here = others_between(scene, p, s->time_ns, s->last_ns) / (double)s->count;
-	all =
-	    others_between(scene, p, p->facts.first_ns, p->facts.last_ns) - here * (double)s->count;
-	return here * (double)s->count > AGAIN_GAP &&
-	       here > AGAIN_TIMES * all / (double)num_most(p->facts.total_count - s->count, 1);
+	here = others_between(scene, p, s->time_ns, s->last_ns);
+	return here > AGAIN_GAP &&
+	       here / (double)s->count > AGAIN_TIMES * (all - here) /
+					     (double)num_most(p->facts.total_count - s->count, 1);
 }
 
 /* Return the step with which the line's blocks began to follow each other the second time, as when
@@ -307,11 +307,13 @@ static uint32_t second_time(const struct scene *scene, const struct callsite *p)
 {
 	uint32_t second = 0;
 	uint64_t from = 0;
+	double all;
 
+	if (p->facts.total_count < 2 * AGAIN_BLOCKS)
+		return 0;
+	all = others_between(scene, p, p->facts.first_ns, p->facts.last_ns);
 	for (uint32_t k = 0; k + 1 < p->facts.step_count; k++) {
-		bool within = has_pause(scene, p, k);
-
-		if (!within && !is_pause(scene, p, k + 1))
+		if (!is_pause(scene, p, k + 1) && !has_pause(scene, p, k, all))
 			continue;
 		if (second)
 			return 0;
