@@ -23,8 +23,6 @@ TUNED(double, PILES_UP, 0.2,
 TUNED(uint64_t, REPLACED_PART, 2u, "a line that released half of its blocks replaces them");
 TUNED(double, AGAIN_TIMES, 1.5, "half as much again is another round, and not a rest");
 TUNED(double, CALLED_TIMES, 1.25, "threads share the work unevenly, by a tenth");
-TUNED(double, RUNS_APART, 2.0,
-    "of a run that did not get half as far, nobody knows what it would have held later");
 TUNED(double, SIZE_APART, 1.0 / 64, "rounding changes the size of a block by less");
 TUNED(
     double, SIZE_SPREAD, 0.5, "inputs of many sizes shift the mean by less than half their spread");

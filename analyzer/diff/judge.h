@@ -15,6 +15,10 @@
 
 #include "diff/diff.h"
 #include "diff/series.h"
+#include "util/tuned.h"
+
+TUNED(double, RUNS_APART, 2.0,
+    "of a run that did not get half as far, nobody knows what it would have held later");
 
 struct judge {
 	enum diff_by by;

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "diff/compare.h"
+#include "diff/judge.h"
 #include "util/num.h"
 #include "util/text/fmt.h"
 #include "util/tuned.h"
 
 TUNED(double, WORK_APART, 0.25, "two runs of a fixed time do as much work to about a tenth");
 
-TUNED(double, WORK_TIMES, 2.0, "with twice the work every line may hold more");
 TUNED(unsigned, FACTOR_FROM, 10u, "a reader compares 599 B and 320 MiB without a percentage");
 
 /* Facts that the sentence ends with; the rest is in the table. */
@@ -171,7 +171,7 @@ int sentence_write(struct diff_result *r)
 		if (r->change_count > 1)
 			str_printf(&text, " %zu more change%s.", r->change_count - 1,
 			    r->change_count > 2 ? "s" : "");
-	} else if (works_apart(r, space, WORK_TIMES)) {
+	} else if (works_apart(r, space, RUNS_APART)) {
 		str_puts(&text, "The two runs cannot be compared line by line: they did different "
 				"amounts of work.");
 	} else {
