@@ -2,6 +2,7 @@
 sums to compare."""
 
 import collections
+import functools
 import glob
 import gzip
 import json
@@ -70,6 +71,13 @@ def spaces(trace):
     done = subprocess.run([WHYOOM, "sites", "--space", "no such space", trace],
                           capture_output=True, text=True)
     return done.stderr.partition("there is ")[2].strip().split(", ")
+
+
+@functools.cache
+def cases(trace):
+    """(space, moment, sums) of each space at each moment that the trace has."""
+    every = [(space, at, sites(trace, space, at)) for space in spaces(trace) for at in MOMENTS]
+    return [case for case in every if case[2]]
 
 
 # --- readers: each gives {space: [{measure: value} of each stack]} where the format has spaces

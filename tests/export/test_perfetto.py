@@ -8,7 +8,7 @@ import sys
 import unicodedata
 
 import pytest
-from lib import MOMENTS, TESTS, export, golden, message, read_jsonl, sites, spaces
+from lib import TESTS, cases, export, golden, message, read_jsonl
 
 sys.path.insert(0, os.path.join(TESTS, "cli"))
 import test_hostile  # noqa: E402
@@ -101,18 +101,14 @@ class Trace:
 @pytest.mark.parametrize("trace", golden(), ids=os.path.basename)
 def test_sums(trace):
     compared = 0
-    for space in spaces(trace):
-        for at in MOMENTS:
-            expected = sites(trace, space, at)
-            if not expected:
-                continue
-            t = Trace(export(trace, "perfetto", "--space", space, "--at", at))
-            heap = t.heaps.get("libc.malloc" if space == "host" else space, {})
-            assert len(t.heaps) <= 1
-            assert sum(v[0] - v[1] for v in heap.values()) == expected["live"]
-            if at != "peak" or space != "host":
-                assert sum(v[0] for v in heap.values()) == expected["total"]
-            compared += 1
+    for space, at, expected in cases(trace):
+        t = Trace(export(trace, "perfetto", "--space", space, "--at", at))
+        heap = t.heaps.get("libc.malloc" if space == "host" else space, {})
+        assert len(t.heaps) <= 1
+        assert sum(v[0] - v[1] for v in heap.values()) == expected["live"]
+        if at != "peak" or space != "host":
+            assert sum(v[0] for v in heap.values()) == expected["total"]
+        compared += 1
     assert compared
 
 

@@ -1,14 +1,13 @@
 """Each export holds the sums that `whyoom sites --format json` has, for each space, moment and
 measure; and follows its format's rules."""
 
-import functools
 import json
 import os
 import sys
 
 import jsonschema
 import pytest
-from lib import (MEASURES, MOMENTS, SCHEMAS, TESTS, export, golden, read_folded, read_jsonl,
+from lib import (MEASURES, SCHEMAS, TESTS, cases, export, golden, read_folded, read_jsonl,
                  read_pprof, read_speedscope, sites, spaces)
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -16,12 +15,6 @@ sys.path.insert(0, os.path.join(TESTS, "cli"))
 import test_map  # noqa: E402
 
 PPROF = {"count": 0, "total": 1, "live": 3, "peak": 4}
-
-
-@functools.cache
-def cases(trace):
-    every = [(space, at, sites(trace, space, at)) for space in spaces(trace) for at in MOMENTS]
-    return [case for case in every if case[2]]
 
 
 def without_empty(stacks, counted):

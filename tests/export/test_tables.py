@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from lib import MEASURES, MOMENTS, TESTS, WHYOOM, export, golden, read_jsonl, sites, spaces, varint
+from lib import MEASURES, TESTS, WHYOOM, cases, export, golden, read_jsonl, varint
 
 sys.path.insert(0, os.path.join(TESTS, "cli"))
 import test_hostile  # noqa: E402
@@ -42,21 +42,17 @@ def database(trace, path, *words):
 @pytest.mark.parametrize("trace", golden(), ids=os.path.basename)
 def test_sqlite_sums(trace, tmp_path):
     compared = 0
-    for at in MOMENTS:
-        for space in spaces(trace):
-            expected = sites(trace, space, at)
-            if not expected:
-                continue
-            db = database(trace, tmp_path / "out", "--space", space, "--at", at, "--events", "none")
-            for measure, column in MEASURES.items():
-                row = db.execute(f"SELECT coalesce(sum({column}), 0) FROM sum JOIN space ON"
-                                 " space.id = space WHERE name = ? AND total_bytes", (space,))
-                assert row.fetchone() == (expected[measure],), (space, at, measure)
-                compared += 1
-            assert db.execute("SELECT sum(live_bytes), sum(total_blocks) FROM by_line").fetchone() \
-                == db.execute("SELECT sum(live_bytes), sum(total_blocks) FROM sum").fetchone()
-            db.close()
-            os.unlink(tmp_path / "out")
+    for space, at, expected in cases(trace):
+        db = database(trace, tmp_path / "out", "--space", space, "--at", at, "--events", "none")
+        for measure, column in MEASURES.items():
+            row = db.execute(f"SELECT coalesce(sum({column}), 0) FROM sum JOIN space ON"
+                             " space.id = space WHERE name = ? AND total_bytes", (space,))
+            assert row.fetchone() == (expected[measure],), (space, at, measure)
+            compared += 1
+        assert db.execute("SELECT sum(live_bytes), sum(total_blocks) FROM by_line").fetchone() \
+            == db.execute("SELECT sum(live_bytes), sum(total_blocks) FROM sum").fetchone()
+        db.close()
+        os.unlink(tmp_path / "out")
     assert compared
 
 
@@ -216,18 +212,13 @@ def read_parquet(data):
 @pytest.mark.parametrize("trace", golden(), ids=os.path.basename)
 def test_parquet_sums(trace):
     compared = 0
-    for space in spaces(trace):
-        for at in MOMENTS:
-            expected = sites(trace, space, at)
-            if not expected:
-                continue
-            t = read_parquet(export(trace, "parquet", "--events", "none", "--space", space, "--at",
-                                    at))
-            assert set(t["space"]) <= {space} and set(t["at"]) <= {at}
-            some = [bool(n) for n in t["total_bytes"]]
-            for measure, column in MEASURES.items():
-                assert sum(v for v, s in zip(t[column], some) if s) == expected[measure]
-                compared += 1
+    for space, at, expected in cases(trace):
+        t = read_parquet(export(trace, "parquet", "--events", "none", "--space", space, "--at", at))
+        assert set(t["space"]) <= {space} and set(t["at"]) <= {at}
+        some = [bool(n) for n in t["total_bytes"]]
+        for measure, column in MEASURES.items():
+            assert sum(v for v, s in zip(t[column], some) if s) == expected[measure]
+            compared += 1
     assert compared
 
 

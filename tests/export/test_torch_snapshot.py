@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import pytest
-from lib import MOMENTS, TESTS, WHYOOM, export, golden, sites, spaces
+from lib import MOMENTS, TESTS, WHYOOM, cases, export, golden, sites, spaces
 
 sys.path.insert(0, os.path.join(TESTS, "golden"))
 import writer  # noqa: E402
@@ -231,11 +231,8 @@ def test_driver(busy):
 def test_golden():
     compared = 0
     for trace in with_torch():
-        for space in spaces(trace):
-            for at in MOMENTS if space.startswith("torch:") else ():
-                expected = sites(trace, space, at)
-                if not expected:
-                    continue
+        for space, at, expected in cases(trace):
+            if space.startswith("torch:"):
                 d = read(export(trace, "torch-snapshot", "--space", space, "--at", at))
                 check(d)
                 assert live(d, int(space[6:])) == expected["live"], (trace, space, at)
