@@ -16,7 +16,7 @@ const char *diff_fact_kind_name(enum diff_fact_kind kind)
 	return kinds[kind];
 }
 
-/* What is of one run alone, such as a path or a file's number, is no setting. Return a kind; -1. */
+/* Return the kind of an INFO; -1: it describes one run alone, as a path does, and is left out. */
 static int kind_of_info(const char *key)
 {
 	static const char *const versions[] = {

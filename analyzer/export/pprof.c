@@ -1,7 +1,7 @@
 /*
  * pprof.c - pprof's profile.proto: one message, whose parts are written as they become known; its
- * readers take them in any order. A location is a frame of the trace, without an address, because
- * the trace's names are better than what pprof would look up in local files.
+ * readers take them in any order. A location is a frame of the trace. It has no address, because
+ * pprof would look that up in local files, which may differ from those of the recorded run.
  */
 #include <errno.h>
 

@@ -98,7 +98,7 @@ static void check(struct sqlite *t, int rc)
 		t->failed = rc;
 }
 
-/* What went wrong, as an errno. */
+/* Return SQLite's first error as an errno, with err filled; 0: there was none. */
 static int status(struct export *x, struct err *err)
 {
 	struct sqlite *t = x->state;

@@ -7,8 +7,8 @@
 
 #include "export/export.h"
 
-/* Call `fn` for each stack of which a sum is not 0, once, without the stack's words and its
- * temporary blocks. 0; what `fn` returned first other than 0; -ENOMEM. */
+/* Call `fn` once for each stack with a sum other than 0. The sum has no symbols and no temporary
+ * blocks. Return 0; the first value other than 0 that `fn` returned; or -ENOMEM. */
 int sums_each(const struct model *m, enum moment at,
     int (*fn)(void *arg, uint32_t stack, const struct export_sum *sum), void *arg);
 

@@ -11,9 +11,9 @@ TUNED(size_t, NEAR, 6, "further apart, the failure and the memory are two matter
 TUNED(
     size_t, OBJECT_NEAR, 4, "\"failed to parse the memory limit\": what a verb acts on follows it");
 
-/* Codes that mean a lack of memory, beside the name of whose codes they are. */
+/* Error codes for a lack of memory. A number means that only beside the name of its interface. */
 static const struct {
-	const char *whose; /* a word of the sentence; "" for the C library's */
+	const char *whose; /* the interface's name, a word of the sentence; "": the C library */
 	int64_t code;
 	bool device;
 } codes[] = {

@@ -27,7 +27,7 @@ bool says_by_numbers(struct sentence *s, const struct sentence *line);
 bool says_topic(const struct sentence *s, size_t i);
 /* Something else than a request for memory failed: a look at it, ports, a right that lacks. */
 bool says_other_matter(const struct sentence *s, size_t from);
-/* What was too large is a file, a message or a request, and no memory. */
+/* A file, a message or a request was too large. That is no lack of memory. */
 bool says_message_size(const struct sentence *s);
 /* A collector of garbage at work. */
 bool says_collection(const struct sentence *line);

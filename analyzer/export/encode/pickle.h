@@ -17,7 +17,7 @@
 void pickle_begin(struct str *p);
 void pickle_end(struct str *p);
 
-/* Of at most 2^53, which is exact in JavaScript. */
+/* `value` is at most 2^53: JavaScript holds larger integers only roughly. */
 void pickle_u64(struct str *p, uint64_t value);
 void pickle_minus_one(struct str *p);
 void pickle_real(struct str *p, double value);

@@ -27,7 +27,7 @@ function Flame(root, page) {
     make("i", {class: "dot role " + id}), title)));
   legend.append(make("li", {}, make("i", {class: "dot role small"}), "too small to show"));
 
-  /* What is chosen. */
+  /* The user's choices, from the address. */
   function layout() {
     const wanted = state.get("flame");
     return ["up", "both"].includes(wanted) ? wanted : "down";

@@ -34,7 +34,7 @@ function MapView(root, page) {
     return item;
   });
 
-  /* What is chosen: the segment, and which of its bytes; null: all segments. */
+  /* The segment that the view is zoomed to, and the range of its bytes; null: all segments. */
   function zoomed() {
     const s = layout.find(parseInt(state.get("segment", ""), 16));
     if (!s) return null;
