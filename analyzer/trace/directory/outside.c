@@ -175,7 +175,10 @@ static int next_of_both(struct trace *t, struct event *out, struct err *err)
 	return 1;
 }
 
-int trace_next_outside(struct trace *t, struct event *out, struct err *err)
+/* The next event where the sizes of locked ranges or a supervisor's samples are added. Apart from
+ * the usual case, whose every event would otherwise save this one's registers. */
+static __attribute__((noinline)) int next_of_all(
+    struct trace *t, struct event *out, struct err *err)
 {
 	int r;
 
@@ -185,4 +188,11 @@ int trace_next_outside(struct trace *t, struct event *out, struct err *err)
 	if (r == 1 && t->locked.any && locked_see(t, out))
 		return err_set(err, -ENOMEM, "%s: out of memory", t->source.path);
 	return r;
+}
+
+int trace_next_outside(struct trace *t, struct event *out, struct err *err)
+{
+	if (t->locked.any || t->outside.supervisor)
+		return next_of_all(t, out, err);
+	return trace_next(t, out, err);
 }
