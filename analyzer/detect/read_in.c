@@ -27,6 +27,7 @@ TUNED(unsigned, AGAIN_GAP, 64u, "a few requests make dozens of blocks");
 TUNED(unsigned, AGAIN_BLOCKS, 8u, "a model has more than a handful of parameters");
 TUNED(unsigned, SIZE_PART, 32u, "a length or a name makes blocks of one kind differ by less");
 TUNED(unsigned, COMPANY_PART, 16u, "less than a sixteenth is none of a layer's large parameters");
+TUNED(double, WIDTHS_APART, 0.05, "a header for each part, and rounding, add less than 1 in 28");
 TUNED(unsigned, NEARLY_PART, 16u, "a sixteenth lives at the moment, or was not recorded");
 
 /* True if the sizes repeat at a fixed distance, layer after layer; requests come in any order. */
@@ -220,8 +221,40 @@ static uint64_t kept_by_heaviest(const struct scene *scene, const struct callsit
 	return kept;
 }
 
+/* True if as many bytes, or as many elements of another width, came and went as are kept: then they
+ * may be the parts that were read. */
+static bool sum_to_kept(uint64_t came, uint64_t kept)
+{
+	double widths = log2((double)came / (double)kept);
+
+	return fabs(widths - round(widths)) < WIDTHS_APART;
+}
+
+/* True if `o` makes several blocks for each of the `kept` ones of `p`, of sizes that vary, one
+ * after the other, so that never as much as half a kept block was there at once. Parts of a kept
+ * block sum to it, and a copy is whole at some moment; what else comes with each is a turn's work.
+ */
+static bool works_for_each(const struct callsite *o, const struct callsite *p, uint64_t kept)
+{
+	uint64_t freed = o->facts.freed_count, each, times;
+	double alive, took = (double)num_less(o->facts.last_ns, o->facts.first_ns);
+
+	if (!kept || !freed || took <= 0 || made_one_size(o))
+		return false;
+	each = (freed + kept / 2) / kept;
+	times = each * kept;
+	if (each < ROUNDS_MIN ||
+	    num_most(freed, times) - num_least(freed, times) > kept / NEARLY_PART + each)
+		return false;
+	alive = (double)o->facts.life_ns / took * (double)o->facts.total_bytes /
+		(double)o->facts.total_count;
+	return alive < (double)p->facts.live_bytes / (double)kept / 2 &&
+	       !sum_to_kept(o->facts.total_bytes, p->facts.live_bytes);
+}
+
 /* True if a line's blocks of one size come and go as often as its own blocks of several sizes come:
- * a copy of each would have its size, so they are the work of as many turns. */
+ * a copy of each would have its size, so they are the work of as many turns. Or several of them
+ * come and go for each, which are no copy of it. */
 static bool turns_beside(const struct scene *scene, const struct callsite *p)
 {
 	uint64_t kept = 0;
@@ -234,13 +267,14 @@ static bool turns_beside(const struct scene *scene, const struct callsite *p)
 
 		if (!nearly(freed, o->facts.total_count) ||
 		    o->facts.largest < p->facts.largest / COMPANY_PART ||
-		    o->facts.first_ns > p->facts.last_ns || !made_one_size(o))
+		    o->facts.first_ns > p->facts.last_ns)
 			continue;
-		if (nearly(freed, p->facts.live_count))
-			return true;
 		if (!kept)
 			kept = kept_by_heaviest(scene, p);
-		if (nearly(freed, kept) && nearly(kept, freed))
+		if (made_one_size(o) && (nearly(freed, p->facts.live_count) ||
+					    (nearly(freed, kept) && nearly(kept, freed))))
+			return true;
+		if (works_for_each(o, p, kept))
 			return true;
 	}
 	return false;

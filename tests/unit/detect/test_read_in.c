@@ -42,6 +42,41 @@ static void test_turns_beside(void **state)
 	(void)state;
 }
 
+/* Six blocks come and go one after the other for each that stays. They are its parts where they sum
+ * to it, to a quarter of it as bytes become floats, or are there together; or else a turn's work. */
+static void test_turns_of_several(void **state)
+{
+	static const struct {
+		uint64_t share; /* of the kept block, in thousandths */
+		bool together, read;
+	} ways[] = {{167, false, true}, {42, false, true}, {100, false, false}, {250, true, true}};
+
+	for (size_t way = 0; way < sizeof(ways) / sizeof(*ways); way++) {
+		struct staged t = {.s = script_new()};
+		uint32_t keep = script_stack(t.s, "main;keep"),
+			 take = script_stack(t.s, "main;take");
+
+		for (uint64_t i = 0; i < 120; i++) {
+			uint64_t size = 400000 * (1 + i % 3), at[6];
+
+			for (int k = 0; k < 6; k++) {
+				at[k] = script_alloc(t.s, take, size * ways[way].share / 1000);
+				if (!ways[way].together)
+					script_release(t.s, at[k]);
+			}
+			script_alloc(t.s, keep, size);
+			for (int k = 0; ways[way].together && k < 6; k++)
+				script_release(t.s, at[k]);
+		}
+		script_failed(t.s, keep, 400000);
+		stage(&t, detect_oversized_model, true);
+		assert_int_equal(
+		    scene_is_read_in(&t.scene, callsite_of(&t, "keep")), ways[way].read);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* What comes with each, of another size, is a layer's, too. */
 static void test_company(void **state)
 {
@@ -129,7 +164,8 @@ static void test_second_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_turns_beside),
-	    cmocka_unit_test(test_company), cmocka_unit_test(test_order),
-	    cmocka_unit_test(test_turns_with_entries), cmocka_unit_test(test_second_go)};
+	    cmocka_unit_test(test_turns_of_several), cmocka_unit_test(test_company),
+	    cmocka_unit_test(test_order), cmocka_unit_test(test_turns_with_entries),
+	    cmocka_unit_test(test_second_go)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
