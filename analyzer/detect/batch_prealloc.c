@@ -16,21 +16,15 @@ TUNED(double, UNNAMED, 0.6,
     "what is taken whole before any work is room for it, more often than one request's or a model");
 TUNED(double, NAMED_WEIGHTS, 0.7,
     "names are a weak sign: a program that calls its pool layers is rare, and not unheard of");
+TUNED(unsigned, MAKING_TIMES, 2u,
+    "when it was killed half way through a pool, on average, twice that was to come");
 TUNED(unsigned, STAIRS_MIN, 8u, "fewer may get larger by chance");
 TUNED(double, STAIRS, 0.8, "they may be one request's, whose steps get larger");
 TUNED(double, STAIRS_SHARE, 0.25, "to try a batch takes far less than is kept for it");
-TUNED(unsigned, UNLIKE_TIMES, 4u,
-    "a pool in one piece is larger than any block before; a request's own is within a doubling or "
-    "two");
 
 static bool is_cache_refused(const struct scene *scene)
 {
-	const struct callsites *callsites = scene->callsites;
-
-	return scene_asks_for(scene, ROLE_KV_CACHE) &&
-	       callsites->list[callsites->failed].facts.largest <
-		   scene->end.refused->size / UNLIKE_TIMES &&
-	       !scene_worked_before(scene, callsites->moment_ns, scene->end.refused->size, 0);
+	return scene_asks_for(scene, ROLE_KV_CACHE) && pool_is_unlike(scene);
 }
 
 /* True if the pool belongs with a claimed one: keys and values of all layers are of one pool, in a
@@ -43,13 +37,16 @@ static bool is_twin(const struct finding *f, const uint64_t *sizes, uint64_t siz
 	return false;
 }
 
-/* True if no work was done, neither before nor since: then its block is what memory ended with. */
+/* True if no work was done, neither before nor since: then its block is what memory ended with. On
+ * a device it may have been done since, if the name says that the block is room. */
 static bool is_first(const struct scene *scene, uint32_t callsite)
 {
 	const struct callsite *p = &scene->callsites->list[callsite];
 
 	if (scene->space)
-		return scene_is_quiet_since(scene, 0);
+		return scene_is_quiet_since(scene, 0) ||
+		       (purpose_of(scene, callsite) == PURPOSE_ROOM &&
+			   !scene_worked_before(scene, p->facts.first_ns, p->facts.largest, 0));
 	return scene_is_quiet_since(scene, p->facts.first_ns) &&
 	       !scene_worked_before(scene, p->facts.first_ns, p->facts.largest, 0);
 }
@@ -80,6 +77,21 @@ static bool is_late(const struct scene *scene, uint32_t callsite, const struct p
 
 	return pool->blocks == 1 && !scene->space &&
 	       scene_worked_before(scene, p->facts.first_ns, pool->bytes, 0);
+}
+
+/* True if the process was killed while the line's blocks were being made: nothing of its size came
+ * later. What other lines had put in place before had fitted. */
+static bool is_in_the_making(const struct scene *scene, const struct callsite *p)
+{
+	const struct callsites *callsites = scene->callsites;
+
+	if (scene->end.refused)
+		return false;
+	for (uint32_t i = 0; i < callsites->count; i++)
+		if (callsites->list[i].facts.largest >= p->facts.largest / 2 &&
+		    callsites->list[i].facts.last_ns > p->facts.last_ns)
+			return false;
+	return true;
 }
 
 int detect_batch_prealloc(const struct scene *scene, struct finding *out)
@@ -130,6 +142,8 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 			blocks++;
 		}
 		size = pool.bytes + (pool.asked ? f.request_bytes : 0);
+		if (is_in_the_making(scene, &callsites->list[i]))
+			size *= MAKING_TIMES;
 		if (size > most) {
 			most = size;
 			sure = pool.sure *
@@ -146,8 +160,10 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		whole += bytes;
 		blocks = 1;
 		known = is_cache_refused(scene);
-	} else if (!f.request_bytes && purpose_is_start(scene) &&
-		   purpose_of(scene, callsites->failed) != PURPOSE_WEIGHTS) {
+	} else if (!f.request_bytes &&
+		   ((purpose_is_start(scene) &&
+			purpose_of(scene, callsites->failed) != PURPOSE_WEIGHTS) ||
+		       (f.blame == CALLSITE_NONE && pool_is_first_refused(scene)))) {
 		/* Room for all work, in one piece: smaller pools beside it are not the matter. */
 		f.blame = callsites->failed;
 		block = f.request_bytes = scene->end.refused->size;
@@ -156,6 +172,8 @@ int detect_batch_prealloc(const struct scene *scene, struct finding *out)
 		known = true;
 		if (purpose_of(scene, callsites->failed) == PURPOSE_UNTOLD)
 			sure = UNNAMED;
+		else if (!purpose_is_start(scene))
+			sure = SINGLE_STRENGTH; /* or a first request, named after a batch */
 	}
 	if (f.blame == CALLSITE_NONE)
 		return DETECT_SILENT;

@@ -250,13 +250,16 @@ static bool is_in_flight(const struct scene *scene, uint32_t callsite)
 		   POOL_IN_FLIGHT;
 }
 
-/* Return the share of live bytes in room for work, by its name, that was still being made: what was
- * put in place before fitted. */
+/* Return the share of room for work, by its name, that was still being made, or of its first piece
+ * that was refused: what was put in place before fitted. */
 static double room_asked(const struct scene *scene)
 {
 	uint32_t failed = scene->callsites->failed;
 	struct pool pool;
 
+	if (pool_is_first_refused(scene))
+		return (double)scene->end.refused->size /
+		       (double)(scene_live(scene) + scene->end.refused->size);
 	if (failed == CALLSITE_NONE || purpose_of(scene, failed) != PURPOSE_ROOM ||
 	    !pool_at(scene, failed, &pool) || !pool.asked)
 		return 0;

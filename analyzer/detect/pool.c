@@ -19,6 +19,9 @@ TUNED(unsigned, LIST_PART, 32u, "the list is small beside the blocks");
 TUNED(unsigned, COPY_LIVES, 2u, "a copy lives until about the next one");
 TUNED(unsigned, SOURCE_PART, 4u,
     "a block is filled from bytes that become floats, four times as large");
+TUNED(unsigned, UNLIKE_TIMES, 4u,
+    "a pool in one piece is larger than any block before; a request's own is within a doubling or "
+    "two");
 TUNED(unsigned, LATER_BLOCKS, 4u, "four large blocks after the first call are a pool of their own");
 
 static bool is_uniform(const struct callsite *p)
@@ -395,4 +398,20 @@ bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
 		return true;
 	}
 	return scene->space && pool_of_stacks(scene, callsite, out);
+}
+
+bool pool_is_unlike(const struct scene *scene)
+{
+	const struct callsites *callsites = scene->callsites;
+
+	return callsites->list[callsites->failed].facts.largest <
+		   scene->end.refused->size / UNLIKE_TIMES &&
+	       !scene_worked_before(scene, callsites->moment_ns, scene->end.refused->size, 0);
+}
+
+bool pool_is_first_refused(const struct scene *scene)
+{
+	return scene->end.refused && scene->callsites->failed != CALLSITE_NONE &&
+	       !scene_asks_for_thread(scene) &&
+	       purpose_of(scene, scene->callsites->failed) == PURPOSE_ROOM && pool_is_unlike(scene);
 }

@@ -685,15 +685,96 @@ static void test_second_go(void **state)
 	(void)state;
 }
 
+/* The first piece of room, smaller than the weights before it: the name says that it is room, and
+ * weights that fitted are the less likely matter. Not after work, nor as one more of its kind. */
+static void test_room_refused(void **state)
+{
+	static const struct {
+		const char *at;
+		uint64_t made; /* at that line, before */
+		int requests;
+		bool room;
+	} of[] = {{"main;reserve_slots", 0, 0, true}, {"main;make", 0, 0, false},
+	    {"main;reserve_slots", 300000, 0, false}, {"main;reserve_slots", 0, 4000, false}};
+	double model[sizeof(of) / sizeof(*of)];
+
+	for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
+		struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+
+		for (uint64_t i = 0; i < 20; i++)
+			script_alloc(
+			    t.s, script_stack(t.s, "main;load_weights"), 50000 + i % 3 * 10000);
+		if (of[n].made)
+			script_alloc(t.s, script_stack(t.s, of[n].at), of[n].made);
+		serve(&t, of[n].requests);
+		script_failed(t.s, script_stack(t.s, of[n].at), 900000);
+		stage(&t, detect_batch_prealloc, true);
+		assert_int_equal(t.rc == 0 && t.f.strength > 0.6, of[n].room);
+		if (of[n].room) {
+			assert_string_equal(blamed(&t), "reserve_slots");
+			assert_int_equal(t.f.request_bytes, 900000);
+		}
+		t.rc = detect_oversized_model(&t.scene, &t.f);
+		model[n] = t.rc ? 0 : t.f.strength;
+		strike(&t);
+	}
+	assert_true(model[0] < 0.7 * model[1]);
+	(void)state;
+}
+
+/* A device's only block, called room: work that came later has not shown that it was needed. */
+static void test_room_on_a_device(void **state)
+{
+	static const char *const names[] = {"main;reserve_slots", "main;make"};
+
+	for (int n = 0; n < 2; n++) {
+		struct staged t = {.s = script_new(), .scene = {.space = "cuda:0"}};
+
+		script_alloc(t.s, script_stack(t.s, names[n]), 30000000);
+		serve(&t, 200);
+		script_failed(t.s, script_stack(t.s, "main;serve"), 9000000);
+		stage(&t, detect_batch_prealloc, true);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.f.bytes, n ? 0 : 30000000);
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* Two pools, the larger one complete: a process that is killed while it makes the other one had
+ * room for the first. */
+static void test_killed_in_the_making(void **state)
+{
+	for (int more = 0; more < 2; more++) {
+		struct staged t = {.s = script_new()};
+
+		for (int i = 0; i < 18; i++)
+			script_alloc(t.s, script_stack(t.s, "main;first"), 1000000);
+		for (int i = 0; i < 11; i++)
+			script_alloc(t.s, script_stack(t.s, "main;second"), 1100000);
+		if (more)
+			script_alloc(t.s, script_stack(t.s, "main;then"), 900000);
+		stage(&t, detect_batch_prealloc, false);
+		t.scene.end.failed = true;
+		t.rc = detect_batch_prealloc(&t.scene, &t.f);
+		assert_int_equal(t.rc, 0);
+		assert_string_equal(blamed(&t), more ? "first" : "second");
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_room_after_weights),
 	    cmocka_unit_test(test_one_block), cmocka_unit_test(test_parts_of_room),
-	    cmocka_unit_test(test_second_go), cmocka_unit_test(test_pool),
-	    cmocka_unit_test(test_twins), cmocka_unit_test(test_first_block),
-	    cmocka_unit_test(test_headers), cmocka_unit_test(test_first_call),
-	    cmocka_unit_test(test_lists), cmocka_unit_test(test_parameters),
-	    cmocka_unit_test(test_many), cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
+	    cmocka_unit_test(test_second_go), cmocka_unit_test(test_room_refused),
+	    cmocka_unit_test(test_room_on_a_device), cmocka_unit_test(test_killed_in_the_making),
+	    cmocka_unit_test(test_pool), cmocka_unit_test(test_twins),
+	    cmocka_unit_test(test_first_block), cmocka_unit_test(test_headers),
+	    cmocka_unit_test(test_first_call), cmocka_unit_test(test_lists),
+	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_many),
+	    cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
 	    cmocka_unit_test(test_work_beside), cmocka_unit_test(test_tried_again),
 	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
 	    cmocka_unit_test(test_first_refused), cmocka_unit_test(test_room_by_name),

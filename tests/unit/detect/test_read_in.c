@@ -43,7 +43,8 @@ static void test_turns_beside(void **state)
 }
 
 /* Six blocks come and go one after the other for each that stays. They are its parts where they sum
- * to it, to a quarter of it as bytes become floats, or are there together; or else a turn's work. */
+ * to it, to a quarter of it as bytes become floats, or are there together; or else a turn's work.
+ */
 static void test_turns_of_several(void **state)
 {
 	static const struct {
