@@ -87,6 +87,22 @@ static void start(struct trace *t)
 	t->look_credit = LOOK_FIRST;
 }
 
+void merge_resume(struct trace *t)
+{
+	t->heap_count = 0;
+	for (size_t i = 0; i < t->stream_count; i++) {
+		struct stream *s = &t->streams[i];
+		struct merge_head head = {.stream = (uint32_t)i};
+
+		if (s->ended && s->head == s->tail)
+			continue;
+		head_of(t, s, &head);
+		t->heap[t->heap_count++] = head;
+	}
+	for (size_t i = t->heap_count / 2; i-- > 0;)
+		sift_down(t, i);
+}
+
 static inline __attribute__((always_inline)) void put_event(
     struct trace *t, struct event *out, enum event_kind kind, const struct rec *rec, uint64_t ticks)
 {
@@ -408,6 +424,8 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 		int r = 0;
 
 		if (s->head == s->tail) {
+			if (__builtin_expect(top->ticks >= t->horizon, 0))
+				return 0;
 			if (s->ended) {
 				*top = t->heap[--t->heap_count];
 			} else {
@@ -420,6 +438,8 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 			continue;
 		}
 		rec = &s->queue[s->head];
+		if (__builtin_expect(rec->ticks >= t->horizon, 0))
+			return 0;
 		if (rec->ticks != top->ticks) {
 			/* A search of repair.c decoded it, so its time is known now. */
 			head_of(t, s, top);
@@ -473,7 +493,7 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 		if (r)
 			return 1;
 	}
-	return finish(t, err);
+	return t->follow ? 0 : finish(t, err);
 }
 
 void trace_rewind_spaces(struct trace *t)

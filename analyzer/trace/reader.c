@@ -189,7 +189,7 @@ static int by_place(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static uint32_t thread_index(void *arg, uint32_t serial, uint32_t tid)
+uint32_t trace_thread_index(void *arg, uint32_t serial, uint32_t tid)
 {
 	struct trace *t = arg;
 	struct trace_thread thread = {.serial = serial, .tid = tid};
@@ -214,42 +214,51 @@ static uint32_t thread_index(void *arg, uint32_t serial, uint32_t tid)
 	return (uint32_t)t->threads.count - 1;
 }
 
-static bool begins_stream(const struct chunk *c)
+bool trace_begins_stream(const struct chunk *c)
 {
 	return c->type == TRACE_CHUNK_SHARED || c->type != c[-1].type || c->thread != c[-1].thread;
+}
+
+size_t trace_order_chunks(struct trace *t)
+{
+	struct chunk *chunks = t->chunks.items;
+	size_t count = t->chunks.count, streams = 0;
+
+	if (count)
+		qsort(chunks, count, sizeof(*chunks), by_place);
+	for (size_t i = 0; i < count; i++)
+		streams += !i || trace_begins_stream(&chunks[i]);
+	return streams;
 }
 
 /* Make streams: one of each thread's chunks, one of each shared chunk, one of the checkpoint. */
 static int make_streams(struct trace *t)
 {
 	struct chunk *chunks = t->chunks.items;
-	size_t count = t->chunks.count, n = 0;
+	size_t count = t->chunks.count, n;
 
-	if (count)
-		qsort(chunks, count, sizeof(*chunks), by_place);
-	for (size_t i = 0; i < count; i++)
-		n += !i || begins_stream(&chunks[i]);
+	n = trace_order_chunks(t);
 	t->streams = calloc(n + 1, sizeof(*t->streams));
 	t->heap = calloc(n + 1, sizeof(*t->heap));
 	if (!t->streams || !t->heap)
 		return -ENOMEM;
 	n = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!i || begins_stream(&chunks[i])) {
+		if (!i || trace_begins_stream(&chunks[i])) {
 			t->streams[n].gaps.room = &t->context.gaps_room;
 			t->streams[n++].first = (uint32_t)i;
 		}
 		t->streams[n - 1].count++;
 		t->facts.event_bytes += chunks[i].readable;
 		if (chunks[i].type == TRACE_CHUNK_EVENTS)
-			thread_index(t, chunks[i].thread, chunks[i].tid);
+			trace_thread_index(t, chunks[i].thread, chunks[i].tid);
 	}
 	t->stream_count = n;
 	t->context.source = &t->source;
 	t->context.defs = &t->defs;
 	t->context.live = &t->live;
 	t->context.chunks = chunks;
-	t->context.thread_index = thread_index;
+	t->context.thread_index = trace_thread_index;
 	t->context.arg = t;
 	t->context.damage = &t->damage;
 	t->context.checks = &t->checks;
@@ -407,8 +416,8 @@ static int list_file(
 	return r;
 }
 
-int trace_open_small(const char *path, const char *shared, const struct small_place *place,
-    struct trace **out, struct err *err)
+static int open_file(const char *path, const char *shared, const struct small_place *place,
+    bool follow, struct trace **out, struct err *err)
 {
 	VEC(struct chunk) definitions = {0};
 	struct header_tail tail = {0};
@@ -419,6 +428,7 @@ int trace_open_small(const char *path, const char *shared, const struct small_pl
 	if (!t)
 		return err_set(err, -ENOMEM, "%s: out of memory", path);
 	t->source.fd = -1;
+	t->horizon = UINT64_MAX;
 	r = source_open(&t->source, path, shared, place, err);
 	if (!r)
 		r = list_file(t, &tail, &offset, &definitions, err);
@@ -435,9 +445,11 @@ int trace_open_small(const char *path, const char *shared, const struct small_pl
 		definition_bytes += definitions.items[i].readable;
 	r = defs_init(&t->defs, definition_bytes);
 	t->defs.checks = t->checks;
-	if (!r)
+	if (!r && follow)
+		r = follow_begin(t, definitions.items, definitions.count, tail.ticks_hz, err);
+	if (!r && !follow)
 		r = read_definitions(t, definitions.items, definitions.count, false, err);
-	if (!r)
+	if (!r && !follow)
 		r = read_definitions(t, definitions.items, definitions.count, true, err);
 	if (r)
 		goto out;
@@ -452,7 +464,7 @@ int trace_open_small(const char *path, const char *shared, const struct small_pl
 					  .until = until,
 					  .ended = t->facts.end_how != TRACE_END_NONE});
 	broken = t->defs.broken;
-	r = defs_finish(&t->defs);
+	r = follow ? 0 : defs_finish(&t->defs);
 	t->context.torn_chunks += t->defs.broken > broken;
 	if (t->defs.broken > broken)
 		damage_note(&t->damage, TRACE_DAMAGE_DEFINITIONS, &(struct damage_where){0});
@@ -494,9 +506,27 @@ out:
 	return 0;
 }
 
+int trace_open_small(const char *path, const char *shared, const struct small_place *place,
+    struct trace **out, struct err *err)
+{
+	return open_file(path, shared, place, false, out, err);
+}
+
 int trace_open(const char *path, struct trace **out, struct err *err)
 {
-	return trace_open_small(path, NULL, NULL, out, err);
+	return open_file(path, NULL, NULL, false, out, err);
+}
+
+int trace_follow(const char *path, struct trace **out, struct err *err)
+{
+	int r = open_file(path, NULL, NULL, true, out, err);
+
+	return r ? r : trace_follow_on(*out, err);
+}
+
+void trace_unfollow(struct trace *t)
+{
+	trace_close(t);
 }
 
 void trace_close(struct trace *t)
@@ -504,6 +534,7 @@ void trace_close(struct trace *t)
 	if (!t)
 		return;
 	trace_symbols_fini(t);
+	follow_end(t);
 	for (size_t i = 0; i < t->stream_count; i++)
 		stream_fini(&t->streams[i]);
 	free(t->streams);

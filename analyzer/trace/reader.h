@@ -62,6 +62,7 @@ struct locked {
 };
 
 struct symbols;
+struct follow;
 
 struct trace {
 	struct source source;
@@ -91,6 +92,8 @@ struct trace {
 	struct merge_head *heap;
 	size_t heap_count;
 	bool started;
+	uint64_t horizon; /* ticks: events at or after it wait; UINT64_MAX but for follow.c */
+	struct follow *follow; /* NULL: the file is read as it was when it was opened */
 	uint64_t serial, last_ticks;
 	uint64_t late_ticks, early_ticks; /* how far another thread's release may be off */
 	struct map tasks; /* by key: the task that has it now */
@@ -127,6 +130,20 @@ int trace_open(const char *path, struct trace **out, struct err *err);
 int trace_open_small(const char *path, const char *shared, const struct small_place *place,
     struct trace **out, struct err *err);
 void trace_close(struct trace *t);
+/* Order the chunks, and count the streams that they make. */
+size_t trace_order_chunks(struct trace *t);
+/* True if the chunk begins a stream. Pre: it is not the first. */
+bool trace_begins_stream(const struct chunk *c);
+/* Return the index of a thread, which is new if the serial is; 0 without memory. */
+uint32_t trace_thread_index(void *arg, uint32_t serial, uint32_t tid);
+
+/* merge.c: go on after the streams were listed again. */
+void merge_resume(struct trace *t);
+
+/* follow.c, for reader.c: begin with the file's definitions; forget all. */
+int follow_begin(struct trace *t, const struct chunk *definitions, size_t count, uint64_t ticks_hz,
+    struct err *err);
+void follow_end(struct trace *t);
 /* Read the number of the checkpoint that the header names now. 0 or negative errno. */
 int trace_newest_checkpoint(struct trace *t, uint32_t *number, struct err *err);
 /* Copy the counters into the facts, and the damage once it is known whether the process runs. */

@@ -568,6 +568,14 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 	return r;
 }
 
+/* True if the process may still write to the chunk that is being decoded. */
+static bool may_grow(const struct stream *s, const struct stream_context *ctx)
+{
+	const struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];
+
+	return ctx->follow && s->next == s->count && !chunk->sealed && !chunk->torn;
+}
+
 int stream_more(struct stream *s, struct stream_context *ctx, struct err *err)
 {
 	uint32_t waiting = s->tail - s->head, want = waiting + BATCH;
@@ -587,7 +595,8 @@ int stream_more(struct stream *s, struct stream_context *ctx, struct err *err)
 		if (r)
 			break;
 		if (s->at == s->window_bytes) {
-			r = close_chunk(s, ctx, true);
+			s->ended = may_grow(s, ctx);
+			r = s->ended ? 0 : close_chunk(s, ctx, true);
 			continue;
 		}
 		if ((s->window[s->at] & TRACE_TAG_KIND) == TRACE_EXTENDED) {
@@ -603,6 +612,13 @@ int stream_more(struct stream *s, struct stream_context *ctx, struct err *err)
 	if (r == -ENOMEM)
 		err_set(err, r, "%s: out of memory", ctx->source->path);
 	return r;
+}
+
+void stream_resume(struct stream *s, const struct stream_context *ctx, uint32_t readable)
+{
+	if (s->in_chunk)
+		s->unread += ctx->chunks[s->first + s->next - 1].readable - readable;
+	s->ended = !s->in_chunk && s->next == s->count;
 }
 
 void stream_rewind(struct stream *s, const struct stream_context *ctx)

@@ -67,6 +67,7 @@ struct stream_context {
 	struct damage *damage;
 	const bool *checks; /* unsealed chunks have a sum of their events */
 	const bool *running; /* the file may grow while it is read */
+	bool follow; /* wait at the end of a chunk that is still written to */
 	uint64_t bytes_read;
 	uint64_t slack; /* ticks by which clocks of threads may differ */
 	uint64_t stacks_named, stacks_undefined; /* stack fields of events, over all passes */
@@ -110,6 +111,9 @@ struct stream {
 /* Decode at least one more event, unless the stream has ended. 0 or negative errno. A chunk that
  * contradicts the format ends there and counts as torn. */
 int stream_more(struct stream *s, struct stream_context *ctx, struct err *err);
+/* Go on after the context's chunks were listed again: `first` and `count` are set, and the chunk
+ * that is being decoded had `readable` bytes before. */
+void stream_resume(struct stream *s, const struct stream_context *ctx, uint32_t readable);
 /* Go back to the first event. */
 void stream_rewind(struct stream *s, const struct stream_context *ctx);
 void stream_fini(struct stream *s);

@@ -209,6 +209,15 @@ const struct trace_counts *trace_counts(const struct trace *t);
 /* How many of trace_facts()->event_bytes have been read, for progress. */
 uint64_t trace_bytes_read(const struct trace *t);
 
+/* Open one file to read on in it while its process runs. trace_next() then gives the events so far,
+ * up to a moment before which all threads have written theirs. The end (0) is not the trace's. */
+int trace_follow(const char *path, struct trace **out, struct err *err);
+void trace_unfollow(struct trace *t); /* accepts NULL */
+/* Look for what was written since: trace_next() goes on. The cost is that of the new events and
+ * definitions, and a read for each thread. 0; 1: old chunks were replaced by a checkpoint, so open
+ * the file again; negative errno, -ENOENT and -ESTALE if the file is gone. */
+int trace_follow_on(struct trace *t, struct err *err);
+
 struct trace_thread {
 	uint32_t serial, tid;
 	const char *name; /* or NULL */

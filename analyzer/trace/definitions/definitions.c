@@ -260,6 +260,32 @@ static bool has_check(const uint8_t *record, size_t length)
 		   checks_definition(record, length);
 }
 
+/* Return the length of the complete record at the start of `left` bytes; 0: there is none. */
+static uint32_t record_at(const uint8_t *record, size_t left, bool checks)
+{
+	struct cursor c = cursor_of(record, left);
+	uint32_t length = (uint32_t)cursor_fixed(&c, 4);
+	bool committed;
+
+	cursor_fixed(&c, 2);
+	committed = cursor_fixed(&c, 1);
+	if (length % 8 || length < sizeof(struct trace_def) || length > left)
+		return 0;
+	return (checks ? has_check(record, length) : committed) ? length : 0;
+}
+
+void defs_forget(uint8_t *body, const uint8_t *before, size_t bytes, bool checks)
+{
+	size_t at = 0;
+
+	while (at + sizeof(struct trace_def) <= bytes) {
+		uint32_t length = record_at(before + at, bytes - at, checks);
+
+		memset(body + at, 0, length);
+		at += length ? length : 8;
+	}
+}
+
 int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool *torn)
 {
 	const size_t head = sizeof(struct trace_def), check = d->checks ? TRACE_DEF_CHECK_BYTES : 0;

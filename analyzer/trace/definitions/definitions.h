@@ -88,7 +88,13 @@ void defs_fini(struct defs *d);
 /* Read the body of a definition chunk: all bodies with `stacks` false, then all with true. *torn:
  * the rest of the body cannot be divided into records. 0 or -ENOMEM. */
 int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool *torn);
-/* Call after both passes: resolves stacks that came before their base. 0 or -ENOMEM. */
+/* Zero the records of a body that `before`, an earlier copy of it, had complete: defs_read() then
+ * reads only what a running process added. */
+void defs_forget(uint8_t *body, const uint8_t *before, size_t bytes, bool checks);
+/* Call after both passes over what was there: resolves stacks that came before their base. Further
+ * passes may add to it. 0 or -ENOMEM. */
+int defs_pause(struct defs *d);
+/* The same after the last pass. */
 int defs_finish(struct defs *d);
 
 /* stack_tree.c, for definitions.c: take a definition of a stack. Its bytes must stay valid until

@@ -552,7 +552,7 @@ static int resolve(struct defs *d, size_t first)
 	return r < 0 ? r : 0;
 }
 
-int defs_finish(struct defs *d)
+int defs_pause(struct defs *d)
 {
 	struct stack_at node;
 
@@ -563,6 +563,14 @@ int defs_finish(struct defs *d)
 			return r;
 	}
 	defs_stacks_fini(d);
-	stacks_close(&d->stacks);
 	return 0;
+}
+
+int defs_finish(struct defs *d)
+{
+	int r = defs_pause(d);
+
+	if (!r)
+		stacks_close(&d->stacks);
+	return r;
 }

@@ -33,9 +33,9 @@ struct path_step {
 
 struct symbols {
 	struct intern names;
-	struct objfile **files; /* by module id - 1; NULL: not opened yet */
+	VEC(struct objfile *) files; /* by module id - 1; NULL: not opened yet */
 	struct symcache_store *store; /* NULL: answers are not kept */
-	struct pylines *lines; /* by code object's id - 1 */
+	VEC(struct pylines) lines; /* by code object's id - 1 */
 	VEC(struct symbol) symbols;
 	VEC(struct frame_words) frames; /* by the stacks' frame numbers */
 	bool passing; /* words are used at once and not kept */
@@ -52,42 +52,38 @@ void trace_symbols_fini(struct trace *t)
 
 	if (!s)
 		return;
-	for (size_t i = 0; s->files && i < t->defs.modules.count; i++)
-		objfile_close(s->files[i]);
-	for (size_t i = 0; s->lines && i < t->defs.codes.count; i++)
-		vec_free(&s->lines[i]);
-	free(s->lines);
+	for (size_t i = 0; i < s->files.count; i++)
+		objfile_close(s->files.items[i]);
+	vec_free(&s->files);
+	for (size_t i = 0; i < s->lines.count; i++)
+		vec_free(&s->lines.items[i]);
+	vec_free(&s->lines);
 	intern_free(&s->names);
 	vec_free(&s->symbols);
 	vec_free(&s->frames);
 	map_free(&s->stacks);
 	trace_path_fini(&s->path);
 	arena_free(&s->arena);
-	free(s->files);
 	symcache_store_close(s->store);
 	free(s);
 	t->symbols = NULL;
 }
 
-/* Make t->symbols, unless it is there. False: no memory. */
+/* Make t->symbols, unless it is there, with room for all modules and code objects, which become
+ * more while a running process is followed. False: no memory. */
 static bool has_symbols(struct trace *t)
 {
 	struct symbols *s = t->symbols;
 
-	if (s)
-		return true;
-	s = t->symbols = calloc(1, sizeof(*s));
-	if (!s)
-		return false;
-	map_seed();
-	s->files = calloc(t->defs.modules.count + 1, sizeof(*s->files));
-	s->lines = calloc(t->defs.codes.count + 1, sizeof(*s->lines));
-	if (!s->files || !s->lines) {
-		trace_symbols_fini(t);
-		return false;
+	if (!s) {
+		s = t->symbols = calloc(1, sizeof(*s));
+		if (!s)
+			return false;
+		map_seed();
+		s->store = symcache_store_open();
 	}
-	s->store = symcache_store_open();
-	return true;
+	return !vec_reach(&s->files, t->defs.modules.count) &&
+	       !vec_reach(&s->lines, t->defs.codes.count);
 }
 
 static const char *keep(struct symbols *s, const char *text)
@@ -111,9 +107,10 @@ static struct objfile *file_of(struct trace *t, uint32_t module)
 {
 	struct symbols *s = t->symbols;
 
-	if (!s->files[module - 1])
-		s->files[module - 1] = objfile_open(&t->defs.modules.items[module - 1], s->store);
-	return s->files[module - 1];
+	if (!s->files.items[module - 1])
+		s->files.items[module - 1] =
+		    objfile_open(&t->defs.modules.items[module - 1], s->store);
+	return s->files.items[module - 1];
 }
 
 static void push_native(struct trace *t, const struct frame *frame)
@@ -166,7 +163,7 @@ static void push_python(struct trace *t, const struct frame *frame)
 		symbol.line =
 		    pylines_line(code->version, code->first_line, code->lines, code->line_bytes,
 			frame->address > INT64_MAX ? INT64_MAX : (int64_t)frame->address - 1,
-			&s->lines[frame->module - 1]);
+			&s->lines.items[frame->module - 1]);
 	}
 	(void)vec_push(&s->symbols, symbol);
 }
@@ -443,10 +440,10 @@ bool trace_has_folded(const struct trace *t)
 /* Unload a file with its answers on disk: the few later lookups read it again. */
 static void leave_file(struct symbols *s, size_t module)
 {
-	if (!s->files[module] || !objfile_is_kept(s->files[module]))
+	if (!s->files.items[module] || !objfile_is_kept(s->files.items[module]))
 		return;
-	objfile_close(s->files[module]);
-	s->files[module] = NULL;
+	objfile_close(s->files.items[module]);
+	s->files.items[module] = NULL;
 }
 
 /* Mark the native frames file by file, so that only one file is loaded at a time. */
