@@ -48,6 +48,8 @@ SUITES = [
     ("page", "default", ["page"], True, "a report's page, in Chromium"),
     ("diff", "default", ["diff"], True,
      "pairs of runs: planted regressions are named first, equal runs show no change"),
+    ("watch", "default", ["watch"], True,
+     "reading on in traces that are being written; what watch says of running programs"),
     ("damage", "default", ["damage"], True,
      "damaged traces say so, or tell the same as whole ones"),
     ("scenarios", "default", ["scenarios"], True,

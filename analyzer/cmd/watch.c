@@ -1,0 +1,385 @@
+/*
+ * watch.c - `whyoom watch`: what running processes hold, what grows in them, and when it will be
+ * full, as their traces say while they are written. Reads the traces only.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/common/output.h"
+#include "trace/trace.h"
+#include "util/num.h"
+#include "util/text/note.h"
+#include "util/vec.h"
+#include "watch/metrics.h"
+#include "watch/screen.h"
+
+enum { OPT_ONCE = 256, OPT_INTERVAL, OPT_WARM_UP, OPT_TEXTFILE, OPT_LABEL };
+
+#define LABELS_MAX 16u
+#define WIDTH_USUAL 100u
+
+static const struct option options[] = {
+    {"once", no_argument, NULL, OPT_ONCE},
+    {"interval", required_argument, NULL, OPT_INTERVAL},
+    {"warm-up", required_argument, NULL, OPT_WARM_UP},
+    {"textfile", required_argument, NULL, OPT_TEXTFILE},
+    {"label", required_argument, NULL, OPT_LABEL},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct request {
+	bool once;
+	double interval, warm_up; /* seconds */
+	const char *textfile; /* NULL: none */
+	struct metrics_label labels[LABELS_MAX];
+	size_t label_count;
+	const char *directory; /* NULL: `path` alone */
+	char path[PATH_MAX];
+};
+
+/* The processes that are watched, and files that need no further look: they have ended, or cannot
+ * be read. */
+struct watcher {
+	const struct request *request;
+	VEC(struct watch *) watches;
+	VEC(const struct watched *) states; /* of each, at the latest look */
+	VEC(char *) done; /* paths */
+};
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+static int take_seconds(const char *option, double *out)
+{
+	char *end;
+
+	*out = strtod(optarg, &end);
+	return end == optarg || *end || !(*out >= 0) || isinf(*out)
+		   ? cmd_usage(&cmd_watch, "%s is a number of seconds, not '%s'", option, optarg)
+		   : 0;
+}
+
+static int take_label(struct request *r, char *text)
+{
+	char *equals = strchr(text, '=');
+
+	if (!equals)
+		return cmd_usage(&cmd_watch, "--label is KEY=VALUE, not '%s'", text);
+	*equals = '\0';
+	if (!metrics_label_valid(text))
+		return cmd_usage(&cmd_watch,
+		    "--label: '%s' is no name of a label, or the metrics have one of that name",
+		    text);
+	if (r->label_count == LABELS_MAX)
+		return cmd_usage(&cmd_watch, "--label: at most %u", LABELS_MAX);
+	r->labels[r->label_count++] = (struct metrics_label){text, equals + 1};
+	return 0;
+}
+
+static int take_option(struct request *r, int opt, char *const *argv)
+{
+	int rc;
+
+	switch (opt) {
+	case OPT_ONCE:
+		r->once = true;
+		return 0;
+	case OPT_INTERVAL:
+		rc = take_seconds("--interval", &r->interval);
+		if (!rc && r->interval < 0.1)
+			rc = cmd_usage(&cmd_watch, "--interval is 0.1 seconds at least");
+		return rc;
+	case OPT_WARM_UP:
+		return take_seconds("--warm-up", &r->warm_up);
+	case OPT_TEXTFILE:
+		r->textfile = optarg;
+		return 0;
+	case OPT_LABEL:
+		return take_label(r, optarg);
+	case 'h':
+		cmd_help(&cmd_watch, stdout);
+		return -1;
+	default:
+		return cmd_stray(&cmd_watch, opt, argv[optind - 1]);
+	}
+}
+
+/* Find the trace that the process has open or mapped: it is in one of its mappings. */
+static int find_trace(const char *pid, char path[PATH_MAX], struct err *err)
+{
+	char maps[64], *line = NULL;
+	size_t room = 0;
+	bool found = false;
+	FILE *f;
+
+	snprintf(maps, sizeof(maps), "/proc/%s/maps", pid);
+	f = fopen(maps, "re");
+	if (!f)
+		return err_set(err, -errno, "process %s: %s", pid,
+		    errno == ENOENT ? "there is none" : strerror(errno));
+	while (!found && getline(&line, &room, f) > 0) {
+		char *name = strchr(line, '/'), *end = name ? strstr(name, ".whyoom\n") : NULL;
+
+		if (!end)
+			continue;
+		end[strlen(".whyoom")] = '\0';
+		found = (size_t)snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
+	}
+	free(line);
+	fclose(f);
+	return found ? 0
+		     : err_set(err, -ENOENT,
+			   "process %s is not recorded: start it with `whyoom run`", pid);
+}
+
+static int parse(int argc, char **argv, struct request *r, struct err *err)
+{
+	struct stat st;
+	int opt, rc = 0;
+
+	*r = (struct request){.interval = 2, .warm_up = 60};
+	optind = 0;
+	opterr = 0;
+	while (!rc && (opt = getopt_long(argc, argv, ":h", options, NULL)) != -1)
+		rc = take_option(r, opt, argv);
+	if (rc)
+		return rc;
+	if (optind + 1 != argc)
+		return cmd_usage(&cmd_watch, "one directory, trace or process is expected");
+	if (!stat(argv[optind], &st)) {
+		if (S_ISDIR(st.st_mode))
+			r->directory = argv[optind];
+		else
+			snprintf(r->path, sizeof(r->path), "%s", argv[optind]);
+		return 0; /* a longer path would have failed above */
+	}
+	if (argv[optind][strspn(argv[optind], "0123456789")])
+		return cmd_usage(&cmd_watch, "%s: %s", argv[optind], strerror(errno));
+	return find_trace(argv[optind], r->path, err) ? cmd_error(err) : 0;
+}
+
+static bool is_listed(const struct watcher *w, const char *path)
+{
+	for (size_t i = 0; i < w->watches.count; i++)
+		if (!strcmp(watch_path(w->watches.items[i]), path))
+			return true;
+	for (size_t i = 0; i < w->done.count; i++)
+		if (!strcmp(w->done.items[i], path))
+			return true;
+	return false;
+}
+
+static int set_aside(struct watcher *w, const char *path)
+{
+	char *copy = strdup(path);
+
+	return copy && !vec_push(&w->done, copy) ? 0 : (free(copy), -ENOMEM);
+}
+
+/* Begin to watch a file, unless it is known. A process that had already ended is passed over. */
+static int take_file(struct watcher *w, const char *path, struct err *err)
+{
+	struct watch *watch;
+	const struct watched *state;
+	int rc;
+
+	if (is_listed(w, path))
+		return 0;
+	rc = watch_open(path, num_ns(w->request->warm_up), &watch, err);
+	if (rc == -ENODATA || rc == -ENOENT)
+		return 0; /* it has only just begun, or is gone */
+	if (!rc)
+		rc = watch_look(watch, &state, err);
+	if (rc && !w->request->directory)
+		return rc;
+	if (rc)
+		note("left out: %s", err->text);
+	if (rc || (!state->running && w->request->directory)) {
+		watch_close(rc == -ENOMEM ? NULL : watch);
+		return set_aside(w, path);
+	}
+	rc = vec_push(&w->watches, watch);
+	return rc ? rc : vec_push(&w->states, state);
+}
+
+static bool is_trace(const char *name)
+{
+	size_t n = strlen(name), m = strlen(".whyoom");
+
+	return n > m && name[0] != '.' && !strcmp(name + n - m, ".whyoom") &&
+	       strcmp(name, "run.whyoom") != 0;
+}
+
+static int list(struct watcher *w, const char *directory, bool top, struct err *err)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+	char path[PATH_MAX];
+	int rc = 0;
+
+	if (!dir)
+		return top ? err_set(err, -errno, "%s: %s", directory, strerror(errno)) : 0;
+	while (!rc && (entry = readdir(dir))) {
+		if (snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) >=
+		    (int)sizeof(path))
+			continue;
+		if (is_trace(entry->d_name))
+			rc = take_file(w, path, err);
+		else if (top && trace_is_user_directory(entry->d_name))
+			rc = list(w, path, false, err);
+	}
+	closedir(dir);
+	return rc;
+}
+
+/* Look at all once more. Processes that have ended are shown a last time, and then dropped. */
+static int look(struct watcher *w, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->watches.count;) {
+		struct watch *watch = w->watches.items[i];
+		bool ended = !w->states.items[i]->running;
+
+		if (!ended)
+			ended = watch_look(watch, &w->states.items[i], err) < 0;
+		if (!ended) {
+			i++;
+			continue;
+		}
+		rc = set_aside(w, watch_path(watch));
+		watch_close(watch);
+		w->watches.items[i] = w->watches.items[--w->watches.count];
+		w->states.items[i] = w->states.items[--w->states.count];
+		if (rc)
+			return rc;
+	}
+	return w->request->directory ? list(w, w->request->directory, true, err) : 0;
+}
+
+static unsigned width(void)
+{
+	struct winsize size;
+
+	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col
+		   ? size.ws_col
+		   : WIDTH_USUAL;
+}
+
+static int show(const struct watcher *w, struct err *err)
+{
+	const struct watched *const *states = (const struct watched *const *)w->states.items;
+	const struct request *r = w->request;
+	struct str text = {0}, page = {0};
+	int rc = 0;
+
+	if (r->once || isatty(STDOUT_FILENO))
+		screen_write(states, w->states.count, width(), &text);
+	else
+		screen_line(states, w->states.count, &text);
+	if (r->textfile) {
+		metrics_write(states, w->states.count, r->labels, r->label_count, &page);
+		rc = output_write(&page, r->textfile, err);
+	}
+	if (!rc && !(r->once && r->textfile)) {
+		rc = output_write(&text, NULL, err);
+		if (fflush(stdout))
+			stopped = 1; /* main.c says why */
+	}
+	str_free(&text);
+	str_free(&page);
+	return rc;
+}
+
+static void pause_until_next(double seconds)
+{
+	struct timespec left = {(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)};
+
+	if (!stopped)
+		nanosleep(&left, NULL); /* a signal ends it */
+}
+
+static int watch_all(const struct request *r, struct err *err)
+{
+	struct watcher w = {.request = r};
+	int rc = r->directory ? list(&w, r->directory, true, err) : take_file(&w, r->path, err);
+
+	if (!rc && !w.watches.count && r->once)
+		rc = err_set(err, -ENOENT, "%s: no recorded process is running",
+		    r->directory ? r->directory : r->path);
+	while (!rc && !stopped) {
+		rc = show(&w, err);
+		if (rc || r->once || (!r->directory && !w.states.items[0]->running))
+			break;
+		pause_until_next(r->interval);
+		if (!stopped)
+			rc = look(&w, err);
+		if (!r->directory && !w.watches.count)
+			break;
+	}
+	if (r->textfile && !r->once)
+		unlink(r->textfile); /* its numbers are of nobody any more */
+	for (size_t i = 0; i < w.watches.count; i++)
+		watch_close(w.watches.items[i]);
+	for (size_t i = 0; i < w.done.count; i++)
+		free(w.done.items[i]);
+	vec_free(&w.watches);
+	vec_free(&w.states);
+	vec_free(&w.done);
+	if (rc == -ENOMEM)
+		err_set(err, rc, "out of memory");
+	return rc ? cmd_error(err) : CMD_DONE;
+}
+
+static int watch_main(int argc, char **argv)
+{
+	struct request r;
+	struct err err;
+	int rc = parse(argc, argv, &r, &err);
+
+	if (rc)
+		return rc < 0 ? CMD_DONE : rc;
+	if (!r.once) {
+		struct sigaction action = {.sa_handler = stop};
+
+		sigaction(SIGINT, &action, NULL);
+		sigaction(SIGTERM, &action, NULL);
+	}
+	return watch_all(&r, &err);
+}
+
+const struct command cmd_watch = {
+    .name = "watch",
+    .arguments = "[OPTION...] DIRECTORY|TRACE|PID",
+    .summary = "say what grows in running processes, and when memory will be full",
+    .details =
+	"Follows the traces of all recorded processes in a directory, of one trace, or of a\n"
+	"process, as they are written. On a terminal it shows all; else a line at each look.\n"
+	"\n"
+	"      --once             look once, and end\n"
+	"      --interval SECONDS between two looks (default: 2)\n"
+	"      --warm-up SECONDS  forecast nothing for a younger process (default: 60)\n"
+	"      --textfile FILE    write metrics there, for node_exporter's textfile collector\n"
+	"      --label KEY=VALUE  add a label to each metric of a process\n"
+	"  -h, --help             this help\n",
+    .main = watch_main,
+};

@@ -1,0 +1,274 @@
+#include "watch/metrics.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct page {
+	const struct watched *const *processes;
+	size_t count;
+	const struct metrics_label *labels;
+	size_t label_count;
+	struct str *out;
+};
+
+/* The names of the labels that the page has itself. */
+static const char *const own_labels[] = {
+    "pid", "command", "mode", "space", "limit", "bound", "function", "file", "line", "version"};
+
+bool metrics_label_valid(const char *key)
+{
+	if (!isalpha((unsigned char)*key) && *key != '_')
+		return false;
+	for (const char *p = key; *p; p++)
+		if (!isalnum((unsigned char)*p) && *p != '_')
+			return false;
+	for (size_t i = 0; i < sizeof(own_labels) / sizeof(*own_labels); i++)
+		if (!strcmp(key, own_labels[i]))
+			return false;
+	return strncmp(key, "__", 2) != 0;
+}
+
+/* Backslash, quote and line feed are escaped, and all else must be valid UTF-8. */
+static void label(struct str *out, const char *key, const char *value)
+{
+	struct str valid = {0};
+
+	str_valid(&valid, value);
+	str_puts(out, out->length && out->text[out->length - 1] == '{' ? "" : ",");
+	str_printf(out, "%s=\"", key);
+	for (const char *p = valid.text ? valid.text : ""; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			str_putc(out, '\\');
+		if (*p == '\n')
+			str_puts(out, "\\n");
+		else
+			str_putc(out, *p);
+	}
+	str_putc(out, '"');
+	str_free(&valid);
+}
+
+static void family(const struct page *p, const char *name, const char *type, const char *help)
+{
+	str_printf(p->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* Begin a sample: its name and the process. */
+static void sample(const struct page *p, const char *name, const struct watched *w)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%" PRIu32, w->pid);
+	str_printf(p->out, "%s{", name);
+	label(p->out, "pid", pid);
+	for (size_t i = 0; i < p->label_count; i++)
+		label(p->out, p->labels[i].key, p->labels[i].value);
+}
+
+static void value(const struct page *p, double value)
+{
+	if (isnan(value))
+		str_puts(p->out, "} NaN\n");
+	else if (isinf(value))
+		str_puts(p->out, "} +Inf\n");
+	else
+		str_printf(p->out, "} %.17g\n", value);
+}
+
+static void of_process(const struct page *p, const char *name, const char *type, const char *help,
+    double (*get)(const struct watched *w))
+{
+	family(p, name, type, help);
+	for (size_t i = 0; i < p->count; i++) {
+		sample(p, name, p->processes[i]);
+		value(p, get(p->processes[i]));
+	}
+}
+
+/* `get` returns a negative number where there is nothing to say. */
+static void of_space(const struct page *p, const char *name, const char *help,
+    double (*get)(const struct watched_space *s))
+{
+	family(p, name, "gauge", help);
+	for (size_t i = 0; i < p->count; i++)
+		for (size_t k = 0; k < p->processes[i]->space_count; k++) {
+			const struct watched_space *s = &p->processes[i]->spaces[k];
+			double got = get(s);
+
+			if (got < 0)
+				continue;
+			sample(p, name, p->processes[i]);
+			label(p->out, "space", s->name);
+			value(p, got);
+		}
+}
+
+static double seconds_of(const struct watched_space *s, double grows)
+{
+	switch (s->forecast.state) {
+	case FORECAST_STEADY:
+		return INFINITY;
+	case FORECAST_GROWS:
+		return grows;
+	case FORECAST_UNKNOWN:
+		break;
+	}
+	return NAN;
+}
+
+static void times(const struct page *p)
+{
+	static const char name[] = "whyoom_time_to_failure_seconds";
+
+	family(p, name, "gauge",
+	    "Seconds until the space is full at its present growth; +Inf: no growth, NaN: not "
+	    "known yet.");
+	for (size_t i = 0; i < p->count; i++)
+		for (size_t k = 0; k < p->processes[i]->space_count; k++) {
+			const struct watched_space *s = &p->processes[i]->spaces[k];
+			const struct {
+				const char *bound;
+				double seconds;
+			} of[] = {{"expected", s->forecast.seconds},
+			    {"soonest", s->forecast.soonest}, {"latest", s->forecast.latest}};
+
+			for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
+				sample(p, name, p->processes[i]);
+				label(p->out, "space", s->name);
+				label(p->out, "bound", of[n].bound);
+				value(p, seconds_of(s, of[n].seconds));
+			}
+		}
+}
+
+static void limits(const struct page *p)
+{
+	family(p, "whyoom_memory_limit_bytes", "gauge",
+	    "The limit that is reached first, and which one it is.");
+	for (size_t i = 0; i < p->count; i++)
+		for (size_t k = 0; k < p->processes[i]->space_count; k++) {
+			const struct watched_space *s = &p->processes[i]->spaces[k];
+
+			if (!s->limit)
+				continue;
+			sample(p, "whyoom_memory_limit_bytes", p->processes[i]);
+			label(p->out, "space", s->name);
+			label(p->out, "limit", s->limit);
+			value(p, (double)s->limit_bytes);
+		}
+}
+
+static void sites(const struct page *p, const char *name, const char *help, bool rate)
+{
+	family(p, name, "gauge", help);
+	for (size_t i = 0; i < p->count; i++)
+		for (size_t k = 0; k < p->processes[i]->listed; k++) {
+			const struct watched_site *s = &p->processes[i]->sites[k];
+			char line[16];
+
+			snprintf(line, sizeof(line), "%" PRIu32, s->line);
+			sample(p, name, p->processes[i]);
+			label(p->out, "function", s->function);
+			label(p->out, "file", s->file);
+			label(p->out, "line", line);
+			value(p, rate ? s->rate : (double)s->live_bytes);
+		}
+}
+
+static double one(const struct watched *w)
+{
+	(void)w;
+	return 1;
+}
+
+static double resident(const struct watched *w)
+{
+	return w->resident_bytes ? (double)w->resident_bytes : NAN;
+}
+
+static double refused(const struct watched *w)
+{
+	return (double)w->refused;
+}
+
+static double events(const struct watched *w)
+{
+	return (double)w->events;
+}
+
+static double dropped(const struct watched *w)
+{
+	return (double)w->dropped;
+}
+
+static double trace(const struct watched *w)
+{
+	return (double)w->trace_bytes;
+}
+
+static double used(const struct watched_space *s)
+{
+	return s->limit ? (double)(s->limit_bytes - s->left) : -1;
+}
+
+static double left(const struct watched_space *s)
+{
+	return s->limit ? (double)s->left : -1;
+}
+
+static double live(const struct watched_space *s)
+{
+	return (double)s->live_bytes;
+}
+
+static double reserved(const struct watched_space *s)
+{
+	return s->reserved_bytes ? (double)s->reserved_bytes : -1;
+}
+
+static double growth(const struct watched_space *s)
+{
+	return s->forecast.state == FORECAST_UNKNOWN ? NAN : s->forecast.rate;
+}
+
+void metrics_write(const struct watched *const *processes, size_t count,
+    const struct metrics_label *labels, size_t label_count, struct str *out)
+{
+	const struct page p = {processes, count, labels, label_count, out};
+
+	family(&p, "whyoom_build_info", "gauge", "The version of the watcher.");
+	str_puts(out, "whyoom_build_info{");
+	label(out, "version", WHYOOM_VERSION);
+	value(&p, 1);
+	family(&p, "whyoom_process_info", "gauge", "A watched process; join by pid.");
+	for (size_t i = 0; i < count; i++) {
+		sample(&p, "whyoom_process_info", processes[i]);
+		label(out, "command", processes[i]->command);
+		label(out, "mode", processes[i]->sampled ? "sampled" : "full");
+		value(&p, one(processes[i]));
+	}
+	limits(&p);
+	of_space(&p, "whyoom_memory_used_bytes", "What is used of that limit.", used);
+	of_space(&p, "whyoom_memory_headroom_bytes", "What is left of that limit.", left);
+	of_space(&p, "whyoom_memory_live_bytes", "Blocks and mappings that live.", live);
+	of_space(&p, "whyoom_memory_reserved_bytes",
+	    "What PyTorch's allocator holds of the device.", reserved);
+	of_space(&p, "whyoom_memory_growth_bytes_per_second",
+	    "What is kept after requests end; 0: no growth, NaN: not known yet.", growth);
+	times(&p);
+	of_process(&p, "whyoom_process_resident_bytes", "gauge",
+	    "Resident memory, at the recorder's newest sample.", resident);
+	of_process(&p, "whyoom_refused_total", "counter", "Requests for memory that were refused.",
+	    refused);
+	of_process(&p, "whyoom_events_total", "counter", "Events that were read.", events);
+	of_process(&p, "whyoom_events_dropped_total", "counter",
+	    "Events that the recorder could not write.", dropped);
+	of_process(&p, "whyoom_trace_bytes", "gauge", "Size of the trace file.", trace);
+	sites(
+	    &p, "whyoom_site_live_bytes", "Live bytes of the call sites that grow fastest.", false);
+	sites(&p, "whyoom_site_growth_bytes_per_second",
+	    "What the call site kept of late; 0: it does not keep on growing.", true);
+}

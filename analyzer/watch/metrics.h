@@ -1,0 +1,24 @@
+/*
+ * metrics.h - what is known of the watched processes as Prometheus reads it, text format 0.0.4:
+ * https://prometheus.io/docs/instrumenting/exposition_formats. Labels are bounded: a process, its
+ * spaces, and its few call sites that grow fastest.
+ */
+#ifndef ANALYZER_WATCH_METRICS_H
+#define ANALYZER_WATCH_METRICS_H
+
+#include "watch/watched.h"
+
+#define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+struct metrics_label {
+	const char *key, *value;
+};
+
+/* Append the page. `labels`: further ones of each process, `label_count` of them. Without memory
+ * the text has failed, see util/text/str.h. */
+void metrics_write(const struct watched *const *processes, size_t count,
+    const struct metrics_label *labels, size_t label_count, struct str *out);
+/* True if Prometheus takes that as the name of a label, and the page has none of that name. */
+bool metrics_label_valid(const char *key);
+
+#endif

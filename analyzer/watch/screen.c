@@ -1,0 +1,189 @@
+#include "watch/screen.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "util/num.h"
+#include "util/text/fmt.h"
+
+/* Append a rate for people: per second where much comes each second, else per hour. */
+static void add_rate(struct str *out, double rate)
+{
+	struct fmt f;
+
+	if (rate >= 100 * 1024)
+		str_printf(out, "%s/s", fmt_size(&f, (uint64_t)rate));
+	else
+		str_printf(out, "%s/h", fmt_size(&f, (uint64_t)(rate * 3600)));
+}
+
+static const char *rough(struct fmt *f, double seconds)
+{
+	return fmt_duration(f, num_ns(seconds));
+}
+
+static void add_when(struct str *out, const struct forecast *f)
+{
+	struct fmt a, b, c;
+
+	str_printf(out, "full in %s", rough(&a, f->seconds));
+	if (isinf(f->latest))
+		str_printf(out, " (%s at the soonest)", rough(&b, f->soonest));
+	else if (strcmp(rough(&b, f->soonest), rough(&c, f->latest)) != 0)
+		str_printf(out, " (%s to %s)", b.text, c.text);
+}
+
+/* Return the space that will be full first, and its process; NULL: none grows. */
+static const struct watched_space *first_full(
+    const struct watched *const *processes, size_t count, const struct watched **of)
+{
+	const struct watched_space *first = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < processes[i]->space_count; k++) {
+			const struct watched_space *s = &processes[i]->spaces[k];
+
+			if (s->forecast.state != FORECAST_GROWS ||
+			    (first && first->forecast.seconds <= s->forecast.seconds))
+				continue;
+			first = s;
+			*of = processes[i];
+		}
+	return first;
+}
+
+/* Return the one with the least of its limit left; NULL: no limit is known. */
+static const struct watched_space *fullest(
+    const struct watched *const *processes, size_t count, const struct watched **of)
+{
+	const struct watched_space *most = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < processes[i]->space_count; k++) {
+			const struct watched_space *s = &processes[i]->spaces[k];
+
+			if (!s->limit ||
+			    (most && (double)s->left / (double)s->limit_bytes >=
+					 (double)most->left / (double)most->limit_bytes))
+				continue;
+			most = s;
+			*of = processes[i];
+		}
+	return most;
+}
+
+static bool is_known(const struct watched *const *processes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < processes[i]->space_count; k++)
+			if (processes[i]->spaces[k].forecast.state != FORECAST_UNKNOWN)
+				return true;
+	return false;
+}
+
+static void add_most(const struct watched_site *s, struct str *out)
+{
+	str_puts(out, ", most of it in ");
+	str_safe(out, s->function ? s->function : "?");
+	if (!s->file)
+		return;
+	str_puts(out, " (");
+	str_safe(out, str_base_name(s->file));
+	str_printf(out, ":%" PRIu32 ")", s->line);
+}
+
+void screen_line(const struct watched *const *processes, size_t count, struct str *out)
+{
+	const struct watched *of = NULL;
+	const struct watched_space *s = first_full(processes, count, &of);
+	struct fmt f, g;
+
+	if (s) {
+		str_printf(out, "pid %u, %s: ", of->pid, s->name);
+		add_when(out, &s->forecast);
+		str_puts(out, " at ");
+		add_rate(out, s->forecast.rate);
+		if (of->listed && of->sites[0].rate > 0)
+			add_most(&of->sites[0], out);
+		str_puts(out, "\n");
+		return;
+	}
+	s = fullest(processes, count, &of);
+	str_puts(
+	    out, is_known(processes, count) ? "nothing grows" : "too early to tell what grows");
+	if (s)
+		str_printf(out, "; least room: pid %u, %s, %s of %s left (%s)", of->pid, s->name,
+		    fmt_size(&f, s->left), fmt_size(&g, s->limit_bytes), s->limit);
+	str_puts(out, "\n");
+}
+
+static void add_space(const struct watched_space *s, struct str *out)
+{
+	struct fmt f, g;
+
+	str_printf(out, "  %-8s %10s live", s->name, fmt_size(&f, s->live_bytes));
+	if (s->reserved_bytes)
+		str_printf(out, ", %s reserved", fmt_size(&g, s->reserved_bytes));
+	if (s->limit)
+		str_printf(out, "; %s of %s left (%s)", fmt_size(&f, s->left),
+		    fmt_size(&g, s->limit_bytes), s->limit);
+	else
+		str_puts(out, "; its limit is not known");
+	if (s->forecast.state == FORECAST_GROWS) {
+		str_puts(out, "; ");
+		add_when(out, &s->forecast);
+	} else if (s->forecast.state == FORECAST_STEADY) {
+		str_puts(out, "; does not grow");
+	}
+	str_puts(out, "\n");
+}
+
+static void add_site(const struct watched_site *s, unsigned width, struct str *out)
+{
+	struct str plain = {0}, name = {0}, rate = {0};
+	int room = width > 44 ? (int)width - 44 : 10;
+	struct fmt f, g;
+
+	fmt_function(&plain, s->function ? s->function : "?", "…");
+	if (s->file)
+		str_printf(&plain, "  %s:%" PRIu32, str_base_name(s->file), s->line);
+	str_safe(&name, plain.text ? plain.text : "");
+	if (s->rate > 0)
+		add_rate(&rate, s->rate);
+	str_printf(out, "    %10s %11s  %12s  %.*s\n", fmt_size(&f, s->live_bytes),
+	    fmt_count(&g, s->live_count), rate.text ? rate.text : "", room,
+	    name.text ? name.text : "");
+	str_free(&plain);
+	str_free(&name);
+	str_free(&rate);
+}
+
+void screen_write(
+    const struct watched *const *processes, size_t count, unsigned width, struct str *out)
+{
+	struct fmt f, g;
+
+	screen_line(processes, count, out);
+	for (size_t i = 0; i < count; i++) {
+		const struct watched *w = processes[i];
+
+		str_printf(out, "\npid %" PRIu32 "  ", w->pid);
+		str_safe(out, w->command);
+		str_putc(out, '\n');
+		str_printf(
+		    out, "  %s for %s", w->running ? "runs" : "ran", fmt_duration(&f, w->age_ns));
+		if (w->resident_bytes)
+			str_printf(out, ", %s resident", fmt_size(&g, w->resident_bytes));
+		if (w->refused)
+			str_printf(out, ", %s requests were refused", fmt_count(&g, w->refused));
+		str_puts(out, w->sampled ? "; sizes are estimates from a sample\n" : "\n");
+		for (size_t k = 0; k < w->space_count; k++)
+			add_space(&w->spaces[k], out);
+		if (w->listed)
+			str_printf(out, "    %10s %11s  %12s  %s\n", "live", "blocks", "grows by",
+			    "call site");
+		for (size_t k = 0; k < w->listed; k++)
+			add_site(&w->sites[k], width, out);
+	}
+}

@@ -1,0 +1,277 @@
+#include "watch/watched.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model.h"
+#include "model/space/space.h"
+#include "util/num.h"
+#include "util/tuned.h"
+#include "verdict/failure/failure.h"
+
+TUNED(uint64_t, RECENT_PART, 4u, "a quarter of the run: as long as the forecast's later part");
+TUNED(double, RATE_MIN, 0.001,
+    "of the live bytes in the time that the process has run: less is an import, or a log");
+
+struct watch {
+	char *path;
+	uint64_t warm_up_ns;
+	struct trace *trace;
+	struct model *model;
+	struct watched now;
+};
+
+static int begin(struct watch *w, struct err *err)
+{
+	int r = trace_follow(w->path, &w->trace, err);
+
+	return r < 0 ? r : model_new(feed_of_trace(w->trace), &w->model, err);
+}
+
+static void end(struct watch *w)
+{
+	model_free(w->model);
+	w->model = NULL;
+	trace_unfollow(w->trace);
+	w->trace = NULL;
+}
+
+int watch_open(const char *path, uint64_t warm_up_ns, struct watch **out, struct err *err)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (w)
+		w->path = strdup(path);
+	if (!w || !w->path) {
+		free(w);
+		return err_set(err, -ENOMEM, "%s: out of memory", path);
+	}
+	w->warm_up_ns = warm_up_ns;
+	r = begin(w, err);
+	if (r) {
+		watch_close(w);
+		return r;
+	}
+	*out = w;
+	return 0;
+}
+
+void watch_close(struct watch *w)
+{
+	if (!w)
+		return;
+	end(w);
+	free(w->path);
+	free(w);
+}
+
+const char *watch_path(const struct watch *w)
+{
+	return w->path;
+}
+
+static int read_events(struct watch *w, struct err *err)
+{
+	struct event e;
+	int r;
+
+	while ((r = trace_next_outside(w->trace, &e, err)) == 1) {
+		r = model_apply(w->model, &e, err);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+/* Read on, from the start again where a checkpoint replaced what was read. */
+static int read_on(struct watch *w, struct err *err)
+{
+	int r = w->now.looks ? trace_follow_on(w->trace, err) : 0;
+
+	if (r == 1 || r == -EAGAIN) {
+		end(w);
+		w->now.begun_again++;
+		r = begin(w, err);
+	}
+	return r < 0 ? r : read_events(w, err);
+}
+
+void watch_forecast(const struct model *m, uint64_t room, struct forecast *out)
+{
+	struct forecast_period periods[TIMELINE_PERIODS];
+	const struct timeline *t = &m->timeline;
+	size_t count = 0;
+
+	/* The current period is not over. */
+	for (uint32_t i = 0; i + 1 < t->used; i++) {
+		uint64_t start = (uint64_t)i << t->shift;
+
+		if (start + timeline_period_ns(t) <= m->run.first_ns)
+			continue;
+		periods[count++] = (struct forecast_period){
+		    start + timeline_period_ns(t) / 2, t->periods[i].least, t->periods[i].most};
+	}
+	forecast_make(periods, count, room, out);
+}
+
+/* Without a limit, or in the warm-up, nothing is forecast. */
+static void see_forecast(const struct watch *w, const struct model *m, struct watched_space *s)
+{
+	forecast_make(NULL, 0, 0, &s->forecast);
+	if (s->limit && w->now.age_ns >= w->warm_up_ns)
+		watch_forecast(m, s->left, &s->forecast);
+}
+
+static void see_host(struct watch *w)
+{
+	static const char *const names[] = {[LIMIT_SYSTEM] = "machine",
+	    [LIMIT_CGROUP] = "cgroup",
+	    [LIMIT_AS] = "address space",
+	    [LIMIT_DATA] = "data"};
+	const struct model *m = w->model;
+	struct watched_space *s = &w->now.spaces[w->now.space_count++];
+	struct room rooms[FAILURE_ROOMS];
+	size_t count = failure_rooms(m, NULL, rooms);
+
+	*s = (struct watched_space){.live_bytes = m->blocks.bytes + m->maps.bytes};
+	strcpy(s->name, "host");
+	for (size_t i = 0; i < count; i++)
+		if (!s->limit || rooms[i].left < s->left) {
+			s->limit = names[rooms[i].limit];
+			s->limit_bytes = rooms[i].bytes;
+			s->left = rooms[i].left;
+		}
+	see_forecast(w, m, s);
+}
+
+static void see_devices(struct watch *w)
+{
+	const struct spaces *all = w->model->spaces;
+
+	for (uint32_t i = 0; all && i < all->count; i++) {
+		const struct space *sp = all->list[i];
+		struct watched_space *s = &w->now.spaces[w->now.space_count];
+
+		if (sp->kind != SPACE_CUDA || w->now.space_count == WATCHED_SPACES)
+			continue;
+		w->now.space_count++;
+		*s = (struct watched_space){
+		    .live_bytes = sp->model->blocks.bytes + sp->model->maps.bytes};
+		snprintf(s->name, sizeof(s->name), "%s", sp->name);
+		if (sp->last_sample.total) {
+			s->limit = "device";
+			s->limit_bytes = sp->last_sample.total;
+			/* The driver was asked at that time, and the events tell what came since.
+			 */
+			s->left = num_less(
+			    sp->last_sample.free + sp->last_sample.explained, s->live_bytes);
+		}
+		for (uint32_t k = 0; k < all->count; k++)
+			if (all->list[k]->kind == SPACE_TORCH &&
+			    all->list[k]->device == sp->device) {
+				s->reserved_bytes = s->live_bytes;
+				s->live_bytes = all->list[k]->model->blocks.bytes;
+			}
+		see_forecast(w, sp->model, s);
+	}
+}
+
+/* Return the bytes a second that a call site kept of late, of blocks that stay or grow. */
+static double rate_of(const struct callsite *c, uint64_t from_ns, uint64_t until_ns)
+{
+	double seconds = (double)(until_ns - from_ns) / 1e9;
+
+	if ((!c->survivors.stays && !c->size.grows) || callsite_is_import(c) || seconds <= 0)
+		return 0;
+	return ((double)c->survivors.bytes - survivors_bytes_until(c, from_ns)) / seconds;
+}
+
+static int by_rate(const void *a, const void *b)
+{
+	const struct watched_site *x = a, *y = b;
+
+	if (x->rate != y->rate)
+		return x->rate < y->rate ? 1 : -1;
+	return (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
+}
+
+static int see_sites(struct watch *w, struct err *err)
+{
+	const struct model *m = w->model;
+	uint64_t age = num_less(m->run.last_ns, m->run.first_ns);
+	uint64_t from = m->run.last_ns - age / RECENT_PART;
+	struct callsites *all;
+	struct watched_site *list;
+	int r = callsites_new(m, AT_END, &all, err);
+
+	if (r)
+		return r;
+	list = calloc(all->count + 1, sizeof(*list));
+	for (uint32_t i = 0; list && i < all->count; i++) {
+		const struct callsite *c = &all->list[i];
+		double rate = rate_of(c, from, m->run.last_ns);
+
+		if (rate * (double)age / 1e9 < RATE_MIN * (double)all->live_bytes)
+			rate = 0;
+		list[i] = (struct watched_site){
+		    c->function, c->file, c->line, c->facts.live_bytes, c->facts.live_count, rate};
+	}
+	if (list) {
+		qsort(list, all->count, sizeof(*list), by_rate);
+		w->now.listed = num_least(all->count, WATCHED_SITES);
+		memcpy(w->now.sites, list, w->now.listed * sizeof(*list));
+	} else {
+		r = err_set(err, -ENOMEM, "%s: out of memory", w->path);
+	}
+	free(list);
+	callsites_free(all);
+	return r;
+}
+
+static void see_process(struct watch *w)
+{
+	const struct trace_facts *f = trace_facts(w->trace);
+	struct watched *now = &w->now;
+	size_t used = 0;
+
+	now->pid = f->pid;
+	now->running = f->running;
+	now->sampled = f->mode == TRACE_MODE_SAMPLED;
+	now->age_ns = w->model->run.last_ns;
+	now->resident_bytes = levels_value(&w->model->measured.levels, TRACE_LEVEL_RSS_ANON) +
+			      levels_value(&w->model->measured.levels, TRACE_LEVEL_RSS_SHMEM) +
+			      levels_value(&w->model->measured.levels, TRACE_LEVEL_RSS_FILE);
+	now->refused =
+	    w->model->refusals.requests + (w->model->spaces ? w->model->spaces->failure_total : 0);
+	now->events = w->model->run.events;
+	now->dropped = f->dropped_total;
+	now->trace_bytes = f->file_bytes;
+	now->command[0] = '\0';
+	for (size_t i = 0; f->argv && f->argv[i] && used < sizeof(now->command) - 1; i++) {
+		const char *slash = strrchr(f->argv[i], '/');
+
+		used += (size_t)snprintf(now->command + used, sizeof(now->command) - used, "%s%s",
+		    i ? " " : "", slash && slash[1] ? slash + 1 : f->argv[i]);
+	}
+}
+
+int watch_look(struct watch *w, const struct watched **out, struct err *err)
+{
+	int r = read_on(w, err);
+
+	if (r)
+		return r;
+	w->now.looks++;
+	see_process(w);
+	w->now.space_count = w->now.listed = 0;
+	see_host(w);
+	see_devices(w);
+	r = see_sites(w, err);
+	*out = &w->now;
+	return r;
+}

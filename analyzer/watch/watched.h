@@ -1,0 +1,70 @@
+/*
+ * watched.h - what is known of a running process at the latest look: its memory by space, what
+ * limits it, what grows, and when it will be full. Reads the trace and nothing else of the process.
+ * One thread.
+ */
+#ifndef ANALYZER_WATCH_WATCHED_H
+#define ANALYZER_WATCH_WATCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/callsite/callsite.h"
+#include "util/text/err.h"
+#include "util/text/str.h"
+#include "watch/forecast.h"
+
+#define WATCHED_SITES 10u /* listed, and metrics: a label for each must stay bounded */
+#define WATCHED_SPACES 17u /* the host and each device */
+
+/* A call site. Strings live as long as the process is watched. */
+struct watched_site {
+	const char *function, *file;
+	uint32_t line;
+	uint64_t live_bytes, live_count;
+	double rate; /* bytes a second that it kept of late; 0 unless it keeps on growing */
+};
+
+/* Memory with a limit of its own. */
+struct watched_space {
+	char name[32]; /* "host", "cuda:0" */
+	const char *limit; /* what limits it: "cgroup", "machine", "as", "data", "device"; NULL:
+			      not known */
+	uint64_t limit_bytes, left; /* 0 without a limit */
+	uint64_t live_bytes; /* of blocks and mappings */
+	uint64_t reserved_bytes; /* from the driver, by PyTorch's allocator; 0: none */
+	uint64_t largest_request; /* bytes of the largest block so far */
+	struct forecast forecast;
+};
+
+struct watched {
+	uint32_t pid;
+	char command[64]; /* its program and first arguments */
+	bool running, sampled;
+	uint64_t age_ns; /* since its start, of the latest event */
+	uint64_t resident_bytes; /* 0: not known */
+	uint64_t refused; /* requests so far */
+	uint64_t events, dropped, trace_bytes;
+	uint64_t looks, begun_again; /* looks; and how often a checkpoint made it read all again */
+	struct watched_space spaces[WATCHED_SPACES];
+	size_t space_count;
+	struct watched_site sites[WATCHED_SITES]; /* of the host, the fastest growing first */
+	size_t listed;
+};
+
+/* Forecast one space by its model; the host's, or a device's. `room` as in forecast_make(). */
+void watch_forecast(const struct model *m, uint64_t room, struct forecast *out);
+
+struct watch; /* a process that is watched */
+
+/* Begin with the process whose trace this is. `warm_up_ns`: nothing is forecast before that age.
+ * 0; negative errno with err. */
+int watch_open(const char *path, uint64_t warm_up_ns, struct watch **out, struct err *err);
+void watch_close(struct watch *w); /* accepts NULL */
+const char *watch_path(const struct watch *w);
+/* Read what was written since the last look. *out is valid until the next one. 0; negative errno
+ * with err: the file is gone or cannot be read, and no further look can help. */
+int watch_look(struct watch *w, const struct watched **out, struct err *err);
+
+#endif

@@ -1,0 +1,129 @@
+/* Forecasts of an hour in 120 periods: what grows is foretold, what varies is not. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "watch/forecast.h"
+
+#define PERIODS 120u
+#define PERIOD_S 30u
+#define MIB 1048576.0
+
+static double noise(unsigned *random)
+{
+	*random = *random * 1103515245 + 12345;
+	return (double)(*random >> 16 & 0x7fff) / 0x7fff;
+}
+
+enum shape { FLATTENS, SAWTOOTH, SPIKES, STAIRS, SAWTOOTH_LEAK, NOISY_LEAK, STOPS, BEGINS, SHAPES };
+
+/* Bytes at that second, in MiB. */
+static double at(enum shape shape, unsigned second, unsigned *random)
+{
+	switch (shape) {
+	case FLATTENS:
+		return 1000 * (1 - exp(-(double)second / 60));
+	case SAWTOOTH:
+		return 500 + second % 600;
+	case SPIKES:
+		return second % 300 < 20 ? 900 : 500;
+	case STAIRS:
+		return 500 + second / 1500 * 100;
+	case SAWTOOTH_LEAK:
+		return 500 + second % 120 + 0.1 * second;
+	case NOISY_LEAK:
+		return 500 + 0.2 * second + 60 * noise(random);
+	case STOPS:
+		return 500 + 0.2 * (second < 2400 ? second : 2400);
+	case BEGINS:
+		return 500 + (second < 3500 ? 0 : 20 * (second - 3500));
+	default:
+		return 0;
+	}
+}
+
+static void series(enum shape shape, unsigned count, struct forecast_period *out)
+{
+	unsigned random = 1;
+
+	for (unsigned i = 0; i < count; i++) {
+		out[i] = (struct forecast_period){
+		    .time_ns = (uint64_t)i * PERIOD_S * 1000000000u, .least = UINT64_MAX};
+		for (unsigned s = 0; s < PERIOD_S; s++) {
+			uint64_t bytes = (uint64_t)(MIB * at(shape, i * PERIOD_S + s, &random));
+
+			out[i].least = bytes < out[i].least ? bytes : out[i].least;
+			out[i].most = bytes > out[i].most ? bytes : out[i].most;
+		}
+	}
+}
+
+static void test_shapes(void **state)
+{
+	static const double rates[SHAPES] = {[SAWTOOTH_LEAK] = 0.1, [NOISY_LEAK] = 0.2};
+
+	for (enum shape shape = 0; shape < SHAPES; shape++) {
+		struct forecast_period periods[PERIODS];
+		struct forecast f;
+
+		series(shape, PERIODS, periods);
+		forecast_make(periods, PERIODS, (uint64_t)(1000 * MIB), &f);
+		assert_int_equal(f.state, rates[shape] > 0 ? FORECAST_GROWS : FORECAST_STEADY);
+		if (f.state != FORECAST_GROWS) {
+			assert_true(isinf(f.seconds) && isinf(f.soonest) && f.rate == 0);
+			continue;
+		}
+		assert_true(f.rate > 0.8 * MIB * rates[shape] && f.rate < 1.2 * MIB * rates[shape]);
+		assert_true(f.seconds > 1000 / rates[shape] / 1.2 &&
+			    f.seconds < 1000 / rates[shape] * 1.25);
+		assert_true(f.soonest <= f.seconds && f.seconds <= f.latest);
+	}
+	(void)state;
+}
+
+/* At no time during the hour is a shape that does not grow told to. */
+static void test_no_false_alarm(void **state)
+{
+	static const enum shape healthy[] = {FLATTENS, SAWTOOTH, SPIKES};
+
+	for (size_t n = 0; n < sizeof(healthy) / sizeof(*healthy); n++) {
+		struct forecast_period periods[PERIODS];
+
+		series(healthy[n], PERIODS, periods);
+		for (unsigned count = 48; count <= PERIODS; count++) {
+			struct forecast f;
+
+			forecast_make(periods, count, (uint64_t)(1000 * MIB), &f);
+			assert_true(
+			    f.state == FORECAST_STEADY || f.seconds > 4.0 * count * PERIOD_S);
+		}
+	}
+	(void)state;
+}
+
+static void test_too_few(void **state)
+{
+	struct forecast_period periods[PERIODS];
+	struct forecast f;
+
+	series(NOISY_LEAK, PERIODS, periods);
+	forecast_make(periods, 47, 1, &f);
+	assert_int_equal(f.state, FORECAST_UNKNOWN);
+	assert_true(isinf(f.seconds));
+	forecast_make(periods, 48, 0, &f);
+	assert_int_equal(f.state, FORECAST_GROWS);
+	assert_true(f.seconds == 0); /* there is no room left */
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes),
+	    cmocka_unit_test(test_no_false_alarm), cmocka_unit_test(test_too_few)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+"""`whyoom watch` on running programs: what grows is named, what does not is not accused, and
+nothing is changed by looking."""
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+WHYOOM = os.environ["WHYOOM_EXE"]
+
+PROGRAM = """
+import random, sys, time
+kept, warm = [], {}
+def handle(i):
+    work = [bytes(random.randrange(1000, 60000)) for _ in range(20)]
+    warm[i % 100] = bytes(3000)
+def remember(i):
+    kept.append(bytes(20000))
+end = time.time() + float(sys.argv[2])
+i = 0
+while time.time() < end:
+    handle(i)
+    if sys.argv[1] == "leak":
+        remember(i)
+    i += 1
+    time.sleep(0.002)
+"""
+
+
+class Programs:
+    def __init__(self, folder):
+        self.folder, self.all = folder, []
+
+    def start(self, *arguments, limit=1 << 30):
+        env = {**os.environ, "WHYOOM_DIR": str(self.folder), "WHYOOM_QUIET": "1",
+               "LD_PRELOAD": os.environ["WHYOOM_SHIM"]}
+        self.all.append(subprocess.Popen(
+            [os.path.realpath(sys.executable), "-c", PROGRAM, *arguments], env=env,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))))
+        return self.all[-1]
+
+    def end(self):
+        for p in self.all:
+            p.kill()
+            p.wait()
+
+
+@pytest.fixture
+def programs(tmp_path):
+    p = Programs(tmp_path / "traces")
+    yield p
+    p.end()
+
+
+def watch(*arguments, check=True, **more):
+    got = subprocess.run([WHYOOM, "watch", *map(str, arguments)], capture_output=True, text=True,
+                         timeout=100, **more)
+    assert not check or got.returncode == 0, got.stderr
+    return got
+
+
+def values(page):
+    """{(name, the labels): number}"""
+    found = {}
+    for line in page.splitlines():
+        if line.startswith("#"):
+            continue
+        name, labels, number = re.fullmatch(r"(\w+)\{(.*)\} (\S+)", line).groups()
+        found[name, frozenset(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels))] = float(number)
+    return found
+
+
+def of(found, name, **labels):
+    wanted = set(labels.items())
+    got = [v for (n, l), v in found.items() if n == name and wanted <= l]
+    assert len(got) == 1, (name, labels, got)
+    return got[0]
+
+
+def test_growth_is_named(programs, tmp_path):
+    leaks = programs.start("leak", "60")
+    steady = programs.start("steady", "60")
+    time.sleep(8)
+    page = tmp_path / "metrics.prom"
+    watch("--once", "--warm-up", 0, "--textfile", page, "--label", "pod=a", programs.folder)
+    found = values(page.read_text())
+    host = {"space": "host", "pod": "a"}
+    rate = of(found, "whyoom_memory_growth_bytes_per_second", pid=str(leaks.pid), **host)
+    left = of(found, "whyoom_memory_headroom_bytes", pid=str(leaks.pid), **host)
+    assert rate > 100_000
+    assert of(found, "whyoom_time_to_failure_seconds", pid=str(leaks.pid), bound="expected",
+              **host) == pytest.approx(left / rate, rel=0.01)
+    assert of(found, "whyoom_memory_growth_bytes_per_second", pid=str(steady.pid), **host) == 0
+    assert of(found, "whyoom_time_to_failure_seconds", pid=str(steady.pid), bound="soonest",
+              **host) == float("inf")
+    sites = {v: dict(l)["function"] for (n, l), v in found.items()
+             if n == "whyoom_site_growth_bytes_per_second"}
+    assert sites[max(sites)] == "remember"
+    text = watch("--once", "--warm-up", 0, programs.folder).stdout
+    first = text.splitlines()[0]
+    assert first.startswith(f"pid {leaks.pid}, host: full in ") and "in remember (" in first
+    assert "does not grow" in text
+    # By its pid alone.
+    alone = watch("--once", leaks.pid).stdout
+    assert f"pid {leaks.pid} " in alone and f"pid {steady.pid} " not in alone
+    assert "too early to tell" in alone  # the usual warm-up is a minute
+    assert leaks.poll() is None and steady.poll() is None
+
+
+def test_processes_come_and_go(programs):
+    first = programs.start("steady", "3")
+    time.sleep(1)
+    with subprocess.Popen([WHYOOM, "watch", "--interval", "0.3", programs.folder],
+                          stdout=subprocess.PIPE, text=True) as watcher:
+        time.sleep(1)
+        second = programs.start("leak", "60", limit=120 << 20)
+        time.sleep(4)
+        third = programs.start("steady", "60")
+        time.sleep(2)
+        watcher.send_signal(signal.SIGINT)
+        lines = watcher.stdout.read().splitlines()
+        assert watcher.wait(10) == 0
+    pids = [re.search(r"pid (\d+)", line).group(1) for line in lines if "pid" in line]
+    # The one with the least room is told: it changes as they come and go.
+    assert str(first.pid) in pids and str(second.pid) in pids
+    assert third.poll() is None
+
+
+def test_textfile_is_whole_and_removed(programs, tmp_path):
+    programs.start("steady", "60")
+    time.sleep(0.7)
+    page = tmp_path / "node" / "whyoom.prom"
+    page.parent.mkdir()
+    with subprocess.Popen([WHYOOM, "watch", "--interval", "0.1", "--textfile", page,
+                           programs.folder], stdout=subprocess.DEVNULL) as watcher:
+        for _ in range(100):
+            if page.exists():
+                break
+            time.sleep(0.05)
+        for _ in range(20):
+            assert page.read_text().endswith("\n") and "whyoom_build_info" in page.read_text()
+            time.sleep(0.05)
+        watcher.terminate()
+        assert watcher.wait(10) == 0
+    assert not os.listdir(page.parent)
+
+
+def test_the_process_ends(programs):
+    ends = programs.start("steady", "2")
+    time.sleep(0.7)
+    got = watch("--interval", "0.2", ends.pid)
+    assert ends.wait(10) == 0 and len(got.stdout.splitlines()) > 2
+
+
+def test_wrong_usage(tmp_path):
+    for arguments, words in (
+            ([], "one directory, trace or process"), ([tmp_path / "none"], "No such file"),
+            (["--label", "pid=1", tmp_path], "is no name of a label"),
+            (["--label", "a", tmp_path], "KEY=VALUE"),
+            (["--interval", "0", tmp_path], "0.1 seconds at least"),
+            (["--interval", "x", tmp_path], "number of seconds")):
+        got = watch(*arguments, check=False)
+        assert got.returncode == 2 and words in got.stderr, got.stderr
+    got = watch("--once", os.getpid(), check=False)
+    assert got.returncode == 1 and "is not recorded" in got.stderr
+    got = watch("--once", tmp_path, check=False)
+    assert got.returncode == 1 and "no recorded process is running" in got.stderr
