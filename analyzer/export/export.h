@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 #include "export/sink.h"
-#include "export/temporary.h"
+#include "model/space/temporary.h"
 #include "verdict/result.h"
 
 /* What a sum over a stack's blocks and mappings can be: MEASURE(NAME, name, unit, meaning). */

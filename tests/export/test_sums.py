@@ -136,7 +136,7 @@ def test_jsonl_lines(trace):
         if line["kind"] in ("alloc", "unfree"):
             assert key not in alive
             if line["kind"] == "alloc":
-                newest[line["thread"]] = key
+                newest[line["thread"], line["space"]] = key
                 threads[key] = line["thread"]
             alive[key] = int(line.get("bytes", line["size"]))
         elif line["kind"] == "free" and "size" in line:
@@ -144,9 +144,9 @@ def test_jsonl_lines(trace):
             assert size == int(line.get("bytes", line["size"]))
             # In a space whoever acquired the block stands for who releases it.
             thread = line["thread"] if line["space"] == "host" else threads.get(key)
-            if newest.get(thread) == key and not line.get("realloc"):
+            if newest.get((thread, line["space"])) == key and not line.get("realloc"):
                 temporary += size
-                newest[thread] = None
+                newest[thread, line["space"]] = None
     assert not valid.is_valid({"type": "event", "kind": "alloc"})
     assert temporary == sum(x["temporary_bytes"] for x in lines if x["type"] == "sum")
     for space in spaces(trace):

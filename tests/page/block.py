@@ -141,7 +141,7 @@ def read(page):
         if section == RUN:
             out["run"] = {"end": r.number(), "moment": r.number(), "at": texts[r.number()],
                           "primary": r.number(), "spaces": r.number(),
-                          "temporary": r.number(), "error": r.number()}
+                          "error": r.number()}
             out["run"]["classes"] = [texts[r.number()] for _ in range(r.number())]
         elif section == FRAMES:
             n = r.number()

@@ -131,6 +131,20 @@ def test_data_adds_up(name, pages):
             check_map(space["map"])
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_temporary_means_the_same_everywhere(name, pages, recorded):
+    """The page's sums of temporary blocks are the exports'."""
+    exported = {}
+    done = subprocess.run([WHYOOM, "export", "--format", "jsonl", trace_of(name, recorded)],
+                          capture_output=True, check=True, timeout=120)
+    for line in map(json.loads, done.stdout.splitlines()):
+        if line["type"] == "sum":
+            space = line["space"]
+            exported[space] = exported.get(space, 0) + line["temporary_bytes"]
+    for space in block.read(pages[name].read_text())["spaces"]:
+        assert space["tree"]["temporary"][0] == exported.get(space["name"], 0), space["name"]
+
+
 def check_curves(data, space):
     for curve in (space["curve"], space["late"]):
         for i, last in enumerate(curve["last"]):

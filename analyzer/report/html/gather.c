@@ -130,8 +130,6 @@ static void released(void *arg, uint32_t stack, enum stack_stats_kind kind, stru
 		return;
 	s->live = num_less(s->live, blocks.bytes);
 	sp->live = num_less(sp->live, blocks.bytes);
-	if (time_ns - birth_ns < PAGE_TEMPORARY_NS)
-		s->measures[TEMPORARY] += blocks.bytes;
 	curves_change(sp, s, time_ns, -(int64_t)blocks.bytes);
 	if (slices_released(&sp->slices, s->place, birth_ns, time_ns, blocks.bytes, blocks.count))
 		sp->error = -ENOMEM;
@@ -273,6 +271,8 @@ static int on_event(struct pass *p, const struct event *e, struct err *err)
 		rc = take(p);
 	if (!rc)
 		rc = model_apply(p->m, e, err);
+	if (!rc && !p->first)
+		rc = temporary_note(&page->temporary, e);
 	if (rc)
 		return rc;
 	watch_spaces(p, e);
@@ -287,13 +287,45 @@ static int on_event(struct pass *p, const struct event *e, struct err *err)
 	return rc;
 }
 
-static void finish(struct page_space *sp)
+static void finish(struct page_space *sp, const struct pass *p)
 {
+	const struct space *space = sp->space ? spaces_find(p->m->spaces, sp->name) : NULL;
+	uint32_t number = space ? space->index + 1 : sp->space ? SPACES_MAX + 1 : 0;
+
 	curve_end(&sp->whole);
 	curve_end(&sp->late);
-	for (size_t i = 0; i < sp->stacks.count; i++)
-		if (sp->stacks.items[i].epoch != sp->epoch)
-			sp->stacks.items[i].measures[AT_ITS_PEAK] = sp->stacks.items[i].live;
+	for (size_t i = 0; i < sp->stacks.count; i++) {
+		struct page_stack *s = &sp->stacks.items[i];
+
+		if (s->epoch != sp->epoch)
+			s->measures[AT_ITS_PEAK] = s->live;
+		s->measures[TEMPORARY] = temporary_bytes(&p->page->temporary, number, s->stack);
+	}
+}
+
+/* The model of a pass: the host's has only sums. 0; negative errno with err. */
+static int begin_pass(struct pass *p, struct err *err)
+{
+	struct page *page = p->page;
+	int rc = model_new(page->feed, &p->m, err);
+
+	if (rc)
+		return rc;
+	page->temporary = (struct temporary){.until_ns = UINT64_MAX};
+	p->m->options = temporary_options(&page->temporary);
+	p->m->options.sums = !p->first;
+	if (!p->first)
+		p->m->options.observer = (struct observer){&page->spaces[0], acquired, released};
+	return 0;
+}
+
+static void end_pass(struct pass *p)
+{
+	for (uint32_t i = p->first; i < p->end; i++)
+		finish(&p->page->spaces[i], p);
+	temporary_fini(&p->page->temporary);
+	model_free(p->m);
+	feed_rest(&p->page->feed);
 }
 
 static int read_pass(struct page *page, uint32_t first, uint32_t end, struct err *err)
@@ -301,13 +333,10 @@ static int read_pass(struct page *page, uint32_t first, uint32_t end, struct err
 	struct pass p = {.page = page, .first = first, .end = end};
 	const struct feed *feed = &page->feed;
 	struct event e;
-	int rc = model_new(*feed, &p.m, err);
+	int rc = begin_pass(&p, err);
 
 	if (rc)
 		return rc;
-	p.m->options.sums = !first;
-	if (!first)
-		p.m->options.observer = (struct observer){&page->spaces[0], acquired, released};
 	feed_progress(feed, "drawing");
 	rc = first ? feed_rewind_spaces(feed, err) : feed->rewind(feed->self, err);
 	while (rc == 0 && (rc = feed->next(feed->self, &e, err)) == 1) {
@@ -317,10 +346,7 @@ static int read_pass(struct page *page, uint32_t first, uint32_t end, struct err
 	if (!rc && !p.taken)
 		rc = take(&p);
 	progress_end();
-	for (uint32_t i = first; i < end; i++)
-		finish(&page->spaces[i]);
-	model_free(p.m);
-	feed_rest(feed);
+	end_pass(&p);
 	return rc;
 }
 

@@ -284,7 +284,6 @@ static void write_run(struct page *page, struct str *to)
 	block_text(&page->texts, to, r->failure.kind != FAILURE_NONE ? "failure" : "peak");
 	block_number(to, page->primary);
 	block_number(to, page->count);
-	block_number(to, PAGE_TEMPORARY_NS);
 	block_number(to, (uint64_t)r->coverage.error);
 	block_number(to, CLASS_COUNT);
 	for (unsigned i = 0; i < CLASS_COUNT; i++)

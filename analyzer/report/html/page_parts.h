@@ -7,6 +7,7 @@
 
 #include "model/callsite/callsite.h"
 #include "model/space/space_map.h"
+#include "model/space/temporary.h"
 #include "report/html/block.h"
 #include "report/html/curve.h"
 #include "report/html/page.h"
@@ -15,8 +16,6 @@
 #define PAGE_SPACES 8u /* the host, and those with the highest peaks */
 #define PAGE_PLACES 500u /* with a stack each; the rest is one row */
 #define PAGE_NO_PLACE UINT32_MAX
-/* What is released sooner is temporary: work keeps a block for longer than a call or two. */
-#define PAGE_TEMPORARY_NS 10000000u
 /* The layout names each live stack; of more, the names would take more memory than the model. */
 #define PAGE_MAP_STACKS 50000u
 
@@ -76,6 +75,7 @@ struct page {
 	uint64_t end_ns, moment_ns;
 	struct page_space *spaces;
 	uint32_t count, primary; /* the space that the verdict is about */
+	struct temporary temporary; /* of the pass */
 	struct block_texts texts;
 	struct page_frames frames;
 	struct str block;

@@ -198,7 +198,7 @@ function read_section(data, id, r, texts) {
   const space = data.spaces[data.spaces.length - 1];
   if (id === SECTION.RUN) {
     data.run = {end: r.number(), moment: r.number(), at: texts[r.number()], primary: r.number(),
-      spaces: r.number(), temporary: r.number(), error: r.number(), classes: []};
+      spaces: r.number(), error: r.number(), classes: []};
     for (let n = r.number(); n > 0; n--) data.run.classes.push(texts[r.number()]);
   }
   else if (id === SECTION.MARKS) data.marks = read_marks(r, texts);

@@ -40,7 +40,7 @@ function Flame(root, page) {
     const at = page.data.run.at === "failure" ? "Live at the failure" : "Live at the peak";
     const list = [["moment", at], ["peak", "At " + page.space().name + "'s peak"],
       ["total", "Allocated in all"], ["count", "Blocks in all"],
-      ["temporary", "Freed within " + time_text(page.data.run.temporary)]];
+      ["temporary", "Freed at once"]];
     return list.filter(([m], i) => page.space().tree[m][0] > 0 || i === 0);
   }
 

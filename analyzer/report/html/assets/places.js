@@ -21,7 +21,7 @@ function Places(root, page) {
     ["peak", () => "At " + page.space().name + "'s peak", size_text],
     ["total", () => "Allocated in all", size_text],
     ["count", () => "Blocks in all", count_text],
-    ["temporary", () => "Freed within " + time_text(page.data.run.temporary), size_text],
+    ["temporary", () => "Freed at once", size_text],
   ];
   const RANGE = [
     ["kept", () => "Born in the range, alive at its end", size_text],

@@ -1,12 +1,13 @@
 /*
- * temporary.h - the bytes of temporary blocks, by space and stack: a block is temporary if its
- * thread acquires no other one before it is released, as heaptrack and memray have it. What a block
- * became by realloc() is the same block still.
+ * temporary.h - the bytes of temporary blocks, by space and stack. This is the one definition of
+ * the word: a block is temporary if its thread releases it before it acquires another one in the
+ * same space, as heaptrack and memray have it. What a block became by realloc() is the same block
+ * still.
  *
  * Filled while a model reads the events. Memory grows with stacks and threads.
  */
-#ifndef ANALYZER_EXPORT_TEMPORARY_H
-#define ANALYZER_EXPORT_TEMPORARY_H
+#ifndef ANALYZER_MODEL_TEMPORARY_H
+#define ANALYZER_MODEL_TEMPORARY_H
 
 #include "model/space/space.h"
 #include "util/map.h"
@@ -15,11 +16,14 @@
 struct temporary {
 	uint64_t until_ns; /* later releases do not count; set by the caller */
 	VEC(uint64_t) of[SPACES_MAX + 1]; /* by space, 0 the host, then by stack: bytes */
-	struct map last; /* by thread: its newest block, or 0 after its release */
+	struct map last; /* by thread and space: the newest block, or 0 after its release */
 };
 
 /* The options of a model that fills it. */
 struct model_options temporary_options(struct temporary *t);
+/* For a model with `sums`, which has no witness of the host: note one of its events, after it. 0 or
+ * -ENOMEM. */
+int temporary_note(struct temporary *t, const struct event *e);
 static inline uint64_t temporary_bytes(const struct temporary *t, uint32_t space, uint32_t stack)
 {
 	return space <= SPACES_MAX && stack < t->of[space].count ? t->of[space].items[stack] : 0;

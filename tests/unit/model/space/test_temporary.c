@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "export/temporary.h"
+#include "model/space/temporary.h"
 
 enum { A = 1, B = 2, C = 3 };
 
@@ -72,6 +72,18 @@ static void a_grown_block_goes_on(void **state)
 	(void)state;
 }
 
+static void a_model_of_sums_fills_the_same(void **state)
+{
+	struct block a = {.size = 10, .stack = A, .serial = 1};
+	struct event e = {.kind = EV_ALLOC, .thread = 1, .block = &a};
+
+	assert_int_equal(temporary_note(&t, &e), 0);
+	e.kind = EV_FREE;
+	assert_int_equal(temporary_note(&t, &e), 0);
+	assert_int_equal(temporary_bytes(&t, 0, A), 10);
+	(void)state;
+}
+
 static void ends_at_the_moment(void **state)
 {
 	struct block a = {.size = 10, .stack = A, .serial = 1};
@@ -94,10 +106,10 @@ static void keeps_spaces_apart(void **state)
 
 	host(EV_ALLOC, 1, &a, 0);
 	assert_int_equal(options.space_witness.block(options.space_witness.arg, &sp, &e), 0);
-	host(EV_FREE, 1, &a, 0); /* the space's block is the newest */
+	host(EV_FREE, 1, &a, 0); /* another space's block does not matter */
 	e.kind = EV_FREE;
 	assert_int_equal(options.space_witness.block(options.space_witness.arg, &sp, &e), 0);
-	assert_int_equal(temporary_bytes(&t, 0, A), 0);
+	assert_int_equal(temporary_bytes(&t, 0, A), 10);
 	assert_int_equal(temporary_bytes(&t, 1, A), 10);
 	(void)state;
 }
@@ -107,6 +119,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(counts_by_thread, begin, end),
 	    cmocka_unit_test_setup_teardown(a_grown_block_goes_on, begin, end),
+	    cmocka_unit_test_setup_teardown(a_model_of_sums_fills_the_same, begin, end),
 	    cmocka_unit_test_setup_teardown(ends_at_the_moment, begin, end),
 	    cmocka_unit_test_setup_teardown(keeps_spaces_apart, begin, end),
 	};

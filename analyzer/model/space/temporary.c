@@ -1,15 +1,9 @@
 /* temporary.c - see temporary.h. */
-#include "export/temporary.h"
+#include "model/space/temporary.h"
 
 #include <errno.h>
 
 #include "util/num.h"
-
-/* The space and its serial name a block. Serials have room: there are no 2^55 events. */
-static uint64_t name_of(uint32_t space, const struct block *b)
-{
-	return (b->serial << 9 | space) + 1;
-}
 
 static int on_event(struct temporary *t, uint32_t space, const struct event *e)
 {
@@ -19,14 +13,14 @@ static int on_event(struct temporary *t, uint32_t space, const struct event *e)
 
 	if (!b || e->kind == EV_UNFREE)
 		return 0;
-	last = map_put(&t->last, e->thread);
+	last = map_put(&t->last, (uint64_t)e->thread << 9 | space);
 	if (!last)
 		return -ENOMEM;
 	if (e->kind == EV_ALLOC) {
-		*last = name_of(space, b);
+		*last = b->serial + 1;
 		return 0;
 	}
-	if (*last != name_of(space, b) || (e->flags & EVENT_REALLOC))
+	if (*last != b->serial + 1 || (e->flags & EVENT_REALLOC))
 		return 0;
 	*last = 0;
 	stack = stack_table_id(b->stack);
@@ -36,6 +30,11 @@ static int on_event(struct temporary *t, uint32_t space, const struct event *e)
 		return -ENOMEM;
 	t->of[space].items[stack] = num_sum(t->of[space].items[stack], block_bytes(b));
 	return 0;
+}
+
+int temporary_note(struct temporary *t, const struct event *e)
+{
+	return e->kind == EV_ALLOC || e->kind == EV_FREE ? on_event(t, 0, e) : 0;
 }
 
 static int on_block(void *arg, const struct event *e)
