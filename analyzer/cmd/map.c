@@ -7,6 +7,7 @@
 #include "cmd/common/moment.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
+#include "cmd/report.h"
 #include "report/map.h"
 
 enum { OPT_AT = 256, OPT_SPACE, OPT_PID };
@@ -93,8 +94,11 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	struct space_map map = {0};
 	struct map_view view = {.map = &map, .limit = r->limit};
 	struct str text = {0};
-	int rc = moment_find(set, &r->moment, &moment, err);
+	int rc;
 
+	if (r->output.format->pictures)
+		return report_map(set, &r->moment, &r->output, err);
+	rc = moment_find(set, &r->moment, &moment, err);
 	if (rc)
 		return rc;
 	view.model = moment.model;

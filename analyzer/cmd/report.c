@@ -10,6 +10,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/common/log.h"
+#include "cmd/common/moment.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
 #include "report/html/page.h"
@@ -28,6 +29,7 @@ static const struct option options[] = {
 struct request {
 	struct output output;
 	const char *log; /* NULL: none */
+	const struct moment_request *map; /* the page opens with this map; NULL: it is a report */
 };
 
 static int parse(int argc, char **argv, struct request *r)
@@ -61,17 +63,37 @@ static int judge(
 	return verdict_of_set(set, &hints, out, err);
 }
 
+static int find_map(const struct verdict_result *result, const struct moment_request *request,
+    struct moment_view *point, struct page_map *out, struct err *err)
+{
+	const struct space *sp = moment_default_space(result->model);
+	int rc = moment_point(result->model, request, point, err);
+
+	if (rc)
+		return rc;
+	*out = (struct page_map){.space = request->space ? request->space
+					  : sp		 ? sp->name
+							 : "host",
+	    .at = point->name[0] ? point->name : point->at,
+	    .time_ns = point->time_ns};
+	return 0;
+}
+
 static int write_report(
     struct verdict_result *result, struct log *log, const struct request *r, struct err *err)
 {
 	struct report_view view = {.result = result};
 	struct report_style style = output_style(&r->output);
+	struct moment_view point; /* holds the name of the map's moment */
+	struct page_map map;
 	struct page *page = NULL;
 	struct str text = {0};
 	int rc;
 
 	if (r->output.format->pictures) {
-		rc = page_gather(result, &page, err);
+		if (r->map && (rc = find_map(result, r->map, &point, &map, err)))
+			return rc;
+		rc = page_gather(result, r->map ? &map : NULL, &page, err);
 		if (rc)
 			return rc;
 		view.page = page;
@@ -88,7 +110,10 @@ static int write_report(
 		}
 		join_verdict(&log->explanation, view.joined, result);
 	}
-	r->output.format->report(&view, &style, &text);
+	if (r->map)
+		r->output.format->map(&(struct map_view){.report = &view}, &style, &text);
+	else
+		r->output.format->report(&view, &style, &text);
 	rc = output_write(&text, r->output.path, err);
 out:
 	page_free(page);
@@ -144,6 +169,22 @@ static int report_main(int argc, char **argv)
 	struct request r;
 
 	return traces_show(parse(argc, argv, &r), argc, argv, show, &r);
+}
+
+int report_map(const struct trace_set *set, const struct moment_request *moment,
+    const struct output *output, struct err *err)
+{
+	struct request r = {.output = *output, .map = moment};
+	struct trace_set one = *set;
+	struct trace *t;
+	int rc;
+
+	if (!moment->pid)
+		return show(set, &r, err);
+	rc = moment_process(set, moment->pid, &t, err);
+	one.images = &t;
+	one.count = 1;
+	return rc ? rc : show(&one, &r, err);
 }
 
 static struct request page_request(const char *path)

@@ -20,4 +20,10 @@ int report_after_run(const char *dir, FILE *out, bool always, const char *page, 
 struct trace_set;
 int report_page(const struct trace_set *set, const char *path, struct err *err);
 
+/* Write the map at a moment as a page, in a format with pictures. 0; negative errno with err. */
+struct moment_request;
+struct output;
+int report_map(const struct trace_set *set, const struct moment_request *moment,
+    const struct output *output, struct err *err);
+
 #endif

@@ -20,6 +20,7 @@ struct map_view {
 	/* The device's memory that no event explains, until that moment. Owned by the model. */
 	const struct device_sample *samples;
 	size_t sample_count;
+	const struct report_view *report; /* for a format with pictures, with a page of this map */
 	uint32_t limit; /* draw at most so many strips, equal ones once; 0: all */
 	struct trace_set_damage damage;
 };

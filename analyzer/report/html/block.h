@@ -47,6 +47,7 @@ enum block_section {
 	SECTION_TREE,
 	SECTION_MAP,
 	SECTION_LEVELS,
+	SECTION_MOMENT, /* a further map */
 };
 /* Append a section to the block. */
 void block_section(struct str *block, enum block_section section, const struct str *body);

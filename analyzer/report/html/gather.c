@@ -106,6 +106,7 @@ static void acquired(
 
 	if (!s)
 		return;
+	sp->changes++;
 	s->live += blocks.bytes;
 	s->measures[IN_ALL] += blocks.bytes;
 	s->measures[COUNTED] += blocks.count;
@@ -128,6 +129,7 @@ static void released(void *arg, uint32_t stack, enum stack_stats_kind kind, stru
 
 	if (!s)
 		return;
+	sp->changes++;
 	s->live = num_less(s->live, blocks.bytes);
 	sp->live = num_less(sp->live, blocks.bytes);
 	curves_change(sp, s, time_ns, -(int64_t)blocks.bytes);
@@ -209,28 +211,42 @@ static void read_levels(struct pass *p, const struct event *e)
 	}
 }
 
-static bool may_map(const struct page_space *sp)
+static bool may_map(const struct page_space *sp, uint32_t stacks)
 {
 	uint32_t live = 0;
 
 	for (size_t i = 0; i < sp->stacks.count; i++)
 		live += sp->stacks.items[i].live > 0;
-	return live && live <= PAGE_MAP_STACKS;
+	return live && live <= stacks;
+}
+
+int page_make_map(const struct page_space *sp, const struct model *m, uint32_t stacks,
+    struct space_map *out, bool *made)
+{
+	const struct feed *feed = &sp->page->feed;
+	struct space *space = sp->space ? spaces_find(m->spaces, sp->name) : NULL;
+	int rc;
+
+	*made = false;
+	if (!may_map(sp, stacks) || (sp->space && !space) ||
+	    (space && space->kind != SPACE_TORCH && space->kind != SPACE_CUDA &&
+		space->kind != SPACE_POOL &&
+		!(sp->page->asked && !strcmp(space->name, sp->page->asked->space))))
+		return 0;
+	rc = space ? space_map_make(m, space, sp->request, out)
+		   : space_map_host(m, feed->each_live, feed->self, sp->request, out);
+	*made = !rc;
+	return rc;
 }
 
 static int make_map(struct pass *p, struct page_space *sp)
 {
-	const struct feed *feed = &p->page->feed;
-	struct space *space = sp->space ? spaces_find(p->m->spaces, sp->name) : NULL;
-	int rc;
+	struct page *page = p->page;
+	int rc = page_make_map(sp, p->m, PAGE_MAP_STACKS, &sp->map, &sp->mapped);
 
-	if (!may_map(sp) || (sp->space && !space) ||
-	    (space && space->kind != SPACE_TORCH && space->kind != SPACE_CUDA &&
-		space->kind != SPACE_POOL))
-		return 0;
-	rc = space ? space_map_make(p->m, space, sp->request, &sp->map)
-		   : space_map_host(p->m, feed->each_live, feed->self, sp->request, &sp->map);
-	sp->mapped = !rc;
+	if (!rc && sp->mapped && sp == &page->spaces[page->shown] &&
+	    (!page->asked || page->asked->time_ns == page->moment_ns))
+		map_table(&sp->map, &page->map_table);
 	return rc;
 }
 
@@ -246,6 +262,7 @@ static int take(struct pass *p)
 		sp->at_moment = sp->live;
 		for (size_t k = 0; k < sp->stacks.count; k++)
 			sp->stacks.items[k].measures[AT_THE_MOMENT] = sp->stacks.items[k].live;
+		moments_own(sp);
 		rc = make_map(p, sp);
 	}
 	return rc;
@@ -267,7 +284,10 @@ static int on_event(struct pass *p, const struct event *e, struct err *err)
 	struct page *page = p->page;
 	int rc = 0;
 
-	if (!p->taken && e->time_ns > page->moment_ns)
+	for (uint32_t i = p->first; i < p->end && !rc; i++)
+		if (moments_due(&page->spaces[i], e->time_ns))
+			rc = moments_take(&page->spaces[i], p->m, e->time_ns);
+	if (!rc && !p->taken && e->time_ns > page->moment_ns)
 		rc = take(p);
 	if (!rc)
 		rc = model_apply(p->m, e, err);
@@ -343,6 +363,8 @@ static int read_pass(struct page *page, uint32_t first, uint32_t end, struct err
 		rc = on_event(&p, &e, err);
 		feed_passed(feed, p.m->run.events);
 	}
+	for (uint32_t i = first; i < end && !rc; i++)
+		rc = moments_take(&page->spaces[i], p.m, UINT64_MAX);
 	if (!rc && !p.taken)
 		rc = take(&p);
 	progress_end();

@@ -1,11 +1,9 @@
-/* layout.c - a space's segments, blocks and holes at the moment, merged to what can be seen. */
+/* layout.c - a space's segments, blocks and holes at a moment, merged to what can be seen. */
 #include <stdlib.h>
 
 #include "report/html/page_parts.h"
 #include "util/num.h"
 
-#define PIECES_MAX 50000u
-#define SEGMENTS_MAX 2000u /* the largest */
 #define SITES_MAX 500u /* told apart; the rest is one */
 /* A piece thinner than this part of the widest segment is not seen before one zooms in. */
 #define THIN_PART 4000u
@@ -82,11 +80,11 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The size from which on segments are shown. */
-static uint64_t smallest_shown(const struct space_map *map)
+static uint64_t smallest_shown(const struct space_map *map, uint64_t segments)
 {
 	uint64_t *sizes, least = 0;
 
-	if (map->segments.count <= SEGMENTS_MAX)
+	if (map->segments.count <= segments)
 		return 0;
 	sizes = malloc(map->segments.count * sizeof(*sizes));
 	if (!sizes)
@@ -94,7 +92,7 @@ static uint64_t smallest_shown(const struct space_map *map)
 	for (size_t i = 0; i < map->segments.count; i++)
 		sizes[i] = map->segments.items[i].end - map->segments.items[i].start;
 	qsort(sizes, map->segments.count, sizeof(*sizes), by_size);
-	least = sizes[SEGMENTS_MAX - 1] + 1;
+	least = sizes[segments - 1] + 1;
 	free(sizes);
 	return least;
 }
@@ -165,11 +163,11 @@ static void write_sites(struct page *page, const struct space_map *map, struct s
 	}
 }
 
-void layout_write(struct page *page, const struct page_space *sp, struct str *to)
+void layout_write(struct page *page, const struct space_map *map, uint64_t segments,
+    uint64_t pieces, struct str *to)
 {
-	const struct space_map *map = &sp->map;
 	struct writer w = {.map = map};
-	uint64_t least = smallest_shown(map), widest = 0;
+	uint64_t least = smallest_shown(map, segments), widest = 0;
 
 	for (size_t i = 0; i < map->segments.count; i++)
 		widest =
@@ -180,7 +178,7 @@ void layout_write(struct page *page, const struct page_space *sp, struct str *to
 		for (size_t i = 0; i < map->segments.count; i++)
 			if (map->segments.items[i].end - map->segments.items[i].start >= least)
 				merge_segment(&w, &map->segments.items[i]);
-		if (w.pieces.count <= PIECES_MAX || w.thin > widest)
+		if (w.pieces.count <= pieces || w.thin > widest)
 			break;
 	}
 	block_number(to, map->bytes);

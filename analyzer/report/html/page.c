@@ -100,27 +100,33 @@ static int open_space(struct page *page, struct page_space *sp, struct err *err)
 	if (number_places(sp) || curve_init(&sp->whole, 0, end, CURVE_BUCKETS) ||
 	    open_late(page, m, &sp->late))
 		return err_set(err, -ENOMEM, "no memory for the page");
+	moments_choose(page, sp);
 	return 0;
 }
 
-/* The host first, then the spaces that held most; the one that refused is among them. */
+/* The host first, then the spaces that held most; the one that refused and the one that is asked
+ * for are among them. */
 static int open_spaces(struct page *page, struct err *err)
 {
 	const struct spaces *s = page->r->model->spaces;
 	const char *failed = page->r->failure.kind == FAILURE_CUDA_OOM && page->r->devices.first
 				 ? page->r->devices.first->space
 				 : NULL;
+	const char *asked = page->asked ? page->asked->space : NULL;
 	const struct space *list[SPACES_MAX];
 	uint32_t count = 0;
 	int rc = 0;
 
 	for (uint32_t i = 0; s && i < s->count; i++)
-		if (s->list[i]->model->peak.bytes || str_same(s->list[i]->name, failed))
+		if (s->list[i]->model->peak.bytes || str_same(s->list[i]->name, failed) ||
+		    str_same(s->list[i]->name, asked))
 			list[count++] = s->list[i];
 	if (count)
 		qsort(list, count, sizeof(*list), by_peak);
 	for (uint32_t i = PAGE_SPACES - 1; i < count; i++)
-		if (str_same(list[i]->name, failed))
+		if (str_same(list[i]->name, asked))
+			list[PAGE_SPACES - 3] = list[i];
+		else if (str_same(list[i]->name, failed))
 			list[PAGE_SPACES - 2] = list[i];
 	page->count = num_least(count + 1u, PAGE_SPACES);
 	page->spaces = calloc(page->count, sizeof(*page->spaces));
@@ -131,8 +137,12 @@ static int open_spaces(struct page *page, struct err *err)
 		if (str_same(list[i - 1]->name, failed))
 			page->primary = i;
 	}
+	page->shown = page->primary;
 	for (uint32_t i = 0; i < page->count && !rc; i++)
 		rc = open_space(page, &page->spaces[i], err);
+	for (uint32_t i = 0; i < page->count && !rc && page->asked; i++)
+		if (!strcmp(page->spaces[i].name, page->asked->space))
+			page->shown = i;
 	return rc;
 }
 
@@ -269,9 +279,10 @@ static int add_space(struct page *page, const struct page_space *sp)
 		rc = flame_write(page, sp, PAGE_NODES / page->count, &body);
 	add(page, SECTION_TREE, &body);
 	if (sp->mapped) {
-		layout_write(page, sp, &body);
+		layout_write(page, &sp->map, PAGE_MAP_SEGMENTS, PAGE_MAP_PIECES, &body);
 		add(page, SECTION_MAP, &body);
 	}
+	moments_write(page, sp);
 	return rc;
 }
 
@@ -325,6 +336,7 @@ static void close_spaces(struct page *page)
 		curve_fini(&sp->late);
 		slices_fini(&sp->slices);
 		space_map_fini(&sp->map);
+		moments_fini(sp);
 	}
 	free(page->spaces);
 	page->spaces = NULL;
@@ -335,7 +347,8 @@ static uint64_t moment_of(const struct verdict_result *r)
 	return r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->callsites->moment_ns;
 }
 
-int page_gather(const struct verdict_result *r, struct page **out, struct err *err)
+int page_gather(const struct verdict_result *r, const struct page_map *asked, struct page **out,
+    struct err *err)
 {
 	struct page *page = calloc(1, sizeof(*page));
 	int rc;
@@ -343,6 +356,7 @@ int page_gather(const struct verdict_result *r, struct page **out, struct err *e
 	if (!page)
 		return err_set(err, -ENOMEM, "no memory for the page");
 	page->r = r;
+	page->asked = asked;
 	page->feed = r->trace ? feed_of_trace(r->trace) : r->model->feed;
 	page->end_ns = num_most(r->model->run.last_ns, page->feed.facts(page->feed.self)->last_ns);
 	page->moment_ns = moment_of(r);
@@ -374,10 +388,22 @@ void page_free(struct page *page)
 	vec_free(&page->frames.list);
 	vec_free(&page->frames.memory.traits);
 	str_free(&page->block);
+	str_free(&page->map_table);
 	free(page);
 }
 
 void page_block(const struct page *page, struct str *out)
 {
 	block_pack(&page->block, out);
+}
+
+void page_map_table(const struct page *page, struct str *out)
+{
+	str_add(out, str_text(&page->map_table), page->map_table.length);
+	out->failed |= page->map_table.failed;
+}
+
+const struct page_map *page_asked(const struct page *page)
+{
+	return page->asked;
 }

@@ -19,6 +19,8 @@
 /* The layout names each live stack; of more, the names would take more memory than the model. */
 #define PAGE_MAP_STACKS 50000u
 
+#define PAGE_MOMENTS 12u /* further moments with a map, for each space */
+
 enum measure { AT_THE_MOMENT, AT_ITS_PEAK, IN_ALL, COUNTED, TEMPORARY, MEASURES };
 
 /* The sums of a stack in a space. */
@@ -34,6 +36,15 @@ struct page_stack {
 struct page_level {
 	const char *name; /* NULL: never read */
 	uint64_t at[CURVE_BUCKETS];
+};
+
+/* A moment whose map the page has beside that of its own moment. */
+enum page_moment_kind { MOMENT_STEP, MOMENT_PEAK, MOMENT_END, MOMENT_ASKED };
+struct page_moment {
+	uint64_t time_ns;
+	enum page_moment_kind kind;
+	uint64_t changes; /* of the space until then */
+	struct str map; /* as layout_write() writes it; empty: none was made */
 };
 
 struct page_space {
@@ -54,6 +65,10 @@ struct page_space {
 	struct page_level level;
 	struct space_map map;
 	bool mapped;
+	uint64_t changes; /* acquisitions and releases so far */
+	uint64_t own_changes; /* at the page's moment; UINT64_MAX: it is not there yet */
+	struct page_moment moments[PAGE_MOMENTS]; /* in order of time */
+	uint32_t moment_count, moments_taken;
 	int error; /* of the pass */
 };
 
@@ -79,6 +94,10 @@ struct page {
 	struct block_texts texts;
 	struct page_frames frames;
 	struct str block;
+	/* What `whyoom map` asks for; its map as a table. */
+	const struct page_map *asked; /* NULL: the page is a report */
+	struct str map_table;
+	uint32_t shown; /* the space that the page shows first */
 };
 
 /* gather.c: read all events, the host's and then the other spaces'. 0; negative errno with err. */
@@ -92,8 +111,34 @@ void page_frames_write(const struct page *page, struct str *to);
 /* Write the tree of a space's stacks with at most `most` nodes. 0 or -ENOMEM. */
 int flame_write(struct page *page, const struct page_space *sp, uint32_t most, struct str *to);
 
-/* layout.c: write a space's map, which was made. */
-void layout_write(struct page *page, const struct page_space *sp, struct str *to);
+/* layout.c: write a map with at most so many segments and, unless those are more, pieces. */
+void layout_write(struct page *page, const struct space_map *map, uint64_t segments,
+    uint64_t pieces, struct str *to);
+#define PAGE_MAP_PIECES 50000u
+#define PAGE_MAP_SEGMENTS 2000u /* the largest */
+
+/* moments.c: choose the further moments of a space, before the pass over its events. */
+void moments_choose(struct page *page, struct page_space *sp);
+/* Whether the next one is over at that time, which is of an event that is not applied yet. */
+static inline bool moments_due(const struct page_space *sp, uint64_t time_ns)
+{
+	return sp->moments_taken < sp->moment_count &&
+	       sp->moments[sp->moments_taken].time_ns < time_ns;
+}
+/* Make the maps of those that are over. 0 or -ENOMEM. */
+int moments_take(struct page_space *sp, const struct model *m, uint64_t time_ns);
+/* The page's own moment is there: what is equal to it is left out. */
+void moments_own(struct page_space *sp);
+/* Append a section for each that was made. */
+void moments_write(struct page *page, const struct page_space *sp);
+void moments_fini(struct page_space *sp);
+/* gather.c: make the map of a space as the pass's model has it; *made false: it would name more
+ * than so many live stacks, or has no addresses. 0 or -ENOMEM. */
+int page_make_map(const struct page_space *sp, const struct model *m, uint32_t stacks,
+    struct space_map *out, bool *made);
+
+/* map_table.c: append a map in sentences and tables, which need no script. */
+void map_table(const struct space_map *map, struct str *out);
 /* marks.c: write refusals, phases and requests. */
 void marks_write(struct page *page, struct str *to);
 

@@ -459,8 +459,6 @@ void screen_html(const struct report_view *v, const struct report_style *style, 
 {
 	const struct verdict_result *r = v->result;
 
-	str_puts(out, "<header><b class=\"brand\">whyoom</b><div id=\"tools\"></div></header>\n"
-		      "<main>\n");
 	sentence(r, out);
 	ledgers(r, out);
 	str_puts(out, "<div class=\"pair\">\n");
@@ -472,5 +470,4 @@ void screen_html(const struct report_view *v, const struct report_style *style, 
 	str_puts(out, "</div>\n");
 	others(v, out);
 	unknown(r, out);
-	str_puts(out, "</main>\n");
 }

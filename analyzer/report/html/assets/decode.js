@@ -38,7 +38,7 @@ function Reader(bytes) {
 }
 
 const SECTION = {TEXTS: 1, RUN: 2, FRAMES: 3, MARKS: 4, SPACE: 5, CURVE: 6, LATE: 7, PLACES: 8,
-  SLICES: 9, TREE: 10, MAP: 11, LEVELS: 12};
+  SLICES: 9, TREE: 10, MAP: 11, LEVELS: 12, MOMENT: 13};
 const GROUPS = 13; /* call sites in a curve, the rest is the last */
 const CLASSES = 8; /* classes of the ledger in a curve, the rest is the last */
 const MEASURES = ["moment", "peak", "total", "count", "temporary"];
@@ -191,7 +191,7 @@ function read_map(r, texts) {
 function read_space(r, texts) {
   return {name: texts[r.number()], kind: r.number(), limit: r.number(),
     limit_kind: texts[r.number()], peak: r.number(), peak_ns: r.number(), moment: r.number(),
-    request: r.number(), level: null, map: null};
+    request: r.number(), level: null, map: null, moments: []};
 }
 
 function read_section(data, id, r, texts) {
@@ -210,6 +210,8 @@ function read_section(data, id, r, texts) {
   else if (id === SECTION.SLICES) space.slices = read_slices(r);
   else if (id === SECTION.TREE) space.tree = read_tree(r);
   else if (id === SECTION.MAP) space.map = read_map(r, texts);
+  else if (id === SECTION.MOMENT)
+    space.moments.push({kind: MOMENT[r.number()], ns: r.number(), map: read_map(r, texts)});
   else if (id === SECTION.LEVELS) {
     space.level = {name: texts[r.number()]};
     space.level.at = r.differences(r.number());

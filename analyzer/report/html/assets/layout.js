@@ -1,4 +1,4 @@
-/* layout.js - a space's map as data: where each piece lies, what a segment has, and who pins the
+/* layout.js - a map as data: where each piece lies, what a segment has, and who pins the
  * largest hole. Nothing here touches the page. */
 
 const KIND = {HOLE: 0, MIXED: 1, OTHER: 2, SITE: 3};
@@ -13,8 +13,8 @@ function letter_of(site) {
   return site < 26 ? last : letter_of(Math.floor(site / 26) - 1) + last;
 }
 
-function Layout(space) {
-  const map = space.map, pieces = map.pieces, n = pieces.count;
+function Layout(map) {
+  const pieces = map.pieces, n = pieces.count;
   const offset = new Float64Array(n), segment = new Int32Array(n);
   let hole = -1;
   map.segments.forEach((s, number) => {
@@ -56,6 +56,11 @@ function Layout(space) {
         else high = middle - 1;
       }
       return low;
+    },
+    /* The number of the piece at an address; -1: none. */
+    at_address(address) {
+      const s = map.segments.find((one) => address >= one.start && address < one.start + one.size);
+      return s && address >= 0 ? this.piece_at(s, address - s.start) : -1;
     },
     /* The pieces beside one in its segment; -1: the segment ends there. */
     beside(i) {

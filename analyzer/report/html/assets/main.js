@@ -1,10 +1,13 @@
 /* main.js - puts the page together once its data is read. Ends the script. */
 
-function Page(data) {
+/* asked: what the page opens with, if it is no report: {view, space, at}. */
+function Page(data, asked) {
   const page = {
     data,
+    asked_ns: "at" in asked ? Number(asked.at) : -1,
+    map_ns: () => null, /* the moment of the map that is shown, if it is not the verdict's */
     /* The space that is looked at: the verdict's, if it held anything. */
-    space: () => data.spaces.find((s) => s.name === state.get("space")) ||
+    space: () => data.spaces.find((s) => s.name === state.get("space", asked.space)) ||
       (data.spaces[data.run.primary].peak && data.spaces[data.run.primary]) ||
       data.spaces.find((s) => s.peak) || data.spaces[0],
     slices: () => data.spaces[0].slices.count,
@@ -58,7 +61,7 @@ function Tabs(label, key, list, chosen) {
 }
 
 function start(data) {
-  const page = Page(data), root = document.getElementById("views");
+  const root = document.getElementById("views"), asked = root.dataset, page = Page(data, asked);
   const curve = make("section", {id: "timeline"}, make("h2", {}, "Memory over time"));
   const below = make("section", {id: "details"}), panels = new Map();
 
@@ -71,7 +74,7 @@ function start(data) {
 
   function shown() {
     const possible = views.filter((v) => v.shows(page.space()));
-    return possible.find((v) => v.id === state.get("view")) || possible[0];
+    return possible.find((v) => v.id === state.get("view", asked.view)) || possible[0];
   }
   const view_tabs = Tabs("View", "view", () => views.map((v) => [v.id, v.title]),
     () => shown().id);
@@ -82,7 +85,10 @@ function start(data) {
     below.append(panel);
     panels.set(view, {panel, draw: view.make(panel, page)});
   }
-  root.append(below);
+  const table = document.querySelector("#layout details"); /* for who has no scripts */
+  if (table) table.open = false;
+  if (asked.view) curve.before(below);
+  else curve.after(below);
 
   /* changed: keys of the state; without it all is drawn. */
   function draw(changed) {

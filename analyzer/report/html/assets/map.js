@@ -3,9 +3,11 @@
 
 const MAP_ROWS = 12; /* about as many rows, however many segments */
 const MAP_SCALES = [1, 1.25, 1.5, 2, 3, 4]; /* bytes of a row, until all rows are seen at once */
-const LABEL = 15, BAND = 24, MAP_GAP = 9; /* pixels: a row's text, its segments, below it */
+const LABEL = 15, MAP_GAP = 9; /* pixels: a row's text, and below its segments */
+const BAND_LOW = 24, BAND_HIGH = 60, BAND_NAMES = 44; /* a row's segments; with room for names */
 const STRIP = 14, ZOOMED = 84; /* one segment alone: all of it, and the part that is looked at */
 const LETTER_WIDE = 11, NAME_WIDE = 46;
+const FILL_PART = 0.6; /* few rows are as high as fills this part of the window */
 const SEGMENTS_FIRST = 12;
 
 function MapView(root, page) {
@@ -20,15 +22,17 @@ function MapView(root, page) {
   const legend = make("ul", {class: "legend"});
   const sites = make("table", {class: "sites"}), segments = make("table", {class: "segments"});
   const more = make("button", {class: "more"});
-  let layout = null, space = null, items = [], cursor = -1, all = false, colours = [], hits = [];
+  let layout = null, space = null, band = BAND_LOW, items = [], ghosts = [], moment = null, cursor = -1, all = false, colours = [], hits = [];
   let text = "";
 
+  const moments = Moments(root, page);
   root.append(says, make("div", {class: "row"}, find, out, into, found), crumbs, pane.box, legend,
     make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Call sites"}, sites),
     make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Segments"}, segments),
     more);
-  const [, mixed, refused, partly] = [["hole", "hole"], ["mixed", "several call sites"],
-    ["request", "refused request"], ["partly", "free in part"]].map(([kind, title]) => {
+  const [, mixed, refused, partly, ghost] = [["hole", "hole"], ["mixed", "several call sites"],
+    ["request", "refused request"], ["partly", "free in part"],
+    ["ghost", "not there at this moment"]].map(([kind, title]) => {
     const item = make("li", {}, make("i", {class: "dot " + kind}), title);
     legend.append(item);
     return item;
@@ -66,10 +70,12 @@ function MapView(root, page) {
   }
 
   function prepare() {
-    if (space !== page.space()) {
+    if (moment !== moments.now()) {
+      const before = cursor >= 0 && space === page.space() ? layout.address(cursor) : -1;
       space = page.space();
-      layout = space.layout = space.layout || Layout(space);
-      cursor = -1;
+      moment = moments.now();
+      layout = moment.layout = moment.layout || Layout(moment.map);
+      cursor = layout.at_address(before);
       const {kind, free} = layout.pieces;
       layout.map.mixed = kind.some((k) => k === KIND.MIXED || k === KIND.OTHER);
       layout.map.partly = kind.some((k, i) => k !== KIND.HOLE && free[i] > 0);
@@ -92,34 +98,67 @@ function MapView(root, page) {
   /* Rows of segments, as words in a text: {s: segment or null for the request, x, y, width}. The
    * height of all. */
   function arrange_rows(width, most) {
-    const map = layout.map, request = map.request;
-    let widest = request;
-    for (const s of map.segments) widest = Math.max(widest, s.size);
-    const row = Math.max(widest, (map.bytes - map.more_bytes) / MAP_ROWS) || 1;
+    const list = moments.list(), {slots} = list;
+    const layouts = slots ? [slots] : list.map((m) => m.map.segments);
+    let widest = layout.map.request, bytes = 0;
+    for (const places of layouts) {
+      let sum = 0;
+      for (const s of places) {
+        widest = Math.max(widest, s.size);
+        sum += s.size;
+      }
+      bytes = Math.max(bytes, sum);
+    }
+    /* One scale and one height for all moments, so that the eye sees what changes. */
+    const row = Math.max(widest, bytes / MAP_ROWS) || 1;
+    const top = layout.map.request ? LABEL + BAND_LOW + MAP_GAP : 0;
+    band = BAND_LOW;
     for (const times of MAP_SCALES) {
-      const height = arrange_to(width, width / (row * times));
-      if (height <= most || times === MAP_SCALES[MAP_SCALES.length - 1]) return height;
+      const scale = width / (row * times);
+      const height = Math.max(...layouts.map((places) => place_all(places, width, scale).height));
+      const rows = Math.round((height - top) / (LABEL + BAND_LOW + MAP_GAP));
+      if (height > most && times !== MAP_SCALES[MAP_SCALES.length - 1]) continue;
+      const places = slots || layout.map.segments;
+      band = Math.floor(Math.min(BAND_HIGH, BAND_LOW + (most * FILL_PART - height) / rows));
+      band = Math.max(BAND_LOW, band);
+      put_segments(place_all(places, width, scale).places, scale);
+      return height + rows * (band - BAND_LOW);
     }
   }
 
-  function arrange_to(width, scale) {
-    const {map} = layout;
-    let x = 0, y = 0;
-    items = [];
-    if (map.request) {
-      items.push({s: null, x: 0, y: LABEL, width: Math.max(2, map.request * scale)});
-      y = LABEL + BAND + MAP_GAP;
-    }
-    for (const s of map.segments) {
-      const wide = Math.max(1.5, s.size * scale);
+  /* Where each of some ranges of addresses goes, in rows. */
+  function place_all(ranges, width, scale) {
+    const places = [];
+    let x = 0, y = layout.map.request ? LABEL + BAND_LOW + MAP_GAP : 0;
+    for (const {start, size} of ranges) {
+      const wide = Math.max(1.5, size * scale);
       if (x > 0 && x + wide > width + 0.5) {
         x = 0;
-        y += LABEL + BAND + MAP_GAP;
+        y += LABEL + band + MAP_GAP;
       }
-      items.push({s, x, y: y + LABEL, width: wide});
+      places.push({start, size, x, y: y + LABEL, width: wide});
       x += wide + (wide < 4 ? 0.5 : 3);
     }
-    return y + LABEL + BAND + MAP_GAP;
+    return {places, height: y + LABEL + band + MAP_GAP};
+  }
+
+  /* The moment's segments in their places; a place that it leaves empty is a ghost. */
+  function put_segments(places, scale) {
+    const {map} = layout, list = map.segments;
+    let next = 0;
+    items = [];
+    ghosts = [];
+    if (map.request)
+      items.push({s: null, x: 0, y: LABEL, width: Math.max(2, map.request * scale)});
+    for (const place of places) {
+      let held = 0;
+      for (; next < list.length && list[next].start < place.start + place.size; next++) {
+        const s = list[next], x = place.x + (s.start - place.start) * scale;
+        held += s.size;
+        items.push({s, x, y: place.y, width: Math.max(1.5, s.size * scale)});
+      }
+      if (held < place.size) ghosts.push(place);
+    }
   }
 
   /* Rectangles by colour, so that each is set once. */
@@ -157,14 +196,16 @@ function MapView(root, page) {
     /* Narrow blocks of one call site in a row have one letter together. */
     const end_run = () => {
       if (run && run.right - run.x >= 2 * LETTER_WIDE)
-        wide_enough.push({i: run.i, x: run.x, width: run.right - run.x, together: true});
+        wide_enough.push({i: run.i, x: run.x, width: run.right - run.x, together: run});
       run = null;
     };
     const add_to_run = (i, kind, left, right) => {
       if (kind === KIND.HOLE) return;
       if (run && (run.kind !== kind || left - run.right > 3)) end_run();
-      if (run) run.right = right;
-      else run = {i, kind, x: left, right};
+      run = run || {i, kind, x: left, live: 0, blocks: 0};
+      run.right = right;
+      run.live += pieces.size[i] - pieces.free[i];
+      run.blocks += pieces.blocks[i];
     };
     const flush = () => {
       if (heap)
@@ -214,7 +255,7 @@ function MapView(root, page) {
     g.textBaseline = "middle";
     for (const {i, x, width, together} of list) {
       const site = layout.site_of(i), kind = layout.pieces.kind[i];
-      const hole = kind === KIND.HOLE, full = names && width >= NAME_WIDE && !together;
+      const hole = kind === KIND.HOLE, full = names && width >= NAME_WIDE;
       g.globalAlpha = hole || shows(site) ? 1 : 0.5;
       g.fillStyle = hole ? theme.dim : text_on(colour_of(kind, theme));
       if (!full) {
@@ -228,17 +269,29 @@ function MapView(root, page) {
       g.textAlign = "left";
       const name = (site >= 0 ? letter_of(site) + "  " : "") + layout.name_of(i);
       g.font = (hole ? "" : "600 ") + "12px " + theme.font;
+      if (together) { /* what is written over the edges of many blocks */
+        g.fillStyle = colour_of(kind, theme);
+        const wide = Math.max(g.measureText(fitted(g, name, width - 8, "bold")).width,
+          g.measureText(amount_of(together.live, together.blocks)).width * 0.96);
+        g.fillRect(x + 1, y + height - 37, Math.min(width - 2, wide + 8), 34);
+        g.fillStyle = text_on(colour_of(kind, theme));
+      }
       g.fillText(fitted(g, name, width - 8, hole ? "" : "bold"), x + 4, y + height - 26);
       g.font = "12px " + theme.font;
-      g.fillText(fitted(g, amount_text(i), width - 8, ""), x + 4, y + height - 11);
+      const amount = together ? amount_of(together.live, together.blocks) : amount_text(i);
+      g.fillText(fitted(g, amount, width - 8, ""), x + 4, y + height - 11);
     }
     g.globalAlpha = 1;
   }
 
   function amount_text(i) {
-    const {pieces} = layout, live = pieces.size[i] - pieces.free[i], n = pieces.blocks[i];
+    const {pieces} = layout;
     if (pieces.kind[i] === KIND.HOLE) return size_text(pieces.size[i]);
-    return size_text(live) + (n > 1 ? " in " + count_text(n) + " blocks" : "");
+    return amount_of(pieces.size[i] - pieces.free[i], pieces.blocks[i]);
+  }
+
+  function amount_of(live, blocks) {
+    return size_text(live) + (blocks > 1 ? " in " + count_text(blocks) + " blocks" : "");
   }
 
   function theme_of() {
@@ -251,11 +304,11 @@ function MapView(root, page) {
     g.fillStyle = g.strokeStyle = theme.bad;
     g.globalAlpha = 0.35;
     g.fillStyle = tile(g, "lines", theme.bad);
-    g.fillRect(item.x, item.y, item.width, BAND);
+    g.fillRect(item.x, item.y, item.width, BAND_LOW);
     g.globalAlpha = 1;
     g.lineWidth = 2;
     g.setLineDash([6, 4]);
-    g.strokeRect(item.x + 1, item.y + 1, Math.max(1, item.width - 2), BAND - 2);
+    g.strokeRect(item.x + 1, item.y + 1, Math.max(1, item.width - 2), BAND_LOW - 2);
     g.setLineDash([]);
     g.fillStyle = theme.bad;
     g.font = "600 12px " + theme.font;
@@ -293,20 +346,30 @@ function MapView(root, page) {
       mark(layout.address(layout.hole), layout.pieces.size[layout.hole], theme.fg);
   }
 
+  function draw_ghost(g, theme, place) {
+    if (place.width < 3) return;
+    g.strokeStyle = theme.line;
+    g.lineWidth = 1;
+    g.setLineDash([2, 3]);
+    g.strokeRect(place.x + 0.5, place.y + 0.5, place.width - 1, band - 1);
+    g.setLineDash([]);
+  }
+
   function paint(g, width, height, top) {
     const theme = theme_of(), z = zoomed();
     g.translate(0, -top);
     if (z) return paint_zoomed(g, theme, z, width);
-    const r = Rectangles(), shown = items.filter((item) => item.y + BAND + MAP_GAP >= top &&
+    const r = Rectangles(), shown = items.filter((item) => item.y + band + MAP_GAP >= top &&
       item.y - LABEL <= top + height);
+    for (const one of ghosts) draw_ghost(g, theme, one);
     const marks = shown.map((item) => (item.s
-      ? draw_pieces(r, theme, item.s, 0, item.s.size, item.x, item.y, item.width, BAND) : []));
+      ? draw_pieces(r, theme, item.s, 0, item.s.size, item.x, item.y, item.width, band) : []));
     r.draw(g);
     shown.forEach((item, n) => {
       if (!item.s) return draw_request(g, theme, item);
-      frame(g, theme, item.x, item.y, item.width, BAND);
-      letters(g, theme, marks[n], item.y, BAND, false);
-      draw_room(g, theme, item.s, 0, item.s.size, item.x, item.y + BAND, item.width);
+      frame(g, theme, item.x, item.y, item.width, band);
+      letters(g, theme, marks[n], item.y, band, band >= BAND_NAMES);
+      draw_room(g, theme, item.s, 0, item.s.size, item.x, item.y + band, item.width);
       const label = segment_text(item.s, item.width < 230);
       if (item.width < 48) return;
       g.font = "11px " + theme.font;
@@ -359,7 +422,7 @@ function MapView(root, page) {
     const item = items.find((one) => one.s === s);
     if (!item) return null;
     const scale = item.width / s.size;
-    return {x: item.x + start * scale, y: item.y, width: (end - start) * scale, height: BAND};
+    return {x: item.x + start * scale, y: item.y, width: (end - start) * scale, height: band};
   }
 
   /* {s, i, strip} under an event: segment, piece, and whether it is a whole segment's strip. */
@@ -372,7 +435,7 @@ function MapView(root, page) {
       return {s: z.s, i: layout.piece_at(z.s, z.from + ((z.to - z.from) * p.x) / width)};
     }
     const item = items.find((one) => p.x >= one.x && p.x <= one.x + Math.max(2, one.width) &&
-      p.y >= one.y - 2 && p.y <= one.y + BAND + 4);
+      p.y >= one.y - 2 && p.y <= one.y + band + 4);
     if (!item || !item.s) return null;
     return {s: item.s, i: layout.piece_at(item.s, (item.s.size * (p.x - item.x)) / item.width)};
   }
@@ -537,7 +600,8 @@ function MapView(root, page) {
       size_text(m.hole_bytes) + " (" + share_text(m.hole_bytes, m.bytes) + ") in " +
       count_text(m.holes) + " holes, the largest with " + size_text(m.largest_hole) + ".");
     if (m.request)
-      say(make("b", {}, "Refused: one block of " + size_text(m.request) + ". "),
+      say(make("b", {}, (moment.own ? "Refused" : moment.ns < page.data.run.moment ? "Refused later"
+        : "Refused before") + ": one block of " + size_text(m.request) + ". "),
         m.request > m.largest_hole ? "No hole is that large." : "A hole is large enough.");
     if (m.room) say_room(m, say);
     if (layout.hole >= 0) {
@@ -573,9 +637,10 @@ function MapView(root, page) {
 
   function draw_sites() {
     const m = layout.map, body = make("tbody", {}), chosen = state.number("site", -1);
-    m.sites.forEach((site, i) => {
-      if (text && !hits[i]) return;
-      if (!all && body.children.length >= SEGMENTS_FIRST) return;
+    for (const i of m.order) {
+      const site = m.sites[i];
+      if (text && !hits[i]) continue;
+      if (!all && body.children.length >= SEGMENTS_FIRST) break;
       const letter = make("span", {class: "letter"}, letter_of(i));
       letter.style.background = group_colour(colours[i]);
       letter.style.color = text_on(group_colour(colours[i]));
@@ -589,7 +654,7 @@ function MapView(root, page) {
         make("th", {scope: "row"}, button,
           make("span", {class: "where", title: site.file}, where_text(site))),
         share, make("td", {}, count_text(site.blocks))));
-    });
+    }
     sites.textContent = "";
     sites.append(make("thead", {}, make("tr", {}, make("th", {scope: "col"}, "Call site"),
       make("th", {scope: "col"}, "Live"), make("th", {scope: "col"}, "Blocks"))), body);
@@ -613,8 +678,8 @@ function MapView(root, page) {
     segments.textContent = "";
     segments.append(make("thead", {}, make("tr", {}, ...["Segment", "Size", "Live", "Blocks", "Holes",
       "Largest hole"].map((t) => make("th", {scope: "col"}, t)))), body);
-    more.hidden = all || (m.segments.length <= SEGMENTS_FIRST && m.sites.length <= SEGMENTS_FIRST);
-    more.textContent = "Show all " + m.sites.length + " call sites and " + m.segments.length +
+    more.hidden = all || (m.segments.length <= SEGMENTS_FIRST && m.order.length <= SEGMENTS_FIRST);
+    more.textContent = "Show all " + m.order.length + " call sites and " + m.segments.length +
       " segments";
   }
 
@@ -640,13 +705,16 @@ function MapView(root, page) {
     partly.hidden = !m.partly;
     mixed.hidden = !m.mixed;
     refused.hidden = !m.request;
+    ghost.hidden = !!z || !ghosts.length;
+    moments.draw();
     pane.select(cursor >= 0 ? rect_of(cursor) : null);
     pane.point(null);
     draw_says();
     draw_crumbs_of(z);
     draw_sites();
     draw_segments();
-    pane.canvas.setAttribute("aria-label", "Map of " + space.name + ": " + size_text(m.bytes) + " in " +
+    pane.canvas.setAttribute("aria-label", "Map of " + space.name + ", " +
+      moments.long_text(moment).toLowerCase() + ": " + size_text(m.bytes) + " in " +
       m.segments.length + " segments, " + size_text(m.hole_bytes) + " in holes, the largest with " +
       size_text(m.largest_hole) + (m.request ? "; refused: " + size_text(m.request) : "") +
       ". Arrow keys step from block to block, Enter zooms, Escape zooms out; the tables below " +
@@ -668,5 +736,6 @@ function MapView(root, page) {
   return draw;
 }
 
-views.push({id: "map", title: "Map", shows: (space) => !!space.map && space.map.segments.length > 0,
-  make: MapView, own: ["segment", "bytes", "site", "find"]});
+views.push({id: "map", title: "Map", make: MapView,
+  shows: (space) => [space.map, ...space.moments.map((m) => m.map)].some((m) => m && m.segments.length),
+  own: ["segment", "bytes", "site", "find"]});

@@ -6,7 +6,10 @@ function Timeline(root, page) {
   const note = make("p", {class: "range", "aria-live": "polite"});
   const legend = make("ul", {class: "legend"});
   const whole = Plot("whole", "The whole run"), late = Plot("late", "Its end, finer");
-  const inset = {left: 62, right: 8, top: 34, bottom: 22};
+  /* From the top: phases, requests if there are any, and the words of what failed. */
+  const PHASES = 4, REQUESTS = 21, LANES = 14, LINE = 14;
+  const requests = page.data.marks.some((m) => m.kind === "request");
+  const inset = {left: 62, right: 8, top: requests ? 36 + LANES : 36, bottom: 22};
   let drag = null, cursor = null, wanted = false;
 
   const by = make("button", {class: "small by", title: "c"});
@@ -38,26 +41,56 @@ function Timeline(root, page) {
     };
   }
 
-  function axes(g, s, curve, top, width) {
+  /* The words of a plot, none over another: what finds no free line is left out. The first to come
+   * has the best place. */
+  function Words(plot, width) {
+    const taken = [];
+    plot.canvas.words = taken;
+    const free = (box) => box.x >= 0 && box.x + box.width <= width &&
+      taken.every((t) => box.x >= t.x + t.width + 4 || t.x >= box.x + box.width + 4 ||
+        box.y >= t.y + t.height || t.y >= box.y + box.height);
+    return {
+      /* align: as of a canvas; y: the middle; further: other middles to try; plain: on a band, which
+       * needs no border around the words. */
+      put(g, text, x, y, align, further, plain) {
+        const wide = g.measureText(text).width, left = {left: 0, center: 0.5, right: 1}[align];
+        for (const middle of [y, ...(further || [])]) {
+          const box = {text, x: x - wide * left, y: middle - LINE / 2, width: wide, height: LINE};
+          if (!free(box)) continue;
+          taken.push(box);
+          g.textAlign = "left";
+          g.textBaseline = "middle";
+          g.strokeStyle = css("--card");
+          g.lineWidth = 3;
+          g.lineJoin = "round";
+          if (!plain) g.strokeText(text, box.x, middle);
+          g.fillText(text, box.x, middle);
+          return true;
+        }
+        return false;
+      },
+    };
+  }
+
+  function axes(g, s, curve, top, width, words) {
     g.strokeStyle = css("--line");
     g.fillStyle = css("--dim");
     g.lineWidth = 1;
-    g.textAlign = "right";
-    g.textBaseline = "middle";
     for (const v of ticks(top, 6, 2)) {
       const y = Math.round(s.y(v)) + 0.5;
       g.beginPath();
       g.moveTo(s.left, y);
       g.lineTo(s.right, y);
       g.stroke();
-      g.fillText(size_text(v).replace(/\.0+ /, " "), s.left - 6, y);
+      words.put(g, size_text(v).replace(/\.0+ /, " "), s.left - 6, y, "right");
+      g.strokeStyle = css("--line");
+      g.lineWidth = 1;
     }
-    g.textBaseline = "top";
     const span = curve.until - curve.from, most = Math.max(2, Math.floor(width / 110));
     for (const v of ticks(span, most, 10)) {
       const x = s.x(curve.from + v);
-      g.textAlign = x > s.right - 30 ? "right" : v === 0 ? "left" : "center";
-      g.fillText(time_text(curve.from + v), Math.min(x, s.right), s.floor + 5);
+      const align = x > s.right - 30 ? "right" : v === 0 ? "left" : "center";
+      words.put(g, time_text(curve.from + v), Math.min(x, s.right), s.floor + 12, align);
     }
   }
 
@@ -100,7 +133,9 @@ function Timeline(root, page) {
       g.fill();
       for (let i = 0; i < n; i++) base[i] += values[i];
     }
+    g.globalAlpha = 0.6;
     line(g, s, curve, curve.most, css("--fg"), []);
+    g.globalAlpha = 1;
   }
 
   function line(g, s, curve, values, colour, dash) {
@@ -117,12 +152,12 @@ function Timeline(root, page) {
     }
     g.setLineDash(dash);
     g.strokeStyle = colour;
-    g.lineWidth = 1.2;
+    g.lineWidth = dash.length ? 1.2 : 0.9;
     g.stroke();
     g.setLineDash([]);
   }
 
-  function limit(g, s, space, top) {
+  function limit(g, s, space, top, words) {
     if (!space.limit) return;
     const y = space.limit <= top ? Math.round(s.y(space.limit)) + 0.5 : inset.top + 0.5;
     const text = (space.limit <= top ? "limit " : "↑ limit ") + size_text(space.limit);
@@ -136,27 +171,26 @@ function Timeline(root, page) {
       g.stroke();
       g.setLineDash([]);
     }
-    g.textAlign = "left";
-    g.textBaseline = space.limit <= top ? "bottom" : "top";
-    g.fillText(text, s.left + 6, y + (space.limit <= top ? -2 : 2));
+    const above = y - LINE / 2 - 1, below = y + LINE / 2 + 2;
+    words.put(g, text, s.left + 6, space.limit <= top ? above : below, "left", [below, above]);
   }
 
-  function marks(g, s, curve) {
+  function marks(g, s, curve, words) {
     let lane = 0;
-    for (const m of page.data.marks) {
+    /* What failed has its words first. */
+    const list = [...page.data.marks].sort((a, b) => (b.kind === "failure") - (a.kind === "failure"));
+    for (const m of list) {
       const from = Math.max(s.left, s.x(m.from)), until = Math.min(s.right, s.x(m.until));
       if (m.until < curve.from || m.from > curve.until) continue;
       if (m.kind === "phase") {
         g.fillStyle = css("--band");
-        g.fillRect(from, 6, Math.max(1, until - from - 1), 14);
+        g.fillRect(from, PHASES, Math.max(1, until - from - 1), LINE);
         g.fillStyle = css("--fg");
-        g.textAlign = "left";
-        g.textBaseline = "top";
         if (until - from > g.measureText(m.name || "").width + 8)
-          g.fillText(m.name || "", from + 4, 7);
+          words.put(g, m.name || "", from + 4, PHASES + LINE / 2 + 0.5, "left", [], true);
       } else if (m.kind === "request") {
         g.fillStyle = css("--request");
-        g.fillRect(from, 22 + 3 * (lane++ % 4), Math.max(1.5, until - from), 2);
+        g.fillRect(from, REQUESTS + 3 * (lane++ % 4), Math.max(1.5, until - from), 2);
       } else if (m.kind === "failure") {
         g.fillStyle = g.strokeStyle = css("--bad");
         g.lineWidth = 1.5;
@@ -165,10 +199,9 @@ function Timeline(root, page) {
         g.lineTo(from, s.floor);
         g.stroke();
         const text = "✕ " + (m.bytes ? "refused " + size_text(m.bytes) : "failed");
-        const wide = g.measureText(text).width;
-        g.textAlign = from + wide / 2 > s.right ? "right" : "center";
-        g.textBaseline = "bottom";
-        g.fillText(text, Math.min(from, s.right), inset.top - 1);
+        const half = g.measureText(text).width / 2;
+        words.put(g, text, Math.max(s.left + half, Math.min(from, s.right - half)),
+          inset.top - 3 - LINE / 2, "center", [s.floor - LINE]);
       } else if (m.kind === "recovered") {
         g.fillStyle = css("--open");
         g.beginPath();
@@ -181,17 +214,19 @@ function Timeline(root, page) {
   }
 
   /* The time that a checkpoint replaced: only the blocks that outlived it are in the curve. */
-  function summarised(g, s, curve) {
+  function summarised(g, s, curve, words) {
     for (const m of page.data.marks) {
       if (m.kind !== "checkpoint" || m.from > curve.until || m.until < curve.from) continue;
       const from = Math.max(s.left, s.x(m.from)), until = Math.min(s.right, s.x(m.until));
       const text = "summarised by a checkpoint: only what outlived it";
+      g.globalAlpha = 0.5;
       g.fillStyle = css("--band");
       g.fillRect(from, inset.top, until - from, s.floor - inset.top);
+      g.globalAlpha = 1;
       g.fillStyle = css("--dim");
-      g.textAlign = "left";
-      g.textBaseline = "top";
-      if (until - from > g.measureText(text).width + 12) g.fillText(text, from + 6, inset.top + 22);
+      const middle = inset.top + 30;
+      if (until - from > g.measureText(text).width + 12)
+        words.put(g, text, from + 6, middle, "left", [middle + LINE, middle + 2 * LINE]);
     }
   }
 
@@ -211,18 +246,39 @@ function Timeline(root, page) {
     g.strokeRect(from, inset.top, Math.max(1, to - from), s.floor - inset.top);
   }
 
+  /* The moment of the map that is shown below. */
+  function map_moment(g, s, curve, words) {
+    const ns = page.map_ns();
+    if (ns === null || ns < curve.from || ns > curve.until) return;
+    const x = s.x(ns);
+    g.strokeStyle = g.fillStyle = css("--accent");
+    g.lineWidth = 1.5;
+    g.beginPath();
+    g.moveTo(x, inset.top);
+    g.lineTo(x, s.floor);
+    g.stroke();
+    g.beginPath();
+    g.moveTo(x - 5, s.floor + 5);
+    g.lineTo(x + 5, s.floor + 5);
+    g.lineTo(x, s.floor - 2);
+    g.fill();
+    words.put(g, "map", x, inset.top - 3 - LINE / 2, "center", [s.floor - LINE]);
+  }
+
   function draw_plot(plot, curve, space, top) {
     const {g, width, height} = canvas_context(plot.canvas);
     const s = plot.scale = scale(curve, width, height, top);
     plot.curve = curve;
-    summarised(g, s, curve);
-    axes(g, s, curve, top, width);
+    const words = Words(plot, width);
+    axes(g, s, curve, top, width, words);
     areas(g, s, curve);
     if (space.level && plot === whole)
       line(g, s, curve, space.level.at, css("--level"), [2, 3]);
-    limit(g, s, space, top);
-    marks(g, s, curve);
+    marks(g, s, curve, words);
+    limit(g, s, space, top, words);
+    summarised(g, s, curve, words);
     selection(g, s, curve);
+    map_moment(g, s, curve, words);
     if (cursor && cursor.plot === plot) {
       g.strokeStyle = css("--dim");
       g.lineWidth = 1;
@@ -267,7 +323,7 @@ function Timeline(root, page) {
     } else {
       note.append("Drag over the curve to select a time range; the call sites follow.");
     }
-    by.textContent = page.by_class() ? "By class; show call sites" : "By call site; show classes";
+    by.textContent = page.by_class() ? "Colour by call site" : "Colour by class";
     by.hidden = !page.by_class() && !state.get("by");
     legend.textContent = "";
     for (const band of bands(space.curve)) {
