@@ -370,6 +370,15 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 	return 0;
 }
 
+void model_ahead(struct model *m, const struct event *e)
+{
+	m->ahead = (struct ahead){.any = e && is_block(e) && e->block};
+	if (m->ahead.any) {
+		m->ahead.kind = e->kind;
+		m->ahead.block = *e->block;
+	}
+}
+
 void model_finish(struct model *m)
 {
 	if (m->run.first_ns == UINT64_MAX)
@@ -391,8 +400,10 @@ static int read_until(
 	feed_progress(&feed, "reading until the moment");
 	while (rc == 0 && m->run.others < others && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = 0;
-		if (e.time_ns > ns)
+		if (e.time_ns > ns) {
+			model_ahead(m, &e);
 			break;
+		}
 		rc = model_apply(m, &e, err);
 		feed_passed(&feed, ++events);
 	}

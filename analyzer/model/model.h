@@ -112,6 +112,14 @@ struct recording {
 };
 
 /* Each part is filled by its header's module, the others by model.c, and const for all others. */
+/* The feed is one event ahead of a model that stands before an event which was read already: its
+ * live blocks are those after that event. */
+struct ahead {
+	bool any;
+	enum event_kind kind; /* EV_ALLOC, EV_FREE or EV_UNFREE */
+	struct block block;
+};
+
 struct model {
 	struct feed feed;
 	struct model_options options;
@@ -128,6 +136,7 @@ struct model {
 	struct refusals refusals;
 	struct recording recording;
 	struct shm shm; /* file systems in memory with files that it maps */
+	struct ahead ahead;
 	struct spaces *spaces; /* spaces other than the host's: space.h; NULL: none */
 };
 
@@ -136,6 +145,8 @@ int model_new(struct feed feed, struct model **out, struct err *err);
 void model_free(struct model *m); /* accepts NULL */
 
 int model_apply(struct model *m, const struct event *e, struct err *err);
+/* Note that the feed read an event that is not applied yet; NULL: it is on a level again. */
+void model_ahead(struct model *m, const struct event *e);
 /* Call after the last event: closes what is open and frees what only further events need. */
 void model_finish(struct model *m);
 /* Make the model of an earlier moment: rewind the feed, and apply events until the first one later

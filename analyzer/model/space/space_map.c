@@ -392,7 +392,11 @@ static int host_block(void *arg, const struct block *b)
 {
 	struct gather *g = arg;
 
+	const struct ahead *ahead = &g->m->ahead;
+
 	if (!b->size || b->address > UINT64_MAX - b->size)
+		return 0;
+	if (ahead->any && ahead->kind != EV_FREE && b->serial == ahead->block.serial)
 		return 0;
 	return vec_push(
 	    &g->items, (struct item){b->address, b->address + b->size, b->birth_ns, 0, b->stack});
@@ -436,6 +440,8 @@ int space_map_host(const struct model *m,
 	out->host = true;
 	out->request = request;
 	rc = each(self, host_block, &g);
+	if (!rc && m->ahead.any && m->ahead.kind == EV_FREE)
+		rc = host_block(&g, &m->ahead.block);
 	if (!rc)
 		ranges_each(&m->maps.ranges, host_range, &g);
 	return finish(&g, HOST_GAP, rc ? rc : g.error);

@@ -110,7 +110,8 @@ static void expandable(void **state)
 
 static int two_blocks(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
 {
-	struct block a = {.address = 0x1000, .size = 64}, b = {.address = 0x1080, .size = 128};
+	struct block a = {.address = 0x1000, .size = 64, .serial = 1};
+	struct block b = {.address = 0x1080, .size = 128, .serial = 2};
 
 	return fn(arg, &b) || fn(arg, &a);
 }
@@ -132,12 +133,40 @@ static void host(void **state)
 	script_free(s);
 }
 
+/* The feed has read the event behind the moment already. */
+static void host_before_an_event(void **state)
+{
+	struct script *s = script_new();
+	struct model *m = spaces_model(s);
+	struct block b = {.address = 0x1080, .size = 128, .serial = 2};
+	struct block freed = {.address = 0x1200, .size = 32, .serial = 3};
+	struct event e = {.kind = EV_ALLOC, .block = &b};
+	struct space_map map;
+
+	model_ahead(m, &e);
+	assert_int_equal(space_map_host(m, two_blocks, NULL, 0, &map), 0);
+	assert_int_equal(map.live_bytes, 64);
+	space_map_fini(&map);
+	e = (struct event){.kind = EV_FREE, .block = &freed};
+	model_ahead(m, &e);
+	assert_int_equal(space_map_host(m, two_blocks, NULL, 0, &map), 0);
+	assert_int_equal(map.live_bytes, 64 + 128 + 32);
+	space_map_fini(&map);
+	model_ahead(m, NULL);
+	assert_int_equal(space_map_host(m, two_blocks, NULL, 0, &map), 0);
+	assert_int_equal(map.live_bytes, 64 + 128);
+	space_map_fini(&map);
+	model_free(m);
+	script_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(segments),
 	    cmocka_unit_test(expandable),
 	    cmocka_unit_test(host),
+	    cmocka_unit_test(host_before_an_event),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
