@@ -3,7 +3,8 @@ import base64
 import gzip
 import re
 
-TEXTS, RUN, FRAMES, MARKS, SPACE, CURVE, LATE, PLACES, SLICES, TREE, MAP, LEVELS = range(1, 13)
+TEXTS, RUN, FRAMES, MARKS, SPACE, CURVE, LATE, PLACES, SLICES, TREE, MAP, LEVELS, \
+    MOMENT = range(1, 14)
 MEASURES = ("moment", "peak", "total", "count", "temporary")
 
 
@@ -123,6 +124,11 @@ def read_map(r, texts):
     return m
 
 
+def read_moment(r, texts):
+    return {"kind": ("step", "peak", "end", "asked")[r.number()], "ns": r.number(),
+            "map": read_map(r, texts)}
+
+
 def read(page):
     """The page's text → {"run", "frames", "marks", "texts", "spaces": [...]}."""
     text, = re.findall(r'<script type="application/octet-stream" id="d">([A-Za-z0-9+/=]*)</script>',
@@ -155,7 +161,11 @@ def read(page):
             space = {"name": texts[r.number()], "kind": r.number(), "limit": r.number(),
                      "limit_kind": texts[r.number()]}
             space.update(zip(("peak", "peak_ns", "moment", "request"), r.column(4)))
+            space["moments"] = []
             out["spaces"].append(space)
+        elif section == MOMENT:
+            out["spaces"][-1]["moments"].append(read_moment(r, texts))
+            assert r.at == len(r.data)
         elif section in parts:
             name, reader = parts[section]
             out["spaces"][-1][name] = reader(r, texts)

@@ -51,6 +51,7 @@ PICTURES = [
     ("page-dark", 1100, 860, True, "#by=site", "#timeline"),
     ("page-flame", 1100, 760, False, "#view=flame", "#details"),
     ("page-map", 1100, 760, False, "#view=map", "#details"),
+    ("page-map-earlier", 1100, 700, True, "#view=map&at=2000000000", "#details"),
     ("page-narrow", 400, 860, False, "", "header"),
 ]
 

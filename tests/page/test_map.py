@@ -1,6 +1,10 @@
 """The map of a report's page in Chromium: segments, blocks and holes are what the data holds, and
 it follows mouse, keys, search and the fragment; with as many pieces as a page may have, too."""
+import html
+import json
 import pathlib
+import resource
+import subprocess
 import sys
 
 import pytest
@@ -11,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import block  # noqa: E402
 import forge  # noqa: E402
-from sample import hostile, pages, recorded  # noqa: E402,F401
+from sample import TESTS, WHYOOM, hostile, pages, recorded  # noqa: E402,F401
 from test_browser import browser, chromium, fragment, pixels  # noqa: E402,F401
 from test_browser import settled, show, text_of  # noqa: E402
 from test_flame import FRAME_MS, work  # noqa: E402
@@ -229,3 +233,129 @@ def test_fast_with_many_pieces(browser, large):
     spent["out"] = work(browser, out, click)
     print(spent)
     assert max(spent.values()) <= FRAME_MS, spent
+
+
+def write_map(trace, to, *more):
+    done = subprocess.run([WHYOOM, "map", trace, "--format", "html", "-o", to, *more],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return to
+
+
+@pytest.mark.parametrize("asked", [(), ("--at", "peak"), ("--at", "end"), ("--at", "0.2")])
+def test_a_page_of_the_map(browser, recorded, asked, tmp_path):
+    """It opens with the map at the moment that was asked for, and says it without scripts, too."""
+    page = write_map(recorded, tmp_path / "map.html", *asked)
+    said = json.loads(subprocess.run([WHYOOM, "map", recorded, "--format", "json", *asked],
+                                     capture_output=True, check=True).stdout)
+    text = page.read_text()
+    plain = text[text.index('id="layout"'):text.index('id="verdict"')]
+    for n, what in ((said["live_blocks"], "block"), (said["holes"], "hole")):
+        assert (f"{n:,} {what}" + "s" * (n != 1) if n else f"no {what}") in plain
+    assert plain.count("<tr>") == 2 + min(24, len(said["sites"])) + min(24, len(said["segments"]))
+    for site in said["sites"][:24]:
+        assert html.escape(site["function"], quote=True).replace("&lt;", "&#60;") \
+            .replace("&gt;", "&#62;") in plain
+    show(browser, page)
+    settled(browser)
+    assert browser.find_element(By.ID, "map").is_displayed()
+    assert browser.execute_script("""
+        const [first, second] = [document.getElementById("details"),
+          document.getElementById("timeline")];
+        return first.getBoundingClientRect().top < second.getBoundingClientRect().top""")
+    assert f" in {said['live_blocks']:,} blocks" in text_of(browser, "#panel-map .says")
+    assert said["at"] in text_of(browser, "#panel-map .at").lower() or asked[1:] == ("0.2",)
+
+
+def test_a_page_of_a_space(browser, tmp_path):
+    page = write_map(TESTS / "golden" / "v1" / "spaces", tmp_path / "map.html", "--space",
+                     "torch:0", "--at", "peak")
+    show(browser, page)
+    settled(browser)
+    assert "torch:0" in browser.find_element(By.ID, "map").get_attribute("aria-label")
+    assert "20.0 MiB in 1 segment" in text_of(browser, "#panel-map .says")
+
+
+@pytest.mark.parametrize("asked,why", [(("--space", "cuda:7"), "no space"),
+                                       (("--at", "soon"), "--at is"), (("--pid", "1"), "process")])
+def test_asked_for_what_is_not_there(recorded, asked, why, tmp_path):
+    done = subprocess.run([WHYOOM, "map", recorded, "--format", "html", "-o", tmp_path / "x",
+                           *asked], capture_output=True, text=True)
+    assert done.returncode in (1, 2) and why in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_the_old_page(recorded, tmp_path):
+    page = tmp_path / "map.html"
+    page.write_text("old")
+    done = subprocess.run([WHYOOM, "map", recorded, "--format", "html", "-o", page],
+                          capture_output=True, text=True, preexec_fn=lambda:
+                          resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+    assert done.returncode != 0
+    assert [p.name for p in tmp_path.iterdir()] == ["map.html"]
+    assert page.read_text() == "old"
+
+
+def test_steps_through_time(browser, pages):
+    """By slider, keys and links; call sites keep their letters, the scale stays."""
+    space = block.read(pages["recorded"].read_text())["spaces"][0]
+    at = {m["ns"]: m["map"] for m in space["moments"]}
+    open_map(browser, pages["recorded"], "host")
+    slider = browser.find_element(By.ID, "map-at")
+    assert int(slider.get_attribute("max")) == len(at) and slider.get_attribute("aria-valuetext")
+    letters, heights, seen = {}, set(), 0
+    slider.send_keys(Keys.HOME)
+    while True:
+        settled(browser)
+        link = fragment(browser)
+        ns = int(link.split("at=")[1]) if "at=" in link else None
+        m = at.get(ns, space["map"])
+        says = text_of(browser, "#panel-map .says")
+        assert f" live in {m['blocks']:,} blocks" in says
+        for row in browser.find_elements(By.CSS_SELECTOR, "#panel-map .sites tbody th button"):
+            letter = row.find_element(By.CLASS_NAME, "letter").text
+            where = row.find_element(By.XPATH, "..").text.replace(letter, "", 1).split()
+            assert letters.setdefault(letter, where) == where
+        heights.add(browser.find_element(By.ID, "map").size["height"])
+        seen += 1
+        if slider.get_attribute("value") == slider.get_attribute("max"):
+            break
+        slider.send_keys(Keys.ARROW_RIGHT)
+    assert seen == len(at) + 1 and len(heights) == 1
+    first = min(at)
+    open_map(browser, pages["recorded"], "host", f"&at={first}")
+    assert f" live in {at[first]['blocks']:,} blocks" in text_of(browser, "#panel-map .says")
+    browser.find_element(By.TAG_NAME, "body").send_keys("]")
+    settled(browser)
+    assert f"at={sorted(at)[1]}" in fragment(browser)
+    browser.find_element(By.TAG_NAME, "body").send_keys("[")
+    settled(browser)
+    assert f"at={first}" in fragment(browser)
+    for wrong in ("&at=nan", "&at=-5", "&at=1e99"):
+        open_map(browser, pages["recorded"], "host", wrong)
+        assert "live" in text_of(browser, "#panel-map .at")
+
+
+@pytest.mark.parametrize("width", [400, 560, 800, 1200])
+def test_words_of_the_curves_never_overlap(browser, pages, width):
+    seen = 0
+    for name, path in pages.items():
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False})
+        show(browser, path, "#view=map&at=0")
+        settled(browser)
+        for canvas in ("whole", "late"):
+            words, room = browser.execute_script("""
+                const c = document.getElementById(arguments[0]);
+                return [c.words.map((w) => ({...w})), c.clientWidth]""", canvas)
+            for i, a in enumerate(words):
+                assert a["x"] >= 0 and a["x"] + a["width"] <= room, (name, a)
+                for b in words[:i]:
+                    assert a["x"] >= b["x"] + b["width"] or b["x"] >= a["x"] + a["width"] or \
+                        a["y"] >= b["y"] + b["height"] or b["y"] >= a["y"] + a["height"], (a, b)
+            texts = [w["text"] for w in words]
+            if name == "recorded":
+                assert any(t.startswith("limit") for t in texts), texts
+                assert any("refused" in t for t in texts), texts
+                seen += 1
+    assert seen == 2

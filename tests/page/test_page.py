@@ -129,13 +129,19 @@ def test_data_adds_up(name, pages):
         check_slices(space)
         if "map" in space:
             check_map(space["map"])
+        times = [m["ns"] for m in space["moments"]]
+        assert times == sorted(set(times)) and len(times) <= 12
+        for moment in space["moments"]:
+            check_map(moment["map"])
+            assert len(moment["map"]["pieces"]) <= 3000
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_temporary_means_the_same_everywhere(name, pages, recorded):
     """The page's sums of temporary blocks are the exports'."""
     exported = {}
-    done = subprocess.run([WHYOOM, "export", "--format", "jsonl", trace_of(name, recorded)],
+    done = subprocess.run([WHYOOM, "export", "--format", "jsonl", "--at", "end",
+                           trace_of(name, recorded)],
                           capture_output=True, check=True, timeout=120)
     for line in map(json.loads, done.stdout.splitlines()):
         if line["type"] == "sum":
@@ -143,6 +149,34 @@ def test_temporary_means_the_same_everywhere(name, pages, recorded):
             exported[space] = exported.get(space, 0) + line["temporary_bytes"]
     for space in block.read(pages[name].read_text())["spaces"]:
         assert space["tree"]["temporary"][0] == exported.get(space["name"], 0), space["name"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_moments_are_what_map_says(name, pages, recorded):
+    """Each further moment's map is that of `whyoom map` at that second; the peak's has the peak."""
+    data = block.read(pages[name].read_text())
+    for space in data["spaces"]:
+        if name == "recorded":
+            said = json_of("map", trace_of(name, recorded), "--space", space["name"])
+            assert space["map"]["live"] == said["live_bytes"] == space["moment"]
+        for moment in space["moments"]:
+            if moment["kind"] == "peak":
+                assert moment["ns"] == space["peak_ns"]
+                at = "peak"
+                live = moment["map"]["live"] + moment["map"]["hidden"]
+                assert live <= space["peak"]  # less where blocks overlap each other
+                assert name != "recorded" or live == space["peak"]
+            elif moment["ns"] < 10 ** 6:
+                continue  # no second names it exactly
+            else:
+                at = f"{moment['ns'] / 1e9:.9f}"
+            said = json_of("map", trace_of(name, recorded), "--space", space["name"], "--at", at)
+            for key, of in (("live", "live_bytes"), ("blocks", "live_blocks"), ("bytes", "bytes"),
+                            ("largest_hole", "largest_hole_bytes")):
+                assert moment["map"][key] == said[of], (space["name"], at, key)
+    if name == "recorded":
+        kinds = [m["kind"] for m in data["spaces"][0]["moments"]]
+        assert kinds.count("step") >= 5, kinds
 
 
 def check_curves(data, space):

@@ -279,16 +279,34 @@ static void add_sums(struct page_space *sp, const struct event *e)
 	s->measures[COUNTED] = num_sum(s->measures[COUNTED], e->u.went.count);
 }
 
+/* Make the maps of the moments that are over before the event, which is not applied yet. */
+static int on_time(struct pass *p, const struct event *e)
+{
+	struct page *page = p->page;
+	bool own = !p->taken && e->time_ns > page->moment_ns;
+	int rc = 0;
+
+	for (uint32_t i = p->first; i < p->end && !rc; i++) {
+		if (!moments_due(&page->spaces[i], e->time_ns))
+			continue;
+		model_ahead(p->m, e);
+		rc = moments_take(&page->spaces[i], p->m, e->time_ns);
+	}
+	if (own && !rc) {
+		model_ahead(p->m, e);
+		rc = take(p);
+	}
+	if (p->m->ahead.any)
+		model_ahead(p->m, NULL);
+	return rc;
+}
+
 static int on_event(struct pass *p, const struct event *e, struct err *err)
 {
 	struct page *page = p->page;
-	int rc = 0;
+	int rc;
 
-	for (uint32_t i = p->first; i < p->end && !rc; i++)
-		if (moments_due(&page->spaces[i], e->time_ns))
-			rc = moments_take(&page->spaces[i], p->m, e->time_ns);
-	if (!rc && !p->taken && e->time_ns > page->moment_ns)
-		rc = take(p);
+	rc = on_time(p, e);
 	if (!rc)
 		rc = model_apply(p->m, e, err);
 	if (!rc && !p->first)

@@ -58,17 +58,21 @@ static void end(const struct page *page, struct str *out)
 	str_puts(out, "</body>\n</html>\n");
 }
 
-/* The map as a table, if the space has a map. */
-static void table(const struct page *page, bool open, struct str *out)
+/* The map as a table; without one, what is asked for says why. */
+static void table(const struct page *page, bool asked, struct str *out)
 {
 	struct str text = {0};
 
 	page_map_table(page, &text);
+	if (!text.length && asked)
+		str_puts(out, "<section id=\"layout\"><p>No block was live there at that moment, "
+			      "or blocks of "
+			      "more call stacks than a page can name.</p></section>\n");
 	if (text.length) {
 		str_printf(out,
 		    "<section id=\"layout\"><details%s><summary>The map as a "
 		    "table</summary>\n",
-		    open ? " open" : "");
+		    asked ? " open" : "");
 		str_add(out, str_text(&text), text.length);
 		str_puts(out, "</details></section>\n");
 	}

@@ -51,18 +51,40 @@ static void say_pinned(const struct space_map *map, struct str *text)
 	    at + 1 < of->first + of->count ? name_of(map, hole + 1) : "the segment's end");
 }
 
+/* "3 blocks" */
+static void add_count(struct str *text, uint64_t count, const char *what)
+{
+	struct fmt a;
+
+	str_printf(text, "%s %s%s", fmt_count(&a, count), what, count == 1 ? "" : "s");
+}
+
+static void say_whole(const struct space_map *map, struct str *text)
+{
+	struct fmt a;
+
+	str_printf(text, "%s in ", fmt_size(&a, map->bytes));
+	add_count(text, map->segments.count, "segment");
+	str_printf(text, ": %s live in ", fmt_size(&a, map->live_bytes));
+	add_count(text, map->live_blocks, "block");
+	if (!map->holes) {
+		str_puts(text, ", no hole.");
+		return;
+	}
+	str_printf(text, ", %s in ", fmt_size(&a, map->hole_bytes));
+	add_count(text, map->holes, "hole");
+	if (map->holes > 1)
+		str_printf(text, ", the largest with %s", fmt_size(&a, map->largest_hole));
+	str_puts(text, ".");
+}
+
 static void sentences(const struct space_map *map, struct str *out)
 {
 	struct str text = {0};
-	struct fmt a, b, c, d;
+	struct fmt a;
 
 	str_puts(out, "<ul>\n");
-	str_printf(&text, "%s in %s segment%s: %s live in ", fmt_size(&a, map->bytes),
-	    fmt_count(&b, map->segments.count), map->segments.count == 1 ? "" : "s",
-	    fmt_size(&c, map->live_bytes));
-	str_printf(&text, "%s blocks, %s in %s holes, the largest with %s.",
-	    fmt_count(&a, map->live_blocks), fmt_size(&b, map->hole_bytes),
-	    fmt_count(&c, map->holes), fmt_size(&d, map->largest_hole));
+	say_whole(map, &text);
 	say(out, str_text(&text));
 	str_clear(&text);
 	if (map->request) {
@@ -73,9 +95,9 @@ static void sentences(const struct space_map *map, struct str *out)
 		str_clear(&text);
 	}
 	if (map->room.found && map->room.blocks) {
-		str_printf(&text, "It would fit with %s block%s, %s, out of the way.",
-		    fmt_count(&a, map->room.blocks), map->room.blocks == 1 ? "" : "s",
-		    fmt_size(&b, map->room.bytes));
+		str_puts(&text, "It would fit with ");
+		add_count(&text, map->room.blocks, "block");
+		str_printf(&text, ", %s, out of the way.", fmt_size(&a, map->room.bytes));
 		say(out, str_text(&text));
 		str_clear(&text);
 	}

@@ -52,7 +52,7 @@ void moments_choose(struct page *page, struct page_space *sp)
 	if (page->asked && !strcmp(page->asked->space, sp->name))
 		add(page, sp, MOMENT_ASKED, page->asked->time_ns);
 	add(page, sp, MOMENT_PEAK, m->peak.time_ns);
-	add(page, sp, MOMENT_END, page->end_ns);
+	add(page, sp, MOMENT_END, page->r->model->run.last_ns);
 	for (uint32_t i = 1; i <= RUN_STEPS; i++) {
 		uint64_t ns = first + (until - first) / (RUN_STEPS + 1) * i;
 

@@ -76,8 +76,12 @@ function Layout(map) {
           const start = s.start + offset[i], site = site_of(i);
           if (start >= to || start + pieces.size[i] <= from || !pieces.blocks[i]) continue;
           if (!out.has(site)) out.set(site, [site, 0, 0]);
-          out.get(site)[1] += pieces.size[i] - pieces.free[i];
-          out.get(site)[2] += pieces.blocks[i];
+          /* Of a piece of several blocks the part that lies between. */
+          const part = (Math.min(start + pieces.size[i], to) - Math.max(start, from)) /
+            pieces.size[i];
+          const whole = pieces.blocks[i] === 1 || part === 1;
+          out.get(site)[1] += (pieces.size[i] - pieces.free[i]) * (whole ? 1 : part);
+          out.get(site)[2] += whole ? pieces.blocks[i] : Math.ceil(pieces.blocks[i] * part);
         }
       }
       return [...out.values()].sort((a, b) => b[1] - a[1] || a[0] - b[0]);

@@ -7,6 +7,7 @@ const LABEL = 15, MAP_GAP = 9; /* pixels: a row's text, and below its segments *
 const BAND_LOW = 24, BAND_HIGH = 60, BAND_NAMES = 44; /* a row's segments; with room for names */
 const STRIP = 14, ZOOMED = 84; /* one segment alone: all of it, and the part that is looked at */
 const LETTER_WIDE = 11, NAME_WIDE = 46;
+const ONE_ROW = 1.2; /* so much smaller may the largest be drawn, if all are in one row then */
 const FILL_PART = 0.6; /* few rows are as high as fills this part of the window */
 const SEGMENTS_FIRST = 12;
 
@@ -100,7 +101,7 @@ function MapView(root, page) {
   function arrange_rows(width, most) {
     const list = moments.list(), {slots} = list;
     const layouts = slots ? [slots] : list.map((m) => m.map.segments);
-    let widest = layout.map.request, bytes = 0;
+    let widest = layout.map.request, bytes = 0, count = 0;
     for (const places of layouts) {
       let sum = 0;
       for (const s of places) {
@@ -108,9 +109,11 @@ function MapView(root, page) {
         sum += s.size;
       }
       bytes = Math.max(bytes, sum);
+      count = Math.max(count, places.length);
     }
     /* One scale and one height for all moments, so that the eye sees what changes. */
-    const row = Math.max(widest, bytes / MAP_ROWS) || 1;
+    const one = (bytes * width) / Math.max(1, width - 5 * count); /* 5: the gap and a hair's width */
+    const row = (one <= widest * ONE_ROW ? one : Math.max(widest, bytes / MAP_ROWS)) || 1;
     const top = layout.map.request ? LABEL + BAND_LOW + MAP_GAP : 0;
     band = BAND_LOW;
     for (const times of MAP_SCALES) {
@@ -596,9 +599,11 @@ function MapView(root, page) {
     const n = m.segments.length + m.more_segments;
     say(make("b", {}, size_text(m.bytes) + " in " + count_text(n) +
       (n === 1 ? " segment" : " segments")),
-      ": " + size_text(m.live) + " live in " + count_text(m.blocks) + " blocks, " +
+      ": " + size_text(m.live) + " live in " + count_text(m.blocks) +
+      (m.blocks === 1 ? " block, " : " blocks, ") + (!m.holes ? "no hole." :
       size_text(m.hole_bytes) + " (" + share_text(m.hole_bytes, m.bytes) + ") in " +
-      count_text(m.holes) + " holes, the largest with " + size_text(m.largest_hole) + ".");
+      count_text(m.holes) + (m.holes === 1 ? " hole." : " holes, the largest with " +
+      size_text(m.largest_hole) + ".")));
     if (m.request)
       say(make("b", {}, (moment.own ? "Refused" : moment.ns < page.data.run.moment ? "Refused later"
         : "Refused before") + ": one block of " + size_text(m.request) + ". "),

@@ -274,10 +274,10 @@ function Timeline(root, page) {
     areas(g, s, curve);
     if (space.level && plot === whole)
       line(g, s, curve, space.level.at, css("--level"), [2, 3]);
+    selection(g, s, curve); /* below all words */
     marks(g, s, curve, words);
     limit(g, s, space, top, words);
     summarised(g, s, curve, words);
-    selection(g, s, curve);
     map_moment(g, s, curve, words);
     if (cursor && cursor.plot === plot) {
       g.strokeStyle = css("--dim");

@@ -164,7 +164,7 @@ static void options(void **state)
 	dup2(kept, 2);
 	close(kept);
 	assert_non_null(
-	    strstr(scratch_read(scratch("said")), "--format is text or json, not 'xml'"));
+	    strstr(scratch_read(scratch("said")), "--format is text or json or html, not 'xml'"));
 	assert_int_equal(take(OUTPUT_FORMAT, "json", &output), 0);
 	assert_ptr_equal(output.format, &format_json);
 	assert_int_equal(take('o', "file", &output), 0);
