@@ -56,7 +56,8 @@ void moments_choose(struct page *page, struct page_space *sp)
 	for (uint32_t i = 1; i <= RUN_STEPS; i++) {
 		uint64_t ns = first + (until - first) / (RUN_STEPS + 1) * i;
 
-		if (!failed || ns < sp->late.from_ns)
+		/* The finer curve has steps of its own, unless it is the space's whole life. */
+		if (!failed || ns < sp->late.from_ns || sp->late.from_ns <= first)
 			add(page, sp, MOMENT_STEP, ns);
 	}
 	for (uint32_t i = 0; i < LATE_STEPS && failed; i++, late /= LATE_FACTOR)

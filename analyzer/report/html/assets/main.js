@@ -68,7 +68,7 @@ function start(data) {
   const space_tabs = Tabs("Space", "space",
     () => data.spaces.map((s) => [s.name, s.name + " · " + size_text(s.peak)]),
     () => page.space().name);
-  if (data.spaces.length > 1) curve.append(space_tabs.box);
+  if (data.spaces.length > 1) (asked.view ? below : curve).append(space_tabs.box);
   const timeline = Timeline(curve, page);
   root.append(curve);
 
