@@ -2,14 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "knowledge/knowledge.h"
+#include "report/frame_tree.h"
 #include "report/html/page_parts.h"
 #include "util/num.h"
 
 /* A frame narrower than this share of every measure cannot be seen. */
 #define SHARE_MIN 0.0005
-/* While the tree is built; stacks that come later end at the frame that they share with others. */
-#define NODES_MAX 1000000u
+
+_Static_assert(MEASURES == FRAME_TREE_SUMS, "a node has a sum for each measure");
 
 enum frame_flag {
 	FLAG_PYTHON = 1,
@@ -21,34 +21,15 @@ enum frame_flag {
 	FLAG_FRAMEWORK = 64
 };
 
-struct node {
-	uint32_t parent, frame; /* frame: 1 + its number */
-	uint32_t child, last, next; /* first and last child, and the next sibling; 0: none */
-	bool kept;
-	uint64_t sums[MEASURES]; /* with all below it */
-};
-
-struct tree {
-	VEC(struct node) nodes; /* the first is the root; a parent comes before its children */
-	struct map children; /* parent and frame to node */
-};
-
-/* True for a library that the knowledge files name. */
-static bool of_framework(const struct knowledge *known, const struct symbol *s)
-{
-	const char *module = s->python ? NULL : s->module ? s->module : "";
-
-	return known && knowledge_owner(known, s->file, module);
-}
-
 static uint32_t flags_of(
     const struct page_frames *frames, const struct knowledge *known, const struct symbol *s)
 {
-	enum owner owner = s->cut ? OWNER_RUNTIME : blame_owner(&frames->context, s);
-	bool framework = owner == OWNER_LIBRARY && of_framework(known, s);
+	static const uint32_t of_role[] = {[FRAME_OWN] = FLAG_USER,
+	    [FRAME_FRAMEWORK] = FLAG_FRAMEWORK | FLAG_LIBRARY,
+	    [FRAME_LIBRARY] = FLAG_LIBRARY,
+	    [FRAME_RUNTIME] = 0};
 
-	return (framework ? FLAG_FRAMEWORK : 0) | (s->python ? FLAG_PYTHON : 0) |
-	       (owner == OWNER_USER ? FLAG_USER : 0) | (owner == OWNER_LIBRARY ? FLAG_LIBRARY : 0) |
+	return of_role[frame_role(&frames->context, known, s)] | (s->python ? FLAG_PYTHON : 0) |
 	       (s->interpreter ? FLAG_INTERPRETER : 0) | (s->cut ? FLAG_CUT : 0) |
 	       (s->inlined ? FLAG_INLINED : 0);
 }
@@ -109,36 +90,6 @@ void page_frames_write(const struct page *page, struct str *to)
 		block_number(to, f->list.items[i].module);
 }
 
-/* The child of a node with that frame, or the node itself if there is no more room. */
-static int child_of(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *out)
-{
-	uint64_t *slot;
-
-	if (t->nodes.count >= NODES_MAX) {
-		slot = map_find(&t->children, (uint64_t)parent << 32 | frame);
-		*out = slot ? (uint32_t)*slot : parent;
-		return 0;
-	}
-	slot = map_put(&t->children, (uint64_t)parent << 32 | frame);
-	if (!slot)
-		return -ENOMEM;
-	if (!*slot) {
-		struct node *p;
-
-		if (vec_push(&t->nodes, (struct node){.parent = parent, .frame = frame}))
-			return -ENOMEM;
-		*slot = t->nodes.count - 1;
-		p = &t->nodes.items[parent];
-		if (p->child)
-			t->nodes.items[p->last].next = (uint32_t)*slot;
-		else
-			p->child = (uint32_t)*slot;
-		p->last = (uint32_t)*slot;
-	}
-	*out = (uint32_t)*slot;
-	return 0;
-}
-
 static bool is_empty(const struct page_stack *s)
 {
 	for (unsigned i = 0; i < MEASURES; i++)
@@ -149,7 +100,7 @@ static bool is_empty(const struct page_stack *s)
 
 typedef VEC(uint32_t) way_t; /* the nodes of the last path */
 
-static int add_stack(struct page *page, struct tree *t, const struct page_stack *s,
+static int add_stack(struct page *page, struct frame_tree *t, const struct page_stack *s,
     const struct stack_path *path, way_t *way)
 {
 	uint32_t at = 0;
@@ -161,7 +112,8 @@ static int add_stack(struct page *page, struct tree *t, const struct page_stack 
 	for (size_t i = way->count; i < path->count; i++) {
 		uint32_t frame = page_frame(page, &path->symbols[i]);
 
-		if (frame == PAGE_NO_PLACE || child_of(t, at, frame + 1, &at) || vec_push(way, at))
+		if (frame == PAGE_NO_PLACE || frame_tree_child(t, at, frame + 1, &at) ||
+		    vec_push(way, at))
 			return -ENOMEM;
 	}
 	for (unsigned i = 0; i < MEASURES; i++)
@@ -169,13 +121,13 @@ static int add_stack(struct page *page, struct tree *t, const struct page_stack 
 	return 0;
 }
 
-static int add_stacks(struct page *page, const struct page_space *sp, struct tree *t)
+static int add_stacks(struct page *page, const struct page_space *sp, struct frame_tree *t)
 {
 	const uint32_t *order = NULL;
 	size_t count = feed_stack_order(&page->feed, &order);
 	struct stack_path path = {0};
 	way_t way = {0};
-	int rc = vec_push(&t->nodes, (struct node){0});
+	int rc = frame_tree_init(t);
 
 	/* Without an order, as they came; those that the order lacks have no frames. */
 	for (size_t i = 0; i < (order ? count : sp->stacks.count) && !rc; i++) {
@@ -194,38 +146,17 @@ static int add_stacks(struct page *page, const struct page_space *sp, struct tre
 }
 
 /* Stacks without frames belong to the root. */
-static void add_rest(const struct page_space *sp, struct tree *t)
+static void add_rest(const struct page_space *sp, struct frame_tree *t)
 {
 	uint64_t all[MEASURES] = {0};
-	struct node *root = &t->nodes.items[0];
+	struct frame_node *root = &t->nodes.items[0];
 
 	for (size_t i = 0; i < sp->stacks.count; i++)
 		for (unsigned k = 0; k < MEASURES; k++)
 			all[k] += sp->stacks.items[i].measures[k];
-	for (size_t i = t->nodes.count; i-- > 1;)
-		for (unsigned k = 0; k < MEASURES; k++)
-			t->nodes.items[t->nodes.items[i].parent].sums[k] +=
-			    t->nodes.items[i].sums[k];
+	frame_tree_sum(t);
 	for (unsigned k = 0; k < MEASURES; k++)
 		root->sums[k] = num_most(root->sums[k], all[k]);
-}
-
-/* Keeps what has that share of any measure. Returns how many. */
-static uint32_t keep(struct tree *t, double share)
-{
-	const struct node *root = &t->nodes.items[0];
-	uint32_t kept = 0;
-
-	for (size_t i = 0; i < t->nodes.count; i++) {
-		struct node *n = &t->nodes.items[i];
-
-		n->kept = i == 0;
-		for (unsigned k = 0; k < MEASURES; k++)
-			n->kept |=
-			    n->sums[k] && (double)n->sums[k] >= share * (double)root->sums[k];
-		kept += n->kept;
-	}
-	return kept;
 }
 
 struct columns {
@@ -246,19 +177,12 @@ static void write_node(
 }
 
 /* The children that are cut, as one: frame 0 and, in front of its depth's column, how many. */
-static void write_more(const struct tree *t, const struct node *of, uint32_t depth,
+static void write_more(const struct frame_tree *t, const struct frame_node *of, uint32_t depth,
     struct columns *c, struct str *more)
 {
-	uint64_t sums[MEASURES] = {0};
-	uint32_t count = 0;
+	uint64_t sums[MEASURES];
+	uint32_t count = frame_tree_cut(t, of, sums);
 
-	for (uint32_t at = of->child; at; at = t->nodes.items[at].next) {
-		if (t->nodes.items[at].kept)
-			continue;
-		count++;
-		for (unsigned k = 0; k < MEASURES; k++)
-			sums[k] += t->nodes.items[at].sums[k];
-	}
 	if (!count)
 		return;
 	write_node(c, depth, 0, sums, of->sums);
@@ -266,34 +190,23 @@ static void write_more(const struct tree *t, const struct node *of, uint32_t dep
 }
 
 /* In preorder, without recursion: a stack may have thousands of frames. */
-static void write_kept(const struct tree *t, struct columns *c, struct str *more)
+static void write_kept(const struct frame_tree *t, struct columns *c, struct str *more)
 {
 	uint32_t at = 0, depth = 0;
 
-	for (;;) {
-		const struct node *n = &t->nodes.items[at];
+	do {
+		const struct frame_node *n = &t->nodes.items[at];
 
 		if (n->kept) {
 			write_node(c, depth, n->frame ? n->frame : 1, n->sums,
 			    at ? t->nodes.items[n->parent].sums : NULL);
 			write_more(t, n, depth + 1, c, more);
-			if (n->child) {
-				at = n->child;
-				depth++;
-				continue;
-			}
 		}
-		while (at && !t->nodes.items[at].next) {
-			at = t->nodes.items[at].parent;
-			depth--;
-		}
-		if (!at)
-			return;
-		at = t->nodes.items[at].next;
-	}
+		at = frame_tree_next(t, at, n->kept, &depth);
+	} while (at);
 }
 
-static void write_tree(const struct tree *t, struct str *to)
+static void write_tree(const struct frame_tree *t, struct str *to)
 {
 	struct columns c = {0};
 	struct str more = {0}, *parts[] = {&c.depth, &c.frame, &more};
@@ -311,18 +224,17 @@ static void write_tree(const struct tree *t, struct str *to)
 
 int flame_write(struct page *page, const struct page_space *sp, uint32_t most, struct str *to)
 {
-	struct tree t = {0};
+	struct frame_tree t = {0};
 	double share = SHARE_MIN;
 	int rc = add_stacks(page, sp, &t);
 
 	if (!rc) {
 		add_rest(sp, &t);
 		/* "More" nodes come to at most as many as are kept. */
-		while (keep(&t, share) > most / 2)
+		while (frame_tree_keep(&t, share) > most / 2)
 			share *= 1.5;
 		write_tree(&t, to);
 	}
-	vec_free(&t.nodes);
-	map_free(&t.children);
+	frame_tree_fini(&t);
 	return rc;
 }
