@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,9 +12,8 @@
 #include "cmd/common/moment.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
-#include "util/num.h"
+#include "cmd/common/whole_run.h"
 #include "util/text/note.h"
-#include "verdict/subject.h"
 #include "verdict/verdict.h"
 
 enum { OPT_AT = 256, OPT_SPACE, OPT_PID, OPT_MEASURE, OPT_EVENTS, OPT_HISTORY, OPT_GZIP };
@@ -150,8 +148,7 @@ static int parse(int argc, char **argv, struct request *r)
 /* The process, and what has been read of it. */
 struct subject {
 	struct trace *trace;
-	struct model *all; /* the whole run */
-	struct temporary *temporary; /* of it; NULL: nobody asks */
+	struct whole_run read; /* the whole run */
 	struct verdict_result verdict;
 	bool judged;
 };
@@ -178,7 +175,7 @@ static int export_one(struct export *x, const struct subject *s,
     const struct moment_request *request, const char *called, struct space_at *at, struct err *err)
 {
 	struct export_space space;
-	int rc = moment_space(s->trace, s->all, request, at, err);
+	int rc = moment_space(s->trace, s->read.all, request, at, err);
 
 	if (rc)
 		return rc;
@@ -198,7 +195,7 @@ static int export_one(struct export *x, const struct subject *s,
 static int export_all(
     struct export *x, const struct subject *s, const struct request *r, struct err *err)
 {
-	const struct space *most = moment_default_space(s->all);
+	const struct space *most = moment_default_space(s->read.all);
 	struct moment_request one = r->moment;
 	struct space_at at, beside;
 	const char *called = NULL;
@@ -228,7 +225,7 @@ static int export_all(
 static int export_spaces(
     struct export *x, const struct subject *s, const struct request *r, struct err *err)
 {
-	const struct space *most = moment_default_space(s->all);
+	const struct space *most = moment_default_space(s->read.all);
 	struct moment_request one = r->moment;
 	struct space_at at;
 
@@ -255,7 +252,7 @@ static int find_options(const struct subject *s, const struct request *r, struct
 	if (!r->to->devices)
 		return 0;
 	request.space = out->space;
-	rc = moment_point(s->all, &request, point, err);
+	rc = moment_point(s->read.all, &request, point, err);
 	out->until = (struct export_until){
 	    point->others, point->until_ns, point->at ? point->at : point->name};
 	return rc;
@@ -275,8 +272,8 @@ static int write_to(const struct output_stream *to, const struct subject *s,
 	if (!rc)
 		rc = find_options(s, r, &point, &chosen, err);
 	if (!rc)
-		rc = export_begin(&x, r->to, &chosen, &sink, to->path, s->all, err);
-	x.temporary = s->temporary;
+		rc = export_begin(&x, r->to, &chosen, &sink, to->path, s->read.all, err);
+	x.temporary = s->read.temporary;
 	if (!rc)
 		rc = export_spaces(&x, s, r, err);
 	if (!rc)
@@ -304,22 +301,6 @@ static int write_out(const struct subject *s, const struct request *r, struct er
 	return rc;
 }
 
-static int read_all(struct subject *s, const struct request *r, struct err *err)
-{
-	struct model_options with = {0};
-
-	if (export_wants_temporary(r->to, &r->options)) {
-		s->temporary = calloc(1, sizeof(*s->temporary));
-		if (!s->temporary)
-			return err_set(err, -ENOMEM, "no memory for the temporary blocks");
-		s->temporary->until_ns = UINT64_MAX;
-		if (r->moment.seconds > 0)
-			s->temporary->until_ns = num_ns(r->moment.seconds);
-		with = temporary_options(s->temporary);
-	}
-	return subject_model_with(feed_of_trace(s->trace), &with, &s->all, err);
-}
-
 static int show(const struct trace_set *set, const void *request, struct err *err)
 {
 	const struct request *r = request;
@@ -329,17 +310,15 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	if (!rc && (r->to->needs & EXPORT_VERDICT))
 		rc = judge(set, &s, err);
 	if (!rc)
-		rc = read_all(&s, r, err);
+		rc = whole_run_read(s.trace, export_wants_temporary(r->to, &r->options),
+		    r->moment.seconds, &s.read, err);
 	if (!rc && trace_facts(s.trace)->damage.count)
 		note("%s is damaged: the export holds what could be read; `whyoom check` lists the "
 		     "damage",
 		    trace_facts(s.trace)->path);
 	if (!rc)
 		rc = write_out(&s, r, err);
-	model_free(s.all);
-	if (s.temporary)
-		temporary_fini(s.temporary);
-	free(s.temporary);
+	whole_run_fini(&s.read);
 	if (s.judged)
 		verdict_fini(&s.verdict);
 	return rc;

@@ -4,6 +4,7 @@
 #include <getopt.h>
 
 #include "cmd/cmd.h"
+#include "cmd/common/flame_tree.h"
 #include "cmd/common/moment.h"
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
@@ -13,7 +14,11 @@
 #include "verdict/result.h"
 #include "verdict/subject.h"
 
-enum { OPT_AT = 256, OPT_BY, OPT_SPACE, OPT_PID };
+enum { OPT_AT = 256, OPT_BY, OPT_SPACE, OPT_PID, OPT_TREE, OPT_DEPTH };
+
+#define LIMIT 20u
+#define TREE_CHILDREN 5u /* of a frame */
+#define TREE_DEPTH 60u
 
 static const struct option options[] = {
     {"at", required_argument, NULL, OPT_AT},
@@ -21,6 +26,8 @@ static const struct option options[] = {
     {"space", required_argument, NULL, OPT_SPACE},
     {"pid", required_argument, NULL, OPT_PID},
     {"limit", required_argument, NULL, 'n'},
+    {"tree", no_argument, NULL, OPT_TREE},
+    {"depth", required_argument, NULL, OPT_DEPTH},
     OUTPUT_STACKS,
     OUTPUT_OPTIONS,
     {NULL, 0, NULL, 0},
@@ -30,7 +37,8 @@ struct request {
 	struct moment_request moment;
 	struct output output;
 	enum sites_by by;
-	uint32_t limit;
+	uint32_t limit, depth; /* UINT32_MAX: the user chose none */
+	bool tree;
 };
 
 static int take_option(struct request *r, int opt, char *const *argv)
@@ -58,24 +66,49 @@ static int take_option(struct request *r, int opt, char *const *argv)
 			return CMD_USAGE;
 		r->limit = (uint32_t)value;
 		return 0;
+	case OPT_TREE:
+		r->tree = true;
+		return 0;
+	case OPT_DEPTH:
+		if (cmd_number(&cmd_sites, "--depth", 0, &value))
+			return CMD_USAGE;
+		r->depth = (uint32_t)value;
+		return 0;
 	default:
 		return output_option(&cmd_sites, opt, argv, &r->output);
 	}
+}
+
+/* The tree has the measures that every stack has; growth and leaks are a call site's. */
+static int check_tree(struct request *r)
+{
+	if (r->depth != UINT32_MAX && !r->tree)
+		return cmd_usage(&cmd_sites, "--depth is for --tree");
+	if (r->tree && (r->by == SITES_GROWTH || r->by == SITES_LEAKED))
+		return cmd_usage(&cmd_sites, "a tree is --by live, peak or total");
+	if (r->limit == UINT32_MAX)
+		r->limit = r->tree ? TREE_CHILDREN : LIMIT;
+	if (r->depth == UINT32_MAX)
+		r->depth = TREE_DEPTH;
+	return 0;
 }
 
 static int parse(int argc, char **argv, struct request *r)
 {
 	int opt, rc = 0;
 
-	*r = (struct request){.output = OUTPUT_DEFAULT, .by = SITES_LIVE, .limit = 20};
+	*r = (struct request){
+	    .output = OUTPUT_DEFAULT, .by = SITES_LIVE, .limit = UINT32_MAX, .depth = UINT32_MAX};
 	optind = 0;
 	opterr = 0;
 	while (!rc && (opt = getopt_long(argc, argv, OUTPUT_SHORT "vn:", options, NULL)) != -1)
 		rc = take_option(r, opt, argv);
+	if (!rc)
+		rc = check_tree(r);
 	return rc ? rc : cmd_wants_trace(&cmd_sites, argc);
 }
 
-static int print(const struct trace_set *set, const struct trace *t, const struct space_at *s,
+static int print(const struct trace_set *set, struct trace *t, const struct space_at *s,
     const struct request *r, struct err *err)
 {
 	struct report_style style = output_style(&r->output);
@@ -95,6 +128,30 @@ static int print(const struct trace_set *set, const struct trace *t, const struc
 	return rc;
 }
 
+static int print_tree(const struct trace_set *set, struct trace *t, const struct space_at *s,
+    const struct request *r, struct err *err)
+{
+	static const enum export_measure measures[] = {[SITES_LIVE] = MEASURE_LIVE,
+	    [SITES_PEAK] = MEASURE_PEAK,
+	    [SITES_TOTAL] = MEASURE_TOTAL};
+	struct report_style style = output_style(&r->output);
+	struct flame_tree tree;
+	struct str text = {0};
+	int rc = flame_tree_make(
+	    &tree, set, t, s, r->moment.space, measures[r->by], NULL, r->output.native, err);
+
+	if (!rc) {
+		tree.view.call_tree = true;
+		tree.view.depth = r->depth;
+		tree.view.children = r->limit;
+		r->output.format->flame(&tree.view, &style, &text);
+		rc = output_write(&text, r->output.path, err);
+	}
+	flame_tree_fini(&tree);
+	str_free(&text);
+	return rc;
+}
+
 static int show(const struct trace_set *set, const void *request, struct err *err)
 {
 	const struct request *r = request;
@@ -108,7 +165,7 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	if (!rc)
 		rc = moment_space(t, all, &r->moment, &s, err);
 	if (!rc) {
-		rc = print(set, t, &s, r, err);
+		rc = (r->tree ? print_tree : print)(set, t, &s, r, err);
 		moment_fini(&s.view);
 	}
 	model_free(all);
@@ -136,6 +193,10 @@ const struct command cmd_sites = {
     "      --space SPACE                  torch:0, cuda:0, pool:0, managed, ... (default: host)\n"
     "      --pid PID                      the process, if there are several\n"
     "  -n, --limit N                      the first N (default: 20; 0: all)\n"
+    "      --tree                         callers above, callees below; -n is then the callees of "
+    "a\n"
+    "                                     frame (default: 5)\n"
+    "      --depth N                      of the tree, in frames (default: 60; 0: all)\n"
     "  -o, --output FILE                  write there instead of to stdout\n"
     "  -v, --verbose                      whole stacks\n"
     "      --native                       show the frames of libc and the interpreter, too\n"

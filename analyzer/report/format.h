@@ -10,6 +10,7 @@
 #include "reduce/reduce.h"
 #include "replay/replay.h"
 #include "report/check.h"
+#include "report/flame.h"
 #include "report/map.h"
 #include "report/report.h"
 #include "report/what_if.h"
@@ -29,6 +30,7 @@ struct diff_view {
 #define FORMAT_RESULTS(RESULT)                                                                     \
 	RESULT(report, struct report_view)                                                         \
 	RESULT(sites, struct sites_view)                                                           \
+	RESULT(flame, struct flame_view)                                                           \
 	RESULT(map, struct map_view)                                                               \
 	RESULT(what_if, struct what_if_view)                                                       \
 	RESULT(replay, struct replay_result)                                                       \

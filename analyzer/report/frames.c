@@ -49,7 +49,7 @@ static bool starts_up(const struct symbol *s)
 	       is_module(s, libraries, sizeof(libraries) / sizeof(*libraries));
 }
 
-static void mark_internal(const struct stack_view *v, enum mark *marks)
+void frames_find_internal(const struct stack_view *v, bool *internal)
 {
 	static const char *const pythons[] = {"libpython", "python2", "python3"};
 	const char *interpreter = NULL;
@@ -57,10 +57,10 @@ static void mark_internal(const struct stack_view *v, enum mark *marks)
 	size_t at = 0;
 
 	while (at < v->count && starts_up(&v->symbols[at]))
-		marks[at++] = MARK_INTERNAL;
+		internal[at++] = true;
 	/* A stack of such frames alone is better than none. */
 	if (at == v->count)
-		memset(marks, 0, v->count * sizeof(*marks));
+		memset(internal, 0, v->count * sizeof(*internal));
 	for (size_t i = 0; i < v->count; i++) {
 		python |= v->symbols[i].python;
 		if (v->symbols[i].interpreter)
@@ -74,7 +74,7 @@ static void mark_internal(const struct stack_view *v, enum mark *marks)
 			(s->module && interpreter && strcmp(s->module, interpreter) == 0) ||
 			(s->module && strstr(s->module, "/lib-dynload/")) ||
 			is_module(s, pythons, sizeof(pythons) / sizeof(*pythons))))
-			marks[i] = MARK_INTERNAL;
+			internal[i] = true;
 	}
 }
 
@@ -161,10 +161,16 @@ static void mark_between_frameworks(const struct stack_view *v, enum mark *marks
 static enum mark *marks_of(const struct stack_view *v, const struct report_style *st, size_t from)
 {
 	enum mark *marks = st->native ? NULL : calloc(v->count, sizeof(*marks));
+	bool *internal = marks ? calloc(v->count, sizeof(*internal)) : NULL;
 
-	if (!marks)
+	if (!internal) {
+		free(marks);
 		return NULL;
-	mark_internal(v, marks);
+	}
+	frames_find_internal(v, internal);
+	for (size_t i = 0; i < v->count; i++)
+		marks[i] = internal[i] ? MARK_INTERNAL : MARK_SHOWN;
+	free(internal);
 	if (!st->verbose) {
 		mark_between_users(v, marks, from);
 		mark_between_frameworks(v, marks, from);

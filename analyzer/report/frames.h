@@ -22,6 +22,9 @@
 void frames_write(struct str *out, const struct report_style *style, const struct stack_view *v,
     size_t from, unsigned most, unsigned indent);
 
+/* Set internal[i], which the caller zeroed, for the frames that only style->native shows. */
+void frames_find_internal(const struct stack_view *v, bool *internal);
+
 /* Append all frames for a program, innermost first. */
 void report_stack_json(struct json *j, const char *key, const struct stack_view *v);
 

@@ -106,6 +106,7 @@ COMMANDS = [(command, *more, *form) for form in ((), ("--format", "json")) for c
     ("map", "--space", "cuda:0"),
     ("diff", "-v", "--native", "-n", "0", "--at", "peak", "--and", "end"),
     ("sites", "-v", "--native"), ("sites", "--by", "growth", "--space", "torch:0"), ("check",),
+    ("flame",), ("sites", "--tree", "-n", "0"),
     ("what-if", "--memory", "2GiB"), ("what-if", "--cap-growth", "1MiB", "--space", "host"),
     ("replay",),
     ("report", "--log", "LOG"), ("explain", "-v", "LOG"))]

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs"))
 import busy  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]

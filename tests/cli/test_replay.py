@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs"))
 import busy  # noqa: E402
 from test_what_if import CUDA, Record, fragmented  # noqa: E402
 from writer import Chunk, Definitions, trace  # noqa: E402

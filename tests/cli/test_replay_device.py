@@ -19,7 +19,7 @@ class ReplayDevice(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.program = os.path.join(cls.folder.name, "requests")
         subprocess.run(["gcc", "-O1", "-g", "-w", "-o", cls.program,
-                        os.path.join(HERE, "device_requests.c"), "-ldl"],
+                        os.path.join(HERE, "programs", "device_requests.c"), "-ldl"],
                        check=True)
 
     @classmethod

@@ -15,8 +15,8 @@ GOLDEN = TOP / "tests" / "golden"
 WHYOOM = os.environ["WHYOOM_EXE"]
 SCHEMAS = pathlib.Path(WHYOOM).parent.parent / "report"  # as they are built
 TRACES = ["v1/spaces", "v1/order", "v1/killed", "v2/checkpoint", "v2/unwhole", "v2/packed"]
-COMMANDS = {"report": [], "sites": [], "map": [], "check": [], "what-if": ["--memory", "1GiB"],
-            "diff": ["--at", "peak", "--and", "end"]}
+COMMANDS = {"report": [], "sites": [], "flame": [], "map": [], "check": [],
+            "what-if": ["--memory", "1GiB"], "diff": ["--at", "peak", "--and", "end"]}
 
 
 def schema(command):

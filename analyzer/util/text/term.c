@@ -29,8 +29,9 @@ unsigned term_width(int fd)
 
 const char *term_style(bool colour, enum term_style style)
 {
-	static const char *const codes[] = {
-	    "\033[0m", "\033[1m", "\033[2m", "\033[31m", "\033[33m", "\033[32m", "\033[36m"};
+	static const char *const codes[] = {"\033[0m", "\033[1m", "\033[2m", "\033[31m", "\033[33m",
+	    "\033[32m", "\033[36m", "\033[34m", "\033[30;43m", "\033[30;46m", "\033[97;44m",
+	    "\033[30;47m"};
 
 	return colour ? codes[style] : "";
 }

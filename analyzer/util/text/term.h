@@ -7,7 +7,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum term_style { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_RED, TERM_YELLOW, TERM_GREEN, TERM_CYAN };
+enum term_style {
+	TERM_PLAIN,
+	TERM_BOLD,
+	TERM_DIM,
+	TERM_RED,
+	TERM_YELLOW,
+	TERM_GREEN,
+	TERM_CYAN,
+	TERM_BLUE,
+	/* text that can be read on a ground of that colour */
+	TERM_ON_YELLOW,
+	TERM_ON_CYAN,
+	TERM_ON_BLUE,
+	TERM_ON_WHITE
+};
 
 /* True: `fd` is a terminal, and neither NO_COLOR nor TERM=dumb is set. */
 bool term_colour(int fd);
