@@ -102,4 +102,5 @@ def main():
     driver.quit()
 
 
-main()
+if __name__ == "__main__":
+    main()
