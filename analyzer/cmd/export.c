@@ -16,7 +16,7 @@
 #include "util/text/note.h"
 #include "verdict/verdict.h"
 
-enum { OPT_AT = 256, OPT_SPACE, OPT_PID, OPT_MEASURE, OPT_EVENTS, OPT_HISTORY, OPT_GZIP };
+enum { OPT_AT = 256, OPT_SPACE, OPT_PID, OPT_MEASURE, OPT_EVENTS, OPT_HISTORY, OPT_GZIP, OPT_BASE };
 
 static const struct option options[] = {
     {"format", required_argument, NULL, 'f'},
@@ -26,6 +26,7 @@ static const struct option options[] = {
     {"pid", required_argument, NULL, OPT_PID},
     {"measure", required_argument, NULL, OPT_MEASURE},
     {"events", required_argument, NULL, OPT_EVENTS},
+    {"base", required_argument, NULL, OPT_BASE},
     {"history", no_argument, NULL, OPT_HISTORY},
     {"gzip", no_argument, NULL, OPT_GZIP},
     {"help", no_argument, NULL, 'h'},
@@ -37,6 +38,7 @@ struct request {
 	struct moment_request moment;
 	struct export_options options;
 	const char *path; /* NULL: stdout */
+	char *base; /* the trace of the difference; NULL: none */
 	bool events; /* the user chose some */
 };
 
@@ -88,6 +90,10 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		    "--measure is live, peak, total, count or temporary, not '%s'", optarg);
 	case OPT_EVENTS:
 		return take_events(r);
+	case OPT_BASE:
+		r->base = optarg;
+		r->options.difference = true;
+		return 0;
 	case OPT_HISTORY:
 		r->options.history = true;
 		return 0;
@@ -116,6 +122,8 @@ static int check_options(const struct request *r)
 		return cmd_usage(&cmd_export, "%s holds all measures: no --measure", to->name);
 	if (!(to->needs & EXPORT_EVENTS) && (!r->options.events || r->options.last_events))
 		return cmd_usage(&cmd_export, "%s holds no events: no --events", to->name);
+	if (r->base && !to->can_base)
+		return cmd_usage(&cmd_export, "%s has no --base", to->name);
 	if (r->options.history && !to->can_history)
 		return cmd_usage(&cmd_export, "%s has no --history", to->name);
 	if (r->options.gzip && !to->can_gzip)
@@ -258,12 +266,22 @@ static int find_options(const struct subject *s, const struct request *r, struct
 	return rc;
 }
 
-static int write_to(const struct output_stream *to, const struct subject *s,
+/* Gives the sums of the trace that a difference starts from. */
+static int export_base(struct export *x, const struct export *of, const struct subject *s,
     const struct request *r, struct err *err)
+{
+	int rc = export_begin(x, of->to, &of->options, of->out, NULL, s->read.all, err);
+
+	x->temporary = s->read.temporary;
+	return rc ? rc : export_spaces(x, s, r, err);
+}
+
+static int write_to(const struct output_stream *to, const struct subject *s,
+    const struct subject *from, const struct request *r, struct err *err)
 {
 	struct export_options chosen;
 	struct moment_view point;
-	struct export x = {0};
+	struct export x = {0}, base = {0};
 	struct sink sink;
 	int rc = sink_init(&sink, to->fd, r->to->gzip || r->options.gzip);
 
@@ -274,6 +292,9 @@ static int write_to(const struct output_stream *to, const struct subject *s,
 	if (!rc)
 		rc = export_begin(&x, r->to, &chosen, &sink, to->path, s->read.all, err);
 	x.temporary = s->read.temporary;
+	if (!rc && from)
+		rc = export_base(&base, &x, from, r, err);
+	x.base = from ? &base : NULL;
 	if (!rc)
 		rc = export_spaces(&x, s, r, err);
 	if (!rc)
@@ -283,21 +304,67 @@ static int write_to(const struct output_stream *to, const struct subject *s,
 	if (!rc)
 		rc = export_end(&x, err);
 	export_fini(&x);
+	export_fini(&base);
 	sink_fini(&sink);
 	return rc;
 }
 
-static int write_out(const struct subject *s, const struct request *r, struct err *err)
+static int write_out(
+    const struct subject *s, const struct subject *from, const struct request *r, struct err *err)
 {
 	struct output_stream to;
 	int rc = output_begin(&to, r->path, err);
 
 	if (rc)
 		return rc;
-	rc = write_to(&to, s, r, err);
+	rc = write_to(&to, s, from, r, err);
 	if (!rc)
 		return output_commit(&to, err);
 	output_abort(&to);
+	return rc;
+}
+
+static int read_subject(const struct trace_set *set, uint64_t pid, const struct request *r,
+    struct subject *s, struct err *err)
+{
+	int rc = moment_process(set, pid, &s->trace, err);
+
+	if (!rc && (r->to->needs & EXPORT_VERDICT))
+		rc = judge(set, s, err);
+	if (!rc)
+		rc = whole_run_read(s->trace, export_wants_temporary(r->to, &r->options),
+		    r->moment.seconds, &s->read, err);
+	if (!rc && trace_facts(s->trace)->damage.count)
+		note("%s is damaged: the export holds what could be read; `whyoom check` lists the "
+		     "damage",
+		    trace_facts(s->trace)->path);
+	return rc;
+}
+
+static void subject_fini(struct subject *s)
+{
+	whole_run_fini(&s->read);
+	if (s->judged)
+		verdict_fini(&s->verdict);
+}
+
+/* The same space of both: that of the trace, if the user named none. */
+static int show_difference(const struct subject *s, const struct request *asked, struct err *err)
+{
+	const struct space *most = moment_default_space(s->read.all);
+	struct request r = *asked;
+	struct subject from = {0};
+	struct traces traces = {0};
+	int rc = traces_open(&traces, &r.base, 1, err);
+
+	if (!r.moment.space)
+		r.moment.space = most ? most->name : "host";
+	if (!rc)
+		rc = read_subject(&traces.set, 0, &r, &from, err);
+	if (!rc)
+		rc = write_out(s, &from, &r, err);
+	subject_fini(&from);
+	traces_close(&traces);
 	return rc;
 }
 
@@ -305,22 +372,11 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 {
 	const struct request *r = request;
 	struct subject s = {0};
-	int rc = moment_process(set, r->moment.pid, &s.trace, err);
+	int rc = read_subject(set, r->moment.pid, r, &s, err);
 
-	if (!rc && (r->to->needs & EXPORT_VERDICT))
-		rc = judge(set, &s, err);
 	if (!rc)
-		rc = whole_run_read(s.trace, export_wants_temporary(r->to, &r->options),
-		    r->moment.seconds, &s.read, err);
-	if (!rc && trace_facts(s.trace)->damage.count)
-		note("%s is damaged: the export holds what could be read; `whyoom check` lists the "
-		     "damage",
-		    trace_facts(s.trace)->path);
-	if (!rc)
-		rc = write_out(&s, r, err);
-	whole_run_fini(&s.read);
-	if (s.judged)
-		verdict_fini(&s.verdict);
+		rc = r->base ? show_difference(&s, r, err) : write_out(&s, NULL, r, err);
+	subject_fini(&s);
 	return rc;
 }
 
@@ -347,6 +403,7 @@ const struct command cmd_export = {
     "      --events all|none|N            the events, or the last N (default: all;\n"
     "                                     torch-snapshot: the last 200000 of the devices)\n"
     "      --history                      values over time, too\n"
+    "      --base TRACE                   the difference from another trace, in folded\n"
     "      --gzip                         compress it\n"
     "      --pid PID                      the process, if there are several\n"
     "  -h, --help                         this help\n",

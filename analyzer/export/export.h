@@ -54,6 +54,7 @@ struct export_options {
 	uint64_t last_events; /* only so many; 0: all */
 	const char *space; /* the one that is asked for; NULL: the user named none */
 	struct export_until until; /* for exporters with `devices` */
+	bool difference; /* the sums are those of two traces */
 	bool history; /* with times, where the format has both */
 	bool gzip;
 };
@@ -152,6 +153,7 @@ struct exporter {
 	bool by_measure;
 	bool gzip; /* always compressed */
 	bool can_gzip, can_history; /* on request */
+	bool can_base; /* on request the difference from another trace: x->base */
 	/* event() gets events of spaces beside the host, all until the moment; the exporter writes
 	 * those from x->first on. Numbers then count no blocks of the host. */
 	bool devices;
@@ -190,6 +192,9 @@ struct export
 	struct feed feed;
 	const struct model *all; /* of the whole run */
 	const struct temporary *temporary; /* of the whole run; NULL: not read */
+	/* The other trace of a difference: an export that got its spaces, and no end(). NULL: this
+	 * is that one, or there is none. */
+	const struct export *base;
 	const struct trace_facts *facts;
 	/* Names of all spaces of the process; [EXPORT_HOST] is "host". */
 	const char *names[SPACES_MAX + 1];

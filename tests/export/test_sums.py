@@ -3,11 +3,13 @@ measure; and follows its format's rules."""
 
 import json
 import os
+import re
+import subprocess
 import sys
 
 import jsonschema
 import pytest
-from lib import (MEASURES, SCHEMAS, TESTS, cases, export, golden, read_folded, read_jsonl,
+from lib import (MEASURES, SCHEMAS, TESTS, WHYOOM, cases, export, golden, read_folded, read_jsonl,
                  read_pprof, read_speedscope, sites, spaces)
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -15,6 +17,12 @@ sys.path.insert(0, os.path.join(TESTS, "cli"))
 import test_map  # noqa: E402
 
 PPROF = {"count": 0, "total": 1, "live": 3, "peak": 4}
+
+
+def refused(*words, status):
+    done = subprocess.run([WHYOOM, *words], capture_output=True, timeout=60)
+    assert done.returncode == status and not done.stdout
+    return done.stderr
 
 
 def without_empty(stacks, counted):
@@ -34,6 +42,44 @@ def test_folded(trace):
             assert without_empty(stacks[measure], stacks["total"]) == expected[measure]
             compared += 1
     assert compared
+
+
+def two_columns(text):
+    """{stack: (base, bytes)}, as flamegraph.pl reads them."""
+    out = {}
+    for line in text.decode().splitlines():
+        stack, base, value = line.rsplit(" ", 2)
+        assert stack and stack not in out and int(base) + int(value) > 0
+        out[stack] = int(base), int(value)
+    return out
+
+
+def without_lines(stacks):
+    out = {}
+    for frames, value in stacks:
+        stack = ";".join(re.sub(r":[0-9]+\)$", ")", frame) for frame in frames)
+        out[stack] = out.get(stack, 0) + value
+    return out
+
+
+@pytest.mark.parametrize("trace", golden(), ids=os.path.basename)
+def test_folded_difference(trace):
+    """Both columns are the two traces' own stacks, by functions and files."""
+    base = next(t for t in golden() if t.endswith("v1/arenas"))
+    for measure in ("live", "peak", "count"):
+        words = "--space", "host", "--at", "peak", "--measure", measure
+        found = two_columns(export(trace, "folded", *words, "--base", base))
+        for column, of in enumerate((base, trace)):
+            own = without_lines(read_folded(export(of, "folded", *words)))
+            assert {s: v[column] for s, v in found.items() if v[column]} == own, (measure, of)
+        same = two_columns(export(trace, "folded", *words, "--base", trace))
+        assert all(before == after for before, after in same.values())
+
+
+def test_difference_is_refused():
+    trace = golden()[0]
+    assert b"no --base" in refused("export", "-f", "pprof", "--base", trace, trace, status=2)
+    assert b"No such file" in refused("export", "--base", trace + "x", trace, status=1)
 
 
 @pytest.mark.parametrize("trace", golden(), ids=os.path.basename)
