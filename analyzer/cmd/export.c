@@ -198,6 +198,28 @@ static int export_one(struct export *x, const struct subject *s,
 	return rc;
 }
 
+/* Gives moments before those that export_one() gives of the spaces that are asked for: of all, or
+ * of request->space. */
+static int export_earlier(struct export *x, const struct subject *s,
+    const struct moment_request *request, bool all, struct err *err)
+{
+	struct moment_request one = *request;
+	uint64_t until_ns[SPACES_MAX + 1] = {0};
+	struct moment_view view;
+	struct err unused;
+
+	if (!x->to->moments)
+		return 0;
+	for (uint32_t i = 0; i < x->name_count; i++) {
+		one.space = x->names[i];
+		/* Where there is no such moment, nothing is given. */
+		if ((all || strcmp(one.space, request->space) == 0) &&
+		    !moment_point(s->read.all, &one, &view, &unused))
+			until_ns[i] = view.time_ns;
+	}
+	return export_moments(x, until_ns, err);
+}
+
 /* All spaces, first the one that matters most. If its moment is a failure, the others are shown as
  * they were at that time: each may have failures of its own. */
 static int export_all(
@@ -205,25 +227,31 @@ static int export_all(
 {
 	const struct space *most = moment_default_space(s->read.all);
 	struct moment_request one = r->moment;
-	struct space_at at, beside;
+	struct moment_request others;
+	struct moment_view point;
+	struct space_at beside;
 	const char *called = NULL;
 	uint32_t first;
 	int rc;
 
 	one.space = most ? most->name : "host";
 	first = export_space_index(x, one.space);
-	rc = export_one(x, s, &one, NULL, &at, err);
+	rc = moment_point(s->read.all, &one, &point, err);
 	if (rc)
 		return rc;
-	if (strcmp(at.at, "failure") == 0) {
-		called = at.at;
-		one.at = NULL;
-		one.seconds = ((double)at.time_ns + 0.5) / 1e9;
+	others = one;
+	if (point.at && strcmp(point.at, "failure") == 0) {
+		called = point.at;
+		others.at = NULL;
+		others.seconds = ((double)point.time_ns + 0.5) / 1e9;
 	}
+	rc = export_earlier(x, s, &others, true, err);
+	if (!rc)
+		rc = export_one(x, s, &one, NULL, &beside, err);
 	for (uint32_t i = 0; !rc && i < x->name_count; i++) {
-		one.space = x->names[i];
+		others.space = x->names[i];
 		if (i != first)
-			rc = export_one(x, s, &one, called, &beside, err);
+			rc = export_one(x, s, &others, called, &beside, err);
 		/* It had no memory yet, or nothing happened. */
 		rc = rc == -ENOENT ? 0 : rc;
 	}
@@ -236,6 +264,7 @@ static int export_spaces(
 	const struct space *most = moment_default_space(s->read.all);
 	struct moment_request one = r->moment;
 	struct space_at at;
+	int rc;
 
 	if (!(x->to->needs & EXPORT_SUMS))
 		return 0;
@@ -243,7 +272,8 @@ static int export_spaces(
 		return export_all(x, s, r, err);
 	if (!one.space)
 		one.space = most ? most->name : "host";
-	return export_one(x, s, &one, NULL, &at, err);
+	rc = export_earlier(x, s, &one, false, err);
+	return rc ? rc : export_one(x, s, &one, NULL, &at, err);
 }
 
 /* The options, with what follows from the trace. */

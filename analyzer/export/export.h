@@ -157,6 +157,7 @@ struct exporter {
 	/* event() gets events of spaces beside the host, all until the moment; the exporter writes
 	 * those from x->first on. Numbers then count no blocks of the host. */
 	bool devices;
+	uint32_t moments; /* space() to space_end() come for so many earlier moments first, too */
 	uint64_t last_events; /* as in the options, if the user chose nothing */
 	size_t state; /* bytes of x->state, zeroed */
 
@@ -165,8 +166,8 @@ struct exporter {
 	/* A stack before the first sum or event that names it: in formats with a table of stacks.
 	 * `s->id` is not 0. */
 	int (*stack)(struct export *x, const struct export_stack *s, struct err *err);
-	/* 2. Each space, and each of its stacks once; those of all sums 0 are left out, with
-	 * by_measure those of that sum 0. */
+	/* 2. Each space, with `moments` several times in order of time, and each of its stacks
+	 * once; those of all sums 0 are left out, with by_measure those of that sum 0. */
 	int (*space)(struct export *x, const struct export_space *s, struct err *err);
 	int (*sum)(struct export *x, const struct export_sum *s, struct err *err);
 	int (*space_end)(struct export *x, const struct export_space *s, struct err *err);
@@ -224,6 +225,9 @@ int export_begin(struct export *x, const struct exporter *to, const struct expor
 /* True if `all` must be read with temporary_options(), and x->temporary be set after
  * export_begin(). */
 bool export_wants_temporary(const struct exporter *to, const struct export_options *options);
+/* Give each space at moments before until_ns[its index], x->to->moments of them at most; 0: none.
+ * Reads all events once. */
+int export_moments(struct export *x, const uint64_t *until_ns, struct err *err);
 int export_space(struct export *x, const struct export_space *s, struct err *err);
 /* Read all events, unless the exporter needs neither events nor curves. */
 int export_events(struct export *x, struct err *err);

@@ -1,7 +1,10 @@
 /*
  * perfetto.c - Perfetto's trace for ui.perfetto.dev: counters of memory, requests and phases as
- * slices, refusals as instants, and for each space a heap profile at the moment. Packets stand
+ * slices, refusals as instants, and for each space heap profiles until the moment. Packets stand
  * alone, so the file is written as it comes.
+ *
+ * A heap profile holds the stacks that changed since the one before, with their sums since the
+ * start, of which the trace processor takes the differences: they must never fall.
  *
  * What the trace processor wants: a snapshot of the clocks first, or it drops heap profiles; a
  * mapping for each frame, or it drops the stack; no stack in two heaps, so the space is the root.
@@ -14,6 +17,7 @@
 #include "export/export.h"
 #include "knowledge/knowledge.h"
 #include "util/map.h"
+#include "util/num.h"
 #include "util/vec.h"
 
 enum { TRACE_PACKET = 1 };
@@ -65,6 +69,7 @@ enum { COUNTER_BYTES = 3 };
 #define LANE_TRACKS (1ull << 32) /* and what << 33 */
 #define THREAD_TRACKS (1ull << 40)
 
+#define MOMENTS 15u /* and the one that is exported: as many as one clicks through */
 #define SAMPLES 1000u /* in a packet: some 20 KB */
 #define DEEPEST 500u /* frames; the picture of a deeper stack is one of blanks */
 
@@ -75,8 +80,16 @@ struct lanes {
 };
 #define WHATS 5u
 
+/* A stack in a space, as the last profile has it. */
+struct told_stack {
+	uint32_t number; /* in the file */
+	uint64_t total, freed, count, freed_count;
+};
+
 struct perfetto {
 	struct proto packet, profile;
+	struct map stacks; /* of a space: 1 + index */
+	VEC(struct told_stack) told;
 	struct intern functions, sources, modules;
 	uint32_t told_functions, told_sources, told_modules; /* written */
 	VEC(uint32_t) frames; /* by the symbol's id */
@@ -421,40 +434,71 @@ static void put_build_id(struct perfetto *t)
 	proto_end(&t->packet);
 }
 
+/* Write a stack's frames where it occurs first. */
+static int tell_stack(struct export *x, const struct export_sum *s, struct told_stack **out)
+{
+	struct perfetto *t = x->state;
+	uint64_t *slot = map_put(&t->stacks, (uint64_t)s->space->index << 32 | s->stack->id);
+	struct proto *p;
+	int rc;
+
+	if (!slot)
+		return -ENOMEM;
+	if (!*slot) {
+		p = packet(x, SEQUENCE_HEAPS);
+		proto_u64(
+		    p, PACKET_FLAGS, t->begun ? FLAG_NEEDS_STATE : FLAG_NEEDS_STATE | FLAG_CLEARED);
+		proto_begin(p, PACKET_INTERNED);
+		if (!t->begun)
+			put_build_id(t);
+		t->begun = true;
+		rc = put_stack(x, s);
+		proto_end(p);
+		packet_end(x);
+		if (rc || vec_push(&t->told, (struct told_stack){.number = t->stack_count}))
+			return -ENOMEM;
+		*slot = t->told.count;
+	}
+	*out = &t->told.items[*slot - 1];
+	return 0;
+}
+
+/* The sums since the start, which do not fall: what is live is their difference. */
+static bool advance(struct told_stack *k, const struct export_sum *s)
+{
+	struct told_stack before = *k;
+	uint64_t live = s->value[MEASURE_LIVE], blocks = s->live_blocks;
+
+	k->total = num_most(num_most(s->value[MEASURE_TOTAL], k->total), k->freed + live);
+	k->freed = k->total - live;
+	k->count = num_most(num_most(s->value[MEASURE_COUNT], k->count), k->freed_count + blocks);
+	k->freed_count = k->count - blocks;
+	return memcmp(&before, k, sizeof(before)) != 0;
+}
+
 static int perfetto_sum(struct export *x, const struct export_sum *s, struct err *err)
 {
 	struct perfetto *t = x->state;
-	uint64_t live = s->value[MEASURE_LIVE], total = s->value[MEASURE_TOTAL];
-	uint64_t count = s->value[MEASURE_COUNT];
-	struct proto *p = packet(x, SEQUENCE_HEAPS);
-	int rc;
+	struct told_stack *k;
+	struct proto *p = &t->profile;
+	int rc = tell_stack(x, s, &k);
 
 	(void)err;
-	proto_u64(p, PACKET_FLAGS, t->begun ? FLAG_NEEDS_STATE : FLAG_NEEDS_STATE | FLAG_CLEARED);
-	proto_begin(p, PACKET_INTERNED);
-	if (!t->begun)
-		put_build_id(t);
-	t->begun = true;
-	rc = put_stack(x, s);
-	proto_end(p);
-	packet_end(x);
+	if (rc || !advance(k, s))
+		return rc;
 	if (t->samples == SAMPLES) {
 		end_profile(x, true);
 		begin_profile(x, s->space);
 	}
 	t->samples++;
-	p = &t->profile;
-	/* The reader takes the difference of what was allocated and what was freed. */
-	total = total > live ? total : live;
-	count = count > s->live_blocks ? count : s->live_blocks;
 	proto_begin(p, 2);
-	proto_u64(p, 1, t->stack_count);
-	proto_u64(p, 2, total);
-	proto_u64(p, 3, total - live);
-	proto_u64(p, 5, count);
-	proto_u64(p, 6, count - s->live_blocks);
+	proto_u64(p, 1, k->number);
+	proto_u64(p, 2, k->total);
+	proto_u64(p, 3, k->freed);
+	proto_u64(p, 5, k->count);
+	proto_u64(p, 6, k->freed_count);
 	proto_end(p);
-	return rc;
+	return 0;
 }
 
 static int perfetto_space_end(struct export *x, const struct export_space *s, struct err *err)
@@ -658,6 +702,8 @@ static void perfetto_fini(struct export *x)
 	intern_free(&t->modules);
 	vec_free(&t->frames);
 	map_free(&t->spaces);
+	map_free(&t->stacks);
+	vec_free(&t->told);
 	map_free(&t->open);
 	map_free(&t->depth);
 	for (uint32_t i = 0; i < WHATS; i++)
@@ -666,10 +712,11 @@ static void perfetto_fini(struct export *x)
 
 const struct exporter exporter_perfetto = {
     .name = "perfetto",
-    .summary = "ui.perfetto.dev: curves, requests, refusals, and a heap profile for each space",
+    .summary = "ui.perfetto.dev: curves, requests, refusals, and heap profiles over time",
     .needs = EXPORT_SUMS | EXPORT_EVENTS | EXPORT_CURVES | EXPORT_VERDICT,
     .binary = true,
     .can_gzip = true,
+    .moments = MOMENTS,
     .state = sizeof(struct perfetto),
     .begin = perfetto_begin,
     .space = perfetto_space,

@@ -42,10 +42,10 @@ t.ParseFromString(open(sys.argv[1], "rb").read())
 heaps = {}
 for p in t.packet:
     for d in p.profile_packet.process_dumps if p.HasField("profile_packet") else ():
-        h = heaps.setdefault(d.heap_name, [0, 0])
-        h[0] += sum(s.self_allocated - s.self_freed for s in d.samples)
-        h[1] += len(d.samples)
-print(json.dumps(heaps))
+        h = heaps.setdefault(d.heap_name, {})
+        # Since the start: the last one of a stack counts.
+        h.update((s.callstack_id, s.self_allocated - s.self_freed) for s in d.samples)
+print(json.dumps({name: sum(h.values()) for name, h in heaps.items()}))
 """
 
 
@@ -57,8 +57,8 @@ def test_perfetto_protobuf(trace, python, tmp_path):
     for space in spaces(trace):
         expected = sites(trace, space, "end")
         if expected:
-            heap = heaps.get("libc.malloc" if space == "host" else space, [0])
-            assert heap[0] == expected["live"]
+            heap = heaps.get("libc.malloc" if space == "host" else space, 0)
+            assert heap == expected["live"]
 
 
 # The page is served to the browser on loopback; the trace processor in it answers SQL.
