@@ -4,8 +4,8 @@
 #ifndef ANALYZER_CMD_WHOLE_RUN_H
 #define ANALYZER_CMD_WHOLE_RUN_H
 
-#include "export/temporary.h"
 #include "model/model.h"
+#include "model/space/temporary.h"
 
 struct whole_run {
 	struct model *all;

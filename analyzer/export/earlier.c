@@ -1,5 +1,5 @@
 /*
- * moments.c - the sums of spaces at moments before the one that is exported, from one pass over the
+ * earlier.c - the sums of spaces at moments before the one that is exported, from one pass over the
  * events: for formats that show how a heap became what it is.
  */
 #include <errno.h>
