@@ -79,8 +79,8 @@ static int find_map(const struct verdict_result *result, const struct moment_req
 	return 0;
 }
 
-static int write_report(
-    struct verdict_result *result, struct log *log, const struct request *r, struct err *err)
+static int write_report(const struct trace_set *set, struct verdict_result *result, struct log *log,
+    const struct request *r, struct err *err)
 {
 	struct report_view view = {.result = result};
 	struct report_style style = output_style(&r->output);
@@ -93,7 +93,7 @@ static int write_report(
 	if (r->output.format->pictures) {
 		if (r->map && (rc = find_map(result, r->map, &point, &map, err)))
 			return rc;
-		rc = page_gather(result, r->map ? &map : NULL, &page, err);
+		rc = page_gather(result, r->map ? NULL : set, r->map ? &map : NULL, &page, err);
 		if (rc)
 			return rc;
 		view.page = page;
@@ -140,7 +140,7 @@ static int write_with_notes(const struct trace_set *set, struct verdict_result *
 	unrecorded_programs(set->images, set->count, &programs);
 	if (programs.length > strlen("not recorded: "))
 		add_note(result, &programs);
-	rc = write_report(result, log, r, err);
+	rc = write_report(set, result, log, r, err);
 	str_free(&programs);
 	str_free(&processes);
 	return rc;

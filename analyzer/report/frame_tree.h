@@ -18,6 +18,9 @@ struct frame_node {
 	uint32_t parent, frame; /* frame: the caller's number, not 0; the root has 0 */
 	uint32_t child, last, next; /* first and last child, and the next sibling; 0: none */
 	bool kept;
+	/* For who writes it: the number that it has there, and that of its children that are cut,
+	 * as one; 0: none. */
+	uint32_t written, more;
 	uint64_t sums[FRAME_TREE_SUMS]; /* with all below it, after frame_tree_sum() */
 };
 

@@ -3,8 +3,8 @@ import base64
 import gzip
 import re
 
-TEXTS, RUN, FRAMES, MARKS, SPACE, CURVE, LATE, PLACES, SLICES, TREE, MAP, LEVELS, \
-    MOMENT = range(1, 14)
+TEXTS, RUN, FRAMES, MARKS, SPACE, CURVE, LATE, PLACES, SLICES, TREE, MAP, LEVELS, MOMENT, LANES, \
+    GROUPS = range(1, 16)
 MEASURES = ("moment", "peak", "total", "count", "temporary")
 
 
@@ -33,6 +33,14 @@ class Reader:
 
     def column(self, count):
         return [self.number() for _ in range(count)]
+
+    def differences_up(self, count):
+        """Numbers that rise, each less the one before."""
+        out, value = [], 0
+        for _ in range(count):
+            value += self.number()
+            out.append(value)
+        return out
 
     def differences(self, count):
         out, value = [], 0
@@ -129,10 +137,48 @@ def read_moment(r, texts):
             "map": read_map(r, texts)}
 
 
-def read(page):
-    """The page's text → {"run", "frames", "marks", "texts", "spaces": [...]}."""
-    text, = re.findall(r'<script type="application/octet-stream" id="d">([A-Za-z0-9+/=]*)</script>',
-                       page)
+def read_lanes(r, texts):
+    out = dict(zip(("begun", "at_once", "more"), r.column(3)))
+    out["list"] = []
+    for _ in range(r.number()):
+        lane = {"kind": ("thread", "stage", "request")[r.number()], "from": r.number(),
+                "length": r.number(), "name": texts[r.number()]}
+        if lane["kind"] == "thread":
+            lane["tid"] = r.number()
+        elif lane["kind"] == "request":
+            lane["number"], lane["flags"] = r.number(), r.number()
+            lane["thread"], lane["tid"] = texts[r.number()], r.number()
+        out["list"].append(lane)
+    return out
+
+
+def read_sums(r):
+    """Number of a node or a place → its measures."""
+    n = r.number()
+    at = r.differences_up(n)
+    return dict(zip(at, zip(*[r.column(n) for _ in MEASURES])))
+
+
+def read_groups(r, texts):
+    out = {"more": dict(zip(("moment", "total"), r.column(2))), "by_lane": {}}
+    for _ in range(r.number()):
+        index = r.number()
+        one = dict(zip(("peak", "peak_ns", "moment", "total", "count"), r.column(5)))
+        if r.number():
+            one["nodes"], one["places"] = read_sums(r), read_sums(r)
+        out["by_lane"][index] = one
+    return out
+
+
+def blocks(page):
+    """The data of each process, as text."""
+    return re.findall(
+        r'<script type="application/octet-stream" id="d\d*">([A-Za-z0-9+/=]*)</script>', page)
+
+
+def read(page, process=0):
+    """The page's text → {"run", "frames", "marks", "lanes", "texts", "spaces": [...]}."""
+    text = blocks(page)[process]
     r = Reader(gzip.decompress(base64.b64decode(text, validate=True)))
     sections = []
     while r.at < len(r.data):
@@ -142,7 +188,7 @@ def read(page):
     out = {"texts": texts, "spaces": []}
     parts = {CURVE: ("curve", read_curve), LATE: ("late", read_curve),
              PLACES: ("places", read_places), SLICES: ("slices", read_slices),
-             TREE: ("tree", read_tree), MAP: ("map", read_map)}
+             TREE: ("tree", read_tree), MAP: ("map", read_map), GROUPS: ("groups", read_groups)}
     for section, r in sections:
         if section == RUN:
             out["run"] = {"end": r.number(), "moment": r.number(), "at": texts[r.number()],
@@ -157,6 +203,8 @@ def read(page):
         elif section == MARKS:
             out["marks"] = [(*r.column(4), texts[r.number()], texts[r.number()])
                             for _ in range(r.number())]
+        elif section == LANES:
+            out["lanes"] = read_lanes(r, texts)
         elif section == SPACE:
             space = {"name": texts[r.number()], "kind": r.number(), "limit": r.number(),
                      "limit_kind": texts[r.number()]}

@@ -2,7 +2,6 @@
 import base64
 import gzip
 import random
-import re
 
 import block
 
@@ -95,7 +94,7 @@ def large_map(sites, segments, pieces):
 
 def replace(page, space, section, body):
     """The page's text with one section of the space of that number written anew, or added."""
-    text, = re.findall(r'id="d">([A-Za-z0-9+/=]*)</script>', page)
+    text = block.blocks(page)[0]
     r, out, at, done = block.Reader(gzip.decompress(base64.b64decode(text))), bytearray(), -1, False
 
     def add(number_of, data):

@@ -250,6 +250,8 @@ static struct request_run *begin(struct requests *r, const struct lane *l, uint6
 static void end(struct requests *r, struct request_run *q, uint64_t time_ns)
 {
 	q->end_ns = time_ns;
+	if (r->on_end)
+		r->on_end(r->end_arg, q);
 	keep(r, q);
 	if (!r->finished++)
 		r->first_end_ns = time_ns;

@@ -87,6 +87,9 @@ struct requests {
 	/* True if the stack is inside a request. NULL: no frame is known as an entry. */
 	bool (*is_entry)(void *arg, uint32_t stack);
 	void *arg;
+	/* Called as a request ends; NULL: nobody asks. */
+	void (*on_end)(void *end_arg, const struct request_run *q);
+	void *end_arg;
 
 	VEC(struct lane) lanes; /* the first is shared by lanes that were not kept */
 	struct map by_key; /* thread or task to lane */

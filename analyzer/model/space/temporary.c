@@ -11,6 +11,7 @@ static int on_event(struct temporary *t, uint32_t space, const struct event *e)
 	uint32_t stack;
 	uint64_t *last;
 
+	t->found = false;
 	if (!b || e->kind == EV_UNFREE)
 		return 0;
 	last = map_put(&t->last, (uint64_t)e->thread << 9 | space);
@@ -23,6 +24,7 @@ static int on_event(struct temporary *t, uint32_t space, const struct event *e)
 	if (*last != b->serial + 1 || (e->flags & EVENT_REALLOC))
 		return 0;
 	*last = 0;
+	t->found = true;
 	stack = stack_table_id(b->stack);
 	if (e->time_ns > t->until_ns)
 		return 0;
@@ -34,6 +36,7 @@ static int on_event(struct temporary *t, uint32_t space, const struct event *e)
 
 int temporary_note(struct temporary *t, const struct event *e)
 {
+	t->found = false;
 	return e->kind == EV_ALLOC || e->kind == EV_FREE ? on_event(t, 0, e) : 0;
 }
 
@@ -42,9 +45,14 @@ static int on_block(void *arg, const struct event *e)
 	return on_event(arg, 0, e);
 }
 
+int temporary_space_note(struct temporary *t, const struct space *sp, const struct event *e)
+{
+	return on_event(t, sp->index + 1, e);
+}
+
 static int on_space_block(void *arg, const struct space *sp, const struct event *e)
 {
-	return on_event(arg, sp->index + 1, e);
+	return temporary_space_note(arg, sp, e);
 }
 
 struct model_options temporary_options(struct temporary *t)

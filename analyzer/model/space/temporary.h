@@ -16,11 +16,15 @@
 struct temporary {
 	uint64_t until_ns; /* later releases do not count; set by the caller */
 	VEC(uint64_t) of[SPACES_MAX + 1]; /* by space, 0 the host, then by stack: bytes */
+	bool found; /* the last event released a temporary block */
 	struct map last; /* by thread and space: the newest block, or 0 after its release */
 };
 
 /* The options of a model that fills it. */
 struct model_options temporary_options(struct temporary *t);
+/* The same for a model whose witness of other spaces is the caller's own: note one of their blocks.
+ */
+int temporary_space_note(struct temporary *t, const struct space *sp, const struct event *e);
 /* For a model with `sums`, which has no witness of the host: note one of its events, after it. 0 or
  * -ENOMEM. */
 int temporary_note(struct temporary *t, const struct event *e);

@@ -48,6 +48,8 @@ enum block_section {
 	SECTION_MAP,
 	SECTION_LEVELS,
 	SECTION_MOMENT, /* a further map */
+	SECTION_LANES, /* who worked: of the whole run */
+	SECTION_GROUPS,
 };
 /* Append a section to the block. */
 void block_section(struct str *block, enum block_section section, const struct str *body);

@@ -1,7 +1,8 @@
 /*
  * embed.c - a program of the build: writes C arrays of files, so that whyoom needs no file beside
  * it. Usage: embed OUT NAME FILE... [-- NAME FILE...]: an array NAME of its files, one after the
- * other. NAME "js" makes the arrays page_js, page_js_bytes.
+ * other. NAME "js" makes the arrays page_js, page_js_bytes. Lines lose their indentation, and those
+ * of comments alone are left out: every page carries these bytes. No text goes over several lines.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,15 +10,25 @@
 static int add_file(FILE *out, const char *path, unsigned *bytes)
 {
 	FILE *in = fopen(path, "rb");
-	int c;
+	char line[4096];
+	int comment = 0, failed;
 
 	if (!in)
 		return -1;
-	while ((c = getc(in)) != EOF)
-		fprintf(out, "%d,%s", c, ++*bytes % 24 ? "" : "\n");
-	c = ferror(in);
+	while (fgets(line, sizeof(line), in)) {
+		const char *p = line + strspn(line, " \t");
+		const char *end = strstr(p, "*/");
+
+		comment |= strncmp(p, "/*", 2) == 0 && (!end || !end[2 + strspn(end + 2, " \n")]);
+		for (; *p && *p != '\n' && !comment; p++)
+			fprintf(out, "%d,%s", *p & 255, ++*bytes % 24 ? "" : "\n");
+		if (!comment && *p == '\n' && p != line + strspn(line, " \t"))
+			fprintf(out, "10,%s", ++*bytes % 24 ? "" : "\n");
+		comment &= !end;
+	}
+	failed = ferror(in);
 	fclose(in);
-	return c;
+	return failed;
 }
 
 static int add_array(FILE *out, char **arguments, int count)

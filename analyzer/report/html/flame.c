@@ -101,7 +101,7 @@ static bool is_empty(const struct page_stack *s)
 typedef VEC(uint32_t) way_t; /* the nodes of the last path */
 
 static int add_stack(struct page *page, struct frame_tree *t, const struct page_stack *s,
-    const struct stack_path *path, way_t *way)
+    const struct stack_path *path, way_t *way, uint32_t *node)
 {
 	uint32_t at = 0;
 
@@ -118,10 +118,12 @@ static int add_stack(struct page *page, struct frame_tree *t, const struct page_
 	}
 	for (unsigned i = 0; i < MEASURES; i++)
 		t->nodes.items[at].sums[i] += s->measures[i];
+	*node = at;
 	return 0;
 }
 
-static int add_stacks(struct page *page, const struct page_space *sp, struct frame_tree *t)
+static int add_stacks(
+    struct page *page, const struct page_space *sp, struct frame_tree *t, uint32_t *of_stack)
 {
 	const uint32_t *order = NULL;
 	size_t count = feed_stack_order(&page->feed, &order);
@@ -138,7 +140,7 @@ static int add_stacks(struct page *page, const struct page_space *sp, struct fra
 			continue;
 		rc = feed_path(&page->feed, s->stack, &path);
 		if (!rc)
-			rc = add_stack(page, t, s, &path, &way);
+			rc = add_stack(page, t, s, &path, &way, &of_stack[s - sp->stacks.items]);
 	}
 	vec_free(&way);
 	trace_path_fini(&path);
@@ -177,7 +179,7 @@ static void write_node(
 }
 
 /* The children that are cut, as one: frame 0 and, in front of its depth's column, how many. */
-static void write_more(const struct frame_tree *t, const struct frame_node *of, uint32_t depth,
+static void write_more(const struct frame_tree *t, struct frame_node *of, uint32_t depth,
     struct columns *c, struct str *more)
 {
 	uint64_t sums[MEASURES];
@@ -185,19 +187,21 @@ static void write_more(const struct frame_tree *t, const struct frame_node *of, 
 
 	if (!count)
 		return;
+	of->more = c->count;
 	write_node(c, depth, 0, sums, of->sums);
 	block_number(more, count);
 }
 
 /* In preorder, without recursion: a stack may have thousands of frames. */
-static void write_kept(const struct frame_tree *t, struct columns *c, struct str *more)
+static void write_kept(struct frame_tree *t, struct columns *c, struct str *more)
 {
 	uint32_t at = 0, depth = 0;
 
 	do {
-		const struct frame_node *n = &t->nodes.items[at];
+		struct frame_node *n = &t->nodes.items[at];
 
 		if (n->kept) {
+			n->written = c->count;
 			write_node(c, depth, n->frame ? n->frame : 1, n->sums,
 			    at ? t->nodes.items[n->parent].sums : NULL);
 			write_more(t, n, depth + 1, c, more);
@@ -206,7 +210,41 @@ static void write_kept(const struct frame_tree *t, struct columns *c, struct str
 	} while (at);
 }
 
-static void write_tree(const struct frame_tree *t, struct str *to)
+/* The node that has what a stack's node had; 0: the root. */
+static uint32_t written_as(const struct frame_tree *t, uint32_t at)
+{
+	uint32_t below = at;
+
+	while (!t->nodes.items[at].kept) {
+		below = at;
+		at = t->nodes.items[at].parent;
+	}
+	return below == at ? t->nodes.items[at].written : t->nodes.items[at].more;
+}
+
+/* Says where the stacks are in the tree that was written. 0 or -ENOMEM. */
+static int number_nodes(const struct frame_tree *t, const struct page_space *sp, uint32_t count,
+    struct flame_nodes *nodes)
+{
+	nodes->count = count;
+	nodes->parents = calloc(count + 1u, sizeof(*nodes->parents));
+	if (!nodes->parents)
+		return -ENOMEM;
+	for (size_t i = 1; i < t->nodes.count; i++) {
+		const struct frame_node *n = &t->nodes.items[i];
+
+		if (n->kept)
+			nodes->parents[n->written] = t->nodes.items[n->parent].written;
+	}
+	for (size_t i = 0; i < t->nodes.count; i++)
+		if (t->nodes.items[i].more)
+			nodes->parents[t->nodes.items[i].more] = t->nodes.items[i].written;
+	for (size_t i = 0; i < sp->stacks.count; i++)
+		nodes->of_stack[i] = written_as(t, nodes->of_stack[i]);
+	return 0;
+}
+
+static uint32_t write_tree(struct frame_tree *t, struct str *to)
 {
 	struct columns c = {0};
 	struct str more = {0}, *parts[] = {&c.depth, &c.frame, &more};
@@ -220,20 +258,24 @@ static void write_tree(const struct frame_tree *t, struct str *to)
 		to->failed |= part->failed;
 		str_free(part);
 	}
+	return c.count;
 }
 
-int flame_write(struct page *page, const struct page_space *sp, uint32_t most, struct str *to)
+int flame_write(struct page *page, const struct page_space *sp, uint32_t most,
+    struct flame_nodes *nodes, struct str *to)
 {
 	struct frame_tree t = {0};
 	double share = SHARE_MIN;
-	int rc = add_stacks(page, sp, &t);
+	int rc;
 
+	nodes->of_stack = calloc(sp->stacks.count + 1u, sizeof(*nodes->of_stack));
+	rc = nodes->of_stack ? add_stacks(page, sp, &t, nodes->of_stack) : -ENOMEM;
 	if (!rc) {
 		add_rest(sp, &t);
 		/* "More" nodes come to at most as many as are kept. */
 		while (frame_tree_keep(&t, share) > most / 2)
 			share *= 1.5;
-		write_tree(&t, to);
+		rc = number_nodes(&t, sp, write_tree(&t, to), nodes);
 	}
 	frame_tree_fini(&t);
 	return rc;

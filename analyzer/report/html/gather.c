@@ -98,6 +98,98 @@ static void curves_change(
 	curve_change(&sp->late, time_ns, s->place, s->class, bytes);
 }
 
+/* Mappings come without their worker: a thread's are known by where and when they were made. */
+static uint64_t mapping_key(uint32_t stack, uint64_t birth_ns)
+{
+	return (uint64_t)stack * 0x9e3779b97f4a7c15u ^ birth_ns;
+}
+
+/* The stack that stands for its call site. */
+static uint32_t like_stack(const struct page_space *sp, uint32_t stack)
+{
+	const struct page_stack *s = page_stack_find(sp, stack);
+
+	return s && s->place != PAGE_NO_PLACE ? sp->callsites->list[sp->of_place[s->place]].stack
+					      : 0;
+}
+
+static struct group_of groups_of(
+    struct page_space *sp, uint32_t stack, uint32_t thread, uint32_t task, uint64_t birth_ns)
+{
+	struct work *w = &sp->page->work;
+	enum role stage = work_stage(w, stack);
+
+	return (struct group_of){{sp->page->threads && thread < PAGE_THREADS ? thread : GROUP_NONE,
+				     stage == ROLE_NONE ? GROUP_NONE : (uint32_t)stage,
+				     work_request_at(w, thread, task, birth_ns)},
+	    groups_full(&sp->groups) ? like_stack(sp, stack) : 0};
+}
+
+static int group_acquired(struct page_space *sp, uint32_t stack, uint32_t thread, uint32_t task,
+    uint64_t birth_ns, struct alike blocks, uint64_t time_ns)
+{
+	struct group_of of = groups_of(sp, stack, thread, task, birth_ns);
+
+	return groups_acquired(&sp->groups, &of, stack, blocks.bytes, blocks.count, time_ns);
+}
+
+static int group_released(struct page_space *sp, uint32_t stack, uint32_t thread, uint32_t task,
+    uint64_t birth_ns, uint64_t bytes)
+{
+	struct group_of of = groups_of(sp, stack, thread, task, birth_ns);
+
+	return groups_released(&sp->groups, &of, stack, bytes);
+}
+
+/* The block that the event released was temporary. 0 or -ENOMEM. */
+static int group_temporary(struct page_space *sp, const struct event *e)
+{
+	const struct block *b = e->block;
+	struct group_of of = groups_of(sp, b->stack, b->thread, b->task, b->birth_ns);
+
+	return groups_temporary(&sp->groups, &of, b->stack, block_bytes(b));
+}
+
+/* A block was acquired or released. */
+static void on_block(struct page_space *sp, const struct event *e)
+{
+	const struct block *b = e->block;
+	struct alike blocks;
+	int rc;
+
+	if (!b)
+		return;
+	blocks = (struct alike){.bytes = block_bytes(b), .count = block_count(b)};
+	rc =
+	    e->kind == EV_FREE
+		? group_released(sp, b->stack, b->thread, b->task, b->birth_ns, blocks.bytes)
+		: group_acquired(sp, b->stack, b->thread, b->task, b->birth_ns, blocks, e->time_ns);
+	if (rc)
+		sp->error = rc;
+}
+
+static void mapping_acquired(
+    struct page_space *sp, uint32_t stack, struct alike blocks, uint64_t time_ns)
+{
+	const struct event *e = sp->page->event;
+	uint64_t *slot = map_put(&sp->mappings, mapping_key(stack, time_ns));
+
+	if (slot)
+		*slot = (uint64_t)e->thread << 32 | e->task;
+	if (!slot || group_acquired(sp, stack, e->thread, e->task, time_ns, blocks, time_ns))
+		sp->error = -ENOMEM;
+}
+
+static void mapping_released(
+    struct page_space *sp, uint32_t stack, uint64_t bytes, uint64_t birth_ns)
+{
+	const uint64_t *slot = map_find(&sp->mappings, mapping_key(stack, birth_ns));
+
+	if (slot &&
+	    group_released(sp, stack, (uint32_t)(*slot >> 32), (uint32_t)*slot, birth_ns, bytes))
+		sp->error = -ENOMEM;
+}
+
 static void acquired(
     void *arg, uint32_t stack, enum stack_stats_kind kind, struct alike blocks, uint64_t time_ns)
 {
@@ -119,6 +211,10 @@ static void acquired(
 	curves_change(sp, s, time_ns, (int64_t)blocks.bytes);
 	if (slices_acquired(&sp->slices, s->place, time_ns, blocks.bytes, blocks.count))
 		sp->error = -ENOMEM;
+	if (sp->page->grouped && kind != STACK_STATS_HEAP)
+		mapping_acquired(sp, stack, blocks, time_ns);
+	else if (sp->page->grouped && !sp->space)
+		on_block(sp, sp->page->event);
 }
 
 static void released(void *arg, uint32_t stack, enum stack_stats_kind kind, struct alike blocks,
@@ -135,6 +231,10 @@ static void released(void *arg, uint32_t stack, enum stack_stats_kind kind, stru
 	curves_change(sp, s, time_ns, -(int64_t)blocks.bytes);
 	if (slices_released(&sp->slices, s->place, birth_ns, time_ns, blocks.bytes, blocks.count))
 		sp->error = -ENOMEM;
+	if (sp->page->grouped && kind != STACK_STATS_HEAP)
+		mapping_released(sp, stack, blocks.bytes, birth_ns);
+	else if (sp->page->grouped && !sp->space)
+		on_block(sp, sp->page->event);
 }
 
 /* One pass is for the host alone, in sums; another, without its blocks, for all other spaces. */
@@ -152,6 +252,21 @@ static struct page_space *page_space_of(struct page *page, const char *name)
 		if (!strcmp(page->spaces[i].name, name))
 			return &page->spaces[i];
 	return NULL;
+}
+
+/* A block of one of the other spaces. */
+static int on_space_block(void *arg, const struct space *space, const struct event *e)
+{
+	struct page *page = arg;
+	struct page_space *sp = page_space_of(page, space->name);
+	int rc;
+
+	if (sp && sp->page->grouped)
+		on_block(sp, e);
+	rc = temporary_space_note(&page->temporary, space, e);
+	if (!rc && sp && page->grouped && page->temporary.found)
+		rc = group_temporary(sp, e);
+	return rc ? rc : sp ? sp->error : 0;
 }
 
 /* Observes the spaces that the event created; it was their first. */
@@ -244,7 +359,7 @@ static int make_map(struct pass *p, struct page_space *sp)
 	struct page *page = p->page;
 	int rc = page_make_map(sp, p->m, PAGE_MAP_STACKS, &sp->map, &sp->mapped);
 
-	if (!rc && sp->mapped && sp == &page->spaces[page->shown] &&
+	if (!rc && sp->mapped && sp == &page->spaces[page->first] &&
 	    (!page->asked || page->asked->time_ns == page->moment_ns))
 		map_table(&sp->map, &page->map_table);
 	return rc;
@@ -262,6 +377,7 @@ static int take(struct pass *p)
 		sp->at_moment = sp->live;
 		for (size_t k = 0; k < sp->stacks.count; k++)
 			sp->stacks.items[k].measures[AT_THE_MOMENT] = sp->stacks.items[k].live;
+		groups_take(&sp->groups);
 		moments_own(sp);
 		rc = make_map(p, sp);
 	}
@@ -306,11 +422,16 @@ static int on_event(struct pass *p, const struct event *e, struct err *err)
 	struct page *page = p->page;
 	int rc;
 
+	page->event = e;
 	rc = on_time(p, e);
+	if (!rc && !p->first)
+		rc = work_apply(&page->work, e);
 	if (!rc)
 		rc = model_apply(p->m, e, err);
 	if (!rc && !p->first)
 		rc = temporary_note(&page->temporary, e);
+	if (!rc && !p->first && page->grouped && page->temporary.found)
+		rc = group_temporary(&page->spaces[0], e);
 	if (rc)
 		return rc;
 	watch_spaces(p, e);
@@ -325,7 +446,7 @@ static int on_event(struct pass *p, const struct event *e, struct err *err)
 	return rc;
 }
 
-static void finish(struct page_space *sp, const struct pass *p)
+static int finish(struct page_space *sp, const struct pass *p)
 {
 	const struct space *space = sp->space ? spaces_find(p->m->spaces, sp->name) : NULL;
 	uint32_t number = space ? space->index + 1 : sp->space ? SPACES_MAX + 1 : 0;
@@ -339,6 +460,8 @@ static void finish(struct page_space *sp, const struct pass *p)
 			s->measures[AT_ITS_PEAK] = s->live;
 		s->measures[TEMPORARY] = temporary_bytes(&p->page->temporary, number, s->stack);
 	}
+	map_free(&sp->mappings);
+	return groups_end(&sp->groups);
 }
 
 /* The model of a pass: the host's has only sums. 0; negative errno with err. */
@@ -354,16 +477,23 @@ static int begin_pass(struct pass *p, struct err *err)
 	p->m->options.sums = !p->first;
 	if (!p->first)
 		p->m->options.observer = (struct observer){&page->spaces[0], acquired, released};
+	else
+		p->m->options.space_witness = (struct space_witness){page, on_space_block};
 	return 0;
 }
 
-static void end_pass(struct pass *p)
+/* 0 or -ENOMEM. */
+static int end_pass(struct pass *p)
 {
+	int rc = 0;
+
 	for (uint32_t i = p->first; i < p->end; i++)
-		finish(&p->page->spaces[i], p);
+		if (finish(&p->page->spaces[i], p))
+			rc = -ENOMEM;
 	temporary_fini(&p->page->temporary);
 	model_free(p->m);
 	feed_rest(&p->page->feed);
+	return rc;
 }
 
 static int read_pass(struct page *page, uint32_t first, uint32_t end, struct err *err)
@@ -386,7 +516,8 @@ static int read_pass(struct page *page, uint32_t first, uint32_t end, struct err
 	if (!rc && !p.taken)
 		rc = take(&p);
 	progress_end();
-	end_pass(&p);
+	if (end_pass(&p) && !rc)
+		rc = -ENOMEM;
 	return rc;
 }
 

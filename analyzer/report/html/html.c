@@ -49,9 +49,8 @@ static void begin(const char *title, struct str *out)
 static void end(const struct page *page, struct str *out)
 {
 	if (page) {
-		str_puts(out, "<script type=\"application/octet-stream\" id=\"d\">");
-		page_block(page, out);
-		str_puts(out, "</script>\n<script>\n");
+		page_blocks(page, out);
+		str_puts(out, "<script>\n");
 		str_add(out, (const char *)page_js, page_js_bytes);
 		str_puts(out, "</script>\n");
 	}

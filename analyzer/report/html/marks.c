@@ -1,4 +1,4 @@
-/* marks.c - what happened when: refusals, phases, requests, checkpoints. */
+/* marks.c - what happened when: refusals, phases, checkpoints. */
 #include "report/html/page_parts.h"
 #include "util/num.h"
 
@@ -23,15 +23,6 @@ static void write(struct page *page, const struct mark *m, struct str *to, uint6
 	++*count;
 }
 
-static void write_request(
-    struct page *page, const struct request_run *q, struct str *to, uint64_t *count)
-{
-	uint64_t end = q->end_ns ? q->end_ns : page->end_ns;
-
-	write(page, &(struct mark){MARK_REQUEST, q->start_ns, end, q->peak, q->name, NULL}, to,
-	    count);
-}
-
 static void write_flow(struct page *page, struct str *to, uint64_t *count)
 {
 	const struct flow *f = &page->r->flow;
@@ -44,13 +35,6 @@ static void write_flow(struct page *page, struct str *to, uint64_t *count)
 			MARK_PHASE, p->start_ns, p->end_ns, p->live_bytes, p->name, NULL},
 		    to, count);
 	}
-	if (!f->requests)
-		return;
-	for (uint32_t i = 0; i < f->requests->kept_count; i++)
-		write_request(page, &f->requests->kept[i], to, count);
-	for (uint32_t i = 0; i < f->requests->open_used && *count < RECOVERED_MAX; i++)
-		if (f->requests->open[i].used)
-			write_request(page, &f->requests->open[i], to, count);
 }
 
 void marks_write(struct page *page, struct str *to)

@@ -105,7 +105,7 @@ static int take(struct page_space *sp, struct page_moment *at, const struct mode
 	struct page *page = sp->page;
 	bool step = at->kind == MOMENT_STEP, made;
 	bool asked =
-	    page->asked && sp == &page->spaces[page->shown] && at->time_ns == page->asked->time_ns;
+	    page->asked && sp == &page->spaces[page->first] && at->time_ns == page->asked->time_ns;
 	struct space_map map = {0};
 	int rc;
 

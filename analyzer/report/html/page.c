@@ -10,6 +10,7 @@
 #include "verdict/ledger/classes.h"
 
 #define PAGE_NODES 20000u /* of all trees together */
+#define PAGE_CELLS 16000u /* of all groups together: of their nodes, and again of their places */
 #define PLACE_FRAMES 60u /* the innermost frames of a place's stack */
 /* The stretch that leads to the failure, or to the end, is drawn once more: the last fiftieth of
  * the run, but no less than two seconds; of a short run the last fifth. */
@@ -137,12 +138,12 @@ static int open_spaces(struct page *page, struct err *err)
 		if (str_same(list[i - 1]->name, failed))
 			page->primary = i;
 	}
-	page->shown = page->primary;
+	page->first = page->primary;
 	for (uint32_t i = 0; i < page->count && !rc; i++)
 		rc = open_space(page, &page->spaces[i], err);
 	for (uint32_t i = 0; i < page->count && !rc && page->asked; i++)
 		if (!strcmp(page->spaces[i].name, page->asked->space))
-			page->shown = i;
+			page->first = i;
 	return rc;
 }
 
@@ -258,6 +259,7 @@ static void add(struct page *page, enum block_section section, struct str *body)
 
 static int add_space(struct page *page, const struct page_space *sp)
 {
+	struct flame_nodes nodes = {0};
 	struct str body = {0};
 	int rc;
 
@@ -276,8 +278,14 @@ static int add_space(struct page *page, const struct page_space *sp)
 	slices_write(&sp->slices, &body);
 	add(page, SECTION_SLICES, &body);
 	if (!rc)
-		rc = flame_write(page, sp, PAGE_NODES / page->count, &body);
+		rc = flame_write(page, sp, PAGE_NODES / page->count, &nodes, &body);
 	add(page, SECTION_TREE, &body);
+	if (!rc && page->shown.list.count) {
+		rc = lanes_space_write(page, sp, &nodes, PAGE_CELLS / page->count, &body);
+		add(page, SECTION_GROUPS, &body);
+	}
+	free(nodes.parents);
+	free(nodes.of_stack);
 	if (sp->mapped) {
 		layout_write(page, &sp->map, PAGE_MAP_SEGMENTS, PAGE_MAP_PIECES, &body);
 		add(page, SECTION_MAP, &body);
@@ -310,6 +318,10 @@ static int make_block(struct page *page)
 	add(page, SECTION_RUN, &body);
 	marks_write(page, &body);
 	add(page, SECTION_MARKS, &body);
+	rc = lanes_choose(page);
+	lanes_write(page, &body);
+	add(page, SECTION_LANES, &body);
+	lanes_table(page, &page->requests);
 	for (uint32_t i = 0; i < page->count && !rc; i++)
 		rc = add_space(page, &page->spaces[i]);
 	page_frames_write(page, &body);
@@ -318,7 +330,9 @@ static int make_block(struct page *page)
 	str_add(&texts, str_text(&page->texts.written), page->texts.written.length);
 	texts.failed |= page->texts.written.failed || page->texts.failed;
 	add(page, SECTION_TEXTS, &texts);
-	return rc || page->block.failed ? -ENOMEM : 0;
+	if (!rc)
+		block_pack(&page->block, &page->packed);
+	return rc || page->packed.failed ? -ENOMEM : 0;
 }
 
 static void close_spaces(struct page *page)
@@ -335,6 +349,8 @@ static void close_spaces(struct page *page)
 		curve_fini(&sp->whole);
 		curve_fini(&sp->late);
 		slices_fini(&sp->slices);
+		groups_fini(&sp->groups);
+		map_free(&sp->mappings);
 		space_map_fini(&sp->map);
 		moments_fini(sp);
 	}
@@ -347,7 +363,20 @@ static uint64_t moment_of(const struct verdict_result *r)
 	return r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->callsites->moment_ns;
 }
 
-int page_gather(const struct verdict_result *r, const struct page_map *asked, struct page **out,
+/* One thread alone needs no filter. */
+static int open_work(struct page *page)
+{
+	const struct trace_thread *threads;
+	struct work *w = &page->work;
+
+	page->threads = !page->r->trace || trace_threads(page->r->trace, &threads) > 1;
+	if (work_init(w, page->r, &page->feed))
+		return -ENOMEM;
+	page->grouped = page->threads || w->requests || w->frames;
+	return 0;
+}
+
+int page_gather_one(const struct verdict_result *r, const struct page_map *asked, struct page **out,
     struct err *err)
 {
 	struct page *page = calloc(1, sizeof(*page));
@@ -365,11 +394,32 @@ int page_gather(const struct verdict_result *r, const struct page_map *asked, st
 		.interpreter = feed_interpreter(&page->feed),
 		.memory = &page->frames.memory};
 	rc = open_spaces(page, err);
+	if (!rc && open_work(page))
+		rc = err_set(err, -ENOMEM, "no memory for the page");
 	if (!rc)
 		rc = page_read_events(page, err);
 	if (!rc && make_block(page))
 		rc = err_set(err, -ENOMEM, "no memory for the page");
+	str_free(&page->block);
 	close_spaces(page);
+	work_fini(&page->work);
+	if (rc)
+		page_free(page);
+	else
+		*out = page;
+	return rc;
+}
+
+int page_gather(const struct verdict_result *r, const struct trace_set *set,
+    const struct page_map *asked, struct page **out, struct err *err)
+{
+	struct page *page;
+	int rc = page_gather_one(r, asked, &page, err);
+
+	if (rc)
+		return rc;
+	if (set)
+		rc = processes_gather(page, set, err);
 	if (rc)
 		page_free(page);
 	else
@@ -382,6 +432,11 @@ void page_free(struct page *page)
 	if (!page)
 		return;
 	close_spaces(page);
+	work_fini(&page->work);
+	vec_free(&page->shown.list);
+	str_free(&page->requests);
+	processes_fini(page);
+	str_free(&page->packed);
 	block_texts_fini(&page->texts);
 	map_free(&page->frames.by_id);
 	map_free(&page->frames.by_text);
@@ -392,9 +447,10 @@ void page_free(struct page *page)
 	free(page);
 }
 
-void page_block(const struct page *page, struct str *out)
+void page_requests(const struct page *page, struct str *out)
 {
-	block_pack(&page->block, out);
+	str_add(out, str_text(&page->requests), page->requests.length);
+	out->failed |= page->requests.failed;
 }
 
 void page_map_table(const struct page *page, struct str *out)

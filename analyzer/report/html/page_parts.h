@@ -12,16 +12,17 @@
 #include "report/html/curve.h"
 #include "report/html/page.h"
 #include "report/html/slices.h"
+#include "report/html/work/groups.h"
+#include "report/html/work/work.h"
 
 #define PAGE_SPACES 8u /* the host, and those with the highest peaks */
 #define PAGE_PLACES 500u /* with a stack each; the rest is one row */
+#define PAGE_THREADS (1u << 20) /* no process has more: such a number is damage */
 #define PAGE_NO_PLACE UINT32_MAX
 /* The layout names each live stack; of more, the names would take more memory than the model. */
 #define PAGE_MAP_STACKS 50000u
 
 #define PAGE_MOMENTS 12u /* further moments with a map, for each space */
-
-enum measure { AT_THE_MOMENT, AT_ITS_PEAK, IN_ALL, COUNTED, TEMPORARY, MEASURES };
 
 /* The sums of a stack in a space. */
 struct page_stack {
@@ -62,6 +63,8 @@ struct page_space {
 	uint32_t epoch;
 	struct curve whole, late;
 	struct slices slices;
+	struct groups groups;
+	struct map mappings; /* by stack and birth, to the thread and task that made them */
 	struct page_level level;
 	struct space_map map;
 	bool mapped;
@@ -84,6 +87,22 @@ struct page_frames {
 	struct blame_memory memory;
 };
 
+/* The groups that the page lists, by number on the page. */
+struct shown_group {
+	enum group_kind kind;
+	uint32_t number;
+};
+struct shown_groups {
+	VEC(struct shown_group) list; /* by kind and number */
+	uint64_t requests; /* those that are not on it */
+};
+
+/* Another process of the set, with its data as text and what was judged. */
+struct page_process {
+	size_t index; /* in the result's tree */
+	struct str packed, cause, summary;
+};
+
 struct page {
 	const struct verdict_result *r;
 	struct feed feed;
@@ -93,11 +112,18 @@ struct page {
 	struct temporary temporary; /* of the pass */
 	struct block_texts texts;
 	struct page_frames frames;
-	struct str block;
+	struct work work;
+	struct shown_groups shown;
+	bool threads, grouped; /* there are several threads; there is any group */
+	const struct event *event; /* during the pass: the current one */
+	struct str requests; /* a table as HTML; empty: there were none */
+	struct str block; /* written; packed once it is whole */
+	struct str packed;
+	VEC(struct page_process) others;
 	/* What `whyoom map` asks for; its map as a table. */
 	const struct page_map *asked; /* NULL: the page is a report */
 	struct str map_table;
-	uint32_t shown; /* the space that the page shows first */
+	uint32_t first; /* the space that the page shows first */
 };
 
 /* gather.c: read all events, the host's and then the other spaces'. 0; negative errno with err. */
@@ -108,8 +134,15 @@ const struct page_stack *page_stack_find(const struct page_space *sp, uint32_t s
 /* The number of a frame; PAGE_NO_PLACE: no memory. flame.c */
 uint32_t page_frame(struct page *page, const struct symbol *symbol);
 void page_frames_write(const struct page *page, struct str *to);
-/* Write the tree of a space's stacks with at most `most` nodes. 0 or -ENOMEM. */
-int flame_write(struct page *page, const struct page_space *sp, uint32_t most, struct str *to);
+/* A tree as it was written: nodes by number, the root first, a parent before its children. */
+struct flame_nodes {
+	uint32_t *parents, *of_stack; /* of_stack: by a space's stack the node that has its sums */
+	uint32_t count;
+};
+/* Write the tree of a space's stacks with at most `most` nodes. The caller frees *nodes, which is
+ * zeroed, in any case. 0 or -ENOMEM. */
+int flame_write(struct page *page, const struct page_space *sp, uint32_t most,
+    struct flame_nodes *nodes, struct str *to);
 
 /* layout.c: write a map with at most so many segments and, unless those are more, pieces. */
 void layout_write(struct page *page, const struct space_map *map, uint64_t segments,
@@ -139,7 +172,25 @@ int page_make_map(const struct page_space *sp, const struct model *m, uint32_t s
 
 /* map_table.c: append a map in sentences and tables, which need no script. */
 void map_table(const struct space_map *map, struct str *out);
-/* marks.c: write refusals, phases and requests. */
+/* marks.c: write refusals, phases and checkpoints. */
 void marks_write(struct page *page, struct str *to);
+
+/* page.c: gather one process, without the others. */
+int page_gather_one(const struct verdict_result *r, const struct page_map *asked, struct page **out,
+    struct err *err);
+/* processes.c: gather those of the set's other processes that matter. 0; negative errno with err.
+ */
+int processes_gather(struct page *page, const struct trace_set *set, struct err *err);
+void processes_fini(struct page *page);
+
+/* lanes.c: choose the groups that the page lists. 0 or -ENOMEM. */
+int lanes_choose(struct page *page);
+/* Write who they are. */
+void lanes_write(struct page *page, struct str *to);
+/* Write what they held in a space, with at most `most` nodes of its tree in all. 0 or -ENOMEM. */
+int lanes_space_write(struct page *page, const struct page_space *sp,
+    const struct flame_nodes *nodes, uint32_t most, struct str *to);
+/* Append the largest requests as a table, for readers without scripts. */
+void lanes_table(const struct page *page, struct str *to);
 
 #endif

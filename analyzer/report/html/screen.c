@@ -418,13 +418,19 @@ static void others(const struct report_view *v, struct str *out)
 		device_text(r, &style, &text);
 	as_text("device", "Device", &text, out);
 	str_clear(&text);
+	if (v->page)
+		page_requests(v->page, &text);
+	if (text.length) {
+		heading(out, "requests", "Requests");
+		str_add(out, str_text(&text), text.length);
+		str_puts(out, "</section>\n");
+	}
+	str_clear(&text);
 	flow_text(r, &style, &text);
 	as_text("flow", "Phases and requests", &text, out);
 	str_clear(&text);
-	if (r->tree.count > 1)
-		processes_text(r, &style, &text);
-	as_text("processes", "Processes", &text, out);
-	str_clear(&text);
+	if (v->page)
+		page_processes(v->page, out);
 	if (v->log && v->log->count)
 		story_text(v->log, v->joined, &style, &text);
 	as_text("log", "The log", &text, out);

@@ -38,7 +38,7 @@ function Reader(bytes) {
 }
 
 const SECTION = {TEXTS: 1, RUN: 2, FRAMES: 3, MARKS: 4, SPACE: 5, CURVE: 6, LATE: 7, PLACES: 8,
-  SLICES: 9, TREE: 10, MAP: 11, LEVELS: 12, MOMENT: 13};
+  SLICES: 9, TREE: 10, MAP: 11, LEVELS: 12, MOMENT: 13, LANES: 14, GROUPS: 15};
 const GROUPS = 13; /* call sites in a curve, the rest is the last */
 const CLASSES = 8; /* classes of the ledger in a curve, the rest is the last */
 const MEASURES = ["moment", "peak", "total", "count", "temporary"];
@@ -93,6 +93,55 @@ function read_marks(r, texts) {
     list.push(m);
   }
   return list;
+}
+
+const GROUP = ["thread", "stage", "request"];
+
+/* Who worked: groups of blocks by thread, stage and request. */
+function read_lanes(r, texts) {
+  const lanes = {begun: r.number(), at_once: r.number(), more: r.number(), list: []};
+  const thread = () => {
+    const name = texts[r.number()], tid = r.number();
+    return (name || "thread") + " " + tid;
+  };
+  for (let n = r.number(); n > 0; n--) {
+    const lane = {index: lanes.list.length, kind: GROUP[r.number()], from: r.number()};
+    lane.until = lane.from + r.number();
+    if (lane.kind === "thread") lane.name = thread();
+    else lane.name = texts[r.number()];
+    if (lane.kind === "request") {
+      lane.name = (lane.name || "request") + " " + r.number();
+      const flags = r.number();
+      lane.refused = !!(flags & 1);
+      lane.unfinished = !!(flags & 2);
+      lane.thread = thread();
+    }
+    lanes.list.push(lane);
+  }
+  return lanes;
+}
+
+/* Numbers and measures of some nodes or places. */
+function read_sums(r) {
+  const n = r.number(), sums = {at: r.column(n)};
+  for (let i = 1; i < n; i++) sums.at[i] += sums.at[i - 1];
+  for (const m of MEASURES) sums[m] = r.column(n);
+  return sums;
+}
+
+/* What each of them held in a space, by index. */
+function read_groups(r) {
+  const g = {more: {moment: r.number(), total: r.number()}, by_lane: new Map()};
+  for (let n = r.number(); n > 0; n--) {
+    const index = r.number(), one = {index, peak: r.number(), peak_ns: r.number(),
+      moment: r.number(), total: r.number(), count: r.number(), nodes: null, places: null};
+    if (r.number()) {
+      one.nodes = read_sums(r);
+      one.places = read_sums(r);
+    }
+    g.by_lane.set(index, one);
+  }
+  return g;
 }
 
 function read_places(r, texts) {
@@ -191,7 +240,7 @@ function read_map(r, texts) {
 function read_space(r, texts) {
   return {name: texts[r.number()], kind: r.number(), limit: r.number(),
     limit_kind: texts[r.number()], peak: r.number(), peak_ns: r.number(), moment: r.number(),
-    request: r.number(), level: null, map: null, moments: []};
+    request: r.number(), level: null, map: null, moments: [], groups: null};
 }
 
 function read_section(data, id, r, texts) {
@@ -210,6 +259,8 @@ function read_section(data, id, r, texts) {
   else if (id === SECTION.SLICES) space.slices = read_slices(r);
   else if (id === SECTION.TREE) space.tree = read_tree(r);
   else if (id === SECTION.MAP) space.map = read_map(r, texts);
+  else if (id === SECTION.LANES) data.lanes = read_lanes(r, texts);
+  else if (id === SECTION.GROUPS) space.groups = read_groups(r);
   else if (id === SECTION.MOMENT)
     space.moments.push({kind: MOMENT[r.number()], ns: r.number(), map: read_map(r, texts)});
   else if (id === SECTION.LEVELS) {
@@ -226,6 +277,9 @@ function decode(bytes) {
   }
   const texts = read_texts(Reader(sections.find((s) => s[0] === SECTION.TEXTS)[1]));
   for (const [id, body] of sections) read_section(data, id, Reader(body), texts);
+  /* First, so that the others are drawn over them. */
+  data.marks.unshift(...data.lanes.list.filter((l) => l.kind === "request")
+    .map((lane) => ({...lane, bytes: 0})));
   for (const space of data.spaces)
     for (const p of space.places.list) p.class = data.run.classes[p.class_number] || null;
   return data;

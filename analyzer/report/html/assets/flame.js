@@ -9,7 +9,7 @@ function Flame(root, page) {
   const styles = Uint8Array.from(frames, (f) => role_of(f) * SHADES + (hash_of(f.name) % SHADES));
   const layouts = Tabs("Layout", "flame", () => [["down", "Top down"], ["up", "Bottom up"],
     ["both", "Sandwich"]], layout);
-  const measures = Choice("Measure", "measure", {});
+  const measures = Choice("Measure", "measure", {}), whose = WorkFilter(page);
   const which = Choice("Frames", "frames", {node: null});
   const search = Search(frames);
   const crumbs = make("nav", {class: "crumbs", "aria-label": "Zoomed to"});
@@ -19,7 +19,7 @@ function Flame(root, page) {
   const table = make("table", {class: "places functions"}), more = make("button", {class: "more"});
   let built = null, drawn = [], cursor = null, all = false, sorted = 2;
 
-  root.append(make("div", {class: "row"}, layouts.box, measures.select, which.select,
+  root.append(make("div", {class: "row"}, layouts.box, whose.select, measures.select, which.select,
     ...search.parts), crumbs, pane.box, legend, note,
     make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Functions"}, table),
     more);
@@ -34,20 +34,22 @@ function Flame(root, page) {
   }
 
   function measure_list() {
-    if (page.range())
+    if (page.applied_range())
       return [["kept", "Born in the range, alive at its end"], ["live", "Live at its end"],
         ["born", "Born in it"], ["died", "Released in it"]];
     const at = page.data.run.at === "failure" ? "Live at the failure" : "Live at the peak";
-    const list = [["moment", at], ["peak", "At " + page.space().name + "'s peak"],
+    const list = [["moment", at], ["peak", "At " + page.whose() + "'s peak"],
       ["total", "Allocated in all"], ["count", "Blocks in all"],
       ["temporary", "Freed at once"]];
-    return list.filter(([m], i) => page.space().tree[m][0] > 0 || i === 0);
+    const tree = source_of(page.space(), null).tree;
+    return list.filter(([m], i) => tree[m][0] > 0 || i === 0);
   }
 
   function measure() {
     const known = measure_list().map((m) => m[0]), wanted = state.get("measure");
     if (known.includes(wanted)) return wanted;
-    const first = page.range() || page.space().tree.moment[0] ? 0 : 1;
+    const range = page.applied_range();
+    const first = range || source_of(page.space(), null).tree.moment[0] ? 0 : 1;
     return known[Math.min(first, known.length - 1)];
   }
 
@@ -63,7 +65,7 @@ function Flame(root, page) {
 
   /* The trees of what is chosen, made when that changes. */
   function build() {
-    const space = page.space(), range = page.range(), m = measure();
+    const space = page.space(), range = page.applied_range(), m = measure();
     const source = source_of(space, range), python = source.python;
     const known = frame_list(python).map((f) => f[0]), wanted = state.get("frames");
     const frames_shown = known.includes(wanted) ? wanted : python ? "python" : "all";
@@ -98,10 +100,13 @@ function Flame(root, page) {
   /* The data's tree, or a range's, with what was made of it. */
   let sources = new Map();
   function source_of(space, range) {
-    const key = space.name + (range ? " " + range.from + " " + range.to : "");
+    const filter = page.filter();
+    const key = space.name + (filter ? " only " + filter.lane.index
+      : range ? " " + range.from + " " + range.to : "");
     if (!sources.has(key)) {
       if (sources.size > 8) sources = new Map();
-      const tree = range ? range_tree(space, range) : space.tree, downs = new Map();
+      const tree = filter ? lane_tree(space.tree, filter.held.nodes)
+        : range ? range_tree(space, range) : space.tree, downs = new Map();
       const names = range ? IN_RANGE : MEASURES;
       const source = {key, tree, measures: names, python: has_python(tree, frames),
         shown: (which) => shown_frames(frames, which),
@@ -147,7 +152,7 @@ function Flame(root, page) {
   /* A node of a part: [part, number]. */
   function name_of(part, node) {
     const tree = built.parts[part].tree, f = tree.frame[node];
-    if (node === 0) return built.two ? title_of(frames[built.of]) : "all of " + built.space.name;
+    if (node === 0) return built.two ? title_of(frames[built.of]) : "all of " + page.whose();
     if (f >= 0) return title_of(frames[f]);
     if (f === OUTSIDE)
       return built.frames_shown === "own" ? "outside your code" : "outside Python";
@@ -289,7 +294,7 @@ function Flame(root, page) {
     const lines = [name_of(part, node)], whole = built.base.value[0];
     if (frame && (frame.file || frame.module))
       lines.push((frame.file || frame.module) + (frame.line && node ? ":" + frame.line : ""));
-    lines.push(value_text(v) + ", " + share_text(v, whole) + " of " + built.space.name);
+    lines.push(value_text(v) + ", " + share_text(v, whole) + " of " + page.whose());
     const up = a.tree.parent[node];
     if (up > 0 && !built.two) lines.push(share_text(v, a.value[up]) + " of " + name_of(part, up));
     const others = built.measures.filter((m) => m !== built.measure && a.tree[m][node] > 0);
@@ -465,14 +470,16 @@ function Flame(root, page) {
       base.most = function_sums(base, 0, functions).reduce((best, f) =>
         (!best || f[2] > best[2] ? f : best), null);
     const top = base.most;
-    pane.canvas.setAttribute("aria-label", "Flame graph of " + built.space.name + ", " +
+    pane.canvas.setAttribute("aria-label", "Flame graph of " + built.space.name +
+      (page.filter() ? ", " + lane_title(page.lane()) + " alone, " : ", ") +
       title.get(built.measure).toLowerCase() + ": " + value_text(base.value[0]) +
       (top ? ", most of it by " + title_of(frames[top[0]]) + " " + second_title_of(frames[top[0]]) + ": " +
         value_text(top[2]) : "") +
       ". Arrow keys move, Enter zooms, Escape zooms out; the table below has the same.");
-    note.textContent = page.range()
+    whose.draw();
+    note.textContent = whose.says() || (page.applied_range()
       ? "Of the selected range, by call site: each is drawn with one of its stacks."
-      : built.base.value[0] ? "" : "Nothing to draw: " + value_text(0) + ".";
+      : built.base.value[0] ? "" : "Nothing to draw: " + value_text(0) + ".");
   }
 
   /* How many rows of what can be seen. */

@@ -21,6 +21,17 @@ function Page(data, asked) {
       if (page.by_class()) return class_colour(place.class_number);
       return place.index >= 0 && place.index < GROUPS - 1 ? group_colour(place.index) : null;
     },
+    /* The selected lane, and null for none; with what it held at its call sites, if that is known. */
+    lane: () => data.lanes.list[state.number("only", -1)] || null,
+    filter() {
+      const lane = page.lane(), groups = page.space().groups;
+      const held = lane && groups && groups.by_lane.get(lane.index);
+      return held && held.nodes ? {lane, held} : null;
+    },
+    /* Whose memory the flame graph and the call sites are about. */
+    whose: () => (page.filter() || {lane: page.space()}).lane.name,
+    /* The range that the views below follow: what a lane held is known of the whole run only. */
+    applied_range: () => (page.filter() ? null : page.range()),
     /* The selected slices, `to` not included; null: none. */
     range() {
       const from = state.number("from", -1), to = state.number("to", -1), n = page.slices();
@@ -60,14 +71,18 @@ function Tabs(label, key, list, chosen) {
   return {box, draw};
 }
 
-function start(data) {
-  const root = document.getElementById("views"), asked = root.dataset, page = Page(data, asked);
+/* The pictures of one process: what is to be shown, and draw(changed), which main.js calls. */
+function Pictures(data, number) {
+  const asked = document.getElementById("views").dataset, page = Page(data, asked);
+  const root = make("div", {class: "pictures"});
   const curve = make("section", {id: "timeline"}, make("h2", {}, "Memory over time"));
   const below = make("section", {id: "details"}), panels = new Map();
 
   const space_tabs = Tabs("Space", "space",
     () => data.spaces.map((s) => [s.name, s.name + " · " + size_text(s.peak)]),
     () => page.space().name);
+  const head = process_head(number);
+  if (head) root.append(head);
   if (data.spaces.length > 1) (asked.view ? below : curve).append(space_tabs.box);
   const timeline = Timeline(curve, page);
   root.append(curve);
@@ -105,20 +120,53 @@ function start(data) {
     if (!changed || [...changed].some((key) => !own.has(key))) timeline.redraw();
   }
 
-  state.listen((changed) => {
-    if (changed.has("theme")) theme_apply();
-    draw(changed);
-  });
   let width = 0;
   new ResizeObserver(() => {
-    if (width !== root.clientWidth) draw();
+    if (root.isConnected && width !== root.clientWidth) draw();
     width = root.clientWidth;
   }).observe(root);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
-  window.addEventListener("beforeprint", () => timeline.draw());
-  draw();
-  timeline.draw();
+  return {root, draw, print: () => timeline.draw()};
+}
+
+/* The process that the address names; its data is read when it is first shown. */
+const shown = {made: new Map(), number: -1, now: null};
+
+async function show_process() {
+  const number = process_number(), box = document.getElementById("views");
+  shown.number = number;
+  if (!shown.made.has(number))
+    shown.made.set(number, read_block(document.getElementById(number ? "d" + number : "d"))
+      .then((data) => Pictures(data, number)));
+  let made;
+  try {
+    made = await shown.made.get(number);
+  } catch (e) {
+    box.replaceChildren();
+    cannot("their data is damaged: " + e.message + ".");
+    return;
+  }
+  if (number !== shown.number) return; /* another one was chosen meanwhile */
+  shown.now = made;
+  box.replaceChildren(made.root);
+  made.draw();
+  made.print();
   document.documentElement.dataset.ready = "yes";
+}
+
+function start() {
+  const processes = Processes();
+  processes.draw();
+  state.listen((changed) => {
+    if (changed.has("theme")) theme_apply();
+    if (changed.has("process")) {
+      processes.draw();
+      show_process();
+    } else if (shown.now) shown.now.draw(changed);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change",
+    () => shown.now && shown.now.draw());
+  window.addEventListener("beforeprint", () => shown.now && shown.now.print());
+  show_process();
 }
 
 function tools() {
@@ -138,7 +186,5 @@ function cannot(why) {
 tools();
 if (typeof DecompressionStream !== "function")
   cannot("this browser is too old to unpack their data (it lacks DecompressionStream).");
-else
-  read_block(document.getElementById("d")).then(start, (e) => cannot("their data is damaged: " +
-    e.message + "."));
+else start();
 })();

@@ -7,18 +7,19 @@ function Places(root, page) {
   const filter = make("input", {type: "search", placeholder: "Filter by function or file",
     "aria-label": "Filter the call sites", id: "filter"});
   const csv = make("button", {}, "CSV"), count = make("span", {class: "hint"});
-  const table = make("table", {class: "places"});
+  const table = make("table", {class: "places"}), whose = WorkFilter(page);
+  const note = make("p", {class: "hint"});
   const more = make("button", {class: "more"});
   let all = false;
 
-  root.append(make("div", {class: "row"}, filter, csv, count),
+  root.append(make("div", {class: "row"}, whose.select, filter, csv, count), note,
     make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Call sites"}, table),
     more);
 
   const WHOLE = [
     ["moment", () => (page.data.run.at === "failure" ? "Live at the failure" : "Live at the peak"),
       size_text],
-    ["peak", () => "At " + page.space().name + "'s peak", size_text],
+    ["peak", () => "At " + page.whose() + "'s peak", size_text],
     ["total", () => "Allocated in all", size_text],
     ["count", () => "Blocks in all", count_text],
     ["temporary", () => "Freed at once", size_text],
@@ -32,15 +33,18 @@ function Places(root, page) {
   ];
 
   function columns() {
-    return page.range() ? RANGE : WHOLE;
+    return page.applied_range() ? RANGE : WHOLE;
   }
 
   function rows() {
-    const space = page.space(), range = page.range();
+    const space = page.space(), range = page.applied_range(), filter = page.filter();
+    const held = filter && sums_by_place(filter.held.places);
     const list = space.places.list.concat(space.places.rest).map((place) => {
       const row = {place};
       if (range)
         Object.assign(row, range_of_place(space, place.rest ? SLICE_SITES : place.index, range));
+      else if (held)
+        Object.assign(row, held.get(place.rest ? space.places.list.length : place.index) || NOTHING);
       else for (const m of MEASURES) row[m] = place[m];
       return row;
     });
@@ -146,6 +150,9 @@ function Places(root, page) {
   function draw() {
     const list = rows();
     const shown = all ? list : list.slice(0, PLACES_FIRST);
+    whose.draw();
+    note.textContent = whose.says();
+    note.hidden = !note.textContent;
     if (document.activeElement !== filter) filter.value = state.get("find", "");
     table.textContent = "";
     table.append(head(), body(shown));

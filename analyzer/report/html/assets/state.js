@@ -1,6 +1,6 @@
 /* state.js - what the reader has chosen: all of it in the URL's fragment, so that a link shows the
  * same and the back button goes back. Keys: view, space, from and to (slices), sort, find, open,
- * theme, and what a view adds for itself. */
+ * theme, process, and what a view adds for itself. */
 const state = (function () {
   const listeners = [];
   let values = parse();
@@ -29,6 +29,7 @@ const state = (function () {
   });
 
   return {
+    keys: () => Object.keys(values),
     get: (key, otherwise) => (key in values ? values[key] : otherwise),
     number(key, otherwise) {
       const n = Number(values[key]);

@@ -14,7 +14,7 @@ function Timeline(root, page) {
 
   const by = make("button", {class: "small by", title: "c"});
   by.onclick = () => state.set({by: page.by_class() ? "site" : null}, true);
-  keys.push(["c", "colours by class or by call site", () => by.hidden || by.click()]);
+  keys.push(["c", "colours by class or by call site", () => by.hidden || by.click(), root]);
   plots.append(whole.box, late.box);
   root.append(plots, note, by, legend);
 
