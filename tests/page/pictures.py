@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the pictures of docs/page.md: records a small server that keeps too much, writes its page
-and takes pictures of it in Chromium.
+"""Makes the pictures of docs/page.md: records two small servers that keep too much, writes their
+pages and takes pictures of them in Chromium.
 
     pictures.py WHYOOM [DIR]      DIR: docs/pictures of the checkout"""
 import base64
@@ -44,6 +44,61 @@ def serve(model, sessions):
 
 serve(Model(24), Sessions())
 '''
+# Processes, threads and requests.
+WORKERS = '''
+import ctypes, os, random, threading, time
+
+marks = ctypes.CDLL(None)
+marks.whyoom_request_begin.restype = ctypes.c_uint64
+marks.whyoom_request_begin.argtypes = [ctypes.c_char_p]
+marks.whyoom_request_end.argtypes = [ctypes.c_uint64]
+cache = {}
+
+def tokenize(words):
+    return [bytearray(2000 + i) for i in range(words)]
+
+def attend(words):
+    return bytearray(words * 45000)
+
+def remember(key, scores):
+    cache[key] = scores
+
+def answer(key, words, forgetful):
+    tokens, scores = tokenize(words), attend(words)
+    time.sleep(words / 4000)
+    if words % forgetful == 0:
+        remember(key, scores)
+    return len(tokens)
+
+def serve(seed, count, forgetful):
+    chance = random.Random(seed)
+    for i in range(count):
+        request = marks.whyoom_request_begin(chance.choice([b"POST /chat", b"POST /embed"]))
+        try:
+            answer((seed, i), chance.randint(40, 400), forgetful)
+        except MemoryError:
+            marks.whyoom_request_end(request)
+            return
+        marks.whyoom_request_end(request)
+        time.sleep(chance.random() / 30)
+
+def work(worker):
+    threads = [threading.Thread(target=serve, args=(10 * worker + t, 30, 3 if worker == 1 else 40),
+                                name=f"worker-{t}") for t in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+children = []
+for worker in range(3):
+    children.append(os.fork())
+    if not children[-1]:
+        work(worker)
+        os._exit(0)
+for child in children:
+    os.waitpid(child, 0)
+'''
 # Name, width, height, dark, fragment, and the part at the top.
 PICTURES = [
     ("page-verdict", 1100, 940, False, "", "header"),
@@ -54,14 +109,18 @@ PICTURES = [
     ("page-map-earlier", 1100, 700, True, "#view=map&at=2000000000", "#details"),
     ("page-narrow", 400, 860, False, "", "header"),
 ]
+PICTURES_OF_WORKERS = [
+    ("page-lanes", 1100, 800, False, "#view=lanes", "#details"),
+    ("page-processes", 1100, 760, False, "#process=1", "#processes"),
+]
 
 
-def record(whyoom, folder):
-    (folder / "server.py").write_text(PROGRAM)
+def record(whyoom, folder, program, limit):
+    (folder / "server.py").write_text(program)
     subprocess.run([whyoom, "run", "-o", "trace", "--html", "page.html", "--",
                     "/usr/bin/python3", "server.py"],
                    cwd=folder, stderr=subprocess.DEVNULL, timeout=300,
-                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (420 << 20,) * 2))
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit << 20,) * 2))
     return folder / "page.html"
 
 
@@ -93,12 +152,13 @@ def main():
                       pathlib.Path(__file__).resolve().parents[2] / "docs" / "pictures")
     to.mkdir(exist_ok=True)
     driver = browser()
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        page = record(whyoom, pathlib.Path(folder))
-        for name, *how in PICTURES:
-            data = picture(driver, page, *how)
-            assert len(data) <= LARGEST, (name, len(data))
-            (to / f"{name}.png").write_bytes(data)
+    for program, limit, pictures in ((PROGRAM, 420, PICTURES), (WORKERS, 300, PICTURES_OF_WORKERS)):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            page = record(whyoom, pathlib.Path(folder), program, limit)
+            for name, *how in pictures:
+                data = picture(driver, page, *how)
+                assert len(data) <= LARGEST, (name, len(data))
+                (to / f"{name}.png").write_bytes(data)
     driver.quit()
 
 

@@ -71,3 +71,49 @@ def hostile(tmp_path_factory):
     """The page of a trace whose every name holds markup, a terminal's codes and no UTF-8."""
     trace = hostile_module().trace.__wrapped__(tmp_path_factory)
     return write(trace, tmp_path_factory.mktemp("hostile-page") / "page.html")
+
+
+SERVER = """
+import ctypes, sys, threading, time
+marks = ctypes.CDLL(None)
+marks.whyoom_request_begin.restype = ctypes.c_uint64
+marks.whyoom_request_begin.argtypes = [ctypes.c_char_p]
+marks.whyoom_request_end.argtypes = [ctypes.c_uint64]
+cache = []
+def tokenize(n):
+    return [bytearray(1000 + i) for i in range(n)]
+def attend(n):
+    return bytearray(100000 * n)
+def answer(i):
+    tokens, scores = tokenize(40), attend(1 + i % 9)
+    if i % 5 == 0:
+        cache.append(scores)
+    time.sleep(0.001)
+def serve(worker):
+    for i in range(40):
+        request = marks.whyoom_request_begin(b"POST /chat")
+        answer(i)
+        marks.whyoom_request_end(request)
+    request = marks.whyoom_request_begin(b"POST /v1/completions/last")
+    try:
+        cache.append(bytearray(1 << 50))
+    except MemoryError:
+        pass
+    marks.whyoom_request_end(request)
+workers = [threading.Thread(target=serve, args=(w,)) for w in range(3)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+"""
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """The page of a server with three threads and 123 marked requests, of which three were
+    refused."""
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "server.py").write_text(SERVER)
+    subprocess.run([WHYOOM, "run", "-o", folder / "trace", "--", sys.executable,
+                    folder / "server.py"], capture_output=True, timeout=120, check=True)
+    return write(folder / "trace", folder / "page.html")
