@@ -150,9 +150,13 @@ static int parse(int argc, char **argv, struct request *r)
 static int show(const struct request *r, bool *larger, struct err *err)
 {
 	struct report_style style = output_style(&r->output);
+	struct diff_request asked = r->diff;
 	struct diff_result result;
 	struct str text = {0};
-	int rc = diff_make(&r->diff, &result, err);
+	int rc;
+
+	asked.pictures = r->output.format->pictures;
+	rc = diff_make(&asked, &result, err);
 
 	if (rc)
 		return rc;

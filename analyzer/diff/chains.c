@@ -21,7 +21,8 @@ static int add_chains(struct comparison *c, struct map *known, const struct side
 		uint32_t pair = of[chain->site];
 		struct twin *twin;
 
-		if (!bytes)
+		/* Pictures show what it held at other times, too. */
+		if (!bytes && !(space->sums && space->sums[i].acquired))
 			continue;
 		index = map_put(known, mix(chain->key, pair + 1u));
 		if (!index)
@@ -119,6 +120,8 @@ int compare_list_stacks(struct comparison *c, compare_stacks_t *stacks)
 		     k < c->twins.count && c->twins.items[k].pair == c->list[i].pair &&
 		     p->stack_count < STACKS_OF_LINE;
 		     k++) {
+			if (!c->twins.items[k].a && !c->twins.items[k].b)
+				break;
 			if (vec_push(stacks, stack_of(c, &c->twins.items[k])))
 				return -ENOMEM;
 			p->stack_count++;

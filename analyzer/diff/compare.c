@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "diff/judge.h"
+#include "diff/phases.h"
 #include "util/num.h"
 
 const struct series compare_no_series;
@@ -225,6 +226,10 @@ static int compare_space(struct comparison *c, compare_stacks_t *stacks)
 	add_arenas(c);
 	qsort(c->list, c->count, sizeof(*c->list), by_excess);
 	rc = compare_list_stacks(c, stacks);
+	if (!rc)
+		rc = phases_compare(c);
+	if (!rc && c->request->pictures)
+		rc = compare_trees(c);
 	if (rc)
 		return rc;
 	out->lines = arena_alloc(&c->result->arena, (c->count + 1) * sizeof(*out->lines));

@@ -9,9 +9,16 @@
 #include "diff/match.h"
 #include "diff/side.h"
 
+/* A phase of each side, by number; SITE_NONE: that side lacks it. */
+struct phase_pair {
+	uint32_t a, b;
+};
+
 struct diff_sides {
 	struct side a, b;
 	struct pairs pairs;
+	struct phase_pair phases[2 * SIDE_PHASES];
+	uint32_t phase_count;
 };
 
 /* A stack on both sides: equal names within one line. */
@@ -55,6 +62,8 @@ static inline uint64_t compare_per(uint64_t bytes, uint64_t requests)
 typedef VEC(struct diff_stack) compare_stacks_t;
 int compare_stacks(struct comparison *c);
 int compare_list_stacks(struct comparison *c, compare_stacks_t *stacks);
+/* union.c: make the tree of both sides' stacks. Pre: the stacks are matched. 0 or -ENOMEM. */
+int compare_trees(struct comparison *c);
 /* work.c: fill c->judge. Pre: both sides of c->out are filled. 0 or -ENOMEM. */
 int compare_work(struct comparison *c);
 

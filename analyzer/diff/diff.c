@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "diff/compare.h"
+#include "diff/phases.h"
 
 const char *diff_by_name(enum diff_by by)
 {
@@ -48,6 +49,7 @@ static int read_sides(struct diff_sides *s, struct err *err)
 	    (rc = match_sites(s->a.sites.items, s->a.sites.count, s->b.sites.items,
 		 s->b.sites.count, &s->pairs)))
 		return err_set(err, rc, "no memory for the comparison");
+	phases_align(s);
 	rc = side_read(&s->a, err);
 	return rc ? rc : side_read(&s->b, err);
 }
@@ -110,6 +112,7 @@ int diff_make(const struct diff_request *request, struct diff_result *out, struc
 	if (!s)
 		return err_set(err, -ENOMEM, "no memory for the comparison");
 	r.sides = s;
+	s->a.pictures = s->b.pictures = request->pictures;
 	rc = side_open(&s->a, &request->a, request->by, err);
 	if (!rc)
 		rc = side_open(&s->b, &request->b, request->by, err);

@@ -9,6 +9,8 @@
 #ifndef ANALYZER_DIFF_DIFF_H
 #define ANALYZER_DIFF_DIFF_H
 
+#include "model/callsite/blame.h"
+#include "verdict/framework/frame_role.h"
 #include "verdict/result.h"
 
 enum diff_by {
@@ -31,6 +33,7 @@ struct diff_request {
 	const char *space; /* NULL: all */
 	enum diff_by by;
 	bool per_request; /* bytes are divided by the number of requests begun */
+	bool pictures; /* make the trees of stacks, too */
 };
 
 enum diff_kind { DIFF_SAME, DIFF_GREW, DIFF_SHRANK, DIFF_NEW, DIFF_GONE };
@@ -53,6 +56,14 @@ struct diff_amount {
 	uint64_t top; /* typical of the most that it holds when it is busy */
 };
 
+/* What the pictures show of lines and stacks: bytes. */
+enum diff_measure {
+	DIFF_AT_MOMENT, /* live bytes */
+	DIFF_AT_PEAK, /* at the space's own peak until the moment */
+	DIFF_ACQUIRED, /* in all until the moment */
+};
+#define DIFF_MEASURES 3
+
 /* A line of the program, or all arenas of an interpreter for small objects. */
 struct diff_line {
 	const char *function, *file; /* B's; A's if it is gone. file NULL, line 0: unknown */
@@ -67,6 +78,7 @@ struct diff_line {
 	uint64_t noise; /* a change below this is none */
 	struct stack_view stack; /* the heaviest, of the side with more */
 	size_t frame; /* the line's index in it */
+	uint64_t a_bytes[DIFF_MEASURES], b_bytes[DIFF_MEASURES]; /* for pictures */
 	/* Parts of the result's stacks. */
 	size_t first_stack, stack_count;
 };
@@ -78,10 +90,47 @@ struct diff_stack {
 	uint64_t a, b; /* bytes */
 };
 
-/* The layout of a space; known false: it has none, or was not at its moment. */
+/* The layout of a space; known false: it has none, or was not at its moment. The host's segments
+ * are ranges of its blocks. */
 struct diff_layout {
 	bool known;
 	uint64_t segments, segment_bytes, holes, hole_bytes, largest_hole;
+	/* What the host's malloc and the interpreter say of themselves: free bytes that they keep.
+	 */
+	bool malloc_known, arenas_known;
+	uint64_t malloc_free, arenas_free;
+};
+
+/* The same phase of both runs, or one that only one of them has. */
+#define DIFF_POINTS 120u
+struct diff_curve {
+	bool present; /* this side has the phase, and read of it before the moment */
+	uint64_t from_ns, until_ns;
+	uint64_t most, last; /* live bytes: the most in it, and at its end */
+	/* The most live bytes in equal parts of its time; only `points` were read before the
+	 * moment. */
+	uint32_t points;
+	const uint64_t *at;
+};
+struct diff_phase {
+	const char *name; /* "loading", or the program's; "run" for all of it */
+	struct diff_curve a, b;
+};
+
+/* The stacks of both sides as one tree, by the names that survive a rebuild. */
+struct diff_frame {
+	struct symbol symbol; /* B's, or A's if B has none; line 0: it is called at several */
+	enum frame_role role;
+};
+struct diff_node {
+	uint32_t parent, frame; /* node 0 is all of the space, without a frame */
+	uint64_t a[DIFF_MEASURES], b[DIFF_MEASURES]; /* of stacks that end here */
+	uint64_t changed; /* acquired on both sides by those of lines that changed */
+};
+struct diff_tree {
+	struct diff_frame *frames;
+	struct diff_node *nodes; /* a parent comes before its children */
+	size_t frame_count, node_count; /* no nodes: it was not asked for */
 };
 
 struct diff_space_side {
@@ -103,6 +152,9 @@ struct diff_space {
 	double work; /* how many times as much work B's whole run has done; 0: unknown */
 	bool work_by_requests; /* counted in requests, not in acquisitions */
 	bool larger, smaller; /* as a whole, beyond the error of a sample */
+	struct diff_phase *phases; /* in the order of time */
+	size_t phase_count;
+	struct diff_tree tree;
 	struct diff_line *lines; /* changes first, the largest first; then by difference */
 	size_t line_count, changed;
 };
@@ -126,6 +178,10 @@ struct diff_fact {
 	bool number, is_bytes, a_known, b_known;
 	int64_t a_value, b_value;
 };
+
+struct diff_result;
+/* Return whether it is worth a line. */
+bool diff_fact_differs(const struct diff_result *r, const struct diff_fact *f);
 
 struct diff_side_view {
 	const char *path, *cmdline, *at;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diff/compare.h"
+#include "util/num.h"
 #include "verdict/device/device.h"
 
 typedef VEC(struct diff_fact) facts_t;
@@ -181,4 +182,22 @@ int facts_read(const struct diff_sides *sides, struct diff_result *out)
 	out->facts = facts.items;
 	out->fact_count = facts.count;
 	return rc;
+}
+
+/* A ledger's row moves with each run: by a hundredth of all at least. */
+bool diff_fact_differs(const struct diff_result *r, const struct diff_fact *f)
+{
+	uint64_t apart, whole = 0;
+
+	if (!f->number)
+		return !str_same(f->a, f->b);
+	if (f->a_known != f->b_known && f->kind != DIFF_LEDGER)
+		return true;
+	apart = (uint64_t)llabs(f->b_value - f->a_value);
+	if (f->kind != DIFF_LEDGER)
+		return apart != 0;
+	for (size_t i = 0; i < r->space_count; i++)
+		if (str_same(r->spaces[i].name, f->space ? f->space : "host"))
+			whole = num_most(r->spaces[i].a.peak_bytes, r->spaces[i].b.peak_bytes);
+	return apart > whole / 100 && apart > 0;
 }

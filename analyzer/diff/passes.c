@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/side.h"
+#include "diff/phases.h"
 #include "model/space/space_map.h"
 #include "util/num.h"
 #include "util/progress.h"
@@ -76,6 +76,25 @@ static void reach_moment(struct pass *p, struct side_space *space)
 	series_mark(&space->sum);
 }
 
+/* The chains' live bytes are those of the peak. */
+static void reach_peak(const struct pass *p, struct side_space *space)
+{
+	for (size_t i = 0; i < p->side->chains.count; i++)
+		space->sums[i].peak = space->sums[i].live;
+}
+
+/* What the pictures show of it; before the moment. */
+static void count_acquired(
+    const struct pass *p, struct side_space *space, uint32_t chain, uint64_t bytes)
+{
+	struct chain_sums *sums = &space->sums[chain];
+
+	sums->live += bytes;
+	sums->acquired += bytes;
+	if (space->count + 1 == space->peak_at)
+		reach_peak(p, space);
+}
+
 static void follow(struct pass *p, struct side_space *space, uint32_t stack, struct alike blocks)
 {
 	const struct stack_sum *sum = &p->side->stacks.items[stack];
@@ -91,8 +110,11 @@ static void follow(struct pass *p, struct side_space *space, uint32_t stack, str
 		rc = series_acquire(&space->sum, &p->side->arena, part, p->thread, blocks);
 	if (rc)
 		p->rc = rc;
+	curve_points_change(space->curve, p->side, p->time_ns, space->sum.now.live);
 	if (!space->done)
 		space->chain_bytes[sum->chain] += blocks.bytes;
+	if (!space->done && space->sums)
+		count_acquired(p, space, sum->chain, blocks.bytes);
 	if (++space->count == space->until && p->side->by_peak)
 		reach_moment(p, space);
 }
@@ -136,6 +158,9 @@ static void released(void *arg, uint32_t stack, enum stack_stats_kind kind, stru
 	part = part_of(space);
 	series_release(&space->series[sum->site], part, blocks);
 	series_release(&space->sum, part, blocks);
+	curve_points_change(space->curve, side, l->pass->time_ns, space->sum.now.live);
+	if (!space->done && space->sums)
+		space->sums[sum->chain].live = num_less(space->sums[sum->chain].live, blocks.bytes);
 	if (side->by == DIFF_LIVE && !space->done)
 		space->chain_bytes[sum->chain] =
 		    num_less(space->chain_bytes[sum->chain], blocks.bytes);
@@ -194,8 +219,44 @@ static int listen_to_spaces(struct pass *p)
 
 static void layout_of(const struct space_map *map, struct diff_layout *out)
 {
-	*out = (struct diff_layout){
-	    true, map->segments.count, map->bytes, map->holes, map->hole_bytes, map->largest_hole};
+	out->known = true;
+	out->segments = map->segments.count;
+	out->segment_bytes = map->bytes;
+	out->holes = map->holes;
+	out->hole_bytes = map->hole_bytes;
+	out->largest_hole = map->largest_hole;
+}
+
+static void free_inside(const struct model *m, uint64_t time_ns, struct diff_layout *out)
+{
+	const struct allocator_reading *malloc = allocator_stats_at(&m->measured.malloc, time_ns);
+	const struct allocator_reading *arenas = allocator_stats_at(&m->measured.arenas, time_ns);
+
+	out->malloc_known = malloc && malloc->split;
+	out->malloc_free = out->malloc_known ? malloc->free : 0;
+	out->arenas_known = arenas != NULL;
+	out->arenas_free = arenas ? arenas->free : 0;
+}
+
+/* The layout of more would take more memory than the rest of the comparison. */
+#define HOLES_BLOCKS 2000000u
+
+/* Between the blocks of a sample lie others that are not recorded. */
+static int settle_host(struct pass *p, struct side_space *space)
+{
+	const struct feed *feed = &p->side->feed;
+	struct space_map map = {0};
+	int rc = 0;
+
+	free_inside(p->model, p->time_ns, &space->layout);
+	if (feed->each_live && feed->facts(feed->self)->mode != TRACE_MODE_SAMPLED &&
+	    p->model->blocks.count <= HOLES_BLOCKS) {
+		rc = space_map_host(p->model, feed->each_live, feed->self, 0, &map);
+		if (!rc)
+			layout_of(&map, &space->layout);
+		space_map_fini(&map);
+	}
+	return rc;
 }
 
 /* The model stands at the moment of these spaces: read what is not in the events. */
@@ -216,6 +277,8 @@ static int settle(struct pass *p)
 			if (!rc)
 				layout_of(&map, &space->layout);
 			space_map_fini(&map);
+		} else if (!i) {
+			rc = settle_host(p, space);
 		}
 		if (rc)
 			return rc;
@@ -297,7 +360,11 @@ static int prepare(struct side *s, struct pass *p)
 
 		space->series = calloc(s->sites.count + 1, sizeof(*space->series));
 		space->chain_bytes = calloc(s->chains.count + 1, sizeof(*space->chain_bytes));
-		if (!space->series || !space->chain_bytes)
+		space->curve = curve_points_new();
+		if (s->pictures)
+			space->sums = calloc(s->chains.count + 1, sizeof(*space->sums));
+		if (!space->series || !space->chain_bytes || !space->curve ||
+		    (s->pictures && !space->sums))
 			return -ENOMEM;
 	}
 	stages_init(&p->stages, &s->feed, s->verdict.frameworks.frames);
@@ -322,6 +389,7 @@ int side_read(struct side *s, struct err *err)
 		for (size_t k = 0; k < s->sites.count; k++)
 			series_finish(&space->series[k]);
 		series_finish(&space->sum);
+		curve_points_end(space->curve, s, s->until_ns);
 	}
 	if (!rc && (rc = settle(&p)))
 		err_set(err, rc, "no memory for the comparison");

@@ -104,6 +104,8 @@ void side_fini(struct side *s)
 	for (size_t i = 0; i < s->space_count; i++) {
 		free(s->spaces[i]->series);
 		free(s->spaces[i]->chain_bytes);
+		free(s->spaces[i]->curve);
+		free(s->spaces[i]->sums);
 		free(s->spaces[i]);
 	}
 	vec_free(&s->stacks);

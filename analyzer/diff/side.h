@@ -9,6 +9,7 @@
 #include "diff/names.h"
 #include "diff/series.h"
 #include "model/callsite/wrappers.h"
+#include "model/request/phase.h"
 #include "model/space/space.h"
 #include "util/map.h"
 
@@ -40,6 +41,18 @@ struct stack_sum {
 	bool mapped; /* a mapping, not a block */
 };
 
+/* What a union of trees shows of a chain. */
+struct chain_sums {
+	uint64_t live, peak, acquired; /* live: until the moment */
+};
+
+/* A part of the run, which phases.c aligns with one of the other side. */
+struct side_phase {
+	const char *name;
+	uint64_t from_ns, until_ns;
+};
+#define SIDE_PHASES (PHASES_MAX + 2u) /* what comes before and after them, too */
+
 struct side_space {
 	char name[32];
 	enum space_kind kind; /* SPACE_OTHER for the host */
@@ -55,6 +68,8 @@ struct side_space {
 	struct series *series; /* by site */
 	uint64_t *chain_bytes; /* by chain: live, or acquired */
 	struct diff_layout layout;
+	struct curve_points *curve;
+	struct chain_sums *sums; /* by chain, where pictures are asked for; else NULL */
 };
 
 struct side {
@@ -76,6 +91,9 @@ struct side {
 	VEC(struct site) sites;
 	VEC(struct chain) chains;
 	VEC(struct names) names; /* by symbol id; `all` 0: not read yet */
+	struct side_phase phases[SIDE_PHASES];
+	uint32_t phase_count;
+	bool pictures;
 	struct map wrappers; /* hashes of functions that allocate for their callers */
 	struct side_space *spaces[SPACES_MAX + 1]; /* the host first */
 	size_t space_count;

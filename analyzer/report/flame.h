@@ -7,6 +7,7 @@
 
 #include "report/frame_tree.h"
 #include "report/report.h"
+#include "verdict/framework/frame_role.h"
 
 struct flame_frame {
 	struct symbol symbol; /* its strings are the feed's */

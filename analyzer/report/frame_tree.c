@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "util/text/str.h"
-
-int frame_tree_init(struct frame_tree *t)
+int frame_tree_init(struct frame_tree *t, unsigned measures)
 {
 	map_seed();
+	t->measures = measures;
 	return vec_push(&t->nodes, (struct frame_node){0}) ? -ENOMEM : 0;
 }
 
@@ -55,7 +54,7 @@ void frame_tree_sum(struct frame_tree *t)
 	for (size_t i = t->nodes.count; i-- > 1;) {
 		const struct frame_node *n = &t->nodes.items[i];
 
-		for (unsigned k = 0; k < FRAME_TREE_SUMS; k++)
+		for (unsigned k = 0; k < t->measures; k++)
 			t->nodes.items[n->parent].sums[k] += n->sums[k];
 	}
 }
@@ -69,7 +68,7 @@ uint32_t frame_tree_keep(struct frame_tree *t, double share)
 		struct frame_node *n = &t->nodes.items[i];
 
 		n->kept = i == 0;
-		for (unsigned k = 0; k < FRAME_TREE_SUMS; k++)
+		for (unsigned k = 0; k < t->measures; k++)
 			n->kept |=
 			    n->sums[k] && (double)n->sums[k] >= share * (double)root->sums[k];
 		kept += n->kept;
@@ -89,7 +88,7 @@ uint32_t frame_tree_cut(
 		if (n->kept)
 			continue;
 		count++;
-		for (unsigned k = 0; k < FRAME_TREE_SUMS; k++)
+		for (unsigned k = 0; k < t->measures; k++)
 			sums[k] += n->sums[k];
 	}
 	return count;
@@ -114,44 +113,4 @@ void frame_tree_fini(struct frame_tree *t)
 {
 	vec_free(&t->nodes);
 	map_free(&t->children);
-}
-
-/* --- roles --- */
-
-static const struct {
-	const char *name, *words;
-} roles[] = {
-#define ROLE(NAME, name, words) {#name, words},
-    FRAME_ROLES(ROLE)
-#undef ROLE
-};
-
-const char *frame_role_name(enum frame_role role)
-{
-	return roles[role].name;
-}
-
-const char *frame_role_words(enum frame_role role)
-{
-	return roles[role].words;
-}
-
-/* True for a library that the knowledge files name. */
-static bool of_framework(const struct knowledge *known, const struct symbol *s)
-{
-	const char *module = s->python ? NULL : s->module ? s->module : "";
-
-	return known && knowledge_owner(known, s->file, module);
-}
-
-enum frame_role frame_role(
-    const struct blame_context *context, const struct knowledge *known, const struct symbol *s)
-{
-	enum owner owner = s->cut ? OWNER_RUNTIME : blame_owner(context, s);
-
-	if (owner == OWNER_USER)
-		return FRAME_OWN;
-	if (owner == OWNER_RUNTIME)
-		return FRAME_RUNTIME;
-	return of_framework(known, s) ? FRAME_FRAMEWORK : FRAME_LIBRARY;
 }

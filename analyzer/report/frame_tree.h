@@ -5,12 +5,10 @@
 #ifndef ANALYZER_REPORT_FRAME_TREE_H
 #define ANALYZER_REPORT_FRAME_TREE_H
 
-#include "knowledge/knowledge.h"
-#include "model/callsite/blame.h"
 #include "util/map.h"
 #include "util/vec.h"
 
-#define FRAME_TREE_SUMS 5u /* a number for each measure */
+#define FRAME_TREE_SUMS 7u /* at most: a number for each measure */
 /* Stacks that come later end at the frame that they share with others. */
 #define FRAME_TREE_NODES 1000000u
 
@@ -26,13 +24,14 @@ struct frame_node {
 
 /* Zero at first. */
 struct frame_tree {
+	unsigned measures; /* sums that are used */
 	VEC(struct frame_node)
 	nodes; /* the first is the root; a parent comes before its children */
 	struct map children; /* parent and frame to node */
 };
 
-/* Make the root. 0 or -ENOMEM. */
-int frame_tree_init(struct frame_tree *t);
+/* Make the root of a tree with that many sums. 0 or -ENOMEM. */
+int frame_tree_init(struct frame_tree *t, unsigned measures);
 /* Find or make the child of a node with that frame; without room it is the node itself. 0 or
  * -ENOMEM. */
 int frame_tree_child(struct frame_tree *t, uint32_t parent, uint32_t frame, uint32_t *out);
@@ -47,24 +46,5 @@ uint32_t frame_tree_cut(
  * *depth, 0 for the root, follows. */
 uint32_t frame_tree_next(const struct frame_tree *t, uint32_t at, bool into, uint32_t *depth);
 void frame_tree_fini(struct frame_tree *t);
-
-/* Whose code a frame is: ROLE(NAME, name, words). */
-#define FRAME_ROLES(ROLE)                                                                          \
-	ROLE(OWN, own, "your code")                                                                \
-	ROLE(FRAMEWORK, framework, "framework")                                                    \
-	ROLE(LIBRARY, library, "library")                                                          \
-	ROLE(RUNTIME, runtime, "runtime, interpreter")
-enum frame_role {
-#define ROLE(NAME, name, words) FRAME_##NAME,
-	FRAME_ROLES(ROLE)
-#undef ROLE
-	    FRAME_ROLE_COUNT
-};
-/* `known` NULL: no library is a framework. */
-enum frame_role frame_role(const struct blame_context *context, const struct knowledge *known,
-    const struct symbol *symbol);
-/* "own", and "your code". */
-const char *frame_role_name(enum frame_role role);
-const char *frame_role_words(enum frame_role role);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef ANALYZER_REPORT_PARTS_H
 #define ANALYZER_REPORT_PARTS_H
 
+#include "diff/diff.h"
 #include "report/text/style.h"
 #include "trace/trace.h"
 #include "util/text/json.h"
@@ -43,6 +44,11 @@ void device_json(struct json *j, const char *key, const struct device_report *d)
 void device_samples_json(struct json *j, const struct device_sample *samples, size_t count);
 /* Append the member "spaces". */
 void spaces_json(struct json *j, const struct verdict_result *r);
+
+/* Append the curves of both sides, aligned by phase, and the numbers of each phase; where they do
+ * not differ, only with style->verbose. diff_phases.c */
+void diff_phases_text(
+    const struct diff_space *s, const struct report_style *style, struct str *out);
 
 /* Append a line of phases and requests, if known; a table of stages from two of them on. */
 void flow_text(const struct verdict_result *r, const struct report_style *style, struct str *out);

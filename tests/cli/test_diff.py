@@ -157,6 +157,91 @@ def test_facts(tmp_path):
     assert "limit.as is 2147483648, before 1073741824" in " ".join(text.split())
 
 
+def test_phases(served):
+    """Of runs that are three times as long, the same phase lies beside the same."""
+    r = diff(*served)
+    phases = r["spaces"][0]["phases"]
+    names = [p["name"] for p in phases]
+    assert "serving" in names and len(names) == len(set(names)), names
+    for side in "ab":
+        own = [p[side] for p in phases if p[side]]
+        assert own[0]["from_seconds"] == 0
+        # One begins where the one before ends.
+        assert [p["until_seconds"] for p in own[:-1]] == [p["from_seconds"] for p in own[1:]]
+        assert all(p["peak_bytes"] == max(p["points"]) >= p["end_bytes"] for p in own)
+        assert all(len(p["points"]) == 120 for p in own)
+        assert max(p["peak_bytes"] for p in own) == r["spaces"][0][side]["peak_bytes"]
+    serving, = (p for p in phases if p["name"] == "serving")
+    assert serving["a"]["peak_bytes"] == pytest.approx(serving["b"]["peak_bytes"], rel=0.05)
+    text = whyoom("diff", "-v", *served).stdout
+    assert "serving: at most" in text and "\n  A " in text and "\n  B " in text
+
+
+def test_curves(tmp_path):
+    """Without phases both runs lie side by side from begin to end, but what comes after the moment
+    is not known."""
+    a, b = trace(tmp_path / "a"), trace(tmp_path / "b", kept=60 * KIB)
+    phase, = diff(a, b)["spaces"][0]["phases"]
+    assert phase["name"] == "run"
+    for side, kept in (("a", 40), ("b", 60)):
+        points = phase[side]["points"]
+        # It grows all the time, but for the buffer that comes and goes.
+        assert len(points) == 120 and all(y >= x - 45000 for x, y in zip(points, points[1:]))
+        assert phase[side]["end_bytes"] == 64 * kept * KIB
+        assert points[-1] == 64 * kept * KIB + 45000
+    end = phase["a"]["until_seconds"]
+    phase, = diff(a, "--at", f"{end / 2}s", "--and", "end")["spaces"][0]["phases"]
+    assert 58 <= len(phase["a"]["points"]) <= 62 and len(phase["b"]["points"]) == 120
+    assert phase["b"]["points"][:len(phase["a"]["points"]) - 1] == phase["a"]["points"][:-1]
+
+
+def test_marked_phases(tmp_path):
+    """The program's own marks are aligned by name; what one side lacks stands alone."""
+    def marked(folder, phases):
+        folder.mkdir()
+        d = writer.Definitions()
+        d.module(1, "/nowhere/server")
+        d.code(1, 0x30B, 50, "main", "/srv/server.py", bytes([0x80, 0]))
+        d.stack(1, [("python", 1, 0)])
+        c = writer.Chunk(1, 1000, size=16 * writer.SLOT)
+        for n, name in enumerate(phases, 1):
+            d.string(n, name)
+            at = n * 1000000
+            c.extended(writer.MARK, 1, n, n, 1, 0, 0, 0, ticks=at)
+            c.alloc(0x10000000 + n * 0x100000, 100 * KIB * (1 + ord(name[0]) % 8), stack=1,
+                    ticks=at + 400000)
+            c.extended(writer.MARK, 2, n, 0, 1, 0, 0, 0, ticks=at + 900000)
+        (folder / "17.0.whyoom").write_bytes(writer.trace([d, c], pid=17, end=(1, 0)))
+        return folder
+
+    a = marked(tmp_path / "a", ["load", "warm", "epoch", "epoch"])
+    b = marked(tmp_path / "b", ["load", "epoch", "epoch", "save"])
+    phases = diff(a, b)["spaces"][0]["phases"]
+    assert [(p["name"], p["a"] is not None, p["b"] is not None) for p in phases
+            if p["name"] not in ("start-up", "end")] == [
+        ("load", True, True), ("warm", True, False), ("epoch", True, True), ("epoch", True, True),
+        ("save", False, True)]
+    sizes = {p["name"]: p["a"]["end_bytes"] for p in phases if p["a"]}
+    assert sizes["load"] == 100 * KIB * (1 + ord("l") % 8)
+    text = whyoom("diff", "-v", a, b).stdout
+    assert "warm, only in A: " in " ".join(text.split()), text
+
+
+def test_holes_of_the_host(tmp_path):
+    """Between the blocks of the same range, and what malloc says is free."""
+    a, b = trace(tmp_path / "a"), trace(tmp_path / "b", kept=(1 << 20) - 0x4000)
+    host = diff(a, b)["spaces"][0]
+    maps = {side: json.loads(whyoom("map", "--space", "host", "--at", "peak", "--format", "json",
+                                    path).stdout) for side, path in (("a", a), ("b", b))}
+    for side in "ab":
+        layout = host[side]["layout"]
+        for key in ("holes", "hole_bytes", "largest_hole_bytes"):
+            assert layout[key] == maps[side][key], (side, key)
+        assert host[side]["malloc_free_bytes"] is None  # nobody asked malloc
+    text = " ".join(whyoom("diff", a, b).stdout.split())
+    assert "Holes: " in text
+
+
 def test_processes(tmp_path):
     a, b = trace(tmp_path / "a"), trace(tmp_path / "b", kept=60 * KIB)
     trace(tmp_path / "b", pid=99, rounds=2)

@@ -96,7 +96,14 @@ def read_slices(r, texts):
     return {"end": end, "count": count, "sites": sites}
 
 
-def read_tree(r, texts):
+def read_frames(r, texts):
+    n = r.number()
+    columns = [r.column(n) for _ in range(5)]
+    return [(texts[f], texts[file], line, flags, texts[module])
+            for f, file, line, flags, module in zip(*columns)]
+
+
+def read_tree(r, texts, measures=MEASURES):
     n = r.number()
     t = {"depth": r.differences(n), "frame": r.column(n), "parent": []}
     t["more"] = [r.number() for frame in t["frame"] if not frame]
@@ -106,7 +113,7 @@ def read_tree(r, texts):
         t["parent"].append(way[-1] if way else -1)
         way.append(i)
         assert len(way) == depth + 1
-    for m in MEASURES:
+    for m in measures:
         t[m] = r.column(n)
         for i in range(1, n):
             t[m][i] = t[m][t["parent"][i]] - t[m][i]
@@ -176,30 +183,32 @@ def blocks(page):
         r'<script type="application/octet-stream" id="d\d*">([A-Za-z0-9+/=]*)</script>', page)
 
 
-def read(page, process=0):
-    """The page's text → {"run", "frames", "marks", "lanes", "texts", "spaces": [...]}."""
+def sections(page, process=0):
+    """The page's text → [(number, reader)...] and its texts."""
     text = blocks(page)[process]
     r = Reader(gzip.decompress(base64.b64decode(text, validate=True)))
-    sections = []
+    out = []
     while r.at < len(r.data):
         section = r.number()
-        sections.append((section, Reader(r.bytes(r.number()))))
-    texts = read_texts(dict(sections)[TEXTS])
+        out.append((section, Reader(r.bytes(r.number()))))
+    return out, read_texts(dict(out)[TEXTS])
+
+
+def read(page, process=0):
+    """The page's text → {"run", "frames", "marks", "lanes", "texts", "spaces": [...]}."""
+    found, texts = sections(page, process)
     out = {"texts": texts, "spaces": []}
     parts = {CURVE: ("curve", read_curve), LATE: ("late", read_curve),
              PLACES: ("places", read_places), SLICES: ("slices", read_slices),
              TREE: ("tree", read_tree), MAP: ("map", read_map), GROUPS: ("groups", read_groups)}
-    for section, r in sections:
+    for section, r in found:
         if section == RUN:
             out["run"] = {"end": r.number(), "moment": r.number(), "at": texts[r.number()],
                           "primary": r.number(), "spaces": r.number(),
                           "error": r.number()}
             out["run"]["classes"] = [texts[r.number()] for _ in range(r.number())]
         elif section == FRAMES:
-            n = r.number()
-            columns = [r.column(n) for _ in range(5)]
-            out["frames"] = [(texts[f], texts[file], line, flags, texts[module])
-                             for f, file, line, flags, module in zip(*columns)]
+            out["frames"] = read_frames(r, texts)
         elif section == MARKS:
             out["marks"] = [(*r.column(4), texts[r.number()], texts[r.number()])
                             for _ in range(r.number())]

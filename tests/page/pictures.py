@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the pictures of docs/page.md: records two small servers that keep too much, writes their
-pages and takes pictures of them in Chromium.
+"""Makes the pictures of docs/page.md and docs/diff.md: records two small servers that keep too
+much, writes their pages, compares two versions of another one, and takes pictures of all.
 
-    pictures.py WHYOOM [DIR]      DIR: docs/pictures of the checkout"""
+    pictures.py WHYOOM [DIR [NAME]]
+
+DIR: docs/pictures of the checkout. NAME: only pictures whose names begin so."""
 import base64
 import pathlib
 import resource
@@ -99,6 +101,44 @@ for worker in range(3):
 for child in children:
     os.waitpid(child, 0)
 '''
+# Two versions of a server, of which the second keeps more answers, reads ahead, and needs less for
+# an answer.
+VERSIONS = '''
+import collections
+import time
+
+class Index:
+    def __init__(self, parts):
+        self.parts = []
+        for n in range(parts):
+            self.parts.append(bytearray(1 << 20))
+            time.sleep(0.01)
+
+class Cache:
+    def __init__(self, room):
+        self.answers = collections.deque(maxlen=room)
+
+    def remember(self, answer):
+        self.answers.append(bytearray(answer))
+
+def render(question, size):
+    pages = [bytearray(size + 100 * (question %% 50)) for _ in range(6)]
+    return b"".join(pages)[:60000]
+
+%s
+def serve(index, cache, questions):
+    ahead = []
+    for question in range(questions):
+        answer = render(question, %d)
+        cache.remember(answer)
+        %s
+        time.sleep(0.001)
+
+serve(Index(12), Cache(%d), 600)
+'''
+BEFORE = ("", 300000, "answer = None", 60)
+AFTER = ("def read_ahead(ahead, question):\n    if question % 60 == 0:\n"
+         "        ahead.append(bytearray(400000))\n", 220000, "read_ahead(ahead, question)", 140)
 # Name, width, height, dark, fragment, and the part at the top.
 PICTURES = [
     ("page-verdict", 1100, 940, False, "", "header"),
@@ -113,6 +153,11 @@ PICTURES_OF_WORKERS = [
     ("page-lanes", 1100, 800, False, "#view=lanes", "#details"),
     ("page-processes", 1100, 760, False, "#process=1", "#processes"),
 ]
+DIFF_PICTURES = [
+    ("diff-page", 1100, 1000, False, "", "header"),
+    ("diff-flame", 1100, 960, False, "#view=flame", "#timeline"),
+    ("diff-lines", 1100, 520, True, "#view=lines", "#details"),
+]
 
 
 def record(whyoom, folder, program, limit):
@@ -122,6 +167,16 @@ def record(whyoom, folder, program, limit):
                    cwd=folder, stderr=subprocess.DEVNULL, timeout=300,
                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit << 20,) * 2))
     return folder / "page.html"
+
+
+def compare(whyoom, folder):
+    for name, version in (("before", BEFORE), ("after", AFTER)):
+        (folder / "server.py").write_text(VERSIONS % version)
+        subprocess.run([whyoom, "run", "-o", name, "--", "/usr/bin/python3", "server.py"],
+                       cwd=folder, stderr=subprocess.DEVNULL, timeout=300, check=True)
+    subprocess.run([whyoom, "diff", "before", "after", "--format", "html", "-o", "diff.html"],
+                   cwd=folder, timeout=300, check=True)
+    return folder / "diff.html"
 
 
 def browser():
@@ -152,9 +207,13 @@ def main():
                       pathlib.Path(__file__).resolve().parents[2] / "docs" / "pictures")
     to.mkdir(exist_ok=True)
     driver = browser()
-    for program, limit, pictures in ((PROGRAM, 420, PICTURES), (WORKERS, 300, PICTURES_OF_WORKERS)):
+    shows = ((lambda *at: record(*at, PROGRAM, 420), PICTURES),
+             (lambda *at: record(*at, WORKERS, 300), PICTURES_OF_WORKERS),
+             (compare, DIFF_PICTURES))
+    for make, pictures in shows:
+        pictures = [p for p in pictures if p[0].startswith("".join(sys.argv[3:]))]
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-            page = record(whyoom, pathlib.Path(folder), program, limit)
+            page = pictures and make(whyoom, pathlib.Path(folder))
             for name, *how in pictures:
                 data = picture(driver, page, *how)
                 assert len(data) <= LARGEST, (name, len(data))

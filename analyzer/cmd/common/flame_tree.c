@@ -119,7 +119,7 @@ static int add_stack(void *arg, uint32_t stack, const struct export_sum *sum)
 
 static int build(struct building *b, const struct space_at *s)
 {
-	int rc = frame_tree_init(&b->out->tree);
+	int rc = frame_tree_init(&b->out->tree, 1);
 
 	b->context =
 	    (struct blame_context){.malloc_owner = b->feed.info(b->feed.self, "malloc.owner"),

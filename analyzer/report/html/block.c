@@ -65,6 +65,13 @@ void block_text(struct block_texts *texts, struct str *to, const char *text)
 	block_number(to, block_text_id(texts, text));
 }
 
+void block_texts_write(const struct block_texts *texts, struct str *to)
+{
+	block_number(to, texts->count);
+	str_add(to, str_text(&texts->written), texts->written.length);
+	to->failed |= texts->written.failed || texts->failed;
+}
+
 void block_section(struct str *block, enum block_section section, const struct str *body)
 {
 	block_number(block, section);

@@ -33,6 +33,9 @@ void block_text(struct block_texts *texts, struct str *to, const char *text);
 /* The same number, to be written later. */
 uint32_t block_text_id(struct block_texts *texts, const char *text);
 
+/* The section of all texts. */
+void block_texts_write(const struct block_texts *texts, struct str *to);
+
 /* The sections of a block; a reader passes over those that it does not know. */
 enum block_section {
 	SECTION_TEXTS = 1,
@@ -50,6 +53,12 @@ enum block_section {
 	SECTION_MOMENT, /* a further map */
 	SECTION_LANES, /* who worked: of the whole run */
 	SECTION_GROUPS,
+	/* Of a comparison's page. */
+	SECTION_SIDES = 32,
+	SECTION_DIFF_SPACE, /* begins a space */
+	SECTION_PHASES,
+	SECTION_LINES,
+	SECTION_UNION,
 };
 /* Append a section to the block. */
 void block_section(struct str *block, enum block_section section, const struct str *body);

@@ -1,7 +1,6 @@
 /* html.c - see html.h. */
 #include "report/html/html.h"
 
-#include "report/format.h"
 #include "report/parts.h"
 #include "util/text/fmt.h"
 
@@ -32,7 +31,7 @@ static const char policy[] =
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
     "'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n";
 
-static void begin(const char *title, struct str *out)
+void html_open(const char *title, const struct html_asset *more, struct str *out)
 {
 	str_puts(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
 	str_puts(out, policy);
@@ -41,7 +40,28 @@ static void begin(const char *title, struct str *out)
 	html_text(out, title);
 	str_puts(out, " · whyoom</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n");
 	str_add(out, (const char *)page_css, page_css_bytes);
+	if (more)
+		str_add(out, (const char *)more->text, more->bytes);
 	str_puts(out, "</style>\n</head>\n<body>\n");
+}
+
+void html_pictures(
+    const struct html_asset *script, const char *rest, const struct str *data, struct str *out)
+{
+	str_printf(out,
+	    "<div id=\"views\"></div>\n<noscript><p class=\"hint\">The pictures need scripts; "
+	    "%s stands above.</p></noscript>\n<script type=\"application/octet-stream\" id=\"d\">",
+	    rest);
+	str_add(out, str_text(data), data->length);
+	out->failed |= data->failed;
+	str_puts(out, "</script>\n<script>\n");
+	str_add(out, (const char *)script->text, script->bytes);
+	str_puts(out, "</script>\n");
+}
+
+static void begin(const char *title, struct str *out)
+{
+	html_open(title, NULL, out);
 	str_puts(out, "<header><b class=\"brand\">whyoom</b><div id=\"tools\"></div></header>\n");
 }
 
@@ -128,5 +148,20 @@ static void map_html(const struct map_view *v, const struct report_style *style,
 	end(v->report->page, out);
 }
 
+static void diff_html(const struct diff_view *v, const struct report_style *style, struct str *out)
+{
+	struct html_asset css = {page_diff_css, page_diff_css_bytes};
+	struct html_asset script = {page_diff_js, page_diff_js_bytes};
+	struct str data = {0};
+
+	(void)style;
+	html_open("what changed", &css, out);
+	diff_screen_html(v, out);
+	diff_data_html(v->result, &data);
+	html_pictures(&script, "what changed", &data, out);
+	str_puts(out, "</body>\n</html>\n");
+	str_free(&data);
+}
+
 const struct format format_html = {
-    .name = "html", .report = report_html, .map = map_html, .pictures = true};
+    .name = "html", .report = report_html, .map = map_html, .diff = diff_html, .pictures = true};

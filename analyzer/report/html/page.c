@@ -159,7 +159,7 @@ static int write_stack(struct page *page, uint32_t stack, struct str *to)
 	for (size_t i = 0; i < shown && !rc; i++) {
 		uint32_t frame = page_frame(page, &path.symbols[path.count - 1 - i]);
 
-		if (frame == PAGE_NO_PLACE)
+		if (frame == FRAME_NONE)
 			rc = -ENOMEM;
 		block_number(to, frame);
 	}
@@ -324,11 +324,9 @@ static int make_block(struct page *page)
 	lanes_table(page, &page->requests);
 	for (uint32_t i = 0; i < page->count && !rc; i++)
 		rc = add_space(page, &page->spaces[i]);
-	page_frames_write(page, &body);
+	frame_list_write(&page->frames.list, &body);
 	add(page, SECTION_FRAMES, &body);
-	block_number(&texts, page->texts.count);
-	str_add(&texts, str_text(&page->texts.written), page->texts.written.length);
-	texts.failed |= page->texts.written.failed || page->texts.failed;
+	block_texts_write(&page->texts, &texts);
 	add(page, SECTION_TEXTS, &texts);
 	if (!rc)
 		block_pack(&page->block, &page->packed);
@@ -439,8 +437,7 @@ void page_free(struct page *page)
 	str_free(&page->packed);
 	block_texts_fini(&page->texts);
 	map_free(&page->frames.by_id);
-	map_free(&page->frames.by_text);
-	vec_free(&page->frames.list);
+	frame_list_fini(&page->frames.list);
 	vec_free(&page->frames.memory.traits);
 	str_free(&page->block);
 	str_free(&page->map_table);

@@ -10,6 +10,7 @@
 #include "model/space/temporary.h"
 #include "report/html/block.h"
 #include "report/html/curve.h"
+#include "report/html/frame_list.h"
 #include "report/html/page.h"
 #include "report/html/slices.h"
 #include "report/html/work/groups.h"
@@ -75,14 +76,10 @@ struct page_space {
 	int error; /* of the pass */
 };
 
-struct page_frame {
-	uint32_t function, file, module; /* texts */
-	uint32_t line, flags;
-};
-/* All frames that the page names, by text. Zero at first. */
+/* All frames that the page names. Zero at first. */
 struct page_frames {
-	struct map by_id, by_text; /* to 1 + number */
-	VEC(struct page_frame) list;
+	struct map by_id; /* of a symbol; to 1 + number */
+	struct frame_list list;
 	struct blame_context context;
 	struct blame_memory memory;
 };
@@ -131,9 +128,8 @@ int page_read_events(struct page *page, struct err *err);
 /* The sums of a stack; NULL: it had none there. */
 const struct page_stack *page_stack_find(const struct page_space *sp, uint32_t stack);
 
-/* The number of a frame; PAGE_NO_PLACE: no memory. flame.c */
+/* The number of a frame; FRAME_NONE: no memory. flame.c */
 uint32_t page_frame(struct page *page, const struct symbol *symbol);
-void page_frames_write(const struct page *page, struct str *to);
 /* A tree as it was written: nodes by number, the root first, a parent before its children. */
 struct flame_nodes {
 	uint32_t *parents, *of_stack; /* of_stack: by a space's stack the node that has its sums */

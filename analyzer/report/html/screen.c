@@ -1,5 +1,5 @@
 /* screen.c - the page's first screen: plain HTML, in the order in which a person asks. */
-#include "report/html/html.h"
+#include "report/html/screen_parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,41 +13,7 @@
 #include "verdict/ledger/classes.h"
 #include "verdict/ledger/ledger.h"
 
-/* What other formats write as lines is taken over line by line, so no line is wrapped. */
-#define WIDE 100000u
-
-static const struct report_style wide = {.unicode = true, .columns = WIDE};
 static const struct report_style stacks = {.unicode = true, .columns = 160};
-
-static void heading(struct str *out, const char *id, const char *text)
-{
-	str_printf(out, "<section id=\"%s\"><h2>%s</h2>\n", id, text);
-}
-
-static void tagged(struct str *out, const char *tag, const char *class, const char *text)
-{
-	str_printf(out, "<%s class=\"%s\">", tag, class);
-	html_text(out, text);
-	str_printf(out, "</%s>\n", tag);
-}
-
-/* Appends each line of a text as an element, without its blanks. */
-static void lines(struct str *out, const char *tag, const char *class, const char *text)
-{
-	while (*text) {
-		size_t blank = strspn(text, " "), line = strcspn(text + blank, "\n");
-		struct str one = {0};
-
-		str_add(&one, text + blank, line);
-		if (line) {
-			str_printf(out, "<%s class=\"%s\">", tag, class);
-			html_escape(out, str_text(&one));
-			str_printf(out, "</%s>\n", tag);
-		}
-		text += blank + line + (text[blank + line] == '\n');
-		str_free(&one);
-	}
-}
 
 static const char *tone(enum cause cause)
 {

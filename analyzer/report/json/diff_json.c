@@ -48,6 +48,37 @@ static void layout_json(struct json *j, const struct diff_layout *l)
 	json_object_end(j);
 }
 
+static void curve_json(struct json *j, const char *key, const struct diff_curve *c)
+{
+	if (!c->present) {
+		json_null(j, key);
+		return;
+	}
+	json_object(j, key);
+	json_real(j, "from_seconds", (double)c->from_ns / 1e9, 6);
+	json_real(j, "until_seconds", (double)c->until_ns / 1e9, 6);
+	json_u64(j, "peak_bytes", c->most);
+	json_u64(j, "end_bytes", c->last);
+	json_array(j, "points");
+	for (uint32_t i = 0; i < c->points; i++)
+		json_u64(j, NULL, c->at[i]);
+	json_array_end(j);
+	json_object_end(j);
+}
+
+static void phases_json(struct json *j, const struct diff_space *s)
+{
+	json_array(j, "phases");
+	for (size_t i = 0; i < s->phase_count; i++) {
+		json_object(j, NULL);
+		json_string(j, "name", s->phases[i].name);
+		curve_json(j, "a", &s->phases[i].a);
+		curve_json(j, "b", &s->phases[i].b);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void space_side_json(struct json *j, const char *key, const struct diff_space_side *s)
 {
 	if (!s->present) {
@@ -63,6 +94,8 @@ static void space_side_json(struct json *j, const char *key, const struct diff_s
 	json_u64(j, "unmatched_bytes", s->unmatched_bytes);
 	json_u64(j, "matched_by_line_bytes", s->by_line_bytes);
 	layout_json(j, &s->layout);
+	json_u64_or_null(j, "malloc_free_bytes", s->layout.malloc_free, s->layout.malloc_known);
+	json_u64_or_null(j, "arenas_free_bytes", s->layout.arenas_free, s->layout.arenas_known);
 	json_object_end(j);
 }
 
@@ -155,6 +188,7 @@ void diff_json(const struct diff_view *v, const struct report_style *style, stru
 		space_side_json(&j, "b", &s->b);
 		json_real(&j, "work", s->work > 0 ? s->work : NAN, 4);
 		json_bool(&j, "work_in_requests", s->work_by_requests);
+		phases_json(&j, s);
 		json_u64(&j, "lines", s->line_count);
 		json_array(&j, "unchanged");
 		for (size_t k = s->changed; k < end; k++)

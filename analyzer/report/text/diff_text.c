@@ -209,20 +209,42 @@ static void match_text(
 	str_free(&line);
 }
 
+/* Holes move a little with each run: by a hundredth of what the space held at least. */
+static bool apart(const struct diff_space *s, uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) > num_most(s->a.peak_bytes, s->b.peak_bytes) / 100;
+}
+
+/* What malloc and the interpreter keep for later. */
+static void kept_text(const struct diff_space *s, const struct report_style *style, const char *who,
+    uint64_t a, uint64_t b, struct str *out)
+{
+	struct fmt f, g;
+
+	if (style->verbose || apart(s, a, b))
+		style_wrap(out, style, 2, "Free inside %s: %s %s %s.", who,
+		    fmt_size_apart(&f, a, b), arrow(style), fmt_size_apart(&g, b, a));
+}
+
 static void layout_text(
     const struct diff_space *s, const struct report_style *style, struct str *out)
 {
 	const struct diff_layout *a = &s->a.layout, *b = &s->b.layout;
 	struct fmt f[4];
 
-	if (!a->known || !b->known ||
-	    (a->hole_bytes == b->hole_bytes && a->largest_hole == b->largest_hole))
-		return;
-	style_wrap(out, style, 2,
-	    "Holes: %s in %llu, the largest %s %s %s in %llu, the largest %s.",
-	    fmt_size(&f[0], a->hole_bytes), (unsigned long long)a->holes,
-	    fmt_size(&f[1], a->largest_hole), arrow(style), fmt_size(&f[2], b->hole_bytes),
-	    (unsigned long long)b->holes, fmt_size(&f[3], b->largest_hole));
+	if (a->known && b->known &&
+	    (style->verbose || apart(s, a->hole_bytes, b->hole_bytes) ||
+		apart(s, a->largest_hole, b->largest_hole)))
+		style_wrap(out, style, 2,
+		    "Holes: %s in %llu, the largest %s %s %s in %llu, the largest %s.",
+		    fmt_size(&f[0], a->hole_bytes), (unsigned long long)a->holes,
+		    fmt_size(&f[1], a->largest_hole), arrow(style), fmt_size(&f[2], b->hole_bytes),
+		    (unsigned long long)b->holes, fmt_size(&f[3], b->largest_hole));
+	if (a->malloc_known && b->malloc_known)
+		kept_text(s, style, "malloc", a->malloc_free, b->malloc_free, out);
+	if (a->arenas_known && b->arenas_known)
+		kept_text(
+		    s, style, "the interpreter's arenas", a->arenas_free, b->arenas_free, out);
 }
 
 static void space_text(const struct diff_view *v, const struct diff_space *s,
@@ -249,6 +271,7 @@ static void space_text(const struct diff_view *v, const struct diff_space *s,
 	rest_text(s, shown, style, &c, out);
 	match_text(s, style, out);
 	layout_text(s, style, out);
+	diff_phases_text(s, style, out);
 }
 
 static void pair_text(const struct diff_fact *f, const struct report_style *style, struct str *out)
@@ -274,36 +297,19 @@ static void pair_text(const struct diff_fact *f, const struct report_style *styl
 	str_free(&line);
 }
 
-/* Is it worth a line? A ledger's row moves with each run: by a hundredth of all at least. */
-static bool fact_differs(const struct diff_result *r, const struct diff_fact *f)
-{
-	uint64_t apart, whole = 0;
-
-	if (!f->number)
-		return !str_same(f->a, f->b);
-	if (f->a_known != f->b_known && f->kind != DIFF_LEDGER)
-		return f->kind != DIFF_PHASE;
-	apart = (uint64_t)llabs(f->b_value - f->a_value);
-	if (f->kind != DIFF_LEDGER && f->kind != DIFF_PHASE)
-		return apart != 0;
-	for (size_t i = 0; i < r->space_count; i++)
-		if (str_same(r->spaces[i].name, f->space ? f->space : "host"))
-			whole = num_most(r->spaces[i].a.peak_bytes, r->spaces[i].b.peak_bytes);
-	return apart > whole / 100 && apart > 0;
-}
-
 static void facts_text(
     const struct diff_result *r, const struct report_style *style, struct str *out)
 {
 	static const char *const headings[DIFF_FACT_KINDS] = {"Limits", "Settings", "Versions",
-	    "Where the bytes of the limit were", "Requests", "Live bytes at the end of each phase"};
+	    "Where the bytes of the limit were", "Requests", NULL};
 	enum diff_fact_kind last = DIFF_FACT_KINDS;
 
 	for (enum diff_fact_kind kind = 0; kind < DIFF_FACT_KINDS; kind++)
 		for (size_t i = 0; i < r->fact_count; i++) {
 			const struct diff_fact *f = &r->facts[i];
 
-			if (f->kind != kind || !fact_differs(r, f))
+			/* Phases stand with the curves of each space. */
+			if (f->kind != kind || kind == DIFF_PHASE || !diff_fact_differs(r, f))
 				continue;
 			/* One run has one verdict, of one moment. */
 			if (r->one_run && kind != DIFF_REQUESTS)

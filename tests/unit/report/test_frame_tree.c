@@ -15,7 +15,7 @@ static void add(struct frame_tree *t, const uint32_t *frames, uint64_t bytes)
 
 static void make(struct frame_tree *t)
 {
-	assert_int_equal(frame_tree_init(t), 0);
+	assert_int_equal(frame_tree_init(t, 5), 0);
 	add(t, (const uint32_t[]){1, 2, 3, 0}, 600);
 	add(t, (const uint32_t[]){1, 2, 4, 0}, 300);
 	add(t, (const uint32_t[]){1, 2, 0}, 50);
@@ -77,7 +77,7 @@ static void test_full(void **state)
 	struct frame_tree t = {0};
 	uint32_t known, at;
 
-	assert_int_equal(frame_tree_init(&t), 0);
+	assert_int_equal(frame_tree_init(&t, 5), 0);
 	assert_int_equal(frame_tree_child(&t, 0, 1, &known), 0);
 	for (uint32_t i = 2; t.nodes.count < FRAME_TREE_NODES; i++)
 		assert_int_equal(frame_tree_child(&t, known, i, &at), 0);
@@ -90,28 +90,9 @@ static void test_full(void **state)
 	frame_tree_fini(&t);
 	(void)state;
 }
-
-static void test_roles(void **state)
-{
-	static const struct blame_context none;
-	struct symbol own = {.function = "f", .file = "/srv/app.py", .line = 3, .python = true};
-	struct symbol package = {.function = "f",
-	    .file = "/usr/lib/python3/dist-packages/torch/nn/linear.py",
-	    .line = 3,
-	    .python = true};
-	struct symbol cut = {.function = "...", .cut = true};
-
-	assert_int_equal(frame_role(&none, NULL, &own), FRAME_OWN);
-	assert_int_equal(frame_role(&none, NULL, &package), FRAME_LIBRARY);
-	assert_int_equal(frame_role(&none, NULL, &cut), FRAME_RUNTIME);
-	assert_string_equal(frame_role_name(FRAME_RUNTIME), "runtime");
-	assert_string_equal(frame_role_words(FRAME_OWN), "your code");
-	(void)state;
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_walk),
-	    cmocka_unit_test(test_full), cmocka_unit_test(test_roles)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_sums), cmocka_unit_test(test_walk), cmocka_unit_test(test_full)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

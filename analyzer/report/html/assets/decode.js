@@ -1,64 +1,9 @@
-/* decode.js - reads the data block, as docs/page-data.md describes it. */
+/* decode.js - reads the sections of a report's block, as docs/page-data.md describes them. */
 
-/* Numbers of 7 bits a byte; columns of them. What ends too early gives 0s. */
-function Reader(bytes) {
-  let at = 0;
-  const r = {
-    done: () => at >= bytes.length,
-    number() {
-      let value = 0, scale = 1, b;
-      do {
-        b = at < bytes.length ? bytes[at++] : 0;
-        value += (b & 127) * scale;
-        scale *= 128;
-      } while (b & 128);
-      return value;
-    },
-    signed() {
-      const v = r.number();
-      return v % 2 ? -(v + 1) / 2 : v / 2;
-    },
-    bytes(n) {
-      at += n;
-      return bytes.subarray(at - n, Math.min(at, bytes.length));
-    },
-    column(n) {
-      const out = new Float64Array(n);
-      for (let i = 0; i < n; i++) out[i] = r.number();
-      return out;
-    },
-    differences(n) {
-      const out = new Float64Array(n);
-      let v = 0;
-      for (let i = 0; i < n; i++) out[i] = v += r.signed();
-      return out;
-    },
-  };
-  return r;
-}
-
-const SECTION = {TEXTS: 1, RUN: 2, FRAMES: 3, MARKS: 4, SPACE: 5, CURVE: 6, LATE: 7, PLACES: 8,
-  SLICES: 9, TREE: 10, MAP: 11, LEVELS: 12, MOMENT: 13, LANES: 14, GROUPS: 15};
 const GROUPS = 13; /* call sites in a curve, the rest is the last */
 const CLASSES = 8; /* classes of the ledger in a curve, the rest is the last */
 const MEASURES = ["moment", "peak", "total", "count", "temporary"];
-const FLAG = {PYTHON: 1, USER: 2, LIBRARY: 4, INTERPRETER: 8, CUT: 16, INLINED: 32,
-  FRAMEWORK: 64};
 const MARK = ["failure", "recovered", "phase", "request", "checkpoint"];
-
-function read_texts(r) {
-  const out = [null], decoder = new TextDecoder();
-  let last = new Uint8Array(0);
-  for (let n = r.number(); n > 0; n--) {
-    const same = r.number(), rest = r.bytes(r.number());
-    const text = new Uint8Array(same + rest.length);
-    text.set(last.subarray(0, same));
-    text.set(rest, same);
-    out.push(decoder.decode(text));
-    last = text;
-  }
-  return out;
-}
 
 function read_curve(r) {
   const c = {from: r.number(), until: r.number(), count: r.number(), groups: []};
@@ -70,16 +15,6 @@ function read_curve(r) {
   c.classes = [];
   for (let k = 0; k < CLASSES; k++) c.classes.push(r.differences(c.count));
   return c;
-}
-
-function read_frames(r, texts) {
-  const n = r.number(), list = [];
-  const functions = r.column(n), files = r.column(n), lines = r.column(n), flags = r.column(n);
-  const modules = r.column(n);
-  for (let i = 0; i < n; i++)
-    list.push({name: texts[functions[i]] || "?", file: texts[files[i]], line: lines[i],
-      flags: flags[i], module: texts[modules[i]]});
-  return list;
 }
 
 function read_marks(r, texts) {
@@ -182,29 +117,6 @@ function read_slices(r) {
   return s;
 }
 
-/* In preorder: node 0 is all; `parent`, `frame` (-1: a "more" node of `more` frames that are too
- * small), `end` (behind its last descendant) and the measures, each with all below. */
-function read_tree(r) {
-  const n = r.number(), t = {nodes: n, depth: new Uint16Array(n), parent: new Int32Array(n),
-    frame: new Int32Array(n), more: new Uint32Array(n), end: new Int32Array(n)};
-  const way = [];
-  for (let i = 0, depth = 0; i < n; i++) {
-    depth += r.signed();
-    while (way.length > depth) t.end[way.pop()] = i;
-    t.depth[i] = depth;
-    t.parent[i] = depth ? way[depth - 1] : -1;
-    way.push(i);
-  }
-  while (way.length) t.end[way.pop()] = n;
-  for (let i = 0; i < n; i++) t.frame[i] = r.number() - 1;
-  for (let i = 0; i < n; i++) if (t.frame[i] < 0) t.more[i] = r.number();
-  for (const m of MEASURES) {
-    const column = t[m] = r.column(n);
-    for (let i = 1; i < n; i++) column[i] = column[t.parent[i]] - column[i];
-  }
-  return t;
-}
-
 function read_map(r, texts) {
   const m = {bytes: r.number(), live: r.number(), blocks: r.number(), holes: r.number(),
     hole_bytes: r.number(), largest_hole: r.number(), hidden: r.number(), request: r.number()};
@@ -257,7 +169,7 @@ function read_section(data, id, r, texts) {
   else if (id === SECTION.LATE) space.late = read_curve(r);
   else if (id === SECTION.PLACES) space.places = read_places(r, texts);
   else if (id === SECTION.SLICES) space.slices = read_slices(r);
-  else if (id === SECTION.TREE) space.tree = read_tree(r);
+  else if (id === SECTION.TREE) space.tree = read_tree(r, MEASURES);
   else if (id === SECTION.MAP) space.map = read_map(r, texts);
   else if (id === SECTION.LANES) data.lanes = read_lanes(r, texts);
   else if (id === SECTION.GROUPS) space.groups = read_groups(r);
@@ -270,24 +182,11 @@ function read_section(data, id, r, texts) {
 }
 
 function decode(bytes) {
-  const r = Reader(bytes), sections = [], data = {spaces: []};
-  while (!r.done()) {
-    const id = r.number();
-    sections.push([id, r.bytes(r.number())]);
-  }
-  const texts = read_texts(Reader(sections.find((s) => s[0] === SECTION.TEXTS)[1]));
-  for (const [id, body] of sections) read_section(data, id, Reader(body), texts);
+  const data = read_sections(bytes, read_section);
   /* First, so that the others are drawn over them. */
   data.marks.unshift(...data.lanes.list.filter((l) => l.kind === "request")
     .map((lane) => ({...lane, bytes: 0})));
   for (const space of data.spaces)
     for (const p of space.places.list) p.class = data.run.classes[p.class_number] || null;
   return data;
-}
-
-async function read_block(element) {
-  const text = atob(element.textContent.trim()), packed = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
-  const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return decode(new Uint8Array(await new Response(plain).arrayBuffer()));
 }

@@ -1,7 +1,5 @@
 /* flame.js - the flame graph: a space's stacks as boxes as wide as their bytes. */
 
-const ROW = 19; /* pixels a frame is high */
-const LEAST_WIDE = 0.5; /* pixels; what is thinner is drawn as one grey box with its neighbours */
 const TABLE_FIRST = 12;
 
 function Flame(root, page) {
@@ -14,10 +12,14 @@ function Flame(root, page) {
   const search = Search(frames);
   const crumbs = make("nav", {class: "crumbs", "aria-label": "Zoomed to"});
   const note = make("p", {class: "hint"});
-  const pane = Pane("flame", paint, () => draw());
+  const boxes = Boxes("flame", search, {
+    built: () => built, zoomed, zoom, enter, key, styles: ROLES.length * SHADES + 2, style_of, fill,
+    name_of, frame_of, second_of, is_own, lines_of, resized: () => draw(),
+  });
+  const pane = boxes.pane;
   const legend = make("ul", {class: "legend roles"});
   const table = make("table", {class: "places functions"}), more = make("button", {class: "more"});
-  let built = null, drawn = [], cursor = null, all = false, sorted = 2;
+  let built = null, all = false, sorted = 2;
 
   root.append(make("div", {class: "row"}, layouts.box, whose.select, measures.select, which.select,
     ...search.parts), crumbs, pane.box, legend, note,
@@ -53,12 +55,6 @@ function Flame(root, page) {
     return known[Math.min(first, known.length - 1)];
   }
 
-  function frame_list(python) {
-    return python
-      ? [["own", "Your code only"], ["python", "Python"], ["all", "With native frames"]]
-      : [["own", "Your code only"], ["all", "All frames"]];
-  }
-
   function value_text(v) {
     return measure() === "count" ? count_text(v) + (v === 1 ? " block" : " blocks") : size_text(v);
   }
@@ -81,7 +77,7 @@ function Flame(root, page) {
       else if (kind === "up") built.one = tree_up(source.tree, source.measures, shown, m);
       else built.one = source.down(frames_shown);
       built.whole = source.down(frames_shown);
-      cursor = null;
+      boxes.forget();
     }
     if (built.measure !== m) {
       if (!built.by_measure.has(m))
@@ -165,126 +161,36 @@ function Flame(root, page) {
     return f >= 0 ? frames[f] : null;
   }
 
-  /* Where a node is drawn; null: not at all. */
-  function rect_of(part, node) {
-    const a = built.parts[part], of = zoomed();
-    if (a.place[node] < a.place[of] || a.place[node] >= a.behind[a.place[of]]) return null;
-    const scale = pane.width() / (a.value[of] || 1);
-    const row = a.tree.depth[node] - a.tree.depth[of];
-    return {x: (a.x[node] - a.x[of]) * scale, width: a.value[node] * scale, height: ROW - 1,
-      y: ROW * (built.two ? (part ? -row : row) + built.rows[1] : row)};
+  function is_own(part, node) {
+    const frame = frame_of(part, node);
+    return !!frame && role_of(frame) === 0;
   }
 
-  /* Boxes by style; what is too thin becomes gaps. */
-  function boxes(part, width, top, bottom, out) {
-    const a = built.parts[part], of = zoomed(), {tree, value, x, order, behind} = a;
-    const scale = width / (value[of] || 1), base = built.two ? built.rows[1] : 0;
-    const begin = x[of], depth = tree.depth[of], end = behind[a.place[of]];
-    let gap = null;
-    for (let p = a.place[of]; p < end;) {
-      const node = order[p], wide = value[node] * scale, row = tree.depth[node] - depth;
-      const left = (x[node] - begin) * scale, y = ROW * (part ? base - row : base + row);
-      if (part ? y + ROW < top : y > bottom) {
-        p = behind[p];
-      } else if (wide < LEAST_WIDE) {
-        if (gap && gap.y === y && left - gap.right < 0.01) gap.right = left + wide;
-        else out.gaps.push(gap = {x: left, y, right: left + wide});
-        p = behind[p];
-      } else {
-        if (y + ROW >= top && y <= bottom && !(part && node === 0)) {
-          const f = node === 0 && built.two ? built.of : tree.frame[node];
-          const style = f >= 0 ? styles[f]
-            : ROLES.length * SHADES + (node === 0 || f === OUTSIDE ? 1 : 0);
-          out.styles[style].push(drawn.length);
-          drawn.push({part, node, x: left, y, width: wide});
-        }
-        p++;
-      }
-    }
+  function second_of(part, node) {
+    const frame = frame_of(part, node);
+    if (frame) return second_title_of(frame);
+    return node === 0 ? value_text(built.parts[part].value[0]) : "";
   }
 
-  function paint(g, width, height, top) {
-    const out = {gaps: [], styles: Array.from({length: ROLES.length * SHADES + 2}, () => [])};
-    drawn = [];
-    boxes(0, width, top, top + height, out);
-    if (built.two) boxes(1, width, top, top + height, out);
-    g.translate(0, -top);
-    out.styles.forEach((list, style) => fill(g, list, style));
-    g.globalAlpha = 1;
-    g.fillStyle = css("--r-small");
-    for (const gap of out.gaps)
-      if (gap.right - gap.x >= 0.1) g.fillRect(gap.x, gap.y, gap.right - gap.x, ROW - 1);
-    labels(g);
-    outline_found(g);
+  function style_of(part, node) {
+    const f = node === 0 && built.two ? built.of : built.parts[part].tree.frame[node];
+    return f >= 0 ? styles[f] : ROLES.length * SHADES + (node === 0 || f === OUTSIDE ? 1 : 0);
   }
 
-  /* Only what is found, or only what is not, so that each is drawn with one alpha. */
   function fill(g, list, style) {
-    if (!list.length) return;
     const special = style >= ROLES.length * SHADES, role = Math.floor(style / SHADES);
-    const colour = special ? css(style > ROLES.length * SHADES ? "--r-all" : "--r-small")
+    g.fillStyle = special ? css(style > ROLES.length * SHADES ? "--r-all" : "--r-small")
       : css("--r" + role + "abc"[style % SHADES]);
-    for (const found of [true, false]) {
-      const some = list.filter((i) => search.shows(drawn[i].part, drawn[i].node) === found);
-      g.globalAlpha = found ? 1 : 0.3;
-      g.fillStyle = colour;
-      for (const i of some) {
-        const d = drawn[i];
-        g.fillRect(d.x, d.y, d.width > 2 ? d.width - 1 : d.width, ROW - 1);
-      }
-      if (special && style === ROLES.length * SHADES)
-        g.fillStyle = tile(g, "lines", css("--r-line"));
-      else if (special || role === 3) continue;
-      else g.fillStyle = role === 2 ? tile(g, "dots", css("--box")) : css("--box");
-      for (const i of some) {
-        const d = drawn[i];
-        if (d.width < 4) continue;
-        if (special) g.fillRect(d.x, d.y, d.width - 1, ROW - 1);
-        else if (role === 0) g.fillRect(d.x + 1, d.y + 3, 2.5, ROW - 7);
-        else g.fillRect(d.x, d.y + ROW - 3, d.width - 1, 2);
-      }
-    }
-  }
-
-  function labels(g) {
-    const font = css("--font"), box = css("--box"), plain = css("--fg");
-    g.textAlign = "left";
-    g.textBaseline = "middle";
-    for (const face of ["bold", ""]) {
-      g.font = (face ? "600 " : "") + "12px " + font;
-      for (const d of drawn) {
-        if (d.width < 26) continue;
-        const frame = frame_of(d.part, d.node), own = !!frame && role_of(frame) === 0;
-        if (own !== !!face) continue;
-        const shown = search.shows(d.part, d.node), y = d.y + ROW / 2;
-        const left = d.x + (own ? 7 : 4), room = d.x + d.width - 4 - left;
-        const name = name_of(d.part, d.node), text = fitted(g, name, room, face);
-        if (!text) continue;
-        g.globalAlpha = shown ? 1 : 0.75;
-        g.fillStyle = frame && shown ? box : plain;
-        g.fillText(text, left, y);
-        if (text !== name) continue;
-        const rest = frame ? second_title_of(frame)
-          : d.node === 0 ? value_text(built.parts[d.part].value[0]) : "";
-        const used = g.measureText(name).width + 8;
-        if (!rest || fitted(g, rest, room - used, face) !== rest) continue;
-        g.globalAlpha *= 0.75;
-        g.fillText(rest, left + used, y);
-      }
-    }
-    g.globalAlpha = 1;
-  }
-
-  function outline_found(g) {
-    if (!search.text()) return;
-    g.fillStyle = css("--fg");
-    for (const d of drawn) {
-      if (d.width < 4 || !search.found(d.part, d.node)) continue;
-      const wide = d.width - 1, high = ROW - 1;
-      g.fillRect(d.x, d.y, wide, 1.5);
-      g.fillRect(d.x, d.y + high - 1.5, wide, 1.5);
-      g.fillRect(d.x, d.y, 1.5, high);
-      g.fillRect(d.x + wide - 1.5, d.y, 1.5, high);
+    for (const d of list) g.fillRect(d.x, d.y, d.width > 2 ? d.width - 1 : d.width, ROW - 1);
+    if (special && style === ROLES.length * SHADES)
+      g.fillStyle = tile(g, "lines", css("--r-line"));
+    else if (special || role === 3) return;
+    else g.fillStyle = role === 2 ? tile(g, "dots", css("--box")) : css("--box");
+    for (const d of list) {
+      if (d.width < 4) continue;
+      if (special) g.fillRect(d.x, d.y, d.width - 1, ROW - 1);
+      else if (role === 0) g.fillRect(d.x + 1, d.y + 3, 2.5, ROW - 7);
+      else g.fillRect(d.x, d.y + ROW - 3, d.width - 1, 2);
     }
   }
 
@@ -308,51 +214,6 @@ function Flame(root, page) {
     return lines;
   }
 
-  function at(event) {
-    const p = pane.at(event);
-    return drawn.find((d) => p.y >= d.y && p.y < d.y + ROW && p.x >= d.x && p.x < d.x + d.width);
-  }
-
-  function select(part, node) {
-    let rect = rect_of(part, node);
-    if (!built.two && (!rect || rect.width < 2)) {
-      /* Too thin to be seen: zoom out or in until it is not. */
-      const a = built.parts[part];
-      let of = node;
-      while (of > 0 && a.value[node] / a.value[a.tree.parent[of]] > 0.02) of = a.tree.parent[of];
-      cursor = {part, node};
-      zoom(of, true);
-      rect = rect_of(part, node);
-    }
-    cursor = {part, node};
-    pane.select(rect);
-    if (!rect) return;
-    pane.scroll_to(rect);
-    const p = pane.on_screen(rect);
-    tip.show(lines_of(part, node), p.x, p.y);
-  }
-
-  function step(key) {
-    if (!cursor || !built.parts[cursor.part]) return select(0, zoomed());
-    const {part, node} = cursor, a = built.parts[part];
-    const out = part ? "ArrowDown" : "ArrowUp", down = part ? "ArrowUp" : "ArrowDown";
-    if (key === out && (node !== zoomed() || (built.two && node)))
-      select(part, a.tree.parent[node]);
-    else if (key === out && built.two && !part && a.place[0] === 0) {
-      const child = built.parts[1].children(0)[0];
-      if (child !== undefined) select(1, child);
-    } else if (key === down || (built.two && node === 0 && key === "ArrowDown")) {
-      const of = node === 0 && key === "ArrowDown" ? 0 : part;
-      const child = built.parts[of].children(node)[0];
-      if (child !== undefined) select(of, child);
-    } else if (key === "ArrowLeft" || key === "ArrowRight") {
-      if (node === zoomed()) return;
-      const list = a.children(a.tree.parent[node]);
-      const next = list[list.indexOf(node) + (key === "ArrowRight" ? 1 : -1)];
-      if (next !== undefined) select(part, next);
-    }
-  }
-
   function enter(part, node) {
     const frame = frame_of(part, node);
     if (built.two) {
@@ -360,47 +221,12 @@ function Flame(root, page) {
     } else zoom(node === zoomed() ? built.parts[0].tree.parent[node] : node);
   }
 
-  pane.canvas.addEventListener("pointermove", (event) => {
-    const d = at(event);
-    pane.canvas.style.cursor = d ? "pointer" : "";
-    pane.point(d ? {x: d.x, y: d.y, width: d.width, height: ROW - 1} : null);
-    if (d) tip.show(lines_of(d.part, d.node), event.clientX, event.clientY);
-    else tip.hide();
-  });
-  pane.canvas.addEventListener("pointerleave", () => {
-    pane.point(null);
-    tip.hide();
-  });
-  pane.canvas.addEventListener("click", (event) => {
-    const d = at(event);
-    if (!d) return;
-    cursor = {part: d.part, node: d.node};
-    enter(d.part, d.node);
-  });
-  pane.canvas.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key.startsWith("Arrow")) step(event.key);
-    else if (event.key === "Enter")
-      enter(cursor ? cursor.part : 0, cursor ? cursor.node : zoomed());
-    else if (event.key === "s" && cursor && frame_of(cursor.part, cursor.node)) {
-      const node = cursor.node;
-      look_at(node ? built.parts[cursor.part].tree.frame[node] : built.of);
-    } else if (event.key === "Escape" && search.text()) state.set({find: null}, true);
-    else if (event.key === "Escape" && zoomed()) zoom(0);
-    else if (event.key === "Escape") tip.hide();
-    else return;
-    event.preventDefault();
-  });
-  pane.canvas.addEventListener("blur", () => tip.hide());
-  search.on_step((step) => {
-    const list = search.list();
-    if (!list.length) return;
-    const now = list.findIndex((one) =>
-      cursor && one.part === cursor.part && one.node === cursor.node);
-    const next = now < 0 && step < 0 ? list.length - 1 : now + step;
-    const to = list[(next + list.length) % list.length];
-    select(to.part, to.node);
-  });
+  /* True: the key was taken. */
+  function key(pressed, cursor) {
+    if (pressed !== "s" || !cursor || !frame_of(cursor.part, cursor.node)) return false;
+    look_at(cursor.node ? built.parts[cursor.part].tree.frame[cursor.node] : built.of);
+    return true;
+  }
 
   function draw_crumbs_of() {
     if (built.two) {
@@ -482,19 +308,6 @@ function Flame(root, page) {
       : built.base.value[0] ? "" : "Nothing to draw: " + value_text(0) + ".");
   }
 
-  /* How many rows of what can be seen. */
-  function rows_of(part, of) {
-    const a = built.parts[part], least = (a.value[of] / (pane.width() || 1)) * LEAST_WIDE;
-    let rows = 1;
-    for (let p = a.place[of]; p < a.behind[a.place[of]];) {
-      const node = a.order[p];
-      rows = Math.max(rows, a.tree.depth[node] - a.tree.depth[of] + 1);
-      p = a.value[node] < least ? a.behind[p] : p + 1;
-    }
-    built.rows[part] = rows - 1;
-    return rows;
-  }
-
   function draw() {
     build();
     layouts.draw();
@@ -503,10 +316,9 @@ function Flame(root, page) {
     search.draw();
     draw_crumbs_of();
     const a = built.parts[0], of = zoomed();
-    const rows = built.two ? rows_of(0, of) + rows_of(1, of) - 1 : rows_of(0, of);
+    const rows = boxes.rows_of(0, of) + (built.two ? boxes.rows_of(1, of) - 1 : 0);
     pane.size(rows * ROW, Math.max(240, Math.min(640, Math.round(innerHeight * 0.62))));
-    if (cursor) pane.select(rect_of(cursor.part, cursor.node));
-    else pane.select(null);
+    pane.select(boxes.rect_of_cursor());
     pane.point(null);
     draw_table();
     describe();

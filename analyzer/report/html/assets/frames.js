@@ -30,6 +30,13 @@ function second_title_of(frame) {
   return frame.name === "<module>" && frame.file ? "<module>" : place_text(frame);
 }
 
+/* Which frames can be shown: [value, title]. */
+function frame_list(python) {
+  return python
+    ? [["own", "Your code only"], ["python", "Python"], ["all", "With native frames"]]
+    : [["own", "Your code only"], ["all", "All frames"]];
+}
+
 function hash_of(text) {
   let h = 7;
   for (let i = 0; i < text.length; i++) h = (h * 31 + text.charCodeAt(i)) | 0;
@@ -78,12 +85,12 @@ function Search(frames) {
   }
 
   /* Bytes of what is found; what lies in another match counts once. */
-  function sum(a) {
+  function sum(a, value) {
     let out = 0;
     for (let p = 1; p < a.count;) {
       const node = a.order[p], f = a.tree.frame[node];
       if (f >= 0 && hit[f]) {
-        out += a.value[node];
+        out += value[node];
         p = a.behind[p];
       } else p++;
     }
@@ -113,11 +120,12 @@ function Search(frames) {
       if (document.activeElement !== input || !state.get("find"))
         input.value = state.get("find", "");
       on.hidden = back.hidden = !text;
-      const base = built.base, v = sum(base);
+      const base = built.base, v = sum(base, base.value);
       const count = text ? list().length : 0;
       told = !text ? "" : count || v
-        ? (built.measure === "count" ? count_text(v) + " blocks" : size_text(v)) + ", " +
-          share_text(v, base.value[0]) + ", in " + count_text(count) +
+        ? (built.says ? built.says((value) => sum(base, value))
+          : (built.measure === "count" ? count_text(v) + " blocks" : size_text(v)) + ", " +
+            share_text(v, base.value[0])) + ", in " + count_text(count) +
           (count === 1 ? " box" : " boxes")
         : "no match";
       if (said.textContent !== told) said.textContent = told;

@@ -92,3 +92,33 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   found[2](event);
 });
+
+function tools() {
+  const theme = make("button", {id: "theme", title: "t"}, "Theme: auto");
+  const help = make("button", {title: "?"}, "Keys");
+  theme.onclick = theme_next;
+  help.onclick = help_toggle;
+  document.getElementById("tools").append(theme, help);
+  theme_apply();
+}
+
+/* Says why there are no pictures, and what stands without them. */
+function cannot(why, rest) {
+  document.getElementById("views").append(make("p", {class: "alert"},
+    "The pictures cannot be shown: " + why + " " + rest));
+}
+
+/* Shows the tools. False: this browser cannot read the pictures' data, which is said. */
+function open_tools(rest) {
+  tools();
+  if (typeof DecompressionStream === "function") return true;
+  cannot("this browser is too old to unpack their data (it lacks DecompressionStream).", rest);
+  return false;
+}
+
+/* Reads the page's data and starts it; where that fails, the page says so, and what is left. */
+function open_page(decode, start, rest) {
+  if (open_tools(rest))
+    read_block(document.getElementById("d"), decode).then(start,
+      (e) => cannot("their data is damaged: " + e.message + ".", rest));
+}

@@ -42,35 +42,6 @@ function Page(data, asked) {
   return page;
 }
 
-/* Buttons of which one is chosen, as tabs: arrow keys move between them. */
-function Tabs(label, key, list, chosen) {
-  const box = make("div", {class: "tabs", role: "tablist", "aria-label": label});
-  for (const [id, title] of list()) {
-    const button = make("button", {role: "tab", "data-id": id, id: key + "-" + id}, title);
-    button.onclick = () => state.set({[key]: id});
-    box.append(button);
-  }
-  box.addEventListener("keydown", (event) => {
-    const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-    if (!step) return;
-    const buttons = [...box.querySelectorAll("button:not([hidden])")];
-    const next = buttons[buttons.indexOf(document.activeElement) + step];
-    if (next) {
-      next.focus();
-      next.click();
-    }
-    event.preventDefault();
-  });
-  function draw() {
-    for (const button of box.children) {
-      const on = button.dataset.id === chosen();
-      button.setAttribute("aria-selected", String(on));
-      button.tabIndex = on ? 0 : -1;
-    }
-  }
-  return {box, draw};
-}
-
 /* The pictures of one process: what is to be shown, and draw(changed), which main.js calls. */
 function Pictures(data, number) {
   const asked = document.getElementById("views").dataset, page = Page(data, asked);
@@ -129,20 +100,21 @@ function Pictures(data, number) {
 }
 
 /* The process that the address names; its data is read when it is first shown. */
+const STANDS = "All of the verdict stands above."; /* without the pictures */
 const shown = {made: new Map(), number: -1, now: null};
 
 async function show_process() {
   const number = process_number(), box = document.getElementById("views");
   shown.number = number;
   if (!shown.made.has(number))
-    shown.made.set(number, read_block(document.getElementById(number ? "d" + number : "d"))
-      .then((data) => Pictures(data, number)));
+    shown.made.set(number, read_block(document.getElementById(number ? "d" + number : "d"),
+      decode).then((data) => Pictures(data, number)));
   let made;
   try {
     made = await shown.made.get(number);
   } catch (e) {
     box.replaceChildren();
-    cannot("their data is damaged: " + e.message + ".");
+    cannot("their data is damaged: " + e.message + ".", STANDS);
     return;
   }
   if (number !== shown.number) return; /* another one was chosen meanwhile */
@@ -169,22 +141,5 @@ function start() {
   show_process();
 }
 
-function tools() {
-  const theme = make("button", {id: "theme", title: "t"}, "Theme: auto");
-  const help = make("button", {title: "?"}, "Keys");
-  theme.onclick = theme_next;
-  help.onclick = help_toggle;
-  document.getElementById("tools").append(theme, help);
-  theme_apply();
-}
-
-function cannot(why) {
-  document.getElementById("views").append(make("p", {class: "alert"},
-    "The pictures cannot be shown: " + why + " All of the verdict stands above."));
-}
-
-tools();
-if (typeof DecompressionStream !== "function")
-  cannot("this browser is too old to unpack their data (it lacks DecompressionStream).");
-else start();
+if (open_tools(STANDS)) start();
 })();

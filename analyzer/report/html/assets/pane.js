@@ -125,6 +125,35 @@ function tile(g, kind, colour) {
   return g.createPattern(c, "repeat");
 }
 
+/* Buttons of which one is chosen, as tabs: arrow keys move between them. */
+function Tabs(label, key, list, chosen) {
+  const box = make("div", {class: "tabs", role: "tablist", "aria-label": label});
+  for (const [id, title] of list()) {
+    const button = make("button", {role: "tab", "data-id": id, id: key + "-" + id}, title);
+    button.onclick = () => state.set({[key]: id});
+    box.append(button);
+  }
+  box.addEventListener("keydown", (event) => {
+    const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    if (!step) return;
+    const buttons = [...box.querySelectorAll("button:not([hidden])")];
+    const next = buttons[buttons.indexOf(document.activeElement) + step];
+    if (next) {
+      next.focus();
+      next.click();
+    }
+    event.preventDefault();
+  });
+  function draw() {
+    for (const button of box.children) {
+      const on = button.dataset.id === chosen();
+      button.setAttribute("aria-selected", String(on));
+      button.tabIndex = on ? 0 : -1;
+    }
+  }
+  return {box, draw};
+}
+
 /* <select> of [value, title] whose choice is a key of the state. */
 function Choice(label, key, reset) {
   const select = make("select", {"aria-label": label, id: "choose-" + key});

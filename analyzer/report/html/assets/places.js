@@ -134,17 +134,11 @@ function Places(root, page) {
   }
 
   function csv_text(list) {
-    const quote = (v) => {
-      /* A text that a spreadsheet would run as a formula is none. */
-      const text = String(v === null || v === undefined ? "" : v);
-      const safe = /^[=+\-@\t\r]/.test(text) && typeof v !== "number" ? "'" + text : text;
-      return /[",\n\r]/.test(safe) ? '"' + safe.replace(/"/g, '""') + '"' : safe;
-    };
     const lines = [["function", "file", "line", "part", "class", ...columns().map((c) => c[0])]];
     for (const row of list)
       lines.push([row.place.name, row.place.file, row.place.line, row.place.part, row.place.class,
         ...columns().map((c) => row[c[0]])]);
-    return lines.map((l) => l.map(quote).join(",")).join("\n") + "\n";
+    return csv_of(lines);
   }
 
   function draw() {

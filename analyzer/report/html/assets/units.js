@@ -66,6 +66,23 @@ function ticks(to, most, base) {
   return out;
 }
 
+/* Lines of a curve's scale {left, right, y(bytes)}, with their bytes. */
+function byte_grid(g, s, top) {
+  g.strokeStyle = css("--line");
+  g.fillStyle = css("--dim");
+  g.lineWidth = 1;
+  g.textAlign = "right";
+  g.textBaseline = "middle";
+  for (const v of ticks(top, 6, 2)) {
+    const y = Math.round(s.y(v)) + 0.5;
+    g.beginPath();
+    g.moveTo(s.left, y);
+    g.lineTo(s.right, y);
+    g.stroke();
+    g.fillText(size_text(v).replace(/\.0+ /, " "), s.left - 6, y);
+  }
+}
+
 /* A canvas as large as its box on this screen, its origin in CSS pixels. */
 function canvas_context(canvas) {
   const box = canvas.getBoundingClientRect();
@@ -105,4 +122,15 @@ function save_text(text, name, type) {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+/* Rows of numbers, texts and nulls as CSV. */
+function csv_of(rows) {
+  const quote = (v) => {
+    /* A text that a spreadsheet would run as a formula is none. */
+    const text = String(v === null || v === undefined ? "" : v);
+    const safe = /^[=+\-@\t\r]/.test(text) && typeof v !== "number" ? "'" + text : text;
+    return /[",\n\r]/.test(safe) ? '"' + safe.replace(/"/g, '""') + '"' : safe;
+  };
+  return rows.map((row) => row.map(quote).join(",")).join("\n") + "\n";
 }
