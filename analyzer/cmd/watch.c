@@ -172,8 +172,10 @@ static int parse(int argc, char **argv, struct request *r, struct err *err)
 			snprintf(r->path, sizeof(r->path), "%s", argv[optind]);
 		return 0; /* a longer path would have failed above */
 	}
-	if (argv[optind][strspn(argv[optind], "0123456789")])
-		return cmd_usage(&cmd_watch, "%s: %s", argv[optind], strerror(errno));
+	if (argv[optind][strspn(argv[optind], "0123456789")]) {
+		err_set(err, -errno, "%s: %s", argv[optind], strerror(errno));
+		return cmd_error(err);
+	}
 	return find_trace(argv[optind], r->path, err) ? cmd_error(err) : 0;
 }
 

@@ -159,13 +159,15 @@ def test_the_process_ends(programs):
 
 def test_wrong_usage(tmp_path):
     for arguments, words in (
-            ([], "one directory, trace or process"), ([tmp_path / "none"], "No such file"),
+            ([], "one directory, trace or process"),
             (["--label", "pid=1", tmp_path], "is no name of a label"),
             (["--label", "a", tmp_path], "KEY=VALUE"),
             (["--interval", "0", tmp_path], "0.1 seconds at least"),
             (["--interval", "x", tmp_path], "number of seconds")):
         got = watch(*arguments, check=False)
         assert got.returncode == 2 and words in got.stderr, got.stderr
+    got = watch(tmp_path / "none", check=False)
+    assert got.returncode == 1 and "No such file" in got.stderr
     got = watch("--once", os.getpid(), check=False)
     assert got.returncode == 1 and "is not recorded" in got.stderr
     got = watch("--once", tmp_path, check=False)
