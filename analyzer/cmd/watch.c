@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,17 @@
 #include "cmd/cmd.h"
 #include "cmd/common/output.h"
 #include "trace/trace.h"
+#include "util/clock_ns.h"
 #include "util/num.h"
+#include "util/progress.h"
 #include "util/text/note.h"
 #include "util/vec.h"
+#include "watch/http.h"
 #include "watch/metrics.h"
+#include "watch/pages.h"
 #include "watch/screen.h"
 
-enum { OPT_ONCE = 256, OPT_INTERVAL, OPT_WARM_UP, OPT_TEXTFILE, OPT_LABEL };
+enum { OPT_ONCE = 256, OPT_INTERVAL, OPT_WARM_UP, OPT_TEXTFILE, OPT_LABEL, OPT_METRICS };
 
 #define LABELS_MAX 16u
 #define WIDTH_USUAL 100u
@@ -37,6 +42,7 @@ static const struct option options[] = {
     {"warm-up", required_argument, NULL, OPT_WARM_UP},
     {"textfile", required_argument, NULL, OPT_TEXTFILE},
     {"label", required_argument, NULL, OPT_LABEL},
+    {"metrics", required_argument, NULL, OPT_METRICS},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -45,6 +51,7 @@ struct request {
 	bool once;
 	double interval, warm_up; /* seconds */
 	const char *textfile; /* NULL: none */
+	const char *metrics; /* address; NULL: no server */
 	struct metrics_label labels[LABELS_MAX];
 	size_t label_count;
 	const char *directory; /* NULL: `path` alone */
@@ -58,6 +65,9 @@ struct watcher {
 	VEC(struct watch *) watches;
 	VEC(const struct watched *) states; /* of each, at the latest look */
 	VEC(char *) done; /* paths */
+	struct http *http; /* NULL: no server */
+	struct pages pages;
+	struct metrics_own own;
 };
 
 static volatile sig_atomic_t stopped;
@@ -113,6 +123,9 @@ static int take_option(struct request *r, int opt, char *const *argv)
 	case OPT_TEXTFILE:
 		r->textfile = optarg;
 		return 0;
+	case OPT_METRICS:
+		r->metrics = optarg;
+		return 0;
 	case OPT_LABEL:
 		return take_label(r, optarg);
 	case 'h':
@@ -163,6 +176,8 @@ static int parse(int argc, char **argv, struct request *r, struct err *err)
 		rc = take_option(r, opt, argv);
 	if (rc)
 		return rc;
+	if (r->once && r->metrics)
+		return cmd_usage(&cmd_watch, "--metrics serves until it is ended: no --once");
 	if (optind + 1 != argc)
 		return cmd_usage(&cmd_watch, "one directory, trace or process is expected");
 	if (!stat(argv[optind], &st)) {
@@ -287,6 +302,29 @@ static unsigned width(void)
 		   : WIDTH_USUAL;
 }
 
+static uint64_t resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*u %lu", &pages) != 1)
+		pages = 0;
+	fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What is served is that of the latest look. */
+static void update_pages(struct watcher *w)
+{
+	w->own = (struct metrics_own){(double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9,
+	    w->own.looks + 1, w->http ? http_answers(w->http) : 0, resident_bytes()};
+	w->pages = (struct pages){(struct watch *const *)w->watches.items,
+	    (const struct watched *const *)w->states.items, w->states.count, w->request->labels,
+	    w->request->label_count, &w->own};
+}
+
 static int show(const struct watcher *w, struct err *err)
 {
 	const struct watched *const *states = (const struct watched *const *)w->states.items;
@@ -300,6 +338,7 @@ static int show(const struct watcher *w, struct err *err)
 		screen_line(states, w->states.count, &text);
 	if (r->textfile) {
 		metrics_write(states, w->states.count, r->labels, r->label_count, &page);
+		metrics_write_own(&w->own, &page);
 		rc = output_write(&page, r->textfile, err);
 	}
 	if (!rc && !(r->once && r->textfile)) {
@@ -312,12 +351,31 @@ static int show(const struct watcher *w, struct err *err)
 	return rc;
 }
 
-static void pause_until_next(double seconds)
+/* Wait for the time of the next look, and serve meanwhile. A signal ends it. */
+static void pause_until_next(const struct watcher *w)
 {
-	struct timespec left = {(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)};
+	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + num_ns(w->request->interval), left;
+	struct pollfd asked = {w->http ? http_fd(w->http) : -1, POLLIN, 0};
 
-	if (!stopped)
-		nanosleep(&left, NULL); /* a signal ends it */
+	while (!stopped && (left = num_less(until_ns, clock_ns(CLOCK_MONOTONIC))) > 0) {
+		uint64_t ms = left / 1000000 + 1;
+
+		if (w->http)
+			ms = num_least(ms, http_wait_ms(w->http));
+		if (poll(&asked, 1, (int)num_least(ms, INT_MAX)) < 0)
+			continue;
+		if (w->http)
+			http_serve(w->http);
+	}
+}
+
+static int serve(struct watcher *w, struct err *err)
+{
+	int rc = http_open(w->request->metrics, pages_answer, &w->pages, &w->http, err);
+
+	if (!rc)
+		note("serving http://%s/metrics", http_address(w->http));
+	return rc;
 }
 
 static int watch_all(const struct request *r, struct err *err)
@@ -328,11 +386,14 @@ static int watch_all(const struct request *r, struct err *err)
 	if (!rc && !w.watches.count && r->once)
 		rc = err_set(err, -ENOENT, "%s: no recorded process is running",
 		    r->directory ? r->directory : r->path);
+	if (!rc && r->metrics)
+		rc = serve(&w, err);
 	while (!rc && !stopped) {
+		update_pages(&w);
 		rc = show(&w, err);
 		if (rc || r->once || (!r->directory && !w.states.items[0]->running))
 			break;
-		pause_until_next(r->interval);
+		pause_until_next(&w);
 		if (!stopped)
 			rc = look(&w, err);
 		if (!r->directory && !w.watches.count)
@@ -340,6 +401,7 @@ static int watch_all(const struct request *r, struct err *err)
 	}
 	if (r->textfile && !r->once)
 		unlink(r->textfile); /* its numbers are of nobody any more */
+	http_close(w.http);
 	for (size_t i = 0; i < w.watches.count; i++)
 		watch_close(w.watches.items[i]);
 	for (size_t i = 0; i < w.done.count; i++)
@@ -363,6 +425,7 @@ static int watch_main(int argc, char **argv)
 	if (!r.once) {
 		struct sigaction action = {.sa_handler = stop};
 
+		progress_unwatch();
 		sigaction(SIGINT, &action, NULL);
 		sigaction(SIGTERM, &action, NULL);
 	}
@@ -381,6 +444,7 @@ const struct command cmd_watch = {
 	"      --interval SECONDS between two looks (default: 2)\n"
 	"      --warm-up SECONDS  forecast nothing for a younger process (default: 60)\n"
 	"      --textfile FILE    write metrics there, for node_exporter's textfile collector\n"
+	"      --metrics [ADDRESS:]PORT  serve metrics and profiles over HTTP there\n"
 	"      --label KEY=VALUE  add a label to each metric of a process\n"
 	"  -h, --help             this help\n",
     .main = watch_main,

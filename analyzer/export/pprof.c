@@ -207,7 +207,7 @@ static int pprof_begin(struct export *x, struct err *err)
 	if (!feed_number(&x->feed, "sampled.every", &every) || !every)
 		every = 1;
 	proto_u64(&t->out, PROFILE_PERIOD, every);
-	id = string_of(t, "inuse_space");
+	id = string_of(t, x->options.measure == MEASURE_TOTAL ? "alloc_space" : "inuse_space");
 	proto_u64(&t->out, PROFILE_DEFAULT_TYPE, id);
 	proto_u64(&t->out, PROFILE_DURATION, x->facts->last_ns);
 	mapping_of(t, x->facts->exe ? x->facts->exe : "[program]"); /* the first is the program */

@@ -15,8 +15,8 @@ struct page {
 };
 
 /* The names of the labels that the page has itself. */
-static const char *const own_labels[] = {
-    "pid", "command", "mode", "space", "limit", "bound", "function", "file", "line", "version"};
+static const char *const own_labels[] = {"pid", "command", "mode", "space", "limit", "bound",
+    "function", "file", "line", "version", "allocator"};
 
 bool metrics_label_valid(const char *key)
 {
@@ -78,13 +78,18 @@ static void value(const struct page *p, double value)
 		str_printf(p->out, "} %.17g\n", value);
 }
 
+/* `get` returns a negative number where there is nothing to say. */
 static void of_process(const struct page *p, const char *name, const char *type, const char *help,
     double (*get)(const struct watched *w))
 {
 	family(p, name, type, help);
 	for (size_t i = 0; i < p->count; i++) {
+		double got = get(p->processes[i]);
+
+		if (got < 0)
+			continue;
 		sample(p, name, p->processes[i]);
-		value(p, get(p->processes[i]));
+		value(p, got);
 	}
 }
 
@@ -234,6 +239,59 @@ static double growth(const struct watched_space *s)
 	return s->forecast.state == FORECAST_UNKNOWN ? NAN : s->forecast.rate;
 }
 
+static double largest(const struct watched_space *s)
+{
+	return (double)s->largest_request;
+}
+
+static double hole_bytes(const struct watched_space *s)
+{
+	return s->holes_known ? (double)s->hole_bytes : -1;
+}
+
+static double largest_hole(const struct watched_space *s)
+{
+	return s->holes_known ? (double)s->largest_hole : -1;
+}
+
+static double unusable(const struct watched_space *s)
+{
+	return s->holes_known ? s->unusable : -1;
+}
+
+static double requests(const struct watched *w)
+{
+	return w->marks ? (double)w->requests : -1;
+}
+
+static double in_flight(const struct watched *w)
+{
+	return w->marks ? (double)w->in_flight : -1;
+}
+
+/* Memory that is free inside an allocator, and not the process's to give away. */
+static void allocators(const struct page *p)
+{
+	static const char name[] = "whyoom_allocator_free_bytes";
+
+	family(p, name, "gauge", "Free inside the allocator, as it last said.");
+	for (size_t i = 0; i < p->count; i++) {
+		const struct watched *w = p->processes[i];
+		const struct {
+			const char *name;
+			double bytes;
+		} of[] = {{"malloc", w->malloc_free}, {"python", w->python_free}};
+
+		for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
+			if (isnan(of[n].bytes))
+				continue;
+			sample(p, name, w);
+			label(p->out, "allocator", of[n].name);
+			value(p, of[n].bytes);
+		}
+	}
+}
+
 void metrics_write(const struct watched *const *processes, size_t count,
     const struct metrics_label *labels, size_t label_count, struct str *out)
 {
@@ -258,9 +316,21 @@ void metrics_write(const struct watched *const *processes, size_t count,
 	    "What PyTorch's allocator holds of the device.", reserved);
 	of_space(&p, "whyoom_memory_growth_bytes_per_second",
 	    "What is kept after requests end; 0: no growth, NaN: not known yet.", growth);
+	of_space(&p, "whyoom_largest_request_bytes",
+	    "The largest block so far: whether it would fit once more.", largest);
+	of_space(&p, "whyoom_memory_hole_bytes", "Free between PyTorch's blocks.", hole_bytes);
+	of_space(
+	    &p, "whyoom_memory_largest_hole_bytes", "The largest hole between them.", largest_hole);
+	of_space(&p, "whyoom_memory_fragmentation_ratio",
+	    "Part of what is free that has no room for the largest request.", unusable);
 	times(&p);
 	of_process(&p, "whyoom_process_resident_bytes", "gauge",
 	    "Resident memory, at the recorder's newest sample.", resident);
+	allocators(&p);
+	of_process(
+	    &p, "whyoom_requests_total", "counter", "Requests that the program marked.", requests);
+	of_process(&p, "whyoom_requests_in_flight", "gauge", "Of these, those that have not ended.",
+	    in_flight);
 	of_process(&p, "whyoom_refused_total", "counter", "Requests for memory that were refused.",
 	    refused);
 	of_process(&p, "whyoom_events_total", "counter", "Events that were read.", events);
@@ -271,4 +341,25 @@ void metrics_write(const struct watched *const *processes, size_t count,
 	    &p, "whyoom_site_live_bytes", "Live bytes of the call sites that grow fastest.", false);
 	sites(&p, "whyoom_site_growth_bytes_per_second",
 	    "What the call site kept of late; 0: it does not keep on growing.", true);
+}
+
+static void own_value(
+    const struct page *p, const char *name, const char *type, const char *help, double number)
+{
+	family(p, name, type, help);
+	str_printf(p->out, "%s %.17g\n", name, number);
+}
+
+void metrics_write_own(const struct metrics_own *own, struct str *out)
+{
+	const struct page p = {.out = out};
+
+	own_value(&p, "whyoom_watch_cpu_seconds_total", "counter",
+	    "Time of a CPU that the watcher has used.", own->cpu_seconds);
+	own_value(&p, "whyoom_watch_resident_bytes", "gauge", "Resident memory of the watcher.",
+	    (double)own->resident_bytes);
+	own_value(&p, "whyoom_watch_looks_total", "counter", "Looks at all processes.",
+	    (double)own->looks);
+	own_value(&p, "whyoom_watch_answers_total", "counter", "Requests that were answered.",
+	    (double)own->answers);
 }

@@ -14,10 +14,18 @@ struct metrics_label {
 	const char *key, *value;
 };
 
+/* What the watcher itself does. */
+struct metrics_own {
+	double cpu_seconds;
+	uint64_t looks, answers, resident_bytes;
+};
+
 /* Append the page. `labels`: further ones of each process, `label_count` of them. Without memory
  * the text has failed, see util/text/str.h. */
 void metrics_write(const struct watched *const *processes, size_t count,
     const struct metrics_label *labels, size_t label_count, struct str *out);
+/* Append the watcher's own numbers, which no process has. */
+void metrics_write_own(const struct metrics_own *own, struct str *out);
 /* True if Prometheus takes that as the name of a label, and the page has none of that name. */
 bool metrics_label_valid(const char *key);
 

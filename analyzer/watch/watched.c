@@ -12,13 +12,19 @@
 #include "util/num.h"
 #include "util/tuned.h"
 #include "verdict/failure/failure.h"
+#include "watch/holes.h"
 
 TUNED(uint64_t, RECENT_PART, 4u, "a quarter of the run: as long as the forecast's later part");
 TUNED(double, RATE_MIN, 0.001,
     "of the live bytes in the time that the process has run: less is an import, or a log");
 
+TUNED(uint64_t, HOLES_EVERY_NS, 10000000000u,
+    "holes cost time by the live blocks: seldom enough for 0.5 % of a core with 100,000 of them");
+
 struct watch {
 	char *path;
+	struct holes holes[WATCHED_SPACES]; /* of each space, measured at: */
+	uint64_t holes_ns[WATCHED_SPACES]; /* the trace's time; 0: never */
 	uint64_t warm_up_ns;
 	struct trace *trace;
 	struct model *model;
@@ -75,12 +81,31 @@ const char *watch_path(const struct watch *w)
 	return w->path;
 }
 
+const struct model *watch_model(const struct watch *w)
+{
+	return w->model;
+}
+
+/* A request's id may come again only after its end. */
+static void see_mark(struct watched *now, uint32_t phase)
+{
+	if (phase == TRACE_MARK_BEGIN) {
+		now->marks = true;
+		now->requests++;
+		now->in_flight++;
+	} else if (phase == TRACE_MARK_END) {
+		now->in_flight = num_less(now->in_flight, 1);
+	}
+}
+
 static int read_events(struct watch *w, struct err *err)
 {
 	struct event e;
 	int r;
 
 	while ((r = trace_next_outside(w->trace, &e, err)) == 1) {
+		if (e.kind == EV_MARK && e.u.mark.what == TRACE_MARK_REQUEST)
+			see_mark(&w->now, e.u.mark.phase);
 		r = model_apply(w->model, &e, err);
 		if (r < 0)
 			return r;
@@ -96,6 +121,8 @@ static int read_on(struct watch *w, struct err *err)
 	if (r == 1 || r == -EAGAIN) {
 		end(w);
 		w->now.begun_again++;
+		w->now.requests = w->now.in_flight = 0;
+		memset(w->holes_ns, 0, sizeof(w->holes_ns));
 		r = begin(w, err);
 	}
 	return r < 0 ? r : read_events(w, err);
@@ -138,7 +165,8 @@ static void see_host(struct watch *w)
 	struct room rooms[FAILURE_ROOMS];
 	size_t count = failure_rooms(m, NULL, rooms);
 
-	*s = (struct watched_space){.live_bytes = m->blocks.bytes + m->maps.bytes};
+	*s = (struct watched_space){.live_bytes = m->blocks.bytes + m->maps.bytes,
+	    .largest_request = holes_largest_request(m)};
 	strcpy(s->name, "host");
 	for (size_t i = 0; i < count; i++)
 		if (!s->limit || rooms[i].left < s->left) {
@@ -149,8 +177,29 @@ static void see_host(struct watch *w)
 	see_forecast(w, m, s);
 }
 
-static void see_devices(struct watch *w)
+/* `torch` is PyTorch's space on the device that is the latest one of w->now. */
+static int see_holes(struct watch *w, const struct space *torch)
 {
+	size_t at = w->now.space_count - 1;
+	struct watched_space *s = &w->now.spaces[at];
+	int r;
+
+	if (!w->holes_ns[at] || w->model->run.last_ns - w->holes_ns[at] >= HOLES_EVERY_NS) {
+		r = holes_measure(w->model, torch, s->largest_request, &w->holes[at]);
+		if (r)
+			return r;
+		w->holes_ns[at] = w->model->run.last_ns + 1;
+	}
+	s->holes_known = true;
+	s->hole_bytes = w->holes[at].bytes;
+	s->largest_hole = w->holes[at].largest;
+	s->unusable = holes_unusable(&w->holes[at], s->left, s->largest_request);
+	return 0;
+}
+
+static int see_devices(struct watch *w, struct err *err)
+{
+	int r;
 	const struct spaces *all = w->model->spaces;
 
 	for (uint32_t i = 0; all && i < all->count; i++) {
@@ -161,7 +210,8 @@ static void see_devices(struct watch *w)
 			continue;
 		w->now.space_count++;
 		*s = (struct watched_space){
-		    .live_bytes = sp->model->blocks.bytes + sp->model->maps.bytes};
+		    .live_bytes = sp->model->blocks.bytes + sp->model->maps.bytes,
+		    .largest_request = holes_largest_request(sp->model)};
 		snprintf(s->name, sizeof(s->name), "%s", sp->name);
 		if (sp->last_sample.total) {
 			s->limit = "device";
@@ -176,9 +226,14 @@ static void see_devices(struct watch *w)
 			    all->list[k]->device == sp->device) {
 				s->reserved_bytes = s->live_bytes;
 				s->live_bytes = all->list[k]->model->blocks.bytes;
+				s->largest_request = holes_largest_request(all->list[k]->model);
+				r = see_holes(w, all->list[k]);
+				if (r)
+					return err_set(err, r, "%s: out of memory", w->path);
 			}
 		see_forecast(w, sp->model, s);
 	}
+	return 0;
 }
 
 /* Return the bytes a second that a call site kept of late, of blocks that stay or grow. */
@@ -233,6 +288,13 @@ static int see_sites(struct watch *w, struct err *err)
 	return r;
 }
 
+static double level_or_nan(const struct model *m, uint32_t key)
+{
+	uint64_t bytes;
+
+	return levels_get(&m->measured.levels, key, &bytes) ? (double)bytes : NAN;
+}
+
 static void see_process(struct watch *w)
 {
 	const struct trace_facts *f = trace_facts(w->trace);
@@ -249,6 +311,8 @@ static void see_process(struct watch *w)
 	now->refused =
 	    w->model->refusals.requests + (w->model->spaces ? w->model->spaces->failure_total : 0);
 	now->events = w->model->run.events;
+	now->malloc_free = level_or_nan(w->model, TRACE_LEVEL_MALLOC_FREE);
+	now->python_free = level_or_nan(w->model, TRACE_LEVEL_PYTHON_FREE);
 	now->dropped = f->dropped_total;
 	now->trace_bytes = f->file_bytes;
 	now->command[0] = '\0';
@@ -270,8 +334,9 @@ int watch_look(struct watch *w, const struct watched **out, struct err *err)
 	see_process(w);
 	w->now.space_count = w->now.listed = 0;
 	see_host(w);
-	see_devices(w);
-	r = see_sites(w, err);
+	r = see_devices(w, err);
+	if (!r)
+		r = see_sites(w, err);
 	*out = &w->now;
 	return r;
 }

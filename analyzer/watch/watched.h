@@ -35,6 +35,9 @@ struct watched_space {
 	uint64_t live_bytes; /* of blocks and mappings */
 	uint64_t reserved_bytes; /* from the driver, by PyTorch's allocator; 0: none */
 	uint64_t largest_request; /* bytes of the largest block so far */
+	bool holes_known; /* of a device: between PyTorch's blocks */
+	uint64_t hole_bytes, largest_hole;
+	double unusable; /* part of what is free that the largest request cannot have */
 	struct forecast forecast;
 };
 
@@ -45,6 +48,10 @@ struct watched {
 	uint64_t age_ns; /* since its start, of the latest event */
 	uint64_t resident_bytes; /* 0: not known */
 	uint64_t refused; /* requests so far */
+	/* Free inside the allocators, as last reported; NaN: not known. */
+	double malloc_free, python_free;
+	bool marks; /* it marks its requests: */
+	uint64_t requests, in_flight;
 	uint64_t events, dropped, trace_bytes;
 	uint64_t looks, begun_again; /* looks; and how often a checkpoint made it read all again */
 	struct watched_space spaces[WATCHED_SPACES];
@@ -63,6 +70,8 @@ struct watch; /* a process that is watched */
 int watch_open(const char *path, uint64_t warm_up_ns, struct watch **out, struct err *err);
 void watch_close(struct watch *w); /* accepts NULL */
 const char *watch_path(const struct watch *w);
+/* Return the model of the latest look, valid until the next one. */
+const struct model *watch_model(const struct watch *w);
 /* Read what was written since the last look. *out is valid until the next one. 0; negative errno
  * with err: the file is gone or cannot be read, and no further look can help. */
 int watch_look(struct watch *w, const struct watched **out, struct err *err);

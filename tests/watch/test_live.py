@@ -1,85 +1,13 @@
 """`whyoom watch` on running programs: what grows is named, what does not is not accused, and
 nothing is changed by looking."""
-import json
 import os
 import re
-import resource
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
-
-WHYOOM = os.environ["WHYOOM_EXE"]
-
-PROGRAM = """
-import random, sys, time
-kept, warm = [], {}
-def handle(i):
-    work = [bytes(random.randrange(1000, 60000)) for _ in range(20)]
-    warm[i % 100] = bytes(3000)
-def remember(i):
-    kept.append(bytes(20000))
-end = time.time() + float(sys.argv[2])
-i = 0
-while time.time() < end:
-    handle(i)
-    if sys.argv[1] == "leak":
-        remember(i)
-    i += 1
-    time.sleep(0.002)
-"""
-
-
-class Programs:
-    def __init__(self, folder):
-        self.folder, self.all = folder, []
-
-    def start(self, *arguments, limit=1 << 30):
-        env = {**os.environ, "WHYOOM_DIR": str(self.folder), "WHYOOM_QUIET": "1",
-               "LD_PRELOAD": os.environ["WHYOOM_SHIM"]}
-        self.all.append(subprocess.Popen(
-            [os.path.realpath(sys.executable), "-c", PROGRAM, *arguments], env=env,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))))
-        return self.all[-1]
-
-    def end(self):
-        for p in self.all:
-            p.kill()
-            p.wait()
-
-
-@pytest.fixture
-def programs(tmp_path):
-    p = Programs(tmp_path / "traces")
-    yield p
-    p.end()
-
-
-def watch(*arguments, check=True, **more):
-    got = subprocess.run([WHYOOM, "watch", *map(str, arguments)], capture_output=True, text=True,
-                         timeout=100, **more)
-    assert not check or got.returncode == 0, got.stderr
-    return got
-
-
-def values(page):
-    """{(name, the labels): number}"""
-    found = {}
-    for line in page.splitlines():
-        if line.startswith("#"):
-            continue
-        name, labels, number = re.fullmatch(r"(\w+)\{(.*)\} (\S+)", line).groups()
-        found[name, frozenset(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels))] = float(number)
-    return found
-
-
-def of(found, name, **labels):
-    wanted = set(labels.items())
-    got = [v for (n, l), v in found.items() if n == name and wanted <= l]
-    assert len(got) == 1, (name, labels, got)
-    return got[0]
+from lib import WHYOOM, of, values, watch
 
 
 def test_growth_is_named(programs, tmp_path):

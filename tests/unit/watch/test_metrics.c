@@ -14,6 +14,8 @@ static struct watched process(void)
 {
 	struct watched w = {.pid = 42, .command = "serve \"a\\b\"\n", .running = true};
 
+	w.malloc_free = 7;
+	w.python_free = NAN;
 	w.space_count = 2;
 	strcpy(w.spaces[0].name, "host");
 	w.spaces[0].limit = "cgroup";
@@ -51,7 +53,42 @@ static void test_page(void **state)
 		assert_non_null(strstr(page.text, lines[i]));
 	/* Without a limit there is no headroom. */
 	assert_null(strstr(page.text, "headroom_bytes{pid=\"42\",pod=\"p\",space=\"cuda:0\""));
+	/* Nor holes without PyTorch, nor requests without marks. */
+	assert_null(strstr(page.text, "whyoom_memory_hole_bytes{"));
+	assert_null(strstr(page.text, "whyoom_requests_total{"));
+	assert_non_null(strstr(page.text, "allocator=\"malloc\"} 7\n"));
+	assert_null(strstr(page.text, "allocator=\"python\""));
 	assert_int_equal(page.text[page.length - 1], '\n');
+	str_free(&page);
+	(void)state;
+}
+
+static void test_marks_and_holes(void **state)
+{
+	static const char *const lines[] = {"whyoom_requests_total{pid=\"42\"} 5\n",
+	    "whyoom_requests_in_flight{pid=\"42\"} 2\n",
+	    "whyoom_memory_hole_bytes{pid=\"42\",space=\"cuda:0\"} 30\n",
+	    "whyoom_memory_largest_hole_bytes{pid=\"42\",space=\"cuda:0\"} 20\n",
+	    "whyoom_memory_fragmentation_ratio{pid=\"42\",space=\"cuda:0\"} 0.25\n",
+	    "whyoom_watch_cpu_seconds_total 1.5\n", "whyoom_watch_looks_total 3\n",
+	    "whyoom_watch_answers_total 4\n", "whyoom_watch_resident_bytes 5\n"};
+	const struct metrics_own own = {
+	    .cpu_seconds = 1.5, .looks = 3, .answers = 4, .resident_bytes = 5};
+	struct watched w = process();
+	const struct watched *all[] = {&w};
+	struct str page = {0};
+
+	w.marks = true;
+	w.requests = 5;
+	w.in_flight = 2;
+	w.spaces[1].holes_known = true;
+	w.spaces[1].hole_bytes = 30;
+	w.spaces[1].largest_hole = 20;
+	w.spaces[1].unusable = 0.25;
+	metrics_write(all, 1, NULL, 0, &page);
+	metrics_write_own(&own, &page);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		assert_non_null(strstr(page.text, lines[i]));
 	str_free(&page);
 	(void)state;
 }
@@ -69,7 +106,7 @@ static void test_labels(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_page), cmocka_unit_test(test_labels)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_page),
+	    cmocka_unit_test(test_marks_and_holes), cmocka_unit_test(test_labels)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
