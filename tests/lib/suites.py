@@ -83,6 +83,8 @@ SUITES = [
     ("gpu", "default", ["tests/gpu/run"], False, "a machine with a real GPU: docs/gpu.md"),
     ("export-all", "default", ["export-all"], False,
      "exports in Go's pprof, Prometheus' tools, Perfetto's page, pyarrow and DuckDB"),
+    ("watch-all", "default", ["watch-all"], False,
+     "a real Prometheus scrapes the watcher, Go's pprof reads it"),
     ("vllm", "default", ["vllm"], False, "vLLM on the simulated GPU, 3 GB on disk"),
     ("bench", "default", ["tests/bench/run"], False, "speed against heaptrack and memray"),
 ]

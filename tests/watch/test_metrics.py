@@ -2,8 +2,10 @@
 pprof take."""
 import gzip
 import importlib.util
+import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 from lib import WHYOOM, Server, of, values, watch
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+PACKAGING = os.path.join(TESTS, "..", "packaging")
 
 
 def export_lib():
@@ -184,3 +187,36 @@ def test_marked_requests(tmp_path):
     watch("--once", "--textfile", page, os.path.join(TESTS, "golden/v1/marks/4711.0.whyoom"))
     found = values(page.read_text())
     assert of(found, "whyoom_requests_total") == 2 and of(found, "whyoom_requests_in_flight") == 1
+
+
+def test_the_rules(promtool, tmp_path):
+    shutil.copy(os.path.join(PACKAGING, "prometheus/whyoom.rules.yml"), tmp_path)
+    shutil.copy(os.path.join(TESTS, "watch/rules_test.yml"), tmp_path)
+    for words in (("check", "rules", "whyoom.rules.yml"), ("test", "rules", "rules_test.yml")):
+        got = subprocess.run([os.path.join(promtool, "promtool"), *words], cwd=tmp_path,
+                             capture_output=True, text=True)
+        assert got.returncode == 0 and "SUCCESS" in got.stdout, got.stdout + got.stderr
+
+
+def test_rules_and_dashboard_know_the_metrics(tmp_path):
+    """No name that the page does not have, and all by the dashboard's variables."""
+    page = tmp_path / "metrics.prom"
+    watch("--once", "--textfile", page, os.path.join(TESTS, "golden/v1/spaces/4711.0.whyoom"))
+    known = set(re.findall(r"^# TYPE (\w+)", page.read_text(), re.M))
+    with open(os.path.join(PACKAGING, "prometheus/whyoom.rules.yml")) as f:
+        rules = f.read()
+    with open(os.path.join(PACKAGING, "grafana/whyoom.json")) as f:
+        board = json.load(f)
+    asked = [t["expr"] for p in board["panels"] for t in p["targets"]]
+    used = set(re.findall(r"\bwhyoom_\w+", rules + "\n".join(asked)))
+    assert len(used) > 15 and used <= known, used - known
+    names = {v["name"] for v in board["templating"]["list"]}
+    assert set(re.findall(r"\$(?!__)\{?(\w+)", json.dumps(board))) == names
+    assert board["id"] is None and board["schemaVersion"] >= 36
+    assert all(p["datasource"]["uid"] == "${datasource}" for p in board["panels"])
+    with open(os.path.join(TESTS, "../docs/watch.md")) as f:
+        told = f.read()
+    full = {"whyoom_" + n for n in re.findall(r"`whyoom_(\w+)", told)}
+    ends = re.findall(r"`_(\w+)`", told)
+    missing = {n for n in known if n not in full and not any(n.endswith(e) for e in ends)}
+    assert not missing
