@@ -37,6 +37,8 @@ strip -o "$stage/$name/lib/whyoom-device-player" "$inner/analyzer/replay/whyoom-
 cp "$source/analyzer/replay/through_torch.py" "$stage/$name/share/whyoom/"
 cp "$source"/analyzer/man/*.1 "$inner"/analyzer/man/*.1 "$stage/$name/share/man/man1/"
 cp "$inner"/analyzer/report/*-schema.json "$stage/$name/share/whyoom/"
+cp "$source"/packaging/prometheus/whyoom.rules.yml "$source"/packaging/grafana/whyoom.json \
+	"$stage/$name/share/whyoom/"
 cp "$source"/analyzer/knowledge/data/*.know "$stage/$name/share/whyoom/knowledge/"
 cp "$source/README.md" "$source/LICENSE" "$source/NEWS" "$stage/$name/share/doc/whyoom/"
 cp "$source"/docs/*.md "$stage/$name/share/doc/whyoom/docs/"

@@ -8,6 +8,7 @@
 #include "export/encode/proto.h"
 #include "export/export.h"
 #include "util/map.h"
+#include "util/num.h"
 #include "util/vec.h"
 
 /* Fields of profile.proto. */
@@ -209,7 +210,8 @@ static int pprof_begin(struct export *x, struct err *err)
 	proto_u64(&t->out, PROFILE_PERIOD, every);
 	id = string_of(t, x->options.measure == MEASURE_TOTAL ? "alloc_space" : "inuse_space");
 	proto_u64(&t->out, PROFILE_DEFAULT_TYPE, id);
-	proto_u64(&t->out, PROFILE_DURATION, x->facts->last_ns);
+	/* Of a process that still runs, the facts are those of its begin. */
+	proto_u64(&t->out, PROFILE_DURATION, num_most(x->facts->last_ns, x->all->run.last_ns));
 	mapping_of(t, x->facts->exe ? x->facts->exe : "[program]"); /* the first is the program */
 	return send(x);
 }

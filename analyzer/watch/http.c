@@ -22,8 +22,8 @@ int http_open(
 	(void)arg;
 	*out = NULL;
 	return err_set(err, -ENOSYS,
-	    "this whyoom was built without an HTTP server: install libmicrohttpd-dev and build it "
-	    "again, or use --textfile");
+	    "this whyoom was built without an HTTP server: build it where libmicrohttpd-dev is "
+	    "installed, and not statically, or use --textfile");
 }
 
 void http_close(struct http *h)

@@ -110,6 +110,9 @@ class Tarball(unittest.TestCase):
         report = json.loads(r.stdout)
         self.assertIn(report["failure"]["kind"], ("host-alloc", "python-memoryerror"))
         self.assertIn(f"{work}/two", json.dumps(report["processes"]))
+        r = run(whyoom, "watch", "--metrics", "0", work)
+        self.assertEqual(r.returncode, 1, r.stderr)
+        self.assertIn("without an HTTP server", r.stderr)
         # The helper for devices starts, finds its library, and ends with its input.
         lib = whyoom.replace("bin/whyoom", "lib/")
         r = run("sh", "-c", "WHYOOM_SIMGPU_QUIET=1 "
@@ -125,6 +128,7 @@ class Tarball(unittest.TestCase):
                        "lib/simgpu/libwhyoom-simgpu.so", "lib/whyoom-nvml", "lib/whyoom-player",
                        "lib/whyoom-device-player", "share/whyoom/through_torch.py",
                        "share/whyoom/report-schema.json", "share/whyoom/map-schema.json",
+                       "share/whyoom/whyoom.rules.yml", "share/whyoom/whyoom.json",
                        "share/man/man1/whyoom.1", "share/doc/whyoom/README.md",
                        "share/doc/whyoom/docs/guide.md",
                        "share/doc/whyoom/LICENSE"):
