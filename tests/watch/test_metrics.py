@@ -107,6 +107,7 @@ def test_heap_profile_is_the_export(programs):
     assert total(served, "inuse_space") == total(filed, "inuse_space") == live
     for kind in ("alloc_objects", "alloc_space", "inuse_objects", "peak_space"):
         assert total(served, kind) == total(filed, kind) > 0
+    assert 0.3e9 < lib.message(gzip.decompress(body))[10][0] < 60e9  # ns that it ran
     # The same with another default.
     assert lib.message(gzip.decompress(body))[6] == lib.message(gzip.decompress(allocs))[6]
     assert default_type(lib, body) == b"inuse_space" and default_type(lib, allocs) == b"alloc_space"
