@@ -519,9 +519,23 @@ int trace_open(const char *path, struct trace **out, struct err *err)
 
 int trace_follow(const char *path, struct trace **out, struct err *err)
 {
-	int r = open_file(path, NULL, NULL, true, out, err);
+	/* A checkpoint may come between the two. */
+	for (int tries = 0; tries < LIST_TRIES; tries++) {
+		int r = open_file(path, NULL, NULL, true, out, err);
 
-	return r ? r : trace_follow_on(*out, err);
+		if (r)
+			return r;
+		r = trace_follow_on(*out, err);
+		if (!r)
+			return 0;
+		trace_close(*out);
+		*out = NULL;
+		if (r < 0)
+			return r;
+	}
+	return err_set(err, -EAGAIN,
+	    "%s: the program replaces older events by checkpoints faster than they can be read",
+	    path);
 }
 
 void trace_unfollow(struct trace *t)
