@@ -30,11 +30,13 @@
 #include "watch/metrics.h"
 #include "watch/pages.h"
 #include "watch/screen.h"
+#include "watch/view/view.h"
 
 enum { OPT_ONCE = 256, OPT_INTERVAL, OPT_WARM_UP, OPT_TEXTFILE, OPT_LABEL, OPT_METRICS };
 
 #define LABELS_MAX 16u
 #define WIDTH_USUAL 100u
+#define WAIT_MOST_NS 3600000000000u /* at once: any number of seconds is a valid interval */
 
 static const struct option options[] = {
     {"once", no_argument, NULL, OPT_ONCE},
@@ -68,6 +70,7 @@ struct watcher {
 	struct http *http; /* NULL: no server */
 	struct pages pages;
 	struct metrics_own own;
+	struct view *view; /* NULL: text */
 };
 
 static volatile sig_atomic_t stopped;
@@ -325,48 +328,83 @@ static void update_pages(struct watcher *w)
 	    w->request->label_count, &w->own};
 }
 
+static int print(const struct watcher *w, struct err *err)
+{
+	const struct watched *const *states = (const struct watched *const *)w->states.items;
+	struct str text = {0};
+	int rc;
+
+	if (w->request->once || isatty(STDOUT_FILENO))
+		screen_write(states, w->states.count, width(), &text);
+	else
+		screen_line(states, w->states.count, &text);
+	rc = output_write(&text, NULL, err);
+	if (fflush(stdout))
+		stopped = 1; /* main.c says why */
+	str_free(&text);
+	return rc;
+}
+
 static int show(const struct watcher *w, struct err *err)
 {
 	const struct watched *const *states = (const struct watched *const *)w->states.items;
 	const struct request *r = w->request;
-	struct str text = {0}, page = {0};
+	struct str page = {0};
 	int rc = 0;
 
-	if (r->once || isatty(STDOUT_FILENO))
-		screen_write(states, w->states.count, width(), &text);
-	else
-		screen_line(states, w->states.count, &text);
 	if (r->textfile) {
 		metrics_write(states, w->states.count, r->labels, r->label_count, &page);
 		metrics_write_own(&w->own, &page);
 		rc = output_write(&page, r->textfile, err);
+		str_free(&page);
 	}
-	if (!rc && !(r->once && r->textfile)) {
-		rc = output_write(&text, NULL, err);
-		if (fflush(stdout))
-			stopped = 1; /* main.c says why */
-	}
-	str_free(&text);
-	str_free(&page);
-	return rc;
+	if (rc || (r->once && r->textfile))
+		return rc;
+	return w->view ? view_show(w->view, w->watches.items, states, w->states.count)
+		       : print(w, err);
 }
 
-/* Wait for the time of the next look, and serve meanwhile. A signal ends it. */
-static void pause_until_next(const struct watcher *w)
+/* Serve what wants an answer before the next look: keys, and requests over HTTP. Signals arrive
+ * only while it waits, so none is missed. 0, or a negative errno. */
+static int wait_once(const struct watcher *w, uint64_t ns, const sigset_t *signals)
 {
-	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + num_ns(w->request->interval), left;
-	struct pollfd asked = {w->http ? http_fd(w->http) : -1, POLLIN, 0};
+	struct pollfd asked[] = {
+	    {w->view ? STDIN_FILENO : -1, POLLIN, 0}, {w->http ? http_fd(w->http) : -1, POLLIN, 0}};
+	struct timespec left;
+	int rc;
 
-	while (!stopped && (left = num_less(until_ns, clock_ns(CLOCK_MONOTONIC))) > 0) {
-		uint64_t ms = left / 1000000 + 1;
+	if (w->http)
+		ns = num_least(ns, http_wait_ms(w->http) * 1000000u);
+	left = (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+	if (ppoll(asked, 2, &left, signals) < 0 && errno != EINTR)
+		return -errno;
+	if (!stopped && w->http)
+		http_serve(w->http);
+	if (stopped || !w->view)
+		return 0;
+	if (asked[0].revents & (POLLERR | POLLHUP | POLLNVAL))
+		stopped = 1; /* the terminal is gone */
+	rc = view_serve(w->view);
+	stopped = stopped || rc == 1;
+	return rc < 0 ? rc : 0;
+}
 
-		if (w->http)
-			ms = num_least(ms, http_wait_ms(w->http));
-		if (poll(&asked, 1, (int)num_least(ms, INT_MAX)) < 0)
-			continue;
-		if (w->http)
-			http_serve(w->http);
-	}
+/* Wait for the time of the next look, or until it shall stop. */
+static int wait_for_next(const struct watcher *w, double seconds)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH};
+	uint64_t until = num_sum(clock_ns(CLOCK_MONOTONIC), num_ns(seconds)), now;
+	sigset_t held, before;
+	int rc = 0;
+
+	sigemptyset(&held);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaddset(&held, signals[i]);
+	sigprocmask(SIG_BLOCK, &held, &before);
+	while (!rc && !stopped && (now = clock_ns(CLOCK_MONOTONIC)) < until)
+		rc = wait_once(w, num_least(until - now, WAIT_MOST_NS), &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return rc;
 }
 
 static int serve(struct watcher *w, struct err *err)
@@ -375,6 +413,28 @@ static int serve(struct watcher *w, struct err *err)
 
 	if (!rc)
 		note("serving http://%s/metrics", http_address(w->http));
+	return rc;
+}
+
+/* Look and show, again and again. */
+static int follow(struct watcher *w, struct err *err)
+{
+	const struct request *r = w->request;
+	int rc = 0;
+
+	while (!rc && !stopped) {
+		bool ended = !r->directory && !w->states.items[0]->running;
+
+		update_pages(w);
+		rc = show(w, err);
+		if (rc || r->once || (ended && !w->view))
+			break;
+		rc = wait_for_next(w, ended ? INFINITY : r->interval);
+		if (!rc && !stopped)
+			rc = look(w, err);
+		if (!r->directory && !w->watches.count)
+			break;
+	}
 	return rc;
 }
 
@@ -388,17 +448,13 @@ static int watch_all(const struct request *r, struct err *err)
 		    r->directory ? r->directory : r->path);
 	if (!rc && r->metrics)
 		rc = serve(&w, err);
-	while (!rc && !stopped) {
-		update_pages(&w);
-		rc = show(&w, err);
-		if (rc || r->once || (!r->directory && !w.states.items[0]->running))
-			break;
-		pause_until_next(&w);
-		if (!stopped)
-			rc = look(&w, err);
-		if (!r->directory && !w.watches.count)
-			break;
+	if (!rc && !r->once) {
+		rc = view_open(r->directory ? r->directory : r->path, &w.view);
+		rc = rc == 1 ? 0 : rc; /* text will do */
 	}
+	if (!rc)
+		rc = follow(&w, err);
+	view_close(w.view);
 	if (r->textfile && !r->once)
 		unlink(r->textfile); /* its numbers are of nobody any more */
 	http_close(w.http);
@@ -423,11 +479,14 @@ static int watch_main(int argc, char **argv)
 	if (rc)
 		return rc < 0 ? CMD_DONE : rc;
 	if (!r.once) {
-		struct sigaction action = {.sa_handler = stop};
+		struct sigaction action = {.sa_handler = stop}, hang_up;
 
 		progress_unwatch();
 		sigaction(SIGINT, &action, NULL);
 		sigaction(SIGTERM, &action, NULL);
+		/* nohup has it ignored. */
+		if (!sigaction(SIGHUP, NULL, &hang_up) && hang_up.sa_handler != SIG_IGN)
+			sigaction(SIGHUP, &action, NULL);
 	}
 	return watch_all(&r, &err);
 }
@@ -438,7 +497,8 @@ const struct command cmd_watch = {
     .summary = "say what grows in running processes, and when memory will be full",
     .details =
 	"Follows the traces of all recorded processes in a directory, of one trace, or of a\n"
-	"process, as they are written. On a terminal it shows all; else a line at each look.\n"
+	"process, as they are written. On a terminal it is a view with keys (h lists them);\n"
+	"else a line at each look.\n"
 	"\n"
 	"      --once             look once, and end\n"
 	"      --interval SECONDS between two looks (default: 2)\n"

@@ -7,8 +7,7 @@
 #include "util/num.h"
 #include "util/text/fmt.h"
 
-/* Append a rate for people: per second where much comes each second, else per hour. */
-static void add_rate(struct str *out, double rate)
+void screen_rate(double rate, struct str *out)
 {
 	struct fmt f;
 
@@ -32,6 +31,14 @@ static void add_when(struct str *out, const struct forecast *f)
 		str_printf(out, " (%s at the soonest)", rough(&b, f->soonest));
 	else if (strcmp(rough(&b, f->soonest), rough(&c, f->latest)) != 0)
 		str_printf(out, " (%s to %s)", b.text, c.text);
+}
+
+void screen_when(const struct watched_space *s, struct str *out)
+{
+	if (s->forecast.state == FORECAST_GROWS)
+		add_when(out, &s->forecast);
+	else if (s->forecast.state == FORECAST_STEADY)
+		str_puts(out, "does not grow");
 }
 
 /* Return the space that will be full first, and its process; NULL: none grows. */
@@ -103,7 +110,7 @@ void screen_line(const struct watched *const *processes, size_t count, struct st
 		str_printf(out, "pid %u, %s: ", of->pid, s->name);
 		add_when(out, &s->forecast);
 		str_puts(out, " at ");
-		add_rate(out, s->forecast.rate);
+		screen_rate(s->forecast.rate, out);
 		if (of->listed && of->sites[0].rate > 0)
 			add_most(&of->sites[0], out);
 		str_puts(out, "\n");
@@ -130,12 +137,9 @@ static void add_space(const struct watched_space *s, struct str *out)
 		    fmt_size(&g, s->limit_bytes), s->limit);
 	else
 		str_puts(out, "; its limit is not known");
-	if (s->forecast.state == FORECAST_GROWS) {
+	if (s->forecast.state != FORECAST_UNKNOWN)
 		str_puts(out, "; ");
-		add_when(out, &s->forecast);
-	} else if (s->forecast.state == FORECAST_STEADY) {
-		str_puts(out, "; does not grow");
-	}
+	screen_when(s, out);
 	str_puts(out, "\n");
 }
 
@@ -150,7 +154,7 @@ static void add_site(const struct watched_site *s, unsigned width, struct str *o
 		str_printf(&plain, "  %s:%" PRIu32, str_base_name(s->file), s->line);
 	str_safe(&name, plain.text ? plain.text : "");
 	if (s->rate > 0)
-		add_rate(&rate, s->rate);
+		screen_rate(s->rate, &rate);
 	str_printf(out, "    %10s %11s  %12s  %.*s\n", fmt_size(&f, s->live_bytes),
 	    fmt_count(&g, s->live_count), rate.text ? rate.text : "", room,
 	    name.text ? name.text : "");

@@ -255,6 +255,18 @@ static int by_rate(const void *a, const void *b)
 	return (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
 }
 
+static void see_kinds(const struct model *m, const struct callsites *all, struct watched_kinds *out)
+{
+	*out = (struct watched_kinds){
+	    .blocks = m->blocks.bytes,
+	    .mappings = num_less(m->maps.bytes, num_sum(all->shared_bytes, all->file_bytes)),
+	    .shared = all->shared_bytes,
+	    .files = all->file_bytes,
+	};
+	for (uint32_t i = 0; i < all->count; i++)
+		out->imports += all->list[i].facts.imported_bytes;
+}
+
 static int see_sites(struct watch *w, struct err *err)
 {
 	const struct model *m = w->model;
@@ -266,6 +278,7 @@ static int see_sites(struct watch *w, struct err *err)
 
 	if (r)
 		return r;
+	see_kinds(m, all, &w->now.kinds);
 	list = calloc(all->count + 1, sizeof(*list));
 	for (uint32_t i = 0; list && i < all->count; i++) {
 		const struct callsite *c = &all->list[i];
@@ -273,13 +286,22 @@ static int see_sites(struct watch *w, struct err *err)
 
 		if (rate * (double)age / 1e9 < RATE_MIN * (double)all->live_bytes)
 			rate = 0;
-		list[i] = (struct watched_site){
-		    c->function, c->file, c->line, c->facts.live_bytes, c->facts.live_count, rate};
+		if (rate > 0)
+			w->now.kinds.growing += c->facts.live_bytes;
+		list[i] = (struct watched_site){.function = c->function,
+		    .file = c->file,
+		    .line = c->line,
+		    .live_bytes = c->facts.live_bytes,
+		    .live_count = c->facts.live_count,
+		    .rate = rate,
+		    .stack = c->stack};
 	}
 	if (list) {
 		qsort(list, all->count, sizeof(*list), by_rate);
+		w->now.callsite_total = all->count;
 		w->now.listed = num_least(all->count, WATCHED_SITES);
-		memcpy(w->now.sites, list, w->now.listed * sizeof(*list));
+		w->now.seen = num_least(all->count, WATCHED_SEEN);
+		memcpy(w->now.sites, list, w->now.seen * sizeof(*list));
 	} else {
 		r = err_set(err, -ENOMEM, "%s: out of memory", w->path);
 	}
@@ -332,11 +354,16 @@ int watch_look(struct watch *w, const struct watched **out, struct err *err)
 		return r;
 	w->now.looks++;
 	see_process(w);
-	w->now.space_count = w->now.listed = 0;
+	w->now.space_count = w->now.listed = w->now.seen = w->now.callsite_total = 0;
 	see_host(w);
 	r = see_devices(w, err);
 	if (!r)
 		r = see_sites(w, err);
 	*out = &w->now;
 	return r;
+}
+
+size_t watch_stack(struct watch *w, uint32_t stack, const struct symbol **out)
+{
+	return stack ? trace_symbols(w->trace, stack, out) : 0;
 }

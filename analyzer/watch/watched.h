@@ -16,14 +16,22 @@
 #include "watch/forecast.h"
 
 #define WATCHED_SITES 10u /* listed, and metrics: a label for each must stay bounded */
+#define WATCHED_SEEN 60u /* shown on a terminal, where they can be sorted and filtered */
 #define WATCHED_SPACES 17u /* the host and each device */
 
-/* A call site. Strings live as long as the process is watched. */
+/* A call site. Strings are valid until the next look. */
 struct watched_site {
 	const char *function, *file;
 	uint32_t line;
 	uint64_t live_bytes, live_count;
 	double rate; /* bytes a second that it kept of late; 0 unless it keeps on growing */
+	uint32_t stack; /* the one with most of its live bytes */
+};
+
+/* What the live bytes of the host are. */
+struct watched_kinds {
+	uint64_t blocks, mappings, shared, files;
+	uint64_t imports, growing; /* parts: of modules, of call sites that keep on growing */
 };
 
 /* Memory with a limit of its own. */
@@ -56,8 +64,10 @@ struct watched {
 	uint64_t looks, begun_again; /* looks; and how often a checkpoint made it read all again */
 	struct watched_space spaces[WATCHED_SPACES];
 	size_t space_count;
-	struct watched_site sites[WATCHED_SITES]; /* of the host, the fastest growing first */
-	size_t listed;
+	struct watched_kinds kinds;
+	struct watched_site sites[WATCHED_SEEN]; /* of the host, the fastest growing first */
+	size_t listed, seen; /* WATCHED_SITES, WATCHED_SEEN at most */
+	size_t callsite_total;
 };
 
 /* Forecast one space by its model; the host's, or a device's. `room` as in forecast_make(). */
@@ -75,5 +85,8 @@ const struct model *watch_model(const struct watch *w);
 /* Read what was written since the last look. *out is valid until the next one. 0; negative errno
  * with err: the file is gone or cannot be read, and no further look can help. */
 int watch_look(struct watch *w, const struct watched **out, struct err *err);
+/* Give the frames of a call site's stack as of the latest look, outermost first, valid until the
+ * next one. Returns their number. */
+size_t watch_stack(struct watch *w, uint32_t stack, const struct symbol **out);
 
 #endif

@@ -5,10 +5,9 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 packages_build="gcc g++ make pkg-config meson ninja-build libdw-dev libelf-dev libzstd-dev
 	libjansson-dev libpcre2-dev libiberty-dev zlib1g-dev liblzma-dev libbz2-dev libsqlite3-dev
-	libmicrohttpd-dev
-	python3 python3-venv"
+	libmicrohttpd-dev libncurses-dev python3 python3-venv"
 packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev python3-pytest
-	python3-jsonschema python3-prometheus-client
+	python3-jsonschema python3-prometheus-client python3-pyte
 	gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-server redis-tools nodejs
 	nginx-light gunicorn python3-uvicorn stress-ng valgrind musl-tools libjemalloc2

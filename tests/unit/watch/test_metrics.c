@@ -25,7 +25,12 @@ static struct watched process(void)
 	strcpy(w.spaces[1].name, "cuda:0");
 	w.spaces[1].forecast = (struct forecast){.seconds = INFINITY};
 	w.listed = 1;
-	w.sites[0] = (struct watched_site){"f", "\xff.py", 7, 300, 3, 1.5};
+	w.sites[0] = (struct watched_site){.function = "f",
+	    .file = "\xff.py",
+	    .line = 7,
+	    .live_bytes = 300,
+	    .live_count = 3,
+	    .rate = 1.5};
 	return w;
 }
 

@@ -1,0 +1,363 @@
+"""`whyoom watch` on a terminal: what it shows, its keys, all sizes, and that the terminal is always
+as it was before."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+from lib import WHYOOM, Programs
+from terminal import DOWN, UP, Terminal
+
+pytestmark = pytest.mark.skipif(
+    os.environ["WHYOOM_NCURSES"] != "yes", reason="this build has no ncurses")
+PIDS = {}  # of the running programs, by kind
+LEAVE = b"\033[?1049l"  # what ends the second screen of xterm
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    programs = Programs(tmp_path_factory.mktemp("view") / "traces")
+    programs.start("leak", "600", limit=8 << 30)
+    programs.start("steady", "600", limit=1 << 30)
+    time.sleep(6)
+    PIDS.update(zip(("leak", "steady"), (p.pid for p in programs.all)))
+    yield programs.folder
+    programs.end()
+
+
+@pytest.fixture
+def view(request):
+    opened = []
+
+    def start(*arguments, **more):
+        opened.append(Terminal(WHYOOM, "watch", *arguments, **more))
+        return opened[-1]
+
+    yield start
+    for t in opened:
+        t.close()
+
+
+def select_leak(t):
+    for key in "12":
+        t.press(key)
+        if f"pid {PIDS['leak']} runs" in t.text():
+            return
+    raise AssertionError(t.text())
+
+
+def sites(t):
+    """The rows below the heading of the call sites."""
+    lines = t.text().splitlines()
+    at = next(i for i, line in enumerate(lines) if "call site (" in line)
+    return [line for line in lines[at + 1:-1] if line.strip()]
+
+
+def test_shows_all(view, folder):
+    t = view("--interval", "0.3", "--warm-up", "0", folder, columns=120, rows=40)
+    t.wait_for("full in")
+    select_leak(t)
+    t.read(1.5)
+    text = t.wait_for("remember")
+    leak, steady = PIDS["leak"], PIDS["steady"]
+    assert text.startswith(f"pid {leak}, host: full in ")
+    for pid in (leak, steady):
+        assert re.search(rf"[> ]\d +{pid} +\d+ % ", text)
+    host = t.line("  host ")
+    assert re.search(r"[█░]{16} +\d+ %  [\d.]+ .iB left of \d.* GiB \(", host), host
+    assert "live: blocks " in text and "; what grows " in text
+    row = next(r for r in sites(t) if "remember" in r)
+    assert re.search(r"iB/s \+[\d.]+ .iB .*[▂-█]+  remember  <string>:8", row), row
+    # Newer columns are higher: it only grows.
+    spark = re.search(r"[▁-█]{2,}", row).group()
+    assert list(spark) == sorted(spark) and spark[-1] == "█"
+    assert t.line("last ")
+
+
+def test_keys(view, folder):
+    t = view("--interval", "60", "--warm-up", "0", folder, columns=120, rows=36)
+    t.wait_for("call site (")
+    # Keys are served at once, though the next look is a minute away.
+    began = time.monotonic()
+    select_leak(t)
+    t.wait_for("by growth)", 5)
+    assert "remember" in sites(t)[0]
+    t.press("s")
+    t.wait_for("by live)", 5)
+    t.press("s")
+    t.wait_for("by count)", 5)
+    counts = [int(re.search(r"iB|\d B", r) and re.sub(",", "", re.search(
+        r"(?:iB| B) +([\d,]+)", r).group(1))) for r in sites(t)]
+    assert counts == sorted(counts, reverse=True) and len(counts) > 5
+    t.press("s")
+    t.wait_for("by name)", 5)
+    t.press("s")
+    t.wait_for("by growth)", 5)
+    t.press("\t")  # to the call sites
+    t.press(DOWN + DOWN + UP)
+    assert [r[0] for r in sites(t)[:3]] == [" ", ">", " "]
+    t.press("k")
+    assert sites(t)[0][0] == ">"
+    t.press("\r")
+    text = t.wait_for("Stack of remember <string>:8")
+    assert re.search(r"^> remember  <string>:8\n  <module>  <string>:1\d$", text, re.M), text
+    t.press("\033")
+    t.wait_for("call site (", 5)
+    t.press("h")
+    t.wait_for("freeze what is shown", 5)
+    t.press("h")
+    t.wait_for("call site (", 5)
+    t.press("p")
+    assert f"pid {PIDS['steady']} runs" in t.text()
+    t.press("p")
+    assert f"pid {PIDS['leak']} runs" in t.text()
+    assert time.monotonic() - began < 40
+    t.press("q")
+    assert t.wait() == 0 and t.restored()
+
+
+def test_filter(view, folder):
+    t = view("--interval", "60", folder, columns=120, rows=36)
+    t.wait_for("call site (")
+    select_leak(t)
+    everything = len(sites(t))
+    t.press("/REMEM")
+    t.wait_for("show call sites with: REMEM_", 5)
+    assert ["remember" in r for r in sites(t)] == [True]
+    t.press("q\177")  # q is a letter here
+    assert "show call sites with: REMEM_" in t.text()
+    t.press("\r")
+    t.wait_for('with "REMEM")', 5)
+    t.press("/zzzé")
+    t.wait_for("no call site has this text", 5)
+    t.press("\033")
+    t.wait_for("no call site has this text", 5, gone=True)
+    assert len(sites(t)) == everything
+
+
+def test_freeze(view, folder):
+    t = view("--interval", "0.2", folder, columns=100, rows=24)
+    t.wait_for("call site (")
+    select_leak(t)
+    t.press(" ")
+    t.wait_for(" frozen ", 5)
+    before = t.text()
+    t.read(1.5)
+    assert t.text() == before
+    t.press("s")  # keys go on
+    assert "by live)" in t.text()
+    t.press(" ")
+    t.wait_for(" frozen ", 5, gone=True)
+    t.read(1)
+    assert sites(t)[0] not in before
+
+
+@pytest.mark.parametrize("size", [(40, 24), (40, 8), (41, 5), (60, 12), (200, 60), (20, 3), (1, 1)],
+                         ids=str)
+def test_sizes(view, folder, size):
+    """Each size alone, and after a larger and a smaller one."""
+    t = view("--interval", "0.3", "--warm-up", "0", folder, columns=100, rows=30)
+    t.wait_for("call site (")
+    for columns, rows in (size, (100, 30), size):
+        t.resize(columns, rows)
+        t.read(1)
+        if columns >= 40:
+            text = t.wait_for("q quit", 5)
+            assert "live" in text and "grows" in text
+            assert text.startswith(f"pid {PIDS['leak']}, host: ")
+        if columns >= 40 and rows >= 20:
+            assert re.search(r"host +[█░]{8} +\d+ %  [\d.]+ .iB left$", t.line(" host  ")) or \
+                columns > 60
+            assert len(sites(t)) >= 4
+    t.press("q")
+    assert t.wait() == 0 and t.restored()
+
+
+def test_suspend(view, folder):
+    t = view("--interval", "0.3", folder)
+    t.wait_for("call site (")
+    assert not t.restored()
+    for _ in range(2):
+        t.press("\032")
+        t.read(0.5)
+        assert t.state() == "T" and t.restored() and LEAVE in t.raw
+        t.screen.reset()  # as if the shell had written
+        t.raw = b""
+        os.kill(t.program(), signal.SIGCONT)
+        t.wait_for("call site (", 5)
+        assert not t.restored()
+    # SIGSTOP cannot be seen coming, but after it all is drawn again.
+    os.kill(t.program(), signal.SIGSTOP)
+    t.read(0.5)
+    t.screen.reset()
+    termios.tcsetattr(t.slave, termios.TCSANOW, t.before)
+    os.kill(t.program(), signal.SIGCONT)
+    t.wait_for("call site (", 5)
+    t.press("q")
+    assert t.wait() == 0 and t.restored()
+
+
+@pytest.mark.parametrize("how", ["\003", "\034", "TERM", "HUP", "SEGV", "ABRT", "BUS"])
+def test_each_end_restores(view, folder, how):
+    t = view("--interval", "0.3", folder)
+    t.wait_for("call site (")
+    expected = {"\003": 0, "\034": 128 + signal.SIGQUIT, "TERM": 0, "HUP": 0}
+    if len(how) == 1:
+        t.press(how)
+        status = expected[how]
+    else:
+        number = getattr(signal, "SIG" + how)
+        os.kill(t.program(), number)
+        status = expected.get(how, 128 + number)
+    assert t.wait() == status
+    assert t.restored() and LEAVE in t.raw
+    assert not t.screen.cursor.hidden
+
+
+def test_an_error_restores(view, folder, tmp_path):
+    """The file of metrics cannot be written any more."""
+    (tmp_path / "node").mkdir()
+    t = view("--interval", "0.2", "--textfile", tmp_path / "node" / "x.prom", folder)
+    t.wait_for("call site (")
+    subprocess.run(["rm", "-r", tmp_path / "node"], check=True)
+    assert t.wait() == 1 and t.restored()
+    assert b"x.prom" in t.raw[t.raw.rindex(LEAVE):]  # the error stands on the usual screen
+
+
+def colours(t):
+    return {c.fg for line in t.screen.buffer.values() for c in line.values()} - {"default"}
+
+
+def test_no_color(view, folder):
+    t = view("--interval", "60", folder)
+    t.wait_for("call site (")
+    assert colours(t)
+    t = view("--interval", "60", folder, NO_COLOR="1")
+    t.wait_for("call site (")
+    assert not colours(t) and not re.search(rb"\033\[[\d;]*\b(3[0-7]|38;5)\b", t.raw)
+
+
+def test_without_unicode(view, folder):
+    t = view("--interval", "0.3", folder, LANG="POSIX")
+    t.wait_for("call site (")
+    t.read(1)
+    assert re.search(r"host +[#.]{16} +\d+ %", t.text()) and t.raw.isascii()
+
+
+@pytest.mark.parametrize("term", [None, "", "dumb", "no-such-terminal"])
+def test_no_view(view, folder, term):
+    """Text, as without a terminal."""
+    t = view("--interval", "0.3", folder, columns=100, rows=40, TERM=term)
+    t.wait_for(f"pid {PIDS['leak']} ")
+    t.read(0.5)
+    assert t.restored() and b"\033" not in t.raw and "q quit" not in t.text()
+    os.kill(t.program(), signal.SIGTERM)
+    assert t.wait() == 0
+
+
+def test_no_keyboard(folder):
+    """stdout is a terminal, stdin is not: text."""
+    t = Terminal("/bin/sh", "-c", 'exec "$0" watch --interval 0.3 "$1" </dev/null', WHYOOM, folder)
+    try:
+        t.wait_for(f"pid {PIDS['leak']} ")
+        assert b"\033" not in t.raw
+    finally:
+        t.close()
+
+
+HOSTILE = r"""
+import time
+def f():
+    return bytes(3000000)
+f.__code__ = f.__code__.replace(co_name="\x1b]0;owned\x07\x9b2Jbad\n", co_qualname="\x1b]0;owned\x07\x9b2Jbad\n") \
+    if hasattr(f.__code__, "co_qualname") else f.__code__.replace(co_name="\x1b]0;owned\x07bad")
+kept = [f() for _ in range(4)]
+time.sleep(60)
+"""
+
+
+def test_hostile_names(view, tmp_path):
+    env = {**os.environ, "WHYOOM_DIR": str(tmp_path / "traces"), "WHYOOM_QUIET": "1",
+           "LD_PRELOAD": os.environ["WHYOOM_SHIM"]}
+    with subprocess.Popen([os.path.realpath(sys.executable), "-c", HOSTILE, "\033]0;owned\007"],
+                          env=env) as program:
+        try:
+            time.sleep(1)
+            t = view("--interval", "0.3", tmp_path / "traces", columns=160, rows=30)
+            t.wait_for("\\x1b]0;owned\\x07")
+            t.press("\r")
+            t.wait_for("Stack of \\x1b]0;owned\\x07")
+            t.read(0.5)
+            assert b"\033]" not in t.raw and b"\007" not in t.raw and b"\x9b" not in t.raw
+            assert t.screen.title == ""
+        finally:
+            program.kill()
+
+
+def seconds_of_cpu(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_ended_process_stays(view, tmp_path):
+    """The last state of a process that was watched alone can be read, and waiting costs nothing."""
+    programs = Programs(tmp_path / "traces")
+    try:
+        ends = programs.start("leak", "3")
+        time.sleep(1)
+        t = view("--interval", "0.2", ends.pid)
+        t.wait_for("has ended")
+        before = seconds_of_cpu(t.program())
+        t.read(2)
+        assert seconds_of_cpu(t.program()) - before <= 0.05
+        t.press("s")
+        t.wait_for("by live)", 5)
+        t.press("q")
+        assert t.wait() == 0 and t.restored()
+    finally:
+        programs.end()
+
+
+def test_waits_for_processes(view, tmp_path):
+    programs = Programs(tmp_path / "traces")
+    (tmp_path / "traces").mkdir()
+    try:
+        t = view("--interval", "0.2", programs.folder)
+        t.wait_for("waiting for a recorded process")
+        t.press("sp\t\r/x\r12")  # nothing to select
+        t.press("\033")
+        first = programs.start("leak", "60")
+        t.wait_for(f"pid {first.pid} runs")
+        first.kill()
+        first.wait()
+        t.wait_for("waiting for a recorded process")
+        t.press("q")
+        assert t.wait() == 0
+    finally:
+        programs.end()
+
+
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_the_terminal_vanishes(folder):
+    t = Terminal(WHYOOM, "watch", "--interval", "60", folder)
+    t.wait_for("call site (")
+    program = t.program()
+    os.close(t.master)
+    t.master = os.open("/dev/null", os.O_RDONLY)
+    end = time.monotonic() + 10
+    while lives(program):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    t.close()
