@@ -15,8 +15,8 @@
 #include "util/tuned.h"
 #include "whyoom/trace.h"
 
-TUNED(uint64_t, LAG_NS, 100000000u,
-    "a thread that is descheduled between an event's time and its commit is back within a tenth");
+TUNED(uint64_t, LAG_NS, 400000000u,
+    "a thread that is descheduled between an event's time and its commit is back within four tenths of a second");
 
 /* A definition chunk, and its body as it was read last. */
 struct followed_chunk {
