@@ -15,6 +15,11 @@ TUNED(double, NEWER_SHARE, 0.5, "growth that slows by half ends in a plateau");
 TUNED(double, RECENT_PART, 4.0,
     "the last quarter shows whether what grew all along still grows, and what began lately");
 
+TUNED(double, SINCE_TIMES, 2.0,
+    "carried on for twice as long as it lasted: a queue that fills has just begun");
+
+TUNED(double, INTERVAL, 1.5, "of kept recordings four in five ended within this factor");
+
 struct trend {
 	double slope, low, high; /* bytes a second: the median of all pairs, and its quartiles */
 };
@@ -90,13 +95,26 @@ static bool trend_of(const struct forecast_period *periods, size_t count, struct
 	return out->slope > 0;
 }
 
+/* Set the numbers from rates of growth, low <= rate <= high, and what they have lasted: `age`
+ * seconds of the process, `since` of the growth. */
+static void set_growth(struct forecast *out, double rate, double low, double high, double room,
+    double age, double since)
+{
+	low = fmin(low, rate / INTERVAL);
+	high = fmax(high, rate * INTERVAL);
+	*out = (struct forecast){FORECAST_GROWS, rate, room / rate, room / high,
+	    low > 0 ? room / low : INFINITY, INFINITY, since, false};
+	out->alarm = out->seconds < age && out->seconds < SINCE_TIMES * since;
+}
+
 void forecast_make(
     const struct forecast_period *periods, size_t count, uint64_t room, struct forecast *out)
 {
 	size_t all = count - count / (size_t)RECENT_PART, recent = count / (size_t)RECENT_PART;
 	struct trend lasting, late;
 
-	*out = (struct forecast){.seconds = INFINITY, .soonest = INFINITY, .latest = INFINITY};
+	*out = (struct forecast){
+	    .seconds = INFINITY, .soonest = INFINITY, .latest = INFINITY, .work = INFINITY};
 	if (count < PERIODS_MIN)
 		return;
 	out->state = FORECAST_STEADY;
@@ -104,10 +122,62 @@ void forecast_make(
 	if (!trend_of(periods + count - all, all, &lasting) ||
 	    !trend_of(periods + count - recent, recent, &late))
 		return;
-	out->state = FORECAST_GROWS;
-	out->rate = fmin(lasting.slope, late.slope);
-	out->seconds = (double)room / out->rate;
-	out->soonest = (double)room / fmax(lasting.high, late.high);
-	lasting.low = fmin(lasting.low, late.low);
-	out->latest = lasting.low > 0 ? (double)room / lasting.low : INFINITY;
+	set_growth(out, fmin(lasting.slope, late.slope), fmin(lasting.low, late.low),
+	    fmax(lasting.high, late.high), (double)room,
+	    (double)(periods[count - 1].time_ns - periods[0].time_ns) / 1e9,
+	    (double)(periods[count - 1].time_ns - periods[count - all].time_ns) / 1e9);
+}
+
+/* Return what was kept of late, a second, or a byte acquired; a `part`-th of the points is late. */
+static double late_rate(const struct forecast_point *points, unsigned part, bool by_work)
+{
+	const struct forecast_point *now = &points[FORECAST_POINTS - 1];
+	const struct forecast_point *then = now - (FORECAST_POINTS - 1) / part;
+	double took = by_work ? now->work - then->work : now->seconds - then->seconds;
+
+	return took > 0 ? (now->kept - then->kept) / took : 0;
+}
+
+static bool has_slowed(const struct forecast_point *points, bool by_work)
+{
+	return late_rate(points, (unsigned)RECENT_PART, by_work) <
+	       NEWER_SHARE * late_rate(points, 1, by_work);
+}
+
+/* Return the median rate of all points, of the newer half, and of the last quarter: a machine that
+ * stalls bends one of them. *low, *high: the other two. */
+static double median_rate(
+    const struct forecast_point *points, bool by_work, double *low, double *high)
+{
+	double rates[3];
+
+	for (unsigned i = 0; i < 3; i++)
+		rates[i] = late_rate(points, 1u << i, by_work);
+	qsort(rates, 3, sizeof(*rates), by_value);
+	*low = rates[0];
+	*high = rates[2];
+	return rates[1];
+}
+
+void forecast_of_points(const struct forecast_point points[FORECAST_POINTS], double first,
+    uint64_t room, struct forecast *out)
+{
+	double now = points[FORECAST_POINTS - 1].seconds, low, high, rate, by_work;
+
+	*out = (struct forecast){.state = FORECAST_STEADY,
+	    .seconds = INFINITY,
+	    .soonest = INFINITY,
+	    .latest = INFINITY,
+	    .work = INFINITY};
+	/* In a pause less is kept a second, and of larger requests less a byte; in a plateau both.
+	 */
+	if (has_slowed(points, false) && has_slowed(points, true))
+		return;
+	by_work = median_rate(points, true, &low, &high);
+	rate = median_rate(points, false, &low, &high);
+	if (rate <= 0)
+		return;
+	set_growth(out, rate, low, high, (double)room, now - first, now - points[0].seconds);
+	if (by_work > 0)
+		out->work = (double)room / by_work;
 }

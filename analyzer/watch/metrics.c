@@ -292,6 +292,11 @@ static void allocators(const struct page *p)
 	}
 }
 
+static double alarm(const struct watched_space *s)
+{
+	return s->forecast.state == FORECAST_UNKNOWN ? NAN : s->forecast.alarm;
+}
+
 void metrics_write(const struct watched *const *processes, size_t count,
     const struct metrics_label *labels, size_t label_count, struct str *out)
 {
@@ -324,6 +329,10 @@ void metrics_write(const struct watched *const *processes, size_t count,
 	of_space(&p, "whyoom_memory_fragmentation_ratio",
 	    "Part of what is free that has no room for the largest request.", unusable);
 	times(&p);
+	of_space(&p, "whyoom_memory_alarm",
+	    "1: it will be full before it has run for as long again as it ran so far, by growth "
+	    "that lasted; NaN: not known yet.",
+	    alarm);
 	of_process(&p, "whyoom_process_resident_bytes", "gauge",
 	    "Resident memory, at the recorder's newest sample.", resident);
 	allocators(&p);

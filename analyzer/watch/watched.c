@@ -11,8 +11,9 @@
 #include "model/space/space.h"
 #include "util/num.h"
 #include "util/tuned.h"
-#include "verdict/failure/failure.h"
+#include "watch/growth.h"
 #include "watch/holes.h"
+#include "watch/rooms.h"
 
 TUNED(uint64_t, RECENT_PART, 4u, "a quarter of the run: as long as the forecast's later part");
 TUNED(double, RATE_MIN, 0.001,
@@ -128,32 +129,6 @@ static int read_on(struct watch *w, struct err *err)
 	return r < 0 ? r : read_events(w, err);
 }
 
-void watch_forecast(const struct model *m, uint64_t room, struct forecast *out)
-{
-	struct forecast_period periods[TIMELINE_PERIODS];
-	const struct timeline *t = &m->timeline;
-	size_t count = 0;
-
-	/* The current period is not over. */
-	for (uint32_t i = 0; i + 1 < t->used; i++) {
-		uint64_t start = (uint64_t)i << t->shift;
-
-		if (start + timeline_period_ns(t) <= m->run.first_ns)
-			continue;
-		periods[count++] = (struct forecast_period){
-		    start + timeline_period_ns(t) / 2, t->periods[i].least, t->periods[i].most};
-	}
-	forecast_make(periods, count, room, out);
-}
-
-/* Without a limit, or in the warm-up, nothing is forecast. */
-static void see_forecast(const struct watch *w, const struct model *m, struct watched_space *s)
-{
-	forecast_make(NULL, 0, 0, &s->forecast);
-	if (s->limit && w->now.age_ns >= w->warm_up_ns)
-		watch_forecast(m, s->left, &s->forecast);
-}
-
 static void see_host(struct watch *w)
 {
 	static const char *const names[] = {[LIMIT_SYSTEM] = "machine",
@@ -162,19 +137,16 @@ static void see_host(struct watch *w)
 	    [LIMIT_DATA] = "data"};
 	const struct model *m = w->model;
 	struct watched_space *s = &w->now.spaces[w->now.space_count++];
-	struct room rooms[FAILURE_ROOMS];
-	size_t count = failure_rooms(m, NULL, rooms);
+	struct room room;
 
 	*s = (struct watched_space){.live_bytes = m->blocks.bytes + m->maps.bytes,
 	    .largest_request = holes_largest_request(m)};
 	strcpy(s->name, "host");
-	for (size_t i = 0; i < count; i++)
-		if (!s->limit || rooms[i].left < s->left) {
-			s->limit = names[rooms[i].limit];
-			s->limit_bytes = rooms[i].bytes;
-			s->left = rooms[i].left;
-		}
-	see_forecast(w, m, s);
+	if (rooms_of_host(m, &room)) {
+		s->limit = names[room.limit];
+		s->limit_bytes = room.bytes;
+		s->left = room.left;
+	}
 }
 
 /* `torch` is PyTorch's space on the device that is the latest one of w->now. */
@@ -201,6 +173,7 @@ static int see_devices(struct watch *w, struct err *err)
 {
 	int r;
 	const struct spaces *all = w->model->spaces;
+	struct room room;
 
 	for (uint32_t i = 0; all && i < all->count; i++) {
 		const struct space *sp = all->list[i];
@@ -213,13 +186,10 @@ static int see_devices(struct watch *w, struct err *err)
 		    .live_bytes = sp->model->blocks.bytes + sp->model->maps.bytes,
 		    .largest_request = holes_largest_request(sp->model)};
 		snprintf(s->name, sizeof(s->name), "%s", sp->name);
-		if (sp->last_sample.total) {
+		if (rooms_of_device(sp, &room)) {
 			s->limit = "device";
-			s->limit_bytes = sp->last_sample.total;
-			/* The driver was asked at that time, and the events tell what came since.
-			 */
-			s->left = num_less(
-			    sp->last_sample.free + sp->last_sample.explained, s->live_bytes);
+			s->limit_bytes = room.bytes;
+			s->left = room.left;
 		}
 		for (uint32_t k = 0; k < all->count; k++)
 			if (all->list[k]->kind == SPACE_TORCH &&
@@ -231,7 +201,41 @@ static int see_devices(struct watch *w, struct err *err)
 				if (r)
 					return err_set(err, r, "%s: out of memory", w->path);
 			}
-		see_forecast(w, sp->model, s);
+	}
+	return 0;
+}
+
+/* Without a limit, or in the warm-up, nothing is forecast. `room` as in growth_forecast(). */
+static void see_forecast(const struct watch *w, const struct model *m, const struct callsites *all,
+    uint64_t room, struct watched_space *s)
+{
+	forecast_make(NULL, 0, 0, &s->forecast);
+	if (s->limit && w->now.age_ns >= w->warm_up_ns)
+		growth_forecast(m, all, w->model->run.last_ns, room, &s->forecast);
+}
+
+/* In the order of see_devices(). */
+static int see_device_forecasts(struct watch *w, struct err *err)
+{
+	const struct spaces *spaces = w->model->spaces;
+	size_t at = 1;
+
+	for (uint32_t i = 0; spaces && i < spaces->count && at < w->now.space_count; i++) {
+		const struct space *sp = spaces->list[i];
+		struct watched_space *s = &w->now.spaces[at];
+		struct device_growth of;
+		struct callsites *all;
+		int r;
+
+		if (sp->kind != SPACE_CUDA)
+			continue;
+		of = growth_of_device(spaces, sp, s->left);
+		r = callsites_new(of.model, AT_END, &all, err);
+		if (r)
+			return r;
+		see_forecast(w, of.model, all, of.room, s);
+		callsites_free(all);
+		at++;
 	}
 	return 0;
 }
@@ -306,6 +310,7 @@ static int see_sites(struct watch *w, struct err *err)
 		r = err_set(err, -ENOMEM, "%s: out of memory", w->path);
 	}
 	free(list);
+	see_forecast(w, m, all, w->now.spaces[0].left, &w->now.spaces[0]);
 	callsites_free(all);
 	return r;
 }
@@ -359,6 +364,8 @@ int watch_look(struct watch *w, const struct watched **out, struct err *err)
 	r = see_devices(w, err);
 	if (!r)
 		r = see_sites(w, err);
+	if (!r)
+		r = see_device_forecasts(w, err);
 	*out = &w->now;
 	return r;
 }

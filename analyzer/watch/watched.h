@@ -70,9 +70,6 @@ struct watched {
 	size_t callsite_total;
 };
 
-/* Forecast one space by its model; the host's, or a device's. `room` as in forecast_make(). */
-void watch_forecast(const struct model *m, uint64_t room, struct forecast *out);
-
 struct watch; /* a process that is watched */
 
 /* Begin with the process whose trace this is. `warm_up_ns`: nothing is forecast before that age.

@@ -548,7 +548,8 @@ size_t failure_rooms(
 			use = in_use(&l, use);
 		if (i == MEASURE_SYSTEM || i == MEASURE_CGROUP)
 			use += grown;
-		rooms[count++] = (struct room){measures[i].limit, limit, num_less(limit, use)};
+		rooms[count++] = (struct room){
+		    measures[i].limit, limit, num_less(limit, use), l.time_ns[measures[i].use_key]};
 	}
 	return count;
 }

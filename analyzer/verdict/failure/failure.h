@@ -61,6 +61,7 @@ void failure_kill_at_limit(
 struct room {
 	enum limit_kind limit;
 	uint64_t bytes, left; /* bytes: the limit */
+	uint64_t measured_ns; /* the time of the level; machine and cgroup are carried on since */
 };
 /* Fill `rooms` with the machine's memory, the cgroup's, address space and data, if limit and use
  * were measured shortly before the end. Returns their number. */

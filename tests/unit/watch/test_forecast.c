@@ -106,6 +106,98 @@ static void test_no_false_alarm(void **state)
 	(void)state;
 }
 
+/* What places keep, in MiB, over an hour that begins at second 60; 60 MiB/s are acquired. */
+static void kept(double (*bytes)(double second), double (*work)(double second),
+    struct forecast_point out[FORECAST_POINTS])
+{
+	for (unsigned i = 0; i < FORECAST_POINTS; i++) {
+		double second = 60 + 3600.0 * i / (FORECAST_POINTS - 1);
+
+		out[i] = (struct forecast_point){second, MIB * work(second), MIB * bytes(second)};
+	}
+}
+
+static double even(double second)
+{
+	return second;
+}
+static double flattens(double second)
+{
+	return 1000 * (1 - exp(-second / 600));
+}
+static double faster(double second)
+{
+	return second * second / 1000;
+}
+static double night(double second) /* until half past; then hardly anything happens */
+{
+	return second < 2400 ? second : 2400 + (second - 2400) / 10;
+}
+static double falls(double second)
+{
+	return 4000 - second;
+}
+
+static void test_points(void **state)
+{
+	struct forecast_point points[FORECAST_POINTS];
+	struct forecast f;
+
+	kept(even, even, points);
+	forecast_of_points(points, 0, (uint64_t)(1800 * MIB), &f);
+	assert_int_equal(f.state, FORECAST_GROWS);
+	assert_true(fabs(f.rate - MIB) < 1 && fabs(f.seconds - 1800) < 1);
+	assert_true(f.soonest < 1300 && f.latest > 2600 && isfinite(f.latest));
+	assert_true(f.since == 3600 && f.alarm && fabs(f.work / MIB - 1800) < 1);
+	/* It would take longer than it has run so far. */
+	forecast_of_points(points, 0, (uint64_t)(3700 * MIB), &f);
+	assert_true(f.state == FORECAST_GROWS && !f.alarm);
+
+	kept(flattens, even, points);
+	forecast_of_points(points, 0, (uint64_t)(100 * MIB), &f);
+	assert_true(f.state == FORECAST_STEADY && isinf(f.seconds) && !f.alarm);
+	kept(falls, even, points);
+	forecast_of_points(points, 0, (uint64_t)(100 * MIB), &f);
+	assert_int_equal(f.state, FORECAST_STEADY);
+
+	/* The recent rate counts. */
+	kept(faster, even, points);
+	forecast_of_points(points, 0, (uint64_t)(1800 * MIB), &f);
+	assert_true(f.state == FORECAST_GROWS && f.rate > 5 * MIB && f.rate < 7.4 * MIB);
+	(void)state;
+}
+
+static void test_pause(void **state)
+{
+	struct forecast_point points[FORECAST_POINTS];
+	struct forecast f;
+
+	/* The work slows down, too: it goes on in the morning. */
+	kept(night, night, points);
+	forecast_of_points(points, 0, (uint64_t)(1000 * MIB), &f);
+	assert_int_equal(f.state, FORECAST_GROWS);
+	/* The work goes on, and less of it is kept. */
+	kept(night, even, points);
+	forecast_of_points(points, 0, (uint64_t)(1000 * MIB), &f);
+	assert_int_equal(f.state, FORECAST_STEADY);
+	(void)state;
+}
+
+/* A queue that fills since a minute tells nothing of the next hour. */
+static void test_just_begun(void **state)
+{
+	struct forecast_point points[FORECAST_POINTS];
+	struct forecast f;
+
+	for (unsigned i = 0; i < FORECAST_POINTS; i++)
+		points[i] = (struct forecast_point){7200 + 2.0 * i, MIB * i, MIB * i};
+	forecast_of_points(points, 0, (uint64_t)(100 * MIB), &f);
+	assert_true(f.state == FORECAST_GROWS && f.since == 64 && !f.alarm);
+	forecast_of_points(points, 0, (uint64_t)(50 * MIB), &f);
+	assert_true(f.alarm);
+	(void)state;
+}
+
 static void test_too_few(void **state)
 {
 	struct forecast_period periods[PERIODS];
@@ -124,6 +216,8 @@ static void test_too_few(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes),
-	    cmocka_unit_test(test_no_false_alarm), cmocka_unit_test(test_too_few)};
+	    cmocka_unit_test(test_points), cmocka_unit_test(test_pause),
+	    cmocka_unit_test(test_just_begun), cmocka_unit_test(test_no_false_alarm),
+	    cmocka_unit_test(test_too_few)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,12 @@ static struct watched process(void)
 	w.spaces[0].limit = "cgroup";
 	w.spaces[0].limit_bytes = 1000;
 	w.spaces[0].left = 400;
-	w.spaces[0].forecast = (struct forecast){FORECAST_GROWS, 2, 200, 150, INFINITY};
+	w.spaces[0].forecast = (struct forecast){.state = FORECAST_GROWS,
+	    .rate = 2,
+	    .seconds = 200,
+	    .soonest = 150,
+	    .latest = INFINITY,
+	    .alarm = true};
 	strcpy(w.spaces[1].name, "cuda:0");
 	w.spaces[1].forecast = (struct forecast){.seconds = INFINITY};
 	w.listed = 1;
@@ -44,6 +49,8 @@ static void test_page(void **state)
 	    "whyoom_memory_used_bytes{pid=\"42\",pod=\"p\",space=\"host\"} 600\n",
 	    "whyoom_memory_headroom_bytes{pid=\"42\",pod=\"p\",space=\"host\"} 400\n",
 	    "bound=\"expected\"} 200\n", "bound=\"latest\"} +Inf\n",
+	    "whyoom_memory_alarm{pid=\"42\",pod=\"p\",space=\"host\"} 1\n",
+	    "whyoom_memory_alarm{pid=\"42\",pod=\"p\",space=\"cuda:0\"} NaN\n",
 	    "space=\"cuda:0\",bound=\"expected\"} NaN\n",
 	    "whyoom_site_growth_bytes_per_second{pid=\"42\",pod=\"p\",function=\"f\",file="
 	    "\"\xef\xbf"
