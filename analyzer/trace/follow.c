@@ -16,7 +16,8 @@
 #include "whyoom/trace.h"
 
 TUNED(uint64_t, LAG_NS, 400000000u,
-    "a thread that is descheduled between an event's time and its commit is back within four tenths of a second");
+    "a thread that is descheduled between an event's time and its commit is back within four "
+    "tenths of a second");
 
 /* A definition chunk, and its body as it was read last. */
 struct followed_chunk {

@@ -289,6 +289,7 @@ def test_hostile_names(view, tmp_path):
             time.sleep(1)
             t = view("--interval", "0.3", tmp_path / "traces", columns=160, rows=30)
             t.wait_for("\\x1b]0;owned\\x07")
+            t.read(1)  # until the list has settled
             t.press("\r")
             t.wait_for("Stack of \\x1b]0;owned\\x07")
             t.read(0.5)
