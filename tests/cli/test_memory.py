@@ -67,8 +67,9 @@ def test_says_how_much_would_do(name, large, tmp_path):
     for _ in range(6):
         if not done.returncode:
             break
-        # `check` reports as much as it can of a trace that it could not read to its end.
-        where = " ".join(done.stdout.split()) if name == "check" else done.stderr
+        # `check` reports as much as it can of a trace that it could not read to its end, if it
+        # could begin.
+        where = " ".join((done.stdout or done.stderr).split()) if name == "check" else done.stderr
         assert name == "check" or (done.stdout == ""
                                    and len(done.stderr.splitlines()) == 1), done.stderr
         assert not list(tmp_path.iterdir())
