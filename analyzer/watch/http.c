@@ -63,6 +63,7 @@ uint64_t http_answers(const struct http *h)
 #else
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -74,6 +75,45 @@ uint64_t http_answers(const struct http *h)
 
 #include "util/clock_ns.h"
 #include "util/num.h"
+
+/* Its TLS library comes along and would cost each start of whyoom 3 MiB, so it is loaded when it is
+ * asked for. */
+#define LIBRARY "libmicrohttpd.so.12"
+#define FUNCTIONS(FUNCTION)                                                                        \
+	FUNCTION(add_response_header)                                                              \
+	FUNCTION(create_response_from_buffer)                                                      \
+	FUNCTION(create_response_from_fd64)                                                        \
+	FUNCTION(destroy_response)                                                                 \
+	FUNCTION(get_connection_info)                                                              \
+	FUNCTION(get_daemon_info)                                                                  \
+	FUNCTION(get_timeout)                                                                      \
+	FUNCTION(lookup_connection_value)                                                          \
+	FUNCTION(queue_response)                                                                   \
+	FUNCTION(run)                                                                              \
+	FUNCTION(start_daemon)                                                                     \
+	FUNCTION(stop_daemon)
+static struct {
+#define FUNCTION(name) __typeof__(&MHD_##name) name;
+	FUNCTIONS(FUNCTION)
+#undef FUNCTION
+} mhd;
+
+static int load(struct err *err)
+{
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	bool all = library != NULL;
+
+#define FUNCTION(name)                                                                             \
+	if (all)                                                                                   \
+		all = (mhd.name = (__typeof__(mhd.name))dlsym(library, "MHD_" #name)) != NULL;
+	FUNCTIONS(FUNCTION)
+#undef FUNCTION
+	return all ? 0
+		   : err_set(err, -ENOSYS,
+			 "the HTTP server cannot be loaded (%s): install libmicrohttpd, or use "
+			 "--textfile",
+			 dlerror());
+}
 
 #define WAIT_MS 1000u /* how long the end of a connection's time may pass unnoticed */
 
@@ -100,7 +140,7 @@ struct http {
 
 const char *http_query(const struct http_request *r, const char *key)
 {
-	return MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, key);
+	return mhd.lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, key);
 }
 
 static bool take_port(const char *text, uint16_t *out)
@@ -196,7 +236,7 @@ static void noted(
 		}
 		return;
 	}
-	info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	info = mhd.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 	for (size_t i = 0; info && i < HTTP_CONNECTIONS && !*slot; i++)
 		if (h->open[i].fd < 0) {
 			h->open[i] =
@@ -213,13 +253,13 @@ static struct MHD_Response *response_of(struct http_answer *a)
 	const char *body = str_text(&a->text);
 
 	if (a->fd < 0)
-		return MHD_create_response_from_buffer(
+		return mhd.create_response_from_buffer(
 		    strlen(body), (void *)body, MHD_RESPMEM_MUST_COPY);
 	if (fstat(a->fd, &st)) {
 		close(a->fd);
 		return NULL;
 	}
-	r = MHD_create_response_from_fd64((uint64_t)st.st_size, a->fd);
+	r = mhd.create_response_from_fd64((uint64_t)st.st_size, a->fd);
 	if (!r)
 		close(a->fd);
 	return r;
@@ -237,20 +277,20 @@ static enum MHD_Result send_answer(struct MHD_Connection *c, struct http_answer 
 	}
 	response = response_of(a);
 	if (response) {
-		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+		mhd.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
 		    a->type ? a->type : "text/plain; charset=utf-8");
-		MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-		MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-		MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+		mhd.add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+		mhd.add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+		mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
 		if (a->status == MHD_HTTP_METHOD_NOT_ALLOWED)
-			MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+			mhd.add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 		if (a->name) {
 			snprintf(name, sizeof(name), "attachment; filename=\"%s\"", a->name);
-			MHD_add_response_header(
+			mhd.add_response_header(
 			    response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, name);
 		}
-		sent = MHD_queue_response(c, a->status, response);
-		MHD_destroy_response(response);
+		sent = mhd.queue_response(c, a->status, response);
+		mhd.destroy_response(response);
 	}
 	str_free(&a->text);
 	return sent;
@@ -287,7 +327,9 @@ int http_open(
 	*out = NULL;
 	if (!h)
 		return err_set(err, -ENOMEM, "no memory for the HTTP server");
-	r = listen_at(address, &fd, err);
+	r = load(err);
+	if (!r)
+		r = listen_at(address, &fd, err);
 	if (r) {
 		free(h);
 		return r;
@@ -298,7 +340,7 @@ int http_open(
 		h->open[i].fd = -1;
 	name_address(fd, h->address, sizeof(h->address));
 	/* No thread of its own: http_serve() is all that runs. */
-	h->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, handle, h,
+	h->daemon = mhd.start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, handle, h,
 	    MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS,
 	    MHD_OPTION_CONNECTION_TIMEOUT, HTTP_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 	    (size_t)HTTP_REQUEST_BYTES, MHD_OPTION_NOTIFY_CONNECTION, noted, h, MHD_OPTION_END);
@@ -315,7 +357,7 @@ void http_close(struct http *h)
 {
 	if (!h)
 		return;
-	MHD_stop_daemon(h->daemon);
+	mhd.stop_daemon(h->daemon);
 	free(h);
 }
 
@@ -326,7 +368,7 @@ const char *http_address(const struct http *h)
 
 int http_fd(const struct http *h)
 {
-	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	const union MHD_DaemonInfo *info = mhd.get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 
 	return info ? info->epoll_fd : -1;
 }
@@ -335,7 +377,7 @@ unsigned http_wait_ms(struct http *h)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	if (MHD_get_timeout(h->daemon, &ms) == MHD_YES && ms < WAIT_MS)
+	if (mhd.get_timeout(h->daemon, &ms) == MHD_YES && ms < WAIT_MS)
 		return (unsigned)ms;
 	return h->count ? WAIT_MS : UINT16_MAX;
 }
@@ -354,7 +396,7 @@ static void end_late_ones(struct http *h)
 void http_serve(struct http *h)
 {
 	end_late_ones(h);
-	MHD_run(h->daemon);
+	mhd.run(h->daemon);
 }
 
 uint64_t http_answers(const struct http *h)
