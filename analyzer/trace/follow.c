@@ -289,7 +289,7 @@ static int make_streams(struct trace *t, size_t count, const struct old_stream *
 	struct stream *streams = calloc(count + 1, sizeof(*streams)), *was = t->streams;
 	struct merge_head *heap = calloc(count + 1, sizeof(*heap));
 	struct map by_first = {0}; /* 1 + index of the old one */
-	size_t n = 0, carried = 0;
+	size_t carried = 0;
 	int r = streams && heap ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < t->stream_count && !r; i++) {
@@ -306,14 +306,8 @@ static int make_streams(struct trace *t, size_t count, const struct old_stream *
 		return r;
 	}
 	t->context.chunks = t->chunks.items;
-	for (size_t i = 0; i < t->chunks.count; i++) {
-		if (!i || trace_begins_stream(&t->chunks.items[i])) {
-			streams[n].gaps.room = &t->context.gaps_room;
-			streams[n++].first = (uint32_t)i;
-		}
-		streams[n - 1].count++;
-	}
-	for (size_t i = 0; i < n && !r; i++) {
+	trace_group_chunks(t, streams);
+	for (size_t i = 0; i < count && !r; i++) {
 		const struct chunk *c = &t->chunks.items[streams[i].first];
 		const uint64_t *at = map_find(&by_first, c->offset);
 
@@ -322,8 +316,6 @@ static int make_streams(struct trace *t, size_t count, const struct old_stream *
 			carried++;
 			continue;
 		}
-		if (c->type == TRACE_CHUNK_EVENTS)
-			trace_thread_index(t, c->thread, c->tid);
 		if (t->started)
 			stream_rewind(&streams[i], &t->context);
 	}
@@ -335,7 +327,7 @@ static int make_streams(struct trace *t, size_t count, const struct old_stream *
 	free(was);
 	free(t->heap);
 	t->streams = streams;
-	t->stream_count = n;
+	t->stream_count = count;
 	t->heap = heap;
 	return r;
 }

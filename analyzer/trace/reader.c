@@ -214,7 +214,7 @@ uint32_t trace_thread_index(void *arg, uint32_t serial, uint32_t tid)
 	return (uint32_t)t->threads.count - 1;
 }
 
-bool trace_begins_stream(const struct chunk *c)
+static bool begins_stream(const struct chunk *c)
 {
 	return c->type == TRACE_CHUNK_SHARED || c->type != c[-1].type || c->thread != c[-1].thread;
 }
@@ -227,37 +227,43 @@ size_t trace_order_chunks(struct trace *t)
 	if (count)
 		qsort(chunks, count, sizeof(*chunks), by_place);
 	for (size_t i = 0; i < count; i++)
-		streams += !i || trace_begins_stream(&chunks[i]);
+		streams += !i || begins_stream(&chunks[i]);
 	return streams;
+}
+
+void trace_group_chunks(struct trace *t, struct stream *streams)
+{
+	const struct chunk *chunks = t->chunks.items;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->chunks.count; i++) {
+		if (!i || begins_stream(&chunks[i])) {
+			streams[n].gaps.room = &t->context.gaps_room;
+			streams[n++].first = (uint32_t)i;
+		}
+		streams[n - 1].count++;
+		if (chunks[i].type == TRACE_CHUNK_EVENTS)
+			trace_thread_index(t, chunks[i].thread, chunks[i].tid);
+	}
 }
 
 /* Make streams: one of each thread's chunks, one of each shared chunk, one of the checkpoint. */
 static int make_streams(struct trace *t)
 {
-	struct chunk *chunks = t->chunks.items;
-	size_t count = t->chunks.count, n;
+	size_t n = trace_order_chunks(t);
 
-	n = trace_order_chunks(t);
 	t->streams = calloc(n + 1, sizeof(*t->streams));
 	t->heap = calloc(n + 1, sizeof(*t->heap));
 	if (!t->streams || !t->heap)
 		return -ENOMEM;
-	n = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (!i || trace_begins_stream(&chunks[i])) {
-			t->streams[n].gaps.room = &t->context.gaps_room;
-			t->streams[n++].first = (uint32_t)i;
-		}
-		t->streams[n - 1].count++;
-		t->facts.event_bytes += chunks[i].readable;
-		if (chunks[i].type == TRACE_CHUNK_EVENTS)
-			trace_thread_index(t, chunks[i].thread, chunks[i].tid);
-	}
+	trace_group_chunks(t, t->streams);
+	for (size_t i = 0; i < t->chunks.count; i++)
+		t->facts.event_bytes += t->chunks.items[i].readable;
 	t->stream_count = n;
 	t->context.source = &t->source;
 	t->context.defs = &t->defs;
 	t->context.live = &t->live;
-	t->context.chunks = chunks;
+	t->context.chunks = t->chunks.items;
 	t->context.thread_index = trace_thread_index;
 	t->context.arg = t;
 	t->context.damage = &t->damage;

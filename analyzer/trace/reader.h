@@ -132,8 +132,9 @@ int trace_open_small(const char *path, const char *shared, const struct small_pl
 void trace_close(struct trace *t);
 /* Order the chunks, and count the streams that they make. */
 size_t trace_order_chunks(struct trace *t);
-/* True if the chunk begins a stream. Pre: it is not the first. */
-bool trace_begins_stream(const struct chunk *c);
+/* Give each stream its chunks, after they were ordered, and number their threads. `streams`: as
+ * many zeroed ones as the chunks make. */
+void trace_group_chunks(struct trace *t, struct stream *streams);
 /* Return the index of a thread, which is new if the serial is; 0 without memory. */
 uint32_t trace_thread_index(void *arg, uint32_t serial, uint32_t tid);
 
