@@ -65,16 +65,6 @@ function Places(root, page) {
     return known.includes(wanted) ? wanted : known[0];
   }
 
-  function stack_text(place) {
-    const lines = Array.from(place.stack, (f) => {
-      const frame = page.data.frames[f];
-      return frame.name + (where_text(frame) ? "  " + (frame.file || where_text(frame)) +
-        (frame.file && frame.line ? ":" + frame.line : "") : "");
-    });
-    if (place.cut) lines.push("… " + place.cut + " more frames");
-    return lines.join("\n");
-  }
-
   function head() {
     const row = make("tr", {}, make("th", {scope: "col"}, "Call site"));
     for (const [key, title] of columns()) {
@@ -111,9 +101,9 @@ function Places(root, page) {
   function opened(row) {
     const copy = make("button", {class: "small"}, "Copy");
     copy.onclick = () => copy_text(row.place.name + " " + where_text(row.place) + "\n" +
-      stack_text(row.place), copy);
+      stack_text(page.data.frames, row.place), copy);
     return make("tr", {class: "opened"}, make("td", {colspan: String(columns().length + 1)}, copy,
-      make("pre", {tabindex: "0"}, stack_text(row.place))));
+      make("pre", {tabindex: "0"}, stack_text(page.data.frames, row.place))));
   }
 
   function body(list) {

@@ -43,6 +43,17 @@ function where_text(p) {
   return p.module || "";
 }
 
+/* A call site's stack as text, a line for each frame, innermost first. */
+function stack_text(frames, site) {
+  const lines = Array.from(site.stack, (f) => {
+    const frame = frames[f];
+    return frame.name + (where_text(frame) ? "  " + (frame.file || where_text(frame)) +
+      (frame.file && frame.line ? ":" + frame.line : "") : "");
+  });
+  if (site.cut) lines.push("… " + site.cut + " more frames");
+  return lines.join("\n");
+}
+
 function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

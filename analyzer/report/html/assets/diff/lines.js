@@ -55,16 +55,6 @@ function Lines(root, page) {
       .sort((x, y) => !!x.line.rest - !!y.line.rest || value(y) - value(x) || x.order - y.order);
   }
 
-  function stack_text(line) {
-    const out = Array.from(line.stack, (f) => {
-      const frame = page.data.frames[f];
-      return frame.name + (where_text(frame) ? "  " + (frame.file || where_text(frame)) +
-        (frame.file && frame.line ? ":" + frame.line : "") : "");
-    });
-    if (line.cut) out.push("… " + line.cut + " more frames");
-    return out.join("\n");
-  }
-
   function head() {
     const row = make("tr", {}, make("th", {scope: "col"}, "Line"));
     for (const column of COLUMNS) {
@@ -96,7 +86,7 @@ function Lines(root, page) {
 
   function opened(line) {
     const copy = make("button", {class: "small"}, "Copy");
-    copy.onclick = () => copy_text(line.name + " " + where_text(line) + "\n" + stack_text(line),
+    copy.onclick = () => copy_text(line.name + " " + where_text(line) + "\n" + stack_text(page.data.frames, line),
       copy);
     const said = line.kind === "same"
       ? "No change: it differs by " + size_text(Math.abs(line.change)) +
@@ -104,7 +94,7 @@ function Lines(root, page) {
       : "Seen by its " + line.reason + ": " + change_text(line.change) + "; up to " +
         size_text(line.noise) + " would be no change.";
     return make("tr", {class: "opened"}, make("td", {colspan: String(COLUMNS.length + 1)},
-      make("p", {class: "hint"}, said), copy, make("pre", {tabindex: "0"}, stack_text(line))));
+      make("p", {class: "hint"}, said), copy, make("pre", {tabindex: "0"}, stack_text(page.data.frames, line))));
   }
 
   function cells(row) {
