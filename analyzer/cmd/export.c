@@ -212,7 +212,7 @@ static int export_earlier(struct export *x, const struct subject *s,
 		return 0;
 	for (uint32_t i = 0; i < x->name_count; i++) {
 		one.space = x->names[i];
-		/* Where there is no such moment, nothing is given. */
+		/* A space without such a moment keeps its 0. */
 		if ((all || strcmp(one.space, request->space) == 0) &&
 		    !moment_point(s->read.all, &one, &view, &unused))
 			until_ns[i] = view.time_ns;

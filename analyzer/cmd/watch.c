@@ -318,7 +318,7 @@ static uint64_t resident_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* What is served is that of the latest look. */
+/* Let the HTTP server answer with the numbers of the latest look. */
 static void update_pages(struct watcher *w)
 {
 	w->own = (struct metrics_own){(double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9,

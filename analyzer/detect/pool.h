@@ -30,8 +30,8 @@ struct pool {
 /* Find such blocks at a call site. False: there are none. */
 bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out);
 
-/* True if no work came before the refused request, which is far larger than what its line made.
- * Pre: a request was refused at a call site. */
+/* True if the refused request is far larger than all blocks that its line made, and no work came
+ * before it. Pre: a request was refused at a call site. */
 bool pool_is_unlike(const struct scene *scene);
 /* True if such a request is for the very first piece of room, by its name. */
 bool pool_is_first_refused(const struct scene *scene);

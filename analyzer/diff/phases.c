@@ -7,7 +7,7 @@
 
 #include "util/num.h"
 
-/* What is shorter than this part of the run is no phase of its own. */
+/* A phase takes at least this part of the run; a shorter one belongs to its neighbour. */
 #define PHASE_PART 200u
 /* Work has ended when less than this part of the peak is left. */
 #define WORK_PART 2u

@@ -9,7 +9,7 @@
 #include "util/map.h"
 #include "util/vec.h"
 
-/* Of a difference: the stacks as text, and what each has. */
+/* One side of a difference: its stacks as text, and the value of each. */
 struct folded {
 	struct intern stacks;
 	VEC(uint64_t) values; /* by stack: its number less 1 */

@@ -4,7 +4,7 @@
  * alone, so the file is written as it comes.
  *
  * A heap profile holds the stacks that changed since the one before, with their sums since the
- * start, of which the trace processor takes the differences: they must never fall.
+ * start. The trace processor subtracts each sum from the next one, so sums must never fall.
  *
  * What the trace processor wants: a snapshot of the clocks first, or it drops heap profiles; a
  * mapping for each frame, or it drops the stack; no stack in two heaps, so the space is the root.

@@ -210,7 +210,7 @@ static int pprof_begin(struct export *x, struct err *err)
 	proto_u64(&t->out, PROFILE_PERIOD, every);
 	id = string_of(t, x->options.measure == MEASURE_TOTAL ? "alloc_space" : "inuse_space");
 	proto_u64(&t->out, PROFILE_DEFAULT_TYPE, id);
-	/* Of a process that still runs, the facts are those of its begin. */
+	/* The facts of a running process are older than the events that were read. */
 	proto_u64(&t->out, PROFILE_DURATION, num_most(x->facts->last_ns, x->all->run.last_ns));
 	mapping_of(t, x->facts->exe ? x->facts->exe : "[program]"); /* the first is the program */
 	return send(x);

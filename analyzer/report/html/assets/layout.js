@@ -76,7 +76,7 @@ function Layout(map) {
           const start = s.start + offset[i], site = site_of(i);
           if (start >= to || start + pieces.size[i] <= from || !pieces.blocks[i]) continue;
           if (!out.has(site)) out.set(site, [site, 0, 0]);
-          /* Of a piece of several blocks the part that lies between. */
+          /* A piece of several blocks counts with the part of it that lies in the range. */
           const part = (Math.min(start + pieces.size[i], to) - Math.max(start, from)) /
             pieces.size[i];
           const whole = pieces.blocks[i] === 1 || part === 1;
