@@ -21,7 +21,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "golden"))
+sys.path[:0] = [os.path.join(HERE, "..", "golden"), os.path.join(HERE, "..", "lib")]
 sys.dont_write_bytecode = True
 import hung  # noqa: E402
 import read  # noqa: E402  the reader that was written from the document alone
@@ -396,7 +396,8 @@ def main(argv, cases):
             print("SKIP %s: %s" % (name, e))
             status = status or 77
         except Failed as e:
-            print("FAILED %s: %s\n  (kept: %s)" % (name, e, job.top))
+            # the reason last: the closing lines of a whole run quote a test's last line
+            print("(kept: %s)\nFAILED %s: %s" % (job.top, name, e))
             status = 1
         finally:
             job.close(keep=not ok)

@@ -11,8 +11,10 @@ import sys
 import tempfile
 import time
 
-from corpus import Failure
-from environment import wheel
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lib"))
+import hung  # noqa: E402
+from corpus import Failure  # noqa: E402
+from environment import wheel  # noqa: E402
 
 TIMEOUT = 300
 
@@ -201,9 +203,12 @@ class Runner:
         try:
             _, said = process.communicate(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
-            for pid in reversed(family(process.pid)):
+            pids = family(process.pid)
+            waits = [line for pid in pids for line in ["  pid %d" % pid, *hung.threads(pid),
+                                                       *hung.stacks(pid)]]
+            for pid in reversed(pids):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             process.communicate()
-            raise Failure("still running after %d s" % TIMEOUT)
+            raise Failure("\n".join(["still running after %d s" % TIMEOUT, *waits]))
         return process.returncode, said
