@@ -201,13 +201,16 @@ int report_page(const struct trace_set *set, const char *path, struct err *err)
 
 /* Prints the verdict in brief, and writes the page where one is wanted. */
 static int tell_after_run(const struct trace_set *set, struct verdict_result *result,
-    const char *dir, FILE *out, const char *page, struct err *err)
+    const char *dir, const struct report_end *end, struct err *err)
 {
-	struct request r = page_request(page);
+	struct request r = page_request(end->page);
 	struct log none = {0};
 	struct str text = {0};
+	FILE *out = end->out;
 	int rc;
 
+	if (end->last_word)
+		report_last_word(result, dir, end->last_word);
 	if (out) {
 		struct report_style style = report_style_of(fileno(out));
 
@@ -215,20 +218,20 @@ static int tell_after_run(const struct trace_set *set, struct verdict_result *re
 		fputs(str_text(&text), out);
 		str_free(&text);
 	}
-	if (!page)
+	if (!end->page)
 		return 0;
 	rc = write_with_notes(set, result, &none, &r, err);
 	progress_end();
 	if (!rc && out) {
 		fputs("  Page: ", out);
-		str_safe(&text, page);
+		str_safe(&text, end->page);
 		fprintf(out, "%s\n", str_text(&text));
 		str_free(&text);
 	}
 	return rc;
 }
 
-int report_after_run(const char *dir, FILE *out, bool always, const char *page, struct err *err)
+int report_after_run(const char *dir, const struct report_end *end, struct err *err)
 {
 	char *one[] = {(char *)dir};
 	struct traces traces = {0};
@@ -242,8 +245,8 @@ int report_after_run(const char *dir, FILE *out, bool always, const char *page, 
 		traces_close(&traces);
 		return rc;
 	}
-	if (always || result.failure.kind != FAILURE_NONE)
-		rc = tell_after_run(&traces.set, &result, dir, out, page, err);
+	if (end->always || result.failure.kind != FAILURE_NONE)
+		rc = tell_after_run(&traces.set, &result, dir, end, err);
 	verdict_fini(&result);
 	traces_close(&traces);
 	return rc;

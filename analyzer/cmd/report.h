@@ -8,13 +8,18 @@
 #include <stdio.h>
 
 #include "util/text/err.h"
+#include "util/text/str.h"
 
-/*
- * Print the verdict on the traces in `dir` to `out` (NULL: nowhere), in at most ten lines, if
- * something failed; if nothing did, only with `always`. Then also write the report as a page to the
- * path `page`, unless that is NULL. 0; negative errno with err.
- */
-int report_after_run(const char *dir, FILE *out, bool always, const char *page, struct err *err);
+/* What to do with the verdict on a run that has ended. */
+struct report_end {
+	FILE *out; /* print it there, in at most ten lines; NULL: nowhere */
+	bool always; /* even if nothing failed */
+	const char *page; /* then write the report as a page to this path; NULL: no page */
+	struct str *last_word; /* append report_last_word(); NULL: not wanted */
+};
+
+/* Judge the traces in `dir`. 0; negative errno with err. */
+int report_after_run(const char *dir, const struct report_end *end, struct err *err);
 
 /* Write the report on a set of traces as a page. 0; negative errno with err. */
 struct trace_set;

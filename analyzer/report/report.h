@@ -34,6 +34,12 @@ struct report_view {
 void report_brief(const struct verdict_result *r, const char *trace,
     const struct report_style *style, struct str *out);
 
+/* Append the verdict in one line of LAST_WORD_MAX bytes at most: its cause, its sentence, the first
+ * fix, and the command that says more. Longer parts are cut at whole characters. There are no
+ * control characters in it. */
+#define LAST_WORD_MAX 980u
+void report_last_word(const struct verdict_result *r, const char *trace, struct str *out);
+
 enum sites_by { SITES_LIVE, SITES_PEAK, SITES_TOTAL, SITES_GROWTH, SITES_LEAKED };
 struct sites_view {
 	const struct model *model;

@@ -147,7 +147,7 @@ static void brief(const char *path)
 {
 	struct err err;
 
-	report_after_run(path, stdout, true, NULL, &err);
+	report_after_run(path, &(struct report_end){.out = stdout, .always = true}, &err);
 	fflush(stdout);
 }
 

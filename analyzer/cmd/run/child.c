@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/run/spare.h"
 #include "cmd/supervise/proc.h"
 #include "cmd/supervise/sample.h"
 #include "util/clock_ns.h"
@@ -216,6 +217,7 @@ int run_child_start(
 		become(c, program, argv, parent, tell[1]);
 	}
 	close(tell[1]);
+	run_spare_begin();
 	/* What came until the child existed is handed to it now; what comes later reaches it
 	 * by itself, or through run_child_wait(). Either way it takes effect when it is let go. */
 	pass_on_all_early(c);
@@ -225,6 +227,7 @@ int run_child_start(
 	if (!error)
 		return 0;
 	waitpid(c->pid, NULL, 0);
+	run_spare_end();
 	return err_set(err, -error, "cannot run '%s': %s", argv[0], strerror(error));
 }
 

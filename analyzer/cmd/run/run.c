@@ -22,6 +22,8 @@
 #include "cmd/run/program.h"
 #include "cmd/run/run_directory.h"
 #include "cmd/run/run_options.h"
+#include "cmd/run/spare.h"
+#include "cmd/run/termination.h"
 #include "util/simgpu.h"
 #include "util/text/note.h"
 
@@ -29,6 +31,7 @@
 #define EXIT_NOT_FOUND 127
 
 static bool quiet;
+static struct termination termination;
 
 static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 {
@@ -45,21 +48,74 @@ static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 	funlockfile(stderr);
 }
 
+/* A verdict that is wanted: on the traces in `dir`. */
+struct wish {
+	const char *dir;
+	bool killed; /* even if nothing else failed */
+	bool earlier; /* of the run before this one */
+	const char *page; /* NULL: none */
+};
+
+static void leave_last_word(const struct wish *wish, const char *text)
+{
+	struct err err = {""};
+
+	if (*text && termination_write(&termination, text, wish->earlier, &err))
+		say("%s", err.text);
+}
+
+/* In a process of its own. */
+static void judge(const struct wish *wish)
+{
+	struct str last_word = {0}, safe = {0};
+	const struct report_end end = {.out = quiet ? NULL : stderr,
+	    .always = wish->killed,
+	    .page = wish->page,
+	    .last_word = termination.path ? &last_word : NULL};
+	struct err err = {""};
+
+	/* A program without a trace (a static one) that ended by itself needs no words. */
+	if (report_after_run(wish->dir, &end, &err) && (wish->killed || wish->page)) {
+		note("no verdict: %s", err.text);
+		str_safe(&safe, err.text);
+		if (!last_word.length && wish->killed)
+			str_printf(&last_word, "whyoom: killed by SIGKILL; no verdict: %s",
+			    str_text(&safe));
+	}
+	leave_last_word(wish, str_text(&last_word));
+	fflush(stderr);
+	_exit(0);
+}
+
+/* The judge was killed, too, so its container is short of memory. */
+static void judge_died(const struct wish *wish)
+{
+	struct str last_word = {0};
+
+	if (wish->killed && termination.path) {
+		str_puts(&last_word,
+		    "whyoom: killed by SIGKILL; making the verdict failed for lack of memory. "
+		    "More: whyoom report ");
+		str_safe(&last_word, wish->dir);
+		leave_last_word(wish, str_text(&last_word));
+	}
+	str_free(&last_word);
+}
+
 /* In a process of its own: whatever happens to the analysis, and whatever memory it wants, does not
  * touch the exit status that we owe our caller. A signal that ends it is left in *taken. */
-static void report_apart(const char *dir, bool always, const char *page, siginfo_t *taken)
+static void report_apart(const struct wish *wish, siginfo_t *taken)
 {
 	struct rlimit limit;
 	sigset_t wanted;
 	pid_t pid, self = getpid();
-	int fd, sig;
+	int fd, sig, status = 0;
 
 	fflush(stderr);
 	pid = fork();
 	if (pid < 0)
 		return;
 	if (pid == 0) {
-		struct err err = {""};
 		sigset_t none;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -79,13 +135,10 @@ static void report_apart(const char *dir, bool always, const char *page, siginfo
 			if (write(fd, "1000", 4) < 0)
 				fd = -1;
 		}
-		/* A program without a trace (a static one) that ended by itself needs no words. */
-		if (report_after_run(dir, quiet ? NULL : stderr, always, page, &err) &&
-		    (always || page))
-			note("no verdict: %s", err.text);
-		fflush(stderr);
-		_exit(0);
+		judge(wish);
 	}
+	/* Until its end there is somebody whom the OOM killer may take. */
+	run_spare_begin();
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGCHLD);
 	sigaddset(&wanted, SIGINT);
@@ -93,15 +146,19 @@ static void report_apart(const char *dir, bool always, const char *page, siginfo
 	sigaddset(&wanted, SIGHUP);
 	sigaddset(&wanted, SIGQUIT);
 	for (;;) {
-		if (waitpid(pid, NULL, WNOHANG) == pid)
+		if (waitpid(pid, &status, WNOHANG) == pid)
 			break;
 		sig = sigwaitinfo(&wanted, taken);
 		if (sig > 0 && sig != SIGCHLD) {
 			kill(pid, SIGKILL);
 			waitpid(pid, NULL, 0);
+			run_spare_end();
 			return;
 		}
 	}
+	run_spare_end();
+	if (WIFSIGNALED(status))
+		judge_died(wish);
 	taken->si_signo = 0;
 }
 
@@ -180,17 +237,20 @@ static void describe(
 static void conclude(
     const struct run_child *child, const struct run_dir *dir, const char *page, int trouble)
 {
-	bool killed = child->code != CLD_EXITED && child->status == SIGKILL;
+	const struct wish wish = {.dir = dir->path,
+	    .killed = child->code != CLD_EXITED && child->status == SIGKILL,
+	    .page = page};
 	siginfo_t taken;
 
 	if (trouble)
 		say("the supervisor could not write all of its samples: %s", strerror(trouble));
-	if ((quiet && !page) || child->relayed_kill)
+	termination_forget_earlier(&termination);
+	if ((quiet && !page && !termination.path) || child->relayed_kill)
 		return;
-	if (killed)
+	if (wish.killed)
 		say("killed by SIGKILL");
-	if (killed || child->group_short || run_dir_failed(dir))
-		report_apart(dir->path, killed, page, &taken);
+	if (wish.killed || child->group_short || run_dir_failed(dir))
+		report_apart(&wish, &taken);
 }
 
 /* Removes the simulated machine that the processes of this run shared. */
@@ -226,6 +286,8 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	}
 	if (run_dir_open(&wish, &dir, err))
 		return cmd_error(err);
+	if (termination_find(options->termination_log, &termination, err))
+		say("%s", err->text);
 	if (*dir.note)
 		say("%s", dir.note);
 	if (*dir.killed)
@@ -241,10 +303,11 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 		    options, &dir, run_program_preloadable(program.kind), &gpus, err);
 	if (rc)
 		goto fail;
-	if (*dir.killed && !quiet) {
+	if (*dir.killed && (!quiet || termination.path)) {
+		const struct wish last = {.dir = dir.killed, .killed = true, .earlier = true};
 		siginfo_t taken = {0};
 
-		report_apart(dir.killed, true, NULL, &taken);
+		report_apart(&last, &taken);
 		run_child_keep(&child, &taken);
 	}
 	rc = run_child_start(&child, &program, options->program, err);
@@ -257,6 +320,7 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	if (*gpus.helper)
 		child.nvml = run_nvml_start(gpus.helper, gpus.library);
 	status = run_child_wait(&child, trace, dir.fd, run_option_flag(options, RUN_OPTION_off));
+	run_spare_end();
 	run_nvml_stop(child.nvml);
 	trouble = run_trace_trouble(trace);
 	run_trace_close(trace, status);
@@ -309,6 +373,8 @@ const struct command cmd_run = {
 	"                        moved to DIR/earlier, which keeps the newest three\n"
 	"  --html FILE           when memory ran out, also write the report as a page for a "
 	"browser\n"
+	"  --termination-log FILE  write the verdict there in one line; without the option, to\n"
+	"                        /dev/termination-log where Kubernetes has made one\n"
 	"  --python-objects      record every Python object (PYTHONMALLOC=malloc), not only "
 	"arenas\n"
 	"  --nvtx                record the program's NVTX ranges, unless another tool does\n"

@@ -1,7 +1,7 @@
 /*
  * run_options.c - parses the flags of `whyoom run`. Everything about a flag comes from options.def;
- * only what is not the library's (-o, --html, --python-objects, --nvtx, --simgpu) is known here by
- * name.
+ * only what is not the library's (-o, --html, --termination-log, --python-objects, --nvtx,
+ * --simgpu) is known here by name.
  */
 #include "cmd/run/run_options.h"
 
@@ -142,6 +142,12 @@ static int parse_flag(int argc, char **argv, int *i, struct run_options *out, st
 	if (!strcmp(flag, "--html") || !strncmp(flag, "--html=", 7)) {
 		out->html = flag[6] ? flag + 7 : ++*i < argc ? argv[*i] : "";
 		return *out->html ? 0 : err_set(err, -EINVAL, "--html needs a file");
+	}
+	if (!strcmp(flag, "--termination-log") || !strncmp(flag, "--termination-log=", 18)) {
+		out->termination_log = flag[17] ? flag + 18 : ++*i < argc ? argv[*i] : "";
+		return *out->termination_log
+			   ? 0
+			   : err_set(err, -EINVAL, "--termination-log needs a file");
 	}
 	if (!strcmp(flag, "--simgpu") || !strncmp(flag, "--simgpu=", 9)) {
 		out->simgpu = flag[8] ? flag + 9 : ++*i < argc ? argv[*i] : "";

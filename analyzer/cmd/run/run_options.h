@@ -27,6 +27,7 @@ struct run_options {
 	bool python_objects;
 	bool nvtx; /* record NVTX's ranges */
 	const char *html; /* the report as a page goes there, within argv; NULL: none */
+	const char *termination_log; /* within argv; NULL: the container's */
 	const char *simgpu; /* which simulated devices, within argv; NULL: none */
 	bool help;
 	char **program; /* within argv, NULL-terminated */

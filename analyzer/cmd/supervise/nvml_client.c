@@ -2,6 +2,7 @@
  * nvml_client.c - see nvml_client.h.
  */
 #include "cmd/supervise/nvml_client.h"
+#include "cmd/run/spare.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,6 +50,7 @@ become(const char *helper, const char *library, int fd, pid_t parent)
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	run_spare_end(); /* it may grow, by the driver's library */
 	if (getppid() != parent || dup2(fd, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
 	    dup2(null, STDERR_FILENO) < 0)
 		_exit(127);

@@ -17,9 +17,10 @@
 static const char *after_run(const char *dir, bool always, int expect)
 {
 	FILE *out = fopen(scratch("after"), "w");
+	struct report_end end = {.out = out, .always = always};
 	struct err err = {""};
 
-	assert_int_equal(report_after_run(dir, out, always, NULL, &err), expect);
+	assert_int_equal(report_after_run(dir, &end, &err), expect);
 	fclose(out);
 	if (expect)
 		assert_true(*err.text);

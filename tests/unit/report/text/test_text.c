@@ -174,6 +174,54 @@ static void test_brief(void **state)
 	(void)state;
 }
 
+/* A container's end has room for few bytes, and whoever reads them has no terminal. */
+static void test_last_word(void **state)
+{
+	struct verdict_result r;
+	struct script *s = sample(&r);
+	char sentence[3000], path[400];
+	struct str out = {0}, safe = {0};
+
+	report_last_word(&r, "whyoom.4711", &out);
+	assert_int_equal(strncmp(str_text(&out), "whyoom: leak", 12), 0);
+	str_safe(&safe, r.verdict.summary);
+	assert_non_null(strstr(str_text(&out), safe.text));
+	str_free(&safe);
+	assert_non_null(strstr(str_text(&out), " Fix: "));
+	assert_non_null(strstr(str_text(&out), " More: whyoom report whyoom.4711"));
+	str_clear(&out);
+	/* Longer parts are cut, between characters, wherever a cut falls. */
+	for (size_t shift = 0; shift < 4; shift++) {
+		memset(sentence, 'x', shift);
+		for (size_t i = shift; i + 4 < sizeof(sentence); i += 4)
+			memcpy(sentence + i, "\xf0\x9f\xa7\xa0", 5);
+		r.verdict.summary = sentence;
+		r.verdict.fixes[0].text = sentence;
+		r.verdict.fix_count = 1;
+		report_last_word(&r, "whyoom.4711", &out);
+		assert_in_range(out.length, LAST_WORD_MAX / 2, LAST_WORD_MAX);
+		for (const char *p = out.text; *p; p += str_utf8(p))
+			assert_int_not_equal(str_utf8(p), 0);
+		assert_non_null(strstr(out.text, " Fix: "));
+		assert_non_null(strstr(out.text, " More: whyoom report whyoom.4711"));
+		str_clear(&out);
+	}
+	/* No control characters; a path that is too long is left out, not cut. */
+	r.verdict.summary = "one\ntwo\033[31m\t\xff\xc2\x9b";
+	memset(path, 'p', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	report_last_word(&r, path, &out);
+	assert_non_null(strstr(out.text, "one\\x0atwo\\x1b[31m"));
+	for (const char *p = out.text; *p; p += str_utf8(p))
+		assert_true(str_code(p, str_utf8(p)) >= 0x20 &&
+			    (str_code(p, str_utf8(p)) < 0x7f || str_code(p, str_utf8(p)) > 0x9f));
+	assert_null(strstr(out.text, "ppp"));
+	str_free(&out);
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +231,7 @@ int main(void)
 	    cmocka_unit_test(test_many_processes),
 	    cmocka_unit_test(test_colour_is_asked_for),
 	    cmocka_unit_test(test_brief),
+	    cmocka_unit_test(test_last_word),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
