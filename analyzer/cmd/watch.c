@@ -26,13 +26,22 @@
 #include "util/progress.h"
 #include "util/text/note.h"
 #include "util/vec.h"
+#include "watch/engine/engine_words.h"
 #include "watch/http.h"
 #include "watch/metrics.h"
 #include "watch/pages.h"
 #include "watch/screen.h"
 #include "watch/view/view.h"
 
-enum { OPT_ONCE = 256, OPT_INTERVAL, OPT_WARM_UP, OPT_TEXTFILE, OPT_LABEL, OPT_METRICS };
+enum {
+	OPT_ONCE = 256,
+	OPT_INTERVAL,
+	OPT_WARM_UP,
+	OPT_TEXTFILE,
+	OPT_LABEL,
+	OPT_METRICS,
+	OPT_ENGINE
+};
 
 #define LABELS_MAX 16u
 #define WIDTH_USUAL 100u
@@ -45,6 +54,7 @@ static const struct option options[] = {
     {"textfile", required_argument, NULL, OPT_TEXTFILE},
     {"label", required_argument, NULL, OPT_LABEL},
     {"metrics", required_argument, NULL, OPT_METRICS},
+    {"engine", required_argument, NULL, OPT_ENGINE},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -56,6 +66,8 @@ struct request {
 	const char *metrics; /* address; NULL: no server */
 	struct metrics_label labels[LABELS_MAX];
 	size_t label_count;
+	const char *engines[ENGINES_MAX]; /* URLs */
+	size_t engine_count;
 	const char *directory; /* NULL: `path` alone */
 	char path[PATH_MAX];
 };
@@ -68,6 +80,7 @@ struct watcher {
 	VEC(const struct watched *) states; /* of each, at the latest look */
 	VEC(char *) done; /* paths */
 	struct http *http; /* NULL: no server */
+	struct engines *engines; /* NULL: none */
 	struct pages pages;
 	struct metrics_own own;
 	struct view *view; /* NULL: text */
@@ -128,6 +141,11 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		return 0;
 	case OPT_METRICS:
 		r->metrics = optarg;
+		return 0;
+	case OPT_ENGINE:
+		if (r->engine_count == ENGINES_MAX)
+			return cmd_usage(&cmd_watch, "--engine: at most %u", ENGINES_MAX);
+		r->engines[r->engine_count++] = optarg;
 		return 0;
 	case OPT_LABEL:
 		return take_label(r, optarg);
@@ -325,7 +343,7 @@ static void update_pages(struct watcher *w)
 	    w->own.looks + 1, w->http ? http_answers(w->http) : 0, resident_bytes()};
 	w->pages = (struct pages){(struct watch *const *)w->watches.items,
 	    (const struct watched *const *)w->states.items, w->states.count, w->request->labels,
-	    w->request->label_count, &w->own};
+	    w->request->label_count, &w->own, w->engines};
 }
 
 static int print(const struct watcher *w, struct err *err)
@@ -338,6 +356,9 @@ static int print(const struct watcher *w, struct err *err)
 		screen_write(states, w->states.count, width(), &text);
 	else
 		screen_line(states, w->states.count, &text);
+	if (w->engines && (w->request->once || isatty(STDOUT_FILENO)))
+		str_putc(&text, '\n');
+	engine_lines(w->engines, &text);
 	rc = output_write(&text, NULL, err);
 	if (fflush(stdout))
 		stopped = 1; /* main.c says why */
@@ -353,13 +374,24 @@ static int show(const struct watcher *w, struct err *err)
 	int rc = 0;
 
 	if (r->textfile) {
+		size_t count;
+		const struct engine *engines = engines_list(w->engines, &count);
+
 		metrics_write(states, w->states.count, r->labels, r->label_count, &page);
+		engine_metrics(engines, count, r->labels, r->label_count, &page);
 		metrics_write_own(&w->own, &page);
 		rc = output_write(&page, r->textfile, err);
 		str_free(&page);
 	}
 	if (rc || (r->once && r->textfile))
 		return rc;
+	if (w->view && w->engines) {
+		struct str lines = {0};
+
+		engine_lines(w->engines, &lines);
+		view_set_lines(w->view, str_text(&lines));
+		str_free(&lines);
+	}
 	return w->view ? view_show(w->view, w->watches.items, states, w->states.count)
 		       : print(w, err);
 }
@@ -375,11 +407,14 @@ static int wait_once(const struct watcher *w, uint64_t ns, const sigset_t *signa
 
 	if (w->http)
 		ns = num_least(ns, http_wait_ms(w->http) * 1000000u);
+	if (engines_wait_ms(w->engines) != UINT_MAX)
+		ns = num_least(ns, engines_wait_ms(w->engines) * 1000000u);
 	left = (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 	if (ppoll(asked, 2, &left, signals) < 0 && errno != EINTR)
 		return -errno;
 	if (!stopped && w->http)
 		http_serve(w->http);
+	engines_serve(w->engines);
 	if (stopped || !w->view)
 		return 0;
 	if (asked[0].revents & (POLLERR | POLLHUP | POLLNVAL))
@@ -425,6 +460,9 @@ static int follow(struct watcher *w, struct err *err)
 	while (!rc && !stopped) {
 		bool ended = !r->directory && !w->states.items[0]->running;
 
+		engines_ask(w->engines);
+		if (r->once)
+			engines_wait(w->engines);
 		update_pages(w);
 		rc = show(w, err);
 		if (rc || r->once || (ended && !w->view))
@@ -446,6 +484,8 @@ static int watch_all(const struct request *r, struct err *err)
 	if (!rc && !w.watches.count && r->once)
 		rc = err_set(err, -ENOENT, "%s: no recorded process is running",
 		    r->directory ? r->directory : r->path);
+	if (!rc && r->engine_count)
+		rc = engines_open(r->engines, r->engine_count, &w.engines, err);
 	if (!rc && r->metrics)
 		rc = serve(&w, err);
 	if (!rc && !r->once) {
@@ -458,6 +498,7 @@ static int watch_all(const struct request *r, struct err *err)
 	if (r->textfile && !r->once)
 		unlink(r->textfile); /* its numbers are of nobody any more */
 	http_close(w.http);
+	engines_close(w.engines);
 	for (size_t i = 0; i < w.watches.count; i++)
 		watch_close(w.watches.items[i]);
 	for (size_t i = 0; i < w.done.count; i++)
@@ -505,6 +546,7 @@ const struct command cmd_watch = {
 	"      --warm-up SECONDS  forecast nothing for a younger process (default: 60)\n"
 	"      --textfile FILE    write metrics there, for node_exporter's textfile collector\n"
 	"      --metrics [ADDRESS:]PORT  serve metrics and profiles over HTTP there\n"
+	"      --engine URL       ask the inference server there how full its KV pool is\n"
 	"      --label KEY=VALUE  add a label to each metric of a process\n"
 	"  -h, --help             this help\n",
     .main = watch_main,

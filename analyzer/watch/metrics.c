@@ -16,7 +16,7 @@ struct page {
 
 /* The names of the labels that the page has itself. */
 static const char *const own_labels[] = {"pid", "command", "mode", "space", "limit", "bound",
-    "function", "file", "line", "version", "allocator"};
+    "function", "file", "line", "version", "allocator", "engine", "kind", "model"};
 
 bool metrics_label_valid(const char *key)
 {
@@ -371,4 +371,9 @@ void metrics_write_own(const struct metrics_own *own, struct str *out)
 	    (double)own->looks);
 	own_value(&p, "whyoom_watch_answers_total", "counter", "Requests that were answered.",
 	    (double)own->answers);
+}
+
+void metrics_add_label(struct str *out, const char *key, const char *value)
+{
+	label(out, key, value);
 }

@@ -26,6 +26,8 @@ void metrics_write(const struct watched *const *processes, size_t count,
     const struct metrics_label *labels, size_t label_count, struct str *out);
 /* Append the watcher's own numbers, which no process has. */
 void metrics_write_own(const struct metrics_own *own, struct str *out);
+/* Append a label to a sample that has begun with "NAME{". */
+void metrics_add_label(struct str *out, const char *key, const char *value);
 /* True if Prometheus takes that as the name of a label, and the page has none of that name. */
 bool metrics_label_valid(const char *key);
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "watch/engine/engine_words.h"
 #include "watch/profile.h"
 #include "watch/screen.h"
 
@@ -22,14 +23,19 @@ static void fail(struct http_answer *out, unsigned status, const char *why)
 
 static void answer_metrics(const struct pages *p, struct http_answer *out)
 {
+	size_t count;
+	const struct engine *engines = engines_list(p->engines, &count);
+
 	out->type = METRICS_CONTENT_TYPE;
 	metrics_write(p->states, p->count, p->labels, p->label_count, &out->text);
+	engine_metrics(engines, count, p->labels, p->label_count, &out->text);
 	metrics_write_own(p->own, &out->text);
 }
 
 static void answer_list(const struct pages *p, struct http_answer *out)
 {
 	screen_write(p->states, p->count, WIDTH, &out->text);
+	engine_lines(p->engines, &out->text);
 	str_puts(&out->text,
 	    "\n/metrics               for Prometheus\n"
 	    "/debug/pprof/heap      what lives, for go tool pprof, Parca, Pyroscope\n"

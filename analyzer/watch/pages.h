@@ -5,6 +5,7 @@
 #ifndef ANALYZER_WATCH_PAGES_H
 #define ANALYZER_WATCH_PAGES_H
 
+#include "watch/engine/engines.h"
 #include "watch/http.h"
 #include "watch/metrics.h"
 #include "watch/watched.h"
@@ -17,6 +18,7 @@ struct pages {
 	const struct metrics_label *labels;
 	size_t label_count;
 	const struct metrics_own *own;
+	const struct engines *engines; /* NULL: none */
 };
 
 /* An http_answer_fn; `arg` is a struct pages. */

@@ -1,5 +1,5 @@
-"""Where a container's end is read: `whyoom run` leaves the verdict in the termination log, and keeps
-the OOM killer from itself."""
+"""Where a container's end is read: `whyoom run` leaves the verdict in the termination log, and
+keeps the OOM killer from itself."""
 
 import os
 import shutil

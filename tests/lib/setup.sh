@@ -5,7 +5,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 packages_build="gcc g++ make pkg-config meson ninja-build libdw-dev libelf-dev libzstd-dev
 	libjansson-dev libpcre2-dev libiberty-dev zlib1g-dev liblzma-dev libbz2-dev libsqlite3-dev
-	libmicrohttpd-dev libncurses-dev python3 python3-venv"
+	libcurl4-openssl-dev libmicrohttpd-dev libncurses-dev python3 python3-venv"
 packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev python3-pytest
 	python3-jsonschema python3-prometheus-client python3-pyte
 	gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user

@@ -505,6 +505,12 @@ void draw(struct draw_state *s)
 	if (headline)
 		row = put_wrapped(
 		    0, num_least(HEADLINE_ROWS, (uint64_t)LINES / 6 + 1), A_BOLD, headline);
+	for (const char *p = s->lines; p && *p && end > row + 6; p += strcspn(p, "\n") + 1) {
+		struct str line = {0};
+
+		str_add(&line, p, strcspn(p, "\n"));
+		put_str(row++, 0, COLS, 0, &line);
+	}
 	if (s->note && end > row + 4) {
 		put(--end, 0, COLS, colour(COLOR_YELLOW), s->note);
 	}

@@ -18,6 +18,7 @@ struct draw_state {
 	enum draw_panel panel; /* what stands below the headline */
 	bool filtering; /* the filter is being typed */
 	bool frozen;
+	char *lines; /* below the headline, each with its end, safe; or NULL */
 	char *note; /* the latest remark, safe; or NULL */
 	char *stack_title; /* safe */
 	VEC(char *) stack; /* lines of DRAW_STACK, safe */

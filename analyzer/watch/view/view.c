@@ -83,8 +83,15 @@ void view_close(struct view *v)
 	drop_stack(&v->state);
 	vec_free(&v->state.stack);
 	free(v->state.note);
+	free(v->state.lines);
 	list_fini(&v->state.list);
 	free(v);
+}
+
+void view_set_lines(struct view *v, const char *lines)
+{
+	free(v->state.lines);
+	v->state.lines = strdup(lines);
 }
 
 int view_show(struct view *v, struct watch *const *watches, const struct watched *const *processes,

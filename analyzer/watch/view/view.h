@@ -17,6 +17,9 @@ void view_close(struct view *v); /* gives the terminal back; accepts NULL */
 /* Show a look. `watches` and `processes` must stay valid until the next one. 0 or -ENOMEM. */
 int view_show(struct view *v, struct watch *const *watches, const struct watched *const *processes,
     size_t count);
+/* Set the lines that stand below the headline from the next look on: text that is safe for a
+ * terminal, each line with its end. Keeps nothing without memory. */
+void view_set_lines(struct view *v, const char *lines);
 /* Serve what came since: keys on stdin, a new size, a wish to be suspended. 0; 1: the person wants
  * to quit; -ENOMEM. */
 int view_serve(struct view *v);
