@@ -15,8 +15,9 @@ struct page {
 };
 
 /* The names of the labels that the page has itself. */
-static const char *const own_labels[] = {"pid", "command", "mode", "space", "limit", "bound",
-    "function", "file", "line", "version", "allocator", "engine", "kind", "model"};
+static const char *const own_labels[] = {"pid", "trace", "command", "mode", "model", "space",
+    "limit", "bound", "function", "file", "line", "version", "allocator", "role", "cause", "tasks",
+    "engine", "kind"};
 
 bool metrics_label_valid(const char *key)
 {
@@ -56,7 +57,17 @@ static void family(const struct page *p, const char *name, const char *type, con
 	str_printf(p->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Begin a sample: its name and the process. */
+/* True if a process of another pid namespace has the same pid, or one that has ended. */
+static bool is_ambiguous(const struct page *p, const struct watched *w)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->processes[i] != w && p->processes[i]->pid == w->pid)
+			return true;
+	return false;
+}
+
+/* Begin a sample: its name and the process. Two processes of one pid would be one series, which
+ * Prometheus refuses, so they have their traces' names, too. */
 static void sample(const struct page *p, const char *name, const struct watched *w)
 {
 	char pid[16];
@@ -64,6 +75,8 @@ static void sample(const struct page *p, const char *name, const struct watched 
 	snprintf(pid, sizeof(pid), "%" PRIu32, w->pid);
 	str_printf(p->out, "%s{", name);
 	label(p->out, "pid", pid);
+	if (is_ambiguous(p, w))
+		label(p->out, "trace", w->trace);
 	for (size_t i = 0; i < p->label_count; i++)
 		label(p->out, p->labels[i].key, p->labels[i].value);
 }
@@ -146,6 +159,68 @@ static void times(const struct page *p)
 				label(p->out, "bound", of[n].bound);
 				value(p, seconds_of(s, of[n].seconds));
 			}
+		}
+}
+
+/* What memory is for, of the roles that any of it has. */
+static void roles(const struct page *p)
+{
+	static const char name[] = "whyoom_memory_role_bytes";
+
+	family(p, name, "gauge", "Live bytes by what a framework's functions need them for.");
+	for (size_t i = 0; i < p->count; i++)
+		for (size_t k = 0; k < p->processes[i]->space_count; k++) {
+			const struct watched_space *s = &p->processes[i]->spaces[k];
+
+			for (int role = ROLE_NONE + 1; role < ROLE_COUNT; role++) {
+				if (!s->role_bytes[role])
+					continue;
+				sample(p, name, p->processes[i]);
+				label(p->out, "space", s->name);
+				label(p->out, "role", role_name((enum role)role));
+				value(p, (double)s->role_bytes[role]);
+			}
+		}
+}
+
+/* The likely cause, and how sure that is. */
+static void causes(const struct page *p)
+{
+	family(p, "whyoom_verdict_info", "gauge",
+	    "The likely cause by the latest verdict, and what is blamed.");
+	for (size_t i = 0; i < p->count; i++) {
+		const struct watched_cause *c = &p->processes[i]->likely;
+		char line[16];
+
+		if (!c->known)
+			continue;
+		snprintf(line, sizeof(line), "%" PRIu32, c->line);
+		sample(p, "whyoom_verdict_info", p->processes[i]);
+		label(p->out, "cause", cause_name(c->cause));
+		label(p->out, "function", c->function);
+		label(p->out, "file", c->file);
+		label(p->out, "line", line);
+		value(p, 1);
+	}
+	family(p, "whyoom_verdict_confidence_ratio", "gauge", "How sure that verdict is, 0 to 1.");
+	for (size_t i = 0; i < p->count; i++) {
+		if (!p->processes[i]->likely.known)
+			continue;
+		sample(p, "whyoom_verdict_confidence_ratio", p->processes[i]);
+		value(p, p->processes[i]->likely.confidence);
+	}
+}
+
+/* A family with a sample for some tasks of the group, and one for all. */
+static void stalls(const struct page *p, const char *name, const char *type, const char *help,
+    double (*get)(const struct pressure *of, bool full))
+{
+	family(p, name, type, help);
+	for (size_t i = 0; i < p->count; i++)
+		for (int full = 0; p->processes[i]->pressure.stalls_known && full < 2; full++) {
+			sample(p, name, p->processes[i]);
+			label(p->out, "tasks", full ? "full" : "some");
+			value(p, get(&p->processes[i]->pressure, full));
 		}
 }
 
@@ -269,6 +344,75 @@ static double in_flight(const struct watched *w)
 	return w->marks ? (double)w->in_flight : -1;
 }
 
+static double tasks(const struct watched *w)
+{
+	return w->has_tasks ? (double)w->tasks : -1;
+}
+
+static double kv_cache(const struct watched_space *s)
+{
+	return (double)s->role_bytes[ROLE_KV_CACHE];
+}
+
+static double kv_cache_share(const struct watched_space *s)
+{
+	return s->live_bytes ? (double)s->role_bytes[ROLE_KV_CACHE] / (double)s->live_bytes : 0;
+}
+
+static double retained(const struct watched_space *s)
+{
+	return (double)s->retained_bytes;
+}
+
+static double stalled_ratio(const struct pressure *of, bool full)
+{
+	return full ? of->full : of->some;
+}
+
+static double stalled_seconds(const struct pressure *of, bool full)
+{
+	return full ? of->full_seconds : of->some_seconds;
+}
+
+static double throttled(const struct watched *w)
+{
+	return w->pressure.throttled_known ? (double)w->pressure.throttled : -1;
+}
+
+static double scanned(const struct watched *w)
+{
+	return w->pressure.reclaim_known ? (double)w->pressure.scanned_bytes : -1;
+}
+
+static double reclaimed(const struct watched *w)
+{
+	return w->pressure.reclaim_known ? (double)w->pressure.reclaimed_bytes : -1;
+}
+
+static double refaults(const struct watched *w)
+{
+	return w->pressure.reclaim_known ? (double)w->pressure.refault_bytes : -1;
+}
+
+/* Early signs that the process's cgroup runs short, where it has any. */
+static void pressures(const struct page *p)
+{
+	stalls(p, "whyoom_pressure_ratio", "gauge",
+	    "Part of the last 10 seconds in which some, or all, tasks of the cgroup waited for "
+	    "memory.",
+	    stalled_ratio);
+	stalls(p, "whyoom_pressure_seconds_total", "counter",
+	    "Time in which some, or all, tasks of the cgroup waited for memory.", stalled_seconds);
+	of_process(p, "whyoom_throttled_total", "counter",
+	    "Times that the cgroup was held back at memory.high.", throttled);
+	of_process(p, "whyoom_reclaim_scanned_bytes_total", "counter",
+	    "What the kernel looked at, to take it back from the cgroup.", scanned);
+	of_process(p, "whyoom_reclaimed_bytes_total", "counter",
+	    "What it took back: files' pages, and memory that went to swap.", reclaimed);
+	of_process(p, "whyoom_refault_bytes_total", "counter",
+	    "What it took back and was needed again soon.", refaults);
+}
+
 /* Memory that is free inside an allocator, and not the process's to give away. */
 static void allocators(const struct page *p)
 {
@@ -311,6 +455,7 @@ void metrics_write(const struct watched *const *processes, size_t count,
 		sample(&p, "whyoom_process_info", processes[i]);
 		label(out, "command", processes[i]->command);
 		label(out, "mode", processes[i]->sampled ? "sampled" : "full");
+		label(out, "model", processes[i]->model);
 		value(&p, one(processes[i]));
 	}
 	limits(&p);
@@ -319,6 +464,13 @@ void metrics_write(const struct watched *const *processes, size_t count,
 	of_space(&p, "whyoom_memory_live_bytes", "Blocks and mappings that live.", live);
 	of_space(&p, "whyoom_memory_reserved_bytes",
 	    "What PyTorch's allocator holds of the device.", reserved);
+	of_space(&p, "whyoom_kv_cache_bytes",
+	    "Live bytes of functions that keep keys and values of tokens; 0: none is known.",
+	    kv_cache);
+	of_space(&p, "whyoom_kv_cache_ratio", "Its part of the live bytes.", kv_cache_share);
+	of_space(&p, "whyoom_memory_retained_bytes",
+	    "What growing call sites kept, and what caches and snapshots hold.", retained);
+	roles(&p);
 	of_space(&p, "whyoom_memory_growth_bytes_per_second",
 	    "What is kept after requests end; 0: no growth, NaN: not known yet.", growth);
 	of_space(&p, "whyoom_largest_request_bytes",
@@ -340,6 +492,10 @@ void metrics_write(const struct watched *const *processes, size_t count,
 	    &p, "whyoom_requests_total", "counter", "Requests that the program marked.", requests);
 	of_process(&p, "whyoom_requests_in_flight", "gauge", "Of these, those that have not ended.",
 	    in_flight);
+	of_process(&p, "whyoom_tasks_in_flight", "gauge",
+	    "Tasks of an event loop that allocated and have not ended.", tasks);
+	causes(&p);
+	pressures(&p);
 	of_process(&p, "whyoom_refused_total", "counter", "Requests for memory that were refused.",
 	    refused);
 	of_process(&p, "whyoom_events_total", "counter", "Events that were read.", events);

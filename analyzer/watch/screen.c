@@ -89,15 +89,66 @@ static bool is_known(const struct watched *const *processes, size_t count)
 	return false;
 }
 
+static void add_place(const char *function, const char *file, uint32_t line, struct str *out)
+{
+	str_safe(out, function ? function : "?");
+	if (!file || !*file)
+		return;
+	str_puts(out, " (");
+	str_safe(out, str_base_name(file));
+	str_printf(out, ":%" PRIu32 ")", line);
+}
+
 static void add_most(const struct watched_site *s, struct str *out)
 {
 	str_puts(out, ", most of it in ");
-	str_safe(out, s->function ? s->function : "?");
-	if (!s->file)
+	add_place(s->function, s->file, s->line, out);
+}
+
+static void separate(struct str *out, size_t begin)
+{
+	if (out->length > begin)
+		str_puts(out, ", ");
+}
+
+void screen_state(const struct watched *w, struct str *out)
+{
+	const struct pressure *p = &w->pressure;
+	size_t begin = out->length;
+	struct fmt f;
+
+	if (w->marks)
+		str_printf(out, "%s %s in flight", fmt_count(&f, w->in_flight),
+		    w->in_flight == 1 ? "request" : "requests");
+	if (w->has_tasks) {
+		separate(out, begin);
+		str_printf(out, "%s %s", fmt_count(&f, w->tasks), w->tasks == 1 ? "task" : "tasks");
+	}
+	if (p->stalls_known) {
+		separate(out, begin);
+		str_printf(out, "waits for memory %.0f %% of the time", p->some * 100);
+	}
+	if (p->throttled_known && p->throttled) {
+		separate(out, begin);
+		str_printf(out, "%s times at memory.high", fmt_count(&f, p->throttled));
+	}
+}
+
+void screen_cause(const struct watched *w, struct str *out)
+{
+	const struct watched_cause *c = &w->likely;
+
+	if (!c->known)
 		return;
-	str_puts(out, " (");
-	str_safe(out, str_base_name(s->file));
-	str_printf(out, ":%" PRIu32 ")", s->line);
+	if (c->cause == CAUSE_UNKNOWN)
+		str_puts(out, "no cause is likely");
+	else
+		str_printf(
+		    out, "likely %s (%.0f %% sure)", cause_name(c->cause), c->confidence * 100);
+	if (c->cause == CAUSE_UNKNOWN || !*c->function)
+		return;
+	str_puts(out, " in ");
+	add_place(c->function, c->file, c->line, out);
 }
 
 void screen_line(const struct watched *const *processes, size_t count, struct str *out)
@@ -163,6 +214,18 @@ static void add_site(const struct watched_site *s, unsigned width, struct str *o
 	str_free(&rate);
 }
 
+/* A line of its own, if there is something to say. */
+static void add_line(
+    const struct watched *w, void (*say)(const struct watched *w, struct str *out), struct str *out)
+{
+	struct str text = {0};
+
+	say(w, &text);
+	if (text.length)
+		str_printf(out, "  %s\n", str_text(&text));
+	str_free(&text);
+}
+
 void screen_write(
     const struct watched *const *processes, size_t count, unsigned width, struct str *out)
 {
@@ -182,6 +245,8 @@ void screen_write(
 		if (w->refused)
 			str_printf(out, ", %s requests were refused", fmt_count(&g, w->refused));
 		str_puts(out, w->sampled ? "; sizes are estimates from a sample\n" : "\n");
+		add_line(w, screen_state, out);
+		add_line(w, screen_cause, out);
 		for (size_t k = 0; k < w->space_count; k++)
 			add_space(&w->spaces[k], out);
 		if (w->listed)

@@ -16,6 +16,11 @@ void screen_line(const struct watched *const *processes, size_t count, struct st
 /* Append when the space will be full: "full in 8 min (7 min to 9 min)", "does not grow"; nothing
  * while that is not known. */
 void screen_when(const struct watched_space *s, struct str *out);
+/* Append "3 requests in flight, 12 tasks, waits for memory 4 % of the time, 17 times at
+ * memory.high" as far as it is known; nothing otherwise. */
+void screen_state(const struct watched *w, struct str *out);
+/* Append "likely leak (88 % sure) in f (a.py:3)"; nothing without a verdict. */
+void screen_cause(const struct watched *w, struct str *out);
 /* Append a rate: "2.61 MiB/s", or per hour where little comes each second. */
 void screen_rate(double rate, struct str *out);
 

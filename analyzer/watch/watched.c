@@ -14,6 +14,8 @@
 #include "watch/growth.h"
 #include "watch/holes.h"
 #include "watch/rooms.h"
+#include "watch/signs/in_flight.h"
+#include "watch/signs/roles.h"
 
 TUNED(uint64_t, RECENT_PART, 4u, "a quarter of the run: as long as the forecast's later part");
 TUNED(double, RATE_MIN, 0.001,
@@ -27,6 +29,11 @@ struct watch {
 	struct holes holes[WATCHED_SPACES]; /* of each space, measured at: */
 	uint64_t holes_ns[WATCHED_SPACES]; /* the trace's time; 0: never */
 	uint64_t warm_up_ns;
+	const struct knowledge *knowledge; /* NULL: none */
+	struct framework_frames *frames; /* of this trace's stacks; NULL: no role is known */
+	struct in_flight in_flight;
+	struct model_file model_file;
+	char *name; /* the trace's */
 	struct trace *trace;
 	struct model *model;
 	struct watched now;
@@ -36,29 +43,55 @@ static int begin(struct watch *w, struct err *err)
 {
 	int r = trace_follow(w->path, &w->trace, err);
 
-	return r < 0 ? r : model_new(feed_of_trace(w->trace), &w->model, err);
+	if (r < 0)
+		return r;
+	if (w->knowledge) {
+		w->frames = framework_frames_new(w->knowledge);
+		if (!w->frames)
+			return err_set(err, -ENOMEM, "%s: out of memory", w->path);
+	}
+	return model_new(feed_of_trace(w->trace), &w->model, err);
 }
 
 static void end(struct watch *w)
 {
+	framework_frames_free(w->frames);
+	w->frames = NULL;
+	in_flight_fini(&w->in_flight);
+	w->model_file = (struct model_file){0};
 	model_free(w->model);
 	w->model = NULL;
 	trace_unfollow(w->trace);
 	w->trace = NULL;
 }
 
-int watch_open(const char *path, uint64_t warm_up_ns, struct watch **out, struct err *err)
+/* "4711.0" of "traces/4711.0.whyoom". */
+static char *name_of(const char *path)
+{
+	char *name = strdup(str_base_name(path)), *dot = name ? strrchr(name, '.') : NULL;
+
+	if (dot && dot != name)
+		*dot = '\0';
+	return name;
+}
+
+int watch_open(const char *path, uint64_t warm_up_ns, const struct knowledge *knowledge,
+    struct watch **out, struct err *err)
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	int r;
 
-	if (w)
+	if (w) {
 		w->path = strdup(path);
-	if (!w || !w->path) {
-		free(w);
+		w->name = name_of(path);
+	}
+	if (!w || !w->path || !w->name) {
+		watch_close(w);
 		return err_set(err, -ENOMEM, "%s: out of memory", path);
 	}
+	w->now.trace = w->name;
 	w->warm_up_ns = warm_up_ns;
+	w->knowledge = knowledge;
 	r = begin(w, err);
 	if (r) {
 		watch_close(w);
@@ -73,6 +106,7 @@ void watch_close(struct watch *w)
 	if (!w)
 		return;
 	end(w);
+	free(w->name);
 	free(w->path);
 	free(w);
 }
@@ -82,21 +116,19 @@ const char *watch_path(const struct watch *w)
 	return w->path;
 }
 
+void watch_set_pressure(struct watch *w, const struct pressure *p)
+{
+	w->now.pressure = *p;
+}
+
+void watch_set_cause(struct watch *w, const struct watched_cause *c)
+{
+	w->now.likely = *c;
+}
+
 const struct model *watch_model(const struct watch *w)
 {
 	return w->model;
-}
-
-/* A request's id may come again only after its end. */
-static void see_mark(struct watched *now, uint32_t phase)
-{
-	if (phase == TRACE_MARK_BEGIN) {
-		now->marks = true;
-		now->requests++;
-		now->in_flight++;
-	} else if (phase == TRACE_MARK_END) {
-		now->in_flight = num_less(now->in_flight, 1);
-	}
 }
 
 static int read_events(struct watch *w, struct err *err)
@@ -105,8 +137,9 @@ static int read_events(struct watch *w, struct err *err)
 	int r;
 
 	while ((r = trace_next_outside(w->trace, &e, err)) == 1) {
-		if (e.kind == EV_MARK && e.u.mark.what == TRACE_MARK_REQUEST)
-			see_mark(&w->now, e.u.mark.phase);
+		if (in_flight_see(&w->in_flight, &e))
+			return err_set(err, -ENOMEM, "%s: out of memory", w->path);
+		model_file_see(&w->model_file, &e);
 		r = model_apply(w->model, &e, err);
 		if (r < 0)
 			return r;
@@ -119,14 +152,23 @@ static int read_on(struct watch *w, struct err *err)
 {
 	int r = w->now.looks ? trace_follow_on(w->trace, err) : 0;
 
+	if (w->frames) /* new stacks may have moved those that its path names */
+		trace_path_fini(&w->frames->path);
 	if (r == 1 || r == -EAGAIN) {
 		end(w);
 		w->now.begun_again++;
-		w->now.requests = w->now.in_flight = 0;
 		memset(w->holes_ns, 0, sizeof(w->holes_ns));
 		r = begin(w, err);
 	}
 	return r < 0 ? r : read_events(w, err);
+}
+
+/* What memory is for. `all`: the call sites of `m`, which is the space's. */
+static void see_roles(
+    struct watch *w, const struct model *m, const struct callsites *all, struct watched_space *s)
+{
+	roles_sum(w->frames, m, s->role_bytes);
+	s->retained_bytes = roles_retained(w->frames, m, all, w->model->run.last_ns);
 }
 
 static void see_host(struct watch *w)
@@ -234,6 +276,7 @@ static int see_device_forecasts(struct watch *w, struct err *err)
 		if (r)
 			return r;
 		see_forecast(w, of.model, all, of.room, s);
+		see_roles(w, of.model, all, s);
 		callsites_free(all);
 		at++;
 	}
@@ -311,6 +354,7 @@ static int see_sites(struct watch *w, struct err *err)
 	}
 	free(list);
 	see_forecast(w, m, all, w->now.spaces[0].left, &w->now.spaces[0]);
+	see_roles(w, m, all, &w->now.spaces[0]);
 	callsites_free(all);
 	return r;
 }
@@ -340,8 +384,15 @@ static void see_process(struct watch *w)
 	now->events = w->model->run.events;
 	now->malloc_free = level_or_nan(w->model, TRACE_LEVEL_MALLOC_FREE);
 	now->python_free = level_or_nan(w->model, TRACE_LEVEL_PYTHON_FREE);
+	now->marks = w->in_flight.marks;
+	now->requests = w->in_flight.requests;
+	now->in_flight = in_flight_requests(&w->in_flight);
+	now->has_tasks = w->in_flight.has_tasks;
+	now->tasks = in_flight_tasks(&w->in_flight);
 	now->dropped = f->dropped_total;
 	now->trace_bytes = f->file_bytes;
+	if (!model_name_of_arguments(f->argv, now->model))
+		memcpy(now->model, w->model_file.name, sizeof(now->model));
 	now->command[0] = '\0';
 	for (size_t i = 0; f->argv && f->argv[i] && used < sizeof(now->command) - 1; i++) {
 		const char *slash = strrchr(f->argv[i], '/');

@@ -153,6 +153,7 @@ def test_wrong_usage(tmp_path):
 
 def test_other_addresses(programs):
     programs.start("steady", "60")
+    time.sleep(0.7)
     for address, family, host in (("[::1]:0", socket.AF_INET6, "::1"),
                                   ("127.0.0.1:0", socket.AF_INET, "127.0.0.1"),
                                   ("localhost:0", socket.AF_INET, "127.0.0.1")):

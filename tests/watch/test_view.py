@@ -78,6 +78,26 @@ def test_shows_all(view, folder):
     assert t.line("last ")
 
 
+def test_early_signs_and_the_likely_cause(view, programs, tmp_path):
+    (tmp_path / "memory.pressure").write_text(
+        "some avg10=12.50 avg60=1.00 avg300=0.00 total=2500000\n"
+        "full avg10=1.25 avg60=0.10 avg300=0.00 total=500000\n")
+    (tmp_path / "memory.events").write_text("high 1712\n")
+    programs.folder.mkdir()
+    programs.start("leak", "300", limit=250 << 20)
+    t = view("--interval", "0.3", "--warm-up", "0", "--verdict-every", "5", "--cgroup", tmp_path,
+             programs.folder, columns=80, rows=24, NO_COLOR="1")
+    t.wait_for("likely leak (", 90)
+    for columns in (80, 60, 40):
+        t.resize(columns, 24)
+        t.read(1)
+        words = " ".join(t.text().split())
+        assert "waits for memory 12 % of the time, 1,712 times at memory.high" in words, t.text()
+        assert re.search(r"likely leak \(\d+ % sure\) in remember \(<string>:8\)", words), words
+        assert sites(t)
+    assert not re.search(rb"\033\[[\d;]*(3[0-7]|4[0-7])m", t.raw)
+
+
 def test_keys(view, folder):
     t = view("--interval", "60", "--warm-up", "0", folder, columns=120, rows=36)
     t.wait_for("call site (")

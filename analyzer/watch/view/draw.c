@@ -290,6 +290,29 @@ static int put_space(const struct list_process *p, size_t at, int row)
 	return row + 1;
 }
 
+/* Pressure is worth a look when tasks stand still for a tenth of the time. */
+#define STALLED_HIGH 0.1
+
+/* A row each, or two where it is narrow: requests and early signs; the likely cause. Left out where
+ * nothing is known. */
+static int put_signs(const struct watched *w, int row)
+{
+	struct str text = {0};
+
+	str_puts(&text, "  ");
+	screen_state(w, &text);
+	if (text.length > 2)
+		row = put_wrapped(row, 2,
+		    w->pressure.some >= STALLED_HIGH ? colour(COLOR_YELLOW) : 0, str_text(&text));
+	str_clear(&text);
+	str_puts(&text, "  ");
+	screen_cause(w, &text);
+	if (text.length > 2)
+		row = put_wrapped(row, 2, A_BOLD, str_text(&text));
+	str_free(&text);
+	return row;
+}
+
 static int put_kinds(const struct watched *w, int row)
 {
 	const struct watched_kinds *k = &w->kinds;
@@ -437,6 +460,8 @@ static void put_lists(struct draw_state *s, int row, int end)
 	}
 	if (room >= 7)
 		row = put_details(p, row);
+	if (room >= 10)
+		row = put_signs(&p->facts, row);
 	/* A third of the room, for one space at least. */
 	fit = (size_t)(COLS >= WIDE ? room / 3 : room / 6);
 	fit = room >= 5 ? num_most(fit, 1) : 0;

@@ -14,6 +14,8 @@ static struct watched process(void)
 {
 	struct watched w = {.pid = 42, .command = "serve \"a\\b\"\n", .running = true};
 
+	strcpy(w.model, "m/8b");
+	w.trace = "42.0";
 	w.malloc_free = 7;
 	w.python_free = NAN;
 	w.space_count = 2;
@@ -43,7 +45,7 @@ static void test_page(void **state)
 {
 	static const char *const lines[] = {
 	    "whyoom_process_info{pid=\"42\",pod=\"p\",command=\"serve \\\"a\\\\b\\\"\\n\",mode="
-	    "\"full\"} 1\n",
+	    "\"full\",model=\"m/8b\"} 1\n",
 	    "whyoom_memory_limit_bytes{pid=\"42\",pod=\"p\",space=\"host\",limit=\"cgroup\"} "
 	    "1000\n",
 	    "whyoom_memory_used_bytes{pid=\"42\",pod=\"p\",space=\"host\"} 600\n",
@@ -105,6 +107,80 @@ static void test_marks_and_holes(void **state)
 	(void)state;
 }
 
+static const char *const signs[] = {"whyoom_tasks_in_flight{pid=\"42\"} 3\n",
+    "whyoom_kv_cache_bytes{pid=\"42\",space=\"cuda:0\"} 250\n",
+    "whyoom_kv_cache_ratio{pid=\"42\",space=\"cuda:0\"} 0.25\n",
+    "whyoom_kv_cache_bytes{pid=\"42\",space=\"host\"} 0\n",
+    "whyoom_memory_role_bytes{pid=\"42\",space=\"cuda:0\",role=\"kv-cache\"} 250\n",
+    "whyoom_memory_retained_bytes{pid=\"42\",space=\"cuda:0\"} 70\n",
+    "whyoom_verdict_info{pid=\"42\",cause=\"leak\",function=\"f\",file=\"a.py\",line=\"3\"} "
+    "1\n",
+    "whyoom_verdict_confidence_ratio{pid=\"42\"} 0.75\n",
+    "whyoom_pressure_ratio{pid=\"42\",tasks=\"some\"} 0.5\n",
+    "whyoom_pressure_ratio{pid=\"42\",tasks=\"full\"} 0.25\n",
+    "whyoom_pressure_seconds_total{pid=\"42\",tasks=\"full\"} 4\n",
+    "whyoom_throttled_total{pid=\"42\"} 9\n", "whyoom_reclaim_scanned_bytes_total{pid=\"42\"} 30\n",
+    "whyoom_reclaimed_bytes_total{pid=\"42\"} 20\n", "whyoom_refault_bytes_total{pid=\"42\"} 10\n"};
+
+static void test_signs(void **state)
+{
+	struct watched w = process();
+	const struct watched *all[] = {&w};
+	struct str page = {0};
+
+	metrics_write(all, 1, NULL, 0, &page);
+	assert_null(strstr(page.text, "whyoom_tasks_in_flight{"));
+	assert_null(strstr(page.text, "whyoom_verdict_info{"));
+	assert_null(strstr(page.text, "whyoom_pressure_ratio{"));
+	assert_null(strstr(page.text, "whyoom_throttled_total{"));
+	assert_null(strstr(page.text, "whyoom_reclaim_scanned_bytes_total{"));
+	str_clear(&page);
+	w.has_tasks = true;
+	w.tasks = 3;
+	w.spaces[1].live_bytes = 1000;
+	w.spaces[1].role_bytes[ROLE_KV_CACHE] = 250;
+	w.spaces[1].retained_bytes = 70;
+	w.likely = (struct watched_cause){.known = true,
+	    .cause = CAUSE_LEAK,
+	    .confidence = 0.75,
+	    .function = "f",
+	    .file = "a.py",
+	    .line = 3};
+	w.pressure = (struct pressure){.stalls_known = true,
+	    .some = 0.5,
+	    .full = 0.25,
+	    .some_seconds = 8,
+	    .full_seconds = 4,
+	    .throttled_known = true,
+	    .throttled = 9,
+	    .reclaim_known = true,
+	    .scanned_bytes = 30,
+	    .reclaimed_bytes = 20,
+	    .refault_bytes = 10};
+	metrics_write(all, 1, NULL, 0, &page);
+	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+		assert_non_null(strstr(page.text, signs[i]));
+	str_free(&page);
+	(void)state;
+}
+
+/* Two processes of one pid are two series; each other one keeps its own. */
+static void test_one_pid_twice(void **state)
+{
+	struct watched w = process(), same = process(), other = process();
+	const struct watched *all[] = {&w, &other, &same};
+	struct str page = {0};
+
+	same.trace = "42.1";
+	other.pid = 43;
+	metrics_write(all, 3, NULL, 0, &page);
+	assert_non_null(strstr(page.text, "whyoom_events_total{pid=\"42\",trace=\"42.0\"}"));
+	assert_non_null(strstr(page.text, "whyoom_events_total{pid=\"42\",trace=\"42.1\"}"));
+	assert_non_null(strstr(page.text, "whyoom_events_total{pid=\"43\"}"));
+	str_free(&page);
+	(void)state;
+}
+
 static void test_labels(void **state)
 {
 	assert_true(metrics_label_valid("model_name"));
@@ -119,6 +195,7 @@ static void test_labels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_page),
-	    cmocka_unit_test(test_marks_and_holes), cmocka_unit_test(test_labels)};
+	    cmocka_unit_test(test_marks_and_holes), cmocka_unit_test(test_signs),
+	    cmocka_unit_test(test_one_pid_twice), cmocka_unit_test(test_labels)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

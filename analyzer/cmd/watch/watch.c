@@ -20,6 +20,10 @@
 
 #include "cmd/cmd.h"
 #include "cmd/common/output.h"
+#include "cmd/watch/alert.h"
+#include "cmd/watch/target.h"
+#include "cmd/watch/verdicts.h"
+#include "knowledge/knowledge.h"
 #include "trace/trace.h"
 #include "util/clock_ns.h"
 #include "util/num.h"
@@ -40,11 +44,15 @@ enum {
 	OPT_TEXTFILE,
 	OPT_LABEL,
 	OPT_METRICS,
-	OPT_ENGINE
+	OPT_ENGINE,
+	OPT_CGROUP,
+	OPT_ON_ALERT,
+	OPT_VERDICT_EVERY
 };
 
 #define LABELS_MAX 16u
 #define WIDTH_USUAL 100u
+#define JOB_WAIT_NS 200000000u /* how long the end of a command may pass unnoticed */
 #define WAIT_MOST_NS 3600000000000u /* at once: any number of seconds is a valid interval */
 
 static const struct option options[] = {
@@ -55,6 +63,9 @@ static const struct option options[] = {
     {"label", required_argument, NULL, OPT_LABEL},
     {"metrics", required_argument, NULL, OPT_METRICS},
     {"engine", required_argument, NULL, OPT_ENGINE},
+    {"cgroup", required_argument, NULL, OPT_CGROUP},
+    {"on-alert", required_argument, NULL, OPT_ON_ALERT},
+    {"verdict-every", required_argument, NULL, OPT_VERDICT_EVERY},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -64,6 +75,9 @@ struct request {
 	double interval, warm_up; /* seconds */
 	const char *textfile; /* NULL: none */
 	const char *metrics; /* address; NULL: no server */
+	const char *on_alert; /* command; NULL: none */
+	double verdict_every; /* seconds; 0: no verdicts */
+	const char *cgroup; /* directory of all processes' cgroup; NULL: look for each one's */
 	struct metrics_label labels[LABELS_MAX];
 	size_t label_count;
 	const char *engines[ENGINES_MAX]; /* URLs */
@@ -78,12 +92,16 @@ struct watcher {
 	const struct request *request;
 	VEC(struct watch *) watches;
 	VEC(const struct watched *) states; /* of each, at the latest look */
+	VEC(char *) cgroups; /* of each, a directory; NULL: not known */
 	VEC(char *) done; /* paths */
+	struct knowledge *knowledge; /* of frameworks' functions */
 	struct http *http; /* NULL: no server */
 	struct engines *engines; /* NULL: none */
 	struct pages pages;
 	struct metrics_own own;
 	struct view *view; /* NULL: text */
+	struct alerts *alerts; /* NULL: no command */
+	struct verdicts *verdicts; /* NULL: none are made */
 };
 
 static volatile sig_atomic_t stopped;
@@ -147,6 +165,17 @@ static int take_option(struct request *r, int opt, char *const *argv)
 			return cmd_usage(&cmd_watch, "--engine: at most %u", ENGINES_MAX);
 		r->engines[r->engine_count++] = optarg;
 		return 0;
+	case OPT_ON_ALERT:
+		r->on_alert = optarg;
+		return 0;
+	case OPT_VERDICT_EVERY:
+		rc = take_seconds("--verdict-every", &r->verdict_every);
+		if (!rc && r->verdict_every < 1)
+			rc = cmd_usage(&cmd_watch, "--verdict-every is 1 second at least");
+		return rc;
+	case OPT_CGROUP:
+		r->cgroup = optarg;
+		return 0;
 	case OPT_LABEL:
 		return take_label(r, optarg);
 	case 'h':
@@ -199,6 +228,9 @@ static int parse(int argc, char **argv, struct request *r, struct err *err)
 		return rc;
 	if (r->once && r->metrics)
 		return cmd_usage(&cmd_watch, "--metrics serves until it is ended: no --once");
+	if (r->once && (r->on_alert || r->verdict_every > 0))
+		return cmd_usage(
+		    &cmd_watch, "--on-alert and --verdict-every need several looks: no --once");
 	if (optind + 1 != argc)
 		return cmd_usage(&cmd_watch, "one directory, trace or process is expected");
 	if (!stat(argv[optind], &st)) {
@@ -233,6 +265,23 @@ static int set_aside(struct watcher *w, const char *path)
 	return copy && !vec_push(&w->done, copy) ? 0 : (free(copy), -ENOMEM);
 }
 
+static char *cgroup_of(const struct watcher *w, const struct watched *state, const char *path)
+{
+	if (w->request->cgroup)
+		return strdup(w->request->cgroup);
+	return state->running ? target_cgroup("", state->pid, path) : NULL;
+}
+
+static void see_pressure(struct watcher *w, size_t at)
+{
+	const char *directory = w->cgroups.items[at];
+	struct pressure p = {0};
+
+	if (directory && w->states.items[at]->running)
+		pressure_read(directory, &p);
+	watch_set_pressure(w->watches.items[at], &p);
+}
+
 /* Begin to watch a file, unless it is known. A process that had already ended is passed over. */
 static int take_file(struct watcher *w, const char *path, struct err *err)
 {
@@ -242,7 +291,7 @@ static int take_file(struct watcher *w, const char *path, struct err *err)
 
 	if (is_listed(w, path))
 		return 0;
-	rc = watch_open(path, num_ns(w->request->warm_up), &watch, err);
+	rc = watch_open(path, num_ns(w->request->warm_up), w->knowledge, &watch, err);
 	if (rc == -ENODATA || rc == -ENOENT)
 		return 0; /* it has only just begun, or is gone */
 	if (!rc)
@@ -256,7 +305,13 @@ static int take_file(struct watcher *w, const char *path, struct err *err)
 		return set_aside(w, path);
 	}
 	rc = vec_push(&w->watches, watch);
-	return rc ? rc : vec_push(&w->states, state);
+	if (!rc)
+		rc = vec_push(&w->states, state);
+	if (!rc)
+		rc = vec_push(&w->cgroups, cgroup_of(w, state, path));
+	if (!rc)
+		see_pressure(w, w->watches.count - 1);
+	return rc;
 }
 
 static bool is_trace(const char *name)
@@ -301,11 +356,17 @@ static int look(struct watcher *w, struct err *err)
 		if (!ended)
 			ended = watch_look(watch, &w->states.items[i], err) < 0;
 		if (!ended) {
-			i++;
+			see_pressure(w, i++);
 			continue;
 		}
 		rc = set_aside(w, watch_path(watch));
+		if (w->alerts)
+			alerts_end(w->alerts, watch_path(watch));
+		if (w->verdicts)
+			verdicts_end(w->verdicts, watch_path(watch));
 		watch_close(watch);
+		free(w->cgroups.items[i]);
+		w->cgroups.items[i] = w->cgroups.items[--w->cgroups.count];
 		w->watches.items[i] = w->watches.items[--w->watches.count];
 		w->states.items[i] = w->states.items[--w->states.count];
 		if (rc)
@@ -344,6 +405,41 @@ static void update_pages(struct watcher *w)
 	w->pages = (struct pages){(struct watch *const *)w->watches.items,
 	    (const struct watched *const *)w->states.items, w->states.count, w->request->labels,
 	    w->request->label_count, &w->own, w->engines};
+}
+
+/* Take a verdict that was made, and start what is due. */
+static int serve_jobs(struct watcher *w)
+{
+	struct watched_cause cause;
+	const char *path;
+
+	if (w->verdicts && verdicts_made(w->verdicts, &path, &cause))
+		for (size_t i = 0; i < w->watches.count; i++)
+			if (!strcmp(watch_path(w->watches.items[i]), path))
+				watch_set_cause(w->watches.items[i], &cause);
+	return w->alerts ? alerts_serve(w->alerts) : 0;
+}
+
+/* Note how each process is at this look. */
+static int see_states(struct watcher *w)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->watches.count && !rc; i++) {
+		const struct watched *state = w->states.items[i];
+		const char *path = watch_path(w->watches.items[i]);
+
+		if (w->alerts)
+			rc = alerts_see(w->alerts, state, path);
+		if (w->verdicts && !rc)
+			rc = verdicts_see(w->verdicts, state, path);
+	}
+	return rc ? rc : serve_jobs(w);
+}
+
+static bool is_busy(const struct watcher *w)
+{
+	return (w->alerts && alerts_busy(w->alerts)) || (w->verdicts && verdicts_busy(w->verdicts));
 }
 
 static int print(const struct watcher *w, struct err *err)
@@ -398,7 +494,7 @@ static int show(const struct watcher *w, struct err *err)
 
 /* Serve what wants an answer before the next look: keys, and requests over HTTP. Signals arrive
  * only while it waits, so none is missed. 0, or a negative errno. */
-static int wait_once(const struct watcher *w, uint64_t ns, const sigset_t *signals)
+static int wait_once(struct watcher *w, uint64_t ns, const sigset_t *signals)
 {
 	struct pollfd asked[] = {
 	    {w->view ? STDIN_FILENO : -1, POLLIN, 0}, {w->http ? http_fd(w->http) : -1, POLLIN, 0}};
@@ -409,12 +505,16 @@ static int wait_once(const struct watcher *w, uint64_t ns, const sigset_t *signa
 		ns = num_least(ns, http_wait_ms(w->http) * 1000000u);
 	if (engines_wait_ms(w->engines) != UINT_MAX)
 		ns = num_least(ns, engines_wait_ms(w->engines) * 1000000u);
+	if (is_busy(w))
+		ns = num_least(ns, JOB_WAIT_NS);
 	left = (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 	if (ppoll(asked, 2, &left, signals) < 0 && errno != EINTR)
 		return -errno;
 	if (!stopped && w->http)
 		http_serve(w->http);
 	engines_serve(w->engines);
+	if (!stopped && (rc = serve_jobs(w)))
+		return rc;
 	if (stopped || !w->view)
 		return 0;
 	if (asked[0].revents & (POLLERR | POLLHUP | POLLNVAL))
@@ -425,7 +525,7 @@ static int wait_once(const struct watcher *w, uint64_t ns, const sigset_t *signa
 }
 
 /* Wait for the time of the next look, or until it shall stop. */
-static int wait_for_next(const struct watcher *w, double seconds)
+static int wait_for_next(struct watcher *w, double seconds)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH};
 	uint64_t until = num_sum(clock_ns(CLOCK_MONOTONIC), num_ns(seconds)), now;
@@ -463,6 +563,9 @@ static int follow(struct watcher *w, struct err *err)
 		engines_ask(w->engines);
 		if (r->once)
 			engines_wait(w->engines);
+		rc = see_states(w);
+		if (rc)
+			break;
 		update_pages(w);
 		rc = show(w, err);
 		if (rc || r->once || (ended && !w->view))
@@ -476,10 +579,25 @@ static int follow(struct watcher *w, struct err *err)
 	return rc;
 }
 
+/* Their words would disturb the view. */
+static int begin_jobs(struct watcher *w)
+{
+	const struct request *r = w->request;
+
+	if (r->on_alert && !(w->alerts = alerts_new(r->on_alert, w->view != NULL)))
+		return -ENOMEM;
+	if (r->verdict_every > 0 &&
+	    !(w->verdicts = verdicts_new(r->verdict_every, w->view != NULL)))
+		return -ENOMEM;
+	return 0;
+}
+
 static int watch_all(const struct request *r, struct err *err)
 {
-	struct watcher w = {.request = r};
-	int rc = r->directory ? list(&w, r->directory, true, err) : take_file(&w, r->path, err);
+	struct watcher w = {.request = r, .knowledge = knowledge_open()};
+	int rc = !w.knowledge	? err_set(err, -ENOMEM, "out of memory")
+		 : r->directory ? list(&w, r->directory, true, err)
+				: take_file(&w, r->path, err);
 
 	if (!rc && !w.watches.count && r->once)
 		rc = err_set(err, -ENOENT, "%s: no recorded process is running",
@@ -493,18 +611,28 @@ static int watch_all(const struct request *r, struct err *err)
 		rc = rc == 1 ? 0 : rc; /* text will do */
 	}
 	if (!rc)
+		rc = begin_jobs(&w);
+	if (!rc)
 		rc = follow(&w, err);
 	view_close(w.view);
+	if (!rc && w.alerts)
+		alerts_finish(w.alerts, &stopped); /* the end of the last process, too */
+	alerts_free(w.alerts);
+	verdicts_free(w.verdicts);
 	if (r->textfile && !r->once)
 		unlink(r->textfile); /* its numbers are of nobody any more */
 	http_close(w.http);
 	engines_close(w.engines);
 	for (size_t i = 0; i < w.watches.count; i++)
 		watch_close(w.watches.items[i]);
+	for (size_t i = 0; i < w.cgroups.count; i++)
+		free(w.cgroups.items[i]);
 	for (size_t i = 0; i < w.done.count; i++)
 		free(w.done.items[i]);
+	knowledge_free(w.knowledge);
 	vec_free(&w.watches);
 	vec_free(&w.states);
+	vec_free(&w.cgroups);
 	vec_free(&w.done);
 	if (rc == -ENOMEM)
 		err_set(err, rc, "out of memory");
@@ -548,6 +676,10 @@ const struct command cmd_watch = {
 	"      --metrics [ADDRESS:]PORT  serve metrics and profiles over HTTP there\n"
 	"      --engine URL       ask the inference server there how full its KV pool is\n"
 	"      --label KEY=VALUE  add a label to each metric of a process\n"
+	"      --on-alert COMMAND  run it when a process begins to grow, is at risk, is well\n"
+	"                         again, or ends, with WHYOOM_ALERT_* in its environment\n"
+	"      --verdict-every SECONDS  put a report on each process at risk beside its trace\n"
+	"      --cgroup DIRECTORY  read the early signs of that cgroup (default: the process's)\n"
 	"  -h, --help             this help\n",
     .main = watch_main,
 };

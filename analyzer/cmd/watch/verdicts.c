@@ -1,0 +1,260 @@
+#include "cmd/watch/verdicts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/watch/job.h"
+#include "trace/trace.h"
+#include "util/clock_ns.h"
+#include "util/num.h"
+#include "util/text/note.h"
+#include "util/vec.h"
+#include "verdict/verdict.h"
+#include "watch/early.h"
+
+struct subject {
+	char *path;
+	uint64_t next_ns; /* not before */
+	uint64_t refused; /* requests so far, at its latest verdict */
+};
+
+struct verdicts {
+	double seconds;
+	bool quiet;
+	struct job job;
+	int result; /* the read end of its pipe */
+	char *path; /* of its trace, or of the latest one */
+	uint64_t begin_ns, next_ns; /* of the job; of the next one, of any process */
+	VEC(struct subject) subjects;
+};
+
+/* What the process beside the watcher does. */
+struct work {
+	const char *path;
+	bool early; /* the host's memory is about to run out */
+	int result;
+};
+
+struct verdicts *verdicts_new(double seconds, bool quiet)
+{
+	struct verdicts *v = calloc(1, sizeof(*v));
+
+	if (v) {
+		v->seconds = seconds;
+		v->quiet = quiet;
+		v->result = -1;
+	}
+	return v;
+}
+
+static void forget(struct verdicts *v, size_t at)
+{
+	free(v->subjects.items[at].path);
+	v->subjects.items[at] = v->subjects.items[--v->subjects.count];
+}
+
+void verdicts_free(struct verdicts *v)
+{
+	if (!v)
+		return;
+	job_kill(&v->job);
+	if (v->result >= 0)
+		close(v->result);
+	while (v->subjects.count)
+		forget(v, v->subjects.count - 1);
+	vec_free(&v->subjects);
+	free(v->path);
+	free(v);
+}
+
+static struct subject *find(struct verdicts *v, const char *path)
+{
+	for (size_t i = 0; i < v->subjects.count; i++)
+		if (!strcmp(v->subjects.items[i].path, path))
+			return &v->subjects.items[i];
+	return NULL;
+}
+
+void verdicts_end(struct verdicts *v, const char *path)
+{
+	struct subject *s = find(v, path);
+
+	if (s)
+		forget(v, (size_t)(s - v->subjects.items));
+}
+
+/* The part of `text` that has room, whole characters of it. */
+static void copy(const char *text, char *out, size_t room)
+{
+	size_t bytes = 0, n;
+
+	while (text && text[bytes]) {
+		n = str_utf8(text + bytes);
+		n = n ? n : 1;
+		if (bytes + n >= room)
+			break;
+		bytes += n;
+	}
+	if (bytes)
+		memcpy(out, text, bytes);
+	out[bytes] = '\0';
+}
+
+static void take_cause(const struct verdict_result *r, struct watched_cause *out)
+{
+	const struct verdict *v = &r->verdict;
+
+	*out = (struct watched_cause){.known = true,
+	    .cause = v->cause,
+	    .confidence = v->confidence,
+	    .line = v->blame.line,
+	    .bytes = v->blame.bytes};
+	copy(v->blame.function, out->function, sizeof(out->function));
+	copy(v->blame.file, out->file, sizeof(out->file));
+}
+
+/* Where the host's memory grows to its limit, there is no failure to explain yet, so the verdict is
+ * on the one that is near. Else the process is judged as it is. */
+static int judge(const struct work *w, struct watched_cause *out, struct err *err)
+{
+	struct verdict_result result;
+	struct early early;
+	struct trace_set set;
+	int r = trace_set_open(w->path, &set, err);
+
+	if (r)
+		return r;
+	r = w->early ? early_begin(&early, feed_of_trace(set.images[0]), UINT64_MAX, err) : 1;
+	if (r >= 0)
+		r = r ? verdict_of_set(&set, NULL, &result, err)
+		      : verdict_of_feed(early_feed(&early), NULL, &result, err);
+	if (!r) {
+		take_cause(&result, out);
+		verdict_fini(&result);
+	}
+	trace_set_close(&set);
+	return r;
+}
+
+/* Write the report that `whyoom report` makes. Returns its exit status. */
+static int write_report(const char *trace, const char *format)
+{
+	char report[] = "report", option[] = "--format", output[] = "--output";
+	char name[16], path[PATH_MAX], file[PATH_MAX];
+	char *argv[] = {report, option, name, output, path, file, NULL};
+	const char *dot = strrchr(trace, '.');
+	size_t bytes = dot && !strchr(dot, '/') ? (size_t)(dot - trace) : strlen(trace);
+
+	snprintf(name, sizeof(name), "%s", format);
+	snprintf(file, sizeof(file), "%s", trace);
+	if (snprintf(path, sizeof(path), "%.*s.report.%s", (int)bytes, trace, format) >=
+	    (int)sizeof(path))
+		return CMD_ERROR;
+	return cmd_report.main(6, argv);
+}
+
+static int work(void *arg)
+{
+	const struct work *w = arg;
+	struct watched_cause cause;
+	struct err err;
+	int r = judge(w, &cause, &err);
+
+	if (r)
+		return cmd_error(&err);
+	if (write(w->result, &cause, sizeof(cause)) != sizeof(cause))
+		return CMD_ERROR;
+	r = write_report(w->path, "json");
+	return r ? r : write_report(w->path, "html");
+}
+
+static bool at_risk(const struct watched *w, const struct subject *s)
+{
+	for (size_t i = 0; i < w->space_count; i++)
+		if (w->spaces[i].forecast.alarm)
+			return true;
+	return w->refused > s->refused;
+}
+
+static int begin(struct verdicts *v, struct subject *s, const struct watched *w)
+{
+	struct work what = {.path = s->path, .early = w->spaces[0].forecast.alarm};
+	int ends[2], r;
+	char *path = strdup(s->path);
+
+	if (!path)
+		return -ENOMEM;
+	free(v->path);
+	v->path = path;
+	v->begin_ns = clock_ns(CLOCK_MONOTONIC);
+	s->next_ns = num_sum(v->begin_ns, num_ns(v->seconds));
+	s->refused = w->refused;
+	if (pipe2(ends, O_CLOEXEC))
+		return 0; /* too many are open now: the next time may do */
+	what.result = ends[1];
+	r = job_start_work(&v->job, work, &what, ends[1], v->quiet, VERDICT_SECONDS);
+	close(ends[1]);
+	if (r)
+		close(ends[0]);
+	else
+		v->result = ends[0];
+	return r == -ENOMEM ? r : 0;
+}
+
+int verdicts_see(struct verdicts *v, const struct watched *w, const char *path)
+{
+	struct subject *s = find(v, path);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (!w->running) {
+		verdicts_end(v, path);
+		return 0;
+	}
+	if (!s) {
+		char *copy = strdup(path);
+
+		if (!copy || vec_push(&v->subjects, (struct subject){.path = copy})) {
+			free(copy);
+			return -ENOMEM;
+		}
+		s = &v->subjects.items[v->subjects.count - 1];
+	}
+	if (v->job.pid || now < v->next_ns || now < s->next_ns || !at_risk(w, s))
+		return 0;
+	return begin(v, s, w);
+}
+
+bool verdicts_made(struct verdicts *v, const char **path, struct watched_cause *out)
+{
+	struct watched_cause cause;
+	struct job_end end;
+	bool whole;
+
+	if (!job_ended(&v->job, &end))
+		return false;
+	v->next_ns = num_sum(v->begin_ns, num_ns(end.cpu_seconds / VERDICT_SHARE));
+	whole = read(v->result, &cause, sizeof(cause)) == sizeof(cause);
+	close(v->result);
+	v->result = -1;
+	if (end.status && !v->quiet)
+		note("%s: %s", v->path,
+		    end.late ? "the verdict was given up, it took too long"
+			     : "its verdict or its report could not be made");
+	if (!whole)
+		return false;
+	*path = v->path;
+	*out = cause;
+	return true;
+}
+
+bool verdicts_busy(const struct verdicts *v)
+{
+	return v->job.pid != 0;
+}
