@@ -1,7 +1,9 @@
 """A real Prometheus scrapes the watcher while programs come and go: an alert fires and resolves,
-and each expression of the dashboard is answered. Go's pprof reads the endpoint."""
+and each expression of the dashboard is answered. Go's pprof reads the endpoint. SCRAPE_SECONDS=600
+makes the one with targets that start and die last ten minutes."""
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -93,6 +95,60 @@ def test_an_alert_fires_and_resolves(programs, scraped):
     assert [r["value"][1] for r in got] == ["1"]
 
 
+def test_targets_start_and_die(programs, scraped):
+    """For 40 seconds, or as many as SCRAPE_SECONDS says: leaks that run out of memory or are
+    killed, steady ones that end by themselves. Each is scraped, each alert resolves, no scrape
+    fails."""
+    seconds = float(os.environ.get("SCRAPE_SECONDS", "40"))
+    chance = random.Random(25)
+    running, pids, leaks = [], set(), set()
+    fired = set()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        while len(running) < 4:
+            leak = chance.random() < 0.5
+            started = programs.start("leak" if leak else "steady", str(chance.uniform(5, 30)),
+                                     limit=100 << 20 if leak else 1 << 30)
+            running.append((started, time.monotonic() + chance.uniform(6, 60)))
+            pids.add(started.pid)
+            if leak:
+                leaks.add(started.pid)
+        time.sleep(0.5)
+        fired |= firing(scraped)
+        for process, until in running:
+            if time.monotonic() > until:
+                process.kill()
+        running = [(p, u) for p, u in running if p.poll() is None]
+    for process, _ in running:
+        process.kill()
+    scraped.until(lambda: not firing(scraped), 60)
+    assert fired and fired <= leaks, (fired, leaks)
+    span = f"[{int(seconds) + 90}s]"
+    (up,) = scraped.ask("query", query=f"min_over_time(up{span})")["result"]
+    assert up["value"][1] == "1"
+    got = scraped.ask("query", query=f"max_over_time(whyoom_process_info{span})")["result"]
+    seen = {int(r["metric"]["pid"]) for r in got}
+    # What lived for less than a scrape or two may be missed.
+    assert seen <= pids and len(pids - seen) <= len(pids) // 10, (pids - seen, len(pids))
+    (memory,) = scraped.ask("query", query=f"max_over_time(whyoom_watch_resident_bytes{span})")[
+        "result"]
+    (cpu,) = scraped.ask("query", query=f"increase(whyoom_watch_cpu_seconds_total{span})")[
+        "result"]
+    print(f"{len(pids)} targets in {seconds:.0f} s, {len(fired)} of {len(leaks)} leaks alarmed; "
+          f"the watcher: {float(memory['value'][1]) / 2**20:.1f} MiB resident at most, "
+          f"{float(cpu['value'][1]):.1f} s of a core")
+    scraped.log.flush()
+    with open(scraped.log.name) as f:
+        log = f.read()
+    assert not [line for line in log.splitlines()
+                if re.search("duplicate|out.of.order|level=error", line)]
+
+
+def firing(scraped):
+    return {int(a["labels"]["pid"]) for a in scraped.ask("alerts")["alerts"]
+            if a["state"] == "firing"}
+
+
 def expressions():
     with open(os.path.join(PACKAGING, "grafana/whyoom.json")) as f:
         board = json.load(f)
@@ -114,9 +170,10 @@ def test_the_dashboard_is_answered(programs, scraped):
         assert "$" not in text
         if not scraped.ask("query", query=text)["result"]:
             empty.add(title)
-    # What only devices and marks have.
+    # What only devices, marks and cgroups of version 2 have.
     assert empty <= {"Fragmentation of devices", "Holes between PyTorch's blocks", "Live",
-                     "Requests in flight"}, empty
+                     "Requests in flight", "Waiting for memory", "Reclaimed",
+                     "Held back at memory.high", "What memory is for"}, empty
 
 
 def test_go_reads_the_endpoint(programs, tmp_path):

@@ -1,10 +1,15 @@
 """What strangers do to the port of `whyoom watch --metrics`: the watcher goes on, its memory stays
 bounded, and the recorded program does not notice."""
+import os
 import random
+import signal
 import socket
+import subprocess
+import sys
 import time
 
-from lib import Server, of
+import pytest
+from lib import WHYOOM, Server, of
 
 SEED = 25
 CONNECTIONS = 16  # HTTP_CONNECTIONS of analyzer/watch/http.h
@@ -122,6 +127,50 @@ def test_slow_ones_are_ended(programs):
         assert looks > 10
         for c in slow:
             c.close()
+
+
+COUNTS = """
+import sys, time
+kept, n = [], 0
+end = time.time() + 6
+while time.time() < end:
+    kept.append(bytes(5000))
+    if len(kept) > 100:
+        kept.clear()
+    n += 1
+    time.sleep(0.001)
+print(n, len(kept) <= 100)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_watcher_that_is_killed_or_suspended(how, tmp_path):
+    """The program works on, ends as it would, and leaves a whole trace."""
+    traces = tmp_path / "traces"
+    env = {**os.environ, "WHYOOM_DIR": str(traces), "WHYOOM_QUIET": "1",
+           "LD_PRELOAD": os.environ["WHYOOM_SHIM"]}
+    program = subprocess.Popen([os.path.realpath(sys.executable), "-c", COUNTS], env=env,
+                               stdout=subprocess.PIPE, text=True)
+    while not traces.exists():
+        time.sleep(0.1)
+    page = tmp_path / "page.prom"
+    watchers = [subprocess.Popen([WHYOOM, "watch", "--interval", "0.1", "--metrics", "0",
+                                  "--textfile", page, "--on-alert", "sleep 100",
+                                  "--verdict-every", "1", traces], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL) for _ in range(3)]
+    for watcher in watchers:
+        time.sleep(0.7)
+        watcher.send_signal(how)
+    told, _ = program.communicate(timeout=60)
+    for watcher in watchers:
+        watcher.kill()
+        watcher.wait()
+    assert program.returncode == 0 and told.split()[1] == "True" and int(told.split()[0]) > 50
+    # No half a page is left, and nothing beside the trace.
+    assert "whyoom_build_info" in page.read_text() and page.read_text().endswith("\n")
+    assert [n for n in os.listdir(traces) if not n.endswith(".whyoom")] in ([], ["disk.account"])
+    got = subprocess.run([WHYOOM, "check", traces], capture_output=True, text=True)
+    assert got.returncode == 0, got.stdout + got.stderr
 
 
 def test_flood(programs):
