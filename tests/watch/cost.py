@@ -1,6 +1,6 @@
 """What the watcher costs, by hand: `cost.py BUILD [SECONDS]` prints a line for a program with a
-million events a second in mode full, and for a Python server in mode sampled. By CPU time, so that a
-busy machine counts little."""
+million events a second in mode full, and for a Python server in mode sampled. By CPU time, so that
+a busy machine counts little."""
 import os
 import subprocess
 import sys
@@ -28,11 +28,11 @@ def measure(name, command, mode, interval):
             after, took = s.values(), time.monotonic() - begin
         program.kill()
         program.wait()
-    cpu = of(after, "whyoom_watch_cpu_seconds_total") - of(before, "whyoom_watch_cpu_seconds_total")
-    events = of(after, "whyoom_events_total") - of(before, "whyoom_events_total")
+    cpu, events = (of(after, f"whyoom_{n}_total") - of(before, f"whyoom_{n}_total")
+                   for n in ("watch_cpu_seconds", "events"))
     live = of(after, "whyoom_memory_live_bytes", space="host")
-    print(f"{name}: {events / took / 1e6:.3f} M events/s, read at {events / cpu / 1e6:.1f} M events "
-          f"a second of a core; {100 * cpu / took:.2f} % of a core; watcher "
+    print(f"{name}: {events / took / 1e6:.3f} M events/s, read at {events / cpu / 1e6:.1f} M "
+          f"events a second of a core; {100 * cpu / took:.2f} % of a core; watcher "
           f"{of(after, 'whyoom_watch_resident_bytes') / 2**20:.1f} MiB resident, program "
           f"{live / 2**20:.1f} MiB live", flush=True)
 
