@@ -223,8 +223,10 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
     struct err *err)
 {
 	const struct trace_facts *facts = feed.facts(feed.self);
-	/* Samples of the program that follows an exec do not count. */
-	uint64_t until = facts->end_how == TRACE_END_EXEC ? facts->last_ns : UINT64_MAX;
+	/* Samples of the program that follows an exec, or from after a detach, do not count. */
+	uint64_t until = facts->end_how == TRACE_END_EXEC || facts->end_how == TRACE_END_DETACHED
+			     ? facts->last_ns
+			     : UINT64_MAX;
 	uint64_t peak = 0, events = 0;
 	struct event e;
 	int rc = feed.rewind(feed.self, err);

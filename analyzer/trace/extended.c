@@ -305,7 +305,8 @@ static void complete(struct trace *t, const struct extended *record, struct even
 		break;
 	case TRACE_EXIT:
 		if (t->facts.end_how == TRACE_END_NONE &&
-		    (f->EXIT.how == TRACE_END_EXIT || f->EXIT.how == TRACE_END_EXEC)) {
+		    (f->EXIT.how == TRACE_END_EXIT || f->EXIT.how == TRACE_END_EXEC ||
+			f->EXIT.how == TRACE_END_DETACHED)) {
 			t->facts.end_how = out->u.end.how;
 			t->facts.end_code = out->u.end.code;
 		}

@@ -113,7 +113,7 @@ static void check_end(struct trace *t, uint8_t *page)
 		return;
 	if (how)
 		damaged(t, FIELD(end_how), FIELD(dropped) - FIELD(end_how));
-	for (uint32_t other = TRACE_END_EXIT; other <= TRACE_END_EXEC; other++) {
+	for (uint32_t other = TRACE_END_EXIT; other <= TRACE_END_DETACHED; other++) {
 		put(page, FIELD(end_how), other, 4);
 		if (check == checks_end(page))
 			return;
@@ -259,7 +259,7 @@ int trace_read_header(struct trace *t, struct header_tail *tail, struct err *err
 	tail->rights = read_rights(&c);
 	c = cursor_of(raw + FIELD(unrecorded), sizeof(raw) - FIELD(unrecorded));
 	read_unrecorded(&c, f);
-	if (f->end_how > TRACE_END_EXEC)
+	if (f->end_how > TRACE_END_DETACHED)
 		f->end_how = TRACE_END_NONE;
 	return 0;
 }

@@ -32,6 +32,7 @@ enum trace_end {
 	TRACE_END_EXIT = 1, /* exit(), _exit() or return from main */
 	TRACE_END_SIGNAL = 2, /* a fatal signal that a handler saw */
 	TRACE_END_EXEC = 3, /* replaced by exec: the next image follows */
+	TRACE_END_DETACHED = 4, /* the recording ended, the process goes on */
 };
 
 /* Why events were dropped: the index in trace_header.dropped[]. */
@@ -492,6 +493,10 @@ enum trace_level {
 	TRACE_LEVEL_MALLOC_USED = 66, /* with headers, rounding and caches of threads */
 	TRACE_LEVEL_MALLOC_FREE = 67,
 	TRACE_LEVEL_MALLOC_TRIMMABLE = 68, /* the part of FREE that could be returned at once */
+	/* Blocks from before an attach that were freed since: their usable size, and their count.
+	 */
+	TRACE_LEVEL_BEFORE_FREED = 69,
+	TRACE_LEVEL_BEFORE_FREED_BLOCKS = 70, /* count */
 	/* The interpreter's arenas for small objects; the rest of them was never used. */
 	TRACE_LEVEL_PYTHON_ARENAS = 72,
 	TRACE_LEVEL_PYTHON_USED = 73, /* blocks, and the headers of their pools */

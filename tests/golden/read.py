@@ -598,7 +598,7 @@ class Trace:
                 if e.kind == 36:
                     fields = [1, *e.fields[1:6], e.fields[7]]
                     out["replaced"] = [a + b for a, b in zip(out["replaced"], fields)]
-                if e.kind == 25 and self.end_how == 0 and e.fields[0] in (1, 3):
+                if e.kind == 25 and self.end_how == 0 and e.fields[0] in (1, 3, 4):
                     self.end_how, self.end_code = e.fields
                 say(NAMES[e.kind], e.ticks, e.thread, *self.words(e))
             out["events"] += 1

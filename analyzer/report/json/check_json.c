@@ -16,6 +16,8 @@ static const char *end_word(const struct trace_facts *f)
 		return "signal";
 	case TRACE_END_EXEC:
 		return "exec";
+	case TRACE_END_DETACHED:
+		return "detached";
 	}
 	return "unknown";
 }

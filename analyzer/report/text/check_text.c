@@ -262,6 +262,8 @@ static void put_ran(const struct page *page, const struct trace_facts *f)
 		    name ? name : "", name ? ")" : "");
 	} else if (f->end_how == TRACE_END_EXEC) {
 		str_puts(&text, "then replaced by another program (exec)");
+	} else if (f->end_how == TRACE_END_DETACHED) {
+		str_puts(&text, "then the recording was detached; the program ran on");
 	} else {
 		str_puts(&text, "end unknown: killed, or the trace was cut off");
 	}

@@ -95,6 +95,8 @@ struct ending failure_ending(const struct model *m, const struct supervised *s)
 		return (struct ending){END_SIGNAL, facts->end_code};
 	if (facts->end_how == TRACE_END_EXIT || facts->end_how == TRACE_END_EXEC)
 		return (struct ending){END_EXIT, facts->end_code};
+	if (facts->end_how == TRACE_END_DETACHED)
+		return (struct ending){END_RUNNING, 0};
 	if (m->run.exited)
 		return (struct ending){END_EXIT, m->run.exit_code};
 	if (facts->running)
