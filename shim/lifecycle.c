@@ -24,12 +24,15 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/live_blocks.h"
 #include "cuda/cuda_call.h"
 #include "cuda/cuda_find.h"
 #include "exec/environment.h"
+#include "hooks/hook_attach.h"
 #include "hooks/hook_dl.h"
 #include "hooks/hook_mark.h"
 #include "hooks/hook_torch.h"
+#include "levels/before.h"
 #include "levels/levels.h"
 #include "loaded/loader.h"
 #include "loaded/symbols.h"
@@ -56,6 +59,8 @@ const struct thread_lifecycle thread_lifecycle = {lifecycle_start, lifecycle_for
 static char dir_variable[4096 + 16] = "WHYOOM_DIR=";
 static char tree_variable[40] = TRACE_FILE_TREE "=";
 static bool asked_for_quiet;
+static bool prepared; /* a dlopen brought us into a running process: an attach may follow */
+static bool attached; /* the recording began by one */
 
 /* Variables that decide how memory is used. */
 static const char *const memory_variables[] = {
@@ -182,10 +187,11 @@ static void info_mode(void)
 static char start_variables[2048], start_options[1024];
 static size_t start_variables_bytes;
 
-static void remember_environment(void)
+static void remember_environment(char *const *environment, char *const *settings)
 {
+	start_variables_bytes = 0;
 	for (size_t i = 0; i < sizeof(memory_variables) / sizeof(memory_variables[0]); i++) {
-		const char *value = options_variable(environ, memory_variables[i]);
+		const char *value = options_variable(environment, memory_variables[i]);
 		size_t name = strlen(memory_variables[i]) + 1,
 		       bytes = value ? name + strlen(value) + 1 : 0;
 
@@ -195,7 +201,7 @@ static void remember_environment(void)
 		memcpy(start_variables + start_variables_bytes, value - name, bytes);
 		start_variables_bytes += bytes;
 	}
-	options_text(environ, start_options, sizeof(start_options));
+	options_text(settings, start_options, sizeof(start_options));
 }
 
 static void write_environment(void)
@@ -370,7 +376,7 @@ bool lifecycle_start(void)
 		&shim.mode, &expected, SHIM_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return shim.mode == SHIM_RECORDING;
 	symbols_all();
-	if (getauxval(AT_SECURE) || symbols_sanitized || symbols_foreign()) {
+	if (getauxval(AT_SECURE) || symbols_sanitized || symbols_foreign() || !symbols_in_front()) {
 		shim.mode = SHIM_DORMANT;
 		return false;
 	}
@@ -396,7 +402,7 @@ bool lifecycle_start(void)
 		pass_tree_on((uint64_t)shim.pid);
 	watch_forks();
 	stack_init();
-	remember_environment();
+	remember_environment(environ, environ);
 	write_facts();
 	thread_init();
 	note_poll_with(hook_dl_poll);
@@ -437,6 +443,7 @@ bool lifecycle_forked(struct thread *self)
 	control_forked();
 	rate_forked();
 	sampler_forked();
+	before_forked();
 	cuda_forked();
 	rc = trace_file_create(trace_file_directory(), true, &why);
 	if (rc < 0) {
@@ -457,6 +464,27 @@ bool lifecycle_forked(struct thread *self)
 	thread_forked(self);
 	__atomic_store_n(shim.alive, ALIVE, __ATOMIC_RELEASE);
 	return self && self->serial;
+}
+
+/* The next program of a preloaded process says that the former has ended; nobody does after an
+ * attach. */
+static bool ends_by_exec(void)
+{
+	return attached && shim.mode == SHIM_RECORDING && !shim_is_copy() && !shim.sandboxed &&
+	       sys_getpid() == shim.pid;
+}
+
+void lifecycle_exec_begins(void)
+{
+	if (ends_by_exec())
+		trace_file_set_end(
+		    trace_file_header, TRACE_END_EXEC, 0, sys_clock_ns(CLOCK_MONOTONIC));
+}
+
+void lifecycle_exec_failed(void)
+{
+	if (ends_by_exec() && trace_file_header->end_how == TRACE_END_EXEC)
+		trace_file_take_back_end(trace_file_header);
 }
 
 void lifecycle_end(int how, int status)
@@ -486,6 +514,179 @@ static void at_exit(int status, void *unused)
 	lifecycle_end(TRACE_END_EXIT, status & 0xff);
 }
 
+/* --- attach: the process runs already --- */
+
+static int attached_pid; /* of the first attach; 0: none */
+
+/* The environment as it was at the program's start: now another thread may be in setenv(). */
+static void remember_start(char *const *settings)
+{
+	enum { BYTES = 1 << 20, LINES = 4096 };
+	char *text = sys_pages(BYTES), **lines = sys_pages(LINES * sizeof(*lines)), *p = text;
+	long n = text ? sys_read_file("/proc/self/environ", text, BYTES) : 0;
+
+	for (size_t i = 0; lines && i < LINES - 1 && n > 0 && p < text + n; i++) {
+		lines[i] = p;
+		p += strlen(p) + 1;
+	}
+	if (lines)
+		remember_environment(lines, settings);
+	sys_pages_free(lines, LINES * sizeof(*lines));
+	sys_pages_free(text, BYTES);
+}
+
+/* For how long the process has been running, ns; by field 22 of its stat, in ticks since boot. */
+static uint64_t ran_ns(void)
+{
+	enum { START_TIME = 20 }; /* counted from behind the name */
+	uint64_t now = sys_clock_ns(CLOCK_BOOTTIME), ticks = 0;
+	char text[1024], *p;
+
+	if (sys_read_file("/proc/self/stat", text, sizeof(text)) <= 0 || !(p = strrchr(text, ')')))
+		return 0;
+	for (int field = 0; p && field < START_TIME; field++)
+		p = strchr(p + 1, ' ');
+	for (p = p ? p + 1 : text; *p >= '0' && *p <= '9'; p++)
+		ticks = ticks * 10 + (uint64_t)(*p - '0');
+	ticks *= 1000000000u / getauxval(AT_CLKTCK);
+	return now > ticks ? now - ticks : 0;
+}
+
+/* Forget what belongs to the trace of an earlier attach. False: a thread is still writing it. */
+static bool forget_earlier(void)
+{
+	if (!thread_attach() || !hook_dl_is_idle())
+		return false;
+	definitions_forked();
+	chunk_writer_forked();
+	stack_fork_child(NULL);
+	python_fork_child(NULL);
+	note_forked();
+	rate_forked();
+	cuda_attach();
+	hook_mark_forked();
+	live_blocks_clear();
+	return true;
+}
+
+static void write_attached(void)
+{
+	write_facts();
+	info_number("attached", ran_ns());
+	thread_define_all();
+}
+
+/* What of a process's own beginning an attach makes up for, once. */
+static void prepare_process(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	reserve_init();
+	watch_forks();
+	stack_init();
+	thread_init();
+	note_poll_with(hook_dl_poll);
+	if (on_exit)
+		on_exit(at_exit, NULL);
+}
+
+static bool may_attach(int *error)
+{
+	*error = shim.mode == SHIM_RECORDING ? -EALREADY : -EOPNOTSUPP;
+	if (!prepared || shim.mode != SHIM_DORMANT)
+		return false;
+	/* The state of the forking thread was zeroed with its recording. */
+	*error = attached_pid && attached_pid != sys_getpid() ? -EOPNOTSUPP : -ESHUTDOWN;
+	return attached_pid && attached_pid != sys_getpid() ? false : !shim.ending;
+}
+
+static bool wrong_settings;
+
+static void refuse_setting(const char *line)
+{
+	wrong_settings = true;
+}
+
+int lifecycle_attach(char *const *settings)
+{
+	bool again = attached_pid;
+	const char *why;
+	int rc;
+
+	if (!may_attach(&rc))
+		return rc;
+	wrong_settings = false;
+	options_read(settings, refuse_setting);
+	if (options.off || wrong_settings)
+		return -EINVAL;
+	rc = hook_attach_prepare();
+	if (rc < 0)
+		return rc;
+	if (again && !forget_earlier())
+		return -EAGAIN;
+	if (!again)
+		clock_init();
+	shim.pid = attached_pid = sys_getpid();
+	shim.page_size = getauxval(AT_PAGESZ);
+	shim.budget = shim.budget_shared = false;
+	if (!shim.alive)
+		shim.alive = thread_wiped_pages(4096);
+	if (!shim.alive)
+		return -ENOMEM;
+	sys_say_init(true);
+	trace_file_attach();
+	rc = trace_file_create(options.dir, false, &why);
+	if (rc < 0)
+		return rc;
+	*shim.alive = ALIVE;
+	prepare_process();
+	checkpoint_forked(trace_file_header->start_ticks);
+	control_attach();
+	sampler_attach(!strcmp(options.mode, "sampled"), options.sample_every, options.exact_from);
+	remember_start(settings);
+	write_attached();
+	if (sampler.before)
+		before_begin();
+	note_attach();
+	/* Until all slots are redirected nothing is recorded: no release of a recorded block may
+	 * pass by another slot. */
+	hook_dl_init();
+	cuda_find_attach();
+	if (again) { /* what the visitors wrote when they found it */
+		hook_torch_forked();
+		python_write_info();
+		cuda_find_forked();
+	}
+	hook_attach_begin();
+	attached = true;
+	__atomic_store_n(&shim.mode, SHIM_RECORDING, __ATOMIC_SEQ_CST);
+	note_base();
+	return 0;
+}
+
+int lifecycle_detach(void)
+{
+	bool closed;
+
+	if (!attached || shim.mode != SHIM_RECORDING)
+		return -EINVAL;
+	if (shim_is_unsettled() || sys_getpid() != shim.pid)
+		return -EOPNOTSUPP;
+	if (shim.sandboxed)
+		return -EPERM;
+	note_end(TRACE_END_DETACHED, 0);
+	attached = false;
+	sampler_detach();
+	__atomic_store_n(&shim.mode, SHIM_DORMANT, __ATOMIC_SEQ_CST);
+	closed = thread_detach();
+	hook_attach_end();
+	trace_file_set_end(trace_file_header, TRACE_END_DETACHED, 0, sys_clock_ns(CLOCK_MONOTONIC));
+	return closed ? 0 : -EBUSY;
+}
+
 /* Libraries' destructors run now, in any order: a function that is called may be gone. */
 static __attribute__((destructor)) void lifecycle_unload(void)
 {
@@ -501,6 +702,11 @@ static __attribute__((constructor)) void lifecycle_load(void)
 {
 	if (shim.mode == SHIM_UNSTARTED)
 		thread_make();
+	if (!symbols_foreign() && !symbols_in_front()) {
+		/* whose calls do not come here */
+		prepared = !symbols_sanitized && !getauxval(AT_SECURE);
+		return;
+	}
 	environment_settle(environ, symbols_sanitized);
 	if ((symbols_sanitized || symbols_foreign()) && !getauxval(AT_SECURE))
 		say_dormant(); /* a sanitizer's runtime is ready by now */

@@ -23,4 +23,16 @@ bool lifecycle_forked(struct thread *self);
  * signal. Does nothing in a vfork child and in a copy that recorded nothing. */
 void lifecycle_end(int how, int status);
 
+/* Around an exec: the trace of a process that was attached to ends, unless the exec fails. */
+void lifecycle_exec_begins(void);
+void lifecycle_exec_failed(void);
+
+/* Start recording a process that was already running when a dlopen brought us there. `settings`:
+ * "NAME=VALUE" of the options, terminated by NULL, instead of the environment's; they stay valid.
+ * The caller blocks signals. Returns 0 or negative errno: see hooks/attach.h. */
+int lifecycle_attach(char *const *settings);
+
+/* End such a recording. Returns 0 or negative errno: see hooks/attach.h. */
+int lifecycle_detach(void);
+
 #endif

@@ -14,6 +14,7 @@
 #include "base/varint.h"
 #include "checkpoint/event_log.h"
 #include "checkpoint/live_blocks.h"
+#include "levels/before.h"
 #include "levels/levels.h"
 #include "levels/levels_malloc.h"
 #include "levels/levels_python.h"
@@ -26,7 +27,8 @@
 
 /* Blocks of this size and more are recorded even when the budget is used up. */
 #define LARGE_BLOCK 65536u
-#define LEVELS_ALL (LEVELS_MAX + LEVELS_MALLOC_MAX + LEVELS_PYTHON_MAX + LEVELS_REFUSED)
+#define LEVELS_ALL                                                                                 \
+	(LEVELS_MAX + LEVELS_MALLOC_MAX + LEVELS_PYTHON_MAX + LEVELS_REFUSED + BEFORE_LEVELS_MAX)
 
 static uint64_t levels_due; /* ticks; the next LEVEL event */
 /* The pause until the LEVEL event after that, ticks: an eighth longer each time, up to 100 ms, so
@@ -146,11 +148,26 @@ out:
 	record_end(t);
 }
 
-/* Where only recorded blocks' releases are recorded: is this one? */
-static __attribute__((noinline)) bool release_is_recorded(struct note n, const void *block)
+static bool is_inside(struct note n)
 {
-	bool known = n.how != NOTE_INSIDE && n.how != NOTE_SIDE_INSIDE &&
-		     live_blocks_take(block, n.how == NOTE_PLAIN ? &released_block : NULL);
+	return n.how == NOTE_INSIDE || n.how == NOTE_SIDE_INSIDE;
+}
+
+/* Where not all releases are recorded: is this one? */
+static __attribute__((noinline)) bool release_is_recorded(
+    struct note n, const void *block, unsigned flags)
+{
+	bool known;
+
+	if (SHIM_UNLIKELY(shim.mode != SHIM_RECORDING))
+		return false;
+	if (sampler.before) {
+		if (!is_inside(n) && before_released(block, flags & NOTE_FREE_FOREIGN))
+			return false;
+		return true;
+	}
+	known =
+	    !is_inside(n) && live_blocks_take(block, n.how == NOTE_PLAIN ? &released_block : NULL);
 
 	if (n.how == NOTE_PLAIN)
 		n.thread->released = known ? block : NULL;
@@ -159,21 +176,30 @@ static __attribute__((noinline)) bool release_is_recorded(struct note n, const v
 
 void note_free(struct note n, const void *block, unsigned flags)
 {
-	if (SHIM_LIKELY(!sampler.by_table) || release_is_recorded(n, block))
+	if (SHIM_LIKELY(!sampler.checks) || release_is_recorded(n, block, flags))
 		release(n, block, TRACE_FREE | flags);
 }
 
 void note_free_idle(struct thread *t, const void *block)
 {
-	if (SHIM_LIKELY(!sampler.by_table) || release_is_recorded(note_of_idle(t), block))
+	if (SHIM_LIKELY(!sampler.checks) || release_is_recorded(note_of_idle(t), block, 0))
 		release(note_of_idle(t), block, TRACE_FREE);
+}
+
+/* Where not all releases are recorded: was this one? Then it did not happen. */
+static __attribute__((noinline)) bool unfree_is_recorded(struct note n, const void *block)
+{
+	if (SHIM_UNLIKELY(shim.mode != SHIM_RECORDING))
+		return false;
+	if (sampler.before)
+		return !is_inside(n) && !before_unreleased(block);
+	return n.how == NOTE_PLAIN && n.thread->released == block &&
+	       live_blocks_add(block, &released_block);
 }
 
 void note_unfree(struct note n, const void *block)
 {
-	if (SHIM_UNLIKELY(sampler.by_table) &&
-	    (n.how != NOTE_PLAIN || n.thread->released != block ||
-		!live_blocks_add(block, &released_block)))
+	if (SHIM_UNLIKELY(sampler.checks) && !unfree_is_recorded(n, block))
 		return;
 	release(n, block, TRACE_UNFREE);
 }
@@ -356,6 +382,17 @@ out:
 	record_end(t);
 }
 
+/* Where acquisitions are not simply recorded: is this one? */
+static __attribute__((noinline)) bool acquisition_is_recorded(struct note n, const void *block)
+{
+	/* A call that began before the recording is not recorded, nor is the block's release. */
+	if (SHIM_UNLIKELY(shim.mode != SHIM_RECORDING || n.how == NOTE_NOT))
+		return false;
+	if (sampler.before && !is_inside(n))
+		before_acquired(block);
+	return true;
+}
+
 static inline __attribute__((always_inline)) void acquire(struct note n, enum trace_api api,
     const void *block, uint64_t size, const struct stack_start *start)
 {
@@ -363,9 +400,13 @@ static inline __attribute__((always_inline)) void acquire(struct note n, enum tr
 	uint32_t stack;
 	uint64_t now;
 
-	if (SHIM_UNLIKELY(sampler.on)) {
-		alloc_chosen(n, api, block, size, start);
-		return;
+	if (SHIM_UNLIKELY(sampler.looks)) {
+		if (!acquisition_is_recorded(n, block))
+			return;
+		if (sampler.on) {
+			alloc_chosen(n, api, block, size, start);
+			return;
+		}
 	}
 	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
 		if (n.how == NOTE_SIDE)
@@ -470,6 +511,8 @@ static __attribute__((noinline)) void note_levels(
 		count += ask_allocator(n, resident, levels + count);
 	if (resident)
 		count += ask_python(n, now, resident, levels + count);
+	if (sampler.before)
+		count += before_levels(levels + count);
 	if (!extended_begin(t, &x, TRACE_LEVEL, 32 + count * LEVEL_BYTES, true, 0))
 		return;
 	extended_end(t, &x,
@@ -524,6 +567,8 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 		count += levels_read(levels + heap, true);
 	if (count > heap)
 		count += levels_refused(levels + count);
+	if (count && sampler.before)
+		count += before_levels(levels + count);
 	if (!extended_begin(t, &x, TRACE_FAILED, 1024, true, 0))
 		goto out;
 	p = FIELDS_PUT_BEFORE(extended_dt(t, &x), FAILED, call, levels, .space = TRACE_SPACE_HOST,
@@ -681,6 +726,36 @@ void note_end(int how, int status)
 		SIMPLE(n, EXIT, .how = (uint64_t)how, .status = (uint32_t)status);
 	}
 	note_leave(n);
+}
+
+void note_attach(void)
+{
+	levels_due = UINT64_MAX; /* until the base is there */
+}
+
+void note_base(void)
+{
+	struct note n = note_enter(NULL);
+	struct level levels[LEVELS_ALL];
+	struct extended x;
+	unsigned count;
+
+	if (n.how == NOTE_PLAIN) {
+		record_begin(n.thread);
+		count = levels_read(levels, true);
+		count += ask_allocator(n, 0, levels + count);
+		count += levels_refused(levels + count);
+		if (sampler.before)
+			count += before_levels(levels + count);
+		if (chunk_writer_make_room(n.thread, 1024, true, 0) &&
+		    extended_begin(n.thread, &x, TRACE_LEVEL, 1024, true, 0))
+			extended_end(n.thread, &x,
+			    FIELDS_PUT(extended_dt(n.thread, &x), LEVEL, levels,
+				.space = TRACE_SPACE_HOST, .levels = count));
+		record_end(n.thread);
+	}
+	note_leave(n);
+	__atomic_store_n(&levels_due, 0, __ATOMIC_RELAXED);
 }
 
 void note_poll_with(void (*poll)(void))

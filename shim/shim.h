@@ -74,6 +74,12 @@ void note_fork(struct note n, int child);
 void note_signal(struct note n, int number);
 void note_end(int how, int status); /* enum trace_end */
 
+/* At an attach: first keep other threads from recording levels; then, when the recording has begun,
+ * record all levels that can be read, as what was there before. Pre: the caller is in no function
+ * of the allocator's. */
+void note_attach(void);
+void note_base(void);
+
 /* Set the function to call whenever levels are read, about ten times a second. */
 void note_poll_with(void (*poll)(void));
 

@@ -362,6 +362,19 @@ void live_blocks_resample(uint64_t address, uint64_t birth, uint64_t mean)
 		}
 }
 
+void live_blocks_clear(void)
+{
+	struct live_block info;
+
+	for (struct table *t = __atomic_load_n(&newest_table, __ATOMIC_ACQUIRE); t; t = t->older)
+		for (uint64_t i = 0; i < (t->mask + 1) * BUCKET_SLOTS; i++) {
+			uint64_t address = slot_read(t, i, &info);
+
+			if (address)
+				remove_block(t, &t->slots[i], address, info.birth);
+		}
+}
+
 void live_blocks_forked(uint64_t start)
 {
 	/* the thread that held it is not in the child */

@@ -88,6 +88,9 @@ bool live_blocks_each(uint64_t until,
  * `mean`, or, with mean 0, it is removed as if it had never been recorded. */
 void live_blocks_resample(uint64_t address, uint64_t birth, uint64_t mean);
 
+/* Removes all blocks. Pre: no other thread uses the table. */
+void live_blocks_clear(void);
+
 /* Starts new totals in the child of a fork. The inherited blocks stay in the table but are not the
  * child's own, whose trace begins at `start` (ticks). */
 void live_blocks_forked(uint64_t start);

@@ -173,7 +173,8 @@ void cuda_label_end(const struct cuda_call *c, gpu_result result, uint64_t size)
 void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_t allocated,
     const struct stack_start *start);
 
-/* Forgets definitions, which the trace of a fork's child does not have. */
+/* Forgets definitions, which a new trace does not have: at an attach, and in a fork's child. */
+void cuda_attach(void);
 void cuda_forked(void);
 
 /* Returns the id of an entry point's name in the trace; CUDA_NOTHING stands for PyTorch. */

@@ -313,6 +313,13 @@ bool cuda_modules_visit(const struct dl_phdr_info *info)
 	return got_walk(info, &walk);
 }
 
+void cuda_find_attach(void)
+{
+	if (symbols_find("cuInit"))
+		definitions_info(
+		    "cuda.missed", "calls through pointers that were fetched before the attach");
+}
+
 void cuda_find_forked(void)
 {
 	if (driver.path[0])

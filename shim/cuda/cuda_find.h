@@ -30,6 +30,9 @@ void *cuda_wrapper_by_request(const char *name, int version, bool per_thread, vo
 /* A visitor (visit.h): points the module's slots to wrappers. */
 bool cuda_modules_visit(const struct dl_phdr_info *info);
 
+/* At an attach: say in the trace that the driver's functions may have been fetched before. */
+void cuda_find_attach(void);
+
 /* Writes the facts again for the trace of a fork's child. */
 void cuda_find_forked(void);
 

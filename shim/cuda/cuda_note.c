@@ -47,12 +47,17 @@ static const char *const symbols[CUDA_IDS] = {
 #undef CUDA_API
 };
 
-void cuda_forked(void)
+void cuda_attach(void)
 {
 	memset(space_defined, 0, sizeof(space_defined));
 	memset(names, 0, sizeof(names));
 	memset(sample_due, 0, sizeof(sample_due));
 	memset(pool_due, 0, sizeof(pool_due));
+}
+
+void cuda_forked(void)
+{
+	cuda_attach();
 	cuda_device_forked();
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/shim_state.h"
 #include "cuda/cuda_find.h"
+#include "hooks/hook_attach.h"
 #include "hooks/hook_torch.h"
 #include "hooks/hook_visitors.h"
 #include "loaded/loader.h"
@@ -69,6 +70,7 @@ static const struct visitor visitors[] = {
     {VISIT_CUDA, cuda_modules_visit},
     {VISIT_TORCH, hook_torch_visit},
     {VISIT_PYTHON, python_visit},
+    {VISIT_ATTACH, hook_attach_visit},
 };
 #define VISITORS (sizeof(visitors) / sizeof(visitors[0]))
 
@@ -96,18 +98,42 @@ static void commit_change(void)
 	finish_visit(modules_change_commit(visitors, VISITORS));
 }
 
+static int changing; /* threads in after_change() */
+
 static void after_change(void)
 {
+	__atomic_fetch_add(&changing, 1, __ATOMIC_SEQ_CST);
 	if (is_recording() && loader_has_changes(true))
 		commit_change();
+	__atomic_fetch_sub(&changing, 1, __ATOMIC_RELEASE);
+}
+
+bool hook_dl_is_idle(void)
+{
+	return !__atomic_load_n(&changing, __ATOMIC_SEQ_CST);
+}
+
+/* After an attach, modules that the C library loads for itself (NSS, iconv) are seen by the
+ * loader's count alone. */
+static bool modules_came(void)
+{
+	static uint64_t last;
+	uint64_t loaded, unloaded;
+
+	return hook_attach_is_on() && symbols_counts(&loaded, &unloaded) &&
+	       __atomic_exchange_n(&last, loaded, __ATOMIC_RELAXED) != loaded;
 }
 
 void hook_dl_poll(void)
 {
 	bool open;
 
-	if (!__atomic_load_n(&poll_needed, __ATOMIC_RELAXED))
+	if (modules_came()) {
+		if (!__atomic_exchange_n(&jump_pending, true, __ATOMIC_ACQ_REL))
+			modules_change_begin();
+	} else if (!__atomic_load_n(&poll_needed, __ATOMIC_RELAXED)) {
 		return;
+	}
 	/* all jumps so far are one change, possibly without effect */
 	open = __atomic_exchange_n(&jump_pending, false, __ATOMIC_ACQ_REL);
 	if (!loader_has_changes(open))

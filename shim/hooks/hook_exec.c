@@ -23,6 +23,7 @@
 #include "base/text.h"
 #include "exec/environment.h"
 #include "exec/program.h"
+#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "shim.h"
 #include "trace/rights.h"
@@ -220,6 +221,13 @@ static int run_call(const struct call *call, char *const *environment, const str
 	return rc;
 }
 
+/* An exec returns only when it has failed. */
+static int failed(int rc)
+{
+	lifecycle_exec_failed();
+	return rc;
+}
+
 /* --- by path --- */
 
 static int go_execve(const struct call *call, char *const *environment)
@@ -231,11 +239,12 @@ static int exec_path(const char *path, char *const *argv, char *const *environme
 {
 	struct decision d;
 
+	lifecycle_exec_begins();
 	if (!inspect(AT_FDCWD, path, 0, environment, &d))
-		return REAL(execve)(path, argv, environment);
+		return failed(REAL(execve)(path, argv, environment));
 	symbols_all();
-	return run_call(
-	    &(struct call){.go = go_execve, .path = path, .argv = argv}, environment, &d);
+	return failed(
+	    run_call(&(struct call){.go = go_execve, .path = path, .argv = argv}, environment, &d));
 }
 
 SHIM_EXPORT int execve(const char *path, char *const *argv, char *const *environment)
@@ -247,10 +256,12 @@ SHIM_EXPORT int execv(const char *path, char *const *argv)
 {
 	struct decision d;
 
+	lifecycle_exec_begins();
 	if (!inspect(AT_FDCWD, path, 0, environ, &d))
-		return REAL(execv)(path, argv);
+		return failed(REAL(execv)(path, argv));
 	symbols_all();
-	return run_call(&(struct call){.go = go_execve, .path = path, .argv = argv}, environ, &d);
+	return failed(
+	    run_call(&(struct call){.go = go_execve, .path = path, .argv = argv}, environ, &d));
 }
 
 /* --- along PATH --- */
@@ -274,21 +285,24 @@ SHIM_EXPORT int execvpe(const char *name, char *const *argv, char *const *enviro
 {
 	struct decision d;
 
+	lifecycle_exec_begins();
 	if (!inspect_on_path(name, environment, &d))
-		return REAL(execvpe)(name, argv, environment);
+		return failed(REAL(execvpe)(name, argv, environment));
 	symbols_all();
-	return run_call(
-	    &(struct call){.go = go_execvpe, .path = name, .argv = argv}, environment, &d);
+	return failed(run_call(
+	    &(struct call){.go = go_execvpe, .path = name, .argv = argv}, environment, &d));
 }
 
 static int exec_on_path(const char *name, char *const *argv)
 {
 	struct decision d;
 
+	lifecycle_exec_begins();
 	if (!inspect_on_path(name, environ, &d))
-		return REAL(execvp)(name, argv);
+		return failed(REAL(execvp)(name, argv));
 	symbols_all();
-	return run_call(&(struct call){.go = go_execvpe, .path = name, .argv = argv}, environ, &d);
+	return failed(
+	    run_call(&(struct call){.go = go_execvpe, .path = name, .argv = argv}, environ, &d));
 }
 
 SHIM_EXPORT int execvp(const char *name, char *const *argv)
@@ -366,10 +380,12 @@ SHIM_EXPORT int fexecve(int fd, char *const *argv, char *const *environment)
 {
 	struct decision d;
 
+	lifecycle_exec_begins();
 	if (fd < 0 || !inspect(fd, "", AT_EMPTY_PATH, environment, &d))
-		return REAL(fexecve)(fd, argv, environment);
+		return failed(REAL(fexecve)(fd, argv, environment));
 	symbols_all();
-	return run_call(&(struct call){.go = go_fexecve, .fd = fd, .argv = argv}, environment, &d);
+	return failed(
+	    run_call(&(struct call){.go = go_fexecve, .fd = fd, .argv = argv}, environment, &d));
 }
 
 /* glibc has execveat since 2.34. */
@@ -392,9 +408,11 @@ SHIM_EXPORT int execveat(
 	    .go = go_execveat, .fd = directory, .path = path, .argv = argv, .flags = flags};
 	struct decision d;
 
+	lifecycle_exec_begins();
 	symbols_all();
-	return inspect(directory, path, flags, environment, &d) ? run_call(&call, environment, &d)
-								: go_execveat(&call, environment);
+	return failed(inspect(directory, path, flags, environment, &d)
+			  ? run_call(&call, environment, &d)
+			  : go_execveat(&call, environment));
 }
 
 /* --- through syscall() --- */
@@ -420,10 +438,11 @@ long hook_exec_syscall(const struct raw_syscall *raw)
 	char *const *environment = (char *const *)argument[2];
 	struct decision decision;
 
+	lifecycle_exec_begins();
 	symbols_all();
-	return inspect(call.fd, call.path, call.flags, environment, &decision)
-		   ? run_call(&call, environment, &decision)
-		   : go_syscall(&call, environment);
+	return failed(inspect(call.fd, call.path, call.flags, environment, &decision)
+			  ? run_call(&call, environment, &decision)
+			  : go_syscall(&call, environment));
 }
 
 /* --- posix_spawn --- */

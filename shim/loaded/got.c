@@ -100,11 +100,50 @@ static enum relocated relocated(const struct module *m)
 	return loader_knows(m->low) ? RELOCATED : NOT_YET;
 }
 
+/* What slots held before we changed them: see got_keep_changes(). Under the loader's list lock. */
+static struct {
+	bool kept;
+	struct change {
+		void **slot;
+		void *before;
+	} * list;
+	size_t count, room;
+} changes;
+
+static bool remember(void **slot)
+{
+	enum { FIRST = 512 };
+	size_t room = changes.room ? 2 * changes.room : FIRST;
+	struct change *larger;
+
+	if (changes.count == changes.room) {
+		larger = sys_pages(room * sizeof(*larger));
+		if (!larger)
+			return false;
+		if (changes.room) {
+			memcpy(larger, changes.list, changes.count * sizeof(*larger));
+			sys_pages_free(changes.list, changes.room * sizeof(*larger));
+		}
+		changes.list = larger;
+		changes.room = room;
+	}
+	changes.list[changes.count++] =
+	    (struct change){slot, __atomic_load_n(slot, __ATOMIC_ACQUIRE)};
+	return true;
+}
+
+void got_keep_changes(void)
+{
+	changes.kept = true;
+}
+
 static void store(const struct module *m, void **slot, void *value)
 {
 	uintptr_t page = (uintptr_t)slot & ~(uintptr_t)(shim.page_size - 1);
 	bool locked = page >= m->relro && page < m->relro_end;
 
+	if (changes.kept && !remember(slot))
+		return;
 	if (locked && sys_call(SYS_mprotect, (long)page, (long)shim.page_size,
 			  PROT_READ | PROT_WRITE, 0, 0, 0) < 0)
 		return;
@@ -177,13 +216,16 @@ static bool point_table(const struct module *m, int table, const struct names *n
 		void **slot;
 		size_t s = 0;
 
-		if (type != RELOC_JUMP_SLOT && type != RELOC_GLOB_DAT)
+		if (type != RELOC_JUMP_SLOT && type != RELOC_GLOB_DAT &&
+		    (type != RELOC_POINTER || r->r_addend))
 			continue;
 		while (s < wanted && symbols[s].symbol != symbol)
 			s++;
 		if (s == wanted)
 			continue;
 		hook = names->hooks[symbols[s].name];
+		if (type == RELOC_POINTER && !hook->pointers)
+			continue;
 		slot = (void **)(m->bias + r->r_offset);
 		now = (uintptr_t)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
 		if (leads_there(m, hook, type, &m->symbols[symbol], now, &later))
@@ -272,4 +314,45 @@ bool got_walk(const struct dl_phdr_info *info, const struct got_walk *walk)
 void *got_function(const struct got_slot *slot)
 {
 	return slot->unbound ? symbols_for((const void *)slot->low, slot->name) : (void *)slot->now;
+}
+
+/* Puts the slots of one table back that lead to us. */
+static void restore_table(const struct module *m, int table)
+{
+	size_t count = count_of(m, table);
+
+	for (size_t i = first_named(m, table, count); i < count; i++) {
+		const ElfW(Rela) *r = &m->rela[table][i];
+		unsigned type = (unsigned)ELF64_R_TYPE(r->r_info);
+		void **slot = (void **)(m->bias + r->r_offset);
+		size_t c = changes.count;
+
+		if ((type != RELOC_JUMP_SLOT && type != RELOC_GLOB_DAT && type != RELOC_POINTER) ||
+		    (uintptr_t)__atomic_load_n(slot, __ATOMIC_ACQUIRE) - shim.own_low >=
+			shim.own_high - shim.own_low)
+			continue;
+		/* the latest change: an earlier one may be of a module that lay here before */
+		while (c && changes.list[c - 1].slot != slot)
+			c--;
+		if (c)
+			store(m, slot, changes.list[c - 1].before);
+	}
+}
+
+static int restore_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct module m;
+
+	if (!read_module(info, &m) || is_ours(&m) || relocated(&m) == NOT_YET)
+		return 0;
+	restore_table(&m, 0);
+	restore_table(&m, 1);
+	return 0;
+}
+
+void got_restore(void)
+{
+	changes.kept = false;
+	loader_each_needed(restore_module, NULL);
+	changes.count = 0;
 }

@@ -19,6 +19,8 @@ struct got_hook {
 	/* `real` came with a later library: an unbound slot may be meant for another function of
 	 * that name. */
 	bool local;
+	/* Also the pointers in data where the linker put the function's address into a table. */
+	bool pointers;
 };
 
 #define GOT_HOOKS_MAX 96 /* in one call */
@@ -44,5 +46,12 @@ struct got_walk {
 bool got_walk(const struct dl_phdr_info *info, const struct got_walk *walk);
 /* Return the function that a slot leads to or will be bound to; NULL: not known. */
 void *got_function(const struct got_slot *slot);
+
+/* From now on remember what the slots held that are changed, for got_restore(). A slot that cannot
+ * be remembered for want of memory stays as it is. */
+void got_keep_changes(void);
+
+/* Put back the slots, of modules that are still loaded, that lead to us, and forget the changes. */
+void got_restore(void);
 
 #endif

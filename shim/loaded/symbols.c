@@ -547,6 +547,33 @@ bool symbols_foreign(void)
 	return !&_r_debug;
 }
 
+static bool is_libc(const struct link_map *map)
+{
+	const char *strings = NULL, *name = NULL;
+	ElfW(Addr) soname = 0;
+
+	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_STRTAB)
+			strings = loader_pointer(map->l_addr, d->d_un.d_ptr);
+		else if (d->d_tag == DT_SONAME)
+			soname = d->d_un.d_val;
+	}
+	if (strings && soname)
+		name = strings + soname;
+	return name && same_name(name, "libc.so.6");
+}
+
+/* The loader searches the modules in the order of its list; a dlopen appends to it. */
+bool symbols_in_front(void)
+{
+	for (const struct link_map *at = first_module(); at; at = at->l_next)
+		if (at->l_ld == _DYNAMIC)
+			return true;
+		else if (is_libc(at))
+			return false;
+	return false;
+}
+
 /*
  * The same as search_module() for each module, directly from the loader's list and without calling
  * any function. A sanitizer's runtime wraps dl_iterate_phdr, strcmp and many more, and before it

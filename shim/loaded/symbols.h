@@ -40,6 +40,12 @@ extern bool symbols_sanitized;
 /* Is the C library another one than glibc? Then the same holds. */
 bool symbols_foreign(void);
 
+/* Do the program's calls bind to our exports? Yes where the loader searches us before the C
+ * library: preloaded or linked. No where a dlopen brought us into a running process, or another
+ * namespace.
+ */
+bool symbols_in_front(void);
+
 /* Fill `real`. Returns at once if that is done. */
 void symbols_all(void);
 

@@ -21,6 +21,7 @@ enum visit_by {
 	VISIT_TORCH,
 	VISIT_PYTHON,
 	VISIT_STACKS,
+	VISIT_ATTACH,
 };
 
 /* Is told of unloaded modules. All functions are called under the loader's list lock. */

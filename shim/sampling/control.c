@@ -4,6 +4,8 @@
  */
 #include "sampling/control.h"
 
+#include <string.h>
+
 #include "sampling/sampler.h"
 
 #define NO_BLOCK (1ull << 56) /* bytes: more than any program acquires */
@@ -165,6 +167,12 @@ bool control_follow(void)
 bool control_paused(void)
 {
 	return requested.paused;
+}
+
+void control_attach(void)
+{
+	memset(&requested, 0, sizeof(requested));
+	control_forked();
 }
 
 void control_forked(void)

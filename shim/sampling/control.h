@@ -39,6 +39,9 @@ bool control_coarsen(unsigned shift);
 /* Are new blocks left unrecorded at present? */
 bool control_paused(void);
 
+/* At an attach: what an earlier recording was told no longer counts. */
+void control_attach(void);
+
 /* In the child of a fork: its header has no command yet. The mode is the parent's. */
 void control_forked(void);
 

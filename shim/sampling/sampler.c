@@ -173,7 +173,25 @@ void sampler_set(bool on, uint64_t mean, uint64_t exact_from)
 	sampler.mean = mean ? mean : 1;
 	sampler.exact_from = exact_from ? exact_from : 1;
 	sampler.on = on;
+	/* Blocks that a sample leaves out would look like earlier ones, for good. */
+	sampler.before = sampler.before && !on;
+	sampler.looks = on || sampler.before;
+	sampler.checks = sampler.by_table || sampler.before;
 	__atomic_add_fetch(&sampler.generation, 1, __ATOMIC_RELEASE);
+}
+
+void sampler_attach(bool on, uint64_t mean, uint64_t exact_from)
+{
+	sampler.by_table = on;
+	sampler.before = !on;
+	sampler.paused = false;
+	sampler_set(on, mean, exact_from);
+}
+
+void sampler_detach(void)
+{
+	sampler.pass_frees = false;
+	sampler.looks = sampler.checks = true;
 }
 
 void sampler_forked(void)

@@ -20,6 +20,11 @@ struct sampler_state {
 	bool by_table;
 	/* releases of other blocks need not even mark the thread as in the real function */
 	bool pass_frees;
+	/* After an attach, while all blocks are recorded: releases of earlier blocks are told
+	 * apart. */
+	bool before;
+	/* What calls test: is an acquisition, or a release, not simply recorded? */
+	bool looks, checks;
 	bool paused; /* no block is chosen; passing bytes are counted in the trace's header */
 	uint32_t generation; /* raised by each change; then threads draw afresh */
 	uint64_t mean; /* bytes for each chosen block */
@@ -42,6 +47,12 @@ extern __thread struct sampler_thread sampler_self
 
 /* Choose blocks like this from now on: at the start and whenever it changes. */
 void sampler_set(bool on, uint64_t mean, uint64_t exact_from);
+
+/* The same at an attach: earlier blocks are not in the table, and their releases are told apart. */
+void sampler_attach(bool on, uint64_t mean, uint64_t exact_from);
+
+/* At a detach: calls that still come here must not be recorded, and go the longer way. */
+void sampler_detach(void);
 
 /* Count a block. True: it is not recorded, and nothing more is needed. False: call sampler_take()
  * once the block exists. */

@@ -480,6 +480,8 @@ bool chunk_writer_make_room(struct thread *t, uint32_t need, bool important, uin
 	uint64_t now, signals;
 	bool room;
 
+	if (shim.mode == SHIM_DORMANT)
+		return false; /* detached */
 	if (shim.sandboxed && t->serial) {
 		/* without a system call, or not at all */
 		if (!t->vfork &&

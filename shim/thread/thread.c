@@ -5,14 +5,17 @@
  */
 #include "thread/thread.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/shim_state.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "base/varint.h"
 #include "checkpoint/event_log.h"
 #include "loaded/symbols.h"
@@ -21,6 +24,8 @@
 #include "thread/chunk_writer.h"
 #include "trace/definitions.h"
 
+/* ns: no record takes this long, but its thread may have to wait for a CPU, or for the disk */
+#define RECORD_NS 2000000000u
 #define SLOTS_A_BLOCK 127u /* one page */
 /* slot.tid in the child of a fork: the state may belong to the thread that survived the fork */
 #define TID_UNKNOWN UINT32_MAX
@@ -41,6 +46,7 @@ static struct {
 	uint32_t serials;
 	struct slot_block *reap_block; /* where the next search for dead threads begins */
 	uint32_t reap_index;
+	int making; /* threads in thread_make() */
 } threads;
 
 /* Looked up in the C library: older ones have these functions in a library of their own. */
@@ -173,12 +179,27 @@ static struct thread_slot *slot_new(void)
 	return s;
 }
 
+/* The name of a thread of this process; empty: it has none any more. */
+static void name_of(uint32_t tid, char name[17])
+{
+	char path[64], *p = text_append(path, path + sizeof(path), "/proc/self/task/");
+	long n;
+
+	text_append(text_append_number(p, path + sizeof(path), tid), path + sizeof(path), "/comm");
+	n = sys_read_file(path, name, 17);
+	if (n > 0 && name[n - 1] == '\n')
+		name[n - 1] = 0;
+}
+
 static void define(const struct thread *t)
 {
 	uint8_t body[64], *p = body;
 	char name[17] = {0};
 
-	sys_call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0);
+	if (t->tid == (uint32_t)sys_gettid())
+		sys_call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0);
+	else
+		name_of(t->tid, name);
 	p = varint_put(p, t->serial);
 	p = varint_put(p, t->tid);
 	p = varint_put_bytes(p, name, strlen(name));
@@ -240,6 +261,7 @@ struct thread *thread_make(void)
 	}
 	making = true;
 	signals = sys_block_signals();
+	__atomic_fetch_add(&threads.making, 1, __ATOMIC_SEQ_CST);
 	if (shim_is_unsettled())
 		thread_lifecycle.forked(NULL);
 	if (shim.mode == SHIM_UNSTARTED)
@@ -256,6 +278,7 @@ struct thread *thread_make(void)
 	} else if (shim.mode != SHIM_DORMANT) {
 		t = thread_self;
 	}
+	__atomic_fetch_sub(&threads.making, 1, __ATOMIC_RELEASE);
 	sys_restore_signals(signals);
 	making = false;
 	return t;
@@ -285,6 +308,7 @@ void thread_forked(struct thread *self)
 	bool forker = self || tid == (uint32_t)shim.pid;
 
 	threads.lock = 0;
+	threads.making = making; /* only this thread is here */
 	threads.serials = 0;
 	while ((s = slot_at(&block, &index))) {
 		s->tid = forker ? 0 : TID_UNKNOWN;
@@ -384,7 +408,7 @@ static void thread_exits(void *state)
 	struct thread_slot *slot;
 	uint64_t signals;
 
-	if (t != thread_self || !t->serial || shim.mode != SHIM_RECORDING)
+	if (t != thread_self || !t->serial)
 		return;
 	if (t->exit_rounds++ < 3 && !exit_key.set(exit_key.key, t))
 		return;
@@ -396,12 +420,137 @@ static void thread_exits(void *state)
 	}
 	signals = sys_block_signals();
 	t->no_notes = true;
-	finish(t);
+	/* thread_detach() waits for threads in this state, and from then on has finished the others
+	 */
+	__atomic_store_n(&t->state, THREAD_RECORD, __ATOMIC_SEQ_CST);
+	if (shim.mode == SHIM_RECORDING)
+		finish(t);
 	thread_self = NULL;
 	slot = t->slot;
 	memset(t, 0, sizeof(*t));
 	__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
 	sys_restore_signals(signals);
+}
+
+/* --- attach and detach --- */
+
+/* After this each thread sees what was stored before it, and what each thread has stored before is
+ * seen here. */
+static void all_threads_barrier(void)
+{
+	enum { GLOBAL = 1, EXPEDITED = 1 << 3, REGISTER = 1 << 4 };
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (sys_call(SYS_membarrier, REGISTER, 0, 0, 0, 0, 0) < 0 ||
+	    sys_call(SYS_membarrier, EXPEDITED, 0, 0, 0, 0, 0) < 0)
+		sys_call(SYS_membarrier, GLOBAL, 0, 0, 0, 0, 0);
+}
+
+static bool is_recording_thread(const struct thread_slot *s)
+{
+	return __atomic_load_n(&s->tid, __ATOMIC_ACQUIRE) && s->thread != thread_self &&
+	       __atomic_load_n(&s->thread->state, __ATOMIC_ACQUIRE) == THREAD_RECORD &&
+	       !tid_is_dead(s->tid);
+}
+
+/* Wait until no other thread is in a record or in thread_make(). False: some thread stays there. */
+static bool wait_for_records(void)
+{
+	uint64_t until = sys_clock_ns(CLOCK_MONOTONIC) + RECORD_NS;
+	struct slot_block *block = threads.blocks;
+	struct thread_slot *s;
+	uint32_t index = 0;
+
+	while (__atomic_load_n(&threads.making, __ATOMIC_SEQ_CST))
+		if (sys_clock_ns(CLOCK_MONOTONIC) > until)
+			return false;
+		else
+			sys_yield();
+	while ((s = slot_at(&block, &index)))
+		while (is_recording_thread(s))
+			if (sys_clock_ns(CLOCK_MONOTONIC) > until)
+				return false;
+			else
+				sys_yield();
+	return true;
+}
+
+bool thread_detach(void)
+{
+	struct slot_block *block = threads.blocks;
+	struct thread_slot *s;
+	uint32_t index = 0;
+
+	/* Whoever has not seen that the recording has ended is in a record by now. */
+	all_threads_barrier();
+	if (!wait_for_records())
+		return false;
+	/* Mappings and failures do not ask for that first, but for room, which there is none of. */
+	while ((s = slot_at(&block, &index)))
+		__atomic_store_n(&s->thread->limit, NULL, __ATOMIC_SEQ_CST);
+	all_threads_barrier();
+	if (!wait_for_records())
+		return false;
+	block = threads.blocks;
+	index = 0;
+	while ((s = slot_at(&block, &index))) {
+		if (!s->tid)
+			continue;
+		stack_thread_end(&s->walker);
+		chunk_writer_close(s->thread);
+		chunk_writer_expected_free(s);
+	}
+	return true;
+}
+
+/* Forget all but what the thread itself may be changing, in a call that is not recorded. */
+static void forget_state(struct thread *t)
+{
+	const size_t state = offsetof(struct thread, state),
+		     after = offsetof(struct thread, no_notes),
+		     frame = offsetof(struct thread, frame), slot = offsetof(struct thread, slot);
+
+	memset(t, 0, state);
+	memset((char *)t + after, 0, frame - after);
+	memset((char *)t + slot, 0, sizeof(*t) - slot);
+}
+
+bool thread_attach(void)
+{
+	struct slot_block *block = threads.blocks;
+	struct thread_slot *s;
+	uint32_t index = 0;
+
+	if (!wait_for_records())
+		return false;
+	threads.serials = 0;
+	while ((s = slot_at(&block, &index))) {
+		struct thread *t = s->thread;
+
+		if (!s->tid)
+			continue;
+		if (tid_is_dead(s->tid)) {
+			s->tid = 0;
+			continue;
+		}
+		forget_state(t);
+		s->task = (struct stack_task){0};
+		t->slot = s;
+		t->tid = s->tid;
+		t->serial = __atomic_add_fetch(&threads.serials, 1, __ATOMIC_RELAXED);
+	}
+	return true;
+}
+
+void thread_define_all(void)
+{
+	struct slot_block *block = threads.blocks;
+	struct thread_slot *s;
+	uint32_t index = 0;
+
+	while ((s = slot_at(&block, &index)))
+		if (s->tid)
+			define(s->thread);
 }
 
 void thread_init(void)

@@ -113,6 +113,16 @@ void thread_mark_vfork(bool for_ever);
 /* Have the end of threads reported. Once, when recording starts. */
 void thread_init(void);
 
+/* At a detach, after shim.mode and sampler_detach(): wait until no thread is in a record, and close
+ * all threads' chunks. False: some thread stays in a record, and its chunk stays open. */
+bool thread_detach(void);
+
+/* When a new trace begins in a process that had one: forget the old trace in all threads' states.
+ * False: some thread is still in a record of the old one. */
+bool thread_attach(void);
+/* Define these threads in the new trace. */
+void thread_define_all(void);
+
 /* Return zeroed pages that a fork zeroes for the child, if the kernel can (shim.can_wipe); NULL:
  * none. */
 void *thread_wiped_pages(size_t bytes);

@@ -20,7 +20,7 @@ enum disk_share {
 /* Map the directory's account, or create it. The child of a fork keeps its parent's mapping.
  * Without a valid account this process counts alone. */
 void disk_open(int directory);
-/* For unit tests: undo disk_open(). */
+/* Undo disk_open(): the next trace may lie in another directory. */
 void disk_close(void);
 
 /* Return the bound, bytes. */

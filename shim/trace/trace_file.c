@@ -51,6 +51,7 @@ static struct {
 	uint64_t aside; /* reserved for the next checkpoint */
 	bool checkpoints; /* they replace old chunks */
 	bool root;
+	bool attached; /* the recording began while the process ran */
 	bool own_directory; /* the directory is named after this process: nobody asked for one */
 	struct {
 		uint64_t offset, bytes;
@@ -167,16 +168,18 @@ static int directory_find(const char *wanted, const char **why)
 
 /* Did `whyoom run` start this process, or is the directory named after it or its earlier image?
  * Neither holds for a forked child, whose environment must not be read: its first event may come
- * from within setenv(), which has just freed the array that `environ` points to. */
+ * from within setenv(), which has just freed the array that `environ` points to; nor at an attach,
+ * when other threads may be there. */
 static void find_root(bool forked)
 {
-	const char *root = forked ? NULL : options_variable(environ, "WHYOOM_ROOT");
-	const char *id = forked ? NULL : trace_file_id_in(trace.directory);
+	const char *root =
+	    forked || trace.attached ? NULL : options_variable(environ, "WHYOOM_ROOT");
+	const char *id = forked || trace.attached ? NULL : trace_file_id_in(trace.directory);
 	char mine[24];
 
 	text_append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
 	trace.own_directory = (!root || !*root) && id && !strcmp(id, mine);
-	trace.root = trace.own_directory || (root && !strcmp(root, mine));
+	trace.root = trace.attached || trace.own_directory || (root && !strcmp(root, mine));
 }
 
 /* For a file that cannot be opened: see rights.h. */
@@ -243,7 +246,7 @@ uint64_t trace_file_bytes(void)
  * removed, its name is taken. */
 static int open_new(char *number, const char *end, uint32_t *image, bool forked, uint32_t first)
 {
-	bool asked = forked;
+	bool asked = forked || trace.attached;
 	int fd;
 
 	for (*image = first; *image < TRACE_FILE_IMAGES_MAX; ++*image) {
@@ -409,12 +412,21 @@ void trace_file_forget(void)
 		parent_header = trace_file_header;
 	memset(&no_file, 0, sizeof(no_file));
 	trace_file_header = &no_file.header;
-	trace.root = trace.own_directory = false;
+	trace.root = trace.own_directory = trace.attached = false;
 	trace.path[0] = 0;
 	memset(trace.sealed, 0, sizeof(trace.sealed));
 	file_gaps_forget();
 	trace.sealed_next = 0;
 	rights_forked();
+}
+
+void trace_file_attach(void)
+{
+	trace_file_forget();
+	forget_parent(); /* the earlier trace's */
+	disk_close();
+	trace.directory[0] = 0;
+	trace.attached = true;
 }
 
 /* Put this process's traces into the file of small traces: those of its earlier images, and its

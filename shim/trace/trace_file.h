@@ -20,6 +20,10 @@ extern struct trace_header *trace_file_header;
  * the child of a fork. Returns 0 or negative errno; *why then says in words what failed. */
 int trace_file_create(const char *directory, bool forked, const char **why);
 
+/* At an attach, before trace_file_create(): forget the file of an earlier recording. The new file
+ * is a root's: nobody removes it. */
+void trace_file_attach(void);
+
 /* Return the directory's absolute path; empty before there is one. */
 const char *trace_file_directory(void);
 /* Is this process the root: is its id in the name of a directory that it chose, or in
@@ -126,6 +130,8 @@ void trace_file_flag(uint64_t flag);
 void trace_file_set_mode(uint32_t mode);
 /* Record how the image ended. `how`: enum trace_end; mono_ns 0: the time is not known. */
 void trace_file_set_end(struct trace_header *h, uint32_t how, uint32_t code, uint64_t mono_ns);
+/* The end that was written did not come. */
+void trace_file_take_back_end(struct trace_header *header);
 
 /* Count events and bytes that could not be recorded. Any moment. */
 void trace_file_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes);

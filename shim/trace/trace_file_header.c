@@ -70,6 +70,14 @@ void trace_file_set_end(struct trace_header *h, uint32_t how, uint32_t code, uin
 	__atomic_store_n(&h->end_how, how, __ATOMIC_RELEASE);
 }
 
+void trace_file_take_back_end(struct trace_header *h)
+{
+	__atomic_store_n(&h->end_how, TRACE_END_NONE, __ATOMIC_RELEASE);
+	h->end_code = 0;
+	h->end_mono_ns = 0;
+	h->end_check = 0;
+}
+
 void trace_file_header_fill(struct trace_header *h, uint32_t image, uint64_t flags)
 {
 	struct clock_pair now = clock_now();
