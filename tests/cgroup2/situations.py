@@ -33,6 +33,11 @@ recorded() {
 	cat $top/$g/memory.events >$out/events 2>/dev/null
 }
 
+# signs: what whyoom watch says of early signs, ten seconds after the start.
+signs() {
+	(sleep 10; $whyoom watch --once --textfile $out/signs $out/trace >$out/watch 2>&1) &
+}
+
 # beside GROUP COMMAND...: unrecorded, spared by the OOM killer, until the situation ends.
 beside() {
 	local g=$1; shift
@@ -64,6 +69,7 @@ class Situation:
     never: tuple = ()  # words that no part of text or stderr has
     stderr: tuple = ()
     memory: int = 2048  # MiB of the machine
+    signs: bool = False  # whyoom watch has seen tasks wait for memory, and memory.high
     few: bool = False
 
 
@@ -87,9 +93,10 @@ SITUATIONS = [
               + SLOW_LEAK, limit=("cgroup memory.max", 80 * MIB)),
     Situation("three workers", "group a memory.max=100M\nrecorded a $hog workers 65536",
               limit=("cgroup memory.max", 100 * MIB), stderr=("leak",)),
-    Situation("memory.high", "group a memory.high=60M memory.max=100M\nseconds=20\n"
-              "recorded a " + SLOW_LEAK, few=True, limit=("cgroup memory.high", 60 * MIB),
-              sentence=("memory.high",), never=("healthy",)),
+    Situation("memory.high", "group a memory.high=60M memory.max=100M\nseconds=20\nsigns\n"
+              "recorded a " + SLOW_LEAK, few=True, signs=True,
+              limit=("cgroup memory.high", 60 * MIB), sentence=("memory.high",),
+              never=("healthy",)),
     Situation("memory.high, well below", "group a memory.high=200M memory.max=300M\n"
               "recorded a $hog serve 1000000 3000 500", cause=("healthy",), blame=()),
     Situation("swap", "swap_on\ngroup a memory.max=60M memory.swap.max=40M\n"

@@ -103,6 +103,8 @@ def test_targets_start_and_die(programs, scraped):
     chance = random.Random(25)
     running, pids, leaks = [], set(), set()
     fired = set()
+    scraped.until(lambda: [t for t in scraped.ask("targets")["activeTargets"]
+                           if t["health"] == "up"], 60)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         while len(running) < 4:
