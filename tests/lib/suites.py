@@ -43,7 +43,7 @@ SUITES = [
     ("torch", "default", ["torch"], True, "PyTorch's wheel on it: 600 MB from PyPI, kept in "
      "~/.cache"),
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
-    ("cli", "default", ["cli"], True, "the command line, packaging"),
+    ("cli", "default", ["cli"], True, "the command line"),
     ("export", "default", ["export"], True, "exports in their own readers, sums as in the report"),
     ("page", "default", ["page"], True, "a report's page, in Chromium"),
     ("diff", "default", ["diff"], True,
@@ -65,6 +65,7 @@ SUITES = [
      "three situations on a kernel with cgroup v2, in QEMU"),
     ("report", "default", ["bench"], True, "what one more event costs the recorder and the report, "
      "in instructions"),
+    ("packages", "default", ["packages"], True, "what is installed: the tarball"),
     ("examples", "default", ["examples"], True, "what newcomers copy from, broken and mended"),
     ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
     ("harm", "default", ["harm"], True, "real programs with and without the preload"),
