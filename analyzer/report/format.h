@@ -10,6 +10,7 @@
 #include "reduce/reduce.h"
 #include "replay/replay.h"
 #include "report/check.h"
+#include "report/diagnosis.h"
 #include "report/flame.h"
 #include "report/map.h"
 #include "report/report.h"
@@ -37,6 +38,7 @@ struct diff_view {
 	RESULT(reduce, struct reduce_view)                                                         \
 	RESULT(explain, struct explanation)                                                        \
 	RESULT(check, struct check_view)                                                           \
+	RESULT(doctor, struct diagnosis)                                                           \
 	RESULT(diff, struct diff_view)
 
 enum format_result {

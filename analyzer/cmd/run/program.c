@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -135,9 +136,8 @@ static bool sanitized(int fd, const struct dynamic *dynamic)
 	return false;
 }
 
-static enum run_program_kind elf_kind(int fd, const Elf64_Ehdr *eh)
+static enum run_program_kind elf_kind(int fd, const Elf64_Ehdr *eh, char interpreter[256])
 {
-	char interpreter[256] = "";
 	Elf64_Phdr ph[64];
 	size_t n = eh->e_phnum < 64 ? eh->e_phnum : 64;
 	struct dynamic dynamic;
@@ -149,11 +149,11 @@ static enum run_program_kind elf_kind(int fd, const Elf64_Ehdr *eh)
 	if (eh->e_phentsize != sizeof(*ph) || !read_at(fd, ph, n * sizeof(*ph), eh->e_phoff))
 		return RUN_PROGRAM_SEEN; /* damaged: exec will say so */
 	for (size_t i = 0; i < n; i++) {
-		size_t bytes =
-		    ph[i].p_filesz < sizeof(interpreter) ? ph[i].p_filesz : sizeof(interpreter) - 1;
+		size_t bytes = ph[i].p_filesz < 256 ? ph[i].p_filesz : 255;
 
 		if (ph[i].p_type == PT_INTERP) {
 			loaded = true;
+			memset(interpreter, 0, 256);
 			if (!read_at(fd, interpreter, bytes, ph[i].p_offset))
 				interpreter[0] = '\0';
 		}
@@ -165,6 +165,19 @@ static enum run_program_kind elf_kind(int fd, const Elf64_Ehdr *eh)
 	if (strstr(interpreter, "/ld-musl-"))
 		return RUN_PROGRAM_MUSL;
 	return sanitized(fd, &dynamic) ? RUN_PROGRAM_ASAN : RUN_PROGRAM_SEEN;
+}
+
+/* Does the kernel give it another user, group or capabilities? Of the latter root has all. */
+static bool changes_rights(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	return ((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+	       ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+		   st.st_gid != getegid()) ||
+	       (getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0);
 }
 
 /* Follows "#!" lines, as the kernel does, to the file that is really run. */
@@ -190,11 +203,8 @@ static enum run_program_kind kind_of(struct run_program *out)
 		}
 		n = pread(fd, &head, sizeof(head) - 1, 0);
 		if (n >= (ssize_t)sizeof(head.elf) && !memcmp(head.elf.e_ident, ELFMAG, SELFMAG)) {
-			kind = elf_kind(fd, &head.elf);
-			if (kind == RUN_PROGRAM_SEEN && !fstat(fd, &st) &&
-			    (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
-				((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
-				    st.st_gid != getegid())))
+			kind = elf_kind(fd, &head.elf, out->interpreter);
+			if (kind == RUN_PROGRAM_SEEN && changes_rights(fd))
 				kind = RUN_PROGRAM_SETUID;
 			close(fd);
 			return kind;
@@ -235,7 +245,8 @@ const char *run_program_warning(enum run_program_kind kind)
 		return "is linked with musl, for which there is no library: only its levels are "
 		       "seen, from outside";
 	case RUN_PROGRAM_SETUID:
-		return "changes its user or group when it starts, and such a program loads nothing "
+		return "changes its user, group or capabilities when it starts, and such a program "
+		       "loads nothing "
 		       "that it is told to: only its levels are seen, from outside";
 	case RUN_PROGRAM_ASAN:
 		return "is built with a sanitizer, which replaces malloc itself and must come "

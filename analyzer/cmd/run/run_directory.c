@@ -41,7 +41,7 @@ static bool is_small(const char *name)
 	return n > m && name[0] != '.' && !strcmp(name + n - m, TRACE_SMALL_SUFFIX);
 }
 
-static bool is_tmpfs(int fd)
+bool run_dir_is_memory(int fd)
 {
 	struct statfs fs;
 
@@ -317,7 +317,7 @@ static int open_at(
 		snprintf(out->note, sizeof(out->note),
 		    "others may write to %.300s: the traces are private, but could be removed",
 		    out->path);
-	if (!allow_tmpfs && is_tmpfs(out->fd)) {
+	if (!allow_tmpfs && run_dir_is_memory(out->fd)) {
 		rc = err_set(err, -EOPNOTSUPP,
 		    "%s is on a tmpfs, whose pages are memory and count against the same limit: "
 		    "name a directory on a disk with -o, or give --allow-tmpfs",

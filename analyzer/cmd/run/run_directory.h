@@ -27,6 +27,9 @@ struct run_dir_wish {
 /* Make and lock the directory. 0; negative errno with err, and nothing is left behind. */
 int run_dir_open(const struct run_dir_wish *wish, struct run_dir *out, struct err *err);
 
+/* Is that directory on a file system whose pages are memory? */
+bool run_dir_is_memory(int fd);
+
 /* Did a request for memory fail in any process, by the headers of the traces? True if in doubt. */
 bool run_dir_failed(const struct run_dir *dir);
 
