@@ -13,8 +13,10 @@ packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev pytho
 	nginx-light gunicorn python3-uvicorn stress-ng valgrind musl-tools libjemalloc2
 	libtcmalloc-minimal4 python3-dev mandoc procps gdb util-linux mount e2fsprogs time xz-utils
 	zstd debian-archive-keyring
+	python3-yaml
 	bubblewrap qemu-system-x86 busybox-static cpio chromium chromium-driver python3-selenium"
 packages_export="golang-go prometheus chromium chromium-driver python3-selenium"
+packages_release="debhelper lintian mmdebstrap systemd"
 packages_bench="heaptrack cmake clang valgrind zstd python3-numpy libjemalloc2 libgoogle-perftools4"
 # Only for tests/harm/all.
 packages_harm="postgresql default-jdk-headless ffmpeg golang-go

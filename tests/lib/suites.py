@@ -65,7 +65,8 @@ SUITES = [
      "three situations on a kernel with cgroup v2, in QEMU"),
     ("report", "default", ["bench"], True, "what one more event costs the recorder and the report, "
      "in instructions"),
-    ("packages", "default", ["packages"], True, "what is installed: the tarball"),
+    ("packages", "default", ["packages"], True, "what is installed: the tarball; manifests for "
+     "systemd and Kubernetes"),
     ("examples", "default", ["examples"], True, "what newcomers copy from, broken and mended"),
     ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
     ("harm", "default", ["harm"], True, "real programs with and without the preload"),
@@ -74,6 +75,8 @@ SUITES = [
      "the rest of them, where they are installed; tests/harm/all installs, runs and writes the "
      "table"),
     ("python-all", "default", ["python-all"], False, "every Python version that can be had"),
+    ("packages-all", "default", ["packages-all"], False,
+     "packages in fresh roots of five systems; a release made twice"),
     ("damage-all", "default", ["damage-all"], False, "2,000 damages, by another seed each time"),
     ("mutations", "default", ["tests/cuda/mutate.py"], False,
      "the cares of the CUDA hooks, taken out one by one"),

@@ -20,6 +20,7 @@
 
 static const char *const callsites[] = {
     ("../" WHYOOM_LIBDIR), /* meson install; the tarball's is plain lib */
+    "../lib/whyoom", /* Debian's package, where the libraries have a folder of their own */
     "../lib", "../../shim", /* the build tree */
 };
 
@@ -62,8 +63,9 @@ int run_library_find(const char *program, char path[PATH_MAX], struct err *err)
 			    path);
 		return 0;
 	}
-	return err_set(err, -ENOENT, NAME " is missing: looked in %s/{../lib,../%s,../../shim}",
-	    self, WHYOOM_LIBDIR);
+	return err_set(err, -ENOENT,
+	    NAME " is missing: looked in %s/{../lib,../%s,../lib/whyoom,../../shim}", self,
+	    WHYOOM_LIBDIR);
 }
 
 /* A file beside the library, as installed, or where the build tree has it. */
