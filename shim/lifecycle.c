@@ -650,7 +650,6 @@ int lifecycle_attach(char *const *settings)
 	write_attached();
 	if (sampler.before)
 		before_begin();
-	note_attach();
 	/* Until all slots are redirected nothing is recorded: no release of a recorded block may
 	 * pass by another slot. */
 	hook_dl_init();
@@ -661,6 +660,7 @@ int lifecycle_attach(char *const *settings)
 		cuda_find_forked();
 	}
 	hook_attach_begin();
+	note_attach();
 	attached = true;
 	__atomic_store_n(&shim.mode, SHIM_RECORDING, __ATOMIC_SEQ_CST);
 	note_base();

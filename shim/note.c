@@ -728,30 +728,32 @@ void note_end(int how, int status)
 	note_leave(n);
 }
 
+/* The levels at an attach, read before anything is recorded. */
+static struct level base[LEVELS_ALL];
+static unsigned base_count;
+
 void note_attach(void)
 {
 	levels_due = UINT64_MAX; /* until the base is there */
+	base_count = levels_read(base, true);
+	base_count += levels_malloc_read(base + base_count, 0);
+	base_count += levels_refused(base + base_count);
+	if (sampler.before)
+		base_count += before_levels(base + base_count);
 }
 
 void note_base(void)
 {
 	struct note n = note_enter(NULL);
-	struct level levels[LEVELS_ALL];
 	struct extended x;
-	unsigned count;
 
 	if (n.how == NOTE_PLAIN) {
 		record_begin(n.thread);
-		count = levels_read(levels, true);
-		count += ask_allocator(n, 0, levels + count);
-		count += levels_refused(levels + count);
-		if (sampler.before)
-			count += before_levels(levels + count);
 		if (chunk_writer_make_room(n.thread, 1024, true, 0) &&
 		    extended_begin(n.thread, &x, TRACE_LEVEL, 1024, true, 0))
 			extended_end(n.thread, &x,
-			    FIELDS_PUT(extended_dt(n.thread, &x), LEVEL, levels,
-				.space = TRACE_SPACE_HOST, .levels = count));
+			    FIELDS_PUT(extended_dt(n.thread, &x), LEVEL, base,
+				.space = TRACE_SPACE_HOST, .levels = base_count));
 		record_end(n.thread);
 	}
 	note_leave(n);

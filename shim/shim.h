@@ -74,8 +74,8 @@ void note_fork(struct note n, int child);
 void note_signal(struct note n, int number);
 void note_end(int how, int status); /* enum trace_end */
 
-/* At an attach: first keep other threads from recording levels; then, when the recording has begun,
- * record all levels that can be read, as what was there before. Pre: the caller is in no function
+/* At an attach: first read all levels, as what was there before, and keep other threads from
+ * recording any; then, once the recording has begun, record them. Pre: the caller is in no function
  * of the allocator's. */
 void note_attach(void);
 void note_base(void);
