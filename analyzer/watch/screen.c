@@ -105,6 +105,8 @@ static void add_most(const struct watched_site *s, struct str *out)
 	add_place(s->function, s->file, s->line, out);
 }
 
+#define SOME_WAIT 0.005 /* less of the time is 0 % */
+
 static void separate(struct str *out, size_t begin)
 {
 	if (out->length > begin)
@@ -124,7 +126,7 @@ void screen_state(const struct watched *w, struct str *out)
 		separate(out, begin);
 		str_printf(out, "%s %s", fmt_count(&f, w->tasks), w->tasks == 1 ? "task" : "tasks");
 	}
-	if (p->stalls_known) {
+	if (p->some >= SOME_WAIT) {
 		separate(out, begin);
 		str_printf(out, "waits for memory %.0f %% of the time", p->some * 100);
 	}
