@@ -24,6 +24,7 @@ int model_new(struct feed feed, struct model **out, struct err *err)
 	m->run.first_ns = UINT64_MAX;
 	timeline_init(&m->timeline);
 	maps_init(&m->maps);
+	base_begin(m);
 	*out = m;
 	return 0;
 }
@@ -313,7 +314,8 @@ static int apply(struct model *m, const struct event *e)
 		}
 		break;
 	case EV_EXIT:
-		m->run.exited = true;
+		/* After a detach the process goes on. */
+		m->run.exited = e->u.end.how != TRACE_END_DETACHED;
 		m->run.exit_code = e->u.end.code;
 		break;
 	case EV_SIGNAL:

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "model/feed.h"
+#include "model/heap/base.h"
 #include "model/heap/host_failure.h"
 #include "model/heap/levels.h"
 #include "model/heap/maps.h"
@@ -133,6 +134,7 @@ struct model {
 	struct replaced replaced; /* periods whose events a checkpoint replaced */
 	struct peak_trend peak_trend;
 	struct measured measured;
+	struct base base; /* what was there when it was attached to */
 	struct refusals refusals;
 	struct recording recording;
 	struct shm shm; /* file systems in memory with files that it maps */

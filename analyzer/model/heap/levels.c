@@ -86,12 +86,17 @@ static void note_malloc(struct model *m, const struct event *e)
 	    .live_bytes = m->blocks.bytes,
 	    .live_count = m->blocks.count,
 	    .live_variance = m->blocks.variance,
+	    .before = base_blocks_left(&m->base),
 	    .acquired = m->total.bytes};
 
 	if (!event_level(e, TRACE_LEVEL_MALLOC_ARENA, &new.arena))
 		return;
 	event_level(e, TRACE_LEVEL_MALLOC_MMAP, &new.mmap);
 	new.split = event_level(e, TRACE_LEVEL_MALLOC_FREE, &new.free);
+	/* A recorder of samples does not count what was freed of before, but its account does. */
+	if (new.before)
+		new.before = num_least(new.before,
+		    num_less(num_less(allocator_stats_held(&new), new.free), new.live_bytes));
 	keep(&m->measured.malloc, &new);
 }
 
@@ -126,9 +131,8 @@ uint64_t allocator_stats_held(const struct allocator_reading *reading)
 
 uint64_t allocator_stats_beside(const struct allocator_reading *reading)
 {
-	uint64_t held = allocator_stats_held(reading);
-
-	return held > reading->live_bytes ? held - reading->live_bytes : 0;
+	return num_less(
+	    allocator_stats_held(reading), num_sum(reading->live_bytes, reading->before));
 }
 
 /* --- samples --- */
@@ -150,6 +154,7 @@ void measured_note(struct model *m, const struct event *e)
 {
 	struct measured *s = &m->measured;
 
+	base_note(m, e);
 	note_malloc(m, e);
 	note_arenas(&s->arenas, e);
 	for (uint32_t i = 0; i < e->level_count; i++) {

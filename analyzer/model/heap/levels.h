@@ -44,6 +44,7 @@ struct allocator_reading {
 	bool split;
 	uint64_t live_bytes, live_count; /* blocks of malloc's family, by the events */
 	double live_variance; /* of live_bytes, if they are an estimate */
+	uint64_t before; /* bytes of blocks from before an attach, not freed yet */
 	uint64_t acquired; /* bytes acquired by the process until then */
 };
 
@@ -60,7 +61,7 @@ const struct allocator_reading *allocator_stats_at(
     const struct allocator_stats *a, uint64_t time_ns);
 
 /* Return the bytes held in all, and the bytes held beside live blocks (0 when the statistics are
- * below the live bytes). */
+ * below these). Blocks from before an attach live, too. */
 uint64_t allocator_stats_held(const struct allocator_reading *reading);
 uint64_t allocator_stats_beside(const struct allocator_reading *reading);
 

@@ -94,6 +94,12 @@ struct space {
 		bool known, others_known;
 		uint64_t unexplained, others;
 	} first_context;
+	/* Of a process that was attached to: what no event explained when the device was first
+	 * looked at, less what was known as other processes'. */
+	struct {
+		bool known;
+		uint64_t bytes;
+	} before;
 	/* The most memory that this process used, seen from outside, beyond what events explain. */
 	bool overhead_known;
 	uint64_t overhead;

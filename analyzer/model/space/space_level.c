@@ -54,6 +54,15 @@ static void add_sample(struct space *cuda, const struct device_sample *now)
 	cuda->samples[cuda->sample_count++] = *now;
 }
 
+/* Note what was there when the recorder came, at the first look. */
+static void note_before(struct space *cuda, const struct device_sample *now)
+{
+	if (cuda->before.known || !cuda->model->base.attached)
+		return;
+	cuda->before.known = true;
+	cuda->before.bytes = now->unattributed > 0 ? (uint64_t)now->unattributed : 0;
+}
+
 /* Take a sample: the driver was just asked for the device's free memory. */
 static void take_sample(struct spaces *s, struct space *cuda)
 {
@@ -67,6 +76,7 @@ static void take_sample(struct spaces *s, struct space *cuda)
 	now.explained = spaces_explained(s, cuda->device);
 	now.unattributed = (int64_t)(now.total - now.free - now.explained - now.others);
 	cuda->last_sample = now;
+	note_before(cuda, &now);
 	add_sample(cuda, &now);
 }
 
@@ -103,6 +113,7 @@ void space_take_outside(struct spaces *s, struct space *cuda)
 			cuda->overhead = (uint64_t)now.unattributed;
 		cuda->overhead_known = true;
 	}
+	note_before(cuda, &now);
 	add_sample(cuda, &now);
 }
 
