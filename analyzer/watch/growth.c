@@ -56,6 +56,8 @@ bool growth_points(const struct model *m, const struct callsites *all, uint64_t 
 			first = num_least(first, all->list[i].facts.first_ns);
 			kept += (double)all->list[i].facts.live_bytes;
 		}
+	/* What took the place of blocks from before an attach is no growth. */
+	kept -= (double)base_freed(m, now_ns);
 	if (first >= now_ns || kept < NOTHING_PART * (double)all->live_bytes)
 		return false;
 	for (size_t p = 0; p < FORECAST_POINTS; p++) {
@@ -67,6 +69,7 @@ bool growth_points(const struct model *m, const struct callsites *all, uint64_t 
 		for (uint32_t i = 0; i < all->count; i++)
 			if (growth_is_of(&all->list[i]))
 				points[p].kept += growth_kept(&all->list[i], at);
+		points[p].kept = fmax(0, points[p].kept - (double)base_freed(m, at));
 	}
 	return true;
 }
@@ -85,12 +88,13 @@ void growth_forecast(const struct model *m, const struct callsites *all, uint64_
 	}
 	/* The current period is not over. */
 	for (uint32_t i = 0; i + 1 < t->used; i++) {
-		uint64_t start = (uint64_t)i << t->shift;
+		uint64_t start = (uint64_t)i << t->shift, freed;
 
 		if (start + timeline_period_ns(t) <= m->run.first_ns)
 			continue;
-		periods[count++] = (struct forecast_period){
-		    start + timeline_period_ns(t) / 2, t->periods[i].least, t->periods[i].most};
+		freed = base_freed(m, start + timeline_period_ns(t));
+		periods[count++] = (struct forecast_period){start + timeline_period_ns(t) / 2,
+		    num_less(t->periods[i].least, freed), num_less(t->periods[i].most, freed)};
 	}
 	forecast_make(periods, count, room, out);
 }

@@ -242,8 +242,15 @@ void screen_write(
 		str_putc(out, '\n');
 		str_printf(
 		    out, "  %s for %s", w->running ? "runs" : "ran", fmt_duration(&f, w->age_ns));
+		if (w->attached && w->ran_ns)
+			str_printf(out, " (attached after %s)", fmt_duration(&f, w->ran_ns));
+		else if (w->attached)
+			str_puts(out, " (attached later)");
 		if (w->resident_bytes)
 			str_printf(out, ", %s resident", fmt_size(&g, w->resident_bytes));
+		if (w->before_bytes)
+			str_printf(out, ", %s in use since before the attach",
+			    fmt_size(&g, w->before_bytes));
 		if (w->refused)
 			str_printf(out, ", %s requests were refused", fmt_count(&g, w->refused));
 		str_puts(out, w->sampled ? "; sizes are estimates from a sample\n" : "\n");

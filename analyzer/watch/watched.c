@@ -375,7 +375,10 @@ static void see_process(struct watch *w)
 	now->pid = f->pid;
 	now->running = f->running;
 	now->sampled = f->mode == TRACE_MODE_SAMPLED;
-	now->age_ns = w->model->run.last_ns;
+	now->attached = w->model->base.attached;
+	now->ran_ns = w->model->base.ran_ns;
+	now->before_bytes = base_left(&w->model->base, true);
+	now->age_ns = num_sum(w->model->run.last_ns, now->ran_ns);
 	now->resident_bytes = levels_value(&w->model->measured.levels, TRACE_LEVEL_RSS_ANON) +
 			      levels_value(&w->model->measured.levels, TRACE_LEVEL_RSS_SHMEM) +
 			      levels_value(&w->model->measured.levels, TRACE_LEVEL_RSS_FILE);

@@ -72,6 +72,8 @@ struct watched {
 	bool running, sampled;
 	uint64_t age_ns; /* since its start, of the latest event */
 	uint64_t resident_bytes; /* 0: not known */
+	bool attached; /* it had begun before, by ran_ns if that is not 0 */
+	uint64_t ran_ns, before_bytes; /* what is left of what it held then */
 	uint64_t refused; /* requests so far */
 	/* Free inside the allocators, as last reported; NaN: not known. */
 	double malloc_free, python_free;

@@ -231,6 +231,8 @@ static int put_details(const struct list_process *p, int row)
 	    fmt_duration(&f, w->age_ns));
 	if (w->resident_bytes)
 		str_printf(&text, ", %s resident", fmt_size(&f, w->resident_bytes));
+	if (w->before_bytes)
+		str_printf(&text, ", %s since before the attach", fmt_size(&f, w->before_bytes));
 	if (w->refused)
 		str_printf(&text, ", %s refused", fmt_count(&f, w->refused));
 	if (w->sampled)

@@ -107,6 +107,30 @@ static void test_sum(void **state)
 	(void)state;
 }
 
+/* Blocks that only take the place of those from before an attach are no growth. */
+static void test_exchange(void **state)
+{
+	static struct model m;
+	struct forecast_point points[FORECAST_POINTS];
+	struct callsite site = leak();
+	struct callsites all = {.list = &site, .count = 1, .live_bytes = 10000};
+	struct allocator_stats *a = &m.measured.malloc;
+
+	timeline_init(&m.timeline);
+	m.base = (struct base){.attached = true, .known = true, .blocks = 20000};
+	a->at[0] = (struct allocator_reading){.time_ns = 100 * S, .before = 20000};
+	a->at[1] = (struct allocator_reading){.time_ns = 150 * S, .before = 18000};
+	a->at[2] = (struct allocator_reading){.time_ns = 200 * S, .before = 16000};
+	a->count = 3;
+	assert_true(growth_points(&m, &all, 200 * S, points));
+	assert_true(points[0].kept == 0);
+	assert_true(points[FORECAST_POINTS / 2].kept == 5000 - 2000);
+	assert_true(points[FORECAST_POINTS - 1].kept == 10000 - 4000);
+	a->at[2].before = 10000;
+	assert_false(growth_points(&m, &all, 200 * S, points));
+	(void)state;
+}
+
 static void test_device(void **state)
 {
 	static struct model driver, torch;
@@ -134,6 +158,7 @@ static void test_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_who), cmocka_unit_test(test_kept),
-	    cmocka_unit_test(test_sum), cmocka_unit_test(test_device)};
+	    cmocka_unit_test(test_sum), cmocka_unit_test(test_exchange),
+	    cmocka_unit_test(test_device)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
