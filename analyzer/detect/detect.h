@@ -88,6 +88,7 @@ struct scene_limit {
 	uint64_t threads; /* threads beside the first one, with these stacks; 0: unknown */
 	uint64_t threads_ended; /* earlier ones; 0: none, or unknown */
 	uint64_t unjoined; /* part of usage: stacks of ended threads that nobody joined */
+	uint64_t before; /* part of usage: there before an attach */
 	struct scene_own_limit own; /* the program's own limit, if this is one */
 };
 
@@ -244,6 +245,10 @@ bool scene_kept_with_store(const struct scene *scene, const struct callsite *p);
  * lie in the interpreter's arenas, without a call site, beside larger blocks. */
 double scene_held_times(const struct scene *scene, uint32_t callsite);
 
+/* True if the recording began later than the process: it was attached to. Its start is unknown. */
+bool scene_attached(const struct scene *scene);
+/* Return 0 to 1: how far what grew since an attach outweighs what was there before; 1 without. */
+double scene_beside_before(const struct scene *scene, uint64_t bytes);
 /* Return whether the refused request is another one like those in flight: other threads' requests
  * hold alike at its call site, and the asking thread holds nothing there. `of`: index in
  * held->list. Tasks of one thread are not told apart. */

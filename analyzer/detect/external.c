@@ -12,6 +12,8 @@
 #include "util/num.h"
 #include "util/tuned.h"
 
+TUNED(uint64_t, BEFORE_PART, 2u, "of less than half, what came since is the larger part");
+
 #define PAGE 4096u /* what a killed process asked for last */
 
 TUNED(double, WORKED_SHARE, 0.8,
@@ -63,7 +65,8 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 
 	if (!scene->others.known || !held)
 		return 0;
-	strength = dominance((double)held, (double)live) * in_series(scene, 0.5);
+	strength =
+	    dominance((double)held, (double)(live + scene->limit.before)) * in_series(scene, 0.5);
 	if (strength <= 0)
 		return 0;
 	f->other_bytes = held;
@@ -395,7 +398,7 @@ static double of_start(const struct scene *scene, struct finding *f)
 	bool importing = scene->end.refused ? callsites->failed_import
 					    : callsites->imported_ns > callsites->own_ns;
 
-	if (scene->space || !importing || !scene->limit.bytes)
+	if (scene->space || !importing || !scene->limit.bytes || scene_attached(scene))
 		return 0;
 	for (uint32_t i = 0; i < callsites->count; i++) {
 		const struct callsite *p = &callsites->list[i];
@@ -410,6 +413,13 @@ static double of_start(const struct scene *scene, struct finding *f)
 	finding_evidence(f, FACT_START_OWN, (double)own);
 	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
 	return 1 - fmin(1, 2 * (double)own / (double)scene->limit.bytes);
+}
+
+/* True if most of the limit was in use before an attach: whether that grew, or is what the program
+ * always needs, nobody saw. */
+static bool mostly_before(const struct scene *scene)
+{
+	return scene->limit.before > scene->limit.bytes / BEFORE_PART;
 }
 
 int detect_external(const struct scene *scene, struct finding *out)
@@ -428,7 +438,7 @@ int detect_external(const struct scene *scene, struct finding *out)
 	each[3].strength = of_stacks(scene, &each[3], live);
 	each[4].strength = of_footprint(scene, &each[4], live);
 	each[5].strength = of_varying(scene, &each[5], live);
-	for (size_t i = 1; i < 6; i++)
+	for (size_t i = 1; i < 6 && !mostly_before(scene); i++)
 		if (each[i].strength > best->strength)
 			best = &each[i];
 	*out = *best;

@@ -155,6 +155,16 @@ double scene_beside_workers(const struct scene *scene, uint64_t bytes)
 	return dominance((double)bytes, (double)scene->others.workers.bytes);
 }
 
+bool scene_attached(const struct scene *scene)
+{
+	return scene->model->base.attached;
+}
+
+double scene_beside_before(const struct scene *scene, uint64_t bytes)
+{
+	return scene->limit.before ? dominance((double)bytes, (double)scene->limit.before) : 1;
+}
+
 static double freed_share(uint64_t live, uint64_t total)
 {
 	return total > live ? 1 - (double)live / (double)total : 0;

@@ -639,7 +639,8 @@ int detect_oversized_intermediate(const struct scene *scene, struct finding *out
 	g.strength = one_call(scene, &g);
 	if (is_better(scene, &g, &f))
 		f = g;
-	f.strength *= scene_beside_workers(scene, f.bytes + f.request_bytes);
+	f.strength *= scene_beside_workers(scene, f.bytes + f.request_bytes) *
+		      scene_beside_before(scene, f.bytes + f.request_bytes);
 	if (f.blame == CALLSITE_NONE || f.strength <= 0)
 		return DETECT_SILENT;
 	f.strength *= begun(scene, &scene->callsites->list[f.blame]);

@@ -8,6 +8,7 @@
 
 #include "diff/compare.h"
 #include "diff/phases.h"
+#include "util/num.h"
 
 const char *diff_by_name(enum diff_by by)
 {
@@ -64,7 +65,10 @@ static struct diff_side_view view_of(const struct side *s)
 	    .cause = r->verdict.cause,
 	    .confidence = r->verdict.confidence,
 	    .failure = r->failure.kind,
-	    .sample_every = r->coverage.sample_every};
+	    .sample_every = r->coverage.sample_every,
+	    .attached = r->coverage.attach.any,
+	    .ran_ns = r->coverage.attach.ran_ns,
+	    .before_bytes = num_less(r->coverage.attach.there, r->coverage.attach.freed)};
 
 	for (size_t i = 0; i < r->tree.count; i++)
 		if (r->tree.processes[i].pid == facts->pid)

@@ -190,6 +190,9 @@ struct diff_side_view {
 	double confidence;
 	enum failure_kind failure;
 	uint64_t sample_every; /* bytes; 0: every block was recorded */
+	/* Recorded from an attach on: what was there before is in no line. */
+	bool attached;
+	uint64_t ran_ns, before_bytes; /* 0: not known */
 	struct trace_set_damage damage;
 };
 

@@ -159,6 +159,23 @@ static void add_facts(struct str *out, const struct diff_result *r)
 	}
 }
 
+/* What was there before an attach is in no line: only what came since can be compared. */
+static void add_attached(struct str *out, const struct diff_result *r)
+{
+	const struct diff_side_view *v = r->b.attached ? &r->b : &r->a;
+	struct fmt a, b;
+
+	if (r->one_run || r->a.attached == r->b.attached)
+		return;
+	str_printf(out, " %c was recorded from an attach on", r->b.attached ? 'B' : 'A');
+	if (v->ran_ns)
+		str_printf(out, ", %s after its start", fmt_duration(&a, v->ran_ns));
+	str_puts(out, ": what it held before");
+	if (v->before_bytes)
+		str_printf(out, " (%s)", fmt_size(&b, v->before_bytes));
+	str_puts(out, " is in no line, so the two are not comparable in that.");
+}
+
 int sentence_write(struct diff_result *r)
 {
 	struct str text = {0};
@@ -181,6 +198,7 @@ int sentence_write(struct diff_result *r)
 	}
 	add_whole(&text, r, space);
 	add_work(&text, r, space);
+	add_attached(&text, r);
 	add_facts(&text, r);
 	r->sentence = text.failed ? NULL : arena_copy(&r->arena, str_text(&text), text.length);
 	if (!r->sentence)

@@ -20,7 +20,13 @@
 #include "util/arena.h"
 #include "verdict/request/stages.h"
 
-enum end_how { END_UNKNOWN, END_EXIT, END_SIGNAL, END_RUNNING };
+enum end_how {
+	END_UNKNOWN,
+	END_EXIT,
+	END_SIGNAL,
+	END_RUNNING,
+	END_DETACHED, /* the recorder left it, and it went on */
+};
 
 /* Memory of the host (gpu GPU_NONE), or from a driver on a GPU. */
 struct process_memory {
@@ -37,7 +43,9 @@ struct process {
 	const char *trace; /* path */
 	uint64_t events, dropped;
 	uint64_t start_real_ns;
-	double seconds;
+	double seconds; /* of the recording */
+	bool attached; /* it had begun before, by ran_ns if that is not 0 */
+	uint64_t ran_ns;
 	enum end_how how;
 	uint32_t code;
 	uint64_t refused_ns; /* since its start: the refusal without recovery; 0: none */
@@ -240,6 +248,12 @@ struct coverage {
 	 * were), so live bytes are estimates with this standard error. */
 	uint64_t sample_every, exact_from;
 	double error;
+	/* The recorder was attached: what was there then, and what was freed of it since. */
+	struct attach_facts {
+		bool any;
+		uint64_t ran_ns; /* since the process's start; 0: not recorded */
+		uint64_t there, freed; /* bytes; 0: not measured */
+	} attach;
 	uint64_t paused_ns; /* time without recorded new blocks */
 	uint64_t paused_bytes; /* bytes of those blocks, if they were counted */
 	/* A checkpoint left only sums of freed blocks. until_ns 0: no checkpoint. */

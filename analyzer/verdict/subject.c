@@ -228,7 +228,8 @@ static struct scene_limit limit_of(const struct judging *j)
 	    .threads = threads,
 	    .threads_ended =
 		num_less(levels_value(&j->levels, TRACE_LEVEL_THREADS_STARTED), threads),
-	    .unjoined = has_stacks ? ledger_get(&r->ledger, LEDGER_UNJOINED) : 0};
+	    .unjoined = has_stacks ? ledger_get(&r->ledger, LEDGER_UNJOINED) : 0,
+	    .before = ledger_get(&r->ledger, LEDGER_BEFORE)};
 }
 
 static uint64_t half_time(const struct model *m)

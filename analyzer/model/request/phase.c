@@ -81,7 +81,7 @@ static void marked(
 }
 
 void phases_read(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns,
-    const struct requests *r, struct phases *out)
+    const struct requests *r, bool attached, struct phases *out)
 {
 	uint64_t work = 0, request = r && r->begun ? r->first_start_ns : 0, served;
 	bool works = work_began(t, first_ns, moment_ns, &work);
@@ -91,7 +91,7 @@ void phases_read(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns
 		marked(out, t, r, moment_ns);
 		return;
 	}
-	if (!works && !request)
+	if (attached || (!works && !request))
 		return;
 	/* If requests started within the periods that prove the work, there was no warm-up. */
 	if (!works || (request && request < work + ((uint64_t)WORK_PERIODS << t->shift)))

@@ -30,8 +30,9 @@ struct phases {
 };
 
 /* Read the phases of a process, from its first event at first_ns until the moment. `r` may be NULL.
+ * `attached`: the process had begun before its first event, so only its marks tell of phases.
  * The list is empty when nothing separates loading from work. */
 void phases_read(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns,
-    const struct requests *r, struct phases *out);
+    const struct requests *r, bool attached, struct phases *out);
 
 #endif

@@ -93,6 +93,8 @@ static void side(const struct diff_side_view *v, char name, struct str *out)
 	if (v->failure != FAILURE_NONE)
 		str_printf(&text, " (%s)", cause_name(v->cause));
 	str_printf(&text, "; at %s%s", v->at[0] >= 'a' && v->at[0] <= 'z' ? "the " : "", v->at);
+	if (v->attached)
+		str_puts(&text, "; attached later");
 	if (v->sample_every)
 		str_printf(
 		    &text, "; a sample, a block for every %s", fmt_size(&f, v->sample_every));

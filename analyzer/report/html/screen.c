@@ -100,7 +100,7 @@ static unsigned colour(const char *class, unsigned row)
 	for (unsigned i = 0; i < CLASS_COUNT; i++)
 		if (strcmp(class, class_name((enum live_class)i)) == 0)
 			return i;
-	return CLASS_COUNT + row % 4;
+	return strcmp(class, LEDGER_BEFORE) == 0 ? CLASS_COUNT + 4 : CLASS_COUNT + row % 4;
 }
 
 static bool is_free(const char *class)

@@ -16,6 +16,7 @@ static void side_json(struct json *j, const char *key, const struct diff_side_vi
 	json_string(j, "failure", failure_kind_name(v->failure));
 	json_string(j, "cause", cause_name(v->cause));
 	json_real(j, "confidence", v->confidence, 3);
+	json_bool(j, "attached", v->attached);
 	json_u64_or_null(j, "sample_every_bytes", v->sample_every, v->sample_every);
 	damage_json(j, &v->damage);
 	json_object_end(j);

@@ -29,7 +29,7 @@ static void process_memory(struct json *j, const struct process *p)
 
 static void processes(struct json *j, const struct verdict_result *r)
 {
-	static const char *const hows[] = {"unknown", "exit", "signal", "unknown"};
+	static const char *const hows[] = {"unknown", "exit", "signal", "unknown", "detached"};
 
 	json_array(j, "processes");
 	for (size_t i = 0; i < r->tree.count; i++) {
@@ -172,6 +172,14 @@ static void coverage(struct json *j, const struct verdict_result *r)
 			json_u64(j, "thinned_blocks", c->thinned_blocks);
 			json_u64(j, "thinned_every_bytes", c->thinned_every);
 		}
+		json_object_end(j);
+	}
+	if (c->attach.any) {
+		json_object(j, "attached");
+		json_real(
+		    j, "after_seconds", c->attach.ran_ns ? (double)c->attach.ran_ns / 1e9 : NAN, 3);
+		json_u64(j, "there_bytes", c->attach.there);
+		json_u64(j, "freed_bytes", c->attach.freed);
 		json_object_end(j);
 	}
 	if (c->paused_ns) {

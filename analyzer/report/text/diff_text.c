@@ -50,6 +50,8 @@ static void sides_text(
 		    v->failure == FAILURE_KILLED ? "killed" : "failed: ",
 		    v->failure == FAILURE_KILLED ? "" : failure_kind_name(v->failure),
 		    cause_name(v->cause));
+	if (v->attached)
+		str_puts(&line, "; attached later");
 	if (v->sample_every)
 		str_printf(&line, "; sampled, a block for every %s", fmt_size(&f, v->sample_every));
 	style_item(out, style, name == 'A' ? "  A  " : "  B  ", 5, "%s", str_text(&line));

@@ -122,6 +122,11 @@ static bool is_free(const char *class)
 	return strcmp(class, "free") == 0;
 }
 
+static bool is_before(const char *class)
+{
+	return strcmp(class, LEDGER_BEFORE) == 0;
+}
+
 static bool is_small(const struct table *t, const struct ledger_row *r)
 {
 	return !t->style->verbose && r->bytes < t->ledger->limit_bytes / SMALL &&
@@ -221,7 +226,9 @@ static void one(const struct verdict_result *r, const struct ledger *l,
 
 		if ((small < 2 || !is_small(&t, x)) && !is_free(x->class))
 			row(&t, out, row_name(r, x, name), x->bytes, false,
-			    blamed ? t.tone : TERM_PLAIN);
+			    blamed		  ? t.tone
+			    : is_before(x->class) ? TERM_BLUE
+						  : TERM_PLAIN);
 	}
 	if (small >= 2) {
 		snprintf(name, sizeof(name), "%u more, each under 1 %%", small);

@@ -90,11 +90,19 @@ void end_text(const struct verdict_result *r, struct str *out)
 			: "");
 	else if (p->how == END_RUNNING)
 		str_puts(out, ", still running");
+	else if (p->how == END_DETACHED)
+		str_puts(out, ", detached");
 	else if (r->failure.kind == FAILURE_OOM_KILL)
 		str_puts(out, ", killed");
 	else
 		str_puts(out, ", end unknown");
-	str_printf(out, " after %s: ", fmt_duration(&a, num_ns(p->seconds)));
+	str_printf(out, " after %s",
+	    fmt_duration(&a, num_sum(p->attached ? p->ran_ns : 0, num_ns(p->seconds))));
+	if (p->attached && p->ran_ns)
+		str_printf(out, " (attached after %s)", fmt_duration(&a, p->ran_ns));
+	else if (p->attached)
+		str_puts(out, " (attached later)");
+	str_puts(out, ": ");
 }
 
 static void headline(const struct verdict_result *r, const struct report_style *st, struct str *out)
@@ -261,8 +269,8 @@ static void background(
 	if (f->kind == FAILURE_NONE)
 		style_wrap(out, st, 2, "kind: %s", failure_kind_name(f->kind));
 	else
-		style_wrap(out, st, 2, "kind: %s, %s after the start", failure_kind_name(f->kind),
-		    fmt_duration(&a, f->time_ns));
+		style_wrap(out, st, 2, "kind: %s, %s after the %s", failure_kind_name(f->kind),
+		    fmt_duration(&a, f->time_ns), r->coverage.attach.any ? "attach" : "start");
 	if (f->requested_bytes)
 		style_wrap(out, st, 2, "requested: %s", fmt_size_exact(&a, f->requested_bytes));
 	style_wrap(out, st, 2, "kind of limit: %s", limit_kind_name(f->limit));
@@ -398,6 +406,30 @@ static void rights(const struct coverage *c, const struct report_style *st, stru
 	str_free(&line);
 }
 
+/* What an attached recorder cannot know. */
+static void attached(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	const struct attach_facts *x = &r->coverage.attach;
+	struct str line = {0};
+	struct fmt a, b;
+
+	if (!x->any)
+		return;
+	if (x->ran_ns)
+		str_printf(&line, "%s after the start.", fmt_duration(&a, x->ran_ns));
+	else
+		str_puts(&line, "later than the start.");
+	if (x->there)
+		str_printf(&line, " %s were in use then; who allocated them is not known.",
+		    fmt_size(&a, x->there));
+	if (x->freed)
+		str_printf(&line, " %s of them were freed since.", fmt_size(&b, x->freed));
+	str_puts(&line, " Causes that need the beginning (oversized-model, batch-prealloc) are not "
+			"claimed.");
+	style_item(out, st, "Attached: ", 10, "%s", str_text(&line));
+	str_free(&line);
+}
+
 /* How the record was made, where not every block is in it. */
 void recording_text(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
@@ -405,6 +437,7 @@ void recording_text(const struct verdict_result *r, const struct report_style *s
 	struct str line = {0};
 	struct fmt a, b, d;
 
+	attached(r, st, out);
 	past(c, st, out);
 	bounded(c, st, out);
 	in_brief(c, st, out);

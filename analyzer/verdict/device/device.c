@@ -303,6 +303,10 @@ static void device_rows(struct device_report *d, const struct space *cuda)
 	bool alone = true;
 
 	rest = num_less(num_less(d->total - available, d->explained), d->others);
+	if (cuda->before.known) {
+		ledger_row(l, LEDGER_BEFORE, num_least(cuda->before.bytes, rest));
+		rest = num_less(rest, cuda->before.bytes);
+	}
 	context = contexts(cuda, d, &alone);
 	ledger_row(l,
 	    alone ? "CUDA context and modules" : "CUDA context, modules and other processes",
@@ -338,6 +342,7 @@ static int account(const struct verdict_result *r, struct device_report *d, cons
 				      .candidate_count = ranking ? ranking->count : 0,
 				      .undecided = ranking && r->verdict.cause == CAUSE_UNKNOWN,
 				      .device = true,
+				      .attached = m->base.attached,
 				      .heap_bytes = own},
 		    &classes);
 	free(roles);
@@ -356,6 +361,8 @@ static int account(const struct verdict_result *r, struct device_report *d, cons
 		/* PyTorch's own limit charges only PyTorch's memory. */
 		l->limit = LIMIT_TORCH;
 		l->limit_bytes = d->capped;
+		if (m->base.attached && torch && d->reserved_known)
+			ledger_row(l, LEDGER_BEFORE, num_less(d->reserved, segments_of(torch)));
 		ledger_row(l, LEDGER_FREE, num_less(d->capped, ledger_sum(l)));
 	} else {
 		if (torch)

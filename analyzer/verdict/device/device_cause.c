@@ -12,12 +12,14 @@
 #include "util/text/str.h"
 #include "util/tuned.h"
 #include "verdict/device/device_rewrite.h"
+#include "verdict/judge/coverage.h"
 #include "verdict/judge/decide.h"
 #include "verdict/judge/judge.h"
 #include "verdict/judge/rank.h"
 #include "verdict/ledger/host_slack.h"
 #include "verdict/request/flow.h"
 #include "verdict/request/waited.h"
+#include "verdict/wording/ending.h"
 #include "verdict/wording/fixes.h"
 #include "verdict/wording/words.h"
 
@@ -451,6 +453,7 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 	    .end = {.failed = true, .refused = &refused},
 	    .limit = {.bytes = r->failure.limit_bytes,
 		.usage = r->failure.usage_bytes,
+		.before = ledger_get(&d->ledger, LEDGER_BEFORE),
 		.own = {.known = d->capped && d->free_known, .kept_back = d->free}}};
 	uint64_t *by_callsite = NULL; /* the scene's, of graphs or streams */
 	int rc;
@@ -510,7 +513,7 @@ static void evidence(struct verdict *v, const struct device_report *d)
 		decide_fact(v, FACT_UNEXPLAINED, (double)d->unattributed);
 }
 
-static const char *summary(struct arena *words, const struct device_report *d)
+static const char *summary(struct verdict_result *r, const struct device_report *d)
 {
 	struct str s = {0};
 	struct fmt a, b, c;
@@ -545,7 +548,12 @@ static const char *summary(struct arena *words, const struct device_report *d)
 			    fmt_size(&c, d->total));
 		str_puts(&s, ".");
 	}
-	text = s.failed ? NULL : arena_copy(words, str_text(&s), s.length);
+	if (coverage_mostly_before(r)) {
+		str_putc(&s, ' ');
+		ending_before(&s, r);
+		str_puts(&s, "; attach earlier, or start it with `whyoom run`.");
+	}
+	text = s.failed ? NULL : arena_copy(&r->arena, str_text(&s), s.length);
 	str_free(&s);
 	return text;
 }
@@ -566,7 +574,7 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct device
 	decide_what_ifs(r);
 	if (v->cause == CAUSE_UNKNOWN) {
 		evidence(v, r->devices.first);
-		v->summary = summary(&r->arena, r->devices.first);
+		v->summary = summary(r, r->devices.first);
 	} else {
 		fixes_for(r);
 		v->summary = words_summary(r);

@@ -89,14 +89,14 @@ struct ending failure_ending(const struct model *m, const struct supervised *s)
 {
 	const struct trace_facts *facts = m->feed.facts(m->feed.self);
 
+	if (facts->end_how == TRACE_END_DETACHED)
+		return (struct ending){END_DETACHED, 0};
 	if (s && s->ended)
 		return (struct ending){s->how == TRACE_END_EXIT ? END_EXIT : END_SIGNAL, s->code};
 	if (facts->end_how == TRACE_END_SIGNAL)
 		return (struct ending){END_SIGNAL, facts->end_code};
 	if (facts->end_how == TRACE_END_EXIT || facts->end_how == TRACE_END_EXEC)
 		return (struct ending){END_EXIT, facts->end_code};
-	if (facts->end_how == TRACE_END_DETACHED)
-		return (struct ending){END_RUNNING, 0};
 	if (m->run.exited)
 		return (struct ending){END_EXIT, m->run.exit_code};
 	if (facts->running)

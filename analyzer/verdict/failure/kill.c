@@ -260,6 +260,9 @@ void kill_read(const struct model *m, const struct supervised *s, bool victim,
 	bool known;
 
 	*out = (struct kill_view){.seen = end.how == END_SIGNAL};
+	/* Whether what grew would fill the memory is worth a word, though nothing ended. */
+	if (failure->kind == FAILURE_NONE && end.how == END_DETACHED)
+		outlook_read(m, s, &out->outlook);
 	if (failure->kind != FAILURE_NONE ||
 	    (!(end.how == END_SIGNAL && end.code == SIGKILL) && end.how != END_UNKNOWN))
 		return;

@@ -7,6 +7,7 @@
 #include "model/space/space.h"
 #include "util/num.h"
 #include "util/tuned.h"
+#include "verdict/ledger/ledger.h"
 
 TUNED(uint64_t, BASE_BYTES, 8ull << 20,
     "libraries' data, stacks and the loader: a process has 2 to 6 MiB of them resident before its "
@@ -17,6 +18,8 @@ TUNED(uint64_t, LOST_EVENTS_PART, 20,
     "one event in twenty; with fewer lost, the counts of a call site still have the right order");
 TUNED(uint64_t, LOST_BYTES_PART, 4,
     "a quarter of the peak; less than that is smaller than the largest call site nearly always");
+
+TUNED(uint64_t, BEFORE_PART, 2u, "of less than half, what came since is the larger part");
 
 #define DAMAGED_NEXT                                                                               \
 	"Keep the trace on a disk that keeps what is written to it, and copy all of it; `whyoom "  \
@@ -59,7 +62,7 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 	const struct allocator_reading *malloc_says =
 	    allocator_stats_at(&m->measured.malloc, UINT64_MAX);
 	uint64_t seen = m->peak.bytes + m->maps.stack_bytes + m->maps.shared_bytes +
-			m->measured.inherited_bytes;
+			m->measured.inherited_bytes + base_left(&m->base, true);
 	uint64_t resident = 0, swap = 0;
 
 	/* The memory that malloc keeps of freed blocks is known, too, and its growth since the last
@@ -78,6 +81,10 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 	    .lost_bytes = facts->dropped_bytes,
 	    .small_missing = facts->budget || m->recording.budget,
 	    .disk_bound = facts->disk_bound,
+	    .attach = {.any = m->base.attached,
+		.ran_ns = m->base.ran_ns,
+		.there = m->base.blocks + m->base.resident,
+		.freed = m->base.freed},
 	    .paused_ns = m->recording.paused_ns,
 	    .paused_bytes = facts->paused_bytes,
 	    .brief_stacks = facts->brief_stacks,
@@ -110,6 +117,9 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 	if (!out->malloc_seen && !out->maps_seen && facts->damage.share > 0) {
 		out->gap = "the trace is damaged, and nothing that is left of it tells of memory";
 		*next = DAMAGED_NEXT;
+	} else if (!out->malloc_seen && !out->maps_seen && m->base.attached) {
+		out->gap = "nothing was allocated since whyoom came, or the hooks did not fire";
+		*next = "Attach for longer, while it works; or start it with `whyoom run`.";
 	} else if (!out->malloc_seen && !out->maps_seen) {
 		out->gap = "nothing was recorded: the hooks did not fire";
 		*next =
@@ -168,4 +178,10 @@ void coverage_read(const struct model *m, const struct callsites *callsites,
 			"CUDA's libraries are loaded as usual: not by dlmopen(), nor by a program "
 			"that is linked statically.";
 	}
+}
+
+bool coverage_mostly_before(const struct verdict_result *r)
+{
+	return r->coverage.attach.any &&
+	       ledger_get(&r->ledger, LEDGER_BEFORE) > r->ledger.limit_bytes / BEFORE_PART;
 }

@@ -10,4 +10,8 @@
 void coverage_read(const struct model *m, const struct callsites *callsites,
     const struct levels *levels, struct ending end, struct coverage *out, const char **next);
 
+/* True if the recorder was attached, and most of the limit was in use before: the cause may lie
+ * there. */
+bool coverage_mostly_before(const struct verdict_result *r);
+
 #endif

@@ -8,6 +8,7 @@
 #include "verdict/device/device.h"
 #include "verdict/failure/kill.h"
 #include "verdict/framework/framework_frames.h"
+#include "verdict/judge/coverage.h"
 #include "verdict/judge/rank.h"
 #include "verdict/ledger/ledger.h"
 
@@ -18,6 +19,8 @@ TUNED(double, KILL_FLAT_SURE, 0.85,
     "the counters alone say that it was not: a daemon kills without counting");
 TUNED(
     double, LOST_WEIGHT, 0.5, "when all events are lost, a clear shape is still as likely as not");
+TUNED(double, BEFORE_WEIGHT, 0.2,
+    "what grew since an attach filled the rest: four times in five it made the other, too");
 TUNED(uint64_t, ARENAS_PART, 10, "less in an interpreter's arenas decides no cause");
 TUNED(double, RIVAL_PART, 2, "a rival of less than half the score is no rival");
 
@@ -166,6 +169,9 @@ static void blame(struct verdict_result *r, const struct finding *f)
 
 static const char *what_next(const struct verdict_result *r)
 {
+	if (coverage_mostly_before(r) || decide_needs_beginning(r))
+		return "Attach earlier, or start it with `whyoom run`: what was allocated before "
+		       "an attach has no call site.";
 	if (r->failure.kind == FAILURE_NONE && r->kill.counter == KILL_COUNTER_ROSE)
 		return "The kernel's OOM killer struck on this machine while it ran: `dmesg` or "
 		       "`journalctl -k` names its victim.";
@@ -242,6 +248,14 @@ static bool unexplained(const struct verdict_result *r, bool failed)
 		   (r->kill.killed && (r->kill.rising || r->kill.counter != KILL_COUNTER_QUIET)));
 }
 
+bool decide_needs_beginning(const struct verdict_result *r)
+{
+	const struct finding *f = r->ranking.count ? &r->ranking.list[0].finding : NULL;
+
+	return r->coverage.attach.any && f &&
+	       (f->cause == CAUSE_BATCH_PREALLOC || f->cause == CAUSE_OVERSIZED_MODEL);
+}
+
 void decide(struct verdict_result *r, bool failed, const char *next)
 {
 	struct verdict *v = &r->verdict;
@@ -259,7 +273,8 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 	v->confidence = 0;
 	v->next = next ? next : what_next(r);
 	if (best && !(r->coverage.gap && !(failed && r->coverage.blurred)) &&
-	    sure >= RANK_CONFIDENCE_MIN && best->admissible && !unexplained(r, failed)) {
+	    sure >= RANK_CONFIDENCE_MIN && best->admissible && !unexplained(r, failed) &&
+	    !decide_needs_beginning(r)) {
 		v->cause = best->finding.cause;
 		v->confidence = sure;
 		v->next = NULL;
@@ -267,6 +282,11 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 	} else if (failed) {
 		second = best;
 	}
+	/* What was there before may have grown for another reason. */
+	if (r->coverage.attach.any && r->ledger.limit_bytes)
+		v->confidence *=
+		    1 - BEFORE_WEIGHT * fmin(1, (double)ledger_get(&r->ledger, LEDGER_BEFORE) /
+						    (double)r->ledger.limit_bytes);
 	if (best && (v->confidence > 0 || failed)) {
 		memcpy(v->evidence, best->finding.evidence, sizeof(v->evidence));
 		v->evidence_count = best->finding.evidence_count;

@@ -10,6 +10,9 @@
 /* Fill r->verdict, without its words, from r->ranking, r->callsites and r->coverage. `failed`: the
  * process ran out. `next` says what to record the next time; NULL: this finds it. */
 void decide(struct verdict_result *r, bool failed, const char *next);
+/* True if the best finding is one that only a recording from the start shows, as a model that is
+ * loaded, and the recorder was attached: then it is not claimed. */
+bool decide_needs_beginning(const struct verdict_result *r);
 /* Blame that frame of r->verdict.blame.stack. */
 void decide_blame(struct verdict_result *r, size_t frame);
 /* Add to the evidence, if there is room. */

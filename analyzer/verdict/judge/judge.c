@@ -14,6 +14,8 @@
 
 TUNED(uint64_t, UNACCOUNTED_PART, 4,
     "more than a quarter of the limit decides what else fits; less is the sample's age");
+TUNED(double, EXCHANGED, 2.0,
+    "as much freed of before as came since is an exchange; up to half is other work's");
 TUNED(double, STACKS_PART, 8.0,
     "threads' stacks may be some times what their requests hold, and still be no cause");
 
@@ -48,6 +50,15 @@ static void weigh_against_others(const struct scene *scene, struct finding *f)
 		f->strength *= fmin(1, (double)claimed * STACKS_PART / (double)scene->limit.stacks);
 }
 
+/* After an attach, blocks may come only to take the place of those from before, as in a cache. */
+static void weigh_against_exchange(const struct scene *scene, struct finding *f)
+{
+	double freed = (double)base_freed(scene->model, scene->callsites->moment_ns);
+
+	if (f->blame != CALLSITE_NONE && !f->steady && f->bytes && freed > 0)
+		f->strength *= fmax(0, fmin(1, EXCHANGED * (1 - freed / (double)f->bytes)));
+}
+
 static void detect(const struct scene *scene, struct ranking *out)
 {
 	out->count = 0;
@@ -60,6 +71,7 @@ static void detect(const struct scene *scene, struct ranking *out)
 		c->finding.cause = cause;
 		leave_out_unused(scene->callsites, &c->finding);
 		weigh_against_others(scene, &c->finding);
+		weigh_against_exchange(scene, &c->finding);
 		out->count++;
 	}
 }

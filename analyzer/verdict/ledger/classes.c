@@ -156,7 +156,7 @@ static bool is_early(const struct work *w, uint32_t at, uint64_t whole)
 {
 	const struct callsite *p = &w->in->callsites->list[at];
 
-	return p->facts.freed_count == 0 && is_large(w->in, p, whole) &&
+	return !w->in->attached && p->facts.freed_count == 0 && is_large(w->in, p, whole) &&
 	       when_made(w, p, whole) == BEFORE_WORK && work_is_known(w->in->callsites, p);
 }
 
@@ -168,7 +168,7 @@ static bool is_from_the_start(const struct work *w, uint32_t at)
 	const struct callsite *p = &callsites->list[at];
 	uint64_t run = num_less(callsites->moment_ns, callsites->first_ns);
 
-	return p->facts.last_ns <= callsites->first_ns + run / LOADING_PART &&
+	return !w->in->attached && p->facts.last_ns <= callsites->first_ns + run / LOADING_PART &&
 	       num_less(p->facts.total_bytes, p->facts.live_bytes) <=
 		   p->facts.live_bytes / LARGE_PART;
 }

@@ -32,6 +32,7 @@ struct classes_input {
 	 * a cause that the verdict does not. */
 	bool undecided;
 	bool device;
+	bool attached; /* its work had begun before its first event */
 	/* All live bytes, with or without a call site. map_bytes includes shared memory, files. */
 	uint64_t heap_bytes, map_bytes, shared_bytes, file_bytes;
 };

@@ -111,25 +111,38 @@ static uint64_t live_rows(struct ledger *l, const struct classes *c, bool with_m
 	return in_classes;
 }
 
-/* Divide `rest`: memory that blocks, anonymous mappings and stacks do not explain. If malloc has
- * statistics, its overhead (headers, rounding, threads' caches) and its free lists get rows. Up to
- * `without_memory` of the remainder is address space that malloc reserves to grow into. The
+/* What is left to explain, in bytes: all; up to `before` of it were there before an attach, beside
+ * malloc's; up to `without_memory` of it are address space that malloc may keep. */
+struct remainder {
+	uint64_t bytes, before, without_memory;
+};
+
+/* Divide the remainder: memory that blocks, anonymous mappings and stacks do not explain. After an
+ * attach the blocks of before, and up to `before` bytes of other memory, have their row. If malloc
+ * has statistics, its overhead (headers, rounding, threads' caches) and its free lists get rows. Up
+ * to `without_memory` of the remainder is address space that malloc reserves to grow into. The
  * remainder then is in free lists, too, up to the bytes acquired since the statistics; more is not
  * explained. Without statistics all of it is malloc's. */
-static void allocator_rows(
-    struct ledger *l, const struct malloc_held *h, uint64_t rest, uint64_t without_memory)
+static void allocator_rows(struct ledger *l, const struct malloc_held *h, struct remainder of)
 {
-	uint64_t overhead, free_lists, kept, since;
+	uint64_t overhead, free_lists, kept, since, blocks, other, rest = of.bytes;
 
 	if (!h->known) {
-		ledger_row(l, LEDGER_UNSPLIT, rest);
+		other = num_least(of.before, rest);
+		ledger_row(l, LEDGER_BEFORE, other);
+		ledger_row(l, LEDGER_UNSPLIT, rest - other);
 		return;
 	}
+	blocks = num_least(h->before, rest);
+	rest -= blocks;
 	overhead = num_least(h->overhead, rest);
 	rest -= overhead;
 	free_lists = num_least(h->free, rest);
 	rest -= free_lists;
-	kept = num_least(rest, without_memory);
+	other = num_least(of.before, rest);
+	rest -= other;
+	ledger_row(l, LEDGER_BEFORE, blocks + other);
+	kept = num_least(rest, of.without_memory);
 	since = num_least(rest - kept, h->since);
 	if (h->split) {
 		ledger_row(l, "allocator overhead", overhead);
@@ -289,7 +302,9 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	if (stopped(in))
 		unrecorded_rows(l, &held, room - own_data);
 	else
-		allocator_rows(l, &held, room - own_data, without_memory);
+		allocator_rows(l, &held,
+		    (struct remainder){
+			room - own_data, in->r->model->base.writable, without_memory});
 	ledger_row(l, "anonymous mappings", c->maps_other);
 	ledger_row(l, LEDGER_STACKS, threads + main_stack);
 	ledger_row(l, LEDGER_UNJOINED, unjoined);
@@ -371,7 +386,9 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	if (stopped(in))
 		unrecorded_rows(l, &held, num_less(room, live + inherited));
 	else
-		allocator_rows(l, &held, num_less(room, live + inherited), 0);
+		allocator_rows(l, &held,
+		    (struct remainder){
+			num_less(room, live + inherited), in->r->model->base.resident, 0});
 	ledger_row(l, LEDGER_STACKS, stacks);
 	if (cgroup) {
 		g.others = others_now(in, &g, anonymous);
@@ -458,6 +475,7 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	    .candidates = r->ranking.list,
 	    .candidate_count = in->with_claims ? r->ranking.count : 0,
 	    .undecided = in->with_claims && r->verdict.cause == CAUSE_UNKNOWN,
+	    .attached = r->model->base.attached,
 	    .heap_bytes = r->callsites->live_bytes,
 	    .map_bytes = r->callsites->map_bytes,
 	    .shared_bytes = r->callsites->shared_bytes,

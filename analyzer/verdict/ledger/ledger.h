@@ -30,6 +30,8 @@ struct ledger_input {
 #define LEDGER_ARENAS_FREE "interpreter arenas, free"
 /* Row: address space that malloc reserves to grow into. */
 #define LEDGER_KEPT "kept to grow into"
+/* Row: memory from before the recorder was attached, in each space. */
+#define LEDGER_BEFORE "there before whyoom came"
 /* Row: memory from after the process gave up its rights, and with them the recording. */
 #define LEDGER_UNRECORDED "not recorded"
 

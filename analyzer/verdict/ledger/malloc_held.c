@@ -44,6 +44,8 @@ void malloc_held(const struct model *m, const struct callsites *callsites, uint6
 		over = (uint64_t)((double)over / (double)a->live_count *
 				  (double)callsites->live_blocks);
 	held = a->arena + num_less(a->mmap, num_less(a->live_bytes, heap));
+	out->before = num_least(a->before, held);
+	heap += out->before;
 	out->overhead = a->split ? over : num_less(held, heap);
 	out->free = a->split ? num_less(held, heap + over) : 0;
 	out->since = num_less(acquired_until(m, callsites, measured_ns), a->acquired);

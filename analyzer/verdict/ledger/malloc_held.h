@@ -12,6 +12,7 @@ TUNED(uint64_t, MALLOC_SAME_FAILURE_NS, 200000000,
 
 struct malloc_held {
 	bool known, split; /* split: both parts are known */
+	uint64_t before; /* in use since before an attach */
 	uint64_t overhead, free; /* without split: the sum is in `overhead` */
 	/* Bytes that the process acquired since the statistics: of memory without any other
 	 * explanation, up to this much may lie in free lists. */

@@ -316,7 +316,7 @@ int flow_read(struct verdict_result *r, struct feed feed, struct err *err)
 		flow->held.callsites[i].in_one_go = 0;
 	mark_calls(callsites, &flow->held);
 	phases_read(&r->model->timeline, r->model->run.first_ns, callsites->moment_ns,
-	    flow->requests, &flow->phases);
+	    flow->requests, r->model->base.attached, &flow->phases);
 	flow->stage_count = stages_list(&stages, flow->stages);
 	/* Its argument ends here. */
 	flow->requests->is_entry = NULL;
@@ -411,7 +411,7 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 	flow->space->requests = NULL;
 	flow->stage_count = stages_list(&flow->space->stages, flow->stages);
 	phases_read(&space->model->timeline, r->model->run.first_ns, r->callsites->moment_ns,
-	    flow->requests, &flow->phases);
+	    flow->requests, r->model->base.attached, &flow->phases);
 	/* Its argument is freed with the space. */
 	flow->requests->is_entry = NULL;
 	flow_space_free(flow->space);

@@ -79,6 +79,8 @@ struct process tree_process(
 	    .dropped = f->dropped_total + m->recording.lost,
 	    .start_real_ns = f->start_real_ns,
 	    .seconds = (double)last / 1e9,
+	    .attached = m->base.attached,
+	    .ran_ns = m->base.ran_ns,
 	    .how = end.how,
 	    .code = end.code};
 }

@@ -4,6 +4,7 @@
 #include "util/text/fmt.h"
 #include "util/text/str.h"
 #include "verdict/failure/volume.h"
+#include "verdict/ledger/ledger.h"
 
 void ending_callsite(struct str *s, const char *function, const char *file, uint32_t line)
 {
@@ -119,6 +120,22 @@ static void add_killed_at(struct str *s, const struct verdict_result *r)
 		str_puts(s, ", before it had touched all that it had allocated");
 }
 
+void ending_before(struct str *s, const struct verdict_result *r)
+{
+	const struct ledger *l = &r->ledger;
+	struct fmt a, b;
+
+	str_printf(s, "%s of the ", fmt_size(&a, ledger_get(l, LEDGER_BEFORE)));
+	if (l->limit == LIMIT_DEVICE)
+		str_printf(s, "%s of %s", fmt_size(&b, l->limit_bytes), l->space);
+	else if (l->limit == LIMIT_NONE)
+		str_printf(s, "%s in use", fmt_size(&b, l->limit_bytes));
+	else
+		str_printf(
+		    s, "limit of %s (%s)", fmt_size(&b, l->limit_bytes), limit_kind_name(l->limit));
+	str_puts(s, " were there before whyoom came");
+}
+
 void ending_add(struct str *s, const struct verdict_result *r, enum said said)
 {
 	const struct failure_view *f = &r->failure;
@@ -202,8 +219,12 @@ void ending_outlook(struct str *s, const struct verdict_result *r)
 
 	if (!o->full_latest_ns)
 		return;
-	str_printf(s, " At this pace %s of %s would have been full ", first_limit(o),
-	    fmt_size(&a, o->first_bytes));
+	if (!r->kill.killed)
+		str_printf(s, " At this pace %s of %s will be full ", first_limit(o),
+		    fmt_size(&a, o->first_bytes));
+	else
+		str_printf(s, " At this pace %s of %s would have been full ", first_limit(o),
+		    fmt_size(&a, o->first_bytes));
 	if (o->full_latest_ns - o->full_soonest_ns < o->full_latest_ns / 10)
 		str_printf(s, "about %s later.", fmt_duration(&b, o->full_latest_ns));
 	else

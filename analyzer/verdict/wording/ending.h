@@ -21,6 +21,10 @@ void ending_callsite(struct str *s, const char *function, const char *file, uint
 /* Is the request of this many bytes, which a sentence named, the one that failed? */
 enum said ending_said(const struct verdict_result *r, uint64_t bytes);
 
+/* Add how much was in use before the recorder was attached: "612 MiB of the limit of 1.00 GiB
+ * (RLIMIT_AS) were there before whyoom came". */
+void ending_before(struct str *s, const struct verdict_result *r);
+
 /* End the sentence of the cause, and add how the process failed. */
 void ending_add(struct str *s, const struct verdict_result *r, enum said said);
 

@@ -10,6 +10,8 @@
 #include "verdict/failure/kill.h"
 #include "verdict/failure/volume.h"
 #include "verdict/judge/arena_blame.h"
+#include "verdict/judge/coverage.h"
+#include "verdict/judge/decide.h"
 #include "verdict/ledger/ledger.h"
 #include "verdict/wording/ending.h"
 
@@ -544,8 +546,13 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 {
 	const struct ledger *l = &r->ledger;
 	bool begun = !kill_with_memory_left(&r->kill), on_device = false;
+	const struct process *process = r->tree.count ? &r->tree.processes[r->tree.subject] : NULL;
+	bool detached = process && process->how == END_DETACHED;
 	struct fmt a, b, c;
 
+	if (detached)
+		str_printf(s, "It was recorded for %s and went on. ",
+		    fmt_duration(&a, num_ns(process->seconds)));
 	str_puts(s, begun ? "Nothing ran out: " : "");
 	for (size_t i = 0; i < r->devices.count; i++) {
 		const struct ledger *of = &r->devices.list[i].ledger;
@@ -562,6 +569,9 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 	    : begun   ? "at most"
 		      : "At most",
 	    fmt_size(&a, r->model->peak.bytes));
+	if (r->coverage.attach.any)
+		str_printf(s, " of what came since the attach, beside %s from before",
+		    fmt_size(&a, ledger_get(l, LEDGER_BEFORE)));
 	if (l->limit != LIMIT_NONE)
 		str_printf(s, ", and %s of the limit of %s (%s) stayed free",
 		    fmt_size(&c, ledger_get(l, LEDGER_FREE)), fmt_size(&b, l->limit_bytes),
@@ -589,13 +599,14 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 		ending_callsite(s, p->function, p->file, p->line);
 		fmt_size(&a, k->finding.bytes);
 		if (grew)
-			str_printf(s,
-			    " was still growing at the end: %s. A longer run shows whether that "
-			    "ends.",
-			    a.text);
+			str_printf(s, " was still growing at the end: %s.", a.text);
 		else
 			str_printf(
 			    s, " held %s of that (%s).", a.text, cause_name(k->finding.cause));
+		if (grew && detached && r->kill.outlook.full_latest_ns)
+			ending_outlook(s, r);
+		else if (grew)
+			str_puts(s, " A longer run shows whether that ends.");
 		break;
 	}
 }
@@ -648,6 +659,22 @@ static void add_largest(struct str *s, const struct verdict_result *r)
 	ending_callsite(s, most->function, most->file, most->line);
 }
 
+/* Of a cause that only the beginning shows: whether it was one, nobody saw. */
+static void add_since_attach(struct str *s, const struct verdict_result *r)
+{
+	const struct finding *f = &r->ranking.list[0].finding;
+	const struct callsite *p = main_callsite(r);
+	uint64_t bytes = f->bytes ? f->bytes : f->request_bytes;
+	struct fmt a;
+
+	str_puts(s, "The evidence does not decide the cause: ");
+	ending_callsite(s, p ? p->function : NULL, p ? p->file : NULL, p ? p->line : 0);
+	str_printf(s,
+	    " %s %s since the attach; only a recording from the start, by `whyoom run`, tells what "
+	    "is put in place there from what leaks",
+	    f->bytes ? "took and kept" : "asked for", fmt_size(&a, bytes));
+}
+
 static void words_unknown(struct str *s, const struct verdict_result *r)
 {
 	size_t named = 0;
@@ -666,6 +693,14 @@ static void words_unknown(struct str *s, const struct verdict_result *r)
 		str_puts(s, "It ended with an error");
 		ending_left(s, r);
 		str_puts(s, ", but no refused request was recorded");
+	} else if (decide_needs_beginning(r)) {
+		add_since_attach(s, r);
+		named = 2;
+	} else if (coverage_mostly_before(r)) {
+		str_puts(s, "The evidence does not decide the cause: ");
+		ending_before(s, r);
+		str_puts(s, "; attach earlier, or start it with `whyoom run`");
+		named = 2;
 	} else {
 		str_puts(s, "The evidence does not decide the cause");
 	}

@@ -33,7 +33,7 @@ static void read_all(struct served *v, bool frames)
 		assert_int_equal(model_apply(v->m, &e, &err), 0);
 		assert_int_equal(requests_apply(v->r, &e), 0);
 	}
-	phases_read(&v->m->timeline, v->m->run.first_ns, v->m->run.last_ns, v->r, &v->p);
+	phases_read(&v->m->timeline, v->m->run.first_ns, v->m->run.last_ns, v->r, false, &v->p);
 }
 
 static void done(struct served *v)

@@ -329,6 +329,40 @@ static void external_or_leak(void)
 	    (struct finding){.cause = CAUSE_EXTERNAL, .blame = CALLSITE_NONE};
 }
 
+static void attached(uint64_t before)
+{
+	r.coverage.attach.any = true;
+	r.ledger.limit = r.failure.limit;
+	r.ledger.limit_bytes = r.failure.limit_bytes;
+	ledger_row(&r.ledger, LEDGER_BEFORE, before);
+}
+
+static void attached_late(void)
+{
+	undecided_between_none();
+	attached(512 * MiB);
+}
+
+static void attached_while_loading(void)
+{
+	f->cause = CAUSE_OVERSIZED_MODEL;
+	attached(20 * MiB);
+}
+
+static void detached(void)
+{
+	static struct process process = {.how = END_DETACHED, .seconds = 600};
+
+	still_growing();
+	r.tree.processes = &process;
+	r.tree.count = 1;
+	r.kill.outlook.full_soonest_ns = 228000000000;
+	r.kill.outlook.full_latest_ns = 288000000000;
+	r.kill.outlook.first = LIMIT_AS;
+	r.kill.outlook.first_bytes = r.failure.limit_bytes;
+	attached(200 * MiB);
+}
+
 /* verdicts.py reads these rows. */
 static const struct {
 	enum cause cause;
@@ -588,6 +622,13 @@ static const struct {
     {CAUSE_HEALTHY, killed_while_healthy,
 	"SIGKILL ended it with 20.0 GiB free: memory had not run out. At most 340 MiB were in use "
 	"at once, and 240 MiB of the limit of 600 MiB (RLIMIT_AS) stayed free."},
+    {CAUSE_HEALTHY, detached,
+	"It was recorded for 10 min 00 s and went on. Nothing ran out: at most 340 MiB were in use "
+	"at "
+	"once of what came since the attach, beside 200 MiB from before, and 240 MiB of the limit "
+	"of 600 MiB (RLIMIT_AS) stayed free. But Chat.answer (chat.py:31) was still growing at the "
+	"end: 300 MiB. At this pace RLIMIT_AS of 600 MiB will be full 3 min 48 s to 4 min 48 s "
+	"later."},
     {CAUSE_UNKNOWN, undecided,
 	"The evidence does not decide the cause: perhaps leak in Chat.answer (chat.py:31), 300 "
 	"MiB, "
@@ -604,6 +645,15 @@ static const struct {
 	"The evidence does not decide the cause; 290 MiB of the 340 MiB in use were allocated "
 	"by Chat.answer (chat.py:31). A request for 8.00 MiB then failed at the limit of 600 "
 	"MiB (RLIMIT_AS)."},
+    {CAUSE_UNKNOWN, attached_late,
+	"The evidence does not decide the cause: 512 MiB of the limit of 600 MiB (RLIMIT_AS) were "
+	"there before whyoom came; attach earlier, or start it with `whyoom run`. A request for "
+	"8.00 MiB then failed at the limit of 600 MiB (RLIMIT_AS)."},
+    {CAUSE_UNKNOWN, attached_while_loading,
+	"The evidence does not decide the cause: Chat.answer (chat.py:31) took and kept 300 MiB "
+	"since the attach; only a recording from the start, by `whyoom run`, tells what is put in "
+	"place there from what leaks. A request for 8.00 MiB then failed at the limit of 600 MiB "
+	"(RLIMIT_AS)."},
     {CAUSE_UNKNOWN, not_recorded,
 	"The cause is not known: allocations by Python were not recorded."},
     {CAUSE_UNKNOWN, killed_unexplained,
