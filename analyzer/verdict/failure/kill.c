@@ -176,7 +176,7 @@ static void read_trend(
 	double half = slope_from(t, t->used / 2), quarter = slope_from(t, t->used / 4 * 3);
 	uint64_t least = UINT64_MAX, ends[2];
 
-	out->grows = half > 0 && quarter > 0;
+	out->grows = count && half > 0 && quarter > 0;
 	if (!out->grows)
 		return;
 	for (size_t i = 0; i < count; i++) {
@@ -194,13 +194,15 @@ static void read_trend(
 
 /* Read how much memory was left, whether live bytes rise steadily, and when they would have filled
  * the memory. `s` may be NULL: then only the process's own measurements count. */
-static void outlook_read(const struct model *m, const struct supervised *s, struct outlook *out)
+static void outlook_read(
+    const struct model *m, const struct supervised *s, bool killed, struct outlook *out)
 {
 	struct room rooms[FAILURE_ROOMS];
 	size_t count = failure_rooms(m, s, rooms);
 
 	read_left(rooms, count, out);
-	if (out->known)
+	/* Why it was killed only the machine's memory tells; when a limit is full, that limit. */
+	if (out->known || !killed)
 		read_trend(m, rooms, count, out);
 }
 
@@ -262,14 +264,14 @@ void kill_read(const struct model *m, const struct supervised *s, bool victim,
 	*out = (struct kill_view){.seen = end.how == END_SIGNAL};
 	/* Whether what grew would fill the memory is worth a word, though nothing ended. */
 	if (failure->kind == FAILURE_NONE && end.how == END_DETACHED)
-		outlook_read(m, s, &out->outlook);
+		outlook_read(m, s, false, &out->outlook);
 	if (failure->kind != FAILURE_NONE ||
 	    (!(end.how == END_SIGNAL && end.code == SIGKILL) && end.how != END_UNKNOWN))
 		return;
 	out->killed = true;
 	out->counter = counter_of(s);
 	read_rise(m, s, out);
-	outlook_read(m, s, &out->outlook);
+	outlook_read(m, s, true, &out->outlook);
 	failure->time_ns = m->run.last_ns;
 	failure_kill_limit(m, s, failure);
 	failure->kind = FAILURE_OOM_KILL;
