@@ -139,6 +139,17 @@ class Tarball(unittest.TestCase):
         r = subprocess.run(["readelf", "-lW", top + "/bin/whyoom"], capture_output=True, text=True)
         self.assertNotIn("INTERP", r.stdout)
 
+    def test_needs_no_newer_system(self):
+        """Programs that lie beside the library run where it does."""
+        lib = self.unpack(self.temporary()) + "/lib"
+        files = [f for f in glob.glob(lib + "/*") + glob.glob(lib + "/simgpu/*")
+                 if os.path.isfile(f)]
+        self.assertEqual(len(files), 6)
+        for path in files:
+            r = subprocess.run(["objdump", "-p", path], capture_output=True, text=True, check=True)
+            for found in re.findall(r"GLIBC_([\d.]+)", r.stdout):
+                self.assertLessEqual(tuple(map(int, found.split("."))), (2, 28), path)
+
     def test_unpacked_elsewhere(self):
         d = self.temporary()
         top = self.unpack(d)

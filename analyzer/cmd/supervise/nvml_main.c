@@ -4,9 +4,7 @@
  * of its own, since the library may be slow, hang or crash, and since the supervisor may be linked
  * statically. Ends when its standard input does.
  *
- * Made to run on older systems than the one that it was built on: symbols of the C library that
- * became others meanwhile are named by their oldest versions, its start-up function among them, for
- * which the linker's usual start-up code is left out.
+ * Made to run on older systems than the one that it was built on: util/old_libc.h.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -17,47 +15,6 @@
 
 #include "cmd/supervise/nvml.h"
 #include "util/clock_ns.h"
-
-#if defined(__x86_64__)
-#define OLDEST "GLIBC_2.2.5"
-__asm__(".text\n"
-	".globl _start\n"
-	".type _start, @function\n"
-	"_start:\n"
-	"	xorl %ebp, %ebp\n"
-	"	movq %rdx, %r9\n" /* the loader's own cleaning up */
-	"	popq %rsi\n" /* argc */
-	"	movq %rsp, %rdx\n" /* argv */
-	"	andq $-16, %rsp\n"
-	"	pushq %rax\n"
-	"	pushq %rsp\n" /* the stack's end */
-	"	xorl %r8d, %r8d\n"
-	"	xorl %ecx, %ecx\n"
-	"	leaq main(%rip), %rdi\n"
-	"	call *__libc_start_main@GOTPCREL(%rip)\n"
-	"	hlt\n");
-#elif defined(__aarch64__)
-#define OLDEST "GLIBC_2.17"
-__asm__(".text\n"
-	".globl _start\n"
-	".type _start, %function\n"
-	"_start:\n"
-	"	mov x29, #0\n"
-	"	mov x30, #0\n"
-	"	mov x5, x0\n" /* the loader's own cleaning up */
-	"	ldr x1, [sp]\n" /* argc */
-	"	add x2, sp, #8\n" /* argv */
-	"	mov x6, sp\n" /* the stack's end */
-	"	mov x3, #0\n"
-	"	mov x4, #0\n"
-	"	adrp x0, main\n"
-	"	add x0, x0, :lo12:main\n"
-	"	bl __libc_start_main\n"
-	"	brk #0\n");
-#endif
-__asm__(".symver __libc_start_main, __libc_start_main@" OLDEST);
-__asm__(".symver dlopen, dlopen@" OLDEST);
-__asm__(".symver dlsym, dlsym@" OLDEST);
 
 /* NVML's own numbers and structures; its documentation is public. */
 #define OK 0
