@@ -44,6 +44,8 @@ SUITES = [
      "~/.cache"),
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
     ("cli", "default", ["cli"], True, "the command line"),
+    ("wheel", "default", ["wheel"], True, "the wheel: what it holds and needs, marks, reports, "
+     "pytest's plugin"),
     ("export", "default", ["export"], True, "exports in their own readers, sums as in the report"),
     ("page", "default", ["page"], True, "a report's page, in Chromium"),
     ("diff", "default", ["diff"], True,
@@ -87,6 +89,8 @@ SUITES = [
      "each program at each of its limits, and shuffled"),
     ("torch-all", "default", ["torch-all"], False, "PyTorch 2.4 to the newest, 4 GB on disk"),
     ("gpu", "default", ["tests/gpu/run"], False, "a machine with a real GPU: docs/gpu.md"),
+    ("wheel-all", "default", ["wheel-all"], False,
+     "the wheel with FastAPI, pandas, other Pythons; beside pytest-memray"),
     ("export-all", "default", ["export-all"], False,
      "exports in Go's pprof, Prometheus' tools, Perfetto's page, pyarrow and DuckDB"),
     ("attach-verdicts-all", "default", ["attach-verdicts-all"], False,
