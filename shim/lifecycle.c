@@ -184,8 +184,56 @@ static void info_mode(void)
 /* What the environment contained at the start: "NAME=VALUE" of each of memory_variables[] that
  * fits, and the options. The child of a fork writes it again from here: its first event may come
  * from within setenv(), which has just freed the array that `environ` still points to. */
-static char start_variables[2048], start_options[1024];
+static char start_variables[2048], start_options[1024], start_labels[1024];
 static size_t start_variables_bytes;
+
+/* Labels that Kubernetes' downward API gives by these variables, where none of the name is given.
+ */
+static const struct {
+	const char *variable, *label;
+} pod_labels[] = {
+    {"POD_NAME", "pod"},
+    {"POD_NAMESPACE", "namespace"},
+    {"NODE_NAME", "node"},
+};
+
+/* Does "a=1,b=2" have a value of that name? */
+static bool has_label(const char *labels, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = labels; p; p = strchr(p, ',')) {
+		p += *p == ',';
+		if (!strncmp(p, name, n) && p[n] == '=')
+			return true;
+	}
+	return false;
+}
+
+/* A label that does not fit is left out whole. */
+static void remember_labels(char *const *environment)
+{
+	const char *end = start_labels + sizeof(start_labels);
+	char *p;
+
+	start_labels[0] = 0;
+	if (strlen(options.label) >= sizeof(start_labels))
+		sys_say("WHYOOM_LABEL is longer than 1023 bytes; the labels are left out");
+	else
+		text_append(start_labels, end, options.label);
+	p = start_labels + strlen(start_labels);
+	for (size_t i = 0; i < sizeof(pod_labels) / sizeof(pod_labels[0]); i++) {
+		const char *value = options_variable(environment, pod_labels[i].variable);
+
+		if (!value || !*value || strchr(value, ',') ||
+		    has_label(start_labels, pod_labels[i].label) ||
+		    strlen(value) + strlen(pod_labels[i].label) + 2 >= (size_t)(end - p))
+			continue;
+		p = text_append(p, end, p > start_labels ? "," : "");
+		p = text_append(text_append(p, end, pod_labels[i].label), end, "=");
+		p = text_append(p, end, value);
+	}
+}
 
 static void remember_environment(char *const *environment, char *const *settings)
 {
@@ -202,6 +250,7 @@ static void remember_environment(char *const *environment, char *const *settings
 		start_variables_bytes += bytes;
 	}
 	options_text(settings, start_options, sizeof(start_options));
+	remember_labels(environment);
 }
 
 static void write_environment(void)
@@ -219,6 +268,8 @@ static void write_environment(void)
 	}
 	if (start_options[0])
 		definitions_info("options", start_options);
+	if (start_labels[0])
+		definitions_info("labels", start_labels);
 }
 
 /* Write the facts about the process; again in the child of a fork, whose file stands alone. */
@@ -243,8 +294,10 @@ static void write_facts(void)
 			count += (uint64_t)__builtin_popcountll(cpus[i]);
 		info_number("cpus", count);
 	}
-	if (sys_call(SYS_uname, (long)&kernel, 0, 0, 0, 0, 0) == 0)
+	if (sys_call(SYS_uname, (long)&kernel, 0, 0, 0, 0, 0) == 0) {
 		definitions_info("kernel", kernel.release);
+		definitions_info("host", kernel.nodename);
+	}
 	if (gnu_get_libc_version)
 		definitions_info("libc", gnu_get_libc_version());
 	info_owner();

@@ -12,6 +12,7 @@
 #include "report/check.h"
 #include "report/diagnosis.h"
 #include "report/flame.h"
+#include "report/fleet.h"
 #include "report/map.h"
 #include "report/report.h"
 #include "report/what_if.h"
@@ -39,7 +40,8 @@ struct diff_view {
 	RESULT(explain, struct explanation)                                                        \
 	RESULT(check, struct check_view)                                                           \
 	RESULT(doctor, struct diagnosis)                                                           \
-	RESULT(diff, struct diff_view)
+	RESULT(diff, struct diff_view)                                                             \
+	RESULT(fleet, struct fleet_answer)
 
 enum format_result {
 	FORMAT_OF_NOTHING, /* the command has no --format */

@@ -41,6 +41,7 @@ struct process {
 	/* arguments joined by blanks; the executable if they were not recorded */
 	const char *cmdline;
 	const char *trace; /* path */
+	const char *host, *labels; /* the machine's name; "NAME=VALUE,NAME=VALUE"; "": not known */
 	uint64_t events, dropped;
 	uint64_t start_real_ns;
 	double seconds; /* of the recording */

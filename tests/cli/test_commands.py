@@ -62,7 +62,8 @@ class Commands(unittest.TestCase):
             if name in ("run", "doctor"):  # their argument is a program
                 continue
             traces = 2 if name == "diff" else 1
-            r = whyoom(name, *["/no/such/trace"] * traces)
+            words = ["collect"] if name == "fleet" else []
+            r = whyoom(name, *words, *["/no/such/trace"] * traces)
             self.assertEqual((r.returncode, r.stdout), (1, ""), name)
             self.assertIn("/no/such/trace", r.stderr)
             if name != "explain":  # which reads standard input

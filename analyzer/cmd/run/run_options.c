@@ -81,6 +81,29 @@ static bool same_name(const char *row, const char *flag, size_t n)
 	return true;
 }
 
+/* Further labels join those that were given before. */
+static int store_labels(struct run_options *out, const char *value, struct err *err)
+{
+	char *before = out->given[RUN_OPTION_label], *joined = NULL;
+
+	for (const char *p = value; *p; p += strcspn(p, ","), p += *p == ',') {
+		size_t name =
+		    strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+		if (!name || isdigit((unsigned char)*p) || p[name] != '=')
+			return err_set(err, -EINVAL,
+			    "--label is NAME=VALUE, with a name of letters, digits and _, not '%s'",
+			    p);
+	}
+	if (asprintf(&joined, "%s%s%s", before ? before : "", before ? "," : "", value) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	free(before);
+	out->given[RUN_OPTION_label] = joined;
+	return strlen(joined) < 1024
+		   ? 0
+		   : err_set(err, -EINVAL, "the labels take more than 1023 bytes");
+}
+
 static int store(struct run_options *out, size_t option, const char *value, struct err *err)
 {
 	const struct row *row = &rows[option];
@@ -114,6 +137,8 @@ static int store(struct run_options *out, size_t option, const char *value, stru
 	case TYPE_TEXT:
 		if (!*value)
 			return err_set(err, -EINVAL, "--%s needs a value", row->name);
+		if (option == RUN_OPTION_label)
+			return store_labels(out, value, err);
 		break;
 	}
 	free(out->given[option]);

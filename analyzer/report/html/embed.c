@@ -1,8 +1,9 @@
 /*
  * embed.c - a program of the build: writes C arrays of files, so that whyoom needs no file beside
- * it. Usage: embed OUT NAME FILE... [-- NAME FILE...]: an array NAME of its files, one after the
- * other. NAME "js" makes the arrays page_js, page_js_bytes. Lines lose their indentation, and those
- * of comments alone are left out: every page carries these bytes. No text goes over several lines.
+ * it. Usage: embed OUT HEADER PREFIX NAME FILE... [-- NAME FILE...]: an array NAME of its files,
+ * one after the other, and a NUL; HEADER declares them. PREFIX "page" and NAME "js" make page_js
+ * and page_js_bytes. Lines lose their indentation, and those of comments alone are left out: every
+ * page carries these bytes. No text goes over several lines.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,31 +32,31 @@ static int add_file(FILE *out, const char *path, unsigned *bytes)
 	return failed;
 }
 
-static int add_array(FILE *out, char **arguments, int count)
+static int add_array(FILE *out, const char *prefix, char **arguments, int count)
 {
 	unsigned bytes = 0;
 
 	if (count < 1)
 		return -1;
-	fprintf(out, "const unsigned char page_%s[] = {\n", arguments[0]);
+	fprintf(out, "const unsigned char %s_%s[] = {\n", prefix, arguments[0]);
 	for (int i = 1; i < count; i++)
 		if (add_file(out, arguments[i], &bytes))
 			return -1;
-	fprintf(out, "0};\nconst unsigned page_%s_bytes = %u;\n", arguments[0], bytes);
+	fprintf(out, "0};\nconst unsigned %s_%s_bytes = %u;\n", prefix, arguments[0], bytes);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	FILE *out = argc > 2 ? fopen(argv[1], "w") : NULL;
-	int rc = out ? 0 : -1, from = 2;
+	FILE *out = argc > 4 ? fopen(argv[1], "w") : NULL;
+	int rc = out ? 0 : -1, from = 4;
 
 	if (out)
-		fprintf(out, "#include \"report/html/html.h\"\n");
-	for (int i = 2; i <= argc && !rc; i++) {
+		fprintf(out, "#include \"%s\"\n", argv[2]);
+	for (int i = from; i <= argc && !rc; i++) {
 		if (i < argc && strcmp(argv[i], "--") != 0)
 			continue;
-		rc = add_array(out, argv + from, i - from);
+		rc = add_array(out, argv[3], argv + from, i - from);
 		from = i + 1;
 	}
 	if (out && fclose(out))

@@ -61,6 +61,33 @@ static void processes(struct json *j, const struct verdict_result *r)
 	json_array_end(j);
 }
 
+/* "image=chat:1.4,pod=chat-0" as an object. */
+static void labels(struct json *j, const char *text)
+{
+	json_object(j, "labels");
+	while (*text) {
+		size_t n = strcspn(text, ","), name = strcspn(text, "=");
+
+		if (name < n) {
+			char key[64], value[1024];
+
+			snprintf(key, sizeof(key), "%.*s", (int)name, text);
+			snprintf(
+			    value, sizeof(value), "%.*s", (int)(n - name - 1), text + name + 1);
+			json_string(j, key, value);
+		}
+		text += n + (text[n] == ',');
+	}
+	json_object_end(j);
+}
+
+/* Where the run took place. */
+static void origin(struct json *j, const struct process *p)
+{
+	json_string(j, "host", *p->host ? p->host : NULL);
+	labels(j, p->labels);
+}
+
 static void failure(struct json *j, const struct verdict_result *r)
 {
 	const struct failure_view *f = &r->failure;
@@ -321,6 +348,7 @@ void report_json(const struct report_view *v, const struct report_style *style, 
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
 	damage_json(&j, &r->tree.damage);
+	origin(&j, &r->tree.processes[r->tree.subject]);
 	processes(&j, r);
 	failure(&j, r);
 	recovered(&j, r);

@@ -55,6 +55,15 @@ static const char *command_line(struct arena *words, const struct trace_facts *f
 	return text ? text : "";
 }
 
+/* A fact of the process by its key in the trace, kept; "": there is none. */
+static const char *recorded(struct arena *words, struct feed feed, const char *key)
+{
+	const char *value = feed.info(feed.self, key),
+		   *kept = value ? arena_copy(words, value, strlen(value)) : NULL;
+
+	return kept ? kept : "";
+}
+
 struct process tree_process(
     struct arena *words, struct feed feed, const struct model *m, const struct supervised *s)
 {
@@ -75,6 +84,8 @@ struct process tree_process(
 	    .ppid = f->ppid,
 	    .cmdline = command_line(words, f),
 	    .trace = f->path ? f->path : "",
+	    .host = recorded(words, feed, "host"),
+	    .labels = recorded(words, feed, "labels"),
 	    .events = m->run.events,
 	    .dropped = f->dropped_total + m->recording.lost,
 	    .start_real_ns = f->start_real_ns,
