@@ -1,16 +1,22 @@
 #include "watch/early.h"
 
 #include <errno.h>
+#include <math.h>
+#include <string.h>
 
 #include "model/callsite/callsite.h"
-#include "model/model.h"
 #include "util/num.h"
+#include "util/tuned.h"
+#include "verdict/judge/rank.h"
 #include "watch/growth.h"
 #include "watch/rooms.h"
 
+TUNED(double, REST_KNOWN, 0.5,
+    "as likely as not, what fills the rest of the limit is what filled it so far");
+
 static int next_early(void *self, struct event *out, struct err *err)
 {
-	struct early *p = self;
+	struct early_feed *p = self;
 	int r = p->over ? 0 : p->trace.next(p->trace.self, out, err);
 
 	if (r == 1 && out->time_ns <= p->until_ns && out->stack == p->refused.stack &&
@@ -25,17 +31,17 @@ static int next_early(void *self, struct event *out, struct err *err)
 
 static int rewind_early(void *self, struct err *err)
 {
-	struct early *p = self;
+	struct early_feed *p = self;
 
 	p->over = false;
 	return p->trace.rewind(p->trace.self, err);
 }
 
-/* As the trace's own feed, by way of struct early. */
+/* As the trace's own feed, by way of struct early_feed. */
 #define PASS(type, name, arguments, call)                                                          \
 	static type early_##name arguments                                                         \
 	{                                                                                          \
-		const struct feed *t = &((struct early *)self)->trace;                             \
+		const struct feed *t = &((struct early_feed *)self)->trace;                        \
                                                                                                    \
 		return call;                                                                       \
 	}
@@ -68,52 +74,111 @@ static const struct callsite *fastest(const struct callsites *all, uint64_t now_
 	return best;
 }
 
-int early_begin(struct early *p, struct feed trace, uint64_t until_ns, struct err *err)
+/* Set the levels that the process would note with a refusal: its latest, and a limit that is all in
+ * use. A limit on data is one; any other counts as one on address space, which refuses, too. */
+static void set_levels(struct early_feed *p, const struct model *m, const struct early *e)
 {
+	const struct levels *now = &m->measured.levels;
+	bool data = e->room.limit == LIMIT_DATA;
+	uint32_t use = data ? TRACE_LEVEL_DATA : TRACE_LEVEL_VSIZE;
+	uint32_t limit = data ? TRACE_LEVEL_LIMIT_DATA : TRACE_LEVEL_LIMIT_AS;
+	uint64_t used = num_most(e->live_bytes, levels_value(now, use));
+
+	p->refused.levels = p->levels;
+	for (uint32_t key = 0; key < TRACE_LEVEL_CG_CURRENT; key++)
+		if (now->known[key] && key != use)
+			p->levels[p->refused.level_count++] =
+			    (struct event_level){key, now->value[key]};
+	p->levels[p->refused.level_count++] = (struct event_level){use, used};
+	p->levels[p->refused.level_count++] = (struct event_level){limit, used};
+}
+
+/* Set the end of e->feed, and the request that is refused there. 1: no limit is known. */
+static int set_end(struct early *e, struct err *err)
+{
+	struct early_feed *p = &e->feed;
 	const struct callsite *next;
 	struct callsites *all;
-	struct room room;
 	struct model *m;
-	uint64_t used;
-	int r;
+	int r = feed_until_model(p->trace, UINT64_MAX, p->until_ns, &m, err);
 
-	*p = (struct early){.trace = trace};
-	r = feed_until_model(trace, UINT64_MAX, until_ns, &m, err);
 	if (r)
 		return r;
-	p->until_ns = until_ns == UINT64_MAX ? m->run.last_ns : until_ns;
-	r = rooms_of_host(m, &room) ? callsites_new(m, AT_END, &all, err) : 1;
+	r = rooms_of_host(m, &e->room) ? callsites_new(m, AT_END, &all, err) : 1;
 	if (r) {
 		model_free(m);
 		return r;
 	}
-	p->live_bytes = m->blocks.bytes + m->maps.bytes;
+	growth_forecast(m, all, m->run.last_ns, e->room.left, &e->forecast);
+	e->live_bytes = m->blocks.bytes + m->maps.bytes;
 	next = fastest(all, p->until_ns);
-	used = num_most(p->live_bytes, levels_value(&m->measured.levels, TRACE_LEVEL_VSIZE));
-	p->levels[0] = (struct event_level){TRACE_LEVEL_VSIZE, used};
-	p->levels[1] = (struct event_level){TRACE_LEVEL_LIMIT_AS, used};
 	p->refused = (struct event){.kind = EV_FAILED,
 	    .api = TRACE_API_MALLOC,
 	    .space = TRACE_SPACE_HOST,
 	    .stack = next ? next->stack : 0,
 	    .time_ns = m->run.last_ns,
 	    .size = next ? callsite_largest_live(next) : 1,
-	    .u.failed = {.why = TRACE_FAIL_ERRNO, .result = ENOMEM},
-	    .levels = p->levels,
-	    .level_count = 2};
+	    .u.failed = {.why = TRACE_FAIL_ERRNO, .result = ENOMEM}};
+	set_levels(p, m, e);
 	callsites_free(all);
 	model_free(m);
 	return 0;
 }
 
-struct feed early_feed(struct early *e)
+/* True if that cause is growth that the work itself makes, so that more work makes more of it. A
+ * load, a preallocation and a single request end by themselves. */
+static bool goes_on(enum cause cause)
 {
-	return (struct feed){.self = e,
-	    .next = next_early,
-	    .rewind = rewind_early,
-	    .symbols = early_symbols,
-	    .info = early_info,
-	    .facts = early_facts,
-	    .space = early_space,
-	    .each_live = early_each_live};
+	return cause == CAUSE_LEAK || cause == CAUSE_STATE_RETENTION ||
+	       cause == CAUSE_PROMPT_GROWTH || cause == CAUSE_CONCURRENCY;
+}
+
+double early_confidence(
+    enum cause cause, double confidence, double used, const struct forecast *forecast)
+{
+	double rest = REST_KNOWN;
+
+	/* It says that what is in use is all that is needed, and still too much. */
+	if (cause == CAUSE_EXTERNAL)
+		rest = 0;
+	if (goes_on(cause) && forecast->state == FORECAST_GROWS)
+		rest = fmax(rest, forecast->since / (forecast->since + forecast->seconds));
+	return confidence * (used + (1 - used) * rest);
+}
+
+int early_judge(struct feed trace, uint64_t until_ns, struct early *out, struct err *err)
+{
+	const struct verdict *v = &out->as_if.verdict;
+	int r;
+
+	memset(out, 0, sizeof(*out));
+	out->feed.trace = trace;
+	out->feed.until_ns = until_ns;
+	r = set_end(out, err);
+	if (r)
+		return r;
+	r = verdict_of_feed((struct feed){.self = &out->feed,
+				.next = next_early,
+				.rewind = rewind_early,
+				.symbols = early_symbols,
+				.info = early_info,
+				.facts = early_facts,
+				.space = early_space,
+				.each_live = early_each_live},
+	    NULL, &out->as_if, err);
+	if (r)
+		return r;
+	out->cause = v->cause;
+	out->confidence = early_confidence(v->cause, v->confidence,
+	    1 - (double)out->room.left / (double)out->room.bytes, &out->forecast);
+	if (out->confidence < RANK_CONFIDENCE_MIN) {
+		out->cause = CAUSE_UNKNOWN;
+		out->confidence = 0;
+	}
+	return 0;
+}
+
+void early_fini(struct early *e)
+{
+	verdict_fini(&e->as_if);
 }

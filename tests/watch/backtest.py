@@ -83,7 +83,7 @@ def early(tool, result, trace, table):
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     if not lines:
         return
-    _, _, cause, confidence = max(lines, key=lambda line: int(line[1]))
+    cause, confidence = max(lines, key=lambda line: int(line[1]))[2:4]
     for row in (table[result["cause"]], table["all"]):
         row["all"] += 1
         row["same"] += cause == result["cause"]
