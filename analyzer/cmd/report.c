@@ -12,6 +12,7 @@
 #include "cmd/common/log.h"
 #include "cmd/common/moment.h"
 #include "cmd/common/output.h"
+#include "cmd/common/still_runs.h"
 #include "cmd/common/traces.h"
 #include "report/html/page.h"
 #include "report/report.h"
@@ -127,13 +128,16 @@ static void add_note(struct verdict_result *result, const struct str *text)
 		notes_add(&result->notes, str_text(text));
 }
 
-/* Writes a report with notes on what was not recorded. */
+/* Writes a report with notes on what was not recorded, and on what comes next. */
 static int write_with_notes(const struct trace_set *set, struct verdict_result *result,
     struct log *log, const struct request *r, struct err *err)
 {
-	struct str processes = {0}, programs = {0};
-	int rc;
+	struct str processes = {0}, programs = {0}, next = {0};
+	int rc = still_runs_note(result, &next, err);
 
+	if (rc)
+		return rc;
+	add_note(result, &next);
 	unrecorded_processes(set->supervisor, &processes);
 	add_note(result, &processes);
 	str_puts(&programs, "not recorded: ");
@@ -143,6 +147,7 @@ static int write_with_notes(const struct trace_set *set, struct verdict_result *
 	rc = write_report(set, result, log, r, err);
 	str_free(&programs);
 	str_free(&processes);
+	str_free(&next);
 	return rc;
 }
 

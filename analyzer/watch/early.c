@@ -133,13 +133,19 @@ static bool goes_on(enum cause cause)
 	       cause == CAUSE_PROMPT_GROWTH || cause == CAUSE_CONCURRENCY;
 }
 
+/* True if it is about the request that is refused: no more is needed than what is in use, and still
+ * too much; or it fits into no hole. While memory is left, there is none. */
+static bool wants_refusal(enum cause cause)
+{
+	return cause == CAUSE_EXTERNAL || cause == CAUSE_FRAGMENTATION;
+}
+
 double early_confidence(
     enum cause cause, double confidence, double used, const struct forecast *forecast)
 {
 	double rest = REST_KNOWN;
 
-	/* It says that what is in use is all that is needed, and still too much. */
-	if (cause == CAUSE_EXTERNAL)
+	if (wants_refusal(cause))
 		rest = 0;
 	if (goes_on(cause) && forecast->state == FORECAST_GROWS)
 		rest = fmax(rest, forecast->since / (forecast->since + forecast->seconds));

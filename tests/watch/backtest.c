@@ -6,7 +6,7 @@
  * Prints a line for each cut and space with a limit, fields separated by tabs: trace, pid, cut,
  * space, state, alarm, the forecast's seconds until the end (expected, soonest, latest), those that
  * were really left, bytes left, bytes a second, seconds since it grows, bytes to acquire until the
- * end, and those that really were acquired.
+ * end, those that really were acquired, and the limit.
  * backtest.py adds up.
  */
 #include <math.h>
@@ -39,7 +39,7 @@ struct cut {
 
 /* `whole`: the space's model until the trace's end. */
 static int print_space(const struct cut *c, const char *name, const struct model *m,
-    const struct model *whole, uint64_t room, struct err *err)
+    const struct model *whole, const struct room *room, struct err *err)
 {
 	const struct life *of = c->of;
 	struct callsites *all;
@@ -48,12 +48,13 @@ static int print_space(const struct cut *c, const char *name, const struct model
 
 	if (r)
 		return r;
-	growth_forecast(m, all, c->now_ns, room, &f);
-	printf("%s\t%u\t%.2f\t%s\t%s\t%d\t%g\t%g\t%g\t%g\t%llu\t%g\t%g\t%g\t%llu\n", of->path,
+	growth_forecast(m, all, c->now_ns, room->left, &f);
+	printf("%s\t%u\t%.2f\t%s\t%s\t%d\t%g\t%g\t%g\t%g\t%llu\t%g\t%g\t%g\t%llu\t%llu\n", of->path,
 	    of->pid, c->part, name, states[f.state], f.alarm, f.seconds, f.soonest, f.latest,
-	    (1 - c->part) * (double)(of->end_ns - of->first_ns) / 1e9, (unsigned long long)room,
-	    f.rate, f.since, f.work,
-	    (unsigned long long)timeline_acquired(&whole->timeline, c->now_ns, of->end_ns));
+	    (1 - c->part) * (double)(of->end_ns - of->first_ns) / 1e9,
+	    (unsigned long long)room->left, f.rate, f.since, f.work,
+	    (unsigned long long)timeline_acquired(&whole->timeline, c->now_ns, of->end_ns),
+	    (unsigned long long)room->bytes);
 	callsites_free(all);
 	return 0;
 }
@@ -72,10 +73,11 @@ static int print_devices(const struct cut *c, const struct spaces *spaces, struc
 			continue;
 		device = growth_of_device(spaces, sp, room.left);
 		/* The order of spaces is that of their first events. */
+		room.left = device.room;
 		r = print_space(c, sp->name, device.model,
 		    device.model == sp->model ? whole->list[i]->model
 					      : spaces_of(whole, SPACE_TORCH, sp->device)->model,
-		    device.room, err);
+		    &room, err);
 	}
 	return r;
 }
@@ -92,7 +94,7 @@ static int print_cut(struct trace *t, const struct life *of, double part, struct
 		return r;
 	c = (struct cut){of, part, m->run.last_ns};
 	if (rooms_of_host(m, &room))
-		r = print_space(&c, "host", m, of->whole, room.left, err);
+		r = print_space(&c, "host", m, of->whole, &room, err);
 	if (!r)
 		r = print_devices(&c, m->spaces, err);
 	model_free(m);

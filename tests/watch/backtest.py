@@ -17,11 +17,13 @@ import subprocess
 import sys
 
 FIELDS = ("trace", "pid", "part", "space", "state", "alarm", "seconds", "soonest", "latest",
-          "left", "room", "rate", "since", "work", "acquired")
+          "left", "room", "rate", "since", "work", "acquired", "limit")
 # What holds more and more until the end; what holds no more in the end.
 GROWING, HEALTHY = ("leak", "state-retention"), ("healthy",)
 FACTOR = 1.5
 SURE = 0.8
+# With less left than that part of its limit, a process is full; what it still lives is not memory's.
+FULL = 50
 
 
 def recordings(directory):
@@ -60,6 +62,7 @@ def add(table, case, label, first, each):
         row["all"] += 1
         row["grows"] += one["grows"]
         row["alarm"] += one["alarm"] > 0
+        row["full"] += one["room"] < one["limit"] / FULL
         if not one["grows"] or one["left"] <= 0:
             right = False
         else:
@@ -125,11 +128,11 @@ def main():
         print_early(verdicts)
         return
     print("kind | cut | recordings | growth seen | warned | end within %.1f | of warned | inside "
-          "the interval | by work within %.1f" % (FACTOR, FACTOR))
+          "the interval | by work within %.1f | full already" % (FACTOR, FACTOR))
     for (kind, part), row in sorted(table.items()):
-        print("%s | %s | %d | %d | %d | %d | %d | %d | %d" % (
+        print("%s | %s | %d | %d | %d | %d | %d | %d | %d | %d" % (
             kind, part, row["all"], row["grows"], row["alarm"], row["right"], row["alarm right"],
-            row["inside"], row["in work"]))
+            row["inside"], row["in work"], row["full"]))
     print("without a limit:", dict(without))
 
 

@@ -1,5 +1,6 @@
 """`whyoom watch` on running programs: what grows is named, what does not is not accused, and
 nothing is changed by looking."""
+import glob
 import os
 import re
 import signal
@@ -38,6 +39,30 @@ def test_growth_is_named(programs, tmp_path):
     assert f"pid {leaks.pid} " in alone and f"pid {steady.pid} " not in alone
     assert "too early to tell" in alone  # the usual warm-up is a minute
     assert leaks.poll() is None and steady.poll() is None
+
+
+def report(process):
+    """What `whyoom report` says of a running process's trace, in one line."""
+    found = glob.glob(os.path.join(process.folder, f"{process.pid}.*.whyoom"))
+    said = subprocess.run([WHYOOM, "report", *found], capture_output=True, text=True, timeout=60)
+    assert said.returncode == 0, said.stderr
+    return " ".join(said.stdout.split())
+
+
+def test_report_says_what_comes(programs):
+    """A report on a process that still runs names its end before it comes."""
+    leaks = programs.start("leak", "120", limit=160 << 20)
+    steady = programs.start("steady", "120")
+    for process in (leaks, steady):
+        process.folder = programs.folder
+    while "It still runs, and at this rate the " not in (said := report(leaks)):
+        assert leaks.poll() is None, said
+        time.sleep(0.5)
+    assert re.search(r"that are left will be full in [^(]+\([^)]+\)\.", said), said
+    assert re.search(r"If it were full now, that would be leak, \d\d % sure, in remember "
+                     r"\(<string>:8\)\.", said), said
+    assert "It still runs, and" not in report(steady)
+    assert steady.poll() is None
 
 
 def test_processes_come_and_go(programs):

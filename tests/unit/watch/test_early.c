@@ -118,6 +118,7 @@ static void test_confidence(void **state)
 	for (enum cause c = CAUSE_UNKNOWN; c < CAUSE_COUNT; c++)
 		assert_true(fabs(early_confidence(c, 0.9, 1, &grows) - 0.9) < 1e-9);
 	assert_true(fabs(early_confidence(CAUSE_EXTERNAL, 0.9, 0.5, &grows) - 0.45) < 1e-9);
+	assert_true(fabs(early_confidence(CAUSE_FRAGMENTATION, 0.9, 0.5, &grows) - 0.45) < 1e-9);
 	assert_true(steady > 0.45 && steady < 0.9);
 	/* Growth that has lasted nine tenths of its way will fill the last one. */
 	assert_true(fabs(early_confidence(CAUSE_LEAK, 0.9, 0.5, &grows) - 0.9 * 0.95) < 1e-9);
