@@ -22,8 +22,8 @@ FIELDS = ("trace", "pid", "part", "space", "state", "alarm", "seconds", "soonest
 GROWING, HEALTHY = ("leak", "state-retention"), ("healthy",)
 FACTOR = 1.5
 SURE = 0.8
-# With less left than that part of its limit, a process is full; what it still lives is not memory's.
-FULL = 50
+# A process with less left of its limit is full; what it still lives is not of memory.
+FULL = 50  # a fiftieth
 
 
 def recordings(directory):
