@@ -109,6 +109,7 @@ static int set_end(struct early *e, struct err *err)
 		model_free(m);
 		return r;
 	}
+	p->until_ns = num_least(p->until_ns, m->run.last_ns);
 	growth_forecast(m, all, m->run.last_ns, e->room.left, &e->forecast);
 	e->live_bytes = m->blocks.bytes + m->maps.bytes;
 	next = fastest(all, p->until_ns);

@@ -34,9 +34,9 @@ struct early {
 	struct early_feed feed; /* that as_if reads from */
 };
 
-/* Judge the host's memory of a process as it was at that time. *out is large, and refers to itself
- * and to the feed's trace; call early_fini(). 1: no limit is known, and *out needs no early_fini();
- * negative errno with err. */
+/* Judge the host's memory of a process as it was at that time; UINT64_MAX: the end. *out is large,
+ * and refers to itself and to the feed's trace; call early_fini(). 1: no limit is known, and *out
+ * needs no early_fini(); negative errno with err. */
 int early_judge(struct feed trace, uint64_t until_ns, struct early *out, struct err *err);
 void early_fini(struct early *e);
 

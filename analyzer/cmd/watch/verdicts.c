@@ -120,24 +120,45 @@ static void take_cause(const struct verdict_result *r, struct watched_cause *out
 	copy(v->blame.file, out->file, sizeof(out->file));
 }
 
+/* Judge a process whose host memory is about to run out. 1: no limit is known, and *out is
+ * unchanged. */
+static int judge_early(const struct trace_set *set, struct watched_cause *out, struct err *err)
+{
+	struct early *early = calloc(1, sizeof(*early));
+	int r;
+
+	if (!early)
+		return err_set(err, -ENOMEM, "no memory for the verdict");
+	r = early_judge(feed_of_trace(set->images[0]), UINT64_MAX, early, err);
+	if (!r && early->cause == CAUSE_UNKNOWN)
+		*out = (struct watched_cause){.known = true, .cause = CAUSE_UNKNOWN};
+	else if (!r) {
+		take_cause(&early->as_if, out);
+		out->confidence = early->confidence;
+	}
+	if (!r)
+		early_fini(early);
+	free(early);
+	return r;
+}
+
 /* Where the host's memory grows to its limit, there is no failure to explain yet, so the verdict is
  * on the one that is near. Else the process is judged as it is. */
 static int judge(const struct work *w, struct watched_cause *out, struct err *err)
 {
 	struct verdict_result result;
-	struct early early;
 	struct trace_set set;
 	int r = trace_set_open(w->path, &set, err);
 
 	if (r)
 		return r;
-	r = w->early ? early_begin(&early, feed_of_trace(set.images[0]), UINT64_MAX, err) : 1;
-	if (r >= 0)
-		r = r ? verdict_of_set(&set, NULL, &result, err)
-		      : verdict_of_feed(early_feed(&early), NULL, &result, err);
-	if (!r) {
-		take_cause(&result, out);
-		verdict_fini(&result);
+	r = w->early ? judge_early(&set, out, err) : 1;
+	if (r == 1) {
+		r = verdict_of_set(&set, NULL, &result, err);
+		if (!r) {
+			take_cause(&result, out);
+			verdict_fini(&result);
+		}
 	}
 	trace_set_close(&set);
 	return r;
