@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +18,15 @@
 #include "report/html/page.h"
 #include "report/report.h"
 #include "report/unrecorded.h"
+#include "util/num.h"
 #include "util/progress.h"
 #include "verdict/verdict.h"
 
+enum { OPT_WARM_UP = 256 };
+
 static const struct option options[] = {
     {"log", required_argument, NULL, 'l'},
+    {"warm-up", required_argument, NULL, OPT_WARM_UP},
     OUTPUT_STACKS,
     OUTPUT_OPTIONS,
     {NULL, 0, NULL, 0},
@@ -30,19 +35,33 @@ static const struct option options[] = {
 struct request {
 	struct output output;
 	const char *log; /* NULL: none */
+	uint64_t warm_up_ns; /* as prospect_of() */
 	const struct moment_request *map; /* the page opens with this map; NULL: it is a report */
 };
+
+static int take_warm_up(uint64_t *out)
+{
+	char *end;
+	double seconds = strtod(optarg, &end);
+
+	if (end == optarg || *end || !(seconds >= 0) || isinf(seconds))
+		return cmd_usage(&cmd_report, "--warm-up is a number of seconds, not '%s'", optarg);
+	*out = num_ns(seconds);
+	return 0;
+}
 
 static int parse(int argc, char **argv, struct request *r)
 {
 	int opt, rc = 0;
 
-	*r = (struct request){.output = OUTPUT_DEFAULT};
+	*r = (struct request){.output = OUTPUT_DEFAULT, .warm_up_ns = PROSPECT_WARM_UP_NS};
 	optind = 0;
 	opterr = 0;
 	while (!rc && (opt = getopt_long(argc, argv, OUTPUT_SHORT "v", options, NULL)) != -1) {
 		if (opt == 'l')
 			r->log = optarg;
+		else if (opt == OPT_WARM_UP)
+			rc = take_warm_up(&r->warm_up_ns);
 		else
 			rc = output_option(&cmd_report, opt, argv, &r->output);
 	}
@@ -50,10 +69,10 @@ static int parse(int argc, char **argv, struct request *r)
 }
 
 /* Makes the verdict; the log may name processes that the kernel killed. */
-static int judge(
-    const struct trace_set *set, struct log *log, struct verdict_result *out, struct err *err)
+static int judge(const struct trace_set *set, struct log *log, const uint64_t *warm_up_ns,
+    struct verdict_result *out, struct err *err)
 {
-	struct verdict_hints hints = {0};
+	struct verdict_hints hints = {.warm_up_ns = warm_up_ns};
 
 	if (log->read) {
 		hints.victims =
@@ -159,7 +178,7 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	int rc = r->log ? log_open(&log, r->log, err) : 0;
 
 	if (!rc)
-		rc = judge(set, &log, &result, err);
+		rc = judge(set, &log, &r->warm_up_ns, &result, err);
 	progress_end();
 	if (!rc) {
 		rc = write_with_notes(set, &result, &log, r, err);
@@ -179,7 +198,7 @@ static int report_main(int argc, char **argv)
 int report_map(const struct trace_set *set, const struct moment_request *moment,
     const struct output *output, struct err *err)
 {
-	struct request r = {.output = *output, .map = moment};
+	struct request r = {.output = *output, .warm_up_ns = PROSPECT_WARM_UP_NS, .map = moment};
 	struct trace_set one = *set;
 	struct trace *t;
 	int rc;
@@ -194,7 +213,8 @@ int report_map(const struct trace_set *set, const struct moment_request *moment,
 
 static struct request page_request(const char *path)
 {
-	return (struct request){.output = {.format = &format_html, .path = path}};
+	return (struct request){
+	    .output = {.format = &format_html, .path = path}, .warm_up_ns = PROSPECT_WARM_UP_NS};
 }
 
 int report_page(const struct trace_set *set, const char *path, struct err *err)
@@ -267,6 +287,8 @@ const struct command cmd_report = {
     "      --format FORMATS\n"
     "      --log FILE           also explain this log of the same run ('-': stdin); the kernel's\n"
     "                           log works, too\n"
+    "      --warm-up SECONDS    of a process that still runs and is younger, forecast nothing\n"
+    "                           (default: 60)\n"
     "      --native             show the frames of libc and the interpreter in stacks\n"
     "  -o, --output FILE        write there instead of to stdout\n"
     "  -v, --verbose            add evidence, other causes, what-ifs, exact bytes, whole stacks\n"

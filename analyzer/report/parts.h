@@ -19,6 +19,14 @@ void damage_json(struct json *j, const struct trace_set_damage *d);
 
 /* Append "pid 17, killed by SIGKILL after 3 s: ", which the command line follows. */
 void end_text(const struct verdict_result *r, struct str *out);
+/* Append a sentence for each space that grows, of a process that still runs; else nothing.
+ * prospect_text.c */
+void prospect_text(
+    const struct verdict_result *r, const struct report_style *style, struct str *out);
+/* The same of one space, without its end and style. */
+void prospect_sentence(const struct prospect_space *s, struct str *out);
+/* Append the member "prospect". */
+void prospect_json(struct json *j, const struct verdict_result *r);
 /* Append the second cause, if it is likely enough to be named. */
 void rival_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
 /* Append the value of a piece of evidence, in words. */

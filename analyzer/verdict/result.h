@@ -18,6 +18,7 @@
 #include "model/space/space.h"
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "verdict/forecast/prospect.h"
 #include "verdict/request/stages.h"
 
 enum end_how {
@@ -369,6 +370,7 @@ struct verdict_result {
 	struct what_ifs what_ifs;
 	struct notes notes;
 	struct devices devices;
+	struct prospect prospect; /* of a process that still runs */
 	struct arena arena; /* owns the words */
 };
 

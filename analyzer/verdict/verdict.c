@@ -30,6 +30,16 @@ static uint64_t moment_ns(const struct verdict_result *r)
 	return r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak.time_ns;
 }
 
+/* Of a process that still runs. */
+static int look_ahead(struct verdict_result *r, const struct verdict_hints *hints, struct err *err)
+{
+	if (r->tree.processes[r->tree.subject].how != END_RUNNING || r->volume)
+		return 0;
+	return prospect_of(r->model,
+	    hints && hints->warm_up_ns ? *hints->warm_up_ns : PROSPECT_WARM_UP_NS, &r->prospect,
+	    err);
+}
+
 static int judge_set(struct verdict_result *r, const struct trace_set *set,
     const struct verdict_hints *hints, struct err *err)
 {
@@ -46,6 +56,8 @@ static int judge_set(struct verdict_result *r, const struct trace_set *set,
 		rc = subject_judge(r, r->model->feed, chosen.supervised, err);
 	if (!rc && tree_settle(&r->tree, chosen.courses, moment_ns(r), &r->arena))
 		rc = err_set(err, -ENOMEM, "no memory for the processes");
+	if (!rc)
+		rc = look_ahead(r, hints, err);
 	choice_fini(&chosen);
 	return rc;
 }

@@ -13,6 +13,7 @@ struct log_victim {
 struct verdict_hints {
 	const struct log_victim *victims;
 	size_t victim_count;
+	const uint64_t *warm_up_ns; /* as prospect_of(); NULL: PROSPECT_WARM_UP_NS */
 };
 
 /* Judge a set of traces. `hints` may be NULL. The set must outlive the result; the caller calls

@@ -7,9 +7,9 @@
 #include "model/callsite/callsite.h"
 #include "util/num.h"
 #include "util/tuned.h"
+#include "verdict/forecast/growth.h"
+#include "verdict/forecast/rooms.h"
 #include "verdict/judge/rank.h"
-#include "watch/growth.h"
-#include "watch/rooms.h"
 
 TUNED(double, REST_KNOWN, 0.5,
     "as likely as not, what fills the rest of the limit is what filled it so far");

@@ -11,8 +11,8 @@
 
 #include "trace/event.h"
 #include "verdict/failure/failure.h"
+#include "verdict/forecast/forecast.h"
 #include "verdict/verdict.h"
-#include "watch/forecast.h"
 
 /* A feed that ends at a time, with that refused request. */
 struct early_feed {

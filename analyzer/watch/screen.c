@@ -6,39 +6,16 @@
 
 #include "util/num.h"
 #include "util/text/fmt.h"
+#include "verdict/forecast/prospect.h"
 
 void screen_rate(double rate, struct str *out)
 {
-	struct fmt f;
-
-	if (rate >= 100 * 1024)
-		str_printf(out, "%s/s", fmt_size(&f, (uint64_t)rate));
-	else
-		str_printf(out, "%s/h", fmt_size(&f, (uint64_t)(rate * 3600)));
-}
-
-static const char *rough(struct fmt *f, double seconds)
-{
-	return fmt_duration(f, num_ns(seconds));
-}
-
-static void add_when(struct str *out, const struct forecast *f)
-{
-	struct fmt a, b, c;
-
-	str_printf(out, "full in %s", rough(&a, f->seconds));
-	if (isinf(f->latest))
-		str_printf(out, " (%s at the soonest)", rough(&b, f->soonest));
-	else if (strcmp(rough(&b, f->soonest), rough(&c, f->latest)) != 0)
-		str_printf(out, " (%s to %s)", b.text, c.text);
+	prospect_rate(rate, out);
 }
 
 void screen_when(const struct watched_space *s, struct str *out)
 {
-	if (s->forecast.state == FORECAST_GROWS)
-		add_when(out, &s->forecast);
-	else if (s->forecast.state == FORECAST_STEADY)
-		str_puts(out, "does not grow");
+	prospect_when(&s->forecast, out);
 }
 
 /* Return the space that will be full first, and its process; NULL: none grows. */
@@ -161,7 +138,7 @@ void screen_line(const struct watched *const *processes, size_t count, struct st
 
 	if (s) {
 		str_printf(out, "pid %u, %s: ", of->pid, s->name);
-		add_when(out, &s->forecast);
+		prospect_when(&s->forecast, out);
 		str_puts(out, " at ");
 		screen_rate(s->forecast.rate, out);
 		if (of->listed && of->sites[0].rate > 0)

@@ -11,9 +11,9 @@
 #include "model/space/space.h"
 #include "util/num.h"
 #include "util/tuned.h"
-#include "watch/growth.h"
+#include "verdict/forecast/growth.h"
+#include "verdict/forecast/rooms.h"
 #include "watch/holes.h"
-#include "watch/rooms.h"
 #include "watch/signs/in_flight.h"
 #include "watch/signs/roles.h"
 

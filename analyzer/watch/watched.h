@@ -14,7 +14,7 @@
 #include "model/callsite/callsite.h"
 #include "util/text/err.h"
 #include "util/text/str.h"
-#include "watch/forecast.h"
+#include "verdict/forecast/forecast.h"
 #include "watch/signs/model_name.h"
 #include "watch/signs/pressure.h"
 

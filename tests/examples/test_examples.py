@@ -65,7 +65,8 @@ def example(name):
     check(broken["verdict"]["blame"]["function"] in blamed,
           f"blame: {broken['verdict']['blame']['function']}")
     equal(mended["verdict"]["cause"], "healthy", f"the mended one: {mended['verdict']['summary']}")
-    equal(mended["processes"][0]["end"], {"how": "exit", "code": 0}, "the mended one's end")
+    equal(mended["processes"][0]["end"], {"how": "exit", "code": 0, "running": False},
+          "the mended one's end")
     check(cause in out and f"whyoom: {cause}" in err, "the verdict is printed")
     check(cause in shown(name) and "healthy" in shown(name), "the README shows both reports")
 

@@ -153,6 +153,9 @@ PICTURES_OF_WORKERS = [
     ("page-lanes", 1100, 800, False, "#view=lanes", "#details"),
     ("page-processes", 1100, 760, False, "#process=1", "#processes"),
 ]
+PICTURES_OF_RUNNING = [
+    ("page-live", 1100, 440, False, "", "#timeline"),
+]
 DIFF_PICTURES = [
     ("diff-page", 1100, 1000, False, "", "header"),
     ("diff-flame", 1100, 960, False, "#view=flame", "#timeline"),
@@ -166,6 +169,19 @@ def record(whyoom, folder, program, limit):
                     "/usr/bin/python3", "server.py"],
                    cwd=folder, stderr=subprocess.DEVNULL, timeout=300,
                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit << 20,) * 2))
+    return folder / "page.html"
+
+
+def still_running(whyoom, folder):
+    (folder / "server.py").write_text(PROGRAM)
+    with subprocess.Popen([whyoom, "run", "-o", "trace", "--", "/usr/bin/python3", "server.py"],
+                          cwd=folder, stderr=subprocess.DEVNULL,
+                          preexec_fn=lambda: resource.setrlimit(
+                              resource.RLIMIT_AS, (600 << 20,) * 2)) as server:
+        time.sleep(10)
+        subprocess.run([whyoom, "report", "trace", "--warm-up", "0", "--format", "html", "-o",
+                        "page.html"], cwd=folder, timeout=300, check=True)
+        server.kill()
     return folder / "page.html"
 
 
@@ -209,6 +225,7 @@ def main():
     driver = browser()
     shows = ((lambda *at: record(*at, PROGRAM, 420), PICTURES),
              (lambda *at: record(*at, WORKERS, 300), PICTURES_OF_WORKERS),
+             (still_running, PICTURES_OF_RUNNING),
              (compare, DIFF_PICTURES))
     for make, pictures in shows:
         pictures = [p for p in pictures if p[0].startswith("".join(sys.argv[3:]))]

@@ -17,8 +17,8 @@
 #include "model/space/space.h"
 #include "trace/trace.h"
 #include "util/num.h"
-#include "watch/growth.h"
-#include "watch/rooms.h"
+#include "verdict/forecast/growth.h"
+#include "verdict/forecast/rooms.h"
 
 static const double cuts[] = {0.5, 0.75, 0.9};
 static const char *const states[] = {"unknown", "steady", "grows"};

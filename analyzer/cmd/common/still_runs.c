@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/num.h"
 #include "util/text/fmt.h"
@@ -13,11 +14,13 @@ static void add_cause(const struct early *e, struct str *out)
 {
 	const struct verdict *v = &e->as_if.verdict;
 
+	if (out->length)
+		str_putc(out, ' ');
 	if (e->cause == CAUSE_UNKNOWN || e->cause == CAUSE_EXTERNAL) {
-		str_puts(out, " Which cause that has cannot be told yet.");
+		str_puts(out, "Which cause that has cannot be told yet.");
 		return;
 	}
-	str_printf(out, " If it were full now, that would be %s, %d %% sure", cause_name(e->cause),
+	str_printf(out, "If it were full now, that would be %s, %d %% sure", cause_name(e->cause),
 	    (int)(e->confidence * 100));
 	if (v->blame.function) {
 		str_puts(out, ", in ");
@@ -45,6 +48,14 @@ static void add_when(const struct early *e, struct str *out)
 		    fmt_duration(&b, num_ns(f->latest)));
 }
 
+static bool host_is_told(const struct prospect *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (!strcmp(p->spaces[i].name, "host"))
+			return p->spaces[i].forecast.state == FORECAST_GROWS;
+	return false;
+}
+
 int still_runs_note(const struct verdict_result *result, struct str *out, struct err *err)
 {
 	const struct process *p = &result->tree.processes[result->tree.subject];
@@ -58,7 +69,9 @@ int still_runs_note(const struct verdict_result *result, struct str *out, struct
 		return err_set(err, -ENOMEM, "no memory for the forecast");
 	rc = early_judge(feed_of_trace(result->trace), result->model->run.last_ns, early, err);
 	if (!rc && early->forecast.alarm) {
-		add_when(early, out);
+		/* A sentence above says it, once the process has run for long enough. */
+		if (!host_is_told(&result->prospect))
+			add_when(early, out);
 		add_cause(early, out);
 	}
 	if (!rc)

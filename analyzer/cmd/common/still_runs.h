@@ -9,8 +9,8 @@
 #include "verdict/verdict.h"
 
 /* Add a sentence or two to `out` if the result's process still runs, nothing failed, and its host
- * memory raises an alarm (watch/forecast.h); else nothing. Reads the trace again. 0; negative errno
- * with err. */
+ * memory raises an alarm (verdict/forecast/forecast.h); else nothing. Reads the trace again. 0;
+ * negative errno with err. */
 int still_runs_note(const struct verdict_result *result, struct str *out, struct err *err);
 
 #endif

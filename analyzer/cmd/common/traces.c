@@ -2,12 +2,51 @@
 #include "cmd/common/traces.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "util/progress.h"
+
+int traces_of_process(const char *pid, char path[PATH_MAX], struct err *err)
+{
+	char maps[64], *line = NULL;
+	size_t room = 0;
+	bool found = false;
+	FILE *f;
+
+	snprintf(maps, sizeof(maps), "/proc/%s/maps", pid);
+	f = fopen(maps, "re");
+	if (!f)
+		return err_set(err, -errno, "process %s: %s", pid,
+		    errno == ENOENT ? "there is none" : strerror(errno));
+	while (!found && getline(&line, &room, f) > 0) {
+		char *name = strchr(line, '/'), *end = name ? strstr(name, ".whyoom\n") : NULL;
+
+		if (!end)
+			continue;
+		end[strlen(".whyoom")] = '\0';
+		found = (size_t)snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
+	}
+	free(line);
+	fclose(f);
+	return found ? 0
+		     : err_set(err, -ENOENT,
+			   "process %s is not recorded: start it with `whyoom run`", pid);
+}
+
+static int open_one(const char *path, struct trace_set *out, struct err *err)
+{
+	char found[PATH_MAX];
+	int rc;
+
+	if (!*path || path[strspn(path, "0123456789")] || !access(path, F_OK))
+		return trace_set_open(path, out, err);
+	rc = traces_of_process(path, found, err);
+	return rc ? rc : trace_set_open(found, out, err);
+}
 
 int traces_open(struct traces *t, char *const *paths, size_t count, struct err *err)
 {
@@ -19,7 +58,7 @@ int traces_open(struct traces *t, char *const *paths, size_t count, struct err *
 	if (!t->parts)
 		return err_set(err, -ENOMEM, "no memory for the traces");
 	for (size_t i = 0; i < count; i++) {
-		rc = trace_set_open(paths[i], &t->parts[i], err);
+		rc = open_one(paths[i], &t->parts[i], err);
 		if (rc)
 			goto fail;
 		t->count++;

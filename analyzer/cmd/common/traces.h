@@ -4,6 +4,8 @@
 #ifndef ANALYZER_CMD_TRACES_H
 #define ANALYZER_CMD_TRACES_H
 
+#include <limits.h>
+
 #include "trace/trace.h"
 
 struct traces {
@@ -19,7 +21,11 @@ int traces_show(int parsed, int argc, char **argv,
     int (*show)(const struct trace_set *set, const void *request, struct err *err),
     const void *request);
 
-/* 0; negative errno with err. */
+/* Find the trace that a recorded process writes: it has mapped it. 0; negative errno with err. */
+int traces_of_process(const char *pid, char path[PATH_MAX], struct err *err);
+
+/* Open them. A path that does not exist and is a number is a process. 0; negative errno with err.
+ */
 int traces_open(struct traces *t, char *const *paths, size_t count, struct err *err);
 void traces_close(struct traces *t);
 

@@ -20,6 +20,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/common/output.h"
+#include "cmd/common/traces.h"
 #include "cmd/watch/alert.h"
 #include "cmd/watch/target.h"
 #include "cmd/watch/verdicts.h"
@@ -186,34 +187,6 @@ static int take_option(struct request *r, int opt, char *const *argv)
 	}
 }
 
-/* Find the trace that the process has open or mapped: it is in one of its mappings. */
-static int find_trace(const char *pid, char path[PATH_MAX], struct err *err)
-{
-	char maps[64], *line = NULL;
-	size_t room = 0;
-	bool found = false;
-	FILE *f;
-
-	snprintf(maps, sizeof(maps), "/proc/%s/maps", pid);
-	f = fopen(maps, "re");
-	if (!f)
-		return err_set(err, -errno, "process %s: %s", pid,
-		    errno == ENOENT ? "there is none" : strerror(errno));
-	while (!found && getline(&line, &room, f) > 0) {
-		char *name = strchr(line, '/'), *end = name ? strstr(name, ".whyoom\n") : NULL;
-
-		if (!end)
-			continue;
-		end[strlen(".whyoom")] = '\0';
-		found = (size_t)snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
-	}
-	free(line);
-	fclose(f);
-	return found ? 0
-		     : err_set(err, -ENOENT,
-			   "process %s is not recorded: start it with `whyoom run`", pid);
-}
-
 static int parse(int argc, char **argv, struct request *r, struct err *err)
 {
 	struct stat st;
@@ -244,7 +217,7 @@ static int parse(int argc, char **argv, struct request *r, struct err *err)
 		err_set(err, -errno, "%s: %s", argv[optind], strerror(errno));
 		return cmd_error(err);
 	}
-	return find_trace(argv[optind], r->path, err) ? cmd_error(err) : 0;
+	return traces_of_process(argv[optind], r->path, err) ? cmd_error(err) : 0;
 }
 
 static bool is_listed(const struct watcher *w, const char *path)
@@ -285,8 +258,8 @@ static void see_pressure(struct watcher *w, size_t at)
 /* Begin to watch a file, unless it is known. A process that had already ended is passed over. */
 static int take_file(struct watcher *w, const char *path, struct err *err)
 {
-	struct watch *watch;
-	const struct watched *state;
+	const struct watched *state = NULL;
+	struct watch *watch = NULL;
 	int rc;
 
 	if (is_listed(w, path))
@@ -301,7 +274,7 @@ static int take_file(struct watcher *w, const char *path, struct err *err)
 	if (rc)
 		note("left out: %s", err->text);
 	if (rc || (!state->running && w->request->directory)) {
-		watch_close(rc == -ENOMEM ? NULL : watch);
+		watch_close(watch);
 		return set_aside(w, path);
 	}
 	rc = vec_push(&w->watches, watch);

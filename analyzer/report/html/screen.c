@@ -20,6 +20,33 @@ static const char *tone(enum cause cause)
 	return cause == CAUSE_HEALTHY ? "good" : cause == CAUSE_UNKNOWN ? "open" : "bad";
 }
 
+/* The script draws it into the curve of that space. */
+static void prospect(const struct verdict_result *r, struct str *out)
+{
+	for (size_t i = 0; i < r->prospect.count; i++) {
+		const struct prospect_space *s = &r->prospect.spaces[i];
+		const struct forecast *f = &s->forecast;
+		struct str text = {0};
+
+		if (f->state != FORECAST_GROWS)
+			continue;
+		str_printf(out, "<p class=\"prospect%s\" data-space=\"", f->alarm ? " alarm" : "");
+		html_text(out, s->curve);
+		str_printf(out,
+		    "\" data-live=\"%llu\" data-left=\"%llu\" data-now=\"%llu\" "
+		    "data-expected=\"%.3f\" data-soonest=\"%.3f\" data-latest=\"",
+		    (unsigned long long)s->live_bytes, (unsigned long long)s->left,
+		    (unsigned long long)r->prospect.now_ns, f->seconds, f->soonest);
+		if (isfinite(f->latest))
+			str_printf(out, "%.3f", f->latest);
+		str_puts(out, "\">Still running. ");
+		prospect_sentence(s, &text);
+		html_text(out, str_text(&text));
+		str_puts(out, ".</p>\n");
+		str_free(&text);
+	}
+}
+
 static void sentence(const struct verdict_result *r, struct str *out)
 {
 	const struct process *p = &r->tree.processes[r->tree.subject];
@@ -47,7 +74,9 @@ static void sentence(const struct verdict_result *r, struct str *out)
 	html_escape(out, str_text(&text));
 	str_puts(out, "<code>");
 	html_text(out, *p->cmdline ? p->cmdline : "(unknown)");
-	str_puts(out, "</code></p>\n</section>\n");
+	str_puts(out, "</code></p>\n");
+	prospect(r, out);
+	str_puts(out, "</section>\n");
 	str_free(&text);
 }
 

@@ -52,6 +52,7 @@ static void processes(struct json *j, const struct verdict_result *r)
 		json_object(j, "end");
 		json_string(j, "how", hows[p->how]);
 		json_u64_or_null(j, "code", p->code, p->how == END_EXIT || p->how == END_SIGNAL);
+		json_bool(j, "running", p->how == END_RUNNING);
 		json_object_end(j);
 		json_real(
 		    j, "refused_seconds", p->refused_ns ? (double)p->refused_ns / 1e9 : NAN, 6);
@@ -350,6 +351,7 @@ void report_json(const struct report_view *v, const struct report_style *style, 
 	damage_json(&j, &r->tree.damage);
 	origin(&j, &r->tree.processes[r->tree.subject]);
 	processes(&j, r);
+	prospect_json(&j, r);
 	failure(&j, r);
 	recovered(&j, r);
 	coverage(&j, r);

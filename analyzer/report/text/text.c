@@ -122,6 +122,7 @@ static void headline(const struct verdict_result *r, const struct report_style *
 	str_printf(out, "%s\n", term_style(st->colour, TERM_PLAIN));
 	style_wrap(out, st, 2, "%s", r->verdict.summary);
 	rival_text(r, st, out);
+	prospect_text(r, st, out);
 	str_free(&about);
 }
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "watch/growth.h"
+#include "verdict/forecast/growth.h"
 
 static enum role role_of(struct framework_frames *frames, const struct model *m, uint32_t stack)
 {

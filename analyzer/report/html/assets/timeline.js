@@ -1,6 +1,21 @@
 /* timeline.js - a space's bytes over the run, its end once more, and the brush that selects a range
  * of slices. */
 
+/* Where a space of a process that still runs is going, as the first screen says it: times in ns,
+ * `full` in bytes. null: no trend, or another process is shown. */
+function prospect_of(space, number) {
+  const all = number ? [] : document.querySelectorAll("#verdict .prospect");
+  const box = [...all].find((p) => p.dataset.space === space.name);
+  if (!box) return null;
+  const d = box.dataset, now = Number(d.now), at = (seconds) => now + Number(seconds) * 1e9;
+  const latest = d.latest ? at(d.latest) : Infinity, expected = at(d.expected);
+  /* The crossing is shown, unless the run would become too narrow to be read. */
+  const far = 1.1 * (Number.isFinite(latest) ? latest - now : 2 * (expected - now));
+  const ahead = Math.min(far, Math.max(1.15 * (expected - now), 3 * now), 10 * now);
+  return {now, live: Number(d.live), full: Number(d.live) + Number(d.left), expected,
+    soonest: at(d.soonest), latest, until: now + ahead, text: box.textContent};
+}
+
 function Timeline(root, page) {
   const plots = make("div", {class: "plots"});
   const note = make("p", {class: "range", "aria-live": "polite"});
@@ -28,16 +43,23 @@ function Timeline(root, page) {
     let top = space.peak;
     if (space.limit && space.limit < 4 * space.peak) top = Math.max(top, space.limit);
     if (space.level) for (const v of space.level.at) if (v < 4 * space.peak) top = Math.max(top, v);
+    const ahead = prospect(space);
+    if (ahead && ahead.full < 20 * space.peak) top = Math.max(top, ahead.full);
     return (top || 1) * 1.05;
   }
 
-  function scale(curve, width, height, top) {
+  function prospect(space) {
+    return prospect_of(space, process_number());
+  }
+
+  /* until: the right end, which lies beyond the curve's where there is a forecast. */
+  function scale(curve, width, height, top, until) {
     const w = width - inset.left - inset.right, h = height - inset.top - inset.bottom;
     return {
-      x: (ns) => inset.left + (w * (ns - curve.from)) / (curve.until - curve.from),
+      x: (ns) => inset.left + (w * (ns - curve.from)) / (until - curve.from),
       y: (bytes) => inset.top + h - (h * bytes) / top,
-      time: (x) => curve.from + ((curve.until - curve.from) * (x - inset.left)) / w,
-      floor: inset.top + h, left: inset.left, right: inset.left + w,
+      time: (x) => curve.from + ((until - curve.from) * (x - inset.left)) / w,
+      until, floor: inset.top + h, left: inset.left, right: inset.left + w,
     };
   }
 
@@ -86,7 +108,7 @@ function Timeline(root, page) {
       g.strokeStyle = css("--line");
       g.lineWidth = 1;
     }
-    const span = curve.until - curve.from, most = Math.max(2, Math.floor(width / 110));
+    const span = s.until - curve.from, most = Math.max(2, Math.floor(width / 110));
     for (const v of ticks(span, most, 10)) {
       const x = s.x(curve.from + v);
       const align = x > s.right - 30 ? "right" : v === 0 ? "left" : "center";
@@ -246,6 +268,61 @@ function Timeline(root, page) {
     g.strokeRect(from, inset.top, Math.max(1, to - from), s.floor - inset.top);
   }
 
+  /* From now on: the band between the soonest and the latest, the expected way, and the level at
+   * which the limit is reached. */
+  function ahead_of(g, s, space, top, words) {
+    const p = prospect(space);
+    if (!p) return;
+    const from = s.x(p.now), y = Math.round(s.y(p.full)) + 0.5;
+    const latest = Number.isFinite(p.latest) ? s.x(p.latest) : null;
+    g.save();
+    g.beginPath();
+    g.rect(s.left, inset.top, s.right - s.left, s.floor - inset.top);
+    g.clip();
+    g.fillStyle = g.strokeStyle = css("--bad");
+    g.globalAlpha = 0.18;
+    g.beginPath();
+    g.moveTo(from, s.y(p.live));
+    g.lineTo(s.x(p.soonest), y);
+    if (latest === null) {
+      g.lineTo(Math.max(s.right, s.x(p.soonest)), y);
+      g.lineTo(s.right, s.y(p.live));
+    } else g.lineTo(latest, y);
+    g.closePath();
+    g.fill();
+    g.globalAlpha = 1;
+    g.lineWidth = 1.5;
+    g.setLineDash([2, 3]);
+    g.beginPath();
+    g.moveTo(from, s.y(p.live));
+    g.lineTo(s.x(p.expected), y);
+    g.stroke();
+    if (Math.abs(y - s.y(space.limit || 0)) > LINE) { /* else the limit's line is there */
+      g.setLineDash([7, 4]);
+      g.beginPath();
+      g.moveTo(from, y);
+      g.lineTo(s.right, y);
+      g.stroke();
+    }
+    g.setLineDash([]);
+    g.beginPath();
+    g.arc(s.x(p.expected), y, 4, 0, 7);
+    g.fill();
+    g.restore();
+    g.strokeStyle = css("--dim");
+    g.lineWidth = 1;
+    g.beginPath();
+    g.moveTo(from, inset.top);
+    g.lineTo(from, s.floor);
+    g.stroke();
+    g.fillStyle = css("--dim");
+    words.put(g, "now", from + 4, inset.top - 3 - LINE / 2, "left", [s.floor - LINE]);
+    g.fillStyle = css("--bad");
+    const below = p.full <= top ? y + LINE / 2 + 4 : inset.top + LINE;
+    words.put(g, "full at " + size_text(p.full), Math.max(from + 4, s.left + 4), below, "left",
+      [below + LINE + 2, below + 2 * LINE + 4]);
+  }
+
   /* The moment of the map that is shown below. */
   function map_moment(g, s, curve, words) {
     const ns = page.map_ns();
@@ -267,7 +344,9 @@ function Timeline(root, page) {
 
   function draw_plot(plot, curve, space, top) {
     const {g, width, height} = canvas_context(plot.canvas);
-    const s = plot.scale = scale(curve, width, height, top);
+    const ahead = plot === whole ? prospect(space) : null;
+    const s = plot.scale = scale(curve, width, height, top,
+      ahead ? Math.max(ahead.until, curve.until) : curve.until);
     plot.curve = curve;
     const words = Words(plot, width);
     axes(g, s, curve, top, width, words);
@@ -277,6 +356,7 @@ function Timeline(root, page) {
     selection(g, s, curve); /* below all words */
     marks(g, s, curve, words);
     limit(g, s, space, top, words);
+    if (plot === whole) ahead_of(g, s, space, top, words);
     summarised(g, s, curve, words);
     map_moment(g, s, curve, words);
     if (cursor && cursor.plot === plot) {
@@ -295,7 +375,8 @@ function Timeline(root, page) {
     draw_plot(whole, space.curve, space, top);
     draw_plot(late, space.late, space, top);
     const what = space.name + ": at most " + size_text(space.peak) + " after " +
-      time_text(space.peak_ns) + (space.limit ? ", limit " + size_text(space.limit) : "");
+      time_text(space.peak_ns) + (space.limit ? ", limit " + size_text(space.limit) : "") +
+      (prospect(space) ? ". " + prospect(space).text : "");
     late.box.firstChild.textContent =
       page.data.run.at === "failure" ? "Before the failure, finer" : "Its end, finer";
     whole.canvas.setAttribute("aria-label", "Bytes over time. " + what +
@@ -333,6 +414,9 @@ function Timeline(root, page) {
         band.class ? make("em", {class: "kind"}, band.class) : null));
     }
     if (space.level) legend.append(make("li", {}, make("i", {class: "dash"}), space.level.name));
+    if (prospect(space))
+      legend.append(make("li", {}, make("i", {class: "dot ahead"}), "where it is going: ",
+        make("small", {}, "soonest to latest")));
   }
 
   function explain(plot, x, client_x, client_y) {

@@ -26,7 +26,7 @@ static void process(uint32_t pid, const char *exe, uint32_t how, uint32_t code)
 /* The pids of the victims, as bits by their order. */
 static unsigned found(const struct log_victim *victims, size_t count)
 {
-	struct verdict_hints hints = {victims, count};
+	struct verdict_hints hints = {.victims = victims, .victim_count = count};
 	struct trace_set set;
 	struct err err = {""};
 	bool victim[8] = {false};

@@ -1,4 +1,4 @@
-#include "watch/forecast.h"
+#include "verdict/forecast/forecast.h"
 
 #include <math.h>
 #include <stdbool.h>

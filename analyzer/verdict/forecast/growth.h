@@ -3,15 +3,15 @@
  * it: growth by place, summed. Imports, loading and caches that exchange their content make the
  * curve of all live bytes rise too, and no call site of theirs keeps on growing.
  */
-#ifndef ANALYZER_WATCH_GROWTH_H
-#define ANALYZER_WATCH_GROWTH_H
+#ifndef ANALYZER_VERDICT_GROWTH_H
+#define ANALYZER_VERDICT_GROWTH_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "model/callsite/callsite.h"
 #include "model/space/space.h"
-#include "watch/forecast.h"
+#include "verdict/forecast/forecast.h"
 
 /* True if each generation of its blocks leaves survivors, or its blocks grow; imports do not
  * count. */

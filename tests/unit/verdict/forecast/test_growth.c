@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "watch/growth.h"
+#include "verdict/forecast/growth.h"
 
 #define S 1000000000ull
 

@@ -1,8 +1,8 @@
 /*
  * rooms.h - what is left now of the limit that the host's memory, or a device's, reaches first.
  */
-#ifndef ANALYZER_WATCH_ROOMS_H
-#define ANALYZER_WATCH_ROOMS_H
+#ifndef ANALYZER_VERDICT_ROOMS_H
+#define ANALYZER_VERDICT_ROOMS_H
 
 #include <stdbool.h>
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "watch/rooms.h"
+#include "verdict/forecast/rooms.h"
 #include "whyoom/trace.h"
 
 static struct model m;

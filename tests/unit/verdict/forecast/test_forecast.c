@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "watch/forecast.h"
+#include "verdict/forecast/forecast.h"
 
 #define PERIODS 120u
 #define PERIOD_S 30u

@@ -6,8 +6,8 @@
  * the median of the slopes of all pairs (Sen 1968, doi 10.1080/01621459.1968.10480934), which holds
  * while fewer than 29 % of the points are outliers. Pure functions.
  */
-#ifndef ANALYZER_WATCH_FORECAST_H
-#define ANALYZER_WATCH_FORECAST_H
+#ifndef ANALYZER_VERDICT_FORECAST_H
+#define ANALYZER_VERDICT_FORECAST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* rooms.c - what is left of limits now, by the last measurement and the events since. */
-#include "watch/rooms.h"
+#include "verdict/forecast/rooms.h"
 
 #include "util/num.h"
 

@@ -1,5 +1,5 @@
 /* growth.c - growth by place, summed. */
-#include "watch/growth.h"
+#include "verdict/forecast/growth.h"
 
 #include <math.h>
 
