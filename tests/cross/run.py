@@ -80,6 +80,14 @@ for name in PROGRAMS:
     # Not position-independent: above one that is, qemu-user leaves brk no room to grow.
     step("build " + name, ["aarch64-linux-gnu-gcc", *FLAGS, "-no-pie", source, "-o",
                            os.path.join(progs, name), "-lpthread", "-lrt", "-ldl"])
+# qemu-user emulates no ptrace(): what attaching needs of this machine is only compiled.
+for name in ("machine_aarch64", "exported", "target", "tracee", "remote"):
+    step("compile attach/" + name,
+         ["aarch64-linux-gnu-gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror",
+          "-D_GNU_SOURCE", "-I" + os.path.join(TOP, "analyzer"),
+          "-I" + os.path.join(TOP, "include"), "-c",
+          os.path.join(TOP, "analyzer", "attach", name + ".c"),
+          "-o", os.path.join(BUILD, name + ".o")])
 environment = dict(os.environ, WHYOOM_TEST_SHIM=shim, WHYOOM_TEST_PROGS=progs,
                    WHYOOM_TEST_TMP=os.path.join(BUILD, "tmp"), WHYOOM_TEST_SOURCE=TOP,
                    WHYOOM_TEST_RUNNER=EMULATOR)

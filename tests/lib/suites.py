@@ -54,6 +54,8 @@ SUITES = [
      "reading on in traces that are being written; what watch says of running programs"),
     ("attach-verdicts", "default", ["attach-verdicts"], True,
      "verdicts on three programs that are attached to on their way to a leak's end"),
+    ("attach", "default", ["attach"], True,
+     "running programs are attached to, and are none the worse for it"),
     ("damage", "default", ["damage"], True,
      "damaged traces say so, or tell the same as whole ones"),
     ("scenarios", "default", ["scenarios"], True,
@@ -97,6 +99,8 @@ SUITES = [
      "the same on forty programs, of which 95 of 100 must be right"),
     ("watch-all", "default", ["watch-all"], False,
      "a real Prometheus scrapes the watcher, Go's pprof reads it"),
+    ("attach-all", "default", ["attach-all"], False,
+     "500 attaches to C, C++, Python, Node and Redis under load"),
     ("vllm", "default", ["vllm"], False, "vLLM on the simulated GPU, 3 GB on disk"),
     ("bench", "default", ["tests/bench/run"], False, "speed against heaptrack and memray"),
 ]

@@ -20,7 +20,8 @@ SHIM = ["base", "trace", "loaded", "levels", "python", "stack", "sampling", "che
 SIMGPU = ["base/sys.h", "cuda/cuda_abi.h", "cuda/cuda_api.def"]
 
 ANALYZER = ["util", "trace", "model", "knowledge", "detect", "verdict", "diff", "replay", "reduce",
-            "explain", "report", "import", "export", "watch", "fleet", "cmd"]
+            "explain", "report", "import", "export", "watch", "fleet",
+            "attach", "cmd"]
 # The wire format stops at trace/; cmd/ writes a supervisor's file, and knows the options.
 WIRE = {"trace": ("whyoom/trace.h", "whyoom/trace_fields.h"),
         "cmd": ("whyoom/trace.h", "whyoom/trace_fields.h", "whyoom/options.def",

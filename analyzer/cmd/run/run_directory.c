@@ -357,7 +357,7 @@ int run_dir_open(const struct run_dir_wish *wish, struct run_dir *out, struct er
 		if (rc != -EBUSY || !wish->inherited)
 			return rc;
 	}
-	snprintf(name, sizeof(name), "whyoom.%d", (int)getpid());
+	snprintf(name, sizeof(name), "whyoom.%d", (int)(wish->pid ? wish->pid : getpid()));
 	rc = open_at(name, false, wish->allow_tmpfs, out, &first);
 	if (!rc)
 		return 0;

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "util/text/err.h"
 
@@ -20,6 +21,7 @@ struct run_dir {
 
 struct run_dir_wish {
 	const char *path; /* NULL or "": whyoom.PID here, or under /var/tmp */
+	pid_t pid; /* in that name; 0: ours */
 	bool allow_tmpfs;
 	bool inherited; /* from the environment: if it is in use, another one is made */
 };

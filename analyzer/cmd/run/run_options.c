@@ -146,8 +146,7 @@ static int store(struct run_options *out, size_t option, const char *value, stru
 	return out->given[option] ? 0 : err_set(err, -ENOMEM, "out of memory");
 }
 
-/* One flag, argv[*i]; steps over a value in the next argument. */
-static int parse_flag(int argc, char **argv, int *i, struct run_options *out, struct err *err)
+int run_options_take(int argc, char **argv, int *i, struct run_options *out, struct err *err)
 {
 	const char *flag = argv[*i], *value = NULL;
 	size_t n;
@@ -211,6 +210,16 @@ static int parse_flag(int argc, char **argv, int *i, struct run_options *out, st
 	return err_set(err, -EINVAL, "unknown option '--%.*s'", (int)n, flag);
 }
 
+int run_options_check(const struct run_options *options, struct err *err)
+{
+	if (options->given[RUN_OPTION_max_rate] &&
+	    strcmp(options->given[RUN_OPTION_max_rate], "0") &&
+	    strcmp(run_option_text(options, RUN_OPTION_mode), "sampled") != 0)
+		return err_set(
+		    err, -EINVAL, "--max-rate needs --mode sampled: mode full records every block");
+	return 0;
+}
+
 int run_options_parse(int argc, char **argv, struct run_options *out, struct err *err)
 {
 	int i, rc;
@@ -221,7 +230,7 @@ int run_options_parse(int argc, char **argv, struct run_options *out, struct err
 			i++;
 			break;
 		}
-		rc = parse_flag(argc, argv, &i, out, err);
+		rc = run_options_take(argc, argv, &i, out, err);
 		if (rc) {
 			run_options_fini(out);
 			return rc;
@@ -233,11 +242,10 @@ int run_options_parse(int argc, char **argv, struct run_options *out, struct err
 		run_options_fini(out);
 		return err_set(err, -EINVAL, "no program to run");
 	}
-	if (out->given[RUN_OPTION_max_rate] && strcmp(out->given[RUN_OPTION_max_rate], "0") &&
-	    strcmp(run_option_text(out, RUN_OPTION_mode), "sampled") != 0) {
+	rc = run_options_check(out, err);
+	if (rc) {
 		run_options_fini(out);
-		return err_set(
-		    err, -EINVAL, "--max-rate needs --mode sampled: mode full records every block");
+		return rc;
 	}
 	out->program = argv + i;
 	return 0;
@@ -305,6 +313,27 @@ int run_options_export(const struct run_options *options)
 	return options->simgpu ? export_simgpu(options->simgpu) : 0;
 }
 
+/* A process that runs already is recorded, and started by nobody. */
+static bool is_for_starts(size_t option)
+{
+	return option == RUN_OPTION_off || option == RUN_OPTION_verbose;
+}
+
+void run_options_settings(const struct run_options *options, const char *dir, struct str *out)
+{
+	for (size_t i = 0; i < RUN_OPTIONS; i++) {
+		const char *value = options->given[i];
+		char name[64];
+
+		variable(i, name);
+		value = i == RUN_OPTION_dir ? dir : value ? value : getenv(name);
+		if (!value || !*value || is_for_starts(i))
+			continue;
+		str_printf(out, "%s=%s", name, value);
+		str_add(out, "", 1);
+	}
+}
+
 /* Prints `text` wrapped at `width`, every line after the first indented. */
 static void wrapped(FILE *out, const char *text, size_t indent, size_t width)
 {
@@ -327,13 +356,15 @@ static void wrapped(FILE *out, const char *text, size_t indent, size_t width)
 	fputc('\n', out);
 }
 
-void run_options_help(FILE *out)
+static void print_help(FILE *out, bool starts)
 {
 	for (size_t i = 0; i < RUN_OPTIONS; i++) {
 		const struct row *row = &rows[i];
-		char flag[64], help[256];
 		bool negative = row->type == TYPE_FLAG && *row->value == '1';
+		char flag[64], help[256];
 
+		if (!starts && is_for_starts(i))
+			continue;
 		snprintf(flag, sizeof(flag), "--%s%s%s", negative ? "no-" : "", row->name,
 		    row->type == TYPE_FLAG     ? ""
 		    : row->type == TYPE_SIZE   ? " SIZE"
@@ -353,7 +384,18 @@ void run_options_help(FILE *out)
 		fprintf(out, "  %-20s  ", flag);
 		wrapped(out, help, 24, 96);
 	}
+}
+
+void run_options_help(FILE *out)
+{
+	print_help(out, true);
 	fputs("\nEach --NAME is also the variable WHYOOM_NAME, which LD_PRELOAD alone obeys as "
 	      "well.\n",
 	    out);
+}
+
+void run_options_help_attach(FILE *out)
+{
+	print_help(out, false);
+	fputs("\nEach --NAME is also the variable WHYOOM_NAME.\n", out);
 }
