@@ -15,7 +15,6 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import PROGS, PYTHON, WHYOOM, pause_ms  # noqa: E402
 
-COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 500
 EACH = 5  # attaches to one process
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON_GROW = """
@@ -204,6 +203,7 @@ def one(name, make, command, count, top):
 
 
 def main():
+    total = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     newer = newer_python()
     programs = [("C, 8 threads", Program, [os.path.join(PROGS, "attach-grow"), "8"]),
                 ("C++", Program, [os.path.join(PROGS, "attach-growcxx"), "8"]),
@@ -217,10 +217,10 @@ def main():
     top = tempfile.mkdtemp(prefix="whyoom-attach-all-", dir="/var/tmp")
     bad = 0
     for i, (name, make, command) in enumerate(programs):
-        share = COUNT // len(programs) + (i < COUNT % len(programs))
+        share = total // len(programs) + (i < total % len(programs))
         bad += one(name, make, command, share, top)
     shutil.rmtree(top, ignore_errors=True)
-    print(f"{COUNT - bad} passed, {bad} failed")
+    print(f"{total - bad} passed, {bad} failed")
     return bad > 0
 
 

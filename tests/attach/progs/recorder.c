@@ -71,7 +71,7 @@ int whyoom_attach(const char *settings, size_t size)
 int whyoom_detach(void)
 {
 	if (!recording)
-		return -ENOENT;
+		return -EINVAL;
 	recording = 0;
 	put("detached", "", 0);
 	return 0;
