@@ -24,7 +24,7 @@ def beginning(whyoom, pid, folder):
 
 @pytest.mark.parametrize("kind", ENDS)
 def test_timed(kind, programs, stand_in, folder):
-    p = programs.start("waits", kind, 4)
+    p = programs.start("waits", kind, 3)
     asleep(p)
     said = attach(stand_in, p.pid, "-o", "trace", cwd=folder)
     assert "which was asleep" in said
@@ -34,7 +34,7 @@ def test_timed(kind, programs, stand_in, folder):
     result, error, took = p.stdout.read().split()
     assert (int(result), int(error)) == ENDS[kind]
     # The kernel keeps the end of the first ones; those that it would end begin again.
-    assert 3.99 < float(took) < (7 if kind in ("sleep", "poll", "select", "condition") else 30)
+    assert 2.99 < float(took) < (7 if kind in ("sleep", "poll", "select", "condition") else 30)
     assert p.wait(20) == 0
 
 
