@@ -36,7 +36,7 @@ static void test_begin(void **state)
 
 static void test_told_apart(void **state)
 {
-	void *old = malloc(1000), *later = malloc(2000);
+	void *old = calloc(1, 1000), *later = calloc(1, 2000);
 
 	before_acquired(later);
 	assert_false(before_released(later, false));
@@ -58,7 +58,7 @@ static void test_told_apart(void **state)
 /* A refused realloc: the block lives on, as what it was. */
 static void test_did_not_happen(void **state)
 {
-	void *old = malloc(1000), *later = malloc(2000);
+	void *old = calloc(1, 1000), *later = calloc(1, 2000);
 	uint64_t bytes_then, blocks_then;
 
 	read_levels();
