@@ -32,6 +32,7 @@ class End:
     "unknown"."""
     how: str
     code: int | None
+    running: bool | None = None
 
 
 @shape
@@ -58,6 +59,27 @@ class Process:
     refused_seconds: float | None = None
     resident_bytes: int | None = None
     memory: tuple[ProcessMemory, ...] = ()
+
+
+@shape
+class ProspectSpace:
+    """Whether a space grows, and when what is left of its limit will be used up."""
+    space: str
+    state: str
+    live_bytes: int
+    left_bytes: int | None
+    bytes_per_second: float | None
+    expected_seconds: float | None
+    soonest_seconds: float | None
+    latest_seconds: float | None
+    alarm: bool
+
+
+@shape
+class Prospect:
+    """What lies ahead of a process that still runs, `seconds` after its start."""
+    seconds: float
+    spaces: tuple[ProspectSpace, ...]
 
 
 @shape
@@ -393,6 +415,9 @@ class Report:
     device: Device | None = None
     other_devices: tuple[Device, ...] = ()
     spaces: tuple[Space, ...] = ()
+    host: str | None = None
+    labels: dict | None = None
+    prospect: Prospect | None = None
     log: dict | None = None
     phases: tuple[Phase, ...] = ()
     requests: Requests | None = None
