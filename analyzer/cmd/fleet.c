@@ -17,12 +17,13 @@
 #define DATABASE "fleet.db"
 #define TIMEOUT 120u /* seconds for one run: twenty times what ten million events take */
 
-enum { OPT_JSONL = 256, OPT_TIMEOUT };
+enum { OPT_JSONL = 256, OPT_SQL, OPT_TIMEOUT };
 
 static const struct option options[] = {
     {"database", required_argument, NULL, 'd'},
     {"jobs", required_argument, NULL, 'j'},
     {"jsonl", no_argument, NULL, OPT_JSONL},
+    {"sql", no_argument, NULL, OPT_SQL},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
     OUTPUT_OPTIONS,
     {NULL, 0, NULL, 0},
@@ -31,7 +32,7 @@ static const struct option options[] = {
 struct request {
 	struct output output;
 	const char *database;
-	bool jsonl;
+	bool jsonl, sql;
 	uint64_t jobs, seconds;
 };
 
@@ -316,7 +317,8 @@ static int ask(int argc, char **argv, const struct request *r)
 		return cmd_usage(&cmd_fleet,
 		    "there is no question '%s'; `whyoom fleet ask` lists them", argv[optind]);
 	if (!rc)
-		rc = answer(str_text(&sql), r, &err);
+		rc = r->sql ? output_write(&sql, r->output.path, &err)
+			    : answer(str_text(&sql), r, &err);
 	str_free(&sql);
 	return rc ? cmd_error(&err) : CMD_DONE;
 }
@@ -335,6 +337,9 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		return cmd_number(&cmd_fleet, "--timeout", 1, &r->seconds);
 	case OPT_JSONL:
 		r->jsonl = true;
+		return 0;
+	case OPT_SQL:
+		r->sql = true;
 		return 0;
 	default:
 		return output_option(&cmd_fleet, opt, argv, &r->output);
@@ -379,6 +384,7 @@ const struct command cmd_fleet = {
 	"      --jsonl              lines of JSON, which DuckDB, Spark and `collect` read\n"
 	"  -j, --jobs N             judge N runs at once (default: one for each processor)\n"
 	"      --timeout SECONDS    give up a run after that (default: 120)\n"
+	"      --sql                ask: print the question's SQL, for another engine\n"
 	"  -d, --database FILE      ask: the database (default: fleet.db)\n"
 	"      --format FORMATS\n"
 	"  -h, --help               this help\n",

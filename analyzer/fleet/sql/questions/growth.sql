@@ -23,4 +23,4 @@ FROM versions v JOIN versions w ON w.nth = v.nth + 1
      JOIN medians a ON a.version = v.version
      JOIN medians b ON b.version = w.version AND b.function = a.function
 WHERE b.bytes > a.bytes AND a.bytes > 0
-ORDER BY b.bytes - a.bytes DESC, b.function
+ORDER BY b.bytes - a.bytes DESC, b.function, w.nth
