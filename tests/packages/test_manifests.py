@@ -154,6 +154,10 @@ class Kubernetes(unittest.TestCase):
                          + before["env"][0]["value"])
         self.assertEqual(env["WHYOOM_DIR"], "/whyoom/traces")
         self.assertEqual(env["WHYOOM_MODE"], "sampled")
+        fields = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in server["env"]
+                  if "valueFrom" in e}
+        self.assertEqual(fields, {"POD_NAME": "metadata.name", "NODE_NAME": "spec.nodeName",
+                                  "POD_NAMESPACE": "metadata.namespace"})
         options = (SOURCE / "include/whyoom/options.def").read_text()
         for name in env:
             if name.startswith("WHYOOM_"):
@@ -202,7 +206,7 @@ class Kubernetes(unittest.TestCase):
         for kind in kinds:
             pod = self.pod(made, kind.lower())
             first, second = pod["containers"]
-            env = {e["name"]: e["value"] for e in first["env"]}
+            env = {e["name"]: e.get("value") for e in first["env"]}
             self.assertEqual(env["LD_PRELOAD"].rstrip(":"), "/whyoom/lib/libwhyoom.so", kind)
             self.assertEqual(first["volumeMounts"], [{"name": "whyoom", "mountPath": "/whyoom"}])
             self.assertNotIn("env", second)
