@@ -11,10 +11,12 @@
 
 #include "cmd/cmd.h"
 #include "cmd/common/output.h"
+#include "cmd/fleet_page.h"
 #include "fleet/store.h"
 #include "util/unfinished.h"
 
 #define DATABASE "fleet.db"
+#define PAGE "fleet-page"
 #define TIMEOUT 120u /* seconds for one run: twenty times what ten million events take */
 
 enum { OPT_JSONL = 256, OPT_SQL, OPT_TIMEOUT };
@@ -323,6 +325,21 @@ static int ask(int argc, char **argv, const struct request *r)
 	return rc ? cmd_error(&err) : CMD_DONE;
 }
 
+/* --- page --- */
+
+static int page(int argc, char **argv, const struct request *r)
+{
+	const char *folder = r->output.path ? r->output.path : PAGE;
+	struct err err;
+
+	if (optind < argc)
+		return cmd_usage(&cmd_fleet, "page takes no argument such as '%s'", argv[optind]);
+	if (fleet_page_write(r->database, folder, &err))
+		return cmd_error(&err);
+	printf("%s/index.html\n", folder);
+	return CMD_DONE;
+}
+
 /* --- options --- */
 
 static int take_option(struct request *r, int opt, char *const *argv)
@@ -365,27 +382,32 @@ static int fleet_main(int argc, char **argv)
 		return collect(argc, argv, &r);
 	if (!strcmp(word, "ask"))
 		return ask(argc, argv, &r);
-	return cmd_usage(&cmd_fleet, "collect or ask, not '%s'", word);
+	if (!strcmp(word, "page"))
+		return page(argc, argv, &r);
+	return cmd_usage(&cmd_fleet, "collect, ask or page, not '%s'", word);
 }
 
 const struct command cmd_fleet = {
     .name = "fleet",
-    .arguments = "collect DIR|FILE... | ask [QUESTION|FILE.sql]",
+    .arguments = "collect DIR|FILE... | ask [QUESTION|FILE.sql] | page",
     .summary = "put the runs of many hosts into one table, and ask it",
     .result = FORMAT_OF_fleet,
     .details =
 	"collect judges each run at and below the folders, each in a process of its own, and\n"
 	"writes a row for it; FILE has the lines that --jsonl wrote elsewhere (-: stdin). A run\n"
-	"that is there already is not judged again. ask answers from those rows.\n"
+	"that is there already is not judged again. ask answers from those rows; page puts all\n"
+	"answers into one page, which leads to the reports of examples.\n"
 	"\n"
 	"  -o, --output FILE        collect: the database (default: fleet.db), or with --jsonl "
 	"the\n"
-	"                           lines (default: stdout); ask: the answer\n"
+	"                           lines (default: stdout); ask: the answer; page: the folder "
+	"that is\n"
+	"                           made (default: fleet-page)\n"
 	"      --jsonl              lines of JSON, which DuckDB, Spark and `collect` read\n"
 	"  -j, --jobs N             judge N runs at once (default: one for each processor)\n"
 	"      --timeout SECONDS    give up a run after that (default: 120)\n"
 	"      --sql                ask: print the question's SQL, for another engine\n"
-	"  -d, --database FILE      ask: the database (default: fleet.db)\n"
+	"  -d, --database FILE      ask, page: the database (default: fleet.db)\n"
 	"      --format FORMATS\n"
 	"  -h, --help               this help\n",
     .more = put_questions,

@@ -4,7 +4,8 @@
 #ifndef ANALYZER_FLEET_STATEMENTS_H
 #define ANALYZER_FLEET_STATEMENTS_H
 
-extern const unsigned char fleet_row[], fleet_error[], fleet_load_sql[], fleet_schema[];
+extern const unsigned char fleet_row[], fleet_error[], fleet_load_sql[], fleet_schema[],
+    fleet_summary[];
 #define QUESTION(name) extern const unsigned char fleet_##name[];
 #include "fleet/questions.def"
 #undef QUESTION

@@ -14,7 +14,7 @@ sys.path.insert(0, str(TOP / "tests" / "torch"))
 import wheel  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
-QUESTIONS = ["causes", "first-seen", "growth", "headroom", "forecasts", "same-crash"]
+QUESTIONS = ["causes", "over-time", "first-seen", "growth", "headroom", "forecasts", "same-crash"]
 # The package without its extension module, which the wheel's tests build and try.
 ASK = """
 import json, sys, types
@@ -59,6 +59,7 @@ def lines(count):
                "version": None if n % 17 == 0 else f"1.{version}", "node": f"n{n % 5}",
                "model": None if n % 11 == 0 else f"m{n % 2}", "space": "host",
                "started": f"2026-0{version + 1}-{n % 28 + 1:02}T00:00:00Z",
+               "day": f"2026-0{version + 1}-{n % 28 + 1:02}",
                "seconds": round(draw.uniform(1, 90000), 3), "ended": "signal",
                "cause": draw.choice(["leak", "fragmentation", "concurrency"]) if failed
                else "healthy", "failure": "oom-kill" if failed else "none",

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -213,7 +214,8 @@ def test_a_wrong_line_changes_nothing(tmp_path, line, words):
 
 def test_refusals(fleet, tmp_path):
     for words, rc, said in ((["collect"], 2, "needs a folder"), (["ask", "what"], 2, "no question"),
-                            (["judge"], 2, "collect or ask"), (["collect", "none"], 1, "none"),
+                            (["judge"], 2, "collect, ask or page"),
+                            (["collect", "none"], 1, "none"),
                             (["ask", "causes"], 1, "no such database"),
                             (["collect", "-j", "0", "x"], 2, "--jobs")):
         done = whyoom("fleet", *words, cwd=tmp_path)
@@ -235,3 +237,41 @@ def test_text_fits_the_terminal(fleet):
         assert done.returncode == 0 and "leak" in done.stdout
         if columns == 200:
             assert all(len(line) <= 200 for line in done.stdout.splitlines())
+
+
+def test_page_leads_to_the_reports(fleet, tmp_path):
+    folder = tmp_path / "page"
+    done = whyoom("fleet", "page", "-d", fleet / "fleet.db", "-o", folder)
+    assert done.returncode == 0 and done.stdout == f"{folder}/index.html\n", done.stderr
+    index = (folder / "index.html").read_text()
+    assert "3 of 4 runs ran out of memory, in 3 pods" in index and "default-src 'none'" in index
+    for question in ask(fleet, "causes") + ask(fleet, "first-seen"):
+        assert f">{question['cause']}<" in index
+    assert re.findall(r'href="(crash[^"]*)"', index) == ["crash-1.html"]
+    assert "serve" in (folder / "crash-1.html").read_text()
+    assert sorted(p.name for p in folder.iterdir()) == ["crash-1.html", "index.html"]
+    again = whyoom("fleet", "page", "-d", fleet / "fleet.db", "-o", folder)
+    assert again.returncode == 1 and "File exists" in again.stderr
+    assert (folder / "index.html").read_text() == index
+
+
+def test_page_never_has_markup_of_a_run(tmp_path):
+    evil = "<script>alert(1)</script>\x1b[31m\u202e"
+    row = {"schema": 1, "id": evil, "run": evil, "cause": evil, "blame_function": evil, "pod": evil,
+           "version": evil, "stack": evil, "started": evil, "day": evil, "model": evil,
+           "node": evil, "space": evil, "limit_bytes": 9, "free_bytes": 1, "seconds": 1,
+           "ledger": [], "sites": [{"function": evil, "live_bytes": 5}]}
+    assert whyoom("fleet", "collect", "-", cwd=tmp_path, stdin=json.dumps(row)).returncode == 0
+    assert whyoom("fleet", "page", cwd=tmp_path).returncode == 0
+    page = (tmp_path / "fleet-page" / "index.html").read_text()
+    assert "alert(1)" in page and "<script" not in page
+    assert "\x1b" not in page and "\u202e" not in page
+    assert "href=\"crash" not in page  # its traces are not here
+
+
+def test_page_without_runs(tmp_path):
+    (tmp_path / "t").mkdir()
+    assert whyoom("fleet", "collect", "t", cwd=tmp_path).returncode == 0
+    assert whyoom("fleet", "page", cwd=tmp_path).returncode == 0
+    page = (tmp_path / "fleet-page" / "index.html").read_text()
+    assert "None of 0 runs ran out of memory" in page and "No run answers this" in page

@@ -31,11 +31,15 @@ void html_pictures(
 /* Append the first screen: the verdict, the ledger, the fixes, and what is not known. */
 void screen_html(const struct report_view *v, const struct report_style *style, struct str *out);
 
+/* fleet_page.c: the answers about a fleet as a page. */
+void fleet_page_html(const struct fleet_page *p, struct str *out);
+
 /* diff_screen.c, diff_page.c: the first screen of a comparison, and the data of its pictures. */
 void diff_screen_html(const struct diff_view *v, struct str *out);
 void diff_data_html(const struct diff_result *r, struct str *out);
 
-extern const unsigned char page_css[], page_js[], page_diff_css[], page_diff_js[];
-extern const unsigned page_css_bytes, page_js_bytes, page_diff_css_bytes, page_diff_js_bytes;
+extern const unsigned char page_css[], page_js[], page_diff_css[], page_diff_js[], page_fleet_css[];
+extern const unsigned page_css_bytes, page_js_bytes, page_diff_css_bytes, page_diff_js_bytes,
+    page_fleet_css_bytes;
 
 #endif

@@ -2,13 +2,11 @@
  * fleet_text.c - the answer to a question about a fleet, for a person: a table within the
  * terminal's width. The widest columns of words are cut first, numbers never.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/format.h"
 #include "report/text/style.h"
 #include "util/num.h"
-#include "util/text/fmt.h"
 
 #define GAP 2u
 #define COLUMNS_MAX 64u
@@ -20,16 +18,6 @@ struct table {
 	bool numbers[COLUMNS_MAX]; /* no word in it */
 	size_t columns;
 };
-
-/* A size as people read it, where the column says that it is one. */
-static const char *shown(const char *column, const struct fleet_cell *c, struct fmt *f)
-{
-	if (!c->text)
-		return "-";
-	if (!c->number || !strstr(column, "bytes"))
-		return c->text;
-	return fmt_size(f, (uint64_t)(strtod(c->text, NULL) + 0.5));
-}
 
 /* The name of a column: words, not a database's. */
 static void put_name(struct str *out, const char *column)
@@ -50,7 +38,7 @@ static void measure(struct table *t)
 		for (size_t i = 0; i < t->columns; i++) {
 			const struct fleet_cell *c =
 			    &t->answer->cells[row * t->answer->column_count + i];
-			unsigned width = term_columns(shown(t->answer->columns[i], c, &f));
+			unsigned width = term_columns(fleet_shown(t->answer->columns[i], c, &f));
 
 			t->numbers[i] &= c->number || !c->text;
 			if (width > t->widths[i])
@@ -87,7 +75,7 @@ static void put_row(struct str *out, const struct report_style *style, const str
 	for (size_t i = 0; i < t->columns; i++) {
 		str_clear(&text);
 		if (cells)
-			str_safe(&text, shown(t->answer->columns[i], &cells[i], &f));
+			str_safe(&text, fleet_shown(t->answer->columns[i], &cells[i], &f));
 		else
 			put_name(&text, t->answer->columns[i]);
 		style_blanks(out, i ? GAP : 0);
