@@ -54,7 +54,7 @@ static void put_column(const struct fleet_answer *a, words *causes, size_t first
 		uint64_t crashes = fleet_number(a, row, "crashes");
 		const char *cause = fleet_word(a, row, "cause");
 		double high = (double)crashes * HEIGHT / (double)most;
-		int nth = index_of(causes, cause ? cause : "unknown");
+		int nth = index_of(causes, cause ? cause : "");
 
 		y -= high;
 		put_part(fleet_word(a, row, "period"), cause, crashes, nth < 0 ? 0 : (unsigned)nth,
