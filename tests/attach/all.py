@@ -19,15 +19,11 @@ EACH = 5  # attaches to one process
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON_GROW = """
 import ctypes, sys, threading
-class Info(ctypes.Structure):
-    _fields_ = [(n, ctypes.c_size_t) for n in
-                "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
-                .split()]
 libc = ctypes.CDLL(None)
-libc.mallinfo2.restype = Info
-def held():
-    i = libc.mallinfo2()
-    return i.uordblks + i.hblkhd
+libc.malloc_usable_size.argtypes = [ctypes.c_void_p]
+libc.malloc_usable_size.restype = ctypes.c_size_t
+def held(block):
+    return libc.malloc_usable_size(ctypes.addressof(ctypes.c_char.from_buffer(block)))
 stop = False
 def work():
     while not stop:
@@ -39,9 +35,8 @@ t.start()
 kept = []
 print("ready", flush=True)
 for line in sys.stdin:
-    before = held()
     kept.append([bytearray(20000 + i) for i in range(1000)])
-    print("grew", held() - before, flush=True)
+    print("grew", sum(map(held, kept[-1])), flush=True)
 stop = True
 t.join()
 print("right after", len(kept), "rounds", flush=True)
@@ -153,11 +148,13 @@ def whyoom(*words):
 
 
 def recorded(trace, least):
-    """Bytes that live at the end of the trace, of call sites whose blocks are so large."""
+    """Bytes that live at the end of the trace, of call sites whose blocks are that large, and not
+    twice as large: an arena of CPython's own allocator is a mapping of 1 MiB."""
     done = whyoom("export", "--format", "jsonl", "--at", "end", "--events", "none", trace)
     sums = [e for e in map(json.loads, done.stdout.splitlines())
             if e["type"] == "sum" and e["live_blocks"]]
-    return sum(e["live_bytes"] for e in sums if e["live_bytes"] / e["live_blocks"] >= least)
+    return sum(e["live_bytes"] for e in sums
+               if least <= e["live_bytes"] / e["live_blocks"] < 2 * least)
 
 
 def one(name, make, command, count, top):
@@ -170,9 +167,10 @@ def one(name, make, command, count, top):
             for i in range(min(EACH, count - done)):
                 done += 1
                 trace = os.path.join(folder, f"trace{i}")
-                # Large blocks are all recorded, and the load's own hardly: traces stay small.
-                said = whyoom("attach", "--mode", "sampled", "--exact-from", "16KiB", "-o", trace,
-                              program.pid)
+                # Large blocks are all recorded, and the load's own hardly: one of a sample would
+                # stand for half a MiB that the program does not count.
+                said = whyoom("attach", "--mode", "sampled", "--exact-from", "16KiB",
+                              "--sample-every", "1TiB", "-o", trace, program.pid)
                 if said.returncode:
                     failures.append("attach: " + said.stderr.strip())
                     continue

@@ -18,7 +18,8 @@ def test_growth_is_in_the_trace(name, folder):
         program.grow()  # before
         for i in range(2):
             trace = os.path.join(folder, f"trace{i}")
-            attach(WHYOOM, program.pid, "--mode", "sampled", "--exact-from", "16KiB", "-o", trace)
+            attach(WHYOOM, program.pid, "--mode", "sampled", "--exact-from", "16KiB",
+                   "--sample-every", "1TiB", "-o", trace)
             grown = program.grow()
             attach(WHYOOM, program.pid, command="detach")
             left_clean(program.pid)
