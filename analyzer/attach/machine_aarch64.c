@@ -2,7 +2,7 @@
  * machine_aarch64.c - see machine.h. The calls are those of machine_x86_64.c; SVE's registers are
  * not saved, as neither a call nor the kernel keeps more of them than the vector registers.
  */
-#include "attach/machine.h"
+#include "attach/machine_parts.h"
 
 #if defined(__aarch64__)
 
@@ -11,16 +11,10 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "attach/target.h"
 
 #define THREAD_BLOCK_BYTES 0x1000u /* struct pthread lies before the thread pointer */
-
-#define ERESTARTSYS 512
-#define ERESTARTNOINTR 513
-#define ERESTARTNOHAND 514
-#define ERESTART_RESTARTBLOCK 516
 
 /* DBGBCR_EL1: enabled, at EL0, all four bytes of the instruction. */
 #define WATCH_CONTROL (1u | 2u << 1 | 0xfu << 5)
@@ -120,26 +114,18 @@ struct stub_data {
 };
 #define STUB_DATA 1024u
 
-static int regset(int request, pid_t tid, int kind, void *data, size_t *bytes)
-{
-	struct iovec io = {data, *bytes};
-
-	if (ptrace(request, tid, (void *)(uintptr_t)kind, &io))
-		return -errno;
-	*bytes = io.iov_len;
-	return 0;
-}
+const int machine_vector_set = NT_PRFPREG;
 
 int machine_get_registers(pid_t tid, struct machine *m)
 {
 	size_t bytes = sizeof(m->registers);
-	int rc = regset(PTRACE_GETREGSET, tid, NT_PRSTATUS, &m->registers, &bytes);
+	int rc = machine_regset(PTRACE_GETREGSET, tid, NT_PRSTATUS, &m->registers, &bytes);
 
 	bytes = sizeof(m->call);
 	if (!rc)
-		rc = regset(PTRACE_GETREGSET, tid, NT_ARM_SYSTEM_CALL, &m->call, &bytes);
+		rc = machine_regset(PTRACE_GETREGSET, tid, NT_ARM_SYSTEM_CALL, &m->call, &bytes);
 	bytes = sizeof(m->thread);
-	return rc ? rc : regset(PTRACE_GETREGSET, tid, NT_ARM_TLS, &m->thread, &bytes);
+	return rc ? rc : machine_regset(PTRACE_GETREGSET, tid, NT_ARM_TLS, &m->thread, &bytes);
 }
 
 int machine_set_registers(pid_t tid, const struct machine *m)
@@ -148,36 +134,9 @@ int machine_set_registers(pid_t tid, const struct machine *m)
 	size_t bytes = sizeof(registers);
 	int call = m->call, rc;
 
-	rc = regset(PTRACE_SETREGSET, tid, NT_PRSTATUS, &registers, &bytes);
+	rc = machine_regset(PTRACE_SETREGSET, tid, NT_PRSTATUS, &registers, &bytes);
 	bytes = sizeof(call);
-	return rc ? rc : regset(PTRACE_SETREGSET, tid, NT_ARM_SYSTEM_CALL, &call, &bytes);
-}
-
-int machine_set_mask(pid_t tid, uint64_t mask)
-{
-	return ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof(mask), &mask) ? -errno : 0;
-}
-
-int machine_save(pid_t tid, struct machine *out)
-{
-	int rc = machine_get_registers(tid, out);
-
-	out->vector_bytes = sizeof(out->vector);
-	if (!rc)
-		rc = regset(PTRACE_GETREGSET, tid, NT_PRFPREG, out->vector, &out->vector_bytes);
-	if (!rc && ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(out->mask), &out->mask))
-		rc = -errno;
-	return rc;
-}
-
-int machine_restore(pid_t tid, const struct machine *m)
-{
-	size_t bytes = m->vector_bytes;
-	int rc = regset(PTRACE_SETREGSET, tid, NT_PRFPREG, (void *)(uintptr_t)m->vector, &bytes);
-
-	if (!rc)
-		rc = machine_set_registers(tid, m);
-	return rc ? rc : machine_set_mask(tid, m->mask);
+	return rc ? rc : machine_regset(PTRACE_SETREGSET, tid, NT_ARM_SYSTEM_CALL, &call, &bytes);
 }
 
 uint64_t machine_pc(const struct machine *m)
@@ -237,7 +196,7 @@ int machine_watch(pid_t tid, const uint64_t *addresses, unsigned count)
 {
 	struct user_hwdebug_state state;
 	size_t bytes = sizeof(state);
-	int rc = regset(PTRACE_GETREGSET, tid, NT_ARM_HW_BREAK, &state, &bytes);
+	int rc = machine_regset(PTRACE_GETREGSET, tid, NT_ARM_HW_BREAK, &state, &bytes);
 
 	if (rc)
 		return rc;
@@ -249,7 +208,7 @@ int machine_watch(pid_t tid, const uint64_t *addresses, unsigned count)
 		state.dbg_regs[i].addr = addresses[i];
 		state.dbg_regs[i].ctrl = WATCH_CONTROL;
 	}
-	return regset(PTRACE_SETREGSET, tid, NT_ARM_HW_BREAK, &state, &bytes);
+	return machine_regset(PTRACE_SETREGSET, tid, NT_ARM_HW_BREAK, &state, &bytes);
 }
 
 bool machine_watch_steps(void)

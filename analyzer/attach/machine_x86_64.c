@@ -1,7 +1,7 @@
 /*
  * machine_x86_64.c - see machine.h.
  */
-#include "attach/machine.h"
+#include "attach/machine_parts.h"
 
 #if defined(__x86_64__)
 
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "attach/target.h"
 
@@ -18,12 +17,6 @@
 #define FLAG_RESUME 0x10000u
 #define THREAD_BLOCK_BYTES 0x400u /* struct pthread's tid is at 0x2d0 in all versions so far */
 #define RED_ZONE 128u
-
-/* The kernel's codes for what it does with an interrupted call; linux/errno.h. */
-#define ERESTARTSYS 512
-#define ERESTARTNOINTR 513
-#define ERESTARTNOHAND 514
-#define ERESTART_RESTARTBLOCK 516
 
 #define DEBUG_OFFSET(n) (offsetof(struct user, u_debugreg) + (n) * sizeof(long))
 
@@ -98,15 +91,7 @@ struct stub_data {
 };
 #define STUB_DATA 1024u
 
-static int regset(int request, pid_t tid, int kind, void *data, size_t *bytes)
-{
-	struct iovec io = {data, *bytes};
-
-	if (ptrace(request, tid, (void *)(uintptr_t)kind, &io))
-		return -errno;
-	*bytes = io.iov_len;
-	return 0;
-}
+const int machine_vector_set = NT_X86_XSTATE;
 
 int machine_get_registers(pid_t tid, struct machine *m)
 {
@@ -116,35 +101,6 @@ int machine_get_registers(pid_t tid, struct machine *m)
 int machine_set_registers(pid_t tid, const struct machine *m)
 {
 	return ptrace(PTRACE_SETREGS, tid, 0, &m->registers) ? -errno : 0;
-}
-
-int machine_set_mask(pid_t tid, uint64_t mask)
-{
-	return ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof(mask), &mask) ? -errno : 0;
-}
-
-int machine_save(pid_t tid, struct machine *out)
-{
-	int rc = machine_get_registers(tid, out);
-
-	out->vector_bytes = sizeof(out->vector);
-	if (!rc)
-		rc = regset(PTRACE_GETREGSET, tid, NT_X86_XSTATE, out->vector, &out->vector_bytes);
-	if (!rc && out->vector_bytes == sizeof(out->vector))
-		rc = -ENOSPC; /* it may have been cut */
-	if (!rc && ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(out->mask), &out->mask))
-		rc = -errno;
-	return rc;
-}
-
-int machine_restore(pid_t tid, const struct machine *m)
-{
-	size_t bytes = m->vector_bytes;
-	int rc = regset(PTRACE_SETREGSET, tid, NT_X86_XSTATE, (void *)(uintptr_t)m->vector, &bytes);
-
-	if (!rc)
-		rc = machine_set_registers(tid, m);
-	return rc ? rc : machine_set_mask(tid, m->mask);
 }
 
 uint64_t machine_pc(const struct machine *m)

@@ -18,6 +18,17 @@ DISK = os.environ.get("WHYOOM_TEST_DIR", "/var/tmp")
 sys.path.insert(0, os.path.join(SOURCE, "tests", "torch"))
 import wheel as environments  # noqa: E402
 
+# A module that allocates, for the tests of pytest's plugins.
+KEPT = """
+kept = []
+def work():
+    return sorted({str(i): i for i in range(100)})
+def remember():
+    kept.append(bytearray(2000))
+def build(n):
+    return [bytes(1000) for _ in range(n)]
+"""
+
 
 def pinned(name):
     with open(os.path.join(HERE, name + ".txt")) as f:

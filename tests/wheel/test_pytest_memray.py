@@ -6,17 +6,8 @@ import os
 import re
 
 import pytest
-from conftest import install, interpreter
+from conftest import KEPT, install, interpreter
 
-KEPT = """
-kept = []
-def work():
-    return sorted({str(i): i for i in range(100)})
-def remember():
-    kept.append(bytearray(2000))
-def build(n):
-    return [bytes(1000) for _ in range(n)]
-"""
 TESTS = """
 import re
 import pytest

@@ -1,7 +1,5 @@
 /* What a process held when the recorder was attached to it. */
-#include "model/unit.h"
-
-#include "model/model.h"
+#include "model/read.h"
 #include "model/script.h"
 
 static void account(struct script *s, uint64_t arena, uint64_t mapped, uint64_t used)
@@ -10,21 +8,6 @@ static void account(struct script *s, uint64_t arena, uint64_t mapped, uint64_t 
 	script_set(s, TRACE_LEVEL_MALLOC_MMAP, mapped);
 	script_set(s, TRACE_LEVEL_MALLOC_USED, used);
 	script_set(s, TRACE_LEVEL_MALLOC_FREE, arena - used);
-}
-
-static struct model *read_all(struct script *s)
-{
-	struct feed feed = script_feed(s);
-	struct err err = {""};
-	struct model *m;
-	struct event e;
-
-	assert_int_equal(model_new(feed, &m, &err), 0);
-	assert_int_equal(feed.rewind(feed.self, &err), 0);
-	while (feed.next(feed.self, &e, &err) == 1)
-		assert_int_equal(model_apply(m, &e, &err), 0);
-	model_finish(m);
-	return m;
 }
 
 static void test_not_attached(void **state)
@@ -36,7 +19,7 @@ static void test_not_attached(void **state)
 	script_set(s, TRACE_LEVEL_RSS, 120 * MiB);
 	script_set(s, TRACE_LEVEL_BEFORE_FREED, 5 * MiB);
 	script_sample(s);
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_false(m->base.attached);
 	assert_int_equal(base_left(&m->base, true), 0);
 	assert_int_equal(base_left(&m->base, false), 0);
@@ -67,7 +50,7 @@ static void test_base(void **state)
 	script_set(s, TRACE_LEVEL_BEFORE_FREED, 25 * MiB - 80);
 	script_set(s, TRACE_LEVEL_BEFORE_FREED_BLOCKS, 10);
 	script_sample(s);
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_true(m->base.attached && m->base.known);
 	assert_int_equal(m->base.ran_ns, 7000000000u);
 	assert_int_equal(m->base.blocks, 110 * MiB);
@@ -97,7 +80,7 @@ static void test_uncounted(void **state)
 	script_sample(s);
 	account(s, 100 * MiB, 0, 40 * MiB);
 	script_sample(s);
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_true(m->base.attached);
 	assert_int_equal(m->base.ran_ns, 0);
 	assert_int_equal(m->measured.malloc.at[1].before, 40 * MiB);
@@ -120,7 +103,7 @@ static void test_hostile(void **state)
 	script_set(s, TRACE_LEVEL_BEFORE_FREED, UINT64_MAX);
 	script_set(s, TRACE_LEVEL_BEFORE_FREED_BLOCKS, UINT64_MAX);
 	script_sample(s);
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_int_equal(m->base.blocks, 100);
 	assert_int_equal(m->base.resident, 0);
 	assert_int_equal(base_left(&m->base, true), 0);
