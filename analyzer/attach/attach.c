@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/own_thread.h"
 #include "attach/refusals.h"
 #include "attach/remote.h"
 
@@ -139,9 +140,10 @@ static int explain_open(
     struct remote *r, const struct loader *loader, const char *path, struct err *err)
 {
 	char text[256] = "";
+	const uint64_t none[MACHINE_ARGUMENTS] = {0};
 	int64_t words = 0;
 
-	if (loader->error && !remote_call(r, loader->error, 0, 0, CALL_MS, &words, err) && words)
+	if (loader->error && !remote_call(r, loader->error, none, CALL_MS, &words, err) && words)
 		for (size_t i = 0; i + 1 < sizeof(text); i++) {
 			if (!target_peek(r->target->pid, (uint64_t)words + i, &text[i], 1))
 				text[i] = '\0';
@@ -171,7 +173,9 @@ static int open_library(struct remote *r, const struct attach_request *request,
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", (int)fd);
 	}
 	text = remote_text(r, path, strlen(path) + 1);
-	rc = text ? remote_call(r, loader->open, text, loader->flags, CALL_MS, &handle, err)
+	rc = text ? remote_call(r, loader->open,
+			(const uint64_t[MACHINE_ARGUMENTS]){text, loader->flags}, CALL_MS, &handle,
+			err)
 		  : err_set(err, -EFAULT, "out of the target's memory");
 	if (!rc && !handle)
 		rc = explain_open(r, loader, path, err);
@@ -194,7 +198,9 @@ static int call_library(struct remote *r, const struct attach_request *request,
 			rc = err_set(err, -E2BIG, "the settings are too long");
 	}
 	if (!rc)
-		rc = remote_call(r, function, text, request->settings_bytes, CALL_MS, &result, err);
+		rc = remote_call(r, function,
+		    (const uint64_t[MACHINE_ARGUMENTS]){text, request->settings_bytes}, CALL_MS,
+		    &result, err);
 	if (!rc)
 		done->result = (int32_t)result;
 	return rc;
@@ -206,6 +212,8 @@ static int perform(const struct attach_request *request, struct safe_point *poin
 	struct landmarks marks;
 	struct loader loader = {0};
 	struct remote remote;
+	struct own_thread own;
+	bool apart;
 	int rc = landmarks_find(request->target, &marks, err);
 
 	if (!rc)
@@ -220,11 +228,20 @@ static int perform(const struct attach_request *request, struct safe_point *poin
 		return rc;
 	done->thread = point->tracee.tid;
 	done->how = point->how;
-	if (request->library)
-		rc = open_library(&remote, request, &loader, err);
+	rc = own_thread_begin(&remote, &marks, &own, err);
+	if (rc < 0)
+		return rc;
+	apart = !rc;
+	rc = request->library ? open_library(&remote, request, &loader, err) : 0;
 	if (!rc)
 		rc = call_library(&remote, request, done, err);
-	done->pause_ns = remote_end(&remote);
+	done->apart = apart;
+	if (apart) {
+		done->pause_ns = own.pause_ns;
+		own_thread_end(&own);
+	} else {
+		done->pause_ns = remote_end(&remote);
+	}
 	return rc;
 }
 

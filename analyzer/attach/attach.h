@@ -5,6 +5,7 @@
 #ifndef ANALYZER_ATTACH_ATTACH_H
 #define ANALYZER_ATTACH_ATTACH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct attach_done {
 	pid_t thread; /* that was used */
 	enum safe_point_how how;
 	uint64_t pause_ns; /* of that thread */
+	bool apart; /* the rest was done by a new thread, which has ended */
 	int64_t result; /* of the function */
 };
 

@@ -18,7 +18,7 @@ static const char *const allocator[] = {"malloc", "free", "calloc", "realloc", "
 /* They hold a lock of the loader or of exit handlers, or have a half-made copy of the process. */
 static const char *const holders[] = {"dl_iterate_phdr", "fork", "_Fork", "vfork", "dlopen",
     "dlmopen", "dlclose", "dlsym", "dlvsym", "dladdr", "dlerror", "exit", "quick_exit", "abort",
-    "__cxa_atexit", "__cxa_finalize", "on_exit"};
+    "__cxa_atexit", "__cxa_finalize", "on_exit", "pthread_create"};
 static const char *const copies[] = {"strdup", "strndup", "getdelim", "__getdelim", "fopen",
     "fdopen", "opendir", "vasprintf", "wcsdup", "realpath"};
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -65,6 +65,13 @@ static void find_libc(struct landmarks *out)
 		if (exported_find(&out->libc, copies[i], &s))
 			add(out->copies, &out->copy_count, COUNT(out->copies), s.address,
 			    s.address + s.bytes);
+}
+
+static uint64_t address_of(const struct exported *symbols, const char *name)
+{
+	struct exported_function s;
+
+	return exported_find(symbols, name, &s) ? s.address : 0;
 }
 
 static void add_entry(struct landmarks *out, const struct exported *symbols, const char *name)
@@ -141,6 +148,9 @@ int landmarks_find(const struct target *target, struct landmarks *out, struct er
 			add(out->loader, &out->loaders, COUNT(out->loader), map->lo, map->hi);
 	}
 	find_libc(out);
+	out->create = address_of(&out->libc, "pthread_create");
+	out->detach = address_of(&out->libc, "pthread_detach");
+	out->sleep = address_of(&out->libc, "usleep");
 	find_others(target, out);
 	add_entry(out, &out->libc, "malloc");
 	add_entry(out, &out->libc, "free");

@@ -15,6 +15,7 @@
 
 #define MACHINE_VECTOR_MAX 32768u /* AVX-512 and AMX take 11 KiB */
 #define MACHINE_WATCHES 4u
+#define MACHINE_ARGUMENTS 4u /* of a call */
 
 /* All that a call may change in a thread. */
 struct machine {
@@ -51,6 +52,10 @@ bool machine_waits(const struct machine *m, bool *lock);
  * again when the registers are restored. `pending`: a signal is about to end it in earnest. */
 void machine_wait_again(struct machine *m, bool pending);
 
+/* It was stopped in a sleep of fixed length; and such a sleep is to end now, with 0. */
+bool machine_sleeps(const struct machine *m);
+void machine_wake(struct machine *m);
+
 /* Stop the thread at these addresses, and no other; `count` 0: nowhere. */
 int machine_watch(pid_t tid, const uint64_t *addresses, unsigned count);
 /* A watched thread must step over the address itself: watch off, one step, watch on. */
@@ -63,7 +68,7 @@ bool machine_watch_steps(void);
 struct machine_call {
 	uint64_t area; /* of the code, page-aligned, readable, writable and executable */
 	uint64_t stack; /* grows down from here */
-	uint64_t function, arguments[2];
+	uint64_t function, arguments[MACHINE_ARGUMENTS];
 	int signal;
 };
 /* The code and data for `area`, before the vector state; returns the first registers. */

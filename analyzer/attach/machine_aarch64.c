@@ -30,6 +30,8 @@ __asm__(".pushsection .rodata\n"
 	"	ldr x16, attach_function\n"
 	"	ldr x0, attach_arguments\n"
 	"	ldr x1, attach_arguments + 8\n"
+	"	ldr x2, attach_arguments + 16\n"
+	"	ldr x3, attach_arguments + 24\n"
 	"	blr x16\n"
 	"	adr x9, attach_result\n"
 	"	mov x10, #1\n"
@@ -95,7 +97,7 @@ __asm__(".pushsection .rodata\n"
 	"	br x17\n"
 	"	.org attach_stub + 1024\n"
 	"attach_function: .quad 0\n"
-	"attach_arguments: .quad 0, 0\n"
+	"attach_arguments: .quad 0, 0, 0, 0\n"
 	"attach_result: .quad 0, 0\n"
 	"attach_signal: .quad 0\n"
 	"attach_mask: .quad 0\n"
@@ -109,7 +111,7 @@ extern const uint8_t attach_stub[MACHINE_STUB_BYTES];
 
 /* The data of the code above, in its order. */
 struct stub_data {
-	uint64_t function, arguments[2], result[2], signal, mask;
+	uint64_t function, arguments[MACHINE_ARGUMENTS], result[2], signal, mask;
 	struct user_regs_struct registers;
 };
 #define STUB_DATA 1024u
@@ -184,6 +186,18 @@ bool machine_waits(const struct machine *m, bool *lock)
 	}
 }
 
+bool machine_sleeps(const struct machine *m)
+{
+	return m->call == SYS_nanosleep || m->call == SYS_clock_nanosleep ||
+	       m->call == SYS_restart_syscall;
+}
+
+void machine_wake(struct machine *m)
+{
+	m->registers.regs[0] = 0;
+	m->call = -1;
+}
+
 /* The kernel overwrites x0, the first argument, with the result, and keeps it out of reach: what it
  * does not begin again itself ends with EINTR. */
 void machine_wait_again(struct machine *m, bool pending)
@@ -246,11 +260,11 @@ void machine_call_begin(const struct machine *saved, const struct machine_call *
     uint8_t stub[MACHINE_STUB_BYTES], struct machine *out)
 {
 	struct stub_data data = {.function = call->function,
-	    .arguments = {call->arguments[0], call->arguments[1]},
 	    .signal = (uint64_t)call->signal,
 	    .mask = saved->mask,
 	    .registers = restarted(saved)};
 
+	memcpy(data.arguments, call->arguments, sizeof(data.arguments));
 	memcpy(stub, attach_stub, MACHINE_STUB_BYTES);
 	memcpy(stub + STUB_DATA, &data, sizeof(data));
 	out->registers = saved->registers;

@@ -30,6 +30,8 @@ __asm__(".pushsection .rodata\n"
 	"	movq attach_function(%rip), %rax\n"
 	"	movq attach_arguments(%rip), %rdi\n"
 	"	movq 8+attach_arguments(%rip), %rsi\n"
+	"	movq 16+attach_arguments(%rip), %rdx\n"
+	"	movq 24+attach_arguments(%rip), %rcx\n"
 	"	callq *%rax\n"
 	"	movq %rax, attach_result(%rip)\n"
 	"	movq $1, 8+attach_result(%rip)\n"
@@ -72,7 +74,7 @@ __asm__(".pushsection .rodata\n"
 	"	jmpq *128+attach_registers(%rip)\n"
 	"	.org attach_stub + 1024\n"
 	"attach_function: .quad 0\n"
-	"attach_arguments: .quad 0, 0\n"
+	"attach_arguments: .quad 0, 0, 0, 0\n"
 	"attach_result: .quad 0, 0\n"
 	"attach_signal: .quad 0\n"
 	"attach_mask: .quad 0\n"
@@ -87,7 +89,7 @@ extern const uint8_t attach_stub[MACHINE_STUB_BYTES];
 
 /* The data of the code above, in its order. */
 struct stub_data {
-	uint64_t function, arguments[2], result[2], signal, mask, flags, registers[17];
+	uint64_t function, arguments[MACHINE_ARGUMENTS], result[2], signal, mask, flags, registers[17];
 };
 #define STUB_DATA 1024u
 
@@ -151,6 +153,24 @@ bool machine_waits(const struct machine *m, bool *lock)
 	default:
 		return false;
 	}
+}
+
+bool machine_sleeps(const struct machine *m)
+{
+	switch ((long)m->registers.orig_rax) {
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_restart_syscall:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void machine_wake(struct machine *m)
+{
+	m->registers.rax = 0;
+	m->registers.orig_rax = (unsigned long long)-1;
 }
 
 void machine_wait_again(struct machine *m, bool pending)
@@ -234,13 +254,13 @@ void machine_call_begin(const struct machine *saved, const struct machine_call *
 {
 	struct user_regs_struct r = restarted(&saved->registers);
 	struct stub_data data = {.function = call->function,
-	    .arguments = {call->arguments[0], call->arguments[1]},
 	    .signal = (uint64_t)call->signal,
 	    .mask = saved->mask,
 	    .flags = r.eflags & ~(uint64_t)(FLAG_TRAP | FLAG_RESUME),
 	    .registers = {r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.r8, r.r9, r.r10, r.r11,
 		r.r12, r.r13, r.r14, r.r15, r.rsp, r.rip}};
 
+	memcpy(data.arguments, call->arguments, sizeof(data.arguments));
 	memcpy(stub, attach_stub, MACHINE_STUB_BYTES);
 	memcpy(stub + STUB_DATA, &data, sizeof(data));
 	out->registers = saved->registers;

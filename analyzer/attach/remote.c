@@ -52,6 +52,24 @@ int64_t remote_syscall(struct remote *r, long number, const uint64_t arguments[6
 	return rc ? rc : machine_syscall_result(&now);
 }
 
+static int block_signals(struct remote *r)
+{
+	return machine_set_mask(r->point->tracee.tid, ~(FAULTS | BIT(r->signal)));
+}
+
+static bool keep_vector(struct remote *r)
+{
+	return target_poke(r->target->pid, r->area + VECTOR_AT, r->point->saved.vector,
+	    r->point->saved.vector_bytes);
+}
+
+int remote_take_over(struct remote *r)
+{
+	int rc = block_signals(r);
+
+	return !rc && !keep_vector(r) ? -EFAULT : rc;
+}
+
 int remote_begin(const struct target *target, const struct landmarks *marks,
     struct safe_point *point, struct remote *out, struct err *err)
 {
@@ -61,12 +79,11 @@ int remote_begin(const struct target *target, const struct landmarks *marks,
 	int rc;
 
 	*out = (struct remote){target, point, marks->syscall_code, 0, choose_signal(target), false};
-	rc = machine_set_mask(point->tracee.tid, ~(FAULTS | BIT(out->signal)));
+	rc = block_signals(out);
 	area = rc ? rc : remote_syscall(out, SYS_mmap, map);
 	if (area > 0) {
 		out->area = (uint64_t)area;
-		if (target_poke(target->pid, out->area + VECTOR_AT, point->saved.vector,
-			point->saved.vector_bytes))
+		if (keep_vector(out))
 			return 0;
 		area = -EFAULT;
 	}
@@ -112,17 +129,19 @@ static int wait_for_return(struct remote *r, uint64_t end_ns)
 	return rc ? rc : -ETIMEDOUT;
 }
 
-int remote_call(struct remote *r, uint64_t function, uint64_t a, uint64_t b, unsigned timeout_ms,
-    int64_t *result, struct err *err)
+int remote_call(struct remote *r, uint64_t function,
+    const uint64_t arguments[MACHINE_ARGUMENTS], unsigned timeout_ms, int64_t *result,
+    struct err *err)
 {
-	const struct machine_call call = {
-	    r->area, r->area + AREA_BYTES, function, {a, b}, r->signal};
+	struct machine_call call = {
+	    .area = r->area, .stack = r->area + AREA_BYTES, .function = function, .signal = r->signal};
 	struct tracee *t = &r->point->tracee;
 	uint64_t end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
 	uint8_t stub[MACHINE_STUB_BYTES];
 	struct machine now;
 	int rc;
 
+	memcpy(call.arguments, arguments, sizeof(call.arguments));
 	machine_call_begin(&r->point->saved, &call, stub, &now);
 	rc = target_poke(r->target->pid, r->area, stub, sizeof(stub)) ? 0 : -EFAULT;
 	if (!rc)
@@ -153,18 +172,23 @@ int remote_call(struct remote *r, uint64_t function, uint64_t a, uint64_t b, uns
 	return 0;
 }
 
+uint64_t remote_let_go(struct remote *r)
+{
+	struct tracee *t = &r->point->tracee;
+
+	if (!r->lost)
+		machine_restore(t->tid, &r->point->saved);
+	tracee_detach(t);
+	return clock_ns(CLOCK_MONOTONIC) - r->point->stopped_ns;
+}
+
 uint64_t remote_end(struct remote *r)
 {
 	const uint64_t unmap[6] = {r->area, AREA_BYTES};
-	struct tracee *t = &r->point->tracee;
 
-	if (!r->lost) {
-		if (t->signal && (FAULTS & BIT(t->signal)))
-			t->signal = 0; /* of the call that crashed, not the program's */
-		if (r->area)
-			remote_syscall(r, SYS_munmap, unmap);
-		machine_restore(t->tid, &r->point->saved);
-	}
-	tracee_detach(t);
-	return clock_ns(CLOCK_MONOTONIC) - r->point->stopped_ns;
+	if (r->point->tracee.signal && (FAULTS & BIT(r->point->tracee.signal)))
+		r->point->tracee.signal = 0; /* of the call that crashed, not the program's */
+	if (!r->lost && r->area)
+		remote_syscall(r, SYS_munmap, unmap);
+	return remote_let_go(r);
 }

@@ -35,6 +35,7 @@ struct landmarks {
 	uint64_t entries[MACHINE_WATCHES]; /* of malloc and its like */
 	unsigned entry_count;
 	bool foreign; /* an allocator whose code cannot be told from the program's */
+	uint64_t create, detach, sleep; /* pthread_create() and the like; 0: not in libc */
 	uint64_t syscall_code; /* an instruction that enters the kernel */
 };
 
