@@ -89,7 +89,8 @@ extern const uint8_t attach_stub[MACHINE_STUB_BYTES];
 
 /* The data of the code above, in its order. */
 struct stub_data {
-	uint64_t function, arguments[MACHINE_ARGUMENTS], result[2], signal, mask, flags, registers[17];
+	uint64_t function, arguments[MACHINE_ARGUMENTS], result[2], signal, mask, flags,
+	    registers[17];
 };
 #define STUB_DATA 1024u
 

@@ -16,7 +16,9 @@
 #define SLEEP_US 20000000u /* longer than it is looked for */
 #define STOP_MS 1000u
 #define END_MS 1000u /* until it has ended, so that nothing of it is seen afterwards */
-#define BLOCK_BYTES 1024u /* of the C library's account of a thread; its id is in the first 0x300 */
+#define BLOCK_BYTES                                                                                \
+	1024u /* of the C library's account of a thread; its id is in the first 0x300              \
+	       */
 #define LOOK_AGAIN_NS 500000
 
 /* Is it the thread whose account the C library keeps at `id`? */
@@ -82,8 +84,8 @@ static bool has_others(pid_t pid)
 	return others;
 }
 
-int own_thread_begin(struct remote *r, const struct landmarks *marks, struct own_thread *out,
-    struct err *err)
+int own_thread_begin(
+    struct remote *r, const struct landmarks *marks, struct own_thread *out, struct err *err)
 {
 	uint64_t id = 0, text;
 	int64_t result = 0;

@@ -20,8 +20,8 @@ struct own_thread {
  * is made, and the remote is as before: the program has one thread only, and is to keep it so, or a
  * filter of system calls, or the kernel or the C library refuses. Negative errno with err: the
  * remote is at its end. */
-int own_thread_begin(struct remote *r, const struct landmarks *marks, struct own_thread *out,
-    struct err *err);
+int own_thread_begin(
+    struct remote *r, const struct landmarks *marks, struct own_thread *out, struct err *err);
 /* In place of remote_end(): the thread goes on and ends. */
 void own_thread_end(struct own_thread *own);
 

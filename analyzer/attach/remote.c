@@ -129,12 +129,13 @@ static int wait_for_return(struct remote *r, uint64_t end_ns)
 	return rc ? rc : -ETIMEDOUT;
 }
 
-int remote_call(struct remote *r, uint64_t function,
-    const uint64_t arguments[MACHINE_ARGUMENTS], unsigned timeout_ms, int64_t *result,
-    struct err *err)
+int remote_call(struct remote *r, uint64_t function, const uint64_t arguments[MACHINE_ARGUMENTS],
+    unsigned timeout_ms, int64_t *result, struct err *err)
 {
-	struct machine_call call = {
-	    .area = r->area, .stack = r->area + AREA_BYTES, .function = function, .signal = r->signal};
+	struct machine_call call = {.area = r->area,
+	    .stack = r->area + AREA_BYTES,
+	    .function = function,
+	    .signal = r->signal};
 	struct tracee *t = &r->point->tracee;
 	uint64_t end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
 	uint8_t stub[MACHINE_STUB_BYTES];

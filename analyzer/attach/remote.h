@@ -35,11 +35,11 @@ int remote_begin(const struct target *target, const struct landmarks *marks,
 int64_t remote_syscall(struct remote *r, long number, const uint64_t arguments[6]);
 /* Copy bytes to where calls find them, at most REMOTE_TEXT_MAX. Returns the address; 0: none. */
 uint64_t remote_text(struct remote *r, const void *bytes, size_t count);
-/* Call a function with at most four arguments. 0; -ETIMEDOUT: it did not come back in time; the thread is
- * let go, and finishes it by itself; -EFAULT: it crashed; other negative errno. With err. */
-int remote_call(struct remote *r, uint64_t function,
-    const uint64_t arguments[MACHINE_ARGUMENTS], unsigned timeout_ms, int64_t *result,
-    struct err *err);
+/* Call a function with at most four arguments. 0; -ETIMEDOUT: it did not come back in time; the
+ * thread is let go, and finishes it by itself; -EFAULT: it crashed; other negative errno. With err.
+ */
+int remote_call(struct remote *r, uint64_t function, const uint64_t arguments[MACHINE_ARGUMENTS],
+    unsigned timeout_ms, int64_t *result, struct err *err);
 /* Let the thread go on, and keep the area. Returns how long it was held, in ns. */
 uint64_t remote_let_go(struct remote *r);
 /* Go on with another thread, which r->point is now, stopped and saved. 0; negative errno. */

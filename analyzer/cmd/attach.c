@@ -19,13 +19,13 @@
 #include "attach/refusals.h"
 #include "attach/session.h"
 #include "cmd/cmd.h"
+#include "cmd/common/output.h"
 #include "cmd/run/library.h"
 #include "cmd/run/run_directory.h"
 #include "cmd/run/run_options.h"
 #include "util/clock_ns.h"
 #include "util/num.h"
 #include "util/progress.h"
-#include "util/text/fmt.h"
 #include "util/text/note.h"
 
 #define LONGEST_S (366.0 * 86400)
@@ -34,6 +34,7 @@ struct order {
 	pid_t pid;
 	uint64_t for_ns; /* 0: until it is ended by hand */
 	struct run_options options;
+	struct output output;
 	bool quiet;
 };
 
@@ -100,6 +101,22 @@ static int take_for(int argc, char **argv, int *i, struct order *out)
 	return 0;
 }
 
+/* Takes --format. 1: it is another flag; 0; CMD_USAGE. */
+static int take_format(int argc, char **argv, int *i, struct order *out)
+{
+	const char *word = argv[*i], *value;
+	const struct format *format;
+
+	if (strcmp(word, "--format") != 0 && strncmp(word, "--format=", 9) != 0)
+		return 1;
+	value = word[8] ? word + 9 : ++*i < argc ? argv[*i] : "";
+	format = format_find(FORMAT_OF_attach, value);
+	if (!format)
+		return cmd_usage(&cmd_attach, "--format is text or json, not '%s'", value);
+	out->output.format = format;
+	return 0;
+}
+
 /* 0; CMD_USAGE; -1: help was asked for. */
 static int parse(int argc, char **argv, struct order *out)
 {
@@ -107,13 +124,15 @@ static int parse(int argc, char **argv, struct order *out)
 	struct err err = {""};
 	int rc = 0;
 
-	*out = (struct order){0};
+	*out = (struct order){.output = OUTPUT_DEFAULT};
 	for (int i = 1; i < argc && !rc; i++) {
 		if (argv[i][0] != '-') {
 			rc = take_pid(argv[i], out);
 			continue;
 		}
 		rc = take_for(argc, argv, &i, out);
+		if (rc == 1)
+			rc = take_format(argc, argv, &i, out);
 		if (rc != 1)
 			continue;
 		rc = run_options_take(argc, argv, &i, options, &err)
@@ -234,27 +253,32 @@ static bool wait_for(pid_t pid, uint64_t ns)
 	return gone;
 }
 
-static void say_begun(const struct target *t, const struct order *order, const struct place *place,
-    const struct attach_done *done)
+/* What was done: written at once, as --for waits after it. 0; negative errno with err. */
+static int say(const struct order *order, const struct target *t, const struct place *place,
+    const struct attach_done *done, struct err *err)
 {
-	const char *mode = run_option_text(&order->options, RUN_OPTION_mode);
-	struct fmt pause, time;
+	struct attached_view view = {.pid = (int)t->pid,
+	    .name = t->name,
+	    .begun = place != NULL,
+	    .for_ns = place ? order->for_ns : 0,
+	    .thread = (int)done->thread,
+	    .pause_ns = done->pause_ns,
+	    .asleep = done->how == SAFE_POINT_ASLEEP,
+	    .own_thread = done->apart};
+	struct report_style style = output_style(&order->output);
+	struct str text = {0};
+	int rc;
 
-	printf("%d (%s): recorded from now on, in mode %s\n", (int)t->pid, t->name, mode);
-	printf("  trace      %s\n", place->path);
-	if (strcmp(place->path, place->here) != 0)
-		printf("             from here: %s, while the process runs\n", place->here);
-	printf("  recorded   what it allocates from now on; what it had before only in total\n");
-	printf("  paused     thread %d for %s, %s; no other thread\n", (int)done->thread,
-	    fmt_duration(&pause, done->pause_ns),
-	    done->how == SAFE_POINT_ASLEEP ? "which was asleep" : "where it was to enter malloc");
-	printf("  look       whyoom watch %d; whyoom report %s\n", (int)t->pid, place->here);
-	if (order->for_ns)
-		printf(
-		    "  ends       after %s, or with Ctrl-C\n", fmt_duration(&time, order->for_ns));
-	else
-		printf("  end it     whyoom detach %d\n", (int)t->pid);
-	fflush(stdout);
+	if (place) {
+		view.mode = run_option_text(&order->options, RUN_OPTION_mode);
+		view.trace = place->path;
+		view.trace_here = place->here;
+	}
+	order->output.format->attach(&view, &style, &text);
+	rc = output_write(&text, NULL, err);
+	fflush(stdout); /* main() says whether it could be written */
+	str_free(&text);
+	return rc;
 }
 
 static int attach(const struct order *order, struct err *err)
@@ -264,7 +288,6 @@ static int attach(const struct order *order, struct err *err)
 	char library[PATH_MAX];
 	struct str settings = {0};
 	struct target target;
-	struct fmt pause;
 	int rc = target_read(order->pid, &target, err);
 
 	if (!rc)
@@ -286,13 +309,11 @@ static int attach(const struct order *order, struct err *err)
 	if (rc && place.dir.fd >= 0)
 		run_dir_discard(&place.dir);
 	if (!rc && !order->quiet)
-		say_begun(&target, order, &place, &done);
+		rc = say(order, &target, &place, &done, err);
 	if (!rc && order->for_ns && !wait_for(order->pid, order->for_ns)) {
 		rc = session_end(order->pid, &done, err);
 		if (!rc && !order->quiet)
-			printf("%d (%s): recorded no more; thread %d was paused for %s\n",
-			    (int)order->pid, target.name, (int)done.thread,
-			    fmt_duration(&pause, done.pause_ns));
+			rc = say(order, &target, NULL, &done, err);
 	}
 	if (!rc && place.dir.fd >= 0)
 		run_dir_close(&place.dir);
@@ -331,6 +352,7 @@ const struct command cmd_attach = {
     .name = "attach",
     .arguments = "[OPTION...] PID",
     .summary = "record a process that runs already",
+    .result = FORMAT_OF_attach,
     .details =
 	"Opens the recording library in a running process, at a moment at which that is safe, "
 	"and\n"
@@ -338,6 +360,7 @@ const struct command cmd_attach = {
 	"PID` ends it. Needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.\n\n"
 	"  --for TIME            stay, and detach after that time, such as 90s, 10m or 2h; Ctrl-C\n"
 	"                        detaches earlier\n"
+	"  --format FORMATS\n"
 	"  -o DIR                the directory for the trace (default: whyoom.PID)\n",
     .more = run_options_help_attach,
     .main = attach_main,

@@ -9,6 +9,7 @@
 #include "diff/diff.h"
 #include "reduce/reduce.h"
 #include "replay/replay.h"
+#include "report/attached.h"
 #include "report/check.h"
 #include "report/diagnosis.h"
 #include "report/flame.h"
@@ -41,7 +42,8 @@ struct diff_view {
 	RESULT(check, struct check_view)                                                           \
 	RESULT(doctor, struct diagnosis)                                                           \
 	RESULT(diff, struct diff_view)                                                             \
-	RESULT(fleet, struct fleet_answer)
+	RESULT(fleet, struct fleet_answer)                                                         \
+	RESULT(attach, struct attached_view)
 
 enum format_result {
 	FORMAT_OF_NOTHING, /* the command has no --format */

@@ -1,5 +1,6 @@
 """Shared by the tests of `whyoom attach`: programs that run, and what the kernel says of them."""
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -9,6 +10,7 @@ WHYOOM = os.environ["WHYOOM_EXE"]
 SHIM = os.environ["WHYOOM_SHIM"]
 RECORDER = os.environ["ATTACH_RECORDER"]
 PROGS = os.environ["ATTACH_PROGS"]
+BUILD = pathlib.Path(WHYOOM).parent.parent.parent
 PYTHON = "/usr/bin/python3"  # Debian's, which is not position-independent
 # Allocates on the main thread and another, and checks what it keeps.
 PYTHON_LOAD = """

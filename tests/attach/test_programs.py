@@ -1,13 +1,15 @@
 """Programs under load are attached to and detached from, and are none the worse for it: blocks,
 registers, signals and mappings are as before."""
+import json
 import os
 import re
 import signal
 import subprocess
 import time
 
+import jsonschema
 import pytest
-from lib import PYTHON, PYTHON_LOAD, attach, finish, left_clean, pause_ms, status, until
+from lib import BUILD, PYTHON, PYTHON_LOAD, attach, finish, left_clean, pause_ms, status, until
 
 LOADS = {"1 thread": ["load", 1], "8 threads": ["load", 8], "C++": ["cxx"],
          "Python 3.11": [PYTHON, "-c", PYTHON_LOAD]}
@@ -93,6 +95,65 @@ def test_for_a_time(programs, stand_in, folder):
             pass
         finish(p)
         assert watched.wait(30) == 0
+
+
+def results(said):
+    """Of --format json: a line each."""
+    schema = json.loads((BUILD / "analyzer/report/attach-schema.json").read_text())
+    lines = [json.loads(line) for line in said.splitlines()]
+    for line in lines:
+        jsonschema.Draft202012Validator(schema).validate(line)
+    return lines
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_as_json(threads, programs, stand_in, folder):
+    p = programs.start("load", threads) if threads > 1 else programs.start("alone")
+    out = os.path.join(folder, "trace")
+    begun, = results(attach(stand_in, p.pid, "-o", out, "--format", "json"))
+    ended, = results(attach(stand_in, p.pid, "--format=json", command="detach"))
+    assert (begun["state"], ended["state"]) == ("recording", "ended")
+    assert (begun["mode"], begun["trace"], begun["trace_here"]) == ("full", out, out)
+    assert (ended["mode"], ended["trace"], ended["trace_here"]) == (None, None, None)
+    for r in (begun, ended):
+        assert (r["pid"], r["for_ns"]) == (p.pid, None) and r["name"].startswith("attach-")
+        # A program of one thread is left with one.
+        assert r["own_thread"] == (threads > 1) and r["paused_ns"] > 0
+        assert os.path.exists(f"/proc/{p.pid}/task/{r['thread']}") and r["thread"]
+    begun, ended = results(attach(stand_in, p.pid, "-o", out, "--format", "json", "--for", "0.2"))
+    assert (begun["for_ns"], ended["state"]) == (200000000, "ended")
+    assert "text or json" in attach(stand_in, p.pid, "--format", "xml", status=2)
+    attach(stand_in, p.pid, "--format", "xml", command="detach", status=2)
+
+
+def test_the_own_thread_is_gone(programs, stand_in, folder):
+    """As many threads as before, and what it had is unmapped or used again."""
+    p = programs.start("load", 4)
+    before = int(status(p.pid)["Threads"])
+    for _ in range(20):
+        attach(stand_in, p.pid, "-o", "trace", cwd=folder)
+        attach(stand_in, p.pid, command="detach")
+        assert int(status(p.pid)["Threads"]) == before
+        left_clean(p.pid)
+    size = int(status(p.pid)["VmSize"].split()[0])
+    for _ in range(10):
+        attach(stand_in, p.pid, "-o", "trace", cwd=folder)
+        attach(stand_in, p.pid, command="detach")
+    # A thread's stack takes 8 MiB, and an arena of malloc reserves 64 MiB.
+    assert int(status(p.pid)["VmSize"].split()[0]) < size + 200 * 1024
+    finish(p)
+
+
+def test_no_more_threads_are_allowed(programs, stand_in, folder):
+    """Then the thread at the safe point does all of it. Here there is no room for a stack."""
+    p = programs.start("load", 4)
+    room = (int(status(p.pid)["VmSize"].split()[0]) << 10) + (6 << 20)
+    subprocess.run(["prlimit", f"--as={room}", "--pid", str(p.pid)], check=True)
+    said = attach(stand_in, p.pid, "-o", os.path.join(folder, "trace"), "--format", "json")
+    assert not results(said)[0]["own_thread"]
+    left_clean(p.pid)
+    attach(stand_in, p.pid, command="detach")
+    finish(p)
 
 
 def test_no_directory_is_left_after_a_failure(programs, stand_in, folder):
