@@ -9,7 +9,8 @@ line of JSON is added for each case, from which tests/harm/all makes its table.
 
 WHYOOM_HARM_MODE: full (the default); sampled, with a sample so dense that both ways of each call
 are taken all the time; switched: `whyoom ctl` changes the mode and pauses the recording while the
-program runs.
+program runs; attached: it is not preloaded, but `whyoom attach` and `whyoom detach` come to each of
+its processes while it runs, and again.
 """
 
 import gzip
@@ -42,13 +43,14 @@ NOT_OURS = ("LD_", "WHYOOM", "PYTHON", "MALLOC_", "GLIBC_", "NODE_", "GIT_", "DE
             "MAKE")
 MODE = os.environ.get("WHYOOM_HARM_MODE", "full")
 DENSE = {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "8KiB", "WHYOOM_EXACT_FROM": "64KiB"}
-MODES = {"full": {}, "sampled": DENSE, "switched": {}}
+MODES = {"full": {}, "sampled": DENSE, "switched": {}, "attached": {}}
 # What `whyoom ctl` asks for, in turn; and how often it must have been answered for a case to count.
 ASKED = ["mode sampled --sample-every 8KiB --exact-from 64KiB", "pause", "status", "resume",
          "mode full", "pause", "flush",
          "mode sampled", "resume", "mode sampled --sample-every 1MiB --exact-from 4KiB",
          "mode full"]
 ANSWERS = 10
+ATTACHES = 3  # that must have been detached from again for a case to count in mode attached
 # A shell's vfork child allocates in its parent's memory; nothing is written there, but counted.
 EXPLAINED = {"vfork"}
 
@@ -115,11 +117,59 @@ class Switcher(threading.Thread):
         return self.answers
 
 
+class Attacher(threading.Thread):
+    """Attaches to the processes of a side, one after the other, and detaches, until it is told to
+    stop. The side's processes are those whose TMPDIR is its directory, or that run in it."""
+
+    def __init__(self, side):
+        super().__init__(daemon=True)
+        self.side, self.attaches, self.over = side, 0, threading.Event()
+        self.said = ""  # why the last one was refused
+        self.mark = ("TMPDIR=%s" % side.top).encode()
+
+    def is_ours(self, pid):
+        try:
+            if (os.readlink("/proc/%s/cwd" % pid) + "/").startswith(self.side.top + "/"):
+                return True
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                return self.mark in f.read().split(b"\0")
+        except OSError:
+            return False
+
+    def whyoom(self, *words):
+        p = subprocess.run([self.side.job.whyoom, *words], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                           env=self.side.env(preload=False, extra={"TMPDIR": "/"}),
+                           user=self.side.job.user)
+        self.said = p.stderr.strip() or self.said
+        return p.returncode
+
+    def visit(self, pid):
+        """Most processes end within the time that this takes."""
+        if self.whyoom("attach", "-o", self.side.trace, pid):
+            return
+        self.over.wait(0.3)
+        self.attaches += self.whyoom("detach", pid) == 0
+
+    def run(self):
+        while not self.over.is_set():
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                if not self.over.is_set() and self.is_ours(pid):
+                    self.visit(pid)
+            self.over.wait(0.02)
+
+    def stop(self):
+        self.over.set()
+        self.join(60)
+        return self.attaches
+
+
 class Side:
     """One of the two: a name, whether it has the preload, and where it runs and traces."""
 
     def __init__(self, job, name):
-        self.job, self.name, self.preloaded = job, name, name == "preload"
+        self.job, self.name, self.recorded = job, name, name == "preload"
+        self.preloaded = self.recorded and MODE != "attached"
         self.switcher = None
         self.top = os.path.join(job.top, name)
         self.trace = os.path.join(self.top, "trace")
@@ -144,8 +194,8 @@ class Side:
         if self.job.user:
             popen.update(user=self.job.user, group=pwd.getpwnam(self.job.user).pw_gid,
                          extra_groups=[])
-        if MODE == "switched" and self.preloaded and preload and not self.switcher:
-            self.switcher = Switcher(self)
+        if MODE in ("switched", "attached") and self.recorded and preload and not self.switcher:
+            self.switcher = (Switcher if MODE == "switched" else Attacher)(self)
             self.switcher.start()
         return subprocess.Popen(argv, env=self.env(env, preload), **popen)
 
@@ -173,9 +223,13 @@ class Side:
             least = processes = 1
         if self.switcher:
             self.job.answers = self.switcher.stop()
+            if MODE == "attached" and not self.job.answers:
+                return []
         p = subprocess.run([WHYOOM, "check", "--format", "json", self.trace], capture_output=True,
                            text=True,
                            timeout=300, env=self.env(preload=False))
+        if MODE == "attached" and "no traces in this directory" in p.stderr:
+            return []  # what recorded nothing leaves none
         check(p.returncode == 0, "whyoom check ends with %s: %s"
               % (how(p.returncode), p.stderr[-2000:]))
         found = json.loads(p.stdout)["processes"]
@@ -243,6 +297,16 @@ class Job:
             raise Skip("the same, but only %d answers to `whyoom ctl`: too short"
                        % (self.answers or 0))
         return "%d answers to ctl" % self.answers
+
+    def attached(self):
+        """In mode attached: that its processes were attached to often enough; how often."""
+        if self.answers is None and self.preload.switcher:
+            self.answers = self.preload.switcher.stop()
+        if (self.answers or 0) < ATTACHES:
+            said = self.preload.switcher.said if self.preload.switcher else ""
+            raise Skip("the same, but only %d attaches: too short%s"
+                       % (self.answers or 0, ", or " + said if said else ""))
+        return "%d attaches" % self.answers
 
     def close(self, keep):
         for s in self.sides:
@@ -391,6 +455,8 @@ def main(argv, cases):
             note = cases[name](job)
             if MODE == "switched":
                 note = ", ".join(filter(None, [note, job.switched()]))
+            if MODE == "attached":
+                note = ", ".join(filter(None, [note, job.attached()]))
             good = True
             passed += 1
             print("ok %s%s (%.1f s)" % (name, ": %s" % note if note else "",
