@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "util/clock_ns.h"
@@ -84,6 +85,19 @@ static bool has_others(pid_t pid)
 	return others;
 }
 
+/* A new thread takes 8 MiB of addresses for its stack, and 64 MiB or more for an arena of malloc.
+ */
+static bool has_room(pid_t pid)
+{
+	static const int limits[] = {RLIMIT_AS, RLIMIT_DATA};
+	struct rlimit limit;
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
+		if (prlimit(pid, limits[i], NULL, &limit) || limit.rlim_cur != RLIM_INFINITY)
+			return false;
+	return true;
+}
+
 int own_thread_begin(
     struct remote *r, const struct landmarks *marks, struct own_thread *out, struct err *err)
 {
@@ -92,7 +106,7 @@ int own_thread_begin(
 	int rc;
 
 	if (!marks->create || !marks->detach || !marks->sleep || r->target->seccomp ||
-	    !has_others(r->target->pid))
+	    !has_others(r->target->pid) || !has_room(r->target->pid))
 		return 1;
 	text = remote_text(r, &id, sizeof(id));
 	if (!text)

@@ -18,8 +18,8 @@ struct own_thread {
 
 /* Have the remote's thread make another one, let it go on, and go on with the new one. 0; 1: none
  * is made, and the remote is as before: the program has one thread only, and is to keep it so, or a
- * filter of system calls, or the kernel or the C library refuses. Negative errno with err: the
- * remote is at its end. */
+ * filter of system calls or a limit of its addresses, or the kernel or the C library refuses.
+ * Negative errno with err: the remote is at its end. */
 int own_thread_begin(
     struct remote *r, const struct landmarks *marks, struct own_thread *out, struct err *err);
 /* In place of remote_end(): the thread goes on and ends. */

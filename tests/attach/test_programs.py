@@ -3,6 +3,7 @@ registers, signals and mappings are as before."""
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import time
@@ -144,11 +145,20 @@ def test_the_own_thread_is_gone(programs, stand_in, folder):
     finish(p)
 
 
-def test_no_more_threads_are_allowed(programs, stand_in, folder):
-    """Then the thread at the safe point does all of it. Here there is no room for a stack."""
-    p = programs.start("load", 4)
-    room = (int(status(p.pid)["VmSize"].split()[0]) << 10) + (6 << 20)
-    subprocess.run(["prlimit", f"--as={room}", "--pid", str(p.pid)], check=True)
+@pytest.mark.parametrize("limit", ["nproc", "as", "data"])
+def test_a_limit_that_a_thread_would_use_up(limit, programs, stand_in, folder):
+    """Then the thread at the safe point does all of it."""
+    if limit == "nproc" and os.getuid():
+        pytest.skip("a limit of threads is another user's")
+    options = {}
+    if limit == "nproc":  # those of a user that has no others
+        options = {"user": 54321, "preexec_fn": lambda: resource.setrlimit(
+            resource.RLIMIT_NPROC, (5, 5))}
+        os.chown(folder, 54321, 54321)
+    p = programs.start("load", 4, **options)
+    assert status(p.pid)["Threads"] == "5" or limit != "nproc"
+    if limit != "nproc":
+        subprocess.run(["prlimit", f"--{limit}={1 << 40}", "--pid", str(p.pid)], check=True)
     said = attach(stand_in, p.pid, "-o", os.path.join(folder, "trace"), "--format", "json")
     assert not results(said)[0]["own_thread"]
     left_clean(p.pid)
