@@ -79,6 +79,7 @@ int remote_begin(const struct target *target, const struct landmarks *marks,
 	int rc;
 
 	*out = (struct remote){target, point, marks->syscall_code, 0, choose_signal(target), false};
+	safe_point_hurry(point);
 	rc = block_signals(out);
 	area = rc ? rc : remote_syscall(out, SYS_mmap, map);
 	if (area > 0) {
@@ -177,6 +178,7 @@ uint64_t remote_let_go(struct remote *r)
 {
 	struct tracee *t = &r->point->tracee;
 
+	safe_point_unhurry(r->point);
 	if (!r->lost)
 		machine_restore(t->tid, &r->point->saved);
 	tracee_detach(t);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "attach/frames.h"
 #include "util/clock_ns.h"
@@ -13,6 +14,7 @@
 #define STOP_MS 1000u /* until a thread stops that was asked to; one in state D takes its time */
 #define ENTRY_MS 100u /* how long a thread may take to enter malloc before another one is tried */
 #define FRAMES_MAX 512u
+#define HURRIED_NICE (-20) /* before all threads of the program */
 #define ASLEEP_MAX 32u /* sleepers looked at in a round: each is woken for it */
 
 struct search {
@@ -250,8 +252,29 @@ int safe_point_reach(const struct target *target, const struct landmarks *marks,
 	    err, rc, "process %d (%s): %s", (int)target->pid, target->name, strerror(-rc));
 }
 
+void safe_point_hurry(struct safe_point *point)
+{
+	pid_t tid = point->tracee.tid;
+
+	errno = 0;
+	point->nice = getpriority(PRIO_PROCESS, (id_t)tid);
+	if (errno || point->nice <= HURRIED_NICE)
+		return;
+	point->hurried = tid; /* first, as we may be killed in between */
+	if (setpriority(PRIO_PROCESS, (id_t)tid, HURRIED_NICE))
+		point->hurried = 0;
+}
+
+void safe_point_unhurry(struct safe_point *point)
+{
+	if (point->hurried)
+		setpriority(PRIO_PROCESS, (id_t)point->hurried, point->nice);
+	point->hurried = 0;
+}
+
 void safe_point_unwatch(struct safe_point *point)
 {
+	safe_point_unhurry(point);
 	if (!point->watched || tracee_seize(point->watched, &point->tracee))
 		return;
 	if (!tracee_stop(&point->tracee, STOP_MS))

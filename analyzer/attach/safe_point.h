@@ -49,6 +49,8 @@ struct safe_point {
 	struct machine saved;
 	enum safe_point_how how;
 	uint64_t stopped_ns; /* CLOCK_MONOTONIC, when it was stopped */
+	pid_t hurried; /* a thread whose nice value is not its own; 0: none */
+	int nice; /* its own */
 	pid_t watched; /* a thread that stops at malloc's entry; 0: none */
 };
 
@@ -56,8 +58,13 @@ struct safe_point {
  * -EPERM: it may not be traced; other negative errno. On failure nothing is stopped or traced. */
 int safe_point_reach(const struct target *target, const struct landmarks *marks,
     unsigned timeout_ms, struct safe_point *out, struct err *err);
+/* While it is held the thread goes before others, where that is allowed: each time it is to run, it
+ * would wait for a core, behind all other threads. */
+void safe_point_hurry(struct safe_point *point);
+void safe_point_unhurry(struct safe_point *point);
 /* For another process, when the one that traced was killed: a watched thread would die at malloc's
- * entry, where nobody expects it any more. SIGCHLD is blocked. */
+ * entry, where nobody expects it any more, and a hurried one keep its priority. SIGCHLD is blocked.
+ */
 void safe_point_unwatch(struct safe_point *point);
 
 #endif

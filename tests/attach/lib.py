@@ -98,11 +98,17 @@ def pause_ms(output):
 
 
 def left_clean(pid):
-    """Nothing of the tracing is left: no tracer, no memory that is writable and executable."""
+    """Nothing of the tracing is left: no tracer, no memory that is writable and executable, no
+    thread with another nice value than ours."""
     now = status(pid)
     assert now["TracerPid"] == "0" and now["State"][0] in "RSD", now
     with open(f"/proc/{pid}/maps") as f:
         assert " rwxp " not in f.read()
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            assert os.getpriority(os.PRIO_PROCESS, int(thread)) == os.getpriority(os.PRIO_PROCESS, 0)
+        except ProcessLookupError:
+            pass  # it has ended
 
 
 def finish(p):

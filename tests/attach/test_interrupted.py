@@ -42,6 +42,7 @@ def test_the_tracer_is_killed_in_a_call(program, programs, stand_in, folder):
     # The thread finishes the call by itself, and goes on.
     assert until(lambda: os.path.exists(os.path.join(folder, "trace", "attached")))
     assert tracer_of(p.pid) == 0
+    assert os.getpriority(os.PRIO_PROCESS, p.pid) == os.getpriority(os.PRIO_PROCESS, 0)
     time.sleep(0.5)
     attach(stand_in, p.pid, command="detach")
     assert finish(p).startswith("right after ")
