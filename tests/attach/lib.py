@@ -104,9 +104,10 @@ def left_clean(pid):
     assert now["TracerPid"] == "0" and now["State"][0] in "RSD", now
     with open(f"/proc/{pid}/maps") as f:
         assert " rwxp " not in f.read()
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
     for thread in os.listdir(f"/proc/{pid}/task"):
         try:
-            assert os.getpriority(os.PRIO_PROCESS, int(thread)) == os.getpriority(os.PRIO_PROCESS, 0)
+            assert os.getpriority(os.PRIO_PROCESS, int(thread)) == ours
         except ProcessLookupError:
             pass  # it has ended
 

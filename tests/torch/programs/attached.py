@@ -1,8 +1,8 @@
 """attached.py - a server on a device that has run for a while before it waits for a line of its
 input; from then on one in four of its requests leaves a block behind, until the device is full.
 
-Its last line of JSON is what PyTorch counts at the end, and `before`, what it had when it waited."""
-import json
+Its last line of JSON is what PyTorch counts at the end, and `before`, what it had when it
+waited."""
 import sys
 
 import torch
