@@ -40,7 +40,7 @@ print("right after", sum(rounds), "rounds")
 """
 
 
-def until(what, seconds=20):
+def until(what, seconds=60):
     """Wait for a condition; return its last value."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

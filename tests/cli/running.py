@@ -13,7 +13,7 @@ WHYOOM = os.environ["WHYOOM_EXE"]
 DISK = os.environ.get("WHYOOM_TEST_DIR", "/var/tmp")  # a tmpfs would be refused
 
 
-def until(what, seconds=10):
+def until(what, seconds=60):
     """Wait for a condition; return its last value."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

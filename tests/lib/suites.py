@@ -5,7 +5,11 @@ A suite is a folder of tests/, run by `meson test --suite NAME` in a build direc
 Each test is a program whose output tells its number of cases: cmocka's or unittest's summary,
 pytest's closing line, or a plain "N passed, N failed[, N skipped]". A silent test counts as one
 case, by its exit status (77: skipped). Skips are named with their reasons: lines
-"SKIP name: reason", or pytest's own. Lines "shown: ..." are repeated."""
+"SKIP name: reason", or pytest's own. Lines "shown: ..." are repeated.
+
+Tests of a suite run side by side. One that fails runs once more, alone: if it passes then, it counts
+as passed, and a line "unsteady: ..." names it with what it said at first. Such a line is a fault to
+be mended, in the test or in what it tests; it does not stop everything else."""
 import json
 import os
 import re
@@ -176,11 +180,37 @@ def count(output, status):
 
 
 def meson_suite(directory, suites, logname):
-    """Run meson's tests; return (name, output, status, seconds) for each."""
+    """Run meson's tests; return (name, output, status, seconds) for each, and what is unsteady."""
+    results = meson_tests(directory, [w for s in suites for w in ("--suite", s)], logname,
+                          os.cpu_count() or 2)
+    unsteady = []
+    for i, (name, output, status, _) in enumerate(results):
+        if not count(output, status)[1] or " / " not in name:
+            continue
+        say_failed(name, output)
+        say("  once more, alone:")
+        project, test = name.split(" / ", 1)
+        again = meson_tests(directory, [project.split(":")[0] + ":" + test], logname + "-again", 1)
+        if len(again) == 1 and not count(*again[0][1:3])[1]:
+            unsteady.append(f"{name} failed, then passed alone: {last_line(output)}")
+            results[i] = again[0]
+    return results, unsteady
+
+
+def last_line(output):
+    return (output.strip().splitlines() or ["nothing was printed"])[-1].strip()[:200]
+
+
+def say_failed(name, output):
+    say(f"---- {name} failed:")
+    say("\n".join((output.strip().splitlines() or ["nothing was printed"])[-60:]))
+    say("----")
+
+
+def meson_tests(directory, which, logname, processes):
+    """Run the tests that `which` selects in meson's words."""
     command = ["meson", "test", "-C", directory, "--no-rebuild", "--logbase", logname,
-               "--num-processes", str(os.cpu_count() or 2)]
-    for s in suites:
-        command += ["--suite", s]
+               "--num-processes", str(processes), *which]
     log = os.path.join(directory, "meson-logs", logname + ".json")
     if os.path.exists(log):
         os.unlink(log)
@@ -239,7 +269,7 @@ def main():
             return 2
     chosen = [s for s in SUITES if (s[0] in names or "all" in names) or (not names and s[3])]
     totals = [0, 0, 0]
-    skips, failures = [], []
+    skips, failures, unsteady = [], [], []
     built = {}
     for name, where, what, _, describes in chosen:
         say(f"== {name}: {describes}")
@@ -253,17 +283,15 @@ def main():
         if what[0].startswith("tests/"):
             results = script_suite(what[0])
         else:
-            results = meson_suite(os.path.join(TOP, "build", where), what, "suite-" + name)
+            results, wavers = meson_suite(os.path.join(TOP, "build", where), what, "suite-" + name)
+            unsteady += [f"{name}/{w}" for w in wavers]
         sums = [0, 0, 0]
         for test, output, status, _ in results:
             counts = count(output, status)
             sums = [a + b for a, b in zip(sums, counts)]
             if counts[1]:
-                said = output.strip().splitlines() or ["nothing was printed"]
-                failures.append(f"{name}/{test} (exit {status}): {said[-1].strip()[:200]}")
-                say(f"---- {name}/{test} failed:")
-                say("\n".join(said[-60:]))
-                say("----")
+                failures.append(f"{name}/{test} (exit {status}): {last_line(output)}")
+                say_failed(f"{name}/{test}", output)
             for m in SHOWN.finditer(output):
                 say(f"   {test.split(' / ')[-1]}: {m[1]}")
             for m in SKIP_LINES.finditer(output):
@@ -278,6 +306,8 @@ def main():
             f"{time.time() - started:.0f} s")
     for s in skips:
         say("skipped: " + s)
+    for u in unsteady:
+        say("unsteady: " + u)
     for f in failures:
         say("failed: " + f)
     say(f"{totals[0]} passed, {totals[1]} failed" + (f", {totals[2]} skipped" if totals[2] else ""))

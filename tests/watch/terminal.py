@@ -60,7 +60,7 @@ class Terminal:
     def program(self):
         """The pid of the program itself."""
         path = f"/proc/{self.pid}/task/{self.pid}/children"
-        for _ in range(100):
+        for _ in range(3000):
             with open(path, encoding="ascii") as f:
                 children = f.read().split()
             if children:
@@ -93,11 +93,26 @@ class Terminal:
         assert lines, f"{words!r} is not in\n{self.text()}"
         return lines[0]
 
-    def wait_for(self, words, seconds=20, gone=False):
+    def until(self, check, seconds=60):
+        """Read on until `check()` raises no AssertionError and returns None or what is true.
+
+        A frame may be half drawn or one behind at any moment, on a busy machine for long."""
         end = time.monotonic() + seconds
-        while (words in self.text()) == gone:
-            assert time.monotonic() < end, f"{words!r}, gone {gone}:\n{self.text()}"
+        while True:
+            try:
+                got = check()
+                assert got is None or got, self.text()
+                return
+            except AssertionError:
+                if time.monotonic() > end:
+                    raise
             self.read(0.1)
+
+    def wait_for(self, words, seconds=60, gone=False):
+        def check():
+            assert (words in self.text()) != gone, f"{words!r}, gone {gone}:\n{self.text()}"
+
+        self.until(check, seconds)
         return self.text()
 
     def press(self, keys):
@@ -112,7 +127,7 @@ class Terminal:
     def restored(self):
         return termios.tcgetattr(self.slave) == self.before
 
-    def wait(self, seconds=10):
+    def wait(self, seconds=60):
         """The exit status, 128 + N for a signal."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
