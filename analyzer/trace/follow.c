@@ -197,7 +197,15 @@ static int list_new(struct trace *t, struct err *err)
 	return r;
 }
 
-/* Read a chunk's header again. */
+/* A chunk that a checkpoint replaced may be listed while the program still gives its slots back;
+ * then another chunk takes them. */
+static bool is_another(const struct chunk *now, const struct chunk *c)
+{
+	return now->type != c->type || now->thread != c->thread || now->sequence != c->sequence ||
+	       now->ticks != c->ticks;
+}
+
+/* Read a chunk's header again. 1: another chunk has taken its place, so all is read again. */
 static int see_growth(struct trace *t, struct chunk *c, struct err *err)
 {
 	struct chunk now;
@@ -207,7 +215,11 @@ static int see_growth(struct trace *t, struct chunk *c, struct err *err)
 	if (r < 0)
 		return r;
 	/* Contradictions are of a header that is being written. */
-	if (r || now.distrusted || now.torn || now.readable < c->readable)
+	if (r || now.distrusted || now.torn)
+		return 0;
+	if (is_another(&now, c))
+		return 1;
+	if (now.readable < c->readable)
 		return 0;
 	t->facts.event_bytes += now.readable - c->readable;
 	/* A thread that ended gave the rest of its chunk to others. */

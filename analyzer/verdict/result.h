@@ -215,7 +215,8 @@ struct verdict {
 	struct {
 		const char *function, *file; /* NULL: nothing to blame */
 		uint32_t line;
-		uint64_t bytes;
+		uint64_t bytes; /* with what it was refused */
+		uint64_t refused; /* what it was refused, if the cause counts that; else 0 */
 		struct stack_view stack;
 		size_t frame; /* index of the blamed frame in stack */
 		double error; /* standard error of bytes, if they come from a sample */

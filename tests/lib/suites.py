@@ -7,9 +7,9 @@ pytest's closing line, or a plain "N passed, N failed[, N skipped]". A silent te
 case, by its exit status (77: skipped). Skips are named with their reasons: lines
 "SKIP name: reason", or pytest's own. Lines "shown: ..." are repeated.
 
-Tests of a suite run side by side. One that fails runs once more, alone: if it passes then, it counts
-as passed, and a line "unsteady: ..." names it with what it said at first. Such a line is a fault to
-be mended, in the test or in what it tests; it does not stop everything else."""
+Tests of a suite run side by side. One that fails runs once more, alone: if it passes then, it
+counts as passed, and a line "unsteady: ..." names it with what it said at first. Such a line is a
+fault to be mended, in the test or in what it tests; it does not stop everything else."""
 import json
 import os
 import re
@@ -48,20 +48,25 @@ SUITES = [
      "~/.cache"),
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
     ("cli", "default", ["cli"], True, "the command line"),
-    ("wheel", "default", ["wheel"], True, "the wheel: what it holds and needs, marks, reports, "
-     "pytest's plugin"),
     ("export", "default", ["export"], True, "exports in their own readers, sums as in the report"),
     ("page", "default", ["page"], True, "a report's page, in Chromium"),
-    ("diff", "default", ["diff"], True,
-     "pairs of runs: planted regressions are named first, equal runs show no change"),
     ("watch", "default", ["watch"], True,
      "reading on in traces that are being written; what watch says of running programs"),
+    ("damage", "default", ["damage"], True,
+     "damaged traces say so, or tell the same as whole ones"),
+    ("packages", "default", ["packages"], True, "what is installed: the tarball; manifests for "
+     "systemd and Kubernetes"),
+    ("examples", "default", ["examples"], True, "what newcomers copy from, broken and mended"),
+    ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
+    ("harm", "default", ["harm"], True, "real programs with and without the preload"),
+    ("wheel", "default", ["wheel"], True, "the wheel: what it holds and needs, marks, reports, "
+     "pytest's plugin"),
+    ("diff", "default", ["diff"], True,
+     "pairs of runs: planted regressions are named first, equal runs show no change"),
     ("attach-verdicts", "default", ["attach-verdicts"], True,
      "verdicts on three programs that are attached to on their way to a leak's end"),
     ("attach", "default", ["attach"], True,
      "running programs are attached to, and are none the worse for it"),
-    ("damage", "default", ["damage"], True,
-     "damaged traces say so, or tell the same as whole ones"),
     ("scenarios", "default", ["scenarios"], True,
      "programs whose cause is known, a case or two of each; packages from PyPI are kept in "
      "~/.cache"),
@@ -75,11 +80,6 @@ SUITES = [
      "three situations on a kernel with cgroup v2, in QEMU"),
     ("report", "default", ["bench"], True, "what one more event costs the recorder and the report, "
      "in instructions"),
-    ("packages", "default", ["packages"], True, "what is installed: the tarball; manifests for "
-     "systemd and Kubernetes"),
-    ("examples", "default", ["examples"], True, "what newcomers copy from, broken and mended"),
-    ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
-    ("harm", "default", ["harm"], True, "real programs with and without the preload"),
     ("fuzz", "fuzz", ["tests/fuzz/run 600"], False, "others, for ten minutes"),
     ("harm-all", "default", ["harm-all"], False,
      "the rest of them, where they are installed; tests/harm/all installs, runs and writes the "
@@ -108,6 +108,10 @@ SUITES = [
     ("vllm", "default", ["vllm"], False, "vLLM on the simulated GPU, 3 GB on disk"),
     ("bench", "default", ["tests/bench/run"], False, "speed against heaptrack and memray"),
 ]
+# Suites whose tests run side by side when they are chosen together: nothing in them depends on how
+# busy the machine is, and much of them waits. The others each have the machine alone.
+BESIDE = {"python", "preload", "cuda", "simgpu", "torch", "golden", "cli", "export", "page",
+          "watch", "damage", "packages", "examples", "aarch64", "harm"}
 
 
 def say(*words):
@@ -132,6 +136,7 @@ CMOCKA_FAILED = re.compile(r"^\[  FAILED  \] (?:\S+: )?(\d+) test\(s\), listed b
 CMOCKA_SKIPPED = re.compile(r"^\[  SKIPPED \] (?:\S+: )?(\d+) test\(s\), listed below", re.M)
 PYTEST = re.compile(r"^=*\s*((?:\d+ \w+(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?\s*=*$", re.M)
 UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\n+(?:OK|FAILED)(?: \((.*)\))?$", re.M)
+AT_ONCE = 3  # where more tests of a suite fail, it is not by chance
 SHOWN = re.compile(r"^shown: (.*)$", re.M)
 SKIP_LINES = re.compile(r"^(?:SKIP(?:PED)?\b:? (?!\[)(.*)|SKIPPED \[\d+\] (.*))$", re.M)
 
@@ -182,12 +187,14 @@ def count(output, status):
 def meson_suite(directory, suites, logname):
     """Run meson's tests; return (name, output, status, seconds) for each, and what is unsteady."""
     results = meson_tests(directory, [w for s in suites for w in ("--suite", s)], logname,
-                          os.cpu_count() or 2)
+                          (os.cpu_count() or 2) + (len(suites) > 1))
+    bad = [i for i, (_, output, status, _) in enumerate(results) if count(output, status)[1]]
     unsteady = []
-    for i, (name, output, status, _) in enumerate(results):
-        if not count(output, status)[1] or " / " not in name:
-            continue
+    for i in bad:
+        name, output, _, _ = results[i]
         say_failed(name, output)
+        if suites == ["lint"] or len(bad) > AT_ONCE or " / " not in name:
+            continue
         say("  once more, alone:")
         project, test = name.split(" / ", 1)
         again = meson_tests(directory, [project.split(":")[0] + ":" + test], logname + "-again", 1)
@@ -250,6 +257,23 @@ def script_suite(command):
     return [(command, "".join(output), process.wait(), time.time() - started)]
 
 
+def steps(chosen):
+    """Return the suites in lists: those of a list run side by side."""
+    lists = []
+    for s in chosen:
+        before = lists[-1][-1] if lists else None
+        if before and s[0] in BESIDE and before[0] in BESIDE and s[1] == before[1]:
+            lists[-1].append(s)
+        else:
+            lists.append([s])
+    return lists
+
+
+def is_of(test, suites):
+    """Is it a test of one of meson's suites, "whyoom:harm+cli / name"?"""
+    return not set(test.split(" / ")[0].split(":")[-1].split("+")).isdisjoint(suites)
+
+
 def main():
     # Reports keep answers of symbol files here, away from the user's.
     os.environ.setdefault("WHYOOM_CACHE", os.path.join(TOP, "build", "symbols"))
@@ -271,39 +295,45 @@ def main():
     totals = [0, 0, 0]
     skips, failures, unsteady = [], [], []
     built = {}
-    for name, where, what, _, describes in chosen:
-        say(f"== {name}: {describes}")
+    for step in steps(chosen):
+        where = step[0][1]
+        for name, _, _, _, describes in step:
+            say(f"== {name}: {describes}")
         if where not in built:
             built[where] = build(where)
         if not built[where]:
-            failures.append(f"{name}: build/{where} does not build")
-            totals[1] += 1
+            failures += [f"{s[0]}: build/{where} does not build" for s in step]
+            totals[1] += len(step)
             continue
         started = time.time()
-        if what[0].startswith("tests/"):
-            results = script_suite(what[0])
+        if step[0][2][0].startswith("tests/"):
+            results = script_suite(step[0][2][0])
         else:
-            results, wavers = meson_suite(os.path.join(TOP, "build", where), what, "suite-" + name)
-            unsteady += [f"{name}/{w}" for w in wavers]
-        sums = [0, 0, 0]
-        for test, output, status, _ in results:
-            counts = count(output, status)
-            sums = [a + b for a, b in zip(sums, counts)]
-            if counts[1]:
-                failures.append(f"{name}/{test} (exit {status}): {last_line(output)}")
-                say_failed(f"{name}/{test}", output)
-            for m in SHOWN.finditer(output):
-                say(f"   {test.split(' / ')[-1]}: {m[1]}")
-            for m in SKIP_LINES.finditer(output):
-                skips.append(f"{name}/{test}: {(m[1] or m[2]).strip()}")
-            if counts[2] and not SKIP_LINES.search(output):
-                skips.append(f"{name}/{test}: no reason given")
-        if not results:
-            sums[1] += 1
-            failures.append(f"{name}: no test ran")
-        totals = [a + b for a, b in zip(totals, sums)]
-        say(f"   {name}: {sums[0]} ok, {sums[1]} not ok, {sums[2]} left out, "
-            f"{time.time() - started:.0f} s")
+            results, wavers = meson_suite(os.path.join(TOP, "build", where),
+                                          [w for s in step for w in s[2]],
+                                          "suite-" + "-".join(s[0] for s in step)[:60])
+            unsteady += wavers
+        for name, _, what, _, _ in step:
+            own = results if len(step) == 1 else [r for r in results if is_of(r[0], what)]
+            sums = [0, 0, 0]
+            for test, output, status, _ in own:
+                counts = count(output, status)
+                sums = [a + b for a, b in zip(sums, counts)]
+                if counts[1]:
+                    failures.append(f"{name}/{test} (exit {status}): {last_line(output)}")
+                for m in SHOWN.finditer(output):
+                    say(f"   {test.split(' / ')[-1]}: {m[1]}")
+                for m in SKIP_LINES.finditer(output):
+                    skips.append(f"{name}/{test}: {(m[1] or m[2]).strip()}")
+                if counts[2] and not SKIP_LINES.search(output):
+                    skips.append(f"{name}/{test}: no reason given")
+            if not own:
+                sums[1] += 1
+                failures.append(f"{name}: no test ran")
+            totals = [a + b for a, b in zip(totals, sums)]
+            seconds = time.time() - started if len(step) == 1 else sum(r[3] for r in own)
+            say(f"   {name}: {sums[0]} ok, {sums[1]} not ok, {sums[2]} left out, {seconds:.0f} s"
+                + (", beside others" if len(step) > 1 else ""))
     for s in skips:
         say("skipped: " + s)
     for u in unsteady:

@@ -1,4 +1,5 @@
 """Programs that are recorded, the watcher, and its page of metrics as numbers."""
+import glob
 import http.client
 import os
 import re
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 WHYOOM = os.environ["WHYOOM_EXE"]
 
@@ -87,11 +89,16 @@ class Programs:
         self.folder, self.all = folder, []
 
     def start(self, *arguments, limit=1 << 30):
+        """Start PROGRAM; return it when its trace is there."""
         env = {**os.environ, "WHYOOM_DIR": str(self.folder), "WHYOOM_QUIET": "1",
                "LD_PRELOAD": os.environ["WHYOOM_SHIM"]}
         self.all.append(subprocess.Popen(
             [os.path.realpath(sys.executable), "-c", PROGRAM, *arguments], env=env,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))))
+        end = time.monotonic() + 60
+        while not glob.glob(os.path.join(self.folder, f"{self.all[-1].pid}.*.whyoom")):
+            assert self.all[-1].poll() is None and time.monotonic() < end
+            time.sleep(0.02)
         return self.all[-1]
 
     def end(self):

@@ -129,8 +129,7 @@ static void headline(const struct verdict_result *r, const struct report_style *
 static void blamed(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct verdict *v = &r->verdict;
-	const struct finding *f = &r->ranking.list[0].finding;
-	uint64_t bytes = v->blame.bytes, refused = f->request_bytes;
+	uint64_t bytes = v->blame.bytes, refused = v->blame.refused;
 	struct str title = {0};
 	struct fmt a;
 
@@ -140,7 +139,7 @@ static void blamed(const struct verdict_result *r, const struct report_style *st
 	 * above names the whole request. */
 	if (v->cause == CAUSE_PROMPT_GROWTH && refused)
 		refused = num_most(refused, r->failure.requested_bytes);
-	bytes += refused - f->request_bytes;
+	bytes += refused - v->blame.refused;
 	str_puts(&title, "To blame: ");
 	style_function(&title, st, v->blame.function);
 	if (bytes && st->verbose)

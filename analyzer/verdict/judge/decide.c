@@ -126,6 +126,21 @@ static struct stack_view stack_of(const struct verdict_result *r, const struct f
 	return stack_view_of(feed, r->callsites->list[f->blame].stack);
 }
 
+/* Return whether the refused request came from the blamed function, or through it. Where nothing
+ * says from where it came, it counts as the blamed function's. */
+static bool was_refused(const struct verdict_result *r, const struct callsite *main)
+{
+	const struct stack_view *stack = &r->failure.stack;
+
+	if (r->callsites->failed == CALLSITE_NONE || !stack->count)
+		return true;
+	for (size_t i = 0; i < stack->count; i++)
+		if (str_same(stack->symbols[i].function, main->function) &&
+		    str_same(stack->symbols[i].file, main->file))
+			return true;
+	return false;
+}
+
 static void blame(struct verdict_result *r, const struct finding *f)
 {
 	const struct callsites *callsites = r->callsites;
@@ -147,7 +162,8 @@ static void blame(struct verdict_result *r, const struct finding *f)
 			variance += p->facts.live_variance;
 		}
 	}
-	r->verdict.blame.bytes = bytes + f->request_bytes;
+	r->verdict.blame.refused = was_refused(r, main) ? f->request_bytes : 0;
+	r->verdict.blame.bytes = bytes + r->verdict.blame.refused;
 	r->verdict.blame.error = sqrt(fmax(variance, 0));
 	r->verdict.blame.stack = stack_of(r, f);
 	for (size_t i = r->verdict.blame.stack.count; i-- > 0;) {

@@ -156,7 +156,7 @@ static void words_left(struct str *s, const struct verdict_result *r)
  * says. */
 static uint64_t blamed(const struct verdict_result *r)
 {
-	uint64_t bytes = num_less(r->verdict.blame.bytes, r->ranking.list[0].finding.request_bytes);
+	uint64_t bytes = num_less(r->verdict.blame.bytes, r->verdict.blame.refused);
 
 	return bytes ? bytes : main_callsite(r)->survivors.bytes;
 }
@@ -298,7 +298,7 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	const struct callsite *p = main_callsite(r);
-	uint64_t own = num_less(r->verdict.blame.bytes, f->request_bytes);
+	uint64_t own = num_less(r->verdict.blame.bytes, r->verdict.blame.refused);
 	enum said said = SAID_CAUSE;
 	struct fmt a, b;
 
@@ -349,7 +349,7 @@ static void words_oversized_model(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	uint64_t most = num_most(main_callsite(r)->facts.live_bytes,
-	    num_least(f->bytes, num_less(r->verdict.blame.bytes, f->request_bytes)));
+	    num_least(f->bytes, num_less(r->verdict.blame.bytes, r->verdict.blame.refused)));
 	struct fmt a, b;
 
 	str_puts(s, r->failure.kind == FAILURE_KILLED ? "Most of the memory is the model's: "

@@ -80,7 +80,7 @@ static void test_rival_and_request(void **state)
 	assert_null(strstr(str_text(&out), "of it refused"));
 	str_clear(&out);
 	r.verdict.runner_up_confidence = 0.25;
-	r.ranking.list[0].finding.request_bytes = 2 * MiB;
+	r.verdict.blame.refused = 2 * MiB;
 	report_text(&(struct report_view){.result = &r}, &st, &out);
 	assert_non_null(strstr(str_text(&out), "\n  If it is not that: concurrency (25 %), in ev"));
 	assert_non_null(strstr(str_text(&out), ", 2.00 MiB of it refused\n"));

@@ -4,7 +4,7 @@
 
 static void asking(void)
 {
-	f->request_bytes = r.failure.requested_bytes = 320 * MiB;
+	f->request_bytes = r.failure.requested_bytes = r.verdict.blame.refused = 320 * MiB;
 }
 
 static void asking_alone(void)
@@ -83,7 +83,7 @@ static void loading_again(void)
 static void first_weight(void)
 {
 	f->bytes = 0;
-	f->request_bytes = r.failure.requested_bytes;
+	f->request_bytes = r.verdict.blame.refused = r.failure.requested_bytes;
 }
 
 static void pooling(void)
