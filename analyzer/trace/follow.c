@@ -197,15 +197,20 @@ static int list_new(struct trace *t, struct err *err)
 	return r;
 }
 
-/* A chunk that a checkpoint replaced may be listed while the program still gives its slots back;
- * then another chunk takes them. */
+/* True if the chunk began before the checkpoint: the program may be about to give its slots back,
+ * and another chunk may take them. */
+static bool is_replaced(const struct trace *t, const struct chunk *c)
+{
+	return c->ticks < t->context.floor && c->type != TRACE_CHUNK_CHECKPOINT;
+}
+
 static bool is_another(const struct chunk *now, const struct chunk *c)
 {
 	return now->type != c->type || now->thread != c->thread || now->sequence != c->sequence ||
 	       now->ticks != c->ticks;
 }
 
-/* Read a chunk's header again. 1: another chunk has taken its place, so all is read again. */
+/* Read a chunk's header again. 1: its slots were given back, so all must be read again. */
 static int see_growth(struct trace *t, struct chunk *c, struct err *err)
 {
 	struct chunk now;
@@ -214,8 +219,10 @@ static int see_growth(struct trace *t, struct chunk *c, struct err *err)
 
 	if (r < 0)
 		return r;
+	if (r)
+		return is_replaced(t, c);
 	/* Contradictions are of a header that is being written. */
-	if (r || now.distrusted || now.torn)
+	if (now.distrusted || now.torn)
 		return 0;
 	if (is_another(&now, c))
 		return 1;
@@ -260,8 +267,12 @@ static int see_chunks(struct trace *t, struct err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < t->chunks.count && !r; i++)
-		r = t->chunks.items[i].sealed ? 0 : see_growth(t, &t->chunks.items[i], err);
+	for (size_t i = 0; i < t->chunks.count && !r; i++) {
+		struct chunk *c = &t->chunks.items[i];
+
+		if (!c->sealed || is_replaced(t, c))
+			r = see_growth(t, c, err);
+	}
 	return r;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "trace/checkpoint.h"
 #include "trace/cursor.h"
@@ -18,6 +19,7 @@
 #define WINDOW_MAX 262144u
 #define WINDOWS_TOTAL (16u << 20)
 #define LIST_TRIES 8
+#define RELIST_NS 5000000 /* longer each time: 0.14 s in all */
 
 /* Return a hash that identifies a chunk: of the header's constant part; in files without checks,
  * with the checksum of a sealed chunk. Two threads that take a shared chunk at a time may give them
@@ -525,9 +527,14 @@ int trace_open(const char *path, struct trace **out, struct err *err)
 
 int trace_follow(const char *path, struct trace **out, struct err *err)
 {
-	/* A checkpoint may come between the two. */
+	/* A checkpoint may come between the two, or the program may still give back what the last
+	 * one replaced. */
 	for (int tries = 0; tries < LIST_TRIES; tries++) {
-		int r = open_file(path, NULL, NULL, true, out, err);
+		int r;
+
+		if (tries)
+			nanosleep(&(struct timespec){.tv_nsec = tries * RELIST_NS}, NULL);
+		r = open_file(path, NULL, NULL, true, out, err);
 
 		if (r)
 			return r;
