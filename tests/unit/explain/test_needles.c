@@ -92,6 +92,49 @@ static void test_against_search(void **state)
 	(void)state;
 }
 
+/* Long pieces, of which two stretches are read by turns, tell the same in the same order as short
+ * ones, also of needles across their borders. */
+static void test_long_pieces(void **state)
+{
+	static const char *const texts[] = {
+	    "abab", "bbaaab", "ab\xff", "babbabaabbabbbab", "aaaaaaa"};
+	static char log[60000];
+	unsigned seed = 11;
+
+	for (int round = 0; round < 20; round++) {
+		static struct hits few, many;
+		struct needles *n;
+		uint32_t at = 0, then = 0;
+		size_t piece;
+
+		memset(&few, 0, sizeof(few));
+		memset(&many, 0, sizeof(many));
+		for (size_t c = 0; c < sizeof(log); c++)
+			log[c] = "ab\xff...."[rand_r(&seed) % 7];
+		/* Needles around the borders of stretches of 4,096 bytes. */
+		for (size_t c = 4096; c + 16 < sizeof(log); c += 4096)
+			memcpy(log + c - (size_t)rand_r(&seed) % 17, texts[3], 16);
+		assert_int_equal(needles_new(texts, 5, &n), 0);
+		for (; many.base < sizeof(log); many.base += piece) {
+			piece = 1 + (size_t)rand_r(&seed) % 30000;
+			if (piece > sizeof(log) - many.base)
+				piece = sizeof(log) - many.base;
+			assert_int_equal(
+			    needles_scan(n, &at, log + many.base, piece, on_hit, &many), 0);
+		}
+		for (; few.base < sizeof(log); few.base += 100)
+			assert_int_equal(
+			    needles_scan(n, &then, log + few.base, 100, on_hit, &few), 0);
+		assert_true(few.count > 14);
+		assert_int_equal(at, then);
+		assert_int_equal(many.count, few.count);
+		for (size_t i = 0; i < few.count; i++)
+			assert_true(few.id[i] == many.id[i] && few.end[i] == many.end[i]);
+		needles_free(n);
+	}
+	(void)state;
+}
+
 static void test_limits(void **state)
 {
 	static char huge[70000];
@@ -120,6 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_overlapping),
 	    cmocka_unit_test(test_against_search),
+	    cmocka_unit_test(test_long_pieces),
 	    cmocka_unit_test(test_limits),
 	};
 
