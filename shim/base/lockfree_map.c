@@ -9,7 +9,7 @@
 static struct lockfree_map_table *table_new(uint64_t entries)
 {
 	size_t bytes =
-	    sizeof(struct lockfree_map_table) + entries * sizeof(struct lockfree_map_entry);
+	    sizeof(struct lockfree_map_table) + entries * (sizeof(struct lockfree_map_entry) + 1);
 	struct lockfree_map_table *t = sys_pages_scattered(bytes);
 
 	if (!t)
@@ -17,6 +17,31 @@ static struct lockfree_map_table *table_new(uint64_t entries)
 	t->bytes = bytes;
 	t->mask = entries - 1;
 	return t;
+}
+
+static inline bool table_full(const struct lockfree_map_table *t)
+{
+	return atomic_load_explicit(&t->used, memory_order_relaxed) > (t->mask + 1) / 8 * 5;
+}
+
+static void table_clear(struct lockfree_map_table *t)
+{
+	for (uint64_t i = 0; i <= t->mask; i++) {
+		atomic_store_explicit(&t->entries[i].key, 0, memory_order_relaxed);
+		atomic_store_explicit(&t->entries[i].value, 0, memory_order_relaxed);
+		atomic_store_explicit(lockfree_map_sieve(t, i), 0, memory_order_relaxed);
+	}
+	atomic_store_explicit(&t->used, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->last, false, memory_order_relaxed);
+}
+
+/* Two threads at one byte may lose a bit, and with it an entry, which callers allow. */
+static inline void sieve_add(struct lockfree_map_table *t, uint64_t hash)
+{
+	_Atomic uint8_t *byte = lockfree_map_sieve(t, hash);
+	uint8_t bits = atomic_load_explicit(byte, memory_order_relaxed);
+
+	atomic_store_explicit(byte, (uint8_t)(bits | 1u << (hash >> 61)), memory_order_relaxed);
 }
 
 /* Give the key an entry of the table, for ever; the value follows. */
@@ -41,6 +66,7 @@ static bool table_put(struct lockfree_map_table *t, uint64_t hash, uint64_t key,
 		if (atomic_compare_exchange_strong_explicit(&t->entries[i].key, &old, key,
 			memory_order_acq_rel, memory_order_relaxed)) {
 			atomic_store_explicit(&t->entries[i].value, value, memory_order_release);
+			sieve_add(t, hash);
 			return true;
 		}
 	}
@@ -79,7 +105,9 @@ static void map_grow(struct lockfree_map *map, struct lockfree_map_table *old)
 	}
 	if (live > entries / 2)
 		entries *= 2;
-	t = entries > map->max_entries ? NULL : table_new(entries);
+	t = entries > atomic_load_explicit(&map->max_entries, memory_order_relaxed)
+		? NULL
+		: table_new(entries);
 	if (!t) {
 		/* Not tried again: the count above reads the whole table. */
 		atomic_store_explicit(&old->last, true, memory_order_relaxed);
@@ -104,12 +132,63 @@ bool lockfree_map_put(struct lockfree_map *map, uint64_t key, uint64_t value)
 
 	if (!t)
 		return false;
-	if (atomic_load_explicit(&t->used, memory_order_relaxed) > (t->mask + 1) / 8 * 5 &&
-	    !atomic_load_explicit(&t->last, memory_order_relaxed)) {
+	if (table_full(t) && !atomic_load_explicit(&t->last, memory_order_relaxed)) {
 		map_grow(map, t);
 		t = atomic_load_explicit(&map->table, memory_order_acquire);
 	}
 	return table_put(t, map->hash(key), key, value);
+}
+
+bool lockfree_map_full(const struct lockfree_map *map)
+{
+	const struct lockfree_map_table *t =
+	    atomic_load_explicit(&((struct lockfree_map *)map)->table, memory_order_acquire);
+
+	return t &&
+	       t->mask + 1 >= atomic_load_explicit(&((struct lockfree_map *)map)->max_entries,
+				  memory_order_relaxed) &&
+	       table_full(t);
+}
+
+bool lockfree_map_turn(struct lockfree_map *map, struct lockfree_map *past)
+{
+	struct lockfree_map_table *now, *fresh, *before;
+	bool turned = false;
+
+	if (atomic_flag_test_and_set_explicit(&map->growing, memory_order_acquire))
+		return false;
+	now = atomic_load_explicit(&map->table, memory_order_acquire);
+	before = atomic_load_explicit(&past->table, memory_order_acquire);
+	if (!now || !table_full(now))
+		goto out; /* another thread was faster */
+	if (before && before->mask == now->mask) {
+		atomic_store_explicit(&past->table, NULL, memory_order_release);
+		table_clear(before);
+		fresh = before;
+	} else {
+		fresh = table_new(now->mask + 1);
+		if (!fresh)
+			goto out;
+		/* a reader may still be in a table of another size */
+		fresh->outgrown = before;
+	}
+	atomic_store_explicit(&past->table, now, memory_order_release);
+	atomic_store_explicit(&map->table, fresh, memory_order_release);
+	turned = true;
+out:
+	atomic_flag_clear_explicit(&map->growing, memory_order_release);
+	return turned;
+}
+
+void lockfree_map_free_alone(struct lockfree_map *map)
+{
+	struct lockfree_map_table *t = atomic_exchange(&map->table, NULL);
+
+	for (struct lockfree_map_table *old; t; t = old) {
+		old = t->outgrown;
+		sys_pages_free(t, t->bytes);
+	}
+	atomic_flag_clear_explicit(&map->growing, memory_order_relaxed);
 }
 
 void lockfree_map_clear_alone(struct lockfree_map *map)
@@ -131,12 +210,7 @@ void lockfree_map_clear_alone(struct lockfree_map *map)
 		t = fresh;
 	} else {
 		t->outgrown = NULL;
-		for (uint64_t i = 0; i <= t->mask; i++) {
-			atomic_store_explicit(&t->entries[i].key, 0, memory_order_relaxed);
-			atomic_store_explicit(&t->entries[i].value, 0, memory_order_relaxed);
-		}
-		atomic_store_explicit(&t->used, 0, memory_order_relaxed);
-		atomic_store_explicit(&t->last, false, memory_order_relaxed);
+		table_clear(t);
 	}
 	atomic_store_explicit(&map->table, t, memory_order_release);
 }

@@ -27,13 +27,13 @@ struct lockfree_map_table {
 	uint64_t mask;
 	_Atomic uint64_t used;
 	_Atomic bool last; /* cannot grow: at its limit, or no memory */
-	struct lockfree_map_entry entries[];
+	struct lockfree_map_entry entries[]; /* behind them a sieve: a byte for each entry */
 };
 
 struct lockfree_map {
 	_Atomic(struct lockfree_map_table *) table;
 	atomic_flag growing;
-	uint64_t max_entries; /* a power of two */
+	_Atomic uint64_t max_entries; /* a power of two */
 	uint64_t (*hash)(uint64_t key); /* its low bits choose the entry */
 	/* false: drop the key when the map grows; NULL: keep all keys */
 	bool (*keep)(uint64_t key);
@@ -54,7 +54,46 @@ bool lockfree_map_put(struct lockfree_map *map, uint64_t key, uint64_t value);
 /* Forget everything. Only while no other thread can use the map: in the child of a fork. */
 void lockfree_map_clear_alone(struct lockfree_map *map);
 
+/* True once the table has reached max_entries and is as full as a table may be before it grows. */
+bool lockfree_map_full(const struct lockfree_map *map);
+
+/*
+ * Make the map's table that of `past`, and begin afresh with an empty one: past's former table if
+ * it has the same size. `past` is only read and never grows. Look-ups that race with it miss
+ * entries, or meet a key beside the value of another: match() must tell these by the value, too.
+ * False: no memory, or another thread is at it; nothing changes.
+ */
+bool lockfree_map_turn(struct lockfree_map *map, struct lockfree_map *past);
+
+/* Free all tables; the map is empty. Only while no other thread can use the map. */
+void lockfree_map_free_alone(struct lockfree_map *map);
+
 size_t lockfree_map_bytes(const struct lockfree_map *map);
+
+/* Eight bits for the keys whose search begins at an entry; clear: there is no such key. Looking
+ * there first saves most searches in vain, which mostly wait for memory. */
+static inline _Atomic uint8_t *lockfree_map_sieve(struct lockfree_map_table *t, uint64_t hash)
+{
+	return (_Atomic uint8_t *)&t->entries[t->mask + 1] + (hash & t->mask);
+}
+
+static inline bool lockfree_map_may_have(struct lockfree_map *map, uint64_t hash)
+{
+	struct lockfree_map_table *t = atomic_load_explicit(&map->table, memory_order_acquire);
+
+	return t && atomic_load_explicit(lockfree_map_sieve(t, hash), memory_order_relaxed) >>
+			    (hash >> 61) &
+			1;
+}
+
+/* Ask for the memory that a put of this key will need. */
+static inline void lockfree_map_prefetch(struct lockfree_map *map, uint64_t hash)
+{
+	struct lockfree_map_table *t = atomic_load_explicit(&map->table, memory_order_acquire);
+
+	if (t)
+		__builtin_prefetch(&t->entries[hash & t->mask], 1);
+}
 
 /*
  * Return the first value that match() accepts and its key in *found; 0: none. `hash` is map->hash()

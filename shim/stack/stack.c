@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/lockfree_map.h"
 #include "base/sys.h"
 #include "base/varint.h"
 #include "python/python.h"
@@ -17,10 +16,12 @@
 #include "stack/cfi_cache.h"
 #include "stack/modules.h"
 #include "stack/stack_hash.h"
+#include "stack/stack_ids.h"
 #include "stack/unwind.h"
 #include "stack/unwind_plain.h"
 #include "stack/unwind_system.h"
 #include "trace/definitions.h"
+#include "trace/trace_file.h"
 
 #define STACK_HALF 2048u /* frames; a stack deeper than two halves loses its middle */
 #define FIRST_ITEMS 128u
@@ -31,8 +32,6 @@ static const struct brief {
 	uint32_t inner, python, outer;
 } briefs[] = {{12, 8, 4}, {6, 2, 2}};
 #define BRIEF_MAX (2 * (12 + 8 + 4)) /* with a mark for each gap */
-#define IDS_FIRST 4096u
-#define IDS_MAX (1u << 22) /* 64 MiB, nearly four million stacks */
 
 /* A frame as the trace will have it, and the hash of the stack up to it from the root. */
 struct item {
@@ -57,6 +56,9 @@ struct walker {
 	uint32_t count, room;
 	uint32_t last_id; /* of the last stack; 0: it has none in this trace */
 	uint32_t last_keep; /* outermost frames that its definition holds unabridged */
+	/* the stack that was defined last, and is not in the table of ids yet; 0: none */
+	uint32_t newest_id;
+	struct stack_hash newest;
 	enum merge merge;
 	uint8_t *body;
 	size_t body_room, accounted;
@@ -74,27 +76,8 @@ struct walker {
 	} next_cache[NEXT_SLOTS];
 };
 
-/*
- * Hash of a stack -> its id. The key is one 64-bit hash; the upper half of the value is 32 bits of
- * a second hash, so 96 bits decide whether two stacks are equal. A trace that uses all 2^32 ids
- * merges two different stacks with probability 2^63 / 2^96 = 2^-33; one with a million stacks with
- * 2^-57. No adversary matters: whoever chooses return addresses controls the program anyway.
- */
-static uint64_t ids_hash(uint64_t key)
-{
-	return key;
-}
-
-static struct lockfree_map ids = LOCKFREE_MAP_INIT(IDS_MAX, ids_hash, NULL);
 static _Atomic uint32_t next_id = 1;
 static _Atomic size_t walker_bytes;
-
-static inline bool ids_match(uint64_t key, uint64_t value, uint64_t wanted)
-{
-	const struct stack_hash *h = (const struct stack_hash *)(uintptr_t)wanted;
-
-	return key == h->a && value >> 32 == h->b >> 32;
-}
 
 /* --- walkers --- */
 
@@ -442,21 +425,46 @@ static inline uint32_t next_slot(const struct walker *w)
 	return w->last_id * UINT32_C(2654435761) >> 22;
 }
 
+static inline uint32_t found(struct walker *w, uint32_t place, struct stack_hash h, uint64_t value)
+{
+	if (value) {
+		w->next_cache[place].a = h.a;
+		w->next_cache[place].value = value;
+	}
+	return (uint32_t)value;
+}
+
+/*
+ * Returns the id of a stack after one that was new, as this one then often is, too; 0: it has none.
+ * First remembers the one before it: its place in the table, which was asked for at that time, has
+ * arrived.
+ */
+static __attribute__((noinline)) uint32_t find_after_new(struct walker *w, struct stack_hash h)
+{
+	/* where checkpoints replace old chunks, but never definitions, none is written twice */
+	stack_ids_put(w->newest, w->newest_id, !trace_file_expects_checkpoints());
+	w->newest_id = 0;
+	return found(w, next_slot(w), h, stack_ids_find(&h, true));
+}
+
 /* Returns the id of a stack; 0: it has none yet. */
 static inline uint32_t ids_find(struct walker *w, struct stack_hash *h)
 {
-	uint64_t key, value;
 	uint32_t place = next_slot(w);
 
 	h->a += !h->a;
 	if (w->next_cache[place].a == h->a && w->next_cache[place].value >> 32 == h->b >> 32)
 		return (uint32_t)w->next_cache[place].value;
-	value = lockfree_map_get(&ids, ids_hash(h->a), (uintptr_t)h, ids_match, &key);
-	if (value) {
-		w->next_cache[place].a = key;
-		w->next_cache[place].value = value;
-	}
-	return (uint32_t)value;
+	if (__builtin_expect(w->newest_id, 0))
+		return find_after_new(w, *h);
+	return found(w, place, *h, stack_ids_find(h, false));
+}
+
+static inline void remember_later(struct walker *w, struct stack_hash h, uint32_t id)
+{
+	stack_ids_prefetch(h);
+	w->newest = h;
+	w->newest_id = id;
 }
 
 /* Gives w->items a new id and defines it. `same` and `cut` as in intern() and define_stack(). */
@@ -469,14 +477,14 @@ static uint32_t intern_new(
 		keep = w->last_keep;
 	if (cut && keep > STACK_HALF)
 		keep = STACK_HALF;
-	if (!atomic_load_explicit(&ids.table, memory_order_relaxed))
+	if (!stack_ids_ready())
 		return 0;
 	if (w->merge == MERGE_NATIVE && !fill_native_items(w, keep))
 		return 0;
 	id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
 	if (!id || !define_stack(w, id, keep, n, cut))
 		return 0;
-	lockfree_map_put(&ids, h.a, (h.b >> 32) << 32 | id);
+	remember_later(w, h, id);
 	return id;
 }
 
@@ -526,7 +534,7 @@ static uint32_t define_brief(struct walker *w, uint32_t n, struct stack_hash h)
 	if (!id || !definitions_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body)))
 		return 0;
 	definitions_count_brief();
-	lockfree_map_put(&ids, h.a, (h.b >> 32) << 32 | id);
+	remember_later(w, h, id);
 	return id;
 }
 
@@ -698,9 +706,7 @@ int stack_init(void)
 
 	if (!rc)
 		rc = cfi_cache_init();
-	if (!rc && !lockfree_map_init(&ids, IDS_FIRST))
-		rc = -ENOMEM;
-	return rc;
+	return rc ? rc : stack_ids_init();
 }
 
 void stack_code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2])
@@ -725,13 +731,13 @@ void stack_memory_unmapped(void)
 
 void stack_fork_child(struct walker *own)
 {
-	lockfree_map_clear_alone(&ids);
+	stack_ids_fork_child();
 	atomic_store(&next_id, 1);
 	modules_fork_child();
 	cfi_cache_fork_child();
 	if (!own)
 		return;
-	own->last_id = 0;
+	own->last_id = own->newest_id = 0;
 	memset(own->next_cache, 0, sizeof(own->next_cache));
 	/* items of Python frames hold code ids, which are void in the child */
 	own->merge = MERGE_NATIVE;
@@ -759,6 +765,5 @@ void stack_thread_end(struct walker **walker)
 
 uint64_t stack_own_bytes(void)
 {
-	return atomic_load(&walker_bytes) + cfi_cache_bytes() + modules_bytes() +
-	       lockfree_map_bytes(&ids);
+	return atomic_load(&walker_bytes) + cfi_cache_bytes() + modules_bytes() + stack_ids_bytes();
 }

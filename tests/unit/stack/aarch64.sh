@@ -15,6 +15,7 @@ here=$root/tests/unit/stack
 sources=
 for f in base/bootstrap_arena base/lockfree_map base/sys loaded/loader loaded/symbols loaded/visit \
 	stack/cfi_cache stack/dwarf_expr stack/eh_frame stack/modules stack/readable stack/stack \
+	stack/stack_ids \
 	stack/unwind stack/unwind_full stack/unwind_system; do
 	sources="$sources $root/shim/$f.c"
 done

@@ -12,6 +12,7 @@
 #include "stack/unwind.h"
 #include "stack/unwind_system.h"
 #include "trace/definitions.h"
+#include "trace/trace_file.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -70,6 +71,11 @@ static uint64_t counts[2];
 enum definitions_room definitions_room(void)
 {
 	return (enum definitions_room)room_now;
+}
+
+bool trace_file_expects_checkpoints(void)
+{
+	return false;
 }
 
 void definitions_count_brief(void)
