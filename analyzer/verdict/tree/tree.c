@@ -368,6 +368,8 @@ struct candidates {
 	bool *victims; /* of each image: the kernel's log names it */
 	struct supervised *next; /* of the current process */
 	enum importance importance; /* of the best process */
+	size_t life, best_life; /* of the current process; of the best one */
+	uint64_t over_ns; /* when the last of those so far ended, monotonic */
 	uint64_t refused_ns; /* of the best process, monotonic; 0: never */
 };
 
@@ -403,11 +405,29 @@ static int read_supervised(
 	return supervised_read(&outside, &of, out, err);
 }
 
-/* Among equals, prefer the process that was refused first: it may have caused the others'
- * failures. */
+/* A later run whose end was not seen is a tool's, such as a shell that became an unrecorded
+ * program, and no next start of the server, if it held less than such a part of what the server
+ * did: the limit that the server met once, it meets again. */
+#define TOOL_PART 4u
+
+/* Nobody supervised the directory, and all others had ended when this process began: it is another
+ * run, as the next start of a container in the same volume. */
+static void count_life(struct candidates *c, const struct trace_facts *f, const struct model *m)
+{
+	if (!c->set->supervisor && c->over_ns && f->start_mono_ns > c->over_ns)
+		c->life++;
+	c->over_ns = num_most(c->over_ns, f->start_mono_ns + m->run.last_ns);
+}
+
+/* A report is about the latest run that failed. Among equals, prefer the process that was refused
+ * first: it may have caused the others' failures. */
 static bool is_better(
     const struct candidates *c, enum importance importance, uint64_t refused_ns, uint64_t peak)
 {
+	if (c->life != c->best_life && importance >= KILLED)
+		return true;
+	if (c->life != c->best_life && importance >= END_UNSEEN)
+		return peak > c->best->model->peak.bytes / TOOL_PART;
 	if (importance != c->importance)
 		return importance > c->importance;
 	if (refused_ns != c->refused_ns && refused_ns && c->refused_ns)
@@ -440,6 +460,7 @@ static int read_process(struct candidates *c, size_t i, struct err *err)
 	best->tree.count++;
 	importance = c->victims[i] ? ENDED_BY_IT : importance_of(m, p, feed.facts(feed.self), s);
 	refused_ns = best->courses[i]->refused_ns;
+	count_life(c, feed.facts(feed.self), m);
 	if (best->model && !is_better(c, importance, refused_ns, m->peak.bytes)) {
 		model_free(m);
 		return 0;
@@ -449,6 +470,7 @@ static int read_process(struct candidates *c, size_t i, struct err *err)
 	best->trace = c->set->images[i];
 	best->tree.subject = i;
 	c->importance = importance;
+	c->best_life = c->life;
 	c->refused_ns = refused_ns;
 	if (s)
 		*best->supervised = *s;

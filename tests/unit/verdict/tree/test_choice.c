@@ -12,6 +12,7 @@ struct made {
 	unsigned blocks;
 	uint32_t how, code;
 	bool refused, root;
+	uint64_t start_ns; /* monotonic, after the usual one */
 };
 
 static void make(const struct made *p)
@@ -26,6 +27,7 @@ static void make(const struct made *p)
 	compose_header(&c)->end_how = p->how;
 	compose_header(&c)->end_code = p->code;
 	compose_header(&c)->start_real_ns += p->pid;
+	compose_header(&c)->start_mono_ns += p->start_ns;
 	compose_header(&c)->flags = (p->root ? 2 : 0) | (p->refused ? TRACE_FLAG_FAILED : 0);
 	compose_chunk(&c, TRACE_CHUNK_DEFINITIONS, 0, 0, 0, TRACE_SLOT_BYTES);
 	DEF_STACK(&c, 1, 0, 0, 0x1000, 0x2000);
@@ -73,31 +75,31 @@ static uint32_t chosen(const struct made *list, size_t count)
 
 #define ROOT                                                                                       \
 	{                                                                                          \
-		1, 900, TRACE_END_EXIT, 0, false, true                                             \
+		1, 900, TRACE_END_EXIT, 0, false, true, 0                                          \
 	}
 #define OTHER                                                                                      \
 	{                                                                                          \
-		2, 950, TRACE_END_EXIT, 0, false, false                                            \
+		2, 950, TRACE_END_EXIT, 0, false, false, 0                                         \
 	}
 #define GOT_OVER                                                                                   \
 	{                                                                                          \
-		3, 20, TRACE_END_EXIT, 0, true, false                                              \
+		3, 20, TRACE_END_EXIT, 0, true, false, 0                                           \
 	}
 #define KILLED                                                                                     \
 	{                                                                                          \
-		4, 30, TRACE_END_SIGNAL, SIGKILL, false, false                                     \
+		4, 30, TRACE_END_SIGNAL, SIGKILL, false, false, 0                                  \
 	}
 #define DIED                                                                                       \
 	{                                                                                          \
-		5, 10, TRACE_END_EXIT, 1, true, false                                              \
+		5, 10, TRACE_END_EXIT, 1, true, false, 0                                           \
 	}
 #define VANISHED                                                                                   \
 	{                                                                                          \
-		6, 40, TRACE_END_NONE, 0, false, false                                             \
+		6, 40, TRACE_END_NONE, 0, false, false, 0                                          \
 	}
 #define TERMINATED                                                                                 \
 	{                                                                                          \
-		7, 990, TRACE_END_SIGNAL, SIGTERM, false, false                                    \
+		7, 990, TRACE_END_SIGNAL, SIGTERM, false, false, 0                                 \
 	}
 #define CHOSEN(...)                                                                                \
 	chosen((const struct made[]){__VA_ARGS__},                                                 \
@@ -120,17 +122,34 @@ static void order(void **state)
  * largest; among equally large ones the first. */
 static void equals(void **state)
 {
-	assert_int_equal(CHOSEN({11, 200, TRACE_END_EXIT, 1, true, false},
-			     {12, 100, TRACE_END_EXIT, 1, true, false},
-			     {13, 300, TRACE_END_EXIT, 1, true, false}),
+	assert_int_equal(CHOSEN({11, 200, TRACE_END_EXIT, 1, true, false, 0},
+			     {12, 100, TRACE_END_EXIT, 1, true, false, 0},
+			     {13, 300, TRACE_END_EXIT, 1, true, false, 0}),
 	    12);
-	assert_int_equal(CHOSEN({11, 100, TRACE_END_SIGNAL, SIGKILL, false, false},
-			     {12, 300, TRACE_END_SIGNAL, SIGKILL, false, false},
-			     {13, 200, TRACE_END_SIGNAL, SIGKILL, false, false}),
+	assert_int_equal(CHOSEN({11, 100, TRACE_END_SIGNAL, SIGKILL, false, false, 0},
+			     {12, 300, TRACE_END_SIGNAL, SIGKILL, false, false, 0},
+			     {13, 200, TRACE_END_SIGNAL, SIGKILL, false, false, 0}),
 	    12);
-	assert_int_equal(CHOSEN({11, 100, TRACE_END_EXIT, 0, false, false},
-			     {12, 100, TRACE_END_EXIT, 0, false, false}),
+	assert_int_equal(CHOSEN({11, 100, TRACE_END_EXIT, 0, false, false, 0},
+			     {12, 100, TRACE_END_EXIT, 0, false, false, 0}),
 	    11);
+}
+
+/* The starts of a container fill one directory: its latest failure counts, not a first one that was
+ * worse; but a run that ended well, or goes on beside the others, is no such failure. */
+static void several_runs(void **state)
+{
+	const struct made first = DIED;
+
+	assert_int_equal(CHOSEN(first, {6, 9, TRACE_END_NONE, 0, false, false, 1000000}), 6);
+	assert_int_equal(CHOSEN(first, {6, 1, TRACE_END_NONE, 0, false, false, 1000000}), 5);
+	assert_int_equal(
+	    CHOSEN(first, {6, 1, TRACE_END_SIGNAL, SIGKILL, false, false, 1000000}), 6);
+	assert_int_equal(CHOSEN(first, {6, 9, TRACE_END_EXIT, 0, false, false, 1000000}), 5);
+	assert_int_equal(CHOSEN(first, {6, 9, TRACE_END_NONE, 0, false, false, 2000}), 5);
+	assert_int_equal(CHOSEN(first, {6, 9, TRACE_END_NONE, 0, false, false, 1000000},
+			     {7, 9, TRACE_END_EXIT, 0, false, false, 2000000}),
+	    6);
 }
 
 static void nobody(void **state)
@@ -186,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    scratch_test(order),
 	    scratch_test(equals),
+	    scratch_test(several_runs),
 	    scratch_test(nobody),
 	    scratch_test(with_a_supervisor),
 	};
