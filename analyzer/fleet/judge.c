@@ -25,6 +25,13 @@
 /* Of a report; a thousand processes take some 400 KiB. */
 #define BYTES_MAX (64u << 20)
 
+void fleet_judged_free(struct fleet_judged *judged)
+{
+	str_free(&judged->report);
+	str_free(&judged->sites);
+	str_free(&judged->error);
+}
+
 /* --- in the child --- */
 
 static void write_all(int fd, const char *text, size_t bytes)
@@ -41,7 +48,7 @@ static void write_all(int fd, const char *text, size_t bytes)
 	}
 }
 
-static int write_report(int fd, const struct verdict_result *result)
+int fleet_texts(const struct verdict_result *result, struct fleet_judged *out)
 {
 	const struct report_style style = {.columns = 80};
 	struct report_view report = {.result = result};
@@ -49,19 +56,26 @@ static int write_report(int fd, const struct verdict_result *result)
 	    .callsites = result->callsites,
 	    .at = result->ledger.at,
 	    .limit = SITES};
-	struct str text = {0};
 
-	format_json.report(&report, &style, &text);
-	str_putc(&text, 0);
+	format_json.report(&report, &style, &out->report);
 	if (result->callsites)
-		format_json.sites(&sites, &style, &text);
+		format_json.sites(&sites, &style, &out->sites);
 	else
-		str_puts(&text, "{}");
-	str_putc(&text, 0);
-	if (!text.failed)
-		write_all(fd, text.text, text.length);
-	str_free(&text);
-	return text.failed ? -ENOMEM : 0;
+		str_puts(&out->sites, "{}");
+	return out->report.failed || out->sites.failed ? -ENOMEM : 0;
+}
+
+static int write_report(int fd, const struct verdict_result *result)
+{
+	struct fleet_judged judged = {0};
+	int rc = fleet_texts(result, &judged);
+
+	if (!rc) {
+		write_all(fd, str_text(&judged.report), judged.report.length + 1);
+		write_all(fd, str_text(&judged.sites), judged.sites.length + 1);
+	}
+	fleet_judged_free(&judged);
+	return rc;
 }
 
 static _Noreturn void judge_run(const char *path, int fd)
@@ -174,9 +188,7 @@ static int finish(struct job *job, const struct fleet_judging *how, struct err *
 	close(job->fd);
 	fill(job, status, how->seconds, &judged);
 	rc = how->take(how->self, job->run, &judged, err);
-	str_free(&judged.report);
-	str_free(&judged.sites);
-	str_free(&judged.error);
+	fleet_judged_free(&judged);
 	str_free(&job->text);
 	job->pid = 0;
 	return rc;

@@ -27,6 +27,11 @@ struct fleet_judged {
 	struct str report, sites; /* as `--format json` prints them */
 	struct str error; /* not empty: why the run could not be judged */
 };
+struct verdict_result;
+/* Put the report and the call sites into words. 0 or -ENOMEM. *out is zero at first; call
+ * fleet_judged_free() in both cases. */
+int fleet_texts(const struct verdict_result *result, struct fleet_judged *out);
+void fleet_judged_free(struct fleet_judged *judged);
 
 struct fleet_judging {
 	unsigned jobs; /* at most this many at once */

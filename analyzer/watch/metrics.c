@@ -515,6 +515,22 @@ static void own_value(
 	str_printf(p->out, "%s %.17g\n", name, number);
 }
 
+static void failures(const struct page *p, const struct metrics_failures *f)
+{
+	family(p, "whyoom_failures_total", "counter",
+	    "Processes that ended for want of memory, by the cause of their reports.");
+	for (enum cause cause = 0; cause < CAUSE_COUNT; cause++)
+		if (f->by_cause[cause])
+			str_printf(p->out, "whyoom_failures_total{cause=\"%s\"} %" PRIu64 "\n",
+			    cause_name(cause), f->by_cause[cause]);
+	own_value(p, "whyoom_reports_pushed_total", "counter", "Reports that a server took.",
+	    (double)f->pushed);
+	own_value(p, "whyoom_reports_refused_total", "counter",
+	    "Times that a server did not take a report, or was not there.", (double)f->problems);
+	own_value(p, "whyoom_reports_pending", "gauge", "Reports that no server took yet.",
+	    (double)f->pending);
+}
+
 void metrics_write_own(const struct metrics_own *own, struct str *out)
 {
 	const struct page p = {.out = out};
@@ -527,6 +543,8 @@ void metrics_write_own(const struct metrics_own *own, struct str *out)
 	    (double)own->looks);
 	own_value(&p, "whyoom_watch_answers_total", "counter", "Requests that were answered.",
 	    (double)own->answers);
+	if (own->failures)
+		failures(&p, own->failures);
 }
 
 void metrics_add_label(struct str *out, const char *key, const char *value)

@@ -6,6 +6,7 @@
 #ifndef ANALYZER_WATCH_METRICS_H
 #define ANALYZER_WATCH_METRICS_H
 
+#include "knowledge/knowledge.h"
 #include "watch/watched.h"
 
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
@@ -18,6 +19,12 @@ struct metrics_label {
 struct metrics_own {
 	double cpu_seconds;
 	uint64_t looks, answers, resident_bytes;
+	const struct metrics_failures *failures; /* NULL: processes that end are not judged */
+};
+/* What processes ended of since the watcher began, and what became of the reports on it. */
+struct metrics_failures {
+	uint64_t by_cause[CAUSE_COUNT];
+	uint64_t pushed, problems, pending;
 };
 
 /* Append the page. `labels`: further ones of each process, `label_count` of them. Without memory

@@ -374,6 +374,7 @@ static void see_process(struct watch *w)
 
 	now->pid = f->pid;
 	now->running = f->running;
+	now->ended_well = f->end_how == TRACE_END_EXIT && f->end_code == 0;
 	now->sampled = f->mode == TRACE_MODE_SAMPLED;
 	now->attached = w->model->base.attached;
 	now->ran_ns = w->model->base.ran_ns;

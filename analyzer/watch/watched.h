@@ -70,6 +70,7 @@ struct watched {
 	char command[64]; /* its program and first arguments */
 	char model[MODEL_NAME_BYTES]; /* that it serves; "": not known */
 	bool running, sampled;
+	bool ended_well; /* by exit(0); it may have been refused memory before */
 	uint64_t age_ns; /* since its start, of the latest event */
 	uint64_t resident_bytes; /* 0: not known */
 	bool attached; /* it had begun before, by ran_ns if that is not 0 */

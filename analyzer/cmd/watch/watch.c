@@ -22,6 +22,7 @@
 #include "cmd/common/output.h"
 #include "cmd/common/traces.h"
 #include "cmd/watch/alert.h"
+#include "cmd/watch/failures.h"
 #include "cmd/watch/target.h"
 #include "cmd/watch/verdicts.h"
 #include "knowledge/knowledge.h"
@@ -35,6 +36,7 @@
 #include "watch/http.h"
 #include "watch/metrics.h"
 #include "watch/pages.h"
+#include "watch/push.h"
 #include "watch/screen.h"
 #include "watch/view/view.h"
 
@@ -48,7 +50,9 @@ enum {
 	OPT_ENGINE,
 	OPT_CGROUP,
 	OPT_ON_ALERT,
-	OPT_VERDICT_EVERY
+	OPT_VERDICT_EVERY,
+	OPT_VERDICT_AT_END,
+	OPT_PUSH
 };
 
 #define LABELS_MAX 16u
@@ -67,6 +71,8 @@ static const struct option options[] = {
     {"cgroup", required_argument, NULL, OPT_CGROUP},
     {"on-alert", required_argument, NULL, OPT_ON_ALERT},
     {"verdict-every", required_argument, NULL, OPT_VERDICT_EVERY},
+    {"verdict-at-end", no_argument, NULL, OPT_VERDICT_AT_END},
+    {"push", required_argument, NULL, OPT_PUSH},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -78,6 +84,8 @@ struct request {
 	const char *metrics; /* address; NULL: no server */
 	const char *on_alert; /* command; NULL: none */
 	double verdict_every; /* seconds; 0: no verdicts */
+	bool verdict_at_end;
+	const char *push; /* URL; NULL: none */
 	const char *cgroup; /* directory of all processes' cgroup; NULL: look for each one's */
 	struct metrics_label labels[LABELS_MAX];
 	size_t label_count;
@@ -103,14 +111,14 @@ struct watcher {
 	struct view *view; /* NULL: text */
 	struct alerts *alerts; /* NULL: no command */
 	struct verdicts *verdicts; /* NULL: none are made */
+	struct failures *failures; /* NULL: what ends is not judged */
 };
 
 static volatile sig_atomic_t stopped;
 
 static void stop(int signal)
 {
-	(void)signal;
-	stopped = 1;
+	stopped = signal;
 }
 
 static int take_seconds(const char *option, double *out)
@@ -174,6 +182,12 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		if (!rc && r->verdict_every < 1)
 			rc = cmd_usage(&cmd_watch, "--verdict-every is 1 second at least");
 		return rc;
+	case OPT_VERDICT_AT_END:
+		r->verdict_at_end = true;
+		return 0;
+	case OPT_PUSH:
+		r->push = optarg;
+		return 0;
 	case OPT_CGROUP:
 		r->cgroup = optarg;
 		return 0;
@@ -201,9 +215,10 @@ static int parse(int argc, char **argv, struct request *r, struct err *err)
 		return rc;
 	if (r->once && r->metrics)
 		return cmd_usage(&cmd_watch, "--metrics serves until it is ended: no --once");
-	if (r->once && (r->on_alert || r->verdict_every > 0))
-		return cmd_usage(
-		    &cmd_watch, "--on-alert and --verdict-every need several looks: no --once");
+	if (r->once && (r->on_alert || r->verdict_every > 0 || r->verdict_at_end || r->push))
+		return cmd_usage(&cmd_watch,
+		    "--on-alert, --verdict-every, --verdict-at-end and --push need several looks: "
+		    "no --once");
 	if (optind + 1 != argc)
 		return cmd_usage(&cmd_watch, "one directory, trace or process is expected");
 	if (!stat(argv[optind], &st)) {
@@ -211,7 +226,11 @@ static int parse(int argc, char **argv, struct request *r, struct err *err)
 			r->directory = argv[optind];
 		else
 			snprintf(r->path, sizeof(r->path), "%s", argv[optind]);
-		return 0; /* a longer path would have failed above */
+		/* A longer path would have failed above. */
+		return r->directory || !(r->verdict_at_end || r->push)
+			   ? 0
+			   : cmd_usage(&cmd_watch,
+				 "--verdict-at-end and --push need a directory, not one trace");
 	}
 	if (argv[optind][strspn(argv[optind], "0123456789")]) {
 		err_set(err, -errno, "%s: %s", argv[optind], strerror(errno));
@@ -255,6 +274,13 @@ static void see_pressure(struct watcher *w, size_t at)
 	watch_set_pressure(w->watches.items[at], &p);
 }
 
+/* Note that a process is over. One that ended well and was refused nothing did not fail. */
+static void note_end(struct watcher *w, const struct watched *state)
+{
+	if (w->failures && !state->running && !(state->ended_well && !state->refused))
+		failures_note(w->failures);
+}
+
 /* Begin to watch a file, unless it is known. A process that had already ended is passed over. */
 static int take_file(struct watcher *w, const char *path, struct err *err)
 {
@@ -274,6 +300,8 @@ static int take_file(struct watcher *w, const char *path, struct err *err)
 	if (rc)
 		note("left out: %s", err->text);
 	if (rc || (!state->running && w->request->directory)) {
+		if (!rc)
+			note_end(w, state);
 		watch_close(watch);
 		return set_aside(w, path);
 	}
@@ -329,6 +357,7 @@ static int look(struct watcher *w, struct err *err)
 		if (!ended)
 			ended = watch_look(watch, &w->states.items[i], err) < 0;
 		if (!ended) {
+			note_end(w, w->states.items[i]);
 			see_pressure(w, i++);
 			continue;
 		}
@@ -374,7 +403,8 @@ static uint64_t resident_bytes(void)
 static void update_pages(struct watcher *w)
 {
 	w->own = (struct metrics_own){(double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9,
-	    w->own.looks + 1, w->http ? http_answers(w->http) : 0, resident_bytes()};
+	    w->own.looks + 1, w->http ? http_answers(w->http) : 0, resident_bytes(),
+	    w->failures ? failures_counts(w->failures) : NULL};
 	w->pages = (struct pages){(struct watch *const *)w->watches.items,
 	    (const struct watched *const *)w->states.items, w->states.count, w->request->labels,
 	    w->request->label_count, &w->own, w->engines};
@@ -390,6 +420,8 @@ static int serve_jobs(struct watcher *w)
 		for (size_t i = 0; i < w->watches.count; i++)
 			if (!strcmp(watch_path(w->watches.items[i]), path))
 				watch_set_cause(w->watches.items[i], &cause);
+	if (w->failures && failures_serve(w->failures))
+		return -ENOMEM;
 	return w->alerts ? alerts_serve(w->alerts) : 0;
 }
 
@@ -412,7 +444,9 @@ static int see_states(struct watcher *w)
 
 static bool is_busy(const struct watcher *w)
 {
-	return (w->alerts && alerts_busy(w->alerts)) || (w->verdicts && verdicts_busy(w->verdicts));
+	return (w->alerts && alerts_busy(w->alerts)) ||
+	       (w->verdicts && verdicts_busy(w->verdicts)) ||
+	       (w->failures && failures_busy(w->failures));
 }
 
 static int print(const struct watcher *w, struct err *err)
@@ -559,18 +593,43 @@ static int begin_jobs(struct watcher *w)
 
 	if (r->on_alert && !(w->alerts = alerts_new(r->on_alert, w->view != NULL)))
 		return -ENOMEM;
+	if (w->failures && w->view)
+		failures_silence(w->failures);
 	if (r->verdict_every > 0 &&
 	    !(w->verdicts = verdicts_new(r->verdict_every, w->view != NULL)))
 		return -ENOMEM;
 	return 0;
 }
 
+/* Before the first look, which may find processes that have ended already. */
+static int begin_failures(struct watcher *w, struct err *err)
+{
+	const struct request *r = w->request;
+	int rc = r->push ? push_check(r->push, err) : 0;
+
+	if (rc || !(r->push || r->verdict_at_end))
+		return rc;
+	w->failures = failures_new(r->directory, r->push);
+	return w->failures ? 0 : -ENOMEM;
+}
+
+/* A pod's end may follow that of its server at once: what is not told now never is. */
+static void finish_failures(struct watcher *w)
+{
+	struct err err;
+
+	stopped = 0; /* the next signal counts */
+	if (!look(w, &err))
+		failures_finish(w->failures, &stopped);
+}
+
 static int watch_all(const struct request *r, struct err *err)
 {
 	struct watcher w = {.request = r, .knowledge = knowledge_open()};
-	int rc = !w.knowledge	? err_set(err, -ENOMEM, "out of memory")
-		 : r->directory ? list(&w, r->directory, true, err)
-				: take_file(&w, r->path, err);
+	int rc = !w.knowledge ? err_set(err, -ENOMEM, "out of memory") : begin_failures(&w, err);
+
+	if (!rc)
+		rc = r->directory ? list(&w, r->directory, true, err) : take_file(&w, r->path, err);
 
 	if (!rc && !w.watches.count && r->once)
 		rc = err_set(err, -ENOENT, "%s: no recorded process is running",
@@ -590,8 +649,11 @@ static int watch_all(const struct request *r, struct err *err)
 	view_close(w.view);
 	if (!rc && w.alerts)
 		alerts_finish(w.alerts, &stopped); /* the end of the last process, too */
+	if (!rc && w.failures && stopped == SIGTERM)
+		finish_failures(&w);
 	alerts_free(w.alerts);
 	verdicts_free(w.verdicts);
+	failures_free(w.failures);
 	if (r->textfile && !r->once)
 		unlink(r->textfile); /* its numbers are of nobody any more */
 	http_close(w.http);
@@ -652,6 +714,8 @@ const struct command cmd_watch = {
 	"      --on-alert COMMAND  run it when a process begins to grow, is at risk, is well\n"
 	"                         again, or ends, with WHYOOM_ALERT_* in its environment\n"
 	"      --verdict-every SECONDS  put a report on each process at risk beside its trace\n"
+	"      --verdict-at-end   put a report beside the trace of what ended for want of memory\n"
+	"      --push URL         POST the fleet's line of each such failure there, too\n"
 	"      --cgroup DIRECTORY  read the early signs of that cgroup (default: the process's)\n"
 	"  -h, --help             this help\n",
     .main = watch_main,

@@ -53,8 +53,6 @@ const struct engine *engines_list(const struct engines *e, size_t *count)
 
 #else
 
-#include <curl/curl.h>
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,63 +60,12 @@ const struct engine *engines_list(const struct engines *e, size_t *count)
 
 #include "util/clock_ns.h"
 #include "util/text/str.h"
-
-/* It brings a TLS library along, which would cost each start of whyoom memory. */
-#define FUNCTIONS(FUNCTION)                                                                        \
-	FUNCTION(easy_cleanup)                                                                     \
-	FUNCTION(easy_getinfo)                                                                     \
-	FUNCTION(easy_init)                                                                        \
-	FUNCTION(easy_setopt)                                                                      \
-	FUNCTION(easy_strerror)                                                                    \
-	FUNCTION(global_init)                                                                      \
-	FUNCTION(multi_add_handle)                                                                 \
-	FUNCTION(multi_cleanup)                                                                    \
-	FUNCTION(multi_info_read)                                                                  \
-	FUNCTION(multi_init)                                                                       \
-	FUNCTION(multi_perform)                                                                    \
-	FUNCTION(multi_remove_handle)                                                              \
-	FUNCTION(multi_wait)                                                                       \
-	FUNCTION(slist_append)                                                                     \
-	FUNCTION(slist_free_all)                                                                   \
-	FUNCTION(url)                                                                              \
-	FUNCTION(url_cleanup)                                                                      \
-	FUNCTION(url_get)                                                                          \
-	FUNCTION(url_set)                                                                          \
-	FUNCTION(free)
-/* Macros of its header that check types; here they would hide the functions. */
-#undef curl_easy_getinfo
-#undef curl_easy_setopt
-static struct {
-#define FUNCTION(name) __typeof__(&curl_##name) name;
-	FUNCTIONS(FUNCTION)
-#undef FUNCTION
-} curl;
+#include "watch/libcurl.h"
 
 #define PRESSED_NS                                                                                 \
 	60000000000u /* a place that was taken away is told for a minute: of scrapes, most         \
 			come every 15 to 30 s */
 #define TICK_MS 20u /* how often an answer is looked for: of a busy server it takes longer */
-
-static int load(struct err *err)
-{
-	static const char *const libraries[] = {
-	    "libcurl.so.4", "libcurl-gnutls.so.4", "libcurl-nss.so.4"};
-	void *library = NULL;
-	bool all;
-
-	for (size_t i = 0; !library && i < sizeof(libraries) / sizeof(*libraries); i++)
-		library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
-	all = library != NULL;
-#define FUNCTION(name)                                                                             \
-	if (all)                                                                                   \
-		all = (curl.name = (__typeof__(curl.name))dlsym(library, "curl_" #name)) != NULL;
-	FUNCTIONS(FUNCTION)
-#undef FUNCTION
-	if (!all)
-		return err_set(err, -ENOSYS,
-		    "an engine cannot be asked, since libcurl cannot be loaded (%s)", dlerror());
-	return curl.global_init(CURL_GLOBAL_DEFAULT) ? err_set(err, -ENOMEM, "out of memory") : 0;
-}
 
 struct question {
 	CURL *easy;
@@ -209,7 +156,8 @@ static bool prepare(struct engines *e, struct question *q)
 int engines_open(const char *const *urls, size_t count, struct engines **out, struct err *err)
 {
 	struct engines *e = calloc(1, sizeof(*e));
-	int rc = e ? load(err) : err_set(err, -ENOMEM, "out of memory");
+	int rc = e ? libcurl_load("an engine cannot be asked", err)
+		   : err_set(err, -ENOMEM, "out of memory");
 
 	*out = NULL;
 	if (!rc) {
