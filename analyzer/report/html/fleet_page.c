@@ -213,6 +213,7 @@ static void put_summary(const struct fleet_page *p, struct str *out)
 	const struct fleet_answer *a = &p->summary;
 	uint64_t runs = fleet_number(a, 0, "runs"), crashes = fleet_number(a, 0, "crashes"),
 		 pods = fleet_number(a, 0, "pods"), bad = fleet_number(a, 0, "unreadable");
+	bool one_day = str_same(fleet_word(a, 0, "first_day"), fleet_word(a, 0, "last_day"));
 	struct fmt f, g;
 
 	str_printf(out, "<section id=\"verdict\" class=\"%s\"><h1>%s of %s runs ran out of memory",
@@ -220,10 +221,12 @@ static void put_summary(const struct fleet_page *p, struct str *out)
 	    fmt_count(&g, runs));
 	if (pods)
 		str_printf(out, ", in %s pods", fmt_count(&f, pods));
-	str_puts(out, "</h1>\n<p class=\"about\">Begun ");
+	str_printf(out, "</h1>\n<p class=\"about\">Begun %s", one_day ? "on " : "");
 	html_text(out, fleet_word(a, 0, "first_day"));
-	str_puts(out, " to ");
-	html_text(out, fleet_word(a, 0, "last_day"));
+	if (!one_day) {
+		str_puts(out, " to ");
+		html_text(out, fleet_word(a, 0, "last_day"));
+	}
 	if (bad)
 		str_printf(out, ". %s more could not be judged", fmt_count(&f, bad));
 	str_puts(out, ".</p></section>\n");
