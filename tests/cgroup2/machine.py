@@ -102,7 +102,7 @@ def command_of(folder, image, accelerator, memory):
     return ["qemu-system-x86_64", *accelerator, "-machine", "q35", "-smp", "2", "-m", str(memory),
             "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio",
             "-kernel", folder + "/vmlinuz", "-initrd", folder + "/initrd.gz",
-            "-append", "console=ttyS0 quiet panic=-1 oops=panic",
+            "-append", "console=ttyS0 quiet panic=-1 oops=panic no_timer_check",
             "-drive", "file=%s,if=virtio,format=raw,cache=unsafe" % image,
             "-fsdev", "local,id=r,path=/,security_model=none,readonly=on,multidevs=remap",
             "-device", "virtio-9p-pci,fsdev=r,mount_tag=root"]

@@ -15,7 +15,7 @@ WHYOOM = os.environ["WHYOOM_EXE"]
 PROGRAMS = {
     "leak": "kept = []\ndef serve(n):\n    kept.append(bytearray(n))\nwhile True: serve(300000)\n",
     "load": "def load():\n    return [bytearray(40 << 20) for _ in range(99)]\nload()\n",
-    "<b>odd</b>": "kept = []\ndef hand(n):\n    kept.append(bytearray(n))\nwhile True: hand(90000)\n",
+    "<b>odd</b>": "k = []\ndef hand(n):\n    k.append(bytearray(n))\nwhile True: hand(90000)\n",
 }
 
 

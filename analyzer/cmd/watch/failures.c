@@ -83,8 +83,12 @@ static int beside(const char *base, const char *ending, char path[PATH_MAX])
 	return snprintf(path, PATH_MAX, "%s%s", base, ending) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+/* A process whose end was not seen may have become a program that is not recorded: a kill counts
+ * only with a limit that was met. */
 static bool is_failure(const struct verdict_result *r)
 {
+	if (failure_is_kill(r->failure.kind) && r->failure.limit == LIMIT_NONE)
+		return false;
 	return r->failure.kind != FAILURE_NONE && r->verdict.cause != CAUSE_HEALTHY &&
 	       r->tree.processes[r->tree.subject].how != END_RUNNING;
 }
