@@ -10,18 +10,16 @@
 #include "verdict/subject.h"
 #include "verdict/tree/tree.h"
 
-static int open_frameworks(struct frameworks *f, const struct trace_set *set, struct err *err)
+/* `feed`: of the only process; NULL: of several, the subject is unknown before their events are
+ * read. */
+static int open_frameworks(struct frameworks *f, struct feed *feed, struct err *err)
 {
 	f->knowledge = knowledge_open();
 	f->frames = f->knowledge ? framework_frames_new(f->knowledge) : NULL;
 	if (!f->frames)
 		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
-	/* In a set of several, the subject is unknown before their events are read. */
-	if (set->count == 1) {
-		struct feed feed = feed_of_trace(set->images[0]);
-
-		framework_look_ahead(f->frames, &feed);
-	}
+	if (feed)
+		framework_look_ahead(f->frames, feed);
 	return 0;
 }
 
@@ -44,7 +42,8 @@ static int judge_set(struct verdict_result *r, const struct trace_set *set,
     const struct verdict_hints *hints, struct err *err)
 {
 	struct choice chosen;
-	int rc = open_frameworks(&r->frameworks, set, err);
+	struct feed only = set->count == 1 ? feed_of_trace(set->images[0]) : (struct feed){0};
+	int rc = open_frameworks(&r->frameworks, set->count == 1 ? &only : NULL, err);
 
 	if (rc)
 		return rc;
@@ -96,6 +95,19 @@ int verdict_of_feed(struct feed feed, const struct supervised *supervised,
 
 	memset(out, 0, sizeof(*out));
 	rc = judge_feed(out, feed, supervised, err);
+	if (rc)
+		verdict_fini(out);
+	return rc;
+}
+
+int verdict_of_running(struct feed feed, struct verdict_result *out, struct err *err)
+{
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = open_frameworks(&out->frameworks, &feed, err);
+	if (!rc)
+		rc = judge_feed(out, feed, NULL, err);
 	if (rc)
 		verdict_fini(out);
 	return rc;

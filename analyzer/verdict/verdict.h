@@ -24,6 +24,8 @@ int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hint
 struct supervised;
 int verdict_of_feed(struct feed feed, const struct supervised *supervised,
     struct verdict_result *out, struct err *err);
+/* The same with what is known of frameworks, for a process that still runs. */
+int verdict_of_running(struct feed feed, struct verdict_result *out, struct err *err);
 /* Judge of's process again, from another feed of the same stacks, with the same facts about other
  * processes. The result borrows of's knowledge, so `of` must outlive it. 0; negative errno with
  * err. */

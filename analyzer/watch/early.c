@@ -54,7 +54,19 @@ PASS(const char *, space, (void *self, uint32_t id), t->space(t->self, id))
 PASS(int, each_live, (void *self, int (*fn)(void *arg, const struct block *b), void *arg),
     t->each_live(t->self, fn, arg))
 
-/* Return the call site that kept most of late, or else any; NULL: nothing lives. */
+/* What is refused next: a block of a call site, or a thread that it starts. */
+struct next {
+	uint32_t stack;
+	uint64_t size; /* a thread: of its stack */
+	uint64_t threads, threads_ended; /* that live, and do not; a block: 0 */
+};
+
+static double kept_late(const struct callsite *c, uint64_t now_ns)
+{
+	return (double)c->facts.live_bytes - growth_kept(c, now_ns - now_ns / 4);
+}
+
+/* The call site that kept most of late, or else any. */
 static const struct callsite *fastest(const struct callsites *all, uint64_t now_ns)
 {
 	const struct callsite *best = NULL;
@@ -62,9 +74,7 @@ static const struct callsite *fastest(const struct callsites *all, uint64_t now_
 
 	for (uint32_t i = 0; i < all->count; i++) {
 		const struct callsite *c = &all->list[i];
-		double late = growth_is_of(c) ? (double)c->facts.live_bytes -
-						    growth_kept(c, now_ns - now_ns / 4)
-					      : 0;
+		double late = growth_is_of(c) ? kept_late(c, now_ns) : 0;
 
 		if (late > most || (!best && c->facts.live_bytes)) {
 			most = late;
@@ -74,9 +84,37 @@ static const struct callsite *fastest(const struct callsites *all, uint64_t now_
 	return best;
 }
 
+static struct next next_of(
+    const struct model *m, const struct callsites *all, enum limit_kind limit, uint64_t now_ns)
+{
+	const struct callsite *c = fastest(all, now_ns);
+	struct thread_stacks stacks = {.callsite = CALLSITE_NONE};
+	double late;
+
+	if (limit == LIMIT_AS || limit == LIMIT_DATA)
+		stacks = thread_stacks_read(m, all);
+	late = thread_stacks_until(&stacks, now_ns) -
+	       thread_stacks_until(&stacks, now_ns - now_ns / 4);
+	if (late > 0 && (!c || !growth_is_of(c) || late > kept_late(c, now_ns))) {
+		struct stack_stats_more own;
+		const struct stack_stats_more *tables = stack_stats_view(stacks.tables, &own);
+
+		return (struct next){stacks.tables->stack, (uint64_t)stacks.each,
+		    tables->live_count, tables->total_count - tables->live_count};
+	}
+	return (struct next){c ? c->stack : 0, c ? callsite_largest_live(c) : 1, 0, 0};
+}
+
+static void set_level(struct early_feed *p, uint32_t key, uint64_t value)
+{
+	p->levels[p->refused.level_count++] = (struct event_level){key, value};
+}
+
 /* Set the levels that the process would note with a refusal: its latest, and a limit that is all in
- * use. A limit on data is one; any other counts as one on address space, which refuses, too. */
-static void set_levels(struct early_feed *p, const struct model *m, const struct early *e)
+ * use. A limit on data is one; any other counts as one on address space, which refuses, too.
+ * A thread that is refused comes with its own count, since the process seldom notes one. */
+static void set_levels(
+    struct early_feed *p, const struct model *m, const struct early *e, const struct next *next)
 {
 	const struct levels *now = &m->measured.levels;
 	bool data = e->room.limit == LIMIT_DATA;
@@ -86,19 +124,24 @@ static void set_levels(struct early_feed *p, const struct model *m, const struct
 
 	p->refused.levels = p->levels;
 	for (uint32_t key = 0; key < TRACE_LEVEL_CG_CURRENT; key++)
-		if (now->known[key] && key != use)
-			p->levels[p->refused.level_count++] =
-			    (struct event_level){key, now->value[key]};
-	p->levels[p->refused.level_count++] = (struct event_level){use, used};
-	p->levels[p->refused.level_count++] = (struct event_level){limit, used};
+		if (now->known[key] && key != use &&
+		    !(next->threads &&
+			(key == TRACE_LEVEL_THREADS || key == TRACE_LEVEL_THREADS_STARTED)))
+			set_level(p, key, now->value[key]);
+	if (next->threads) {
+		set_level(p, TRACE_LEVEL_THREADS, next->threads + 1);
+		set_level(p, TRACE_LEVEL_THREADS_STARTED, next->threads + next->threads_ended);
+	}
+	set_level(p, use, used);
+	set_level(p, limit, used);
 }
 
 /* Set the end of e->feed, and the request that is refused there. 1: no limit is known. */
 static int set_end(struct early *e, struct err *err)
 {
 	struct early_feed *p = &e->feed;
-	const struct callsite *next;
 	struct callsites *all;
+	struct next next;
 	struct model *m;
 	int r = feed_until_model(p->trace, UINT64_MAX, p->until_ns, &m, err);
 
@@ -110,17 +153,17 @@ static int set_end(struct early *e, struct err *err)
 		return r;
 	}
 	p->until_ns = num_least(p->until_ns, m->run.last_ns);
-	growth_forecast(m, all, m->run.last_ns, e->room.left, &e->forecast);
+	growth_forecast(m, all, m->run.last_ns, &e->room, &e->forecast);
 	e->live_bytes = m->blocks.bytes + m->maps.bytes;
-	next = fastest(all, p->until_ns);
+	next = next_of(m, all, e->room.limit, p->until_ns);
 	p->refused = (struct event){.kind = EV_FAILED,
-	    .api = TRACE_API_MALLOC,
+	    .api = next.threads ? TRACE_API_THREAD : TRACE_API_MALLOC,
 	    .space = TRACE_SPACE_HOST,
-	    .stack = next ? next->stack : 0,
+	    .stack = next.stack,
 	    .time_ns = m->run.last_ns,
-	    .size = next ? callsite_largest_live(next) : 1,
+	    .size = next.size,
 	    .u.failed = {.why = TRACE_FAIL_ERRNO, .result = ENOMEM}};
-	set_levels(p, m, e);
+	set_levels(p, m, e, &next);
 	callsites_free(all);
 	model_free(m);
 	return 0;
@@ -164,15 +207,15 @@ int early_judge(struct feed trace, uint64_t until_ns, struct early *out, struct 
 	r = set_end(out, err);
 	if (r)
 		return r;
-	r = verdict_of_feed((struct feed){.self = &out->feed,
-				.next = next_early,
-				.rewind = rewind_early,
-				.symbols = early_symbols,
-				.info = early_info,
-				.facts = early_facts,
-				.space = early_space,
-				.each_live = early_each_live},
-	    NULL, &out->as_if, err);
+	r = verdict_of_running((struct feed){.self = &out->feed,
+				   .next = next_early,
+				   .rewind = rewind_early,
+				   .symbols = early_symbols,
+				   .info = early_info,
+				   .facts = early_facts,
+				   .space = early_space,
+				   .each_live = early_each_live},
+	    &out->as_if, err);
 	if (r)
 		return r;
 	out->cause = v->cause;

@@ -3,7 +3,8 @@
  *
  * Its end is missing, and with it what only an end tells: which request was refused, and whether
  * what is in use was all that came. So the process is judged as if the call site that grows most
- * were refused its next block, and the confidence counts what has not been seen: of the part of the
+ * were refused its next block, or its next thread where the stacks of threads grow most, and the
+ * confidence counts what has not been seen: of the part of the
  * limit that is still free nobody knows yet who will fill it. Nothing here prints.
  */
 #ifndef ANALYZER_WATCH_EARLY_H

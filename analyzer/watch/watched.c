@@ -249,7 +249,7 @@ static int see_devices(struct watch *w, struct err *err)
 
 /* Without a limit, or in the warm-up, nothing is forecast. `room` as in growth_forecast(). */
 static void see_forecast(const struct watch *w, const struct model *m, const struct callsites *all,
-    uint64_t room, struct watched_space *s)
+    const struct room *room, struct watched_space *s)
 {
 	forecast_make(NULL, 0, 0, &s->forecast);
 	if (s->limit && w->now.age_ns >= w->warm_up_ns)
@@ -275,7 +275,7 @@ static int see_device_forecasts(struct watch *w, struct err *err)
 		r = callsites_new(of.model, AT_END, &all, err);
 		if (r)
 			return r;
-		see_forecast(w, of.model, all, of.room, s);
+		see_forecast(w, of.model, all, &(struct room){.left = of.room}, s);
 		see_roles(w, of.model, all, s);
 		callsites_free(all);
 		at++;
@@ -321,6 +321,7 @@ static int see_sites(struct watch *w, struct err *err)
 	uint64_t from = m->run.last_ns - age / RECENT_PART;
 	struct callsites *all;
 	struct watched_site *list;
+	struct room room = {.left = 0};
 	int r = callsites_new(m, AT_END, &all, err);
 
 	if (r)
@@ -353,7 +354,8 @@ static int see_sites(struct watch *w, struct err *err)
 		r = err_set(err, -ENOMEM, "%s: out of memory", w->path);
 	}
 	free(list);
-	see_forecast(w, m, all, w->now.spaces[0].left, &w->now.spaces[0]);
+	rooms_of_host(m, &room);
+	see_forecast(w, m, all, &room, &w->now.spaces[0]);
 	see_roles(w, m, all, &w->now.spaces[0]);
 	callsites_free(all);
 	return r;

@@ -6,7 +6,9 @@
  * Prints a line for each cut and space with a limit, fields separated by tabs: trace, pid, cut,
  * space, state, alarm, the forecast's seconds until the end (expected, soonest, latest), those that
  * were really left, bytes left, bytes a second, seconds since it grows, bytes to acquire until the
- * end, those that really were acquired, and the limit.
+ * end, those that really were acquired, the limit, and the seconds that acquiring them would have
+ * taken at the speed of the life's newer half so far: whoever knew all of the future but the speed
+ * of the machine would have said that.
  * backtest.py adds up.
  */
 #include <math.h>
@@ -37,6 +39,15 @@ struct cut {
 	uint64_t now_ns;
 };
 
+/* Return the seconds that it takes to acquire `bytes` at the speed so far. */
+static double at_speed(const struct cut *c, const struct model *whole, double bytes)
+{
+	uint64_t half = (c->of->first_ns + c->now_ns) / 2;
+	double before = (double)timeline_acquired(&whole->timeline, half, c->now_ns);
+
+	return before > 0 ? bytes * (double)(c->now_ns - half) / 1e9 / before : INFINITY;
+}
+
 /* `whole`: the space's model until the trace's end. */
 static int print_space(const struct cut *c, const char *name, const struct model *m,
     const struct model *whole, const struct room *room, struct err *err)
@@ -44,17 +55,17 @@ static int print_space(const struct cut *c, const char *name, const struct model
 	const struct life *of = c->of;
 	struct callsites *all;
 	struct forecast f;
+	uint64_t acquired = timeline_acquired(&whole->timeline, c->now_ns, of->end_ns);
 	int r = callsites_new(m, AT_END, &all, err);
 
 	if (r)
 		return r;
-	growth_forecast(m, all, c->now_ns, room->left, &f);
-	printf("%s\t%u\t%.2f\t%s\t%s\t%d\t%g\t%g\t%g\t%g\t%llu\t%g\t%g\t%g\t%llu\t%llu\n", of->path,
-	    of->pid, c->part, name, states[f.state], f.alarm, f.seconds, f.soonest, f.latest,
-	    (1 - c->part) * (double)(of->end_ns - of->first_ns) / 1e9,
-	    (unsigned long long)room->left, f.rate, f.since, f.work,
-	    (unsigned long long)timeline_acquired(&whole->timeline, c->now_ns, of->end_ns),
-	    (unsigned long long)room->bytes);
+	growth_forecast(m, all, c->now_ns, room, &f);
+	printf("%s\t%u\t%.2f\t%s\t%s\t%d\t%g\t%g\t%g\t%g\t%llu\t%g\t%g\t%g\t%llu\t%llu\t%g\n",
+	    of->path, of->pid, c->part, name, states[f.state], f.alarm, f.seconds, f.soonest,
+	    f.latest, (1 - c->part) * (double)(of->end_ns - of->first_ns) / 1e9,
+	    (unsigned long long)room->left, f.rate, f.since, f.work, (unsigned long long)acquired,
+	    (unsigned long long)room->bytes, at_speed(c, whole, (double)acquired));
 	callsites_free(all);
 	return 0;
 }
@@ -73,7 +84,7 @@ static int print_devices(const struct cut *c, const struct spaces *spaces, struc
 			continue;
 		device = growth_of_device(spaces, sp, room.left);
 		/* The order of spaces is that of their first events. */
-		room.left = device.room;
+		room = (struct room){.bytes = room.bytes, .left = device.room};
 		r = print_space(c, sp->name, device.model,
 		    device.model == sp->model ? whole->list[i]->model
 					      : spaces_of(whole, SPACE_TORCH, sp->device)->model,

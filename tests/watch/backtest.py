@@ -6,6 +6,9 @@
     tests/watch/backtest.py build/default/tests/watch/backtest DIR...
     tests/watch/backtest.py --early build/default/tests/watch/early - DIR...
 
+"by its speed": what nobody can beat who does not know how fast the machine will be. It takes the
+bytes that were really acquired until the end, at the speed so far.
+
 Of each recording the space counts that will be full first by its forecast, as on the first line of
 `whyoom watch`. Recordings without a known limit are counted apart: nothing ends there that could
 be foretold. --each prints the recordings that were told wrong."""
@@ -17,11 +20,15 @@ import subprocess
 import sys
 
 FIELDS = ("trace", "pid", "part", "space", "state", "alarm", "seconds", "soonest", "latest",
-          "left", "room", "rate", "since", "work", "acquired", "limit")
+          "left", "room", "rate", "since", "work", "acquired", "limit", "at_speed")
 # What holds more and more until the end; what holds no more in the end.
 GROWING, HEALTHY = ("leak", "state-retention"), ("healthy",)
 FACTOR = 1.5
 SURE = 0.8
+# With less of its limit in use at three quarters, most of what fills it is still to come.
+BEGUN = 0.5
+KNOWLEDGE = os.path.realpath(os.path.join(
+    os.path.dirname(__file__), "..", "..", "analyzer", "knowledge", "data"))
 # A process with less left of its limit is full; what it still lives is not of memory.
 FULL = 50  # a fiftieth
 
@@ -72,6 +79,7 @@ def add(table, case, label, first, each):
                                1 / FACTOR <= one["work"] / one["acquired"] <= FACTOR)
             row["right"] += right
             row["alarm right"] += right and one["alarm"] > 0
+            row["by speed"] += 1 / FACTOR <= one["at_speed"] / one["left"] <= FACTOR
             row["inside"] += one["soonest"] <= one["left"] <= one["latest"]
         wrong = one["alarm"] > 0 if label in HEALTHY else not right or not one["alarm"]
         if each and label in GROWING + HEALTHY and wrong:
@@ -82,21 +90,30 @@ def early(tool, result, trace, table):
     """Compares the early verdict on the process that holds most with the final one."""
     if result.get("failure") in (None, "none") or result["cause"] == "unknown":
         return
-    done = subprocess.run([tool, trace], capture_output=True, text=True)
+    done = subprocess.run([tool, trace], capture_output=True, text=True,
+                          env=dict({"WHYOOM_KNOWLEDGE": KNOWLEDGE}, **os.environ))
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     if not lines:
         return
-    cause, confidence = max(lines, key=lambda line: int(line[1]))[2:4]
+    first = max(lines, key=lambda line: int(line[1]))
+    cause, confidence, used = first[2], float(first[3]), float(first[6])
+    same = cause == result["cause"]
     for row in (table[result["cause"]], table["all"]):
         row["all"] += 1
-        row["same"] += cause == result["cause"]
-        row["surely other"] += cause != result["cause"] and float(confidence) >= SURE
+        row["same"] += same
+        row["other"] += not same and cause != "unknown"
+        row["surely other"] += not same and confidence >= SURE
+        row["begun"] += used >= BEGUN
+        row["begun same"] += same and used >= BEGUN
 
 
 def print_early(table):
-    print("final cause | recordings | the same at 3/4 | surely another")
+    print("final cause | recordings | the same at 3/4 | another | surely another | "
+          "half of the limit in use at 3/4 | the same of these")
     for cause, row in sorted(table.items()):
-        print("%s | %d | %d | %d" % (cause, row["all"], row["same"], row["surely other"]))
+        print("%s | %d | %d | %d | %d | %d | %d" % (
+            cause, row["all"], row["same"], row["other"], row["surely other"], row["begun"],
+            row["begun same"]))
 
 
 def main():
@@ -128,11 +145,11 @@ def main():
         print_early(verdicts)
         return
     print("kind | cut | recordings | growth seen | warned | end within %.1f | of warned | inside "
-          "the interval | by work within %.1f | full already" % (FACTOR, FACTOR))
+          "the interval | by work within %.1f | by its speed | full already" % (FACTOR, FACTOR))
     for (kind, part), row in sorted(table.items()):
-        print("%s | %s | %d | %d | %d | %d | %d | %d | %d | %d" % (
+        print("%s | %s | %d | %d | %d | %d | %d | %d | %d | %d | %d" % (
             kind, part, row["all"], row["grows"], row["alarm"], row["right"], row["alarm right"],
-            row["inside"], row["in work"], row["full"]))
+            row["inside"], row["in work"], row["by speed"], row["full"]))
     print("without a limit:", dict(without))
 
 

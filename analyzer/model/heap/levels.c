@@ -1,5 +1,7 @@
 #include "model/heap/levels.h"
 
+#include <string.h>
+
 #include "model/model.h"
 #include "util/num.h"
 
@@ -62,22 +64,46 @@ void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each)
 /* More bytes fit into no address space. */
 #define BYTES_MAX (1ull << 56)
 
+/* Return the slot for a new reading in a list of `most`, each of `size` bytes. The last one is the
+ * newest reading; the next replaces it, if it is not a stride-th. A full list is halved. */
+static void *next_slot(
+    void *list, size_t size, uint32_t most, uint32_t *count, uint64_t *seen, uint64_t *stride)
+{
+	char *at = list;
+
+	if (*count && (*seen)++ % *stride)
+		(*count)--;
+	if (!*stride)
+		*stride = 1;
+	if (*count == most) {
+		for (uint32_t i = 0; i < most / 2; i++)
+			memmove(at + i * size, at + 2 * i * size, size);
+		*count = most / 2;
+		*stride *= 2;
+	}
+	return at + size * (*count)++;
+}
+
 static void keep(struct allocator_stats *a, const struct allocator_reading *new)
 {
+	struct allocator_reading *to;
+
 	if (new->arena > BYTES_MAX || new->mmap > BYTES_MAX || new->free > new->arena)
 		return;
-	/* The last entry is the newest reading; the next replaces it, if it is not a stride-th. */
-	if (a->count && a->seen++ % a->stride)
-		a->count--;
-	if (!a->stride)
-		a->stride = 1;
-	if (a->count == ALLOCATOR_READINGS) {
-		for (uint32_t i = 0; i < ALLOCATOR_READINGS / 2; i++)
-			a->at[i] = a->at[2 * i];
-		a->count = ALLOCATOR_READINGS / 2;
-		a->stride *= 2;
-	}
-	a->at[a->count++] = *new;
+	to = next_slot(a->at, sizeof(*to), ALLOCATOR_READINGS, &a->count, &a->seen, &a->stride);
+	*to = *new;
+}
+
+static void note_address(struct model *m, const struct event *e)
+{
+	struct address_space *a = &m->measured.address;
+	struct address_reading *to;
+	uint64_t bytes;
+
+	if (!event_level(e, TRACE_LEVEL_VSIZE, &bytes) || bytes > BYTES_MAX)
+		return;
+	to = next_slot(a->at, sizeof(*to), ADDRESS_READINGS, &a->count, &a->seen, &a->stride);
+	*to = (struct address_reading){e->time_ns, bytes, m->blocks.bytes + m->maps.bytes};
 }
 
 static void note_malloc(struct model *m, const struct event *e)
@@ -157,6 +183,7 @@ void measured_note(struct model *m, const struct event *e)
 	base_note(m, e);
 	note_malloc(m, e);
 	note_arenas(&s->arenas, e);
+	note_address(m, e);
 	for (uint32_t i = 0; i < e->level_count; i++) {
 		const struct event_level *l = &e->levels[i];
 

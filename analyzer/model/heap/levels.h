@@ -56,6 +56,19 @@ struct allocator_stats {
 	uint64_t seen, stride; /* each stride-th reading is kept */
 };
 
+/* The address space during the run, and the live bytes at each reading: what else is mapped, as the
+ * stacks of threads, is the difference. Thinned in the same way. */
+struct address_reading {
+	uint64_t time_ns, bytes, live_bytes;
+};
+
+#define ADDRESS_READINGS 64u
+struct address_space {
+	struct address_reading at[ADDRESS_READINGS]; /* by time; the last is always the newest */
+	uint32_t count;
+	uint64_t seen, stride;
+};
+
 /* Return the newest reading at or before that time; NULL: none. */
 const struct allocator_reading *allocator_stats_at(
     const struct allocator_stats *a, uint64_t time_ns);
@@ -83,6 +96,7 @@ struct measured {
 	uint64_t peak_vsize; /* the largest reported */
 	struct allocator_stats malloc;
 	struct allocator_stats arenas; /* of the interpreter's allocator */
+	struct address_space address;
 };
 
 /* Apply a host's event with levels: measured_sample() for one that only samples, measured_note()

@@ -18,7 +18,10 @@ TUNED(double, RECENT_PART, 4.0,
 TUNED(double, SINCE_TIMES, 2.0,
     "carried on for twice as long as it lasted: a queue that fills has just begun");
 
-TUNED(double, INTERVAL, 1.5, "of kept recordings four in five ended within this factor");
+TUNED(double, INTERVAL, 2.0,
+    "of kept recordings two in three ended within 1.5 times, four in five within twice: a "
+    "machine's "
+    "speed changes");
 
 struct trend {
 	double slope, low, high; /* bytes a second: the median of all pairs, and its quartiles */

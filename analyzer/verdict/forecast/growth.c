@@ -45,11 +45,15 @@ double growth_kept(const struct callsite *c, uint64_t time_ns)
 	       fmax(s->at[s->count - 1].size, 1);
 }
 
-bool growth_points(const struct model *m, const struct callsites *all, uint64_t now_ns,
+bool growth_points(const struct model *m, const struct callsites *all,
+    const struct thread_stacks *stacks, uint64_t now_ns,
     struct forecast_point points[FORECAST_POINTS])
 {
+	/* A pool's threads do not end, but no more of them come. */
+	bool threads =
+	    stacks->callsite != CALLSITE_NONE && growth_is_of(&all->list[stacks->callsite]);
 	uint64_t first = UINT64_MAX;
-	double kept = 0;
+	double kept = threads ? thread_stacks_until(stacks, now_ns) : 0;
 
 	for (uint32_t i = 0; i < all->count; i++)
 		if (growth_is_of(&all->list[i])) {
@@ -69,21 +73,26 @@ bool growth_points(const struct model *m, const struct callsites *all, uint64_t 
 		for (uint32_t i = 0; i < all->count; i++)
 			if (growth_is_of(&all->list[i]))
 				points[p].kept += growth_kept(&all->list[i], at);
+		if (threads)
+			points[p].kept += thread_stacks_until(stacks, at);
 		points[p].kept = fmax(0, points[p].kept - (double)base_freed(m, at));
 	}
 	return true;
 }
 
 void growth_forecast(const struct model *m, const struct callsites *all, uint64_t now_ns,
-    uint64_t room, struct forecast *out)
+    const struct room *room, struct forecast *out)
 {
+	struct thread_stacks stacks = {.callsite = CALLSITE_NONE};
 	struct forecast_period periods[TIMELINE_PERIODS];
 	struct forecast_point points[FORECAST_POINTS];
 	const struct timeline *t = &m->timeline;
 	size_t count = 0;
 
-	if (growth_points(m, all, now_ns, points)) {
-		forecast_of_points(points, (double)m->run.first_ns / 1e9, room, out);
+	if (room->limit == LIMIT_AS || room->limit == LIMIT_DATA)
+		stacks = thread_stacks_read(m, all);
+	if (growth_points(m, all, &stacks, now_ns, points)) {
+		forecast_of_points(points, (double)m->run.first_ns / 1e9, room->left, out);
 		return;
 	}
 	/* The current period is not over. */
@@ -96,7 +105,7 @@ void growth_forecast(const struct model *m, const struct callsites *all, uint64_
 		periods[count++] = (struct forecast_period){start + timeline_period_ns(t) / 2,
 		    num_less(t->periods[i].least, freed), num_less(t->periods[i].most, freed)};
 	}
-	forecast_make(periods, count, room, out);
+	forecast_make(periods, count, room->left, out);
 }
 
 struct device_growth growth_of_device(

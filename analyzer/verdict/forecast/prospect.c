@@ -11,9 +11,9 @@
 #include "verdict/forecast/growth.h"
 #include "verdict/forecast/rooms.h"
 
-/* `of`: the model that is forecast, which has `left` bytes of room; `limited`: that is known. */
+/* `of`: the model that is forecast; `limited`: its room is known. */
 static int see(struct prospect *p, const char *name, const struct model *of, bool limited,
-    uint64_t left, uint64_t warm_up_ns, struct err *err)
+    const struct room *room, uint64_t warm_up_ns, struct err *err)
 {
 	struct prospect_space *s = &p->spaces[p->count++];
 	struct callsites *all;
@@ -22,7 +22,7 @@ static int see(struct prospect *p, const char *name, const struct model *of, boo
 	*s = (struct prospect_space){.name = name,
 	    .curve = name,
 	    .limited = limited,
-	    .left = left,
+	    .left = room->left,
 	    .live_bytes = of->blocks.bytes + of->maps.bytes};
 	forecast_make(NULL, 0, 0, &s->forecast);
 	if (!limited || p->now_ns < warm_up_ns)
@@ -30,7 +30,7 @@ static int see(struct prospect *p, const char *name, const struct model *of, boo
 	rc = callsites_new(of, AT_END, &all, err);
 	if (rc)
 		return rc;
-	growth_forecast(of, all, p->now_ns, left, &s->forecast);
+	growth_forecast(of, all, p->now_ns, room, &s->forecast);
 	callsites_free(all);
 	return 0;
 }
@@ -49,7 +49,7 @@ int prospect_of(const struct model *m, uint64_t warm_up_ns, struct prospect *out
 	struct prospect p = {.running = true, .now_ns = m->run.last_ns};
 	struct room room = {.left = 0};
 	bool limited = rooms_of_host(m, &room);
-	int rc = see(&p, "host", m, limited, room.left, warm_up_ns, err);
+	int rc = see(&p, "host", m, limited, &room, warm_up_ns, err);
 
 	for (uint32_t i = 0; !rc && m->spaces && i < m->spaces->count; i++) {
 		const struct space *sp = m->spaces->list[i];
@@ -60,7 +60,8 @@ int prospect_of(const struct model *m, uint64_t warm_up_ns, struct prospect *out
 		room.left = 0;
 		limited = rooms_of_device(sp, &room);
 		of = growth_of_device(m->spaces, sp, room.left);
-		rc = see(&p, sp->name, of.model, limited, of.room, warm_up_ns, err);
+		room = (struct room){.left = of.room};
+		rc = see(&p, sp->name, of.model, limited, &room, warm_up_ns, err);
 		p.spaces[p.count - 1].curve = name_of(m->spaces, of.model);
 	}
 	if (!rc)

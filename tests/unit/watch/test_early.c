@@ -108,6 +108,35 @@ static void test_until(void **state)
 	(void)state;
 }
 
+/* The stacks of threads fill the address space, and what they hold in blocks is next to nothing. */
+static void test_threads(void **state)
+{
+	struct script *s = script_new();
+	uint32_t starts, build;
+	uint64_t used = 24 * MiB;
+
+	starts = script_stack(s, "main;accept;pthread_create@/usr/include/c++/12/thread:1");
+	build = script_stack(s, "main;accept;prompt");
+	script_alloc(s, script_stack(s, "main;start;load"), 2 * MiB);
+	for (unsigned i = 0; i < TURNS; i++) {
+		script_alloc(s, starts, 288);
+		script_release(s, script_alloc(s, build, MiB / 4));
+		used += MiB;
+		script_set(s, TRACE_LEVEL_VSIZE, used);
+		script_set(s, TRACE_LEVEL_RSS, 4 * MiB);
+		script_set(s, TRACE_LEVEL_LIMIT_AS, LIMIT);
+		script_sample(s);
+		script_wait(s, TURN_NS);
+	}
+	judge(s);
+	assert_int_equal(early.forecast.state, FORECAST_GROWS);
+	assert_true(early.forecast.rate > 0.8e9 * MiB / TURN_NS);
+	assert_int_equal(early.cause, CAUSE_LEAK);
+	assert_string_equal(early.as_if.verdict.blame.function, "accept");
+	done(s);
+	(void)state;
+}
+
 static void test_confidence(void **state)
 {
 	struct forecast none = {.state = FORECAST_STEADY},
@@ -135,7 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_leak),
 	    cmocka_unit_test(test_steady), cmocka_unit_test(test_until),
-	    cmocka_unit_test(test_confidence)};
+	    cmocka_unit_test(test_threads), cmocka_unit_test(test_confidence)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "model/unit.h"
 
 #include "model/model.h"
+#include "model/script.h"
 
 static void test_levels(void **state)
 {
@@ -148,10 +149,40 @@ static void test_many(void **state)
 	(void)state;
 }
 
+/* Readings of the address space are thinned evenly, and the newest is always there. */
+static void test_address(void **state)
+{
+	struct script *s = script_new();
+	uint32_t stack = script_stack(s, "main;serve");
+	const struct address_space *a;
+	struct err err = {""};
+	struct model *m;
+
+	for (unsigned i = 1; i <= 1000; i++) {
+		script_alloc(s, stack, 100);
+		script_level(s, TRACE_LEVEL_VSIZE, i * MiB);
+		script_level(s, TRACE_LEVEL_RSS, 1);
+	}
+	assert_int_equal(feed_until_model(script_feed(s), UINT64_MAX, UINT64_MAX, &m, &err), 0);
+	a = &m->measured.address;
+	assert_true(a->count > ADDRESS_READINGS / 2 - 1 && a->count <= ADDRESS_READINGS);
+	assert_int_equal(a->at[0].bytes, MiB);
+	assert_int_equal(a->at[a->count - 1].bytes, 1000 * MiB);
+	for (uint32_t i = 0; i < a->count; i++) {
+		assert_int_equal(a->at[i].live_bytes, a->at[i].bytes / MiB * 100);
+		assert_true(!i || a->at[i].bytes > a->at[i - 1].bytes);
+		assert_true(!i || a->at[i].bytes - a->at[i - 1].bytes <= 1000 * MiB * 2 / a->count);
+	}
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_levels),
-	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_reading),
-	    cmocka_unit_test(test_arenas), cmocka_unit_test(test_many)};
+	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_address),
+	    cmocka_unit_test(test_reading), cmocka_unit_test(test_arenas),
+	    cmocka_unit_test(test_many)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

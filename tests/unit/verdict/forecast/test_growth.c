@@ -11,6 +11,8 @@
 
 #define S 1000000000ull
 
+static const struct thread_stacks none = {.callsite = CALLSITE_NONE};
+
 /* Ten steps of ten seconds from the 100th second on; half of what each acquired is freed. */
 static struct step steps[10];
 
@@ -78,32 +80,33 @@ static void test_sum(void **state)
 	struct forecast_point points[FORECAST_POINTS];
 	struct callsite sites[3] = {leak(), list(), {.facts = {.live_bytes = 5000}}};
 	struct callsites all = {.list = sites, .count = 3, .live_bytes = 19000};
+	struct room room = {.limit = LIMIT_CGROUP, .left = 6500};
 	struct forecast f;
 
 	memset(&m, 0, sizeof(m));
 	timeline_init(&m.timeline);
 	for (unsigned i = 0; i < 200; i++)
 		timeline_acquire(&m.timeline, i * S, 0, 100, 100);
-	assert_true(growth_points(&m, &all, 200 * S, points));
+	assert_true(growth_points(&m, &all, &none, 200 * S, points));
 	assert_true(points[0].seconds == 100 && points[FORECAST_POINTS - 1].seconds == 200);
 	assert_true(points[0].kept == 0 + 1000);
 	assert_true(points[FORECAST_POINTS - 1].kept == 14000);
 	assert_true(points[FORECAST_POINTS / 2].kept == 5000 + 2500);
 	assert_true(points[FORECAST_POINTS / 2].work > points[0].work);
 
-	growth_forecast(&m, &all, 200 * S, 6500, &f);
+	growth_forecast(&m, &all, 200 * S, &room, &f);
 	assert_int_equal(f.state, FORECAST_GROWS);
 	assert_true(f.rate > 129 && f.rate < 131 && f.seconds > 49 && f.seconds < 51 && f.alarm);
 	/* Later it is over. */
-	growth_forecast(&m, &all, 400 * S, 6500, &f);
+	growth_forecast(&m, &all, 400 * S, &room, &f);
 	assert_int_equal(f.state, FORECAST_STEADY);
 
 	/* Beside much else it is a log. */
 	all.live_bytes = 14000 * 65;
-	assert_false(growth_points(&m, &all, 200 * S, points));
+	assert_false(growth_points(&m, &all, &none, 200 * S, points));
 	all.live_bytes = 19000;
 	sites[0].survivors.stays = sites[1].size.grows = false;
-	assert_false(growth_points(&m, &all, 200 * S, points));
+	assert_false(growth_points(&m, &all, &none, 200 * S, points));
 	(void)state;
 }
 
@@ -122,12 +125,12 @@ static void test_exchange(void **state)
 	a->at[1] = (struct allocator_reading){.time_ns = 150 * S, .before = 18000};
 	a->at[2] = (struct allocator_reading){.time_ns = 200 * S, .before = 16000};
 	a->count = 3;
-	assert_true(growth_points(&m, &all, 200 * S, points));
+	assert_true(growth_points(&m, &all, &none, 200 * S, points));
 	assert_true(points[0].kept == 0);
 	assert_true(points[FORECAST_POINTS / 2].kept == 5000 - 2000);
 	assert_true(points[FORECAST_POINTS - 1].kept == 10000 - 4000);
 	a->at[2].before = 10000;
-	assert_false(growth_points(&m, &all, 200 * S, points));
+	assert_false(growth_points(&m, &all, &none, 200 * S, points));
 	(void)state;
 }
 
