@@ -25,8 +25,9 @@ FIELDS = ("trace", "pid", "part", "space", "state", "alarm", "seconds", "soonest
 GROWING, HEALTHY = ("leak", "state-retention"), ("healthy",)
 FACTOR = 1.5
 SURE = 0.8
-# With less of its limit in use at three quarters, most of what fills it is still to come.
-BEGUN = 0.5
+# What the blamed function holds at three quarters, of what it holds and wants at the end. With
+# less, what fills the limit is still to come: a single request, say.
+BEGUN = 0.25
 KNOWLEDGE = os.path.realpath(os.path.join(
     os.path.dirname(__file__), "..", "..", "analyzer", "knowledge", "data"))
 # A process with less left of its limit is full; what it still lives is not of memory.
@@ -90,26 +91,29 @@ def early(tool, result, trace, table):
     """Compares the early verdict on the process that holds most with the final one."""
     if result.get("failure") in (None, "none") or result["cause"] == "unknown":
         return
-    done = subprocess.run([tool, trace], capture_output=True, text=True,
+    done = subprocess.run([tool, "--blamed", result.get("blamed") or "", trace],
+                          capture_output=True, text=True,
                           env=dict({"WHYOOM_KNOWLEDGE": KNOWLEDGE}, **os.environ))
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     if not lines:
         return
     first = max(lines, key=lambda line: int(line[1]))
-    cause, confidence, used = first[2], float(first[3]), float(first[6])
+    cause, confidence = first[2], float(first[3])
+    # Without such a function, nothing says that it had not begun.
+    begun = int(first[8]) >= int(first[9]) * BEGUN
     same = cause == result["cause"]
     for row in (table[result["cause"]], table["all"]):
         row["all"] += 1
         row["same"] += same
         row["other"] += not same and cause != "unknown"
         row["surely other"] += not same and confidence >= SURE
-        row["begun"] += used >= BEGUN
-        row["begun same"] += same and used >= BEGUN
+        row["begun"] += begun
+        row["begun same"] += same and begun
 
 
 def print_early(table):
     print("final cause | recordings | the same at 3/4 | another | surely another | "
-          "half of the limit in use at 3/4 | the same of these")
+          "had begun at 3/4 | the same of these")
     for cause, row in sorted(table.items()):
         print("%s | %d | %d | %d | %d | %d | %d" % (
             cause, row["all"], row["same"], row["other"], row["surely other"], row["begun"],
