@@ -6,8 +6,8 @@
     tests/watch/backtest.py build/default/tests/watch/backtest DIR...
     tests/watch/backtest.py --early build/default/tests/watch/early - DIR...
 
-"by its speed": what nobody can beat who does not know how fast the machine will be. It takes the
-bytes that were really acquired until the end, at the speed so far.
+"by its speed" is a yardstick: the bytes that were really acquired until the end, at the speed so
+far. What it misses, the machine's changing speed decided.
 
 Of each recording the space counts that will be full first by its forecast, as on the first line of
 `whyoom watch`. Recordings without a known limit are counted apart: nothing ends there that could
