@@ -140,6 +140,7 @@ CMOCKA_SKIPPED = re.compile(r"^\[  SKIPPED \] (?:\S+: )?(\d+) test\(s\), listed 
 PYTEST = re.compile(r"^=*\s*((?:\d+ \w+(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?\s*=*$", re.M)
 UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\n+(?:OK|FAILED)(?: \((.*)\))?$", re.M)
 AT_ONCE = 3  # where more tests of a suite fail, it is not by chance
+AGAIN_S = 600  # a longer one is not run again
 SHOWN = re.compile(r"^shown: (.*)$", re.M)
 SKIP_LINES = re.compile(r"^(?:SKIP(?:PED)?\b:? (?!\[)(.*)|SKIPPED \[\d+\] (.*))$", re.M)
 
@@ -194,9 +195,9 @@ def meson_suite(directory, suites, logname):
     bad = [i for i, (_, output, status, _) in enumerate(results) if count(output, status)[1]]
     unsteady = []
     for i in bad:
-        name, output, _, _ = results[i]
+        name, output, _, seconds = results[i]
         say_failed(name, output)
-        if suites == ["lint"] or len(bad) > AT_ONCE or " / " not in name:
+        if suites == ["lint"] or len(bad) > AT_ONCE or seconds > AGAIN_S or " / " not in name:
             continue
         say("  once more, alone:")
         project, test = name.split(" / ", 1)
