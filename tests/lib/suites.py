@@ -78,8 +78,6 @@ SUITES = [
      "the same with one factor changed at a time: the least share of equal answers"),
     ("cgroup2-few", "default", ["tests/cgroup2/run --few"], True,
      "three situations on a kernel with cgroup v2, in QEMU"),
-    ("pod-few", "default", ["tests/pod/run --few"], True,
-     "two pods of the manifests on that kernel, whose servers are killed"),
     ("report", "default", ["bench"], True, "what one more event costs the recorder and the report, "
      "in instructions"),
     ("fuzz", "fuzz", ["tests/fuzz/run 600"], False, "others, for ten minutes"),
@@ -93,6 +91,8 @@ SUITES = [
     ("mutations", "default", ["tests/cuda/mutate.py"], False,
      "the cares of the CUDA hooks, taken out one by one"),
     ("cgroup2", "default", ["tests/cgroup2/run"], False, "all of its situations"),
+    ("pod-few", "default", ["tests/pod/run --few"], False,
+     "two pods of the manifests on that kernel, whose servers are killed"),
     ("pod", "default", ["tests/pod/run"], False, "twenty of them, of all causes"),
     ("scenarios-all", "default", ["scenarios-all"], False,
      "each program at each of its limits, and shuffled"),
