@@ -19,10 +19,11 @@
 #define PAGE "fleet-page"
 #define TIMEOUT 120u /* seconds for one run: twenty times what ten million events take */
 
-enum { OPT_JSONL = 256, OPT_SQL, OPT_TIMEOUT };
+enum { OPT_FLAT = 256, OPT_JSONL, OPT_SQL, OPT_TIMEOUT };
 
 static const struct option options[] = {
     {"database", required_argument, NULL, 'd'},
+    {"flat", no_argument, NULL, OPT_FLAT},
     {"jobs", required_argument, NULL, 'j'},
     {"jsonl", no_argument, NULL, OPT_JSONL},
     {"sql", no_argument, NULL, OPT_SQL},
@@ -34,7 +35,7 @@ static const struct option options[] = {
 struct request {
 	struct output output;
 	const char *database;
-	bool jsonl, sql;
+	bool flat, jsonl, sql;
 	uint64_t jobs, seconds;
 };
 
@@ -119,7 +120,7 @@ static int judge_folder(
 	    .self = c};
 	struct fleet_runs runs = {0};
 	size_t *fresh = NULL, count = 0;
-	int rc = fleet_runs_find(&runs, path, err);
+	int rc = fleet_runs_find(&runs, path, !r->flat, err);
 
 	if (!rc) {
 		fresh = calloc(runs.list.count + 1, sizeof(*fresh));
@@ -267,11 +268,16 @@ static int read_file(const char *path, struct str *text, struct err *err)
 	return n || text->failed ? err_set(err, -EIO, "%s: cannot be read", path) : 0;
 }
 
-/* The SQL of a question, or of a file that the user wrote. 0; 1: no such question. */
-static int find_question(const char *word, struct str *sql, struct err *err)
+/* The SQL of a question, or of a file that the user wrote; `tables`: the word "schema" is known,
+ * too. 0; 1: no such question. */
+static int find_question(const char *word, bool tables, struct str *sql, struct err *err)
 {
 	size_t n = strlen(word);
 
+	if (tables && !strcmp(word, "schema")) {
+		str_puts(sql, fleet_tables);
+		return 0;
+	}
 	for (const struct fleet_question *q = fleet_questions; q->name; q++)
 		if (same_name(q->name, word)) {
 			str_puts(sql, q->sql);
@@ -314,7 +320,7 @@ static int ask(int argc, char **argv, const struct request *r)
 	if (optind + 1 < argc)
 		return cmd_usage(
 		    &cmd_fleet, "one question at a time, not also '%s'", argv[optind + 1]);
-	rc = find_question(argv[optind], &sql, &err);
+	rc = find_question(argv[optind], r->sql, &sql, &err);
 	if (rc > 0)
 		return cmd_usage(&cmd_fleet,
 		    "there is no question '%s'; `whyoom fleet ask` lists them", argv[optind]);
@@ -352,6 +358,9 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		return cmd_number(&cmd_fleet, "--jobs", 1, &r->jobs);
 	case OPT_TIMEOUT:
 		return cmd_number(&cmd_fleet, "--timeout", 1, &r->seconds);
+	case OPT_FLAT:
+		r->flat = true;
+		return 0;
 	case OPT_JSONL:
 		r->jsonl = true;
 		return 0;
@@ -403,10 +412,13 @@ const struct command cmd_fleet = {
 	"                           lines (default: stdout); ask: the answer; page: the folder "
 	"that is\n"
 	"                           made (default: fleet-page)\n"
+	"      --flat               judge the folders' own traces, not those below\n"
 	"      --jsonl              lines of JSON, which DuckDB, Spark and `collect` read\n"
 	"  -j, --jobs N             judge N runs at once (default: one for each processor)\n"
 	"      --timeout SECONDS    give up a run after that (default: 120)\n"
-	"      --sql                ask: print the question's SQL, for another engine\n"
+	"      --sql                ask: print the question's SQL, for another engine; of "
+	"'schema', the\n"
+	"                           tables\n"
 	"  -d, --database FILE      ask, page: the database (default: fleet.db)\n"
 	"      --format FORMATS\n"
 	"  -h, --help               this help\n",

@@ -62,7 +62,7 @@ static int read_folder(int fd, DIR *dir, struct folder *f)
 	return traces;
 }
 
-static int find(struct fleet_runs *runs, const char *path, unsigned depth, struct err *err)
+static int find(struct fleet_runs *runs, const char *path, unsigned levels, struct err *err)
 {
 	struct folder f = {0};
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
@@ -83,10 +83,10 @@ static int find(struct fleet_runs *runs, const char *path, unsigned depth, struc
 	}
 	if (f.inner.count)
 		qsort(f.inner.items, f.inner.count, sizeof(*f.inner.items), by_name);
-	for (size_t i = 0; i < f.inner.count && !rc && depth < DEPTH_MAX; i++) {
+	for (size_t i = 0; i < f.inner.count && !rc && levels; i++) {
 		str_clear(&inner);
 		str_printf(&inner, "%s/%s", path, f.inner.items[i]);
-		rc = inner.failed ? -ENOMEM : find(runs, inner.text, depth + 1, err);
+		rc = inner.failed ? -ENOMEM : find(runs, inner.text, levels - 1, err);
 		if (rc == -EACCES) /* a folder of another user's: the rest still counts */
 			rc = 0;
 	}
@@ -97,7 +97,7 @@ static int find(struct fleet_runs *runs, const char *path, unsigned depth, struc
 	return rc == -ENOMEM ? err_set(err, rc, "no memory for the list of runs") : rc;
 }
 
-int fleet_runs_find(struct fleet_runs *runs, const char *path, struct err *err)
+int fleet_runs_find(struct fleet_runs *runs, const char *path, bool below, struct err *err)
 {
 	size_t n = strlen(path);
 	char *plain;
@@ -108,7 +108,7 @@ int fleet_runs_find(struct fleet_runs *runs, const char *path, struct err *err)
 	plain = strndup(path, n);
 	if (!plain)
 		return err_set(err, -ENOMEM, "no memory for the list of runs");
-	rc = find(runs, plain, 0, err);
+	rc = find(runs, plain, below ? DEPTH_MAX : 0, err);
 	free(plain);
 	return rc;
 }

@@ -4,6 +4,8 @@
 #ifndef ANALYZER_FLEET_RUNS_H
 #define ANALYZER_FLEET_RUNS_H
 
+#include <stdbool.h>
+
 #include "util/text/err.h"
 #include "util/text/str.h"
 #include "util/vec.h"
@@ -19,8 +21,9 @@ struct fleet_runs {
 	VEC(struct fleet_run) list;
 };
 
-/* Add the runs at and below `path`, by name. Links are not followed. 0; negative errno with err. */
-int fleet_runs_find(struct fleet_runs *runs, const char *path, struct err *err);
+/* Add the runs at `path` and, if `below`, in the folders below it, by name. Links are not followed.
+ * 0; negative errno with err. */
+int fleet_runs_find(struct fleet_runs *runs, const char *path, bool below, struct err *err);
 void fleet_runs_free(struct fleet_runs *runs);
 
 struct fleet_judged {

@@ -14,6 +14,8 @@ const struct fleet_question fleet_questions[] = {
     {0},
 };
 
+const char *const fleet_tables = (const char *)fleet_schema;
+
 /* Does a compiler's suffix or a list of parameters begin here? */
 static bool ends_here(const char *p)
 {

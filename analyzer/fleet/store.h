@@ -33,6 +33,8 @@ struct fleet_question {
 };
 /* The questions, until one without a name. */
 extern const struct fleet_question fleet_questions[];
+/* The statements that create the tables. */
+extern const char *const fleet_tables;
 
 /* Ask; the SQL is one statement that reads. The caller calls fleet_answer_free(). 0; negative
  * errno with err. */
