@@ -1,5 +1,6 @@
-"""What the tests of the fleet on DuckDB and Spark share: the Python package as it is in the sources,
-without its extension module, which the wheel's tests build and try; and rows that are drawn."""
+"""What the tests of the fleet on DuckDB and Spark share: the Python package as it is in the
+sources, without its extension module, which the wheel's tests build and try; and rows that are
+drawn."""
 
 import os
 import pathlib

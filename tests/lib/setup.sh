@@ -16,6 +16,8 @@ packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev pytho
 	python3-yaml
 	bubblewrap qemu-system-x86 busybox-static cpio chromium chromium-driver python3-selenium"
 packages_export="golang-go prometheus chromium chromium-driver python3-selenium"
+# Spark 4 wants Java 17 or newer: Debian 12, Ubuntu 24.04.
+packages_spark="default-jre-headless"
 packages_release="debhelper lintian mmdebstrap systemd"
 packages_bench="heaptrack cmake clang valgrind zstd python3-numpy libjemalloc2 libgoogle-perftools4"
 # Only for tests/harm/all.

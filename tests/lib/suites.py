@@ -104,6 +104,8 @@ SUITES = [
      "exports in Go's pprof, Prometheus' tools, Perfetto's page, pyarrow and DuckDB"),
     ("attach-verdicts-all", "default", ["attach-verdicts-all"], False,
      "the same on forty programs, of which 95 of 100 must be right"),
+    ("fleet-spark", "default", ["fleet-spark"], False,
+     "a fleet's runs judged and asked on Spark, 0.7 GB on disk: speed, and processes that die"),
     ("watch-all", "default", ["watch-all"], False,
      "a real Prometheus scrapes the watcher, Go's pprof reads it"),
     ("attach-all", "default", ["attach-all"], False,

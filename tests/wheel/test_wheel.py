@@ -51,6 +51,8 @@ def test_contents(wheel):
     wanted |= {f"share/man/man1/whyoom-{c.replace('_', '-')}.1" for c in commands}
     modules = os.listdir(os.path.join(SOURCE, "python", "whyoom"))
     wanted |= {m for m in modules if m.endswith(".py")}
+    modules = os.listdir(os.path.join(SOURCE, "python", "whyoom", "fleet"))
+    wanted |= {"fleet/" + m for m in modules if m.endswith(".py")}
     assert not {"whyoom/" + w for w in wanted} - names
     assert modes["whyoom/bin/whyoom"] == modes["whyoom/lib/whyoom-player"] == 0o755
     assert modes["whyoom/__init__.py"] == 0o644
@@ -110,6 +112,18 @@ def test_the_command(installed):
         assert installed.run(*command, "no-command").returncode == 2
     r = installed.run(installed.python, "-c", "import whyoom; print(whyoom.__version__)")
     assert r.stdout == version() + "\n"
+
+
+def test_the_command_of_a_fleet(installed, work):
+    """Lines need no package, so the tables are the program's that the wheel brings."""
+    for command in ([installed.whyoom + "-fleet"], [installed.python, "-m", "whyoom.fleet"]):
+        r = installed.run(*command, "--help")
+        assert r.returncode == 0 and r.stdout.startswith("usage: whyoom-fleet "), r.stderr
+    r = installed.run(installed.whyoom + "-fleet", "ask", "causes", work)
+    assert r.returncode == 1 and r.stderr == "whyoom: No module named 'duckdb'\n", r.stderr
+    r = installed.run(installed.python, "-c", "from whyoom.fleet import _columns as c; "
+                      "print(c.tables()[1]['crash']['limit_bytes'])")
+    assert r.stdout == "INTEGER\n", r.stderr
 
 
 def test_a_leak(installed, work):

@@ -65,6 +65,8 @@ def slices(items, count):
 def judge(sources, out, seconds=SECONDS, jobs=None, runs_a_round=None, tell=lambda text: None):
     """Judge the runs below local folders, `jobs` at once (None: one for each processor). What was
     judged is kept `runs_a_round` at a time. Returns (judged, failed, known)."""
+    for url in filter(_sources.is_url, map(os.fspath, [*sources, out])):
+        raise _program.Error(f"{url}: only Spark reads and writes URLs (--on spark)")
     jobs = jobs or len(os.sched_getaffinity(0))
     program, version, schema = _program.program(), _sources.version(), _columns.tables()[0]
     before, nth = known(out)
@@ -89,6 +91,8 @@ def lines(folder):
     import json
 
     from pyarrow import dataset
+    if not glob.glob(os.path.join(glob.escape(folder), PARQUET)):
+        raise _program.Error(f"{folder}: no table of judged runs")
     names = list(_columns.members())
     table = dataset.dataset(
         folder, format="parquet", exclude_invalid_files=False,

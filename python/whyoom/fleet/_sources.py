@@ -2,6 +2,7 @@
 program that judges them is. Judges nothing."""
 
 import os
+import re
 
 from whyoom import _program
 
@@ -33,6 +34,10 @@ def find(path, depth=DEPTH):
 
 def is_trace(name):
     return os.path.splitext(name)[1] in ENDINGS
+
+
+def is_url(source):
+    return re.match(r"[a-z][a-z0-9+.-]*:", source) is not None
 
 
 def find_all(sources):

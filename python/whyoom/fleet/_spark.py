@@ -79,15 +79,11 @@ def first_line(error):
 
 # --- the runs ---
 
-def has_scheme(source):
-    return re.match(r"[a-z][a-z0-9+.-]*:", source) is not None
-
-
 def listed(spark, sources):
     """The runs of all sources, each once: run, run_bytes, run_changed_ns, largest (bytes of its
     largest trace), fetched (its files must be brought to who judges it)."""
-    local = [s for s in sources if not has_scheme(s)]
-    remote = [s for s in sources if has_scheme(s)]
+    local = [s for s in sources if not _sources.is_url(s)]
+    remote = [s for s in sources if _sources.is_url(s)]
     found = spark.createDataFrame(
         [(*run, 0, False) for run in _sources.find_all(local)],
         "run STRING, run_bytes BIGINT, run_changed_ns BIGINT, largest BIGINT, fetched BOOLEAN")
@@ -231,7 +227,7 @@ def read_lines(spark, patterns):
     members = _columns.members()
     read = None
     for place, pattern in enumerate(patterns):
-        if not has_scheme(pattern) and not glob.glob(pattern):
+        if not _sources.is_url(pattern) and not glob.glob(pattern):
             raise _program.Error(f"{pattern}: No such file or directory")
         part = (spark.read.schema(_columns.spark_schema(members)).option("mode", "PERMISSIVE")
                 .json(pattern).selectExpr(
