@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import tempfile
+import urllib.parse
 
 from whyoom import _program
 from whyoom.fleet import _columns, _judge, _local, _sources
@@ -90,6 +91,7 @@ def listed(spark, sources):
     for source in remote:
         files = (spark.read.format("binaryFile").option("recursiveFileLookup", "true")
                  .load(source).select("path", "modificationTime", "length"))
+        empty = spark.createDataFrame(empty_runs(files), found.schema)
         found = found.union(files.selectExpr(
             "regexp_extract(path, '^(.*)/[^/]*$', 1) AS run", "length",
             "unix_micros(modificationTime) * 1000 AS changed",
@@ -97,7 +99,17 @@ def listed(spark, sources):
             r"path RLIKE '/[^/.][^/]*\\.(whyoom|whyooms)$' AS trace")
             .where("trace").groupBy("run").agg(
                 *map(expression, ("sum(length)", "max(changed)", "max(length)", "true"))))
+        found = found.union(empty.join(found, "run", "left_anti"))
     return found.dropDuplicates(["run"])
+
+
+def empty_runs(files):
+    """What may be runs without a byte: Spark lists empty files, but has no rows of them. When
+    they changed is not told."""
+    paths = (urllib.parse.unquote(path) for path in files.inputFiles())
+    folders = {os.path.dirname(re.sub("^file://(?=/)", "file:", path)) for path in paths
+               if _sources.is_trace(os.path.basename(path))}
+    return [(folder, 0, 0, 0, True) for folder in sorted(folders)]
 
 
 def expression(text):
@@ -240,13 +252,15 @@ def read_lines(spark, patterns):
 
 def make_tables(spark, sources):
     """The temporary views crash, ledger, site and forecast. Raises Error."""
+    from pyspark import StorageLevel
     if len(sources) == 1 and not sources[0].endswith((".json", ".jsonl")):
         lines = table_of(spark, sources[0])
         if lines is None:
             raise _program.Error(f"{sources[0]}: no table of judged runs")
         lines = lines.selectExpr("*", f"struct({_columns.ROUND}, run) AS nth")
     else:
-        lines = read_lines(spark, sources)
+        # parsed once, not for each table of each question
+        lines = read_lines(spark, sources).persist(StorageLevel.MEMORY_AND_DISK)
     wrong = lines.where(f"id IS NULL OR schema IS DISTINCT FROM {_columns.tables()[0]}").count()
     if wrong:
         raise _program.Error(f"{wrong} lines are none of `whyoom fleet collect --jsonl`")
