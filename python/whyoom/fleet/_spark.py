@@ -153,7 +153,9 @@ RUN = "run STRING, run_bytes BIGINT, run_changed_ns BIGINT, largest BIGINT"
 def frame(spark, runs):
     """Runs as a DataFrame of tasks, so that each task has some of the large ones."""
     tasks = -(-len(runs) // RUNS_A_TASK)
-    rows = [tuple(run)[:4] for nth in range(tasks) for run in runs[nth::tasks]]
+    # by name: a join puts the columns in another order
+    rows = [(run.run, run.run_bytes, run.run_changed_ns, run.largest)
+            for nth in range(tasks) for run in runs[nth::tasks]]
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, tasks), RUN)
 
 
