@@ -261,8 +261,9 @@ def test_a_program_that_dies_or_stalls_costs_one_row(python, real, tmp_path):
     done = fleet(python, "judge", tmp_path / "runs", "-o", tmp_path / "table", "--timeout", "1",
                  timeout=PATIENCE, PATH=f"{tools}:{os.environ['PATH']}")
     assert "4 runs judged, of which 3 cannot be read" in done.stderr
-    errors = [row["error"] for row in sorted(rows(python, tmp_path / "table"),
-                                             key=lambda row: row["run"])]
+    made = sorted(rows(python, tmp_path / "table"), key=lambda row: row["run"])
+    assert all(isinstance(row["labels"], dict) for row in made)
+    errors = [row["error"] for row in made]
     assert errors == [None, "whyoom was killed by signal 9", "it took longer than 1 s", "no luck"]
 
 

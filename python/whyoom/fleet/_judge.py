@@ -64,8 +64,8 @@ def judge(program, run, folder, seconds):
         if row:
             break
     if not row:
-        row = refused(run, why)
-    elif row.get("error") is not None:
+        return refused(run, why)
+    if row.get("error") is not None:
         row["id"] = path
     row.update(run=path, run_bytes=size, run_changed_ns=changed, judge=version, schema=schema)
     row["labels"] = json.dumps(row.get("labels") or {}, ensure_ascii=False, sort_keys=True)
