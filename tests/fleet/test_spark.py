@@ -134,7 +134,7 @@ def test_the_same_rows_wherever_they_are_judged(python, traces, tmp_path):
     is known is not judged again, whoever judged it."""
     collected = subprocess.run([WHYOOM, "fleet", "collect", "--jsonl", traces],
                                capture_output=True, text=True, timeout=PATIENCE)
-    expected = by_run(map(json.loads, collected.stdout.splitlines()))
+    expected = by_run([json.loads(x) for x in collected.stdout.splitlines()])
     assert sum("error" in row for row in expected.values()) >= 2
     fleet(python, "judge", traces, "-o", tmp_path / "local", timeout=PATIENCE)
     done = fleet(python, "judge", traces, "-o", tmp_path / "spark", *SPARK, timeout=PATIENCE)
@@ -214,7 +214,8 @@ def test_the_same_answers_from_many_lines(python, traces, tmp_path):
     subprocess.run([WHYOOM, "fleet", "collect", "many.jsonl"], cwd=tmp_path, check=True,
                    timeout=4 * PATIENCE, capture_output=True)
     told = answers_of_sqlite(tmp_path)
-    assert all(told.values())
+    empty = [q for q, rows in told.items() if not rows]
+    assert empty in ([], ["headroom"]), empty  # these runs have no limit, or used it up
     for on in "duckdb", "spark":
         made = answers(python, on, tmp_path / "many.jsonl")
         for question in QUESTIONS:

@@ -49,6 +49,7 @@ def connect(*sources, database=":memory:"):
     missing or no such line."""
     import duckdb
     connection = duckdb.connect(database)
+    connection.execute("SET enable_progress_bar = false")  # it would stand among the rows
     try:
         make_tables(connection, [os.fspath(s) for s in sources])
     except duckdb.Error as error:
