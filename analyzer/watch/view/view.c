@@ -356,8 +356,13 @@ static int press_special(struct view *v, wint_t key)
 		return enter(v);
 	case KEY_BTAB:
 		return press(v, '\t');
+	case KEY_RESIZE:
+		/* What was drawn for the old size may have come after the change: curses does not
+		 * know what the terminal shows now. */
+		clearok(curscr, TRUE);
+		return 0;
 	default:
-		return 0; /* KEY_RESIZE: all is drawn again */
+		return 0;
 	}
 }
 
