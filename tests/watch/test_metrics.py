@@ -207,6 +207,9 @@ def test_rules_and_dashboard_know_the_metrics(tmp_path):
     page = tmp_path / "metrics.prom"
     watch("--once", "--textfile", page, os.path.join(TESTS, "golden/v1/spaces/4711.0.whyoom"))
     known = set(re.findall(r"^# TYPE (\w+)", page.read_text(), re.M))
+    # those of an engine are on the page only with --engine
+    with open(os.path.join(TESTS, "../analyzer/watch/engine/engine_words.c")) as f:
+        known |= set(re.findall(r'"(whyoom_\w+)", "(?:gauge|counter)"', f.read()))
     with open(os.path.join(PACKAGING, "prometheus/whyoom.rules.yml")) as f:
         rules = f.read()
     with open(os.path.join(PACKAGING, "grafana/whyoom.json")) as f:
