@@ -61,22 +61,6 @@ struct work {
 	int result;
 };
 
-static void copy(const char *text, char *out, size_t room)
-{
-	size_t bytes = 0, n;
-
-	while (text && text[bytes]) {
-		n = str_utf8(text + bytes);
-		n = n ? n : 1;
-		if (bytes + n >= room)
-			break;
-		bytes += n;
-	}
-	if (bytes)
-		memcpy(out, text, bytes);
-	out[bytes] = '\0';
-}
-
 /* "DIR/1.0" and ".pushed": a file beside the trace DIR/1.0.whyoom. 0 or -ENAMETOOLONG. */
 static int beside(const char *base, const char *ending, char path[PATH_MAX])
 {
@@ -121,7 +105,7 @@ static int keep(const char *directory, const char *base, const struct verdict_re
 	if (!rc)
 		rc = line_of(directory, &judged, &line, err);
 	if (!rc && !(rc = beside(base, ".report.json", path))) {
-		copy(path, told->report, sizeof(told->report));
+		str_fit(path, told->report, sizeof(told->report));
 		rc = output_write(&judged.report, path, err);
 	}
 	if (!rc && !(rc = beside(base, LINE, path)))
@@ -129,7 +113,7 @@ static int keep(const char *directory, const char *base, const struct verdict_re
 	if (!rc) {
 		told->fresh = true;
 		told->cause = r->verdict.cause;
-		copy(r->verdict.summary, told->sentence, sizeof(told->sentence));
+		str_fit(r->verdict.summary, told->sentence, sizeof(told->sentence));
 	}
 	fleet_judged_free(&judged);
 	str_free(&line);
@@ -227,7 +211,7 @@ static void push_all(const struct failures *f, struct told *told)
 			told->pending++;
 		} else if (push_file(f->url, path, mark, &err)) {
 			told->pending++;
-			copy(err.text, told->problem, sizeof(told->problem));
+			str_fit(err.text, told->problem, sizeof(told->problem));
 		} else {
 			told->pushed++;
 		}

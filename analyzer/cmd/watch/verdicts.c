@@ -90,23 +90,6 @@ void verdicts_end(struct verdicts *v, const char *path)
 		forget(v, (size_t)(s - v->subjects.items));
 }
 
-/* The part of `text` that has room, whole characters of it. */
-static void copy(const char *text, char *out, size_t room)
-{
-	size_t bytes = 0, n;
-
-	while (text && text[bytes]) {
-		n = str_utf8(text + bytes);
-		n = n ? n : 1;
-		if (bytes + n >= room)
-			break;
-		bytes += n;
-	}
-	if (bytes)
-		memcpy(out, text, bytes);
-	out[bytes] = '\0';
-}
-
 static void take_cause(const struct verdict_result *r, struct watched_cause *out)
 {
 	const struct verdict *v = &r->verdict;
@@ -116,8 +99,8 @@ static void take_cause(const struct verdict_result *r, struct watched_cause *out
 	    .confidence = v->confidence,
 	    .line = v->blame.line,
 	    .bytes = v->blame.bytes};
-	copy(v->blame.function, out->function, sizeof(out->function));
-	copy(v->blame.file, out->file, sizeof(out->file));
+	str_fit(v->blame.function, out->function, sizeof(out->function));
+	str_fit(v->blame.file, out->file, sizeof(out->file));
 }
 
 /* Judge a process whose host memory is about to run out. 1: no limit is known, and *out is

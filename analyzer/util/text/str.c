@@ -89,6 +89,22 @@ void str_printf(struct str *s, const char *format, ...)
 	va_end(args);
 }
 
+void str_fit(const char *text, char *out, size_t room)
+{
+	size_t bytes = 0, n;
+
+	while (text && text[bytes]) {
+		n = str_utf8(text + bytes);
+		n = n ? n : 1;
+		if (bytes + n >= room)
+			break;
+		bytes += n;
+	}
+	if (bytes)
+		memcpy(out, text, bytes);
+	out[bytes] = '\0';
+}
+
 size_t str_utf8(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;

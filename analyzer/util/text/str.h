@@ -68,6 +68,9 @@ static inline const char *str_text(const struct str *s)
 
 /* The length of the valid UTF-8 sequence at `text`, in bytes; 0: none, or NUL. */
 size_t str_utf8(const char *text);
+/* Copy the text with a final NUL, as many whole characters as `room` bytes have room for; `room` is
+ * 1 at least. NULL is "". */
+void str_fit(const char *text, char *out, size_t room);
 /* The code point of such a sequence of `n` bytes; of fewer than 2, the byte. */
 unsigned long str_code(const char *text, size_t n);
 

@@ -5,21 +5,6 @@
 
 #include "util/text/str.h"
 
-static void copy(const char *name, char out[MODEL_NAME_BYTES])
-{
-	size_t bytes = 0, n;
-
-	while (name[bytes]) {
-		n = str_utf8(name + bytes);
-		n = n ? n : 1;
-		if (bytes + n >= MODEL_NAME_BYTES)
-			break;
-		bytes += n;
-	}
-	memcpy(out, name, bytes);
-	out[bytes] = '\0';
-}
-
 static bool is_weights(const char *name)
 {
 	static const char *const ends[] = {".gguf", ".safetensors", ".onnx", ".pt", ".pth", ".ckpt",
@@ -38,7 +23,7 @@ void model_file_see(struct model_file *f, const struct event *e)
 	    !is_weights(e->u.map.name))
 		return;
 	f->bytes = e->size;
-	copy(str_base_name(e->u.map.name), f->name);
+	str_fit(str_base_name(e->u.map.name), f->name, MODEL_NAME_BYTES);
 }
 
 /* "meta/llama-8b" of "/models/meta/llama-8b/": a hub's names have two parts. */
@@ -99,6 +84,6 @@ bool model_name_of_arguments(const char *const *argv, char out[MODEL_NAME_BYTES]
 		    argv[i + 1] && *argv[i + 1] != '-')
 			found = argv[i + 1];
 	if (found && *found)
-		copy(short_name(found, room), out);
+		str_fit(short_name(found, room), out, MODEL_NAME_BYTES);
 	return *out != '\0';
 }

@@ -105,6 +105,21 @@ static void utf8(void **state)
 	assert_int_equal(str_utf8("\xf5"), 0);
 }
 
+static void fit(void **state)
+{
+	char out[5];
+
+	(void)state;
+	str_fit("abcdef", out, sizeof(out));
+	assert_string_equal(out, "abcd");
+	str_fit("abc\xc3\xa9", out, sizeof(out));
+	assert_string_equal(out, "abc");
+	str_fit("a\xff", out, sizeof(out));
+	assert_string_equal(out, "a\xff");
+	str_fit(NULL, out, 1);
+	assert_string_equal(out, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +130,7 @@ int main(void)
 	    cmocka_unit_test(safe_for_a_terminal),
 	    cmocka_unit_test(valid),
 	    cmocka_unit_test(utf8),
+	    cmocka_unit_test(fit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
