@@ -23,7 +23,7 @@
 
 #define LINE ".failure.json"
 #define PUSHED ".pushed"
-/* Of a line: a thousand times what one has. */
+/* The longest line that is read: a thousand times the usual one. */
 #define LINE_MOST (4u << 20)
 /* Many short processes may end badly; then judging takes this part of a core, and a failure waits
  * for its verdict no longer than so many seconds. */
@@ -58,7 +58,6 @@ struct failures {
 struct work {
 	const struct failures *f;
 	bool judge;
-	int result;
 };
 
 /* "DIR/1.0" and ".pushed": a file beside the trace DIR/1.0.whyoom. 0 or -ENAMETOOLONG. */
@@ -220,7 +219,7 @@ static void push_all(const struct failures *f, struct told *told)
 		closedir(dir);
 }
 
-static int work(void *arg)
+static int work(void *arg, int result)
 {
 	const struct work *w = arg;
 	struct told told = {0};
@@ -230,7 +229,7 @@ static int work(void *arg)
 
 	if (w->f->url)
 		push_all(w->f, &told);
-	if (write(w->result, &told, sizeof(told)) != sizeof(told))
+	if (write(result, &told, sizeof(told)) != sizeof(told))
 		return CMD_ERROR;
 	if (rc)
 		return cmd_error(&err);
@@ -300,7 +299,7 @@ static void take(struct failures *f, const struct job_end *end)
 	struct told told;
 
 	f->judge_ns = num_sum(f->begin_ns, num_ns(wait < WAIT_MOST ? wait : WAIT_MOST));
-	if (read(f->result, &told, sizeof(told)) == sizeof(told)) {
+	if (job_take(&f->result, &told, sizeof(told))) {
 		if (told.fresh) {
 			f->counts.by_cause[told.cause]++;
 			if (!f->quiet)
@@ -310,8 +309,6 @@ static void take(struct failures *f, const struct job_end *end)
 		if (f->url)
 			take_pushes(f, &told);
 	}
-	close(f->result);
-	f->result = -1;
 	if (end->status && !f->quiet)
 		note("%s: %s", f->directory,
 		    end->late ? "judging what ended was given up, it took too long"
@@ -328,23 +325,20 @@ int failures_serve(struct failures *f)
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct job_end end;
 	struct work what;
-	int ends[2], rc;
+	int rc;
 
 	if (job_ended(&f->job, &end))
 		take(f, &end);
-	if (f->job.pid || !is_due(f, now) || pipe2(ends, O_CLOEXEC))
+	if (f->job.pid || !is_due(f, now))
 		return 0;
-	what = (struct work){f, f->ended && now >= f->judge_ns, ends[1]};
+	what = (struct work){f, f->ended && now >= f->judge_ns};
+	rc = job_start_work(&f->job, work, &what, &f->result, f->quiet, FAILURES_SECONDS);
+	if (rc) /* it stays due */
+		return rc == -ENOMEM ? rc : 0;
 	f->begin_ns = now;
 	f->ended = f->ended && !what.judge;
 	f->push_ns = UINT64_MAX;
-	rc = job_start_work(&f->job, work, &what, ends[1], f->quiet, FAILURES_SECONDS);
-	close(ends[1]);
-	if (rc)
-		close(ends[0]);
-	else
-		f->result = ends[0];
-	return rc == -ENOMEM ? rc : 0;
+	return 0;
 }
 
 bool failures_busy(const struct failures *f)

@@ -101,7 +101,8 @@ static void close_all_but(int kept)
 	syscall(SYS_close_range, (unsigned)num_most(3, (uint64_t)kept + 1), ~0u, 0u);
 }
 
-static _Noreturn void be_child(int (*work)(void *arg), void *arg, int result, bool quiet)
+static _Noreturn void be_child(
+    int (*work)(void *arg, int result), void *arg, int result, bool quiet)
 {
 	static const int usual[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH, SIGPIPE};
 	sigset_t none;
@@ -120,21 +121,39 @@ static _Noreturn void be_child(int (*work)(void *arg), void *arg, int result, bo
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close_all_but(result);
-	_exit(work(arg));
+	_exit(work(arg, result));
 }
 
-int job_start_work(
-    struct job *j, int (*work)(void *arg), void *arg, int result, bool quiet, double seconds)
+int job_start_work(struct job *j, int (*work)(void *arg, int result), void *arg, int *told,
+    bool quiet, double seconds)
 {
-	pid_t pid = fork();
+	int ends[2], rc;
+	pid_t pid;
 
-	if (pid < 0)
+	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
+	pid = fork();
 	if (!pid)
-		be_child(work, arg, result, quiet);
+		be_child(work, arg, ends[1], quiet);
+	rc = pid < 0 ? -errno : 0;
+	close(ends[1]);
+	if (rc) {
+		close(ends[0]);
+		return rc;
+	}
 	setpgid(pid, pid); /* also here, so that an early kill finds the group */
 	begin(j, pid, seconds);
+	*told = ends[0];
 	return 0;
+}
+
+bool job_take(int *told, void *into, size_t bytes)
+{
+	bool whole = read(*told, into, bytes) == (ssize_t)bytes;
+
+	close(*told);
+	*told = -1;
+	return whole;
 }
 
 bool job_ended(struct job *j, struct job_end *out)

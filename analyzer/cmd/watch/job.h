@@ -7,6 +7,7 @@
 #define ANALYZER_CMD_WATCH_JOB_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,10 +28,14 @@ struct job_end {
  */
 int job_start_command(
     struct job *j, const char *command, char *const *variables, bool quiet, double seconds);
-/* Run `work(arg)` in a copy of this process at low priority, without its descriptors but stderr and
- * `result`. What it returns is the exit status. 0 or a negative errno. */
-int job_start_work(
-    struct job *j, int (*work)(void *arg), void *arg, int result, bool quiet, double seconds);
+/* Run `work(arg, result)` in a copy of this process at low priority, without its descriptors but
+ * stderr and `result`, the write end of a pipe. What it returns is the exit status. 0: *told is the
+ * pipe's read end; or a negative errno, and *told is unchanged. */
+int job_start_work(struct job *j, int (*work)(void *arg, int result), void *arg, int *told,
+    bool quiet, double seconds);
+/* Read what the work wrote, once it has ended; close *told, which is -1 then. False: it wrote less
+ * than `bytes`. At most PIPE_BUF bytes. */
+bool job_take(int *told, void *into, size_t bytes);
 /* True, once, after it has ended: the next one may start. Kills it after its time. */
 bool job_ended(struct job *j, struct job_end *out);
 /* Kill it and take its end. */

@@ -39,7 +39,6 @@ struct verdicts {
 struct work {
 	const char *path;
 	bool early; /* the host's memory is about to run out */
-	int result;
 };
 
 struct verdicts *verdicts_new(double seconds, bool quiet)
@@ -164,7 +163,7 @@ static int write_report(const char *trace, const char *format)
 	return cmd_report.main(6, argv);
 }
 
-static int work(void *arg)
+static int work(void *arg, int result)
 {
 	const struct work *w = arg;
 	struct watched_cause cause;
@@ -173,7 +172,7 @@ static int work(void *arg)
 
 	if (r)
 		return cmd_error(&err);
-	if (write(w->result, &cause, sizeof(cause)) != sizeof(cause))
+	if (write(result, &cause, sizeof(cause)) != sizeof(cause))
 		return CMD_ERROR;
 	r = write_report(w->path, "json");
 	return r ? r : write_report(w->path, "html");
@@ -190,7 +189,6 @@ static bool at_risk(const struct watched *w, const struct subject *s)
 static int begin(struct verdicts *v, struct subject *s, const struct watched *w)
 {
 	struct work what = {.path = s->path, .early = w->spaces[0].forecast.alarm};
-	int ends[2], r;
 	char *path = strdup(s->path);
 
 	if (!path)
@@ -200,16 +198,11 @@ static int begin(struct verdicts *v, struct subject *s, const struct watched *w)
 	v->begin_ns = clock_ns(CLOCK_MONOTONIC);
 	s->next_ns = num_sum(v->begin_ns, num_ns(v->seconds));
 	s->refused = w->refused;
-	if (pipe2(ends, O_CLOEXEC))
-		return 0; /* too many are open now: the next time may do */
-	what.result = ends[1];
-	r = job_start_work(&v->job, work, &what, ends[1], v->quiet, VERDICT_SECONDS);
-	close(ends[1]);
-	if (r)
-		close(ends[0]);
-	else
-		v->result = ends[0];
-	return r == -ENOMEM ? r : 0;
+	/* If too much is open now, the next time may do. */
+	return job_start_work(&v->job, work, &what, &v->result, v->quiet, VERDICT_SECONDS) ==
+		       -ENOMEM
+		   ? -ENOMEM
+		   : 0;
 }
 
 int verdicts_see(struct verdicts *v, const struct watched *w, const char *path)
@@ -244,9 +237,7 @@ bool verdicts_made(struct verdicts *v, const char **path, struct watched_cause *
 	if (!job_ended(&v->job, &end))
 		return false;
 	v->next_ns = num_sum(v->begin_ns, num_ns(end.cpu_seconds / VERDICT_SHARE));
-	whole = read(v->result, &cause, sizeof(cause)) == sizeof(cause);
-	close(v->result);
-	v->result = -1;
+	whole = job_take(&v->result, &cause, sizeof(cause));
 	if (end.status && !v->quiet)
 		note("%s: %s", v->path,
 		    end.late ? "the verdict was given up, it took too long"
