@@ -13,6 +13,7 @@
 #include "cmd/common/output.h"
 #include "cmd/fleet_page.h"
 #include "fleet/store.h"
+#include "util/io.h"
 #include "util/unfinished.h"
 
 #define DATABASE "fleet.db"
@@ -253,21 +254,6 @@ static bool same_name(const char *name, const char *word)
 	return *name == *word;
 }
 
-static int read_file(const char *path, struct str *text, struct err *err)
-{
-	FILE *in = fopen(path, "re");
-	char part[4096];
-	size_t n;
-
-	if (!in)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	while ((n = fread(part, 1, sizeof(part), in)))
-		str_add(text, part, n);
-	n = (size_t)ferror(in);
-	fclose(in);
-	return n || text->failed ? err_set(err, -EIO, "%s: cannot be read", path) : 0;
-}
-
 /* The SQL of a question, or of a file that the user wrote; `tables`: the word "schema" is known,
  * too. 0; 1: no such question. */
 static int find_question(const char *word, bool tables, struct str *sql, struct err *err)
@@ -283,7 +269,7 @@ static int find_question(const char *word, bool tables, struct str *sql, struct 
 			str_puts(sql, q->sql);
 			return 0;
 		}
-	return n > 4 && !strcmp(word + n - 4, ".sql") ? read_file(word, sql, err) : 1;
+	return n > 4 && !strcmp(word + n - 4, ".sql") ? io_read_text(word, SIZE_MAX, sql, err) : 1;
 }
 
 static int answer(const char *sql, const struct request *r, struct err *err)

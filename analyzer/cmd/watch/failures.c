@@ -16,6 +16,7 @@
 #include "fleet/store.h"
 #include "trace/trace.h"
 #include "util/clock_ns.h"
+#include "util/io.h"
 #include "util/num.h"
 #include "util/text/note.h"
 #include "verdict/verdict.h"
@@ -157,25 +158,10 @@ static void write_page(const char *directory, const char *base)
 		cmd_report.main(5, argv);
 }
 
-static int read_line(const char *path, struct str *line, struct err *err)
-{
-	FILE *in = fopen(path, "re");
-	char part[4096];
-	size_t n;
-
-	if (!in)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	while (line->length < LINE_MOST && (n = fread(part, 1, sizeof(part), in)))
-		str_add(line, part, n);
-	n = (size_t)ferror(in);
-	fclose(in);
-	return n || line->failed ? err_set(err, -EIO, "%s: cannot be read", path) : 0;
-}
-
 static int push_file(const char *url, const char *path, const char *mark, struct err *err)
 {
 	struct str line = {0};
-	int rc = read_line(path, &line, err), fd;
+	int rc = io_read_text(path, LINE_MOST, &line, err), fd;
 
 	if (!rc)
 		rc = push_line(url, str_text(&line), line.length, err);
