@@ -4,7 +4,10 @@ import pathlib
 import re
 import signal
 import subprocess
-import time
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from waiting import until  # noqa: E402, F401
 
 WHYOOM = os.environ["WHYOOM_EXE"]
 SHIM = os.environ["WHYOOM_SHIM"]
@@ -38,17 +41,6 @@ while threading.active_count() > 1:
     pass
 print("right after", sum(rounds), "rounds")
 """
-
-
-def until(what, seconds=60):
-    """Wait for a condition; return its last value."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = what()
-        if value:
-            return value
-        time.sleep(0.01)
-    return what()
 
 
 def status(pid):

@@ -5,23 +5,15 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from waiting import until  # noqa: E402, F401
 
 WHYOOM = os.environ["WHYOOM_EXE"]
 DISK = os.environ.get("WHYOOM_TEST_DIR", "/var/tmp")  # a tmpfs would be refused
-
-
-def until(what, seconds=60):
-    """Wait for a condition; return its last value."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = what()
-        if value:
-            return value
-        time.sleep(0.01)
-    return what()
 
 
 def default_signals():

@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from waiting import until  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
 
@@ -95,11 +97,11 @@ class Programs:
         self.all.append(subprocess.Popen(
             [os.path.realpath(sys.executable), "-c", PROGRAM, *arguments], env=env,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))))
-        end = time.monotonic() + 60
-        while not glob.glob(os.path.join(self.folder, f"{self.all[-1].pid}.*.whyoom")):
-            assert self.all[-1].poll() is None and time.monotonic() < end
-            time.sleep(0.02)
-        return self.all[-1]
+        started = self.all[-1]
+        pattern = os.path.join(self.folder, f"{started.pid}.*.whyoom")
+        assert until(lambda: glob.glob(pattern) or started.poll() is not None)
+        assert started.poll() is None
+        return started
 
     def end(self):
         for p in self.all:

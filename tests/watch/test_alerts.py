@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from lib import WHYOOM, Server, of, watch
+from lib import WHYOOM, Server, of, until, watch
 
 TELL = ('printf "%s %s %s %s\\n" "$WHYOOM_ALERT_PID" "$WHYOOM_ALERT_BEFORE" '
         '"$WHYOOM_ALERT_STATE" "$WHYOOM_ALERT_TEXT" >> "$TOLD"')
@@ -38,13 +38,10 @@ def watching(tmp_path):
         p.stderr.close()
 
 
-def wait_until(what, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if got := what():
-            return got
-        time.sleep(0.2)
-    raise AssertionError(what)
+def wait_until(what):
+    got = until(what, every=0.2)
+    assert got, what
+    return got
 
 
 def states(lines, pid):

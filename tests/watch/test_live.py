@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from lib import WHYOOM, of, values, watch
+from lib import WHYOOM, of, until, values, watch
 
 
 def test_growth_is_named(programs, tmp_path):
@@ -70,10 +70,7 @@ def test_processes_come_and_go(programs, tmp_path):
     lines = tmp_path / "lines"
 
     def told(process):
-        end = time.monotonic() + 60
-        while f"pid {process.pid}" not in lines.read_text():
-            assert time.monotonic() < end, lines.read_text()
-            time.sleep(0.1)
+        assert until(lambda: f"pid {process.pid}" in lines.read_text()), lines.read_text()
 
     first = programs.start("steady", "600")
     with open(lines, "w") as out, subprocess.Popen(
@@ -95,9 +92,7 @@ def test_textfile_is_whole_and_removed(programs, tmp_path):
     page.parent.mkdir()
     with subprocess.Popen([WHYOOM, "watch", "--interval", "0.1", "--textfile", page,
                            programs.folder], stdout=subprocess.DEVNULL) as watcher:
-        end = time.monotonic() + 60
-        while not page.exists() and time.monotonic() < end:
-            time.sleep(0.05)
+        assert until(page.exists)
         for _ in range(20):
             assert page.read_text().endswith("\n") and "whyoom_build_info" in page.read_text()
             time.sleep(0.05)
