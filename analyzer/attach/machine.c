@@ -1,6 +1,7 @@
 /* machine.c - what is the same for each architecture: see machine.h. */
 #include <errno.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "attach/machine_parts.h"
@@ -44,4 +45,16 @@ int machine_restore(pid_t tid, const struct machine *m)
 	if (!rc)
 		rc = machine_set_registers(tid, m);
 	return rc ? rc : machine_set_mask(tid, m->mask);
+}
+
+bool machine_sleeps(const struct machine *m)
+{
+	switch (machine_stopped_in(m)) {
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_restart_syscall:
+		return true;
+	default:
+		return false;
+	}
 }

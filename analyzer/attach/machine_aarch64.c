@@ -158,10 +158,15 @@ void machine_thread_block(const struct machine *m, uint64_t *address, size_t *by
 	*bytes = THREAD_BLOCK_BYTES;
 }
 
+long machine_stopped_in(const struct machine *m)
+{
+	return m->call;
+}
+
 bool machine_waits(const struct machine *m, bool *lock)
 {
 	*lock = false;
-	switch (m->call) {
+	switch (machine_stopped_in(m)) {
 	case SYS_epoll_pwait:
 	case SYS_ppoll:
 	case SYS_pselect6:
@@ -184,12 +189,6 @@ bool machine_waits(const struct machine *m, bool *lock)
 	default:
 		return false;
 	}
-}
-
-bool machine_sleeps(const struct machine *m)
-{
-	return m->call == SYS_nanosleep || m->call == SYS_clock_nanosleep ||
-	       m->call == SYS_restart_syscall;
 }
 
 void machine_wake(struct machine *m)

@@ -15,6 +15,9 @@
 /* The register set of the vector registers, by the architecture. */
 extern const int machine_vector_set;
 
+/* The number of the system call that the thread was stopped in; negative: in none. */
+long machine_stopped_in(const struct machine *m);
+
 /* Read or write a register set; *bytes: the room, then what is there. 0; negative errno. */
 int machine_regset(int request, pid_t tid, int kind, void *data, size_t *bytes);
 

@@ -124,10 +124,15 @@ void machine_thread_block(const struct machine *m, uint64_t *address, size_t *by
 	*bytes = THREAD_BLOCK_BYTES;
 }
 
+long machine_stopped_in(const struct machine *m)
+{
+	return (long)m->registers.orig_rax;
+}
+
 bool machine_waits(const struct machine *m, bool *lock)
 {
 	*lock = false;
-	switch ((long)m->registers.orig_rax) {
+	switch (machine_stopped_in(m)) {
 	case SYS_epoll_wait:
 	case SYS_epoll_pwait:
 	case SYS_poll:
@@ -150,18 +155,6 @@ bool machine_waits(const struct machine *m, bool *lock)
 	case SYS_clock_nanosleep:
 	case SYS_restart_syscall:
 		*lock = true;
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool machine_sleeps(const struct machine *m)
-{
-	switch ((long)m->registers.orig_rax) {
-	case SYS_nanosleep:
-	case SYS_clock_nanosleep:
-	case SYS_restart_syscall:
 		return true;
 	default:
 		return false;

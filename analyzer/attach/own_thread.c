@@ -17,9 +17,8 @@
 #define SLEEP_US 20000000u /* longer than it is looked for */
 #define STOP_MS 1000u
 #define END_MS 1000u /* until it has ended, so that nothing of it is seen afterwards */
-#define BLOCK_BYTES                                                                                \
-	1024u /* of the C library's account of a thread; its id is in the first 0x300              \
-	       */
+/* Of the C library's account of a thread; the thread's id is in the first 0x300 bytes. */
+#define BLOCK_BYTES 1024u
 #define LOOK_AGAIN_NS 500000
 
 /* Is it the thread whose account the C library keeps at `id`? */

@@ -253,7 +253,7 @@ static bool wait_for(pid_t pid, uint64_t ns)
 	return gone;
 }
 
-/* What was done: written at once, as --for waits after it. 0; negative errno with err. */
+/* Print what was done, at once, since --for waits after it. 0; negative errno with err. */
 static int say(const struct order *order, const struct target *t, const struct place *place,
     const struct attach_done *done, struct err *err)
 {

@@ -54,7 +54,8 @@ PASS(const char *, space, (void *self, uint32_t id), t->space(t->self, id))
 PASS(int, each_live, (void *self, int (*fn)(void *arg, const struct block *b), void *arg),
     t->each_live(t->self, fn, arg))
 
-/* What is refused next: a block of a call site, or a thread that it starts. */
+/* The request that is taken for the one refused next: a block of a call site, or a thread that it
+ * starts. */
 struct next {
 	uint32_t stack;
 	uint64_t size; /* a thread: of its stack */

@@ -19,7 +19,7 @@
 #define STACK_IDS_RECENT_MAX (1u << 21) /* 34 MiB */
 #define STACK_IDS_MAX (1u << 22) /* 68 MiB, nearly four million stacks; where none is forgotten */
 
-/* Hash of a stack -> its id; see STACK_IDS_VALUE. The recent table, and the one before it. */
+/* Hash of a stack -> its id; see stack_ids_value(). The recent table, and the one before it. */
 extern struct lockfree_map stack_ids_recent __attribute__((visibility("hidden")));
 
 /*

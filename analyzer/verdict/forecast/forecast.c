@@ -20,8 +20,7 @@ TUNED(double, SINCE_TIMES, 2.0,
 
 TUNED(double, INTERVAL, 2.0,
     "of kept recordings two in three ended within 1.5 times, four in five within twice: a "
-    "machine's "
-    "speed changes");
+    "machine's speed changes");
 
 struct trend {
 	double slope, low, high; /* bytes a second: the median of all pairs, and its quartiles */

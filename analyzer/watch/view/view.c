@@ -357,8 +357,8 @@ static int press_special(struct view *v, wint_t key)
 	case KEY_BTAB:
 		return press(v, '\t');
 	case KEY_RESIZE:
-		/* What was drawn for the old size may have come after the change: curses does not
-		 * know what the terminal shows now. */
+		/* A frame for the old size may reach the terminal after the change, so curses does
+		 * not know what the terminal shows. */
 		clearok(curscr, TRUE);
 		return 0;
 	default:

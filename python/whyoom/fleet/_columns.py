@@ -11,7 +11,7 @@ from whyoom import _program
 # SQLite's types in other words.
 DUCKDB = {"TEXT": "VARCHAR", "INTEGER": "BIGINT", "REAL": "DOUBLE"}
 SPARK = {"TEXT": "STRING", "INTEGER": "BIGINT", "REAL": "DOUBLE"}
-# Of a line: the tables whose rows it carries, by the member that is an array of them.
+# The tables whose rows a line carries, by the line's member that is an array of them.
 LISTS = {"ledger": "ledger", "sites": "site"}
 PARTITIONS = ("day", "image")
 # A line written later is the newer one of an id; in Parquet those of a later round are.
